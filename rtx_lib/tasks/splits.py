@@ -1,0 +1,61 @@
+"""Small helpers that tasks share: checks of arguments, and drawing from or running through a finite split."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+SPLITS = ("train", "valid", "test")
+# Seeds and sizes of the finite splits of generated tasks. The seeds are large so that no seed that a
+# person picks for training draws the test sequences by accident.
+SEEDS = {"valid": 1_997_000_001, "test": 1_997_000_002}
+SIZES = {"valid": 1_000, "test": 10_000}
+
+
+def check_integer(name: str, value: object, least: int) -> int:
+    """`value` as an int; ValueError where it is not a whole number of at least `least`."""
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]  # accepts int and NumPy integers only
+    except TypeError:
+        number = least - 1
+    if isinstance(value, bool) or number < least:
+        raise ValueError(f"{name} is {value!r}; it must be a whole number of at least {least}")
+    return number
+
+
+def check_split(split: str, allowed: tuple[str, ...] = SPLITS) -> str:
+    """`split` itself; ValueError where it is not one of `allowed`."""
+    if split not in allowed:
+        endless = " (training sequences are drawn without end: use batch)" if split in SPLITS else ""
+        raise ValueError(f"split is {split!r}; it must be one of {', '.join(map(repr, allowed))}{endless}")
+    return split
+
+
+def check_prediction(prediction: Tensor, batch: int, output_size: int, length: int | None = None) -> None:
+    """ValueError unless `prediction` is (batch, T, output_size), with T = `length` where that is given.
+
+    Losses would broadcast a wrong shape in silence and return a number that means nothing.
+    """
+    shape = tuple(prediction.shape)
+    if len(shape) != 3 or shape != (batch, length or max(shape[1], 1), output_size):
+        wanted = f"({batch}, {length or 'T'}, {output_size})"
+        raise ValueError(f"prediction has shape {shape}; it must be the model's whole output {wanted}")
+
+
+def sample(data: tuple[Tensor, ...], size: int, generator: torch.Generator) -> tuple[Tensor, ...]:
+    """Draw `size` rows with replacement, the same rows from every tensor of `data`."""
+    rows = torch.randint(len(data[0]), (size,), generator=generator)
+    return tuple(tensor[rows] for tensor in data)
+
+
+def in_order(data: tuple[Tensor, ...], size: int) -> Iterator[tuple[Tensor, ...]]:
+    """Run once through the rows of `data`, `size` at a time; the last piece may be smaller."""
+    return zip(*(tensor.split(size) for tensor in data), strict=True)
+
+
+def last_step_accuracy(prediction: Tensor, y: Tensor) -> float:
+    """Share of sequences whose largest logit at the last step is the label; (B, T, classes) and (B,)."""
+    return (prediction[:, -1].argmax(-1) == y).double().mean().item()
