@@ -1,0 +1,1 @@
+"""Instruments that look inside a model without changing it."""

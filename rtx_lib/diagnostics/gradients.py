@@ -1,0 +1,133 @@
+"""How far a gradient reaches: its norm at every step, the Jacobians between steps, and their spectra.
+
+All functions take the per-step states that :func:`record_states` collects, so they work for any layer that
+hands them through a submodule named ``tap``.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+States = tuple[Tensor, ...]
+
+
+@contextmanager
+def record_states(model: nn.Module) -> Iterator[list[States]]:
+    """Collect the states h_1..h_T that pass through every submodule named ``tap``.
+
+    Yields a list that grows by one tuple of T tensors (B, H) for each layer and direction of each forward
+    pass made inside the ``with`` block. The tensors are nodes of the graph: a loss can be differentiated
+    with respect to them. The hooks go away with the block, and the model keeps nothing.
+
+    Raises
+    ------
+    ValueError
+        If the model has no submodule named ``tap``.
+    """
+    taps = [module for name, module in model.named_modules() if name.rpartition(".")[2] == "tap"]
+    if not taps:
+        raise ValueError(f"model must have a submodule named 'tap', {type(model).__name__} has none")
+    recorded: list[States] = []
+    handles = [
+        tap.register_forward_hook(lambda module, args, states: recorded.append(states)) for tap in taps
+    ]
+    try:
+        yield recorded
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def state_gradients(loss: Tensor, states: Sequence[Tensor]) -> Tensor:
+    """The total derivative dL/dh_t at every step, through all later steps: (T, B, H).
+
+    The graph is kept, so that the loss can still be sent backward. A state that the loss does not depend on
+    has gradient zero.
+    """
+    gradients = torch.autograd.grad(loss, list(states), retain_graph=True, allow_unused=True)
+    return torch.stack(
+        [torch.zeros_like(h) if g is None else g for h, g in zip(states, gradients, strict=True)]
+    )
+
+
+def gradient_norms(loss: Tensor, states: Sequence[Tensor]) -> Tensor:
+    """||dL/dh_t|| for t = 1..T: the Euclidean norm over H of each sequence's gradient, averaged over the batch.
+
+    The gradient is that of the loss as given; with a mean over B sequences each one's share is 1/B of its
+    own, so the norms are multiplied by B to speak of one sequence. Shape (T,).
+    """
+    gradients = state_gradients(loss, states)
+    return gradients.norm(dim=-1).sum(dim=-1)
+
+
+def step_jacobians(states: Sequence[Tensor], weight_hh: Tensor, nonlinearity: str = "tanh") -> Tensor:
+    """The Jacobians dh_{t+1}/dh_t = diag(f'(a_{t+1})) W_hh of a simple RNN, for t = 1..T-1.
+
+    f' is taken at the pre-activation of the *later* step, and written in terms of its state: 1 - h^2 for
+    tanh, 1[h > 0] for ReLU (Pascanu, Mikolov and Bengio 2013, eq. 5).
+
+    Parameters
+    ----------
+    states
+        T tensors (B, H).
+    weight_hh
+        (H, H).
+    nonlinearity
+        ``"tanh"`` or ``"relu"``.
+
+    Returns
+    -------
+    (T-1, B, H, H); entry [t-1, b] is dh_{t+1}/dh_t of sequence b, rows are components of h_{t+1}.
+    """
+    if len(states) < 2:
+        raise ValueError(f"states must hold at least 2 steps, got {len(states)}")
+    h = torch.stack(list(states[1:])).detach()  # (T-1, B, H)
+    if nonlinearity == "tanh":
+        slope = 1 - h**2
+    elif nonlinearity == "relu":
+        slope = (h > 0).to(h.dtype)
+    else:
+        raise ValueError(f"nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}")
+    return slope.unsqueeze(-1) * weight_hh.detach()
+
+
+def jacobian_products(jacobians: Tensor) -> Tensor:
+    """dh_T/dh_t for t = 1..T from the T-1 step Jacobians: the products J_{T-1} ... J_t.
+
+    Parameters
+    ----------
+    jacobians
+        (T-1, ..., H, H) as :func:`step_jacobians` returns them.
+
+    Returns
+    -------
+    (T, ..., H, H); the last entry is the identity.
+    """
+    product = torch.eye(jacobians.shape[-1], dtype=jacobians.dtype, device=jacobians.device)
+    products = [product.expand(jacobians.shape[1:])]
+    for jacobian in jacobians.flip(0):
+        products.append(products[-1] @ jacobian)
+    return torch.stack(products[::-1])
+
+
+def jacobian_bounds(jacobians: Tensor) -> Tensor:
+    """The product of the largest singular values of J_t..J_{T-1}: an upper bound on ||dh_T/dh_t||_2.
+
+    Returns (T, ...), the last entry 1.
+    """
+    largest = torch.linalg.matrix_norm(jacobians, ord=2)  # (T-1, ...)
+    bounds = largest.flip(0).cumprod(0).flip(0)
+    return torch.cat([bounds, torch.ones_like(bounds[:1])])
+
+
+def spectrum(matrix: Tensor) -> Tensor:
+    """The eigenvalues of a square matrix, complex, the largest modulus first: (H,)."""
+    eigenvalues = torch.linalg.eigvals(matrix.detach())
+    return eigenvalues[eigenvalues.abs().argsort(descending=True)]
+
+
+def singular_values(matrix: Tensor) -> Tensor:
+    """The singular values of a matrix, the largest first: (H,)."""
+    return torch.linalg.svdvals(matrix.detach())

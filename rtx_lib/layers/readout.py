@@ -1,0 +1,45 @@
+"""A recurrent core with a linear readout at every step."""
+
+import torch
+from torch import Tensor, nn
+
+
+class Readout(nn.Module):
+    """``y_t = V h_t + c`` on top of any recurrent core (*Deep Learning*, 2016, eq. 10.10).
+
+    Parameters
+    ----------
+    core
+        A module ``(x (B, T, D_in), state) -> (h (B, T, D), state)`` with attributes ``input_size`` (D_in)
+        and ``output_size`` (D).
+    output_size
+        Width of y, at least 1.
+    vocabulary
+        If given, x holds ids below it, (B, T), and an embedding of width D_in comes first.
+
+    Raises
+    ------
+    ValueError
+        For sizes below 1, and for ids where floats are expected or the other way round.
+    """
+
+    def __init__(self, core: nn.Module, output_size: int, *, vocabulary: int | None = None) -> None:
+        super().__init__()
+        for name, size in (("output_size", output_size), ("vocabulary", vocabulary)):
+            if size is not None and size < 1:
+                raise ValueError(f"{name} must be at least 1, got {size}")
+        self.embedding = None if vocabulary is None else nn.Embedding(vocabulary, int(core.input_size))  # type: ignore[arg-type]
+        self.core = core
+        self.linear = nn.Linear(int(core.output_size), output_size)  # type: ignore[arg-type]
+
+    def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Map x (B, T, D_in), or ids (B, T), to y (B, T, output_size) and the core's state."""
+        if self.embedding is None and not torch.is_floating_point(x):
+            raise ValueError(f"x must hold floats because no vocabulary was given, got {x.dtype}")
+        if self.embedding is not None:
+            if torch.is_floating_point(x) or x.ndim != 2:
+                raise ValueError(f"x must hold ids of shape (B, T), got {x.dtype} of shape {tuple(x.shape)}")
+            x = self.embedding(x)
+        h, state = self.core(x, state)
+        assert state is not None
+        return self.linear(h), state

@@ -1,0 +1,100 @@
+"""A network whose only recurrence runs through its output (Jordan 1986).
+
+The state that goes from step to step is the output itself. Feed the *true* previous output instead and the
+steps no longer wait for each other: that is teacher forcing (Williams and Zipser 1989). Toss a coin between
+the two and it is scheduled sampling (Bengio, Vinyals, Jaitly and Shazeer 2015).
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from rtx_lib.layers.cells import check_sequence
+
+
+class JordanRNN(nn.Module):
+    """Output recurrence: h_t = tanh(W x_t + U o_{t-1} + b), o_t = sigmoid(V h_t + c).
+
+    The logits V h_t + c are returned (for a stable loss); o_t is what the next step reads.
+    *Deep Learning* (2016), figure 10.4 and section 10.2.1.
+
+    Parameters
+    ----------
+    input_size, hidden_size, output_size
+        D_in, H and D_out; each at least 1.
+    """
+
+    def __init__(self, input_size: int, hidden_size: int, output_size: int) -> None:
+        super().__init__()
+        for name, size in (
+            ("input_size", input_size),
+            ("hidden_size", hidden_size),
+            ("output_size", output_size),
+        ):
+            if size < 1:
+                raise ValueError(f"{name} must be at least 1, got {size}")
+        self.input_size, self.output_size = input_size, output_size
+        self.input = nn.Linear(input_size, hidden_size)
+        self.feedback = nn.Linear(output_size, hidden_size, bias=False)
+        self.output = nn.Linear(hidden_size, output_size)
+
+    def forward(
+        self,
+        x: Tensor,
+        state: Tensor | None = None,
+        *,
+        targets: Tensor | None = None,
+        teacher_probability: float = 1.0,
+        generator: torch.Generator | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Run the sequence, on its own outputs or on true ones.
+
+        Parameters
+        ----------
+        x
+            (B, T, D_in).
+        state
+            (B, D_out), the output before the first step; zeros if None.
+        targets
+            (B, T, D_out), the true outputs in [0, 1]. Without them the network runs free.
+        teacher_probability
+            Chance that a step reads the true previous output rather than its own, drawn for every sequence
+            and step: 1 is teacher forcing, 0 is free running, between is scheduled sampling. The network's
+            own outputs carry no gradient when they are sampled, as in Bengio et al. (2015).
+        generator
+            Source of the coin.
+
+        Returns
+        -------
+        logits
+            (B, T, D_out).
+        state
+            (B, D_out), the last output.
+        """
+        check_sequence(x, self.input_size)
+        if not 0 <= teacher_probability <= 1:
+            raise ValueError(f"teacher_probability must lie in [0, 1], got {teacher_probability}")
+        shape = (x.shape[0], x.shape[1], self.output_size)
+        if targets is not None and targets.shape != shape:
+            raise ValueError(f"targets must have shape {shape}, got {tuple(targets.shape)}")
+        previous = x.new_zeros(x.shape[0], self.output_size) if state is None else state
+        z = self.input(x)  # (B, T, H)
+        if targets is not None and teacher_probability == 1:
+            # Every step knows what it will read, so all are computed at once.
+            read = torch.cat([previous.unsqueeze(1), targets[:, :-1]], dim=1)
+            logits = self.output(torch.tanh(z + self.feedback(read)))
+            return logits, torch.sigmoid(logits[:, -1])
+        steps = []
+        for t, z_t in enumerate(z.unbind(1)):
+            steps.append(self.output(torch.tanh(z_t + self.feedback(previous))))
+            previous = torch.sigmoid(steps[-1])
+            if targets is not None:
+                coin = torch.rand(x.shape[0], 1, generator=generator).to(x.device) < teacher_probability
+                previous = torch.where(coin, targets[:, t], previous.detach())
+        logits = torch.stack(steps, dim=1)
+        return logits, torch.sigmoid(logits[:, -1])
+
+    @staticmethod
+    def loss(logits: Tensor, targets: Tensor) -> Tensor:
+        """Mean binary cross-entropy, in nats, between logits and targets of shape (B, T, D_out)."""
+        return F.binary_cross_entropy_with_logits(logits, targets)

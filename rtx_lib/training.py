@@ -1,0 +1,283 @@
+"""Training and evaluation of any model on any task, with a history that can be drawn and a run that can be resumed."""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from rtx_lib.checkpoints import detach, load, move, save
+
+Schedule = Callable[[int], float]
+
+
+@dataclass
+class History:
+    """What a training run left behind, one entry a step.
+
+    Attributes
+    ----------
+    step, loss, gradient_norm, lr
+        Step numbers from 1, training loss, gradient norm before clipping, learning rate.
+    evaluations
+        One dict for each evaluation: ``step``, ``split`` and the task's metrics.
+    seconds
+        Wall-clock time of training and evaluation, over all sittings of a resumed run.
+    """
+
+    step: list[int] = field(default_factory=list)
+    loss: list[float] = field(default_factory=list)
+    gradient_norm: list[float] = field(default_factory=list)
+    lr: list[float] = field(default_factory=list)
+    evaluations: list[dict[str, Any]] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def curve(self, metric: str) -> tuple[list[int], list[float]]:
+        """Steps and values of one metric over the evaluations."""
+        rows = [row for row in self.evaluations if metric in row]
+        return [row["step"] for row in rows], [row[metric] for row in rows]
+
+
+class TrainingDiverged(ArithmeticError):
+    """The loss or the gradient is no longer finite.
+
+    Attributes
+    ----------
+    step
+        The step at which it was seen; its update was not made.
+    checkpoint
+        The last checkpoint, written while all was finite, or None.
+    history
+        Everything up to the step before.
+    """
+
+    def __init__(self, what: str, step: int, checkpoint: Path | None, history: History) -> None:
+        good = checkpoint if checkpoint and checkpoint.exists() else None
+        rescue = f"the last good checkpoint is {good}" if good else "no checkpoint was written"
+        super().__init__(f"{what} at step {step}; {rescue}")
+        self.step, self.checkpoint, self.history = step, good, history
+
+
+def warmup_cosine(steps: int, warmup: int = 0) -> Schedule:
+    """A factor for the learning rate: linear from 0 over ``warmup`` steps, then half a cosine down to 0 at ``steps``."""
+    if not 0 <= warmup < steps:
+        raise ValueError(f"warmup must lie in [0, steps), got warmup={warmup}, steps={steps}")
+
+    def factor(step: int) -> float:
+        if step <= warmup:
+            return step / warmup
+        return 0.5 * (1 + math.cos(math.pi * (step - warmup) / (steps - warmup)))
+
+    return factor
+
+
+def check_positive(**values: float | None) -> None:
+    """Raise ``ValueError`` for the first argument that is neither None nor above 0."""
+    for name, value in values.items():
+        if value is not None and not value > 0:
+            raise ValueError(f"{name} must be positive, got {value}")
+
+
+def parameter_count(model: nn.Module) -> int:
+    """Trainable parameters outside embedding tables, each counted once."""
+    tables = {id(m.weight) for m in model.modules() if isinstance(m, nn.Embedding)}
+    return sum(p.numel() for p in model.parameters() if p.requires_grad and id(p) not in tables)
+
+
+@torch.no_grad()
+def evaluate(
+    model: nn.Module,
+    task: Any,
+    split: str = "valid",
+    *,
+    batch_size: int = 250,
+    device: str | torch.device = "cpu",
+    batches: int | None = None,
+) -> dict[str, float]:
+    """The task's metrics over one finite split, each batch weighted by its size.
+
+    Parameters
+    ----------
+    model, task
+        Any model and task that follow the library's contracts.
+    split
+        Passed to ``task.batches``.
+    batch_size
+        Sequences a batch; the result depends on it only by rounding.
+    device
+        Where the model is.
+    batches
+        Stop after so many batches; all if None.
+
+    Raises
+    ------
+    ValueError
+        If the split is empty.
+    """
+    was_training = model.training
+    model.eval()
+    total: dict[str, float] = {}
+    seen = 0
+    for index, (x, y) in enumerate(task.batches(split, batch_size)):
+        if batches is not None and index >= batches:
+            break
+        x, y = x.to(device), y.to(device)
+        prediction, _ = model(x)
+        for name, value in task.metrics(prediction, y).items():
+            total[name] = total.get(name, 0.0) + value * len(x)
+        seen += len(x)
+    model.train(was_training)
+    if not seen:
+        raise ValueError(f"split must hold at least one sequence, {split!r} of {task.name} holds none")
+    return {name: value / seen for name, value in total.items()}
+
+
+def fit(
+    model: nn.Module,
+    task: Any,
+    *,
+    steps: int,
+    batch_size: int,
+    lr: float = 1e-3,
+    optimizer: torch.optim.Optimizer | None = None,
+    clip: float | None = None,
+    schedule: Schedule | None = None,
+    seed: int = 0,
+    device: str | torch.device = "cpu",
+    eval_every: int | None = None,
+    eval_split: str = "valid",
+    eval_batches: int | None = None,
+    stream_length: int | None = None,
+    after_step: Callable[[int, nn.Module, float], None] | None = None,
+    checkpoint: str | Path | None = None,
+    checkpoint_every: int = 500,
+    progress: bool = True,
+) -> History:
+    """Train a model in place.
+
+    The same seed on the same machine gives the same numbers, and a run that was interrupted and resumed from
+    its checkpoint gives the numbers of one that was not. The batches come from a generator of their own;
+    torch's global generator, which dropout uses, is seeded too.
+
+    Parameters
+    ----------
+    model, task
+        Any model and task that follow the library's contracts. The model is moved to ``device``.
+    steps, batch_size
+        Number of updates, and sequences (or parallel streams) in each.
+    lr, optimizer
+        Adam with this learning rate, unless an optimizer is given; its own rates are then the base.
+    clip
+        Largest gradient norm; larger gradients are scaled down to it (Pascanu, Mikolov and Bengio 2013,
+        algorithm 1). None leaves gradients alone.
+    schedule
+        Factor on the base rate as a function of the step, which counts from 1.
+    seed
+        For the batches and for dropout.
+    device
+        Where to train.
+    eval_every, eval_split, eval_batches
+        Evaluate every so many steps and after the last one, on this split, on at most so many batches.
+    stream_length
+        Train on ``task.stream("train", batch_size, stream_length)`` and carry the (detached) state from one
+        piece to the next; the state starts anew with each pass over the text.
+    after_step
+        Called as ``after_step(step, model, loss)`` after each update.
+    checkpoint, checkpoint_every
+        A file to resume from if it exists, and to write every so many steps and at the end.
+    progress
+        Show a bar on standard error.
+
+    Raises
+    ------
+    TrainingDiverged
+        As soon as the loss or the gradient norm is not finite.
+    ValueError
+        For numbers out of range, or a checkpoint of another run or that cannot be read.
+    """
+    check_positive(steps=steps, batch_size=batch_size, lr=lr, clip=clip, eval_every=eval_every)
+    check_positive(stream_length=stream_length, checkpoint_every=checkpoint_every)
+    model.to(device).train()
+    optimizer = optimizer or torch.optim.Adam(model.parameters(), lr=lr)
+    base_rates = [group["lr"] for group in optimizer.param_groups]
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    generator = torch.Generator().manual_seed(seed)
+    torch.manual_seed(seed)
+    history, state, position = History(), None, 0
+    run = dict(task=task.name, batch_size=batch_size, seed=seed, clip=clip, rates=base_rates, steps=steps)
+    path = Path(checkpoint) if checkpoint else None
+    if path and path.exists():
+        saved = load(path, run)
+        model.load_state_dict(saved["model"])
+        optimizer.load_state_dict(saved["optimizer"])
+        generator.set_state(saved["generator"])
+        history, position = History(**saved["history"]), saved["position"]
+        state = move(saved["state"], device)
+    source = _pieces(task, batch_size, stream_length, position) if stream_length else None
+    started = time.perf_counter() - history.seconds
+    done = len(history.step)
+    todo = range(done + 1, steps + 1)
+    bar = tqdm(todo, task.name, steps, initial=done, disable=not progress, mininterval=1)
+    for step in bar:
+        if source is None:
+            x, y = task.batch("train", batch_size, generator)
+        else:
+            position, (x, y) = next(source)
+            state = None if position == 1 else state
+        factor = schedule(step) if schedule else 1.0
+        for group, rate in zip(optimizer.param_groups, base_rates, strict=True):
+            group["lr"] = rate * factor
+        prediction, new_state = model(x.to(device), state)
+        loss = task.loss(prediction, y.to(device))
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        norm = float(nn.utils.clip_grad_norm_(parameters, clip if clip is not None else math.inf))
+        value = float(loss.detach())
+        for what, number in (("loss", value), ("gradient norm", norm)):
+            if not math.isfinite(number):
+                raise TrainingDiverged(f"{what} is {number}", step, path, history)
+        optimizer.step()
+        if source is not None:
+            state = detach(new_state)
+        for column, number in (
+            (history.loss, value),
+            (history.gradient_norm, norm),
+            (history.lr, base_rates[0] * factor),
+        ):
+            column.append(number)
+        history.step.append(step)
+        if after_step:
+            after_step(step, model, value)
+        if eval_every and (step % eval_every == 0 or step == steps):
+            scores = evaluate(model, task, eval_split, device=device, batches=eval_batches)
+            history.evaluations.append({"step": step, "split": eval_split, **scores})
+            bar.set_postfix({name: f"{score:.4g}" for name, score in scores.items()})
+        history.seconds = time.perf_counter() - started
+        if path and (step % checkpoint_every == 0 or step == steps):
+            save(path, {
+                "run": run, "model": model.state_dict(), "optimizer": optimizer.state_dict(), "history": asdict(history),
+                "generator": generator.get_state(), "state": move(state, "cpu"), "position": position,
+            })  # fmt: skip
+    return history
+
+
+def _pieces(
+    task: Any, batch_size: int, length: int, skip: int
+) -> Iterator[tuple[int, tuple[Tensor, Tensor]]]:
+    """Number the pieces of each pass from 1, pass after pass; the first ``skip`` of the first pass are left out."""
+    while True:
+        empty = True
+        for number, piece in enumerate(task.stream("train", batch_size, length), start=1):
+            empty = False
+            if number > skip:
+                yield number, piece
+        if empty:
+            raise ValueError(
+                f"stream_length and batch_size must leave at least one piece of {task.name}, got none"
+            )
+        skip = 0
