@@ -1,0 +1,63 @@
+# Two commands: `make book` builds the site, `make test` checks everything. `make help` lists the rest.
+PYTHON ?= python3
+TORCH_INDEX ?=
+PROFILE ?= book
+K ?=
+URL ?=
+RTX_DOWNLOAD ?= 0
+export RTX_DOWNLOAD
+
+PY := .venv/bin/python
+BUILD := $(PY) book/build.py
+ENVIRONMENT = $(PYTHON) book/environment.py $(if $(TORCH_INDEX),--torch-index "$(TORCH_INDEX)")
+# $(call phase,title,command): run the command, then say how long it took; stop when it fails.
+phase = @start=$$(date +%s); echo "== $(1)"; $(2) || exit 1; echo "   $(1): $$(( $$(date +%s) - start )) s"
+
+.DEFAULT_GOAL := help
+.PHONY: help book notebooks test lint serve clean set-repo publish-check setup setup-tests
+
+help:
+	@echo 'make book             set up .venv, run the notebooks, build the site, print where it is'
+	@echo 'make test             set up .venv, then lint, types, spelling and all tests (K=word: only tests that match)'
+	@echo 'make notebooks        run the notebooks that changed, without building the site'
+	@echo 'make lint             ruff, mypy and codespell only'
+	@echo 'make serve            show the built site at http://127.0.0.1:8000'
+	@echo 'make set-repo URL=... write the address of your repository into the book'
+	@echo 'make publish-check    fail unless the book knows its repository'
+	@echo 'make clean            remove what was built (.venv and downloaded data stay)'
+	@echo
+	@echo 'Variables: PYTHON=python3.11 (makes .venv)  PROFILE=smoke|book|paper  RTX_DATA=folder of the data files'
+	@echo '           RTX_DOWNLOAD=1 (allow downloads of data)  TORCH_INDEX=https://download.pytorch.org/whl/cpu'
+
+setup:
+	@$(ENVIRONMENT)
+
+setup-tests:
+	@$(ENVIRONMENT) --tests
+
+book: setup
+	@$(BUILD) book --profile "$(PROFILE)"
+
+notebooks: setup
+	@$(BUILD) execute --profile "$(PROFILE)"
+
+lint: setup-tests
+	$(call phase,ruff (notebooks too),$(PY) -m ruff check --quiet .)
+	$(call phase,mypy,$(PY) -m mypy)
+	$(call phase,codespell,$(PY) -m codespell_lib)
+
+test: lint
+	@echo "== pytest"; OMP_NUM_THREADS=1 $(PY) -m pytest $(if $(K),-k "$(K)")
+
+serve:
+	@$(PYTHON) book/build.py serve
+
+set-repo:
+	@$(PYTHON) book/repository.py set "$(URL)"
+
+publish-check:
+	@$(PYTHON) book/repository.py check
+
+clean:
+	rm -rf _build .pytest_cache .ruff_cache .mypy_cache
+	find . -name __pycache__ -type d -not -path './.venv*' -prune -exec rm -rf {} +
