@@ -1,0 +1,52 @@
+"""The labelled range control that explorers and films share: native, named, driven by keyboard, no script tag."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+
+LIMIT = 600_000
+"""Largest explorer or film, in bytes: a page with four of them still opens on a phone."""
+
+
+def check_start(start: int, count: int) -> None:
+    """Raise ValueError unless there are at least two positions and ``start`` is one of them."""
+    if count < 2:
+        raise ValueError(f"values or frames must hold at least 2 positions, held {count}")
+    if not 0 <= start < count:
+        raise ValueError(f"start must be from 0 to {count - 1}, was {start}")
+
+
+def check_size(text: str, what: str) -> str:
+    """``text`` if it keeps under :data:`LIMIT`.
+
+    Raises:
+        ValueError: if it does not, with its size.
+    """
+    size = len(text.encode())
+    if size > LIMIT:
+        raise ValueError(
+            f"the {what} takes {size / 1000:.0f} kB, allowed are {LIMIT // 1000} kB: use fewer positions or points"
+        )
+    return text
+
+
+def control(name: str, labels: Sequence[str], start: int, oninput: str, button: str = "") -> str:
+    """Range input with its label and a text that says where it stands.
+
+    Args:
+        name: what is varied.
+        labels: text of each position, read out by screen readers.
+        start: first position.
+        oninput: JavaScript run on every move, with ``this`` the input; it must set ``aria-valuetext`` itself.
+        button: HTML put after the text.
+    """
+    # JupyterLab takes the arrow keys for itself unless they stop here.
+    # Firefox restores a slider's place on reload, but not its picture, unless autocomplete is off.
+    label = html.escape(labels[start])
+    return (
+        '<div class="book-control" onkeydown="event.stopPropagation()">'
+        f'<label><span>{html.escape(name)}</span> <input type="range" min="0" max="{len(labels) - 1}" step="1" '
+        f'value="{start}" autocomplete="off" aria-valuetext="{label}" oninput="{html.escape(oninput)}"></label> '
+        f'<output aria-live="off">{label}</output>{button}</div>'
+    )

@@ -1,0 +1,137 @@
+"""A matplotlib figure as inline SVG that follows the page's theme.
+
+The page can restyle an inline SVG but not a picture file; so figures go into the output as HTML. What matplotlib
+writes for a file of its own is cured on the way: its style sheet would apply to the whole page, its ids would clash
+with the next figure's, its dates and hashes would differ from run to run.
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import itertools
+import re
+import xml.etree.ElementTree as ET
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+from IPython.display import HTML
+from matplotlib.figure import Figure
+
+from rtx_lib.plots.style import INK
+
+_SAVE = {"svg.fonttype": "none", "svg.hashsalt": "rtx", "savefig.bbox": "standard", "svg.image_inline": True}
+_BASE_STYLE = "stroke-linejoin:round;stroke-linecap:butt"  # what matplotlib's own sheet says, for this SVG alone
+_number = itertools.count(1)  # one prefix per figure of the process: the same in every run of a notebook
+
+_LONG = re.compile(r"-?\d+\.\d{3,}")
+_FONT_LIST = re.compile(r"('DejaVu Sans')(, '[^']*')+")
+
+
+def require_alt(alt: object) -> str:
+    """The text alternative, stripped.
+
+    Raises:
+        ValueError: if it is not a text or holds no word.
+    """
+    if not isinstance(alt, str) or not alt.strip():
+        raise ValueError(f"alt must be a text that states what the figure shows, was {alt!r}")
+    return alt.strip()
+
+
+def svg_tree(fig: Figure) -> ET.Element:
+    """The figure's SVG as an element tree without metadata, style sheet, namespaces or long decimals; closes it.
+
+    The tree's ``width`` and ``height`` are in CSS pixels, its user unit is the point (1/72 inch).
+    """
+    buffer = io.BytesIO()
+    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    with mpl.rc_context(_SAVE):
+        fig.savefig(buffer, format="svg", metadata=nothing, transparent=True)
+    plt.close(fig)
+    root = ET.fromstring(buffer.getvalue())
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if child.tag.endswith(("}metadata", "}style")):
+                parent.remove(child)
+    prefix = f"f{next(_number)}-"
+    for element in root.iter():
+        element.tag = element.tag.rpartition("}")[2]
+        for text in ("text", "tail"):
+            value = getattr(element, text)
+            if value is not None and "\n" in value and not value.strip():
+                setattr(element, text, None)
+        element.attrib = {key.rpartition("}")[2]: _clean(key, value, prefix) for key, value in element.attrib.items()}
+    for side in ("width", "height"):
+        root.set(side, f"{float(root.attrib[side].removesuffix('pt')) * 96 / 72:.0f}")
+    root.attrib.pop("version", None)
+    return root
+
+
+def _clean(key: str, value: str, prefix: str) -> str:
+    """One attribute's value: prefixed ids and references, the page's ink, two decimals."""
+    if key == "id":
+        return prefix + value
+    if key.endswith("href"):
+        return "#" + prefix + value[1:] if value.startswith("#") else value.replace("\n", "")
+    value = value.replace("url(#", f"url(#{prefix}").replace(INK, "currentColor")
+    if key in ("d", "x", "y") or (key == "transform" and "scale" not in value and "matrix" not in value):
+        value = _LONG.sub(lambda found: f"{float(found.group()):.2f}", value.replace("\n", ""))
+    return _FONT_LIST.sub(r"\1", value)
+
+
+def write_svg(root: ET.Element, alt: str, *, min_width: int | None = None) -> str:
+    """The tree as HTML text: one picture with ``alt`` as its name, never wider than the page (or ``min_width``, px)."""
+    least = f"min-width:{min_width}px;" if min_width else ""
+    root.attrib.update(
+        {"role": "img", "aria-label": alt, "style": f"{least}max-width:100%;height:auto;{_BASE_STYLE}"}
+    )
+    return ET.tostring(root, encoding="unicode")
+
+
+def to_svg(fig: Figure, alt: str) -> str:
+    """``fig`` as one ``<svg>`` element for a page; closes the figure.
+
+    Args:
+        fig: the figure. What is drawn in :data:`~rtx_lib.plots.style.INK` follows the page's text colour.
+        alt: what the figure shows, in words: the finding, not the kind of plot.
+
+    Returns:
+        The element as text. The same figures in the same order give the same bytes.
+
+    Raises:
+        ValueError: if ``alt`` holds no word.
+    """
+    name = require_alt(alt)
+    return write_svg(svg_tree(fig), name)
+
+
+def figcaption(caption: str | None) -> str:
+    """``caption`` (HTML) as a ``<figcaption>``, or nothing."""
+    return f"<figcaption>{caption}</figcaption>" if caption else ""
+
+
+def show(fig: Figure, alt: str, caption: str | None = None, *, wide: bool = False) -> HTML:
+    """``fig`` as a notebook output that follows the page's theme; closes the figure.
+
+    Args:
+        fig: the figure.
+        alt: what it shows, in words: the finding, not the kind of plot.
+        caption: line below it, as HTML (write ``&lt;`` for a bare less-than sign).
+        wide: keep it at least 640 px wide and let it scroll inside its own box; otherwise it shrinks with the page.
+
+    Raises:
+        ValueError: if ``alt`` holds no word.
+    """
+    name = require_alt(alt)
+    root = svg_tree(fig)
+    if wide:
+        picture = write_svg(root, name, min_width=min(640, int(root.attrib["width"])))
+        label = html.escape(f"Scrolls sideways: {name[:60]}")
+        picture = (
+            f'<div class="book-scroll" tabindex="0" role="region" aria-label="{label}" style="overflow-x:auto">'
+            f"{picture}</div>"
+        )
+    else:
+        picture = write_svg(root, name)
+    return HTML(f'<figure class="book-fig">{picture}{figcaption(caption)}</figure>')

@@ -1,0 +1,199 @@
+"""One figure whose named lines, points and texts are moved by numbers: a long run, frame by frame, in few bytes."""
+
+from __future__ import annotations
+
+import html
+import json
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from IPython.display import HTML
+from matplotlib.artist import Artist
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.text import Text
+
+from rtx_lib.plots.control import check_size, check_start, control
+from rtx_lib.plots.figure import figcaption, require_alt, svg_tree, write_svg
+
+Frame: TypeAlias = Mapping[str, Any]
+"""From an artist's gid to (x, y) in data coordinates for a line, or to its new text."""
+
+_FAR = 1e5  # far outside every figure; keeps a value near infinity from being written out in full
+
+# Applies frame this.value. A move by hand (a trusted event) ends a film that is playing.
+_MOVE = (
+    "const s=this,f=s.closest('figure'),d=f.film||(f.film=JSON.parse(f.dataset.film));"
+    "f.querySelectorAll('[data-moves]').forEach(e=>{const v=d.moves[e.dataset.moves][s.value];"
+    "if(e.tagName=='path')e.setAttribute('d',v);else if(e.tagName=='text')e.textContent=v;"
+    "else{const p=v.match(/-?[\\d.]+/g)||[];[...e.children].forEach((u,k)=>{const on=2*k<p.length;"
+    "u.setAttribute('display',on?'inline':'none');"
+    "if(on){u.setAttribute('x',p[2*k]);u.setAttribute('y',p[2*k+1])}})}});"
+    "f.querySelector('output').textContent=d.labels[s.value];s.setAttribute('aria-valuetext',d.labels[s.value]);"
+    "if(event.isTrusted&&f.timer)f.querySelector('button').click()"
+)
+# Where reduced motion is asked for, the style sheet hides the button; without the sheet a press makes one step.
+_PLAY = (
+    "const b=this,f=b.closest('figure'),s=f.querySelector('input'),"
+    "go=v=>{s.value=v;s.dispatchEvent(new Event('input'))},"
+    "stop=()=>{clearInterval(f.timer);f.timer=0;b.textContent='Play'},"
+    "step=()=>go(+s.value<+s.max?+s.value+1:0);"
+    "if(f.timer){stop();return}step();if(matchMedia('(prefers-reduced-motion: reduce)').matches)return;"
+    "b.textContent='Pause';"
+    "f.timer=setInterval(()=>{if(f.isConnected&&+s.value<+s.max)step();else stop()},MILLISECONDS)"
+)
+
+
+def film(
+    fig: Figure,
+    frames: Sequence[Frame],
+    name: str,
+    *,
+    labels: Sequence[str],
+    alt: str,
+    start: int = 0,
+    fps: float = 6,
+    caption: str | None = None,
+) -> HTML:
+    """A slider and a Play button over ``frames`` of one figure; needs no kernel, never starts by itself.
+
+    Name each moving artist with ``set_gid`` (``ax.plot(x, y, gid="loss")``), set the axes' limits for the whole film,
+    and give each frame's numbers in data coordinates. Where they are NaN, or not positive on a logarithmic axis,
+    a line breaks and a point disappears. Closes the figure.
+
+    Args:
+        fig: the figure, drawn once. Moving artists are Line2D (line, markers or both) and Text (plain, no formula).
+        frames: one mapping per frame, all with the same gids: to (x, y), two arrays of one length, or to a text.
+        name: what is varied, the control's label.
+        labels: one text per frame that says where the film stands ("step 200").
+        alt: what the film shows, in words: the finding.
+        start: index of the frame shown first.
+        fps: frames per second when played.
+        caption: line below, as HTML.
+
+    Raises:
+        ValueError: if arguments do not fit together, a gid is missing, doubled or of another kind of artist, x and y
+            differ in length, or the film exceeds 600 kB.
+    """
+    text = require_alt(alt)
+    check_start(start, len(frames))
+    if len(labels) != len(frames):
+        raise ValueError(f"labels must hold one text per frame ({len(frames)}), held {len(labels)}")
+    if not fps > 0:
+        raise ValueError(f"fps must be positive, was {fps}")
+    names = list(frames[0])
+    for i, frame in enumerate(frames):
+        if set(frame) != set(names):
+            raise ValueError(f"frames[{i}] must name {sorted(names)} like the first frame, named {sorted(frame)}")
+    artists = {gid: _find(fig, gid) for gid in names}
+    shapes = {gid: [_check(artists[gid], frame[gid], gid) for frame in frames] for gid in names}
+    for gid, artist in artists.items():
+        _place(artist, max(shapes[gid]))
+
+    root = svg_tree(fig)
+    fig.set_dpi(72)  # an SVG's user unit: from here on display coordinates are the picture's, upside down
+    moves = [[_move(artists[gid], frame[gid]) for frame in frames] for gid in names]
+    for k, gid in enumerate(names):
+        (group,) = (element for element in root.iter("g") if element.get("id", "").partition("-")[2] == gid)
+        _mark(group, artists[gid], k, moves[k][start])
+
+    data = json.dumps({"labels": list(labels), "moves": moves}, ensure_ascii=False, separators=(",", ":"))
+    play = _PLAY.replace("MILLISECONDS", f"{1000 / fps:.0f}")
+    button = f'<button type="button" onclick="{html.escape(play)}">Play</button>'
+    return HTML(
+        check_size(
+            f'<figure class="book-fig book-film" data-film="{html.escape(data)}">'
+            f"{control(name, labels, start, _MOVE, button)}{write_svg(root, text)}{figcaption(caption)}</figure>",
+            "film",
+        )
+    )
+
+
+def _find(fig: Figure, gid: str) -> Line2D | Text:
+    """The one line or text of ``fig`` that bears ``gid``."""
+    found: list[Artist] = fig.findobj(lambda artist: artist.get_gid() == gid)
+    if len(found) != 1:
+        raise ValueError(f"frames name gid {gid!r}, which must belong to one artist, belonged to {len(found)}")
+    (artist,) = found
+    if not isinstance(artist, Line2D | Text):
+        raise ValueError(f"gid {gid!r} must belong to a Line2D or Text, belonged to a {type(artist).__name__}")
+    return artist
+
+
+def _check(artist: Line2D | Text, value: Any, gid: str) -> int:
+    """Number of points of one frame's value, 0 for a text."""
+    if isinstance(artist, Text):
+        if not isinstance(value, str):
+            raise ValueError(f"a frame of the text {gid!r} must be a str, was {value!r}")
+        return 0
+    if len(value) != 2 or np.ndim(value[0]) != 1 or np.shape(value[0]) != np.shape(value[1]):
+        raise ValueError(f"a frame of the line {gid!r} must be (x, y), two one-dimensional arrays of one length")
+    return len(value[0])
+
+
+def _place(artist: Line2D | Text, points: int) -> None:
+    """Give the artist a stand-in inside the axes, so that matplotlib draws every element the film will move."""
+    if isinstance(artist, Text):
+        artist.set_text(artist.get_text() or "-")
+        return
+    axes = artist.axes
+    assert axes is not None
+    middle = artist.get_transform().inverted().transform(axes.transAxes.transform((0.5, 0.5)))
+    artist.set_data(np.full(max(points, 1), middle[0]), np.full(max(points, 1), middle[1]))
+
+
+def _move(artist: Line2D | Text, value: Any) -> str:
+    """One frame of one artist: its text, or its path in the picture's user units with one decimal."""
+    if isinstance(artist, Text):
+        return str(value)
+    axes, transform = artist.axes, artist.get_transform()
+    assert axes is not None and axes.figure is not None
+    points = np.array([np.asarray(side, dtype=float) for side in value])
+    in_data = transform.contains_branch_seperately(axes.transData)  # (sic): axvline's y, say, is in axes units
+    for side, axis, data in zip(points, (axes.xaxis, axes.yaxis), in_data, strict=True):
+        if data and axis.get_scale() == "log":
+            side[~(side > 0)] = np.nan
+    points[:, ~np.isfinite(points).all(axis=0)] = np.nan
+    x, y = transform.transform(points.T).T
+    return _path(np.clip(x, -_FAR, _FAR), np.clip(axes.figure.bbox.height - y, -_FAR, _FAR))
+
+
+def _path(x: np.ndarray, y: np.ndarray) -> str:
+    """SVG path through the points: ``M1 2 3 4``, with a new M after each gap of NaN."""
+    parts, pen_down = [], False
+    for a, b in zip(x, y, strict=True):
+        if np.isnan(a):
+            pen_down = False
+            continue
+        parts.append(("" if pen_down else "M") + f"{_short(a)} {_short(b)}")
+        pen_down = True
+    return " ".join(parts)
+
+
+def _short(value: float) -> str:
+    """A number with one decimal at most, without a trailing zero or a negative zero."""
+    text = f"{value:.1f}".removesuffix(".0")
+    return "0" if text == "-0" else text
+
+
+def _mark(group: ET.Element, artist: Line2D | Text, k: int, first: str) -> None:
+    """Mark the elements that artist ``k`` moves, and put them where its first frame has them."""
+    if isinstance(artist, Text):
+        text = next(iter(group.iter("text")))
+        for child in list(text):
+            text.remove(child)
+        text.text = first
+        text.set("data-moves", str(k))
+        return
+    numbers = first.replace("M", "").split()
+    for child in group:
+        if child.tag == "path":
+            child.attrib.update({"data-moves": str(k), "d": first})
+        elif child.tag == "g":
+            child.set("data-moves", str(k))
+            for i, use in enumerate(child):
+                there = numbers[2 * i : 2 * i + 2]
+                use.attrib.update(dict(zip("xy", there, strict=False)))
+                use.set("display", "inline" if there else "none")

@@ -1,0 +1,93 @@
+"""One look for every figure of the book: it reads in light and dark, without colour, and on a phone.
+
+Axes, ticks and text are drawn in :data:`INK`, a colour that nothing else uses. When a figure becomes inline SVG
+(:func:`rtx_lib.plots.figure.to_svg`), INK turns into ``currentColor``, so that it follows the page's theme.
+Lines cannot follow it, so each colour of :data:`CYCLE` has a contrast of at least 3:1 on both backgrounds
+(WCAG 2.2, success criterion 1.4.11), and each comes with a dash pattern of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import matplotlib as mpl
+
+INK = "#0a0b0c"
+"""Sentinel: whatever is drawn in it follows the page's text colour."""
+
+LIGHT = "#ffffff"
+"""The site's light background."""
+
+DARK = "#14181e"
+"""The site's dark background (``--pst-color-background`` of the theme)."""
+
+CYCLE = ("#1f83d6", "#d9610a", "#149a7d", "#bd3f8c", "#7c6cf0", "#857500")
+"""Line colours in order of use: blue, orange, green, magenta, violet, olive."""
+
+DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (1.2, 1.4)), (0, (6, 1.6, 1.2, 1.6)), (0, (3, 1.4)), (0, (9, 2, 3, 2)))
+"""Dash pattern of each colour of :data:`CYCLE`, so that lines are told apart without colour."""
+
+MARKERS = ("o", "s", "^", "D", "v", "P")
+"""Marker of each colour of :data:`CYCLE`; given to points, and sparsely to lines of many points."""
+
+STYLE: dict[str, Any] = {
+    "figure.figsize": (5.8, 3.5),
+    "figure.facecolor": "none",
+    "figure.constrained_layout.use": True,
+    "font.family": ["sans-serif"],
+    "font.size": 12,
+    "axes.titlesize": 12.5,
+    "axes.labelsize": 12,
+    "xtick.labelsize": 11,
+    "ytick.labelsize": 11,
+    "legend.fontsize": 11,
+    "legend.frameon": False,
+    "text.color": INK,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.facecolor": "none",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#808080",
+    "grid.alpha": 0.3,
+    "grid.linewidth": 0.8,
+    "lines.linewidth": 2.0,
+    "lines.markersize": 5.5,
+    "patch.edgecolor": INK,
+    "hatch.color": INK,
+    "boxplot.boxprops.color": INK,
+    "axes.prop_cycle": mpl.cycler(color=list(CYCLE)) + mpl.cycler(linestyle=list(DASHES)),
+}
+"""The settings, as matplotlib's ``rcParams``."""
+
+
+def use_style() -> None:
+    """Set the book's style for the rest of the session; the first line of a notebook that draws."""
+    mpl.rcParams.update(STYLE)
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """The book's style inside a ``with`` block; the settings before it come back afterwards."""
+    with mpl.rc_context(STYLE):
+        yield
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of an ``#rrggbb`` colour, from 0 (black) to 1 (white) (WCAG 2.2)."""
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast ratio of two ``#rrggbb`` colours, from 1 to 21 (WCAG 2.2)."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
