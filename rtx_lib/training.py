@@ -266,9 +266,7 @@ def fit(
     return history
 
 
-def _pieces(
-    task: Any, batch_size: int, length: int, skip: int
-) -> Iterator[tuple[int, tuple[Tensor, Tensor]]]:
+def _pieces(task: Any, batch_size: int, length: int, skip: int) -> Iterator[tuple[int, tuple[Tensor, Tensor]]]:
     """Number the pieces of each pass from 1, pass after pass; the first ``skip`` of the first pass are left out."""
     while True:
         empty = True
@@ -277,7 +275,5 @@ def _pieces(
             if number > skip:
                 yield number, piece
         if empty:
-            raise ValueError(
-                f"stream_length and batch_size must leave at least one piece of {task.name}, got none"
-            )
+            raise ValueError(f"stream_length and batch_size must leave at least one piece of {task.name}, got none")
         skip = 0

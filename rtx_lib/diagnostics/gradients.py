@@ -30,9 +30,7 @@ def record_states(model: nn.Module) -> Iterator[list[States]]:
     if not taps:
         raise ValueError(f"model must have a submodule named 'tap', {type(model).__name__} has none")
     recorded: list[States] = []
-    handles = [
-        tap.register_forward_hook(lambda module, args, states: recorded.append(states)) for tap in taps
-    ]
+    handles = [tap.register_forward_hook(lambda module, args, states: recorded.append(states)) for tap in taps]
     try:
         yield recorded
     finally:
@@ -47,9 +45,7 @@ def state_gradients(loss: Tensor, states: Sequence[Tensor]) -> Tensor:
     has gradient zero.
     """
     gradients = torch.autograd.grad(loss, list(states), retain_graph=True, allow_unused=True)
-    return torch.stack(
-        [torch.zeros_like(h) if g is None else g for h, g in zip(states, gradients, strict=True)]
-    )
+    return torch.stack([torch.zeros_like(h) if g is None else g for h, g in zip(states, gradients, strict=True)])
 
 
 def gradient_norms(loss: Tensor, states: Sequence[Tensor]) -> Tensor:

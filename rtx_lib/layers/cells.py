@@ -86,9 +86,7 @@ class RNN(nn.Module):
             width = input_size if layer == 0 else self.output_size
             for suffix in self._suffixes(layer):
                 self.register_parameter(f"weight_ih_{suffix}", nn.Parameter(torch.empty(hidden_size, width)))
-                self.register_parameter(
-                    f"weight_hh_{suffix}", nn.Parameter(torch.empty(hidden_size, hidden_size))
-                )
+                self.register_parameter(f"weight_hh_{suffix}", nn.Parameter(torch.empty(hidden_size, hidden_size)))
                 self.register_parameter(f"bias_ih_{suffix}", nn.Parameter(torch.empty(hidden_size)))
                 self.register_parameter(f"bias_hh_{suffix}", nn.Parameter(torch.empty(hidden_size)))
         self.reset_parameters(generator)
@@ -139,10 +137,8 @@ class RNN(nn.Module):
         if state is None:
             state = x.new_zeros(rows, x.shape[0], self.hidden_size)
         elif state.shape != (rows, x.shape[0], self.hidden_size):
-            raise ValueError(
-                f"state must have shape {(rows, x.shape[0], self.hidden_size)}, got {tuple(state.shape)}"
-            )
-        last = []
+            raise ValueError(f"state must have shape {(rows, x.shape[0], self.hidden_size)}, got {tuple(state.shape)}")
+        last: list[Tensor] = []
         for layer in range(self.num_layers):
             halves = []
             for suffix in self._suffixes(layer):
@@ -180,6 +176,4 @@ def check_sequence(x: Tensor, input_size: int) -> None:
     if x.ndim != 3 or x.shape[-1] != input_size:
         raise ValueError(f"x must have shape (B, T, {input_size}), got {tuple(x.shape)}")
     if x.shape[0] < 1 or x.shape[1] < 1:
-        raise ValueError(
-            f"x must hold at least one sequence of at least one step, got shape {tuple(x.shape)}"
-        )
+        raise ValueError(f"x must hold at least one sequence of at least one step, got shape {tuple(x.shape)}")

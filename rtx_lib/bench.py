@@ -1,0 +1,120 @@
+"""Speed and memory of one implementation against another: ratios, never pass or fail.
+
+``python -m rtx_lib.bench NAME --json`` runs one case. All variants of a case run interleaved in one process, so
+that a busy machine slows them alike; a ratio compares medians.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from rtx_lib.layers import RNN
+
+Variant = Callable[[], Tensor]
+
+
+def measure(variants: dict[str, Variant], rounds: int = 7, warmup: int = 2) -> dict[str, float]:
+    """Median seconds of each variant over ``rounds`` interleaved rounds.
+
+    Raises
+    ------
+    ValueError
+        For fewer than 7 rounds: a median of less says little.
+    """
+    if rounds < 7:
+        raise ValueError(f"rounds must be at least 7, got {rounds}")
+    times: dict[str, list[float]] = {name: [] for name in variants}
+    for number in range(warmup + rounds):
+        for name, variant in variants.items():
+            _synchronise()
+            started = time.perf_counter()
+            variant()
+            _synchronise()
+            if number >= warmup:
+                times[name].append(time.perf_counter() - started)
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def compare(
+    case: str, against: str, variants: dict[str, Variant], device: str, rounds: int = 7
+) -> list[dict[str, Any]]:
+    """One row for each variant but ``against``.
+
+    ``ratio`` above 1 means that many times faster than ``against``; ``max_error`` is the largest difference
+    of the results over the largest absolute value of ``against``'s.
+    """
+    truth = variants[against]()
+    errors = {name: float((run() - truth).abs().max() / truth.abs().max()) for name, run in variants.items()}
+    seconds = measure(variants, rounds)
+    where = f"{device}, one thread" if device == "cpu" else torch.cuda.get_device_name(device)
+    return [
+        {"case": case, "variant": name, "against": against, "ratio": round(seconds[against] / seconds[name], 3),
+         "max_error": errors[name], "device": where}
+        for name in variants if name != against
+    ]  # fmt: skip
+
+
+def rnn(device: str = "cpu", batch: int = 32, time_steps: int = 200, hidden: int = 128) -> list[dict[str, Any]]:
+    """Forward and backward of our RNN, and of the same loop with ``x[:, t]``, against torch.nn.RNN."""
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(batch, time_steps, hidden, generator=generator).to(device).requires_grad_()
+    ours = RNN(hidden, hidden, generator=generator).to(device)
+    theirs = nn.RNN(hidden, hidden, batch_first=True).to(device)
+    theirs.load_state_dict(ours.state_dict())
+
+    weight_ih, weight_hh, bias_ih, bias_hh = ours.parameters()
+
+    def indexed(x: Tensor) -> tuple[Tensor, None]:
+        z = nn.functional.linear(x, weight_ih, bias_ih + bias_hh)
+        h, states = z.new_zeros(batch, hidden), []
+        for t in range(time_steps):
+            h = torch.tanh(torch.addmm(z[:, t], h, weight_hh.T))
+            states.append(h)
+        return torch.stack(states, 1), None
+
+    def step(forward: Callable[[Tensor], tuple[Tensor, Any]]) -> Variant:
+        def once() -> Tensor:
+            (gradient,) = torch.autograd.grad(forward(x)[0].square().sum(), x)
+            return gradient
+
+        return once
+
+    variants = {"torch.nn.RNN": step(theirs), "rtx_lib RNN": step(ours), "loop over x[:, t]": step(indexed)}
+    return compare("rnn", "torch.nn.RNN", variants, device)
+
+
+CASES: dict[str, Callable[..., list[dict[str, Any]]]] = {"rnn": rnn}
+
+
+def _synchronise() -> None:
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m rtx_lib.bench", description=__doc__)
+    parser.add_argument("case", choices=sorted(CASES))
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
+    options = parser.parse_args(arguments)
+    torch.set_num_threads(1)
+    rows = CASES[options.case](device=options.device)
+    if options.json:
+        print(json.dumps(rows, indent=1))
+    else:
+        for row in rows:
+            line = f"{row['case']}: {row['variant']:24} {row['ratio']:.2f}x of {row['against']}"
+            print(f"{line}, error {row['max_error']:.1e} ({row['device']})")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,282 @@
+"""Recipes and their records: what the book measured, with everything needed to measure it again.
+
+``python -m rtx_lib.experiments list`` shows the recipes; ``run RECIPE --seed 0 1 2`` trains one and writes one
+JSON record a seed. A killed run goes on from its checkpoint; a record is written in one step or not at all.
+"""
+
+import argparse
+import json
+import math
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+import rtx_lib
+from rtx_lib.layers import RNN, Readout
+from rtx_lib.tasks import MNIST, AddingProblem, SequentialDigits
+from rtx_lib.training import TrainingDiverged, evaluate, fit, parameter_count, warmup_cosine
+
+TASKS: dict[str, Callable[..., Any]] = {
+    "adding": AddingProblem,
+    "digits": SequentialDigits,
+    "mnist": MNIST,
+}
+
+MODELS: dict[str, Callable[..., nn.Module]] = {
+    "rnn": lambda task, **arguments: Readout(
+        RNN(task.input_size, **arguments), task.output_size, vocabulary=task.vocabulary
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One training run up to its seed: names in ``MODELS`` and ``TASKS`` with their arguments, and the budget.
+
+    ``lr`` is Adam's; ``clip`` the largest gradient norm or None; ``schedule`` "constant" or "cosine".
+    """
+
+    name: str
+    about: str
+    model: str
+    task: str
+    steps: int
+    batch_size: int
+    lr: float
+    model_arguments: dict[str, Any] = field(default_factory=dict)
+    task_arguments: dict[str, Any] = field(default_factory=dict)
+    clip: float | None = None
+    schedule: str = "constant"
+    eval_every: int = 250
+
+
+def _adding(kind: str, length: int, about: str, **settings: Any) -> Recipe:
+    """The adding problem at one length; all lengths of a kind share one budget."""
+    return Recipe(
+        name=f"adding-{kind}-t{length}",
+        about=f"{about} on the adding problem, T = {length}",
+        model="rnn",
+        task="adding",
+        task_arguments={"length": length},
+        batch_size=50,
+        clip=1.0,
+        **settings,
+    )
+
+
+RECIPES: dict[str, Recipe] = {
+    recipe.name: recipe
+    for recipe in [
+        *(
+            _adding("rnn", length, "tanh RNN", steps=4000, lr=1e-3, model_arguments={"hidden_size": 128})
+            for length in (10, 50, 100, 200)
+        ),
+        *(
+            _adding(
+                "irnn", length, "IRNN (identity, ReLU)", steps=4000, lr=1e-3,
+                model_arguments={"hidden_size": 128, "nonlinearity": "relu", "init": "identity", "input_std": 0.03},
+            )
+            for length in (10, 50, 100, 200)
+        ),
+    ]
+}  # fmt: skip
+
+_NUMBER = {"type": "number"}
+_NUMBERS = {"type": "array", "items": _NUMBER}
+SCHEMA: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "Record of one training run",
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["format", "recipe", "configuration", "seed", "commit", "versions", "device", "seconds",
+                 "parameters", "curves", "evaluations", "metrics", "baselines", "diverged"],
+    "properties": {
+        "format": {"const": 1},
+        "recipe": {"type": "string"},
+        "configuration": {"type": "object", "required": ["name", "model", "task", "steps", "batch_size", "lr"]},
+        "seed": {"type": "integer"},
+        "commit": {"type": "string", "pattern": "^([0-9a-f]{40}(-dirty)?|unknown)$"},
+        "versions": {"type": "object", "additionalProperties": {"type": "string"},
+                     "required": ["python", "torch", "numpy", "rtx_lib"]},
+        "device": {"type": "object", "additionalProperties": False, "required": ["name", "threads"],
+                   "properties": {"name": {"type": "string"}, "threads": {"type": "integer", "minimum": 1}}},
+        "seconds": _NUMBER,
+        "parameters": {"type": "integer", "minimum": 1},
+        "curves": {"type": "object", "additionalProperties": _NUMBERS,
+                   "required": ["step", "loss", "gradient_norm"]},
+        "evaluations": {"type": "array", "items": {"type": "object", "required": ["step", "split"]}},
+        "metrics": {"type": "object", "additionalProperties": _NUMBER},
+        "baselines": {"type": "object", "additionalProperties": _NUMBER},
+        "diverged": {"type": ["object", "null"], "required": ["step", "reason"]},
+    },
+}  # fmt: skip
+"""JSON schema of a record. ``curves`` are means over windows of steps; ``metrics`` are those of the test split."""
+
+
+def build(recipe: Recipe, seed: int) -> tuple[nn.Module, Any]:
+    """The recipe's model, initialised from the seed, and its task."""
+    task = TASKS[recipe.task](**recipe.task_arguments)
+    torch.manual_seed(seed)
+    return MODELS[recipe.model](task, **recipe.model_arguments), task
+
+
+def run(
+    recipe: Recipe,
+    seed: int = 0,
+    *,
+    out: str | Path | None = None,
+    device: str = "cpu",
+    progress: bool = True,
+) -> Path:
+    """Train one recipe with one seed and write its record; return the record's path.
+
+    Nothing is done if the record is there already with the same configuration. A run that diverges is a
+    result too: its record says at which step, and its metrics are empty.
+
+    Raises
+    ------
+    ValueError
+        For a device that torch does not know.
+    """
+    folder = Path(out) if out else results_folder()
+    path = folder / f"{recipe.name}-s{seed}.json"
+    configuration = json.loads(json.dumps(asdict(recipe)))
+    if path.exists() and json.loads(path.read_text())["configuration"] == configuration:
+        return path
+    try:
+        torch.device(device)
+    except RuntimeError as error:
+        raise ValueError(f"device must be one that torch knows, got {device!r}") from error
+    model, task = build(recipe, seed)
+    checkpoint = folder / f".{path.stem}.ckpt"
+    diverged = None
+    try:
+        history = fit(
+            model, task, steps=recipe.steps, batch_size=recipe.batch_size, lr=recipe.lr, clip=recipe.clip,
+            schedule=warmup_cosine(recipe.steps) if recipe.schedule == "cosine" else None, seed=seed,
+            device=device, eval_every=recipe.eval_every, checkpoint=checkpoint, progress=progress,
+        )  # fmt: skip
+    except TrainingDiverged as error:
+        history, diverged = error.history, {"step": error.step, "reason": str(error).partition(";")[0]}
+    record = {
+        "format": 1,
+        "recipe": recipe.name,
+        "configuration": configuration,
+        "seed": seed,
+        "commit": _commit(),
+        "versions": {
+            "python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__,
+            "rtx_lib": rtx_lib.__version__,
+        },
+        "device": {
+            "name": torch.cuda.get_device_name(device) if device.startswith("cuda") else "CPU",
+            "threads": torch.get_num_threads(),
+        },
+        "seconds": round(history.seconds, 1),
+        "parameters": parameter_count(model),
+        "curves": {
+            name: thin(getattr(history, name)) for name in ("step", "loss", "gradient_norm", "lr")
+        },
+        "evaluations": history.evaluations,
+        "metrics": {} if diverged else evaluate(model, task, "test", device=device),
+        "baselines": task.baselines(),
+        "diverged": diverged,
+    }  # fmt: skip
+    folder.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(f".{os.getpid()}.part")
+    temporary.write_text(json.dumps(record, indent=1, allow_nan=False) + "\n")
+    os.replace(temporary, path)
+    checkpoint.unlink(missing_ok=True)
+    return path
+
+
+def thin(values: Iterable[float], points: int = 200) -> list[float]:
+    """At most ``points`` means over windows of equal length (the last may be shorter), to six digits."""
+    values = list(values)
+    window = max(1, math.ceil(len(values) / points))
+    chunks = (values[i : i + window] for i in range(0, len(values), window))
+    return [float(f"{sum(chunk) / len(chunk):.6g}") for chunk in chunks]
+
+
+def results_folder() -> Path:
+    """Where records live: ``book/results`` of a checkout, else ``rtx_lib/results`` of the installed package."""
+    package = Path(rtx_lib.__file__).parent
+    checkout = package.parent / "book" / "results"
+    return checkout if checkout.is_dir() else package / "results"
+
+
+def load_record(name: str) -> dict[str, Any]:
+    """The record called ``name`` ("<recipe>-s<seed>").
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such record; the message says how to make it.
+    """
+    path = results_folder() / f"{name}.json"
+    if not path.exists():
+        recipe, _, seed = name.rpartition("-s")
+        hint = f"python -m rtx_lib.experiments run {recipe} --seed {seed}"
+        raise FileNotFoundError(f"no record {name}; make it with: {hint}")
+    record: dict[str, Any] = json.loads(path.read_text())
+    return record
+
+
+def load_records(recipe: str) -> list[dict[str, Any]]:
+    """All records of one recipe, ordered by seed; an empty list if there are none."""
+    records = [json.loads(path.read_text()) for path in results_folder().glob(f"{recipe}-s*.json")]
+    return sorted((r for r in records if r["recipe"] == recipe), key=lambda r: int(r["seed"]))
+
+
+def _commit() -> str:
+    """The checkout's commit, with "-dirty" if the library differs from it; "unknown" outside git."""
+    here = Path(rtx_lib.__file__).parent
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", *arguments], cwd=here, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    try:
+        return git("rev-parse", "HEAD") + ("-dirty" if git("status", "--porcelain", "--", ".") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m rtx_lib.experiments", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("list", help="name every recipe and say which seeds have a record")
+    runner = commands.add_parser("run", help="train a recipe and write its records")
+    runner.add_argument("recipe")
+    runner.add_argument("--seed", type=int, nargs="+", default=[0])
+    runner.add_argument("--out", help="folder of the records (default: the book's)")
+    runner.add_argument("--device", default="cpu")
+    runner.add_argument("--threads", type=int, default=1, help="torch threads (default 1)")
+    options = parser.parse_args(arguments)
+    if options.command == "list":
+        for recipe in RECIPES.values():
+            seeds = " ".join(str(r["seed"]) for r in load_records(recipe.name)) or "none"
+            print(f"{recipe.name:24} {recipe.about} (records of seeds: {seeds})")
+        return 0
+    if options.recipe not in RECIPES:
+        print(f"unknown recipe {options.recipe!r}; known: {', '.join(RECIPES)}", file=sys.stderr)
+        return 2
+    torch.set_num_threads(options.threads)
+    for seed in options.seed:
+        path = run(RECIPES[options.recipe], seed, out=options.out, device=options.device)
+        print(path, json.dumps(json.loads(path.read_text())["metrics"]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
