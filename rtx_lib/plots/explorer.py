@@ -10,7 +10,7 @@ from IPython.display import HTML
 from matplotlib.figure import Figure
 
 from rtx_lib.plots.control import check_size, check_start, control
-from rtx_lib.plots.figure import figcaption, require_alt, to_svg
+from rtx_lib.plots.figure import figcaption, require_alt, scroll_box, svg_tree, write_svg
 
 _MOVE = (
     "const s=this,f=s.closest('figure');"
@@ -29,6 +29,7 @@ def explorer(
     fmt: str = "{}",
     start: int = 0,
     caption: str | None = None,
+    wide: bool = False,
 ) -> HTML:
     """A slider over ``values``, each drawn once; works in Jupyter, in Colab and on a page without a kernel.
 
@@ -40,26 +41,27 @@ def explorer(
         fmt: how a value is written.
         start: index of the value shown first.
         caption: line below, as HTML.
+        wide: keep the frames at least 640 px wide and let them scroll inside their own box.
 
     Raises:
         ValueError: if ``start`` is no index of ``values``, if there are fewer than two, if an alternative text is
             empty, or if all frames together exceed 600 kB.
     """
     check_start(start, len(values))
-    labels = [f"{name} = {fmt.format(value)}" for value in values]
+    labels = [fmt.format(value) for value in values]
     texts = [
-        require_alt(alt(value)) if callable(alt) else f"{require_alt(alt)} ({label})"
+        require_alt(alt(value)) if callable(alt) else f"{require_alt(alt)} ({name} = {label})"
         for value, label in zip(values, labels, strict=True)
     ]
     frames = "".join(
         f'<div class="frame" data-label="{html.escape(labels[i])}"{"" if i == start else " hidden"}>'
-        f"{to_svg(draw(value), texts[i])}</div>"
+        f"{write_svg(svg_tree(draw(value)), texts[i], wide=wide)}</div>"
         for i, value in enumerate(values)
     )
     return HTML(
         check_size(
             f'<figure class="book-fig book-explorer">{control(name, labels, start, _MOVE)}'
-            f"{frames}{figcaption(caption)}</figure>",
+            f"{scroll_box(frames, name, wide=wide)}{figcaption(caption)}</figure>",
             "explorer",
         )
     )

@@ -12,6 +12,7 @@ import io
 import itertools
 import re
 import xml.etree.ElementTree as ET
+from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -20,7 +21,12 @@ from matplotlib.figure import Figure
 
 from rtx_lib.plots.style import INK
 
-_SAVE = {"svg.fonttype": "none", "svg.hashsalt": "rtx", "savefig.bbox": "standard", "svg.image_inline": True}
+_SAVE: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "rtx",
+    "savefig.bbox": "standard",
+    "svg.image_inline": True,
+}
 _BASE_STYLE = "stroke-linejoin:round;stroke-linecap:butt"  # what matplotlib's own sheet says, for this SVG alone
 _number = itertools.count(1)  # one prefix per figure of the process: the same in every run of a notebook
 
@@ -80,13 +86,22 @@ def _clean(key: str, value: str, prefix: str) -> str:
     return _FONT_LIST.sub(r"\1", value)
 
 
-def write_svg(root: ET.Element, alt: str, *, min_width: int | None = None) -> str:
-    """The tree as HTML text: one picture with ``alt`` as its name, never wider than the page (or ``min_width``, px)."""
-    least = f"min-width:{min_width}px;" if min_width else ""
-    root.attrib.update(
-        {"role": "img", "aria-label": alt, "style": f"{least}max-width:100%;height:auto;{_BASE_STYLE}"}
-    )
+def write_svg(root: ET.Element, alt: str, *, wide: bool = False) -> str:
+    """The tree as HTML text: one picture named ``alt``, as wide as the page allows; at least 640 px where ``wide``."""
+    least = f"min-width:{min(640, int(root.attrib['width']))}px;" if wide else ""
+    root.attrib.update({"role": "img", "aria-label": alt, "style": f"{least}max-width:100%;height:auto;{_BASE_STYLE}"})
     return ET.tostring(root, encoding="unicode")
+
+
+def scroll_box(content: str, name: str, *, wide: bool = True) -> str:
+    """``content`` in a box that scrolls sideways by finger, mouse and keyboard; unchanged unless ``wide``."""
+    if not wide:
+        return content
+    label = html.escape(f"Scrolls sideways: {name[:60]}")
+    return (
+        f'<div class="book-scroll" tabindex="0" role="region" aria-label="{label}" style="overflow-x:auto">'
+        f"{content}</div>"
+    )
 
 
 def to_svg(fig: Figure, alt: str) -> str:
@@ -124,14 +139,5 @@ def show(fig: Figure, alt: str, caption: str | None = None, *, wide: bool = Fals
         ValueError: if ``alt`` holds no word.
     """
     name = require_alt(alt)
-    root = svg_tree(fig)
-    if wide:
-        picture = write_svg(root, name, min_width=min(640, int(root.attrib["width"])))
-        label = html.escape(f"Scrolls sideways: {name[:60]}")
-        picture = (
-            f'<div class="book-scroll" tabindex="0" role="region" aria-label="{label}" style="overflow-x:auto">'
-            f"{picture}</div>"
-        )
-    else:
-        picture = write_svg(root, name)
+    picture = scroll_box(write_svg(svg_tree(fig), name, wide=wide), name, wide=wide)
     return HTML(f'<figure class="book-fig">{picture}{figcaption(caption)}</figure>')

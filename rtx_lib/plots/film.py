@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
 from rtx_lib.plots.control import check_size, check_start, control
-from rtx_lib.plots.figure import figcaption, require_alt, svg_tree, write_svg
+from rtx_lib.plots.figure import figcaption, require_alt, scroll_box, svg_tree, write_svg
 
 Frame: TypeAlias = Mapping[str, Any]
 """From an artist's gid to (x, y) in data coordinates for a line, or to its new text."""
@@ -56,6 +56,7 @@ def film(
     start: int = 0,
     fps: float = 6,
     caption: str | None = None,
+    wide: bool = False,
 ) -> HTML:
     """A slider and a Play button over ``frames`` of one figure; needs no kernel, never starts by itself.
 
@@ -72,6 +73,7 @@ def film(
         start: index of the frame shown first.
         fps: frames per second when played.
         caption: line below, as HTML.
+        wide: keep the picture at least 640 px wide and let it scroll inside its own box; use it above 6.5 inches.
 
     Raises:
         ValueError: if arguments do not fit together, a gid is missing, doubled or of another kind of artist, x and y
@@ -102,10 +104,11 @@ def film(
     data = json.dumps({"labels": list(labels), "moves": moves}, ensure_ascii=False, separators=(",", ":"))
     play = _PLAY.replace("MILLISECONDS", f"{1000 / fps:.0f}")
     button = f'<button type="button" onclick="{html.escape(play)}">Play</button>'
+    picture = scroll_box(write_svg(root, text, wide=wide), text, wide=wide)
     return HTML(
         check_size(
             f'<figure class="book-fig book-film" data-film="{html.escape(data)}">'
-            f"{control(name, labels, start, _MOVE, button)}{write_svg(root, text)}{figcaption(caption)}</figure>",
+            f"{control(name, labels, start, _MOVE, button)}{picture}{figcaption(caption)}</figure>",
             "film",
         )
     )

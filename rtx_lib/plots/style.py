@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import matplotlib as mpl
+from cycler import cycler
 
 INK = "#0a0b0c"
 """Sentinel: whatever is drawn in it follows the page's text colour."""
@@ -20,8 +21,8 @@ INK = "#0a0b0c"
 LIGHT = "#ffffff"
 """The site's light background."""
 
-DARK = "#14181e"
-"""The site's dark background (``--pst-color-background`` of the theme)."""
+DARK = ("#121212", "#14181e")
+"""Dark backgrounds: of the site's theme and of the theme it is built on."""
 
 CYCLE = ("#1f83d6", "#d9610a", "#149a7d", "#bd3f8c", "#7c6cf0", "#857500")
 """Line colours in order of use: blue, orange, green, magenta, violet, olive."""
@@ -32,7 +33,7 @@ DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (1.2, 1.4)), (0, (6, 1.6, 1.2, 
 MARKERS = ("o", "s", "^", "D", "v", "P")
 """Marker of each colour of :data:`CYCLE`; given to points, and sparsely to lines of many points."""
 
-STYLE: dict[str, Any] = {
+STYLE: dict[Any, Any] = {
     "figure.figsize": (5.8, 3.5),
     "figure.facecolor": "none",
     "figure.constrained_layout.use": True,
@@ -63,7 +64,7 @@ STYLE: dict[str, Any] = {
     "patch.edgecolor": INK,
     "hatch.color": INK,
     "boxplot.boxprops.color": INK,
-    "axes.prop_cycle": mpl.cycler(color=list(CYCLE)) + mpl.cycler(linestyle=list(DASHES)),
+    "axes.prop_cycle": cycler(color=list(CYCLE)) + cycler(linestyle=list(DASHES)),
 }
 """The settings, as matplotlib's ``rcParams``."""
 

@@ -1,0 +1,175 @@
+"""Attention weights: bertviz's view with its page-level faults cured, and a heatmap for readers who cannot use it.
+
+bertviz (Vig, *A Multiscale Visualization of Attention in the Transformer Model*, 2019) writes scripts into the page
+that wait for a loader from the network, repeat ids, and hold every weight twice at full precision. Here its view
+lives in a page of its own inside an ``<iframe srcdoc>``: the same output works in Jupyter, in Colab and on the site.
+Its heads answer to the mouse alone, so always give :func:`attention_heatmap` and a sentence next to it.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from IPython.display import HTML
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+
+from rtx_lib.plots.figure import figcaption
+from rtx_lib.plots.style import CYCLE
+
+LIBRARIES = (
+    "https://cdn.jsdelivr.net/npm/jquery@3.7.1/dist/jquery.min.js",
+    "https://cdn.jsdelivr.net/npm/d3@5.7.0/dist/d3.min.js",
+)
+"""The two scripts the view loads; the site's extension points them at its own copies."""
+
+_REQUIRE = "function requirejs(names,f){f(...names.map(n=>({jquery:window.jQuery,d3:window.d3})[n]))}"
+_FIT = (
+    "const f=this,fit=()=>{const d=f.contentDocument;if(d)f.style.height=d.documentElement.scrollHeight+16+'px'};"
+    "setTimeout(fit,150)"
+)
+
+
+def _weights(attention: Any, tokens: Sequence[str]) -> np.ndarray:
+    """``attention`` as (L, H, T, T) float64 with three decimals, checked."""
+    layers = [np.asarray(layer.detach().cpu() if hasattr(layer, "detach") else layer) for layer in attention]
+    layers = [layer[0] if layer.ndim == 4 and layer.shape[0] == 1 else layer for layer in layers]
+    count = len(tokens)
+    for i, layer in enumerate(layers):
+        if layer.ndim != 3 or layer.shape[1:] != (count, count):
+            raise ValueError(
+                f"attention must hold layers of shape (1, H, T, T) or (H, T, T) with T = {count} tokens, "
+                f"layer {i} was {layer.shape}"
+            )
+    if not layers or len({layer.shape for layer in layers}) != 1:
+        raise ValueError(f"attention must hold layers of one shape, held {[layer.shape for layer in layers]}")
+    weights = np.stack(layers).astype(np.float64)
+    if not np.isfinite(weights).all():
+        raise ValueError("attention must be finite, held NaN or infinity")
+    return weights.round(3)
+
+
+def attention_view(
+    attention: Any,
+    tokens: Sequence[str],
+    kind: Literal["head", "model"] = "head",
+    *,
+    title: str,
+    caption: str | None = None,
+    height: int | None = None,
+    zoom: float = 1.0,
+    **options: Any,
+) -> HTML:
+    """bertviz's head view or model view as a notebook output that needs no kernel and no script loader.
+
+    Args:
+        attention: L layers of shape (1, H, T, T) or (H, T, T), or one array (L, H, T, T); tensors or arrays.
+        tokens: the T tokens.
+        kind: ``"head"`` (one layer, its heads as colours) or ``"model"`` (all layers and heads as thumbnails).
+        title: what is shown, the frame's accessible name.
+        caption: line below, as HTML.
+        height: of the frame at first, in px; it then fits itself to its content.
+        zoom: below 1 shrinks the view (the model view is 230 px wide per head).
+        options: further arguments of bertviz, for example ``layer``, ``heads``, ``sentence_b_start``.
+
+    Raises:
+        ValueError: if ``kind`` is unknown, ``title`` is empty, a shape does not fit the tokens, or a weight is not
+            finite.
+    """
+    if kind not in ("head", "model"):
+        raise ValueError(f"kind must be 'head' or 'model', was {kind!r}")
+    if not title.strip():
+        raise ValueError(f"title must say what is shown, was {title!r}")
+    weights = _weights(attention, tokens)
+
+    # bertviz stacks with torch and so takes nothing but tensors; float64, since float32 writes 0.1 as 0.10000000149.
+    import torch
+    from bertviz import head_view, model_view
+
+    layers = list(torch.from_numpy(weights)[:, None])
+    if kind == "model":
+        options.setdefault("display_mode", "light")
+    view = {"head": head_view, "model": model_view}[kind]
+    body = _tame(view(layers, list(tokens), html_action="return", **options).data)
+    count, depth = len(tokens), len(layers)
+    height = height or (90 + 23 * count if kind == "head" else 80 + depth * max(160, 15 * count))
+    page = (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
+        f"<style>body{{margin:4px;zoom:{zoom:g};background:#fff;color:#111}}</style></head><body>"
+        + "".join(f'<script src="{address}"></script>' for address in LIBRARIES)
+        + f"<script>{_REQUIRE}</script>{body}</body></html>"
+    )
+    return HTML(
+        f'<figure class="book-fig"><iframe class="bertviz-frame" title="{html.escape(title)}" '
+        f'style="width:100%;height:{height}px;background:#fff" onload="{html.escape(_FIT)}" '
+        f'srcdoc="{html.escape(page)}"></iframe>{figcaption(caption)}</figure>'
+    )
+
+
+def _tame(body: str) -> str:
+    """bertviz's HTML without the loader's tag and settings, the second copy of the weights, and the random id."""
+    body = body[body.index("</script>") + len("</script>") :]
+    markup, script_tag, script = body.partition("<script")
+    script, _, _ = script.rpartition("</script>")
+    script = re.sub(r"require\.config\(\{.*?\}\s*\);", "", script, count=1, flags=re.S)
+    script = re.sub(r"; // HACK:.*", ";", script, count=1)  # bertviz fills in the weights in this comment as well
+    script = script.replace("</", r"<\/")  # a token such as </s> must not end the script
+    script = re.sub(r"console\.log\(.*?\);?\n", "\n", script)
+    for name in ("layer", "filter"):
+        markup = markup.replace(f'<select id="{name}"', f'<select aria-label="{name}" id="{name}"')
+    return re.sub(r"bertviz-[0-9a-f]{32}", "bertviz-view", f"{markup}{script_tag}{script}</script>")
+
+
+def attention_heatmap(
+    ax: Axes,
+    weights: Any,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    numbers: bool | None = None,
+) -> None:
+    """One head's weights as cells: the stronger, the more of one colour; with numbers where they fit.
+
+    Args:
+        ax: axes to draw in.
+        weights: (T, S), at least 0; row i is how query i spreads over the S keys.
+        rows: the T query tokens.
+        columns: the S key tokens.
+        numbers: write each weight of 0.05 and more in its cell; by default where there are at most 12 x 12.
+
+    Raises:
+        ValueError: if the shape does not fit the tokens, or a weight is negative or not finite.
+    """
+    cells = np.asarray(weights.detach().cpu() if hasattr(weights, "detach") else weights, dtype=float)
+    if cells.shape != (len(rows), len(columns)):
+        raise ValueError(f"weights must have shape {(len(rows), len(columns))} (rows, columns), was {cells.shape}")
+    if not (np.isfinite(cells).all() and (cells >= 0).all()):
+        raise ValueError("weights must be finite and at least 0")
+    strongest = float(cells.max())
+    # Opacity instead of a colour map: no weight is the page's own background, light or dark. Below 0.75 the numbers
+    # keep their contrast.
+    image = np.empty((*cells.shape, 4))
+    image[..., :3] = to_rgb(CYCLE[0])
+    image[..., 3] = 0.75 * cells / max(strongest, 1e-12)
+    ax.imshow(image, interpolation="none", aspect="equal")
+    ax.set_xticks(range(len(columns)), columns, rotation=45, ha="left", rotation_mode="anchor")
+    ax.set_yticks(range(len(rows)), rows)
+    ax.xaxis.tick_top()
+    ax.xaxis.set_label_position("top")
+    ax.tick_params(length=0)
+    ax.grid(False)
+    ax.set_xlabel("attends to (key)")
+    ax.set_ylabel("query")
+    if numbers is None:
+        numbers = max(cells.shape) <= 12
+    if numbers:
+        for i, j in zip(*np.nonzero(cells >= 0.05), strict=True):
+            ax.text(j, i, f"{cells[i, j]:.2f}".lstrip("0"), ha="center", va="center", fontsize=9)
+    else:
+        ax.text(
+            1, -0.02, f"fullest colour = {strongest:.2f}", transform=ax.transAxes, ha="right", va="top", fontsize=10
+        )

@@ -1,0 +1,203 @@
+"""What several chapters draw from records and from runs on the page: bands over seeds, baselines, labels at lines."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from rtx_lib.plots.style import CYCLE, DASHES, INK, MARKERS
+
+Record = Mapping[str, Any]
+"""One run as ``rtx_lib.experiments`` writes it: recipe, seed, commit, device, seconds, curves, metrics and more."""
+
+
+def stack(records: Sequence[Record], key: str) -> tuple[np.ndarray, np.ndarray]:
+    """One curve of several records on common steps.
+
+    Args:
+        records: the runs, whose ``curves`` hold ``step`` and ``key``.
+        key: name of the curve, for example ``"loss"``.
+
+    Returns:
+        steps (N,) in order, all that occur, and values (runs, N), NaN where a run has none.
+
+    Raises:
+        ValueError: if there is no record, or one lacks the curve.
+    """
+    if not records:
+        raise ValueError("records must hold at least one record, held none")
+    for record in records:
+        if key not in record["curves"]:
+            raise ValueError(f"key must be one of {sorted(record['curves'])}, was {key!r}")
+    steps = np.unique(np.concatenate([np.asarray(record["curves"]["step"], dtype=float) for record in records]))
+    values = np.full((len(records), len(steps)), np.nan)
+    for row, record in zip(values, records, strict=True):
+        places = np.searchsorted(steps, np.asarray(record["curves"]["step"], dtype=float))
+        row[places] = np.asarray(record["curves"][key], dtype=float)
+    return steps, values
+
+
+def smooth(values: Any, width: int) -> np.ndarray:
+    """Mean over the last ``width`` points (fewer at the start), along the last axis.
+
+    Raises:
+        ValueError: if ``width`` is below 1.
+    """
+    if width < 1:
+        raise ValueError(f"width must be at least 1, was {width}")
+    array = np.asarray(values, dtype=float)
+    total = np.cumsum(array, axis=-1)
+    total[..., width:] = total[..., width:] - total[..., :-width]
+    return total / np.minimum(np.arange(1, array.shape[-1] + 1), width)
+
+
+def bands(ax: Axes, curves: Any, label: str, *, steps: Any = None, index: int | None = None, **line: Any) -> Line2D:
+    """Median over the runs as a line, from least to greatest as a band behind it.
+
+    Args:
+        ax: axes to draw in.
+        curves: (runs, N), NaN where a run has no value; one run may be (N,).
+        label: the line's name, for :func:`label_lines` or a legend.
+        steps: (N,) places on the x axis; 1 to N by default.
+        index: which colour, dash pattern and marker of the cycle; the next by default.
+        line: further settings of the line.
+
+    Returns:
+        The median's line.
+
+    Raises:
+        ValueError: if the shapes do not fit or nothing is finite.
+    """
+    values = np.atleast_2d(np.asarray(curves, dtype=float))
+    if values.ndim != 2 or not np.isfinite(values).any():
+        raise ValueError(f"curves must be (runs, N) and hold a finite value, was of shape {values.shape}")
+    places = np.arange(1, values.shape[1] + 1) if steps is None else np.asarray(steps, dtype=float)
+    if places.shape != values.shape[1:]:
+        raise ValueError(f"steps must have shape {values.shape[1:]} like a row of curves, was {places.shape}")
+    known = np.isfinite(values).any(axis=0)
+    places, values = places[known], values[:, known]
+    if index is None:
+        index = sum(drawn.get_gid() is None and not str(drawn.get_label()).startswith("_") for drawn in ax.get_lines())
+    look = {
+        "color": CYCLE[index % len(CYCLE)],
+        "linestyle": DASHES[index % len(DASHES)],
+        "marker": MARKERS[index % len(MARKERS)],
+        "markevery": (index % 4, max(1, len(places) // 6)),
+    }
+    (drawn,) = ax.plot(places, np.nanmedian(values, axis=0), label=label, **(look | line))
+    if len(values) > 1:
+        low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
+        ax.fill_between(places, low, high, color=drawn.get_color(), alpha=0.22, linewidth=0)
+    return drawn
+
+
+def baseline(ax: Axes, value: float, label: str) -> Line2D:
+    """A dashed level line across the axes, named at its left end.
+
+    Raises:
+        ValueError: if ``value`` is not finite.
+    """
+    if not np.isfinite(value):
+        raise ValueError(f"value must be finite, was {value}")
+    line = ax.axhline(value, color=INK, linestyle=(0, (4, 3)), linewidth=1.2, label="_baseline")
+    ax.annotate(
+        label,
+        (0.01, value),
+        xycoords=("axes fraction", "data"),
+        xytext=(0, 3),
+        textcoords="offset points",
+        va="bottom",
+        fontsize=11,
+    )
+    return line
+
+
+def label_lines(ax: Axes, *, gap: float = 1.25, fontsize: float = 11) -> None:
+    """Name each labelled line at its right end instead of in a legend; names are moved apart where they would overlap.
+
+    Call it last: it needs the axes' final limits. Labels that start with an underscore are left out.
+
+    Args:
+        ax: axes with labelled lines.
+        gap: least distance of two names, in units of the font size.
+        fontsize: in points.
+    """
+    figure = ax.figure.canvas.figure
+    figure.draw_without_rendering()  # settles the layout
+    points = 72 / figure.dpi
+    bottom, top = (ax.bbox.y0 * points, ax.bbox.y1 * points)
+    ends = []
+    for line in ax.get_lines():
+        x, y = (np.asarray(side, dtype=float) for side in line.get_data(orig=False))
+        seen = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
+        if len(seen) and not str(line.get_label()).startswith("_"):
+            end = (x[seen[-1]], y[seen[-1]])
+            height = float(line.get_transform().transform(end)[1]) * points
+            ends.append((min(max(height, bottom), top), end, line))
+    ends.sort(key=lambda item: item[0])
+    places = _spread([item[0] for item in ends], gap * fontsize, bottom, top)
+    for place, (height, end, line) in zip(places, ends, strict=True):
+        moved = abs(place - height) > 0.5 * fontsize
+        ax.annotate(
+            str(line.get_label()),
+            end,
+            xytext=(14 if moved else 7, place - height),
+            textcoords="offset points",
+            va="center",
+            fontsize=fontsize,
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": line.get_color(), "shrinkA": 0, "shrinkB": 2} if moved else None,
+        )
+
+
+def _spread(heights: Sequence[float], gap: float, bottom: float, top: float) -> list[float]:
+    """Ascending heights moved as little as need be to lie ``gap`` apart, first upward, then back below ``top``."""
+    places: list[float] = []
+    for height in heights:
+        places.append(max(height, places[-1] + gap) if places else max(height, bottom))
+    ceiling = top
+    for i in reversed(range(len(places))):
+        places[i] = min(places[i], ceiling)
+        ceiling = places[i] - gap
+    return places
+
+
+def provenance(records: Sequence[Record], *, folder: str = "../book/results") -> str:
+    """One line of HTML that says how records were computed, with a link to each: to be given as a figure's caption.
+
+    Args:
+        records: the runs drawn.
+        folder: where the links point, relative to the page.
+
+    Raises:
+        ValueError: if there is no record.
+    """
+    if not records:
+        raise ValueError("records must hold at least one record, held none")
+    seeds = sorted({int(record["seed"]) for record in records})
+    steps = sorted({int(max(record["curves"]["step"])) for record in records if record["curves"].get("step")})
+    devices = sorted({f"{r['device']['name']}, {_plural(r['device'].get('threads') or 1, 'thread')}" for r in records})
+    commits = sorted({str(record["commit"])[:7] for record in records})
+    minutes = sum(float(record["seconds"]) for record in records) / 60
+    parts = [
+        f"{_plural(len(records), 'recorded run')}, {'seed' if len(seeds) == 1 else 'seeds'} "
+        + ", ".join(map(str, seeds)),
+        " to ".join(dict.fromkeys(f"{step:,}" for step in (steps[0], steps[-1]))) + " steps" if steps else "",
+        " and ".join(devices),
+        ("commit " if len(commits) == 1 else "commits ") + ", ".join(commits),
+        f"{minutes:.0f} min in all" if minutes >= 1 else f"{60 * minutes:.0f} s in all",
+    ]
+    links = " ".join(
+        f'<a href="{html.escape(folder)}/{name}.json">{name}</a>'
+        for name in (html.escape(f"{record['recipe']}-s{record['seed']}") for record in records)
+    )
+    return f"{html.escape('; '.join(part for part in parts if part))}. Records: {links}"
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
