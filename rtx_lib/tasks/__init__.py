@@ -1,7 +1,32 @@
 """Tasks: data with a loss, a metric and a baseline (see `rtx_lib.tasks.protocol.Task`)."""
 
+from typing import TYPE_CHECKING, Any
+
 from rtx_lib.tasks.adding import AddingProblem
+from rtx_lib.tasks.copying import CopyMemory
 from rtx_lib.tasks.digits import SequentialDigits
+from rtx_lib.tasks.mnist import MNIST
 from rtx_lib.tasks.protocol import StreamTask, Task
 
-__all__ = ["AddingProblem", "SequentialDigits", "StreamTask", "Task"]
+if TYPE_CHECKING:
+    from rtx_lib.tasks.download import available, fetch
+
+__all__ = [
+    "MNIST",
+    "AddingProblem",
+    "CopyMemory",
+    "SequentialDigits",
+    "StreamTask",
+    "Task",
+    "available",
+    "fetch",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # Looked up late: `python -m rtx_lib.tasks.download` warns where its package has imported it already.
+    if name in ("available", "fetch"):
+        from rtx_lib.tasks import download
+
+        return getattr(download, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

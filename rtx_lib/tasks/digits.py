@@ -77,7 +77,7 @@ class SequentialDigits:
         return {"loss": self.loss(prediction, y).item(), "accuracy": last_step_accuracy(prediction, y)}
 
     def baselines(self) -> dict[str, float]:
-        """"most frequent class": test accuracy of always naming the class most frequent in training;
+        """The key "most frequent class": test accuracy of always naming the class most frequent in training;
         "uniform guess loss": ln 10, the cross-entropy of equal probabilities."""
         answer = self._data["train"][1].bincount().argmax()
         frequent = (self._data["test"][1] == answer).double().mean().item()
@@ -96,8 +96,8 @@ def _read() -> tuple[np.ndarray, np.ndarray]:
 
 
 def _stratify(labels: np.ndarray) -> dict[str, np.ndarray]:
-    """Places in the data of each split, ascending, so that a run in order mixes the classes as the data do."""
-    # Sorting random numbers, not Generator.permutation: the stream of numbers is the same in every NumPy.
+    """Places of each split in the data, ascending: a run in order mixes the classes as the data do."""
+    # Sorted random numbers, because NumPy promises less for the way that `permutation` draws its own.
     order = np.random.default_rng(_SEED).random(len(labels)).argsort(kind="stable")
     parts: dict[str, list[np.ndarray]] = {"train": [], "valid": [], "test": []}
     for digit in range(10):

@@ -1,0 +1,148 @@
+"""MNIST, read one pixel or one row at a time."""
+
+from __future__ import annotations
+
+import gzip
+import math
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from rtx_lib.tasks.splits import (
+    check_integer,
+    check_prediction,
+    check_split,
+    in_order,
+    last_step_accuracy,
+    sample,
+)
+
+PERMUTATION_SEED = 92_916
+VALID = 5_000
+
+
+class MNIST:
+    """Name the digit after reading its 28 x 28 pixels (LeCun et al. 1998) as a sequence (Le et al. 2015).
+
+    ::
+
+        pixels (default)    x (B, 784, 1)     784 steps of one number in [0, 1], row after row
+        rows=True           x (B, 28, 28)     28 steps of 28 numbers: row 1, row 2, ... row 28
+        permuted=True       x (B, 784, 1)     the same pixels in one fixed random order
+
+    x float, y (B,) int64. Only the model's output at the last step counts.
+
+    Splits: "train" is the first 55,000 images of the training file, "valid" its last 5,000, "test" the 10,000
+    images of the test file. The order of `permuted` is that in which numpy's `default_rng(92916).random(784)`
+    ascends; the attribute `permutation` (784,) holds it, None without `permuted`. Papers drew other orders.
+
+    Parameters
+    ----------
+    rows, permuted : as above; both at once is a ValueError.
+    root, download : where the files are and whether they may be fetched, as for
+        `rtx_lib.tasks.download.fetch`, whose errors pass through.
+
+    Raises ValueError for an unknown split, a size below 1, or a prediction of wrong shape.
+    """
+
+    output_size = 10
+    vocabulary = None
+
+    def __init__(
+        self,
+        rows: bool = False,
+        permuted: bool = False,
+        root: str | os.PathLike[str] | None = None,
+        *,
+        download: bool | None = None,
+    ) -> None:
+        from rtx_lib.tasks.download import fetch  # here, so that `python -m` starts a module not yet loaded
+
+        if rows and permuted:
+            raise ValueError("permuted is True with rows=True; only single pixels can be permuted")
+        self.input_size = 28 if rows else 1
+        self.length = 28 if rows else 784
+        self.name = "mnist-" + ("rows" if rows else "permuted" if permuted else "pixels")
+        self.permutation: Tensor | None = None
+        if permuted:
+            order = np.random.default_rng(PERMUTATION_SEED).random(784).argsort(kind="stable")
+            self.permutation = torch.from_numpy(order)
+        # Fetch all before reading any, so that a missing file is known at once.
+        paths = {
+            part: [fetch(f"{part}-{kind}-ubyte.gz", root, download=download) for kind in ("images-idx3", "labels-idx1")]
+            for part in ("train", "t10k")
+        }
+        images, labels = (torch.from_numpy(read_idx(path)) for path in paths["train"])
+        test_images, test_labels = (torch.from_numpy(read_idx(path)) for path in paths["t10k"])
+        # The images stay bytes, and become floats a batch at a time: 47 MB, not 188.
+        self._data = {
+            "train": (images[:-VALID], labels[:-VALID].long()),
+            "valid": (images[-VALID:], labels[-VALID:].long()),
+            "test": (test_images, test_labels.long()),
+        }
+
+    def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """x (size, T, input_size) and y (size,), drawn with replacement."""
+        check_split(split)
+        images, y = sample(self._data[split], check_integer("size", size, 1), generator)
+        return self._as_sequence(images), y
+
+    def batches(self, split: str, size: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Run once through a split in the order of its file."""
+        check_split(split)
+        size = check_integer("size", size, 1)
+        return ((self._as_sequence(images), y) for images, y in in_order(self._data[split], size))
+
+    def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
+        """Mean cross-entropy in nats at the last step; prediction (B, T, 10) logits, y (B,)."""
+        check_prediction(prediction, len(y), self.output_size)
+        return F.cross_entropy(prediction[:, -1], y)
+
+    def metrics(self, prediction: Tensor, y: Tensor) -> dict[str, float]:
+        """{"loss", "accuracy"}: cross-entropy in nats, and the share of right answers, at the last step."""
+        prediction = prediction.detach()
+        return {"loss": self.loss(prediction, y).item(), "accuracy": last_step_accuracy(prediction, y)}
+
+    def baselines(self) -> dict[str, float]:
+        """The key "most frequent class": test accuracy of always naming the class most frequent in training;
+        "uniform guess loss": ln 10, the cross-entropy of equal probabilities."""
+        answer = self._data["train"][1].bincount().argmax()
+        frequent = (self._data["test"][1] == answer).double().mean().item()
+        return {"most frequent class": frequent, "uniform guess loss": math.log(10)}
+
+    def _as_sequence(self, images: Tensor) -> Tensor:
+        x = images.float().div_(255).view(len(images), self.length, self.input_size)
+        return x if self.permutation is None else x[:, self.permutation]
+
+
+def read_idx(path: str | os.PathLike[str]) -> np.ndarray:
+    """Read a gzipped IDX file of bytes: images (N, rows, columns) or labels (N,), uint8.
+
+    The header is big-endian: two zero bytes, 8 for unsigned bytes, the number of dimensions (together the
+    magic number, 2051 for images and 2049 for labels), then each dimension as 32 bits.
+
+    Raises ValueError naming the file where it is not whole gzip, bears another magic number, or holds more or
+    fewer bytes than its header says.
+    """
+    path = Path(path)
+    try:
+        content = gzip.decompress(path.read_bytes())
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(f"{path} is not a whole gzip file: {error}") from error
+    magic = int.from_bytes(content[:4], "big")
+    dimensions = {2049: 1, 2051: 3}.get(magic)
+    start = 4 + 4 * (dimensions or 0)
+    if dimensions is None or len(content) < start:
+        raise ValueError(f"{path} has the magic number {magic}; it must be 2051 (images) or 2049 (labels)")
+    shape = struct.unpack(f">{dimensions}I", content[4:start])
+    held, said = len(content) - start, math.prod(shape)
+    if held != said:
+        raise ValueError(f"{path} holds {held} bytes, where its header {shape} says {said}")
+    return np.frombuffer(content, np.uint8, offset=start).reshape(shape).copy()  # a writable array for torch
