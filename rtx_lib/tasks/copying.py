@@ -36,7 +36,8 @@ class CopyMemory:
 
     Parameters
     ----------
-    delay : steps from a symbol's arrival behind the last symbol to the first blank of the answer, at least 1.
+    delay : steps between the last symbol read and the first symbol due, at least 1; the last of them shows the
+        delimiter.
     symbols : number of different symbols, ids 1..symbols, at least 2.
     length : number of symbols to remember, at least 1.
 
@@ -77,8 +78,9 @@ class CopyMemory:
     def metrics(self, prediction: Tensor, y: Tensor) -> dict[str, float]:
         """{"loss", "accuracy"}: the loss, and the share of right symbols at the last `length` positions."""
         prediction = prediction.detach()
+        loss = self.loss(prediction, y).item()  # first, because it checks the shape
         right = prediction[:, -self.length :].argmax(-1) == y[:, -self.length :]
-        return {"loss": self.loss(prediction, y).item(), "accuracy": right.double().mean().item()}
+        return {"loss": loss, "accuracy": right.double().mean().item()}
 
     def baselines(self) -> dict[str, float]:
         """{"no memory": length * ln(symbols) / (delay + 2 * length)}, a loss in nats (derived above)."""

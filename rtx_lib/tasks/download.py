@@ -15,6 +15,7 @@ import http.client
 import os
 import secrets
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
@@ -163,6 +164,8 @@ def _stream(url: str, file: BinaryIO, wanted: DataFile, label: str | None) -> st
                     share = size / wanted.size
                     print(f"\r{label} [{'#' * int(20 * share):<20}] {share:4.0%}", end="", file=sys.stderr)
     except (OSError, http.client.HTTPException) as error:
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()  # it holds the connection
         return str(error) or type(error).__name__
     finally:
         if label and size:

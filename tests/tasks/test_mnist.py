@@ -1,0 +1,104 @@
+"""MNIST: the file format, and the true files where they are there."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from rtx_lib.tasks import MNIST
+from rtx_lib.tasks.download import DownloadError
+from rtx_lib.tasks.mnist import read_idx
+
+IMAGES = np.arange(2 * 3 * 4, dtype=np.uint8).reshape(2, 3, 4)
+HEADER = struct.pack(">4I", 2051, 2, 3, 4)
+
+
+def write(folder: Path, content: bytes, cut: int | None = None) -> Path:
+    path = folder / "images.gz"
+    path.write_bytes(gzip.compress(content)[:cut])
+    return path
+
+
+def test_reads_images_and_labels(tmp_path: Path) -> None:
+    images = read_idx(write(tmp_path, HEADER + IMAGES.tobytes()))
+    np.testing.assert_array_equal(images, IMAGES)
+    assert images.dtype == np.uint8 and images.flags.writeable
+    labels = read_idx(write(tmp_path, struct.pack(">2I", 2049, 3) + bytes([7, 0, 9])))
+    assert labels.tolist() == [7, 0, 9]
+
+
+@pytest.mark.parametrize("magic", [0, 2050, 2052, 0x0D03])
+def test_refuses_another_magic_number(tmp_path: Path, magic: int) -> None:
+    path = write(tmp_path, struct.pack(">4I", magic, 2, 3, 4) + IMAGES.tobytes())
+    with pytest.raises(ValueError, match=f"images.gz has the magic number {magic}; it must be 2051"):
+        read_idx(path)
+
+
+@pytest.mark.parametrize("content", [HEADER + IMAGES.tobytes()[:-1], HEADER + IMAGES.tobytes() + b"\0"])
+def test_refuses_another_number_of_bytes(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(ValueError, match=r"holds 2[35] bytes, where its header \(2, 3, 4\) says 24"):
+        read_idx(write(tmp_path, content))
+
+
+def test_refuses_a_header_cut_short(tmp_path: Path) -> None:
+    for length in (0, 3, 10):
+        with pytest.raises(ValueError, match="it must be 2051"):
+            read_idx(write(tmp_path, HEADER[:length]))
+
+
+def test_refuses_broken_gzip(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"images\.gz is not a whole gzip file"):
+        read_idx(write(tmp_path, HEADER + IMAGES.tobytes(), cut=-9))
+    (tmp_path / "images.gz").write_bytes(b"<html>not found</html>")
+    with pytest.raises(ValueError, match=r"images\.gz is not a whole gzip file"):
+        read_idx(tmp_path / "images.gz")
+
+
+def test_rows_cannot_be_permuted(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="permuted is True with rows=True"):
+        MNIST(rows=True, permuted=True, root=tmp_path, download=False)
+
+
+def test_missing_files_are_named(tmp_path: Path) -> None:
+    with pytest.raises(DownloadError, match=r"train-images-idx3-ubyte\.gz is not there"):
+        MNIST(root=tmp_path, download=False)
+
+
+@pytest.mark.data
+def test_true_files() -> None:
+    task = MNIST(download=False)
+    assert (task.name, task.length, task.input_size, task.permutation) == ("mnist-pixels", 784, 1, None)
+    sizes = {}
+    for split in ("train", "valid", "test"):
+        labels = torch.cat([y for _, y in task.batches(split, 5_000)])
+        sizes[split] = len(labels)
+        assert labels.dtype == torch.int64 and labels.unique().tolist() == list(range(10))
+    assert sizes == {"train": 55_000, "valid": 5_000, "test": 10_000}
+    first, y = next(task.batches("train", 5))
+    assert y.tolist() == [5, 0, 4, 1, 9]  # the first labels of the training file
+    assert next(task.batches("test", 5))[1].tolist() == [7, 2, 1, 0, 4]
+    assert first.shape == (5, 784, 1) and first.dtype == torch.float32 and first.min() == 0 and first.max() == 1
+    assert task.baselines()["most frequent class"] == 0.1135  # 1,135 ones of 10,000
+
+
+@pytest.mark.data
+def test_true_files_as_rows_and_permuted() -> None:
+    pixels, rows = MNIST(download=False), MNIST(rows=True, download=False)
+    permuted = MNIST(permuted=True, download=False)
+    x, y = pixels.batch("valid", 6, torch.Generator().manual_seed(3))
+    x_rows, y_rows = rows.batch("valid", 6, torch.Generator().manual_seed(3))
+    x_permuted, _ = permuted.batch("valid", 6, torch.Generator().manual_seed(3))
+    assert torch.equal(x_rows.reshape(6, 784, 1), x) and torch.equal(y, y_rows)
+    assert permuted.permutation is not None
+    assert torch.equal(x_permuted, x[:, permuted.permutation])
+    assert sorted(permuted.permutation.tolist()) == list(range(784))
+    # Records name this order: a change of it is a change of the task.
+    order = permuted.permutation.numpy().astype("<i8").tobytes()
+    assert hashlib.sha256(order).hexdigest()[:16] == "e9a775329ea5c71d"
+    assert rows.metrics(torch.zeros(6, 28, 10), y)["loss"] == pytest.approx(rows.baselines()["uniform guess loss"])
