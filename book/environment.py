@@ -78,7 +78,7 @@ def main() -> int:
     parser.add_argument("--venv", type=Path, default=ROOT / ".venv")
     parser.add_argument("--torch-index", default="", help="package index for torch, e.g. that of the CPU wheels")
     options = parser.parse_args()
-    if sys.version_info < (3, 10):
+    if sys.version_info < (3, 10):  # noqa: UP036 - this file is what an old Python would run
         print("This book needs Python 3.10 or newer: make PYTHON=python3.11 ...", file=sys.stderr)
         return 1
     kind, start = "tests" if options.tests else "book", time.monotonic()

@@ -1,0 +1,89 @@
+"""What the site needs beyond Jupyter Book: no outside requests, reading times, links that lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.config import Config
+
+PLACEHOLDER = "OWNER/REPOSITORY"
+CDN = re.compile(r"https://cdn\.jsdelivr\.net/npm/(?:jquery|d3)@[\d.]+/dist/([\w.]+\.js)")
+WORDS_PER_MINUTE = 200
+
+
+def vendor(app: Sphinx) -> Path:
+    """Where the staging step puts the browser libraries; absent in a plain `jupyter-book build .`."""
+    return Path(app.confdir) / "book" / "assets" / "vendor"
+
+
+def configure(app: Sphinx, config: Config) -> None:
+    """Use the local libraries if they are there, and no button without a repository behind it."""
+    if (vendor(app) / "mathjax").is_dir():
+        config.mathjax_path = "vendor/mathjax/tex-mml-chtml.js"
+    options = config.html_theme_options
+    address = options.get("repository_url", "")
+    if PLACEHOLDER in address or not address:
+        for name in [*options]:
+            if name.startswith(("repository", "use_repository", "use_issues", "launch_buttons")):
+                del options[name]
+    elif match := re.fullmatch(r"https://github\.com/([^/]+)/([^/]+?)/?", address):
+        # Link previews need absolute addresses.
+        config.ogp_site_url = f"https://{match[1].lower()}.github.io/{match[2]}/"
+
+
+def standard_library(app: Sphinx, env: Any, node: nodes.Node, content: nodes.Node) -> nodes.Node | None:
+    """Names of the standard library stay plain text: without inventories nothing could resolve them."""
+    target = node.get("reftarget", "") if node.get("refdomain") == "py" else ""
+    return content if "." in target and target.split(".")[0] in sys.stdlib_module_names else None
+
+
+def reading_time(doctree: nodes.document) -> int:
+    """Minutes for the words of the text; code and its outputs are not counted."""
+    def is_prose(text: nodes.Text) -> bool:
+        parent: nodes.Node | None = text
+        while parent is not None:
+            if isinstance(parent, (nodes.literal_block, nodes.raw, nodes.comment)):
+                return False
+            if isinstance(parent, nodes.container) and "cell_output" in parent.get("classes", []):
+                return False
+            parent = parent.parent
+        return True
+
+    words = sum(len(text.split()) for text in doctree.findall(nodes.Text) if is_prose(text))
+    return max(1, round(words / WORDS_PER_MINUTE))
+
+
+def finish_page(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Local addresses for the libraries in attention views, and the reading time under a chapter's title."""
+    body = context.get("body") or ""
+    if vendor(app).is_dir():
+        body = CDN.sub("../" * pagename.count("/") + r"_static/vendor/\1", body)
+    if doctree is not None and pagename.startswith("notebooks/"):
+        line = f'</h1>\n<p class="reading-time">About {reading_time(doctree)} minutes to read</p>'
+        body = body.replace("</h1>", line, 1)
+    context["body"] = body
+
+
+def finish_site(app: Sphinx, error: Exception | None) -> None:
+    """The records go beside the pages, and the theme's own controls get what a screen reader needs."""
+    if error or app.builder.format != "html":
+        return
+    records = Path(app.confdir) / "book" / "results"
+    for record in sorted(records.glob("*.json")):
+        target = Path(app.outdir) / "book" / "results" / record.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(record, target)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.connect("config-inited", configure, priority=100)
+    app.connect("missing-reference", standard_library)
+    app.connect("html-page-context", finish_page, priority=900)
+    app.connect("build-finished", finish_site)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,303 @@
+"""From notebooks to the site: `python book/build.py book|execute|stage|site|serve`.
+
+execute  notebooks -> _build/executed        (book/execute.py: only what changed)
+stage    + book/, settings, browser libraries -> _build/staged
+site     jupyter-book -> _build/site         (moved into place in one step; skipped when nothing changed)
+book     all three; serve shows _build/site on this machine
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import functools
+import hashlib
+import http.server
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+HIDDEN = {"parameters", "injected-parameters", "bootstrap"}
+WIDGET = "application/vnd.jupyter.widget-view+json"
+# What the pages load, from the packages of book/package.json to book/assets/vendor.
+LIBRARIES = {
+    "d3/dist/d3.min.js": "d3.min.js",
+    "jquery/dist/jquery.min.js": "jquery.min.js",
+    "mathjax/es5/tex-mml-chtml.js": "mathjax/tex-mml-chtml.js",
+    "mathjax/es5/output/chtml/fonts": "mathjax/output/chtml/fonts",
+    "mathjax/es5/input/tex/extensions": "mathjax/input/tex/extensions",
+}
+
+
+# ------------------------------------------------------------------------------------------------ staging
+
+def clean_notebook(notebook: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy fit for a page: no traces of the run, no dead widgets, no parameters or bootstrap cell."""
+    page = json.loads(json.dumps(notebook))
+    page["metadata"] = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
+    for cell in page["cells"]:
+        tags = cell.get("metadata", {}).get("tags", [])
+        cell["metadata"] = {k: v for k, v in cell["metadata"].items() if k not in ("papermill", "execution")}
+        if HIDDEN & set(tags):
+            cell["metadata"]["tags"] = sorted({*tags, "remove-cell"})
+        if cell["cell_type"] == "code":
+            outputs = [] if "live" in tags else cell["outputs"]
+            cell["outputs"] = [output for output in outputs if WIDGET not in output.get("data", {})]
+    return page
+
+
+def without_paths(text: str, root: Path) -> str:
+    """`text` with this machine's folders taken out: a page must not say where it was built."""
+    text = re.sub(re.escape(tempfile.gettempdir()) + r"/(?:ipykernel_\d+/\d+\.py|notebook-\w+|book-\w+)", "cell", text)
+    text = text.replace(f"{root}/", "").replace(str(root), ".")
+    if data := os.environ.get("RTX_DATA"):
+        text = text.replace(data, "$RTX_DATA")
+    return text.replace(f"{Path.home()}/", "~/") if len(Path.home().parts) > 1 else text
+
+
+def pages(root: Path, executed: Path | None) -> dict[str, bytes]:
+    """Content of the staged tree by path: settings, prose pages, extension, assets, records, notebooks."""
+    from execute import BuildError, notebooks_in_toc, read_notebook
+
+    files = {name: (root / name).read_bytes() for name in ("_config.yml", "_toc.yml")}
+    for path in sorted((root / "book").rglob("*")):
+        name = path.relative_to(root)
+        private = any(part == "__pycache__" or part.startswith(".") for part in name.parts)
+        if path.is_file() and not private and not (path.suffix == ".py" and name.parent == Path("book")):
+            files[name.as_posix()] = path.read_bytes()
+    for path in notebooks_in_toc(root):
+        copy = root / path if executed is None else executed / path.name
+        if not copy.is_file():
+            raise BuildError(f"{path} has not been executed: make notebooks")
+        text = json.dumps(clean_notebook(read_notebook(copy)), indent=1, ensure_ascii=False)
+        files[path.as_posix()] = without_paths(text, root).encode()
+    return files
+
+
+def libraries(root: Path, build: Path) -> dict[str, bytes]:
+    """The browser libraries by staged path; empty, with a warning, where npm is missing or fails."""
+    book, folder = root / "book", build / "npm"
+    names = ("package.json", "package-lock.json", ".npmrc")
+    key = hashlib.sha256(b"".join((book / name).read_bytes() for name in names)).hexdigest()
+    mark = folder / "installed"
+    if not (mark.exists() and mark.read_text() == key):
+        npm = shutil.which("npm")
+        if npm is None:
+            print("Warning: npm is missing; the pages will load MathJax, d3 and jquery from their usual addresses.")
+            return {}
+        mark.unlink(missing_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            shutil.copyfile(book / name, folder / name)
+        answer = subprocess.run([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=folder,
+                                capture_output=True, text=True)
+        if answer.returncode:
+            print(f"Warning: npm ci failed; the pages will load their libraries from the usual addresses.\n"
+                  f"{answer.stderr[-800:]}")
+            return {}
+        mark.write_text(key)
+    found = {}
+    for origin, target in LIBRARIES.items():
+        start = folder / "node_modules" / origin
+        for path in [start] if start.is_file() else sorted(p for p in start.rglob("*") if p.is_file()):
+            inner = path.relative_to(start).as_posix()
+            name = f"book/assets/vendor/{target}" + ("" if inner == "." else f"/{inner}")
+            found[name] = path.read_bytes()
+    return found
+
+
+def stage(files: Mapping[str, bytes], staged: Path) -> None:
+    """Make the folder `staged` hold exactly `files`; what is the same already is not touched."""
+    for path in [*staged.rglob("*")]:
+        name = path.relative_to(staged)
+        if path.is_file() and name.parts[0] != "_build" and name.as_posix() not in files:
+            path.unlink()
+    for name, content in files.items():
+        path = staged / name
+        if not (path.is_file() and path.read_bytes() == content):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+
+
+# ------------------------------------------------------------------------------------------------ the site
+
+def check_jupyter_book(version: str) -> None:
+    """Refuse Jupyter Book 2, which is another program under the same name."""
+    from execute import BuildError
+
+    if int(version.split(".")[0]) != 1:
+        raise BuildError(f"This environment has jupyter-book {version}; the book needs 1.x: "
+                         "pip install 'jupyter-book>=1.0.4.post1,<2'")
+
+
+def site_key(root: Path, files: Mapping[str, bytes]) -> str:
+    """Hash of all that decides the site: staged files, the library (its docstrings), packages, this script."""
+    from execute import add_files, installed_versions
+
+    digest = hashlib.sha256("\n".join(installed_versions((root / "requirements.txt").read_text())).encode())
+    for name in sorted(files):
+        digest.update(name.encode() + hashlib.sha256(files[name]).digest())
+    add_files(digest, root, [*(root / "rtx_lib").rglob("*.py"), *root.glob("notebooks/*.ipynb")])
+    digest.update(Path(__file__).read_bytes())
+    return digest.hexdigest()
+
+
+def run_sphinx(root: Path, staged: Path, log: Path) -> Path:
+    """Build the staged tree with warnings as errors; the folder of the pages."""
+    from execute import BuildError
+
+    shutil.rmtree(staged / "_build", ignore_errors=True)  # a fresh build: Sphinx does not see every change
+    start = "import sys; from jupyter_book.cli.main import main; sys.exit(main())"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")]),
+                   "PYTHONDONTWRITEBYTECODE": "1", "NO_COLOR": "1"}
+    with log.open("w") as file:
+        code = subprocess.run([sys.executable, "-c", start, "build", "-W", "-n", "--keep-going", str(staged)],
+                              cwd=root, env=environment, stdout=file, stderr=subprocess.STDOUT).returncode
+    text = re.sub(r"\x1b\[[0-9;]*m", "", log.read_text())
+    if code:
+        found = [line for line in text.splitlines() if re.search(r"WARNING|ERROR|CRITICAL|Error:|Exception", line)]
+        lines = (found or text.splitlines()[-20:])[:40]
+        shown = "\n".join("  " + line.replace(f"{staged}/", "")[:300] for line in lines)
+        raise BuildError(f"jupyter-book found faults (all of its output: {log}):\n{shown}")
+    return staged / "_build" / "html"
+
+
+def publish(html: Path, root: Path, site: Path) -> None:
+    """Copy the pages beside the site, then swap the two folders: the site is the old one or the new one."""
+    new, old = site.with_name("site.new"), site.with_name("site.old")
+    if old.exists() and not site.exists():
+        old.rename(site)  # a swap was interrupted between its two steps
+    for folder in (new, old):
+        shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(html, new, ignore=shutil.ignore_patterns(".buildinfo*", ".doctrees"))
+    for path in (new / "_sources" / "notebooks").glob("*.ipynb"):  # the download button gives the clean notebook
+        shutil.copyfile(root / "notebooks" / path.name, path)
+    (new / ".nojekyll").touch()  # GitHub Pages would leave out folders that begin with an underscore
+    if site.exists():
+        site.rename(old)
+    new.rename(site)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def build_site(root: Path, build: Path, executed: Path | None) -> None:
+    """Stage, build and publish, unless the site there was made from exactly this."""
+    check_jupyter_book(metadata.version("jupyter-book"))
+    staged, site, mark = build / "staged", build / "site", build / "site.key"
+    files = {**pages(root, executed), **libraries(root, build)}
+    key = site_key(root, files)
+    if site.is_dir() and mark.exists() and mark.read_text() == key:
+        print("Site: unchanged")
+    else:
+        start = time.monotonic()
+        stage(files, staged)
+        html = run_sphinx(root, staged, build / "sphinx.log")
+        mark.unlink(missing_ok=True)
+        publish(html, root, site)
+        mark.write_text(key)
+        print(f"Site: built in {time.monotonic() - start:.1f} s")
+    print(f"Open {site / 'index.html'}")
+
+
+def run_notebooks(root: Path, build: Path, out: Path, options: argparse.Namespace) -> None:
+    """Execute what changed and keep the seconds of every notebook in `durations.json`."""
+    from execute import Runner, cached_data, notebooks_in_toc
+
+    parameters = {"profile": options.profile, **dict(options.parameter)}
+    notebooks = [path for path in notebooks_in_toc(root) if not options.only or path.stem in options.only]
+    runner = Runner(root, out, build / "failed", parameters, cached_data(root), options.timeout, options.jobs)
+    report = out.parent / "durations.json"
+    known = json.loads(report.read_text()) if report.exists() else {}
+    seconds = runner.run(notebooks)
+    report.write_text(json.dumps({**known, **{k: round(v, 1) for k, v in sorted(seconds.items())}}, indent=1) + "\n")
+
+
+# ------------------------------------------------------------------------------------------------ serving
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    """Serves the site with its own page for missing addresses, as GitHub Pages does."""
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        page = Path(self.directory) / "404.html"
+        if code != 404 or not page.is_file():
+            return super().send_error(code, message, explain)
+        body = page.read_bytes()
+        self.send_response(404)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+        return None
+
+
+def serve(site: Path, port: int) -> None:
+    """Show the site on this machine until Ctrl-C."""
+    if not site.is_dir():
+        sys.exit("There is no site yet: make book")
+    handler = functools.partial(Handler, directory=str(site))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
+        print(f"http://127.0.0.1:{server.server_port}/  (Ctrl-C ends)", flush=True)
+        server.serve_forever()
+
+
+def main() -> int:
+    def assignment(text: str) -> tuple[str, Any]:
+        name, sign, value = text.partition("=")
+        if not sign:
+            raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+        try:
+            return name, ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            return name, value
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("step", choices=["book", "execute", "site", "serve"])
+    parser.add_argument("--profile", default="book", help="smoke, book or paper")
+    parser.add_argument("-p", "--parameter", type=assignment, action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--only", action="append", metavar="NAME", help="this notebook only (may be repeated)")
+    parser.add_argument("--timeout", type=int, default=900, help="seconds that one cell may take")
+    parser.add_argument("--jobs", type=int, default=2, help="notebooks at a time")
+    parser.add_argument("--build", type=Path, default=ROOT / "_build", help="folder for what is built")
+    parser.add_argument("--plain", action="store_true", help="build the site from the notebooks without outputs")
+    parser.add_argument("--port", type=int, default=8000)
+    options = parser.parse_args()
+    build = options.build.resolve()
+    if options.step == "serve":
+        serve(build / "site", options.port)
+        return 0
+
+    from execute import BuildError
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a cancelled job ends as Ctrl-C does
+    executed = build / "executed"
+    try:
+        if options.step in ("book", "execute"):
+            run_notebooks(ROOT, build, executed, options)
+        if options.step in ("book", "site"):
+            build_site(ROOT, build, None if options.plain else executed)
+    except BuildError as error:
+        print(f"\n{error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("\nStopped; the next call goes on where this one was.", file=sys.stderr)
+        sys.exit(130)
