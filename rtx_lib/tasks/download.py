@@ -91,7 +91,7 @@ def fetch(
         f"{' or '.join(wanted.mirrors)}, into {path.parent}, or set RTX_DATA to a folder that holds it."
     )
     if not allowed:
-        raise DownloadError(f"{path} {fault}, and RTX_DOWNLOAD=1 must be set to allow a download. {by_hand}")
+        raise DownloadError(f"{path} {fault}, and downloads are off (RTX_DOWNLOAD=0, or download=False). {by_hand}")
     # In the same folder, so that the move at the end is one step; under a name of its own, so that two
     # processes do not write into each other's file.
     part = path.with_name(f".{name}.{secrets.token_hex(4)}.part")

@@ -237,7 +237,7 @@ def test_who_allows_downloads(offer, server, tmp_path: Path, monkeypatch, variab
     if allowed:
         assert fetch(NAME, tmp_path, download=argument, progress=False).exists()
     else:
-        with pytest.raises(DownloadError, match=r"is not there, and RTX_DOWNLOAD=1 must be set"):
+        with pytest.raises(DownloadError, match=r"is not there, and downloads are off"):
             fetch(NAME, tmp_path, download=argument, progress=False)
         assert server.seen == [] and held(tmp_path) == []
 
