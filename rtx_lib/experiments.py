@@ -73,22 +73,24 @@ def _adding(kind: str, length: int, about: str, **settings: Any) -> Recipe:
     )
 
 
+_IRNN = {"hidden_size": 128, "nonlinearity": "relu", "init": "identity", "input_std": 0.03}
+
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in [
+        # The tanh RNN's limit lies between 30 and 50 steps.
         *(
             _adding("rnn", length, "tanh RNN", steps=4000, lr=1e-3, model_arguments={"hidden_size": 128})
-            for length in (10, 50, 100, 200)
+            for length in (10, 20, 30, 50, 100, 200)
         ),
+        # One rate for all lengths: the larger one learns T = 100 sooner and diverges at T = 200.
         *(
-            _adding(
-                "irnn", length, "IRNN (identity, ReLU)", steps=4000, lr=1e-3,
-                model_arguments={"hidden_size": 128, "nonlinearity": "relu", "init": "identity", "input_std": 0.03},
-            )
+            _adding("irnn", length, "IRNN (identity, ReLU)", steps=3000, lr=3e-4, model_arguments=_IRNN)
             for length in (10, 50, 100, 200)
         ),
+        _adding("irnn-fast", 200, "IRNN with a larger rate", steps=3000, lr=1e-3, model_arguments=_IRNN),
     ]
-}  # fmt: skip
+}
 
 _NUMBER = {"type": "number"}
 _NUMBERS = {"type": "array", "items": _NUMBER}

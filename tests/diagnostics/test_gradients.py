@@ -1,0 +1,82 @@
+"""Gradients through time by three routes, and the spectra."""
+
+import pytest
+import torch
+from helpers import relative_error
+from torch import nn
+
+from rtx_lib.diagnostics import gradients
+from rtx_lib.layers import RNN, Readout
+
+pytestmark = pytest.mark.usefixtures("double")
+
+
+@pytest.fixture(params=["tanh", "relu"])
+def recorded(request):
+    """A small model, its input, its loss on the last step, and its states."""
+    torch.manual_seed(0)
+    model = Readout(RNN(3, 6, nonlinearity=request.param), 2)
+    with torch.no_grad():
+        model.core.weight_hh_l0.mul_(2)
+    x = torch.randn(4, 9, 3)
+    with gradients.record_states(model) as states:
+        y, _ = model(x)
+    return model, x, y[:, -1].square().mean(), states[0]
+
+
+def test_state_gradients_are_total_derivatives(recorded):
+    """Against finite differences: nudge h_t, run the rest of the loop."""
+    model, x, loss, states = recorded
+    rnn = model.core
+    t, nudge = 4, 1e-6 * torch.randn(4, 6)
+    tails = [rnn(x[:, t + 1 :], (states[t].detach() + sign * nudge).unsqueeze(0))[0] for sign in (1, -1)]
+    change = [model.linear(tail[:, -1]).square().mean() for tail in tails]
+    predicted = (gradients.state_gradients(loss, states)[t] * nudge).sum()
+    assert ((change[0] - change[1]) / 2 / predicted).item() == pytest.approx(1, abs=1e-5)
+
+
+def test_jacobian_products_carry_the_gradient(recorded):
+    model, _, loss, states = recorded
+    rnn = model.core
+    jacobians = gradients.step_jacobians(states, rnn.weight_hh_l0, rnn.nonlinearity)
+    products = gradients.jacobian_products(jacobians)
+    total = gradients.state_gradients(loss, states)
+    carried = torch.einsum("tbij,bi->tbj", products, total[-1])
+    assert relative_error(carried, total) < 1e-12
+    norms = torch.linalg.matrix_norm(products, ord=2)
+    bounds = gradients.jacobian_bounds(jacobians)
+    assert bounds.shape == norms.shape and (norms <= bounds * (1 + 1e-12)).all()
+    assert relative_error(gradients.gradient_norms(loss, states), total.norm(dim=-1).sum(-1)) < 1e-12
+
+
+def test_a_state_that_does_not_count_has_gradient_zero():
+    model = Readout(RNN(3, 6), 2)
+    with gradients.record_states(model) as states:
+        y, _ = model(torch.randn(4, 9, 3))
+    total = gradients.state_gradients(y[:, 4].sum(), states[0])
+    assert (total[:5].norm(dim=-1) > 0).all() and not total[5:].any()
+
+
+def test_hooks_go_away():
+    model = Readout(RNN(3, 6), 2)
+    with gradients.record_states(model) as states:
+        pass
+    model(torch.randn(4, 9, 3))
+    assert states == []
+
+
+def test_spectrum_of_a_rotation_and_singular_values_of_a_shear():
+    rotation = 0.9 * torch.tensor([[0.0, -1.0], [1.0, 0.0]])
+    assert gradients.spectrum(rotation).abs() == pytest.approx([0.9, 0.9])
+    shear = torch.tensor([[0.5, 3.0], [0.0, 0.5]])
+    assert gradients.spectrum(shear).abs() == pytest.approx([0.5, 0.5])
+    assert gradients.singular_values(shear)[0] > 3
+
+
+def test_bad_arguments():
+    with pytest.raises(ValueError, match="tap"), gradients.record_states(nn.Linear(2, 2)):
+        pass
+    with pytest.raises(ValueError, match="states must hold at least 2"):
+        gradients.step_jacobians([torch.zeros(1, 2)], torch.eye(2))
+    with pytest.raises(ValueError, match="nonlinearity"):
+        gradients.step_jacobians([torch.zeros(1, 2)] * 2, torch.eye(2), "sine")

@@ -1,0 +1,61 @@
+"""Which part of the library may import which: the floors of the house."""
+
+import ast
+from pathlib import Path
+
+# A room, and the rooms of the library that it may import besides itself.
+ROOMS: dict[str, set[str]] = {
+    "kernels": set(),
+    "plots": set(),
+    "tasks": set(),
+    "layers": {"kernels"},
+    "diagnostics": set(),
+    "models": {"layers", "kernels"},
+    "checkpoints": set(),
+    "training": {"diagnostics", "checkpoints"},
+    "checks": {"layers", "models", "diagnostics"},
+    "experiments": {"kernels", "plots", "tasks", "layers", "diagnostics", "models", "training", "checks"},
+    "bench": {"kernels", "plots", "tasks", "layers", "diagnostics", "models", "training", "checks"},
+}
+# Packages that belong to one room only.
+ONLY: dict[str, set[str]] = {
+    "matplotlib": {"plots"},
+    "IPython": {"plots"},
+    "ipywidgets": {"plots"},
+    "bertviz": {"plots"},
+}
+
+
+def imports(tree: ast.AST) -> list[tuple[int, str]]:
+    """(line, dotted name) of everything that a module imports, wherever in the file."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            found += [(node.lineno, f"{node.module}.{alias.name}") for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level > 1:
+            found.append((node.lineno, f"rtx_lib.{node.module or node.names[0].name}"))
+    return found
+
+
+def violations(library: Path) -> list[str]:
+    """One line for each import that goes up or sideways: file, line, and what it may not import."""
+    found = []
+    for path in sorted(library.rglob("*.py")):
+        if path == library / "__init__.py":
+            continue
+        room = path.relative_to(library).parts[0].removesuffix(".py")
+        if room not in ROOMS:
+            found.append(f"{path.relative_to(library)}:1: no floor is known for {room}")
+            continue
+        for line, name in imports(ast.parse(path.read_text(encoding="utf-8"))):
+            package, *rest = name.split(".")
+            where = f"{path.relative_to(library)}:{line}"
+            if package == "rtx_lib" and rest and rest[0] in ROOMS and rest[0] not in ROOMS[room] | {room}:
+                found.append(f"{where}: {room} may not import {rest[0]}")
+            if package in {"tests", "notebooks", "official", "helpers"}:
+                found.append(f"{where}: nothing imports {package}")
+            if package in ONLY and room not in ONLY[package]:
+                found.append(f"{where}: only {', '.join(sorted(ONLY[package]))} may import {package}")
+    return found

@@ -1,0 +1,38 @@
+"""The bench measures interleaved and reports rows of one form."""
+
+import json
+
+import pytest
+import torch
+
+from rtx_lib import bench
+
+
+def test_rows_of_the_rnn_case():
+    rows = bench.rnn(batch=2, time_steps=5, hidden=4)
+    assert [row["variant"] for row in rows] == ["rtx_lib RNN", "loop over x[:, t]"]
+    for row in rows:
+        assert row["case"] == "rnn" and row["against"] == "torch.nn.RNN" and row["ratio"] > 0
+        assert row["max_error"] < 1e-5 and "one thread" in row["device"]
+
+
+def test_the_command_prints_json(capsys, monkeypatch):
+    monkeypatch.setitem(bench.CASES, "rnn", lambda device: bench.rnn(device, 2, 5, 4))
+    assert bench.main(["rnn", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 2
+    assert bench.main(["rnn"]) == 0
+    assert "x of torch.nn.RNN" in capsys.readouterr().out
+
+
+def test_variants_take_turns():
+    order = []
+    bench.measure({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, rounds=7, warmup=1)
+    assert order == ["a", "b"] * 8
+    with pytest.raises(ValueError, match="rounds"):
+        bench.measure({}, rounds=3)
+
+
+def test_a_wrong_variant_shows_its_error():
+    variants = {"right": lambda: torch.ones(3), "wrong": lambda: torch.tensor([1.0, 1.0, 1.5])}
+    (row,) = bench.compare("case", "right", variants, "cpu")
+    assert row["max_error"] == pytest.approx(0.5)

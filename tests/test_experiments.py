@@ -1,0 +1,111 @@
+"""Records: whole or not there, resumable, of one format."""
+
+import json
+from dataclasses import replace
+
+import jsonschema
+import pytest
+from helpers import ROOT
+
+from rtx_lib import experiments
+from rtx_lib.experiments import RECIPES, SCHEMA, Recipe, load_record, load_records, main, run, thin
+from rtx_lib.training import TrainingDiverged
+
+TINY = Recipe("tiny", "a test", "rnn", "adding", 6, 8, 1e-3, {"hidden_size": 4}, {"length": 5}, 1.0, "cosine", 3)
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Do not evaluate on 10,000 sequences."""
+    monkeypatch.setattr(experiments, "evaluate", lambda model, task, split, device: {"mse": 0.5})
+
+
+def test_committed_records_follow_the_schema_and_their_recipe():
+    paths = sorted((ROOT / "book" / "results").glob("*.json"))
+    assert paths
+    for path in paths:
+        text = path.read_text()
+        record = json.loads(text)
+        jsonschema.validate(record, SCHEMA)
+        assert path.stem == f"{record['recipe']}-s{record['seed']}"
+        assert record["configuration"] == json.loads(json.dumps(experiments.asdict(RECIPES[record["recipe"]])))
+        assert not record["commit"].endswith("-dirty") and "/" not in json.dumps(record["device"])
+        assert len(text) < 100_000
+
+
+def test_a_record_with_a_missing_field_is_refused():
+    record = json.loads(next((ROOT / "book" / "results").glob("*.json")).read_text())
+    del record["commit"]
+    with pytest.raises(jsonschema.ValidationError, match="commit"):
+        jsonschema.validate(record, SCHEMA)
+
+
+def test_run_writes_one_record_and_does_not_run_twice(tmp_path, quick, monkeypatch):
+    path = run(TINY, 3, out=tmp_path, progress=False)
+    record = json.loads(path.read_text())
+    jsonschema.validate(record, SCHEMA)
+    assert path.name == "tiny-s3.json" and record["seed"] == 3 and record["metrics"] == {"mse": 0.5}
+    assert [file.name for file in tmp_path.iterdir()] == ["tiny-s3.json"]
+    before = path.stat().st_mtime_ns
+    monkeypatch.setattr(experiments, "fit", None)
+    assert run(TINY, 3, out=tmp_path) == path and path.stat().st_mtime_ns == before
+    with pytest.raises(TypeError):  # another configuration is trained again
+        run(replace(TINY, steps=7), 3, out=tmp_path)
+
+
+def test_a_killed_run_resumes(tmp_path, quick, monkeypatch):
+    whole = json.loads(run(TINY, 0, out=tmp_path / "whole", progress=False).read_text())
+    fit = experiments.fit
+
+    def killed(*arguments, **settings):
+        def stop(step, model, loss):
+            if step == 4:
+                raise KeyboardInterrupt
+
+        return fit(*arguments, after_step=stop, checkpoint_every=2, **settings)
+
+    monkeypatch.setattr(experiments, "fit", killed)
+    with pytest.raises(KeyboardInterrupt):
+        run(TINY, 0, out=tmp_path / "killed", progress=False)
+    assert [file.suffix for file in (tmp_path / "killed").iterdir()] == [".ckpt"]
+    monkeypatch.setattr(experiments, "fit", fit)
+    resumed = json.loads(run(TINY, 0, out=tmp_path / "killed", progress=False).read_text())
+    assert resumed["curves"] == whole["curves"] and resumed["evaluations"] == whole["evaluations"]
+
+
+def test_a_run_that_diverges_is_a_record_too(tmp_path, monkeypatch):
+    def diverging(model, task, **settings):
+        raise TrainingDiverged("loss is nan", 5, None, experiments_history())
+
+    monkeypatch.setattr(experiments, "fit", diverging)
+    record = json.loads(run(TINY, 0, out=tmp_path).read_text())
+    jsonschema.validate(record, SCHEMA)
+    assert record["diverged"] == {"step": 5, "reason": "loss is nan at step 5"} and record["metrics"] == {}
+
+
+def experiments_history():
+    from rtx_lib.training import History
+
+    return History([1], [0.5], [1.0], [0.1])
+
+
+def test_thin_keeps_the_mean_and_the_length_small():
+    values = thin(range(1000), points=200)
+    assert len(values) == 200 and values[0] == 2.0 and thin([1, 2, 3]) == [1.0, 2.0, 3.0] and thin([]) == []
+
+
+def test_loading(monkeypatch):
+    with pytest.raises(FileNotFoundError, match="experiments run nothing --seed 7"):
+        load_record("nothing-s7")
+    assert load_records("nothing") == []
+    first = sorted(RECIPES)[0]
+    assert all(record["recipe"] == first for record in load_records(first))
+
+
+def test_command_line(capsys):
+    assert main(["list"]) == 0
+    assert all(name in capsys.readouterr().out for name in list(RECIPES)[:1])
+    assert main(["run", "nothing"]) == 2
+    assert "unknown recipe 'nothing'; known: adding" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="device"):
+        run(TINY, 9, out="unused", device="abacus")
