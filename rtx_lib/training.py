@@ -64,7 +64,7 @@ class TrainingDiverged(ArithmeticError):
 
 
 def warmup_cosine(steps: int, warmup: int = 0) -> Schedule:
-    """A factor for the learning rate: linear from 0 over ``warmup`` steps, then half a cosine down to 0 at ``steps``."""
+    """A factor for the rate: linear from 0 over ``warmup`` steps, then half a cosine down to 0 at ``steps``."""
     if not 0 <= warmup < steps:
         raise ValueError(f"warmup must lie in [0, steps), got warmup={warmup}, steps={steps}")
 
@@ -244,13 +244,10 @@ def fit(
         optimizer.step()
         if source is not None:
             state = detach(new_state)
-        for column, number in (
-            (history.loss, value),
-            (history.gradient_norm, norm),
-            (history.lr, base_rates[0] * factor),
-        ):
-            column.append(number)
         history.step.append(step)
+        history.loss.append(value)
+        history.gradient_norm.append(norm)
+        history.lr.append(base_rates[0] * factor)
         if after_step:
             after_step(step, model, value)
         if eval_every and (step % eval_every == 0 or step == steps):
@@ -259,10 +256,9 @@ def fit(
             bar.set_postfix({name: f"{score:.4g}" for name, score in scores.items()})
         history.seconds = time.perf_counter() - started
         if path and (step % checkpoint_every == 0 or step == steps):
-            save(path, {
-                "run": run, "model": model.state_dict(), "optimizer": optimizer.state_dict(), "history": asdict(history),
-                "generator": generator.get_state(), "state": move(state, "cpu"), "position": position,
-            })  # fmt: skip
+            contents = {"run": run, "history": asdict(history), "position": position, "state": move(state, "cpu")}
+            parts = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+            save(path, {**contents, **parts, "generator": generator.get_state()})
     return history
 
 
