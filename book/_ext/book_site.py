@@ -70,15 +70,28 @@ def finish_page(app: Sphinx, pagename: str, _template: str, context: dict[str, A
     context["body"] = body
 
 
+# In the finished pages: the theme prints a second h1 (for paper), and docutils gives the bibliography a list
+# role whose items are none.
+REPAIRS = (
+    (re.compile(r'(id="jb-print-docs-body"[^>]*>\s*)<h1>(.*?)</h1>', re.S), r'\1<p class="print-title">\2</p>'),
+    (re.compile(r'role="doc-biblioentry"'), 'role="listitem"'),
+)
+
+
 def finish_site(app: Sphinx, error: Exception | None) -> None:
-    """The records go beside the pages, and the theme's own controls get what a screen reader needs."""
+    """Repair what a screen reader would stumble over, and put the records beside the pages."""
     if error or app.builder.format != "html":
         return
-    records = Path(app.confdir) / "book" / "results"
-    for record in sorted(records.glob("*.json")):
-        target = Path(app.outdir) / "book" / "results" / record.name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(record, target)
+    out = Path(app.outdir)
+    for page in out.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        for pattern, replacement in REPAIRS:
+            text = pattern.sub(replacement, text)
+        page.write_text(text, encoding="utf-8")
+    target = out / "book" / "results"
+    target.mkdir(parents=True, exist_ok=True)
+    for record in (Path(app.confdir) / "book" / "results").glob("*.json"):
+        shutil.copyfile(record, target / record.name)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
