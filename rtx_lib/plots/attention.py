@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import html
 import re
+import warnings
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -28,9 +29,9 @@ LIBRARIES = (
 """The two scripts the view loads; the site's extension points them at its own copies."""
 
 _REQUIRE = "function requirejs(names,f){f(...names.map(n=>({jquery:window.jQuery,d3:window.d3})[n]))}"
-_FIT = (
-    "const f=this,fit=()=>{const d=f.contentDocument;if(d)f.style.height=d.documentElement.scrollHeight+16+'px'};"
-    "setTimeout(fit,150)"
+_FIT = (  # after the view has drawn itself
+    "const f=this;setTimeout(()=>{const d=f.contentDocument;"
+    "if(d)f.style.height=Math.ceil(d.body.getBoundingClientRect().height)+28+'px'},150)"
 )
 
 
@@ -94,7 +95,9 @@ def attention_view(
     if kind == "model":
         options.setdefault("display_mode", "light")
     view = {"head": head_view, "model": model_view}[kind]
-    body = _tame(view(layers, list(tokens), html_action="return", **options).data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # bertviz leaves closing its script's file to the interpreter
+        body = _tame(view(layers, list(tokens), html_action="return", **options).data)
     count, depth = len(tokens), len(layers)
     height = height or (90 + 23 * count if kind == "head" else 80 + depth * max(160, 15 * count))
     page = (
@@ -156,8 +159,10 @@ def attention_heatmap(
     image[..., :3] = to_rgb(CYCLE[0])
     image[..., 3] = 0.75 * cells / max(strongest, 1e-12)
     ax.imshow(image, interpolation="none", aspect="equal")
-    ax.set_xticks(range(len(columns)), columns, rotation=45, ha="left", rotation_mode="anchor")
-    ax.set_yticks(range(len(rows)), rows)
+    size = min(11.0, max(7.5, 200 / max(cells.shape)))
+    ax.set_xticks(range(len(columns)), columns, rotation=45, ha="left", rotation_mode="anchor", fontsize=size)
+    ax.set_yticks(range(len(rows)), rows, fontsize=size)
+    ax.spines[:].set_visible(False)
     ax.xaxis.tick_top()
     ax.xaxis.set_label_position("top")
     ax.tick_params(length=0)

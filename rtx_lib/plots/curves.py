@@ -140,31 +140,35 @@ def label_lines(ax: Axes, *, gap: float = 1.25, fontsize: float = 11) -> None:
             height = float(line.get_transform().transform(end)[1]) * points
             ends.append((min(max(height, bottom), top), end, line))
     ends.sort(key=lambda item: item[0])
-    places = _spread([item[0] for item in ends], gap * fontsize, bottom, top)
+    heights = [item[0] for item in ends]
+    places = _spread(heights, gap * fontsize, bottom, top)
+    crowded = any(abs(place - height) > 0.4 * fontsize for place, height in zip(places, heights, strict=True))
     for place, (height, end, line) in zip(places, ends, strict=True):
-        moved = abs(place - height) > 0.5 * fontsize
         ax.annotate(
             str(line.get_label()),
             end,
-            xytext=(14 if moved else 7, place - height),
+            xytext=(20 if crowded else 7, place - height),
             textcoords="offset points",
             va="center",
             fontsize=fontsize,
             annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": line.get_color(), "shrinkA": 0, "shrinkB": 2} if moved else None,
+            arrowprops={"arrowstyle": "-", "color": line.get_color(), "shrinkA": 1, "shrinkB": 4} if crowded else None,
         )
 
 
 def _spread(heights: Sequence[float], gap: float, bottom: float, top: float) -> list[float]:
-    """Ascending heights moved as little as need be to lie ``gap`` apart, first upward, then back below ``top``."""
-    places: list[float] = []
-    for height in heights:
-        places.append(max(height, places[-1] + gap) if places else max(height, bottom))
-    ceiling = top
-    for i in reversed(range(len(places))):
-        places[i] = min(places[i], ceiling)
-        ceiling = places[i] - gap
-    return places
+    """Ascending heights moved as little as need be (least squares) to lie ``gap`` apart between bottom and top."""
+    # With i * gap taken off, "at least gap apart" reads "not decreasing": isotonic regression by pooling neighbours.
+    pools: list[tuple[float, int]] = []
+    for i, height in enumerate(heights):
+        mean, size = height - i * gap, 1
+        while pools and pools[-1][0] > mean:
+            other, count = pools.pop()
+            mean, size = (mean * size + other * count) / (size + count), size + count
+        pools.append((mean, size))
+    level = [mean for mean, size in pools for _ in range(size)]
+    highest = max(bottom, top - (len(level) - 1) * gap)
+    return [min(max(value, bottom), highest) + i * gap for i, value in enumerate(level)]
 
 
 def provenance(records: Sequence[Record], *, folder: str = "../book/results") -> str:

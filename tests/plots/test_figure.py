@@ -1,0 +1,195 @@
+"""Inline figures and the explorer: deterministic, self-contained, named, small."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from rtx_lib.plots import CYCLE, DASHES, INK, MARKERS, STYLE, explorer, figure, show, style, to_svg, use_style
+from rtx_lib.plots.style import DARK, LIGHT, contrast
+
+VOID = {"input", "br", "meta", "img"}
+
+
+class Page(HTMLParser):
+    """Collects start tags; fails where an element is not closed in order or an attribute comes twice."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert not self.open, f"left open: {self.open}"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert len(dict(attrs)) == len(attrs), f"an attribute of <{tag}> comes twice"
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attrs for name, attrs in self.tags if name == tag]
+
+    def ids(self) -> list[str]:
+        return [attrs["id"] or "" for _, attrs in self.tags if "id" in attrs]
+
+
+@pytest.fixture(autouse=True)
+def book_style(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(figure, "_number", itertools.count(1))
+    with mpl.rc_context({"backend": "agg"}), style():
+        yield
+    assert not plt.get_fignums(), "a figure was left open"
+
+
+def sine(period: float = 5.0, points: int = 100) -> Figure:
+    fig, ax = plt.subplots()
+    x = np.arange(points)
+    ax.plot(x, np.sin(x / period), "-o", markevery=10)
+    ax.fill_between(x, -1, 0, hatch="//", facecolor="none")
+    ax.imshow(np.eye(3), extent=(0, 3, 0, 1), interpolation="none")
+    ax.set(xlabel="t", ylabel="$h_t$", title="a < b & c")
+    return fig
+
+
+def test_the_page_helper_sees_a_planted_mistake() -> None:
+    for wrong in ("<p><b></p></b>", "<p>", '<p id="a" id="b"></p>'):
+        with pytest.raises(AssertionError):
+            Page(wrong)
+
+
+def test_same_figure_same_bytes_apart_from_the_prefix() -> None:
+    first, second = to_svg(sine(), "a sine"), to_svg(sine(), "a sine")
+    assert first != second
+    assert first.replace("f1-", "f2-") == second
+
+
+def test_ids_are_unique_and_references_resolve_over_two_figures() -> None:
+    text = to_svg(sine(), "one") + to_svg(sine(), "two")
+    ids = Page(text).ids()
+    assert len(ids) == len(set(ids))
+    references = re.findall(r'href="#([^"]+)"|url\(#([^)]+)\)', text)
+    assert references
+    assert {a or b for a, b in references} <= set(ids)
+
+
+def test_nothing_of_the_file_format_leaks_into_the_page() -> None:
+    text = to_svg(sine(), "a sine")
+    for leak in ("<style", "<metadata", "xmlns", "<?xml", "<!DOCTYPE", "<!--", INK, "matplotlib.org"):
+        assert leak not in text, leak
+    assert "currentColor" in text
+    assert "a &lt; b &amp; c" in text
+    assert not re.search(r' d="[^"]*\d\.\d{3}', text)
+
+
+def test_a_figure_is_one_named_picture() -> None:
+    page = Page(show(sine(), ' loss < 1 & "falls" ', "caption <b>bold</b>").data)
+    (svg,) = page.all("svg")
+    assert svg["role"] == "img"
+    assert svg["aria-label"] == 'loss < 1 & "falls"'
+    assert (svg["width"], svg["height"]) == ("557", "336")
+    assert len(page.all("figcaption")) == 1 and len(page.all("b")) == 1
+
+
+@pytest.mark.parametrize("alt", ["", "  ", None, 3])
+def test_alt_is_required(alt: object) -> None:
+    fig = sine()
+    with pytest.raises(ValueError, match="alt must"):
+        show(fig, alt)  # type: ignore[arg-type]
+    plt.close(fig)
+
+
+def test_only_wide_figures_scroll_and_the_box_takes_the_keyboard() -> None:
+    assert "overflow" not in show(sine(), "a sine").data
+    (box,) = Page(show(sine(), "a sine", wide=True).data).all("div")
+    assert box["tabindex"] == "0" and box["role"] == "region" and box["aria-label"]
+    assert box["style"] == "overflow-x:auto"
+
+
+def test_pictures_inside_a_figure_stay_small() -> None:
+    fig, ax = plt.subplots()
+    ax.imshow(np.random.default_rng(0).random((20, 20)), interpolation="none")
+    assert len(to_svg(fig, "noise")) < 20_000
+
+
+def test_style_is_undone_and_use_style_stays() -> None:
+    with mpl.rc_context():
+        mpl.rcParams["text.color"] = "black"
+        with style():
+            assert mpl.rcParams["text.color"] == INK
+        assert mpl.rcParams["text.color"] == "black"
+        use_style()
+        assert all(mpl.rcParams[key] == value for key, value in STYLE.items() if key.endswith("labelsize"))
+        assert mpl.rcParams["text.color"] == INK
+
+
+def test_colours_reach_three_to_one_on_both_backgrounds() -> None:
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#808080", "#ffffff") == pytest.approx(3.95, abs=0.01)
+    for colour in CYCLE:
+        for background in (LIGHT, *DARK):
+            assert contrast(colour, background) >= 3, (colour, background)
+
+
+def test_lines_differ_without_colour() -> None:
+    assert len(CYCLE) == len(DASHES) == len(MARKERS)
+    assert len(set(map(str, DASHES))) == len(set(MARKERS)) == len(CYCLE)
+
+
+def test_explorer_shows_the_start_and_names_every_frame() -> None:
+    values = [2, 4, 8]
+    made = explorer(sine, values, "period", alt=lambda v: f"sine of period {v}", fmt="{} steps", start=1, caption="c")
+    page = Page(made.data)
+    frames = [attrs for attrs in page.all("div") if attrs.get("class") == "frame"]
+    assert ["hidden" in attrs for attrs in frames] == [True, False, True]
+    assert [attrs["data-label"] for attrs in frames] == ["2 steps", "4 steps", "8 steps"]
+    assert [attrs["aria-label"] for attrs in page.all("svg")] == [f"sine of period {v}" for v in values]
+    (slider,) = page.all("input")
+    assert (slider["type"], slider["min"], slider["max"], slider["value"]) == ("range", "0", "2", "1")
+    assert slider["aria-valuetext"] == "4 steps"
+    assert "aria-valuetext" in (slider["oninput"] or "")
+    assert any(attrs.get("onkeydown") == "event.stopPropagation()" for attrs in page.all("div"))
+    assert not page.all("script")
+    assert len(page.ids()) == len(set(page.ids()))
+
+
+def test_explorer_adds_the_position_to_one_alt() -> None:
+    made = explorer(sine, [2, 4], "period", alt="a sine")
+    assert [svg["aria-label"] for svg in Page(made.data).all("svg")] == ["a sine (period = 2)", "a sine (period = 4)"]
+
+
+def test_explorer_refuses_bad_arguments_before_it_draws() -> None:
+    def never(value: object) -> Figure:
+        raise AssertionError("drawn")
+
+    with pytest.raises(ValueError, match="start must be from 0 to 1, was 2"):
+        explorer(never, [1, 2], "x", alt="a", start=2)
+    with pytest.raises(ValueError, match="at least 2"):
+        explorer(never, [1], "x", alt="a")
+    with pytest.raises(ValueError, match="alt must"):
+        explorer(never, [1, 2], "x", alt=lambda value: "")
+
+
+def test_an_explorer_that_is_too_big_is_refused_with_its_size() -> None:
+    def heavy(seed: int) -> Figure:
+        fig, ax = plt.subplots()
+        ax.plot(np.random.default_rng(seed).random(3_000), "o")
+        return fig
+
+    with pytest.raises(ValueError, match=r"the explorer takes \d+ kB, allowed are 600 kB"):
+        explorer(heavy, range(4), "seed", alt="noise")

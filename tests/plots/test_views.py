@@ -1,0 +1,259 @@
+"""The kernel's slider, the attention views, and what chapters draw from records."""
+
+from __future__ import annotations
+
+import html
+import itertools
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import torch
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from rtx_lib.plots import (
+    attention_heatmap,
+    attention_view,
+    bands,
+    baseline,
+    label_lines,
+    live,
+    provenance,
+    smooth,
+    stack,
+    style,
+    to_svg,
+)
+from rtx_lib.plots.attention import LIBRARIES
+from rtx_lib.plots.curves import _spread
+
+TOKENS = ["the", "cat", "</s>", 'say "hi"']
+
+
+@pytest.fixture(autouse=True)
+def book_style() -> Iterator[None]:
+    with mpl.rc_context({"backend": "agg"}), style():
+        yield
+    plt.close("all")
+
+
+def attention() -> np.ndarray:
+    weights = np.random.default_rng(0).random((3, 2, 4, 4))
+    return weights / weights.sum(-1, keepdims=True)
+
+
+def record(seed: int = 1, **changes: Any) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "recipe": "adding-T50",
+        "seed": seed,
+        "commit": "0123456789abcdef",
+        "device": {"name": "cpu", "threads": 1},
+        "seconds": 90.0,
+        "curves": {"step": [10, 20, 30], "loss": [3.0, 2.0, 1.0 * seed]},
+    }
+    return made | changes
+
+
+# ---- the kernel's slider
+
+
+def draw(value: int) -> Figure:
+    if value < 0:
+        raise ArithmeticError("no picture <below> zero")
+    fig, ax = plt.subplots()
+    ax.plot([0, value])
+    return fig
+
+
+def test_moving_the_slider_draws_anew() -> None:
+    slider, picture = live(draw, [1, 2, 5], "width", "{} units", start=1).children
+    assert slider.description == "width" and slider.label == "2 units"
+    assert 'aria-label="width = 2 units"' in picture.value
+    before = picture.value
+    slider.value = 2
+    assert picture.value != before and 'aria-label="width = 5 units"' in picture.value
+    assert not plt.get_fignums()
+
+
+def test_an_error_while_drawing_is_seen() -> None:
+    slider, picture = live(draw, [1, -1], "width").children
+    with pytest.raises(ArithmeticError):
+        slider.value = 1
+    assert "ArithmeticError: no picture &lt;below&gt; zero" in picture.value
+
+
+def test_live_refuses_a_start_outside() -> None:
+    with pytest.raises(ValueError, match="start must be"):
+        live(draw, [1, 2], "width", start=-1)
+
+
+# ---- attention
+
+
+def inside(text: str) -> str:
+    """The page within the iframe."""
+    (source,) = re.findall(r'srcdoc="([^"]*)"', text)
+    return html.unescape(source)
+
+
+@pytest.mark.parametrize("kind", ["head", "model"])
+def test_the_view_asks_for_two_libraries_and_nothing_else(kind: Any) -> None:
+    page = inside(attention_view(attention(), TOKENS, kind, title="three layers").data)
+    assert re.findall(r'<script src="([^"]*)"', page) == list(LIBRARIES)
+    assert LIBRARIES == (
+        "https://cdn.jsdelivr.net/npm/jquery@3.7.1/dist/jquery.min.js",
+        "https://cdn.jsdelivr.net/npm/d3@5.7.0/dist/d3.min.js",
+    )
+    assert set(re.findall(r"https?://[^\s'\"]+", page)) - set(LIBRARIES) <= {
+        "https://github.com/tensorflow/tensor2tensor/blob/master/tensor2tensor/visualization/attention.js"
+    }
+    assert "require.min.js" not in page and "require.config" not in page
+    assert page.count("<script") == page.count("</script>") == 4
+
+
+def test_the_view_holds_the_weights_once_and_rounded() -> None:
+    page = inside(attention_view(attention(), TOKENS, title="three layers").data)
+    (found,) = re.findall(r"const params = (\{.*\});", page)
+    params = json.loads(found)
+    np.testing.assert_array_equal(params["attention"][0]["attn"], attention().round(3))
+    assert params["attention"][0]["left_text"] == TOKENS
+    assert "PYTHON_PARAMS" not in page and "HACK" not in page
+
+
+def test_the_view_is_the_same_twice_and_for_every_kind_of_input() -> None:
+    weights = attention()
+    views = [
+        attention_view(given, TOKENS, title="t", layer=1).data
+        for given in (
+            weights,
+            list(weights),
+            [layer[None] for layer in weights],
+            [torch.from_numpy(layer)[None].requires_grad_() for layer in weights],
+        )
+    ]
+    assert len(set(views)) == 1
+    assert not views[0].lstrip().startswith("<iframe") and 'title="t"' in views[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kind": "neuron"}, "kind must be 'head' or 'model', was 'neuron'"),
+        ({"title": " "}, "title must"),
+        ({"tokens": ["one"]}, r"T = 1 tokens, layer 0 was \(2, 4, 4\)"),
+        ({"attention": []}, "layers of one shape"),
+        ({"attention": [np.full((1, 1, 4, 4), np.nan)]}, "finite"),
+        ({"attention": [np.ones((1, 2, 4, 4)), np.ones((1, 3, 4, 4))]}, "layers of one shape"),
+    ],
+)
+def test_the_view_refuses_bad_arguments(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        attention_view(**({"attention": attention(), "tokens": TOKENS, "title": "t"} | change))
+
+
+def test_heatmap_writes_the_numbers_and_stays_small() -> None:
+    fig, ax = plt.subplots()
+    attention_heatmap(ax, torch.tensor([[1.0, 0.0], [0.25, 0.75]]), ["a", "b"], ["c", "d"])
+    assert [text.get_text() for text in ax.texts] == ["1.00", ".25", ".75"]
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["c", "d"]
+    fig, ax = plt.subplots()
+    attention_heatmap(ax, np.eye(20), ["a"] * 20, ["b"] * 20)
+    assert [text.get_text() for text in ax.texts] == ["fullest colour = 1.00"]
+    assert len(to_svg(fig, "a diagonal")) < 30_000
+
+
+def test_heatmap_of_nothing_but_zeros() -> None:
+    _, ax = plt.subplots()
+    attention_heatmap(ax, np.zeros((2, 2)), ["a", "b"], ["c", "d"])
+    assert not ax.texts
+
+
+@pytest.mark.parametrize("wrong", [np.ones((2, 3)), np.full((2, 2), -1.0), np.full((2, 2), np.nan)])
+def test_heatmap_refuses_bad_weights(wrong: np.ndarray) -> None:
+    _, ax = plt.subplots()
+    with pytest.raises(ValueError, match="weights must"):
+        attention_heatmap(ax, wrong, ["a", "b"], ["c", "d"])
+
+
+# ---- curves
+
+
+def test_stack_aligns_runs_on_all_steps() -> None:
+    short = record(2, curves={"step": [10, 15], "loss": [None, 5.0]})
+    steps, values = stack([record(), short], "loss")
+    np.testing.assert_array_equal(steps, [10, 15, 20, 30])
+    np.testing.assert_array_equal(values, [[3, np.nan, 2, 1], [np.nan, 5, np.nan, np.nan]])
+    with pytest.raises(ValueError, match=r"key must be one of \['loss', 'step'\], was 'accuracy'"):
+        stack([record()], "accuracy")
+    with pytest.raises(ValueError, match="at least one"):
+        stack([], "loss")
+
+
+def test_smooth_is_a_running_mean() -> None:
+    np.testing.assert_allclose(smooth([1, 2, 3, 4], 2), [1, 1.5, 2.5, 3.5])
+    np.testing.assert_allclose(smooth([1, 2, 3, 4], 9), [1, 1.5, 2, 2.5])
+    np.testing.assert_allclose(smooth(np.ones((2, 5)), 1), np.ones((2, 5)))
+    with pytest.raises(ValueError, match="width"):
+        smooth([1], 0)
+
+
+def test_bands_draw_median_and_range() -> None:
+    _, ax = plt.subplots()
+    values = np.array([[1, 2, np.nan], [3, 9, np.nan], [5, 4, np.nan]])
+    line = bands(ax, values, "T = 10", steps=[10, 20, 30])
+    np.testing.assert_array_equal(line.get_xydata(), [[10, 3], [20, 4]])
+    (band,) = ax.collections
+    assert band.get_datalim(ax.transData).bounds == (10, 1, 10, 8)
+    second = bands(ax, [1.0, 2.0], "one run")
+    assert len(ax.collections) == 1
+    assert (second.get_color(), second.get_marker()) != (line.get_color(), line.get_marker())
+    baseline(ax, 1 / 6, "always predict 1")
+    assert bands(ax, [1.0, 2.0], "third").get_marker() == "^"  # a baseline uses no colour of the cycle
+
+
+def test_bands_refuse_what_does_not_fit() -> None:
+    _, ax = plt.subplots()
+    with pytest.raises(ValueError, match="steps must have shape"):
+        bands(ax, [[1.0, 2.0]], "x", steps=[1])
+    with pytest.raises(ValueError, match="curves must"):
+        bands(ax, [[np.nan]], "x")
+    with pytest.raises(ValueError, match="value must be finite"):
+        baseline(ax, float("nan"), "x")
+
+
+def test_labels_stand_at_the_lines_ends_without_overlap() -> None:
+    fig, ax = plt.subplots()
+    for k in range(4):
+        ax.plot([0, 1], [0, 1 + 0.001 * k], label=f"line {k}")
+    ax.plot([0, 1], [0, -5], label="_hidden")
+    ax.plot([0, 1], [np.nan, np.nan], label="empty")
+    label_lines(ax)
+    fig.canvas.draw()
+    boxes = sorted((Text.get_window_extent(text) for text in ax.texts), key=lambda box: box.y0)
+    assert [text.get_text() for text in ax.texts] == [f"line {k}" for k in range(4)]
+    assert all(low.y1 <= high.y0 + 1 for low, high in itertools.pairwise(boxes))
+    assert all(box.x1 <= fig.bbox.x1 for box in boxes)
+
+
+def test_spread_moves_as_little_as_need_be() -> None:
+    assert _spread([10, 50], 12, 0, 100) == [10, 50]
+    assert _spread([50, 50], 12, 0, 100) == [44, 56]
+    assert _spread([100, 100], 12, 0, 100) == [88, 100]
+    assert _spread([0, 0, 40], 12, 0, 100) == [0, 12, 40]
+    assert _spread([], 12, 0, 100) == []
+
+
+def test_provenance_says_how_and_links_each_record() -> None:
+    text = provenance([record(2), record(1)])
+    assert text.startswith("2 recorded runs, seeds 1, 2; 30 steps; cpu, 1 thread; commit 0123456; 3 min in all.")
+    assert '<a href="../book/results/adding-T50-s2.json">adding-T50-s2</a>' in text
+    other = record(1, curves={}, seconds=5, device={"name": "<H>", "threads": 2})
+    assert provenance([other]).startswith("1 recorded run, seed 1; &lt;H&gt;, 2 threads; commit 0123456; 5 s in all.")
+    with pytest.raises(ValueError, match="at least one"):
+        provenance([])
