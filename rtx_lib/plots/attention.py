@@ -28,7 +28,10 @@ LIBRARIES = (
 )
 """The two scripts the view loads; the site's extension points them at its own copies."""
 
-_REQUIRE = "function requirejs(names,f){f(...names.map(n=>({jquery:window.jQuery,d3:window.d3})[n]))}"
+_REQUIRE = (  # stands in for the script loader that bertviz expects
+    "function requirejs(names,f){if(window.jQuery&&window.d3)f(...names.map(n=>({jquery:jQuery,d3})[n]));"
+    "else document.body.textContent='This view could not load the scripts jquery and d3.'}"
+)
 _FIT = (  # after the view has drawn itself
     "const f=this;setTimeout(()=>{const d=f.contentDocument;"
     "if(d)f.style.height=Math.ceil(d.body.getBoundingClientRect().height)+28+'px'},150)"

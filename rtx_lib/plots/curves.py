@@ -144,6 +144,7 @@ def label_lines(ax: Axes, *, gap: float = 1.25, fontsize: float = 11) -> None:
     places = _spread(heights, gap * fontsize, bottom, top)
     crowded = any(abs(place - height) > 0.4 * fontsize for place, height in zip(places, heights, strict=True))
     for place, (height, end, line) in zip(places, ends, strict=True):
+        leader = {"arrowstyle": "-", "color": line.get_color(), "shrinkA": 1, "shrinkB": 4, "relpos": (0, 0.5)}
         ax.annotate(
             str(line.get_label()),
             end,
@@ -152,7 +153,7 @@ def label_lines(ax: Axes, *, gap: float = 1.25, fontsize: float = 11) -> None:
             va="center",
             fontsize=fontsize,
             annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": line.get_color(), "shrinkA": 1, "shrinkB": 4} if crowded else None,
+            arrowprops=leader if crowded else None,
         )
 
 
