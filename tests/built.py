@@ -1,0 +1,116 @@
+"""The book as `make book` makes it, built once a session for every test that looks at it.
+
+The notebooks are executed afresh in `smoke`, so that a green run means that they ran; the browser libraries are
+kept from session to session. Everything lies in `_build/test`: two sessions at a time take turns.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import json
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+import yaml
+from helpers import ROOT
+
+BUILD = ROOT / "_build" / "test"
+AXE = BUILD / "npm" / "node_modules" / "axe-core" / "axe.min.js"
+SITE_URL = "https://github.com/example-org/example-repo"
+
+
+def toc(root: Path = ROOT) -> list[str]:
+    """The pages of `_toc.yml` in its order, without suffix."""
+    tree = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
+    chapters = [*tree.get("chapters", []), *(c for part in tree.get("parts", []) for c in part["chapters"])]
+    return [tree["root"], *(chapter["file"] for chapter in chapters)]
+
+
+def notebooks(root: Path = ROOT) -> list[Path]:
+    """The notebooks of `_toc.yml`."""
+    return [root / f"{page}.ipynb" for page in toc(root) if page.startswith("notebooks/")]
+
+
+def build(*arguments: str | Path, root: Path = ROOT, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """`python book/build.py ...` of the tree `root`, as the Makefile calls it, with its own build folder."""
+    command = [sys.executable, root / "book" / "build.py", *arguments, "--build", folder or root / "_build"]
+    return subprocess.run([str(part) for part in command], cwd=root, capture_output=True, text=True)
+
+
+def copy_tree(target: Path) -> Path:
+    """What a clone would hold: the tracked files as they are now and the new ones that git does not ignore."""
+    listing = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    names = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    for name in filter(None, names):
+        if (ROOT / name).is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, target / name)
+    return target
+
+
+@functools.cache
+def lock() -> TextIO:
+    """Hold `_build/test` until this process ends."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    file = (BUILD / "lock").open("w")
+    fcntl.flock(file, fcntl.LOCK_EX)
+    return file
+
+
+@dataclass(frozen=True)
+class Execution:
+    """One run of all notebooks: what the build said, where the executed copies are, seconds of each."""
+
+    returncode: int
+    text: str
+    folder: Path
+    seconds: dict[str, float]
+
+
+@functools.cache
+def execution() -> Execution:
+    """Every notebook of the toc, executed now, in `smoke`."""
+    lock()
+    for name in ("executed", "failed"):
+        shutil.rmtree(BUILD / name, ignore_errors=True)
+    report = BUILD / "durations.json"
+    report.unlink(missing_ok=True)
+    run = build("execute", "--profile", "smoke", "--timeout", "300", folder=BUILD)
+    seconds = json.loads(report.read_text()) if report.exists() else {}
+    return Execution(run.returncode, run.stdout + run.stderr, BUILD / "executed", seconds)
+
+
+@dataclass(frozen=True)
+class Site:
+    """One built site: what the build said, all that Sphinx said, where the pages are, seconds."""
+
+    returncode: int
+    text: str
+    log: str
+    folder: Path
+    seconds: float
+
+
+def build_site(root: Path, folder: Path) -> Site:
+    """Stage and build the executed notebooks of `folder`; never takes over an earlier site."""
+    for name in ("site.key", "sphinx.log"):
+        (folder / name).unlink(missing_ok=True)
+    shutil.rmtree(folder / "site", ignore_errors=True)
+    start = time.monotonic()
+    run = build("site", root=root, folder=folder)
+    log = folder / "sphinx.log"
+    text = log.read_text(encoding="utf-8") if log.exists() else ""
+    return Site(run.returncode, run.stdout + run.stderr, text, folder / "site", time.monotonic() - start)
+
+
+@functools.cache
+def site() -> Site:
+    """The site of this tree, from the notebooks executed in this session."""
+    execution()
+    return build_site(ROOT, BUILD)
