@@ -63,7 +63,7 @@ def clean_notebook(notebook: Mapping[str, Any]) -> dict[str, Any]:
 def without_paths(text: str, root: Path) -> str:
     """`text` with this machine's folders taken out: a page must not say where it was built."""
     text = re.sub(re.escape(tempfile.gettempdir()) + r"/(?:ipykernel_\d+/\d+\.py|notebook-\w+|book-\w+)", "cell", text)
-    text = text.replace(f"{root}/", "").replace(str(root), ".")
+    text = text.replace(f"{root}/", "").replace(str(root), ".").replace(sys.prefix, ".venv")
     if data := os.environ.get("RTX_DATA"):
         text = text.replace(data, "$RTX_DATA")
     return text.replace(f"{Path.home()}/", "~/") if len(Path.home().parts) > 1 else text

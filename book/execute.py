@@ -198,11 +198,12 @@ def kill_tree(process: subprocess.Popen[str]) -> None:
     """End a worker with its kernel, which lives in a session of its own."""
     with contextlib.suppress(psutil.NoSuchProcess):
         parent = psutil.Process(process.pid)
-        family = [*parent.children(recursive=True), parent]
-        for member in family:
+        children = parent.children(recursive=True)
+        for member in [parent, *children]:
             with contextlib.suppress(psutil.NoSuchProcess):
                 member.kill()
-        psutil.wait_procs(family, timeout=5)
+        # The worker itself is left to its Popen: reaped here, it would seem to have ended with code 0.
+        psutil.wait_procs(children, timeout=5)
 
 
 @dataclass
@@ -248,7 +249,7 @@ class Runner:
                     pool.shutdown(wait=False, cancel_futures=True)
         finally:
             self.stopping = True  # reached early by Ctrl-C: no worker may outlive the build
-            for worker in self.workers:
+            for worker in [*self.workers]:
                 kill_tree(worker)
             pool.shutdown(wait=True, cancel_futures=True)
         if reports:
@@ -279,7 +280,7 @@ class Runner:
             answer, noise = worker.communicate()
             self.workers.remove(worker)
             seconds = time.monotonic() - start
-            if worker.returncode == 0:
+            if worker.returncode == 0 and not self.stopping:
                 publish(partial, self.out / path.name, key)
                 self.say(f"  {path.stem}: done in {seconds:.1f} s")
                 return seconds, None

@@ -1,0 +1,228 @@
+"""Staging, publishing and the address of the repository."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import build
+import environment
+import pytest
+import repository
+from execute import BuildError
+
+ROOT = Path(build.__file__).resolve().parents[1]
+WIDGET = {"output_type": "display_data", "metadata": {}, "data": {build.WIDGET: {"model_id": "1"}, "text/plain": "x"}}
+TEXT = {"output_type": "stream", "name": "stdout", "text": "kept"}
+
+
+def code(source, *tags, outputs=()):
+    return {"cell_type": "code", "source": source, "metadata": {"tags": list(tags)}, "outputs": list(outputs)}
+
+
+def test_pages_carry_no_trace_of_the_run_and_no_dead_widget():
+    notebook = {
+        "metadata": {"papermill": {"input_path": "/x"}, "widgets": {"state": {}}, "kernelspec": {"name": "other"}},
+        "cells": [
+            code("profile = 'book'", "parameters"),
+            code("profile = 'smoke'", "injected-parameters"),
+            code("import rtx_lib", "bootstrap"),
+            code("slider()", "live", outputs=[TEXT]),
+            code("progress()", outputs=[WIDGET, TEXT]),
+        ],
+    }
+    for cell in notebook["cells"]:
+        cell["metadata"] |= {"papermill": {"status": "completed"}, "execution": {}}
+    page = build.clean_notebook(notebook)
+    assert page["metadata"]["kernelspec"]["name"] == "python3"
+    assert set(page["metadata"]) == {"kernelspec", "language_info"}
+    assert "papermill" not in json.dumps(page)
+    assert ["remove-cell" in c["metadata"].get("tags", []) for c in page["cells"]] == [True, True, True, False, False]
+    assert [c["outputs"] for c in page["cells"][3:]] == [[], [TEXT]]
+    assert "papermill" in notebook["metadata"], "the argument itself is left alone"
+
+
+def test_paths_of_the_machine_are_taken_out(tmp_path, monkeypatch):
+    monkeypatch.setenv("RTX_DATA", "/some/where/data")
+    monkeypatch.setattr(build.tempfile, "gettempdir", lambda: "/scratch")
+    text = f"{tmp_path}/rtx_lib/x.py /scratch/ipykernel_12/345.py:3 /some/where/data/file {sys.prefix}/lib/y.py"
+    assert build.without_paths(text, tmp_path) == "rtx_lib/x.py cell:3 $RTX_DATA/file .venv/lib/y.py"
+
+
+def test_stage_writes_what_changed_and_removes_what_is_stale(tmp_path):
+    build.stage({"a/b.md": b"1", "c.md": b"2"}, tmp_path)
+    kept = (tmp_path / "c.md").stat().st_mtime_ns
+    (tmp_path / "_build").mkdir()
+    (tmp_path / "_build/page.html").touch()
+    build.stage({"c.md": b"2", "d.md": b"3"}, tmp_path)
+    assert sorted(p.name for p in tmp_path.rglob("*") if p.is_file()) == ["c.md", "d.md", "page.html"]
+    assert (tmp_path / "c.md").stat().st_mtime_ns == kept
+
+
+@pytest.fixture
+def html(tmp_path):
+    pages = tmp_path / "html"
+    (pages / "_sources/notebooks").mkdir(parents=True)
+    (pages / "index.html").write_text("new")
+    (pages / "_sources/notebooks/one.ipynb").write_text("executed")
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "notebooks/one.ipynb").write_text("clean")
+    return pages
+
+
+def test_publish_swaps_the_whole_site_and_offers_the_clean_notebook(tmp_path, html):
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "stale.html").touch()
+    build.publish(html, tmp_path, site)
+    assert sorted(p.name for p in site.iterdir()) == [".nojekyll", "_sources", "index.html"]
+    assert (site / "_sources/notebooks/one.ipynb").read_text() == "clean"
+    assert sorted(p.name for p in tmp_path.glob("site*")) == ["site"]
+
+
+def test_an_interrupted_copy_leaves_the_old_site(tmp_path, html, monkeypatch):
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "index.html").write_text("old")
+
+    def stop(*arguments, **options):
+        (tmp_path / "site.new").mkdir()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(build.shutil, "copytree", stop)
+        with pytest.raises(KeyboardInterrupt):
+            build.publish(html, tmp_path, site)
+    assert (site / "index.html").read_text() == "old"
+    site.rename(tmp_path / "site.old")  # as if stopped between the two renames
+    build.publish(html, tmp_path, site)
+    assert (site / "index.html").read_text() == "new"
+
+
+def test_jupyter_book_2_is_refused_in_one_line(monkeypatch, tmp_path):
+    monkeypatch.setattr(build.metadata, "version", lambda name: "2.1.7")
+    with pytest.raises(BuildError, match=r"has jupyter-book 2\.1\.7; the book needs 1\.x") as caught:
+        build.build_site(tmp_path, tmp_path, None)
+    assert len(str(caught.value).splitlines()) == 1
+    build.check_jupyter_book("1.0.4.post1")
+
+
+def test_without_npm_there_is_a_warning_and_no_library(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(build.shutil, "which", lambda name: None)
+    assert build.libraries(ROOT, tmp_path) == {}
+    assert capsys.readouterr().out.startswith("Warning: npm is missing")
+
+
+def test_lock_file_holds_no_addresses():
+    lock = (ROOT / "book/package-lock.json").read_text()
+    assert "://" not in lock and "resolved" not in lock and "integrity" in lock
+    versions = json.loads((ROOT / "book/package.json").read_text())
+    for version in [*versions["dependencies"].values(), *versions["devDependencies"].values()]:
+        assert re.fullmatch(r"\d+\.\d+\.\d+", version), "exact versions only"
+
+
+# ---------------------------------------------------------------------------------------------- the repository
+
+CONFIG = "repository:\n  url: https://github.com/OWNER/REPOSITORY\n"
+
+
+@pytest.fixture
+def repo(tmp_path):
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "_config.yml").write_text(CONFIG)
+    (tmp_path / "README.md").write_text(
+        "https://colab.research.google.com/github/OWNER/REPOSITORY/blob/main/x "
+        "https://owner.github.io/REPOSITORY/ git+https://github.com/OWNER/REPOSITORY.git CO-OWNER/REPOSITORY")
+    (tmp_path / "notebooks/one.ipynb").write_text('{"source": ["REPO = \\"https://github.com/OWNER/REPOSITORY\\""]}')
+    return tmp_path
+
+
+def test_set_repo_writes_every_place_and_a_second_call_nothing(repo):
+    assert len(repository.set_repository(repo, "https://github.com/Some-One/my.book.git")) == 3
+    assert repository.current(repo) == ("Some-One", "my.book")
+    assert (repo / "README.md").read_text() == (
+        "https://colab.research.google.com/github/Some-One/my.book/blob/main/x "
+        "https://some-one.github.io/my.book/ git+https://github.com/Some-One/my.book.git CO-OWNER/REPOSITORY")
+    assert "https://github.com/Some-One/my.book" in json.loads((repo / "notebooks/one.ipynb").read_text())["source"][0]
+    assert repository.set_repository(repo, "https://github.com/Some-One/my.book/") == []
+    repository.set_repository(repo, "https://github.com/OWNER/REPOSITORY")
+    assert (repo / "_config.yml").read_text() == CONFIG
+
+
+@pytest.mark.parametrize("url", ["", "github.com/a/b", "https://example.org/a/b", "https://github.com/a", "https://github.com/a/b/c"])
+def test_set_repo_refuses_other_addresses(repo, url):
+    with pytest.raises(ValueError, match="allowed is"):
+        repository.set_repository(repo, url)
+    assert (repo / "_config.yml").read_text() == CONFIG
+
+
+def test_publishing_without_set_repo_fails(repo, monkeypatch, capsys):
+    monkeypatch.setattr(repository, "ROOT", repo)
+    assert repository.main(["check"]) == 1
+    assert "make set-repo" in capsys.readouterr().err
+    assert repository.main(["set", "https://github.com/a/b"]) == 0 and repository.main(["check"]) == 0
+
+
+@pytest.mark.parametrize(("slug", "buttons"), [("OWNER/REPOSITORY", False), ("some-one/book", True)])
+def test_buttons_and_previews_need_a_repository(tmp_path, slug, buttons):
+    sys.path.insert(0, str(ROOT / "book/_ext"))
+    import book_site
+
+    options = {"repository_url": f"https://github.com/{slug}", "use_repository_button": True,
+               "launch_buttons": {"colab_url": "x"}, "use_download_button": True}
+    config = SimpleNamespace(html_theme_options=options, mathjax_path="cdn", ogp_site_url="")
+    book_site.configure(SimpleNamespace(confdir=tmp_path), config)
+    assert ("launch_buttons" in options, "repository_url" in options) == (buttons, buttons)
+    assert options["use_download_button"] and config.mathjax_path == "cdn"
+    assert config.ogp_site_url == ("https://some-one.github.io/book/" if buttons else "")
+
+
+# ---------------------------------------------------------------------------------------------- the environment
+
+def test_an_interrupted_installation_leaves_no_stamp(tmp_path, monkeypatch):
+    python = environment.interpreter(tmp_path)
+    python.parent.mkdir()
+    python.touch()
+    stamp = tmp_path / "rtx-stamp"
+    stamp.write_text("an older one")
+    monkeypatch.setattr(environment, "works", lambda venv: True)
+    calls = []
+
+    def pip(command, check):
+        calls.append(command)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(environment.subprocess, "run", pip)
+    with pytest.raises(KeyboardInterrupt):
+        environment.install(tmp_path, "tests", "")
+    assert not stamp.exists() and not environment.is_ready(tmp_path, "tests", "")
+    environment.install(tmp_path, "tests", "")
+    assert environment.is_ready(tmp_path, "tests", "") and environment.is_ready(tmp_path, "book", "")
+    assert not environment.is_ready(tmp_path, "tests", "https://index.example/cpu")
+
+
+def test_torch_from_another_index_comes_first(tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setattr(environment, "works", lambda venv: True)
+    monkeypatch.setattr(environment.subprocess, "run", lambda command, check: calls.append([str(x) for x in command]))
+    environment.install(tmp_path, "book", "https://index.example/cpu")
+    first, second = calls
+    assert first[-3:-1] == ["--index-url", "https://index.example/cpu"] and first[-1].startswith("torch==")
+    assert "--index-url" not in second
+
+
+def test_help_lists_every_public_target():
+    text = (ROOT / "Makefile").read_text()
+    shown = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    targets = set(re.search(r"^\.PHONY: (.*)$", text, flags=re.M)[1].split()) - {"help", "setup", "setup-tests"}
+    assert not [target for target in targets if f"make {target}" not in shown]
+
+
+def test_builds_scripts_stay_readable():
+    for path in Path(build.__file__).parent.glob("*.py"):
+        assert path.read_text().count("\n") <= 400, path
