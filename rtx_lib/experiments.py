@@ -89,8 +89,16 @@ RECIPES: dict[str, Recipe] = {
             for length in (10, 50, 100, 200)
         ),
         _adding("irnn-fast", 200, "IRNN with a larger rate", steps=3000, lr=1e-3, model_arguments=_IRNN),
+        Recipe(
+            "digits-rnn", "tanh RNN on 8 x 8 digits, pixel by pixel", "rnn", "digits", steps=2000, batch_size=64,
+            lr=5e-3, model_arguments={"hidden_size": 64}, clip=1.0, schedule="cosine",
+        ),
+        Recipe(
+            "row-mnist-rnn", "tanh RNN on MNIST, row by row", "rnn", "mnist", steps=1500, batch_size=100, lr=2e-3,
+            model_arguments={"hidden_size": 128}, task_arguments={"rows": True}, clip=1.0, schedule="cosine",
+        ),
     ]
-}
+}  # fmt: skip
 
 _NUMBER = {"type": "number"}
 _NUMBERS = {"type": "array", "items": _NUMBER}
