@@ -1,0 +1,135 @@
+"""The page of records: built from the files, and red where a file is broken."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+
+import pytest
+from helpers import ROOT
+
+CONF = f"""
+import sys
+sys.path[:0] = [{str(ROOT / "book" / "_ext")!r}, {str(ROOT)!r}]
+extensions = ["records"]
+html_theme = "basic"
+"""
+
+
+@pytest.fixture(scope="module")
+def records():
+    """The extension as a module."""
+    spec = importlib.util.spec_from_file_location("book_records", ROOT / "book" / "_ext" / "records.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def record(recipe="adding-rnn-t10", seed=0, **changes):
+    """A record that follows the schema."""
+    return {
+        "format": 1,
+        "recipe": recipe,
+        "configuration": {"name": recipe, "about": "tanh RNN on a task", "model": "rnn", "task": "adding",
+                          "steps": 4000, "batch_size": 50, "lr": 0.001, "clip": 1.0},
+        "seed": seed,
+        "commit": "0123456789abcdef0123456789abcdef01234567",
+        "versions": {"python": "3.11.7", "torch": "2.13.0", "numpy": "2.4.6", "rtx_lib": "0.1.0"},
+        "device": {"name": "CPU", "threads": 1},
+        "seconds": 12.3,
+        "parameters": 16897,
+        "curves": {"step": [1], "loss": [0.5], "gradient_norm": [1.0]},
+        "evaluations": [{"step": 4000, "split": "valid", "mse": 0.02}],
+        "metrics": {"mse": 0.01},
+        "baselines": {"predict 1": 1 / 6},
+        "diverged": None,
+        **changes,
+    }  # fmt: skip
+
+
+def write(folder, *found):
+    """Write the records under their names."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for one in found:
+        (folder / f"{one['recipe']}-s{one['seed']}.json").write_text(json.dumps(one))
+
+
+def build(root):
+    """Build a page with the directive in it, warnings as errors; the finished process."""
+    (root / "conf.py").write_text(CONF)
+    (root / "book").mkdir(exist_ok=True)
+    (root / "index.rst").write_text("Start\n=====\n\n.. toctree::\n\n   book/results\n")
+    (root / "book" / "results.rst").write_text("Results\n=======\n\nAll records\n-----------\n\n.. records::\n")
+    command = [sys.executable, "-m", "sphinx", "-W", "-n", "--keep-going", "-q", str(root), str(root / "out")]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_the_page_holds_one_table_a_recipe_and_links_the_files(tmp_path):
+    write(tmp_path / "book" / "results", record(), record(seed=1, metrics={"mse": 0.03}),
+          record("adding-rnn-t200", metrics={}, diverged={"step": 237, "reason": "loss is nan"}))  # fmt: skip
+    done = build(tmp_path)
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "out" / "book" / "results.html").read_text()
+    assert page.count("<table") == 2
+    assert 'href="../book/results/adding-rnn-t10-s1.json"' in page
+    assert "Over 2 seeds: mse 0.02 on average (0.01 to 0.03)." in page
+    assert "Baselines: predict 1 0.167." in page and "CPU, 1 thread" in page and "0123456<" in page
+    assert "at step 237" in page and "Over 1 seed: 1 diverged." in page
+
+
+def test_no_record_is_a_line_that_says_so(tmp_path):
+    done = build(tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "There are no records yet" in (tmp_path / "out" / "book" / "results.html").read_text()
+
+
+def test_a_broken_record_makes_the_build_red_and_is_named(tmp_path):
+    broken = record()
+    del broken["commit"]
+    write(tmp_path / "book" / "results", broken)
+    done = build(tmp_path)
+    assert done.returncode != 0
+    assert "adding-rnn-t10-s0.json does not follow the schema" in done.stderr and "'commit'" in done.stderr
+    assert "results.rst" in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a-s0.json", "{", r"a-s0\.json is not JSON"),
+        ("a-s0.json", "[]", r"a-s0\.json does not follow the schema"),
+        ("a-s0.json", json.dumps(record()), "a wrong name"),
+        ("adding-rnn-t10-s0.json", json.dumps(record(seconds="long")), "seconds: 'long' is not of type 'number'"),
+        ("adding-rnn-t10-s0.json", json.dumps(record(note="hello")), "'note' was unexpected"),
+    ],
+)
+def test_every_planted_fault_is_named(records, tmp_path, name, text, message):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ValueError, match=message):
+        records.read_records(tmp_path)
+
+
+def test_recipes_are_ordered_by_their_numbers_and_records_by_seed(records, tmp_path):
+    write(tmp_path, *(record(f"adding-rnn-t{t}", seed) for t in (10, 100, 50) for seed in (10, 2)))
+    found = records.read_records(tmp_path)
+    assert list(found) == ["adding-rnn-t10", "adding-rnn-t50", "adding-rnn-t100"]
+    assert all([one["seed"] for one in group] == [2, 10] for group in found.values())
+
+
+def test_numbers_keep_three_digits(records):
+    texts = [records.number(x) for x in (0, 1 / 6, 0.98765, 0.00012345, -2.5)]
+    assert texts == ["0", "0.167", "0.988", "0.000123", "-2.5"]
+
+
+def test_a_metric_that_one_run_lacks_is_left_out_of_the_mean(records):
+    pair = [record(), record(seed=1, metrics={}, diverged={"step": 3, "reason": "x"})]
+    assert records.summary(pair) == "Over 2 seeds: 1 diverged."
+    assert records.summary([record()]) == ""
+    assert "none" in records.table(pair, "").astext()
+
+
+def test_the_page_explains_every_field_of_a_record():
+    from rtx_lib.experiments import SCHEMA
+
+    page = (ROOT / "book" / "results.md").read_text()
+    assert [field for field in SCHEMA["properties"] if f"`{field}`" not in page] == []
