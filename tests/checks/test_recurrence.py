@@ -1,0 +1,77 @@
+"""Each check of chapter 1 passes the right answer and names the slip behind a wrong one."""
+
+import pytest
+import torch
+
+from rtx_lib.checks.recurrence import check_backward_states, check_parameter_count, check_slips
+
+
+def backward_states(z, weight):
+    h, states = torch.zeros_like(z[:, 0]), []
+    for z_t in reversed(z.unbind(1)):
+        h = torch.tanh(z_t + h @ weight.T)
+        states.append(h)
+    return torch.stack(states[::-1], dim=1)
+
+
+def parameters(width, hidden, layers):
+    first = 2 * (hidden * width + hidden * hidden + 2 * hidden)
+    return first + (layers - 1) * 2 * (hidden * 2 * hidden + hidden * hidden + 2 * hidden)
+
+
+def test_the_right_answers_pass():
+    check_slips({1, 2})
+    check_slips([2, 1])
+    check_backward_states(backward_states)
+    check_parameter_count(parameters)
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ({2}, "sign"),
+        ({1}, "before W"),
+        (set(), "line 1 is wrong"),
+        ({1, 2, 3}, "line 3 is right"),
+        ({1, 2, 4}, "outer product"),
+        ({1, 2, 5}, "line 5 is right"),
+        ({1, 2, 6}, "T alone"),
+        ({0, 1, 2}, "numbered 1 to 6"),
+    ],
+)
+def test_slips(answer, message):
+    with pytest.raises(AssertionError, match=message):
+        check_slips(answer)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda z, w: backward_states(z.flip(1), w).flip(1), "reads the one at t-1"),
+        (lambda z, w: backward_states(z, w).flip(1), "order in which they were made"),
+        (lambda z, w: torch.tanh(z), "no state depends on another"),
+        (lambda z, w: backward_states(z, w.T), "transposed"),
+        (lambda z, w: backward_states(z, 2 * w), "differ by up to"),
+        (lambda z, w: backward_states(z, w)[:, 0], "shape"),
+        (lambda z, w: None, "must return a tensor"),
+    ],
+)
+def test_backward_states(wrong, message):
+    with pytest.raises(AssertionError, match=message):
+        check_backward_states(wrong)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda d, h, n: parameters(d, h, n) // 2, "one direction"),
+        (lambda d, h, n: h * (d + h + 2) + (n - 1) * h * (h + h + 2), "one direction"),
+        (lambda d, h, n: parameters(d, h, n) - 2 * n * h, "one bias"),
+        (lambda d, h, n: 2 * h * (d + h + 2) + (n - 1) * 2 * h * (2 * h + 2), "both directions"),
+        (lambda d, h, n: n * 2 * h * (d + h + 2), "only the first layer"),
+        (lambda d, h, n: 0, "add up"),
+    ],
+)
+def test_parameter_count(wrong, message):
+    with pytest.raises(AssertionError, match=message):
+        check_parameter_count(wrong)
