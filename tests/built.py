@@ -1,7 +1,7 @@
-"""The book as `make book` makes it, built once a session for every test that looks at it.
+"""The book as `make book` makes it, built once a test run for every test that looks at it.
 
 The notebooks are executed afresh in `smoke`, so that a green run means that they ran; the browser libraries are
-kept from session to session. Everything lies in `_build/test`: two sessions at a time take turns.
+kept from run to run. Everything lies in `_build/test`: two runs at a time take turns.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 import fcntl
 import functools
 import json
+import os
 import shutil
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
 
 import yaml
 from helpers import ROOT
@@ -55,12 +55,12 @@ def copy_tree(target: Path) -> Path:
 
 
 @functools.cache
-def lock() -> TextIO:
+def lock() -> int:
     """Hold `_build/test` until this process ends."""
     BUILD.mkdir(parents=True, exist_ok=True)
-    file = (BUILD / "lock").open("w")
-    fcntl.flock(file, fcntl.LOCK_EX)
-    return file
+    descriptor = os.open(BUILD / "lock", os.O_CREAT | os.O_WRONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    return descriptor
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,6 @@ def build_site(root: Path, folder: Path) -> Site:
 
 @functools.cache
 def site() -> Site:
-    """The site of this tree, from the notebooks executed in this session."""
+    """The site of this tree, from the notebooks executed in this run."""
     execution()
     return build_site(ROOT, BUILD)
