@@ -22,8 +22,14 @@ class History:
 
     Attributes
     ----------
-    step, loss, gradient_norm, lr
-        Step numbers from 1, training loss, gradient norm before clipping, learning rate.
+    step
+        Step numbers from 1.
+    loss
+        Training loss.
+    gradient_norm
+        Gradient norm before clipping.
+    lr
+        Learning rate.
     evaluations
         One dict for each evaluation: ``step``, ``split`` and the task's metrics.
     seconds

@@ -54,8 +54,8 @@ def order(recipe: str) -> list[tuple[int, str]]:
 
 
 def number(value: float) -> str:
-    """Three significant digits."""
-    return f"{value:.3g}"
+    """Three significant digits, trailing zeros kept."""
+    return f"{value:#.3g}".rstrip(".")
 
 
 def summary(records: Sequence[dict[str, Any]]) -> str:
@@ -117,7 +117,7 @@ def section(recipe: str, records: Sequence[dict[str, Any]], to_files: str) -> no
     lines = [f"{about[0].upper()}{about[1:]}. Batches of {settings['batch_size']}, Adam with rate "
              f"{settings['lr']:g}, {clip}; {records[0]['parameters']:,} parameters."]
     if records[0]["baselines"]:
-        named = (f"{name} {number(value)}" for name, value in records[0]["baselines"].items())
+        named = (f"{number(value)} ({name})" for name, value in records[0]["baselines"].items())
         lines.append(f"Baselines: {', '.join(named)}.")
     if text := summary(records):
         lines.append(text)

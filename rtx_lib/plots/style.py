@@ -16,16 +16,16 @@ import matplotlib as mpl
 from cycler import cycler
 
 INK = "#0a0b0c"
-"""Sentinel: whatever is drawn in it follows the page's text colour."""
+"""A sentinel; whatever is drawn in it follows the page's text colour."""
 
 LIGHT = "#ffffff"
 """The site's light background."""
 
 DARK = ("#121212", "#14181e")
-"""Dark backgrounds: of the site's theme and of the theme it is built on."""
+"""The dark backgrounds of the site's theme and of the theme it is built on."""
 
 CYCLE = ("#1f83d6", "#d9610a", "#149a7d", "#bd3f8c", "#7c6cf0", "#857500")
-"""Line colours in order of use: blue, orange, green, magenta, violet, olive."""
+"""Line colours in order of use (blue, orange, green, magenta, violet, olive)."""
 
 DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (1.2, 1.4)), (0, (6, 1.6, 1.2, 1.6)), (0, (3, 1.4)), (0, (9, 2, 3, 2)))
 """Dash pattern of each colour of :data:`CYCLE`, so that lines are told apart without colour."""

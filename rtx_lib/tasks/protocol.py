@@ -34,12 +34,12 @@ class Task(Protocol):
 
     @property
     def output_size(self) -> int:
-        """D_out: one number per regression target, one logit per class or symbol."""
+        """The width D_out, one number per regression target, one logit per class or symbol."""
         ...
 
     @property
     def vocabulary(self) -> int | None:
-        """None: x holds floats (B, T, input_size). V: x holds ids (B, T) in 0..V-1, to be embedded."""
+        """None where x holds floats (B, T, input_size); V where it holds ids (B, T) in 0..V-1, to be embedded."""
         ...
 
     def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Any, Tensor]:

@@ -72,8 +72,8 @@ def test_the_page_holds_one_table_a_recipe_and_links_the_files(tmp_path):
     page = (tmp_path / "out" / "book" / "results.html").read_text()
     assert page.count("<table") == 2
     assert 'href="../book/results/adding-rnn-t10-s1.json"' in page
-    assert "Over 2 seeds: mse 0.02 on average (0.01 to 0.03)." in page
-    assert "Baselines: predict 1 0.167." in page and "CPU, 1 thread" in page and "0123456<" in page
+    assert "Over 2 seeds: mse 0.0200 on average (0.0100 to 0.0300)." in page
+    assert "Baselines: 0.167 (predict 1)." in page and "CPU, 1 thread" in page and "0123456<" in page
     assert "at step 237" in page and "Over 1 seed: 1 diverged." in page
 
 
@@ -117,8 +117,8 @@ def test_recipes_are_ordered_by_their_numbers_and_records_by_seed(records, tmp_p
 
 
 def test_numbers_keep_three_digits(records):
-    texts = [records.number(x) for x in (0, 1 / 6, 0.98765, 0.00012345, -2.5)]
-    assert texts == ["0", "0.167", "0.988", "0.000123", "-2.5"]
+    texts = [records.number(x) for x in (1 / 6, 0.17, 0.00012345, -2.5, 123.4)]
+    assert texts == ["0.167", "0.170", "0.000123", "-2.50", "123"]
 
 
 def test_a_metric_that_one_run_lacks_is_left_out_of_the_mean(records):
