@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import pydoc
 import re
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +37,27 @@ def configure(app: Sphinx, config: Config) -> None:
         config.ogp_site_url = f"https://{match[1].lower()}.github.io/{match[2]}/"
 
 
-def standard_library(app: Sphinx, env: Any, node: nodes.Node, content: nodes.Node) -> nodes.Node | None:
-    """Names of the standard library stay plain text: without inventories nothing could resolve them."""
-    target = node.get("reftarget", "") if node.get("refdomain") == "py" else ""
-    return content if "." in target and target.split(".")[0] in sys.stdlib_module_names else None
+def other_libraries(app: Sphinx, env: Any, node: nodes.Node, content: nodes.Node) -> nodes.Node | None:
+    """Names of other libraries that exist stay plain text: without inventories there is nothing to link to.
+
+    They are looked up, not ignored, so that a slip in such a name is still a warning.
+    """
+    target = node.get("reftarget", "")
+    foreign = node.get("refdomain") == "py" and "." in target and not target.startswith("rtx_lib")
+    return content if foreign and pydoc.locate(target) is not None else None
+
+
+class AsWritten:
+    """Keeps napoleon from reading "The first of a: b" in an attribute's docstring as the attribute's type."""
+
+    lines: tuple[str, ...] = ()
+
+    def before(self, app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+        self.lines = tuple(lines)
+
+    def after(self, app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+        if what in ("attribute", "data", "property"):
+            lines[:] = self.lines
 
 
 def reading_time(doctree: nodes.document) -> int:
@@ -96,7 +113,10 @@ def finish_site(app: Sphinx, error: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", configure, priority=100)
-    app.connect("missing-reference", standard_library)
+    docstrings = AsWritten()  # napoleon listens with priority 500
+    app.connect("autodoc-process-docstring", docstrings.before, priority=400)
+    app.connect("autodoc-process-docstring", docstrings.after, priority=600)
+    app.connect("missing-reference", other_libraries)
     app.connect("html-page-context", finish_page, priority=900)
     app.connect("build-finished", finish_site)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
