@@ -1,0 +1,151 @@
+"""Checks of the exercises on vanishing and exploding gradients; each message names the likely slip.
+
+Every check returns without a word of blame if its argument is None: the exercise is not answered yet.
+"""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+_TOLERANCE = 1e-10
+
+
+def check_jacobian(answer: Callable[[Tensor, Tensor, Tensor], Tensor] | None) -> None:
+    """``answer(h_before, h_after, W)`` must be dh_after/dh_before of a tanh RNN, (H, H), from (H,), (H,) and (H, H).
+
+    Raises
+    ------
+    AssertionError
+        Naming the slip: slope at the wrong step, slope of the state instead of the pre-activation, diagonal
+        on the wrong side, transpose, missing square.
+    """
+    if _unanswered(answer):
+        return
+    assert answer is not None
+    generator = torch.Generator().manual_seed(2)
+    weight, before, drive = (
+        torch.randn(shape, generator=generator, dtype=torch.float64) for shape in ((4, 4), (4,), (4,))
+    )
+    weight, before = 0.5 * weight, torch.tanh(before)
+    after = torch.tanh(weight @ before + drive)
+    given = answer(before, after, weight)
+    right = torch.diag(1 - after**2) @ weight
+    slips = {
+        "this is the transpose: entry [i, k] must be the derivative of component i of h_j": right.T,
+        "the slope belongs to step j: use the new state, 1 - h_j^2, not the old one":
+            torch.diag(1 - before**2) @ weight,
+        "f' was taken at the old state h_{j-1}; it belongs at the pre-activation of step j, where it is 1 - h_j^2":
+            torch.diag(1 - torch.tanh(before) ** 2) @ weight,
+        "f' was taken at the state h_j, so tanh was applied twice; at the pre-activation it is 1 - h_j^2":
+            torch.diag(1 - torch.tanh(after) ** 2) @ weight,
+        "the diagonal matrix stands on the wrong side: the slope scales the rows of W_hh":
+            weight @ torch.diag(1 - after**2),
+        "the square is missing: the slope of tanh is 1 - h^2": torch.diag(1 - after) @ weight,
+        "the slope is missing: this is the linear network's Jacobian": weight,
+    }  # fmt: skip
+    _compare(given, right, slips)
+    print("Right: diag(1 - h_j^2) W_hh.")
+
+
+def check_transient(answer: Tensor | None) -> None:
+    """``answer`` must be 2 x 2, with both eigenvalues of modulus at most 0.5, and ||W^k||_2 must exceed 10 for some k.
+
+    Raises
+    ------
+    AssertionError
+        Naming the slip: wrong shape, eigenvalues too large, a normal matrix, too little growth.
+    """
+    if _unanswered(answer):
+        return
+    weight = torch.as_tensor(answer, dtype=torch.float64)
+    assert weight.shape == (2, 2), f"W must be 2 x 2, this is {tuple(weight.shape)}"
+    radius = float(torch.linalg.eigvals(weight).abs().max())
+    assert radius <= 0.5 + 1e-6, f"the largest eigenvalue has modulus {radius:.3g}, allowed is 0.5"
+    powers = [torch.linalg.matrix_norm(torch.linalg.matrix_power(weight, k), 2).item() for k in range(1, 100)]
+    normal = torch.linalg.matrix_norm(weight @ weight.T - weight.T @ weight).item()
+    assert normal > 1e-9, "this W is normal (W W^T = W^T W): its powers have norm rho^k and can only shrink"
+    assert max(powers) > 10, (
+        f"||W^k|| peaks at {max(powers):.3g}, wanted is more than 10: put a larger number off the diagonal"
+    )
+    print(f"Right: spectral radius {radius:.3g}, and yet ||W^k|| reaches {max(powers):.3g}.")
+
+
+def check_clip(answer: Callable[[Sequence[Tensor], float], Sequence[Tensor]] | None) -> None:
+    """``answer(gradients, threshold)`` must return the gradients, scaled to a joint norm of at most the threshold.
+
+    Raises
+    ------
+    AssertionError
+        Naming the slip: each tensor clipped alone, values clipped, small gradients scaled up, sum of norms,
+        nothing returned.
+    """
+    if _unanswered(answer):
+        return
+    assert answer is not None
+    large = (torch.tensor([2.0, 1.0], dtype=torch.float64), torch.tensor([[2.0], [4.0]], dtype=torch.float64))
+    small = tuple(g / 100 for g in large)
+    given = answer([g.clone() for g in large], 1.0)
+    assert given is not None, "the function returns nothing: return the list of scaled gradients"
+    right = _flat([g / 5 for g in large])
+    slips = {
+        "each tensor was clipped alone: the norm is that of all gradients together":
+            _flat([g / g.norm() for g in large]),
+        "single values were clipped, which turns the direction: scale all of them by one factor":
+            _flat([g.clamp(-1, 1) for g in large]),
+        "the norms of the tensors were added: the joint norm is the root of the sum of squares":
+            _flat([g / sum(h.norm() for h in large) for g in large]),
+        "the root is missing: divide by the norm, not by its square": _flat([g / 25 for g in large]),
+        "nothing was clipped: the joint norm of these gradients is 5, the threshold 1": _flat(large),
+    }  # fmt: skip
+    _compare(_flat(given), right, slips)
+    _compare(
+        _flat(answer([g.clone() for g in small], 1.0)),
+        _flat(small),
+        {"small gradients were scaled up: below the threshold they stay as they are": right},
+    )
+    print("Right: one factor for all gradients, and only when their joint norm exceeds the threshold.")
+
+
+def check_product_baseline(answer: float | None) -> None:
+    """``answer`` must be the least squared error of a constant when the label is the *product* of two U(0, 1) values.
+
+    Raises
+    ------
+    AssertionError
+        Naming the slip: the sum's baseline, squared mean forgotten, product of the variances, predicting 1.
+    """
+    if _unanswered(answer):
+        return
+    slips = {
+        1 / 6: "1/6 belongs to the sum: variances add there, but not for a product",
+        1 / 9: "1/9 is E[y^2]; the squared mean, 1/16, still has to come off",
+        1 / 144: "variances do not multiply: E[(uv)^2] = E[u^2] E[v^2], and then subtract the squared mean",
+        1 / 9 - 0.5 + 1: "the best constant is no longer 1: it is the mean of the product, 1/4",
+    }
+    value = float(answer)  # type: ignore[arg-type]
+    for wrong, message in slips.items():
+        assert abs(value - wrong) > 1e-4, message
+    assert abs(value - 7 / 144) < 1e-4, f"{value:.6g} is not the variance of the product of two U(0, 1) values"
+    print("Right: 1/9 - 1/16 = 7/144.")
+
+
+def _unanswered(answer: object) -> bool:
+    if answer is None:
+        print("Not answered yet.")
+    return answer is None
+
+
+def _flat(tensors: Sequence[Tensor]) -> Tensor:
+    return torch.cat([torch.as_tensor(t, dtype=torch.float64).flatten() for t in tensors])
+
+
+def _compare(given: Tensor, right: Tensor, slips: dict[str, Tensor]) -> None:
+    """Raise the message of the slip whose result was given, or a plain one, unless the right result was."""
+    assert isinstance(given, Tensor), f"the function must return a tensor, it returned {type(given).__name__}"
+    assert given.shape == right.shape, f"the shape must be {tuple(right.shape)}, it is {tuple(given.shape)}"
+    if (given - right).abs().max() < _TOLERANCE:
+        return
+    for message, wrong in slips.items():
+        assert (given - wrong).abs().max() > _TOLERANCE, message
+    raise AssertionError(f"off by {(given - right).abs().max().item():.3g}, by none of the usual slips")

@@ -1,0 +1,95 @@
+"""The checks accept the right answer, and name each planted slip."""
+
+import pytest
+import torch
+
+from rtx_lib.checks import vanishing_gradients as checks
+
+tanh, diag = torch.tanh, torch.diag
+
+
+def clip(gradients, threshold):
+    norm = torch.cat([g.flatten() for g in gradients]).norm()
+    return [g * min(1.0, threshold / norm.item()) for g in gradients]
+
+
+@pytest.mark.parametrize(
+    ("check", "answer", "words"),
+    [
+        (checks.check_jacobian, lambda before, after, W: (1 - after**2)[:, None] * W, "Right: diag"),
+        (checks.check_transient, torch.tensor([[0.5, 50.0], [0.0, 0.5]]), "reaches"),
+        (checks.check_clip, clip, "Right: one factor"),
+        (checks.check_product_baseline, 7 / 144, "7/144"),
+    ],
+)
+def test_right_answer(check, answer, words, capsys):
+    check(answer)
+    assert words in capsys.readouterr().out
+    check(None)
+    assert capsys.readouterr().out == "Not answered yet.\n"
+
+
+@pytest.mark.parametrize(
+    ("slip", "message"),
+    [
+        (lambda before, after, W: (diag(1 - after**2) @ W).T, "transpose"),
+        (lambda before, after, W: diag(1 - before**2) @ W, "belongs to step j"),
+        (lambda before, after, W: diag(1 - tanh(before) ** 2) @ W, "taken at the old state"),
+        (lambda before, after, W: diag(1 - tanh(after) ** 2) @ W, "applied twice"),
+        (lambda before, after, W: W @ diag(1 - after**2), "wrong side"),
+        (lambda before, after, W: diag(1 - after) @ W, "square is missing"),
+        (lambda before, after, W: W, "slope is missing"),
+        (lambda before, after, W: 2 * diag(1 - after**2) @ W, "none of the usual"),
+        (lambda before, after, W: 1 - after**2, "shape must be"),
+        (lambda before, after, W: None, "must return a tensor"),
+    ],
+)
+def test_jacobian_slips(slip, message):
+    with pytest.raises(AssertionError, match=message):
+        checks.check_jacobian(slip)
+
+
+@pytest.mark.parametrize(
+    ("slip", "message"),
+    [
+        (torch.eye(3), "2 x 2"),
+        (torch.tensor([[0.6, 100.0], [0.0, 0.5]]), "modulus 0.6"),
+        (torch.tensor([[0.5, 0.0], [0.0, 0.5]]), "normal"),
+        (torch.tensor([[0.5, 2.0], [0.0, 0.5]]), "larger number off the diagonal"),
+    ],
+)
+def test_transient_slips(slip, message):
+    with pytest.raises(AssertionError, match=message):
+        checks.check_transient(slip)
+
+
+@pytest.mark.parametrize(
+    ("slip", "message"),
+    [
+        (lambda gs, c: [g * min(1.0, c / g.norm().item()) for g in gs], "clipped alone"),
+        (lambda gs, c: [g.clamp(-c, c) for g in gs], "single values"),
+        (lambda gs, c: [g * c / sum(h.norm() for h in gs) for g in gs], "were added"),
+        (lambda gs, c: [g * c / sum(h.square().sum() for h in gs) for g in gs], "root is missing"),
+        (lambda gs, c: gs, "nothing was clipped"),
+        (lambda gs, c: [g * c / sum(h.square().sum() for h in gs).sqrt() for g in gs], "scaled up"),
+        (lambda gs, c: None, "returns nothing"),
+    ],
+)
+def test_clip_slips(slip, message):
+    with pytest.raises(AssertionError, match=message):
+        checks.check_clip(slip)
+
+
+@pytest.mark.parametrize(
+    ("slip", "message"),
+    [
+        (1 / 6, "belongs to the sum"),
+        (1 / 9, "squared mean"),
+        (1 / 144, "do not multiply"),
+        (11 / 18, "best constant is no longer 1"),
+        (0.3, "not the variance"),
+    ],
+)
+def test_product_baseline_slips(slip, message):
+    with pytest.raises(AssertionError, match=message):
+        checks.check_product_baseline(slip)
