@@ -14,7 +14,7 @@ import rtx_lib
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 
-class OnlyOnce(yaml.SafeLoader):
+class UniqueKeys(yaml.SafeLoader):
     """YAML that refuses a key given twice, as GitHub does."""
 
     def construct_mapping(self, node, deep=False):
@@ -27,7 +27,7 @@ class OnlyOnce(yaml.SafeLoader):
 
 def read(path):
     """A workflow with its triggers under "on" (YAML 1.1 reads that word as true)."""
-    workflow = yaml.load(path.read_text(encoding="utf-8"), Loader=OnlyOnce)
+    workflow = yaml.load(path.read_text(encoding="utf-8"), Loader=UniqueKeys)
     workflow["on"] = workflow.pop(True)
     return workflow
 
@@ -85,7 +85,7 @@ def test_every_planted_fault_of_a_workflow_is_seen():
     assert planted(lambda w, job: job["steps"].append({"run": "make bok"}))
     assert planted(lambda w, job: job["steps"].append({"run": ".ci/ran"}))
     with pytest.raises(yaml.YAMLError, match="twice"):
-        yaml.load("a: 1\na: 2\n", Loader=OnlyOnce)
+        yaml.load("a: 1\na: 2\n", Loader=UniqueKeys)
 
 
 def test_workflows_run_when_they_should():
@@ -118,7 +118,7 @@ def versions(citation, changelog):
 
 
 def test_one_version_everywhere():
-    citation = yaml.load((ROOT / "CITATION.cff").read_text(encoding="utf-8"), Loader=OnlyOnce)
+    citation = yaml.load((ROOT / "CITATION.cff").read_text(encoding="utf-8"), Loader=UniqueKeys)
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert len(set(versions(citation, changelog).values())) == 1
     assert len(set(versions({"version": "9.9.9"}, changelog).values())) > 1
@@ -126,7 +126,7 @@ def test_one_version_everywhere():
 
 
 def test_citation_has_what_the_format_asks_for():
-    citation = yaml.load((ROOT / "CITATION.cff").read_text(encoding="utf-8"), Loader=OnlyOnce)
+    citation = yaml.load((ROOT / "CITATION.cff").read_text(encoding="utf-8"), Loader=UniqueKeys)
     assert {"cff-version", "message", "title", "authors"} <= set(citation)
     assert citation["cff-version"] == "1.2.0" and citation["type"] in ("software", "dataset")
     assert all(set(author) <= {"name", "website", "given-names", "family-names"} for author in citation["authors"])
