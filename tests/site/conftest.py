@@ -1,0 +1,146 @@
+"""The built sites and the browser, each made once for all tests of a run."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import built
+import nbformat.v4 as v4
+import page_checks
+import pytest
+import yaml
+from html_checks import Pages
+from playwright.sync_api import sync_playwright
+from site_server import serve
+
+# A page of the tests: what no chapter shows yet, and one of everything that moves.
+PARTS = [
+    ("# Views\n\nPrerequisites: none", None),
+    (
+        "import matplotlib.pyplot as plt\nimport numpy as np\n"
+        "from rtx_lib.plots import attention_heatmap, attention_view, explorer, film, live, show, use_style\n"
+        "use_style()\n"
+        "weights = np.random.default_rng(0).dirichlet(np.ones(4), size=(2, 3, 4))\n"
+        "tokens = ['a', 'sequence', 'of', '</s>']",
+        [],
+    ),
+    ("attention_view(weights, tokens, title='Attention of a test')", []),
+    ("attention_view(weights, tokens, 'model', title='All heads of a test', zoom=0.6)", []),
+    (
+        "fig, ax = plt.subplots()\nattention_heatmap(ax, weights[0, 0], tokens, tokens)\n"
+        "show(fig, 'each row is a distribution', wide=True)",
+        [],
+    ),
+    (
+        "def draw(a):\n    fig, ax = plt.subplots()\n    ax.plot([0, a], [0, 1])\n    return fig\n\n"
+        "explorer(draw, [1, 2, 3], 'slope', alt='a line whose slope changes')",
+        [],
+    ),
+    ("live(draw, [1, 2, 3], 'slope')", ["live"]),
+    (
+        "fig, ax = plt.subplots()\nax.set(xlim=(0, 6), ylim=(-1, 1))\nx = np.linspace(0, 6, 40)\n"
+        "ax.plot(x, x, gid='wave')\n"
+        "frames = [{'wave': (x, np.sin(x + shift))} for shift in np.arange(30) / 5]\n"
+        "film(fig, frames, 'shift', labels=[f'shift {i}' for i in range(30)], alt='a wave that moves to the left')",
+        [],
+    ),
+]
+EXTRA = "notebooks/99_views"
+
+
+def views():
+    """The page of the tests as a notebook."""
+    parameters = v4.new_code_cell('profile = "book"\nseed = 0\ndevice = "cpu"', metadata={"tags": ["parameters"]})
+    cells = [v4.new_markdown_cell(text) if tags is None else v4.new_code_cell(text, metadata={"tags": tags})
+             for text, tags in PARTS]
+    return v4.new_notebook(cells=[cells[0], parameters, *cells[1:]])
+
+
+@pytest.fixture(scope="session")
+def site():
+    """The site of this tree, built with warnings as errors from the notebooks executed in this run."""
+    execution = built.execution()
+    assert execution.returncode == 0, execution.text
+    result = built.site()
+    assert result.returncode == 0, result.text
+    return result
+
+
+@pytest.fixture(scope="session")
+def pages(site):
+    return Pages(site.folder)
+
+
+@pytest.fixture(scope="session")
+def linked(site, tmp_path_factory):
+    """A copy of the book that knows its repository and has one page more; the tree and the built site."""
+    tree = built.copy_tree(tmp_path_factory.mktemp("linked"))
+    subprocess.run([sys.executable, tree / "book" / "repository.py", "set", built.SITE_URL], check=True,
+                   capture_output=True)
+    (tree / f"{EXTRA}.ipynb").write_text(json.dumps(views()))
+    toc = yaml.safe_load((tree / "_toc.yml").read_text())
+    toc["parts"][0]["chapters"].append({"file": EXTRA})
+    (tree / "_toc.yml").write_text(yaml.safe_dump(toc))
+    folder = tree / "_build"
+    folder.mkdir()
+    if (built.BUILD / "npm").is_dir():
+        (folder / "npm").symlink_to(built.BUILD / "npm")
+    run = built.build("execute", "--profile", "smoke", "--only", EXTRA.split("/")[1], root=tree)
+    assert run.returncode == 0, run.stdout + run.stderr
+    for path in built.execution().folder.glob("*.ipynb"):
+        shutil.copyfile(path, folder / "executed" / path.name)
+    result = built.build_site(tree, folder)
+    assert result.returncode == 0, result.text
+    return tree, result
+
+
+@pytest.fixture(scope="session")
+def browser():
+    page_checks.chromium_path()
+    with sync_playwright() as playwright:
+        browser = page_checks.launch(playwright)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def contexts(browser):
+    """One context for each way of reading: light, dark, and on a phone."""
+    settings = {
+        "light": {"viewport": page_checks.DESKTOP, "color_scheme": "light"},
+        "dark": {"viewport": page_checks.DESKTOP, "color_scheme": "dark"},
+        "phone": {"viewport": page_checks.PHONE, "color_scheme": "light", "has_touch": True, "is_mobile": True},
+        "phone-dark": {"viewport": page_checks.PHONE, "color_scheme": "dark", "has_touch": True, "is_mobile": True},
+    }
+    made = {name: browser.new_context(**options) for name, options in settings.items()}
+    yield made
+    for context in made.values():
+        context.close()
+
+
+@pytest.fixture(scope="session")
+def address(site):
+    """Where the site is served."""
+    with serve(site.folder) as top:
+        yield top
+
+
+@pytest.fixture(scope="session")
+def views_address(linked):
+    """Where the page of the tests is served."""
+    with serve(linked[1].folder) as top:
+        yield f"{top}{EXTRA}.html"
+
+
+@pytest.fixture
+def planted(tmp_path):
+    """Serve small pages made by a test: a function from a body (and a head) to an address."""
+    with serve(tmp_path) as top:
+
+        def write(body, head="", name="page.html"):
+            html = f'<!doctype html><html lang="en"><head><title>Page</title>{head}</head><body>{body}</body></html>'
+            (tmp_path / name).write_text(html)
+            return top + name
+
+        yield write

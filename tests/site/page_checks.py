@@ -1,0 +1,204 @@
+"""What a page must be like in a browser. `visit` opens one and collects what goes wrong; the checks return faults."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Browser, BrowserContext, ElementHandle, Page, Playwright
+
+DESKTOP, PHONE = {"width": 1280, "height": 1000}, {"width": 390, "height": 844}
+GITHUB = "reader.github.io"  # answered by the test's own host
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--no-proxy-server",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    f"--host-resolver-rules=MAP {GITHUB} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+]
+PATIENCE = 20_000  # milliseconds: a limit for what should take a moment, on a busy machine
+
+
+def chromium_path() -> str:
+    """The browser: `$CHROMIUM`, or the system's `chromium`; a clear failure when there is none."""
+    named = os.environ.get("CHROMIUM", "")
+    for candidate in [named] if named else ["chromium", "chromium-browser", "google-chrome", "/usr/bin/chromium"]:
+        if found := shutil.which(candidate):
+            return found
+    raise AssertionError(
+        f"chromium is missing ({named or 'not on the PATH'}): install it, or set CHROMIUM to the browser's path")
+
+
+def launch(playwright: Playwright) -> Browser:
+    return playwright.chromium.launch(executable_path=chromium_path(), args=ARGUMENTS)
+
+
+@dataclass
+class Visit:
+    """A page in the browser, and everything that went wrong since it was opened."""
+
+    page: Page
+    faults: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def visit(context: BrowserContext, address: str) -> Iterator[Visit]:
+    """Open a page; errors in the console, failed requests and requests to elsewhere are its faults."""
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    seen = Visit(page)
+
+    def request(url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("data", "blob", "about") and parts.hostname not in ("127.0.0.1", GITHUB):
+            seen.faults.append(f"request to elsewhere: {url}")
+
+    page.on("request", lambda it: request(it.url))
+    page.on("console", lambda it: seen.faults.append(f"console: {it.text}") if it.type == "error" else None)
+    page.on("pageerror", lambda it: seen.faults.append(f"error in a script: {it}"))
+    page.on("requestfailed", lambda it: seen.faults.append(f"failed: {it.url} {it.failure}"))
+    page.on("response", lambda it: seen.faults.append(f"status {it.status}: {it.url}") if it.status >= 400 else None)
+    try:
+        page.goto(address, wait_until="load")
+        yield seen
+    finally:
+        page.close()
+
+
+_BROKEN_PICTURES = """async () => {
+  const broken = []
+  for (const image of document.images) {
+    image.loading = 'eager'
+    try { await image.decode() } catch { if (!image.naturalWidth) broken.push(`broken picture: ${image.src.slice(0, 120)}`) }
+  }
+  return broken
+}"""
+
+_MATHS = """async () => {
+  const all = [...document.querySelectorAll('.math')]
+  if (!all.length) return []
+  if (!window.MathJax?.startup?.promise) return ['MathJax is not there']
+  await MathJax.startup.promise
+  const errors = [...document.querySelectorAll('mjx-merror, .MathJax_Error')]
+  return [...all.filter(e => !e.querySelector('mjx-container')).map(e => `formula not set: ${e.textContent.slice(0, 80)}`),
+          ...errors.map(e => `error in a formula: ${e.textContent.slice(0, 80)}`)]
+}"""
+
+# The page must not scroll sideways, and nothing of the article may stand outside it where nobody can scroll to.
+_OVERFLOW = """() => {
+  const width = document.documentElement.clientWidth, faults = []
+  if (document.scrollingElement.scrollWidth > width + 1)
+    faults.push(`the page is ${document.scrollingElement.scrollWidth} px wide on a screen of ${width} px`)
+  const scrolls = e => ['auto', 'scroll'].includes(getComputedStyle(e).overflowX)
+  const name = e => `${e.tagName.toLowerCase()}.${[...e.classList].join('.')} ${e.textContent.trim().slice(0, 50)}`
+  for (const e of (document.querySelector('article') || document.body).querySelectorAll('*')) {
+    const box = e.getBoundingClientRect()
+    if (box.width < 2 || box.right <= width + 1 || e.closest('mjx-assistive-mml, defs, clipPath')) continue
+    if (e.ownerSVGElement) continue
+    let parent = e.parentElement
+    while (parent && !scrolls(parent)) parent = parent.parentElement
+    if (!parent || parent === document.documentElement || parent === document.body)
+      faults.push(`stands out to ${Math.round(box.right)} px: ${name(e)}`)
+  }
+  return faults.slice(0, 5)
+}"""
+
+_AXE = """async () => {
+  const found = (await axe.run(document, {resultTypes: ['violations']})).violations
+  return found.filter(v => ['serious', 'critical'].includes(v.impact)).map(v =>
+    `${v.impact} ${v.id}: ${v.help}: ` + v.nodes.slice(0, 3).map(n => n.target.join(' ')).join(' | '))
+}"""
+
+# Whether the element that has the focus looks different from itself without it.
+_FOCUS = """() => {
+  const e = document.activeElement
+  if (!e || e === document.body) return null
+  const look = () => ['outline', 'boxShadow', 'border', 'backgroundColor', 'textDecoration', 'clip', 'transform']
+    .map(k => getComputedStyle(e)[k]).join(';')
+  const name = `${e.tagName.toLowerCase()}.${[...e.classList].join('.')} ${(e.getAttribute('aria-label') || e.textContent).trim().slice(0, 40)}`
+  const focused = look(), card = e.closest('.sd-card, figure'), outside = card && getComputedStyle(card).boxShadow
+  e.blur()
+  const visible = focused !== look() || (card && outside !== getComputedStyle(card).boxShadow)
+  e.focus()
+  return {name, visible}
+}"""
+
+# What the picture of an explorer or film looks like now, without the ids that differ from frame to frame.
+_PICTURE = """figure => [...figure.querySelectorAll('svg')].filter(e => e.checkVisibility())
+  .map(e => e.outerHTML.replace(/(id|href|clip-path)="[^"]*"/g, '').replace(/aria-label="[^"]*"/, '')).join('')"""
+
+
+def broken_pictures(page: Page) -> list[str]:
+    return page.evaluate(_BROKEN_PICTURES)
+
+
+def maths_faults(page: Page) -> list[str]:
+    """Formulas that are still source text, or that MathJax could not set."""
+    return page.evaluate(_MATHS)
+
+
+def overflow(page: Page) -> list[str]:
+    return page.evaluate(_OVERFLOW)
+
+
+def axe(page: Page, script: Path) -> list[str]:
+    """Findings of axe-core that are serious or critical, in the page and in its frames."""
+    assert script.is_file(), f"axe-core is missing: npm installs it from book/package.json ({script})"
+    for frame in page.frames:
+        frame.add_script_tag(path=script)
+    return page.evaluate(_AXE)
+
+
+def invisible_focus(page: Page, stops: int) -> list[str]:
+    """Elements among the first `stops` of the Tab key that look the same with the focus and without it."""
+    page.add_style_tag(content="*, *::before, *::after { transition: none !important }")
+    faults, seen = [], 0
+    for _ in range(stops):
+        page.keyboard.press("Tab")
+        if state := page.evaluate(_FOCUS):
+            seen += 1
+            if not state["visible"]:
+                faults.append(f"no sign of the focus: {state['name']}")
+    return faults if seen else ["the Tab key leads nowhere"]
+
+
+def state(figure: ElementHandle) -> tuple[str, str, str]:
+    """What an explorer or film says and shows: its output, the text for screen readers, the picture."""
+    slider, output = figure.query_selector("input[type=range]"), figure.query_selector("output")
+    assert slider and output, "an explorer has a slider and says where it stands"
+    return output.inner_text(), slider.get_attribute("aria-valuetext") or "", figure.evaluate(_PICTURE)
+
+
+def explorer_faults(page: Page, figure: ElementHandle) -> list[str]:
+    """Move the slider by keyboard, one step: its text, its value for screen readers and the picture must follow."""
+    slider = figure.query_selector("input[type=range]")
+    if slider is None:
+        return ["no slider"]
+    before, value = state(figure), slider.input_value()
+    last = value == slider.get_attribute("max")
+    slider.focus()
+    page.keyboard.press("ArrowLeft" if last else "ArrowRight")
+    page.wait_for_function("([slider, value]) => slider.value !== value", arg=[slider, value])
+    after = state(figure)
+    faults = [f"{what} did not change" for what, a, b in zip(("text", "aria-valuetext", "picture"), before, after,
+                                                          strict=True) if a == b]
+    return faults + ([f"says {after[0]!r} and {after[1]!r}"] if after[0] != after[1] else [])
+
+
+def screenshots(page: Page, folder: Path, name: str) -> None:
+    """The whole page as pictures of at most 5000 px, in `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    height = page.evaluate("document.documentElement.scrollHeight")
+    width = page.viewport_size["width"]
+    for part, top in enumerate(range(0, height, 5000), start=1):
+        clip = {"x": 0, "y": top, "width": width, "height": min(5000, height - top)}
+        page.screenshot(path=folder / f"{name}-{part}.png", full_page=True, clip=clip, animations="disabled")

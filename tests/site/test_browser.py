@@ -1,0 +1,307 @@
+"""Every page in Chromium: in both themes and at phone width, by keyboard, without any request to elsewhere."""
+
+import re
+
+import built
+import page_checks
+import pytest
+from helpers import ROOT
+from page_checks import GITHUB, visit
+from playwright.sync_api import Error, expect
+
+NAMES = [*(f"{page}.html" for page in built.toc()), "search.html", "404.html"]
+CHAPTERS = [name for name in NAMES if name.startswith("notebooks/")]
+SCREENSHOTS = ROOT / "_build" / "screenshots"
+WORD = "gradient"
+LOOKS = ["light", "dark", "phone", "phone-dark"]
+
+
+def picture_name(name):
+    return name.removesuffix(".html").replace("/", "-")
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("name", NAMES)
+def test_page(contexts, address, name, look):
+    """No error, no request to elsewhere, no broken picture or formula, nothing too wide, nothing axe-core minds."""
+    with visit(contexts[look], address + name) as seen:
+        page = seen.page
+        faults = page_checks.broken_pictures(page) + page_checks.maths_faults(page) + page_checks.overflow(page)
+        if name != "404.html":
+            theme = page.evaluate("document.documentElement.dataset.theme")
+            assert theme == ("dark" if "dark" in look else "light")
+        if look in ("light", "dark"):
+            faults += page_checks.axe(page, built.AXE)
+        page_checks.screenshots(page, SCREENSHOTS, f"{picture_name(name)}-{look}")
+        assert not faults + seen.faults
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_page_of_the_tests(contexts, views_address, look):
+    """The same for what no chapter shows yet: attention views and a heatmap."""
+    with visit(contexts[look], views_address) as seen:
+        page = seen.page
+        assert page.locator("iframe.bertviz-frame").count() == 2
+        for frame in page.query_selector_all("iframe.bertviz-frame"):
+            frame.content_frame().wait_for_selector("svg line", state="attached")
+        faults = page_checks.broken_pictures(page) + page_checks.overflow(page)
+        if look in ("light", "dark"):
+            faults += page_checks.axe(page, built.AXE)
+        page_checks.screenshots(page, SCREENSHOTS, f"views-{look}")
+        assert not faults + seen.faults
+
+
+def test_bertviz_redraws(contexts, views_address):
+    """Choosing another layer draws other lines; all it loads is local."""
+    with visit(contexts["light"], views_address) as seen:
+        frame = seen.page.wait_for_selector("iframe.bertviz-frame").content_frame()
+        frame.wait_for_selector("svg line", state="attached")
+        lines = "[...document.querySelectorAll('svg line')].map(e => e.outerHTML).join('')"
+        before = frame.evaluate(lines)
+        frame.select_option("select#layer", index=1)
+        frame.wait_for_function(f"before => {lines} !== before", arg=before)
+        assert not seen.faults
+
+
+@pytest.mark.parametrize("look", ["light", "phone"])
+@pytest.mark.parametrize("name", [*CHAPTERS, "views"])
+def test_explorers_and_films_move(contexts, address, views_address, name, look):
+    """By keyboard, one step: the text, the value for screen readers and the picture follow."""
+    with visit(contexts[look], views_address if name == "views" else address + name) as seen:
+        figures = seen.page.query_selector_all(".book-explorer, .book-film")
+        assert figures
+        faults = [fault for figure in figures for fault in page_checks.explorer_faults(seen.page, figure)]
+        assert not faults + seen.faults
+
+
+def films(browser, **settings):
+    """A context whose clock the test moves."""
+    context = browser.new_context(viewport=page_checks.DESKTOP, **settings)
+    context.clock.install()
+    return context
+
+
+def test_film_plays_and_pauses(browser, views_address):
+    context = films(browser)
+    with visit(context, views_address) as seen:
+        page, film = seen.page, seen.page.locator(".book-film").first
+        slider, button, output = film.locator("input"), film.locator("button"), film.locator("output")
+        before = page_checks.state(film.element_handle())
+        assert slider.input_value() == "0"
+        page.clock.run_for(3000)
+        assert slider.input_value() == "0", "a film does not start by itself"
+        button.focus()
+        page.keyboard.press("Enter")
+        expect(button).to_have_text("Pause")
+        page.clock.run_for(2000)
+        place = int(slider.input_value())
+        assert 5 < place < 29
+        assert output.inner_text() == slider.get_attribute("aria-valuetext") == f"shift {place}"
+        assert page_checks.state(film.element_handle())[2] != before[2]
+        page.keyboard.press("Enter")
+        expect(button).to_have_text("Play")
+        place = slider.input_value()
+        page.clock.run_for(5000)
+        assert slider.input_value() == place, "a paused film stands still"
+        button.click()
+        page.clock.run_for(20_000)
+        expect(button).to_have_text("Play")
+        assert slider.input_value() == "29", "a film ends at its last frame"
+        assert not seen.faults
+    context.close()
+
+
+@pytest.mark.parametrize("name", [*CHAPTERS, "views"])
+def test_films_of_readers_who_ask_for_less_motion(browser, address, views_address, name):
+    """No Play button, nothing moves by itself, and the slider still works."""
+    context = films(browser, reduced_motion="reduce")
+    with visit(context, views_address if name == "views" else address + name) as seen:
+        page = seen.page
+        for film in page.query_selector_all(".book-film"):
+            assert not any(button.is_visible() for button in film.query_selector_all("button"))
+            before = page_checks.state(film)
+            page.clock.run_for(3000)
+            assert page_checks.state(film) == before
+            assert not page_checks.explorer_faults(page, film)
+        assert not seen.faults
+    context.close()
+
+
+def test_theme_button_by_keyboard(browser, address):
+    """The Tab key reaches the button; it goes through the themes; figures take the page's ink along."""
+    context = browser.new_context(viewport=page_checks.DESKTOP, color_scheme="light")
+    with visit(context, address + CHAPTERS[0]) as seen:
+        page = seen.page
+        for _ in range(80):
+            page.keyboard.press("Tab")
+            if page.evaluate("document.activeElement.classList.contains('theme-switch-button')"):
+                break
+        else:
+            raise AssertionError("the Tab key does not reach the theme button")
+        ink = "getComputedStyle(document.querySelector('.book-fig svg')).color"
+        found = {}
+        for _ in range(3):
+            mode = page.evaluate("document.documentElement.dataset.mode")
+            page.keyboard.press("Enter")
+            page.wait_for_function("mode => document.documentElement.dataset.mode !== mode", arg=mode)
+            found[page.evaluate("document.documentElement.dataset.theme")] = page.evaluate(ink)
+        assert set(found) == {"light", "dark"}
+        assert found["light"] != found["dark"]
+        assert not seen.faults
+    context.close()
+
+
+@pytest.mark.parametrize("name", [*NAMES, "views"])
+def test_focus_is_visible(contexts, address, views_address, name):
+    """The first stops of the Tab key, and every control of the book itself."""
+    with visit(contexts["light"], views_address if name == "views" else address + name) as seen:
+        page = seen.page
+        faults = page_checks.invisible_focus(page, stops=25)
+        for control in page.query_selector_all(".book-control input, .book-control button, .book-scroll"):
+            control.focus()
+            page.keyboard.press("Shift+Tab")
+            page.keyboard.press("Tab")
+            look = "e => e === document.activeElement && getComputedStyle(e).outlineStyle"
+            if control.evaluate(look) in (False, "none"):
+                faults.append(f"no sign of the focus: {control.evaluate('e => e.outerHTML')[:120]}")
+        assert not faults
+
+
+def test_search_finds_a_word(contexts, address):
+    with visit(contexts["light"], f"{address}search.html?q={WORD}") as seen:
+        page = seen.page
+        results = page.locator("#search-results ul.search li a")
+        expect(results.first).to_be_visible(timeout=page_checks.PATIENCE)
+        expect(page.locator("#search-results .search-summary, #search-results p").first).to_contain_text(
+            re.compile(r"\d+ page"), timeout=page_checks.PATIENCE)
+        links = results.evaluate_all("all => all.map(e => e.href)")
+        assert any(chapter in link for link in links for chapter in CHAPTERS), links
+        assert not seen.faults
+
+
+def test_search_opens_by_keyboard_and_says_when_it_finds_nothing(contexts, address):
+    with visit(contexts["light"], address + CHAPTERS[0]) as seen:
+        page = seen.page
+        page.keyboard.press("Control+k")
+        field = page.locator("#pst-search-dialog input[type=search]")
+        expect(field).to_be_focused()
+        field.fill("xylophonist")
+        field.press("Enter")
+        page.wait_for_url("**/search.html?q=xylophonist*")
+        expect(page.locator("#search-results")).to_contain_text("did not match any", timeout=page_checks.PATIENCE)
+        assert not seen.faults
+
+
+@pytest.mark.parametrize("path", ["gone.html", "notebooks/deep/er/gone.html"])
+def test_a_missing_address_shows_a_page_that_leads_back(contexts, address, path):
+    """On GitHub Pages, where the book lies one folder down."""
+    host = address.replace("127.0.0.1", GITHUB)
+    with visit(contexts["dark"], host + path) as seen:
+        page = seen.page
+        expect(page.locator("h1")).to_have_count(1)
+        assert not [fault for fault in seen.faults if path not in fault and "status of 404" not in fault]
+        with page.expect_navigation(url=re.compile(built.toc()[0])):
+            page.locator("a#home").click()
+        expect(page.locator("h1").first).to_be_visible()
+
+
+# ------------------------------------------------------------------------------------------ planted mistakes
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        ("<script>console.error('planted')</script>", "console: planted"),
+        ("<script>throw new Error('planted')</script>", "error in a script: planted"),
+        ("<script src='gone.js'></script>", "status 404"),
+        ("<img src='https://example.org/a.png' alt='a'>", "request to elsewhere: https://example.org/a.png"),
+        ("<iframe srcdoc=\"<img src='https://example.org/a.png' alt='a'>\"></iframe>", "request to elsewhere"),
+        ("<script>fetch('https://example.org/a.json').catch(() => 0)</script>", "failed: https://example.org/a.json"),
+    ],
+)
+def test_a_planted_fault_is_seen(contexts, planted, body, fault):
+    with visit(contexts["light"], planted(body)) as seen:
+        seen.page.evaluate("fetch('page.html')")  # an answer later than everything the page asked for before
+        assert any(fault in found for found in seen.faults), seen.faults
+
+
+def test_a_page_without_fault_has_none(contexts, planted):
+    picture = "data:image/gif;base64,R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw=="
+    with visit(contexts["phone"], planted(f"<main><h1>Title</h1><img src='{picture}' alt='a dot'></main>")) as seen:
+        page = seen.page
+        assert not page_checks.broken_pictures(page) + page_checks.maths_faults(page) + page_checks.overflow(page)
+        assert not page_checks.axe(page, built.AXE) + seen.faults
+
+
+def test_a_broken_picture_is_seen(contexts, planted):
+    with visit(contexts["light"], planted("<img loading='lazy' style='margin-top:9000px' src='gone.png'>")) as seen:
+        assert page_checks.broken_pictures(seen.page)
+
+
+def test_formulas_that_are_not_set_are_seen(contexts, planted):
+    mathjax = "<script>MathJax = {startup: {promise: Promise.resolve()}}</script>"
+    right = "<p class='math'><mjx-container>x</mjx-container></p>"
+    for body, count in ((mathjax + right, 0), (right, 1), (mathjax + "<p class='math'>\\(x\\)</p>", 1),
+                        (mathjax + right.replace("x<", "<mjx-merror>x</mjx-merror><"), 1)):
+        with visit(contexts["light"], planted(body)) as seen:
+            assert len(page_checks.maths_faults(seen.page)) == count, body
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<article><div style='width: 600px; height: 9px'></div></article>",
+        "<style>html, body {overflow-x: hidden}</style><article><p style='width: 600px'>cut off</p></article>",
+        "<article><div style='overflow: hidden'><p style='width: 600px'>cut off</p></div></article>",
+    ],
+)
+def test_a_page_that_is_too_wide_is_seen(contexts, planted, body):
+    head = '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    with visit(contexts["phone"], planted(body, head)) as seen:
+        assert page_checks.overflow(seen.page)
+    box = f"<article><div style='overflow-x: auto'>{body.removeprefix('<article>')}</div>"
+    with visit(contexts["phone"], planted(box if "<style>" not in body else "", head)) as seen:
+        assert not page_checks.overflow(seen.page), "a box that scrolls is right"
+
+
+def test_what_axe_minds_is_seen(contexts, planted):
+    for body in ("<input>", "<p style='color: #999; background: #fff'>pale</p>",
+                 "<iframe title='frame' srcdoc='<html lang=en><title>a</title><button></button>'></iframe>"):
+        with visit(contexts["light"], planted(f"<main><h1>Title</h1>{body}</main>")) as seen:
+            assert page_checks.axe(seen.page, built.AXE), body
+
+
+def test_a_dead_explorer_is_seen(contexts, planted):
+    figure = ("<figure class='book-explorer'><input type='range' max='2' value='{}' aria-valuetext='a = 0' oninput=\""
+              "const f = this.closest('figure'), text = 'a = ' + this.value;{}\"><output>a = 0</output>"
+              "<svg><text>0</text></svg></figure>")
+    moves = ["f.querySelector('output').textContent = text", "this.setAttribute('aria-valuetext', text)",
+             "f.querySelector('svg').innerHTML = '<text>' + text + '</text>'"]
+
+    def faults(start, *scripts):
+        with visit(contexts["light"], planted(figure.format(start, ";".join(scripts)))) as seen:
+            return page_checks.explorer_faults(seen.page, seen.page.query_selector("figure"))
+
+    assert not faults(0, *moves) + faults(2, *moves)
+    assert faults(0, *moves[1:])[0] == "text did not change"
+    assert faults(0, moves[0], moves[2])[0] == "aria-valuetext did not change"
+    assert faults(0, *moves[:2]) == ["picture did not change"]
+    assert len(faults(0)) == 3
+
+
+def test_an_invisible_focus_is_seen(contexts, planted):
+    button = "<button>Play</button>"
+    for body, count in ((button, 0), ("<style>button {outline: none !important}</style>" + button, 1), ("text", 1)):
+        with visit(contexts["light"], planted(body)) as seen:
+            assert len(page_checks.invisible_focus(seen.page, stops=1)) == count, body
+
+
+def test_a_missing_browser_fails_in_one_clear_line(monkeypatch):
+    monkeypatch.setenv("CHROMIUM", "no-such-browser")
+    with pytest.raises(AssertionError, match=r"chromium is missing \(no-such-browser\): install it, or set CHROMIUM"):
+        page_checks.chromium_path()
+
+
+def test_the_browser_reaches_nothing_but_this_machine(contexts):
+    with pytest.raises(Error, match="ERR_NAME_NOT_RESOLVED"), visit(contexts["light"], "http://example.org/"):
+        pass
