@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -226,3 +227,16 @@ def test_help_lists_every_public_target():
 def test_builds_scripts_stay_readable():
     for path in Path(build.__file__).parent.glob("*.py"):
         assert path.read_text().count("\n") <= 400, path
+
+
+def test_the_plain_command_builds_the_book_without_execution(tmp_path):
+    """`jupyter-book build .` at the top, beside a `.venv` and caches full of other projects' pages."""
+    start = "import sys; from jupyter_book.cli.main import main; sys.exit(main())"
+    answer = subprocess.run(
+        [sys.executable, "-c", start, "build", "-W", "-n", "--keep-going", "--path-output", str(tmp_path), "."],
+        cwd=ROOT, env={**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+    assert answer.returncode == 0, [x for x in answer.stderr.splitlines() if "WARNING" in x] or answer.stderr[-2000:]
+    html = tmp_path / "_build/html"
+    assert (html / "index.html").is_file() and (html / "404.html").is_file()
+    for notebook in (ROOT / "notebooks").glob("*.ipynb"):
+        assert (html / "notebooks" / f"{notebook.stem}.html").is_file()
