@@ -208,12 +208,12 @@ def test_an_interrupted_installation_leaves_no_stamp(tmp_path, monkeypatch):
 
 
 def test_torch_from_another_index_comes_first(tmp_path, monkeypatch):
-    calls = []
+    calls, index = [], "https://wheels.example/cpu"
     monkeypatch.setattr(environment, "works", lambda venv: True)
     monkeypatch.setattr(environment.subprocess, "run", lambda command, check: calls.append([str(x) for x in command]))
-    environment.install(tmp_path, "book", "https://index.example/cpu")
+    environment.install(tmp_path, "book", index)
     first, second = calls
-    assert first[-3:-1] == ["--index-url", "https://index.example/cpu"] and first[-1].startswith("torch==")
+    assert first[-3:-1] == ["--index-url", index] and first[-1].startswith("torch==")
     assert "--index-url" not in second
 
 
