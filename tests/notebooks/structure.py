@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 import statistics
 from collections.abc import Callable, Iterable, Mapping
@@ -117,7 +118,7 @@ def has_one_title(notebook: Notebook) -> list[str]:
     if [level for level, _ in found].count(1) != 1:
         return [f"{[level for level, _ in found].count(1)} h1 headings, must be one"]
     faults = [] if found[0][0] == 1 else ["the h1 is not the first heading"]
-    pairs = zip(found, found[1:], strict=False)
+    pairs = itertools.pairwise(found)
     return faults + [f"{title!r} is of level {b} after level {a}" for (a, _), (b, title) in pairs if b > a + 1]
 
 

@@ -120,6 +120,13 @@ def contexts(browser):
 
 
 @pytest.fixture(scope="session")
+def axe_script(site):
+    """axe-core, which npm installs for the tests when the site is built."""
+    assert built.AXE.is_file(), f"axe-core is missing: npm installs it from book/package.json\n{site.text}"
+    return built.AXE
+
+
+@pytest.fixture(scope="session")
 def address(site):
     """Where the site is served."""
     with serve(site.folder) as top:
@@ -138,9 +145,10 @@ def planted(tmp_path):
     """Serve small pages made by a test: a function from a body (and a head) to an address."""
     with serve(tmp_path) as top:
 
-        def write(body, head="", name="page.html"):
-            html = f'<!doctype html><html lang="en"><head><title>Page</title>{head}</head><body>{body}</body></html>'
-            (tmp_path / name).write_text(html)
+        def write(body, head=""):
+            name = f"page{len(list(tmp_path.iterdir()))}.html"  # a new address each time: the browser keeps pages
+            head = f'<title>Page</title><link rel="icon" href="data:,">{head}'
+            (tmp_path / name).write_text(f'<!doctype html><html lang="en"><head>{head}</head><body>{body}</body></html>')
             return top + name
 
         yield write

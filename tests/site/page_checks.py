@@ -78,7 +78,8 @@ _BROKEN_PICTURES = """async () => {
   const broken = []
   for (const image of document.images) {
     image.loading = 'eager'
-    try { await image.decode() } catch { if (!image.naturalWidth) broken.push(`broken picture: ${image.src.slice(0, 120)}`) }
+    try { await image.decode() }
+    catch { if (!image.naturalWidth) broken.push(`broken picture: ${image.src.slice(0, 120)}`) }
   }
   return broken
 }"""
@@ -88,8 +89,9 @@ _MATHS = """async () => {
   if (!all.length) return []
   if (!window.MathJax?.startup?.promise) return ['MathJax is not there']
   await MathJax.startup.promise
+  const source = all.filter(e => !e.querySelector('mjx-container'))
   const errors = [...document.querySelectorAll('mjx-merror, .MathJax_Error')]
-  return [...all.filter(e => !e.querySelector('mjx-container')).map(e => `formula not set: ${e.textContent.slice(0, 80)}`),
+  return [...source.map(e => `formula not set: ${e.textContent.slice(0, 80)}`),
           ...errors.map(e => `error in a formula: ${e.textContent.slice(0, 80)}`)]
 }"""
 
@@ -113,23 +115,25 @@ _OVERFLOW = """() => {
 }"""
 
 _AXE = """async () => {
-  const found = (await axe.run(document, {resultTypes: ['violations']})).violations
+  const found = (await axe.run(document, {resultTypes: ['violations'], preload: false})).violations
   return found.filter(v => ['serious', 'critical'].includes(v.impact)).map(v =>
     `${v.impact} ${v.id}: ${v.help}: ` + v.nodes.slice(0, 3).map(n => n.target.join(' ')).join(' | '))
 }"""
 
-# Whether the element that has the focus looks different from itself without it.
+# Whether the element that has the focus looks different from itself without it. Inside a frame the focus is the
+# frame's own matter.
 _FOCUS = """() => {
   const e = document.activeElement
-  if (!e || e === document.body) return null
-  const look = () => ['outline', 'boxShadow', 'border', 'backgroundColor', 'textDecoration', 'clip', 'transform']
-    .map(k => getComputedStyle(e)[k]).join(';')
-  const name = `${e.tagName.toLowerCase()}.${[...e.classList].join('.')} ${(e.getAttribute('aria-label') || e.textContent).trim().slice(0, 40)}`
-  const focused = look(), card = e.closest('.sd-card, figure'), outside = card && getComputedStyle(card).boxShadow
+  if (!e || e === document.body || e.tagName === 'IFRAME') return null
+  const card = e.closest('.sd-card') || e
+  const kinds = ['outline', 'boxShadow', 'border', 'backgroundColor', 'textDecoration', 'clip', 'transform']
+  const look = () => [e, card].flatMap(one => kinds.map(kind => getComputedStyle(one)[kind])).join(';')
+  const text = (e.getAttribute('aria-label') || e.textContent).trim().slice(0, 40)
+  const focused = look()
   e.blur()
-  const visible = focused !== look() || (card && outside !== getComputedStyle(card).boxShadow)
+  const visible = focused !== look()
   e.focus()
-  return {name, visible}
+  return {name: `${e.tagName.toLowerCase()}.${[...e.classList].join('.')} ${text}`, visible}
 }"""
 
 # What the picture of an explorer or film looks like now, without the ids that differ from frame to frame.
@@ -152,7 +156,6 @@ def overflow(page: Page) -> list[str]:
 
 def axe(page: Page, script: Path) -> list[str]:
     """Findings of axe-core that are serious or critical, in the page and in its frames."""
-    assert script.is_file(), f"axe-core is missing: npm installs it from book/package.json ({script})"
     for frame in page.frames:
         frame.add_script_tag(path=script)
     return page.evaluate(_AXE)
