@@ -18,7 +18,7 @@ _HINTS = {
     1: "line 1 is wrong: compare its sign with that of a loss that falls as the right answer grows likelier",
     2: "line 2 is wrong: by the chain rule the slope of tanh at step t+1 acts before W^T, not after it",
     3: "line 3 is right: diag(1 - h_t^2) stands on the left of the gradient, and b reaches every step",
-    4: "line 4 is right: o_t = V h_t + c, so each step adds an outer product of shape (S, H)",
+    4: "line 4 is right: o_t = V h_t + c, so each step adds an outer product of shape (D_out, H)",
     5: "line 5 is right: W multiplies h_{t-1}, and the slope belongs to the step that W helps to make",
     6: "line 6 is right: with a loss at T alone there is one path to h_t, and the product walks along it",
 }
