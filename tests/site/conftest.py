@@ -111,7 +111,6 @@ def contexts(browser):
         "light": {"viewport": page_checks.DESKTOP, "color_scheme": "light"},
         "dark": {"viewport": page_checks.DESKTOP, "color_scheme": "dark"},
         "phone": {"viewport": page_checks.PHONE, "color_scheme": "light", "has_touch": True, "is_mobile": True},
-        "phone-dark": {"viewport": page_checks.PHONE, "color_scheme": "dark", "has_touch": True, "is_mobile": True},
     }
     made = {name: browser.new_context(**options) for name, options in settings.items()}
     yield made
@@ -148,7 +147,8 @@ def planted(tmp_path):
         def write(body, head=""):
             name = f"page{len(list(tmp_path.iterdir()))}.html"  # a new address each time: the browser keeps pages
             head = f'<title>Page</title><link rel="icon" href="data:,">{head}'
-            (tmp_path / name).write_text(f'<!doctype html><html lang="en"><head>{head}</head><body>{body}</body></html>')
+            html = f'<html lang="en"><head>{head}</head><body>{body}</body></html>'
+            (tmp_path / name).write_text(f"<!doctype html>{html}")
             return top + name
 
         yield write
