@@ -185,23 +185,35 @@ def provenance(records: Sequence[Record], *, folder: str = "../book/results") ->
     if not records:
         raise ValueError("records must hold at least one record, held none")
     seeds = sorted({int(record["seed"]) for record in records})
-    steps = sorted({int(max(record["curves"]["step"])) for record in records if record["curves"].get("step")})
+    steps = sorted({int(record["configuration"]["steps"]) for record in records})
     devices = sorted({f"{r['device']['name']}, {_plural(r['device'].get('threads') or 1, 'thread')}" for r in records})
     commits = sorted({str(record["commit"])[:7] for record in records})
     minutes = sum(float(record["seconds"]) for record in records) / 60
     parts = [
         f"{_plural(len(records), 'recorded run')}, {'seed' if len(seeds) == 1 else 'seeds'} "
         + ", ".join(map(str, seeds)),
-        " to ".join(dict.fromkeys(f"{step:,}" for step in (steps[0], steps[-1]))) + " steps" if steps else "",
+        " to ".join(dict.fromkeys(f"{step:,}" for step in (steps[0], steps[-1]))) + " steps",
         " and ".join(devices),
         ("commit " if len(commits) == 1 else "commits ") + ", ".join(commits),
         f"{minutes:.0f} min in all" if minutes >= 1 else f"{60 * minutes:.0f} s in all",
     ]
-    links = " ".join(
-        f'<a href="{html.escape(folder)}/{name}.json">{name}</a>'
-        for name in (html.escape(f"{record['recipe']}-s{record['seed']}") for record in records)
+    recipes: dict[str, list[int]] = {}
+    for record in records:
+        recipes.setdefault(str(record["recipe"]), []).append(int(record["seed"]))
+    links = "; ".join(
+        f"{html.escape(recipe)} "
+        + " ".join(
+            f'<a href="{html.escape(f"{folder}/{recipe}-s{seed}.json")}" '
+            f'aria-label="{html.escape(f"s{seed} of {recipe}")}">s{seed}</a>'
+            for seed in own
+        )
+        for recipe, own in recipes.items()
     )
-    return f"{html.escape('; '.join(part for part in parts if part))}. Records: {links}"
+    how = html.escape("; ".join(parts))
+    if len(recipes) <= 2:
+        return f"{how}. Records: {links}"
+    # A caption stays a line or two.
+    return f"{how}. <details><summary>The {len(records)} records</summary>{links}</details>"
 
 
 def _plural(count: int, noun: str) -> str:

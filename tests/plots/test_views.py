@@ -51,6 +51,7 @@ def attention() -> np.ndarray:
 def record(seed: int = 1, **changes: Any) -> dict[str, Any]:
     made: dict[str, Any] = {
         "recipe": "adding-T50",
+        "configuration": {"steps": 30},
         "seed": seed,
         "commit": "0123456789abcdef",
         "device": {"name": "cpu", "threads": 1},
@@ -252,8 +253,11 @@ def test_spread_moves_as_little_as_need_be() -> None:
 def test_provenance_says_how_and_links_each_record() -> None:
     text = provenance([record(2), record(1)])
     assert text.startswith("2 recorded runs, seeds 1, 2; 30 steps; cpu, 1 thread; commit 0123456; 3 min in all.")
-    assert '<a href="../book/results/adding-T50-s2.json">adding-T50-s2</a>' in text
+    assert '<a href="../book/results/adding-T50-s2.json" aria-label="s2 of adding-T50">s2</a>' in text
     other = record(1, curves={}, seconds=5, device={"name": "<H>", "threads": 2})
-    assert provenance([other]).startswith("1 recorded run, seed 1; &lt;H&gt;, 2 threads; commit 0123456; 5 s in all.")
+    assert provenance([other]).startswith("1 recorded run, seed 1; 30 steps; &lt;H&gt;, 2 threads; commit 0123456; 5 s")
+    assert "<details>" not in text
+    many = provenance([record(recipe=f"r{i}", configuration={"steps": 10 * i}) for i in (1, 2, 3)])
+    assert "; 10 to 30 steps; " in many and "<summary>The 3 records</summary>" in many
     with pytest.raises(ValueError, match="at least one"):
         provenance([])
