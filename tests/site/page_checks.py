@@ -141,6 +141,11 @@ _PICTURE = """figure => [...figure.querySelectorAll('svg')].filter(e => e.checkV
   .map(e => e.outerHTML.replace(/(id|href|clip-path)="[^"]*"/g, '').replace(/aria-label="[^"]*"/, '')).join('')"""
 
 
+def unfold(page: Page) -> None:
+    """Open what is folded away: hidden solutions and hidden code."""
+    page.evaluate("document.querySelectorAll('details').forEach(e => e.open = true)")
+
+
 def broken_pictures(page: Page) -> list[str]:
     return page.evaluate(_BROKEN_PICTURES)
 

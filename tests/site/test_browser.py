@@ -27,13 +27,15 @@ def test_page(contexts, address, axe_script, name, look):
     """No error, no request to elsewhere, no broken picture or formula, nothing too wide, nothing axe-core minds."""
     with visit(contexts[look], address + name) as seen:
         page = seen.page
-        faults = page_checks.broken_pictures(page) + page_checks.maths_faults(page) + page_checks.overflow(page)
         if name != "404.html":
             theme = page.evaluate("document.documentElement.dataset.theme")
             assert theme == ("dark" if look == "dark" else "light")
+        faults = page_checks.broken_pictures(page) + page_checks.maths_faults(page)
+        page_checks.screenshots(page, SCREENSHOTS, f"{picture_name(name)}-{look}")
+        page_checks.unfold(page)
+        faults += page_checks.overflow(page)
         if look != "phone":
             faults += page_checks.axe(page, axe_script)
-        page_checks.screenshots(page, SCREENSHOTS, f"{picture_name(name)}-{look}")
         assert not faults + seen.faults
 
 
@@ -160,6 +162,7 @@ def test_focus_is_visible(contexts, address, views_address, name):
     with visit(contexts["light"], views_address if name == "views" else address + name) as seen:
         page = seen.page
         faults = page_checks.invisible_focus(page, stops=25)
+        page_checks.unfold(page)
         for control in page.query_selector_all(".book-control input, .book-control button, .book-scroll"):
             control.focus()
             page.keyboard.press("Shift+Tab")
