@@ -1,9 +1,9 @@
-"""From notebooks to the site: `python book/build.py book|execute|stage|site|serve`.
+"""From notebooks to the site: `python book/build.py book|execute|site|serve`.
 
 execute  notebooks -> _build/executed        (book/execute.py: only what changed)
-stage    + book/, settings, browser libraries -> _build/staged
-site     jupyter-book -> _build/site         (moved into place in one step; skipped when nothing changed)
-book     all three; serve shows _build/site on this machine
+site     + book/, settings, browser libraries -> _build/staged, then jupyter-book -> _build/site
+         (moved into place in one step; skipped when nothing changed)
+book     both; serve shows _build/site on this machine
 """
 
 from __future__ import annotations
@@ -30,6 +30,12 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 HIDDEN = {"parameters", "injected-parameters", "bootstrap"}
 WIDGET = "application/vnd.jupyter.widget-view+json"
+# Stands where a cell tagged `live` draws its control: a page has no kernel to move it.
+LIVE_NOTE = {
+    "output_type": "display_data",
+    "metadata": {},
+    "data": {"text/html": '<p class="live-note">In Jupyter or Colab this cell draws the control as a widget.</p>'},
+}
 # What the pages load, from the packages of book/package.json to book/assets/vendor.
 LIBRARIES = {
     "d3/dist/d3.min.js": "d3.min.js",
@@ -55,7 +61,7 @@ def clean_notebook(notebook: Mapping[str, Any]) -> dict[str, Any]:
         if HIDDEN & set(tags):
             cell["metadata"]["tags"] = sorted({*tags, "remove-cell"})
         if cell["cell_type"] == "code":
-            outputs = [] if "live" in tags else cell["outputs"]
+            outputs = [LIVE_NOTE] if "live" in tags else cell["outputs"]
             cell["outputs"] = [output for output in outputs if WIDGET not in output.get("data", {})]
     return page
 
@@ -214,10 +220,12 @@ def build_site(root: Path, build: Path, executed: Path | None) -> None:
 
 def run_notebooks(root: Path, build: Path, out: Path, options: argparse.Namespace) -> None:
     """Execute what changed and keep the seconds of every notebook in `durations.json`."""
-    from execute import Runner, cached_data, notebooks_in_toc
+    from execute import Runner, cached_data, check_parameters, notebooks_in_toc
 
     parameters = {"profile": options.profile, **dict(options.parameter)}
     notebooks = [path for path in notebooks_in_toc(root) if not options.only or path.stem in options.only]
+    for path in notebooks:  # before anything slow
+        check_parameters(root / path, parameters)
     runner = Runner(root, out, build / "failed", parameters, cached_data(root), options.timeout, options.jobs)
     report = out.parent / "durations.json"
     known = json.loads(report.read_text()) if report.exists() else {}

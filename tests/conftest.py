@@ -13,14 +13,15 @@ torch.set_num_threads(1)
 
 
 def pytest_collection_modifyitems(items):
-    """Leave out tests of real data where there is none, unless RTX_REQUIRE_DATA=1: then they run and fail."""
-    from rtx_lib.tasks.download import available
-
-    if os.environ.get("RTX_REQUIRE_DATA") == "1" or available("mnist"):
+    """Leave out tests of data that the cache lacks, unless RTX_REQUIRE_DATA=1: then they run and fail."""
+    if os.environ.get("RTX_REQUIRE_DATA") == "1":
         return
-    reason = "the MNIST files are not in the cache: set RTX_DATA"
+    from rtx_lib.tasks import available
+
     for item in items:
-        if item.get_closest_marker("data"):
+        marker = item.get_closest_marker("data")
+        if marker and not available(*marker.args):
+            reason = f"the cache lacks {' and '.join(marker.args)}: set RTX_DATA"
             item.add_marker(pytest.mark.skip(reason=reason))
 
 
@@ -32,10 +33,20 @@ def pytest_runtest_logreport(report):
 
 def pytest_sessionfinish(session):
     """Turn a run without notebook or browser tests red where all are required."""
-    missing = [folder for folder in REQUIRED if folder not in passed]
-    if os.environ.get("RTX_REQUIRE_ALL") == "1" and missing and session.exitstatus == 0:
-        print(f"\nno test passed in {', '.join(missing)}: this run proves nothing about them")
+    if missing() and session.exitstatus == 0:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say why."""
+    for folder in missing():
+        terminalreporter.write_line(f"ERROR: no test passed in {folder}, so this run proves nothing about it")
+
+
+def missing():
+    """The required folders in which nothing passed."""
+    required = REQUIRED if os.environ.get("RTX_REQUIRE_ALL") == "1" else ()
+    return [folder for folder in required if folder not in passed]
 
 
 @pytest.fixture

@@ -82,7 +82,8 @@ def finish_page(app: Sphinx, pagename: str, _template: str, context: dict[str, A
     if vendor(app).is_dir():
         body = CDN.sub("../" * pagename.count("/") + r"_static/vendor/\1", body)
     if doctree is not None and pagename.startswith("notebooks/"):
-        line = f'</h1>\n<p class="reading-time">About {reading_time(doctree)} minutes to read</p>'
+        minutes = reading_time(doctree)
+        line = f'</h1>\n<p class="reading-time">About {minutes} minute{"s" * (minutes > 1)} to read</p>'
         body = body.replace("</h1>", line, 1)
     context["body"] = body
 

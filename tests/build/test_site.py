@@ -43,7 +43,7 @@ def test_pages_carry_no_trace_of_the_run_and_no_dead_widget():
     assert set(page["metadata"]) == {"kernelspec", "language_info"}
     assert "papermill" not in json.dumps(page)
     assert ["remove-cell" in c["metadata"].get("tags", []) for c in page["cells"]] == [True, True, True, False, False]
-    assert [c["outputs"] for c in page["cells"][3:]] == [[], [TEXT]]
+    assert [c["outputs"] for c in page["cells"][3:]] == [[build.LIVE_NOTE], [TEXT]]
     assert "papermill" in notebook["metadata"], "the argument itself is left alone"
 
 

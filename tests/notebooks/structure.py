@@ -28,7 +28,9 @@ TAGS = {
     "remove-input",
     "remove-output",
 }
-WORDS, CODE_CELLS, MEDIAN_LINES, MOST_LINES, EXERCISES = (2200, 3200), (18, 26), 8, 25, (3, 5)
+WORDS, CODE_CELLS, EXERCISES = (2200, 3200), (18, 26), (3, 5)
+MEDIAN_LINES, MOST_LINES = 8, 25
+LINE_WIDTH = 88  # what a page shows without scrolling sideways
 FENCE = re.compile(r"^(`{3,}|~{3,}|:{3,}).*?^\1[ \t]*$", flags=re.M | re.S)
 MACHINE_PATH = re.compile(
     r"(?<![\w.~$})/])/(?:home|root|tmp|Users|work|opt|usr|var|mnt|srv|data|content)/\w|(?<!\w)[A-Za-z]:\\\w"
@@ -164,6 +166,12 @@ def has_the_size_of_a_chapter(notebook: Notebook) -> list[str]:
     if statistics.median(counts) > MEDIAN_LINES:
         faults.append(f"the median code cell has {statistics.median(counts):g} lines, at most {MEDIAN_LINES}")
     faults += [f"a code cell of {n} lines, at most {MOST_LINES}" for n in counts if n > MOST_LINES]
+    faults += [
+        f"a line of {len(line)} characters, at most {LINE_WIDTH}: {line.strip()[:40]}"
+        for cell in shown
+        for line in source(cell).splitlines()
+        if len(line) > LINE_WIDTH
+    ]
     return faults
 
 

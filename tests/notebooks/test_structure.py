@@ -101,6 +101,7 @@ PLANTED = {
     "few cells": (structure.has_the_size_of_a_chapter, lambda cells: cells.__delitem__(slice(6, 12))),
     "many cells": (structure.has_the_size_of_a_chapter, lambda cells: cells.extend(code("x = 1") for _ in range(9))),
     "a long cell": (structure.has_the_size_of_a_chapter, source_of(4, "x = 1\n" * 26)),
+    "a wide line": (structure.has_the_size_of_a_chapter, source_of(4, "x = " + "1" * 85)),
     "long cells": (
         structure.has_the_size_of_a_chapter,
         lambda cells: [cell.update(source="x = 1\n" * 9) for cell in cells if cell["cell_type"] == "code"],

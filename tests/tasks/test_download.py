@@ -324,7 +324,6 @@ def test_table() -> None:
     assert len(FILES["t10k-labels-idx1-ubyte.gz"].mirrors) == 2
 
 
-@pytest.mark.data
-@pytest.mark.parametrize("group", list(GROUPS))
+@pytest.mark.parametrize("group", [pytest.param(group, marks=pytest.mark.data(group)) for group in GROUPS])
 def test_true_files_have_the_listed_hashes(group: str) -> None:
     assert available(group)

@@ -70,7 +70,7 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
         MNIST(root=tmp_path, download=False)
 
 
-@pytest.mark.data
+@pytest.mark.data("mnist")
 def test_true_files() -> None:
     task = MNIST(download=False)
     assert (task.name, task.length, task.input_size, task.permutation) == ("mnist-pixels", 784, 1, None)
@@ -87,7 +87,7 @@ def test_true_files() -> None:
     assert task.baselines()["most frequent class"] == 0.1135  # 1,135 ones of 10,000
 
 
-@pytest.mark.data
+@pytest.mark.data("mnist")
 def test_true_files_as_rows_and_permuted() -> None:
     pixels, rows = MNIST(download=False), MNIST(rows=True, download=False)
     permuted = MNIST(permuted=True, download=False)
