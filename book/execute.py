@@ -128,7 +128,8 @@ def shared_key(root: Path, parameters: Mapping[str, Any], data: Sequence[Path]) 
     """Hash of all that every notebook depends on."""
     digest = hashlib.sha256(json.dumps(parameters, sort_keys=True, default=str).encode())
     digest.update("\n".join(installed_versions((root / "requirements.txt").read_text())).encode())
-    add_files(digest, root, list((root / "rtx_lib").rglob("*.py")))
+    library = (root / "rtx_lib").rglob("*")
+    add_files(digest, root, [path for path in library if path.is_file() and "__pycache__" not in path.parts])
     add_files(digest, root, list((root / "book" / "results").glob("*.json")))
     for path in data:
         digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())

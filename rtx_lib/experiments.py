@@ -100,36 +100,8 @@ RECIPES: dict[str, Recipe] = {
     ]
 }  # fmt: skip
 
-_NUMBER = {"type": "number"}
-_NUMBERS = {"type": "array", "items": _NUMBER}
-SCHEMA: dict[str, Any] = {
-    "$schema": "https://json-schema.org/draft/2020-12/schema",
-    "title": "Record of one training run",
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["format", "recipe", "configuration", "seed", "commit", "versions", "device", "seconds",
-                 "parameters", "curves", "evaluations", "metrics", "baselines", "diverged"],
-    "properties": {
-        "format": {"const": 1},
-        "recipe": {"type": "string"},
-        "configuration": {"type": "object", "required": ["name", "model", "task", "steps", "batch_size", "lr"]},
-        "seed": {"type": "integer"},
-        "commit": {"type": "string", "pattern": "^([0-9a-f]{40}(-dirty)?|unknown)$"},
-        "versions": {"type": "object", "additionalProperties": {"type": "string"},
-                     "required": ["python", "torch", "numpy", "rtx_lib"]},
-        "device": {"type": "object", "additionalProperties": False, "required": ["name", "threads"],
-                   "properties": {"name": {"type": "string"}, "threads": {"type": "integer", "minimum": 1}}},
-        "seconds": _NUMBER,
-        "parameters": {"type": "integer", "minimum": 1},
-        "curves": {"type": "object", "additionalProperties": _NUMBERS,
-                   "required": ["step", "loss", "gradient_norm"]},
-        "evaluations": {"type": "array", "items": {"type": "object", "required": ["step", "split"]}},
-        "metrics": {"type": "object", "additionalProperties": _NUMBER},
-        "baselines": {"type": "object", "additionalProperties": _NUMBER},
-        "diverged": {"type": ["object", "null"], "required": ["step", "reason"]},
-    },
-}  # fmt: skip
-"""JSON schema of a record. ``curves`` are means over windows of steps; ``metrics`` are those of the test split."""
+SCHEMA: dict[str, Any] = json.loads(Path(__file__).with_name("record.schema.json").read_text(encoding="utf-8"))
+"""JSON schema of a record. ``curves`` hold means over windows of steps; ``metrics`` are those of the test split."""
 
 
 def build(recipe: Recipe, seed: int) -> tuple[nn.Module, Any]:
