@@ -43,7 +43,7 @@ def check_jacobian(answer: Callable[[Tensor, Tensor, Tensor], Tensor] | None) ->
             weight @ torch.diag(1 - after**2),
         "the square is missing: the slope of tanh is 1 - h^2": torch.diag(1 - after) @ weight,
         "the slope is missing: this is the linear network's Jacobian": weight,
-    }  # fmt: skip
+    }
     _compare(given, right, slips)
     print("Right: diag(1 - h_j^2) W_hh.")
 
@@ -97,7 +97,7 @@ def check_clip(answer: Callable[[Sequence[Tensor], float], Sequence[Tensor]] | N
             _flat([g / sum(h.norm() for h in large) for g in large]),
         "the root is missing: divide by the norm, not by its square": _flat([g / 25 for g in large]),
         "nothing was clipped: the joint norm of these gradients is 5, the threshold 1": _flat(large),
-    }  # fmt: skip
+    }
     _compare(_flat(given), right, slips)
     _compare(
         _flat(answer([g.clone() for g in small], 1.0)),
