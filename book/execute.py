@@ -243,11 +243,13 @@ class Runner:
         try:
             futures = {pool.submit(self.execute, path, keys[path]): path for path in todo}
             for future in as_completed(futures):
-                if not future.cancelled():
-                    seconds[futures[future].stem], report = future.result()
-                    reports += [report] if report else []
-                if reports:
-                    pool.shutdown(wait=False, cancel_futures=True)
+                if future.cancelled():
+                    continue
+                seconds[futures[future].stem], report = future.result()
+                if report:
+                    reports.append(report)
+                    for other in futures:  # one by one: as_completed never hears of what shutdown() cancels
+                        other.cancel()
         finally:
             self.stopping = True  # reached early by Ctrl-C: no worker may outlive the build
             for worker in [*self.workers]:

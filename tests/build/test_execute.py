@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from functools import partial
 from pathlib import Path
 
 import execute
@@ -31,6 +32,7 @@ def test_unchanged_notebook_is_skipped_and_a_changed_library_runs_it_again(tree)
 
 CHANGES = {
     "notebook": lambda tree: tree.notebook("one", "1 + 2"),
+    "tag": lambda tree: (tree.root / ONE[0]).write_text((tree.root / ONE[0]).read_text().replace("parameters", "live")),
     "library": lambda tree: tree.write("rtx_lib/layers/cells.py", "x = 1"),
     "record": lambda tree: tree.write("book/results/run-s1.json", "{}"),
     "data": lambda tree: tree.write("data/file.txt", "other"),
@@ -103,6 +105,18 @@ def test_one_failure_leaves_the_other_notebook_finished(tree):
     with pytest.raises(BuildError, match="ZeroDivisionError"):
         tree.runner().run([*ONE, Path("notebooks/bad.ipynb")])
     assert tree.runner().run(ONE) == {}
+
+
+def test_after_a_failure_nothing_new_is_started(tree, monkeypatch):
+    monkeypatch.setattr(execute, "as_completed", partial(execute.as_completed, timeout=60))  # once it waited forever
+    tree.notebook("bad", "1 / 0")
+    names = ["bad", "one", "two", "three"]
+    for name in names[2:]:
+        tree.notebook(name, "1")
+    said = []
+    with pytest.raises(BuildError, match="ZeroDivisionError"):
+        tree.runner(jobs=1, say=said.append).run([Path(f"notebooks/{name}.ipynb") for name in names])
+    assert not any("three" in line for line in said)
 
 
 @pytest.mark.parametrize("step", [1, 2])
