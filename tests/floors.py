@@ -26,16 +26,16 @@ ONLY: dict[str, set[str]] = {
 }
 
 
-def imports(tree: ast.AST) -> list[tuple[int, str]]:
-    """(line, dotted name) of everything that a module imports, wherever in the file."""
+def imports(tree: ast.AST, package: str) -> list[tuple[int, str]]:
+    """(line, dotted name) of everything that a module of `package` imports, wherever in the file."""
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found += [(node.lineno, alias.name) for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            found += [(node.lineno, f"{node.module}.{alias.name}") for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.level > 1:
-            found.append((node.lineno, f"rtx_lib.{node.module or node.names[0].name}"))
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: package.count(".") + 2 - node.level] if node.level else []
+            module = ".".join([*above, *filter(None, [node.module])])
+            found += [(node.lineno, f"{module}.{alias.name}") for alias in node.names]
     return found
 
 
@@ -49,7 +49,8 @@ def violations(library: Path) -> list[str]:
         if room not in ROOMS:
             found.append(f"{path.relative_to(library)}:1: no floor is known for {room}")
             continue
-        for line, name in imports(ast.parse(path.read_text(encoding="utf-8"))):
+        inside = ".".join(("rtx_lib", *path.relative_to(library).parts[:-1]))
+        for line, name in imports(ast.parse(path.read_text(encoding="utf-8")), inside):
             package, *rest = name.split(".")
             where = f"{path.relative_to(library)}:{line}"
             if package == "rtx_lib" and rest and rest[0] in ROOMS and rest[0] not in ROOMS[room] | {room}:

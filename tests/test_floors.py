@@ -17,6 +17,8 @@ def test_the_library_keeps_its_floors():
         ("tasks/a.py", "import rtx_lib.models", "tasks may not import models"),
         ("plots/a.py", "from rtx_lib import training", "plots may not import training"),
         ("layers/a.py", "from ..models import jordan", "layers may not import models"),
+        ("plots/a.py", "from .. import style, training", "plots may not import training"),
+        ("training.py", "from .models import jordan", "training may not import models"),
         ("training.py", "def f():\n    import matplotlib.pyplot", "only plots may import matplotlib"),
         ("tasks/a.py", "import official", "nothing imports official"),
         ("attic/a.py", "import math", "no floor is known for attic"),
