@@ -54,7 +54,7 @@ class JordanRNN(nn.Module):
         x
             (B, T, D_in).
         state
-            (B, D_out), the output before the first step; zeros if None.
+            (B, D_out), what the first step reads as the previous output; zeros if None.
         targets
             (B, T, D_out), the true outputs in [0, 1]. Without them the network runs free.
         teacher_probability
@@ -69,7 +69,12 @@ class JordanRNN(nn.Module):
         logits
             (B, T, D_out).
         state
-            (B, D_out), the last output.
+            (B, D_out), what the next step would read: the last output, or the true one from the teacher.
+
+        Raises
+        ------
+        ValueError
+            For an input, state or targets of the wrong shape, or a probability outside [0, 1].
         """
         check_sequence(x, self.input_size)
         if not 0 <= teacher_probability <= 1:
@@ -77,13 +82,15 @@ class JordanRNN(nn.Module):
         shape = (x.shape[0], x.shape[1], self.output_size)
         if targets is not None and targets.shape != shape:
             raise ValueError(f"targets must have shape {shape}, got {tuple(targets.shape)}")
-        previous = x.new_zeros(x.shape[0], self.output_size) if state is None else state
+        if state is not None and state.shape != (shape[0], shape[2]):
+            raise ValueError(f"state must have shape {(shape[0], shape[2])}, got {tuple(state.shape)}")
+        previous = x.new_zeros(shape[0], shape[2]) if state is None else state
         z = self.input(x)  # (B, T, H)
         if targets is not None and teacher_probability == 1:
             # Every step knows what it will read, so all are computed at once.
             read = torch.cat([previous.unsqueeze(1), targets[:, :-1]], dim=1)
             logits = self.output(torch.tanh(z + self.feedback(read)))
-            return logits, torch.sigmoid(logits[:, -1])
+            return logits, targets[:, -1]
         steps = []
         for t, z_t in enumerate(z.unbind(1)):
             steps.append(self.output(torch.tanh(z_t + self.feedback(previous))))
@@ -91,8 +98,7 @@ class JordanRNN(nn.Module):
             if targets is not None:
                 coin = torch.rand(x.shape[0], 1, generator=generator).to(x.device) < teacher_probability
                 previous = torch.where(coin, targets[:, t], previous.detach())
-        logits = torch.stack(steps, dim=1)
-        return logits, torch.sigmoid(logits[:, -1])
+        return torch.stack(steps, dim=1), previous
 
     @staticmethod
     def loss(logits: Tensor, targets: Tensor) -> Tensor:
