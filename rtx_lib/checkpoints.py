@@ -1,7 +1,8 @@
-"""Checkpoints that are whole or not there, and belong to one run."""
+"""Files that are whole or not there, and checkpoints that belong to one run."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,18 +29,25 @@ def move(state: Any, device: str | torch.device) -> Any:
     return _map(state, lambda tensor: tensor.to(device))
 
 
-def save(path: Path, contents: dict[str, Any]) -> None:
-    """Write a checkpoint in one step, with torch's generators: a reader sees the old one or the new one."""
-    contents["generators"] = [torch.get_rng_state()]
-    if torch.cuda.is_available():
-        contents["generators"] += torch.cuda.get_rng_state_all()
+@contextmanager
+def in_one_step(path: Path) -> Iterator[Path]:
+    """A file to write beside ``path``, moved there at the end: a reader sees the old content or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        torch.save(contents, temporary)
+        yield temporary
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def save(path: Path, contents: dict[str, Any]) -> None:
+    """Write a checkpoint in one step, with torch's generators."""
+    contents["generators"] = [torch.get_rng_state()]
+    if torch.cuda.is_available():
+        contents["generators"] += torch.cuda.get_rng_state_all()
+    with in_one_step(path) as temporary:
+        torch.save(contents, temporary)
 
 
 def load(path: Path, run: dict[str, Any]) -> dict[str, Any]:

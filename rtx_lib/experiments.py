@@ -5,9 +5,9 @@ JSON record a seed. A killed run goes on from its checkpoint; a record is writte
 """
 
 import argparse
+import hashlib
 import json
 import math
-import os
 import platform
 import subprocess
 import sys
@@ -21,6 +21,7 @@ import torch
 from torch import nn
 
 import rtx_lib
+from rtx_lib.checkpoints import in_one_step
 from rtx_lib.layers import RNN, Readout
 from rtx_lib.tasks import MNIST, AddingProblem, SequentialDigits
 from rtx_lib.training import TrainingDiverged, evaluate, fit, parameter_count, warmup_cosine
@@ -101,11 +102,23 @@ RECIPES: dict[str, Recipe] = {
 }  # fmt: skip
 
 SCHEMA: dict[str, Any] = json.loads(Path(__file__).with_name("record.schema.json").read_text(encoding="utf-8"))
-"""JSON schema of a record. ``curves`` hold means over windows of steps; ``metrics`` are those of the test split."""
+"""JSON schema of a record. ``curves`` hold means over windows of steps; ``metrics`` are those of the test split.
+
+A metric that is not finite, as it may be just before a run diverges, is left out.
+"""
 
 
 def build(recipe: Recipe, seed: int) -> tuple[nn.Module, Any]:
-    """The recipe's model, initialised from the seed, and its task."""
+    """The recipe's model, initialised from the seed, and its task.
+
+    Raises
+    ------
+    ValueError
+        For a model or task that has no such name.
+    """
+    for kind, name, known in (("model", recipe.model, MODELS), ("task", recipe.task, TASKS)):
+        if name not in known:
+            raise ValueError(f"{kind} must be one of {sorted(known)}, got {name!r}")
     task = TASKS[recipe.task](**recipe.task_arguments)
     torch.manual_seed(seed)
     return MODELS[recipe.model](task, **recipe.model_arguments), task
@@ -127,8 +140,10 @@ def run(
     Raises
     ------
     ValueError
-        For a device that torch does not know.
+        For a device that torch does not know, or a recipe with an unknown model, task or schedule.
     """
+    if recipe.schedule not in ("constant", "cosine"):
+        raise ValueError(f"schedule must be 'constant' or 'cosine', got {recipe.schedule!r}")
     folder = Path(out) if out else results_folder()
     path = folder / f"{recipe.name}-s{seed}.json"
     configuration = json.loads(json.dumps(asdict(recipe)))
@@ -139,7 +154,9 @@ def run(
     except RuntimeError as error:
         raise ValueError(f"device must be one that torch knows, got {device!r}") from error
     model, task = build(recipe, seed)
-    checkpoint = folder / f".{path.stem}.ckpt"
+    # A checkpoint of the same recipe with other settings must not be taken up.
+    digest = hashlib.sha256(json.dumps(configuration, sort_keys=True).encode()).hexdigest()
+    checkpoint = folder / f".{path.stem}.{digest[:8]}.ckpt"
     diverged = None
     try:
         history = fit(
@@ -168,17 +185,21 @@ def run(
         "curves": {
             name: thin(getattr(history, name)) for name in ("step", "loss", "gradient_norm", "lr")
         },
-        "evaluations": history.evaluations,
-        "metrics": {} if diverged else evaluate(model, task, "test", device=device),
+        "evaluations": [_finite(row) for row in history.evaluations],
+        "metrics": {} if diverged else _finite(evaluate(model, task, "test", device=device)),
         "baselines": task.baselines(),
         "diverged": diverged,
     }  # fmt: skip
-    folder.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(f".{os.getpid()}.part")
-    temporary.write_text(json.dumps(record, indent=1, allow_nan=False) + "\n")
-    os.replace(temporary, path)
-    checkpoint.unlink(missing_ok=True)
+    with in_one_step(path) as temporary:
+        temporary.write_text(json.dumps(record, indent=1, allow_nan=False) + "\n")
+    for made in folder.glob(f".{path.stem}.*.ckpt"):
+        made.unlink(missing_ok=True)
     return path
+
+
+def _finite(row: dict[str, Any]) -> dict[str, Any]:
+    """``row`` without numbers that JSON cannot hold."""
+    return {name: value for name, value in row.items() if not isinstance(value, float) or math.isfinite(value)}
 
 
 def thin(values: Iterable[float], points: int = 200) -> list[float]:

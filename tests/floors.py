@@ -14,7 +14,9 @@ ROOMS: dict[str, set[str]] = {
     "checkpoints": set(),
     "training": {"diagnostics", "checkpoints"},
     "checks": {"layers", "models", "diagnostics"},
-    "experiments": {"kernels", "plots", "tasks", "layers", "diagnostics", "models", "training", "checks"},
+    "experiments": {
+        "kernels", "plots", "tasks", "layers", "diagnostics", "models", "training", "checks", "checkpoints",
+    },
     "bench": {"kernels", "plots", "tasks", "layers", "diagnostics", "models", "training", "checks"},
 }
 # Packages that belong to one room only.

@@ -1,6 +1,8 @@
 """Records: whole or not there, resumable, of one format."""
 
 import json
+import math
+import shutil
 from dataclasses import replace
 
 import jsonschema
@@ -16,8 +18,9 @@ TINY = Recipe("tiny", "a test", "rnn", "adding", 6, 8, 1e-3, {"hidden_size": 4},
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Do not evaluate on 10,000 sequences."""
-    monkeypatch.setattr(experiments, "evaluate", lambda model, task, split, device: {"mse": 0.5})
+    """Do not evaluate on the 10,000 sequences of the test split."""
+    scores = {"test": {"mse": 0.5, "never": float("inf")}}
+    monkeypatch.setattr(experiments, "evaluate", lambda model, task, split, device: scores[split])
 
 
 def test_committed_records_follow_the_schema_and_their_recipe():
@@ -45,6 +48,7 @@ def test_run_writes_one_record_and_does_not_run_twice(tmp_path, quick, monkeypat
     record = json.loads(path.read_text())
     jsonschema.validate(record, SCHEMA)
     assert path.name == "tiny-s3.json" and record["seed"] == 3 and record["metrics"] == {"mse": 0.5}
+    assert record["curves"]["lr"][0] < 1e-3 and record["curves"]["lr"][-1] == 0, "the schedule is the recipe's"
     assert [file.name for file in tmp_path.iterdir()] == ["tiny-s3.json"]
     before = path.stat().st_mtime_ns
     monkeypatch.setattr(experiments, "fit", None)
@@ -68,9 +72,28 @@ def test_a_killed_run_resumes(tmp_path, quick, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         run(TINY, 0, out=tmp_path / "killed", progress=False)
     assert [file.suffix for file in (tmp_path / "killed").iterdir()] == [".ckpt"]
+    shutil.copytree(tmp_path / "killed", tmp_path / "changed")
     monkeypatch.setattr(experiments, "fit", fit)
     resumed = json.loads(run(TINY, 0, out=tmp_path / "killed", progress=False).read_text())
     assert resumed["curves"] == whole["curves"] and resumed["evaluations"] == whole["evaluations"]
+    other = replace(TINY, model_arguments={"hidden_size": 4, "nonlinearity": "relu"})
+    anew = json.loads(run(other, 0, out=tmp_path / "changed", progress=False).read_text())
+    assert anew["curves"]["loss"][:2] != whole["curves"]["loss"][:2], "not from the other recipe's checkpoint"
+    assert [file.name for file in (tmp_path / "changed").iterdir()] == ["tiny-s0.json"]
+
+
+def test_a_record_that_cannot_be_written_leaves_the_old_one(tmp_path, quick, monkeypatch):
+    path = run(TINY, 0, out=tmp_path, progress=False)
+    before = path.read_bytes()
+
+    def broken(file, text):
+        file.write_bytes(b"half")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(type(path), "write_text", broken)
+    with pytest.raises(OSError, match="disk full"):
+        run(replace(TINY, steps=7), 0, out=tmp_path, progress=False)
+    assert path.read_bytes() == before and not list(tmp_path.glob("*.part"))
 
 
 def test_a_run_that_diverges_is_a_record_too(tmp_path, monkeypatch):
@@ -81,17 +104,19 @@ def test_a_run_that_diverges_is_a_record_too(tmp_path, monkeypatch):
     record = json.loads(run(TINY, 0, out=tmp_path).read_text())
     jsonschema.validate(record, SCHEMA)
     assert record["diverged"] == {"step": 5, "reason": "loss is nan at step 5"} and record["metrics"] == {}
+    assert record["evaluations"] == [{"step": 1, "split": "valid"}]
 
 
 def experiments_history():
     from rtx_lib.training import History
 
-    return History([1], [0.5], [1.0], [0.1])
+    return History([1], [0.5], [1.0], [0.1], [{"step": 1, "split": "valid", "mse": math.inf}])
 
 
 def test_thin_keeps_the_mean_and_the_length_small():
     values = thin(range(1000), points=200)
     assert len(values) == 200 and values[0] == 2.0 and thin([1, 2, 3]) == [1.0, 2.0, 3.0] and thin([]) == []
+    assert thin([1, 2, 3], points=2) == [1.5, 3.0]
 
 
 def test_loading(monkeypatch):
@@ -109,3 +134,10 @@ def test_command_line(capsys):
     assert "unknown recipe 'nothing'; known: adding" in capsys.readouterr().err
     with pytest.raises(ValueError, match="device"):
         run(TINY, 9, out="unused", device="abacus")
+
+
+@pytest.mark.parametrize("name", ["model", "task", "schedule"])
+def test_a_recipe_with_an_unknown_name_is_refused(tmp_path, name):
+    with pytest.raises(ValueError, match=f"{name} must be .*, got 'nothing'"):
+        run(replace(TINY, **{name: "nothing"}), out=tmp_path / "unused")
+    assert not (tmp_path / "unused").exists()
