@@ -123,8 +123,9 @@ def evaluate(
     Raises
     ------
     ValueError
-        If the split is empty.
+        If the split is empty, or ``batches`` below 1.
     """
+    check_positive(batches=batches)
     was_training = model.training
     model.eval()
     total: dict[str, float] = {}
@@ -207,7 +208,7 @@ def fit(
         For numbers out of range, or a checkpoint of another run or that cannot be read.
     """
     check_positive(steps=steps, batch_size=batch_size, lr=lr, clip=clip, eval_every=eval_every)
-    check_positive(stream_length=stream_length, checkpoint_every=checkpoint_every)
+    check_positive(eval_batches=eval_batches, stream_length=stream_length, checkpoint_every=checkpoint_every)
     model.to(device).train()
     optimizer = optimizer or torch.optim.Adam(model.parameters(), lr=lr)
     base_rates = [group["lr"] for group in optimizer.param_groups]

@@ -129,25 +129,24 @@ def test_damaged_and_foreign_checkpoints_are_refused(tmp_path):
 
 
 class Exploding(AddingProblem):
-    """A loss that is not a number at its sixth call, or whose gradient is infinite there."""
+    """A loss that is not finite at its sixth call, or whose gradient is not."""
 
-    def __init__(self, infinite_gradient=False):
+    def __init__(self, factor=math.nan):
         super().__init__(6)
-        self.calls, self.infinite_gradient = 0, infinite_gradient
+        self.calls, self.factor = 0, factor
 
     def loss(self, prediction, y):
         self.calls += 1
         if self.calls < 6:
             return super().loss(prediction, y)
-        return (prediction * 0).sum().sqrt() if self.infinite_gradient else super().loss(prediction, y) * math.nan
+        return super().loss(prediction, y) * self.factor if self.factor else (prediction * 0).sum().sqrt()
 
 
-@pytest.mark.parametrize("infinite_gradient", [False, True])
-def test_a_loss_or_gradient_that_is_not_finite_stops_the_run(tmp_path, infinite_gradient):
+@pytest.mark.parametrize(("factor", "what"), [(math.nan, "loss"), (math.inf, "loss"), (0, "gradient norm")])
+def test_a_loss_or_gradient_that_is_not_finite_stops_the_run(tmp_path, factor, what):
     path = tmp_path / "run.ckpt"
-    what = "gradient norm" if infinite_gradient else "loss"
     with pytest.raises(TrainingDiverged, match=rf"{what} is (nan|inf) at step 6; .*run\.ckpt") as caught:
-        fit(Dropped(), Exploding(infinite_gradient), steps=9, checkpoint=path, checkpoint_every=2, **SETTINGS)
+        fit(Dropped(), Exploding(factor), steps=9, checkpoint=path, checkpoint_every=2, **SETTINGS)
     assert caught.value.step == 6 and len(caught.value.history.loss) == 5
     assert all(torch.isfinite(v).all() for v in torch.load(path)["model"].values())
     with pytest.raises(TrainingDiverged, match="no checkpoint was written"):
@@ -193,11 +192,19 @@ def test_evaluate_weighs_batches_by_size_and_restores_the_mode():
     assert scores[0] == pytest.approx(scores[1], rel=1e-5) and model.training
 
 
+def test_evaluating_on_some_batches():
+    part, whole = train(eval_every=12, eval_batches=1)[1], train(eval_every=12)[1]
+    assert part.evaluations[0]["mse"] != whole.evaluations[0]["mse"]
+    with pytest.raises(ValueError, match="batches must be positive, got 0"):
+        evaluate(Dropped(), AddingProblem(6), batches=0)
+
+
 def test_schedule():
     factor = warmup_cosine(10, warmup=2)
     assert [factor(step) for step in (1, 2, 6, 10)] == pytest.approx([0.5, 1, 0.5, 0])
     _, history = train(schedule=warmup_cosine(12))
     assert history.lr[0] > history.lr[5] > history.lr[-1] == 0
+    assert same(train(schedule=lambda step: 0.5)[0], train(lr=0.005)[0]), "the factor reaches the optimizer"
     with pytest.raises(ValueError, match="warmup"):
         warmup_cosine(10, warmup=10)
 
@@ -207,7 +214,8 @@ def test_parameter_count_leaves_out_embeddings():
 
 
 @pytest.mark.parametrize(
-    "name, value", [("steps", 0), ("batch_size", 0), ("lr", 0.0), ("clip", -1.0), ("eval_every", 0)]
+    "name, value",
+    [("steps", 0), ("batch_size", 0), ("lr", 0.0), ("clip", -1.0), ("eval_every", 0), ("eval_batches", 0)],
 )
 def test_bad_arguments(name, value):
     with pytest.raises(ValueError, match=f"{name} must be positive, got {value}"):
