@@ -32,6 +32,12 @@ def test_variants_take_turns():
         bench.measure({}, rounds=3)
 
 
+def test_a_ratio_above_one_is_faster(monkeypatch):
+    monkeypatch.setattr(bench, "measure", lambda variants, rounds: {"slow": 3.0, "fast": 1.5})
+    (row,) = bench.compare("case", "slow", dict.fromkeys(("slow", "fast"), lambda: torch.ones(1)), "cpu")
+    assert row["variant"] == "fast" and row["ratio"] == 2.0
+
+
 def test_a_wrong_variant_shows_its_error():
     variants = {"right": lambda: torch.ones(3), "wrong": lambda: torch.tensor([1.0, 1.0, 1.5])}
     (row,) = bench.compare("case", "right", variants, "cpu")

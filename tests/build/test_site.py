@@ -14,6 +14,8 @@ import build
 import environment
 import pytest
 import repository
+from docutils import nodes
+from docutils.utils import new_document
 from execute import BuildError
 
 ROOT = Path(build.__file__).resolve().parents[1]
@@ -45,6 +47,19 @@ def test_pages_carry_no_trace_of_the_run_and_no_dead_widget():
     assert ["remove-cell" in c["metadata"].get("tags", []) for c in page["cells"]] == [True, True, True, False, False]
     assert [c["outputs"] for c in page["cells"][3:]] == [[build.LIVE_NOTE], [TEXT]]
     assert "papermill" in notebook["metadata"], "the argument itself is left alone"
+
+
+def test_reading_time_counts_the_words_of_the_text_only():
+    sys.path.insert(0, str(ROOT / "book/_ext"))
+    import book_site
+
+    words = "word " * 5 * book_site.WORDS_PER_MINUTE
+    page = new_document("page")
+    page += nodes.paragraph("", words)
+    assert book_site.reading_time(page) == 5
+    page += nodes.literal_block("", words)
+    page += nodes.container("", nodes.paragraph("", words), classes=["cell_output"])
+    assert book_site.reading_time(page) == 5
 
 
 def test_paths_of_the_machine_are_taken_out(tmp_path, monkeypatch):

@@ -68,6 +68,7 @@ def test_hooks_go_away():
 def test_spectrum_of_a_rotation_and_singular_values_of_a_shear():
     rotation = 0.9 * torch.tensor([[0.0, -1.0], [1.0, 0.0]])
     assert gradients.spectrum(rotation).abs() == pytest.approx([0.9, 0.9])
+    assert gradients.spectrum(torch.diag(torch.tensor([0.1, -3.0, 2.0]))).real.tolist() == [-3.0, 2.0, 0.1]
     shear = torch.tensor([[0.5, 3.0], [0.0, 0.5]])
     assert gradients.spectrum(shear).abs() == pytest.approx([0.5, 0.5])
     assert gradients.singular_values(shear)[0] > 3

@@ -58,11 +58,17 @@ def test_causal_one_way_and_not_causal_both_ways():
     assert (backward[t:] > 0).all() and (backward[:t] == 0).all()
 
 
-def test_identity_initialisation():
-    rnn = RNN(3, 50, init="identity", nonlinearity="relu", input_std=0.03, generator=torch.Generator().manual_seed(0))
+def test_uniform_initialisation():
+    for parameter in RNN(3, 100, generator=torch.Generator().manual_seed(0)).parameters():
+        assert 0.08 < parameter.abs().max() <= 0.1
+
+
+@pytest.mark.parametrize("std", [0.03, 0.3])
+def test_identity_initialisation(std):
+    rnn = RNN(3, 50, init="identity", nonlinearity="relu", input_std=std, generator=torch.Generator().manual_seed(0))
     assert torch.equal(rnn.weight_hh_l0, torch.eye(50))
     assert not rnn.bias_ih_l0.any() and not rnn.bias_hh_l0.any()
-    assert 0.02 < rnn.weight_ih_l0.std() < 0.04
+    assert rnn.weight_ih_l0.std().item() == pytest.approx(std, rel=0.3)
 
 
 def test_the_generator_decides_the_weights():

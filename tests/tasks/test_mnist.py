@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 import torch
 
-from rtx_lib.tasks import MNIST
+from rtx_lib.tasks import MNIST, fetch
 from rtx_lib.tasks.download import DownloadError
 from rtx_lib.tasks.mnist import read_idx
 
 IMAGES = np.arange(2 * 3 * 4, dtype=np.uint8).reshape(2, 3, 4)
+KINDS = ("images-idx3", "labels-idx1")
 HEADER = struct.pack(">4I", 2051, 2, 3, 4)
 
 
@@ -80,6 +81,11 @@ def test_true_files() -> None:
         sizes[split] = len(labels)
         assert labels.dtype == torch.int64 and labels.unique().tolist() == list(range(10))
     assert sizes == {"train": 55_000, "valid": 5_000, "test": 10_000}
+    images, labels = (torch.from_numpy(read_idx(fetch(f"train-{kind}-ubyte.gz"))) for kind in KINDS)
+    for split, part in (("train", slice(55_000)), ("valid", slice(55_000, None))):
+        x, y = (torch.cat(pieces) for pieces in zip(*task.batches(split, 5_000), strict=True))
+        assert torch.equal(y, labels[part].long())
+        assert torch.equal(x[-100:, :, 0], images[part][-100:].flatten(1) / 255)
     first, y = next(task.batches("train", 5))
     assert y.tolist() == [5, 0, 4, 1, 9]  # the first labels of the training file
     assert next(task.batches("test", 5))[1].tolist() == [7, 2, 1, 0, 4]
