@@ -87,6 +87,7 @@ def check_clip(answer: Callable[[Sequence[Tensor], float], Sequence[Tensor]] | N
     small = tuple(g / 100 for g in large)
     given = answer([g.clone() for g in large], 1.0)
     assert given is not None, "the function returns nothing: return the list of scaled gradients"
+    assert isinstance(given, Sequence), f"the function must return a list, it returned {type(given).__name__}"
     right = _flat([g / 5 for g in large])
     slips = {
         "each tensor was clipped alone: the norm is that of all gradients together":

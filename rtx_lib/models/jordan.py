@@ -13,7 +13,7 @@ from rtx_lib.layers.cells import check_sequence
 
 
 class JordanRNN(nn.Module):
-    """Output recurrence: h_t = tanh(W x_t + U o_{t-1} + b), o_t = sigmoid(V h_t + c).
+    """Output recurrence: h_t = tanh(U x_t + W o_{t-1} + b), o_t = sigmoid(V h_t + c).
 
     The logits V h_t + c are returned (for a stable loss); o_t is what the next step reads.
     *Deep Learning* (2016), figure 10.4 and section 10.2.1.

@@ -73,6 +73,7 @@ def test_transient_slips(slip, message):
         (lambda gs, c: gs, "nothing was clipped"),
         (lambda gs, c: [g * c / sum(h.square().sum() for h in gs).sqrt() for g in gs], "scaled up"),
         (lambda gs, c: None, "returns nothing"),
+        (lambda gs, c: ..., "must return a list"),
     ],
 )
 def test_clip_slips(slip, message):
