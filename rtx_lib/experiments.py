@@ -69,8 +69,7 @@ def _adding(kind: str, length: int, about: str, **settings: Any) -> Recipe:
         task="adding",
         task_arguments={"length": length},
         batch_size=50,
-        clip=1.0,
-        **settings,
+        **{"clip": 1.0} | settings,
     )
 
 
@@ -90,6 +89,14 @@ RECIPES: dict[str, Recipe] = {
             for length in (10, 50, 100, 200)
         ),
         _adding("irnn-fast", 200, "IRNN with a larger rate", steps=3000, lr=1e-3, model_arguments=_IRNN),
+        _adding(
+            "irnn-noclip", 200, "IRNN with a larger rate, not clipped,", steps=3000, lr=1e-3, clip=None,
+            model_arguments=_IRNN,
+        ),
+        _adding(
+            "orthogonal", 50, "tanh RNN from an orthogonal start", steps=4000, lr=1e-3,
+            model_arguments={"hidden_size": 128, "init": "orthogonal"},
+        ),
         Recipe(
             "digits-rnn", "tanh RNN on 8 x 8 digits, pixel by pixel", "rnn", "digits", steps=2000, batch_size=64,
             lr=5e-3, model_arguments={"hidden_size": 64}, clip=1.0, schedule="cosine",

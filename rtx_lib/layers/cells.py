@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 NONLINEARITIES: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}
-INITIALISATIONS = ("uniform", "identity")
+INITIALISATIONS = ("uniform", "identity", "orthogonal")
 
 
 class RNN(nn.Module):
@@ -37,6 +37,8 @@ class RNN(nn.Module):
     init
         ``"uniform"``: U(-1/sqrt(H), 1/sqrt(H)) everywhere, torch.nn's rule. ``"identity"``: W_hh = I,
         biases 0, W_ih ~ N(0, input_std^2), the IRNN of Le, Jaitly and Hinton (2015), section 2.
+        ``"orthogonal"``: as uniform, but W_hh is a random orthogonal matrix, all of whose singular values
+        are 1 (Saxe, McClelland and Ganguli 2014, section 3).
     input_std
         Standard deviation of W_ih under ``init="identity"``.
     generator
@@ -104,7 +106,9 @@ class RNN(nn.Module):
         """Draw all weights anew by the rule named ``init``."""
         bound = 1 / math.sqrt(self.hidden_size)
         for name, parameter in self.named_parameters():
-            if self.init == "uniform":
+            if self.init == "orthogonal" and name.startswith("weight_hh"):
+                nn.init.orthogonal_(parameter, generator=generator)
+            elif self.init != "identity":
                 parameter.uniform_(-bound, bound, generator=generator)
             elif name.startswith("weight_ih"):
                 parameter.normal_(0, self.input_std, generator=generator)

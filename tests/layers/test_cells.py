@@ -71,6 +71,12 @@ def test_identity_initialisation(std):
     assert rnn.weight_ih_l0.std().item() == pytest.approx(std, rel=0.3)
 
 
+def test_orthogonal_initialisation():
+    rnn = RNN(3, 20, init="orthogonal", generator=torch.Generator().manual_seed(0))
+    assert relative_error(rnn.weight_hh_l0 @ rnn.weight_hh_l0.T, torch.eye(20)) < 1e-12
+    assert 0.1 < rnn.weight_ih_l0.std() * 20**0.5 < 0.7
+
+
 def test_the_generator_decides_the_weights():
     first, second = (RNN(2, 4, generator=torch.Generator().manual_seed(3)) for _ in range(2))
     assert all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))
