@@ -32,6 +32,16 @@ def test_variants_take_turns():
         bench.measure({}, rounds=3)
 
 
+def test_the_median_leaves_the_warmup_out(monkeypatch):
+    clock, lengths = [0.0], iter([100.0] * 8 + [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])
+    monkeypatch.setattr(bench.time, "perf_counter", lambda: clock[0])
+
+    def variant():
+        clock[0] += next(lengths)
+
+    assert bench.measure({"a": variant}, rounds=7, warmup=8) == {"a": 4.0}
+
+
 def test_a_ratio_above_one_is_faster(monkeypatch):
     monkeypatch.setattr(bench, "measure", lambda variants, rounds: {"slow": 3.0, "fast": 1.5})
     (row,) = bench.compare("case", "slow", dict.fromkeys(("slow", "fast"), lambda: torch.ones(1)), "cpu")

@@ -124,6 +124,8 @@ def test_numbers_keep_three_digits(records):
 def test_a_metric_that_one_run_lacks_is_left_out_of_the_mean(records):
     pair = [record(), record(seed=1, metrics={}, diverged={"step": 3, "reason": "x"})]
     assert records.summary(pair) == "Over 2 seeds: 1 diverged."
+    three = records.summary([*pair, record(seed=2, metrics={"mse": 0.03})])
+    assert three == "Over 3 seeds: mse 0.0200 on average (0.0100 to 0.0300), 1 diverged."
     assert records.summary([record()]) == ""
     assert "none" in records.table(pair, "").astext()
 
