@@ -205,10 +205,13 @@ def fit(
     TrainingDiverged
         As soon as the loss or the gradient norm is not finite.
     ValueError
-        For numbers out of range, or a checkpoint of another run or that cannot be read.
+        For numbers out of range, a stream of a task that has none, or a checkpoint of another run or that cannot
+        be read.
     """
     check_positive(steps=steps, batch_size=batch_size, lr=lr, clip=clip, eval_every=eval_every)
     check_positive(eval_batches=eval_batches, stream_length=stream_length, checkpoint_every=checkpoint_every)
+    if stream_length and not hasattr(task, "stream"):
+        raise ValueError(f"stream_length must be None because {task.name} has no stream, got {stream_length}")
     model.to(device).train()
     optimizer = optimizer or torch.optim.Adam(model.parameters(), lr=lr)
     base_rates = [group["lr"] for group in optimizer.param_groups]
@@ -216,7 +219,10 @@ def fit(
     generator = torch.Generator().manual_seed(seed)
     torch.manual_seed(seed)
     history, state, position = History(), None, 0
-    run = dict(task=task.name, batch_size=batch_size, seed=seed, clip=clip, rates=base_rates, steps=steps)
+    run = dict(
+        task=task.name, batch_size=batch_size, stream_length=stream_length, seed=seed, clip=clip, rates=base_rates,
+        steps=steps,
+    )  # fmt: skip
     path = Path(checkpoint) if checkpoint else None
     if path and path.exists():
         saved = load(path, run)

@@ -181,8 +181,12 @@ def test_streams_carry_the_state_and_start_anew_with_each_pass(tmp_path):
         fit(resumed, Counting(), checkpoint=tmp_path / "c", checkpoint_every=4, after_step=kill_at(6), **settings)
     fit(resumed, Counting(), checkpoint=tmp_path / "c", checkpoint_every=4, **settings)
     assert same(whole, resumed)
+    with pytest.raises(ValueError, match=r"another run.*'stream_length': \(4, 6\)"):
+        fit(resumed, Counting(), checkpoint=tmp_path / "c", **settings | {"stream_length": 6})
     with pytest.raises(ValueError, match="stream_length"):
         fit(Accumulating(), Counting(), steps=1, batch_size=2, stream_length=13, progress=False)
+    with pytest.raises(ValueError, match="stream_length must be None because adding-6 has no stream, got 4"):
+        train(stream_length=4)
 
 
 def test_evaluate_weighs_batches_by_size_and_restores_the_mode():
