@@ -61,10 +61,11 @@ def test_planted_error_stops_the_build(tmp_path):
     ("arguments", "message"),
     [
         (["--profile", "huge"], ["'huge'", "smoke, book, paper"]),
+        (["--only", "01_recurence"], ["'01_recurence'", "01_recurrence, "]),
         (["-p", "sede=1"], ["'sede'", "profile, seed, device", "01_"]),
     ],
 )
-def test_unknown_profile_and_parameter_are_refused(tmp_path, arguments, message):
+def test_unknown_profile_notebook_and_parameter_are_refused(tmp_path, arguments, message):
     run = built.build("book", *arguments, folder=tmp_path)
     assert run.returncode != 0 and "Traceback" not in run.stderr
     assert all(part in run.stderr for part in message), run.stderr
