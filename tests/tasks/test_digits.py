@@ -37,28 +37,7 @@ def test_splits_are_stratified(split: str, share: float) -> None:
 def test_split_is_the_known_one() -> None:
     """Records name this split: a change of it is a change of the task."""
     labels = whole(SequentialDigits(), "test")[1][:20]
-    assert labels.tolist() == [
-        3,
-        0,
-        3,
-        4,
-        7,
-        8,
-        9,
-        2,
-        5,
-        0,
-        8,
-        8,
-        4,
-        2,
-        7,
-        0,
-        3,
-        6,
-        5,
-        0,
-    ]
+    assert labels.tolist() == [3, 0, 3, 4, 7, 8, 9, 2, 5, 0, 8, 8, 4, 2, 7, 0, 3, 6, 5, 0]
 
 
 def test_values_and_order_of_the_steps() -> None:
