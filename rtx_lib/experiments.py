@@ -160,6 +160,7 @@ def run(
         torch.device(device)
     except RuntimeError as error:
         raise ValueError(f"device must be one that torch knows, got {device!r}") from error
+    commit = _commit()  # of the code that runs: the checkout may move on meanwhile
     model, task = build(recipe, seed)
     # A checkpoint of the same recipe with other settings must not be taken up.
     digest = hashlib.sha256(json.dumps(configuration, sort_keys=True).encode()).hexdigest()
@@ -178,7 +179,7 @@ def run(
         "recipe": recipe.name,
         "configuration": configuration,
         "seed": seed,
-        "commit": _commit(),
+        "commit": commit,
         "versions": {
             "python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__,
             "rtx_lib": rtx_lib.__version__,

@@ -82,6 +82,18 @@ def test_a_killed_run_resumes(tmp_path, quick, monkeypatch):
     assert [file.name for file in (tmp_path / "changed").iterdir()] == ["tiny-s0.json"]
 
 
+def test_the_commit_is_that_of_the_start(tmp_path, quick, monkeypatch):
+    start, fit = "0" * 40, experiments.fit
+    monkeypatch.setattr(experiments, "_commit", lambda: start)
+
+    def slow(*arguments, **settings):
+        monkeypatch.setattr(experiments, "_commit", lambda: "1" * 40)
+        return fit(*arguments, **settings)
+
+    monkeypatch.setattr(experiments, "fit", slow)
+    assert json.loads(run(TINY, 0, out=tmp_path, progress=False).read_text())["commit"] == start
+
+
 def test_a_record_that_cannot_be_written_leaves_the_old_one(tmp_path, quick, monkeypatch):
     path = run(TINY, 0, out=tmp_path, progress=False)
     before = path.read_bytes()
