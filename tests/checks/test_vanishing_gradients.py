@@ -17,7 +17,7 @@ def clip(gradients, threshold):
     ("check", "answer", "words"),
     [
         (checks.check_jacobian, lambda before, after, W: (1 - after**2)[:, None] * W, "Right: diag"),
-        (checks.check_transient, torch.tensor([[0.5, 50.0], [0.0, 0.5]]), "reaches"),
+        (checks.check_transient, torch.tensor([[0.9, 1.59], [0.0, 0.9]]), "and yet"),
         (checks.check_clip, clip, "Right: one factor"),
         (checks.check_product_baseline, 7 / 144, "7/144"),
     ],
@@ -39,6 +39,7 @@ def test_right_answer(check, answer, words, capsys):
         (lambda before, after, W: W @ diag(1 - after**2), "wrong side"),
         (lambda before, after, W: diag(1 - after) @ W, "square is missing"),
         (lambda before, after, W: W, "slope is missing"),
+        (lambda before, after, W: W / 0, "not finite"),
         (lambda before, after, W: 2 * diag(1 - after**2) @ W, "none of the usual"),
         (lambda before, after, W: 1 - after**2, "shape must be"),
         (lambda before, after, W: None, "must return a tensor"),
@@ -53,9 +54,10 @@ def test_jacobian_slips(slip, message):
     ("slip", "message"),
     [
         (torch.eye(3), "2 x 2"),
-        (torch.tensor([[0.6, 100.0], [0.0, 0.5]]), "modulus 0.6"),
+        (torch.tensor([[0.95, 1.0], [0.0, 0.5]]), "modulus 0.95"),
+        (torch.tensor([[0.5, 50.0], [0.0, 0.5]]), "not from one"),
         (torch.tensor([[0.5, 0.0], [0.0, 0.5]]), "normal"),
-        (torch.tensor([[0.5, 2.0], [0.0, 0.5]]), "larger number off the diagonal"),
+        (torch.tensor([[0.5, 1.5], [0.0, 0.5]]), "largest number off the diagonal"),
     ],
 )
 def test_transient_slips(slip, message):
