@@ -32,6 +32,7 @@ def check_slips(answer: Collection[int]) -> None:
     AssertionError
         For a number that is no line's, and for the first line that is judged wrongly.
     """
+    assert isinstance(answer, Collection), f"give a set of line numbers such as {{3, 4}}, not {answer!r}"
     unknown = sorted(set(answer) - set(_HINTS))
     assert not unknown, f"the lines are numbered 1 to {len(_HINTS)}; the answer names {unknown}"
     missed = sorted(set(answer) ^ WRONG_LINES)

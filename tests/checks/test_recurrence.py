@@ -32,6 +32,7 @@ def test_the_right_answers_pass():
         ({2}, "sign"),
         ({1}, "before W"),
         (set(), "line 1 is wrong"),
+        (3, "give a set"),
         ({1, 2, 3}, "line 3 is right"),
         ({1, 2, 4}, "outer product"),
         ({1, 2, 5}, "line 5 is right"),
