@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from rtx_lib.tasks.splits import (
     check_integer,
-    check_prediction,
     check_split,
+    class_baselines,
     in_order,
-    last_step_accuracy,
+    last_step_loss,
+    last_step_metrics,
     sample,
 )
 
@@ -68,20 +67,15 @@ class SequentialDigits:
 
     def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
         """Mean cross-entropy in nats at the last step; prediction (B, T, 10) logits, y (B,)."""
-        check_prediction(prediction, len(y), self.output_size)
-        return F.cross_entropy(prediction[:, -1], y)
+        return last_step_loss(prediction, y, self.output_size)
 
     def metrics(self, prediction: Tensor, y: Tensor) -> dict[str, float]:
         """{"loss", "accuracy"}: cross-entropy in nats, and the share of right answers, at the last step."""
-        prediction = prediction.detach()
-        return {"loss": self.loss(prediction, y).item(), "accuracy": last_step_accuracy(prediction, y)}
+        return last_step_metrics(prediction, y, self.output_size)
 
     def baselines(self) -> dict[str, float]:
-        """The key "most frequent class": test accuracy of always naming the class most frequent in training;
-        "uniform guess loss": ln 10, the cross-entropy of equal probabilities."""
-        answer = self._data["train"][1].bincount().argmax()
-        frequent = (self._data["test"][1] == answer).double().mean().item()
-        return {"most frequent class": frequent, "uniform guess loss": math.log(10)}
+        """{"most frequent class": its test accuracy, "uniform guess loss": ln 10}."""
+        return class_baselines(self._data["train"][1], self._data["test"][1], self.output_size)
 
 
 def _read() -> tuple[np.ndarray, np.ndarray]:

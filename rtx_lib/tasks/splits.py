@@ -1,11 +1,13 @@
-"""Small helpers that tasks share: checks of arguments, and drawing from or running through a finite split."""
+"""Small helpers that tasks share: checks of arguments, finite splits, and naming a class at the last step."""
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterator
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 SPLITS = ("train", "valid", "test")
@@ -56,6 +58,21 @@ def in_order(data: tuple[Tensor, ...], size: int) -> Iterator[tuple[Tensor, ...]
     return zip(*(tensor.split(size) for tensor in data), strict=True)
 
 
-def last_step_accuracy(prediction: Tensor, y: Tensor) -> float:
-    """Share of sequences whose largest logit at the last step is the label; (B, T, classes) and (B,)."""
-    return (prediction[:, -1].argmax(-1) == y).double().mean().item()
+def last_step_loss(prediction: Tensor, y: Tensor, classes: int) -> Tensor:
+    """Mean cross-entropy in nats at the last step; prediction (B, T, classes) logits, y (B,)."""
+    check_prediction(prediction, len(y), classes)
+    return F.cross_entropy(prediction[:, -1], y)
+
+
+def last_step_metrics(prediction: Tensor, y: Tensor, classes: int) -> dict[str, float]:
+    """{"loss", "accuracy"}: cross-entropy in nats, and the share of sequences whose largest logit is the label."""
+    loss = last_step_loss(prediction.detach(), y, classes)
+    accuracy = (prediction[:, -1].argmax(-1) == y).double().mean()
+    return {"loss": loss.item(), "accuracy": accuracy.item()}
+
+
+def class_baselines(train: Tensor, test: Tensor, classes: int) -> dict[str, float]:
+    """From the labels of two splits. The key "most frequent class": test accuracy of always naming the class most
+    frequent in training; "uniform guess loss": ln(classes), the cross-entropy of equal probabilities."""
+    frequent = (test == train.bincount().argmax()).double().mean().item()
+    return {"most frequent class": frequent, "uniform guess loss": math.log(classes)}
