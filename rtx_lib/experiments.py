@@ -7,11 +7,9 @@ JSON record a seed. A killed run goes on from its checkpoint; a record is writte
 import argparse
 import hashlib
 import json
-import math
 import platform
-import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +21,7 @@ from torch import nn
 import rtx_lib
 from rtx_lib.checkpoints import in_one_step
 from rtx_lib.layers import RNN, Readout
+from rtx_lib.records import commit, finite, load_records, results_folder, thin
 from rtx_lib.tasks import MNIST, AddingProblem, SequentialDigits
 from rtx_lib.training import TrainingDiverged, evaluate, fit, parameter_count, warmup_cosine
 
@@ -108,13 +107,6 @@ RECIPES: dict[str, Recipe] = {
     ]
 }  # fmt: skip
 
-SCHEMA: dict[str, Any] = json.loads(Path(__file__).with_name("record.schema.json").read_text(encoding="utf-8"))
-"""JSON schema of a record. ``curves`` hold means over windows of steps; ``metrics`` are those of the test split.
-
-A metric that is not finite, as it may be just before a run diverges, is left out.
-"""
-
-
 def build(recipe: Recipe, seed: int) -> tuple[nn.Module, Any]:
     """The recipe's model, initialised from the seed, and its task.
 
@@ -160,7 +152,7 @@ def run(
         torch.device(device)
     except RuntimeError as error:
         raise ValueError(f"device must be one that torch knows, got {device!r}") from error
-    commit = _commit()  # of the code that runs: the checkout may move on meanwhile
+    code = commit()  # of the code that runs: the checkout may move on meanwhile
     model, task = build(recipe, seed)
     # A checkpoint of the same recipe with other settings must not be taken up.
     digest = hashlib.sha256(json.dumps(configuration, sort_keys=True).encode()).hexdigest()
@@ -171,6 +163,7 @@ def run(
             model, task, steps=recipe.steps, batch_size=recipe.batch_size, lr=recipe.lr, clip=recipe.clip,
             schedule=warmup_cosine(recipe.steps) if recipe.schedule == "cosine" else None, seed=seed,
             device=device, eval_every=recipe.eval_every, checkpoint=checkpoint, progress=progress,
+            after_step=_constrain if hasattr(model, "constrain_") else None,
         )  # fmt: skip
     except TrainingDiverged as error:
         history, diverged = error.history, {"step": error.step, "reason": str(error).partition(";")[0]}
@@ -179,7 +172,7 @@ def run(
         "recipe": recipe.name,
         "configuration": configuration,
         "seed": seed,
-        "commit": commit,
+        "commit": code,
         "versions": {
             "python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__,
             "rtx_lib": rtx_lib.__version__,
@@ -193,8 +186,8 @@ def run(
         "curves": {
             name: thin(getattr(history, name)) for name in ("step", "loss", "gradient_norm", "lr")
         },
-        "evaluations": [_finite(row) for row in history.evaluations],
-        "metrics": {} if diverged else _finite(evaluate(model, task, "test", device=device)),
+        "evaluations": [finite(row) for row in history.evaluations],
+        "metrics": {} if diverged else finite(evaluate(model, task, "test", device=device)),
         "baselines": task.baselines(),
         "diverged": diverged,
     }  # fmt: skip
@@ -205,61 +198,8 @@ def run(
     return path
 
 
-def _finite(row: dict[str, Any]) -> dict[str, Any]:
-    """``row`` without numbers that JSON cannot hold."""
-    return {name: value for name, value in row.items() if not isinstance(value, float) or math.isfinite(value)}
-
-
-def thin(values: Iterable[float], points: int = 200) -> list[float]:
-    """At most ``points`` means over windows of equal length (the last may be shorter), to six digits."""
-    values = list(values)
-    window = max(1, math.ceil(len(values) / points))
-    chunks = (values[i : i + window] for i in range(0, len(values), window))
-    return [float(f"{sum(chunk) / len(chunk):.6g}") for chunk in chunks]
-
-
-def results_folder() -> Path:
-    """Where records live: ``book/results`` of a checkout, else ``rtx_lib/results`` of the installed package."""
-    package = Path(rtx_lib.__file__).parent
-    checkout = package.parent / "book" / "results"
-    return checkout if checkout.is_dir() else package / "results"
-
-
-def load_record(name: str) -> dict[str, Any]:
-    """The record called ``name`` ("<recipe>-s<seed>").
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such record; the message says how to make it.
-    """
-    path = results_folder() / f"{name}.json"
-    if not path.exists():
-        recipe, _, seed = name.rpartition("-s")
-        hint = f"python -m rtx_lib.experiments run {recipe} --seed {seed}"
-        raise FileNotFoundError(f"no record {name}; make it with: {hint}")
-    record: dict[str, Any] = json.loads(path.read_text())
-    return record
-
-
-def load_records(recipe: str) -> list[dict[str, Any]]:
-    """All records of one recipe, ordered by seed; an empty list if there are none."""
-    records = [json.loads(path.read_text()) for path in results_folder().glob(f"{recipe}-s*.json")]
-    return sorted((r for r in records if r["recipe"] == recipe), key=lambda r: int(r["seed"]))
-
-
-def _commit() -> str:
-    """The checkout's commit, with "-dirty" if the library differs from it; "unknown" outside git."""
-    here = Path(rtx_lib.__file__).parent
-
-    def git(*arguments: str) -> str:
-        done = subprocess.run(["git", *arguments], cwd=here, capture_output=True, text=True, check=True)
-        return done.stdout.strip()
-
-    try:
-        return git("rev-parse", "HEAD") + ("-dirty" if git("status", "--porcelain", "--", ".") else "")
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
+def _constrain(step: int, model: Any, loss: float) -> None:
+    model.constrain_()
 
 
 def main(arguments: list[str] | None = None) -> int:

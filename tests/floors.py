@@ -12,10 +12,12 @@ ROOMS: dict[str, set[str]] = {
     "diagnostics": set(),
     "models": {"layers", "kernels"},
     "checkpoints": set(),
+    "records": set(),
     "training": {"diagnostics", "checkpoints"},
     "checks": {"layers", "models", "diagnostics"},
     "experiments": {
         "kernels", "plots", "tasks", "layers", "diagnostics", "models", "training", "checks", "checkpoints",
+        "records",
     },
     "bench": {"kernels", "plots", "tasks", "layers", "diagnostics", "models", "training", "checks"},
 }

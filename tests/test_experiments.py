@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import jsonschema
 import pytest
-from helpers import ROOT
 
 from rtx_lib import experiments
-from rtx_lib.experiments import RECIPES, SCHEMA, Recipe, load_record, load_records, main, run, thin
+from rtx_lib.experiments import RECIPES, Recipe, main, run
+from rtx_lib.records import SCHEMA
 from rtx_lib.training import TrainingDiverged
 
 TINY = Recipe("tiny", "a test", "rnn", "adding", 6, 8, 1e-3, {"hidden_size": 4}, {"length": 5}, 1.0, "cosine", 3)
@@ -21,26 +21,6 @@ def quick(monkeypatch):
     """Do not evaluate on the 10,000 sequences of the test split."""
     scores = {"test": {"mse": 0.5, "never": float("inf")}}
     monkeypatch.setattr(experiments, "evaluate", lambda model, task, split, device: scores[split])
-
-
-def test_committed_records_follow_the_schema_and_their_recipe():
-    paths = sorted((ROOT / "book" / "results").glob("*.json"))
-    assert paths
-    for path in paths:
-        text = path.read_text()
-        record = json.loads(text)
-        jsonschema.validate(record, SCHEMA)
-        assert path.stem == f"{record['recipe']}-s{record['seed']}"
-        assert record["configuration"] == json.loads(json.dumps(experiments.asdict(RECIPES[record["recipe"]])))
-        assert not record["commit"].endswith("-dirty") and "/" not in json.dumps(record["device"])
-        assert len(text) < 100_000
-
-
-def test_a_record_with_a_missing_field_is_refused():
-    record = json.loads(next((ROOT / "book" / "results").glob("*.json")).read_text())
-    del record["commit"]
-    with pytest.raises(jsonschema.ValidationError, match="commit"):
-        jsonschema.validate(record, SCHEMA)
 
 
 def test_run_writes_one_record_and_does_not_run_twice(tmp_path, quick, monkeypatch):
@@ -66,7 +46,7 @@ def test_a_killed_run_resumes(tmp_path, quick, monkeypatch):
             if step == 4:
                 raise KeyboardInterrupt
 
-        return fit(*arguments, after_step=stop, checkpoint_every=2, **settings)
+        return fit(*arguments, **settings | {"after_step": stop, "checkpoint_every": 2})
 
     monkeypatch.setattr(experiments, "fit", killed)
     with pytest.raises(KeyboardInterrupt):
@@ -84,10 +64,10 @@ def test_a_killed_run_resumes(tmp_path, quick, monkeypatch):
 
 def test_the_commit_is_that_of_the_start(tmp_path, quick, monkeypatch):
     start, fit = "0" * 40, experiments.fit
-    monkeypatch.setattr(experiments, "_commit", lambda: start)
+    monkeypatch.setattr(experiments, "commit", lambda: start)
 
     def slow(*arguments, **settings):
-        monkeypatch.setattr(experiments, "_commit", lambda: "1" * 40)
+        monkeypatch.setattr(experiments, "commit", lambda: "1" * 40)
         return fit(*arguments, **settings)
 
     monkeypatch.setattr(experiments, "fit", slow)
@@ -123,20 +103,6 @@ def experiments_history():
     from rtx_lib.training import History
 
     return History([1], [0.5], [1.0], [0.1], [{"step": 1, "split": "valid", "mse": math.inf}])
-
-
-def test_thin_keeps_the_mean_and_the_length_small():
-    values = thin(range(1000), points=200)
-    assert len(values) == 200 and values[0] == 2.0 and thin([1, 2, 3]) == [1.0, 2.0, 3.0] and thin([]) == []
-    assert thin([1, 2, 3], points=2) == [1.5, 3.0]
-
-
-def test_loading(monkeypatch):
-    with pytest.raises(FileNotFoundError, match="experiments run nothing --seed 7"):
-        load_record("nothing-s7")
-    assert load_records("nothing") == []
-    first = sorted(RECIPES)[0]
-    assert all(record["recipe"] == first for record in load_records(first))
 
 
 def test_command_line(capsys):

@@ -1,7 +1,7 @@
 """The directive ``records``: one table per recipe, made from the JSON records in ``book/results``.
 
 What stands on the page comes out of the files, so a number can be neither mistyped nor stale. A record that does
-not follow the schema of ``rtx_lib.experiments`` is an error of the build, which names the file and the fault.
+not follow the schema of ``rtx_lib.records`` is an error of the build, which names the file and the fault.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HOW = "python -m rtx_lib.experiments run RECIPE --seed 0 1 2"
 
 def read_records(folder: Path) -> dict[str, list[dict[str, Any]]]:
     """The records in `folder` by recipe, ordered by seed; `ValueError` names a file that is none and says why."""
-    from rtx_lib.experiments import SCHEMA  # here, so that the site's other pages build without torch
+    from rtx_lib.records import SCHEMA  # here, so that the site's other pages build without torch
 
     found: dict[str, list[dict[str, Any]]] = {}
     for path in sorted(folder.glob("*.json")):

@@ -131,7 +131,7 @@ def test_a_metric_that_one_run_lacks_is_left_out_of_the_mean(records):
 
 
 def test_the_page_explains_every_field_of_a_record():
-    from rtx_lib.experiments import SCHEMA
+    from rtx_lib.records import SCHEMA
 
     page = (ROOT / "book" / "results.md").read_text()
     assert [field for field in SCHEMA["properties"] if f"`{field}`" not in page] == []

@@ -1,0 +1,76 @@
+"""Records of measured runs: their format, where they lie, and how to read them.
+
+A record is one JSON file, ``<recipe>-s<seed>.json``, that :mod:`rtx_lib.experiments` wrote.
+"""
+
+import json
+import math
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import rtx_lib
+
+SCHEMA: dict[str, Any] = json.loads(Path(__file__).with_name("record.schema.json").read_text(encoding="utf-8"))
+"""JSON schema of a record. ``curves`` hold means over windows of steps; ``metrics`` are those of the test split.
+
+A metric that is not finite, as it may be just before a run diverges, is left out.
+"""
+
+
+def results_folder() -> Path:
+    """Where records live: ``book/results`` of a checkout, else ``rtx_lib/results`` of the installed package."""
+    package = Path(rtx_lib.__file__).parent
+    checkout = package.parent / "book" / "results"
+    return checkout if checkout.is_dir() else package / "results"
+
+
+def load_record(name: str) -> dict[str, Any]:
+    """The record called ``name`` ("<recipe>-s<seed>").
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such record; the message says how to make it.
+    """
+    path = results_folder() / f"{name}.json"
+    if not path.exists():
+        recipe, _, seed = name.rpartition("-s")
+        hint = f"python -m rtx_lib.experiments run {recipe} --seed {seed}"
+        raise FileNotFoundError(f"no record {name}; make it with: {hint}")
+    record: dict[str, Any] = json.loads(path.read_text())
+    return record
+
+
+def load_records(recipe: str) -> list[dict[str, Any]]:
+    """All records of one recipe, ordered by seed; an empty list if there are none."""
+    records = [json.loads(path.read_text()) for path in results_folder().glob(f"{recipe}-s*.json")]
+    return sorted((r for r in records if r["recipe"] == recipe), key=lambda r: int(r["seed"]))
+
+
+def thin(values: Iterable[float], points: int = 200) -> list[float]:
+    """At most ``points`` means over windows of equal length (the last may be shorter), to six digits."""
+    values = list(values)
+    window = max(1, math.ceil(len(values) / points))
+    chunks = (values[i : i + window] for i in range(0, len(values), window))
+    return [float(f"{sum(chunk) / len(chunk):.6g}") for chunk in chunks]
+
+
+def finite(row: dict[str, Any]) -> dict[str, Any]:
+    """``row`` without numbers that JSON cannot hold."""
+    return {name: value for name, value in row.items() if not isinstance(value, float) or math.isfinite(value)}
+
+
+def commit() -> str:
+    """The checkout's commit, with "-dirty" if the library differs from it; "unknown" outside git."""
+    here = Path(rtx_lib.__file__).parent
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", *arguments], cwd=here, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    try:
+        return git("rev-parse", "HEAD") + ("-dirty" if git("status", "--porcelain", "--", ".") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
