@@ -1,6 +1,6 @@
 """Layers that more than one paper uses."""
 
-from .cells import RNN
+from .cells import GRU, LSTM, RNN, convert_update_gate
 from .readout import Readout
 
-__all__ = ["RNN", "Readout"]
+__all__ = ["GRU", "LSTM", "RNN", "Readout", "convert_update_gate"]

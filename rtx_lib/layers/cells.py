@@ -10,6 +10,20 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from .stacking import (
+    BACKENDS,
+    States,
+    check_choice,
+    check_sequence,
+    check_sizes,
+    check_state,
+    draw_uniform,
+    register_weights,
+    run_stack,
+    watched,
+    weights,
+)
+
 NONLINEARITIES: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}
 INITIALISATIONS = ("uniform", "identity", "orthogonal")
 
@@ -64,17 +78,9 @@ class RNN(nn.Module):
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        for name, size in (
-            ("input_size", input_size),
-            ("hidden_size", hidden_size),
-            ("num_layers", num_layers),
-        ):
-            if size < 1:
-                raise ValueError(f"{name} must be at least 1, got {size}")
-        if nonlinearity not in NONLINEARITIES:
-            raise ValueError(f"nonlinearity must be one of {sorted(NONLINEARITIES)}, got {nonlinearity!r}")
-        if init not in INITIALISATIONS:
-            raise ValueError(f"init must be one of {list(INITIALISATIONS)}, got {init!r}")
+        check_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
+        check_choice("nonlinearity", nonlinearity, sorted(NONLINEARITIES))
+        check_choice("init", init, INITIALISATIONS)
         if input_std <= 0:
             raise ValueError(f"input_std must be positive, got {input_std}")
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
@@ -84,22 +90,13 @@ class RNN(nn.Module):
         # Parameter-free: each layer and direction hands the tuple of its T states through here once, so
         # that a forward hook can see every h_t and differentiate with respect to it.
         self.tap = nn.Identity()
-        for layer in range(num_layers):
-            width = input_size if layer == 0 else self.output_size
-            for suffix in self._suffixes(layer):
-                self.register_parameter(f"weight_ih_{suffix}", nn.Parameter(torch.empty(hidden_size, width)))
-                self.register_parameter(f"weight_hh_{suffix}", nn.Parameter(torch.empty(hidden_size, hidden_size)))
-                self.register_parameter(f"bias_ih_{suffix}", nn.Parameter(torch.empty(hidden_size)))
-                self.register_parameter(f"bias_hh_{suffix}", nn.Parameter(torch.empty(hidden_size)))
+        register_weights(self, 1, input_size, hidden_size, num_layers, self.directions)
         self.reset_parameters(generator)
 
     @property
     def directions(self) -> int:
         """1, or 2 if bidirectional."""
         return 2 if self.bidirectional else 1
-
-    def _suffixes(self, layer: int) -> list[str]:
-        return [f"l{layer}", f"l{layer}_reverse"][: self.directions]
 
     @torch.no_grad()
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
@@ -136,36 +133,22 @@ class RNN(nn.Module):
         state
             (num_layers * directions, B, H), the state in which each layer and direction ended.
         """
-        rows = self.num_layers * self.directions
         check_sequence(x, self.input_size)
-        if state is None:
-            state = x.new_zeros(rows, x.shape[0], self.hidden_size)
-        elif state.shape != (rows, x.shape[0], self.hidden_size):
-            raise ValueError(f"state must have shape {(rows, x.shape[0], self.hidden_size)}, got {tuple(state.shape)}")
-        last: list[Tensor] = []
-        for layer in range(self.num_layers):
-            halves = []
-            for suffix in self._suffixes(layer):
-                h, reverse = state[len(last)], suffix.endswith("_reverse")
-                states = self._run(x.flip(1) if reverse else x, h, suffix)
-                last.append(states[-1])
-                halves.append(torch.stack(states[::-1] if reverse else states, dim=1))  # (B, T, H)
-            x = torch.cat(halves, dim=-1)
-        return x, torch.stack(last)
+        h = check_state(state, (self.num_layers * self.directions, x.shape[0], self.hidden_size), x)
+        y, (last,) = run_stack(x, (h,), self.num_layers, self.directions, self._run)
+        return y, last
 
-    def _run(self, x: Tensor, h: Tensor, suffix: str) -> tuple[Tensor, ...]:
+    def _run(self, x: Tensor, state: States, suffix: str) -> tuple[States, States]:
         """The states h_1..h_T, each (B, H), of one layer and direction, in the order in which they are made."""
-        f = NONLINEARITIES[self.nonlinearity]
-        weight_ih, weight_hh, bias_ih, bias_hh = (
-            getattr(self, f"{name}_{suffix}") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-        )
+        f, (h,) = NONLINEARITIES[self.nonlinearity], state
+        weight_ih, weight_hh, bias_ih, bias_hh = weights(self, suffix)
         z = F.linear(x, weight_ih, bias_ih + bias_hh)  # (B, T, H): all inputs at once, they wait for nobody
         states = []
         for z_t in z.unbind(1):  # one backward node; z[:, t] would make T of them, each as large as z
             h = f(torch.addmm(z_t, h, weight_hh.T))
             states.append(h)
-        tapped: tuple[Tensor, ...] = self.tap(tuple(states))
-        return tapped
+        tapped: States = self.tap(tuple(states))
+        return tapped, (tapped[-1],)
 
     def extra_repr(self) -> str:
         """The arguments, as ``print(model)`` shows them."""
@@ -175,9 +158,283 @@ class RNN(nn.Module):
         )
 
 
-def check_sequence(x: Tensor, input_size: int) -> None:
-    """Raise ``ValueError`` unless x is (B, T, input_size) with B and T at least 1."""
-    if x.ndim != 3 or x.shape[-1] != input_size:
-        raise ValueError(f"x must have shape (B, T, {input_size}), got {tuple(x.shape)}")
-    if x.shape[0] < 1 or x.shape[1] < 1:
-        raise ValueError(f"x must hold at least one sequence of at least one step, got shape {tuple(x.shape)}")
+class LSTM(nn.Module):
+    """Long short-term memory with a forget gate, stacked and bidirectional if asked.
+
+    Every layer and direction computes, for t = 1..T,
+
+        i_t = sigmoid(W_ii x_t + b_ii + W_hi h_{t-1} + b_hi)        input gate
+        f_t = sigmoid(W_if x_t + b_if + W_hf h_{t-1} + b_hf)        forget gate
+        g_t = tanh(W_ig x_t + b_ig + W_hg h_{t-1} + b_hg)           candidate
+        o_t = sigmoid(W_io x_t + b_io + W_ho h_{t-1} + b_ho)        output gate
+        c_t = f_t * c_{t-1} + i_t * g_t                             cell state
+        h_t = o_t * tanh(c_t)
+
+    The cell is that of Hochreiter and Schmidhuber (1997) with the forget gate of Gers, Schmidhuber and
+    Cummins (2000) and without peepholes. The weights hold the blocks i, f, g, o in this order, as torch.nn's.
+
+    Parameters
+    ----------
+    input_size, hidden_size, num_layers
+        D_in, H and the number of stacked layers; each at least 1.
+    bidirectional
+        Adds a second set of weights (suffix ``_reverse``) that reads the sequence from its end.
+    forget_bias
+        The sum of the forget gate's two biases at the start, b_if = forget_bias and b_hf = 0. If None, they are
+        drawn as all other weights: U(-1/sqrt(H), 1/sqrt(H)), torch.nn's rule.
+    backend
+        ``"loop"``: the equations step by step. ``"torch"``: the same weights in torch's fused kernel (cuDNN
+        on a GPU); while a forward hook sits on one of the taps, the loop runs instead.
+    generator
+        Source of the random initial weights; torch's global one if None.
+
+    Raises
+    ------
+    ValueError
+        For sizes below 1 or an unknown backend; in ``forward`` for an input or a state of the wrong shape or
+        type, or an empty sequence.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        *,
+        bidirectional: bool = False,
+        forget_bias: float | None = None,
+        backend: str = "loop",
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        check_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
+        check_choice("backend", backend, BACKENDS)
+        self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
+        self.bidirectional, self.forget_bias, self.backend = bidirectional, forget_bias, backend
+        self.output_size = hidden_size * self.directions
+        # Parameter-free: through these go the T states h_t, the T cell states c_t, and the T gate values
+        # [i; f; g; o] of each layer and direction, for hooks.
+        self.tap, self.cell_tap, self.gate_tap = nn.Identity(), nn.Identity(), nn.Identity()
+        register_weights(self, 4, input_size, hidden_size, num_layers, self.directions)
+        self.reset_parameters(generator)
+
+    @property
+    def directions(self) -> int:
+        """1, or 2 if bidirectional."""
+        return 2 if self.bidirectional else 1
+
+    @torch.no_grad()
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Draw all weights anew, and set the forget gate's biases if ``forget_bias`` was given."""
+        draw_uniform(self, self.hidden_size, generator)
+        if self.forget_bias is not None:
+            for name, parameter in self.named_parameters():
+                if name.startswith("bias"):
+                    parameter.chunk(4)[1].fill_(self.forget_bias if name.startswith("bias_ih") else 0)
+
+    def forward(self, x: Tensor, state: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """Run the whole sequence.
+
+        Parameters
+        ----------
+        x
+            (B, T, D_in), T at least 1.
+        state
+            The pair (h_0, c_0), each (num_layers * directions, B, H); zeros if None.
+
+        Returns
+        -------
+        y
+            (B, T, H * directions), the states h_t of the last layer.
+        state
+            The pair (h_T, c_T) in which each layer and direction ended.
+        """
+        check_sequence(x, self.input_size)
+        if state is not None and not (isinstance(state, tuple) and len(state) == 2):
+            raise ValueError(f"state must be a pair (h, c) of tensors, got {type(state).__name__}")
+        shape = (self.num_layers * self.directions, x.shape[0], self.hidden_size)
+        h, c = (check_state(part, shape, x, name) for part, name in zip(state or (None, None), ("h", "c"), strict=True))
+        if self.backend == "torch" and not watched(self.tap, self.cell_tap, self.gate_tap):
+            flat: tuple[Tensor, ...] = tuple(self.parameters())
+            y, h, c = torch.lstm(x, (h, c), flat, True, self.num_layers, 0.0, self.training, self.bidirectional, True)
+            return y, (h, c)
+        y, (h, c) = run_stack(x, (h, c), self.num_layers, self.directions, self._run)
+        return y, (h, c)
+
+    def _run(self, x: Tensor, state: States, suffix: str) -> tuple[States, States]:
+        """The states h_1..h_T of one layer and direction, in the order in which they are made, and (h_T, c_T)."""
+        h, c = state
+        weight_ih, weight_hh, bias_ih, bias_hh = weights(self, suffix)
+        z = F.linear(x, weight_ih, bias_ih + bias_hh)  # (B, T, 4H)
+        watch_gates = watched(self.gate_tap)
+        states, cells, gates = [], [], []
+        for z_t in z.unbind(1):
+            i, f, g, o = torch.addmm(z_t, h, weight_hh.T).chunk(4, dim=1)
+            i, f, g, o = torch.sigmoid(i), torch.sigmoid(f), torch.tanh(g), torch.sigmoid(o)
+            if watch_gates:  # the same numbers, in one tensor that the gradient has to pass
+                gates.append(torch.cat([i, f, g, o], dim=1))
+                i, f, g, o = gates[-1].chunk(4, dim=1)
+            c = torch.addcmul(f * c, i, g)  # f * c + i * g
+            h = o * torch.tanh(c)
+            states.append(h)
+            cells.append(c)
+        if watch_gates:
+            self.gate_tap(tuple(gates))
+        tapped_cells: States = self.cell_tap(tuple(cells))
+        tapped: States = self.tap(tuple(states))
+        return tapped, (tapped[-1], tapped_cells[-1])
+
+    def extra_repr(self) -> str:
+        """The arguments, as ``print(model)`` shows them."""
+        return (
+            f"{self.input_size}, {self.hidden_size}, num_layers={self.num_layers}, "
+            f"bidirectional={self.bidirectional}, forget_bias={self.forget_bias}, backend={self.backend!r}"
+        )
+
+
+class GRU(nn.Module):
+    """Gated recurrent unit in its published forms, stacked and bidirectional if asked.
+
+    Every layer and direction computes, for t = 1..T, two gates
+
+        r_t = sigmoid(W_ir x_t + b_ir + W_hr h_{t-1} + b_hr)        reset gate
+        z_t = sigmoid(W_iz x_t + b_iz + W_hz h_{t-1} + b_hz)        update gate
+
+    then a candidate, by ``reset``, and the state, by ``update``:
+
+        "after"     n_t = tanh(W_in x_t + b_in + r_t * (W_hn h_{t-1} + b_hn))
+        "before"    n_t = tanh(W_in x_t + b_in + W_hn (r_t * h_{t-1}) + b_hn)
+        "keeps"     h_t = (1 - z_t) * n_t + z_t * h_{t-1}
+        "replaces"  h_t = (1 - z_t) * h_{t-1} + z_t * n_t
+
+    Cho et al. (2014), eq. 5-8, have "before" and "keeps" without biases; Chung et al. (2014) "before" and
+    "replaces"; torch.nn.GRU "after" and "keeps". The weights hold the blocks r, z, n in this order.
+    The two meanings of z describe the same functions (:func:`convert_update_gate`). The two places of the
+    reset do not: "after" scales each component of W_hn h by its own r, "before" mixes all components of r.
+
+    Parameters
+    ----------
+    input_size, hidden_size, num_layers
+        D_in, H and the number of stacked layers; each at least 1.
+    bidirectional
+        Adds a second set of weights (suffix ``_reverse``) that reads the sequence from its end.
+    reset
+        ``"after"`` or ``"before"`` the matrix W_hn.
+    update
+        What z near 1 does to the old state: ``"keeps"`` or ``"replaces"`` it.
+    backend
+        ``"loop"``: the equations step by step. ``"torch"``: the same weights in torch's fused kernel (cuDNN
+        on a GPU); while a forward hook sits on one of the taps, the loop runs instead. torch has no kernel
+        for ``reset="before"``.
+    generator
+        Source of the random initial weights, U(-1/sqrt(H), 1/sqrt(H)); torch's global one if None.
+
+    Raises
+    ------
+    ValueError
+        For sizes below 1, an unknown reset, update or backend, or ``reset="before"`` with
+        ``backend="torch"``; in ``forward`` for an input or a state of the wrong shape or type, or an empty
+        sequence.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        *,
+        bidirectional: bool = False,
+        reset: str = "after",
+        update: str = "keeps",
+        backend: str = "loop",
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        check_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
+        check_choice("reset", reset, ("after", "before"))
+        check_choice("update", update, ("keeps", "replaces"))
+        check_choice("backend", backend, BACKENDS)
+        if backend == "torch" and reset == "before":
+            raise ValueError("backend must be 'loop' with reset='before', for which torch has no kernel; got 'torch'")
+        self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
+        self.bidirectional, self.reset, self.update, self.backend = bidirectional, reset, update, backend
+        self.output_size = hidden_size * self.directions
+        # Parameter-free: through these go the T states h_t and the T gate values [r; z; n], for hooks.
+        self.tap, self.gate_tap = nn.Identity(), nn.Identity()
+        register_weights(self, 3, input_size, hidden_size, num_layers, self.directions)
+        self.reset_parameters(generator)
+
+    @property
+    def directions(self) -> int:
+        """1, or 2 if bidirectional."""
+        return 2 if self.bidirectional else 1
+
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Draw all weights anew."""
+        draw_uniform(self, self.hidden_size, generator)
+
+    def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Run the whole sequence; shapes and states are those of :meth:`RNN.forward`."""
+        check_sequence(x, self.input_size)
+        h = check_state(state, (self.num_layers * self.directions, x.shape[0], self.hidden_size), x)
+        if self.backend == "torch" and not watched(self.tap, self.gate_tap):
+            flat: tuple[Tensor, ...] = tuple(self.parameters())
+            if self.update == "replaces":
+                flat = tuple(_negate_update_gate(parameter) for parameter in flat)
+            y, last = torch.gru(x, h, flat, True, self.num_layers, 0.0, self.training, self.bidirectional, True)
+            return y, last
+        y, (last,) = run_stack(x, (h,), self.num_layers, self.directions, self._run)
+        return y, last
+
+    def _run(self, x: Tensor, state: States, suffix: str) -> tuple[States, States]:
+        """The states h_1..h_T, each (B, H), of one layer and direction, in the order in which they are made."""
+        (h,) = state
+        weight_ih, weight_hh, bias_ih, bias_hh = weights(self, suffix)
+        after, sizes = self.reset == "after", [2 * self.hidden_size, self.hidden_size]
+        weight_rz, weight_n = weight_hh.T.split(sizes, dim=1)
+        # All inputs at once; with the reset after the matrix, b_hn stands inside it and has to wait.
+        z_rz, z_n = F.linear(x, weight_ih, bias_ih if after else bias_ih + bias_hh).split(sizes, dim=-1)
+        watch_gates = watched(self.gate_tap)
+        states, gates = [], []
+        for rz_t, n_t in zip(z_rz.unbind(1), z_n.unbind(1), strict=True):
+            if after:
+                u_rz, u_n = torch.addmm(bias_hh, h, weight_hh.T).split(sizes, dim=1)
+                r_z = torch.sigmoid(rz_t + u_rz)
+            else:
+                r_z = torch.sigmoid(torch.addmm(rz_t, h, weight_rz))
+            r, z = r_z.chunk(2, dim=1)
+            n = torch.tanh(torch.addcmul(n_t, r, u_n) if after else torch.addmm(n_t, r * h, weight_n))
+            if watch_gates:
+                # The same numbers, in one tensor that the gradient has to pass: n is made again from its r,
+                # and its own entry adds nothing but its gradient.
+                gates.append(torch.cat([r_z, n.detach()], dim=1))
+                r, z, entry = gates[-1].chunk(3, dim=1)
+                n = torch.tanh(torch.addcmul(n_t, r, u_n) if after else torch.addmm(n_t, r * h, weight_n))
+                n = n + (entry - entry.detach())
+            h = torch.lerp(n, h, z) if self.update == "keeps" else torch.lerp(h, n, z)
+            states.append(h)
+        if watch_gates:
+            self.gate_tap(tuple(gates))
+        tapped: States = self.tap(tuple(states))
+        return tapped, (tapped[-1],)
+
+    def extra_repr(self) -> str:
+        """The arguments, as ``print(model)`` shows them."""
+        return (
+            f"{self.input_size}, {self.hidden_size}, num_layers={self.num_layers}, bidirectional={self.bidirectional}, "
+            f"reset={self.reset!r}, update={self.update!r}, backend={self.backend!r}"
+        )
+
+
+def convert_update_gate(state_dict: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The weights of the same function of a :class:`GRU` under the other meaning of its update gate.
+
+    1 - sigmoid(a) = sigmoid(-a), so z's rows change their sign in all weights and biases, in every layer and
+    direction. Twice is the identity.
+    """
+    return {name: _negate_update_gate(value) for name, value in state_dict.items()}
+
+
+def _negate_update_gate(parameter: Tensor) -> Tensor:
+    r, z, n = parameter.chunk(3)
+    return torch.cat([r, -z, n])
