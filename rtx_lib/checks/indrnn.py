@@ -1,0 +1,230 @@
+"""Checks of the exercises on independent neurons; each message names the likely slip.
+
+Every check returns without a word of blame if its argument is None: the exercise is not answered yet.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+Clamp = tuple[float, float, float, float]
+"""A map h -> clamp(a + u h, lo, hi) as (a, u, lo, hi)."""
+
+_TOLERANCE = 1e-9
+
+
+def check_interval(answer: Callable[[int, float, float], tuple[float, float]] | None) -> None:
+    """``answer(length, keep, magnitude)`` must return the least and the largest |u| allowed.
+
+    Over ``length`` steps the factor |u|^length must lie between ``keep`` (below 1) and ``magnitude`` (at least 1).
+
+    Raises
+    ------
+    AssertionError
+        Naming the slip: powers for roots, division by the length, swapped ends, one factor too few.
+    """
+    if _unanswered(answer):
+        return
+    assert answer is not None
+    given = answer(784, 0.1, 5.0)
+    assert isinstance(given, Sequence) and len(given) == 2, "the function must return two numbers: (low, high)"
+    low, high = (float(end) for end in given)
+    assert low <= high, f"the ends are swapped: {low:.6g} is above {high:.6g}"
+    slips = {
+        "these are powers: |u|^T = 5 asks for the root, 5^(1/T)": (_power(0.1), _power(5.0)),
+        "the factor is a power of u, not a multiple: take the T-th root instead of dividing by T": (0.1 / 784, 5 / 784),
+        "these roots have one factor too few: over T steps u is applied T times": (0.1 ** (1 / 783), 5 ** (1 / 783)),
+        "the logarithm is left: undo it with exp": (math.log(0.1) / 784, math.log(5) / 784),
+    }
+    for message, wrong in slips.items():
+        assert not (_close(low, wrong[0]) and _close(high, wrong[1])), message
+    for name, end, factor in (("low", low, 0.1), ("high", high, 5.0)):
+        made = f"{end:.8g}^784 = {_power(end):.3g}"
+        assert _close(end, factor ** (1 / 784)), f"{name} is {end:.8g}, and {made}, not {factor}"
+    print(f"Right: from {low:.5f} to {high:.5f} for 784 steps, a window of width {high - low:.5f}.")
+
+
+def check_gradient(answer: Callable[[Tensor, float, Tensor], Tensor] | None) -> None:
+    """``answer(h, u, g)`` must be dL/dh_t, (T,), of one ReLU neuron with losses at every step.
+
+    h (T,) holds the states and g (T,) the direct derivatives dL_t/dh_t.
+
+    Raises
+    ------
+    AssertionError
+        Naming the slip: loss at T alone, slope of the wrong step, the gradient of the pre-activation, wrong
+        direction of time, a missing slope.
+    """
+    if _unanswered(answer):
+        return
+    assert answer is not None
+    h = torch.tensor([0.7, 0.4, 0.0, 0.5, 0.9, 0.3, 0.0, 0.2, 0.6], dtype=torch.float64)
+    g = torch.tensor([0.3, -0.8, 0.5, 1.1, -0.4, 0.9, 0.6, -0.7, 1.3], dtype=torch.float64)
+    u, on = -0.9, (h > 0).double()
+    right = _backward(g, u * on[1:])
+    last = torch.zeros_like(g)
+    last[-1] = g[-1]
+    slips = {
+        "this is equation 5, a loss at T alone: every step adds its own g_t": _backward(last, u * on[1:]),
+        "the slope on the way from step t+1 back to t is that of step t+1, not of step t": _backward(g, u * on[:-1]),
+        "this is the gradient of the pre-activation: g_t itself does not pass the slope of step t":
+            on * _backward(g, u * on[1:]),
+        "the slope is missing: where the ReLU is off, nothing comes back": _backward(g, u * torch.ones_like(g)),
+        "time runs the wrong way: start at T and end at 1": _backward(g.flip(0), u * on.flip(0)).flip(0),
+        "|u| was used: the sign of u belongs to the product": _backward(g, -u * on[1:]),
+        "these are the direct derivatives alone: add what comes back from step t+1": g,
+    }
+    _compare(answer(h.clone(), u, g.clone()), right, slips)
+    print("Right: at each step its own loss, and u times what comes back through an active step.")
+
+
+def check_compose(answer: Callable[[Clamp, Clamp], Clamp] | None) -> None:
+    """``answer(f, g)`` must be the map "first f, then g", each map (a, u, lo, hi) for h -> clamp(a + u h, lo, hi).
+
+    Raises
+    ------
+    AssertionError
+        Naming the slip: order of the two maps, ends not exchanged for a negative u, ends of one map only, ends
+        not clamped or not carried along.
+    """
+    if _unanswered(answer):
+        return
+    assert answer is not None
+    f: Clamp = (0.3, 0.8, 0.2, 2.0)  # with the first partner, every slip gives another map
+    pairs: dict[str, tuple[Clamp, Clamp]] = {
+        "positive u": (f, (-0.1, 0.9, 0.0, 1.0)),
+        "wide second map": ((0.2, 1.1, 0.1, 1.0), (0.1, 0.5, -1.0, 9.0)),
+        "negative u": (f, (1.0, -0.7, 0.0, 2.0)),
+        "two negative u": ((1.2, -0.5, 0.0, 2.0), (0.9, -0.6, 0.0, 2.0)),
+        "u = 0": (f, (0.4, 0.0, 0.0, 2.0)),
+        "no overlap": ((0.0, 1.0, 2.0, 3.0), (0.0, 1.0, 0.0, 1.0)),
+    }
+    for name, (first, second) in pairs.items():
+        given = answer(first, second)
+        assert isinstance(given, Sequence) and len(given) == 4, "the function must return a map: (a, u, lo, hi)"
+        map_ = tuple(float(number) for number in given)
+        assert all(map(math.isfinite, map_)), f"the map {map_} holds numbers that are not finite"
+        if _is_both(map_, first, second):
+            continue
+        for message, slip in _SLIPS.items():
+            wrong = slip(first, second)
+            assert not all(_close(x, y) for x, y in zip(map_, wrong, strict=True)), f"{name}: {message}"
+        raise AssertionError(f"{name}: {map_} is another function than first f, then g, by none of the usual slips")
+    print("Right: two clamped lines make a clamped line, for every sign of u.")
+
+
+def check_memory(answer: Callable[[float], float] | None) -> None:
+    """``answer(u)`` must be the number of steps, a real number, after which |u|^k is 1/2; infinity from |u| = 1 on.
+
+    Raises
+    ------
+    AssertionError
+        Naming the slip: sign, logarithm of a negative number, time to 1/e, base mixed up, no infinity.
+    """
+    if _unanswered(answer):
+        return
+    assert answer is not None
+    given, right = float(answer(0.99)), math.log(2) / -math.log(0.99)
+    slips = {
+        "the sign is wrong: ln u is negative below 1, and a time is not": -right,
+        "this is the time until 1/e is left; a half needs the factor ln 2": right / math.log(2),
+        "this is 1/(1-u), close to the time until 1/e; a half needs the logarithms": 1 / (1 - 0.99),
+        "two bases are mixed: take both logarithms to the same base": 1 / -math.log(0.99, 10),
+        "this is what is left after two steps; solve |u|^k = 1/2 for k": 0.99**2,
+    }
+    for message, wrong in slips.items():
+        assert not _close(given, wrong), message
+    left = f"for u = 0.99 this gives {given:.6g} steps, after which {0.99**given:.3g} is left"
+    assert _close(given, right), f"{left}, not 1/2"
+    for u in (-0.99, 1.0, -1.0, 1.01):
+        try:
+            value = float(answer(u))
+        except (ValueError, ZeroDivisionError, TypeError) as error:
+            raise AssertionError(
+                f"u = {u} breaks the function ({error}): use |u|, and return infinity from |u| = 1 on"
+            ) from error
+        if u == -0.99:
+            assert _close(value, right), f"for u = -0.99 this gives {value:.6g}: only the size |u| counts"
+        else:
+            assert value == math.inf, f"for u = {u} this gives {value:.6g}: nothing is ever lost, return math.inf"
+    print(f"Right: u = 0.99 keeps half of what it holds for {right:.1f} steps.")
+
+
+def _unanswered(answer: object) -> bool:
+    if answer is None:
+        print("Not answered yet.")
+    return answer is None
+
+
+def _close(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=_TOLERANCE, abs_tol=1e-12)
+
+
+def _power(end: float) -> float:
+    try:  # Python raises where a power of floats overflows
+        return end**784
+    except OverflowError:
+        return math.inf
+
+
+def _backward(g: Tensor, factors: Tensor) -> Tensor:
+    """delta_T = g_T, delta_t = g_t + factors[t] delta_{t+1}."""
+    deltas = [g[-1]]
+    for t in range(len(g) - 2, -1, -1):
+        deltas.append(g[t] + factors[t] * deltas[-1])
+    return torch.stack(deltas[::-1])
+
+
+def _apply(map_: Sequence[float], h: Tensor) -> Tensor:
+    a, u, low, high = map_
+    return (a + u * h).clamp(low, high)
+
+
+def _is_both(map_: Sequence[float], f: Clamp, g: Clamp) -> bool:
+    h = torch.linspace(-8, 8, 1601, dtype=torch.float64)
+    return bool((_apply(map_, h) - _apply(g, _apply(f, h))).abs().max() < _TOLERANCE)
+
+
+def _line(f: Clamp, g: Clamp) -> tuple[float, float]:
+    return g[0] + g[1] * f[0], g[1] * f[1]
+
+
+def _clip(value: float, g: Clamp) -> float:
+    return min(max(value, g[2]), g[3])
+
+
+def _right(f: Clamp, g: Clamp) -> Clamp:
+    ends = [_clip(g[0] + g[1] * end, g) for end in f[2:]]
+    return *_line(f, g), min(ends), max(ends)
+
+
+_SLIPS: dict[str, Callable[[Clamp, Clamp], Any]] = {
+    "the order is wrong: f acts first, then g": lambda f, g: _right(g, f),
+    "a negative u turns the ends around: the image of hi is then the lower one":
+        lambda f, g: (*_line(f, g), _clip(g[0] + g[1] * f[2], g), _clip(g[0] + g[1] * f[3], g)),
+    "the ends of f are missing: f's floor and ceiling pass through g as well":
+        lambda f, g: (*_line(f, g), g[2], g[3]),
+    "the ends of g are missing: clamp the images of f's ends to them": lambda f, g: (
+        *_line(f, g), *sorted(g[0] + g[1] * end for end in f[2:])
+    ),
+    "the ends of f were cut to those of g but not carried through g first: they become a_g + u_g lo, a_g + u_g hi":
+        lambda f, g: (*_line(f, g), _clip(f[2], g), _clip(f[3], g)),
+    "the slopes multiply, they do not add": lambda f, g: (_line(f, g)[0], f[1] + g[1], *_right(f, g)[2:]),
+    "the offset of f passes through g: it is a_g + u_g a_f": lambda f, g: (f[0] + g[0], *_right(f, g)[1:]),
+}
+
+
+def _compare(given: object, right: Tensor, slips: dict[str, Tensor]) -> None:
+    """Raise the message of the slip whose result was given, or a plain one, unless the right result was."""
+    assert isinstance(given, Tensor), f"the function must return a tensor, it returned {type(given).__name__}"
+    assert given.shape == right.shape, f"the shape must be {tuple(right.shape)}, it is {tuple(given.shape)}"
+    assert given.isfinite().all(), "the result holds numbers that are not finite"
+    close = 1e-6  # u times a mask is float32
+    if (given - right).abs().max() < close:
+        return
+    for message, wrong in slips.items():
+        assert (given - wrong).abs().max() > close, message
+    raise AssertionError(f"off by {(given - right).abs().max().item():.3g}, by none of the usual slips")

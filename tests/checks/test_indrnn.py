@@ -1,0 +1,142 @@
+"""The checks accept the right answer, and name each planted slip."""
+
+import math
+
+import pytest
+import torch
+
+from rtx_lib.checks import indrnn as checks
+
+
+def interval(length, keep, magnitude):
+    return keep ** (1 / length), magnitude ** (1 / length)
+
+
+def gradient(h, u, g):
+    delta, out = 0.0, []
+    for t in reversed(range(len(h))):
+        delta = g[t] + (u * delta if t + 1 < len(h) and h[t + 1] > 0 else 0.0)
+        out.append(delta)
+    return torch.stack(out[::-1])
+
+
+def compose(f, g):
+    clip = lambda h: min(max(g[0] + g[1] * h, g[2]), g[3])  # noqa: E731
+    ends = sorted(map(clip, f[2:]))
+    return g[0] + g[1] * f[0], g[1] * f[1], *ends
+
+
+def memory(u):
+    return math.inf if abs(u) >= 1 else math.log(2) / -math.log(abs(u))
+
+
+@pytest.mark.parametrize(
+    ("check", "answer", "words"),
+    [
+        (checks.check_interval, interval, "0.99707 to 1.00205"),
+        (checks.check_gradient, gradient, "its own loss"),
+        (checks.check_compose, compose, "every sign of u"),
+        (checks.check_memory, memory, "69.0 steps"),
+    ],
+)
+def test_right_answer(check, answer, words, capsys):
+    check(answer)
+    assert words in capsys.readouterr().out
+    check(None)
+    assert capsys.readouterr().out == "Not answered yet.\n"
+
+
+@pytest.mark.parametrize(
+    ("slip", "message"),
+    [
+        (lambda T, k, m: (0.0, math.inf), "asks for the root"),
+        (lambda T, k, m: (k / T, m / T), "not a multiple"),
+        (lambda T, k, m: (k ** (1 / (T - 1)), m ** (1 / (T - 1))), "one factor too few"),
+        (lambda T, k, m: (math.log(k) / T, math.log(m) / T), "undo it with exp"),
+        (lambda T, k, m: interval(T, k, m)[::-1], "swapped"),
+        (lambda T, k, m: (0.0, m ** (1 / T)), "low is 0"),
+        (lambda T, k, m: (k ** (1 / T), 9.0), r"high is 9, and 9\^784 = inf"),
+        (lambda T, k, m: None, "two numbers"),
+    ],
+)
+def test_interval_slips(slip, message):
+    with pytest.raises(AssertionError, match=message):
+        checks.check_interval(slip)
+
+
+def backward(g, factors):
+    out = [g[-1]]
+    for t in reversed(range(len(g) - 1)):
+        out.append(g[t] + factors[t] * out[-1])
+    return torch.stack(out[::-1])
+
+
+@pytest.mark.parametrize(
+    ("slip", "message"),
+    [
+        (lambda h, u, g: gradient(h, u, torch.cat([0 * g[:-1], g[-1:]])), "loss at T alone"),
+        (lambda h, u, g: backward(g, u * (h[:-1] > 0)), "not of step t"),
+        (lambda h, u, g: (h > 0) * gradient(h, u, g), "gradient of the pre-activation"),
+        (lambda h, u, g: backward(g, [u] * 8), "slope is missing"),
+        (lambda h, u, g: backward(g.flip(0), u * (h > 0).flip(0)).flip(0), "the wrong way"),
+        (lambda h, u, g: gradient(h, abs(u), g), "sign of u"),
+        (lambda h, u, g: g, "direct derivatives alone"),
+        (lambda h, u, g: 2 * gradient(h, u, g), "none of the usual"),
+        (lambda h, u, g: g[1:], "shape must be"),
+        (lambda h, u, g: g / 0, "not finite"),
+        (lambda h, u, g: ..., "must return a tensor"),
+    ],
+)
+def test_gradient_slips(slip, message):
+    with pytest.raises(AssertionError, match=message):
+        checks.check_gradient(slip)
+
+
+def line(f, g):
+    return g[0] + g[1] * f[0], g[1] * f[1]
+
+
+def clip(h, g):
+    return min(max(h, g[2]), g[3])
+
+
+@pytest.mark.parametrize(
+    ("slip", "message"),
+    [
+        (lambda f, g: compose(g, f), "the order is wrong"),
+        (lambda f, g: (*line(f, g), *(clip(g[0] + g[1] * h, g) for h in f[2:])), "^negative u: a negative u turns"),
+        (lambda f, g: (*line(f, g), *g[2:]), "ends of f are missing"),
+        (lambda f, g: (*line(f, g), *sorted(g[0] + g[1] * h for h in f[2:])), "ends of g are missing"),
+        (lambda f, g: (*line(f, g), clip(f[2], g), clip(f[3], g)), "not carried through"),
+        (lambda f, g: (*line(f, g), max(f[2], g[2]), min(f[3], g[3])), "not carried through"),
+        (lambda f, g: (line(f, g)[0], f[1] + g[1], *compose(f, g)[2:]), "do not add"),
+        (lambda f, g: (f[0] + g[0], *compose(f, g)[1:]), "a_g . u_g a_f"),
+        (lambda f, g: (*line(f, g), -math.inf, math.inf), "not finite"),
+        (lambda f, g: (*line(f, g), 0.5, 0.6), "none of the usual"),
+        (lambda f, g: line(f, g), "must return a map"),
+        (lambda f, g: None, "must return a map"),
+    ],
+)
+def test_compose_slips(slip, message):
+    with pytest.raises(AssertionError, match=message):
+        checks.check_compose(slip)
+
+
+@pytest.mark.parametrize(
+    ("slip", "message"),
+    [
+        (lambda u: math.log(2) / math.log(u), "sign is wrong"),
+        (lambda u: 1 / -math.log(u), "until 1/e is left"),
+        (lambda u: 1 / (1 - u), "close to the time"),
+        (lambda u: 1 / -math.log10(u), "bases are mixed"),
+        (lambda u: u**2, "after two steps"),
+        (lambda u: 3.0, "not 1/2"),
+        (lambda u: math.log(2) / -math.log(u), "u = -0.99 breaks"),
+        (lambda u: math.log(2) / -math.log(abs(u)), "u = 1.0 breaks"),
+        (lambda u: math.log(2) / -math.log(abs(u)) if abs(u) != 1 else math.inf, "return math.inf"),
+        (lambda u: memory(max(u, 0.5)), "only the size"),
+    ],
+)
+def test_memory_slips(slip, message):
+    with pytest.raises(AssertionError, match=message):
+        checks.check_memory(slip)
