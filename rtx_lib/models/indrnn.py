@@ -387,7 +387,7 @@ def _clamp(units: nn.ModuleList, bound: float) -> None:
 
 
 def _runner(net: nn.Module, x: Tensor, state: State | None) -> tuple[Run, list[Tensor]]:
-    """Check x and state; give ``run(unit, z)``, which hands each unit its state in turn, and the list of last states."""
+    """Check x and state; give ``run(unit, z)``, which hands each unit its state in turn, and the list of last ones."""
     units: list[Unit] = list(net.units)  # type: ignore[arg-type]
     _check_input(x, int(net.input_size), units[0].u.dtype)  # type: ignore[arg-type]
     if net.training and units[0].norm and x.shape[0] * x.shape[1] < 2:
