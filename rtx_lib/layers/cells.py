@@ -266,15 +266,15 @@ class LSTM(nn.Module):
         h, c = state
         weight_ih, weight_hh, bias_ih, bias_hh = weights(self, suffix)
         z = F.linear(x, weight_ih, bias_ih + bias_hh)  # (B, T, 4H)
-        watch_gates = watched(self.gate_tap)
+        recurrent, watch_gates = weight_hh.T, watched(self.gate_tap)
         states, cells, gates = [], [], []
         for z_t in z.unbind(1):
-            i, f, g, o = torch.addmm(z_t, h, weight_hh.T).chunk(4, dim=1)
+            i, f, g, o = torch.addmm(z_t, h, recurrent).chunk(4, dim=1)
             i, f, g, o = torch.sigmoid(i), torch.sigmoid(f), torch.tanh(g), torch.sigmoid(o)
             if watch_gates:  # the same numbers, in one tensor that the gradient has to pass
                 gates.append(torch.cat([i, f, g, o], dim=1))
                 i, f, g, o = gates[-1].chunk(4, dim=1)
-            c = torch.addcmul(f * c, i, g)  # f * c + i * g
+            c = f * c + i * g
             h = o * torch.tanh(c)
             states.append(h)
             cells.append(c)
@@ -390,27 +390,34 @@ class GRU(nn.Module):
         """The states h_1..h_T, each (B, H), of one layer and direction, in the order in which they are made."""
         (h,) = state
         weight_ih, weight_hh, bias_ih, bias_hh = weights(self, suffix)
-        after, sizes = self.reset == "after", [2 * self.hidden_size, self.hidden_size]
-        weight_rz, weight_n = weight_hh.T.split(sizes, dim=1)
+        after, sizes, watch_gates = (
+            self.reset == "after",
+            [2 * self.hidden_size, self.hidden_size],
+            watched(self.gate_tap),
+        )
+        recurrent = weight_hh.T
+        recurrent_rz, recurrent_n = recurrent.split(sizes, dim=1)
+
+        def candidate(r: Tensor) -> Tensor:
+            return torch.tanh(a_n + r * u_n if after else torch.addmm(a_n, r * h, recurrent_n))
+
         # All inputs at once; with the reset after the matrix, b_hn stands inside it and has to wait.
-        z_rz, z_n = F.linear(x, weight_ih, bias_ih if after else bias_ih + bias_hh).split(sizes, dim=-1)
-        watch_gates = watched(self.gate_tap)
+        inputs = F.linear(x, weight_ih, bias_ih if after else bias_ih + bias_hh).split(sizes, dim=-1)
         states, gates = [], []
-        for rz_t, n_t in zip(z_rz.unbind(1), z_n.unbind(1), strict=True):
+        for a_rz, a_n in zip(*(part.unbind(1) for part in inputs), strict=True):
             if after:
-                u_rz, u_n = torch.addmm(bias_hh, h, weight_hh.T).split(sizes, dim=1)
-                r_z = torch.sigmoid(rz_t + u_rz)
+                u_rz, u_n = torch.addmm(bias_hh, h, recurrent).split(sizes, dim=1)
+                rz = torch.sigmoid(a_rz + u_rz)
             else:
-                r_z = torch.sigmoid(torch.addmm(rz_t, h, weight_rz))
-            r, z = r_z.chunk(2, dim=1)
-            n = torch.tanh(torch.addcmul(n_t, r, u_n) if after else torch.addmm(n_t, r * h, weight_n))
+                rz = torch.sigmoid(torch.addmm(a_rz, h, recurrent_rz))
+            r, z = rz.chunk(2, dim=1)
+            n = candidate(r)
             if watch_gates:
                 # The same numbers, in one tensor that the gradient has to pass: n is made again from its r,
                 # and its own entry adds nothing but its gradient.
-                gates.append(torch.cat([r_z, n.detach()], dim=1))
+                gates.append(torch.cat([rz, n.detach()], dim=1))
                 r, z, entry = gates[-1].chunk(3, dim=1)
-                n = torch.tanh(torch.addcmul(n_t, r, u_n) if after else torch.addmm(n_t, r * h, weight_n))
-                n = n + (entry - entry.detach())
+                n = candidate(r) + (entry - entry.detach())
             h = torch.lerp(n, h, z) if self.update == "keeps" else torch.lerp(h, n, z)
             states.append(h)
         if watch_gates:
