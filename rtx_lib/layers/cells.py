@@ -253,7 +253,8 @@ class LSTM(nn.Module):
         if state is not None and not (isinstance(state, tuple) and len(state) == 2):
             raise ValueError(f"state must be a pair (h, c) of tensors, got {type(state).__name__}")
         shape = (self.num_layers * self.directions, x.shape[0], self.hidden_size)
-        h, c = (check_state(part, shape, x, name) for part, name in zip(state or (None, None), ("h", "c"), strict=True))
+        h0, c0 = (None, None) if state is None else state
+        h, c = check_state(h0, shape, x, "state[0]"), check_state(c0, shape, x, "state[1]")
         if self.backend == "torch" and not watched(self.tap, self.cell_tap, self.gate_tap):
             flat: tuple[Tensor, ...] = tuple(self.parameters())
             y, h, c = torch.lstm(x, (h, c), flat, True, self.num_layers, 0.0, self.training, self.bidirectional, True)
@@ -388,36 +389,28 @@ class GRU(nn.Module):
 
     def _run(self, x: Tensor, state: States, suffix: str) -> tuple[States, States]:
         """The states h_1..h_T, each (B, H), of one layer and direction, in the order in which they are made."""
-        (h,) = state
         weight_ih, weight_hh, bias_ih, bias_hh = weights(self, suffix)
-        after, sizes, watch_gates = (
-            self.reset == "after",
-            [2 * self.hidden_size, self.hidden_size],
-            watched(self.gate_tap),
-        )
-        recurrent = weight_hh.T
-        recurrent_rz, recurrent_n = recurrent.split(sizes, dim=1)
-
-        def candidate(r: Tensor) -> Tensor:
-            return torch.tanh(a_n + r * u_n if after else torch.addmm(a_n, r * h, recurrent_n))
-
+        after, watch_gates = self.reset == "after", watched(self.gate_tap)
         # All inputs at once; with the reset after the matrix, b_hn stands inside it and has to wait.
-        inputs = F.linear(x, weight_ih, bias_ih if after else bias_ih + bias_hh).split(sizes, dim=-1)
+        a = F.linear(x, weight_ih, bias_ih if after else bias_ih + bias_hh)  # (B, T, 3H)
+        sizes, recurrent = [2 * self.hidden_size, self.hidden_size], weight_hh.T
+        recurrent_rz, recurrent_n = recurrent.split(sizes, dim=1)
+        h, u_n = state[0].to(a.dtype), None  # under autocast, a has less precision
         states, gates = [], []
-        for a_rz, a_n in zip(*(part.unbind(1) for part in inputs), strict=True):
+        for a_rz, a_n in zip(*(part.unbind(1) for part in a.split(sizes, dim=-1)), strict=True):
             if after:
                 u_rz, u_n = torch.addmm(bias_hh, h, recurrent).split(sizes, dim=1)
                 rz = torch.sigmoid(a_rz + u_rz)
             else:
                 rz = torch.sigmoid(torch.addmm(a_rz, h, recurrent_rz))
             r, z = rz.chunk(2, dim=1)
-            n = candidate(r)
+            n = _candidate(a_n, r, u_n, h, recurrent_n)
             if watch_gates:
                 # The same numbers, in one tensor that the gradient has to pass: n is made again from its r,
                 # and its own entry adds nothing but its gradient.
                 gates.append(torch.cat([rz, n.detach()], dim=1))
                 r, z, entry = gates[-1].chunk(3, dim=1)
-                n = candidate(r) + (entry - entry.detach())
+                n = _candidate(a_n, r, u_n, h, recurrent_n) + (entry - entry.detach())
             h = torch.lerp(n, h, z) if self.update == "keeps" else torch.lerp(h, n, z)
             states.append(h)
         if watch_gates:
@@ -431,6 +424,11 @@ class GRU(nn.Module):
             f"{self.input_size}, {self.hidden_size}, num_layers={self.num_layers}, bidirectional={self.bidirectional}, "
             f"reset={self.reset!r}, update={self.update!r}, backend={self.backend!r}"
         )
+
+
+def _candidate(a: Tensor, r: Tensor, u: Tensor | None, h: Tensor, recurrent: Tensor) -> Tensor:
+    """The GRU's n_t: the reset comes after the matrix if u = W_hn h + b_hn is given, and before it otherwise."""
+    return torch.tanh(torch.addmm(a, r * h, recurrent) if u is None else a + r * u)
 
 
 def convert_update_gate(state_dict: dict[str, Tensor]) -> dict[str, Tensor]:
