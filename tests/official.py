@@ -1,18 +1,26 @@
 """Compare our modules with the numbers of the original implementations (tests/fixtures/README.md)."""
 
+import math
 from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from rtx_lib.kernels import relu_recurrence
 from rtx_lib.layers import RNN
+from rtx_lib.models.indrnn import DenseIndRNN, PlainIndRNN, ResidualIndRNN
 
 Arrays = dict[str, Tensor]
 
 # What a file gives, as opposed to what it claims comes out.
-INPUTS = {"x", "h0", "c0", "grad_out"}
+INPUTS = {"x", "h0", "c0", "u", "grad_out"}
+# How the IndRNN files say what they were made with.
+INPUTS |= {"num_layers", "hidden", "seq_len", "U_bound", "num_blocks"}
+INPUTS |= {"growth_rate", "block_config", "num_init_features"}
 
 
 def check(path: str | Path) -> dict[str, float]:
@@ -34,7 +42,7 @@ def check(path: str | Path) -> dict[str, float]:
             break
     else:
         raise ValueError(f"path must name a file of one of the families {sorted(FAMILIES)}, got {path.name}")
-    claimed = {n for n in arrays if n not in INPUTS and not n.startswith(("p/", "init/", "dead/"))}
+    claimed = {n for n in arrays if n not in INPUTS and not n.startswith(("p/", "b0/", "init/", "dead/"))}
     if unknown := sorted(claimed - set(ours)):
         raise ValueError(f"path must hold known arrays only, {path.name} also holds {unknown}")
     return {name: float((ours[name] - arrays[name]).abs().max()) for name in sorted(claimed)}
@@ -65,4 +73,115 @@ def cell_rnn(arrays: Arrays) -> Arrays:
     }
 
 
-FAMILIES: dict[str, Callable[[Arrays], Arrays]] = {"cell_rnn": cell_rnn}
+def indrnn_recurrent(arrays: Arrays) -> Arrays:
+    """h_t = relu(x_t + u h_{t-1}) by every backend at hand; of each outcome, the one that is furthest off."""
+    backends = ["auto", "loop", "scan", *(["numba"] if find_spec("numba") else [])]
+    runs = [_indrnn_recurrent(arrays, backend) for backend in backends]
+
+    def furthest(name: str) -> Tensor:
+        return max(
+            (run[name] for run in runs), key=lambda ours: (ours - arrays[name]).abs().nan_to_num(nan=math.inf).max()
+        )
+
+    return {name: furthest(name) for name in runs[0] if name in arrays}
+
+
+def _indrnn_recurrent(arrays: Arrays, backend: str) -> Arrays:
+    x = arrays["x"].transpose(0, 1).clone().requires_grad_()
+    u, h0 = arrays["u"].clone().requires_grad_(), arrays["h0"].clone().requires_grad_()
+    h = relu_recurrence(x, u, h0, backend=backend)
+    gx, gu, gh0 = torch.autograd.grad((h * arrays["grad_out"].transpose(0, 1)).sum(), [x, u, h0])
+    h_none = relu_recurrence(x, u, backend=backend)
+    outcomes = {"out": h, "out_h0none": h_none, "gx": gx}
+    return {name: value.detach().transpose(0, 1) for name, value in outcomes.items()} | {"gu": gu, "gh0": gh0}
+
+
+def indrnn_plain(arrays: Arrays, norm: str) -> Arrays:
+    """Linear maps ``DIs`` and units ``RNNs``."""
+    parameters = _parameters(arrays)
+    layers = sum(name.startswith("DIs") and name.endswith("weight") for name in parameters)
+    hidden, width = parameters["DIs.0.fc.weight"].shape
+    net = PlainIndRNN(width, hidden, layers, len(parameters["classifier.bias"]), norm=norm)
+    places = {f"DIs.{i}.fc": f"linears.{i}" for i in range(layers)}
+    return _indrnn_net(arrays, net, places | {f"RNNs.{i}": f"units.{i}" for i in range(layers)})
+
+
+def indrnn_residual(arrays: Arrays) -> Arrays:
+    """``resblock1`` has the first two units, ``IndRNNwithBN_last`` the last one."""
+    parameters = _parameters(arrays)
+    hidden, width = parameters["features.fc0.fc.weight"].shape
+    blocks = len({name.split(".")[1] for name in parameters if "resblock" in name})
+    places = {"features.fc0.fc": "linears.0", "features.IndRNNwithBN_last": f"units.{2 * blocks}"}
+    for block in range(blocks):
+        for part in (1, 2):
+            places[f"features.resblock{block + 1}.fc{part}.fc"] = f"linears.{2 * block + part}"
+            places[f"features.resblock{block + 1}.IndRNNwithBN{part}"] = f"units.{2 * block + part - 1}"
+    net = ResidualIndRNN(width, hidden, blocks, len(parameters["classifier.bias"]))
+    return _indrnn_net(arrays, net, places)
+
+
+def indrnn_dense(arrays: Arrays) -> Arrays:
+    """Two layers in each dense layer, one in each transition; the last transition is called ``lastlayer``."""
+    parameters = _parameters(arrays)
+    config = arrays["block_config"].tolist()
+    layers = [("features.fc0.fc", "features.IndRNNwithBN0")]
+    for block, depth in enumerate(config, start=1):
+        for dense in range(1, depth + 1):
+            at = f"features.denseblock{block}.denselayer{dense}"
+            layers += [(f"{at}.fc{part}.fc", f"{at}.IndRNNwithBN{part}") for part in (1, 2)]
+        at = "features.lastlayer" if block == len(config) else f"features.transition{block}"
+        layers.append((f"{at}.fc.fc", f"{at}.IndRNNwithBN"))
+    places = {}
+    for i, (linear, unit) in enumerate(layers):
+        places |= {linear: f"linears.{i}", unit: f"units.{i}"}
+    width, initial = parameters["features.fc0.fc.weight"].shape[1], int(arrays["num_init_features"])
+    classes = len(parameters["classifier.bias"])
+    net = DenseIndRNN(width, int(arrays["growth_rate"]), config, classes, initial_size=initial)
+    return _indrnn_net(arrays, net, places)
+
+
+def _indrnn_net(arrays: Arrays, net: nn.Module, places: dict[str, str]) -> Arrays:
+    """One forward and backward pass in training mode from the state ``b0``, then one forward pass in eval mode.
+
+    ``places`` leads from the modules' official names to ours.
+    """
+    places = places | {"classifier": "readout"}
+    # The first spelling is that of the authors' loop, the second that of their CUDA kernel.
+    recurrent = {"indrnn1.indrnn_cell.weight_hh": "u", "indrnn1.weight_hh": "u"}
+
+    def ours(official: str) -> str:
+        for theirs, place in places.items():
+            if official.startswith(f"{theirs}."):
+                rest = official.removeprefix(f"{theirs}.")
+                return f"{place}.{recurrent.get(rest, rest.removeprefix('norm1.'))}"
+        return official
+
+    before = {name.removeprefix("b0/"): value for name, value in arrays.items() if name.startswith("b0/")}
+    given = {ours(name): value for name, value in (_parameters(arrays) | before).items()}
+    net.double().load_state_dict(dict(net.named_buffers()) | given)
+    x = arrays["x"].transpose(0, 1).clone().requires_grad_()
+    train_out = net.train()(x)[0][:, -1]
+    outcomes = {"train_out": train_out.detach()}
+    known = {f"b1/{name}": buffer for name, buffer in net.named_buffers()}
+    if "grad_out" in arrays:
+        (train_out * arrays["grad_out"]).sum().backward()
+        assert x.grad is not None
+        outcomes["gx"] = x.grad.transpose(0, 1)
+        known |= {f"g/{name}": p.grad for name, p in net.named_parameters() if p.grad is not None}
+    with torch.no_grad():
+        outcomes["eval_out"] = net.eval()(x)[0][:, -1]
+    for name in arrays:
+        kind, _, official = name.partition("/")
+        if (place := f"{kind}/{ours(official)}") in known:
+            outcomes[name] = known[place]
+    return outcomes
+
+
+FAMILIES: dict[str, Callable[[Arrays], Arrays]] = {
+    "cell_rnn": cell_rnn,
+    "indrnn_recurrent": indrnn_recurrent,
+    "indrnn_plain_bn_after": partial(indrnn_plain, norm="after"),
+    "indrnn_plain_bn_before": partial(indrnn_plain, norm="before"),
+    "indrnn_residual": indrnn_residual,
+    "indrnn_dense": indrnn_dense,
+}
