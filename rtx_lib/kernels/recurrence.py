@@ -1,42 +1,162 @@
 """The recurrence of a ReLU IndRNN, h_t = relu(z_t + u h_{t-1}), by the fastest exact way at hand."""
 
-from torch import Tensor
+import functools
+import importlib
+from collections.abc import Callable
+from typing import Any
 
-from .loop import loop_recurrence
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from . import scan
 
 BACKENDS = ("auto", "loop", "scan", "numba", "triton")
 
+Forward = Callable[[Tensor, Tensor, Tensor], Tensor]
+Backward = Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
+
 
 def relu_recurrence(z: Tensor, u: Tensor, h0: Tensor | None = None, *, backend: str = "auto") -> Tensor:
-    """States of a ReLU IndRNN (Li et al. 2018, eq. 2): each neuron sees its own past only.
+    """States of a ReLU IndRNN (Li et al. 2018, eq. 4), whose neurons each see their own past only:
 
         h_t = relu(z_t + u h_{t-1}),  t = 1..T
+
+    Every backend gives what ``"loop"`` gives, gradients included: to rounding in the sums, and with NaN and infinity
+    in the same places. float16 and bfloat16 are computed in float32 and returned in their own type.
 
     Parameters
     ----------
     z
-        (B, T, N), the input of every step, already projected: z_t = W x_t + b.
+        (B, T, N), the input of every step, already projected: z_t = W x_t + b. B, T and N at least 1.
     u
-        (N,), one recurrent weight for each neuron.
+        (N,), one recurrent weight for each neuron, of any size and sign.
     h0
-        (B, N), the states before the first step; zeros if None.
+        (B, N), the states before the first step, which may be negative; zeros if None.
     backend
-        ``"loop"`` or ``"auto"``.
+        ``"loop"``: one step after the other, gradients by autograd; the reference. ``"scan"``: plain torch,
+        T steps in about sqrt(T) rounds. ``"numba"``: compiled, on a CPU. ``"triton"``: compiled, on a GPU.
+        ``"auto"``: the fastest of these that is at hand, see :func:`explain_backend`. Only the loop can be
+        differentiated twice.
 
     Returns
     -------
     h
         (B, T, N), the states of all steps.
+
+    Raises
+    ------
+    ValueError
+        For an unknown backend, a tensor of the wrong shape, type or device, an empty sequence, or a backend
+        that does not work on the device of z.
+    ImportError
+        For a backend asked for by name whose package is not installed.
     """
     if backend not in BACKENDS:
         raise ValueError(f"backend must be one of {list(BACKENDS)}, got {backend!r}")
-    if z.ndim != 3:
-        raise ValueError(f"z must have shape (B, T, N), got {tuple(z.shape)}")
+    _check(z, u, h0)
+    if backend == "auto":
+        backend, _ = _choose(z)
+    else:
+        _check_backend(backend, z)
+    if z.dtype in (torch.float16, torch.bfloat16):
+        wide = relu_recurrence(z.float(), u.float(), None if h0 is None else h0.float(), backend=backend)
+        return wide.to(z.dtype)
     if h0 is None:
         h0 = z.new_zeros(z.shape[0], z.shape[2])
-    return loop_recurrence(z, u, h0)
+    if backend == "loop":
+        return loop(z, u, h0)
+    kernels: Any = scan if backend == "scan" else importlib.import_module(f".{backend}_kernels", __package__)
+    h: Tensor = _Recurrence.apply(z, u, h0, kernels.forward, kernels.backward)
+    return h
+
+
+def loop(z: Tensor, u: Tensor, h0: Tensor) -> Tensor:
+    """The recurrence as it is written, for z (B, T, N), u (N,), h0 (B, N): what the other backends must equal."""
+    h, states = h0, []
+    for z_t in z.unbind(1):  # one backward node; z[:, t] would make T of them, each as large as z
+        h = torch.relu(z_t + u * h)
+        states.append(h)
+    return torch.stack(states, 1)
+
+
+class _Recurrence(torch.autograd.Function):
+    """Joins a backend's forward and backward pass."""
+
+    @staticmethod
+    def forward(ctx: Any, z: Tensor, u: Tensor, h0: Tensor, forward: Forward, backward: Backward) -> Tensor:
+        h = forward(z, u, h0)
+        ctx.save_for_backward(u, h0, h)
+        ctx.backward_pass = backward
+        return h
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
+        return *ctx.backward_pass(g, *ctx.saved_tensors), None, None
 
 
 def explain_backend(z: Tensor, u: Tensor | None = None, h0: Tensor | None = None) -> str:
-    """One sentence: what ``backend="auto"`` takes for these tensors and why."""
-    return "loop: the only one so far"
+    """One sentence: what ``backend="auto"`` takes for these tensors, and why."""
+    return ": ".join(_choose(z))
+
+
+def _choose(z: Tensor) -> tuple[str, str]:
+    """The backend that "auto" takes for z, and the reason."""
+    batch, steps, neurons = z.shape
+    if z.device.type == "cuda":
+        if _problem("triton") is None:
+            return "triton", "one kernel for the whole sequence, which reads and writes every value once"
+        if steps >= 100:
+            return "scan", "triton cannot be imported, and the scan starts far fewer GPU kernels than one for each step"
+        return "loop", "triton cannot be imported, and so few steps are not worth a scan"
+    if z.device.type != "cpu":
+        return "loop", f"no faster way is known for the device {z.device.type}"
+    if _problem("numba") is None:
+        return "numba", "compiled for the CPU, it reads and writes every value once"
+    if batch * neurons <= 1000 and steps >= 500:
+        return "scan", "numba cannot be imported, and with B * N up to 1000 it is the number of steps that costs time"
+    return "loop", "numba cannot be imported, and the scan pays only for long sequences with B * N up to 1000"
+
+
+@functools.cache
+def _problem(package: str) -> str | None:
+    """Why the package cannot be used, or None if it can."""
+    try:
+        importlib.import_module(package)
+    except ImportError as error:
+        return str(error)
+    return None
+
+
+def _check_backend(backend: str, z: Tensor) -> None:
+    """Raise unless the backend asked for by name is installed and works on the device of z."""
+    if backend in ("numba", "triton") and (problem := _problem(backend)) is not None:
+        raise ImportError(f"backend {backend!r} needs the package {backend} (pip install {backend}): {problem}")
+    if backend == "numba" and z.device.type != "cpu":
+        raise ValueError(f"z must be on the CPU for backend 'numba', got {z.device}")
+    if backend == "triton" and z.device.type != "cuda" and not _interpreted():
+        raise ValueError(f"z must be on a GPU for backend 'triton', got {z.device}")
+
+
+def _interpreted() -> bool:
+    return False
+
+
+def _check(z: Tensor, u: Tensor, h0: Tensor | None) -> None:
+    """Raise ``ValueError`` unless shapes, types and devices fit together."""
+    if z.ndim != 3 or 0 in z.shape:
+        raise ValueError(f"z must have shape (B, T, N), each at least 1, got {tuple(z.shape)}")
+    if z.dtype not in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
+        raise ValueError(f"z must hold floats of 16, 32 or 64 bits, got {z.dtype}")
+    batch, _, neurons = z.shape
+    others = {"u": (u, (neurons,)), "h0": (h0, (batch, neurons))}
+    for name, (tensor, shape) in others.items():
+        if tensor is None:
+            continue
+        if tensor.shape != shape:
+            raise ValueError(f"{name} must have shape {shape} beside z {tuple(z.shape)}, got {tuple(tensor.shape)}")
+        if tensor.dtype != z.dtype:
+            raise ValueError(f"{name} must have z's type {z.dtype}, got {tensor.dtype}")
+        if tensor.device != z.device:
+            raise ValueError(f"{name} must be on z's device {z.device}, got {tensor.device}")
