@@ -1,7 +1,7 @@
 """How far a gradient reaches: its norm at every step, the Jacobians between steps, and their spectra.
 
 All functions take the per-step states that :func:`record_states` collects, so they work for any layer that
-hands them through a submodule named ``tap``.
+hands them through a submodule such as ``tap``.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,21 +14,31 @@ States = tuple[Tensor, ...]
 
 
 @contextmanager
-def record_states(model: nn.Module) -> Iterator[list[States]]:
-    """Collect the states h_1..h_T that pass through every submodule named ``tap``.
+def record_states(model: nn.Module, name: str = "tap") -> Iterator[list[States]]:
+    """Collect the tensors of every step that pass through every submodule of one name.
 
-    Yields a list that grows by one tuple of T tensors (B, H) for each layer and direction of each forward
-    pass made inside the ``with`` block. The tensors are nodes of the graph: a loss can be differentiated
-    with respect to them. The hooks go away with the block, and the model keeps nothing.
+    Yields a list that grows by one tuple of T tensors for each layer and direction of each forward pass made
+    inside the ``with`` block, in the order in which the steps were made. The tensors are nodes of the graph:
+    a loss can be differentiated with respect to them. The hooks go away with the block, and the model keeps
+    nothing.
+
+    Parameters
+    ----------
+    model
+        Any module.
+    name
+        ``"tap"``: the states h_t, (B, H). An LSTM has ``"cell_tap"``, the cell states c_t, (B, H), too; an
+        LSTM and a GRU have ``"gate_tap"``, the gate values side by side, (B, 4H) in the order i, f, g, o or
+        (B, 3H) in the order r, z, n.
 
     Raises
     ------
     ValueError
-        If the model has no submodule named ``tap``.
+        If the model has no submodule of that name.
     """
-    taps = [module for name, module in model.named_modules() if name.rpartition(".")[2] == "tap"]
+    taps = [module for path, module in model.named_modules() if path.rpartition(".")[2] == name]
     if not taps:
-        raise ValueError(f"model must have a submodule named 'tap', {type(model).__name__} has none")
+        raise ValueError(f"model must have a submodule named {name!r}, {type(model).__name__} has none")
     recorded: list[States] = []
     handles = [tap.register_forward_hook(lambda module, args, states: recorded.append(states)) for tap in taps]
     try:

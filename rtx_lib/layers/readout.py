@@ -1,5 +1,7 @@
 """A recurrent core with a linear readout at every step."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -11,7 +13,7 @@ class Readout(nn.Module):
     ----------
     core
         A module ``(x (B, T, D_in), state) -> (h (B, T, D), state)`` with attributes ``input_size`` (D_in)
-        and ``output_size`` (D).
+        and ``output_size`` (D). Its state, a tensor or a tuple of them, passes as it is.
     output_size
         Width of y, at least 1.
     vocabulary
@@ -32,7 +34,7 @@ class Readout(nn.Module):
         self.core = core
         self.linear = nn.Linear(int(core.output_size), output_size)  # type: ignore[arg-type]
 
-    def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def forward(self, x: Tensor, state: Any = None) -> tuple[Tensor, Any]:
         """Map x (B, T, D_in), or ids (B, T), to y (B, T, output_size) and the core's state."""
         if self.embedding is None and not torch.is_floating_point(x):
             raise ValueError(f"x must hold floats because no vocabulary was given, got {x.dtype}")
@@ -41,5 +43,4 @@ class Readout(nn.Module):
                 raise ValueError(f"x must hold ids of shape (B, T), got {x.dtype} of shape {tuple(x.shape)}")
             x = self.embedding(x)
         h, state = self.core(x, state)
-        assert state is not None
         return self.linear(h), state

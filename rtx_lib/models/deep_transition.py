@@ -1,0 +1,171 @@
+"""A GRU that thinks several times about one input: deep transition (Meng and Zhang 2019).
+
+F. Meng and J. Zhang, *DTMT: A Novel Deep Transition Architecture for Neural Machine Translation*, AAAI 2019
+(arXiv 1812.07807). At every step an L-GRU reads x_t, and a chain of T-GRUs, which read nothing but the state,
+refines what it wrote. The depth lies between two steps of time, where stacked layers have none.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from rtx_lib.layers.stacking import check_sequence, check_sizes, check_state, draw_uniform
+
+
+class LGRU(nn.Module):
+    """One step of the linear transformation enhanced GRU.
+
+        r = sigmoid(W_xr x + W_hr h + b_r)              reset gate
+        z = sigmoid(W_xz x + W_hz h + b_z)              update gate
+        l = sigmoid(W_xl x + W_hl h + b_l)              linear gate
+        n = tanh(W_xh x + r * (W_hh h + b_h)) + l * H(x),    H(x) = W_x x
+        h' = (1 - z) * h + z * n
+
+    l * H(x) stands outside the tanh: a linear path from every input to every later state. Lecture notes on the
+    paper also write the candidate out with this term inside the tanh and a further matrix times h; the
+    authors' code (``rnn_cell.py`` of github.com/fandongmeng/DTMT_InDec) has the form above. It has the bias
+    b_h inside the reset too; where it normalises the gates' sums (layer normalisation), we add a bias.
+
+    ``weight_ih`` (5H, D_in) holds the blocks r, z, l, n and H; ``weight_hh`` (4H, H) and ``bias_hh`` (4H,) the
+    blocks r, z, l and n. All are drawn from U(-1/sqrt(H), 1/sqrt(H)).
+
+    Parameters
+    ----------
+    input_size, hidden_size
+        D_in and H, each at least 1.
+    generator
+        Source of the random initial weights; torch's global one if None.
+    """
+
+    def __init__(self, input_size: int, hidden_size: int, *, generator: torch.Generator | None = None) -> None:
+        super().__init__()
+        check_sizes(input_size=input_size, hidden_size=hidden_size)
+        self.input_size, self.hidden_size = input_size, hidden_size
+        self.weight_ih = nn.Parameter(torch.empty(5 * hidden_size, input_size))
+        self.weight_hh = nn.Parameter(torch.empty(4 * hidden_size, hidden_size))
+        self.bias_hh = nn.Parameter(torch.empty(4 * hidden_size))
+        draw_uniform(self, hidden_size, generator)
+
+    def project(self, x: Tensor) -> Tensor:
+        """What the inputs (..., D_in) contribute, (..., 5H). It needs no state: all steps can be done at once."""
+        return F.linear(x, self.weight_ih)
+
+    def step(self, a: Tensor, h: Tensor) -> Tensor:
+        """The next state (B, H) from the projected input a (B, 5H) and the state h (B, H)."""
+        size = self.hidden_size
+        a_gates, a_n, linear = a.split([3 * size, size, size], dim=-1)
+        u_gates, u_n = torch.addmm(self.bias_hh, h, self.weight_hh.T).split([3 * size, size], dim=-1)
+        r, z, l = torch.sigmoid(a_gates + u_gates).chunk(3, dim=-1)  # noqa: E741 (the paper's letter)
+        n = torch.tanh(a_n + r * u_n) + l * linear
+        return torch.lerp(h, n, z)  # (1 - z) * h + z * n
+
+    def forward(self, x: Tensor, h: Tensor | None = None) -> Tensor:
+        """The next state (B, H) from the input x (B, D_in) and the state h (B, H), zeros if None."""
+        if x.ndim != 2 or x.shape[0] < 1 or x.shape[1] != self.input_size:
+            raise ValueError(f"x must have shape (B, {self.input_size}) with B at least 1, got {tuple(x.shape)}")
+        return self.step(self.project(x), check_state(h, (len(x), self.hidden_size), x, "h"))
+
+
+class TGRU(nn.Module):
+    """One step of the transition GRU, which reads only the state.
+
+        r = sigmoid(W_hr h + b_r)
+        z = sigmoid(W_hz h + b_z)
+        n = tanh(r * (W_hh h + b_h))
+        h' = (1 - z) * h + z * n
+
+    ``weight_hh`` (3H, H) and ``bias_hh`` (3H,) hold the blocks r, z and n, drawn from
+    U(-1/sqrt(H), 1/sqrt(H)). The biases are as in :class:`LGRU`.
+
+    Parameters
+    ----------
+    hidden_size
+        H, at least 1.
+    generator
+        Source of the random initial weights; torch's global one if None.
+    """
+
+    def __init__(self, hidden_size: int, *, generator: torch.Generator | None = None) -> None:
+        super().__init__()
+        check_sizes(hidden_size=hidden_size)
+        self.hidden_size = hidden_size
+        self.weight_hh = nn.Parameter(torch.empty(3 * hidden_size, hidden_size))
+        self.bias_hh = nn.Parameter(torch.empty(3 * hidden_size))
+        draw_uniform(self, hidden_size, generator)
+
+    def forward(self, h: Tensor) -> Tensor:
+        """The refined state (B, H) from the state h (B, H)."""
+        if h.ndim != 2 or h.shape[0] < 1 or h.shape[1] != self.hidden_size:
+            raise ValueError(f"h must have shape (B, {self.hidden_size}) with B at least 1, got {tuple(h.shape)}")
+        size = self.hidden_size
+        u_gates, u_n = torch.addmm(self.bias_hh, h, self.weight_hh.T).split([2 * size, size], dim=-1)
+        r, z = torch.sigmoid(u_gates).chunk(2, dim=-1)
+        return torch.lerp(h, torch.tanh(r * u_n), z)  # (1 - z) * h + z * n
+
+
+class DeepTransitionGRU(nn.Module):
+    """At every step one :class:`LGRU` and then a chain of :class:`TGRU`, each with its own weights.
+
+        h_{t,0} = L-GRU(x_t, h_{t-1,L})
+        h_{t,k} = T-GRU_k(h_{t,k-1}),    k = 1..L
+
+    The encoder transition of Meng and Zhang (2019), one direction. The output at t is h_{t,L}.
+
+    Parameters
+    ----------
+    input_size, hidden_size
+        D_in and H, each at least 1.
+    transitions
+        L, the number of T-GRUs; with 0 the L-GRU is alone.
+    generator
+        Source of the random initial weights; torch's global one if None.
+
+    Raises
+    ------
+    ValueError
+        For sizes below 1 or a negative number of transitions; in ``forward`` for an input or a state of the
+        wrong shape or type, or an empty sequence.
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, transitions: int, *, generator: torch.Generator | None = None
+    ) -> None:
+        super().__init__()
+        if transitions < 0:
+            raise ValueError(f"transitions must be at least 0, got {transitions}")
+        self.input_size = input_size
+        self.hidden_size = self.output_size = hidden_size
+        self.lgru = LGRU(input_size, hidden_size, generator=generator)
+        self.transitions = nn.ModuleList(TGRU(hidden_size, generator=generator) for _ in range(transitions))
+        # Parameter-free: the tuple of the T states h_{t,L} goes through here once, for hooks.
+        self.tap = nn.Identity()
+
+    def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Run the whole sequence.
+
+        Parameters
+        ----------
+        x
+            (B, T, D_in), T at least 1.
+        state
+            (1, B, H), the state before the first step; zeros if None.
+
+        Returns
+        -------
+        y
+            (B, T, H), the state after the last transition of each step.
+        state
+            (1, B, H), the last of them.
+        """
+        check_sequence(x, self.input_size)
+        h = check_state(state, (1, x.shape[0], self.hidden_size), x)[0]
+        a = self.lgru.project(x)  # (B, T, 5H): all inputs at once, they wait for nobody
+        h = h.to(a.dtype)  # under autocast, a has less precision
+        states = []
+        for a_t in a.unbind(1):
+            h = self.lgru.step(a_t, h)
+            for transition in self.transitions:
+                h = transition(h)
+            states.append(h)
+        states = self.tap(tuple(states))
+        return torch.stack(states, dim=1), states[-1].unsqueeze(0)
