@@ -1,6 +1,7 @@
 """Figures, explorers and films that read in light and dark, by keyboard, on a phone, with a kernel and without."""
 
 from rtx_lib.plots.attention import attention_heatmap, attention_view
+from rtx_lib.plots.cells import CELL_STAGES, describe_cell, draw_cell
 from rtx_lib.plots.curves import bands, baseline, label_lines, provenance, smooth, stack
 from rtx_lib.plots.explorer import explorer
 from rtx_lib.plots.figure import show, to_svg
@@ -9,6 +10,7 @@ from rtx_lib.plots.style import CYCLE, DASHES, INK, MARKERS, STYLE, style, use_s
 from rtx_lib.plots.widgets import live
 
 __all__ = [
+    "CELL_STAGES",
     "CYCLE",
     "DASHES",
     "INK",
@@ -18,6 +20,8 @@ __all__ = [
     "attention_view",
     "bands",
     "baseline",
+    "describe_cell",
+    "draw_cell",
     "explorer",
     "film",
     "label_lines",
