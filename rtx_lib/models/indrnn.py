@@ -98,7 +98,7 @@ class IndRNNLayer(nn.Module):
     input_size, hidden_size
         D_in and N, each at least 1.
     backend
-        Passed to :func:`rtx_lib.kernels.relu_recurrence`.
+        Passed to ``rtx_lib.kernels.relu_recurrence``.
     generator
         Source of the initial weights, torch's global one if None: u from U(0, 1), W uniform by the rule of He et al.
         (2015), b = 0.
@@ -181,7 +181,7 @@ class PlainIndRNN(nn.Module):
     dropout
         Chance that a neuron of a sequence is dropped, after each layer, in training mode.
     backend
-        Passed to :func:`rtx_lib.kernels.relu_recurrence`.
+        Passed to ``rtx_lib.kernels.relu_recurrence``.
     generator
         Source of the initial weights; torch's global one if None. W is uniform by the rule of He et al. (2015), times
         the factors above; all biases are 0.

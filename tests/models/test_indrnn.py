@@ -1,0 +1,498 @@
+"""Independent neurons: the layer, the three nets, their initialisation, their constraint and their gradients.
+
+That the nets compute what the authors' nets compute is tested in tests/test_official.py.
+"""
+
+import math
+
+import pytest
+import torch
+from helpers import relative_error
+from indrnn_loops import recur
+
+from rtx_lib.diagnostics.gradients import record_states, state_gradients
+from rtx_lib.models import indrnn
+from rtx_lib.models.indrnn import (
+    DenseIndRNN,
+    IndRNNLayer,
+    PlainIndRNN,
+    ResidualIndRNN,
+    Unit,
+    initialise_recurrent_,
+    recurrent_bound,
+)
+
+pytestmark = pytest.mark.usefixtures("double")
+
+NETS = {
+    "plain": lambda **kw: PlainIndRNN(3, 6, 3, 2, **kw),
+    "residual": lambda **kw: ResidualIndRNN(3, 6, 2, 2, **kw),
+    "dense": lambda **kw: DenseIndRNN(3, 2, (2, 1), 2, initial_size=5, **kw),
+}
+RECURRENCES = {"plain": 3, "residual": 5, "dense": 9}
+every_net = pytest.mark.parametrize("name", NETS)
+every_norm = pytest.mark.parametrize("norm", [None, "before", "after"])
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def build(name, **options):
+    """A net in eval mode with u of both signs and generic weights, so that no layer is dead."""
+    torch.manual_seed(0)
+    net = NETS[name](**options)
+    with torch.no_grad():
+        for key, value in [*net.named_parameters(), *net.named_buffers()]:
+            if key.endswith(".u"):
+                value.uniform_(-0.9, 0.9)
+            elif value.ndim == 2:
+                value.normal_(0, value.shape[1] ** -0.5)
+            elif key.endswith(("bias", "running_mean")):
+                value.uniform_(-0.3, 0.7)
+            elif key.endswith("running_var"):
+                value.uniform_(0.5, 2)
+    return net.eval()
+
+
+def recurrent_weights(net):
+    return [p for key, p in net.named_parameters() if key.endswith("u")]
+
+
+# ---- the layer
+
+
+def test_the_layer_is_a_loop():
+    layer = IndRNNLayer(3, 5, generator=seeded())
+    u = layer.u.detach().mul_(2).sub_(1)  # both signs
+    torch.manual_seed(1)
+    x, state = torch.randn(4, 7, 3, requires_grad=True), torch.randn(4, 5, requires_grad=True)
+    inputs = [x, state, *layer.parameters()]
+    h, last = layer(x, state)
+    loop = recur((x @ layer.linear.weight.T + layer.linear.bias).transpose(0, 1), layer.u, state).transpose(0, 1)
+    assert (u < 0).any() and (u > 0).any() and (h == 0).any()
+    assert relative_error(h, loop) < 1e-12 and torch.equal(last, h[:, -1])
+    ours, theirs = (torch.autograd.grad(y.sin().sum(), inputs) for y in (h, loop))
+    assert max(relative_error(a, b) for a, b in zip(ours, theirs, strict=True)) < 1e-12
+    assert [key for key, _ in layer.named_parameters()] == ["u", "linear.weight", "linear.bias"]
+    assert (layer.input_size, layer.output_size) == (3, 5)
+
+
+def test_a_neuron_sees_its_own_past_only():
+    layer = IndRNNLayer(3, 5, generator=seeded())
+    torch.nn.init.ones_(layer.linear.bias)
+    state = torch.ones(1, 5, requires_grad=True)
+    h, _ = layer(torch.zeros(1, 4, 3), state)
+    reached = torch.autograd.grad(h[..., 2].sum(), state)[0]
+    assert reached[0, 2] > 0 and reached[0, [0, 1, 3, 4]].abs().sum() == 0
+
+
+def test_the_layers_initialisation():
+    layer = IndRNNLayer(3, 2000, generator=seeded())
+    assert 0 <= layer.u.min() < 0.01 and 0.99 < layer.u.max() <= 1
+    assert 1.4 < layer.linear.weight.abs().max() <= 2**0.5 and not layer.linear.bias.any()
+
+
+# ---- gradients through time
+
+
+def test_the_gradient_of_a_last_loss_is_a_power_of_u_times_slopes():
+    """dL/dh_t = dL/dh_T u^(T-t) prod_{k=t+1}^T slope_k, for a loss at T alone."""
+    layer = IndRNNLayer(2, 40, generator=seeded())
+    torch.manual_seed(1)
+    weights = torch.randn(40)
+    with record_states(layer) as recorded:
+        h, _ = layer(torch.randn(3, 8, 2) + 0.5)
+        (states,) = recorded
+        found = state_gradients((h[:, -1] * weights).sum(), states)
+    slopes = torch.stack([(state > 0).double() for state in states])
+    expected = torch.stack([weights * layer.u ** (7 - t) * slopes[t + 1 :].prod(0) for t in range(8)]).detach()
+    assert 0.02 < (expected[0] != 0).double().mean() < 0.98
+    assert relative_error(found, expected) < 1e-12
+
+
+def test_losses_at_every_step_add_up():
+    """dL/dh_t = dL_t/dh_t + u slope_{t+1} dL/dh_{t+1}."""
+    layer = IndRNNLayer(2, 5, generator=seeded())
+    torch.manual_seed(1)
+    weights = torch.randn(6, 5)
+    with record_states(layer) as recorded:
+        h, _ = layer(torch.randn(3, 6, 2) + 0.5)
+        found = state_gradients((h * weights).sum(), recorded[0])
+    expected = weights[5].expand(3, 5)
+    for t in range(4, -1, -1):
+        expected = weights[t] + layer.u * (recorded[0][t + 1] > 0) * expected
+        assert relative_error(found[t], expected) < 1e-12
+
+
+@every_net
+@every_norm
+def test_looking_changes_nothing(name, norm):
+    """With a hook the steps are made one by one: the same outputs, states and gradients, one tuple a recurrence."""
+    net = build(name, norm=norm).train()
+    x = torch.randn(4, 6, 3, requires_grad=True)
+    inputs = [x, *net.parameters()]
+    y, state = net(x)
+    unseen = torch.autograd.grad(y.sin().sum(), inputs)
+    with record_states(net) as recorded:
+        seen_y, seen_state = net(x)
+    assert all((state_gradients(seen_y.sin().sum(), states) != 0).any() for states in recorded)
+    seen = torch.autograd.grad(seen_y.sin().sum(), inputs)
+    net(x)
+    assert len(recorded) == RECURRENCES[name] == len(state)
+    for states, before, after in zip(recorded, state, seen_state, strict=True):
+        assert len(states) == 6 and relative_error(after, before) < 1e-12 and torch.equal(states[-1], after)
+    assert relative_error(seen_y, y) < 1e-12
+    assert max(float((a - b).abs().max()) for a, b in zip(seen, unseen, strict=True)) < 1e-12
+
+
+@every_norm
+def test_gradcheck(norm):
+    """In training mode, where the statistics have gradients too."""
+    for net in (PlainIndRNN(2, 3, 2, 1, norm=norm), ResidualIndRNN(2, 2, 1, 1, norm=norm)):
+        torch.manual_seed(2)
+        x, state = torch.randn(2, 3, 2), tuple(torch.rand(2, len(unit.u)) for unit in net.units)
+        names = [key for key, _ in net.named_parameters()]
+
+        def outputs(x, *rest, net=net, names=names):
+            count = len(net.units)
+            y, last = torch.func.functional_call(net, dict(zip(names, rest[count:], strict=True)), (x, rest[:count]))
+            return y, *last
+
+        inputs = [value.detach().clone().requires_grad_() for value in (x, *state, *net.parameters())]
+        assert torch.autograd.gradcheck(outputs, inputs)
+
+
+# ---- the state
+
+
+@every_net
+@every_norm
+@pytest.mark.parametrize("cut", [1, 4])
+def test_two_pieces_equal_the_whole(name, norm, cut):
+    net = build(name, norm=norm, dropout=0.5)
+    x = torch.randn(4, 7, 3)
+    whole, last = net(x)
+    first, state = net(x[:, :cut])
+    second, state = net(x[:, cut:], state)
+    assert relative_error(torch.cat([first, second], 1), whole) < 1e-12
+    assert [h.shape for h in state] == [(4, len(u)) for u in recurrent_weights(net)]
+    for ours, theirs in zip(state, last, strict=True):
+        assert float((ours - theirs).detach().abs().max()) < 1e-12
+    assert relative_error(net(x[:, cut:])[0], second) > 1e-3
+
+
+@every_net
+def test_the_state_is_what_the_recurrence_holds(name):
+    """The last h of each recurrence, before normalisation and dropout, in the order in which they run."""
+    net = build(name, norm="after", dropout=0.5).train()
+    with record_states(net) as recorded:
+        _, state = net(torch.randn(4, 5, 3))
+    assert all(torch.equal(h, states[-1]) for h, states in zip(state, recorded, strict=True))
+
+
+def test_the_nets_are_causal():
+    for name in NETS:
+        x = torch.randn(1, 6, 3, requires_grad=True)
+        reached = torch.autograd.grad(build(name, norm="after")(x)[0][:, 3].sum(), x)[0].abs().sum((0, 2))
+        assert (reached[4:] == 0).all() and reached[3] > 0
+
+
+# ---- normalisation and dropout
+
+
+def test_statistics_are_over_time_and_batch():
+    unit = Unit(3, "after", 0.0, "auto")
+    torch.nn.init.uniform_(unit.u, 0.5, 1)
+    z = torch.randn(5, 40, 3) + torch.linspace(-1, 2, 40).unsqueeze(-1)  # steps differ in their mean
+    y, _ = unit(z, None)
+    with record_states(unit) as recorded:
+        unit.eval()(z, None)
+    h = torch.stack(recorded[0], 1).flatten(0, 1)
+    assert y.mean((0, 1)).abs().max() < 1e-12 and y.mean(0).abs().max() > 0.5
+    assert relative_error(y.var((0, 1), correction=0), torch.ones(3)) < 1e-3
+    assert relative_error(unit.bn.running_mean, 0.1 * h.mean(0)) < 1e-12
+    assert relative_error(unit.bn.running_var, 0.9 + 0.1 * h.var(0)) < 1e-12
+
+
+def test_normalisation_stands_where_it_is_asked_for():
+    """After: the output may be negative and the state is not normalised. Before: the output is the state."""
+    z = torch.randn(8, 30, 2) * 5 + 20
+    for norm in (None, "before", "after"):
+        unit = Unit(2, norm, 0.0, "auto")
+        torch.nn.init.ones_(unit.u)
+        y, last = unit(z, None)
+        assert torch.equal(y[:, -1], last) == (norm != "after")
+        assert (last.mean() > 100) == (norm != "before") and (y.min() < 0) == (norm == "after")
+
+
+@every_norm
+def test_dropout_holds_for_a_whole_sequence(norm):
+    """One draw for each sequence and neuron, after the normalisation; nothing is dropped in eval mode."""
+    unit = Unit(400, norm, 0.3, "auto")
+    torch.nn.init.uniform_(unit.u, 0, 0.5)
+    unit.load_state_dict(unit.state_dict() | {"bn.bias": torch.full((400,), 9.0)} if norm else unit.state_dict())
+    z = torch.rand(20, 4, 400) + 0.1
+    torch.manual_seed(0)
+    y, last = unit(z, None)
+    unit.dropout = 0.0
+    full, full_last = unit(z, None)
+    kept = y != 0
+    assert torch.equal(kept, kept[:, :1].expand_as(kept))
+    assert kept.double().mean().item() == pytest.approx(0.7, abs=0.02)
+    assert 0 < kept[0].double().mean() < 1 and 0 < kept[:, :, 0].double().mean() < 1
+    assert relative_error(y, full * kept / 0.7) < 1e-12 and torch.equal(last, full_last)
+    unit.dropout = 0.3
+    assert torch.equal(unit.eval()(z, None)[0], unit(z, None)[0]) and (unit(z, None)[0] != 0).all()
+
+
+@every_net
+def test_dropout_acts_after_every_layer_and_not_on_the_input(name):
+    net = build(name, norm="after", dropout=0.5).train()
+    x = torch.randn(4, 5, 3)
+    runs = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        with record_states(net) as recorded:
+            runs.append((net(x)[0], recorded))
+    (one, first), (same, _), (other, second) = runs
+    assert torch.equal(one, same) and not torch.equal(one, other)
+    assert all(torch.equal(a, b) for a, b in zip(first[0], second[0], strict=True))  # reads the input only
+    assert not torch.equal(first[1][-1], second[1][-1])
+    last_only = PlainIndRNN(3, 6, 1, 2, dropout=0.5)
+    assert not torch.equal(last_only(x)[0], last_only.eval()(x)[0])
+
+
+# ---- the bound
+
+
+def test_the_bound_is_a_root():
+    assert recurrent_bound(100) ** 100 == pytest.approx(2, rel=1e-12)
+    assert recurrent_bound(784, 5) == pytest.approx(1.002055, abs=1e-6)
+    assert recurrent_bound(1, 3.5) == 3.5 and recurrent_bound(None, 7) == 1
+    assert PlainIndRNN(1, 1, 1, 1, length=12, magnitude=5).bound == pytest.approx(1.1435298360829202, rel=1e-15)
+
+
+def test_initial_recurrent_weights_lie_in_their_ranges():
+    u = torch.empty(5000)
+    assert initialise_recurrent_(u, 10, 3, generator=seeded()) is u
+    bound = 3**0.1
+    assert 0 <= u.min() < 0.01 * bound and 0.99 * bound < u.max() <= bound
+    assert u.mean().item() == pytest.approx(bound / 2, rel=0.03)
+    initialise_recurrent_(u, 10, 3, near_one=True, keep=0.5, generator=seeded())
+    low = 0.5**0.1
+    assert low <= u.min() < low + 0.01 and bound - 0.01 < u.max() <= bound
+    assert u.mean().item() == pytest.approx((low + bound) / 2, rel=0.01)
+    assert (initialise_recurrent_(u, None, 3, near_one=True) == 1).all()
+    assert 0.99 < initialise_recurrent_(u, None, 3).max() <= 1 and u.min() >= 0
+
+
+@every_net
+@pytest.mark.parametrize("near_one", [True, False])
+def test_the_last_recurrence_starts_near_one(name, near_one):
+    net = NETS[name](length=20, magnitude=2, keep=0.8, last_near_one=near_one, generator=seeded(3))
+    *others, last = recurrent_weights(net)
+    low, bound = 0.8 ** (1 / 20), 2 ** (1 / 20)
+    assert all(u.min() >= 0 and u.max() <= bound for u in others) and last.max() <= bound
+    assert all(u.min() < low for u in others)
+    assert (last.min() >= low) == near_one and last.min() >= 0
+
+
+@every_net
+def test_the_constraint_holds_after_a_step(name):
+    net = build(name, length=5, norm="after").train()
+    assert net.bound == 2**0.2
+    optimizer = torch.optim.SGD(net.parameters(), lr=100.0)
+    before = recurrent_weights(net)
+    net(torch.randn(4, 5, 3))[0].square().sum().backward()
+    optimizer.step()
+    free = [u.detach().clone() for u in before]
+    everything = {key: value.clone() for key, value in net.state_dict().items() if not key.endswith("u")}
+    net.constrain_()
+    together = torch.cat(free)
+    assert (together > net.bound).any() and (together < -net.bound).any()
+    for u, unconstrained in zip(recurrent_weights(net), free, strict=True):
+        assert torch.equal(u, unconstrained.clamp(-(2**0.2), 2**0.2)) and u.requires_grad
+    assert all(a is b for a, b in zip(before, recurrent_weights(net), strict=True))
+    assert all(torch.equal(net.state_dict()[key], value) for key, value in everything.items())
+
+
+# ---- the other initial weights
+
+
+def largest(linear):
+    """The largest |w| as a fraction of the bound of He et al., sqrt(6 / fan_in)."""
+    return float(linear.weight.detach().abs().max()) / math.sqrt(6 / linear.in_features)
+
+
+@pytest.mark.parametrize(
+    "options, first, above",
+    [
+        ({"length": 50}, 1, 1 / 50),
+        ({}, 1, 1),
+        ({"length": 50, "input_scale": 0.3}, 1, 0.3),
+        ({"length": 50, "norm": "after"}, 65**-0.5, 65**-0.5),
+        ({"length": 50, "norm": "before", "input_scale": 0.3}, 65**-0.5, 0.3),
+    ],
+)
+def test_initial_weights_of_the_plain_net(options, first, above):
+    net = PlainIndRNN(30, 60, 3, 20, generator=seeded(), **options)
+    found = [largest(linear) for linear in (*net.linears, net.readout)]
+    for value, expected in zip(found, [first, above, above, 1], strict=True):
+        assert 0.95 * expected < value <= expected
+    assert not any(linear.bias.any() for linear in (*net.linears, net.readout))
+
+
+@pytest.mark.parametrize("name", ["residual", "dense"])
+def test_initial_weights_of_the_deep_nets(name):
+    net = NETS[name](length=50, generator=seeded())
+    assert all(0.6 * 65**-0.5 < largest(linear) <= 65**-0.5 for linear in net.linears)
+    assert 0.6 < largest(net.readout) <= 1
+    assert all((unit.bn.weight == 1).all() and (unit.bn.bias == 0).all() for unit in net.units)
+
+
+@every_net
+def test_the_generator_decides_the_weights(name):
+    nets = []
+    for noise, seed in ((1, 3), (2, 3), (1, 4)):
+        torch.manual_seed(noise)
+        nets.append(NETS[name](length=9, generator=seeded(seed)).state_dict())
+    torch.manual_seed(5)
+    nets.append(NETS[name](length=9).state_dict())
+    torch.manual_seed(5)
+    nets.append(NETS[name](length=9).state_dict())
+    assert all(torch.equal(nets[0][key], nets[1][key]) and torch.equal(nets[3][key], nets[4][key]) for key in nets[0])
+    drawn = [key for key in nets[0] if key.endswith(("u", "weight")) and ".bn." not in key]
+    assert all(not torch.equal(nets[0][key], nets[2][key]) for key in drawn)
+
+
+# ---- bad input
+
+
+SIZES = {
+    PlainIndRNN: {"input_size": 3, "hidden_size": 4, "num_layers": 2, "output_size": 1},
+    ResidualIndRNN: {"input_size": 3, "hidden_size": 4, "num_blocks": 2, "output_size": 1},
+    DenseIndRNN: {"input_size": 3, "growth": 2, "block_config": (1,), "output_size": 1, "initial_size": 4},
+}
+SETTINGS = {
+    "length": 0, "magnitude": 0.5, "norm": "batch", "keep": 0.0, "dropout": 1.0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("net", SIZES)
+def test_bad_arguments(net):
+    good = SIZES[net]
+    for argument, value in [*((name, 0) for name in good if name != "block_config"), *SETTINGS.items()]:
+        with pytest.raises(ValueError, match=rf"{argument} must .*got {value!r}"):
+            net(**good | {argument: value})
+
+
+@pytest.mark.parametrize(
+    "act, message",
+    [
+        (lambda: IndRNNLayer(0, 4), "input_size must be at least 1, got 0"),
+        (lambda: IndRNNLayer(4, 0), "hidden_size must be at least 1, got 0"),
+        (lambda: PlainIndRNN(3, 4, 2, 1, input_scale=0.0), "input_scale must be positive"),
+        (lambda: PlainIndRNN(3, 4, 2, 1, dropout=-0.1), r"dropout must lie in \[0, 1\)"),
+        (lambda: DenseIndRNN(3, 2, (), 1, initial_size=4), r"block_config must .*got \(\)"),
+        (lambda: DenseIndRNN(3, 2, (1, 0), 1, initial_size=4), r"block_config must .*got \(1, 0\)"),
+        (lambda: recurrent_bound(-1), "length must be at least 1 or None, got -1"),
+        (lambda: recurrent_bound(3, math.inf), "magnitude must be finite"),
+        (lambda: recurrent_bound(3, math.nan), "magnitude must be finite"),
+        (lambda: initialise_recurrent_(torch.empty(2), 3, keep=1.1), r"keep must lie in \(0, 1\], got 1.1"),
+    ],
+)
+def test_more_bad_arguments(act, message):
+    with pytest.raises(ValueError, match=message):
+        act()
+
+
+@pytest.mark.parametrize("model", [IndRNNLayer(3, 4), *(make(norm="after") for make in NETS.values())])
+def test_bad_inputs(model):
+    model = model.double()
+    for shape in ((4, 0, 3), (0, 4, 3), (4, 7, 2), (4, 7)):
+        with pytest.raises(ValueError, match=r"x must"):
+            model(torch.zeros(shape))
+    for dtype in (torch.float32, torch.float16, torch.long):
+        with pytest.raises(ValueError, match=rf"x must be torch.float64 as the weights are, got {dtype}"):
+            model(torch.zeros(4, 7, 3, dtype=dtype))
+
+
+def test_bad_states():
+    layer, net, x = IndRNNLayer(3, 4), NETS["plain"](), torch.zeros(2, 5, 3)
+    good = torch.zeros(2, 6)
+    with pytest.raises(ValueError, match=r"state must have shape \(2, 4\), got \(1, 4\)"):
+        layer(x, torch.zeros(1, 4))
+    with pytest.raises(ValueError, match=r"state must be torch\.float64 as x is, got torch\.float32"):
+        layer(x, torch.zeros(2, 4, dtype=torch.float32))
+    with pytest.raises(ValueError, match="state must be a tuple of 3 tensors, one for each recurrence, got 2"):
+        net(x, (good, good))
+    with pytest.raises(ValueError, match=r"state must be a tuple of 3 tensors, .* got 0"):
+        net(x, ())
+    with pytest.raises(ValueError, match=r"state must be a tuple of 3 tensors, .* got Tensor"):
+        net(x, torch.zeros(3, 2, 6))
+    with pytest.raises(ValueError, match=r"state\[1\] must have shape \(2, 6\), got \(2, 5\)"):
+        net(x, (good, torch.zeros(2, 5), good))
+    with pytest.raises(ValueError, match=r"state\[2\] must be torch.float64"):
+        net(x, (good, good, good.float()))
+
+
+@every_net
+def test_statistics_need_two_steps(name):
+    net, one = NETS[name](norm="after"), torch.zeros(1, 1, 3)
+    with pytest.raises(ValueError, match=r"x must hold at least 2 steps for batch statistics, got shape \(1, 1, 3\)"):
+        net(one)
+    net.eval()(one)
+    NETS[name](norm=None)(one)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@every_net
+def test_half_precision(name, dtype):
+    """Right to the precision of the type, or refused by name."""
+    net, x = build(name, norm="after"), torch.randn(2, 6, 3)
+    y, _ = net(x)
+    try:
+        half, state = net.to(dtype)(x.to(dtype))
+    except ValueError as error:
+        assert str(dtype) in str(error)
+    else:
+        assert half.dtype == dtype == state[0].dtype and relative_error(half.double(), y) < 0.05
+
+
+def test_the_backend_is_the_kernels(monkeypatch):
+    asked = []
+
+    def kernel(z, u, h0=None, *, backend):
+        asked.append(backend)
+        return z
+
+    monkeypatch.setattr(indrnn, "relu_recurrence", kernel)
+    x = torch.zeros(2, 5, 3)
+    for name in NETS:
+        NETS[name](backend="scan").eval()(x)
+        assert asked == ["scan"] * RECURRENCES[name]
+        asked.clear()
+    IndRNNLayer(3, 4, backend="loop")(x)
+    IndRNNLayer(3, 4)(x)
+    assert asked == ["loop", "auto"]
+
+
+def test_an_unknown_backend_is_refused():
+    with pytest.raises(ValueError, match=r"backend must be one of .*'fast'"):
+        NETS["plain"](backend="fast")(torch.zeros(2, 5, 3))
+
+
+def test_the_adding_problem_is_learnt():
+    """A few hundred steps at T = 20 take the error far below that of predicting the mean, 1/6."""
+    from rtx_lib.tasks import AddingProblem
+    from rtx_lib.training import fit
+
+    torch.set_default_dtype(torch.float32)
+    task, net = AddingProblem(length=20), PlainIndRNN(2, 32, 2, 1, length=20, generator=seeded())
+    history = fit(
+        net, task, steps=250, batch_size=50, lr=1e-2, clip=1.0, progress=False,
+        after_step=lambda step, model, loss: model.constrain_(),
+    )  # fmt: skip
+    assert sum(history.loss[-20:]) / 20 < 0.03
+    assert max(u.abs().max() for u in recurrent_weights(net)) <= torch.tensor(net.bound)
