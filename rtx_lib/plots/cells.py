@@ -133,11 +133,13 @@ class _Pen:
         self.ax.plot(xs, ys, linestyle="-", solid_capstyle="butt", **look)
         if head:
             tip: dict[str, Any] = {"arrowstyle": "-|>", "color": look["color"], "lw": look["linewidth"]}
-            self.ax.annotate("", points[-1], points[-2], arrowprops=tip | {"shrinkA": 0, "shrinkB": 0}, zorder=look["zorder"])
+            tip |= {"shrinkA": 0, "shrinkB": 0}
+            self.ax.annotate("", points[-1], points[-2], arrowprops=tip, zorder=look["zorder"])
 
     def word(self, x: float, y: float, text: str, part: str = "", **font: Any) -> None:
-        weight = "bold" if part == self.stage else "normal"
-        self.ax.text(x, y, text, **{"ha": "center", "va": "center", "fontweight": weight, "zorder": 4} | font)
+        look: dict[str, Any] = {"ha": "center", "va": "center", "zorder": 4}
+        look["fontweight"] = "bold" if part == self.stage else "normal"
+        self.ax.text(x, y, text, **look | font)
 
 
 def _inputs(pen: _Pen, places: Sequence[float]) -> None:
