@@ -150,12 +150,13 @@ def make_net(
 
 
 def make_recurrent(path, *, seed=0, time=9, batch=2, size=4):
-    """Write a file of the recurrence alone."""
+    """Write a file of the recurrence alone, with u in (-1, 1)."""
     generator = torch.Generator().manual_seed(seed)
     x, h0, u, grad_out = (
         torch.randn(*shape, generator=generator, dtype=torch.double, requires_grad=True)
         for shape in ((time, batch, size), (batch, size), (size,), (time, batch, size))
     )
+    u = u.detach().tanh().requires_grad_()
     out = recur(x, u, h0)
     gx, gh0, gu = torch.autograd.grad((out * grad_out).sum(), [x, h0, u])
     arrays = {"x": x, "h0": h0, "u": u, "out": out, "grad_out": grad_out, "gx": gx, "gh0": gh0, "gu": gu}

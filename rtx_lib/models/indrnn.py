@@ -80,6 +80,7 @@ def _recur(z: Tensor, u: Tensor, state: Tensor | None, tap: nn.Module, backend: 
     are made one by one and the tuple of T states (B, N) goes through it, so that a loss can be differentiated with
     respect to each; ``backend`` is not used then.
     """
+    z = z.to(u.dtype)  # autocast makes z in half precision
     if not tap._forward_hooks:
         return relu_recurrence(z, u, state, backend=backend)
     h = torch.zeros_like(z[:, 0]) if state is None else state

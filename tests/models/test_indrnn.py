@@ -460,6 +460,14 @@ def test_half_precision(name, dtype):
         assert half.dtype == dtype == state[0].dtype and relative_error(half.double(), y) < 0.05
 
 
+@every_net
+def test_autocast_keeps_the_recurrence_in_full_precision(name):
+    net, x = build(name, norm="after").float(), torch.randn(2, 6, 3, dtype=torch.float32)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        y, state = net(x)
+    assert {h.dtype for h in state} == {torch.float32} and relative_error(y.float(), net(x)[0]) < 0.05
+
+
 def test_the_backend_is_the_kernels(monkeypatch):
     asked = []
 
