@@ -82,7 +82,7 @@ def check_gradient(answer: Callable[[Tensor, float, Tensor], Tensor] | None) -> 
 
 
 def check_compose(answer: Callable[[Clamp, Clamp], Clamp] | None) -> None:
-    """``answer(f, g)`` must be the map "first f, then g", each map (a, u, lo, hi) for h -> clamp(a + u h, lo, hi).
+    """``answer(g, f)`` must be the map h -> g(f(h)), each map (a, u, lo, hi) for h -> clamp(a + u h, lo, hi).
 
     Raises
     ------
@@ -103,7 +103,7 @@ def check_compose(answer: Callable[[Clamp, Clamp], Clamp] | None) -> None:
         "no overlap": ((0.0, 1.0, 2.0, 3.0), (0.0, 1.0, 0.0, 1.0)),
     }
     for name, (first, second) in pairs.items():
-        given = answer(first, second)
+        given = answer(second, first)
         assert isinstance(given, Sequence) and len(given) == 4, "the function must return a map: (a, u, lo, hi)"
         map_ = tuple(float(number) for number in given)
         assert all(map(math.isfinite, map_)), f"the map {map_} holds numbers that are not finite"
@@ -202,7 +202,7 @@ def _right(f: Clamp, g: Clamp) -> Clamp:
 
 
 _SLIPS: dict[str, Callable[[Clamp, Clamp], Any]] = {
-    "the order is wrong: f acts first, then g": lambda f, g: _right(g, f),
+    "the order is wrong: f acts first, then g, though g stands first": lambda f, g: _right(g, f),
     "a negative u turns the ends around: the image of hi is then the lower one":
         lambda f, g: (*_line(f, g), _clip(g[0] + g[1] * f[2], g), _clip(g[0] + g[1] * f[3], g)),
     "the ends of f are missing: f's floor and ceiling pass through g as well":

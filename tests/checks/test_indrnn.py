@@ -20,7 +20,7 @@ def gradient(h, u, g):
     return torch.stack(out[::-1])
 
 
-def compose(f, g):
+def compose(g, f):
     clip = lambda h: min(max(g[0] + g[1] * h, g[2]), g[3])  # noqa: E731
     ends = sorted(map(clip, f[2:]))
     return g[0] + g[1] * f[0], g[1] * f[1], *ends
@@ -103,18 +103,18 @@ def clip(h, g):
 @pytest.mark.parametrize(
     ("slip", "message"),
     [
-        (lambda f, g: compose(g, f), "the order is wrong"),
-        (lambda f, g: (*line(f, g), *(clip(g[0] + g[1] * h, g) for h in f[2:])), "^negative u: a negative u turns"),
-        (lambda f, g: (*line(f, g), *g[2:]), "ends of f are missing"),
-        (lambda f, g: (*line(f, g), *sorted(g[0] + g[1] * h for h in f[2:])), "ends of g are missing"),
-        (lambda f, g: (*line(f, g), clip(f[2], g), clip(f[3], g)), "not carried through"),
-        (lambda f, g: (*line(f, g), max(f[2], g[2]), min(f[3], g[3])), "not carried through"),
-        (lambda f, g: (line(f, g)[0], f[1] + g[1], *compose(f, g)[2:]), "do not add"),
-        (lambda f, g: (f[0] + g[0], *compose(f, g)[1:]), "a_g . u_g a_f"),
-        (lambda f, g: (*line(f, g), -math.inf, math.inf), "not finite"),
-        (lambda f, g: (*line(f, g), 0.5, 0.6), "none of the usual"),
-        (lambda f, g: line(f, g), "must return a map"),
-        (lambda f, g: None, "must return a map"),
+        (lambda g, f: compose(f, g), "the order is wrong"),
+        (lambda g, f: (*line(f, g), *(clip(g[0] + g[1] * h, g) for h in f[2:])), "^negative u: a negative u turns"),
+        (lambda g, f: (*line(f, g), *g[2:]), "ends of f are missing"),
+        (lambda g, f: (*line(f, g), *sorted(g[0] + g[1] * h for h in f[2:])), "ends of g are missing"),
+        (lambda g, f: (*line(f, g), clip(f[2], g), clip(f[3], g)), "not carried through"),
+        (lambda g, f: (*line(f, g), max(f[2], g[2]), min(f[3], g[3])), "not carried through"),
+        (lambda g, f: (line(f, g)[0], f[1] + g[1], *compose(g, f)[2:]), "do not add"),
+        (lambda g, f: (f[0] + g[0], *compose(g, f)[1:]), "a_g . u_g a_f"),
+        (lambda g, f: (*line(f, g), -math.inf, math.inf), "not finite"),
+        (lambda g, f: (*line(f, g), 0.5, 0.6), "none of the usual"),
+        (lambda g, f: line(f, g), "must return a map"),
+        (lambda g, f: None, "must return a map"),
     ],
 )
 def test_compose_slips(slip, message):
