@@ -1,4 +1,4 @@
-"""Recipes and their records: what the book measured, with everything needed to measure it again.
+"""Running recipes: what the book measured, with everything needed to measure it again.
 
 ``python -m rtx_lib.experiments list`` shows the recipes; ``run RECIPE --seed 0 1 2`` trains one and writes one
 JSON record a seed. A killed run goes on from its checkpoint; a record is written in one step or not at all.
@@ -10,7 +10,7 @@ import json
 import platform
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,92 +20,36 @@ from torch import nn
 
 import rtx_lib
 from rtx_lib.checkpoints import in_one_step
-from rtx_lib.layers import RNN, Readout
+from rtx_lib.layers import GRU, LSTM, RNN, Readout
+from rtx_lib.models.deep_transition import DeepTransitionGRU
+from rtx_lib.models.indrnn import PlainIndRNN
+from rtx_lib.recipes import RECIPES, Recipe, recipe_of
 from rtx_lib.records import commit, finite, load_records, results_folder, thin
-from rtx_lib.tasks import MNIST, AddingProblem, SequentialDigits
+from rtx_lib.tasks import MNIST, AddingProblem, CopyMemory, SequentialDigits
 from rtx_lib.training import TrainingDiverged, evaluate, fit, parameter_count, warmup_cosine
 
 TASKS: dict[str, Callable[..., Any]] = {
     "adding": AddingProblem,
+    "copy": CopyMemory,
     "digits": SequentialDigits,
     "mnist": MNIST,
 }
 
-MODELS: dict[str, Callable[..., nn.Module]] = {
-    "rnn": lambda task, **arguments: Readout(
-        RNN(task.input_size, **arguments), task.output_size, vocabulary=task.vocabulary
-    ),
-}
 
-
-@dataclass(frozen=True)
-class Recipe:
-    """One training run up to its seed: names in ``MODELS`` and ``TASKS`` with their arguments, and the budget.
-
-    ``lr`` is Adam's; ``clip`` the largest gradient norm or None; ``schedule`` "constant" or "cosine".
-    """
-
-    name: str
-    about: str
-    model: str
-    task: str
-    steps: int
-    batch_size: int
-    lr: float
-    model_arguments: dict[str, Any] = field(default_factory=dict)
-    task_arguments: dict[str, Any] = field(default_factory=dict)
-    clip: float | None = None
-    schedule: str = "constant"
-    eval_every: int = 250
-
-
-def _adding(kind: str, length: int, about: str, **settings: Any) -> Recipe:
-    """The adding problem at one length; all lengths of a kind share one budget."""
-    return Recipe(
-        name=f"adding-{kind}-t{length}",
-        about=f"{about} on the adding problem, T = {length}",
-        model="rnn",
-        task="adding",
-        task_arguments={"length": length},
-        batch_size=50,
-        **{"clip": 1.0} | settings,
+def _with_readout(core: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
+    return lambda task, **arguments: Readout(
+        core(task.input_size, **arguments), task.output_size, vocabulary=task.vocabulary
     )
 
 
-_IRNN = {"hidden_size": 128, "nonlinearity": "relu", "init": "identity", "input_std": 0.03}
+MODELS: dict[str, Callable[..., nn.Module]] = {
+    "rnn": _with_readout(RNN),
+    "lstm": _with_readout(LSTM),
+    "gru": _with_readout(GRU),
+    "deep-gru": _with_readout(DeepTransitionGRU),
+    "indrnn": lambda task, **arguments: PlainIndRNN(task.input_size, output_size=task.output_size, **arguments),
+}
 
-RECIPES: dict[str, Recipe] = {
-    recipe.name: recipe
-    for recipe in [
-        # The tanh RNN's limit lies between 30 and 50 steps.
-        *(
-            _adding("rnn", length, "tanh RNN", steps=4000, lr=1e-3, model_arguments={"hidden_size": 128})
-            for length in (10, 20, 30, 50, 100, 200)
-        ),
-        # One rate for all lengths: the larger one learns T = 100 sooner and diverges at T = 200.
-        *(
-            _adding("irnn", length, "IRNN (identity, ReLU)", steps=3000, lr=3e-4, model_arguments=_IRNN)
-            for length in (10, 50, 100, 200)
-        ),
-        _adding("irnn-fast", 200, "IRNN with a larger rate", steps=3000, lr=1e-3, model_arguments=_IRNN),
-        _adding(
-            "irnn-noclip", 200, "IRNN with a larger rate, not clipped,", steps=3000, lr=1e-3, clip=None,
-            model_arguments=_IRNN,
-        ),
-        _adding(
-            "orthogonal", 50, "tanh RNN from an orthogonal start", steps=4000, lr=1e-3,
-            model_arguments={"hidden_size": 128, "init": "orthogonal"},
-        ),
-        Recipe(
-            "digits-rnn", "tanh RNN on 8 x 8 digits, pixel by pixel", "rnn", "digits", steps=2000, batch_size=64,
-            lr=5e-3, model_arguments={"hidden_size": 64}, clip=1.0, schedule="cosine",
-        ),
-        Recipe(
-            "row-mnist-rnn", "tanh RNN on MNIST, row by row", "rnn", "mnist", steps=1500, batch_size=100, lr=2e-3,
-            model_arguments={"hidden_size": 128}, task_arguments={"rows": True}, clip=1.0, schedule="cosine",
-        ),
-    ]
-}  # fmt: skip
 
 def build(recipe: Recipe, seed: int) -> tuple[nn.Module, Any]:
     """The recipe's model, initialised from the seed, and its task.
@@ -145,8 +89,7 @@ def run(
         raise ValueError(f"schedule must be 'constant' or 'cosine', got {recipe.schedule!r}")
     folder = Path(out) if out else results_folder()
     path = folder / f"{recipe.name}-s{seed}.json"
-    configuration = json.loads(json.dumps(asdict(recipe)))
-    if path.exists() and json.loads(path.read_text())["configuration"] == configuration:
+    if path.exists() and recipe_of(json.loads(path.read_text())) == recipe:
         return path
     try:
         torch.device(device)
@@ -154,13 +97,15 @@ def run(
         raise ValueError(f"device must be one that torch knows, got {device!r}") from error
     code = commit()  # of the code that runs: the checkout may move on meanwhile
     model, task = build(recipe, seed)
+    configuration = asdict(recipe)
     # A checkpoint of the same recipe with other settings must not be taken up.
     digest = hashlib.sha256(json.dumps(configuration, sort_keys=True).encode()).hexdigest()
     checkpoint = folder / f".{path.stem}.{digest[:8]}.ckpt"
     diverged = None
     try:
         history = fit(
-            model, task, steps=recipe.steps, batch_size=recipe.batch_size, lr=recipe.lr, clip=recipe.clip,
+            model, task, steps=recipe.steps, batch_size=recipe.batch_size, clip=recipe.clip,
+            optimizer=torch.optim.Adam(_parameter_groups(model, recipe), lr=recipe.lr),
             schedule=warmup_cosine(recipe.steps) if recipe.schedule == "cosine" else None, seed=seed,
             device=device, eval_every=recipe.eval_every, checkpoint=checkpoint, progress=progress,
             after_step=_constrain if hasattr(model, "constrain_") else None,
@@ -196,6 +141,15 @@ def run(
     for made in folder.glob(f".{path.stem}.*.ckpt"):
         made.unlink(missing_ok=True)
     return path
+
+
+def _parameter_groups(model: nn.Module, recipe: Recipe) -> list[dict[str, Any]]:
+    if recipe.recurrent_lr is None:
+        return [{"params": list(model.parameters())}]
+    named = [(name.rpartition(".")[2], parameter) for name, parameter in model.named_parameters()]
+    recurrent = [p for name, p in named if name == "u" or name.startswith("weight_hh")]
+    rest = [p for name, p in named if not (name == "u" or name.startswith("weight_hh"))]
+    return [{"params": rest}, {"params": recurrent, "lr": recipe.recurrent_lr}]
 
 
 def _constrain(step: int, model: Any, loss: float) -> None:

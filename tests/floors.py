@@ -13,11 +13,12 @@ ROOMS: dict[str, set[str]] = {
     "models": {"layers", "kernels"},
     "checkpoints": set(),
     "records": set(),
+    "recipes": set(),
     "training": {"diagnostics", "checkpoints"},
     "checks": {"layers", "models", "diagnostics"},
     "experiments": {
         "kernels", "plots", "tasks", "layers", "diagnostics", "models", "training", "checks", "checkpoints",
-        "records",
+        "records", "recipes",
     },
     "bench": {"kernels", "plots", "tasks", "layers", "diagnostics", "models", "training", "checks"},
 }

@@ -9,7 +9,8 @@ import jsonschema
 import pytest
 
 from rtx_lib import experiments
-from rtx_lib.experiments import RECIPES, Recipe, main, run
+from rtx_lib.experiments import main, run
+from rtx_lib.recipes import RECIPES, Recipe
 from rtx_lib.records import SCHEMA
 from rtx_lib.training import TrainingDiverged
 

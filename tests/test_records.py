@@ -1,13 +1,12 @@
 """Records: of one format, complete, and found by name."""
 
 import json
-from dataclasses import asdict
 
 import jsonschema
 import pytest
 from helpers import ROOT
 
-from rtx_lib.experiments import RECIPES
+from rtx_lib.recipes import RECIPES, recipe_of
 from rtx_lib.records import SCHEMA, load_record, load_records, thin
 
 
@@ -19,7 +18,7 @@ def test_committed_records_follow_the_schema_and_their_recipe():
         record = json.loads(text)
         jsonschema.validate(record, SCHEMA)
         assert path.stem == f"{record['recipe']}-s{record['seed']}"
-        assert record["configuration"] == json.loads(json.dumps(asdict(RECIPES[record["recipe"]])))
+        assert recipe_of(record) == RECIPES[record["recipe"]]
         assert not record["commit"].endswith("-dirty") and "/" not in json.dumps(record["device"])
         assert len(text) < 100_000
 
