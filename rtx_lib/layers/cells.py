@@ -134,7 +134,8 @@ class RNN(nn.Module):
             (num_layers * directions, B, H), the state in which each layer and direction ended.
         """
         check_sequence(x, self.input_size)
-        h = check_state(state, (self.num_layers * self.directions, x.shape[0], self.hidden_size), x)
+        shape = (self.num_layers * self.directions, x.shape[0], self.hidden_size)
+        h = x.new_zeros(shape) if state is None else check_state(state, shape, x)
         y, (last,) = run_stack(x, (h,), self.num_layers, self.directions, self._run)
         return y, last
 
@@ -161,7 +162,7 @@ class RNN(nn.Module):
 class LSTM(nn.Module):
     """Long short-term memory with a forget gate, stacked and bidirectional if asked.
 
-    Every layer and direction computes, for t = 1..T,
+    Every layer and direction computes, for t = 1..T::
 
         i_t = sigmoid(W_ii x_t + b_ii + W_hi h_{t-1} + b_hi)        input gate
         f_t = sigmoid(W_if x_t + b_if + W_hf h_{t-1} + b_hf)        forget gate
@@ -250,11 +251,13 @@ class LSTM(nn.Module):
             The pair (h_T, c_T) in which each layer and direction ended.
         """
         check_sequence(x, self.input_size)
-        if state is not None and not (isinstance(state, tuple) and len(state) == 2):
-            raise ValueError(f"state must be a pair (h, c) of tensors, got {type(state).__name__}")
         shape = (self.num_layers * self.directions, x.shape[0], self.hidden_size)
-        h0, c0 = (None, None) if state is None else state
-        h, c = check_state(h0, shape, x, "state[0]"), check_state(c0, shape, x, "state[1]")
+        if state is None:
+            h = c = x.new_zeros(shape)
+        elif isinstance(state, tuple) and len(state) == 2:
+            h, c = (check_state(part, shape, x, f"state[{k}]") for k, part in enumerate(state))
+        else:
+            raise ValueError(f"state must be a pair (h, c) of tensors of shape {shape}, got {type(state).__name__}")
         if self.backend == "torch" and not watched(self.tap, self.cell_tap, self.gate_tap):
             flat: tuple[Tensor, ...] = tuple(self.parameters())
             y, h, c = torch.lstm(x, (h, c), flat, True, self.num_layers, 0.0, self.training, self.bidirectional, True)
@@ -296,12 +299,12 @@ class LSTM(nn.Module):
 class GRU(nn.Module):
     """Gated recurrent unit in its published forms, stacked and bidirectional if asked.
 
-    Every layer and direction computes, for t = 1..T, two gates
+    Every layer and direction computes, for t = 1..T, two gates::
 
         r_t = sigmoid(W_ir x_t + b_ir + W_hr h_{t-1} + b_hr)        reset gate
         z_t = sigmoid(W_iz x_t + b_iz + W_hz h_{t-1} + b_hz)        update gate
 
-    then a candidate, by ``reset``, and the state, by ``update``:
+    then a candidate, by ``reset``, and the state, by ``update``::
 
         "after"     n_t = tanh(W_in x_t + b_in + r_t * (W_hn h_{t-1} + b_hn))
         "before"    n_t = tanh(W_in x_t + b_in + W_hn (r_t * h_{t-1}) + b_hn)
@@ -377,7 +380,8 @@ class GRU(nn.Module):
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Run the whole sequence; shapes and states are those of :meth:`RNN.forward`."""
         check_sequence(x, self.input_size)
-        h = check_state(state, (self.num_layers * self.directions, x.shape[0], self.hidden_size), x)
+        shape = (self.num_layers * self.directions, x.shape[0], self.hidden_size)
+        h = x.new_zeros(shape) if state is None else check_state(state, shape, x)
         if self.backend == "torch" and not watched(self.tap, self.gate_tap):
             flat: tuple[Tensor, ...] = tuple(self.parameters())
             if self.update == "replaces":

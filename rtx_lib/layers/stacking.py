@@ -102,9 +102,7 @@ def check_sequence(x: Tensor, input_size: int) -> None:
 
 
 def check_state(state: object, shape: tuple[int, ...], x: Tensor, name: str = "state") -> Tensor:
-    """The state, or zeros if None; ``ValueError`` unless it has the shape, and the device and dtype of x."""
-    if state is None:
-        return x.new_zeros(shape)
+    """The state; ``ValueError`` unless it is a tensor of this shape, and of the device and dtype of x."""
     if not isinstance(state, Tensor):
         raise ValueError(f"{name} must be a tensor of shape {shape}, got {type(state).__name__}")
     if state.shape != shape:

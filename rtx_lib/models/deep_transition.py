@@ -13,7 +13,7 @@ from rtx_lib.layers.stacking import check_sequence, check_sizes, check_state, dr
 
 
 class LGRU(nn.Module):
-    """One step of the linear transformation enhanced GRU.
+    """One step of the linear transformation enhanced GRU, from the input x and the state h to the state h'::
 
         r = sigmoid(W_xr x + W_hr h + b_r)              reset gate
         z = sigmoid(W_xz x + W_hz h + b_z)              update gate
@@ -63,11 +63,12 @@ class LGRU(nn.Module):
         """The next state (B, H) from the input x (B, D_in) and the state h (B, H), zeros if None."""
         if x.ndim != 2 or x.shape[0] < 1 or x.shape[1] != self.input_size:
             raise ValueError(f"x must have shape (B, {self.input_size}) with B at least 1, got {tuple(x.shape)}")
-        return self.step(self.project(x), check_state(h, (len(x), self.hidden_size), x, "h"))
+        shape = (len(x), self.hidden_size)
+        return self.step(self.project(x), x.new_zeros(shape) if h is None else check_state(h, shape, x, "h"))
 
 
 class TGRU(nn.Module):
-    """One step of the transition GRU, which reads only the state.
+    """One step of the transition GRU, which reads nothing but the state h::
 
         r = sigmoid(W_hr h + b_r)
         z = sigmoid(W_hz h + b_z)
@@ -104,7 +105,7 @@ class TGRU(nn.Module):
 
 
 class DeepTransitionGRU(nn.Module):
-    """At every step one :class:`LGRU` and then a chain of :class:`TGRU`, each with its own weights.
+    """At every step one :class:`LGRU` and then a chain of :class:`TGRU`, each with its own weights::
 
         h_{t,0} = L-GRU(x_t, h_{t-1,L})
         h_{t,k} = T-GRU_k(h_{t,k-1}),    k = 1..L
@@ -158,7 +159,8 @@ class DeepTransitionGRU(nn.Module):
             (1, B, H), the last of them.
         """
         check_sequence(x, self.input_size)
-        h = check_state(state, (1, x.shape[0], self.hidden_size), x)[0]
+        shape = (1, x.shape[0], self.hidden_size)
+        h = (x.new_zeros(shape) if state is None else check_state(state, shape, x))[0]
         a = self.lgru.project(x)  # (B, T, 5H): all inputs at once, they wait for nobody
         h = h.to(a.dtype)  # under autocast, a has less precision
         states = []

@@ -1,0 +1,446 @@
+"""LSTM and GRU equal torch.nn's and plain loops; the GRU's forms, the fused backend, and what hooks see."""
+
+import pytest
+import torch
+from helpers import relative_error
+from plain_loops import gru_step, lstm_step, run
+from torch import nn
+
+from rtx_lib.diagnostics.gradients import record_states
+from rtx_lib.layers import GRU, LSTM, Readout, convert_update_gate
+
+pytestmark = pytest.mark.usefixtures("double")
+
+RESETS, UPDATES = ("after", "before"), ("keeps", "replaces")
+# Every form of a gated cell: its class, its arguments and the plain step.
+FORMS = [
+    pytest.param(LSTM, {}, lstm_step, id="lstm"),
+    *(pytest.param(GRU, {"reset": r, "update": u}, gru_step(r, u), id=f"gru-{r}-{u}") for r in RESETS for u in UPDATES),
+]
+STACKS = [(1, False), (1, True), (3, False), (2, True)]
+
+
+def make(cell, layers=2, bidirectional=False, **arguments):
+    """A cell with biases that are not small, so that none can go missing unseen."""
+    generator = torch.Generator().manual_seed(3)
+    model = cell(3, 5, layers, bidirectional=bidirectional, generator=generator, **arguments)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(2)
+    return model
+
+
+def start(cell, layers=2, directions=1, batch=4, hidden=5):
+    """A random state of the cell, as a tuple of its parts."""
+    generator = torch.Generator().manual_seed(4)
+    shape = (layers * directions, batch, hidden)
+    return tuple(torch.randn(shape, generator=generator).requires_grad_() for _ in range(2 if cell is LSTM else 1))
+
+
+def sequence(steps=7):
+    return torch.randn(4, steps, 3, generator=torch.Generator().manual_seed(5)).requires_grad_()
+
+
+def results(model, x, state, convert=lambda parameters: parameters):
+    """Output, last state and the gradients of a loss of both, for any of the modules."""
+    y, last = model(x, state if len(state) > 1 else state[0])
+    last = last if isinstance(last, tuple) else (last,)
+    loss = y.sin().sum() + sum((k + 1) * part.cos().sum() for k, part in enumerate(last))
+    named = dict(model.named_parameters())
+    gradients = torch.autograd.grad(loss, [x, *state, *named.values()])
+    of_parameters = convert(dict(zip(named, gradients[1 + len(state) :], strict=True)))
+    return [y, *last, *gradients[: 1 + len(state)], *of_parameters.values()]
+
+
+def worst(ours, theirs):
+    return max(relative_error(a, b) for a, b in zip(ours, theirs, strict=True))
+
+
+@pytest.mark.parametrize("backend", ["loop", "torch"])
+@pytest.mark.parametrize("layers, bidirectional", STACKS)
+@pytest.mark.parametrize("cell", [LSTM, GRU])
+def test_equals_torch(cell, layers, bidirectional, backend):
+    ours = make(cell, layers, bidirectional, backend=backend)
+    theirs = getattr(nn, cell.__name__)(3, 5, layers, batch_first=True, bidirectional=bidirectional)
+    theirs.load_state_dict(ours.state_dict())
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    state = start(cell, layers, 1 + bidirectional)
+    assert worst(results(ours, sequence(), state), results(theirs, sequence(), state)) < 1e-12
+
+
+@pytest.mark.parametrize("layers, bidirectional", STACKS)
+@pytest.mark.parametrize("cell, arguments, step", FORMS)
+def test_equals_the_plain_loop(cell, arguments, step, layers, bidirectional):
+    model = make(cell, layers, bidirectional, **arguments)
+    x, state, parameters = sequence(), start(cell, layers, 1 + bidirectional), dict(model.named_parameters())
+    y, *last = run(step, parameters, x, *state)
+    loss = y.sin().sum() + sum((k + 1) * part.cos().sum() for k, part in enumerate(last))
+    gradients = torch.autograd.grad(loss, [x, *state, *parameters.values()])
+    assert worst(results(model, x, state), [y, *last, *gradients]) < 1e-12
+
+
+@pytest.mark.parametrize("cell", [LSTM, GRU])
+def test_weights_move_here_from_torch_and_back(cell):
+    theirs = getattr(nn, cell.__name__)(3, 5, 2, batch_first=True, bidirectional=True)
+    ours = cell(3, 5, 2, bidirectional=True)
+    ours.load_state_dict(theirs.state_dict())
+    assert relative_error(ours(sequence())[0], theirs(sequence())[0]) < 1e-12
+    theirs.load_state_dict(make(cell, bidirectional=True).state_dict())
+
+
+@pytest.mark.parametrize(
+    "cell, arguments",
+    [*(form.values[:2] for form in FORMS), (LSTM, {"backend": "torch"}), (GRU, {"backend": "torch"}),
+     (GRU, {"update": "replaces", "backend": "torch"})],
+)  # fmt: skip
+def test_two_pieces_equal_the_whole(cell, arguments):
+    model, x = make(cell, **arguments), sequence()
+    whole, last = model(x)
+    first, state = model(x[:, :3])
+    second, state = model(x[:, 3:], state)
+    assert relative_error(torch.cat([first, second], 1), whole) < 1e-12
+    parts = zip(state, last, strict=True) if cell is LSTM else [(state, last)]
+    assert all(relative_error(a, b) < 1e-12 for a, b in parts)
+
+
+@pytest.mark.parametrize("cell", [LSTM, GRU])
+def test_no_state_is_a_state_of_zeros(cell):
+    model, zeros = make(cell, bidirectional=True), torch.zeros(4, 4, 5)
+    assert torch.equal(model(sequence())[0], model(sequence(), (zeros, zeros) if cell is LSTM else zeros)[0])
+
+
+@pytest.mark.parametrize("cell", [LSTM, GRU])
+@pytest.mark.parametrize("size, hidden, steps, batch", [(1, 1, 1, 1), (2, 1, 3, 1), (1, 4, 1, 2)])
+def test_the_smallest_sizes(cell, size, hidden, steps, batch):
+    theirs = getattr(nn, cell.__name__)(size, hidden, batch_first=True)
+    ours, x = cell(size, hidden), torch.randn(batch, steps, size)
+    ours.load_state_dict(theirs.state_dict())
+    assert relative_error(ours(x)[0], theirs(x)[0]) < 1e-12
+
+
+@pytest.mark.parametrize("cell", [LSTM, GRU])
+def test_the_first_weights_are_those_of_torch(cell):
+    """The rule and the order of the draws; the generator decides alone."""
+    torch.manual_seed(7)
+    theirs = getattr(nn, cell.__name__)(3, 5, 2, bidirectional=True)
+    ours = cell(3, 5, 2, bidirectional=True, generator=torch.Generator().manual_seed(7))
+    assert all(torch.equal(a, b) for a, b in zip(ours.parameters(), theirs.parameters(), strict=True))
+
+
+@pytest.mark.parametrize("bias", [4.0, -1.5, 0.0])
+def test_the_forget_bias(bias):
+    generators = [torch.Generator().manual_seed(0) for _ in range(2)]
+    model = LSTM(3, 5, 2, bidirectional=True, forget_bias=bias, generator=generators[0])
+    plain = LSTM(3, 5, 2, bidirectional=True, generator=generators[1])
+    for (name, ours), other in zip(model.named_parameters(), plain.parameters(), strict=True):
+        if name.startswith("bias"):
+            i, f, g, o = ours.view(4, 5)
+            assert (f == (bias if name.startswith("bias_ih") else 0)).all()
+            assert torch.equal(torch.cat([i, g, o]), torch.cat([other[:5], other[10:]]))
+        else:
+            assert torch.equal(ours, other)
+
+
+def test_the_forget_bias_opens_the_forget_gate():
+    x = torch.zeros(1, 1, 3)
+    with record_states(model := LSTM(3, 5, forget_bias=30.0), "gate_tap") as gates:
+        model(x)
+    assert (gates[0][0].view(4, 5)[1] > 1 - 1e-12).all() and (gates[0][0].view(4, 5)[[0, 3]] < 0.9).all()
+
+
+# The two meanings of z, and the two places of the reset.
+
+
+@pytest.mark.parametrize("reset", RESETS)
+@pytest.mark.parametrize("update, other", [UPDATES, UPDATES[::-1]])
+def test_the_two_meanings_of_z_convert(reset, update, other):
+    """Same outputs, and the same gradients once they are converted like the weights they belong to."""
+    model = make(GRU, bidirectional=True, reset=reset, update=update)
+    twin = GRU(3, 5, 2, bidirectional=True, reset=reset, update=other)
+    twin.load_state_dict(convert_update_gate(model.state_dict()))
+    x, state = sequence(), start(GRU, directions=2)
+    assert worst(results(twin, x, state, convert=convert_update_gate), results(model, x, state)) < 1e-12
+    again = convert_update_gate(twin.state_dict())
+    assert all(torch.equal(again[name], value) for name, value in model.state_dict().items())
+    unconverted = GRU(3, 5, 2, bidirectional=True, reset=reset, update=other)
+    unconverted.load_state_dict(model.state_dict())
+    assert relative_error(unconverted(x)[0], model(x)[0]) > 0.1
+
+
+def resets(weight_hn):
+    """Both forms with H = 2, r = sigmoid(x), z = 0 and no other weights: one step gives h' = tanh(r and W_hn h)."""
+    models = {reset: GRU(2, 2, reset=reset) for reset in RESETS}
+    for model in models.values():
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.zero_()
+            model.weight_ih_l0[:2] = torch.eye(2)
+            model.bias_ih_l0[2:4] = -50
+            model.weight_hh_l0[4:] = weight_hn
+    return models
+
+
+def test_the_two_resets_do_not_convert():
+    """A counterexample for any choice of the other form's weights, not only for the same.
+
+    Let S(x) be the Jacobian of W_in x + ..., the sum inside the candidate's tanh, with respect to h at h = 0.
+    For the weights below S(x) = diag(r) W_hn with the reset after the matrix and W_hn diag(r) with the reset
+    before it: the first keeps the ratios within each row whatever x is, the second those within each column.
+    Weights of the other form that give the same function must have W_in = 0 and no bias beside h, because
+    the sum is 0 at h = 0 for every x; then their S(x) has the other form's shape. A matrix without zeros that
+    keeps both kinds of ratios is a number times a fixed matrix, and the ratio of r_1 to r_2 is not fixed.
+    """
+    weight_hn = torch.tensor([[1.0, 2.0], [-1.0, 0.5]])
+    x = torch.tensor([[[0.0, 0.0]], [[2.0, -1.0]], [[-3.0, 1.0]]])
+    ratios = {}
+    for reset, model in resets(weight_hn).items():
+        step = [lambda h, m=model, x_1=x_1: m(x_1[None], h[None, None])[1].flatten() for x_1 in x]
+        jacobians = torch.stack([torch.autograd.functional.jacobian(one, torch.zeros(2)) for one in step])
+        within_rows, within_columns = jacobians[:, :, 0] / jacobians[:, :, 1], jacobians[:, 0] / jacobians[:, 1]
+        ratios[reset] = [(ratio - ratio[0]).abs().max().item() for ratio in (within_rows, within_columns)]
+    assert ratios["after"][0] < 1e-12 < 1 < ratios["after"][1]
+    assert ratios["before"][1] < 1e-12 < 1 < ratios["before"][0]
+
+
+def test_the_other_components_reset_counts_only_before_the_matrix():
+    """dn_1/dr_2 is 0 with the reset after the matrix, W_12 h_2 (1 - n_1^2) with the reset before it."""
+    weight_hn, h = torch.tensor([[1.0, 2.0], [-1.0, 0.5]]), torch.tensor([[[0.3, -0.4]]])
+    slopes = {}
+    for reset, model in resets(weight_hn).items():
+        x = torch.tensor([[[0.5, -0.7]]], requires_grad=True)
+        n = model(x, h)[0].flatten()
+        r = torch.sigmoid(x.detach()).flatten()
+        slopes[reset] = torch.autograd.grad(n[0], x)[0].flatten() / (r * (1 - r)) / (1 - n[0].detach() ** 2)
+    assert slopes["after"][1] == 0 and slopes["before"][1].item() == pytest.approx(2.0 * -0.4, rel=1e-12)
+
+
+def test_the_two_resets_agree_where_they_must():
+    """A diagonal W_hn without a bias commutes with the reset; the same weights differ otherwise."""
+    x, h = torch.randn(4, 6, 2), torch.randn(1, 4, 2)
+    diagonal, full = torch.diag(torch.tensor([1.0, -2.0])), torch.tensor([[1.0, 2.0], [-1.0, 0.5]])
+    for weight_hn, agree in ((diagonal, True), (full, False)):
+        after, before = (model(x, h)[0] for model in resets(weight_hn).values())
+        assert (relative_error(after, before) < 1e-12) == agree
+
+
+# The fused backend.
+
+
+def fused(monkeypatch):
+    """Count the calls of torch's fused functions."""
+    calls = []
+    for name in ("lstm", "gru"):
+        function = getattr(torch, name)
+        monkeypatch.setattr(torch, name, lambda *a, name=name, function=function: (calls.append(name), function(*a))[1])
+    return calls
+
+
+@pytest.mark.parametrize(
+    "cell, update, tap",
+    [(LSTM, None, "tap"), (LSTM, None, "cell_tap"), (LSTM, None, "gate_tap"), (GRU, "keeps", "tap"),
+     (GRU, "keeps", "gate_tap"), (GRU, "replaces", "tap"), (GRU, "replaces", "gate_tap")],
+)  # fmt: skip
+def test_the_loop_runs_while_somebody_looks(cell, update, tap, monkeypatch):
+    calls = fused(monkeypatch)
+    model = make(cell, bidirectional=True, backend="torch", **({"update": update} if update else {}))
+    x, state = sequence(), start(cell, directions=2)
+    alone = results(model, x, state)
+    assert calls == [cell.__name__.lower()]
+    with record_states(model, tap) as seen:
+        watched = results(model, x, state)
+    assert len(calls) == 1 and len(seen) == 4
+    assert worst(watched, alone) < 1e-12
+    results(model, x, state)
+    assert len(calls) == 2
+
+
+@pytest.mark.parametrize("cell", [LSTM, GRU])
+def test_the_loop_is_the_loop(cell, monkeypatch):
+    calls = fused(monkeypatch)
+    make(cell)(sequence())
+    assert calls == []
+
+
+@pytest.mark.parametrize("backend", ["loop", "torch"])
+@pytest.mark.parametrize("cell", [LSTM, GRU])
+def test_the_backend_owns_no_weights(cell, backend):
+    """Weights put in from outside are those that count."""
+    model, other = cell(3, 5, 2, backend=backend), make(cell)
+    y, _ = torch.func.functional_call(model, dict(other.named_parameters()), (sequence(),))
+    assert relative_error(y, other(sequence())[0]) < 1e-12
+
+
+def test_no_fused_kernel_for_the_reset_before():
+    with pytest.raises(ValueError, match="backend must be 'loop' with reset='before'"):
+        GRU(3, 5, reset="before", backend="torch")
+
+
+# What hooks see.
+
+
+@pytest.mark.parametrize("cell, arguments, step", FORMS)
+def test_looking_changes_nothing(cell, arguments, step):
+    model, x, state = make(cell, bidirectional=True, **arguments), sequence(), start(cell, directions=2)
+    alone = results(model, x, state)
+    with record_states(model, "gate_tap") as gates, record_states(model) as states:
+        watched = results(model, x, state)
+    assert torch.equal(watched[0], alone[0]) and worst(watched, alone) < 1e-12
+    assert len(gates) == len(states) == 4
+    width = {LSTM: 20, GRU: 15}[cell]
+    assert all(len(part) == 7 and part[0].shape == (4, width) for part in gates)
+    assert all(len(part) == 7 and part[0].shape == (4, 5) for part in states)
+
+
+def test_lstm_taps_hold_states_cells_and_gates():
+    """Each is what the equations say, and its gradient is the total derivative."""
+    model, x, state = make(LSTM, layers=1), sequence(), start(LSTM, layers=1)
+    with (
+        record_states(model) as states,
+        record_states(model, "cell_tap") as cells,
+        record_states(model, "gate_tap") as gates,
+    ):
+        y, (hn, cn) = model(x, state)
+    h, c, a = (torch.stack(seen[0]) for seen in (states, cells, gates))
+    assert torch.equal(h.transpose(0, 1), y) and torch.equal(c[-1], cn[0]) and torch.equal(h[-1], hn[0])
+    i, f, g, o = a.chunk(4, dim=2)
+    before = torch.cat([state[1], c[:-1]])
+    assert relative_error(f * before + i * g, c) < 1e-12 and relative_error(o * torch.tanh(c), h) < 1e-12
+    loss = y[:, 2].sin().sum() + y[:, -1].cos().sum() + cn.sin().sum()
+    tensors = [*states[0], *cells[0], *gates[0]]
+    gradients = torch.autograd.grad(loss, tensors)
+    dh, dc, da = (torch.stack(gradients[k : k + 7]) for k in (0, 7, 14))
+    expected = torch.cat([dc * g, dc * before, dc * i, dh * torch.tanh(c)], dim=2)
+    assert relative_error(da, expected) < 1e-12
+
+
+@pytest.mark.parametrize("update", UPDATES)
+@pytest.mark.parametrize("reset", RESETS)
+def test_gru_taps_hold_states_and_gates(reset, update):
+    model, x, (state,) = make(GRU, layers=1, reset=reset, update=update), sequence(), start(GRU, layers=1)
+    with record_states(model) as states, record_states(model, "gate_tap") as gates:
+        y, last = model(x, state)
+    h = torch.stack(states[0])
+    assert torch.equal(h.transpose(0, 1), y) and torch.equal(h[-1], last[0])
+    _, z, n = torch.stack(gates[0]).chunk(3, dim=2)
+    before = torch.cat([state, h[:-1]])
+    new, old = (1 - z, z) if update == "keeps" else (z, 1 - z)
+    assert relative_error(new * n + old * before, h) < 1e-12
+    gradients = torch.autograd.grad(y[:, 2].sin().sum() + last.cos().sum(), [*states[0], *gates[0]])
+    dh, da = torch.stack(gradients[:7]), torch.stack(gradients[7:])
+    weight, bias = model.weight_hh_l0[10:], model.bias_hh_l0[10:]
+    dn, dz = dh * new, dh * (before - n) * (1 if update == "keeps" else -1)
+    slope = dn * (1 - n**2)
+    dr = slope * (before @ weight.T + bias) if reset == "after" else (slope @ weight) * before
+    assert relative_error(da, torch.cat([dr, dz, dn], dim=2)) < 1e-12
+
+
+def test_causal_one_way_and_not_causal_both_ways():
+    for cell in (LSTM, GRU):
+        x = sequence()
+        y, _ = make(cell, layers=1, bidirectional=True)(x)
+        t = 3
+        forward = torch.autograd.grad(y[:, t, :5].sum(), x, retain_graph=True)[0].abs().sum((0, 2))
+        backward = torch.autograd.grad(y[:, t, 5:].sum(), x)[0].abs().sum((0, 2))
+        assert (forward[: t + 1] > 0).all() and (forward[t + 1 :] == 0).all()
+        assert (backward[t:] > 0).all() and (backward[:t] == 0).all()
+
+
+# Precision, and what is refused.
+
+
+@pytest.mark.parametrize("cell, arguments, step", FORMS)
+@pytest.mark.parametrize("dtype, tolerance", [(torch.float32, 1e-5), (torch.bfloat16, 0.1)])
+def test_less_precision(cell, arguments, step, dtype, tolerance):
+    model, x = make(cell, **arguments), sequence()
+    y, state = model.to(dtype)(x.to(dtype))
+    assert y.dtype == dtype
+    assert relative_error(y.double(), make(cell, **arguments)(x)[0]) < tolerance
+    model(x.to(dtype), state)[0].sum().backward()
+    assert all(p.grad.isfinite().all() and p.grad.any() for p in model.parameters())
+
+
+@pytest.mark.parametrize("cell, arguments, step", FORMS)
+def test_autocast(cell, arguments, step):
+    model, x = make(cell, **arguments), sequence()
+    single = make(cell, **arguments).float()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        _, state = single(x[:, :3].float())
+        y, _ = single(x[:, 3:].float(), state)
+    y.float().sum().backward()
+    assert relative_error(y.double(), model(x)[0][:, 3:]) < 0.1
+
+
+@pytest.mark.parametrize("cell", [LSTM, GRU])
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"hidden_size": 0}, "hidden_size must be at least 1, got 0"),
+        ({"input_size": -1}, "input_size"),
+        ({"num_layers": 0}, "num_layers"),
+        ({"backend": "cudnn"}, "backend must be one of .*'loop', 'torch'.*'cudnn'"),
+    ],
+)
+def test_bad_arguments(cell, change, message):
+    with pytest.raises(ValueError, match=message):
+        cell(**{"input_size": 3, "hidden_size": 5} | change)
+
+
+def test_bad_forms():
+    with pytest.raises(ValueError, match=r"reset must be one of .*'after', 'before'.*'never'"):
+        GRU(3, 5, reset="never")
+    with pytest.raises(ValueError, match=r"update must be one of .*'keeps', 'replaces'.*'z'"):
+        GRU(3, 5, update="z")
+
+
+@pytest.mark.parametrize("backend", ["loop", "torch"])
+@pytest.mark.parametrize("cell", [LSTM, GRU])
+@pytest.mark.parametrize("shape", [(4, 0, 3), (0, 4, 3), (4, 7, 2), (4, 7)])
+def test_bad_inputs(cell, shape, backend):
+    with pytest.raises(ValueError, match="x must"):
+        cell(3, 5, backend=backend)(torch.zeros(shape))
+
+
+def zeros(*shape):
+    """In float64 before the fixture asks for it."""
+    return torch.zeros(shape, dtype=torch.double)
+
+
+GOOD = zeros(1, 4, 5)
+
+
+@pytest.mark.parametrize("backend", ["loop", "torch"])
+@pytest.mark.parametrize(
+    "cell, state, message",
+    [
+        (GRU, zeros(1, 4, 6), r"state must have shape \(1, 4, 5\), got \(1, 4, 6\)"),
+        (GRU, zeros(4, 5), "state must have shape"),
+        (GRU, (GOOD, GOOD), "state must be a tensor .* got tuple"),
+        (GRU, GOOD.to(torch.bfloat16), "state must be of torch.float64, as x is, got torch.bfloat16"),
+        (GRU, GOOD.to("meta"), "state must be on cpu, as x is, got meta"),
+        (LSTM, GOOD, r"state must be a pair \(h, c\) of tensors .* got Tensor"),
+        (LSTM, zeros(2, 1, 4, 5), r"state must be a pair"),
+        (LSTM, (GOOD,), r"state must be a pair"),
+        (LSTM, (GOOD, GOOD, GOOD), r"state must be a pair"),
+        (LSTM, (GOOD, None), r"state\[1\] must be a tensor"),
+        (LSTM, (zeros(2, 4, 5), GOOD), r"state\[0\] must have shape"),
+        (LSTM, (GOOD, zeros(1, 4, 6)), r"state\[1\] must have shape"),
+        (LSTM, (GOOD, GOOD.to(torch.bfloat16)), r"state\[1\] must be of torch.float64"),
+        (LSTM, (GOOD.to("meta"), GOOD), r"state\[0\] must be on cpu"),
+    ],
+)
+def test_bad_states(cell, state, message, backend):
+    with pytest.raises(ValueError, match=message):
+        cell(3, 5, backend=backend)(torch.zeros(4, 7, 3), state)
+
+
+@pytest.mark.parametrize("cell", [LSTM, GRU])
+def test_a_readout_carries_the_state(cell):
+    model, x = Readout(make(cell), 2), sequence()
+    whole, _ = model(x)
+    first, state = model(x[:, :3])
+    assert relative_error(torch.cat([first, model(x[:, 3:], state)[0]], 1), whole) < 1e-12
+
+
+def test_the_arguments_are_shown():
+    assert "forget_bias=1.0, backend='loop'" in repr(LSTM(3, 5, forget_bias=1.0))
+    assert "reset='before', update='replaces', backend='loop'" in repr(GRU(3, 5, reset="before", update="replaces"))
