@@ -123,7 +123,9 @@ def _choose(z: Tensor) -> tuple[str, str]:
 def _problem(package: str) -> str | None:
     """Why the package cannot be used, or None if it can."""
     try:
-        importlib.import_module(package)
+        module = importlib.import_module(package)
+        if package == "triton" and not hasattr(importlib.import_module("triton.language"), "tuple"):
+            return f"version {module.__version__} is too old"
     except ImportError as error:
         return str(error)
     return None
@@ -135,12 +137,11 @@ def _check_backend(backend: str, z: Tensor) -> None:
         raise ImportError(f"backend {backend!r} needs the package {backend} (pip install {backend}): {problem}")
     if backend == "numba" and z.device.type != "cpu":
         raise ValueError(f"z must be on the CPU for backend 'numba', got {z.device}")
-    if backend == "triton" and z.device.type != "cuda" and not _interpreted():
-        raise ValueError(f"z must be on a GPU for backend 'triton', got {z.device}")
+    if backend == "triton" and z.device.type != "cuda":
+        from .triton_kernels import INTERPRETED
 
-
-def _interpreted() -> bool:
-    return False
+        if not INTERPRETED:
+            raise ValueError(f"z must be on a GPU for backend 'triton' (or TRITON_INTERPRET=1 set), got {z.device}")
 
 
 def _check(z: Tensor, u: Tensor, h0: Tensor | None) -> None:
