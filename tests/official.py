@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from rtx_lib.kernels import relu_recurrence
-from rtx_lib.layers import RNN
+from rtx_lib.layers import GRU, LSTM, RNN
 from rtx_lib.models.indrnn import DenseIndRNN, PlainIndRNN, ResidualIndRNN
 
 Arrays = dict[str, Tensor]
@@ -52,25 +52,33 @@ def _parameters(arrays: Arrays) -> Arrays:
     return {name.removeprefix("p/"): value for name, value in arrays.items() if name.startswith("p/")}
 
 
-def cell_rnn(arrays: Arrays) -> Arrays:
-    """A stacked tanh RNN, time-major in the file and batch-first in the library."""
+def cell(arrays: Arrays, kind: type[RNN] | type[LSTM] | type[GRU]) -> Arrays:
+    """A stack of one of torch.nn's cells, time-major in the file and batch-first in the library.
+
+    A file without ``grad_out`` claims no gradients, one without ``h0`` or ``c0`` starts from zeros, and ``h`` is
+    another name of ``out``.
+    """
     parameters = _parameters(arrays)
-    layers = sum(name.startswith("weight_hh") for name in parameters)
-    hidden, width = parameters["weight_ih_l0"].shape
-    rnn = RNN(width, hidden, layers).double()
-    rnn.load_state_dict(parameters)
-    x = arrays["x"].transpose(0, 1).clone().requires_grad_()
-    h0 = arrays["h0"].clone().requires_grad_()
-    y, state = rnn(x, h0)
-    (y * arrays["grad_out"].transpose(0, 1)).sum().backward()
-    assert x.grad is not None and h0.grad is not None
-    return {
-        "out": y.detach().transpose(0, 1),
-        "hn": state.detach(),
-        "gx": x.grad.transpose(0, 1),
-        "gh0": h0.grad,
-        **{f"g/{name}": p.grad for name, p in rnn.named_parameters() if p.grad is not None},
-    }
+    hidden, width = parameters["weight_hh_l0"].shape[1], parameters["weight_ih_l0"].shape[1]
+    both_ways = "weight_hh_l0_reverse" in parameters
+    rows = sum(name.startswith("weight_hh") for name in parameters)
+    model = kind(width, hidden, rows // (1 + both_ways), bidirectional=both_ways).double()
+    model.load_state_dict(parameters)
+    x = arrays["x"].double().transpose(0, 1).requires_grad_()
+    zeros = torch.zeros(rows, len(x), hidden)
+    parts = ("h", "c") if kind is LSTM else ("h",)
+    start = [arrays.get(f"{part}0", zeros).double().clone().requires_grad_() for part in parts]
+    y, state = model(x, tuple(start) if kind is LSTM else start[0])
+    last = state if kind is LSTM else (state,)
+    outcomes = {"out": y.transpose(0, 1), "h": y.transpose(0, 1)}
+    outcomes |= {f"{part}n": value for part, value in zip(parts, last, strict=True)}
+    if "grad_out" in arrays:
+        named = dict(model.named_parameters())
+        loss = (y * arrays["grad_out"].transpose(0, 1)).sum()
+        gx, *gradients = torch.autograd.grad(loss, [x, *start, *named.values()])
+        names = [*(f"g{part}0" for part in parts), *(f"g/{name}" for name in named)]
+        outcomes |= {"gx": gx.transpose(0, 1), **dict(zip(names, gradients, strict=True))}
+    return {name: value.detach() for name, value in outcomes.items()}
 
 
 def indrnn_recurrent(arrays: Arrays) -> Arrays:
@@ -178,7 +186,9 @@ def _indrnn_net(arrays: Arrays, net: nn.Module, places: dict[str, str]) -> Array
 
 
 FAMILIES: dict[str, Callable[[Arrays], Arrays]] = {
-    "cell_rnn": cell_rnn,
+    "cell_rnn": partial(cell, kind=RNN),
+    "cell_lstm": partial(cell, kind=LSTM),
+    "cell_gru": partial(cell, kind=GRU),
     "indrnn_recurrent": indrnn_recurrent,
     "indrnn_plain_bn_after": partial(indrnn_plain, norm="after"),
     "indrnn_plain_bn_before": partial(indrnn_plain, norm="before"),

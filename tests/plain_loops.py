@@ -1,4 +1,4 @@
-"""The gated cells as plain loops, one step and one gate at a time: what the library's are tested against."""
+"""The cells as plain loops, one step and one gate at a time: what the library's are tested against."""
 
 import torch
 
@@ -30,6 +30,11 @@ def blocks(matrix, count):
     """The rows of a parameter, cut into equal blocks by hand."""
     size = len(matrix) // count
     return [matrix[k * size : (k + 1) * size] for k in range(count)]
+
+
+def rnn_step(weight_ih, weight_hh, bias_ih, bias_hh, x, h):
+    """(h_t,) from x_t and h_{t-1}."""
+    return (torch.tanh(x @ weight_ih.T + bias_ih + h @ weight_hh.T + bias_hh),)
 
 
 def lstm_step(weight_ih, weight_hh, bias_ih, bias_hh, x, h, c):

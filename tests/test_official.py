@@ -4,25 +4,39 @@ import numpy as np
 import official
 import pytest
 import torch
-from helpers import FIXTURES
+from helpers import FIXTURES, relative_error
 from indrnn_loops import dense, make_net, make_recurrent, plain, residual
 from official import check
+from plain_loops import gru_step, lstm_step, rnn_step, run
 from torch import nn
 
+CELLS = {"cell_rnn": nn.RNN, "cell_lstm": nn.LSTM, "cell_gru": nn.GRU}
 
-def make_cell_rnn(path, time=4, batch=2, width=3, hidden=6, layers=3, seed=5):
-    """A file of the family with other sizes, made by torch.nn.RNN."""
+
+def make_cell(path, time=4, batch=2, width=3, hidden=6, layers=3, both_ways=False, seed=5):
+    """A file of the family that its name says, made by torch.nn."""
     torch.manual_seed(seed)
-    rnn = nn.RNN(width, hidden, layers).double()
+    family = next(name for name in CELLS if path.stem.startswith(name))
+    model = CELLS[family](width, hidden, layers, bidirectional=both_ways).double()
     x = torch.randn(time, batch, width, dtype=torch.double, requires_grad=True)
-    h0 = torch.randn(layers, batch, hidden, dtype=torch.double, requires_grad=True)
-    out, hn = rnn(x, h0)
-    grad_out = torch.randn_like(out)
-    (out * grad_out).sum().backward()
-    arrays = {"x": x, "h0": h0, "out": out, "hn": hn, "grad_out": grad_out, "gx": x.grad, "gh0": h0.grad}
-    for name, parameter in rnn.named_parameters():
+    start = {
+        f"{part}0": torch.randn(layers * (1 + both_ways), batch, hidden, dtype=torch.double, requires_grad=True)
+        for part in ("hc" if family == "cell_lstm" else "h")
+    }
+    out, last = model(x, tuple(start.values()) if len(start) == 2 else start["h0"])
+    arrays = {
+        "x": x,
+        "out": out,
+        **start,
+        **dict(zip(("hn", "cn"), last if len(start) == 2 else (last,), strict=False)),
+    }
+    arrays["grad_out"] = torch.randn_like(out)
+    (out * arrays["grad_out"]).sum().backward()
+    arrays |= {"gx": x.grad, **{f"g{name}": value.grad for name, value in start.items()}}
+    for name, parameter in model.named_parameters():
         arrays |= {f"p/{name}": parameter, f"g/{name}": parameter.grad}
     np.savez(path, **{name: value.detach().numpy() for name, value in arrays.items()})
+    return path
 
 
 def test_committed_fixtures():
@@ -34,16 +48,26 @@ def test_committed_fixtures():
         assert all(error < 1e-9 for error in errors.values()), errors
 
 
-def test_other_sizes(tmp_path):
-    make_cell_rnn(tmp_path / "cell_rnn_big.npz")
-    errors = check(tmp_path / "cell_rnn_big.npz")
-    assert len(errors) == 4 + 12 and max(errors.values()) < 1e-9
+@pytest.mark.parametrize("family", CELLS)
+@pytest.mark.parametrize(
+    "sizes",
+    [{}, {"layers": 1}, {"time": 1}, {"batch": 1}, {"hidden": 1, "layers": 2}, {"width": 1, "both_ways": True}],
+    ids=str,
+)
+def test_cells_of_other_sizes(tmp_path, family, sizes):
+    errors = check(make_cell(tmp_path / f"{family}_other.npz", **sizes))
+    rows = sizes.get("layers", 3) * (1 + sizes.get("both_ways", False))
+    assert len(errors) == 4 * rows + (6 if family == "cell_lstm" else 4)
+    assert max(errors.values()) < 1e-9
 
 
-@pytest.mark.parametrize("name", ["out", "hn", "gx", "gh0", "g/bias_ih_l0"])
-def test_a_wrong_number_is_seen(tmp_path, name):
-    path = tmp_path / "cell_rnn.npz"
-    make_cell_rnn(path)
+@pytest.mark.parametrize(
+    "family, name",
+    [(family, name) for family in CELLS for name in ("out", "hn", "gx", "gh0", "g/bias_ih_l0", "g/weight_hh_l2")]
+    + [("cell_lstm", "cn"), ("cell_lstm", "gc0")],
+)
+def test_a_wrong_number_is_seen(tmp_path, family, name):
+    path = make_cell(tmp_path / f"{family}.npz")
     arrays = dict(np.load(path))
     arrays[name].flat[0] += 1e-3
     np.savez(path, **arrays)
@@ -51,11 +75,84 @@ def test_a_wrong_number_is_seen(tmp_path, name):
     assert errors.pop(name) == pytest.approx(1e-3, rel=1e-6) and max(errors.values()) < 1e-9
 
 
+def swap(arrays, first, second, names):
+    """Swap two of the blocks of six rows."""
+    for name in names:
+        part = arrays[name].reshape(-1, 6, *arrays[name].shape[1:])
+        part[[first, second]] = part[[second, first]]
+
+
+MISTAKES = {
+    "cell_rnn": {"a sign": lambda a: np.negative(a["p/bias_hh_l1"], out=a["p/bias_hh_l1"])},
+    "cell_lstm": {
+        "i and f swapped": lambda a: swap(a, 0, 1, [n for n in a if n.startswith("p/")]),
+        "g and o swapped": lambda a: swap(a, 2, 3, [n for n in a if n.startswith("p/")]),
+        "h0 and c0 swapped": lambda a: a.update(h0=a["c0"], c0=a["h0"]),
+        "a bias left out": lambda a: a["p/bias_hh_l2"].fill(0),
+    },
+    "cell_gru": {
+        "r and z swapped": lambda a: swap(a, 0, 1, [n for n in a if n.startswith("p/")]),
+        "z means the other thing": lambda a: [np.negative(a[n][6:12], out=a[n][6:12]) for n in a if n[:2] == "p/"],
+        "b_hn outside the reset": lambda a: (
+            np.add(a["p/bias_ih_l0"][12:], a["p/bias_hh_l0"][12:], out=a["p/bias_ih_l0"][12:]),
+            a["p/bias_hh_l0"][12:].fill(0),
+        ),
+    },
+}
+
+
+@pytest.mark.parametrize("family, mistake", [(family, name) for family in MISTAKES for name in MISTAKES[family]])
+def test_weights_of_another_cell_are_seen(tmp_path, family, mistake):
+    """The mistakes that an implementation makes, made in the file instead: no gradient stays right."""
+    path = make_cell(tmp_path / f"{family}.npz")
+    arrays = dict(np.load(path))
+    MISTAKES[family][mistake](arrays)
+    np.savez(path, **arrays)
+    errors = check(path)
+    assert all(error > 1e-4 for name, error in errors.items() if name in ("out", "gx", "gh0", "g/weight_ih_l0"))
+
+
+@pytest.mark.parametrize("family", CELLS)
+def test_a_cell_without_gradients_or_first_state(tmp_path, family):
+    """Only what stands in the file is reported; ``h`` is every state."""
+    path = make_cell(tmp_path / f"{family}.npz")
+    arrays = {name: value for name, value in np.load(path).items() if not name.startswith("g")}
+    np.savez(path, **arrays, h=arrays["out"])
+    errors = check(path)
+    assert set(errors) == {"out", "h", "hn"} | ({"cn"} if family == "cell_lstm" else set())
+    assert max(errors.values()) < 1e-9
+    np.savez(path, **{name: value for name, value in arrays.items() if name not in ("h0", "c0")})
+    assert min(check(path).values()) > 1e-4
+
+
+@pytest.mark.parametrize("family", CELLS)
+def test_gradients_of_the_cells_equal_autograd_through_a_plain_loop(tmp_path, family):
+    """Of the whole output, as in the files, and in the files' time-major layout."""
+    path = make_cell(tmp_path / f"{family}.npz", layers=2, both_ways=True)
+    arrays = {name: torch.from_numpy(value) for name, value in np.load(path).items()}
+    parameters = {n.removeprefix("p/"): v.requires_grad_() for n, v in arrays.items() if n.startswith("p/")}
+    start = [arrays[name].requires_grad_() for name in ("h0", "c0") if name in arrays]
+    x = arrays["x"].transpose(0, 1).requires_grad_()
+    step = {"cell_rnn": rnn_step, "cell_lstm": lstm_step, "cell_gru": gru_step("after", "keeps")}[family]
+    y, *last = run(step, parameters, x, *start)
+    loss = (y * arrays["grad_out"].transpose(0, 1)).sum()
+    gx, *gradients = torch.autograd.grad(loss, [x, *start, *parameters.values()])
+    reference = {"out": y.transpose(0, 1), **dict(zip(("hn", "cn"), last, strict=False)), "gx": gx.transpose(0, 1)}
+    names = [f"g{name}" for name in ("h0", "c0") if name in arrays] + [f"g/{name}" for name in parameters]
+    reference |= dict(zip(names, gradients, strict=True))
+    ours = official.FAMILIES[family]({name: value.detach() for name, value in arrays.items()})
+    assert set(ours) - {"h"} == set(reference)
+    assert max(relative_error(ours[name], value) for name, value in reference.items()) < 1e-12
+
+
 def test_unknown_arrays_and_families_are_refused(tmp_path):
-    path = tmp_path / "cell_rnn.npz"
-    make_cell_rnn(path)
+    path = make_cell(tmp_path / "cell_rnn.npz")
     np.savez(path, **dict(np.load(path)), surprise=np.zeros(1))
     with pytest.raises(ValueError, match="surprise"):
+        check(path)
+    path = make_cell(tmp_path / "cell_gru.npz")
+    np.savez(path, **dict(np.load(path)), cn=np.zeros(1))
+    with pytest.raises(ValueError, match="cn"):
         check(path)
     with pytest.raises(ValueError, match="families"):
         check(tmp_path / "cell_unknown.npz")
