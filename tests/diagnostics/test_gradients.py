@@ -6,7 +6,7 @@ from helpers import relative_error
 from torch import nn
 
 from rtx_lib.diagnostics import gradients
-from rtx_lib.layers import RNN, Readout
+from rtx_lib.layers import GRU, LSTM, RNN, Readout
 
 pytestmark = pytest.mark.usefixtures("double")
 
@@ -63,6 +63,21 @@ def test_hooks_go_away():
         pass
     model(torch.randn(4, 9, 3))
     assert states == []
+
+
+def test_taps_of_other_names():
+    """One name at a time, in every core of the model, and only that."""
+    model = nn.ModuleList([Readout(LSTM(3, 6, bidirectional=True), 2), Readout(GRU(3, 6), 2), Readout(RNN(3, 6), 2)])
+    x = torch.randn(4, 9, 3)
+    widths = {"tap": [6, 6, 6, 6], "cell_tap": [6, 6], "gate_tap": [24, 24, 18]}
+    for name, expected in widths.items():
+        with gradients.record_states(model, name) as recorded:
+            loss = sum(part(x)[0].square().sum() for part in model)
+        assert [states[0].shape[1] for states in recorded] == expected
+        assert all(len(states) == 9 for states in recorded)
+        assert all((gradients.gradient_norms(loss, states) > 0).all() for states in recorded)
+    with pytest.raises(ValueError, match="model must have a submodule named 'cell_tap', Readout has none"):
+        gradients.record_states(model[1], "cell_tap").__enter__()
 
 
 def test_spectrum_of_a_rotation_and_singular_values_of_a_shear():
