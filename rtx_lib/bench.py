@@ -10,12 +10,13 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from rtx_lib.layers import RNN
+from rtx_lib.layers import GRU, LSTM, RNN
 
 Variant = Callable[[], Tensor]
 
@@ -90,7 +91,34 @@ def rnn(device: str = "cpu", batch: int = 32, time_steps: int = 200, hidden: int
     return compare("rnn", "torch.nn.RNN", variants, device)
 
 
-CASES: dict[str, Callable[..., list[dict[str, Any]]]] = {"rnn": rnn}
+def cells(device: str = "cpu", batch: int = 32, time_steps: int = 200, hidden: int = 128) -> list[dict[str, Any]]:
+    """Forward and backward, all weights included, of our LSTM and GRU against torch.nn's.
+
+    ``backend="torch"`` runs the same fused function as torch.nn and should cost the same.
+    """
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(batch, time_steps, hidden, generator=generator).to(device).requires_grad_()
+    rows = []
+    for kind, twin in ((LSTM, nn.LSTM), (GRU, nn.GRU)):
+        name = kind.__name__
+        models: dict[str, nn.Module] = {
+            f"torch.nn.{name}": twin(hidden, hidden, batch_first=True),
+            f"rtx_lib {name}": kind(hidden, hidden, generator=generator),
+            f'rtx_lib {name}, backend="torch"': kind(hidden, hidden, backend="torch"),
+        }
+        for model in models.values():
+            model.to(device).load_state_dict(models[f"rtx_lib {name}"].state_dict())
+
+        def once(model: nn.Module) -> Tensor:
+            gradients = torch.autograd.grad(model(x)[0].square().sum(), [x, *model.parameters()])
+            return torch.cat([gradient.flatten() for gradient in gradients])
+
+        variants = {variant: partial(once, model) for variant, model in models.items()}
+        rows += compare("cells", f"torch.nn.{name}", variants, device, rounds=15)
+    return rows
+
+
+CASES: dict[str, Callable[..., list[dict[str, Any]]]] = {"rnn": rnn, "cells": cells}
 
 
 def _synchronise() -> None:

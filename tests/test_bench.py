@@ -16,6 +16,16 @@ def test_rows_of_the_rnn_case():
         assert row["max_error"] < 1e-5 and "one thread" in row["device"]
 
 
+def test_rows_of_the_cells_case():
+    rows = bench.cells(batch=2, time_steps=5, hidden=4)
+    assert [(row["variant"], row["against"]) for row in rows] == [
+        (f"rtx_lib {name}{backend}", f"torch.nn.{name}")
+        for name in ("LSTM", "GRU")
+        for backend in ("", ', backend="torch"')
+    ]
+    assert all(row["case"] == "cells" and row["ratio"] > 0 and row["max_error"] < 1e-5 for row in rows)
+
+
 def test_the_command_prints_json(capsys, monkeypatch):
     monkeypatch.setitem(bench.CASES, "rnn", lambda device: bench.rnn(device, 2, 5, 4))
     assert bench.main(["rnn", "--json"]) == 0
