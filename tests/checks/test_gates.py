@@ -1,0 +1,182 @@
+"""The checks accept the right answer, and name each planted slip."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from rtx_lib.checks import gates as checks
+from rtx_lib.layers import GRU, convert_update_gate
+
+tanh, cat = torch.tanh, torch.cat
+
+
+def reorder(*places, dim=0):
+    return lambda weight: cat([weight.chunk(4, dim=dim)[place] for place in places], dim=dim)
+
+
+def set_bias(quarter=1, layers=(0, 1), ih=lambda b: b, hh=lambda b: 0.0):
+    """An answer: the forget bias put into one quarter (all if None) by the rules ih and hh (None: left random)."""
+
+    @torch.no_grad()
+    def answer(lstm, b):
+        for layer in layers:
+            for kind, rule in (("ih", ih), ("hh", hh)):
+                bias = getattr(lstm, f"bias_{kind}_l{layer}")
+                if rule is not None:
+                    (bias if quarter is None else bias.chunk(4)[quarter]).fill_(rule(b))
+
+    return answer
+
+
+def change(block, names="", how=torch.neg):
+    def answer(weights):
+        out = {}
+        for name, value in weights.items():
+            parts = list(value.chunk(3))
+            if names in name:
+                parts[block] = how(parts[block])
+            out[name] = cat(parts)
+        return out
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("check", "answer", "words"),
+    [
+        (checks.check_half_life, math.log(1 / (2**0.01 - 1)), "4.97"),
+        (checks.check_half_life, 4.97, "Right"),
+        (checks.check_gate_order, reorder(0, 2, 3, 1), "Right: i stays"),
+        (checks.check_forget_bias, set_bias(), "sum is b"),
+        (checks.check_forget_bias, set_bias(ih=lambda b: b / 2, hh=lambda b: b / 2), "sum is b"),
+        (checks.check_convert, convert_update_gate, "change their sign"),
+        (checks.check_lgru, lambda a, u, r, gate, H: tanh(a + r * u) + gate * H, "outside the tanh"),
+    ],
+)
+def test_right_answer(check, answer, words, capsys):
+    check(answer)
+    assert words in capsys.readouterr().out
+    check(None)
+    assert capsys.readouterr().out == "Not answered yet.\n"
+
+
+def test_the_forget_bias_check_leaves_the_global_generator_alone():
+    torch.manual_seed(0)
+    expected = torch.rand(1)
+    torch.manual_seed(0)
+    checks.check_forget_bias(set_bias())
+    assert torch.equal(torch.rand(1), expected)
+
+
+def test_the_order_of_the_gates_is_onnx_and_torch():
+    """A weight in torch's order, written in ONNX's and brought back."""
+    weight = nn.LSTM(3, 2).weight_ih_l0.detach()
+    i, f, g, o = weight.chunk(4)
+    assert torch.equal(reorder(0, 2, 3, 1)(cat([i, o, f, g])), weight)
+
+
+def test_the_converted_gru_is_the_same_function():
+    x = torch.randn(2, 5, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    one, other = GRU(3, 2, update="keeps").double(), GRU(3, 2, update="replaces").double()
+    other.load_state_dict(change(1)(one.state_dict()))
+    assert (one(x)[0] - other(x)[0]).abs().max() < 1e-14
+
+
+@pytest.mark.parametrize(
+    ("slip", "message"),
+    [
+        (2 ** (-1 / 100), "the gate's value"),
+        (-4.9682, "the sign"),
+        (4.6002, "1/e"),
+        (100, "number of steps"),
+        (144.77, "length in steps"),
+        (-math.log(2) / 100, "solve f"),
+        (3.0, "after 100 steps is 0.0077"),
+        (1e6, "after 100 steps is 1, not"),
+        (-1e6, "after 100 steps is 0, not"),
+    ],
+)
+def test_half_life_slips(slip, message):
+    with pytest.raises(AssertionError, match=message):
+        checks.check_half_life(slip)
+
+
+@pytest.mark.parametrize(
+    ("slip", "message"),
+    [
+        (lambda weight: weight, "nothing was moved"),
+        (reorder(0, 3, 1, 2), "the way back"),
+        (reorder(0, 2, 1, 3), "two blocks"),
+        (reorder(0, 3, 2, 1), "exchanged"),
+        (reorder(0, 2, 3, 1, dim=1), "cut along the first axis"),
+        (reorder(1, 2, 3, 0), "none of the usual"),
+        (lambda weight: weight[:4], "shape must be"),
+        (lambda weight: None, "must return a tensor"),
+        (lambda weight: weight / 0, "not finite"),
+    ],
+)
+def test_gate_order_slips(slip, message):
+    with pytest.raises(AssertionError, match=message):
+        checks.check_gate_order(slip)
+
+
+@pytest.mark.parametrize(
+    ("slip", "message"),
+    [
+        (set_bias(hh=lambda b: b), "their sum is 2b"),
+        (set_bias(quarter=0), "changes the input gate i"),
+        (set_bias(quarter=2), "changes the candidate g"),
+        (set_bias(quarter=3), "changes the output gate o"),
+        (set_bias(quarter=None), "all gates"),
+        (set_bias(hh=None), "kept its random values"),
+        (set_bias(ih=None, hh=lambda b: b), "kept its random values"),
+        (set_bias(layers=(0,)), "layer 1 was left alone"),
+        (set_bias(layers=(1,)), "layer 0 was left alone"),
+        (lambda lstm, b: None, "nothing was changed"),
+        (lambda lstm, b: nn.init.zeros_(lstm.weight_hh_l1), "weight_hh_l1 was changed"),
+    ],
+)
+def test_forget_bias_slips(slip, message):
+    with pytest.raises(AssertionError, match=message):
+        checks.check_forget_bias(slip)
+
+
+@pytest.mark.parametrize(
+    ("slip", "message"),
+    [
+        (lambda weights: weights, "nothing was changed"),
+        (change(1, how=lambda part: 1 - part), "subtracted from 1"),
+        (change(0), "reset gate"),
+        (change(2), "candidate"),
+        (lambda weights: {name: -value for name, value in weights.items()}, "everything"),
+        (change(1, "weight"), "biases were forgotten"),
+        (change(1, "_ih"), "only the input's"),
+        (change(1, "_hh"), "only the old state's"),
+        (change(1, how=lambda part: 2 * part), "none of the usual"),
+        (lambda weights: None, "must return a dict"),
+        (lambda weights: {"z": weights["bias_ih_l0"]}, "must have the names"),
+    ],
+)
+def test_convert_slips(slip, message):
+    with pytest.raises(AssertionError, match=message):
+        checks.check_convert(slip)
+
+
+@pytest.mark.parametrize(
+    ("slip", "message"),
+    [
+        (lambda a, u, r, gate, H: tanh(a + r * u + gate * H), "no longer linear"),
+        (lambda a, u, r, gate, H: tanh(a + u + gate * H + r * u), "expanded line"),
+        (lambda a, u, r, gate, H: tanh(a + r * u) + H, "gate l is missing"),
+        (lambda a, u, r, gate, H: tanh(r * a + u) + gate * H, "not to the input"),
+        (lambda a, u, r, gate, H: tanh(a + u) + gate * H, "reset gate is missing"),
+        (lambda a, u, r, gate, H: tanh(a + r * u), "candidate of a GRU"),
+        (lambda a, u, r, gate, H: a + r * u + gate * H, "tanh is missing"),
+        (lambda a, u, r, gate, H: a, "none of the usual"),
+    ],
+)
+def test_lgru_slips(slip, message):
+    with pytest.raises(AssertionError, match=message):
+        checks.check_lgru(slip)
