@@ -113,7 +113,7 @@ def cells(device: str = "cpu", batch: int = 32, time_steps: int = 200, hidden: i
             gradients = torch.autograd.grad(model(x)[0].square().sum(), [x, *model.parameters()])
             return torch.cat([gradient.flatten() for gradient in gradients])
 
-        variants = {variant: partial(once, model) for variant, model in models.items()}
+        variants: dict[str, Variant] = {variant: partial(once, model) for variant, model in models.items()}
         rows += compare("cells", f"torch.nn.{name}", variants, device, rounds=15)
     return rows
 
