@@ -3,6 +3,7 @@
 import functools
 import importlib
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -66,9 +67,14 @@ def relu_recurrence(z: Tensor, u: Tensor, h0: Tensor | None = None, *, backend: 
         h0 = z.new_zeros(z.shape[0], z.shape[2])
     if backend == "loop":
         return loop(z, u, h0)
-    kernels: Any = scan if backend == "scan" else importlib.import_module(f".{backend}_kernels", __package__)
+    kernels = _kernels(backend)
     h: Tensor = _Recurrence.apply(z, u, h0, kernels.forward, kernels.backward)
     return h
+
+
+def _kernels(backend: str) -> ModuleType:
+    """The module with the forward and the backward pass of a backend; imported only when it is used."""
+    return scan if backend == "scan" else importlib.import_module(f".{backend}_kernels", __package__)
 
 
 def loop(z: Tensor, u: Tensor, h0: Tensor) -> Tensor:
@@ -98,6 +104,7 @@ class _Recurrence(torch.autograd.Function):
 
 def explain_backend(z: Tensor, u: Tensor | None = None, h0: Tensor | None = None) -> str:
     """One sentence: what ``backend="auto"`` takes for these tensors, and why."""
+    _check(z, u, h0)
     return ": ".join(_choose(z))
 
 
@@ -105,18 +112,22 @@ def _choose(z: Tensor) -> tuple[str, str]:
     """The backend that "auto" takes for z, and the reason."""
     batch, steps, neurons = z.shape
     if z.device.type == "cuda":
-        if _problem("triton") is None:
-            return "triton", "one kernel for the whole sequence, which reads and writes every value once"
+        if _problem("triton"):
+            problem = "triton cannot be imported"
+        elif torch.cuda.get_device_capability(z.device) < (7, 0):
+            problem = "the GPU is older than Triton supports"
+        else:
+            return "triton", "one kernel takes the whole sequence and reads and writes every value once"
         if steps >= 100:
-            return "scan", "triton cannot be imported, and the scan starts far fewer GPU kernels than one for each step"
-        return "loop", "triton cannot be imported, and so few steps are not worth a scan"
+            return "scan", f"{problem}, and the scan starts fewer GPU kernels than the loop, which starts some at each step"
+        return "loop", f"{problem}, and so few steps are not worth a scan"
     if z.device.type != "cpu":
         return "loop", f"no faster way is known for the device {z.device.type}"
     if _problem("numba") is None:
         return "numba", "compiled for the CPU, it reads and writes every value once"
     if batch * neurons <= 1000 and steps >= 500:
-        return "scan", "numba cannot be imported, and with B * N up to 1000 it is the number of steps that costs time"
-    return "loop", "numba cannot be imported, and the scan pays only for long sequences with B * N up to 1000"
+        return "scan", "numba cannot be imported, and up to B * N = 1000 it is the number of operations that takes time"
+    return "loop", "numba cannot be imported, and the scan pays only for T from 500 and B * N to 1000"
 
 
 @functools.cache
@@ -144,14 +155,14 @@ def _check_backend(backend: str, z: Tensor) -> None:
             raise ValueError(f"z must be on a GPU for backend 'triton' (or TRITON_INTERPRET=1 set), got {z.device}")
 
 
-def _check(z: Tensor, u: Tensor, h0: Tensor | None) -> None:
+def _check(z: Tensor, u: Tensor | None, h0: Tensor | None) -> None:
     """Raise ``ValueError`` unless shapes, types and devices fit together."""
     if z.ndim != 3 or 0 in z.shape:
         raise ValueError(f"z must have shape (B, T, N), each at least 1, got {tuple(z.shape)}")
     if z.dtype not in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
         raise ValueError(f"z must hold floats of 16, 32 or 64 bits, got {z.dtype}")
     batch, _, neurons = z.shape
-    others = {"u": (u, (neurons,)), "h0": (h0, (batch, neurons))}
+    others: dict[str, tuple[Tensor | None, tuple[int, ...]]] = {"u": (u, (neurons,)), "h0": (h0, (batch, neurons))}
     for name, (tensor, shape) in others.items():
         if tensor is None:
             continue

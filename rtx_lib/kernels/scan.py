@@ -79,8 +79,7 @@ def _shifted(distance: int) -> tuple[slice, slice]:
 # recurrence find it: without the ReLU from 0 (a), and with it from 0 and from the largest float (the two bounds).
 # All chunks take their steps together: T = C K steps cost about 4 K + C rounds, and no power beyond u^K occurs.
 
-Step = Callable[[Tensor, int], Tensor]
-RUNS = 2  # the second starts each chunk from where the first left its predecessor, which settles most last bits
+Finish = Callable[[Tensor, int], Tensor]
 
 
 def chunk_length(steps: int, u: Tensor) -> int:
@@ -108,27 +107,13 @@ def forward(z: Tensor, u: Tensor, h0: Tensor) -> Tensor:
         # fmax and fmin drop the NaN of an overflow: where low = high the answer is known all the same.
         starts.append(torch.fmin(torch.fmax(a[:, c] + slope * starts[-1], low[:, c]), high[:, c]))
     given = torch.stack(starts, 1)  # (B, C, N)
-
-    def relu(h: Tensor, k: int) -> Tensor:
-        return h.relu_()
-
-    for _ in range(RUNS):
-        h = _run(x, u, given, relu)
-        found = torch.cat([given[:, :1], h[:, :-1, -1]], 1)
-        differs = (given != found).any(1)
-        if not differs.any():
-            break
-        last, given = given, found
-    else:
-        b, n = differs.nonzero(as_tuple=True)
-        columns = _columns(x, b, n)
-        before = torch.cat([columns.new_zeros(1, len(b)), _columns(h, b, n)[:-1]])
-        pre = columns + u[n] * before
-        near_zero = (pre.abs() <= torch.finfo(z.dtype).eps ** 0.75 * columns.abs()) & (before != 0)
-        b, n = (t[near_zero.any(0) | ~_join(last, found, u, size)[b, n]] for t in (b, n))
-        if len(b):
-            again = _run(_columns(x, b, n)[None, None], u[n], x.new_zeros(1, 1, len(b)), relu)
-            h.flatten(1, 2)[b, :, n] = again[0, 0].T
+    # Run twice, the second time from where the first run ended: that settles the last bits of most neurons.
+    given = _ends(given, _run(x, u, given, _relu))
+    h = _run(x, u, given, _relu)
+    found = _ends(given, h)
+    b, n = ((given != found).any(1) | ~u.isfinite()).nonzero(as_tuple=True)
+    doubtful = ~_join(given, found, u, size)[b, n] | _near_zero(_columns(x, b, n), u[n], _columns(h, b, n))
+    _run_again(h, x, u, b[doubtful], n[doubtful], _relu)
     return h.flatten(1, 2)[:, : z.shape[1]]
 
 
@@ -141,26 +126,17 @@ def backward(g: Tensor, u: Tensor, h0: Tensor, h: Tensor) -> tuple[Tensor, Tenso
     are all that it needs: h_t > 0 exactly where z_t + u h_{t-1} > 0.
     """
     size = chunk_length(g.shape[1], u)
-    x = _cut(g.flip(1), size)
-    dead = _cut((h <= 0).flip(1), size)  # NaN counts as alive, as in torch.relu
-
-    def mask(d: Tensor, k: int) -> Tensor:
-        return d.masked_fill_(dead[:, :, k], 0)
-
-    a = _run(x, u, torch.zeros_like(x[:, :, 0]), mask)[:, :, -1]
-    alive, slope = ~dead.any(2), u**size
+    x, zero = _cut(g.flip(1), size), _cut((h <= 0).flip(1), size)  # NaN is not zero, as in torch.relu
+    finish = _mask(zero)
+    a = _run(x, u, torch.zeros_like(x[:, :, 0]), finish)[:, :, -1]
+    alive, slope = ~zero.any(2), u**size
     starts = [torch.zeros_like(h0)]
     for c in range(x.shape[1] - 1):
         starts.append(torch.where(alive[:, c], a[:, c] + slope * starts[-1], a[:, c]))
     given = torch.stack(starts, 1)
-    d = _run(x, u, given, mask)
-    found = torch.cat([given[:, :1], d[:, :-1, -1]], 1)
-    b, n = (~_join(given, found, u, size)).nonzero(as_tuple=True)
-    if len(b):
-        still = _columns(dead, b, n)
-        again = _run(_columns(x, b, n)[None, None], u[n], x.new_zeros(1, 1, len(b)),
-                     lambda d, k: d.masked_fill_(still[k], 0))  # fmt: skip
-        d.flatten(1, 2)[b, :, n] = again[0, 0].T
+    d = _run(x, u, given, finish)
+    b, n = (~_join(given, _ends(given, d), u, size)).nonzero(as_tuple=True)
+    _run_again(d, x, u, b, n, _mask(_columns(zero, b, n)))
     dz = d.flatten(1, 2)[:, : g.shape[1]].flip(1)
     du = (dz[:, 0] * h0).sum(0) + (dz[:, 1:] * h[:, :-1]).sum((0, 1))
     return dz, du, u * dz[:, 0]
@@ -175,11 +151,6 @@ def _cut(x: Tensor, size: int) -> Tensor:
     return padded.view(batch, chunks, size, neurons)
 
 
-def _columns(x: Tensor, b: Tensor, n: Tensor) -> Tensor:
-    """The time courses (C K, len(b)) of neurons n in sequences b of x (B, C, K, N)."""
-    return x.flatten(1, 2)[b, :, n].T.contiguous()
-
-
 def _probe(x: Tensor, u: Tensor) -> Tensor:
     """Where the chunks of x (B, C, K, N) end: (3, B, C, N) without ReLU from 0, with it from 0, from the largest."""
     ends = torch.zeros_like(x[None, :, :, 0]).repeat(3, 1, 1, 1)
@@ -190,12 +161,26 @@ def _probe(x: Tensor, u: Tensor) -> Tensor:
     return ends
 
 
-def _run(x: Tensor, u: Tensor, start: Tensor, finish: Step) -> Tensor:
-    """All steps of all chunks of x (B, C, K, N) from start (B, C, N); finish(y, k) ends step k on y = x_k + u y."""
-    states = torch.empty_like(x)
+def _run(x: Tensor, u: Tensor, start: Tensor | None, finish: Finish) -> Tensor:
+    """All steps of all chunks of x (B, C, K, N): y_k = finish(x_k + u y_{k-1}, k), from start (B, C, N) or nothing."""
+    states, y = torch.empty_like(x), start
     for k, (x_k, out) in enumerate(zip(x.unbind(2), states.unbind(2), strict=True)):
-        start = finish(torch.add(x_k, u * start, out=out), k)
+        y = finish(out.copy_(x_k) if y is None else torch.add(x_k, u * y, out=out), k)
     return states
+
+
+def _relu(y: Tensor, k: int) -> Tensor:
+    return y.relu_()
+
+
+def _mask(zero: Tensor) -> Finish:
+    """For the backward pass: nothing goes through a state that is zero."""
+    return lambda y, k: y.masked_fill_(zero[:, :, k], 0)
+
+
+def _ends(given: Tensor, states: Tensor) -> Tensor:
+    """(B, C, N), the starts of all chunks that these states imply: the first as given, then its predecessor's end."""
+    return torch.cat([given[:, :1], states[:, :-1, -1]], 1)
 
 
 def _join(given: Tensor, found: Tensor, u: Tensor, size: int) -> Tensor:
@@ -206,4 +191,23 @@ def _join(given: Tensor, found: Tensor, u: Tensor, size: int) -> Tensor:
     left = size * torch.arange(given.shape[1], 0, -1, device=u.device)
     growth = u.abs().clamp(min=1) ** left[:, None]
     allowed = 2**10 * torch.finfo(u.dtype).eps * found.abs().cummax(1).values / growth
-    return ((given - found).abs() <= allowed).all(1)
+    return ((given - found).abs() <= allowed).all(1) & u.isfinite()
+
+
+def _columns(x: Tensor, b: Tensor, n: Tensor) -> Tensor:
+    """Neurons n of sequences b of x (B, C, K, N), each as one chunk: (1, 1, C K, len(b))."""
+    return x.flatten(1, 2)[b, :, n].T[None, None].contiguous()
+
+
+def _near_zero(x: Tensor, u: Tensor, h: Tensor) -> Tensor:
+    """(n,): whether some x_t + u h_{t-1} of these columns (1, 1, T, n) is zero but for rounding."""
+    before = h[0, 0, :-1]
+    later = x[0, 0, 1:]
+    near = (later + u * before).abs() <= torch.finfo(x.dtype).eps ** 0.75 * later.abs()
+    return (near & (before != 0)).any(0)
+
+
+def _run_again(states: Tensor, x: Tensor, u: Tensor, b: Tensor, n: Tensor, finish: Finish) -> None:
+    """Overwrite neurons n of sequences b by a run through all steps."""
+    if len(b):
+        states.flatten(1, 2)[b, :, n] = _run(_columns(x, b, n), u[n], None, finish)[0, 0].T

@@ -1,7 +1,7 @@
 """The recurrence compiled for a GPU, in two ways; both follow neurons of sequences (columns) in parallel.
 
-``"steps"`` walks through the time steps of 32 columns at a time. Reading is what takes long, so the rows of the next
-32 steps are asked for together before the first of them is used. It computes exactly what the loop computes.
+``"steps"`` walks through the time steps of 32 columns at a time. Reading is what takes long, so the rows of 32 steps
+(backward: 16) are asked for together before the first of them is used. It computes exactly what the loop computes.
 
 ``"tiles"`` takes 64 steps of 16 columns at once by the associative scan of :mod:`rtx_lib.kernels.scan`, with maps
 of four numbers forward and of two backward. Tiles in which a power could overflow or a cancellation could cost
@@ -31,11 +31,10 @@ except ImportError:  # for the reference pages, which only read the docstrings
 
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"  # how the kernels below will have been decorated
-COLUMNS, DEPTH = 32, 32  # of a program that walks in steps
+COLUMNS = 32  # of a program that walks in steps: one for each thread of a warp
+DEPTH, DEPTH_BACKWARD = 32, 16  # backward reads two values for each step; more would not fit the registers
 TILE_COLUMNS, TILE_STEPS = 16, 64
 FEW = 4096
-# A fused multiply-add would round once where the loop rounds twice, and miss the zero of z_t = -u h_{t-1}.
-EXACT = {"enable_fp_fusion": False}
 
 
 def best_kernel(z: Tensor) -> str:
@@ -49,7 +48,10 @@ def forward(z: Tensor, u: Tensor, h0: Tensor, kernel: str | None = None) -> Tens
     """States h (B, T, N) for z (B, T, N), u (N,), h0 (B, N), all float32 or all float64."""
     z, u, h0 = (x.contiguous() for x in (z, u, h0))
     h = torch.empty_like(z)
-    _launch(kernel or best_kernel(z), (_steps_forward, _tiles_forward), z.shape, z, u, h0, h)
+    if (kernel or best_kernel(z)) == "steps":
+        _launch(_steps_forward, z.shape, (z, u, h0, h), COLUMNS, DEPTH, num_warps=1)
+    else:
+        _launch(_tiles_forward, z.shape, (z, u, h0, h), TILE_COLUMNS, TILE_STEPS, num_warps=4)
     return h
 
 
@@ -59,21 +61,24 @@ def backward(
     """Gradients of z, u and h0 for the gradient g (B, T, N) of h. No atomics: the same result in every run."""
     g, u, h0 = (x.contiguous() for x in (g, u, h0))
     dz, du, dh0 = torch.empty_like(g), torch.empty_like(h0), torch.empty_like(h0)  # du of each sequence
-    _launch(kernel or best_kernel(g), (_steps_backward, _tiles_backward), g.shape, g, u, h0, h, dz, du, dh0)
+    tensors = (g, u, h0, h, dz, du, dh0)
+    if (kernel or best_kernel(g)) == "steps":
+        _launch(_steps_backward, g.shape, tensors, COLUMNS, DEPTH_BACKWARD, num_warps=1)
+    else:
+        _launch(_tiles_backward, g.shape, tensors, TILE_COLUMNS, TILE_STEPS, num_warps=4)
     return dz, du.sum(0), dh0
 
 
-def _launch(kernel: str, pair: tuple[Any, Any], shape: torch.Size, *tensors: Tensor) -> None:
+def _launch(
+    kernel: Any, shape: torch.Size, tensors: tuple[Tensor, ...], columns: int, rows: int, num_warps: int
+) -> None:
+    """Start the kernel on all columns; ``columns`` and ``rows`` are what one program takes at a time."""
     batch, steps, neurons = shape
-    with torch.cuda.device_of(tensors[0]):
-        if kernel == "steps":
-            grid = (triton.cdiv(batch * neurons, COLUMNS),)
-            pair[0][grid](*tensors, batch * neurons, steps, neurons, COLUMNS, DEPTH, num_warps=1, **EXACT)
-        else:
-            grid = (triton.cdiv(batch * neurons, TILE_COLUMNS),)
-            largest = torch.finfo(tensors[0].dtype).max
-            pair[1][grid](*tensors, batch * neurons, steps, neurons, largest, TILE_COLUMNS, TILE_STEPS, num_warps=4,
-                          **EXACT)  # fmt: skip
+    grid = (triton.cdiv(batch * neurons, columns),)
+    with torch.cuda.device_of(tensors[0]):  # triton launches on the current device
+        # A fused multiply-add would round once where the loop rounds twice, and miss the zero of z_t = -u h_{t-1}.
+        kernel[grid](*tensors, batch * neurons, steps, neurons, columns, rows, num_warps=num_warps,
+                     enable_fp_fusion=False)  # fmt: skip
 
 
 @jit
@@ -165,7 +170,13 @@ def _any_above(x, bound):
 
 
 @jit
-def _tiles_forward(z, u, h0, h, count, steps, neurons, LARGEST: tl.constexpr, WIDTH: tl.constexpr, TILE: tl.constexpr):
+def _huge(x):
+    """Whether a value is so large that a tile could overflow, or NaN."""
+    return _any_above(x, 1e18)  # a tile multiplies it by less than 200
+
+
+@jit
+def _tiles_forward(z, u, h0, h, count, steps, neurons, WIDTH: tl.constexpr, TILE: tl.constexpr):
     there, neuron, column, start = _columns(count, steps, neurons, WIDTH)
     weight = tl.load(u + neuron, mask=there, other=0)
     state = tl.load(h0 + column, mask=there, other=0)
@@ -176,7 +187,7 @@ def _tiles_forward(z, u, h0, h, count, steps, neurons, LARGEST: tl.constexpr, WI
     for first in range(0, steps, TILE):
         inside = there[None, :] & (first + row < steps)
         a = tl.load(z[None, :] + row * neurons, mask=inside, other=0)
-        if steep | _any_above(a, LARGEST**0.5) | _any_above(state, LARGEST**0.5) | (tl.min(state) < 0):
+        if steep | _huge(a) | _huge(state) | (tl.min(state) < 0):
             for k in range(TILE):
                 z_t = tl.load(z + k * neurons, mask=there & (first + k < steps), other=0)
                 state = _relu(z_t + weight * state)
@@ -184,7 +195,8 @@ def _tiles_forward(z, u, h0, h, count, steps, neurons, LARGEST: tl.constexpr, WI
         else:
             slope = tl.broadcast_to(weight[None, :], (TILE, WIDTH))
             low = tl.zeros_like(a)
-            a, slope, low, high = tl.associative_scan((a, slope, low, low + LARGEST), 0, _compose)
+            high = low + 1e30  # above every state that such a tile can have, and far from overflow
+            a, slope, low, high = tl.associative_scan((a, slope, low, high), 0, _compose)
             now = tl.minimum(tl.maximum(a + slope * state[None, :], low), high)
             tl.store(h[None, :] + row * neurons, now, mask=inside)
             state = tl.sum(tl.where(row == TILE - 1, now, 0.0), axis=0)
@@ -193,9 +205,7 @@ def _tiles_forward(z, u, h0, h, count, steps, neurons, LARGEST: tl.constexpr, WI
 
 
 @jit
-def _tiles_backward(
-    g, u, h0, h, dz, du, dh0, count, steps, neurons, LARGEST: tl.constexpr, WIDTH: tl.constexpr, TILE: tl.constexpr
-):
+def _tiles_backward(g, u, h0, h, dz, du, dh0, count, steps, neurons, WIDTH: tl.constexpr, TILE: tl.constexpr):
     there, neuron, column, start = _columns(count, steps, neurons, WIDTH)
     weight = tl.load(u + neuron, mask=there, other=0)
     initial = tl.load(h0 + column, mask=there, other=0)
@@ -212,7 +222,7 @@ def _tiles_backward(
         first = (tiles - 1 - tile) * TILE
         inside = there[None, :] & (first + row < steps)
         a = tl.load(g[None, :] + row * neurons, mask=inside, other=0)
-        if steep | _any_above(a, LARGEST**0.5) | _any_above(later, LARGEST**0.5):
+        if steep | _huge(a) | _huge(later):
             for back in range(TILE):
                 k = TILE - 1 - back
                 t = first + k
