@@ -19,6 +19,7 @@ from .stacking import (
     check_state,
     draw_uniform,
     register_weights,
+    run_fused,
     run_stack,
     watched,
     weights,
@@ -259,8 +260,7 @@ class LSTM(nn.Module):
         else:
             raise ValueError(f"state must be a pair (h, c) of tensors of shape {shape}, got {type(state).__name__}")
         if self.backend == "torch" and not watched(self.tap, self.cell_tap, self.gate_tap):
-            flat: tuple[Tensor, ...] = tuple(self.parameters())
-            y, h, c = torch.lstm(x, (h, c), flat, True, self.num_layers, 0.0, self.training, self.bidirectional, True)
+            y, h, c = run_fused(torch.lstm, x, (h, c), tuple(self.parameters()), self.num_layers, self.directions)
             return y, (h, c)
         y, (h, c) = run_stack(x, (h, c), self.num_layers, self.directions, self._run)
         return y, (h, c)
@@ -383,10 +383,10 @@ class GRU(nn.Module):
         shape = (self.num_layers * self.directions, x.shape[0], self.hidden_size)
         h = x.new_zeros(shape) if state is None else check_state(state, shape, x)
         if self.backend == "torch" and not watched(self.tap, self.gate_tap):
-            flat: tuple[Tensor, ...] = tuple(self.parameters())
+            flat: States = tuple(self.parameters())
             if self.update == "replaces":
                 flat = tuple(_negate_update_gate(parameter) for parameter in flat)
-            y, last = torch.gru(x, h, flat, True, self.num_layers, 0.0, self.training, self.bidirectional, True)
+            y, last = run_fused(torch.gru, x, h, flat, self.num_layers, self.directions)
             return y, last
         y, (last,) = run_stack(x, (h,), self.num_layers, self.directions, self._run)
         return y, last

@@ -1,7 +1,9 @@
 """What the recurrent layers share: torch.nn's parameter names, layers and directions, and checks of what comes in."""
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -47,6 +49,19 @@ def draw_uniform(module: nn.Module, hidden_size: int, generator: torch.Generator
 def watched(*taps: nn.Module) -> bool:
     """Whether a forward hook sits on one of the taps."""
     return any(tap._forward_hooks or tap._forward_pre_hooks for tap in taps)
+
+
+def run_fused(
+    function: Callable[..., Any], x: Tensor, state: Tensor | States, flat: States, num_layers: int, directions: int
+) -> Any:
+    """All layers and directions in ``torch.lstm`` or ``torch.gru``, whose weights ``flat`` are in torch.nn's order.
+
+    On a GPU this is cuDNN, which keeps what the backward pass needs only if told to train. Our weights lie apart,
+    as parameters do; it copies them together in each call and would warn that this costs memory.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="RNN module weights are not part of single contiguous chunk")
+        return function(x, state, flat, True, num_layers, 0.0, torch.is_grad_enabled(), directions == 2, True)
 
 
 def run_stack(x: Tensor, state: States, num_layers: int, directions: int, run: Run) -> tuple[Tensor, States]:

@@ -1,5 +1,7 @@
 """LSTM and GRU equal torch.nn's and plain loops; the GRU's forms, the fused backend, and what hooks see."""
 
+import warnings
+
 import pytest
 import torch
 from helpers import relative_error
@@ -268,6 +270,36 @@ def test_the_backend_owns_no_weights(cell, backend):
     model, other = cell(3, 5, 2, backend=backend), make(cell)
     y, _ = torch.func.functional_call(model, dict(other.named_parameters()), (sequence(),))
     assert relative_error(y, other(sequence())[0]) < 1e-12
+
+
+@pytest.mark.parametrize("dtype, tolerance", [(torch.float64, 1e-12), (torch.float32, 1e-5)])
+@pytest.mark.parametrize("cell", [LSTM, GRU])
+def test_the_backend_differentiates_in_eval_mode_too(cell, dtype, tolerance):
+    x = sequence().detach().to(dtype).requires_grad_()
+    gradients = []
+    for backend in ("loop", "torch"):
+        model = make(cell, backend=backend).to(dtype).eval()
+        gradients.append(torch.autograd.grad(model(x)[0].sin().sum(), [x, *model.parameters()]))
+    assert worst(*gradients) < tolerance
+
+
+@pytest.mark.parametrize("cell", [LSTM, GRU])
+def test_the_backend_keeps_quiet_about_its_copy_of_the_weights(cell, monkeypatch):
+    """What cuDNN says of weights that lie apart; anything else is passed on."""
+    function = getattr(torch, cell.__name__.lower())
+
+    def warn(message):
+        monkeypatch.setattr(
+            torch,
+            cell.__name__.lower(),
+            lambda *arguments: (warnings.warn(message, stacklevel=2), function(*arguments))[1],
+        )
+
+    warn("RNN module weights are not part of single contiguous chunk of memory. This means ...")
+    make(cell, backend="torch")(sequence())
+    warn("something else")
+    with pytest.warns(UserWarning, match="something else"):
+        make(cell, backend="torch")(sequence())
 
 
 def test_no_fused_kernel_for_the_reset_before():
