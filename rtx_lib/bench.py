@@ -9,13 +9,14 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from rtx_lib.kernels import explain_backend, relu_recurrence
 from rtx_lib.layers import GRU, LSTM, RNN
 
 Variant = Callable[[], Tensor]
@@ -118,7 +119,48 @@ def cells(device: str = "cpu", batch: int = 32, time_steps: int = 200, hidden: i
     return rows
 
 
-CASES: dict[str, Callable[..., list[dict[str, Any]]]] = {"rnn": rnn, "cells": cells}
+def indrnn(
+    device: str = "cpu",
+    sizes: Sequence[tuple[int, int, int]] = ((50, 100, 128), (50, 1000, 128), (50, 5000, 128), (1, 5000, 64)),
+) -> list[dict[str, Any]]:
+    """Forward and backward of ``relu_recurrence`` against its loop, for several (B, T, N).
+
+    The error is that of the gradient of u, to which every state and every gradient adds. On a GPU one more row
+    moves as many bytes as a perfect kernel would (forward z in, h out; backward g, h in, dz out) and does no work.
+    """
+    rows = []
+    for batch, steps, neurons in sizes:
+        generator = torch.Generator().manual_seed(0)
+        z, g = (torch.randn(batch, steps, neurons, generator=generator).to(device) for _ in range(2))
+        u = (torch.rand(neurons, generator=generator) * 2 - 1).to(device) * 2 ** (1 / steps)
+        z.requires_grad_(), u.requires_grad_()
+
+        def once(backend: str, z: Tensor = z, u: Tensor = u, g: Tensor = g) -> Tensor:
+            _, du = torch.autograd.grad(relu_recurrence(z, u, backend=backend), (z, u), g)
+            return du
+
+        names = {"loop over unbind": "loop", f"auto ({explain_backend(z).partition(':')[0]})": "auto"}
+        if z.numel() < 10**7 or device != "cpu":
+            names["scan"] = "scan"
+        variants: dict[str, Variant] = {name: partial(once, backend) for name, backend in names.items()}
+        if device != "cpu":
+            variants["moving the bytes"] = partial(_move_five_words, z.detach(), torch.empty_like(z), once("auto"))
+        for row in compare("indrnn", "loop over unbind", variants, device, rounds=7 if steps > 1000 else 15):
+            row["variant"] += f", B={batch} T={steps} N={neurons}"
+            rows.append(row)
+    return rows
+
+
+CASES: dict[str, Callable[..., list[dict[str, Any]]]] = {"rnn": rnn, "cells": cells, "indrnn": indrnn}
+
+
+def _move_five_words(z: Tensor, copy: Tensor, result: Tensor) -> Tensor:
+    """Read and write five words for each value of z; a copy reads one and writes one."""
+    copy.copy_(z)
+    copy.copy_(z)
+    half = z.numel() // 2
+    copy.view(-1)[:half].copy_(z.view(-1)[:half])
+    return result
 
 
 def _synchronise() -> None:

@@ -26,6 +26,26 @@ def test_rows_of_the_cells_case():
     assert all(row["case"] == "cells" and row["ratio"] > 0 and row["max_error"] < 1e-5 for row in rows)
 
 
+def test_rows_of_the_indrnn_case():
+    rows = bench.indrnn(sizes=[(2, 5, 3), (1, 20, 3)])
+    assert [row["variant"].partition(" (")[0].partition(",")[0] for row in rows] == ["auto", "scan"] * 2
+    assert rows[0]["variant"].endswith("B=2 T=5 N=3") and rows[2]["variant"].endswith("B=1 T=20 N=3")
+    for row in rows:
+        assert row["case"] == "indrnn" and row["against"] == "loop over unbind"
+        assert row["ratio"] > 0 and row["max_error"] < 1e-5 and "one thread" in row["device"]
+
+
+def test_moving_the_bytes_is_a_row_where_there_is_a_gpu(monkeypatch):
+    """On the device "meta" nothing is computed, so the backends are replaced."""
+    monkeypatch.setattr(bench, "compare", lambda case, against, variants, device, rounds: [
+        {"variant": name, "value": variants[name]()} for name in variants if name != against])  # fmt: skip
+    monkeypatch.setattr(bench, "explain_backend", lambda z: "triton: one kernel")
+    monkeypatch.setattr(bench, "relu_recurrence", lambda z, u, backend: z * u)
+    rows = bench.indrnn("meta", sizes=[(2, 5, 3)])
+    assert [row["variant"].partition(", B")[0] for row in rows] == ["auto (triton)", "scan", "moving the bytes"]
+    assert all(row["value"].shape == (3,) for row in rows)
+
+
 def test_the_command_prints_json(capsys, monkeypatch):
     monkeypatch.setitem(bench.CASES, "rnn", lambda device: bench.rnn(device, 2, 5, 4))
     assert bench.main(["rnn", "--json"]) == 0

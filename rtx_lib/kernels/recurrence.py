@@ -119,7 +119,7 @@ def _choose(z: Tensor) -> tuple[str, str]:
         else:
             return "triton", "one kernel takes the whole sequence and reads and writes every value once"
         if steps >= 100:
-            return "scan", f"{problem}, and the scan starts fewer GPU kernels than the loop, which starts some at each step"
+            return "scan", f"{problem}, and the scan starts far fewer GPU kernels than the loop with its few a step"
         return "loop", f"{problem}, and so few steps are not worth a scan"
     if z.device.type != "cpu":
         return "loop", f"no faster way is known for the device {z.device.type}"
