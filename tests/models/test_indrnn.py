@@ -132,10 +132,11 @@ def test_looking_changes_nothing(name, norm):
     net = build(name, norm=norm).train()
     x = torch.randn(4, 6, 3, requires_grad=True)
     inputs = [x, *net.parameters()]
-    y, state = net(x)
+    start = tuple(torch.rand(4, len(u)) for u in recurrent_weights(net))
+    y, state = net(x, start)
     unseen = torch.autograd.grad(y.sin().sum(), inputs)
     with record_states(net) as recorded:
-        seen_y, seen_state = net(x)
+        seen_y, seen_state = net(x, start)
     assert all((state_gradients(seen_y.sin().sum(), states) != 0).any() for states in recorded)
     seen = torch.autograd.grad(seen_y.sin().sum(), inputs)
     net(x)
