@@ -4,7 +4,7 @@ Li, Li, Cook, Zhu and Gao (CVPR 2018, arXiv 1803.04831) replace the recurrent ma
 
     h_t = relu(W x_t + u * h_{t-1} + b)                                                            (their eq. 2)
 
-so that the gradient of one neuron from step T back to t is u^(T-t) times slopes that are 0 or 1: a bound on |u|
+so that the gradient of one neuron from step T back to t is u^(T-t) times slopes that are 0 or 1: a bound on ``|u|``
 bounds it. The residual and dense nets are those of Li, Li, Cook, Gao and Zhu (2019, arXiv 1910.06251). What is
 said of the authors' code was read in their PyTorch repository, Sunnydreamrain/IndRNN_pytorch.
 
@@ -27,7 +27,7 @@ AUTHORS_SCALE = 65**-0.5  # kaiming_uniform_(a=8) in the authors' nets, as a fra
 
 
 def recurrent_bound(length: int | None, magnitude: float = 2.0) -> float:
-    """The largest |u| under which a state grows at most ``magnitude`` times over ``length`` steps.
+    """The largest ``|u|`` under which a state, left alone, grows at most ``magnitude`` times in ``length`` steps.
 
     magnitude^(1/length). Li et al. (2018) take magnitude 2 for the adding problem, their code 5 for pixel MNIST.
     None stands for sequences of any length: the limit 1, which their README calls sufficient.
@@ -237,7 +237,7 @@ class PlainIndRNN(nn.Module):
         return self.readout(x), tuple(last)
 
     def constrain_(self) -> None:
-        """Clamp every u to |u| <= bound in place; call it after each step of the optimiser."""
+        """Clamp every u to [-bound, bound] in place; call it after each step of the optimiser."""
         _clamp(self.units, self.bound)
 
 
