@@ -1,5 +1,6 @@
 """Fast paths for recurrences: pure functions on tensors, each equal to a plain loop."""
 
 from .recurrence import explain_backend, relu_recurrence
+from .scan import ClampMap, compose, scan_maps, step_maps
 
-__all__ = ["explain_backend", "relu_recurrence"]
+__all__ = ["ClampMap", "compose", "explain_backend", "relu_recurrence", "scan_maps", "step_maps"]

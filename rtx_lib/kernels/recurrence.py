@@ -19,7 +19,7 @@ Backward = Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tens
 
 
 def relu_recurrence(z: Tensor, u: Tensor, h0: Tensor | None = None, *, backend: str = "auto") -> Tensor:
-    """States of a ReLU IndRNN (Li et al. 2018, eq. 4), whose neurons each see their own past only:
+    """States of a ReLU IndRNN (Li et al. 2018, eq. 2), whose neurons each see their own past only:
 
         h_t = relu(z_t + u h_{t-1}),  t = 1..T
 

@@ -83,7 +83,7 @@ Finish = Callable[[Tensor, int], Tensor]
 
 
 def chunk_length(steps: int, u: Tensor) -> int:
-    """About sqrt(T), and short enough that |u|^K stays below the square root of the largest float."""
+    """About sqrt(T), and short enough that ``|u|^K`` stays below the square root of the largest float."""
     largest = float(u.detach().abs().max())
     length = math.isqrt(steps - 1) + 1
     if 1 < largest < math.inf:

@@ -5,7 +5,7 @@
 
 ``"tiles"`` takes 64 steps of 16 columns at once by the associative scan of :mod:`rtx_lib.kernels.scan`, with maps
 of four numbers forward and of two backward. Tiles in which a power could overflow or a cancellation could cost
-digits (a |u| above 1 + 1/64, huge values, NaN) are walked through step by step.
+digits (a weight beyond 1 + 1/64, huge values, NaN) are walked through step by step.
 
 Float32 with few columns goes in tiles, everything else in steps. Where the border lies was estimated, not measured.
 """

@@ -1,0 +1,83 @@
+"""Triton's kernels in Triton's interpreter, on sizes that it can manage. test_triton.py runs this file.
+
+The interpreter has to be chosen (TRITON_INTERPRET=1) before triton is imported, so these tests need a process of
+their own.
+"""
+
+import pytest
+import torch
+from kernels.against_loop import NAMES, error, holds, random, results
+
+from rtx_lib.kernels import relu_recurrence, triton_kernels
+
+# NumPy, which interprets, warns where a GPU would not.
+pytestmark = pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
+KERNELS = ["steps", "tiles"]
+
+
+@pytest.fixture(params=KERNELS, autouse=True)
+def kernel(request, monkeypatch):
+    """Each test with each kernel, whatever the library would choose for so small a size; tiles of 8 x 4."""
+    monkeypatch.setattr(triton_kernels, "best_kernel", lambda z: request.param)
+    monkeypatch.setattr(triton_kernels, "TILE_STEPS", 8)
+    monkeypatch.setattr(triton_kernels, "TILE_COLUMNS", 4)
+    monkeypatch.setattr(triton_kernels, "DEPTH", 4)
+    monkeypatch.setattr(triton_kernels, "DEPTH_BACKWARD", 4)
+    return request.param
+
+
+def errors(z, u, h0=None, g=None):
+    g = random(*z.shape, seed=99, dtype=z.dtype) if g is None else g
+    ours, loop = (results(backend, z, u, h0, g) for backend in ("triton", "loop"))
+    return {name: error(ours[name], loop[name]) for name in NAMES if name in loop}
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 3), (2, 8, 3), (1, 21, 7)])
+def test_equals_the_loop(shape):
+    u = torch.tensor([0.0, 0.9, -1.0, 1.002, 1e-30, -0.9, 1.0], dtype=torch.float64)[: shape[2]]
+    z, h0 = random(*shape), 2 * random(shape[0], shape[2], seed=1)  # h0 of both signs
+    assert holds(errors(z, u, h0))
+    assert holds(errors(z.abs().float(), u.float()), 1e-5, 1e-5)
+
+
+def test_steep_weights():
+    u = torch.tensor([2.5, -2.5, 0.5, 1.2], dtype=torch.float64)
+    z = random(1, 20, 4) - 3
+    z[..., 1] += 3
+    assert relu_recurrence(z, u, backend="loop").isfinite().all()
+    assert holds(errors(z, u))
+    fixed, ones = torch.full((1, 20, 1), -1.5, dtype=torch.float64), torch.ones(1, 1, dtype=torch.float64)
+    assert (relu_recurrence(fixed, u[:1], ones, backend="triton") == 1).all()
+    assert holds(errors(1e30 * z.float(), u.float()), 1e-5, 1e-5)
+
+
+def test_ties(kernel):
+    """In steps a zero is exact whatever the numbers; in tiles, where no number was rounded."""
+    u = torch.tensor([0.5, 1.0, -0.5, 0.75], dtype=torch.float64)
+    z = random(1, 20, 4).abs() + 0.1 if kernel == "steps" else (4 * random(1, 20, 4).abs()).round() / 4
+    state = torch.zeros(1, 4, dtype=torch.float64)
+    for t in range(20):
+        if t % 5 == 4:
+            z[:, t] = -(u * state)
+        state = torch.relu(z[:, t] + u * state)
+    assert holds(errors(z, u))
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_what_is_not_finite(value):
+    z, u = random(2, 12, 4), torch.tensor([0.9, -0.9, 0.0, 1.0], dtype=torch.float64)
+    z[1, 5] = value
+    assert holds(errors(z, u))
+    g = random(2, 12, 4)
+    g[0, 9] = value
+    assert holds(errors(random(2, 12, 4).abs(), u, None, g))
+    u[1] = value
+    assert holds(errors(random(2, 12, 4), u))
+
+
+def test_half_precision_and_strides():
+    z, u = random(9, 2, 3, dtype=torch.bfloat16).transpose(0, 1), random(3, dtype=torch.bfloat16)
+    wide = relu_recurrence(z.float(), u.float(), backend="loop")
+    h = relu_recurrence(z, u, backend="triton")
+    assert h.dtype == torch.bfloat16 and error(h.float(), wide) < 0.01
+    assert holds(errors(random(9, 2, 3).transpose(0, 1), random(3), None, torch.ones(()).double().expand(2, 9, 3)))
