@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from .stacking import (
     BACKENDS,
     States,
+    all_weights,
     check_choice,
     check_sequence,
     check_sizes,
@@ -173,7 +174,8 @@ class LSTM(nn.Module):
         h_t = o_t * tanh(c_t)
 
     The cell is that of Hochreiter and Schmidhuber (1997) with the forget gate of Gers, Schmidhuber and
-    Cummins (2000) and without peepholes. The weights hold the blocks i, f, g, o in this order, as torch.nn's.
+    Cummins (2000), without peepholes and with tanh for both squashing functions. The weights hold the blocks
+    i, f, g, o in this order, as torch.nn's do.
 
     Parameters
     ----------
@@ -260,7 +262,8 @@ class LSTM(nn.Module):
         else:
             raise ValueError(f"state must be a pair (h, c) of tensors of shape {shape}, got {type(state).__name__}")
         if self.backend == "torch" and not watched(self.tap, self.cell_tap, self.gate_tap):
-            y, h, c = run_fused(torch.lstm, x, (h, c), tuple(self.parameters()), self.num_layers, self.directions)
+            flat = all_weights(self, self.num_layers, self.directions)
+            y, h, c = run_fused(torch.lstm, x, (h, c), flat, self.num_layers, self.directions)
             return y, (h, c)
         y, (h, c) = run_stack(x, (h, c), self.num_layers, self.directions, self._run)
         return y, (h, c)
@@ -363,7 +366,8 @@ class GRU(nn.Module):
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.bidirectional, self.reset, self.update, self.backend = bidirectional, reset, update, backend
         self.output_size = hidden_size * self.directions
-        # Parameter-free: through these go the T states h_t and the T gate values [r; z; n], for hooks.
+        # Parameter-free: through these go the T states h_t and the T gate values [r; z; n] of each layer and
+        # direction, for hooks. A loss has its gradient with respect to each; n's entry leads no further back.
         self.tap, self.gate_tap = nn.Identity(), nn.Identity()
         register_weights(self, 3, input_size, hidden_size, num_layers, self.directions)
         self.reset_parameters(generator)
@@ -383,7 +387,7 @@ class GRU(nn.Module):
         shape = (self.num_layers * self.directions, x.shape[0], self.hidden_size)
         h = x.new_zeros(shape) if state is None else check_state(state, shape, x)
         if self.backend == "torch" and not watched(self.tap, self.gate_tap):
-            flat: States = tuple(self.parameters())
+            flat = all_weights(self, self.num_layers, self.directions)
             if self.update == "replaces":
                 flat = tuple(_negate_update_gate(parameter) for parameter in flat)
             y, last = run_fused(torch.gru, x, h, flat, self.num_layers, self.directions)
@@ -410,8 +414,8 @@ class GRU(nn.Module):
             r, z = rz.chunk(2, dim=1)
             n = _candidate(a_n, r, u_n, h, recurrent_n)
             if watch_gates:
-                # The same numbers, in one tensor that the gradient has to pass: n is made again from its r,
-                # and its own entry adds nothing but its gradient.
+                # The same numbers, in one tensor that the gradient has to pass: n is made again from that
+                # tensor's r, and its entry adds nothing but its gradient.
                 gates.append(torch.cat([rz, n.detach()], dim=1))
                 r, z, entry = gates[-1].chunk(3, dim=1)
                 n = _candidate(a_n, r, u_n, h, recurrent_n) + (entry - entry.detach())

@@ -38,6 +38,11 @@ def weights(module: nn.Module, suffix: str) -> list[Tensor]:
     return [getattr(module, f"{name}_{suffix}") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
 
 
+def all_weights(module: nn.Module, num_layers: int, directions: int) -> States:
+    """The weights of all layers and directions, in torch.nn's order."""
+    return tuple(w for layer in range(num_layers) for end in suffixes(layer, directions) for w in weights(module, end))
+
+
 @torch.no_grad()
 def draw_uniform(module: nn.Module, hidden_size: int, generator: torch.Generator | None) -> None:
     """U(-1/sqrt(H), 1/sqrt(H)) for every parameter, torch.nn's rule."""
