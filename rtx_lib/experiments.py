@@ -5,6 +5,7 @@ JSON record a seed. A killed run goes on from its checkpoint; a record is writte
 """
 
 import argparse
+import fnmatch
 import hashlib
 import json
 import platform
@@ -144,12 +145,12 @@ def run(
 
 
 def _parameter_groups(model: nn.Module, recipe: Recipe) -> list[dict[str, Any]]:
-    if recipe.recurrent_lr is None:
-        return [{"params": list(model.parameters())}]
-    named = [(name.rpartition(".")[2], parameter) for name, parameter in model.named_parameters()]
-    recurrent = [p for name, p in named if name == "u" or name.startswith("weight_hh")]
-    rest = [p for name, p in named if not (name == "u" or name.startswith("weight_hh"))]
-    return [{"params": rest}, {"params": recurrent, "lr": recipe.recurrent_lr}]
+    named = dict(model.named_parameters())
+    slow = {name for pattern in recipe.slow for name in fnmatch.filter(named, pattern)}
+    if (recipe.slow_lr is None) != (not slow):
+        raise ValueError(f"slow must name parameters exactly if slow_lr is given, got {recipe.slow}, {recipe.slow_lr}")
+    groups = [{"params": [p for name, p in named.items() if name not in slow]}]
+    return groups + ([{"params": [named[name] for name in sorted(slow)], "lr": recipe.slow_lr}] if slow else [])
 
 
 def _constrain(step: int, model: Any, loss: float) -> None:

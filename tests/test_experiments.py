@@ -120,3 +120,37 @@ def test_a_recipe_with_an_unknown_name_is_refused(tmp_path, name):
     with pytest.raises(ValueError, match=f"{name} must be .*, got 'nothing'"):
         run(replace(TINY, **{name: "nothing"}), out=tmp_path / "unused")
     assert not (tmp_path / "unused").exists()
+
+
+def test_some_parameters_learn_at_a_rate_of_their_own(tmp_path, quick):
+    slow = {"slow": ["core.weight_hh*"], "slow_lr": 1e-9}
+    before = experiments.build(TINY, 0)[0].state_dict()
+    after = {}
+    fit = experiments.fit
+
+    def keep(model, *arguments, **settings):
+        history = fit(model, *arguments, **settings)
+        after.update(model.state_dict())
+        return history
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(experiments, "fit", keep)
+        run(replace(TINY, **slow), 0, out=tmp_path, progress=False)
+    moved = {name: float((after[name] - before[name]).abs().max()) for name in before}
+    assert moved["core.weight_hh_l0"] < 1e-7 and moved["core.weight_ih_l0"] > 1e-4 and moved["linear.weight"] > 1e-4
+
+
+@pytest.mark.parametrize("settings", [{"slow": ["nothing*"], "slow_lr": 1e-3}, {"slow": ["core.*"]}, {"slow_lr": 1e-3}])
+def test_a_slow_rate_needs_parameters_and_the_other_way_round(tmp_path, settings):
+    with pytest.raises(ValueError, match="slow must name parameters"):
+        run(replace(TINY, **settings), out=tmp_path)
+
+
+def test_a_constraint_holds_after_every_step(tmp_path, quick, monkeypatch):
+    arguments = {"hidden_size": 4, "num_layers": 1, "length": 5}
+    recipe = replace(TINY, model="indrnn", model_arguments=arguments, lr=0.5)
+    models, build = [], experiments.build
+    monkeypatch.setattr(experiments, "build", lambda *a: models.append(build(*a)) or models[-1])
+    run(recipe, 0, out=tmp_path, progress=False)
+    net = models[0][0]
+    assert float(net.units[0].u.detach().abs().max()) == pytest.approx(net.bound)
