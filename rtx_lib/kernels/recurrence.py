@@ -23,8 +23,9 @@ def relu_recurrence(z: Tensor, u: Tensor, h0: Tensor | None = None, *, backend: 
 
         h_t = relu(z_t + u h_{t-1}),  t = 1..T
 
-    Every backend gives what ``"loop"`` gives, gradients included: to rounding in the sums, and with NaN and infinity
-    in the same places. float16 and bfloat16 are computed in float32 and returned in their own type.
+    Every backend gives what ``"loop"`` gives, gradients included, with NaN and infinity in the same places. The
+    largest difference over the largest value stays below 1e-12 for states and 1e-10 for gradients in float64, below
+    2e-5 and 1e-4 in float32. float16 and bfloat16 are computed in float32 and returned in their own type.
 
     Parameters
     ----------
@@ -125,9 +126,9 @@ def _choose(z: Tensor) -> tuple[str, str]:
         return "loop", f"no faster way is known for the device {z.device.type}"
     if _problem("numba") is None:
         return "numba", "compiled for the CPU, it reads and writes every value once"
-    if batch * neurons <= 1000 and steps >= 500:
-        return "scan", "numba cannot be imported, and up to B * N = 1000 it is the number of operations that takes time"
-    return "loop", "numba cannot be imported, and the scan pays only for T from 500 and B * N to 1000"
+    if batch * neurons <= 500 and steps >= 200:
+        return "scan", "numba cannot be imported, and up to B * N = 500 it is the number of operations that takes time"
+    return "loop", "numba cannot be imported, and the scan pays only from T = 200 and up to B * N = 500"
 
 
 @functools.cache
