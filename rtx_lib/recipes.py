@@ -91,6 +91,7 @@ def _pixels(name: str, near_one: bool) -> Recipe:
     )  # fmt: skip
 
 
+_LSTM = {"hidden_size": 32, "forget_bias": 1.0, "backend": "torch"}
 _IRNN = {"hidden_size": 128, "nonlinearity": "relu", "init": "identity", "input_std": 0.03}
 
 
@@ -148,7 +149,7 @@ RECIPES: dict[str, Recipe] = {
             for recipe in (
                 _long("rnn", length, "tanh RNN", "rnn", 1e-3, model_arguments={"hidden_size": 64}),
                 _long("irnn", length, "IRNN", "rnn", 1e-3, model_arguments=_IRNN | {"hidden_size": 64}),
-                _long("lstm", length, "LSTM", "lstm", 1e-2, model_arguments={"hidden_size": 32, "forget_bias": 1.0}),
+                _long("lstm", length, "LSTM", "lstm", 1e-2, model_arguments=_LSTM),
                 _long("gru", length, "GRU", "gru", 1e-2, model_arguments={"hidden_size": 37}),
                 _long_indrnn(length),
             )
