@@ -83,7 +83,7 @@ def _pixels(name: str, near_one: bool) -> Recipe:
     """The authors' plain network for pixel MNIST, for its first steps."""
     return Recipe(
         name, f"IndRNN of 6 layers on MNIST, pixel by pixel, last layer {'near' if near_one else 'not near'} one",
-        "indrnn", "mnist", steps=400, batch_size=32, lr=2e-4, eval_every=100,
+        "indrnn", "mnist", steps=300, batch_size=32, lr=2e-4, eval_every=100,
         model_arguments={
             "hidden_size": 128, "num_layers": 6, "length": 784, "magnitude": 5.0, "norm": "after", "keep": 0.2,
             "last_near_one": near_one,
