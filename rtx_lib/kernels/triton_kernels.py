@@ -187,7 +187,7 @@ def _tiles_forward(z, u, h0, h, count, steps, neurons, WIDTH: tl.constexpr, TILE
     for first in range(0, steps, TILE):
         inside = there[None, :] & (first + row < steps)
         a = tl.load(z[None, :] + row * neurons, mask=inside, other=0)
-        if steep | _huge(a) | _huge(state) | (tl.min(state) < 0):
+        if steep | _huge(a) | _huge(state):
             for k in range(TILE):
                 z_t = tl.load(z + k * neurons, mask=there & (first + k < steps), other=0)
                 state = _relu(z_t + weight * state)
