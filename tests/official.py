@@ -82,7 +82,10 @@ def cell(arrays: Arrays, kind: type[RNN] | type[LSTM] | type[GRU]) -> Arrays:
 
 
 def indrnn_recurrent(arrays: Arrays) -> Arrays:
-    """h_t = relu(x_t + u h_{t-1}) by every backend at hand; of each outcome, the one that is furthest off."""
+    """h_t = relu(x_t + u h_{t-1}) by every backend at hand; of each outcome, the one that is furthest off.
+
+    What may be left out of a file, and ``h``, are as in :func:`cell`.
+    """
     backends = ["auto", "loop", "scan", *(["numba"] if find_spec("numba") else [])]
     runs = [_indrnn_recurrent(arrays, backend) for backend in backends]
 
@@ -95,13 +98,14 @@ def indrnn_recurrent(arrays: Arrays) -> Arrays:
 
 
 def _indrnn_recurrent(arrays: Arrays, backend: str) -> Arrays:
-    x = arrays["x"].transpose(0, 1).clone().requires_grad_()
-    u, h0 = arrays["u"].clone().requires_grad_(), arrays["h0"].clone().requires_grad_()
-    h = relu_recurrence(x, u, h0, backend=backend)
-    gx, gu, gh0 = torch.autograd.grad((h * arrays["grad_out"].transpose(0, 1)).sum(), [x, u, h0])
-    h_none = relu_recurrence(x, u, backend=backend)
-    outcomes = {"out": h, "out_h0none": h_none, "gx": gx}
-    return {name: value.detach().transpose(0, 1) for name, value in outcomes.items()} | {"gu": gu, "gh0": gh0}
+    x, u = arrays["x"].transpose(0, 1).clone().requires_grad_(), arrays["u"].clone().requires_grad_()
+    h0 = arrays.get("h0", torch.zeros_like(x[:, 0])).clone().requires_grad_()
+    h, h_none = relu_recurrence(x, u, h0, backend=backend), relu_recurrence(x, u, backend=backend)
+    outcomes = {name: value.detach().transpose(0, 1) for name, value in (("out", h), ("h", h), ("out_h0none", h_none))}
+    if "grad_out" in arrays:
+        gx, gu, gh0 = torch.autograd.grad((h * arrays["grad_out"].transpose(0, 1)).sum(), [x, u, h0])
+        outcomes |= {"gx": gx.transpose(0, 1), "gu": gu, "gh0": gh0}
+    return outcomes
 
 
 def indrnn_plain(arrays: Arrays, norm: str) -> Arrays:

@@ -207,6 +207,19 @@ def test_recurrences_of_other_sizes(tmp_path, sizes):
     assert all(error < 1e-9 for error in errors.values()), errors
 
 
+def test_a_recurrence_without_gradients_or_first_state(tmp_path):
+    """Only what stands in the file is reported; ``h`` is every state."""
+    path = tmp_path / "indrnn_recurrent.npz"
+    make_recurrent(path)
+    given = dict(np.load(path))
+    arrays = {name: given[name] for name in ("x", "u", "h0", "out")} | {"h": given["out"]}
+    np.savez(path, **arrays)
+    errors = check(path)
+    assert set(errors) == {"out", "h"} and max(errors.values()) < 1e-9
+    np.savez(path, x=given["x"], u=given["u"], out=given["out_h0none"])
+    assert check(path)["out"] < 1e-9
+
+
 @pytest.mark.parametrize(
     "name", ["train_out", "eval_out", "gx", "g/features.resblock2.fc1.fc.bias",
              "g/features.IndRNNwithBN_last.indrnn1.indrnn_cell.weight_hh",
