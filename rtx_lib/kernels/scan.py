@@ -12,9 +12,9 @@ Composition of functions is associative, so a prefix scan (Blelloch 1990) gives 
 :func:`scan_maps`, the form to learn from. :func:`forward` and :func:`backward` are the form to compute with: they
 compose over chunks of about sqrt(T) steps, take all chunks at once, and check the result against the recurrence.
 
-A scan that computes a non-linear recurrent network exactly was not found in a small search. Its neighbours, DEER (Lim et al.
-2024, arXiv:2309.12252) and ParaRNN (Danieli et al. 2025, arXiv:2510.21450), solve general networks by Newton's method with
-a linear scan in each iteration; for this one a single pass is exact.
+This scan of a ReLU network was not found in a small search. Its neighbours, DEER (Lim et al. 2024, arXiv:2309.12252)
+and ParaRNN (Danieli et al. 2025, arXiv:2510.21450), solve general networks by Newton's method with a linear scan in
+each iteration; for this one a single pass is exact.
 """
 
 import math
