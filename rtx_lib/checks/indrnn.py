@@ -17,9 +17,9 @@ _TOLERANCE = 1e-9
 
 
 def check_interval(answer: Callable[[int, float, float], tuple[float, float]] | None) -> None:
-    """``answer(length, keep, magnitude)`` must return the least and the largest |u| allowed.
+    """``answer(length, keep, magnitude)`` must return the least and the largest ``|u|`` allowed.
 
-    Over ``length`` steps the factor |u|^length must lie between ``keep`` (below 1) and ``magnitude`` (at least 1).
+    Over ``length`` steps the factor ``|u|^length`` must lie between ``keep`` (below 1) and ``magnitude`` (at least 1).
 
     Raises
     ------
@@ -117,7 +117,7 @@ def check_compose(answer: Callable[[Clamp, Clamp], Clamp] | None) -> None:
 
 
 def check_memory(answer: Callable[[float], float] | None) -> None:
-    """``answer(u)`` must be the number of steps, a real number, after which |u|^k is 1/2; infinity from |u| = 1 on.
+    """``answer(u)`` must be the number of steps, a real number, after which ``|u|^k`` is 1/2; infinity from ``|u|`` = 1 on.
 
     Raises
     ------
