@@ -117,7 +117,9 @@ def check_compose(answer: Callable[[Clamp, Clamp], Clamp] | None) -> None:
 
 
 def check_memory(answer: Callable[[float], float] | None) -> None:
-    """``answer(u)`` must be the number of steps, a real number, after which ``|u|^k`` is 1/2; infinity from ``|u|`` = 1 on.
+    """``answer(u)`` must be the number k of steps, a real number, after which ``|u|^k`` is 1/2.
+
+    From ``|u|`` = 1 on it must be infinity.
 
     Raises
     ------
