@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from . import scan
 
@@ -38,8 +37,7 @@ def relu_recurrence(z: Tensor, u: Tensor, h0: Tensor | None = None, *, backend: 
     backend
         ``"loop"``: one step after the other, gradients by autograd; the reference. ``"scan"``: plain torch,
         T steps in about sqrt(T) rounds. ``"numba"``: compiled, on a CPU. ``"triton"``: compiled, on a GPU.
-        ``"auto"``: the fastest of these that is at hand, see :func:`explain_backend`. Only the loop can be
-        differentiated twice.
+        ``"auto"``: the fastest of these that is at hand, see :func:`explain_backend`.
 
     Returns
     -------
@@ -87,6 +85,16 @@ def loop(z: Tensor, u: Tensor, h0: Tensor) -> Tensor:
     return torch.stack(states, 1)
 
 
+def loop_backward(g: Tensor, u: Tensor, h0: Tensor, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients of z, u and h0 for the gradient g (B, T, N) of h, step by step and differentiable themselves."""
+    later, slopes = torch.zeros_like(h0), []
+    for g_t, h_t in zip(g.unbind(1)[::-1], h.unbind(1)[::-1], strict=True):
+        slopes.append((g_t + later).masked_fill(h_t <= 0, 0))
+        later = u * slopes[-1]
+    dz = torch.stack(slopes[::-1], 1)
+    return dz, (dz * torch.cat([h0[:, None], h[:, :-1]], 1)).sum((0, 1)), later
+
+
 class _Recurrence(torch.autograd.Function):
     """Joins a backend's forward and backward pass."""
 
@@ -98,9 +106,10 @@ class _Recurrence(torch.autograd.Function):
         return h
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
-        return *ctx.backward_pass(g, *ctx.saved_tensors), None, None
+        # With create_graph the gradients may be differentiated in their turn, and a backend's pass leaves no graph.
+        backward = loop_backward if torch.is_grad_enabled() else ctx.backward_pass
+        return *backward(g, *ctx.saved_tensors), None, None
 
 
 def explain_backend(z: Tensor, u: Tensor | None = None, h0: Tensor | None = None) -> str:
@@ -157,7 +166,10 @@ def _check_backend(backend: str, z: Tensor) -> None:
 
 
 def _check(z: Tensor, u: Tensor | None, h0: Tensor | None) -> None:
-    """Raise ``ValueError`` unless shapes, types and devices fit together."""
+    """Raise ``ValueError`` unless these are tensors whose shapes, types and devices fit together."""
+    for name, given in {"z": z, "u": u, "h0": h0}.items():
+        if given is not None and not isinstance(given, Tensor):
+            raise ValueError(f"{name} must be a tensor, got {type(given).__name__}")
     if z.ndim != 3 or 0 in z.shape:
         raise ValueError(f"z must have shape (B, T, N), each at least 1, got {tuple(z.shape)}")
     if z.dtype not in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
