@@ -113,12 +113,18 @@ def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
         raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}")
 
 
-def check_sequence(x: Tensor, input_size: int) -> None:
-    """Raise ``ValueError`` unless x is (B, T, input_size) with B and T at least 1."""
+def check_sequence(x: object, input_size: int, weight: Tensor) -> None:
+    """Raise ``ValueError`` unless x is (B, T, input_size), B and T at least 1, of the weight's device and dtype."""
+    if not isinstance(x, Tensor):
+        raise ValueError(f"x must be a tensor of shape (B, T, {input_size}), got {type(x).__name__}")
     if x.ndim != 3 or x.shape[-1] != input_size:
         raise ValueError(f"x must have shape (B, T, {input_size}), got {tuple(x.shape)}")
     if x.shape[0] < 1 or x.shape[1] < 1:
         raise ValueError(f"x must hold at least one sequence of at least one step, got shape {tuple(x.shape)}")
+    if x.device != weight.device:
+        raise ValueError(f"x must be on {weight.device}, as the weights are, got {x.device}")
+    if x.dtype != weight.dtype and not torch.is_autocast_enabled(x.device.type):
+        raise ValueError(f"x must be of {weight.dtype}, as the weights are, got {x.dtype}")
 
 
 def check_state(state: object, shape: tuple[int, ...], x: Tensor, name: str = "state") -> Tensor:

@@ -158,7 +158,7 @@ class DeepTransitionGRU(nn.Module):
         state
             (1, B, H), the last of them.
         """
-        check_sequence(x, self.input_size)
+        check_sequence(x, self.input_size, self.lgru.weight_ih)
         shape = (1, x.shape[0], self.hidden_size)
         h = (x.new_zeros(shape) if state is None else check_state(state, shape, x))[0]
         a = self.lgru.project(x)  # (B, T, 5H): all inputs at once, they wait for nobody

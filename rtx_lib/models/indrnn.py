@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from rtx_lib.kernels import relu_recurrence
-from rtx_lib.layers.cells import check_sequence
+from rtx_lib.layers.stacking import check_sequence, check_sizes, check_state
 
 State = tuple[Tensor, ...]
 Run = Callable[[nn.Module, Tensor], Tensor]
@@ -114,7 +114,7 @@ class IndRNNLayer(nn.Module):
         self, input_size: int, hidden_size: int, *, backend: str = "auto", generator: torch.Generator | None = None
     ) -> None:
         super().__init__()
-        _check_sizes(input_size=input_size, hidden_size=hidden_size)
+        check_sizes(input_size=input_size, hidden_size=hidden_size)
         self.input_size, self.output_size, self.backend = input_size, hidden_size, backend
         self.linear = _linear(input_size, hidden_size, 1.0, generator)
         self.u = nn.Parameter(initialise_recurrent_(torch.empty(hidden_size), None, generator=generator))
@@ -122,9 +122,9 @@ class IndRNNLayer(nn.Module):
 
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Map x (B, T, D_in) and the state (B, N) before it, zeros if None, to h (B, T, N) and its last step (B, N)."""
-        _check_input(x, self.input_size, self.u.dtype)
+        check_sequence(x, self.input_size, self.u)
         if state is not None:
-            _check_state("state", state, x, self.output_size)
+            check_state(state, (len(x), self.output_size), x)
         h = _recur(self.linear(x), self.u, state, self.tap, self.backend)
         return h, h[:, -1]
 
@@ -212,7 +212,7 @@ class PlainIndRNN(nn.Module):
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        _check_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers, output_size=output_size)
+        check_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers, output_size=output_size)
         if input_scale is not None and not 0 < input_scale < math.inf:
             raise ValueError(f"input_scale must be positive and finite, got {input_scale}")
         self.input_size, self.output_size = input_size, output_size
@@ -268,7 +268,7 @@ class ResidualIndRNN(nn.Module):
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        _check_sizes(input_size=input_size, hidden_size=hidden_size, num_blocks=num_blocks, output_size=output_size)
+        check_sizes(input_size=input_size, hidden_size=hidden_size, num_blocks=num_blocks, output_size=output_size)
         self.input_size, self.output_size = input_size, output_size
         self.bound = recurrent_bound(length, magnitude)
         widths = [input_size] + [hidden_size] * (2 * num_blocks)
@@ -331,7 +331,7 @@ class DenseIndRNN(nn.Module):
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        _check_sizes(input_size=input_size, growth=growth, output_size=output_size, initial_size=initial_size)
+        check_sizes(input_size=input_size, growth=growth, output_size=output_size, initial_size=initial_size)
         if not block_config or min(block_config) < 1:
             raise ValueError(f"block_config must hold numbers of at least 1, got {block_config!r}")
         self.input_size, self.output_size, self.block_config = input_size, output_size, tuple(block_config)
@@ -390,7 +390,7 @@ def _clamp(units: nn.ModuleList, bound: float) -> None:
 def _runner(net: nn.Module, x: Tensor, state: State | None) -> tuple[Run, list[Tensor]]:
     """Check x and state; give ``run(unit, z)``, which hands each unit its state in turn, and the list of last ones."""
     units: list[Unit] = list(net.units)  # type: ignore[arg-type]
-    _check_input(x, int(net.input_size), units[0].u.dtype)  # type: ignore[arg-type]
+    check_sequence(x, int(net.input_size), units[0].u)  # type: ignore[arg-type]
     if net.training and units[0].norm and x.shape[0] * x.shape[1] < 2:
         raise ValueError(f"x must hold at least 2 steps for batch statistics, got shape {tuple(x.shape)}")
     if state is not None:
@@ -398,7 +398,7 @@ def _runner(net: nn.Module, x: Tensor, state: State | None) -> tuple[Run, list[T
             what = len(state) if isinstance(state, tuple | list) else type(state).__name__
             raise ValueError(f"state must be a tuple of {len(units)} tensors, one for each recurrence, got {what}")
         for i, (h, unit) in enumerate(zip(state, units, strict=True)):
-            _check_state(f"state[{i}]", h, x, len(unit.u))
+            check_state(h, (len(x), len(unit.u)), x, f"state[{i}]")
     before: Iterator[Tensor | None] = iter(state or [None] * len(units))
     last: list[Tensor] = []
 
@@ -408,22 +408,3 @@ def _runner(net: nn.Module, x: Tensor, state: State | None) -> tuple[Run, list[T
         return y
 
     return run, last
-
-
-def _check_sizes(**sizes: int) -> None:
-    for name, size in sizes.items():
-        if size < 1:
-            raise ValueError(f"{name} must be at least 1, got {size}")
-
-
-def _check_input(x: Tensor, width: int, dtype: torch.dtype) -> None:
-    check_sequence(x, width)
-    if x.dtype != dtype:
-        raise ValueError(f"x must be {dtype} as the weights are, got {x.dtype}")
-
-
-def _check_state(name: str, state: Tensor, x: Tensor, size: int) -> None:
-    if state.shape != (x.shape[0], size):
-        raise ValueError(f"{name} must have shape {(x.shape[0], size)}, got {tuple(state.shape)}")
-    if state.dtype != x.dtype:
-        raise ValueError(f"{name} must be {x.dtype} as x is, got {state.dtype}")

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.layers.cells import check_sequence
+from rtx_lib.layers.stacking import check_sequence
 
 
 class JordanRNN(nn.Module):
@@ -76,7 +76,7 @@ class JordanRNN(nn.Module):
         ValueError
             For an input, state or targets of the wrong shape, or a probability outside [0, 1].
         """
-        check_sequence(x, self.input_size)
+        check_sequence(x, self.input_size, self.input.weight)
         if not 0 <= teacher_probability <= 1:
             raise ValueError(f"teacher_probability must lie in [0, 1], got {teacher_probability}")
         shape = (x.shape[0], x.shape[1], self.output_size)

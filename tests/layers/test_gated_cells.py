@@ -1,6 +1,7 @@
 """LSTM and GRU equal torch.nn's and plain loops; the GRU's forms, the fused backend, and what hooks see."""
 
 import warnings
+from functools import partial
 
 import pytest
 import torch
@@ -9,7 +10,7 @@ from plain_loops import gru_step, lstm_step, run
 from torch import nn
 
 from rtx_lib.diagnostics.gradients import record_states
-from rtx_lib.layers import GRU, LSTM, Readout, convert_update_gate
+from rtx_lib.layers import GRU, LSTM, RNN, Readout, convert_update_gate
 
 pytestmark = pytest.mark.usefixtures("double")
 
@@ -447,6 +448,21 @@ def test_bad_forms():
 def test_bad_inputs(cell, shape, backend):
     with pytest.raises(ValueError, match="x must"):
         cell(3, 5, backend=backend)(torch.zeros(shape))
+
+
+WRONG = {
+    "x must be a tensor of shape": [[[0.0, 0.0, 0.0]]],
+    "x must be on cpu, as the weights are, got meta": torch.zeros(4, 7, 3, dtype=torch.double, device="meta"),
+    "x must be of torch.float64, as the weights are, got torch.float16": torch.zeros(4, 7, 3, dtype=torch.half),
+    "x must be of torch.float64, as the weights are, got torch.int64": torch.zeros(4, 7, 3, dtype=torch.long),
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+@pytest.mark.parametrize("build", [RNN, LSTM, GRU, partial(LSTM, backend="torch"), partial(GRU, backend="torch")])
+def test_inputs_of_another_type_or_device(build, message):
+    with pytest.raises(ValueError, match=message):
+        build(3, 5)(WRONG[message])
 
 
 def zeros(*shape):

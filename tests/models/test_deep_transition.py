@@ -178,6 +178,8 @@ def test_bad_arguments(build, message):
 def test_bad_inputs(shape):
     with pytest.raises(ValueError, match="x must"):
         make()(torch.zeros(shape))
+    with pytest.raises(ValueError, match=r"x must be of torch\.float64, as the weights are, got torch\.float16"):
+        make()(torch.zeros(4, 7, 3, dtype=torch.half))
 
 
 def test_bad_states_and_steps():

@@ -415,7 +415,7 @@ def test_bad_inputs(model):
         with pytest.raises(ValueError, match=r"x must"):
             model(torch.zeros(shape))
     for dtype in (torch.float32, torch.float16, torch.long):
-        with pytest.raises(ValueError, match=rf"x must be torch.float64 as the weights are, got {dtype}"):
+        with pytest.raises(ValueError, match=rf"x must be of torch.float64, as the weights are, got {dtype}"):
             model(torch.zeros(4, 7, 3, dtype=dtype))
 
 
@@ -424,7 +424,7 @@ def test_bad_states():
     good = torch.zeros(2, 6)
     with pytest.raises(ValueError, match=r"state must have shape \(2, 4\), got \(1, 4\)"):
         layer(x, torch.zeros(1, 4))
-    with pytest.raises(ValueError, match=r"state must be torch\.float64 as x is, got torch\.float32"):
+    with pytest.raises(ValueError, match=r"state must be of torch\.float64, as x is, got torch\.float32"):
         layer(x, torch.zeros(2, 4, dtype=torch.float32))
     with pytest.raises(ValueError, match="state must be a tuple of 3 tensors, one for each recurrence, got 2"):
         net(x, (good, good))
@@ -434,8 +434,14 @@ def test_bad_states():
         net(x, torch.zeros(3, 2, 6))
     with pytest.raises(ValueError, match=r"state\[1\] must have shape \(2, 6\), got \(2, 5\)"):
         net(x, (good, torch.zeros(2, 5), good))
-    with pytest.raises(ValueError, match=r"state\[2\] must be torch.float64"):
+    with pytest.raises(ValueError, match=r"state\[2\] must be of torch.float64"):
         net(x, (good, good, good.float()))
+    with pytest.raises(ValueError, match=r"state must be a tensor of shape \(2, 4\), got tuple"):
+        layer(x, (torch.zeros(2, 4),))
+    with pytest.raises(ValueError, match=r"state\[0\] must be a tensor"):
+        net(x, (None, good, good))
+    with pytest.raises(ValueError, match=r"state\[1\] must be on cpu, as x is, got meta"):
+        net(x, (good, good.to("meta"), good))
 
 
 @every_net
