@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from rtx_lib.kernels import explain_backend, relu_recurrence
 from rtx_lib.layers import GRU, LSTM, RNN
+from rtx_lib.training import check_device
 
 Variant = Callable[[], Tensor]
 
@@ -175,6 +176,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
     options = parser.parse_args(arguments)
+    check_device(options.device)
     torch.set_num_threads(1)
     rows = CASES[options.case](device=options.device)
     if options.json:

@@ -27,7 +27,7 @@ from rtx_lib.models.indrnn import PlainIndRNN
 from rtx_lib.recipes import RECIPES, Recipe, recipe_of
 from rtx_lib.records import commit, finite, load_records, results_folder, thin
 from rtx_lib.tasks import MNIST, AddingProblem, CopyMemory, SequentialDigits
-from rtx_lib.training import TrainingDiverged, evaluate, fit, parameter_count, warmup_cosine
+from rtx_lib.training import TrainingDiverged, check_device, evaluate, fit, parameter_count, warmup_cosine
 
 TASKS: dict[str, Callable[..., Any]] = {
     "adding": AddingProblem,
@@ -84,7 +84,7 @@ def run(
     Raises
     ------
     ValueError
-        For a device that torch does not know, or a recipe with an unknown model, task or schedule.
+        For a device that torch cannot use, or a recipe with an unknown model, task or schedule.
     """
     if recipe.schedule not in ("constant", "cosine"):
         raise ValueError(f"schedule must be 'constant' or 'cosine', got {recipe.schedule!r}")
@@ -92,10 +92,7 @@ def run(
     path = folder / f"{recipe.name}-s{seed}.json"
     if path.exists() and recipe_of(json.loads(path.read_text())) == recipe:
         return path
-    try:
-        torch.device(device)
-    except RuntimeError as error:
-        raise ValueError(f"device must be one that torch knows, got {device!r}") from error
+    check_device(device)
     code = commit()  # of the code that runs: the checkout may move on meanwhile
     model, task = build(recipe, seed)
     configuration = asdict(recipe)
@@ -146,9 +143,10 @@ def run(
 
 def _parameter_groups(model: nn.Module, recipe: Recipe) -> list[dict[str, Any]]:
     named = dict(model.named_parameters())
-    slow = {name for pattern in recipe.slow for name in fnmatch.filter(named, pattern)}
-    if (recipe.slow_lr is None) != (not slow):
+    matches = [fnmatch.filter(named, pattern) for pattern in recipe.slow]
+    if (recipe.slow_lr is None) != (not matches) or not all(matches):
         raise ValueError(f"slow must name parameters exactly if slow_lr is given, got {recipe.slow}, {recipe.slow_lr}")
+    slow = {name for names in matches for name in names}
     groups = [{"params": [p for name, p in named.items() if name not in slow]}]
     return groups + ([{"params": [named[name] for name in sorted(slow)], "lr": recipe.slow_lr}] if slow else [])
 

@@ -89,6 +89,15 @@ def check_positive(**values: float | None) -> None:
             raise ValueError(f"{name} must be positive, got {value}")
 
 
+def check_device(device: str | torch.device) -> None:
+    """Raise ``ValueError`` unless torch knows the device and can use it here."""
+    try:
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:  # the latter by a torch that was built without CUDA
+        reason = str(error).partition("\n")[0]
+        raise ValueError(f"device must be one that torch can use here, got {device!r}: {reason}") from error
+
+
 def parameter_count(model: nn.Module) -> int:
     """Trainable parameters outside embedding tables, each counted once."""
     tables = {id(m.weight) for m in model.modules() if isinstance(m, nn.Embedding)}
@@ -205,13 +214,14 @@ def fit(
     TrainingDiverged
         As soon as the loss or the gradient norm is not finite.
     ValueError
-        For numbers out of range, a stream of a task that has none, or a checkpoint of another run or that cannot
-        be read.
+        For numbers out of range, a device that torch cannot use, a stream of a task that has none, or a checkpoint of
+        another run or that cannot be read.
     """
     check_positive(steps=steps, batch_size=batch_size, lr=lr, clip=clip, eval_every=eval_every)
     check_positive(eval_batches=eval_batches, stream_length=stream_length, checkpoint_every=checkpoint_every)
     if stream_length and not hasattr(task, "stream"):
         raise ValueError(f"stream_length must be None because {task.name} has no stream, got {stream_length}")
+    check_device(device)
     model.to(device).train()
     optimizer = optimizer or torch.optim.Adam(model.parameters(), lr=lr)
     base_rates = [group["lr"] for group in optimizer.param_groups]

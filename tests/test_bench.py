@@ -82,3 +82,9 @@ def test_a_wrong_variant_shows_its_error():
     variants = {"right": lambda: torch.ones(3), "wrong": lambda: torch.tensor([1.0, 1.0, 1.5])}
     (row,) = bench.compare("case", "right", variants, "cpu")
     assert row["max_error"] == pytest.approx(0.5)
+
+
+def test_a_device_that_is_not_there(capsys):
+    with pytest.raises(ValueError, match="device must be one that torch can use here, got 'cuda:99'"):
+        bench.main(["indrnn", "--device", "cuda:99"])
+    assert not capsys.readouterr().out

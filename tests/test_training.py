@@ -224,3 +224,10 @@ def test_parameter_count_leaves_out_embeddings():
 def test_bad_arguments(name, value):
     with pytest.raises(ValueError, match=f"{name} must be positive, got {value}"):
         train(**{name: value})
+
+
+@pytest.mark.parametrize("device", ["abacus", "cuda:99"])  # no machine has either
+def test_a_device_that_is_not_there(device):
+    task = AddingProblem(6)
+    with pytest.raises(ValueError, match=f"device must be one that torch can use here, got '{device}': "):
+        fit(Readout(RNN(2, 4), 1), task, steps=1, batch_size=2, device=device)
