@@ -135,7 +135,7 @@ class RNN(nn.Module):
         state
             (num_layers * directions, B, H), the state in which each layer and direction ended.
         """
-        check_sequence(x, self.input_size, self.get_parameter("weight_ih_l0"))
+        check_sequence(x, self.input_size, weights(self, "l0")[0])
         shape = (self.num_layers * self.directions, x.shape[0], self.hidden_size)
         h = x.new_zeros(shape) if state is None else check_state(state, shape, x)
         y, (last,) = run_stack(x, (h,), self.num_layers, self.directions, self._run)
@@ -253,7 +253,7 @@ class LSTM(nn.Module):
         state
             The pair (h_T, c_T) in which each layer and direction ended.
         """
-        check_sequence(x, self.input_size, self.get_parameter("weight_ih_l0"))
+        check_sequence(x, self.input_size, weights(self, "l0")[0])
         shape = (self.num_layers * self.directions, x.shape[0], self.hidden_size)
         if state is None:
             h = c = x.new_zeros(shape)
@@ -383,7 +383,7 @@ class GRU(nn.Module):
 
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Run the whole sequence; shapes and states are those of :meth:`RNN.forward`."""
-        check_sequence(x, self.input_size, self.get_parameter("weight_ih_l0"))
+        check_sequence(x, self.input_size, weights(self, "l0")[0])
         shape = (self.num_layers * self.directions, x.shape[0], self.hidden_size)
         h = x.new_zeros(shape) if state is None else check_state(state, shape, x)
         if self.backend == "torch" and not watched(self.tap, self.gate_tap):

@@ -498,6 +498,13 @@ def test_bad_states(cell, state, message, backend):
         cell(3, 5, backend=backend)(torch.zeros(4, 7, 3), state)
 
 
+@pytest.mark.parametrize("build", [RNN, LSTM, GRU])
+def test_weights_may_be_lent(build):
+    """As torch.func does it: tensors that are no parameters take their places for one call."""
+    model, other, x = build(3, 5), build(3, 5), sequence()
+    assert torch.equal(torch.func.functional_call(model, other.state_dict(), (x,))[0], other(x)[0])
+
+
 @pytest.mark.parametrize("cell", [LSTM, GRU])
 def test_a_readout_carries_the_state(cell):
     model, x = Readout(make(cell), 2), sequence()
