@@ -10,6 +10,8 @@ from typing import TypeAlias
 import torch
 from torch import Tensor, nn
 
+from rtx_lib.checks.answers import compare, unanswered
+
 _TOLERANCE = 1e-9
 
 Weights: TypeAlias = dict[str, Tensor]
@@ -23,7 +25,7 @@ def check_half_life(answer: float | None) -> None:
     AssertionError
         Naming the slip: the gate's value or its time constant instead of the bias, 1/e instead of a half, a sign.
     """
-    if _unanswered(answer):
+    if unanswered(answer):
         return
     value = float(answer)  # type: ignore[arg-type]
     gate = 2 ** (-1 / 100)
@@ -52,7 +54,7 @@ def check_gate_order(answer: Callable[[Tensor], Tensor] | None) -> None:
     AssertionError
         Naming the slip: nothing moved, the inverse permutation, two blocks swapped, columns instead of rows.
     """
-    if _unanswered(answer):
+    if unanswered(answer):
         return
     assert answer is not None
     weight = torch.arange(8 * 8, dtype=torch.float64).view(8, 8)  # square, so that columns can be mixed up with rows
@@ -67,7 +69,7 @@ def check_gate_order(answer: Callable[[Tensor], Tensor] | None) -> None:
         "the blocks are rows: cut along the first axis":
             torch.cat([across[0], across[2], across[3], across[1]], dim=1),
     }
-    _compare(answer(weight.clone()), right, slips)
+    compare(answer(weight.clone()), right, slips)
     print("Right: i stays, and o moves from the second place to the last.")
 
 
@@ -80,7 +82,7 @@ def check_forget_bias(answer: Callable[[nn.LSTM, float], object] | None) -> None
         Naming the slip: both biases set to b, another gate's block, every block, one of the two biases left random,
         only the first layer, weights changed.
     """
-    if _unanswered(answer):
+    if unanswered(answer):
         return
     assert answer is not None
     torch_state = torch.random.get_rng_state()
@@ -120,7 +122,7 @@ def check_convert(answer: Callable[[Weights], Weights] | None) -> None:
         Naming the slip: one minus the weights, another block or all blocks negated, biases forgotten, only the
         input's or only the state's weights.
     """
-    if _unanswered(answer):
+    if unanswered(answer):
         return
     assert answer is not None
     generator = torch.Generator().manual_seed(1)
@@ -152,7 +154,7 @@ def check_convert(answer: Callable[[Weights], Weights] | None) -> None:
         "only the input's part was negated: z reads the old state too": changed(1, "_ih"),
         "only the old state's part was negated: z reads the input too": changed(1, "_hh"),
     }
-    _compare(_flat([given[name] for name in weights]), changed(1), slips)
+    compare(_flat([given[name] for name in weights]), changed(1), slips)
     print("Right: z's rows change their sign, in weights and biases.")
 
 
@@ -164,7 +166,7 @@ def check_lgru(answer: Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor
     AssertionError
         Naming the slip: the linear path inside the tanh, its gate missing, the reset on the wrong term, no tanh.
     """
-    if _unanswered(answer):
+    if unanswered(answer):
         return
     assert answer is not None
     generator = torch.Generator().manual_seed(3)
@@ -181,27 +183,9 @@ def check_lgru(answer: Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor
         "the linear path is missing: this is the candidate of a GRU": tanh(a + r * u),
         "the tanh is missing": a + r * u + l * linear,
     }
-    _compare(answer(a, u, r, l, linear), tanh(a + r * u) + l * linear, slips)
+    compare(answer(a, u, r, l, linear), tanh(a + r * u) + l * linear, slips)
     print("Right: the linear path stands outside the tanh.")
-
-
-def _unanswered(answer: object) -> bool:
-    if answer is None:
-        print("Not answered yet.")
-    return answer is None
 
 
 def _flat(tensors: list[Tensor]) -> Tensor:
     return torch.cat([torch.as_tensor(t, dtype=torch.float64).flatten() for t in tensors])
-
-
-def _compare(given: object, right: Tensor, slips: dict[str, Tensor]) -> None:
-    """Raise the message of the slip whose result was given, or a plain one, unless the right result was."""
-    assert isinstance(given, Tensor), f"the function must return a tensor, it returned {type(given).__name__}"
-    assert given.shape == right.shape, f"the shape must be {tuple(right.shape)}, it is {tuple(given.shape)}"
-    assert given.isfinite().all(), "the result holds numbers that are not finite"
-    if (given - right).abs().max() < _TOLERANCE:
-        return
-    for message, wrong in slips.items():
-        assert (given - wrong).abs().max() > _TOLERANCE, message
-    raise AssertionError(f"off by {(given - right).abs().max().item():.3g}, by none of the usual slips")

@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rtx_lib.checks.answers import compare, unanswered
+
 Clamp = tuple[float, float, float, float]
 """A map h -> clamp(a + u h, lo, hi) as (a, u, lo, hi)."""
 
@@ -26,7 +28,7 @@ def check_interval(answer: Callable[[int, float, float], tuple[float, float]] | 
     AssertionError
         Naming the slip: powers for roots, division by the length, swapped ends, one factor too few.
     """
-    if _unanswered(answer):
+    if unanswered(answer):
         return
     assert answer is not None
     given = answer(784, 0.1, 5.0)
@@ -58,7 +60,7 @@ def check_gradient(answer: Callable[[Tensor, float, Tensor], Tensor] | None) -> 
         Naming the slip: loss at T alone, slope of the wrong step, the gradient of the pre-activation, wrong
         direction of time, a missing slope.
     """
-    if _unanswered(answer):
+    if unanswered(answer):
         return
     assert answer is not None
     h = torch.tensor([0.7, 0.4, 0.0, 0.5, 0.9, 0.3, 0.0, 0.2, 0.6], dtype=torch.float64)
@@ -77,7 +79,7 @@ def check_gradient(answer: Callable[[Tensor, float, Tensor], Tensor] | None) -> 
         "|u| was used: the sign of u belongs to the product": _backward(g, -u * on[1:]),
         "these are the direct derivatives alone: add what comes back from step t+1": g,
     }
-    _compare(answer(h.clone(), u, g.clone()), right, slips)
+    compare(answer(h.clone(), u, g.clone()), right, slips, tolerance=1e-6)  # u times a mask is float32
     print("Right: at each step its own loss, and u times what comes back through an active step.")
 
 
@@ -90,7 +92,7 @@ def check_compose(answer: Callable[[Clamp, Clamp], Clamp] | None) -> None:
         Naming the slip: order of the two maps, ends not exchanged for a negative u, ends of one map only, ends
         not clamped or not carried along.
     """
-    if _unanswered(answer):
+    if unanswered(answer):
         return
     assert answer is not None
     f: Clamp = (0.3, 0.8, 0.2, 2.0)  # with the first partner, every slip gives another map
@@ -126,7 +128,7 @@ def check_memory(answer: Callable[[float], float] | None) -> None:
     AssertionError
         Naming the slip: sign, logarithm of a negative number, time to 1/e, base mixed up, no infinity.
     """
-    if _unanswered(answer):
+    if unanswered(answer):
         return
     assert answer is not None
     given, right = float(answer(0.99)), math.log(2) / -math.log(0.99)
@@ -153,12 +155,6 @@ def check_memory(answer: Callable[[float], float] | None) -> None:
         else:
             assert value == math.inf, f"for u = {u} this gives {value:.6g}: nothing is ever lost, return math.inf"
     print(f"Right: u = 0.99 keeps half of what it holds for {right:.1f} steps.")
-
-
-def _unanswered(answer: object) -> bool:
-    if answer is None:
-        print("Not answered yet.")
-    return answer is None
 
 
 def _close(one: float, other: float) -> bool:
@@ -217,16 +213,3 @@ _SLIPS: dict[str, Callable[[Clamp, Clamp], Any]] = {
     "the slopes multiply, they do not add": lambda f, g: (_line(f, g)[0], f[1] + g[1], *_right(f, g)[2:]),
     "the offset of f passes through g: it is a_g + u_g a_f": lambda f, g: (f[0] + g[0], *_right(f, g)[1:]),
 }
-
-
-def _compare(given: object, right: Tensor, slips: dict[str, Tensor]) -> None:
-    """Raise the message of the slip whose result was given, or a plain one, unless the right result was."""
-    assert isinstance(given, Tensor), f"the function must return a tensor, it returned {type(given).__name__}"
-    assert given.shape == right.shape, f"the shape must be {tuple(right.shape)}, it is {tuple(given.shape)}"
-    assert given.isfinite().all(), "the result holds numbers that are not finite"
-    close = 1e-6  # u times a mask is float32
-    if (given - right).abs().max() < close:
-        return
-    for message, wrong in slips.items():
-        assert (given - wrong).abs().max() > close, message
-    raise AssertionError(f"off by {(given - right).abs().max().item():.3g}, by none of the usual slips")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-_TOLERANCE = 1e-10
+from rtx_lib.checks.answers import compare, unanswered
 
 
 def check_jacobian(answer: Callable[[Tensor, Tensor, Tensor], Tensor] | None) -> None:
@@ -20,7 +20,7 @@ def check_jacobian(answer: Callable[[Tensor, Tensor, Tensor], Tensor] | None) ->
         Naming the slip: slope at the wrong step, slope of the state instead of the pre-activation, diagonal
         on the wrong side, transpose, missing square.
     """
-    if _unanswered(answer):
+    if unanswered(answer):
         return
     assert answer is not None
     generator = torch.Generator().manual_seed(2)
@@ -44,7 +44,7 @@ def check_jacobian(answer: Callable[[Tensor, Tensor, Tensor], Tensor] | None) ->
         "the square is missing: the slope of tanh is 1 - h^2": torch.diag(1 - after) @ weight,
         "the slope is missing: this is the linear network's Jacobian": weight,
     }
-    _compare(given, right, slips)
+    compare(given, right, slips)
     print("Right: diag(1 - h_j^2) W_hh.")
 
 
@@ -57,7 +57,7 @@ def check_transient(answer: Tensor | None) -> None:
         Naming the slip: wrong shape, eigenvalues too large, growth in a single step, a normal matrix, too
         little growth.
     """
-    if _unanswered(answer):
+    if unanswered(answer):
         return
     weight = torch.as_tensor(answer, dtype=torch.float64)
     assert weight.shape == (2, 2), f"W must be 2 x 2, this is {tuple(weight.shape)}"
@@ -86,7 +86,7 @@ def check_clip(answer: Callable[[Sequence[Tensor], float], Sequence[Tensor]] | N
         Naming the slip: each tensor clipped alone, values clipped, small gradients scaled up, sum of norms,
         nothing returned.
     """
-    if _unanswered(answer):
+    if unanswered(answer):
         return
     assert answer is not None
     large = (torch.tensor([2.0, 1.0], dtype=torch.float64), torch.tensor([[2.0], [4.0]], dtype=torch.float64))
@@ -105,8 +105,8 @@ def check_clip(answer: Callable[[Sequence[Tensor], float], Sequence[Tensor]] | N
         "the root is missing: divide by the norm, not by its square": _flat([g / 25 for g in large]),
         "nothing was clipped: the joint norm of these gradients is 5, the threshold 1": _flat(large),
     }
-    _compare(_flat(given), right, slips)
-    _compare(
+    compare(_flat(given), right, slips)
+    compare(
         _flat(answer([g.clone() for g in small], 1.0)),
         _flat(small),
         {"small gradients were scaled up: below the threshold they stay as they are": right},
@@ -122,7 +122,7 @@ def check_product_baseline(answer: float | None) -> None:
     AssertionError
         Naming the slip: the sum's baseline, squared mean forgotten, product of the variances, predicting 1.
     """
-    if _unanswered(answer):
+    if unanswered(answer):
         return
     slips = {
         1 / 6: "1/6 belongs to the sum: variances add there, but not for a product",
@@ -137,23 +137,5 @@ def check_product_baseline(answer: float | None) -> None:
     print("Right: 1/9 - 1/16 = 7/144.")
 
 
-def _unanswered(answer: object) -> bool:
-    if answer is None:
-        print("Not answered yet.")
-    return answer is None
-
-
 def _flat(tensors: Sequence[Tensor]) -> Tensor:
     return torch.cat([torch.as_tensor(t, dtype=torch.float64).flatten() for t in tensors])
-
-
-def _compare(given: Tensor, right: Tensor, slips: dict[str, Tensor]) -> None:
-    """Raise the message of the slip whose result was given, or a plain one, unless the right result was."""
-    assert isinstance(given, Tensor), f"the function must return a tensor, it returned {type(given).__name__}"
-    assert given.shape == right.shape, f"the shape must be {tuple(right.shape)}, it is {tuple(given.shape)}"
-    assert given.isfinite().all(), "the result holds numbers that are not finite"
-    if (given - right).abs().max() < _TOLERANCE:
-        return
-    for message, wrong in slips.items():
-        assert (given - wrong).abs().max() > _TOLERANCE, message
-    raise AssertionError(f"off by {(given - right).abs().max().item():.3g}, by none of the usual slips")
