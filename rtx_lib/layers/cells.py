@@ -195,8 +195,8 @@ class LSTM(nn.Module):
     Raises
     ------
     ValueError
-        For sizes below 1 or an unknown backend; in ``forward`` for an input or a state of the wrong shape or
-        type, or an empty sequence.
+        For sizes below 1, an unknown backend or a forget_bias that is not finite; in ``forward`` for an input or a
+        state of the wrong shape or type, or an empty sequence.
     """
 
     def __init__(
@@ -214,6 +214,8 @@ class LSTM(nn.Module):
         check_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
         check_choice("backend", backend, BACKENDS)
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
+        if forget_bias is not None and not math.isfinite(forget_bias):
+            raise ValueError(f"forget_bias must be finite or None, got {forget_bias}")
         self.bidirectional, self.forget_bias, self.backend = bidirectional, forget_bias, backend
         self.output_size = hidden_size * self.directions
         # Parameter-free: through these go the T states h_t, the T cell states c_t, and the T gate values

@@ -440,6 +440,8 @@ def test_bad_forms():
         GRU(3, 5, reset="never")
     with pytest.raises(ValueError, match=r"update must be one of .*'keeps', 'replaces'.*'z'"):
         GRU(3, 5, update="z")
+    with pytest.raises(ValueError, match="forget_bias must be finite or None, got nan"):
+        LSTM(3, 5, forget_bias=float("nan"))
 
 
 @pytest.mark.parametrize("backend", ["loop", "torch"])
