@@ -1,0 +1,236 @@
+"""What a model attends to, and whether that is what its answer depends on.
+
+Attention weights are recorded where they pass through the submodules named ``weights_tap``. Next to them stand two
+measures of importance that ask the model itself: the gradient with respect to the embedded tokens (Simonyan, Vedaldi
+and Zisserman 2014) and the effect of leaving one token out (Li, Monroe and Jurafsky 2016). Jain and Wallace (2019)
+compare the three by Kendall's rank correlation.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+Recorded = tuple[str, Tensor]
+
+
+def _taps(model: nn.Module) -> dict[str, nn.Module]:
+    """Every submodule called ``weights_tap`` under the name of the module it belongs to."""
+    split = [(path.rpartition("."), module) for path, module in model.named_modules()]
+    taps = {owner: module for (owner, _, name), module in split if name == "weights_tap"}
+    if not taps:
+        raise ValueError(f"model must have a submodule named 'weights_tap', {type(model).__name__} has none")
+    return taps
+
+
+@contextmanager
+def record_attention(model: nn.Module) -> Iterator[list[Recorded]]:
+    """Collect the attention weights of every forward pass made inside the ``with`` block.
+
+    Yields a list that grows by one pair for each call of each ``weights_tap``, in the order of the calls: the name
+    of the module the weights belong to (``""`` if it is the model itself) and the weights as the model uses them,
+    (B, H, T, S) or (B, T, S). They are nodes of the graph, so a score can be differentiated with respect to them.
+    The hooks go away with the block, and the model keeps nothing. Blocks may be nested, in each other and in
+    :func:`ablate_heads`.
+
+    Raises
+    ------
+    ValueError
+        If the model has no submodule named ``weights_tap``.
+    """
+    recorded: list[Recorded] = []
+
+    def recorder(name: str) -> Callable[[nn.Module, Any, Tensor], None]:
+        return lambda module, args, weights: recorded.append((name, weights))
+
+    with ExitStack() as stack:
+        for name, tap in _taps(model).items():
+            stack.callback(tap.register_forward_hook(recorder(name)).remove)
+        yield recorded
+
+
+@contextmanager
+def ablate_heads(
+    model: nn.Module, heads: Sequence[int] | Mapping[str, Sequence[int]], *, to: str = "zero"
+) -> Iterator[None]:
+    """Take chosen heads out of work inside the ``with`` block.
+
+    Parameters
+    ----------
+    model
+        Any module with submodules named ``weights_tap``.
+    heads
+        The heads, counted from 0, of every attention; or from names as :func:`record_attention` gives them to the
+        heads of those alone. Weights (B, T, S) are those of the one head 0.
+    to
+        ``"zero"``: the head reads nothing, its weights become 0 (Michel, Levy and Neubig 2019). ``"uniform"``: it
+        reads all the keys it may see alike, so that only the choice is lost. A weight of exactly 0 counts as one
+        that may not be seen; a float32 softmax also gives 0 to scores about 100 below its largest.
+
+    Raises
+    ------
+    ValueError
+        If the model has no ``weights_tap``, a name is unknown, ``to`` is not one of the two or a head is negative;
+        in the forward pass, if there is no such head.
+    """
+    if to not in ("zero", "uniform"):
+        raise ValueError(f"to must be 'zero' or 'uniform', got {to!r}")
+    taps = _taps(model)
+    chosen = dict(heads) if isinstance(heads, Mapping) else dict.fromkeys(taps, heads)
+    for name, numbers in chosen.items():
+        if name not in taps:
+            raise ValueError(f"heads must name modules out of {sorted(taps)}, got {name!r}")
+        if min(numbers, default=0) < 0:
+            raise ValueError(f"heads must be counted from 0, got {list(numbers)}")
+
+    def ablation(numbers: Sequence[int]) -> Callable[[nn.Module, Any, Tensor], Tensor]:
+        def ablate(module: nn.Module, args: Any, weights: Tensor) -> Tensor:
+            changed = (weights if weights.ndim == 4 else weights.unsqueeze(1)).clone()  # (B, H, T, S)
+            if max(numbers, default=-1) >= changed.shape[1]:
+                raise ValueError(f"heads must be below {changed.shape[1]}, the number of heads, got {list(numbers)}")
+            for head in numbers:
+                seen = (changed[:, head] > 0).to(changed.dtype)  # (B, T, S)
+                changed[:, head] = 0 if to == "zero" else seen / seen.sum(-1, keepdim=True).clamp(min=1)
+            return changed.view_as(weights)
+
+        return ablate
+
+    with ExitStack() as stack:
+        for name, numbers in chosen.items():
+            # In front of the others, so that a recorder sees what the model uses.
+            stack.callback(taps[name].register_forward_hook(ablation(list(numbers)), prepend=True).remove)
+        yield
+
+
+def gradient_saliency(score: Callable[[], Tensor], embedding: nn.Module, *, times_input: bool = False) -> Tensor:
+    """How strongly a score reacts to each embedded token: ``||d score / d e_s||``, shape (B, S).
+
+    Parameters
+    ----------
+    score
+        Runs the model and returns its score: a number, or one for each of the B sentences. It must call
+        ``embedding`` exactly once. The gradients of the parameters stay as they are.
+    embedding
+        The module that turns ids (B, S) into e, (B, S, D).
+    times_input
+        Return the inner product of e_s and its gradient instead, with its sign. For a score that is linear in e,
+        this is what the token contributes; the norm alone says how much a change of the token could do.
+
+    Raises
+    ------
+    ValueError
+        If ``score`` does not call ``embedding`` once, or its result does not carry a gradient.
+    """
+    embedded: list[Tensor] = []
+
+    def replace(module: nn.Module, args: Any, output: Tensor) -> Tensor:
+        embedded.append(output.detach().requires_grad_())  # a leaf of the same values, also where weights are frozen
+        return embedded[-1]
+
+    handle = embedding.register_forward_hook(replace)
+    try:
+        with torch.enable_grad():
+            value = score()
+    finally:
+        handle.remove()
+    if len(embedded) != 1:
+        raise ValueError(f"score must call embedding once, it did {len(embedded)} times")
+    if not value.requires_grad:
+        raise ValueError("score must carry a gradient, got one without (was it computed under no_grad?)")
+    (e,) = embedded
+    with torch.enable_grad():
+        (gradient,) = torch.autograd.grad(value.sum(), e, allow_unused=True)
+    if gradient is None:  # the score does not depend on any token
+        gradient = torch.zeros_like(e)
+    return (e.detach() * gradient).sum(-1) if times_input else gradient.norm(dim=-1)
+
+
+@torch.no_grad()
+def leave_one_out(score: Callable[[Tensor], Tensor], ids: Tensor, replacement: int, *, batch: int = 1) -> Tensor:
+    """How far a score falls when one token is replaced: score(ids) - score(ids without token s), shape (S,).
+
+    Positive where the token speaks for the score.
+
+    Parameters
+    ----------
+    score
+        From ids (n, S), n at most ``batch``, to n scores (n,); for n = 1 a bare number will do. Scores of several
+        numbers, (n, ...), give effects (S, ...).
+    ids
+        One sentence, (1, S).
+    replacement
+        The id put in the place of each token in turn, for example that of a token without meaning.
+    batch
+        How many variants are scored at once.
+
+    Raises
+    ------
+    ValueError
+        If ``ids`` is not one sentence of at least one token, ``batch`` is below 1, or the scores do not fit.
+    """
+    if ids.ndim != 2 or ids.shape[0] != 1 or ids.shape[1] < 1:
+        raise ValueError(f"ids must have shape (1, S) with S at least 1, got {tuple(ids.shape)}")
+    if batch < 1:
+        raise ValueError(f"batch must be at least 1, got {batch}")
+    variants = ids.repeat(ids.shape[1], 1)  # (S, S)
+    variants.fill_diagonal_(replacement)
+    scores = []
+    for some in (ids, *variants.split(batch)):
+        value = score(some)
+        value = value.unsqueeze(0) if value.ndim == 0 else value
+        if value.shape[0] != len(some):
+            raise ValueError(
+                f"score must return one score for each of {len(some)} rows, got shape {tuple(value.shape)}"
+            )
+        scores.append(value)
+    return scores[0] - torch.cat(scores[1:])
+
+
+def kendall_tau(a: Tensor, b: Tensor) -> float:
+    """Kendall's rank correlation of two lists of n numbers, from -1 (reversed) to 1 (the same order).
+
+    This is tau-b, (P - Q) / sqrt((N - n_a)(N - n_b)): P pairs in the same order, Q in opposite order, N = n(n-1)/2
+    pairs in all, n_a and n_b of them tied in a and in b (Kendall 1945). Where all of a or all of b are tied no
+    order exists and the result is NaN. Memory grows with n^2.
+
+    Raises
+    ------
+    ValueError
+        If the two are not of one shape (n,) with n at least 2, or hold NaN.
+    """
+    if a.ndim != 1 or a.shape != b.shape or len(a) < 2:
+        raise ValueError(f"a and b must be of one shape (n,), n at least 2, got {tuple(a.shape)} and {tuple(b.shape)}")
+    if a.isnan().any() or b.isnan().any():
+        raise ValueError("a and b must not hold NaN")
+    above = [torch.triu_indices(len(a), len(a), 1, device=side.device) for side in (a, b)]
+    order_a, order_b = (torch.sign(side[i] - side[j]).long() for side, (i, j) in zip((a, b), above, strict=True))
+    untied = math.sqrt(int(order_a.abs().sum()) * int(order_b.abs().sum()))
+    return int((order_a * order_b.to(order_a.device)).sum()) / untied if untied else math.nan
+
+
+def entropy(weights: Tensor) -> Tensor:
+    """The entropy of each query's weights in nats: (..., T, S) -> (..., T).
+
+    0 where one key gets everything (or nothing may be seen), log S where all get the same.
+    """
+    return torch.special.entr(weights).sum(-1)
+
+
+def attended_distance(weights: Tensor, offset: int | None = None) -> Tensor:
+    """How far away a query looks on average, in positions: sum over j of ``w_ij |i - j|``, (..., T, S) -> (..., T).
+
+    Parameters
+    ----------
+    weights
+        (..., T, S).
+    offset
+        Position of the first query; by default S - T, the queries being the last T of the S positions.
+    """
+    queries, keys = weights.shape[-2:]
+    first = keys - queries if offset is None else offset
+    i = torch.arange(first, first + queries, device=weights.device).unsqueeze(1)
+    j = torch.arange(keys, device=weights.device)
+    return (weights * (i - j).abs()).sum(-1)

@@ -1,0 +1,440 @@
+"""Recording and ablating attention, and three measures of importance against a model in closed form."""
+
+import math
+
+import pytest
+import torch
+from helpers import relative_error
+from scipy.stats import kendalltau
+from torch import nn
+
+from rtx_lib.diagnostics.attention import (
+    ablate_heads,
+    attended_distance,
+    entropy,
+    gradient_saliency,
+    kendall_tau,
+    leave_one_out,
+    record_attention,
+)
+
+pytestmark = pytest.mark.usefixtures("double")
+TOKENS, WIDTH, HEADS = 7, 6, 3
+
+
+class Toy(nn.Module):
+    """Self-attention whose values are the embedded tokens; causal, so that some weights are 0."""
+
+    def __init__(self):
+        super().__init__()
+        self.query = nn.Linear(WIDTH, WIDTH)
+        self.weights_tap = nn.Identity()
+
+    def forward(self, x):
+        def split(y):
+            return y.unflatten(-1, (HEADS, -1)).transpose(1, 2)
+
+        scores = split(self.query(x)) @ split(x).transpose(2, 3)
+        seen = torch.ones(scores.shape[-2:]).tril().bool()
+        weights = self.weights_tap(scores.masked_fill(~seen, -torch.inf).softmax(-1))
+        return (weights @ split(x)).transpose(1, 2).flatten(2)
+
+
+class Additive(nn.Module):
+    """Weights (B, T, S), without heads."""
+
+    def __init__(self):
+        super().__init__()
+        self.weights_tap = nn.Identity()
+
+    def forward(self, x):
+        return self.weights_tap((x @ x.transpose(1, 2)).softmax(-1)) @ x
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(TOKENS, WIDTH)
+        self.blocks = nn.ModuleList([Toy(), Toy()])
+        self.reader = Additive()
+
+    def forward(self, ids):
+        x = self.embedding(ids)
+        for block in self.blocks:
+            x = x + block(x)
+        return self.reader(x)
+
+
+class Linear(nn.Module):
+    """Reads token s with a weight w_s that does not depend on the tokens: score = sum_s w_s u.e(x_s)."""
+
+    def __init__(self, length):
+        super().__init__()
+        self.embedding = nn.Embedding(TOKENS, WIDTH)
+        self.logits = nn.Parameter(torch.randn(length))
+        self.u = nn.Parameter(torch.randn(WIDTH))
+        self.weights_tap = nn.Identity()
+        with torch.no_grad():
+            self.embedding.weight[0] = 0  # a token without meaning
+
+    def forward(self, ids):
+        weights = self.weights_tap(self.logits.softmax(0).expand(len(ids), 1, -1))  # (B, 1, S)
+        return (weights @ self.embedding(ids) @ self.u)[:, 0]  # (B,)
+
+
+@pytest.fixture
+def model():
+    torch.manual_seed(0)
+    return Model()
+
+
+@pytest.fixture
+def ids():
+    return torch.tensor([[1, 3, 2, 6, 3], [4, 4, 1, 5, 2]])
+
+
+def hooks(model):
+    return sum(len(module._forward_hooks) for module in model.modules())
+
+
+# ---- recording
+
+
+def test_every_attention_is_recorded_by_name(model, ids):
+    expected = model(ids)
+    with record_attention(model) as recorded:
+        y = model(ids)
+        model(ids[:1, :2])
+    assert relative_error(y, expected) < 1e-12
+    names = ["blocks.0", "blocks.1", "reader"]
+    assert [name for name, _ in recorded] == 2 * names
+    assert [tuple(weights.shape) for _, weights in recorded[:4]] == [
+        (2, 3, 5, 5),
+        (2, 3, 5, 5),
+        (2, 5, 5),
+        (1, 3, 2, 2),
+    ]
+    assert all(relative_error(weights.sum(-1), torch.ones(())) < 1e-12 for _, weights in recorded)
+    assert not hooks(model)
+
+
+def test_the_recorded_weights_belong_to_the_graph(model, ids):
+    with record_attention(model) as recorded:
+        y = model(ids)
+    (gradient,) = torch.autograd.grad(y.square().sum(), recorded[0][1])
+    assert gradient.abs().max() > 0
+
+
+def test_an_attention_by_itself_has_no_name():
+    with record_attention(Additive()) as recorded:
+        pass
+    attention = Additive()
+    with record_attention(attention) as recorded:
+        attention(torch.randn(1, 4, 2))
+    assert [name for name, _ in recorded] == [""]
+
+
+def test_recordings_may_be_nested(model, ids):
+    with record_attention(model) as outer:
+        model(ids)
+        with record_attention(model.blocks[1]) as inner:
+            model(ids)
+        model(ids)
+    assert (len(outer), len(inner)) == (9, 1)
+    assert inner[0][1] is outer[4][1] and inner[0][0] == ""
+
+
+@pytest.mark.parametrize("look", [record_attention, lambda model: ablate_heads(model, [0])])
+def test_hooks_go_away_after_an_error(model, look):
+    with pytest.raises(RuntimeError, match="here"), look(model):
+        raise RuntimeError("here")
+    assert not hooks(model)
+
+
+@pytest.mark.parametrize("look", [record_attention, lambda model: ablate_heads(model, [0])])
+def test_a_model_without_attention_is_refused(look):
+    with pytest.raises(ValueError, match="model must have a submodule named 'weights_tap', Linear has none"):
+        look(nn.Linear(2, 2)).__enter__()
+
+
+# ---- ablation
+
+
+@pytest.mark.parametrize("recorder_outside", [True, False])
+def test_ablation_changes_the_chosen_heads_alone(model, ids, recorder_outside):
+    x = torch.randn(2, 5, WIDTH)
+    toy = model.blocks[0]
+    with record_attention(toy) as plain:
+        whole = toy(x)
+    if recorder_outside:
+        with record_attention(toy) as recorded, ablate_heads(toy, [1]):
+            y = toy(x)
+    else:
+        with ablate_heads(toy, [1]), record_attention(toy) as recorded:
+            y = toy(x)
+    weights = recorded[0][1]
+    assert not weights[:, 1].any() and torch.equal(weights[:, [0, 2]], plain[0][1][:, [0, 2]])
+    assert not y[..., 2:4].any() and torch.equal(y[..., [0, 1, 4, 5]], whole[..., [0, 1, 4, 5]])
+    assert not hooks(toy) and torch.equal(toy(x), whole)
+
+
+def test_a_uniform_head_reads_what_it_may_see_alike():
+    toy, x = Toy(), torch.randn(2, 5, WIDTH)
+    with ablate_heads(toy, [0, 2], to="uniform"):
+        y = toy(x)
+    mean = x.cumsum(1) / torch.arange(1, 6).unsqueeze(1)
+    assert relative_error(y[..., [0, 1, 4, 5]], mean[..., [0, 1, 4, 5]]) < 1e-12
+    assert relative_error(y[..., 2:4], mean[..., 2:4]) > 0.1
+
+
+def test_ablation_by_name(model, ids):
+    with ablate_heads(model, {"blocks.1": [0, 1, 2], "reader": [0]}), record_attention(model) as recorded:
+        y = model(ids)
+    assert [bool(weights.any()) for _, weights in recorded] == [True, False, False]
+    assert not y.any()
+
+
+def test_a_row_that_sees_nothing_stays_so():
+    attention = Additive()
+    with ablate_heads(attention, [0], to="uniform"):
+        weights = attention.weights_tap(torch.tensor([[[0.0, 0.0], [0.9, 0.1]]]))
+    assert weights.tolist() == [[[0, 0], [0.5, 0.5]]]
+
+
+def test_ablation_refuses_bad_arguments(model, ids):
+    for arguments, message in (
+        (([0], "mean"), "to must be 'zero' or 'uniform', got 'mean'"),
+        (({"blocks.2": [0]},), r"heads must name modules out of \['blocks.0', 'blocks.1', 'reader'\], got 'blocks.2'"),
+        (([-1],), "heads must be counted from 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ablate_heads(model, arguments[0], **({"to": arguments[1]} if len(arguments) > 1 else {})).__enter__()
+    with pytest.raises(ValueError, match="heads must be below 3"), ablate_heads(model, [3]):
+        model(ids)
+    assert not hooks(model)
+
+
+# ---- saliency
+
+
+def check_saliency(saliency):
+    """Against finite differences of each component of each embedded token."""
+    torch.manual_seed(0)
+    model, ids = Model(), torch.tensor([[1, 3, 2, 3], [4, 5, 1, 2]])
+    seen = saliency(lambda: model(ids)[:, -1].sin().sum(-1), model.embedding)
+    e = model.embedding(ids).detach()
+    expected = torch.zeros_like(e)
+    nudges = []
+    handle = model.embedding.register_forward_hook(lambda module, args, output: e + nudges[-1])
+    for index in range(e.numel()):
+        change = torch.zeros(e.numel())
+        change[index] = 1e-6
+        values = []
+        for sign in (1, -1):
+            nudges.append(sign * change.view_as(e))
+            values.append(model(ids)[:, -1].sin().sum())
+        expected.view(-1)[index] = (values[0] - values[1]) / 2e-6
+    handle.remove()
+    assert relative_error(seen, expected.norm(dim=-1)) < 1e-7
+
+
+def test_saliency_is_the_gradients_norm():
+    check_saliency(gradient_saliency)
+
+
+def test_the_check_sees_a_wrong_saliency():
+    def by_token(score, embedding):  # the gradient of the table: occurrences of one token are summed
+        (gradient,) = torch.autograd.grad(score().sum(), embedding.weight)
+        return gradient.norm(dim=-1)[torch.tensor([[1, 3, 2, 3], [4, 5, 1, 2]])]
+
+    def signed(score, embedding):
+        return gradient_saliency(score, embedding, times_input=True)
+
+    for wrong in (by_token, signed):
+        with pytest.raises(AssertionError):
+            check_saliency(wrong)
+
+
+def test_saliency_leaves_nothing_behind(model, ids):
+    model.embedding.weight.requires_grad_(False)
+    with torch.no_grad():
+        first = gradient_saliency(lambda: model(ids).sum(), model.embedding)
+    assert first.shape == ids.shape and (first > 0).all() and not first.requires_grad
+    assert all(p.grad is None for p in model.parameters()) and not hooks(model)
+    with pytest.raises(RuntimeError, match="here"):
+        gradient_saliency(lambda: (_ for _ in ()).throw(RuntimeError("here")), model.embedding)
+    assert not hooks(model)
+
+
+def test_a_token_that_does_not_count_has_saliency_zero(model, ids):
+    seen = gradient_saliency(lambda: model.blocks[0](model.embedding(ids))[:, 2].sum(), model.embedding)
+    assert (seen[:, :3] > 0).all() and not seen[:, 3:].any()
+    other = nn.Parameter(torch.ones(()))
+    assert not gradient_saliency(lambda: (model.embedding(ids), other)[1], model.embedding).any()
+
+
+def test_saliency_refuses_a_score_that_does_not_fit(model, ids):
+    with pytest.raises(ValueError, match="score must call embedding once, it did 0 times"):
+        gradient_saliency(lambda: torch.ones(()), model.embedding)
+    with pytest.raises(ValueError, match="it did 2 times"):
+        gradient_saliency(lambda: (model(ids) + model(ids)).sum(), model.embedding)
+    with pytest.raises(ValueError, match="score must carry a gradient"):
+        gradient_saliency(lambda: model(ids).sum().detach(), model.embedding)
+
+
+# ---- leaving one out
+
+
+def check_leave_one_out(effect):
+    torch.manual_seed(0)
+    model, ids = Model(), torch.tensor([[1, 3, 2, 3, 6]])
+    seen = effect(lambda x: model(x)[:, -1].sin().sum(-1), ids, 0)
+    other = [torch.tensor([[0 if s == t else int(ids[0, t]) for t in range(5)]]) for s in range(5)]
+    with torch.no_grad():
+        expected = torch.stack([(model(ids)[0, -1].sin() - model(x)[0, -1].sin()).sum() for x in other])
+    assert relative_error(seen, expected) < 1e-12
+
+
+@pytest.mark.parametrize("batch", [1, 2, 9])
+def test_leave_one_out_runs_the_model_twice(batch):
+    check_leave_one_out(lambda *arguments: leave_one_out(*arguments, batch=batch))
+
+
+def test_the_check_sees_a_wrong_effect():
+    def reversed_sign(*arguments):
+        return -leave_one_out(*arguments)
+
+    def every_occurrence(score, ids, replacement):  # replaces the token wherever it stands
+        return torch.stack([(score(ids) - score(ids.masked_fill(ids == i, replacement)))[0] for i in ids[0]])
+
+    for wrong in (reversed_sign, every_occurrence):
+        with pytest.raises(AssertionError):
+            check_leave_one_out(wrong)
+
+
+def test_scores_of_several_numbers_and_bare_numbers(model, ids):
+    sentence = ids[:1].clone()
+    several = leave_one_out(lambda x: model(x)[..., 0], sentence, 0, batch=3)
+    assert several.shape == (5, 5)  # token left out, place in the output
+    bare = leave_one_out(lambda x: model(x)[0, 3, 0], sentence, 0)
+    assert relative_error(bare, several[:, 3]) < 1e-12
+    assert torch.equal(sentence, ids[:1])
+
+
+def test_leave_one_out_refuses_what_does_not_fit(model, ids):
+    def score(x):
+        return model(x)[:, -1, 0]
+
+    for wrong in (ids, ids[0], ids[:1, :0]):
+        with pytest.raises(ValueError, match=r"ids must have shape \(1, S\)"):
+            leave_one_out(score, wrong, 0)
+    with pytest.raises(ValueError, match="batch must be at least 1, got 0"):
+        leave_one_out(score, ids[:1], 0, batch=0)
+    with pytest.raises(ValueError, match="score must return one score for each of 2 rows"):
+        leave_one_out(lambda x: score(x)[0], ids[:1], 0, batch=2)
+
+
+# ---- all three where the answer is known
+
+
+def closed_form(model, ids):
+    """Weights, saliency and contribution of each token of the linear model."""
+    weights = model.logits.softmax(0)
+    return weights, weights * model.u.norm(), weights * (model.embedding(ids) @ model.u)[0]
+
+
+def check_agreement(attention, saliency, contribution, effect):
+    torch.manual_seed(1)
+    ids = torch.tensor([[2, 1, 5, 3, 3, 6, 4, 1]])
+    model = Linear(ids.shape[1])
+    weights, norm, part = (side.detach() for side in closed_form(model, ids))
+    with attention(model) as recorded:
+        model(ids)
+    assert relative_error(recorded[0][1][0, 0], weights) < 1e-12
+    assert relative_error(saliency(lambda: model(ids), model.embedding)[0], norm) < 1e-12
+    assert relative_error(contribution(lambda: model(ids), model.embedding)[0], part) < 1e-12
+    assert relative_error(effect(model, ids, 0), part) < 1e-12
+    assert kendall_tau(weights, norm) == 1
+
+
+def contribution(score, embedding):
+    return gradient_saliency(score, embedding, times_input=True)
+
+
+MEASURES = {
+    "attention": record_attention,
+    "saliency": gradient_saliency,
+    "contribution": contribution,
+    "effect": leave_one_out,
+}
+
+
+def test_in_a_linear_model_all_agree_with_the_closed_form():
+    check_agreement(**MEASURES)
+
+
+@pytest.mark.parametrize(
+    ("measure", "wrong"),
+    [
+        ("attention", lambda model: ablate_and_record(model)),
+        ("saliency", lambda *arguments: gradient_saliency(*arguments).square()),
+        ("contribution", lambda *arguments: contribution(*arguments).abs()),
+        ("effect", lambda score, ids, _: leave_one_out(score, ids, 1)),
+    ],
+)
+def test_the_agreement_sees_a_mistake_in_each(measure, wrong):
+    with pytest.raises(AssertionError):
+        check_agreement(**(MEASURES | {measure: wrong}))
+
+
+class ablate_and_record:
+    """Records, but not the weights of the model."""
+
+    def __init__(self, model):
+        self.parts = (ablate_heads(model, [0], to="uniform"), record_attention(model))
+
+    def __enter__(self):
+        self.parts[0].__enter__()
+        return self.parts[1].__enter__()
+
+    def __exit__(self, *error):
+        for part in reversed(self.parts):
+            part.__exit__(*error)
+
+
+# ---- what describes one map
+
+
+@pytest.mark.parametrize("levels", [2, 5, 1000])
+def test_kendall_tau_is_scipys(levels):
+    generator = torch.Generator().manual_seed(levels)
+    a = torch.randint(levels, (60,), generator=generator).double()
+    b = a + torch.randint(levels, (60,), generator=generator)
+    assert kendall_tau(a, b) == pytest.approx(kendalltau(a, b).statistic, abs=1e-14)
+
+
+def test_kendall_tau_by_hand():
+    a = torch.tensor([1.0, 2.0, 3.0])
+    assert kendall_tau(a, 10 * a) == 1 and kendall_tau(a, -a) == -1
+    # Pairs: 12 tied in b, 13 and 23 in order, so (2 - 0) / sqrt(3 * 2).
+    assert kendall_tau(a, torch.tensor([1.0, 1.0, 2.0])) == pytest.approx(2 / math.sqrt(6), abs=1e-15)
+    assert math.isnan(kendall_tau(a, torch.ones(3)))
+    for wrong in ((a, a[:2]), (a[:1], a[:1]), (a.unsqueeze(0), a.unsqueeze(0))):
+        with pytest.raises(ValueError, match="a and b must be of one shape"):
+            kendall_tau(*wrong)
+    with pytest.raises(ValueError, match="NaN"):
+        kendall_tau(a, a / torch.tensor([1.0, 0.0, 1.0]) * 0)
+
+
+def test_entropy():
+    weights = torch.tensor([[1.0, 0, 0, 0], [0.25, 0.25, 0.25, 0.25], [0, 0, 0, 0], [0.5, 0.5, 0, 0]])
+    expected = torch.tensor([0, math.log(4), 0, math.log(2)])
+    assert relative_error(entropy(weights.expand(2, 3, 4, 4)), expected.expand(2, 3, 4)) < 1e-15
+
+
+def test_attended_distance():
+    weights = torch.tensor([[0.5, 0.5, 0, 0], [0, 0, 0.75, 0.25]])  # queries at positions 2 and 3 of four
+    assert attended_distance(weights).tolist() == [1.5, 0.75]
+    assert attended_distance(weights, offset=0).tolist() == [0.5, 1.25]
+    assert attended_distance(torch.eye(5).expand(2, 3, 5, 5)).shape == (2, 3, 5)
+    assert not attended_distance(torch.eye(5)).any()
