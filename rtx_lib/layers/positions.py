@@ -1,0 +1,429 @@
+"""How attention learns where a token stands: seven schemes behind four optional methods.
+
+Attention by itself sees a set. Each scheme here has those of the following methods that it needs, and attention
+asks for what is there. Queries q (B, H, T, K) stand at positions offset..offset + T - 1, keys k (B, H, S, K) at
+0..S - 1, so that with M cached keys the offset is M.
+
+- ``embed(x, offset=0)``: x (B, T, D) plus one vector for each position, once, below the first layer;
+- ``rotate(q, k, offset)``: q and k turned by their positions, in every layer;
+- ``score_bias(q, k, offset)``: what is added to the scores after their scaling, broadcastable to (B, H, T, S);
+- ``value_bias(weights)``: what is added to ``weights @ v``, (B, H, T, K), from weights (B, H, T, S), where the queries
+  are the last T of the S positions.
+
+No scheme keeps a buffer of a fixed length: tables of sines are computed for the positions at hand, in double
+precision (single on a device that has no other), and then take the dtype of the input.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .stacking import check_choice, check_sizes
+
+SCHEMES = ("none", "sinusoidal", "learned", "shaw", "xl", "rotary", "alibi")
+LAYOUTS = ("interleaved", "halves")
+
+
+class Sinusoidal(nn.Module):
+    """Sines and cosines of the position, added to the embedding (Vaswani et al. 2017, section 3.5).
+
+    Position p becomes sin(p w_i) and cos(p w_i), i = 0..D/2 - 1, with frequencies w_i = base^(-2i/D) in radians a
+    position. The encoding of p + k is a fixed linear function of that of p: see :meth:`shift_matrix`.
+
+    Parameters
+    ----------
+    width
+        D, even.
+    layout
+        Order of the D entries: ``"interleaved"``: sin w_0, cos w_0, sin w_1, ... (the paper's); ``"halves"``: all
+        sines, then all cosines (Transformer-XL's code).
+    base
+        The longest wavelength is nearly 2 pi base positions.
+
+    Raises
+    ------
+    ValueError
+        For an odd width, a width below 1, an unknown layout, or a base that is not above 0; in ``embed`` for an x of
+        the wrong shape or type, or an offset below 0.
+    """
+
+    def __init__(self, width: int, *, layout: str = "interleaved", base: float = 10000.0) -> None:
+        super().__init__()
+        _check_even("width", width)
+        check_choice("layout", layout, LAYOUTS)
+        _check_base(base)
+        self.width, self.layout, self.base = width, layout, base
+
+    def encode(self, positions: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+        """Encode positions (N,), whole or not, of either sign: (N, D) of the dtype, torch's default one if None."""
+        angles = _angles(positions, self.width, self.base)  # (N, D/2)
+        return self._join(angles.sin(), angles.cos()).to(dtype or torch.get_default_dtype())
+
+    def embed(self, x: Tensor, offset: int = 0) -> Tensor:
+        """Add the encodings of positions offset..offset + T - 1 to x (B, T, D)."""
+        _check_embedded(x, self.width, offset)
+        positions = torch.arange(offset, offset + x.shape[1], device=x.device)
+        return x + self.encode(positions, x.dtype)
+
+    def shift_matrix(self, k: float, *, dtype: torch.dtype | None = None) -> Tensor:
+        """The matrix (D, D) that takes the encoding of any p to that of p + k: it turns each pair by k w_i."""
+        angles = _angles(torch.tensor([k]), self.width, self.base)[0]  # (D/2,)
+        cos, sin = angles.cos().diag(), angles.sin().diag()
+        # sin(a + b) = cos b sin a + sin b cos a;  cos(a + b) = -sin b sin a + cos b cos a
+        rows = (torch.cat([cos, sin], dim=1), torch.cat([-sin, cos], dim=1))  # in the order of "halves"
+        if self.layout == "interleaved":
+            rows = (self._join(cos, sin), self._join(-sin, cos))
+        return self._join(rows[0].T, rows[1].T).T.to(dtype or torch.get_default_dtype())
+
+    def _join(self, sines: Tensor, cosines: Tensor) -> Tensor:
+        if self.layout == "halves":
+            return torch.cat([sines, cosines], dim=-1)
+        return torch.stack([sines, cosines], dim=-1).flatten(-2)
+
+
+class Learned(nn.Module):
+    """One learned vector for each position, added to the embedding (Gehring et al. 2017; Vaswani et al. 2017).
+
+    Parameters
+    ----------
+    length, width
+        Number of positions and D. ``weight`` (length, D) is drawn from N(0, 0.02^2).
+    generator
+        Source of the random initial weights; torch's global one if None.
+
+    Raises
+    ------
+    ValueError
+        For sizes below 1; in ``embed`` for an x of the wrong shape or type, an offset below 0, or a position past
+        the table.
+    """
+
+    def __init__(self, length: int, width: int, *, generator: torch.Generator | None = None) -> None:
+        super().__init__()
+        check_sizes(length=length, width=width)
+        self.weight = nn.Parameter(torch.empty(length, width).normal_(0, 0.02, generator=generator))
+
+    def embed(self, x: Tensor, offset: int = 0) -> Tensor:
+        """Add the vectors of positions offset..offset + T - 1 to x (B, T, D)."""
+        length, width = self.weight.shape
+        _check_embedded(x, width, offset)
+        end = offset + x.shape[1]
+        if end > length:
+            raise ValueError(f"x must end within the table of {length} positions, got {end} positions")
+        return x + self.weight[offset:end].to(x.dtype)
+
+
+class ShawRelative(nn.Module):
+    """Learned vectors for the clipped distance, for keys and for values (Shaw, Uszkoreit and Vaswani 2018).
+
+    With a_ij = table[clip(j - i, -c, c) + c], equations 3 and 4 of the paper are
+
+        e_ij = q_i . (k_j + a^K_ij) / sqrt(K),    z_i = sum_j weight_ij (v_j + a^V_ij)
+
+    so that all distances of c and beyond look alike. The tables are shared by the heads, and no (T, S, K) array is
+    made: q meets each of the 2c + 1 vectors once, and the weights are summed by distance before they meet theirs.
+
+    Parameters
+    ----------
+    head_width, clip
+        K and c; each at least 1. The tables ``keys`` and ``values`` are (2c + 1, K); row 0 is for keys that stand c or
+        more before the query.
+    generator
+        Source of the random initial weights; torch's global one if None.
+
+    Raises
+    ------
+    ValueError
+        For a head_width or clip below 1; in the methods for arrays of the wrong shape or an offset below 0.
+    """
+
+    def __init__(self, head_width: int, clip: int, *, generator: torch.Generator | None = None) -> None:
+        super().__init__()
+        check_sizes(head_width=head_width, clip=clip)
+        self.head_width, self.clip = head_width, clip
+        self.keys = nn.Parameter(torch.empty(2 * clip + 1, head_width))
+        self.values = nn.Parameter(torch.empty(2 * clip + 1, head_width))
+        for table in (self.keys, self.values):
+            nn.init.xavier_uniform_(table, generator=generator)
+
+    def score_bias(self, q: Tensor, k: Tensor, offset: int) -> Tensor:
+        """q_i . a^K_ij / sqrt(K), (B, H, T, S)."""
+        _check_heads(q, k, offset, self.head_width)
+        by_distance = q @ self.keys.T / math.sqrt(self.head_width)  # (B, H, T, 2c+1)
+        index = self._index(q.shape[-2], k.shape[-2], offset, q.device)
+        return by_distance.gather(-1, index.expand(*q.shape[:-1], -1))
+
+    def value_bias(self, weights: Tensor) -> Tensor:
+        """sum_j weight_ij a^V_ij, (B, H, T, K)."""
+        queries, keys = _check_weights(weights)
+        index = self._index(queries, keys, keys - queries, weights.device)
+        by_distance = weights.new_zeros(*weights.shape[:-1], len(self.values))  # (B, H, T, 2c+1)
+        return by_distance.scatter_add(-1, index.expand_as(weights), weights) @ self.values
+
+    def _index(self, queries: int, keys: int, offset: int, device: torch.device) -> Tensor:
+        return self.clip - _distances(queries, keys, offset, device).clamp(-self.clip, self.clip)  # (T, S)
+
+
+class XLRelative(nn.Module):
+    """Transformer-XL's relative positions (Dai et al. 2019, section 3.3).
+
+    For the query at position i and the key at position j the scores become
+
+        (q_i . k_j + q_i . W_r R_{i-j} + u . k_j + v . W_r R_{i-j}) / sqrt(K)
+
+    with R the sinusoidal encoding of the distance, sines first; ``score_bias`` holds all but the first term. The terms
+    with R are computed once for each distance and then moved to their keys by :func:`relative_shift`.
+
+    Parameters
+    ----------
+    width, heads
+        D, even, and H, which divides it. ``r_proj_weight`` W_r (D, D), without bias, is drawn by Glorot's uniform rule.
+    causal
+        True: only the distances 0..S - 1 are computed; where a key stands after the query the bias means nothing, and
+        the mask has to hide it. False: the distances of either sign.
+    u, v
+        Parameters (H, K) to be shared with other layers, as the paper's code does; new ones from N(0, 0.02^2) if None.
+    clamp
+        Distances beyond it count as it (the code's ``clamp_len``); 0 or less: no limit.
+    generator
+        Source of the random initial weights; torch's global one if None.
+
+    Raises
+    ------
+    ValueError
+        For an odd width, sizes below 1, heads that do not divide the width, or u or v that are no parameters (H, K);
+        in ``score_bias`` for arrays of the wrong shape, an offset below 0, or, if causal, one other than S - T.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        *,
+        causal: bool = True,
+        u: nn.Parameter | None = None,
+        v: nn.Parameter | None = None,
+        clamp: int = 0,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        _check_even("width", width)
+        shape = (heads, _head_width(width, heads))
+        for name, shared in (("u", u), ("v", v)):
+            if shared is not None and not (isinstance(shared, nn.Parameter) and shared.shape == shape):
+                got = tuple(shared.shape) if isinstance(shared, nn.Parameter) else type(shared).__name__
+                raise ValueError(f"{name} must be a parameter of shape {shape}, got {got}")
+        self.width, self.heads, self.causal, self.clamp = width, heads, causal, clamp
+        self.encoding = Sinusoidal(width, layout="halves")
+        self.r_proj_weight = nn.Parameter(nn.init.xavier_uniform_(torch.empty(width, width), generator=generator))
+        self.u = nn.Parameter(torch.empty(shape).normal_(0, 0.02, generator=generator)) if u is None else u
+        self.v = nn.Parameter(torch.empty(shape).normal_(0, 0.02, generator=generator)) if v is None else v
+
+    def score_bias(self, q: Tensor, k: Tensor, offset: int) -> Tensor:
+        """(u . k_j + (q_i + v) . W_r R_{i-j}) / sqrt(K), (B, H, T, S)."""
+        heads, head_width = self.u.shape
+        _check_heads(q, k, offset, head_width, heads)
+        queries, keys = q.shape[-2], k.shape[-2]
+        if self.causal and offset != keys - queries:
+            raise ValueError(f"offset must be S - T = {keys - queries} if causal, got {offset}")
+        nearest = 0 if self.causal else offset - keys + 1
+        distances = torch.arange(offset + queries - 1, nearest - 1, -1, device=q.device)  # (N,), falling
+        if self.clamp > 0:
+            distances = distances.clamp(-self.clamp, self.clamp)
+        r = F.linear(self.encoding.encode(distances, self.r_proj_weight.dtype), self.r_proj_weight)  # (N, D)
+        r = r.view(-1, heads, head_width).permute(1, 2, 0)  # (H, K, N)
+        by_distance = (q + self.v[:, None]) @ r  # (B, H, T, N)
+        of_keys = (k @ self.u[:, :, None]).mT  # (B, H, 1, S)
+        return (of_keys + relative_shift(by_distance)[..., :keys]) / math.sqrt(head_width)
+
+
+def relative_shift(x: Tensor) -> Tensor:
+    """Move row i of x (..., T, N) by T - 1 - i to the left: y[i, j] = x[i, j + T - 1 - i] where that column exists.
+
+    A column of zeros is put in front and the same memory is read with rows one shorter (Dai et al. 2019, appendix B).
+    Beyond the end of its row y holds a zero and then parts of the next row: a mask has to hide that.
+    """
+    rows, columns = x.shape[-2:]
+    return F.pad(x, (1, 0)).flatten(-2)[..., rows:].unflatten(-1, (rows, columns))
+
+
+class Rotary(nn.Module):
+    """Rotary position embedding (Su et al. 2021): queries and keys are turned by their position.
+
+    The pair (2i, 2i + 1) of a head at position p turns by p base^(-2i/K) radians (section 3.2.2, eq. 14-15), so that
+    the product of a query and a key depends on their positions through the distance alone. Values stay as they are.
+
+    Parameters
+    ----------
+    head_width
+        K, even.
+    base
+        The longest wavelength is nearly 2 pi base positions.
+
+    Raises
+    ------
+    ValueError
+        For an odd head_width, one below 1, or a base that is not above 0; in ``rotate`` for arrays of the wrong shape
+        or an offset below 0.
+    """
+
+    def __init__(self, head_width: int, *, base: float = 10000.0) -> None:
+        super().__init__()
+        _check_even("head_width", head_width)
+        _check_base(base)
+        self.head_width, self.base = head_width, base
+
+    def rotate(self, q: Tensor, k: Tensor, offset: int) -> tuple[Tensor, Tensor]:
+        """Turn q (B, H, T, K) from position offset on and k (B, H, S, K) from 0 on."""
+        _check_heads(q, k, offset, self.head_width)
+        return self._turn(q, offset), self._turn(k, 0)
+
+    def _turn(self, x: Tensor, start: int) -> Tensor:
+        positions = torch.arange(start, start + x.shape[-2], device=x.device)
+        angles = _angles(positions, self.head_width, self.base)  # (T, K/2)
+        # Half-precision inputs are turned in single precision: rounded sines would spoil the distance.
+        wide = torch.promote_types(x.dtype, torch.float32)
+        cos, sin = angles.cos().to(wide), angles.sin().to(wide)
+        even, odd = x[..., 0::2], x[..., 1::2]
+        return torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1).flatten(-2).to(x.dtype)
+
+
+class ALiBi(nn.Module):
+    """Attention with linear biases (Press, Smith and Lewis 2022): nothing is learned, scores fall with the distance.
+
+    Head h adds -m_h ``|i - j|`` to the scores. With H a power of two, m_h = 2^(-8h/H), h = 1..H. Otherwise, by the rule
+    of the paper's code, the slopes are those of the power of two below H, then every other one of twice that many.
+
+    Parameters
+    ----------
+    heads
+        H, at least 1.
+
+    Raises
+    ------
+    ValueError
+        For heads below 1; in ``score_bias`` for arrays of the wrong shape or an offset below 0.
+    """
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        check_sizes(heads=heads)
+        self.heads = heads
+
+    def slopes(self, device: torch.device | None = None) -> Tensor:
+        """m_h, (H,), double precision where the device has it."""
+        power = 2 ** (self.heads.bit_length() - 1)
+        first = torch.arange(1, power + 1, device=device) / power
+        others = torch.arange(self.heads - power, device=device) / power + 1 / (2 * power)
+        return torch.exp2(-8 * _precise(torch.cat([first, others])))
+
+    def score_bias(self, q: Tensor, k: Tensor, offset: int) -> Tensor:
+        """-m_h ``|i - j|``, (H, T, S)."""
+        _check_heads(q, k, offset, heads=self.heads)
+        wide = torch.promote_types(q.dtype, torch.float32)
+        distances = _distances(q.shape[-2], k.shape[-2], offset, q.device).abs().to(wide)
+        return (-self.slopes(q.device).to(wide)[:, None, None] * distances).to(q.dtype)
+
+
+def make_positions(
+    scheme: str,
+    *,
+    width: int,
+    heads: int,
+    length: int = 1024,
+    clip: int = 16,
+    causal: bool = True,
+    generator: torch.Generator | None = None,
+) -> nn.Module | None:
+    """The scheme of that name for attention of a width D and H heads; None for ``"none"``.
+
+    Parameters
+    ----------
+    scheme
+        One of ``SCHEMES``. Those with ``embed`` serve the model once, the others each attention layer.
+    width, heads
+        D and H, which divides it.
+    length, clip, causal
+        For ``"learned"``, ``"shaw"`` and ``"xl"``; the other schemes ignore them.
+    generator
+        Source of the random initial weights; torch's global one if None.
+
+    Raises
+    ------
+    ValueError
+        For an unknown scheme, heads that do not divide the width, and whatever the scheme refuses.
+    """
+    check_choice("scheme", scheme, SCHEMES)
+    head_width = _head_width(width, heads)
+    if scheme == "sinusoidal":
+        return Sinusoidal(width)
+    if scheme == "learned":
+        return Learned(length, width, generator=generator)
+    if scheme == "shaw":
+        return ShawRelative(head_width, clip, generator=generator)
+    if scheme == "xl":
+        return XLRelative(width, heads, causal=causal, generator=generator)
+    if scheme == "rotary":
+        return Rotary(head_width)
+    return ALiBi(heads) if scheme == "alibi" else None
+
+
+def _precise(x: Tensor) -> Tensor:
+    return x.to(torch.float32 if x.device.type == "mps" else torch.float64)
+
+
+def _angles(positions: Tensor, width: int, base: float) -> Tensor:
+    """Angles p base^(-2i/width) in radians, (N, width/2)."""
+    exponents = _precise(torch.arange(0, width, 2, device=positions.device)) / width
+    return _precise(positions)[:, None] * base**-exponents
+
+
+def _distances(queries: int, keys: int, offset: int, device: torch.device) -> Tensor:
+    """i - j for query positions i = offset.. and key positions j = 0.., (T, S)."""
+    return torch.arange(offset, offset + queries, device=device)[:, None] - torch.arange(keys, device=device)
+
+
+def _head_width(width: int, heads: int) -> int:
+    check_sizes(width=width, heads=heads)
+    if width % heads:
+        raise ValueError(f"heads must divide the width, got {heads} heads and width {width}")
+    return width // heads
+
+
+def _check_even(name: str, size: int) -> None:
+    check_sizes(**{name: size})
+    if size % 2:
+        raise ValueError(f"{name} must be even, because the entries go in pairs, got {size}")
+
+
+def _check_base(base: float) -> None:
+    if not 0 < base < math.inf:
+        raise ValueError(f"base must be positive and finite, got {base}")
+
+
+def _check_offset(offset: int) -> None:
+    if offset < 0:
+        raise ValueError(f"offset must be at least 0, got {offset}")
+
+
+def _check_embedded(x: Tensor, width: int, offset: int) -> None:
+    if x.ndim != 3 or x.shape[-1] != width or not torch.is_floating_point(x):
+        raise ValueError(f"x must hold floats of shape (B, T, {width}), got {x.dtype} of shape {tuple(x.shape)}")
+    _check_offset(offset)
+
+
+def _check_heads(q: Tensor, k: Tensor, offset: int, head_width: int | None = None, heads: int | None = None) -> None:
+    allowed = f"(B, {heads or 'H'}, T or S, {head_width or 'K'})"
+    for name, array in (("q", q), ("k", k)):
+        right = array.ndim == 4 and heads in (None, array.shape[1]) and head_width in (None, array.shape[-1])
+        if not right:
+            raise ValueError(f"{name} must be {allowed}, got {tuple(array.shape)}")
+    _check_offset(offset)
+
+
+def _check_weights(weights: Tensor) -> tuple[int, int]:
+    if weights.ndim != 4 or weights.shape[-2] > weights.shape[-1]:
+        raise ValueError(f"weights must be (B, H, T, S) with T <= S, got {tuple(weights.shape)}")
+    return weights.shape[-2], weights.shape[-1]
