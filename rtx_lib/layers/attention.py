@@ -1,0 +1,418 @@
+"""Attention with weights that can be seen: scaled dot-product, additive and multi-head, and the masks for all three.
+
+A mask is a bool tensor in which True means "may attend", as in ``torch.nn.functional.scaled_dot_product_attention``;
+the masks of ``torch.nn.MultiheadAttention`` mean the opposite. A query that may attend to nothing gets weights 0 and
+output 0, and passes no gradient.
+"""
+
+import math
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .stacking import check_sequence, check_sizes, check_state, watched
+
+
+def causal_mask(queries: int, keys: int | None = None, *, device: torch.device | str | None = None) -> Tensor:
+    """The mask (T, S) under which no query sees a later key; the queries are the last T of the S positions.
+
+    Parameters
+    ----------
+    queries, keys
+        T and S, 1 <= T <= S; S = T if None.
+    device
+        Where the mask is made.
+
+    Raises
+    ------
+    ValueError
+        For fewer than one query, or fewer keys than queries.
+    """
+    keys = queries if keys is None else keys
+    check_sizes(queries=queries)
+    if keys < queries:
+        raise ValueError(f"keys must be at least queries = {queries}, got {keys}")
+    return torch.ones(queries, keys, dtype=torch.bool, device=device).tril(keys - queries)
+
+
+def padding_mask(lengths: Tensor, size: int) -> Tensor:
+    """The mask (B, 1, 1, S) that is True where a key is real and False where it is padding.
+
+    Parameters
+    ----------
+    lengths
+        (B,) integers from 0 to ``size``: how many keys of each sequence, counted from its start, are real.
+    size
+        S, at least 1.
+
+    Raises
+    ------
+    ValueError
+        For lengths that are no such tensor, or a size below 1.
+    """
+    check_sizes(size=size)
+    if not isinstance(lengths, Tensor) or lengths.ndim != 1 or lengths.dtype not in (torch.int64, torch.int32):
+        raise ValueError(f"lengths must be a tensor of integers of shape (B,), got {lengths!r}")
+    if len(lengths) and not 0 <= int(lengths.min()) <= int(lengths.max()) <= size:
+        raise ValueError(f"lengths must be from 0 to size = {size}, got {lengths.tolist()}")
+    return (torch.arange(size, device=lengths.device) < lengths[:, None])[:, None, None]
+
+
+def dot_product_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    mask: Tensor | None = None,
+    bias: Tensor | None = None,
+    scale: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """``softmax(scale q k^T + bias) v`` (Vaswani et al. 2017, eq. 1), in the form to read.
+
+    Parameters
+    ----------
+    q, k, v
+        Queries (B, H, T, K), keys (B, H, S, K) and values (B, H, S, K_v).
+    mask
+        Bool, broadcastable to (B, H, T, S); True where a query may attend to a key.
+    bias
+        Floats, broadcastable to (B, H, T, S), added after scaling. It has to be finite: what is hidden, the mask hides.
+    scale
+        1 / sqrt(K) if None.
+
+    Returns
+    -------
+    y
+        (B, H, T, K_v).
+    weights
+        (B, H, T, S); each row sums to 1, or to 0 if all of it is masked.
+
+    Raises
+    ------
+    ValueError
+        For shapes that do not fit each other, no keys, and a mask or bias of the wrong type or shape.
+    """
+    _check_heads(q, k, v)
+    shape = (*q.shape[:3], k.shape[2])
+    _check_mask(mask, shape)
+    _check_bias(bias, shape)
+    weights = _softmax(_scores(q, k, bias, scale), mask)
+    return weights @ v, weights
+
+
+class AdditiveAttention(nn.Module):
+    """Additive attention (Bahdanau, Cho and Bengio 2015, section 3.1 and appendix A.1.2).
+
+    A small network compares the decoder's state s_i with each annotation h_j, and the context is their mean under
+    the weights that come out::
+
+        e_ij = v^T tanh(W s_i + U h_j)
+        a_ij = exp(e_ij) / sum_k exp(e_ik)
+        c_i  = sum_j a_ij h_j
+
+    Parameters
+    ----------
+    query_size, key_size, width
+        Sizes of s (D_q), of h (D_k) and of the hidden layer; each at least 1. W is ``query.weight``, U is
+        ``key.weight``, v is ``score.weight``.
+    generator
+        Source of the random initial weights, U(-1/sqrt(fan in), 1/sqrt(fan in)); torch's global one if None.
+
+    Raises
+    ------
+    ValueError
+        For sizes below 1; in ``forward`` for inputs or masks of the wrong shape or type, and for no keys.
+    """
+
+    def __init__(self, query_size: int, key_size: int, width: int, *, generator: torch.Generator | None = None) -> None:
+        super().__init__()
+        check_sizes(query_size=query_size, key_size=key_size, width=width)
+        self.query_size, self.key_size, self.width = query_size, key_size, width
+        self.query = nn.Linear(query_size, width, bias=False)
+        self.key = nn.Linear(key_size, width, bias=False)
+        self.score = nn.Linear(width, 1, bias=False)
+        self.weights_tap = nn.Identity()  # the weights (B, T, S) go through here, for hooks
+        self.reset_parameters(generator)
+
+    @torch.no_grad()
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Draw all weights anew."""
+        for parameter in self.parameters():
+            bound = 1 / math.sqrt(parameter.shape[1])
+            parameter.uniform_(-bound, bound, generator=generator)
+
+    def project(self, keys: Tensor) -> Tensor:
+        """``U h`` (B, S, width) of keys (B, S, D_k): the same for every step of a decoder, which does it once."""
+        _check_keys("keys", keys, keys.shape[0], self.key_size)
+        return self.key(keys)
+
+    def forward(
+        self, query: Tensor, keys: Tensor, *, mask: Tensor | None = None, projected: Tensor | None = None
+    ) -> Tensor:
+        """The contexts (B, T, D_k).
+
+        Parameters
+        ----------
+        query
+            (B, T, D_q).
+        keys
+            (B, S, D_k), S at least 1.
+        mask
+            Bool, broadcastable to (B, T, S); True where a query may attend to a key.
+        projected
+            ``project(keys)``, if it is there already.
+        """
+        check_sequence(query, self.query_size, self.query.weight)
+        _check_keys("keys", keys, query.shape[0], self.key_size)
+        _check_mask(mask, (*query.shape[:2], keys.shape[1]))
+        if projected is None:
+            projected = self.key(keys)
+        else:
+            check_state(projected, (*keys.shape[:2], self.width), keys, "projected")
+        hidden = torch.tanh(self.query(query)[:, :, None] + projected[:, None])  # (B, T, S, width)
+        weights = self.weights_tap(_softmax(self.score(hidden).squeeze(-1), mask))  # (B, T, S)
+        return weights @ keys
+
+
+class MultiHeadAttention(nn.Module):
+    """Multi-head attention (Vaswani et al. 2017, section 3.2.2), for self-attention and cross-attention.
+
+        head_h = softmax(Q_h K_h^T / sqrt(D / H) + bias) V_h
+        y = W_O [head_1; ...; head_H] + b_O
+
+    with Q, K, V = x W_Q + b_Q, ..., each cut into H heads of K = D / H numbers. The parameters bear the names and the
+    layout of ``torch.nn.MultiheadAttention``.
+
+    While nobody looks at the weights, torch's fused kernel computes the heads and they are never stored. A forward
+    hook on ``weights_tap`` sees them, (B, H, T, S), before dropout; if it returns other weights, those are used.
+
+    Parameters
+    ----------
+    width, heads
+        D and H; H divides D.
+    bias
+        Whether the projections have biases.
+    dropout
+        Share of the weights set to 0 in training, from 0 to below 1.
+    positions
+        A position scheme; in self-attention, those of its methods ``rotate``, ``score_bias`` and ``value_bias`` that
+        it has are asked, with the position of the first query as ``offset``. The last one needs the weights
+        and thereby the slower form.
+    generator
+        Source of the random initial weights, torch's global one if None: Glorot's uniform rule for W_Q, W_K and W_V
+        taken as one matrix, U(-1/sqrt(D), 1/sqrt(D)) for W_O, biases 0, as in torch.nn.
+
+    Raises
+    ------
+    ValueError
+        For sizes below 1, heads that do not divide the width, or a dropout out of its range; in ``forward`` for an
+        input, mask or cache of the wrong shape or type, no keys, or ``causal`` in cross-attention.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        *,
+        bias: bool = True,
+        dropout: float = 0.0,
+        positions: Any = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        check_sizes(width=width, heads=heads)
+        if width % heads:
+            raise ValueError(f"heads must divide width = {width}, got {heads}")
+        if not 0 <= dropout < 1:
+            raise ValueError(f"dropout must be from 0 to below 1, got {dropout}")
+        self.width, self.heads, self.dropout, self.positions = width, heads, dropout, positions
+        self.in_proj_weight = nn.Parameter(torch.empty(3 * width, width))  # W_Q, W_K, W_V on top of each other
+        self.in_proj_bias = nn.Parameter(torch.empty(3 * width)) if bias else None
+        self.out_proj = nn.Linear(width, width, bias=bias)
+        self.weights_tap = nn.Identity()
+        self.reset_parameters(generator)
+
+    @torch.no_grad()
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Draw all weights anew, and set the biases to 0."""
+        nn.init.xavier_uniform_(self.in_proj_weight, generator=generator)
+        bound = 1 / math.sqrt(self.width)
+        self.out_proj.weight.uniform_(-bound, bound, generator=generator)
+        for parameter in (self.in_proj_bias, self.out_proj.bias):
+            if parameter is not None:
+                parameter.zero_()
+
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor | None = None,
+        *,
+        mask: Tensor | None = None,
+        causal: bool = False,
+        cache: tuple[Tensor, Tensor] | None = None,
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """Attend from x to x and what the cache holds, or to the memory.
+
+        Parameters
+        ----------
+        x
+            (B, T, D), T at least 1.
+        memory
+            (B, S, D), S at least 1, for cross-attention.
+        mask
+            Bool, broadcastable to (B, H, T, S); True where a query may attend to a key. One mask for each sequence
+            therefore is (B, 1, T, S).
+        causal
+            Whether a query sees no later key; in self-attention only. A mask hides more.
+        cache
+            Keys and values (B, H, M, K) of earlier steps, which stand before x: S = M + T. In cross-attention the
+            memory's keys and values, M = S, from an earlier call: they are not computed again.
+
+        Returns
+        -------
+        y
+            (B, T, D).
+        cache
+            All S keys and values, each (B, H, S, K), for the next call; the keys without rotation.
+        """
+        check_sequence(x, self.width, self.in_proj_weight)
+        if memory is not None:
+            _check_keys("memory", memory, x.shape[0], self.width)
+            if causal:
+                raise ValueError("causal must be False in cross-attention, whose keys have their own time, got True")
+        self._check_cache(cache, x, memory)
+        size = x.shape[1] + (0 if cache is None else cache[0].shape[2]) if memory is None else memory.shape[1]
+        _check_mask(mask, (x.shape[0], self.heads, x.shape[1], size))
+
+        q, k, v = self._project(x, memory, cache)
+        cache, positions = (k, v), self.positions if memory is None else None
+        bias, offset = None, k.shape[2] - q.shape[2]
+        if hasattr(positions, "rotate"):
+            q, k = positions.rotate(q, k, offset)
+        if hasattr(positions, "score_bias"):
+            bias = positions.score_bias(q, k, offset)
+        value_bias = getattr(positions, "value_bias", None)
+
+        if value_bias is None and not watched(self.weights_tap):
+            y = _fused(q, k, v, mask, bias, causal, self.dropout if self.training else 0.0)
+        else:
+            weights = self.weights_tap(_softmax(_scores(q, k, bias, None), _with_causal(mask, causal, q, k)))
+            weights = F.dropout(weights, self.dropout, self.training)
+            y = weights @ v if value_bias is None else weights @ v + value_bias(weights)  # (B, H, T, K)
+        return self.out_proj(y.transpose(1, 2).reshape(x.shape)), cache
+
+    def _project(
+        self, x: Tensor, memory: Tensor | None, cache: tuple[Tensor, Tensor] | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries (B, H, T, K), and keys and values (B, H, S, K)."""
+        weight, bias = self.in_proj_weight, self.in_proj_bias
+        if memory is None:
+            q, k, v = self._heads(F.linear(x, weight, bias), 3)
+            if cache is not None:
+                k, v = torch.cat([cache[0], k], dim=2), torch.cat([cache[1], v], dim=2)
+            return q, k, v
+        of_q, of_kv = slice(self.width), slice(self.width, None)
+        (q,) = self._heads(F.linear(x, weight[of_q], None if bias is None else bias[of_q]), 1)
+        if cache is None:
+            k, v = self._heads(F.linear(memory, weight[of_kv], None if bias is None else bias[of_kv]), 2)
+        else:
+            k, v = cache
+        return q, k, v
+
+    def _heads(self, z: Tensor, parts: int) -> tuple[Tensor, ...]:
+        """Cut (B, T, parts * D) into its parts, and each of them into heads (B, H, T, K)."""
+        return z.view(*z.shape[:2], parts, self.heads, -1).permute(2, 0, 3, 1, 4).unbind(0)
+
+    def _check_cache(self, cache: object, x: Tensor, memory: Tensor | None) -> None:
+        if cache is None:
+            return
+        if not isinstance(cache, tuple) or len(cache) != 2 or not all(isinstance(part, Tensor) for part in cache):
+            raise ValueError(f"cache must be a pair (k, v) of tensors, got {type(cache).__name__}")
+        size = (cache[0].shape[2] if cache[0].ndim == 4 else 0) if memory is None else memory.shape[1]
+        for index, part in enumerate(cache):
+            check_state(part, (x.shape[0], self.heads, size, self.width // self.heads), x, f"cache[{index}]")
+
+    def extra_repr(self) -> str:
+        """The arguments, as ``print(model)`` shows them."""
+        return f"{self.width}, {self.heads}, bias={self.in_proj_bias is not None}, dropout={self.dropout}"
+
+
+def _scores(q: Tensor, k: Tensor, bias: Tensor | None, scale: float | None) -> Tensor:
+    """``scale q k^T + bias`` (B, H, T, S)."""
+    scores = q * (1 / math.sqrt(q.shape[-1]) if scale is None else scale) @ k.transpose(-1, -2)
+    return scores if bias is None else scores + bias
+
+
+def _softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
+    """Softmax over what the mask lets through; 0 elsewhere, in whole rows too."""
+    if mask is None:
+        return scores.softmax(-1)
+    # The least finite number, as -inf would make NaN of a row that is masked as a whole.
+    return scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(-1).masked_fill(~mask, 0)
+
+
+def _with_causal(mask: Tensor | None, causal: bool, q: Tensor, k: Tensor) -> Tensor | None:
+    """The mask and, if asked for, the causal one in one; a single query is the last and sees all keys."""
+    if not causal or q.shape[2] == 1:
+        return mask
+    past = causal_mask(q.shape[2], k.shape[2], device=q.device)
+    return past if mask is None else mask & past
+
+
+def _fused(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, bias: Tensor | None, causal: bool, dropout: float
+) -> Tensor:
+    """The same as softmax, dropout and the product with v (B, H, T, K), in torch's kernel."""
+    if causal and mask is None and bias is None and q.shape[2] == k.shape[2]:
+        return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True)
+    mask = _with_causal(mask, causal, q, k)
+    if mask is None:
+        return F.scaled_dot_product_attention(q, k, v, None if bias is None else _four(bias.to(q.dtype)), dropout)
+    # A row that is masked as a whole would be NaN in some kernels: it sees everything, and is then set to 0.
+    seen = mask.any(-1, keepdim=True)
+    mask = mask | ~seen
+    both = mask if bias is None else bias.to(q.dtype).masked_fill(~mask, -math.inf)
+    return F.scaled_dot_product_attention(q, k, v, _four(both), dropout).masked_fill(~seen, 0)
+
+
+def _four(mask: Tensor) -> Tensor:
+    """With four axes: the fast kernels take no mask of three."""
+    return mask[(None,) * (4 - mask.ndim)]
+
+
+def _broadcasts(shape: torch.Size, target: tuple[int, ...]) -> bool:
+    """Whether a tensor of this shape can be expanded to the target."""
+    sizes = zip(reversed(shape), reversed(target), strict=False)
+    return len(shape) <= len(target) and all(a in (1, b) for a, b in sizes)
+
+
+def _check_mask(mask: object, shape: tuple[int, ...]) -> None:
+    if mask is None:
+        return
+    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
+        got = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
+        raise ValueError(f"mask must be a bool tensor, True = may attend, got {got}")
+    if not _broadcasts(mask.shape, shape):
+        raise ValueError(f"mask must be broadcastable to {shape}, got shape {tuple(mask.shape)}")
+
+
+def _check_bias(bias: Tensor | None, shape: tuple[int, ...]) -> None:
+    if bias is not None and not (bias.is_floating_point() and _broadcasts(bias.shape, shape)):
+        raise ValueError(f"bias must hold floats broadcastable to {shape}, got {bias.dtype} of {tuple(bias.shape)}")
+
+
+def _check_keys(name: str, keys: Tensor, batch: int, width: int) -> None:
+    if keys.ndim != 3 or keys.shape[0] != batch or keys.shape[1] < 1 or keys.shape[2] != width:
+        got = tuple(keys.shape)
+        raise ValueError(f"{name} must have shape ({batch}, S, {width}) with S at least 1, got {got}")
+
+
+def _check_heads(q: Tensor, k: Tensor, v: Tensor) -> None:
+    if q.ndim != 4 or k.ndim != 4 or k.shape[:2] != q.shape[:2] or k.shape[3] != q.shape[3] or k.shape[2] < 1:
+        raise ValueError(
+            f"k must have shape (B, H, S, K), S at least 1, to fit q {tuple(q.shape)}, got {tuple(k.shape)}"
+        )
+    if v.shape[:3] != k.shape[:3] or v.ndim != 4:
+        raise ValueError(f"v must have shape (B, H, S, K_v) to fit k {tuple(k.shape)}, got {tuple(v.shape)}")
