@@ -26,8 +26,10 @@ from rtx_lib.models.deep_transition import DeepTransitionGRU
 from rtx_lib.models.indrnn import PlainIndRNN
 from rtx_lib.recipes import RECIPES, Recipe, recipe_of
 from rtx_lib.records import commit, finite, load_records, results_folder, thin
+from rtx_lib.schedules import Schedule, inverse_sqrt, warmup_constant, warmup_cosine
+from rtx_lib.side_by_side import Side, fit_side_by_side
 from rtx_lib.tasks import MNIST, AddingProblem, CopyMemory, SequentialDigits
-from rtx_lib.training import TrainingDiverged, check_device, evaluate, fit, parameter_count, warmup_cosine
+from rtx_lib.training import History, TrainingDiverged, check_device, evaluate, fit, parameter_count
 
 TASKS: dict[str, Callable[..., Any]] = {
     "adding": AddingProblem,
@@ -86,8 +88,7 @@ def run(
     ValueError
         For a device that torch cannot use, or a recipe with an unknown model, task or schedule.
     """
-    if recipe.schedule not in ("constant", "cosine"):
-        raise ValueError(f"schedule must be 'constant' or 'cosine', got {recipe.schedule!r}")
+    schedule = _schedule(recipe)
     folder = Path(out) if out else results_folder()
     path = folder / f"{recipe.name}-s{seed}.json"
     if path.exists() and recipe_of(json.loads(path.read_text())) == recipe:
@@ -101,13 +102,15 @@ def run(
     checkpoint = folder / f".{path.stem}.{digest[:8]}.ckpt"
     diverged = None
     try:
-        history = fit(
-            model, task, steps=recipe.steps, batch_size=recipe.batch_size, clip=recipe.clip,
-            optimizer=torch.optim.Adam(_parameter_groups(model, recipe), lr=recipe.lr),
-            schedule=warmup_cosine(recipe.steps) if recipe.schedule == "cosine" else None, seed=seed,
-            device=device, eval_every=recipe.eval_every, checkpoint=checkpoint, progress=progress,
-            after_step=_constrain if hasattr(model, "constrain_") else None,
-        )  # fmt: skip
+        if recipe.equal_time:
+            history = _beside(model, task, recipe, schedule, seed, device)
+        else:
+            history = fit(
+                model, task, steps=recipe.steps, batch_size=recipe.batch_size, clip=recipe.clip,
+                optimizer=_optimizer(model, recipe), schedule=schedule, seed=seed, device=device,
+                eval_every=recipe.eval_every, checkpoint=checkpoint, progress=progress,
+                after_step=_constrain if hasattr(model, "constrain_") else None,
+            )  # fmt: skip
     except TrainingDiverged as error:
         history, diverged = error.history, {"step": error.step, "reason": str(error).partition(";")[0]}
     record = {
@@ -134,11 +137,63 @@ def run(
         "baselines": task.baselines(),
         "diverged": diverged,
     }  # fmt: skip
+    if recipe.elsewhere and not diverged:
+        record["elsewhere"] = {name: finite(_elsewhere(model, recipe, name, device)) for name in recipe.elsewhere}
     with in_one_step(path) as temporary:
         temporary.write_text(json.dumps(record, indent=1, allow_nan=False) + "\n")
     for made in folder.glob(f".{path.stem}.*.ckpt"):
         made.unlink(missing_ok=True)
     return path
+
+
+def _schedule(recipe: Recipe) -> Schedule | None:
+    if recipe.schedule == "constant":
+        return warmup_constant(recipe.warmup) if recipe.warmup else None
+    if recipe.schedule == "cosine":
+        return warmup_cosine(recipe.steps, recipe.warmup, recipe.floor)
+    if recipe.schedule == "inverse-sqrt":
+        return inverse_sqrt(recipe.warmup)
+    raise ValueError(f"schedule must be 'constant', 'cosine' or 'inverse-sqrt', got {recipe.schedule!r}")
+
+
+def _optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
+    groups = _parameter_groups(model, recipe)
+    betas = (recipe.betas[0], recipe.betas[1])
+    if not recipe.weight_decay:
+        return torch.optim.Adam(groups, lr=recipe.lr, betas=betas)
+    groups = [
+        {**group, "params": chosen, "weight_decay": decay}
+        for group in groups
+        for decay, chosen in (
+            (recipe.weight_decay, [p for p in group["params"] if p.ndim >= 2]),
+            (0.0, [p for p in group["params"] if p.ndim < 2]),  # norms and biases
+        )
+        if chosen
+    ]
+    return torch.optim.AdamW(groups, lr=recipe.lr, betas=betas)
+
+
+def _beside(model: nn.Module, task: Any, recipe: Recipe, schedule: Schedule | None, seed: int, device: str) -> History:
+    """Train at equal wall time with the reference, whose metrics stand beside ours in each evaluation."""
+    reference = RECIPES[str(recipe.equal_time)]
+    if reference.steps != recipe.steps:
+        raise ValueError(f"steps must be the {reference.steps} of {reference.name}, got {recipe.steps}")
+    their_model, their_task = build(reference, seed)
+    theirs = Side(
+        their_model, their_task, _optimizer(their_model, reference), reference.batch_size, reference.clip,
+        _schedule(reference),
+    )  # fmt: skip
+    ours = Side(model, task, _optimizer(model, recipe), recipe.batch_size, recipe.clip, schedule)
+    fit_side_by_side(theirs, ours, steps=recipe.steps, seed=seed, device=device, eval_every=recipe.eval_every)
+    for row, their_row in zip(ours.history.evaluations, theirs.history.evaluations, strict=True):
+        row |= {f"reference_{name}": value for name, value in their_row.items() if name != "split"}
+    return ours.history
+
+
+def _elsewhere(model: nn.Module, recipe: Recipe, name: str, device: str) -> dict[str, float]:
+    task = TASKS[recipe.task](**recipe.task_arguments | recipe.elsewhere[name])
+    # Small batches: attention over a long sequence needs memory. 400 sequences are enough for two digits.
+    return evaluate(model, task, "test", batch_size=10, device=device, batches=40)
 
 
 def _parameter_groups(model: nn.Module, recipe: Recipe) -> list[dict[str, Any]]:

@@ -12,7 +12,12 @@ class Recipe:
     """One training run up to its seed: names in ``MODELS`` and ``TASKS`` with their arguments, and the budget.
 
     ``lr`` is Adam's, and ``slow_lr`` that of the parameters whose names match a pattern in ``slow``, such as
-    "units.*.u"; ``clip`` is the largest gradient norm or None; ``schedule`` "constant" or "cosine".
+    "units.*.u"; ``clip`` is the largest gradient norm or None; ``schedule`` "constant", "cosine" (down to ``floor``)
+    or "inverse-sqrt", each after ``warmup`` steps. With a ``weight_decay`` it is AdamW, and matrices alone decay.
+
+    ``elsewhere`` names variants of the task, as changes of its arguments, on which the trained model is tested too.
+    ``equal_time`` names a recipe beside which this one is trained step by step, at equal wall time: ``steps`` must be
+    that recipe's, and the schedule follows its progress, but how many steps are made depends on their cost.
     """
 
     name: str
@@ -29,6 +34,12 @@ class Recipe:
     eval_every: int = 250
     slow: list[str] = field(default_factory=list)
     slow_lr: float | None = None
+    warmup: int = 0
+    floor: float = 0.0
+    betas: list[float] = field(default_factory=lambda: [0.9, 0.999])
+    weight_decay: float = 0.0
+    elsewhere: dict[str, dict[str, Any]] = field(default_factory=dict)
+    equal_time: str | None = None
 
 
 def _adding(kind: str, length: int, about: str, **settings: Any) -> Recipe:

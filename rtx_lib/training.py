@@ -12,8 +12,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from rtx_lib.checkpoints import detach, load, move, save
-
-Schedule = Callable[[int], float]
+from rtx_lib.schedules import Schedule
 
 
 @dataclass
@@ -67,19 +66,6 @@ class TrainingDiverged(ArithmeticError):
         rescue = f"the last good checkpoint is {good}" if good else "no checkpoint was written"
         super().__init__(f"{what} at step {step}; {rescue}")
         self.step, self.checkpoint, self.history = step, good, history
-
-
-def warmup_cosine(steps: int, warmup: int = 0) -> Schedule:
-    """A factor for the rate: linear from 0 over ``warmup`` steps, then half a cosine down to 0 at ``steps``."""
-    if not 0 <= warmup < steps:
-        raise ValueError(f"warmup must lie in [0, steps), got warmup={warmup}, steps={steps}")
-
-    def factor(step: int) -> float:
-        if step <= warmup:
-            return step / warmup
-        return 0.5 * (1 + math.cos(math.pi * (step - warmup) / (steps - warmup)))
-
-    return factor
 
 
 def check_positive(**values: float | None) -> None:
@@ -142,11 +128,11 @@ def evaluate(
     for index, (x, y) in enumerate(task.batches(split, batch_size)):
         if batches is not None and index >= batches:
             break
-        x, y = x.to(device), y.to(device)
-        prediction, _ = model(x)
+        y = y.to(device)
+        prediction, _ = model(move(x, device))  # x may be a pair
         for name, value in task.metrics(prediction, y).items():
-            total[name] = total.get(name, 0.0) + value * len(x)
-        seen += len(x)
+            total[name] = total.get(name, 0.0) + value * len(y)
+        seen += len(y)
     model.train(was_training)
     if not seen:
         raise ValueError(f"split must hold at least one sequence, {split!r} of {task.name} holds none")
@@ -225,7 +211,6 @@ def fit(
     model.to(device).train()
     optimizer = optimizer or torch.optim.Adam(model.parameters(), lr=lr)
     base_rates = [group["lr"] for group in optimizer.param_groups]
-    parameters = [p for p in model.parameters() if p.requires_grad]
     generator = torch.Generator().manual_seed(seed)
     torch.manual_seed(seed)
     history, state, position = History(), None, 0
@@ -255,16 +240,10 @@ def fit(
         factor = schedule(step) if schedule else 1.0
         for group, rate in zip(optimizer.param_groups, base_rates, strict=True):
             group["lr"] = rate * factor
-        prediction, new_state = model(x.to(device), state)
-        loss = task.loss(prediction, y.to(device))
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        norm = float(nn.utils.clip_grad_norm_(parameters, clip if clip is not None else math.inf))
-        value = float(loss.detach())
+        value, norm, new_state = update(model, task, (move(x, device), y.to(device)), optimizer, clip=clip, state=state)
         for what, number in (("loss", value), ("gradient norm", norm)):
             if not math.isfinite(number):
                 raise TrainingDiverged(f"{what} is {number}", step, path, history)
-        optimizer.step()
         if source is not None:
             state = detach(new_state)
         history.step.append(step)
@@ -283,6 +262,32 @@ def fit(
             parts = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
             save(path, {**contents, **parts, "generator": generator.get_state()})
     return history
+
+
+def update(
+    model: nn.Module,
+    task: Any,
+    batch: tuple[Any, Tensor],
+    optimizer: torch.optim.Optimizer,
+    *,
+    clip: float | None = None,
+    state: Any = None,
+) -> tuple[float, float, Any]:
+    """One step of training: the loss, the gradient norm before clipping, and the model's new state.
+
+    Nothing is changed where the loss or the norm is not finite. Arguments as in :func:`fit`.
+    """
+    x, y = batch
+    prediction, state = model(x, state)
+    loss = task.loss(prediction, y)
+    optimizer.zero_grad(set_to_none=True)
+    loss.backward()
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    norm = float(nn.utils.clip_grad_norm_(parameters, clip if clip is not None else math.inf))
+    value = float(loss.detach())
+    if math.isfinite(value) and math.isfinite(norm):
+        optimizer.step()
+    return value, norm, state
 
 
 def _pieces(task: Any, batch_size: int, length: int, skip: int) -> Iterator[tuple[int, tuple[Tensor, Tensor]]]:

@@ -14,11 +14,13 @@ ROOMS: dict[str, set[str]] = {
     "checkpoints": set(),
     "records": set(),
     "recipes": set(),
-    "training": {"diagnostics", "checkpoints"},
+    "schedules": set(),
+    "training": {"diagnostics", "checkpoints", "schedules"},
+    "side_by_side": {"training", "checkpoints", "schedules"},
     "checks": {"layers", "models", "diagnostics"},
     "experiments": {
         "kernels", "plots", "tasks", "layers", "diagnostics", "models", "training", "checks", "checkpoints",
-        "records", "recipes",
+        "records", "recipes", "schedules", "side_by_side",
     },
     "bench": {"kernels", "plots", "tasks", "layers", "diagnostics", "models", "training", "checks"},
 }

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import jsonschema
 import pytest
+import torch
 
 from rtx_lib import experiments
 from rtx_lib.experiments import main, run
@@ -22,7 +23,7 @@ TINY = Recipe("tiny", "a test", "rnn", "adding", 6, 8, 1e-3, {"hidden_size": 4},
 def quick(monkeypatch):
     """Do not evaluate on the 10,000 sequences of the test split."""
     scores = {"test": {"mse": 0.5, "never": float("inf")}}
-    monkeypatch.setattr(experiments, "evaluate", lambda model, task, split, device: scores[split])
+    monkeypatch.setattr(experiments, "evaluate", lambda model, task, split, **settings: scores[split])
 
 
 def test_run_writes_one_record_and_does_not_run_twice(tmp_path, quick, monkeypatch):
@@ -155,3 +156,51 @@ def test_a_constraint_is_renewed_after_every_step(tmp_path, quick, monkeypatch):
     recipe = replace(TINY, model="indrnn", model_arguments={"hidden_size": 4, "num_layers": 1, "length": 5})
     run(recipe, 0, out=tmp_path, progress=False)
     assert len(calls) == recipe.steps
+
+
+def test_weight_decay_is_for_matrices_alone():
+    model, _ = experiments.build(TINY, 0)
+    optimizer = experiments._optimizer(model, replace(TINY, weight_decay=0.1, betas=[0.9, 0.99]))
+    decays = {id(p): group["weight_decay"] for group in optimizer.param_groups for p in group["params"]}
+    assert isinstance(optimizer, torch.optim.AdamW) and optimizer.defaults["betas"] == (0.9, 0.99)
+    assert all(decays[id(p)] == (0.1 if p.ndim >= 2 else 0.0) for p in model.parameters())
+    assert not isinstance(experiments._optimizer(model, TINY), torch.optim.AdamW)
+
+
+@pytest.mark.parametrize(
+    ("settings", "rates"),
+    [
+        ({"schedule": "constant", "warmup": 3}, [1 / 3, 2 / 3, 1, 1, 1, 1]),
+        ({"schedule": "cosine", "floor": 1.0}, [1] * 6),
+        ({"schedule": "inverse-sqrt", "warmup": 1}, [step**-0.5 for step in range(1, 7)]),
+    ],
+)
+def test_each_schedule_is_followed(tmp_path, quick, settings, rates):
+    path = run(replace(TINY, **settings), 0, out=tmp_path, progress=False)
+    assert json.loads(path.read_text())["curves"]["lr"] == pytest.approx([1e-3 * rate for rate in rates], rel=1e-5)
+
+
+def test_a_model_is_tested_elsewhere_too(tmp_path, monkeypatch):
+    seen = []
+
+    def scores(model, task, split, **settings):
+        seen.append((task.name, split, settings.get("batches")))
+        return {"mse": float(task.length)}
+
+    monkeypatch.setattr(experiments, "evaluate", scores)
+    recipe = replace(TINY, elsewhere={"9 steps": {"length": 9}, "12 steps": {"length": 12}})
+    record = json.loads(run(recipe, 0, out=tmp_path, progress=False).read_text())
+    jsonschema.validate(record, SCHEMA)
+    assert record["elsewhere"] == {"9 steps": {"mse": 9.0}, "12 steps": {"mse": 12.0}}
+    assert seen[-2:] == [("adding-9", "test", 40), ("adding-12", "test", 40)]
+
+
+def test_a_run_at_equal_time_holds_both_curves(tmp_path, quick, monkeypatch):
+    monkeypatch.setitem(RECIPES, "yardstick", replace(TINY, name="yardstick"))
+    record = json.loads(run(replace(TINY, equal_time="yardstick"), 0, out=tmp_path, progress=False).read_text())
+    jsonschema.validate(record, SCHEMA)
+    last = record["evaluations"][-1]
+    assert last["reference_step"] == TINY.steps and last["mse"] > 0 and last["reference_mse"] > 0
+    assert last["seconds"] >= last["reference_seconds"] > 0
+    with pytest.raises(ValueError, match="steps must be the 6 of yardstick, got 7"):
+        run(replace(TINY, equal_time="yardstick", steps=7), 0, out=tmp_path / "b")

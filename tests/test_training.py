@@ -7,8 +7,9 @@ import torch
 from torch import nn
 
 from rtx_lib.layers import RNN, Readout
+from rtx_lib.schedules import warmup_cosine
 from rtx_lib.tasks import AddingProblem
-from rtx_lib.training import TrainingDiverged, evaluate, fit, parameter_count, warmup_cosine
+from rtx_lib.training import TrainingDiverged, evaluate, fit, parameter_count
 
 SETTINGS = {"batch_size": 8, "lr": 0.01, "clip": 1.0, "progress": False}
 
@@ -203,14 +204,37 @@ def test_evaluating_on_some_batches():
         evaluate(Dropped(), AddingProblem(6), batches=0)
 
 
-def test_schedule():
-    factor = warmup_cosine(10, warmup=2)
-    assert [factor(step) for step in (1, 2, 6, 10)] == pytest.approx([0.5, 1, 0.5, 0])
+def test_a_schedule_reaches_the_optimizer():
     _, history = train(schedule=warmup_cosine(12))
     assert history.lr[0] > history.lr[5] > history.lr[-1] == 0
-    assert same(train(schedule=lambda step: 0.5)[0], train(lr=0.005)[0]), "the factor reaches the optimizer"
-    with pytest.raises(ValueError, match="warmup"):
-        warmup_cosine(10, warmup=10)
+    assert same(train(schedule=lambda step: 0.5)[0], train(lr=0.005)[0])
+
+
+class Pairs(AddingProblem):
+    """The adding problem as a pair, as the tasks from sequence to sequence have it."""
+
+    def batch(self, split, size, generator):
+        x, y = super().batch(split, size, generator)
+        return (x, x[:, :3]), y
+
+    def batches(self, split, size):
+        return (((x, x[:, :3]), y) for x, y in super().batches(split, size))
+
+
+class OfPairs(Dropped):
+    def forward(self, x, state=None):
+        source, target_in = x
+        assert target_in.shape[1] == 3
+        return super().forward(source, state)
+
+
+def test_an_input_may_be_a_pair_of_tensors():
+    alone, _ = train()
+    torch.manual_seed(0)
+    paired = OfPairs()
+    fit(paired, Pairs(6), steps=12, **SETTINGS)
+    assert same(alone, paired)
+    assert evaluate(paired, Pairs(6)) == evaluate(alone, AddingProblem(6))
 
 
 def test_parameter_count_leaves_out_embeddings():
