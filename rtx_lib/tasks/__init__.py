@@ -5,8 +5,11 @@ from typing import TYPE_CHECKING, Any
 from rtx_lib.tasks.adding import AddingProblem
 from rtx_lib.tasks.copying import CopyMemory
 from rtx_lib.tasks.digits import SequentialDigits
+from rtx_lib.tasks.lag import Lag
 from rtx_lib.tasks.mnist import MNIST
+from rtx_lib.tasks.number_words import NumberWords
 from rtx_lib.tasks.protocol import StreamTask, Task
+from rtx_lib.tasks.text import CharacterText
 
 if TYPE_CHECKING:
     from rtx_lib.tasks.download import available, fetch
@@ -14,7 +17,10 @@ if TYPE_CHECKING:
 __all__ = [
     "MNIST",
     "AddingProblem",
+    "CharacterText",
     "CopyMemory",
+    "Lag",
+    "NumberWords",
     "SequentialDigits",
     "StreamTask",
     "Task",

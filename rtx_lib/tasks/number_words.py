@@ -1,0 +1,260 @@
+"""Numbers in words, to be written in digits or said in German: a small translation with one right answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from rtx_lib.tasks.splits import SEEDS, SIZES, check_integer, check_prediction, check_split, in_order, sample
+
+LARGEST = 999_999
+Pair = tuple[Tensor, Tensor]
+_Parts = tuple[list[str], list[str]]
+
+# 0 to 19, then 20 to 90. The German 1 stands here as it is said before another part.
+_ENGLISH, _ENGLISH_TENS, _GERMAN, _GERMAN_TENS = (
+    words.split()
+    for words in (
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+        "seventeen eighteen nineteen",
+        "twenty thirty forty fifty sixty seventy eighty ninety",
+        "null ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn "
+        "siebzehn achtzehn neunzehn",
+        "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig",
+    )
+)
+
+
+class NumberWords:
+    """Read English number words; write the numbers in digits, or say them in German.
+
+    ::
+
+        source       four hundred twelve , seven          to="digits"
+        target in    start 4 1 2 , 7
+        y            4 1 2 , 7 end
+
+        source       three hundred twenty one             to="german"
+        target in    start drei hundert ein und zwanzig
+        y            drei hundert ein und zwanzig end     the unit stands before the ten: a change of order
+
+    x is the pair (source (B, S), target in (B, T)), y (B, T), all int64 ids, one a token, rows padded to the
+    longest of the batch. Id 0 is padding on both sides; on the target side 1 is start and 2 is end (the attributes
+    `pad`, `start`, `end`). The source has neither. `words["source"]` and `words["target"]` list the tokens by id.
+    They are the same for every `count` and `largest`, so that a model can be tested on longer sentences than it was
+    trained on.
+
+    English as spoken in America, without "and" and hyphens: 999,021 is "nine hundred ninety nine thousand twenty
+    one". German words are split where they are put together, and 1 is "ein" before another part, else "eins":
+    "neun hundert neun und neunzig tausend ein und zwanzig", "ein hundert eins". 0 is "zero" and "null".
+
+    How a sentence is drawn: the number of its numbers is uniform over count[0]..count[1], and each number is
+    uniform over 0..largest. Training sentences are drawn without end from the caller's generator; "valid" (1,000)
+    and "test" (10,000) come from seeds of their own, with the same numbers for either `to`. A test sentence of one
+    number may well have been trained on; one of three numbers up to 999 hardly ever.
+
+    Parameters
+    ----------
+    count : least and most numbers in a sentence; (n, n) fixes it.
+    largest : the largest number, 1 to 999,999.
+    to : "digits" or "german".
+
+    Raises ValueError for an argument that is not allowed, an unknown split, a size below 1, a prediction of wrong
+    shape, or words and ids that are not in the vocabulary.
+    """
+
+    pad, start, end = 0, 1, 2
+
+    def __init__(self, count: tuple[int, int] = (1, 6), *, largest: int = 999, to: str = "digits") -> None:
+        try:
+            least, most = count
+        except (TypeError, ValueError):
+            raise ValueError(f"count is {count!r}; it must be a pair, the least and the most numbers") from None
+        self.count = (check_integer("count[0]", least, 1), check_integer("count[1]", most, least))
+        self.largest = check_integer("largest", largest, 1)
+        if self.largest > LARGEST:
+            raise ValueError(f"largest is {largest}; it must be at most {LARGEST}")
+        if to not in ("digits", "german"):
+            raise ValueError(f"to is {to!r}; it must be one of 'digits', 'german'")
+        self.to = to
+        self.name = f"numbers-{to}"
+        if self.count != (1, 6):
+            self.name += f"-{least}" if least == most else f"-{least}to{most}"
+        if self.largest != 999:
+            self.name += f"-up-to-{self.largest}"
+        english = ("<pad>", ",", *_ENGLISH, *_ENGLISH_TENS, "hundred", "thousand")
+        other = (*_GERMAN, "eins", *_GERMAN_TENS, "und", "hundert", "tausend") if to == "german" else "0123456789"
+        self.words = {"source": english, "target": ("<pad>", "<start>", "<end>", ",", *other)}
+        self._ids = {side: {word: number for number, word in enumerate(words)} for side, words in self.words.items()}
+        self.vocabulary = self.input_size = len(self.words["source"])
+        self.output_size = len(self.words["target"])
+        say = {"source": _english, "target": _german if to == "german" else _digits}
+        self._tables = {side: _table(say[side], self._ids[side]) for side in say}
+        self._finite: dict[str, Pair] = {}
+
+    def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Pair, Tensor]:
+        """(source (size, S), target in (size, T)) and y: fresh sentences for "train", else some of the finite split."""
+        check_split(split)
+        size = check_integer("size", size, 1)
+        if split == "train":
+            return self._lay_out(*self._draw(size, generator))
+        numbers, counts = sample(self._split(split), size, generator)
+        return self._lay_out(numbers, counts)
+
+    def batches(self, split: str, size: int) -> Iterator[tuple[Pair, Tensor]]:
+        """Run once through "valid" or "test", `size` sentences at a time."""
+        check_split(split, tuple(SEEDS))
+        size = check_integer("size", size, 1)
+        return (self._lay_out(numbers, counts) for numbers, counts in in_order(self._split(split), size))
+
+    def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
+        """Mean cross-entropy in nats over all tokens but padding; prediction (B, T, V) logits, y (B, T) ids."""
+        check_prediction(prediction, len(y), self.output_size, y.shape[1])
+        return F.cross_entropy(prediction.flatten(0, 1), y.flatten(), ignore_index=self.pad)
+
+    def metrics(self, prediction: Tensor, y: Tensor) -> dict[str, float]:
+        """{"loss", "accuracy", "exact"}: each is taken for every sentence, then averaged over the sentences.
+
+        So a whole split has one value, whatever the size of its batches. For a sentence "loss" is the mean
+        cross-entropy of its tokens in nats (`loss`, for training, is the mean over all tokens of the batch: there a
+        long sentence weighs more), "accuracy" the share of its tokens (end included) with the largest logit, and
+        "exact" 1 if all of them have it, else 0.
+
+        "exact" is what greedy decoding reaches too, though the model was given the true target here. If every token
+        is right after the true ones before it, greedy decoding writes the first right, therefore reads the true one
+        next, and so on to the end. If one is wrong, the first such is wrong there too.
+        """
+        prediction = prediction.detach()
+        check_prediction(prediction, len(y), self.output_size, y.shape[1])
+        counts = y != self.pad  # (B, T)
+        tokens = counts.sum(1)
+        nats = F.cross_entropy(prediction.transpose(1, 2), y, ignore_index=self.pad, reduction="none").double()
+        right = (prediction.argmax(-1) == y) & counts
+        return {
+            "loss": (nats.sum(1) / tokens).mean().item(),
+            "accuracy": (right.sum(1).double() / tokens).mean().item(),
+            "exact": (right.sum(1) == tokens).double().mean().item(),
+        }
+
+    def baselines(self) -> dict[str, float]:
+        """The key "most frequent token": test accuracy of always writing the token most frequent in "valid";
+        "uniform guess loss": the cross-entropy of equal probabilities of all tokens that can be a label."""
+        frequent = next(self.batches("valid", SIZES["valid"]))[1].flatten().bincount()[1:].argmax() + 1
+        y = next(self.batches("test", SIZES["test"]))[1]
+        accuracy = (y == frequent).sum(1) / (y != self.pad).sum(1).double()
+        return {"most frequent token": accuracy.mean().item(), "uniform guess loss": math.log(self.output_size - 2)}
+
+    def encode(self, text: str, side: str = "source") -> Tensor:
+        """The ids (S,) of a text, without start and end; ValueError for a token that the vocabulary lacks."""
+        ids = self._ids[_check_side(side)]
+        digits = side == "target" and self.to == "digits"
+        tokens = list(text.replace(" ", "")) if digits else text.replace(",", " , ").split()
+        unknown = [token for token in tokens if ids.get(token, 0) <= (self.end if side == "target" else self.pad)]
+        if unknown:
+            first = self.end + 1 if side == "target" else self.pad + 1
+            raise ValueError(f"text holds {unknown[0]!r}; known are {' '.join(self.words[side][first:])}")
+        return torch.tensor([ids[token] for token in tokens], dtype=torch.int64)
+
+    def decode(self, ids: Tensor | Sequence[int], side: str = "target") -> str:
+        """The text of one row of ids up to the end; padding and start leave no trace.
+
+        Raises ValueError for another shape than (T,), and for an id that is not in the vocabulary.
+        """
+        words, row = self.words[_check_side(side)], torch.as_tensor(ids)
+        if row.ndim != 1:
+            raise ValueError(f"ids has shape {tuple(row.shape)}; it must be one sentence, (T,)")
+        numbers = row.tolist()
+        wrong = [number for number in numbers if not 0 <= number < len(words)]
+        if wrong:
+            raise ValueError(f"ids holds {wrong[0]}; every id must be in 0..{len(words) - 1}")
+        if side == "target" and self.end in numbers:
+            numbers = numbers[: numbers.index(self.end)]
+        silent = (self.pad, self.start) if side == "target" else (self.pad,)
+        tokens = [words[number] for number in numbers if number not in silent]
+        digits = side == "target" and self.to == "digits"
+        return "".join(tokens) if digits else " ".join(tokens).replace(" ,", ",")
+
+    def _split(self, split: str) -> Pair:
+        if split not in self._finite:
+            generator = torch.Generator().manual_seed(SEEDS[split])
+            self._finite[split] = self._draw(SIZES[split], generator)
+        return self._finite[split]
+
+    def _draw(self, size: int, generator: torch.Generator) -> Pair:
+        """Numbers (size, most) and how many of each row are said (size,)."""
+        least, most = self.count
+        counts = torch.randint(least, most + 1, (size,), generator=generator)
+        return torch.randint(self.largest + 1, (size, most), generator=generator), counts
+
+    def _lay_out(self, numbers: Tensor, counts: Tensor) -> tuple[Pair, Tensor]:
+        source, _ = self._say("source", numbers, counts)
+        target, lengths = self._say("target", numbers, counts)
+        target_in = F.pad(target, (1, 0), value=self.start)
+        y = F.pad(target, (0, 1)).scatter_(1, lengths[:, None], self.end)
+        return (source, target_in), y
+
+    def _say(self, side: str, numbers: Tensor, counts: Tensor) -> Pair:
+        """Tokens (B, S) of one side and their number in each row (B,)."""
+        table = self._tables[side]
+        thousands, rest = numbers // 1000, numbers % 1000  # (B, N)
+        place = torch.arange(numbers.shape[1])
+        comma = (place < counts[:, None] - 1) * self._ids[side][","]  # (B, N)
+        tokens = torch.cat([table[0, thousands], table[1 + (thousands > 0).long(), rest], comma[..., None]], dim=-1)
+        tokens = (tokens * (place < counts[:, None])[..., None]).flatten(1)
+        # Push the empty places behind the tokens; the sort is stable, so the tokens keep their order.
+        tokens = tokens.gather(1, (tokens == 0).to(torch.uint8).argsort(dim=1, stable=True))
+        lengths = (tokens != 0).sum(1)
+        return tokens[:, : int(lengths.max())], lengths
+
+
+def _check_side(side: str) -> str:
+    if side not in ("source", "target"):
+        raise ValueError(f"side is {side!r}; it must be one of 'source', 'target'")
+    return side
+
+
+def _table(say: Callable[[int], _Parts], ids: dict[str, int]) -> Tensor:
+    """Ids (3, 1000, W) from which all numbers are put together, padded with 0.
+
+    For n in 0..999: row 0 holds the thousands n, row 1 the number n, row 2 the number n after thousands.
+    """
+    rows = [[say(1000 * n)[0] for n in range(1000)]]
+    rows += [[say(after + n)[1] for n in range(1000)] for after in (0, 1000)]
+    width = max(len(tokens) for row in rows for tokens in row)
+    return torch.tensor(
+        [[[ids[token] for token in tokens] + [0] * (width - len(tokens)) for tokens in row] for row in rows]
+    )
+
+
+def _digits(number: int) -> _Parts:
+    """The digits of the thousands and of the rest; every language below returns its words in these two parts."""
+    text = str(number)
+    return list(text[:-3]), list(text[-3:])
+
+
+def _english(number: int) -> _Parts:
+    def say(n: int) -> list[str]:  # nothing for 0
+        if n >= 100:
+            return [_ENGLISH[n // 100], "hundred", *say(n % 100)]
+        if n >= 20:
+            return [_ENGLISH_TENS[n // 10 - 2], *say(n % 10)]
+        return [_ENGLISH[n]] if n else []
+
+    thousands, rest = divmod(number, 1000)
+    return [*say(thousands), "thousand"] if thousands else [], say(rest) if number else ["zero"]
+
+
+def _german(number: int) -> _Parts:
+    def say(n: int, one: str) -> list[str]:  # `one` is what 1 is called where it comes last
+        if n >= 100:
+            return [_GERMAN[n // 100], "hundert", *say(n % 100, one)]
+        if n >= 20:
+            return [*([_GERMAN[n % 10], "und"] if n % 10 else []), _GERMAN_TENS[n // 10 - 2]]
+        return [one] if n == 1 else [_GERMAN[n]] if n else []
+
+    thousands, rest = divmod(number, 1000)
+    return [*say(thousands, "ein"), "tausend"] if thousands else [], say(rest, "eins") if number else ["null"]
