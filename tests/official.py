@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from rtx_lib.kernels import relu_recurrence
-from rtx_lib.layers import GRU, LSTM, RNN
+from rtx_lib.layers import GRU, LSTM, RNN, relative_shift
 from rtx_lib.models.indrnn import DenseIndRNN, PlainIndRNN, ResidualIndRNN
 
 Arrays = dict[str, Tensor]
@@ -189,6 +189,11 @@ def _indrnn_net(arrays: Arrays, net: nn.Module, places: dict[str, str]) -> Array
     return outcomes
 
 
+def txl_relshift(arrays: Arrays) -> Arrays:
+    """Transformer-XL's shift of (T, S, B, H), with what it leaves above the causal diagonal."""
+    return {"y": relative_shift(arrays["x"].permute(2, 3, 0, 1)).permute(2, 3, 0, 1)}
+
+
 FAMILIES: dict[str, Callable[[Arrays], Arrays]] = {
     "cell_rnn": partial(cell, kind=RNN),
     "cell_lstm": partial(cell, kind=LSTM),
@@ -198,4 +203,5 @@ FAMILIES: dict[str, Callable[[Arrays], Arrays]] = {
     "indrnn_plain_bn_before": partial(indrnn_plain, norm="before"),
     "indrnn_residual": indrnn_residual,
     "indrnn_dense": indrnn_dense,
+    "txl_relshift": txl_relshift,
 }

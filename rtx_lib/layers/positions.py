@@ -72,10 +72,9 @@ class Sinusoidal(nn.Module):
         angles = _angles(torch.tensor([k]), self.width, self.base)[0]  # (D/2,)
         cos, sin = angles.cos().diag(), angles.sin().diag()
         # sin(a + b) = cos b sin a + sin b cos a;  cos(a + b) = -sin b sin a + cos b cos a
-        rows = (torch.cat([cos, sin], dim=1), torch.cat([-sin, cos], dim=1))  # in the order of "halves"
-        if self.layout == "interleaved":
-            rows = (self._join(cos, sin), self._join(-sin, cos))
-        return self._join(rows[0].T, rows[1].T).T.to(dtype or torch.get_default_dtype())
+        matrix = torch.cat([torch.cat([cos, sin], dim=1), torch.cat([-sin, cos], dim=1)])  # in the order of "halves"
+        order = self._join(*torch.arange(self.width).chunk(2))
+        return matrix[order][:, order].to(dtype or torch.get_default_dtype())
 
     def _join(self, sines: Tensor, cosines: Tensor) -> Tensor:
         if self.layout == "halves":
@@ -151,7 +150,7 @@ class ShawRelative(nn.Module):
     def score_bias(self, q: Tensor, k: Tensor, offset: int) -> Tensor:
         """q_i . a^K_ij / sqrt(K), (B, H, T, S)."""
         _check_heads(q, k, offset, self.head_width)
-        by_distance = q @ self.keys.T / math.sqrt(self.head_width)  # (B, H, T, 2c+1)
+        by_distance = q @ (self.keys.T / math.sqrt(self.head_width))  # (B, H, T, 2c+1)
         index = self._index(q.shape[-2], k.shape[-2], offset, q.device)
         return by_distance.gather(-1, index.expand(*q.shape[:-1], -1))
 
@@ -234,9 +233,11 @@ class XLRelative(nn.Module):
             distances = distances.clamp(-self.clamp, self.clamp)
         r = F.linear(self.encoding.encode(distances, self.r_proj_weight.dtype), self.r_proj_weight)  # (N, D)
         r = r.view(-1, heads, head_width).permute(1, 2, 0)  # (H, K, N)
-        by_distance = (q + self.v[:, None]) @ r  # (B, H, T, N)
-        of_keys = (k @ self.u[:, :, None]).mT  # (B, H, 1, S)
-        return (of_keys + relative_shift(by_distance)[..., :keys]) / math.sqrt(head_width)
+        # The small factors are scaled, not the many scores.
+        scale = 1 / math.sqrt(head_width)
+        of_distances = (q + self.v[:, None]) @ (r * scale)  # (B, H, T, N)
+        of_keys = (k @ (self.u * scale)[:, :, None]).mT  # (B, H, 1, S)
+        return relative_shift(of_distances)[..., :keys] + of_keys
 
 
 def relative_shift(x: Tensor) -> Tensor:
@@ -252,7 +253,7 @@ def relative_shift(x: Tensor) -> Tensor:
 class Rotary(nn.Module):
     """Rotary position embedding (Su et al. 2021): queries and keys are turned by their position.
 
-    The pair (2i, 2i + 1) of a head at position p turns by p base^(-2i/K) radians (section 3.2.2, eq. 14-15), so that
+    The pair (2i, 2i + 1) of a head at position p turns by p base^(-2i/K) radians (section 3.2.2), so that
     the product of a query and a key depends on their positions through the distance alone. Values stay as they are.
 
     Parameters
@@ -388,7 +389,7 @@ def _distances(queries: int, keys: int, offset: int, device: torch.device) -> Te
 def _head_width(width: int, heads: int) -> int:
     check_sizes(width=width, heads=heads)
     if width % heads:
-        raise ValueError(f"heads must divide the width, got {heads} heads and width {width}")
+        raise ValueError(f"heads must divide width = {width}, got {heads}")
     return width // heads
 
 
@@ -415,15 +416,14 @@ def _check_embedded(x: Tensor, width: int, offset: int) -> None:
 
 
 def _check_heads(q: Tensor, k: Tensor, offset: int, head_width: int | None = None, heads: int | None = None) -> None:
-    allowed = f"(B, {heads or 'H'}, T or S, {head_width or 'K'})"
-    for name, array in (("q", q), ("k", k)):
-        right = array.ndim == 4 and heads in (None, array.shape[1]) and head_width in (None, array.shape[-1])
-        if not right:
-            raise ValueError(f"{name} must be {allowed}, got {tuple(array.shape)}")
+    if q.ndim != 4 or heads not in (None, q.shape[1]) or head_width not in (None, q.shape[3]):
+        raise ValueError(f"q must have shape (B, {heads or 'H'}, T, {head_width or 'K'}), got {tuple(q.shape)}")
+    if k.ndim != 4 or k.shape[:2] != q.shape[:2] or k.shape[3] != q.shape[3]:
+        raise ValueError(f"k must have shape (B, H, S, K) to fit q {tuple(q.shape)}, got {tuple(k.shape)}")
     _check_offset(offset)
 
 
 def _check_weights(weights: Tensor) -> tuple[int, int]:
     if weights.ndim != 4 or weights.shape[-2] > weights.shape[-1]:
-        raise ValueError(f"weights must be (B, H, T, S) with T <= S, got {tuple(weights.shape)}")
+        raise ValueError(f"weights must have shape (B, H, T, S), T at most S, got {tuple(weights.shape)}")
     return weights.shape[-2], weights.shape[-1]
