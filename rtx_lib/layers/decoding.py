@@ -1,0 +1,242 @@
+"""Decoding: from a model of the next symbol to sequences.
+
+The functions need nothing of a model but the form that all models here share, ``model(x, state) -> (logits, state)``.
+A state returned as None means that the model keeps nothing: it then reads the whole sequence again at every step.
+A model is used in the mode in which it stands; one with dropout should be in ``eval()``.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+Model = Callable[[Any, Any], tuple[Tensor, Any]]
+PAD = 0
+
+
+@torch.no_grad()
+def greedy(model: Model, source: Tensor, *, start: int, end: int, max_length: int) -> Tensor:
+    """Take the most probable symbol at every step, and the one of smallest id where several are.
+
+    Parameters
+    ----------
+    model
+        ``((source, target_in (B, T)), state) -> (logits (B, T, V), state)``.
+    source
+        (B, S) ids.
+    start, end
+        Ids of the symbol that the model reads first and of the one with which a sentence ends.
+    max_length
+        Most symbols of a sentence, ``end`` included; at least 1.
+
+    Returns
+    -------
+    ids
+        (B, L), L <= max_length: the sentences without ``start`` and with ``end``, where they reached it, then 0.
+
+    Raises
+    ------
+    ValueError
+        For a source without a sentence, a max_length below 1, or ids that the model's vocabulary lacks.
+    """
+    _check(source, start=start, end=end, max_length=max_length)
+    ids = torch.full((len(source), 1), start, device=source.device)
+    ended, state = ids.new_zeros(len(source), dtype=torch.bool), None
+    for _ in range(max_length):
+        logits, state = _read(model, source, ids, state)
+        _check_vocabulary(logits, end=end)
+        chosen = logits.argmax(-1).masked_fill(ended, PAD)  # (B,)
+        ids = torch.cat([ids, chosen.unsqueeze(1)], dim=1)
+        ended = ended | (chosen == end)
+        if ended.all():
+            break
+    return ids[:, 1:]
+
+
+@torch.no_grad()
+def beam_search(
+    model: Model,
+    source: Tensor,
+    *,
+    start: int,
+    end: int,
+    max_length: int,
+    beams: int = 4,
+    length_penalty: float = 0.0,
+) -> tuple[Tensor, Tensor]:
+    """Extend the most probable beginnings of a sentence side by side (Graves 2012; Sutskever et al. 2014, section 3.2).
+
+    Every step extends each beginning by each symbol and keeps the ``beams`` most probable results. Those that end
+    with ``end`` leave the search as complete; at ``max_length`` the others count as complete too. The answer is the
+    complete sentence of largest
+
+        log p(y | x) / L^length_penalty
+
+    where L is its number of symbols, ``end`` included. With length_penalty = 0 that is the most probable one found;
+    as every further symbol costs probability, this favours short sentences. 1 compares the means per symbol.
+    (Wu et al. 2016 divide by a power of (5 + L) / 6 instead.) One beam is the greedy choice, and
+    V^(max_length - 1) beams are exhaustive.
+
+    Parameters
+    ----------
+    model, source, start, end, max_length
+        As for :func:`greedy`; all tensors in the model's state have the batch as their first axis.
+    beams
+        Number of beginnings kept, at least 1.
+    length_penalty
+        Exponent, at least 0.
+
+    Returns
+    -------
+    ids
+        (B, L) as from :func:`greedy`: the best sentence found for each source.
+    log_probabilities
+        (B,) their log p(y | x) in nats, without the penalty.
+
+    Raises
+    ------
+    ValueError
+        As :func:`greedy`, and for beams below 1 or a length_penalty below 0.
+    """
+    _check(source, start=start, end=end, max_length=max_length, beams=beams)
+    if not 0 <= length_penalty < float("inf"):
+        raise ValueError(f"length_penalty must be at least 0 and finite, got {length_penalty}")
+    batch, device = len(source), source.device
+    ids = torch.full((batch, 1), start, device=device)
+    logits, state = _read(model, source, ids, None)
+    _check_vocabulary(logits, end=end)
+    # From here on every sentence has `beams` rows, its beginnings. A row with log-probability -inf is empty;
+    # at first all rows but one are.
+    source, ids, logits = (each.repeat_interleave(beams, dim=0) for each in (source, ids, logits))
+    state = _select(state, torch.arange(batch, device=device).repeat_interleave(beams))
+    log_p = logits.new_full((batch, beams), -torch.inf)
+    log_p[:, 0] = 0
+    first_row = torch.arange(batch, device=device).unsqueeze(1) * beams  # (B, 1)
+    best_ids = ids.new_full((batch, max_length), PAD)
+    best_length = ids.new_zeros(batch)
+    best_log_p = best_score = logits.new_full((batch,), -torch.inf)
+
+    for length in range(1, max_length + 1):
+        if length > 1:
+            logits, state = _read(model, source, ids, state)
+        vocabulary = logits.shape[-1]
+        extended = log_p.unsqueeze(-1) + logits.log_softmax(-1).view(batch, beams, vocabulary)
+        log_p, index = _largest(extended.flatten(1), beams)  # (B, beams)
+        rows = (first_row + index // vocabulary).flatten()
+        symbols = index % vocabulary
+        ids = torch.cat([ids[rows], symbols.view(-1, 1)], dim=1)
+
+        complete = symbols == end if length < max_length else torch.ones_like(symbols, dtype=torch.bool)
+        found, which = log_p.masked_fill(~complete, -torch.inf).max(1)  # all of one length: no penalty needed
+        score = found / length**length_penalty
+        better = score > best_score
+        best_ids[better, :length] = ids[(first_row.squeeze(1) + which)[better], 1:]
+        best_length[better] = length
+        best_log_p, best_score = torch.where(better, found, best_log_p), torch.where(better, score, best_score)
+
+        log_p = log_p.masked_fill(complete, -torch.inf)
+        # A beginning only loses probability: what it could reach at best is log p / max_length^penalty.
+        if (log_p.max(1).values / max_length**length_penalty <= best_score).all():
+            break
+        state = _select(state, rows)
+    return best_ids[:, : int(best_length.max())], best_log_p
+
+
+@torch.no_grad()
+def sample(
+    model: Model,
+    prompt: Tensor,
+    steps: int,
+    *,
+    temperature: float = 1.0,
+    top: int | None = None,
+    generator: torch.Generator,
+) -> Tensor:
+    """Continue a prompt with symbols drawn from softmax(logits / temperature).
+
+    Parameters
+    ----------
+    model
+        Any language model ``(ids (B, T), state) -> (logits (B, T, V), state)``.
+    prompt
+        (B, T) ids, T at least 1.
+    steps
+        Number of symbols to draw, at least 1.
+    temperature
+        Above 0; below 1 it favours the probable symbols, and towards 0 only the most probable one is left.
+    top
+        If given, draw among this many most probable symbols only; 1 is the greedy choice.
+    generator
+        Source of the draws. They are made on its device, in float64.
+
+    Returns
+    -------
+    ids
+        (B, T + steps), the prompt and its continuation.
+
+    Raises
+    ------
+    ValueError
+        For a prompt that is empty or holds no ids, steps below 1, a temperature that is not above 0, or a top below 1.
+    """
+    _check_ids("prompt", prompt)
+    _check_counts(steps=steps, **({} if top is None else {"top": top}))
+    if not 0 < temperature < float("inf"):
+        raise ValueError(f"temperature must be above 0 and finite, got {temperature}")
+    ids, state = prompt, None
+    for _ in range(steps):
+        logits, state = model(ids if state is None else ids[:, -1:], state)
+        logits, order = _largest(logits[:, -1].double(), logits.shape[-1] if top is None else top)
+        logits = (logits - logits[:, :1]) / temperature  # the largest is 0, so that no temperature is too small
+        drawn = torch.multinomial(logits.softmax(-1).to(generator.device), 1, generator=generator)
+        ids = torch.cat([ids, order.gather(1, drawn.to(ids.device))], dim=1)
+    return ids
+
+
+def _read(model: Model, source: Tensor, ids: Tensor, state: Any) -> tuple[Tensor, Any]:
+    """The logits (B, V) of the next symbol, and the state."""
+    x = (source, ids) if state is None else (None, ids[:, -1:])
+    logits, state = model(x, state)
+    return logits[:, -1], state
+
+
+def _select(state: Any, rows: Tensor) -> Any:
+    """The state with these rows of all its tensors."""
+    if isinstance(state, Tensor):
+        return state.index_select(0, rows)
+    return None if state is None else tuple(_select(part, rows) for part in state)
+
+
+def _largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The largest entries of each row in falling order, and their indices; among equals, the first comes first."""
+    values, index = values.sort(dim=-1, descending=True, stable=True)
+    return values[:, :count], index[:, :count]
+
+
+def _check(source: object, *, start: int, end: int, **counts: int) -> None:
+    if not isinstance(source, Tensor) or source.ndim < 1 or len(source) < 1:
+        got = f"shape {tuple(source.shape)}" if isinstance(source, Tensor) else type(source).__name__
+        raise ValueError(f"source must be a tensor with at least one sentence, got {got}")
+    for name, value in (("start", start), ("end", end)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise ValueError(f"{name} must be the id of a symbol, got {value!r}")
+    _check_counts(**counts)
+
+
+def _check_counts(**counts: int) -> None:
+    for name, value in counts.items():
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ValueError(f"{name} must be an integer of at least 1, got {value!r}")
+
+
+def _check_vocabulary(logits: Tensor, **ids: int) -> None:
+    for name, value in ids.items():
+        if value >= logits.shape[-1]:
+            raise ValueError(f"{name} must be below the vocabulary's size {logits.shape[-1]}, got {value}")
+
+
+def _check_ids(name: str, ids: object) -> None:
+    if not isinstance(ids, Tensor) or ids.dtype != torch.int64 or ids.ndim != 2 or min(ids.shape) < 1:
+        got = f"{ids.dtype} of shape {tuple(ids.shape)}" if isinstance(ids, Tensor) else type(ids).__name__
+        raise ValueError(f"{name} must hold ids (int64) of shape (B, T), B and T at least 1, got {got}")

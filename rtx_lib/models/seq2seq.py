@@ -1,0 +1,256 @@
+"""Recurrent encoder-decoder, through one fixed vector or with attention.
+
+The first form is that of Cho et al. (2014) and Sutskever, Vinyals and Le (2014), the second that of Bahdanau, Cho and
+Bengio (2015). A first network reads the source sentence, a second one writes the target sentence symbol by symbol.
+Between them stands one vector of fixed size, or a memory of all source positions that the decoder reads at every step.
+"""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from rtx_lib.layers import GRU, AdditiveAttention
+from rtx_lib.layers.stacking import check_choice, check_sizes, check_state, watched, weights
+
+ATTENTIONS = ("additive", "dot")
+PAD = 0
+
+
+class DotAttention(nn.Module):
+    """The scaled dot product as the score of an alignment: e_ij = (W s_i) . (U h_j) / sqrt(width).
+
+    W is ``query.weight``, U is ``key.weight``, as in :class:`rtx_lib.layers.AdditiveAttention`; the scale is that of
+    Vaswani et al. (2017), eq. 1.
+    """
+
+    def __init__(self, query_size: int, key_size: int, width: int) -> None:
+        super().__init__()
+        self.query = nn.Linear(query_size, width, bias=False)
+        self.key = nn.Linear(key_size, width, bias=False)
+        self.weights_tap = nn.Identity()
+
+
+class Seq2Seq(nn.Module):
+    """GRU encoder-decoder with a fixed vector or with attention.
+
+    The encoder is a bidirectional GRU over the embedded source, S positions long without its padding::
+
+        h_j = [forward h_j; backward h_j]                      annotation of source position j, (2H)
+
+    The decoder is a GRU that reads the target symbol before and a context, and starts from what the backward
+    encoder knows when it has come to the first word (Bahdanau et al. 2015, appendix A.2.2)::
+
+        s_0 = tanh(W_s backward h_1)
+        s_i = GRU(s_{i-1}, [E y_{i-1}; c_i])
+        logits_i = W_o [s_i; c_i; E y_{i-1}] + b_o             the g of Bahdanau et al. (2015), eq. 4, here linear
+
+    The three kinds of model differ in the context alone:
+
+    - ``attention=None``: c_i = c = [forward h_S; backward h_1], one vector for all steps, as the decoder of
+      Cho et al. (2014) has it. s_0 is a function of c, so that c is all that the decoder knows of the source.
+    - ``"additive"`` and ``"dot"``: c_i = sum_j a_ij h_j with a_ij = softmax_j of the score e_ij between s_{i-1} and
+      h_j (Bahdanau et al. 2015, eq. 5-6), which is v^T tanh(W s_{i-1} + U h_j) or
+      (W s_{i-1}) . (U h_j) / sqrt(H).
+
+    Parameters
+    ----------
+    source_vocabulary, target_vocabulary
+        Numbers of symbols; id 0 of the source is padding.
+    width
+        Of the embeddings, W.
+    hidden_size
+        H, of each direction of the encoder, of the decoder and of the hidden layer of the score.
+    attention
+        None, ``"additive"`` or ``"dot"``.
+    generator
+        Source of the random initial weights; torch's global one if None. Embeddings are drawn from N(0, 1), the
+        GRUs by their own rule, all others from U(-1/sqrt(n), 1/sqrt(n)) with n inputs.
+
+    Raises
+    ------
+    ValueError
+        For sizes below 1 or an unknown attention; in ``forward`` for what is not such a pair, ids outside the
+        vocabularies, a source that is empty or has padding before a word, or a state of another shape.
+    """
+
+    def __init__(
+        self,
+        source_vocabulary: int,
+        target_vocabulary: int,
+        *,
+        width: int,
+        hidden_size: int,
+        attention: str | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        check_sizes(
+            source_vocabulary=source_vocabulary,
+            target_vocabulary=target_vocabulary,
+            width=width,
+            hidden_size=hidden_size,
+        )
+        if attention is not None:
+            check_choice("attention", attention, ATTENTIONS)
+        self.source_vocabulary, self.target_vocabulary = source_vocabulary, target_vocabulary
+        self.source_embedding = nn.Embedding(source_vocabulary, width)
+        self.target_embedding = nn.Embedding(target_vocabulary, width)
+        # One GRU for each direction, as each sentence is turned round at its own length.
+        self.forward_encoder = GRU(width, hidden_size, backend="torch")
+        self.backward_encoder = GRU(width, hidden_size, backend="torch")
+        self.first = nn.Linear(hidden_size, hidden_size, bias=False)
+        self.decoder = GRU(width + 2 * hidden_size, hidden_size, backend="torch")
+        self.readout = nn.Linear(3 * hidden_size + width, target_vocabulary)
+        self.attention: AdditiveAttention | DotAttention | None = None
+        if attention is not None:
+            kind = AdditiveAttention if attention == "additive" else DotAttention
+            self.attention = kind(hidden_size, 2 * hidden_size, hidden_size)
+        self.reset_parameters(generator)
+
+    @torch.no_grad()
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Draw all weights anew."""
+        for module in self.modules():
+            if isinstance(module, nn.Embedding):
+                module.weight.normal_(generator=generator)
+            elif isinstance(module, GRU):
+                module.reset_parameters(generator)
+            elif isinstance(module, nn.Linear):
+                bound = 1 / math.sqrt(module.in_features)
+                for parameter in module.parameters():
+                    parameter.uniform_(-bound, bound, generator=generator)
+
+    @property
+    def weights_tap(self) -> nn.Module | None:
+        """Through this go the weights a (B, T, S) of a forward pass, for hooks; None without attention."""
+        return None if self.attention is None else self.attention.weights_tap
+
+    def forward(self, x: tuple[Tensor | None, Tensor], state: Any = None) -> tuple[Tensor, Any]:
+        """Predict every target symbol from those before it and the source.
+
+        Parameters
+        ----------
+        x
+            The pair (source (B, S), target_in (B, T)) of ids. Each source holds at least one word, then padding (0)
+            only; padding changes nothing. target_in_t is the symbol before the one that step t predicts.
+        state
+            What an earlier piece of target_in ended in; the source is then not read again and may be None.
+
+        Returns
+        -------
+        logits
+            (B, T, V).
+        state
+            Without attention (s_T, c), of shapes (B, H) and (B, 2H). With it (s_T, annotations (B, S, 2H),
+            ``U h`` (B, S, H), bool (B, S): True where a word is).
+        """
+        if not isinstance(x, tuple | list) or len(x) != 2:
+            raise ValueError(f"x must be a pair (source, target_in), got {type(x).__name__}")
+        source, target = x
+        target = self._check_ids("target_in", target, self.target_vocabulary)
+        if state is None:
+            source = self._check_ids("source", source, self.source_vocabulary)
+            if len(source) != len(target):
+                raise ValueError(f"source and target_in must be as many, got {len(source)} and {len(target)}")
+            state = self.encode(source)
+        else:
+            self._check_state(state, len(target))
+        e = self.target_embedding(target)  # (B, T, W)
+        s, *memory = state
+        if self.attention is None:
+            c = memory[0].unsqueeze(1).expand(-1, e.shape[1], -1)  # the same at every step
+            h, last = self._run(e, c, s)
+        else:
+            h, c, last = self._align(self.attention, e, s, *memory)
+        return self.readout(torch.cat([h, c, e], dim=-1)), (last, *memory)
+
+    def encode(self, source: Tensor) -> tuple[Tensor, ...]:
+        """The state before the first target symbol, from ids (B, S)."""
+        real = source != PAD
+        if not real[:, 0].all() or (real[:, 1:] & ~real[:, :-1]).any():
+            raise ValueError(f"source must hold at least one word in each row and padding ({PAD}) after the last only")
+        x = self.source_embedding(source)  # (B, S, W)
+        position, lengths = torch.arange(source.shape[1], device=source.device), real.sum(1, keepdim=True)
+        # Word j of a sentence turned round at its own length; the padding stays where it is, behind.
+        turned = torch.where(real, lengths - 1 - position, position).unsqueeze(-1)
+        forward, _ = self.forward_encoder(x)
+        backward, _ = self.backward_encoder(x.gather(1, turned.expand_as(x)))
+        backward = backward.gather(1, turned.expand_as(backward))
+        s = torch.tanh(self.first(backward[:, 0]))
+        if self.attention is None:
+            end = (lengths - 1).unsqueeze(-1).expand(-1, 1, forward.shape[-1])
+            return s, torch.cat([forward.gather(1, end).squeeze(1), backward[:, 0]], dim=-1)
+        annotations = torch.cat([forward, backward], dim=-1)
+        return s, annotations, self.attention.key(annotations), real
+
+    def _run(self, e: Tensor, c: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
+        """The decoder's states (B, T, H) on contexts (B, T, 2H) that are known beforehand, and the last one (B, H)."""
+        states, last = self.decoder(torch.cat([e, c], dim=-1), s.unsqueeze(0))
+        return states, last.squeeze(0)
+
+    def _align(
+        self, attention: AdditiveAttention | DotAttention, e: Tensor, s: Tensor, h: Tensor, keys: Tensor, real: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """States (B, T, H) and contexts (B, T, 2H), where each context waits for the state before it, and s_T."""
+        start, hidden = s, torch.zeros_like(real, dtype=s.dtype).masked_fill(~real, -math.inf)
+        weight_ih, weight_hh, bias_ih, bias_hh = weights(self.decoder, "l0")
+        of_e, of_c = weight_ih.T.split([e.shape[-1], h.shape[-1]])
+        states, contexts, alignment = [], [], []
+        for z in (e @ of_e + bias_ih).unbind(1):
+            a = torch.softmax(_scores(attention, s, keys) + hidden, dim=-1)  # (B, S)
+            c = (a.unsqueeze(1) @ h).squeeze(1)  # (B, 2H)
+            s = _gru_step(torch.addmm(z, c, of_c), torch.addmm(bias_hh, s, weight_hh.T), s)
+            states.append(s)
+            contexts.append(c)
+            alignment.append(a)
+        if not watched(attention.weights_tap):
+            return torch.stack(states, dim=1), torch.stack(contexts, dim=1), s
+        # Once the weights are known, so are all contexts. The tap gets the weights of all steps at once, and the
+        # decoder runs on what it hands back.
+        c = attention.weights_tap(torch.stack(alignment, dim=1)) @ h  # (B, T, 2H)
+        states_given, s = self._run(e, c, start)
+        return states_given, c, s
+
+    def _check_ids(self, name: str, ids: object, vocabulary: int) -> Tensor:
+        if not isinstance(ids, Tensor) or ids.dtype not in (torch.int64, torch.int32) or ids.ndim != 2:
+            got = f"{ids.dtype} of shape {tuple(ids.shape)}" if isinstance(ids, Tensor) else type(ids).__name__
+            raise ValueError(f"{name} must hold ids of two axes, sentence and position, got {got}")
+        if min(ids.shape) < 1:
+            raise ValueError(f"{name} must hold at least one sentence of at least one symbol, got {tuple(ids.shape)}")
+        low, high = (int(bound) for bound in torch.aminmax(ids))
+        if low < 0 or high >= vocabulary:
+            raise ValueError(f"{name} must hold ids from 0 to {vocabulary - 1}, got {low} to {high}")
+        return ids
+
+    def _check_state(self, state: object, batch: int) -> None:
+        size = 2 if self.attention is None else 4
+        if not isinstance(state, tuple) or len(state) != size or not all(isinstance(part, Tensor) for part in state):
+            raise ValueError(
+                f"state must be the {size} tensors that an earlier call returned, got {type(state).__name__}"
+            )
+        s = check_state(state[0], (batch, self.decoder.hidden_size), self.first.weight, "state[0]")
+        h = self.decoder.hidden_size
+        if self.attention is None:
+            check_state(state[1], (batch, 2 * h), s, "state[1]")
+            return
+        positions = state[3].shape[-1] if state[3].ndim else 0
+        check_state(state[1], (batch, positions, 2 * h), s, "state[1]")
+        check_state(state[2], (batch, positions, h), s, "state[2]")
+
+
+def _scores(attention: AdditiveAttention | DotAttention, s: Tensor, keys: Tensor) -> Tensor:
+    """e_ij (B, S) of one decoder state s (B, H) with the keys U h_j (B, S, H)."""
+    query = attention.query(s).unsqueeze(1)  # (B, 1, H)
+    if isinstance(attention, AdditiveAttention):
+        return attention.score(torch.tanh(query + keys)).squeeze(-1)
+    return (query @ keys.transpose(1, 2)).squeeze(1) / math.sqrt(keys.shape[-1])
+
+
+def _gru_step(z: Tensor, u: Tensor, s: Tensor) -> Tensor:
+    """The step of :class:`rtx_lib.layers.GRU` from its input part z and its recurrent part u, both (B, 3H)."""
+    sizes = [2 * s.shape[-1], s.shape[-1]]
+    (z_gates, z_n), (u_gates, u_n) = z.split(sizes, dim=-1), u.split(sizes, dim=-1)
+    reset, update = torch.sigmoid(z_gates + u_gates).chunk(2, dim=-1)
+    return torch.lerp(torch.tanh(z_n + reset * u_n), s, update)
