@@ -1,0 +1,351 @@
+"""The Transformer's blocks: attention, a feed-forward network, residual connections and norms (Vaswani et al. 2017).
+
+A. Vaswani et al., *Attention Is All You Need*, NeurIPS 2017 (arXiv 1706.03762), sections 3.1 and 3.3. Matrices start
+Xavier-uniform and biases at 0, as in the authors' Tensor2Tensor and in ``torch.nn.Transformer``.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .attention import MultiHeadAttention
+from .positions import make_positions
+from .stacking import check_choice, check_sizes, check_state
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
+NORMS = ("pre", "post")
+# What a block remembers: the keys and values (B, H, S, K) of its self-attention; with cross-attention two such pairs.
+Cache = tuple[Any, Any]
+
+
+def xavier_linear(inputs: int, outputs: int, *, bias: bool, generator: torch.Generator | None) -> nn.Linear:
+    """A linear map with Xavier-uniform weights, bias 0, that draws from ``generator`` and from nothing else."""
+    layer = nn.utils.skip_init(nn.Linear, inputs, outputs, bias=bias)
+    nn.init.xavier_uniform_(layer.weight, generator=generator)
+    if bias:
+        nn.init.zeros_(layer.bias)
+    return layer
+
+
+class FeedForward(nn.Module):
+    """``W_2 f(W_1 x + b_1) + b_2`` at every position alike (Vaswani et al. 2017, eq. 2).
+
+    Parameters
+    ----------
+    width
+        D, at least 1.
+    inner
+        Width between the two maps; 4D if None.
+    activation
+        f: ``"relu"`` as in the paper, or ``"gelu"``, x times the normal distribution function (GPT's).
+    bias
+        Whether there are b_1 and b_2.
+    dropout
+        Probability with which an inner value is dropped in training.
+    generator
+        Source of the random initial weights; torch's global one if None.
+
+    Raises
+    ------
+    ValueError
+        For sizes below 1, an unknown activation, or a dropout outside [0, 1].
+    """
+
+    def __init__(
+        self,
+        width: int,
+        inner: int | None = None,
+        *,
+        activation: str = "relu",
+        bias: bool = True,
+        dropout: float = 0.0,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        inner = 4 * width if inner is None else inner
+        check_sizes(width=width, inner=inner)
+        check_choice("activation", activation, sorted(ACTIVATIONS))
+        self.activation = activation
+        self.linear1 = xavier_linear(width, inner, bias=bias, generator=generator)
+        self.linear2 = xavier_linear(inner, width, bias=bias, generator=generator)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map x (..., D) to (..., D)."""
+        return self.linear2(self.dropout(ACTIVATIONS[self.activation](self.linear1(x))))
+
+    def extra_repr(self) -> str:
+        """The activation, as ``print(model)`` shows it."""
+        return f"activation={self.activation!r}"
+
+
+class SampleStdNorm(nn.Module):
+    """``a (x - mean) / (std + eps) + b`` over the last axis, std with the divisor D - 1.
+
+    The norm of *The Annotated Transformer* (Rush et al.) and of R-Transformer's code. ``nn.LayerNorm`` (Ba, Kiros
+    and Hinton 2016, eq. 4) divides by D, and has eps under the root. a is called ``weight`` and b ``bias``.
+
+    Parameters
+    ----------
+    width
+        D, at least 2: one number has no sample deviation.
+    eps
+        Keeps a constant x from dividing by 0.
+    bias
+        Whether there is b.
+
+    Raises
+    ------
+    ValueError
+        For a width below 2.
+    """
+
+    def __init__(self, width: int, eps: float = 1e-6, *, bias: bool = True) -> None:
+        super().__init__()
+        if width < 2:
+            raise ValueError(f"width must be at least 2, got {width}")
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(width))
+        self.bias = nn.Parameter(torch.zeros(width)) if bias else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Normalise x (..., D)."""
+        std, mean = torch.std_mean(x, dim=-1, keepdim=True)
+        y = self.weight * (x - mean) / (std + self.eps)
+        return y if self.bias is None else y + self.bias
+
+
+class Block(nn.Module):
+    """Self-attention, attention to a memory if ``cross``, and the feed-forward network, each with a way around it::
+
+        "post"    x = LN(x + f(x))        Vaswani et al. (2017), section 3.1
+        "pre"     x = x + f(LN(x))        most of what came after; x itself is never normalised
+
+    Dropout acts on every f (section 5.4 of the paper), and, as in most code, inside the attention and the
+    feed-forward network too.
+
+    Parameters
+    ----------
+    width, heads
+        D and H, which must divide it.
+    inner, activation, bias
+        Of the :class:`FeedForward`; without ``bias`` the attention and the norms have none either.
+    norm
+        ``"pre"`` or ``"post"``.
+    causal
+        Whether a position sees only itself and those before it.
+    cross
+        Whether there is attention to a memory, which makes it a block of a decoder.
+    positions
+        What the self-attention asks for the positions (:mod:`rtx_lib.layers.positions`); nothing if None.
+    dropout
+        Probability with which a value is dropped in training.
+    norm_layer
+        Called with the width and ``bias``, e.g. :class:`SampleStdNorm`.
+    generator
+        Source of the random initial weights; torch's global one if None.
+
+    Raises
+    ------
+    ValueError
+        For sizes below 1, a width that the heads do not divide, an unknown norm or activation; in ``forward`` for a
+        memory that is missing or not asked for, and what the attention refuses.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        *,
+        inner: int | None = None,
+        norm: str = "pre",
+        causal: bool = False,
+        cross: bool = False,
+        positions: nn.Module | None = None,
+        activation: str = "relu",
+        bias: bool = True,
+        dropout: float = 0.0,
+        norm_layer: Callable[..., nn.Module] = nn.LayerNorm,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        check_sizes(width=width, heads=heads)
+        check_choice("norm", norm, NORMS)
+        check_choice("activation", activation, sorted(ACTIVATIONS))
+        self.norm, self.causal, self.cross = norm, causal, cross
+        options: dict[str, Any] = {"bias": bias, "dropout": dropout, "generator": generator}
+        self.self_attention = _attention(width, heads, positions=positions, **options)
+        if cross:
+            self.cross_attention = _attention(width, heads, **options)
+        self.feed_forward = FeedForward(width, inner, activation=activation, **options)
+        self.norms = nn.ModuleList(norm_layer(width, bias=bias) for _ in range(2 + cross))
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self,
+        x: Tensor,
+        *,
+        mask: Tensor | None = None,
+        memory: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        cache: Cache | None = None,
+    ) -> tuple[Tensor, Cache]:
+        """Run all positions at once, or those that follow a cache.
+
+        Parameters
+        ----------
+        x
+            (B, T, D).
+        mask
+            Broadcastable to (B, H, T, M + T), True where a position may look; ``causal`` holds besides.
+        memory
+            (B, S, D), what the cross-attention reads.
+        memory_mask
+            Broadcastable to (B, H, T, S), True where the memory may be read.
+        cache
+            What the last call returned: the keys and values (B, H, M, K) of the positions before x; with ``cross``
+            the pair of these and of the memory's (B, H, S, K), which are then not computed again.
+
+        Returns
+        -------
+        y
+            (B, T, D).
+        cache
+            The keys and values with those of x behind.
+        """
+        if self.cross != (memory is not None):
+            got = "None" if memory is None else "a memory"
+            raise ValueError(f"memory must be given if and only if cross is True, got {got} with cross={self.cross}")
+        own, theirs = cache if self.cross and cache is not None else (cache, None)
+        y, own = self.self_attention(self._enter(0, x), mask=mask, causal=self.causal, cache=own)
+        x = self._leave(0, x, y)
+        if self.cross:
+            y, theirs = self.cross_attention(self._enter(1, x), memory, mask=memory_mask, cache=theirs)
+            x = self._leave(1, x, y)
+        x = self._leave(-1, x, self.feed_forward(self._enter(-1, x)))
+        return x, (own, theirs) if self.cross else own
+
+    def _enter(self, i: int, x: Tensor) -> Tensor:
+        return self.norms[i](x) if self.norm == "pre" else x
+
+    def _leave(self, i: int, x: Tensor, y: Tensor) -> Tensor:
+        x = x + self.dropout(y)
+        return x if self.norm == "pre" else self.norms[i](x)
+
+    def extra_repr(self) -> str:
+        """The arguments, as ``print(model)`` shows them."""
+        return f"norm={self.norm!r}, causal={self.causal}, cross={self.cross}"
+
+
+def _attention(width: int, heads: int, **options: Any) -> MultiHeadAttention:
+    """Multi-head attention whose last matrix starts Xavier-uniform too, as in ``torch.nn.Transformer``."""
+    attention = MultiHeadAttention(width, heads, **options)
+    nn.init.xavier_uniform_(attention.out_proj.weight, generator=options["generator"])
+    return attention
+
+
+class Stack(nn.Module):
+    """Blocks one on another, with positions; under ``norm="pre"`` one more norm follows the last.
+
+    Without that norm the output of a pre-norm stack would be a bare sum of all blocks' outputs. Under ``"post"``
+    every block ends in a norm already.
+
+    Parameters
+    ----------
+    width, heads, layers
+        D, H and the number of blocks; each at least 1.
+    positions
+        One of ``rtx_lib.layers.positions.SCHEMES``. A scheme that embeds acts once, on x; of the others each block
+        has its own, so that their tables are not shared by the blocks.
+    length, clip
+        Length of the learned table, and the clipping distance of Shaw's.
+    dropout
+        As in :class:`Block`; also on the embedded x.
+    norm, causal, cross, inner, activation, bias, norm_layer, generator
+        As in :class:`Block`.
+
+    Raises
+    ------
+    ValueError
+        As in :class:`Block`; for unknown positions; in ``forward`` for a cache of another depth, batch or form.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        layers: int,
+        *,
+        positions: str = "none",
+        length: int = 1024,
+        clip: int = 16,
+        norm: str = "pre",
+        causal: bool = False,
+        cross: bool = False,
+        bias: bool = True,
+        dropout: float = 0.0,
+        norm_layer: Callable[..., nn.Module] = nn.LayerNorm,
+        generator: torch.Generator | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        check_sizes(width=width, heads=heads, layers=layers)
+
+        sizes: dict[str, Any] = {"width": width, "heads": heads, "length": length, "clip": clip, "causal": causal}
+        first = make_positions(positions, **sizes, generator=generator)
+        self.positions = first if hasattr(first, "embed") else None
+        schemes: list[nn.Module | None] = [None] * layers
+        if self.positions is None:
+            schemes = [first, *(make_positions(positions, **sizes, generator=generator) for _ in range(layers - 1))]
+        options |= {"norm": norm, "causal": causal, "cross": cross, "bias": bias, "dropout": dropout}
+        options |= {"norm_layer": norm_layer, "generator": generator}
+        self.blocks = nn.ModuleList(Block(width, heads, positions=own, **options) for own in schemes)
+        self.norm = norm_layer(width, bias=bias) if norm == "pre" else None
+        self.dropout = nn.Dropout(dropout)
+        self.heads, self.cross = heads, cross
+
+    def forward(
+        self,
+        x: Tensor,
+        *,
+        mask: Tensor | None = None,
+        memory: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        cache: tuple[Cache, ...] | None = None,
+    ) -> tuple[Tensor, tuple[Cache, ...]]:
+        """Run x (B, T, D) through all blocks, as :meth:`Block.forward`; ``cache`` has one entry a block."""
+        past = 0 if cache is None else self._check(cache, x)
+        if self.positions is not None:
+            x = self.positions.embed(x, past)  # type: ignore[operator]
+        x = self.dropout(x)
+        after = []
+        for i, block in enumerate(self.blocks):
+            before = None if cache is None else cache[i]
+            x, entry = block(x, mask=mask, memory=memory, memory_mask=memory_mask, cache=before)
+            after.append(entry)
+        return x if self.norm is None else self.norm(x), tuple(after)
+
+    def _check(self, cache: object, x: Tensor) -> int:
+        """How many positions the cache holds; ``ValueError`` unless that is the same in all blocks."""
+        depth = len(self.blocks)
+        if not isinstance(cache, tuple) or len(cache) != depth:
+            got = f"{len(cache)} entries" if isinstance(cache, tuple) else type(cache).__name__
+            raise ValueError(f"cache must be a tuple of {depth} entries, one for each block, got {got}")
+        past = -1
+        for i, entry in enumerate(cache):
+            own = entry[0] if self.cross and _pair(entry) else entry
+            if not _pair(own) or (self.cross and not (_pair(entry) and _pair(entry[1]))):
+                form = "((k, v), (k, v))" if self.cross else "(k, v)"
+                raise ValueError(f"cache[{i}] must be {form}, got {type(entry).__name__}")
+            if past < 0 and isinstance(own[0], Tensor) and own[0].ndim == 4:
+                past = own[0].shape[2]
+            for part in own:
+                check_state(part, (len(x), self.heads, past, x.shape[-1] // self.heads), x, f"cache[{i}]")
+        return past
+
+
+def _pair(entry: object) -> bool:
+    return isinstance(entry, tuple) and len(entry) == 2

@@ -1,0 +1,319 @@
+"""The Transformer (Vaswani et al. 2017): encoder, decoder, the two together, and the decoder alone as a language model.
+
+A. Vaswani et al., *Attention Is All You Need*, NeurIPS 2017 (arXiv 1706.03762). The three attentions of the paper's
+section 3.2.3 are: the encoder's, in which every source position sees every other; the decoder's own, in which a
+target position sees those up to itself; and the decoder's look at the encoder's output, the memory.
+
+Ids become sqrt(D) E[id] (section 3.4). Every table E starts from N(0, 1/D), so that these have variance 1, and so
+have the logits E y of a normalised y where E is tied. Under Xavier's rule, variance 2 / (V + D), both would fade as
+the vocabulary grows, and the positions would drown the ids. All other matrices start Xavier-uniform, biases at 0.
+"""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from rtx_lib.layers.blocks import Cache, Stack, xavier_linear
+from rtx_lib.layers.stacking import check_sequence, check_sizes
+
+# What a decoder continues from: the memory (B, S, D), its mask (B, 1, 1, S), and the caches of its blocks.
+DecoderState = tuple[Tensor, Tensor, tuple[Cache, ...] | None]
+
+
+class Encoder(nn.Module):
+    """Blocks in which every position sees every other, between an input layer and a readout.
+
+    Parameters
+    ----------
+    input_size
+        Width of x, if no vocabulary is given.
+    output_size
+        Width of y; with None there is no readout, and y (B, T, D) is the last block's.
+    width, heads, layers
+        D, H and the number of blocks.
+    vocabulary
+        If given, x holds ids below it.
+    positions, activation
+        As in :class:`~rtx_lib.layers.blocks.Stack` and its blocks.
+    tied
+        Whether the readout uses the table of the ids, which then needs output_size = vocabulary, and has no bias.
+    generator
+        Source of the random initial weights; torch's global one if None.
+    options
+        inner, norm, length, clip, bias, dropout and norm_layer of the :class:`~rtx_lib.layers.blocks.Stack`.
+
+    Raises
+    ------
+    ValueError
+        For whatever the stack refuses, sizes below 1, or ``tied`` without equal sizes; in ``forward`` for an input of
+        the wrong shape or type. Whether ids are below the vocabulary is looked up on a CPU only: another device
+        would have to be waited for.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        output_size: int | None,
+        *,
+        width: int,
+        heads: int,
+        layers: int,
+        vocabulary: int | None = None,
+        positions: str = "sinusoidal",
+        activation: str = "gelu",
+        tied: bool = False,
+        generator: torch.Generator | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        self.input_size, self.output_size = input_size, width if output_size is None else output_size
+        self.embedding = _input_layer(input_size, vocabulary, width, generator)
+        options |= {"positions": positions, "activation": activation, "generator": generator}
+        self.stack = Stack(width, heads, layers, **options)
+        self.readout = _readout(width, output_size, self.embedding, tied, options)
+
+    def forward(self, x: Tensor, state: None = None, *, mask: Tensor | None = None) -> tuple[Tensor, None]:
+        """Map ids (B, T) or floats (B, T, input_size) to y (B, T, output_size); there is no state.
+
+        ``mask``, broadcastable to (B, H, T, T), is True where a position may look.
+        """
+        y, _ = self.stack(_embed(self.embedding, x), mask=mask)
+        return self.readout(y), None
+
+
+class CausalTransformer(nn.Module):
+    """The decoder without a memory: no position sees a later one, so that y_t may predict x_{t+1}.
+
+    Parameters
+    ----------
+    input_size, output_size, width, heads, layers, vocabulary, positions, activation, tied, generator, options
+        As in :class:`Encoder`.
+
+    Raises
+    ------
+    ValueError
+        As in :class:`Encoder`; in ``forward`` also for a state of another depth, batch or form, and for positions
+        past the end of a learned table, whether they come at once or in pieces.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        output_size: int | None,
+        *,
+        width: int,
+        heads: int,
+        layers: int,
+        vocabulary: int | None = None,
+        positions: str = "rotary",
+        activation: str = "gelu",
+        tied: bool = False,
+        generator: torch.Generator | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        self.input_size, self.output_size = input_size, width if output_size is None else output_size
+        self.embedding = _input_layer(input_size, vocabulary, width, generator)
+        options |= {"positions": positions, "activation": activation, "generator": generator}
+        self.stack = Stack(width, heads, layers, causal=True, **options)
+        self.readout = _readout(width, output_size, self.embedding, tied, options)
+
+    def forward(self, x: Tensor, state: tuple[Cache, ...] | None = None) -> tuple[Tensor, tuple[Cache, ...]]:
+        """Map ids (B, T) or floats (B, T, input_size) to y (B, T, output_size).
+
+        The state is the key-value cache, a pair (B, H, M, K) for each block, of the M positions before x.
+        """
+        y, state = self.stack(_embed(self.embedding, x), cache=state)
+        return self.readout(y), state
+
+
+class Decoder(nn.Module):
+    """Blocks that also read a memory, between the target's embedding and the logits.
+
+    Parameters
+    ----------
+    vocabulary
+        V of the target.
+    width, heads, layers, positions, activation, tied, generator, options
+        As in :class:`Encoder`.
+    """
+
+    def __init__(
+        self,
+        vocabulary: int,
+        *,
+        width: int,
+        heads: int,
+        layers: int,
+        positions: str = "sinusoidal",
+        activation: str = "relu",
+        tied: bool = False,
+        generator: torch.Generator | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        self.embedding = _input_layer(width, vocabulary, width, generator)
+        options |= {"positions": positions, "activation": activation, "generator": generator}
+        self.stack = Stack(width, heads, layers, causal=True, cross=True, **options)
+        self.readout = _readout(width, vocabulary, self.embedding, tied, options)
+
+    def forward(self, x: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
+        """Map target ids (B, T) to logits (B, T, V) and the state that continues the target.
+
+        The state is (memory (B, S, D), mask (B, 1, 1, S) of what of it may be read, caches of the blocks), with
+        None for the caches at the start.
+        """
+        memory, mask, cache = _check_decoder_state(state, x)
+        y, cache = self.stack(_embed(self.embedding, x), memory=memory, memory_mask=mask, cache=cache)
+        return self.readout(y), (memory, mask, cache)
+
+
+class Transformer(nn.Module):
+    """Encoder and decoder (Vaswani et al. 2017, figure 1).
+
+    The paper has ``norm="post"``; ``"pre"``, the default, trains without warm-up.
+
+    Parameters
+    ----------
+    source_vocabulary, target_vocabulary
+        Number of ids on either side.
+    width, heads, layers
+        D, H and the number of blocks on either side. The paper's base model has 512, 8 and 6.
+    positions, activation, generator, options
+        As in :class:`Encoder`.
+    tied
+        Whether the logits use the table of the target's ids.
+    shared
+        Whether source and target have one vocabulary and one table.
+    pad
+        The source id that is no token: nothing sees it.
+
+    Raises
+    ------
+    ValueError
+        As in :class:`Encoder`; for ``shared`` with two vocabularies; in ``forward`` for an empty source, which may be
+        a row of nothing but padding (looked up on a CPU only), and for a state of another depth, batch or form.
+    """
+
+    def __init__(
+        self,
+        source_vocabulary: int,
+        target_vocabulary: int,
+        *,
+        width: int,
+        heads: int,
+        layers: int,
+        positions: str = "sinusoidal",
+        activation: str = "relu",
+        tied: bool = False,
+        shared: bool = False,
+        pad: int = 0,
+        generator: torch.Generator | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        if shared and source_vocabulary != target_vocabulary:
+            sizes = f"{source_vocabulary} and {target_vocabulary}"
+            raise ValueError(f"shared must be False with different vocabularies, got {sizes}")
+        self.input_size, self.output_size, self.pad = source_vocabulary, target_vocabulary, pad
+        options |= {"width": width, "heads": heads, "layers": layers, "positions": positions}
+        options |= {"activation": activation, "generator": generator}
+        self.encoder = Encoder(width, None, vocabulary=source_vocabulary, **options)
+        self.decoder = Decoder(target_vocabulary, tied=tied, **options)
+        if shared:
+            self.encoder.embedding.weight = self.decoder.embedding.weight
+
+    @property
+    def source_embedding(self) -> nn.Module:
+        """The table of the source's ids."""
+        return self.encoder.embedding
+
+    def encode(self, source: Tensor, mask: Tensor | None = None) -> DecoderState:
+        """The state in which the decoder starts on source ids (B, S).
+
+        ``mask``, bool (B, 1, 1, S), is True where there is a token; where the id is not ``pad`` if None.
+        """
+        _check_ids("source", source, self.input_size)
+        mask = (source != self.pad)[:, None, None] if mask is None else mask
+        if _at_hand(source) and not mask.any(-1).all():
+            raise ValueError(f"source must have at least one token that is not {self.pad} in each row, got none in one")
+        return self.encoder(source, mask=mask)[0], mask, None
+
+    def forward(
+        self, x: tuple[Tensor | None, Tensor], state: DecoderState | None = None
+    ) -> tuple[Tensor, DecoderState]:
+        """Map (source (B, S), target in (B, T)) to logits (B, T, V) for what comes after each of the target's ids.
+
+        With a state, the source is not read again and may be None, and the target continues.
+        """
+        if not isinstance(x, tuple | list) or len(x) != 2:
+            raise ValueError(f"x must be a pair (source, target in), got {type(x).__name__}")
+        source, target = x
+        _check_ids("target in", target, self.output_size)
+        if state is None:
+            if source is None:
+                raise ValueError("source must be given where there is no state, got None")
+            state = self.encode(source)
+        return self.decoder(target, state)
+
+
+def _input_layer(
+    input_size: int, vocabulary: int | None, width: int, generator: torch.Generator | None
+) -> nn.Embedding | nn.Linear:
+    """A table for ids, or a linear map for floats."""
+    check_sizes(input_size=input_size, width=width, vocabulary=1 if vocabulary is None else vocabulary)
+    if vocabulary is None:
+        return xavier_linear(input_size, width, bias=True, generator=generator)
+    table = torch.empty(vocabulary, width).normal_(0, 1 / math.sqrt(width), generator=generator)
+    return nn.Embedding.from_pretrained(table, freeze=False)
+
+
+def _readout(
+    width: int, output_size: int | None, embedding: nn.Embedding | nn.Linear, tied: bool, options: dict[str, Any]
+) -> nn.Module:
+    """The linear map behind the last block, with the table of the ids as its weights if tied."""
+    if tied and not (isinstance(embedding, nn.Embedding) and embedding.num_embeddings == output_size):
+        raise ValueError(f"tied must be False unless vocabulary = output_size = {output_size}, got True")
+    if output_size is None:
+        return nn.Identity()
+    check_sizes(output_size=output_size)
+    if not tied:
+        return xavier_linear(width, output_size, bias=options.get("bias", True), generator=options["generator"])
+    readout = nn.utils.skip_init(nn.Linear, width, output_size, bias=False)
+    readout.weight = embedding.weight
+    return readout
+
+
+def _embed(layer: nn.Embedding | nn.Linear, x: Tensor) -> Tensor:
+    """x (B, T, D) of ids or floats."""
+    if isinstance(layer, nn.Linear):
+        check_sequence(x, layer.in_features, layer.weight)
+        return layer(x)
+    _check_ids("x", x, layer.num_embeddings)
+    return layer(x) * math.sqrt(layer.embedding_dim)
+
+
+def _at_hand(x: Tensor) -> bool:
+    """Whether values can be looked at without waiting for a device or breaking a compiled graph."""
+    return x.device.type == "cpu" and not torch.compiler.is_compiling()
+
+
+def _check_ids(name: str, x: object, vocabulary: int) -> None:
+    """Raise ``ValueError`` unless x holds ids (B, T) below the vocabulary, B and T at least 1."""
+    if not isinstance(x, Tensor) or x.dtype not in (torch.int64, torch.int32) or x.ndim != 2 or not x.numel():
+        got = f"{x.dtype} of shape {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
+        raise ValueError(f"{name} must hold ids of shape (B, T), B and T at least 1, got {got}")
+    if _at_hand(x):
+        low, high = (int(end) for end in x.aminmax())
+        if low < 0 or high >= vocabulary:
+            raise ValueError(f"{name} must hold ids from 0 to {vocabulary - 1}, got {low if low < 0 else high}")
+
+
+def _check_decoder_state(state: object, x: Tensor) -> DecoderState:
+    if not isinstance(state, tuple) or len(state) != 3 or not all(isinstance(part, Tensor) for part in state[:2]):
+        raise ValueError(f"state must be (memory, mask, caches), got {type(state).__name__}")
+    if len(state[0]) != len(x):
+        raise ValueError(f"state must be of the batch {len(x)} of the target, got {len(state[0])}")
+    return state
