@@ -1,6 +1,6 @@
 """Figures, explorers and films that read in light and dark, by keyboard, on a phone, with a kernel and without."""
 
-from rtx_lib.plots.attention import attention_heatmap, attention_view
+from rtx_lib.plots.attention import attention_heatmap, attention_view, heatmap_size
 from rtx_lib.plots.cells import CELL_STAGES, describe_cell, draw_cell
 from rtx_lib.plots.curves import bands, baseline, label_lines, provenance, smooth, stack
 from rtx_lib.plots.explorer import explorer
@@ -24,6 +24,7 @@ __all__ = [
     "draw_cell",
     "explorer",
     "film",
+    "heatmap_size",
     "label_lines",
     "live",
     "provenance",

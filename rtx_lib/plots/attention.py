@@ -163,11 +163,34 @@ def _tame(body: str) -> str:
     script = re.sub(r"; // HACK:.*", ";", script, count=1)  # bertviz fills in the weights in this comment as well
     script = script.replace("</", r"<\/")  # a token such as </s> must not end the script
     script = re.sub(r"console\.log\(.*?\);?\n", "\n", script)
-    for name in ("layer", "filter"):
-        markup = markup.replace(f'<select id="{name}"', f'<select aria-label="{name}" id="{name}"')
+    for name, words in (("layer", "layer"), ("filter", "attention map")):
+        markup = markup.replace(f'<select id="{name}"', f'<select aria-label="{words}" id="{name}"')
     for map_, (_, words) in _MAPS.items():
         markup = markup.replace(f">{map_.title()}</option>", f">{words}</option>")
     return re.sub(r"bertviz-[0-9a-f]{32}", "bertviz-view", f"{markup}{script_tag}{script}</script>")
+
+
+def heatmap_size(rows: Sequence[str], columns: Sequence[str]) -> tuple[float, float]:
+    """The figure size, in inches, in which :func:`attention_heatmap` reads well, for example 6 x 6 for 40 x 40 tokens.
+
+    Args:
+        rows: the T query tokens.
+        columns: the S key tokens.
+    """
+    most = max(len(rows), len(columns))
+    cell = 0.38 if most <= _NUMBERED else 1.25 * _font_size(most) / 72
+    letter = 0.6 * _font_size(most) / 72
+    left = letter * max(map(len, rows)) + 0.4
+    top = letter * max(map(len, columns)) * (0.75 if len(columns) <= _SLANTED else 1) + 0.4
+    return max(2.5, left + cell * len(columns) + 0.3), max(2.0, top + cell * len(rows) + 0.3)
+
+
+_NUMBERED = 12  # at most so many tokens: numbers fit in the cells
+_SLANTED = 16  # at most so many columns: their tokens may lie at an angle without touching
+
+
+def _font_size(most: int) -> float:
+    return min(11.0, max(7.5, 200 / most))
 
 
 def attention_heatmap(
@@ -181,11 +204,12 @@ def attention_heatmap(
     """One head's weights as cells: the stronger, the more of one colour; with numbers where they fit.
 
     Args:
-        ax: axes to draw in.
+        ax: axes to draw in; for up to 40 x 40 tokens in a figure of :func:`heatmap_size`.
         weights: (T, S), at least 0; row i is how query i spreads over the S keys.
         rows: the T query tokens.
         columns: the S key tokens.
-        numbers: write each weight of 0.05 and more in its cell; by default where there are at most 12 x 12.
+        numbers: write each weight of 0.05 and more in its cell; by default where there are at most 12 x 12. Without
+            them a thin line after every fifth token leads the eye.
 
     Raises:
         ValueError: if the shape does not fit the tokens, or a weight is negative or not finite.
@@ -195,29 +219,33 @@ def attention_heatmap(
         raise ValueError(f"weights must have shape {(len(rows), len(columns))} (rows, columns), was {cells.shape}")
     if not (np.isfinite(cells).all() and (cells >= 0).all()):
         raise ValueError("weights must be finite and at least 0")
+    if numbers is None:
+        numbers = max(cells.shape) <= _NUMBERED
     strongest = float(cells.max())
     # Opacity instead of a colour map: no weight is the page's own background, light or dark. Below 0.75 the numbers
     # keep their contrast.
     image = np.empty((*cells.shape, 4))
     image[..., :3] = to_rgb(CYCLE[0])
-    image[..., 3] = 0.75 * cells / max(strongest, 1e-12)
+    image[..., 3] = (0.75 if numbers else 1) * cells / max(strongest, 1e-12)
     ax.imshow(image, interpolation="none", aspect="equal")
-    size = min(11.0, max(7.5, 200 / max(cells.shape)))
-    ax.set_xticks(range(len(columns)), columns, rotation=45, ha="left", rotation_mode="anchor", fontsize=size)
+    size = _font_size(max(cells.shape))
+    if len(columns) <= _SLANTED:
+        ax.set_xticks(range(len(columns)), columns, rotation=45, ha="left", rotation_mode="anchor", fontsize=size)
+    else:
+        ax.set_xticks(range(len(columns)), columns, rotation=90, fontsize=size)
     ax.set_yticks(range(len(rows)), rows, fontsize=size)
-    ax.spines[:].set_visible(False)
+    ax.spines[:].set(visible=True, color="#808080", linewidth=0.6)
     ax.xaxis.tick_top()
     ax.xaxis.set_label_position("top")
     ax.tick_params(length=0)
     ax.grid(False)
     ax.set_xlabel("attends to (key)")
     ax.set_ylabel("query")
-    if numbers is None:
-        numbers = max(cells.shape) <= 12
     if numbers:
         for i, j in zip(*np.nonzero(cells >= 0.05), strict=True):
             ax.text(j, i, f"{cells[i, j]:.2f}".lstrip("0"), ha="center", va="center", fontsize=9)
-    else:
-        ax.text(
-            1, -0.02, f"fullest colour = {strongest:.2f}", transform=ax.transAxes, ha="right", va="top", fontsize=10
-        )
+        return
+    for guide, count in ((ax.axhline, len(rows)), (ax.axvline, len(columns))):
+        for after in range(5, count, 5):
+            guide(after - 0.5, color="#808080", alpha=0.4, linewidth=0.6, linestyle="-")
+    ax.text(1, -0.02, f"fullest colour = {strongest:.2f}", transform=ax.transAxes, ha="right", va="top", fontsize=10)

@@ -22,6 +22,7 @@ from rtx_lib.plots import (
     attention_view,
     bands,
     baseline,
+    heatmap_size,
     label_lines,
     live,
     provenance,
@@ -201,7 +202,7 @@ def test_the_three_maps_of_an_encoder_decoder_model(kind: Any) -> None:
         ("1", "masked decoder self-attention"),
         ("2", "encoder-decoder attention"),
     ]
-    assert 'aria-label="filter"' in page and "require.min.js" not in page and "PYTHON_PARAMS" not in page
+    assert 'aria-label="attention map"' in page and "require.min.js" not in page and "PYTHON_PARAMS" not in page
     assert page.count("<script") == page.count("</script>") == 4
     assert re.findall(r'<script src="([^"]*)"', page) == list(LIBRARIES)
     again = attention_view(maps, TOKENS, kind, source=SOURCE, title="three maps")
@@ -250,6 +251,19 @@ def test_heatmap_writes_the_numbers_and_stays_small() -> None:
     attention_heatmap(ax, np.eye(20), ["a"] * 20, ["b"] * 20)
     assert [text.get_text() for text in ax.texts] == ["fullest colour = 1.00"]
     assert len(to_svg(fig, "a diagonal")) < 30_000
+
+
+@pytest.mark.parametrize(("queries", "keys"), [(5, 9), (40, 40), (12, 30)])
+def test_a_heatmaps_tokens_do_not_touch(queries: int, keys: int) -> None:
+    rows, columns = ["hundert"] * queries, ["nineteen", ",", "and"] * (keys // 3) + ["two"] * (keys % 3)
+    fig, ax = plt.subplots(figsize=heatmap_size(rows, columns))
+    attention_heatmap(ax, np.eye(queries, keys), rows, columns)
+    assert max(fig.get_size_inches()) < 6.7  # about the width of a page's column
+    fig.draw_without_rendering()
+    cell = ax.get_window_extent().height / queries
+    assert cell >= ax.get_yticklabels()[0].get_window_extent().height * 0.8  # a line's height holds some air
+    assert cell >= ax.get_xticklabels()[0].get_fontsize() * fig.dpi / 72
+    assert len(to_svg(fig, "a diagonal")) < 60_000
 
 
 def test_heatmap_of_nothing_but_zeros() -> None:
