@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .stacking import check_sequence, check_sizes, check_state, watched
+from .stacking import check_sizes, check_state, watched
 
 
 def causal_mask(queries: int, keys: int | None = None, *, device: torch.device | str | None = None) -> Tensor:
@@ -94,10 +94,15 @@ def dot_product_attention(
     ValueError
         For shapes that do not fit each other, no keys, and a mask or bias of the wrong type or shape.
     """
-    _check_heads(q, k, v)
+    if any(part.ndim != 4 for part in (q, k, v)):
+        raise ValueError(f"q, k and v must have shapes (B, H, ., .), got {[tuple(part.shape) for part in (q, k, v)]}")
+    if k.shape[:2] != q.shape[:2] or k.shape[3] != q.shape[3] or k.shape[2] < 1:
+        raise ValueError(f"k must have B, H and K of q {tuple(q.shape)} and S at least 1, got {tuple(k.shape)}")
+    if v.shape[:3] != k.shape[:3]:
+        raise ValueError(f"v must have B, H and S of k {tuple(k.shape)}, got {tuple(v.shape)}")
     shape = (*q.shape[:3], k.shape[2])
-    _check_mask(mask, shape)
-    _check_bias(bias, shape)
+    _check_fits("mask", mask, shape)
+    _check_fits("bias", bias, shape, "float")
     weights = _softmax(_scores(q, k, bias, scale), mask)
     return weights @ v, weights
 
@@ -145,7 +150,7 @@ class AdditiveAttention(nn.Module):
 
     def project(self, keys: Tensor) -> Tensor:
         """``U h`` (B, S, width) of keys (B, S, D_k): the same for every step of a decoder, which does it once."""
-        _check_keys("keys", keys, keys.shape[0], self.key_size)
+        _check_steps("keys", keys, self.key_size, self.key.weight)
         return self.key(keys)
 
     def forward(
@@ -164,9 +169,9 @@ class AdditiveAttention(nn.Module):
         projected
             ``project(keys)``, if it is there already.
         """
-        check_sequence(query, self.query_size, self.query.weight)
-        _check_keys("keys", keys, query.shape[0], self.key_size)
-        _check_mask(mask, (*query.shape[:2], keys.shape[1]))
+        _check_steps("query", query, self.query_size, self.query.weight)
+        _check_steps("keys", keys, self.key_size, self.key.weight, query.shape[0])
+        _check_fits("mask", mask, (*query.shape[:2], keys.shape[1]))
         if projected is None:
             projected = self.key(keys)
         else:
@@ -177,13 +182,14 @@ class AdditiveAttention(nn.Module):
 
 
 class MultiHeadAttention(nn.Module):
-    """Multi-head attention (Vaswani et al. 2017, section 3.2.2), for self-attention and cross-attention.
+    """Multi-head attention (Vaswani et al. 2017, section 3.2.2), for self-attention and cross-attention::
 
-        head_h = softmax(Q_h K_h^T / sqrt(D / H) + bias) V_h
+        q, k, v = W_Q x + b_Q, W_K m + b_K, W_V m + b_V         cut into H heads of K = D / H numbers each
+        head_h = softmax(q_h k_h^T / sqrt(K) + bias) v_h
         y = W_O [head_1; ...; head_H] + b_O
 
-    with Q, K, V = x W_Q + b_Q, ..., each cut into H heads of K = D / H numbers. The parameters bear the names and the
-    layout of ``torch.nn.MultiheadAttention``.
+    where m is x itself (self-attention) or a memory (cross-attention). The parameters bear the names and the layout
+    of ``torch.nn.MultiheadAttention``: W_Q, W_K and W_V lie on top of each other in ``in_proj_weight``.
 
     While nobody looks at the weights, torch's fused kernel computes the heads and they are never stored. A forward
     hook on ``weights_tap`` sees them, (B, H, T, S), before dropout; if it returns other weights, those are used.
@@ -198,8 +204,8 @@ class MultiHeadAttention(nn.Module):
         Share of the weights set to 0 in training, from 0 to below 1.
     positions
         A position scheme; in self-attention, those of its methods ``rotate``, ``score_bias`` and ``value_bias`` that
-        it has are asked, with the position of the first query as ``offset``. The last one needs the weights
-        and thereby the slower form.
+        it has are asked, with the position of the first query as ``offset``. The last one needs
+        the weights and therefore the slower form.
     generator
         Source of the random initial weights, torch's global one if None: Glorot's uniform rule for W_Q, W_K and W_V
         taken as one matrix, U(-1/sqrt(D), 1/sqrt(D)) for W_O, biases 0, as in torch.nn.
@@ -228,7 +234,7 @@ class MultiHeadAttention(nn.Module):
         if not 0 <= dropout < 1:
             raise ValueError(f"dropout must be from 0 to below 1, got {dropout}")
         self.width, self.heads, self.dropout, self.positions = width, heads, dropout, positions
-        self.in_proj_weight = nn.Parameter(torch.empty(3 * width, width))  # W_Q, W_K, W_V on top of each other
+        self.in_proj_weight = nn.Parameter(torch.empty(3 * width, width))
         self.in_proj_bias = nn.Parameter(torch.empty(3 * width)) if bias else None
         self.out_proj = nn.Linear(width, width, bias=bias)
         self.weights_tap = nn.Identity()
@@ -277,28 +283,29 @@ class MultiHeadAttention(nn.Module):
         cache
             All S keys and values, each (B, H, S, K), for the next call; the keys without rotation.
         """
-        check_sequence(x, self.width, self.in_proj_weight)
+        _check_steps("x", x, self.width, self.in_proj_weight)
         if memory is not None:
-            _check_keys("memory", memory, x.shape[0], self.width)
+            _check_steps("memory", memory, self.width, self.in_proj_weight, x.shape[0])
             if causal:
                 raise ValueError("causal must be False in cross-attention, whose keys have their own time, got True")
         self._check_cache(cache, x, memory)
-        size = x.shape[1] + (0 if cache is None else cache[0].shape[2]) if memory is None else memory.shape[1]
-        _check_mask(mask, (x.shape[0], self.heads, x.shape[1], size))
+        past = 0 if cache is None else cache[0].shape[2]  # M
+        keys = past + x.shape[1] if memory is None else memory.shape[1]
+        _check_fits("mask", mask, (x.shape[0], self.heads, x.shape[1], keys))
 
         q, k, v = self._project(x, memory, cache)
-        cache, positions = (k, v), self.positions if memory is None else None
-        bias, offset = None, k.shape[2] - q.shape[2]
+        cache, bias = (k, v), None
+        positions: Any = self.positions if memory is None else None
         if hasattr(positions, "rotate"):
-            q, k = positions.rotate(q, k, offset)
+            q, k = positions.rotate(q, k, past)
         if hasattr(positions, "score_bias"):
-            bias = positions.score_bias(q, k, offset)
+            bias = positions.score_bias(q, k, past)
         value_bias = getattr(positions, "value_bias", None)
 
         if value_bias is None and not watched(self.weights_tap):
             y = _fused(q, k, v, mask, bias, causal, self.dropout if self.training else 0.0)
         else:
-            weights = self.weights_tap(_softmax(_scores(q, k, bias, None), _with_causal(mask, causal, q, k)))
+            weights = self.weights_tap(_softmax(_scores(q, k, bias), _with_causal(mask, causal, q, k)))
             weights = F.dropout(weights, self.dropout, self.training)
             y = weights @ v if value_bias is None else weights @ v + value_bias(weights)  # (B, H, T, K)
         return self.out_proj(y.transpose(1, 2).reshape(x.shape)), cache
@@ -310,27 +317,25 @@ class MultiHeadAttention(nn.Module):
         weight, bias = self.in_proj_weight, self.in_proj_bias
         if memory is None:
             q, k, v = self._heads(F.linear(x, weight, bias), 3)
-            if cache is not None:
-                k, v = torch.cat([cache[0], k], dim=2), torch.cat([cache[1], v], dim=2)
-            return q, k, v
-        of_q, of_kv = slice(self.width), slice(self.width, None)
-        (q,) = self._heads(F.linear(x, weight[of_q], None if bias is None else bias[of_q]), 1)
-        if cache is None:
-            k, v = self._heads(F.linear(memory, weight[of_kv], None if bias is None else bias[of_kv]), 2)
-        else:
-            k, v = cache
+            return (q, k, v) if cache is None else (q, torch.cat([cache[0], k], dim=2), torch.cat([cache[1], v], dim=2))
+        sizes = [self.width, 2 * self.width]
+        weights, biases = weight.split(sizes), (None, None) if bias is None else bias.split(sizes)
+        (q,) = self._heads(F.linear(x, weights[0], biases[0]), 1)
+        k, v = self._heads(F.linear(memory, weights[1], biases[1]), 2) if cache is None else cache
         return q, k, v
 
     def _heads(self, z: Tensor, parts: int) -> tuple[Tensor, ...]:
         """Cut (B, T, parts * D) into its parts, and each of them into heads (B, H, T, K)."""
-        return z.view(*z.shape[:2], parts, self.heads, -1).permute(2, 0, 3, 1, 4).unbind(0)
+        return tuple(part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in z.chunk(parts, dim=-1))
 
     def _check_cache(self, cache: object, x: Tensor, memory: Tensor | None) -> None:
         if cache is None:
             return
-        if not isinstance(cache, tuple) or len(cache) != 2 or not all(isinstance(part, Tensor) for part in cache):
+        if not isinstance(cache, tuple) or len(cache) != 2:
             raise ValueError(f"cache must be a pair (k, v) of tensors, got {type(cache).__name__}")
-        size = (cache[0].shape[2] if cache[0].ndim == 4 else 0) if memory is None else memory.shape[1]
+        # Of the keys of earlier steps, the number is free.
+        free = memory is None and isinstance(cache[0], Tensor) and cache[0].ndim == 4
+        size = cache[0].shape[2] if free else "M" if memory is None else memory.shape[1]
         for index, part in enumerate(cache):
             check_state(part, (x.shape[0], self.heads, size, self.width // self.heads), x, f"cache[{index}]")
 
@@ -339,7 +344,7 @@ class MultiHeadAttention(nn.Module):
         return f"{self.width}, {self.heads}, bias={self.in_proj_bias is not None}, dropout={self.dropout}"
 
 
-def _scores(q: Tensor, k: Tensor, bias: Tensor | None, scale: float | None) -> Tensor:
+def _scores(q: Tensor, k: Tensor, bias: Tensor | None, scale: float | None = None) -> Tensor:
     """``scale q k^T + bias`` (B, H, T, S)."""
     scores = q * (1 / math.sqrt(q.shape[-1]) if scale is None else scale) @ k.transpose(-1, -2)
     return scores if bias is None else scores + bias
@@ -364,55 +369,49 @@ def _with_causal(mask: Tensor | None, causal: bool, q: Tensor, k: Tensor) -> Ten
 def _fused(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, bias: Tensor | None, causal: bool, dropout: float
 ) -> Tensor:
-    """The same as softmax, dropout and the product with v (B, H, T, K), in torch's kernel."""
+    """Softmax, dropout and the product with v (B, H, T, K) in torch's kernel, which keeps no weights."""
     if causal and mask is None and bias is None and q.shape[2] == k.shape[2]:
         return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True)
     mask = _with_causal(mask, causal, q, k)
+    if bias is not None:
+        bias = _four_axes(bias.to(q.dtype))  # under autocast, q has less precision
     if mask is None:
-        return F.scaled_dot_product_attention(q, k, v, None if bias is None else _four(bias.to(q.dtype)), dropout)
-    # A row that is masked as a whole would be NaN in some kernels: it sees everything, and is then set to 0.
+        return F.scaled_dot_product_attention(q, k, v, bias, dropout)
+    # A row that is masked as a whole is NaN in some kernels: it sees everything, and its output is set to 0.
+    mask = _four_axes(mask)
     seen = mask.any(-1, keepdim=True)
     mask = mask | ~seen
-    both = mask if bias is None else bias.to(q.dtype).masked_fill(~mask, -math.inf)
-    return F.scaled_dot_product_attention(q, k, v, _four(both), dropout).masked_fill(~seen, 0)
+    bias = mask if bias is None else bias.masked_fill(~mask, -math.inf)
+    return F.scaled_dot_product_attention(q, k, v, bias, dropout).masked_fill(~seen, 0)
 
 
-def _four(mask: Tensor) -> Tensor:
-    """With four axes: the fast kernels take no mask of three."""
+def _four_axes(mask: Tensor) -> Tensor:
+    """The fast kernels take no mask of three axes."""
     return mask[(None,) * (4 - mask.ndim)]
 
 
-def _broadcasts(shape: torch.Size, target: tuple[int, ...]) -> bool:
-    """Whether a tensor of this shape can be expanded to the target."""
-    sizes = zip(reversed(shape), reversed(target), strict=False)
-    return len(shape) <= len(target) and all(a in (1, b) for a, b in sizes)
-
-
-def _check_mask(mask: object, shape: tuple[int, ...]) -> None:
-    if mask is None:
+def _check_fits(name: str, value: object, shape: tuple[int, ...], kind: str = "bool") -> None:
+    """Raise ``ValueError`` unless a mask (bool) or bias (float) is None or can be expanded to the shape."""
+    if value is None:
         return
-    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
-        got = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
-        raise ValueError(f"mask must be a bool tensor, True = may attend, got {got}")
-    if not _broadcasts(mask.shape, shape):
-        raise ValueError(f"mask must be broadcastable to {shape}, got shape {tuple(mask.shape)}")
+    if not isinstance(value, Tensor):
+        raise ValueError(f"{name} must be a {kind} tensor, got {type(value).__name__}")
+    if value.dtype != torch.bool if kind == "bool" else not value.is_floating_point():
+        meaning = ", True = may attend" if kind == "bool" else ""
+        raise ValueError(f"{name} must be a {kind} tensor{meaning}, got {value.dtype}")
+    sizes = zip(reversed(value.shape), reversed(shape), strict=False)
+    if value.ndim > len(shape) or any(size not in (1, full) for size, full in sizes):
+        raise ValueError(f"{name} must be broadcastable to {shape}, got shape {tuple(value.shape)}")
 
 
-def _check_bias(bias: Tensor | None, shape: tuple[int, ...]) -> None:
-    if bias is not None and not (bias.is_floating_point() and _broadcasts(bias.shape, shape)):
-        raise ValueError(f"bias must hold floats broadcastable to {shape}, got {bias.dtype} of {tuple(bias.shape)}")
-
-
-def _check_keys(name: str, keys: Tensor, batch: int, width: int) -> None:
-    if keys.ndim != 3 or keys.shape[0] != batch or keys.shape[1] < 1 or keys.shape[2] != width:
-        got = tuple(keys.shape)
-        raise ValueError(f"{name} must have shape ({batch}, S, {width}) with S at least 1, got {got}")
-
-
-def _check_heads(q: Tensor, k: Tensor, v: Tensor) -> None:
-    if q.ndim != 4 or k.ndim != 4 or k.shape[:2] != q.shape[:2] or k.shape[3] != q.shape[3] or k.shape[2] < 1:
-        raise ValueError(
-            f"k must have shape (B, H, S, K), S at least 1, to fit q {tuple(q.shape)}, got {tuple(k.shape)}"
-        )
-    if v.shape[:3] != k.shape[:3] or v.ndim != 4:
-        raise ValueError(f"v must have shape (B, H, S, K_v) to fit k {tuple(k.shape)}, got {tuple(v.shape)}")
+def _check_steps(name: str, value: object, width: int, weight: Tensor, batch: int | None = None) -> None:
+    """Raise ``ValueError`` unless the value is (B, N, width), B and N at least 1, of the weight's device and dtype."""
+    got = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
+    if not isinstance(value, Tensor) or value.ndim != 3 or value.shape[2] != width or 0 in value.shape:
+        raise ValueError(f"{name} must be a tensor of shape (B, N, {width}) with B and N at least 1, got {got}")
+    if batch not in (None, value.shape[0]):
+        raise ValueError(f"{name} must hold {batch} sequences, got shape {got}")
+    if value.device != weight.device:
+        raise ValueError(f"{name} must be on {weight.device}, as the weights are, got {value.device}")
+    if value.dtype != weight.dtype and not torch.is_autocast_enabled(value.device.type):
+        raise ValueError(f"{name} must be of {weight.dtype}, as the weights are, got {value.dtype}")
