@@ -331,11 +331,11 @@ class MultiHeadAttention(nn.Module):
     def _check_cache(self, cache: object, x: Tensor, memory: Tensor | None) -> None:
         if cache is None:
             return
-        if not isinstance(cache, tuple) or len(cache) != 2:
-            raise ValueError(f"cache must be a pair (k, v) of tensors, got {type(cache).__name__}")
-        # Of the keys of earlier steps, the number is free.
-        free = memory is None and isinstance(cache[0], Tensor) and cache[0].ndim == 4
-        size = cache[0].shape[2] if free else "M" if memory is None else memory.shape[1]
+        if not isinstance(cache, tuple) or len(cache) != 2 or not all(isinstance(part, Tensor) for part in cache):
+            raise ValueError(f"cache must be a pair (k, v) of tensors, got {cache!r}")
+        if cache[0].ndim != 4:
+            raise ValueError(f"cache[0] must have shape (B, H, M, K), got {tuple(cache[0].shape)}")
+        size = cache[0].shape[2] if memory is None else memory.shape[1]
         for index, part in enumerate(cache):
             check_state(part, (x.shape[0], self.heads, size, self.width // self.heads), x, f"cache[{index}]")
 
