@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+import official_transformers
 import torch
 from torch import Tensor, nn
 
@@ -21,6 +22,7 @@ INPUTS = {"x", "h0", "c0", "u", "grad_out"}
 # How the IndRNN files say what they were made with.
 INPUTS |= {"num_layers", "hidden", "seq_len", "U_bound", "num_blocks"}
 INPUTS |= {"growth_rate", "block_config", "num_init_features"}
+INPUTS |= official_transformers.INPUTS
 
 
 def check(path: str | Path) -> dict[str, float]:
@@ -204,4 +206,7 @@ FAMILIES: dict[str, Callable[[Arrays], Arrays]] = {
     "indrnn_residual": indrnn_residual,
     "indrnn_dense": indrnn_dense,
     "txl_relshift": txl_relshift,
+    "transformer_annotated": official_transformers.annotated,
+    "transformer_torch_post": partial(official_transformers.torch_stack, norm="post"),
+    "transformer_torch_pre": partial(official_transformers.torch_stack, norm="pre"),
 }
