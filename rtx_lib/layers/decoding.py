@@ -109,7 +109,7 @@ def beam_search(
     # From here on every sentence has `beams` rows, its beginnings. A row with log-probability -inf is empty;
     # at first all rows but one are.
     source, ids, logits = (each.repeat_interleave(beams, dim=0) for each in (source, ids, logits))
-    state = _select(state, torch.arange(batch, device=device).repeat_interleave(beams))
+    state = _select(state, torch.arange(batch, device=device).repeat_interleave(beams), batch)
     log_p = logits.new_full((batch, beams), -torch.inf)
     log_p[:, 0] = 0
     first_row = torch.arange(batch, device=device).unsqueeze(1) * beams  # (B, 1)
@@ -139,7 +139,7 @@ def beam_search(
         # A beginning only loses probability: what it could reach at best is log p / max_length^penalty.
         if (log_p.max(1).values / max_length**length_penalty <= best_score).all():
             break
-        state = _select(state, rows)
+        state = _select(state, rows, batch * beams)
     return best_ids[:, : int(best_length.max())], best_log_p
 
 
@@ -166,7 +166,7 @@ def sample(
     temperature
         Above 0; below 1 it favours the probable symbols, and towards 0 only the most probable one is left.
     top
-        If given, draw among this many most probable symbols only; 1 is the greedy choice.
+        If given, draw among this many most probable symbols only; 1 is the greedy choice, V or more all symbols.
     generator
         Source of the draws. They are made on its device, in float64.
 
@@ -201,11 +201,14 @@ def _read(model: Model, source: Tensor, ids: Tensor, state: Any) -> tuple[Tensor
     return logits[:, -1], state
 
 
-def _select(state: Any, rows: Tensor) -> Any:
-    """The state with these rows of all its tensors."""
+def _select(state: Any, rows: Tensor, size: int) -> Any:
+    """The state with these rows of all its tensors, which must have ``size`` of them."""
     if isinstance(state, Tensor):
+        if state.ndim < 1 or len(state) != size:
+            got = tuple(state.shape)
+            raise ValueError(f"model must keep a state of tensors whose first axis is the batch of {size}, got {got}")
         return state.index_select(0, rows)
-    return None if state is None else tuple(_select(part, rows) for part in state)
+    return None if state is None else tuple(_select(part, rows, size) for part in state)
 
 
 def _largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
@@ -240,3 +243,5 @@ def _check_ids(name: str, ids: object) -> None:
     if not isinstance(ids, Tensor) or ids.dtype != torch.int64 or ids.ndim != 2 or min(ids.shape) < 1:
         got = f"{ids.dtype} of shape {tuple(ids.shape)}" if isinstance(ids, Tensor) else type(ids).__name__
         raise ValueError(f"{name} must hold ids (int64) of shape (B, T), B and T at least 1, got {got}")
+    if ids.min() < 0:
+        raise ValueError(f"{name} must hold ids of at least 0, got {int(ids.min())}")
