@@ -6,6 +6,7 @@ from rtx_lib.plots.curves import bands, baseline, label_lines, provenance, smoot
 from rtx_lib.plots.explorer import explorer
 from rtx_lib.plots.figure import show, to_svg
 from rtx_lib.plots.film import film
+from rtx_lib.plots.positions import draw_bias, draw_position_table, draw_rotations, length_heatmap
 from rtx_lib.plots.style import CYCLE, DASHES, INK, MARKERS, STYLE, style, use_style
 from rtx_lib.plots.widgets import live
 
@@ -21,11 +22,15 @@ __all__ = [
     "bands",
     "baseline",
     "describe_cell",
+    "draw_bias",
     "draw_cell",
+    "draw_position_table",
+    "draw_rotations",
     "explorer",
     "film",
     "heatmap_size",
     "label_lines",
+    "length_heatmap",
     "live",
     "provenance",
     "show",

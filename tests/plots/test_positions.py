@@ -1,0 +1,187 @@
+"""Pictures of position schemes: what a cell says, without colour too, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import torch
+from matplotlib.axes import Axes
+from matplotlib.patches import Arc, PathPatch
+from matplotlib.text import Annotation
+
+from rtx_lib.plots import draw_bias, draw_position_table, draw_rotations, length_heatmap, style, to_svg
+
+HIDDEN = -np.inf
+
+
+@pytest.fixture(autouse=True)
+def book_style() -> Iterator[None]:
+    with mpl.rc_context({"backend": "agg"}), style():
+        yield
+    plt.close("all")
+
+
+@pytest.fixture
+def ax() -> Axes:
+    return plt.subplots()[1]
+
+
+def words(ax: Axes) -> list[str]:
+    return [text.get_text() for text in ax.texts if text.get_text()]
+
+
+def opacity(ax: Axes) -> np.ndarray:
+    (image,) = ax.get_images()
+    return np.asarray(image.get_array())[..., 3]
+
+
+def hatched(ax: Axes) -> set[tuple[int, int]]:
+    """Row and column of every cell that is hatched."""
+    shapes = [patch for patch in ax.patches if isinstance(patch, PathPatch) and patch.get_hatch()]
+    corners = [tuple((xy + 0.5).astype(int)[::-1]) for shape in shapes for xy in shape.get_path().vertices[::5]]
+    return {(int(row), int(column)) for row, column in corners}
+
+
+def relative(values: Any, size: int) -> np.ndarray:
+    """Values of the distances 1 - size to size - 1 along the diagonals i - j."""
+    i = np.arange(size)
+    return np.asarray(values, dtype=float)[i[:, None] - i + size - 1]
+
+
+# ---- tables
+
+
+def test_a_tables_column_is_a_position(ax: Axes) -> None:
+    table = torch.tensor([[0.0, 1.0], [1.0, -1.0], [0.5, 0.0]], requires_grad=True)
+    draw_position_table(ax, table)
+    np.testing.assert_allclose(opacity(ax), [[0.5, 1, 0.75], [1, 0, 0.5]])
+    assert (ax.get_xlim(), ax.get_ylim()) == ((-0.5, 2.5), (1.5, -0.5))
+    (bar,) = ax.child_axes
+    assert list(bar.get_yticks()) == [-1, 0, 1]
+
+
+def test_a_table_of_other_size_and_place(ax: Axes) -> None:
+    draw_position_table(ax, np.array([[-4.0, 2.0], [0.0, 4.0]]), positions=(10, 11))
+    np.testing.assert_allclose(opacity(ax), [[0, 0.5], [0.75, 1]])
+    assert ax.get_xlim() == (9.5, 11.5)
+    assert list(ax.child_axes[0].get_yticks()) == [-4, 0, 4]
+
+
+# ---- biases
+
+
+def test_a_small_bias_is_written_in_numbers(ax: Axes) -> None:
+    bias = relative([1.0, 0.5, 0, -0.25, -1.25], 3)
+    bias[0, 2] = HIDDEN
+    draw_bias(ax, bias)
+    assert words(ax) == ["0", "+.5", "−.25", "0", "+.5", "−1.25", "−.25", "0", "$i=j$"]
+    np.testing.assert_allclose(opacity(ax)[2], [0.75, 0.15, 0])
+    assert opacity(ax)[0, 2] == 0 and hatched(ax) == {(0, 2)}
+
+
+@pytest.mark.parametrize("hidden", [np.nan, HIDDEN])
+def test_a_sign_is_seen_without_colour(ax: Axes, hidden: float) -> None:
+    bias = relative(np.linspace(-1, 1, 23), 12)  # above 0 where i > j
+    bias[:, 11] = hidden
+    draw_bias(ax, bias, diagonals=(0, 4, -4))
+    plus = next(line for line in ax.get_lines() if line.get_marker() == "+")
+    assert {(int(i), int(j)) for j, i in plus.get_xydata()} == {(i, j) for i in range(12) for j in range(i)} - {
+        (11, 11)
+    }
+    assert hatched(ax) == {(i, 11) for i in range(12)}
+    assert sorted(words(ax)) == ["$i-j=-4$", "$i-j=4$", "$i=j$"]
+
+
+def test_a_marked_diagonal_runs_along_its_distance(ax: Axes) -> None:
+    draw_bias(ax, np.ones((10, 14)), diagonals=(0, 5, -3))  # queries at positions 4 to 13
+    lines = [line for line in ax.get_lines() if line.get_marker() != "+"]
+    assert [line.get_xydata().tolist() for line in lines] == [
+        [[3.5, 3.5], [13.5, 13.5]],
+        [[-0.5, 4.5], [8.5, 13.5]],
+        [[6.5, 3.5], [13.5, 10.5]],
+    ]
+    assert ax.get_ylim() == (13.5, 3.5)
+
+
+def test_diagonals_leave_numbers_free(ax: Axes) -> None:
+    draw_bias(ax, np.ones((3, 4)), diagonals=(1, 0))
+    assert not ax.get_lines()
+    first, second = ax.patches
+    assert len(first.get_path().vertices) == len(second.get_path().vertices) == 3 * 5
+
+
+def test_a_bias_of_zeros_and_a_large_one_stay_small(ax: Axes) -> None:
+    draw_bias(ax, np.zeros((3, 3)))
+    fig, other = plt.subplots()
+    draw_bias(other, relative(np.linspace(-1, 1, 47), 24))
+    assert len(to_svg(fig, "a bias")) < 60_000
+
+
+# ---- rotations
+
+
+def test_rotations_write_the_angle_the_short_way(ax: Axes) -> None:
+    turns = np.radians([10, 50, 350])
+    vectors = np.stack([np.cos(turns), np.sin(turns)], axis=1)
+    draw_rotations(ax, vectors, ["a", "b", "c"], arcs=[(0, 1), (1, 0), (2, 0), (1, 2)])
+    assert words(ax) == ["a", "b", "c", "40°", "40°", "20°", "60°"]
+    arcs = [patch for patch in ax.patches if isinstance(patch, Arc)]
+    np.testing.assert_allclose([arc.theta2 - arc.theta1 for arc in arcs], [40, 40, 20, 60])
+    arrows = [text for text in ax.texts if isinstance(text, Annotation)]
+    np.testing.assert_allclose([arrow.xy for arrow in arrows], vectors)
+    assert len({arc.width for arc in arcs}) == 4
+
+
+# ---- lengths
+
+
+def test_lengths_past_the_training_stand_behind_the_line(ax: Axes) -> None:
+    values = [[1.0, 0.9, 0.25], [1.0, np.nan, np.nan], [0.5, 0.0, np.nan]]
+    length_heatmap(ax, values, ["rotary", "learned", "none"], [32, 64, 1024])
+    assert words(ax) == [
+        "1.00", ".90", ".25", "1.00", ".50", ".00", "not defined", "not\ndefined", "trained at 64",
+        "longer than in training",
+    ]  # fmt: skip
+    assert hatched(ax) == {(1, 1), (1, 2), (2, 2)}
+    (line,) = ax.get_lines()
+    assert list(line.get_xdata()) == [1.5, 1.5]
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["32", "64", "1,024"]
+    np.testing.assert_allclose(opacity(ax)[0], [0.75, 0.675, 0.1875])
+
+
+def test_seeds_give_median_and_range(ax: Axes) -> None:
+    values = np.array([[[1.0, 0.3]], [[0.995, 0.9]], [[1.0, 0.5]]])
+    length_heatmap(ax, values, ["rotary"], [50, 100], trained=64)
+    assert words(ax)[:3] == ["1.00", ".50", ".30–.90"]
+    assert list(ax.get_lines()[0].get_xdata()) == [0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "message"),
+    [
+        (draw_position_table, (np.ones(3),), r"table must have shape \(T, D\), was \(3,\)"),
+        (draw_position_table, (np.ones((0, 3)),), "table must have shape"),
+        (draw_position_table, (np.full((2, 2), np.nan),), "table must be finite"),
+        (draw_bias, (np.ones((2, 2, 2)),), "bias must have shape"),
+        (draw_bias, (np.full((2, 2), HIDDEN),), "bias must hold finite values"),
+        (draw_bias, (np.full((2, 2), np.inf),), "bias must hold finite values"),
+        (lambda ax, bias: draw_bias(ax, bias, diagonals=(3,)), (np.ones((2, 3)),), "from -1 to 2, was 3"),
+        (draw_rotations, (np.ones((2, 3)), ["a", "b"]), r"of shape \(2, 2\), one for each label, was \(2, 3\)"),
+        (draw_rotations, (np.ones((2, 2)), ["a"]), "one for each label"),
+        (draw_rotations, (np.zeros((2, 2)), ["a", "b"]), "not all 0"),
+        (lambda *given: draw_rotations(*given, arcs=[(0, 2)]), (np.ones((2, 2)), "ab"), "from 0 to 1, was"),
+        (length_heatmap, (np.ones((2, 3)), ["a"], [1, 2, 3]), r"\(1, 3\) \(schemes, lengths\), had \(2, 3\)"),
+        (length_heatmap, ([[1.5]], ["a"], [1]), "from 0 to 1, or NaN"),
+        (length_heatmap, ([[1, 1]], ["a"], [64, 32]), "lengths must rise"),
+        (length_heatmap, ([[1, 1]], ["a"], [65, 132]), "begin at or below trained = 64"),
+    ],
+)
+def test_bad_arguments(ax: Axes, function: Callable[..., None], arguments: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        function(ax, *arguments)
+    assert not ax.get_images() and not ax.texts
