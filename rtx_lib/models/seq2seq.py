@@ -96,7 +96,7 @@ class Seq2Seq(nn.Module):
         )
         if attention is not None:
             check_choice("attention", attention, ATTENTIONS)
-        self.source_vocabulary, self.target_vocabulary = source_vocabulary, target_vocabulary
+        self.input_size, self.output_size = source_vocabulary, target_vocabulary
         self.source_embedding = nn.Embedding(source_vocabulary, width)
         self.target_embedding = nn.Embedding(target_vocabulary, width)
         # One GRU for each direction, as each sentence is turned round at its own length.
@@ -151,9 +151,9 @@ class Seq2Seq(nn.Module):
         if not isinstance(x, tuple | list) or len(x) != 2:
             raise ValueError(f"x must be a pair (source, target_in), got {type(x).__name__}")
         source, target = x
-        target = self._check_ids("target_in", target, self.target_vocabulary)
+        target = self._check_ids("target_in", target, self.output_size)
         if state is None:
-            source = self._check_ids("source", source, self.source_vocabulary)
+            source = self._check_ids("source", source, self.input_size)
             if len(source) != len(target):
                 raise ValueError(f"source and target_in must be as many, got {len(source)} and {len(target)}")
             state = self.encode(source)
@@ -233,19 +233,21 @@ class Seq2Seq(nn.Module):
         return ids
 
     def _check_state(self, state: object, batch: int) -> None:
-        size = 2 if self.attention is None else 4
-        if not isinstance(state, tuple) or len(state) != size or not all(isinstance(part, Tensor) for part in state):
-            raise ValueError(
-                f"state must be the {size} tensors that an earlier call returned, got {type(state).__name__}"
-            )
-        s = check_state(state[0], (batch, self.decoder.hidden_size), self.first.weight, "state[0]")
+        """Raise ``ValueError`` unless the state is one that this model could have returned for such a batch."""
         h = self.decoder.hidden_size
+        count = 2 if self.attention is None else 4
+        if not isinstance(state, tuple) or len(state) != count or not all(isinstance(part, Tensor) for part in state):
+            got = f"{len(state)} parts" if isinstance(state, tuple) else type(state).__name__
+            raise ValueError(f"state must be the {count} tensors that an earlier call returned, got {got}")
+        s = check_state(state[0], (batch, h), self.first.weight, "state[0]")
         if self.attention is None:
             check_state(state[1], (batch, 2 * h), s, "state[1]")
             return
-        positions = state[3].shape[-1] if state[3].ndim else 0
-        check_state(state[1], (batch, positions, 2 * h), s, "state[1]")
-        check_state(state[2], (batch, positions, h), s, "state[2]")
+        real = state[3]
+        if real.dtype != torch.bool or real.ndim != 2 or len(real) != batch:
+            raise ValueError(f"state[3] must be bool of shape ({batch}, S), got {real.dtype} of {tuple(real.shape)}")
+        check_state(state[1], (*real.shape, 2 * h), s, "state[1]")
+        check_state(state[2], (*real.shape, h), s, "state[2]")
 
 
 def _scorer(attention: AdditiveAttention | DotAttention, keys: Tensor) -> Callable[[Tensor], Tensor]:

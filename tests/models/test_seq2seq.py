@@ -1,0 +1,338 @@
+"""The encoder-decoder equals a plain loop; padding changes nothing, nothing leaks, and the weights can be seen."""
+
+import pytest
+import torch
+from helpers import relative_error
+from plain_loops import gru_step, run
+from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from rtx_lib.diagnostics.attention import ablate_heads, gradient_saliency, record_attention
+from rtx_lib.models.seq2seq import Seq2Seq
+
+pytestmark = pytest.mark.usefixtures("double")
+
+SOURCES, TARGETS, H = 9, 8, 5
+ATTENTIONS = [None, "additive", "dot"]
+SENTENCES = [[3, 1, 4, 1, 5, 8, 2], [6], [5, 3, 5], [8, 7, 1, 8, 2, 8, 1]]
+LENGTHS = [len(sentence) for sentence in SENTENCES]
+
+
+def make(attention, seed=0):
+    """A model with weights so large that every part of it shows in the output."""
+    generator = torch.Generator().manual_seed(seed)
+    model = Seq2Seq(SOURCES, TARGETS, width=4, hidden_size=H, attention=attention, generator=generator)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(2)
+    return model
+
+
+def batch(size=9):
+    """The sentences, padded to a size beyond the longest, and random target ids."""
+    source = torch.tensor([sentence + [0] * (size - len(sentence)) for sentence in SENTENCES])
+    return source, torch.randint(TARGETS, (4, 6), generator=torch.Generator().manual_seed(1))
+
+
+def score(logits):
+    """A number that depends on every logit."""
+    return (logits.sin() + logits.square() / 3).sum()
+
+
+def gradients(model, loss):
+    """The gradients of all parameters as one vector."""
+    parameters = list(model.parameters())
+    found = torch.autograd.grad(loss, parameters, allow_unused=True, retain_graph=True)
+    return torch.cat(
+        [torch.zeros_like(p).flatten() if g is None else g.flatten() for p, g in zip(parameters, found, strict=True)]
+    )
+
+
+def plain_logits(model, sentence, target, kind):
+    """The model's equations for one sentence (S,) without padding, word by word."""
+
+    def read(encoder, x):
+        return run(gru_step("after", "keeps"), dict(encoder.named_parameters()), x, x.new_zeros(1, 1, H))[0][0]
+
+    x = model.source_embedding.weight[sentence].unsqueeze(0)
+    forward, backward = read(model.forward_encoder, x), read(model.backward_encoder, x.flip(1)).flip(0)
+    annotations = torch.cat([forward, backward], dim=1)  # (S, 2H)
+    s = torch.tanh(model.first.weight @ backward[0])
+    cell = [getattr(model.decoder, f"{name}_l0") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
+    logits = []
+    for y in target:
+        c = torch.cat([forward[-1], backward[0]])
+        if kind is not None:
+            query, keys = model.attention.query.weight @ s, annotations @ model.attention.key.weight.T
+            if kind == "additive":
+                e = torch.stack([model.attention.score.weight[0] @ torch.tanh(query + key) for key in keys])
+            else:
+                e = torch.stack([query @ key / H**0.5 for key in keys])
+            c = sum(a * h for a, h in zip(e.exp() / e.exp().sum(), annotations, strict=True))
+        embedded = model.target_embedding.weight[y]
+        (state,) = gru_step("after", "keeps")(*cell, torch.cat([embedded, c]).unsqueeze(0), s.unsqueeze(0))
+        s = state[0]
+        logits.append(model.readout.weight @ torch.cat([s, c, embedded]) + model.readout.bias)
+    return torch.stack(logits)
+
+
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_equals_the_equations_word_by_word(attention):
+    model, (source, target) = make(attention), batch()
+    ours = model((source, target))[0]
+    theirs = torch.stack(
+        [plain_logits(model, torch.tensor(words), ids, attention) for words, ids in zip(SENTENCES, target, strict=True)]
+    )
+    assert relative_error(ours, theirs) < 1e-12
+    assert relative_error(gradients(model, score(ours)), gradients(model, score(theirs))) < 1e-12
+
+
+def test_encoder_equals_torch_on_packed_sentences():
+    model, (source, _) = make("additive"), batch(7)
+    theirs = nn.GRU(4, H, batch_first=True, bidirectional=True)
+    backward = {f"{name}_reverse": value for name, value in model.backward_encoder.state_dict().items()}
+    theirs.load_state_dict(model.forward_encoder.state_dict() | backward)
+    packed = pack_padded_sequence(model.source_embedding(source), torch.tensor(LENGTHS), True, enforce_sorted=False)
+    expected = pad_packed_sequence(theirs(packed)[0], batch_first=True)[0]
+    _, annotations, _, real = model.encode(source)
+    assert real.sum(1).tolist() == LENGTHS
+    assert relative_error(annotations * real.unsqueeze(-1), expected) < 1e-12
+
+
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_padding_changes_nothing(attention):
+    model, (source, target) = make(attention), batch()
+    logits, _ = model((source, target))
+    for row, length in enumerate(LENGTHS):
+        alone, _ = model((source[row : row + 1, :length], target[row : row + 1]))
+        assert relative_error(logits[row], alone[0]) < 1e-12
+        in_batch = gradients(model, score(logits[row]))
+        assert relative_error(in_batch, gradients(model, score(alone))) < 1e-12
+
+
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_the_embedding_of_padding_gets_no_gradient(attention):
+    model, pair = make(attention), batch()
+    score(model(pair)[0]).backward()
+    gradient = model.source_embedding.weight.grad
+    assert gradient[0].eq(0).all() and gradient[1].ne(0).any()
+
+
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_no_symbol_changes_what_comes_before_it(attention):
+    model, (source, target) = make(attention), batch()
+    logits, _ = model((source, target))
+    for t in range(target.shape[1]):
+        changed = target.clone()
+        changed[:, t] = (changed[:, t] + 1) % TARGETS
+        other, _ = model((source, changed))
+        assert torch.equal(other[:, :t], logits[:, :t])
+        assert (other[:, t:] != logits[:, t:]).any(-1).all()
+
+
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_pieces_equal_the_whole(attention):
+    model, (source, target) = make(attention), batch()
+    whole, end = model((source, target))
+    for sizes in ([1] * 6, [2, 4], [5, 1]):
+        state, pieces = None, []
+        for piece in target.split(sizes, dim=1):
+            logits, state = model((source if state is None else None, piece), state)
+            pieces.append(logits)
+        assert relative_error(torch.cat(pieces, dim=1), whole) < 1e-12
+        assert len(state) == len(end)
+        assert all(torch.allclose(a, b, atol=1e-12, rtol=0) for a, b in zip(state, end, strict=True))
+
+
+def test_without_attention_one_vector_is_all_that_is_known_of_the_source():
+    model, (source, target) = make(None), batch()
+    s, c = model.encode(source)
+    assert c.shape == (4, 2 * H)  # whatever the length of the source
+    from_c = torch.tanh(model.first(c[:, H:]))
+    assert relative_error(s, from_c) < 1e-12
+    assert relative_error(model((None, target), (from_c, c))[0], model((source, target))[0]) < 1e-12
+    saliency = gradient_saliency(lambda: score(model((source, target))[0]), model.source_embedding)
+    assert (saliency > 0).equal(source > 0)  # but every word has its part in it
+
+
+@pytest.mark.parametrize("attention", ["additive", "dot"])
+def test_attention_reads_more_than_one_vector(attention):
+    model, (source, target) = make(attention), batch()
+    _, annotations, _, _ = model.encode(source)
+    assert annotations.shape == (4, 9, 2 * H)
+    state = list(model.encode(source))
+    state[1] = annotations.clone()
+    state[1][0, 3] += 1  # one annotation in the middle of the first sentence
+    changed = (model((None, target), tuple(state))[0] != model((source, target))[0]).any(-1)
+    assert changed[0].all() and not changed[1:].any()
+
+
+@pytest.mark.parametrize("attention", ["additive", "dot"])
+def test_weights_are_seen_once_for_all_steps(attention):
+    model, (source, target) = make(attention), batch()
+    plain, end = model((source, target))
+    plain_gradients = gradients(model, score(plain))
+    with record_attention(model) as recorded:
+        watched, watched_end = model((source, target))
+    ((name, weights),) = recorded
+    assert name == "attention" and weights.shape == (4, 6, 9)
+    assert relative_error(weights.sum(-1), torch.ones(4, 6)) < 1e-12
+    assert (weights > 0).equal((source > 0).unsqueeze(1).expand(-1, 6, -1))
+    # Looking changes neither the output nor the state nor a gradient.
+    assert relative_error(watched, plain) < 1e-12
+    assert relative_error(watched_end[0], end[0]) < 1e-12
+    assert relative_error(gradients(model, score(watched)), plain_gradients) < 1e-12
+    assert model.weights_tap is model.attention.weights_tap
+
+
+def test_weights_are_those_of_the_additive_layer():
+    model, (source, target) = make("additive"), batch()
+    s, annotations, projected, real = model.encode(source)
+    queries = [s] + [model((source, target[:, : t + 1]))[1][0] for t in range(5)]
+    with record_attention(model) as recorded:
+        model((source, target))
+        mask = real.unsqueeze(1)
+        contexts = model.attention(torch.stack(queries, dim=1), annotations, mask=mask, projected=projected)
+    (_, ours), (_, theirs) = recorded
+    assert relative_error(ours, theirs) < 1e-12
+    assert relative_error(ours @ annotations, contexts) < 1e-12
+
+
+@pytest.mark.parametrize("attention", ["additive", "dot"])
+def test_weights_that_a_hook_returns_are_used(attention):
+    model, (source, target) = make(attention), batch()
+    logits, _ = model((source, target))
+    with ablate_heads(model, [0], to="uniform"):
+        uniform, state = model((source, target))
+        first, middle = model((source, target[:, :2]))
+        second, _ = model((None, target[:, 2:]), middle)
+    assert relative_error(torch.cat([first, second], dim=1), uniform) < 1e-12
+    assert relative_error(uniform, logits) > 1e-3
+    # The same from a model that attends to all words alike, as all its scores are 0.
+    with torch.no_grad():
+        (model.attention.score if attention == "additive" else model.attention.query).weight.zero_()
+    alike, alike_state = model((source, target))
+    assert relative_error(uniform, alike) < 1e-12
+    assert relative_error(state[0], alike_state[0]) < 1e-12
+
+
+def test_the_output_can_be_differentiated_by_the_weights():
+    model, pair = make("additive"), batch()
+    with record_attention(model) as recorded:
+        logits, _ = model(pair)
+    (gradient,) = torch.autograd.grad(logits[:, 3].sum(), recorded[0][1])
+    real = (pair[0] > 0).unsqueeze(1)
+    assert (gradient.abs() * real)[:, :4].amax((0, 2)).gt(0).all() and gradient[:, 4:].eq(0).all()
+
+
+def test_without_attention_there_is_no_tap():
+    assert make(None).weights_tap is None
+    with pytest.raises(ValueError, match="weights_tap"), record_attention(make(None)):
+        pass
+
+
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_saliency_of_every_word(attention):
+    model, (source, target) = make(attention), batch()
+    saliency = gradient_saliency(lambda: model((source, target))[0][:, 2, 1], model.source_embedding)
+    assert (saliency > 0).equal(source > 0)
+
+
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_same_seed_same_model(attention):
+    one, two, three = (make(attention, seed).state_dict() for seed in (0, 0, 1))
+    assert all(torch.equal(one[name], two[name]) for name in one)
+    assert not any(torch.equal(one[name], three[name]) for name in one)
+
+
+def test_initial_weights_follow_their_rule():
+    model = Seq2Seq(50, 60, width=30, hidden_size=40, attention="additive", generator=torch.Generator().manual_seed(0))
+    for table in (model.source_embedding, model.target_embedding):
+        assert abs(float(table.weight.detach().std()) - 1) < 0.1
+    linear = [module for module in model.modules() if isinstance(module, nn.Linear)]
+    assert len(linear) == 5
+    for layer in linear:
+        bound = layer.in_features**-0.5
+        assert 0.9 * bound < layer.weight.detach().abs().max() <= bound
+
+
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_learns_to_read_backwards(attention):
+    """Every variant turns three words round after 150 steps."""
+    generator = torch.Generator().manual_seed(2)
+    model = Seq2Seq(5, 5, width=16, hidden_size=24, attention=attention, generator=generator).float()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(150):
+        source = torch.randint(2, 5, (32, 3), generator=generator)
+        target = source.flip(1)
+        target_in = torch.cat([torch.ones(32, 1, dtype=torch.int64), target[:, :-1]], dim=1)
+        loss = nn.functional.cross_entropy(model((source, target_in))[0].flatten(0, 1), target.flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert loss < 0.05
+
+
+IDS, SOURCE = torch.tensor([[1, 2]]), torch.tensor([[3, 4, 0]])
+
+
+@pytest.mark.parametrize(
+    "pair, message",
+    [
+        pytest.param(IDS, "x must be a pair", id="no pair"),
+        pytest.param((IDS,), "x must be a pair", id="one part"),
+        pytest.param((None, IDS), "source must hold ids.*NoneType", id="no source"),
+        pytest.param((torch.zeros(1, 0, dtype=torch.int64), IDS), "source must hold at least one", id="S = 0"),
+        pytest.param((torch.zeros(0, 2, dtype=torch.int64), IDS), "source must hold at least one", id="B = 0"),
+        pytest.param((torch.tensor([[1, 2], [0, 0]]), IDS.repeat(2, 1)), "row 1", id="a row of padding"),
+        pytest.param((torch.tensor([[1, 0, 2]]), IDS), r"row 0: \[1, 0, 2\]", id="padding inside"),
+        pytest.param((torch.tensor([[0, 2]]), IDS), "words first", id="padding in front"),
+        pytest.param((torch.tensor([[9]]), IDS), "source must hold ids from 0 to 8, got 9 to 9", id="source too large"),
+        pytest.param((torch.tensor([[-1]]), IDS), "source must hold ids from 0 to 8, got -1", id="source negative"),
+        pytest.param((SOURCE.double(), IDS), "source must hold ids.*float64", id="source floats"),
+        pytest.param((SOURCE[0], IDS), r"source must hold ids.*\(3,\)", id="source of one axis"),
+        pytest.param((SOURCE, torch.tensor([[8]])), "target_in must hold ids from 0 to 7", id="target too large"),
+        pytest.param((SOURCE, torch.tensor([[-1]])), "target_in must hold ids from 0 to 7", id="target negative"),
+        pytest.param((SOURCE, IDS.double()), "target_in must hold ids.*float64", id="target floats"),
+        pytest.param((SOURCE, IDS[:, :0]), "target_in must hold at least one", id="T = 0"),
+        pytest.param((SOURCE, IDS.repeat(2, 1)), "as many, got 1 and 2", id="other batch"),
+    ],
+)
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_bad_input(attention, pair, message):
+    with pytest.raises(ValueError, match=message):
+        make(attention)(pair)
+
+
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_bad_state(attention):
+    model, (source, target) = make(attention), batch()
+    _, state = model((source, target))
+    smaller = tuple(part[:3] for part in state)
+    wrong = [
+        (smaller, r"state\[0\] must have shape"),
+        (state[:1], "state must be the"),
+        (state[0], "state must be the"),
+    ]
+    for k, part in enumerate(state):
+        end = r"state\[1\]" if k == 3 else rf"state\[{k}\]"  # the third one's length is what the others have to have
+        wrong.append(((*state[:k], part[..., :-1], *state[k + 1 :]), f"{end} must have shape"))
+    if attention is not None:
+        wrong.append(((*state[:3], state[3].double()), r"state\[3\] must be bool"))
+        wrong.append(((*state[:3], state[3][:3]), r"state\[3\] must"))
+    wrong.append(((state[0].float(), *state[1:]), r"state\[0\] must be of torch.float64"))
+    for bad, message in wrong:
+        with pytest.raises(ValueError, match=message):
+            model((None, target), bad)
+    other = make("dot" if attention is None else None)
+    with pytest.raises(ValueError, match="state must be the"):
+        other((None, target), state)
+
+
+@pytest.mark.parametrize(
+    "change", [{"width": 0}, {"hidden_size": 0}, {"attention": "mul"}, {"attention": ""}, {"source": 0}, {"target": 0}]
+)
+def test_bad_arguments(change):
+    arguments = {"source": 4, "target": 4, "width": 4, "hidden_size": 4} | change
+    with pytest.raises(ValueError, match=next(iter(change))):
+        Seq2Seq(arguments.pop("source"), arguments.pop("target"), **arguments)
