@@ -1,4 +1,4 @@
-"""Repeat what was seen a fixed number of steps ago: a task that only positions can solve."""
+"""Repeat the symbol of a fixed number of steps ago: what is to be found is known by its distance alone."""
 
 from __future__ import annotations
 
@@ -24,9 +24,8 @@ class Lag:
         x    4 7 1 1 9 0 4 2        ids
         y    . . . 4 7 1 1 9        y_t = x_{t-3}
 
-    x and y (B, T) int64; all ids are independent and equally likely. What a symbol is says nothing about where
-    it stands, so attention that cannot tell positions apart does no better than guessing at more than one lag's
-    worth of symbols, and a recurrent network has to carry `lag` symbols at once.
+    x and y (B, T) int64; all ids are independent and equally likely. No symbol says where it stands, so attention
+    must find x_{t-lag} by its position, and a recurrent network must carry the last `lag` symbols in its state.
 
     The baseline "uniform guess": whoever does not see x_{t-lag} knows nothing about y_t, which is then right with
     probability 1/symbols and costs ln(symbols) nats.

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from rtx_lib.tasks.splits import SEEDS, SIZES, check_integer, check_prediction, check_split, in_order, sample
 
@@ -89,7 +90,10 @@ class NumberWords:
         english = ("<pad>", ",", *_ENGLISH, *_ENGLISH_TENS, "hundred", "thousand")
         other = (*_GERMAN, "eins", *_GERMAN_TENS, "und", "hundert", "tausend") if to == "german" else "0123456789"
         self.words = {"source": english, "target": ("<pad>", "<start>", "<end>", ",", *other)}
-        self._ids = {side: {word: number for number, word in enumerate(words)} for side, words in self.words.items()}
+        self._ids = {  # of what can be said: neither padding nor start and end
+            side: {word: number for number, word in enumerate(words) if not word.startswith("<")}
+            for side, words in self.words.items()
+        }
         self.vocabulary = self.input_size = len(self.words["source"])
         self.output_size = len(self.words["target"])
         say = {"source": _english, "target": _german if to == "german" else _digits}
@@ -111,6 +115,19 @@ class NumberWords:
         size = check_integer("size", size, 1)
         return (self._lay_out(numbers, counts) for numbers, counts in in_order(self._split(split), size))
 
+    def sentences(self, numbers: Sequence[Sequence[int]]) -> tuple[Pair, Tensor]:
+        """x and y of sentences of one's own choice, such as [[412, 7], [321]].
+
+        Raises ValueError for no sentence, a sentence without a number, or a number that is not in 0..999,999.
+        """
+        rows = [[check_integer("number", number, 0) for number in sentence] for sentence in numbers]
+        if not rows or not all(rows):
+            raise ValueError(f"numbers is {rows}; it must hold a sentence, and every sentence a number")
+        if max(map(max, rows)) > LARGEST:
+            raise ValueError(f"number is {max(map(max, rows))}; it must be at most {LARGEST}")
+        padded = pad_sequence([torch.tensor(row) for row in rows], batch_first=True)
+        return self._lay_out(padded, torch.tensor([len(row) for row in rows]))
+
     def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
         """Mean cross-entropy in nats over all tokens but padding; prediction (B, T, V) logits, y (B, T) ids."""
         check_prediction(prediction, len(y), self.output_size, y.shape[1])
@@ -124,9 +141,9 @@ class NumberWords:
         long sentence weighs more), "accuracy" the share of its tokens (end included) with the largest logit, and
         "exact" 1 if all of them have it, else 0.
 
-        "exact" is what greedy decoding reaches too, though the model was given the true target here. If every token
-        is right after the true ones before it, greedy decoding writes the first right, therefore reads the true one
-        next, and so on to the end. If one is wrong, the first such is wrong there too.
+        "exact" is what greedy decoding reaches too (dropout off), though here the model reads the true target. If
+        every token is right after the true ones before it, greedy decoding writes the first right, therefore reads
+        the true one next, and so on to the end. If some are wrong, it is right up to the first of them and errs there.
         """
         prediction = prediction.detach()
         check_prediction(prediction, len(y), self.output_size, y.shape[1])
@@ -153,14 +170,15 @@ class NumberWords:
         ids = self._ids[_check_side(side)]
         digits = side == "target" and self.to == "digits"
         tokens = list(text.replace(" ", "")) if digits else text.replace(",", " , ").split()
-        unknown = [token for token in tokens if ids.get(token, 0) <= (self.end if side == "target" else self.pad)]
+        unknown = [token for token in tokens if token not in ids]
         if unknown:
-            first = self.end + 1 if side == "target" else self.pad + 1
-            raise ValueError(f"text holds {unknown[0]!r}; known are {' '.join(self.words[side][first:])}")
+            raise ValueError(f"text holds {unknown[0]!r}; the {side} knows {' '.join(ids)}")
         return torch.tensor([ids[token] for token in tokens], dtype=torch.int64)
 
     def decode(self, ids: Tensor | Sequence[int], side: str = "target") -> str:
-        """The text of one row of ids up to the end; padding and start leave no trace.
+        """The text of one row of ids up to the first end, without the start before it and the padding behind.
+
+        Start or padding in between, as a model may write them, show as "<start>" and "<pad>".
 
         Raises ValueError for another shape than (T,), and for an id that is not in the vocabulary.
         """
@@ -171,10 +189,12 @@ class NumberWords:
         wrong = [number for number in numbers if not 0 <= number < len(words)]
         if wrong:
             raise ValueError(f"ids holds {wrong[0]}; every id must be in 0..{len(words) - 1}")
-        if side == "target" and self.end in numbers:
-            numbers = numbers[: numbers.index(self.end)]
-        silent = (self.pad, self.start) if side == "target" else (self.pad,)
-        tokens = [words[number] for number in numbers if number not in silent]
+        if side == "target":
+            numbers = numbers[numbers[:1] == [self.start] :]
+            numbers = numbers[: numbers.index(self.end)] if self.end in numbers else numbers
+        while numbers and numbers[-1] == self.pad:
+            numbers.pop()
+        tokens = [words[number] for number in numbers]
         digits = side == "target" and self.to == "digits"
         return "".join(tokens) if digits else " ".join(tokens).replace(" ,", ",")
 
