@@ -1,0 +1,341 @@
+"""Greedy decoding is repeated argmax, wide beams find the best sentence, and samples follow the probabilities."""
+
+from itertools import product
+
+import pytest
+import torch
+from helpers import relative_error
+from torch import nn
+
+from rtx_lib.layers import GRU, Readout, beam_search, greedy, sample
+from rtx_lib.models.plain_gpt import PlainGPT
+from rtx_lib.models.seq2seq import Seq2Seq
+from rtx_lib.models.transformer import Transformer
+
+pytestmark = pytest.mark.usefixtures("double")
+
+START, END = 1, 2
+SOURCE = torch.tensor([[3, 1, 4, 1, 5], [2, 6, 0, 0, 0], [5, 3, 5, 8, 0], [7, 0, 0, 0, 0]])
+MODELS = ["fixed", "additive", "dot", "transformer"]
+
+
+def make(kind, seed=0, vocabulary=5, sharpness=2.0):
+    """A model with random weights: all different, as sharp as wished."""
+    generator = torch.Generator().manual_seed(seed)
+    if kind == "transformer":
+        model = Transformer(9, vocabulary, width=8, heads=2, layers=2, generator=generator).eval()
+    else:
+        attention = None if kind == "fixed" else kind
+        model = Seq2Seq(9, vocabulary, width=6, hidden_size=8, attention=attention, generator=generator)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(sharpness)
+    return model
+
+
+def forgetful(model):
+    """The same model without a state: it has to read everything again at every step."""
+    return lambda x, state=None: (model(x)[0], None)
+
+
+def log_probabilities(model, source, sentences):
+    """log p of sentences (without start, padded with 0 after the end) from one pass with the true symbols as input."""
+    target_in = torch.cat([torch.full((len(sentences), 1), START), sentences[:, :-1]], dim=1)
+    with torch.no_grad():
+        each = model((source, target_in))[0].log_softmax(-1).gather(2, sentences.unsqueeze(-1)).squeeze(-1)
+    ended = (sentences == END).cumsum(1) - (sentences == END).long()  # 0 up to and with the first end
+    return each.masked_fill(ended > 0, 0).sum(1)
+
+
+def all_sentences(vocabulary, max_length):
+    """Every complete sentence: those that end within max_length, and those cut there."""
+    rest = [symbol for symbol in range(vocabulary) if symbol != END]
+    ended = [(*body, END) for n in range(max_length) for body in product(rest, repeat=n)]
+    rows = ended + list(product(rest, repeat=max_length))
+    return torch.tensor([[*row, *[0] * (max_length - len(row))] for row in rows]), torch.tensor([len(r) for r in rows])
+
+
+def pad_to(ids, size):
+    return nn.functional.pad(ids, (0, size - ids.shape[1]))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", MODELS)
+def test_greedy_is_repeated_argmax(kind, seed):
+    model = make(kind, seed)
+    ours = greedy(model, SOURCE, start=START, end=END, max_length=9)
+    for row, sentence in enumerate(SOURCE):
+        written = [START]
+        while written[-1] != END and len(written) < 10:
+            logits, _ = model((sentence[sentence > 0].unsqueeze(0), torch.tensor([written])))
+            written.append(int(logits[0, -1].argmax()))
+        assert ours[row].tolist() == pad_to(torch.tensor([written[1:]]), ours.shape[1])[0].tolist()
+    assert ours.shape[1] == max(9 if END not in row else row.index(END) + 1 for row in ours.tolist())
+
+
+def test_these_models_end_early_and_late():
+    """The tests here see sentences that end, that are cut, and both in one batch."""
+    lengths = {
+        (row.index(END) + 1 if END in row else 0)
+        for kind in MODELS
+        for seed in range(3)
+        for row in greedy(make(kind, seed), SOURCE, start=START, end=END, max_length=9).tolist()
+    }
+    assert {0, 1} < lengths and len(lengths) > 3
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_exact_with_the_true_input_is_exact_without(kind):
+    """All tokens right under teacher forcing if and only if greedy decoding writes this very sentence."""
+    sentences, lengths = all_sentences(4, 4)
+    exact_somewhere = 0
+    for seed in range(4):
+        model = make(kind, seed, vocabulary=4)
+        written = pad_to(greedy(model, SOURCE[:1], start=START, end=END, max_length=4), 4)
+        target_in = torch.cat([torch.full((len(sentences), 1), START), sentences[:, :-1]], dim=1)
+        right = model((SOURCE[:1].expand(len(sentences), -1), target_in))[0].argmax(-1) == sentences
+        forced = (right | (torch.arange(4) >= lengths[:, None])).all(1)
+        assert forced.equal((sentences == written).all(1))
+        exact_somewhere += int(forced.sum())
+    assert exact_somewhere == 4
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", MODELS)
+def test_one_beam_is_greedy(kind, seed):
+    model = make(kind, seed)
+    ids = greedy(model, SOURCE, start=START, end=END, max_length=7)
+    for penalty in (0.0, 1.0):
+        found, log_p = beam_search(model, SOURCE, start=START, end=END, max_length=7, beams=1, length_penalty=penalty)
+        assert found.equal(ids)
+        assert relative_error(log_p, log_probabilities(model, SOURCE, ids)) < 1e-12
+
+
+def test_equal_logits_are_taken_in_the_order_of_ids():
+    model = make("additive")
+    with torch.no_grad():
+        model.readout.weight.zero_()
+        model.readout.bias.copy_(torch.tensor([0.0, 0, 0, 1, 1]))
+    ids = greedy(model, SOURCE, start=START, end=END, max_length=3)
+    assert ids.eq(3).all()
+    assert beam_search(model, SOURCE, start=START, end=END, max_length=3, beams=1)[0].equal(ids)
+    language = language_model("gru")
+    nn.init.zeros_(language.linear.weight)
+    nn.init.zeros_(language.linear.bias)
+    assert sample(language, PROMPT, 3, top=1, generator=torch.Generator().manual_seed(0))[:, 2:].eq(0).all()
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.6, 1.0, 2.0])
+@pytest.mark.parametrize("kind", MODELS)
+def test_enough_beams_find_the_best_sentence(kind, penalty):
+    sentences, lengths = all_sentences(4, 4)
+    for seed in range(3):
+        model = make(kind, seed, vocabulary=4, sharpness=1.5)
+        found, log_p = beam_search(
+            model, SOURCE, start=START, end=END, max_length=4, beams=4**3, length_penalty=penalty
+        )
+        for row, source in enumerate(SOURCE):
+            each = log_probabilities(model, source.expand(len(sentences), -1), sentences)
+            assert torch.isclose(each.exp().sum(), torch.tensor(1.0))  # these are all sentences there are
+            best = int((each / lengths**penalty).argmax())
+            assert pad_to(found, 4)[row].equal(sentences[best])
+            assert abs(log_p[row] - each[best]) < 1e-12
+
+
+@pytest.mark.parametrize("beams", [2, 3, 8])
+@pytest.mark.parametrize("kind", MODELS)
+def test_log_probabilities_are_the_models_own(kind, beams):
+    model = make(kind, 1, sharpness=1.5)
+    ids, log_p = beam_search(model, SOURCE, start=START, end=END, max_length=8, beams=beams)
+    assert relative_error(log_p, log_probabilities(model, SOURCE, ids)) < 1e-12
+    assert ids.shape[1] == max(8 if END not in row else row.index(END) + 1 for row in ids.tolist())
+
+
+@pytest.mark.parametrize("penalty", [0.0, 1.0])
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_batch_is_decoded_as_its_sentences_one_by_one(kind, penalty):
+    model = make(kind, 2, sharpness=1.5)
+    arguments = {"start": START, "end": END, "max_length": 8}
+    written = greedy(model, SOURCE, **arguments)
+    found, log_p = beam_search(model, SOURCE, **arguments, beams=3, length_penalty=penalty)
+    for row, sentence in enumerate(SOURCE):
+        alone = sentence[sentence > 0].unsqueeze(0)
+        assert pad_to(greedy(model, alone, **arguments), written.shape[1])[0].equal(written[row])
+        ids, one = beam_search(model, alone, **arguments, beams=3, length_penalty=penalty)
+        assert pad_to(ids, found.shape[1])[0].equal(found[row])
+        assert relative_error(one, log_p[row : row + 1]) < 1e-12
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_model_without_state_is_read_again(kind):
+    model, arguments = make(kind), {"start": START, "end": END, "max_length": 6}
+    assert greedy(forgetful(model), SOURCE, **arguments).equal(greedy(model, SOURCE, **arguments))
+    ours, theirs = (beam_search(m, SOURCE, **arguments, beams=3) for m in (forgetful(model), model))
+    assert ours[0].equal(theirs[0]) and relative_error(ours[1], theirs[1]) < 1e-12
+
+
+def table(rows):
+    """A model whose probabilities depend on the symbol before alone: ``rows[symbol]`` are the next one's."""
+    logits = torch.tensor(rows).log()
+    return lambda x, state=None: (logits[x[1]], None)
+
+
+def test_greedy_falls_where_two_beams_do_not():
+    """After 1, symbol 3 is likelier than 4; but all that follows 3 is unlikely, and 4 is followed by the end."""
+    third = 1 / 3
+    model = table(
+        [[0, 0, 1, 0, 0], [0, 0, 0, 0.6, 0.4], [0, 0, 1, 0, 0], [third, third, third, 0, 0], [0, 0, 1, 0, 0.0]]
+    )
+    source = torch.zeros(1, 1, dtype=torch.int64)
+    arguments = {"start": 1, "end": 2, "max_length": 2}
+    assert greedy(model, source, **arguments).tolist() == [[3, 0]]
+    ids, log_p = beam_search(model, source, **arguments, beams=2)
+    assert ids.tolist() == [[4, 2]] and relative_error(log_p, torch.tensor([0.4]).log()) < 1e-12
+
+
+def test_length_penalty_turns_from_short_to_long():
+    """The end at once has p = 0.3; 3, 3, end has 0.6 * 0.6 * 0.7 = 0.252, but more per symbol."""
+    p = 1e-9
+    model = table([[p, p, 1, p, p], [p, p, 0.3, 0.6, 0.1], [p, p, 1, p, p], [p, 0.1, 0.3, 0.6, p], [p, p, p, 0.5, 0.5]])
+    source = torch.zeros(1, 1, dtype=torch.int64)
+    found = {}
+    for penalty in (0.0, 1.0):
+        ids, log_p = beam_search(model, source, start=1, end=2, max_length=3, beams=4, length_penalty=penalty)
+        found[penalty] = ids[0].tolist()
+        assert relative_error(log_p.exp(), torch.tensor([0.3 if penalty == 0 else 0.6**3])) < 1e-6
+    assert found == {0.0: [2], 1.0: [3, 3, 3]}
+
+
+def language_model(kind, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    model = PlainGPT(7, width=8, heads=2, layers=1, length=12) if kind == "gpt" else None
+    model = model or Readout(GRU(4, 6, 2), 7, vocabulary=7)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_(0, 0.8, generator=generator)
+    return model
+
+
+PROMPT = torch.tensor([[1, 4], [0, 0], [6, 2]])
+
+
+@pytest.mark.parametrize("kind", ["gru", "gpt"])
+def test_sample_continues_the_prompt_the_same_for_the_same_generator(kind):
+    model = language_model(kind)
+    one, two, other = (sample(model, PROMPT, 9, generator=torch.Generator().manual_seed(s)) for s in (0, 0, 1))
+    assert one.shape == (3, 11) and one[:, :2].equal(PROMPT)
+    assert one.equal(two) and not one.equal(other)
+
+
+def test_sample_with_a_state_is_sample_without():
+    model = language_model("gru")
+    ours, theirs = (
+        sample(m, PROMPT, 20, generator=torch.Generator().manual_seed(3))
+        for m in (model, lambda ids, state=None: (model(ids)[0], None))
+    )
+    assert ours.equal(theirs)
+
+
+@pytest.mark.parametrize("arguments", [{"temperature": 1e-3}, {"temperature": 1e-300}, {"top": 1}], ids=str)
+@pytest.mark.parametrize("kind", ["gru", "gpt"])
+def test_sample_towards_greedy(kind, arguments):
+    model, expected = language_model(kind), PROMPT
+    for _ in range(10):
+        expected = torch.cat([expected, model(expected)[0][:, -1:].argmax(-1)], dim=1)
+    for precision in (torch.float64, torch.float32):
+        got = sample(model.to(precision), PROMPT, 10, **arguments, generator=torch.Generator().manual_seed(0))
+        assert got.equal(expected)
+
+
+@pytest.mark.parametrize(
+    "arguments, power, kept",
+    [({}, 1, 4), ({"temperature": 0.5}, 2, 4), ({"top": 2}, 1, 2), ({"top": 9}, 1, 4)],
+    ids=str,
+)
+def test_sample_follows_the_probabilities(arguments, power, kept):
+    p = torch.tensor([0.1, 0.4, 0.2, 0.3])
+    prompt = torch.zeros(20_000, 1, dtype=torch.int64)
+    ids = sample(
+        lambda ids, state: (p.log().expand(*ids.shape, 4), None),
+        prompt,
+        1,
+        **arguments,
+        generator=torch.Generator().manual_seed(0),
+    )
+    expected = p**power * torch.tensor([rank < kept for rank in (3, 0, 2, 1)])
+    expected = expected / expected.sum()
+    shares = ids[:, 1].bincount(minlength=4) / 20_000
+    assert (shares - expected).abs().max() < 4 * (0.25 / 20_000) ** 0.5
+    assert shares[expected == 0].sum() == 0
+
+
+def test_decoding_leaves_no_graph_and_no_change():
+    model = make("additive").train()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    _, log_p = beam_search(model, SOURCE, start=START, end=END, max_length=3)
+    assert not log_p.requires_grad and model.training
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"max_length": 0}, "max_length must be an integer of at least 1, got 0"),
+        ({"max_length": 2.0}, "max_length must be an integer"),
+        ({"start": -1}, "start must be the id"),
+        ({"start": 5}, "ids from 0 to 4, got 5"),
+        ({"end": -1}, "end must be the id"),
+        ({"end": 5}, "end must be below the vocabulary's size 5, got 5"),
+        ({"end": True}, "end must be the id"),
+        ({"source": SOURCE[:0]}, "source must be a tensor with at least one sentence"),
+        ({"source": [[1, 2]]}, "source must be a tensor.*list"),
+        ({"source": SOURCE * 0}, "source must hold words"),
+    ],
+)
+@pytest.mark.parametrize("decode", [greedy, beam_search])
+def test_bad_arguments(decode, change, message):
+    arguments = {"source": SOURCE, "start": START, "end": END, "max_length": 3} | change
+    with pytest.raises(ValueError, match=message):
+        decode(make("additive"), arguments.pop("source"), **arguments)
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"beams": 0}, "beams must be an integer of at least 1, got 0"),
+        ({"beams": 1.5}, "beams must be an integer"),
+        ({"length_penalty": -0.5}, "length_penalty must be at least 0 and finite, got -0.5"),
+        ({"length_penalty": float("nan")}, "length_penalty must be at least 0"),
+    ],
+)
+def test_bad_beams(change, message):
+    with pytest.raises(ValueError, match=message):
+        beam_search(make("additive"), SOURCE, start=START, end=END, max_length=3, **change)
+
+
+def test_a_state_without_the_batch_in_front_is_named():
+    language = language_model("gru")  # its state is (layers, B, H)
+    with pytest.raises(ValueError, match=r"first axis is the batch of 4, got \(2, 4, 6\)"):
+        beam_search(lambda x, state: language(x[1], state), SOURCE, start=START, end=END, max_length=3)
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"steps": 0}, "steps must be an integer of at least 1"),
+        ({"temperature": 0.0}, "temperature must be above 0 and finite, got 0.0"),
+        ({"temperature": -1.0}, "temperature must be above 0"),
+        ({"temperature": float("nan")}, "temperature must be above 0"),
+        ({"top": 0}, "top must be an integer of at least 1"),
+        ({"prompt": PROMPT[:, :0]}, "prompt must hold ids"),
+        ({"prompt": PROMPT[:0]}, "prompt must hold ids"),
+        ({"prompt": PROMPT.double()}, "prompt must hold ids.*float64"),
+        ({"prompt": PROMPT[0]}, "prompt must hold ids"),
+        ({"prompt": -PROMPT}, "prompt must hold ids of at least 0, got -6"),
+        ({"prompt": [[1]]}, "prompt must hold ids.*list"),
+    ],
+)
+def test_bad_samples(change, message):
+    arguments = {"prompt": PROMPT, "steps": 2, "generator": torch.Generator()} | change
+    with pytest.raises(ValueError, match=message):
+        sample(language_model("gru"), arguments.pop("prompt"), arguments.pop("steps"), **arguments)
