@@ -24,11 +24,14 @@ from rtx_lib.checkpoints import in_one_step
 from rtx_lib.layers import GRU, LSTM, RNN, Readout
 from rtx_lib.models.deep_transition import DeepTransitionGRU
 from rtx_lib.models.indrnn import PlainIndRNN
+from rtx_lib.models.plain_gpt import PlainGPT
+from rtx_lib.models.seq2seq import Seq2Seq
+from rtx_lib.models.transformer import CausalTransformer, Transformer
 from rtx_lib.recipes import RECIPES, Recipe, recipe_of
 from rtx_lib.records import commit, finite, load_records, results_folder, thin
 from rtx_lib.schedules import Schedule, inverse_sqrt, warmup_constant, warmup_cosine
 from rtx_lib.side_by_side import Side, fit_side_by_side
-from rtx_lib.tasks import MNIST, AddingProblem, CopyMemory, SequentialDigits
+from rtx_lib.tasks import MNIST, AddingProblem, CharacterText, CopyMemory, Lag, NumberWords, SequentialDigits
 from rtx_lib.training import History, TrainingDiverged, check_device, evaluate, fit, parameter_count
 
 TASKS: dict[str, Callable[..., Any]] = {
@@ -36,6 +39,9 @@ TASKS: dict[str, Callable[..., Any]] = {
     "copy": CopyMemory,
     "digits": SequentialDigits,
     "mnist": MNIST,
+    "lag": Lag,
+    "number-words": NumberWords,
+    "text": CharacterText,
 }
 
 
@@ -51,6 +57,12 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "gru": _with_readout(GRU),
     "deep-gru": _with_readout(DeepTransitionGRU),
     "indrnn": lambda task, **arguments: PlainIndRNN(task.input_size, output_size=task.output_size, **arguments),
+    "seq2seq": lambda task, **arguments: Seq2Seq(task.input_size, task.output_size, **arguments),
+    "transformer": lambda task, **arguments: Transformer(task.input_size, task.output_size, **arguments),
+    "causal-transformer": lambda task, **arguments: CausalTransformer(
+        task.input_size, task.output_size, vocabulary=task.vocabulary, **arguments
+    ),
+    "plain-gpt": lambda task, **arguments: PlainGPT(task.vocabulary, **arguments),
 }
 
 

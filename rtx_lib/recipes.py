@@ -102,6 +102,33 @@ def _pixels(name: str, near_one: bool) -> Recipe:
     )  # fmt: skip
 
 
+SCHEMES = ("none", "sinusoidal", "learned", "shaw", "xl", "rotary", "alibi")
+
+
+def _lag(scheme: str, lag: int) -> Recipe:
+    """The position lab: trained at length 64, tested from half of it to 16 times as much."""
+    return Recipe(
+        f"lag{lag}-{scheme}", f"Causal Transformer with positions {scheme!r} on the symbol {lag} steps ago",
+        "causal-transformer", "lag", steps=600, batch_size=32, lr=3e-3, clip=1.0, schedule="cosine", warmup=60,
+        model_arguments={
+            "width": 64, "heads": 4, "layers": 2, "positions": scheme, "length": 1024, "clip": 16,
+        },
+        task_arguments={"length": 64, "lag": lag}, eval_every=100,
+        elsewhere={str(length): {"length": length} for length in (32, 64, 128, 256, 512, 1024)},
+    )  # fmt: skip
+
+
+def _digits_of(attention: str | None, about: str, hidden_size: int = 64, suffix: str = "") -> Recipe:
+    """English number words to digits: one to six numbers a sentence, tested on up to sixteen."""
+    return Recipe(
+        f"numbers-{attention or 'fixed'}{suffix}", f"{about} from number words to digits", "seq2seq", "number-words",
+        steps=1500, batch_size=64, lr=3e-3, clip=1.0, schedule="cosine", eval_every=150,
+        model_arguments={"width": 32, "hidden_size": hidden_size, "attention": attention},
+        task_arguments={"count": [1, 6]},
+        elsewhere={str(count): {"count": [count, count]} for count in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16)},
+    )  # fmt: skip
+
+
 _LSTM = {"hidden_size": 32, "forget_bias": 1.0, "backend": "torch"}
 _IRNN = {"hidden_size": 128, "nonlinearity": "relu", "init": "identity", "input_std": 0.03}
 
@@ -166,6 +193,11 @@ RECIPES: dict[str, Recipe] = {
             )
         ),
         _long_indrnn(5000),
+        _digits_of(None, "GRU encoder-decoder with one vector"),
+        _digits_of(None, "GRU encoder-decoder with one vector of twice the width", 128, "-wide"),
+        _digits_of("additive", "GRU encoder-decoder with additive attention"),
+        _digits_of("dot", "GRU encoder-decoder with scaled dot-product attention"),
+        *(_lag(scheme, lag) for lag in (5, 1, 20) for scheme in SCHEMES),
         _pixels("pixel-mnist-indrnn", True),
         _pixels("pixel-mnist-indrnn-first", False),
     ]
