@@ -8,6 +8,7 @@ from rtx_lib.plots.figure import show, to_svg
 from rtx_lib.plots.film import film
 from rtx_lib.plots.positions import draw_bias, draw_position_table, draw_rotations, length_heatmap
 from rtx_lib.plots.style import CYCLE, DASHES, INK, MARKERS, STYLE, style, use_style
+from rtx_lib.plots.transformer import TRANSFORMER_STAGES, describe_transformer, draw_transformer
 from rtx_lib.plots.widgets import live
 
 __all__ = [
@@ -17,15 +18,18 @@ __all__ = [
     "INK",
     "MARKERS",
     "STYLE",
+    "TRANSFORMER_STAGES",
     "attention_heatmap",
     "attention_view",
     "bands",
     "baseline",
     "describe_cell",
+    "describe_transformer",
     "draw_bias",
     "draw_cell",
     "draw_position_table",
     "draw_rotations",
+    "draw_transformer",
     "explorer",
     "film",
     "heatmap_size",

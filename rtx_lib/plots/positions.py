@@ -15,6 +15,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.patches import Arc, Circle, PathPatch
 from matplotlib.path import Path
 from matplotlib.ticker import MaxNLocator
+from matplotlib.transforms import Affine2D
 
 from rtx_lib.plots.style import CYCLE, INK
 
@@ -39,14 +40,18 @@ def _tint(strength: np.ndarray, colours: tuple[str, str] = (CYCLE[0], CYCLE[0]))
     return image
 
 
+def cell_path(cells: np.ndarray) -> Path:
+    """The cells (rows, columns) that are True as one path of unit squares, the first cell around the origin."""
+    square = np.array([(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5), (-0.5, -0.5)])
+    corners = [square + np.array([j, i]) for i, j in zip(*np.nonzero(cells), strict=True)]
+    codes = np.tile([Path.MOVETO, *[Path.LINETO] * 3, Path.CLOSEPOLY], len(corners))
+    return Path(np.reshape(corners, (-1, 2)), codes)
+
+
 def _shape(ax: Axes, cells: np.ndarray, top: int = 0, **look: Any) -> None:
     """The cells that are True as one shape, the first row at height ``top``."""
-    if not cells.any():
-        return
-    square = np.array([(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5), (-0.5, -0.5)])
-    corners = np.concatenate([square + np.array([j, i + top]) for i, j in zip(*np.nonzero(cells), strict=True)])
-    codes = np.tile([Path.MOVETO, *[Path.LINETO] * 3, Path.CLOSEPOLY], int(cells.sum()))
-    ax.add_patch(PathPatch(Path(corners, codes), **look))
+    if cells.any():
+        ax.add_patch(PathPatch(cell_path(cells).transformed(Affine2D().translate(0, top)), **look))
 
 
 def _frame(ax: Axes) -> None:
