@@ -17,6 +17,10 @@ from rtx_lib.diagnostics.attention import (
     leave_one_out,
     record_attention,
 )
+from rtx_lib.layers.attention import AdditiveAttention, MultiHeadAttention
+from rtx_lib.layers.positions import SCHEMES
+from rtx_lib.models.seq2seq import Seq2Seq
+from rtx_lib.models.transformer import CausalTransformer, Transformer
 
 pytestmark = pytest.mark.usefixtures("double")
 TOKENS, WIDTH, HEADS = 7, 6, 3
@@ -438,3 +442,106 @@ def test_attended_distance():
     assert attended_distance(weights, offset=0).tolist() == [0.5, 1.25]
     assert attended_distance(torch.eye(5).expand(2, 3, 5, 5)).shape == (2, 3, 5)
     assert not attended_distance(torch.eye(5)).any()
+
+
+# ---- the library's own models
+
+
+SOURCE = torch.tensor([[1, 3, 2, 6, 3], [4, 4, 1, 0, 0]])  # the second ends in padding
+TARGET = torch.tensor([[1, 2, 5], [1, 4, 3]])
+
+
+def causal(positions):
+    options = {"heads": 2, "layers": 2, "vocabulary": TOKENS, "positions": positions, "length": 8}
+    return CausalTransformer(8, 4, width=8, **options)
+
+
+def pair(model):
+    return lambda: model((SOURCE, TARGET))[0]
+
+
+def attention_of(module):
+    """A bare layer with a query of length 3 on keys of length 5."""
+    query, keys = torch.randn(2, 3, 8), torch.randn(2, 5, 8)
+    mask = (SOURCE != 0).unsqueeze(1)
+    if isinstance(module, AdditiveAttention):
+        return lambda: module(query, keys, mask=mask)
+    return lambda: module(query, keys, mask=mask.unsqueeze(1))[0]
+
+
+def one(model):
+    return lambda: model(SOURCE)[0]
+
+
+CASES = {  # make the model, how it is run, the names of its attentions, the shapes of their weights
+    **{f"causal, {scheme}": (lambda scheme=scheme: causal(scheme), one, 2, {(2, 2, 5, 5)}) for scheme in SCHEMES},
+    "multi-head, cross": (lambda: MultiHeadAttention(8, 4), attention_of, 1, {(2, 4, 3, 5)}),
+    "additive": (lambda: AdditiveAttention(8, 8, 6), attention_of, 1, {(2, 3, 5)}),
+    "Transformer": (
+        lambda: Transformer(TOKENS, TOKENS, width=8, heads=2, layers=2),
+        pair,
+        6,
+        {(2, 2, 5, 5), (2, 2, 3, 3), (2, 2, 3, 5)},
+    ),
+    **{
+        f"Seq2Seq, {kind}": (
+            lambda kind=kind: Seq2Seq(TOKENS, TOKENS, width=4, hidden_size=5, attention=kind),
+            pair,
+            1,
+            {(2, 3, 5)},
+        )
+        for kind in ("additive", "dot")
+    },
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_looking_at_a_model_does_not_change_it(case):
+    torch.manual_seed(0)
+    make, runner, count, shapes = CASES[case]
+    model = make()
+    run = runner(model)
+    expected = run()
+    with record_attention(model) as recorded:
+        y = run()
+    assert relative_error(y, expected) < 1e-12
+    assert len(recorded) == len({name for name, _ in recorded}) == count
+    assert {tuple(weights.shape) for _, weights in recorded} == shapes
+    assert all(relative_error(weights.sum(-1), torch.ones(())) < 1e-12 for _, weights in recorded)
+    with ablate_heads(model, [0], to="uniform"), record_attention(model) as recorded:
+        changed = run()
+    for _, weights in recorded:
+        head = weights if weights.ndim == 3 else weights[:, 0]
+        assert ((head == 0) | (head > 0.2 - 1e-12)).all()  # at most 5 keys, read alike
+    assert relative_error(changed, expected) > 1e-4
+    assert not hooks(model) and torch.equal(run(), expected)
+
+
+@pytest.mark.parametrize("case", ["Transformer", "Seq2Seq, additive", "Seq2Seq, dot"])
+def test_importance_of_a_source_token(case):
+    """Padding counts for nothing, and both measures agree with the model run by hand."""
+    torch.manual_seed(0)
+    model = CASES[case][0]()
+
+    def logit(source):
+        return model((source, TARGET[:1].expand(len(source), -1)))[0][:, 1, 4]
+
+    saliency = gradient_saliency(lambda: model((SOURCE, TARGET))[0][:, 1, 4], model.source_embedding)
+    assert (saliency[0] > 0).all() and (saliency[1, :3] > 0).all() and not saliency[1, 3:].any()
+    effect = leave_one_out(logit, SOURCE[:1], 5, batch=2)
+    by_hand = [logit(SOURCE[:1]) - logit(SOURCE[:1].index_fill(1, torch.tensor([s]), 5)) for s in range(5)]
+    assert relative_error(effect, torch.cat(by_hand)) < 1e-12
+
+
+def test_without_its_encoder_decoder_attention_a_transformer_does_not_see_the_source():
+    torch.manual_seed(0)
+    model = CASES["Transformer"][0]()
+    with record_attention(model) as recorded:
+        model((SOURCE, TARGET))
+    cross = [name for name, weights in recorded if weights.shape[2:] == (3, 5)]
+    assert len(cross) == 2 and all("cross_attention" in name for name in cross)
+    other = SOURCE.flip(0)
+    with ablate_heads(model, {name: [0, 1] for name in cross}):
+        assert relative_error(model((SOURCE, TARGET))[0], model((other, TARGET))[0]) < 1e-12
+    with ablate_heads(model, {name: [0] for name in cross}):
+        assert relative_error(model((SOURCE, TARGET))[0], model((other, TARGET))[0]) > 1e-4
