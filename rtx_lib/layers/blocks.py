@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from .attention import MultiHeadAttention
 from .positions import make_positions
-from .stacking import check_choice, check_sizes, check_state
+from .stacking import check_choice, check_sequence, check_sizes, check_state
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
 NORMS = ("pre", "post")
@@ -23,7 +23,7 @@ Cache = tuple[Any, Any]
 
 def xavier_linear(inputs: int, outputs: int, *, bias: bool, generator: torch.Generator | None) -> nn.Linear:
     """A linear map with Xavier-uniform weights, bias 0, that draws from ``generator`` and from nothing else."""
-    layer = nn.utils.skip_init(nn.Linear, inputs, outputs, bias=bias)
+    layer = nn.utils.skip_init(nn.Linear, inputs, outputs, bias=bias, device=torch.get_default_device())
     nn.init.xavier_uniform_(layer.weight, generator=generator)
     if bias:
         nn.init.zeros_(layer.bias)
@@ -216,6 +216,7 @@ class Block(nn.Module):
         cache
             The keys and values with those of x behind.
         """
+        check_sequence(x, self.self_attention.width, self.self_attention.in_proj_weight)
         if self.cross != (memory is not None):
             got = "None" if memory is None else "a memory"
             raise ValueError(f"memory must be given if and only if cross is True, got {got} with cross={self.cross}")
@@ -317,6 +318,8 @@ class Stack(nn.Module):
         cache: tuple[Cache, ...] | None = None,
     ) -> tuple[Tensor, tuple[Cache, ...]]:
         """Run x (B, T, D) through all blocks, as :meth:`Block.forward`; ``cache`` has one entry a block."""
+        first: Any = self.blocks[0]
+        check_sequence(x, first.self_attention.width, first.self_attention.in_proj_weight)
         past = 0 if cache is None else self._check(cache, x)
         if self.positions is not None:
             x = self.positions.embed(x, past)  # type: ignore[operator]

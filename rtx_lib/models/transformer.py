@@ -281,7 +281,7 @@ def _readout(
     check_sizes(output_size=output_size)
     if not tied:
         return xavier_linear(width, output_size, bias=options.get("bias", True), generator=options["generator"])
-    readout = nn.utils.skip_init(nn.Linear, width, output_size, bias=False)
+    readout = nn.Linear(width, output_size, bias=False, device="meta")  # no weights of its own
     readout.weight = embedding.weight
     return readout
 

@@ -1,0 +1,313 @@
+"""Blocks and stacks equal torch.nn's layers, forwards and backwards, and themselves with a cache."""
+
+import math
+
+import pytest
+import torch
+from helpers import relative_error
+from torch import nn
+
+from rtx_lib.layers import SCHEMES, Block, FeedForward, SampleStdNorm, Stack
+
+pytestmark = pytest.mark.usefixtures("double")
+
+NORMS = ("pre", "post")
+
+
+def draw(*shape, seed=0):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).requires_grad_()
+
+
+def random_parameters(model, seed=1):
+    """No weight is 0 or 1, so that none can go missing unseen."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_(0, 0.5, generator=generator)
+    return model
+
+
+def worst(ours, theirs):
+    return max(relative_error(a, b) for a, b in zip(ours, theirs, strict=True))
+
+
+# Ours and torch.nn's names of the same parameters.
+ENCODER = {"self_attention": "self_attn", "feed_forward.": "", "norms.0": "norm1", "norms.1": "norm2"}
+DECODER = ENCODER | {"cross_attention": "multihead_attn", "norms.2": "norm3"}
+
+
+def theirs_of(name, rules):
+    for ours, torchs in rules.items():
+        name = name.replace(ours, torchs)
+    return name
+
+
+def results(y, inputs, named):
+    """The output and the gradients of a loss of it."""
+    gradients = torch.autograd.grad(y.sin().sum(), [*inputs, *named.values()])
+    return [y, *gradients[: len(inputs)]], dict(zip(named, gradients[len(inputs) :], strict=True))
+
+
+def compare(ours, theirs, rules):
+    """Error of (outputs, gradients by name) of ours against torch's, whose names follow the rules."""
+    (y, gradients), (reference, of_theirs) = ours, theirs
+    assert {theirs_of(name, rules) for name in gradients} == set(of_theirs)
+    named = [(gradient, of_theirs[theirs_of(name, rules)]) for name, gradient in gradients.items()]
+    return max(worst(y, reference), worst(*zip(*named, strict=True)))
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("causal", [True, False])
+def test_a_block_equals_torchs_encoder_layer(norm, activation, bias, causal):
+    ours = random_parameters(Block(12, 3, inner=7, norm=norm, causal=causal, activation=activation, bias=bias))
+    theirs = nn.TransformerEncoderLayer(
+        12, 3, 7, 0.0, activation, batch_first=True, norm_first=norm == "pre", bias=bias
+    )
+    theirs.load_state_dict({theirs_of(name, ENCODER): value for name, value in ours.state_dict().items()})
+    x, hidden = draw(2, 5, 12), torch.ones(5, 5).triu(1).bool() if causal else None
+    reference = results(theirs(x, hidden), [x], dict(theirs.named_parameters()))
+    assert compare(results(ours(x)[0], [x], dict(ours.named_parameters())), reference, ENCODER) < 1e-12
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_a_block_with_a_memory_equals_torchs_decoder_layer(norm):
+    """With padding in the memory, and a mask of the target's own beside the causal one."""
+    ours = random_parameters(Block(12, 3, inner=7, norm=norm, causal=True, cross=True))
+    theirs = nn.TransformerDecoderLayer(12, 3, 7, 0.0, batch_first=True, norm_first=norm == "pre")
+    theirs.load_state_dict({theirs_of(name, DECODER): value for name, value in ours.state_dict().items()})
+    x, memory = draw(2, 5, 12), draw(2, 4, 12, seed=3)
+    keep = torch.tensor([[True] * 4, [True, True, False, False]])
+    seen = torch.ones(5, 5, dtype=torch.bool).tril()
+    seen[4, 1] = False
+    y, _ = ours(x, mask=seen, memory=memory, memory_mask=keep[:, None, None])
+    expected = theirs(x, memory, tgt_mask=~seen, memory_key_padding_mask=~keep)
+    reference = results(expected, [x, memory], dict(theirs.named_parameters()))
+    assert compare(results(y, [x, memory], dict(ours.named_parameters())), reference, DECODER) < 1e-12
+    without = ours(x, mask=seen, memory=memory)[0]
+    assert relative_error(without[0], y[0]) < 1e-12 < 1e-3 < relative_error(without[1], y[1])
+
+
+@pytest.mark.parametrize("cross", [True, False])
+@pytest.mark.parametrize("norm", NORMS)
+def test_a_stack_equals_torchs(norm, cross):
+    """Pre-norm ends in a norm, post-norm does not."""
+    ours = random_parameters(Stack(12, 3, 2, inner=7, norm=norm, causal=True, cross=cross))
+    rules = {"blocks.": "layers.", **(DECODER if cross else ENCODER)}
+    kind = nn.TransformerDecoderLayer if cross else nn.TransformerEncoderLayer
+    layer, last = kind(12, 3, 7, 0.0, batch_first=True, norm_first=norm == "pre"), nn.LayerNorm(12)
+    last, hidden = last if norm == "pre" else None, torch.ones(5, 5).triu(1).bool()
+    x, memory = draw(2, 5, 12), draw(2, 4, 12, seed=3)
+    if cross:
+        theirs = nn.TransformerDecoder(layer, 2, last)
+    else:
+        theirs = nn.TransformerEncoder(layer, 2, last, enable_nested_tensor=False)
+    theirs.load_state_dict({theirs_of(name, rules): value for name, value in ours.state_dict().items()})
+    y, _ = ours(x, memory=memory if cross else None)
+    expected = theirs(x, memory, tgt_mask=hidden) if cross else theirs(x, hidden)
+    inputs = [x, memory] if cross else [x]
+    reference = results(expected, inputs, dict(theirs.named_parameters()))
+    assert compare(results(y, inputs, dict(ours.named_parameters())), reference, rules) < 1e-12
+
+
+@pytest.mark.parametrize("positions", SCHEMES)
+def test_each_block_has_its_own_positions_and_an_embedding_acts_once(positions):
+    stack = Stack(12, 3, 3, positions=positions, causal=True)
+    schemes = [block.self_attention.positions for block in stack.blocks]
+    if positions in ("none", "sinusoidal", "learned"):
+        assert schemes == [None] * 3 and (stack.positions is None) == (positions == "none")
+    else:
+        assert stack.positions is None and len({id(scheme) for scheme in schemes}) == 3
+    assert len({id(parameter) for parameter in stack.parameters()}) == len(list(stack.named_parameters()))
+
+
+@pytest.mark.parametrize("cross", [True, False])
+@pytest.mark.parametrize("positions", SCHEMES)
+def test_pieces_equal_the_whole(positions, cross):
+    stack = random_parameters(Stack(12, 3, 2, positions=positions, causal=True, cross=cross))
+    x, memory = draw(2, 7, 12), draw(2, 4, 12, seed=3) if cross else None
+    whole, last = stack(x, memory=memory)
+    pieces, cache = [], None
+    for piece in x.split([1, 3, 2, 1], dim=1):
+        y, cache = stack(piece, memory=memory, cache=cache)
+        pieces.append(y)
+    assert relative_error(torch.cat(pieces, 1), whole) < 1e-12
+
+    def tensors(tree):
+        return [tree] if isinstance(tree, torch.Tensor) else [leaf for branch in tree for leaf in tensors(branch)]
+
+    assert len(tensors(cache)) == 2 * 2 * (1 + cross) and all(len(leaf) == 2 for leaf in tensors(cache))
+    assert worst(tensors(cache), tensors(last)) < 1e-12
+
+
+def test_the_memory_is_not_projected_again():
+    stack = Stack(12, 3, 2, causal=True, cross=True)
+    x, memory = draw(2, 7, 12), draw(2, 4, 12, seed=3)
+    _, cache = stack(x[:, :3], memory=memory)
+    _, after = stack(x[:, 3:], memory=torch.zeros_like(memory), cache=cache)
+    assert all(a is b for old, new in zip(cache, after, strict=True) for a, b in zip(old[1], new[1], strict=True))
+
+
+def test_feed_forward_is_its_equation():
+    for activation, f in (("relu", lambda z: z.clamp(min=0)), ("gelu", lambda z: z * (1 + (z / 2**0.5).erf()) / 2)):
+        layer, x = random_parameters(FeedForward(3, 5, activation=activation)), draw(2, 4, 3)
+        by_hand = f(x @ layer.linear1.weight.T + layer.linear1.bias) @ layer.linear2.weight.T + layer.linear2.bias
+        assert relative_error(layer(x), by_hand) < 1e-12
+    assert FeedForward(3).linear1.weight.shape == (12, 3)
+    assert [name for name, _ in FeedForward(3, bias=False).named_parameters()] == ["linear1.weight", "linear2.weight"]
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_the_norm_divides_by_n_minus_1_and_epsilon_stands_outside(bias):
+    layer, x = random_parameters(SampleStdNorm(3, eps=0.1, bias=bias)), draw(2, 4, 3)
+    mean = x.sum(-1, keepdim=True) / 3
+    std = (((x - mean) ** 2).sum(-1, keepdim=True) / 2).sqrt()
+    by_hand = (x - mean) / (std + 0.1) * layer.weight + (layer.bias if bias else 0)
+    parameters = [x, *layer.parameters()]
+    gradients = [torch.autograd.grad(y.sin().sum(), parameters) for y in (layer(x), by_hand)]
+    assert worst([layer(x), *gradients[0]], [by_hand, *gradients[1]]) < 1e-12
+    assert SampleStdNorm(3).eps == 1e-6
+
+
+def test_the_norm_of_a_constant_is_its_bias():
+    layer, x = random_parameters(SampleStdNorm(3)), torch.full((2, 3), 7.0, requires_grad=True)
+    y = layer(x)
+    y.sum().backward()
+    assert torch.equal(y, layer.bias.expand(2, 3)) and x.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_the_first_weights(norm):
+    """Xavier's bound sqrt(6 / (in + out)) is kept and reached; biases are 0 and norms the identity."""
+    generator, state = torch.Generator().manual_seed(0), torch.get_rng_state()
+    layer = FeedForward(64, 200, generator=generator)
+    assert torch.equal(state, torch.get_rng_state())
+    stack = Stack(64, 4, 2, inner=200, norm=norm, cross=True, generator=generator)
+    of_stack = {name: p for name, p in stack.named_parameters() if ".weight" in name and p.ndim == 2}
+    for name, weight in of_stack.items() | dict(layer.named_parameters()).items():
+        if weight.ndim == 2:
+            bound = math.sqrt(6 / sum(weight.shape))
+            assert 0.99 * bound < weight.abs().max() <= bound, name
+    for name, parameter in stack.named_parameters():
+        if parameter.ndim == 1:
+            assert (parameter == ("norm" in name and "weight" in name)).all(), name
+    again = Stack(64, 4, 2, inner=200, norm=norm, cross=True, generator=torch.Generator().manual_seed(5))
+    other = Stack(64, 4, 2, inner=200, norm=norm, cross=True, generator=torch.Generator().manual_seed(5))
+    assert all(torch.equal(a, b) for a, b in zip(again.parameters(), other.parameters(), strict=True))
+    matrices = [p for p in again.parameters() if p.ndim == 2]
+    assert all(not torch.equal(a, b) for i, a in enumerate(matrices) for b in matrices[:i] if a.shape == b.shape)
+
+
+@pytest.mark.parametrize("positions", ["learned", "shaw", "xl"])
+def test_positions_are_drawn_from_the_generator(positions):
+    first, second = (
+        Stack(12, 3, 2, positions=positions, generator=torch.Generator().manual_seed(5)).state_dict() for _ in "ab"
+    )
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_dropout_acts_on_every_branch_in_training_only():
+    block, x, memory = random_parameters(Block(12, 3, cross=True, dropout=0.5)), draw(2, 5, 12), draw(2, 4, 12)
+    assert not torch.equal(block(x, memory=memory)[0], block(x, memory=memory)[0])
+    block.eval()
+    assert torch.equal(block(x, memory=memory)[0], block(x, memory=memory)[0])
+    block.train().dropout.p = 1.0
+    assert torch.equal(block(x, memory=memory)[0], x), "with everything dropped, only the way around is left"
+    layer = random_parameters(FeedForward(12, dropout=0.5)).train()
+    layer.dropout.p = 1.0
+    assert torch.equal(layer(x), layer.linear2.bias.expand(2, 5, 12))
+    stack = Stack(12, 3, 1, norm="post", positions="sinusoidal", dropout=0.5)
+    stack.dropout.p = 1.0
+    stack.blocks.eval()
+    assert torch.equal(stack(x)[0], stack(torch.zeros_like(x) + 3)[0]), "the embedded input is dropped too"
+
+
+def test_the_norm_layer_can_be_chosen():
+    stack = Stack(12, 3, 2, norm_layer=SampleStdNorm, bias=False)
+    norms = [module for module in stack.modules() if isinstance(module, SampleStdNorm)]
+    assert len(norms) == 5 and not any("bias" in name for name, _ in stack.named_parameters())
+
+
+def test_without_bias_nothing_is_added():
+    names = [name for name, _ in Stack(12, 3, 2, causal=True, cross=True, bias=False).named_parameters()]
+    assert names and not any("bias" in name for name in names)
+
+
+@pytest.mark.parametrize(
+    "build, message",
+    [
+        (lambda: FeedForward(0), "width must be at least 1, got 0"),
+        (lambda: FeedForward(3, 0), "inner must be at least 1, got 0"),
+        (lambda: FeedForward(3, activation="swish"), r"activation must be one of \['gelu', 'relu'\], got 'swish'"),
+        (lambda: FeedForward(3, dropout=-0.1), "dropout"),
+        (lambda: SampleStdNorm(1), "width must be at least 2, got 1"),
+        (lambda: Block(10, 4), "heads must divide width = 10, got 4"),
+        (lambda: Block(12, 0), "heads must be at least 1, got 0"),
+        (lambda: Block(12, 3, norm="both"), r"norm must be one of \['pre', 'post'\], got 'both'"),
+        (lambda: Block(12, 3, activation="tanh"), "activation must be one of"),
+        (lambda: Block(12, 3, inner=0), "inner must be at least 1"),
+        (lambda: Block(12, 3, dropout=1.5), "dropout"),
+        (lambda: Stack(12, 3, 0), "layers must be at least 1, got 0"),
+        (lambda: Stack(10, 4, 2), "heads must divide .*4"),
+        (lambda: Stack(12, 3, 2, norm="none"), "norm must be one of"),
+        (lambda: Stack(12, 3, 2, positions="relative"), "must be one of .*'sinusoidal'.* got 'relative'"),
+        (lambda: Stack(12, 4, 2, positions="rotary"), "head_width must be even"),
+        (lambda: Stack(12, 3, 2, positions="learned", length=0), "length must be at least 1"),
+    ],
+)
+def test_bad_arguments(build, message):
+    with pytest.raises(ValueError, match=message):
+        build()
+
+
+def test_bad_memories():
+    x, memory = draw(2, 5, 12), draw(2, 4, 12)
+    with pytest.raises(ValueError, match="memory must be given if and only if cross is True, got None"):
+        Block(12, 3, cross=True)(x)
+    with pytest.raises(ValueError, match="memory must be given if and only if cross is True, got a memory"):
+        Block(12, 3)(x, memory=memory)
+    for bad in (memory[:1], memory[:, :0], memory[..., :6]):
+        with pytest.raises(ValueError, match="memory must"):
+            Block(12, 3, cross=True)(x, memory=bad)
+
+
+def test_bad_caches():
+    x, memory = draw(2, 5, 12), draw(2, 4, 12)
+    stack, reading = Stack(12, 3, 2, causal=True), Stack(12, 3, 2, causal=True, cross=True)
+    _, cache = stack(x)
+    _, both = reading(x, memory=memory)
+    (k, v), entry = cache
+    bad = [
+        ([*cache], "cache must be a tuple of 2 entries, one for each block, got list"),
+        (cache[:1], "got 1 entries"),
+        ((*cache, entry), "got 3 entries"),
+        ((k, v), r"cache\[0\] must be \(k, v\), got Tensor"),
+        (((k, v, v), entry), r"cache\[0\] must be \(k, v\), got tuple"),
+        ((entry, (k, None)), r"cache\[1\] must be a tensor"),
+        ((entry, (k[:1], v[:1])), r"cache\[1\] must have shape \(2, 3, 5, 4\), got \(1, 3, 5, 4\)"),
+        ((entry, (k[:, :, 1:], v[:, :, 1:])), r"cache\[1\] must have shape \(2, 3, 5, 4\), got \(2, 3, 4, 4\)"),
+        ((entry, (k, v.float())), r"cache\[1\] must be of torch\.float64"),
+        (both, r"cache\[0\] must be a tensor"),
+    ]
+    for value, message in bad:
+        with pytest.raises(ValueError, match=message):
+            stack(x, cache=value)
+    for value, message in [
+        (cache, r"cache\[0\] must be \(\(k, v\), \(k, v\)\)"),
+        ((both[0], (both[1][0], k)), "cache"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            reading(x, memory=memory, cache=value)
+    with pytest.raises(ValueError, match="must have shape"):
+        reading(x, memory=draw(2, 6, 12), cache=both)
+
+
+def test_bad_inputs_and_masks():
+    stack = Stack(12, 3, 2, causal=True)
+    for shape in [(2, 0, 12), (0, 5, 12), (2, 5, 11), (5, 12)]:
+        with pytest.raises(ValueError, match="x must"):
+            stack(torch.zeros(shape))
+    for mask in (torch.ones(5, 5), torch.ones(4, 5, dtype=torch.bool), torch.ones(3, 1, 5, 5, dtype=torch.bool)):
+        with pytest.raises(ValueError, match="mask must"):
+            stack(draw(2, 5, 12), mask=mask)
