@@ -151,14 +151,14 @@ class Seq2Seq(nn.Module):
         if not isinstance(x, tuple | list) or len(x) != 2:
             raise ValueError(f"x must be a pair (source, target_in), got {type(x).__name__}")
         source, target = x
-        target = self._check_ids("target_in", target, self.output_size)
-        if state is None:
-            source = self._check_ids("source", source, self.input_size)
-            if len(source) != len(target):
-                raise ValueError(f"source and target_in must be as many, got {len(source)} and {len(target)}")
-            state = self.encode(source)
-        else:
+        _check_ids("target_in", target, self.output_size)
+        if state is not None:
             self._check_state(state, len(target))
+        elif isinstance(source, Tensor) and source.shape[:1] != target.shape[:1]:
+            sizes = f"{tuple(source.shape)} and {tuple(target.shape)}"
+            raise ValueError(f"source and target_in must be of one batch, got shapes {sizes}")
+        else:
+            state = self.encode(source)
         e = self.target_embedding(target)  # (B, T, W)
         s, *memory = state
         if self.attention is None:
@@ -168,8 +168,9 @@ class Seq2Seq(nn.Module):
             h, c, last = self._align(self.attention, e, s, *memory)
         return self.readout(torch.cat([h, c, e], dim=-1)), (last, *memory)
 
-    def encode(self, source: Tensor) -> tuple[Tensor, ...]:
+    def encode(self, source: Tensor | None) -> tuple[Tensor, ...]:
         """The state before the first target symbol, from ids (B, S)."""
+        source = _check_ids("source", source, self.input_size)
         real = source != PAD
         bad = ~real[:, 0] | (real[:, 1:] & ~real[:, :-1]).any(1)
         if bad.any():
@@ -202,12 +203,12 @@ class Seq2Seq(nn.Module):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """States (B, T, H) and contexts (B, T, 2H), where each context waits for the state before it, and s_T."""
         start, score = s, _scorer(attention, keys)
-        hidden = torch.zeros_like(real, dtype=s.dtype).masked_fill(~real, -math.inf)
+        padding = torch.zeros_like(real, dtype=s.dtype).masked_fill(~real, -math.inf)
         weight_ih, weight_hh, bias_ih, bias_hh = weights(self.decoder, "l0")
         of_e, of_c = weight_ih.T.split([e.shape[-1], h.shape[-1]])
         states, contexts, alignment = [], [], []
         for z in (e @ of_e + bias_ih).unbind(1):
-            a = torch.softmax(score(s) + hidden, dim=-1)  # (B, S)
+            a = torch.softmax(score(s) + padding, dim=-1)  # (B, S)
             c = (a.unsqueeze(1) @ h).squeeze(1)  # (B, 2H)
             s = _gru_step(torch.addmm(z, c, of_c), torch.addmm(bias_hh, s, weight_hh.T), s)
             states.append(s)
@@ -221,33 +222,32 @@ class Seq2Seq(nn.Module):
         states_given, s = self._run(e, c, start)
         return states_given, c, s
 
-    def _check_ids(self, name: str, ids: object, vocabulary: int) -> Tensor:
-        if not isinstance(ids, Tensor) or ids.dtype not in (torch.int64, torch.int32) or ids.ndim != 2:
-            got = f"{ids.dtype} of shape {tuple(ids.shape)}" if isinstance(ids, Tensor) else type(ids).__name__
-            raise ValueError(f"{name} must hold ids of two axes, sentence and position, got {got}")
-        if min(ids.shape) < 1:
-            raise ValueError(f"{name} must hold at least one sentence of at least one symbol, got {tuple(ids.shape)}")
-        low, high = (int(bound) for bound in torch.aminmax(ids))
-        if low < 0 or high >= vocabulary:
-            raise ValueError(f"{name} must hold ids from 0 to {vocabulary - 1}, got {low} to {high}")
-        return ids
-
     def _check_state(self, state: object, batch: int) -> None:
-        """Raise ``ValueError`` unless the state is one that this model could have returned for such a batch."""
-        h = self.decoder.hidden_size
+        """Raise ``ValueError`` unless this model could have returned the state for such a batch."""
         count = 2 if self.attention is None else 4
         if not isinstance(state, tuple) or len(state) != count or not all(isinstance(part, Tensor) for part in state):
             got = f"{len(state)} parts" if isinstance(state, tuple) else type(state).__name__
             raise ValueError(f"state must be the {count} tensors that an earlier call returned, got {got}")
-        s = check_state(state[0], (batch, h), self.first.weight, "state[0]")
+        size, real = self.decoder.hidden_size, state[-1]
         if self.attention is None:
-            check_state(state[1], (batch, 2 * h), s, "state[1]")
-            return
-        real = state[3]
-        if real.dtype != torch.bool or real.ndim != 2 or len(real) != batch:
+            shapes = [(batch, size), (batch, 2 * size)]
+        elif real.dtype != torch.bool or real.ndim != 2 or len(real) != batch:
             raise ValueError(f"state[3] must be bool of shape ({batch}, S), got {real.dtype} of {tuple(real.shape)}")
-        check_state(state[1], (*real.shape, 2 * h), s, "state[1]")
-        check_state(state[2], (*real.shape, h), s, "state[2]")
+        else:
+            shapes = [(batch, size), (*real.shape, 2 * size), (*real.shape, size)]
+        for index, shape in enumerate(shapes):
+            check_state(state[index], shape, self.first.weight, f"state[{index}]")
+
+
+def _check_ids(name: str, ids: object, vocabulary: int) -> Tensor:
+    """The ids; ``ValueError`` unless they are integers (B, T) below the vocabulary, B and T at least 1."""
+    if not isinstance(ids, Tensor) or ids.dtype not in (torch.int64, torch.int32) or ids.ndim != 2 or not ids.numel():
+        got = f"{ids.dtype} of shape {tuple(ids.shape)}" if isinstance(ids, Tensor) else type(ids).__name__
+        raise ValueError(f"{name} must hold ids of shape (B, T), B and T at least 1, got {got}")
+    low, high = (int(bound) for bound in ids.aminmax())
+    if low < 0 or high >= vocabulary:
+        raise ValueError(f"{name} must hold ids from 0 to {vocabulary - 1}, got {low if low < 0 else high}")
+    return ids
 
 
 def _scorer(attention: AdditiveAttention | DotAttention, keys: Tensor) -> Callable[[Tensor], Tensor]:
