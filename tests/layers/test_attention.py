@@ -82,19 +82,18 @@ def close(ours, theirs, bar=1e-12):
 
 
 def plain(q, k, v, mask=None, bias=None, scale=None):
-    """Attention as loops over all queries and the keys that each may see; q, k, v (B, H, ., .)."""
+    """Attention as a loop over all queries and the keys that each may see; q, k, v (B, H, ., .)."""
     shape = (*q.shape[:3], k.shape[2])
     scale = 1 / math.sqrt(q.shape[3]) if scale is None else scale
     mask = torch.ones(shape, dtype=torch.bool) if mask is None else mask.expand(shape)
     bias = torch.zeros(shape) if bias is None else bias.expand(shape)
-    y, weights = q.new_zeros(*shape[:3], v.shape[3]), q.new_zeros(shape)
+    rows, outputs = [], []
     for b, h, t in torch.cartesian_prod(*map(torch.arange, shape[:3])).reshape(-1, 3).tolist():
-        keys = [s for s in range(shape[3]) if mask[b, h, t, s]]
-        powers = [torch.exp(scale * (q[b, h, t] * k[b, h, s]).sum() + bias[b, h, t, s]) for s in keys]
-        for s, power in zip(keys, powers, strict=True):
-            weights[b, h, t, s] = power / sum(powers)
-            y[b, h, t] = y[b, h, t] + power / sum(powers) * v[b, h, s]
-    return y, weights
+        keys = mask[b, h, t].nonzero()[:, 0]
+        powers = torch.exp(scale * (k[b, h, keys] @ q[b, h, t]) + bias[b, h, t, keys])
+        rows.append(torch.zeros(shape[3]).index_add(0, keys, powers / powers.sum()))
+        outputs.append((powers / powers.sum()) @ v[b, h, keys])
+    return torch.stack(outputs).view(*shape[:3], -1), torch.stack(rows).view(shape)
 
 
 def plain_heads(model, x, memory, mask, bias=None):
@@ -141,7 +140,7 @@ def test_equals_torch(bias, kind, path):
 @pytest.mark.parametrize("kind", MASKS)
 def test_equals_the_plain_loops(kind, path):
     """Also where a query may see nothing: there it gives W_O 0 + b_O, and nothing flows back."""
-    for seed, (b, t, s, h, k) in enumerate(SHAPES[:5]):
+    for seed, (b, t, s, h, k) in enumerate(SHAPES[:4]):
         for cross in (False, True):
             s = s if cross and (kind != "causal" or t <= s) else t
             model = make(h * k, h, seed)
@@ -416,6 +415,9 @@ def test_the_kernel_gets_a_mask_only_if_it_needs_one(monkeypatch):
         make(6, 3, positions=Bias(3, 4))(x, causal=True)
         # The fast kernels take masks of two or four axes.
         assert [call[0].ndim for call in calls[-2:]] == [4, 4] and not any(call[2] for call in calls[3:])
+        # They may give NaN for a row that is masked as a whole, and do in older versions of torch.
+        model(x, mask=make_mask("empty rows", 2, 4, 4, 3))
+        assert calls[-1][0].any(-1).all()
         number = len(calls)
         look(model, "explicit")
         model(x)
@@ -424,7 +426,8 @@ def test_the_kernel_gets_a_mask_only_if_it_needs_one(monkeypatch):
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_dropout_falls_on_the_weights_in_training_only(path):
+@pytest.mark.parametrize("arguments", [{}, {"causal": True}, {"mask": torch.ones(1, 1, dtype=torch.bool)}])
+def test_dropout_falls_on_the_weights_in_training_only(arguments, path):
     """With one key the only weight is 1, so each head's output is 0 or 1 / (1 - p) times its value."""
     model = MultiHeadAttention(40, 20, dropout=0.25)
     with torch.no_grad():
@@ -433,14 +436,14 @@ def test_dropout_falls_on_the_weights_in_training_only(path):
     x = random(0, 200, 1, 40)
     torch.manual_seed(0)
     value = (x @ model.in_proj_weight[80:].T).view(200, 20, 2)
-    ratio = model(x)[0].view(200, 20, 2) / value
+    ratio = model(x, **arguments)[0].view(200, 20, 2) / value
     dropped = ratio == 0
     assert torch.equal(dropped[..., 0], dropped[..., 1])
     assert ((ratio - 4 / 3).abs() < 1e-9).logical_or(dropped).all()
     assert abs(float(dropped.double().mean()) - 0.25) < 0.03  # 4,000 draws: standard deviation 0.007
     assert all((weights == 1).all() for weights in seen)  # a hook sees them before
     model.eval()
-    assert close([model(x)[0].view(200, 20, 2)], [value])
+    assert close([model(x, **arguments)[0].view(200, 20, 2)], [value])
 
 
 def test_dropout_falls_on_the_term_for_the_values_too():
@@ -480,16 +483,16 @@ def test_autocast(path):
 
 @pytest.mark.parametrize("path", PATHS)
 def test_all_masks_are_made_where_the_input_is(path):
-    """On torch's meta device, which stands for any other: a tensor made on the CPU would not go with it."""
-    model = make(8, 2, positions=Bias(2, 9)).to("meta")
-    look(model, path)
-    x = torch.empty(3, 4, 8, device="meta")
-    mask = torch.empty(3, 1, 4, 8, device="meta", dtype=torch.bool)
-    cache = (torch.empty(3, 2, 4, 4, device="meta"),) * 2
-    y, _ = model(x, mask=mask, causal=True, cache=cache)
-    assert y.device.type == "meta" and causal_mask(3, device="meta").device.type == "meta"
-    model.positions = None
-    assert model(x, causal=True, cache=cache)[0].device.type == "meta"
+    """Where all that is made without a device lands elsewhere, nothing would go with an input on the CPU."""
+    model, bare = make(8, 2, positions=Bias(2, 8)), make(8, 2)
+    look(model, path), look(bare, path)
+    x, mask, cache = random(0, 3, 4, 8), make_mask("any", 3, 4, 8, 2), (random(1, 3, 2, 4, 4), random(2, 3, 2, 4, 4))
+    additive = AdditiveAttention(8, 8, 3)
+    with torch.device("meta"):
+        assert torch.ones(1).is_meta
+        outputs = [m(x, causal=True, mask=mask, cache=cache)[0] for m in (model, bare)]
+        outputs += [bare(x, causal=True)[0], bare(x, x)[0], additive(x, x, mask=causal_mask(4, device="cpu"))]
+    assert all(y.device.type == "cpu" for y in outputs) and causal_mask(3, device="meta").is_meta
 
 
 def test_masks():
@@ -515,18 +518,17 @@ def test_initial_weights():
 
 
 def plain_additive(model, query, keys, mask):
-    """Additive attention as loops."""
+    """Additive attention as a loop over all queries and the keys that each may see."""
     w, u, v = model.query.weight, model.key.weight, model.score.weight[0]
-    contexts, weights = torch.zeros(*query.shape[:2], keys.shape[2]), torch.zeros(*query.shape[:2], keys.shape[1])
-    mask = torch.ones(weights.shape, dtype=torch.bool) if mask is None else mask.expand(weights.shape)
-    for b in range(query.shape[0]):
-        for t in range(query.shape[1]):
-            seen = [s for s in range(keys.shape[1]) if mask[b, t, s]]
-            powers = [torch.exp(v @ torch.tanh(w @ query[b, t] + u @ keys[b, s])) for s in seen]
-            for s, power in zip(seen, powers, strict=True):
-                weights[b, t, s] = power / sum(powers)
-                contexts[b, t] = contexts[b, t] + power / sum(powers) * keys[b, s]
-    return contexts, weights
+    (b, t), s = query.shape[:2], keys.shape[1]
+    mask = torch.ones(b, t, s, dtype=torch.bool) if mask is None else mask.expand(b, t, s)
+    rows, contexts = [], []
+    for i, j in torch.cartesian_prod(torch.arange(b), torch.arange(t)).tolist():
+        seen = mask[i, j].nonzero()[:, 0]
+        powers = torch.exp(torch.tanh(w @ query[i, j] + keys[i, seen] @ u.T) @ v)
+        rows.append(torch.zeros(s).index_add(0, seen, powers / powers.sum()))
+        contexts.append((powers / powers.sum()) @ keys[i, seen])
+    return torch.stack(contexts).view(b, t, -1), torch.stack(rows).view(b, t, s)
 
 
 @pytest.mark.parametrize("kind", ["none", "padding", "any", "empty rows"])
@@ -540,7 +542,7 @@ def test_additive_attention_equals_the_loops(kind):
         z = model(query, keys, mask=mask)
         assert close([z, *seen], [y, weights])
         inputs, parameters = [query, keys], list(model.parameters())
-        assert close(gradients(z, inputs, parameters), gradients(y + 0 * query.sum(), inputs, parameters))
+        assert close(gradients(z, inputs, parameters), gradients(y, inputs, parameters))
         assert torch.equal(model(query, keys, mask=mask, projected=model.project(keys)), z)
 
 
