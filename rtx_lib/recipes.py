@@ -129,6 +129,25 @@ def _digits_of(attention: str | None, about: str, hidden_size: int = 64, suffix:
     )  # fmt: skip
 
 
+def _german(kind: str, about: str, norm: str, layers: int = 2, warmup: int = 100, smoothing: float = 0.0) -> Recipe:
+    """English number words to German ones: one or two numbers of up to six digits."""
+    return Recipe(
+        f"german-{kind}", f"{about} from English to German number words", "transformer", "number-words", steps=400,
+        batch_size=64, lr=2e-3, clip=1.0, schedule="cosine", warmup=warmup, eval_every=50,
+        model_arguments={"width": 64, "heads": 4, "layers": layers, "norm": norm},
+        task_arguments={"count": [1, 2], "largest": 999_999, "to": "german", "label_smoothing": smoothing},
+    )  # fmt: skip
+
+
+def _shakespeare(name: str, about: str, model: str, **settings: Any) -> Recipe:
+    """nanoGPT's CPU recipe on tinyshakespeare, without its 200 evaluation batches: the whole split is read."""
+    return Recipe(
+        name, f"{about} on tinyshakespeare", model, "text", steps=2000, batch_size=12, lr=1e-3, clip=1.0,
+        schedule="cosine", warmup=100, floor=0.1, betas=[0.9, 0.99], weight_decay=0.1, eval_every=200,
+        task_arguments={"source": "shakespeare", "length": 64}, **settings,
+    )  # fmt: skip
+
+
 _LSTM = {"hidden_size": 32, "forget_bias": 1.0, "backend": "torch"}
 _IRNN = {"hidden_size": 128, "nonlinearity": "relu", "init": "identity", "input_std": 0.03}
 
@@ -198,6 +217,19 @@ RECIPES: dict[str, Recipe] = {
         _digits_of("additive", "GRU encoder-decoder with additive attention"),
         _digits_of("dot", "GRU encoder-decoder with scaled dot-product attention"),
         *(_lag(scheme, lag) for lag in (5, 1, 20) for scheme in SCHEMES),
+        *(
+            _german(f"{depth}{norm}{cold}", f"Transformer with {norm}-norm{', deep' * bool(depth)}", norm,
+                    layers, warmup)
+            for depth, layers in (("", 2), ("deep-", 6))
+            for norm in ("pre", "post")
+            for cold, warmup in (("", 100), ("-cold", 0))
+        ),
+        _german("smooth", "Transformer trained on smoothed labels", "pre", smoothing=0.1),
+        _shakespeare("shakespeare-gpt", "A plain GPT of torch's own modules", "plain-gpt"),
+        _shakespeare(
+            "shakespeare-causal", "Causal Transformer", "causal-transformer", equal_time="shakespeare-gpt",
+            model_arguments={"width": 128, "heads": 4, "layers": 4, "bias": False, "tied": True},
+        ),
         _pixels("pixel-mnist-indrnn", True),
         _pixels("pixel-mnist-indrnn-first", False),
     ]

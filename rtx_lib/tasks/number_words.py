@@ -63,6 +63,8 @@ class NumberWords:
     count : least and most numbers in a sentence; (n, n) fixes it.
     largest : the largest number, 1 to 999,999.
     to : "digits" or "german".
+    label_smoothing : share of the probability that the training loss wants spread over all tokens (Szegedy et al.
+        2016; Vaswani et al. 2017, section 5.4). The metrics are not smoothed.
 
     Raises ValueError for an argument that is not allowed, an unknown split, a size below 1, a prediction of wrong
     shape, or words and ids that are not in the vocabulary.
@@ -70,7 +72,14 @@ class NumberWords:
 
     pad, start, end = 0, 1, 2
 
-    def __init__(self, count: tuple[int, int] = (1, 6), *, largest: int = 999, to: str = "digits") -> None:
+    def __init__(
+        self,
+        count: tuple[int, int] = (1, 6),
+        *,
+        largest: int = 999,
+        to: str = "digits",
+        label_smoothing: float = 0.0,
+    ) -> None:
         try:
             least, most = count
         except (TypeError, ValueError):
@@ -81,6 +90,9 @@ class NumberWords:
             raise ValueError(f"largest is {largest}; it must be at most {LARGEST}")
         if to not in ("digits", "german"):
             raise ValueError(f"to is {to!r}; it must be one of 'digits', 'german'")
+        if not 0 <= label_smoothing < 1:
+            raise ValueError(f"label_smoothing is {label_smoothing}; it must be at least 0 and below 1")
+        self.label_smoothing = label_smoothing
         self.to = to
         self.name = f"numbers-{to}"
         if self.count != (1, 6):
@@ -129,9 +141,14 @@ class NumberWords:
         return self._lay_out(padded, torch.tensor([len(row) for row in rows]))
 
     def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
-        """Mean cross-entropy in nats over all tokens but padding; prediction (B, T, V) logits, y (B, T) ids."""
+        """Mean cross-entropy in nats over all tokens but padding, smoothed if asked for.
+
+        prediction (B, T, V) logits, y (B, T) ids.
+        """
         check_prediction(prediction, len(y), self.output_size, y.shape[1])
-        return F.cross_entropy(prediction.flatten(0, 1), y.flatten(), ignore_index=self.pad)
+        return F.cross_entropy(
+            prediction.flatten(0, 1), y.flatten(), ignore_index=self.pad, label_smoothing=self.label_smoothing
+        )
 
     def metrics(self, prediction: Tensor, y: Tensor) -> dict[str, float]:
         """{"loss", "accuracy", "exact"}: each is taken for every sentence, then averaged over the sentences.

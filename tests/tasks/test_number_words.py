@@ -497,3 +497,16 @@ def test_words_and_ids_that_are_not_known() -> None:
     for call in (task.encode, task.decode):
         with pytest.raises(ValueError, match="side is 'left'; it must be one of 'source', 'target'"):
             call("", "left")
+
+
+def test_label_smoothing_mixes_the_training_loss_with_the_uniform_distribution():
+    plain, smooth = NumberWords((1, 2)), NumberWords((1, 2), label_smoothing=0.1)
+    _, y = plain.batch("train", 5, torch.Generator().manual_seed(0))
+    prediction = torch.randn(5, y.shape[1], plain.output_size, generator=torch.Generator().manual_seed(1)).double()
+    counts = y != plain.pad
+    uniform = -prediction.log_softmax(-1).mean(-1)[counts].mean()
+    assert smooth.loss(prediction, y).item() == pytest.approx((0.9 * plain.loss(prediction, y) + 0.1 * uniform).item())
+    assert smooth.metrics(prediction, y) == plain.metrics(prediction, y)
+    for wrong in (-0.1, 1.0):
+        with pytest.raises(ValueError, match="label_smoothing is"):
+            NumberWords(label_smoothing=wrong)
