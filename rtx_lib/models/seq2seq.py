@@ -126,7 +126,10 @@ class Seq2Seq(nn.Module):
 
     @property
     def weights_tap(self) -> nn.Module | None:
-        """Through this go the weights a (B, T, S) of a forward pass, for hooks; None without attention."""
+        """Through this go the weights a (B, T, S) of a forward pass, once, for hooks; None without attention.
+
+        If a hook returns other weights, the decoder runs on those; each step's weights are made before any is changed.
+        """
         return None if self.attention is None else self.attention.weights_tap
 
     def forward(self, x: tuple[Tensor | None, Tensor], state: Any = None) -> tuple[Tensor, Any]:
