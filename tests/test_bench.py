@@ -1,6 +1,7 @@
 """The bench measures interleaved and reports rows of one form."""
 
 import json
+from functools import partial
 
 import pytest
 import torch
@@ -35,6 +36,24 @@ def test_rows_of_the_indrnn_case():
         assert row["ratio"] > 0 and row["max_error"] < 1e-5 and "one thread" in row["device"]
 
 
+def test_rows_of_the_attention_case():
+    rows = bench.attention(sizes=[(2, 6, 8, 2)])
+    names = [(row["variant"].partition(", B")[0], row["against"]) for row in rows]
+    assert names == [
+        ("rtx_lib", "torch.nn.MultiheadAttention"), ("rtx_lib, weights looked at", "torch.nn.MultiheadAttention"),
+        *((scheme, "no positions") for scheme in ("shaw", "xl", "rotary", "alibi")),
+    ]  # fmt: skip
+    assert all(row["max_error"] < 1e-5 for row in rows[:2]) and all(row["max_error"] is None for row in rows[2:])
+    assert all(row["case"] == "attention" and row["ratio"] > 0 and "one thread" in row["device"] for row in rows)
+
+
+def test_rows_of_the_transformer_case():
+    rows = bench.transformer(batch=2, steps=6, width=8, layers=1, generated=5)
+    assert [row["against"] for row in rows] == ["plain GPT", "recomputing"]
+    assert rows[0]["max_error"] is None and rows[1]["max_error"] < 1e-5
+    assert all(row["case"] == "transformer" and row["ratio"] > 0 for row in rows)
+
+
 def test_moving_the_bytes_is_a_row_where_there_is_a_gpu(monkeypatch):
     """On the device "meta" nothing is computed, so the backends are replaced."""
     monkeypatch.setattr(bench, "compare", lambda case, against, variants, device, rounds: [
@@ -52,6 +71,10 @@ def test_the_command_prints_json(capsys, monkeypatch):
     assert len(json.loads(capsys.readouterr().out)) == 2
     assert bench.main(["rnn"]) == 0
     assert "x of torch.nn.RNN" in capsys.readouterr().out
+    small = partial(bench.transformer, batch=2, steps=6, width=8, layers=1, generated=5)
+    monkeypatch.setitem(bench.CASES, "transformer", small)
+    assert bench.main(["transformer"]) == 0
+    assert capsys.readouterr().out.count("error") == 1, "models that differ have no error"
 
 
 def test_variants_take_turns():
