@@ -4,9 +4,10 @@ A. Vaswani et al., *Attention Is All You Need*, NeurIPS 2017 (arXiv 1706.03762).
 section 3.2.3 are: the encoder's, in which every source position sees every other; the decoder's own, in which a
 target position sees those up to itself; and the decoder's look at the encoder's output, the memory.
 
-Ids become sqrt(D) E[id] (section 3.4). Every table E starts from N(0, 1/D), so that these have variance 1, and so
-have the logits E y of a normalised y where E is tied. Under Xavier's rule, variance 2 / (V + D), both would fade as
-the vocabulary grows, and the positions would drown the ids. All other matrices start Xavier-uniform, biases at 0.
+Ids become sqrt(D) E[id] (section 3.4). Every table E starts from N(0, 1/D), as in the authors' Tensor2Tensor, so that
+these have variance 1: under Xavier's rule, variance 2 / (V + D), the positions would drown them. Where E is tied, the
+logits E y of a normalised y have variance 1 too, all but that of the id just read, which the residual stream still
+holds; the first loss lies above ln V. All other matrices start Xavier-uniform, and biases at 0.
 """
 
 import math

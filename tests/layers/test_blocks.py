@@ -119,7 +119,16 @@ def test_each_block_has_its_own_positions_and_an_embedding_acts_once(positions):
         assert schemes == [None] * 3 and (stack.positions is None) == (positions == "none")
     else:
         assert stack.positions is None and len({id(scheme) for scheme in schemes}) == 3
-    assert len({id(parameter) for parameter in stack.parameters()}) == len(list(stack.named_parameters()))
+    distinct = {id(parameter) for parameter in stack.parameters()}
+    assert len(distinct) == len(list(stack.named_parameters(remove_duplicate=False)))
+
+
+def test_the_sizes_of_the_tables():
+    assert Stack(12, 3, 1, positions="learned", length=9).positions.weight.shape == (9, 12)
+    shapes = [
+        p.shape for p in Stack(12, 3, 1, positions="shaw", clip=5).blocks[0].self_attention.positions.parameters()
+    ]
+    assert shapes == [(11, 4), (11, 4)]
 
 
 @pytest.mark.parametrize("cross", [True, False])
