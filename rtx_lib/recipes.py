@@ -139,12 +139,14 @@ def _german(kind: str, about: str, norm: str, layers: int = 2, warmup: int = 100
     )  # fmt: skip
 
 
-def _shakespeare(name: str, about: str, model: str, **settings: Any) -> Recipe:
-    """nanoGPT's CPU recipe on tinyshakespeare, without its 200 evaluation batches: the whole split is read."""
+def _shakespeare(
+    name: str, about: str, model: str, steps: int = 2000, batch: int = 12, length: int = 64, **settings: Any
+) -> Recipe:
+    """nanoGPT's recipe on tinyshakespeare, by default that for a CPU; evaluated on the whole validation split."""
     return Recipe(
-        name, f"{about} on tinyshakespeare", model, "text", steps=2000, batch_size=12, lr=1e-3, clip=1.0,
-        schedule="cosine", warmup=100, floor=0.1, betas=[0.9, 0.99], weight_decay=0.1, eval_every=200,
-        task_arguments={"source": "shakespeare", "length": 64}, **settings,
+        name, f"{about} on tinyshakespeare", model, "text", steps=steps, batch_size=batch, lr=1e-3, clip=1.0,
+        schedule="cosine", warmup=100, floor=0.1, betas=[0.9, 0.99], weight_decay=0.1, eval_every=steps // 10,
+        task_arguments={"source": "shakespeare", "length": length}, **settings,
     )  # fmt: skip
 
 
@@ -229,6 +231,13 @@ RECIPES: dict[str, Recipe] = {
         _shakespeare(
             "shakespeare-causal", "Causal Transformer", "causal-transformer", equal_time="shakespeare-gpt",
             model_arguments={"width": 128, "heads": 4, "layers": 4, "bias": False, "tied": True},
+        ),
+        # For a GPU: nanoGPT's larger size.
+        _shakespeare(
+            "shakespeare-large", "Causal Transformer of 10 million parameters", "causal-transformer", 5000, 64, 256,
+            model_arguments={
+                "width": 384, "heads": 6, "layers": 6, "bias": False, "tied": True, "dropout": 0.2,
+            },
         ),
         _pixels("pixel-mnist-indrnn", True),
         _pixels("pixel-mnist-indrnn-first", False),

@@ -6,13 +6,14 @@ import pytest
 import torch
 
 from rtx_lib import tasks
-from rtx_lib.tasks import AddingProblem, CopyMemory, SequentialDigits, StreamTask, Task
+from rtx_lib.tasks import AddingProblem, CopyMemory, Lag, SequentialDigits, StreamTask, Task
 
 MAKERS = {
     "adding-12": lambda: AddingProblem(12),
     "adding-12-halves": lambda: AddingProblem(12, halves=True),
     "copy-12": lambda: CopyMemory(12),
     "copy-12-3x4": lambda: CopyMemory(12, symbols=3, length=4),
+    "lag-12": lambda: Lag(12),
     "digits-pixels": lambda: SequentialDigits(),
     "digits-rows": lambda: SequentialDigits(rows=True),
 }
