@@ -299,7 +299,7 @@ class MultiHeadAttention(nn.Module):
         if hasattr(positions, "rotate"):
             q, k = positions.rotate(q, k, past)
         if hasattr(positions, "score_bias"):
-            bias = positions.score_bias(q, k, past)
+            bias = positions.score_bias(q, k, past).to(q.dtype)  # which under autocast has less precision
         value_bias = getattr(positions, "value_bias", None)
 
         if value_bias is None and not watched(self.weights_tap):
@@ -374,10 +374,10 @@ def _fused(
         return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True)
     mask = _with_causal(mask, causal, q, k)
     if bias is not None:
-        bias = _four_axes(bias.to(q.dtype))  # under autocast, q has less precision
+        bias = _four_axes(bias)
     if mask is None:
         return F.scaled_dot_product_attention(q, k, v, bias, dropout)
-    # A row that is masked as a whole is NaN in some kernels: it sees everything, and its output is set to 0.
+    # A row that is masked as a whole is NaN in some versions: it sees everything, and its output is set to 0.
     mask = _four_axes(mask)
     seen = mask.any(-1, keepdim=True)
     mask = mask | ~seen
