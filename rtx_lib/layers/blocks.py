@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .attention import MultiHeadAttention
-from .positions import make_positions
+from .positions import SCHEMES, make_positions
 from .stacking import check_choice, check_sequence, check_sizes, check_state
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
@@ -294,7 +294,8 @@ class Stack(nn.Module):
     ) -> None:
         super().__init__()
         check_sizes(width=width, heads=heads, layers=layers)
-
+        check_choice("positions", positions, SCHEMES)
+        check_choice("norm", norm, NORMS)
         sizes: dict[str, Any] = {"width": width, "heads": heads, "length": length, "clip": clip, "causal": causal}
         first = make_positions(positions, **sizes, generator=generator)
         self.positions = first if hasattr(first, "embed") else None

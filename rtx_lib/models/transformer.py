@@ -10,14 +10,14 @@ logits E y of a normalised y have variance 1 too, all but that of the id just re
 holds; the first loss lies above ln V. All other matrices start Xavier-uniform, and biases at 0.
 """
 
-import math
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from rtx_lib.layers.blocks import Cache, Stack, xavier_linear
-from rtx_lib.layers.stacking import check_sequence, check_sizes
+from rtx_lib.layers.blocks import Cache, Stack
+from rtx_lib.layers.embedding import at_hand, check_ids, embed, input_layer, readout_layer
+from rtx_lib.layers.stacking import check_sizes
 
 # What a decoder continues from: the memory (B, S, D), its mask (B, 1, 1, S), and the caches of its blocks.
 DecoderState = tuple[Tensor, Tensor, tuple[Cache, ...] | None]
@@ -38,12 +38,14 @@ class Encoder(nn.Module):
         If given, x holds ids below it.
     positions, activation
         As in :class:`~rtx_lib.layers.blocks.Stack` and its blocks.
+    bias
+        Whether the linear maps and the norms have one.
     tied
         Whether the readout uses the table of the ids, which then needs output_size = vocabulary, and has no bias.
     generator
         Source of the random initial weights; torch's global one if None.
     options
-        inner, norm, length, clip, bias, dropout and norm_layer of the :class:`~rtx_lib.layers.blocks.Stack`.
+        inner, norm, length, clip, dropout and norm_layer of the :class:`~rtx_lib.layers.blocks.Stack`.
 
     Raises
     ------
@@ -64,23 +66,25 @@ class Encoder(nn.Module):
         vocabulary: int | None = None,
         positions: str = "sinusoidal",
         activation: str = "gelu",
+        bias: bool = True,
         tied: bool = False,
         generator: torch.Generator | None = None,
         **options: Any,
     ) -> None:
         super().__init__()
         self.input_size, self.output_size = input_size, width if output_size is None else output_size
-        self.embedding = _input_layer(input_size, vocabulary, width, generator)
-        options |= {"positions": positions, "activation": activation, "generator": generator}
+        ends: dict[str, Any] = {"bias": bias, "generator": generator}
+        self.embedding = input_layer(input_size, width, vocabulary=vocabulary, **ends)
+        options |= {"positions": positions, "activation": activation, **ends}
         self.stack = Stack(width, heads, layers, **options)
-        self.readout = _readout(width, output_size, self.embedding, tied, options)
+        self.readout = readout_layer(self.embedding, width, output_size, tied=tied, **ends)
 
     def forward(self, x: Tensor, state: None = None, *, mask: Tensor | None = None) -> tuple[Tensor, None]:
         """Map ids (B, T) or floats (B, T, input_size) to y (B, T, output_size); there is no state.
 
         ``mask``, broadcastable to (B, H, T, T), is True where a position may look.
         """
-        y, _ = self.stack(_embed(self.embedding, x), mask=mask)
+        y, _ = self.stack(embed(self.embedding, x), mask=mask)
         return self.readout(y), None
 
 
@@ -89,7 +93,7 @@ class CausalTransformer(nn.Module):
 
     Parameters
     ----------
-    input_size, output_size, width, heads, layers, vocabulary, positions, activation, tied, generator, options
+    input_size, output_size, width, heads, layers, vocabulary, positions, activation, bias, tied, generator, options
         As in :class:`Encoder`.
 
     Raises
@@ -110,23 +114,25 @@ class CausalTransformer(nn.Module):
         vocabulary: int | None = None,
         positions: str = "rotary",
         activation: str = "gelu",
+        bias: bool = True,
         tied: bool = False,
         generator: torch.Generator | None = None,
         **options: Any,
     ) -> None:
         super().__init__()
         self.input_size, self.output_size = input_size, width if output_size is None else output_size
-        self.embedding = _input_layer(input_size, vocabulary, width, generator)
-        options |= {"positions": positions, "activation": activation, "generator": generator}
+        ends: dict[str, Any] = {"bias": bias, "generator": generator}
+        self.embedding = input_layer(input_size, width, vocabulary=vocabulary, **ends)
+        options |= {"positions": positions, "activation": activation, **ends}
         self.stack = Stack(width, heads, layers, causal=True, **options)
-        self.readout = _readout(width, output_size, self.embedding, tied, options)
+        self.readout = readout_layer(self.embedding, width, output_size, tied=tied, **ends)
 
     def forward(self, x: Tensor, state: tuple[Cache, ...] | None = None) -> tuple[Tensor, tuple[Cache, ...]]:
         """Map ids (B, T) or floats (B, T, input_size) to y (B, T, output_size).
 
         The state is the key-value cache, a pair (B, H, M, K) for each block, of the M positions before x.
         """
-        y, state = self.stack(_embed(self.embedding, x), cache=state)
+        y, state = self.stack(embed(self.embedding, x), cache=state)
         return self.readout(y), state
 
 
@@ -137,7 +143,7 @@ class Decoder(nn.Module):
     ----------
     vocabulary
         V of the target.
-    width, heads, layers, positions, activation, tied, generator, options
+    width, heads, layers, positions, activation, bias, tied, generator, options
         As in :class:`Encoder`.
     """
 
@@ -150,15 +156,17 @@ class Decoder(nn.Module):
         layers: int,
         positions: str = "sinusoidal",
         activation: str = "relu",
+        bias: bool = True,
         tied: bool = False,
         generator: torch.Generator | None = None,
         **options: Any,
     ) -> None:
         super().__init__()
-        self.embedding = _input_layer(width, vocabulary, width, generator)
-        options |= {"positions": positions, "activation": activation, "generator": generator}
+        ends: dict[str, Any] = {"bias": bias, "generator": generator}
+        self.embedding = input_layer(width, width, vocabulary=vocabulary, **ends)
+        options |= {"positions": positions, "activation": activation, **ends}
         self.stack = Stack(width, heads, layers, causal=True, cross=True, **options)
-        self.readout = _readout(width, vocabulary, self.embedding, tied, options)
+        self.readout = readout_layer(self.embedding, width, vocabulary, tied=tied, **ends)
 
     def forward(self, x: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
         """Map target ids (B, T) to logits (B, T, V) and the state that continues the target.
@@ -167,7 +175,7 @@ class Decoder(nn.Module):
         None for the caches at the start.
         """
         memory, mask, cache = _check_decoder_state(state, x)
-        y, cache = self.stack(_embed(self.embedding, x), memory=memory, memory_mask=mask, cache=cache)
+        y, cache = self.stack(embed(self.embedding, x), memory=memory, memory_mask=mask, cache=cache)
         return self.readout(y), (memory, mask, cache)
 
 
@@ -183,7 +191,7 @@ class Transformer(nn.Module):
     width, heads, layers
         D, H and the number of blocks on either side. The paper's base model has 512, 8 and 6.
     positions, activation, generator, options
-        As in :class:`Encoder`.
+        As in :class:`Encoder`, with ``bias`` among the options.
     tied
         Whether the logits use the table of the target's ids.
     shared
@@ -215,6 +223,7 @@ class Transformer(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
+        check_sizes(source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary)
         if shared and source_vocabulary != target_vocabulary:
             sizes = f"{source_vocabulary} and {target_vocabulary}"
             raise ValueError(f"shared must be False with different vocabularies, got {sizes}")
@@ -236,9 +245,9 @@ class Transformer(nn.Module):
 
         ``mask``, bool (B, 1, 1, S), is True where there is a token; where the id is not ``pad`` if None.
         """
-        _check_ids("source", source, self.input_size)
+        check_ids("source", source, self.input_size)
         mask = (source != self.pad)[:, None, None] if mask is None else mask
-        if _at_hand(source) and not mask.any(-1).all():
+        if at_hand(source) and not mask.any(-1).all():
             raise ValueError(f"source must have at least one token that is not {self.pad} in each row, got none in one")
         return self.encoder(source, mask=mask)[0], mask, None
 
@@ -252,64 +261,12 @@ class Transformer(nn.Module):
         if not isinstance(x, tuple | list) or len(x) != 2:
             raise ValueError(f"x must be a pair (source, target in), got {type(x).__name__}")
         source, target = x
-        _check_ids("target in", target, self.output_size)
+        check_ids("target in", target, self.output_size)
         if state is None:
             if source is None:
                 raise ValueError("source must be given where there is no state, got None")
             state = self.encode(source)
         return self.decoder(target, state)
-
-
-def _input_layer(
-    input_size: int, vocabulary: int | None, width: int, generator: torch.Generator | None
-) -> nn.Embedding | nn.Linear:
-    """A table for ids, or a linear map for floats."""
-    check_sizes(input_size=input_size, width=width, vocabulary=1 if vocabulary is None else vocabulary)
-    if vocabulary is None:
-        return xavier_linear(input_size, width, bias=True, generator=generator)
-    table = torch.empty(vocabulary, width).normal_(0, 1 / math.sqrt(width), generator=generator)
-    return nn.Embedding.from_pretrained(table, freeze=False)
-
-
-def _readout(
-    width: int, output_size: int | None, embedding: nn.Embedding | nn.Linear, tied: bool, options: dict[str, Any]
-) -> nn.Module:
-    """The linear map behind the last block, with the table of the ids as its weights if tied."""
-    if tied and not (isinstance(embedding, nn.Embedding) and embedding.num_embeddings == output_size):
-        raise ValueError(f"tied must be False unless vocabulary = output_size = {output_size}, got True")
-    if output_size is None:
-        return nn.Identity()
-    check_sizes(output_size=output_size)
-    if not tied:
-        return xavier_linear(width, output_size, bias=options.get("bias", True), generator=options["generator"])
-    readout = nn.Linear(width, output_size, bias=False, device="meta")  # no weights of its own
-    readout.weight = embedding.weight
-    return readout
-
-
-def _embed(layer: nn.Embedding | nn.Linear, x: Tensor) -> Tensor:
-    """x (B, T, D) of ids or floats."""
-    if isinstance(layer, nn.Linear):
-        check_sequence(x, layer.in_features, layer.weight)
-        return layer(x)
-    _check_ids("x", x, layer.num_embeddings)
-    return layer(x) * math.sqrt(layer.embedding_dim)
-
-
-def _at_hand(x: Tensor) -> bool:
-    """Whether values can be looked at without waiting for a device or breaking a compiled graph."""
-    return x.device.type == "cpu" and not torch.compiler.is_compiling()
-
-
-def _check_ids(name: str, x: object, vocabulary: int) -> None:
-    """Raise ``ValueError`` unless x holds ids (B, T) below the vocabulary, B and T at least 1."""
-    if not isinstance(x, Tensor) or x.dtype not in (torch.int64, torch.int32) or x.ndim != 2 or not x.numel():
-        got = f"{x.dtype} of shape {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
-        raise ValueError(f"{name} must hold ids of shape (B, T), B and T at least 1, got {got}")
-    if _at_hand(x):
-        low, high = (int(end) for end in x.aminmax())
-        if low < 0 or high >= vocabulary:
-            raise ValueError(f"{name} must hold ids from 0 to {vocabulary - 1}, got {low if low < 0 else high}")
 
 
 def _check_decoder_state(state: object, x: Tensor) -> DecoderState:

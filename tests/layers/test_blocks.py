@@ -260,7 +260,7 @@ def test_without_bias_nothing_is_added():
         (lambda: Stack(12, 3, 0), "layers must be at least 1, got 0"),
         (lambda: Stack(10, 4, 2), "heads must divide .*4"),
         (lambda: Stack(12, 3, 2, norm="none"), "norm must be one of"),
-        (lambda: Stack(12, 3, 2, positions="relative"), "must be one of .*'sinusoidal'.* got 'relative'"),
+        (lambda: Stack(12, 3, 2, positions="relative"), "positions must be one of .*'sinusoidal'.* got 'relative'"),
         (lambda: Stack(12, 4, 2, positions="rotary"), "head_width must be even"),
         (lambda: Stack(12, 3, 2, positions="learned", length=0), "length must be at least 1"),
     ],

@@ -1,202 +1,21 @@
-"""No model looks ahead, a cache changes nothing, and the whole equals models written from torch's own modules."""
+"""The Transformers equal models written from torch's own modules; what they share, and how they start."""
 
-import itertools
 import math
 
 import pytest
 import torch
 from helpers import relative_error
+from small_transformers import causal, ids, random_parameters, sentences, translator
 from torch import nn
 
 from rtx_lib.diagnostics.attention import record_attention
-from rtx_lib.layers import SCHEMES, Sinusoidal, causal_mask, greedy
+from rtx_lib.layers import SCHEMES, Sinusoidal
 from rtx_lib.models.plain_gpt import PlainGPT
-from rtx_lib.models.transformer import CausalTransformer, Decoder, Encoder, Transformer
+from rtx_lib.models.transformer import CausalTransformer, Encoder, Transformer
 
 pytestmark = pytest.mark.usefixtures("double")
 
 NORMS = ("pre", "post")
-# Seed, batch, length, width, heads, layers: every head width is even, as rotation wants it.
-SHAPES = [(0, 2, 7, 8, 2, 2), (1, 1, 2, 4, 1, 1), (2, 3, 12, 12, 3, 3)]
-
-
-def random_parameters(model, seed=1):
-    """No bias is 0 and no norm the identity, so that none can go missing unseen; scores are large."""
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(torch.randn(parameter.shape, generator=generator) / 3)
-    return model
-
-
-def ids(*shape, vocabulary=6, first=0, seed=0):
-    return torch.randint(first, vocabulary, shape, generator=torch.Generator().manual_seed(seed))
-
-
-def causal(seed=0, width=8, heads=2, layers=2, **options):
-    options = {"vocabulary": 6, "clip": 3, "generator": torch.Generator().manual_seed(seed), **options}
-    return random_parameters(CausalTransformer(6, 5, width=width, heads=heads, layers=layers, **options), seed)
-
-
-def translator(seed=0, width=8, heads=2, layers=2, **options):
-    options |= {"width": width, "heads": heads, "layers": layers, "clip": 3}
-    return random_parameters(Transformer(7, 6, generator=torch.Generator().manual_seed(seed), **options), seed)
-
-
-def sentences(batch=2, size=5, seed=0):
-    """Source ids whose last row is padded behind its second token."""
-    source = ids(batch, size, vocabulary=7, first=1, seed=seed)
-    source[-1, 2:] = 0
-    return source
-
-
-def leaks(run, x, change):
-    """The steps t whose input changes an output before t; ``run`` maps x (B, T) to y (B, T, ...)."""
-    before, found = run(x), []
-    for t in range(x.shape[1]):
-        after = run(change(x, t))
-        assert not torch.equal(after[:, t], before[:, t]), "the step's own output has to change"
-        if relative_error(after[:, :t], before[:, :t]) if t else 0.0:
-            found.append(t)
-    return found
-
-
-def other_id(x, t):
-    changed = x.clone()
-    changed[:, t] = (changed[:, t] + 1) % 6
-    return changed
-
-
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("positions", SCHEMES)
-def test_no_position_sees_a_later_one(positions, norm, shape):
-    seed, batch, length, width, heads, layers = shape
-    sizes = {"width": width, "heads": heads, "layers": layers, "positions": positions, "norm": norm}
-    x, source = ids(batch, length, seed=seed), sentences(batch, seed=seed)
-    model, both = causal(seed, **sizes), translator(seed, **sizes)
-    assert leaks(lambda x: model(x)[0], x, other_id) == []
-    assert leaks(lambda x: both((source, x))[0], x, other_id) == []
-    with record_attention(model):  # the form that keeps its weights
-        assert leaks(lambda x: model(x)[0], x, other_id) == []
-
-
-@pytest.mark.parametrize("positions", SCHEMES)
-def test_floats_do_not_leak_either(positions):
-    model, x = causal(vocabulary=None, positions=positions), torch.randn(2, 7, 6)
-
-    def other(x, t):
-        changed = x.clone()
-        changed[:, t] += 1
-        return changed
-
-    assert leaks(lambda x: model(x)[0], x, other) == []
-    x.requires_grad_()
-    for t in range(7):
-        (gradient,) = torch.autograd.grad(model(x)[0][:, t].sum(), x)
-        assert not gradient[:, t + 1 :].any() and gradient[:, : t + 1].any(-1).all()
-
-
-def test_a_mask_that_is_off_by_one_is_seen(monkeypatch):
-    model, x = causal(positions="none"), ids(2, 7)
-    for block in model.stack.blocks:
-        block.causal = False
-    assert leaks(lambda x: model(x)[0], x, other_id) == [1, 2, 3, 4, 5, 6]
-    seen = causal_mask(7).roll(-1, 0) | causal_mask(7)
-    model.stack.register_forward_pre_hook(lambda _, args, options: (args, {"mask": seen}), with_kwargs=True)
-    assert leaks(lambda x: model(x)[0], x, other_id)
-
-
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("positions", SCHEMES)
-def test_padding_in_the_source_changes_nothing(positions, norm):
-    model, x = translator(positions=positions, norm=norm), ids(1, 4)
-    source = ids(1, 5, vocabulary=7, first=1)
-    before = model((source, x))[0]
-    padded = torch.cat([source, torch.zeros(1, 3, dtype=torch.long)], 1)
-    assert relative_error(model((padded, x))[0], before) < 1e-12
-    longer = torch.cat([padded, ids(1, 8, vocabulary=7, first=1, seed=2)])
-    assert relative_error(model((longer, x.expand(2, 4)))[0][:1], before) < 1e-12
-    # Under an explicit mask, what stands behind it may be any id, anywhere in the sentence.
-    mask = torch.tensor([True, False, True, True, False])[None, None, None]
-    state, other = source.clone(), source.clone()
-    other[:, [1, 4]] = other[:, [1, 4]] % 6 + 1
-    logits = [model((None, x), model.encode(s, mask))[0] for s in (state, other)]
-    assert relative_error(logits[1], logits[0]) < 1e-12 < 1e-3 < relative_error(logits[0], before)
-
-
-def test_a_source_mask_that_is_ignored_is_seen():
-    model, x = translator(), ids(1, 4)
-    source = sentences(1)
-    state = model.encode(source)
-    everything = (state[0], torch.ones_like(state[1]), None)
-    assert relative_error(model((None, x), everything)[0], model((source, x))[0]) > 1e-3
-    assert relative_error(model((source[:, :2], x))[0], model((source, x))[0]) < 1e-12
-
-
-def cuts(length, seed):
-    """Pieces of random lengths, and single tokens."""
-    generator = torch.Generator().manual_seed(seed)
-    at = (torch.rand(length - 1, generator=generator) < 0.4).nonzero()[:, 0] + 1
-    edges = [0, *at.tolist(), length]
-    return [[b - a for a, b in itertools.pairwise(edges)], [1] * length]
-
-
-def in_pieces(run, x, sizes):
-    outputs, state = [], None
-    for piece in x.split(sizes, dim=1):
-        y, state = run(piece, state)
-        outputs.append(y)
-    return torch.cat(outputs, 1)
-
-
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("positions", SCHEMES)
-def test_pieces_equal_the_whole(positions, norm):
-    for seed in range(3):
-        x, source = ids(2, 9, seed=seed), sentences(seed=seed)
-        model, both = causal(seed, positions=positions, norm=norm), translator(seed, positions=positions, norm=norm)
-        whole, translated = model(x)[0], both((source, x))[0]
-        for sizes in cuts(9, seed):
-            assert relative_error(in_pieces(model, x, sizes), whole) < 1e-10
-            pieces = in_pieces(lambda x, state: both((source if state is None else None, x), state), x, sizes)  # noqa: B023
-            assert relative_error(pieces, translated) < 1e-10
-
-
-def test_gradients_flow_through_the_cache():
-    model, x = causal(), ids(2, 9)
-    parameters = list(model.parameters())
-    gradients = [torch.autograd.grad(y.sin().sum(), parameters) for y in (model(x)[0], in_pieces(model, x, [4, 1, 4]))]
-    assert max(relative_error(a, b) for a, b in zip(*gradients, strict=True)) < 1e-10
-
-
-def reorder(tree, index):
-    if isinstance(tree, torch.Tensor):
-        return tree[index]
-    return None if tree is None else tuple(reorder(branch, index) for branch in tree)
-
-
-def test_a_state_can_be_reordered_by_the_batch():
-    """What beam search does."""
-    index, source, x = torch.tensor([1, 1, 0]), sentences(), ids(2, 6)
-    for model, first in ((translator(), (source, x[:, :3])), (causal(), x[:, :3])):
-        state = model(first)[1]
-        rest = x[index, 3:]
-        whole = model((source[index], x[index]) if isinstance(first, tuple) else x[index])[0]
-        again = model((None, rest) if isinstance(first, tuple) else rest, reorder(state, index))[0]
-        assert relative_error(again, whole[:, 3:]) < 1e-10
-    start = reorder(translator().encode(source), index)
-    assert start[2] is None and start[0].shape == (3, 5, 8) and start[1].shape == (3, 1, 1, 5)
-
-
-def test_greedy_decoding_with_a_cache_equals_it_without():
-    model, source = translator(), sentences()
-    ours = greedy(model, source, start=1, end=5, max_length=8)
-    x = torch.ones(2, 1, dtype=torch.long)
-    for _ in range(ours.shape[1]):
-        x = torch.cat([x, model((source, x))[0][:, -1:].argmax(-1)], 1)
-    ended = (x[:, 1:] == 5).cumsum(1).cumsum(1) > 1
-    assert torch.equal(ours, x[:, 1:].masked_fill(ended, 0))
 
 
 def test_equals_a_plain_gpt():
@@ -265,6 +84,18 @@ def test_equals_torchs_transformer(norm, activation):
         assert max(relative_error(a, b) for a, b in zip(gradients, expected, strict=True)) < 1e-11
 
 
+def test_the_encoder_without_positions_is_permutation_equivariant():
+    x, order = ids(2, 7), torch.randperm(7, generator=torch.Generator().manual_seed(0))
+    for positions in SCHEMES:
+        model = random_parameters(Encoder(6, 5, vocabulary=6, width=8, heads=2, layers=2, positions=positions, clip=3))
+        y, state = model(x)
+        error = relative_error(model(x[:, order])[0], y[:, order])
+        assert state is None and (error < 1e-12 if positions == "none" else error > 1e-3), positions
+    model = causal(positions="none")
+    error = relative_error(model(x[:, order])[0], model(x)[0][:, order])
+    assert error > 1e-3, "a causal mask tells positions apart"
+
+
 @pytest.mark.parametrize("positions", SCHEMES)
 def test_the_encoder_sees_both_ways_but_not_behind_its_mask(positions):
     model = random_parameters(Encoder(6, 5, width=8, heads=2, layers=1, positions=positions, clip=3))
@@ -280,6 +111,11 @@ def test_without_a_readout_the_last_block_comes_out():
     model = Encoder(6, None, vocabulary=6, width=8, heads=2, layers=2)
     assert model(ids(2, 7))[0].shape == (2, 7, 8) and model.output_size == 8
     assert CausalTransformer(6, None, width=8, heads=2, layers=2)(torch.randn(2, 7, 6))[0].shape == (2, 7, 8)
+
+
+def test_without_bias_nothing_is_added():
+    for model in (causal(vocabulary=None, bias=False), causal(bias=False), translator(bias=False)):
+        assert not any("bias" in name for name, _ in model.named_parameters())
 
 
 def test_ids_are_scaled_and_a_tied_table_is_one():
@@ -381,139 +217,3 @@ def test_less_precision(positions):
         state = single(x[:, :3])[1]
         mixed = single(x[:, 3:], state)[0]
     assert relative_error(mixed.double(), y[:, 3:]) < 0.1
-
-
-def test_a_learned_table_ends():
-    model, both = causal(positions="learned", length=5), translator(positions="learned", length=5)
-    assert model(ids(2, 5))[0].shape == (2, 5, 5)
-    for run in (lambda: model(ids(2, 6)), lambda: both((ids(2, 6, first=1), ids(2, 2))),
-                lambda: both((sentences(), ids(2, 6)))):  # fmt: skip
-        with pytest.raises(ValueError, match="table of 5 positions, got 6"):
-            run()
-    state = model(ids(2, 3))[1]
-    with pytest.raises(ValueError, match="table of 5 positions, got 6"):
-        model(ids(2, 3), state)
-    state = both((sentences(), ids(2, 4)))[1]
-    assert both((None, ids(2, 1)), state)[0].shape == (2, 1, 6)
-    with pytest.raises(ValueError, match="table of 5 positions, got 6"):
-        both((None, ids(2, 2)), state)
-
-
-SMALL = {"width": 8, "heads": 2, "layers": 1}
-
-
-@pytest.mark.parametrize(
-    "build, message",
-    [
-        (
-            lambda: CausalTransformer(6, 5, width=10, heads=4, layers=1),
-            "heads must divide .*10.*4|got 4 heads and width 10",
-        ),
-        (lambda: CausalTransformer(0, 5, **SMALL), "input_size must be at least 1, got 0"),
-        (lambda: CausalTransformer(6, 0, **SMALL), "output_size must be at least 1, got 0"),
-        (lambda: CausalTransformer(6, 5, vocabulary=0, **SMALL), "vocabulary must be at least 1, got 0"),
-        (lambda: CausalTransformer(6, 5, width=8, heads=2, layers=0), "layers must be at least 1, got 0"),
-        (lambda: CausalTransformer(6, 5, vocabulary=6, tied=True, **SMALL), "tied must be False unless .* 5"),
-        (lambda: CausalTransformer(6, 6, tied=True, **SMALL), "tied must be False unless"),
-        (lambda: Encoder(6, None, vocabulary=6, tied=True, **SMALL), "tied must be False unless"),
-        (lambda: CausalTransformer(6, 5, norm="middle", **SMALL), "norm must be one of .*'middle'"),
-        (lambda: CausalTransformer(6, 5, activation="sine", **SMALL), "activation must be one of .*'sine'"),
-        (lambda: CausalTransformer(6, 5, positions="gps", **SMALL), "must be one of .*'gps'"),
-        (lambda: CausalTransformer(6, 5, dropout=-1.0, **SMALL), "dropout"),
-        (lambda: Decoder(0, **SMALL), "vocabulary must be at least 1, got 0"),
-        (lambda: Transformer(0, 6, **SMALL), "vocabulary must be at least 1, got 0"),
-        (
-            lambda: Transformer(7, 6, shared=True, **SMALL),
-            "shared must be False with different vocabularies, got 7 and 6",
-        ),
-        (lambda: Transformer(7, 6, width=8, heads=3, layers=1), "heads must divide|got 3 heads"),
-    ],
-)
-def test_bad_arguments(build, message):
-    with pytest.raises(ValueError, match=message):
-        build()
-
-
-@pytest.mark.parametrize(
-    "x, message",
-    [
-        (torch.randn(2, 7), r"x must hold ids of shape \(B, T\).* got torch\.float32"),
-        (torch.randn(2, 7, 6), r"x must hold ids of shape \(B, T\)"),
-        (ids(2, 7, 1), r"x must hold ids .* got torch\.int64 of shape \(2, 7, 1\)"),
-        (ids(2, 0), r"x must hold ids .* of shape \(2, 0\)"),
-        (ids(0, 2), r"x must hold ids .* of shape \(0, 2\)"),
-        (ids(2, 7) > 2, r"x must hold ids .* got torch\.bool"),
-        ([1, 2], "x must hold ids .* got list"),
-        (torch.tensor([[0, 6]]), "x must hold ids from 0 to 5, got 6"),
-        (torch.tensor([[0, -1]]), "x must hold ids from 0 to 5, got -1"),
-    ],
-)
-def test_bad_ids(x, message):
-    with pytest.raises(ValueError, match=message):
-        causal()(x)
-    with pytest.raises(ValueError, match=message.replace("x", "target in", 1)):
-        translator()((sentences(), x))
-    for of_target, of_source in (("x", "source"), ("0 to 5", "0 to 6"), ("got 6", "got 7")):
-        message = message.replace(of_target, of_source, 1)
-    with pytest.raises(ValueError, match=message):
-        translator()((torch.tensor([[1, 7]]) if "got 7" in message else x, ids(2, 3)))
-
-
-def test_bad_floats():
-    model = causal(vocabulary=None)
-    for x, message in [
-        (ids(2, 7), r"x must have shape \(B, T, 6\)"),
-        (ids(2, 7, 6), r"x must be of torch\.float64"),
-        (torch.zeros(2, 0, 6), "x must hold at least one"),
-        (torch.zeros(2, 7, 5), "x must have shape"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            model(x)
-
-
-def test_an_empty_source():
-    model, x = translator(), ids(2, 3)
-    empty = sentences()
-    empty[1] = 0
-    with pytest.raises(ValueError, match="source must have at least one token that is not 0 in each row"):
-        model((empty, x))
-    with pytest.raises(ValueError, match=r"source must hold ids .* got torch\.int64 of shape \(2, 0\)"):
-        model((empty[:, :0], x))
-    with pytest.raises(ValueError, match="source must be given where there is no state, got None"):
-        model((None, x))
-    with pytest.raises(ValueError, match="at least one token"):
-        model.encode(sentences(), torch.zeros(2, 1, 1, 5, dtype=torch.bool))
-    other = translator(pad=6)
-    assert other((empty, x))[0].isfinite().all()
-    with pytest.raises(ValueError, match="not 6"):
-        other((torch.full((2, 5), 6), x))
-
-
-def test_bad_pairs_and_states():
-    model, x, source = translator(), ids(2, 3), sentences()
-    for bad in (source, (source,), (source, x, x)):
-        with pytest.raises(ValueError, match="x must be a pair"):
-            model(bad)
-    state = model((source, x))[1]
-    memory, mask, caches = state
-    for bad, message in [
-        (memory, "state must be .memory, mask, caches., got Tensor"),
-        ((memory, mask), "state must be .memory, mask, caches."),
-        ((None, mask, caches), "state must be"),
-        (reorder(state, [0]), "state must be of the batch 2 of the target, got 1"),
-        ((memory, mask, caches[:1]), "cache must be a tuple of 2 entries"),
-        ((memory, mask, reorder(caches, [0])), "cache.* must have shape"),
-        ((memory, mask[..., 1:], caches), "mask must"),
-        ((memory, mask.double(), caches), "mask must"),
-        ((memory[..., 1:], mask, None), "memory must"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            model((None, x), bad)
-    with pytest.raises(ValueError, match="batch 2 of the target, got 3"):
-        model((torch.ones(3, 5, dtype=torch.long), x))
-    one = causal()
-    state = one(x)[1]
-    for bad, message in [(state[:1], "2 entries"), (reorder(state, [0]), "must have shape"), ([*state], "got list"),
-                         (causal(heads=4)(x)[1], r"must have shape \(2, 2, 3, 4\)")]:  # fmt: skip
-        with pytest.raises(ValueError, match=message):
-            one(x, bad)

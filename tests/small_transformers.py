@@ -1,0 +1,41 @@
+"""Small Transformers with generic weights, and what they read."""
+
+import torch
+
+from rtx_lib.models.transformer import CausalTransformer, Transformer
+
+
+def random_parameters(model, seed=1):
+    """No bias is 0 and no norm the identity, so that none can go missing unseen; scores are large."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn(parameter.shape, generator=generator) / 3)
+    return model
+
+
+def ids(*shape, vocabulary=6, first=0, seed=0):
+    return torch.randint(first, vocabulary, shape, generator=torch.Generator().manual_seed(seed))
+
+
+def causal(seed=0, width=8, heads=2, layers=2, **options):
+    options = {"vocabulary": 6, "clip": 3, "generator": torch.Generator().manual_seed(seed), **options}
+    return random_parameters(CausalTransformer(6, 5, width=width, heads=heads, layers=layers, **options), seed)
+
+
+def translator(seed=0, width=8, heads=2, layers=2, **options):
+    options |= {"width": width, "heads": heads, "layers": layers, "clip": 3}
+    return random_parameters(Transformer(7, 6, generator=torch.Generator().manual_seed(seed), **options), seed)
+
+
+def sentences(batch=2, size=5, seed=0):
+    """Source ids whose last row is padded behind its second token."""
+    source = ids(batch, size, vocabulary=7, first=1, seed=seed)
+    source[-1, 2:] = 0
+    return source
+
+
+def reorder(tree, index):
+    if isinstance(tree, torch.Tensor):
+        return tree[index]
+    return None if tree is None else tuple(reorder(branch, index) for branch in tree)
