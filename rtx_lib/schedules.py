@@ -7,7 +7,7 @@ Schedule = Callable[[float], float]
 
 
 def warmup_cosine(steps: int, warmup: int = 0, floor: float = 0.0) -> Schedule:
-    """A factor for the rate: linear from 0 over ``warmup`` steps, then half a cosine down to ``floor`` at ``steps``."""
+    """A factor for the rate: linear from 0 over ``warmup`` steps, then half a cosine to ``floor`` at ``steps``."""
     if not 0 <= warmup < steps:
         raise ValueError(f"warmup must lie in [0, steps), got warmup={warmup}, steps={steps}")
     if not 0 <= floor <= 1:
@@ -16,7 +16,8 @@ def warmup_cosine(steps: int, warmup: int = 0, floor: float = 0.0) -> Schedule:
     def factor(step: float) -> float:
         if step <= warmup:
             return step / warmup
-        return floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * (step - warmup) / (steps - warmup)))
+        done = min(1.0, (step - warmup) / (steps - warmup))  # beyond `steps` the cosine would rise again
+        return floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * done))
 
     return factor
 

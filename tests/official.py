@@ -33,7 +33,8 @@ def check(path: str | Path) -> dict[str, float]:
     Raises
     ------
     ValueError
-        For a family that is not known, or an array that is neither an input nor an outcome that we compute.
+        For a family that is not known, an array that is neither an input nor an outcome that we compute, or an
+        outcome of another shape than ours.
     """
     path = Path(path)
     for family, outcomes in FAMILIES.items():
@@ -47,6 +48,10 @@ def check(path: str | Path) -> dict[str, float]:
     claimed = {n for n in arrays if n not in INPUTS and not n.startswith(("p/", "b0/", "init/", "dead/"))}
     if unknown := sorted(claimed - set(ours)):
         raise ValueError(f"path must hold known arrays only, {path.name} also holds {unknown}")
+    for name in sorted(claimed):
+        if arrays[name].shape != ours[name].shape:  # the difference would be broadcast
+            shapes = f"{tuple(ours[name].shape)}, got {tuple(arrays[name].shape)}"
+            raise ValueError(f"path must hold outcomes of our shapes, {name} of {path.name} must have {shapes}")
     return {name: float((ours[name] - arrays[name]).abs().max()) for name in sorted(claimed)}
 
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from rtx_lib.layers import SampleStdNorm, Sinusoidal, Stack, causal_mask
-from rtx_lib.models.transformer import Transformer
+from rtx_lib.models.transformer import Decoder, Transformer
 
 Arrays = dict[str, Tensor]
 
@@ -87,7 +87,7 @@ def torch_stack(arrays: Arrays, norm: str) -> Arrays:
 
 
 def annotated(arrays: Arrays) -> Arrays:
-    """The Annotated Transformer under the masks of the file.
+    """The Annotated Transformer under the masks of the file; its two stacks may differ in depth and inner width.
 
     Where its target mask is the causal one, a second pass leaves that mask to the model, and of each outcome the one
     that is further off is taken. Gradients, if there is a ``grad_out``, are those of sum(logp * grad_out).
@@ -103,11 +103,16 @@ def annotated(arrays: Arrays) -> Arrays:
 
 
 def _annotated(arrays: Arrays, own_mask: bool) -> Arrays:
-    inner, width = arrays["p/encoder.layers.0.feed_forward.w_1.weight"].shape
-    layers = sum(name.endswith("w_1.weight") and name.startswith("p/encoder") for name in arrays)
     vocabularies = [len(arrays[f"p/{side}_embed.0.lut.weight"]) for side in ("src", "tgt")]
-    heads = int(arrays["n_head"])
-    model = Transformer(*vocabularies, width=width, heads=heads, layers=layers, inner=inner, norm_layer=SampleStdNorm)
+    width = arrays["p/src_embed.0.lut.weight"].shape[1]
+    options = {"width": width, "heads": int(arrays["n_head"]), "norm_layer": SampleStdNorm, "activation": "relu"}
+    sizes = []
+    for side in ("encoder", "decoder"):
+        inner = len(arrays[f"p/{side}.layers.0.feed_forward.w_1.bias"])
+        depth = sum(name.startswith(f"p/{side}.") and name.endswith("w_1.bias") for name in arrays)
+        sizes.append({"inner": inner, "layers": depth})
+    model = Transformer(*vocabularies, **options, **sizes[0])
+    model.decoder = Decoder(vocabularies[1], **options, **sizes[1])
     _load(arrays, model, ANNOTATED)
     stack, decoded = model.decoder.stack, []
     if not own_mask:

@@ -27,6 +27,8 @@ def alter(path, **changes):
         {"batch": 1, "sources": 1, "targets": 1, "vocabularies": (1, 1)},
         {"heads": 8, "sources": 2, "targets": 7, "vocabularies": (3, 40)},
         {"width": 2, "heads": 1, "inner": 1, "batch": 5, "gradients": True},
+        {"decoder": (2, 7), "gradients": True},
+        {"layers": 3, "decoder": (1, 5), "seed": 3},
     ],
     ids=str,
 )
@@ -92,6 +94,14 @@ def test_a_wrong_number_is_seen(tmp_path, kind, name):
 def test_unknown_arrays_are_refused(tmp_path, kind, name):
     path = alter(make(tmp_path, kind), **{name: lambda _: np.zeros(1)})
     with pytest.raises(ValueError, match=f"also holds .*{name}"):
+        check(path)
+
+
+@pytest.mark.parametrize("kind, name", [("annotated", "logp"), ("torch_post", "gx")])
+def test_outcomes_of_another_shape_are_refused(tmp_path, kind, name):
+    """Not broadcast: here every row of the file's would be the right one."""
+    path = alter(make(tmp_path, kind), **{name: lambda arrays: arrays[name][None]})
+    with pytest.raises(ValueError, match=rf"{name} of .* must have \(2, .*, got \(1, 2, "):
         check(path)
 
 

@@ -9,7 +9,7 @@ def test_cosine_falls_from_the_peak_to_its_floor():
     factor = warmup_cosine(10, warmup=2)
     assert [factor(step) for step in (1, 2, 6, 10)] == pytest.approx([0.5, 1, 0.5, 0])
     factor = warmup_cosine(10, warmup=2, floor=0.1)
-    assert [factor(step) for step in (1, 2, 6, 10)] == pytest.approx([0.5, 1, 0.55, 0.1])
+    assert [factor(step) for step in (1, 2, 6, 10, 14)] == pytest.approx([0.5, 1, 0.55, 0.1, 0.1])
 
 
 def test_inverse_sqrt_is_that_of_the_paper_up_to_its_constant():

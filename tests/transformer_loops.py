@@ -54,7 +54,7 @@ def encodings(length, width):
 
 
 def annotated(p, src, tgt, src_mask, tgt_mask, heads, layers):
-    """The outcomes of an annotated file from parameters by their official names."""
+    """The outcomes of an annotated file from parameters by their official names; ``layers`` of either side."""
     width = p["src_embed.0.lut.weight"].shape[1]
     batch, sources, targets = len(src), src.shape[1], tgt.shape[1]
     of_source = src_mask.expand(batch, sources, sources)
@@ -67,13 +67,13 @@ def annotated(p, src, tgt, src_mask, tgt_mask, heads, layers):
         return lambda z: linear(p, f"{at}.feed_forward.w_2", linear(p, f"{at}.feed_forward.w_1", z).clamp(min=0))
 
     x = p["src_embed.0.lut.weight"][src] * math.sqrt(width) + encodings(sources, width)
-    for i in range(layers):
+    for i in range(layers[0]):
         at = f"encoder.layers.{i}"
         x = add(x, at, 0, lambda z, at=at: heads_of(p, f"{at}.self_attn", z, z, heads, of_source))
         x = add(x, at, 1, feed(at))
     memory = sample_norm(p, "encoder.norm", x)
     x = p["tgt_embed.0.lut.weight"][tgt] * math.sqrt(width) + encodings(targets, width)
-    for i in range(layers):
+    for i in range(layers[1]):
         at = f"decoder.layers.{i}"
         x = add(x, at, 0, lambda z, at=at: heads_of(p, f"{at}.self_attn", z, z, heads, of_target))
         x = add(x, at, 1, lambda z, at=at: heads_of(p, f"{at}.src_attn", z, memory, heads, of_memory))
@@ -85,18 +85,23 @@ def annotated(p, src, tgt, src_mask, tgt_mask, heads, layers):
 
 def make_annotated(
     path, *, seed=0, width=8, inner=5, heads=2, layers=1, batch=2, sources=4, targets=3, vocabularies=(6, 5),
-    causal=True, gradients=False,
+    causal=True, gradients=False, decoder=None,
 ):  # fmt: skip
-    """Write a file of the family; without ``causal`` the target's mask is a random one."""
+    """Write a file of the family; without ``causal`` the target's mask is a random one.
+
+    ``decoder`` is its (layers, inner) if they are not the encoder's.
+    """
     draw = torch.Generator().manual_seed(seed)
     shapes = {"src_embed.0.lut.weight": (vocabularies[0], width), "tgt_embed.0.lut.weight": (vocabularies[1], width)}
     maps = {"generator.proj": (width, vocabularies[1])}
     norms = ["encoder.norm", "decoder.norm"]
-    for i in range(layers):
-        for side, attentions in (("encoder", ["self_attn"]), ("decoder", ["self_attn", "src_attn"])):
+    stacks = {"encoder": (layers, inner), "decoder": decoder or (layers, inner)}
+    for side, (depth, wide) in stacks.items():
+        attentions = ["self_attn"] if side == "encoder" else ["self_attn", "src_attn"]
+        for i in range(depth):
             at = f"{side}.layers.{i}"
             maps |= {f"{at}.{attention}.linears.{j}": (width, width) for attention in attentions for j in range(4)}
-            maps |= {f"{at}.feed_forward.w_1": (width, inner), f"{at}.feed_forward.w_2": (inner, width)}
+            maps |= {f"{at}.feed_forward.w_1": (width, wide), f"{at}.feed_forward.w_2": (wide, width)}
             norms += [f"{at}.sublayer.{j}.norm" for j in range(len(attentions) + 1)]
     for name, (inputs, outputs) in maps.items():
         shapes |= {f"{name}.weight": (outputs, inputs), f"{name}.bias": (outputs,)}
@@ -109,7 +114,7 @@ def make_annotated(
     tgt_mask = torch.ones(1, targets, targets).tril().bool()
     if not causal:
         tgt_mask = (torch.rand(1, targets, targets, generator=draw) < 0.5) | torch.eye(targets).bool()
-    outcomes = annotated(p, src, tgt, src_mask, tgt_mask, heads, layers)
+    outcomes = annotated(p, src, tgt, src_mask, tgt_mask, heads, [depth for depth, _ in stacks.values()])
     arrays = {"src": src, "tgt": tgt, "src_mask": src_mask, "tgt_mask": tgt_mask, **outcomes}
     arrays |= {"pe": encodings(max(sources, targets), width)}
     if gradients:

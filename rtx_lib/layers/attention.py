@@ -2,7 +2,7 @@
 
 A mask is a bool tensor in which True means "may attend", as in ``torch.nn.functional.scaled_dot_product_attention``;
 the masks of ``torch.nn.MultiheadAttention`` mean the opposite. A query that may attend to nothing gets weights 0 and
-output 0, and passes no gradient.
+output 0, and passes no gradient; what multi-head attention returns for it is the bias b_O of its last map.
 """
 
 import math
@@ -94,8 +94,12 @@ def dot_product_attention(
     ValueError
         For shapes that do not fit each other, no keys, and a mask or bias of the wrong type or shape.
     """
-    if any(part.ndim != 4 for part in (q, k, v)):
-        raise ValueError(f"q, k and v must have shapes (B, H, ., .), got {[tuple(part.shape) for part in (q, k, v)]}")
+    for name, part in (("q", q), ("k", k), ("v", v)):
+        if not isinstance(part, Tensor) or part.ndim != 4:
+            got = tuple(part.shape) if isinstance(part, Tensor) else type(part).__name__
+            raise ValueError(f"{name} must be a tensor of shape (B, H, ., .), got {got}")
+        if part.dtype != q.dtype and not torch.is_autocast_enabled(part.device.type):
+            raise ValueError(f"{name} must be of {q.dtype}, as q is, got {part.dtype}")
     if k.shape[:2] != q.shape[:2] or k.shape[3] != q.shape[3] or k.shape[2] < 1:
         raise ValueError(f"k must have B, H and K of q {tuple(q.shape)} and S at least 1, got {tuple(k.shape)}")
     if v.shape[:3] != k.shape[:3]:
@@ -332,7 +336,7 @@ class MultiHeadAttention(nn.Module):
         if cache is None:
             return
         if not isinstance(cache, tuple) or len(cache) != 2 or not all(isinstance(part, Tensor) for part in cache):
-            raise ValueError(f"cache must be a pair (k, v) of tensors, got {cache!r}")
+            raise ValueError(f"cache must be a pair (k, v) of tensors, got {_kind(cache)}")
         if cache[0].ndim != 4:
             raise ValueError(f"cache[0] must have shape (B, H, M, K), got {tuple(cache[0].shape)}")
         size = cache[0].shape[2] if memory is None else memory.shape[1]
@@ -402,6 +406,11 @@ def _check_fits(name: str, value: object, shape: tuple[int, ...], kind: str = "b
     sizes = zip(reversed(value.shape), reversed(shape), strict=False)
     if value.ndim > len(shape) or any(size not in (1, full) for size, full in sizes):
         raise ValueError(f"{name} must be broadcastable to {shape}, got shape {tuple(value.shape)}")
+
+
+def _kind(value: object) -> str:
+    """Its type and, of a tuple, those of its parts: a tensor's numbers would fill the screen."""
+    return f"({', '.join(map(_kind, value))})" if isinstance(value, tuple) else type(value).__name__
 
 
 def _check_steps(name: str, value: object, width: int, weight: Tensor, batch: int | None = None) -> None:

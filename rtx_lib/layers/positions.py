@@ -117,7 +117,7 @@ class Learned(nn.Module):
 class ShawRelative(nn.Module):
     """Learned vectors for the clipped distance, for keys and for values (Shaw, Uszkoreit and Vaswani 2018).
 
-    With a_ij = table[clip(j - i, -c, c) + c], equations 3 and 4 of the paper are
+    With a_ij = table[clip(j - i, -c, c) + c], equations 4 and 3 of the paper are
 
         e_ij = q_i . (k_j + a^K_ij) / sqrt(K),    z_i = sum_j weight_ij (v_j + a^V_ij)
 

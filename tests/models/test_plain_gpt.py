@@ -32,5 +32,8 @@ def test_the_future_is_not_seen():
 def test_bad_input():
     with pytest.raises(ValueError, match="width must be a multiple of heads, got width=10, heads=4"):
         PlainGPT(5, width=10)
+    for name in ("heads", "layers", "length"):
+        with pytest.raises(ValueError, match=f"{name} must be at least 1, got 0"):
+            PlainGPT(5, **{name: 0})
     with pytest.raises(ValueError, match="at most 64 positions, got 65"):
         PlainGPT(5)(torch.zeros(1, 65, dtype=torch.long))
