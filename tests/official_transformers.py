@@ -66,7 +66,7 @@ def _gradients(arrays: Arrays, out: Tensor, model: torch.nn.Module, rules: dict[
 
 
 def torch_stack(arrays: Arrays, norm: str) -> Arrays:
-    """``torch.nn.TransformerEncoder``, batch-major, with a causal mask or none.
+    """``torch.nn.TransformerEncoder``, batch-major, with a causal mask unless ``causal`` is 0.
 
     A file without ``grad_out`` claims no gradients.
     """
@@ -74,7 +74,7 @@ def torch_stack(arrays: Arrays, norm: str) -> Arrays:
     inner, width = parameters["p/layers.0.linear1.weight"].shape
     layers = sum(name.endswith("linear1.weight") for name in parameters)
     options = {"inner": inner, "norm": norm, "bias": "p/layers.0.linear1.bias" in parameters}
-    model = Stack(width, int(arrays["n_head"]), layers, causal=bool(arrays.get("causal", False)), **options)
+    model = Stack(width, int(arrays["n_head"]), layers, causal=bool(arrays.get("causal", True)), **options)
     _load(arrays, model, TORCH)
     x = arrays["x"].double().clone().requires_grad_()
     out, _ = model(x)

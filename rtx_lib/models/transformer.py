@@ -265,6 +265,9 @@ class Transformer(nn.Module):
         if state is None:
             if source is None:
                 raise ValueError("source must be given where there is no state, got None")
+            check_ids("source", source, self.input_size)
+            if len(source) != len(target):
+                raise ValueError(f"source must have the {len(target)} rows of the target, got {len(source)}")
             state = self.encode(source)
         return self.decoder(target, state)
 

@@ -96,6 +96,14 @@ def test_bad_floats():
             model(x)
 
 
+def test_source_and_target_of_different_batches():
+    model = translator()
+    encode, model.encode = model.encode, None  # before any work
+    with pytest.raises(ValueError, match="source must have the 3 rows of the target, got 2"):
+        model((sentences()[:2], ids(3, 3)))
+    model.encode = encode
+
+
 def test_an_empty_source():
     model, x = translator(), ids(2, 3)
     empty = sentences()
@@ -134,7 +142,7 @@ def test_bad_pairs_and_states():
     ]:
         with pytest.raises(ValueError, match=message):
             model((None, x), bad)
-    with pytest.raises(ValueError, match="batch 2 of the target, got 3"):
+    with pytest.raises(ValueError, match="source must have the 2 rows of the target, got 3"):
         model((torch.ones(3, 5, dtype=torch.long), x))
     one = causal()
     state = one(x)[1]
