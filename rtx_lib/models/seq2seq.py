@@ -23,7 +23,7 @@ PAD = 0
 class DotAttention(nn.Module):
     """The scaled dot product as the score of an alignment: e_ij = (W s_i) . (U h_j) / sqrt(width).
 
-    W is ``query.weight``, U is ``key.weight``, as in :class:`rtx_lib.layers.AdditiveAttention`; the scale is that of
+    W is ``query.weight``, U is ``key.weight``, as in :class:`~rtx_lib.layers.attention.AdditiveAttention`; the scale is that of
     Vaswani et al. (2017), eq. 1.
     """
 
