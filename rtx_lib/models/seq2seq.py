@@ -23,8 +23,8 @@ PAD = 0
 class DotAttention(nn.Module):
     """The scaled dot product as the score of an alignment: e_ij = (W s_i) . (U h_j) / sqrt(width).
 
-    W is ``query.weight``, U is ``key.weight``, as in :class:`~rtx_lib.layers.attention.AdditiveAttention`; the scale is that of
-    Vaswani et al. (2017), eq. 1.
+    W is ``query.weight``, U is ``key.weight``, as in :class:`~rtx_lib.layers.attention.AdditiveAttention`; the scale
+    is that of Vaswani et al. (2017), eq. 1.
     """
 
     def __init__(self, query_size: int, key_size: int, width: int) -> None:
