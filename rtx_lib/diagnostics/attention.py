@@ -209,28 +209,3 @@ def kendall_tau(a: Tensor, b: Tensor) -> float:
     order_a, order_b = (torch.sign(side[i] - side[j]).long() for side, (i, j) in zip((a, b), above, strict=True))
     untied = math.sqrt(int(order_a.abs().sum()) * int(order_b.abs().sum()))
     return int((order_a * order_b.to(order_a.device)).sum()) / untied if untied else math.nan
-
-
-def entropy(weights: Tensor) -> Tensor:
-    """The entropy of each query's weights in nats: (..., T, S) -> (..., T).
-
-    0 where one key gets everything (or nothing may be seen), log S where all get the same.
-    """
-    return torch.special.entr(weights).sum(-1)
-
-
-def attended_distance(weights: Tensor, offset: int | None = None) -> Tensor:
-    """How far away a query looks on average, in positions: sum over j of ``w_ij |i - j|``, (..., T, S) -> (..., T).
-
-    Parameters
-    ----------
-    weights
-        (..., T, S).
-    offset
-        Position of the first query; by default S - T, the queries being the last T of the S positions.
-    """
-    queries, keys = weights.shape[-2:]
-    first = keys - queries if offset is None else offset
-    i = torch.arange(first, first + queries, device=weights.device).unsqueeze(1)
-    j = torch.arange(keys, device=weights.device)
-    return (weights * (i - j).abs()).sum(-1)

@@ -37,27 +37,17 @@ def causal_mask(queries: int, keys: int | None = None, *, device: torch.device |
     return torch.ones(queries, keys, dtype=torch.bool, device=device).tril(keys - queries)
 
 
-def padding_mask(lengths: Tensor, size: int) -> Tensor:
-    """The mask (B, 1, 1, S) that is True where a key is real and False where it is padding.
-
-    Parameters
-    ----------
-    lengths
-        (B,) integers from 0 to ``size``: how many keys of each sequence, counted from its start, are real.
-    size
-        S, at least 1.
+def padding_mask(ids: Tensor, pad: int = 0) -> Tensor:
+    """The mask (B, 1, 1, S) that is True where ids (B, S) hold a token and False where they hold ``pad``.
 
     Raises
     ------
     ValueError
-        For lengths that are no such tensor, or a size below 1.
+        If the ids have another number of axes.
     """
-    check_sizes(size=size)
-    if not isinstance(lengths, Tensor) or lengths.ndim != 1 or lengths.dtype not in (torch.int64, torch.int32):
-        raise ValueError(f"lengths must be a tensor of integers of shape (B,), got {lengths!r}")
-    if len(lengths) and not 0 <= int(lengths.min()) <= int(lengths.max()) <= size:
-        raise ValueError(f"lengths must be from 0 to size = {size}, got {lengths.tolist()}")
-    return (torch.arange(size, device=lengths.device) < lengths[:, None])[:, None, None]
+    if ids.ndim != 2:
+        raise ValueError(f"ids must be of shape (B, S), got {tuple(ids.shape)}")
+    return (ids != pad)[:, None, None]
 
 
 def dot_product_attention(

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from rtx_lib.layers.attention import padding_mask
 from rtx_lib.layers.blocks import Cache, Stack
 from rtx_lib.layers.embedding import at_hand, check_ids, embed, input_layer, readout_layer
 from rtx_lib.layers.stacking import check_sizes
@@ -246,7 +247,7 @@ class Transformer(nn.Module):
         ``mask``, bool (B, 1, 1, S), is True where there is a token; where the id is not ``pad`` if None.
         """
         check_ids("source", source, self.input_size)
-        mask = (source != self.pad)[:, None, None] if mask is None else mask
+        mask = padding_mask(source, self.pad) if mask is None else mask
         if at_hand(source) and not mask.any(-1).all():
             raise ValueError(f"source must have at least one token that is not {self.pad} in each row, got none in one")
         return self.encoder(source, mask=mask)[0], mask, None

@@ -10,8 +10,6 @@ from torch import nn
 
 from rtx_lib.diagnostics.attention import (
     ablate_heads,
-    attended_distance,
-    entropy,
     gradient_saliency,
     kendall_tau,
     leave_one_out,
@@ -428,20 +426,6 @@ def test_kendall_tau_by_hand():
             kendall_tau(*wrong)
     with pytest.raises(ValueError, match="NaN"):
         kendall_tau(a, a / torch.tensor([1.0, 0.0, 1.0]) * 0)
-
-
-def test_entropy():
-    weights = torch.tensor([[1.0, 0, 0, 0], [0.25, 0.25, 0.25, 0.25], [0, 0, 0, 0], [0.5, 0.5, 0, 0]])
-    expected = torch.tensor([0, math.log(4), 0, math.log(2)])
-    assert relative_error(entropy(weights.expand(2, 3, 4, 4)), expected.expand(2, 3, 4)) < 1e-15
-
-
-def test_attended_distance():
-    weights = torch.tensor([[0.5, 0.5, 0, 0], [0, 0, 0.75, 0.25]])  # queries at positions 2 and 3 of four
-    assert attended_distance(weights).tolist() == [1.5, 0.75]
-    assert attended_distance(weights, offset=0).tolist() == [0.5, 1.25]
-    assert attended_distance(torch.eye(5).expand(2, 3, 5, 5)).shape == (2, 3, 5)
-    assert not attended_distance(torch.eye(5)).any()
 
 
 # ---- the library's own models
