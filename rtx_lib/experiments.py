@@ -29,7 +29,15 @@ from rtx_lib.models.seq2seq import Seq2Seq
 from rtx_lib.models.transformer import CausalTransformer, Transformer
 from rtx_lib.recipes import RECIPES, Recipe, recipe_of
 from rtx_lib.records import commit, finite, load_records, results_folder, thin
-from rtx_lib.schedules import Schedule, inverse_sqrt, warmup_constant, warmup_cosine
+from rtx_lib.schedules import (
+    Plateau,
+    Schedule,
+    drop_on_plateau,
+    inverse_sqrt,
+    staircase,
+    warmup_constant,
+    warmup_cosine,
+)
 from rtx_lib.side_by_side import Side, fit_side_by_side
 from rtx_lib.tasks import MNIST, AddingProblem, CharacterText, CopyMemory, Lag, NumberWords, SequentialDigits
 from rtx_lib.training import History, TrainingDiverged, check_device, evaluate, fit, parameter_count
@@ -119,9 +127,10 @@ def run(
         else:
             history = fit(
                 model, task, steps=recipe.steps, batch_size=recipe.batch_size, clip=recipe.clip,
-                optimizer=_optimizer(model, recipe), schedule=schedule, seed=seed, device=device,
-                eval_every=recipe.eval_every, checkpoint=checkpoint, progress=progress,
-                after_step=_constrain if hasattr(model, "constrain_") else None,
+                optimizer=_optimizer(model, recipe), schedule=schedule, plateau=_plateau(recipe), seed=seed,
+                device=device, eval_every=recipe.eval_every, eval_batches=recipe.eval_batches,
+                eval_batch_size=recipe.eval_batch_size, keep_best=recipe.keep_best, checkpoint=checkpoint,
+                progress=progress, after_step=_constrain if hasattr(model, "constrain_") else None,
             )  # fmt: skip
     except TrainingDiverged as error:
         history, diverged = error.history, {"step": error.step, "reason": str(error).partition(";")[0]}
@@ -145,7 +154,9 @@ def run(
             name: thin(getattr(history, name)) for name in ("step", "loss", "gradient_norm", "lr")
         },
         "evaluations": [finite(row) for row in history.evaluations],
-        "metrics": {} if diverged else finite(evaluate(model, task, "test", device=device)),
+        "metrics": {} if diverged else finite(
+            evaluate(model, task, "test", batch_size=recipe.eval_batch_size, device=device)
+        ),
         "baselines": task.baselines(),
         "diverged": diverged,
     }  # fmt: skip
@@ -165,11 +176,26 @@ def _schedule(recipe: Recipe) -> Schedule | None:
         return warmup_cosine(recipe.steps, recipe.warmup, recipe.floor)
     if recipe.schedule == "inverse-sqrt":
         return inverse_sqrt(recipe.warmup)
-    raise ValueError(f"schedule must be 'constant', 'cosine' or 'inverse-sqrt', got {recipe.schedule!r}")
+    if recipe.schedule == "staircase":
+        return staircase(recipe.drop_every, recipe.drop)
+    if recipe.schedule == "plateau":
+        return None
+    known = "'constant', 'cosine', 'inverse-sqrt', 'staircase' or 'plateau'"
+    raise ValueError(f"schedule must be {known}, got {recipe.schedule!r}")
+
+
+def _plateau(recipe: Recipe) -> Plateau | None:
+    if recipe.schedule != "plateau":
+        return None
+    return drop_on_plateau(recipe.drop_every, recipe.drop, recipe.keep_best or "loss")
 
 
 def _optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
     groups = _parameter_groups(model, recipe)
+    if recipe.optimizer == "sgd":
+        return torch.optim.SGD(groups, lr=recipe.lr, weight_decay=recipe.weight_decay)
+    if recipe.optimizer != "adam":
+        raise ValueError(f"optimizer must be 'adam' or 'sgd', got {recipe.optimizer!r}")
     betas = (recipe.betas[0], recipe.betas[1])
     if not recipe.weight_decay:
         return torch.optim.Adam(groups, lr=recipe.lr, betas=betas)

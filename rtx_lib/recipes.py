@@ -11,9 +11,14 @@ from typing import Any
 class Recipe:
     """One training run up to its seed: names in ``MODELS`` and ``TASKS`` with their arguments, and the budget.
 
-    ``lr`` is Adam's, and ``slow_lr`` that of the parameters whose names match a pattern in ``slow``, such as
-    "units.*.u"; ``clip`` is the largest gradient norm or None; ``schedule`` "constant", "cosine" (down to ``floor``)
-    or "inverse-sqrt", each after ``warmup`` steps. With a ``weight_decay`` it is AdamW, and matrices alone decay.
+    ``lr`` is that of the ``optimizer``, "adam" or "sgd", and ``slow_lr`` that of the parameters whose names match a
+    pattern in ``slow``, such as "units.*.u"; ``clip`` is the largest gradient norm or None. With a ``weight_decay`` it
+    is AdamW, and matrices alone decay. ``schedule`` is "constant", "cosine" (down to ``floor``) or "inverse-sqrt",
+    each after ``warmup`` steps, or divides the rate by ``drop``: "staircase" every ``drop_every`` steps, "plateau" when
+    an evaluation is no better than the worst of the ``drop_every`` before it.
+
+    Evaluations take all of "valid", or ``eval_batches`` batches of ``eval_batch_size``. With ``keep_best`` the model
+    tested is that of the evaluation with the least value of this metric.
 
     ``elsewhere`` names variants of the task, as changes of its arguments, on which the trained model is tested too.
     ``equal_time`` names a recipe beside which this one is trained step by step, at equal wall time: ``steps`` must be
@@ -40,6 +45,12 @@ class Recipe:
     weight_decay: float = 0.0
     elsewhere: dict[str, dict[str, Any]] = field(default_factory=dict)
     equal_time: str | None = None
+    optimizer: str = "adam"
+    drop: float = 10.0
+    drop_every: int = 0
+    eval_batches: int | None = None
+    eval_batch_size: int = 250
+    keep_best: str | None = None
 
 
 def _adding(kind: str, length: int, about: str, **settings: Any) -> Recipe:

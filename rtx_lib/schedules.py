@@ -1,9 +1,11 @@
-"""Schedules: a factor on the learning rate as a function of the step, which counts from 1."""
+"""Schedules: a factor on the learning rate as a function of the step, which counts from 1, or of the evaluations."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 Schedule = Callable[[float], float]
+Plateau = Callable[[Sequence[dict[str, Any]]], float]
 
 
 def warmup_cosine(steps: int, warmup: int = 0, floor: float = 0.0) -> Schedule:
@@ -37,3 +39,33 @@ def inverse_sqrt(warmup: int) -> Schedule:
     if warmup < 1:
         raise ValueError(f"warmup must be at least 1, got {warmup}")
     return lambda step: min(step / warmup, math.sqrt(warmup / step))
+
+
+def staircase(every: int, drop: float = 10.0) -> Schedule:
+    """A factor for the rate: 1 for ``every`` steps, then ``drop`` times less for as many, and so on."""
+    _check_drop(every, drop)
+    return lambda step: drop ** -((math.ceil(step) - 1) // every)
+
+
+def drop_on_plateau(patience: int, drop: float, metric: str = "loss") -> Plateau:
+    """A factor for the rate, divided by ``drop`` when an evaluation is no better than the worst of those before it.
+
+    It is compared with ``patience`` of them, so the first ones never lower the rate. This is how the scripts of TCN
+    (Bai, Kolter and Koltun 2018) and R-Transformer (Wang et al. 2019) lower theirs, epoch by epoch. The factor is
+    computed from the whole list each time, so that a run that was resumed gets what one in a single sitting gets.
+    """
+    _check_drop(patience, drop)
+
+    def factor(evaluations: Sequence[dict[str, Any]]) -> float:
+        values = [row[metric] for row in evaluations]
+        drops = sum(values[i] >= max(values[i - patience : i]) for i in range(patience, len(values)))
+        return drop**-drops
+
+    return factor
+
+
+def _check_drop(every: int, drop: float) -> None:
+    if every < 1:
+        raise ValueError(f"the number of steps or evaluations must be at least 1, got {every}")
+    if not drop >= 1:
+        raise ValueError(f"drop must be at least 1, got {drop}")

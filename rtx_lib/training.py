@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from rtx_lib.checkpoints import detach, load, move, save
-from rtx_lib.schedules import Schedule
+from rtx_lib.schedules import Plateau, Schedule
 
 
 @dataclass
@@ -100,7 +100,9 @@ def evaluate(
     device: str | torch.device = "cpu",
     batches: int | None = None,
 ) -> dict[str, float]:
-    """The task's metrics over one finite split, each batch weighted by its size.
+    """The task's metrics over one finite split, each batch weighted by its size, or by ``task.weight`` if there is one.
+
+    What has to be computed from the mean, such as a perplexity, is added by ``task.finish`` if there is one.
 
     Parameters
     ----------
@@ -123,6 +125,7 @@ def evaluate(
     check_positive(batches=batches)
     was_training = model.training
     model.eval()
+    weight, finish = getattr(task, "weight", len), getattr(task, "finish", dict)
     total: dict[str, float] = {}
     seen = 0
     for index, (x, y) in enumerate(task.batches(split, batch_size)):
@@ -130,13 +133,15 @@ def evaluate(
             break
         y = y.to(device)
         prediction, _ = model(move(x, device))  # x may be a pair
+        count = weight(y)
         for name, value in task.metrics(prediction, y).items():
-            total[name] = total.get(name, 0.0) + value * len(y)
-        seen += len(y)
+            total[name] = total.get(name, 0.0) + value * count
+        seen += count
     model.train(was_training)
     if not seen:
         raise ValueError(f"split must hold at least one sequence, {split!r} of {task.name} holds none")
-    return {name: value / seen for name, value in total.items()}
+    averaged: dict[str, float] = finish({name: value / seen for name, value in total.items()})
+    return averaged
 
 
 def fit(
@@ -149,11 +154,14 @@ def fit(
     optimizer: torch.optim.Optimizer | None = None,
     clip: float | None = None,
     schedule: Schedule | None = None,
+    plateau: Plateau | None = None,
     seed: int = 0,
     device: str | torch.device = "cpu",
     eval_every: int | None = None,
     eval_split: str = "valid",
     eval_batches: int | None = None,
+    eval_batch_size: int = 250,
+    keep_best: str | None = None,
     stream_length: int | None = None,
     after_step: Callable[[int, nn.Module, float], None] | None = None,
     checkpoint: str | Path | None = None,
@@ -179,12 +187,16 @@ def fit(
         algorithm 1). None leaves gradients alone.
     schedule
         Factor on the base rate as a function of the step, which counts from 1.
+    plateau
+        One more factor on the base rate, as a function of the evaluations made so far.
     seed
         For the batches and for dropout.
     device
         Where to train.
-    eval_every, eval_split, eval_batches
-        Evaluate every so many steps and after the last one, on this split, on at most so many batches.
+    eval_every, eval_split, eval_batches, eval_batch_size
+        Evaluate every so many steps and after the last one, on this split, on at most so many batches of this size.
+    keep_best
+        A metric: the model is left as it was at the evaluation with the least value of it, not as at the last step.
     stream_length
         Train on ``task.stream("train", batch_size, stream_length)`` and carry the (detached) state from one
         piece to the next; the state starts anew with each pass over the text.
@@ -200,11 +212,14 @@ def fit(
     TrainingDiverged
         As soon as the loss or the gradient norm is not finite.
     ValueError
-        For numbers out of range, a device that torch cannot use, a stream of a task that has none, or a checkpoint of
-        another run or that cannot be read.
+        For numbers out of range, a device that torch cannot use, a stream of a task that has none, a best evaluation or
+        a plateau without evaluations, or a checkpoint of another run or that cannot be read.
     """
     check_positive(steps=steps, batch_size=batch_size, lr=lr, clip=clip, eval_every=eval_every)
     check_positive(eval_batches=eval_batches, stream_length=stream_length, checkpoint_every=checkpoint_every)
+    check_positive(eval_batch_size=eval_batch_size)
+    if (keep_best or plateau) and not eval_every:
+        raise ValueError("eval_every must be given with keep_best or plateau, got None")
     if stream_length and not hasattr(task, "stream"):
         raise ValueError(f"stream_length must be None because {task.name} has no stream, got {stream_length}")
     check_device(device)
@@ -214,9 +229,10 @@ def fit(
     generator = torch.Generator().manual_seed(seed)
     torch.manual_seed(seed)
     history, state, position = History(), None, 0
+    best: dict[str, Any] = {"value": math.inf, "model": None}
     run = dict(
         task=task.name, batch_size=batch_size, stream_length=stream_length, seed=seed, clip=clip, rates=base_rates,
-        steps=steps,
+        steps=steps, keep_best=keep_best,
     )  # fmt: skip
     path = Path(checkpoint) if checkpoint else None
     if path and path.exists():
@@ -224,7 +240,7 @@ def fit(
         model.load_state_dict(saved["model"])
         optimizer.load_state_dict(saved["optimizer"])
         generator.set_state(saved["generator"])
-        history, position = History(**saved["history"]), saved["position"]
+        history, position, best = History(**saved["history"]), saved["position"], saved.get("best", best)
         state = move(saved["state"], device)
     source = _pieces(task, batch_size, stream_length, position) if stream_length else None
     started = time.perf_counter() - history.seconds
@@ -238,6 +254,7 @@ def fit(
             position, (x, y) = next(source)
             state = None if position == 1 else state
         factor = schedule(step) if schedule else 1.0
+        factor *= plateau(history.evaluations) if plateau else 1.0
         for group, rate in zip(optimizer.param_groups, base_rates, strict=True):
             group["lr"] = rate * factor
         value, norm, new_state = update(model, task, (move(x, device), y.to(device)), optimizer, clip=clip, state=state)
@@ -253,14 +270,22 @@ def fit(
         if after_step:
             after_step(step, model, value)
         if eval_every and (step % eval_every == 0 or step == steps):
-            scores = evaluate(model, task, eval_split, device=device, batches=eval_batches)
+            scores = evaluate(
+                model, task, eval_split, batch_size=eval_batch_size, device=device, batches=eval_batches
+            )
+            if keep_best and scores[keep_best] < best["value"]:
+                weights = {name: value.detach().cpu().clone() for name, value in model.state_dict().items()}
+                best = {"value": scores[keep_best], "model": weights}
             history.evaluations.append({"step": step, "split": eval_split, **scores})
             bar.set_postfix({name: f"{score:.4g}" for name, score in scores.items()})
         history.seconds = time.perf_counter() - started
         if path and (step % checkpoint_every == 0 or step == steps):
             contents = {"run": run, "history": asdict(history), "position": position, "state": move(state, "cpu")}
+            contents["best"] = best
             parts = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
             save(path, {**contents, **parts, "generator": generator.get_state()})
+    if best["model"] is not None:
+        model.load_state_dict(best["model"])
     return history
 
 

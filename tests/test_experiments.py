@@ -173,11 +173,32 @@ def test_weight_decay_is_for_matrices_alone():
         ({"schedule": "constant", "warmup": 3}, [1 / 3, 2 / 3, 1, 1, 1, 1]),
         ({"schedule": "cosine", "floor": 1.0}, [1] * 6),
         ({"schedule": "inverse-sqrt", "warmup": 1}, [step**-0.5 for step in range(1, 7)]),
+        ({"schedule": "staircase", "drop_every": 2, "optimizer": "sgd"}, [1, 1, 0.1, 0.1, 0.01, 0.01]),
     ],
 )
 def test_each_schedule_is_followed(tmp_path, quick, settings, rates):
     path = run(replace(TINY, **settings), 0, out=tmp_path, progress=False)
     assert json.loads(path.read_text())["curves"]["lr"] == pytest.approx([1e-3 * rate for rate in rates], rel=1e-5)
+
+
+def test_a_recipe_may_wait_for_a_plateau_and_keep_its_best_model(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(experiments, "evaluate", lambda *_, **settings: asked.append(settings) or {"mse": 0.5})
+    fit = experiments.fit
+    monkeypatch.setattr(experiments, "fit", lambda *a, **settings: asked.append(settings) or fit(*a, **settings))
+    recipe = replace(TINY, schedule="plateau", drop_every=3, keep_best="mse", eval_batches=2, eval_batch_size=5)
+    run(recipe, 0, out=tmp_path, progress=False)
+    assert asked[0]["plateau"]([{"mse": 1.0}] * 4) == 0.1
+    assert {name: asked[0][name] for name in ("keep_best", "eval_batches", "eval_batch_size")} == {
+        "keep_best": "mse", "eval_batches": 2, "eval_batch_size": 5,
+    }  # fmt: skip
+    assert asked[1]["batch_size"] == 5, "the test split is read in pieces of the same size, and whole"
+
+
+def test_an_unknown_optimizer_is_refused():
+    model, _ = experiments.build(TINY, 0)
+    with pytest.raises(ValueError, match="optimizer must be"):
+        experiments._optimizer(model, replace(TINY, optimizer="adagrad"))
 
 
 def test_a_model_is_tested_elsewhere_too(tmp_path, monkeypatch):

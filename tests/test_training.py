@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from rtx_lib.layers import RNN, Readout
-from rtx_lib.schedules import warmup_cosine
+from rtx_lib.schedules import drop_on_plateau, warmup_cosine
 from rtx_lib.tasks import AddingProblem
 from rtx_lib.training import TrainingDiverged, evaluate, fit, parameter_count
 
@@ -239,6 +239,57 @@ def test_an_input_may_be_a_pair_of_tensors():
 
 def test_parameter_count_leaves_out_embeddings():
     assert parameter_count(Readout(RNN(3, 5), 2, vocabulary=7)) == 5 * 3 + 25 + 10 + 10 + 2
+
+
+class Weighted(AddingProblem):
+    """Counts the sequences whose label is above 1, and squares the mean at the end."""
+
+    def weight(self, y):
+        return int((y > 1).sum())
+
+    def metrics(self, prediction, y):
+        return {"above": float(y[y > 1].sum() / max(1, self.weight(y)))}
+
+    def finish(self, metrics):
+        return {"above": metrics["above"], "square": metrics["above"] ** 2}
+
+
+@pytest.mark.parametrize("size", [7, 250, 1000])
+def test_a_task_says_how_much_a_batch_counts_and_what_follows_from_the_mean(size):
+    task = Weighted(6)
+    y = next(iter(task.batches("valid", 1000)))[1]
+    mean = float(y[y > 1].double().mean())
+    assert evaluate(Dropped(), task, batch_size=size) == pytest.approx({"above": mean, "square": mean**2}, rel=1e-5)
+
+
+def test_the_best_evaluation_is_kept(tmp_path):
+    """A rate that grows makes the model worse in the end; killed and resumed, the best is still known."""
+    settings = {"schedule": lambda step: 1.0 if step <= 4 else 100.0, "eval_every": 2, "steps": 12}
+    kept, history = train(**settings, keep_best="mse")
+    curve = history.curve("mse")[1]
+    best = min(curve)
+    assert evaluate(kept, AddingProblem(6))["mse"] == pytest.approx(best) and best < curve[-1]
+    last, _ = train(**settings)
+    assert evaluate(last, AddingProblem(6))["mse"] == pytest.approx(curve[-1])
+    settings |= {"checkpoint": tmp_path / "run.ckpt", "checkpoint_every": 1, "keep_best": "mse"}
+    with pytest.raises(Killed):
+        train(**settings, after_step=kill_at(11))
+    assert same(kept, train(**settings)[0])
+
+
+def test_a_plateau_reaches_the_optimizer(tmp_path):
+    settings = {"plateau": drop_on_plateau(1, 2.0, "mse"), "eval_every": 2, "schedule": lambda step: -1.0}  # it climbs
+    settings |= {"checkpoint": tmp_path / "run.ckpt", "checkpoint_every": 1}
+    with pytest.raises(Killed):
+        train(**settings, after_step=kill_at(7))
+    _, history = train(**settings)
+    assert history.lr == pytest.approx([-0.01 / 2 ** max(0, (step - 1) // 2 - 1) for step in range(1, 13)])
+
+
+@pytest.mark.parametrize("setting", [{"keep_best": "mse"}, {"plateau": drop_on_plateau(1, 2.0)}])
+def test_what_rests_on_evaluations_needs_them(setting):
+    with pytest.raises(ValueError, match="eval_every must be given"):
+        train(**setting)
 
 
 @pytest.mark.parametrize(
