@@ -1,0 +1,256 @@
+"""The temporal convolutional network: causal convolutions whose reach doubles from level to level.
+
+S. Bai, J. Z. Kolter and V. Koltun, *An Empirical Evaluation of Generic Convolutional and Recurrent Networks for
+Sequence Modeling*, 2018 (arXiv 1803.01271), the baseline that the R-Transformer's authors compare with. The paper's
+dilated convolution (section 3.3) counts the filter's taps f(0), ..., f(k-1) backwards in time,
+
+    F(s) = sum_{i=0}^{k-1} f(i) x_{s - d i}                        x = 0 before the start
+
+Where the authors' code (locuslab/TCN) does otherwise than the paper:
+
+- The paper draws weights from N(0, 0.01), 0.01 being the deviation. The code does so too, but its weight
+  normalisation computes the weight again from g and v at the first forward pass, and these still hold torch's
+  default. Only the 1x1 convolutions, which are not normalised, start as published. See ``init`` of :class:`TCN`.
+- The paper drops whole channels; the code drops single values, and so does this file.
+"""
+
+import math
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from rtx_lib.layers.embedding import check_ids
+from rtx_lib.layers.stacking import check_choice, check_sequence, check_sizes, check_state
+
+INITS = ("effective", "published")
+PUBLISHED_STD = 0.01
+
+
+class CausalConv(nn.Module):
+    """A dilated convolution that sees no later input, with its weight normalised (section 3.4).
+
+    The filter of every output channel is w = g v / ||v||, the norm over input channels and taps (Salimans and Kingma
+    2016, eq. 2). ``weight_v`` (C_out, C_in, k), ``weight_g`` (C_out, 1, 1) and ``bias`` (C_out,) have the names of
+    the authors' code; the last tap is the present.
+
+    Parameters
+    ----------
+    inputs, outputs
+        C_in and C_out.
+    kernel_size, dilation
+        k, and the distance d between taps.
+    std
+        Deviation of a normal distribution of the first weights; U(-b, b), b = 1 / sqrt(C_in k), torch's default, if
+        None. The biases start with the latter in either case, as in the authors' code.
+    generator
+        Source of the random initial weights; torch's global one if None.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        kernel_size: int,
+        dilation: int,
+        *,
+        std: float | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        self.dilation, self.padding = dilation, (kernel_size - 1) * dilation
+        bound = 1 / math.sqrt(inputs * kernel_size)
+        v = torch.empty(outputs, inputs, kernel_size)
+        v = v.uniform_(-bound, bound, generator=generator) if std is None else v.normal_(0, std, generator=generator)
+        self.weight_g = nn.Parameter(v.norm(dim=(1, 2), keepdim=True))
+        self.weight_v = nn.Parameter(v)
+        self.bias = nn.Parameter(torch.empty(outputs).uniform_(-bound, bound, generator=generator))
+
+    @property
+    def weight(self) -> Tensor:
+        """The effective filters w (C_out, C_in, k)."""
+        return self.weight_v * (self.weight_g / self.weight_v.norm(dim=(1, 2), keepdim=True))
+
+    def forward(self, x: Tensor, past: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Map x (B, C_in, T) to y (B, C_out, T).
+
+        ``past`` (B, C_in, (k-1) d) are the inputs before x, zeros if None; the last ones come back with y.
+        """
+        x = F.pad(x, (self.padding, 0)) if past is None else torch.cat([past, x], dim=2)
+        y = F.conv1d(x, self.weight, self.bias, dilation=self.dilation)
+        return y, x[:, :, x.shape[2] - self.padding :].clone()  # a view would keep all of x
+
+    def extra_repr(self) -> str:
+        """The sizes, as ``print(model)`` shows them."""
+        outputs, inputs, taps = self.weight_v.shape
+        return f"{inputs}, {outputs}, kernel_size={taps}, dilation={self.dilation}"
+
+
+class TemporalBlock(nn.Module):
+    """One level (figure 1b): twice convolution, ReLU and dropout, and a way around, with a ReLU on the sum.
+
+    The way around is a 1x1 convolution, ``downsample``, where the numbers of channels differ.
+
+    Parameters
+    ----------
+    inputs, outputs, kernel_size, dilation, std, generator
+        As in :class:`CausalConv`.
+    dropout
+        Probability with which a value is dropped in training.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        kernel_size: int,
+        dilation: int,
+        *,
+        dropout: float = 0.0,
+        std: float | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        self.conv1 = CausalConv(inputs, outputs, kernel_size, dilation, std=std, generator=generator)
+        self.conv2 = CausalConv(outputs, outputs, kernel_size, dilation, std=std, generator=generator)
+        self.downsample = None
+        if inputs != outputs:
+            self.downsample = nn.utils.skip_init(nn.Conv1d, inputs, outputs, 1, device=torch.get_default_device())
+            nn.init.normal_(self.downsample.weight, std=PUBLISHED_STD, generator=generator)
+            _uniform(self.downsample.bias, inputs, generator)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor, past: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """Map x (B, C_in, T) to y (B, C_out, T), with the inputs that either convolution continues from."""
+        first, second = (None, None) if past is None else past
+        y, first = self.conv1(x, first)
+        y, second = self.conv2(self.dropout(F.relu(y)), second)
+        around = x if self.downsample is None else self.downsample(x)
+        return F.relu(self.dropout(F.relu(y)) + around), (first, second)
+
+
+class TCN(nn.Module):
+    """Levels of causal convolutions with dilations 1, 2, 4, ..., and a readout at every step.
+
+    Parameters
+    ----------
+    input_size, output_size
+        Widths of x, if no vocabulary is given, and of y.
+    channels
+        Number of channels of each level.
+    kernel_size
+        k, the number of taps; the paper has 2 to 8.
+    vocabulary
+        If given, x holds ids below it, and a table (V, embedding_size) comes first. It starts from U(-0.1, 0.1), as
+        in the authors' code for characters.
+    embedding_size
+        Width of that table; the last level's number of channels if None.
+    dropout, embedding_dropout
+        Probability with which a value is dropped in training after each convolution, and of the embedded ids.
+    tied
+        Whether the readout uses the table of the ids, which needs vocabulary = output_size and embedding_size equal
+        to the last level's channels. Its bias then starts at 0.
+    init
+        ``"effective"``: what the authors' code starts from. The convolutions' weights and the readout have torch's
+        default rule, and only the 1x1 convolutions N(0, 0.01). ``"published"``: N(0, 0.01) takes effect in all of
+        them, as the paper says; the biases keep torch's default.
+    generator
+        Source of the random initial weights; torch's global one if None.
+
+    Raises
+    ------
+    ValueError
+        For sizes below 1, no channels, an unknown init, an embedding_size or embedding_dropout without a vocabulary,
+        or ``tied`` without equal sizes; in ``forward`` for an input or a state of the wrong shape or type.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        output_size: int,
+        channels: Sequence[int],
+        kernel_size: int,
+        *,
+        vocabulary: int | None = None,
+        embedding_size: int | None = None,
+        dropout: float = 0.0,
+        embedding_dropout: float = 0.0,
+        tied: bool = False,
+        init: str = "effective",
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        if not isinstance(channels, Sequence) or not channels:
+            raise ValueError(f"channels must be a sequence of at least one size, got {channels!r}")
+        check_sizes(input_size=input_size, output_size=output_size, kernel_size=kernel_size)
+        check_sizes(**{f"channels[{i}]": size for i, size in enumerate(channels)})
+        check_choice("init", init, INITS)
+        given = {"embedding_size": embedding_size, "embedding_dropout": embedding_dropout or None}
+        for name, value in given.items():
+            if vocabulary is None and value is not None:
+                raise ValueError(f"{name} must be left out without a vocabulary, got {value}")
+        width = channels[-1] if embedding_size is None else embedding_size
+        if tied and (vocabulary, width) != (output_size, channels[-1]):
+            need = f"vocabulary = output_size = {output_size} and embedding_size = channels[-1] = {channels[-1]}"
+            raise ValueError(f"tied must be False unless {need}, got True with {vocabulary} and {width}")
+        self.input_size, self.output_size, self.channels = input_size, output_size, tuple(channels)
+        self.kernel_size, self.init = kernel_size, init
+        self.embedding = None
+        if vocabulary is not None:
+            check_sizes(vocabulary=vocabulary, embedding_size=width)
+            table = torch.empty(vocabulary, width).uniform_(-0.1, 0.1, generator=generator)
+            self.embedding = nn.Embedding.from_pretrained(table, freeze=False)
+        self.embedding_dropout = nn.Dropout(embedding_dropout)
+        std = PUBLISHED_STD if init == "published" else None
+        sizes = [input_size if vocabulary is None else width, *channels]
+        self.network = nn.ModuleList(
+            TemporalBlock(sizes[i], sizes[i + 1], kernel_size, 2**i, dropout=dropout, std=std, generator=generator)
+            for i in range(len(channels))
+        )
+        self.readout = nn.utils.skip_init(nn.Linear, channels[-1], output_size, device=torch.get_default_device())
+        _uniform(self.readout.weight, channels[-1], generator)
+        _uniform(self.readout.bias, channels[-1], generator)
+        if std is not None:
+            nn.init.normal_(self.readout.weight, std=std, generator=generator)
+        if tied and self.embedding is not None:
+            self.readout.weight = self.embedding.weight
+            nn.init.zeros_(self.readout.bias)
+
+    @property
+    def receptive_field(self) -> int:
+        """How many of the last inputs an output depends on: 1 + 2 (k-1) (2^L - 1) for L levels."""
+        return 1 + 2 * (self.kernel_size - 1) * (2 ** len(self.channels) - 1)
+
+    def forward(self, x: Tensor, state: tuple[Tensor, ...] | None = None) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """Map floats (B, T, input_size) or ids (B, T) to y (B, T, output_size).
+
+        The state has for each convolution its last (k-1) d inputs, (B, C_in, (k-1) d); zeros if None.
+        """
+        if self.embedding is None:
+            check_sequence(x, self.input_size, self.readout.weight)
+        else:
+            check_ids("x", x, self.embedding.num_embeddings)
+            x = self.embedding_dropout(self.embedding(x))
+        if state is not None:
+            self._check(state, x)
+        h, after = x.transpose(1, 2), []  # (B, C, T)
+        for i, level in enumerate(self.network):
+            h, pasts = level(h, None if state is None else state[2 * i : 2 * i + 2])
+            after += pasts
+        return self.readout(h.transpose(1, 2)), tuple(after)
+
+    def _check(self, state: object, x: Tensor) -> None:
+        """``ValueError`` unless the state is one of this network, for the batch of x."""
+        convolutions = [module for module in self.modules() if isinstance(module, CausalConv)]
+        if not isinstance(state, tuple) or len(state) != len(convolutions):
+            got = f"{len(state)} entries" if isinstance(state, tuple) else type(state).__name__
+            raise ValueError(f"state must be a tuple of {len(convolutions)} tensors, got {got}")
+        for i, (past, conv) in enumerate(zip(state, convolutions, strict=True)):
+            check_state(past, (len(x), conv.weight_v.shape[1], conv.padding), x, f"state[{i}]")
+
+
+def _uniform(parameter: Tensor, inputs: int, generator: torch.Generator | None) -> None:
+    """U(-1/sqrt(n), 1/sqrt(n)) for n inputs: torch's default for linear maps and convolutions."""
+    bound = 1 / math.sqrt(inputs)
+    nn.init.uniform_(parameter, -bound, bound, generator=generator)
