@@ -1,0 +1,217 @@
+"""Empirical receptive fields: against whole Jacobians, on models whose field is known, and what is refused."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from helpers import relative_error
+from torch import nn
+
+from rtx_lib.diagnostics.receptive_field import influence_matrix, input_influence, reach
+from rtx_lib.layers import RNN, Readout
+from rtx_lib.models.transformer import CausalTransformer
+
+pytestmark = pytest.mark.usefixtures("double")
+
+
+class Convolution(nn.Module):
+    """Two causal convolutions of kernel 3 with dilations 1 and 2, whose field is 1 + 2 + 4 inputs; gives y alone."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Conv1d(3, 5, 3), nn.Conv1d(5, 4, 3, dilation=2)
+
+    def forward(self, x):
+        h = torch.tanh(self.first(F.pad(x.mT, (2, 0))))
+        return self.second(F.pad(h, (4, 0))).mT
+
+
+def make(name):
+    torch.manual_seed(0)
+    if name == "rnn":
+        return Readout(RNN(3, 6), 4)
+    if name == "convolution":
+        return Convolution()
+    return CausalTransformer(3, 4, width=8, heads=2, layers=2).eval()
+
+
+def jacobian_norms(function, x):
+    """||dy_t/dx_s||_F of every pair by autograd's whole Jacobian, averaged over the batch: (T, T)."""
+    rows = []
+    for sequence in x:
+        J = torch.autograd.functional.jacobian(lambda s: function(s.unsqueeze(0))[0], sequence)  # (T, O, T, D)
+        rows.append(J.square().sum((1, 3)).sqrt())
+    return torch.stack(rows).mean(0)
+
+
+def output(model):
+    return lambda x: y[0] if isinstance(y := model(x), tuple) else y
+
+
+@pytest.mark.parametrize("name", ["rnn", "convolution", "transformer"])
+def test_the_exact_influence_is_the_norm_of_the_jacobian(name):
+    model, x = make(name), torch.randn(2, 9, 3)
+    expected = jacobian_norms(output(model), x)
+    assert relative_error(influence_matrix(model, x), expected) < 1e-12
+    assert relative_error(influence_matrix(model, x, batch=4), expected) < 1e-12
+    for position in (-1, 0, 4, -9):
+        assert relative_error(input_influence(model, x, position), expected[position]) < 1e-12
+    assert not influence_matrix(model, x).triu(1).any()  # causal
+
+
+def test_a_convolution_sees_its_field_and_exactly_nothing_before():
+    seen = input_influence(make("convolution"), torch.randn(2, 20, 3))
+    assert (seen[-7:] > 0).all() and not seen[:-7].any()
+    assert reach(seen, 1.0) == 7
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_an_rnn_forgets_at_the_rate_of_its_matrix(dtype):
+    """Around the state 0 a step multiplies by W_hh = I / 4; in float32 the squares would be lost after 38 steps."""
+    rnn = RNN(2, 5).to(dtype)
+    with torch.no_grad():
+        for parameter in rnn.parameters():
+            parameter.zero_()
+        rnn.weight_hh_l0.copy_(torch.eye(5) / 4)
+        rnn.weight_ih_l0[:2].copy_(torch.eye(2))
+    seen = input_influence(rnn, torch.zeros(1, 61, 2, dtype=dtype))
+    assert seen.dtype == torch.float64
+    expected = math.sqrt(2) * 0.25 ** torch.arange(60, -1, -1)
+    assert (seen / expected).numpy() == pytest.approx(1, rel=1e-6)
+    assert [reach(seen, share) for share in (0.5, 0.75, 0.76, 0.95, 0.99)] == [1, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("name", ["rnn", "transformer"])
+def test_random_directions_estimate_the_square_without_bias(name):
+    model, x = make(name), torch.randn(1, 6, 3)
+    exact = input_influence(model, x, 4).square()
+    draw = torch.Generator().manual_seed(1)
+    squares = torch.stack([input_influence(model, x, 4, samples=1, generator=draw).square() for _ in range(400)])
+    error = squares.std(0) / 20  # of a mean of 400
+    assert ((squares.mean(0) - exact).abs() <= 4 * error).all()
+    assert (error[:5] > 0).all() and not exact[5]
+
+
+def test_more_directions_come_closer_and_a_seed_repeats():
+    model, x = make("rnn"), torch.randn(8, 12, 3)
+    exact = influence_matrix(model, x)
+
+    def estimate(samples, seed=0):
+        return influence_matrix(model, x, samples=samples, generator=torch.Generator().manual_seed(seed), batch=5)
+
+    assert torch.equal(estimate(2), estimate(2)) and not torch.equal(estimate(2), estimate(2, seed=1))
+    assert relative_error(estimate(64), exact) < 0.05 < relative_error(estimate(1), exact)
+    torch.manual_seed(3)
+    first = input_influence(model, x, samples=3)
+    torch.manual_seed(3)
+    assert torch.equal(input_influence(model, x, samples=3), first)
+
+
+def test_ids_are_seen_through_their_embedding():
+    torch.manual_seed(0)
+    model = CausalTransformer(7, 7, width=8, heads=2, layers=1, vocabulary=7).eval()
+    ids = torch.randint(7, (2, 6))
+    found = influence_matrix(model, ids, embedding=model.embedding)
+    given = iter(model.embedding(ids).detach())
+
+    def from_embedded(e):
+        handle = model.embedding.register_forward_hook(lambda module, args, out: e)
+        try:
+            return model(torch.zeros(1, 6, dtype=torch.long))[0]
+        finally:
+            handle.remove()
+
+    expected = jacobian_norms(from_embedded, given)
+    assert relative_error(found, expected) < 1e-12
+    assert relative_error(input_influence(model, ids, 3, embedding=model.embedding), expected[3]) < 1e-12
+
+
+def test_the_model_is_left_as_it_was():
+    model = nn.Sequential(nn.Linear(3, 3), RNN(3, 6)).requires_grad_(False)
+    x = torch.randn(2, 5, 3, requires_grad=True)
+    with torch.no_grad():
+        assert input_influence(model, x, embedding=model[0]).any()
+        assert input_influence(model, x).any()
+    assert x.grad is None and not model[0]._forward_hooks
+    live = Readout(RNN(3, 6), 4)
+    assert not input_influence(live, x).requires_grad
+    assert all(parameter.grad is None for parameter in live.parameters())
+
+
+def test_an_output_that_no_input_reaches():
+    class Clock(nn.Module):
+        """Counts the steps: y has a gradient, but none with respect to x."""
+
+        def __init__(self):
+            super().__init__()
+            self.rate = nn.Parameter(torch.ones(1))
+
+        def forward(self, x):
+            return self.rate * torch.arange(x.shape[1]).expand(len(x), -1).unsqueeze(-1)
+
+    assert not input_influence(Clock(), torch.randn(2, 5, 3)).any()
+
+
+@pytest.mark.parametrize(
+    ("influence", "share", "expected"),
+    [
+        ([1.0], 0.95, 1),
+        ([1.0, 1, 1, 1], 0.5, 2),
+        ([1.0, 1, 1, 1], 0.51, 3),
+        ([1.0, 1, 1, 1], 1, 4),
+        ([0.0, 0, 3, 1], 1, 2),
+        ([0.0, 0, 3, 1], 0.25, 1),
+        ([5.0, 0, 0, 0], 0.01, 4),
+    ],
+)
+def test_reach_counts_the_most_recent_inputs(influence, share, expected):
+    assert reach(torch.tensor(influence), share) == expected
+
+
+@pytest.mark.parametrize("length", [1, 10, 1000])
+def test_reach_of_a_level_influence(length):
+    level = torch.full((length,), 0.1)
+    assert reach(level, 1.0) == length and reach(level) == math.ceil(0.95 * length)
+
+
+class Wrong(nn.Module):
+    """Gives what it was told to give."""
+
+    def __init__(self, change):
+        super().__init__()
+        self.change = change
+
+    def forward(self, x):
+        return self.change(x)
+
+
+X = torch.zeros(2, 5, 3, dtype=torch.float64)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m: input_influence(m, X, 5), "position must be from -5 to 4, got 5"),
+        (lambda m: input_influence(m, X, -6), "position must be from -5 to 4, got -6"),
+        (lambda m: input_influence(m, X[0]), r"x must be floats \(B, T, D\) where no embedding is given"),
+        (lambda m: input_influence(m, X.long()), "x must be floats .* got torch.int64"),
+        (lambda m: influence_matrix(m, X[:, :0]), r"x must be of shape .* not empty, got \(2, 0, 3\)"),
+        (lambda m: input_influence(m, X, samples=0), "samples must be at least 1, or None for the exact norm, got 0"),
+        (lambda m: influence_matrix(m, X, batch=0), "batch must be at least 1, got 0"),
+        (lambda m: input_influence(m, X, embedding=nn.Linear(3, 3)), "model must call embedding once, it did 0"),
+        (lambda m: input_influence(Wrong(lambda x: x[:, -1]), X), r"model must give y of shape \(2, 5, '...'\)"),
+        (lambda m: input_influence(Wrong(lambda x: x[:, 1:]), X), r"model must give y .* got \(2, 4, 3\)"),
+        (lambda m: input_influence(Wrong(lambda x: x.detach()), X), "model must carry a gradient from its inputs"),
+        (lambda m: reach(torch.zeros(3)), "influence must be .* not all 0, .* from 0 to 0"),
+        (lambda m: reach(torch.tensor([1.0, -1])), "influence must be .* at least 0 .* from -1 to 1"),
+        (lambda m: reach(torch.tensor([1.0, math.nan])), "influence must be .* finite"),
+        (lambda m: reach(torch.zeros(0)), r"influence must be .* got shape \(0,\)"),
+        (lambda m: reach(torch.ones(2, 2)), r"influence must be of shape \(T,\)"),
+        (lambda m: reach(torch.ones(2), 0), "share must be above 0 and at most 1, got 0"),
+        (lambda m: reach(torch.ones(2), 1.5), "share must be above 0 and at most 1, got 1.5"),
+    ],
+)
+def test_bad_arguments(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(Readout(RNN(3, 6), 4))
