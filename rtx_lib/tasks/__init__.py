@@ -7,8 +7,10 @@ from rtx_lib.tasks.copying import CopyMemory
 from rtx_lib.tasks.digits import SequentialDigits
 from rtx_lib.tasks.lag import Lag
 from rtx_lib.tasks.mnist import MNIST
+from rtx_lib.tasks.music import PolyphonicMusic
 from rtx_lib.tasks.number_words import NumberWords
 from rtx_lib.tasks.protocol import StreamTask, Task
+from rtx_lib.tasks.ptb import PennTreebank
 from rtx_lib.tasks.text import CharacterText
 
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ __all__ = [
     "CopyMemory",
     "Lag",
     "NumberWords",
+    "PennTreebank",
+    "PolyphonicMusic",
     "SequentialDigits",
     "StreamTask",
     "Task",

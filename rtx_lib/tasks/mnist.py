@@ -25,7 +25,7 @@ from rtx_lib.tasks.splits import (
 )
 
 PERMUTATION_SEED = 92_916
-VALID = 5_000
+TRAINING = 60_000  # images of the training file
 
 
 class MNIST:
@@ -40,16 +40,20 @@ class MNIST:
     x float, y (B,) int64. Only the model's output at the last step counts.
 
     Splits: "train" is the first 55,000 images of the training file, "valid" its last 5,000, "test" the 10,000
-    images of the test file. The order of `permuted` is that in which numpy's `default_rng(92916).random(784)`
-    ascends; the attribute `permutation` (784,) holds it, None without `permuted`. Papers drew other orders.
+    images of the test file. With valid=0 "train" is all 60,000, and "valid" is "test" under another name, as in the
+    code of TCN and of R-Transformer: whatever is chosen on "valid" is then chosen on the test images.
+
+    The order of `permuted` is that in which numpy's `default_rng(92916).random(784)` ascends; the attribute
+    `permutation` (784,) holds it, None without `permuted`. Papers drew other orders.
 
     Parameters
     ----------
     rows, permuted : as above; both at once is a ValueError.
+    valid : how many of the last training images are "valid", 0 to 59,999; 0 as above.
     root, download : where the files are and whether they may be fetched, as for
         `rtx_lib.tasks.download.fetch`, whose errors pass through.
 
-    Raises ValueError for an unknown split, a size below 1, or a prediction of wrong shape.
+    Raises ValueError for a `valid` out of range, an unknown split, a size below 1, or a prediction of wrong shape.
     """
 
     output_size = 10
@@ -61,15 +65,21 @@ class MNIST:
         permuted: bool = False,
         root: str | os.PathLike[str] | None = None,
         *,
+        valid: int = 5_000,
         download: bool | None = None,
     ) -> None:
         from rtx_lib.tasks.download import fetch  # here, so that `python -m` starts a module not yet loaded
 
         if rows and permuted:
             raise ValueError("permuted is True with rows=True; only single pixels can be permuted")
+        valid = check_integer("valid", valid, 0)
+        if valid >= TRAINING:
+            raise ValueError(f"valid is {valid}; it must be at most {TRAINING - 1}, or 'train' holds no image")
         self.input_size = 28 if rows else 1
         self.length = 28 if rows else 784
         self.name = "mnist-" + ("rows" if rows else "permuted" if permuted else "pixels")
+        if valid != 5_000:
+            self.name += f"-valid-{valid}"
         self.permutation: Tensor | None = None
         if permuted:
             order = np.random.default_rng(PERMUTATION_SEED).random(784).argsort(kind="stable")
@@ -82,10 +92,12 @@ class MNIST:
         images, labels = (torch.from_numpy(read_idx(path)) for path in paths["train"])
         test_images, test_labels = (torch.from_numpy(read_idx(path)) for path in paths["t10k"])
         # The images stay bytes, and become floats a batch at a time: 47 MB, not 188.
+        test = test_images, test_labels.long()
+        cut = len(labels) - valid
         self._data = {
-            "train": (images[:-VALID], labels[:-VALID].long()),
-            "valid": (images[-VALID:], labels[-VALID:].long()),
-            "test": (test_images, test_labels.long()),
+            "train": (images[:cut], labels[:cut].long()),
+            "valid": (images[cut:], labels[cut:].long()) if valid else test,
+            "test": test,
         }
 
     def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:

@@ -8,10 +8,19 @@ import os
 from collections.abc import Iterator, Sequence
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.tasks.splits import check_integer, check_prediction, check_split, in_order
+from rtx_lib.tasks.splits import check_integer, check_split, in_order
+from rtx_lib.tasks.windows import (
+    bigram_loss,
+    check_ids,
+    random_windows,
+    streams,
+    symbol_loss,
+    symbol_metrics,
+    unigram_loss,
+    whole_windows,
+)
 
 
 class CharacterText:
@@ -79,20 +88,15 @@ class CharacterText:
 
     def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """x, y (size, T): windows that begin anywhere in the split, drawn with replacement."""
-        ids = self._data[check_split(split)]
-        size = check_integer("size", size, 1)
-        starts = torch.randint(len(ids) - self.length, (size, 1), generator=generator)
-        places = starts + torch.arange(self.length)  # (B, T)
-        return ids[places], ids[places + 1]
+        return random_windows(self._data[check_split(split)], self.length, size, generator)
 
     def batches(self, split: str, size: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Run once through a split in consecutive windows, `size` at a time.
 
         Every character but the first is a label once; what does not fill a last window is left out.
         """
-        check_split(split)
-        size = check_integer("size", size, 1)
-        return ((x, y) for x, y in in_order(self._windows(split), size))
+        windows = whole_windows(self._data[check_split(split)], self.length)
+        return ((x, y) for x, y in in_order(windows, check_integer("size", size, 1)))
 
     def stream(self, split: str, size: int, length: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Cut a split into `size` parallel streams, and these into pieces x, y (size, length), in order.
@@ -100,36 +104,24 @@ class CharacterText:
         Row i of a piece goes on in row i of the next. What does not fill a last piece of all streams is left out.
         Raises ValueError where the split does not hold one piece.
         """
-        ids = self._data[check_split(split)]
-        size, length = check_integer("size", size, 1), check_integer("length", length, 1)
-        steps = (len(ids) - 1) // size  # of each stream; the last character is a label only
-        if length > steps:
-            raise ValueError(f"length is {length}; with size {size} it must be at most {steps}, a stream of {split!r}")
-        x, y = (ids[first : first + size * steps].view(size, steps) for first in (0, 1))
-        return ((x[:, at : at + length], y[:, at : at + length]) for at in range(0, steps - length + 1, length))
+        return streams(self._data[check_split(split)], size, length, split)
 
     def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
         """Mean cross-entropy in nats over all positions; prediction (B, T, V) logits, y (B, T) ids."""
-        check_prediction(prediction, len(y), self.output_size, y.shape[1])
-        return F.cross_entropy(prediction.flatten(0, 1), y.flatten())
+        return symbol_loss(prediction, y, self.output_size)
 
     def metrics(self, prediction: Tensor, y: Tensor) -> dict[str, float]:
         """{"loss", "bpc", "accuracy"}: nats and bits for a character, and the share of characters named."""
-        prediction = prediction.detach()
-        loss = self.loss(prediction, y).item()
-        accuracy = (prediction.argmax(-1) == y).double().mean().item()
-        return {"loss": loss, "bpc": loss / math.log(2), "accuracy": accuracy}
+        return symbol_metrics(prediction, y, self.output_size)
 
     def baselines(self) -> dict[str, float]:
         """{"uniform guess loss", "unigram loss", "bigram loss"}, in nats on "valid" (defined above)."""
         v, train = len(self.characters), self._data["train"]
-        x, y = (window.flatten() for window in self._windows("valid"))
-        single = train.bincount(minlength=v).double() + 1
-        pairs = (train[:-1] * v + train[1:]).bincount(minlength=v * v).view(v, v).double() + 1
+        x, y = (window.flatten() for window in whole_windows(self._data["valid"], self.length))
         return {
             "uniform guess loss": math.log(v),
-            "unigram loss": -(single / single.sum()).log()[y].mean().item(),
-            "bigram loss": -(pairs / pairs.sum(1, keepdim=True)).log()[x, y].mean().item(),
+            "unigram loss": unigram_loss(train, y, v),
+            "bigram loss": bigram_loss(train, x, y, v),
         }
 
     def encode(self, text: str) -> Tensor:
@@ -142,19 +134,7 @@ class CharacterText:
 
     def decode(self, ids: Tensor | Sequence[int]) -> str:
         """The text of ids (T,); ValueError for another shape or an id that is not in 0..V-1."""
-        ids = torch.as_tensor(ids)
-        if ids.ndim != 1:
-            raise ValueError(f"ids has shape {tuple(ids.shape)}; it must be one text, (T,)")
-        numbers = ids.tolist()
-        wrong = [number for number in numbers if not 0 <= number < len(self.characters)]
-        if wrong:
-            raise ValueError(f"ids holds {wrong[0]}; every id must be in 0..{len(self.characters) - 1}")
-        return "".join(self.characters[number] for number in numbers)
-
-    def _windows(self, split: str) -> tuple[Tensor, Tensor]:
-        ids, length = self._data[split], self.length
-        whole = (len(ids) - 1) // length * length
-        return ids[:whole].view(-1, length), ids[1 : whole + 1].view(-1, length)
+        return "".join(self.characters[number] for number in check_ids(ids, len(self.characters)))
 
 
 def _shakespeare(root: str | os.PathLike[str] | None, download: bool | None) -> str:

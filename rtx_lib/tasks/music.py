@@ -1,0 +1,203 @@
+"""Polyphonic music as piano rolls: name the notes of the next frame."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from rtx_lib.tasks.splits import SPLITS, check_integer, check_prediction, check_split
+
+FILE = {
+    "nottingham": "Nottingham.mat",
+    "jsb": "JSB_Chorales.mat",
+    "muse": "MuseData.mat",
+    "piano": "Piano_midi.mat",
+}
+NOTES = 88  # the keys of a piano
+
+
+class PolyphonicMusic:
+    """Name the notes of the next frame, each on or off, at every frame of a tune (Boulanger-Lewandowski et al. 2012).
+
+    ::
+
+        key 88  . . . . . .
+            :   . x x . . .         a tune: 6 frames, x is a note that sounds
+            2   x x x x . .
+        key 1   . . . . x x
+
+        x       1 2 3 4 5           frames that are read
+        y       2 3 4 5 6           frames to be named
+
+    x (B, T, 88) float holds 0 and 1, and so does y (B, T, 88); where a tune is shorter than the longest of its batch,
+    x goes on with 0 and y with -1: such frames do not count. The loss is the negative log-likelihood (NLL) of a frame
+    in nats, the sum of the binary cross-entropies of its 88 notes, given as logits.
+
+    The sources are "nottingham" (folk tunes: 694 / 173 / 170 in "train" / "valid" / "test"), "jsb" (chorales of
+    J. S. Bach: 229 / 76 / 77), "muse" (orchestral and piano pieces: 524 / 135 / 124) and "piano" (87 / 12 / 25), with
+    the splits that the files themselves make.
+
+    Baselines, NLL per frame on "test". For "note frequencies" every note sounds independently with the frequency p
+    that it has among the labels of "train", for "note transitions" with the frequency that it has there after a frame
+    in which it was on, or off; one is added to every count, as (n(on) + 1) / (n(on) + n(off) + 2).
+
+    Parameters
+    ----------
+    source : as above.
+    length : None lets `batch` draw whole tunes, each as likely as another. A number lets it draw windows of at most
+        that many predictions, at least 1: a tune as likely as it is long, and any beginning in it that leaves a full
+        window (all of a shorter tune). `batches` always runs through whole tunes.
+    summed : the training loss is the sum over all frames that count, as in the code of Bai et al. (2018) and of
+        R-Transformer, not the mean. Metrics are means always.
+    root, download : where the file is and whether it may be fetched, as for `rtx_lib.tasks.download.fetch`, whose
+        errors pass through.
+
+    Raises ValueError for an unknown source or split, a size or length below 1, a prediction of wrong shape, or a file
+    that `read_mat` refuses.
+    """
+
+    input_size = output_size = NOTES
+    vocabulary = None
+
+    def __init__(
+        self,
+        source: str = "nottingham",
+        *,
+        length: int | None = None,
+        summed: bool = False,
+        root: str | os.PathLike[str] | None = None,
+        download: bool | None = None,
+    ) -> None:
+        from rtx_lib.tasks.download import fetch  # here, so that `python -m` starts a module not yet loaded
+
+        if source not in FILE:
+            raise ValueError(f"source is {source!r}; it must be one of {', '.join(map(repr, FILE))}")
+        self.source, self.summed = source, summed
+        self.length = None if length is None else check_integer("length", length, 1)
+        self.name = source + (f"-{self.length}" if self.length else "") + ("-summed" if summed else "")
+        tunes = read_mat(fetch(FILE[source], root, download=download))
+        # All frames of a split one after the other, as bytes, and how many frames each tune has.
+        self._frames = {split: torch.from_numpy(np.concatenate(rolls)) for split, rolls in tunes.items()}
+        self._sizes = {split: torch.tensor([len(roll) for roll in rolls]) for split, rolls in tunes.items()}
+        self._firsts = {split: sizes.cumsum(0) - sizes for split, sizes in self._sizes.items()}
+
+    def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """x, y (size, T, 88): tunes, or windows of tunes, drawn with replacement; T is the longest of them."""
+        predictions = self._sizes[check_split(split)] - 1
+        size = check_integer("size", size, 1)
+        if self.length is None:
+            tunes = torch.randint(len(predictions), (size,), generator=generator)
+            return self._cut(split, tunes, 0, predictions[tunes])
+        ends = predictions.cumsum(0)
+        places = torch.randint(int(ends[-1]), (size,), generator=generator)
+        tunes = torch.searchsorted(ends, places, right=True)  # as likely as they have predictions
+        spare = (predictions[tunes] - self.length).clamp(min=0)
+        # Not torch.randint, because every tune has a bound of its own.
+        starts = (torch.rand(size, generator=generator, dtype=torch.float64) * (spare + 1)).long()
+        return self._cut(split, tunes, starts, predictions[tunes].clamp(max=self.length))
+
+    def batches(self, split: str, size: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Run once through the whole tunes of a split in the order of the file, `size` at a time."""
+        predictions = self._sizes[check_split(split)] - 1
+        size = check_integer("size", size, 1)
+        pieces = torch.arange(len(predictions)).split(size)
+        return (self._cut(split, tunes, 0, predictions[tunes]) for tunes in pieces)
+
+    def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
+        """NLL in nats, the mean over the frames that count, or their sum; prediction (B, T, 88) logits, y the same."""
+        total = self._total(prediction, y)
+        return total if self.summed else total / _counts(y).sum()
+
+    def metrics(self, prediction: Tensor, y: Tensor) -> dict[str, float]:
+        """{"loss"}: NLL per frame in nats, the mean over the frames that count."""
+        return {"loss": self._total(prediction.detach(), y).item() / self.weight(y)}
+
+    def weight(self, y: Tensor) -> int:
+        """The number of frames that count in labels y (B, T, 88)."""
+        return int(_counts(y).sum())
+
+    def baselines(self) -> dict[str, float]:
+        """{"note frequencies", "note transitions"}: NLL per frame in nats on "test" (defined above)."""
+        train, test = self._count("train"), self._count("test")  # (2, 2, 88): note before, note now, key
+        frames = test.sum((0, 1))[0]
+        frequencies = (train.sum(0) + 1) / (train.sum((0, 1)) + 2)  # (2, 88)
+        transitions = (train + 1) / (train.sum(1, keepdim=True) + 2)
+        return {
+            "note frequencies": -((test.sum(0) * frequencies.log()).sum() / frames).item(),
+            "note transitions": -((test * transitions.log()).sum() / frames).item(),
+        }
+
+    def _cut(self, split: str, tunes: Tensor, starts: Tensor | int, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """x, y (B, T, 88): in row b `lengths[b]` predictions of tune `tunes[b]` from its frame `starts[b]` on."""
+        frames, steps = self._frames[split], torch.arange(int(lengths.max()))
+        missing = steps >= lengths[:, None]  # (B, T)
+        firsts = (self._firsts[split][tunes] + starts)[:, None]
+        places = (firsts + steps).masked_fill_(missing, 0)
+        x, y = frames[places].float(), frames[places + 1].float()
+        return x.masked_fill_(missing[..., None], 0), y.masked_fill_(missing[..., None], -1)
+
+    def _total(self, prediction: Tensor, y: Tensor) -> Tensor:
+        check_prediction(prediction, len(y), NOTES, y.shape[1])
+        weight = _counts(y)[..., None].to(prediction.dtype)
+        labels = y.clamp(min=0).to(prediction.dtype)
+        return F.binary_cross_entropy_with_logits(prediction, labels, weight, reduction="sum")
+
+    def _count(self, split: str) -> Tensor:
+        """n (2, 2, 88), double: how often key k was a in one frame and b in the next of the same tune, n[a, b, k]."""
+        frames, firsts, lasts = self._frames[split], self._firsts[split], self._firsts[split] + self._sizes[split] - 1
+        inner = torch.ones(len(frames), dtype=torch.bool)
+        before = frames[inner.index_fill(0, lasts, False)]
+        now = frames[inner.index_fill(0, firsts, False)]
+        on, first, second = (_column_sums(part) for part in (before & now, before, now))
+        off = len(now) - first - second + on  # in both frames
+        return torch.stack([torch.stack([off, second - on]), torch.stack([first - on, on])])
+
+
+def _column_sums(frames: Tensor) -> Tensor:
+    """How many rows of `frames` (N, 88) hold 1, double; a product, because it is many times faster than a sum."""
+    return (torch.ones(1, len(frames)) @ frames.float())[0].double()  # exact: the counts are below 2^24
+
+
+def _counts(y: Tensor) -> Tensor:
+    """Which frames (B, T) count."""
+    return y[..., 0] >= 0
+
+
+def read_mat(path: str | os.PathLike[str]) -> dict[str, list[np.ndarray]]:
+    """Read a file of piano rolls: for each of "train", "valid" and "test" its tunes, (frames, 88) uint8 of 0 and 1.
+
+    The file is a MATLAB file with the cells "traindata", "validdata" and "testdata", each a row of matrices.
+
+    Raises ValueError naming the file where it is not a whole MATLAB file, lacks one of the cells, or has a tune
+    of other values than 0 and 1, other than 88 notes or fewer than 2 frames.
+    """
+    from scipy.io import loadmat  # here, because it takes a while
+
+    path = Path(path)
+    keys = {split: f"{split}data" for split in SPLITS}
+    try:
+        content = loadmat(path, variable_names=list(keys.values()))
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # SciPy has many for a broken file: of zlib, struct, its own, TypeError, ...
+        raise ValueError(f"{path} is not a whole MATLAB file: {type(error).__name__}: {error}") from error
+    return {split: _tunes(path, key, content.get(key)) for split, key in keys.items()}
+
+
+def _tunes(path: Path, key: str, cell: np.ndarray | None) -> list[np.ndarray]:
+    if cell is None or cell.dtype != object or not cell.size:
+        found = "nothing" if cell is None else f"an array {cell.shape} of {cell.dtype}"
+        raise ValueError(f"{path} holds {found} as {key!r}; it must be a cell of piano rolls")
+    for number, roll in enumerate(cell.flat):
+        shape: tuple[int, ...] = getattr(roll, "shape", ())
+        if len(shape) != 2 or shape[0] < 2 or shape[1] != NOTES:
+            raise ValueError(f"{path} has a tune {shape}, number {number} of {key!r}; it must be (2 or more, {NOTES})")
+        if not ((roll == 0) | (roll == 1)).all():
+            raise ValueError(f"{path} has a tune with other values than 0 and 1, number {number} of {key!r}")
+    return [roll.astype(np.uint8) for roll in cell.flat]
