@@ -1,0 +1,359 @@
+"""The temporal convolutional network: the loop, the reach, the pieces and how it starts.
+
+That it computes what the authors' code computes is tested in tests/test_official_tcn.py.
+"""
+
+import itertools
+import math
+
+import pytest
+import torch
+from helpers import relative_error
+from tcn_loops import convolve, levels
+
+from rtx_lib.models.tcn import TCN, CausalConv
+
+SHAPES = [(3, (5, 5), 3), (2, (4, 4, 6), 2), (1, (7,), 5), (4, (4, 4), 1), (6, (3, 6, 3, 3), 4)]
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def build(inputs=3, outputs=2, channels=(5, 5), kernel=3, **options):
+    """A network with generic weights, so that no channel is dead for all inputs."""
+    model = TCN(inputs, outputs, channels, kernel, generator=seeded(), **options).double()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=seeded(len(parameter))) / 2)
+    return model.eval()
+
+
+def floats(*shape, seed=3):
+    return torch.randn(shape, generator=seeded(seed), dtype=torch.double)
+
+
+def ids(*shape, vocabulary=6):
+    return torch.randint(vocabulary, shape, generator=seeded())
+
+
+# ---- what it computes
+
+
+@pytest.mark.parametrize("inputs, channels, kernel", SHAPES)
+def test_it_is_a_loop(inputs, channels, kernel):
+    """Outputs and all gradients."""
+    model, x = build(inputs, 2, channels, kernel), floats(2, 9, inputs).requires_grad_()
+    p = dict(model.named_parameters())
+    h = levels(p, x.transpose(1, 2))[-1]
+    loop = h.transpose(1, 2) @ p["readout.weight"].T + p["readout.bias"]
+    y, _ = model(x)
+    assert relative_error(y, loop) < 1e-12
+    parameters = [x, *p.values()]
+    ours, theirs = (torch.autograd.grad(out.sin().sum(), parameters) for out in (y, loop))
+    assert max(float((a - b).abs().max()) for a, b in zip(ours, theirs, strict=True)) < 1e-12
+
+
+def test_ids_are_rows_of_a_table():
+    model, x = build(6, 4, (5, 3), vocabulary=6, embedding_size=2), ids(2, 9)
+    floats_in = build(2, 4, (5, 3))
+    floats_in.load_state_dict({n: v for n, v in model.state_dict().items() if not n.startswith("embedding")})
+    assert model.embedding.weight.shape == (6, 2)
+    assert torch.equal(model(x)[0], floats_in(model.embedding.weight[x])[0])
+    assert TCN(6, 4, (5, 3), 2, vocabulary=6).embedding.weight.shape == (6, 3)
+
+
+def test_tied():
+    model = build(6, 6, (5, 3), vocabulary=6, tied=True)
+    assert model.readout.weight is model.embedding.weight
+    assert "readout.bias" in dict(model.named_parameters()) and "readout.weight" not in dict(model.named_parameters())
+    model(ids(2, 9))[0].sum().backward()
+    assert model.embedding.weight.grad.all()
+    assert not TCN(6, 6, (3,), 2, vocabulary=6, tied=True).readout.bias.any()
+
+
+def test_the_weight_has_length_g_whatever_v():
+    conv = CausalConv(3, 4, 2, 1, generator=seeded())
+    before = conv.weight.clone()
+    with torch.no_grad():
+        conv.weight_v *= torch.tensor([0.5, 2, 3, 100]).view(4, 1, 1)
+    assert torch.allclose(conv.weight, before, rtol=1e-6)
+    assert torch.allclose(conv.weight.norm(dim=(1, 2)), conv.weight_g.squeeze())
+    with torch.no_grad():
+        conv.weight_g *= 3
+    assert torch.allclose(conv.weight, 3 * before, rtol=1e-6)
+
+
+def test_equals_torchs_weight_norm():
+    conv = CausalConv(3, 4, 2, 3, generator=seeded())
+    theirs = torch.nn.Conv1d(3, 4, 2, dilation=3)
+    with torch.no_grad():
+        theirs.weight.copy_(conv.weight_v)
+        theirs.bias.copy_(conv.bias)
+    theirs = torch.nn.utils.parametrizations.weight_norm(theirs)
+    x = torch.randn(2, 3, 9, generator=seeded())
+    assert relative_error(conv(x)[0], theirs(torch.nn.functional.pad(x, (3, 0)))) < 1e-6
+    names = {"weight_g": "parametrizations.weight.original0", "weight_v": "parametrizations.weight.original1"}
+    assert {names.get(name, name) for name in conv.state_dict()} == set(theirs.state_dict())
+
+
+def test_filters_are_normalised_once_a_forward(monkeypatch):
+    made = []
+    weight = CausalConv.weight
+    monkeypatch.setattr(CausalConv, "weight", property(lambda self: made.append(self) or weight.fget(self)))
+    model = build()
+    model(floats(2, 50, 3))
+    assert len(made) == len(set(made)) == 4
+
+
+# ---- time
+
+
+@pytest.mark.parametrize("inputs, channels, kernel", SHAPES)
+def test_no_step_sees_a_later_one(inputs, channels, kernel):
+    model, x = build(inputs, 2, channels, kernel), floats(2, 12, inputs)
+    before = model(x)[0]
+    for t in range(12):
+        changed = x.clone()
+        changed[:, t:] += 1
+        after = model(changed)[0]
+        assert torch.equal(after[:, :t], before[:, :t]) and not torch.equal(after[:, t], before[:, t])
+
+
+def test_a_step_that_is_seen_too_early_is_found():
+    """The test above would fail: a loop that looks one step ahead leaks."""
+    p, x = {n: v.detach() for n, v in build().named_parameters()}, floats(1, 3, 12)
+    changed = x.clone()
+    changed[:, :, 6:] += 1
+    before, after = (convolve(p, "network.0.conv1", z, 1, "one step ahead") for z in (x, changed))
+    assert not torch.equal(after[:, :, :6], before[:, :, :6])
+
+
+@pytest.mark.parametrize("channels, kernel, field", [((5,), 3, 5), ((4, 4), 2, 7), ((3, 3, 3), 4, 43), ((4, 4), 1, 1)])
+def test_the_receptive_field(channels, kernel, field):
+    """The last output has a gradient at its border and none beyond."""
+    model = build(2, 1, channels, kernel)
+    for parameter in model.parameters():
+        parameter.data.abs_()  # no ReLU closes
+    x = floats(1, field + 6, 2).abs().requires_grad_()
+    (gradient,) = torch.autograd.grad(model(x)[0][:, -1].sum(), x)
+    reached = gradient.abs().sum(-1)[0]
+    assert model.receptive_field == field
+    assert reached[-field] > 0 and not reached[:-field].any()
+
+
+def in_pieces(model, x, sizes):
+    outputs, state = [], None
+    for piece in x.split(sizes, dim=1):
+        y, state = model(piece, state)
+        outputs.append(y)
+    return torch.cat(outputs, 1), state
+
+
+@pytest.mark.parametrize("inputs, channels, kernel", SHAPES)
+def test_pieces_equal_the_whole(inputs, channels, kernel):
+    model, x = build(inputs, 2, channels, kernel), floats(2, 23, inputs)
+    whole, last = model(x)
+    for sizes in ([1] * 23, [9, 14], [1, 2, 17, 3], [22, 1]):
+        pieces, state = in_pieces(model, x, sizes)
+        assert relative_error(pieces, whole) < 1e-12
+        assert all(relative_error(a, b) < 1e-12 for a, b in zip(state, last, strict=True) if b.numel())
+    parameters = list(model.parameters())
+    ours, theirs = (torch.autograd.grad(y.sin().sum(), parameters) for y in (in_pieces(model, x, [9, 14])[0], whole))
+    assert max(float((a - b).abs().max()) for a, b in zip(ours, theirs, strict=True)) < 1e-11
+
+
+def test_pieces_of_ids_equal_the_whole():
+    model, x = build(6, 6, (5, 3), vocabulary=6, tied=True), ids(2, 15)
+    assert relative_error(in_pieces(model, x, [4, 1, 10])[0], model(x)[0]) < 1e-12
+
+
+def test_the_state_is_the_last_inputs():
+    model, x = build(2, 1, (4, 4), 3), floats(2, 9, 2)
+    state = model(x)[1]
+    assert [tuple(part.shape) for part in state] == [(2, 2, 2), (2, 4, 2), (2, 4, 4), (2, 4, 4)]
+    assert torch.equal(state[0], x[:, -2:].transpose(1, 2))
+    zeros = tuple(torch.zeros_like(part) for part in state)
+    assert torch.equal(model(x, zeros)[0], model(x)[0])
+    assert all(part.untyped_storage().nbytes() == part.numel() * 8 for part in state), "a view keeps the whole input"
+
+
+# ---- how it starts
+
+
+def weights_of(model):
+    """The effective weights of all convolutions: what acts, not what is stored."""
+    found = {name: module.weight.detach() for name, module in model.named_modules() if isinstance(module, CausalConv)}
+    return found | {"readout": model.readout.weight.detach()}
+
+
+def test_effective_is_torchs_default():
+    model = TCN(40, 50, (60, 60), 3, generator=seeded())
+    for name, weight in weights_of(model).items():
+        bound = 1 / math.sqrt(weight[0].numel())
+        assert weight.abs().max() < bound * 1.0001
+        assert weight.std() == pytest.approx(bound / math.sqrt(3), rel=0.03), name
+    torch.manual_seed(0)
+    theirs = torch.nn.Conv1d(40, 60, 3).weight
+    assert weights_of(model)["network.0.conv1"].std() == pytest.approx(theirs.std().item(), rel=0.03)
+
+
+def test_published_takes_effect():
+    model = TCN(40, 50, (60, 60), 3, init="published", generator=seeded())
+    for name, weight in weights_of(model).items():
+        assert weight.std() == pytest.approx(0.01, rel=0.05) and abs(weight.mean()) < 5e-4, name
+    assert weights_of(model)["network.1.conv2"].abs().max() > 0.03  # normal, not uniform
+
+
+@pytest.mark.parametrize("init", ["effective", "published"])
+def test_what_both_starts_share(init):
+    model = TCN(40, 50, (60, 60), 3, init=init, vocabulary=90, embedding_size=40, generator=seeded())
+    model.requires_grad_(False)
+    level = model.network[0]
+    assert level.downsample.weight.std() == pytest.approx(0.01, rel=0.05) and model.network[1].downsample is None
+    assert 0.09 < level.conv1.bias.abs().max() * math.sqrt(120) * 0.1 <= 0.1
+    assert 0.09 < level.downsample.bias.abs().max() * math.sqrt(40) * 0.1 <= 0.1
+    assert 0.099 < model.embedding.weight.abs().max() <= 0.1
+
+
+def test_the_old_weight_normalisation_undoes_what_is_written_into_weight():
+    """Why the two starts differ: the authors' line as it stands, in torch's old API, without effect."""
+    conv = torch.nn.Conv1d(40, 60, 3)
+    with pytest.warns(FutureWarning):
+        conv = torch.nn.utils.weight_norm(conv)
+    conv.weight.data.normal_(0, 0.01)
+    written = conv.weight.std().item()
+    conv(torch.zeros(1, 40, 5))
+    assert written == pytest.approx(0.01, rel=0.05)
+    assert conv.weight.std().item() == pytest.approx(1 / math.sqrt(3 * 120), rel=0.03)
+
+
+def test_a_seed_gives_the_same_weights():
+    def draw(seed):
+        return TCN(6, 6, (5, 3), 2, vocabulary=6, generator=seeded(seed)).state_dict()
+
+    torch.manual_seed(0)
+    first = draw(1)
+    before = torch.get_rng_state()
+    assert all(torch.equal(a, b) for a, b in zip(first.values(), draw(1).values(), strict=True))
+    assert not torch.equal(first["readout.weight"], draw(2)["readout.weight"])
+    assert torch.equal(torch.get_rng_state(), before), "torch's global generator is left alone"
+
+
+@pytest.mark.parametrize("options", [{}, {"vocabulary": 3, "tied": True}], ids=str)
+def test_state_dict_round_trip(options):
+    first, second = (TCN(3, 3, (4, 2), 3, generator=seeded(seed), **options) for seed in (0, 1))
+    x = ids(2, 9, vocabulary=3) if options else floats(2, 9, 3).float()
+    assert not torch.equal(first(x)[0], second(x)[0])
+    second.load_state_dict(first.state_dict())
+    assert torch.equal(first(x)[0], second(x)[0])
+
+
+# ---- dropout
+
+
+def test_dropout_is_reproducible_and_off_in_eval():
+    model = build(6, 2, (5, 5), vocabulary=6, embedding_dropout=0.3, dropout=0.4)
+    x, quiet = ids(2, 9), model(ids(2, 9))[0]
+    model.train()
+    torch.manual_seed(1)
+    first, other = model(x)[0], model(x)[0]
+    torch.manual_seed(1)
+    assert torch.equal(model(x)[0], first) and not torch.equal(first, other)
+    assert torch.equal(model.eval()(x)[0], quiet)
+
+
+def test_where_dropout_acts():
+    """With all values dropped only the ways around are left; with all embedded ones, only the biases."""
+    model, x = build(3, 2, (5, 5), dropout=1.0).train(), floats(2, 9, 3)
+    level = model.network[0]
+    around = torch.relu(level.downsample(x.transpose(1, 2))).transpose(1, 2)
+    assert relative_error(model(x)[0], model.readout(around)) < 1e-12
+    model = build(6, 2, (5, 5), vocabulary=6, embedding_dropout=1.0).train()
+    assert torch.equal(*(model(x)[0] for x in (ids(2, 9), (ids(2, 9) + 1) % 6)))
+
+
+# ---- what it refuses
+
+
+@pytest.mark.parametrize(
+    "build, message",
+    [
+        (lambda: TCN(0, 2, (5,), 3), "input_size must be at least 1, got 0"),
+        (lambda: TCN(3, 0, (5,), 3), "output_size must be at least 1, got 0"),
+        (lambda: TCN(3, 2, (5,), 0), "kernel_size must be at least 1, got 0"),
+        (lambda: TCN(3, 2, (), 3), r"channels must be a sequence of at least one size, got \(\)"),
+        (lambda: TCN(3, 2, 5, 3), "channels must be a sequence of at least one size, got 5"),
+        (lambda: TCN(3, 2, (5, 0), 3), r"channels\[1\] must be at least 1, got 0"),
+        (lambda: TCN(3, 2, (5,), 3, init="xavier"), r"init must be one of \['effective', 'published'\], got 'xavier'"),
+        (lambda: TCN(3, 2, (5,), 3, dropout=1.5), "dropout .* between 0 and 1, but got 1.5"),
+        (lambda: TCN(3, 2, (5,), 3, vocabulary=0), "vocabulary must be at least 1, got 0"),
+        (lambda: TCN(3, 2, (5,), 3, vocabulary=4, embedding_size=0), "embedding_size must be at least 1, got 0"),
+        (lambda: TCN(3, 2, (5,), 3, embedding_size=5), "embedding_size must be left out without a vocabulary, got 5"),
+        (lambda: TCN(3, 2, (5,), 3, embedding_dropout=0.1), "embedding_dropout must be left out without a vocabulary"),
+        (lambda: TCN(3, 2, (5,), 3, tied=True), "tied must be False unless vocabulary = output_size = 2"),
+        (lambda: TCN(3, 2, (5,), 3, vocabulary=3, tied=True), "tied must be False unless .* got True with 3 and 5"),
+        (
+            lambda: TCN(3, 3, (5, 4), 3, vocabulary=3, embedding_size=5, tied=True),
+            r"embedding_size = channels\[-1\] = 4, got True with 3 and 5",
+        ),
+    ],
+)
+def test_bad_arguments(build, message):
+    with pytest.raises(ValueError, match=message):
+        build()
+
+
+@pytest.mark.parametrize(
+    "x, message",
+    [
+        (floats(2, 9, 4), r"x must have shape \(B, T, 3\), got \(2, 9, 4\)"),
+        (floats(2, 9), r"x must have shape \(B, T, 3\), got \(2, 9\)"),
+        (floats(2, 0, 3), "at least one step"),
+        (floats(2, 9, 3).float(), r"x must be of torch\.float64"),
+        (ids(2, 9, 3), r"x must be of torch\.float64"),
+        ([1.0], "x must be a tensor"),
+    ],
+)
+def test_bad_floats(x, message):
+    with pytest.raises(ValueError, match=message):
+        build()(x)
+
+
+@pytest.mark.parametrize(
+    "x, message",
+    [
+        (floats(2, 9), r"x must hold ids of shape \(B, T\)"),
+        (ids(2, 9, 1), r"x must hold ids of shape \(B, T\)"),
+        (torch.tensor([[0, 6]]), "x must hold ids from 0 to 5, got 6"),
+    ],
+)
+def test_bad_ids(x, message):
+    with pytest.raises(ValueError, match=message):
+        build(6, 2, vocabulary=6)(x)
+
+
+def test_bad_states():
+    model, x = build(), floats(2, 9, 3)
+    state = model(x)[1]
+    for bad, message in [
+        (state[:3], "state must be a tuple of 4 tensors, got 3 entries"),
+        (list(state), "state must be a tuple of 4 tensors, got list"),
+        ((*state[:3], None), r"state\[3\] must be a tensor of shape \(2, 5, 4\), got NoneType"),
+        ((*state[:3], state[3][:, :, 1:]), r"state\[3\] must have shape \(2, 5, 4\), got \(2, 5, 3\)"),
+        (tuple(part[:1] for part in state), r"state\[0\] must have shape \(2, 3, 2\), got \(1, 3, 2\)"),
+        (tuple(part.float() for part in state), r"state\[0\] must be of torch\.float64"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            model(x, bad)
+
+
+def test_shapes_and_names():
+    model = build()
+    y, _ = model(floats(4, 1, 3))
+    assert y.shape == (4, 1, 2) and (model.input_size, model.output_size, model.channels) == (3, 2, (5, 5))
+    assert "dilation=2" in repr(model)
+    names = [f"network.{i}.conv{j}.{part}" for i, j in itertools.product((0, 1), (1, 2))
+             for part in ("weight_g", "weight_v", "bias")]  # fmt: skip
+    names += ["network.0.downsample.weight", "network.0.downsample.bias", "readout.weight", "readout.bias"]
+    assert set(model.state_dict()) == set(names)
