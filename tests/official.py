@@ -7,6 +7,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+import official_r_transformer
+import official_tcn
 import official_transformers
 import torch
 from torch import Tensor, nn
@@ -22,7 +24,7 @@ INPUTS = {"x", "h0", "c0", "u", "grad_out"}
 # How the IndRNN files say what they were made with.
 INPUTS |= {"num_layers", "hidden", "seq_len", "U_bound", "num_blocks"}
 INPUTS |= {"growth_rate", "block_config", "num_init_features"}
-INPUTS |= official_transformers.INPUTS
+INPUTS |= official_transformers.INPUTS | official_r_transformer.INPUTS | official_tcn.INPUTS
 
 
 def check(path: str | Path) -> dict[str, float]:
@@ -214,4 +216,6 @@ FAMILIES: dict[str, Callable[[Arrays], Arrays]] = {
     "transformer_annotated": official_transformers.annotated,
     "transformer_torch_post": partial(official_transformers.torch_stack, norm="post"),
     "transformer_torch_pre": partial(official_transformers.torch_stack, norm="pre"),
+    "rtransformer_": official_r_transformer.r_transformer,
+    "tcn": official_tcn.tcn,
 }

@@ -43,7 +43,7 @@ def _ours(official: str, rules: dict[str, str]) -> str:
     return official
 
 
-def _load(arrays: Arrays, model: torch.nn.Module, rules: dict[str, str]) -> None:
+def load(arrays: Arrays, model: torch.nn.Module, rules: dict[str, str]) -> None:
     """Give the model the file's parameters."""
     parts: dict[str, list[Tensor]] = {}
     for name in sorted(name for name in arrays if name.startswith("p/")):  # linears 0, 1, 2 in this order
@@ -51,14 +51,14 @@ def _load(arrays: Arrays, model: torch.nn.Module, rules: dict[str, str]) -> None
     model.double().load_state_dict({name: torch.cat(part) for name, part in parts.items()})
 
 
-def _gradients(arrays: Arrays, out: Tensor, model: torch.nn.Module, rules: dict[str, str]) -> Arrays:
+def gradients(arrays: Arrays, out: Tensor, model: torch.nn.Module, rules: dict[str, str]) -> Arrays:
     """``g/NAME`` of sum(out * grad_out), by official names."""
     (out * arrays["grad_out"]).sum().backward()
-    gradients = {name: parameter.grad for name, parameter in model.named_parameters()}
+    grads = {name: parameter.grad for name, parameter in model.named_parameters()}
     found = {}
     for name, value in arrays.items():
         official = name.removeprefix("p/")
-        if name.startswith("p/") and (gradient := gradients[_ours(official, rules)]) is not None:
+        if name.startswith("p/") and (gradient := grads[_ours(official, rules)]) is not None:
             rows = re.search(r"\.linears\.([012])\.", official)
             start = int(rows[1]) * len(value) if rows else 0
             found[f"g/{official}"] = gradient[start : start + len(value)]
@@ -75,12 +75,12 @@ def torch_stack(arrays: Arrays, norm: str) -> Arrays:
     layers = sum(name.endswith("linear1.weight") for name in parameters)
     options = {"inner": inner, "norm": norm, "bias": "p/layers.0.linear1.bias" in parameters}
     model = Stack(width, int(arrays["n_head"]), layers, causal=bool(arrays.get("causal", True)), **options)
-    _load(arrays, model, TORCH)
+    load(arrays, model, TORCH)
     x = arrays["x"].double().clone().requires_grad_()
     out, _ = model(x)
     outcomes = {"out": out}
     if "grad_out" in arrays:
-        outcomes |= _gradients(arrays, out, model, TORCH)
+        outcomes |= gradients(arrays, out, model, TORCH)
         assert x.grad is not None
         outcomes["gx"] = x.grad
     return {name: value.detach() for name, value in outcomes.items()}
@@ -113,7 +113,7 @@ def _annotated(arrays: Arrays, own_mask: bool) -> Arrays:
         sizes.append({"inner": inner, "layers": depth})
     model = Transformer(*vocabularies, **options, **sizes[0])
     model.decoder = Decoder(vocabularies[1], **options, **sizes[1])
-    _load(arrays, model, ANNOTATED)
+    load(arrays, model, ANNOTATED)
     stack, decoded = model.decoder.stack, []
     if not own_mask:
         for block in stack.blocks:
@@ -126,5 +126,5 @@ def _annotated(arrays: Arrays, own_mask: bool) -> Arrays:
     outcomes = {"memory": state[0], "decoded": decoded[0], "logp": logits.log_softmax(-1)}
     outcomes["pe"] = Sinusoidal(width).encode(torch.arange(len(arrays.get("pe", ()))), torch.double)
     if "grad_out" in arrays:
-        outcomes |= _gradients(arrays, outcomes["logp"], model, ANNOTATED)
+        outcomes |= gradients(arrays, outcomes["logp"], model, ANNOTATED)
     return {name: value.detach() for name, value in outcomes.items()}

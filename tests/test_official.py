@@ -16,6 +16,7 @@ FEW_OUTCOMES = {
     "transformer_annotated": {"memory", "decoded", "logp", "pe"},
     "transformer_torch_post": {"out", "gx"},
     "transformer_torch_pre": {"out", "gx"},
+    "rtransformer_image": {"logp"},
 }
 CELLS = {"cell_rnn": nn.RNN, "cell_lstm": nn.LSTM, "cell_gru": nn.GRU}
 
