@@ -25,7 +25,9 @@ from rtx_lib.layers import GRU, LSTM, RNN, Readout
 from rtx_lib.models.deep_transition import DeepTransitionGRU
 from rtx_lib.models.indrnn import PlainIndRNN
 from rtx_lib.models.plain_gpt import PlainGPT
+from rtx_lib.models.r_transformer import RTransformer
 from rtx_lib.models.seq2seq import Seq2Seq
+from rtx_lib.models.tcn import TCN
 from rtx_lib.models.transformer import CausalTransformer, Transformer
 from rtx_lib.recipes import RECIPES, Recipe, recipe_of
 from rtx_lib.records import commit, finite, load_records, results_folder, thin
@@ -39,7 +41,17 @@ from rtx_lib.schedules import (
     warmup_cosine,
 )
 from rtx_lib.side_by_side import Side, fit_side_by_side
-from rtx_lib.tasks import MNIST, AddingProblem, CharacterText, CopyMemory, Lag, NumberWords, SequentialDigits
+from rtx_lib.tasks import (
+    MNIST,
+    AddingProblem,
+    CharacterText,
+    CopyMemory,
+    Lag,
+    NumberWords,
+    PennTreebank,
+    PolyphonicMusic,
+    SequentialDigits,
+)
 from rtx_lib.training import History, TrainingDiverged, check_device, evaluate, fit, parameter_count
 
 TASKS: dict[str, Callable[..., Any]] = {
@@ -50,6 +62,8 @@ TASKS: dict[str, Callable[..., Any]] = {
     "lag": Lag,
     "number-words": NumberWords,
     "text": CharacterText,
+    "music": PolyphonicMusic,
+    "ptb": PennTreebank,
 }
 
 
@@ -70,6 +84,10 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "causal-transformer": lambda task, **arguments: CausalTransformer(
         task.input_size, task.output_size, vocabulary=task.vocabulary, **arguments
     ),
+    "r-transformer": lambda task, **arguments: RTransformer(
+        task.input_size, task.output_size, vocabulary=task.vocabulary, **arguments
+    ),
+    "tcn": lambda task, **arguments: TCN(task.input_size, task.output_size, vocabulary=task.vocabulary, **arguments),
     "plain-gpt": lambda task, **arguments: PlainGPT(task.vocabulary, **arguments),
 }
 
