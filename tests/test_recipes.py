@@ -2,7 +2,8 @@
 
 from rtx_lib.experiments import MODELS, TASKS
 from rtx_lib.layers import positions
-from rtx_lib.recipes import RECIPES, SCHEMES
+from rtx_lib.recipes import RECIPES
+from rtx_lib.recipes.attention import SCHEMES
 
 
 def test_the_lab_has_every_position_scheme():

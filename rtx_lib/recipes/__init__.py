@@ -1,0 +1,13 @@
+"""What is trained for the records: for each recipe a model, a task and a budget, part by part of the book.
+
+:mod:`rtx_lib.experiments` runs them.
+"""
+
+from . import attention, between, recurrence
+from .recipe import Recipe, recipe_of
+
+RECIPES: dict[str, Recipe] = {
+    recipe.name: recipe for part in (recurrence, attention, between) for recipe in part.RECIPES
+}
+
+__all__ = ["RECIPES", "Recipe", "recipe_of"]
