@@ -1,0 +1,55 @@
+"""What a recipe is: a model, a task and a budget, named so that a record can hold them."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One training run up to its seed: names in ``MODELS`` and ``TASKS`` with their arguments, and the budget.
+
+    ``lr`` is that of the ``optimizer``, "adam" or "sgd", and ``slow_lr`` that of the parameters whose names match a
+    pattern in ``slow``, such as "units.*.u"; ``clip`` is the largest gradient norm or None. With a ``weight_decay`` it
+    is AdamW, and matrices alone decay. ``schedule`` is "constant", "cosine" (down to ``floor``) or "inverse-sqrt",
+    each after ``warmup`` steps, or divides the rate by ``drop``: "staircase" every ``drop_every`` steps, "plateau" when
+    an evaluation is no better than the worst of the ``drop_every`` before it.
+
+    Evaluations take all of "valid", or ``eval_batches`` batches of ``eval_batch_size``. With ``keep_best`` the model
+    tested is that of the evaluation with the least value of this metric.
+
+    ``elsewhere`` names variants of the task, as changes of its arguments, on which the trained model is tested too.
+    ``equal_time`` names a recipe beside which this one is trained step by step, at equal wall time: ``steps`` must be
+    that recipe's, and the schedule follows its progress, but how many steps are made depends on their cost.
+    """
+
+    name: str
+    about: str
+    model: str
+    task: str
+    steps: int
+    batch_size: int
+    lr: float
+    model_arguments: dict[str, Any] = field(default_factory=dict)
+    task_arguments: dict[str, Any] = field(default_factory=dict)
+    clip: float | None = None
+    schedule: str = "constant"
+    eval_every: int = 250
+    slow: list[str] = field(default_factory=list)
+    slow_lr: float | None = None
+    warmup: int = 0
+    floor: float = 0.0
+    betas: list[float] = field(default_factory=lambda: [0.9, 0.999])
+    weight_decay: float = 0.0
+    elsewhere: dict[str, dict[str, Any]] = field(default_factory=dict)
+    equal_time: str | None = None
+    optimizer: str = "adam"
+    drop: float = 10.0
+    drop_every: int = 0
+    eval_batches: int | None = None
+    eval_batch_size: int = 250
+    keep_best: str | None = None
+
+
+def recipe_of(record: dict[str, Any]) -> Recipe:
+    """The recipe that a record was made by; settings that are newer than the record have their defaults."""
+    return Recipe(**record["configuration"])
