@@ -6,6 +6,9 @@ from rtx_lib.plots.curves import bands, baseline, label_lines, provenance, smoot
 from rtx_lib.plots.explorer import explorer
 from rtx_lib.plots.figure import show, to_svg
 from rtx_lib.plots.film import film
+from rtx_lib.plots.influence import influence_curves, influence_maps
+from rtx_lib.plots.local import describe_reach, draw_reach, draw_windows
+from rtx_lib.plots.music import piano_roll
 from rtx_lib.plots.positions import draw_bias, draw_position_table, draw_rotations, length_heatmap
 from rtx_lib.plots.style import CYCLE, DASHES, INK, MARKERS, STYLE, style, use_style
 from rtx_lib.plots.transformer import TRANSFORMER_STAGES, describe_transformer, draw_transformer
@@ -24,18 +27,24 @@ __all__ = [
     "bands",
     "baseline",
     "describe_cell",
+    "describe_reach",
     "describe_transformer",
     "draw_bias",
     "draw_cell",
     "draw_position_table",
+    "draw_reach",
     "draw_rotations",
     "draw_transformer",
+    "draw_windows",
     "explorer",
     "film",
     "heatmap_size",
+    "influence_curves",
+    "influence_maps",
     "label_lines",
     "length_heatmap",
     "live",
+    "piano_roll",
     "provenance",
     "show",
     "smooth",
