@@ -20,6 +20,11 @@ class Task(Protocol):
     "train" is finite where data are read and endless where they are generated.
     A prediction is always the whole output of a model, (B, T, output_size): the task picks the positions
     that count.
+
+    Two more methods are optional, and `rtx_lib.training.evaluate` uses them where a task has them. `weight(y)` is the
+    number of positions that count in labels y, and a metric is then a mean over these positions: batches are
+    weighted by it, without it by their number of sequences. `finish(metrics)` returns the metrics of a whole split
+    with what follows from their means, such as the perplexity from the loss, and is no mean itself.
     """
 
     @property

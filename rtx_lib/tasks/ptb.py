@@ -24,7 +24,6 @@ from rtx_lib.tasks.windows import (
 )
 
 LEVELS = ("characters", "words")
-_CODES = 128  # of ASCII
 
 
 class PennTreebank:
@@ -45,7 +44,7 @@ class PennTreebank:
     ``<unk>``, numbers by ``N``. "words" are what spaces separate, with ``<eos>`` for the end of a line: 10,000
     different ones, ids in the order of their frequency in "train" (equal ones alphabetically), and
     929,589 / 73,760 / 82,430 in "train" / "valid" / "test". "characters" are the text without the ends of its lines:
-    49 different ones in alphabetical order, ``<unk>`` being five of them, and 5,059,550 / 396,412 / 446,184 in the
+    49 different ones, sorted, of which ``<unk>`` takes five, and 5,059,550 / 396,412 / 446,184 in the
     splits. The attribute `symbols` is the vocabulary: id 0 is the first.
 
     The protocol is that of Bai, Kolter and Koltun (2018), which R-Transformer took over: a model without state reads
@@ -179,10 +178,11 @@ class PennTreebank:
         if self.level == "words" and isinstance(text, str):
             text = _words(text)
         if isinstance(text, str):  # five million characters: a table, not a loop
-            table = np.full(_CODES, -1, np.int16)
-            table[[ord(symbol) for symbol in self.symbols]] = np.arange(len(self.symbols))
+            known = [ord(symbol) for symbol in self.symbols]
+            table = np.full(max(known) + 2, -1, np.int16)  # the last one stands for all that are larger
+            table[known] = np.arange(len(known))
             codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
-            ids = table[np.minimum(codes, _CODES - 1)]
+            ids = table[np.minimum(codes, len(table) - 1)]
         else:
             ids = np.fromiter((self._ids.get(symbol, -1) for symbol in text), np.int16, len(text))
         unknown = np.flatnonzero(ids < 0)

@@ -66,6 +66,17 @@ def test_rows_cannot_be_permuted(tmp_path: Path) -> None:
         MNIST(rows=True, permuted=True, root=tmp_path, download=False)
 
 
+@pytest.mark.parametrize("valid", [-1, 2.5, True, None])
+def test_valid_is_a_whole_number(tmp_path: Path, valid: object) -> None:
+    with pytest.raises(ValueError, match=f"valid is {valid!r}; it must be a whole number of at least 0"):
+        MNIST(root=tmp_path, valid=valid, download=False)  # type: ignore[arg-type]
+
+
+def test_valid_leaves_something_to_train_on(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="valid is 60000; it must be at most 59999, or 'train' holds no image"):
+        MNIST(root=tmp_path, valid=60_000, download=False)
+
+
 def test_missing_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(DownloadError, match=r"train-images-idx3-ubyte\.gz is not there"):
         MNIST(root=tmp_path, download=False)
@@ -91,6 +102,23 @@ def test_true_files() -> None:
     assert next(task.batches("test", 5))[1].tolist() == [7, 2, 1, 0, 4]
     assert first.shape == (5, 784, 1) and first.dtype == torch.float32 and first.min() == 0 and first.max() == 1
     assert task.baselines()["most frequent class"] == 0.1135  # 1,135 ones of 10,000
+
+
+@pytest.mark.data("mnist")
+def test_valid_is_cut_from_the_end_of_train_or_is_test() -> None:
+    def whole(task: MNIST, split: str) -> tuple[torch.Tensor, torch.Tensor]:
+        x, y = (torch.cat(pieces) for pieces in zip(*task.batches(split, 10_000), strict=True))
+        return x, y
+
+    everything, some = MNIST(rows=True, valid=0, download=False), MNIST(rows=True, valid=59_000, download=False)
+    assert (everything.name, some.name) == ("mnist-rows-valid-0", "mnist-rows-valid-59000")
+    train, test = whole(everything, "train"), whole(everything, "test")
+    assert (len(train[1]), len(test[1])) == (60_000, 10_000)
+    for ours, theirs in zip(whole(everything, "valid"), test, strict=True):
+        assert torch.equal(ours, theirs)
+    for split, part in (("train", slice(1_000)), ("valid", slice(1_000, None))):
+        for ours, theirs in zip(whole(some, split), train, strict=True):
+            assert torch.equal(ours, theirs[part])
 
 
 @pytest.mark.data("mnist")

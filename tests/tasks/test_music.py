@@ -1,0 +1,382 @@
+"""Piano rolls: the file, frames that do not count, windows, and what the baselines are worth."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from scipy.io import savemat
+from torch import Tensor
+
+from rtx_lib.tasks import PolyphonicMusic, Task
+from rtx_lib.tasks.download import FILES, DataFile, DownloadError
+from rtx_lib.tasks.music import read_mat
+from rtx_lib.training import evaluate
+
+LENGTHS = {"traindata": (4, 9, 2, 7), "validdata": (5, 3), "testdata": (6, 2, 8)}
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def cell(rolls: list[Any]) -> np.ndarray:
+    made = np.empty((1, len(rolls)), object)
+    made[0] = rolls
+    return made
+
+
+def some_rolls() -> dict[str, list[np.ndarray]]:
+    """Tunes in which notes tend to go on, and in which the frames all differ."""
+    draw = np.random.default_rng(0)
+    return {
+        key: [(draw.random((frames, 88)).cumsum(0) % 1.5 > 1).astype(np.uint8) for frames in lengths]
+        for key, lengths in LENGTHS.items()
+    }
+
+
+def write(folder: Path, **parts: Any) -> Path:
+    """A file of small tunes, with `parts` in place of its own; None leaves one out."""
+    content = {key: cell(rolls) for key, rolls in some_rolls().items()} | parts
+    path = folder / "JSB_Chorales.mat"
+    savemat(path, {key: part for key, part in content.items() if part is not None}, do_compression=True)
+    return path
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """A task over small tunes, which a cache serves as if they were the true file."""
+
+    def make(length: int | None = None, **options: Any) -> PolyphonicMusic:
+        content = write(tmp_path).read_bytes()
+        right = DataFile(hashlib.sha256(content).hexdigest(), len(content), ())
+        monkeypatch.setitem(FILES, "JSB_Chorales.mat", right)
+        return PolyphonicMusic("jsb", length=length, root=tmp_path, download=False, **options)
+
+    return make
+
+
+# The file
+
+
+def test_reads_tunes_in_order(tmp_path: Path) -> None:
+    tunes = read_mat(write(tmp_path))
+    assert list(tunes) == ["train", "valid", "test"]
+    for split, wanted in zip(tunes, some_rolls().values(), strict=True):
+        assert all(tune.dtype == np.uint8 for tune in tunes[split])
+        assert [tune.tolist() for tune in tunes[split]] == [tune.tolist() for tune in wanted]
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.int16, bool])
+def test_other_types_of_zeros_and_ones_are_the_same(tmp_path: Path, kind: type) -> None:
+    wanted = read_mat(write(tmp_path))["test"]
+    changed = write(tmp_path, testdata=cell([tune.astype(kind) for tune in wanted]))
+    assert all(np.array_equal(*pair) for pair in zip(read_mat(changed)["test"], wanted, strict=True))
+
+
+def test_a_file_cut_short_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    content = path.read_bytes()
+    for size in [0, 1, 100, 127, 128, 130, 140, len(content) // 3, len(content) // 2, len(content) - 1]:
+        path.write_bytes(content[:size])
+        with pytest.raises(ValueError, match=r"JSB_Chorales\.mat (is not a whole MATLAB file: |holds nothing as )"):
+            read_mat(path)
+
+
+@pytest.mark.parametrize("content", [b"<html>not found</html>" * 20, bytes(1_000), b"\x89HDF\r\n\x1a\n" + bytes(600)])
+def test_what_is_no_mat_file_is_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.mat").write_bytes(content)
+    with pytest.raises(ValueError, match=r"a\.mat is not a whole MATLAB file"):
+        read_mat(tmp_path / "a.mat")
+
+
+def test_a_flipped_byte_never_passes_as_something_else(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    content, wanted, draw, refused = path.read_bytes(), read_mat(path), np.random.default_rng(1), 0
+    for place in draw.integers(128, len(content), 40):
+        changed = bytearray(content)
+        changed[place] ^= 1 << int(draw.integers(8))
+        path.write_bytes(changed)
+        try:
+            found = read_mat(path)
+        except ValueError as error:
+            assert str(path) in str(error)
+            refused += 1
+        else:  # a byte that says nothing
+            assert all(
+                np.array_equal(*pair) for split in wanted for pair in zip(found[split], wanted[split], strict=True)
+            )
+    assert refused > 20
+
+
+@pytest.mark.parametrize("key", list(LENGTHS))
+def test_missing_and_other_cells(tmp_path: Path, key: str) -> None:
+    with pytest.raises(ValueError, match=rf"\.mat holds nothing as '{key}'; it must be a cell of piano rolls"):
+        read_mat(write(tmp_path, **{key: None}))
+    with pytest.raises(ValueError, match=rf"holds an array \(5, 88\) of uint8 as '{key}'; it must be a cell"):
+        read_mat(write(tmp_path, **{key: np.zeros((5, 88), np.uint8)}))
+    with pytest.raises(ValueError, match=rf"holds an array \(\d, 0\) of \w+ as '{key}'"):
+        read_mat(write(tmp_path, **{key: cell([])}))
+
+
+@pytest.mark.parametrize("shape", [(5, 87), (5, 89), (88, 5), (1, 88), (0, 88), (5, 88, 2)])
+def test_a_tune_of_another_shape(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    rolls = [*some_rolls()["testdata"][:2], np.zeros(shape, np.uint8)]
+    with pytest.raises(ValueError, match=r"has a tune \(.*\), number 2 of 'testdata'; it must be \(2 or more, 88\)"):
+        read_mat(write(tmp_path, testdata=cell(rolls)))
+
+
+@pytest.mark.parametrize("value", [2, -1, 0.5, math.nan, 255])
+def test_a_tune_of_other_values(tmp_path: Path, value: float) -> None:
+    wrong = np.zeros((5, 88))
+    wrong[3, 40] = value
+    with pytest.raises(ValueError, match=r"has a tune with other values than 0 and 1, number 0 of 'validdata'"):
+        read_mat(write(tmp_path, validdata=cell([wrong, np.zeros((3, 88))])))
+
+
+def test_a_tune_that_is_no_matrix(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"number 1 of 'traindata'"):
+        read_mat(write(tmp_path, traindata=cell([np.zeros((5, 88)), "song"])))
+
+
+def test_missing_files(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        read_mat(tmp_path / "a.mat")
+    with pytest.raises(DownloadError, match=r"Nottingham\.mat is not there, and downloads are off.*place it by hand"):
+        PolyphonicMusic(root=tmp_path, download=False)
+    write(tmp_path)
+    with pytest.raises(DownloadError, match=r"JSB_Chorales\.mat has [0-9,]+ bytes where 96,095 are right"):
+        PolyphonicMusic("jsb", root=tmp_path, download=False)
+
+
+TRUE = {
+    "nottingham": ((694, 173, 170), (176_561, 45_513, 44_463), (10.2607, 5.1532)),
+    "jsb": ((229, 76, 77), (13_807, 4_602, 4_725), (11.0923, 10.4919)),
+    "muse": ((524, 135, 124), (245_202, 82_755, 64_339), (11.5143, 8.5592)),
+    "piano": ((87, 12, 25), (75_911, 8_540, 19_036), (11.0518, 8.2644)),
+}
+
+
+@pytest.mark.data("music")
+@pytest.mark.parametrize("source", list(TRUE))
+def test_true_files(source: str) -> None:
+    tunes, frames, baselines = TRUE[source]
+    task = PolyphonicMusic(source, length=50, download=False)
+    for split, count, total in zip(("train", "valid", "test"), tunes, frames, strict=True):
+        weights = [task.weight(y) for _, y in task.batches(split, 1)]
+        assert len(weights) == count and sum(weights) == total - count  # the first frame of a tune is read only
+    assert tuple(task.baselines().values()) == pytest.approx(baselines, abs=1e-4)
+    x, y = task.batch("train", 16, generator())
+    assert x.shape == y.shape == (16, 50, 88) and task.name == f"{source}-50"
+    assert set(x.unique().tolist()) == {0, 1} and set(y.unique().tolist()) <= {-1, 0, 1}
+
+
+# Batches
+
+
+def rows(x: Tensor, y: Tensor) -> list[tuple[Tensor, Tensor]]:
+    """The frames that count of every row, after a look at those that do not."""
+    assert x.shape == y.shape and x.dtype == y.dtype == torch.float32 and x.shape[-1] == 88
+    counts = (y >= 0).all(-1)
+    assert torch.equal(counts, (y >= 0).any(-1)) and counts.any(0).all() and counts[:, 0].all()
+    assert (x[~counts] == 0).all() and (y[~counts] == -1).all()
+    assert (counts.int().diff(dim=1) <= 0).all()  # they come first
+    return [(a[c], b[c]) for a, b, c in zip(x, y, counts, strict=True)]
+
+
+@pytest.mark.parametrize("length", [None, 3])
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+def test_batches_run_through_whole_tunes(small, length: int | None, size: int) -> None:
+    task = small(length)
+    for split, tunes in zip(("train", "valid", "test"), some_rolls().values(), strict=True):
+        batches = list(task.batches(split, size))
+        assert all(len(y) == size for _, y in batches[:-1])
+        found = [row for x, y in batches for row in rows(x, y)]
+        for (x, y), tune in zip(found, tunes, strict=True):
+            assert x.tolist() == tune[:-1].tolist() and y.tolist() == tune[1:].tolist()
+        assert sum(task.weight(y) for _, y in batches) == sum(len(tune) - 1 for tune in tunes)
+
+
+def place(tunes: list[np.ndarray], x: Tensor, y: Tensor) -> tuple[int, int]:
+    """Which tune a row is of, and from which of its frames on; frames of the small tunes all differ."""
+    whole = torch.cat([x, y[-1:]]).numpy()
+    (found,) = [
+        (number, start)
+        for number, tune in enumerate(tunes)
+        for start in range(len(tune) - len(x))
+        if np.array_equal(tune[start : start + len(whole)], whole)
+    ]
+    assert torch.equal(x[1:], y[:-1])
+    return found
+
+
+@pytest.mark.parametrize("split", ["train", "valid", "test"])
+def test_batch_draws_whole_tunes_alike(small, split: str) -> None:
+    tunes = some_rolls()[f"{split}data"]
+    drawn = [place(tunes, *row) for row in rows(*small().batch(split, 2_000, generator(1)))]
+    counts = np.bincount([number for number, _ in drawn], minlength=len(tunes))
+    assert {start for _, start in drawn} == {0}
+    np.testing.assert_allclose(counts / 2_000, 1 / len(tunes), atol=0.05)
+
+
+@pytest.mark.parametrize("length", [1, 3, 5, 100])
+def test_batch_draws_windows_from_everywhere(small, length: int) -> None:
+    tunes = some_rolls()["traindata"]
+    predictions = np.array([len(tune) - 1 for tune in tunes])
+    found = rows(*small(length).batch("train", 4_000, generator(2)))
+    drawn = np.zeros((len(tunes), 10))
+    for x, y in found:
+        number, start = place(tunes, x, y)
+        assert len(x) == min(length, predictions[number])
+        drawn[number, start] += 1 / len(found)
+    for number, count in enumerate(predictions):
+        starts = max(count - length, 0) + 1
+        np.testing.assert_allclose(drawn[number, :starts], count / predictions.sum() / starts, atol=0.04)
+        assert (drawn[number, :starts] > 0).all() and not drawn[number, starts:].any()
+
+
+@pytest.mark.parametrize("length", [None, 4])
+@pytest.mark.parametrize("split", ["train", "valid", "test"])
+def test_same_generator_same_batch(small, length: int | None, split: str) -> None:
+    task, one, two = small(length), generator(7), generator(7)
+    for _ in range(2):
+        torch.rand(3)  # the global generator does not matter
+        (x, y), (x_again, y_again) = task.batch(split, 9, one), task.batch(split, 9, two)
+        assert torch.equal(x, x_again) and torch.equal(y, y_again)
+    assert not torch.equal(task.batch(split, 9, one)[1], y)
+
+
+# Loss, metrics, baselines
+
+
+def some_logits(x: Tensor) -> Tensor:
+    """Some model of the frame it reads."""
+    table = torch.randn(88, 88, generator=generator(3), dtype=torch.float64)
+    return x.double() @ table / 3
+
+
+def plain_loss(prediction: Tensor, y: Tensor) -> tuple[float, int]:
+    """NLL over the frames that count, note by note, and their number."""
+    total, frames = 0.0, 0
+    for logits, notes in zip(prediction.flatten(0, 1).tolist(), y.flatten(0, 1).tolist(), strict=True):
+        if notes[0] >= 0:
+            frames += 1
+            total -= sum(math.log(1 / (1 + math.exp(-z if on else z))) for z, on in zip(logits, notes, strict=True))
+    return total, frames
+
+
+def test_loss_is_the_likelihood_of_the_frames_that_count(small) -> None:
+    task = small()
+    x, y = next(task.batches("test", 3))
+    prediction = some_logits(x)
+    total, frames = plain_loss(prediction, y)
+    assert frames == task.weight(y) == 5 + 1 + 7
+    assert task.loss(prediction, y).item() == pytest.approx(total / frames, rel=1e-12)
+    assert task.metrics(prediction, y) == {"loss": pytest.approx(total / frames, rel=1e-12)}
+    summed = small(summed=True)
+    assert summed.name == "jsb-summed"
+    assert summed.loss(prediction, y).item() == pytest.approx(total, rel=1e-12)
+    assert summed.metrics(prediction, y) == {"loss": pytest.approx(total / frames, rel=1e-12)}
+    # What the mean over all frames, those that do not count too, would give.
+    everywhere = (
+        F.binary_cross_entropy_with_logits(prediction, y.clamp(min=0).double(), reduction="none").sum(-1).mean()
+    )
+    assert everywhere.item() != pytest.approx(total / frames, rel=1e-2)
+    flat = task.metrics(torch.zeros(3, 7, 88, requires_grad=True), y)
+    assert flat == {"loss": pytest.approx(88 * math.log(2))}
+
+
+def test_frames_that_do_not_count_have_no_gradient(small) -> None:
+    x, y = next(small().batches("test", 3))
+    prediction = some_logits(x).requires_grad_()
+    small().loss(prediction, y).backward()
+    assert prediction.grad is not None
+    assert torch.equal(prediction.grad != 0, (y >= 0))
+
+
+def test_loss_is_stable(small) -> None:
+    task = small()
+    _, y = next(task.batches("valid", 1))
+    sure = 1e4 * (2 * y - 1)
+    assert task.loss(sure, y).item() == 0 and task.loss(-sure, y).item() == pytest.approx(88e4)
+
+
+class Model(torch.nn.Module):
+    def forward(self, x: Tensor, state: None = None) -> tuple[Tensor, None]:
+        return some_logits(x), None
+
+
+def test_the_weighted_mean_does_not_depend_on_the_batches(small) -> None:
+    task, tunes = small(), []
+    for x, y in task.batches("train", 1):
+        tunes.append(plain_loss(some_logits(x), y))
+    loss = sum(total for total, _ in tunes) / sum(frames for _, frames in tunes)
+    for size in (1, 2, 3, 100):
+        scores = [(task.metrics(some_logits(x), y)["loss"], task.weight(y)) for x, y in task.batches("train", size)]
+        mean = sum(value * weight for value, weight in scores) / sum(weight for _, weight in scores)
+        assert mean == pytest.approx(loss, rel=1e-12)
+        assert evaluate(Model(), task, "train", batch_size=size) == {"loss": pytest.approx(loss, rel=1e-12)}
+    # Planted mistake: every tune counts alike.
+    assert sum(total / frames for total, frames in tunes) / len(tunes) != pytest.approx(loss, rel=1e-3)
+
+
+def strategy(*, joined: bool = False) -> tuple[float, float]:
+    """NLL per frame on "test" of counting notes and pairs of them in "train", one added to every count."""
+    rolls = some_rolls()
+    train, test = rolls["traindata"], rolls["testdata"]
+    if joined:
+        train = [np.concatenate(train)]
+    now, after = np.ones((88, 2)), np.ones((88, 2, 2))
+    for tune in train:
+        for before, frame in pairwise(tune):
+            for key in range(88):
+                now[key, frame[key]] += 1
+                after[key, before[key], frame[key]] += 1
+    frequencies = transitions = frames = 0.0
+    for tune in test:
+        for before, frame in pairwise(tune):
+            frames += 1
+            for key in range(88):
+                frequencies -= math.log(now[key, frame[key]] / now[key].sum())
+                transitions -= math.log(after[key, before[key], frame[key]] / after[key, before[key]].sum())
+    return frequencies / frames, transitions / frames
+
+
+def test_baselines_are_what_their_strategies_reach(small) -> None:
+    baselines = small().baselines()
+    assert list(baselines) == ["note frequencies", "note transitions"]
+    assert tuple(baselines.values()) == pytest.approx(strategy(), rel=1e-12)
+    assert all(type(value) is float for value in baselines.values())
+    # Planted mistake: the last frame of a tune and the first of the next as a pair.
+    assert strategy(joined=True)[1] != pytest.approx(baselines["note transitions"], rel=1e-3)
+
+
+# What is not allowed
+
+
+def test_arguments_that_are_not_allowed(small, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="source is 'bach'; it must be one of 'nottingham', 'jsb', 'muse', 'piano'"):
+        PolyphonicMusic("bach", root=tmp_path, download=False)
+    for length in (0, -1, 2.5, True):
+        with pytest.raises(ValueError, match=f"length is {length!r}; it must be a whole number of at least 1"):
+            PolyphonicMusic(length=length, root=tmp_path, download=False)  # type: ignore[arg-type]
+    for task in (small(), small(3)):
+        assert isinstance(task, Task) and task.input_size == task.output_size == 88 and task.vocabulary is None
+        for call in (lambda split, size, task=task: task.batch(split, size, generator()), task.batches):
+            with pytest.raises(ValueError, match="split is 'dev'; it must be one of"):
+                call("dev", 4)
+            for size in (0, 1.5, True):
+                with pytest.raises(ValueError, match=f"size is {size!r}"):
+                    call("test", size)
+    _, y = next(small().batches("test", 3))
+    for shape in [(3, 88), (2, 7, 88), (3, 6, 88), (3, 7, 87), (3, 1, 88)]:
+        for judge in (small().loss, small().metrics):
+            with pytest.raises(ValueError, match=r"prediction has shape \(.*whole output \(3, 7, 88\)"):
+                judge(torch.zeros(shape), y)
