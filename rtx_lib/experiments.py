@@ -21,7 +21,7 @@ from torch import nn
 
 import rtx_lib
 from rtx_lib.checkpoints import in_one_step
-from rtx_lib.layers import GRU, LSTM, RNN, Readout
+from rtx_lib.layers import GRU, LSTM, RNN, Readout, SampleStdNorm
 from rtx_lib.models.deep_transition import DeepTransitionGRU
 from rtx_lib.models.indrnn import PlainIndRNN
 from rtx_lib.models.plain_gpt import PlainGPT
@@ -73,6 +73,8 @@ def _with_readout(core: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
     )
 
 
+# A recipe is written to a file, so it names the norm.
+NORM_LAYERS: dict[str, Callable[..., nn.Module]] = {"layer": nn.LayerNorm, "sample-std": SampleStdNorm}
 MODELS: dict[str, Callable[..., nn.Module]] = {
     "rnn": _with_readout(RNN),
     "lstm": _with_readout(LSTM),
@@ -84,8 +86,8 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "causal-transformer": lambda task, **arguments: CausalTransformer(
         task.input_size, task.output_size, vocabulary=task.vocabulary, **arguments
     ),
-    "r-transformer": lambda task, **arguments: RTransformer(
-        task.input_size, task.output_size, vocabulary=task.vocabulary, **arguments
+    "r-transformer": lambda task, norm_layer="layer", **arguments: RTransformer(
+        task.input_size, task.output_size, vocabulary=task.vocabulary, norm_layer=NORM_LAYERS[norm_layer], **arguments
     ),
     "tcn": lambda task, **arguments: TCN(task.input_size, task.output_size, vocabulary=task.vocabulary, **arguments),
     "plain-gpt": lambda task, **arguments: PlainGPT(task.vocabulary, **arguments),

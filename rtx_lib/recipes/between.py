@@ -1,5 +1,133 @@
 """Recipes of the part between recurrence and attention, chapters 8 and 9."""
 
+from typing import Any
+
 from .recipe import Recipe
 
-RECIPES: list[Recipe] = []
+# About 161,600 parameters on Nottingham and JSB, 153,300 on the characters of the Penn Treebank, each within 3 %.
+_R_TRANSFORMER = {"width": 64, "heads": 4, "layers": 2, "window": 6}
+_TRANSFORMER = {"width": 64, "heads": 4, "layers": 3, "activation": "relu"}
+
+
+def _music(name: str, about: str, model: str, arguments: dict[str, Any], lr: float = 3e-3, **settings: Any) -> Recipe:
+    """Whole tunes, one budget for all: about five times the 694 of Nottingham."""
+    return Recipe(
+        f"nottingham-{name}", f"{about} on Nottingham", model, "music", model_arguments=arguments, lr=lr,
+        **{"steps": 800, "batch_size": 4, "clip": 1.0, "schedule": "cosine", "warmup": 50, "eval_every": 200,
+           "eval_batch_size": 4, "task_arguments": {"source": "nottingham"}} | settings,
+    )  # fmt: skip
+
+
+def _r_music(name: str, about: str, changes: dict[str, Any] | None = None, **settings: Any) -> Recipe:
+    """The R-Transformer with one thing changed."""
+    return _music(
+        f"r-transformer{name}", f"R-Transformer{about}", "r-transformer", _R_TRANSFORMER | (changes or {}), **settings
+    )
+
+
+def _chorales(name: str, about: str, model: str, arguments: dict[str, Any], lr: float = 3e-3) -> Recipe:
+    """JSB is small: the model that is tested is the best on the validation tunes."""
+    return Recipe(
+        f"jsb-{name}", f"{about} on JSB chorales", model, "music", 300, 8, lr, arguments, {"source": "jsb"}, 1.0,
+        "cosine", warmup=30, eval_every=30, eval_batch_size=8, keep_best="loss",
+    )  # fmt: skip
+
+
+def _characters(name: str, about: str, model: str, arguments: dict[str, Any], lr: float = 3e-3) -> Recipe:
+    """Windows of 120 characters, of which the last 80 count."""
+    return Recipe(
+        f"ptb-char-{name}", f"{about} on Penn Treebank characters", model, "ptb", 1000, 16, lr, arguments,
+        {"level": "characters", "length": 120, "context": 40}, 1.0, "cosine", warmup=50, eval_every=250,
+        eval_batches=10, eval_batch_size=64,
+    )  # fmt: skip
+
+
+def _words(name: str, about: str, model: str, arguments: dict[str, Any], lr: float = 2e-3) -> Recipe:
+    """The papers' windows, for a small part of an epoch."""
+    return Recipe(
+        f"ptb-word-{name}", f"{about} on Penn Treebank words", model, "ptb", 400, 16, lr, arguments,
+        {"level": "words", "length": 80, "context": 40}, 1.0, "cosine", warmup=40, eval_every=100, eval_batches=4,
+        eval_batch_size=32,
+    )  # fmt: skip
+
+
+def _published(name: str, about: str, task: str, task_arguments: dict[str, Any], **settings: Any) -> Recipe:
+    """R-Transformer as its authors' scripts train it, for a GPU: their norm, their start, no norm at the end."""
+    arguments = {"norm": "pre", "norm_layer": "sample-std", "start": "clones"} | settings.pop("model_arguments")
+    return Recipe(
+        f"paper-{name}", f"R-Transformer on {about}, the authors' configuration", "r-transformer", task,
+        task_arguments=task_arguments, model_arguments=arguments, **settings,
+    )  # fmt: skip
+
+
+RECIPES = [
+    # Each model's rate is the best of three after 300 steps with one seed.
+    _r_music("", ""),
+    _music("rnn", "tanh RNN", "rnn", {"hidden_size": 323}, 1e-3),
+    _music("gru", "GRU", "gru", {"hidden_size": 180, "backend": "torch"}),
+    _music("lstm", "LSTM", "lstm", {"hidden_size": 152, "backend": "torch", "forget_bias": 1.0}),
+    _music("tcn", "TCN", "tcn", {"channels": [60] * 4, "kernel_size": 5}),
+    _music("transformer", "Transformer", "causal-transformer", _TRANSFORMER | {"positions": "sinusoidal"}),
+    _music("transformer-none", "Transformer without positions", "causal-transformer",
+           _TRANSFORMER | {"positions": "none"}),
+    _music("transformer-rotary", "Transformer with rotary positions", "causal-transformer",
+           _TRANSFORMER | {"positions": "rotary"}),
+    *(_r_music(f"-window-{window}", f" with a window of {window}", {"window": window}) for window in (1, 2, 3, 12)),
+    _r_music("-rnn", " of tanh RNNs", {"cell": "rnn", "width": 72}),
+    _r_music("-lstm", " of LSTMs", {"cell": "lstm", "width": 60}),
+    _r_music("-sinusoidal", " with sinusoidal positions", {"positions": "sinusoidal"}),
+    _r_music("-rotary", " with rotary positions", {"positions": "rotary"}),
+    _r_music("-post", " with post-norm", {"norm": "post"}),
+    _r_music("-clones", " with equal matrices at the start", {"start": "clones"}),
+    _r_music("-last-norm", " with a last norm", {"final_norm": True}),
+    _r_music("-unclipped", " without clipping", clip=None),
+    _music("tcn-published", "TCN from N(0, 0.01)", "tcn",
+           {"channels": [60] * 4, "kernel_size": 5, "init": "published"}),
+    _characters("r-transformer", "R-Transformer", "r-transformer", _R_TRANSFORMER | {"window": 7}),
+    _characters("rnn", "tanh RNN", "rnn", {"hidden_size": 345}, 1e-3),
+    _characters("gru", "GRU", "gru", {"hidden_size": 195, "backend": "torch"}),
+    _characters("lstm", "LSTM", "lstm", {"hidden_size": 167, "backend": "torch", "forget_bias": 1.0}),
+    _characters("tcn", "TCN", "tcn", {"channels": [61] * 4, "kernel_size": 5}),
+    _characters("transformer", "Transformer", "causal-transformer", _TRANSFORMER | {"positions": "sinusoidal"}),
+    _characters("transformer-none", "Transformer without positions", "causal-transformer",
+                _TRANSFORMER | {"positions": "none"}),
+    _characters("r-transformer-window-1", "R-Transformer with a window of 1", "r-transformer",
+                _R_TRANSFORMER | {"window": 1}),
+    _chorales("r-transformer", "R-Transformer", "r-transformer", _R_TRANSFORMER),
+    _chorales("gru", "GRU", "gru", {"hidden_size": 180, "backend": "torch"}),
+    _chorales("lstm", "LSTM", "lstm", {"hidden_size": 152, "backend": "torch", "forget_bias": 1.0}),
+    _chorales("tcn", "TCN", "tcn", {"channels": [60] * 4, "kernel_size": 5}),
+    _words("r-transformer", "R-Transformer, the authors' size,", "r-transformer",
+           {"width": 128, "heads": 8, "layers": 3, "window": 9, "cell": "lstm", "tied": True}),
+    _words("lstm", "LSTM", "lstm", {"hidden_size": 128, "num_layers": 2, "backend": "torch", "forget_bias": 1.0}),
+    # An epoch is that of the authors' batches: 1,875 of 32 images; 694 tunes; 988 and 1,452 of 16 windows.
+    _published(
+        "mnist", "MNIST, pixel by pixel,", "mnist", {"valid": 0}, steps=50 * 1875, batch_size=32, lr=1e-3,
+        schedule="staircase", drop_every=10 * 1875, eval_every=1875, eval_batch_size=100,
+        model_arguments={"width": 32, "heads": 2, "layers": 8, "local_layers": 2, "window": 7, "dropout": 0.05},
+    ),
+    # Their clipping at 0.15 comes before the backward pass and so does nothing.
+    _published(
+        "nottingham", "Nottingham", "music", {"source": "nottingham", "summed": True}, steps=100 * 694, batch_size=1,
+        lr=5e-5, optimizer="sgd", schedule="plateau", drop_every=3, drop=10.0, eval_every=694, eval_batch_size=1,
+        keep_best="loss",
+        model_arguments={"width": 160, "heads": 4, "layers": 3, "window": 6, "dropout": 0.1},
+    ),
+    _published(
+        "ptb-char", "Penn Treebank characters", "ptb", {"level": "characters", "length": 400, "context": 80},
+        steps=100 * 988, batch_size=16, lr=2.0, clip=0.15, optimizer="sgd", schedule="plateau", drop_every=3,
+        drop=10.0, eval_every=988, eval_batch_size=16,
+        model_arguments={
+            "width": 512, "heads": 8, "layers": 3, "window": 7, "dropout": 0.15, "tied": True,
+        },
+    ),
+    _published(
+        "ptb-word", "Penn Treebank words", "ptb", {"level": "words", "length": 80, "context": 40},
+        steps=100 * 1452, batch_size=16, lr=2.0, clip=0.35, optimizer="sgd", schedule="plateau", drop_every=5,
+        drop=2.0, eval_every=1452, eval_batch_size=16, keep_best="loss",
+        model_arguments={
+            "width": 128, "heads": 8, "layers": 3, "window": 9, "cell": "lstm", "dropout": 0.35,
+            "embedding_dropout": 0.15, "tied": True,
+        },
+    ),
+]  # fmt: skip
