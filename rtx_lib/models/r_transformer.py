@@ -1,13 +1,12 @@
 """R-Transformer: a short recurrent network at every position, then causal attention (Wang, Ma, Liu and Tang 2019).
 
 Z. Wang, Y. Ma, Z. Liu and J. Tang, *R-Transformer: Recurrent Neural Network Enhanced Transformer*, arXiv 1907.05572.
-The file follows the paper: the LocalRNN (section 3.1, eq. 2-3), one layer (sections 3.2-3.3, eq. 4-8), the model.
-
-Where the authors' code differs from the paper, both can be had: ``norm="pre"`` (the code, the default) or ``"post"``
-(eq. 8); no norm at the end; ``local_layers`` above 1; ``start="clones"``.
+In the paper's order: the LocalRNN (section 3.1, eq. 2-3), a layer (sections 3.2 and 3.3, eq. 4-8), and the model. Where
+the authors' code differs from the paper, both are here: ``norm``, ``final_norm``, ``local_layers`` and ``start``.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -27,40 +26,48 @@ from rtx_lib.layers.stacking import (
     weights,
 )
 
+# The cells that a LocalRNN may have, and the blocks of H rows in the weights of each.
+GATES = {"rnn": 1, "gru": 3, "lstm": 4}
+CELLS = tuple(GATES)
 STARTS = ("independent", "clones")
-# What a layer continues from: the last M - 1 inputs (B, M-1, D) of each LocalRNN, M its window, and the keys and
-# values (B, H, S, K) of the attention.
+# What a layer continues from: the last inputs (B, window - 1, D) of each LocalRNN, and the keys and values
+# (B, H, S, K) of its attention.
 LayerState = tuple[tuple[Tensor, ...], tuple[Tensor, Tensor]]
 
 
 class LocalRNN(nn.Module):
-    """A recurrent network run over the window of M inputs that ends at each position (section 3.1).
+    """A recurrent network that is run over the last few inputs at every position, each time from the state 0.
 
-        h_t = LocalRNN(x_{t-M+1}, x_{t-M+2}, ..., x_t)                          eq. 2
-        h_1, h_2, ..., h_N = LocalRNN(x_1, x_2, ..., x_N)                       eq. 3
+    With the paper's M for ``window``, h_t is the last of the hidden states in the window that ends at t::
 
-    h_t is the last of the window's M hidden states. Every window starts from the state 0 and knows nothing of the
-    others. M - 1 zero inputs stand before the sequence; they are stepped through as any others, so that biases act.
+        h_t = LocalRNN(x_{t-M+1}, x_{t-M+2}, ..., x_t)                          (eq. 2)
+        h_1, h_2, ..., h_N = LocalRNN(x_1, x_2, ..., x_N)                       (eq. 3)
 
-    All windows take their j-th step together. What that step reads is x W_ih^T + b_ih, shifted by j: computed once, it
-    serves M windows, and no array of T windows of M inputs is made. The weights have torch.nn's names and order.
+    M - 1 zero vectors stand before the sequence. They are inputs like any other: the cell steps through them, and its
+    biases act. With a window of the whole sequence or more, this is therefore the plain network if a zero input leaves
+    its state at 0, and in general only if so: b_ih + b_hh = 0 for the RNN, the same for block g of the LSTM, and
+    b_in + r b_hn = 0 with r = sigmoid(b_ir + b_hr) for the GRU. A window that ends in the sequence's last step and
+    holds just its T steps needs no zeros: h_T is then the plain network's whatever the biases.
+
+    All windows take their j-th step together. It reads W_ih x + b_ih, shifted by j: that is computed once and serves
+    all steps, and no array of windows (B, T, M, D_in) is made. Weights have torch.nn's names, shapes and order.
 
     Parameters
     ----------
     input_size, hidden_size
         D_in and H.
     window
-        M, at least 1.
+        The paper's M, at least 1.
     cell
-        ``"rnn"`` (tanh), ``"gru"`` or ``"lstm"``, each as ``torch.nn`` defines it.
+        ``"rnn"`` (with tanh), ``"gru"`` or ``"lstm"``, as defined in ``torch.nn``.
     generator
         Source of the random initial weights, U(-1/sqrt(H), 1/sqrt(H)); torch's global one if None.
 
     Raises
     ------
     ValueError
-        For sizes below 1, a window that is no whole number from 1 on, or an unknown cell; in ``forward`` for an input
-        or a state of the wrong shape or type, or an empty sequence.
+        For sizes below 1, a window that is not a whole number from 1 on, or an unknown cell; in ``forward`` for an
+        input or a state of the wrong shape or type, or an empty sequence.
     """
 
     def __init__(
@@ -74,12 +81,12 @@ class LocalRNN(nn.Module):
     ) -> None:
         super().__init__()
         check_sizes(input_size=input_size, hidden_size=hidden_size)
-        if not isinstance(window, int) or isinstance(window, bool) or window < 1:
+        if isinstance(window, bool) or not isinstance(window, int) or window < 1:
             raise ValueError(f"window must be a whole number from 1 on, got {window!r}")
         check_choice("cell", cell, CELLS)
         self.input_size, self.hidden_size, self.output_size = input_size, hidden_size, hidden_size
         self.window, self.cell = window, cell
-        register_weights(self, _GATES[cell], input_size, hidden_size, num_layers=1, directions=1)
+        register_weights(self, GATES[cell], input_size, hidden_size, num_layers=1, directions=1)
         draw_uniform(self, hidden_size, generator)
 
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -90,92 +97,99 @@ class LocalRNN(nn.Module):
         x
             (B, T, D_in), T at least 1.
         state
-            (B, M - 1, D_in), the inputs before x; zeros if None.
+            (B, window - 1, D_in), the inputs just before x; zeros if None.
 
         Returns
         -------
         h
             (B, T, H).
         state
-            (B, M - 1, D_in), the last M - 1 inputs.
+            (B, window - 1, D_in), the last inputs.
         """
-        check_sequence(x, self.input_size, self.weight_ih_l0)  # type: ignore[arg-type]
-        shape, steps = (x.shape[0], self.window - 1, self.input_size), x.shape[1]
-        past = x.new_zeros(shape) if state is None else check_state(state, shape, x)
-        x = torch.cat([past, x], dim=1)  # (B, T+M-1, D_in)
         weight_ih, weight_hh, bias_ih, bias_hh = weights(self, "l0")
-        z = F.linear(x, weight_ih, bias_ih)  # (B, T+M-1, G H)
-        h = _RUN[self.cell]([z[:, j : j + steps] for j in range(self.window)], weight_hh, bias_hh)
-        return h, x[:, steps:].clone()  # which, without a copy, would keep all of x
+        check_sequence(x, self.input_size, weight_ih)
+        steps, shape = x.shape[1], (x.shape[0], self.window - 1, self.input_size)
+        before = x.new_zeros(shape) if state is None else check_state(state, shape, x)
+        x = torch.cat([before, x], dim=1)  # (B, T + window - 1, D_in)
+        # The GRU's b_hn stands inside a product with r, and has to wait.
+        z = F.linear(x, weight_ih, bias_ih if self.cell == "gru" else bias_ih + bias_hh)
+        inputs = [z[:, j : j + steps] for j in range(self.window)]  # each (B, T, gates * H): views, not copies
+        if self.cell == "rnn":
+            h = _rnn(inputs, weight_hh)
+        else:
+            h = _gru(inputs, weight_hh, bias_hh) if self.cell == "gru" else _lstm(inputs, weight_hh)
+        return h, x[:, steps:].clone()  # a view would keep all of x
 
     def extra_repr(self) -> str:
         """The arguments, as ``print(model)`` shows them."""
         return f"{self.input_size}, {self.hidden_size}, window={self.window}, cell={self.cell!r}"
 
 
-def _rnn(inputs: list[Tensor], weight: Tensor, bias: Tensor) -> Tensor:
-    h = torch.tanh(inputs[0] + bias)  # before it the state is 0, and so is its product
+# The cells, from the state 0, whose product with W_hh is 0 as well and is not computed. The equations are those of
+# `rtx_lib.layers.cells`, with (B, T, H) for (B, H).
+
+
+def _rnn(inputs: list[Tensor], weight_hh: Tensor) -> Tensor:
+    h = torch.tanh(inputs[0])
     for z in inputs[1:]:
-        h = torch.tanh(z + F.linear(h, weight, bias))
+        h = torch.tanh(z + F.linear(h, weight_hh))
     return h
 
 
-def _gru(inputs: list[Tensor], weight: Tensor, bias: Tensor) -> Tensor:
-    h = None
+def _gru(inputs: list[Tensor], weight_hh: Tensor, bias_hh: Tensor) -> Tensor:
+    h: Any = None
+    sizes = [2 * weight_hh.shape[1], weight_hh.shape[1]]
     for a in inputs:
-        u = bias.expand_as(a) if h is None else F.linear(h, weight, bias)
-        a_rz, a_n = a.split([2 * a.shape[-1] // 3, a.shape[-1] // 3], dim=-1)
-        u_rz, u_n = u.split([2 * a.shape[-1] // 3, a.shape[-1] // 3], dim=-1)
+        u = bias_hh.to(a.dtype).expand_as(a) if h is None else F.linear(h, weight_hh, bias_hh)
+        (a_rz, a_n), (u_rz, u_n) = a.split(sizes, dim=-1), u.split(sizes, dim=-1)
         r, z = torch.sigmoid(a_rz + u_rz).chunk(2, dim=-1)
         n = torch.tanh(a_n + r * u_n)
-        h = n - z * n if h is None else torch.lerp(n, h, z)
-    assert h is not None
+        h = n - z * n if h is None else torch.lerp(n, h, z)  # (1 - z) n + z h
     return h
 
 
-def _lstm(inputs: list[Tensor], weight: Tensor, bias: Tensor) -> Tensor:
-    h = c = None
+def _lstm(inputs: list[Tensor], weight_hh: Tensor) -> Tensor:
+    h: Any = None
+    c: Any = None
     for z in inputs:
-        i, f, g, o = (z + (bias if h is None else F.linear(h, weight, bias))).chunk(4, dim=-1)
-        c_new = torch.sigmoid(i) * torch.tanh(g)
-        c = c_new if c is None else torch.sigmoid(f) * c + c_new
+        i, f, g, o = (z if h is None else z + F.linear(h, weight_hh)).chunk(4, dim=-1)
+        new = torch.sigmoid(i) * torch.tanh(g)
+        c = new if c is None else torch.sigmoid(f) * c + new
         h = torch.sigmoid(o) * torch.tanh(c)
-    assert h is not None
     return h
-
-
-_RUN: dict[str, Callable[[list[Tensor], Tensor, Tensor], Tensor]] = {"rnn": _rnn, "gru": _gru, "lstm": _lstm}
-_GATES = {"rnn": 1, "gru": 3, "lstm": 4}
-CELLS = tuple(_RUN)
 
 
 class RTransformerBlock(nn.Module):
-    """One layer: LocalRNN, multi-head attention and feed-forward network, each with a way around it (eq. 8).
+    """One layer: LocalRNN, causal multi-head attention and feed-forward network, each with a way around it.
 
-    With ``norm="post"``, as in the paper::
+    ``norm="post"`` is the paper's layer (section 3.3)::
 
-        h = LayerNorm(LocalRNN(x) + x)
-        u = LayerNorm(MultiHeadAttention(h) + h)              eq. 4-6, over the position itself and those before it
-        m = LayerNorm(FeedForward(u) + u)                     eq. 7
+        h = LayerNorm(LocalRNN(x) + x)                                          (eq. 2, 3 and 8)
+        u = LayerNorm(MultiHeadAttention(h) + h)                                (eq. 4-6 and 8)
+        m = LayerNorm(FeedForward(u) + u)                                       (eq. 7 and 8)
 
-    With ``"pre"``, as in the authors' code, the norm is inside: h = x + LocalRNN(LayerNorm(x)), and so on. Attention
-    and feed-forward network are those of :class:`~rtx_lib.layers.blocks.Block`.
+    and ``"pre"`` that of the authors' code, in which the norm comes first: h = x + LocalRNN(LayerNorm(x)), and so on.
+    Attention and feed-forward network are a :class:`~rtx_lib.layers.blocks.Block`. Dropout acts on the output of all
+    three, and inside the two of the block.
 
     Parameters
     ----------
-    width, heads, window, cell
-        D, H, and M and the cell of the :class:`LocalRNN`.
+    width, heads
+        D and H, which must divide it.
+    window, cell
+        As in :class:`LocalRNN`.
     local_layers
-        How many LocalRNNs, one on another, each with its own norm and way around it; the paper has 1.
+        How many LocalRNNs follow one another, each with its own norm and way around it. The paper has one.
     norm, norm_layer, positions, inner, activation, dropout
-        As in :class:`~rtx_lib.layers.blocks.Block`; dropout acts on the LocalRNN's output too.
+        As in :class:`~rtx_lib.layers.blocks.Block`; ``norm_layer`` is called with the width alone for the LocalRNNs.
     generator
         Source of the random initial weights; torch's global one if None.
 
     Raises
     ------
     ValueError
-        For what the LocalRNN and the block refuse, or local_layers below 1.
+        For whatever the LocalRNN and the block refuse, or local_layers below 1; in ``forward`` for an input or a state
+        of the wrong form, shape or type.
     """
 
     def __init__(
@@ -195,43 +209,62 @@ class RTransformerBlock(nn.Module):
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        check_sizes(width=width, local_layers=local_layers)
-        locals_ = [LocalRNN(width, width, window, cell=cell, generator=generator) for _ in range(local_layers)]
-        self.local_rnns = nn.ModuleList(locals_)
+        check_sizes(width=width, heads=heads, local_layers=local_layers)
+        self.heads, self.norm = heads, norm
+        self.local_rnns = nn.ModuleList(
+            LocalRNN(width, width, window, cell=cell, generator=generator) for _ in range(local_layers)
+        )
         self.local_norms = nn.ModuleList(norm_layer(width) for _ in range(local_layers))
         self.block = Block(
             width, heads, inner=inner, norm=norm, causal=True, positions=positions, activation=activation,
             dropout=dropout, norm_layer=norm_layer, generator=generator,
         )  # fmt: skip
         self.dropout = nn.Dropout(dropout)
-        self.norm = norm
 
     def forward(self, x: Tensor, state: LayerState | None = None) -> tuple[Tensor, LayerState]:
-        """Map x (B, T, D) to (B, T, D), and the state that continues it."""
-        windows, cache = ((None,) * len(self.local_rnns), None) if state is None else state
+        """Map x (B, T, D) to (B, T, D) and the state that continues it: (LocalRNNs' inputs, (keys, values))."""
+        if state is not None:
+            self._check(state, x)
+        windows, cache = (None, None) if state is None else state
         after = []
-        for local_rnn, norm, window in zip(self.local_rnns, self.local_norms, windows, strict=True):
-            h, window = local_rnn(norm(x) if self.norm == "pre" else x, window)
+        for i, (local_rnn, norm) in enumerate(zip(self.local_rnns, self.local_norms, strict=True)):
+            h, window = local_rnn(norm(x) if self.norm == "pre" else x, None if windows is None else windows[i])
             x = x + self.dropout(h)
             x = x if self.norm == "pre" else norm(x)
             after.append(window)
         x, cache = self.block(x, cache=cache)
         return x, (tuple(after), cache)
 
+    def _check(self, state: object, x: Tensor, name: str = "state") -> int:
+        """How many steps the state has behind it; ``ValueError`` unless it fits this layer and x (B, T, D)."""
+        first: Any = self.local_rnns[0]
+        count, (batch, _, width) = len(self.local_rnns), x.shape
+        parts = state if isinstance(state, tuple) else ()
+        if [len(part) if isinstance(part, tuple) else 0 for part in parts] != [count, 2]:
+            form = f"({', '.join(type(part).__name__ for part in parts)})" if parts else type(state).__name__
+            raise ValueError(f"{name} must be (inputs of {count} LocalRNNs, (k, v)), two tuples, got {form}")
+        windows, cache = parts
+        for i, window in enumerate(windows):
+            check_state(window, (batch, first.window - 1, width), x, f"{name}[0][{i}]")
+        past: int = cache[0].shape[2] if isinstance(cache[0], Tensor) and cache[0].ndim == 4 else 0
+        for i, part in enumerate(cache):
+            check_state(part, (batch, self.heads, past, width // self.heads), x, f"{name}[1][{i}]")
+        return past
+
 
 class RTransformer(nn.Module):
-    """A stack of layers between an input layer and a readout; no position embedding unless asked for.
+    """Layers one on another between an input layer and a readout, without positions unless asked for.
 
     Parameters
     ----------
     input_size, output_size
-        Widths of x, if no vocabulary is given, and of y.
-    width, heads, layers, window, cell, local_layers
-        D, H, the number of layers, and what is in each :class:`RTransformerBlock`.
+        Width of x, if no vocabulary is given, and of y.
+    width, heads, layers, window
+        D, H, the number of layers, and the window of their LocalRNNs.
     vocabulary
         If given, x holds ids below it.
-    norm, norm_layer, inner, activation, dropout
-        As in :class:`RTransformerBlock`.
+    norm, norm_layer, generator, options
+        As in :class:`RTransformerBlock`, with cell, local_layers, inner, activation and dropout among the options.
     final_norm
         Whether a norm follows the last layer of ``norm="pre"``. The authors' code has none.
     positions, length, clip
@@ -239,19 +272,17 @@ class RTransformer(nn.Module):
     embedding_dropout
         Probability with which an embedded value is dropped in training.
     tied
-        Whether the readout uses the table of the ids, which then needs output_size = vocabulary.
+        Whether the readout uses the table of the ids, which then needs output_size = vocabulary, and has no bias.
     start
-        ``"independent"``: all weights are drawn one by one. ``"clones"``: as the authors' ``deepcopy`` has it, the
-        attention's four matrices in a layer start as one, and so do its LocalRNNs. That matrix and its bias are drawn
-        from U(-1/sqrt(D), 1/sqrt(D)), the rule of ``torch.nn.Linear``.
-    generator
-        Source of the random initial weights; torch's global one if None.
+        ``"independent"``, or ``"clones"`` as the authors' copies start: W_q = W_k = W_v = W_o in every layer, and one
+        bias for the four, both from U(-1/sqrt(D), 1/sqrt(D)), ``torch.nn.Linear``'s rule; the LocalRNNs of a layer
+        start equal too. Training tells them apart, as each has its own gradient.
 
     Raises
     ------
     ValueError
         For whatever the layers refuse, unknown positions or start, ``tied`` without equal sizes, or a final_norm with
-        ``norm="post"``; in ``forward`` for an input of the wrong shape or type, and a state of another form.
+        ``norm="post"``; in ``forward`` for an input or a state of the wrong form, shape or type.
     """
 
     def __init__(
@@ -263,8 +294,6 @@ class RTransformer(nn.Module):
         heads: int,
         layers: int,
         window: int,
-        cell: str = "gru",
-        local_layers: int = 1,
         vocabulary: int | None = None,
         norm: str = "pre",
         norm_layer: Callable[..., nn.Module] = nn.LayerNorm,
@@ -272,13 +301,11 @@ class RTransformer(nn.Module):
         positions: str = "none",
         length: int = 1024,
         clip: int = 16,
-        inner: int | None = None,
-        activation: str = "relu",
-        dropout: float = 0.0,
         embedding_dropout: float = 0.0,
         tied: bool = False,
         start: str = "independent",
         generator: torch.Generator | None = None,
+        **options: Any,
     ) -> None:
         super().__init__()
         check_sizes(width=width, heads=heads, layers=layers)
@@ -286,21 +313,18 @@ class RTransformer(nn.Module):
         check_choice("start", start, STARTS)
         if final_norm and norm == "post":
             raise ValueError("final_norm must be False with norm='post', whose layers end in a norm, got True")
-        self.input_size, self.output_size, self.heads = input_size, output_size, heads
+        self.input_size, self.output_size = input_size, output_size
         ends: dict[str, Any] = {"bias": True, "generator": generator}
         self.embedding = input_layer(input_size, width, vocabulary=vocabulary, **ends)
-        schemes = [
-            make_positions(positions, width=width, heads=heads, length=length, clip=clip, generator=generator)
-            for _ in range(1 if positions in ("none", "sinusoidal", "learned") else layers)
-        ]
-        self.positions = schemes[0] if hasattr(schemes[0], "embed") else None
-        own = schemes if len(schemes) == layers and self.positions is None else [None] * layers
-        options: dict[str, Any] = {
-            "cell": cell, "local_layers": local_layers, "norm": norm, "norm_layer": norm_layer, "inner": inner,
-            "activation": activation, "dropout": dropout, "generator": generator,
-        }  # fmt: skip
+        scheme = partial(make_positions, positions, width=width, heads=heads, length=length, clip=clip)
+        first = scheme(generator=generator)
+        self.positions = first if hasattr(first, "embed") else None
+        schemes: list[nn.Module | None] = [None] * layers
+        if self.positions is None:  # every layer has its own
+            schemes = [first, *(scheme(generator=generator) for _ in range(layers - 1))]
+        options |= {"norm": norm, "norm_layer": norm_layer, "generator": generator}
         self.blocks = nn.ModuleList(
-            RTransformerBlock(width, heads, window, positions=scheme, **options) for scheme in own
+            RTransformerBlock(width, heads, window, positions=own, **options) for own in schemes
         )
         self.norm = norm_layer(width) if final_norm else None
         self.dropout = nn.Dropout(embedding_dropout)
@@ -310,25 +334,40 @@ class RTransformer(nn.Module):
                 _start_equal(block, generator)
 
     def forward(self, x: Tensor, state: tuple[LayerState, ...] | None = None) -> tuple[Tensor, tuple[LayerState, ...]]:
-        """Map ids (B, T) or floats (B, T, input_size) to y (B, T, output_size), and the state that continues it."""
+        """Map ids (B, T) or floats (B, T, input_size) to y (B, T, output_size).
+
+        The state has, for each layer, the last window - 1 inputs of its LocalRNNs and the keys and values of all steps.
+        """
         x = embed(self.embedding, x)
+        past = 0 if state is None else self._check(state, x)
         if self.positions is not None:
-            x = self.positions.embed(x, 0 if state is None else state[0][1][0].shape[2])  # type: ignore[operator]
-        x = self.dropout(x)
-        after = []
-        for block, before in zip(self.blocks, state or [None] * len(self.blocks), strict=True):
-            x, end = block(x, before)
+            x = self.positions.embed(x, past)  # type: ignore[operator]
+        x, after = self.dropout(x), []
+        for i, block in enumerate(self.blocks):
+            x, end = block(x, None if state is None else state[i])
             after.append(end)
         return self.readout(x if self.norm is None else self.norm(x)), tuple(after)
+
+    def _check(self, state: object, x: Tensor) -> int:
+        """How many steps the state has behind it; ``ValueError`` unless that is the same in all layers."""
+        depth = len(self.blocks)
+        if not isinstance(state, tuple) or len(state) != depth:
+            got = f"{len(state)} entries" if isinstance(state, tuple) else type(state).__name__
+            raise ValueError(f"state must be a tuple of {depth} entries, one for each layer, got {got}")
+        blocks: Any = self.blocks
+        pasts = {block._check(state[i], x, f"state[{i}]") for i, block in enumerate(blocks)}
+        if len(pasts) > 1:
+            raise ValueError(f"state must have as many steps behind it in all layers, got {sorted(pasts)}")
+        return pasts.pop()
 
 
 @torch.no_grad()
 def _start_equal(block: Any, generator: torch.Generator | None) -> None:
-    """Make the four attention matrices of a layer one, and its LocalRNNs too."""
+    """Let the four matrices of a layer's attention start as one, and its LocalRNNs as its first."""
     attention, (first, *others) = block.block.self_attention, block.local_rnns
-    out = attention.out_proj
-    draw_uniform(out, attention.width, generator)
-    attention.in_proj_weight.copy_(out.weight.repeat(3, 1))
-    attention.in_proj_bias.copy_(out.bias.repeat(3))
+    one = attention.out_proj
+    draw_uniform(one, attention.width, generator)
+    attention.in_proj_weight.copy_(one.weight.repeat(3, 1))
+    attention.in_proj_bias.copy_(one.bias.repeat(3))
     for other in others:
         other.load_state_dict(first.state_dict())
