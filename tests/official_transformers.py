@@ -52,16 +52,16 @@ def load(arrays: Arrays, model: torch.nn.Module, rules: dict[str, str]) -> None:
 
 
 def gradients(arrays: Arrays, out: Tensor, model: torch.nn.Module, rules: dict[str, str]) -> Arrays:
-    """``g/NAME`` of sum(out * grad_out), by official names."""
+    """``g/NAME`` of sum(out * grad_out), by official names; 0 for a parameter that was not used."""
     (out * arrays["grad_out"]).sum().backward()
-    grads = {name: parameter.grad for name, parameter in model.named_parameters()}
+    grads = {name: torch.zeros_like(p) if p.grad is None else p.grad for name, p in model.named_parameters()}
     found = {}
     for name, value in arrays.items():
-        official = name.removeprefix("p/")
-        if name.startswith("p/") and (gradient := grads[_ours(official, rules)]) is not None:
+        if name.startswith("p/"):
+            official = name.removeprefix("p/")
             rows = re.search(r"\.linears\.([012])\.", official)
             start = int(rows[1]) * len(value) if rows else 0
-            found[f"g/{official}"] = gradient[start : start + len(value)]
+            found[f"g/{official}"] = grads[_ours(official, rules)][start : start + len(value)]
     return found
 
 
