@@ -44,7 +44,7 @@ def influence_curves(
 
     Raises:
         ValueError: if there is no curve, one has another shape, is negative, not finite or has a run that is all 0, a
-            reach belongs to no curve or is below 1, or the floor is not between 0 and 1.
+            reach belongs to no curve or is below 1, or the floor is not between 0 and 1 or above a whole curve.
     """
     _check_floor(floor)
     if not curves:
@@ -53,6 +53,9 @@ def influence_curves(
         name: _shares(f"curves[{name!r}]", np.atleast_2d(_array("curves", curve, "(T,) or (runs, T)", 1, 2)))[:, ::-1]
         for name, curve in curves.items()
     }
+    for name, share in shares.items():
+        if share.max() < floor:
+            raise ValueError(f"floor must be at most {share.max():g}, or nothing of {name!r} is seen, was {floor}")
     fields = dict(reaches or {})
     for name, count in fields.items():
         if name not in curves or count < 1:
@@ -73,8 +76,6 @@ def influence_curves(
 def _curve(ax: Axes, index: int, name: str, share: np.ndarray, floor: float) -> None:
     """One model's line, shares (runs, T) with the most recent input first."""
     seen = np.where(share >= floor, share, np.nan)
-    if not np.isfinite(seen).any():
-        raise ValueError(f"floor must leave something of curves[{name!r}], was {floor}")
     points = int(np.isfinite(seen).any(axis=0).sum())
     marks = np.unique(np.geomspace(1, points, 7).round().astype(int) - 1).tolist()  # equally far apart on the page
     line = bands(ax, seen, name, index=index, markevery=marks)

@@ -104,7 +104,8 @@ def draw_windows(ax: Axes, window: int = 3, length: int = 8, position: int = 6) 
     for y, title in ((above, "RNN: one run over everything"), (0, own)):
         pen.word(left - 0.4, y + 2.85, title, ha="left", fontsize=12.5, fontweight="bold")
     foot = _bars(pen, window, length, position)
-    ax.set(xlim=(left - 0.45, length + 0.45), ylim=(foot - 0.6, above + 3.2), aspect="equal")
+    most = min(left, first - 0.5, 0.5)  # a zero state may stand furthest left
+    ax.set(xlim=(most - 0.45, length + 0.45), ylim=(foot - 0.6, above + 3.2), aspect="equal")
     ax.set_axis_off()
 
 

@@ -24,7 +24,7 @@ def piano_roll(ax: Axes, frames: Any, prediction: Any = None) -> None:
 
     Args:
         ax: axes to draw in.
-        frames: (T, 88), 1 where one of the piano's 88 keys sounds, the lowest (A0) first.
+        frames: (T, 88), 1 where one of the piano's 88 keys sounds, the lowest (A0) first; without padding.
         prediction: (T, 88), the probability given to each note of ``frames`` before its frame was seen.
 
     Raises:

@@ -1,0 +1,232 @@
+"""The drawings of a LocalRNN: what is lit is what reaches the output, by more than colour."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.patches import Circle, FancyBboxPatch
+
+from rtx_lib.plots import CYCLE, INK, describe_reach, draw_reach, draw_windows, explorer, style, to_svg
+from rtx_lib.plots.positions import GREY
+
+NEAR, FAR = CYCLE[:2]
+
+
+@pytest.fixture(autouse=True)
+def book_style() -> Iterator[None]:
+    with mpl.rc_context({"backend": "agg"}), style():
+        yield
+    plt.close("all")
+
+
+def rows(ax: Axes) -> dict[float, dict[int, Circle]]:
+    """Circles by height and place."""
+    found: dict[float, dict[int, Circle]] = {}
+    for patch in ax.patches:
+        if isinstance(patch, Circle):
+            x, y = patch.center
+            assert int(x) not in found.setdefault(round(y, 3), {}), "two circles in one place"
+            found[round(y, 3)][int(x)] = patch
+    return dict(sorted(found.items()))
+
+
+def lit(row: dict[int, Circle], colour: str) -> list[int]:
+    return sorted(x for x, circle in row.items() if to_hex(circle.get_edgecolor()) == colour)
+
+
+def words(ax: Axes, y: float | None = None) -> list[str]:
+    return [text.get_text() for text in ax.texts if text.get_text() and (y is None or text.get_position()[1] == y)]
+
+
+def inside(fig: Figure) -> None:
+    fig.draw_without_rendering()
+    for text in (*fig.axes[0].texts, fig.axes[0].title):
+        box = text.get_window_extent()
+        if text.get_text():
+            assert box.x0 >= 0 and box.x1 <= fig.bbox.width, text.get_text()
+            assert box.y0 >= 0 and box.y1 <= fig.bbox.height, text.get_text()
+
+
+def windows(*given: int) -> Axes:
+    _, ax = plt.subplots(figsize=(5.8, 5.6))
+    draw_windows(ax, *given)
+    return ax
+
+
+# ---- the window
+
+
+@pytest.mark.parametrize(("window", "length", "position"), [(3, 8, 6), (1, 5, 2), (4, 6, 2), (5, 5, 5), (2, 1, 1)])
+def test_a_window_ends_at_its_output(window: int, length: int, position: int) -> None:
+    ax = windows(window, length, position)
+    local, h_local, plain, h_plain = rows(ax).values()
+    assert sorted(local) == list(range(min(1, 2 - window), length + 1))
+    assert lit(plain, NEAR) == list(range(1, position + 1))
+    assert lit(local, NEAR) == list(range(max(1, position - window + 1), position + 1))
+    assert lit(h_local, NEAR) == lit(h_plain, NEAR) == [position]
+    zeros = [x for x, circle in local.items() if circle.get_linestyle() not in ("-", "solid")]
+    assert sorted(zeros) == list(range(2 - window, 1))  # dashed, and hollow
+    assert all(local[x].get_facecolor()[3] == 0 for x in zeros)
+
+
+def test_a_run_has_a_box_for_each_input_of_the_window_and_starts_from_zero() -> None:
+    ax = windows(3, 8, 6)
+    boxes = [box for box in ax.patches if isinstance(box, FancyBboxPatch)]
+    places = {(round(box.get_x() + 0.27), round(box.get_y() + 0.27, 2)) for box in boxes}
+    local, plain = min(y for _, y in places), max(y for _, y in places)
+    assert sorted(x for x, y in places if y == local) == [4, 5, 6]
+    assert sorted(x for x, y in places if y == plain) == list(range(1, 9))
+    assert len(boxes) == 11
+    wide = sorted(x for box in boxes for x in [round(box.get_x() + 0.27)] if box.get_linewidth() > 2)
+    assert wide == sorted([4, 5, 6, 1, 2, 3, 4, 5, 6])  # the RNN's steps after h_6 are not lit
+    assert words(ax, local) == ["0"] and words(ax, plain) == ["0"]
+
+
+@pytest.mark.parametrize(("position", "expected"), [(6, {1, 6, 7}), (1, {1, 2}), (8, {1, 8}), (2, {1, 2, 3})])
+def test_bars_cover_their_windows_and_never_each_other(position: int, expected: set[int]) -> None:
+    ax = windows(3, 8, position)
+    bars = [line.get_xydata() for line in ax.get_lines()]
+    assert {int(np.floor(bar[1, 0])) for bar in bars} == expected
+    assert all(round(bar[1, 0] - bar[0, 0], 2) == 2.76 for bar in bars)  # three inputs
+    for i, one in enumerate(bars):
+        for other in bars[:i]:
+            assert one[0, 1] != other[0, 1] or one[0, 0] > other[1, 0] or other[0, 0] > one[1, 0]
+    (solid,) = (line for line in ax.get_lines() if line.get_linestyle() == "-")
+    assert solid.get_color() == NEAR and int(np.floor(solid.get_xdata()[1])) == position
+    assert sorted(text for text in words(ax) if text.startswith("window")) == [
+        f"window of $h_{{{t}}}$" for t in sorted(expected)
+    ]
+
+
+@pytest.mark.parametrize("given", [(3, 8, 6), (1, 8, 1), (3, 8, 1), (2, 6, 2), (4, 8, 8)])
+def test_the_windows_stay_inside_the_figure(given: tuple[int, int, int]) -> None:
+    inside(windows(*given).figure)
+
+
+# ---- what reaches an output
+
+
+@pytest.mark.parametrize("window", range(1, 9))
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_what_is_lit_reaches_the_output(window: int, layers: int) -> None:
+    """Against the paths themselves, walked back from the output."""
+    ax = draw_reach(window, layers).axes[0]
+    *below, top = rows(ax).values()
+    assert sorted(top) == [11]
+    near, any_ = {11}, set(range(1, 12))
+    for row in below[::-1]:
+        assert lit(row, NEAR) == sorted(near)
+        assert lit(row, FAR) == sorted(any_ - near)
+        assert lit(row, GREY) == [12]
+        near = {k for j in near for k in range(max(1, j - window + 1), j + 1)}
+    assert len(lit(below[0], NEAR)) == min(11, layers * (window - 1) + 1)
+
+
+@pytest.mark.parametrize(("window", "layers"), [(1, 1), (4, 1), (3, 2), (8, 3)])
+def test_lines_join_an_output_with_its_window(window: int, layers: int) -> None:
+    ax = draw_reach(window, layers).axes[0]
+    heights = list(rows(ax))
+    drawn: dict[str, set[tuple[float, ...]]] = {}
+    for line in ax.get_lines():
+        ends = np.asarray(line.get_xydata()).reshape(-1, 3, 2)[:, :2]
+        drawn.setdefault(line.get_color(), set()).update(
+            (x0, min(range(len(heights)), key=lambda r: abs(heights[r] - y0)), x1)
+            for (x0, y0), (x1, _) in ends.tolist()
+        )
+    near: set[tuple[float, ...]] = {(11, layers + 1, 11)}
+    ends = {11}
+    for row in range(layers, 0, -1):
+        near |= {(j, row, k) for j in ends for k in range(max(1, j - window + 1), j + 1)}
+        ends = {k for j, r, k in near if r == row}
+    local = {
+        (j, row, k) for row in range(1, layers + 1) for j in range(1, 12) for k in range(max(1, j - window + 1), j + 1)
+    }
+    attention = {(11, layers + 1, j) for j in range(1, 11)}
+    assert drawn[NEAR] == near
+    assert drawn.get(FAR, set()) == (local | attention) - near
+
+
+def test_near_and_far_differ_without_colour() -> None:
+    ax = draw_reach(4).axes[0]
+    widths = {
+        colour: {line.get_linewidth() for line in ax.get_lines() if line.get_color() == colour}
+        for colour in (NEAR, FAR)
+    }
+    assert min(widths[NEAR]) > 1.5 * max(widths[FAR])
+    circles = {to_hex(c.get_edgecolor()): c for c in ax.patches if isinstance(c, Circle)}
+    assert circles[NEAR].get_linewidth() == 2 * circles[FAR].get_linewidth()
+    assert (
+        circles[NEAR].get_facecolor()[3] > 2 * circles[FAR].get_facecolor()[3] > circles[GREY].get_facecolor()[3] == 0
+    )
+
+
+@pytest.mark.parametrize(("window", "layers", "row"), [(4, 1, 0), (3, 2, 1), (1, 1, 0), (6, 3, 2)])
+def test_numbers_say_the_order_of_reading(window: int, layers: int, row: int) -> None:
+    ax = draw_reach(window, layers).axes[0]
+    numbers = {text.get_position(): text.get_text() for text in ax.texts if text.get_text().isdigit()}
+    height = list(rows(ax))[row]
+    assert numbers == {(11 - window + i, height): str(i) for i in range(1, window + 1)}
+
+
+def test_a_window_that_begins_before_the_first_input_keeps_its_numbers() -> None:
+    ax = draw_reach(5, position=3).axes[0]
+    assert [text.get_text() for text in ax.texts if text.get_text().isdigit()] == ["3", "4", "5"]
+    assert ax.get_title() == "LocalRNN alone: 3 inputs; with attention: 3 inputs"
+
+
+def test_titles_count() -> None:
+    assert draw_reach(1).axes[0].get_title() == "LocalRNN alone: 1 input; with attention: 11 inputs"
+    assert draw_reach(3, 2).axes[0].get_title() == "LocalRNN alone: 5 inputs; with attention: 11 inputs"
+    assert "a window of 3, output 11 depends on the last 5 inputs" in describe_reach(3, 2)
+    assert "the last 1 input," in describe_reach(1)
+
+
+@pytest.mark.parametrize(("window", "layers", "length"), [(1, 1, 12), (8, 1, 12), (6, 2, 12), (2, 3, 12), (3, 1, 16)])
+def test_the_reach_stays_inside_the_figure(window: int, layers: int, length: int) -> None:
+    inside(draw_reach(window, layers, length))
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_eight_windows_make_one_explorer(layers: int) -> None:
+    page = explorer(
+        lambda M: draw_reach(M, layers), range(1, 9), "window M", alt=lambda M: describe_reach(M, layers)
+    ).data
+    assert len(page) < 300_000 and "currentColor" in page and INK not in page
+    assert len({describe_reach(M, layers) for M in range(1, 9)}) == 8
+    assert not plt.get_fignums()
+
+
+def test_the_windows_follow_the_page() -> None:
+    picture = to_svg(windows().figure, "windows")
+    assert "currentColor" in picture and INK not in picture and len(picture) < 80_000
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ((0, 8, 6), "window must be at least 1, was 0"),
+        ((-1, 8, 6), "window must be at least 1, was -1"),
+        ((3, 0, 1), "length must be at least 1, was 0"),
+        ((3, 8, 9), "position must be from 1 to 8, was 9"),
+        ((3, 8, 0), "position must be from 1 to 8, was 0"),
+    ],
+)
+def test_bad_arguments(given: tuple[int, int, int], message: str) -> None:
+    window, length, position = given
+    fig, ax = plt.subplots()
+    with pytest.raises(ValueError, match=message):
+        draw_windows(ax, *given)
+    assert not ax.patches and not ax.texts
+    for function in (draw_reach, describe_reach):
+        with pytest.raises(ValueError, match=message):
+            function(window, length=length, position=position)
+        with pytest.raises(ValueError, match="layers must be at least 1, was 0"):
+            function(3, 0)
+    assert plt.get_fignums() == [fig.number]
