@@ -114,8 +114,11 @@ def section(recipe: str, records: Sequence[dict[str, Any]], to_files: str) -> no
     settings = records[0]["configuration"]
     about = settings.get("about") or recipe
     clip = f"gradient norm clipped at {settings['clip']:g}" if settings.get("clip") else "no clipping"
-    lines = [f"{about[0].upper()}{about[1:]}. Batches of {settings['batch_size']}, Adam with rate "
+    optimizer = {"adam": "Adam", "sgd": "SGD"}[settings.get("optimizer", "adam")]
+    lines = [f"{about[0].upper()}{about[1:]}. Batches of {settings['batch_size']}, {optimizer} with rate "
              f"{settings['lr']:g}, {clip}; {records[0]['parameters']:,} parameters."]
+    if metric := settings.get("keep_best"):
+        lines.append(f"Tested is the model with the best {metric} on the validation split along the way.")
     if records[0]["baselines"]:
         named = (f"{number(value)} ({name})" for name, value in records[0]["baselines"].items())
         lines.append(f"Baselines: {', '.join(named)}.")

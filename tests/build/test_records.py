@@ -77,6 +77,15 @@ def test_the_page_holds_one_table_a_recipe_and_links_the_files(tmp_path):
     assert "at step 237" in page and "Over 1 seed: 1 diverged." in page
 
 
+def test_the_optimizer_is_named_and_how_the_tested_model_was_chosen(records):
+    settings = record()["configuration"]
+    plain = records.section("a", [record()], "").astext()
+    assert "Adam with rate 0.001" in plain and "Tested is" not in plain
+    changed = record(configuration=settings | {"optimizer": "sgd", "keep_best": "loss"})
+    text = records.section("a", [changed], "").astext()
+    assert "SGD with rate 0.001" in text and "best loss on the validation split" in text
+
+
 def test_no_record_is_a_line_that_says_so(tmp_path):
     done = build(tmp_path)
     assert done.returncode == 0, done.stderr
