@@ -113,7 +113,7 @@ def _bars(pen: _Pen, window: int, length: int, position: int) -> float:
     """The windows of the first output, the lit one and the next as bars below the inputs; height of the lowest."""
     level, last, y = 0, -np.inf, 0.0
     for t in sorted({1, position, min(position + 1, length)}):
-        level = level + 1 if t - window + 1 <= last else 0  # one below the other where they overlap
+        level = level + 1 if t - last < max(window, 3) else 0  # one below the other where bars or words overlap
         lit, y, last = t == position, -0.75 - 0.72 * level, t
         look: dict[str, Any] = {"color": _NEAR, "linewidth": 4.5} if lit else {"color": GREY, "linewidth": 2}
         ends = np.array([t - window + 0.62, t + 0.38])

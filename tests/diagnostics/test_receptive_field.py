@@ -10,6 +10,8 @@ from torch import nn
 
 from rtx_lib.diagnostics.receptive_field import influence_matrix, input_influence, reach
 from rtx_lib.layers import RNN, Readout
+from rtx_lib.models.r_transformer import LocalRNN
+from rtx_lib.models.tcn import TCN
 from rtx_lib.models.transformer import CausalTransformer
 
 pytestmark = pytest.mark.usefixtures("double")
@@ -64,6 +66,17 @@ def test_a_convolution_sees_its_field_and_exactly_nothing_before():
     seen = input_influence(make("convolution"), torch.randn(2, 20, 3))
     assert (seen[-7:] > 0).all() and not seen[:-7].any()
     assert reach(seen, 1.0) == 7
+
+
+@pytest.mark.parametrize("window", [1, 4])
+def test_local_rnns_see_their_windows_and_a_tcn_its_field(window):
+    draw = torch.Generator().manual_seed(0)
+    x = torch.randn(3, 40, 5, generator=draw)
+    one, two = (LocalRNN(5, 5, window, generator=draw) for _ in range(2))
+    assert reach(input_influence(one, x), 1.0) == window
+    assert reach(input_influence(Wrong(lambda x: two(one(x)[0])), x), 1.0) == 2 * window - 1
+    tcn = TCN(5, 2, [6, 6], 3, generator=draw).eval()
+    assert reach(input_influence(tcn, x), 1.0) == tcn.receptive_field == 13
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])

@@ -106,8 +106,11 @@ def test_bars_cover_their_windows_and_never_each_other(position: int, expected: 
 
 
 @pytest.mark.parametrize("given", [(3, 8, 6), (1, 8, 1), (3, 8, 1), (2, 6, 2), (4, 8, 8)])
-def test_the_windows_stay_inside_the_figure(given: tuple[int, int, int]) -> None:
-    inside(windows(*given).figure)
+def test_the_words_stay_inside_the_figure_and_apart(given: tuple[int, int, int]) -> None:
+    ax = windows(*given)
+    inside(ax.figure)
+    boxes = [text.get_window_extent() for text in ax.texts]
+    assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
 
 
 # ---- what reaches an output
