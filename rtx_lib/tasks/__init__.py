@@ -9,6 +9,7 @@ from rtx_lib.tasks.lag import Lag
 from rtx_lib.tasks.mnist import MNIST
 from rtx_lib.tasks.music import PolyphonicMusic
 from rtx_lib.tasks.number_words import NumberWords
+from rtx_lib.tasks.permutations import WindowOrder
 from rtx_lib.tasks.protocol import StreamTask, Task
 from rtx_lib.tasks.ptb import PennTreebank
 from rtx_lib.tasks.text import CharacterText
@@ -28,6 +29,7 @@ __all__ = [
     "SequentialDigits",
     "StreamTask",
     "Task",
+    "WindowOrder",
     "available",
     "fetch",
 ]

@@ -1,0 +1,142 @@
+"""Order within a window: what the last few symbols come to when they are taken one after another."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterator
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from rtx_lib.tasks.splits import SEEDS, SIZES, check_integer, check_prediction, check_split, in_order, sample
+
+PERMUTATIONS = tuple(itertools.permutations(range(3)))
+QUESTIONS = ("product", "last")
+
+
+def _tables() -> dict[str, Tensor]:
+    """For each question the next state from (state, symbol): it is asked of a machine that reads the window."""
+    place = {p: number for number, p in enumerate(PERMUTATIONS)}
+    after = [[place[tuple(q[p[i]] for i in range(3))] for q in PERMUTATIONS] for p in PERMUTATIONS]  # type: ignore[index]
+    last = [[symbol if symbol < 2 else state for symbol in range(6)] for state in range(3)]
+    return {"product": torch.tensor(after), "last": torch.tensor(last)}
+
+
+class WindowOrder:
+    """Say at every step what the last `window` symbols, taken in order, come to.
+
+    ::
+
+        window=3, symbols A to F
+
+        x            B C D E ...        ids 0..5
+        "product"    the rearrangement of three things that B, then C, then D make together, 6 classes
+        "last"       which of A and B came last in the window, or neither, 3 classes
+
+    The symbols are the six permutations of three things, `PERMUTATIONS`, A the one that leaves all in place. x and
+    y (B, T) int64; all ids are independent and equally likely, and all positions count. Before the first symbol there
+    is nothing: the window is then shorter.
+
+    Both questions depend on order. For "last" it is enough to weigh what is near more than what is far. For "product"
+    every symbol acts on what those before it have left: a machine of six states answers it, one symbol at a time.
+
+    Baselines, shares of right answers at positions that have a full window: "uniform guess" is 1/classes, and "bag of
+    the window" the most that can be reached by who knows which symbols the window holds and how often, not in
+    which order. For "product" that is 1/3 and a little more, as a bag tells whether the product is even or odd.
+
+    Training sequences are drawn without end from the caller's generator. "valid" (1,000 sequences) and "test"
+    (10,000) come from seeds of their own: the same x for every `window` and question.
+
+    Parameters
+    ----------
+    length : T, at least `window`.
+    window : how many symbols count, at least 1.
+    question : "product" or "last".
+
+    Raises ValueError for a parameter below its least value, an unknown question or split, a size below 1, or a
+    prediction of wrong shape.
+    """
+
+    def __init__(self, length: int, *, window: int = 5, question: str = "product") -> None:
+        self.window = check_integer("window", window, 1)
+        self.length = check_integer("length", length, self.window)
+        if question not in QUESTIONS:
+            raise ValueError(f"question is {question!r}; it must be one of {', '.join(map(repr, QUESTIONS))}")
+        self.question, self._table = question, _tables()[question]
+        self.name = f"window-{question}-{self.length}" + ("" if self.window == 5 else f"-{self.window}")
+        self.output_size, self.vocabulary = self._table.shape
+        self.input_size = self.vocabulary
+        self._finite: dict[str, Tensor] = {}
+
+    def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """x, y (size, T): fresh sequences for "train", else rows of the finite split."""
+        check_split(split)
+        size = check_integer("size", size, 1)
+        if split == "train":
+            return self._label(self._draw(size, generator))
+        (x,) = sample((self._split(split),), size, generator)
+        return self._label(x)
+
+    def batches(self, split: str, size: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Run once through "valid" or "test", `size` sequences at a time."""
+        check_split(split, tuple(SEEDS))
+        size = check_integer("size", size, 1)
+        return (self._label(x) for (x,) in in_order((self._split(split),), size))
+
+    def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
+        """Mean cross-entropy in nats; prediction (B, T, classes) logits, y (B, T)."""
+        check_prediction(prediction, len(y), self.output_size, y.shape[1])
+        return F.cross_entropy(prediction.flatten(0, 1), y.flatten())
+
+    def metrics(self, prediction: Tensor, y: Tensor) -> dict[str, float]:
+        """{"loss", "accuracy"}: the loss, and the share of right answers."""
+        prediction = prediction.detach()
+        loss = self.loss(prediction, y).item()  # first, because it checks the shape
+        return {"loss": loss, "accuracy": (prediction.argmax(-1) == y).double().mean().item()}
+
+    def baselines(self) -> dict[str, float]:
+        """{"uniform guess", "bag of the window"}, shares of right answers, and {"uniform guess loss"} in nats."""
+        uniform = 1 / self.output_size
+        return {
+            "uniform guess": uniform,
+            "bag of the window": self._best_from_a_bag(),
+            "uniform guess loss": -math.log(uniform),
+        }
+
+    def _best_from_a_bag(self) -> float:
+        """Of all windows, the share that has the answer most frequent among the orders of its symbols."""
+        # How often each symbol occurs: in how many orders of them each state is reached.
+        bags: dict[tuple[int, ...], Counter[int]] = {(0,) * 6: Counter({self._start: 1})}
+        for _ in range(self.window):
+            longer: dict[tuple[int, ...], Counter[int]] = {}
+            for bag, states in bags.items():
+                for symbol in range(6):
+                    more = (*bag[:symbol], bag[symbol] + 1, *bag[symbol + 1 :])
+                    ends = longer.setdefault(more, Counter())
+                    for state, orders in states.items():
+                        ends[int(self._table[state, symbol])] += orders
+            bags = longer
+        return sum(max(states.values()) for states in bags.values()) / 6**self.window
+
+    @property
+    def _start(self) -> int:
+        return 0 if self.question == "product" else 2
+
+    def _split(self, split: str) -> Tensor:
+        if split not in self._finite:
+            generator = torch.Generator().manual_seed(SEEDS[split])
+            self._finite[split] = self._draw(SIZES[split], generator)
+        return self._finite[split]
+
+    def _draw(self, size: int, generator: torch.Generator) -> Tensor:
+        return torch.randint(6, (size, self.length), generator=generator)
+
+    def _label(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        y = torch.full_like(x, self._start)
+        for back in range(self.window - 1, -1, -1):  # every position reads its window's symbols, the oldest first
+            symbol = x[:, : self.length - back]
+            y[:, back:] = self._table[y[:, back:], symbol]
+        return x, y
