@@ -29,9 +29,9 @@ class PolyphonicMusic:
     ::
 
         key 88  . . . . . .
-            :   . x x . . .         a tune: 6 frames, x is a note that sounds
-            2   x x x x . .
-        key 1   . . . . x x
+            :   . o o . . .         a tune of 6 frames; o is a note that sounds
+            2   o o o o . .
+        key 1   . . . . o o
 
         x       1 2 3 4 5           frames that are read
         y       2 3 4 5 6           frames to be named

@@ -140,7 +140,7 @@ class PennTreebank:
     def finish(self, metrics: dict[str, float]) -> dict[str, float]:
         """`metrics` of a whole split, for words with "perplexity", e to the mean loss.
 
-        Perplexities of batches must not be averaged: their mean is larger than the perplexity of the whole.
+        Perplexities of batches must not be averaged: their mean is not that of the whole, but larger.
         """
         return metrics if self.level == "characters" else {**metrics, "perplexity": math.exp(metrics["loss"])}
 

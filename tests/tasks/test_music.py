@@ -37,7 +37,7 @@ def some_rolls() -> dict[str, list[np.ndarray]]:
     """Tunes in which notes tend to go on, and in which the frames all differ."""
     draw = np.random.default_rng(0)
     return {
-        key: [(draw.random((frames, 88)).cumsum(0) % 1.5 > 1).astype(np.uint8) for frames in lengths]
+        key: [((0.8 + draw.random((frames, 88)).cumsum(0)) % 1.5 > 1).astype(np.uint8) for frames in lengths]
         for key, lengths in LENGTHS.items()
     }
 
