@@ -190,7 +190,7 @@ def _tunes(path: Path, key: str, cell: np.ndarray | None) -> list[np.ndarray]:
         found = "nothing" if cell is None else f"an array {cell.shape} of {cell.dtype}"
         raise ValueError(f"{path} holds {found} as {key!r}; it must be a cell of piano rolls")
     for number, roll in enumerate(cell.flat):
-        shape = roll.shape if isinstance(roll, np.ndarray) else ()
+        shape: tuple[int, ...] = roll.shape if isinstance(roll, np.ndarray) else ()
         if len(shape) != 2 or shape[0] < 2 or shape[1] != NOTES:
             raise ValueError(f"{path} has a tune {shape}, number {number} of {key!r}; it must be (2 or more, {NOTES})")
         if not ((roll == 0) | (roll == 1)).all():
