@@ -216,6 +216,17 @@ def test_what_both_starts_share(init):
     assert 0.099 < model.embedding.weight.abs().max() <= 0.1
 
 
+def test_under_published_hardly_anything_of_the_input_comes_through():
+    """What two inputs make different in the last output, against "effective": the biases drown it."""
+
+    def spread(init):
+        model = TCN(2, 1, (24,) * 5, 5, init=init, generator=seeded())
+        x = torch.rand(64, 100, 2, generator=seeded(1))
+        return model(x)[0][:, -1].std().item()
+
+    assert spread("effective") > 3e-3 and spread("published") < spread("effective") / 50
+
+
 def test_the_old_weight_normalisation_undoes_what_is_written_into_weight():
     """Why the two starts differ: the authors' line as it stands, in torch's old API, without effect."""
     conv = torch.nn.Conv1d(40, 60, 3)
@@ -266,9 +277,11 @@ def test_dropout_is_reproducible_and_off_in_eval():
 def test_where_dropout_acts():
     """With all values dropped only the ways around are left; with all embedded ones, only the biases."""
     model, x = build(3, 2, (5, 5), dropout=1.0).train(), floats(2, 9, 3)
-    level = model.network[0]
+    level, dropped = model.network[0], []
+    level.conv2.register_forward_pre_hook(lambda _, args: dropped.append(args[0]))
     around = torch.relu(level.downsample(x.transpose(1, 2))).transpose(1, 2)
     assert relative_error(model(x)[0], model.readout(around)) < 1e-12
+    assert not dropped[0].any()
     model = build(6, 2, (5, 5), vocabulary=6, embedding_dropout=1.0).train()
     assert torch.equal(*(model(x)[0] for x in (ids(2, 9), (ids(2, 9) + 1) % 6)))
 
