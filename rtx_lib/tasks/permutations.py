@@ -20,7 +20,7 @@ QUESTIONS = ("product", "last")
 def _tables() -> dict[str, Tensor]:
     """For each question the next state from (state, symbol): it is asked of a machine that reads the window."""
     place = {p: number for number, p in enumerate(PERMUTATIONS)}
-    after = [[place[tuple(q[p[i]] for i in range(3))] for q in PERMUTATIONS] for p in PERMUTATIONS]  # type: ignore[index]
+    after = [[place[tuple(q[p[i]] for i in range(3))] for q in PERMUTATIONS] for p in PERMUTATIONS]
     last = [[symbol if symbol < 2 else state for symbol in range(6)] for state in range(3)]
     return {"product": torch.tensor(after), "last": torch.tensor(last)}
 

@@ -1,0 +1,163 @@
+"""Checks of the exercises on R-Transformer; each message names the likely slip.
+
+Every check returns without a word of blame if its argument is None: the exercise is not answered yet.
+"""
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from rtx_lib.checks.answers import compare, unanswered
+
+ORDER = {
+    "z": "zero_grad",
+    "f": "forward pass and loss",
+    "b": "backward pass",
+    "c": "clip",
+    "s": "step of the optimiser",
+}
+
+
+def check_windows(answer: Callable[[Tensor, int], Tensor] | None) -> None:
+    """``answer(x, window)`` must gather from x (B, T, D) the window that ends at each step: (B, T, window, D).
+
+    Position j of a window holds its j-th input in order of time; zeros stand before the start.
+
+    Raises
+    ------
+    AssertionError
+        Naming the slip: windows that begin at their step or are centred on it, that end one step early, reversed
+        order, the first input repeated instead of zeros, axes exchanged.
+    """
+    if unanswered(answer):
+        return
+    assert answer is not None
+    M, x = 3, torch.randn(2, 6, 4, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
+
+    def cut(before: Tensor, after: int = 0) -> Tensor:
+        padded = torch.cat([before, F.pad(x, (0, 0, 0, after))], dim=1)
+        return padded.unfold(1, M, 1).mT[:, :6]
+
+    zero = torch.zeros_like(x[:, :1])
+    right = cut(zero.repeat(1, 2, 1))
+    given = answer(x.clone(), M)
+    if isinstance(given, Tensor) and given.shape == (2, 6, 4, M):
+        raise AssertionError("the last two axes are exchanged: unfold puts the window last, it has to stand before D")
+    compare(
+        given, right,
+        {
+            "the windows begin at their step: they show it the future": cut(zero[:, :0], 2),
+            "the windows are centred on their step: they show it one step of the future": cut(zero, 1),
+            "the windows end one step too early: the input of the step itself is the last": cut(zero.repeat(1, 3, 1)),
+            "the windows run backwards: the oldest input comes first": right.flip(2),
+            "zeros stand before the start, not the first input again": cut(x[:, :1].repeat(1, 2, 1)),
+        },
+    )  # fmt: skip
+    print("Right: window - 1 zeros in front, then every run of `window` inputs that ends at its step.")
+
+
+def check_steps(answer: Callable[[Tensor, Tensor, int], Tensor] | None) -> None:
+    """``answer(z, weight_hh, window)`` must run the windows of a tanh LocalRNN on inputs that are projected already.
+
+    z (B, T + window - 1, H) holds W_ih x + b_ih + b_hh, also of the zeros before the start. The result is
+    (B, T, H), h_j = tanh(z_j + W_hh h_{j-1}) from h = 0 through each window.
+
+    Raises
+    ------
+    AssertionError
+        Naming the slip: one run over everything, windows read backwards, a step too few, the matrix transposed or
+        left out, the mean over the steps.
+    """
+    if unanswered(answer):
+        return
+    assert answer is not None
+    M, T, generator = 3, 5, torch.Generator().manual_seed(6)
+    z, W = (torch.randn(shape, generator=generator, dtype=torch.float64) for shape in ((2, T + M - 1, 4), (4, 4)))
+
+    def run(places: list[int], matrix: Tensor, count: int = T) -> list[Tensor]:
+        h, states = torch.zeros(2, count, 4, dtype=torch.float64), []
+        for j in places:
+            h = torch.tanh(z[:, j : j + count] + h @ matrix.T)
+            states.append(h)
+        return states
+
+    steps = run(list(range(M)), W)
+    whole = torch.stack([h[:, 0] for h in run(list(range(T + M - 1)), W, 1)], dim=1)
+    given = answer(z.clone(), W.clone(), M)
+    if isinstance(given, Tensor) and given.shape == (2, T + M - 1, 4):
+        raise AssertionError("there are T windows, not T + window - 1: take T steps of z at a time")
+    compare(
+        given, steps[-1],
+        {
+            "this is one run over everything: each window starts from 0": whole[:, M - 1 :],
+            "the windows are read backwards: the oldest input comes first": run(list(range(M))[::-1], W)[-1],
+            "the last step is missing: each window ends with the input of its own position": steps[-2],
+            "the first step is missing: each window holds `window` inputs": run(list(range(1, M)), W)[-1],
+            "W_hh is transposed: rows of a batch are multiplied as h @ W.T": run(list(range(M)), W.T)[-1],
+            "W_hh is not there: this is the last input alone": run([M - 1], W)[-1],
+            "this is the mean over the steps; LocalRNN keeps the last": torch.stack(steps).mean(0),
+        },
+    )  # fmt: skip
+    print("Right: all windows take their j-th step together, on z shifted by j.")
+
+
+def check_reach(answer: Callable[[int, int], int] | None) -> None:
+    """``answer(layers, window)`` must be how many inputs LocalRNNs on one another let reach an output: n (M - 1) + 1.
+
+    Raises
+    ------
+    AssertionError
+        Naming the slip: windows counted as if they did not overlap, the output's own input forgotten, a product of
+        windows, the doubling of dilated convolutions.
+    """
+    if unanswered(answer):
+        return
+    assert answer is not None
+    cases = [(1, 6), (2, 6), (3, 4), (4, 1), (5, 2)]
+    slips = {
+        "the windows overlap in one input: a further layer adds window - 1": lambda n, M: n * M,
+        "the output's own input counts too": lambda n, M: n * (M - 1),
+        "reach adds up, it does not multiply: a window slides one step at a time": lambda n, M: M**n,
+        "this is the reach of dilated convolutions; here every layer looks at its neighbours":
+            lambda n, M: (M - 1) * (2**n - 1) + 1,
+    }  # fmt: skip
+    given = [answer(n, M) for n, M in cases]
+    if given == [n * (M - 1) + 1 for n, M in cases]:
+        print("Right: one input, and window - 1 more for every layer.")
+        return
+    for message, slip in slips.items():
+        assert given != [slip(n, M) for n, M in cases], message
+    (n, M), value = next((case, v) for case, v in zip(cases, given, strict=True) if v != case[0] * (case[1] - 1) + 1)
+    raise AssertionError(f"{value} inputs for {n} layers with a window of {M} is not right: draw them")
+
+
+def check_order(answer: str | None) -> None:
+    """``answer`` must name the five parts of a training step in an order in which clipping acts, as letters.
+
+    z for zero_grad, f for forward pass and loss, b for the backward pass, c for the clip, s for the step. zero_grad
+    may stand anywhere but between the backward pass and the step.
+
+    Raises
+    ------
+    AssertionError
+        Naming the slip: the clip before the backward pass or after the step, a backward pass without a loss, a step
+        before the backward pass, zero_grad in a place where it takes the gradient away.
+    """
+    if unanswered(answer):
+        return
+    order = str(answer).lower().replace(" ", "")
+    named = ", ".join(f"{letter} {words}" for letter, words in ORDER.items())
+    assert sorted(order) == sorted(ORDER), f"the answer must hold each of five letters once: {named}; got {answer!r}"
+    z, f, b, c, s = (order.index(letter) for letter in "zfbcs")
+    assert f < b, "the backward pass needs a loss: forward comes first"
+    assert b < s, "the step is made before the backward pass: it uses the gradient of another batch, or none"
+    assert not b < z < s, "zero_grad stands between the backward pass and the step: it takes the gradient away"
+    assert b < c, (
+        "the clip comes before the backward pass: the gradients that it sees are zero or None. "
+        "This is the order of the authors' music script" if z < c else
+        "the clip comes before the backward pass: it scales the gradients of the batch before, which no step uses"
+    )  # fmt: skip
+    assert c < s, "the clip comes after the step: the step has used the whole gradient"
+    print("Right: the gradient is there after the backward pass, and is clipped before the step uses it.")

@@ -1,0 +1,121 @@
+"""The checks accept the right answer, and name each planted slip."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from rtx_lib.checks import r_transformer as checks
+
+
+def windows(x, M, before=None, after=0):
+    padded = F.pad(x, (0, 0, M - 1 if before is None else before, after))
+    return padded.unfold(1, M, 1).mT[:, : x.shape[1]]
+
+
+def steps(z, W, M, order=None):
+    T = z.shape[1] - M + 1
+    h = torch.zeros_like(z[:, :T])
+    for j in range(M) if order is None else order(M):
+        h = torch.tanh(z[:, j : j + T] + h @ W.T)
+    return h
+
+
+def whole(z, W, M):
+    h, states = torch.zeros_like(z[:, 0]), []
+    for z_t in z.unbind(1):
+        h = torch.tanh(z_t + h @ W.T)
+        states.append(h)
+    return torch.stack(states, dim=1)
+
+
+@pytest.mark.parametrize(
+    ("check", "answer", "words"),
+    [
+        (checks.check_windows, windows, "Right: window - 1 zeros"),
+        (checks.check_steps, steps, "Right: all windows"),
+        (checks.check_reach, lambda n, M: n * (M - 1) + 1, "Right: one input"),
+        (checks.check_order, "zfbcs", "Right: the gradient"),
+        (checks.check_order, "f z b c s", "Right: the gradient"),
+        (checks.check_order, "FBCSZ", "Right: the gradient"),
+    ],
+)
+def test_right_answer(check, answer, words, capsys):
+    check(answer)
+    assert words in capsys.readouterr().out
+    check(None)
+    assert capsys.readouterr().out == "Not answered yet.\n"
+
+
+@pytest.mark.parametrize(
+    ("slip", "message"),
+    [
+        (lambda x, M: windows(x, M, before=0, after=M), "begin at their step"),
+        (lambda x, M: windows(x, M, before=1, after=M), "centred"),
+        (lambda x, M: windows(x, M, before=M), "one step too early"),
+        (lambda x, M: windows(x, M).flip(2), "run backwards"),
+        (lambda x, M: windows(torch.cat([x[:, :1].repeat(1, M - 1, 1), x], 1), M, before=0), "first input again"),
+        (lambda x, M: windows(x, M).mT, "exchanged"),
+        (lambda x, M: x.unfold(1, M, 1).mT, "shape must be"),
+        (lambda x, M: 2 * windows(x, M), "none of the usual"),
+        (lambda x, M: None, "must return a tensor"),
+    ],
+)
+def test_window_slips(slip, message):
+    with pytest.raises(AssertionError, match=message):
+        checks.check_windows(slip)
+
+
+@pytest.mark.parametrize(
+    ("slip", "message"),
+    [
+        (lambda z, W, M: whole(z, W, M)[:, M - 1 :], "one run over everything"),
+        (whole, "T windows"),
+        (lambda z, W, M: steps(z, W, M, lambda M: reversed(range(M))), "read backwards"),
+        (lambda z, W, M: steps(z, W, M, lambda M: range(M - 1)), "last step is missing"),
+        (lambda z, W, M: steps(z, W, M, lambda M: range(1, M)), "first step is missing"),
+        (lambda z, W, M: steps(z, W.T, M), "transposed"),
+        (lambda z, W, M: torch.tanh(z[:, M - 1 :]), "not there"),
+        (lambda z, W, M: sum(steps(z, W, M, lambda M, k=k: range(k)) for k in (1, 2, 3)) / 3, "mean over the steps"),
+        (lambda z, W, M: steps(z, W, M) + 1, "none of the usual"),
+        (lambda z, W, M: 1.0, "must return a tensor"),
+    ],
+)
+def test_step_slips(slip, message):
+    with pytest.raises(AssertionError, match=message):
+        checks.check_steps(slip)
+
+
+@pytest.mark.parametrize(
+    ("slip", "message"),
+    [
+        (lambda n, M: n * M, "overlap"),
+        (lambda n, M: n * (M - 1), "own input"),
+        (lambda n, M: M**n, "adds up"),
+        (lambda n, M: (M - 1) * (2**n - 1) + 1, "dilated"),
+        (lambda n, M: M, "6 inputs for 2 layers with a window of 6"),
+        (lambda n, M: None, "None inputs for 1 layers"),
+    ],
+)
+def test_reach_slips(slip, message):
+    with pytest.raises(AssertionError, match=message):
+        checks.check_reach(slip)
+
+
+@pytest.mark.parametrize(
+    ("slip", "message"),
+    [
+        ("fzcbs", "authors' music script"),
+        ("zfcbs", "authors' music script"),
+        ("fczbs", "of the batch before"),
+        ("zfbsc", "after the step"),
+        ("zbfcs", "needs a loss"),
+        ("zfscb", "before the backward pass: it uses"),
+        ("fbzcs", "takes the gradient away"),
+        ("fbczs", "takes the gradient away"),
+        ("fbcs", "each of five letters"),
+        ("fbcss", "each of five letters"),
+    ],
+)
+def test_order_slips(slip, message):
+    with pytest.raises(AssertionError, match=message):
+        checks.check_order(slip)
