@@ -6,9 +6,7 @@ that a busy machine slows them alike; a ratio compares medians.
 
 import argparse
 import json
-import statistics
 import sys
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -18,52 +16,11 @@ from torch import Tensor, nn
 
 from rtx_lib.kernels import explain_backend, relu_recurrence
 from rtx_lib.layers import GRU, LSTM, RNN, MultiHeadAttention, causal_mask, make_positions
+from rtx_lib.measuring import Variant, compare, measure, name_device
 from rtx_lib.models.plain_gpt import PlainGPT
+from rtx_lib.models.r_transformer import LocalRNN
 from rtx_lib.models.transformer import CausalTransformer
 from rtx_lib.training import check_device
-
-Variant = Callable[[], Tensor]
-
-
-def measure(variants: dict[str, Variant], rounds: int = 7, warmup: int = 2) -> dict[str, float]:
-    """Median seconds of each variant over ``rounds`` interleaved rounds.
-
-    Raises
-    ------
-    ValueError
-        For fewer than 7 rounds: a median of less says little.
-    """
-    if rounds < 7:
-        raise ValueError(f"rounds must be at least 7, got {rounds}")
-    times: dict[str, list[float]] = {name: [] for name in variants}
-    for number in range(warmup + rounds):
-        for name, variant in variants.items():
-            _synchronise()
-            started = time.perf_counter()
-            variant()
-            _synchronise()
-            if number >= warmup:
-                times[name].append(time.perf_counter() - started)
-    return {name: statistics.median(values) for name, values in times.items()}
-
-
-def compare(
-    case: str, against: str, variants: dict[str, Variant], device: str, rounds: int = 7
-) -> list[dict[str, Any]]:
-    """One row for each variant but ``against``.
-
-    ``ratio`` above 1 means that many times faster than ``against``; ``max_error`` is the largest difference
-    of the results over the largest absolute value of ``against``'s.
-    """
-    truth = variants[against]()
-    errors = {name: float((run() - truth).abs().max() / truth.abs().max()) for name, run in variants.items()}
-    seconds = measure(variants, rounds)
-    where = _where(device)
-    return [
-        {"case": case, "variant": name, "against": against, "ratio": round(seconds[against] / seconds[name], 3),
-         "max_error": errors[name], "device": where}
-        for name in variants if name != against
-    ]  # fmt: skip
 
 
 def rnn(device: str = "cpu", batch: int = 32, time_steps: int = 200, hidden: int = 128) -> list[dict[str, Any]]:
@@ -193,9 +150,7 @@ def attention(
             positions = make_positions(scheme, width=width, heads=heads)
             layer = MultiHeadAttention(width, heads, positions=positions).to(device)
             schemes[scheme + size] = partial(once, partial(_first, layer))
-        rows += [
-            row | {"max_error": None} for row in compare("attention", "no positions", schemes, device, rounds=15)
-        ]
+        rows += [row | {"max_error": None} for row in compare("attention", "no positions", schemes, device, rounds=15)]
     return rows
 
 
@@ -221,7 +176,7 @@ def transformer(
     models: dict[str, Variant] = {"plain GPT": partial(once, gpt), f"rtx_lib{size}": partial(once, causal)}
     seconds = measure(models, rounds=15)
     names = list(models)
-    where = _where(device)
+    where = name_device(device)
     rows: list[dict[str, Any]] = [
         {"case": "transformer", "variant": names[1], "against": names[0],
          "ratio": round(seconds[names[0]] / seconds[names[1]], 3), "max_error": None, "device": where}
@@ -248,18 +203,54 @@ def transformer(
     return rows + compare("transformer", "recomputing", variants, device)
 
 
+def local_rnn(
+    device: str = "cpu", batch: int = 16, steps: int = 400, window: int = 7, widths: Sequence[int] = (128, 256)
+) -> list[dict[str, Any]]:
+    """Forward and backward, all weights included, of the LocalRNN against torch.nn's layers run on its windows.
+
+    Those windows are copied out by ``index_select`` to (B T, window, D), with the index made beforehand, as in the code
+    of Wang et al. (2019). Both have the same weights.
+    """
+    rows = []
+    for cell, twin in (("rnn", nn.RNN), ("gru", nn.GRU), ("lstm", nn.LSTM)):
+        for width in widths:
+            generator = torch.Generator().manual_seed(0)
+            x = torch.randn(batch, steps, width, generator=generator).to(device).requires_grad_()
+            ours = LocalRNN(width, width, window, cell=cell, generator=generator).to(device)
+            theirs: Any = twin(width, width, batch_first=True).to(device)
+            theirs.load_state_dict(ours.state_dict())
+            index = (torch.arange(steps)[:, None] + torch.arange(window)).flatten().to(device)
+
+            def gathered(x: Tensor, layer: nn.Module = theirs, index: Tensor = index) -> Tensor:
+                padded = nn.functional.pad(x, (0, 0, window - 1, 0))
+                windows = padded.index_select(1, index).reshape(-1, window, x.shape[-1])
+                return layer(windows)[0][:, -1].view(x.shape)
+
+            def shifted(x: Tensor, layer: nn.Module = ours) -> Tensor:
+                return layer(x)[0]
+
+            def once(forward: Callable[[Tensor], Tensor], weights: list[Tensor], x: Tensor = x) -> Tensor:
+                gradients = torch.autograd.grad(forward(x).square().sum(), [x, *weights])
+                return torch.cat([gradient.flatten() for gradient in gradients])
+
+            against = f"windows in torch.nn.{twin.__name__}"
+            variants: dict[str, Variant] = {
+                against: partial(once, gathered, list(theirs.parameters())),
+                f"rtx_lib, {cell}, B={batch} T={steps} D={width}": partial(once, shifted, list(ours.parameters())),
+            }
+            rows += compare("local-rnn", against, variants, device, memory=True)
+    return rows
+
+
 CASES: dict[str, Callable[..., list[dict[str, Any]]]] = {
     "rnn": rnn, "cells": cells, "indrnn": indrnn, "attention": attention, "transformer": transformer,
+    "local-rnn": local_rnn,
 }  # fmt: skip
 
 
 def _first(layer: nn.Module, x: Tensor) -> Tensor:
     y: Tensor = layer(x, causal=True)[0]
     return y
-
-
-def _where(device: str) -> str:
-    return f"{device}, one thread" if device == "cpu" else torch.cuda.get_device_name(device)
 
 
 def _move_five_words(z: Tensor, copy: Tensor, result: Tensor) -> Tensor:
@@ -269,11 +260,6 @@ def _move_five_words(z: Tensor, copy: Tensor, result: Tensor) -> Tensor:
     half = z.numel() // 2
     copy.view(-1)[:half].copy_(z.view(-1)[:half])
     return result
-
-
-def _synchronise() -> None:
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -291,8 +277,9 @@ def main(arguments: list[str] | None = None) -> int:
     else:
         for row in rows:
             line = f"{row['case']}: {row['variant']:24} {row['ratio']:.2f}x of {row['against']}"
+            memory = f", {row['memory_ratio']:.2f} of its memory" if "memory_ratio" in row else ""
             error = "" if row["max_error"] is None else f", error {row['max_error']:.1e}"
-            print(f"{line}{error} ({row['device']})")
+            print(f"{line}{memory}{error} ({row['device']})")
     return 0
 
 

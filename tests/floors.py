@@ -12,6 +12,7 @@ ROOMS: dict[str, set[str]] = {
     "diagnostics": set(),
     "models": {"layers", "kernels"},
     "checkpoints": set(),
+    "measuring": set(),
     "records": set(),
     "recipes": set(),
     "schedules": set(),
@@ -22,7 +23,7 @@ ROOMS: dict[str, set[str]] = {
         "kernels", "plots", "tasks", "layers", "diagnostics", "models", "training", "checks", "checkpoints",
         "records", "recipes", "schedules", "side_by_side",
     },
-    "bench": {"kernels", "plots", "tasks", "layers", "diagnostics", "models", "training", "checks"},
+    "bench": {"kernels", "plots", "tasks", "layers", "diagnostics", "models", "training", "checks", "measuring"},
 }
 # Packages that belong to one room only.
 ONLY: dict[str, set[str]] = {

@@ -4,7 +4,6 @@ import json
 from functools import partial
 
 import pytest
-import torch
 
 from rtx_lib import bench
 
@@ -54,6 +53,18 @@ def test_rows_of_the_transformer_case():
     assert all(row["case"] == "transformer" and row["ratio"] > 0 for row in rows)
 
 
+def test_rows_of_the_local_rnn_case():
+    rows = bench.local_rnn(batch=2, steps=6, window=3, widths=[4, 5])
+    names = {"rnn": "RNN", "gru": "GRU", "lstm": "LSTM"}
+    assert [(row["variant"], row["against"]) for row in rows] == [
+        (f"rtx_lib, {cell}, B=2 T=6 D={width}", f"windows in torch.nn.{twin}")
+        for cell, twin in names.items() for width in (4, 5)
+    ]  # fmt: skip
+    for row in rows:
+        assert row["case"] == "local-rnn" and row["ratio"] > 0 and 0 < row["memory_ratio"] < 2
+        assert row["max_error"] < 1e-5 and "one thread" in row["device"]
+
+
 def test_moving_the_bytes_is_a_row_where_there_is_a_gpu(monkeypatch):
     """On the device "meta" nothing is computed, so the backends are replaced."""
     monkeypatch.setattr(bench, "compare", lambda case, against, variants, device, rounds: [
@@ -74,37 +85,12 @@ def test_the_command_prints_json(capsys, monkeypatch):
     small = partial(bench.transformer, batch=2, steps=6, width=8, layers=1, generated=5)
     monkeypatch.setitem(bench.CASES, "transformer", small)
     assert bench.main(["transformer"]) == 0
-    assert capsys.readouterr().out.count("error") == 1, "models that differ have no error"
-
-
-def test_variants_take_turns():
-    order = []
-    bench.measure({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, rounds=7, warmup=1)
-    assert order == ["a", "b"] * 8
-    with pytest.raises(ValueError, match="rounds"):
-        bench.measure({}, rounds=3)
-
-
-def test_the_median_leaves_the_warmup_out(monkeypatch):
-    clock, lengths = [0.0], iter([100.0] * 8 + [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])
-    monkeypatch.setattr(bench.time, "perf_counter", lambda: clock[0])
-
-    def variant():
-        clock[0] += next(lengths)
-
-    assert bench.measure({"a": variant}, rounds=7, warmup=8) == {"a": 4.0}
-
-
-def test_a_ratio_above_one_is_faster(monkeypatch):
-    monkeypatch.setattr(bench, "measure", lambda variants, rounds: {"slow": 3.0, "fast": 1.5})
-    (row,) = bench.compare("case", "slow", dict.fromkeys(("slow", "fast"), lambda: torch.ones(1)), "cpu")
-    assert row["variant"] == "fast" and row["ratio"] == 2.0
-
-
-def test_a_wrong_variant_shows_its_error():
-    variants = {"right": lambda: torch.ones(3), "wrong": lambda: torch.tensor([1.0, 1.0, 1.5])}
-    (row,) = bench.compare("case", "right", variants, "cpu")
-    assert row["max_error"] == pytest.approx(0.5)
+    out = capsys.readouterr().out
+    assert out.count("error") == 1, "models that differ have no error"
+    assert "memory" not in out, "nor is their memory measured"
+    monkeypatch.setitem(bench.CASES, "local-rnn", lambda device: bench.local_rnn(device, 2, 6, 3, [4]))
+    assert bench.main(["local-rnn"]) == 0
+    assert capsys.readouterr().out.count(" of its memory, error ") == 3
 
 
 def test_a_device_that_is_not_there(capsys):
