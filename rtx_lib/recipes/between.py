@@ -68,10 +68,10 @@ RECIPES = [
     _music("tcn", "TCN", "tcn", {"channels": [60] * 4, "kernel_size": 5}, 2e-2),
     *(
         _music(f"transformer{name}", f"Transformer{about}", "causal-transformer", _TRANSFORMER | {"positions": scheme},
-               3e-3)
-        for name, about, scheme in (
-            ("", " with sinusoidal positions", "sinusoidal"), ("-none", " without positions", "none"),
-            ("-rotary", " with rotary positions", "rotary"),
+               lr)
+        for name, about, scheme, lr in (
+            ("", " with sinusoidal positions", "sinusoidal", 3e-3), ("-none", " without positions", "none", 3e-3),
+            ("-rotary", " with rotary positions", "rotary", 6e-3),
         )
     ),
     *(_r_music(f"-window-{window}", f" with a window of {window}", {"window": window}) for window in (1, 2, 3, 12)),
