@@ -108,7 +108,7 @@ RECIPES = [
            {"width": 128, "heads": 8, "layers": 3, "window": 9, "cell": "lstm", "tied": True}, 6e-3),
     # As many parameters, 2.3 million, with the tables that are hardly anything else.
     _words("lstm", "LSTM", "lstm",
-           {"embedding_size": 104, "hidden_size": 104, "num_layers": 2, "backend": "torch", "forget_bias": 1.0}),
+           {"embedding_size": 104, "hidden_size": 104, "num_layers": 2, "backend": "torch", "forget_bias": 1.0}, 5e-3),
     # The budget of the IndRNN's records in chapter 4.
     Recipe(
         "pixel-mnist-r-transformer", "R-Transformer on MNIST, pixel by pixel", "r-transformer", "mnist", 300, 32, 3e-3,
