@@ -68,9 +68,8 @@ TASKS: dict[str, Callable[..., Any]] = {
 
 
 def _with_readout(core: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
-    """The width of an embedding is the core's input size: that of the vocabulary unless ``embedding_size`` is given."""
-    return lambda task, embedding_size=None, **arguments: Readout(
-        core(embedding_size or task.input_size, **arguments), task.output_size, vocabulary=task.vocabulary
+    return lambda task, **arguments: Readout(
+        core(task.input_size, **arguments), task.output_size, vocabulary=task.vocabulary
     )
 
 

@@ -41,15 +41,6 @@ def _characters(name: str, about: str, model: str, arguments: dict[str, Any], lr
     )  # fmt: skip
 
 
-def _words(name: str, about: str, model: str, arguments: dict[str, Any], lr: float) -> Recipe:
-    """The papers' windows, for a small part of an epoch."""
-    return Recipe(
-        f"ptb-word-{name}", f"{about} on Penn Treebank words", model, "ptb", 400, 16, lr, arguments,
-        {"level": "words", "length": 80, "context": 40}, 1.0, "cosine", warmup=40, eval_every=100, eval_batches=4,
-        eval_batch_size=32,
-    )  # fmt: skip
-
-
 def _published(name: str, about: str, task: str, task_arguments: dict[str, Any], **settings: Any) -> Recipe:
     """R-Transformer as its authors' scripts train it, for a GPU: their norm, their start, no norm at the end."""
     arguments = {"norm": "pre", "norm_layer": "sample-std", "start": "clones"} | settings.pop("model_arguments")
@@ -104,11 +95,13 @@ RECIPES = [
     _chorales("gru", "GRU", "gru", {"hidden_size": 180, "backend": "torch"}, 2e-2),
     _chorales("lstm", "LSTM", "lstm", {"hidden_size": 152, "backend": "torch", "forget_bias": 1.0}, 1e-2),
     _chorales("tcn", "TCN", "tcn", {"channels": [60] * 4, "kernel_size": 5}, 2e-2),
-    _words("r-transformer", "R-Transformer, the authors' size,", "r-transformer",
-           {"width": 128, "heads": 8, "layers": 3, "window": 9, "cell": "lstm", "tied": True}, 6e-3),
-    # As many parameters, 2.3 million, with the tables that are hardly anything else.
-    _words("lstm", "LSTM", "lstm",
-           {"embedding_size": 104, "hidden_size": 104, "num_layers": 2, "backend": "torch", "forget_bias": 1.0}, 5e-3),
+    # The authors' size and windows, for a small part of an epoch.
+    Recipe(
+        "ptb-word-r-transformer", "R-Transformer of the authors' size on Penn Treebank words", "r-transformer", "ptb",
+        400, 16, 6e-3, {"width": 128, "heads": 8, "layers": 3, "window": 9, "cell": "lstm", "tied": True},
+        {"level": "words", "length": 80, "context": 40}, 1.0, "cosine", warmup=40, eval_every=100, eval_batches=4,
+        eval_batch_size=32,
+    ),
     # The budget of the IndRNN's records in chapter 4.
     Recipe(
         "pixel-mnist-r-transformer", "R-Transformer on MNIST, pixel by pixel", "r-transformer", "mnist", 300, 32, 3e-3,
