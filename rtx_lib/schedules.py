@@ -51,8 +51,10 @@ def drop_on_plateau(patience: int, drop: float, metric: str = "loss") -> Plateau
     """A factor for the rate, divided by ``drop`` when an evaluation is no better than the worst of those before it.
 
     It is compared with ``patience`` of them, so the first ones never lower the rate. This is how the scripts of TCN
-    (Bai, Kolter and Koltun 2018) and R-Transformer (Wang et al. 2019) lower theirs, epoch by epoch. The factor is
-    computed from the whole list each time, so that a run that was resumed gets what one in a single sitting gets.
+    (Bai, Kolter and Koltun 2018) and R-Transformer (Wang et al. 2019) lower theirs, epoch by epoch, on words; for
+    music and characters they spare the first 10 and 5 epochs, and wait for one that is worse than the worst. The
+    factor is computed from the whole list each time, so that a run that was resumed gets what one in a single sitting
+    gets.
     """
     _check_drop(patience, drop)
 
