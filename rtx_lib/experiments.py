@@ -207,7 +207,7 @@ def _schedule(recipe: Recipe) -> Schedule | None:
 def _plateau(recipe: Recipe) -> Plateau | None:
     if recipe.schedule != "plateau":
         return None
-    return drop_on_plateau(recipe.drop_every, recipe.drop, recipe.keep_best or "loss")
+    return drop_on_plateau(recipe.drop_every, recipe.drop, recipe.keep_best or "loss", recipe.drop_after)
 
 
 def _optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:

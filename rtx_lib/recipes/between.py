@@ -46,8 +46,7 @@ def _published(name: str, about: str, task: str, task_arguments: dict[str, Any],
 
     Ours are still the other maps' first weights (Xavier-uniform; theirs are torch.nn.Linear's), ids that are scaled by
     sqrt(D), with a table from N(0, 1/D) and no bias where it is tied (theirs are not scaled and start from U(-0.1, 0.1)
-    for characters and N(0, 0.01) for words), pixels from 0 to 1 (theirs are normalised), batches drawn at random, and
-    a rate that may fall from the fourth evaluation on (theirs spare the first 10 for music, 5 for characters).
+    for characters and N(0, 0.01) for words), pixels from 0 to 1 (theirs are normalised), and batches drawn at random.
     """
     arguments = {"norm": "pre", "norm_layer": "sample-std", "start": "clones"} | settings.pop("model_arguments")
     return Recipe(
@@ -123,14 +122,14 @@ RECIPES = [
     # Their clipping at 0.15 comes before the backward pass and so does nothing.
     _published(
         "nottingham", "Nottingham", "music", {"source": "nottingham", "summed": True}, steps=100 * 694, batch_size=1,
-        lr=5e-5, optimizer="sgd", schedule="plateau", drop_every=3, drop=10.0, eval_every=694, eval_batch_size=1,
+        lr=5e-5, optimizer="sgd", schedule="plateau", drop_every=3, drop_after=10, eval_every=694, eval_batch_size=1,
         keep_best="loss",
         model_arguments={"width": 160, "heads": 4, "layers": 3, "window": 6, "dropout": 0.1},
     ),
     _published(
         "ptb-char", "Penn Treebank characters", "ptb", {"level": "characters", "length": 400, "context": 80},
         steps=100 * 988, batch_size=16, lr=2.0, clip=0.15, optimizer="sgd", schedule="plateau", drop_every=3,
-        drop=10.0, eval_every=988, eval_batch_size=16,
+        drop_after=5, eval_every=988, eval_batch_size=16,
         model_arguments={
             "width": 512, "heads": 8, "layers": 3, "window": 7, "dropout": 0.15, "embedding_dropout": 0.15,
             "tied": True,
@@ -139,7 +138,7 @@ RECIPES = [
     _published(
         "ptb-word", "Penn Treebank words", "ptb", {"level": "words", "length": 80, "context": 40},
         steps=100 * 1452, batch_size=16, lr=2.0, clip=0.35, optimizer="sgd", schedule="plateau", drop_every=5,
-        drop=2.0, eval_every=1452, eval_batch_size=16, keep_best="loss",
+        drop_after=5, drop=2.0, eval_every=1452, eval_batch_size=16, keep_best="loss",
         model_arguments={
             "width": 128, "heads": 8, "layers": 3, "window": 9, "cell": "lstm", "dropout": 0.35,
             "embedding_dropout": 0.15, "tied": True,
