@@ -57,7 +57,8 @@ def check(path: str | Path) -> dict[str, float]:
         if arrays[name].shape != ours[name].shape:  # the difference would be broadcast
             shapes = f"{tuple(ours[name].shape)}, got {tuple(arrays[name].shape)}"
             raise ValueError(f"path must hold outcomes of our shapes, {name} of {path.name} must have {shapes}")
-    return {name: float((ours[name] - arrays[name]).abs().max()) for name in sorted(claimed)}
+    errors = {name: (ours[name] - arrays[name]).abs() for name in sorted(claimed)}
+    return {name: float(error.max()) if error.numel() else 0.0 for name, error in errors.items()}
 
 
 def _tensor(array: np.ndarray) -> Any:

@@ -56,6 +56,8 @@ def our_parameters(official: Arrays, model: TransformerXL) -> Arrays:
     used, ours = set(), {}
 
     def take(name: str) -> Tensor:
+        if name not in official:
+            raise ValueError(f"path must hold the parameter {name}")
         used.add(name)
         return official[name]
 
@@ -81,6 +83,9 @@ def our_parameters(official: Arrays, model: TransformerXL) -> Arrays:
                 ours[f"readout.{name}"] = take(f"crit.{name}").flip(0)
     if unknown := sorted(set(official) - used):
         raise ValueError(f"path must hold parameters that the model has, also holds {unknown}")
+    for name, value in ours.items():  # others might be broadcast
+        if (shape := model.get_parameter(name).shape) != value.shape:
+            raise ValueError(f"path must hold a {name} of shape {tuple(shape)}, got {tuple(value.shape)}")
     return ours
 
 
@@ -112,9 +117,8 @@ class Segments(nn.Module):
             claimed = arrays[f"seg{s}/nll"]
             outcomes[f"seg{s}/nll"] = max(both, key=lambda ours, claimed=claimed: furthest(ours, claimed))
             outcomes[f"seg{s}/hidden_top"] = h.transpose(0, 1)
-            for i, memory in enumerate(state or ()):
-                name = f"seg{s}/mem{i}"
-                rows = memory.transpose(0, 1)
+            for i, memory in enumerate(state or (h[:, :0],) * (len(model.blocks) + 1)):
+                name, rows = f"seg{s}/mem{i}", memory.transpose(0, 1)
                 outcomes[name] = in_length(rows, len(arrays[name])) if extra and name in arrays else rows
         return outcomes, loss
 
@@ -130,10 +134,7 @@ def txl(arrays: Arrays) -> Arrays:
     official = official_parameters(stored)
     model = build(stored).eval()
     ours = {f"model.{name}": value for name, value in our_parameters(official, model).items()}
-    segments = Segments(model, stored)
-    missing = {f"model.{n}" for n, p in model.named_parameters() if p.numel()} - set(ours)
-    assert not missing, missing
-    outcomes, loss = functional_call(segments, ours, ())
+    outcomes, loss = functional_call(Segments(model, stored), ours, ())
     found = torch.autograd.grad(loss, list(leaf.values()), allow_unused=True, materialize_grads=True)
     outcomes |= {f"g/{name.removeprefix('p/')}": g for name, g in zip(leaf, found, strict=True)}
     return {name: value.detach() for name, value in outcomes.items()}
@@ -152,5 +153,7 @@ def in_length(memory: Tensor, length: int) -> Tensor:
 
 
 def furthest(ours: Tensor, claimed: Tensor) -> float:
-    """The error, if the shapes allow it."""
-    return float((ours.detach() - claimed).abs().nan_to_num(torch.inf).max()) if ours.shape == claimed.shape else torch.inf
+    """The error; infinite where it is NaN or the shapes differ."""
+    if ours.shape != claimed.shape:
+        return torch.inf
+    return float((ours.detach() - claimed).abs().nan_to_num(torch.inf).max())
