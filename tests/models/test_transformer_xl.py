@@ -247,6 +247,21 @@ def test_where_dropout_acts():
     assert torch.equal(model.encode(x)[0], h), "all weights dropped, the attention adds nothing"
 
 
+def test_all_layers_read_the_same_distances():
+    """R, with dropout in training, is drawn once for all layers."""
+    model, seen = small(dropout=0.5, memory=9), []
+    for block in model.blocks:
+        block.register_forward_pre_hook(lambda _, args, options: seen.append(options["r"]), with_kwargs=True)
+    with torch.random.fork_rng():
+        model(ids(2, 9))
+    r = torch.stack([encoding(distance, 8) for distance in range(8, -1, -1)])
+    dropped = seen[0] == 0
+    assert seen[0] is seen[1] and 0.2 < dropped[:-1].double().mean() < 0.8
+    assert relative_error(seen[0][~dropped], 2 * r[~dropped]) < 1e-12
+    model.eval()(ids(2, 9))
+    assert relative_error(seen[2], r) < 1e-12
+
+
 def test_one_step_alone():
     for options in KINDS:
         model, x = small(**options), ids(1, 1)
