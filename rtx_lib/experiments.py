@@ -68,9 +68,8 @@ TASKS: dict[str, Callable[..., Any]] = {
 
 
 def _with_readout(core: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
-    """The width of an embedding is the core's input size: that of the vocabulary unless ``embedding_size`` is given."""
-    return lambda task, embedding_size=None, **arguments: Readout(
-        core(embedding_size or task.input_size, **arguments), task.output_size, vocabulary=task.vocabulary
+    return lambda task, **arguments: Readout(
+        core(task.input_size, **arguments), task.output_size, vocabulary=task.vocabulary
     )
 
 
@@ -208,7 +207,7 @@ def _schedule(recipe: Recipe) -> Schedule | None:
 def _plateau(recipe: Recipe) -> Plateau | None:
     if recipe.schedule != "plateau":
         return None
-    return drop_on_plateau(recipe.drop_every, recipe.drop, recipe.keep_best or "loss")
+    return drop_on_plateau(recipe.drop_every, recipe.drop, recipe.keep_best or "loss", recipe.drop_after)
 
 
 def _optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:

@@ -47,18 +47,19 @@ def staircase(every: int, drop: float = 10.0) -> Schedule:
     return lambda step: drop ** -((math.ceil(step) - 1) // every)
 
 
-def drop_on_plateau(patience: int, drop: float, metric: str = "loss") -> Plateau:
+def drop_on_plateau(patience: int, drop: float, metric: str = "loss", spared: int = 0) -> Plateau:
     """A factor for the rate, divided by ``drop`` when an evaluation is no better than the worst of those before it.
 
-    It is compared with ``patience`` of them, so the first ones never lower the rate. This is how the scripts of TCN
-    (Bai, Kolter and Koltun 2018) and R-Transformer (Wang et al. 2019) lower theirs, epoch by epoch. The factor is
-    computed from the whole list each time, so that a run that was resumed gets what one in a single sitting gets.
+    It is compared with ``patience`` of them, and the first ``spared`` evaluations never lower the rate. This is how the
+    scripts of TCN (Bai, Kolter and Koltun 2018) and R-Transformer (Wang et al. 2019) lower theirs, epoch by epoch; for
+    music and characters they wait for one that is worse than the worst. The factor is computed from the whole list
+    each time, so that a run that was resumed gets what one in a single sitting gets.
     """
     _check_drop(patience, drop)
 
     def factor(evaluations: Sequence[dict[str, Any]]) -> float:
         values = [row[metric] for row in evaluations]
-        drops = sum(values[i] >= max(values[i - patience : i]) for i in range(patience, len(values)))
+        drops = sum(values[i] >= max(values[i - patience : i]) for i in range(max(patience, spared), len(values)))
         return drop**-drops
 
     return factor

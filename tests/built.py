@@ -26,10 +26,10 @@ SITE_URL = "https://github.com/example-org/example-repo"
 
 
 def toc(root: Path = ROOT) -> list[str]:
-    """The pages of `_toc.yml` in its order, without suffix."""
+    """The pages of `_toc.yml` in its order, sections after their chapter, without suffix."""
     tree = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
     chapters = [*tree.get("chapters", []), *(c for part in tree.get("parts", []) for c in part["chapters"])]
-    return [tree["root"], *(chapter["file"] for chapter in chapters)]
+    return [tree["root"], *(page["file"] for chapter in chapters for page in (chapter, *chapter.get("sections", [])))]
 
 
 def notebooks(root: Path = ROOT) -> list[Path]:

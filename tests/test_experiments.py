@@ -186,9 +186,10 @@ def test_a_recipe_may_wait_for_a_plateau_and_keep_its_best_model(tmp_path, monke
     monkeypatch.setattr(experiments, "evaluate", lambda *_, **settings: asked.append(settings) or {"mse": 0.5})
     fit = experiments.fit
     monkeypatch.setattr(experiments, "fit", lambda *a, **settings: asked.append(settings) or fit(*a, **settings))
-    recipe = replace(TINY, schedule="plateau", drop_every=3, keep_best="mse", eval_batches=2, eval_batch_size=5)
+    recipe = replace(TINY, schedule="plateau", drop_every=3, drop_after=4, keep_best="mse")
+    recipe = replace(recipe, eval_batches=2, eval_batch_size=5)
     run(recipe, 0, out=tmp_path, progress=False)
-    assert asked[0]["plateau"]([{"mse": 1.0}] * 4) == 0.1
+    assert [asked[0]["plateau"]([{"mse": 1.0}] * number) for number in (4, 5)] == [1, 0.1]
     assert {name: asked[0][name] for name in ("keep_best", "eval_batches", "eval_batch_size")} == {
         "keep_best": "mse", "eval_batches": 2, "eval_batch_size": 5,
     }  # fmt: skip

@@ -52,3 +52,8 @@ def test_published_sizes_are_those_of_the_authors_live_parameters(name, sizes, l
     task = SimpleNamespace(**dict(zip(("input_size", "output_size", "vocabulary"), sizes, strict=True)))
     model = MODELS[recipe.model](task, **recipe.model_arguments)
     assert sum(p.numel() for p in model.parameters()) == live
+
+
+@pytest.mark.parametrize("name", ["ptb-char", "ptb-word"])
+def test_published_recipes_drop_embedded_ids_as_the_authors_wrappers_do(name):
+    assert RECIPES[f"paper-{name}"].model_arguments["embedding_dropout"] == 0.15

@@ -36,6 +36,7 @@ def test_a_plateau_lowers_the_rate():
     for number in range(len(losses) + 1):
         factors.append(factor([{"loss": loss} for loss in losses[:number]]))
     # Lower than the worst of the two before it: 5.5 and 6. As bad as it, or worse: 7, 6.5, 6.5 and 8, and not 1 or 7.
+    assert drop_on_plateau(2, 4.0, spared=7)([{"loss": loss} for loss in losses]) == 1 / 4, "only 8 is later"
     assert factors == [1, 1, 1, 1, 1 / 4, 1 / 4, 1 / 4, 1 / 16, 1 / 64, 1 / 64, 1 / 64]
 
 

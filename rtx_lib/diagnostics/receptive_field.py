@@ -111,7 +111,10 @@ def reach(influence: Tensor, share: float = 0.95) -> int:
         )
     if not 0 < share <= 1:
         raise ValueError(f"share must be above 0 and at most 1, got {share}")
-    held = influence.detach().cpu().double().flip(0).cumsum(0)
+    recent = influence.detach().cpu().double().flip(0)
+    if share == 1:  # a value that rounding swallows in the sum counts too
+        return int(recent.nonzero().max()) + 1
+    held = recent.cumsum(0)
     return int((held < share * held[-1]).sum()) + 1
 
 

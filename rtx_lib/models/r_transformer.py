@@ -57,7 +57,7 @@ class LocalRNN(nn.Module):
     input_size, hidden_size
         D_in and H.
     window
-        The paper's M, at least 1.
+        The paper's M, at least 1. With 1 there is no step before the last, and W_hh has neither use nor gradient.
     cell
         ``"rnn"`` (with tanh), ``"gru"`` or ``"lstm"``, as defined in ``torch.nn``.
     generator
@@ -223,6 +223,8 @@ class RTransformerBlock(nn.Module):
 
     def forward(self, x: Tensor, state: LayerState | None = None) -> tuple[Tensor, LayerState]:
         """Map x (B, T, D) to (B, T, D) and the state that continues it: (LocalRNNs' inputs, (keys, values))."""
+        first: Any = self.local_rnns[0]
+        check_sequence(x, first.input_size, first.weight_ih_l0)
         if state is not None:
             self._check(state, x)
         windows, cache = (None, None) if state is None else state

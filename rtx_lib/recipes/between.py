@@ -41,17 +41,13 @@ def _characters(name: str, about: str, model: str, arguments: dict[str, Any], lr
     )  # fmt: skip
 
 
-def _words(name: str, about: str, model: str, arguments: dict[str, Any], lr: float = 2e-3) -> Recipe:
-    """The papers' windows, for a small part of an epoch."""
-    return Recipe(
-        f"ptb-word-{name}", f"{about} on Penn Treebank words", model, "ptb", 400, 16, lr, arguments,
-        {"level": "words", "length": 80, "context": 40}, 1.0, "cosine", warmup=40, eval_every=100, eval_batches=4,
-        eval_batch_size=32,
-    )  # fmt: skip
-
-
 def _published(name: str, about: str, task: str, task_arguments: dict[str, Any], **settings: Any) -> Recipe:
-    """R-Transformer as its authors' scripts train it, for a GPU: their norm, their start, no norm at the end."""
+    """R-Transformer with its authors' sizes and budget, for a GPU: their norm, their copies, no norm at the end.
+
+    Ours are still the other maps' first weights (Xavier-uniform; theirs are torch.nn.Linear's), ids that are scaled by
+    sqrt(D), with a table from N(0, 1/D) and no bias where it is tied (theirs are not scaled and start from U(-0.1, 0.1)
+    for characters and N(0, 0.01) for words), pixels from 0 to 1 (theirs are normalised), and batches drawn at random.
+    """
     arguments = {"norm": "pre", "norm_layer": "sample-std", "start": "clones"} | settings.pop("model_arguments")
     return Recipe(
         f"paper-{name}", f"R-Transformer on {about}, the authors' configuration", "r-transformer", task,
@@ -94,17 +90,29 @@ RECIPES = [
                 _TRANSFORMER | {"positions": "sinusoidal"}, 1e-2),
     _characters("transformer-none", "Transformer without positions", "causal-transformer",
                 _TRANSFORMER | {"positions": "none"}, 1e-2),
+    _characters("transformer-rotary", "Transformer with rotary positions", "causal-transformer",
+                _TRANSFORMER | {"positions": "rotary"}, 1e-2),
+    _characters("r-transformer-rotary", "R-Transformer with rotary positions", "r-transformer",
+                _R_TRANSFORMER | {"window": 7, "positions": "rotary"}, 2e-2),
     _characters("r-transformer-window-1", "R-Transformer with a window of 1", "r-transformer",
                 _R_TRANSFORMER | {"window": 1}, 2e-2),
     _chorales("r-transformer", "R-Transformer", "r-transformer", _R_TRANSFORMER, 1e-2),
     _chorales("gru", "GRU", "gru", {"hidden_size": 180, "backend": "torch"}, 2e-2),
     _chorales("lstm", "LSTM", "lstm", {"hidden_size": 152, "backend": "torch", "forget_bias": 1.0}, 1e-2),
     _chorales("tcn", "TCN", "tcn", {"channels": [60] * 4, "kernel_size": 5}, 2e-2),
-    _words("r-transformer", "R-Transformer, the authors' size,", "r-transformer",
-           {"width": 128, "heads": 8, "layers": 3, "window": 9, "cell": "lstm", "tied": True}),
-    # As many parameters, 2.3 million, with the tables that are hardly anything else.
-    _words("lstm", "LSTM", "lstm",
-           {"embedding_size": 104, "hidden_size": 104, "num_layers": 2, "backend": "torch", "forget_bias": 1.0}),
+    # The authors' size and windows, for a small part of an epoch.
+    Recipe(
+        "ptb-word-r-transformer", "R-Transformer of the authors' size on Penn Treebank words", "r-transformer", "ptb",
+        400, 16, 6e-3, {"width": 128, "heads": 8, "layers": 3, "window": 9, "cell": "lstm", "tied": True},
+        {"level": "words", "length": 80, "context": 40}, 1.0, "cosine", warmup=40, eval_every=100, eval_batches=4,
+        eval_batch_size=32,
+    ),
+    # The budget of the IndRNN's records in chapter 4.
+    Recipe(
+        "pixel-mnist-r-transformer", "R-Transformer on MNIST, pixel by pixel", "r-transformer", "mnist", 300, 32, 3e-3,
+        {"width": 32, "heads": 2, "layers": 2, "window": 7}, clip=1.0, schedule="cosine", warmup=30, eval_every=100,
+        eval_batch_size=50, eval_batches=10,
+    ),
     # An epoch is that of the authors' batches: 1,875 of 32 images; 694 tunes; 988 and 1,452 of 16 windows.
     _published(
         "mnist", "MNIST, pixel by pixel,", "mnist", {"valid": 0}, steps=50 * 1875, batch_size=32, lr=1e-3,
@@ -114,22 +122,23 @@ RECIPES = [
     # Their clipping at 0.15 comes before the backward pass and so does nothing.
     _published(
         "nottingham", "Nottingham", "music", {"source": "nottingham", "summed": True}, steps=100 * 694, batch_size=1,
-        lr=5e-5, optimizer="sgd", schedule="plateau", drop_every=3, drop=10.0, eval_every=694, eval_batch_size=1,
+        lr=5e-5, optimizer="sgd", schedule="plateau", drop_every=3, drop_after=10, eval_every=694, eval_batch_size=1,
         keep_best="loss",
         model_arguments={"width": 160, "heads": 4, "layers": 3, "window": 6, "dropout": 0.1},
     ),
     _published(
         "ptb-char", "Penn Treebank characters", "ptb", {"level": "characters", "length": 400, "context": 80},
         steps=100 * 988, batch_size=16, lr=2.0, clip=0.15, optimizer="sgd", schedule="plateau", drop_every=3,
-        drop=10.0, eval_every=988, eval_batch_size=16,
+        drop_after=5, eval_every=988, eval_batch_size=16,
         model_arguments={
-            "width": 512, "heads": 8, "layers": 3, "window": 7, "dropout": 0.15, "tied": True,
+            "width": 512, "heads": 8, "layers": 3, "window": 7, "dropout": 0.15, "embedding_dropout": 0.15,
+            "tied": True,
         },
     ),
     _published(
         "ptb-word", "Penn Treebank words", "ptb", {"level": "words", "length": 80, "context": 40},
         steps=100 * 1452, batch_size=16, lr=2.0, clip=0.35, optimizer="sgd", schedule="plateau", drop_every=5,
-        drop=2.0, eval_every=1452, eval_batch_size=16, keep_best="loss",
+        drop_after=5, drop=2.0, eval_every=1452, eval_batch_size=16, keep_best="loss",
         model_arguments={
             "width": 128, "heads": 8, "layers": 3, "window": 9, "cell": "lstm", "dropout": 0.35,
             "embedding_dropout": 0.15, "tied": True,

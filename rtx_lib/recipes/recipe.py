@@ -12,7 +12,7 @@ class Recipe:
     pattern in ``slow``, such as "units.*.u"; ``clip`` is the largest gradient norm or None. With a ``weight_decay`` it
     is AdamW, and matrices alone decay. ``schedule`` is "constant", "cosine" (down to ``floor``) or "inverse-sqrt",
     each after ``warmup`` steps, or divides the rate by ``drop``: "staircase" every ``drop_every`` steps, "plateau" when
-    an evaluation is no better than the worst of the ``drop_every`` before it.
+    an evaluation is no better than the worst of the ``drop_every`` before it, the first ``drop_after`` spared.
 
     Evaluations take all of "valid", or ``eval_batches`` batches of ``eval_batch_size``. With ``keep_best`` the model
     tested is that of the evaluation with the least value of this metric.
@@ -45,6 +45,7 @@ class Recipe:
     optimizer: str = "adam"
     drop: float = 10.0
     drop_every: int = 0
+    drop_after: int = 0
     eval_batches: int | None = None
     eval_batch_size: int = 250
     keep_best: str | None = None

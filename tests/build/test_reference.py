@@ -1,27 +1,55 @@
-"""The reference pages: every module is in the API reference, every key in the bibliography is one."""
+"""The reference pages: every module is on one page of the API reference, every key in the bibliography is one."""
 
 import re
 
+import built
 from helpers import ROOT
 
+ROOMS = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "book" / "api").glob("*.md"))}
 BIB = (ROOT / "book" / "references.bib").read_text(encoding="utf-8")
 
 
-def missing_modules(page, library=ROOT / "rtx_lib"):
-    """The modules of the library that the page does not document; a room's __init__ only hands names on."""
+def module_faults(pages, library=ROOT / "rtx_lib"):
+    """Modules of the library that the pages do not document, or twice; a room's __init__ only hands names on."""
     inner = {"rtx_lib.plots.control", "rtx_lib.tasks.files", "rtx_lib.tasks.splits"}  # for their neighbours only
     names = {
         ".".join(("rtx_lib", *path.relative_to(library).with_suffix("").parts))
         for path in library.rglob("*.py")
         if path.name != "__init__.py"
     }
-    return sorted(names - inner - set(re.findall(r"automodule:: (\S+)", page)))
+    named = [name for text in pages.values() for name in re.findall(r"automodule:: (\S+)", text)]
+    twice = {name for name in named if named.count(name) > 1}
+    return [f"{name} is on no page" for name in sorted(names - inner - set(named))] + [
+        f"{name} is there twice" for name in sorted(twice)]
+
+
+def room_faults(index, pages, toc):
+    """Pages of the reference that its index does not link, or that the toc, and so the site, leaves out."""
+    linked = re.findall(r"^- \{doc\}`api/(\w+)`: ", index, flags=re.M)
+    faults = [f"the index links {name}, which is no page" for name in linked if name not in pages]
+    for name in pages:
+        faults += [f"the index links {name} {linked.count(name)} times"] if linked.count(name) != 1 else []
+        faults += [f"_toc.yml leaves out {name}"] if f"book/api/{name}" not in toc else []
+    return faults
 
 
 def test_every_module_is_in_the_api_reference():
-    page = (ROOT / "book" / "api.md").read_text(encoding="utf-8")
-    assert missing_modules(page) == []
-    assert missing_modules(page.replace("automodule:: rtx_lib.training", "")) == ["rtx_lib.training"]
+    assert module_faults(ROOMS) == []
+    changed = ROOMS | {"training": ROOMS["training"].replace("automodule:: rtx_lib.training\n", "")}
+    assert module_faults(changed) == ["rtx_lib.training is on no page"]
+    changed = ROOMS | {"bench": ROOMS["bench"] + "automodule:: rtx_lib.training\n"}
+    assert module_faults(changed) == ["rtx_lib.training is there twice"]
+
+
+def test_every_room_is_on_the_index_and_in_the_toc():
+    index, toc = (ROOT / "book" / "api.md").read_text(encoding="utf-8"), built.toc()
+    assert "automodule" not in index, "a module belongs on the page of its room, in book/api/"
+    assert ROOMS and room_faults(index, ROOMS, toc) == []
+    assert room_faults(index, ROOMS | {"attic": ""}, [*toc, "book/api/attic"]) == ["the index links attic 0 times"]
+    without = [page for page in toc if page != "book/api/tasks"]
+    assert room_faults(index, ROOMS, without) == ["_toc.yml leaves out tasks"]
+    assert room_faults(index.replace("api/tasks", "api/task"), ROOMS, toc) == [
+        "the index links task, which is no page", "the index links tasks 0 times"]
 
 
 def bibliography_faults(text):

@@ -344,8 +344,10 @@ def test_bad_inputs():
         small()([1.0])
     with pytest.raises(ValueError, match=r"state must be \(inputs of 1 LocalRNNs"):
         block()(draw(2, 3, 8), (None, None))
-    with pytest.raises(ValueError, match=r"x must have shape"):
-        block()(draw(3, 8))
+    _, state = block()(draw(2, 3, 8))
+    for x, before in ((draw(3, 8), None), (draw(3, 8), state), (draw(2, 3, 5), None), (draw(2, 3, 5), state)):
+        with pytest.raises(ValueError, match=r"x must have shape \(B, T, 8\), got"):
+            block()(x, before)
 
 
 def test_holds_no_module_that_would_not_be_compiled():
