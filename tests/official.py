@@ -5,11 +5,13 @@ from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import official_r_transformer
 import official_tcn
 import official_transformers
+import official_txl
 import torch
 from torch import Tensor, nn
 
@@ -24,7 +26,7 @@ INPUTS = {"x", "h0", "c0", "u", "grad_out"}
 # How the IndRNN files say what they were made with.
 INPUTS |= {"num_layers", "hidden", "seq_len", "U_bound", "num_blocks"}
 INPUTS |= {"growth_rate", "block_config", "num_init_features"}
-INPUTS |= official_transformers.INPUTS | official_r_transformer.INPUTS | official_tcn.INPUTS
+INPUTS |= official_transformers.INPUTS | official_r_transformer.INPUTS | official_tcn.INPUTS | official_txl.INPUTS
 
 
 def check(path: str | Path) -> dict[str, float]:
@@ -42,19 +44,26 @@ def check(path: str | Path) -> dict[str, float]:
     for family, outcomes in FAMILIES.items():
         if path.stem.startswith(family):
             with np.load(path) as file:
-                arrays = {name: torch.from_numpy(file[name]) for name in file.files}
+                arrays = {name: _tensor(file[name]) for name in file.files}
             ours = outcomes(arrays)
             break
     else:
         raise ValueError(f"path must name a file of one of the families {sorted(FAMILIES)}, got {path.name}")
     claimed = {n for n in arrays if n not in INPUTS and not n.startswith(("p/", "b0/", "init/", "dead/"))}
+    claimed = {n for n in claimed if not n.endswith(("/inp", "/tgt"))}
     if unknown := sorted(claimed - set(ours)):
         raise ValueError(f"path must hold known arrays only, {path.name} also holds {unknown}")
     for name in sorted(claimed):
         if arrays[name].shape != ours[name].shape:  # the difference would be broadcast
             shapes = f"{tuple(ours[name].shape)}, got {tuple(arrays[name].shape)}"
             raise ValueError(f"path must hold outcomes of our shapes, {name} of {path.name} must have {shapes}")
-    return {name: float((ours[name] - arrays[name]).abs().max()) for name in sorted(claimed)}
+    errors = {name: (ours[name] - arrays[name]).abs() for name in sorted(claimed)}
+    return {name: float(error.max()) if error.numel() else 0.0 for name, error in errors.items()}
+
+
+def _tensor(array: np.ndarray) -> Any:
+    """A tensor, or of text the list of its strings."""
+    return torch.from_numpy(array) if array.dtype.kind != "U" else array.tolist()
 
 
 def _parameters(arrays: Arrays) -> Arrays:
@@ -212,7 +221,8 @@ FAMILIES: dict[str, Callable[[Arrays], Arrays]] = {
     "indrnn_plain_bn_before": partial(indrnn_plain, norm="before"),
     "indrnn_residual": indrnn_residual,
     "indrnn_dense": indrnn_dense,
-    "txl_relshift": txl_relshift,
+    "txl_relshift": txl_relshift,  # before the others, whose name is the beginning of its own
+    "txl_": official_txl.txl,
     "transformer_annotated": official_transformers.annotated,
     "transformer_torch_post": partial(official_transformers.torch_stack, norm="post"),
     "transformer_torch_pre": partial(official_transformers.torch_stack, norm="pre"),

@@ -48,12 +48,13 @@ def make_cell(path, time=4, batch=2, width=3, hidden=6, layers=3, both_ways=Fals
 
 
 def test_committed_fixtures():
-    files = sorted(FIXTURES.glob("*.npz"))
+    """All but the one with a fault of the authors' code, for which test_official_txl is."""
+    files = sorted(set(FIXTURES.glob("*.npz")) - {FIXTURES / "txl_extlen_officialquirk.npz"})
     assert files
     for path in files:
         errors = check(path)
         few = FEW_OUTCOMES.get(path.stem)
-        assert set(errors) == few if few else len(errors) >= 5 and {"out", "train_out"} & set(errors)
+        assert set(errors) == few if few else len(errors) >= 5 and {"out", "train_out", "seg0/nll"} & set(errors)
         assert all(error < 1e-9 for error in errors.values()), errors
 
 

@@ -1,0 +1,400 @@
+"""Transformer-XL: segments that remember, and positions that are distances (Dai et al. 2019).
+
+Z. Dai, Z. Yang, Y. Yang, J. Carbonell, Q. Le and R. Salakhutdinov, *Transformer-XL: Attentive Language Models Beyond a
+Fixed-Length Context*, ACL 2019 (arXiv 1901.02860). In the paper's order: the relative attention (section 3.3) with the
+shift of its appendix B, a layer, and the model with its segment-level recurrence (section 3.2). What the paper leaves
+open is as in the authors' code: the start, where dropout acts, and u and v, which are the same in all layers unless
+``untied_uv``.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from rtx_lib.layers.adaptive import AdaptiveEmbedding, AdaptiveSoftmax
+from rtx_lib.layers.attention import causal_mask
+from rtx_lib.layers.blocks import NORMS, FeedForward
+from rtx_lib.layers.embedding import check_ids, embed, input_layer, readout_layer
+from rtx_lib.layers.positions import Sinusoidal, relative_shift
+from rtx_lib.layers.stacking import check_choice, check_sequence, check_sizes, check_state, watched
+
+# What the model continues from: of the embedding and of each layer the last outputs, (B, M, D).
+Memory = tuple[Tensor, ...]
+
+
+class RelativeAttention(nn.Module):
+    """Multi-head attention to a memory and to the past, in which positions are distances (section 3.3).
+
+    The query at position i and the key at position j, which stands i - j before it, score::
+
+        A_ij = q_i . k_j  +  q_i . W_kR R_{i-j}  +  u . k_j  +  v . W_kR R_{i-j}         over sqrt(K)
+                 (a)              (b)                (c)             (d)
+
+    with q from x, k and the values from [memory; x], and R the sinusoidal encoding of the distance, all sines first.
+    (a) and (c) are (q + u) . k, and (b) and (d) are (q + v) . W_kR R, which is computed once for each distance and then
+    moved to its keys by :func:`~rtx_lib.layers.positions.relative_shift`. There are no biases.
+
+    While nobody looks at the weights, torch's fused kernel takes (b) + (d) as its mask. A forward hook on
+    ``weights_tap`` sees the weights (B, H, T, S) before dropout; if it returns other weights, those are used.
+
+    Parameters
+    ----------
+    width, heads
+        D, even, and H.
+    head_width
+        K; D / H if None, and then H divides D.
+    dropout, attention_dropout
+        Probabilities with which a value of the output and a weight are dropped in training; each from 0 to below 1.
+    u, v
+        Parameters (H, K) to be shared with other layers; new ones if None.
+    generator
+        Source of the random initial weights, N(0, 0.02^2); torch's global one if None. W_q, W_kE and W_v lie on top of
+        each other in ``in_proj_weight`` (3HK, D); W_kR is ``r_proj_weight`` (HK, D).
+
+    Raises
+    ------
+    ValueError
+        For sizes below 1, an odd width, heads that do not divide it, a dropout out of its range, or u or v that are no
+        parameters (H, K); in ``forward`` for arrays of the wrong shape or type.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        *,
+        head_width: int | None = None,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        u: nn.Parameter | None = None,
+        v: nn.Parameter | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        check_sizes(width=width, heads=heads)
+        if head_width is None and width % heads:
+            raise ValueError(f"heads must divide width = {width} where head_width is None, got {heads}")
+        head_width = width // heads if head_width is None else head_width
+        check_sizes(head_width=head_width)
+        for name, value in (("dropout", dropout), ("attention_dropout", attention_dropout)):
+            if not 0 <= value < 1:
+                raise ValueError(f"{name} must be from 0 to below 1, got {value}")
+        shape = (heads, head_width)
+        for name, shared in (("u", u), ("v", v)):
+            if shared is not None and not (isinstance(shared, nn.Parameter) and shared.shape == shape):
+                got = tuple(shared.shape) if isinstance(shared, nn.Parameter) else type(shared).__name__
+                raise ValueError(f"{name} must be a parameter of shape {shape}, got {got}")
+
+        def draw(*shape: int) -> nn.Parameter:
+            return nn.Parameter(torch.empty(shape).normal_(0, 0.02, generator=generator))
+
+        self.width, self.heads, self.head_width, self.attention_dropout = width, heads, head_width, attention_dropout
+        self.encoding = Sinusoidal(width, layout="halves")
+        self.in_proj_weight = draw(3 * heads * head_width, width)
+        self.r_proj_weight = draw(heads * head_width, width)
+        self.out_proj = nn.Linear(heads * head_width, width, bias=False, device="meta")  # no weights of its own
+        self.out_proj.weight = draw(width, heads * head_width)
+        self.u, self.v = draw(*shape) if u is None else u, draw(*shape) if v is None else v
+        self.dropout = nn.Dropout(dropout)
+        self.weights_tap = nn.Identity()
+
+    def forward(
+        self, x: Tensor, memory: Tensor | None = None, *, r: Tensor | None = None, mask: Tensor | None = None
+    ) -> Tensor:
+        """Attend from x to the memory and to x itself.
+
+        Parameters
+        ----------
+        x
+            (B, T, D), T at least 1.
+        memory
+            (B, M, D), what stands before x; M = 0 if None. S = M + T.
+        r
+            (S, D), the encodings of the distances S - 1, ..., 0; computed here if None.
+        mask
+            Bool (T, S), True where a query may attend; each has to see a key. The causal one if None.
+
+        Returns
+        -------
+        y
+            (B, T, D).
+        """
+        check_sequence(x, self.width, self.in_proj_weight)
+        (batch, queries, width), past = x.shape, 0
+        if memory is not None:
+            past = memory.shape[1] if isinstance(memory, Tensor) and memory.ndim == 3 else 0
+            check_state(memory, (batch, past, width), x, "memory")
+        keys = past + queries
+        if r is None:
+            r = self.encoding.encode(torch.arange(keys - 1, -1, -1, device=x.device), self.r_proj_weight.dtype)
+        elif r.shape != (keys, width):
+            raise ValueError(f"r must have shape {(keys, width)}, got {tuple(r.shape)}")
+        if mask is None:
+            mask = causal_mask(queries, keys, device=x.device)
+        elif mask.shape != (queries, keys) or mask.dtype != torch.bool:
+            raise ValueError(f"mask must be bool {(queries, keys)}, got {mask.dtype} of shape {tuple(mask.shape)}")
+
+        context = x if memory is None else torch.cat([memory, x], dim=1)  # (B, S, D)
+        size = self.heads * self.head_width
+        w_q, w_kv = self.in_proj_weight.split([size, 2 * size])
+        q = self._heads(F.linear(x, w_q))  # (B, H, T, K)
+        k, v = (self._heads(part) for part in F.linear(context, w_kv).chunk(2, dim=-1))  # (B, H, S, K)
+        r = self._heads(F.linear(r, self.r_proj_weight)[None])  # (1, H, S, K): one for each distance
+
+        scale = 1 / math.sqrt(self.head_width)
+        of_distances = (q + self.v[:, None]) @ (r * scale).mT  # (b) + (d), (B, H, T, S) by distance
+        position = relative_shift(of_distances).masked_fill(~mask, -math.inf)  # by key
+        q = q + self.u[:, None]  # for (a) + (c)
+        if watched(self.weights_tap):
+            weights = self.weights_tap((q * scale @ k.mT + position).softmax(-1))
+            y = F.dropout(weights, self.attention_dropout, self.training) @ v
+        else:
+            drop = self.attention_dropout if self.training else 0.0
+            q, position = q.to(v.dtype), position.to(v.dtype)  # which autocast has left in different types
+            y = F.scaled_dot_product_attention(q, k, v, position, drop, scale=scale)  # (B, H, T, K)
+        return self.dropout(self.out_proj(y.transpose(1, 2).flatten(2)))
+
+    def _heads(self, z: Tensor) -> Tensor:
+        """(B, N, H K) as (B, H, N, K)."""
+        return z.unflatten(-1, (self.heads, self.head_width)).transpose(1, 2)
+
+    def extra_repr(self) -> str:
+        """The arguments, as ``print(model)`` shows them."""
+        return f"{self.width}, {self.heads}, head_width={self.head_width}, attention_dropout={self.attention_dropout}"
+
+
+class TransformerXLBlock(nn.Module):
+    """A layer: relative attention that also reads the layer's memory, and the feed-forward network (section 3.3)::
+
+        "post"    h = LN(h + attention([SG(m); h]));     h = LN(h + feed_forward(h))
+        "pre"     h = h + attention(LN([SG(m); h]));     h = h + feed_forward(LN(h))
+
+    m holds the earlier outputs of the layer below, and SG stops the gradient. The paper's layer is ``"post"``.
+
+    Parameters
+    ----------
+    attention
+        Made by the model, which may share its u and v.
+    inner, norm, dropout
+        As in :class:`TransformerXL`.
+    generator
+        Source of the random initial weights; torch's global one if None.
+    """
+
+    def __init__(
+        self,
+        attention: RelativeAttention,
+        *,
+        inner: int | None = None,
+        norm: str = "post",
+        dropout: float = 0.0,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        check_choice("norm", norm, NORMS)
+        self.norm, self.attention = norm, attention
+        self.feed_forward = FeedForward(attention.width, inner, dropout=dropout, generator=generator)
+        self.norms = nn.ModuleList(nn.LayerNorm(attention.width) for _ in range(2))
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, h: Tensor, memory: Tensor, *, r: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
+        """Map h (B, T, D), with a memory (B, M, D) before it, to (B, T, D); r and mask as in the attention."""
+        memory = memory.detach()  # SG
+        if self.norm == "pre":
+            h = h + self.attention(self.norms[0](h), self.norms[0](memory), r=r, mask=mask)
+            return h + self.dropout(self.feed_forward(self.norms[1](h)))
+        h = self.norms[0](h + self.attention(h, memory, r=r, mask=mask))
+        return self.norms[1](h + self.dropout(self.feed_forward(h)))
+
+
+class TransformerXL(nn.Module):
+    """A language model that reads a text in segments and keeps what each layer computed for the last ones.
+
+    The keys and values of layer n come from [SG(m^{n-1}); h^{n-1}], the outputs of the layer below for the last M
+    positions before the segment and for the segment (section 3.2). Information so travels up to M positions further
+    with every layer, and none is computed twice. Positions are distances: no segment needs to know where it stands.
+
+    ``memory``, ``same_length`` and ``clamp`` are attributes that may be changed between calls: the papers' models are
+    tested with more memory than they were trained with.
+
+    Parameters
+    ----------
+    input_size, output_size
+        Width of x, if no vocabulary is given, and of y.
+    width, heads, layers
+        D, even, H, and the number of layers.
+    memory
+        Most positions kept, at least 0; then there is no state.
+    vocabulary
+        If given, x holds ids below it; they become sqrt(D) times their rows of the table.
+    head_width
+        K; D / H if None.
+    inner
+        Width inside the feed-forward networks; 4D if None.
+    norm
+        ``"post"``, or ``"pre"``, which normalises the memory anew in every segment and has no last norm.
+    untied_uv
+        Whether every layer has its own u and v.
+    same_length
+        Whether a query sees no more than ``memory`` keys, itself included, wherever in its segment it stands.
+    clamp
+        Distances beyond it count as it; 0 or less: no limit.
+    dropout
+        Probability with which a value is dropped in training: of the embedding, of R, of what attention and
+        feed-forward network add, inside the latter, and of the last layer's output.
+    attention_dropout
+        The same for the weights of the attention.
+    tied
+        Whether the readout uses the table of the ids, with a bias; None: where output_size = vocabulary.
+    cutoffs, divide, embedding_size
+        Of an adaptive softmax and its tables (:mod:`rtx_lib.layers.adaptive`), where one of them is given; y are then
+        log-probabilities, which serve as logits.
+    generator
+        Source of the random initial weights; torch's global one if None: N(0, 0.02^2), but N(0, 0.01^2) for projections
+        of the tables and N(1, 0.02^2) for the weights of norms, biases 0, and Xavier's rule for an input of floats.
+
+    Raises
+    ------
+    ValueError
+        For sizes below 1, a memory below 0, or below 1 with ``same_length``, what layers and tables refuse, or
+        ``tied`` or an adaptive softmax without vocabulary = output_size; in ``forward`` for an input or a state of the
+        wrong form, shape or type.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        output_size: int,
+        *,
+        width: int,
+        heads: int,
+        layers: int,
+        memory: int,
+        vocabulary: int | None = None,
+        head_width: int | None = None,
+        inner: int | None = None,
+        norm: str = "post",
+        untied_uv: bool = False,
+        same_length: bool = False,
+        clamp: int = 0,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        tied: bool | None = None,
+        cutoffs: Sequence[int] = (),
+        divide: int = 1,
+        embedding_size: int | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        check_sizes(input_size=input_size, output_size=output_size, width=width, heads=heads, layers=layers)
+        check_choice("norm", norm, NORMS)
+        self.input_size, self.output_size, self.width = input_size, output_size, width
+        self.memory, self.same_length, self.clamp = memory, same_length, clamp
+        self._check_settings()
+        blocks: list[TransformerXLBlock] = []
+        for _ in range(layers):
+            shared = {"u": blocks[0].attention.u, "v": blocks[0].attention.v} if blocks and not untied_uv else {}
+            attention = RelativeAttention(
+                width, heads, head_width=head_width, dropout=dropout, attention_dropout=attention_dropout,
+                generator=generator, **shared,
+            )  # fmt: skip
+            blocks.append(TransformerXLBlock(attention, inner=inner, norm=norm, dropout=dropout, generator=generator))
+        self.blocks = nn.ModuleList(blocks)
+        self.encoding = Sinusoidal(width, layout="halves")
+        self.dropout = nn.Dropout(dropout)
+        self.embedding: Any
+        self.readout: Any
+        tied = vocabulary == output_size if tied is None else tied
+        if cutoffs or divide != 1 or embedding_size not in (None, width):
+            if vocabulary != output_size:
+                raise ValueError(f"vocabulary must be output_size = {output_size} with cutoffs, got {vocabulary}")
+            self.embedding = AdaptiveEmbedding(
+                output_size, width, cutoffs, embedding_size=embedding_size, divide=divide, generator=generator
+            )
+            self.readout = AdaptiveSoftmax(self.embedding, tied=tied, generator=generator)
+        else:
+            self.embedding = input_layer(input_size, width, vocabulary=vocabulary, bias=True, generator=generator)
+            self.readout = readout_layer(self.embedding, width, output_size, tied=tied, bias=True, generator=generator)
+            if tied:
+                self.readout.bias = nn.Parameter(torch.zeros(output_size))
+        self._start(generator)
+
+    @torch.no_grad()
+    def _start(self, generator: torch.Generator | None) -> None:
+        for name, parameter in self.named_parameters():
+            if name.startswith("embedding.") and isinstance(self.embedding, nn.Linear):
+                continue
+            if "bias" in name:
+                parameter.zero_()
+            elif "norms" in name:
+                parameter.normal_(1, 0.02, generator=generator)
+            else:
+                parameter.normal_(0, 0.01 if "projections" in name else 0.02, generator=generator)
+
+    def forward(self, x: Tensor, state: Memory | None = None) -> tuple[Tensor, Memory | None]:
+        """Map ids (B, T) or floats (B, T, input_size) to y (B, T, output_size) and the state that continues them."""
+        h, state = self.encode(x, state)
+        return self.readout(h), state
+
+    def encode(self, x: Tensor, state: Memory | None = None) -> tuple[Tensor, Memory | None]:
+        """What the readout reads, (B, T, D), and the state that continues x: the memories, or None without memory."""
+        self._check_settings()
+        h = self.embedding(x) if isinstance(self.embedding, AdaptiveEmbedding) else embed(self.embedding, x)
+        h = self.dropout(h)
+        if state is None:
+            state = (h[:, :0],) * (len(self.blocks) + 1)
+        keys = self._check(state, h) + h.shape[1]  # S
+        distances = torch.arange(keys - 1, -1, -1, device=h.device)
+        if self.clamp > 0:
+            distances = distances.clamp(max=self.clamp)
+        r = self.dropout(self.encoding.encode(distances, h.dtype))  # (S, D), for all layers
+        mask = causal_mask(h.shape[1], keys, device=h.device)
+        if self.same_length:
+            mask = mask.triu(keys - h.shape[1] - self.memory + 1)  # the first key of query i is M + i - memory + 1
+        outputs = [h]
+        for block, memory in zip(self.blocks, state, strict=False):  # nobody reads the last layer's memory
+            outputs.append(block(outputs[-1], memory, r=r, mask=mask))
+        after = tuple(map(self._remember, state, outputs)) if self.memory else None
+        return self.dropout(outputs[-1]), after
+
+    def nll(self, h: Tensor, target: Tensor) -> Tensor:
+        """-log p(target) in nats, (B, T), after h (B, T, D) from :meth:`encode`.
+
+        With an adaptive softmax this is much cheaper than y: a later cluster is computed for its own targets alone.
+        """
+        if isinstance(self.readout, AdaptiveSoftmax):
+            return self.readout.nll(h, target)
+        check_ids("target", target, self.output_size)
+        if target.shape != h.shape[:2]:
+            raise ValueError(f"target must have shape {tuple(h.shape[:2])} to fit h, got {tuple(target.shape)}")
+        return F.cross_entropy(self.readout(h).mT, target.long(), reduction="none")
+
+    def _remember(self, memory: Tensor, h: Tensor) -> Tensor:
+        """The last ``memory`` positions of [memory; h], from which no gradient goes back."""
+        kept = torch.cat([memory, h], dim=1)[:, -self.memory :]
+        return kept.detach().clone()  # a view would keep all of it
+
+    def _check_settings(self) -> None:
+        least = 1 if self.same_length else 0
+        if isinstance(self.memory, bool) or not isinstance(self.memory, int) or self.memory < least:
+            condition = " with same_length" if self.same_length else ""
+            raise ValueError(f"memory must be a whole number from {least} on{condition}, got {self.memory!r}")
+
+    def _check(self, state: object, h: Tensor) -> int:
+        """M; ``ValueError`` unless the state has that many positions of each layer, and fits h."""
+        depth = len(self.blocks) + 1
+        if not isinstance(state, tuple) or len(state) != depth:
+            got = f"{len(state)} entries" if isinstance(state, tuple) else type(state).__name__
+            raise ValueError(f"state must be a tuple of {depth}, of the embedding and each layer, got {got}")
+        past = state[0].shape[1] if isinstance(state[0], Tensor) and state[0].ndim == 3 else 0
+        for i, memory in enumerate(state):
+            check_state(memory, (h.shape[0], past, self.width), h, f"state[{i}]")
+        return past
+
+    def extra_repr(self) -> str:
+        """The settings that may change, as ``print(model)`` shows them."""
+        return f"memory={self.memory}, same_length={self.same_length}, clamp={self.clamp}"

@@ -1,0 +1,103 @@
+"""The adaptive softmax: torch's own where that can do the same, and probabilities that sum to one."""
+
+import pytest
+import torch
+from helpers import relative_error
+from small_transformers import ids, random_parameters
+from torch import nn
+
+from rtx_lib.layers.adaptive import AdaptiveEmbedding, AdaptiveSoftmax
+
+pytestmark = pytest.mark.usefixtures("double")
+
+
+def pair(tied=True, **options):
+    options = {"cutoffs": (4, 7), "divide": 2, **options}
+    embedding = AdaptiveEmbedding(12, 8, generator=torch.Generator().manual_seed(0), **options)
+    softmax = AdaptiveSoftmax(embedding, tied=tied, generator=torch.Generator().manual_seed(1))
+    random_parameters(nn.ModuleList([embedding, softmax]))
+    return embedding, softmax
+
+
+def draw(*shape):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(0))
+
+
+KINDS = [{}, {"cutoffs": ()}, {"divide": 1}, {"divide": 1, "cutoffs": (), "embedding_size": 8},
+         {"embedding_size": 5, "divide": 1}, {"cutoffs": (1, 2, 11)}, {"tied": False}]  # fmt: skip
+
+
+@pytest.mark.parametrize("options", KINDS, ids=str)
+def test_probabilities(options):
+    _, softmax = pair(**options)
+    h, target = draw(3, 4, 8), ids(3, 4, vocabulary=12)
+    log_p = softmax(h)
+    assert log_p.shape == (3, 4, 12) and relative_error(log_p.exp().sum(-1), torch.ones(())) < 1e-12
+    nll = softmax.nll(h, target)
+    assert relative_error(nll, -log_p.gather(-1, target[..., None]).squeeze(-1)) < 1e-12
+    few = softmax.nll(h, target % 2)  # no target in a later cluster
+    assert relative_error(few, -log_p.gather(-1, target[..., None] % 2).squeeze(-1)) < 1e-12
+
+
+def test_torchs_own_does_the_same():
+    """Where ours has no projection of the first cluster, no biases, and nothing shared."""
+    _, softmax = pair(tied=False)
+    theirs = nn.AdaptiveLogSoftmaxWithLoss(8, 12, [4, 7], div_value=2.0, head_bias=False)
+    with torch.no_grad():
+        softmax.projections[0].copy_(torch.eye(8))
+        for bias in (*softmax.biases, softmax.cluster_bias):
+            bias.zero_()
+        theirs.head.weight.copy_(torch.cat([softmax.tables[0], softmax.cluster_weight]))
+        for i, (down, up) in enumerate(theirs.tail, start=1):
+            down.weight.copy_(softmax.projections[i].T)
+            up.weight.copy_(softmax.tables[i])
+    h, target = draw(5, 6, 8), ids(5, 6, vocabulary=12)
+    assert relative_error(softmax(h).flatten(0, 1), theirs.log_prob(h.flatten(0, 1))) < 1e-12
+    assert relative_error(softmax.nll(h, target).mean(), theirs(h.flatten(0, 1), target.flatten()).loss) < 1e-12
+
+
+@pytest.mark.parametrize("options", KINDS, ids=str)
+def test_vectors_of_ids(options):
+    embedding, _ = pair(**options)
+    x = torch.arange(12).view(2, 6).flip(1)
+    y = embedding(x)
+    for (first, count, size), table in zip(embedding.clusters, embedding.tables, strict=True):
+        assert table.shape == (count, size)
+        i = embedding.clusters.index((first, count, size))
+        rows = table @ embedding.projections[i].T if embedding.projected else table
+        found = y[(x >= first) & (x < first + count)].flip(0)
+        order = x[(x >= first) & (x < first + count)].flip(0)
+        assert relative_error(found, rows[order - first] * 8**0.5) < 1e-12
+    assert embedding.projected == (options.get("divide", 2) != 1 or options.get("embedding_size", 8) != 8)
+
+
+def test_what_is_tied():
+    embedding, softmax = pair()
+    assert all(a is b for a, b in zip(embedding.tables, softmax.tables, strict=True))
+    assert [a is b for a, b in zip(embedding.projections, softmax.projections, strict=True)] == [False, True, True]
+    apart = pair(tied=False)
+    shared = set(map(id, apart[0].parameters())) & set(map(id, apart[1].parameters()))
+    assert not shared
+
+
+def test_a_cluster_without_targets_has_gradient_zero():
+    _, softmax = pair(tied=False)
+    softmax.nll(draw(2, 3, 8), torch.zeros(2, 3, dtype=torch.long)).sum().backward()
+    assert not softmax.tables[1].grad.any() and softmax.tables[0].grad.any() and softmax.cluster_weight.grad.any()
+
+
+def test_bad_arguments():
+    for cutoffs in ((7, 4), (4, 4), (0,), (12,), (2.0,), (True, 4)):
+        with pytest.raises(ValueError, match="cutoffs must be rising whole numbers from 1 to 11, got"):
+            AdaptiveEmbedding(12, 8, cutoffs)
+    with pytest.raises(ValueError, match="divide must leave embedding_size = 8 some width after 2 divisions, got 4"):
+        AdaptiveEmbedding(12, 8, (4, 7), divide=4)
+    with pytest.raises(ValueError, match="vocabulary must be at least 1, got 0"):
+        AdaptiveEmbedding(0, 8)
+    embedding, softmax = pair()
+    with pytest.raises(ValueError, match="x must hold ids from 0 to 11, got 12"):
+        embedding(torch.full((1, 1), 12))
+    with pytest.raises(ValueError, match="target must hold ids from 0 to 11, got -1"):
+        softmax.nll(draw(1, 1, 8), torch.full((1, 1), -1))
+    with pytest.raises(ValueError, match=r"target must have shape \(1, 2\) to fit h, got \(2, 1\)"):
+        softmax.nll(draw(1, 2, 8), torch.zeros(2, 1, dtype=torch.long))
