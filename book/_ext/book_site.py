@@ -88,11 +88,12 @@ def finish_page(app: Sphinx, pagename: str, _template: str, context: dict[str, A
     context["body"] = body
 
 
-# In the finished pages: the theme prints a second h1 (for paper), and docutils gives the bibliography a list
-# role whose items are none.
+# In the finished pages: the theme prints a second h1 (for paper), docutils gives the bibliography a list role whose
+# items are none, and the arrows in the sidebar that unfold the pages under a page have no name.
 REPAIRS = (
     (re.compile(r'(id="jb-print-docs-body"[^>]*>\s*)<h1>(.*?)</h1>', re.S), r'\1<p class="print-title">\2</p>'),
     (re.compile(r'role="doc-biblioentry"'), 'role="listitem"'),
+    (re.compile(r'(reference internal"[^>]*>([^<]+)</a><details[^>]*><summary)>'), r'\1 aria-label="Pages under \2">'),
 )
 
 

@@ -25,6 +25,7 @@ ARGUMENTS = [
     "--disable-sync",
     f"--host-resolver-rules=MAP {GITHUB} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]
+TALLEST = 15_000  # px of a picture; beyond 16,384 Chromium repeats the top of the page
 PATIENCE = 20_000  # milliseconds: a limit for what should take a moment, on a busy machine
 
 
@@ -114,6 +115,31 @@ _OVERFLOW = """() => {
   return faults.slice(0, 5)
 }"""
 
+# Code is thousands of words in a few colours, and most of axe-core's time: its contrast check measures every word.
+# One of each kind stays, the others become plain text. A kind is what contrast depends on: the word's colour and
+# font, and the backgrounds and opacities that it stands in; and whether axe-core judges the word, for it leaves
+# open what has one letter or is scrolled out of sight.
+_ONE_WORD_OF_EACH_KIND = """() => {
+  const grounds = new Map([[null, '']]), kinds = new Set(), repeated = []
+  const ground = e => {
+    if (!grounds.has(e)) {
+      const look = getComputedStyle(e)
+      grounds.set(e, [ground(e.parentElement), look.backgroundColor, look.backgroundImage, look.opacity].join('|'))
+    }
+    return grounds.get(e)
+  }
+  for (const word of document.querySelectorAll('pre span, dt.sig span')) {
+    if (word.getAttributeNames().some(name => name !== 'class')) continue
+    const {color, fontSize, fontWeight, textShadow} = getComputedStyle(word)
+    const box = word.getBoundingClientRect(), frame = word.closest('pre, dt').getBoundingClientRect()
+    const judged = word.textContent.trim().length > 1 && word.checkVisibility() && box.right <= frame.right
+    const kind = [ground(word), color, fontSize, fontWeight, textShadow, judged].join('|')
+    kinds.has(kind) ? repeated.push(word) : kinds.add(kind)
+  }
+  for (const word of repeated.reverse())
+    if (!word.childElementCount) word.replaceWith(word.textContent)
+}"""
+
 _AXE = """async () => {
   const found = (await axe.run(document, {resultTypes: ['violations'], preload: false})).violations
   return found.filter(v => ['serious', 'critical'].includes(v.impact)).map(v =>
@@ -125,9 +151,9 @@ _AXE = """async () => {
 _FOCUS = """() => {
   const e = document.activeElement
   if (!e || e === document.body || e.tagName === 'IFRAME') return null
-  const card = e.closest('.sd-card') || e
+  const shown = [e, e.closest('.sd-card') || e, e.querySelector('.toctree-toggle') || e]  // where the theme shows it
   const kinds = ['outline', 'boxShadow', 'border', 'backgroundColor', 'textDecoration', 'clip', 'transform']
-  const look = () => [e, card].flatMap(one => kinds.map(kind => getComputedStyle(one)[kind])).join(';')
+  const look = () => shown.flatMap(one => kinds.map(kind => getComputedStyle(one)[kind])).join(';')
   const text = (e.getAttribute('aria-label') || e.textContent).trim().slice(0, 40)
   const focused = look()
   e.blur()
@@ -160,7 +186,8 @@ def overflow(page: Page) -> list[str]:
 
 
 def axe(page: Page, script: Path) -> list[str]:
-    """Findings of axe-core that are serious or critical, in the page and in its frames."""
+    """Findings of axe-core that are serious or critical, in the page and in its frames. It changes the page's code."""
+    page.evaluate(_ONE_WORD_OF_EACH_KIND)
     for frame in page.frames:
         frame.add_script_tag(path=script)
     return page.evaluate(_AXE)
@@ -203,10 +230,10 @@ def explorer_faults(page: Page, figure: ElementHandle) -> list[str]:
 
 
 def screenshots(page: Page, folder: Path, name: str) -> None:
-    """The whole page as pictures of at most 5000 px, in `folder`."""
+    """The whole page in `folder`, as few pictures as the browser can take: each costs a drawing of the whole page."""
     folder.mkdir(parents=True, exist_ok=True)
     height = page.evaluate("document.documentElement.scrollHeight")
     width = page.viewport_size["width"]
-    for part, top in enumerate(range(0, height, 5000), start=1):
-        clip = {"x": 0, "y": top, "width": width, "height": min(5000, height - top)}
+    for part, top in enumerate(range(0, height, TALLEST), start=1):
+        clip = {"x": 0, "y": top, "width": width, "height": min(TALLEST, height - top)}
         page.screenshot(path=folder / f"{name}-{part}.png", full_page=True, clip=clip, animations="disabled")

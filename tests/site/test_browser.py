@@ -273,6 +273,25 @@ def test_what_axe_minds_is_seen(contexts, planted, axe_script):
             assert page_checks.axe(seen.page, axe_script), body
 
 
+def test_code_is_looked_at_in_every_colour_and_on_every_ground(contexts, planted, axe_script):
+    """axe-core gets one word of each kind: no kind may be lost, and no word that differs in more than its class."""
+    head = "<style>.k {color: #222} .pale {color: #ccc} .k .k {font-weight: bold}</style>"
+    words = "<span class='k'>def</span> <span class='k'>def</span> "
+    pale, nested = "<span class='pale'>is</span>", "<span class='k'><span class='k'>not</span></span> "
+    for code, left, faults in (
+        (2 * f"<pre>{words}</pre>", 1, 0),
+        (f"<pre>{words}<span class='pale'>=</span> {pale} {words}</pre>", 3, 1),
+        (f"<pre>{words}</pre><pre style='background: #333'>{words}</pre>", 2, 1),
+        (f"<pre>{words}</pre><div style='opacity: 0.3'><pre>{words}</pre></div>", 2, 1),
+        (f"<pre>{words}<span class='k' style='color: #ccc'>is</span> <span class='k' id='a'>if</span></pre>", 3, 1),
+        (f"<pre style='width: 9em; overflow: auto'>{words * 9}{pale}\n{words}{pale}</pre>", 4, 1),
+        (f"<pre>{words}{nested}{nested}</pre>", 3, 0),
+    ):
+        with visit(contexts["light"], planted(f"<main><h1>Title</h1>{code}</main>", head)) as seen:
+            assert bool(page_checks.axe(seen.page, axe_script)) == bool(faults), code
+            assert seen.page.locator("pre span").count() == left, code
+
+
 def test_a_dead_explorer_is_seen(contexts, planted):
     figure = ("<figure class='book-explorer'><input type='range' max='2' value='{}' aria-valuetext='a = 0' oninput=\""
               "const f = this.closest('figure'), text = 'a = ' + this.value;{}\"><output>a = 0</output>"
@@ -293,7 +312,9 @@ def test_a_dead_explorer_is_seen(contexts, planted):
 
 def test_an_invisible_focus_is_seen(contexts, planted):
     button = "<button>Play</button>"
-    for body, count in ((button, 0), ("<style>button {outline: none !important}</style>" + button, 1), ("text", 1)):
+    arrow = "<details><summary aria-label='Pages'><i class='toctree-toggle'>v</i></summary></details>"
+    none, inside = "<style>:focus {outline: none !important}</style>", "<style>:focus i {outline: 2px solid}</style>"
+    for body, count in ((button, 0), (none + button, 1), ("text", 1), (none + inside + arrow, 0), (none + arrow, 1)):
         with visit(contexts["light"], planted(body)) as seen:
             assert len(page_checks.invisible_focus(seen.page, stops=1)) == count, body
 
