@@ -56,7 +56,7 @@ def _published(name: str, about: str, task: str, task_arguments: dict[str, Any],
 
 
 RECIPES = [
-    # Each model's rate is the best of three to five, 0.001 to 0.02 (tanh RNN: 0.0003 to 0.01), after 300 steps, one seed.
+    # Each model's rate is the best of three to five, 0.001 to 0.02 (tanh RNN: 0.0003 to 0.01), 300 steps, one seed.
     _r_music("", ""),
     _music("rnn", "tanh RNN", "rnn", {"hidden_size": 323}, 3e-3),
     _music("gru", "GRU", "gru", {"hidden_size": 180, "backend": "torch"}, 2e-2),
