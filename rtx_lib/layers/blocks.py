@@ -12,8 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .attention import MultiHeadAttention
-from .positions import SCHEMES, make_positions
-from .stacking import check_choice, check_sequence, check_sizes, check_state
+from .positions import SCHEMES, make_schemes
+from .stacking import check_choice, check_entries, check_sequence, check_sizes, check_state
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
 NORMS = ("pre", "post")
@@ -297,11 +297,7 @@ class Stack(nn.Module):
         check_choice("positions", positions, SCHEMES)
         check_choice("norm", norm, NORMS)
         sizes: dict[str, Any] = {"width": width, "heads": heads, "length": length, "clip": clip, "causal": causal}
-        first = make_positions(positions, **sizes, generator=generator)
-        self.positions = first if hasattr(first, "embed") else None
-        schemes: list[nn.Module | None] = [None] * layers
-        if self.positions is None:
-            schemes = [first, *(make_positions(positions, **sizes, generator=generator) for _ in range(layers - 1))]
+        self.positions, schemes = make_schemes(positions, layers, **sizes, generator=generator)
         options |= {"norm": norm, "causal": causal, "cross": cross, "bias": bias, "dropout": dropout}
         options |= {"norm_layer": norm_layer, "generator": generator}
         self.blocks = nn.ModuleList(Block(width, heads, positions=own, **options) for own in schemes)
@@ -334,12 +330,8 @@ class Stack(nn.Module):
 
     def _check(self, cache: object, x: Tensor) -> int:
         """How many positions the cache holds; ``ValueError`` unless that is the same in all blocks."""
-        depth = len(self.blocks)
-        if not isinstance(cache, tuple) or len(cache) != depth:
-            got = f"{len(cache)} entries" if isinstance(cache, tuple) else type(cache).__name__
-            raise ValueError(f"cache must be a tuple of {depth} entries, one for each block, got {got}")
         past = -1
-        for i, entry in enumerate(cache):
+        for i, entry in enumerate(check_entries(cache, len(self.blocks), "one for each block", "cache")):
             own = entry[0] if self.cross and _pair(entry) else entry
             if not _pair(own) or (self.cross and not (_pair(entry) and _pair(entry[1]))):
                 form = "((k, v), (k, v))" if self.cross else "(k, v)"

@@ -15,6 +15,7 @@ precision (single on a device that has no other), and then take the dtype of the
 """
 
 import math
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -369,6 +370,18 @@ def make_positions(
     if scheme == "rotary":
         return Rotary(head_width)
     return ALiBi(heads) if scheme == "alibi" else None
+
+
+def make_schemes(scheme: str, layers: int, **options: Any) -> tuple[nn.Module | None, list[nn.Module | None]]:
+    """What acts once on the embedded input, and what acts in the attention of each layer: one of the two is there.
+
+    A scheme that embeds serves the model once. Of the others each layer has its own, so that tables are not shared.
+    ``options`` and errors are those of :func:`make_positions`.
+    """
+    first = make_positions(scheme, **options)
+    if hasattr(first, "embed"):
+        return first, [None] * layers
+    return None, [first, *(make_positions(scheme, **options) for _ in range(layers - 1))]
 
 
 def _precise(x: Tensor) -> Tensor:

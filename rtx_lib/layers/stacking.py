@@ -127,6 +127,14 @@ def check_sequence(x: object, input_size: int, weight: Tensor) -> None:
         raise ValueError(f"x must be of {weight.dtype}, as the weights are, got {x.dtype}")
 
 
+def check_entries(entries: object, count: int, of: str, name: str = "state") -> tuple[Any, ...]:
+    """The entries; ``ValueError`` unless they are a tuple of so many. ``of`` tells what, as "one for each layer"."""
+    if not isinstance(entries, tuple) or len(entries) != count:
+        got = f"{len(entries)} entries" if isinstance(entries, tuple) else type(entries).__name__
+        raise ValueError(f"{name} must be a tuple of {count} entries, {of}, got {got}")
+    return entries
+
+
 def check_state(state: object, shape: tuple[int, ...], x: Tensor, name: str = "state") -> Tensor:
     """The state; ``ValueError`` unless it is a tensor of this shape, and of the device and dtype of x."""
     if not isinstance(state, Tensor):

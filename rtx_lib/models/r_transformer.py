@@ -6,7 +6,6 @@ the authors' code differs from the paper, both are here: ``norm``, ``final_norm`
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import torch
@@ -15,9 +14,10 @@ from torch import Tensor, nn
 
 from rtx_lib.layers.blocks import Block
 from rtx_lib.layers.embedding import embed, input_layer, readout_layer
-from rtx_lib.layers.positions import SCHEMES, make_positions
+from rtx_lib.layers.positions import SCHEMES, make_schemes
 from rtx_lib.layers.stacking import (
     check_choice,
+    check_entries,
     check_sequence,
     check_sizes,
     check_state,
@@ -318,12 +318,8 @@ class RTransformer(nn.Module):
         self.input_size, self.output_size = input_size, output_size
         ends: dict[str, Any] = {"bias": True, "generator": generator}
         self.embedding = input_layer(input_size, width, vocabulary=vocabulary, **ends)
-        scheme = partial(make_positions, positions, width=width, heads=heads, length=length, clip=clip)
-        first = scheme(generator=generator)
-        self.positions = first if hasattr(first, "embed") else None
-        schemes: list[nn.Module | None] = [None] * layers
-        if self.positions is None:  # every layer has its own
-            schemes = [first, *(scheme(generator=generator) for _ in range(layers - 1))]
+        sizes: dict[str, Any] = {"width": width, "heads": heads, "length": length, "clip": clip}
+        self.positions, schemes = make_schemes(positions, layers, **sizes, generator=generator)
         options |= {"norm": norm, "norm_layer": norm_layer, "generator": generator}
         self.blocks = nn.ModuleList(
             RTransformerBlock(width, heads, window, positions=own, **options) for own in schemes
@@ -352,12 +348,9 @@ class RTransformer(nn.Module):
 
     def _check(self, state: object, x: Tensor) -> int:
         """How many steps the state has behind it; ``ValueError`` unless that is the same in all layers."""
-        depth = len(self.blocks)
-        if not isinstance(state, tuple) or len(state) != depth:
-            got = f"{len(state)} entries" if isinstance(state, tuple) else type(state).__name__
-            raise ValueError(f"state must be a tuple of {depth} entries, one for each layer, got {got}")
+        entries = check_entries(state, len(self.blocks), "one for each layer")
         blocks: Any = self.blocks
-        pasts = {block._check(state[i], x, f"state[{i}]") for i, block in enumerate(blocks)}
+        pasts = {block._check(entries[i], x, f"state[{i}]") for i, block in enumerate(blocks)}
         if len(pasts) > 1:
             raise ValueError(f"state must have as many steps behind it in all layers, got {sorted(pasts)}")
         return pasts.pop()

@@ -20,7 +20,7 @@ from rtx_lib.layers.attention import causal_mask
 from rtx_lib.layers.blocks import NORMS, FeedForward
 from rtx_lib.layers.embedding import check_ids, embed, input_layer, readout_layer
 from rtx_lib.layers.positions import Sinusoidal, relative_shift
-from rtx_lib.layers.stacking import check_choice, check_sequence, check_sizes, check_state, watched
+from rtx_lib.layers.stacking import check_choice, check_entries, check_sequence, check_sizes, check_state, watched
 
 # What the model continues from: of the embedding and of each layer the last outputs, (B, M, D).
 Memory = tuple[Tensor, ...]
@@ -386,12 +386,9 @@ class TransformerXL(nn.Module):
 
     def _check(self, state: object, h: Tensor) -> int:
         """M; ``ValueError`` unless the state has that many positions of each layer, and fits h."""
-        depth = len(self.blocks) + 1
-        if not isinstance(state, tuple) or len(state) != depth:
-            got = f"{len(state)} entries" if isinstance(state, tuple) else type(state).__name__
-            raise ValueError(f"state must be a tuple of {depth}, of the embedding and each layer, got {got}")
-        past = state[0].shape[1] if isinstance(state[0], Tensor) and state[0].ndim == 3 else 0
-        for i, memory in enumerate(state):
+        memories = check_entries(state, len(self.blocks) + 1, "of the embedding and of each layer")
+        past = memories[0].shape[1] if isinstance(memories[0], Tensor) and memories[0].ndim == 3 else 0
+        for i, memory in enumerate(memories):
             check_state(memory, (h.shape[0], past, self.width), h, f"state[{i}]")
         return past
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from rtx_lib.tasks.splits import SEEDS, SIZES, check_integer, check_prediction, check_split, in_order, sample
+from rtx_lib.tasks.splits import Drawn, check_integer, check_prediction
 
 
 class AddingProblem:
@@ -47,22 +47,16 @@ class AddingProblem:
         self.length = check_integer("length", length, 2)
         self.halves = halves
         self.name = f"adding-{self.length}" + ("-halves" if halves else "")
-        self._finite: dict[str, tuple[Tensor, Tensor]] = {}
+        self._data = Drawn(self._draw)
 
     def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """x (size, T, 2), y (size, 1): fresh sequences for "train", else rows of the finite split."""
-        check_split(split)
-        size = check_integer("size", size, 1)
-        if split == "train":
-            return self._draw(size, generator)
-        x, y = sample(self._split(split), size, generator)
+        x, y = self._data.batch(split, size, generator)
         return x, y
 
     def batches(self, split: str, size: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Run once through "valid" or "test", `size` sequences at a time."""
-        check_split(split, tuple(SEEDS))
-        size = check_integer("size", size, 1)
-        return ((x, y) for x, y in in_order(self._split(split), size))
+        return ((x, y) for x, y in self._data.batches(split, size))
 
     def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
         """Mean squared error at the last step; prediction (B, T, 1), y (B, 1)."""
@@ -76,12 +70,6 @@ class AddingProblem:
     def baselines(self) -> dict[str, float]:
         """{"predict 1": 1/6}, the mean squared error of the best constant (derived above)."""
         return {"predict 1": 1 / 6}
-
-    def _split(self, split: str) -> tuple[Tensor, Tensor]:
-        if split not in self._finite:
-            generator = torch.Generator().manual_seed(SEEDS[split])
-            self._finite[split] = self._draw(SIZES[split], generator)
-        return self._finite[split]
 
     def _draw(self, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         length, half = self.length, self.length // 2

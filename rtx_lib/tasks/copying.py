@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.tasks.splits import SEEDS, SIZES, check_integer, check_prediction, check_split, in_order, sample
+from rtx_lib.tasks.splits import Drawn, check_integer, check_prediction
 
 
 class CopyMemory:
@@ -53,22 +53,16 @@ class CopyMemory:
         if (self.symbols, self.length) != (8, 10):
             self.name += f"-{self.symbols}x{self.length}"
         self.vocabulary = self.input_size = self.output_size = self.symbols + 2
-        self._finite: dict[str, Tensor] = {}
+        # Only the symbols are kept; a long delay would fill the memory with blanks.
+        self._data = Drawn(self._draw)
 
     def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """x, y (size, T): fresh sequences for "train", else rows of the finite split."""
-        check_split(split)
-        size = check_integer("size", size, 1)
-        if split == "train":
-            return self._lay_out(self._draw(size, generator))
-        (symbols,) = sample((self._split(split),), size, generator)
-        return self._lay_out(symbols)
+        return self._lay_out(*self._data.batch(split, size, generator))
 
     def batches(self, split: str, size: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Run once through "valid" or "test", `size` sequences at a time."""
-        check_split(split, tuple(SEEDS))
-        size = check_integer("size", size, 1)
-        return (self._lay_out(symbols) for (symbols,) in in_order((self._split(split),), size))
+        return (self._lay_out(symbols) for (symbols,) in self._data.batches(split, size))
 
     def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
         """Mean cross-entropy in nats over all positions; prediction (B, T, V) logits, y (B, T) ids."""
@@ -86,15 +80,8 @@ class CopyMemory:
         """{"no memory": length * ln(symbols) / (delay + 2 * length)}, a loss in nats (derived above)."""
         return {"no memory": self.length * math.log(self.symbols) / (self.delay + 2 * self.length)}
 
-    def _split(self, split: str) -> Tensor:
-        # Only the symbols are kept; a long delay would fill the memory with blanks.
-        if split not in self._finite:
-            generator = torch.Generator().manual_seed(SEEDS[split])
-            self._finite[split] = self._draw(SIZES[split], generator)
-        return self._finite[split]
-
-    def _draw(self, size: int, generator: torch.Generator) -> Tensor:
-        return torch.randint(1, self.symbols + 1, (size, self.length), generator=generator)
+    def _draw(self, size: int, generator: torch.Generator) -> tuple[Tensor]:
+        return (torch.randint(1, self.symbols + 1, (size, self.length), generator=generator),)
 
     def _lay_out(self, symbols: Tensor) -> tuple[Tensor, Tensor]:
         x = symbols.new_zeros(len(symbols), self.delay + 2 * self.length)

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.tasks.splits import SEEDS, SIZES, check_integer, check_prediction, check_split, in_order, sample
+from rtx_lib.tasks.splits import Drawn, check_integer, check_prediction
 
 _IGNORED = -100  # the label that torch's cross-entropy leaves out
 
@@ -51,22 +51,15 @@ class Lag:
         if (self.lag, self.symbols) != (5, 16):
             self.name += f"-{self.lag}x{self.symbols}"
         self.vocabulary = self.input_size = self.output_size = self.symbols
-        self._finite: dict[str, Tensor] = {}
+        self._data = Drawn(self._draw)
 
     def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """x, y (size, T): fresh sequences for "train", else rows of the finite split."""
-        check_split(split)
-        size = check_integer("size", size, 1)
-        if split == "train":
-            return self._label(self._draw(size, generator))
-        (x,) = sample((self._split(split),), size, generator)
-        return self._label(x)
+        return self._label(*self._data.batch(split, size, generator))
 
     def batches(self, split: str, size: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Run once through "valid" or "test", `size` sequences at a time."""
-        check_split(split, tuple(SEEDS))
-        size = check_integer("size", size, 1)
-        return (self._label(x) for (x,) in in_order((self._split(split),), size))
+        return (self._label(x) for (x,) in self._data.batches(split, size))
 
     def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
         """Mean cross-entropy in nats over the positions that count; prediction (B, T, V) logits, y (B, T)."""
@@ -85,14 +78,8 @@ class Lag:
         """{"uniform guess": 1/symbols, an accuracy, "uniform guess loss": ln(symbols), in nats}."""
         return {"uniform guess": 1 / self.symbols, "uniform guess loss": math.log(self.symbols)}
 
-    def _split(self, split: str) -> Tensor:
-        if split not in self._finite:
-            generator = torch.Generator().manual_seed(SEEDS[split])
-            self._finite[split] = self._draw(SIZES[split], generator)
-        return self._finite[split]
-
-    def _draw(self, size: int, generator: torch.Generator) -> Tensor:
-        return torch.randint(self.symbols, (size, self.length), generator=generator)
+    def _draw(self, size: int, generator: torch.Generator) -> tuple[Tensor]:
+        return (torch.randint(self.symbols, (size, self.length), generator=generator),)
 
     def _label(self, x: Tensor) -> tuple[Tensor, Tensor]:
         return x, F.pad(x[:, : -self.lag], (self.lag, 0), value=_IGNORED)

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from rtx_lib.tasks.splits import SEEDS, SIZES, check_integer, check_prediction, check_split, in_order, sample
+from rtx_lib.tasks.splits import SIZES, Drawn, check_integer, check_prediction
 
 LARGEST = 999_999
 Pair = tuple[Tensor, Tensor]
@@ -110,22 +110,15 @@ class NumberWords:
         self.output_size = len(self.words["target"])
         say = {"source": _english, "target": _german if to == "german" else _digits}
         self._tables = {side: _table(say[side], self._ids[side]) for side in say}
-        self._finite: dict[str, Pair] = {}
+        self._data = Drawn(self._draw)
 
     def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Pair, Tensor]:
         """(source (size, S), target in (size, T)) and y: fresh sentences for "train", else some of the finite split."""
-        check_split(split)
-        size = check_integer("size", size, 1)
-        if split == "train":
-            return self._lay_out(*self._draw(size, generator))
-        numbers, counts = sample(self._split(split), size, generator)
-        return self._lay_out(numbers, counts)
+        return self._lay_out(*self._data.batch(split, size, generator))
 
     def batches(self, split: str, size: int) -> Iterator[tuple[Pair, Tensor]]:
         """Run once through "valid" or "test", `size` sentences at a time."""
-        check_split(split, tuple(SEEDS))
-        size = check_integer("size", size, 1)
-        return (self._lay_out(numbers, counts) for numbers, counts in in_order(self._split(split), size))
+        return (self._lay_out(numbers, counts) for numbers, counts in self._data.batches(split, size))
 
     def sentences(self, numbers: Sequence[Sequence[int]]) -> tuple[Pair, Tensor]:
         """x and y of sentences of one's own choice, such as [[412, 7], [321]].
@@ -214,12 +207,6 @@ class NumberWords:
         tokens = [words[number] for number in numbers]
         digits = side == "target" and self.to == "digits"
         return "".join(tokens) if digits else " ".join(tokens).replace(" ,", ",")
-
-    def _split(self, split: str) -> Pair:
-        if split not in self._finite:
-            generator = torch.Generator().manual_seed(SEEDS[split])
-            self._finite[split] = self._draw(SIZES[split], generator)
-        return self._finite[split]
 
     def _draw(self, size: int, generator: torch.Generator) -> Pair:
         """Numbers (size, most) and how many of each row are said (size,)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import torch
 import torch.nn.functional as F
@@ -56,6 +56,35 @@ def sample(data: tuple[Tensor, ...], size: int, generator: torch.Generator) -> t
 def in_order(data: tuple[Tensor, ...], size: int) -> Iterator[tuple[Tensor, ...]]:
     """Run once through the rows of `data`, `size` at a time; the last piece may be smaller."""
     return zip(*(tensor.split(size) for tensor in data), strict=True)
+
+
+class Drawn:
+    """The sequences of a generated task: without end in "train", the same for everybody in "valid" and "test".
+
+    `draw(size, generator)` gives a tuple of tensors with `size` rows. The finite splits are drawn when first asked for,
+    from seeds of their own. Both methods raise ValueError, at the call, for an unknown split or a size below 1.
+    """
+
+    def __init__(self, draw: Callable[[int, torch.Generator], tuple[Tensor, ...]]) -> None:
+        self._draw = draw
+        self._finite: dict[str, tuple[Tensor, ...]] = {}
+
+    def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Tensor, ...]:
+        """`size` fresh rows for "train", else some of the finite split."""
+        check_split(split)
+        size = check_integer("size", size, 1)
+        return self._draw(size, generator) if split == "train" else sample(self._split(split), size, generator)
+
+    def batches(self, split: str, size: int) -> Iterator[tuple[Tensor, ...]]:
+        """Run once through "valid" or "test", `size` rows at a time."""
+        check_split(split, tuple(SEEDS))
+        size = check_integer("size", size, 1)
+        return in_order(self._split(split), size)
+
+    def _split(self, split: str) -> tuple[Tensor, ...]:
+        if split not in self._finite:
+            self._finite[split] = self._draw(SIZES[split], torch.Generator().manual_seed(SEEDS[split]))
+        return self._finite[split]
 
 
 def last_step_loss(prediction: Tensor, y: Tensor, classes: int) -> Tensor:

@@ -359,10 +359,10 @@ def bad_states():
     part = torch.zeros(2, 4, 8)
     good = (part,) * 3
     return [
-        ((part,) * 2, "state must be a tuple of 3, of the embedding and each layer, got 2 entries"),
-        ((), "state must be a tuple of 3, .* got 0 entries"),
-        (list(good), "state must be a tuple of 3, .* got list"),
-        (part, "state must be a tuple of 3, .* got Tensor"),
+        ((part,) * 2, "state must be a tuple of 3 entries, of the embedding and of each layer, got 2 entries"),
+        ((), "state must be a tuple of 3 entries, .* got 0 entries"),
+        (list(good), "state must be a tuple of 3 entries, .* got list"),
+        (part, "state must be a tuple of 3 entries, .* got Tensor"),
         ((None, part, part), r"state\[0\] must be a tensor of shape \(2, 0, 8\), got NoneType"),
         ((part, part, part[:, 1:]), r"state\[2\] must have shape \(2, 4, 8\), got \(2, 3, 8\)"),
         ((part[:1],) * 3, r"state\[0\] must have shape \(2, 4, 8\), got \(1, 4, 8\)"),

@@ -134,22 +134,3 @@ def test_is_a_task_and_no_stream(task: Lag, name: str, symbols: int) -> None:
 def test_arguments_that_are_not_allowed(arguments: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Lag(**arguments)
-
-
-def test_calls_that_are_not_allowed() -> None:
-    task = Lag(9)
-    for call in (lambda split: task.batch(split, 4, generator()), lambda split: task.batches(split, 4)):
-        with pytest.raises(ValueError, match="split is 'dev'; it must be one of"):
-            call("dev")
-    with pytest.raises(ValueError, match=r"split is 'train'.*use batch"):
-        task.batches("train", 4)
-    for size in (0, 1.5, True):
-        with pytest.raises(ValueError, match=f"size is {size!r}"):
-            task.batch("train", size, generator())
-        with pytest.raises(ValueError, match=f"size is {size!r}"):
-            task.batches("test", size)
-    _, y = task.batch("train", 4, generator())
-    for shape in [(4, 16), (3, 9, 16), (4, 8, 16), (4, 9, 17)]:
-        for judge in (task.loss, task.metrics):
-            with pytest.raises(ValueError, match=r"prediction has shape \(.*whole output \(4, 9, 16\)"):
-                judge(torch.zeros(shape), y)

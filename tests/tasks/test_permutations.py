@@ -120,22 +120,3 @@ def test_is_a_task_and_no_stream() -> None:
 def test_arguments_that_are_not_allowed(arguments: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         WindowOrder(**arguments)
-
-
-def test_calls_that_are_not_allowed() -> None:
-    task = WindowOrder(9)
-    for call in (lambda split: task.batch(split, 4, generator()), lambda split: task.batches(split, 4)):
-        with pytest.raises(ValueError, match="split is 'dev'; it must be one of"):
-            call("dev")
-    with pytest.raises(ValueError, match=r"split is 'train'.*use batch"):
-        task.batches("train", 4)
-    for size in (0, 1.5, True):
-        with pytest.raises(ValueError, match=f"size is {size!r}"):
-            task.batch("train", size, generator())
-        with pytest.raises(ValueError, match=f"size is {size!r}"):
-            task.batches("test", size)
-    _, y = task.batch("train", 4, generator())
-    for shape in [(4, 6), (3, 9, 6), (4, 8, 6), (4, 9, 7)]:
-        for judge in (task.loss, task.metrics):
-            with pytest.raises(ValueError, match=r"prediction has shape \(.*whole output \(4, 9, 6\)"):
-                judge(torch.zeros(shape), y)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from rtx_lib import tasks
-from rtx_lib.tasks import AddingProblem, CopyMemory, Lag, SequentialDigits, StreamTask, Task
+from rtx_lib.tasks import AddingProblem, CopyMemory, Lag, SequentialDigits, StreamTask, Task, WindowOrder
 
 MAKERS = {
     "adding-12": lambda: AddingProblem(12),
@@ -14,6 +14,8 @@ MAKERS = {
     "copy-12": lambda: CopyMemory(12),
     "copy-12-3x4": lambda: CopyMemory(12, symbols=3, length=4),
     "lag-12": lambda: Lag(12),
+    "window-product-12": lambda: WindowOrder(12),
+    "window-last-12-3": lambda: WindowOrder(12, window=3, question="last"),
     "digits-pixels": lambda: SequentialDigits(),
     "digits-rows": lambda: SequentialDigits(rows=True),
 }
@@ -24,6 +26,10 @@ def task(request: pytest.FixtureRequest) -> Task:
     made = MAKERS[request.param]()
     assert made.name == request.param
     return made
+
+
+def generated(task: Task) -> bool:
+    return not isinstance(task, SequentialDigits)
 
 
 def test_is_a_task_and_no_stream(task: Task) -> None:
@@ -80,6 +86,13 @@ def test_unknown_split(task: Task, split: str) -> None:
         task.batches(split, 4)
 
 
+def test_endless_training_sequences_cannot_be_run_through() -> None:
+    for make in MAKERS.values():
+        if generated(task := make()):
+            with pytest.raises(ValueError, match=r"split is 'train'.*use batch"):
+                task.batches("train", 4)
+
+
 @pytest.mark.parametrize("size", [0, -1, 1.5, True])
 def test_size_below_one(task: Task, size: int) -> None:
     for split in ("train", "test"):
@@ -92,7 +105,10 @@ def test_size_below_one(task: Task, size: int) -> None:
 def test_prediction_of_wrong_shape(task: Task) -> None:
     x, y = task.batch("train", 4, torch.Generator().manual_seed(0))
     length, width = x.shape[1], task.output_size
-    for shape in [(4, width), (3, length, width), (4, length, width + 1), (4, 0, width), (width,)]:
+    wrong = [(4, width), (3, length, width), (4, length, width + 1), (4, 0, width), (width,)]
+    if y.shape == (4, length) and task.vocabulary:  # a label at every step
+        wrong.append((4, length - 1, width))
+    for shape in wrong:
         for judge in (task.loss, task.metrics):
             with pytest.raises(ValueError, match=r"prediction has shape \(.*must be the model's whole output"):
                 judge(torch.zeros(shape), y)
