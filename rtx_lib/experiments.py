@@ -5,6 +5,7 @@ JSON record a seed. A killed run goes on from its checkpoint; a record is writte
 """
 
 import argparse
+import copy
 import fnmatch
 import hashlib
 import json
@@ -29,6 +30,7 @@ from rtx_lib.models.r_transformer import RTransformer
 from rtx_lib.models.seq2seq import Seq2Seq
 from rtx_lib.models.tcn import TCN
 from rtx_lib.models.transformer import CausalTransformer, Transformer
+from rtx_lib.models.transformer_xl import TransformerXL
 from rtx_lib.recipes import RECIPES, Recipe, recipe_of
 from rtx_lib.records import commit, finite, load_records, results_folder, thin
 from rtx_lib.schedules import (
@@ -88,6 +90,9 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     ),
     "r-transformer": lambda task, norm_layer="layer", **arguments: RTransformer(
         task.input_size, task.output_size, vocabulary=task.vocabulary, norm_layer=NORM_LAYERS[norm_layer], **arguments
+    ),
+    "transformer-xl": lambda task, **arguments: TransformerXL(
+        task.input_size, task.output_size, vocabulary=task.vocabulary, **arguments
     ),
     "tcn": lambda task, **arguments: TCN(task.input_size, task.output_size, vocabulary=task.vocabulary, **arguments),
     "plain-gpt": lambda task, **arguments: PlainGPT(task.vocabulary, **arguments),
@@ -150,7 +155,8 @@ def run(
                 optimizer=_optimizer(model, recipe), schedule=schedule, plateau=_plateau(recipe), seed=seed,
                 device=device, eval_every=recipe.eval_every, eval_batches=recipe.eval_batches,
                 eval_batch_size=recipe.eval_batch_size, keep_best=recipe.keep_best, checkpoint=checkpoint,
-                progress=progress, after_step=_constrain if hasattr(model, "constrain_") else None,
+                stream_length=recipe.stream_length, progress=progress,
+                after_step=_constrain if hasattr(model, "constrain_") else None,
             )  # fmt: skip
     except TrainingDiverged as error:
         history, diverged = error.history, {"step": error.step, "reason": str(error).partition(";")[0]}
@@ -174,14 +180,15 @@ def run(
             name: thin(getattr(history, name)) for name in ("step", "loss", "gradient_norm", "lr")
         },
         "evaluations": [finite(row) for row in history.evaluations],
-        "metrics": {} if diverged else finite(
-            evaluate(model, task, "test", batch_size=recipe.eval_batch_size, device=device)
-        ),
+        "metrics": {} if diverged else finite(_test(model, task, recipe, device)),
         "baselines": task.baselines(),
         "diverged": diverged,
     }  # fmt: skip
-    if recipe.elsewhere and not diverged:
-        record["elsewhere"] = {name: finite(_elsewhere(model, recipe, name, device)) for name in recipe.elsewhere}
+    if not diverged:
+        elsewhere = {name: finite(_elsewhere(model, recipe, name, device)) for name in recipe.elsewhere}
+        for name, settings in recipe.tested_with.items():
+            elsewhere[name] = finite(_test(_changed(model, settings), task, recipe, device))
+        record |= {"elsewhere": elsewhere} if elsewhere else {}
     with in_one_step(path) as temporary:
         temporary.write_text(json.dumps(record, indent=1, allow_nan=False) + "\n")
     for made in folder.glob(f".{path.stem}.*.ckpt"):
@@ -237,15 +244,36 @@ def _beside(model: nn.Module, task: Any, recipe: Recipe, schedule: Schedule | No
     if reference.steps != recipe.steps:
         raise ValueError(f"steps must be the {reference.steps} of {reference.name}, got {recipe.steps}")
     their_model, their_task = build(reference, seed)
-    theirs = Side(
-        their_model, their_task, _optimizer(their_model, reference), reference.batch_size, reference.clip,
-        _schedule(reference),
-    )  # fmt: skip
-    ours = Side(model, task, _optimizer(model, recipe), recipe.batch_size, recipe.clip, schedule)
+    theirs = _side(their_model, their_task, reference, _schedule(reference))
+    ours = _side(model, task, recipe, schedule)
     fit_side_by_side(theirs, ours, steps=recipe.steps, seed=seed, device=device, eval_every=recipe.eval_every)
     for row, their_row in zip(ours.history.evaluations, theirs.history.evaluations, strict=True):
         row |= {f"reference_{name}": value for name, value in their_row.items() if name != "split"}
     return ours.history
+
+
+def _side(model: nn.Module, task: Any, recipe: Recipe, schedule: Schedule | None) -> Side:
+    return Side(
+        model, task, _optimizer(model, recipe), recipe.batch_size, recipe.clip, schedule, recipe.stream_length,
+        recipe.eval_batch_size,
+    )  # fmt: skip
+
+
+def _test(model: nn.Module, task: Any, recipe: Recipe, device: str) -> dict[str, float]:
+    return evaluate(
+        model, task, "test", batch_size=recipe.eval_batch_size, device=device, stream_length=recipe.stream_length
+    )
+
+
+def _changed(model: nn.Module, settings: dict[str, Any]) -> nn.Module:
+    """A shallow copy with other values of these attributes."""
+    for name in settings:
+        if not hasattr(model, name):
+            raise ValueError(f"tested_with must name attributes of {type(model).__name__}, got {name!r}")
+    changed = copy.copy(model)
+    for name, value in settings.items():
+        setattr(changed, name, value)
+    return changed
 
 
 def _elsewhere(model: nn.Module, recipe: Recipe, name: str, device: str) -> dict[str, float]:

@@ -6,15 +6,16 @@ not the other. Interleaved step by step, it slows both alike.
 
 import math
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from rtx_lib.checkpoints import move
+from rtx_lib.checkpoints import detach, move
 from rtx_lib.schedules import Schedule
-from rtx_lib.training import History, TrainingDiverged, check_device, check_positive, evaluate, update
+from rtx_lib.training import History, TrainingDiverged, check_device, check_positive, evaluate, pieces, update
 
 
 @dataclass
@@ -27,6 +28,8 @@ class Side:
     batch_size: int
     clip: float | None = None
     schedule: Schedule | None = None
+    stream_length: int | None = None
+    eval_batch_size: int = 250
     history: History = field(default_factory=History)
 
 
@@ -37,7 +40,7 @@ def fit_side_by_side(
 
     The one that has used less time makes the next step. Evaluations are not counted. The schedule of ``other`` is
     read at the step at which the reference is, so that both end their decay together; its history counts its own
-    steps. Each side draws its batches from a generator of the same seed.
+    steps. Each side draws its batches from a generator of the same seed, or reads its streams from the beginning.
 
     Parameters
     ----------
@@ -64,7 +67,8 @@ def fit_side_by_side(
     torch.manual_seed(seed)
     sides = (reference, other)
     rates = [[group["lr"] for group in side.optimizer.param_groups] for side in sides]
-    generators = [torch.Generator().manual_seed(seed) for _ in sides]
+    sources = [_batches(side, seed, device) for side in sides]
+    states: list[Any] = [None, None]
     for side in sides:
         side.model.to(device).train()
     ahead = reference.history
@@ -72,7 +76,7 @@ def fit_side_by_side(
         turn = int(other.history.seconds < ahead.seconds)
         side = sides[turn]
         progress = min(len(ahead.step) + 1, steps)
-        _step(side, progress, rates[turn], generators[turn], device)
+        states[turn] = _step(side, progress, rates[turn], sources[turn], states[turn])
         if turn == 0 and eval_every and (progress % eval_every == 0 and progress < steps):
             _evaluate(sides, device)
     if eval_every:
@@ -80,14 +84,27 @@ def fit_side_by_side(
     return reference.history, other.history
 
 
-def _step(side: Side, progress: int, rates: list[float], generator: torch.Generator, device: str) -> None:
+def _batches(side: Side, seed: int, device: str) -> Iterator[tuple[bool, tuple[Any, Tensor]]]:
+    """Batches without end, and whether the state is carried into each of them."""
+    if side.stream_length:
+        for number, (x, y) in pieces(side.task, side.batch_size, side.stream_length):
+            yield number > 1, (move(x, device), y.to(device))
+    generator = torch.Generator().manual_seed(seed)
+    while True:
+        x, y = side.task.batch("train", side.batch_size, generator)
+        yield False, (move(x, device), y.to(device))
+
+
+def _step(
+    side: Side, progress: int, rates: list[float], source: Iterator[tuple[bool, tuple[Any, Tensor]]], state: Any
+) -> Any:
     started = time.perf_counter()
-    x, y = side.task.batch("train", side.batch_size, generator)
+    carried, batch = next(source)
     factor = side.schedule(progress) if side.schedule else 1.0
     for group, rate in zip(side.optimizer.param_groups, rates, strict=True):
         group["lr"] = rate * factor
-    loss, norm, _ = update(
-        side.model, side.task, (move(x, device), y.to(device)), side.optimizer, clip=side.clip
+    loss, norm, state = update(
+        side.model, side.task, batch, side.optimizer, clip=side.clip, state=state if carried else None
     )  # its numbers are read on the CPU, so a GPU has finished
     history, step = side.history, len(side.history.step) + 1
     for what, number in (("loss", loss), ("gradient norm", norm)):
@@ -98,10 +115,14 @@ def _step(side: Side, progress: int, rates: list[float], generator: torch.Genera
     history.loss.append(loss)
     history.gradient_norm.append(norm)
     history.lr.append(rates[0] * factor)
+    return detach(state)
 
 
 def _evaluate(sides: tuple[Side, Side], device: str) -> None:
     for side in sides:
-        scores = evaluate(side.model, side.task, "valid", device=device)
+        scores = evaluate(
+            side.model, side.task, "valid", batch_size=side.eval_batch_size, device=device,
+            stream_length=side.stream_length,
+        )  # fmt: skip
         row = {"step": len(side.history.step), "seconds": round(side.history.seconds, 2), "split": "valid"}
         side.history.evaluations.append(row | scores)

@@ -99,6 +99,7 @@ def evaluate(
     batch_size: int = 250,
     device: str | torch.device = "cpu",
     batches: int | None = None,
+    stream_length: int | None = None,
 ) -> dict[str, float]:
     """The task's metrics over one finite split, each batch weighted by its size, or by ``task.weight`` if there is one.
 
@@ -111,28 +112,35 @@ def evaluate(
     split
         Passed to ``task.batches``.
     batch_size
-        Sequences a batch; the result depends on it only by rounding.
+        Sequences a batch; the result depends on it only by rounding. With a ``stream_length``: parallel streams, each
+        of which begins without a state.
     device
         Where the model is.
     batches
         Stop after so many batches; all if None.
+    stream_length
+        Read ``task.stream(split, batch_size, stream_length)`` and carry the state from one piece to the next.
 
     Raises
     ------
     ValueError
-        If the split is empty, or ``batches`` below 1.
+        If the split is empty, ``batches`` or ``stream_length`` below 1, or for a stream of a task that has none.
     """
-    check_positive(batches=batches)
+    check_positive(batches=batches, stream_length=stream_length)
+    _check_stream(task, stream_length)
     was_training = model.training
     model.eval()
     weight, finish = getattr(task, "weight", len), getattr(task, "finish", dict)
     total: dict[str, float] = {}
     seen = 0
-    for index, (x, y) in enumerate(task.batches(split, batch_size)):
+    source = task.stream(split, batch_size, stream_length) if stream_length else task.batches(split, batch_size)
+    state = None
+    for index, (x, y) in enumerate(source):
         if batches is not None and index >= batches:
             break
-        y = y.to(device)
-        prediction, _ = model(move(x, device))  # x may be a pair
+        y, x = y.to(device), move(x, device)  # x may be a pair
+        prediction, after = model(x, state) if stream_length else model(x)
+        state = after if stream_length else None
         count = weight(y)
         for name, value in task.metrics(prediction, y).items():
             total[name] = total.get(name, 0.0) + value * count
@@ -194,7 +202,8 @@ def fit(
     device
         Where to train.
     eval_every, eval_split, eval_batches, eval_batch_size
-        Evaluate every so many steps and after the last one, on this split, on at most so many batches of this size.
+        Evaluate every so many steps and after the last one, on this split, on at most so many batches of this size;
+        on streams if trained on them.
     keep_best
         A metric: the model is left as it was at the evaluation with the least value of it, not as at the last step.
     stream_length
@@ -220,8 +229,7 @@ def fit(
     check_positive(eval_batch_size=eval_batch_size)
     if (keep_best or plateau) and not eval_every:
         raise ValueError("eval_every must be given with keep_best or plateau, got None")
-    if stream_length and not hasattr(task, "stream"):
-        raise ValueError(f"stream_length must be None because {task.name} has no stream, got {stream_length}")
+    _check_stream(task, stream_length)
     check_device(device)
     model.to(device).train()
     optimizer = optimizer or torch.optim.Adam(model.parameters(), lr=lr)
@@ -242,7 +250,7 @@ def fit(
         generator.set_state(saved["generator"])
         history, position, best = History(**saved["history"]), saved["position"], saved.get("best", best)
         state = move(saved["state"], device)
-    source = _pieces(task, batch_size, stream_length, position) if stream_length else None
+    source = pieces(task, batch_size, stream_length, position) if stream_length else None
     started = time.perf_counter() - history.seconds
     done = len(history.step)
     todo = range(done + 1, steps + 1)
@@ -271,8 +279,9 @@ def fit(
             after_step(step, model, value)
         if eval_every and (step % eval_every == 0 or step == steps):
             scores = evaluate(
-                model, task, eval_split, batch_size=eval_batch_size, device=device, batches=eval_batches
-            )
+                model, task, eval_split, batch_size=eval_batch_size, device=device, batches=eval_batches,
+                stream_length=stream_length,
+            )  # fmt: skip
             if keep_best and scores[keep_best] < best["value"]:
                 weights = {name: value.detach().cpu().clone() for name, value in model.state_dict().items()}
                 best = {"value": scores[keep_best], "model": weights}
@@ -287,6 +296,11 @@ def fit(
     if best["model"] is not None:
         model.load_state_dict(best["model"])
     return history
+
+
+def _check_stream(task: Any, stream_length: int | None) -> None:
+    if stream_length and not hasattr(task, "stream"):
+        raise ValueError(f"stream_length must be None because {task.name} has no stream, got {stream_length}")
 
 
 def update(
@@ -315,8 +329,11 @@ def update(
     return value, norm, state
 
 
-def _pieces(task: Any, batch_size: int, length: int, skip: int) -> Iterator[tuple[int, tuple[Tensor, Tensor]]]:
-    """Number the pieces of each pass from 1, pass after pass; the first ``skip`` of the first pass are left out."""
+def pieces(task: Any, batch_size: int, length: int, skip: int = 0) -> Iterator[tuple[int, tuple[Tensor, Tensor]]]:
+    """The pieces of a task's training stream, numbered from 1 in each pass, pass after pass.
+
+    The first ``skip`` of the first pass are left out.
+    """
     while True:
         empty = True
         for number, piece in enumerate(task.stream("train", batch_size, length), start=1):

@@ -17,7 +17,11 @@ class Recipe:
     Evaluations take all of "valid", or ``eval_batches`` batches of ``eval_batch_size``. With ``keep_best`` the model
     tested is that of the evaluation with the least value of this metric.
 
-    ``elsewhere`` names variants of the task, as changes of its arguments, on which the trained model is tested too.
+    With a ``stream_length`` the model is trained on ``batch_size`` and tested on ``eval_batch_size`` contiguous
+    streams in pieces of that length, and its state is carried from one to the next.
+
+    ``elsewhere`` names variants of the task, as changes of its arguments, on which the trained model is tested too;
+    ``tested_with`` names settings, as values of the trained model's attributes, with which it is tested once more.
     ``equal_time`` names a recipe beside which this one is trained step by step, at equal wall time: ``steps`` must be
     that recipe's, and the schedule follows its progress, but how many steps are made depends on their cost.
     """
@@ -49,6 +53,8 @@ class Recipe:
     eval_batches: int | None = None
     eval_batch_size: int = 250
     keep_best: str | None = None
+    stream_length: int | None = None
+    tested_with: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 def recipe_of(record: dict[str, Any]) -> Recipe:
