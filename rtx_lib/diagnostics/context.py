@@ -27,16 +27,12 @@ def context_losses(
     segment: int | None = None,
     batch: int = 64,
 ) -> Tensor:
-    """-log p(ids[t] | ids[t-c], ..., ids[t-1]) for every context length c and target t: (C, N).
+    """-log p(ids[t] | ids[t-c], ..., ids[t-1]) for each context length c and target t: (C, N).
 
     Parameters
     ----------
-    ids
-        The text, whole numbers (L,).
-    contexts
-        The C lengths c, at least 1 each.
-    targets
-        The N places t in ids of the tokens to be predicted, from max(contexts) to L - 1.
+    ids, contexts, targets
+        The text (L,), the C lengths c, at least 1, and the N places t in the text, from max(contexts) to L - 1.
     segment
         If given, the c tokens are fed in pieces of so many, the state carried on; the first may be shorter, so that
         the last is whole and ends at t - 1. If None, they are one piece.
@@ -46,7 +42,7 @@ def context_losses(
     Raises
     ------
     ValueError
-        For what is not as above, or a model that gives something else or not enough symbols for the targets.
+        For other arguments than these, or a model that gives something else than logits for all symbols.
     """
     _check_ids(1, ids=ids, targets=targets)
     _check_whole(1, contexts=contexts, batch=[batch], segment=[] if segment is None else [segment])
@@ -74,7 +70,7 @@ def loss_by_position(model: nn.Module, pieces: Pieces, *, carry: bool = True, sk
     Parameters
     ----------
     pieces
-        Segments x and what follows each symbol, y, both (B, T), as ``task.stream`` gives them.
+        Segments x and what follows each symbol, y, all (B, T), as ``task.stream`` gives them.
     carry
         Whether the state of one piece goes on to the next.
     skip
@@ -83,17 +79,16 @@ def loss_by_position(model: nn.Module, pieces: Pieces, *, carry: bool = True, sk
     Raises
     ------
     ValueError
-        For ``skip`` below 0 or so large that nothing is left, pieces of different or wrong shapes, or a model that
-        gives something else.
+        For a ``skip`` that leaves nothing or is below 0, pieces of other shapes, or such a model as above.
     """
     _check_whole(0, skip=[skip])
     losses: list[Tensor] = []  # of each piece, (T,)
     state = shape = None
     with _frozen(model):
         for x, y in pieces:
-            _check_ids(2, y=y)
+            _check_ids(2, x=x, y=y)
             shape = shape or y.shape
-            if not x.shape[:2] == y.shape == shape:
+            if not x.shape == y.shape == shape:
                 got = f"x {tuple(x.shape)} and y {tuple(y.shape)}"
                 raise ValueError(f"pieces must all have the shape of the first y, {tuple(shape)}, got {got}")
             prediction, after = _run(model, x, state)
@@ -111,20 +106,21 @@ def loss_against_memory(
 
     Parameters
     ----------
-    pieces
-        Gives the same pieces anew in each call, as :func:`loss_by_position` takes them.
+    pieces, skip
+        A function that gives the same pieces anew in each call; as in :func:`loss_by_position`. All memories are
+        compared on the same symbols, those after the first ``skip`` pieces.
     memories
         Whole numbers, at least 0.
-    skip
-        As in :func:`loss_by_position`, and the same for all memories, so that all are compared on the same symbols.
 
     Raises
     ------
     ValueError
-        For a model without ``memory``, other lengths, and as in :func:`loss_by_position`.
+        For a model without ``memory``, pieces that are no function, other lengths, and as in :func:`loss_by_position`.
     """
     if not hasattr(model, "memory"):
         raise ValueError(f"model must have an attribute memory, got {type(model).__name__} without")
+    if not callable(pieces):
+        raise ValueError(f"pieces must be a function that gives them anew, got {type(pieces).__name__}")
     _check_whole(0, memories=memories)
     before, losses = model.memory, []
     try:
@@ -151,27 +147,28 @@ def gain_per_position(losses: Tensor, memories: Sequence[int]) -> Tensor:
 def relative_gain(losses: Mapping[str, Tensor], c: int, wider: int, *, share: float = 1.0) -> dict[str, float]:
     """By how much each model of a group lowers the group's best perplexity when its context grows from c to c'::
 
-        b(c, t)   = min over models of l_i(c, t)
+        b(c, t)    = min over models i of l_i(c, t)
         f_i(c, c') = mean over t in T of min(b(c, t), l_i(c', t))
         g_i(c, c') = (exp f_i(c, c) - exp f_i(c, c')) / exp f_i(c, c)        (Dai et al. 2019, appendix C)
 
-    T holds the tokens that are hardest for the best of the models with context c, those with the largest b(c, t). The
-    gain is from 0 to below 1, and belongs to the group: a stronger rival lowers the baseline, and with it the gain.
+    with l_i(c, t) the loss of model i on token t. T holds the hardest tokens, those with the largest b(c, t). A gain is
+    never negative, and belongs to the group: a stronger rival lowers the baseline and with it the gain. As the minimum
+    is taken token by token, predictions that merely fluctuate with the context gain too.
 
     Parameters
     ----------
     losses
-        l_i, (C, N) for each model by its name, as :func:`context_losses` gives them for the same tokens.
+        By model, (C, N) as :func:`context_losses` gives them for the same tokens.
     c, wider
-        The rows of ``losses`` for the context c and for c', from 0 to C - 1.
+        The rows of these tables, from 0 to C - 1, for the contexts c and c'.
     share
-        How much of the tokens T holds, above 0 and at most 1, the paper's r: round(share N) of them and at least one.
-        Of tokens equally hard the earlier ones are taken.
+        The paper's r, above 0 and at most 1: T holds round(share N) tokens and at least one. Of tokens that are
+        equally hard the earlier ones are taken.
 
     Raises
     ------
     ValueError
-        For no models, losses of different or wrong shapes or not finite, rows that are not there, or another share.
+        For no models, tables of other shapes or not finite, rows that are not there, or another share.
     """
     table = _stack(losses)  # (models, C, N)
     _check_whole(0, c=[c], wider=[wider])
@@ -188,11 +185,11 @@ def relative_gain(losses: Mapping[str, Tensor], c: int, wider: int, *, share: fl
 def relative_effective_context_length(
     losses: Mapping[str, Tensor], contexts: Sequence[int], *, share: float = 1.0, threshold: float = 0.01
 ) -> dict[str, int]:
-    """The context length (RECL) beyond which a step more gains a model less than the threshold.
+    """The context length (RECL) from which one step more gains a model less than the threshold.
 
     As Dai et al. (2019, appendix C) find it: from the first context on, c is returned as soon as the
-    :func:`relative_gain` from c to the next context is below the threshold, 0.01 in the paper. If no step is, the last
-    context is returned, and the RECL is at least that. It depends on the group of models and on the step.
+    :func:`relative_gain` from c to the next context is below the threshold, 0.01 in the paper. If it never is, the
+    last context is returned, and the RECL is at least that. It depends on the group, on the first context and the step.
 
     Parameters
     ----------
@@ -238,10 +235,9 @@ def _frozen(model: nn.Module) -> Iterator[None]:
 
 def _run(model: nn.Module, x: Tensor, state: Any) -> tuple[Tensor, Any]:
     result = model(x.to(next(model.parameters(), x).device), state)
-    if not isinstance(result, tuple) or len(result) != 2:
-        raise ValueError(f"model must give a pair (y, state), got {type(result).__name__}")
-    if result[0].ndim != 3 or result[0].shape[:2] != x.shape[:2]:
-        raise ValueError(f"model must give y of shape {(*x.shape[:2], 'V')}, got {tuple(result[0].shape)}")
+    if not isinstance(result, tuple) or len(result) != 2 or result[0].ndim != 3 or result[0].shape[:2] != x.shape:
+        got = tuple(result[0].shape) if isinstance(result, tuple) else type(result).__name__
+        raise ValueError(f"model must give (y, state) with y of shape {(*x.shape, 'V')}, got {got}")
     return result
 
 
@@ -257,11 +253,11 @@ def _stack(losses: Mapping[str, Tensor]) -> Tensor:
     """(models, C, N), checked."""
     shapes = [tuple(table.shape) for table in losses.values()]
     if len(set(shapes)) != 1 or len(shapes[0]) != 2 or 0 in shapes[0]:
-        raise ValueError(f"losses must be tables of one shape (C, N), one for each model, got {shapes}")
-    table = torch.stack([table.detach().cpu().double() for table in losses.values()])
-    if not table.isfinite().all():
-        raise ValueError("losses must be finite, got some that are not")
-    return table
+        raise ValueError(f"losses must hold tables of one shape (C, N), at least one, got shapes {shapes}")
+    for name, table in losses.items():
+        if not table.isfinite().all():
+            raise ValueError(f"losses must be finite, got others in those of {name!r}")
+    return torch.stack([table.detach().cpu().double() for table in losses.values()])
 
 
 def _check_ids(dimensions: int, **arrays: object) -> None:
