@@ -8,8 +8,11 @@ from rtx_lib.plots.figure import show, to_svg
 from rtx_lib.plots.film import film
 from rtx_lib.plots.influence import influence_curves, influence_maps
 from rtx_lib.plots.local import describe_reach, draw_reach, draw_windows
+from rtx_lib.plots.memory import draw_costs, draw_position_losses
 from rtx_lib.plots.music import piano_roll
 from rtx_lib.plots.positions import draw_bias, draw_position_table, draw_rotations, length_heatmap
+from rtx_lib.plots.segments import describe_segments, draw_clash, draw_segments
+from rtx_lib.plots.shift import SHIFT_STEPS, describe_shift, draw_shift, shifted_cells
 from rtx_lib.plots.style import CYCLE, DASHES, INK, MARKERS, STYLE, style, use_style
 from rtx_lib.plots.transformer import TRANSFORMER_STAGES, describe_transformer, draw_transformer
 from rtx_lib.plots.widgets import live
@@ -20,6 +23,7 @@ __all__ = [
     "DASHES",
     "INK",
     "MARKERS",
+    "SHIFT_STEPS",
     "STYLE",
     "TRANSFORMER_STAGES",
     "attention_heatmap",
@@ -28,12 +32,19 @@ __all__ = [
     "baseline",
     "describe_cell",
     "describe_reach",
+    "describe_segments",
+    "describe_shift",
     "describe_transformer",
     "draw_bias",
     "draw_cell",
+    "draw_clash",
+    "draw_costs",
+    "draw_position_losses",
     "draw_position_table",
     "draw_reach",
     "draw_rotations",
+    "draw_segments",
+    "draw_shift",
     "draw_transformer",
     "draw_windows",
     "explorer",
@@ -46,6 +57,7 @@ __all__ = [
     "live",
     "piano_roll",
     "provenance",
+    "shifted_cells",
     "show",
     "smooth",
     "stack",

@@ -1,0 +1,111 @@
+"""What a memory gains and what it saves: the loss along a segment, and the cost of a token with a cache and without."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from rtx_lib.plots.curves import bands, label_lines
+from rtx_lib.plots.style import INK
+
+
+def _curves(name: str, given: Mapping[str, Any], shape: str, length: int | None = None) -> dict[str, np.ndarray]:
+    """Every curve as (seeds, N) floats, checked to be finite and of one length."""
+    curves = {}
+    for label, values in given.items():
+        array = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values, dtype=float)
+        if array.ndim not in (1, 2) or 0 in array.shape or (length is not None and array.shape[-1] != length):
+            raise ValueError(f"{name} must hold arrays {shape}, {label!r} was {array.shape}")
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name} must be finite, {label!r} was not")
+        curves[label] = np.atleast_2d(array)
+        length = array.shape[-1]
+    if not curves:
+        raise ValueError(f"{name} must hold at least one array {shape}, held none")
+    return curves
+
+
+def draw_position_losses(
+    ax: Axes, losses: Mapping[str, Any], *, repeats: int = 2, unit: str = "nats per token"
+) -> None:
+    """Mean loss at each position of a segment: without memory it is high behind every border.
+
+    Args:
+        ax: axes to draw in.
+        losses: by name, (T,) or (seeds, T), in one unit; of seeds the median as a line and the range as a band.
+        repeats: how often the segment is drawn, one behind the other, so that borders stand inside the picture.
+        unit: of the losses.
+
+    Raises:
+        ValueError: if nothing is given, the shapes do not fit, a loss is not finite, or ``repeats`` is below 1.
+    """
+    if repeats < 1:
+        raise ValueError(f"repeats must be at least 1, was {repeats}")
+    curves = _curves("losses", losses, "(T,) or (seeds, T) of one T")
+    length = next(iter(curves.values())).shape[1]
+    for index, (name, curve) in enumerate(curves.items()):
+        for r in range(repeats):  # one line for each segment: it breaks at the border
+            label = name if r == repeats - 1 else f"_{name}"
+            bands(ax, curve, label, steps=np.arange(1, length + 1) + r * length, index=index)
+    for border in range(length, repeats * length, length):
+        ax.axvline(border + 0.5, color=INK, linewidth=1.3, linestyle=(0, (2, 2)), label="_border")
+        ax.annotate(
+            "border", (border + 0.5, 1), xycoords=("data", "axes fraction"), xytext=(0, 3), textcoords="offset points",
+            ha="center", fontsize=11,
+        )  # fmt: skip
+    marks = sorted({1, *(round(length * part / 4) for part in (1, 2, 3))} - {0}) if length > 6 else range(1, length + 1)
+    places = {r * length + mark: str(mark) for r in range(repeats) for mark in marks} | {repeats * length: str(length)}
+    ax.set_xticks(list(places), list(places.values()))
+    ax.set(xlim=(0.5, repeats * length + 0.5), xlabel="position in the segment", ylabel=f"loss ({unit})")
+    label_lines(ax)
+
+
+def draw_costs(
+    ax: Axes,
+    lengths: Sequence[int],
+    ratios: Mapping[str, Any],
+    published: Mapping[int, float] | None = None,
+    *,
+    source: str = "Dai et al. 2019",
+) -> None:
+    """How many times longer a sliding window takes for a token than a memory does, on two logarithmic axes.
+
+    Args:
+        ax: axes to draw in.
+        lengths: attention lengths in tokens, rising.
+        ratios: by name of what was timed, (lengths,) or (runs, lengths): time for a token with a sliding window over
+            time with a memory.
+        published: ratios by attention length from a paper, drawn as hollow diamonds with their numbers.
+        source: the paper.
+
+    Raises:
+        ValueError: if nothing is given, the shapes do not fit, the lengths do not rise, or a value is not above 0.
+    """
+    if not len(lengths) or list(lengths) != sorted(set(lengths)) or lengths[0] <= 0:
+        raise ValueError(f"lengths must be above 0 and rise, were {list(lengths)}")
+    curves = _curves("ratios", ratios, f"({len(lengths)},) or (runs, {len(lengths)})", len(lengths))
+    points = dict(published or {})
+    if any((curve <= 0).any() for curve in curves.values()) or any(min(point) <= 0 for point in points.items()):
+        raise ValueError("ratios and published must be above 0")
+    ax.set(xscale="log", yscale="log")
+    for index, (name, curve) in enumerate(curves.items()):
+        bands(ax, curve, name, steps=lengths, index=index, markevery=1)
+    if points:
+        look: dict[str, Any] = {"linestyle": "none", "marker": "D", "markersize": 7, "markerfacecolor": "none"}
+        (drawn,) = ax.plot(list(points), list(points.values()), color=INK, markeredgewidth=1.6, **look)
+        drawn.set_label(f"_{source}")
+        for length, ratio in points.items():
+            where: dict[str, Any] = {"xytext": (-8, 3), "textcoords": "offset points", "ha": "right"}
+            ax.annotate(f"{ratio:,.4g}", (length, ratio), fontsize=11, **where)
+        ax.plot([], [], color=INK, label=source, markeredgewidth=1.6, **look)
+        ax.legend(handles=[ax.get_lines()[-1]], loc="upper left")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
+        axis.set_minor_formatter(NullFormatter())
+    ax.set(xlabel="attention length (tokens)", ylabel="sliding window / memory,\ntime per token (ratio)")
+    label_lines(ax)
