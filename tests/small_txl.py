@@ -14,6 +14,8 @@ KINDS = [
     {"head_width": 3, "untied_uv": True},
     {"cutoffs": (2, 4), "divide": 2},
 ]
+# Other schemes in attention; those that are added to the embedding are tested on their own.
+KINDS += [{"positions": scheme} for scheme in ("none", "shaw", "rotary", "alibi")]
 
 
 def small(seed=1, memory=4, **options):

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .stacking import check_sizes, check_state, watched
+from .stacking import check_sequence, check_sizes, check_state, watched
 
 
 def causal_mask(queries: int, keys: int | None = None, *, device: torch.device | str | None = None) -> Tensor:
@@ -230,7 +230,8 @@ class MultiHeadAttention(nn.Module):
         self.width, self.heads, self.dropout, self.positions = width, heads, dropout, positions
         self.in_proj_weight = nn.Parameter(torch.empty(3 * width, width))
         self.in_proj_bias = nn.Parameter(torch.empty(3 * width)) if bias else None
-        self.out_proj = nn.Linear(width, width, bias=bias)
+        with torch.random.fork_rng(devices=[], enabled=generator is not None):  # torch.nn draws weights of its own
+            self.out_proj = nn.Linear(width, width, bias=bias)
         self.weights_tap = nn.Identity()
         self.reset_parameters(generator)
 
@@ -303,6 +304,13 @@ class MultiHeadAttention(nn.Module):
             weights = F.dropout(weights, self.dropout, self.training)
             y = weights @ v if value_bias is None else weights @ v + value_bias(weights)  # (B, H, T, K)
         return self.out_proj(y.transpose(1, 2).reshape(x.shape)), cache
+
+    def keys_and_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values (B, H, M, K) of a memory (B, M, D): the cache that puts these positions in front of x."""
+        check_sequence(memory, self.width, self.in_proj_weight)
+        bias = None if self.in_proj_bias is None else self.in_proj_bias[self.width :]
+        k, v = self._heads(F.linear(memory, self.in_proj_weight[self.width :], bias), 2)
+        return k, v
 
     def _project(
         self, x: Tensor, memory: Tensor | None, cache: tuple[Tensor, Tensor] | None

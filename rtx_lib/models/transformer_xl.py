@@ -16,10 +16,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.layers.adaptive import AdaptiveEmbedding, AdaptiveSoftmax
-from rtx_lib.layers.attention import causal_mask
+from rtx_lib.layers.attention import MultiHeadAttention, causal_mask
 from rtx_lib.layers.blocks import NORMS, FeedForward
 from rtx_lib.layers.embedding import check_ids, embed, input_layer, readout_layer
-from rtx_lib.layers.positions import Sinusoidal, relative_shift
+from rtx_lib.layers.positions import Sinusoidal, make_schemes, relative_shift
 from rtx_lib.layers.stacking import check_choice, check_entries, check_sequence, check_sizes, check_state, watched
 
 # What the model continues from: of the embedding and of each layer the last outputs, (B, M, D).
@@ -167,6 +167,40 @@ class RelativeAttention(nn.Module):
         return f"{self.width}, {self.heads}, head_width={self.head_width}, attention_dropout={self.attention_dropout}"
 
 
+class SchemeAttention(nn.Module):
+    """Another position scheme in the place of the paper's, as in its table 6: no biases, and the same arguments.
+
+    Parameters
+    ----------
+    width, heads, attention_dropout, generator
+        As in :class:`RelativeAttention`; H divides D.
+    positions
+        A scheme that acts in attention (:mod:`rtx_lib.layers.positions`), or None. Positions are counted from the start
+        of the memory.
+    dropout
+        Probability with which a value of the output is dropped in training.
+    """
+
+    def __init__(
+        self, width: int, heads: int, positions: Any, *, dropout: float = 0.0, attention_dropout: float = 0.0,
+        generator: torch.Generator | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.width = width
+        self.inner = MultiHeadAttention(
+            width, heads, bias=False, dropout=attention_dropout, positions=positions, generator=generator
+        )
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self, x: Tensor, memory: Tensor | None = None, *, r: Tensor | None = None, mask: Tensor | None = None
+    ) -> Tensor:
+        """Attend from x (B, T, D) to the memory (B, M, D) and to x itself; r is ignored."""
+        cache = self.inner.keys_and_values(memory) if memory is not None and memory.shape[1] else None
+        y, _ = self.inner(x, cache=cache, mask=mask, causal=mask is None)
+        return self.dropout(y)
+
+
 class TransformerXLBlock(nn.Module):
     """A layer: relative attention that also reads the layer's memory, and the feed-forward network (section 3.3)::
 
@@ -187,7 +221,7 @@ class TransformerXLBlock(nn.Module):
 
     def __init__(
         self,
-        attention: RelativeAttention,
+        attention: RelativeAttention | SchemeAttention,
         *,
         inner: int | None = None,
         norm: str = "post",
@@ -237,6 +271,12 @@ class TransformerXL(nn.Module):
         Width inside the feed-forward networks; 4D if None.
     norm
         ``"post"``, or ``"pre"``, which normalises the memory anew in every segment and has no last norm.
+    positions
+        ``"xl"``, the paper's, or another of :data:`rtx_lib.layers.positions.SCHEMES`. Those that act in attention count
+        from the start of the memory. Those that are added to the embedding count from 0 in every segment, so that the
+        positions of memory and segment clash; "learned" has ``length`` of them.
+    length, clip
+        Of the schemes "learned" and "shaw" alone.
     untied_uv
         Whether every layer has its own u and v.
     same_length
@@ -278,6 +318,9 @@ class TransformerXL(nn.Module):
         head_width: int | None = None,
         inner: int | None = None,
         norm: str = "post",
+        positions: str = "xl",
+        length: int = 1024,
+        clip: int = 16,
         untied_uv: bool = False,
         same_length: bool = False,
         clamp: int = 0,
@@ -295,15 +338,27 @@ class TransformerXL(nn.Module):
         self.input_size, self.output_size, self.width = input_size, output_size, width
         self.memory, self.same_length, self.clamp = memory, same_length, clamp
         self._check_settings()
-        blocks: list[TransformerXLBlock] = []
-        for _ in range(layers):
-            shared = {"u": blocks[0].attention.u, "v": blocks[0].attention.v} if blocks and not untied_uv else {}
-            attention = RelativeAttention(
-                width, heads, head_width=head_width, dropout=dropout, attention_dropout=attention_dropout,
-                generator=generator, **shared,
-            )  # fmt: skip
-            blocks.append(TransformerXLBlock(attention, inner=inner, norm=norm, dropout=dropout, generator=generator))
-        self.blocks = nn.ModuleList(blocks)
+        common: dict[str, Any] = {
+            "dropout": dropout, "attention_dropout": attention_dropout, "generator": generator,
+        }  # fmt: skip
+        attentions: list[Any] = []
+        self.positions: Any = None
+        if positions == "xl":
+            for _ in range(layers):
+                attentions.append(RelativeAttention(width, heads, head_width=head_width, **common))
+                if not untied_uv:
+                    common |= {"u": attentions[0].u, "v": attentions[0].v}
+        else:
+            if head_width is not None or untied_uv:
+                raise ValueError(f'positions must be "xl" with a head_width or untied_uv, got {positions!r}')
+            self.positions, schemes = make_schemes(
+                positions, layers, width=width, heads=heads, length=length, clip=clip, generator=generator
+            )
+            attentions.extend(SchemeAttention(width, heads, scheme, **common) for scheme in schemes)
+        self.blocks = nn.ModuleList(
+            TransformerXLBlock(attention, inner=inner, norm=norm, dropout=dropout, generator=generator)
+            for attention in attentions
+        )
         self.encoding = Sinusoidal(width, layout="halves")
         self.dropout = nn.Dropout(dropout)
         self.embedding: Any
@@ -344,7 +399,7 @@ class TransformerXL(nn.Module):
         """What the readout reads, (B, T, D), and the state that continues x: the memories, or None without memory."""
         self._check_settings()
         h = self.embedding(x) if isinstance(self.embedding, AdaptiveEmbedding) else embed(self.embedding, x)
-        h = self.dropout(h)
+        h = self.dropout(h if self.positions is None else self.positions.embed(h))
         if state is None:
             state = (h[:, :0],) * (len(self.blocks) + 1)
         keys = self._check(state, h) + h.shape[1]  # S

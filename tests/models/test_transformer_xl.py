@@ -293,7 +293,7 @@ def test_looking_at_the_weights_changes_nothing():
         with record_attention(model) as seen:
             after = model(x[:, 3:], state)[0]
         assert relative_error(after, y) < 1e-12
-        assert [name for name, _ in seen] == ["blocks.0.attention", "blocks.1.attention"]
+        assert [name.removesuffix(".inner") for name, _ in seen] == ["blocks.0.attention", "blocks.1.attention"]
         for _, weights in seen:
             assert weights.shape == (2, 2, 4, 7) and relative_error(weights.sum(-1), torch.ones(())) < 1e-12
 
@@ -345,6 +345,10 @@ def test_less_precision(norm):
         ({"cutoffs": ("a",)}, "cutoffs must be rising"),
         ({"divide": 0}, "divide must be at least 1, got 0"),
         ({"cutoffs": (2, 4), "divide": 3}, "divide must leave embedding_size = 8 some width after 2 divisions, got 3"),
+        ({"positions": "absolute"}, "scheme must be one of"),
+        ({"positions": "shaw", "untied_uv": True}, 'positions must be "xl" with a head_width or untied_uv, got \'shaw\''),
+        ({"positions": "shaw", "head_width": 3}, 'positions must be "xl" with a head_width or untied_uv'),
+        ({"positions": "shaw", "heads": 3}, "heads must divide width = 8, got 3"),
         ({"embedding_size": 0}, "embedding_size must be at least 1, got 0"),
     ],
     ids=str,

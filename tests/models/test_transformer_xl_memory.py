@@ -32,6 +32,20 @@ def test_with_enough_memory_segments_equal_the_whole(options, cuts):
     assert relative_error(in_pieces(model, x, cuts)[0], y) < 1e-10
 
 
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+@torch.no_grad()
+def test_positions_that_are_added_clash_with_those_of_the_memory(positions):
+    """They begin at 0 in every segment: a query cannot tell one from the next, and a distance could."""
+    first, last = ids(2, 4), ids(2, 4, seed=7)
+    for scheme, equal in ((positions, True), ("xl", False)):
+        model = small(memory=8, positions=scheme)
+        assert relative_error(in_pieces(model, torch.cat([first, last], 1), [4, 4])[0][:, :4], model(first)[0]) == 0
+        with record_attention(model) as seen:
+            in_pieces(model, torch.cat([first, first, last], 1), [4, 4, 4])
+        weights = seen[-2][1]  # of the first layer, in the third segment: (B, H, 4, 12)
+        assert torch.allclose(weights[..., :4], weights[..., 4:8]) == equal
+
+
 @torch.no_grad()
 def test_with_less_memory_the_reach_is_layers_times_memory():
     """Every layer looks M positions further back (section 3.2)."""
