@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from rtx_lib.tasks.adding import AddingProblem
 from rtx_lib.tasks.copying import CopyMemory
 from rtx_lib.tasks.digits import SequentialDigits
+from rtx_lib.tasks.enwik8 import Enwik8
 from rtx_lib.tasks.lag import Lag
 from rtx_lib.tasks.mnist import MNIST
 from rtx_lib.tasks.music import PolyphonicMusic
@@ -22,6 +23,7 @@ __all__ = [
     "AddingProblem",
     "CharacterText",
     "CopyMemory",
+    "Enwik8",
     "Lag",
     "NumberWords",
     "PennTreebank",

@@ -100,6 +100,19 @@ _SOURCES: dict[str, tuple[tuple[str, ...], list[tuple[str, int, str]]]] = {
             ),
         ],
     ),
+    "enwik8": (
+        (
+            "https://mattmahoney.net/dc/{}",
+            "https://data.deepai.org/{}",
+        ),
+        [
+            (
+                "enwik8.zip",
+                36_445_475,
+                "547994d9980ebed1288380d652999f38a14fe291a6247c157c3d33d4932534bc",
+            ),
+        ],
+    ),
 }
 
 FILES: dict[str, DataFile] = {
