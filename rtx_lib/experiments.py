@@ -12,7 +12,7 @@ import json
 import platform
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from torch import nn
 
 import rtx_lib
 from rtx_lib.checkpoints import in_one_step
+from rtx_lib.diagnostics.context import loss_by_position
 from rtx_lib.layers import GRU, LSTM, RNN, Readout, SampleStdNorm
 from rtx_lib.models.deep_transition import DeepTransitionGRU
 from rtx_lib.models.indrnn import PlainIndRNN
@@ -48,6 +49,7 @@ from rtx_lib.tasks import (
     AddingProblem,
     CharacterText,
     CopyMemory,
+    Enwik8,
     Lag,
     NumberWords,
     PennTreebank,
@@ -66,6 +68,7 @@ TASKS: dict[str, Callable[..., Any]] = {
     "text": CharacterText,
     "music": PolyphonicMusic,
     "ptb": PennTreebank,
+    "enwik8": Enwik8,
 }
 
 
@@ -187,8 +190,13 @@ def run(
     if not diverged:
         elsewhere = {name: finite(_elsewhere(model, recipe, name, device)) for name in recipe.elsewhere}
         for name, settings in recipe.tested_with.items():
-            elsewhere[name] = finite(_test(_changed(model, settings), task, recipe, device))
+            length = settings.get("stream_length", recipe.stream_length)
+            changed = _changed(model, {key: value for key, value in settings.items() if key != "stream_length"})
+            elsewhere[name] = finite(_test(changed, task, replace(recipe, stream_length=length), device))
         record |= {"elsewhere": elsewhere} if elsewhere else {}
+        if recipe.stream_length:
+            stream = task.stream("test", recipe.eval_batch_size, recipe.stream_length)
+            record["loss_by_position"] = [round(loss, 6) for loss in loss_by_position(model, stream).tolist()]
     with in_one_step(path) as temporary:
         temporary.write_text(json.dumps(record, indent=1, allow_nan=False) + "\n")
     for made in folder.glob(f".{path.stem}.*.ckpt"):

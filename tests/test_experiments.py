@@ -217,6 +217,23 @@ def test_a_model_is_tested_elsewhere_too(tmp_path, monkeypatch):
     assert seen[-2:] == [("adding-9", "test", 40), ("adding-12", "test", 40)]
 
 
+def test_a_model_trained_on_streams_is_tested_on_streams_and_with_other_settings(tmp_path):
+    recipe = Recipe(
+        "tiny-xl", "a test", "transformer-xl", "text", 2, 4, 1e-3,
+        {"width": 8, "heads": 2, "layers": 1, "memory": 4}, {"source": "pydoc", "length": 8}, eval_every=2,
+        eval_batches=3, eval_batch_size=100, stream_length=8,
+        tested_with={"memory 4": {"memory": 4}, "memory 0": {"memory": 0}, "by fours": {"stream_length": 4}},
+    )  # fmt: skip
+    record = json.loads(run(recipe, 0, out=tmp_path, progress=False).read_text())
+    jsonschema.validate(record, SCHEMA)
+    elsewhere, loss = record["elsewhere"], record["metrics"]["loss"]
+    assert elsewhere["memory 4"]["loss"] == loss and len({row["loss"] for row in elsewhere.values()}) == 3
+    assert len(record["loss_by_position"]) == 8
+    assert sum(record["loss_by_position"]) / 8 == pytest.approx(loss, rel=1e-5)
+    with pytest.raises(ValueError, match="tested_with must name attributes of TransformerXL, got 'memroy'"):
+        run(replace(recipe, tested_with={"longer": {"memroy": 8}}), 0, out=tmp_path, progress=False)
+
+
 def test_a_run_at_equal_time_holds_both_curves(tmp_path, quick, monkeypatch):
     monkeypatch.setitem(RECIPES, "yardstick", replace(TINY, name="yardstick"))
     record = json.loads(run(replace(TINY, equal_time="yardstick"), 0, out=tmp_path, progress=False).read_text())

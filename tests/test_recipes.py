@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from rtx_lib.experiments import MODELS, TASKS
 from rtx_lib.layers import positions
@@ -31,10 +32,31 @@ def test_names_exist():
 )
 def test_models_that_are_compared_have_equal_parameters(prefix, sizes):
     task = SimpleNamespace(**sizes)
-    recipes = [recipe for name, recipe in RECIPES.items() if name.startswith(prefix)]
+    recipes = [recipe for name, recipe in RECIPES.items() if name.startswith(prefix) and not recipe.stream_length]
     counts = {r.name: parameter_count(MODELS[r.model](task, **r.model_arguments)) for r in recipes}
     ours = counts[f"{prefix}r-transformer"]
     assert len(counts) > 3 and all(abs(count / ours - 1) < 0.03 for count in counts.values()), counts
+
+
+def test_transformer_xls_that_are_compared_have_equal_parameters():
+    """But for the tables of Shaw's vectors."""
+    counts = {}
+    for name, recipe in RECIPES.items():
+        if recipe.stream_length and name.startswith("shakespeare-"):
+            task = SimpleNamespace(input_size=65, output_size=65, vocabulary=65)
+            counts[name] = parameter_count(MODELS[recipe.model](task, **recipe.model_arguments))
+    ours = counts["shakespeare-xl-64"]
+    exact = {name for name, count in counts.items() if count == ours}
+    assert len(counts) > 10 and all(abs(count / ours - 1) < 0.015 for count in counts.values()), counts
+    assert set(counts) - exact == {"shakespeare-xl-64-shaw", "shakespeare-xl-0-shaw", "shakespeare-stream-lstm"}
+
+
+def test_the_authors_enwik8_model_has_its_size():
+    recipe = RECIPES["paper-enwik8-12"]
+    task = SimpleNamespace(input_size=204, output_size=204, vocabulary=204)
+    with torch.device("meta"):
+        model = MODELS[recipe.model](task, **recipe.model_arguments)
+    assert sum(p.numel() for p in model.parameters()) == 41_055_436
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from rtx_lib import side_by_side
 from rtx_lib.layers import RNN, Readout
 from rtx_lib.schedules import warmup_cosine
 from rtx_lib.side_by_side import Side, fit_side_by_side
-from rtx_lib.tasks import AddingProblem
+from rtx_lib.tasks import AddingProblem, CharacterText
 from rtx_lib.training import TrainingDiverged, fit
 
 
@@ -69,6 +69,31 @@ def test_the_reference_learns_what_it_learns_alone(monkeypatch):
         alone.model, alone.task, steps=9, batch_size=8, clip=1.0, optimizer=alone.optimizer, seed=3, progress=False
     )
     assert reference.history.loss == history.loss
+
+
+def test_streams_are_read_as_in_a_run_alone(monkeypatch):
+    """Both sides carry their states, and begin anew with each pass over the text."""
+    clock = Clock(monkeypatch)
+    text = CharacterText("pydoc", length=4)
+    text._data["train"] = text._data["train"][:100]  # six pieces a pass
+
+    def reading():
+        torch.manual_seed(0)
+        model = Readout(RNN(text.vocabulary, 4), text.vocabulary, vocabulary=text.vocabulary)
+        return Side(model, text, torch.optim.Adam(model.parameters(), lr=0.01), 4, stream_length=4)
+
+    one, other, alone = reading(), reading(), reading()
+    for side_ in (one, other):
+        side_.model.register_forward_hook(lambda *_: setattr(clock, "now", clock.now + 1.0))
+    fit_side_by_side(one, other, steps=9)
+    history = fit(
+        alone.model, text, steps=9, batch_size=4, optimizer=alone.optimizer, stream_length=4, progress=False
+    )
+    assert one.history.loss == other.history.loss == history.loss
+    forgetful = fit(
+        reading().model, text, steps=9, batch_size=4, stream_length=None, optimizer=None, lr=0.01, progress=False
+    )
+    assert forgetful.loss != history.loss
 
 
 class Exploding(AddingProblem):

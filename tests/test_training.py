@@ -190,6 +190,29 @@ def test_streams_carry_the_state_and_start_anew_with_each_pass(tmp_path):
         train(stream_length=4)
 
 
+def test_evaluation_on_streams_carries_the_state():
+    """The state of `Summing` is what it predicts: the sum of all that was read before a piece."""
+
+    class Summing(Accumulating):
+        def forward(self, x, state=None):
+            y, total = super().forward(x, state)
+            before = torch.zeros_like(total) if state is None else state
+            return before[:, None].expand_as(y) * self.scale, total
+
+    class Scored(Counting):
+        def metrics(self, prediction, y):
+            return {"before": float(prediction.mean())}
+
+    model = Summing()
+    scores = evaluate(model, Scored(), "train", batch_size=1, stream_length=4)
+    assert scores["before"] == pytest.approx((0 + 6 + 28) / 24 / 3) and [s is None for s in model.states] == [1, 0, 0]
+    history = fit(model, Scored(), steps=2, batch_size=1, stream_length=4, lr=1e-9, eval_every=2, progress=False)
+    assert history.evaluations[0]["before"] == pytest.approx((34 + 54 + 124) / 24 / 6), "both streams"
+    assert evaluate(model, Scored(), "train", batch_size=2, stream_length=4, batches=1)["before"] == 0
+    with pytest.raises(ValueError, match="stream_length must be None because adding-6 has no stream, got 4"):
+        evaluate(model, AddingProblem(6), stream_length=4)
+
+
 def test_evaluate_weighs_batches_by_size_and_restores_the_mode():
     model, _ = train()
     model.train()

@@ -55,6 +55,39 @@ def _published(name: str, about: str, task: str, task_arguments: dict[str, Any],
     )  # fmt: skip
 
 
+# 482,945 parameters on tinyshakespeare, whatever the memory. The schemes have no W_kR, u and v: their feed-forward
+# networks are wider by as much, and only the tables of "shaw" come on top (1 %).
+_XL = {"width": 96, "heads": 4, "layers": 4, "norm": "post"}
+_MEMORIES = (0, 16, 32, 64, 128, 256, 512, 1024)
+
+
+def _streams(
+    name: str, about: str, task: str, task_arguments: dict[str, Any], *, memory: int = 0, lr: float = 6e-3,
+    model: str = "transformer-xl", arguments: dict[str, Any] | None = None, **settings: Any,
+) -> Recipe:  # fmt: skip
+    """Segments of 32 from 16 streams that are read in order, 768,000 symbols in all."""
+    arguments = _XL | {"memory": memory} | (arguments or {}) if model == "transformer-xl" else arguments or {}
+    lengths = _MEMORIES if memory else ()
+    settings = {
+        "tested_with": {f"memory {length}": {"memory": length} for length in lengths}, "eval_every": 250, **settings,
+    }  # fmt: skip
+    return Recipe(
+        name, about, model, task, 1500, 16, lr, arguments, {**task_arguments, "length": 32}, 1.0, "cosine", warmup=100,
+        floor=0.1, betas=[0.9, 0.99], weight_decay=0.1, stream_length=32, eval_batch_size=16, **settings,
+    )  # fmt: skip
+
+
+def _xl(memory: int, suffix: str = "", about: str = "", **settings: Any) -> Recipe:
+    return _streams(
+        f"shakespeare-xl-{memory}{suffix}", f"Transformer-XL{about} with a memory of {memory} on tinyshakespeare",
+        "text", {"source": "shakespeare"}, memory=memory, **settings,
+    )  # fmt: skip
+
+
+def _xl_with(scheme: str, memory: int) -> Recipe:
+    return _xl(memory, f"-{scheme}", f" with positions {scheme!r}", arguments={"positions": scheme, "inner": 432})
+
+
 RECIPES = [
     # Each model's rate is the best of three to five, 0.001 to 0.02 (tanh RNN: 0.0003 to 0.01), 300 steps, one seed.
     _r_music("", ""),
@@ -113,6 +146,21 @@ RECIPES = [
         {"width": 32, "heads": 2, "layers": 2, "window": 7}, clip=1.0, schedule="cosine", warmup=30, eval_every=100,
         eval_batch_size=50, eval_batches=10,
     ),
+    *(_xl(memory) for memory in (0, 16, 32, 64, 128)),
+    _xl(0, "-equal-time", " at equal time", equal_time="shakespeare-xl-64"),
+    *(_xl_with(scheme, 64) for scheme in ("none", "sinusoidal", "shaw", "rotary", "alibi")),
+    *(_xl_with(scheme, 0) for scheme in ("sinusoidal", "shaw", "rotary")),
+    _streams(
+        "shakespeare-stream-lstm", "LSTM that carries its state on tinyshakespeare", "text", {"source": "shakespeare"},
+        model="lstm", arguments={"hidden_size": 308, "backend": "torch", "forget_bias": 1.0}, lr=5e-3,
+    ),
+    *(
+        _streams(
+            f"ptb-{short}-xl-{memory}", f"Transformer-XL with a memory of {memory} on Penn Treebank {level}", "ptb",
+            {"level": level}, memory=memory, eval_batches=40,
+        )
+        for short, level in (("char", "characters"), ("word", "words")) for memory in (0, 64)
+    ),
     # An epoch is that of the authors' batches: 1,875 of 32 images; 694 tunes; 988 and 1,452 of 16 windows.
     _published(
         "mnist", "MNIST, pixel by pixel,", "mnist", {"valid": 0}, steps=50 * 1875, batch_size=32, lr=1e-3,
@@ -143,5 +191,26 @@ RECIPES = [
             "width": 128, "heads": 8, "layers": 3, "window": 9, "cell": "lstm", "dropout": 0.35,
             "embedding_dropout": 0.15, "tied": True,
         },
+    ),
+    # For a GPU: the authors' 12 layers on enwik8, and characters of the Penn Treebank in some minutes.
+    Recipe(
+        "paper-enwik8-12", "Transformer-XL of 12 layers on enwik8, the authors' configuration", "transformer-xl",
+        "enwik8", 400_000, 22, 2.5e-4,
+        {
+            "width": 512, "heads": 8, "layers": 12, "inner": 2048, "memory": 512, "dropout": 0.1,
+        },
+        {"length": 512}, 0.25, "cosine", eval_every=4000, eval_batches=10, eval_batch_size=10, keep_best="loss",
+        stream_length=512,
+        tested_with={
+            "authors' test": {"memory": 2100, "clamp": 820, "same_length": True, "stream_length": 80},
+        },
+    ),
+    Recipe(
+        "ptb-char-xl-large", "Transformer-XL of 10 million parameters on Penn Treebank characters", "transformer-xl",
+        "ptb", 10_000, 64, 1e-3,
+        {"width": 384, "heads": 6, "layers": 6, "memory": 128, "dropout": 0.15},
+        {"level": "characters", "length": 128}, 0.25, "cosine", warmup=500, eval_every=500, eval_batch_size=10,
+        keep_best="loss", stream_length=128,
+        tested_with={f"memory {length}": {"memory": length} for length in (0, 128, 512, 1024)},
     ),
 ]  # fmt: skip

@@ -21,7 +21,8 @@ class Recipe:
     streams in pieces of that length, and its state is carried from one to the next.
 
     ``elsewhere`` names variants of the task, as changes of its arguments, on which the trained model is tested too;
-    ``tested_with`` names settings, as values of the trained model's attributes, with which it is tested once more.
+    ``tested_with`` names settings, as values of the trained model's attributes and of ``stream_length``, with which it
+    is tested once more.
     ``equal_time`` names a recipe beside which this one is trained step by step, at equal wall time: ``steps`` must be
     that recipe's, and the schedule follows its progress, but how many steps are made depends on their cost.
     """
