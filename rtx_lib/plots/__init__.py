@@ -12,7 +12,8 @@ from rtx_lib.plots.memory import draw_costs, draw_position_losses
 from rtx_lib.plots.music import piano_roll
 from rtx_lib.plots.positions import draw_bias, draw_position_table, draw_rotations, length_heatmap
 from rtx_lib.plots.segments import describe_segments, draw_clash, draw_segments
-from rtx_lib.plots.shift import SHIFT_STEPS, describe_shift, draw_shift, shifted_cells
+from rtx_lib.plots.shift import draw_shift
+from rtx_lib.plots.shift_steps import SHIFT_STEPS, describe_shift, shifted_cells
 from rtx_lib.plots.style import CYCLE, DASHES, INK, MARKERS, STYLE, style, use_style
 from rtx_lib.plots.transformer import TRANSFORMER_STAGES, describe_transformer, draw_transformer
 from rtx_lib.plots.widgets import live

@@ -20,7 +20,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 
 from rtx_lib.plots.figure import figcaption
-from rtx_lib.plots.style import CYCLE
+from rtx_lib.plots.style import CYCLE, INK
 
 LIBRARIES = (
     "https://cdn.jsdelivr.net/npm/jquery@3.7.1/dist/jquery.min.js",
@@ -200,6 +200,7 @@ def attention_heatmap(
     columns: Sequence[str],
     *,
     numbers: bool | None = None,
+    border: int | None = None,
 ) -> None:
     """One head's weights as cells: the stronger, the more of one colour; with numbers where they fit.
 
@@ -210,15 +211,20 @@ def attention_heatmap(
         columns: the S key tokens.
         numbers: write each weight of 0.05 and more in its cell; by default where there are at most 12 x 12. Without
             them a thin line after every fifth token leads the eye.
+        border: M, where the first M keys are a memory and the others the segment: a line between them, and both are
+            named.
 
     Raises:
-        ValueError: if the shape does not fit the tokens, or a weight is negative or not finite.
+        ValueError: if the shape does not fit the tokens, a weight is negative or not finite, or the border is not
+            between two keys.
     """
     cells = np.asarray(weights.detach().cpu() if hasattr(weights, "detach") else weights, dtype=float)
     if cells.shape != (len(rows), len(columns)):
         raise ValueError(f"weights must have shape {(len(rows), len(columns))} (rows, columns), was {cells.shape}")
     if not (np.isfinite(cells).all() and (cells >= 0).all()):
         raise ValueError("weights must be finite and at least 0")
+    if border is not None and not 0 < border < len(columns):
+        raise ValueError(f"border must be from 1 to {len(columns) - 1}, was {border}")
     if numbers is None:
         numbers = max(cells.shape) <= _NUMBERED
     strongest = float(cells.max())
@@ -241,6 +247,12 @@ def attention_heatmap(
     ax.grid(False)
     ax.set_xlabel("attends to (key)")
     ax.set_ylabel("query")
+    if border is not None:
+        ax.axvline(border - 0.5, color=INK, linewidth=2.2, linestyle="-", gid="border")
+        for side, name in ((-1, "memory"), (1, "segment")):
+            place: dict[str, Any] = {"xytext": (5 * side, -4), "textcoords": "offset points", "va": "top"}
+            place |= {"ha": "left" if side > 0 else "right", "annotation_clip": False}
+            ax.annotate(name, (border - 0.5, len(rows) - 0.5), fontsize=11, **place)
     if numbers:
         for i, j in zip(*np.nonzero(cells >= 0.05), strict=True):
             ax.text(j, i, f"{cells[i, j]:.2f}".lstrip("0"), ha="center", va="center", fontsize=9)
@@ -248,4 +260,6 @@ def attention_heatmap(
     for guide, count in ((ax.axhline, len(rows)), (ax.axvline, len(columns))):
         for after in range(5, count, 5):
             guide(after - 0.5, color="#808080", alpha=0.4, linewidth=0.6, linestyle="-")
-    ax.text(1, -0.02, f"fullest colour = {strongest:.2f}", transform=ax.transAxes, ha="right", va="top", fontsize=10)
+    below = (0, -4 if border is None else -19)  # in points; the names of memory and segment come first
+    where: dict[str, Any] = {"xytext": below, "textcoords": "offset points", "ha": "right", "va": "top"}
+    ax.annotate(f"fullest colour = {strongest:.2f}", (1, 0), xycoords="axes fraction", fontsize=10, **where)

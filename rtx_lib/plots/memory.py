@@ -92,15 +92,20 @@ def draw_costs(
     if any((curve <= 0).any() for curve in curves.values()) or any(min(point) <= 0 for point in points.items()):
         raise ValueError("ratios and published must be above 0")
     ax.set(xscale="log", yscale="log")
+    ax.margins(x=0.08)
     for index, (name, curve) in enumerate(curves.items()):
         bands(ax, curve, name, steps=lengths, index=index, markevery=1)
     if points:
         look: dict[str, Any] = {"linestyle": "none", "marker": "D", "markersize": 7, "markerfacecolor": "none"}
         (drawn,) = ax.plot(list(points), list(points.values()), color=INK, markeredgewidth=1.6, **look)
         drawn.set_label(f"_{source}")
+        line = np.median(next(iter(curves.values())), axis=0)
         for length, ratio in points.items():
-            where: dict[str, Any] = {"xytext": (-8, 3), "textcoords": "offset points", "ha": "right"}
-            ax.annotate(f"{ratio:,.4g}", (length, ratio), fontsize=11, **where)
+            above = ratio > np.interp(length, lengths, line)  # away from the first curve
+            place: dict[str, Any] = {"xytext": (-7, 2), "ha": "right", "va": "bottom"}
+            if not above:
+                place = {"xytext": (7, -2), "ha": "left", "va": "top"}
+            ax.annotate(f"{ratio:,.4g}", (length, ratio), textcoords="offset points", fontsize=11, **place)
         ax.plot([], [], color=INK, label=source, markeredgewidth=1.6, **look)
         ax.legend(handles=[ax.get_lines()[-1]], loc="upper left")
     for axis in (ax.xaxis, ax.yaxis):

@@ -6,7 +6,8 @@ stops at the border of the segment, values do not. Solid is what both take, dash
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -14,7 +15,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Circle, FancyBboxPatch, Rectangle
+from matplotlib.patches import FancyBboxPatch, Rectangle
 
 from rtx_lib.plots.positions import GREY
 from rtx_lib.plots.style import CYCLE, INK
@@ -22,11 +23,12 @@ from rtx_lib.plots.style import CYCLE, INK
 _OWN, _STORED = CYCLE[:2]
 _DASHED = (0, (3, 1.6))
 _NODES: dict[str, dict[str, Any]] = {
-    "own": {"facecolor": _OWN + "70", "edgecolor": _OWN, "linewidth": 2.4},
-    "stored": {"facecolor": _STORED + "30", "edgecolor": _STORED, "linewidth": 1.4, "linestyle": (0, (2, 1))},
     "none": {"facecolor": "none", "edgecolor": GREY, "linewidth": 0.9},
+    "stored": {"facecolor": _STORED + "30", "edgecolor": _STORED, "linewidth": 1.4, "linestyle": (0, (2, 1))},
+    "own": {"facecolor": _OWN + "70", "edgecolor": _OWN, "linewidth": 2.4},
 }
 _MOST = 24  # positions in one drawing
+_RADIUS = 0.3
 _GAP = 2.4  # from layer to layer, in positions
 
 
@@ -81,41 +83,52 @@ def draw_segments(
     output = _check(layers, length, memory, segments, position)
     rows = _cone(layers, length, memory, output)
     start, total = output // length * length, segments * length
-    top, left = _GAP * layers, -0.62
-    wide, high = total + 2.35, top + 7.3
-    fig, ax = plt.subplots(figsize=(5.8, 5.8 * high / wide + 0.05))
-    edges = [(n, p, k) for n in range(layers, 0, -1) for p in rows[n] for k in _window(p, length, memory) if p >= 0]
-    inside = Rectangle((left, -1), total + 1, top + 2, transform=ax.transData)
+    top, wide = _GAP * layers, total + 2.35
+    fig, ax = plt.subplots(figsize=(5.8, 5.8 * (top + 7.0) / wide))
+    inside = Rectangle((-0.62, -1), total + 1, top + 2, transform=ax.transData)
+    edges = [(n, p, k) for n in range(layers, 0, -1) for p in rows[n] for k in _window(p, length, memory)]
     furthest = [min(row) for row in rows]
-    path = [(n, furthest[n], furthest[n - 1]) for n in range(layers, 0, -1) if furthest[n] >= 0]
-    for chosen, widths in ((edges, (1.1, 0.9)), (path, (3.4, 3.4))):
-        for stored, colour, dash in ((True, _STORED, _DASHED), (False, _OWN, "-")):
-            kept = [edge for edge in chosen if (edge[2] < start) == stored]
-            _links(ax, kept, inside, color=colour, linestyle=dash, linewidth=widths[stored])
-    for n, row in enumerate(rows):
-        for p in range(total):
-            look = _NODES["none" if p not in row else "own" if p >= start else "stored"]
-            if p in row:  # hides the lines behind it, light or dark, as far as a fill can
-                look = look | {"zorder": 4}
-            ax.add_patch(Circle((p, _GAP * n), 0.3, **look))
+    path = [(n, furthest[n], furthest[n - 1]) for n in range(layers, 0, -1)]
+    for stored, colour, dash in ((True, _STORED, _DASHED), (False, _OWN, "-")):
+        thin, thick = ([edge for edge in chosen if stored == (edge[2] < start)] for chosen in (edges, path))
+        pale = min(1.0, max(0.25, 60 / max(1, len(thin))))  # where lines are dense
+        _links(ax, thin, inside, color=colour, linestyle=dash, linewidth=1.0, alpha=pale)
+        _links(ax, thick, inside, color=colour, linestyle=dash, linewidth=3.4)
+    size = (2 * _RADIUS * 5.7 * 72 / wide) ** 2
+    for look, style in _NODES.items():
+        nodes = [
+            (p, _GAP * n)
+            for n, row in enumerate(rows)
+            for p in range(total)
+            if look == ("none" if p not in row else "stored" if p < start else "own")
+        ]
+        if nodes:
+            xs, ys = np.transpose(nodes)
+            ax.scatter(xs, ys, size, zorder=3, gid=look, **style)
+    for n in range(layers + 1):
         ax.text(-0.85, _GAP * n, f"layer {n}" if n else "inputs", ha="right", va="center", fontsize=11)
     _frame(ax, start, length, memory, segments, top)
-    reach = output - furthest[0]
     if furthest[0] < 0:
-        ax.text(left, -0.62, f"← {-furthest[0]} more", ha="left", va="center", fontsize=11)
-    steps = " + ".join(str(furthest[n] - furthest[n - 1]) for n in range(layers, 0, -1))
+        ax.text(-0.62, -0.72, f"← {-furthest[0]} more", ha="left", va="center", fontsize=11)
+    steps, reach = _steps(furthest), output - furthest[0]
+    told = f"the thick path, layer by layer: {steps}" if memory else f"no path crosses the border: {steps}"
     name = f"memory {memory}" if memory else "no memory"
-    middle = (total - 3.1) / 2
-    ax.text(middle, top + 2.4, f"{name}: the output reaches {_positions(reach)} back", ha="center", fontsize=12.5)
-    ax.text(middle, top + 1.3, f"the thick path, layer by layer: {steps} = {reach}", ha="center", fontsize=11)
-    ax.set(xlim=(-2.75, total - 0.4), ylim=(-4.0, top + 3.3), aspect="equal")
+    for text, y, font in ((f"{name}: the output reaches {_positions(reach)} back", 2.4, 12.5), (told, 1.3, 11)):
+        ax.text((total - 3.1) / 2, top + y, text, ha="center", fontsize=font)
+    ax.set(xlim=(-2.75, total - 0.4), ylim=(-3.9, top + 3.1), aspect="equal")
     ax.set_axis_off()
     return fig
 
 
+def _steps(furthest: Sequence[int]) -> str:
+    """How far each layer reaches, the last first, as a sum."""
+    steps = [high - low for low, high in pairwise(furthest)][::-1]
+    return " + ".join(map(str, steps)) + (f" = {sum(steps)}" if len(steps) > 1 else "")
+
+
 def _links(ax: Axes, edges: Iterable[tuple[int, int, int]], inside: Rectangle, **look: Any) -> None:
     """Lines from position p of row n down to k of the row below, as one artist, cut where the drawing ends."""
-    pieces = [((p, _GAP * n - 0.3), (k, _GAP * (n - 1) + 0.3), (np.nan, np.nan)) for n, p, k in edges]
+    pieces = [((p, _GAP * n - _RADIUS), (k, _GAP * (n - 1) + _RADIUS), (np.nan, np.nan)) for n, p, k in edges]
     if pieces:
         (line,) = ax.plot(*np.reshape(pieces, (-1, 2)).T, solid_capstyle="butt", zorder=2, **look)
         line.set_clip_path(inside)
@@ -129,9 +142,10 @@ def _frame(ax: Axes, start: int, length: int, memory: int, segments: int, top: f
     if memory and start:
         bars.append((max(0, start - memory), start, f"memory {memory}", _STORED, _DASHED))
     for low, high, name, colour, dash in bars:
-        ends = [low - 0.3, high - 0.7]
-        ax.plot(ends, [-1.25] * 2, color=colour, linewidth=4, linestyle=dash, solid_capstyle="butt")
-        ax.text(sum(ends) / 2, -1.75, name, ha="center", va="center", fontsize=11)
+        ax.plot([low - 0.3, high - 0.7], [-1.25] * 2, color=colour, linewidth=4, linestyle=dash, solid_capstyle="butt")
+        narrow, lower = high - low < 4, name == "its segment" and high - low < 4
+        place, side = (high - 0.7, "right") if narrow else ((low + high) / 2 - 0.5, "center")
+        ax.text(place, -2.6 if lower else -1.8, name, ha=side, va="center", fontsize=11)
     legend = [
         Line2D([], [], color=_OWN, linestyle="-", linewidth=2, label="value and gradient"),
         Line2D([], [], color=_STORED, linestyle=_DASHED, linewidth=2, label="value only: stored, no gradient"),
@@ -150,7 +164,6 @@ def describe_segments(
     output = _check(layers, length, memory, segments, position)
     furthest = [min(row) for row in _cone(layers, length, memory, output)]
     reach, own = output - furthest[0], output % length
-    steps = " + ".join(str(furthest[n] - furthest[n - 1]) for n in range(layers, 0, -1))
     what = f"{layers} layer{' reads' if layers == 1 else 's read'} a text in segments of {length}"
     if not memory:
         return (
@@ -158,9 +171,9 @@ def describe_segments(
             "path crosses the border of its segment."
         )
     return (
-        f"{what} with a memory of {memory}: output {output + 1} reaches {_positions(reach)} back, {steps} layer by "
-        f"layer. {own} of them lie in its own segment, along solid lines that carry gradients as well; the other "
-        f"{reach - own} come through the memory, along dashed lines that carry values alone."
+        f"{what} with a memory of {memory}: output {output + 1} reaches {_positions(reach)} back: {_steps(furthest)}, "
+        f"layer by layer. {own} of them lie in its own segment, along solid lines that carry gradients as well; the "
+        f"other {reach - own} come through the memory, along dashed lines that carry values alone."
     )
 
 
@@ -187,15 +200,15 @@ def draw_clash(length: int = 4, segments: int = 2) -> Figure:
     inner = 1 if length > 2 else 0
     twins = (border - length + inner, border + inner)
     restart, distances = [p % length for p in range(total)], [query - p for p in range(total)]
-    fig, ax = plt.subplots(figsize=(5.8, 5.4))
+    fig, ax = plt.subplots(figsize=(5.8, 4.9))
     verdicts = (
         f"{restart[twins[0]]} and {restart[twins[1]]}: the query cannot tell the two apart",
-        f"{distances[twins[0]]} and {distances[twins[1]]}: one is near, one is far",
+        f"{distances[twins[0]]} and {distances[twins[1]]}: one is far, one is near",
     )
     names = ("numbers that restart in every segment", "distances to the query")
-    for y, name, numbers, verdict in zip((4.6, 0), names, (restart, distances), verdicts, strict=True):
+    for y, name, numbers, verdict in zip((4.5, 0), names, (restart, distances), verdicts, strict=True):
         lit = _STORED if y else _OWN
-        ax.text(-0.45, y + 2.35, name, fontsize=12.5, fontweight="bold", va="center")
+        ax.text(-0.45, y + 2.2, name, fontsize=12.5, fontweight="bold", va="center")
         for p, number in enumerate(numbers):
             rim: dict[str, Any] = {"facecolor": "none", "edgecolor": GREY, "linewidth": 1}
             if p in twins:
@@ -206,15 +219,14 @@ def draw_clash(length: int = 4, segments: int = 2) -> Figure:
             bold = "bold" if p in twins else "normal"
             ax.text(p, y, str(number), ha="center", va="center", fontsize=13, fontweight=bold)
         for p in twins:
-            bend = f"arc3,rad={0.75 / max(1.0, (query - p) ** 0.5):.2f}"
             tip = {"arrowstyle": "-|>", "color": lit, "linewidth": 2, "shrinkA": 2, "shrinkB": 2}
-            tip |= {"connectionstyle": bend, "linestyle": "--" if y else "-"}
+            tip |= {"connectionstyle": "arc3,rad=0.3", "linestyle": "--" if y else "-"}
             ax.annotate("", (p, y + 0.38), (query, y + 0.38), arrowprops=tip)
             ax.text(p, y - 0.62, "same word", ha="center", va="center", fontsize=11)
         ax.text(query, y - 0.62, "query", ha="center", va="center", fontsize=11)
         for edge in range(length, total, length):
             ax.plot([edge - 0.5] * 2, [y - 0.8, y + 0.7], color=INK, linewidth=1.3, linestyle="-")
         ax.text((total - 1) / 2, y - 1.2, verdict, ha="center", va="center", fontsize=12.5)
-    ax.set(xlim=(-0.6, total - 0.4), ylim=(-1.6, 7.3))
+    ax.set(xlim=(-0.6, total - 0.4), ylim=(-1.6, 7.0))
     ax.set_axis_off()
     return fig
