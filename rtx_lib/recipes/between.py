@@ -199,7 +199,7 @@ RECIPES = [
         {
             "width": 512, "heads": 8, "layers": 12, "inner": 2048, "memory": 512, "dropout": 0.1,
         },
-        {"length": 512}, 0.25, "cosine", eval_every=4000, eval_batches=10, eval_batch_size=10, keep_best="loss",
+        {"length": 512, "newlines": False}, 0.25, "cosine", eval_every=4000, eval_batches=10, eval_batch_size=10, keep_best="loss",
         stream_length=512,
         tested_with={
             "authors' test": {"memory": 2100, "clamp": 820, "same_length": True, "stream_length": 80},
