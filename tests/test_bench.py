@@ -6,6 +6,9 @@ from functools import partial
 import pytest
 
 from rtx_lib import bench
+from rtx_lib.bench.__main__ import main
+from rtx_lib.layers.positions import relative_shift
+from rtx_lib.models.transformer_xl import TransformerXL
 
 
 def test_rows_of_the_rnn_case():
@@ -65,12 +68,60 @@ def test_rows_of_the_local_rnn_case():
         assert row["max_error"] < 1e-5 and "one thread" in row["device"]
 
 
+def txl_rows():
+    return bench.txl(sizes=[(2, 3, 4), (1, 5, 2)], width=8, heads=2, lengths=(9, 12), segment=4)
+
+
+def test_rows_of_the_txl_case():
+    rows = txl_rows()
+    assert [(row["variant"], row["against"]) for row in rows] == [
+        *((f"rtx_lib{about}, {size} D=8 H=2", "authors' layout")
+          for size in ("B=2 T=3 M=4", "B=1 T=5 M=2") for about in ("", " without gradients")),
+        *((f"memory, {pieces}, attention length {length}", "sliding window")
+          for pieces in ("4 at a time", "one by one") for length in (9, 12)),
+    ]  # fmt: skip
+    for row in rows:
+        assert row["case"] == "txl" and row["ratio"] > 0 and "one thread" in row["device"]
+        assert row["max_error"] < 1e-5
+
+
+def test_the_txl_case_sees_a_wrong_shift(monkeypatch):
+    monkeypatch.setattr("rtx_lib.models.transformer_xl.relative_shift", lambda x: x)
+    assert all(row["max_error"] > 0.01 for row in txl_rows())
+
+
+def test_the_txl_case_sees_a_wrong_gradient(monkeypatch):
+    def doubled(x):
+        y = relative_shift(x)
+        return 2 * y - y.detach()
+
+    monkeypatch.setattr("rtx_lib.models.transformer_xl.relative_shift", doubled)
+    rows = txl_rows()
+    assert [row["max_error"] > 0.01 for row in rows[:4]] == [True, False, True, False]
+
+
+def test_the_txl_case_sees_a_wrong_memory(monkeypatch):
+    monkeypatch.setattr(TransformerXL, "_remember", lambda self, memory, h: h.clone())  # older segments are lost
+    rows = txl_rows()
+    assert all(row["max_error"] < 1e-5 for row in rows[:4])
+    assert all(row["max_error"] > 0.01 for row in rows[4:])
+
+
+def test_a_token_costs_its_share_of_a_segment(monkeypatch):
+    """Every run takes one second here: a token of a segment of four a quarter of it."""
+    monkeypatch.setattr("rtx_lib.bench.between.measure", lambda variants, **_: dict.fromkeys(variants, 1.0))
+    seconds, errors = bench.evaluation_costs((3, 9), segment=4, width=8, heads=2, layers=1)
+    assert seconds == {"sliding window": [1, 1], "memory, 4 at a time": [0.25, 0.25], "memory, one by one": [1, 1]}
+    assert list(errors) == ["memory, 4 at a time", "memory, one by one"]
+    assert all(error < 1e-5 for values in errors.values() for error in values)
+
+
 def test_moving_the_bytes_is_a_row_where_there_is_a_gpu(monkeypatch):
     """On the device "meta" nothing is computed, so the backends are replaced."""
-    monkeypatch.setattr(bench, "compare", lambda case, against, variants, device, rounds: [
+    monkeypatch.setattr("rtx_lib.bench.recurrence.compare", lambda case, against, variants, device, rounds: [
         {"variant": name, "value": variants[name]()} for name in variants if name != against])  # fmt: skip
-    monkeypatch.setattr(bench, "explain_backend", lambda z: "triton: one kernel")
-    monkeypatch.setattr(bench, "relu_recurrence", lambda z, u, backend: z * u)
+    monkeypatch.setattr("rtx_lib.bench.recurrence.explain_backend", lambda z: "triton: one kernel")
+    monkeypatch.setattr("rtx_lib.bench.recurrence.relu_recurrence", lambda z, u, backend: z * u)
     rows = bench.indrnn("meta", sizes=[(2, 5, 3)])
     assert [row["variant"].partition(", B")[0] for row in rows] == ["auto (triton)", "scan", "moving the bytes"]
     assert all(row["value"].shape == (3,) for row in rows)
@@ -78,22 +129,22 @@ def test_moving_the_bytes_is_a_row_where_there_is_a_gpu(monkeypatch):
 
 def test_the_command_prints_json(capsys, monkeypatch):
     monkeypatch.setitem(bench.CASES, "rnn", lambda device: bench.rnn(device, 2, 5, 4))
-    assert bench.main(["rnn", "--json"]) == 0
+    assert main(["rnn", "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)) == 2
-    assert bench.main(["rnn"]) == 0
+    assert main(["rnn"]) == 0
     assert "x of torch.nn.RNN" in capsys.readouterr().out
     small = partial(bench.transformer, batch=2, steps=6, width=8, layers=1, generated=5)
     monkeypatch.setitem(bench.CASES, "transformer", small)
-    assert bench.main(["transformer"]) == 0
+    assert main(["transformer"]) == 0
     out = capsys.readouterr().out
     assert out.count("error") == 1, "models that differ have no error"
     assert "memory" not in out, "nor is their memory measured"
     monkeypatch.setitem(bench.CASES, "local-rnn", lambda device: bench.local_rnn(device, 2, 6, 3, [4]))
-    assert bench.main(["local-rnn"]) == 0
+    assert main(["local-rnn"]) == 0
     assert capsys.readouterr().out.count(" of its memory, error ") == 3
 
 
 def test_a_device_that_is_not_there(capsys):
     with pytest.raises(ValueError, match="device must be one that torch can use here, got 'cuda:99'"):
-        bench.main(["indrnn", "--device", "cuda:99"])
+        main(["indrnn", "--device", "cuda:99"])
     assert not capsys.readouterr().out

@@ -1,0 +1,24 @@
+"""Speed and memory of one implementation against another: ratios, never pass or fail.
+
+``python -m rtx_lib.bench NAME --json`` runs one case; the cases are in one file for each part of the book. All variants
+of a case run interleaved in one process, so that a busy machine slows them alike; a ratio compares medians.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from rtx_lib.measuring import compare, measure
+
+from .attention import attention, transformer
+from .between import evaluation_costs, local_rnn, txl
+from .recurrence import cells, indrnn, rnn
+
+CASES: dict[str, Callable[..., list[dict[str, Any]]]] = {
+    "rnn": rnn, "cells": cells, "indrnn": indrnn, "attention": attention, "transformer": transformer,
+    "local-rnn": local_rnn, "txl": txl,
+}  # fmt: skip
+
+__all__ = [
+    "CASES", "attention", "cells", "compare", "evaluation_costs", "indrnn", "local_rnn", "measure", "rnn",
+    "transformer", "txl",
+]  # fmt: skip

@@ -1,0 +1,109 @@
+"""Comparisons of the part on recurrence, chapters 1 to 4."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from rtx_lib.kernels import explain_backend, relu_recurrence
+from rtx_lib.layers import GRU, LSTM, RNN
+from rtx_lib.measuring import Variant, compare
+
+
+def rnn(device: str = "cpu", batch: int = 32, time_steps: int = 200, hidden: int = 128) -> list[dict[str, Any]]:
+    """Forward and backward of our RNN, and of the same loop with ``x[:, t]``, against torch.nn.RNN."""
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(batch, time_steps, hidden, generator=generator).to(device).requires_grad_()
+    ours = RNN(hidden, hidden, generator=generator).to(device)
+    theirs = nn.RNN(hidden, hidden, batch_first=True).to(device)
+    theirs.load_state_dict(ours.state_dict())
+
+    weight_ih, weight_hh, bias_ih, bias_hh = ours.parameters()
+
+    def indexed(x: Tensor) -> tuple[Tensor, None]:
+        z = nn.functional.linear(x, weight_ih, bias_ih + bias_hh)
+        h, states = z.new_zeros(batch, hidden), []
+        for t in range(time_steps):
+            h = torch.tanh(torch.addmm(z[:, t], h, weight_hh.T))
+            states.append(h)
+        return torch.stack(states, 1), None
+
+    def step(forward: Callable[[Tensor], tuple[Tensor, Any]]) -> Variant:
+        def once() -> Tensor:
+            (gradient,) = torch.autograd.grad(forward(x)[0].square().sum(), x)
+            return gradient
+
+        return once
+
+    variants = {"torch.nn.RNN": step(theirs), "rtx_lib RNN": step(ours), "loop over x[:, t]": step(indexed)}
+    return compare("rnn", "torch.nn.RNN", variants, device)
+
+
+def cells(device: str = "cpu", batch: int = 32, time_steps: int = 200, hidden: int = 128) -> list[dict[str, Any]]:
+    """Forward and backward, all weights included, of our LSTM and GRU against torch.nn's.
+
+    ``backend="torch"`` runs the same fused function as torch.nn and should cost the same.
+    """
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(batch, time_steps, hidden, generator=generator).to(device).requires_grad_()
+    rows = []
+    for kind, twin in ((LSTM, nn.LSTM), (GRU, nn.GRU)):
+        name = kind.__name__
+        models: dict[str, nn.Module] = {
+            f"torch.nn.{name}": twin(hidden, hidden, batch_first=True),
+            f"rtx_lib {name}": kind(hidden, hidden, generator=generator),
+            f'rtx_lib {name}, backend="torch"': kind(hidden, hidden, backend="torch"),
+        }
+        for model in models.values():
+            model.to(device).load_state_dict(models[f"rtx_lib {name}"].state_dict())
+
+        def once(model: nn.Module) -> Tensor:
+            gradients = torch.autograd.grad(model(x)[0].square().sum(), [x, *model.parameters()])
+            return torch.cat([gradient.flatten() for gradient in gradients])
+
+        variants: dict[str, Variant] = {variant: partial(once, model) for variant, model in models.items()}
+        rows += compare("cells", f"torch.nn.{name}", variants, device, rounds=15)
+    return rows
+
+
+def indrnn(
+    device: str = "cpu",
+    sizes: Sequence[tuple[int, int, int]] = ((50, 100, 128), (50, 1000, 128), (50, 5000, 128), (1, 5000, 64)),
+) -> list[dict[str, Any]]:
+    """Forward and backward of ``relu_recurrence`` against its loop, for several (B, T, N).
+
+    The error is that of the gradient of u, to which every state and every gradient adds. On a GPU one more row
+    moves as many bytes as a perfect kernel would (forward z in, h out; backward g, h in, dz out) and does no work.
+    """
+    rows = []
+    for batch, steps, neurons in sizes:
+        generator = torch.Generator().manual_seed(0)
+        z, g = (torch.randn(batch, steps, neurons, generator=generator).to(device) for _ in range(2))
+        u = (torch.rand(neurons, generator=generator) * 2 - 1).to(device) * 2 ** (1 / steps)
+        z.requires_grad_(), u.requires_grad_()
+
+        def once(backend: str, z: Tensor = z, u: Tensor = u, g: Tensor = g) -> Tensor:
+            _, du = torch.autograd.grad(relu_recurrence(z, u, backend=backend), (z, u), g)
+            return du
+
+        names = {"loop over unbind": "loop", f"auto ({explain_backend(z).partition(':')[0]})": "auto"}
+        if z.numel() < 10**7 or device != "cpu":
+            names["scan"] = "scan"
+        variants: dict[str, Variant] = {name: partial(once, backend) for name, backend in names.items()}
+        if device != "cpu":
+            variants["moving the bytes"] = partial(_move_five_words, z.detach(), torch.empty_like(z), once("auto"))
+        for row in compare("indrnn", "loop over unbind", variants, device, rounds=7 if steps > 1000 else 15):
+            row["variant"] += f", B={batch} T={steps} N={neurons}"
+            rows.append(row)
+    return rows
+
+
+def _move_five_words(z: Tensor, copy: Tensor, result: Tensor) -> Tensor:
+    """Read and write five words for each value of z; a copy reads one and writes one."""
+    copy.copy_(z)
+    copy.copy_(z)
+    half = z.numel() // 2
+    copy.view(-1)[:half].copy_(z.view(-1)[:half])
+    return result
