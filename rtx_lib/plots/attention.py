@@ -170,19 +170,21 @@ def _tame(body: str) -> str:
     return re.sub(r"bertviz-[0-9a-f]{32}", "bertviz-view", f"{markup}{script_tag}{script}</script>")
 
 
-def heatmap_size(rows: Sequence[str], columns: Sequence[str]) -> tuple[float, float]:
+def heatmap_size(rows: Sequence[str], columns: Sequence[str], *, border: int | None = None) -> tuple[float, float]:
     """The figure size, in inches, in which :func:`attention_heatmap` reads well, for example 6 x 6 for 40 x 40 tokens.
 
     Args:
         rows: the T query tokens.
         columns: the S key tokens.
+        border: M, if there is one.
     """
     most = max(len(rows), len(columns))
     cell = 0.38 if most <= _NUMBERED else 1.25 * _font_size(most) / 72
     letter = 0.6 * _font_size(most) / 72
     left = letter * max(map(len, rows)) + 0.4
     top = letter * max(map(len, columns)) * (0.75 if len(columns) <= _SLANTED else 1) + 0.4
-    return max(2.5, left + cell * len(columns) + 0.3), max(2.0, top + cell * len(rows) + 0.3)
+    foot = 0.3 if border is None else 0.75
+    return max(2.5, left + cell * len(columns) + 0.3), max(2.0, top + cell * len(rows) + foot)
 
 
 _NUMBERED = 12  # at most so many tokens: numbers fit in the cells

@@ -79,7 +79,8 @@ def draw_costs(
         lengths: attention lengths in tokens, rising.
         ratios: by name of what was timed, (lengths,) or (runs, lengths): time for a token with a sliding window over
             time with a memory.
-        published: ratios by attention length from a paper, drawn as hollow diamonds with their numbers.
+        published: ratios by attention length from a paper, drawn as hollow diamonds, the outermost with
+            their numbers.
         source: the paper.
 
     Raises:
@@ -100,7 +101,8 @@ def draw_costs(
         (drawn,) = ax.plot(list(points), list(points.values()), color=INK, markeredgewidth=1.6, **look)
         drawn.set_label(f"_{source}")
         line = np.median(next(iter(curves.values())), axis=0)
-        for length, ratio in points.items():
+        for length in sorted({min(points), max(points)}):  # numbers at all of them would touch
+            ratio = points[length]
             above = ratio > np.interp(length, lengths, line)  # away from the first curve
             place: dict[str, Any] = {"xytext": (-7, 2), "ha": "right", "va": "bottom"}
             if not above:

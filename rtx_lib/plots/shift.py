@@ -58,7 +58,7 @@ def draw_shift(step: str = "masked", queries: int = 3, keys: int = 5) -> Figure:
     middle, below = queries + 2.8, queries + 6.7
     wide, high = max(len(line), _LEFT + keys + 8.5), below + queries + 2.1
     fig, ax = plt.subplots(figsize=(5.8, 5.8 * (high - 0.7) / wide + 0.4))
-    pen = _Pen(ax, keys - queries, hatched=at > 0)
+    pen = _Pen(ax, keys - queries, hatched=at > 0, fontsize=min(12.5, 240 / wide))
     pen.headed("distance", range(keys - 1, -1, -1), 0)
     pen.headed("key", range(keys), below)
     for i in range(queries):
@@ -80,7 +80,8 @@ def draw_shift(step: str = "masked", queries: int = 3, keys: int = 5) -> Figure:
             lit = step in ROW_STEPS and i == shown - 1
             look: dict[str, Any] = {"color": _LIT, "linewidth": 4} if lit else {"color": INK, "linewidth": 2}
             pen.span(queries + i * keys, keys, middle + 0.85, f"reading {i + 1}", 0.6, **look)
-            pen.word(queries + i * keys + (keys - 1) / 2, middle + 2.2, f"skips {queries - i} of row {LETTERS[i]}")
+            skips = f"skips {queries - i}" + f" of row {LETTERS[i]}" * (keys * 5.8 / wide > 1.4)  # where it fits
+            pen.word(queries + i * keys + (keys - 1) / 2, middle + 2.2, skips)
     for i, row in enumerate(cells):
         for j, cell in enumerate(row):
             if i < shown:
@@ -108,8 +109,8 @@ def draw_shift(step: str = "masked", queries: int = 3, keys: int = 5) -> Figure:
 class _Pen:
     """Collects cells by their look, so that each look becomes one shape."""
 
-    def __init__(self, ax: Axes, past: int, *, hatched: bool) -> None:
-        self.ax, self.past, self.hatched = ax, past, hatched
+    def __init__(self, ax: Axes, past: int, *, hatched: bool, fontsize: float) -> None:
+        self.ax, self.past, self.hatched, self.fontsize = ax, past, hatched, fontsize
         self.tints: dict[int, list[tuple[float, float]]] = {}
         self.waste: list[tuple[float, float]] = []
         self.ghosts: list[tuple[float, float]] = []
@@ -128,12 +129,12 @@ class _Pen:
             self.waste.append((x, y))
         else:
             self.tints.setdefault(-1 if cell is None else cell[1], []).append((x, y))
-        self.word(x, y, cell_name(cell))
+        self.word(x, y, cell_name(cell), fontsize=self.fontsize)
 
     def ghost(self, x: float, y: float, cell: Cell = None) -> None:
         self.ghosts.append((x, y))
         if cell:
-            self.word(x, y, cell_name(cell))
+            self.word(x, y, cell_name(cell), fontsize=self.fontsize)
 
     def span(self, first: float, count: int, y: float, text: str, side: float, **look: Any) -> None:
         """A bar along cells, with its name above or below."""
@@ -141,8 +142,8 @@ class _Pen:
         self.word(first + (count - 1) / 2, y + side, text)
 
     def strike(self, places: Iterable[tuple[float, float]]) -> None:
-        ends = [((x - 0.5, y + 0.5), (x + 0.5, y - 0.5), (np.nan, np.nan)) for x, y in places]
-        self.ax.plot(*np.reshape(ends, (-1, 2)).T, color=INK, linewidth=1.8, linestyle="-")
+        ends = [((x - 0.5, y - 0.5), (x + 0.5, y + 0.5), (np.nan, np.nan)) for x, y in places]
+        self.ax.plot(*np.reshape(ends, (-1, 2)).T, color=INK, linewidth=1.6, linestyle="-")
 
     def frame(self, x: float, count: int, y: float) -> None:
         place = Rectangle((x - 0.5, y - 0.5), count, 1, facecolor="none", edgecolor=_LIT, linewidth=3.2, zorder=4)
@@ -159,7 +160,7 @@ class _Pen:
             strength = 0.0 if distance < 0 else 0.68 - 0.56 * distance / max(most, 1)
             self._shape(places, facecolor=to_rgba(CYCLE[0], strength), edgecolor=GREY, linewidth=0.8)
         self._shape(self.waste, facecolor="none", edgecolor=GREY, linewidth=0.8)
-        self._shape(self.waste, facecolor="none", edgecolor=GREY, linewidth=0, hatch="////", alpha=0.45)
+        self._shape(self.waste, facecolor="none", edgecolor=GREY, linewidth=0, hatch="///", alpha=0.5)
         self._shape(self.ghosts, facecolor="none", edgecolor=GREY, linewidth=0.8, linestyle=(0, (1, 2)))
 
     def _shape(self, places: Sequence[tuple[float, float]], **look: Any) -> None:

@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from rtx_lib.plots import (
+    INK,
     attention_heatmap,
     attention_view,
     bands,
@@ -264,6 +265,41 @@ def test_a_heatmaps_tokens_do_not_touch(queries: int, keys: int) -> None:
     assert cell >= ax.get_yticklabels()[0].get_window_extent().height * 0.8  # a line's height holds some air
     assert cell >= ax.get_xticklabels()[0].get_fontsize() * fig.dpi / 72
     assert len(to_svg(fig, "a diagonal")) < 60_000
+
+
+@pytest.mark.parametrize(("queries", "memory"), [(4, 6), (12, 24), (8, 2), (12, 1)])
+def test_a_border_parts_memory_and_segment(queries: int, memory: int) -> None:
+    rows, columns = ["a"] * queries, ["b"] * (memory + queries)
+    fig, ax = plt.subplots(figsize=heatmap_size(rows, columns, border=memory))
+    attention_heatmap(ax, np.tri(queries, memory + queries, memory), rows, columns, border=memory)
+    (line,) = (line for line in ax.get_lines() if line.get_gid() == "border")
+    assert set(line.get_xdata()) == {memory - 0.5} and line.get_color() == INK
+    fig.draw_without_rendering()
+    place = ax.transData.transform((memory - 0.5, queries - 0.5))
+    named = {text.get_text(): text.get_window_extent() for text in ax.texts if not text.get_text()[0].isdigit()}
+    assert named["memory"].x1 < place[0] < named["segment"].x0
+    others = [box for word, box in named.items() if word.startswith("fullest")]
+    assert len(others) == (memory + queries > 12)
+    boxes = [*others, ax.xaxis.label.get_window_extent(), named["memory"], named["segment"]]
+    assert all(box.y0 >= 0 and box.y1 <= fig.bbox.height and box.x0 >= 0 for box in boxes)
+    assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
+
+
+def test_a_border_lies_between_two_keys() -> None:
+    _, ax = plt.subplots()
+    for border in (0, 2, -1):
+        with pytest.raises(ValueError, match=f"border must be from 1 to 1, was {border}"):
+            attention_heatmap(ax, np.ones((2, 2)), ["a", "b"], ["c", "d"], border=border)
+    assert not ax.images
+
+
+def test_a_view_over_memory_and_segment_needs_no_encoder() -> None:
+    """Rectangular maps take bertviz's cross-attention form: queries on the left, all keys on the right."""
+    keys = ["once", "upon", *TOKENS]
+    weights = np.tri(4, 6, 2)[None, None] / np.arange(3, 7)[:, None]
+    for kind in ("head", "model"):
+        page = html.unescape(attention_view(weights, TOKENS, kind, source=keys, title="memory and segment").data)
+        assert "encoder" not in page.partition("<script type")[0] and '"upon"' in page
 
 
 def test_heatmap_of_nothing_but_zeros() -> None:
