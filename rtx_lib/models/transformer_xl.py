@@ -147,7 +147,8 @@ class RelativeAttention(nn.Module):
 
         scale = 1 / math.sqrt(self.head_width)
         of_distances = (q + self.v[:, None]) @ (r * scale).mT  # (b) + (d), (B, H, T, S) by distance
-        position = relative_shift(of_distances).masked_fill(~mask, -math.inf)  # by key
+        hidden = torch.zeros_like(mask, dtype=q.dtype).masked_fill_(~mask, -math.inf)  # (T, S): cheaper than all heads
+        position = relative_shift(of_distances) + hidden  # by key
         q = q + self.u[:, None]  # for (a) + (c)
         if watched(self.weights_tap):
             weights = self.weights_tap((q * scale @ k.mT + position).softmax(-1))
