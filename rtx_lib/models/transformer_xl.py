@@ -16,9 +16,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.layers.adaptive import AdaptiveEmbedding, AdaptiveSoftmax
-from rtx_lib.layers.attention import MultiHeadAttention, causal_mask
+from rtx_lib.layers.attention import causal_mask
 from rtx_lib.layers.blocks import NORMS, FeedForward
 from rtx_lib.layers.embedding import check_ids, embed, input_layer, readout_layer
+from rtx_lib.layers.memory_attention import MemoryAttention
 from rtx_lib.layers.positions import Sinusoidal, make_schemes, relative_shift
 from rtx_lib.layers.stacking import check_choice, check_entries, check_sequence, check_sizes, check_state, watched
 
@@ -168,40 +169,6 @@ class RelativeAttention(nn.Module):
         return f"{self.width}, {self.heads}, head_width={self.head_width}, attention_dropout={self.attention_dropout}"
 
 
-class SchemeAttention(nn.Module):
-    """Another position scheme in the place of the paper's, as in its table 6: no biases, and the same arguments.
-
-    Parameters
-    ----------
-    width, heads, attention_dropout, generator
-        As in :class:`RelativeAttention`; H divides D.
-    positions
-        A scheme that acts in attention (:mod:`rtx_lib.layers.positions`), or None. Positions are counted from the start
-        of the memory.
-    dropout
-        Probability with which a value of the output is dropped in training.
-    """
-
-    def __init__(
-        self, width: int, heads: int, positions: Any, *, dropout: float = 0.0, attention_dropout: float = 0.0,
-        generator: torch.Generator | None = None,
-    ) -> None:  # fmt: skip
-        super().__init__()
-        self.width = width
-        self.inner = MultiHeadAttention(
-            width, heads, bias=False, dropout=attention_dropout, positions=positions, generator=generator
-        )
-        self.dropout = nn.Dropout(dropout)
-
-    def forward(
-        self, x: Tensor, memory: Tensor | None = None, *, r: Tensor | None = None, mask: Tensor | None = None
-    ) -> Tensor:
-        """Attend from x (B, T, D) to the memory (B, M, D) and to x itself; r is ignored."""
-        cache = self.inner.keys_and_values(memory) if memory is not None and memory.shape[1] else None
-        y, _ = self.inner(x, cache=cache, mask=mask, causal=mask is None)
-        return self.dropout(y)
-
-
 class TransformerXLBlock(nn.Module):
     """A layer: relative attention that also reads the layer's memory, and the feed-forward network (section 3.3)::
 
@@ -222,7 +189,7 @@ class TransformerXLBlock(nn.Module):
 
     def __init__(
         self,
-        attention: RelativeAttention | SchemeAttention,
+        attention: RelativeAttention | MemoryAttention,
         *,
         inner: int | None = None,
         norm: str = "post",
@@ -355,7 +322,7 @@ class TransformerXL(nn.Module):
             self.positions, schemes = make_schemes(
                 positions, layers, width=width, heads=heads, length=length, clip=clip, generator=generator
             )
-            attentions.extend(SchemeAttention(width, heads, scheme, **common) for scheme in schemes)
+            attentions.extend(MemoryAttention(width, heads, scheme, **common) for scheme in schemes)
         self.blocks = nn.ModuleList(
             TransformerXLBlock(attention, inner=inner, norm=norm, dropout=dropout, generator=generator)
             for attention in attentions
