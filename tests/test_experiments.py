@@ -230,8 +230,8 @@ def test_a_model_trained_on_streams_is_tested_on_streams_and_with_other_settings
     assert elsewhere["memory 4"]["loss"] == loss and len({row["loss"] for row in elsewhere.values()}) == 3
     assert len(record["loss_by_position"]) == 8
     assert sum(record["loss_by_position"]) / 8 == pytest.approx(loss, rel=1e-5)
-    with pytest.raises(ValueError, match="tested_with must name attributes of TransformerXL, got 'memroy'"):
-        run(replace(recipe, tested_with={"longer": {"memroy": 8}}), 0, out=tmp_path, progress=False)
+    with pytest.raises(ValueError, match="tested_with must name attributes of TransformerXL, got 'memories'"):
+        run(replace(recipe, tested_with={"longer": {"memories": 8}}), 0, out=tmp_path, progress=False)
 
 
 def test_a_run_at_equal_time_holds_both_curves(tmp_path, quick, monkeypatch):
