@@ -240,7 +240,7 @@ class TransformerXL(nn.Module):
     norm
         ``"post"``, or ``"pre"``, which normalises the memory anew in every segment and has no last norm.
     positions
-        ``"xl"``, the paper's, or another of :data:`rtx_lib.layers.positions.SCHEMES`. Those that act in attention count
+        ``"xl"``, the paper's, or another of ``rtx_lib.layers.positions.SCHEMES``. Those that act in attention count
         from the start of the memory. Those that are added to the embedding count from 0 in every segment, so that the
         positions of memory and segment clash; "learned" has ``length`` of them.
     length, clip

@@ -128,7 +128,7 @@ def step_facts(step: str, queries: int, keys: int) -> tuple[str, str, str, str]:
 
 
 def row_of(step: str, queries: int) -> int:
-    """The row that is read at one of :data:`ROW_STEPS`."""
+    """The row that is read at one of ``ROW_STEPS``."""
     return queries - 1 if step == "last row" else ROW_STEPS.index(step)
 
 
