@@ -144,6 +144,8 @@ def run(
     check_device(device)
     code = commit()  # of the code that runs: the checkout may move on meanwhile
     model, task = build(recipe, seed)
+    for settings in recipe.tested_with.values():  # what is wrong with them is said before hours of training
+        _changed(model, settings)
     configuration = asdict(recipe)
     # A checkpoint of the same recipe with other settings must not be taken up.
     digest = hashlib.sha256(json.dumps(configuration, sort_keys=True).encode()).hexdigest()
@@ -191,7 +193,7 @@ def run(
         elsewhere = {name: finite(_elsewhere(model, recipe, name, device)) for name in recipe.elsewhere}
         for name, settings in recipe.tested_with.items():
             length = settings.get("stream_length", recipe.stream_length)
-            changed = _changed(model, {key: value for key, value in settings.items() if key != "stream_length"})
+            changed = _changed(model, settings)
             elsewhere[name] = finite(_test(changed, task, replace(recipe, stream_length=length), device))
         record |= {"elsewhere": elsewhere} if elsewhere else {}
         if recipe.stream_length:
@@ -274,7 +276,8 @@ def _test(model: nn.Module, task: Any, recipe: Recipe, device: str) -> dict[str,
 
 
 def _changed(model: nn.Module, settings: dict[str, Any]) -> nn.Module:
-    """A shallow copy with other values of these attributes."""
+    """A shallow copy with other values of these attributes; a ``stream_length`` is none of them."""
+    settings = {name: value for name, value in settings.items() if name != "stream_length"}
     for name in settings:
         if not hasattr(model, name):
             raise ValueError(f"tested_with must name attributes of {type(model).__name__}, got {name!r}")

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .stacking import check_sequence, check_sizes, check_state, watched
+from .stacking import check_sizes, check_state, watched
 
 
 def causal_mask(queries: int, keys: int | None = None, *, device: torch.device | str | None = None) -> Tensor:
@@ -307,7 +307,7 @@ class MultiHeadAttention(nn.Module):
 
     def keys_and_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
         """Keys and values (B, H, M, K) of a memory (B, M, D): the cache that puts these positions in front of x."""
-        check_sequence(memory, self.width, self.in_proj_weight)
+        _check_steps("memory", memory, self.width, self.in_proj_weight)
         bias = None if self.in_proj_bias is None else self.in_proj_bias[self.width :]
         k, v = self._heads(F.linear(memory, self.in_proj_weight[self.width :], bias), 2)
         return k, v
@@ -320,10 +320,8 @@ class MultiHeadAttention(nn.Module):
         if memory is None:
             q, k, v = self._heads(F.linear(x, weight, bias), 3)
             return (q, k, v) if cache is None else (q, torch.cat([cache[0], k], dim=2), torch.cat([cache[1], v], dim=2))
-        sizes = [self.width, 2 * self.width]
-        weights, biases = weight.split(sizes), (None, None) if bias is None else bias.split(sizes)
-        (q,) = self._heads(F.linear(x, weights[0], biases[0]), 1)
-        k, v = self._heads(F.linear(memory, weights[1], biases[1]), 2) if cache is None else cache
+        (q,) = self._heads(F.linear(x, weight[: self.width], None if bias is None else bias[: self.width]), 1)
+        k, v = self.keys_and_values(memory) if cache is None else cache
         return q, k, v
 
     def _heads(self, z: Tensor, parts: int) -> tuple[Tensor, ...]:
