@@ -85,7 +85,9 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "lstm": _with_readout(LSTM),
     "gru": _with_readout(GRU),
     "deep-gru": _with_readout(DeepTransitionGRU),
-    "indrnn": lambda task, **arguments: PlainIndRNN(task.input_size, output_size=task.output_size, **arguments),
+    "indrnn": lambda task, **arguments: PlainIndRNN(
+        task.input_size, output_size=task.output_size, vocabulary=task.vocabulary, **arguments
+    ),
     "seq2seq": lambda task, **arguments: Seq2Seq(task.input_size, task.output_size, **arguments),
     "transformer": lambda task, **arguments: Transformer(task.input_size, task.output_size, **arguments),
     "causal-transformer": lambda task, **arguments: CausalTransformer(
@@ -182,7 +184,7 @@ def run(
         "seconds": round(history.seconds, 1),
         "parameters": parameter_count(model),
         "curves": {
-            name: thin(getattr(history, name)) for name in ("step", "loss", "gradient_norm", "lr")
+            name: thin(getattr(history, name), recipe.curve_points) for name in ("step", "loss", "gradient_norm", "lr")
         },
         "evaluations": [finite(row) for row in history.evaluations],
         "metrics": {} if diverged else finite(_test(model, task, recipe, device)),

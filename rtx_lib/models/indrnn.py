@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from rtx_lib.kernels import relu_recurrence
+from rtx_lib.layers.embedding import check_ids
 from rtx_lib.layers.stacking import check_sequence, check_sizes, check_state
 
 State = tuple[Tensor, ...]
@@ -179,6 +180,8 @@ class PlainIndRNN(nn.Module):
         Factor on the initial W of the layers above the first. By default 1/length without normalisation: a neuron
         with u near 1 adds up ``length`` inputs. That is our choice, made on the adding problem; 1/length to 5/length
         trained. With normalisation it is the scale of the authors' code, which the first layer then has too.
+    vocabulary
+        If given, x holds ids below it, (B, T), and a table (vocabulary, D_in) from N(0, 1) comes first.
     dropout
         Chance that a neuron of a sequence is dropped, after each layer, in training mode.
     backend
@@ -207,6 +210,7 @@ class PlainIndRNN(nn.Module):
         last_near_one: bool = True,
         keep: float = 0.9,
         input_scale: float | None = None,
+        vocabulary: int | None = None,
         dropout: float = 0.0,
         backend: str = "auto",
         generator: torch.Generator | None = None,
@@ -216,6 +220,11 @@ class PlainIndRNN(nn.Module):
         if input_scale is not None and not 0 < input_scale < math.inf:
             raise ValueError(f"input_scale must be positive and finite, got {input_scale}")
         self.input_size, self.output_size = input_size, output_size
+        self.embedding = None
+        if vocabulary is not None:
+            check_sizes(vocabulary=vocabulary)
+            table = torch.empty(vocabulary, input_size).normal_(generator=generator)
+            self.embedding = nn.Embedding.from_pretrained(table, freeze=False)
         self.bound = recurrent_bound(length, magnitude)
         first = AUTHORS_SCALE if norm else 1.0
         above = input_scale or (first if norm or length is None else 1 / length)
@@ -230,7 +239,13 @@ class PlainIndRNN(nn.Module):
         self.readout = _linear(hidden_size, output_size, 1.0, generator)
 
     def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
-        """Map x (B, T, D_in) to y (B, T, D_out); the state is one (B, N) for each recurrence, zeros if None."""
+        """Map x (B, T, D_in), or ids (B, T), to y (B, T, D_out).
+
+        The state is one (B, N) for each recurrence, zeros if None.
+        """
+        if self.embedding is not None:
+            check_ids("x", x, self.embedding.num_embeddings)
+            x = self.embedding(x)
         run, last = _runner(self, x, state)
         for linear, unit in zip(self.linears, self.units, strict=True):
             x = run(unit, linear(x))

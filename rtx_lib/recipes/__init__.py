@@ -3,11 +3,11 @@
 :mod:`rtx_lib.experiments` runs them.
 """
 
-from . import attention, between, recurrence
+from . import attention, between, race, recurrence
 from .recipe import Recipe, recipe_of
 
 RECIPES: dict[str, Recipe] = {
-    recipe.name: recipe for part in (recurrence, attention, between) for recipe in part.RECIPES
+    recipe.name: recipe for part in (recurrence, attention, between, race) for recipe in part.RECIPES
 }
 
 __all__ = ["RECIPES", "Recipe", "recipe_of"]

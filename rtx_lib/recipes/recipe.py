@@ -25,6 +25,7 @@ class Recipe:
     is tested once more.
     ``equal_time`` names a recipe beside which this one is trained step by step, at equal wall time: ``steps`` must be
     that recipe's, and the schedule follows its progress, but how many steps are made depends on their cost.
+    ``curve_points`` is how many points of each curve the record keeps at most.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Recipe:
     keep_best: str | None = None
     stream_length: int | None = None
     tested_with: dict[str, dict[str, Any]] = field(default_factory=dict)
+    curve_points: int = 200
 
 
 def recipe_of(record: dict[str, Any]) -> Recipe:

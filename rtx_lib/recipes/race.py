@@ -1,0 +1,137 @@
+"""Recipes of the comparison, chapter 10: every model on every task, with equal parameters and equal tuning."""
+
+from typing import Any
+
+from .recipe import Recipe
+
+LANES = {
+    "rnn": "RNN", "irnn": "IRNN", "lstm": "LSTM", "gru": "GRU", "deep-gru": "Deep-transition GRU", "indrnn": "IndRNN",
+    "tcn": "TCN", "transformer": "Transformer", "transformer-none": "Transformer without positions",
+    "r-transformer": "R-Transformer", "transformer-xl": "Transformer-XL",
+}  # fmt: skip
+"""The models that race, and their names."""
+
+TASKS: dict[str, dict[str, Any]] = {
+    "adding": {"task": "adding", "steps": 1500, "eval_every": 50, "eval_batches": 2},
+    "copy": {"task": "copy", "steps": 1500, "eval_every": 50, "eval_batches": 2},
+    "digits": {"task": "digits", "steps": 1200, "eval_every": 50},
+    "text": {
+        "task": "text", "task_arguments": {"source": "shakespeare", "length": 64}, "steps": 1200, "eval_every": 50,
+        "eval_batches": 10, "eval_batch_size": 32,
+    },
+    "chorales": {
+        "task": "music", "task_arguments": {"source": "jsb"}, "steps": 400, "eval_every": 20, "eval_batch_size": 32,
+        "keep_best": "loss",
+    },
+}  # fmt: skip
+"""The tasks and their budgets."""
+
+LENGTHS = {"adding": (50, 100, 200), "copy": (10, 30, 100)}
+"""The lengths, T of adding and the pause of copy memory, that are swept. The second of each is that of the race."""
+
+SEEDS = (0, 1, 2, 3, 4)
+RATES = (3e-4, 1e-3, 3e-3, 1e-2)
+"""The learning rates that each lane could choose from, by the validation split, on one seed and a third of the steps.
+
+Adding and copy memory were tuned at their shortest length.
+"""
+
+# What each lane chose.
+CHOSEN: dict[str, dict[str, float]] = {task: dict.fromkeys(LANES, 1e-3) for task in TASKS}
+
+# A lane's size: the number of units, channels or, of the last four, hidden units of the feed-forward networks with
+# which it has the parameters of the Transformer, embeddings not counted.
+SIZES: dict[str, dict[str, int]] = {
+    "rnn": {"adding": 223, "copy": 216, "digits": 220, "text": 177, "chorales": 175},
+    "irnn": {"adding": 223, "copy": 216, "digits": 220, "text": 177, "chorales": 175},
+    "lstm": {"adding": 111, "copy": 106, "digits": 111, "text": 83, "chorales": 80},
+    "gru": {"adding": 128, "copy": 123, "digits": 128, "text": 98, "chorales": 96},
+    "deep-gru": {"adding": 84, "copy": 81, "digits": 84, "text": 64, "chorales": 63},
+    "indrnn": {"adding": 222, "copy": 213, "digits": 217, "text": 175, "chorales": 173},
+    "tcn": {"adding": 39, "copy": 37, "digits": 39, "text": 38, "chorales": 37},
+    "transformer": {"adding": 64, "copy": 64, "digits": 64, "text": 64, "chorales": 64},
+    "transformer-none": {"adding": 64, "copy": 64, "digits": 64, "text": 64, "chorales": 64},
+    "r-transformer": {"adding": 59, "copy": 59, "digits": 59, "text": 65, "chorales": 78},
+    "transformer-xl": {"adding": 34, "copy": 34, "digits": 34, "text": 34, "chorales": 34},
+}
+_WINDOWED = ("transformer", "transformer-none", "r-transformer")  # their state grows with the sequence
+_STEPS = {"digits": 64, "text": 64, "chorales": 160}  # T, of the chorales that of the longest
+
+
+def race(task: str, lane: str, length: int | None = None) -> Recipe:
+    """A lane of the race on one task, at the length of the race unless another is given.
+
+    Of the text, the models with a state of a fixed size read streams and keep it; the others read windows.
+    """
+    return _recipe(task, lane, length, CHOSEN[task][lane], TASKS[task]["steps"])
+
+
+def trial(task: str, lane: str, lr: float) -> Recipe:
+    """The shorter run with which a lane tried a rate."""
+    shortest = LENGTHS[task][0] if task in LENGTHS else None
+    return _recipe(task, lane, shortest, lr, TASKS[task]["steps"] // 3, trial=True)
+
+
+def _recipe(task: str, lane: str, length: int | None, lr: float, steps: int, *, trial: bool = False) -> Recipe:
+    settings = dict(TASKS[task])
+    name = f"race-{task}-{lane}"
+    about = f"{LANES[lane]} on the race's task {task!r}"
+    if task in LENGTHS:
+        length = length or LENGTHS[task][1]
+        settings["task_arguments"] = {"length" if task == "adding" else "delay": length}
+        if length != LENGTHS[task][1] and not trial:
+            name, about = f"{name}-{length}", f"{about}, length {length}"
+    if trial:
+        name, about = f"rate-{task}-{lane}-{lr:g}", f"{about}, rate {lr:g}"
+    steps_read = _STEPS[task] if length is None else length + 20 * (task == "copy")
+    model, arguments = _model(task, lane, steps_read)
+    if lane == "indrnn":
+        # As in chapter 4: the useful u lie in a band of width ln(2) / T, and for adding the second layer sums T inputs.
+        settings["slow"] = ["units.*.u", "linears.1.*"] if task == "adding" else ["units.*.u"]
+        settings["slow_lr"] = 0.03 / steps_read
+    if task == "text" and lane not in _WINDOWED:
+        settings["stream_length"] = settings["task_arguments"]["length"]
+    return Recipe(
+        name, about, model, model_arguments=arguments, batch_size=32, lr=lr, clip=1.0, schedule="cosine",
+        warmup=steps // 30, curve_points=20 if trial else 100, **settings | {"steps": steps},
+    )  # fmt: skip
+
+
+def _model(task: str, lane: str, length: int) -> tuple[str, dict[str, Any]]:
+    """The model's name and its arguments for sequences of ``length`` steps."""
+    size = SIZES[lane][task]
+    attention = {"width": 64, "heads": 4, "layers": 2, "inner": size}
+    if lane == "irnn":
+        return "rnn", {"hidden_size": size, "nonlinearity": "relu", "init": "identity", "input_std": 0.03}
+    if lane == "lstm":
+        return lane, {"hidden_size": size, "backend": "torch", "forget_bias": 1.0}
+    if lane == "gru":
+        return lane, {"hidden_size": size, "backend": "torch"}
+    if lane == "deep-gru":
+        return lane, {"hidden_size": size, "transitions": 1}
+    if lane == "indrnn":
+        # The authors normalise nothing for adding, after the recurrence for pixels, before it in language models.
+        norm = {"adding": None, "digits": "after"}.get(task, "before")
+        last_step = task in ("adding", "digits")
+        return lane, {
+            "hidden_size": size, "num_layers": 2, "length": length, "norm": norm, "last_near_one": last_step,
+        }  # fmt: skip
+    if lane == "tcn":
+        return lane, {"channels": [size] * 6, "kernel_size": 3}  # reads 253 steps
+    if lane == "transformer":
+        return "causal-transformer", attention | {"positions": "sinusoidal"}
+    if lane == "transformer-none":
+        return "causal-transformer", attention | {"positions": "none"}
+    if lane == "r-transformer":
+        return lane, attention | {"width": 44, "window": 6}
+    if lane == "transformer-xl":
+        return lane, attention | {"memory": 64 if task == "text" else 0, "tied": False}
+    return lane, {"hidden_size": size}
+
+
+RECIPES = [
+    *(race(task, lane) for task in TASKS for lane in LANES),
+    *(race(task, lane, length) for task in LENGTHS for length in LENGTHS[task] for lane in LANES
+      if length != LENGTHS[task][1]),
+]  # fmt: skip
+TRIALS = [trial(task, lane, lr) for task in TASKS for lane in LANES for lr in RATES]
