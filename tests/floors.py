@@ -16,6 +16,7 @@ ROOMS: dict[str, set[str]] = {
     "records": set(),
     "recipes": set(),
     "schedules": set(),
+    "summaries": {"records"},
     "training": {"diagnostics", "checkpoints", "schedules"},
     "side_by_side": {"training", "checkpoints", "schedules"},
     "checks": {"layers", "models", "diagnostics"},
