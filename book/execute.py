@@ -130,7 +130,7 @@ def shared_key(root: Path, parameters: Mapping[str, Any], data: Sequence[Path]) 
     digest.update("\n".join(installed_versions((root / "requirements.txt").read_text())).encode())
     library = (root / "rtx_lib").rglob("*")
     add_files(digest, root, [path for path in library if path.is_file() and "__pycache__" not in path.parts])
-    add_files(digest, root, list((root / "book" / "results").glob("*.json")))
+    add_files(digest, root, list((root / "book" / "results").rglob("*.json")))
     for path in data:
         digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()

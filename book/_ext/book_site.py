@@ -107,10 +107,11 @@ def finish_site(app: Sphinx, error: Exception | None) -> None:
         for pattern, replacement in REPAIRS:
             text = pattern.sub(replacement, text)
         page.write_text(text, encoding="utf-8")
-    target = out / "book" / "results"
-    target.mkdir(parents=True, exist_ok=True)
-    for record in (Path(app.confdir) / "book" / "results").glob("*.json"):
-        shutil.copyfile(record, target / record.name)
+    results = Path(app.confdir) / "book" / "results"
+    for record in results.rglob("*.json"):
+        target = out / "book" / "results" / record.relative_to(results)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(record, target)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

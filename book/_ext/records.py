@@ -1,4 +1,4 @@
-"""The directive ``records``: one table per recipe, made from the JSON records in ``book/results``.
+"""The directive ``records``: tables with one row per recipe, made from the JSON records in ``book/results``.
 
 What stands on the page comes out of the files, so a number can be neither mistyped nor stale. A record that does
 not follow the schema of ``rtx_lib.records`` is an error of the build, which names the file and the fault.
@@ -7,7 +7,8 @@ not follow the schema of ``rtx_lib.records`` is an error of the build, which nam
 from __future__ import annotations
 
 import json
-import math
+import re
+import statistics
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,23 +19,43 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 FOLDER = "book/results"
+TRIALS = "rates"  # the folder in it with the trials of learning rates
 HOW = "python -m rtx_lib.experiments run RECIPE --seed 0 1 2"
+RACE = {"adding": "the adding problem", "copy": "copy memory", "digits": "digits", "text": "characters",
+        "chorales": "chorales"}
+# The tables of the page in their order, each with the start of its recipes' names.
+GROUPS = (
+    ("Chapter 1: MNIST by rows", "row-mnist-"),
+    ("Chapter 2: the adding problem, plain networks", "adding-"),
+    ("Chapter 3: gates", "copy-|digits-|forget-bias-|depth-"),
+    ("Chapters 3 and 4: the adding problem over long distances", "long-"),
+    ("Chapters 4 and 8: MNIST by pixels", "pixel-mnist-"),
+    ("Chapter 5: number words", "numbers-"),
+    ("Chapter 6: the symbol of so many steps ago", "lag"),
+    ("Chapter 7: German number words, and characters", "german-|shakespeare-(?!stream|xl)"),
+    ("Chapter 8: Nottingham tunes", "nottingham-"),
+    ("Chapter 8: JSB chorales", "jsb-"),
+    ("Chapter 8: Penn Treebank", "ptb-(?!char-xl)"),
+    ("Chapter 9: Transformer-XL", "shakespeare-(stream|xl)|ptb-char-xl"),
+    *((f"Chapter 10: the race, {about}", f"race-{task}-") for task, about in RACE.items()),
+)
+REST = "Other runs"
 
 
 def read_records(folder: Path) -> dict[str, list[dict[str, Any]]]:
     """The records in `folder` by recipe, ordered by seed; `ValueError` names a file that is none and says why."""
     from rtx_lib.records import SCHEMA  # here, so that the site's other pages build without torch
 
+    validator = jsonschema.validators.validator_for(SCHEMA)(SCHEMA)
     found: dict[str, list[dict[str, Any]]] = {}
     for path in sorted(folder.glob("*.json")):
         try:
             record = json.loads(path.read_text(encoding="utf-8"))
-            jsonschema.validate(record, SCHEMA)
         except json.JSONDecodeError as error:
             raise ValueError(f"{path.name} is not JSON: {error}") from error
-        except jsonschema.ValidationError as error:
-            where = "/".join(map(str, error.absolute_path)) or "the record"
-            raise ValueError(f"{path.name} does not follow the schema: {where}: {error.message[:200]}") from error
+        if fault := jsonschema.exceptions.best_match(validator.iter_errors(record)):
+            where = "/".join(map(str, fault.absolute_path)) or "the record"
+            raise ValueError(f"{path.name} does not follow the schema: {where}: {fault.message[:200]}")
         if path.stem != f"{record['recipe']}-s{record['seed']}":
             raise ValueError(f"{path.name} holds recipe {record['recipe']}, seed {record['seed']}: a wrong name")
         found.setdefault(record["recipe"], []).append(record)
@@ -53,23 +74,17 @@ def order(recipe: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (0, part) for part in parts]
 
 
+def grouped(recipes: Iterable[str]) -> dict[str, list[str]]:
+    """The recipes by the title of their table, in the order of `GROUPS`; empty tables are left out."""
+    found: dict[str, list[str]] = {title: [] for title, _ in GROUPS} | {REST: []}
+    for recipe in recipes:
+        found[next((title for title, start in GROUPS if re.match(start, recipe)), REST)].append(recipe)
+    return {title: names for title, names in found.items() if names}
+
+
 def number(value: float) -> str:
     """Three significant digits, trailing zeros kept."""
     return f"{value:#.3g}".rstrip(".")
-
-
-def summary(records: Sequence[dict[str, Any]]) -> str:
-    """One sentence over the seeds: mean and range of each metric, and how many runs diverged."""
-    whole = [record["metrics"] for record in records if not record["diverged"]]
-    said = []
-    for name in metric_names(records):
-        values = [metrics[name] for metrics in whole if name in metrics]
-        if len(values) > 1:
-            mean = math.fsum(values) / len(values)
-            said.append(f"{name} {number(mean)} on average ({number(min(values))} to {number(max(values))})")
-    if diverged := len(records) - len(whole):
-        said.append(f"{diverged} diverged")
-    return f"Over {len(records)} seed{'s' * (len(records) > 1)}: {', '.join(said)}." if said else ""
 
 
 def metric_names(records: Iterable[dict[str, Any]]) -> list[str]:
@@ -77,57 +92,104 @@ def metric_names(records: Iterable[dict[str, Any]]) -> list[str]:
     return list(dict.fromkeys(name for record in records for name in record["metrics"]))
 
 
-def table(records: Sequence[dict[str, Any]], to_files: str) -> nodes.table:
-    """One row a seed. `to_files` is the address of the records' folder as the page sees it."""
-    metrics = metric_names(records)
-    diverged = any(record["diverged"] for record in records)
-    head = ["Seed", *(f"Test {name}" for name in metrics), *(["Diverged"] if diverged else []),
-            "Steps", "Seconds", "Device", "Commit", "Record"]
-    group = nodes.tgroup(cols=len(head))
-    group += [nodes.colspec(colwidth=1) for _ in head]
-    group += nodes.thead("", row([nodes.Text(text) for text in head]))
-    body = nodes.tbody()
+def results(records: Sequence[dict[str, Any]]) -> list[str]:
+    """A line for each test metric, median and range over the seeds, and one for the runs that diverged."""
+    said = []
+    for name in metric_names(records):
+        values = [record["metrics"][name] for record in records if name in record["metrics"]]
+        spread = f" ({number(min(values))} to {number(max(values))})" if len(values) > 1 else ""
+        said.append(f"{name} {number(statistics.median(values))}{spread}")
+    if steps := [record["diverged"]["step"] for record in records if record["diverged"]]:
+        said.append(f"{len(steps)} of {len(records)} diverged, at step {', '.join(f'{step:,}' for step in steps)}")
+    return said
+
+
+def settings(record: dict[str, Any]) -> str:
+    """How a recipe is trained, in a line."""
+    chosen = record["configuration"]
+    clip = f"clipped at {chosen['clip']:g}" if chosen.get("clip") else "not clipped"
+    optimizer = {"adam": "Adam", "sgd": "SGD", "adamw": "AdamW"}.get(name := chosen.get("optimizer", "adam"), name)
+    kept = f", kept where {chosen['keep_best']} was best on the validation split" if chosen.get("keep_best") else ""
+    return f"Batches of {chosen['batch_size']}, {optimizer} with rate {chosen['lr']:g}, {clip}{kept}."
+
+
+def cells(recipe: str, records: Sequence[dict[str, Any]], to_files: str) -> list[list[nodes.Node]]:
+    """A recipe's row: what was trained, its size, what came out, and a link to the record of each seed."""
+    about = records[0]["configuration"].get("about") or recipe
+    links: list[nodes.Node] = []
     for record in records:
-        name = f"{record['recipe']}-s{record['seed']}.json"
-        device, threads = record["device"]["name"], record["device"]["threads"]
-        if device == "CPU":
-            device += f", {threads} thread{'s' * (threads > 1)}"
-        fault = [f"at step {record['diverged']['step']}" if record["diverged"] else "no"] if diverged else []
-        texts = [str(record["seed"]),
-                 *(number(record["metrics"][key]) if key in record["metrics"] else "none" for key in metrics),
-                 *fault, f"{record['configuration']['steps']:,}", f"{record['seconds']:,.0f}", device]
-        commit = record["commit"]
-        short = commit[:7] + ("-dirty" if commit.endswith("-dirty") else "")
-        body += row([*map(nodes.Text, texts), nodes.literal("", short),
-                     nodes.reference("", f"seed {record['seed']}", refuri=to_files + name, internal=True)])
-    group += body
+        name = f"{recipe}-s{record['seed']}"
+        mark = "*" if record["commit"].endswith("-dirty") else ""
+        links += [nodes.reference("", f"{record['seed']}{mark}", refuri=f"{to_files}{name}.json", internal=True,
+                                  reftitle=f"record {name}"), nodes.Text(" ")]
+    baselines = [f"{number(value)} ({name})" for name, value in records[0]["baselines"].items()]
+    seconds = statistics.median(record["seconds"] for record in records)
+    return [
+        [nodes.paragraph("", "", nodes.literal("", recipe)),
+         nodes.paragraph("", f"{about[0].upper()}{about[1:]}. {settings(records[0])}", classes=["about"])],
+        paragraphs([f"{records[0]['configuration']['steps']:,}"]),
+        paragraphs([f"{records[0]['parameters']:,}"]),
+        paragraphs(results(records) or ["none"]),
+        paragraphs(baselines or ["none"]),
+        paragraphs([f"{seconds:,.0f}"]),
+        [nodes.paragraph("", "", *links[:-1])],
+    ]
+
+
+HEAD = ("Recipe", "Steps", "Parameters", "Test metric: median (range)", "Without learning", "Seconds", "Record of seed")
+
+
+def paragraphs(lines: Iterable[str]) -> list[nodes.Node]:
+    return [nodes.paragraph("", line) for line in lines]
+
+
+def table(head: Sequence[str], rows: Iterable[nodes.row]) -> nodes.table:
+    """A table that scrolls inside its box where it is too wide."""
+    group = nodes.tgroup("", *(nodes.colspec(colwidth=1) for _ in head), cols=len(head))
+    group += nodes.thead("", row([paragraphs([text]) for text in head]))
+    group += nodes.tbody("", *rows)
     return nodes.table("", group, classes=["records"])
 
 
-def row(cells: Iterable[nodes.Node]) -> nodes.row:
-    """A table row of one-paragraph cells."""
-    return nodes.row("", *(nodes.entry("", nodes.paragraph("", "", cell)) for cell in cells))
+def row(content: Iterable[list[nodes.Node]], **attributes: Any) -> nodes.row:
+    return nodes.row("", *(nodes.entry("", *cell) for cell in content), **attributes)
 
 
-def section(recipe: str, records: Sequence[dict[str, Any]], to_files: str) -> nodes.section:
-    """A recipe's part of the page: what was trained, the baselines, the table and a summary."""
-    settings = records[0]["configuration"]
-    about = settings.get("about") or recipe
-    clip = f"gradient norm clipped at {settings['clip']:g}" if settings.get("clip") else "no clipping"
-    optimizer = {"adam": "Adam", "sgd": "SGD"}[settings.get("optimizer", "adam")]
-    lines = [f"{about[0].upper()}{about[1:]}. Batches of {settings['batch_size']}, {optimizer} with rate "
-             f"{settings['lr']:g}, {clip}; {records[0]['parameters']:,} parameters."]
-    if metric := settings.get("keep_best"):
-        lines.append(f"Tested is the model with the best {metric} on the validation split along the way.")
-    if records[0]["baselines"]:
-        named = (f"{number(value)} ({name})" for name, value in records[0]["baselines"].items())
-        lines.append(f"Baselines: {', '.join(named)}.")
-    if text := summary(records):
-        lines.append(text)
-    part = nodes.section("", nodes.title("", recipe), ids=[nodes.make_id(f"recipe-{recipe}")], names=[])
-    part += [nodes.paragraph("", line) for line in lines]
-    part += table(records, to_files)
-    return part
+def section(title: str, *content: nodes.Node) -> nodes.section:
+    return nodes.section("", nodes.title("", title), *content, ids=[nodes.make_id(f"records-{title}")], names=[])
+
+
+def trials(found: dict[str, list[dict[str, Any]]], to_files: str) -> nodes.section:
+    """The trials of learning rates: a row for each lane of a task, with all rates that it tried."""
+    lanes: dict[str, list[dict[str, Any]]] = {}
+    for recipe, records in found.items():
+        lanes.setdefault(recipe.rpartition("-")[0].removeprefix("rate-"), []).append(records[0])
+    rows = []
+    for lane, records in lanes.items():
+        records.sort(key=lambda record: float(record["configuration"]["lr"]))
+        links: list[nodes.Node] = []
+        for record in records:
+            name = f"{record['recipe']}-s{record['seed']}"
+            links += [nodes.reference("", f"{record['configuration']['lr']:g}", refuri=f"{to_files}{name}.json",
+                                      internal=True, reftitle=f"record {name}"),
+                      nodes.Text(f": {trial_result(record)}; ")]
+        links[-1] = nodes.Text(links[-1].astext().removesuffix("; "))
+        rows.append(row([[nodes.paragraph("", "", nodes.literal("", lane))],
+                         paragraphs([f"{records[0]['configuration']['steps']:,}"]),
+                         [nodes.paragraph("", "", *links)]]))
+    text = ("Each model of the race chose its learning rate from these runs, one seed each, by the last value on the "
+            "validation split. They are shorter than the race and say nothing else.")
+    head = ("Task and model", "Steps", "Rate: last validation metric")
+    return section("Trials of learning rates", nodes.paragraph("", text), table(head, rows))
+
+
+def trial_result(record: dict[str, Any]) -> str:
+    """The last value on the validation split, or that the run diverged."""
+    if record["diverged"]:
+        return "diverged"
+    last = record["evaluations"][-1] if record["evaluations"] else record["metrics"]
+    name = next(name for name in (*record["metrics"], *last) if name in last and name not in ("step", "split"))
+    return f"{name} {number(last[name])}"
 
 
 class Records(SphinxDirective):
@@ -136,15 +198,20 @@ class Records(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         folder = Path(self.env.app.confdir) / FOLDER
         try:
-            found = read_records(folder)
+            found, tried = read_records(folder), read_records(folder / TRIALS)
         except ValueError as error:
             raise self.error(f"records: {error}") from error
-        for path in folder.glob("*.json"):
+        for path in folder.rglob("*.json"):
             self.env.note_dependency(str(path))
         if not found:
             return [nodes.paragraph("", "There are no records yet. To make one: ", nodes.literal("", HOW))]
         to_files = "../" * self.env.docname.count("/") + FOLDER + "/"
-        return [section(recipe, records, to_files) for recipe, records in found.items()]
+        sections = []
+        for title, recipes in grouped(found).items():
+            rows = (row(cells(recipe, found[recipe], to_files), ids=[nodes.make_id(f"recipe-{recipe}")])
+                    for recipe in recipes)
+            sections.append(section(title, table(HEAD, rows)))
+        return [*sections, *([trials(tried, f"{to_files}{TRIALS}/")] if tried else [])]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

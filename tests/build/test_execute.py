@@ -35,6 +35,7 @@ CHANGES = {
     "tag": lambda tree: (tree.root / ONE[0]).write_text((tree.root / ONE[0]).read_text().replace("parameters", "live")),
     "library": lambda tree: tree.write("rtx_lib/layers/cells.py", "x = 1"),
     "record": lambda tree: tree.write("book/results/run-s1.json", "{}"),
+    "record in a folder": lambda tree: tree.write("book/results/rates/run-s1.json", "{}"),
     "data": lambda tree: tree.write("data/file.txt", "other"),
     "pin of another package": lambda tree: tree.write("requirements.txt", "pytest==0\nruff==0\n"),
 }

@@ -58,38 +58,70 @@ def build(root):
     """Build a page with the directive in it, warnings as errors; the finished process."""
     (root / "conf.py").write_text(CONF)
     (root / "book").mkdir(exist_ok=True)
-    (root / "index.rst").write_text("Start\n=====\n\n.. toctree::\n\n   book/results\n")
-    (root / "book" / "results.rst").write_text("Results\n=======\n\nAll records\n-----------\n\n.. records::\n")
+    (root / "index.rst").write_text("Start\n=====\n\n.. toctree::\n\n   book/records\n")
+    (root / "book" / "records.rst").write_text("Records\n=======\n\nAll records\n-----------\n\n.. records::\n")
     command = [sys.executable, "-m", "sphinx", "-W", "-n", "--keep-going", "-q", str(root), str(root / "out")]
     return subprocess.run(command, capture_output=True, text=True)
 
 
-def test_the_page_holds_one_table_a_recipe_and_links_the_files(tmp_path):
+def page_of(root):
+    return (root / "out" / "book" / "records.html").read_text()
+
+
+def text_of(rows):
+    return " ".join(node.astext() for cell in rows for node in cell)
+
+
+def test_the_page_holds_one_row_a_recipe_and_links_the_files(tmp_path):
     write(tmp_path / "book" / "results", record(), record(seed=1, metrics={"mse": 0.03}),
-          record("adding-rnn-t200", metrics={}, diverged={"step": 237, "reason": "loss is nan"}))  # fmt: skip
+          record("adding-rnn-t200", metrics={}, diverged={"step": 237, "reason": "loss is nan"}),
+          record("long-lstm-t100"))  # fmt: skip
     done = build(tmp_path)
     assert done.returncode == 0, done.stderr
-    page = (tmp_path / "out" / "book" / "results.html").read_text()
-    assert page.count("<table") == 2
+    page = page_of(tmp_path)
+    assert page.count("<table") == 2 and page.count("<tr") == 2 + 3  # two groups: two heads, three recipes
+    assert 'id="recipe-adding-rnn-t10"' in page
     assert 'href="../book/results/adding-rnn-t10-s1.json"' in page
-    assert "Over 2 seeds: mse 0.0200 on average (0.0100 to 0.0300)." in page
-    assert "Baselines: 0.167 (predict 1)." in page and "CPU, 1 thread" in page and "0123456<" in page
-    assert "at step 237" in page and "Over 1 seed: 1 diverged." in page
+    assert "mse 0.0200 (0.0100 to 0.0300)" in page
+    assert "0.167 (predict 1)" in page and "1 of 1 diverged, at step 237" in page
+
+
+def test_trials_of_rates_are_a_table_of_their_own(tmp_path):
+    write(tmp_path / "book" / "results", record())
+    tried = [record(f"rate-adding-lstm-{lr:g}", configuration=record()["configuration"] | {"lr": lr},
+                    evaluations=[{"step": 400, "split": "valid", "mse": value}])
+             for lr, value in ((0.01, 0.2), (0.0003, 0.125))]
+    write(tmp_path / "book" / "results" / "rates", *tried)
+    done = build(tmp_path)
+    assert done.returncode == 0, done.stderr
+    page = page_of(tmp_path)
+    assert page.count("<table") == 2 and 'href="../book/results/rates/rate-adding-lstm-0.0003-s0.json"' in page
+    assert page.index("mse 0.125") < page.index("mse 0.200")
 
 
 def test_the_optimizer_is_named_and_how_the_tested_model_was_chosen(records):
     settings = record()["configuration"]
-    plain = records.section("a", [record()], "").astext()
-    assert "Adam with rate 0.001" in plain and "Tested is" not in plain
-    changed = record(configuration=settings | {"optimizer": "sgd", "keep_best": "loss"})
-    text = records.section("a", [changed], "").astext()
-    assert "SGD with rate 0.001" in text and "best loss on the validation split" in text
+    plain = text_of(records.cells("a", [record()], ""))
+    assert "Adam with rate 0.001, clipped at 1." in plain and "best" not in plain
+    changed = record(configuration=settings | {"optimizer": "sgd", "keep_best": "loss", "clip": None})
+    text = text_of(records.cells("a", [changed], ""))
+    assert "SGD with rate 0.001, not clipped" in text and "loss was best on the validation split" in text
+
+
+def test_every_recipe_has_a_table_of_its_chapter(records):
+    from rtx_lib.recipes import RECIPES
+
+    names = [name for name in RECIPES if not name.startswith("paper-")]
+    tables = records.grouped(names)
+    assert sum(map(len, tables.values())) == len(names) and records.REST not in tables
+    assert tables["Chapter 8: Penn Treebank"] and "ptb-char-xl-64" in tables["Chapter 9: Transformer-XL"]
+    assert records.grouped(["new-thing"]) == {records.REST: ["new-thing"]}
 
 
 def test_no_record_is_a_line_that_says_so(tmp_path):
     done = build(tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "There are no records yet" in (tmp_path / "out" / "book" / "results.html").read_text()
+    assert "There are no records yet" in page_of(tmp_path)
 
 
 def test_a_broken_record_makes_the_build_red_and_is_named(tmp_path):
@@ -99,7 +131,7 @@ def test_a_broken_record_makes_the_build_red_and_is_named(tmp_path):
     done = build(tmp_path)
     assert done.returncode != 0
     assert "adding-rnn-t10-s0.json does not follow the schema" in done.stderr and "'commit'" in done.stderr
-    assert "results.rst" in done.stderr and "Traceback" not in done.stderr
+    assert "records.rst" in done.stderr and "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -130,17 +162,16 @@ def test_numbers_keep_three_digits(records):
     assert texts == ["0.167", "0.170", "0.000123", "-2.50", "123"]
 
 
-def test_a_metric_that_one_run_lacks_is_left_out_of_the_mean(records):
-    pair = [record(), record(seed=1, metrics={}, diverged={"step": 3, "reason": "x"})]
-    assert records.summary(pair) == "Over 2 seeds: 1 diverged."
-    three = records.summary([*pair, record(seed=2, metrics={"mse": 0.03})])
-    assert three == "Over 3 seeds: mse 0.0200 on average (0.0100 to 0.0300), 1 diverged."
-    assert records.summary([record()]) == ""
-    assert "none" in records.table(pair, "").astext()
+def test_a_metric_that_one_run_lacks_is_left_out_of_the_median(records):
+    pair = [record(), record(seed=1, metrics={}, diverged={"step": 3000, "reason": "x"})]
+    assert records.results(pair) == ["mse 0.0100", "1 of 2 diverged, at step 3,000"]
+    three = records.results([*pair, record(seed=2, metrics={"mse": 0.03})])
+    assert three == ["mse 0.0200 (0.0100 to 0.0300)", "1 of 3 diverged, at step 3,000"]
+    assert "none" in text_of(records.cells("a", [record(metrics={}, baselines={})], ""))
 
 
 def test_the_page_explains_every_field_of_a_record():
     from rtx_lib.records import SCHEMA
 
-    page = (ROOT / "book" / "results.md").read_text()
+    page = (ROOT / "book" / "records.md").read_text()
     assert [field for field in SCHEMA["properties"] if f"`{field}`" not in page] == []
