@@ -11,6 +11,7 @@ from rtx_lib.plots.local import describe_reach, draw_reach, draw_windows
 from rtx_lib.plots.memory import draw_costs, draw_position_losses
 from rtx_lib.plots.music import piano_roll
 from rtx_lib.plots.positions import draw_bias, draw_position_table, draw_rotations, length_heatmap
+from rtx_lib.plots.race import FAMILIES, describe_race, draw_lane, draw_race
 from rtx_lib.plots.segments import describe_segments, draw_clash, draw_segments
 from rtx_lib.plots.shift import draw_shift
 from rtx_lib.plots.shift_steps import SHIFT_STEPS, describe_shift, shifted_cells
@@ -22,6 +23,7 @@ __all__ = [
     "CELL_STAGES",
     "CYCLE",
     "DASHES",
+    "FAMILIES",
     "INK",
     "MARKERS",
     "SHIFT_STEPS",
@@ -32,6 +34,7 @@ __all__ = [
     "bands",
     "baseline",
     "describe_cell",
+    "describe_race",
     "describe_reach",
     "describe_segments",
     "describe_shift",
@@ -40,8 +43,10 @@ __all__ = [
     "draw_cell",
     "draw_clash",
     "draw_costs",
+    "draw_lane",
     "draw_position_losses",
     "draw_position_table",
+    "draw_race",
     "draw_reach",
     "draw_rotations",
     "draw_segments",
