@@ -29,12 +29,14 @@ TASKS: dict[str, dict[str, Any]] = {
 LENGTHS = {"adding": (50, 100, 200), "copy": (10, 30, 100)}
 """The lengths, T of adding and the pause of copy memory, that are swept. The second of each is that of the race."""
 
+SYMBOLS = 5  # to be remembered in copy memory
+
 SEEDS = (0, 1, 2, 3, 4)
 RATES = (3e-4, 1e-3, 3e-3, 1e-2)
-"""The learning rates that each lane could choose from, by the validation split, on one seed and a third of the steps.
+"""The rates that each lane could choose from: by the validation split, on one seed, with a third of the steps."""
 
-Adding and copy memory were tuned at their shortest length.
-"""
+TRIAL_LENGTHS = {"adding": 20, "copy": 10}
+"""The lengths at which they were tried: at T = 50 a third of the steps leaves too many lanes on the plateau."""
 
 # What each lane chose.
 CHOSEN: dict[str, dict[str, float]] = {task: dict.fromkeys(LANES, 1e-3) for task in TASKS}
@@ -68,8 +70,7 @@ def race(task: str, lane: str, length: int | None = None) -> Recipe:
 
 def trial(task: str, lane: str, lr: float) -> Recipe:
     """The shorter run with which a lane tried a rate."""
-    shortest = LENGTHS[task][0] if task in LENGTHS else None
-    return _recipe(task, lane, shortest, lr, TASKS[task]["steps"] // 3, trial=True)
+    return _recipe(task, lane, TRIAL_LENGTHS.get(task), lr, TASKS[task]["steps"] // 3, trial=True)
 
 
 def _recipe(task: str, lane: str, length: int | None, lr: float, steps: int, *, trial: bool = False) -> Recipe:
@@ -78,12 +79,12 @@ def _recipe(task: str, lane: str, length: int | None, lr: float, steps: int, *, 
     about = f"{LANES[lane]} on the race's task {task!r}"
     if task in LENGTHS:
         length = length or LENGTHS[task][1]
-        settings["task_arguments"] = {"length" if task == "adding" else "delay": length}
+        settings["task_arguments"] = {"length": length} if task == "adding" else {"delay": length, "length": SYMBOLS}
         if length != LENGTHS[task][1] and not trial:
             name, about = f"{name}-{length}", f"{about}, length {length}"
     if trial:
         name, about = f"rate-{task}-{lane}-{lr:g}", f"{about}, rate {lr:g}"
-    steps_read = _STEPS[task] if length is None else length + 20 * (task == "copy")
+    steps_read = _STEPS[task] if length is None else length + 2 * SYMBOLS * (task == "copy")
     model, arguments = _model(task, lane, steps_read)
     if lane == "indrnn":
         # As in chapter 4: the useful u lie in a band of width ln(2) / T, and for adding the second layer sums T inputs.
