@@ -12,11 +12,11 @@ LANES = {
 """The models that race, and their names."""
 
 TASKS: dict[str, dict[str, Any]] = {
-    "adding": {"task": "adding", "steps": 1500, "eval_every": 50, "eval_batches": 2},
-    "copy": {"task": "copy", "steps": 1500, "eval_every": 50, "eval_batches": 2},
-    "digits": {"task": "digits", "steps": 1200, "eval_every": 50},
+    "adding": {"task": "adding", "steps": 1000, "eval_every": 50, "eval_batches": 2},
+    "copy": {"task": "copy", "steps": 1200, "eval_every": 50, "eval_batches": 2},
+    "digits": {"task": "digits", "steps": 1000, "eval_every": 50},
     "text": {
-        "task": "text", "task_arguments": {"source": "shakespeare", "length": 64}, "steps": 1200, "eval_every": 50,
+        "task": "text", "task_arguments": {"source": "shakespeare", "length": 64}, "steps": 1000, "eval_every": 50,
         "eval_batches": 10, "eval_batch_size": 32,
     },
     "chorales": {
@@ -33,10 +33,11 @@ SYMBOLS = 5  # to be remembered in copy memory
 
 SEEDS = (0, 1, 2, 3, 4)
 RATES = (3e-4, 1e-3, 3e-3, 1e-2)
-"""The rates that each lane could choose from: by the validation split, on one seed, with a third of the steps."""
+"""The rates that each lane could choose from, by the validation split, in shorter runs of one seed."""
 
+TRIAL_STEPS = {"adding": 500, "copy": 500, "digits": 400, "text": 400, "chorales": 133}
 TRIAL_LENGTHS = {"adding": 20, "copy": 10}
-"""The lengths at which they were tried: at T = 50 a third of the steps leaves too many lanes on the plateau."""
+"""The lengths at which rates were tried: adding at T = 50 left too many lanes on the plateau."""
 
 # What each lane chose.
 CHOSEN: dict[str, dict[str, float]] = {task: dict.fromkeys(LANES, 1e-3) for task in TASKS}
@@ -70,7 +71,7 @@ def race(task: str, lane: str, length: int | None = None) -> Recipe:
 
 def trial(task: str, lane: str, lr: float) -> Recipe:
     """The shorter run with which a lane tried a rate."""
-    return _recipe(task, lane, TRIAL_LENGTHS.get(task), lr, TASKS[task]["steps"] // 3, trial=True)
+    return _recipe(task, lane, TRIAL_LENGTHS.get(task), lr, TRIAL_STEPS[task], trial=True)
 
 
 def _recipe(task: str, lane: str, length: int | None, lr: float, steps: int, *, trial: bool = False) -> Recipe:
