@@ -10,35 +10,62 @@ import torch
 from torch import Tensor
 
 
-def _map(state: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    """Apply ``change`` to every tensor of a nested state."""
+def map_tensors(state: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """The same nested state, with ``change`` applied to every tensor."""
     if isinstance(state, Tensor):
         return change(state)
     if isinstance(state, tuple | list):
-        return type(state)(_map(part, change) for part in state)
+        return type(state)(map_tensors(part, change) for part in state)
     return state
 
 
 def detach(state: Any) -> Any:
     """The same nested state, cut from its graph."""
-    return _map(state, Tensor.detach)
+    return map_tensors(state, Tensor.detach)
 
 
 def move(state: Any, device: str | torch.device) -> Any:
     """The same nested state on another device."""
-    return _map(state, lambda tensor: tensor.to(device))
+    return map_tensors(state, lambda tensor: tensor.to(device))
+
+
+class NotWritten(OSError):
+    """A file could not be written, the disk being full perhaps; what was there before is there still."""
 
 
 @contextmanager
 def in_one_step(path: Path) -> Iterator[Path]:
-    """A file to write beside ``path``, moved there at the end: a reader sees the old content or the new one."""
+    """A file to write beside ``path``, moved there at the end: a reader sees the old content or the new one.
+
+    Raises
+    ------
+    NotWritten
+        If writing fails; nothing half-written is left.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         yield temporary
         os.replace(temporary, path)
+    except OSError as error:
+        raise NotWritten(f"{path} could not be written: {error.strerror or error}") from error
+    except RuntimeError as error:  # torch.save does not say why
+        raise NotWritten(f"{path} could not be written; is the disk full?") from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def generators(device: str | torch.device) -> list[Tensor]:
+    """The states of torch's generators of this process: the CPU's, and that of its GPU if it computes there."""
+    cuda = torch.device(device).type == "cuda"
+    return [torch.get_rng_state()] + ([torch.cuda.get_rng_state(device)] if cuda else [])
+
+
+def set_generators(states: list[Tensor], device: str | torch.device) -> None:
+    """Set them as they were."""
+    torch.set_rng_state(states[0])
+    if len(states) > 1:
+        torch.cuda.set_rng_state(states[1], device)
 
 
 def save(path: Path, contents: dict[str, Any]) -> None:
@@ -60,7 +87,7 @@ def load(path: Path, run: dict[str, Any]) -> dict[str, Any]:
     """
     try:
         saved: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
-        theirs = saved["run"]
+        theirs = {"processes": 1, "precision": "no", **saved["run"]}  # older checkpoints do not say
     except Exception as error:  # torch raises many kinds for a damaged file
         raise ValueError(
             f"checkpoint {path} cannot be read ({type(error).__name__}); delete it to start anew"

@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from rtx_lib.checkpoints import detach, load, move, save
+from rtx_lib.checkpoints import detach, generators, load, move, save, set_generators
+from rtx_lib.distributed import ALONE, Processes
 from rtx_lib.schedules import Plateau, Schedule
 
 
@@ -175,6 +177,7 @@ def fit(
     checkpoint: str | Path | None = None,
     checkpoint_every: int = 500,
     progress: bool = True,
+    processes: Processes = ALONE,
 ) -> History:
     """Train a model in place.
 
@@ -182,12 +185,15 @@ def fit(
     its checkpoint gives the numbers of one that was not. The batches come from a generator of their own;
     torch's global generator, which dropout uses, is seeded too.
 
+    Several processes that all call this with equal arguments train one model together, on parts of the same batches
+    (:mod:`rtx_lib.distributed`). The model, the history and any error of training are the same in all of them.
+
     Parameters
     ----------
     model, task
         Any model and task that follow the library's contracts. The model is moved to ``device``.
     steps, batch_size
-        Number of updates, and sequences (or parallel streams) in each.
+        Number of updates, and sequences (or parallel streams) in each, over all processes.
     lr, optimizer
         Adam with this learning rate, unless an optimizer is given; its own rates are then the base.
     clip
@@ -210,11 +216,14 @@ def fit(
         Train on ``task.stream("train", batch_size, stream_length)`` and carry the (detached) state from one
         piece to the next; the state starts anew with each pass over the text.
     after_step
-        Called as ``after_step(step, model, loss)`` after each update.
+        Called as ``after_step(step, model, loss)`` after each update, in each process.
     checkpoint, checkpoint_every
-        A file to resume from if it exists, and to write every so many steps and at the end.
+        A file to resume from if it exists, and to write every so many steps and at the end. Only the main process
+        reads and writes it.
     progress
-        Show a bar on standard error.
+        Show a bar on standard error (the main process does).
+    processes
+        Who takes part, and in which precision they train; evaluations are in full precision.
 
     Raises
     ------
@@ -222,39 +231,49 @@ def fit(
         As soon as the loss or the gradient norm is not finite.
     ValueError
         For numbers out of range, a device that torch cannot use, a stream of a task that has none, a best evaluation or
-        a plateau without evaluations, or a checkpoint of another run or that cannot be read.
+        a plateau without evaluations, fewer sequences than processes, or a checkpoint of another run (of another
+        number of processes or precision, too) or that cannot be read.
     """
     check_positive(steps=steps, batch_size=batch_size, lr=lr, clip=clip, eval_every=eval_every)
     check_positive(eval_batches=eval_batches, stream_length=stream_length, checkpoint_every=checkpoint_every)
     check_positive(eval_batch_size=eval_batch_size)
     if (keep_best or plateau) and not eval_every:
         raise ValueError("eval_every must be given with keep_best or plateau, got None")
+    if batch_size < processes.count:
+        raise ValueError(f"batch_size must be at least the number of processes, {processes.count}, got {batch_size}")
     _check_stream(task, stream_length)
     check_device(device)
     model.to(device).train()
+    processes.spread(model)
     optimizer = optimizer or torch.optim.Adam(model.parameters(), lr=lr)
     base_rates = [group["lr"] for group in optimizer.param_groups]
     generator = torch.Generator().manual_seed(seed)
-    torch.manual_seed(seed)
+    torch.manual_seed(processes.seed(seed))
+    scaler = processes.scaler(device)
     history, state, position = History(), None, 0
     best: dict[str, Any] = {"value": math.inf, "model": None}
     run = dict(
         task=task.name, batch_size=batch_size, stream_length=stream_length, seed=seed, clip=clip, rates=base_rates,
-        steps=steps, keep_best=keep_best,
+        steps=steps, keep_best=keep_best, processes=processes.count, precision=processes.precision,
     )  # fmt: skip
     path = Path(checkpoint) if checkpoint else None
-    if path and path.exists():
-        saved = load(path, run)
+    saved = processes.on_main(lambda: load(path, run) if path and path.exists() else None)
+    if saved:
         model.load_state_dict(saved["model"])
         optimizer.load_state_dict(saved["optimizer"])
         generator.set_state(saved["generator"])
         history, position, best = History(**saved["history"]), saved["position"], saved.get("best", best)
         state = move(saved["state"], device)
+        scaler.load_state_dict(saved.get("scaler", {}))
+        if not processes.main:
+            own = saved["others"][processes.rank - 1]
+            state = move(own["state"], device)
+            set_generators(own["generators"], device)
     source = pieces(task, batch_size, stream_length, position) if stream_length else None
     started = time.perf_counter() - history.seconds
     done = len(history.step)
     todo = range(done + 1, steps + 1)
-    bar = tqdm(todo, task.name, steps, initial=done, disable=not progress, mininterval=1)
+    bar = tqdm(todo, task.name, steps, initial=done, disable=not (progress and processes.main), mininterval=1)
     for step in bar:
         if source is None:
             x, y = task.batch("train", batch_size, generator)
@@ -265,7 +284,14 @@ def fit(
         factor *= plateau(history.evaluations) if plateau else 1.0
         for group, rate in zip(optimizer.param_groups, base_rates, strict=True):
             group["lr"] = rate * factor
-        value, norm, new_state = update(model, task, (move(x, device), y.to(device)), optimizer, clip=clip, state=state)
+        x, y, share = processes.part(task, x, y)
+        batch = (move(x, device), y.to(device))
+        if processes.plain:
+            value, norm, new_state = update(model, task, batch, optimizer, clip=clip, state=state)
+        else:
+            value, norm, new_state = processes.update(
+                model, task, batch, optimizer, clip=clip, state=state, share=share, scaler=scaler
+            )
         for what, number in (("loss", value), ("gradient norm", norm)):
             if not math.isfinite(number):
                 raise TrainingDiverged(f"{what} is {number}", step, path, history)
@@ -278,9 +304,12 @@ def fit(
         if after_step:
             after_step(step, model, value)
         if eval_every and (step % eval_every == 0 or step == steps):
-            scores = evaluate(
-                model, task, eval_split, batch_size=eval_batch_size, device=device, batches=eval_batches,
-                stream_length=stream_length,
+            # The main process alone, the others are told: one set of scores decides on the best and on a plateau.
+            scores = processes.on_main(
+                lambda: evaluate(
+                    model, task, eval_split, batch_size=eval_batch_size, device=device, batches=eval_batches,
+                    stream_length=stream_length,
+                )
             )  # fmt: skip
             if keep_best and scores[keep_best] < best["value"]:
                 weights = {name: value.detach().cpu().clone() for name, value in model.state_dict().items()}
@@ -290,9 +319,11 @@ def fit(
         history.seconds = time.perf_counter() - started
         if path and (step % checkpoint_every == 0 or step == steps):
             contents = {"run": run, "history": asdict(history), "position": position, "state": move(state, "cpu")}
-            contents["best"] = best
-            parts = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
-            save(path, {**contents, **parts, "generator": generator.get_state()})
+            contents |= {"best": best, "scaler": scaler.state_dict()}
+            contents["others"] = processes.gather({"state": contents["state"], "generators": generators(device)})[1:]
+            contents |= {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+            contents["generator"] = generator.get_state()
+            processes.on_main(partial(save, path, contents))
     if best["model"] is not None:
         model.load_state_dict(best["model"])
     return history

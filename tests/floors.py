@@ -12,19 +12,24 @@ ROOMS: dict[str, set[str]] = {
     "diagnostics": set(),
     "models": {"layers", "kernels"},
     "checkpoints": set(),
+    "distributed": {"checkpoints"},
     "measuring": set(),
     "records": set(),
     "recipes": set(),
     "schedules": set(),
     "summaries": {"records"},
-    "training": {"diagnostics", "checkpoints", "schedules"},
+    "training": {"diagnostics", "checkpoints", "distributed", "schedules"},
     "side_by_side": {"training", "checkpoints", "schedules"},
+    "sweeps": {"checkpoints", "recipes", "records", "summaries"},
     "checks": {"layers", "models", "diagnostics"},
     "experiments": {
         "kernels", "plots", "tasks", "layers", "diagnostics", "models", "training", "checks", "checkpoints",
-        "records", "recipes", "schedules", "side_by_side",
+        "records", "recipes", "schedules", "side_by_side", "distributed", "sweeps",
     },
-    "bench": {"kernels", "plots", "tasks", "layers", "diagnostics", "models", "training", "checks", "measuring"},
+    "bench": {
+        "kernels", "plots", "tasks", "layers", "diagnostics", "models", "training", "checks", "measuring",
+        "checkpoints", "recipes", "records", "experiments",
+    },
 }
 # Packages that belong to one room only.
 ONLY: dict[str, set[str]] = {

@@ -143,6 +143,10 @@ class NumberWords:
             prediction.flatten(0, 1), y.flatten(), ignore_index=self.pad, label_smoothing=self.label_smoothing
         )
 
+    def loss_weight(self, y: Tensor) -> int:
+        """The number of tokens in labels y (B, T), padding left out: what the mean of `loss` is taken over."""
+        return int((y != self.pad).sum())
+
     def metrics(self, prediction: Tensor, y: Tensor) -> dict[str, float]:
         """{"loss", "accuracy", "exact"}: each is taken for every sentence, then averaged over the sentences.
 

@@ -21,10 +21,15 @@ class Task(Protocol):
     A prediction is always the whole output of a model, (B, T, output_size): the task picks the positions
     that count.
 
-    Two more methods are optional, and `rtx_lib.training.evaluate` uses them where a task has them. `weight(y)` is the
-    number of positions that count in labels y, and a metric is then a mean over these positions: batches are
-    weighted by it, without it by their number of sequences. `finish(metrics)` returns the metrics of a whole split
-    with what follows from their means, such as the perplexity from the loss, and is no mean itself.
+    Some more are optional. Two methods concern metrics, and `rtx_lib.training.evaluate` uses them where a task has
+    them. `weight(y)` is the number of positions that count in labels y, and a metric is then a mean over these
+    positions: batches are weighted by it, without it by their number of sequences. `finish(metrics)` returns the
+    metrics of a whole split with what follows from their means, such as the perplexity from the loss, and is no mean
+    itself.
+
+    `rtx_lib.distributed` splits a batch over processes and must know how much of the loss a part makes. The loss is
+    taken to be a mean over `loss_weight(y)`, else `weight(y)`, else the number of sequences; where an attribute
+    `summed` is true, it is a sum.
     """
 
     @property
