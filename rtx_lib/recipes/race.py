@@ -35,9 +35,9 @@ SEEDS = (0, 1, 2, 3, 4)
 RATES = (3e-4, 1e-3, 3e-3, 1e-2)
 """The rates that each lane could choose from, by the validation split, in shorter runs of one seed."""
 
-TRIAL_STEPS = {"adding": 500, "copy": 500, "digits": 400, "text": 400, "chorales": 133}
+TRIAL_STEPS = {"adding": 1000, "copy": 500, "digits": 400, "text": 400, "chorales": 133}
 TRIAL_LENGTHS = {"adding": 20, "copy": 10}
-"""The lengths at which rates were tried: adding at T = 50 left too many lanes on the plateau."""
+"""The lengths at which rates were tried: the longer ones leave too many lanes on the plateau."""
 
 # What each lane chose.
 CHOSEN: dict[str, dict[str, float]] = {task: dict.fromkeys(LANES, 1e-3) for task in TASKS}
