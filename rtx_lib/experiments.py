@@ -2,6 +2,7 @@
 
 ``python -m rtx_lib.experiments list`` shows the recipes; ``run RECIPE --seed 0 1 2`` trains one and writes one
 JSON record a seed. A killed run goes on from its checkpoint; a record is written in one step or not at all.
+``sweep NAME`` and ``table NAME`` are for many recipes (:mod:`rtx_lib.sweeps`).
 """
 
 import argparse
@@ -21,8 +22,10 @@ import torch
 from torch import nn
 
 import rtx_lib
+from rtx_lib import sweeps
 from rtx_lib.checkpoints import in_one_step
 from rtx_lib.diagnostics.context import loss_by_position
+from rtx_lib.distributed import ALONE, PRECISIONS, Processes, join
 from rtx_lib.layers import GRU, LSTM, RNN, Readout, SampleStdNorm
 from rtx_lib.models.deep_transition import DeepTransitionGRU
 from rtx_lib.models.indrnn import PlainIndRNN
@@ -33,7 +36,7 @@ from rtx_lib.models.tcn import TCN
 from rtx_lib.models.transformer import CausalTransformer, Transformer
 from rtx_lib.models.transformer_xl import TransformerXL
 from rtx_lib.recipes import RECIPES, Recipe, recipe_of
-from rtx_lib.records import commit, finite, load_records, results_folder, thin
+from rtx_lib.records import as_text, commit, finite, load_records, results_folder, thin
 from rtx_lib.schedules import (
     Plateau,
     Schedule,
@@ -127,21 +130,33 @@ def run(
     out: str | Path | None = None,
     device: str = "cpu",
     progress: bool = True,
+    processes: Processes = ALONE,
 ) -> Path:
     """Train one recipe with one seed and write its record; return the record's path.
 
     Nothing is done if the record is there already with the same configuration. A run that diverges is a
     result too: its record says at which step, and its metrics are empty.
 
+    Several processes that all call this train one model together (:mod:`rtx_lib.distributed`). The main one tests it
+    and writes the record, and the others return when it is there. Only the main one needs the folder.
+
     Raises
     ------
     ValueError
-        For a device that torch cannot use, or a recipe with an unknown model, task or schedule.
+        For a device that torch cannot use, a recipe with an unknown model, task or schedule, or one at equal time in
+        several processes or mixed precision.
     """
     schedule = _schedule(recipe)
+    if recipe.steps > 200 * recipe.eval_every:  # said before hours of training: as_text would refuse the record
+        got = f"{recipe.eval_every} in {recipe.steps} steps"
+        raise ValueError(f"eval_every must leave at most 200 evaluations, got {got}")
+    if recipe.equal_time and not processes.plain:
+        how = f"{processes.count} processes, {processes.precision!r}"
+        raise ValueError(f"processes must be one, without mixed precision, for {recipe.name} at equal time, got {how}")
+    device = device if processes.plain else processes.device
     folder = Path(out) if out else results_folder()
     path = folder / f"{recipe.name}-s{seed}.json"
-    if path.exists() and recipe_of(json.loads(path.read_text())) == recipe:
+    if processes.on_main(lambda: path.exists() and recipe_of(json.loads(path.read_text())) == recipe):
         return path
     check_device(device)
     code = commit()  # of the code that runs: the checkout may move on meanwhile
@@ -163,11 +178,11 @@ def run(
                 device=device, eval_every=recipe.eval_every, eval_batches=recipe.eval_batches,
                 eval_batch_size=recipe.eval_batch_size, keep_best=recipe.keep_best, checkpoint=checkpoint,
                 stream_length=recipe.stream_length, progress=progress,
-                after_step=_constrain if hasattr(model, "constrain_") else None,
+                after_step=_constrain if hasattr(model, "constrain_") else None, processes=processes,
             )  # fmt: skip
     except TrainingDiverged as error:
         history, diverged = error.history, {"step": error.step, "reason": str(error).partition(";")[0]}
-    record = {
+    record: dict[str, Any] = {
         "format": 1,
         "recipe": recipe.name,
         "configuration": configuration,
@@ -180,6 +195,7 @@ def run(
         "device": {
             "name": torch.cuda.get_device_name(device) if device.startswith("cuda") else "CPU",
             "threads": torch.get_num_threads(),
+            **({} if processes.plain else {"processes": processes.count, "precision": processes.precision}),
         },
         "seconds": round(history.seconds, 1),
         "parameters": parameter_count(model),
@@ -187,11 +203,20 @@ def run(
             name: thin(getattr(history, name), recipe.curve_points) for name in ("step", "loss", "gradient_norm", "lr")
         },
         "evaluations": [finite(row) for row in history.evaluations],
-        "metrics": {} if diverged else finite(_test(model, task, recipe, device)),
-        "baselines": task.baselines(),
+        "metrics": {},
+        "baselines": {},
         "diverged": diverged,
     }  # fmt: skip
-    if not diverged:
+    processes.on_main(lambda: _test_and_write(path, record, model, task, recipe, device))
+    return path
+
+
+def _test_and_write(
+    path: Path, record: dict[str, Any], model: nn.Module, task: Any, recipe: Recipe, device: str
+) -> None:
+    record["baselines"] = task.baselines()
+    if not record["diverged"]:
+        record["metrics"] = finite(_test(model, task, recipe, device))
         elsewhere = {name: finite(_elsewhere(model, recipe, name, device)) for name in recipe.elsewhere}
         for name, settings in recipe.tested_with.items():
             length = settings.get("stream_length", recipe.stream_length)
@@ -202,10 +227,9 @@ def run(
             stream = task.stream("test", recipe.eval_batch_size, recipe.stream_length)
             record["loss_by_position"] = [round(loss, 6) for loss in loss_by_position(model, stream).tolist()]
     with in_one_step(path) as temporary:
-        temporary.write_text(json.dumps(record, indent=1, allow_nan=False) + "\n")
-    for made in folder.glob(f".{path.stem}.*.ckpt"):
+        temporary.write_text(as_text(record))
+    for made in path.parent.glob(f".{path.stem}.*.ckpt"):
         made.unlink(missing_ok=True)
-    return path
 
 
 def _schedule(recipe: Recipe) -> Schedule | None:
@@ -318,9 +342,15 @@ def main(arguments: list[str] | None = None) -> int:
     runner.add_argument("recipe")
     runner.add_argument("--seed", type=int, nargs="+", default=[0])
     runner.add_argument("--out", help="folder of the records (default: the book's)")
-    runner.add_argument("--device", default="cpu")
-    runner.add_argument("--threads", type=int, default=1, help="torch threads (default 1)")
+    runner.add_argument("--device", help="cpu or cuda (default: cpu; under accelerate launch what it finds)")
+    runner.add_argument("--threads", type=int, default=1, help="torch threads of each process (default 1)")
+    runner.add_argument(
+        "--mixed-precision", choices=PRECISIONS, help="type of autocast (default: no; else that of accelerate launch)"
+    )
+    sweeps.add_commands(commands)
     options = parser.parse_args(arguments)
+    if options.command in ("sweep", "table"):
+        return sweeps.command(options, run)
     if options.command == "list":
         for recipe in RECIPES.values():
             seeds = " ".join(str(r["seed"]) for r in load_records(recipe.name)) or "none"
@@ -329,10 +359,13 @@ def main(arguments: list[str] | None = None) -> int:
     if options.recipe not in RECIPES:
         print(f"unknown recipe {options.recipe!r}; known: {', '.join(RECIPES)}", file=sys.stderr)
         return 2
+    processes = join(options.device, options.mixed_precision)
     torch.set_num_threads(options.threads)
     for seed in options.seed:
-        path = run(RECIPES[options.recipe], seed, out=options.out, device=options.device)
-        print(path, json.dumps(json.loads(path.read_text())["metrics"]))
+        path = run(RECIPES[options.recipe], seed, out=options.out, device=processes.device, processes=processes)
+        if processes.main:
+            print(path, json.dumps(json.loads(path.read_text())["metrics"]))
+    processes.close()
     return 0
 
 

@@ -18,6 +18,9 @@ SCHEMA: dict[str, Any] = json.loads(Path(__file__).with_name("record.schema.json
 A metric that is not finite, as it may be just before a run diverges, is left out.
 """
 
+LIMIT = 40_000
+"""A record has fewer bytes than this: pages load many of them, and the history keeps them all."""
+
 
 def results_folder() -> Path:
     """Where records live: ``book/results`` of a checkout, else ``rtx_lib/results`` of the installed package."""
@@ -55,6 +58,28 @@ def thin(values: Iterable[float], points: int = 200) -> list[float]:
     window = max(1, math.ceil(len(values) / points))
     chunks = (values[i : i + window] for i in range(0, len(values), window))
     return [float(f"{sum(chunk) / len(chunk):.6g}") for chunk in chunks]
+
+
+def as_text(record: dict[str, Any]) -> str:
+    """A record as its file holds it, below ``LIMIT``: the curves are thinned further where that takes it.
+
+    The run is done by then, and a curve with fewer points is worth more than no record. Evaluations and metrics are
+    never touched.
+
+    Raises
+    ------
+    ValueError
+        If it is the evaluations that are too many, or a number is not finite.
+    """
+    curves = record["curves"]
+    while True:
+        text = json.dumps(record | {"curves": curves}, indent=1, allow_nan=False) + "\n"
+        if len(text.encode()) < LIMIT:
+            return text
+        points = max(map(len, curves.values())) // 2
+        if points < 10:
+            raise ValueError(f"eval_every must be larger: a record has less than {LIMIT:,} bytes, got {len(text):,}")
+        curves = {name: thin(values, points) for name, values in curves.items()}
 
 
 def finite(row: dict[str, Any]) -> dict[str, Any]:
