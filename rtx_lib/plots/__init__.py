@@ -7,11 +7,13 @@ from rtx_lib.plots.explorer import explorer
 from rtx_lib.plots.figure import show, to_svg
 from rtx_lib.plots.film import film
 from rtx_lib.plots.influence import influence_curves, influence_maps
+from rtx_lib.plots.lanes import FAMILIES, draw_lane
 from rtx_lib.plots.local import describe_reach, draw_reach, draw_windows
 from rtx_lib.plots.memory import draw_costs, draw_position_losses
 from rtx_lib.plots.music import piano_roll
 from rtx_lib.plots.positions import draw_bias, draw_position_table, draw_rotations, length_heatmap
-from rtx_lib.plots.race import FAMILIES, describe_race, draw_lane, draw_race
+from rtx_lib.plots.race import describe_race, draw_race
+from rtx_lib.plots.race_explorer import race_explorer
 from rtx_lib.plots.segments import describe_segments, draw_clash, draw_segments
 from rtx_lib.plots.shift import draw_shift
 from rtx_lib.plots.shift_steps import SHIFT_STEPS, describe_shift, shifted_cells
@@ -63,6 +65,7 @@ __all__ = [
     "live",
     "piano_roll",
     "provenance",
+    "race_explorer",
     "shifted_cells",
     "show",
     "smooth",

@@ -1,20 +1,10 @@
-"""The race in one figure: every model on every task, each seed a mark, with the finish lines.
-
-What is raced is given as plain numbers. A *lane* is a model. A task is described by a mapping with
-
-- ``name``: what it is called;
-- ``metric``: ``"accuracy"`` (reached from below) or another (``"mse"``, ``"loss"``, reached from above);
-- ``line``: the finish line, a value of the metric, or None;
-- ``label``: the metric as the axis says it; the metric's name by default;
-- ``baselines``: values of the metric by name, what is reached without learning;
-- ``log``: whether the metric's axis is logarithmic; of ``"mse"`` by default.
-"""
+"""The race in one figure: every model on every task, each seed a mark, with the finish lines."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -23,74 +13,22 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
-from rtx_lib.plots.style import CYCLE, DASHES, INK, MARKERS
-
-FAMILIES: dict[str, tuple[str, ...]] = {
-    "recurrent": ("rnn", "irnn", "lstm", "gru", "deep-gru", "indrnn"),
-    "convolution": ("tcn",),
-    "between": ("r-transformer",),
-    "attention": ("transformer", "transformer-none", "transformer-xl"),
-}
-"""The lanes of each family, in the order in which they are drawn. A lane that is not named here comes last."""
+from rtx_lib.plots.lanes import FAMILIES, Task, arrange, check_tasks, higher_is_better, is_log, look, three, wrap
+from rtx_lib.plots.style import CYCLE, INK, MARKERS
 
 _DASHED, _DOTTED = (0, (4, 2.5)), (0, (1, 2))
 
-Task = Mapping[str, Any]
+_FILLS: tuple[tuple[Literal["full", "right", "none"], str], ...] = (
+    ("full", "all seeds reach it"), ("right", "some"), ("none", "none"),
+)  # fmt: skip
+
 Summary = Mapping[str, Any]
-
-
-def arrange(lanes: Mapping[str, str], families: Mapping[str, Sequence[str]] = FAMILIES) -> dict[str, list[str]]:
-    """The given lanes by family, in the families' order; what belongs to none is of the family ``"other"``."""
-    order = {family: [lane for lane in own if lane in lanes] for family, own in families.items()}
-    known = {lane for own in families.values() for lane in own}
-    order["other"] = [*order.get("other", []), *(lane for lane in lanes if lane not in known)]
-    return {family: own for family, own in order.items() if own}
-
-
-def look(lane: str, families: Mapping[str, Sequence[str]] = FAMILIES) -> tuple[int, int]:
-    """Indices of a lane: of its family (its colour), and within it (dash pattern and marker in a chart of curves)."""
-    for number, own in enumerate(families.values()):
-        if lane in own:
-            return number % len(CYCLE), list(own).index(lane) % len(DASHES)
-    return len(CYCLE) - 1, 0
-
-
-def higher_is_better(task: Task) -> bool:
-    """Whether the finish line of a task is reached from below."""
-    return bool(task["metric"] == "accuracy")
-
-
-def is_log(task: Task) -> bool:
-    """Whether a task's metric is drawn on logarithms."""
-    return bool(task.get("log", task["metric"] == "mse"))
-
-
-def three(value: float) -> str:
-    """A number with three significant digits: ``0.0123``, ``1,230``, ``1.2e-05``."""
-    if value == 0 or not math.isfinite(value):
-        return f"{value:g}"
-    if not 1e-4 <= abs(value) < 1e6:
-        return f"{value:.1e}"
-    rounded = float(f"{value:.3g}")
-    return f"{rounded:,.0f}" if abs(rounded) >= 100 else f"{rounded:.3g}"
 
 
 def _power(value: float) -> str:
     """A power of ten as short as can be: ``10⁻³``."""
     exponent = round(math.log10(value))
     return {0: "1", 1: "10"}.get(exponent, "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")))
-
-
-def check_tasks(tasks: Mapping[str, Task]) -> None:
-    """Raise ValueError unless there is a task and each has a name, a metric and a finish line that can be drawn."""
-    if not tasks:
-        raise ValueError("tasks must hold at least one task, held none")
-    for key, task in tasks.items():
-        if missing := {"name", "metric", "line"} - set(task):
-            raise ValueError(f"tasks[{key!r}] must have a name, a metric and a line, lacked {sorted(missing)}")
-        for what, value in {"line": task["line"], **task.get("baselines", {})}.items():
-            if value is not None and not (math.isfinite(value) and (value > 0 or not is_log(task))):
-                raise ValueError(f"tasks[{key!r}]: {what} must be finite, and above 0 on logarithms, was {value}")
 
 
 def _seeds(result: Summary | None) -> np.ndarray:
@@ -120,7 +58,7 @@ def draw_race(
     at the left edge. Families differ in colour and in marker. Show it with ``wide=True``.
 
     Args:
-        tasks: by key, as :mod:`rtx_lib.plots.race` describes them.
+        tasks: by key, as :mod:`rtx_lib.plots.lanes` describes them.
         lanes: the lanes' names by key.
         results: by task and lane, what ``rtx_lib.summaries.summarise`` returns: ``seeds``, ``median``, ``low``,
             ``high``, ``values``, ``solved``, ``diverged``. Where a lane is missing, its row says so.
@@ -144,11 +82,11 @@ def draw_race(
     axes.set_ylim(bottom, -1.6)  # the line above the first row is for the names of the baselines
     for panel, (key, task) in zip(panels[0], tasks.items(), strict=True):
         _panel(panel, task, rows, results.get(key, {}), families)
-    axes.set_yticks(list(rows.values()), [_wrap(lanes[lane]) for lane in rows], fontsize=9.5, linespacing=0.9)
+    axes.set_yticks(list(rows.values()), [wrap(lanes[lane]) for lane in rows], fontsize=9.5, linespacing=0.9)
     for panel, (key, task) in zip(panels[0], tasks.items(), strict=True):
-        own = [result for lane in lanes if (result := results.get(key, {}).get(lane))]
-        beyond = sum(_state(result) == "full" for result in own)
-        finding = f"{beyond} of {len(own)} reach {three(task['line'])}" if own and task["line"] is not None else " "
+        there = [results[key][lane] for lane in lanes if results.get(key, {}).get(lane)]
+        beyond = sum(_state(result) == "full" for result in there)
+        finding = f"{beyond} of {len(there)} reach {three(task['line'])}" if there and task["line"] is not None else " "
         panel.set_title(f"{task['name']}\n", fontsize=10.5, fontweight="bold", pad=6)
         panel.annotate(
             finding, (0.5, 1), xycoords="axes fraction", xytext=(0, 5), textcoords="offset points", ha="center",
@@ -158,16 +96,7 @@ def draw_race(
     return fig
 
 
-def _wrap(name: str) -> str:
-    """A long name in two lines, broken at the space nearest to its middle."""
-    if len(name) <= 20 or " " not in name:
-        return name
-    spaces = [i for i, letter in enumerate(name) if letter == " "]
-    middle = min(spaces, key=lambda i: abs(i - len(name) / 2))
-    return f"{name[:middle]}\n{name[middle + 1 :]}"
-
-
-def _state(result: Summary | None) -> str:
+def _state(result: Summary | None) -> Literal["full", "right", "none"]:
     """``"full"`` where every seed is beyond the finish line, ``"right"`` where some are, ``"none"``."""
     if not result or not result.get("solved"):
         return "none"
@@ -226,7 +155,7 @@ def _name_line(ax: Axes, text: str, value: float) -> None:
 
 def _row(ax: Axes, y: float, result: Summary | None, family: int, logarithmic: bool) -> None:
     """A lane's seeds, their median and its interval."""
-    grey = {"va": "center", "fontsize": 8.5, "style": "italic"}
+    grey: dict[str, Any] = {"va": "center", "fontsize": 8.5, "style": "italic"}
     if not result or not result.get("seeds"):
         ax.text(0.5, y, "no records", transform=ax.get_yaxis_transform(), ha="center", **grey)
         return
@@ -253,10 +182,10 @@ def _row(ax: Axes, y: float, result: Summary | None, family: int, logarithmic: b
 
 def _legend(fig: Figure) -> None:
     """What the marks say, below the panels."""
-    plain = {"linestyle": "none", "color": INK, "markeredgewidth": 1.5, "markerfacecoloralt": "none"}
+    plain: dict[str, Any] = {"linestyle": "none", "color": INK, "markeredgewidth": 1.5, "markerfacecoloralt": "none"}
     handles = [Line2D([], [], color=INK, linewidth=1.3, linestyle=_DASHED, label="finish line")] + [
         Line2D([], [], marker="o", markersize=8, fillstyle=fill, label=label, **plain)
-        for fill, label in (("full", "all seeds reach it"), ("right", "some"), ("none", "none"))
+        for fill, label in _FILLS
     ] + [
         Line2D([], [], marker="|", markersize=8, label="a seed", **plain),
         Line2D([], [], color=INK, linewidth=2.6, linestyle="-", label="interval"),
@@ -292,90 +221,3 @@ def describe_race(
             )
         parts.append(text)
     return f"{len(lanes)} models on {len(tasks)} tasks. {'. '.join(parts)}."
-
-
-def draw_lane(
-    ax: Axes,
-    runs: Sequence[Mapping[str, Any]],
-    yours: Mapping[str, Any] | None,
-    finish: tuple[str, float | None],
-    *,
-    families: Mapping[str, Sequence[str]] = FAMILIES,
-) -> None:
-    """The reader's own run over the recorded ones of one task: medians of the lanes, thin, and one strong line.
-
-    For a figure that is drawn again while the run goes on.
-
-    Args:
-        ax: axes to draw in.
-        runs: of one task: ``lane``, ``name``, ``seed``, ``steps``, ``values`` of each.
-        yours: the reader's run: ``name``, ``steps``, ``values``; None or empty before it starts.
-        finish: the metric and the finish line's value, or None.
-        families: the lanes of each family, for the colours.
-
-    Raises:
-        ValueError: if the steps and values of the reader's run differ in number.
-    """
-    metric, line = finish
-    if yours and len(yours["steps"]) != len(yours["values"]):
-        raise ValueError(
-            f"yours must hold as many steps as values, held {len(yours['steps'])} and {len(yours['values'])}"
-        )
-    task = {"metric": metric}
-    for lane in dict.fromkeys(run["lane"] for run in runs):
-        steps, middle, _, _ = over_seeds([run for run in runs if run["lane"] == lane], metric == "accuracy")
-        family, member = look(lane, families)
-        dash = {"color": CYCLE[family], "linestyle": DASHES[member]}
-        ax.plot(steps, middle, linewidth=1.1, alpha=0.7, label=f"_{lane}", **dash)
-    if line is not None:
-        ax.axhline(line, color=INK, linestyle=(0, (4, 3)), linewidth=1.2, label="_finish")
-        ax.annotate(
-            f"finish line {three(line)}", (1, line), xycoords=("axes fraction", "data"), xytext=(0, 3),
-            textcoords="offset points", ha="right", va="bottom", fontsize=10,
-        )  # fmt: skip
-    if yours and len(yours["steps"]):
-        ax.plot(
-            yours["steps"], yours["values"], color=INK, linestyle="-", linewidth=3, marker="*", markersize=10,
-            markevery=max(1, len(yours["steps"]) // 8), label=f"your run: {yours['name']}", zorder=5,
-        )  # fmt: skip
-        ax.legend(loc="best")
-    if is_log(task):
-        ax.set_yscale("log")
-    ax.set(xlabel="training steps", ylabel=f"{metric}, {'higher' if metric == 'accuracy' else 'lower'} is better")
-
-
-def over_seeds(
-    runs: Sequence[Mapping[str, Any]], higher: bool
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Steps (N,), and the median, least and greatest value over the runs at each (N,), NaN where there is none.
-
-    A run that ended early, as one that diverged does, counts as worse than every other from then on: the median
-    ends where half of the runs have.
-
-    Raises:
-        ValueError: if there is no run, or a run's steps and values differ in number.
-    """
-    if not runs:
-        raise ValueError("runs must hold at least one run, held none")
-    for run in runs:
-        if len(run["steps"]) != len(run["values"]):
-            raise ValueError(f"run {run.get('name')!r}: {len(run['steps'])} steps and {len(run['values'])} values")
-    steps = np.unique(np.concatenate([np.asarray(run["steps"], dtype=float) for run in runs]))
-    worst = -np.inf if higher else np.inf
-    table = np.full((len(runs), len(steps)), worst)
-    for row, run in zip(table, runs, strict=True):
-        places = np.asarray(run["steps"], dtype=float)
-        values = np.array([np.nan if value is None else value for value in run["values"]], dtype=float)
-        seen = np.isfinite(values)
-        if seen.any():
-            row[:] = np.interp(steps, places[seen], values[seen])
-            row[steps < places[seen][0]] = np.nan
-            row[steps > places[seen][-1]] = worst
-    known = ~np.isnan(table).all(axis=0)
-    steps, table = steps[known], table[:, known]
-    finite = np.where(np.isfinite(table), table, np.nan)
-    some = np.isfinite(finite).any(axis=0)
-    steps, table, finite = steps[some], table[:, some], finite[:, some]
-    with np.errstate(invalid="ignore"):
-        middle = np.nanmedian(table, axis=0)
-    return steps, np.where(np.isfinite(middle), middle, np.nan), np.nanmin(finite, axis=0), np.nanmax(finite, axis=0)
