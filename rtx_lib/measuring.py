@@ -1,22 +1,35 @@
-"""Time and memory of several ways to compute one thing, measured side by side."""
+"""Time, memory and arithmetic of several ways to compute one thing, measured side by side."""
 
 import json
 import statistics
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.profiler import ProfilerActivity, profile
+from torch.utils.flop_counter import FlopCounterMode
 
 Variant = Callable[[], Tensor]
 
+KINDS = ("torch.nn", "plain loop", "original", "ours")
+"""What a row compares with: torch's own layers, a loop in Python over the steps, the construction of a paper's authors,
+or another way or model of this library."""
 
-def measure(variants: dict[str, Variant], rounds: int = 7, warmup: int = 2) -> dict[str, float]:
+
+def measure(
+    variants: dict[str, Variant], rounds: int = 7, warmup: int = 2, *, device: str | None = None
+) -> dict[str, float]:
     """Median seconds of each variant over ``rounds`` interleaved rounds.
+
+    They are seconds of the clock on the wall; but if ``device`` is a CPU and torch has one thread, seconds that the
+    processor spent on this program, to which other programs on a shared machine add little.
 
     Raises
     ------
@@ -25,34 +38,50 @@ def measure(variants: dict[str, Variant], rounds: int = 7, warmup: int = 2) -> d
     """
     if rounds < 7:
         raise ValueError(f"rounds must be at least 7, got {rounds}")
+    alone = device is not None and torch.device(device).type == "cpu" and torch.get_num_threads() == 1
+    clock = time.process_time if alone else time.perf_counter
     times: dict[str, list[float]] = {name: [] for name in variants}
     for number in range(warmup + rounds):
         for name, variant in variants.items():
             _synchronise()
-            started = time.perf_counter()
+            started = clock()
             variant()
             _synchronise()
             if number >= warmup:
-                times[name].append(time.perf_counter() - started)
+                times[name].append(clock() - started)
     return {name: statistics.median(values) for name, values in times.items()}
 
 
 def compare(
-    case: str, against: str, variants: dict[str, Variant], device: str, rounds: int = 7, *, memory: bool = False
+    case: str,
+    against: str,
+    variants: dict[str, Variant],
+    device: str,
+    rounds: int = 7,
+    *,
+    kind: str,
+    memory: bool = False,
 ) -> list[dict[str, Any]]:
-    """One row for each variant but ``against``.
+    """One row for each variant but ``against``, which is of one of the :data:`KINDS`.
 
     ``ratio`` above 1 means that many times faster than ``against``; ``max_error`` is the largest difference
     of the results over the largest absolute value of ``against``'s. With ``memory`` there is a ``memory_ratio`` too,
     below 1 for a lower peak (:func:`peak_memory`).
+
+    Raises
+    ------
+    ValueError
+        For an unknown kind.
     """
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {KINDS}, got {kind!r}")
     truth = variants[against]()
     errors = {name: float((run() - truth).abs().max() / truth.abs().max()) for name, run in variants.items()}
-    seconds = measure(variants, rounds)
+    seconds = measure(variants, rounds, device=device)
     peaks = {name: peak_memory(run, device) for name, run in variants.items()} if memory else {}
     rows = []
     for name in (name for name in variants if name != against):
-        row: dict[str, Any] = {"case": case, "variant": name, "against": against}
+        row: dict[str, Any] = {"case": case, "variant": name, "against": against, "kind": kind}
         row |= {"ratio": round(seconds[against] / seconds[name], 3)}
         row |= {"memory_ratio": round(peaks[name] / peaks[against], 3)} if memory else {}
         rows.append(row | {"max_error": errors[name], "device": name_device(device)})
@@ -81,6 +110,32 @@ def peak_memory(variant: Callable[[], object], device: str = "cpu") -> int:
         live += event["args"]["Bytes"]  # below 0 where memory is given back
         peak = max(peak, live)
     return peak
+
+
+def count_flops(step: Callable[[], object]) -> int:
+    """Floating-point operations of one call of ``step``, backward pass included if it runs one.
+
+    Counted are matrix products and convolutions, each multiplication and each addition as one; attention is its two
+    products, and no mask makes them smaller. Elementwise work is not counted: the recurrence of an IndRNN costs nothing
+    here. Fused kernels, of which nothing would be seen inside, are switched off during the call.
+    """
+    with _unfused(), FlopCounterMode(display=False) as counter:
+        step()
+    return int(counter.get_total_flops())
+
+
+@contextmanager
+def _unfused() -> Iterator[None]:
+    """Recurrent layers and attention as the plain operations that they are made of."""
+    with warnings.catch_warnings():
+        # Said by torch when the flags are put back, on every machine without an Intel GPU.
+        warnings.filterwarnings("ignore", "TF32 acceleration on top of oneDNN", UserWarning)
+        with (
+            torch.backends.mkldnn.flags(enabled=False),
+            torch.backends.cudnn.flags(enabled=False),
+            sdpa_kernel(SDPBackend.MATH),
+        ):
+            yield
 
 
 def name_device(device: str) -> str:

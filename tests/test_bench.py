@@ -1,31 +1,42 @@
 """The bench measures interleaved and reports rows of one form."""
 
 import json
+from dataclasses import replace
 from functools import partial
 
 import pytest
 
 from rtx_lib import bench
 from rtx_lib.bench.__main__ import main
+from rtx_lib.experiments import build
 from rtx_lib.layers.positions import relative_shift
+from rtx_lib.measuring import count_flops
 from rtx_lib.models.transformer_xl import TransformerXL
+from rtx_lib.recipes import race as recipes
+from rtx_lib.training import parameter_count
 
 
 def test_rows_of_the_rnn_case():
     rows = bench.rnn(batch=2, time_steps=5, hidden=4)
-    assert [row["variant"] for row in rows] == ["rtx_lib RNN", "loop over x[:, t]"]
+    assert [(row["variant"], row["against"], row["kind"]) for row in rows] == [
+        ("rtx_lib RNN", "torch.nn.RNN", "torch.nn"),
+        ("loop over x[:, t]", "torch.nn.RNN", "torch.nn"),
+        ("rtx_lib RNN", "loop over x[:, t]", "plain loop"),
+    ]
     for row in rows:
-        assert row["case"] == "rnn" and row["against"] == "torch.nn.RNN" and row["ratio"] > 0
+        assert row["case"] == "rnn" and row["ratio"] > 0
         assert row["max_error"] < 1e-5 and "one thread" in row["device"]
 
 
 def test_rows_of_the_cells_case():
     rows = bench.cells(batch=2, time_steps=5, hidden=4)
-    assert [(row["variant"], row["against"]) for row in rows] == [
-        (f"rtx_lib {name}{backend}", f"torch.nn.{name}")
+    assert [(row["variant"], row["against"], row["kind"]) for row in rows] == [
+        (f"rtx_lib {name}{backend}", f"{against}torch.nn.{name}{cell}", kind)
         for name in ("LSTM", "GRU")
-        for backend in ("", ', backend="torch"')
-    ]
+        for backend, against, cell, kind in (
+            ("", "", "", "torch.nn"), (', backend="torch"', "", "", "torch.nn"), ("", "loop of ", "Cell", "plain loop")
+        )
+    ]  # fmt: skip
     assert all(row["case"] == "cells" and row["ratio"] > 0 and row["max_error"] < 1e-5 for row in rows)
 
 
@@ -116,9 +127,60 @@ def test_a_token_costs_its_share_of_a_segment(monkeypatch):
     assert all(error < 1e-5 for values in errors.values() for error in values)
 
 
+def small(task, lane, length=None):
+    """A recipe of the race on sequences of a few steps."""
+    recipe = race(task, lane)
+    arguments = {"copy": {"delay": 2}, "text": {"length": 4}}.get(task, {})
+    return replace(recipe, task_arguments=recipe.task_arguments | arguments, stream_length=recipe.stream_length and 4)
+
+
+race = recipes.race
+
+
+def test_rows_of_the_race_case(monkeypatch):
+    monkeypatch.setattr(recipes, "race", small)
+    chosen = ["rnn", "irnn", "lstm", "tcn", "transformer", "r-transformer"]
+    rows = bench.race(tasks=["copy"], lanes=chosen, rounds=7)
+    assert [row["variant"] for row in rows] == chosen
+    for row in rows:
+        assert row["case"] == "race-copy" and row["against"] == "transformer" and row["kind"] == "ours"
+        assert row["max_error"] is None and row["ratio"] > 0 and row["seconds_per_step"] > 0
+        assert row["parameters"] == parameter_count(build(small("copy", row["variant"]), 0)[0])
+    lanes = {row["variant"]: row for row in rows}
+    assert lanes["transformer"]["ratio"] == 1
+    assert lanes["rnn"]["flops_per_step"] == lanes["irnn"]["flops_per_step"] > 32 * 22 * lanes["rnn"]["parameters"]
+
+
+def test_a_model_that_reads_streams_has_the_state_of_the_piece_before(monkeypatch):
+    """Half of the keys of Transformer-XL are its memory; without a state it would be empty."""
+    source = {"task": "text", "task_arguments": {"source": "pydoc", "length": 4}}
+    monkeypatch.setattr(recipes, "race", lambda task, lane: replace(small(task, lane), **source))
+    monkeypatch.setattr("rtx_lib.bench.comparison.available", lambda name: True)
+    (row,) = bench.race(tasks=["text"], lanes=["transformer-xl"], rounds=7, against="transformer-xl")
+    model, task = build(recipes.race("text", "transformer-xl"), 0)
+    ids, _ = next(task.stream("train", 32, 4))
+    without = count_flops(lambda: model(ids)[0].sum().backward())
+    assert row["flops_per_step"] > without > 0
+
+
+def test_a_task_without_data_is_left_out_and_said_so(monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("RTX_DATA", str(tmp_path))
+    assert bench.race(tasks=["text", "chorales"]) == []
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(" is left out")[0] for line in lines] == ["race: text", "race: chorales"]
+
+
+@pytest.mark.parametrize(
+    "names", [{"tasks": ["sorting"]}, {"tasks": ["copy"], "lanes": ["rnn", "mamba"]}, {"lanes": ["rnn"]}]
+)
+def test_the_race_names_what_it_does_not_know(names):
+    with pytest.raises(ValueError, match="must"):
+        bench.race(**names)
+
+
 def test_moving_the_bytes_is_a_row_where_there_is_a_gpu(monkeypatch):
     """On the device "meta" nothing is computed, so the backends are replaced."""
-    monkeypatch.setattr("rtx_lib.bench.recurrence.compare", lambda case, against, variants, device, rounds: [
+    monkeypatch.setattr("rtx_lib.bench.recurrence.compare", lambda case, against, variants, device, rounds, kind: [
         {"variant": name, "value": variants[name]()} for name in variants if name != against])  # fmt: skip
     monkeypatch.setattr("rtx_lib.bench.recurrence.explain_backend", lambda z: "triton: one kernel")
     monkeypatch.setattr("rtx_lib.bench.recurrence.relu_recurrence", lambda z, u, backend: z * u)
@@ -130,7 +192,7 @@ def test_moving_the_bytes_is_a_row_where_there_is_a_gpu(monkeypatch):
 def test_the_command_prints_json(capsys, monkeypatch):
     monkeypatch.setitem(bench.CASES, "rnn", lambda device: bench.rnn(device, 2, 5, 4))
     assert main(["rnn", "--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)) == 2
+    assert len(json.loads(capsys.readouterr().out)) == 3
     assert main(["rnn"]) == 0
     assert "x of torch.nn.RNN" in capsys.readouterr().out
     small = partial(bench.transformer, batch=2, steps=6, width=8, layers=1, generated=5)

@@ -11,14 +11,15 @@ from rtx_lib.measuring import compare, measure
 
 from .attention import attention, transformer
 from .between import evaluation_costs, local_rnn, txl
+from .comparison import race
 from .recurrence import cells, indrnn, rnn
 
 CASES: dict[str, Callable[..., list[dict[str, Any]]]] = {
     "rnn": rnn, "cells": cells, "indrnn": indrnn, "attention": attention, "transformer": transformer,
-    "local-rnn": local_rnn, "txl": txl,
+    "local-rnn": local_rnn, "txl": txl, "race": race,
 }  # fmt: skip
 
 __all__ = [
-    "CASES", "attention", "cells", "compare", "evaluation_costs", "indrnn", "local_rnn", "measure", "rnn",
-    "transformer", "txl",
+    "CASES", "attention", "cells", "compare", "evaluation_costs", "indrnn", "local_rnn", "measure", "race",
+    "rnn", "transformer", "txl",
 ]  # fmt: skip

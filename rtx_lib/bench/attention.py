@@ -46,13 +46,14 @@ def attention(
             f"rtx_lib{size}": partial(once, partial(_first, ours)),
             f"rtx_lib, weights looked at{size}": partial(once, partial(_first, looked_at)),
         }
-        rows += compare("attention", "torch.nn.MultiheadAttention", variants, device, rounds=15)
+        rows += compare("attention", "torch.nn.MultiheadAttention", variants, device, 15, kind="torch.nn")
         schemes: dict[str, Variant] = {"no positions": variants[f"rtx_lib{size}"]}
         for scheme in ("shaw", "xl", "rotary", "alibi"):
             positions = make_positions(scheme, width=width, heads=heads)
             layer = MultiHeadAttention(width, heads, positions=positions).to(device)
             schemes[scheme + size] = partial(once, partial(_first, layer))
-        rows += [row | {"max_error": None} for row in compare("attention", "no positions", schemes, device, rounds=15)]
+        compared = compare("attention", "no positions", schemes, device, rounds=15, kind="ours")
+        rows += [row | {"max_error": None} for row in compared]
     return rows
 
 
@@ -76,11 +77,11 @@ def transformer(
 
     size = f", B={batch} T={steps} D={width}, {layers} layers"
     models: dict[str, Variant] = {"plain GPT": partial(once, gpt), f"rtx_lib{size}": partial(once, causal)}
-    seconds = measure(models, rounds=15)
+    seconds = measure(models, rounds=15, device=device)
     names = list(models)
     where = name_device(device)
     rows: list[dict[str, Any]] = [
-        {"case": "transformer", "variant": names[1], "against": names[0],
+        {"case": "transformer", "variant": names[1], "against": names[0], "kind": "torch.nn",
          "ratio": round(seconds[names[0]] / seconds[names[1]], 3), "max_error": None, "device": where}
     ]  # fmt: skip
 
@@ -102,7 +103,7 @@ def transformer(
         return torch.cat(logits, 1)
 
     variants = {"recomputing": recomputed, f"key-value cache, {generated} tokens": cached}
-    return rows + compare("transformer", "recomputing", variants, device)
+    return rows + compare("transformer", "recomputing", variants, device, kind="ours")
 
 
 def _first(layer: nn.Module, x: Tensor) -> Tensor:

@@ -49,7 +49,7 @@ def local_rnn(
                 against: partial(once, gathered, list(theirs.parameters())),
                 f"rtx_lib, {cell}, B={batch} T={steps} D={width}": partial(once, shifted, list(ours.parameters())),
             }
-            rows += compare("local-rnn", against, variants, device, memory=True)
+            rows += compare("local-rnn", against, variants, device, kind="original", memory=True)
     return rows
 
 
@@ -74,7 +74,7 @@ def txl(
     seconds, errors = evaluation_costs(lengths, device=device, segment=segment)
     against, where = "sliding window", name_device(device)
     rows += [
-        {"case": "txl", "variant": f"{name}, attention length {length}", "against": against,
+        {"case": "txl", "variant": f"{name}, attention length {length}", "against": against, "kind": "ours",
          "ratio": round(seconds[against][i] / seconds[name][i], 3), "max_error": errors[name][i], "device": where}
         for name in errors
         for i, length in enumerate(lengths)
@@ -134,7 +134,7 @@ def evaluation_costs(
         )
         variants: dict[str, Variant] = dict(zip(tokens, runs, strict=True))
         # All have run before, and the longest windows take seconds.
-        medians = measure(variants, rounds=21 if length <= 512 else 7, warmup=0)
+        medians = measure(variants, rounds=21 if length <= 512 else 7, warmup=0, device=device)
         for name, count in tokens.items():
             seconds[name].append(medians[name] / count)
     return seconds, errors
@@ -170,10 +170,10 @@ def _layouts(device: str, batch: int, queries: int, past: int, width: int, heads
         "authors' layout": partial(both_ways, theirs, x_first),
         f"rtx_lib, {size}": partial(both_ways, ours, x),
     }
-    rows = compare("txl", "authors' layout", variants, device, rounds=15)
+    rows = compare("txl", "authors' layout", variants, device, rounds=15, kind="original")
     with torch.no_grad():
         variants = {"authors' layout": theirs, f"rtx_lib without gradients, {size}": ours}
-        return rows + compare("txl", "authors' layout", variants, device, rounds=15)
+        return rows + compare("txl", "authors' layout", variants, device, rounds=15, kind="original")
 
 
 def _time_major(layer: RelativeAttention, x: Tensor, memory: Tensor, r: Tensor, hidden: Tensor) -> Tensor:

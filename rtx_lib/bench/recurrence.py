@@ -13,7 +13,10 @@ from rtx_lib.measuring import Variant, compare
 
 
 def rnn(device: str = "cpu", batch: int = 32, time_steps: int = 200, hidden: int = 128) -> list[dict[str, Any]]:
-    """Forward and backward of our RNN, and of the same loop with ``x[:, t]``, against torch.nn.RNN."""
+    """Forward and backward of our RNN, and of the same loop with ``x[:, t]``, against torch.nn.RNN.
+
+    Then ours against that loop, which makes the gradient of each step as large as the whole sequence.
+    """
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(batch, time_steps, hidden, generator=generator).to(device).requires_grad_()
     ours = RNN(hidden, hidden, generator=generator).to(device)
@@ -38,33 +41,50 @@ def rnn(device: str = "cpu", batch: int = 32, time_steps: int = 200, hidden: int
         return once
 
     variants = {"torch.nn.RNN": step(theirs), "rtx_lib RNN": step(ours), "loop over x[:, t]": step(indexed)}
-    return compare("rnn", "torch.nn.RNN", variants, device)
+    rows = compare("rnn", "torch.nn.RNN", variants, device, kind="torch.nn")
+    del variants["torch.nn.RNN"]
+    return rows + compare("rnn", "loop over x[:, t]", variants, device, kind="plain loop")
 
 
 def cells(device: str = "cpu", batch: int = 32, time_steps: int = 200, hidden: int = 128) -> list[dict[str, Any]]:
-    """Forward and backward, all weights included, of our LSTM and GRU against torch.nn's.
+    """Forward and backward, all weights included, of our LSTM and GRU against torch.nn's, and against a plain loop.
 
-    ``backend="torch"`` runs the same fused function as torch.nn and should cost the same.
+    ``backend="torch"`` runs the same fused function as torch.nn and should cost the same. The plain loop calls torch's
+    LSTMCell or GRUCell for each step, and so multiplies each input by its weights in turn.
     """
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(batch, time_steps, hidden, generator=generator).to(device).requires_grad_()
     rows = []
-    for kind, twin in ((LSTM, nn.LSTM), (GRU, nn.GRU)):
-        name = kind.__name__
+    for layer, twin, single in ((LSTM, nn.LSTM, nn.LSTMCell), (GRU, nn.GRU, nn.GRUCell)):
+        name = layer.__name__
         models: dict[str, nn.Module] = {
             f"torch.nn.{name}": twin(hidden, hidden, batch_first=True),
-            f"rtx_lib {name}": kind(hidden, hidden, generator=generator),
-            f'rtx_lib {name}, backend="torch"': kind(hidden, hidden, backend="torch"),
+            f"rtx_lib {name}": layer(hidden, hidden, generator=generator),
+            f'rtx_lib {name}, backend="torch"': layer(hidden, hidden, backend="torch"),
         }
         for model in models.values():
             model.to(device).load_state_dict(models[f"rtx_lib {name}"].state_dict())
 
-        def once(model: nn.Module) -> Tensor:
-            gradients = torch.autograd.grad(model(x)[0].square().sum(), [x, *model.parameters()])
+        cell: nn.Module = single(hidden, hidden).to(device)
+        weights = models[f"rtx_lib {name}"].state_dict()
+        cell.load_state_dict({key.removesuffix("_l0"): value for key, value in weights.items()})
+
+        def looped(x: Tensor, cell: nn.Module = cell) -> tuple[Tensor]:
+            state, outputs = None, []
+            for x_t in x.unbind(1):
+                state = cell(x_t, state)
+                outputs.append(state[0] if isinstance(state, tuple) else state)
+            return (torch.stack(outputs, 1),)
+
+        def once(forward: Callable[[Tensor], tuple[Tensor, ...]], model: nn.Module) -> Tensor:
+            gradients = torch.autograd.grad(forward(x)[0].square().sum(), [x, *model.parameters()])
             return torch.cat([gradient.flatten() for gradient in gradients])
 
-        variants: dict[str, Variant] = {variant: partial(once, model) for variant, model in models.items()}
-        rows += compare("cells", f"torch.nn.{name}", variants, device, rounds=15)
+        variants: dict[str, Variant] = {variant: partial(once, model, model) for variant, model in models.items()}
+        rows += compare("cells", f"torch.nn.{name}", variants, device, rounds=15, kind="torch.nn")
+        loop = f"loop of torch.nn.{single.__name__}"
+        variants = {loop: partial(once, looped, cell), f"rtx_lib {name}": variants[f"rtx_lib {name}"]}
+        rows += compare("cells", loop, variants, device, rounds=15, kind="plain loop")
     return rows
 
 
@@ -94,7 +114,8 @@ def indrnn(
         variants: dict[str, Variant] = {name: partial(once, backend) for name, backend in names.items()}
         if device != "cpu":
             variants["moving the bytes"] = partial(_move_five_words, z.detach(), torch.empty_like(z), once("auto"))
-        for row in compare("indrnn", "loop over unbind", variants, device, rounds=7 if steps > 1000 else 15):
+        rounds = 7 if steps > 1000 else 15
+        for row in compare("indrnn", "loop over unbind", variants, device, rounds, kind="plain loop"):
             row["variant"] += f", B={batch} T={steps} N={neurons}"
             rows.append(row)
     return rows

@@ -1,0 +1,94 @@
+"""What a training step of the models of the comparison costs, chapter 10."""
+
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rtx_lib.checkpoints import move
+from rtx_lib.experiments import build
+from rtx_lib.measuring import count_flops, measure, name_device
+from rtx_lib.models.indrnn import PlainIndRNN
+from rtx_lib.recipes import race as recipes
+from rtx_lib.tasks import available
+from rtx_lib.training import parameter_count, update
+
+_FILES = {"text": "shakespeare", "chorales": "music"}  # the data of the tasks that need some
+
+
+def race(
+    device: str = "cpu",
+    tasks: Sequence[str] = tuple(recipes.TASKS),
+    lanes: Sequence[str] = tuple(recipes.LANES),
+    rounds: int = 9,
+    against: str = "transformer",
+) -> list[dict[str, Any]]:
+    """One training step of each model of the race, at its own size, against the Transformer's on the same task.
+
+    A step is the forward pass, the loss, the backward pass, the clipping and Adam, on a batch of 32 as in the race. Of
+    nine batches it is the one of middle length, the same for all. A model that reads streams has the state of the piece
+    before. As the models differ, there is no error. Besides the ratio a row has ``seconds_per_step``,
+    ``flops_per_step`` (:func:`rtx_lib.measuring.count_flops`) and ``parameters``, embeddings not counted.
+
+    A task whose data are not in the cache is left out, and a line on standard error says so.
+
+    Raises
+    ------
+    ValueError
+        For a task or a lane that the race does not know, or an ``against`` that is none of the lanes.
+    """
+    for what, names, known in (("tasks", tasks, [*recipes.TASKS]), ("lanes", lanes, [*recipes.LANES])):
+        if unknown := [name for name in names if name not in known]:
+            raise ValueError(f"{what} must be of {known}, got {unknown[0]!r}")
+    if against not in lanes:
+        raise ValueError(f"against must be one of the lanes {list(lanes)}, got {against!r}")
+    rows = []
+    for task in tasks:
+        if task in _FILES and not available(_FILES[task]):
+            print(f"race: {task} is left out: its data are not in the cache (RTX_DATA)", file=sys.stderr)
+            continue
+        made = {lane: _step(task, lane, device) for lane in lanes}
+        steps = {lane: step for lane, (step, _) in made.items()}
+        flops = {lane: count_flops(step) for lane, step in steps.items()}
+        seconds = measure(steps, rounds, device=device)
+        rows += [
+            {"case": f"race-{task}", "variant": lane, "against": against, "kind": "ours",
+             "ratio": round(seconds[against] / seconds[lane], 3), "max_error": None, "device": name_device(device),
+             "seconds_per_step": float(f"{seconds[lane]:.4g}"), "flops_per_step": flops[lane],
+             "parameters": made[lane][1]}
+            for lane in steps
+        ]  # fmt: skip
+    return rows
+
+
+def _step(task_name: str, lane: str, device: str) -> tuple[Callable[[], Tensor], int]:
+    """A training step of one model, which can be made again and again, and its parameters."""
+    recipe = recipes.race(task_name, lane)
+    model, task = build(recipe, seed=0)
+    model.to(device).train()
+    optimizer = torch.optim.Adam(model.parameters(), lr=recipe.lr)
+    state = None
+    if recipe.stream_length:
+        stream = task.stream("train", recipe.batch_size, recipe.stream_length)
+        (before, _), batch = next(stream), next(stream)
+        with torch.no_grad():
+            state = model(move(before, device))[1]
+    else:
+        generator = torch.Generator().manual_seed(0)
+        batches = [task.batch("train", recipe.batch_size, generator) for _ in range(9)]
+        batch = sorted(batches, key=lambda batch: batch[0].shape[1])[4]
+    x, y = move(batch[0], device), batch[1].to(device)
+    return partial(_train, model, task, (x, y), optimizer, recipe.clip, state), parameter_count(model)
+
+
+def _train(
+    model: torch.nn.Module, task: Any, batch: tuple[Tensor, Tensor], optimizer: torch.optim.Optimizer,
+    clip: float | None, state: Any,
+) -> Tensor:  # fmt: skip
+    loss, _, _ = update(model, task, batch, optimizer, clip=clip, state=state)
+    if isinstance(model, PlainIndRNN):
+        model.constrain_()
+    return torch.tensor(loss)
