@@ -116,7 +116,8 @@ def _model(task: str, lane: str, length: int) -> tuple[str, dict[str, Any]]:
         norm = {"adding": None, "digits": "after"}.get(task, "before")
         last_step = task in ("adding", "digits")
         return lane, {
-            "hidden_size": size, "num_layers": 2, "length": length, "norm": norm, "last_near_one": last_step,
+            "hidden_size": size, "num_layers": 2, "norm": norm, "last_near_one": last_step,
+            "length": None if task == "text" else length,  # a stream has no end: no u above 1
         }  # fmt: skip
     if lane == "tcn":
         return lane, {"channels": [size] * 6, "kernel_size": 3}  # reads 253 steps
