@@ -38,8 +38,7 @@ def measure(
     """
     if rounds < 7:
         raise ValueError(f"rounds must be at least 7, got {rounds}")
-    alone = device is not None and torch.device(device).type == "cpu" and torch.get_num_threads() == 1
-    clock = time.process_time if alone else time.perf_counter
+    clock = time.process_time if own_clock(device) else time.perf_counter
     times: dict[str, list[float]] = {name: [] for name in variants}
     for number in range(warmup + rounds):
         for name, variant in variants.items():
@@ -50,6 +49,11 @@ def measure(
             if number >= warmup:
                 times[name].append(clock() - started)
     return {name: statistics.median(values) for name, values in times.items()}
+
+
+def own_clock(device: str | None) -> bool:
+    """Whether :func:`measure` takes the processor's seconds for this program, not those of the wall."""
+    return device is not None and torch.device(device).type == "cpu" and torch.get_num_threads() == 1
 
 
 def compare(

@@ -21,6 +21,9 @@ A metric that is not finite, as it may be just before a run diverges, is left ou
 LIMIT = 40_000
 """A record has fewer bytes than this: pages load many of them, and the history keeps them all."""
 
+SPEED_SCHEMA: dict[str, Any] = json.loads(Path(__file__).with_name("speed.schema.json").read_text(encoding="utf-8"))
+"""JSON schema of a file of ``results/speed``: what one case of :mod:`rtx_lib.bench` measured, and on which machine."""
+
 
 def results_folder() -> Path:
     """Where records live: ``book/results`` of a checkout, else ``rtx_lib/results`` of the installed package."""
@@ -50,6 +53,23 @@ def load_records(recipe: str) -> list[dict[str, Any]]:
     """All records of one recipe, ordered by seed; an empty list if there are none."""
     records = [json.loads(path.read_text()) for path in results_folder().glob(f"{recipe}-s*.json")]
     return sorted((r for r in records if r["recipe"] == recipe), key=lambda r: int(r["seed"]))
+
+
+def load_costs(task: str | None = None) -> dict[tuple[str, str], dict[str, float]]:
+    """What a training step of the race costs, by task and lane, or of one task only; empty if nothing was measured.
+
+    ``seconds_per_step`` on one thread of a CPU, ``flops_per_step`` and ``parameters``, as the case ``race`` of
+    :mod:`rtx_lib.bench` measured them.
+    """
+    path = results_folder() / "speed" / "race-cpu.json"
+    if not path.exists():
+        return {}
+    costs = {}
+    for row in json.loads(path.read_text(encoding="utf-8"))["rows"]:
+        key = row["case"].removeprefix("race-"), row["variant"]
+        if task in (None, key[0]):
+            costs[key] = {name: row[name] for name in ("seconds_per_step", "flops_per_step", "parameters")}
+    return costs
 
 
 def thin(values: Iterable[float], points: int = 200) -> list[float]:
