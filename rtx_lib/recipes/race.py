@@ -32,7 +32,7 @@ LENGTHS = {"adding": (50, 100, 200), "copy": (10, 30, 100)}
 SYMBOLS = 5  # to be remembered in copy memory
 
 SEEDS = (0, 1, 2, 3, 4)
-RATES = (3e-4, 1e-3, 3e-3, 1e-2)
+RATES = (1e-3, 3e-3, 1e-2, 3e-2)
 """The rates that each lane could choose from, by the validation split, in shorter runs of one seed."""
 
 TRIAL_STEPS = {"adding": 1000, "copy": 500, "digits": 400, "text": 400, "chorales": 133}
