@@ -26,6 +26,18 @@ TASKS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 """The tasks and their budgets."""
 
+FINISH: dict[str, tuple[str, float]] = {
+    "adding": ("mse", 0.01),
+    "copy": ("accuracy", 0.99),
+    "digits": ("accuracy", 0.95),
+    "text": ("loss", 1.8),
+    "chorales": ("loss", 8.5),
+}
+"""The finish line of each task: a test metric and its value, an accuracy to be reached from below, others from above.
+
+Set from the trials, before the race. Adding and copy memory have an end; the other lines are marks on a long road.
+"""
+
 LENGTHS = {"adding": (50, 100, 200), "copy": (10, 30, 100)}
 """The lengths, T of adding and the pause of copy memory, that are swept. The second of each is that of the race."""
 
