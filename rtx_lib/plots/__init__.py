@@ -13,11 +13,13 @@ from rtx_lib.plots.memory import draw_costs, draw_position_losses
 from rtx_lib.plots.music import piano_roll
 from rtx_lib.plots.positions import draw_bias, draw_position_table, draw_rotations, length_heatmap
 from rtx_lib.plots.race import describe_race, draw_race
+from rtx_lib.plots.race_costs import draw_lengths, draw_tradeoff
 from rtx_lib.plots.race_explorer import race_explorer
 from rtx_lib.plots.segments import describe_segments, draw_clash, draw_segments
 from rtx_lib.plots.shift import draw_shift
 from rtx_lib.plots.shift_steps import SHIFT_STEPS, describe_shift, shifted_cells
 from rtx_lib.plots.style import CYCLE, DASHES, INK, MARKERS, STYLE, style, use_style
+from rtx_lib.plots.tables import sortable_table
 from rtx_lib.plots.transformer import TRANSFORMER_STAGES, describe_transformer, draw_transformer
 from rtx_lib.plots.widgets import live
 
@@ -46,6 +48,7 @@ __all__ = [
     "draw_clash",
     "draw_costs",
     "draw_lane",
+    "draw_lengths",
     "draw_position_losses",
     "draw_position_table",
     "draw_race",
@@ -53,6 +56,7 @@ __all__ = [
     "draw_rotations",
     "draw_segments",
     "draw_shift",
+    "draw_tradeoff",
     "draw_transformer",
     "draw_windows",
     "explorer",
@@ -69,6 +73,7 @@ __all__ = [
     "shifted_cells",
     "show",
     "smooth",
+    "sortable_table",
     "stack",
     "style",
     "to_svg",

@@ -141,7 +141,7 @@ def label_lines(ax: Axes, *, gap: float = 1.25, fontsize: float = 11) -> None:
             ends.append((min(max(height, bottom), top), end, line))
     ends.sort(key=lambda item: item[0])
     heights = [item[0] for item in ends]
-    places = _spread(heights, gap * fontsize, bottom, top)
+    places = spread(heights, gap * fontsize, bottom, top)
     crowded = any(abs(place - height) > 0.4 * fontsize for place, height in zip(places, heights, strict=True))
     for place, (height, end, line) in zip(places, ends, strict=True):
         leader = {"arrowstyle": "-", "color": line.get_color(), "shrinkA": 1, "shrinkB": 4, "relpos": (0, 0.5)}
@@ -157,7 +157,7 @@ def label_lines(ax: Axes, *, gap: float = 1.25, fontsize: float = 11) -> None:
         )
 
 
-def _spread(heights: Sequence[float], gap: float, bottom: float, top: float) -> list[float]:
+def spread(heights: Sequence[float], gap: float, bottom: float, top: float) -> list[float]:
     """Ascending heights moved as little as need be (least squares) to lie ``gap`` apart between bottom and top."""
     # With i * gap taken off, "at least gap apart" reads "not decreasing": isotonic regression by pooling neighbours.
     pools: list[tuple[float, int]] = []

@@ -64,7 +64,7 @@ def three(value: float) -> str:
         return f"{value:g}"
     if not 1e-4 <= abs(value) < 1e6:
         mantissa, exponent = f"{value:.1e}".split("e")
-        return f"{mantissa}e{int(exponent)}"
+        return f"{mantissa.removesuffix('.0')}e{int(exponent)}"
     rounded = float(f"{value:.3g}")
     return f"{rounded:,.0f}" if abs(rounded) >= 100 else f"{rounded:.3g}"
 

@@ -14,6 +14,7 @@ WIDTH, HEIGHT = 480, 330
 BOX = (46, 10, 362, 288)  # the plot's left, top, right and bottom, in the picture's units
 PREFIXES = ("", "k", "M", "G", "T", "P", "E")
 DASH_LENGTHS = ("", "7 3", "2 2.5", "7 2.5 2 2.5", "4 2", "10 3 3 3")
+BANDS = 6  # most chosen lanes whose bands are all drawn
 MARKS = (
     "m-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
     "m-3.5-3.5h7v7h-7z",
@@ -90,11 +91,11 @@ def draw_chart(task: Mapping[str, Any], lanes: Sequence[Mapping[str, Any]]) -> t
                 at = [(px(entry["s"][i]), py(entry["m"][i])) for i in points]
                 pieces["marks"] = "".join(f"M{x:g} {y:g}{MARKS[lane['mark']]}" for x, y in at)
                 ends[k] = at[-1]
-                if entry["n"] > 1:
+                if entry["n"] > 1 and len(task["best"]) <= BANDS:
                     back = path(entry["s"][::-1], entry["l"][::-1]).replace("M", "L", 1)
                     pieces["band"] = f"{path(entry['s'], entry['h'])}{back}Z"
         drawn[k] = pieces
-    places = spread([(y, len(lanes[k]["label"]), k) for k, (_, y) in ends.items()], y0, y1)
+    places = _spread([(y, len(lanes[k]["label"]), k) for k, (_, y) in ends.items()], y0, y1)
     groups = []
     for k in sorted(drawn, key=lambda k: ((k in entries) + (k in ends) + ("yours" in lanes[k]), k)):
         lane, pieces, strong = lanes[k], drawn[k], k in ends
@@ -132,7 +133,7 @@ def draw_chart(task: Mapping[str, Any], lanes: Sequence[Mapping[str, Any]]) -> t
     return chart, says
 
 
-def spread(ends: list[tuple[float, int, int]], top: float, bottom: float) -> dict[int, float]:
+def _spread(ends: list[tuple[float, int, int]], top: float, bottom: float) -> dict[int, float]:
     """Heights of the names, 14 units for each of their lines, moved apart: down first, then up from the bottom."""
     ends = sorted(ends)
     places: list[float] = []

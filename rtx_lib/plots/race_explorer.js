@@ -19,7 +19,7 @@ const chosen = boxes.filter((e) => e.checked).map((e) => +e.value), focus = +(f.
 const three = (v) => {
   const a = Math.abs(v)
   if (!v) return '0'
-  if (a < 1e-4 || a >= 1e6) return v.toExponential(1).replace('e+', 'e')
+  if (a < 1e-4 || a >= 1e6) return v.toExponential(1).replace('e+', 'e').replace('.0e', 'e')
   const r = +v.toPrecision(3)
   return Math.abs(r) >= 100 ? r.toLocaleString('en') : String(r)
 }
@@ -84,7 +84,7 @@ groups.forEach((g) => {
   line.setAttribute('d', way)
   hit.setAttribute('d', way)
   const back = (v) => [...v].reverse()
-  band.setAttribute('d', r && strong && r.n > 1 ? `${path(r.s, r.h, r.per)}${path(back(r.s), back(r.l), r.per).replace('M', 'L')}Z` : '')
+  band.setAttribute('d', r && strong && r.n > 1 && (k == focus || chosen.length <= d.bands) ? `${path(r.s, r.h, r.per)}${path(back(r.s), back(r.l), r.per).replace('M', 'L')}Z` : '')
   const seen = r ? r.m.map((v, i) => v === null ? -1 : i).filter((i) => i >= 0) : []
   const by = Math.max(1, Math.ceil(seen.length / 5)), last = seen[seen.length - 1]
   const points = seen.filter((i, n) => n % by == k % by && i != last).concat(seen.length ? [last] : [])
@@ -124,8 +124,8 @@ if (focus >= 0) {
   const flops = r && r.cost[1] && r.reach ? big(r.reach * r.cost[1]) : [1, '']
   part('about').textContent = !r ? `${d.lanes[focus].name}: no record on ${task.name}.` :
     `${d.lanes[focus].name} on ${task.name}: ends at ${three(r.end[0])} (${three(r.end[1])} to ${three(r.end[2])}, ${of}` +
-    `${r.off ? `, ${r.off} ended early` : ''}). ` + (task.line === null ? '' : !r.reach ? `Never at the finish line, ${three(task.line)}.` :
-    `At the finish line, ${three(task.line)}, after ${three(r.reach)} steps` +
+    `${r.off ? `, ${r.off} ended early` : ''}). ` + (task.line === null ? '' : !r.reach ? `Never reaches the finish line, ${three(task.line)}.` :
+    `Reaches the finish line, ${three(task.line)}, after ${three(r.reach)} steps` +
     cost(0, `, ${three(r.reach * r.cost[0])} seconds`) + cost(1, `, ${three(r.reach * r.cost[1] / flops[0])} ${flops[1]}FLOPs`) +
-    ` (${r.k_of} of ${of}).`)
+    (r.n > 1 ? ` (median of ${r.k_of} of ${of}).` : '.'))
 }

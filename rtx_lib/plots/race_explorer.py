@@ -28,7 +28,7 @@ from rtx_lib.plots.lanes import (
     three,
     wrap,
 )
-from rtx_lib.plots.race_chart import AXES, BOX, DASH_LENGTHS, MARKS, PREFIXES, draw_chart
+from rtx_lib.plots.race_chart import AXES, BANDS, BOX, DASH_LENGTHS, MARKS, PREFIXES, draw_chart
 from rtx_lib.plots.style import CYCLE
 
 POINTS = 60
@@ -57,8 +57,9 @@ def race_explorer(
     """Learning curves of every lane, by task and by budget in steps, seconds or FLOPs; works without a kernel.
 
     The median over the seeds is a line, from least to greatest a band. Chosen lanes are in colour, with a dash
-    pattern, marks and a name; the others are grey. At first those are the best of each family. A slider cuts the
-    budget and says who leads there; pointing at a line or going to a name says its numbers.
+    pattern, marks and a name; the others are grey. At first those are the best of each family. (Of more than six,
+    only the one looked at has its band.) A slider cuts the budget and says who leads there; pointing at a line or
+    going to a name says its numbers.
 
     Args:
         runs: by task, each run's ``lane``, ``name``, ``seed``, ``steps`` and ``values`` (the validation metric).
@@ -100,7 +101,9 @@ def race_explorer(
                 best.append(k)
         data.append(_task(task, {k: entry for k, entry in entries.items() if entry["s"]}, best))
     start = list(tasks).index(own[-1]["task"]) if own else 0
-    everything = {"tasks": data, "lanes": lanes, "box": BOX, "axes": AXES, "prefixes": PREFIXES, "marks": MARKS}
+    everything = {
+        "tasks": data, "lanes": lanes, "box": BOX, "axes": AXES, "prefixes": PREFIXES, "marks": MARKS, "bands": BANDS,
+    }  # fmt: skip
     text = json.dumps(everything, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     chart, says = draw_chart(data[start], lanes)
     count = len(order)

@@ -33,7 +33,7 @@ from rtx_lib.plots import (
     to_svg,
 )
 from rtx_lib.plots.attention import LIBRARIES
-from rtx_lib.plots.curves import _spread
+from rtx_lib.plots.curves import spread
 
 TOKENS = ["the", "cat", "</s>", 'say "hi"']
 
@@ -376,11 +376,11 @@ def test_labels_stand_at_the_lines_ends_without_overlap() -> None:
 
 
 def test_spread_moves_as_little_as_need_be() -> None:
-    assert _spread([10, 50], 12, 0, 100) == [10, 50]
-    assert _spread([50, 50], 12, 0, 100) == [44, 56]
-    assert _spread([100, 100], 12, 0, 100) == [88, 100]
-    assert _spread([0, 0, 40], 12, 0, 100) == [0, 12, 40]
-    assert _spread([], 12, 0, 100) == []
+    assert spread([10, 50], 12, 0, 100) == [10, 50]
+    assert spread([50, 50], 12, 0, 100) == [44, 56]
+    assert spread([100, 100], 12, 0, 100) == [88, 100]
+    assert spread([0, 0, 40], 12, 0, 100) == [0, 12, 40]
+    assert spread([], 12, 0, 100) == []
 
 
 def test_provenance_says_how_and_links_each_record() -> None:

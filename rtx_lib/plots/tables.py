@@ -1,0 +1,114 @@
+"""A table that the reader sorts, by mouse and by keyboard; without a script it is a plain table."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from IPython.display import HTML
+
+from rtx_lib.plots.control import check_size
+from rtx_lib.plots.figure import figcaption, scroll_box
+
+# A click on a column's button: ascending, then descending; what has no value stays last, ties keep their order.
+_SORT = """const b=event.target.closest('thead button');if(!b)return;
+const head=b.closest('th'),table=this,i=head.cellIndex,up=head.getAttribute('aria-sort')!='ascending';
+const body=table.tBodies[0],text=head.dataset.kind=='text',key=r=>r.cells[i].dataset.value;
+const rows=[...body.rows].sort((p,q)=>{const a=key(p),c=key(q);
+if(a===undefined||c===undefined)return (a===undefined)-(c===undefined);
+return (up?1:-1)*(text?a.localeCompare(c,'en',{numeric:true}):a-c)});
+body.append(...rows);
+table.querySelectorAll('thead th').forEach(e=>e.setAttribute('aria-sort','none'));
+head.setAttribute('aria-sort',up?'ascending':'descending');
+table.closest('figure').querySelector('[role=status]').textContent=
+`Sorted by ${b.textContent.trim()}, ${text?(up?'A to Z':'Z to A'):up?'smallest first':'greatest first'}.`"""
+_GROUND = "var(--pst-color-background,var(--jp-layout-color0,Canvas))"
+_STYLE = f"""
+.book-table table{{border-collapse:collapse;font-size:.875rem;font-variant-numeric:tabular-nums;color:inherit}}
+.book-table caption{{text-align:start;caption-side:top;font-weight:600;padding:.3rem 0;color:inherit}}
+.book-table th,.book-table td{{padding:.15rem .6rem;border:0;text-align:end;
+border-bottom:1px solid rgb(128 128 128/.35);white-space:nowrap;background:none;color:inherit}}
+.book-table .text,.book-table tbody th{{text-align:start}}
+.book-table tbody th,.book-table thead th:first-child{{position:sticky;left:0;background:{_GROUND};font-weight:600;
+min-width:min(11em,38vw);max-width:45vw;white-space:normal}}
+.book-table thead th{{vertical-align:bottom;white-space:normal}}
+.book-table thead button{{font:inherit;font-weight:600;color:inherit;background:none;border:0;padding:.2rem 0;
+min-height:44px;text-align:inherit;cursor:pointer}}
+.book-table thead button::after{{content:"↕";opacity:.6;padding-left:.25em}}
+.book-table [aria-sort=ascending] button::after{{content:"↑";opacity:1}}
+.book-table [aria-sort=descending] button::after{{content:"↓";opacity:1}}
+.book-table thead button:focus-visible{{outline:3px solid var(--pst-color-accent,currentColor);outline-offset:1px}}
+.book-table [role=status]{{min-height:1.5em;margin:.2rem 0 0;font-size:.875rem}}
+"""
+
+
+def sortable_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: str, *, note: str = "") -> HTML:
+    """A table sorted by its column heads: first ascending, then descending; missing values stay last.
+
+    It scrolls sideways inside its own box, where the first column, each row's name, stays in place.
+
+    Args:
+        columns: the heads.
+        rows: each of one cell per column. A cell is a text, a number, None where there is nothing, or a tuple (value
+            to sort by, text) or (value, text, link). A column whose values are all numbers is sorted as numbers.
+        caption: the table's name.
+        note: line below, as HTML.
+
+    Raises:
+        ValueError: if there is no column, a row has another number of cells, the caption holds no word, a link is
+            neither relative nor http(s), or the table exceeds 600 kB.
+    """
+    if not columns:
+        raise ValueError("columns must hold at least one head, held none")
+    if not caption.strip():
+        raise ValueError(f"caption must be a text that names the table, was {caption!r}")
+    for row in rows:
+        if len(row) != len(columns):
+            raise ValueError(f"every row must have {len(columns)} cells, one had {len(row)}: {row!r}")
+    cells = [[_cell(cell) for cell in row] for row in rows]
+    kinds = ["number" if _is_number([row[i][0] for row in cells]) else "text" for i in range(len(columns))]
+    heads = "".join(
+        f'<th scope="col" class="{kind}" data-kind="{kind}" aria-sort="none"><button type="button">'
+        f"{html.escape(name)}</button></th>"
+        for name, kind in zip(columns, kinds, strict=True)
+    )
+    body = "".join(f"<tr>{''.join(_write(*cell, kinds[i], i) for i, cell in enumerate(row))}</tr>" for row in cells)
+    table = (
+        f'<table onclick="{html.escape(_SORT)}" onkeydown="event.stopPropagation()"><caption>{html.escape(caption)}'
+        f"</caption><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    )
+    return HTML(
+        check_size(
+            f'<figure class="book-fig book-table"><style>{_STYLE}</style>{scroll_box(table, caption)}'
+            f'<p role="status"></p>{figcaption(note)}</figure>',
+            "table",
+        )
+    )
+
+
+def _cell(cell: Any) -> tuple[Any, str, str | None]:
+    """A cell as what it is sorted by, its text and its link."""
+    value, text, link = (*cell, None)[:3] if isinstance(cell, tuple) else (cell, None, None)
+    if isinstance(value, float) and not math.isfinite(value):
+        value = None
+    if link is not None and ":" in link.split("/")[0] and not link.startswith(("https:", "http:")):
+        raise ValueError(f"a link must be relative or of http(s), was {link!r}")
+    if text is None:
+        text = "–" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+    return value, str(text), link
+
+
+def _is_number(values: Sequence[Any]) -> bool:
+    known = [value for value in values if value is not None]
+    return bool(known) and all(hasattr(value, "__float__") for value in known)
+
+
+def _write(value: Any, text: str, link: str | None, kind: str, column: int) -> str:
+    """One cell: the first of a row is its head."""
+    tag, scope = ("th", ' scope="row"') if column == 0 else ("td", "")
+    sort = repr(float(value)) if kind == "number" and value is not None else str(value)
+    key = "" if value is None else f' data-value="{html.escape(sort)}"'
+    inner = html.escape(text) if link is None else f'<a href="{html.escape(link)}">{html.escape(text)}</a>'
+    return f'<{tag}{scope} class="{kind}"{key}>{inner}</{tag}>'
