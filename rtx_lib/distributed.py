@@ -94,7 +94,8 @@ class Processes:
             return tensor.tensor_split(self.count)[self.rank]
 
         weight = getattr(task, "loss_weight", getattr(task, "weight", len))
-        share = 1.0 if getattr(task, "summed", False) else weight(rows(y)) / weight(y)
+        whole = weight(y) or math.nan  # as the loss of one process is where nothing counts
+        share = 1.0 if getattr(task, "summed", False) else weight(rows(y)) / whole
         return map_tensors(x, rows), rows(y), share
 
     def update(
