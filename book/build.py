@@ -75,9 +75,30 @@ def without_paths(text: str, root: Path) -> str:
     return text.replace(f"{Path.home()}/", "~/") if len(Path.home().parts) > 1 else text
 
 
+def with_numbers(name: str, text: str, root: Path) -> str:
+    """The Markdown `text` with the marked numbers out of the records: see book/_ext/measured.py."""
+    from _ext import measured
+    from execute import BuildError
+
+    if "data-record" not in text:
+        return text
+    try:
+        return measured.filled(text, recorded(root))
+    except ValueError as error:
+        raise BuildError(f"{name}: {error}") from error
+
+
+@functools.cache
+def recorded(root: Path) -> dict[str, list[dict[str, Any]]]:
+    """The records of the tree, by recipe."""
+    from _ext import measured
+
+    return measured.load(root / "book" / "results")
+
+
 def pages(root: Path, executed: Path | None) -> dict[str, bytes]:
     """Content of the staged tree by path: settings, prose pages, extension, assets, records, notebooks."""
-    from execute import BuildError, notebooks_in_toc, read_notebook
+    from execute import BuildError, notebooks_in_toc, read_notebook, source
 
     files = {name: (root / name).read_bytes() for name in ("_config.yml", "_toc.yml")}
     for path in sorted((root / "book").rglob("*")):
@@ -85,11 +106,17 @@ def pages(root: Path, executed: Path | None) -> dict[str, bytes]:
         private = any(part == "__pycache__" or part.startswith(".") for part in name.parts)
         if path.is_file() and not private and not (path.suffix == ".py" and name.parent == Path("book")):
             files[name.as_posix()] = path.read_bytes()
+            if path.suffix == ".md":
+                files[name.as_posix()] = with_numbers(path.name, path.read_text(encoding="utf-8"), root).encode()
     for path in notebooks_in_toc(root):
         copy = root / path if executed is None else executed / path.name
         if not copy.is_file():
             raise BuildError(f"{path} has not been executed: make notebooks")
-        text = json.dumps(clean_notebook(read_notebook(copy)), indent=1, ensure_ascii=False)
+        page = clean_notebook(read_notebook(copy))
+        for cell in page["cells"]:
+            if cell["cell_type"] == "markdown":
+                cell["source"] = with_numbers(path.name, source(cell), root)
+        text = json.dumps(page, indent=1, ensure_ascii=False)
         files[path.as_posix()] = without_paths(text, root).encode()
     return files
 

@@ -127,16 +127,15 @@ def cells(recipe: str, records: Sequence[dict[str, Any]], to_files: str) -> list
     return [
         [nodes.paragraph("", "", nodes.literal("", recipe)),
          nodes.paragraph("", f"{about[0].upper()}{about[1:]}. {settings(records[0])}", classes=["about"])],
-        paragraphs([f"{records[0]['configuration']['steps']:,}"]),
-        paragraphs([f"{records[0]['parameters']:,}"]),
+        paragraphs([f"{records[0]['configuration']['steps']:,} steps", f"{records[0]['parameters']:,} parameters",
+                    f"{seconds:,.0f} seconds"]),
         paragraphs(results(records) or ["none"]),
         paragraphs(baselines or ["none"]),
-        paragraphs([f"{seconds:,.0f}"]),
         [nodes.paragraph("", "", *links[:-1])],
     ]
 
 
-HEAD = ("Recipe", "Steps", "Parameters", "Test metric: median (range)", "Without learning", "Seconds", "Record of seed")
+HEAD = ("Recipe", "Budget", "Test metric: median (range)", "Without learning", "Seeds")
 
 
 def paragraphs(lines: Iterable[str]) -> list[nodes.Node]:

@@ -1,0 +1,209 @@
+"""Numbers out of the records, for the prose of the pages and for the ledger.
+
+In Markdown a number that comes from a record stands in a mark that says which one,
+``<span data-record="nottingham-tcn.loss.median">3.84</span>``. Jupyter and Colab show what was typed; the build
+puts the record's value in, with as many decimals as were typed; a test fails where the two part.
+
+What a mark may name, after the recipe:
+
+==========================================  ====================================================================
+``METRIC.STATISTIC``                        a metric of the test split over the seeds: median, mean, min, max,
+                                            spread, low and high (of the bootstrap interval), s0 for seed 0
+``elsewhere.VARIANT.METRIC.STATISTIC``      the same for a variant of the test
+``baselines.NAME``                          what is reached without learning
+``configuration.NAME``, ``parameters``      what is the same for all seeds
+``seconds.STATISTIC``                       the duration of the training
+``steps to METRIC VALUE.STATISTIC``         the first evaluation at which the metric reached the value
+``last NAME.STATISTIC``                     what the last evaluation along the way holds
+``seeds``, ``diverged``                     how many runs there are, and how many of them diverged
+==========================================  ====================================================================
+
+Terms may be joined from left to right by ``-``, ``+``, ``*`` and ``/`` between spaces. A typed ``93 %`` stands for
+0.93.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+Records = Mapping[str, Sequence[Mapping[str, Any]]]
+
+MARK = re.compile(r'<span data-record="([^"]*)"(?: title="[^"]*")?>([^<]*)</span>')
+NUMBER = re.compile(r"([-+−]?)(\d+|\d{1,3}(?:,\d{3})+)(?:\.(\d+))?( ?%)?")
+FIXED = ("parameters", "seeds", "diverged")
+
+
+class Unmeasured(ValueError):
+    """No record of the recipe is there."""
+
+
+def load(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """The records in `folder` by recipe, ordered by seed."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for path in sorted(folder.glob("*-s*.json")):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(record, dict) and "recipe" in record:
+            found.setdefault(record["recipe"], []).append(record)
+    for records in found.values():
+        records.sort(key=lambda record: int(record["seed"]))
+    return found
+
+
+def split(path: str, records: Records) -> tuple[str, str]:
+    """Recipe and rest of ``RECIPE.REST``; a recipe's name may have dots. `Unmeasured` where it has no record."""
+    known = [name for name in records if path.startswith(f"{name}.")]
+    if not known:
+        raise Unmeasured(f"no record of the recipe in {path!r}")
+    recipe = max(known, key=len)
+    return recipe, path[len(recipe) + 1 :]
+
+
+def series(path: str, records: Records) -> list[float | None]:
+    """One value a seed of ``RECIPE.REST`` without a statistic; None where a run has none, as when it diverged."""
+    recipe, rest = split(path, records)
+    return [_of(record, rest, path) for record in records[recipe]]
+
+
+def _of(record: Mapping[str, Any], rest: str, path: str) -> float | None:
+    head, _, tail = rest.partition(".")
+    if head in ("parameters", "seconds") and not tail:
+        return float(record[head])
+    if head in ("configuration", "baselines"):
+        value = record[head].get(tail)
+    elif head == "elsewhere":
+        variant, _, metric = tail.rpartition(".")
+        table = record.get("elsewhere") or {}
+        if variant in table:
+            return table[variant].get(metric)
+        value = None
+        if record["diverged"]:
+            return None
+    elif found := re.fullmatch(r"steps to (\w+) ([\d.]+)", rest):
+        return _first(record, found[1], float(found[2]))
+    elif found := re.fullmatch(r"last (\w+)", rest):
+        value = record["evaluations"][-1].get(found[1]) if record["evaluations"] else None
+    else:
+        value = record["metrics"].get(rest)
+        if value is None and record["diverged"]:
+            return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ValueError(f"{path!r}: the records have no number {rest!r}")
+    return float(value)
+
+
+def _first(record: Mapping[str, Any], metric: str, line: float) -> float:
+    from rtx_lib.summaries import steps_to  # here, so that pages without marks build without numpy
+
+    step = steps_to(dict(record), metric, line)
+    return math.inf if step is None else float(step)
+
+
+def _term(path: str, records: Records) -> float:
+    recipe, rest = split(path, records)
+    runs = records[recipe]
+    if rest == "seeds":
+        return float(len(runs))
+    if rest == "diverged":
+        return float(sum(bool(run["diverged"]) for run in runs))
+    if rest.startswith(("configuration.", "baselines.")) or rest == "parameters":
+        values = set(series(path, records))
+        if len(values) != 1:
+            raise ValueError(f"{path!r} differs between the seeds")
+        (value,) = values
+        return float(value or 0.0)
+    if "." not in rest:
+        raise ValueError(f"{path!r} names no statistic")
+    path, _, statistic = path.rpartition(".")
+    values_of = series(path, records)
+    if seed := re.fullmatch(r"s(\d+)", statistic):
+        named = [value for run, value in zip(runs, values_of, strict=True) if run["seed"] == int(seed[1])]
+        if not named or named[0] is None:
+            raise ValueError(f"{path!r} has no seed {seed[1]}")
+        return named[0]
+    return summary(statistic, [value for value in values_of if value is not None], path)
+
+
+def summary(statistic: str, values: Sequence[float], path: str = "") -> float:
+    """One number for the seeds."""
+    if not values:
+        raise ValueError(f"{path!r}: no run has a value")
+    if statistic in ("low", "high"):
+        from rtx_lib.summaries import bootstrap_interval
+
+        return bootstrap_interval(values)[statistic == "high"]
+    known = {"median": statistics.median, "mean": statistics.fmean, "min": min, "max": max,
+             "spread": lambda some: max(some) - min(some)}
+    if statistic not in known:
+        raise ValueError(f"{path!r}: {statistic!r} is no statistic: {', '.join(known)}, low, high, s0, s1, ...")
+    return float(known[statistic](values))
+
+
+def value(expression: str, records: Records) -> float:
+    """The value of a mark. `Unmeasured` where a recipe has no record, `ValueError` for what cannot be read."""
+    first, *others = re.split(r" ([-+*/]) ", expression.strip())
+    total = _operand(first, records)
+    for sign, term in zip(others[::2], others[1::2], strict=True):
+        right = _operand(term, records)
+        total = {"-": total - right, "+": total + right, "*": total * right}.get(sign, total / (right or math.nan))
+    return total
+
+
+def _operand(term: str, records: Records) -> float:
+    return float(term) if re.fullmatch(r"\d+(\.\d+)?", term) else _term(term, records)
+
+
+def formatted(number: float, typed: str) -> str:
+    """`number` as `typed` is written: its decimals, its separators, its sign, its per cent."""
+    shape = NUMBER.fullmatch(typed)
+    if not shape:
+        raise ValueError(f"{typed!r} is no number: digits, with a decimal point, commas or a per cent sign")
+    sign, whole, decimals, percent = shape.groups()
+    number *= 100 if percent else 1
+    text = f"{number:{'+' if sign == '+' else ''}{',' if ',' in whole else ''}.{len(decimals or '')}f}"
+    return text.replace("-", "−" if sign == "−" else "-") + (percent or "")
+
+
+def explained(expression: str, records: Records) -> str:
+    """What a reader sees who points at the number."""
+    term = re.split(r" [-+*/] ", expression)[0]
+    recipe, rest = split(term, records)
+    seeds = len(records[recipe])
+    said = "setting" if rest.startswith("configuration.") else rest.rpartition(".")[2] or rest
+    if said in FIXED or said == "setting" or rest.startswith("baselines."):
+        return f"from the records of {recipe}"
+    return f"{said} over {seeds} seed{'s' * (seeds > 1)}, from the records of {recipe}"
+
+
+def filled(text: str, records: Records) -> str:
+    """`text` with every mark's number out of the records; a recipe without records keeps what was typed."""
+    def one(mark: re.Match[str]) -> str:
+        expression, typed = mark.groups()
+        try:
+            number = formatted(value(expression, records), typed)
+        except Unmeasured:
+            return mark[0]
+        return f'<span data-record="{expression}" title="{explained(expression, records)}">{number}</span>'
+
+    return MARK.sub(one, text)
+
+
+def faults(text: str, records: Records) -> list[str]:
+    """Marks whose typed number is not the record's, or that name nothing; broken marks too."""
+    found = []
+    for expression, typed in MARK.findall(text):
+        try:
+            number = formatted(value(expression, records), typed)
+        except ValueError as error:
+            found.append(str(error))
+            continue
+        if number != typed:
+            found.append(f"{expression}: the records say {number}, the text says {typed}")
+    if broken := text.count("data-record") - len(MARK.findall(text)):
+        found.append(f'marks not of the form <span data-record="...">3.84</span>: {broken}')
+    return found
