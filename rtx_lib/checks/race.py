@@ -1,0 +1,256 @@
+"""Checks of the exercises on comparing models; each message names the likely slip.
+
+Every check returns without a word of blame if its argument is None: the exercise is not answered yet.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rtx_lib.checks.answers import compare, unanswered
+
+# What the last exercise asks: whether the report supports its conclusion, and why.
+REPORTS: dict[str, tuple[bool, str]] = {
+    "The learning rate of each model is the one with the best test accuracy. Model A is then ahead of B on the test.": (
+        False,
+        "what was used to choose can no longer be used to judge: with the best of several tries on the test split comes "
+        "some luck on the test split. Choose on the validation split",
+    ),
+    "Both models may choose among the same four rates, on the validation split. Then each runs five times with new "
+    "seeds, and no seed of B reaches any of A. A is better at this budget.": (
+        True,
+        "the same tuning, seeds that took no part in it, and no overlap: more than this can hardly be asked of five seeds",
+    ),
+    "Model A has 60,000 parameters, 50,000 of them in an embedding of ids. Model B reads numbers and has 60,000 without "
+    "one. The models are of equal size.": (
+        False,
+        "an embedding is a table of which one row is used at a time: the parts that compute differ by a factor of six",
+    ),
+    "At 1,000 steps A is ahead of B. One step of A takes five times as long. A is the more efficient model.": (
+        False,
+        "equal steps are not equal costs: B could have made 5,000 steps in that time. Compare where both have spent the "
+        "same",
+    ),
+    "The medians are 0.92 and 0.90, and the five values of each lie between 0.86 and 0.95. The report draws no "
+    "conclusion about which is better.": (
+        True,
+        "the values of one reach well into those of the other: five seeds cannot tell the models apart",
+    ),
+    "Two of five runs of A diverged. The other three have a median of 0.97, and the five of B one of 0.93. A is better.": (
+        False,
+        "a run that diverged is a result, and worse than all the others: with the two, the median of A is its worst "
+        "finished run, and it fails two times in five",
+    ),
+}  # fmt: skip
+
+
+def check_interval(answer: Callable[..., Sequence[float]] | None) -> None:
+    """``answer(values, draws, level=0.95)`` must be the ends of the percentile interval of the median.
+
+    values are n numbers, draws an array (R, n) of indices.
+
+    Raises
+    ------
+    AssertionError
+        Naming the slip: values not drawn, the mean in place of the median, the wrong axis, all of the rest on each
+        side, the level taken as a quantile, a standard deviation in place of quantiles.
+    """
+    if unanswered(answer):
+        return
+    assert answer is not None
+    rng = np.random.default_rng(10)
+    for n, level in ((7, 0.95), (9, 0.8)):
+        values = rng.gamma(2.0, size=n)
+        draws = rng.integers(n, size=(900, n))
+        drawn = values[draws]
+        medians, means = np.median(drawn, axis=1), drawn.mean(axis=1)
+        tail = (1 - level) / 2
+
+        def ends(numbers: np.ndarray, low: float, high: float) -> np.ndarray:
+            return np.array([np.quantile(numbers, low), np.quantile(numbers, high)])
+
+        right = ends(medians, tail, 1 - tail)
+        z = {0.95: 1.959964, 0.8: 1.281552}[level]
+        given = _pair(answer(list(values), draws, level))
+        slips = {
+            "the values are not drawn: index them with the draws": ends(values, tail, 1 - tail),
+            "the median is asked for, not the mean": ends(means, tail, 1 - tail),
+            "the median is taken over the draws: each draw, a row, has a median of its own":
+                ends(np.median(drawn, axis=0), tail, 1 - tail),
+            "what lies outside is cut off on each side: half of it belongs on each": ends(medians, 1 - level, level),
+            "the ends are one-sided: one half of what lies outside belongs on each side": ends(medians, 0, level),
+            "the ends stand in the wrong order": right[::-1],
+            "this is the interval of a normal distribution: take quantiles of the medians":
+                np.array([medians.mean() - z * medians.std(), medians.mean() + z * medians.std()]),
+            "this interval is of the values themselves, not of their median": ends(drawn.ravel(), tail, 1 - tail),
+        }  # fmt: skip
+        compare(torch.from_numpy(given), torch.from_numpy(right.copy()), {m: torch.from_numpy(s.copy()) for m, s in slips.items()})
+    print("Right: quantiles of the medians of the draws.")
+
+
+def _pair(given: object) -> np.ndarray:
+    """What was given as two numbers."""
+    assert given is not ... and given is not None, "the function must return two numbers"
+    try:
+        array = np.asarray(given, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise AssertionError(f"the function must return two numbers, it returned {given!r}") from error
+    assert array.shape == (2,), f"the function must return two numbers, it returned {array.size}"
+    return array
+
+
+def check_arrival(answer: Callable[..., int | None] | None) -> None:
+    """``answer(steps, values, metric, line)`` must be the first step at the finish line or beyond it, or None.
+
+    "accuracy" is reached from below, every other metric from above.
+
+    Raises
+    ------
+    AssertionError
+        Naming the slip: the direction of a loss or of the accuracy, a run that meets the line exactly, a place in place
+        of a step, the best or the last step, the last arrival, a run that never arrives.
+    """
+    if unanswered(answer):
+        return
+    assert answer is not None
+    steps = [50, 100, 150, 200, 250]
+    cases: list[tuple[list[float], str, float, int | None, str]] = [
+        ([0.2, 0.6, 0.96, 0.9, 0.99], "accuracy", 0.95, 150, ""),
+        ([0.2, 0.1, 0.008, 0.02, 0.001], "mse", 0.01, 150, ""),
+        ([2.9, 2.2, 1.7, 1.9, 1.6], "loss", 1.8, 150, ""),
+        ([0.2, 0.5, 0.95, 0.9, 0.97], "accuracy", 0.95, 150, "a run that meets the line exactly has reached it"),
+        ([2.9, 2.2, 1.8, 1.9, 1.6], "loss", 1.8, 150, "a run that meets the line exactly has reached it"),
+        ([0.2, 0.6, 0.7, 0.9, 0.8], "accuracy", 0.95, None, "a run that never arrives has no step: return None"),
+        ([0.2, 0.1, 0.1, 0.05, 0.02], "mse", 0.01, None, "a run that never arrives has no step: return None"),
+        ([0.97, 0.6, 0.96, 0.9, 0.8], "accuracy", 0.95, 50, "a run may arrive at its first evaluation"),
+    ]
+    for values, metric, line, right, remark in cases:
+        given = answer(list(steps), list(values), metric, line)
+        assert given is not ..., "the function must return a step or None"
+        if given == right:
+            continue
+        where = f"{metric} {values}, line {line}"
+        beyond = [v >= line if metric == "accuracy" else v <= line for v in values]
+        before = [v <= line if metric == "accuracy" else v >= line for v in values]
+        best = steps[int(np.argmax(values) if metric == "accuracy" else np.argmin(values))]
+        last = max((s for s, there in zip(steps, beyond, strict=True) if there), default=None)
+        side = "rises to its line" if metric == "accuracy" else "falls to its line"
+        if right is not None:
+            assert given != beyond.index(True), f"{where}: this is a place in the list, the step is asked for"
+            assert given is None or given != steps[before.index(True)], f"{where}: the wrong direction, {metric} {side}"
+            assert given != last, f"{where}: this is the last step beyond the line, the first is asked for"
+            assert given != best, f"{where}: this is the best step, the first beyond the line is asked for"
+        raise AssertionError(f"{where}: {remark or f'the first step beyond the line is {right}'}, got {given}")
+    print("Right: the first step at the line or beyond it, on the side that the metric comes from.")
+
+
+def check_hidden_units(answer: Callable[[int, int, int], int] | None) -> None:
+    """``answer(budget, inputs, outputs)`` must be the hidden units of a GRU with readout closest to a budget.
+
+    The GRU has two biases, 3 H (D + H + 2) parameters, the readout O (H + 1).
+
+    Raises
+    ------
+    AssertionError
+        Naming the slip: one bias, none, no readout, a readout without bias, the gates of an LSTM or an RNN, the most
+        units within the budget rather than the closest number.
+    """
+    if unanswered(answer):
+        return
+    assert answer is not None
+    cases = [(50_817, 2, 1), (51_594, 1, 10), (54_945, 64, 65), (62_104, 88, 88), (1_000, 2, 1), (5_400, 3, 5)]
+
+    def size(H: int, D: int, O: int, gates: int = 3, biases: int = 2, readout: bool = True, bias: int = 1) -> int:
+        return gates * H * (D + H + biases) + (O * (H + bias) if readout else 0)
+
+    def closest(case: tuple[int, int, int], **changes: int) -> int:
+        return min(range(1, 400), key=lambda H: abs(size(H, *case[1:], **changes) - case[0]))
+
+    right = {case: closest(case) for case in cases}
+    given = {case: answer(*case) for case in cases}
+    if given == right:
+        print("Right: three blocks of inputs, states and two biases, and the readout.")
+        return
+    slips = {
+        "a GRU of torch.nn has two biases for each block, one for the input and one for the state": {"biases": 1},
+        "the biases are left out": {"biases": 0},
+        "the readout is left out": {"readout": False},
+        "the readout has a bias": {"bias": 0},
+        "these are the four blocks of an LSTM: a GRU has three": {"gates": 4},
+        "this is one block, as in a plain RNN: a GRU has three": {"gates": 1},
+        "two blocks are counted: the candidate is one too": {"gates": 2},
+    }
+    for message, changes in slips.items():
+        assert given != {case: closest(case, **changes) for case in cases}, message  # type: ignore[arg-type]
+    below = {case: max(H for H in range(1, 400) if size(H, *case[1:]) <= case[0]) for case in cases}
+    assert given != below, "this is the most that fits: the closest number may lie above the budget"
+    case = next(case for case in cases if given[case] != right[case])
+    assert isinstance(given[case], int), f"the function must return a whole number, it returned {given[case]!r}"
+    raise AssertionError(
+        f"budget {case[0]:,}, {case[1]} inputs, {case[2]} outputs: {given[case]} units make {size(given[case], *case[1:]):,} "
+        f"parameters, {right[case]} come closer"
+    )
+
+
+def check_join(answer: Callable[[Sequence[Tensor], Sequence[int]], Tensor] | None) -> None:
+    """``answer(gradients, counts)`` must be the gradient of the mean over all that counts in all slices.
+
+    gradients are those of each slice's own mean, counts how much counts in each.
+
+    Raises
+    ------
+    AssertionError
+        Naming the slip: the mean of the means, their sum, weights that do not add up to 1, the weights of the others,
+        or a slice in which nothing counts.
+    """
+    if unanswered(answer):
+        return
+    assert answer is not None
+    generator = torch.Generator().manual_seed(11)
+    for counts in ([3, 5], [7, 1, 4]):
+        gradients = list(torch.randn(len(counts), 4, generator=generator, dtype=torch.float64))
+        total = sum(counts)
+        weighted = sum((g * n for g, n in zip(gradients, counts, strict=True)), torch.zeros(4, dtype=torch.float64))
+        added = torch.stack(gradients).sum(0)
+        compare(
+            answer([g.clone() for g in gradients], list(counts)), weighted / total,
+            {
+                "this is the mean of the means: a slice with more in it counts more": added / len(counts),
+                "the means are added: each is a mean already, and they need weights that add up to 1": added,
+                "the weights must add up to 1: divide by the sum of all counts": weighted,
+                "divide by what counts in all slices, not by how many slices there are": weighted / len(counts),
+                "each slice is divided by its count: it is a mean already, multiply by the count":
+                    torch.stack([g / n for g, n in zip(gradients, counts, strict=True)]).sum(0),
+                "the weights belong to the other slices": sum(
+                    (g * n for g, n in zip(gradients, counts[::-1], strict=True)),
+                    torch.zeros(4, dtype=torch.float64)) / total,
+            },
+        )  # fmt: skip
+    print("Right: each slice by its share of what counts.")
+
+
+def check_reports(answers: Mapping[str, bool | None] | None) -> None:
+    """``answers`` must say of each report in ``REPORTS`` whether it supports its conclusion; None: not answered yet.
+
+    Raises
+    ------
+    AssertionError
+        Naming the first wrong answer and the reason, or a report that is unknown or answered by something else than
+        True and False.
+    """
+    if unanswered(answers):
+        return
+    assert answers is not None
+    unknown = [report for report in answers if report not in REPORTS]
+    assert not unknown, f"{unknown[0]!r} is none of the reports"
+    for report, (sound, reason) in REPORTS.items():
+        said = answers.get(report)
+        assert said is None or isinstance(said, bool), f"{report!r} must be answered by True or False, got {said!r}"
+        assert said is None or said == sound, f"{report!r} {'does' if sound else 'does not'}: {reason}"
+    missing = sum(answers.get(report) is None for report in REPORTS)
+    if missing:
+        print("Not answered yet." if missing == len(REPORTS) else f"Right so far; {missing} not answered yet.")
+        return
+    print("Right: equal size, equal tuning, equal cost, and seeds enough to tell.")
