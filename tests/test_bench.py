@@ -1,18 +1,25 @@
 """The bench measures interleaved and reports rows of one form."""
 
+import getpass
 import json
+import math
+import platform
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
+import jsonschema
 import pytest
 
 from rtx_lib import bench
+from rtx_lib.bench import kept
 from rtx_lib.bench.__main__ import main
 from rtx_lib.experiments import build
 from rtx_lib.layers.positions import relative_shift
 from rtx_lib.measuring import count_flops
 from rtx_lib.models.transformer_xl import TransformerXL
 from rtx_lib.recipes import race as recipes
+from rtx_lib.records import SPEED_SCHEMA
 from rtx_lib.training import parameter_count
 
 
@@ -210,3 +217,46 @@ def test_a_device_that_is_not_there(capsys):
     with pytest.raises(ValueError, match="device must be one that torch can use here, got 'cuda:99'"):
         main(["indrnn", "--device", "cuda:99"])
     assert not capsys.readouterr().out
+
+
+def test_what_was_measured_is_kept(monkeypatch, tmp_path, capsys):
+    tiny = {"rnn": partial(bench.rnn, batch=2, time_steps=5, hidden=4), "race": lambda device: []}
+    for case in list(bench.CASES):
+        monkeypatch.delitem(bench.CASES, case)
+    for case, run in tiny.items():
+        monkeypatch.setitem(bench.CASES, case, run)
+    assert main(["all", "--record", "--out", str(tmp_path)]) == 0
+    assert "rnn-cpu.json is written" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["rnn-cpu.json"], "a case without rows is not kept"
+    found = json.loads((tmp_path / "rnn-cpu.json").read_text())
+    jsonschema.validate(found, SPEED_SCHEMA)
+    assert found["case"] == "rnn" and len(found["rows"]) == 3 and found["machine"]["threads"] == 1
+    assert found["clock"] == "processor" and found["machine"]["gpu"] is None
+    text = (tmp_path / "rnn-cpu.json").read_text()
+    assert not [name for name in (platform.node(), getpass.getuser(), str(Path.home())) if f'"{name}' in text]
+
+
+def test_nothing_is_kept_by_default(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr("rtx_lib.bench.kept.results_folder", lambda: tmp_path)
+    monkeypatch.setitem(bench.CASES, "rnn", partial(bench.rnn, batch=2, time_steps=5, hidden=4))
+    assert main(["rnn"]) == 0 and not list(tmp_path.iterdir())
+    assert main(["rnn", "--record"]) == 0 and (tmp_path / "speed" / "rnn-cpu.json").is_file()
+
+
+def test_numbers_that_json_cannot_hold_leave_what_was_there(tmp_path):
+    path = kept.keep("rnn", [{"ratio": 1.0}], "cpu", commit="unknown", folder=tmp_path)
+    before = path.read_text()
+    for rows in ([{"ratio": math.nan}], []):
+        with pytest.raises(ValueError):
+            kept.keep("rnn", rows, "cpu", commit="unknown", folder=tmp_path)
+    assert path.read_text() == before and list(tmp_path.iterdir()) == [path]
+
+
+def test_the_processor_is_the_one_that_the_system_lists(tmp_path, monkeypatch):
+    listing = tmp_path / "cpuinfo"
+    listing.write_text("processor\t: 0\nmodel\t\t: 17\nmodel name\t: A processor\n\nmodel name\t: Another\n")
+    assert kept._processor(listing) == "A processor"
+    monkeypatch.setattr(platform, "machine", lambda: "arm64")
+    assert kept._processor(tmp_path / "none") == "arm64"
+    monkeypatch.setattr(platform, "machine", lambda: "")
+    assert kept._processor(tmp_path / "none") == "unknown"
