@@ -37,6 +37,7 @@ ONLY: dict[str, set[str]] = {
     "IPython": {"plots"},
     "ipywidgets": {"plots"},
     "bertviz": {"plots"},
+    "accelerate": {"distributed"},
 }
 
 
