@@ -51,8 +51,29 @@ TRIAL_STEPS = {"adding": 1000, "copy": 500, "digits": 400, "text": 400, "chorale
 TRIAL_LENGTHS = {"adding": 20, "copy": 10}
 """The lengths at which rates were tried: the longer ones leave too many lanes on the plateau."""
 
-# What each lane chose.
-CHOSEN: dict[str, dict[str, float]] = {task: dict.fromkeys(LANES, 1e-3) for task in TASKS}
+CHOSEN: dict[str, dict[str, float]] = {
+    "adding": {
+        "rnn": 0.001, "irnn": 0.003, "lstm": 0.01, "gru": 0.03, "deep-gru": 0.03, "indrnn": 0.03, "tcn": 0.03,
+        "transformer": 0.01, "transformer-none": 0.001, "r-transformer": 0.03, "transformer-xl": 0.01,
+    },
+    "copy": {
+        "rnn": 0.001, "irnn": 0.003, "lstm": 0.01, "gru": 0.03, "deep-gru": 0.01, "indrnn": 0.01, "tcn": 0.01,
+        "transformer": 0.01, "transformer-none": 0.01, "r-transformer": 0.01, "transformer-xl": 0.003,
+    },
+    "digits": {
+        "rnn": 0.001, "irnn": 0.001, "lstm": 0.03, "gru": 0.03, "deep-gru": 0.01, "indrnn": 0.01, "tcn": 0.003,
+        "transformer": 0.003, "transformer-none": 0.001, "r-transformer": 0.003, "transformer-xl": 0.003,
+    },
+    "text": {
+        "rnn": 0.01, "irnn": 0.01, "lstm": 0.03, "gru": 0.01, "deep-gru": 0.01, "indrnn": 0.03, "tcn": 0.03,
+        "transformer": 0.01, "transformer-none": 0.01, "r-transformer": 0.03, "transformer-xl": 0.01,
+    },
+    "chorales": {
+        "rnn": 0.01, "irnn": 0.03, "lstm": 0.03, "gru": 0.03, "deep-gru": 0.03, "indrnn": 0.03, "tcn": 0.03,
+        "transformer": 0.01, "transformer-none": 0.01, "r-transformer": 0.03, "transformer-xl": 0.01,
+    },
+}  # fmt: skip
+"""The rate that each lane chose: :func:`rtx_lib.sweeps.best_rate` of its trials."""
 
 # A lane's size: the number of units, channels or, of the last four, hidden units of the feed-forward networks with
 # which it has the parameters of the Transformer, embeddings not counted.
