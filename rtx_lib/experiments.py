@@ -23,7 +23,7 @@ from torch import nn
 
 import rtx_lib
 from rtx_lib import sweeps
-from rtx_lib.checkpoints import in_one_step
+from rtx_lib.checkpoints import NotWritten, in_one_step
 from rtx_lib.diagnostics.context import loss_by_position
 from rtx_lib.distributed import ALONE, PRECISIONS, Processes, join
 from rtx_lib.layers import GRU, LSTM, RNN, Readout, SampleStdNorm
@@ -35,7 +35,7 @@ from rtx_lib.models.seq2seq import Seq2Seq
 from rtx_lib.models.tcn import TCN
 from rtx_lib.models.transformer import CausalTransformer, Transformer
 from rtx_lib.models.transformer_xl import TransformerXL
-from rtx_lib.recipes import RECIPES, Recipe, recipe_of
+from rtx_lib.recipes import RECIPES, Recipe
 from rtx_lib.records import as_text, commit, finite, load_records, results_folder, thin
 from rtx_lib.schedules import (
     Plateau,
@@ -156,7 +156,7 @@ def run(
     device = device if processes.plain else processes.device
     folder = Path(out) if out else results_folder()
     path = folder / f"{recipe.name}-s{seed}.json"
-    if processes.on_main(lambda: path.exists() and recipe_of(json.loads(path.read_text())) == recipe):
+    if processes.on_main(lambda: sweeps.made(path, recipe) is not None):
         return path
     check_device(device)
     code = commit()  # of the code that runs: the checkout may move on meanwhile
@@ -362,7 +362,11 @@ def main(arguments: list[str] | None = None) -> int:
     processes = join(options.device, options.mixed_precision)
     torch.set_num_threads(options.threads)
     for seed in options.seed:
-        path = run(RECIPES[options.recipe], seed, out=options.out, device=processes.device, processes=processes)
+        try:
+            path = run(RECIPES[options.recipe], seed, out=options.out, device=processes.device, processes=processes)
+        except NotWritten as error:
+            print(f"stopped: {error}; kept: finished records and the last checkpoint", file=sys.stderr)
+            return 1
         if processes.main:
             print(path, json.dumps(json.loads(path.read_text())["metrics"]))
     processes.close()

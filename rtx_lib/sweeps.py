@@ -8,7 +8,6 @@ prints what they say. Start the first as often as there are cores to spare, also
 import argparse
 import fnmatch
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -105,13 +104,16 @@ def _lock_file(path: Path) -> Path:
     return path.with_name(f".{path.stem}.lock")
 
 
-def _remove_lock(path: Path) -> None:
-    """Only once the record is there: whichever file a worker has locked, this one or a new one, it makes nothing.
+def _tidy(path: Path) -> None:
+    """Remove lock, checkpoint and half-written files of a run, only once its record is there.
 
-    Before that, two workers could each hold a lock, one on the file that was removed.
+    Whichever file a worker has locked then, this one or a new one, it makes nothing. Before that, two workers could
+    each hold a lock, one of them on the file that was removed.
     """
-    with suppress(OSError):  # on Windows, of a file that somebody has open
-        os.unlink(_lock_file(path))
+    for name in (f".{path.stem}.*", f"{path.name}.*.part"):
+        for file in path.parent.glob(name):
+            with suppress(OSError):  # on Windows, of a file that somebody has open
+                file.unlink()
 
 
 @dataclass
@@ -149,13 +151,20 @@ def work(plan: Sweep, run: Callable[[Recipe, int], Path], folder: Path, *, max_r
         Of the records, and of locks and checkpoints while they are made.
     max_runs
         Make at most so many.
+
+    Raises
+    ------
+    ValueError
+        For ``max_runs`` below 1.
     """
+    if max_runs is not None and max_runs < 1:
+        raise ValueError(f"max_runs must be at least 1, got {max_runs}")
     tally, todo = Tally(), []
     for recipe, seed in plan.runs():
         path = record_path(folder, recipe, seed)
         if made(path, recipe):
             tally.there += 1
-            _remove_lock(path)  # of a worker that died just before it would have done so
+            _tidy(path)  # after a worker that died before it could do so
         else:
             todo.append((recipe, seed, path))
     before = -1
@@ -177,7 +186,7 @@ def work(plan: Sweep, run: Callable[[Recipe, int], Path], folder: Path, *, max_r
                         tally.failed += 1
                     todo.remove(entry)
                 if made(path, recipe):
-                    _remove_lock(path)
+                    _tidy(path)
     except NotWritten as error:
         tally.stopped = str(error)
     if tally.stopped or tally.made == max_runs:
@@ -239,8 +248,7 @@ def table(plan: Sweep, folder: Path) -> str:
 def _finish(name: str) -> tuple[str, float] | None:
     """Metric and value of a finish line, for recipes of the race."""
     kind, _, rest = name.partition("-")
-    finish: dict[str, tuple[str, float]] = getattr(race, "FINISH", {})
-    return finish.get(rest.partition("-")[0]) if kind in ("race", "rate") else None
+    return race.FINISH[rest.partition("-")[0]] if kind in ("race", "rate") else None
 
 
 def best_rate(task: str, lane: str, folder: Path | None = None) -> float | None:
@@ -308,6 +316,6 @@ def command(options: argparse.Namespace, run: Callable[..., Path]) -> int:
     tally = work(plan, one, folder, max_runs=options.max_runs)
     print(f"sweep {options.name}: {tally}")
     if tally.stopped:
-        kept = f"kept: {tally.made + tally.there} finished records, and the last checkpoint of each run begun"
+        kept = f"kept: {tally.made + tally.there} records, and the last checkpoint of each run begun"
         print(f"sweep {options.name} stopped: {tally.stopped}; {kept}", file=sys.stderr)
     return 1 if tally.stopped or tally.failed else 0

@@ -124,6 +124,11 @@ def test_a_recipe_with_an_unknown_name_is_refused(tmp_path, name):
     assert not (tmp_path / "unused").exists()
 
 
+def test_more_evaluations_than_a_record_holds_are_refused_before_training(tmp_path):
+    with pytest.raises(ValueError, match="eval_every must leave at most 200 evaluations, got 1 in 201 steps"):
+        run(replace(TINY, steps=201, eval_every=1), out=tmp_path)
+
+
 def test_some_parameters_learn_at_a_rate_of_their_own(tmp_path, quick):
     slow = {"slow": ["core.weight_hh*"], "slow_lr": 1e-9}
     before = experiments.build(TINY, 0)[0].state_dict()

@@ -1,14 +1,17 @@
 """Recipes: what they name exists, and what they repeat is the same."""
 
+import json
+from dataclasses import asdict
 from types import SimpleNamespace
 
 import pytest
 import torch
 
-from rtx_lib.experiments import MODELS, TASKS
+from rtx_lib.experiments import MODELS, TASKS, build
 from rtx_lib.layers import positions
-from rtx_lib.recipes import RECIPES
+from rtx_lib.recipes import RECIPES, race
 from rtx_lib.recipes.attention import SCHEMES
+from rtx_lib.sweeps import best_rate
 from rtx_lib.training import parameter_count
 
 
@@ -36,6 +39,65 @@ def test_models_that_are_compared_have_equal_parameters(prefix, sizes):
     counts = {r.name: parameter_count(MODELS[r.model](task, **r.model_arguments)) for r in recipes}
     ours = counts[f"{prefix}r-transformer"]
     assert len(counts) > 3 and all(abs(count / ours - 1) < 0.03 for count in counts.values()), counts
+
+
+def live_parameters(model, task, recipe):
+    """How many parameters outside embedding tables get a gradient from one batch, and the names of the others."""
+    if recipe.stream_length:
+        x, y = next(iter(task.stream("train", 4, recipe.stream_length)))
+    else:
+        x, y = task.batch("train", 4, torch.Generator().manual_seed(0))
+    task.loss(model(x)[0], y).backward()
+    tables = {id(m.weight) for m in model.modules() if isinstance(m, torch.nn.Embedding)}
+    named = {name: p for name, p in model.named_parameters() if id(p) not in tables}
+    dead = [name for name, p in named.items() if p.grad is None or not p.grad.any()]
+    return sum(p.numel() for name, p in named.items() if name not in dead), dead
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        "adding", "copy", "digits", pytest.param("text", marks=pytest.mark.data("shakespeare")),
+        pytest.param("chorales", marks=pytest.mark.data("JSB_Chorales.mat")),
+    ],
+)  # fmt: skip
+def test_the_models_that_race_have_equally_many_live_parameters(task):
+    counts = {}
+    for lane in race.LANES:
+        recipe = race.race(task, lane)
+        counts[lane], dead = live_parameters(*build(recipe, 0), recipe)
+        assert dead == [], lane
+    assert all(abs(count / counts["transformer"] - 1) < 0.05 for count in counts.values()), counts
+
+
+def test_a_dead_parameter_is_seen():
+    recipe = race.race("adding", "rnn")
+    model, task = build(recipe, 0)
+    whole, _ = live_parameters(model, task, recipe)
+    model.forgotten = torch.nn.Parameter(torch.zeros(50))
+    assert live_parameters(model, task, recipe) == (whole, ["forgotten"])
+
+
+def wrong_rates(chosen, folder=None):
+    """Lanes whose trials are all there and do not say the chosen rate."""
+    best = {(task, lane): best_rate(task, lane, folder) for task in race.TASKS for lane in race.LANES}
+    return [key for key, rate in best.items() if rate is not None and rate != chosen[key[0]][key[1]]]
+
+
+def test_each_lane_has_the_rate_that_its_trials_found_best():
+    assert wrong_rates(race.CHOSEN) == []
+
+
+def test_a_wrong_rate_is_seen(tmp_path):
+    for rate in race.RATES:
+        recipe = race.trial("copy", "gru", rate)
+        record = {"configuration": asdict(recipe), "diverged": None, "evaluations": [{"step": 1, "loss": 1 / rate}]}
+        (tmp_path / f"{recipe.name}-s0.json").write_text(json.dumps(record))
+    chosen = {task: dict(rates) for task, rates in race.CHOSEN.items()}
+    chosen["copy"]["gru"] = max(race.RATES)
+    assert wrong_rates(chosen, tmp_path) == []
+    chosen["copy"]["gru"] = min(race.RATES)
+    assert wrong_rates(chosen, tmp_path) == [("copy", "gru")]
 
 
 def test_transformer_xls_that_are_compared_have_equal_parameters():
