@@ -1,0 +1,213 @@
+"""The checks accept the right answer, and name each planted slip."""
+
+import numpy as np
+import pytest
+import torch
+
+from rtx_lib.checks import race as checks
+from rtx_lib.summaries import steps_to
+
+
+def interval(values, draws, level=0.95, statistic=np.median, axis=1):
+    medians = statistic(np.asarray(values)[draws], axis=axis)
+    return np.quantile(medians, [(1 - level) / 2, (1 + level) / 2])
+
+
+def sided(low, high):
+    def answer(values, draws, level=0.95):
+        return np.quantile(np.median(np.asarray(values)[draws], axis=1), [low(level), high(level)])
+
+    return answer
+
+
+def normal(values, draws, level=0.95):
+    medians = np.median(np.asarray(values)[draws], axis=1)
+    z = {0.95: 1.959964, 0.8: 1.281552}[level]
+    return [medians.mean() - z * medians.std(), medians.mean() + z * medians.std()]
+
+
+def of_values(values, draws, level=0.95):
+    return np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
+
+
+def of_drawn_values(values, draws, level=0.95):
+    return np.quantile(np.asarray(values)[draws], [(1 - level) / 2, (1 + level) / 2])
+
+
+def arrival(steps, values, metric, line):
+    rows = [{"step": step, metric: value} for step, value in zip(steps, values, strict=True)]
+    return steps_to({"evaluations": rows}, metric, line)
+
+
+def first(test):
+    def answer(steps, values, metric, line):
+        return next((s for s, v in zip(steps, values, strict=True) if test(v, metric, line)), None)
+
+    return answer
+
+
+def place(steps, values, metric, line):
+    step = arrival(steps, values, metric, line)
+    return None if step is None else steps.index(step)
+
+
+def last(steps, values, metric, line):
+    return max((s for s, v in zip(steps, values, strict=True) if arrival([s], [v], metric, line)), default=None)
+
+
+def best(steps, values, metric, line):
+    if arrival(steps, values, metric, line) is None:
+        return None
+    return steps[values.index(max(values) if metric == "accuracy" else min(values))]
+
+
+def at_the_end(steps, values, metric, line):
+    return arrival(steps, values, metric, line) or steps[-1]
+
+
+def skips_the_first(steps, values, metric, line):
+    return arrival(steps[1:], values[1:], metric, line)
+
+
+def units(gates=3, biases=2, read=True, bias=1):
+    def answer(budget, inputs, outputs):
+        def size(H):
+            return gates * H * (inputs + H + biases) + read * outputs * (H + bias)
+
+        return min(range(1, 400), key=lambda H: abs(size(H) - budget))
+
+    return answer
+
+
+def most(budget, inputs, outputs):
+    return max(H for H in range(1, 400) if 3 * H * (inputs + H + 2) + outputs * (H + 1) <= budget)
+
+
+def joined(weight):
+    def answer(gradients, counts):
+        return sum(g * weight(n, counts) for g, n in zip(gradients, counts, strict=True))
+
+    return answer
+
+
+def reversed_weights(gradients, counts):
+    return sum(g * n / sum(counts) for g, n in zip(gradients, counts[::-1], strict=True))
+
+
+TRUE = {report: sound for report, (sound, _) in checks.REPORTS.items()}
+A_REPORT = next(iter(TRUE))
+
+
+@pytest.mark.parametrize(
+    ("check", "answer", "words"),
+    [
+        (checks.check_interval, interval, "Right: quantiles"),
+        (checks.check_interval, lambda *args: tuple(interval(*args)), "Right: quantiles"),
+        (checks.check_arrival, arrival, "Right: the first step"),
+        (checks.check_hidden_units, units(), "Right: three blocks"),
+        (checks.check_join, joined(lambda n, counts: n / sum(counts)), "Right: each slice"),
+        (checks.check_reports, TRUE, "Right: equal size"),
+    ],
+)
+def test_right_answer(check, answer, words, capsys):
+    check(answer)
+    assert words in capsys.readouterr().out
+    check(None)
+    assert capsys.readouterr().out == "Not answered yet.\n"
+
+
+@pytest.mark.parametrize(
+    ("slip", "message"),
+    [
+        (of_values, "not drawn"),
+        (lambda *args: interval(*args, statistic=np.mean), "not the mean"),
+        (lambda *args: interval(*args, axis=0), "over the draws"),
+        (sided(lambda level: 1 - level, lambda level: level), "on each side: half"),
+        (sided(lambda level: 0, lambda level: level), "one-sided"),
+        (lambda *args: interval(*args)[::-1], "wrong order"),
+        (normal, "normal distribution"),
+        (of_drawn_values, "of the values themselves"),
+        (lambda *args: interval(*args) + 1, "none of the usual slips"),
+        (lambda *args: interval(*args).mean(), "it returned 1"),
+        (lambda *args: ..., "must return two numbers$"),
+        (lambda *args: "low, high", "it returned 'low, high'"),
+    ],
+)
+def test_interval(slip, message):
+    with pytest.raises(AssertionError, match=message):
+        checks.check_interval(slip)
+
+
+@pytest.mark.parametrize(
+    ("slip", "message"),
+    [
+        (first(lambda v, metric, line: v >= line), "wrong direction, mse falls"),
+        (first(lambda v, metric, line: v <= line), "wrong direction, accuracy rises"),
+        (first(lambda v, metric, line: v > line if metric == "accuracy" else v < line), "meets the line exactly"),
+        (first(lambda v, metric, line: v >= line if metric == "accuracy" else v < line), "loss .*meets the line"),
+        (place, "a place in the list"),
+        (last, "the last step beyond"),
+        (best, "the best step"),
+        (at_the_end, "never arrives"),
+        (skips_the_first, "first evaluation"),
+        (lambda *args: ..., "a step or None"),
+        (lambda *args: 75, "is 150, got 75"),
+    ],
+)
+def test_arrival(slip, message):
+    with pytest.raises(AssertionError, match=message):
+        checks.check_arrival(slip)
+
+
+@pytest.mark.parametrize(
+    ("slip", "message"),
+    [
+        (units(biases=1), "two biases"),
+        (units(biases=0), "biases are left out"),
+        (units(read=False), "readout is left out"),
+        (units(bias=0), "readout has a bias"),
+        (units(gates=4), "four blocks"),
+        (units(gates=1), "one block"),
+        (units(gates=2), "candidate"),
+        (most, "the most that fits"),
+        (lambda *args: 100, "100 units make"),
+        (lambda *args: ..., "a whole number"),
+    ],
+)
+def test_hidden_units(slip, message):
+    with pytest.raises(AssertionError, match=message):
+        checks.check_hidden_units(slip)
+
+
+@pytest.mark.parametrize(
+    ("slip", "message"),
+    [
+        (joined(lambda n, counts: 1 / len(counts)), "mean of the means"),
+        (joined(lambda n, counts: 1), "the means are added"),
+        (joined(lambda n, counts: n), "the sum of all counts"),
+        (joined(lambda n, counts: n / len(counts)), "not by how many slices"),
+        (joined(lambda n, counts: 1 / n), "divided by its count"),
+        (reversed_weights, "the other slices"),
+        (lambda gradients, counts: torch.zeros(4, dtype=torch.float64), "none of the usual slips"),
+        (lambda gradients, counts: ..., "must return a tensor"),
+    ],
+)
+def test_join(slip, message):
+    with pytest.raises(AssertionError, match=message):
+        checks.check_join(slip)
+
+
+@pytest.mark.parametrize("report", TRUE)
+def test_reports(report):
+    with pytest.raises(AssertionError, match=checks.REPORTS[report][1]):
+        checks.check_reports(TRUE | {report: not TRUE[report]})
+
+
+def test_reports_that_are_not_answered_or_not_there(capsys):
+    checks.check_reports(dict.fromkeys(TRUE))
+    checks.check_reports(dict.fromkeys(TRUE) | {A_REPORT: TRUE[A_REPORT]})
+    assert capsys.readouterr().out == f"Not answered yet.\nRight so far; {len(TRUE) - 1} not answered yet.\n"
+    with pytest.raises(AssertionError, match="none of the reports"):
+        checks.check_reports({"A is better.": True})
+    with pytest.raises(AssertionError, match="by True or False, got 'yes'"):
+        checks.check_reports({A_REPORT: "yes"})
