@@ -41,6 +41,11 @@ def ticks(low: float, high: float, logarithmic: bool) -> list[float]:
     return [i * step for i in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
 
 
+def _tenths(value: float) -> float:
+    """Rounded as the page's script rounds: a half goes up."""
+    return math.floor(10 * value + 0.5) / 10
+
+
 def draw_chart(task: Mapping[str, Any], lanes: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
     """The picture, and what is said of the whole budget."""
     x0, y0, x1, y1 = BOX
@@ -49,13 +54,13 @@ def draw_chart(task: Mapping[str, Any], lanes: Sequence[Mapping[str, Any]]) -> t
     bottom, top = task["y"]
 
     def px(step: float) -> float:
-        return round(x0 + (x1 - x0) * step / far, 1)
+        return _tenths(x0 + (x1 - x0) * step / far)
 
     def py(value: float) -> float:
         share = math.log(value / bottom) / math.log(top / bottom) if task["log"] and value > 0 else -1.0
         if not task["log"]:
             share = (value - bottom) / (top - bottom)
-        return round(y1 - (y1 - y0) * min(1.0, max(0.0, share)), 1)
+        return _tenths(y1 - (y1 - y0) * min(1.0, max(0.0, share)))
 
     def path(steps: Sequence[float], values: Sequence[float | None]) -> str:
         parts, pen = [], "M"
@@ -69,14 +74,15 @@ def draw_chart(task: Mapping[str, Any], lanes: Sequence[Mapping[str, Any]]) -> t
         f'<path d="M{px(v):g} {y0}V{y1}"/><text x="{px(v):g}" y="{y1 + 16}" text-anchor="middle">{three(v)}</text>'
         for v in ticks(0, far, False)
     ] + [
-        f'<path d="M{x0} {py(v):g}H{x1}"/><text x="{x0 - 5}" y="{py(v) + 4:g}" text-anchor="end">{three(v)}</text>'
+        f'<path d="M{x0} {py(v):g}H{x1}"/>'
+        f'<text x="{x0 - 5}" y="{_tenths(py(v) + 4):g}" text-anchor="end">{three(v)}</text>'
         for v in ticks(bottom, top, task["log"])
     ]
     above = []
     for i, (name, v) in enumerate(task["lines"]):
         kind = "dotted" if i or task["line"] is None else "dashed"
         grid.append(f'<path class="{kind}" d="M{x0} {py(v):g}H{x1}"/>')
-        above.append(f'<text class="name" x="{x1 - 3}" y="{py(v) - 4:g}" text-anchor="end">{name}</text>')
+        above.append(f'<text class="name" x="{x1 - 3}" y="{_tenths(py(v) - 4):g}" text-anchor="end">{name}</text>')
     ends: dict[int, tuple[float, float]] = {}
     drawn = {}
     for k, lane in enumerate(lanes):
@@ -102,9 +108,9 @@ def draw_chart(task: Mapping[str, Any], lanes: Sequence[Mapping[str, Any]]) -> t
         leader = name = ""
         if strong:
             (x, y), height, label = ends[k], places[k], lane["label"]
-            leader = f"M{x + 4:g} {y:g}L{x1 + 14} {height:.1f}"
+            leader = f"M{_tenths(x + 4):g} {y:g}L{x1 + 14} {_tenths(height):g}"
             name = "".join(
-                f'<tspan x="{x1 + 16}" y="{height + 4 + 14 * i - 7 * (len(label) - 1):.1f}">{part}</tspan>'
+                f'<tspan x="{x1 + 16}" y="{_tenths(height + 4 + 14 * i - 7 * (len(label) - 1)):g}">{part}</tspan>'
                 for i, part in enumerate(label)
             )
         groups.append(

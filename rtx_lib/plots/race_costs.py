@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, NullLocator
 from matplotlib.transforms import Bbox
 
 from rtx_lib.plots.curves import spread
@@ -85,7 +85,7 @@ def draw_lengths(
     first.set_xlim(lengths[0] / 1.3, lengths[-1] * 1.3)
     if is_log(task):
         first.set_yscale("log")
-        first.yaxis.set_minor_formatter(NullFormatter())
+        first.yaxis.set_minor_locator(NullLocator())
     first.yaxis.set_major_formatter(FuncFormatter(lambda value, _: three(value)))
     for panel in grid.flat:
         panel.tick_params(labelsize=9)
@@ -152,7 +152,7 @@ def draw_tradeoff(
         if point["cost"] is not None and not 0 < point["cost"] < math.inf:
             raise ValueError(f"a cost must be above 0 and finite, or None, that of {lane!r} was {point['cost']}")
     costs = [point["cost"] for point in drawn.values() if point["cost"] is not None] or [1.0]
-    low, high = min(costs) / 1.6, max(costs) * 1.6
+    low, high = min(costs) / 2, max(costs) * 1.6
     never = {lane: point for lane, point in drawn.items() if point["cost"] is None}
     edge = high * (high / low) ** (_STRIP / (1 - _STRIP)) if never else high
     ax.set_xscale("log")
@@ -161,14 +161,14 @@ def draw_tradeoff(
     ax.xaxis.set_minor_locator(NullLocator())
     if is_log(task):
         ax.set_yscale("log")
-        ax.yaxis.set_minor_formatter(NullFormatter())
+        ax.yaxis.set_minor_locator(NullLocator())
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: three(value)))
     ax.set_xlim(low, edge)
     if task["line"] is not None:
         _line_of(ax, task["line"], (0, (4, 2.5)))
         ax.annotate(
-            f"finish line {three(task['line'])}", (0.01, task["line"]), xycoords=("axes fraction", "data"), xytext=(0, 3),
-            textcoords="offset points", fontsize=9.5,
+            f"finish line {three(task['line'])}", (0.01, task["line"]), xycoords=("axes fraction", "data"),
+            xytext=(0, 3), textcoords="offset points", fontsize=9.5,
         )  # fmt: skip
     for lane, point in drawn.items():
         x, fill = (high * (edge / high) ** 0.08, "none") if lane in never else (point["cost"], "full")
@@ -224,7 +224,7 @@ def _name_points(ax: Axes, places: Sequence[tuple[str, float, float]], fontsize:
     taken = [Bbox.from_bounds(x - 6 * pixel, y - 6 * pixel, 12 * pixel, 12 * pixel) for x, y in at]
     taken += written + [Bbox.from_extents(inside.x0, y - pixel, inside.x1, y + pixel) for y in heights]
     offsets = [(side * reach, step) for reach in (8, 22) for step in (0, 9, -9, 18, -18, 28, -28, 40, -40)
-               for side in (1, -1)] + [(0, step) for step in (13, -13, 26, -26)]  # fmt: skip
+               for side in (1, -1)] + [(0, step) for step in (13, -13, 26, -26, 40, -40)]  # fmt: skip
     for i in sorted(range(len(places)), key=lambda i: (-at[i][0], at[i][1])):
         name = places[i][0]
         best = None
@@ -238,7 +238,7 @@ def _name_points(ax: Axes, places: Sequence[tuple[str, float, float]], fontsize:
             )  # fmt: skip
             box = text.get_window_extent()
             others = [*taken[:i], *taken[i + 1 :]]
-            bad = sum(box.overlaps(other) for other in others) + 2 * (
+            bad = sum(box.overlaps(other) for other in others) + 5 * (
                 box.x0 < inside.x0 or box.x1 > inside.x1 or box.y0 < inside.y0 or box.y1 > inside.y1
             )
             if best is None or bad < best[0]:

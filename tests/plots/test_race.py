@@ -1,0 +1,443 @@
+"""The race: the numbers given are the numbers drawn, better is to the right, and what is missing is said."""
+
+from __future__ import annotations
+
+import html
+import itertools
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from rtx_lib.plots import (
+    FAMILIES,
+    INK,
+    describe_race,
+    draw_lane,
+    draw_lengths,
+    draw_race,
+    draw_tradeoff,
+    figure,
+    race_explorer,
+    show,
+    style,
+)
+from rtx_lib.plots.lanes import arrange, look, over_seeds, three
+from rtx_lib.plots.race_chart import BOX, ticks
+
+LANES = {
+    "rnn": "RNN", "irnn": "IRNN", "lstm": "LSTM", "gru": "GRU", "deep-gru": "Deep-transition GRU", "indrnn": "IndRNN",
+    "tcn": "TCN", "transformer": "Transformer", "transformer-none": "Transformer without positions",
+    "r-transformer": "R-Transformer", "transformer-xl": "Transformer-XL",
+}  # fmt: skip
+TASKS: dict[str, dict[str, Any]] = {
+    "adding": {"name": "Adding", "metric": "mse", "line": 0.01, "label": "MSE", "baselines": {"predict 1": 1 / 6}},
+    "copy": {"name": "Copy memory", "metric": "loss", "line": 0.02, "baselines": {"no memory": 0.416}, "log": True},
+    "digits": {"name": "Digits", "metric": "accuracy", "line": 0.9, "baselines": {"most frequent class": 0.1}},
+    "text": {"name": "Characters", "metric": "loss", "line": 1.9, "baselines": {"bigram": 2.48}},
+    "chorales": {"name": "Chorales", "metric": "loss", "line": None},
+}
+STEPS = list(range(50, 1501, 50))
+COSTS = {(task, lane): {"seconds_per_step": 0.02, "flops_per_step": 2e9} for task in TASKS for lane in LANES}
+
+
+def summary(values: list[float], task: dict[str, Any], diverged: int = 0) -> dict[str, Any]:
+    line, higher = task["line"], task["metric"] == "accuracy"
+    solved = None if line is None else sum(v >= line if higher else v <= line for v in values)
+    middle = float(np.median(values)) if values else None
+    low, high = (min(values), max(values)) if values else (None, None)
+    return {"seeds": len(values) + diverged, "values": values, "median": middle, "low": low, "high": high,
+            "solved": solved, "diverged": diverged, "steps_to": 900 if solved else None}  # fmt: skip
+
+
+def results() -> dict[str, dict[str, Any]]:
+    rng = np.random.default_rng(0)
+    ends = {"adding": (0.17, 1e-4), "copy": (0.4, 1e-3), "digits": (0.3, 0.99), "text": (2.4, 1.6), "chorales": (11, 8)}
+    made: dict[str, dict[str, Any]] = {}
+    for task, (worst, best) in ends.items():
+        shares = np.linspace(0, 1, len(LANES))
+        middles = [worst * (best / worst) ** share for share in shares]
+        made[task] = {
+            lane: summary(list(m * rng.uniform(0.99, 1.01, 5)), TASKS[task])
+            for lane, m in zip(LANES, middles, strict=True)
+        }
+    return made
+
+
+def runs(seeds: int = 5, **names: str) -> dict[str, list[dict[str, Any]]]:
+    rng = np.random.default_rng(1)
+    return {
+        task: [
+            {"lane": lane, "name": names.get(lane, name), "seed": seed, "steps": STEPS, "values": values.tolist()}
+            for i, (lane, name) in enumerate(LANES.items())
+            for seed in range(seeds)
+            for values in [np.linspace(0.1, 0.5 + i / 25, 30) * rng.uniform(0.95, 1.05, 30)]
+        ]
+        for task in TASKS
+    }
+
+
+@pytest.fixture(autouse=True)
+def book_style(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(figure, "_number", itertools.count(1))
+    with mpl.rc_context({"backend": "agg"}), style():
+        yield
+    plt.close("all")
+
+
+def labelled(ax: Axes, label: str) -> list[Any]:
+    return [line for line in ax.get_lines() if line.get_label() == label]
+
+
+def words(of: Figure | Axes) -> list[str]:
+    return [text.get_text() for text in of.findobj(mpl.text.Text) if text.get_text().strip()]
+
+
+# ---- lanes
+
+
+def test_lanes_are_in_their_families_order_and_strangers_come_last() -> None:
+    groups = arrange({"new": "New", **LANES})
+    assert list(groups) == ["recurrent", "convolution", "between", "attention", "other"]
+    assert groups["other"] == ["new"] and groups["attention"][0] == "transformer"
+    assert sorted(lane for own in groups.values() for lane in own) == sorted(["new", *LANES])
+    assert arrange({"tcn": "TCN"}) == {"convolution": ["tcn"]}
+    looks = [look(lane) for lane in LANES]
+    assert len(set(looks)) == len(LANES), "no two lanes look alike"
+    assert sum(len(own) for own in FAMILIES.values()) == len(LANES)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (0.01234, "0.0123"), (1234.5, "1,230"), (99.96, "100"), (1e-5, "1e-5"), (1.26e7, "1.3e7"), (-1, "-1")],
+)
+def test_numbers_have_three_digits(value: float, text: str) -> None:
+    assert three(value) == text
+
+
+def test_a_run_that_ends_early_counts_as_worst() -> None:
+    whole = [{"steps": [1, 2, 3], "values": [3.0, 2.0, v]} for v in (1.0, 1.5)]
+    ended = {"steps": [1, 2], "values": [3.5, 9.0]}
+    steps, middle, low, high = over_seeds([*whole, ended], higher=False)
+    assert steps.tolist() == [1, 2, 3] and middle.tolist() == [3, 2, 1.5]
+    assert low.tolist() == [3, 2, 1] and high.tolist() == [3.5, 9, 1.5]
+    assert over_seeds([*whole, ended], higher=True)[1].tolist() == [3, 2, 1]
+    steps, middle, *_ = over_seeds([whole[0], ended], higher=False)
+    assert middle[:2].tolist() == [3.25, 5.5] and np.isnan(middle[2]), "the median ends where half of the runs have"
+    nan = {"steps": [1, 2, 3], "values": [1.0, None, float("nan")]}
+    assert over_seeds([nan], higher=False)[0].tolist() == [1]
+    assert len(over_seeds([{"steps": [], "values": []}], higher=False)[0]) == 0
+    with pytest.raises(ValueError, match="2 steps and 1 values"):
+        over_seeds([{"steps": [1, 2], "values": [1]}], higher=True)
+    with pytest.raises(ValueError, match="at least one run"):
+        over_seeds([], higher=True)
+
+
+# ---- the money figure
+
+
+def panel_faults(ax: Axes, task: dict[str, Any], own: dict[str, Any]) -> list[str]:
+    """What a panel says that its numbers do not."""
+    faults = []
+    left, right = ax.get_xlim()
+    if (left < right) != (task["metric"] == "accuracy"):
+        faults.append("better is not to the right")
+    if (ax.get_xscale() == "log") != (task["metric"] == "mse" or task.get("log", False)):
+        faults.append("wrong scale")
+    names = [tick.get_text().replace("\n", " ") for tick in ax.figure.axes[0].get_yticklabels()]
+    rows = dict(zip(names, ax.get_yticks(), strict=True))
+    drawn = {line.get_ydata()[0]: line for line in labelled(ax, "_median")}
+    for lane, name in LANES.items():
+        result, mark = own.get(lane), drawn.get(rows[name])
+        if (result is None) != (mark is None):
+            faults.append(f"{name}: mark without a record, or the other way round")
+        if result is None or mark is None:
+            continue
+        if mark.get_xdata()[0] != result["median"]:
+            faults.append(f"{name}: median {mark.get_xdata()[0]}")
+        solved = result["solved"] or 0
+        if mark.get_fillstyle() != ("full" if solved == result["seeds"] else "right" if solved else "none"):
+            faults.append(f"{name}: filled {mark.get_fillstyle()}")
+    return faults
+
+
+def test_every_number_is_drawn_and_better_is_to_the_right() -> None:
+    given = results()
+    fig = draw_race(TASKS, LANES, given)
+    assert len(fig.axes) == 5
+    for ax, (key, task) in zip(fig.axes, TASKS.items(), strict=True):
+        assert not panel_faults(ax, task, given[key])
+        assert "better →" in ax.get_xlabel()
+        seeds = np.sort(np.concatenate([line.get_xdata() for line in labelled(ax, "_seeds")]))
+        assert np.allclose(seeds, np.sort(np.concatenate([r["values"] for r in given[key].values()])))
+        spans = sorted(tuple(line.get_xdata()) for line in labelled(ax, "_interval"))
+        assert spans == sorted((r["low"], r["high"]) for r in given[key].values())
+        lines = [line.get_xdata()[0] for line in ax.get_lines() if line.get_color() == INK]
+        assert lines == [v for v in [task["line"], *task.get("baselines", {}).values()] if v is not None]
+        assert set(task.get("baselines", {})) <= set(words(ax)) and task["name"] + "\n" in words(ax)
+    said = [text for text in words(fig) if " of 11 reach " in text]
+    counts = [sum(r["solved"] == 5 for r in given[key].values()) for key in list(TASKS)[:4]]
+    assert [text.split()[0] for text in said] == [str(count) for count in counts]
+
+
+def test_a_planted_mistake_is_seen() -> None:
+    given = results()
+    fig = draw_race(TASKS, LANES, given)
+    fig.axes[2].invert_xaxis()
+    labelled(fig.axes[0], "_median")[3].set_xdata([0.5])
+    labelled(fig.axes[1], "_median")[0].set_fillstyle("full")
+    found = [panel_faults(ax, task, given[key]) for ax, (key, task) in zip(fig.axes, TASKS.items(), strict=True)]
+    assert found == [["GRU: median 0.5"], ["RNN: filled full"], ["better is not to the right"], [], []]
+
+
+def test_what_is_missing_or_diverged_is_said() -> None:
+    given = results()
+    del given["text"], given["adding"]["gru"]
+    task = TASKS["digits"]
+    given["digits"] = {
+        "lstm": summary([0.5], task),
+        "gru": summary([0.95, 0.5], task, diverged=1),
+        "rnn": summary([], task, diverged=2),
+    }
+    fig = draw_race(TASKS, LANES, given)
+    adding, digits, text = (fig.axes[i] for i in (0, 2, 3))
+    assert words(adding).count("no records") == 1 and words(text).count("no records") == len(LANES)
+    assert words(digits).count("no records") == len(LANES) - 3
+    assert [len(line.get_xdata()) for line in labelled(digits, "_diverged")] == [2, 1]
+    assert {line.get_fillstyle() for line in labelled(digits, "_median")} == {"none", "right"}
+    described = describe_race(TASKS, LANES, given)
+    assert "Characters: no records" in described and "of 10 models cross the line of 0.01" in described
+    assert "Digits: 0 of 3 models cross the line of 0.9 with every seed, 1 with some; best is GRU" in described
+    assert describe_race(TASKS, LANES, {}).count("no records") == 5
+    assert draw_race(TASKS, LANES, {}).axes[0].get_xlim() is not None
+
+
+def test_the_description_counts_and_names_the_best() -> None:
+    given = results()
+    described = describe_race(TASKS, LANES, given)
+    for key, task in list(TASKS.items())[:4]:
+        count = sum(result["solved"] == 5 for result in given[key].values())
+        assert f"{task['name']}: {count} of 11 models cross the line of {three(task['line'])}" in described
+    assert described.count("best is Transformer-XL") == 5
+
+
+def test_the_figure_is_as_wide_as_a_page_and_small() -> None:
+    text = show(draw_race(TASKS, LANES, results()), "race", wide=True).data
+    assert 'width="720"' in text and "currentColor" in text and len(text) < 160_000
+
+
+@pytest.mark.parametrize(
+    ("tasks", "lanes", "message"),
+    [
+        ({}, LANES, "tasks must hold at least one"),
+        (TASKS, {}, "lanes must hold at least one"),
+        ({"a": {"name": "A", "metric": "mse"}}, LANES, r"lacked \['line'\]"),
+        ({"a": {"name": "A", "metric": "mse", "line": 0.0}}, LANES, "line must be finite, and above 0"),
+        ({"a": {"name": "A", "metric": "loss", "line": 1, "baselines": {"b": np.nan}}}, LANES, "b must be finite"),
+    ],
+)
+def test_bad_tasks(tasks: dict[str, Any], lanes: dict[str, str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        draw_race(tasks, lanes, {})
+    assert not plt.get_fignums()
+
+
+# ---- the reader's own run, live
+
+
+def test_your_run_is_strong_and_labelled() -> None:
+    ax = plt.subplots()[1]
+    yours = {"name": "GRU, my rate", "steps": [50, 100], "values": [0.2, 0.6]}
+    draw_lane(ax, runs(2)["digits"], yours, ("accuracy", 0.9))
+    assert len(ax.get_lines()) == len(LANES) + 2
+    (mine,) = labelled(ax, "your run: GRU, my rate")
+    assert mine.get_ydata().tolist() == [0.2, 0.6] and mine.get_linewidth() > 2 * ax.get_lines()[0].get_linewidth()
+    assert "finish line 0.9" in words(ax) and "higher is better" in ax.get_ylabel()
+    ax = plt.subplots()[1]
+    draw_lane(ax, [], None, ("mse", None))
+    draw_lane(ax, [], {"name": "x", "steps": [], "values": []}, ("mse", None))
+    assert not ax.get_lines() and ax.get_yscale() == "log"
+    with pytest.raises(ValueError, match="held 1 and 2"):
+        draw_lane(ax, [], {"name": "x", "steps": [1], "values": [1, 2]}, ("mse", None))
+
+
+# ---- lengths and costs
+
+
+def test_lengths_one_panel_a_lane() -> None:
+    given = {length: {lane: summary([v * length / 100] * 3, TASKS["adding"])
+                      for lane, v in zip(LANES, np.geomspace(1e-3, 0.1, 11), strict=True)} for length in (200, 50, 100)}
+    del given[200]["gru"], given[50]["tcn"], given[100]["tcn"], given[200]["tcn"]
+    fig = draw_lengths(TASKS["adding"], LANES, given, x_label="T")
+    panels = {ax.get_title().replace("\n", " "): ax for ax in fig.axes if ax.get_visible()}
+    assert list(panels)[6:8] == ["TCN", "R-Transformer"] and set(panels) == set(LANES.values())
+    (line,) = labelled(panels["RNN"], "_lane")
+    assert line.get_xdata().tolist() == [50, 100, 200] and np.allclose(line.get_ydata(), [5e-4, 1e-3, 2e-3])
+    assert len(labelled(panels["GRU"], "_median")) == 2
+    assert "no records" in words(panels["TCN"]) and "no records" not in words(panels["GRU"])
+    fills = {name: [m.get_fillstyle() for m in labelled(ax, "_median")] for name, ax in panels.items()}
+    assert fills["RNN"] == ["full"] * 3 and fills["Transformer-XL"] == ["none"] * 3
+    assert panels["RNN"].get_yscale() == "log"
+    assert len(show(fig, "lengths", wide=True).data) < 160_000
+    with pytest.raises(ValueError, match="must not be empty"):
+        draw_lengths(TASKS["adding"], LANES, {})
+
+
+def test_costs_are_drawn_and_no_name_covers_another() -> None:
+    rng = np.random.default_rng(3)
+    points = {lane: {"cost": c, "value": v} for lane, c, v in
+              zip(LANES, rng.uniform(1e11, 2e12, 11), rng.uniform(0.85, 0.99, 11), strict=True)}
+    for lane, value in (("rnn", 0.30), ("irnn", 0.301), ("tcn", 0.302)):
+        points[lane] = {"cost": None, "value": value}
+    points["lstm"]["value"] = None  # type: ignore[typeddict-item]
+    fig, ax = plt.subplots(figsize=(7, 4.4))
+    draw_tradeoff(ax, TASKS["digits"], LANES, points)
+    for lane, point in points.items():
+        marks = labelled(ax, f"_{lane}")
+        assert len(marks) == (lane != "lstm")
+        for mark in marks:
+            assert mark.get_ydata()[0] == point["value"]
+            assert (mark.get_fillstyle() == "none") == (point["cost"] is None)
+            assert point["cost"] is None or mark.get_xdata()[0] == point["cost"]
+    assert "never reaches it" in words(ax) and "LSTM" not in words(ax)
+    fig.draw_without_rendering()
+    names = [text for text in ax.texts if text.get_text() in LANES.values()]
+    boxes = [mpl.text.Text.get_window_extent(text) for text in names]
+    assert len(names) == 10
+    assert not [1 for i, one in enumerate(boxes) for other in boxes[:i] if one.overlaps(other)]
+    points["gru"]["cost"] = 0
+    with pytest.raises(ValueError, match="that of 'gru' was 0"):
+        draw_tradeoff(ax, TASKS["digits"], LANES, points)
+    draw_tradeoff(plt.subplots()[1], TASKS["chorales"], LANES, {})
+
+
+# ---- the explorer
+
+
+def data_of(text: str) -> dict[str, Any]:
+    (found,) = re.findall(r'data-race="([^"]*)"', text)
+    return json.loads(html.unescape(found))
+
+
+def test_the_explorer_holds_the_numbers_given() -> None:
+    given = runs()
+    given["digits"] = [run for run in given["digits"] if run["lane"] != "tcn"]
+    text = race_explorer(given, TASKS, COSTS).data
+    data = data_of(text)
+    names = [lane["name"] for lane in data["lanes"]]
+    assert sorted(names) == sorted(LANES.values())
+    gru, tcn = str(names.index("GRU")), str(names.index("TCN"))
+    own = np.array([run["values"] for run in given["digits"] if run["lane"] == "gru"])
+    entry = data["tasks"][2]["lanes"][gru]
+    assert entry["s"] == STEPS
+    assert np.allclose(entry["m"], np.median(own, axis=0), rtol=1e-3)
+    assert np.allclose(entry["l"], own.min(axis=0), rtol=1e-3) and np.allclose(entry["h"], own.max(axis=0), rtol=1e-3)
+    assert entry["cost"] == [0.02, 2_000_000_000] and entry["n"] == 5 and entry["reach"] is None
+    assert tcn not in data["tasks"][2]["lanes"] and tcn in data["tasks"][0]["lanes"]
+    best = data["tasks"][2]["best"]
+    assert [names[k] for k in best] == ["IndRNN", "R-Transformer", "Transformer-XL"]
+    low, high = data["tasks"][2]["y"]
+    assert low <= 0.1 and 0.9 <= high <= 1
+    assert len(text.encode()) < 150_000
+    assert "http" not in text and "<script" not in text and "id=" not in text.replace("grid=", "")
+
+
+def test_the_finish_line_is_reached_from_the_right_side() -> None:
+    tasks = {"a": {"name": "A", "metric": "accuracy", "line": 0.5}, "b": {"name": "B", "metric": "loss", "line": 0.5}}
+    rising = [{"lane": "gru", "name": "GRU", "seed": s, "steps": [10, 20, 30], "values": [0.2, 0.4 + 0.2 * s, 0.6]}
+              for s in range(2)]
+    falling = [dict(run, values=run["values"][::-1]) for run in rising]
+    data = data_of(race_explorer({"a": rising, "b": falling}, tasks, {}).data)
+    assert [task["lanes"]["0"]["reach"] for task in data["tasks"]] == [25, 25]
+    assert [task["lanes"]["0"]["k_of"] for task in data["tasks"]] == [2, 2]
+    assert [task["higher"] for task in data["tasks"]] == [True, False]
+    assert data["tasks"][0]["lanes"]["0"]["cost"] == [None, None]
+
+
+def test_long_curves_are_thinned_and_the_ends_stay() -> None:
+    steps = list(range(1, 5001))
+    long = {"adding": [{"lane": "gru", "name": "GRU", "seed": 0, "steps": steps, "values": [1 / s for s in steps]}]}
+    (entry,) = data_of(race_explorer(long, TASKS, {}).data)["tasks"][0]["lanes"].values()
+    assert len(entry["s"]) == len(entry["m"]) == 60
+    assert (entry["s"][0], entry["s"][-1], entry["m"][-1]) == (1, 5000, 0.0002)
+
+
+def test_runs_that_diverged_or_are_not_there() -> None:
+    gone = {"lane": "rnn", "name": "RNN", "seed": 1, "steps": [50, 100], "values": [0.2, float("inf")]}
+    text = race_explorer({"digits": [gone], "text": [dict(gone, values=[None, None])]}, TASKS, COSTS).data
+    data = data_of(text)
+    assert data["tasks"][2]["lanes"]["0"]["s"] == [50] and data["tasks"][2]["lanes"]["0"]["off"] == 1
+    assert data["tasks"][3]["lanes"] == {} and data["tasks"][0]["lanes"] == {}
+    assert "no value yet" in text
+    assert "no value yet" in race_explorer({}, TASKS, {}).data
+
+
+def test_your_runs_come_first_and_are_named() -> None:
+    yours = [{"task": "text", "name": "mine <b>", "steps": [50, 100], "values": [2.0, 1.8], "seconds_per_step": 0.5}]
+    text = race_explorer(runs(1), TASKS, COSTS, yours=yours).data
+    data = data_of(text)
+    assert data["lanes"][-1]["name"] == "your run: mine <b>" and data["lanes"][-1]["yours"] == 1
+    assert data["tasks"][3]["lanes"]["11"]["cost"] == [0.5, None] and 11 in data["tasks"][3]["best"]
+    assert "11" not in data["tasks"][0]["lanes"]
+    assert '<option value="3" selected>' in text, "the explorer opens on your task"
+    assert "your run: mine &lt;b&gt;" in text and "<b>" not in text
+
+
+def test_names_are_escaped_everywhere() -> None:
+    sly = '<img src=x onerror="a()">'
+    tasks = {"a": {"name": sly, "metric": "loss", "line": 1.0, "label": sly, "baselines": {sly: 2.0}}}
+    given = {"a": [{"lane": "gru", "name": sly, "seed": 0, "steps": [1, 2], "values": [2.0, 1.0]}]}
+    text = race_explorer(given, tasks, {}).data
+    assert "<img" not in text
+    data = data_of(text)
+    for written in (data["lanes"][0]["label"], data["tasks"][0]["lines"][1][:1]):
+        assert "<" not in "".join(written), "what the script writes as HTML is escaped"
+
+
+def test_the_first_picture_is_what_the_numbers_say() -> None:
+    given = {"digits": [{"lane": "gru", "name": "GRU", "seed": 0, "steps": [50, 100], "values": [0.1, 0.9]}]}
+    tasks = {"digits": {"name": "Digits", "metric": "accuracy", "line": 0.9, "baselines": {"guess": 0.1}}}
+    text = race_explorer(given, tasks, {}).data
+    low, high = data_of(text)["tasks"][0]["y"]
+    (path,) = re.findall(r'class="line" d="([^"]+)"', text)
+    (x0, y0), (x1, y1) = (tuple(map(float, pair.split())) for pair in re.findall(r"[ML]([\d.]+ [\d.]+)", path))
+    left, top, right, bottom = BOX
+    assert (x0, x1) == ((left + right) / 2, right)
+    assert y0 == pytest.approx(bottom - (bottom - top) * (0.1 - low) / (high - low), abs=0.1)
+    assert y1 == pytest.approx(bottom - (bottom - top) * (0.9 - low) / (high - low), abs=0.1)
+    assert "at 100 steps: GRU 0.9" in text
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "message"),
+    [
+        ({"golf": []}, {}, "were of 'golf'"),
+        ({}, {"yours": [{"task": "golf", "name": "x", "steps": [], "values": []}]}, "were of 'golf'"),
+        ({"text": [{"lane": "a", "name": "A", "steps": [1], "values": []}]}, {}, "1 steps and 0 values"),
+    ],
+)
+def test_bad_explorers(given: Any, options: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        race_explorer(given, TASKS, {}, **options)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ((0, 1500, False), [0, 500, 1000, 1500]),
+        ((0, 1000, False), [0, 250, 500, 750, 1000]),
+        ((0.1, 1, False), [0.2, 0.4, 0.6, 0.8, 1.0]),
+        ((0.0004, 0.2, True), [0.001, 0.01, 0.1]),
+        ((1.5, 2.6, True), [2]),
+        ((1, 50, True), [1, 2, 5, 10, 20, 50]),
+    ],
+)
+def test_ticks(given: tuple[float, float, bool], expected: list[float]) -> None:
+    assert ticks(*given) == pytest.approx(expected)

@@ -1,0 +1,44 @@
+"""The table that sorts: what it holds, what it is without a script, what it refuses. The clicks are in tests/site."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from rtx_lib.plots import sortable_table
+
+ROWS = [["GRU", (0.5, "0.5 [0.4, 0.6]"), None], ["LSTM", None, ("record", "s0 <1>", "../results/a.json")]]
+
+
+def test_without_a_script_it_is_a_plain_table() -> None:
+    text = sortable_table(["model", "MSE", "record"], ROWS, "Adding & more", note="a <b>note</b>").data
+    assert "<caption>Adding &amp; more</caption>" in text and "<figcaption>a <b>note</b></figcaption>" in text
+    head = r'<th scope="col" class="(\w+)" data-kind="\w+" aria-sort="none"><button type="button">(\w+)'
+    heads = re.findall(head, text)
+    assert heads == [("text", "model"), ("number", "MSE"), ("text", "record")]
+    rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall(r"<tr>(.*?)</tr>", text)[1:]]
+    assert rows == [["GRU", "0.5 [0.4, 0.6]", "–"], ["LSTM", "–", '<a href="../results/a.json">s0 &lt;1&gt;</a>']]
+    assert re.findall(r'data-value="([^"]*)"', text) == ["GRU", "0.5", "LSTM", "record"]
+    assert text.count('scope="row"') == 2 and 'role="status"' in text and 'tabindex="0"' in text
+    assert "http" not in text and "<script" not in text and " id=" not in text
+
+
+def test_kinds_of_columns() -> None:
+    def kinds(*values: object) -> list[str]:
+        return re.findall(r'data-kind="(\w+)"', sortable_table(["a"], [[value] for value in values], "t").data)
+
+    assert kinds(1, 2.5, None) == kinds(float("nan"), 1) == ["number"]
+    assert kinds("1", 2) == kinds(None) == kinds() == ["text"]
+
+
+def test_bad_tables() -> None:
+    for columns, rows, caption, message in (
+        ([], [], "t", "at least one head"),
+        (["a"], [], " ", "caption must be a text"),
+        (["a", "b"], [["x"]], "t", "2 cells, one had 1"),
+        (["a"], [[("x", "x", "javascript:a()")]], "t", "a link must be relative"),
+        (["a"], [["x" * 700_000]], "t", "the table takes"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            sortable_table(columns, rows, caption)

@@ -1,0 +1,222 @@
+"""The explorer of the race and the table that sorts, in the browser: every control, by mouse and by keyboard."""
+
+import numpy as np
+import page_checks
+import pytest
+from helpers import ROOT
+from page_checks import visit
+
+from rtx_lib.plots import race_explorer, sortable_table
+
+HEAD = (
+    '<meta name="viewport" content="width=device-width">'
+    f"<style>{(ROOT / 'book' / 'assets' / 'book.css').read_text(encoding='utf-8')}</style>"
+)
+LANES = {"rnn": "RNN", "gru": "GRU", "tcn": "TCN", "transformer-none": "Transformer without positions"}
+TASKS = {
+    "adding": {"name": "Adding", "metric": "mse", "line": 0.01, "baselines": {"predict 1": 1 / 6}},
+    "digits": {"name": "Digits", "metric": "accuracy", "line": 0.9},
+    "text": {"name": "Characters <1>", "metric": "loss", "line": None, "log": True},
+}
+STEPS = list(range(50, 1501, 50))
+YOURS = [{"task": "digits", "name": "mine", "steps": [50, 100], "values": [0.4, 0.8], "seconds_per_step": 1.0}]
+CHART = "e => e.querySelector('[data-part=chart]').outerHTML"
+# Where each chosen lane's curve stands now.
+LINES = """e => Object.fromEntries([...e.querySelectorAll('g[data-lane]')].map(
+  g => [g.dataset.lane, g.querySelector('.line').getAttribute('d')]))"""
+
+
+def explorer(**options):
+    rng = np.random.default_rng(0)
+    runs = {
+        task: [
+            {"lane": lane, "name": name, "seed": seed, "steps": STEPS,
+             "values": (np.linspace(0.9, 0.1 * i + 0.1, 30)[:: -1 if task == "digits" else 1]
+                        * rng.uniform(0.9, 1.1, 30)).tolist()}
+            for i, (lane, name) in enumerate(LANES.items()) for seed in range(3)
+        ]
+        for task in TASKS
+    }
+    costs = {(task, lane): {"seconds_per_step": 0.01 * (i + 1), "flops_per_step": 1e9 * (4 - i)}
+             for task in TASKS for i, lane in enumerate(LANES) if (task, lane) != ("text", "tcn")}
+    return race_explorer(runs, TASKS, costs, **options).data
+
+
+def article(*parts):
+    return f"<main><h1>Race</h1><article>{''.join(parts)}</article></main>"
+
+
+TABLE = sortable_table(
+    ["model", "MSE", "solved"],
+    [["LSTM 10", 0.2, (5, "5/5")], ["LSTM 9", None, (0, "0/5")], ["GRU", 0.03, (5, "5/5")],
+     ["RNN", 1.5e-05, (2, "2/5")]],
+    "The race on adding",
+).data
+
+
+@pytest.mark.parametrize("look", ["light", "dark", "phone"])
+def test_an_explorer_a_copy_and_a_table_on_one_page(contexts, planted, look):
+    with visit(contexts[look], planted(article(explorer(), explorer(yours=YOURS), TABLE), HEAD)) as seen:
+        figures = seen.page.query_selector_all(".book-race")
+        faults = [fault for figure in figures for fault in page_checks.explorer_faults(seen.page, figure)]
+        assert not faults + page_checks.overflow(seen.page) + page_checks.broken_pictures(seen.page) + seen.faults
+        before = figures[1].evaluate(CHART)
+        figures[0].query_selector("select").select_option("2")
+        assert figures[1].evaluate(CHART) == before, "a control moves its own figure alone"
+
+
+@pytest.mark.parametrize("look", ["light", "dark"])
+def test_axe_minds_nothing(contexts, planted, look, axe_script):
+    with visit(contexts[look], planted(article(explorer(yours=YOURS), TABLE), HEAD)) as seen:
+        assert not page_checks.axe(seen.page, axe_script) + seen.faults
+
+
+def test_there_and_back_is_the_picture_drawn_at_first(contexts, planted):
+    with visit(contexts["light"], planted(article(explorer(), explorer(yours=YOURS)), HEAD)) as seen:
+        for figure in seen.page.query_selector_all(".book-race"):
+            task, axis = figure.query_selector_all("select")
+            start, first = task.input_value(), figure.evaluate(CHART)
+            for other in {"0", "1", "2"} - {start}:
+                task.select_option(other)
+                axis.select_option("2")
+                assert figure.evaluate(CHART) != first
+            axis.select_option("0")
+            task.select_option(start)
+            assert figure.evaluate(CHART) == first
+        assert not seen.faults
+
+
+def test_axes_stretch_the_curves_by_their_cost(contexts, planted):
+    """Over seconds the lane of the slowest step is as long as the axis, and the others as short as they are fast."""
+    with visit(contexts["light"], planted(article(explorer()), HEAD)) as seen:
+        figure = seen.page.query_selector(".book-race")
+        task, axis = figure.query_selector_all("select")
+
+        def lengths():
+            ends = {k: float(d.split("L")[-1].split()[0]) for k, d in figure.evaluate(LINES).items() if d}
+            return {k: (end - 46) / (362 - 46) for k, end in ends.items()}
+
+        assert lengths() == pytest.approx({"0": 1, "1": 1, "2": 1, "3": 1})
+        axis.select_option("1")
+        assert lengths() == pytest.approx({"0": 0.25, "1": 0.5, "2": 0.75, "3": 1}, abs=1e-3)
+        assert "seconds" in figure.query_selector("[data-part=unit]").text_content()
+        axis.select_option("2")
+        assert lengths() == pytest.approx({"0": 1, "1": 0.75, "2": 0.5, "3": 0.25}, abs=1e-3)
+        assert figure.query_selector("[data-part=unit]").text_content() == "TFLOPs"
+        figure.query_selector("[data-part=log]").check()
+        assert lengths()["3"] > 0.5
+        task.select_option("2")
+        assert set(lengths()) == {"0", "1", "3"}, "a lane of unknown cost is left out"
+        assert not seen.faults
+
+
+def test_lanes_by_keyboard(contexts, planted):
+    with visit(contexts["light"], planted(article(explorer()), HEAD)) as seen:
+        page, figure = seen.page, seen.page.query_selector(".book-race")
+        boxes = figure.query_selector_all(".book-lanes input")
+
+        def strong():
+            return {g.get_attribute("data-lane") for g in figure.query_selector_all("g.strong")}
+
+        assert strong() == {"0", "2", "3"}, "the best of each family"
+        boxes[0].focus()
+        assert "RNN on Adding: ends at" in figure.query_selector(".about").inner_text()
+        assert "3 runs" in figure.query_selector(".about").inner_text()
+        page.keyboard.press("Tab")
+        assert "GRU on Adding" in figure.query_selector(".about").inner_text()
+        page.keyboard.press("Space")
+        assert boxes[1].is_checked() and strong() == {"0", "1", "2", "3"}
+        figure.query_selector_all("select")[0].select_option("1")
+        assert strong() == {"0", "1", "2", "3"}, "the reader's choice outlives a change of task"
+        buttons = figure.query_selector_all("button")
+        buttons[2].focus()
+        page.keyboard.press("Enter")
+        assert not any(box.is_checked() for box in boxes) and strong() == {"1"}, "the lane looked at stays"
+        buttons[1].click()
+        assert all(box.is_checked() for box in boxes)
+        buttons[0].click()
+        assert [box.is_checked() for box in boxes] == [False, True, True, True]
+        assert not seen.faults
+
+
+def test_pointing_at_a_line_says_its_numbers(contexts, planted):
+    with visit(contexts["light"], planted(article(explorer(yours=YOURS)), HEAD)) as seen:
+        figure = seen.page.query_selector(".book-race")
+        about = figure.query_selector(".about")
+        for name in ("RNN", "your run: mine"):
+            lane = figure.query_selector(f".book-lanes label:has-text('{name}')").get_attribute("data-lane")
+            line = figure.query_selector(f"g[data-lane='{lane}'] .hit")
+            point = line.evaluate("e => {const p = e.getPointAtLength(e.getTotalLength() / 2).matrixTransform("
+                                  "e.getScreenCTM()); return [p.x, p.y]}")
+            seen.page.mouse.move(*point)
+            seen.page.mouse.move(point[0] + 0.5, point[1])
+            assert figure.query_selector("g.focus").get_attribute("data-lane") in ("0", "1", "2", "3", lane)
+        assert "your run: mine on Digits: ends at 0.8" in about.inner_text()
+        assert not seen.faults
+
+
+def test_the_budget_is_cut_by_keyboard(contexts, planted):
+    with visit(contexts["light"], planted(article(explorer()), HEAD)) as seen:
+        figure = seen.page.query_selector(".book-race")
+        slider, output = figure.query_selector("input[type=range]"), figure.query_selector("output")
+        assert output.inner_text().startswith("at 1,500 steps: ")
+        slider.focus()
+        seen.page.keyboard.press("Home")
+        assert output.inner_text() == "at 0 steps: no value yet"
+        seen.page.keyboard.press("ArrowRight")
+        assert output.inner_text().startswith("at 50 steps: ")
+        assert not seen.faults
+
+
+def test_without_scripts_there_is_a_picture(browser, planted):
+    context = browser.new_context(java_script_enabled=False, viewport=page_checks.DESKTOP)
+    page = context.new_page()
+    page.goto(planted(article(explorer(), TABLE), HEAD))
+    assert page.locator("noscript").inner_text() == "The controls need JavaScript."
+    assert page.locator(".book-race g.strong .line").count() == 3
+    assert page.locator("tbody tr").count() == 4
+    context.close()
+
+
+def test_a_table_sorts_by_mouse_and_keyboard(contexts, planted):
+    with visit(contexts["light"], planted(article(TABLE), HEAD)) as seen:
+        page = seen.page
+
+        def order():
+            return [row.inner_text() for row in page.query_selector_all("tbody th")]
+
+        def sorted_by():
+            return [head.get_attribute("aria-sort") for head in page.query_selector_all("thead th")]
+
+        says = page.locator("[role=status]")
+        name, error, solved = page.query_selector_all("thead button")
+        assert order() == ["LSTM 10", "LSTM 9", "GRU", "RNN"] and sorted_by() == ["none"] * 3
+        error.click()
+        assert order() == ["RNN", "GRU", "LSTM 10", "LSTM 9"] and sorted_by() == ["none", "ascending", "none"]
+        assert says.inner_text() == "Sorted by MSE, smallest first."
+        error.focus()
+        page.keyboard.press("Enter")
+        assert order() == ["LSTM 10", "GRU", "RNN", "LSTM 9"], "what is missing stays last"
+        assert sorted_by() == ["none", "descending", "none"] and "greatest first" in says.inner_text()
+        name.focus()
+        page.keyboard.press("Space")
+        assert order() == ["GRU", "LSTM 9", "LSTM 10", "RNN"], "numbers in names count as numbers"
+        solved.click()
+        solved.click()
+        assert order() == ["GRU", "LSTM 10", "RNN", "LSTM 9"], "ties keep their order"
+        assert not seen.faults
+
+
+def test_every_control_shows_its_focus(contexts, planted):
+    with visit(contexts["light"], planted(article(explorer(), TABLE), HEAD)) as seen:
+        stops = len(seen.page.query_selector_all("select, input, button, .book-scroll"))
+        assert not page_checks.invisible_focus(seen.page, stops=stops)
+
+
+def test_a_broken_script_is_seen(contexts, planted):
+    broken = explorer().replace("const slider = part(&#x27;cut&#x27;)", "const slider = part(&#x27;cat&#x27;)")
+    assert broken != explorer(), "the mistake is planted"
+    with visit(contexts["light"], planted(article(broken), HEAD)) as seen:
+        figure = seen.page.query_selector(".book-race")
+        assert "text did not change" in page_checks.explorer_faults(seen.page, figure)
+        assert any("error in a script" in fault for fault in seen.faults)
