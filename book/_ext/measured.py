@@ -11,7 +11,7 @@ What a mark may name, after the recipe:
                                             spread, low and high (of the bootstrap interval), s0 for seed 0
 ``elsewhere.VARIANT.METRIC.STATISTIC``      the same for a variant of the test
 ``baselines.NAME``                          what is reached without learning
-``configuration.NAME``, ``parameters``      what is the same for all seeds
+``configuration.NAME``, ``parameters``      what is the same for all seeds; NAME may be ``model_arguments.width``
 ``seconds.STATISTIC``                       the duration of the training
 ``steps to METRIC VALUE.STATISTIC``         the first evaluation at which the metric reached the value
 ``last NAME.STATISTIC``                     what the last evaluation along the way holds
@@ -74,8 +74,12 @@ def _of(record: Mapping[str, Any], rest: str, path: str) -> float | None:
     head, _, tail = rest.partition(".")
     if head in ("parameters", "seconds") and not tail:
         return float(record[head])
-    if head in ("configuration", "baselines"):
+    if head == "baselines":
         value = record[head].get(tail)
+    elif head == "configuration":
+        value = record[head]
+        for key in tail.split("."):
+            value = value.get(key) if isinstance(value, dict) else None
     elif head == "elsewhere":
         variant, _, metric = tail.rpartition(".")
         table = record.get("elsewhere") or {}
