@@ -41,10 +41,13 @@ def arrange(lanes: Mapping[str, str], families: Mapping[str, Sequence[str]] = FA
 
 
 def look(lane: str, families: Mapping[str, Sequence[str]] = FAMILIES) -> tuple[int, int]:
-    """Indices of a lane: of its family (its colour), and within it (dash pattern and marker in a chart of curves)."""
+    """Indices of a lane's look: of its colour, one for each family, and of its dash pattern and marker among curves.
+
+    The first lane of each family has a pattern of its own, so that families are told apart without colour.
+    """
     for number, own in enumerate(families.values()):
         if lane in own:
-            return number % len(CYCLE), list(own).index(lane) % len(DASHES)
+            return number % len(CYCLE), (number + list(own).index(lane)) % len(DASHES)
     return len(CYCLE) - 1, 0
 
 
@@ -59,12 +62,12 @@ def is_log(task: Task) -> bool:
 
 
 def three(value: float) -> str:
-    """A number with three significant digits: ``0.0123``, ``1,230``, ``1.2e-5``."""
+    """A number with three significant digits: ``0.0123``, ``1,230``, ``1.23e-5``."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
-    if not 1e-4 <= abs(value) < 1e6:
-        mantissa, exponent = f"{value:.1e}".split("e")
-        return f"{mantissa.removesuffix('.0')}e{int(exponent)}"
+    if not 1e-3 <= abs(value) < 1e6:
+        mantissa, exponent = f"{value:.2e}".split("e")
+        return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
     rounded = float(f"{value:.3g}")
     return f"{rounded:,.0f}" if abs(rounded) >= 100 else f"{rounded:.3g}"
 

@@ -11,7 +11,7 @@ from rtx_lib.plots.lanes import three
 
 AXES = ("steps", "seconds", "FLOPs")
 WIDTH, HEIGHT = 480, 330
-BOX = (46, 10, 362, 288)  # the plot's left, top, right and bottom, in the picture's units
+BOX = (42, 24, 362, 288)  # the plot's left, top, right and bottom, in the picture's units
 PREFIXES = ("", "k", "M", "G", "T", "P", "E")
 DASH_LENGTHS = ("", "7 3", "2 2.5", "7 2.5 2 2.5", "4 2", "10 3 3 3")
 BANDS = 6  # most chosen lanes whose bands are all drawn
@@ -126,13 +126,11 @@ def draw_chart(task: Mapping[str, Any], lanes: Sequence[Mapping[str, Any]]) -> t
     lead = ", ".join(f"{lanes[k]['name']} {three(entries[k]['m'][-1])}" for k in order[:3])
     says = f"at {three(far)} {AXES[0]}: {lead or 'no value yet'}"
     alt = html.escape(f"{task['label']} of {len(entries)} models on {task['name']}, over {AXES[0]}; {says}")
-    middle = (y0 + y1) // 2
     chart = (
         f'<svg data-part="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{alt}">'
         f'<g class="grid" data-part="grid">{"".join(grid)}</g>'
         f'<text data-part="unit" x="{(x0 + x1) // 2}" y="{y1 + 35}" text-anchor="middle">{AXES[0]}</text>'
-        f'<text data-part="label" x="11" y="{middle}" text-anchor="middle" transform="rotate(-90 11 {middle})">'
-        f"{html.escape(task['label'])}</text>"
+        f'<text data-part="label" x="4" y="11">{html.escape(task["label"])}</text>'
         f'<path class="cursor" data-part="cursor" d="M{px(far):g} {y0}V{y1}"/><g>{"".join(groups)}</g>'
         f'<g class="names" data-part="names">{"".join(above)}</g></svg>'
     )

@@ -19,7 +19,7 @@ const chosen = boxes.filter((e) => e.checked).map((e) => +e.value), focus = +(f.
 const three = (v) => {
   const a = Math.abs(v)
   if (!v) return '0'
-  if (a < 1e-4 || a >= 1e6) return v.toExponential(1).replace('e+', 'e').replace('.0e', 'e')
+  if (a < 1e-3 || a >= 1e6) return v.toExponential(2).replace('e+', 'e').replace(/\.?0+e/, 'e')
   const r = +v.toPrecision(3)
   return Math.abs(r) >= 100 ? r.toLocaleString('en') : String(r)
 }

@@ -190,7 +190,7 @@ def _task(task: Task, entries: dict[int, dict[str, Any]], best: list[int]) -> di
         low, high = low / 1.3, high * 1.3
     else:
         pad = 0.05 * (high - low) or 0.5 * abs(high) or 1.0
-        low, high = max(low - pad, 0.0) if low >= 0 else low - pad, min(high + pad, 1.0) if higher else high + pad
+        low, high = max(low - pad, 0.0) if low >= 0 else low - pad, high + pad
     label = str(task.get("label", task["metric"]))
     return {
         "name": str(task["name"]), "label": f"{label} ({'higher' if higher else 'lower'} is better)", "higher": higher,

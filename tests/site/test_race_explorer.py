@@ -7,6 +7,7 @@ from helpers import ROOT
 from page_checks import visit
 
 from rtx_lib.plots import race_explorer, sortable_table
+from rtx_lib.plots.race_chart import BOX
 
 HEAD = (
     '<meta name="viewport" content="width=device-width">'
@@ -94,7 +95,7 @@ def test_axes_stretch_the_curves_by_their_cost(contexts, planted):
 
         def lengths():
             ends = {k: float(d.split("L")[-1].split()[0]) for k, d in figure.evaluate(LINES).items() if d}
-            return {k: (end - 46) / (362 - 46) for k, end in ends.items()}
+            return {k: (end - BOX[0]) / (BOX[2] - BOX[0]) for k, end in ends.items()}
 
         assert lengths() == pytest.approx({"0": 1, "1": 1, "2": 1, "3": 1})
         axis.select_option("1")
