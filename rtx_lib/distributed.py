@@ -19,7 +19,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -29,8 +29,6 @@ from rtx_lib.checkpoints import map_tensors
 
 PRECISIONS: dict[str, torch.dtype | None] = {"no": None, "bf16": torch.bfloat16, "fp16": torch.float16}
 """Names of ``accelerate`` for the type in which ``torch.autocast`` computes; parameters stay as they are."""
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -155,7 +153,7 @@ class Processes:
             p.grad = gradient.view_as(p).to(p.dtype) if times else None  # None everywhere: the optimizer skips it
         return float(loss)
 
-    def on_main(self, function: Callable[[], T]) -> T:
+    def on_main(self, function: Callable[[], Any]) -> Any:
         """What ``function()`` returns in the main process, in all of them; so does its error."""
         if self.count == 1:
             return function()
@@ -168,10 +166,9 @@ class Processes:
         dist.broadcast_object_list(outcome)
         if outcome[1] is not None:
             raise outcome[1]
-        value: T = outcome[0]
-        return value
+        return outcome[0]
 
-    def gather(self, value: T) -> list[T]:
+    def gather(self, value: Any) -> list[Any]:
         """The values of all processes, by rank."""
         if self.count == 1:
             return [value]
