@@ -8,6 +8,7 @@ prints what they say. Start the first as often as there are cores to spare, also
 import argparse
 import fnmatch
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -22,6 +23,7 @@ from rtx_lib.checkpoints import NotWritten
 from rtx_lib.recipes import Recipe, attention, between, race, recipe_of, recurrence
 from rtx_lib.records import results_folder
 from rtx_lib.summaries import better, summarise
+from rtx_lib.training import check_device
 
 
 @dataclass(frozen=True)
@@ -308,6 +310,14 @@ def command(options: argparse.Namespace, run: Callable[..., Path]) -> int:
         print(table(plan, folder))
         return 0
 
+    if int(os.environ.get("WORLD_SIZE", 1)) > 1:  # each process would be a worker, with the device of all
+        print("a sweep is not for accelerate launch: start it without, once for each device", file=sys.stderr)
+        return 2
+    try:
+        check_device(options.device)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
     torch.set_num_threads(options.threads)
 
     def one(recipe: Recipe, seed: int) -> Path:

@@ -20,7 +20,7 @@ ROOMS: dict[str, set[str]] = {
     "summaries": {"records"},
     "training": {"diagnostics", "checkpoints", "distributed", "schedules"},
     "side_by_side": {"training", "checkpoints", "schedules"},
-    "sweeps": {"checkpoints", "recipes", "records", "summaries"},
+    "sweeps": {"checkpoints", "recipes", "records", "summaries", "training"},
     "checks": {"layers", "models", "diagnostics"},
     "experiments": {
         "kernels", "plots", "tasks", "layers", "diagnostics", "models", "training", "checks", "checkpoints",

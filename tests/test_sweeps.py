@@ -254,6 +254,15 @@ def test_unknown_names_are_told(capsys):
 # Tables and rates
 
 
+def test_a_device_that_is_not_there_and_a_launcher_are_told_once(tmp_path, capsys, monkeypatch):
+    assert experiments.main(["sweep", "race", "--out", str(tmp_path), "--device", "abacus"]) == 2
+    assert capsys.readouterr().err.count("device must be one that torch can use") == 1
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert experiments.main(["sweep", "race", "--out", str(tmp_path)]) == 2
+    assert "not for accelerate launch" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_table_of_none_of_some_and_of_all_records(tmp_path, monkeypatch):
     monkeypatch.setitem(race.FINISH, "adding", ("mse", 0.05))
     recipes = [race.race("adding", lane) for lane in ("rnn", "lstm")]
