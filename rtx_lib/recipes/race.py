@@ -12,7 +12,7 @@ LANES = {
 """The models that race, and their names."""
 
 TASKS: dict[str, dict[str, Any]] = {
-    "adding": {"task": "adding", "steps": 1000, "eval_every": 50, "eval_batches": 2},
+    "adding": {"task": "adding", "steps": 1500, "eval_every": 50, "eval_batches": 2},
     "copy": {"task": "copy", "steps": 1200, "eval_every": 50, "eval_batches": 2},
     "digits": {"task": "digits", "steps": 1000, "eval_every": 50},
     "text": {
@@ -48,8 +48,8 @@ RATES = (1e-3, 3e-3, 1e-2, 3e-2)
 """The rates that each lane could choose from, by the validation split, in shorter runs of one seed."""
 
 TRIAL_STEPS = {"adding": 1000, "copy": 500, "digits": 400, "text": 400, "chorales": 133}
-TRIAL_LENGTHS = {"adding": 20, "copy": 10}
-"""The lengths at which rates were tried: the longer ones leave too many lanes on the plateau."""
+TRIAL_LENGTHS = {"adding": 50, "copy": 10}
+"""The lengths at which rates were tried, the shortest: on the others too many lanes stay on the plateau for long."""
 
 CHOSEN: dict[str, dict[str, float]] = {
     "adding": {
