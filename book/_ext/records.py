@@ -176,19 +176,19 @@ def trials(found: dict[str, list[dict[str, Any]]], to_files: str) -> nodes.secti
         rows.append(row([[nodes.paragraph("", "", nodes.literal("", lane))],
                          paragraphs([f"{records[0]['configuration']['steps']:,}"]),
                          [nodes.paragraph("", "", *links)]]))
-    text = ("Each model of the race chose its learning rate from these runs, one seed each, by the last value on the "
-            "validation split. They are shorter than the race and say nothing else.")
-    head = ("Task and model", "Steps", "Rate: last validation metric")
+    text = ("Each model of the race chose its learning rate from these runs, one seed each, by the loss of the "
+            "tested model on the validation split. They are shorter than the race and say nothing else.")
+    head = ("Task and model", "Steps", "Rate: validation loss")
     return section("Trials of learning rates", nodes.paragraph("", text), table(head, rows))
 
 
 def trial_result(record: dict[str, Any]) -> str:
-    """The last value on the validation split, or that the run diverged."""
-    if record["diverged"]:
-        return "diverged"
-    last = record["evaluations"][-1] if record["evaluations"] else record["metrics"]
-    name = next(name for name in (*record["metrics"], *last) if name in last and name not in ("step", "split"))
-    return f"{name} {number(last[name])}"
+    """The validation loss by which a rate is chosen (see ``rtx_lib.sweeps.best_rate``), or that the run diverged."""
+    metric = "mse" if "mse" in record["metrics"] else "loss"
+    values = [row[metric] for row in record["evaluations"] if metric in row]
+    if record["diverged"] or not values:
+        return "diverged" if record["diverged"] else "none"
+    return f"{metric} {number(min(values) if record['configuration'].get('keep_best') else values[-1])}"
 
 
 class Records(SphinxDirective):
