@@ -37,8 +37,10 @@ class Processes:
 
     Attributes
     ----------
-    rank, count
-        Which process this is, from 0 (the main one), and how many there are.
+    rank
+        Which process this is, from 0, the main one.
+    count
+        How many there are.
     device
         Where this process computes.
     precision
