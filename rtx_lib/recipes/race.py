@@ -54,15 +54,15 @@ TRIAL_LENGTHS = {"adding": 50, "copy": 10}
 CHOSEN: dict[str, dict[str, float]] = {
     "adding": {
         "rnn": 0.03, "irnn": 0.003, "lstm": 0.03, "gru": 0.03, "deep-gru": 0.03, "indrnn": 0.03, "tcn": 0.01,
-        "transformer": 0.01, "transformer-none": 0.01, "r-transformer": 0.03, "transformer-xl": 0.003,
+        "transformer": 0.01, "transformer-none": 0.01, "r-transformer": 0.03, "transformer-xl": 0.01,
     },
     "copy": {
         "rnn": 0.001, "irnn": 0.003, "lstm": 0.01, "gru": 0.03, "deep-gru": 0.01, "indrnn": 0.01, "tcn": 0.01,
-        "transformer": 0.01, "transformer-none": 0.01, "r-transformer": 0.01, "transformer-xl": 0.003,
+        "transformer": 0.01, "transformer-none": 0.01, "r-transformer": 0.01, "transformer-xl": 0.03,
     },
     "digits": {
         "rnn": 0.001, "irnn": 0.001, "lstm": 0.03, "gru": 0.03, "deep-gru": 0.01, "indrnn": 0.01, "tcn": 0.003,
-        "transformer": 0.003, "transformer-none": 0.001, "r-transformer": 0.003, "transformer-xl": 0.003,
+        "transformer": 0.003, "transformer-none": 0.001, "r-transformer": 0.003, "transformer-xl": 0.03,
     },
     "text": {
         "rnn": 0.01, "irnn": 0.01, "lstm": 0.03, "gru": 0.01, "deep-gru": 0.01, "indrnn": 0.03, "tcn": 0.03,
@@ -70,7 +70,7 @@ CHOSEN: dict[str, dict[str, float]] = {
     },
     "chorales": {
         "rnn": 0.01, "irnn": 0.03, "lstm": 0.03, "gru": 0.03, "deep-gru": 0.03, "indrnn": 0.03, "tcn": 0.03,
-        "transformer": 0.01, "transformer-none": 0.01, "r-transformer": 0.03, "transformer-xl": 0.01,
+        "transformer": 0.01, "transformer-none": 0.01, "r-transformer": 0.03, "transformer-xl": 0.03,
     },
 }  # fmt: skip
 """The rate that each lane chose: :func:`rtx_lib.sweeps.best_rate` of its trials."""
