@@ -31,11 +31,12 @@ FINISH: dict[str, tuple[str, float]] = {
     "copy": ("accuracy", 0.99),
     "digits": ("accuracy", 0.95),
     "text": ("loss", 1.8),
-    "chorales": ("loss", 8.5),
+    "chorales": ("loss", 8.91),
 }
 """The finish line of each task: a test metric and its value, an accuracy to be reached from below, others from above.
 
-Set from the trials, before the race. Adding and copy memory have an end; the other lines are marks on a long road.
+Adding and copy memory have an end. The other lines are marks on a long road: those of the digits and the text were set
+from the trials, and that of the chorales is what Bai et al. (2018, table 1) report of a tanh RNN.
 """
 
 LENGTHS = {"adding": (50, 100, 200), "copy": (10, 30, 100)}
