@@ -41,7 +41,7 @@ def explorer(
         fmt: how a value is written.
         start: index of the value shown first.
         caption: line below, as HTML.
-        wide: keep the frames at least 640 px wide and let them scroll inside their own box.
+        wide: keep the frames at least 600 px wide and let them scroll inside their own box.
 
     Raises:
         ValueError: if ``start`` is no index of ``values``, if there are fewer than two, if an alternative text is

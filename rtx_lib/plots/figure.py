@@ -87,8 +87,8 @@ def _clean(key: str, value: str, prefix: str) -> str:
 
 
 def write_svg(root: ET.Element, alt: str, *, wide: bool = False) -> str:
-    """The tree as HTML text: one picture named ``alt``, as wide as the page allows; at least 640 px where ``wide``."""
-    least = f"min-width:{min(640, int(root.attrib['width']))}px;" if wide else ""
+    """The tree as HTML text: one picture named ``alt``, as wide as the page allows; at least 600 px where ``wide``."""
+    least = f"min-width:{min(600, int(root.attrib['width']))}px;" if wide else ""
     root.attrib.update({"role": "img", "aria-label": alt, "style": f"{least}max-width:100%;height:auto;{_BASE_STYLE}"})
     return ET.tostring(root, encoding="unicode")
 
@@ -133,7 +133,7 @@ def show(fig: Figure, alt: str, caption: str | None = None, *, wide: bool = Fals
         fig: the figure.
         alt: what it shows, in words: the finding, not the kind of plot.
         caption: line below it, as HTML (write ``&lt;`` for a bare less-than sign).
-        wide: keep it at least 640 px wide and let it scroll inside its own box; otherwise it shrinks with the page.
+        wide: keep it at least 600 px wide and let it scroll inside its own box; otherwise it shrinks with the page.
 
     Raises:
         ValueError: if ``alt`` holds no word.

@@ -73,7 +73,7 @@ def film(
         start: index of the frame shown first.
         fps: frames per second when played.
         caption: line below, as HTML.
-        wide: keep the picture at least 640 px wide and let it scroll inside its own box; use it above 6.5 inches.
+        wide: keep the picture at least 600 px wide and let it scroll inside its own box; use it above 6.5 inches.
 
     Raises:
         ValueError: if arguments do not fit together, a gid is missing, doubled or of another kind of artist, x and y
