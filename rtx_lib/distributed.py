@@ -132,7 +132,8 @@ class Processes:
             norm = float(nn.utils.clip_grad_norm_(parameters, clip if clip is not None else math.inf))
             if math.isfinite(norm) or not math.isfinite(value) or scaler.get_scale() <= 1:
                 break
-            scaler.update()
+            # Not update(): it looks for single elements that are not finite, and a norm of finite ones may overflow.
+            scaler.update(scaler.get_scale() / 2)
         if math.isfinite(value) and math.isfinite(norm):
             scaler.step(optimizer)
             scaler.update()

@@ -13,6 +13,7 @@ import pytest
 import torch
 import two_processes
 from helpers import ROOT
+from torch import nn
 from two_processes import ALIKE, CASES, TINY, Murmur, interrupted, train
 
 from rtx_lib import experiments
@@ -186,6 +187,7 @@ class Steep(AddingProblem):
 
     def loss(self, prediction, y):
         self.calls += 1
+        assert self.calls < 50, "one step is computed for ever"
         mean = prediction[:, -1].mean()
         return super().loss(prediction, y) + (mean - mean.detach()) * self.slope
 
@@ -204,6 +206,26 @@ def test_a_gradient_too_large_for_fp16_is_computed_again_at_a_lower_scale(tmp_pa
     with pytest.raises(TrainingDiverged, match=r"gradient norm is (nan|inf) at step 1; no checkpoint was written"):
         fit(Readout(GRU(2, 4), 1), task, **settings)
     assert task.calls == 1 + 16
+
+
+class Shifted(nn.Module):
+    """Parameters of float32 beside the autocast, whose four gradients are finite and have a norm that is not."""
+
+    def __init__(self):
+        super().__init__()
+        self.core, self.shift = Readout(GRU(2, 4), 1), nn.Parameter(torch.ones(4))
+
+    def forward(self, x, state=None):
+        y, state = self.core(x, state)
+        total = self.shift.sum()
+        return y + (total - total.detach()) * 1e20, state
+
+
+def test_a_norm_that_overflows_although_its_elements_do_not_ends_the_run():
+    task = Steep(1.0)
+    with pytest.raises(TrainingDiverged, match="gradient norm is inf at step 1"):
+        fit(Shifted(), task, steps=1, batch_size=8, progress=False, processes=Processes(precision="fp16"))
+    assert task.calls == 1 + 16, "as often as the scale can be halved, then no more"
 
 
 def test_a_run_at_equal_time_is_for_one_process(tmp_path):
