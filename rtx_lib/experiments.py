@@ -144,7 +144,7 @@ def run(
     ------
     ValueError
         For a device that torch cannot use, a recipe with an unknown model, task or schedule, or one at equal time in
-        several processes or mixed precision.
+        several processes or mixed precision, or beside a reference that diverges.
     """
     schedule = _schedule(recipe)
     if recipe.steps > 200 * recipe.eval_every:  # said before hours of training: as_text would refuse the record
@@ -225,7 +225,9 @@ def _test_and_write(
         record |= {"elsewhere": elsewhere} if elsewhere else {}
         if recipe.stream_length:
             stream = task.stream("test", recipe.eval_batch_size, recipe.stream_length)
-            record["loss_by_position"] = [round(loss, 6) for loss in loss_by_position(model, stream).tolist()]
+            losses = loss_by_position(model, stream)
+            if losses.isfinite().all():  # else left out, as a metric is
+                record["loss_by_position"] = [round(loss, 6) for loss in losses.tolist()]
     with in_one_step(path) as temporary:
         temporary.write_text(as_text(record))
     for made in path.parent.glob(f".{path.stem}.*.ckpt"):
@@ -282,7 +284,13 @@ def _beside(model: nn.Module, task: Any, recipe: Recipe, schedule: Schedule | No
     their_model, their_task = build(reference, seed)
     theirs = _side(their_model, their_task, reference, _schedule(reference))
     ours = _side(model, task, recipe, schedule)
-    fit_side_by_side(theirs, ours, steps=recipe.steps, seed=seed, device=device, eval_every=recipe.eval_every)
+    try:
+        fit_side_by_side(theirs, ours, steps=recipe.steps, seed=seed, device=device, eval_every=recipe.eval_every)
+    except TrainingDiverged as error:
+        if error.history is theirs.history:  # it says nothing about our recipe
+            what = str(error).partition(";")[0]
+            raise ValueError(f"equal_time must name a recipe that trains, got {reference.name}: {what}") from error
+        raise
     for row, their_row in zip(ours.history.evaluations, theirs.history.evaluations, strict=True):
         row |= {f"reference_{name}": value for name, value in their_row.items() if name != "split"}
     return ours.history

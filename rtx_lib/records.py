@@ -15,7 +15,8 @@ import rtx_lib
 SCHEMA: dict[str, Any] = json.loads(Path(__file__).with_name("record.schema.json").read_text(encoding="utf-8"))
 """JSON schema of a record. ``curves`` hold means over windows of steps; ``metrics`` are those of the test split.
 
-A metric that is not finite, as it may be just before a run diverges, is left out.
+A metric that is not finite, as it may be just before a run diverges, is left out; so is a whole ``loss_by_position``
+with such a value.
 """
 
 LIMIT = 40_000

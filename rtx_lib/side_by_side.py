@@ -58,7 +58,7 @@ def fit_side_by_side(
     Raises
     ------
     TrainingDiverged
-        As soon as a loss or a gradient norm is not finite.
+        As soon as a loss or a gradient norm is not finite; its ``history`` is that of the side.
     ValueError
         For numbers out of range or a device that torch cannot use.
     """

@@ -240,6 +240,30 @@ def test_a_model_trained_on_streams_is_tested_on_streams_and_with_other_settings
         run(replace(recipe, tested_with={"longer": {"memories": 8}}), 0, out=tmp_path, progress=False)
 
 
+def test_a_loss_by_position_that_is_not_finite_is_left_out(tmp_path, monkeypatch):
+    """The last update may blow up a model all of whose losses were finite."""
+    recipe = Recipe(
+        "tiny-stream", "a test", "rnn", "text", 1, 4, 1e-3, {"hidden_size": 4}, {"source": "pydoc", "length": 8},
+        stream_length=8,
+    )  # fmt: skip
+    monkeypatch.setattr(experiments, "evaluate", lambda *_, **settings: {"loss": math.nan})
+    monkeypatch.setattr(experiments, "loss_by_position", lambda *_: torch.tensor([1.0, math.inf]))
+    record = json.loads(run(recipe, 0, out=tmp_path, progress=False).read_text())
+    jsonschema.validate(record, SCHEMA)
+    assert record["metrics"] == {} and not record["diverged"] and "loss_by_position" not in record
+
+
+def test_a_reference_that_diverges_is_named(tmp_path, quick, monkeypatch):
+    """And no record says that it was the recipe beside it; if that one diverges, its record does."""
+    monkeypatch.setitem(RECIPES, "yardstick", replace(TINY, name="yardstick", lr=1e30, optimizer="sgd"))
+    with pytest.raises(ValueError, match=r"equal_time must name a recipe that trains, got yardstick: .* at step \d$"):
+        run(replace(TINY, equal_time="yardstick"), 0, out=tmp_path, progress=False)
+    assert not list(tmp_path.iterdir())
+    monkeypatch.setitem(RECIPES, "yardstick", replace(TINY, name="yardstick"))
+    path = run(replace(TINY, lr=1e30, optimizer="sgd", equal_time="yardstick"), 0, out=tmp_path, progress=False)
+    assert json.loads(path.read_text())["diverged"]
+
+
 def test_a_run_at_equal_time_holds_both_curves(tmp_path, quick, monkeypatch):
     monkeypatch.setitem(RECIPES, "yardstick", replace(TINY, name="yardstick"))
     record = json.loads(run(replace(TINY, equal_time="yardstick"), 0, out=tmp_path, progress=False).read_text())
