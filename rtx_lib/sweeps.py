@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import torch
 from filelock import FileLock, Timeout  # torch requires it
@@ -140,8 +140,8 @@ def work(plan: Sweep, run: Callable[[Recipe, int], Path], folder: Path, *, max_r
     """Make the records of a sweep that are not there, as one of any number of workers.
 
     A run that another worker has in hand is passed over. After the last one those are looked at again, in case that
-    worker died, as long as there is something to do; nobody waits for another. A run that fails for want of data or
-    for a wrong argument is named on standard error, and the others go on; when a file cannot be written, all stops.
+    worker died, as long as there is something to do; nobody waits for another. A run that fails, for want of data or of
+    memory perhaps, is named on standard error, and the others go on; when a file cannot be written, all stops.
 
     Parameters
     ----------
@@ -205,14 +205,19 @@ def _one(recipe: Recipe, seed: int, path: Path, run: Callable[[Recipe, int], Pat
             half.unlink(missing_ok=True)
     try:
         record = json.loads(run(recipe, seed).read_text(encoding="utf-8"))
+        said = f"diverged at step {record['diverged']['step']}" if record["diverged"] else json.dumps(record["metrics"])
     except NotWritten:
         raise
-    except (OSError, ValueError) as error:  # data that is not there, an argument out of range
-        print(f"{path.stem} failed: {type(error).__name__}: {' '.join(str(error).split())}", file=sys.stderr)
+    except Exception as error:  # any: it would end this worker at every start, and nobody came to the runs behind
+        _say(f"{path.stem} failed: {type(error).__name__}: {' '.join(str(error).split())}", sys.stderr)
         return False
-    said = f"diverged at step {record['diverged']['step']}" if record["diverged"] else json.dumps(record["metrics"])
-    print(f"{path.stem}: {said}", flush=True)
+    _say(f"{path.stem}: {said}")
     return True
+
+
+def _say(line: str, stream: TextIO | None = None) -> None:
+    with suppress(OSError):  # a log on a full disk ends no worker
+        print(line, file=stream, flush=True)
 
 
 def found(plan: Sweep, folder: Path) -> dict[str, list[dict[str, Any]]]:
@@ -324,8 +329,8 @@ def command(options: argparse.Namespace, run: Callable[..., Path]) -> int:
         return run(recipe, seed, out=folder, device=options.device, progress=sys.stderr.isatty())
 
     tally = work(plan, one, folder, max_runs=options.max_runs)
-    print(f"sweep {options.name}: {tally}")
+    _say(f"sweep {options.name}: {tally}")
     if tally.stopped:
         kept = f"kept: {tally.made + tally.there} records, and the last checkpoint of each run begun"
-        print(f"sweep {options.name} stopped: {tally.stopped}; {kept}", file=sys.stderr)
+        _say(f"sweep {options.name} stopped: {tally.stopped}; {kept}", sys.stderr)
     return 1 if tally.stopped or tally.failed else 0

@@ -180,7 +180,13 @@ def test_a_stale_lock_file_never_lets_two_workers_in(tmp_path):
             assert work(SHORT, Runner(tmp_path), tmp_path, max_runs=1) == Tally(made=1, there=1)
 
 
-@pytest.mark.parametrize("error", [FileNotFoundError(2, "not there", "a.txt"), ValueError("lr must be\npositive")])
+FAILURES = [
+    FileNotFoundError(2, "not there", "a.txt"), ValueError("lr must be\npositive"), KeyError("gone"),
+    RuntimeError("CUDA out of memory."), TypeError("unexpected keyword"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("error", FAILURES, ids=lambda error: type(error).__name__)
 def test_a_run_that_cannot_be_made_is_named_and_the_others_go_on(tmp_path, capsys, monkeypatch, error):
     def missing(recipe, seed):
         if recipe.name == "tiny-rnn":
@@ -197,6 +203,25 @@ def test_a_run_that_cannot_be_made_is_named_and_the_others_go_on(tmp_path, capsy
     monkeypatch.setattr(experiments, "run", lambda recipe, seed, **settings: Runner(tmp_path)(recipe, seed))
     assert experiments.main(["sweep", "tiny", "--out", str(tmp_path)]) == 0
     assert len(list(tmp_path.iterdir())) == 4, "the locks of the failed are gone too"
+
+
+class Full:
+    """An output on a full disk."""
+
+    def write(self, text):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    flush = isatty = lambda self: False
+
+
+def test_an_output_that_cannot_be_written_ends_no_worker(tmp_path, monkeypatch):
+    monkeypatch.setitem(SWEEPS, "tiny", PLAN)
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, name, Full())
+    runner = Runner(tmp_path, meanwhile=lambda recipe, seed: 1 / seed)  # the first seed fails
+    monkeypatch.setattr(experiments, "run", lambda recipe, seed, **settings: runner(recipe, seed))
+    assert experiments.main(["sweep", "tiny", "--out", str(tmp_path)]) == 1
+    assert runner.order == NAMES and len(list(tmp_path.glob("*.json"))) == 2
 
 
 def test_a_run_that_diverges_is_a_result_and_the_sweep_goes_on(tmp_path, capsys, monkeypatch):
