@@ -33,6 +33,17 @@ class NotWritten(OSError):
     """A file could not be written, the disk being full perhaps; what was there before is there still."""
 
 
+class Unreadable(ValueError):
+    """A checkpoint that is damaged; ``path`` says which file."""
+
+    def __init__(self, path: Path, kind: str) -> None:
+        super().__init__(path, kind)  # as they came, so that it can be sent to other processes
+        self.path, self.kind = path, kind
+
+    def __str__(self) -> str:
+        return f"checkpoint {self.path} cannot be read ({self.kind}); delete it to start anew"
+
+
 @contextmanager
 def in_one_step(path: Path) -> Iterator[Path]:
     """A file to write beside ``path``, moved there at the end: a reader sees the old content or the new one.
@@ -46,6 +57,8 @@ def in_one_step(path: Path) -> Iterator[Path]:
     temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         yield temporary
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())  # else a crash of the machine may leave the new name on an empty file
         os.replace(temporary, path)
     except OSError as error:
         raise NotWritten(f"{path} could not be written: {error.strerror or error}") from error
@@ -82,20 +95,22 @@ def load(path: Path, run: dict[str, Any]) -> dict[str, Any]:
 
     Raises
     ------
+    Unreadable
+        If the file is damaged.
     ValueError
-        If the file is damaged or its ``run`` differs.
+        If its ``run`` differs.
     """
     try:
         saved: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
         theirs = {"processes": 1, "precision": "no", **saved["run"]}  # older checkpoints do not say
+    except (OSError, MemoryError):  # of the machine, not of the file, which may be whole
+        raise
     except Exception as error:  # torch raises many kinds for a damaged file
-        raise ValueError(
-            f"checkpoint {path} cannot be read ({type(error).__name__}); delete it to start anew"
-        ) from error
+        raise Unreadable(path, type(error).__name__) from error
     differing = {name: (theirs.get(name), run[name]) for name in run if theirs.get(name) != run[name]}
     if differing:
         raise ValueError(f"checkpoint {path} belongs to another run (its value, this one's): {differing}")
     torch.set_rng_state(saved["generators"][0])
     if torch.cuda.is_available() and len(saved["generators"]) > 1:
-        torch.cuda.set_rng_state_all(saved["generators"][1:])
+        torch.cuda.set_rng_state_all(saved["generators"][1 : 1 + torch.cuda.device_count()])  # there were more perhaps
     return saved
