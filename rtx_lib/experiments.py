@@ -134,8 +134,8 @@ def run(
 ) -> Path:
     """Train one recipe with one seed and write its record; return the record's path.
 
-    Nothing is done if the record is there already with the same configuration. A run that diverges is a
-    result too: its record says at which step, and its metrics are empty.
+    Nothing is done if the record is there already with the same configuration, in whatever precision. A run that
+    diverges is a result too: its record says at which step, and its metrics are empty.
 
     Several processes that all call this train one model together (:mod:`rtx_lib.distributed`). The main one tests it
     and writes the record, and the others return when it is there. Only the main one needs the folder.
@@ -376,7 +376,10 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"stopped: {error}; kept: finished records and the last checkpoint", file=sys.stderr)
             return 1
         if processes.main:
-            print(path, json.dumps(json.loads(path.read_text())["metrics"]))
+            record = json.loads(path.read_text())
+            precision = record["device"].get("precision", "no")  # of a record that was there, perhaps another
+            note = "" if precision == processes.precision else f" (was there, in precision {precision!r})"
+            print(f"{path} {json.dumps(record['metrics'])}{note}")
     processes.close()
     return 0
 

@@ -19,7 +19,7 @@ from typing import Any, TextIO
 import torch
 from filelock import FileLock, Timeout  # torch requires it
 
-from rtx_lib.checkpoints import NotWritten
+from rtx_lib.checkpoints import NotWritten, Unreadable
 from rtx_lib.recipes import Recipe, attention, between, race, recipe_of, recurrence
 from rtx_lib.records import results_folder
 from rtx_lib.summaries import better, summarise
@@ -72,10 +72,12 @@ def record_path(folder: Path, recipe: Recipe, seed: int) -> Path:
 
 
 def made(path: Path, recipe: Recipe) -> dict[str, Any] | None:
-    """The record at ``path`` if it is there, can be read, and was made by this very recipe; else None."""
+    """The record at ``path`` if it is there, is whole, and was made by this very recipe with this seed; else None."""
     try:
         record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return record if recipe_of(record) == recipe else None
+        whole = "metrics" in record and "diverged" in record
+        ours = recipe_of(record) == recipe and path == record_path(path.parent, recipe, record["seed"])
+        return record if whole and ours else None
     except (FileNotFoundError, ValueError, KeyError, TypeError):  # the last for settings that there are no more
         return None
 
@@ -141,7 +143,8 @@ def work(plan: Sweep, run: Callable[[Recipe, int], Path], folder: Path, *, max_r
 
     A run that another worker has in hand is passed over. After the last one those are looked at again, in case that
     worker died, as long as there is something to do; nobody waits for another. A run that fails, for want of data or of
-    memory perhaps, is named on standard error, and the others go on; when a file cannot be written, all stops.
+    memory perhaps, is named on standard error, and the others go on; when a file cannot be written, all stops. A
+    checkpoint that is damaged is named and removed, and its run begins anew.
 
     Parameters
     ----------
@@ -204,7 +207,13 @@ def _one(recipe: Recipe, seed: int, path: Path, run: Callable[[Recipe, int], Pat
         for half in path.parent.glob(name):
             half.unlink(missing_ok=True)
     try:
-        record = json.loads(run(recipe, seed).read_text(encoding="utf-8"))
+        try:
+            made_at = run(recipe, seed)
+        except Unreadable as error:  # nobody else has it, since the lock is ours, and it would fail at every start
+            _say(f"{path.stem} begins anew, without its damaged checkpoint: {error}", sys.stderr)
+            error.path.unlink()
+            made_at = run(recipe, seed)
+        record = json.loads(made_at.read_text(encoding="utf-8"))
         said = f"diverged at step {record['diverged']['step']}" if record["diverged"] else json.dumps(record["metrics"])
     except NotWritten:
         raise

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from rtx_lib import experiments
+from rtx_lib.distributed import Processes
 from rtx_lib.experiments import main, run
 from rtx_lib.models.indrnn import PlainIndRNN
 from rtx_lib.recipes import RECIPES, Recipe
@@ -63,6 +64,14 @@ def test_a_killed_run_resumes(tmp_path, quick, monkeypatch):
     anew = json.loads(run(other, 0, out=tmp_path / "changed", progress=False).read_text())
     assert anew["curves"]["loss"][:2] != whole["curves"]["loss"][:2], "not from the other recipe's checkpoint"
     assert [file.name for file in (tmp_path / "changed").iterdir()] == ["tiny-s0.json"]
+
+
+def test_the_command_says_that_a_record_was_made_in_another_precision(tmp_path, quick, monkeypatch, capsys):
+    monkeypatch.setitem(RECIPES, "tiny", TINY)
+    run(TINY, 0, out=tmp_path, progress=False, processes=Processes(precision="bf16"))
+    for arguments, note in (([], " (was there, in precision 'bf16')"), (["--mixed-precision", "bf16"], "")):
+        assert main(["run", "tiny", "--out", str(tmp_path), *arguments]) == 0
+        assert capsys.readouterr().out == f'{tmp_path / "tiny-s0.json"} {{"mse": 0.5}}{note}\n'
 
 
 def test_the_commit_is_that_of_the_start(tmp_path, quick, monkeypatch):

@@ -16,6 +16,7 @@ from helpers import ROOT
 from sweep_workers import BUDGET, PLAN, SHORT, NoLock
 
 from rtx_lib import experiments, sweeps
+from rtx_lib.distributed import Processes
 from rtx_lib.recipes import RECIPES, race
 from rtx_lib.recipes.recipe import Recipe
 from rtx_lib.records import results_folder
@@ -135,11 +136,15 @@ def test_at_most_so_many_runs(tmp_path):
         work(PLAN, Runner(tmp_path), tmp_path, max_runs=0)
 
 
-@pytest.mark.parametrize("text", ["", "{", "{}", '{"configuration": {"gone": 1}}', "other"])
+@pytest.mark.parametrize("text", ["", "{", "{}", '{"configuration": {"gone": 1}}', "other", "seed", "half"])
 def test_a_record_of_another_configuration_is_made_again(tmp_path, text):
     recipe = PLAN.recipes[0]
     path = write(tmp_path, replace(recipe, steps=7))
-    if text != "other":
+    if text == "seed":
+        write(tmp_path, recipe, 1).replace(path)
+    elif text == "half":
+        path.write_text(json.dumps({"configuration": record(recipe)["configuration"], "seed": 0}))
+    elif text != "other":
         path.write_text(text)
     run = Runner(tmp_path)
     assert made(path, recipe) is None and work(Sweep("", [recipe], (0,)), run, tmp_path) == Tally(made=1)
@@ -203,6 +208,38 @@ def test_a_run_that_cannot_be_made_is_named_and_the_others_go_on(tmp_path, capsy
     monkeypatch.setattr(experiments, "run", lambda recipe, seed, **settings: Runner(tmp_path)(recipe, seed))
     assert experiments.main(["sweep", "tiny", "--out", str(tmp_path)]) == 0
     assert len(list(tmp_path.iterdir())) == 4, "the locks of the failed are gone too"
+
+
+@pytest.mark.parametrize("damaged", [True, False])
+def test_a_damaged_checkpoint_is_removed_and_one_of_another_run_is_kept(tmp_path, capsys, monkeypatch, damaged):
+    """What is not damaged may be somebody's hours: in bf16, for one."""
+    fit = experiments.fit
+
+    def killed(*arguments, **settings):
+        def stop(step, model, loss):
+            if step == 4:
+                raise KeyboardInterrupt
+
+        return fit(*arguments, **settings | {"after_step": stop, "checkpoint_every": 2})
+
+    monkeypatch.setattr(experiments, "fit", killed)
+    monkeypatch.setattr(experiments, "evaluate", lambda *a, **k: {"mse": 0.5})
+    monkeypatch.setitem(SWEEPS, "tiny", Sweep("", PLAN.recipes[:1], (0,)))
+    with pytest.raises(KeyboardInterrupt):
+        experiments.run(
+            PLAN.recipes[0], 0, out=tmp_path, progress=False, processes=Processes(precision="no" if damaged else "bf16")
+        )
+    (checkpoint,) = tmp_path.glob(".*.ckpt")
+    if damaged:
+        checkpoint.write_bytes(checkpoint.read_bytes()[:1000])
+    monkeypatch.setattr(experiments, "fit", fit)
+    assert experiments.main(["sweep", "tiny", "--out", str(tmp_path)]) == (0 if damaged else 1)
+    (line,) = capsys.readouterr().err.splitlines()
+    if damaged:
+        assert line.startswith("tiny-rnn-s0 begins anew, without its damaged checkpoint: ") and checkpoint.name in line
+        assert [path.name for path in tmp_path.iterdir()] == ["tiny-rnn-s0.json"]
+    else:
+        assert "belongs to another run" in line and "('bf16', 'no')" in line and checkpoint.exists()
 
 
 class Full:
