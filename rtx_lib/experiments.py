@@ -1,7 +1,8 @@
 """Running recipes: what the book measured, with everything needed to measure it again.
 
 ``python -m rtx_lib.experiments list`` shows the recipes; ``run RECIPE --seed 0 1 2`` trains one and writes one
-JSON record a seed. A killed run goes on from its checkpoint; a record is written in one step or not at all.
+JSON record a seed. A killed run goes on from its checkpoint, but one at equal time, which has none, begins anew; a
+record is written in one step or not at all.
 ``sweep NAME`` and ``table NAME`` are for many recipes (:mod:`rtx_lib.sweeps`).
 """
 
@@ -13,6 +14,7 @@ import json
 import platform
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -155,7 +157,7 @@ def run(
         raise ValueError(f"processes must be one, without mixed precision, for {recipe.name} at equal time, got {how}")
     device = device if processes.plain else processes.device
     folder = Path(out) if out else results_folder()
-    path = folder / f"{recipe.name}-s{seed}.json"
+    path = sweeps.record_path(folder, recipe, seed)
     if processes.on_main(lambda: sweeps.made(path, recipe) is not None):
         return path
     check_device(device)
@@ -369,19 +371,36 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     processes = join(options.device, options.mixed_precision)
     torch.set_num_threads(options.threads)
+    status = 0
     for seed in options.seed:
         try:
-            path = run(RECIPES[options.recipe], seed, out=options.out, device=processes.device, processes=processes)
+            path = _claimed(RECIPES[options.recipe], seed, Path(options.out or results_folder()), processes)
         except NotWritten as error:
             print(f"stopped: {error}; kept: finished records and the last checkpoint", file=sys.stderr)
             return 1
-        if processes.main:
+        if path is None:
+            status = 1
+            if processes.main:
+                print(f"{options.recipe}-s{seed} is being made by another process, and left to it", file=sys.stderr)
+        elif processes.main:
             record = json.loads(path.read_text())
             precision = record["device"].get("precision", "no")  # of a record that was there, perhaps another
             note = "" if precision == processes.precision else f" (was there, in precision {precision!r})"
             print(f"{path} {json.dumps(record['metrics'])}{note}")
     processes.close()
-    return 0
+    return status
+
+
+def _claimed(recipe: Recipe, seed: int, folder: Path, processes: Processes) -> Path | None:
+    """As :func:`run`, under the lock that a sweep's workers take; None if somebody else has this run in hand."""
+    path = sweeps.record_path(folder, recipe, seed)
+    with ExitStack() as held:
+        if not processes.on_main(lambda: sweeps.made(path, recipe) or held.enter_context(sweeps.claim(path))):
+            return None
+        run(recipe, seed, out=folder, device=processes.device, processes=processes)
+    if processes.main:
+        sweeps.tidy(path)
+    return path
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -82,22 +83,32 @@ def made(path: Path, recipe: Recipe) -> dict[str, Any] | None:
         return None
 
 
+# Where there are no locks, newer versions take the existence of a file for one, and that of a dead worker stays.
+_CHOICE = "fallback_to_soft"
+_STRICT: dict[str, Any] = {_CHOICE: False} if _CHOICE in signature(FileLock.__init__).parameters else {}
+
+
 @contextmanager
 def claim(path: Path) -> Iterator[bool]:
     """Whether no other worker is making the record at ``path``; if so, none will until the end of the block.
 
     The lock is the operating system's, so that of a dead worker is free. A lock is worth nothing without a look at the
     record after it was taken: another worker may have made it meanwhile.
+
+    Raises
+    ------
+    NotWritten
+        If the folder cannot be written, or its file system has no locks.
     """
-    lock = FileLock(_lock_file(path))
+    lock = FileLock(_lock_file(path), **_STRICT)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=0)
     except Timeout:
         yield False
         return
-    except OSError as error:
-        raise NotWritten(f"{_lock_file(path)} could not be written: {error.strerror or error}") from error
+    except (OSError, NotImplementedError) as error:  # the latter by older versions where there are no locks
+        raise NotWritten(f"{_lock_file(path)} could not be locked: {getattr(error, 'strerror', 0) or error}") from error
     try:
         yield True
     finally:
@@ -108,7 +119,7 @@ def _lock_file(path: Path) -> Path:
     return path.with_name(f".{path.stem}.lock")
 
 
-def _tidy(path: Path) -> None:
+def tidy(path: Path) -> None:
     """Remove lock, checkpoint and half-written files of a run, only once its record is there.
 
     Whichever file a worker has locked then, this one or a new one, it makes nothing. Before that, two workers could
@@ -169,7 +180,7 @@ def work(plan: Sweep, run: Callable[[Recipe, int], Path], folder: Path, *, max_r
         path = record_path(folder, recipe, seed)
         if made(path, recipe):
             tally.there += 1
-            _tidy(path)  # after a worker that died before it could do so
+            tidy(path)  # after a worker that died before it could do so
         else:
             todo.append((recipe, seed, path))
     before = -1
@@ -191,7 +202,7 @@ def work(plan: Sweep, run: Callable[[Recipe, int], Path], folder: Path, *, max_r
                         tally.failed += 1
                     todo.remove(entry)
                 if made(path, recipe):
-                    _tidy(path)
+                    tidy(path)
     except NotWritten as error:
         tally.stopped = str(error)
     if tally.stopped or tally.made == max_runs:

@@ -174,12 +174,39 @@ def test_the_record_is_looked_for_once_more_after_the_lock_was_taken(tmp_path):
     assert work(SHORT, run, tmp_path) == Tally(made=1, others=1) and run.order == NAMES[:1]
 
 
+def test_the_command_run_takes_the_same_lock(tmp_path, capsys, monkeypatch):
+    """Else it would train beside a worker, on the same checkpoint."""
+    recipe = PLAN.recipes[0]
+    monkeypatch.setitem(RECIPES, recipe.name, recipe)
+    monkeypatch.setattr(experiments, "evaluate", lambda *a, **k: {"mse": 0.5})
+    command = ["run", recipe.name, "--out", str(tmp_path), "--seed", "0", "1"]
+    with claim(record_path(tmp_path, recipe, 0)):
+        assert experiments.main(command) == 1
+    assert "tiny-rnn-s0 is being made by another process, and left to it\n" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.glob("*.json")] == ["tiny-rnn-s1.json"], "the others are made"
+    assert experiments.main(command) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["tiny-rnn-s0.json", "tiny-rnn-s1.json"], "nothing else"
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOSYS, "Function not implemented"), NotImplementedError("no flock")])
+def test_a_file_system_without_locks_stops_the_sweep(tmp_path, monkeypatch, error):
+    def without(*_):
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    if isinstance(error, NotImplementedError):  # an older version of the package
+        monkeypatch.setattr(sweeps.FileLock, "acquire", lambda *_, **settings: (_ for _ in ()).throw(error))
+    else:
+        monkeypatch.setattr(pytest.importorskip("fcntl"), "flock", without)
+    tally = work(PLAN, Runner(tmp_path), tmp_path)
+    assert tally.made == 0 and tally.stopped == f"{tmp_path}/.tiny-rnn-s0.lock could not be locked: {error.args[-1]}"
+
+
 def test_a_stale_lock_file_never_lets_two_workers_in(tmp_path):
     """One holds the file that was removed, another a new one: both see the record, so nothing is made."""
     path = record_path(tmp_path, PLAN.recipes[0], 0)
     with claim(path) as first:
         write(tmp_path, PLAN.recipes[0])
-        sweeps._tidy(path)
+        sweeps.tidy(path)
         with claim(path) as second:
             assert first and second, "the locks alone do not keep them apart"
             assert work(SHORT, Runner(tmp_path), tmp_path, max_runs=1) == Tally(made=1, there=1)
