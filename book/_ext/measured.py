@@ -65,12 +65,27 @@ def split(path: str, records: Records) -> tuple[str, str]:
 
 
 def series(path: str, records: Records) -> list[float | None]:
-    """One value a seed of ``RECIPE.REST`` without a statistic; None where a run has none, as when it diverged."""
+    """One value a seed of ``RECIPE.REST`` without a statistic.
+
+    None stands for a run that has none: it diverged, or its value was not finite, which no record keeps. `ValueError`
+    where no run has a value although not all diverged: then the name is wrong.
+    """
     recipe, rest = split(path, records)
-    return [_of(record, rest, path) for record in records[recipe]]
+    values = [_of(record, rest) for record in records[recipe]]
+    measured = not rest.startswith(("configuration.", "baselines."))
+    if all(value is None for value in values) and not (measured and all(run["diverged"] for run in records[recipe])):
+        raise ValueError(f"{path!r}: the records have no number {rest!r}")
+    return values
 
 
-def _of(record: Mapping[str, Any], rest: str, path: str) -> float | None:
+def lost(values: Sequence[float | None], runs: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """How many runs have no value, by reason: they diverged, or for another one; reasons that are none are left out."""
+    reasons = ["diverged" if run["diverged"] else "without a value"
+               for value, run in zip(values, runs, strict=True) if value is None]
+    return {reason: reasons.count(reason) for reason in sorted(set(reasons))}
+
+
+def _of(record: Mapping[str, Any], rest: str) -> float | None:
     head, _, tail = rest.partition(".")
     if head in ("parameters", "seconds") and not tail:
         return float(record[head])
@@ -82,23 +97,14 @@ def _of(record: Mapping[str, Any], rest: str, path: str) -> float | None:
             value = value.get(key) if isinstance(value, dict) else None
     elif head == "elsewhere":
         variant, _, metric = tail.rpartition(".")
-        table = record.get("elsewhere") or {}
-        if variant in table:
-            return table[variant].get(metric)
-        value = None
-        if record["diverged"]:
-            return None
+        value = ((record.get("elsewhere") or {}).get(variant) or {}).get(metric)
     elif found := re.fullmatch(r"steps to (\w+) ([\d.]+)", rest):
         return _first(record, found[1], float(found[2]))
     elif found := re.fullmatch(r"last (\w+)", rest):
         value = record["evaluations"][-1].get(found[1]) if record["evaluations"] else None
     else:
         value = record["metrics"].get(rest)
-        if value is None and record["diverged"]:
-            return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ValueError(f"{path!r}: the records have no number {rest!r}")
-    return float(value)
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
 def _first(record: Mapping[str, Any], metric: str, line: float) -> float:
@@ -177,11 +183,13 @@ def explained(expression: str, records: Records) -> str:
     """What a reader sees who points at the number."""
     term = re.split(r" [-+*/] ", expression)[0]
     recipe, rest = split(term, records)
-    seeds = len(records[recipe])
-    said = "setting" if rest.startswith("configuration.") else rest.rpartition(".")[2] or rest
-    if said in FIXED or said == "setting" or rest.startswith("baselines."):
+    if rest in FIXED or rest.startswith(("configuration.", "baselines.")):
         return f"from the records of {recipe}"
-    return f"{said} over {seeds} seed{'s' * (seeds > 1)}, from the records of {recipe}"
+    path, _, statistic = term.rpartition(".")
+    values = series(path, records)
+    seeds = sum(value is not None for value in values)
+    others = "".join(f", {count} {reason}" for reason, count in lost(values, records[recipe]).items())
+    return f"{statistic} over {seeds} seed{'s' * (seeds > 1)}{others}, from the records of {recipe}"
 
 
 def filled(text: str, records: Records) -> str:

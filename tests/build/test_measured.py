@@ -25,6 +25,10 @@ RECORDS = {"lag5-xl": [run(0, 1.804), run(1, 1.796), run(2, 1.9)],
            "rate-0.003": [run(0, 1.0, recipe="rate-0.003")]}
 
 
+PARTLY = {"a": [run(0, 1.5, recipe="a"), run(1, 0.0, recipe="a", metrics={}, elsewhere={"memory 64": {}}),
+                run(2, 0.0, recipe="a", metrics={}, elsewhere=None, diverged={"step": 3, "reason": "x"})]}
+
+
 def mark(expression, typed):
     return f'<span data-record="{expression}">{typed}</span>'
 
@@ -75,6 +79,18 @@ def test_the_build_puts_the_records_number_in_and_says_where_it_is_from():
     assert text == f'At <span data-record="lag5-xl.loss.median" title="{title}">1.80</span> nats.'
     assert measured.filled(text, RECORDS) == text, "a second time changes nothing"
     assert "9.99" in measured.filled(mark("gone.loss.median", "9.99"), RECORDS), "without records the text stays"
+
+
+def test_a_run_without_a_value_is_no_fault_where_another_has_one():
+    assert measured.series("a.loss", PARTLY) == [1.5, None, None]
+    assert measured.series("a.elsewhere.memory 64.loss", PARTLY) == [2.5, None, None]
+    assert measured.lost(measured.series("a.loss", PARTLY), PARTLY["a"]) == {"diverged": 1, "without a value": 1}
+    title = 'title="median over 1 seed, 1 diverged, 1 without a value, from the records of a"'
+    assert title in measured.filled(mark("a.loss.median", "1.5"), PARTLY)
+    assert 'title="median over 3 seeds, from' in measured.filled(mark("a.seconds.median", "11"), PARTLY)
+    for wrong in ("a.bpc", "a.elsewhere.memory 64.bpc", "a.elsewhere.memory 9.loss", "lag5.configuration.width"):
+        with pytest.raises(ValueError, match="the records have no number"):
+            measured.series(wrong, PARTLY | RECORDS)
 
 
 def test_pages_and_notebooks_are_staged_with_the_records_numbers(tmp_path):
