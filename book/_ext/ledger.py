@@ -4,21 +4,25 @@ The file holds what a person must write: the claim, its source, the published nu
 *rule* that decides. Our numbers and the verdict are computed from the records at every build.
 
 A rule is a line. Its names are those under ``ours`` of the same claim; in place of one there may be a number, and
-before one a factor, ``1.5 * TCN``.
+before a name a factor, ``1.5 * TCN``.
 
 =====================  =======================================================================
 ``every A < B``        every seed of A lies below every seed of B (or ``>``: above)
-``none A < B``         no seed of A lies below any seed of B; a run that diverged does not
+``none A < B``         no seed of A lies below any seed of B
 ``some A < B``         at least one seed of A lies below every seed of B
 ``apart A < B``        the bootstrap interval of A's median lies below that of B's
 ``median A < B``       the median of A lies below that of B
 ``close A ~ B: 5%``    the medians differ by at most 5 % of B's
 =====================  =======================================================================
 
+A run without a value, as one that diverged, lies neither below nor above anything, and nothing can be said to lie
+below or above it. So a rule is false if B has such a run. It is false if A has one, too, except that ``none`` holds of
+such a run, and ``some`` looks at the others. An interval takes three seeds: with fewer, ``apart`` is false.
+
 A claim whose rules are all true "holds at our scale", or "holds" where the claim says ``scale: paper`` because our
-setting is the paper's; otherwise it does "not at our scale". A claim without records for its rules is "not tried".
-A claim that a chapter settles without records names the ``proof``, a line of the notebook that asserts it, or its
-contrary (``refuted: true``), whenever the notebook runs.
+setting is the paper's; otherwise it does "not at our scale". A claim is "not tried" until all runs that it names are
+there: of a recipe that belongs to a sweep, every seed of the sweep. A claim that a chapter settles without records
+names the ``proof``, a line of the notebook that asserts it, or its contrary (``refuted: true``), in every full run.
 """
 
 from __future__ import annotations
@@ -47,7 +51,8 @@ HOLDS, SCALED, FAILS, UNTRIED = VERDICTS = ("holds", "holds at our scale", "not 
 SIGNS = {HOLDS: "✓", SCALED: "≈", FAILS: "✗", UNTRIED: "–"}
 NEEDED = {"id", "chapter", "claim", "source", "published", "differs"}
 KEYS = NEEDED | {"ours", "unit", "rules", "scale", "proof", "refuted"}
-RULE = re.compile(r"(every|none|some|apart|median|close) (.+?) ([<>~]) (.+?)(?:: ([\d.]+)%)?")
+NUMBER = r"\d+(?:\.\d+)?"
+RULE = re.compile(rf"(every|none|some|apart|median|close) (.+?) ([<>~]) (.+?)(?:: ({NUMBER})%)?")
 COMPARE: dict[str, Callable[[float, float], bool]] = {"<": operator.lt, ">": operator.gt}
 WORDS = {"<": "below", ">": "above"}
 
@@ -106,36 +111,46 @@ def parsed(rule: str, claim: Claim) -> Parsed:
     if not shape or (shape[1] == "close") != (shape[3] == "~") or (shape[1] == "close") != bool(shape[5]):
         raise ValueError(f"claim {claim.id}: {rule!r} is no rule")
     for side in (shape[2], shape[4]):
-        name = side.rpartition(" * ")[2]
-        if name not in claim.ours and not re.fullmatch(r"[\d.]+", name):
+        factor, times, name = side.rpartition(" * ")
+        if name not in claim.ours and (times or not re.fullmatch(NUMBER, name)):
             raise ValueError(f"claim {claim.id}: {rule!r} names {name!r}, which is not one of ours")
+        if times and not re.fullmatch(NUMBER, factor):
+            raise ValueError(f"claim {claim.id}: {rule!r} has the factor {factor!r}, which is no number")
+    if not measures(shape[2], claim) and not measures(shape[4], claim):
+        raise ValueError(f"claim {claim.id}: {rule!r} names none of ours")
     return shape[1], shape[2], shape[3], shape[4], float(shape[5] or 0) / 100
+
+
+def measures(side: str, claim: Claim) -> bool:
+    """Whether a side of a rule is one of our series, with or without a factor; else it is a number."""
+    return side.rpartition(" * ")[2] in claim.ours
 
 
 def side_values(side: str, claim: Claim, records: measured.Records) -> list[float | None]:
     """The seeds' values of one side of a rule; a number is one value."""
     factor, _, name = side.rpartition(" * ")
-    if name not in claim.ours:
+    if not measures(side, claim):
         return [float(name)]
     scale = float(factor or 1)
     return [None if value is None else scale * value for value in measured.series(claim.ours[name], records)]
 
 
 def truth(rule: str, claim: Claim, records: measured.Records) -> bool:
-    """Whether the records bear the rule out. A run that diverged bears out `none` alone."""
+    """Whether the records bear the rule out."""
     kind, one, sign, other, tolerance = parsed(rule, claim)
     left, right = side_values(one, claim, records), side_values(other, claim, records)
+    if None in right or (None in left and kind not in ("none", "some")):
+        return False
     whole = [[value for value in side if value is not None] for side in (left, right)]
-    lost = len(left) + len(right) - len(whole[0]) - len(whole[1])
     if kind == "none":
         return not any(COMPARE[sign](a, b) for a in whole[0] for b in whole[1])
     if kind == "some":
         return any(all(COMPARE[sign](a, b) for b in whole[1]) for a in whole[0])
-    if lost:
-        return False
     if kind == "every":
         return all(COMPARE[sign](a, b) for a in whole[0] for b in whole[1])
     if kind == "apart":
+        if any(len(values) < 3 for side, values in zip((one, other), whole, strict=True) if measures(side, claim)):
+            return False
         (low, high), (least, most) = (interval(side) for side in whole)
         return high < least if sign == "<" else low > most
     a, b = (statistics.median(side) for side in whole)
@@ -149,13 +164,22 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
     return bootstrap_interval(values) if all(map(math.isfinite, values)) else (min(values), max(values))
 
 
+@functools.cache
+def planned() -> dict[str, set[int]]:
+    """The seeds of every recipe that belongs to a sweep."""
+    from rtx_lib.sweeps import SWEEPS  # here, so that the other pages build without torch
+
+    return {recipe.name: set(sweep.seeds) for sweep in SWEEPS.values() for recipe in sweep.recipes}
+
+
 def tried(claim: Claim, records: measured.Records) -> bool:
-    """Whether all records that the rules name are there."""
+    """Whether all runs that the claim names are there: of a recipe that belongs to a sweep, every seed of it."""
     try:
-        for rule in claim.rules:
-            _, one, _, other, _ = parsed(rule, claim)
-            for side in (one, other):
-                side_values(side, claim, records)
+        for path in claim.ours.values():
+            measured.series(path, records)
+            recipe, _ = measured.split(path, records)
+            if not planned().get(recipe, set()) <= {record["seed"] for record in records[recipe]}:
+                return False
     except measured.Unmeasured:
         return False
     return bool(claim.rules)
@@ -171,10 +195,10 @@ def verdict(claim: Claim, records: measured.Records) -> str:
 
 
 def proof_is_there(claim: Claim, root: Path) -> bool:
-    """Whether a code cell of the chapter holds the line that proves the claim."""
+    """Whether a line of the chapter's code is the proof, but for a comment at its end."""
     notebook = json.loads((root / "notebooks" / f"{claim.chapter}.ipynb").read_text(encoding="utf-8"))
     cells = ("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code")
-    return any(claim.proof in code for code in cells)
+    return any(line.partition("  #")[0].strip() == claim.proof for code in cells for line in code.splitlines())
 
 
 # ------------------------------------------------------------------------------------------------ texts
@@ -190,8 +214,8 @@ def spoken(rule: str, claim: Claim) -> str:
     """The rule in words."""
     kind, one, sign, other, tolerance = parsed(rule, claim)
     word = WORDS.get(sign, "")
-    seeds = f"every seed of {other}" if other.rpartition(" * ")[2] in claim.ours else other
-    middle = f"that of {other}" if other.rpartition(" * ")[2] in claim.ours else other
+    seeds = f"every seed of {other}" if measures(other, claim) else other
+    middle = f"that of {other}" if measures(other, claim) else other
     return {
         "every": f"every seed of {one} {word} {seeds}",
         "none": f"no seed of {one} {word} {seeds.replace('every', 'a')}",
@@ -202,18 +226,17 @@ def spoken(rule: str, claim: Claim) -> str:
     }[kind].replace("%", " %")
 
 
-def said(values: Sequence[float | None]) -> str:
-    """Median and bootstrap interval over the seeds, and how many diverged."""
+def said(values: Sequence[float | None], runs: Sequence[Mapping[str, Any]]) -> str:
+    """Median and bootstrap interval over the seeds, and how many runs diverged or have no value for another reason."""
     whole = [value for value in values if value is not None]
-    lost = len(values) - len(whole)
     parts = []
     if whole:
         low, high = interval(whole)
         text = number(statistics.median(whole))
         ends = number(low), number(high)
         parts.append(text if {*ends} == {text} else f"{text} [{ends[0]}, {ends[1]}]")
-    if lost:
-        parts.append(f"{lost} of {len(values)} diverged" if whole else f"all {lost} diverged")
+    for reason, count in measured.lost(values, runs).items():
+        parts.append(f"all {count} {reason}" if count == len(runs) else f"{count} of {len(runs)} {reason}")
     return ", ".join(parts)
 
 
@@ -261,7 +284,8 @@ class Ledger(SphinxDirective):
             raise self.error(f"ledger: {error}") from error
         chapters = sorted({claim.chapter for claim in claims})
         titles = {chapter: title_of(chapter, root) for chapter in chapters}
-        found: list[nodes.Node] = [*self.summary(judged, titles), nodes.raw("", FILTER, format="html")]
+        count = Counter(outcome for _, outcome in judged)
+        found: list[nodes.Node] = [*self.summary(judged, titles), nodes.raw("", chooser(count), format="html")]
         for chapter in chapters:
             part = nodes.section("", nodes.title("", titles[chapter]), ids=[f"claims-{nodes.make_id(chapter)}"],
                                  names=[], classes=["claims"])
@@ -279,8 +303,8 @@ class Ledger(SphinxDirective):
 
     def summary(self, judged: Sequence[tuple[Claim, str]], titles: Mapping[str, str]) -> list[nodes.Node]:
         count = Counter(outcome for _, outcome in judged)
-        text = (f"Of {len(judged)} claims, {count[HOLDS]} hold as published or are proved on a page, "
-                f"{count[SCALED]} hold at our scale, {count[FAILS]} do not, and {count[UNTRIED]} were not tried.")
+        text = (f"Of {len(judged)} claims, {count[HOLDS]} hold in their own setting, {count[SCALED]} hold at our "
+                f"scale, {count[FAILS]} do not, and {count[UNTRIED]} were not tried, or not yet with all seeds.")
         group = nodes.tgroup("", *(nodes.colspec(colwidth=1) for _ in range(1 + len(VERDICTS))),
                              cols=1 + len(VERDICTS))
         group += nodes.thead("", _row([nodes.Text("Chapter"), *(badge(outcome) for outcome in VERDICTS)]))
@@ -303,13 +327,15 @@ class Ledger(SphinxDirective):
         box += sentence
         rows: list[tuple[str, list[nodes.Node]]] = [("Source", self.markdown(claim.source)),
                                                     ("Published", self.markdown(claim.published))]
-        if outcome != UNTRIED and claim.ours:
+        if claim.rules and outcome != UNTRIED:
             rows.append(("Here", [self.numbers(claim, records), nodes.paragraph("", budget(claim, records) + ".")]))
             rows += [("Rule", [nodes.paragraph("", f"{_capital(spoken(rule, claim))}: "
                                                f"{'yes' if truth(rule, claim, records) else 'no'}.")
                                for rule in claim.rules])]
+        elif claim.rules:
+            rows.append(("Here", [nodes.paragraph("", "Runs are still missing.")]))
         if claim.proof:
-            rows.append(("Here", [nodes.paragraph("", "Asserted by the chapter whenever it runs: ",
+            rows.append(("Here", [nodes.paragraph("", "Asserted in every full run of the chapter: ",
                                                   nodes.literal("", claim.proof))]))
         rows.append(("Setting", self.markdown(claim.differs)))
         listing = nodes.definition_list(classes=["claim-rows"])
@@ -326,7 +352,7 @@ class Ledger(SphinxDirective):
             recipe, _ = measured.split(path, records)
             link = f"{up}book/records.html#{nodes.make_id(f'recipe-{recipe}')}"
             text += [nodes.Text("; " if place else ""), nodes.reference("", name, refuri=link, internal=True),
-                     nodes.Text(f" {said(measured.series(path, records))}")]
+                     nodes.Text(f" {said(measured.series(path, records), records[recipe])}")]
         text += nodes.Text(f" {claim.unit}." if claim.unit else ".")
         return text
 
@@ -354,13 +380,15 @@ def badge(outcome: str) -> nodes.inline:
     return nodes.inline("", f"{SIGNS[outcome]} {outcome}", classes=["verdict", look])
 
 
-# The filter works by style sheet alone: a radio button hides the claims of the other verdicts.
-FILTER = (
-    '<fieldset class="ledger-filter book-control"><legend>Show</legend>'
-    + "".join(f'<label><input type="radio" name="verdict" id="show-{name.replace(" ", "-")}"'
-              f'{" checked" if name == "all" else ""}> {name}</label>' for name in ("all", *VERDICTS))
-    + "</fieldset>"
-)
+def chooser(count: Mapping[str, int]) -> str:
+    """The filter, with how many claims each choice leaves.
+
+    It works by style sheet alone: a radio button hides the claims of the other verdicts.
+    """
+    choices = {"all": sum(count.values())} | {outcome: count.get(outcome, 0) for outcome in VERDICTS}
+    labels = (f'<label><input type="radio" name="verdict" id="show-{name.replace(" ", "-")}"'
+              f'{" checked" if name == "all" else ""}> {name} ({left})</label>' for name, left in choices.items())
+    return f'<fieldset class="ledger-filter book-control"><legend>Show</legend>{"".join(labels)}</fieldset>'
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
