@@ -86,6 +86,12 @@ def test_the_page_holds_one_row_a_recipe_and_links_the_files(tmp_path):
     assert "0.167 (predict 1)" in page and "1 of 1 diverged, at step 237" in page
 
 
+def test_what_came_out_stands_beside_the_recipe(records):
+    cells = records.cells("a", [record()], "")
+    assert "mse" in text_of(cells[1:2]) and "Test metric" in records.HEAD[1], "a phone shows two columns"
+    assert "steps" in text_of(cells[3:4]) and records.HEAD[3] == "Budget"
+
+
 def test_trials_of_rates_are_a_table_of_their_own(tmp_path):
     write(tmp_path / "book" / "results", record())
     tried = [record(f"rate-adding-lstm-{lr:g}", configuration=record()["configuration"] | {"lr": lr},
