@@ -14,7 +14,7 @@ from rtx_lib.distributed import Processes
 from rtx_lib.experiments import main, run
 from rtx_lib.models.indrnn import PlainIndRNN
 from rtx_lib.recipes import RECIPES, Recipe
-from rtx_lib.records import SCHEMA
+from rtx_lib.records import SCHEMA, as_text, results_folder
 from rtx_lib.training import TrainingDiverged
 
 TINY = Recipe("tiny", "a test", "rnn", "adding", 6, 8, 1e-3, {"hidden_size": 4}, {"length": 5}, 1.0, "cosine", 3)
@@ -136,6 +136,23 @@ def test_a_recipe_with_an_unknown_name_is_refused(tmp_path, name):
 def test_more_evaluations_than_a_record_holds_are_refused_before_training(tmp_path):
     with pytest.raises(ValueError, match="eval_every must leave at most 200 evaluations, got 1 in 201 steps"):
         run(replace(TINY, steps=201, eval_every=1), out=tmp_path)
+    with pytest.raises(ValueError, match="eval_every must leave at most 80 evaluations, got 1 in 81 steps"):
+        run(replace(TINY, steps=81, eval_every=1, equal_time="yardstick"), out=tmp_path)
+
+
+@pytest.mark.parametrize(("evaluations", "equal_time"), [(200, None), (80, "shakespeare-gpt")])
+def test_as_many_evaluations_as_are_allowed_make_a_record(evaluations, equal_time):
+    """With the longest rows and other parts of the book's records."""
+    texts = [path.read_text() for path in results_folder().glob("*.json")]
+    records = [record for record in map(json.loads, texts) if record["configuration"].get("equal_time") == equal_time]
+
+    def longest(parts):
+        return max(parts, key=lambda part: len(json.dumps(part)))
+
+    names = {name for record in records for name in record} - {"evaluations"}
+    record = {name: longest(record.get(name, []) for record in records) for name in names}
+    row = longest(row for record in records for row in record["evaluations"])
+    assert as_text(record | {"evaluations": [row] * evaluations})
 
 
 def test_some_parameters_learn_at_a_rate_of_their_own(tmp_path, quick):
