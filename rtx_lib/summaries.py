@@ -1,7 +1,7 @@
 """What several seeds say together: medians with bootstrap intervals, how many solved a task, and in how many steps.
 
-A metric called "accuracy" is better where it is larger; every other one (a loss, an error, bits per character) where
-it is smaller. The finish line of a task is a value of its metric; a run that meets it exactly has reached it.
+The metrics of ``RISING`` are better where they are larger; every other one (a loss, an error, bits per character)
+where it is smaller. The finish line of a task is a value of its metric; a run that meets it exactly has reached it.
 """
 
 import statistics
@@ -9,6 +9,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+
+
+RISING = ("accuracy", "exact")
+"""Metrics of the tasks that are better where they are larger: shares of what is right."""
+
+
+def rises(metric: str) -> bool:
+    """Whether the metric is better where it is larger; that of a reference as the metric itself."""
+    return metric.removeprefix("reference_") in RISING
 
 
 def bootstrap_interval(
@@ -54,12 +63,12 @@ def bootstrap_interval(
 
 def better(metric: str, value: float, other: float) -> bool:
     """Whether ``value`` is better than ``other``; equal ones are not."""
-    return value > other if metric == "accuracy" else value < other
+    return value > other if rises(metric) else value < other
 
 
 def reached(metric: str, value: float, line: float) -> bool:
     """Whether ``value`` is at the finish line or beyond it."""
-    return value >= line if metric == "accuracy" else value <= line
+    return value >= line if rises(metric) else value <= line
 
 
 def final(record: dict[str, Any], metric: str) -> float | None:
@@ -73,7 +82,7 @@ def best(record: dict[str, Any], metric: str) -> float | None:
     if record["diverged"]:
         return None
     values = [row[metric] for row in record["evaluations"] if metric in row]
-    return (max if metric == "accuracy" else min)(values, default=None)
+    return (max if rises(metric) else min)(values, default=None)
 
 
 def steps_to(record: dict[str, Any], metric: str, value: float) -> int | None:

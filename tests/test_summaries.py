@@ -1,9 +1,12 @@
 """Summaries of several seeds: hand-made records with known answers."""
 
+import json
+
 import numpy as np
 import pytest
 
-from rtx_lib.summaries import best, better, bootstrap_interval, final, solved, steps_to, summarise
+from rtx_lib.records import results_folder
+from rtx_lib.summaries import best, better, bootstrap_interval, final, reached, rises, solved, steps_to, summarise
 
 
 def record(metric="accuracy", valid=(0.2, 0.9, 0.8), test=0.85, seconds=10.0, diverged=None):
@@ -68,6 +71,22 @@ def test_one_run_by_accuracy_and_by_error():
     assert solved(one, "accuracy", 0.85) and not solved(one, "accuracy", 0.86), "the test counts, not the validation"
     assert solved(other, "mse", 0.02) and not solved(other, "mse", 0.01)
     assert better("accuracy", 0.9, 0.8) and not better("mse", 0.9, 0.8) and not better("mse", 0.8, 0.8)
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "exact", "reference_accuracy"])
+def test_shares_of_what_is_right_rise(metric):
+    assert better(metric, 0.9, 0.8) and reached(metric, 0.9, 0.8) and not reached(metric, 0.7, 0.8)
+    assert best(record(metric), metric) == 0.9 and steps_to(record(metric), metric, 0.85) == 100
+
+
+def test_every_metric_of_a_task_has_its_direction():
+    """A new one must be put on one side: here if it falls, in RISING if it rises."""
+    falling = {"loss", "mse", "bpc", "perplexity"}
+    for path in results_folder().glob("*.json"):
+        run = json.loads(path.read_text())
+        for row in (run["metrics"], *run["evaluations"][:1], *run.get("elsewhere", {}).values()):
+            for metric in {name.removeprefix("reference_") for name in row} - {"step", "seconds", "split"}:
+                assert rises(metric) == (metric not in falling), metric
 
 
 def test_a_run_that_diverged_has_no_value_but_may_have_reached_the_line_before():
