@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-
 RISING = ("accuracy", "exact")
 """Metrics of the tasks that are better where they are larger: shares of what is right."""
 
@@ -115,7 +114,8 @@ def summarise(records: Sequence[dict[str, Any]], metric: str, line: float | None
         "seeds", how many; "values", the metric of those that did not diverge, in the order of the records, with their
         "median" and its 95 % interval from "low" to "high"; "diverged" and "solved", how many; "steps_to", the median
         step to the line of those that reached it; "seconds", the median; "parameters". None stands for what there is
-        not. A run that diverged has no value: a median beside "diverged" is that of the others.
+        not. A run that diverged has no value: a median beside "diverged" is that of the others. One whose test has no
+        finite value of the metric counts as diverged, too: "values" and "diverged" make up the seeds.
     """
     values = [value for record in records if (value := final(record, metric)) is not None]
     low, high = bootstrap_interval(values) if values else (None, None)
@@ -128,7 +128,7 @@ def summarise(records: Sequence[dict[str, Any]], metric: str, line: float | None
         "high": high,
         "values": values,
         "solved": None if line is None else sum(solved(record, metric, line) for record in records),
-        "diverged": sum(bool(record["diverged"]) for record in records),
+        "diverged": len(records) - len(values),
         "steps_to": statistics.median(finished) if finished else None,
         "seconds": statistics.median(record["seconds"] for record in records) if records else None,
         "parameters": records[0]["parameters"] if records else None,

@@ -110,6 +110,12 @@ def test_seeds_are_summed_up():
     }  # fmt: skip
 
 
+def test_a_run_without_a_finite_test_is_among_the_diverged():
+    """Its last update blew it up, and no step was left to see it."""
+    told = summarise([record("mse", test=0.1), record("mse", test=None), record("mse", diverged=DIVERGED)], "mse", 0.2)
+    assert (told["seeds"], told["values"], told["diverged"], told["solved"]) == (3, [0.1], 2, 1)
+
+
 def test_none_one_and_no_line():
     assert summarise([], "mse", 0.05) == {
         "seeds": 0, "median": None, "low": None, "high": None, "values": [], "solved": 0, "diverged": 0,
