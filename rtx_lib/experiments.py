@@ -354,7 +354,9 @@ def main(arguments: list[str] | None = None) -> int:
     runner.add_argument("--seed", type=int, nargs="+", default=[0])
     runner.add_argument("--out", help="folder of the records (default: the book's)")
     runner.add_argument("--device", help="cpu or cuda (default: cpu; under accelerate launch what it finds)")
-    runner.add_argument("--threads", type=int, default=1, help="torch threads of each process (default 1)")
+    runner.add_argument(
+        "--threads", type=sweeps.at_least_one, default=1, help="torch threads of each process (default 1)"
+    )
     runner.add_argument(
         "--mixed-precision", choices=PRECISIONS, help="type of autocast (default: no; else that of accelerate launch)"
     )

@@ -312,6 +312,14 @@ def best_rate(task: str, lane: str, folder: Path | None = None) -> float | None:
     return chosen
 
 
+def at_least_one(text: str) -> int:
+    """The number of an argument of the command line."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, got {text}")
+    return number
+
+
 def add_commands(commands: Any) -> None:
     """Add ``sweep`` and ``table`` to the commands of :mod:`rtx_lib.experiments`."""
     worker = commands.add_parser("sweep", help="make the records of a sweep; several may do so at once")
@@ -320,8 +328,8 @@ def add_commands(commands: Any) -> None:
         command.add_argument("name", metavar="NAME", help="; ".join(f"{name}: {s.about}" for name, s in SWEEPS.items()))
         command.add_argument("--out", type=Path, help="folder of the records (default: the book's)")
     worker.add_argument("--device", default="cpu")
-    worker.add_argument("--threads", type=int, default=1, help="torch threads (default 1)")
-    worker.add_argument("--max-runs", type=int, help="make at most so many records")
+    worker.add_argument("--threads", type=at_least_one, default=1, help="torch threads (default 1)")
+    worker.add_argument("--max-runs", type=at_least_one, help="make at most so many records")
 
 
 def command(options: argparse.Namespace, run: Callable[..., Path]) -> int:

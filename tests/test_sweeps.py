@@ -340,6 +340,13 @@ def test_unknown_names_are_told(capsys):
         assert "unknown sweep 'nothing'; known: recurrence, attention, between, race" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("command", "option"), [("run", "--threads"), ("sweep", "--threads"), ("sweep", "--max-runs")])
+def test_numbers_of_the_command_line_are_at_least_one(capsys, command, option):
+    with pytest.raises(SystemExit):
+        experiments.main([command, "race", option, "0"])
+    assert f"argument {option}: must be at least 1, got 0" in capsys.readouterr().err
+
+
 # Tables and rates
 
 
