@@ -32,6 +32,36 @@ def test_kinds_of_columns() -> None:
     assert kinds("1", 2) == kinds(None) == kinds() == ["text"]
 
 
+def test_numbers_are_written_with_separators() -> None:
+    """As beside them in the texts that a caller writes, with whole numbers in full."""
+    given = [[1050], [1050.0], [1234567], [0.003], [999], [(1997, "1997")], [True]]
+    cells = re.findall(r"<th scope=.row[^>]*>(.*?)</th>", sortable_table(["a"], given, "t").data)
+    assert cells == ["1,050", "1,050", "1,234,567", "0.003", "999", "1997", "True"]
+
+
+def test_the_first_choice_is_made_and_the_others_are_away() -> None:
+    rows = [["GRU", "Copy & paste", 1], ["LSTM", (0, "Adding"), 2], ["GRU", (0, "Adding"), 3], ["RNN", None, 4]]
+    text = sortable_table(["model", "task", "value"], rows, "t", choose="task").data
+    options = re.findall(r'<option value="(.*?)">(.*?)</option>', text)
+    assert options == [("0", "Copy &amp; paste"), ("1", "Adding"), ("2", "–"), ("", "all")]
+    assert re.findall(r'<tr data-of="(\d)"( class="away")?>', text) == [
+        ("0", ""), ("1", ' class="away"'), ("1", ' class="away"'), ("2", ' class="away"'),
+    ]  # fmt: skip
+    assert "<label><span>Task</span> <select" in text and '<span class="count">1 of 4 rows.</span>' in text
+    assert len(re.findall(r'<t[hd][^>]* class="text by"', text)) == 1 + len(rows), "the column goes with the choice"
+    assert '<table class="one"' in text and "<noscript><style>" in text
+    assert "http" not in text and "<script" not in text and " id=" not in text
+    empty = sortable_table(["model", "task"], [], "t", choose="task").data
+    assert "<select" not in empty and '<table class="one"' not in empty
+    assert "<select" not in sortable_table(["model", "task", "value"], rows, "t").data
+
+
+@pytest.mark.parametrize("choose", ["median", "model", ""])
+def test_a_choice_by_no_column(choose: str) -> None:
+    with pytest.raises(ValueError, match=rf"choose must be one of the heads after the first, .*, was '{choose}'"):
+        sortable_table(["model", "MSE", "record"], ROWS, "t", choose=choose)
+
+
 def test_bad_tables() -> None:
     for columns, rows, caption, message in (
         ([], [], "t", "at least one head"),

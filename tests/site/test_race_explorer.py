@@ -53,11 +53,17 @@ TABLE = sortable_table(
      ["RNN", 1.5e-05, (2, "2/5")]],
     "The race on adding",
 ).data
+CHOICE = sortable_table(
+    ["model", "task", "median", "steps to the line"],
+    [["LSTM", "Adding", 0.2, 1050], ["GRU", "Adding", 0.03, None], ["Transformer without positions", "Copy", 1.0, 350],
+     ["GRU", "Copy", 0.9, 150], ["RNN", "Adding", 0.1, 900]],
+    "Two tasks", choose="task", note="a note",
+).data  # fmt: skip
 
 
 @pytest.mark.parametrize("look", ["light", "dark", "phone"])
 def test_an_explorer_a_copy_and_a_table_on_one_page(contexts, planted, look):
-    with visit(contexts[look], planted(article(explorer(), explorer(yours=YOURS), TABLE), HEAD)) as seen:
+    with visit(contexts[look], planted(article(explorer(), explorer(yours=YOURS), TABLE, CHOICE), HEAD)) as seen:
         figures = seen.page.query_selector_all(".book-race")
         faults = [fault for figure in figures for fault in page_checks.explorer_faults(seen.page, figure)]
         assert not faults + page_checks.overflow(seen.page) + page_checks.broken_pictures(seen.page) + seen.faults
@@ -68,7 +74,7 @@ def test_an_explorer_a_copy_and_a_table_on_one_page(contexts, planted, look):
 
 @pytest.mark.parametrize("look", ["light", "dark"])
 def test_axe_minds_nothing(contexts, planted, look, axe_script):
-    with visit(contexts[look], planted(article(explorer(yours=YOURS), TABLE), HEAD)) as seen:
+    with visit(contexts[look], planted(article(explorer(yours=YOURS), TABLE, CHOICE), HEAD)) as seen:
         assert not page_checks.axe(seen.page, axe_script) + seen.faults
 
 
@@ -208,8 +214,79 @@ def test_a_table_sorts_by_mouse_and_keyboard(contexts, planted):
         assert not seen.faults
 
 
+def shown(page):
+    """The first cells of the rows that can be seen, and the heads that can be."""
+    rows = [cell.inner_text() for cell in page.query_selector_all("tbody th") if cell.is_visible()]
+    return rows, [head.inner_text() for head in page.query_selector_all("thead th") if head.is_visible()]
+
+
+def test_the_rows_are_chosen_by_keyboard_and_still_sort(contexts, planted):
+    heads = ["model", "task", "median", "steps to the line"]
+    some = [heads[0], *heads[2:]]
+    with visit(contexts["light"], planted(article(CHOICE), HEAD)) as seen:
+        page, says = seen.page, seen.page.locator("[role=status]")
+        assert shown(page) == (["LSTM", "GRU", "RNN"], some), "the first task alone, without its column"
+        assert says.inner_text().strip() == "3 of 5 rows."
+        page.get_by_role("button", name="median").click()
+        assert shown(page) == (["GRU", "RNN", "LSTM"], some)
+        assert says.inner_text() == "3 of 5 rows. Sorted by median, smallest first."
+        page.get_by_role("combobox", name="Task").focus()
+        page.keyboard.press("ArrowDown")
+        assert shown(page) == (["GRU", "Transformer without positions"], some), "sorted before it was chosen"
+        assert says.inner_text() == "2 of 5 rows. Sorted by median, smallest first."
+        page.keyboard.press("ArrowDown")
+        assert page.get_by_role("combobox", name="Task").input_value() == ""
+        names = ["GRU", "RNN", "LSTM", "GRU", "Transformer without positions"]
+        assert shown(page) == (names, heads), "everything, with its column"
+        assert says.inner_text().startswith("5 of 5 rows.")
+        page.get_by_role("button", name="steps").click()
+        page.get_by_role("combobox", name="Task").select_option("Adding")
+        assert shown(page) == (["RNN", "LSTM", "GRU"], some), "what is missing stays last"
+        assert not seen.faults
+
+
+def test_all_rows_are_on_paper_and_without_scripts(browser, contexts, planted):
+    address = planted(article(CHOICE), HEAD)
+    context = browser.new_context(java_script_enabled=False, viewport=page_checks.DESKTOP)
+    page = context.new_page()
+    page.goto(address)
+    assert [len(part) for part in shown(page)] == [5, 4]
+    assert not page.locator("select").is_visible() and not page.locator("[role=status]").is_visible()
+    context.close()
+    with visit(contexts["light"], address) as seen:
+        assert [len(part) for part in shown(seen.page)] == [3, 3]
+        seen.page.emulate_media(media="print")
+        assert [len(part) for part in shown(seen.page)] == [5, 4]
+        assert not seen.page.locator("select").is_visible() and not seen.page.locator("[role=status]").is_visible()
+
+
+def test_names_stay_above_what_scrolls_behind_them(contexts, planted):
+    """On a phone, also over the arrows of the heads; and the names leave the better part of the screen."""
+    heads = ["model", "median", "steps to the line", "seconds", "TFLOP", "rate"]
+    wide = sortable_table(heads, [["Transformer without positions", *[0.001] * 5], ["GRU", *[0.002] * 5]], "wide").data
+    with visit(contexts["phone"], planted(article(wide), HEAD)) as seen:
+        for selector in ("thead th", "tbody th"):
+            head = seen.page.query_selector(selector)
+            assert head.bounding_box()["x"] >= 0 and head.bounding_box()["width"] < 0.4 * page_checks.PHONE["width"]
+            over = head.evaluate("""e => {
+              const scroll = e.closest('.book-scroll'), over = []
+              for (scroll.scrollLeft = 0; ; ) {
+                const box = e.getBoundingClientRect(), before = scroll.scrollLeft
+                for (let x = box.left + 2; x < box.right - 1; x += 3)
+                  for (let y = box.top + 2; y < box.bottom - 1; y += 3) {
+                    const hit = document.elementFromPoint(x, y)
+                    if (!e.contains(hit)) over.push(`${hit.textContent} at ${before}`)
+                  }
+                scroll.scrollLeft += 9
+                if (scroll.scrollLeft === before) return before ? over : ['it does not scroll']
+              }
+            }""")
+            assert not over, f"painted over {selector}: {over[:3]}"
+        assert not seen.faults
+
+
 def test_every_control_shows_its_focus(contexts, planted):
-    with visit(contexts["light"], planted(article(explorer(), TABLE), HEAD)) as seen:
+    with visit(contexts["light"], planted(article(explorer(), TABLE, CHOICE), HEAD)) as seen:
         stops = len(seen.page.query_selector_all("select, input, button, .book-scroll"))
         assert not page_checks.invisible_focus(seen.page, stops=stops)
 
