@@ -124,7 +124,7 @@ def draw_chart(task: Mapping[str, Any], lanes: Sequence[Mapping[str, Any]]) -> t
         key=lambda k: -entries[k]["m"][-1] if task["higher"] else entries[k]["m"][-1],
     )
     lead = ", ".join(f"{lanes[k]['name']} {three(entries[k]['m'][-1])}" for k in order[:3])
-    says = f"at {three(far)} {AXES[0]}: {lead or 'no value yet'}"
+    says = f"{'best three ' if len(order) > 3 else ''}at {three(far)} {AXES[0]}: {lead or 'no value yet'}"
     alt = html.escape(f"{task['label']} of {len(entries)} models on {task['name']}, over {AXES[0]}; {says}")
     chart = (
         f'<svg data-part="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{alt}">'

@@ -105,14 +105,21 @@ for (const n of names) {
   n.leader.setAttribute('d', `M${round(n.x + 4)} ${n.y}L${x1 + 14} ${round(n.at)}`)
 }
 
-const slider = part('cut'), share = slider.value / slider.max
+const slider = part('cut')
+if (event.target === part('axis') && event.type == 'input') {
+  // Over steps all lanes end together; over another axis the reader sees who leads when the cheapest has ended.
+  const cheapest = axis && shown.length ? shown.reduce((a, b) => b.per < a.per ? b : a) : null
+  const end = cheapest && place(cheapest.s[cheapest.s.length - 1] * cheapest.per / scale, lo, hi, logx)
+  slider.value = cheapest ? Math.ceil(slider.max * end - 1e-9) : slider.max
+}
+const share = slider.value / slider.max
 const cut = logx ? lo * (hi / lo) ** share : lo + (hi - lo) * share
 const there = shown.map((r) => {
   const i = r.s.filter((s) => s * r.per <= cut * scale * (1 + 1e-9)).length - 1
   return [r.k, i < 0 ? null : r.m[i]]
 }).filter(([k, v]) => v !== null).sort((a, b) => task.higher ? b[1] - a[1] : a[1] - b[1])
 const lead = there.slice(0, 3).map(([k, v]) => `${d.lanes[k].name} ${three(v)}`).join(', ')
-const says = `at ${three(cut)} ${unit}: ${lead || 'no value yet'}`
+const says = `${there.length > 3 ? 'best three ' : ''}at ${three(cut)} ${unit}: ${lead || 'no value yet'}`
 f.querySelector('output').textContent = says
 slider.setAttribute('aria-valuetext', says)
 part('cursor').setAttribute('d', `M${px(cut)} ${y0}V${y1}`)
@@ -122,9 +129,12 @@ const r = lanes.find((r) => r.k == focus)
 if (focus >= 0) {
   const of = r && (r.n == 1 ? '1 run' : `${r.n} runs`), cost = (i, v) => r.cost[i] ? v : ''
   const flops = r && r.cost[1] && r.reach ? big(r.reach * r.cost[1]) : [1, '']
-  part('about').textContent = !r ? `${d.lanes[focus].name}: no record on ${task.name}.` :
-    `${d.lanes[focus].name} on ${task.name}: ends at ${three(r.end[0])} (${three(r.end[1])} to ${three(r.end[2])}, ${of}` +
-    `${r.off ? `, ${r.off} ended early` : ''}). ` + (task.line === null ? '' : !r.reach ? `Never reaches the finish line, ${three(task.line)}.` :
+  const range = r && r.end[1] !== null ? `${three(r.end[1])} to ${three(r.end[2])}` : ''
+  const ends = !r ? '' : r.end[0] !== null ? `ends at ${three(r.end[0])} (${range}, ${of}${r.off ? `, ${r.off} ended early` : ''})` :
+    `${r.off} of ${of} ended early${range && `, the others end at ${range}`}`
+  part('about').textContent = !r ? `${d.lanes[focus].name}: no value on ${task.name}.` :
+    `${d.lanes[focus].name} on ${task.name}: ${ends}. ` +
+    (task.line === null ? '' : !r.reach ? `Never reaches the finish line, ${three(task.line)}.` :
     `Reaches the finish line, ${three(task.line)}, after ${three(r.reach)} steps` +
     cost(0, `, ${three(r.reach * r.cost[0])} seconds`) + cost(1, `, ${three(r.reach * r.cost[1] / flops[0])} ${flops[1]}FLOPs`) +
     (r.n > 1 ? ` (median of ${r.k_of} of ${of}).` : '.'))

@@ -58,8 +58,9 @@ def race_explorer(
 
     The median over the seeds is a line, from least to greatest a band. Chosen lanes are in colour, with a dash
     pattern, marks and a name; the others are grey. At first those are the best of each family. (Of more than six,
-    only the one looked at has its band.) A slider cuts the budget and says who leads there; pointing at a line or
-    going to a name says its numbers.
+    only the one looked at has its band.) A slider cuts the budget and says which three of all lanes lead there; when
+    the reader turns from steps to a cost, it goes to where the cheapest lane has ended. Pointing at a line or going
+    to a name says its numbers. A lane has no median from where half of its runs have ended early, as diverged runs do.
 
     Args:
         runs: by task, each run's ``lane``, ``name``, ``seed``, ``steps`` and ``values`` (the validation metric).
@@ -86,18 +87,21 @@ def race_explorer(
     lanes += [_lane(f"your run: {run['name']}", -1, 0) for run in own]
     data = []
     for key, task in tasks.items():
+        whole = np.unique([step for run in runs.get(key, ()) for step in run["steps"]])
+        worst = -math.inf if higher_is_better(task) else math.inf
         entries: dict[int, dict[str, Any]] = {}
         for k, lane in enumerate(order):
             if mine := [run for run in runs.get(key, ()) if run["lane"] == lane]:
-                entries[k] = _entry(mine, task, costs.get((key, lane), {}))
+                entries[k] = _entry(mine, task, costs.get((key, lane), {}), whole)
+        ends = {k: worst if entry["end"][0] is None else entry["end"][0] for k, entry in entries.items()}
         best = [
-            (max if higher_is_better(task) else min)(there, key=lambda k: entries[k]["end"][0])
+            (max if higher_is_better(task) else min)(there, key=ends.__getitem__)
             for group in groups.values()
             if (there := [k for k, lane in enumerate(order) if lane in group and k in entries])
         ]
         for k, run in enumerate(own, start=len(order)):
             if run["task"] == key:
-                entries[k] = _entry([run], task, run)
+                entries[k] = _entry([run], task, run, np.unique(run["steps"]))
                 best.append(k)
         data.append(_task(task, {k: entry for k, entry in entries.items() if entry["s"]}, best))
     start = list(tasks).index(own[-1]["task"]) if own else 0
@@ -133,10 +137,16 @@ def _lane(name: str, family: int, member: int) -> dict[str, Any]:
     return {"name": name, "label": label, "colour": CYCLE[family], "dash": DASH_LENGTHS[member], "mark": member}
 
 
-def _entry(runs: Sequence[Record], task: Task, cost: Mapping[str, Any]) -> dict[str, Any]:
-    """One lane on one task: its thinned curves, its cost, where it ends and when it is at the finish line."""
+def _entry(runs: Sequence[Record], task: Task, cost: Mapping[str, Any], whole: np.ndarray) -> dict[str, Any]:
+    """One lane on one task: its thinned curves, its cost, where it ends and when it is at the finish line.
+
+    ``whole`` holds the steps of the task, sorted: a run that does not come to the last of them ended early.
+    """
     higher, line = higher_is_better(task), task["line"]
     steps, middle, low, high = over_seeds(runs, higher)
+    if len(after := whole[whole > max(steps, default=-math.inf)]):  # all ended early: nothing is there from then on
+        steps = np.append(steps, after[0])
+        middle, low, high = (np.append(curve, np.nan) for curve in (middle, low, high))
     keep = np.unique(np.linspace(0, max(0, len(steps) - 1), min(POINTS, len(steps))).round().astype(int))
     reached = []
     for run in runs:
@@ -144,10 +154,8 @@ def _entry(runs: Sequence[Record], task: Task, cost: Mapping[str, Any]) -> dict[
             if line is not None and value is not None and (value >= line if higher else value <= line):
                 reached.append(step)
                 break
-    last = max((run["steps"][-1] for run in runs if len(run["steps"])), default=0)
-    ends = [run["values"][-1] for run in runs if len(run["steps"]) and run["steps"][-1] == last]
+    ends = [run["values"][-1] for run in runs if len(run["steps"]) and run["steps"][-1] == whole[-1]]
     ends = [value for value in ends if value is not None and math.isfinite(value)]
-    seen = middle[np.isfinite(middle)]
     return {
         "s": [_round(step) for step in steps[keep]],
         "m": [_round(value) for value in middle[keep]],
@@ -156,15 +164,10 @@ def _entry(runs: Sequence[Record], task: Task, cost: Mapping[str, Any]) -> dict[
         "cost": [_round(cost.get("seconds_per_step")), _round(cost.get("flops_per_step"))],
         "n": len(runs),
         "off": len(runs) - len(ends),
-        "end": [_round(v) for v in (seen[-1], min(ends), max(ends))] if ends and len(seen) else [_worst(higher)] * 3,
+        "end": [_round(v) for v in (*middle[-1:], min(ends), max(ends))] if ends else [None] * 3,
         "reach": _round(np.median(reached)) if reached else None,
         "k_of": len(reached),
     }
-
-
-def _worst(higher: bool) -> float:
-    """Stands for the end of a lane whose every run diverged."""
-    return -1e99 if higher else 1e99
 
 
 def _round(value: Any) -> float | int | None:

@@ -117,7 +117,8 @@ def test_lanes_are_in_their_families_order_and_strangers_come_last() -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0, "0"), (0.01234, "0.0123"), (1234.5, "1,230"), (99.96, "100"), (1e-5, "1e-5"), (1.2e7, "1.2e7"), (-1, "-1")],
+    [(0, "0"), (0.01234, "0.0123"), (1234.5, "1,230"), (1000, "1,000"), (1050, "1,050"), (99.96, "100"), (1e-5, "1e-5"),
+     (1.2e7, "1.2e7"), (-1, "-1")],
 )
 def test_numbers_have_three_digits(value: float, text: str) -> None:
     assert three(value) == text
@@ -374,10 +375,36 @@ def test_runs_that_diverged_or_are_not_there() -> None:
     gone = {"lane": "rnn", "name": "RNN", "seed": 1, "steps": [50, 100], "values": [0.2, float("inf")]}
     text = race_explorer({"digits": [gone], "text": [dict(gone, values=[None, None])]}, TASKS, COSTS).data
     data = data_of(text)
-    assert data["tasks"][2]["lanes"]["0"]["s"] == [50] and data["tasks"][2]["lanes"]["0"]["off"] == 1
-    assert data["tasks"][3]["lanes"] == {} and data["tasks"][0]["lanes"] == {}
+    entry = data["tasks"][2]["lanes"]["0"]
+    assert (entry["s"], entry["m"], entry["off"], entry["end"]) == ([50, 100], [0.2, None], 1, [None] * 3)
+    assert data["tasks"][3]["lanes"]["0"]["m"] == [None] and data["tasks"][0]["lanes"] == {}
     assert "no value yet" in text
     assert "no value yet" in race_explorer({}, TASKS, {}).data
+
+
+def with_ended(*lasts: int) -> dict[str, Any]:
+    """The entry of a lane whose runs end with these evaluations, on a task where another lane runs to step 300."""
+    steps, rising = [100, 200, 300], [0.3, 0.5, 0.7]
+    mine = [{"lane": "irnn", "name": "IRNN", "seed": s, "steps": steps[:n], "values": [v + s / 100 for v in rising[:n]]}
+            for s, n in enumerate(lasts)]
+    other = {"lane": "gru", "name": "GRU", "seed": 0, "steps": steps, "values": rising}
+    (task,) = data_of(race_explorer({"digits": [*mine, other]}, {"digits": TASKS["digits"]}, {}).data)["tasks"]
+    assert task["best"] == [1], "what has no end is not the best of its family"
+    return task["lanes"]["0"]  # type: ignore[no-any-return]
+
+
+def test_a_lane_whose_every_run_ends_early_ends_there() -> None:
+    """As runs do that diverge between two evaluations, all between the same two or not: no value stays for later."""
+    for lasts, steps in (((1, 1), [100, 200]), ((2, 1, 1), [100, 200, 300]), ((0, 0), [100])):
+        entry = with_ended(*lasts)
+        assert entry["off"] == len(lasts) and entry["end"] == [None] * 3
+        assert entry["s"] == steps and entry["m"][-1] is None
+
+
+def test_a_lane_of_which_half_ends_early_has_no_median_at_the_end() -> None:
+    entry = with_ended(3, 1)
+    assert (entry["off"], entry["end"]) == (1, [None, 0.7, 0.7])
+    assert entry["s"] == [100, 200, 300] and entry["m"] == [0.305, None, None]
 
 
 def test_your_runs_come_first_and_are_named() -> None:
@@ -414,6 +441,13 @@ def test_the_first_picture_is_what_the_numbers_say() -> None:
     assert y0 == pytest.approx(bottom - (bottom - top) * (0.1 - low) / (high - low), abs=0.1)
     assert y1 == pytest.approx(bottom - (bottom - top) * (0.9 - low) / (high - low), abs=0.1)
     assert "at 100 steps: GRU 0.9" in text
+    assert 'aria-label="accuracy (higher is better) of 1 models on Digits, over steps; at 100 steps: GRU 0.9"' in text
+
+
+def test_the_best_three_of_all_are_called_so() -> None:
+    text = race_explorer(runs(), TASKS, COSTS).data
+    says = re.findall(r"best three at 1,500 steps: \w[^\"<]*", text)
+    assert len(says) == 3 and len(set(says)) == 1, "in the picture's name, the slider's value and beside it"
 
 
 @pytest.mark.parametrize(

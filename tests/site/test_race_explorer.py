@@ -166,12 +166,70 @@ def test_the_budget_is_cut_by_keyboard(contexts, planted):
     with visit(contexts["light"], planted(article(explorer()), HEAD)) as seen:
         figure = seen.page.query_selector(".book-race")
         slider, output = figure.query_selector("input[type=range]"), figure.query_selector("output")
-        assert output.inner_text().startswith("at 1,500 steps: ")
+        assert output.inner_text().startswith("best three at 1,500 steps: ")
+        seen.page.get_by_role("button", name="None").click()
+        assert output.inner_text().startswith("best three at 1,500 steps: "), "of all, not of the chosen lanes"
         slider.focus()
         seen.page.keyboard.press("Home")
         assert output.inner_text() == "at 0 steps: no value yet"
         seen.page.keyboard.press("ArrowRight")
-        assert output.inner_text().startswith("at 50 steps: ")
+        assert output.inner_text().startswith("best three at 50 steps: ")
+        assert output.inner_text() == slider.get_attribute("aria-valuetext")
+        assert output.inner_text() in figure.query_selector("[data-part=chart]").get_attribute("aria-label")
+        for _ in range(20):
+            seen.page.keyboard.press("ArrowRight")
+        assert output.inner_text().startswith("best three at 1,050 steps: ")
+        assert not seen.faults
+
+
+def test_another_axis_stops_where_the_cheapest_lane_has_ended(contexts, planted):
+    """A budget that is dear to others shows who leads; steps are all lanes' own again."""
+    with visit(contexts["light"], planted(article(explorer(), explorer(yours=YOURS)), HEAD)) as seen:
+        figure = seen.page.query_selector(".book-race")
+        task, axis = figure.query_selector_all("select")
+        slider, output = figure.query_selector("input[type=range]"), figure.query_selector("output")
+
+        def says():
+            return slider.input_value(), output.inner_text().partition(": ")[0]
+
+        axis.select_option("1")  # the cheapest of four steps takes a quarter of the dearest: 15 of 60 seconds
+        assert says() == ("8", "best three at 16 seconds")
+        axis.select_option("2")
+        assert says() == ("8", "best three at 1.6 TFLOPs")
+        task.select_option("1")
+        assert says() == ("8", "best three at 1.6 TFLOPs"), "another task leaves the slider alone"
+        slider.fill("3")
+        figure.query_selector("[data-part=log]").check()
+        assert slider.input_value() == "3", "so does the scale"
+        axis.select_option("1")
+        end = figure.query_selector("g[data-lane='0'] .line").get_attribute("d").split("L")[-1].split()[0]
+        cut = figure.query_selector("[data-part=cursor]").get_attribute("d").split()[0].removeprefix("M")
+        assert 0 <= float(cut) - float(end) <= (BOX[2] - BOX[0]) / 30 + 0.2, "on logarithms too"
+        axis.select_option("0")
+        assert says() == ("30", "best three at 1,500 steps")
+        assert not seen.faults
+
+
+def test_runs_that_ended_early_are_counted(contexts, planted):
+    """The third lane has lost all of its runs, the second most, the first one."""
+    steps, values = [100, 200, 300], [0.3, 0.5, 0.7]
+    lasts = {"rnn": (3, 3, 1), "gru": (1, 2, 3), "tcn": (1, 1, 1), "transformer-none": (0,)}
+    runs = [{"lane": lane, "name": LANES[lane], "seed": seed, "steps": steps[:n], "values": values[:n]}
+            for lane, own in lasts.items() for seed, n in enumerate(own)]
+    given = race_explorer({"digits": runs}, {"digits": TASKS["digits"]}, {}).data
+    with visit(contexts["light"], planted(article(given), HEAD)) as seen:
+        figure = seen.page.query_selector(".book-race")
+        about, told = figure.query_selector(".about"), []
+        for box in figure.query_selector_all(".book-lanes input"):
+            box.focus()
+            told.append(about.inner_text().removesuffix(" Never reaches the finish line, 0.9."))
+        assert told == [
+            "RNN on Digits: ends at 0.7 (0.7 to 0.7, 3 runs, 1 ended early).",
+            "GRU on Digits: 2 of 3 runs ended early, the others end at 0.7 to 0.7.",
+            "TCN on Digits: 3 of 3 runs ended early.",
+            "Transformer without positions on Digits: 1 of 1 run ended early.",
+        ]
+        assert figure.query_selector("output").inner_text() == "at 300 steps: RNN 0.7", "no other has a median there"
         assert not seen.faults
 
 
