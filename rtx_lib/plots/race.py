@@ -37,11 +37,16 @@ def _seeds(result: Summary | None) -> np.ndarray:
     return values[np.isfinite(values)]
 
 
-def _best(task: Task, results: Mapping[str, Summary]) -> str | None:
+def _best(task: Task, results: Mapping[str, Summary]) -> list[str]:
+    """The lanes with the best median: several where they tie, none without records."""
     medians = {lane: r["median"] for lane, r in results.items() if len(_seeds(r)) and r.get("median") is not None}
-    if not medians:
-        return None
-    return max(medians, key=lambda lane: medians[lane] if higher_is_better(task) else -medians[lane])
+    first = (max if higher_is_better(task) else min)(medians.values(), default=None)
+    return [lane for lane, median in medians.items() if median == first]
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names as a sentence has them: ``A``, ``A and B``, ``A, B and C``."""
+    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
 
 
 def draw_race(
@@ -200,24 +205,27 @@ def _legend(fig: Figure) -> None:
 def describe_race(
     tasks: Mapping[str, Task], lanes: Mapping[str, str], results: Mapping[str, Mapping[str, Summary]]
 ) -> str:
-    """What :func:`draw_race` shows, in words: how many lanes cross each finish line, and which is best."""
+    """What :func:`draw_race` shows, in words: how many lanes cross each finish line, and which is best, or are where
+    medians tie."""
     check_tasks(tasks)
     parts = []
     for key, task in tasks.items():
         own = {lane: results[key][lane] for lane in lanes if results.get(key, {}).get(lane)}
         best = _best(task, own)
-        if best is None:
+        if not best:
             parts.append(f"{task['name']}: no records")
             continue
         names = [lanes[lane] for lane in own if _state(own[lane]) == "full"]
         some = sum(_state(result) == "right" for result in own.values())
         label = task.get("label", task["metric"])
-        text = f"{task['name']}: best is {lanes[best]} with a median {label} of {three(own[best]['median'])}"
+        median = three(own[best[0]]["median"])
+        first = f"best {'is' if len(best) == 1 else 'are'} {_listed([lanes[lane] for lane in best])}"
+        text = f"{task['name']}: {first} with a median {label} of {median}"
         if task["line"] is not None:
             who = f" ({', '.join(names)})" if 0 < len(names) < 5 else ""
             text = (
                 f"{task['name']}: {len(names)} of {len(own)} models cross the line of {three(task['line'])} with every "
-                f"seed{who}, {some} with some; best is {lanes[best]}, median {label} {three(own[best]['median'])}"
+                f"seed{who}, {some} with some; {first}, median {label} {median}"
             )
         parts.append(text)
     return f"{len(lanes)} models on {len(tasks)} tasks. {'. '.join(parts)}."

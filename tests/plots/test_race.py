@@ -230,6 +230,17 @@ def test_the_description_counts_and_names_the_best() -> None:
     assert described.count("best is Transformer-XL") == 5
 
 
+def test_the_description_names_all_that_tie() -> None:
+    given = {"digits": {lane: summary([1.0, 1.0, 0.9], TASKS["digits"]) for lane in ("tcn", "transformer", "gru")}}
+    given["digits"]["gru"] = summary([0.9, 1.0], TASKS["digits"])
+    given["text"] = {lane: summary([v], TASKS["text"]) for lane, v in (("rnn", 1.5), ("gru", 1.5), ("tcn", 1.4))}
+    given["chorales"] = {lane: summary([8.0], TASKS["chorales"]) for lane in LANES}
+    described = describe_race(TASKS, LANES, given)
+    assert "; best are TCN and Transformer, median accuracy 1. " in described
+    assert "; best is TCN, median loss 1.4. " in described
+    assert "best are RNN, IRNN, LSTM, " in described and "and Transformer-XL with a median loss of 8." in described
+
+
 def test_the_figure_is_as_wide_as_a_page_and_small() -> None:
     text = show(draw_race(TASKS, LANES, results()), "race", wide=True).data
     assert 'width="720"' in text and "currentColor" in text and len(text) < 160_000
