@@ -81,7 +81,7 @@ def draw_race(
         rows |= {lane: len(rows) + j + 0.45 * i for j, lane in enumerate(own)}
     bottom = max(rows.values()) + 0.7
     fig, panels = plt.subplots(
-        1, len(tasks), figsize=(7.5, 1.5 + 0.285 * (bottom + 1.6)), sharey=True, squeeze=False
+        1, len(tasks), figsize=(7.5, 1.75 + 0.285 * (bottom + 1.6)), sharey=True, squeeze=False
     )  # 720 px wide, the width of a page
     axes = panels[0, 0]
     axes.set_ylim(bottom, -1.6)  # the line above the first row is for the names of the baselines
@@ -91,11 +91,13 @@ def draw_race(
     for panel, (key, task) in zip(panels[0], tasks.items(), strict=True):
         there = [results[key][lane] for lane in lanes if results.get(key, {}).get(lane)]
         beyond = sum(_state(result) == "full" for result in there)
-        finding = f"{beyond} of {len(there)} reach {three(task['line'])}" if there and task["line"] is not None else " "
-        panel.set_title(f"{task['name']}\n", fontsize=10.5, fontweight="bold", pad=6)
+        finding = ""
+        if there and task["line"] is not None:  # in three short lines: panels stand close
+            finding = f"{beyond} of {len(there)} models\nreach {three(task['line'])}\nwith every seed"
+        panel.set_title(task["name"], fontsize=10.5, fontweight="bold", pad=40)
         panel.annotate(
             finding, (0.5, 1), xycoords="axes fraction", xytext=(0, 5), textcoords="offset points", ha="center",
-            fontsize=9,
+            fontsize=9, linespacing=1.15,
         )  # fmt: skip
     _legend(fig)
     return fig

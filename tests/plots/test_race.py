@@ -183,10 +183,25 @@ def test_every_number_is_drawn_and_better_is_to_the_right() -> None:
         assert spans == sorted((r["low"], r["high"]) for r in given[key].values())
         lines = [line.get_xdata()[0] for line in ax.get_lines() if line.get_color() == INK]
         assert lines == [v for v in [task["line"], *task.get("baselines", {}).values()] if v is not None]
-        assert set(task.get("baselines", {})) <= set(words(ax)) and task["name"] + "\n" in words(ax)
-    said = [text for text in words(fig) if " of 11 reach " in text]
+        assert set(task.get("baselines", {})) <= set(words(ax)) and ax.get_title() == task["name"]
+    said = [" ".join(text.split()) for text in words(fig) if "with every seed" in text]
     counts = [sum(r["solved"] == 5 for r in given[key].values()) for key in list(TASKS)[:4]]
-    assert [text.split()[0] for text in said] == [str(count) for count in counts]
+    lines = [three(TASKS[key]["line"]) for key in list(TASKS)[:4]]
+    assert said == [f"{n} of 11 models reach {line} with every seed" for n, line in zip(counts, lines, strict=True)]
+
+
+def test_what_stands_above_a_panel_keeps_clear_of_its_neighbours() -> None:
+    """Also the longest that five panels can say, and of the panel's name above it."""
+    tasks = {key: {**TASKS["text"], "name": task["name"], "line": 8.91} for key, task in TASKS.items()}
+    passed = dict.fromkeys(list(LANES)[:10], summary([1.0, 1.0], tasks["text"]))
+    fig = draw_race(tasks, LANES, {key: {**passed, "transformer-xl": summary([9.0], tasks["text"])} for key in tasks})
+    fig.draw_without_rendering()
+    found = [next(text for text in ax.texts if "with every seed" in text.get_text()) for ax in fig.axes]
+    assert all(text.get_text().startswith("10 of 11 models") for text in found)
+    boxes = [mpl.text.Text.get_window_extent(text) for text in found]
+    pixel = fig.dpi / 96  # of the page
+    assert all(right.x0 - left.x1 > 12 * pixel for left, right in itertools.pairwise(boxes))
+    assert all(ax.title.get_window_extent().y0 > box.y1 for ax, box in zip(fig.axes, boxes, strict=True))
 
 
 def test_a_planted_mistake_is_seen() -> None:
