@@ -91,7 +91,10 @@ def test_each_lane_has_the_rate_that_its_trials_found_best():
 def test_a_wrong_rate_is_seen(tmp_path):
     for rate in race.RATES:
         recipe = race.trial("copy", "gru", rate)
-        record = {"configuration": asdict(recipe), "diverged": None, "evaluations": [{"step": 1, "loss": 1 / rate}]}
+        record = {
+            "configuration": asdict(recipe), "seed": 0, "metrics": {}, "diverged": None,
+            "evaluations": [{"step": 1, "loss": 1 / rate}],
+        }  # fmt: skip
         (tmp_path / f"{recipe.name}-s0.json").write_text(json.dumps(record))
     chosen = {task: dict(rates) for task, rates in race.CHOSEN.items()}
     chosen["copy"]["gru"] = max(race.RATES)
