@@ -10,6 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, NullLocator
 from matplotlib.transforms import Bbox
 
@@ -185,7 +186,8 @@ def draw_tradeoff(
             "never reaches it", (1 - _STRIP / 2, 1), xycoords="axes fraction", xytext=(0, 3), ha="center",
             textcoords="offset points", fontsize=10,
         )  # fmt: skip
-    _name_points(ax, [(lanes[lane], p["cost"], float(p["value"])) for lane, p in drawn.items() if lane not in never])
+    free = {lane: point for lane, point in drawn.items() if lane not in never}
+    _name_points(ax, [(wrap(lanes[lane], 20), p["cost"], float(p["value"])) for lane, p in free.items()])
     _name_column(ax, [(lanes[lane], float(point["value"])) for lane, point in never.items()])
 
 
@@ -223,7 +225,7 @@ def _name_points(ax: Axes, places: Sequence[tuple[str, float, float]], fontsize:
     at = [ax.transData.transform((x, y)) for _, x, y in places]
     taken = [Bbox.from_bounds(x - 6 * pixel, y - 6 * pixel, 12 * pixel, 12 * pixel) for x, y in at]
     taken += written + [Bbox.from_extents(inside.x0, y - pixel, inside.x1, y + pixel) for y in heights]
-    offsets = [(side * reach, step) for reach in (8, 22) for step in (0, 9, -9, 18, -18, 28, -28, 40, -40)
+    offsets = [(side * reach, step) for reach in (8, 22, 40) for step in (0, 9, -9, 18, -18, 28, -28, 40, -40, 54, -54)
                for side in (1, -1)] + [(0, step) for step in (13, -13, 26, -26, 40, -40)]  # fmt: skip
     for i in sorted(range(len(places)), key=lambda i: (-at[i][0], at[i][1])):
         name = places[i][0]
@@ -232,11 +234,13 @@ def _name_points(ax: Axes, places: Sequence[tuple[str, float, float]], fontsize:
             align = "left" if dx > 0 else "right" if dx < 0 else "center"
             text = ax.annotate(
                 name, places[i][1:], xytext=(dx, dy), textcoords="offset points", ha=align, va="center",
-                fontsize=fontsize, annotation_clip=False,
-                arrowprops={"arrowstyle": "-", "color": INK, "linewidth": 0.7, "shrinkA": 0, "shrinkB": 5}
+                fontsize=fontsize, linespacing=0.95, annotation_clip=False,
+                arrowprops={"arrowstyle": "-", "color": INK, "linewidth": 0.7, "shrinkA": 0, "shrinkB": 5,
+                            "relpos": ({"left": 0, "right": 1}.get(align, 0.5), 0.5)}
                 if abs(dy) > 9 or abs(dx) > 8 else None,
             )  # fmt: skip
-            box = text.get_window_extent()
+            text.get_window_extent()  # puts the text where it belongs; that of the text alone has no line to the point
+            box = Text.get_window_extent(text)
             others = [*taken[:i], *taken[i + 1 :]]
             bad = sum(box.overlaps(other) for other in others) + 5 * (
                 box.x0 < inside.x0 or box.x1 > inside.x1 or box.y0 < inside.y0 or box.y1 > inside.y1

@@ -318,6 +318,29 @@ def test_lengths_one_panel_a_lane() -> None:
         draw_lengths(TASKS["adding"], LANES, {})
 
 
+def name_boxes(ax: Any) -> list[Any]:
+    """Where the names of the lanes stand."""
+    return [mpl.text.Text.get_window_extent(text) for text in ax.texts if text.get_text().replace("\n", " ")
+            in LANES.values()]  # fmt: skip
+
+
+def covered(boxes: list[Any]) -> int:
+    """How many pairs of names lie over each other."""
+    return sum(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
+
+
+def test_no_name_covers_another_where_points_crowd() -> None:
+    costs = (None, 1.01, 0.81, 0.14, 0.34, 0.14, 0.68, 0.47, 0.36, 0.55, 0.31)
+    values = (0.168, 5.2e-3, 1.3e-3, 3.5e-5, 2.4e-4, 6.1e-5, 2.8e-4, 6.7e-5, 7.0e-5, 6.2e-6, 2.6e-5)
+    order = ("rnn", "irnn", "lstm", "gru", "deep-gru", "indrnn", "tcn", "transformer", "transformer-none",
+             "r-transformer", "transformer-xl")  # fmt: skip
+    points = {lane: {"cost": c, "value": v} for lane, c, v in zip(order, costs, values, strict=True)}
+    fig, ax = plt.subplots(figsize=(5.8, 4.2))
+    draw_tradeoff(ax, TASKS["adding"], LANES, points)
+    fig.draw_without_rendering()
+    assert len(name_boxes(ax)) == 11 and not covered(name_boxes(ax))
+
+
 def test_costs_are_drawn_and_no_name_covers_another() -> None:
     rng = np.random.default_rng(3)
     points = {lane: {"cost": c, "value": v} for lane, c, v in
@@ -336,10 +359,7 @@ def test_costs_are_drawn_and_no_name_covers_another() -> None:
             assert point["cost"] is None or mark.get_xdata()[0] == point["cost"]
     assert "never reaches it" in words(ax) and "LSTM" not in words(ax)
     fig.draw_without_rendering()
-    names = [text for text in ax.texts if text.get_text() in LANES.values()]
-    boxes = [mpl.text.Text.get_window_extent(text) for text in names]
-    assert len(names) == 10
-    assert not [1 for i, one in enumerate(boxes) for other in boxes[:i] if one.overlaps(other)]
+    assert len(name_boxes(ax)) == 10 and not covered(name_boxes(ax))
     points["gru"]["cost"] = 0
     with pytest.raises(ValueError, match="that of 'gru' was 0"):
         draw_tradeoff(ax, TASKS["digits"], LANES, points)
