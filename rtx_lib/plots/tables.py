@@ -39,7 +39,7 @@ _STYLE = f"""
 border-bottom:1px solid rgb(128 128 128/.35);white-space:nowrap;background:none;color:inherit}}
 .book-table .text,.book-table tbody th{{text-align:start}}
 .book-table tbody th,.book-table thead th:first-child{{position:sticky;left:0;background:{_GROUND};font-weight:600;
-min-width:min(10em,30vw);max-width:36vw;white-space:normal;z-index:1}}
+min-width:min(9em,30vw);max-width:36vw;white-space:normal;z-index:1}}
 .book-table thead th{{vertical-align:bottom;white-space:normal}}
 .book-table thead button{{font:inherit;font-weight:600;color:inherit;background:none;border:0;padding:.2rem 0;
 min-height:44px;text-align:inherit;cursor:pointer}}
