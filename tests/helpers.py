@@ -1,6 +1,8 @@
 """What several test files use."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor
 
@@ -11,3 +13,16 @@ FIXTURES = ROOT / "tests" / "fixtures"
 def relative_error(a: Tensor, b: Tensor) -> float:
     """max|a - b| / max|b| over the whole array."""
     return float((a - b).detach().abs().max() / b.detach().abs().max())
+
+
+def killed(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """The function ``fit``, with a checkpoint every second step and a KeyboardInterrupt after the fourth."""
+
+    def killed_fit(*arguments: Any, **settings: Any) -> Any:
+        def stop(step: int, model: Any, loss: float) -> None:
+            if step == 4:
+                raise KeyboardInterrupt
+
+        return fit(*arguments, **settings | {"after_step": stop, "checkpoint_every": 2})
+
+    return killed_fit

@@ -8,6 +8,7 @@ from dataclasses import replace
 import jsonschema
 import pytest
 import torch
+from helpers import killed
 
 from rtx_lib import experiments
 from rtx_lib.distributed import Processes
@@ -45,14 +46,7 @@ def test_a_killed_run_resumes(tmp_path, quick, monkeypatch):
     whole = json.loads(run(TINY, 0, out=tmp_path / "whole", progress=False).read_text())
     fit = experiments.fit
 
-    def killed(*arguments, **settings):
-        def stop(step, model, loss):
-            if step == 4:
-                raise KeyboardInterrupt
-
-        return fit(*arguments, **settings | {"after_step": stop, "checkpoint_every": 2})
-
-    monkeypatch.setattr(experiments, "fit", killed)
+    monkeypatch.setattr(experiments, "fit", killed(fit))
     with pytest.raises(KeyboardInterrupt):
         run(TINY, 0, out=tmp_path / "killed", progress=False)
     assert [file.suffix for file in (tmp_path / "killed").iterdir()] == [".ckpt"]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 from filelock import FileLock
-from helpers import ROOT
+from helpers import ROOT, killed
 from sweep_workers import BUDGET, PLAN, SHORT, NoLock
 
 from rtx_lib import experiments, sweeps
@@ -242,14 +242,7 @@ def test_a_damaged_checkpoint_is_removed_and_one_of_another_run_is_kept(tmp_path
     """What is not damaged may be somebody's hours: in bf16, for one."""
     fit = experiments.fit
 
-    def killed(*arguments, **settings):
-        def stop(step, model, loss):
-            if step == 4:
-                raise KeyboardInterrupt
-
-        return fit(*arguments, **settings | {"after_step": stop, "checkpoint_every": 2})
-
-    monkeypatch.setattr(experiments, "fit", killed)
+    monkeypatch.setattr(experiments, "fit", killed(fit))
     monkeypatch.setattr(experiments, "evaluate", lambda *a, **k: {"mse": 0.5})
     monkeypatch.setitem(SWEEPS, "tiny", Sweep("", PLAN.recipes[:1], (0,)))
     with pytest.raises(KeyboardInterrupt):
