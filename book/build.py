@@ -76,9 +76,10 @@ def without_paths(text: str, root: Path) -> str:
 
 
 def with_numbers(name: str, text: str, root: Path) -> str:
-    """The Markdown `text` with the marked numbers out of the records: see book/_ext/measured.py."""
-    from _ext import measured
+    """The Markdown `text` with the marked numbers out of the records: see rtx_lib/evidence/measured.py."""
     from execute import BuildError
+
+    from rtx_lib.evidence import measured
 
     if "data-record" not in text:
         return text
@@ -91,7 +92,7 @@ def with_numbers(name: str, text: str, root: Path) -> str:
 @functools.cache
 def recorded(root: Path) -> dict[str, list[dict[str, Any]]]:
     """The records of the tree, by recipe."""
-    from _ext import measured
+    from rtx_lib.evidence import measured
 
     return measured.load(root / "book" / "results")
 

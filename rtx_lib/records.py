@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import rtx_lib
+from rtx_lib.evidence.measured import results_folder
 
 SCHEMA: dict[str, Any] = json.loads(Path(__file__).with_name("record.schema.json").read_text(encoding="utf-8"))
 """JSON schema of a record. ``curves`` hold means over windows of steps; ``metrics`` are those of the test split.
@@ -24,13 +25,6 @@ LIMIT = 40_000
 
 SPEED_SCHEMA: dict[str, Any] = json.loads(Path(__file__).with_name("speed.schema.json").read_text(encoding="utf-8"))
 """JSON schema of a file of ``results/speed``: what one case of :mod:`rtx_lib.bench` measured, and on which machine."""
-
-
-def results_folder() -> Path:
-    """Where records live: ``book/results`` of a checkout, else ``rtx_lib/results`` of the installed package."""
-    package = Path(rtx_lib.__file__).parent
-    checkout = package.parent / "book" / "results"
-    return checkout if checkout.is_dir() else package / "results"
 
 
 def load_record(name: str) -> dict[str, Any]:

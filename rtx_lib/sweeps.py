@@ -21,9 +21,9 @@ import torch
 from filelock import FileLock, Timeout  # torch requires it
 
 from rtx_lib.checkpoints import NotWritten, Unreadable
+from rtx_lib.evidence.seeds import better, summarise
 from rtx_lib.recipes import Recipe, attention, between, race, recipe_of, recurrence
 from rtx_lib.records import results_folder
-from rtx_lib.summaries import better, summarise
 from rtx_lib.training import check_device
 
 

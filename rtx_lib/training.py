@@ -77,6 +77,17 @@ def check_positive(**values: float | None) -> None:
             raise ValueError(f"{name} must be positive, got {value}")
 
 
+def choose_device(name: str | torch.device = "auto") -> torch.device:
+    """The device of that name; for ``"auto"`` a GPU if torch can use one here, else the CPU.
+
+    Raises:
+        ValueError: if torch knows no such device or cannot use it here.
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return check_device(name)
+
+
 def check_device(device: str | torch.device) -> None:
     """Raise ``ValueError`` unless torch knows the device and can use it here."""
     try:

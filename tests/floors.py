@@ -12,19 +12,19 @@ ROOMS: dict[str, set[str]] = {
     "diagnostics": set(),
     "models": {"layers", "kernels"},
     "checkpoints": set(),
+    "evidence": set(),
     "distributed": {"checkpoints"},
     "measuring": set(),
-    "records": set(),
+    "records": {"evidence"},
     "recipes": set(),
     "schedules": set(),
-    "summaries": {"records"},
     "training": {"diagnostics", "checkpoints", "distributed", "schedules"},
     "side_by_side": {"training", "checkpoints", "schedules"},
-    "sweeps": {"checkpoints", "recipes", "records", "summaries", "training"},
+    "sweeps": {"checkpoints", "recipes", "records", "evidence", "training"},
     "checks": {"layers", "models", "diagnostics"},
     "experiments": {
         "kernels", "plots", "tasks", "layers", "diagnostics", "models", "training", "checks", "checkpoints",
-        "records", "recipes", "schedules", "side_by_side", "distributed", "sweeps",
+        "evidence", "records", "recipes", "schedules", "side_by_side", "distributed", "sweeps",
     },
     "bench": {
         "kernels", "plots", "tasks", "layers", "diagnostics", "models", "training", "checks", "measuring",
@@ -34,7 +34,7 @@ ROOMS: dict[str, set[str]] = {
 # Packages that belong to one room only.
 ONLY: dict[str, set[str]] = {
     "matplotlib": {"plots"},
-    "IPython": {"plots"},
+    "IPython": {"plots", "evidence"},
     "ipywidgets": {"plots"},
     "bertviz": {"plots"},
     "accelerate": {"distributed"},

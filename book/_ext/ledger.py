@@ -39,12 +39,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import measured
 import yaml
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
+
+from rtx_lib.evidence import measured
 
 FILE, FOLDER = "book/claims.yml", "book/results"
 HOLDS, SCALED, FAILS, UNTRIED = VERDICTS = ("holds", "holds at our scale", "not at our scale", "not tried")
@@ -159,7 +160,7 @@ def truth(rule: str, claim: Claim, records: measured.Records) -> bool:
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
     """The bootstrap interval of the median, where all values are finite."""
-    from rtx_lib.summaries import bootstrap_interval  # here, so that the other pages build without numpy
+    from rtx_lib.evidence.seeds import bootstrap_interval  # here, so that the other pages build without numpy
 
     return bootstrap_interval(values) if all(map(math.isfinite, values)) else (min(values), max(values))
 

@@ -65,7 +65,7 @@ def draw_race(
     Args:
         tasks: by key, as :mod:`rtx_lib.plots.lanes` describes them.
         lanes: the lanes' names by key.
-        results: by task and lane, what ``rtx_lib.summaries.summarise`` returns: ``seeds``, ``median``, ``low``,
+        results: by task and lane, what ``rtx_lib.evidence.seeds.summarise`` returns: ``seeds``, ``median``, ``low``,
             ``high``, ``values``, ``solved``, ``diverged``. Where a lane is missing, its row says so.
         families: the lanes of each family.
 

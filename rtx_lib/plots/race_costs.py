@@ -38,7 +38,7 @@ def draw_lengths(
     Args:
         task: as :mod:`rtx_lib.plots.lanes` describes it.
         lanes: the lanes' names by key.
-        results: by length and lane, what ``rtx_lib.summaries.summarise`` returns. What is missing is left out.
+        results: by length and lane, what ``rtx_lib.evidence.seeds.summarise`` returns. What is missing is left out.
         x_label: what the length is of.
         families: the lanes of each family, which set the order and the colours.
 

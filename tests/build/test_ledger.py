@@ -15,7 +15,7 @@ from rtx_lib.sweeps import SWEEPS
 
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 import ledger
-import measured
+from rtx_lib.evidence import measured
 
 CLAIMS = ledger.read_claims(ROOT / ledger.FILE)
 RESULTS = measured.load(ROOT / ledger.FOLDER)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from rtx_lib.checks import race as checks
-from rtx_lib.summaries import steps_to
+from rtx_lib.evidence.seeds import steps_to
 
 
 def interval(values, draws, level=0.95, statistic=np.median, axis=1):

@@ -8,8 +8,7 @@ import build
 import pytest
 from helpers import ROOT
 
-sys.path.insert(0, str(ROOT / "book" / "_ext"))
-import measured
+from rtx_lib.evidence import measured
 
 
 def run(seed, loss, **changes):

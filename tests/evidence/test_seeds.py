@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rtx_lib.records import results_folder
-from rtx_lib.summaries import best, better, bootstrap_interval, final, reached, rises, solved, steps_to, summarise
+from rtx_lib.evidence.seeds import best, better, bootstrap_interval, final, reached, rises, solved, steps_to, summarise
 
 
 def record(metric="accuracy", valid=(0.2, 0.9, 0.8), test=0.85, seconds=10.0, diverged=None):

@@ -133,3 +133,49 @@ def summarise(records: Sequence[dict[str, Any]], metric: str, line: float | None
         "seconds": statistics.median(record["seconds"] for record in records) if records else None,
         "parameters": records[0]["parameters"] if records else None,
     }
+
+
+# ------------------------------------------------------------------------------------------------ A against B
+
+MIN_SEEDS = 3
+"""With fewer runs on either side nothing is said about which is better."""
+
+WORDS = {None: "too few runs", 1: "better with every seed", -1: "worse with every seed", 0: "undecided: seeds overlap"}
+"""What :func:`verdict` says, in words."""
+
+
+def finals(records: Sequence[dict[str, Any]], metric: str = "loss") -> np.ndarray:
+    """The test metric of each run that has one, (seeds,); see :func:`final`."""
+    return np.array([value for record in records if (value := final(record, metric)) is not None])
+
+
+def verdict(ours: Sequence[float], theirs: Sequence[float], *, metric: str = "loss") -> int | None:
+    """Whether one set of runs is better than another: only if every seed of it is better than every seed of the other.
+
+    Args:
+        ours, theirs: a value a seed, in any number.
+        metric: its name, which says whether larger is better (:func:`rises`).
+
+    Returns:
+        1 if ours are better, -1 if they are worse, 0 if the seeds overlap, None for fewer than ``MIN_SEEDS`` on a side.
+    """
+    if min(len(ours), len(theirs)) < MIN_SEEDS:
+        return None
+    a, b = (np.asarray(v, dtype=float) * (-1 if rises(metric) else 1) for v in (ours, theirs))
+    return 1 if a.max() < b.min() else -1 if a.min() > b.max() else 0
+
+
+def tell(ours: Sequence[float], theirs: Sequence[float], *, metric: str = "loss", digits: int = 3) -> str:
+    """How far the medians are apart, and whether the seeds allow to say so: "-0.031, better with every seed"."""
+    outcome = verdict(ours, theirs, metric=metric)
+    if outcome is None:
+        return WORDS[None]
+    return f"{np.median(ours) - np.median(theirs) + 0.0:+.{digits}f}, {WORDS[outcome]}"
+
+
+def tell_pairs(after: Sequence[float], before: Sequence[float], *, digits: int = 3) -> str:
+    """The same for two tests of the same models, pair by pair: "+0.004, higher in each of 3 models"."""
+    change = np.asarray(after, dtype=float) - np.asarray(before, dtype=float)
+    up = int((change > 0).sum())
+    words = "higher in each" if up == len(change) else "lower in each" if (change < 0).all() else f"higher in {up}"
+    return f"{np.median(change) + 0.0:+.{digits}f}, {words} of {len(change)} models"

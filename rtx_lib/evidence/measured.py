@@ -32,6 +32,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import rtx_lib
+from rtx_lib.evidence.seeds import bootstrap_interval, steps_to
+
 Records = Mapping[str, Sequence[Mapping[str, Any]]]
 
 MARK = re.compile(r'<span data-record="([^"]*)"(?: title="[^"]*")?>([^<]*)</span>')
@@ -41,6 +44,13 @@ FIXED = ("parameters", "seeds", "diverged")
 
 class Unmeasured(ValueError):
     """No record of the recipe is there."""
+
+
+def results_folder() -> Path:
+    """Where records live: ``book/results`` of a checkout, else ``rtx_lib/results`` of the installed package."""
+    package = Path(rtx_lib.__file__).parent
+    checkout = package.parent / "book" / "results"
+    return checkout if checkout.is_dir() else package / "results"
 
 
 def load(folder: Path) -> dict[str, list[dict[str, Any]]]:
@@ -108,8 +118,6 @@ def _of(record: Mapping[str, Any], rest: str) -> float | None:
 
 
 def _first(record: Mapping[str, Any], metric: str, line: float) -> float:
-    from rtx_lib.summaries import steps_to  # here, so that pages without marks build without numpy
-
     step = steps_to(dict(record), metric, line)
     return math.inf if step is None else float(step)
 
@@ -144,8 +152,6 @@ def summary(statistic: str, values: Sequence[float], path: str = "") -> float:
     if not values:
         raise ValueError(f"{path!r}: no run has a value")
     if statistic in ("low", "high"):
-        from rtx_lib.summaries import bootstrap_interval
-
         return bootstrap_interval(values)[statistic == "high"]
     known = {"median": statistics.median, "mean": statistics.fmean, "min": min, "max": max,
              "spread": lambda some: max(some) - min(some)}

@@ -1,0 +1,22 @@
+"""How far two arrays that ought to be equal are apart."""
+
+from torch import Tensor
+
+
+def error(ours: Tensor, theirs: Tensor) -> float:
+    """max|ours - theirs| / max|theirs| over the whole arrays: the largest difference, relative to the reference.
+
+    Both are compared without their gradients, on the device of ``theirs``.
+
+    Args:
+        ours: any shape.
+        theirs: the reference, of the same shape; not 0 everywhere.
+
+    Raises:
+        ValueError: if the shapes differ, which broadcasting would hide.
+    """
+    if ours.shape != theirs.shape:
+        raise ValueError(f"ours must have the shape of theirs, {tuple(theirs.shape)}, was {tuple(ours.shape)}")
+    theirs = theirs.detach()
+    ours = ours.detach().to(theirs.device)
+    return float((ours - theirs).abs().max() / theirs.abs().max())

@@ -1,0 +1,194 @@
+"""Findings: what a training on the page showed, with the bound that its sentence means and the rate at which it held.
+
+Training is chaotic: another processor, another number of threads or another version of a package rounds differently,
+and after a thousand steps the same seed may end elsewhere. So the outcome of a training is never asserted.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rtx_lib.evidence.study import Rate, load_study, rate_of
+
+MIME = "application/vnd.rtx-finding+json"
+"""Under this name a finding lies in the outputs of an executed notebook, for programs."""
+
+_SIGNS: dict[str, Callable[[float, float], bool]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq,
+}
+_NUMBER = r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
+_ONE_SIDE = re.compile(rf"(<=|>=|==|<|>) ({_NUMBER})")
+_BETWEEN = re.compile(rf"between ({_NUMBER}) and ({_NUMBER})")
+_ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)+")
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Where a value must lie: ``"< 0.05"``, ``">= 3"``, ``"== 5"`` or ``"between 0.1 and 0.6"``.
+
+    Raises:
+        ValueError: for a text of another form, or an interval whose ends are in the wrong order.
+    """
+
+    text: str
+
+    def __post_init__(self) -> None:
+        between = _BETWEEN.fullmatch(self.text)
+        if not between and not _ONE_SIDE.fullmatch(self.text):
+            raise ValueError(f"bound must look like '< 0.05' or 'between 0.1 and 0.6', was {self.text!r}")
+        if between and not float(between[1]) < float(between[2]):
+            raise ValueError(f"bound must name the lower end first, was {self.text!r}")
+
+    def holds(self, value: float) -> bool:
+        """Whether ``value`` lies there; one that is not a number lies nowhere."""
+        if math.isnan(value):
+            return False
+        if between := _BETWEEN.fullmatch(self.text):
+            return float(between[1]) < value < float(between[2])
+        one = _ONE_SIDE.fullmatch(self.text)
+        assert one  # __post_init__ has seen to it
+        return _SIGNS[one[1]](value, float(one[2]))
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One finding of one run.
+
+    Attributes:
+        id: its stable name, ``gradients-wall``; the chapter's word comes first.
+        chapter: the notebook that it stands in, without suffix.
+        sentence: what was found, in the reader's words.
+        value: the number that decides; None where it was not finite.
+        bound: where the number must lie for the sentence to be true, as :class:`Bound` reads it.
+        judged: whether the run was long enough to decide. In ``smoke`` it never is.
+    """
+
+    id: str
+    chapter: str
+    sentence: str
+    value: float | None
+    bound: str
+    judged: bool
+
+    @property
+    def held(self) -> bool | None:
+        """Whether the sentence is true of this run; None where nothing was judged."""
+        return Bound(self.bound).holds(math.nan if self.value is None else self.value) if self.judged else None
+
+
+class Evidence:
+    """A chapter's findings and its audit of claims.
+
+    Says in one line what the page is computed on.
+
+    Args:
+        chapter: the notebook's name without suffix, ``02_vanishing_gradients``.
+        profile: ``smoke``, ``book`` or ``paper``; the first judges nothing.
+        seed: of all trainings on the page.
+        device: where they run; only its name is used.
+    """
+
+    def __init__(self, chapter: str, profile: str, seed: int, device: object) -> None:
+        self.chapter, self.profile = chapter, profile
+        self.findings: dict[str, Finding] = {}
+        from IPython.display import display
+
+        where = "a GPU" if str(device).startswith("cuda") else "a CPU" if str(device) == "cpu" else str(device)
+        text = f"This page is computed on {where}, with seed {seed}, in the profile {profile}."
+        display({"text/html": f'<p class="book-computed">{html.escape(text)}</p>', "text/plain": text}, raw=True)
+
+    def finding(self, id: str, sentence: str, value: float, bound: str) -> None:
+        """Show whether what a training showed is what ``sentence`` says, and keep the value for programs.
+
+        The page gets one line with the value, the bound and the rate of the replication study, whichever way it fell.
+
+        Args:
+            id: a stable name in lower case, such as ``gradients-wall``; unique in the book.
+            sentence: the finding in the reader's words, true where ``value`` keeps to ``bound``.
+            value: the number that decides. A tensor of one element will do. One that is not finite is kept as None
+                and does not hold.
+            bound: where it must lie: ``"< 0.05"``, ``">= 3"``, ``"== 5"`` or ``"between 0.1 and 0.6"``.
+
+        Raises:
+            ValueError: for an id of another form or of an earlier finding, an empty sentence, or a bound that is none.
+        """
+        if not _ID.fullmatch(id):
+            raise ValueError(f"id must be words in lower case joined by hyphens, was {id!r}")
+        if self.findings.get(id, None) is not None and self.findings[id].sentence != sentence:
+            raise ValueError(f"id must be new in the chapter, {id!r} is there already: {self.findings[id].sentence}")
+        if not sentence.strip():
+            raise ValueError(f"sentence must say what was found, was {sentence!r}")
+        number = float(value)
+        found = Finding(id, self.chapter, sentence, number if math.isfinite(number) else None, Bound(bound).text,
+                        self.profile != "smoke")
+        self.findings[id] = found
+        from IPython.display import display
+
+        display(bundle(found, load_study()), raw=True)
+
+    def audit(self) -> Any:
+        """The ledger's claims about this chapter with what our records and findings say, as a table."""
+        from rtx_lib.evidence.claims import audit
+
+        return audit(self.chapter)
+
+
+# ------------------------------------------------------------------------------------------------ in words
+
+def number(value: float | None) -> str:
+    """Three significant digits: ``0.163``, ``1,240``, ``2.1e-24``; ``not finite`` for None."""
+    if value is None:
+        return "not finite"
+    if value and not 1e-3 <= abs(value) < 1e6:
+        return f"{value:.1e}"
+    return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.3g}"
+
+
+def rate_text(rate: Rate | None) -> str:
+    """"held in 38 of 40 runs (at least 85 %)": the rate, and its exact lower bound with 95 % confidence."""
+    if rate is None:
+        return "not in the replication study yet"
+    runs = f"{rate.held} of {rate.runs} runs" if rate.runs != 1 else f"{rate.held} of 1 run"
+    return f"held in {runs} (at least {100 * rate.at_least:.0f} %)"
+
+
+def plain(found: Finding, rate: Rate | None) -> str:
+    """The finding as one line of text."""
+    sign, lead = {True: ("✓", ""), False: ("✗", "It fell otherwise in this run. The study's sentence: "),
+                  None: ("·", "")}[found.held]
+    here = f"here {number(found.value)}, bound {found.bound}"
+    verdict = here if found.held is not None else f"{here}, not judged after so few steps"
+    return f"{sign} {lead}{found.sentence} [{verdict}; {rate_text(rate)}]"
+
+
+def markup(found: Finding, rate: Rate | None, link: str | None = None) -> str:
+    """The finding as one line of a page; ``link`` leads to its row in the list of all findings."""
+    state = {True: "held", False: "fell", None: "unjudged"}[found.held]
+    sign = {"held": "✓", "fell": "✗", "unjudged": "·"}[state]
+    lead = "<strong>It fell otherwise in this run.</strong> The sentence was: " if state == "fell" else ""
+    here = f"here {number(found.value)}, bound {found.bound}" + (", not judged in so short a run" * (state == "unjudged"))
+    told = html.escape(rate_text(rate))
+    told = f'<a href="{html.escape(link)}">{told}</a>' if link else told
+    return (f'<p class="book-finding {state}" data-finding="{found.id}"><span class="sign" aria-hidden="true">{sign}'
+            f"</span> {lead}{html.escape(found.sentence)} "
+            f'<span class="numbers">{html.escape(here)}; {told}</span></p>')
+
+
+def bundle(found: Finding, study: Mapping[str, Any], link: str | None = None) -> dict[str, Any]:
+    """The finding as a notebook's output: for programs, as HTML and as text."""
+    rate = rate_of(study, found)
+    return {MIME: asdict(found), "text/html": markup(found, rate, link), "text/plain": plain(found, rate)}
+
+
+def findings_of(notebook: Mapping[str, Any]) -> list[Finding]:
+    """The findings in the outputs of an executed notebook, in their order."""
+    outputs: Iterable[Mapping[str, Any]] = (
+        output for cell in notebook["cells"] if cell["cell_type"] == "code" for output in cell["outputs"]
+    )
+    return [Finding(**output["data"][MIME]) for output in outputs if MIME in output.get("data", {})]
