@@ -85,7 +85,8 @@ def choose_device(name: str | torch.device = "auto") -> torch.device:
     """
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    return check_device(name)
+    check_device(name)
+    return torch.device(name)
 
 
 def check_device(device: str | torch.device) -> None:
