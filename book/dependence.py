@@ -1,0 +1,320 @@
+"""What depends on what in a notebook, read from its code without running it.
+
+Two questions are asked of it. Which asserts depend on the outcome of a training (`judged_trainings`; the tests refuse
+them)? And which statements decide the values of the findings (`deciding`; the replication study is stale when they
+change, and only then)?
+
+The unit is the statement at the top of a cell. A statement *binds* names, *changes* objects (``trace.append(...)``,
+``fit(model, ...)``) and *uses* names; a function of the notebook uses what its body uses, wherever it is called.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+# Calls whose result is what a training reached: live, or kept in a record, or a time that was measured.
+OUTCOMES = {
+    "fit", "fit_side_by_side", "evaluate", "run", "load_record", "load_records", "load_costs", "finals", "summarise",
+    "evaluation_costs",
+}
+TRAINERS = {"fit", "fit_side_by_side"}  # these change the model that they are given
+CHANGERS = {
+    "append", "extend", "insert", "add", "update", "setdefault", "pop", "remove", "clear", "step", "backward",
+    "load_state_dict", "zero_grad", "to", "eval", "train", "double", "float", "cpu", "requires_grad_",
+}
+DRAWING = {"plt", "ax", "axes", "fig", "evidence"}
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One statement at the top of a cell."""
+
+    cell: int
+    tree: ast.stmt
+    binds: frozenset[str]
+    changes: frozenset[str]
+    uses: frozenset[str]
+    surely: bool  # whether it binds its names whatever happens, and to something new
+
+
+def statements(notebook: Mapping[str, Any]) -> list[Statement]:
+    """All statements of the code cells in their order, without the bootstrap; magics are left out."""
+    found = []
+    for number, cell in enumerate(notebook["cells"]):
+        tags = cell.get("metadata", {}).get("tags", [])
+        if cell["cell_type"] != "code" or "bootstrap" in tags or "injected-parameters" in tags:
+            continue
+        try:
+            body = ast.parse("".join(cell["source"])).body
+        except SyntaxError:
+            continue
+        found += [_statement(number, tree) for tree in body]
+    return found
+
+
+def _statement(cell: int, tree: ast.stmt) -> Statement:
+    binds = frozenset(_bound(tree))
+    simple = isinstance(tree, ast.Assign | ast.AnnAssign | ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom)
+    return Statement(cell, tree, binds, frozenset(_changed(tree)), frozenset(_used(tree)), simple)
+
+
+def _inside(tree: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of the notebook's own scope: not those in a function's or a comprehension's."""
+    scopes = (ast.FunctionDef, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+    for child in ast.iter_child_nodes(tree):
+        yield child
+        if not isinstance(child, scopes):
+            yield from _inside(child)
+
+
+def _bound(tree: ast.AST) -> Iterator[str]:
+    scopes = (ast.FunctionDef, ast.ClassDef)
+    for node in [tree, *(() if isinstance(tree, scopes) else _inside(tree))]:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, scopes):
+            yield node.name
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
+    for node in ast.walk(tree):  # of assignments in comprehensions and calls: (n := f(x))
+        if isinstance(node, ast.NamedExpr) and not isinstance(tree, scopes):
+            yield node.target.id
+
+
+def _root(node: ast.AST) -> str | None:
+    """``a`` of ``a.b[0].c``."""
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Starred):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def called(node: ast.Call) -> str:
+    """The last name of what is called: ``fit`` of ``training.fit(...)``."""
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+def _changed(tree: ast.AST) -> Iterator[str]:
+    """Names whose object the statement changes, and for a function those that its body changes."""
+    for node in ast.walk(tree):
+        targets: Iterable[ast.AST] = ()
+        if isinstance(node, ast.Assign | ast.Delete):
+            targets = node.targets
+        elif isinstance(node, ast.AugAssign):
+            targets = [node.target]
+        for target in targets:
+            if isinstance(target, ast.Attribute | ast.Subscript) or isinstance(node, ast.AugAssign):
+                yield from filter(None, [_root(target)])
+        if isinstance(node, ast.Call):
+            name = called(node)
+            if name in CHANGERS and isinstance(node.func, ast.Attribute):
+                yield from filter(None, [_root(node.func.value)])
+            if (name in TRAINERS or name.endswith("_")) and node.args:
+                first = node.args[0]
+                yield from filter(None, [_root(first.target if isinstance(first, ast.NamedExpr) else first)])
+
+
+def _used(tree: ast.AST) -> set[str]:
+    """Names that the code reads from outside: a function's own, and those of comprehensions, are not among them."""
+    if isinstance(tree, ast.Name):
+        return {tree.id} if isinstance(tree.ctx, ast.Load) else set()
+    inner = set[str]().union(*map(_used, ast.iter_child_nodes(tree)))
+    if isinstance(tree, ast.FunctionDef | ast.Lambda):
+        own = {node.arg for node in ast.walk(tree.args) if isinstance(node, ast.arg)}
+        own |= {name for part in ast.iter_child_nodes(tree) for name in _bound(part)}
+        return inner - own
+    if isinstance(tree, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+        own = {name for part in tree.generators for name in _bound(part.target)}
+        return inner - own | _used(tree.generators[0].iter)
+    return inner
+
+
+def _calls(tree: ast.AST) -> set[str]:
+    return {called(node) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+
+
+def _trains(tree: ast.AST, names: set[str]) -> bool:
+    """Whether one of the functions is called, or an optimiser makes a step."""
+    steps = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute))
+    return bool(_calls(tree) & names) or any(call.func.attr == "step" and not call.args for call in steps)
+
+
+class Functions:
+    """The notebook's functions as they are at some place: what they use and change, those that they call included."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, Statement] = {}
+
+    def define(self, statement: Statement) -> None:
+        if isinstance(statement.tree, ast.FunctionDef | ast.ClassDef):
+            self.known[statement.tree.name] = statement
+
+    def behind(self, names: Iterable[str]) -> list[Statement]:
+        """The definitions that using ``names`` may run."""
+        found: dict[str, Statement] = {}
+        open_names = list(names)
+        while open_names:
+            name = open_names.pop()
+            if name in self.known and name not in found:
+                found[name] = self.known[name]
+                open_names += self.known[name].uses
+        return list(found.values())
+
+    def uses(self, names: Iterable[str]) -> set[str]:
+        names = set(names)
+        return names.union(*(function.uses for function in self.behind(names)))
+
+    def changes(self, statement: Statement) -> set[str]:
+        """What the statement changes, by the functions that it names too; a definition alone changes nothing."""
+        if isinstance(statement.tree, ast.FunctionDef | ast.ClassDef):
+            return set()
+        return set(statement.changes).union(*(function.changes for function in self.behind(statement.uses)))
+
+
+# ------------------------------------------------------------------------------------------------ asserts
+
+def judged_trainings(notebook: Mapping[str, Any]) -> list[str]:
+    """Asserts that depend on the outcome of a training, or that stand under a condition on the profile.
+
+    An exact statement about a trained model, such as the equality of two routes, stands in a cell tagged ``proof``,
+    which must not train itself.
+    """
+    faults = []
+    functions, outcome = Functions(), set[str]()
+    exempt = {n for n, cell in enumerate(notebook["cells"]) if "proof" in cell.get("metadata", {}).get("tags", [])}
+    for statement in statements(notebook):
+        functions.define(statement)
+        defines = isinstance(statement.tree, ast.FunctionDef | ast.ClassDef)
+        behind = functions.behind(statement.uses)
+        trains = any(_trains(tree, OUTCOMES) for tree in [statement.tree, *(f.tree for f in behind)])
+        if statement.cell in exempt and _trains(statement.tree, TRAINERS):
+            faults.append(f"cell {statement.cell + 1} is tagged proof and trains")
+        read = statement.uses
+        if isinstance(statement.tree, ast.For | ast.With):  # what it binds itself is new in every round
+            read = read - statement.binds
+        from_outcome = trains or bool(functions.uses(read) & outcome)
+        if not defines:
+            if from_outcome:
+                outcome |= statement.binds | (functions.changes(statement) - {"evidence"})
+            elif statement.surely or isinstance(statement.tree, ast.For | ast.With):
+                outcome -= statement.binds
+        for test, guarded in _asserts(statement.tree):
+            names = functions.uses(_used(test))
+            if guarded:
+                faults.append(f"cell {statement.cell + 1} asserts under a condition on the profile: {ast.unparse(test)}")
+            elif statement.cell not in exempt and (names & outcome or _calls(test) & OUTCOMES):
+                faults.append(f"cell {statement.cell + 1} asserts what a training reached: {ast.unparse(test)}")
+    return faults
+
+
+def _asserts(tree: ast.AST, guarded: bool = False) -> Iterator[tuple[ast.expr, bool]]:
+    if isinstance(tree, ast.Assert):
+        words = {node.id for node in ast.walk(tree.test) if isinstance(node, ast.Name)}
+        yield tree.test, guarded or "profile" in words
+    guarded = guarded or (isinstance(tree, ast.If) and "profile" in _used(tree.test))
+    for child in ast.iter_child_nodes(tree):
+        yield from _asserts(child, guarded)
+
+
+# ------------------------------------------------------------------------------------------------ findings
+
+def deciding(notebook: Mapping[str, Any]) -> list[str]:
+    """The code that decides the values of the findings, statement by statement: no imports, figures or printing.
+
+    The last lines are the findings' values themselves, each with its id.
+    """
+    all_statements = statements(notebook)
+    chosen: set[int] = set()
+    values = []
+    for place, statement in enumerate(all_statements):
+        for node in ast.walk(statement.tree):
+            if isinstance(node, ast.Call) and called(node) == "finding":
+                id, value = _argument(node, 0, "id"), _argument(node, 2, "value")
+                values.append(f"{ast.unparse(id)}: {ast.unparse(value)}")
+                wanted = _used(value)
+                if not isinstance(statement.tree, ast.Expr):  # in a loop or a condition: what stands before it there
+                    wanted |= _used(statement.tree)
+                    if not isinstance(statement.tree, ast.If):
+                        chosen.add(place)
+                chosen |= _before(all_statements, place, wanted)
+    code = [ast.unparse(_without_findings(all_statements[i].tree)) for i in sorted(chosen)]
+    return [*filter(None, code), *values]
+
+
+def _argument(call: ast.Call, place: int, name: str) -> ast.expr:
+    if len(call.args) > place:
+        return call.args[place]
+    return next(keyword.value for keyword in call.keywords if keyword.arg == name)
+
+
+def _before(all_statements: list[Statement], place: int, wanted: set[str]) -> set[int]:
+    """Indices of the statements before ``place`` that decide the names ``wanted``."""
+    chosen = set[int]()
+    wanted = _functions_at(all_statements, place).uses(wanted)
+    for index in range(place - 1, -1, -1):
+        statement = all_statements[index]
+        functions = _functions_at(all_statements, index)
+        if isinstance(statement.tree, ast.Import | ast.ImportFrom):
+            continue
+        touched = statement.binds | functions.changes(statement)
+        if not touched & wanted or _only_draws(statement):
+            continue
+        chosen.add(index)
+        if statement.surely:
+            wanted -= statement.binds
+        wanted |= functions.uses(statement.uses)
+    return chosen
+
+
+def _functions_at(all_statements: list[Statement], place: int) -> Functions:
+    functions = Functions()
+    for statement in all_statements[:place]:
+        functions.define(statement)
+    return functions
+
+
+def _only_draws(statement: Statement) -> bool:
+    """Whether it is a call on a figure or axes."""
+    tree = statement.tree
+    return isinstance(tree, ast.Expr) and isinstance(tree.value, ast.Call) and _root(tree.value.func) in DRAWING
+
+
+class _Pruned(ast.NodeTransformer):
+    """Takes out what decides nothing: findings themselves, printing, drawing, docstrings."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
+        if isinstance(node.value, ast.Constant):
+            return None
+        if isinstance(node.value, ast.Call):
+            root = _root(node.value.func)
+            if root in DRAWING or called(node.value) in ("print", "display", "show", "finding"):
+                return None
+        return node
+
+
+def _without_findings(tree: ast.stmt) -> ast.AST:
+    pruned = _Pruned().visit(ast.parse(ast.unparse(tree)))
+    for node in ast.walk(pruned):
+        for name in ("body", "orelse", "finalbody"):
+            if getattr(node, name, None) == [] and name == "body" and not isinstance(node, ast.Module):
+                node.body = [ast.Pass()]
+    return pruned
+
+
+def fingerprint(notebook: Mapping[str, Any], recipes: Mapping[str, Any]) -> str:
+    """Hash of the code that decides the findings and of the recipes that it names."""
+    code = deciding(notebook)
+    named = set()
+    for text in code:
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                named |= {name for name in recipes if name == node.value}
+            elif isinstance(node, ast.JoinedStr) and isinstance(node.values[0], ast.Constant):
+                start = str(node.values[0].value)
+                named |= {name for name in recipes if len(start) > 4 and name.startswith(start)}
+    content = json.dumps([code, {name: repr(recipes[name]) for name in sorted(named)}])
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
