@@ -62,8 +62,25 @@ def clean_notebook(notebook: Mapping[str, Any]) -> dict[str, Any]:
             cell["metadata"]["tags"] = sorted({*tags, "remove-cell"})
         if cell["cell_type"] == "code":
             outputs = [LIVE_NOTE] if "live" in tags else cell["outputs"]
-            cell["outputs"] = [output for output in outputs if WIDGET not in output.get("data", {})]
+            cell["outputs"] = [told_anew(output) for output in outputs if WIDGET not in output.get("data", {})]
     return page
+
+
+def told_anew(output: dict[str, Any]) -> dict[str, Any]:
+    """The output as the page shows it: rates and verdicts are of today's study, whenever the notebook ran."""
+    from rtx_lib.evidence import findings
+    from rtx_lib.evidence.study import load_study
+
+    data = output.get("data", {})
+    if found := data.get(findings.MIME):
+        found = findings.Finding(**found)
+        data = findings.bundle(found, load_study(), f"../book/findings.html#{found.id}")
+    elif chapter := data.get(findings.AUDIT):
+        data = findings.audit_bundle(chapter)
+    else:
+        return output
+    for_programs = (findings.MIME, findings.AUDIT)
+    return {**output, "data": {kind: text for kind, text in data.items() if kind not in for_programs}}
 
 
 def without_paths(text: str, root: Path) -> str:
@@ -261,8 +278,23 @@ def run_notebooks(root: Path, build: Path, out: Path, options: argparse.Namespac
     runner = Runner(root, out, build / "failed", parameters, cached_data(root), options.timeout, options.jobs)
     report = out.parent / "durations.json"
     known = json.loads(report.read_text()) if report.exists() else {}
-    seconds = runner.run(notebooks)
-    report.write_text(json.dumps({**known, **{k: round(v, 1) for k, v in sorted(seconds.items())}}, indent=1) + "\n")
+    took = runner.run(notebooks)
+    new = {name: {"wall": round(one.wall, 1), "cpu": round(one.cpu, 1)} for name, one in sorted(took.items())}
+    report.write_text(json.dumps({**known, **new}, indent=1) + "\n")
+
+
+def fell_otherwise(root: Path, executed: Path) -> list[str]:
+    """A line for each finding that the executed notebooks judged and that did not hold."""
+    from execute import notebooks_in_toc
+
+    lines = []
+    for path in notebooks_in_toc(root):
+        file = executed / f"{path.stem}.findings.json"
+        for found in json.loads(file.read_text()) if file.exists() else ():
+            if found["held"] is False:
+                lines.append(f"  {path.stem}, {found['id']}: {found['value']:.4g} is not {found['bound']}"
+                             if found["value"] is not None else f"  {path.stem}, {found['id']}: not a finite number")
+    return lines
 
 
 # ------------------------------------------------------------------------------------------------ serving
@@ -312,6 +344,8 @@ def main() -> int:
     parser.add_argument("--timeout", type=int, default=900, help="seconds that one cell may take")
     parser.add_argument("--jobs", type=int, default=2, help="notebooks at a time")
     parser.add_argument("--build", type=Path, default=ROOT / "_build", help="folder for what is built")
+    parser.add_argument("--strict", action="store_true", default=os.environ.get("STRICT") == "1",
+                        help="fail where a finding falls otherwise; the default with STRICT=1")
     parser.add_argument("--plain", action="store_true", help="build the site from the notebooks without outputs")
     parser.add_argument("--port", type=int, default=8000)
     options = parser.parse_args()
@@ -327,8 +361,14 @@ def main() -> int:
     try:
         if options.step in ("book", "execute"):
             run_notebooks(ROOT, build, executed, options)
+        fell = [] if options.plain or options.step == "site" else fell_otherwise(ROOT, executed)
+        told = f"{len(fell)} finding{'s' * (len(fell) != 1)} fell otherwise on this machine; the pages say so:"
+        if fell and options.strict:
+            raise BuildError("\n".join([told, *fell]))
         if options.step in ("book", "site"):
             build_site(ROOT, build, None if options.plain else executed)
+        if fell:
+            print("\n".join([told, *fell]))
     except BuildError as error:
         print(f"\n{error}", file=sys.stderr)
         return 1

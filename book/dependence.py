@@ -188,11 +188,12 @@ def judged_trainings(notebook: Mapping[str, Any]) -> list[str]:
     exempt = {n for n, cell in enumerate(notebook["cells"]) if "proof" in cell.get("metadata", {}).get("tags", [])}
     for statement in statements(notebook):
         functions.define(statement)
+        where = f"cell {statement.cell + 1}"
         defines = isinstance(statement.tree, ast.FunctionDef | ast.ClassDef)
         behind = functions.behind(statement.uses)
         trains = any(_trains(tree, OUTCOMES) for tree in [statement.tree, *(f.tree for f in behind)])
         if statement.cell in exempt and _trains(statement.tree, TRAINERS):
-            faults.append(f"cell {statement.cell + 1} is tagged proof and trains")
+            faults.append(f"{where} is tagged proof and trains")
         read = statement.uses
         if isinstance(statement.tree, ast.For | ast.With):  # what it binds itself is new in every round
             read = read - statement.binds
@@ -205,9 +206,9 @@ def judged_trainings(notebook: Mapping[str, Any]) -> list[str]:
         for test, guarded in _asserts(statement.tree):
             names = functions.uses(_used(test))
             if guarded:
-                faults.append(f"cell {statement.cell + 1} asserts under a condition on the profile: {ast.unparse(test)}")
+                faults.append(f"{where} asserts under a condition on the profile: {ast.unparse(test)}")
             elif statement.cell not in exempt and (names & outcome or _calls(test) & OUTCOMES):
-                faults.append(f"cell {statement.cell + 1} asserts what a training reached: {ast.unparse(test)}")
+                faults.append(f"{where} asserts what a training reached: {ast.unparse(test)}")
     return faults
 
 

@@ -3,7 +3,8 @@
 The key of a notebook is a hash of everything its outputs depend on: its cells, the whole library, the
 installed versions of the pinned packages, the parameters, the records and the data files in the cache.
 An executed copy is moved into place in one step and its key is written last, so that an interrupted run
-leaves either the old pair or no key, and the next run goes on where it stopped.
+leaves either the old pair or no key, and the next run goes on where it stopped. Beside each copy lie its findings,
+``NN_name.findings.json``: what its trainings showed, and whether that is what the text says.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import ast
 import contextlib
 import hashlib
 import json
+import math
 import os
 import platform
 import re
@@ -20,12 +22,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import psutil
 import yaml
@@ -111,15 +113,23 @@ def installed_versions(requirements: str) -> list[str]:
     return versions
 
 
-def cached_data(root: Path) -> list[Path]:
-    """The known data files that the cache holds at present."""
+@contextlib.contextmanager
+def imported(root: Path) -> Iterator[None]:
+    """Imports find the library of the tree `root` first."""
     sys.path.insert(0, str(root))
     try:
-        from rtx_lib.tasks import download
-    except ImportError:  # a library without downloads reads no data
-        return []
+        yield
     finally:
         sys.path.remove(str(root))
+
+
+def cached_data(root: Path) -> list[Path]:
+    """The known data files that the cache holds at present."""
+    with imported(root):
+        try:
+            from rtx_lib.tasks import download
+        except ImportError:  # a library without downloads reads no data
+            return []
     folder = download.cache_folder()
     return [folder / name for name in download.FILES if (folder / name).is_file()]
 
@@ -130,7 +140,9 @@ def shared_key(root: Path, parameters: Mapping[str, Any], data: Sequence[Path]) 
     digest.update("\n".join(installed_versions((root / "requirements.txt").read_text())).encode())
     library = (root / "rtx_lib").rglob("*")
     add_files(digest, root, [path for path in library if path.is_file() and "__pycache__" not in path.parts])
-    add_files(digest, root, list((root / "book" / "results").rglob("*.json")))
+    # Not the replication study: its rates are put in when the pages are staged.
+    records = (path for path in (root / "book" / "results").rglob("*.json") if path.name != "replication.json")
+    add_files(digest, root, list(records))
     for path in data:
         digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
@@ -166,6 +178,16 @@ def failing_cell(executed: Path) -> tuple[int, str]:
         if state.get("exception") or any(o["output_type"] == "error" for o in cell.get("outputs", [])):
             return number, source(cell)
     return last
+
+
+def findings_of(root: Path, executed: Path) -> list[dict[str, Any]]:
+    """The findings in an executed copy, as the library's `Finding` has them."""
+    with imported(root):
+        try:
+            from rtx_lib.evidence.findings import findings_of
+        except ImportError:  # a library without findings
+            return []
+    return [asdict(found) | {"held": found.held} for found in findings_of(read_notebook(executed))]
 
 
 def run_one(notebook: Path, output: Path, parameters: Mapping[str, Any], timeout: int) -> str | None:
@@ -207,6 +229,13 @@ def kill_tree(process: subprocess.Popen[str]) -> None:
         psutil.wait_procs(children, timeout=5)
 
 
+class Took(NamedTuple):
+    """Seconds of a notebook: on the clock, and of the processor (its own and its kernel's; nan where unknown)."""
+
+    wall: float
+    cpu: float
+
+
 @dataclass
 class Runner:
     """Executes notebooks of the tree `root` into `out`; copies that end in an error are kept in `failed`."""
@@ -222,8 +251,8 @@ class Runner:
     workers: list[subprocess.Popen[str]] = field(default_factory=list)
     stopping: bool = False
 
-    def run(self, notebooks: Sequence[Path]) -> dict[str, float]:
-        """Execute what changed; seconds of each notebook executed. Raises `BuildError` at a failure.
+    def run(self, notebooks: Sequence[Path]) -> dict[str, Took]:
+        """Execute what changed; what each notebook took. Raises `BuildError` at a failure.
 
         After a failure nothing new is started, and what runs already is finished and kept.
         """
@@ -237,7 +266,7 @@ class Runner:
             return {}
         self.out.mkdir(parents=True, exist_ok=True)
         self.failed.mkdir(parents=True, exist_ok=True)
-        seconds: dict[str, float] = {}
+        took: dict[str, Took] = {}
         reports: list[str] = []
         pool = ThreadPoolExecutor(self.jobs)
         try:
@@ -245,7 +274,7 @@ class Runner:
             for future in as_completed(futures):
                 if future.cancelled():
                     continue
-                seconds[futures[future].stem], report = future.result()
+                took[futures[future].stem], report = future.result()
                 if report:
                     reports.append(report)
                     for other in futures:  # one by one: as_completed never hears of what shutdown() cancels
@@ -257,43 +286,52 @@ class Runner:
             pool.shutdown(wait=True, cancel_futures=True)
         if reports:
             raise BuildError("\n\n".join(reports))
-        return seconds
+        return took
 
     def is_current(self, path: Path, key: str) -> bool:
         """Whether the executed copy was made from exactly what is there now."""
         mark = self.out / f"{path.stem}.key"
         return (self.out / path.name).exists() and mark.exists() and mark.read_text() == key
 
-    def execute(self, path: Path, key: str) -> tuple[float, str | None]:
-        """Run one notebook in a process of its own; seconds, and the report when it failed."""
-        start = time.monotonic()
+    def execute(self, path: Path, key: str) -> tuple[Took, str | None]:
+        """Run one notebook in a process of its own; what it took, and the report when it failed."""
         self.say(f"  {path.stem}: started")
         with tempfile.TemporaryDirectory(prefix="book-") as scratch:
-            work = Path(scratch)
-            write_kernelspec(work)
-            partial = work / path.name
-            order = {"notebook": str((self.root / path).resolve()), "output": str(partial),
-                     "parameters": dict(self.parameters), "timeout": self.timeout}
-            worker = subprocess.Popen(
-                [sys.executable, __file__, json.dumps(order)], env=self.environment(work), text=True,
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
-            self.workers.append(worker)
-            if self.stopping:
-                kill_tree(worker)
-            answer, noise = worker.communicate()
-            self.workers.remove(worker)
-            seconds = time.monotonic() - start
-            if worker.returncode == 0 and not self.stopping:
-                publish(partial, self.out / path.name, key)
-                self.say(f"  {path.stem}: done in {seconds:.1f} s")
-                return seconds, None
-            report = answer.strip() or f"{path.name}: its worker ended, code {worker.returncode}\n{noise[-2000:]}"
+            partial = Path(scratch) / path.name
+            took, report = self.in_worker(self.root / path, partial, self.parameters)
+            if report is None:
+                publish(partial, self.out / path.name, key, findings_of(self.root, partial))
+                self.say(f"  {path.stem}: done in {took.wall:.1f} s ({took.cpu:.1f} s of CPU)")
+                return took, None
             if partial.exists():
                 shutil.move(partial, self.failed / path.name)
                 report += f"\n  the executed copy: {self.failed / path.name}"
             if not self.stopping:
-                self.say(f"  {path.stem}: FAILED after {seconds:.1f} s")
-            return seconds, report
+                self.say(f"  {path.stem}: FAILED after {took.wall:.1f} s")
+            return took, report
+
+    def in_worker(
+        self, notebook: Path, output: Path, parameters: Mapping[str, Any], **changes: str
+    ) -> tuple[Took, str | None]:
+        """Execute `notebook` into `output`; `changes` are variables of its environment besides the usual ones."""
+        start = time.monotonic()
+        work = output.parent
+        write_kernelspec(work)
+        order = {"notebook": str(notebook.resolve()), "output": str(output), "parameters": dict(parameters),
+                 "timeout": self.timeout}
+        worker = subprocess.Popen(
+            [sys.executable, __file__, json.dumps(order)], env=self.environment(work) | changes, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        self.workers.append(worker)
+        if self.stopping:
+            kill_tree(worker)
+        answer, noise = worker.communicate()
+        self.workers.remove(worker)
+        cpu = re.search(r"^CPU seconds: ([\d.]+)$", noise, flags=re.M)
+        took = Took(time.monotonic() - start, float(cpu[1]) if cpu else math.nan)
+        if worker.returncode == 0 and not self.stopping:
+            return took, None
+        return took, answer.strip() or f"{notebook.name}: its worker ended, code {worker.returncode}\n{noise[-2000:]}"
 
     def environment(self, work: Path) -> dict[str, str]:
         """One thread a worker, this tree's library, and nothing of the user's Jupyter or IPython settings."""
@@ -312,13 +350,15 @@ class Runner:
         }
 
 
-def publish(partial: Path, final: Path, key: str) -> None:
-    """Move an executed copy into place: the old key goes first, the new one comes last."""
+def publish(partial: Path, final: Path, key: str, findings: Sequence[Mapping[str, Any]] = ()) -> None:
+    """Move an executed copy and its findings into place: the old key goes first, the new one comes last."""
     mark = final.with_suffix(".key")
     mark.unlink(missing_ok=True)
     beside = final.with_suffix(".part")  # on the same disk, so that the last move is one step
     shutil.copyfile(partial, beside)
     os.replace(beside, final)
+    beside.write_text(json.dumps(findings, indent=1) + "\n")
+    os.replace(beside, final.with_suffix(".findings.json"))
     beside.write_text(key)
     os.replace(beside, mark)
 
@@ -327,4 +367,5 @@ if __name__ == "__main__":  # the worker's side: one order, the report on stdout
     todo = json.loads(sys.argv[1])
     failure = run_one(Path(todo["notebook"]), Path(todo["output"]), todo["parameters"], todo["timeout"])
     print(failure or "")
+    print(f"CPU seconds: {sum(os.times()[:4]):.2f}", file=sys.stderr)  # its own and those of the kernel
     sys.exit(1 if failure else 0)

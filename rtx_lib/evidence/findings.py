@@ -19,6 +19,9 @@ from rtx_lib.evidence.study import Rate, load_study, rate_of
 MIME = "application/vnd.rtx-finding+json"
 """Under this name a finding lies in the outputs of an executed notebook, for programs."""
 
+AUDIT = "application/vnd.rtx-audit+json"
+"""Under this name the name of a chapter lies in the output that holds its audit of claims."""
+
 _SIGNS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq,
 }
@@ -132,11 +135,11 @@ class Evidence:
 
         display(bundle(found, load_study()), raw=True)
 
-    def audit(self) -> Any:
-        """The ledger's claims about this chapter with what our records and findings say, as a table."""
-        from rtx_lib.evidence.claims import audit
+    def audit(self) -> None:
+        """Show the ledger's claims about this chapter with what our records and findings say, as a table."""
+        from IPython.display import display
 
-        return audit(self.chapter)
+        display(audit_bundle(self.chapter), raw=True)
 
 
 # ------------------------------------------------------------------------------------------------ in words
@@ -172,7 +175,8 @@ def markup(found: Finding, rate: Rate | None, link: str | None = None) -> str:
     state = {True: "held", False: "fell", None: "unjudged"}[found.held]
     sign = {"held": "✓", "fell": "✗", "unjudged": "·"}[state]
     lead = "<strong>It fell otherwise in this run.</strong> The sentence was: " if state == "fell" else ""
-    here = f"here {number(found.value)}, bound {found.bound}" + (", not judged in so short a run" * (state == "unjudged"))
+    here = f"here {number(found.value)}, bound {found.bound}"
+    here += ", not judged in so short a run" * (state == "unjudged")
     told = html.escape(rate_text(rate))
     told = f'<a href="{html.escape(link)}">{told}</a>' if link else told
     return (f'<p class="book-finding {state}" data-finding="{found.id}"><span class="sign" aria-hidden="true">{sign}'
@@ -184,6 +188,14 @@ def bundle(found: Finding, study: Mapping[str, Any], link: str | None = None) ->
     """The finding as a notebook's output: for programs, as HTML and as text."""
     rate = rate_of(study, found)
     return {MIME: asdict(found), "text/html": markup(found, rate, link), "text/plain": plain(found, rate)}
+
+
+def audit_bundle(chapter: str) -> dict[str, Any]:
+    """The audit of a chapter's claims as a notebook's output: for programs, as HTML and as text."""
+    from rtx_lib.evidence.claims import audit
+
+    table = audit(chapter)
+    return {AUDIT: chapter, "text/html": table.data, "text/plain": repr(table)}
 
 
 def findings_of(notebook: Mapping[str, Any]) -> list[Finding]:

@@ -68,6 +68,6 @@ def rate_of(study: Mapping[str, Any], found: Finding, part: str | None = None, *
     """How often the finding's value kept to its bound, in the runs whose settings are ``where``; None without runs."""
     from rtx_lib.evidence.findings import Bound
 
-    runs = [run for run in runs_of(study, found.chapter, part) if all(run[key] == value for key, value in where.items())]
-    values = values_of(runs, found.id)
+    runs = runs_of(study, found.chapter, part)
+    values = values_of((run for run in runs if all(run[key] == value for key, value in where.items())), found.id)
     return Rate(sum(map(Bound(found.bound).holds, values)), len(values)) if values else None

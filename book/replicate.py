@@ -1,0 +1,273 @@
+"""The replication study: every chapter over many seeds, data, instruction sets and numbers of threads.
+
+`python book/replicate.py` (or `make replicate`) executes what is missing, one chapter with one seed at a time, and
+writes the findings' values into `book/results/replication.json` after each: stopped or killed, the next call goes on.
+`--status` says what is there; `--refresh` takes over new sentences and bounds, for which nothing has to run again.
+
+A run belongs to the code that decides its values (`dependence.fingerprint`). When that changes, the chapter's runs are
+stale and are made again; other changes, of the text, of figures, or of how the library computes the same, keep them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from dependence import fingerprint
+from execute import BuildError, Runner, Took, findings_of, imported, notebooks_in_toc, read_notebook
+
+ROOT = Path(__file__).resolve().parent.parent
+FILE = Path("book/results/replication.json")
+INSTRUCTIONS = ("avx512", "avx2", "default")  # as ATEN_CPU_CAPABILITY names them; the last is what every CPU has
+# The same for the two libraries that multiply matrices for torch.
+KIN = {
+    "default": {"MKL_ENABLE_INSTRUCTIONS": "SSE4_2", "ONEDNN_MAX_CPU_ISA": "SSE41"},
+    "avx2": {"MKL_ENABLE_INSTRUCTIONS": "AVX2", "ONEDNN_MAX_CPU_ISA": "AVX2"},
+    "avx512": {},
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How one run of each chapter is made. No seed occurs twice: the same seed elsewhere would be no new trial."""
+
+    part: str  # "first": the runs that sentences and bounds were written by; "second": seeds that nobody had looked at
+    seed: int
+    data: str  # "true", or "embedded": with an empty folder of data files
+    instructions: str
+    threads: int
+
+
+def settings() -> list[Setting]:
+    """Twenty settings, then six more, mixed so that any number of them from the start on is balanced."""
+    found = []
+    for part, seeds in (("first", range(1, 21)), ("second", range(101, 107))):
+        for place, seed in enumerate(seeds):
+            found.append(Setting(part, seed, "embedded" if place % 3 == 1 else "true",
+                                 INSTRUCTIONS[(place + place // 3) % 3], 2 if place % 5 == 3 else 1))
+    return found
+
+
+def here() -> list[str]:
+    """The instruction sets of `INSTRUCTIONS` that this processor has."""
+    import torch
+
+    best = torch.backends.cpu.get_cpu_capability()
+    return [name for name in INSTRUCTIONS if name == "default" or name.upper() == best
+            or (name == "avx2" and best == "AVX512")]
+
+
+def recipes(root: Path) -> Mapping[str, Any]:
+    with imported(root):
+        from rtx_lib.recipes import RECIPES
+    return RECIPES
+
+
+def read_study(root: Path) -> dict[str, Any]:
+    path = root / FILE
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"chapters": {}}
+
+
+def write_study(root: Path, study: Mapping[str, Any]) -> None:
+    """Write the file in one step, a line a run, so that a version history stays readable."""
+    chapters = []
+    for name, chapter in sorted(study["chapters"].items()):
+        runs = ",\n".join(f"   {json.dumps(run)}" for run in chapter["runs"])
+        findings = ",\n".join(f"   {json.dumps(id)}: {json.dumps(one, ensure_ascii=False)}"
+                              for id, one in chapter["findings"].items())
+        head = f' {json.dumps(name)}: {{"fingerprint": {json.dumps(chapter["fingerprint"])},\n  "findings": {{\n'
+        chapters.append(f'{head}{findings}\n  }},\n  "runs": [\n{runs}\n  ]}}')
+    path = root / FILE
+    partial = path.with_suffix(".part")
+    partial.write_text('{"chapters": {\n' + ",\n".join(chapters) + "\n}}\n", encoding="utf-8")
+    os.replace(partial, path)
+
+
+def current(study: Mapping[str, Any], name: str, key: str) -> list[dict[str, Any]]:
+    """The chapter's runs that were made by today's code."""
+    chapter = study["chapters"].get(name, {})
+    return chapter.get("runs", []) if chapter.get("fingerprint") == key else []
+
+
+def missing(
+    study: Mapping[str, Any], keys: Mapping[str, str], todo: Sequence[Setting]
+) -> Iterator[tuple[str, Setting]]:
+    """What has to run yet, seed by seed."""
+    done = {(name, run["seed"]) for name, key in keys.items() for run in current(study, name, key)}
+    for setting in todo:
+        yield from ((name, setting) for name in keys if (name, setting.seed) not in done)
+
+
+def environment(setting: Setting, empty: Path) -> dict[str, str]:
+    """The variables that make a run this setting's."""
+    threads = str(setting.threads)
+    variables = {"ATEN_CPU_CAPABILITY": setting.instructions, **KIN[setting.instructions], "RTX_DOWNLOAD": "0",
+                 "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
+    return variables | ({"RTX_DATA": str(empty)} if setting.data == "embedded" else {})
+
+
+def commit(root: Path) -> str:
+    """The commit of the tree, with "-dirty" where notebooks or library differ from it."""
+    def git(*arguments: str) -> str:
+        return subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True).stdout.strip()
+
+    return (git("rev-parse", "--short=12", "HEAD") or "unknown") + (
+        "-dirty" if git("status", "--porcelain", "--", "notebooks", "rtx_lib") else "")
+
+
+def machine() -> dict[str, str]:
+    """What may round otherwise: processor and versions. No host, no path."""
+    import numpy
+    import torch
+
+    return {"processor": f"{platform.machine()}, {torch.backends.cpu.get_cpu_capability()}",
+            "system": platform.system(), "python": platform.python_version(), "torch": torch.__version__,
+            "numpy": numpy.__version__}
+
+
+def run_of(
+    setting: Setting, findings: Sequence[Mapping[str, Any]], took: Took, where: Mapping[str, str]
+) -> dict[str, Any]:
+    """A run as the file keeps it."""
+    values = {found["id"]: None if found["value"] is None else float(f"{found['value']:.6g}") for found in findings}
+    return {**asdict(setting), **where, "cpu_seconds": round(took.cpu, 1), "values": values}
+
+
+def replicate(root: Path, names: Sequence[str], todo: Sequence[Setting], jobs: int, runner: Runner) -> int:
+    """Make what is missing; the number of runs that failed, which the next call tries again."""
+    keys = {name: fingerprint(read_notebook(root / "notebooks" / f"{name}.ipynb"), recipes(root)) for name in names}
+    plan = list(missing(read_study(root), keys, todo))
+    print(f"{len(plan)} runs to make, {len(keys) * len(todo) - len(plan)} are there", flush=True)
+    where = machine() | {"commit": commit(root)}
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="replicate-") as scratch, ThreadPoolExecutor(jobs) as pool:
+        empty = Path(scratch) / "no-data"
+        empty.mkdir()
+        # What runs is what was there at the start: a chapter may be edited meanwhile.
+        frozen = Path(scratch) / "notebooks"
+        shutil.copytree(root / "notebooks", frozen, ignore=lambda _, found: [n for n in found if n[:-6] not in names])
+
+        def one(name: str, setting: Setting) -> tuple[Took, str | None, list[dict[str, Any]]]:
+            with tempfile.TemporaryDirectory(prefix="book-") as work:
+                out = Path(work) / f"{name}.ipynb"
+                took, report = runner.in_worker(
+                    frozen / f"{name}.ipynb", out, {"profile": "book", "seed": setting.seed, "device": "cpu"},
+                    **environment(setting, empty))
+                return took, report, [] if report else findings_of(root, out)
+
+        open_runs: dict[Future[Any], tuple[str, Setting]] = {}
+        try:
+            while plan or open_runs:
+                while plan and len(open_runs) < jobs:
+                    name, setting = plan.pop(0)
+                    open_runs[pool.submit(one, name, setting)] = name, setting
+                for future in wait(open_runs, return_when=FIRST_COMPLETED).done:
+                    name, setting = open_runs.pop(future)
+                    took, report, findings = future.result()
+                    if report:
+                        failed += 1
+                        print(f"{name}, {setting}: FAILED\n{report}", flush=True)
+                        continue
+                    keep(root, name, keys[name], findings, run_of(setting, findings, took, where))
+                    fell = [found["id"] for found in findings if not found["held"]]
+                    print(f"{name}, {setting}: {took.cpu:.0f} s of CPU, {len(findings)} findings"
+                          + (f", fell otherwise: {', '.join(fell)}" if fell else ""), flush=True)
+        finally:
+            stop(runner)
+    return failed
+
+
+def stop(runner: Runner) -> None:
+    from execute import kill_tree
+
+    runner.stopping = True
+    for worker in [*runner.workers]:
+        kill_tree(worker)
+
+
+def keep(root: Path, name: str, key: str, findings: Sequence[Mapping[str, Any]], run: Mapping[str, Any]) -> None:
+    """Add a run to the file; runs of other code go, and so do those of the same seed."""
+    study = read_study(root)
+    told = {found["id"]: {"sentence": found["sentence"], "bound": found["bound"]} for found in findings}
+    runs = [other for other in current(study, name, key) if other["seed"] != run["seed"]]
+    study["chapters"][name] = {"fingerprint": key, "findings": told,
+                               "runs": sorted([*runs, run], key=lambda one: one["seed"])}
+    write_study(root, study)
+
+
+def refresh(root: Path, names: Sequence[str], runner: Runner) -> None:
+    """Sentences and bounds as the notebooks have them now, from a run in `smoke`; refused where runs are stale."""
+    for name in names:
+        key = fingerprint(read_notebook(root / "notebooks" / f"{name}.ipynb"), recipes(root))
+        study = read_study(root)
+        if not current(study, name, key):
+            raise BuildError(f"{name}: no run of today's code; make replicate")
+        with tempfile.TemporaryDirectory(prefix="book-") as work:
+            out = Path(work) / f"{name}.ipynb"
+            _, report = runner.in_worker(root / "notebooks" / f"{name}.ipynb", out, {"profile": "smoke"})
+            if report:
+                raise BuildError(report)
+            found = {one["id"]: {"sentence": one["sentence"], "bound": one["bound"]} for one in findings_of(root, out)}
+        if unknown := sorted(set(found) - set(study["chapters"][name]["findings"])):
+            raise BuildError(f"{name}: no run has the finding {unknown[0]}")
+        study["chapters"][name]["findings"] = found
+        write_study(root, study)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", metavar="NAME", help="this chapter only (may be repeated)")
+    parser.add_argument("--part", choices=["first", "second"], help="this part only")
+    parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
+    parser.add_argument("--timeout", type=int, default=1800, help="seconds that one cell may take")
+    parser.add_argument("--status", action="store_true", help="say what is there, and run nothing")
+    parser.add_argument("--refresh", action="store_true", help="take over sentences and bounds of the notebooks")
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    names = [path.stem for path in notebooks_in_toc(ROOT)]
+    if unknown := [name for name in options.only or () if name not in names]:
+        print(f"There is no chapter {unknown[0]!r}; the chapters are: {', '.join(names)}.", file=sys.stderr)
+        return 1
+    names = options.only or names
+    has = here()
+    todo = [one for one in settings() if options.part in (None, one.part) and one.instructions in has]
+    runner = Runner(ROOT, ROOT, ROOT, {}, timeout=options.timeout)
+    try:
+        if options.status:
+            study = read_study(ROOT)
+            for name in names:
+                key = fingerprint(read_notebook(ROOT / "notebooks" / f"{name}.ipynb"), recipes(ROOT))
+                there = {run["seed"] for run in current(study, name, key)}
+                stale = len(study["chapters"].get(name, {}).get("runs", [])) - len(there)
+                print(f"{name}: {len(there & {one.seed for one in todo})} of {len(todo)} runs"
+                      + (f", {stale} stale" if stale else ""))
+            return 0
+        if options.refresh:
+            refresh(ROOT, names, runner)
+            return 0
+        if lacking := [name for name in INSTRUCTIONS if name not in has]:
+            print(f"This processor lacks {', '.join(lacking)}; the runs with it are left out.")
+        return 1 if replicate(ROOT, names, todo, options.jobs, runner) else 0
+    except BuildError as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("\nStopped; the next call goes on where this one was.", file=sys.stderr)
+        sys.exit(130)
