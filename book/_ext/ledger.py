@@ -1,258 +1,77 @@
-"""The directive ``ledger``: claims of the papers, out of ``book/claims.yml``, beside what the records say.
+"""The directive ``ledger``: the claims of ``book/claims.yml`` with what our records, proofs and findings say.
 
-The file holds what a person must write: the claim, its source, the published number, how our setting differs, and a
-*rule* that decides. Our numbers and the verdict are computed from the records at every build.
-
-A rule is a line. Its names are those under ``ours`` of the same claim; in place of one there may be a number, and
-before a name a factor, ``1.5 * TCN``.
-
-=====================  =======================================================================
-``every A < B``        every seed of A lies below every seed of B (or ``>``: above)
-``none A < B``         no seed of A lies below any seed of B
-``some A < B``         at least one seed of A lies below every seed of B
-``apart A < B``        the bootstrap interval of A's median lies below that of B's
-``median A < B``       the median of A lies below that of B
-``close A ~ B: 5%``    the medians differ by at most 5 % of B's
-=====================  =======================================================================
-
-A run without a value, as one that diverged, lies neither below nor above anything, and nothing can be said to lie
-below or above it. So a rule is false if B has such a run. It is false if A has one, too, except that ``none`` holds of
-such a run, and ``some`` looks at the others. An interval takes three seeds: with fewer, ``apart`` is false.
-
-A claim whose rules are all true "holds at our scale", or "holds" where the claim says ``scale: paper`` because our
-setting is the paper's; otherwise it does "not at our scale". A claim is "not tried" until all runs that it names are
-there: of a recipe that belongs to a sweep, every seed of the sweep. A claim that a chapter settles without records
-names the ``proof``, a line of the notebook that asserts it, or its contrary (``refuted: true``), in every full run.
+The page is drawn here. What a claim is, and how it is weighed, stands in :mod:`rtx_lib.evidence.claims`.
 """
 
 from __future__ import annotations
 
+import ast
 import functools
 import json
-import math
-import operator
 import re
-import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from rtx_lib.evidence import measured
+from rtx_lib.evidence import audit, measured, rules
+from rtx_lib.evidence.claims import (
+    CONTRADICTED,
+    HOLDS,
+    NOBODY,
+    SHORT,
+    SIGNS,
+    UNDECIDED,
+    VERDICTS,
+    Claim,
+    Judgement,
+    beaten_by_trivial,
+    judge,
+    label,
+    read_claims,
+    too_few,
+    truth,
+)
+from rtx_lib.evidence.study import NAME as STUDY
+from rtx_lib.evidence.study import load_study
 
 FILE, FOLDER = "book/claims.yml", "book/results"
-HOLDS, SCALED, FAILS, UNTRIED = VERDICTS = ("holds", "holds at our scale", "not at our scale", "not tried")
-SIGNS = {HOLDS: "✓", SCALED: "≈", FAILS: "✗", UNTRIED: "–"}
-NEEDED = {"id", "chapter", "claim", "source", "published", "differs"}
-KEYS = NEEDED | {"ours", "unit", "rules", "scale", "proof", "refuted"}
-NUMBER = r"\d+(?:\.\d+)?"
-RULE = re.compile(rf"(every|none|some|apart|median|close) (.+?) ([<>~]) (.+?)(?:: ({NUMBER})%)?")
-COMPARE: dict[str, Callable[[float, float], bool]] = {"<": operator.lt, ">": operator.gt}
-WORDS = {"<": "below", ">": "above"}
+ANSWERS = {True: "yes", False: "no, the contrary", None: "not decided"}
+Judged = Sequence[tuple[Claim, Judgement]]
 
 
-@dataclass(frozen=True)
-class Claim:
-    """One entry of the file."""
+# ------------------------------------------------------------------------------------------------ notebooks
 
-    id: str
-    chapter: str
-    claim: str
-    source: str
-    published: str
-    differs: str
-    ours: Mapping[str, str] = field(default_factory=dict)
-    unit: str = ""
-    rules: Sequence[str] = ()
-    scale: str = "ours"
-    proof: str = ""
-    refuted: bool = False
-
-
-def read_claims(path: Path) -> list[Claim]:
-    """The claims of the file; `ValueError` names the entry that is not one, and says why."""
-    entries = yaml.safe_load(path.read_text(encoding="utf-8"))
-    claims = []
-    for place, entry in enumerate(entries, start=1):
-        name = entry.get("id", f"number {place}")
-        if unknown := sorted(set(entry) - KEYS):
-            raise ValueError(f"claim {name}: unknown {', '.join(unknown)}; there are {', '.join(sorted(KEYS))}")
-        if missing := sorted(NEEDED - {key for key, value in entry.items() if value}):
-            raise ValueError(f"claim {name}: {', '.join(missing)} missing")
-        claim = Claim(**entry)
-        if claim.scale not in ("ours", "paper"):
-            raise ValueError(f"claim {name}: scale is {claim.scale!r}; it must be ours or paper")
-        if claim.rules and claim.proof:
-            raise ValueError(f"claim {name}: rules and a proof; one of them decides")
-        if claim.refuted and not claim.proof:
-            raise ValueError(f"claim {name}: refuted, without the proof that says so")
-        for rule in claim.rules:
-            parsed(rule, claim)
-        claims.append(claim)
-    if double := [name for name, count in Counter(claim.id for claim in claims).items() if count > 1]:
-        raise ValueError(f"claim {double[0]}: two have this id")
-    return claims
-
-
-# ------------------------------------------------------------------------------------------------ verdicts
-
-Parsed = tuple[str, str, str, str, float]
-
-
-def parsed(rule: str, claim: Claim) -> Parsed:
-    """Kind, left side, sign, right side and tolerance of a rule; `ValueError` for what is none."""
-    shape = RULE.fullmatch(rule)
-    if not shape or (shape[1] == "close") != (shape[3] == "~") or (shape[1] == "close") != bool(shape[5]):
-        raise ValueError(f"claim {claim.id}: {rule!r} is no rule")
-    for side in (shape[2], shape[4]):
-        factor, times, name = side.rpartition(" * ")
-        if name not in claim.ours and (times or not re.fullmatch(NUMBER, name)):
-            raise ValueError(f"claim {claim.id}: {rule!r} names {name!r}, which is not one of ours")
-        if times and not re.fullmatch(NUMBER, factor):
-            raise ValueError(f"claim {claim.id}: {rule!r} has the factor {factor!r}, which is no number")
-    if not measures(shape[2], claim) and not measures(shape[4], claim):
-        raise ValueError(f"claim {claim.id}: {rule!r} names none of ours")
-    return shape[1], shape[2], shape[3], shape[4], float(shape[5] or 0) / 100
-
-
-def measures(side: str, claim: Claim) -> bool:
-    """Whether a side of a rule is one of our series, with or without a factor; else it is a number."""
-    return side.rpartition(" * ")[2] in claim.ours
-
-
-def side_values(side: str, claim: Claim, records: measured.Records) -> list[float | None]:
-    """The seeds' values of one side of a rule; a number is one value."""
-    factor, _, name = side.rpartition(" * ")
-    if not measures(side, claim):
-        return [float(name)]
-    scale = float(factor or 1)
-    return [None if value is None else scale * value for value in measured.series(claim.ours[name], records)]
-
-
-def truth(rule: str, claim: Claim, records: measured.Records) -> bool:
-    """Whether the records bear the rule out."""
-    kind, one, sign, other, tolerance = parsed(rule, claim)
-    left, right = side_values(one, claim, records), side_values(other, claim, records)
-    if None in right or (None in left and kind not in ("none", "some")):
-        return False
-    whole = [[value for value in side if value is not None] for side in (left, right)]
-    if kind == "none":
-        return not any(COMPARE[sign](a, b) for a in whole[0] for b in whole[1])
-    if kind == "some":
-        return any(all(COMPARE[sign](a, b) for b in whole[1]) for a in whole[0])
-    if kind == "every":
-        return all(COMPARE[sign](a, b) for a in whole[0] for b in whole[1])
-    if kind == "apart":
-        if any(len(values) < 3 for side, values in zip((one, other), whole, strict=True) if measures(side, claim)):
-            return False
-        (low, high), (least, most) = (interval(side) for side in whole)
-        return high < least if sign == "<" else low > most
-    a, b = (statistics.median(side) for side in whole)
-    return COMPARE[sign](a, b) if kind == "median" else abs(a - b) <= tolerance * abs(b)
-
-
-def interval(values: Sequence[float]) -> tuple[float, float]:
-    """The bootstrap interval of the median, where all values are finite."""
-    from rtx_lib.evidence.seeds import bootstrap_interval  # here, so that the other pages build without numpy
-
-    return bootstrap_interval(values) if all(map(math.isfinite, values)) else (min(values), max(values))
-
-
-@functools.cache
-def planned() -> dict[str, set[int]]:
-    """The seeds of every recipe that belongs to a sweep."""
-    from rtx_lib.sweeps import SWEEPS  # here, so that the other pages build without torch
-
-    return {recipe.name: set(sweep.seeds) for sweep in SWEEPS.values() for recipe in sweep.recipes}
-
-
-def tried(claim: Claim, records: measured.Records) -> bool:
-    """Whether all runs that the claim names are there: of a recipe that belongs to a sweep, every seed of it."""
-    try:
-        for path in claim.ours.values():
-            measured.series(path, records)
-            recipe, _ = measured.split(path, records)
-            if not planned().get(recipe, set()) <= {record["seed"] for record in records[recipe]}:
-                return False
-    except measured.Unmeasured:
-        return False
-    return bool(claim.rules)
-
-
-def verdict(claim: Claim, records: measured.Records) -> str:
-    """One of `VERDICTS`, computed."""
-    if not claim.proof and not tried(claim, records):
-        return UNTRIED
-    if claim.refuted if claim.proof else not all(truth(rule, claim, records) for rule in claim.rules):
-        return FAILS
-    return HOLDS if claim.scale == "paper" else SCALED
+@functools.lru_cache(maxsize=32)
+def _code(root: Path, chapter: str) -> tuple[str, ...]:
+    notebook = json.loads((root / "notebooks" / f"{chapter}.ipynb").read_text(encoding="utf-8"))
+    return tuple("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code")
 
 
 def proof_is_there(claim: Claim, root: Path) -> bool:
     """Whether a line of the chapter's code is the proof, but for a comment at its end."""
-    notebook = json.loads((root / "notebooks" / f"{claim.chapter}.ipynb").read_text(encoding="utf-8"))
-    cells = ("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code")
-    return any(line.partition("  #")[0].strip() == claim.proof for code in cells for line in code.splitlines())
+    lines = (line for code in _code(root, claim.chapter) for line in code.splitlines())
+    return any(line.partition("  #")[0].strip() == claim.proof for line in lines)
 
 
-# ------------------------------------------------------------------------------------------------ texts
-
-def number(value: float) -> str:
-    """Three significant digits; whole numbers from a thousand on with commas; never for a step not reached."""
-    if math.isinf(value):
-        return "never"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:#.3g}".rstrip(".")
-
-
-def spoken(rule: str, claim: Claim) -> str:
-    """The rule in words."""
-    kind, one, sign, other, tolerance = parsed(rule, claim)
-    word = WORDS.get(sign, "")
-    seeds = f"every seed of {other}" if measures(other, claim) else other
-    middle = f"that of {other}" if measures(other, claim) else other
-    return {
-        "every": f"every seed of {one} {word} {seeds}",
-        "none": f"no seed of {one} {word} {seeds.replace('every', 'a')}",
-        "some": f"at least one seed of {one} {word} {seeds}",
-        "apart": f"the interval of {one} {word} {middle}",
-        "median": f"the median of {one} {word} {middle}",
-        "close": f"the medians of {one} and {other} within {tolerance:.0%}",
-    }[kind].replace("%", " %")
+def finding_is_there(claim: Claim, root: Path) -> bool:
+    """Whether the chapter's code makes the finding: a call ``evidence.finding("its-id", ...)``."""
+    calls = (node for code in _code(root, claim.chapter) for node in ast.walk(ast.parse(code))
+             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "finding")
+    return any(call.args and isinstance(call.args[0], ast.Constant) and call.args[0].value == claim.finding
+               for call in calls)
 
 
-def said(values: Sequence[float | None], runs: Sequence[Mapping[str, Any]]) -> str:
-    """Median and bootstrap interval over the seeds, and how many runs diverged or have no value for another reason."""
-    whole = [value for value in values if value is not None]
-    parts = []
-    if whole:
-        low, high = interval(whole)
-        text = number(statistics.median(whole))
-        ends = number(low), number(high)
-        parts.append(text if {*ends} == {text} else f"{text} [{ends[0]}, {ends[1]}]")
-    for reason, count in measured.lost(values, runs).items():
-        parts.append(f"all {count} {reason}" if count == len(runs) else f"{count} of {len(runs)} {reason}")
-    return ", ".join(parts)
-
-
-def budget(claim: Claim, records: measured.Records) -> str:
-    """Seeds, steps and parameters of the runs that a claim rests on."""
-    recipes = list(dict.fromkeys(measured.split(path, records)[0] for path in claim.ours.values()))
-
-    def span(values: Iterable[float], word: str) -> str:
-        low, high = min(found := sorted(values)), max(found)
-        return f"{low:,.0f} {word}" if low == high else f"{low:,.0f} to {high:,.0f} {word}"
-
-    return ", ".join((
-        span((len(records[name]) for name in recipes), "seeds"),
-        span((record["configuration"]["steps"] for name in recipes for record in records[name]), "steps"),
-        span((record["parameters"] for name in recipes for record in records[name]), "parameters")))
+def absent(claims: Iterable[Claim], root: Path) -> list[str]:
+    """A line for each claim whose proof or finding is not in the code of its chapter."""
+    return [f"claim {claim.id}: no code cell of its chapter holds its {kind}" for claim in claims
+            for kind, there in (("proof", proof_is_there), ("finding", finding_is_there))
+            if getattr(claim, kind) and not there(claim, root)]
 
 
 def title_of(chapter: str, root: Path) -> str:
@@ -277,24 +96,25 @@ class Ledger(SphinxDirective):
             self.env.note_dependency(str(root / name))
         try:
             claims = read_claims(root / FILE)
-            records = _records(root / FOLDER)
-            judged = [(claim, verdict(claim, records)) for claim in claims]
-            if absent := [claim.id for claim in claims if claim.proof and not proof_is_there(claim, root)]:
-                raise ValueError(f"claim {absent[0]}: no code cell of its chapter holds its proof")
+            records, self.study = _records(root / FOLDER), load_study(root / FOLDER / STUDY)
+            judged = [(claim, judge(claim, records, self.study)) for claim in claims]
+            if wrong := absent(claims, root):
+                raise ValueError(wrong[0])
         except ValueError as error:
             raise self.error(f"ledger: {error}") from error
         chapters = sorted({claim.chapter for claim in claims})
         titles = {chapter: title_of(chapter, root) for chapter in chapters}
-        count = Counter(outcome for _, outcome in judged)
-        found: list[nodes.Node] = [*self.summary(judged, titles), nodes.raw("", chooser(count), format="html")]
+        count = Counter(found.verdict for _, found in judged)
+        page: list[nodes.Node] = [*self.summary(judged, titles), nodes.raw("", chooser(count), format="html")]
         for chapter in chapters:
             part = nodes.section("", nodes.title("", titles[chapter]), ids=[f"claims-{nodes.make_id(chapter)}"],
                                  names=[], classes=["claims"])
-            if (page := f"notebooks/{chapter}") in self.env.found_docs:
-                part += self.markdown(f"The chapter: {{doc}}`/{page}`.")
-            part += [self.entry(claim, outcome, records) for claim, outcome in judged if claim.chapter == chapter]
-            found.append(part)
-        return found
+            if (name := f"notebooks/{chapter}") in self.env.found_docs:
+                part += self.markdown(f"The chapter: {{doc}}`/{name}`.")
+            own = sorted((pair for pair in judged if pair[0].chapter == chapter), key=lambda pair: pair[0].nobody)
+            part += [self.entry(claim, found, records) for claim, found in own]
+            page.append(part)
+        return page
 
     def markdown(self, text: str) -> list[nodes.Node]:
         """The nodes of a text, with its citations."""
@@ -302,16 +122,15 @@ class Ledger(SphinxDirective):
         self.state.nested_parse(StringList(text.splitlines(), source=FILE), self.content_offset, holder)
         return holder.children
 
-    def summary(self, judged: Sequence[tuple[Claim, str]], titles: Mapping[str, str]) -> list[nodes.Node]:
-        count = Counter(outcome for _, outcome in judged)
-        text = (f"Of {len(judged)} claims, {count[HOLDS]} hold in their own setting, {count[SCALED]} hold at our "
-                f"scale, {count[FAILS]} do not, and {count[UNTRIED]} were not tried, or not yet with all seeds.")
+    def summary(self, judged: Judged, titles: Mapping[str, str]) -> list[nodes.Node]:
+        count = Counter(found.verdict for _, found in judged)
+        text = summed_up(judged)
         group = nodes.tgroup("", *(nodes.colspec(colwidth=1) for _ in range(1 + len(VERDICTS))),
                              cols=1 + len(VERDICTS))
-        group += nodes.thead("", _row([nodes.Text("Chapter"), *(badge(outcome) for outcome in VERDICTS)]))
+        group += nodes.thead("", _row([nodes.Text("Chapter"), *(badge(f"{SIGNS[v]} {v}", v) for v in VERDICTS)]))
         rows = []
         for chapter, title in titles.items():
-            own = Counter(outcome for claim, outcome in judged if claim.chapter == chapter)
+            own = Counter(found.verdict for claim, found in judged if claim.chapter == chapter)
             place = f"#claims-{nodes.make_id(chapter)}"
             link = nodes.reference("", title.partition(":")[0], refuri=place, internal=True)
             rows.append(_row([link, *(nodes.Text(str(own[outcome] or "")) for outcome in VERDICTS)]))
@@ -319,24 +138,26 @@ class Ledger(SphinxDirective):
         group += nodes.tbody("", *rows)
         return [nodes.paragraph("", text, classes=["ledger-summary"]), nodes.table("", group, classes=["ledger-table"])]
 
-    def entry(self, claim: Claim, outcome: str, records: measured.Records) -> nodes.container:
+    def entry(self, claim: Claim, found: Judgement, records: measured.Records) -> nodes.container:
         """One claim: a badge and the sentence, then a list of what speaks for the badge."""
-        box = nodes.container(ids=[f"claim-{claim.id}"], classes=["claim", css(outcome)])
+        box = nodes.container(ids=[f"claim-{claim.id}"], classes=["claim", css(found.verdict)])
         sentence = self.markdown(claim.claim)
-        sentence[0].insert(0, [badge(outcome), nodes.Text(" ")])
+        sentence[0].insert(0, [badge(label(claim, found), found.verdict), nodes.Text(" ")])
         sentence[0]["classes"].append("claim-sentence")
         box += sentence
-        rows: list[tuple[str, list[nodes.Node]]] = [("Source", self.markdown(claim.source)),
-                                                    ("Published", self.markdown(claim.published))]
-        if claim.rules and outcome != UNTRIED:
-            rows.append(("Here", [self.numbers(claim, records), nodes.paragraph("", budget(claim, records) + ".")]))
-            rows += [("Rule", [nodes.paragraph("", f"{_capital(spoken(rule, claim))}: "
-                                               f"{'yes' if truth(rule, claim, records) else 'no'}.")
-                               for rule in claim.rules])]
-        elif claim.rules:
-            rows.append(("Here", [nodes.paragraph("", "Runs are still missing.")]))
+        rows: list[tuple[str, list[nodes.Node]]] = []
+        if found.why:
+            rows.append(("Why", self.markdown(f"{_capital(found.why)}.")))
+        rows += [("Source", self.markdown(claim.source)), ("Published", self.markdown(claim.published))]
+        if audit.numbers(claim, records):
+            rows.append(("Here", [self.numbers(claim, records),
+                                  nodes.paragraph("", f"{audit.budget(claim, records)}.")]))
+        if claim.rules and not too_few(claim, records):
+            rows.append(("Rule", [nodes.paragraph("", text) for text in ruled(claim, records)]))
+        if claim.finding:
+            rows.append(("Here", [nodes.paragraph("", audit.told_finding(claim, self.study))]))
         if claim.proof:
-            rows.append(("Here", [nodes.paragraph("", "Asserted in every full run of the chapter: ",
+            rows.append(("Here", [nodes.paragraph("", "Asserted in every run of the chapter: ",
                                                   nodes.literal("", claim.proof))]))
         rows.append(("Setting", self.markdown(claim.differs)))
         listing = nodes.definition_list(classes=["claim-rows"])
@@ -349,13 +170,34 @@ class Ledger(SphinxDirective):
         """Our numbers, each name a link to its recipe's records."""
         up = "../" * self.env.docname.count("/")
         text = nodes.paragraph()
-        for place, (name, path) in enumerate(claim.ours.items()):
-            recipe, _ = measured.split(path, records)
+        for place, (name, recipe, told) in enumerate(audit.numbers(claim, records)):
             link = f"{up}book/records.html#{nodes.make_id(f'recipe-{recipe}')}"
             text += [nodes.Text("; " if place else ""), nodes.reference("", name, refuri=link, internal=True),
-                     nodes.Text(f" {said(measured.series(path, records), records[recipe])}")]
+                     nodes.Text(f" {told}")]
         text += nodes.Text(f" {claim.unit}." if claim.unit else ".")
         return text
+
+
+def summed_up(judged: Judged) -> str:
+    """How many claims have which verdict, in a sentence."""
+    count = Counter(found.verdict for _, found in judged)
+    own = sum(found.verdict == HOLDS and claim.scale == "paper" for claim, found in judged)
+    made = len(judged) - count[NOBODY]
+    return (f"Of {made} claims, {count[HOLDS]} hold, {own} of them in the claim's own setting and {count[HOLDS] - own} "
+            f"at our scale; {count[CONTRADICTED]} are contradicted; {count[UNDECIDED]} are undecided; for "
+            f"{count[SHORT]} our budget is too small. {count[NOBODY]} more are questions of our own, which no source "
+            "answers; they count for nobody and against nobody.")
+
+
+def ruled(claim: Claim, records: measured.Records) -> list[str]:
+    """What became of each rule of a claim, in words."""
+    weak = set(beaten_by_trivial(claim, records))
+    lines = [f"{claim.enough} of these {len(claim.rules)} are enough."] if claim.enough else []
+    for rule in claim.rules:
+        void = weak & set(rules.names(rules.parse(rule, claim.ours), claim.ours))
+        answer = "not counted" if void else ANSWERS[truth(rule, claim.ours, records)]
+        lines.append(f"{_capital(rules.spoken(rule, claim.ours))}: {answer}.")
+    return lines
 
 
 @functools.lru_cache(maxsize=2)
@@ -371,14 +213,13 @@ def _capital(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def css(outcome: str) -> str:
-    return f"claim-{outcome.replace(' ', '-')}"
+def css(verdict: str) -> str:
+    return f"claim-{verdict.replace(' ', '-')}"
 
 
-def badge(outcome: str) -> nodes.inline:
+def badge(text: str, verdict: str) -> nodes.inline:
     """The verdict in words with a sign before it, so that it does not rest on colour."""
-    look = css(outcome).replace("claim", "verdict")
-    return nodes.inline("", f"{SIGNS[outcome]} {outcome}", classes=["verdict", look])
+    return nodes.inline("", text, classes=["verdict", css(verdict).replace("claim-", "verdict-", 1)])
 
 
 def chooser(count: Mapping[str, int]) -> str:
@@ -386,7 +227,7 @@ def chooser(count: Mapping[str, int]) -> str:
 
     It works by style sheet alone: a radio button hides the claims of the other verdicts.
     """
-    choices = {"all": sum(count.values())} | {outcome: count.get(outcome, 0) for outcome in VERDICTS}
+    choices = {"all": sum(count.values())} | {verdict: count.get(verdict, 0) for verdict in VERDICTS}
     labels = (f'<label><input type="radio" name="verdict" id="show-{name.replace(" ", "-")}"'
               f'{" checked" if name == "all" else ""}> {name} ({left})</label>' for name, left in choices.items())
     return f'<fieldset class="ledger-filter book-control"><legend>Show</legend>{"".join(labels)}</fieldset>'
@@ -394,4 +235,4 @@ def chooser(count: Mapping[str, int]) -> str:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("ledger", Ledger)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+    return {"version": "2", "parallel_read_safe": True, "parallel_write_safe": True}

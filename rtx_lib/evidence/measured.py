@@ -8,7 +8,7 @@ What a mark may name, after the recipe:
 
 ==========================================  ====================================================================
 ``METRIC.STATISTIC``                        a metric of the test split over the seeds: median, mean, min, max,
-                                            spread, low and high (of the bootstrap interval), s0 for seed 0
+                                            spread, low and high (the ends of its range), s0 for seed 0
 ``elsewhere.VARIANT.METRIC.STATISTIC``      the same for a variant of the test
 ``baselines.NAME``                          what is reached without learning
 ``configuration.NAME``, ``parameters``      what is the same for all seeds; NAME may be ``model_arguments.width``
@@ -28,12 +28,12 @@ import json
 import math
 import re
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import rtx_lib
-from rtx_lib.evidence.seeds import bootstrap_interval, steps_to
+from rtx_lib.evidence.seeds import median_interval, steps_to
 
 Records = Mapping[str, Sequence[Mapping[str, Any]]]
 
@@ -152,9 +152,11 @@ def summary(statistic: str, values: Sequence[float], path: str = "") -> float:
     if not values:
         raise ValueError(f"{path!r}: no run has a value")
     if statistic in ("low", "high"):
-        return bootstrap_interval(values)[statistic == "high"]
-    known = {"median": statistics.median, "mean": statistics.fmean, "min": min, "max": max,
-             "spread": lambda some: max(some) - min(some)}
+        return median_interval(values)[statistic == "high"]
+    known: dict[str, Callable[[Sequence[float]], float]] = {
+        "median": statistics.median, "mean": statistics.fmean, "min": min, "max": max,
+        "spread": lambda some: max(some) - min(some),
+    }
     if statistic not in known:
         raise ValueError(f"{path!r}: {statistic!r} is no statistic: {', '.join(known)}, low, high, s0, s1, ...")
     return float(known[statistic](values))

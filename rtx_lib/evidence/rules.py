@@ -1,0 +1,161 @@
+"""The rules that weigh records against a sentence: a line such as ``every A < B``.
+
+The names in a rule are those under ``ours`` of the same entry, each with the path of a number in the records
+(:mod:`rtx_lib.evidence.measured`). In place of one there may be a number, and before a name a factor, ``1.5 * TCN``.
+
+=====================  =====================================================  ==========================================
+rule                   true if                                                the contrary is shown if
+=====================  =====================================================  ==========================================
+``every A < B``        every seed of A lies below every seed of B             every seed of A lies above every one of B
+``none A < B``         no seed of A lies below any seed of B                  every seed of A lies below every one of B
+``some A < B``         at least one seed of A lies below every seed of B      every seed of A lies above every one of B
+``each A < B``         every seed of A lies below the same seed of B          every seed of A lies above the same one
+``median A < B``       the median of A lies below that of B                   every seed of A lies above every one of B
+``close A ~ B: 5%``    the medians differ by at most 5 % of B's               all seeds differ by more, to one side
+=====================  =====================================================  ==========================================
+
+With ``>`` in place of ``<`` above and below change places. Where neither column is met the records decide nothing.
+
+A run without a value, as one that diverged, lies neither below nor above anything. On the left it has not reached
+what the rule asks for: it stands with those on the other side. On the right it leaves the rule undecided.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+import statistics
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from rtx_lib.evidence import measured
+
+KINDS = ("every", "none", "some", "each", "median", "close")
+_NUMBER = r"\d+(?:\.\d+)?"
+_SHAPE = re.compile(rf"({'|'.join(KINDS)}) (.+?) ([<>~]) (.+?)(?:: ({_NUMBER})%)?")
+_COMPARE: dict[str, Callable[[float, float], bool]] = {"<": operator.lt, ">": operator.gt}
+_WORDS = {"<": "below", ">": "above"}
+
+Ours = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule taken apart: ``left`` and ``right`` are names with or without a factor, or numbers."""
+
+    kind: str
+    left: str
+    sign: str
+    right: str
+    tolerance: float
+
+
+def parse(rule: str, ours: Ours) -> Rule:
+    """Take a rule apart.
+
+    Raises:
+        ValueError: for a line that is no rule, a name that is not one of ``ours``, or a factor that is no number.
+    """
+    shape = _SHAPE.fullmatch(rule)
+    if not shape or (shape[1] == "close") != (shape[3] == "~") or (shape[1] == "close") != bool(shape[5]):
+        raise ValueError(f"{rule!r} is no rule")
+    for side in (shape[2], shape[4]):
+        factor, times, name = side.rpartition(" * ")
+        if name not in ours and (times or not re.fullmatch(_NUMBER, name)):
+            raise ValueError(f"{rule!r} names {name!r}, which is not one of ours")
+        if times and not re.fullmatch(_NUMBER, factor):
+            raise ValueError(f"{rule!r} has the factor {factor!r}, which is no number")
+    found = Rule(shape[1], shape[2], shape[3], shape[4], float(shape[5] or 0) / 100)
+    if not names(found, ours):
+        raise ValueError(f"{rule!r} names none of ours")
+    if found.kind == "each" and len(names(found, ours)) < 2:
+        raise ValueError(f"{rule!r} compares seed by seed, which takes two of ours")
+    return found
+
+
+def names(rule: Rule, ours: Ours) -> list[str]:
+    """Which of ours a rule compares."""
+    return [name for name in (_name(rule.left), _name(rule.right)) if name in ours]
+
+
+def _name(side: str) -> str:
+    return side.rpartition(" * ")[2]
+
+
+def _values(side: str, ours: Ours, records: measured.Records) -> dict[int, float | None]:
+    """The values of one side by seed; a number is one value."""
+    factor, _, name = side.rpartition(" * ")
+    if name not in ours:
+        return {0: float(name)}
+    recipe, _ = measured.split(ours[name], records)
+    found = zip(records[recipe], measured.series(ours[name], records), strict=True)
+    return {run["seed"]: None if value is None else float(factor or 1) * value for run, value in found}
+
+
+def truth(rule: str, ours: Ours, records: measured.Records) -> bool | None:
+    """What the records say to a rule.
+
+    Args:
+        rule: a line as the table of this module shows.
+        ours: the names in it, each with its path, ``{"TCN": "race-copy-tcn.accuracy"}``.
+        records: the runs by recipe, as :func:`rtx_lib.evidence.measured.load` gives them.
+
+    Returns:
+        True if they bear it out, False if they show the contrary, None if they decide neither.
+
+    Raises:
+        ValueError: for a rule that is none, or a path without a record (then `measured.Unmeasured`) or number.
+    """
+    found = parse(rule, ours)
+    left, right = _values(found.left, ours, records), _values(found.right, ours, records)
+    if None in right.values():
+        return None
+    b = [value for value in right.values() if value is not None]
+    a = [value for value in left.values() if value is not None]
+    lost = len(a) < len(left)
+    if found.kind == "close":
+        return None if lost else _close(a, b, found.tolerance)
+    holds = _COMPARE[found.sign]
+    against = _COMPARE["<" if found.sign == ">" else ">"]
+    above = all(against(x, y) for x in a for y in b)  # all of A that have a value, on the other side
+    below = not lost and all(holds(x, y) for x in a for y in b)
+    if found.kind == "every":
+        return True if below else False if above else None
+    if found.kind == "none":
+        return not any(holds(x, y) for x in a for y in b) or (False if below else None)
+    if found.kind == "some":
+        return any(all(holds(x, y) for y in b) for x in a) or (False if above else None)
+    if found.kind == "each":
+        pairs = [(x, right[seed]) for seed, x in left.items() if right.get(seed) is not None]
+        if len(pairs) < max(len(left), len(right)):
+            return None
+        if all(x is not None and y is not None and holds(x, y) for x, y in pairs):
+            return True
+        return False if all(x is None or (y is not None and against(x, y)) for x, y in pairs) else None
+    if not lost and holds(statistics.median(a), statistics.median(b)):
+        return True
+    return False if above else None
+
+
+def _close(a: list[float], b: list[float], tolerance: float) -> bool | None:
+    if abs(statistics.median(a) - statistics.median(b)) <= tolerance * abs(statistics.median(b)):
+        return True
+    far = [[sign * (x - y) > tolerance * abs(y) for x in a for y in b] for sign in (1, -1)]
+    return False if any(map(all, far)) else None
+
+
+def spoken(rule: str, ours: Ours) -> str:
+    """The rule in words: "every seed of A below every seed of B"."""
+    found = parse(rule, ours)
+    one, other, word = found.left, found.right, _WORDS.get(found.sign, "")
+    series = _name(other) in ours
+    seeds = f"every seed of {other}" if series else other
+    middle = f"that of {other}" if series else other
+    return {
+        "every": f"every seed of {one} {word} {seeds}",
+        "none": f"no seed of {one} {word} {seeds.replace('every', 'any')}",
+        "some": f"at least one seed of {one} {word} {seeds}",
+        "each": f"every seed of {one} {word} the same seed of {other}",
+        "median": f"the median of {one} {word} {middle}",
+        "close": f"the medians of {one} and {other} within {found.tolerance:.0%}",
+    }[found.kind].replace("%", " %")
