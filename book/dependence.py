@@ -235,7 +235,7 @@ def deciding(notebook: Mapping[str, Any]) -> list[str]:
         for node in ast.walk(statement.tree):
             if isinstance(node, ast.Call) and called(node) == "finding":
                 id, value = _argument(node, 0, "id"), _argument(node, 2, "value")
-                values.append(f"{ast.unparse(id)}: {ast.unparse(value)}")
+                values.append(f"finding({ast.unparse(id)}, {ast.unparse(value)})")
                 wanted = _used(value)
                 if not isinstance(statement.tree, ast.Expr):  # in a loop or a condition: what stands before it there
                     wanted |= _used(statement.tree)

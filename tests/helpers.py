@@ -15,6 +15,13 @@ def relative_error(a: Tensor, b: Tensor) -> float:
     return float((a - b).detach().abs().max() / b.detach().abs().max())
 
 
+def code_cell(source: str, *tags: str, outputs: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+    """A code cell as a notebook's file holds it, without a counter."""
+    metadata = {"tags": list(tags)} if tags else {}
+    return {"cell_type": "code", "source": source, "metadata": metadata, "outputs": outputs or [],
+            "execution_count": None}
+
+
 def killed(fit: Callable[..., Any]) -> Callable[..., Any]:
     """The function ``fit``, with a checkpoint every second step and a KeyboardInterrupt after the fourth."""
 

@@ -14,12 +14,7 @@ if str(ROOT / "book") not in sys.path:
     sys.path.insert(0, str(ROOT / "book"))  # as `python book/build.py` does
 
 import execute  # noqa: E402
-
-
-def code(source: str, *tags: str, outputs: list[dict[str, Any]] | None = None) -> dict[str, Any]:
-    metadata = {"tags": list(tags)} if tags else {}
-    return {"cell_type": "code", "source": source, "metadata": metadata, "outputs": outputs or [],
-            "execution_count": None}
+from helpers import code_cell  # noqa: E402
 
 
 class Tree:
@@ -41,7 +36,7 @@ class Tree:
         return path
 
     def notebook(self, name: str, *sources: str) -> Path:
-        cells = [code("profile = 'book'\nseed: int = 0", "parameters"), *map(code, sources)]
+        cells = [code_cell("profile = 'book'\nseed: int = 0", "parameters"), *map(code_cell, sources)]
         content = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
         return self.write(f"notebooks/{name}.ipynb", json.dumps(content))
 

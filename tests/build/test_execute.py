@@ -167,7 +167,7 @@ def test_ctrl_c_ends_workers_and_kernels_and_keeps_what_was_finished(tree):
     assert driver.returncode != 0
     _gone, alive = psutil.wait_procs(family, timeout=60)
     assert not alive
-    assert sorted(p.name for p in (tree.root / "executed").iterdir()) == ["one.ipynb", "one.key"]
+    assert sorted(p.name for p in (tree.root / "executed").iterdir()) == ["one.findings.json", "one.ipynb", "one.key"]
     assert tree.runner().run(ONE) == {}
 
 

@@ -6,20 +6,26 @@ import ast
 import itertools
 import re
 import statistics
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import nbformat
+from helpers import ROOT
+
+sys.path.insert(0, str(ROOT / "book"))
+import dependence  # noqa: E402
 
 Notebook = Mapping[str, Any]
 
-PARAMETERS = {"profile": "book", "seed": 0, "device": "cpu"}
+PARAMETERS = {"profile": "book", "seed": 0, "device": "auto"}
 TAGS = {
     "bootstrap",  # installs the library on Colab
     "parameters",
     "exercise",  # the reader's cell; it runs as it stands
     "live",  # an ipywidgets control: its output is not on the page
+    "proof",  # an exact statement about a trained model: its asserts hold for any weights
     "timing",  # its output holds seconds, which differ from run to run
     "hide-input",
     "hide-output",
@@ -30,6 +36,7 @@ TAGS = {
 }
 WORDS, CODE_CELLS, EXERCISES = (2200, 3200), (18, 26), (3, 5)
 MEDIAN_LINES, MOST_LINES = 8, 25
+HIDDEN_LINES, HIDDEN_CELL = 220, 45  # code that a reader of the page does not see: of a chapter, of a cell
 LINE_WIDTH = 88  # what a page shows without scrolling sideways
 FENCE = re.compile(r"^(`{3,}|~{3,}|:{3,}).*?^\1[ \t]*$", flags=re.M | re.S)
 MACHINE_PATH = re.compile(
@@ -175,6 +182,41 @@ def has_the_size_of_a_chapter(notebook: Notebook) -> list[str]:
     return faults
 
 
+def hides_little(notebook: Notebook) -> list[str]:
+    """Code hidden in a notebook is still code: what is long belongs into the library. Solutions do not count."""
+    hidden = [lines(cell) for cell in code_cells(notebook)
+              if tags(cell) & {"hide-input", "remove-input", "remove-cell"} and "bootstrap" not in tags(cell)]
+    faults = [f"a hidden cell of {n} lines, at most {HIDDEN_CELL}" for n in hidden if n > HIDDEN_CELL]
+    if sum(hidden) > HIDDEN_LINES:
+        faults.append(f"{sum(hidden)} hidden lines of code, at most {HIDDEN_LINES}")
+    return faults
+
+
+def asserts_proofs_only(notebook: Notebook) -> list[str]:
+    """What a training reached is a finding; an assert on it would stop the build of a reader whose seed fell otherwise."""
+    return dependence.judged_trainings(notebook)
+
+
+def states_its_findings(notebook: Notebook) -> list[str]:
+    """There are findings, each with a sentence that ends, and no remark that something was tried over some seeds."""
+    faults = [
+        f"cell {number}: {found[0]!r}: a finding carries its rate"
+        for number, cell in enumerate(notebook["cells"], start=1)
+        if (found := re.search(r"(checked )?over \d+ seeds", source(cell)))
+    ]
+    found = [node for cell in code_cells(notebook) for node in ast.walk(ast.parse(source(cell)))
+             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "finding"]
+    if not found:
+        faults.append("no finding: the headline of a chapter is one")
+    for call in found:
+        texts = [ast.unparse(argument) for argument in call.args[:2]]
+        if len(call.args) != 4:
+            faults.append(f"evidence.finding({', '.join(texts)}) does not have id, sentence, value and bound")
+        elif not ast.unparse(call.args[1]).rstrip("'\"").endswith("."):
+            faults.append(f"the sentence of {texts[0]} does not end with a full stop")
+    return faults
+
+
 def names_no_machine_path(notebook: Notebook) -> list[str]:
     return [
         f"cell {number} names a path of one machine: {found[0]!r}"
@@ -222,6 +264,9 @@ CHECKS: list[Callable[[Notebook], list[str]]] = [
     begins_as_agreed,
     has_known_tags,
     has_the_size_of_a_chapter,
+    hides_little,
+    asserts_proofs_only,
+    states_its_findings,
     names_no_machine_path,
     solves_its_exercises,
     has_both_kinds_of_control,

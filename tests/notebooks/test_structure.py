@@ -45,7 +45,7 @@ def chapter():
     cells = [v4.new_markdown_cell("# Title\n\nPrerequisites: none\n\n```\n# no heading\n```\n\n" + 2300 * "word ")]
     cells += [
         code("import sys", "bootstrap", "remove-cell"),
-        code('profile = "book"  # or smoke\nseed = 0\ndevice = "cpu"', "parameters"),
+        code('profile = "book"  # or smoke\nseed = 0\ndevice = "auto"', "parameters"),
         v4.new_markdown_cell("## Part"),
         code("explorer(draw, values)"),
         code("plots.live(draw, values)", "live"),
@@ -56,6 +56,7 @@ def chapter():
         cells += [v4.new_markdown_cell(f"### Exercise {i}"), code("answer = None", "exercise")]
         cells += [code("answer = 1\ncheck(answer)", "hide-cell")]
     cells += [code("\n".join(f"z = {i}" for i in range(30)), "hide-input")]
+    cells += [code('fit(model, task)\nevidence.finding("part-z", "It learns.", 1.0, "> 0")', "hide-input")]
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
     return v4.new_notebook(cells=cells, metadata=metadata)
@@ -108,9 +109,19 @@ PLANTED = {
     ),
     "a path of one machine": (structure.names_no_machine_path, source_of(4, 'open("/home/someone/data.txt")')),
     "a path of another": (structure.names_no_machine_path, source_of(4, r'open("C:\data.txt")')),
-    "no solution": (structure.solves_its_exercises, lambda cells: cells.__delitem__(slice(-2, -1))),
-    "two exercises": (structure.solves_its_exercises, lambda cells: cells.__delitem__(slice(-4, -1))),
-    "a solution too early": (structure.solves_its_exercises, lambda cells: cells.insert(-3, cells.pop(-2))),
+    "a long hidden cell": (structure.hides_little, source_of(-2, "x = 1\n" * 46)),
+    "many hidden lines": (
+        structure.hides_little,
+        lambda cells: cells.extend(code("x = 1\n" * 40, "remove-input") for _ in range(5)),
+    ),
+    "an assert on a training": (structure.asserts_proofs_only, source_of(4, "h = fit(m, t)\nassert h.loss[-1] < 1")),
+    "no finding": (structure.states_its_findings, lambda cells: cells.pop()),
+    "a finding without a sentence": (structure.states_its_findings, source_of(-1, 'evidence.finding("a-b", 1, "> 0")')),
+    "a sentence cut short": (structure.states_its_findings, source_of(-1, 'evidence.finding("a-b", "It", 1, "> 0")')),
+    "a remark on seeds": (structure.states_its_findings, source_of(3, "## Part\n\nIt learns (checked over 3 seeds).")),
+    "no solution": (structure.solves_its_exercises, lambda cells: cells.__delitem__(slice(-3, -2))),
+    "two exercises": (structure.solves_its_exercises, lambda cells: cells.__delitem__(slice(-5, -2))),
+    "a solution too early": (structure.solves_its_exercises, lambda cells: cells.insert(-4, cells.pop(-3))),
     "live without its tag": (structure.has_both_kinds_of_control, tags_of(5)),
     "a tag without live": (structure.has_both_kinds_of_control, source_of(5, "x = 1")),
     "no explorer": (structure.has_both_kinds_of_control, source_of(4, "x = 1")),
