@@ -4,9 +4,11 @@ import json
 import re
 import sys
 
-import build
 import pytest
 from helpers import ROOT
+
+sys.path.insert(0, str(ROOT / "book"))
+import build
 
 from rtx_lib.evidence import measured
 

@@ -4,9 +4,25 @@ import json
 
 import numpy as np
 import pytest
+from scipy.stats import binom, quantile_test
 
+from rtx_lib.evidence.seeds import (
+    MIN_SEEDS,
+    best,
+    better,
+    final,
+    finals,
+    median_interval,
+    reached,
+    rises,
+    solved,
+    steps_to,
+    summarise,
+    tell,
+    tell_pairs,
+    verdict,
+)
 from rtx_lib.records import results_folder
-from rtx_lib.evidence.seeds import best, better, bootstrap_interval, final, reached, rises, solved, steps_to, summarise
 
 
 def record(metric="accuracy", valid=(0.2, 0.9, 0.8), test=0.85, seconds=10.0, diverged=None):
@@ -21,44 +37,35 @@ def record(metric="accuracy", valid=(0.2, 0.9, 0.8), test=0.85, seconds=10.0, di
 DIVERGED = {"step": 120, "reason": "loss is nan at step 120"}
 
 
-def test_the_interval_is_that_of_numpys_draws_and_stays_within_the_values():
-    values = [3.0, 1.0, 2.0, 5.0, 4.0]
-    low, high = bootstrap_interval(values)
-    assert (low, high) == bootstrap_interval(values) == (1.0, 5.0)
-    assert bootstrap_interval(values, level=0.5) == (2.0, 4.0)
-    assert bootstrap_interval(values, seed=1, draws=3) != bootstrap_interval(values, seed=2, draws=3)
-    assert bootstrap_interval([2.5]) == (2.5, 2.5) and bootstrap_interval([1, 1, 1]) == (1.0, 1.0)
+@pytest.mark.parametrize(("count", "cut", "covers"), [
+    (1, 0, None), (3, 0, 0.75), (5, 0, 0.9375), (6, 0, 0.96875), (8, 0, 0.9921875), (9, 1, 0.9609375),
+    (12, 2, 0.9614257812), (20, 5, 0.958610534),
+])  # fmt: skip
+def test_the_interval_is_between_two_of_the_values_and_covers_as_often_as_it_says(count, cut, covers):
+    """Conover 1999 and scipy agree on which two; of fewer than six it is the range."""
+    values = np.random.default_rng(count).normal(size=count)
+    low, high = median_interval(values)
+    ordered = sorted(values)
+    assert (low, high) == (ordered[cut], ordered[-1 - cut])
+    if covers:
+        outside = binom.cdf(cut, count, 0.5)  # of so many values at most `cut` lie below their median
+        assert 1 - 2 * outside == pytest.approx(covers)
+    if count >= 6:
+        theirs = quantile_test(values, q=0.0, p=0.5).confidence_interval(0.95)
+        assert (low, high) == (theirs.low, theirs.high)
 
 
-def test_the_interval_of_a_mean_is_that_of_the_central_limit():
-    values = np.random.default_rng(3).normal(size=400)
-    low, high = bootstrap_interval(values, statistic=np.mean)
-    error = 1.96 * values.std() / 400**0.5
-    assert (low, high) == pytest.approx((values.mean() - error, values.mean() + error), abs=0.1 * error)
+def test_the_interval_covers_the_true_median_of_a_skewed_distribution():
+    draws = np.random.default_rng(0).exponential(size=(2000, 9))
+    ends = np.array([median_interval(values) for values in draws])
+    inside = ((ends[:, 0] <= np.log(2)) & (np.log(2) <= ends[:, 1])).mean()
+    assert inside == pytest.approx(0.961, abs=0.02)
 
 
-def test_the_interval_covers_the_true_mean_as_often_as_it_says():
-    draw = np.random.default_rng(0)
-    inside = 0
-    for seed in range(200):
-        low, high = bootstrap_interval(draw.normal(size=40), statistic=np.mean, level=0.8, draws=400, seed=seed)
-        inside += low <= 0 <= high
-    assert 0.7 < inside / 200 < 0.88
-
-
-@pytest.mark.parametrize(
-    ("values", "settings", "message"),
-    [
-        ([], {}, "values must be one or more finite numbers"),
-        ([1.0, float("nan")], {}, "values must be one or more finite numbers"),
-        ([[1.0]], {}, "values must be one or more finite numbers"),
-        ([1.0], {"level": 1.0}, "level must be between 0 and 1, got 1.0"),
-        ([1.0], {"draws": 0}, "draws must be at least 1, got 0"),
-    ],
-)
-def test_wrong_arguments_are_named(values, settings, message):
-    with pytest.raises(ValueError, match=message):
-        bootstrap_interval(values, **settings)
+@pytest.mark.parametrize("values", [[], [1.0, float("nan")], [[1.0]], [float("inf")]])
+def test_wrong_values_are_named(values):
+    with pytest.raises(ValueError, match="values must be one or more finite numbers, got"):
+        median_interval(values)
 
 
 def test_one_run_by_accuracy_and_by_error():
@@ -125,3 +132,28 @@ def test_none_one_and_no_line():
     assert (one["median"], one["low"], one["high"]) == (0.85, 0.85, 0.85) and one["solved"] is one["steps_to"] is None
     gone = summarise([record(diverged=DIVERGED)], "accuracy", 0.9)
     assert gone["median"] is None and gone["diverged"] == 1 and gone["solved"] == 0
+
+
+@pytest.mark.parametrize(("ours", "theirs", "expected"), [
+    ([1, 2, 3], [4, 5, 6], 1), ([4, 5, 6], [1, 2, 3], -1), ([1, 2, 4], [3, 5, 6], 0), ([1, 2, 3], [3, 4, 5], 0),
+    ([1, 2], [4, 5, 6], None), ([1, 2, 3], [4, 5], None), ([], [], None),
+])  # fmt: skip
+def test_one_is_better_only_with_every_seed(ours, theirs, expected):
+    assert verdict(ours, theirs) == expected
+    assert verdict(ours, theirs, metric="accuracy") == (None if expected is None else -expected)
+
+
+def test_what_is_better_is_told_with_its_distance():
+    assert MIN_SEEDS == 3
+    assert tell([1.0, 1.1, 1.2], [2.0, 2.1, 2.2]) == "-1.000, better with every seed"
+    assert tell([0.9] * 3, [0.5] * 3, metric="accuracy", digits=1) == "+0.4, better with every seed"
+    assert tell([1, 2, 4], [3, 5, 6], digits=0) == "-3, undecided: seeds overlap"
+    assert tell([1.0], [2.0]) == "too few runs"
+    assert tell_pairs([1.2, 1.3], [1.0, 1.0], digits=2) == "+0.25, higher in each of 2 models"
+    assert tell_pairs([0.5, 0.9], [1.0, 1.0], digits=1) == "-0.3, lower in each of 2 models"
+    assert tell_pairs([1.5, 0.9, 2], [1.0, 1.0, 1.0], digits=1) == "+0.5, higher in 2 of 3 models"
+
+
+def test_runs_without_a_value_are_left_out_of_the_finals():
+    found = finals([record(test=0.5), record(diverged=DIVERGED), record(test=None), record(test=0.7)], "accuracy")
+    assert found.tolist() == [0.5, 0.7]

@@ -1,0 +1,248 @@
+"""Claims: entries that are whole, and verdicts that are computed."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+import yaml
+from helpers import ROOT
+from made_records import records
+
+from rtx_lib.evidence import audit, claims, measured
+from rtx_lib.recipes import RECIPES
+
+BOOK = claims.all_claims()
+RESULTS = measured.load(measured.results_folder())
+ENTRY = {"id": "one", "chapter": "01_recurrence", "claim": "A is better than B.", "source": "A paper",
+         "published": "1.0 against 2.0.", "ours": {"A": "a.loss", "B": "b.loss"}, "unit": "nats",
+         "rules": ["every A < B"], "differs": "Smaller."}
+A_B = records(a=[1, 1, 1], b=[2, 2, 2])
+B_A = records(a=[3, 3, 3], b=[2, 2, 2])
+
+
+def claim(**changes):
+    return claims.Claim(**{**ENTRY, **changes})
+
+
+def judged(one, found=None, study=None):
+    judgement = claims.judge(one, found or {}, study)
+    return judgement.verdict, judgement.why
+
+
+def study(values, bound="> 0"):
+    runs = [{"part": "first", "values": {"word-one": value}} for value in values]
+    return {"chapters": {"01_recurrence": {"findings": {"word-one": {"sentence": "S.", "bound": bound}}, "runs": runs}}}
+
+
+@pytest.mark.parametrize(("changes", "found", "expected"), [
+    ({}, A_B, ("holds", "")),
+    ({}, B_A, ("contradicted", "")),
+    ({}, records(a=[3, 1, 1], b=[2, 2, 2]), ("undecided", "the seeds do not decide it")),
+    ({}, records(a=[1, 1], b=[2, 2, 2]), ("undecided", "too few runs: 2 of A")),
+    ({}, records(a=[3, 3, 3], b=[2, 2]), ("undecided", "too few runs: 2 of B")),
+    ({}, records(a=[3, 3, 3]), ("undecided", "too few runs: none of B")),
+    ({"rules": [], "ours": {}}, {}, ("undecided", "not run")),
+    ({"rules": ["every A < 9", "every A < B"]}, B_A, ("contradicted", "")),
+    ({"rules": ["every A < 9", "every A < B"], "enough": 1}, B_A, ("holds", "")),
+    ({"rules": ["every A < 9", "every A < 8", "every A > B"], "enough": 2}, records(a=[9.5] * 3, b=[2] * 3),
+     ("contradicted", "")),
+    ({"rules": ["every A < 9", "every A < 8", "every A > B"], "enough": 2}, records(a=[1, 8.5, 9.5], b=[2] * 3),
+     ("undecided", "the seeds do not decide it")),
+])  # fmt: skip
+def test_rules_make_a_verdict(changes, found, expected):
+    assert judged(claim(**changes), found) == expected
+
+
+def test_a_small_budget_takes_a_refutation_back_and_no_success():
+    short = {"short": "300 steps of 50,000"}
+    assert judged(claim(**short), B_A) == ("budget too small", "300 steps of 50,000")
+    assert judged(claim(**short, rules=[], ours={}), {}) == ("budget too small", "300 steps of 50,000")
+    assert judged(claim(**short), A_B) == ("holds", "")
+
+
+@pytest.mark.parametrize("found", [A_B, B_A, {}])
+def test_what_nobody_claims_is_neither_right_nor_wrong(found):
+    assert judged(claim(nobody=True), found)[0] == "claimed by nobody"
+
+
+def with_baseline(line, **losses):
+    found = records(**losses)
+    for runs in found.values():
+        for one in runs:
+            one["baselines"] = {"counting": line}
+    return found
+
+
+@pytest.mark.parametrize(("line", "expected"), [
+    (2.5, "holds"), (2.05, "undecided"), (1.5, "undecided"), (0.5, "undecided"),  # B beats it, in part, not, nobody
+])
+def test_a_rival_that_does_not_beat_the_trivial_baseline_decides_nothing(line, expected):
+    found = with_baseline(line, a=[1, 1, 1], b=[2, 2, 2.1])
+    assert judged(claim(), found)[0] == "holds", "nobody asked for the baseline"
+    assert judged(claim(trivial="counting"), found)[0] == expected
+    if line == 1.5:
+        assert judged(claim(trivial="counting"), found)[1] == (
+            "B does not beat the trivial baseline (counting) with every seed")
+
+
+def test_a_weak_rival_does_not_hide_that_another_one_contradicts():
+    found = with_baseline(5, a=[3, 3, 3], b=[9, 9, 9], c=[2, 2, 2])
+    three = claim(ours={"A": "a.loss", "B": "b.loss", "C": "c.loss"}, rules=["every A < B", "every A < C"],
+                  trivial="counting")
+    assert judged(three, found)[0] == "contradicted"
+    with pytest.raises(ValueError, match="no record of its runs has the baseline 'guessing'"):
+        claims.judge(claim(trivial="guessing"), found)
+
+
+@pytest.mark.parametrize(("values", "expected"), [
+    ([1] * 19 + [-1], "holds"), ([1] * 17 + [-1] * 3, "undecided"), ([-1] * 20, "undecided"), ([1, 1], "undecided"),
+    ([1, 1, None], "undecided"), ([1, 1, 1], "holds"),
+])
+def test_a_finding_decides_by_its_rate(values, expected):
+    found = claim(rules=[], ours={}, finding="word-one")
+    assert judged(found, {}, study(values))[0] == expected
+    refuted = claim(rules=[], ours={}, finding="word-one", refuted=True)
+    assert judged(refuted, {}, study(values))[0] == {"holds": "contradicted"}.get(expected, expected)
+
+
+def test_a_finding_that_was_not_studied_decides_nothing():
+    for known in ({}, study([])):
+        assert judged(claim(rules=[], ours={}, finding="word-one"), {}, known) == (
+            "undecided", "not in the replication study yet")
+
+
+def test_a_proof_decides_and_a_label_says_in_which_setting():
+    proved = claim(rules=[], ours={}, proof="assert x", scale="paper")
+    assert judged(proved) == ("holds", "") and claims.label(proved, claims.judge(proved, {})) == "✓ holds"
+    refuted = claim(rules=[], ours={}, proof="assert x", refuted=True)
+    assert claims.label(refuted, claims.judge(refuted, {})) == "✗ contradicted at our scale"
+    assert claims.label(claim(), claims.judge(claim(), A_B)) == "✓ holds at our scale"
+    assert claims.label(claim(), claims.judge(claim(), records(a=[1] * 3))) == "? undecided"
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"verdict": "holds"}, "unknown verdict"),
+    ({"published": ""}, "published missing"),
+    ({"rules": ["all A < B"]}, "is no rule"),
+    ({"scale": "big"}, "scale is 'big'"),
+    ({"proof": "assert x"}, "not two of them"),
+    ({"finding": "word-one"}, "not two of them"),
+    ({"refuted": True}, "refuted, without the proof or the finding"),
+    ({"enough": 1}, "enough is 1; it must be fewer than its 1 rules"),
+])  # fmt: skip
+def test_every_planted_fault_is_named(tmp_path, changes, message):
+    path = tmp_path / "claims.yml"
+    path.write_text(yaml.safe_dump([ENTRY]))
+    assert claims.read_claims(path) == [claim()]
+    path.write_text(yaml.safe_dump([ENTRY | changes]))
+    with pytest.raises(ValueError, match=f"claim one: .*{message}"):
+        claims.read_claims(path)
+    path.write_text(yaml.safe_dump([ENTRY, ENTRY]))
+    with pytest.raises(ValueError, match="two have this id"):
+        claims.read_claims(path)
+
+
+# ------------------------------------------------------------------------------------------ how they are told
+
+
+def test_numbers_in_words():
+    def said(values):
+        found = records(a=values)
+        return audit.said(measured.series("a.loss", found), found["a"])
+
+    assert said([1.0, 1.1, 1.2]) == "1.10 [1.00, 1.20]" and said([1.0, None]) == "1.00, 1 of 2 diverged"
+    assert said([None, None]) == "all 2 diverged" and said([0.9999, 1.0]) == "1.00"
+    assert said([float("inf"), 1500.0]) == "never [1,500, never]"
+    assert said([1.0, float("nan"), None]) == "1.00, 1 of 3 diverged, 1 of 3 without a value"
+    assert audit.budget(claim(), records(a=[1, 2], b=[1, 2, 3])) == "2 to 3 seeds, 100 to 300 steps, 1,000 parameters"
+
+
+def test_a_source_reads_without_sphinx():
+    assert audit.plain("{cite:t}`vaswani2017`, table 1; {cite:t}`tang`") == "Vaswani et al. (2017), table 1; Tang"
+    assert audit.plain("{cite:p}`hochreiter1997,le2015`") == "Hochreiter and Schmidhuber (1997); Le et al. (2015)"
+    assert audit.plain("{doc}`the ledger </book/results>`, {doc}`api`") == "the ledger, api"
+    assert audit.as_html("`a < b` & {cite:t}`tang`") == "<code>a &lt; b</code> &amp; Tang"
+
+
+CHAPTERS = sorted({one.chapter for one in BOOK})
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_every_chapter_has_an_audit_without_a_trace_of_sphinx(chapter):
+    table = claims.audit(chapter, "../book/results.html")
+    for text in (table.data, repr(table)):
+        assert "{cite" not in text and "{doc" not in text and "nan" not in text
+    own = [one for one in BOOK if one.chapter == chapter]
+    assert table.data.count("<span class=\"verdict ") == len(repr(table).splitlines()) == len(own)
+    assert all(f'href="../book/results.html#claim-{one.id}"' in table.data for one in own)
+    assert table.data.count(audit.OWN) == any(one.nobody for one in own)
+
+
+def test_a_chapter_without_claims_is_named():
+    with pytest.raises(ValueError, match=r"chapter must have claims in claims\.yml, was '99_none'"):
+        claims.audit("99_none")
+
+
+def test_an_installed_library_has_its_claims_papers_and_records(tmp_path):
+    """The layout of the wheel, as pyproject.toml names it; nothing of a checkout is near."""
+    shutil.copytree(ROOT / "rtx_lib", tmp_path / "rtx_lib", ignore=shutil.ignore_patterns("__pycache__"))
+    lines = re.findall(r'^"(book/[^"]+)" = "(rtx_lib/[^"]+)"$', (ROOT / "pyproject.toml").read_text(), flags=re.M)
+    for source, target in lines:
+        (tmp_path / target).symlink_to(ROOT / source)
+    code = "import rtx_lib.evidence.claims as c; print(rtx_lib.__file__); print(c.audit('03_gates'))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    first, _, table = done.stdout.partition("\n")
+    assert first.startswith(str(tmp_path)) and table.strip() == repr(claims.audit("03_gates"))
+
+
+# ------------------------------------------------------------------------------------------ the book itself
+
+
+def test_all_chapters_have_claims_and_every_paper_is_in_the_bibliography():
+    assert {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")} <= set(CHAPTERS)
+    texts = " ".join(f"{one.source} {one.published} {one.differs} {one.short}" for one in BOOK)
+    cited = {key for keys in re.findall(r"\{cite:\w\}`([^`]+)`", texts) for key in keys.split(",")}
+    assert cited and cited <= set(audit.papers())
+
+
+@pytest.mark.parametrize("one", BOOK, ids=lambda one: one.id)
+def test_a_claim_rests_on_recipes_that_exist(one):
+    for path in one.ours.values():
+        assert any(path.startswith(f"{name}.") for name in RECIPES), path
+    judgement = claims.judge(one, RESULTS)
+    assert judgement.verdict in claims.VERDICTS
+    assert bool(one.ours) == bool(one.rules), "numbers of ours without a rule, or a rule without numbers"
+
+
+TRIVIAL = ("note transitions", "bigram loss")
+
+
+@pytest.mark.parametrize("one", BOOK, ids=lambda one: one.id)
+def test_no_verdict_on_music_or_text_rests_on_a_model_that_counting_beats(one):
+    """A claim about one that counting beats names the baseline under ``trivial``."""
+    if one.trivial or not one.rules or claims.too_few(one, RESULTS):
+        return
+    for name, path in one.ours.items():
+        recipe, metric = measured.split(path, RESULTS)
+        lines = [RESULTS[recipe][0]["baselines"].get(kind) for kind in TRIVIAL]
+        if metric.endswith("loss") and any(lines):
+            values = measured.series(path, RESULTS)
+            assert all(v is not None and v < min(filter(None, lines)) for v in values), name
+
+
+def test_no_text_of_a_claim_passes_a_verdict_of_its_own():
+    """The badge is computed; a sentence beside it could part from it."""
+    told = re.compile(r"\b(?:holds|held|we found|we measured|confirmed|refuted|our result|here it)\b", flags=re.I)
+    assert [one.id for one in BOOK if told.search(f"{one.claim} {one.published} {one.differs} {one.short}")] == []
+
+
+def test_claims_yml_is_json_like_the_rest(tmp_path):
+    """Every value is text, a number, a list of texts or a table of texts: nothing that YAML reads as something else."""
+    for entry in yaml.safe_load(claims.book_file("claims.yml").read_text(encoding="utf-8")):
+        assert json.loads(json.dumps(entry)) == entry
+        texts = [entry[key] for key in entry if key not in ("ours", "rules", "refuted", "nobody", "enough")]
+        assert all(isinstance(text, str) for text in [*texts, *entry.get("ours", {}).values(), *entry.get("rules", [])])

@@ -1,0 +1,53 @@
+"""Sentences of the book about its records: they stand where they are said to stand, and the records bear them out."""
+
+import pytest
+from helpers import ROOT
+from made_records import records
+
+from rtx_lib.evidence import measured, statements
+
+RESULTS = measured.load(measured.results_folder())
+BOOK = statements.read_statements(ROOT / "book" / "statements.yml")
+ENTRY = {"chapter": "one", "says": "A is better than B", "ours": {"A": "a.loss", "B": "b.loss"},
+         "rules": ["every A < B"]}
+
+
+@pytest.mark.parametrize("entry", BOOK, ids=lambda one: one.says)
+def test_a_statement_stands_in_its_page_and_is_true_of_the_records(entry):
+    assert statements.faults(entry, ROOT, RESULTS) == []
+
+
+def planted(tmp_path, **changes):
+    """The faults of a statement about a notebook with one cell of Markdown."""
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "book").mkdir()
+    notebook = '{"cells": [{"cell_type": "markdown", "source": ["The *model* A\\n", "is better than B."]}]}'
+    (tmp_path / "notebooks" / "one.ipynb").write_text(notebook.replace("*model* A", "model A"))
+    (tmp_path / "book" / "page.md").write_text("# A page\n\nHere A is better than B.\n")
+    (tmp_path / "book" / "statements.yml").write_text(statements.yaml.safe_dump([{**ENTRY, **changes}]))
+    (entry,) = statements.read_statements(tmp_path / "book" / "statements.yml")
+    return statements.faults(entry, tmp_path, records(a=[1, 1, 2], b=[3, 3, 3], c=[3, 3]))
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    ({}, None),
+    ({"chapter": None, "page": "page"}, None),
+    ({"says": "A is worse than B"}, "does not say"),
+    ({"rules": ["every A > B"]}, "not true of the records: every A > B"),
+    ({"rules": ["every A < 1.5"]}, "not true of the records: every A < 1.5"),
+    ({"ours": {"A": "a.loss", "B": "c.loss"}}, "fewer than 3 runs: c.loss"),
+    ({"ours": {"A": "a.loss", "B": "gone.loss"}}, "no record"),
+    ({"chapter": "none"}, "there is no"),
+])  # fmt: skip
+def test_planted_mistakes_are_found(tmp_path, changes, message):
+    found = planted(tmp_path, **changes)
+    assert (message is None) == (not found) and message in (None, *(m for m in [message] if any(m in f for f in found)))
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"chapter": None}, "a chapter or a page"), ({"page": "results"}, "a chapter or a page"), ({"rules": []}, "rules"),
+    ({"says": ""}, "says"), ({"claim": "x"}, "unknown claim"), ({"rules": ["all A < B"]}, "is no rule"),
+])  # fmt: skip
+def test_an_entry_that_is_none_is_named(tmp_path, changes, message):
+    with pytest.raises(ValueError, match=f"statement 1.*{message}"):
+        planted(tmp_path, **changes)
