@@ -4,9 +4,13 @@ TORCH_INDEX ?=
 PROFILE ?= book
 K ?=
 URL ?=
-RTX_DOWNLOAD ?= 0
-export RTX_DOWNLOAD
+RTX_DOWNLOAD ?= 1
+STRICT ?=
+JOBS ?= 2
+export RTX_DOWNLOAD STRICT
 
+# The data that the chapters use where they find it.
+DATA := mnist ptb music shakespeare
 PY := .venv/bin/python
 BUILD := $(PY) book/build.py
 ENVIRONMENT = $(PYTHON) book/environment.py $(if $(TORCH_INDEX),--torch-index "$(TORCH_INDEX)")
@@ -14,12 +18,14 @@ ENVIRONMENT = $(PYTHON) book/environment.py $(if $(TORCH_INDEX),--torch-index "$
 phase = @start=$$(date +%s); echo "== $(1)"; $(2) || exit 1; echo "   $(1): $$(( $$(date +%s) - start )) s"
 
 .DEFAULT_GOAL := help
-.PHONY: help book notebooks test lint serve clean set-repo publish-check setup setup-tests
+.PHONY: help data replicate book notebooks test lint serve clean set-repo publish-check setup setup-tests
 
 help:
-	@echo 'make book             set up .venv, run the notebooks, build the site, print where it is'
+	@echo 'make book             set up .venv, fetch data, run the notebooks, build the site, print where it is'
 	@echo 'make test             set up .venv, then lint, types, spelling and all tests (K=word: only tests that match)'
 	@echo 'make notebooks        run the notebooks that changed, without building the site'
+	@echo 'make data             fetch the data files that the cache lacks; what fails is left to embedded data'
+	@echo 'make replicate        run what the replication study lacks (hours; JOBS=2 at a time; goes on when killed)'
 	@echo 'make lint             ruff, mypy and codespell only'
 	@echo 'make serve            show the built site at http://127.0.0.1:8000'
 	@echo 'make set-repo URL=... write the address of your repository into the book'
@@ -27,7 +33,8 @@ help:
 	@echo 'make clean            remove what was built (.venv and downloaded data stay)'
 	@echo
 	@echo 'Variables: PYTHON=python3.11 (makes .venv)  PROFILE=smoke|book|paper  RTX_DATA=folder of the data files'
-	@echo '           RTX_DOWNLOAD=1 (allow downloads of data)  TORCH_INDEX=https://download.pytorch.org/whl/cpu'
+	@echo '           RTX_DOWNLOAD=0 (no downloads of data)  STRICT=1 (fail where a finding falls otherwise)'
+	@echo '           TORCH_INDEX=https://download.pytorch.org/whl/cpu'
 
 setup:
 	@$(ENVIRONMENT)
@@ -35,10 +42,16 @@ setup:
 setup-tests:
 	@$(ENVIRONMENT) --tests
 
-book: setup
+data: setup
+	@$(PY) -m rtx_lib.tasks.download --try $(DATA)
+
+book: setup data
 	@$(BUILD) book --profile "$(PROFILE)"
 
-notebooks: setup
+replicate: setup
+	@$(PY) book/replicate.py --jobs $(JOBS)
+
+notebooks: setup data
 	@$(BUILD) execute --profile "$(PROFILE)"
 
 lint: setup-tests
@@ -47,7 +60,7 @@ lint: setup-tests
 	$(call phase,codespell,$(PY) -m codespell_lib)
 
 test: lint
-	@echo "== pytest"; OMP_NUM_THREADS=1 $(PY) -m pytest $(if $(K),-k "$(K)")
+	@echo "== pytest"; RTX_DOWNLOAD=0 OMP_NUM_THREADS=1 $(PY) -m pytest $(if $(K),-k "$(K)")
 
 serve:
 	@$(PYTHON) book/build.py serve

@@ -339,8 +339,8 @@ class Runner:
             return os.pathsep.join([str(path), *filter(None, [os.environ.get(name)])])
 
         return {
-            "RTX_DOWNLOAD": "0",
             **os.environ,
+            "RTX_DOWNLOAD": "0",  # what could be had was fetched before
             **dict.fromkeys(THREADS, "1"),
             "PYTHONPATH": first(self.root.resolve(), "PYTHONPATH"),
             "JUPYTER_PATH": first(work, "JUPYTER_PATH"),

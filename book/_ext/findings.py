@@ -94,8 +94,9 @@ class Findings(SphinxDirective):
         always = sum(one.rate.held == one.rate.runs for one in rows)
         counts = [one.rate.runs for one in rows]
         runs = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
-        text = (f"{len(rows)} findings, each with {runs} runs. {always} held in every run, {len(rows) - always} did not. "
-                f"\"At least\" is the exact lower end of a one-sided {CONFIDENCE:.0%} interval of the rate.")
+        text = (f"{len(rows)} findings, each with {runs} runs. {always} held in every run, "
+                f"{len(rows) - always} in fewer. \"At least\" is the exact lower end of a one-sided {CONFIDENCE:.0%} "
+                "interval of the rate.")
         up = "../" * self.env.docname.count("/")
         titles = {one.found.chapter: title_of(one.found.chapter, root) for one in rows}
         body = [self.entry(one, study, up, titles) for one in rows]

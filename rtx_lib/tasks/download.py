@@ -1,7 +1,8 @@
 """Fetch the data files, check them by SHA-256 and keep them in a cache.
 
 ``python -m rtx_lib.tasks.download --list`` says which files there are and which of them the cache holds;
-``python -m rtx_lib.tasks.download mnist`` fills the cache with a file or a group of files.
+``python -m rtx_lib.tasks.download mnist`` fills the cache with a file or a group of files. With ``--try`` it takes what
+it can get in little time, says in one line what is missing, and never fails: the book has embedded data for that.
 
 The cache is the folder that the environment variable ``RTX_DATA`` names, else
 ``$XDG_CACHE_HOME/rtx_lib``, else ``~/.cache/rtx_lib``. ``RTX_DOWNLOAD=0`` forbids downloads.
@@ -12,9 +13,11 @@ from __future__ import annotations
 import argparse
 import hashlib
 import http.client
+import math
 import os
 import secrets
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
@@ -24,11 +27,14 @@ from typing import BinaryIO
 from rtx_lib.tasks.files import FILES, GROUPS, DataFile
 
 TIMEOUT = 30  # seconds that a mirror may be silent
+TRY_SILENT, TRY_SECONDS = 10, 120  # the same for `try_fetch`, and seconds that a file may take in all
 _PIECE = 1 << 16  # bytes read at a time
 
 
 class DownloadError(OSError):
     """A file could not be had; the message says why, and how to place it by hand."""
+
+    unreachable = False  # whether no mirror answered at all, so that the next file need not be asked for
 
 
 def cache_folder(root: str | os.PathLike[str] | None = None) -> Path:
@@ -61,6 +67,8 @@ def fetch(
     *,
     download: bool | None = None,
     progress: bool = True,
+    silent: float = TIMEOUT,
+    seconds: float = math.inf,
 ) -> Path:
     """The path of a verified data file, downloaded first where the cache does not hold it.
 
@@ -74,6 +82,7 @@ def fetch(
     download : True or False allows or forbids the network; None asks the environment variable RTX_DOWNLOAD
         (1, the default, or 0).
     progress : show a progress bar on standard error.
+    silent, seconds : how long a mirror may say nothing, and how long the file may take in all.
 
     Raises ValueError for an unknown name or an RTX_DOWNLOAD other than 0 and 1, and `DownloadError` where the
     file is not in the cache and cannot be downloaded, or the cache cannot be written.
@@ -98,12 +107,14 @@ def fetch(
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            _download(name, wanted, part, progress)
+            _download(name, wanted, part, progress, silent, time.monotonic() + seconds)
             os.replace(part, path)
         finally:  # reached by KeyboardInterrupt too
             part.unlink(missing_ok=True)
     except DownloadError as error:
-        raise DownloadError(f"{path} {fault}, and {error}. {by_hand}") from error
+        told = DownloadError(f"{path} {fault}, and {error}. {by_hand}")
+        told.unreachable = error.unreachable
+        raise told from error
     except OSError as error:
         raise DownloadError(f"{path} {fault}, and its folder is not writable: {error}. {by_hand}") from error
     return path
@@ -136,28 +147,40 @@ def _fault(path: Path, wanted: DataFile) -> str | None:
     return None if found == wanted.sha256 else f"has the wrong SHA-256 {found}"
 
 
-def _download(name: str, wanted: DataFile, part: Path, progress: bool) -> None:
+def _download(name: str, wanted: DataFile, part: Path, progress: bool, silent: float, deadline: float) -> None:
     """Fill `part` from the first mirror with the right bytes, else DownloadError with their answers."""
-    said = []
+    said, answered = [], False
     for url in wanted.mirrors:
         with part.open("wb") as file:  # empty again after a mirror that failed
-            fault = _stream(url, file, wanted, name if progress else None)
+            fault, came = _stream(url, file, wanted, name if progress else None, silent, deadline)
         if fault is None:
             return
+        answered = answered or came
         said.append(f"{url}: {fault}")
-    raise DownloadError(f"no mirror served it ({'; '.join(said)})")
+    error = DownloadError(f"no mirror served it ({'; '.join(said)})")
+    error.unreachable = not answered
+    raise error
 
 
-def _stream(url: str, file: BinaryIO, wanted: DataFile, label: str | None) -> str | None:
-    """Copy what `url` serves into `file`; None where it was the right file, else what was wrong."""
+def _stream(
+    url: str, file: BinaryIO, wanted: DataFile, label: str | None, silent: float, deadline: float
+) -> tuple[str | None, bool]:
+    """Copy what `url` serves into `file`: what was wrong (None: nothing), and whether it answered at all."""
     digest, size = hashlib.sha256(), 0
     request = urllib.request.Request(url, headers={"User-Agent": "rtx_lib"})
+    answered = False
     try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
-            while piece := answer.read(_PIECE):
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return "no time left", False
+        with urllib.request.urlopen(request, timeout=min(silent, left)) as answer:
+            answered = True
+            while piece := answer.read1(_PIECE):  # what has come, so that a slow mirror meets the deadline
                 size += len(piece)
+                if time.monotonic() > deadline:
+                    return f"too slow, {size:,} of {wanted.size:,} bytes in the time allowed", True
                 if size > wanted.size:  # an answer without end must not fill the disk
-                    return f"more than the right {wanted.size:,} bytes"
+                    return f"more than the right {wanted.size:,} bytes", True
                 digest.update(piece)
                 file.write(piece)
                 if label:
@@ -166,13 +189,50 @@ def _stream(url: str, file: BinaryIO, wanted: DataFile, label: str | None) -> st
     except (OSError, http.client.HTTPException) as error:
         if isinstance(error, urllib.error.HTTPError):
             error.close()  # it holds the connection
-        return str(error) or type(error).__name__
+            answered = True
+        return str(error) or type(error).__name__, answered
     finally:
         if label and size:
             print(file=sys.stderr)
     if size != wanted.size:
-        return f"cut short, {size:,} of {wanted.size:,} bytes"
-    return None if digest.hexdigest() == wanted.sha256 else f"wrong SHA-256 {digest.hexdigest()}"
+        return f"cut short, {size:,} of {wanted.size:,} bytes", True
+    return (None if digest.hexdigest() == wanted.sha256 else f"wrong SHA-256 {digest.hexdigest()}"), True
+
+
+def try_fetch(*names: str, root: str | os.PathLike[str] | None = None) -> str:
+    """Fetch what the cache lacks of these files and groups, within little time; what came of it, in one line.
+
+    A mirror may be silent for ``TRY_SILENT`` seconds and a file may take ``TRY_SECONDS``. Where nobody answers at all
+    there is no network, and the other files are not asked for. ValueError as `fetch` has it.
+    """
+    wanted = names_of(*names)
+    lacking = [name for name in wanted if not available(name, root=root)]
+    if not lacking:
+        return f"Data: all {len(wanted)} files are in the cache."
+    embedded = "the chapters that use them take embedded data instead."
+    if not _may_download():
+        return f"Data: {len(lacking)} of {len(wanted)} files are not in the cache, and RTX_DOWNLOAD=0: {embedded}"
+    print(f"Data: fetching {len(lacking)} files, {sum(FILES[name].size for name in lacking) / 1e6:.1f} MB, at most "
+          f"{TRY_SECONDS} s each", flush=True)
+    had, problem = 0, ""
+    for name in lacking:
+        try:
+            fetch(name, root, silent=TRY_SILENT, seconds=TRY_SECONDS)
+            had += 1
+        except DownloadError as error:
+            problem = problem or f"{name}: {'no answer' if error.unreachable else _reason(error)}"
+            if error.unreachable:
+                break
+    if had == len(lacking):
+        return f"Data: all {len(wanted)} files are in the cache."
+    return f"Data: {len(lacking) - had} of {len(wanted)} files could not be had ({problem}): {embedded}"
+
+
+def _reason(error: DownloadError) -> str:
+    """What the innermost error says: without addresses and without advice."""
+    while isinstance(error.__cause__, OSError):
+        error = error.__cause__  # type: ignore[assignment]
+    return "the folder is not writable" if not isinstance(error, DownloadError) else "no mirror has the right file"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -180,6 +240,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("python -m rtx_lib.tasks.download", description="Fill the data cache.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"a file, or a group: {', '.join(GROUPS)}")
     parser.add_argument("--root", help="cache folder (default: $RTX_DATA, else the user's cache)")
+    parser.add_argument("--try", action="store_true", dest="trying",
+                        help=f"take what comes within {TRY_SECONDS} s a file, and end with status 0")
     parser.add_argument("--list", action="store_true", help="list the files and whether the cache holds them")
     options = parser.parse_args(arguments)
     if options.list or not options.names:
@@ -191,6 +253,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     failed = 0
     try:
+        if options.trying:
+            print(try_fetch(*options.names, root=options.root))
+            return 0
         for name in names_of(*options.names):
             try:
                 print(fetch(name, options.root))

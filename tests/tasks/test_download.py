@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -30,6 +31,9 @@ class Answer(BaseHTTPRequestHandler):
         if how == "missing":
             self.send_error(404)
             return
+        if how == "stalled":
+            self.server.released.wait()  # type: ignore[attr-defined]
+            return
         body = {
             "right": CONTENT,
             "wrong": CONTENT[:-1] + b"\0",
@@ -54,9 +58,11 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreadingHTTPServer]:
     made = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
     made.daemon_threads = False  # joined by server_close, so that no socket outlives its test
     made.seen = []  # type: ignore[attr-defined]
+    made.released = threading.Event()  # type: ignore[attr-defined]
     thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield made
+    made.released.set()  # type: ignore[attr-defined]
     made.shutdown()
     made.server_close()
     thread.join()
@@ -154,7 +160,7 @@ def test_an_interrupted_stream_leaves_nothing(offer, tmp_path: Path, monkeypatch
 
     def breaks(*arguments: object, **options: object):
         answer = real(*arguments, **options)
-        read, calls = answer.read, []
+        read, calls = answer.read1, []
 
         def read_once(count: int) -> bytes:
             calls.append(count)
@@ -162,7 +168,7 @@ def test_an_interrupted_stream_leaves_nothing(offer, tmp_path: Path, monkeypatch
                 raise error("in the middle")
             return read(count)
 
-        answer.read = read_once
+        answer.read1 = read_once
         return answer
 
     monkeypatch.setattr(download.urllib.request, "urlopen", breaks)
@@ -334,3 +340,65 @@ def of_true_files(group: str) -> pytest.MarkDecorator:
 @pytest.mark.parametrize("group", [pytest.param(group, marks=of_true_files(group)) for group in GROUPS])
 def test_true_files_have_the_listed_hashes(group: str) -> None:
     assert available(group)
+
+
+# ------------------------------------------------------------------------------------------ what comes in little time
+
+
+def test_a_mirror_that_says_nothing_is_left(offer, server, tmp_path: Path) -> None:
+    offer("stalled", "right")
+    assert fetch(NAME, tmp_path, progress=False, silent=0.2).read_bytes() == CONTENT
+    assert server.seen == ["/stalled", "/right"]
+
+
+def test_a_file_may_take_only_so_long(offer, tmp_path: Path) -> None:
+    offer("right", "right")
+    with pytest.raises(DownloadError, match="no time left"):
+        fetch(NAME, tmp_path, progress=False, seconds=0)
+    assert held(tmp_path) == []
+
+
+def test_a_mirror_that_is_slow_meets_the_deadline(offer, tmp_path: Path, monkeypatch) -> None:
+    clock = iter(range(0, 1000, 50))  # every look at it is 50 seconds later
+    monkeypatch.setattr(download.time, "monotonic", lambda: next(clock))
+    offer("right")
+    with pytest.raises(DownloadError, match=r"too slow, .* in the time allowed"):
+        fetch(NAME, tmp_path, progress=False, seconds=60)
+    assert held(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("right", "Data: all 1 files are in the cache."),
+        ("missing", "1 of 1 files could not be had .*no mirror has the right file.*: the chapters .* embedded data"),
+        ("wrong", "1 of 1 files could not be had"),
+        ("stalled", "1 of 1 files could not be had .*no answer"),
+    ],
+)
+def test_trying_ends_in_one_line_and_status_0(offer, tmp_path: Path, monkeypatch, capsys, how: str, said: str) -> None:
+    monkeypatch.setattr(download, "TRY_SILENT", 0.2)
+    offer(how)
+    assert download.main(["--try", NAME, "--root", str(tmp_path)]) == 0
+    (line,) = capsys.readouterr().out.splitlines()[1:]
+    assert re.search(said, line)
+
+
+def test_without_a_network_the_other_files_are_not_asked_for(offer, server, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(download, "TRY_SILENT", 0.2)
+    offer("stalled")
+    monkeypatch.setitem(FILES, "other.bin", FILES[NAME])
+    assert "2 of 2 files" in download.try_fetch(NAME, "other.bin", root=tmp_path)
+    assert server.seen == ["/stalled"]
+
+
+def test_trying_asks_nobody_where_downloads_are_off(offer, server, tmp_path: Path, monkeypatch) -> None:
+    offer("right")
+    monkeypatch.setenv("RTX_DOWNLOAD", "0")
+    assert "RTX_DOWNLOAD=0" in download.try_fetch(NAME, root=tmp_path) and server.seen == []
+
+
+def test_trying_with_a_folder_that_cannot_be_written(offer, tmp_path: Path) -> None:
+    offer("right")
+    (tmp_path / "file").write_text("no folder")
+    assert "not writable" in download.try_fetch(NAME, root=tmp_path / "file" / "cache")
