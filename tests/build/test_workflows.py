@@ -139,3 +139,14 @@ def test_licences_say_what_they_cover():
     text = (ROOT / "LICENSE-text").read_text()
     assert "Creative Commons Attribution 4.0 International" in text
     assert "https://creativecommons.org/licenses/by/4.0/legalcode" in text
+
+
+@pytest.mark.parametrize("name", ["ci", "publish", "weekly"])
+def test_workflows_fetch_all_data_that_the_pages_use(name):
+    """A site that was published without it would show other numbers than ours."""
+    data = re.search(r"^DATA := (.+)$", (ROOT / "Makefile").read_text(), flags=re.M)[1]
+    assert f"rtx_lib.tasks.download {data}\n" in (ROOT / f".github/workflows/{name}.yml").read_text()
+
+
+def test_the_weekly_run_is_strict_about_findings():
+    assert "make book PROFILE=book STRICT=1" in (ROOT / ".github/workflows/weekly.yml").read_text()
