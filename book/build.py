@@ -76,7 +76,7 @@ def told_anew(output: dict[str, Any]) -> dict[str, Any]:
         found = findings.Finding(**found)
         data = findings.bundle(found, load_study(), f"../book/findings.html#{found.id}")
     elif chapter := data.get(findings.AUDIT):
-        data = findings.audit_bundle(chapter)
+        data = findings.audit_bundle(chapter, "../book/results.html")
     else:
         return output
     for_programs = (findings.MIME, findings.AUDIT)

@@ -285,7 +285,13 @@ def _only_draws(statement: Statement) -> bool:
 
 
 class _Pruned(ast.NodeTransformer):
-    """Takes out what decides nothing: findings themselves, printing, drawing, docstrings."""
+    """Takes out what decides nothing: findings themselves, printing, drawing, docstrings, budgets of other profiles."""
+
+    def visit_Dict(self, node: ast.Dict) -> ast.AST:
+        names = [key.value if isinstance(key, ast.Constant) else None for key in node.keys]
+        if {"smoke", "book"} <= set(names):
+            node = ast.Dict([node.keys[names.index("book")]], [node.values[names.index("book")]])
+        return self.generic_visit(node)
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
         if isinstance(node.value, ast.Constant):

@@ -190,11 +190,11 @@ def bundle(found: Finding, study: Mapping[str, Any], link: str | None = None) ->
     return {MIME: asdict(found), "text/html": markup(found, rate, link), "text/plain": plain(found, rate)}
 
 
-def audit_bundle(chapter: str) -> dict[str, Any]:
-    """The audit of a chapter's claims as a notebook's output: for programs, as HTML and as text."""
+def audit_bundle(chapter: str, ledger: str = "") -> dict[str, Any]:
+    """The audit of a chapter's claims as a notebook's output; ``ledger`` is the address of the page of all claims."""
     from rtx_lib.evidence.claims import audit
 
-    table = audit(chapter)
+    table = audit(chapter, ledger)
     return {AUDIT: chapter, "text/html": table.data, "text/plain": repr(table)}
 
 

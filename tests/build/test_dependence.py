@@ -93,11 +93,12 @@ def fingerprint(*cells, recipes=None, **options):
     return dependence.fingerprint(notebook(*cells, FINDING.format(options.get("value", "end"))), recipes or {})
 
 
-BASE = ("steps = 10", "end = fit(build(RECIPES['adding']), task, steps=steps)", "show(fig)")
+BASE = ("steps = {'smoke': 1, 'book': 10}[profile]", "end = fit(build(RECIPES['adding']), task, steps=steps)", "show(fig)")
 
 
 @pytest.mark.parametrize("cells", [
-    ("steps = 10  # of ten", BASE[1], BASE[2]),
+    (BASE[0] + "  # of ten", BASE[1], BASE[2]),
+    ("steps = {'smoke': 2, 'book': 10, 'paper': 9}[profile]", BASE[1], BASE[2]),
     (BASE[0], "end = fit(\n    build(RECIPES[\"adding\"]), task, steps=steps\n)", BASE[2]),
     (BASE[0], BASE[1], "show(other)", "import numpy"),
     (BASE[0], "x = 3\nprint(x)", BASE[1], BASE[2]),
@@ -107,7 +108,7 @@ def test_figures_comments_and_layout_keep_the_study(cells):
 
 
 @pytest.mark.parametrize("cells, options", [
-    (("steps = 11", *BASE[1:]), {}),
+    (("steps = {'smoke': 1, 'book': 11}[profile]", *BASE[1:]), {}),
     (BASE, {"value": "2 * end"}),
     (BASE, {"recipes": {"adding": "another rate"}}),
 ])
