@@ -18,6 +18,7 @@ from rtx_lib.plots.race_explorer import race_explorer
 from rtx_lib.plots.segments import describe_segments, draw_clash, draw_segments
 from rtx_lib.plots.shift import draw_shift
 from rtx_lib.plots.shift_steps import SHIFT_STEPS, describe_shift, shifted_cells
+from rtx_lib.plots.strips import draw_strips
 from rtx_lib.plots.style import CYCLE, DASHES, INK, MARKERS, STYLE, style, use_style
 from rtx_lib.plots.tables import sortable_table
 from rtx_lib.plots.transformer import TRANSFORMER_STAGES, describe_transformer, draw_transformer
@@ -56,6 +57,7 @@ __all__ = [
     "draw_rotations",
     "draw_segments",
     "draw_shift",
+    "draw_strips",
     "draw_tradeoff",
     "draw_transformer",
     "draw_windows",
