@@ -9,7 +9,7 @@ from rtx_lib.plots.film import film
 from rtx_lib.plots.influence import influence_curves, influence_maps
 from rtx_lib.plots.lanes import FAMILIES, draw_lane
 from rtx_lib.plots.local import describe_reach, draw_reach, draw_windows
-from rtx_lib.plots.memory import draw_costs, draw_position_losses
+from rtx_lib.plots.memory import draw_context_use, draw_costs, draw_position_losses, draw_test_memory
 from rtx_lib.plots.music import piano_roll
 from rtx_lib.plots.positions import draw_bias, draw_position_table, draw_rotations, length_heatmap
 from rtx_lib.plots.race import describe_race, draw_race
@@ -47,6 +47,7 @@ __all__ = [
     "draw_bias",
     "draw_cell",
     "draw_clash",
+    "draw_context_use",
     "draw_costs",
     "draw_lane",
     "draw_lengths",
@@ -58,6 +59,7 @@ __all__ = [
     "draw_segments",
     "draw_shift",
     "draw_strips",
+    "draw_test_memory",
     "draw_tradeoff",
     "draw_transformer",
     "draw_windows",

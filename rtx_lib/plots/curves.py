@@ -96,8 +96,8 @@ def bands(ax: Axes, curves: Any, label: str, *, steps: Any = None, index: int | 
     return drawn
 
 
-def baseline(ax: Axes, value: float, label: str) -> Line2D:
-    """A dashed level line across the axes, named at its left end.
+def baseline(ax: Axes, value: float, label: str, *, at: float = 0.01) -> Line2D:
+    """A dashed level line across the axes, named at its left end, or where ``at``, from 0 to 1, says.
 
     Raises:
         ValueError: if ``value`` is not finite.
@@ -107,7 +107,7 @@ def baseline(ax: Axes, value: float, label: str) -> Line2D:
     line = ax.axhline(value, color=INK, linestyle=(0, (4, 3)), linewidth=1.2, label="_baseline")
     ax.annotate(
         label,
-        (0.01, value),
+        (at, value),
         xycoords=("axes fraction", "data"),
         xytext=(0, 3),
         textcoords="offset points",

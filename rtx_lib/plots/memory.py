@@ -1,16 +1,18 @@
-"""What a memory gains and what it saves: the loss along a segment, and the cost of a token with a cache and without."""
+"""What a memory gains and saves: losses along a segment, against memory and against context, and a token's cost."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from rtx_lib.plots.curves import bands, label_lines
-from rtx_lib.plots.style import INK
+from rtx_lib.plots.style import CYCLE, DASHES, INK
 
 
 def _curves(name: str, given: Mapping[str, Any], shape: str, length: int | None = None) -> dict[str, np.ndarray]:
@@ -116,3 +118,72 @@ def draw_costs(
         axis.set_minor_formatter(NullFormatter())
     ax.set(xlabel="attention length (tokens)", ylabel="sliding window / memory,\ntime per token (ratio)")
     label_lines(ax)
+
+
+def draw_test_memory(
+    ax: Axes, losses: Mapping[str, Any], memories: Sequence[int], *, trained: Mapping[str, int], unit: str = "nats"
+) -> None:
+    """Loss against the memory that a model is tested with; the memory of its training is ringed.
+
+    Args:
+        ax: axes to draw in.
+        losses: by name, (memories,) or (seeds, memories); of seeds the median as a line and the range as a band.
+        memories: lengths in positions, drawn at equal distances whatever they are.
+        trained: for each name, with which of the memories it was trained.
+        unit: of the losses.
+
+    Raises:
+        ValueError: if nothing is given, the shapes do not fit, a loss is not finite, or a name of ``losses`` has no
+            memory of its training among ``memories``.
+    """
+    places = list(memories)
+    for name in losses:
+        if trained.get(name) not in places:
+            raise ValueError(f"trained must be one of {places} for {name!r}, was {trained.get(name)}")
+    for index, (name, curve) in enumerate(_curves("losses", losses, f"(..., {len(places)})", len(places)).items()):
+        at = places.index(trained[name])
+        line = bands(ax, curve, name, steps=range(len(places)), index=index, markevery=1)
+        ring: dict[str, Any] = {"markersize": 14, "markerfacecolor": "none", "markeredgewidth": 1.6}
+        ax.plot(at, np.median(curve, axis=0)[at], "o", color=line.get_color(), label="_trained", **ring)
+    ax.set_xticks(range(len(places)), [f"{memory:,}" for memory in places])
+    ax.set(xlabel="memory in the test (positions)", ylabel=f"test loss ({unit})", xlim=(-0.3, len(places) - 0.7))
+
+
+def draw_context_use(
+    effects: Mapping[str, tuple[Any, Any]], losses: Mapping[str, Any], contexts: Sequence[int], reach: Mapping[str, int]
+) -> Figure:
+    """How far back one character has an effect, above how far back more context lowers the loss.
+
+    Args:
+        effects: by name, how many characters back and how much changing that one changes the prediction, both (N,).
+            An effect of 0 is left out, as the axis is logarithmic.
+        losses: by name, the mean loss with each context, (C,).
+        contexts: the C lengths, rising.
+        reach: by name, how many characters the architecture can see; drawn as a vertical line.
+
+    Raises:
+        ValueError: if nothing is given, the shapes do not fit, a value is not finite, or a reach is of no name above.
+    """
+    curves = _curves("losses", losses, f"({len(contexts)},)", len(contexts))
+    names = list(dict.fromkeys([*effects, *curves]))
+    if unknown := sorted(set(reach) - set(names)):
+        raise ValueError(f"reach must name only {names}, named {unknown}")
+    fig, (top, bottom) = plt.subplots(2, 1, figsize=(5.8, 6.0), sharex=True)
+    for name, given in effects.items():
+        distances, effect = (np.asarray(side, dtype=float) for side in given)
+        if distances.shape != effect.shape or distances.ndim != 1 or not np.isfinite(effect).all():
+            raise ValueError(f"effects must be pairs of (N,) finite arrays, those of {name!r} were not")
+        look = names.index(name)
+        top.plot(distances[effect > 0], effect[effect > 0], color=CYCLE[look], linestyle=DASHES[look], label=name)
+    for name, curve in curves.items():
+        bands(bottom, curve, name, steps=contexts, index=names.index(name), markevery=1)
+    for axes in (top, bottom):
+        for name, length in reach.items():
+            look = names.index(name)
+            axes.axvline(length, color=CYCLE[look], linestyle=DASHES[look], linewidth=1.4, label="_reach")
+    top.set(yscale="log", ylabel="effect of one character\n(largest change of a logit)")
+    bottom.set(xlabel="characters back (above); context given (below)", ylabel="loss (nats a character)",
+               xlim=(0, max([contexts[-1], *reach.values()]) + 8))  # fmt: skip
+    for axes in (top, bottom):
+        label_lines(axes)
+    return fig
