@@ -13,7 +13,7 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 
-from rtx_lib.plots import INK, draw_costs, draw_position_losses, style, to_svg
+from rtx_lib.plots import INK, draw_context_use, draw_costs, draw_position_losses, draw_test_memory, style, to_svg
 
 PUBLISHED = {800: 363.0, 1800: 773.0, 2800: 1409.0, 3800: 1874.0}
 LENGTHS = (64, 256, 1024, 3800)
@@ -151,3 +151,52 @@ def test_bad_costs(given: tuple[Any, ...], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         draw_costs(ax, *given)
     assert not ax.get_lines()
+
+
+# ---- memory in the test, and context
+
+
+def test_losses_against_the_memory_of_the_test_are_drawn_and_that_of_the_training_is_ringed() -> None:
+    ax, losses = axes(), np.array([[3.0, 2.0, 2.5], [3.2, 2.2, 2.9], [3.1, 2.4, 2.6]])
+    draw_test_memory(ax, {"A": losses, "B": [4.0, 3.0, 1.0]}, (0, 64, 1024), trained={"A": 64, "B": 1024}, unit="bits")
+    drawn = {line.get_label(): line for line in ax.get_lines() if line.get_label() != "_trained"}
+    assert np.allclose(drawn["A"].get_ydata(), [3.1, 2.2, 2.6]) and list(drawn["B"].get_ydata()) == [4, 3, 1]
+    rings = [(line.get_xdata()[0], line.get_ydata()[0], line.get_color()) for line in ax.get_lines()[1::2]]
+    assert rings == [(1, 2.2, drawn["A"].get_color()), (2, 1, drawn["B"].get_color())]
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["0", "64", "1,024"]
+    assert ax.get_ylabel() == "test loss (bits)"
+
+
+@pytest.mark.parametrize(("losses", "trained", "message"), [
+    ({"A": [1.0, 2.0]}, {"A": 64}, r"arrays \(..., 3\), 'A' was \(2,\)"), ({"A": [1.0, 2.0, 3.0]}, {}, "'A', was None"),
+    ({"A": [1.0, 2.0, 3.0]}, {"A": 32}, "was 32"), ({"A": [1.0, np.nan, 3.0]}, {"A": 64}, "finite"),
+    ({}, {}, "at least one"),
+])  # fmt: skip
+def test_losses_that_do_not_fit_the_memories_are_refused(losses, trained, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        draw_test_memory(axes(), losses, (0, 64, 1024), trained=trained)
+
+
+def test_an_effect_ends_at_the_reach_and_a_context_curve_shows_its_numbers() -> None:
+    effect = torch.tensor([1.0, 0.1, 0.0, 0.0])
+    losses = {"plain": [2.0, 1.5, 1.4], "LSTM": [1.9, 1.8, 1.7]}
+    fig = draw_context_use({"plain": (torch.arange(1, 5), effect)}, losses, (16, 32, 48), {"plain": 2})
+    top, bottom = fig.axes
+    named = {line.get_label(): line for line in top.get_lines() + bottom.get_lines()}
+    (curve,) = (line for line in top.get_lines() if line.get_label() == "plain")
+    assert list(curve.get_xdata()) == [1, 2] and np.allclose(curve.get_ydata(), [1, 0.1])  # no zeros on a log axis
+    assert list(named["LSTM"].get_xdata()) == [16, 32, 48] and list(named["LSTM"].get_ydata()) == [1.9, 1.8, 1.7]
+    assert curve.get_color() == named["plain"].get_color() != named["LSTM"].get_color()
+    reaches = [line.get_xdata()[0] for ax in fig.axes for line in ax.get_lines() if line.get_label() == "_reach"]
+    assert reaches == [2, 2] and top.get_yscale() == "log" and bottom.get_xlim() == (0, 56)
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"reach": {"GRU": 3}}, "reach must name only"), ({"contexts": (16, 32)}, "losses must hold arrays"),
+    ({"effects": {"plain": ([1, 2], [1.0])}}, "effects must be pairs"),
+    ({"effects": {"plain": ([1, 2], [1.0, np.inf])}}, "effects must be pairs"),
+])  # fmt: skip
+def test_effects_and_contexts_that_do_not_fit_are_refused(change, message) -> None:
+    good = {"effects": {"plain": ([1, 2], [1.0, 0.5])}, "losses": {"plain": [2.0, 1.0, 1.0]}, "contexts": (16, 32, 48)}
+    with pytest.raises(ValueError, match=message):
+        draw_context_use(**{**good, "reach": {"plain": 2}, **change})
