@@ -183,16 +183,22 @@ def summed_up(judged: Judged) -> str:
     count = Counter(found.verdict for _, found in judged)
     own = sum(found.verdict == HOLDS and claim.scale == "paper" for claim, found in judged)
     made = len(judged) - count[NOBODY]
-    return (f"Of {made} claims, {count[HOLDS]} hold, {own} of them in the claim's own setting and {count[HOLDS] - own} "
-            f"at our scale; {count[CONTRADICTED]} are contradicted; {count[UNDECIDED]} are undecided; for "
-            f"{count[SHORT]} our budget is too small. {count[NOBODY]} more are questions of our own, which no source "
-            "answers; they count for nobody and against nobody.")
+
+    def are(verdict: str) -> str:
+        return f"{count[verdict]} {'is' if count[verdict] == 1 else 'are'}"
+
+    more = "is a question" if count[NOBODY] == 1 else "are questions"
+    return (f"Of {made} claims, {count[HOLDS]} hold, {own} of them in the claim's own setting and "
+            f"{count[HOLDS] - own} at our scale; {are(CONTRADICTED)} contradicted; {are(UNDECIDED)} undecided; for "
+            f"{count[SHORT]} our budget is too small. {count[NOBODY]} more {more} of our own, which no source answers; "
+            "they count neither for nor against one.")
 
 
 def ruled(claim: Claim, records: measured.Records) -> list[str]:
     """What became of each rule of a claim, in words."""
     weak = set(beaten_by_trivial(claim, records))
-    lines = [f"{claim.enough} of these {len(claim.rules)} are enough."] if claim.enough else []
+    enough = f"{claim.enough} of these {len(claim.rules)} {'is' if claim.enough == 1 else 'are'} enough."
+    lines = [enough] if claim.enough else []
     for rule in claim.rules:
         void = weak & set(rules.names(rules.parse(rule, claim.ours), claim.ours))
         answer = "not counted" if void else ANSWERS[truth(rule, claim.ours, records)]

@@ -41,7 +41,7 @@ from rtx_lib.evidence.study import ALMOST_ALWAYS, Rate, runs_of, values_of
 if TYPE_CHECKING:
     from rtx_lib.evidence.audit import Audit
 
-__all__ = ["VERDICTS", "Claim", "Judgement", "audit", "book_file", "judge", "read_claims", "truth"]
+__all__ = ["VERDICTS", "Claim", "Judgement", "audit", "book_file", "judge", "label", "read_claims"]
 
 HOLDS, CONTRADICTED, UNDECIDED, SHORT, NOBODY = VERDICTS = (
     "holds", "contradicted", "undecided", "budget too small", "claimed by nobody")

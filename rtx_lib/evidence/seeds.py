@@ -12,7 +12,9 @@ import numpy as np
 from scipy.stats import binom
 
 RISING = ("accuracy", "exact")
-"""Metrics of the tasks that are better where they are larger: shares of what is right."""
+"""Metrics of the tasks that are better where they are larger, being shares of what is right."""
+
+Values = Sequence[float] | np.ndarray
 
 MIN_SEEDS = 3
 """With fewer runs on either side nothing is said about which is better."""
@@ -25,7 +27,7 @@ def rises(metric: str) -> bool:
     return metric.removeprefix("reference_") in RISING
 
 
-def median_interval(values: Sequence[float]) -> tuple[float, float]:
+def median_interval(values: Values) -> tuple[float, float]:
     """The exact 95 % interval of the median from the order of the values; of fewer than six, their range.
 
     Whatever the distribution, a value lies below its median with probability 1/2. So the count of seeds below the
@@ -142,7 +144,7 @@ def finals(records: Sequence[dict[str, Any]], metric: str = "loss") -> np.ndarra
     return np.array([value for record in records if (value := final(record, metric)) is not None])
 
 
-def verdict(ours: Sequence[float], theirs: Sequence[float], *, metric: str = "loss") -> int | None:
+def verdict(ours: Values, theirs: Values, *, metric: str = "loss") -> int | None:
     """Whether one set of runs is better than another: only if every seed of it is better than every seed of the other.
 
     Args:
@@ -158,7 +160,7 @@ def verdict(ours: Sequence[float], theirs: Sequence[float], *, metric: str = "lo
     return 1 if a.max() < b.min() else -1 if a.min() > b.max() else 0
 
 
-def tell(ours: Sequence[float], theirs: Sequence[float], *, metric: str = "loss", digits: int = 3) -> str:
+def tell(ours: Values, theirs: Values, *, metric: str = "loss", digits: int = 3) -> str:
     """How far the medians are apart, and whether the seeds allow to say so: "-0.031, better with every seed"."""
     outcome = verdict(ours, theirs, metric=metric)
     if outcome is None:
@@ -166,7 +168,7 @@ def tell(ours: Sequence[float], theirs: Sequence[float], *, metric: str = "loss"
     return f"{np.median(ours) - np.median(theirs) + 0.0:+.{digits}f}, {WORDS[outcome]}"
 
 
-def tell_pairs(after: Sequence[float], before: Sequence[float], *, digits: int = 3) -> str:
+def tell_pairs(after: Values, before: Values, *, digits: int = 3) -> str:
     """The same for two tests of the same models, pair by pair: "+0.004, higher in each of 3 models"."""
     change = np.asarray(after, dtype=float) - np.asarray(before, dtype=float)
     up = int((change > 0).sum())

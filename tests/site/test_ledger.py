@@ -15,7 +15,10 @@ HEAD = (
     '<meta name="viewport" content="width=device-width">'
     f"<style>{(ROOT / 'book' / 'assets' / 'site.css').read_text(encoding='utf-8')}</style>"
 )
-CHAPTERS = ((ledger.HOLDS, ledger.FAILS, ledger.FAILS), (ledger.SCALED, ledger.SCALED, ledger.FAILS), (ledger.UNTRIED,))
+CHAPTERS = (
+    (ledger.HOLDS, ledger.CONTRADICTED, ledger.CONTRADICTED), (ledger.UNDECIDED, ledger.UNDECIDED, ledger.CONTRADICTED),
+    (ledger.SHORT, ledger.NOBODY),
+)
 LEFT = "name => [...document.querySelectorAll(name)].filter(e => e.checkVisibility()).length"
 
 
