@@ -44,7 +44,7 @@ PROVEN = {
     "a loop over new objects": (TRAINED, "for model in (GRU(), RNN()):\n    assert error(model(x), loop(x)) < 1e-12"),
     "a comprehension's own name": (TRAINED, "assert all(model > 0 for model in (1, 2))"),
     "a count of parameters": ("assert sum(p.numel() for p in GRU().parameters()) == 12",),
-    "a trained model in a cell tagged proof": (TRAINED, code_cell("assert error(model(x), loop(model, x)) < 1e-12", "proof")),
+    "a trained model in a cell tagged proof": (TRAINED, code_cell("assert error(model(x), loop(x)) < 1e-12", "proof")),
     "a cell that does not parse": ("%matplotlib inline", "x = 1\nassert x"),
 }
 
@@ -78,14 +78,15 @@ def test_what_decides_a_finding_is_taken_and_nothing_else():
 
 
 def test_what_a_call_changes_is_followed():
-    found = deciding("trace = []", "def watch(step, model, loss):\n    trace.append(loss)",
-                     "model = GRU()", "model.load_state_dict(old)", "fit(model, task, after_step=watch)", value="trace[-1]")
+    found = deciding("trace = []", "def watch(step, model, loss):\n    trace.append(loss)", "model = GRU()",
+                     "model.load_state_dict(old)", "fit(model, task, after_step=watch)", value="trace[-1]")
     assert found == ["trace = []", "def watch(step, model, loss):\n    trace.append(loss)", "model = GRU()",
                      "model.load_state_dict(old)", "fit(model, task, after_step=watch)", "finding('a-b', trace[-1])"]
 
 
 def test_only_the_last_binding_before_the_finding_counts():
-    found = deciding("end = fit(A(), task)", "end = fit(B(), task)\n" + FINDING.format("end + 1"), "end = 3", value="0.5")
+    second = "end = fit(B(), task)\n" + FINDING.format("end + 1")
+    found = deciding("end = fit(A(), task)", second, "end = 3", value="0.5")
     assert found == ["end = fit(B(), task)", "finding('a-b', end + 1)", "finding('a-b', 0.5)"]
 
 
@@ -93,7 +94,8 @@ def fingerprint(*cells, recipes=None, **options):
     return dependence.fingerprint(notebook(*cells, FINDING.format(options.get("value", "end"))), recipes or {})
 
 
-BASE = ("steps = {'smoke': 1, 'book': 10}[profile]", "end = fit(build(RECIPES['adding']), task, steps=steps)", "show(fig)")
+TRAINING = "end = fit(build(RECIPES['adding']), task, steps=steps)"
+BASE = ("steps = {'smoke': 1, 'book': 10}[profile]", TRAINING, "show(fig)")
 
 
 @pytest.mark.parametrize("cells", [

@@ -15,7 +15,8 @@ def run(seed, data="true", part="first", **values):
 
 
 def study():
-    told = {"a-sure": {"sentence": "It learns.", "bound": "< 1"}, "a-shaky": {"sentence": "It forgets.", "bound": "> 0"},
+    told = {"a-sure": {"sentence": "It learns.", "bound": "< 1"},
+            "a-shaky": {"sentence": "It forgets.", "bound": "> 0"},
             "a-new": {"sentence": "Nobody ran it.", "bound": "> 0"}}
     runs = [run(1, **{"a-sure": 0.5, "a-shaky": 2.0}), run(2, "embedded", **{"a-sure": 0.25, "a-shaky": -1.0}),
             run(101, part="second", **{"a-sure": 0.75, "a-shaky": None})]

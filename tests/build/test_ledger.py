@@ -134,5 +134,5 @@ def test_the_summary_counts_what_the_badges_say():
     assert set(count.values()) == {2}
     assert ledger.summed_up(judged) == (
         "Of 8 claims, 2 hold, 0 of them in the claim's own setting and 2 at our scale; 2 are contradicted; 2 are "
-        "undecided; for 2 our budget is too small. 2 more are questions of our own, which no source answers; they "
-        "count neither for nor against one.")
+        "undecided; for 2 our budget is too small. 2 more are questions of our own, on which no source makes a "
+        "claim; they count neither for nor against one.")

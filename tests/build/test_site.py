@@ -255,3 +255,61 @@ def test_the_plain_command_builds_the_book_without_execution(tmp_path):
     assert (html / "index.html").is_file() and (html / "404.html").is_file()
     for notebook in (ROOT / "notebooks").glob("*.ipynb"):
         assert (html / "notebooks" / f"{notebook.stem}.html").is_file()
+
+
+# ------------------------------------------------------------------------------------------ findings of a build
+
+
+def finding(value, held, id="one-end"):
+    return {"id": id, "chapter": "one", "sentence": "It learns.", "value": value, "bound": "< 1", "judged": True,
+            "held": held}
+
+
+@pytest.fixture
+def executed(tree, monkeypatch):
+    """`build.py execute` of a small book whose chapter has these findings; status and output."""
+    def run(capsys, findings, *arguments):
+        tree.write("_build/executed/one.findings.json", json.dumps(findings))
+        monkeypatch.setattr(build, "ROOT", tree.root)
+        monkeypatch.setattr(build, "run_notebooks", lambda *rest: None)
+        monkeypatch.setattr(sys, "argv", ["build.py", "execute", "--build", str(tree.root / "_build"), *arguments])
+        return build.main(), capsys.readouterr()
+
+    return run
+
+
+def test_a_finding_that_fell_otherwise_is_named_in_the_last_lines_and_stops_nothing(executed, capsys):
+    findings = [finding(0.5, True), finding(1.5, False, "one-late"), finding(None, False, "one-nan")]
+    status, said = executed(capsys, findings)
+    assert status == 0
+    assert said.out.splitlines()[-3:] == ["2 findings fell otherwise on this machine; the pages say so:",
+                                          "  one, one-late: 1.5 is not < 1", "  one, one-nan: not a finite number"]
+
+
+@pytest.mark.parametrize("findings", [[finding(0.5, True)], [finding(1.5, None)], []])
+def test_what_held_or_was_not_judged_is_not_named(executed, capsys, findings):
+    status, said = executed(capsys, findings, "--strict")
+    assert (status, said.out) == (0, "")
+
+
+def test_a_strict_build_fails_instead(executed, capsys, monkeypatch):
+    status, said = executed(capsys, [finding(1.5, False)], "--strict")
+    assert status == 1 and "one, one-end: 1.5 is not < 1" in said.err
+    monkeypatch.setenv("STRICT", "1")
+    assert executed(capsys, [finding(1.5, False)])[0] == 1
+
+
+def test_rates_and_audits_on_a_page_are_of_todays_study(monkeypatch):
+    from rtx_lib.evidence import findings, study
+
+    found = {key: value for key, value in finding(0.5, True).items() if key != "held"}
+    run = {"part": "first", "seed": 1, "values": {"one-end": 0.5}}
+    monkeypatch.setattr(study, "load_study", lambda: {"chapters": {"one": {"runs": [run]}}})
+    monkeypatch.setattr(findings, "audit_bundle", lambda chapter, up: {findings.AUDIT: chapter, "text/html": up})
+    outputs = [{"output_type": "display_data", "metadata": {}, "data": data}
+               for data in ({findings.MIME: found, "text/html": "old"}, {findings.AUDIT: "one", "text/html": "old"})]
+    page = build.clean_notebook({"metadata": {}, "cells": [code("x", outputs=[*outputs, TEXT])]})
+    first, second, text = page["cells"][0]["outputs"]
+    assert "held in 1 of 1 run" in first["data"]["text/html"] and findings.MIME not in first["data"]
+    assert 'href="../book/findings.html#one-end"' in first["data"]["text/html"]
+    assert second["data"] == {"text/html": "../book/results.html"} and text == TEXT
