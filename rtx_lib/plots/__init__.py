@@ -2,11 +2,13 @@
 
 from rtx_lib.plots.attention import attention_heatmap, attention_view, heatmap_size
 from rtx_lib.plots.cells import CELL_STAGES, describe_cell, draw_cell
-from rtx_lib.plots.curves import bands, baseline, label_lines, provenance, smooth, stack
+from rtx_lib.plots.curves import bands, baseline, evaluations, label_lines, provenance, smooth, stack
 from rtx_lib.plots.explorer import explorer
 from rtx_lib.plots.figure import show, to_svg
-from rtx_lib.plots.film import film
-from rtx_lib.plots.influence import influence_curves, influence_maps
+from rtx_lib.plots.film import at_frame, film
+from rtx_lib.plots.gradients import error_by_length, gradient_frames
+from rtx_lib.plots.images import draw_beliefs, draw_image_rows
+from rtx_lib.plots.influence import influence_curves, influence_frames, influence_maps
 from rtx_lib.plots.lanes import FAMILIES, draw_lane
 from rtx_lib.plots.local import describe_reach, draw_reach, draw_windows
 from rtx_lib.plots.memory import draw_context_use, draw_costs, draw_position_losses, draw_test_memory
@@ -15,13 +17,15 @@ from rtx_lib.plots.positions import draw_bias, draw_position_table, draw_rotatio
 from rtx_lib.plots.race import describe_race, draw_race
 from rtx_lib.plots.race_costs import draw_lengths, draw_tradeoff
 from rtx_lib.plots.race_explorer import race_explorer
+from rtx_lib.plots.ranking import describe_ranking, draw_ranking
 from rtx_lib.plots.segments import describe_segments, draw_clash, draw_segments
 from rtx_lib.plots.shift import draw_shift
 from rtx_lib.plots.shift_steps import SHIFT_STEPS, describe_shift, shifted_cells
 from rtx_lib.plots.strips import draw_strips
 from rtx_lib.plots.style import CYCLE, DASHES, INK, MARKERS, STYLE, style, use_style
-from rtx_lib.plots.tables import sortable_table
+from rtx_lib.plots.tables import plain_table, sortable_table
 from rtx_lib.plots.transformer import TRANSFORMER_STAGES, describe_transformer, draw_transformer
+from rtx_lib.plots.unrolled import draw_unrolled
 from rtx_lib.plots.widgets import live
 
 __all__ = [
@@ -34,26 +38,31 @@ __all__ = [
     "SHIFT_STEPS",
     "STYLE",
     "TRANSFORMER_STAGES",
+    "at_frame",
     "attention_heatmap",
     "attention_view",
     "bands",
     "baseline",
     "describe_cell",
     "describe_race",
+    "describe_ranking",
     "describe_reach",
     "describe_segments",
     "describe_shift",
     "describe_transformer",
+    "draw_beliefs",
     "draw_bias",
     "draw_cell",
     "draw_clash",
     "draw_context_use",
     "draw_costs",
+    "draw_image_rows",
     "draw_lane",
     "draw_lengths",
     "draw_position_losses",
     "draw_position_table",
     "draw_race",
+    "draw_ranking",
     "draw_reach",
     "draw_rotations",
     "draw_segments",
@@ -62,16 +71,22 @@ __all__ = [
     "draw_test_memory",
     "draw_tradeoff",
     "draw_transformer",
+    "draw_unrolled",
     "draw_windows",
+    "error_by_length",
+    "evaluations",
     "explorer",
     "film",
+    "gradient_frames",
     "heatmap_size",
     "influence_curves",
+    "influence_frames",
     "influence_maps",
     "label_lines",
     "length_heatmap",
     "live",
     "piano_roll",
+    "plain_table",
     "provenance",
     "race_explorer",
     "shifted_cells",

@@ -42,6 +42,26 @@ def stack(records: Sequence[Record], key: str) -> tuple[np.ndarray, np.ndarray]:
     return steps, values
 
 
+def evaluations(records: Sequence[Record], metric: str) -> tuple[np.ndarray, np.ndarray]:
+    """One metric of the evaluations of several records, on common steps.
+
+    Args:
+        records: the runs, whose ``evaluations`` hold ``step`` and, in some of them, ``metric``.
+        metric: for example ``"accuracy"``.
+
+    Returns:
+        steps (N,) in order, all at which some run has the metric, and values (runs, N), NaN where a run has none.
+
+    Raises:
+        ValueError: if no evaluation of any record has the metric.
+    """
+    rows = [{row["step"]: row[metric] for row in record["evaluations"] if metric in row} for record in records]
+    steps = sorted(set().union(*rows))
+    if not steps:
+        raise ValueError(f"metric must be one that the evaluations of the records have, was {metric!r}")
+    return np.array(steps), np.array([[row.get(step, np.nan) for step in steps] for row in rows], dtype=float)
+
+
 def smooth(values: Any, width: int) -> np.ndarray:
     """Mean over the last ``width`` points (fewer at the start), along the last axis.
 

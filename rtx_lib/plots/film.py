@@ -114,6 +114,22 @@ def film(
     )
 
 
+def at_frame(fig: Figure, frame: Frame) -> Figure:
+    """``fig`` with its named artists where ``frame`` has them: one frame of a :func:`film`, for ``live``.
+
+    Raises:
+        ValueError: if a gid is missing, doubled or of another kind of artist, or a line's x and y differ in length.
+    """
+    for gid, value in frame.items():
+        artist = _find(fig, gid)
+        _check(artist, value, gid)
+        if isinstance(artist, Text):
+            artist.set_text(value)
+        else:
+            artist.set_data(*value)
+    return fig
+
+
 def _find(fig: Figure, gid: str) -> Line2D | Text:
     """The one line or text of ``fig`` that bears ``gid``."""
     found: list[Artist] = fig.findobj(lambda artist: artist.get_gid() == gid)

@@ -1,16 +1,18 @@
-"""Empirical receptive fields as pictures: influence over distance, and of every input on every output."""
+"""Empirical receptive fields as pictures: influence over distance, of every input on every output, and on one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from rtx_lib.plots.curves import bands, label_lines
 from rtx_lib.plots.positions import _HATCHED, _array, _frame, _key, _shape, _tint
-from rtx_lib.plots.style import CYCLE, DASHES
+from rtx_lib.plots.style import CYCLE, DASHES, INK
 
 
 def _shares(name: str, influence: np.ndarray) -> np.ndarray:
@@ -128,3 +130,47 @@ def influence_maps(axes: Any, maps: Mapping[str, Any], *, floor: float = 1e-5) -
     bar.set_yticks([np.log10(floor), 0], [f"{floor:.0e}".replace("e-0", "e-"), "1"])
     bar.set_ylabel("share of the influence", labelpad=-12)
     bar.yaxis.set_label_position("right")
+
+
+def influence_frames(sizes: Mapping[str, Any], *, floor: float = 1e-6) -> tuple[Figure, list[dict[str, Any]]]:
+    """How strongly each input reaches one output, a bar each, one panel for each model; the output moves.
+
+    A cross stands where the influence is exactly 0, the dotted line at the output.
+
+    Args:
+        sizes: from a model's name to (T, T), row t the size of the derivative of output t by each input.
+        floor: the least size that is drawn, where the bars begin.
+
+    Returns:
+        The figure, and a frame for each of the T outputs, for ``film`` or ``at_frame``.
+
+    Raises:
+        ValueError: if there is no model, a map is not (T, T) like the first, or the floor is not between 0 and 1.
+    """
+    _check_floor(floor)
+    maps = {name: _array(f"sizes[{name!r}]", values, "(T, T)", 2) for name, values in sizes.items()}
+    shapes = {values.shape for values in maps.values()}
+    if len(shapes) != 1 or len(set(*shapes)) != 1:
+        raise ValueError(f"sizes must hold maps of one shape (T, T), at least one, held {sorted(shapes)}")
+    (T, _), *_ = shapes
+    steps = np.arange(1, T + 1)
+    fig, axes = plt.subplots(len(maps), 1, figsize=(5.8, 1.4 * len(maps)), sharex=True, sharey=True, squeeze=False)
+    frames: list[dict[str, Any]] = [{} for _ in steps]
+    for k, (ax, (name, values)) in enumerate(zip(axes.flat, maps.items(), strict=True)):
+        look: dict[str, Any] = {"linewidth": 130 / T, "linestyle": "-", "solid_capstyle": "butt"}
+        ax.plot([1], [1], color=CYCLE[k % len(CYCLE)], gid=f"bars{k}", **look)
+        ax.plot([1], [1], "x", color=INK, markersize=6, gid=f"none{k}")
+        ax.axvline(1, color=INK, linestyle=":", linewidth=1.4, gid=f"at{k}")
+        ax.set(yscale="log", ylim=(floor, 20), xlim=(0.3, T + 0.7), xticks=steps, yticks=[1e-5, 1e-2, 1e1])
+        ax.set_title(name, loc="left", fontsize=11.5)
+        for t, frame in zip(steps, frames, strict=True):
+            row = values[t - 1]
+            seen, unseen = steps[row > 0], steps[row == 0]
+            gap = np.full(len(seen), np.nan)  # ends each bar
+            heights = np.stack([np.full(len(seen), floor), row[seen - 1], gap], axis=1)
+            frame[f"bars{k}"] = np.stack([seen, seen, gap], axis=1).ravel(), heights.ravel()
+            frame[f"none{k}"] = unseen, np.full(len(unseen), 3 * floor)
+            frame[f"at{k}"] = np.array([t, t]), np.array([0.0, 1.0])
+    axes[-1, 0].set_xlabel("input step s")
+    fig.supylabel(r"size of $\partial y_t / \partial x_s$", fontsize=12)
+    return fig, frames

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from rtx_lib.plots import figure, film, style
+from rtx_lib.plots import at_frame, figure, film, style
 
 X = np.linspace(0.0, 200.0, 41)
 FRAMES = 4
@@ -251,3 +251,15 @@ def test_frames_must_name_the_same_artists_and_each_once() -> None:
     fig.axes[1].plot([0], [0], gid="norm")
     with pytest.raises(ValueError, match="belonged to 2"):
         make(frames(), fig)
+
+
+# ---- one frame
+
+
+def test_one_frame_moves_the_named_artists() -> None:
+    fig = at_frame(scene(), {"norm": ([1.0, 2.0], [3.0, 4.0]), "words": "step 7"})
+    lines = {line.get_gid(): line for ax in fig.axes for line in ax.get_lines()}
+    assert lines["norm"].get_data()[1] == [3.0, 4.0] and lines["eigenvalues"].get_data()[0] == [0]
+    assert fig.axes[0].texts[0].get_text() == "step 7"
+    with pytest.raises(ValueError, match="gid 'loss'"):
+        at_frame(scene(), {"loss": ([1], [1])})

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import PathPatch
 
-from rtx_lib.plots import CYCLE, influence_curves, influence_maps, style, to_svg
+from rtx_lib.plots import CYCLE, film, influence_curves, influence_frames, influence_maps, style, to_svg
 
 
 @pytest.fixture(autouse=True)
@@ -154,3 +154,23 @@ def test_bad_arguments(ax: Axes, call: Callable[[Axes], None], message: str) -> 
     with pytest.raises(ValueError, match=message):
         call(ax)
     assert not ax.get_lines() and not ax.get_images() and not ax.texts
+
+
+# ---- one output
+
+
+def test_a_bar_is_the_influence_and_a_cross_none() -> None:
+    sizes = np.tril(np.arange(1.0, 17.0).reshape(4, 4))
+    fig, frames = influence_frames({"forwards": sizes, "both ways": sizes + 1})
+    assert len(frames) == 4 and [ax.get_title("left") for ax in fig.axes] == ["forwards", "both ways"]
+    x, y = frames[1]["bars0"]  # output 2: inputs 1 and 2
+    assert np.array_equal(x[~np.isnan(x)], [1, 1, 2, 2]) and np.array_equal(y[~np.isnan(y)], [1e-6, 5, 1e-6, 6])
+    assert np.array_equal(frames[1]["none0"][0], [3, 4])
+    assert not len(frames[1]["none1"][0]) and np.array_equal(frames[1]["at1"][0], [2, 2])
+    assert "book-film" in film(fig, frames, "t", labels=list("1234"), alt="No future.").data
+
+
+@pytest.mark.parametrize("sizes", [{}, {"a": np.ones((2, 3))}, {"a": np.ones((2, 2)), "b": np.ones((3, 3))}])
+def test_influence_frames_refuse_other_shapes(sizes: dict[str, np.ndarray]) -> None:
+    with pytest.raises(ValueError, match="one shape"):
+        influence_frames(sizes)

@@ -23,6 +23,7 @@ from rtx_lib.plots import (
     attention_view,
     bands,
     baseline,
+    evaluations,
     heatmap_size,
     label_lines,
     live,
@@ -327,6 +328,16 @@ def test_stack_aligns_runs_on_all_steps() -> None:
         stack([record()], "accuracy")
     with pytest.raises(ValueError, match="at least one"):
         stack([], "loss")
+
+
+def test_evaluations_of_several_runs_stand_on_common_steps() -> None:
+    early = record(evaluations=[{"step": 10, "accuracy": 0.5}, {"step": 20, "accuracy": 0.7, "loss": 1.0}])
+    late = record(evaluations=[{"step": 20, "accuracy": 0.6}, {"step": 30, "loss": 2.0}])
+    steps, values = evaluations([early, late], "accuracy")
+    assert steps.tolist() == [10, 20]
+    np.testing.assert_array_equal(values, [[0.5, 0.7], [np.nan, 0.6]])
+    with pytest.raises(ValueError, match=r"metric must be one .* 'bits'"):
+        evaluations([early, late], "bits")
 
 
 def test_smooth_is_a_running_mean() -> None:

@@ -1,0 +1,85 @@
+"""Vanishing gradients as pictures: the film of a training run, and errors against the length of a sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from rtx_lib.plots.curves import bands
+from rtx_lib.plots.style import CYCLE, INK
+
+
+def gradient_frames(norms: Any, eigenvalues: Any, titles: Sequence[str]) -> tuple[Figure, list[dict[str, Any]]]:
+    """A training run: left the gradient's norm at every step, right the eigenvalues of the recurrent weights.
+
+    Args:
+        norms: (F, T), ||dL/dh_t|| for t = 1..T in each of F frames.
+        eigenvalues: (F, H), complex.
+        titles: F texts above the left panel, such as the error at that moment.
+
+    Returns:
+        The figure, and a frame for each moment, for ``film`` or ``at_frame``. The spectral radius is written above
+        the right panel.
+
+    Raises:
+        ValueError: if the shapes do not fit together or there is no frame.
+    """
+    gradients, values = np.asarray(norms, dtype=float), np.asarray(eigenvalues)
+    if gradients.ndim != 2 or values.ndim != 2 or not len(gradients) == len(values) == len(titles) > 0:
+        raise ValueError(
+            f"norms (F, T), eigenvalues (F, H) and F titles must fit, were {gradients.shape}, {values.shape} and "
+            f"{len(titles)}"
+        )
+    T = gradients.shape[1]
+    fig, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.7))
+    left.semilogy([1, T], [1, 1], gid="gradient", marker="o", color=CYCLE[0], linestyle="-", markersize=4)
+    ticks = [1, *range(max(T // 4, 1), T + 1, max(T // 4, 1))]
+    left.set(xlim=(0.5, T + 0.5), ylim=(1e-7, 3), xlabel="step t", ylabel="$||dL/dh_t||$", xticks=ticks)
+    turn = np.linspace(0, 2 * np.pi, 200)
+    right.plot(np.cos(turn), np.sin(turn), color=INK, linestyle="--", linewidth=1)
+    right.plot([0], [0], gid="eigenvalues", marker="o", color=CYCLE[1], linestyle="", markersize=4)
+    right.set(xlim=(-1.4, 1.4), ylim=(-1.4, 1.4), xlabel="real part", ylabel="imaginary part", aspect="equal")
+    left.set_title("-", gid="title")
+    right.set_title("-", gid="radius")
+    frames = [
+        {
+            "gradient": (np.arange(1, T + 1), gradient),
+            "eigenvalues": (spectrum.real, spectrum.imag),
+            "title": title,
+            "radius": f"spectral radius {np.abs(spectrum).max():.2f}",
+        }
+        for gradient, spectrum, title in zip(gradients, values, titles, strict=True)
+    ]
+    return fig, frames
+
+
+def error_by_length(ax: Axes, errors: Mapping[str, Mapping[int, Sequence[float]]]) -> None:
+    """The final error against the length of the sequence: median and band of the runs that did not diverge.
+
+    Where runs diverged, their number stands at the length.
+
+    Args:
+        ax: axes to draw in; the lengths are on a logarithmic axis.
+        errors: from a model's name to its runs' errors at each length, NaN for a run that diverged.
+
+    Raises:
+        ValueError: if a model has no finite error at any length.
+    """
+    lengths = sorted({length for own in errors.values() for length in own})
+    for index, (name, own) in enumerate(errors.items()):
+        runs = max(map(len, own.values()), default=0)
+        rows = np.array([[*values, *[np.nan] * (runs - len(values))] for values in own.values()]).T
+        bands(ax, rows, name, steps=list(own), index=index, markevery=1)
+        for length, values in own.items():
+            if lost := int(np.isnan(values).sum()):
+                place = (length, float(np.nanmean(values)) if lost < len(values) else 0.0)
+                words = f"{lost} of {len(values)}\ndiverged"
+                ax.annotate(words, place, (0, 12), textcoords="offset points", ha="right")
+    ax.set(xscale="log", xlabel="length T of the sequence (steps)")
+    ax.set_xticks(lengths, [f"{length:,}" for length in lengths])
+    ax.minorticks_off()

@@ -1,0 +1,66 @@
+"""The film of gradients and eigenvalues, and errors by length: the numbers given are the numbers drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from rtx_lib.plots import at_frame, draw_unrolled, error_by_length, film, gradient_frames, style
+
+NORMS = np.geomspace(1e-6, 1, 12).reshape(2, 6)
+EIGENVALUES = np.array([[0.5 + 0.5j, -0.2], [0.9, 0.0 - 1.2j]])
+
+
+@pytest.fixture(autouse=True)
+def book_style() -> Iterator[None]:
+    with mpl.rc_context({"backend": "agg"}), style():
+        yield
+    plt.close("all")
+
+
+def test_a_frame_has_the_norms_the_eigenvalues_and_their_radius() -> None:
+    fig, frames = gradient_frames(NORMS, EIGENVALUES, ["MSE 0.2", "MSE 0.1"])
+    at_frame(fig, frames[1])
+    left, right = fig.axes
+    lines = {line.get_gid(): line for ax in fig.axes for line in ax.get_lines()}
+    assert np.array_equal(lines["gradient"].get_xdata(), np.arange(1, 7))
+    assert np.array_equal(lines["gradient"].get_ydata(), NORMS[1])
+    assert np.array_equal(lines["eigenvalues"].get_xdata(), [0.9, 0.0])
+    assert np.array_equal(lines["eigenvalues"].get_ydata(), [0.0, -1.2])
+    assert (left.get_title(), right.get_title()) == ("MSE 0.1", "spectral radius 1.20")  # the largest, not the first
+
+
+def test_the_frames_make_a_film() -> None:
+    fig, frames = gradient_frames(NORMS, EIGENVALUES, ["a", "b"])
+    assert "book-film" in film(fig, frames, "training", labels=["1", "2"], alt="It moves.").data
+
+
+@pytest.mark.parametrize(("norms", "titles"), [(NORMS, ["a"]), (NORMS[0], ["a", "b"]), (NORMS[:0], [])])
+def test_frames_that_do_not_fit_are_refused(norms: np.ndarray, titles: list[str]) -> None:
+    with pytest.raises(ValueError, match="must fit"):
+        gradient_frames(norms, EIGENVALUES, titles)
+
+
+def test_runs_that_diverged_are_counted_at_their_length() -> None:
+    ax = plt.subplots()[1]
+    errors = {"tanh": {10: [0.1, 0.2, 0.3], 100: [0.2]}, "IRNN": {100: [0.1, np.nan], 200: [np.nan, np.nan]}}
+    error_by_length(ax, errors)
+    tanh, irnn = ax.get_lines()
+    assert np.allclose(tanh.get_data(), [[10, 100], [0.2, 0.2]])
+    assert np.allclose(irnn.get_data(), [[100], [0.1]])
+    said = [(text.get_text(), text.xy) for text in ax.texts]
+    assert said == [("1 of 2\ndiverged", (100, 0.1)), ("2 of 2\ndiverged", (200, 0.0))]
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["10", "100", "200"]
+
+
+def test_the_network_unrolled_names_every_weight_and_every_shape() -> None:
+    top, low = draw_unrolled().axes
+    words = [text.get_text() for text in top.texts]
+    assert words.count("U") == words.count("V") == 5 and words.count("W") == 3
+    assert {"$x_1$", "$h_1$", "$o_1$", "$h_T$", "···"} <= set(words)
+    shapes = [text.get_text() for text in low.texts]
+    assert [shapes.count(letter) for letter in "xho"] == [1 + 1 + 3 + 2 + 3, 14, 1 + 3 + 1 + 2 + 3]
