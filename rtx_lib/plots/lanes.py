@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from rtx_lib.plots.style import CYCLE, DASHES, INK
+from rtx_lib.plots.style import CYCLE, DASHES, INK, MARKERS
 
 FAMILIES: dict[str, tuple[str, ...]] = {
     "recurrent": ("rnn", "irnn", "lstm", "gru", "deep-gru", "indrnn"),
@@ -141,6 +141,40 @@ def draw_lane(
     if is_log(task):
         ax.set_yscale("log")
     ax.set(xlabel="training steps", ylabel=f"{metric}, {'higher' if metric == 'accuracy' else 'lower'} is better")
+
+
+def lane_lines(
+    ax: Axes,
+    curves: Mapping[str, tuple[Any, Any]],
+    lanes: Mapping[str, str],
+    *,
+    floor: float | None = None,
+    every: int = 1,
+    families: Mapping[str, Sequence[str]] = FAMILIES,
+) -> None:
+    """One line for each lane, in the colour, the dash pattern and with the marks that it has everywhere.
+
+    Args:
+        ax: axes to draw in. Name the lines with :func:`rtx_lib.plots.label_lines` once its limits are set.
+        curves: x and y of each lane, (N,) both.
+        lanes: the lanes' names by key.
+        floor: smaller values are drawn there, for a logarithmic axis.
+        every: one mark for so many points.
+        families: the lanes of each family, for the look.
+
+    Raises:
+        ValueError: if a lane has no name, or its x and y differ in number.
+    """
+    for lane, (x, y) in curves.items():
+        if lane not in lanes:
+            raise ValueError(f"curves must be of the lanes {list(lanes)}, held {lane!r}")
+        if len(x) != len(y):
+            raise ValueError(f"curves[{lane!r}] must have as many x as y, had {len(x)} and {len(y)}")
+        family, member = look(lane, families)
+        ax.plot(
+            x, y if floor is None else np.maximum(y, floor), color=CYCLE[family], linestyle=DASHES[member],
+            marker=MARKERS[member], markevery=(min(member, every - 1), every), label=lanes[lane],
+        )  # fmt: skip
 
 
 def over_seeds(

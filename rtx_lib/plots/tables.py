@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
-from IPython.display import HTML
+from IPython.display import HTML, Markdown
 
 from rtx_lib.plots.control import check_size
 from rtx_lib.plots.figure import figcaption, scroll_box
@@ -56,6 +56,19 @@ min-height:44px;text-align:inherit;cursor:pointer}}
 # Without a script nobody could bring back what is away.
 _PLAIN = """<noscript><style>.book-table .book-control,.book-table [role=status]{display:none}
 .book-table tr.away{display:table-row}.book-table .one .by{display:table-cell}</style></noscript>"""
+
+
+def plain_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Markdown:
+    """A small table as Markdown, which Jupyter, Colab and the site show alike; ``|`` may not occur in a cell.
+
+    Raises:
+        ValueError: if there is no column, or a row has another number of cells.
+    """
+    for row in rows:
+        if not columns or len(row) != len(columns):
+            raise ValueError(f"every row must have {len(columns)} cells, at least one, one had {len(row)}: {row!r}")
+    lines = [columns, ["---"] * len(columns), *rows]
+    return Markdown("\n".join(f"| {' | '.join(map(str, line))} |" for line in lines))
 
 
 def sortable_table(

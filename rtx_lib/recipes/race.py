@@ -1,5 +1,6 @@
 """Recipes of the comparison, chapter 10: every model on every task, with equal parameters and equal tuning."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from .recipe import Recipe
@@ -38,6 +39,16 @@ FINISH: dict[str, tuple[str, float]] = {
 Adding and copy memory have an end. The other lines are marks on a long road: those of the digits and the text were set
 from the trials, and that of the chorales is what Bai et al. (2018, table 1) report of a tanh RNN.
 """
+
+# What figures call the task, its metric and what is reached without learning, and the record's name for that.
+_CALLED = {
+    "adding": ("Adding", "MSE", "always 1", "predict 1"),
+    "copy": ("Copy", "accuracy", "guess", ""),
+    "digits": ("Digits", "accuracy", "one class", "most frequent class"),
+    "text": ("Characters", "nats a character", "pairs", "bigram loss"),
+    "chorales": ("Chorales", "nats a frame", "pairs", "note transitions"),
+}
+_GUESS = 1 / 8  # of the symbols of copy memory, whose records know the loss of guessing only
 
 LENGTHS = {"adding": (50, 100, 200), "copy": (10, 30, 100)}
 """The lengths, T of adding and the pause of copy memory, that are swept. The second of each is that of the race."""
@@ -165,6 +176,47 @@ def _model(task: str, lane: str, length: int) -> tuple[str, dict[str, Any]]:
         # As the other lanes with attention, not post-norm as in the paper: on the chorales that never left the plateau.
         return lane, attention | {"memory": 64 if task == "text" else 0, "tied": False, "norm": "pre"}
     return lane, {"hidden_size": size}
+
+
+def described(task: str, baselines: Mapping[str, float]) -> dict[str, Any]:
+    """A task as the figures of :mod:`rtx_lib.plots.lanes` want it: name, metric, line and what needs no learning.
+
+    ``baselines`` are those of a record of the task; what they lack is left out.
+    """
+    name, label, short, long = _CALLED[task]
+    metric, line = FINISH[task]
+    known = {"copy": _GUESS}.get(task, baselines.get(long))
+    return {"name": name, "metric": metric, "line": line, "label": label,
+            "baselines": {} if known is None else {short: known}}
+
+
+def privileges(lane: str) -> str:
+    """What a lane has that the others have not, apart from its size; empty for the plain ones."""
+    recipe = race("adding", lane)
+    own, inner = recipe.model_arguments, SIZES[lane]
+    return {
+        "irnn": f"starts from the identity; input weights of {own.get('input_std')}, in the paper 0.001",
+        "lstm": f"forget bias {own.get('forget_bias', 0):g}",
+        "deep-gru": "one transition layer behind each step",
+        "indrnn": "a small rate of its own for the recurrent weights, not tuned, on adding also for the input of the "
+        "second layer; told the length, except of text; recurrent weights that start near 1 on adding and digits; "
+        "batch norm, except on adding",
+        "tcn": f"kernel {own.get('kernel_size')}; reads 253 steps",
+        "transformer": "inner width 64, where papers take 4 times the width; sinusoids",
+        "transformer-none": "inner width 64",
+        "r-transformer": f"window {own.get('window')}; inner width {min(inner.values())} to {max(inner.values())}",
+        "transformer-xl": "inner width 34; relative positions; a memory of 64 on text, none elsewhere; norm before "
+        "each part, chosen after a look at the chorales",
+    }.get(lane, "")
+
+
+def shape(task: str, lane: str) -> str:
+    """Layers and width of a lane: "2 layers of 64"."""
+    own = race(task, lane).model_arguments
+    if lane == "tcn":
+        return f"{len(own['channels'])} levels of {own['channels'][0]}"
+    layers = own.get("layers", own.get("num_layers", 1))
+    return f"{layers} layer{'s' * (layers > 1)} of {own.get('width', own.get('hidden_size'))}"
 
 
 RECIPES = [

@@ -1,0 +1,99 @@
+"""Advice under the rules of the claims: entries of ``book/guide.yml``, each given only while the records bear it out.
+
+An entry names a *situation* in the reader's words, the *advice* as Markdown whose numbers are marks
+(:mod:`rtx_lib.evidence.measured`), under ``ours`` the numbers that it rests on, and the ``rules`` that must be true of
+them (:mod:`rtx_lib.evidence.rules`).
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from rtx_lib.evidence import measured
+from rtx_lib.evidence.claims import book_file
+from rtx_lib.evidence.rules import parse, truth
+from rtx_lib.evidence.seeds import MIN_SEEDS
+
+MOST_LINKS = 4  # of an entry: a line with more is no longer read
+
+
+@dataclass(frozen=True)
+class Advice:
+    """One entry of the file."""
+
+    id: str
+    situation: str
+    advice: str
+    ours: Mapping[str, str]
+    rules: Sequence[str]
+
+
+def read_guide(path: Path | None = None) -> list[Advice]:
+    """The entries of a file, of the book's where none is named.
+
+    Raises:
+        ValueError: naming the entry that lacks something or has a rule that is none, or an id that occurs twice.
+    """
+    entries: list[Advice] = []
+    text = (path or book_file("guide.yml")).read_text(encoding="utf-8")
+    for place, entry in enumerate(yaml.safe_load(text), start=1):
+        name = f"advice {entry.get('id', f'number {place}')}"
+        known = set(Advice.__dataclass_fields__)
+        if set(entry) != known or not all(entry.values()):
+            raise ValueError(f"{name}: must fill {', '.join(sorted(known))}; it had {', '.join(sorted(entry))}")
+        try:
+            for rule in entry["rules"]:
+                parse(rule, entry["ours"])
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from error
+        if entry["id"] in [one.id for one in entries]:
+            raise ValueError(f"{name}: two have this id")
+        entries.append(Advice(**entry))
+    return entries
+
+
+def supported(entry: Advice, records: measured.Records) -> bool:
+    """Whether every rule of the entry is true, with at least `MIN_SEEDS` runs of each recipe that it rests on."""
+    try:
+        for path in entry.ours.values():
+            runs = records[measured.split(path, records)[0]]
+            if not runs or (len(runs) < MIN_SEEDS and not runs[0].get("computed")):
+                return False
+        return all(truth(rule, entry.ours, records) for rule in entry.rules)
+    except measured.Unmeasured:
+        return False
+
+
+def told(entry: Advice, records: measured.Records, *, folder: str = "../book/results") -> str:
+    """The entry as a line of Markdown: its numbers out of the records, with links to some of these."""
+    text = measured.MARK.sub(lambda mark: measured.formatted(measured.value(mark[1], records), mark[2]), entry.advice)
+    recipes = dict.fromkeys(measured.split(path, records)[0] for path in entry.ours.values())
+    runs = [records[recipe][0] for recipe in recipes if not records[recipe][0].get("computed")]
+    links = [
+        f'<a href="{html.escape(folder)}/{run["recipe"]}-s{run["seed"]}.json">{run["recipe"]}</a>'
+        for run in runs[:MOST_LINKS]
+    ]
+    rest = f"*{entry.situation}* {' '.join(text.split())}"
+    return f"{rest} ({', '.join(links)}{', …' * (len(runs) > MOST_LINKS)})" if links else rest
+
+
+def guide(records: measured.Records, path: Path | None = None) -> Any:
+    """All advice that the records bear out, as a list; of the rest it is said that they do not.
+
+    Args:
+        records: the runs by recipe, and what was computed from them in the same form.
+        path: of the file; the book's where none is named.
+    """
+    from IPython.display import Markdown
+
+    entries = read_guide(path)
+    lines = [f"- {told(entry, records)}" for entry in entries if supported(entry, records)]
+    if silent := [entry.situation for entry in entries if not supported(entry, records)]:
+        lines.append(f"\n*Our records do not decide what to do here:* {' '.join(silent)}")
+    return Markdown("\n".join(lines))

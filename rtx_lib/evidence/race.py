@@ -1,0 +1,210 @@
+"""A race in numbers: which of many models, the *lanes*, leads on which task, with which seeds and at which cost.
+
+A *score* is a test metric turned so that smaller is better; a run that diverged scores worse than every other.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rtx_lib.evidence.seeds import final, rises, summarise, verdict
+
+Record = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Race:
+    """The records of a race, and what they say together.
+
+    Attributes:
+        lanes: the models' names by key.
+        finish: of each task the metric and its finish line.
+        runs: the records by task and lane; a pair may have none.
+        costs: by task and lane ``seconds_per_step`` and ``flops_per_step``, where they were measured.
+    """
+
+    lanes: Mapping[str, str]
+    finish: Mapping[str, tuple[str, float]]
+    runs: Mapping[tuple[str, str], Sequence[Any]]
+    costs: Mapping[tuple[str, str], Mapping[str, float]] = field(default_factory=dict)
+
+    @property
+    def records(self) -> list[Record]:
+        """All of them."""
+        return [record for found in self.runs.values() for record in found]
+
+    @functools.cached_property
+    def results(self) -> dict[str, dict[str, dict[str, Any]]]:
+        """By task and lane what :func:`rtx_lib.evidence.seeds.summarise` says; lanes without records are left out."""
+        return {
+            task: {lane: summarise(self.runs[task, lane], *line) for lane in self.lanes if self.runs.get((task, lane))}
+            for task, line in self.finish.items()
+        }
+
+    def values(self, task: str, lane: str) -> list[float]:
+        """The test metric of the seeds that have one."""
+        return self.results[task][lane]["values"] if lane in self.results[task] else []
+
+    def scores(self, task: str, lane: str, *, ties: bool = False) -> np.ndarray:
+        """One number a seed, (seeds,), smaller is better and infinite for a run that diverged.
+
+        With ``ties`` a little of the test loss is added, which tells lanes apart whose metric is the same.
+        """
+        metric = self.finish[task][0]
+        sign = -1 if rises(metric) else 1
+        return np.array([
+            math.inf if (value := final(record, metric)) is None
+            else sign * value + 1e-9 * ties * record["metrics"].get("loss", 0)
+            for record in self.runs.get((task, lane), ())
+        ])
+
+    def order(self, task: str) -> list[str]:
+        """The lanes that have records, the best median first; the test loss decides between equals."""
+        return sorted(self.results[task], key=lambda lane: float(np.median(self.scores(task, lane, ties=True))))
+
+    def leaders(self, task: str) -> list[str]:
+        """The lanes with the best median: more than one where the metric cannot tell them apart."""
+        medians = {lane: np.median(self.scores(task, lane)) for lane in self.order(task)}
+        return [lane for lane, median in medians.items() if median == min(medians.values())]
+
+    def place(self, task: str, lane: str) -> int:
+        """One more than the lanes with a better median."""
+        own = np.median(self.scores(task, lane))
+        return 1 + sum(bool(np.median(self.scores(task, other)) < own) for other in self.results[task])
+
+    def duel(self, task: str, one: str, other: str) -> int | None:
+        """What :func:`rtx_lib.evidence.seeds.verdict` says of two lanes: 1 where every seed of the first is better."""
+        return verdict(self.scores(task, one), self.scores(task, other))
+
+    def beaten(self, one: str, other: str) -> dict[int | None, list[str]]:
+        """The tasks by outcome of the duel; an outcome without a task is not there."""
+        found: dict[int | None, list[str]] = {}
+        for task in self.finish:
+            found.setdefault(self.duel(task, one, other), []).append(task)
+        return found
+
+    def finishers(self, task: str) -> list[str]:
+        """The lanes that cross the finish line with every seed."""
+        return [lane for lane, found in self.results[task].items() if found["solved"] == found["seeds"]]
+
+    def spent(self, task: str, lane: str, what: str) -> float | None:
+        """The cost of reaching the line, median over the runs that did; None where no run did or no step was timed."""
+        steps = self.results[task][lane]["steps_to"]
+        return steps * self.costs[task, lane][what] if steps and (task, lane) in self.costs else None
+
+    def widest(self, count: int) -> list[tuple[str, str]]:
+        """Task and lane of the widest ranges over the seeds, measured against the distance of the task's medians."""
+        found = {}
+        for task, lanes in self.results.items():
+            medians = [own["median"] for own in lanes.values() if own["median"] is not None]
+            for lane, own in lanes.items():
+                if len(own["values"]) > 1 and max(medians) > min(medians):
+                    found[task, lane] = (max(own["values"]) - min(own["values"])) / (max(medians) - min(medians))
+        return sorted(found, key=lambda key: -found[key])[:count]
+
+
+    def computed(self, tried: Mapping[str, Tried]) -> dict[str, list[Record]]:
+        """What no single record holds, in the form of records, so that rules and marks can name it.
+
+        ``step-TASK-LANE`` has what was timed, the seconds to the line and the ``rank`` among the lanes that reach it
+        with every seed, 1 for the soonest. ``place-LANE`` has the ``place`` on each task, and the one at the worst of
+        the rates that were ``tried``; its "seeds" are the tasks.
+        """
+        found: dict[str, list[Record]] = {}
+        for task, lanes in self.results.items():
+            spent = {lane: self.spent(task, lane, "seconds_per_step") for lane in lanes}
+            there = sorted((time, lane) for lane in self.finishers(task) if (time := spent[lane]) is not None)
+            ranks = {lane: rank for rank, (_, lane) in enumerate(there, start=1)}
+            worst = {lane: self._worst(task, rates) for lane, rates in tried.get(task, {}).items()}
+            for lane in lanes:
+                timed = {"seconds_to_line": spent[lane], "rank": ranks.get(lane), **self.costs.get((task, lane), {})}
+                found[f"step-{task}-{lane}"] = [_computed(f"step-{task}-{lane}", 0, timed)]
+                places = {"place": self.place(task, lane)}
+                if lane in worst:
+                    places["at_worst_rate"] = 1 + sum(other < worst[lane] for other in worst.values())
+                own = found.setdefault(f"place-{lane}", [])
+                own.append(_computed(f"place-{lane}", len(own), places))
+        return found
+
+    def _worst(self, task: str, rates: Mapping[float, float]) -> float:
+        """The score of a lane's worst trial."""
+        sign = -1 if rises(self.finish[task][0]) else 1
+        return max(math.inf if math.isnan(value) else sign * value for value in rates.values())
+
+
+def _computed(recipe: str, seed: int, metrics: Mapping[str, float | None]) -> Record:
+    return {"recipe": recipe, "seed": seed, "diverged": None, "metrics": metrics, "evaluations": [], "computed": True}
+
+
+# ------------------------------------------------------------------------------------------------ rates
+
+Tried = Mapping[str, Mapping[float, float]]
+"""Of one task, by lane and learning rate, the best validation value of a trial; nan for one that diverged."""
+
+
+@dataclass(frozen=True)
+class RateEffect:
+    """How far rates move a lane on one task, set against how far the lanes are apart; all in the task's metric.
+
+    Attributes:
+        any_two: the distance of two rates of a lane, the median over all pairs of each lane and then over the lanes.
+        second: the distance of a lane's best rate from its second best, the median over the lanes.
+        lanes: the distance of two lanes, each at its best rate, the median over all pairs.
+        leader: the lane that is best at its best rate.
+        behind: how many lanes at their best rate the leader would fall behind with its worst one.
+    """
+
+    any_two: float
+    second: float
+    lanes: float
+    leader: str
+    behind: int
+
+
+def rate_effect(tried: Tried, *, higher: bool) -> RateEffect:
+    """What choosing a rate is worth on one task.
+
+    Args:
+        tried: the trials; a lane needs two finite ones, and there must be two such lanes.
+        higher: whether the metric is better where it is larger.
+
+    Raises:
+        ValueError: if fewer than two lanes have two finite values.
+    """
+    sign = -1 if higher else 1
+    own = {lane: {rate: sign * v for rate, v in rates.items() if math.isfinite(v)} for lane, rates in tried.items()}
+    own = {lane: rates for lane, rates in own.items() if len(rates) > 1}
+    if len(own) < 2:
+        raise ValueError(f"tried must hold two lanes with two finite values each, held {len(own)}")
+    ranked = {lane: sorted(rates.values()) for lane, rates in own.items()}
+    leader = min(ranked, key=lambda lane: ranked[lane][0])
+    return RateEffect(
+        any_two=statistics.median(_apart(values) for values in ranked.values()),
+        second=statistics.median(values[1] - values[0] for values in ranked.values()),
+        lanes=_apart([values[0] for values in ranked.values()]),
+        leader=leader,
+        behind=sum(values[0] < ranked[leader][-1] for lane, values in ranked.items() if lane != leader),
+    )
+
+
+def _apart(values: Sequence[float]) -> float:
+    """The typical distance of two values."""
+    return statistics.median(abs(a - b) for a, b in itertools.combinations(values, 2))
+
+
+def changed_places(before: Sequence[float], after: Sequence[float]) -> float:
+    """The share of pairs whose order is the other way round after a change; 0 of fewer than two values.
+
+    Args:
+        before, after: a value of each lane, in the same order.
+    """
+    pairs = list(itertools.combinations(zip(before, after, strict=True), 2))
+    return sum((a - c) * (b - d) < 0 for (a, b), (c, d) in pairs) / max(1, len(pairs))
