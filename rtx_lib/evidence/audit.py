@@ -65,10 +65,12 @@ def budget(claim: Claim, records: measured.Records) -> str:
 
 
 def told_finding(claim: Claim, study: Mapping[str, Any]) -> str:
-    """What the replication study says of a claim's finding."""
+    """What the replication study says of a claim's finding: its sentence, and at which rate it held."""
     from rtx_lib.evidence.findings import rate_text
 
-    return f"The finding {claim.finding}: {rate_text(claims.rate_of_claim(claim, study))}."
+    known = study.get("chapters", {}).get(claim.chapter, {}).get("findings", {}).get(claim.finding)
+    name = f"\u201c{known['sentence'].rstrip('.')}\u201d" if known else f"The finding {claim.finding}"
+    return f"{name}: {rate_text(claims.rate_of_claim(claim, study))}."
 
 
 # ------------------------------------------------------------------------------------------------ sources
@@ -147,7 +149,7 @@ class Audit:
         for place, (claim, found, here) in enumerate(self.rows):
             if claim.nobody and not (place and self.rows[place - 1][0].nobody):
                 rows.append(f'<th colspan="4" style="text-align: left">{OWN}</th>')
-            name = html.escape(claims.label(claim, found))
+            name = html.escape(claims.label(claim, found)).replace(" ", "\u00a0", 1)  # the sign stays with its word
             link = f'<a href="{self.ledger}#claim-{claim.id}">{name}</a>' if self.ledger else name
             look = f"verdict verdict-{found.verdict.replace(' ', '-')}"
             badge = f'<span class="{look}">{link}</span>{f" ({as_html(found.why)})" if found.why else ""}'
