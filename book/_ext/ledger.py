@@ -190,8 +190,8 @@ def summed_up(judged: Judged) -> str:
     more = "is a question" if count[NOBODY] == 1 else "are questions"
     return (f"Of {made} claims, {count[HOLDS]} hold, {own} of them in the claim's own setting and "
             f"{count[HOLDS] - own} at our scale; {are(CONTRADICTED)} contradicted; {are(UNDECIDED)} undecided; for "
-            f"{count[SHORT]} our budget is too small. {count[NOBODY]} more {more} of our own, on which no source makes a "
-            "claim; they count neither for nor against one.")
+            f"{count[SHORT]} our budget is too small. {count[NOBODY]} more {more} of our own, on which no source makes "
+            "a claim; they count neither for nor against one.")
 
 
 def ruled(claim: Claim, records: measured.Records) -> list[str]:
