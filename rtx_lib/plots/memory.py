@@ -111,13 +111,15 @@ def draw_costs(
                 place = {"xytext": (7, -2), "ha": "left", "va": "top"}
             ax.annotate(f"{ratio:,.4g}", (length, ratio), textcoords="offset points", fontsize=11, **place)
         ax.plot([], [], color=INK, label=source, markeredgewidth=1.6, **look)
-        ax.legend(handles=[ax.get_lines()[-1]], loc="upper left")
+        beyond = max(points) > lengths[-1]  # where names at the ends of the lines would stand
+        ax.legend(handles=ax.get_lines()[:len(curves)] * beyond + [ax.get_lines()[-1]], loc="upper left")
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
         axis.set_minor_formatter(NullFormatter())
     ax.set(xlabel="attention length (tokens)", ylabel="sliding window / memory,\ntime per token (ratio)")
-    label_lines(ax)
+    if not points or not beyond:
+        label_lines(ax)
 
 
 def draw_test_memory(
@@ -184,6 +186,6 @@ def draw_context_use(
     top.set(yscale="log", ylabel="effect of one character\n(largest change of a logit)")
     bottom.set(xlabel="characters back (above); context given (below)", ylabel="loss (nats a character)",
                xlim=(0, max([contexts[-1], *reach.values()]) + 8))  # fmt: skip
-    for axes in (top, bottom):
-        label_lines(axes)
+    top.legend(loc="upper right")  # at the ends of its lines the names would stand on the others
+    label_lines(bottom)
     return fig

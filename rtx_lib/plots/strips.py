@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -21,7 +22,7 @@ def draw_strips(
     digits: int = 3,
     signed: bool = False,
 ) -> Figure:
-    """A row for each entry, from the top: a mark for each value, the median in figures at the right of them.
+    """A row for each entry, from the top: a mark for each value, the medians in figures in a column at the right.
 
     With every difference of a seed of A and a seed of B as the values of a row and ``line=(0, ...)``, one is better
     with every seed just where all marks lie on one side of the line.
@@ -49,8 +50,9 @@ def draw_strips(
         look = (looks or {}).get(label, 0) % len(CYCLE)
         if len(row):
             ax.plot(row, np.full(len(row), y), MARKERS[look], color=CYCLE[look], markersize=8, alpha=0.75, label="_row")
-            ax.annotate(f"{np.median(row) + 0.0:{'+' if signed else ''}.{digits}f}", (row.max(), y), xytext=(9, 0),
-                        textcoords="offset points", va="center", fontsize=11)  # fmt: skip
+            median = f"{np.median(row) + 0.0:{'+' if signed else ''}.{digits}f}"
+            place: Any = ("axes fraction", "data")
+            ax.annotate(median, (1.02, y), xycoords=place, va="center", fontsize=11, annotation_clip=False)
     if line:
         ax.axvline(line[0], color=INK, linestyle=(0, (4, 3)), linewidth=1.2, label="_line")
         ax.annotate(line[1], (line[0], 1), xycoords=("data", "axes fraction"), xytext=(0, 3),
@@ -58,7 +60,5 @@ def draw_strips(
     ax.set_yticks(range(len(values)), list(values), fontsize=11.5)
     for text, (label, row) in zip(ax.get_yticklabels(), values.items(), strict=True):
         text.set_fontweight("bold" if label in set(bold) or not len(row) else "normal")
-    low, high = ax.get_xlim()
-    furthest = max(row.max() for row in values.values() if len(row))
-    ax.set(ylim=(len(values) - 0.4, -0.6), xlabel=xlabel, xlim=(low, max(high, furthest + 0.2 * (high - low))))
+    ax.set(ylim=(len(values) - 0.4, -0.6), xlabel=xlabel)
     return fig

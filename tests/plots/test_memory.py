@@ -153,6 +153,15 @@ def test_bad_costs(given: tuple[Any, ...], message: str) -> None:
     assert not ax.get_lines()
 
 
+def test_lines_are_named_in_the_legend_where_published_points_stand_behind_their_ends() -> None:
+    for last, where in ((4000, "at the line"), (2048, "in the legend")):
+        ax = axes()
+        draw_costs(ax, (64, last), {"memory": [2.0, 90.0]}, PUBLISHED)
+        legend = [text.get_text() for text in ax.get_legend().get_texts()]
+        assert legend == ["memory"] * (where == "in the legend") + ["Dai et al. 2019"]
+        assert ("memory" in [text.get_text() for text in ax.texts]) == (where == "at the line")
+
+
 # ---- memory in the test, and context
 
 
