@@ -186,6 +186,6 @@ def draw_context_use(
     top.set(yscale="log", ylabel="effect of one character\n(largest change of a logit)")
     bottom.set(xlabel="characters back (above); context given (below)", ylabel="loss (nats a character)",
                xlim=(0, max([contexts[-1], *reach.values()]) + 8))  # fmt: skip
-    top.legend(loc="upper right")  # at the ends of its lines the names would stand on the others
+    top.legend(loc="upper center")  # at the ends of its lines the names would stand on the others
     label_lines(bottom)
     return fig
