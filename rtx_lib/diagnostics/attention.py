@@ -17,7 +17,7 @@ from torch import Tensor, nn
 Recorded = tuple[str, Tensor]
 
 
-def _taps(model: nn.Module) -> dict[str, nn.Module]:
+def weights_taps(model: nn.Module) -> dict[str, nn.Module]:
     """Every submodule called ``weights_tap`` under the name of the module it belongs to."""
     split = [(path.rpartition("."), module) for path, module in model.named_modules()]
     taps = {owner: module for (owner, _, name), module in split if name == "weights_tap"}
@@ -47,7 +47,7 @@ def record_attention(model: nn.Module) -> Iterator[list[Recorded]]:
         return lambda module, args, weights: recorded.append((name, weights))
 
     with ExitStack() as stack:
-        for name, tap in _taps(model).items():
+        for name, tap in weights_taps(model).items():
             stack.callback(tap.register_forward_hook(recorder(name)).remove)
         yield recorded
 
@@ -78,7 +78,7 @@ def ablate_heads(
     """
     if to not in ("zero", "uniform"):
         raise ValueError(f"to must be 'zero' or 'uniform', got {to!r}")
-    taps = _taps(model)
+    taps = weights_taps(model)
     chosen = dict(heads) if isinstance(heads, Mapping) else dict.fromkeys(taps, heads)
     for name, numbers in chosen.items():
         if name not in taps:
@@ -209,3 +209,25 @@ def kendall_tau(a: Tensor, b: Tensor) -> float:
     order_a, order_b = (torch.sign(side[i] - side[j]).long() for side, (i, j) in zip((a, b), above, strict=True))
     untied = math.sqrt(int(order_a.abs().sum()) * int(order_b.abs().sum()))
     return int((order_a * order_b.to(order_a.device)).sum()) / untied if untied else math.nan
+
+
+def rank_agreement(one: Sequence[Tensor], other: Sequence[Tensor]) -> tuple[float, float]:
+    """How far two measures rank the tokens alike: Kendall's tau, averaged over the rows of a map, then over the maps.
+
+    Args:
+        one, other: a map (T, S) a sentence for each measure, S at least 2.
+
+    Returns:
+        The mean over the sentences, and half the width of its 95 % interval (1.96 standard errors; NaN for a single
+        sentence).
+
+    Raises:
+        ValueError: if there is no map, or the two do not hold maps of the same shapes.
+    """
+    if not one or [m.shape for m in one] != [m.shape for m in other]:
+        raise ValueError("one and other must hold maps of the same shapes, at least one, held "
+                         f"{[tuple(m.shape) for m in one]} and {[tuple(m.shape) for m in other]}")
+    means = [math.fsum(map(kendall_tau, a, b)) / len(a) for a, b in zip(one, other, strict=True)]
+    taus = torch.tensor(means, dtype=torch.float64)  # (sentences,)
+    error = float(taus.std()) / math.sqrt(len(taus)) if len(taus) > 1 else math.nan
+    return float(taus.mean()), 1.96 * error

@@ -13,6 +13,7 @@ from rtx_lib.diagnostics.attention import (
     gradient_saliency,
     kendall_tau,
     leave_one_out,
+    rank_agreement,
     record_attention,
 )
 from rtx_lib.layers.attention import AdditiveAttention, MultiHeadAttention
@@ -529,3 +530,18 @@ def test_without_its_encoder_decoder_attention_a_transformer_does_not_see_the_so
         assert relative_error(model((SOURCE, TARGET))[0], model((other, TARGET))[0]) < 1e-12
     with ablate_heads(model, {name: [0] for name in cross}):
         assert relative_error(model((SOURCE, TARGET))[0], model((other, TARGET))[0]) > 1e-4
+
+
+def test_rank_agreement_is_a_mean_of_means():
+    maps = [torch.rand(n, 5) for n in (2, 4, 3)]
+    others = [torch.rand_like(m) for m in maps]
+    by_hand = [sum(kendalltau(a, b).statistic for a, b in zip(m, o, strict=True)) / len(m)
+               for m, o in zip(maps, others, strict=True)]
+    mean, half = rank_agreement(maps, others)
+    assert mean == pytest.approx(sum(by_hand) / 3)
+    assert half == pytest.approx(1.96 * torch.tensor(by_hand).std().item() / math.sqrt(3))
+    mean, half = rank_agreement(maps[:1], maps[:1])
+    assert mean == 1 and math.isnan(half)
+    for wrong in (([], []), (maps, others[:2]), (maps, [m.T for m in others])):
+        with pytest.raises(ValueError, match="maps of the same shapes"):
+            rank_agreement(*wrong)
