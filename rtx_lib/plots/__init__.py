@@ -1,12 +1,13 @@
 """Figures, explorers and films that read in light and dark, by keyboard, on a phone, with a kernel and without."""
 
+from rtx_lib.plots.alignment import draw_alignment
 from rtx_lib.plots.attention import attention_heatmap, attention_view, heatmap_size
 from rtx_lib.plots.cells import CELL_STAGES, describe_cell, draw_cell
 from rtx_lib.plots.curves import bands, baseline, evaluations, label_lines, provenance, smooth, stack
 from rtx_lib.plots.explorer import explorer
 from rtx_lib.plots.figure import show, to_svg
 from rtx_lib.plots.film import at_frame, film
-from rtx_lib.plots.gradients import error_by_length, gradient_frames
+from rtx_lib.plots.gradients import error_by_length, gradient_frames, gradient_panels
 from rtx_lib.plots.images import draw_beliefs, draw_image_rows
 from rtx_lib.plots.influence import influence_curves, influence_frames, influence_maps
 from rtx_lib.plots.lanes import FAMILIES, draw_lane
@@ -50,6 +51,7 @@ __all__ = [
     "describe_segments",
     "describe_shift",
     "describe_transformer",
+    "draw_alignment",
     "draw_beliefs",
     "draw_bias",
     "draw_cell",
@@ -78,6 +80,7 @@ __all__ = [
     "explorer",
     "film",
     "gradient_frames",
+    "gradient_panels",
     "heatmap_size",
     "influence_curves",
     "influence_frames",

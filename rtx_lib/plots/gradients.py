@@ -1,4 +1,4 @@
-"""Vanishing gradients as pictures: the film of a training run, and errors against the length of a sequence."""
+"""Vanishing gradients as pictures: films of training runs, and errors against the length of a sequence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rtx_lib.plots.curves import bands
-from rtx_lib.plots.style import CYCLE, INK
+from rtx_lib.plots.style import CYCLE, INK, MARKERS
 
 
 def gradient_frames(norms: Any, eigenvalues: Any, titles: Sequence[str]) -> tuple[Figure, list[dict[str, Any]]]:
@@ -56,6 +56,47 @@ def gradient_frames(norms: Any, eigenvalues: Any, titles: Sequence[str]) -> tupl
         for gradient, spectrum, title in zip(gradients, values, titles, strict=True)
     ]
     return fig, frames
+
+
+def gradient_panels(
+    runs: Mapping[str, Mapping[str, Any]], titles: Mapping[str, Sequence[str]]
+) -> tuple[Figure, list[dict[str, Any]]]:
+    """Training runs side by side: a panel for each network, in it the gradient's norm by each of its states.
+
+    Args:
+        runs: by network and by the letter of a state, (F, T): ||dL/dh_t|| for t = 1..T in each of F frames.
+        titles: by network, F texts above its panel, such as the error at that moment.
+
+    Returns:
+        The figure, and a frame for each moment, for ``film`` or ``at_frame``.
+
+    Raises:
+        ValueError: if there is no network, or the shapes or the names do not fit together.
+    """
+    norms = {kind: {name: np.asarray(rows, dtype=float) for name, rows in own.items()} for kind, own in runs.items()}
+    shapes = {rows.shape for own in norms.values() for rows in own.values()}
+    if len(shapes) != 1 or len(min(shapes)) != 2 or set(titles) != set(runs):
+        raise ValueError(f"runs must hold arrays of one shape (F, T) and titles name the same networks, were "
+                         f"{sorted(shapes)}, {sorted(runs)} and {sorted(titles)}")  # fmt: skip
+    count, T = min(shapes)
+    if any(len(texts) != count for texts in titles.values()):
+        raise ValueError(f"titles must hold {count} texts for each network, one a frame")
+    fig, axes = plt.subplots(1, len(runs), figsize=(0.4 + 2.4 * len(runs), 3.3), sharey=True, squeeze=False)
+    for ax, (kind, own) in zip(axes[0], norms.items(), strict=True):
+        for index, name in enumerate(own):
+            look: dict[str, Any] = {"color": CYCLE[index], "linestyle": ("-", "--")[index % 2], "markersize": 3}
+            look |= {"marker": MARKERS[index], "label": f"$dL/d{name}_t$", "gid": f"{kind} {name}"}
+            ax.semilogy([1, T], [1, 1], **look)
+        ax.set(xlim=(0, T + 1), ylim=(1e-13, 10), xlabel="step t", xticks=[1, T // 2, T])
+        ax.set_title("-", gid=f"{kind} title")
+        ax.legend(loc="lower right", title=kind)
+    axes[0][0].set_ylabel("norm of the gradient")
+    steps = np.arange(1, T + 1)
+    return fig, [
+        {f"{kind} {name}": (steps, rows[i]) for kind, own in norms.items() for name, rows in own.items()}
+        | {f"{kind} title": titles[kind][i] for kind in runs}
+        for i in range(count)
+    ]
 
 
 def error_by_length(ax: Axes, errors: Mapping[str, Mapping[int, Sequence[float]]]) -> None:

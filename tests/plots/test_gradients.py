@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from rtx_lib.plots import at_frame, draw_unrolled, error_by_length, film, gradient_frames, style
+from rtx_lib.plots import at_frame, draw_unrolled, error_by_length, film, gradient_frames, gradient_panels, style
 
 NORMS = np.geomspace(1e-6, 1, 12).reshape(2, 6)
 EIGENVALUES = np.array([[0.5 + 0.5j, -0.2], [0.9, 0.0 - 1.2j]])
@@ -43,6 +43,26 @@ def test_the_frames_make_a_film() -> None:
 def test_frames_that_do_not_fit_are_refused(norms: np.ndarray, titles: list[str]) -> None:
     with pytest.raises(ValueError, match="must fit"):
         gradient_frames(norms, EIGENVALUES, titles)
+
+
+def test_panels_show_each_network_its_states_and_its_title() -> None:
+    runs = {"LSTM": {"h": NORMS, "c": 2 * NORMS}, "GRU": {"h": 3 * NORMS}}
+    fig, frames = gradient_panels(runs, {"LSTM": ["MSE 0.2", "MSE 0.1"], "GRU": ["MSE 0.4", "MSE 0.3"]})
+    at_frame(fig, frames[1])
+    drawn = [{line.get_gid(): line.get_ydata() for line in ax.get_lines()} for ax in fig.axes]
+    assert [set(lines) for lines in drawn] == [{"LSTM h", "LSTM c"}, {"GRU h"}]
+    assert np.array_equal(drawn[0]["LSTM c"], 2 * NORMS[1]) and np.array_equal(drawn[1]["GRU h"], 3 * NORMS[1])
+    assert [ax.get_title() for ax in fig.axes] == ["MSE 0.1", "MSE 0.3"]
+    assert len({tuple(line.get_color() for line in ax.get_lines()) for ax in fig.axes}) == 2  # states differ in colour
+    film(fig, frames, "training", labels=["1", "2"], alt="It moves.")
+
+
+@pytest.mark.parametrize("runs", [{}, {"a": {"h": NORMS, "c": NORMS[:1]}}, {"a": {"h": NORMS[0]}}, {"b": {"h": NORMS}}])
+def test_panels_that_do_not_fit_are_refused(runs: dict[str, dict[str, np.ndarray]]) -> None:
+    with pytest.raises(ValueError, match="one shape"):
+        gradient_panels(runs, {"a": ["1", "2"]})
+    with pytest.raises(ValueError, match="2 texts"):
+        gradient_panels({"a": {"h": NORMS}}, {"a": ["1"]})
 
 
 def test_runs_that_diverged_are_counted_at_their_length() -> None:
