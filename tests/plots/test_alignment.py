@@ -1,0 +1,47 @@
+"""Words read and written: a line for each weight above the least, between its words, in the colour of its row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from rtx_lib.plots import CYCLE, draw_alignment, style
+
+WEIGHTS = np.array([[0.1, 0.9], [0.6, 0.4], [0.0, 0.2]])
+
+
+@pytest.fixture(autouse=True)
+def book_style() -> Iterator[None]:
+    with mpl.rc_context({"backend": "agg"}), style():
+        yield
+    plt.close("all")
+
+
+def test_lines_join_the_words_of_the_weights_above_the_least() -> None:
+    (ax,) = draw_alignment(["fifty", "four"], ["vier", "und", "fünfzig"], WEIGHTS, marked=[2], least=0.3).axes
+    height = {text.get_text(): text.get_position()[1] for text in ax.texts}
+    assert list(height) == ["read", "fifty", "four", "written", "vier", "und", "fünfzig"]
+    assert height["vier"] > height["fifty"] > height["und"] > height["four"] > height["fünfzig"]
+    drawn = {tuple(line.get_ydata()): line for line in ax.get_lines()}
+    assert set(drawn) == {(height[s], height[t]) for s, t in (("four", "vier"), ("fifty", "und"), ("four", "und"))}
+    widths = [drawn[height[s], height["und"]].get_linewidth() for s in ("fifty", "four")]
+    assert widths[0] > widths[1] and {line.get_color() for line in drawn.values()} == {CYCLE[0]}
+
+
+def test_marked_rows_have_the_second_colour_and_few_words_the_height_that_was_asked_for() -> None:
+    fig = draw_alignment(["fifty", "four"], ["vier", "und", "fünfzig"], WEIGHTS, marked=[1], rows=9)
+    lines = fig.axes[0].get_lines()
+    assert [line.get_color() for line in lines] == [CYCLE[0], CYCLE[1], CYCLE[1], CYCLE[0]]
+    assert fig.get_figheight() == draw_alignment(["a"], ["b"], [[1.0]], rows=9).get_figheight()
+
+
+@pytest.mark.parametrize(("weights", "marked", "name"), [
+    (WEIGHTS.T, [], "weights"), (-WEIGHTS, [], "weights"), (WEIGHTS * np.nan, [], "weights"), (WEIGHTS, [3], "marked"),
+])  # fmt: skip
+def test_arguments_that_do_not_fit_are_refused(weights: np.ndarray, marked: list[int], name: str) -> None:
+    with pytest.raises(ValueError, match=name):
+        draw_alignment(["fifty", "four"], ["vier", "und", "fünfzig"], weights, marked=marked)
