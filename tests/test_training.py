@@ -9,7 +9,7 @@ from torch import nn
 from rtx_lib.layers import RNN, Readout
 from rtx_lib.schedules import drop_on_plateau, warmup_cosine
 from rtx_lib.tasks import AddingProblem
-from rtx_lib.training import TrainingDiverged, evaluate, fit, parameter_count
+from rtx_lib.training import TrainingDiverged, choose_device, evaluate, fit, parameter_count
 
 SETTINGS = {"batch_size": 8, "lr": 0.01, "clip": 1.0, "progress": False}
 
@@ -329,3 +329,16 @@ def test_a_device_that_is_not_there(device):
     task = AddingProblem(6)
     with pytest.raises(ValueError, match=f"device must be one that torch can use here, got '{device}': "):
         fit(Readout(RNN(2, 4), 1), task, steps=1, batch_size=2, device=device)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_auto_is_a_gpu_where_torch_has_one(monkeypatch, there):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: there)
+    assert choose_device() == choose_device("auto") == torch.device("cuda" if there else "cpu")
+
+
+def test_a_device_that_is_named_is_taken_or_refused():
+    assert choose_device("cpu") == choose_device(torch.device("cpu")) == torch.device("cpu")
+    for name in ("cuda:99", "gpu"):
+        with pytest.raises(ValueError, match=f"device must be one that torch can use here, got '{name}'"):
+            choose_device(name)

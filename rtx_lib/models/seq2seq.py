@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.layers import GRU, AdditiveAttention
+from rtx_lib.layers.embedding import at_hand, check_ids
 from rtx_lib.layers.stacking import check_choice, check_sizes, check_state, watched, weights
 
 ATTENTIONS = ("additive", "dot")
@@ -74,7 +75,8 @@ class Seq2Seq(nn.Module):
     ------
     ValueError
         For sizes below 1 or an unknown attention; in ``forward`` for what is not such a pair, ids outside the
-        vocabularies, a source that is empty or has padding before a word, or a state of another shape.
+        vocabularies, a source that is empty or has padding before a word, or a state of another shape. Values are
+        looked at where they lie on the CPU: on a GPU each look would wait for all that it has still to do.
     """
 
     def __init__(
@@ -154,7 +156,7 @@ class Seq2Seq(nn.Module):
         if not isinstance(x, tuple | list) or len(x) != 2:
             raise ValueError(f"x must be a pair (source, target_in), got {type(x).__name__}")
         source, target = x
-        _check_ids("target_in", target, self.output_size)
+        check_ids("target_in", target, self.output_size)
         if state is not None:
             self._check_state(state, len(target))
         elif isinstance(source, Tensor) and source.shape[:1] != target.shape[:1]:
@@ -173,15 +175,11 @@ class Seq2Seq(nn.Module):
 
     def encode(self, source: Tensor | None) -> tuple[Tensor, ...]:
         """The state before the first target symbol, from ids (B, S)."""
-        source = _check_ids("source", source, self.input_size)
+        check_ids("source", source, self.input_size)
+        assert source is not None  # as check_ids has seen
         real = source != PAD
-        bad = ~real[:, 0] | (real[:, 1:] & ~real[:, :-1]).any(1)
-        if bad.any():
-            row = int(bad.nonzero()[0])
-            raise ValueError(
-                f"source must hold words first and then padding ({PAD}), at least one word in each row, got row {row}: "
-                f"{source[row].tolist()}"
-            )
+        if at_hand(source):
+            _check_padding(source, real)
         x = self.source_embedding(source)  # (B, S, W)
         position, lengths = torch.arange(source.shape[1], device=source.device), real.sum(1, keepdim=True)
         # Word j of a sentence turned round at its own length; the padding stays where it is, behind.
@@ -242,15 +240,15 @@ class Seq2Seq(nn.Module):
             check_state(state[index], shape, self.first.weight, f"state[{index}]")
 
 
-def _check_ids(name: str, ids: object, vocabulary: int) -> Tensor:
-    """The ids; ``ValueError`` unless they are integers (B, T) below the vocabulary, B and T at least 1."""
-    if not isinstance(ids, Tensor) or ids.dtype not in (torch.int64, torch.int32) or ids.ndim != 2 or not ids.numel():
-        got = f"{ids.dtype} of shape {tuple(ids.shape)}" if isinstance(ids, Tensor) else type(ids).__name__
-        raise ValueError(f"{name} must hold ids of shape (B, T), B and T at least 1, got {got}")
-    low, high = (int(bound) for bound in ids.aminmax())
-    if low < 0 or high >= vocabulary:
-        raise ValueError(f"{name} must hold ids from 0 to {vocabulary - 1}, got {low if low < 0 else high}")
-    return ids
+def _check_padding(source: Tensor, real: Tensor) -> None:
+    """Raise ``ValueError`` unless each row of the source (B, S) holds words, which are ``real``, and then padding."""
+    bad = ~real[:, 0] | (real[:, 1:] & ~real[:, :-1]).any(1)
+    if bad.any():
+        row = int(bad.nonzero()[0])
+        raise ValueError(
+            f"source must hold words first and then padding ({PAD}), at least one word in each row, got row {row}: "
+            f"{source[row].tolist()}"
+        )
 
 
 def _scorer(attention: AdditiveAttention | DotAttention, keys: Tensor) -> Callable[[Tensor], Tensor]:

@@ -1,0 +1,297 @@
+"""On a device that is not the CPU, models keep to it and never make the CPU wait: tried on a pretended one.
+
+The pretended device computes, so that every result can be compared with the CPU's.
+"""
+
+import copy
+from types import SimpleNamespace
+
+import pytest
+import torch
+from far_device import FAR, FarDevice, FarTensor, MixedDevices, Waited
+from torch import nn
+
+from rtx_lib import experiments
+from rtx_lib.checkpoints import detach, map_tensors, move
+from rtx_lib.diagnostics import attention, context, gradients, receptive_field
+from rtx_lib.layers import GRU, LSTM, RNN, Readout
+from rtx_lib.layers.decoding import beam_search, greedy, sample
+from rtx_lib.models.indrnn import DenseIndRNN, ResidualIndRNN
+from rtx_lib.models.jordan import JordanRNN
+from rtx_lib.models.seq2seq import Seq2Seq
+from rtx_lib.models.transformer import CausalTransformer
+from rtx_lib.models.transformer_xl import TransformerXL
+from rtx_lib.recipes import RECIPES
+from rtx_lib.training import evaluate, fit
+
+T = 10  # steps of a sequence: every further step does what these do
+VOCABULARIES = {"text": 65, "lag": 16, "ptb": 49, "enwik8": 205}
+SIZES = {"adding": (2, 1), "copy": (10, 9), "digits": (1, 10), "mnist": (1, 10), "music": (88, 88)}
+
+
+def distinct(recipes):
+    """One recipe of each model with its arguments on each kind of task."""
+    return sorted({repr((r.model, r.model_arguments, r.task)): name for name, r in recipes.items()}.values())
+
+
+def stand_in(kind):
+    """What a model needs to know of its task, without the task's data."""
+    inputs, outputs = SIZES.get(kind) or [VOCABULARIES[kind]] * 2
+    return SimpleNamespace(input_size=inputs, output_size=outputs, vocabulary=VOCABULARIES.get(kind))
+
+
+def model_and_input(recipe, monkeypatch):
+    """The recipe's model and a short input for it."""
+    generator = torch.Generator().manual_seed(0)
+    if recipe.task == "number-words":  # generated, and its input is a pair
+        model, task = experiments.build(recipe, 0)
+        return model, task.batch("train", 2, generator)[0]
+    monkeypatch.setitem(experiments.TASKS, recipe.task, lambda **arguments: stand_in(recipe.task))
+    model, task = experiments.build(recipe, 0)
+    if task.vocabulary is None:
+        return model, torch.rand(2, T, task.input_size, generator=generator)
+    return model, torch.randint(task.vocabulary, (2, T), generator=generator)
+
+
+def run(model, x):
+    """Outputs of two calls, the second with the state of the first, and the gradients of both together."""
+    first, state = model(x)
+    second, _ = model((None, x[1]) if isinstance(x, tuple) else x, detach(state))
+    (first.square().mean() + second.square().mean()).backward()
+    return [first, second, *(p.grad for p in model.parameters() if p.grad is not None)]
+
+
+def run_far(model, x):
+    """The same on the device, where nothing may wait for it."""
+    with FarDevice() as device:
+        model, x = copy.deepcopy(model).to(FAR), move(x, FAR)
+        device.waits = False
+        results = run(model, x)
+    assert device.operations and all(isinstance(result, FarTensor) for result in results)
+    return [result.near for result in results]
+
+
+def assert_equal(ours, theirs):
+    for one, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", distinct(RECIPES))
+def test_recipe(name, monkeypatch):
+    """Forward, the carried state, loss and backward."""
+    model, x = model_and_input(RECIPES[name], monkeypatch)
+    model.eval()
+    ours = run_far(model, x)
+    assert_equal(ours, [result.detach() for result in run(model, x)])
+
+
+# What no recipe has.
+MODELS = {
+    "jordan": lambda: JordanRNN(2, 5, 3),
+    "indrnn-residual": lambda: ResidualIndRNN(2, 8, 2, 3, length=T),
+    "indrnn-dense": lambda: DenseIndRNN(2, 4, (1, 1), 3, initial_size=8, length=T),
+    "lstm-bidirectional": lambda: Readout(LSTM(2, 5, bidirectional=True), 3),
+    "xl-same-length": lambda: TransformerXL(2, 3, width=8, heads=2, layers=2, memory=7, same_length=True, clamp=5),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_other_model(name):
+    torch.manual_seed(0)
+    model, x = MODELS[name]().eval(), torch.rand(2, T, 2)
+    ours = run_far(model, x)
+    assert_equal(ours, [result.detach() for result in run(model, x)])
+
+
+SETTINGS = {
+    "adding": {"length": 6}, "copy": {"delay": 3}, "lag": {"length": 8}, "text": {"source": "pydoc", "length": 9},
+    "ptb": {"length": 9}, "mnist": {"rows": True}, "digits": {"rows": True}, "music": {"source": "jsb", "length": 9},
+}  # fmt: skip
+DATA = ["mnist", "music", "ptb"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.data(name)] if name in DATA else [])
+     for name in sorted(set(experiments.TASKS) - {"enwik8"})],
+)  # fmt: skip
+def test_training_and_evaluation_of_every_task(name):
+    """The whole loop, dropout too; on streams where the task has them."""
+    task = experiments.TASKS[name](**SETTINGS.get(name, {}))
+    settings = {"steps": 3, "batch_size": 4, "eval_every": 3, "eval_batches": 1, "eval_batch_size": 4, "clip": 1.0,
+                "stream_length": 5 if hasattr(task, "stream") else None, "progress": False}  # fmt: skip
+    settings["keep_best"] = sorted(task.metrics(*prediction_and_labels(task)))[0]
+    histories = []
+    for device in ("cpu", FAR):
+        torch.manual_seed(0)
+        if name == "number-words":
+            model = Seq2Seq(task.input_size, task.output_size, width=4, hidden_size=5)
+        else:
+            model = Readout(GRU(task.input_size if task.vocabulary is None else 6, 5), task.output_size,
+                            vocabulary=task.vocabulary)  # fmt: skip
+        with FarDevice():
+            histories.append(fit(model, task, device=device, **settings))
+    ours, theirs = histories
+    assert ours.loss == pytest.approx(theirs.loss, rel=1e-4)
+    for one, other in zip(ours.evaluations, theirs.evaluations, strict=True):
+        assert one.pop("split") == other.pop("split") and one == pytest.approx(other, rel=1e-4)
+
+
+def prediction_and_labels(task):
+    x, y = task.batch("train", 2, torch.Generator().manual_seed(0))
+    return torch.rand(2, (x[1] if isinstance(x, tuple) else x).shape[1], task.output_size), y
+
+
+def both(compute, model, *tensors):
+    """What ``compute(model, *tensors)`` gives on the CPU and on the device, the latter brought back."""
+    near = compute(model, *tensors)
+    with FarDevice():
+        far = compute(copy.deepcopy(model).to(FAR), *move(tensors, FAR))
+        far = map_tensors(far, lambda tensor: tensor.detach().cpu())
+    return far, map_tensors(near, torch.Tensor.detach)
+
+
+DECODERS = {
+    "greedy": lambda model, source: greedy(model, source, start=1, end=2, max_length=6),
+    "beam": lambda model, source: beam_search(model, source, start=1, end=2, max_length=6, beams=3),
+}
+
+
+@pytest.mark.parametrize("attention", [None, "additive", "dot"])
+@pytest.mark.parametrize("decoder", DECODERS)
+def test_decoding(decoder, attention):
+    torch.manual_seed(0)
+    model = Seq2Seq(9, 8, width=4, hidden_size=5, attention=attention)
+    far, near = both(DECODERS[decoder], model, torch.tensor([[3, 1, 4, 0], [5, 6, 0, 0]]))
+    assert_equal(*([each] if isinstance(each, torch.Tensor) else each for each in (far, near)))
+
+
+@pytest.mark.parametrize("kind", ["gru", "transformer"])
+def test_sampling(kind):
+    torch.manual_seed(0)
+    model = Readout(GRU(6, 5), 7, vocabulary=7) if kind == "gru" else small_transformer()
+
+    def draw(model, prompt):
+        return sample(model, prompt, 5, top=4, generator=torch.Generator().manual_seed(3))
+
+    far, near = both(draw, model, torch.tensor([[1, 2, 3]]))
+    assert torch.equal(far, near)
+
+
+def small_transformer():
+    return CausalTransformer(7, 7, width=8, heads=2, layers=2, vocabulary=7)
+
+
+def gradient_through_time(model, x):
+    with gradients.record_states(model) as states:
+        y, _ = model(x)
+    jacobians = gradients.step_jacobians(states[0], model.weight_hh_l0)
+    loss = y.square().mean()
+    return (gradients.gradient_norms(loss, states[0]), gradients.jacobian_products(jacobians),
+            gradients.jacobian_bounds(jacobians), gradients.singular_values(model.weight_hh_l0),
+            gradients.spectrum(model.weight_hh_l0).abs())  # fmt: skip
+
+
+def attention_weights(model, ids):
+    with attention.record_attention(model) as recorded, attention.ablate_heads(model, [1], to="uniform"):
+        model(ids)
+    return tuple(weights for _, weights in recorded)
+
+
+def importance(model, ids):
+    def score(some):
+        return model(some)[0][:, -1, 0]
+
+    left_out = attention.leave_one_out(score, ids[:1], 0, batch=4)
+    saliency = attention.gradient_saliency(lambda: score(ids), model.embedding)
+    return left_out, saliency, torch.tensor(attention.kendall_tau(left_out, saliency[0]))
+
+
+def contexts(model, ids):
+    text = ids.flatten()
+    by_position = context.loss_by_position(model, [(ids[:, :5], ids[:, 1:6]), (ids[:, 5:10], ids[:, 6:])])
+    return context.context_losses(model, text, [2, 4], torch.arange(4, len(text)), segment=2), by_position
+
+
+def influence(model, ids):
+    exact = receptive_field.influence_matrix(model, ids, embedding=model.embedding)
+    draws = torch.Generator().manual_seed(0)
+    return exact, receptive_field.input_influence(model, ids, embedding=model.embedding, samples=3, generator=draws)
+
+
+DIAGNOSTICS = {
+    "gradients": (gradient_through_time, lambda: RNN(2, 4), torch.rand(2, T, 2)),
+    "attention": (attention_weights, small_transformer, torch.arange(12).reshape(2, 6) % 7),
+    "importance": (importance, small_transformer, torch.arange(12).reshape(2, 6) % 7),
+    "context": (contexts, small_transformer, torch.arange(22).reshape(2, 11) % 7),
+    "influence": (influence, small_transformer, torch.arange(12).reshape(2, 6) % 7),
+}
+
+
+@pytest.mark.parametrize("name", DIAGNOSTICS)
+def test_diagnostics(name):
+    compute, make, x = DIAGNOSTICS[name]
+    torch.manual_seed(0)
+    far, near = both(compute, make().eval(), x)
+    assert_equal(far, near)
+
+
+# ------------------------------------------------------------------------------------------ planted mistakes
+
+
+class Planted(nn.Module):
+    """A linear map and one mistake, which a CPU forgives."""
+
+    def __init__(self, mistake):
+        super().__init__()
+        self.linear, self.mistake, self.positions = nn.Linear(2, 2), mistake, torch.arange(float(T))
+
+    def forward(self, x, state=None):
+        return self.mistake(self, self.linear(x)), state
+
+
+MIXED = {
+    "a mask made on the CPU": lambda self, y: y.masked_fill(torch.ones(T, 1, dtype=torch.bool).triu(), 0),
+    "positions that are no buffer": lambda self, y: y + self.positions[:, None],
+    "a state made on the CPU": lambda self, y: torch.cat([torch.zeros(2, 1, 2), y[:, 1:]], 1),
+    "a generator of the CPU": lambda self, y: y + torch.rand(y.shape, generator=torch.Generator(), device=y.device),
+    "ids looked up in a table on the CPU": lambda self, y: y + torch.zeros(5)[y.argmax(-1)][..., None],
+}
+WAITING = {
+    "item": lambda self, y: y * y.max().item(),
+    "a look at a value": lambda self, y: y if y.sum() > 0 else -y,
+    "a mask as an index": lambda self, y: y + y[y > 0].sum(),
+    "a copy to the CPU": lambda self, y: y + y.cpu().sum(),
+}
+RIGHT = {
+    "a number without dimensions": lambda self, y: y * torch.tensor(2.0),
+    "made where the input is": lambda self, y: y + torch.arange(float(T), device=y.device)[:, None],
+    "moved there": lambda self, y: y + self.positions.to(y.device)[:, None],
+    "an index made on the CPU": lambda self, y: y[:, torch.arange(T)],
+}
+
+
+@pytest.mark.parametrize("name", [*MIXED, *WAITING])
+def test_a_planted_mistake_is_seen(name):
+    error, mistake = (MixedDevices, MIXED[name]) if name in MIXED else (Waited, WAITING[name])
+    model, x = Planted(mistake), torch.rand(2, T, 2)
+    run(model, x)  # on the CPU nobody minds
+    with pytest.raises(error):
+        run_far(model, x)
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_what_a_gpu_allows_is_allowed(name):
+    model, x = Planted(RIGHT[name]), torch.rand(2, T, 2)
+    assert_equal(run_far(model, x), [result.detach() for result in run(model, x)])
+
+
+def test_an_array_is_not_made_of_what_is_far():
+    with FarDevice(), pytest.raises(TypeError, match="numpy"):
+        torch.rand(3, device=FAR).numpy()
+
+
+def test_an_evaluation_on_another_device_than_the_models_is_seen():
+    task = experiments.TASKS["adding"](length=6)
+    with FarDevice(), pytest.raises(ValueError, match="x must be on meta"):
+        evaluate(Readout(GRU(2, 5), 1).to(FAR), task, batches=1)
