@@ -8,6 +8,7 @@ lie in a CPU tensor within. A model or a chapter that runs here with ``device="m
 from __future__ import annotations
 
 from typing import Any
+from unittest import mock
 
 import torch
 from torch import Tensor
@@ -73,6 +74,13 @@ class FarTensor(Tensor):
         return FarTensor(inner["near"])
 
 
+def swap(one: Tensor, other: Tensor) -> None:
+    """What ``Module.to()`` does with a parameter, without torch's care for graphs that still hold its old values."""
+    one.__class__, other.__class__ = other.__class__, one.__class__
+    one.__dict__, other.__dict__ = other.__dict__, one.__dict__
+    torch._C._swap_tensor_impl(one, other)
+
+
 class FarDevice(TorchDispatchMode):
     """Run every operation of torch as if a GPU were there.
 
@@ -83,6 +91,15 @@ class FarDevice(TorchDispatchMode):
     def __init__(self, *, waits: bool = True) -> None:
         super().__init__()
         self.waits, self.operations = waits, 0
+
+    def __enter__(self) -> FarDevice:
+        self.patch = mock.patch("torch.utils.swap_tensors", swap)
+        self.patch.__enter__()
+        return super().__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)
+        self.patch.__exit__(*error)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
