@@ -4,6 +4,7 @@ from rtx_lib.plots.alignment import draw_alignment
 from rtx_lib.plots.attention import attention_heatmap, attention_view, heatmap_size
 from rtx_lib.plots.cells import CELL_STAGES, describe_cell, draw_cell
 from rtx_lib.plots.curves import bands, baseline, evaluations, label_lines, provenance, smooth, stack
+from rtx_lib.plots.distance import draw_weights_by_distance
 from rtx_lib.plots.explorer import explorer
 from rtx_lib.plots.figure import show, to_svg
 from rtx_lib.plots.film import at_frame, film
@@ -74,6 +75,7 @@ __all__ = [
     "draw_tradeoff",
     "draw_transformer",
     "draw_unrolled",
+    "draw_weights_by_distance",
     "draw_windows",
     "error_by_length",
     "evaluations",

@@ -1,0 +1,52 @@
+"""How much attention goes how far back: a panel for each model, a line for each head."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+
+from rtx_lib.plots.style import CYCLE, INK
+
+
+def draw_weights_by_distance(
+    weights: Mapping[str, Any], mean: float, likeness: Any, *, unit: str, floor: float = 1e-3
+) -> Figure:
+    """The mean weight at each distance, one panel a model and one line a head; below, what the data look like there.
+
+    Args:
+        weights: by the panel's title (heads, N): entry d is the mean weight d steps back, as
+            :func:`rtx_lib.diagnostics.distance.weight_by_distance` gives it.
+        mean: the weight that each key would get from a head that averages, drawn as a dashed line.
+        likeness: (n,), n at most N: entry d is how like what stands d steps back is to what is to be predicted, from
+            0 to 1.
+        unit: what a step is, such as ``"frame"``.
+        floor: the smallest weight that is drawn.
+
+    Raises:
+        ValueError: if there is no model, an array has another shape, or a weight is negative or not finite.
+    """
+    arrays = {title: np.asarray(lines, dtype=float) for title, lines in weights.items()}
+    data = np.asarray(likeness, dtype=float)
+    if not arrays:
+        raise ValueError("weights must hold at least one model, held none")
+    for title, lines in arrays.items():
+        if lines.ndim != 2 or data.ndim != 1 or len(data) > lines.shape[1]:
+            raise ValueError(f"weights must have shape (heads, N) and likeness at most (N,), {title!r} had "
+                             f"{lines.shape} and likeness {data.shape}")  # fmt: skip
+        if not (np.isfinite(lines) & (lines >= 0)).all():
+            raise ValueError(f"weights must be finite and at least 0, those of {title!r} were not")
+    fig, axes = plt.subplots(len(arrays) + 1, 1, figsize=(5.8, 0.6 + 1.9 * len(arrays) + 1.9), sharex=True)
+    for index, (ax, (title, lines)) in enumerate(zip(axes, arrays.items(), strict=False)):
+        for line in lines:
+            ax.plot(line, "-", color=CYCLE[index % len(CYCLE)], linewidth=1, alpha=0.8)
+        ax.axhline(mean, color=INK, linestyle=(0, (4, 3)), linewidth=1.2)
+        ax.set(yscale="log", ylabel="weight", ylim=(floor, 0.6))
+        ax.set_title(title, loc="left")
+    axes[-1].plot(data, "-", color=INK)
+    axes[-1].set(xlabel=f"distance back ({unit}s)", ylabel="likeness", ylim=(0, 1))
+    axes[-1].set_title(f"the data: likeness to the next {unit}", loc="left")
+    return fig
