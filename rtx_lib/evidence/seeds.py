@@ -5,7 +5,7 @@ where it is smaller. The finish line of a task is a value of its metric; a run t
 """
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -174,3 +174,22 @@ def tell_pairs(after: Values, before: Values, *, digits: int = 3) -> str:
     up = int((change > 0).sum())
     words = "higher in each" if up == len(change) else "lower in each" if (change < 0).all() else f"higher in {up}"
     return f"{np.median(change) + 0.0:+.{digits}f}, {words} of {len(change)} models"
+
+
+def leaders(rows: Mapping[str, Values], *, metric: str = "loss", most: int = 3) -> list[str]:
+    """The names that are ahead of all others: with every seed, the fewest of whom that can be said.
+
+    Args:
+        rows: a value a seed, by name.
+        metric: as for :func:`verdict`.
+        most: if it takes more than so many names, nobody is ahead.
+
+    Returns:
+        The names, that of the best median first; none where nobody is ahead or there is nobody else.
+    """
+    ranked = sorted(rows, key=lambda name: float(np.median(rows[name])), reverse=rises(metric))
+    for count in range(1, min(most + 1, len(ranked))):
+        first, others = ranked[:count], ranked[count:]
+        if all(verdict(rows[one], rows[other], metric=metric) == 1 for one in first for other in others):
+            return first
+    return []

@@ -12,6 +12,7 @@ from rtx_lib.evidence.seeds import (
     better,
     final,
     finals,
+    leaders,
     median_interval,
     reached,
     rises,
@@ -157,3 +158,15 @@ def test_what_is_better_is_told_with_its_distance():
 def test_runs_without_a_value_are_left_out_of_the_finals():
     found = finals([record(test=0.5), record(diverged=DIVERGED), record(test=None), record(test=0.7)], "accuracy")
     assert found.tolist() == [0.5, 0.7]
+
+
+ROWS = {"third": [3.0, 3.1, 3.2], "first": [1.0, 1.2, 1.1], "second": [1.15, 1.3, 1.4], "last": [3.15, 3.3, 3.4]}
+
+
+def test_leaders_are_the_fewest_that_are_better_than_all_others_with_every_seed():
+    assert leaders(ROWS) == ["first", "second"]  # their seeds overlap with each other, not with the rest
+    assert leaders(ROWS, metric="accuracy") == ["last", "third"]
+    assert leaders({name: ROWS[name] for name in ("first", "third")}) == ["first"]
+    assert leaders(ROWS, most=1) == []
+    assert leaders({"one": ROWS["first"]}) == []
+    assert leaders({name: row[:2] for name, row in ROWS.items()}) == []  # too few seeds
