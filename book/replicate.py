@@ -27,6 +27,7 @@ from typing import Any
 
 from dependence import fingerprint
 from execute import BuildError, Runner, Took, findings_of, imported, notebooks_in_toc, read_notebook
+from filelock import FileLock
 
 ROOT = Path(__file__).resolve().parent.parent
 FILE = Path("book/results/replication.json")
@@ -199,12 +200,13 @@ def stop(runner: Runner) -> None:
 
 def keep(root: Path, name: str, key: str, findings: Sequence[Mapping[str, Any]], run: Mapping[str, Any]) -> None:
     """Add a run to the file; runs of other code go, and so do those of the same seed."""
-    study = read_study(root)
-    told = {found["id"]: {"sentence": found["sentence"], "bound": found["bound"]} for found in findings}
-    runs = [other for other in current(study, name, key) if other["seed"] != run["seed"]]
-    study["chapters"][name] = {"fingerprint": key, "findings": told,
-                               "runs": sorted([*runs, run], key=lambda one: one["seed"])}
-    write_study(root, study)
+    with FileLock(root / FILE.with_suffix(".lock")):  # another call may be making other chapters
+        study = read_study(root)
+        told = {found["id"]: {"sentence": found["sentence"], "bound": found["bound"]} for found in findings}
+        runs = [other for other in current(study, name, key) if other["seed"] != run["seed"]]
+        study["chapters"][name] = {"fingerprint": key, "findings": told,
+                                   "runs": sorted([*runs, run], key=lambda one: one["seed"])}
+        write_study(root, study)
 
 
 def refresh(root: Path, names: Sequence[str], runner: Runner) -> None:
