@@ -200,7 +200,7 @@ def stop(runner: Runner) -> None:
 
 def keep(root: Path, name: str, key: str, findings: Sequence[Mapping[str, Any]], run: Mapping[str, Any]) -> None:
     """Add a run to the file; runs of other code go, and so do those of the same seed."""
-    with FileLock(root / FILE.with_suffix(".lock")):  # another call may be making other chapters
+    with FileLock(root / FILE.with_name(".replication.lock")):  # another call may be making other chapters
         study = read_study(root)
         told = {found["id"]: {"sentence": found["sentence"], "bound": found["bound"]} for found in findings}
         runs = [other for other in current(study, name, key) if other["seed"] != run["seed"]]
