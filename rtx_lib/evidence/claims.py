@@ -46,6 +46,7 @@ __all__ = ["VERDICTS", "Claim", "Judgement", "audit", "book_file", "judge", "lab
 HOLDS, CONTRADICTED, UNDECIDED, SHORT, NOBODY = VERDICTS = (
     "holds", "contradicted", "undecided", "budget too small", "claimed by nobody")
 SIGNS = dict(zip(VERDICTS, "✓✗?–○", strict=True))
+ANSWERS = {HOLDS: "yes", CONTRADICTED: "no", UNDECIDED: "open"}
 NEEDED = {"id", "chapter", "claim", "source", "published", "differs"}
 
 
@@ -74,7 +75,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Judgement:
-    """One of `VERDICTS`, and in a clause why it is no clear yes or no; empty where it is one."""
+    """One of `VERDICTS`, and in a clause what is to be said beside it; nothing where it speaks for itself."""
 
     verdict: str
     why: str = ""
@@ -136,7 +137,7 @@ def judge(claim: Claim, records: measured.Records, study: Mapping[str, Any] | No
     else:
         found = _by_rules(claim, records)
     if claim.nobody:
-        return Judgement(NOBODY, found.why)
+        return Judgement(NOBODY, f"our answer: {ANSWERS[found.verdict]}")
     return Judgement(SHORT, claim.short) if claim.short and found.verdict != HOLDS else found
 
 

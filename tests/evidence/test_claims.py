@@ -63,9 +63,9 @@ def test_a_small_budget_takes_a_refutation_back_and_no_success():
     assert judged(claim(**short), A_B) == ("holds", "")
 
 
-@pytest.mark.parametrize("found", [A_B, B_A, {}])
-def test_what_nobody_claims_is_neither_right_nor_wrong(found):
-    assert judged(claim(nobody=True), found)[0] == "claimed by nobody"
+@pytest.mark.parametrize(("found", "answer"), [(A_B, "yes"), (B_A, "no"), ({}, "open")])
+def test_what_nobody_claims_is_neither_right_nor_wrong(found, answer):
+    assert judged(claim(nobody=True), found) == ("claimed by nobody", f"our answer: {answer}")
 
 
 def with_baseline(line, **losses):
