@@ -106,16 +106,18 @@ def test_an_id_stands_for_one_sentence(shown):
         page.finding("a-wall", "It forgets.", 1, "> 0")
 
 
-@pytest.mark.parametrize("value, text", [(None, "not finite"), (0.1634, "0.163"), (2.1e-24, "2.1e-24"), (1240.2, "1,240"),
-                                         (5.0, "5"), (0.0, "0"), (12.34, "12.3")])
+@pytest.mark.parametrize("value, text", [
+    (None, "not finite"), (0.1634, "0.163"), (2.1e-24, "2.1e-24"), (1240.2, "1,240"), (5.0, "5"), (0.0, "0"),
+    (12.34, "12.3"),
+])  # fmt: skip
 def test_numbers_are_short(value, text):
     assert findings.number(value) == text
 
 
 def test_findings_are_read_from_an_executed_notebook(shown):
     (data,) = shown(lambda: evidence().finding("a-wall", "It learns.", 1, "> 0"))
-    cells = [{"cell_type": "markdown"}, {"cell_type": "code", "outputs": [{"output_type": "stream", "text": "1"},
-                                                                          {"output_type": "display_data", "data": data}]}]
+    outputs = [{"output_type": "stream", "text": "1"}, {"output_type": "display_data", "data": data}]
+    cells = [{"cell_type": "markdown"}, {"cell_type": "code", "outputs": outputs}]
     (found,) = findings.findings_of({"cells": cells})
     assert found.id == "a-wall" and found.held
 
