@@ -144,6 +144,13 @@ def finals(records: Sequence[dict[str, Any]], metric: str = "loss") -> np.ndarra
     return np.array([value for record in records if (value := final(record, metric)) is not None])
 
 
+def elsewhere(records: Sequence[dict[str, Any]], metric: str = "loss") -> dict[str, np.ndarray]:
+    """The metric on each variant of the test that every run has, (seeds,); runs that diverged are left out."""
+    tests = [record["elsewhere"] for record in records if not record["diverged"] and record.get("elsewhere")]
+    shared = [name for name in (tests[0] if tests else ()) if all(metric in test.get(name, {}) for test in tests)]
+    return {name: np.array([test[name][metric] for test in tests]) for name in shared}
+
+
 def verdict(ours: Values, theirs: Values, *, metric: str = "loss") -> int | None:
     """Whether one set of runs is better than another: only if every seed of it is better than every seed of the other.
 

@@ -1,14 +1,15 @@
 """Figures, explorers and films that read in light and dark, by keyboard, on a phone, with a kernel and without."""
 
 from rtx_lib.plots.alignment import draw_alignment
-from rtx_lib.plots.attention import attention_heatmap, attention_view, heatmap_size
+from rtx_lib.plots.attention import attention_view
 from rtx_lib.plots.cells import CELL_STAGES, describe_cell, draw_cell
 from rtx_lib.plots.curves import bands, baseline, evaluations, label_lines, provenance, smooth, stack
-from rtx_lib.plots.distance import draw_weights_by_distance
+from rtx_lib.plots.distance import draw_distance_bars, draw_weights_by_distance
 from rtx_lib.plots.explorer import explorer
 from rtx_lib.plots.figure import show, to_svg
 from rtx_lib.plots.film import at_frame, film
 from rtx_lib.plots.gradients import error_by_length, gradient_frames, gradient_panels
+from rtx_lib.plots.heatmaps import attention_heatmap, attention_panels, heatmap_size
 from rtx_lib.plots.images import draw_beliefs, draw_image_rows
 from rtx_lib.plots.influence import influence_curves, influence_frames, influence_maps
 from rtx_lib.plots.lanes import FAMILIES, draw_lane
@@ -20,6 +21,7 @@ from rtx_lib.plots.race import describe_race, draw_race
 from rtx_lib.plots.race_costs import draw_lengths, draw_tradeoff
 from rtx_lib.plots.race_explorer import race_explorer
 from rtx_lib.plots.ranking import describe_ranking, draw_ranking
+from rtx_lib.plots.runs import draw_runs
 from rtx_lib.plots.segments import describe_segments, draw_clash, draw_segments
 from rtx_lib.plots.shift import draw_shift
 from rtx_lib.plots.shift_steps import SHIFT_STEPS, describe_shift, shifted_cells
@@ -42,6 +44,7 @@ __all__ = [
     "TRANSFORMER_STAGES",
     "at_frame",
     "attention_heatmap",
+    "attention_panels",
     "attention_view",
     "bands",
     "baseline",
@@ -59,6 +62,7 @@ __all__ = [
     "draw_clash",
     "draw_context_use",
     "draw_costs",
+    "draw_distance_bars",
     "draw_image_rows",
     "draw_lane",
     "draw_lengths",
@@ -68,6 +72,7 @@ __all__ = [
     "draw_ranking",
     "draw_reach",
     "draw_rotations",
+    "draw_runs",
     "draw_segments",
     "draw_shift",
     "draw_strips",

@@ -50,3 +50,32 @@ def draw_weights_by_distance(
     axes[-1].set(xlabel=f"distance back ({unit}s)", ylabel="likeness", ylim=(0, 1))
     axes[-1].set_title(f"the data: likeness to the next {unit}", loc="left")
     return fig
+
+
+def draw_distance_bars(weights: Mapping[str, Any], trained: int, *, shown: int) -> Figure:
+    """The mean weight at each distance as bars, one panel for each test; the largest names its distance.
+
+    Args:
+        weights: by the panel's title (N,): entry d is the mean weight d steps back.
+        trained: the distances below this one, which occurred in training, are shaded.
+        shown: how many distances the axis holds.
+
+    Raises:
+        ValueError: if there is no panel, or weights are not (N,), negative or not finite.
+    """
+    arrays = {title: np.asarray(line, dtype=float) for title, line in weights.items()}
+    if not arrays:
+        raise ValueError("weights must hold at least one test, held none")
+    for title, line in arrays.items():
+        if line.ndim != 1 or not len(line) or not (np.isfinite(line) & (line >= 0)).all():
+            raise ValueError(f"weights must be (N,), finite and at least 0, those of {title!r} were not")
+    fig, axes = plt.subplots(len(arrays), 1, figsize=(5.8, 2.4 * len(arrays)), sharex=True, squeeze=False)
+    for index, (ax, (title, line)) in enumerate(zip(axes[:, 0], arrays.items(), strict=True)):
+        ax.vlines(np.arange(len(line)), 0, line, color=CYCLE[index % len(CYCLE)], linewidth=1.6)
+        ax.axvspan(-0.5, trained - 0.5, color="#808080", alpha=0.15, linewidth=0)
+        best = int(line.argmax())
+        ax.annotate(f"{best} steps", (best, line[best]), (best + 4, line[best]), va="top")
+        ax.set(ylabel="mean weight", xlim=(-1, shown), ylim=(0, max(0.05, 1.1 * float(line.max()))))
+        ax.set_title(title, loc="left")
+    axes[-1, 0].set_xlabel("distance to the key (steps); shaded: distances of the training")
+    return fig

@@ -10,6 +10,7 @@ from rtx_lib.evidence.seeds import (
     MIN_SEEDS,
     best,
     better,
+    elsewhere,
     final,
     finals,
     leaders,
@@ -170,3 +171,14 @@ def test_leaders_are_the_fewest_that_are_better_than_all_others_with_every_seed(
     assert leaders(ROWS, most=1) == []
     assert leaders({"one": ROWS["first"]}) == []
     assert leaders({name: row[:2] for name, row in ROWS.items()}) == []  # too few seeds
+
+
+def test_elsewhere_holds_the_variants_that_all_runs_have():
+    def tested(diverged=None, **accuracy):
+        return {"diverged": diverged, "elsewhere": {name: {"accuracy": value} for name, value in accuracy.items()}}
+
+    runs = [tested(short=0.9, long=0.3), tested(short=0.8, long=0.2, longer=0.1), tested("step 3", short=0.1),
+            {"diverged": None, "elsewhere": None}]
+    found = elsewhere(runs, "accuracy")
+    assert {name: list(values) for name, values in found.items()} == {"short": [0.9, 0.8], "long": [0.3, 0.2]}
+    assert elsewhere(runs, "loss") == {} == elsewhere([], "loss")

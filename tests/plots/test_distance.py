@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from rtx_lib.plots import CYCLE, draw_weights_by_distance, style
+from rtx_lib.plots import CYCLE, draw_distance_bars, draw_weights_by_distance, style
 
 
 @pytest.fixture(autouse=True)
@@ -38,3 +38,20 @@ def test_every_head_is_a_line_and_the_likeness_stands_below() -> None:
 def test_arguments_that_do_not_fit_are_refused(weights: dict, likeness: list[float], word: str) -> None:
     with pytest.raises(ValueError, match=word):
         draw_weights_by_distance(weights, 0.25, likeness, unit="frame")
+
+
+def test_the_largest_bar_names_its_distance() -> None:
+    fig = draw_distance_bars({"at 64": [0.1, 0.1, 0.8], "at 256": [0.01, 0.0, 0.0, 0.03]}, 2, shown=4)
+    first, second = fig.axes
+    assert [text.get_text() for text in (*first.texts, *second.texts)] == ["2 steps", "3 steps"]
+    heights = [segment[1][1] for segment in first.collections[0].get_segments()]
+    np.testing.assert_allclose(heights, [0.1, 0.1, 0.8])
+    (shade,) = first.patches
+    assert shade.get_x() == -0.5 and shade.get_width() == 2  # distances 0 and 1
+    assert first.get_xlim()[1] == 4 and second.get_ylim()[1] == 0.05 and second.get_xlabel()
+
+
+@pytest.mark.parametrize("weights", [{}, {"a": [[0.5]]}, {"a": []}, {"a": [-0.1]}, {"a": [np.nan]}])
+def test_bars_of_what_is_no_weight_are_refused(weights: dict) -> None:
+    with pytest.raises(ValueError, match="weights must"):
+        draw_distance_bars(weights, 2, shown=4)

@@ -1,0 +1,51 @@
+"""Heat maps side by side; a single one is tested beside the view that it stands in for (test_views.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from rtx_lib.plots import attention_panels, style
+
+
+@pytest.fixture(autouse=True)
+def book_style() -> Iterator[None]:
+    with mpl.rc_context({"backend": "agg"}), style():
+        yield
+    plt.close("all")
+
+
+def names(axis: mpl.axis.Axis) -> list[str]:
+    return [label.get_text() for label in axis.get_ticklabels()]
+
+
+def test_the_same_queries_are_named_once() -> None:
+    maps = {title: (np.eye(2, 3), ["4", "2"], ["four", "hundred", "two"]) for title in ("one", "other")}
+    left, right = attention_panels(maps, xlabel="word", ylabel="symbol").axes
+    assert (left.get_title(), right.get_title()) == ("one", "other")
+    assert names(left.yaxis) == ["4", "2"] and left.get_ylabel() == "symbol"
+    assert not any(names(right.yaxis)) and not right.get_ylabel()
+    assert names(right.xaxis) == ["four", "hundred", "two"] and right.get_xlabel() == "word"
+    assert not left.texts and not right.texts  # neither numbers nor what the fullest colour is
+    assert left.get_xticklabels()[0].get_rotation() == 45
+
+
+def test_panels_of_other_sizes_keep_their_names_and_their_share_of_the_width() -> None:
+    maps = {str(n): (np.eye(n), [*map(str, range(n))], [*map(str, range(n))]) for n in (3, 6)}
+    fig = attention_panels(maps, xlabel="x", ylabel="y")
+    fig.draw_without_rendering()
+    left, right = fig.axes
+    assert len(names(left.yaxis)) == 3 and len(names(right.yaxis)) == 6 and right.get_ylabel() == "y"
+    assert right.get_position().width > 1.3 * left.get_position().width
+    assert right.get_xticklabels()[0].get_rotation() == 0
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least one map"):
+        attention_panels({}, xlabel="x", ylabel="y")
+    with pytest.raises(ValueError, match="weights must have shape"):
+        attention_panels({"a": (np.eye(2), ["a"], ["b", "c"])}, xlabel="x", ylabel="y")
