@@ -144,3 +144,29 @@ def test_published_sizes_are_those_of_the_authors_live_parameters(name, sizes, l
 @pytest.mark.parametrize("name", ["ptb-char", "ptb-word"])
 def test_published_recipes_drop_embedded_ids_as_the_authors_wrappers_do(name):
     assert RECIPES[f"paper-{name}"].model_arguments["embedding_dropout"] == 0.15
+
+
+def test_what_is_said_of_the_lanes_is_in_their_recipes():
+    from rtx_lib.tasks import CopyMemory
+
+    for task in race.TASKS:
+        told = race.described(task, {"predict 1": 1 / 6, "bigram loss": 2.5})
+        assert (told["metric"], told["line"]) == race.FINISH[task]
+    assert race.described("adding", {"predict 1": 1 / 6})["baselines"] == {"always 1": 1 / 6}
+    assert race.described("adding", {})["baselines"] == {}
+    assert race.described("copy", {})["baselines"] == {"guess": 1 / CopyMemory(1).symbols}
+    own = {task: {lane: race.race(task, lane).model_arguments for lane in race.LANES} for task in race.TASKS}
+    assert {task: found["indrnn"]["norm"] is None for task, found in own.items()} == {
+        task: task == "adding" for task in race.TASKS}, "batch norm, except on adding"
+    assert {task for task, found in own.items() if found["indrnn"]["last_near_one"]} == {"adding", "digits"}
+    assert [task for task, found in own.items() if found["indrnn"]["length"] is None] == ["text"]
+    assert {task: found["transformer-xl"]["memory"] for task, found in own.items() if
+            found["transformer-xl"]["memory"]} == {"text": 64}
+    assert {found["transformer-xl"]["inner"] for found in own.values()} == {34}
+    assert {found[lane]["inner"] for found in own.values() for lane in ("transformer", "transformer-none")} == {64}
+    assert race.privileges("rnn") == race.privileges("gru") == ""
+    assert race.privileges("lstm") == "forget bias 1" and "window 6; inner width 59 to 78" in race.privileges(
+        "r-transformer")
+    assert 1 + 2 * (3 - 1) * (2**6 - 1) == 253 and race.privileges("tcn") == "kernel 3; reads 253 steps"
+    assert race.shape("adding", "tcn") == "6 levels of 39" and race.shape("adding", "rnn") == "1 layer of 223"
+    assert race.shape("digits", "transformer") == "2 layers of 64"

@@ -53,6 +53,12 @@ class Race:
         """The test metric of the seeds that have one."""
         return self.results[task][lane]["values"] if lane in self.results[task] else []
 
+    def by_seed(self, task: str) -> dict[str, dict[int, float]]:
+        """By lane and seed the test metric of the runs that have one."""
+        metric = self.finish[task][0]
+        return {lane: {record["seed"]: value for record in self.runs.get((task, lane), ())
+                       if (value := final(record, metric)) is not None} for lane in self.lanes}
+
     def scores(self, task: str, lane: str, *, ties: bool = False) -> np.ndarray:
         """One number a seed, (seeds,), smaller is better and infinite for a run that diverged.
 
@@ -99,6 +105,27 @@ class Race:
         """The cost of reaching the line, median over the runs that did; None where no run did or no step was timed."""
         steps = self.results[task][lane]["steps_to"]
         return steps * self.costs[task, lane][what] if steps and (task, lane) in self.costs else None
+
+    def curve(self, task: str, record: Record) -> dict[str, list[Any]]:
+        """``steps`` and ``values`` of a run's evaluations; the best so far where the best model is the one tested."""
+        metric = self.finish[task][0]
+        rows = [row for row in record["evaluations"] if metric in row]
+        values = [row[metric] for row in rows]
+        if record["configuration"].get("keep_best"):
+            values = list(itertools.accumulate(values, max if rises(metric) else min))
+        return {"steps": [row["step"] for row in rows], "values": values}
+
+    def curves(self, task: str) -> list[dict[str, Any]]:
+        """Every run of a task: ``lane``, ``name``, ``seed``, ``steps`` and ``values``, as the explorer wants them."""
+        return [{"lane": lane, "name": name, "seed": record["seed"], **self.curve(task, record)}
+                for lane, name in self.lanes.items() for record in self.runs.get((task, lane), ())]
+
+    def validation_place(self, task: str, lane: str) -> int:
+        """The lane's place by the last values on the validation split, where :meth:`place` goes by the test split."""
+        sign = -1 if rises(self.finish[task][0]) else 1
+        ends = {other: statistics.median(sign * self.curve(task, record)["values"][-1]
+                                         for record in self.runs[task, other]) for other in self.results[task]}
+        return 1 + sum(end < ends[lane] for end in ends.values())
 
     def widest(self, count: int) -> list[tuple[str, str]]:
         """Task and lane of the widest ranges over the seeds, measured against the distance of the task's medians."""

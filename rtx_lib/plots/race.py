@@ -58,7 +58,7 @@ def draw_race(
 ) -> Figure:
     """One panel for each task, one row for each lane, better always to the right: which models reach the finish line.
 
-    Each seed is a small mark and the median a large one, with its bootstrap interval as a line: filled where every
+    Each seed is a small mark and the median a large one, with the range of the seeds as a line: filled where every
     seed is beyond the finish line, half filled where some are, hollow where none is. A run that diverged is a cross
     at the left edge. Families differ in colour and in marker. Show it with ``wide=True``.
 
@@ -161,7 +161,7 @@ def _name_line(ax: Axes, text: str, value: float) -> None:
 
 
 def _row(ax: Axes, y: float, result: Summary | None, family: int, logarithmic: bool) -> None:
-    """A lane's seeds, their median and its interval."""
+    """A lane's seeds, their median and their range."""
     grey: dict[str, Any] = {"va": "center", "fontsize": 8.5, "style": "italic"}
     if not result or not result.get("seeds"):
         ax.text(0.5, y, "no records", transform=ax.get_yaxis_transform(), ha="center", **grey)
@@ -180,7 +180,7 @@ def _row(ax: Axes, y: float, result: Summary | None, family: int, logarithmic: b
         )  # fmt: skip
     if result.get("median") is None or not len(seeds):
         return
-    ax.plot([result["low"], result["high"]], [y, y], "-", color=colour, linewidth=2.6, label="_interval")
+    ax.plot([result["low"], result["high"]], [y, y], "-", color=colour, linewidth=2.6, label="_range")
     ax.plot(
         [result["median"]], [y], color=colour, marker=marker, markersize=8.5, fillstyle=_state(result),
         markerfacecoloralt="none", markeredgewidth=1.6, linestyle="none", label="_median", zorder=4,
@@ -195,7 +195,7 @@ def _legend(fig: Figure) -> None:
         for fill, label in _FILLS
     ] + [
         Line2D([], [], marker="|", markersize=8, label="a seed", **plain),
-        Line2D([], [], color=INK, linewidth=2.6, linestyle="-", label="interval"),
+        Line2D([], [], color=INK, linewidth=2.6, linestyle="-", label="range"),
         Line2D([], [], marker="x", markersize=5, label="diverged", **plain),
     ]
     fig.legend(

@@ -179,7 +179,7 @@ def test_every_number_is_drawn_and_better_is_to_the_right() -> None:
         assert "better →" in ax.get_xlabel()
         seeds = np.sort(np.concatenate([line.get_xdata() for line in labelled(ax, "_seeds")]))
         assert np.allclose(seeds, np.sort(np.concatenate([r["values"] for r in given[key].values()])))
-        spans = sorted(tuple(line.get_xdata()) for line in labelled(ax, "_interval"))
+        spans = sorted(tuple(line.get_xdata()) for line in labelled(ax, "_range"))
         assert spans == sorted((r["low"], r["high"]) for r in given[key].values())
         lines = [line.get_xdata()[0] for line in ax.get_lines() if line.get_color() == INK]
         assert lines == [v for v in [task["line"], *task.get("baselines", {}).values()] if v is not None]

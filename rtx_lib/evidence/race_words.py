@@ -1,0 +1,118 @@
+"""What a race says, as sentences and rows of tables: everything that is typed in them comes out of the records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from rtx_lib.evidence.race import Race
+from rtx_lib.evidence.seeds import MIN_SEEDS
+
+COLUMNS = ["model", "task", "median", "range", "solved", "steps to the line", "s to it", "TFLOP to it", "rate"]
+"""Heads of the table whose rows are :func:`table_rows`."""
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names as a sentence has them: ``A, B and C``; ``none`` for no name."""
+    *most, last = names or ["none"]
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def crossings(race: Race) -> str:
+    """How many finish lines the lanes cross with every seed: whether one crosses all, and which cross the most."""
+    lines = {lane: sum(lane in race.finishers(task) for task in race.finish) for lane in race.lanes}
+    most = max(lines.values())
+    names = listed([race.lanes[lane] for lane in lines if lines[lane] == most])
+    if most == len(race.finish):
+        return f"**All {most} finish lines are crossed with every seed by {names}.**"
+    return (f"**No model crosses all {len(race.finish)} finish lines with every seed.** At most {most} are crossed, by "
+            f"{names}.")
+
+
+def lead_changes(race: Race, names: Mapping[str, str], one: str, other: str) -> str:
+    """On which tasks, by their ``names``, one lane is better than another in every seed, and on which it is worse."""
+    found = race.beaten(one, other)
+    won, lost = (", ".join(names[task] for task in found.get(sign, ())) or "none" for sign in (1, -1))
+    return f"In every seed on: {won}. It loses in every seed on: {lost}."
+
+
+def cost_rows(race: Race, task: str, positions: int) -> list[tuple[str, ...]]:
+    """Of each lane's training step the milliseconds, GFLOP, share of the rule 6 N B T, and GFLOP a second.
+
+    Args:
+        race: with costs of the task.
+        task: one of its tasks.
+        positions: B T, the positions of a batch.
+    """
+    rows: list[tuple[str, ...]] = []
+    for lane, name in race.lanes.items():
+        cost = race.costs[task, lane]
+        seconds, flops = cost["seconds_per_step"], cost["flops_per_step"]
+        rule = 6 * cost["parameters"] * positions
+        rows.append((name, f"{1e3 * seconds:.0f}", f"{flops / 1e9:.2f}", f"{flops / rule:.2f}",
+                     f"{flops / seconds / 1e9:.0f}"))
+    return rows
+
+
+def cost_factor(race: Race, task: str, what: str) -> tuple[float, str, str]:
+    """The dearest step over the cheapest in ``what`` is counted, and the names of the cheapest and the dearest lane."""
+    own = {lane: race.costs[task, lane][what] for lane in race.lanes}
+    low, high = min(own, key=own.__getitem__), max(own, key=own.__getitem__)
+    return own[high] / own[low], race.lanes[low], race.lanes[high]
+
+
+def table_rows(
+    race: Race, names: Mapping[str, str], write: Callable[[float], str], *, folder: str = "../book/results"
+) -> list[list[Any]]:
+    """A row for each task and lane, the best first, with cells as :func:`rtx_lib.plots.sortable_table` takes them.
+
+    Args:
+        race: the race.
+        names: of the tasks.
+        write: how a number is written.
+        folder: where the links to records point, relative to the page.
+    """
+    rows = []
+    for task, lane in [(t, m) for t in race.finish for m in race.order(t)]:
+        own, first = race.results[task][lane], race.runs[task, lane][0]
+        seconds, flops = (race.spent(task, lane, what) for what in ("seconds_per_step", "flops_per_step"))
+        ends = None
+        if own["values"]:  # errors span powers of ten: two digits of their ends say enough
+            low, high = (float(f"{own[end]:.{2 if race.finish[task][0] == 'mse' else 9}g}") for end in ("low", "high"))
+            ends = own["low"], f"{write(low)} to {write(high)}"
+        lost = f", {own['diverged']} diverged" * bool(own["diverged"])
+        rows.append([
+            race.lanes[lane], names[task],
+            (own["median"], write(own["median"]) if own["values"] else "diverged",
+             f"{folder}/{first['recipe']}-s{first['seed']}.json"),
+            ends,
+            (own["solved"], f"{own['solved']}/{own['seeds']}{lost}"),
+            own["steps_to"],
+            None if seconds is None else (seconds, f"{seconds:,.0f}"),
+            None if flops is None else (flops, f"{flops / 1e12:.2f}"),
+            first["configuration"]["lr"],
+        ])  # fmt: skip
+    return rows
+
+
+def told_lengths(results: Mapping[int, Mapping[str, Mapping[str, Any]]], lanes: Mapping[str, str]) -> str:
+    """Which lanes reach the line with every seed at which length, who loses it at the longest, who has too few seeds.
+
+    Only lanes with `MIN_SEEDS` runs at a length are listed there.
+
+    Args:
+        results: by length and lane, what ``summarise`` says.
+        lanes: their names by key.
+    """
+    over, known = {}, {}
+    for length, own in results.items():
+        known[length] = [lane for lane in lanes if own.get(lane, {}).get("seeds", 0) >= MIN_SEEDS]
+        over[length] = [lane for lane in known[length] if own[lane]["solved"] == own[lane]["seeds"]]
+    before, after = list(over)[-2:]
+    lost = [lanes[lane] for lane in over[before] if lane in known[after] and lane not in over[after]]
+    end = f"these lose the line: {listed(lost)}" if lost else "nobody loses the line"
+    said = f"From {before} to {after} {end}. Beyond it with every seed: " + "; ".join(
+        f"at {length} {listed([lanes[lane] for lane in own])}" for length, own in over.items()) + "."
+    few = {length: [lanes[lane] for lane in lanes if lane not in own] for length, own in known.items()}
+    rest = "; ".join(f"at {length} {listed(names)}" for length, names in few.items() if names)
+    return f"{said} Not judged, with fewer than {MIN_SEEDS} seeds: {rest}." if rest else said

@@ -1,0 +1,87 @@
+"""Advice stands only while the records bear it out: that of the book, and made-up entries with planted mistakes."""
+
+import itertools
+import math
+
+import pytest
+import yaml
+from made_records import records
+
+from rtx_lib.evidence import measured
+from rtx_lib.evidence.guide import guide, read_guide, supported, told
+from rtx_lib.evidence.race import Race
+from rtx_lib.evidence.seeds import best
+from rtx_lib.recipes import race as plan
+from rtx_lib.records import load_costs, results_folder
+from rtx_lib.sweeps import SWEEPS, found
+
+ENTRY = {"id": "short", "situation": "It is short.", "ours": {"A": "a.loss", "B": "b.loss"}, "rules": ["every A < B"],
+         "advice": 'Take\n A, <span data-record="a.loss.median">0.2</span>.'}
+MADE = records(a=[0.1, 0.2, 0.3], b=[0.4, 0.5, 0.6])
+
+
+def written(tmp_path, *entries):
+    path = tmp_path / "guide.yml"
+    path.write_text(yaml.safe_dump(list(entries)), encoding="utf-8")
+    return path
+
+
+def test_advice_comes_with_numbers_out_of_the_records(tmp_path):
+    (entry,) = read_guide(written(tmp_path, ENTRY))
+    assert supported(entry, MADE)
+    line = told(entry, MADE, folder="results")
+    assert line.startswith("*It is short.* Take A, 0.2. (") and '<a href="results/a-s0.json">a</a>' in line
+    moved = records(a=[0.1, 0.3, 0.3], b=[0.4, 0.5, 0.6])
+    assert "Take A, 0.3." in told(entry, moved), "the typed number is only a pattern"
+
+
+@pytest.mark.parametrize("made", [
+    records(a=[0.1, 0.2, 0.5], b=[0.4, 0.5, 0.6]), records(a=[0.1, 0.2], b=[0.4, 0.5, 0.6]),
+    records(a=[0.1, 0.2, 0.3]), {**MADE, "b": []}, records(a=[0.1, 0.2, None], b=[0.4, 0.5, 0.6]),
+], ids=["seeds overlap", "two seeds", "no record", "an empty list", "a run diverged"])
+def test_what_the_records_do_not_bear_out_is_not_advised(tmp_path, made):
+    path = written(tmp_path, ENTRY)
+    assert not supported(read_guide(path)[0], made)
+    text = guide(made, path).data
+    assert "Take" not in text and text.endswith("do not decide what to do here:* It is short.")
+
+
+def test_numbers_that_were_computed_need_no_seeds(tmp_path):
+    computed = {name: [{**run, "computed": True} for run in runs[:1]] for name, runs in MADE.items()}
+    entry = read_guide(written(tmp_path, ENTRY))[0]
+    assert supported(entry, computed)
+    assert told(entry, computed) == "*It is short.* Take A, 0.1.", "and there is no record to link"
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"rules": ["every A < C"]}, "advice short: .*names 'C'"), ({"rules": []}, "advice short: must fill"),
+    ({"note": "x"}, "advice short: must fill"),
+])
+def test_a_wrong_entry_is_named(tmp_path, change, message):
+    with pytest.raises(ValueError, match=message):
+        read_guide(written(tmp_path, ENTRY | change))
+
+
+def test_two_entries_of_one_name_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="advice short: two have this id"):
+        read_guide(written(tmp_path, ENTRY, ENTRY))
+
+
+@pytest.fixture(scope="module")
+def race_records():
+    """What chapter 10 gives the guide."""
+    made = {name: found(SWEEPS[name], results_folder() / SWEEPS[name].folder)
+            for name in ("race", "race-rates", "race-lengths")}
+    tried = {}
+    for task, lane, rate in itertools.product(plan.TASKS, plan.LANES, plan.RATES):
+        for record in made["race-rates"][plan.trial(task, lane, rate).name]:
+            value = best(record, plan.FINISH[task][0])
+            tried.setdefault(task, {}).setdefault(lane, {})[rate] = math.nan if value is None else value
+    runs = {(task, lane): made["race"][plan.race(task, lane).name] for task in plan.TASKS for lane in plan.LANES}
+    return made["race"] | made["race-lengths"] | Race(plan.LANES, plan.FINISH, runs, load_costs()).computed(tried)
+
+
+@pytest.mark.parametrize("entry", read_guide(), ids=lambda entry: entry.id)
+def test_the_records_bear_out_the_book_s_advice(entry, race_records):
+    assert supported(entry, race_records)
+    assert measured.faults(entry.advice, race_records) == [], "a number of the advice is not that of the records"

@@ -1,0 +1,146 @@
+"""A race in numbers: hand-made records with known answers."""
+
+import math
+
+import numpy as np
+import pytest
+
+from rtx_lib.evidence import measured
+from rtx_lib.evidence.race import Race, changed_places, rate_effect
+
+LANES = {"one": "One", "two": "Two", "three": "Three"}
+FINISH = {"digits": ("accuracy", 0.9), "text": ("loss", 1.8)}
+
+
+def record(metric, value, loss=0.5, steps=(0.0, 1.0)):
+    rows = [{"step": 50 * i, metric: v} for i, v in enumerate(steps, start=1)]
+    metrics = {} if value is None else {"loss": loss} | {metric: value}
+    return {"metrics": metrics, "diverged": None if value is not None else {"step": 3}, "evaluations": rows,
+            "seconds": 1.0, "parameters": 7, "seed": 0}
+
+
+def race(costs=None, **lanes):
+    """A race on the digits; lanes as lists of accuracies, None for a run that diverged."""
+    runs = {("digits", lane): [record("accuracy", value) for value in values] for lane, values in lanes.items()}
+    runs |= {("text", "one"): [record("loss", 1.7, steps=(1.9, 1.75))] * 3,
+             ("text", "two"): [record("loss", 2.0, steps=(2.5, 2.0))] * 3}
+    return Race(LANES, FINISH, runs, costs or {})
+
+
+def test_a_run_that_diverged_scores_worse_than_every_other():
+    found = race(one=[0.9, None, 0.8])
+    assert found.scores("digits", "one").tolist() == [-0.9, math.inf, -0.8]
+    assert found.scores("text", "one").tolist() == [1.7] * 3
+    assert len(found.scores("digits", "two")) == 0, "no records, no scores"
+    assert found.values("digits", "one") == [0.9, 0.8] and found.values("digits", "two") == []
+
+
+def test_the_best_median_comes_first_and_lanes_without_records_are_left_out():
+    found = race(one=[0.5, 0.6, 0.99], three=[0.7, 0.7, 0.7])
+    assert found.order("digits") == ["three", "one"] and found.leaders("digits") == ["three"]
+    assert (found.place("digits", "three"), found.place("digits", "one")) == (1, 2)
+    assert found.order("text") == ["one", "two"], "of a loss the smaller one"
+
+
+def test_equal_medians_lead_together_and_the_loss_puts_them_in_order():
+    runs = {("digits", "one"): [record("accuracy", 1.0, loss=0.3)] * 3,
+            ("digits", "two"): [record("accuracy", 1.0, loss=0.1)] * 3}
+    found = Race(LANES, FINISH, runs)
+    assert found.leaders("digits") == ["two", "one"]
+    assert [found.place("digits", lane) for lane in ("one", "two")] == [1, 1]
+
+
+def test_a_duel_is_decided_by_every_seed():
+    found = race(one=[0.8, 0.85, 0.9], two=[0.5, 0.6, 0.7], three=[0.6, 0.82, 0.99])
+    assert found.duel("digits", "one", "two") == 1 and found.duel("digits", "two", "one") == -1
+    assert found.duel("digits", "one", "three") == 0, "seeds overlap"
+    assert found.beaten("one", "two") == {1: ["digits", "text"]}
+    assert race(one=[0.9, 0.9], two=[0.1, 0.1, 0.1]).duel("digits", "one", "two") is None, "too few runs"
+    assert race(one=[0.9, 0.9, None], two=[0.1, 0.1, 0.1]).duel("digits", "one", "two") == 0, "one run diverged"
+
+
+def test_who_crosses_the_line_and_at_which_cost():
+    costs = {("text", "one"): {"seconds_per_step": 0.5, "flops_per_step": 2.0}}
+    found = race(costs, one=[0.9, 0.95, 0.9], two=[0.95, 0.95, 0.89])
+    assert found.finishers("digits") == ["one"] and found.finishers("text") == ["one"]
+    assert found.spent("text", "one", "seconds_per_step") == 50.0, "step 100 is the first at 1.8"
+    assert found.spent("text", "two", "seconds_per_step") is None, "it never got there"
+    assert found.spent("digits", "one", "seconds_per_step") is None, "nobody timed it"
+
+
+def test_the_widest_range_is_measured_against_the_distance_of_the_lanes():
+    found = race(one=[0.1, 0.5, 0.9], two=[0.7, 0.7, 0.7])
+    assert found.widest(1) == [("digits", "one")] and len(found.widest(9)) == 4
+
+
+def test_what_was_computed_can_be_named_like_a_record():
+    costs = {("text", lane): {"seconds_per_step": s, "flops_per_step": 1.0} for lane, s in (("one", 0.5), ("two", 0.1))}
+    found = race(costs, one=[0.9, 0.95, 0.9], two=[0.5] * 3)
+    tried = {"text": {"one": {0.1: 1.9, 0.2: 3.0}, "two": {0.1: 2.0, 0.2: 2.1}}}
+    records = found.computed(tried)
+    assert measured.series("step-text-one.seconds_to_line", records) == [50.0]
+    assert measured.series("step-text-one.rank", records) == [1]
+    assert measured.value("step-text-one.seconds_per_step.median / step-text-two.seconds_per_step.median", records) == 5
+    places = [measured.series(f"place-{lane}.place", records) for lane in ("one", "two")]
+    assert places == [[1, 1], [2, 2]]
+    assert measured.series("place-one.at_worst_rate", records) == [None, 2], "3.0 is worse than 2.1"
+    lost = found.computed({"text": {"one": {0.1: 1.9, 0.2: math.nan}, "two": {0.1: 2.0}}})
+    assert measured.series("place-one.at_worst_rate", lost) == [None, 2], "a trial that diverged is the worst"
+
+
+def test_rates_are_set_against_lanes():
+    tried = {"one": {1.0: 0.9, 2.0: 0.8, 3.0: 0.1}, "two": {1.0: 0.5, 2.0: 0.45, 3.0: 0.4},
+             "lost": {1.0: math.nan, 2.0: 0.9, 3.0: math.nan}}
+    found = rate_effect(tried, higher=True)
+    assert found.leader == "one" and found.behind == 1
+    assert found.second == pytest.approx((0.1 + 0.05) / 2) and found.lanes == pytest.approx(0.4)
+    assert found.any_two == pytest.approx((0.7 + 0.05) / 2), "medians of 0.1, 0.7, 0.8 and of 0.05, 0.05, 0.1"
+    turned = {lane: {rate: -v for rate, v in own.items()} for lane, own in tried.items()}
+    assert rate_effect(turned, higher=False) == found
+    with pytest.raises(ValueError, match="two lanes with two finite values"):
+        rate_effect({"one": {1.0: 0.9, 2.0: 0.8}}, higher=True)
+
+
+def test_pairs_that_change_places():
+    assert changed_places([1, 2, 3], [1, 3, 2]) == pytest.approx(1 / 3)
+    assert changed_places([1, 2], [2, 2]) == 0, "a tie is no change of places"
+    assert changed_places([1], [5]) == 0
+    with pytest.raises(ValueError):
+        changed_places([1, 2], [1])
+
+
+def test_the_book_s_race_is_whole():
+    from rtx_lib.recipes import race as plan
+    from rtx_lib.records import load_records
+
+    runs = {("digits", lane): load_records(f"race-digits-{lane}") for lane in plan.LANES}
+    found = Race(plan.LANES, {"digits": plan.FINISH["digits"]}, runs)
+    assert sorted(found.order("digits")) == sorted(plan.LANES)
+    assert {len(own) for own in found.runs.values()} == {len(plan.SEEDS)}
+    assert np.isfinite(found.scores("digits", "tcn")).all()
+
+
+def test_curves_keep_the_best_where_the_best_is_tested():
+    found = race(one=[0.9])
+    run = record("loss", 1.7, steps=(2.0, 1.5, 1.8)) | {"configuration": {"keep_best": "loss"}}
+    assert found.curve("text", run) == {"steps": [50, 100, 150], "values": [2.0, 1.5, 1.5]}
+    assert found.curve("text", run | {"configuration": {"keep_best": None}})["values"] == [2.0, 1.5, 1.8]
+    rising = record("accuracy", 0.9, steps=(0.2, 0.8, 0.4)) | {"configuration": {"keep_best": "accuracy"}}
+    assert found.curve("digits", rising)["values"] == [0.2, 0.8, 0.8]
+
+
+def test_every_run_has_its_curve_and_its_seed():
+    two = [record("accuracy", value) | {"seed": seed, "configuration": {}} for seed, value in ((3, 0.9), (5, 0.8))]
+    found = Race(LANES, {"digits": FINISH["digits"]}, {("digits", "one"): two})
+    assert [(run["lane"], run["name"], run["seed"]) for run in found.curves("digits")] == [("one", "One", 3),
+                                                                                           ("one", "One", 5)]
+    assert found.by_seed("digits") == {"one": {3: 0.9, 5: 0.8}, "two": {}, "three": {}}
+
+
+def test_the_validation_split_may_order_the_lanes_otherwise():
+    ends = {"one": (0.95, 0.6), "two": (0.9, 0.7)}  # on the test split, and at the last evaluation
+    runs = {("digits", lane): [record("accuracy", test, steps=(0.1, valid)) | {"configuration": {}}] * 3
+            for lane, (test, valid) in ends.items()}
+    found = Race(LANES, {"digits": FINISH["digits"]}, runs)
+    assert [found.place("digits", lane) for lane in ends] == [1, 2]
+    assert [found.validation_place("digits", lane) for lane in ends] == [2, 1]

@@ -1,0 +1,71 @@
+"""One seed's ranking, lines in the lanes' looks, and a plain table: what is given is what is drawn."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from rtx_lib.plots import describe_ranking, draw_ranking, plain_table, style
+from rtx_lib.plots.lanes import lane_lines, look
+
+LANES = {"rnn": "RNN", "gru": "GRU", "tcn": "TCN"}
+TASKS: dict[str, dict[str, Any]] = {
+    "digits": {"name": "Digits", "metric": "accuracy", "line": 0.9},
+    "adding": {"name": "Adding", "metric": "mse", "line": 0.01, "label": "MSE"},
+}
+VALUES = {"rnn": {0: 0.5, 1: 0.9}, "gru": {0: 0.7, 1: 0.6}, "tcn": {0: 0.6}}
+
+
+@pytest.fixture(autouse=True)
+def book_style() -> Iterator[None]:
+    with mpl.rc_context({"backend": "agg"}), style():
+        yield
+    plt.close("all")
+
+
+@pytest.mark.parametrize(("task", "order"), [("digits", ["GRU", "TCN", "RNN"]), ("adding", ["RNN", "TCN", "GRU"])])
+def test_the_best_of_the_seed_stands_on_top(task: str, order: list[str]) -> None:
+    (ax,) = draw_ranking(TASKS[task], LANES, VALUES, 0).axes
+    names = [text.get_text() for text in ax.get_yticklabels()]
+    assert names == [f"{place}. {name}" for place, name in enumerate(order, start=1)]
+    low, high = ax.get_ylim()
+    assert low > high, "the first row is the upper one"
+    seeds = {line.get_label(): line for line in ax.get_lines()}
+    assert seeds["_seed"].get_ydata()[0] == 2 and ax.get_title(loc="left") == f"seed 0 names {order[0]} the best"
+    left, right = ax.get_xlim()
+    assert (left < right) == (task == "digits"), "better is to the right"
+    assert ax.get_xscale() == ("log" if task == "adding" else "linear")
+
+
+def test_the_other_seeds_stand_behind_and_who_lacks_the_seed_is_left_out() -> None:
+    (ax,) = draw_ranking(TASKS["digits"], LANES, VALUES, 1).axes
+    marks = [line.get_xdata() for line in ax.get_lines() if line.get_label() == "_seeds"]
+    assert [sorted(mark) for mark in marks] == [[0.5, 0.9], [0.6, 0.7]]
+    assert describe_ranking(TASKS["digits"], LANES, VALUES, 1) == "Digits with seed 1, best first: RNN 0.9, GRU 0.6"
+    with pytest.raises(ValueError, match="seed must be one that a lane has, was 7"):
+        draw_ranking(TASKS["digits"], LANES, VALUES, 7)
+
+
+def test_lines_have_their_lane_s_look() -> None:
+    _, ax = plt.subplots()
+    lane_lines(ax, {"gru": ([0, 1, 2], [1.0, 1e-9, 0.0]), "tcn": ([0, 1], [1, 2])}, LANES, floor=1e-6, every=2)
+    gru, tcn = ax.get_lines()
+    assert (gru.get_label(), tcn.get_label()) == ("GRU", "TCN")
+    assert gru.get_ydata().tolist() == [1.0, 1e-6, 1e-6], "what is smaller is drawn at the floor"
+    assert gru.get_color() != tcn.get_color() and gru.get_linestyle() == "--" and look("gru") != look("tcn")
+    assert gru.get_marker() != tcn.get_marker()
+    with pytest.raises(ValueError, match="held 'lstm'"):
+        lane_lines(ax, {"lstm": ([0], [1])}, LANES)
+    with pytest.raises(ValueError, match="as many x as y, had 2 and 1"):
+        lane_lines(ax, {"gru": ([0, 1], np.ones(1))}, LANES)
+
+
+def test_a_plain_table_is_markdown() -> None:
+    assert plain_table(["model", "value"], [("RNN", 1), ("GRU", "2.0")]).data == (
+        "| model | value |\n| --- | --- |\n| RNN | 1 |\n| GRU | 2.0 |"
+    )
+    with pytest.raises(ValueError, match="every row must have 2 cells"):
+        plain_table(["model", "value"], [("RNN",)])
