@@ -16,6 +16,7 @@ from rtx_lib.plots.lanes import FAMILIES, draw_lane
 from rtx_lib.plots.local import describe_reach, draw_reach, draw_windows
 from rtx_lib.plots.memory import draw_context_use, draw_costs, draw_position_losses, draw_test_memory
 from rtx_lib.plots.music import piano_roll
+from rtx_lib.plots.neurons import draw_half_lives, draw_scan, draw_wiring
 from rtx_lib.plots.positions import draw_bias, draw_position_table, draw_rotations, length_heatmap
 from rtx_lib.plots.race import describe_race, draw_race
 from rtx_lib.plots.race_costs import draw_lengths, draw_tradeoff
@@ -63,6 +64,7 @@ __all__ = [
     "draw_context_use",
     "draw_costs",
     "draw_distance_bars",
+    "draw_half_lives",
     "draw_image_rows",
     "draw_lane",
     "draw_lengths",
@@ -73,6 +75,7 @@ __all__ = [
     "draw_reach",
     "draw_rotations",
     "draw_runs",
+    "draw_scan",
     "draw_segments",
     "draw_shift",
     "draw_strips",
@@ -82,6 +85,7 @@ __all__ = [
     "draw_unrolled",
     "draw_weights_by_distance",
     "draw_windows",
+    "draw_wiring",
     "error_by_length",
     "evaluations",
     "explorer",

@@ -1,0 +1,76 @@
+"""Wiring, half-lives and the rounds of a scan: what is given or true is what is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.text import Annotation
+
+from rtx_lib.plots import draw_half_lives, draw_scan, draw_wiring, style
+
+
+@pytest.fixture(autouse=True)
+def book_style() -> Iterator[None]:
+    with mpl.rc_context({"backend": "agg"}), style():
+        yield
+    plt.close("all")
+
+
+def arrows(ax: plt.Axes) -> list[tuple[float, float, float, float]]:
+    """Where each arrow of the axes begins and ends."""
+    return [(*text.xyann, *text.xy) for text in ax.texts if isinstance(text, Annotation)]
+
+
+def test_an_rnn_joins_every_pair_and_an_indrnn_each_neuron_with_itself() -> None:
+    dense, diagonal = (arrows(ax) for ax in draw_wiring(3).axes)
+    assert {(i, j) for _, i, _, j in dense} == {(i, j) for i in range(3) for j in range(3)} and len(dense) == 9
+    assert [(i, j) for _, i, _, j in diagonal] == [(0, 0), (1, 1), (2, 2)]
+    with pytest.raises(ValueError, match="at least 2"):
+        draw_wiring(1)
+
+
+def test_every_neuron_is_a_mark_near_its_half_lives() -> None:
+    before = [(np.array([1, 7, 90]), np.array([1, 6, 90])), (np.array([50]), np.array([2]))]
+    fig = draw_half_lives({"before": before, "after": before[:1]}, 90)
+    assert [ax.get_title() for ax in fig.axes] == ["before", "after"]
+    first, second, diagonal = fig.axes[0].get_lines()
+    for line, pair in ((first, before[0]), (second, before[1])):
+        assert np.allclose(line.get_data(), pair, rtol=0.1)  # moved a little
+    assert np.array_equal(diagonal.get_data(), [[1, 90], [1, 90]])
+    assert fig.axes[0].get_xticklabels()[-1].get_text() == "90+"
+
+
+@pytest.mark.parametrize(
+    ("panels", "words"),
+    [({}, "at least one"), ({"a": [([1, 2], [1])]}, "one shape"), ({"a": [([1], [91])]}, "between 1 and 90"),
+     ({"a": [([0.5], [1])]}, "between 1 and 90")],
+)  # fmt: skip
+def test_half_lives_that_do_not_fit_are_refused(panels: dict[str, list[tuple[list[float], ...]]], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        draw_half_lives(panels, 90)
+
+
+@pytest.mark.parametrize(("steps", "rounds"), [(2, 1), (5, 3), (8, 3)])
+def test_a_scan_covers_all_steps_after_the_logarithm_of_their_number(steps: int, rounds: int) -> None:
+    ax = draw_scan(steps).axes[0]
+    boxes = {(round(text.get_position()[0]), -round(text.get_position()[1])): text.get_text()
+             for text in ax.texts if not isinstance(text, Annotation)}  # fmt: skip
+    assert max(row for _, row in boxes) == rounds
+    covered = {(t, 0): {t} for t in range(1, steps + 1)}  # a scan done by hand
+    for row in range(1, rounds + 1):
+        d = 2 ** (row - 1)
+        for t in range(1, steps + 1):
+            covered[t, row] = covered[t, row - 1] | covered.get((t - d, row - 1), set())
+    told = {place: f"{min(c)}" if len(c) == 1 else f"{min(c)}–{max(c)}" for place, c in covered.items()}
+    assert boxes == told and covered[steps, rounds] == set(range(1, steps + 1))
+    sources = {(begin, -y - 1 + 0.86, t) for begin, y, t, _ in arrows(ax) if begin != t}
+    assert len(sources) == sum(max(0, steps - 2**k) for k in range(rounds))
+
+
+def test_a_scan_of_one_step_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least 2"):
+        draw_scan(1)
