@@ -3,6 +3,7 @@ PYTHON ?= python3
 TORCH_INDEX ?=
 PROFILE ?= book
 K ?=
+WORKERS ?= logical
 URL ?=
 RTX_DOWNLOAD ?= 1
 STRICT ?=

@@ -1,4 +1,4 @@
-"""The book as `make book` makes it, built once a test run for every test that looks at it.
+"""The book as `make book` makes it, built once a test run for every test that looks at it, whichever worker asks.
 
 The notebooks are executed afresh in `smoke`, so that a green run means that they ran; the browser libraries are
 kept from run to run. Everything lies in `_build/test`: two runs at a time take turns.
@@ -6,18 +6,20 @@ kept from run to run. Everything lies in `_build/test`: two runs at a time take 
 
 from __future__ import annotations
 
-import fcntl
 import functools
 import json
 import os
+import pickle
 import shutil
 import subprocess
 import sys
-import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
+from filelock import FileLock
 from helpers import ROOT
 
 BUILD = ROOT / "_build" / "test"
@@ -55,12 +57,26 @@ def copy_tree(target: Path) -> Path:
 
 
 @functools.cache
-def lock() -> int:
-    """Hold `_build/test` until this process ends."""
+def take_turn() -> FileLock:
+    """Hold `_build/test` until this process ends, or the lock is released."""
     BUILD.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(BUILD / "lock", os.O_CREAT | os.O_WRONLY)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
-    return descriptor
+    lock = FileLock(BUILD / "turn.lock")
+    lock.acquire()
+    return lock
+
+
+def once(name: str, make: Callable[[], Any], folder: Path = BUILD) -> Any:
+    """What `make()` gave to the first process of this test run that asked; the others wait for it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / f"{name}.lock"):
+        kept = folder / f"{name}.pickle"
+        if kept.is_file():
+            run, result = pickle.loads(kept.read_bytes())
+            if run == os.environ["RTX_TEST_RUN"]:
+                return result
+        result = make()
+        kept.write_bytes(pickle.dumps((os.environ["RTX_TEST_RUN"], result)))
+        return result
 
 
 @dataclass(frozen=True)
@@ -76,26 +92,27 @@ class Execution:
 @functools.cache
 def execution() -> Execution:
     """Every notebook of the toc, executed now, in `smoke`."""
-    lock()
+    return once("execution", _execute)
+
+
+def _execute() -> Execution:
     for name in ("executed", "failed"):
         shutil.rmtree(BUILD / name, ignore_errors=True)
     report = BUILD / "durations.json"
     report.unlink(missing_ok=True)
-    run = build("execute", "--profile", "smoke", "--timeout", "300", folder=BUILD)
+    run = build("execute", "--profile", "smoke", "--timeout", "600", folder=BUILD)
     took = json.loads(report.read_text()) if report.exists() else {}
-    seconds = {name: one["cpu"] for name, one in took.items()}
-    return Execution(run.returncode, run.stdout + run.stderr, BUILD / "executed", seconds)
+    return Execution(run.returncode, run.stdout + run.stderr, BUILD / "executed", took)
 
 
 @dataclass(frozen=True)
 class Site:
-    """One built site: what the build said, all that Sphinx said, where the pages are, seconds."""
+    """One built site: what the build said, all that Sphinx said, where the pages are."""
 
     returncode: int
     text: str
     log: str
     folder: Path
-    seconds: float
 
 
 def build_site(root: Path, folder: Path) -> Site:
@@ -103,15 +120,14 @@ def build_site(root: Path, folder: Path) -> Site:
     for name in ("site.key", "sphinx.log"):
         (folder / name).unlink(missing_ok=True)
     shutil.rmtree(folder / "site", ignore_errors=True)
-    start = time.monotonic()
     run = build("site", root=root, folder=folder)
     log = folder / "sphinx.log"
     text = log.read_text(encoding="utf-8") if log.exists() else ""
-    return Site(run.returncode, run.stdout + run.stderr, text, folder / "site", time.monotonic() - start)
+    return Site(run.returncode, run.stdout + run.stderr, text, folder / "site")
 
 
 @functools.cache
 def site() -> Site:
     """The site of this tree, from the notebooks executed in this run."""
     execution()
-    return build_site(ROOT, BUILD)
+    return once("site", lambda: build_site(ROOT, BUILD))

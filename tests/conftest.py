@@ -1,20 +1,40 @@
-"""What all tests share: one thread, real data, and a run that cannot be green by having run nothing."""
+"""What all tests share: one thread, real data, one order for any number of workers, and no green run of nothing."""
 
 import os
+import uuid
 
 import pytest
 import torch
+from workers import EXECUTED, LOOKS, ByFile, part
 
-# With RTX_REQUIRE_ALL=1 a run is red unless a test of each of these folders passed.
-REQUIRED = ("tests/notebooks/", "tests/site/")
+# With RTX_REQUIRE_ALL=1 a run is red unless a test of each of these kinds passed.
+REQUIRED = {
+    EXECUTED: "no notebook was executed",
+    "tests/site/test_browser.py::test_page[": "no page was opened in a browser",
+}
+WORKER = "PYTEST_XDIST_WORKER" in os.environ
 passed: set[str] = set()
 
 torch.set_num_threads(1)
 
 
+def pytest_configure():
+    """Give the run a name, by which its workers know what one of them has built for all."""
+    if not WORKER:
+        os.environ["RTX_TEST_RUN"] = uuid.uuid4().hex
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    config.option.loadscopereorder = False  # the order is the tests' own
+    return ByFile(config, log)
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    """Leave out tests of data that the cache lacks, unless RTX_REQUIRE_DATA=1: then they run and fail."""
-    if os.environ.get("RTX_REQUIRE_DATA") == "1":
+    """Put the tests in order, and leave out those of data that the cache lacks, unless RTX_REQUIRE_DATA=1."""
+    items.sort(key=lambda item: part(item.nodeid))
+    if os.environ.get("RTX_REQUIRE_DATA") == "1":  # then they run and fail
         return
     from rtx_lib.tasks import available
 
@@ -25,28 +45,53 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.skip(reason=reason))
 
 
+def pytest_collection_finish(session):
+    if not WORKER and not session.config.option.collectonly:
+        take_turn(item.nodeid for item in session.items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_node_collection_finished(node, ids):
+    take_turn(ids)
+
+
+def take_turn(names):
+    """Runs that look at the book take turns; the process that waits lives longer than its workers."""
+    if any(name.startswith(LOOKS) for name in names):
+        import built
+
+        built.take_turn()
+
+
 def pytest_runtest_logreport(report):
-    """Remember which folders had a test that passed."""
+    """Remember which kinds of tests passed; the process in charge hears of those of all workers."""
     if report.when == "call" and report.passed:
-        passed.update(folder for folder in REQUIRED if report.nodeid.startswith(folder))
+        passed.update(start for start in REQUIRED if report.nodeid.startswith(start))
 
 
 def pytest_sessionfinish(session):
-    """Turn a run without notebook or browser tests red where all are required."""
-    if missing() and session.exitstatus == 0:
+    """Turn a run without a notebook or a browser red where all are required."""
+    if not WORKER and missing() and session.exitstatus == 0:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Say why."""
-    for folder in missing():
-        terminalreporter.write_line(f"ERROR: no test passed in {folder}, so this run proves nothing about it")
+    """Say why, and how long each notebook took."""
+    for reason in missing():
+        terminalreporter.write_line(f"ERROR: {reason}, so this run proves nothing about that")
+    if EXECUTED in passed and not WORKER:
+        import built
+
+        terminalreporter.section("CPU seconds of the notebooks in smoke")
+        for name, took in sorted(built.execution().took.items()):
+            long = "  over the 25 s of a chapter" if took["cpu"] > 25 else ""
+            terminalreporter.write_line(f"{took['cpu']:6.1f}  {name}{long}")
 
 
 def missing():
-    """The required folders in which nothing passed."""
-    required = REQUIRED if os.environ.get("RTX_REQUIRE_ALL") == "1" else ()
-    return [folder for folder in required if folder not in passed]
+    """What must have been done, and was not."""
+    required = REQUIRED if os.environ.get("RTX_REQUIRE_ALL") == "1" else {}
+    return [reason for start, reason in required.items() if start not in passed]
 
 
 @pytest.fixture

@@ -101,7 +101,7 @@ def run(notebook: Path, output: Path, venv: Path, repository: Path, parameters: 
     argv = [str(interpreter(venv)), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     (spec / "kernel.json").write_text(json.dumps({"argv": argv, "display_name": KERNEL, "language": "python"}))
     command = [sys.executable, "-m", "papermill", notebook, output, "--kernel", KERNEL, "--cwd", empty,
-               "--no-progress-bar", "--execution-timeout", "300"]
+               "--no-progress-bar", "--execution-timeout", "600"]
     for name, value in parameters.items():
         command += ["-p", name, str(value)]
     environment = clean_environment(

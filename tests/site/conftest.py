@@ -1,6 +1,7 @@
 """The built sites and the browser, each made once for all tests of a run."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -51,7 +52,7 @@ EXTRA = "notebooks/99_views"
 
 def views():
     """The page of the tests as a notebook."""
-    parameters = v4.new_code_cell('profile = "book"\nseed = 0\ndevice = "cpu"', metadata={"tags": ["parameters"]})
+    parameters = v4.new_code_cell('profile = "book"\nseed = 0\ndevice = "auto"', metadata={"tags": ["parameters"]})
     cells = [v4.new_markdown_cell(text) if tags is None else v4.new_code_cell(text, metadata={"tags": tags})
              for text, tags in PARTS]
     return v4.new_notebook(cells=[cells[0], parameters, *cells[1:]])
@@ -75,7 +76,15 @@ def pages(site):
 @pytest.fixture(scope="session")
 def linked(site, tmp_path_factory):
     """A copy of the book that knows its repository and has one page more; the tree and the built site."""
-    tree = built.copy_tree(tmp_path_factory.mktemp("linked"))
+    folder = tmp_path_factory.getbasetemp()
+    folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder  # one for all workers
+    return built.once("linked", lambda: make_linked(folder / "linked"), folder)
+
+
+def make_linked(tree):
+    """The tree, and the site that was built in it."""
+    shutil.rmtree(tree, ignore_errors=True)  # what a worker left that failed here
+    built.copy_tree(tree)
     subprocess.run([sys.executable, tree / "book" / "repository.py", "set", built.SITE_URL], check=True,
                    capture_output=True)
     (tree / f"{EXTRA}.ipynb").write_text(json.dumps(views()))
@@ -88,8 +97,9 @@ def linked(site, tmp_path_factory):
         (folder / "npm").symlink_to(built.BUILD / "npm")
     run = built.build("execute", "--profile", "smoke", "--only", EXTRA.split("/")[1], root=tree)
     assert run.returncode == 0, run.stdout + run.stderr
-    for path in built.execution().folder.glob("*.ipynb"):
-        shutil.copyfile(path, folder / "executed" / path.name)
+    for path in built.execution().folder.iterdir():
+        if path.suffix != ".key":
+            shutil.copyfile(path, folder / "executed" / path.name)
     result = built.build_site(tree, folder)
     assert result.returncode == 0, result.text
     return tree, result
