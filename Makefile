@@ -35,7 +35,7 @@ help:
 	@echo
 	@echo 'Variables: PYTHON=python3.11 (makes .venv)  PROFILE=smoke|book|paper  RTX_DATA=folder of the data files'
 	@echo '           RTX_DOWNLOAD=0 (no downloads of data)  STRICT=1 (fail where a finding falls otherwise)'
-	@echo '           TORCH_INDEX=https://download.pytorch.org/whl/cpu'
+	@echo '           WORKERS=1 (tests on one core)  TORCH_INDEX=https://download.pytorch.org/whl/cpu'
 
 setup:
 	@$(ENVIRONMENT)
@@ -61,7 +61,7 @@ lint: setup-tests
 	$(call phase,codespell,$(PY) -m codespell_lib)
 
 test: lint
-	@echo "== pytest"; RTX_DOWNLOAD=0 OMP_NUM_THREADS=1 $(PY) -m pytest $(if $(K),-k "$(K)")
+	@echo "== pytest"; RTX_DOWNLOAD=0 OMP_NUM_THREADS=1 $(PY) -m pytest -n "$(WORKERS)" --maxprocesses 4 $(if $(K),-k "$(K)")
 
 serve:
 	@$(PYTHON) book/build.py serve
