@@ -93,6 +93,18 @@ def solved(record: dict[str, Any], metric: str, value: float) -> bool:
     return found is not None and reached(metric, found, value)
 
 
+def fates(records: Sequence[dict[str, Any]], metric: str, line: float) -> str:
+    """What became of each run: the step at which its evaluation reached the line, or its test: "1,400 / no (0.168)"."""
+
+    def one(record: dict[str, Any]) -> str:
+        if step := steps_to(record, metric, line):
+            return f"{step:,}"
+        end = final(record, metric)
+        return "no (diverged)" if end is None else f"no ({end:.3f})"
+
+    return " / ".join(map(one, records)) or "no run"
+
+
 def summarise(records: Sequence[dict[str, Any]], metric: str, line: float | None = None) -> dict[str, Any]:
     """One recipe's seeds in numbers.
 

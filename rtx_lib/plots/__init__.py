@@ -16,7 +16,14 @@ from rtx_lib.plots.lanes import FAMILIES, draw_lane
 from rtx_lib.plots.local import describe_reach, draw_reach, draw_windows
 from rtx_lib.plots.memory import draw_context_use, draw_costs, draw_position_losses, draw_test_memory
 from rtx_lib.plots.music import piano_roll
-from rtx_lib.plots.neurons import draw_half_lives, draw_scan, draw_wiring
+from rtx_lib.plots.neurons import (
+    describe_decay,
+    draw_composition,
+    draw_decay,
+    draw_half_lives,
+    draw_scan,
+    draw_wiring,
+)
 from rtx_lib.plots.positions import draw_bias, draw_position_table, draw_rotations, length_heatmap
 from rtx_lib.plots.race import describe_race, draw_race
 from rtx_lib.plots.race_costs import draw_lengths, draw_tradeoff
@@ -50,6 +57,7 @@ __all__ = [
     "bands",
     "baseline",
     "describe_cell",
+    "describe_decay",
     "describe_race",
     "describe_ranking",
     "describe_reach",
@@ -61,8 +69,10 @@ __all__ = [
     "draw_bias",
     "draw_cell",
     "draw_clash",
+    "draw_composition",
     "draw_context_use",
     "draw_costs",
+    "draw_decay",
     "draw_distance_bars",
     "draw_half_lives",
     "draw_image_rows",

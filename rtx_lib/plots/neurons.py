@@ -1,7 +1,8 @@
-"""Neurons that hear themselves alone: their wiring, how long they remember, and the rounds of a scan over steps."""
+"""Neurons that hear themselves alone: their wiring, how long they remember, and how their steps are joined."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rtx_lib.plots.style import CYCLE, INK, MARKERS
+from rtx_lib.plots.curves import baseline
+from rtx_lib.plots.style import CYCLE, DASHES, INK, MARKERS
 
 _GREY = "#808080"
 
@@ -38,6 +40,80 @@ def draw_wiring(size: int = 4) -> Figure:
         ax.set(xlim=(-0.25, 1.25), ylim=(-0.6, size - 0.5), title=title, xticks=[0, 1], yticks=[])
         ax.set_xticklabels(["$h_{t-1}$", "$h_t$"])
         _bare(ax)
+    return fig
+
+
+def draw_decay(u: float, held: Any, resting: Any) -> Figure:
+    """What is left of a nudge after each step, of a neuron that a bias holds up and of one that rests at zero.
+
+    The title says after how many steps half of ``u**k`` is left, or twice as much is there.
+
+    Args:
+        u: the neuron's recurrent weight.
+        held, resting: (K + 1,), the shares that are left after k = 0..K steps.
+
+    Raises:
+        ValueError: if the shapes differ or there are no steps.
+    """
+    curves = [np.asarray(curve, dtype=float) for curve in (held, resting)]
+    if curves[0].shape != curves[1].shape or curves[0].ndim != 1 or len(curves[0]) < 2:
+        shapes = [curve.shape for curve in curves]
+        raise ValueError(f"held and resting must be of one shape (K + 1,), were {shapes}")
+    fig, ax = plt.subplots(figsize=(5.8, 3.6))
+    for index, (curve, label) in enumerate(zip(curves, ("held up by a bias: $u^k$", "resting at zero"), strict=True)):
+        ax.plot(curve, color=CYCLE[index], linestyle=DASHES[index], marker=MARKERS[index], markevery=(3 * index, 6),
+                label=label)  # fmt: skip
+    baseline(ax, 0.5, "")
+    if u == 0 or abs(u) == 1:
+        change = "no loss" if u else "nothing left"
+    else:
+        word = "half" if abs(u) < 1 else "twice as much"
+        change = f"{word} after {math.log(2) / abs(math.log(abs(u))):.1f} steps"
+    ax.set(ylim=(-1.15, 2.3), xlim=(0, len(curves[0]) - 1), xlabel="steps k after a nudge", ylabel="what is left of it")
+    ax.set_title(f"u = {u:g}: {change}")
+    fig.legend(loc="outside lower center", ncols=2)
+    return fig
+
+
+def describe_decay(u: float) -> str:
+    """What :func:`draw_decay` shows of an IndRNN's neuron, in words."""
+    if u == 0:
+        return "With u = 0 nothing is left after one step."
+    size = "decays" if abs(u) < 1 else "keeps its size" if abs(u) == 1 else "grows"
+    if u < 0:
+        return f"With u = {u:g} the nudge {size}, with alternating sign, around a bias; at rest it is gone at once."
+    return f"With u = {u:g} the nudge {size}, at rest and around a bias alike."
+
+
+def draw_composition(x: Any, parts: Mapping[str, Any], whole: Mapping[str, Any], title: str) -> Figure:
+    """Left the functions of two steps; right the one applied to the other, and over it one function that does the same.
+
+    Args:
+        x: (N,), old states.
+        parts: by name, the new states of each step, (N,).
+        whole: by name, those of both steps, (N,): first the chain, drawn wide, then the single function.
+        title: of the right panel.
+
+    Raises:
+        ValueError: if the shapes differ.
+    """
+    places = np.asarray(x, dtype=float)
+    panels = [{name: np.asarray(values, dtype=float) for name, values in panel.items()} for panel in (parts, whole)]
+    if shapes := {values.shape for panel in panels for values in panel.values()} - {places.shape}:
+        raise ValueError(f"all values must have the shape of x, {places.shape}, some had {sorted(shapes)}")
+    fig, axes = plt.subplots(1, 2, figsize=(7.0, 3.2), sharey=True)
+    index = 0
+    for ax, panel in zip(axes, panels, strict=True):
+        for name, values in panel.items():
+            look: dict[str, Any] = {"color": CYCLE[index % len(CYCLE)], "linestyle": DASHES[index % len(DASHES)]}
+            if panel is panels[1] and index == len(parts):
+                look |= {"linestyle": "-", "linewidth": 5, "alpha": 0.4}
+            ax.plot(places, values, label=name, **look)
+            index += 1
+        ax.set(xlabel="old state h", xlim=(places[0], places[-1]))
+        ax.legend(loc="upper left")
+    axes[0].set(ylabel="new state", title="two steps")
+    axes[1].set_title(title)
     return fig
 
 

@@ -11,6 +11,7 @@ from rtx_lib.evidence.seeds import (
     best,
     better,
     elsewhere,
+    fates,
     final,
     finals,
     leaders,
@@ -182,3 +183,10 @@ def test_elsewhere_holds_the_variants_that_all_runs_have():
     found = elsewhere(runs, "accuracy")
     assert {name: list(values) for name, values in found.items()} == {"short": [0.9, 0.8], "long": [0.3, 0.2]}
     assert elsewhere(runs, "loss") == {} == elsewhere([], "loss")
+
+
+def test_fates_are_steps_or_ends() -> None:
+    slow = record(metric="mse", valid=(0.2, 0.15), test=0.1684)
+    runs = [record(metric="mse", valid=(0.2,) * 30 + (0.01,), test=0.005), slow, record(diverged=DIVERGED)]
+    assert fates(runs, "mse", 0.0167) == "1,550 / no (0.168) / no (diverged)"
+    assert fates([], "mse", 0.0167) == "no run"

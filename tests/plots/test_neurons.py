@@ -1,4 +1,4 @@
-"""Wiring, half-lives and the rounds of a scan: what is given or true is what is drawn."""
+"""Wiring, decay, half-lives and how steps are joined: what is given or true is what is drawn."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 from matplotlib.text import Annotation
 
-from rtx_lib.plots import draw_half_lives, draw_scan, draw_wiring, style
+from rtx_lib.plots import (
+    describe_decay,
+    draw_composition,
+    draw_decay,
+    draw_half_lives,
+    draw_scan,
+    draw_wiring,
+    style,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -31,6 +39,35 @@ def test_an_rnn_joins_every_pair_and_an_indrnn_each_neuron_with_itself() -> None
     assert [(i, j) for _, i, _, j in diagonal] == [(0, 0), (1, 1), (2, 2)]
     with pytest.raises(ValueError, match="at least 2"):
         draw_wiring(1)
+
+
+@pytest.mark.parametrize(
+    ("u", "change", "words"),
+    [(0.5, "half after 1.0 steps", "decays"), (-0.9, "half after 6.6 steps", "decays, with alternating sign"),
+     (1.01, "twice as much after 69.7 steps", "grows"), (-1.02, "twice as much after 35.0 steps", "grows"),
+     (1.0, "no loss", "keeps its size"), (0.0, "nothing left", "nothing is left")],
+)  # fmt: skip
+def test_decay_is_drawn_and_told_as_it_is(u: float, change: str, words: str) -> None:
+    held = u ** np.arange(11)
+    ax = draw_decay(u, held, np.maximum(held, 0)).axes[0]
+    assert np.array_equal(ax.get_lines()[0].get_ydata(), held)
+    assert np.array_equal(ax.get_lines()[1].get_ydata(), np.maximum(held, 0))
+    assert ax.get_title() == f"u = {u:g}: {change}"
+    assert words in describe_decay(u)
+    with pytest.raises(ValueError, match="one shape"):
+        draw_decay(u, held, held[:-1])
+
+
+def test_a_composition_shows_the_parts_the_chain_and_the_one_function() -> None:
+    x = np.linspace(-1, 1, 5)
+    left, right = draw_composition(x, {"f": 2 * x, "g": x + 1}, {"g(f)": 2 * x + 1, "one": 2 * x + 1.5}, "u = 2").axes
+    assert [line.get_label() for line in left.get_lines()] == ["f", "g"]
+    assert np.array_equal(left.get_lines()[1].get_ydata(), x + 1)
+    chain, joined = right.get_lines()
+    assert np.array_equal(chain.get_ydata(), 2 * x + 1) and np.array_equal(joined.get_ydata(), 2 * x + 1.5)
+    assert chain.get_linewidth() > joined.get_linewidth() and right.get_title() == "u = 2"
+    with pytest.raises(ValueError, match="shape of x"):
+        draw_composition(x, {"f": x[1:]}, {"g(f)": x}, "u = 2")
 
 
 def test_every_neuron_is_a_mark_near_its_half_lives() -> None:
