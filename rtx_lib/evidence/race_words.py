@@ -18,6 +18,14 @@ def listed(names: Sequence[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
+def most_of(names: Sequence[str], every: Sequence[str]) -> str:
+    """The same, said shorter of more than half of ``every`` name: ``all but D``; ``all`` if none is left out."""
+    rest = [name for name in every if name not in names]
+    if 2 * len(names) <= len(every):
+        return listed(names)
+    return f"all but {listed(rest)}" if rest else "all"
+
+
 def crossings(race: Race) -> str:
     """How many finish lines the lanes cross with every seed: whether one crosses all, and which cross the most."""
     lines = {lane: sum(lane in race.finishers(task) for task in race.finish) for lane in race.lanes}
@@ -103,16 +111,25 @@ def told_lengths(results: Mapping[int, Mapping[str, Mapping[str, Any]]], lanes: 
     Args:
         results: by length and lane, what ``summarise`` says.
         lanes: their names by key.
+
+    Raises:
+        ValueError: for fewer than two lengths.
     """
+    if len(results) < 2:
+        raise ValueError(f"results must be of two lengths or more, were of {list(results)}")
     over, known = {}, {}
     for length, own in results.items():
         known[length] = [lane for lane in lanes if own.get(lane, {}).get("seeds", 0) >= MIN_SEEDS]
         over[length] = [lane for lane in known[length] if own[lane]["solved"] == own[lane]["seeds"]]
     before, after = list(over)[-2:]
     lost = [lanes[lane] for lane in over[before] if lane in known[after] and lane not in over[after]]
-    end = f"these lose the line: {listed(lost)}" if lost else "nobody loses the line"
-    said = f"From {before} to {after} {end}. Beyond it with every seed: " + "; ".join(
-        f"at {length} {listed([lanes[lane] for lane in own])}" for length, own in over.items()) + "."
-    few = {length: [lanes[lane] for lane in lanes if lane not in own] for length, own in known.items()}
-    rest = "; ".join(f"at {length} {listed(names)}" for length, names in few.items() if names)
+    end = f"these lose the line: {listed(lost)}" if lost else f"no lane with {MIN_SEEDS} seeds at both loses the line"
+
+    def by_length(own: Mapping[int, Sequence[str]]) -> str:
+        named = {length: [lanes[lane] for lane in found] for length, found in own.items()}
+        return "; ".join(f"at {length} {most_of(names, list(lanes.values()))}" for length, names in named.items())
+
+    said = f"From {before} to {after} {end}. Beyond it with every seed: {by_length(over)}."
+    few = {length: [lane for lane in lanes if lane not in own] for length, own in known.items()}
+    rest = by_length({length: own for length, own in few.items() if own})
     return f"{said} Not judged, with fewer than {MIN_SEEDS} seeds: {rest}." if rest else said

@@ -55,7 +55,7 @@ def draw_ranking(
     if not higher_is_better(task):
         ax.invert_xaxis()
     best = next(iter(found))
-    ax.set_title(f"seed {seed} names {lanes[best]} the best", loc="left")
+    fig.suptitle(f"Seed {seed} names {lanes[best]} the best", fontsize=12.5)
     return fig
 
 

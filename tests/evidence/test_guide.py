@@ -46,6 +46,18 @@ def test_what_the_records_do_not_bear_out_is_not_advised(tmp_path, made):
     assert "Take" not in text and text.endswith("do not decide what to do here:* It is short.")
 
 
+def test_one_rule_that_is_not_true_is_enough(tmp_path):
+    entry = read_guide(written(tmp_path, ENTRY | {"rules": ["every A < B", "every A < 0.25"]}))[0]
+    assert not supported(entry, MADE)
+
+
+def test_a_line_links_four_records_at_most(tmp_path):
+    made = records(**{name: [0.1, 0.2, 0.3] for name in "abcdef"})
+    entry = ENTRY | {"ours": {name.upper(): f"{name}.loss" for name in "abcdef"}, "rules": ["every A < 1"]}
+    line = told(read_guide(written(tmp_path, entry))[0], made)
+    assert line.count("<a ") == 4 and line.endswith(", …)")
+
+
 def test_numbers_that_were_computed_need_no_seeds(tmp_path):
     computed = {name: [{**run, "computed": True} for run in runs[:1]] for name, runs in MADE.items()}
     entry = read_guide(written(tmp_path, ENTRY))[0]

@@ -10,6 +10,7 @@ from rtx_lib.evidence.race_words import (
     crossings,
     lead_changes,
     listed,
+    most_of,
     table_rows,
     told_lengths,
 )
@@ -41,6 +42,11 @@ def race():
 def test_names_stand_as_in_a_sentence():
     assert [listed([]), listed(["A"]), listed(["A", "B"]), listed(["A", "B", "C"])] == ["none", "A", "A and B",
                                                                                         "A, B and C"]
+
+
+def test_most_names_are_said_by_those_left_out():
+    assert most_of(["A", "B", "C"], "ABCD") == "all but D" and most_of(list("ABCD"), "ABCD") == "all"
+    assert most_of(["A", "B"], "ABCD") == "A and B" and most_of([], "AB") == "none"
 
 
 def test_who_crosses_the_lines(race):
@@ -87,7 +93,9 @@ def test_lengths_are_told_of_three_seeds_only():
     good, bad = (0.001, 0.002, 0.003), (0.1, 0.001, 0.002)
     told = told_lengths({50: {"one": of(*good), "two": of(0.001)}, 100: {"one": of(*good), "two": of(*good)},
                          200: {"one": of(*bad), "two": of(0.5, 0.5)}}, LANES)
-    assert told == ("From 100 to 200 these lose the line: One. Beyond it with every seed: at 50 One; at 100 One and "
-                    "Two; at 200 none. Not judged, with fewer than 3 seeds: at 50 Two; at 200 Two.")
+    assert told == ("From 100 to 200 these lose the line: One. Beyond it with every seed: at 50 One; at 100 all; "
+                    "at 200 none. Not judged, with fewer than 3 seeds: at 50 Two; at 200 Two.")
     assert told_lengths({50: {"one": of(*good)}, 100: {"one": of(*good)}}, {"one": "One"}) == (
-        "From 50 to 100 nobody loses the line. Beyond it with every seed: at 50 One; at 100 One.")
+        "From 50 to 100 no lane with 3 seeds at both loses the line. Beyond it with every seed: at 50 all; at 100 all.")
+    with pytest.raises(ValueError, match="two lengths or more"):
+        told_lengths({50: {"one": of(*good)}}, LANES)

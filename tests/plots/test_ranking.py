@@ -34,7 +34,7 @@ def test_the_best_of_the_seed_stands_on_top(task: str, order: list[str]) -> None
     low, high = ax.get_ylim()
     assert low > high, "the first row is the upper one"
     seeds = {line.get_label(): line for line in ax.get_lines()}
-    assert seeds["_seed"].get_ydata()[0] == 2 and ax.get_title(loc="left") == f"seed 0 names {order[0]} the best"
+    assert seeds["_seed"].get_ydata()[0] == 2 and ax.figure.get_suptitle() == f"Seed 0 names {order[0]} the best"
     left, right = ax.get_xlim()
     assert (left < right) == (task == "digits"), "better is to the right"
     assert ax.get_xscale() == ("log" if task == "adding" else "linear")
