@@ -7,6 +7,7 @@ lie in a CPU tensor within. A model or a chapter that runs here with ``device="m
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
@@ -14,7 +15,6 @@ import torch
 from torch import Tensor
 from torch.utils._mode_utils import no_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves, tree_map
 
 FAR = "meta"
 aten = torch.ops.aten
@@ -81,6 +81,13 @@ def swap(one: Tensor, other: Tensor) -> None:
     torch._C._swap_tensor_impl(one, other)
 
 
+def each(value: Any, change: Callable[[Any], Any]) -> Any:
+    """An operation's arguments or results, with ``change`` applied to everything in their lists."""
+    if isinstance(value, list | tuple):
+        return type(value)([each(part, change) for part in value])
+    return change(value)
+
+
 class FarDevice(TorchDispatchMode):
     """Run every operation of torch as if a GPU were there.
 
@@ -103,7 +110,8 @@ class FarDevice(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
-        leaves = tree_leaves((args, kwargs))
+        leaves: list[Any] = []
+        each([*args, *kwargs.values()], leaves.append)
         tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
         far = [tensor for tensor in tensors if isinstance(tensor, FarTensor)]
         asked = kwargs.get("device")
@@ -116,8 +124,8 @@ class FarDevice(TorchDispatchMode):
             raise MixedDevices(f"{func}: a generator on the CPU draws nothing on a GPU")
         if far and not self.waits:
             self._refuse_waiting(func, args, goes_far)
-        near_args, near_kwargs = tree_map(lambda x: x.near if isinstance(x, FarTensor) else x, (args, kwargs))
-        result = func(*near_args, **near_kwargs)
+        near_args, *near_kwargs = each([args, *kwargs.values()], lambda x: x.near if isinstance(x, FarTensor) else x)
+        result = func(*near_args, **dict(zip(kwargs, near_kwargs, strict=True)))
         if far and torch.Tag.inplace_view in func.tags:  # such as transpose_: the shape of the far tensor follows
             with no_dispatch():
                 func(*args, **kwargs)
@@ -125,7 +133,7 @@ class FarDevice(TorchDispatchMode):
             return result
         self.operations += 1
         known = {id(tensor.near): tensor for tensor in far}  # an operation in place returns the tensor itself
-        return tree_map(lambda x: known.get(id(x), FarTensor(x)) if isinstance(x, Tensor) else x, result)
+        return each(result, lambda x: known.get(id(x), FarTensor(x)) if isinstance(x, Tensor) else x)
 
     def _refuse_two_devices(self, func: Any, tensors: list[Tensor], args: Any) -> None:
         """A CPU tensor may meet far ones as a number without dimensions, and as an index into one."""
