@@ -177,7 +177,7 @@ def _by_rules(claim: Claim, records: measured.Records) -> Judgement:
         return Judgement(CONTRADICTED)
     if weak:
         return Judgement(UNDECIDED, f"{' and '.join(weak)} {'does' if len(weak) == 1 else 'do'} not beat the trivial "
-                                    f"baseline ({claim.trivial}) with every seed")
+                                    f"baseline, {claim.trivial}, with every seed")
     return Judgement(UNDECIDED, "the seeds do not decide it" if None in outcomes else "the rules disagree")
 
 

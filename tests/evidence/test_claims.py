@@ -85,7 +85,7 @@ def test_a_rival_that_does_not_beat_the_trivial_baseline_decides_nothing(line, e
     assert judged(claim(trivial="counting"), found)[0] == expected
     if line == 1.5:
         assert judged(claim(trivial="counting"), found)[1] == (
-            "B does not beat the trivial baseline (counting) with every seed")
+            "B does not beat the trivial baseline, counting, with every seed")
 
 
 def test_a_weak_rival_does_not_hide_that_another_one_contradicts():
