@@ -72,7 +72,7 @@ def cost_factor(race: Race, task: str, what: str) -> tuple[float, str, str]:
 def table_rows(
     race: Race, names: Mapping[str, str], write: Callable[[float], str], *, folder: str = "../book/results"
 ) -> list[list[Any]]:
-    """A row for each task and lane, the best first, with cells as :func:`rtx_lib.plots.sortable_table` takes them.
+    """A row for each task and lane, the best first, with cells as ``sortable_table`` of ``rtx_lib.plots`` takes them.
 
     Args:
         race: the race.

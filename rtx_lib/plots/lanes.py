@@ -155,7 +155,7 @@ def lane_lines(
     """One line for each lane, in the colour, the dash pattern and with the marks that it has everywhere.
 
     Args:
-        ax: axes to draw in. Name the lines with :func:`rtx_lib.plots.label_lines` once its limits are set.
+        ax: axes to draw in. Name the lines with :func:`~rtx_lib.plots.curves.label_lines` once its limits are set.
         curves: x and y of each lane, (N,) both.
         lanes: the lanes' names by key.
         floor: smaller values are drawn there, for a logarithmic axis.
