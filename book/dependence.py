@@ -119,18 +119,50 @@ def _changed(tree: ast.AST) -> Iterator[str]:
 
 
 def _used(tree: ast.AST) -> set[str]:
-    """Names that the code reads from outside: a function's own, and those of comprehensions, are not among them."""
+    """Names that the code reads before it binds them itself: what it needs from outside."""
+    read = set[str]()
+    _walk(tree, set(), read)
+    return read
+
+
+def _walk(tree: ast.AST, bound: set[str], read: set[str]) -> None:
+    """Go through the code in the order in which it runs; `bound` grows by what it surely binds, `read` by the rest."""
     if isinstance(tree, ast.Name):
-        return {tree.id} if isinstance(tree.ctx, ast.Load) else set()
-    inner = set[str]().union(*map(_used, ast.iter_child_nodes(tree)))
-    if isinstance(tree, ast.FunctionDef | ast.Lambda):
+        (bound if isinstance(tree.ctx, ast.Store) else read).update({tree.id} - bound)
+    elif isinstance(tree, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.NamedExpr):
+        targets = tree.targets if isinstance(tree, ast.Assign) else [tree.target]
+        if isinstance(tree, ast.AugAssign) and isinstance(tree.target, ast.Name):
+            read.update({tree.target.id} - bound)
+        for part in (tree.value, *targets):
+            if part is not None:
+                _walk(part, bound, read)
+    elif isinstance(tree, ast.For):
+        for part in (tree.iter, tree.target, *tree.body, *tree.orelse):
+            _walk(part, bound, read)
+    elif isinstance(tree, ast.If | ast.While | ast.Try):  # what a branch binds is not sure
+        for part in ast.iter_child_nodes(tree):
+            _walk(part, bound if isinstance(part, ast.expr) else set(bound), read)
+    elif isinstance(tree, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+        inside = set(bound)
+        for part in (*tree.generators, *(getattr(tree, name, None) for name in ("elt", "key", "value"))):
+            if part is not None:
+                _walk(part, inside, read)
+    elif isinstance(tree, ast.comprehension):
+        for part in (tree.iter, tree.target, *tree.ifs):
+            _walk(part, bound, read)
+    elif isinstance(tree, ast.FunctionDef | ast.Lambda):
         own = {node.arg for node in ast.walk(tree.args) if isinstance(node, ast.arg)}
-        own |= {name for part in ast.iter_child_nodes(tree) for name in _bound(part)}
-        return inner - own
-    if isinstance(tree, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-        own = {name for part in tree.generators for name in _bound(part.target)}
-        return inner - own | _used(tree.generators[0].iter)
-    return inner
+        body = tree.body if isinstance(tree, ast.FunctionDef) else [tree.body]
+        own |= {name for part in body for name in _bound(part)}
+        for part in (tree.args, *getattr(tree, "decorator_list", ())):
+            _walk(part, set(bound), read)
+        inside = bound | own
+        for part in body:
+            _walk(part, inside, read)
+        bound.update({getattr(tree, "name", "")})
+    else:
+        for part in ast.iter_child_nodes(tree):
+            _walk(part, bound, read)
 
 
 def _calls(tree: ast.AST) -> set[str]:
@@ -194,10 +226,7 @@ def judged_trainings(notebook: Mapping[str, Any]) -> list[str]:
         trains = any(_trains(tree, OUTCOMES) for tree in [statement.tree, *(f.tree for f in behind)])
         if statement.cell in exempt and _trains(statement.tree, TRAINERS):
             faults.append(f"{where} is tagged proof and trains")
-        read = statement.uses
-        if isinstance(statement.tree, ast.For | ast.With):  # what it binds itself is new in every round
-            read = read - statement.binds
-        from_outcome = trains or bool(functions.uses(read) & outcome)
+        from_outcome = trains or bool(functions.uses(statement.uses) & outcome)
         if not defines:
             if from_outcome:
                 outcome |= statement.binds | (functions.changes(statement) - {"evidence"})
