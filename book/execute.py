@@ -200,7 +200,7 @@ def run_one(notebook: Path, output: Path, parameters: Mapping[str, Any], timeout
         try:
             papermill.execute_notebook(
                 notebook, output, parameters=dict(parameters), kernel_name=KERNEL, language="python",
-                cwd=empty, progress_bar=False, execution_timeout=timeout)
+                cwd=empty, progress_bar=False, execution_timeout=timeout, start_timeout=timeout)
             return None
         except papermill.PapermillExecutionError as error:
             what = f"{error.ename}: {error.evalue.strip()[:600]}"

@@ -8,7 +8,6 @@ import json
 import multiprocessing
 import os
 import random
-import resource
 import signal
 import sys
 from dataclasses import replace
@@ -31,7 +30,8 @@ PLAN = sweeps.Sweep(
     (0, 1),
 )
 SHORT = replace(PLAN, seeds=(0,))
-processes = multiprocessing.get_context("fork")  # what is imported is imported once
+# Forked, so that what is imported is imported once. Windows cannot, and on macOS what torch starts does not bear it.
+processes = multiprocessing.get_context("fork" if sys.platform == "linux" else None)
 
 
 class NoLock:
@@ -70,7 +70,7 @@ def worker(folder, *, plan=SHORT, at=None, then=None, barrier=None, lock=None, m
         with (folder / "log").open("a") as log:
             log.write(f"{recipe.name}-s{seed}\n")
         if barrier:
-            barrier.wait(60)
+            barrier.wait(600)
         return run(recipe, seed, **settings)
 
     experiments.fit, experiments.run, os.replace = in_small_steps, logged_run, watched_move
@@ -103,7 +103,7 @@ def start(folder, **settings):
 def finish(*workers):
     """Their exit statuses."""
     for process in workers:
-        process.join(120)
+        process.join(600)
     return [process.exitcode for process in workers]
 
 
@@ -121,6 +121,8 @@ def die():
 
 def no_space():
     """From now on no file may hold more than a kilobyte."""
+    import resource  # Windows has none
+
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
 
 

@@ -42,7 +42,7 @@ class Tree:
 
     def runner(self, **changes: Any) -> execute.Runner:
         options: dict[str, Any] = {
-            "parameters": {"profile": "smoke"}, "data": [self.root / "data/file.txt"], "timeout": 60,
+            "parameters": {"profile": "smoke"}, "data": [self.root / "data/file.txt"], "timeout": 600,
             "say": lambda line: None, **changes}
         return execute.Runner(self.root, self.root / "executed", self.root / "failed", **options)
 

@@ -12,7 +12,7 @@ import page_checks
 import pytest
 import yaml
 from html_checks import Pages
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 from site_server import serve
 
 # A page of the tests: what no chapter shows yet, and one of everything that moves.
@@ -108,6 +108,7 @@ def make_linked(tree):
 @pytest.fixture(scope="session")
 def browser():
     page_checks.chromium_path()
+    expect.set_options(timeout=page_checks.PATIENCE)
     with sync_playwright() as playwright:
         browser = page_checks.launch(playwright)
         yield browser

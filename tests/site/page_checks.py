@@ -26,7 +26,7 @@ ARGUMENTS = [
     f"--host-resolver-rules=MAP {GITHUB} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]
 TALLEST = 15_000  # px of a picture; beyond 16,384 Chromium repeats the top of the page
-PATIENCE = 20_000  # milliseconds: a limit for what should take a moment, on a busy machine
+PATIENCE = 120_000  # milliseconds: a limit for what should take a moment, on a machine that is very busy
 
 
 def chromium_path() -> str:
@@ -40,7 +40,7 @@ def chromium_path() -> str:
 
 
 def launch(playwright: Playwright) -> Browser:
-    return playwright.chromium.launch(executable_path=chromium_path(), args=ARGUMENTS)
+    return playwright.chromium.launch(executable_path=chromium_path(), args=ARGUMENTS, timeout=PATIENCE)
 
 
 @dataclass

@@ -179,7 +179,7 @@ def test_search_finds_a_word(contexts, address):
     with visit(contexts["light"], f"{address}search.html?q={WORD}") as seen:
         page = seen.page
         results = page.locator("#search-results ul.search li a")
-        expect(results.first).to_be_visible(timeout=page_checks.PATIENCE)
+        expect(results.first).to_be_visible()
         links = results.evaluate_all("all => all.map(e => e.href)")
         assert any(chapter in link for link in links for chapter in CHAPTERS), links
         assert not seen.faults
@@ -194,7 +194,7 @@ def test_search_opens_by_keyboard_and_says_when_it_finds_nothing(contexts, addre
         field.fill("xylophonist")
         field.press("Enter")
         page.wait_for_url("**/search.html?q=xylophonist*")
-        expect(page.locator("#search-results")).to_contain_text("did not match any", timeout=page_checks.PATIENCE)
+        expect(page.locator("#search-results")).to_contain_text("did not match any")
         assert not seen.faults
 
 
