@@ -92,7 +92,7 @@ def test_shares_of_what_is_right_rise(metric):
 def test_every_metric_of_a_task_has_its_direction():
     """A new one must be put on one side: here if it falls, in RISING if it rises."""
     falling = {"loss", "mse", "bpc", "perplexity"}
-    for path in results_folder().glob("*.json"):
+    for path in results_folder().glob("*-s*.json"):
         run = json.loads(path.read_text())
         for row in (run["metrics"], *run["evaluations"][:1], *run.get("elsewhere", {}).values()):
             for metric in {name.removeprefix("reference_") for name in row} - {"step", "seconds", "split"}:
