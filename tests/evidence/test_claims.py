@@ -192,11 +192,11 @@ def test_an_installed_library_has_its_claims_papers_and_records(tmp_path):
     lines = re.findall(r'^"(book/[^"]+)" = "(rtx_lib/[^"]+)"$', (ROOT / "pyproject.toml").read_text(), flags=re.M)
     for source, target in lines:
         (tmp_path / target).symlink_to(ROOT / source)
-    code = "import rtx_lib; from rtx_lib.evidence.claims import audit as a; print(rtx_lib.__file__, a('03_gates'))"
+    code = "import rtx_lib; from rtx_lib.evidence.claims import audit as a; print(rtx_lib.__file__, a('10_race'))"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     first, _, table = done.stdout.partition(" ")
-    assert first.startswith(str(tmp_path)) and table.strip() == repr(claims.audit("03_gates"))
+    assert first.startswith(str(tmp_path)) and table.strip() == repr(claims.audit("10_race"))
 
 
 # ------------------------------------------------------------------------------------------ the book itself
