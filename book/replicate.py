@@ -1,8 +1,9 @@
 """The replication study: every chapter over many seeds, data, instruction sets and numbers of threads.
 
 `python book/replicate.py` (or `make replicate`) executes what is missing, one chapter with one seed at a time, and
-writes the findings' values into `book/results/replication.json` after each: stopped or killed, the next call goes on.
-`--status` says what is there; `--refresh` takes over new sentences and bounds, for which nothing has to run again.
+writes the findings' values into `book/results/study/replication.json` after each: stopped or killed, the next call
+goes on. `--status` says what is there; `--refresh` takes over new sentences and bounds, for which nothing has to run
+again.
 
 A run belongs to the code that decides its values (`dependence.fingerprint`). When that changes, the chapter's runs are
 stale and are made again; other changes, of the text, of figures, or of how the library computes the same, keep them.
@@ -30,7 +31,7 @@ from execute import BuildError, Runner, Took, findings_of, imported, notebooks_i
 from filelock import FileLock
 
 ROOT = Path(__file__).resolve().parent.parent
-FILE = Path("book/results/replication.json")
+FILE = Path("book/results/study/replication.json")
 INSTRUCTIONS = ("avx512", "avx2", "default")  # as ATEN_CPU_CAPABILITY names them; the last is what every CPU has
 # The same for the two libraries that multiply matrices for torch.
 KIN = {
@@ -91,6 +92,7 @@ def write_study(root: Path, study: Mapping[str, Any]) -> None:
         head = f' {json.dumps(name)}: {{"fingerprint": {json.dumps(chapter["fingerprint"])},\n  "findings": {{\n'
         chapters.append(f'{head}{findings}\n  }},\n  "runs": [\n{runs}\n  ]}}')
     path = root / FILE
+    path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".part")
     partial.write_text('{"chapters": {\n' + ",\n".join(chapters) + "\n}}\n", encoding="utf-8")
     os.replace(partial, path)
@@ -200,7 +202,9 @@ def stop(runner: Runner) -> None:
 
 def keep(root: Path, name: str, key: str, findings: Sequence[Mapping[str, Any]], run: Mapping[str, Any]) -> None:
     """Add a run to the file; runs of other code go, and so do those of the same seed."""
-    with FileLock(root / FILE.with_name(".replication.lock")):  # another call may be making other chapters
+    lock = root / FILE.with_name(".replication.lock")
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(lock):  # another call may be making other chapters
         study = read_study(root)
         told = {found["id"]: {"sentence": found["sentence"], "bound": found["bound"]} for found in findings}
         runs = [other for other in current(study, name, key) if other["seed"] != run["seed"]]

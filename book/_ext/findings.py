@@ -19,7 +19,7 @@ from sphinx.util.docutils import SphinxDirective
 from rtx_lib.evidence.findings import Finding, number
 from rtx_lib.evidence.study import CONFIDENCE, Rate, rate_of, runs_of, values_of
 
-FILE = "book/results/replication.json"
+FILE = "book/results/study/replication.json"
 HOW = "make replicate"
 HEAD = ("Finding", "Held", "Values", "By data and seeds")  # a phone shows the first two
 

@@ -1,7 +1,7 @@
 """The replication study: the chapters run over many seeds, data, instruction sets and numbers of threads.
 
-``book/results/replication.json`` keeps the value of every finding in every run, so that a rate can be counted for any
-bound. ``make replicate`` makes it (``book/replicate.py``).
+``book/results/study/replication.json`` keeps the value of every finding in every run, so that a rate can be counted
+for any bound. ``make replicate`` makes it (``book/replicate.py``).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scipy.stats import beta
 if TYPE_CHECKING:
     from rtx_lib.evidence.findings import Finding
 
-NAME = "replication.json"
+NAME = "study/replication.json"
 CONFIDENCE = 0.95
 ALMOST_ALWAYS = 0.9
 """A sentence whose finding holds in a smaller share of the runs has no place in the book."""

@@ -36,7 +36,8 @@ def build(root, *entries, runs=None, study=None, code="assert y"):
         for record in found:
             (folder / f"{record['recipe']}-s{record['seed']}.json").write_text(json.dumps(record))
     if study:
-        (folder / "replication.json").write_text(json.dumps(study))
+        (folder / "study").mkdir()
+        (folder / "study" / "replication.json").write_text(json.dumps(study))
     (root / "notebooks").mkdir()
     cells = [{"cell_type": "markdown", "source": "# One"}, {"cell_type": "code", "source": code}]
     (root / "notebooks" / "01_recurrence.ipynb").write_text(json.dumps({"cells": cells}))
