@@ -206,17 +206,23 @@ def keep(root: Path, name: str, key: str, findings: Sequence[Mapping[str, Any]],
     lock.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(lock):  # another call may be making other chapters
         study = read_study(root)
-        told = {found["id"]: {"sentence": found["sentence"], "bound": found["bound"]} for found in findings}
         runs = [other for other in current(study, name, key) if other["seed"] != run["seed"]]
+        # Some findings need the true data, so that no run has all of them.
+        told = dict(study["chapters"][name]["findings"]) if runs else {}
+        told |= {found["id"]: {"sentence": found["sentence"], "bound": found["bound"]} for found in findings}
         study["chapters"][name] = {"fingerprint": key, "findings": told,
                                    "runs": sorted([*runs, run], key=lambda one: one["seed"])}
         write_study(root, study)
 
 
 def refresh(root: Path, names: Sequence[str], runner: Runner) -> None:
-    """Sentences and bounds as the notebooks have them now, from a run in `smoke`; refused where runs are stale."""
+    """Sentences and bounds as the notebooks have them now, from a run in `smoke`; refused where runs are stale.
+
+    A finding that such a run lacks, for want of data, stays as it was while the notebook still names it.
+    """
     for name in names:
-        key = fingerprint(read_notebook(root / "notebooks" / f"{name}.ipynb"), recipes(root))
+        notebook = read_notebook(root / "notebooks" / f"{name}.ipynb")
+        key = fingerprint(notebook, recipes(root))
         study = read_study(root)
         if not current(study, name, key):
             raise BuildError(f"{name}: no run of today's code; make replicate")
@@ -226,9 +232,11 @@ def refresh(root: Path, names: Sequence[str], runner: Runner) -> None:
             if report:
                 raise BuildError(report)
             found = {one["id"]: {"sentence": one["sentence"], "bound": one["bound"]} for one in findings_of(root, out)}
-        if unknown := sorted(set(found) - set(study["chapters"][name]["findings"])):
+        known = study["chapters"][name]["findings"]
+        if unknown := sorted(set(found) - set(known)):
             raise BuildError(f"{name}: no run has the finding {unknown[0]}")
-        study["chapters"][name]["findings"] = found
+        code = json.dumps(notebook["cells"])
+        study["chapters"][name]["findings"] = {id: found.get(id, one) for id, one in known.items() if id in code}
         write_study(root, study)
 
 
