@@ -268,7 +268,7 @@ def table(plan: Sweep, folder: Path) -> str:
         lines.append(f"| {' | '.join(cells)} |")
     if not any(records.values()):
         return "There are no records of this sweep yet."
-    head = "| Recipe | Metric | Median [95 % interval] | Seeds | Solved | Steps to the line | Seconds | Parameters |"
+    head = "| Recipe | Metric | Median [range] | Seeds | Solved | Steps to the line | Seconds | Parameters |"
     return "\n".join([head, f"| --- | --- |{' ---: |' * 6}", *lines])
 
 

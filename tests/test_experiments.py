@@ -137,7 +137,7 @@ def test_more_evaluations_than_a_record_holds_are_refused_before_training(tmp_pa
 @pytest.mark.parametrize(("evaluations", "equal_time"), [(200, None), (80, "shakespeare-gpt")])
 def test_as_many_evaluations_as_are_allowed_make_a_record(evaluations, equal_time):
     """With the longest rows and other parts of the book's records."""
-    texts = [path.read_text() for path in results_folder().glob("*.json")]
+    texts = [path.read_text() for path in results_folder().glob("*-s*.json")]
     records = [record for record in map(json.loads, texts) if record["configuration"].get("equal_time") == equal_time]
 
     def longest(parts):

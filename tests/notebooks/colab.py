@@ -27,6 +27,7 @@ PACKAGES = [
     next(line for line in (ROOT / "requirements.txt").read_text().splitlines() if line.startswith("torch==")),
     "ipykernel",
     "pip",
+    "pyyaml",
     "scikit-learn",
     "scipy",
     "setuptools",
