@@ -51,6 +51,7 @@ def worker(folder, *, plan=SHORT, at=None, then=None, barrier=None, lock=None, m
     """One worker in this process: ``then`` happens at moment number ``at``; returns the exit status."""
     fit, run, move = experiments.fit, experiments.run, os.replace
     seen = []
+    waits = [barrier] if barrier else []  # in its first run only: there is no second one together
 
     def moment(what):
         seen.append(what)
@@ -69,8 +70,8 @@ def worker(folder, *, plan=SHORT, at=None, then=None, barrier=None, lock=None, m
     def logged_run(recipe, seed, **settings):
         with (folder / "log").open("a") as log:
             log.write(f"{recipe.name}-s{seed}\n")
-        if barrier:
-            barrier.wait(600)
+        if waits:
+            waits.pop().wait(600)
         return run(recipe, seed, **settings)
 
     experiments.fit, experiments.run, os.replace = in_small_steps, logged_run, watched_move
