@@ -200,7 +200,8 @@ def test_a_file_system_without_locks_stops_the_sweep(tmp_path, monkeypatch, erro
     else:
         monkeypatch.setattr(pytest.importorskip("fcntl"), "flock", without)
     tally = work(PLAN, Runner(tmp_path), tmp_path)
-    assert tally.made == 0 and tally.stopped == f"{tmp_path / '.tiny-rnn-s0.lock'} could not be locked: {error.args[-1]}"
+    assert tally.made == 0
+    assert tally.stopped == f"{tmp_path / '.tiny-rnn-s0.lock'} could not be locked: {error.args[-1]}"
 
 
 def test_a_stale_lock_file_never_lets_two_workers_in(tmp_path):

@@ -15,7 +15,7 @@ import nbformat
 from helpers import ROOT
 
 sys.path.insert(0, str(ROOT / "book"))
-import dependence  # noqa: E402
+import dependence
 
 Notebook = Mapping[str, Any]
 
@@ -193,7 +193,7 @@ def hides_little(notebook: Notebook) -> list[str]:
 
 
 def asserts_proofs_only(notebook: Notebook) -> list[str]:
-    """What a training reached is a finding; an assert on it would stop the build of a reader whose seed fell otherwise."""
+    """What a training reached is a finding; an assert on it would stop a build whose seed fell otherwise."""
     return dependence.judged_trainings(notebook)
 
 
