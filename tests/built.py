@@ -81,12 +81,12 @@ def once(name: str, make: Callable[[], Any], folder: Path = BUILD) -> Any:
 
 @dataclass(frozen=True)
 class Execution:
-    """One run of all notebooks: what the build said, where the executed copies are, each one's seconds of CPU."""
+    """One run of all notebooks: what the build said, where the executed copies are, what each took."""
 
     returncode: int
     text: str
     folder: Path
-    seconds: dict[str, float]
+    took: dict[str, dict[str, float]]  # seconds, "wall" and "cpu"
 
 
 @functools.cache
