@@ -31,6 +31,8 @@ from execute import BuildError, Runner, Took, findings_of, imported, notebooks_i
 from filelock import FileLock
 
 ROOT = Path(__file__).resolve().parent.parent
+with imported(ROOT):
+    from rtx_lib.evidence.study import PLANNED
 FILE = Path("book/results/study/replication.json")
 INSTRUCTIONS = ("avx512", "avx2", "default")  # as ATEN_CPU_CAPABILITY names them; the last is what every CPU has
 # The same for the two libraries that multiply matrices for torch.
@@ -53,11 +55,11 @@ class Setting:
 
 
 def settings() -> list[Setting]:
-    """Twenty settings, then six more, mixed so that any number of them from the start on is balanced."""
+    """The planned settings of both parts, mixed so that any number of them from the start on is balanced."""
     found = []
-    for part, seeds in (("first", range(1, 21)), ("second", range(101, 107))):
-        for place, seed in enumerate(seeds):
-            found.append(Setting(part, seed, "embedded" if place % 3 == 1 else "true",
+    for part, start in (("first", 1), ("second", 101)):
+        for place in range(PLANNED[part]):
+            found.append(Setting(part, start + place, "embedded" if place % 3 == 1 else "true",
                                  INSTRUCTIONS[(place + place // 3) % 3], 2 if place % 5 == 3 else 1))
     return found
 
@@ -232,11 +234,10 @@ def refresh(root: Path, names: Sequence[str], runner: Runner) -> None:
             if report:
                 raise BuildError(report)
             found = {one["id"]: {"sentence": one["sentence"], "bound": one["bound"]} for one in findings_of(root, out)}
-        known = study["chapters"][name]["findings"]
-        if unknown := sorted(set(found) - set(known)):
+        chapter, code = study["chapters"][name], json.dumps(notebook["cells"])
+        if unknown := sorted(set(found) - {id for run in chapter["runs"] for id in run["values"]}):
             raise BuildError(f"{name}: no run has the finding {unknown[0]}")
-        code = json.dumps(notebook["cells"])
-        study["chapters"][name]["findings"] = {id: found.get(id, one) for id, one in known.items() if id in code}
+        chapter["findings"] = {id: one for id, one in (chapter["findings"] | found).items() if id in code}
         write_study(root, study)
 
 

@@ -17,7 +17,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from rtx_lib.evidence.findings import Finding, number
-from rtx_lib.evidence.study import CONFIDENCE, Rate, rate_of, runs_of, values_of
+from rtx_lib.evidence.study import CONFIDENCE, PLANNED, Rate, rate_of, runs_of, values_of
 
 FILE = "book/results/study/replication.json"
 HOW = "make replicate"
@@ -97,6 +97,9 @@ class Findings(SphinxDirective):
         text = (f"{len(rows)} findings, each with {runs} runs. {always} held in every run, "
                 f"{len(rows) - always} in fewer. \"At least\" is the exact lower end of a one-sided {CONFIDENCE:.0%} "
                 "interval of the rate.")
+        chapters = [len(runs_of(study, chapter)) for chapter in study["chapters"]]
+        if (least := min(chapters)) < (planned := sum(PLANNED.values())):
+            text = f"The study is under way: {planned} runs of each chapter are planned, some have {least}. {text}"
         up = "../" * self.env.docname.count("/")
         titles = {one.found.chapter: title_of(one.found.chapter, root) for one in rows}
         body = [self.entry(one, study, up, titles) for one in rows]

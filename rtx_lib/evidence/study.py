@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from rtx_lib.evidence.findings import Finding
 
 NAME = "study/replication.json"
+PLANNED = {"first": 20, "second": 6}
+"""Runs of each chapter: with the seeds by which bounds were judged, and with seeds that nobody had looked at."""
 CONFIDENCE = 0.95
 ALMOST_ALWAYS = 0.9
 """A sentence whose finding holds in a smaller share of the runs has no place in the book."""
