@@ -19,6 +19,7 @@ from rtx_lib.evidence.study import Rate, load_study, rate_of
 MIME = "application/vnd.rtx-finding+json"
 """Under this name a finding lies in the outputs of an executed notebook, for programs."""
 
+PROFILES = ("smoke", "book", "paper")
 AUDIT = "application/vnd.rtx-audit+json"
 """Under this name the name of a chapter lies in the output that holds its audit of claims."""
 
@@ -95,9 +96,14 @@ class Evidence:
         profile: ``smoke``, ``book`` or ``paper``; the first judges nothing.
         seed: of all trainings on the page.
         device: where they run; only its name is used.
+
+    Raises:
+        ValueError: for another profile.
     """
 
     def __init__(self, chapter: str, profile: str, seed: int, device: object) -> None:
+        if profile not in PROFILES:
+            raise ValueError(f"profile must be one of {', '.join(PROFILES)}, was {profile!r}")
         self.chapter, self.profile = chapter, profile
         self.findings: dict[str, Finding] = {}
         from IPython.display import display

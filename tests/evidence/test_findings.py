@@ -122,6 +122,11 @@ def test_findings_are_read_from_an_executed_notebook(shown):
     assert found.id == "a-wall" and found.held
 
 
+def test_another_profile_is_refused_before_anything_is_shown(shown):
+    with pytest.raises(ValueError, match="smoke, book, paper, was 'huge'"):
+        shown(lambda: Evidence("02_gradients", "huge", 0, "cpu"))
+
+
 def test_the_page_says_what_it_is_computed_on(shown):
     (data,) = shown(lambda: Evidence("02_gradients", "book", 3, "cuda:0"))
     assert data["text/plain"] == "This page is computed on a GPU, with seed 3, in the profile book."
