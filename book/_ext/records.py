@@ -18,8 +18,6 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from rtx_lib.evidence.study import NAME as STUDY
-
 FOLDER = "book/results"
 TRIALS = "rates"  # the folder in it with the trials of learning rates
 HOW = "python -m rtx_lib.experiments run RECIPE --seed 0 1 2"
@@ -50,7 +48,7 @@ def read_records(folder: Path) -> dict[str, list[dict[str, Any]]]:
 
     validator = jsonschema.validators.validator_for(SCHEMA)(SCHEMA)
     found: dict[str, list[dict[str, Any]]] = {}
-    for path in sorted(set(folder.glob("*.json")) - {folder / STUDY}):
+    for path in sorted(folder.glob("*.json")):
         try:
             record = json.loads(path.read_text(encoding="utf-8"))
         except json.JSONDecodeError as error:

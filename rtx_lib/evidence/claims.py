@@ -111,11 +111,7 @@ def read_claims(path: Path) -> list[Claim]:
             raise ValueError(f"{name}: refuted, without the proof or the finding that says so")
         if claim.enough and not 0 < claim.enough < len(claim.rules):
             raise ValueError(f"{name}: enough is {claim.enough}; it must be fewer than its {len(claim.rules)} rules")
-        for rule in claim.rules:
-            try:
-                rules.parse(rule, claim.ours)
-            except ValueError as error:
-                raise ValueError(f"{name}: {error}") from error
+        rules.check(name, claim.rules, claim.ours)
         claims.append(claim)
     if double := [name for name, count in Counter(claim.id for claim in claims).items() if count > 1]:
         raise ValueError(f"claim {double[0]}: two have this id")

@@ -129,8 +129,8 @@ class Evidence:
         """
         if not _ID.fullmatch(id):
             raise ValueError(f"id must be words in lower case joined by hyphens, was {id!r}")
-        if self.findings.get(id, None) is not None and self.findings[id].sentence != sentence:
-            raise ValueError(f"id must be new in the chapter, {id!r} is there already: {self.findings[id].sentence}")
+        if (earlier := self.findings.get(id)) and earlier.sentence != sentence:  # a cell may run twice
+            raise ValueError(f"id must be new in the chapter, {id!r} is there already: {earlier.sentence}")
         if not sentence.strip():
             raise ValueError(f"sentence must say what was found, was {sentence!r}")
         number = float(value)
@@ -181,7 +181,7 @@ def markup(found: Finding, rate: Rate | None, link: str | None = None) -> str:
     state = {True: "held", False: "fell", None: "unjudged"}[found.held]
     sign = {"held": "✓", "fell": "✗", "unjudged": "·"}[state]
     lead = "<strong>It fell otherwise in this run.</strong> The sentence was: " if state == "fell" else ""
-    here = f"here {number(found.value)}, bound {found.bound}"
+    here = f"Here {number(found.value)}, bound {found.bound}"
     here += ", not judged in so short a run" * (state == "unjudged")
     told = html.escape(rate_text(rate))
     told = f'<a href="{html.escape(link)}">{told}</a>' if link else told

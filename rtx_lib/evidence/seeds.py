@@ -187,14 +187,6 @@ def tell(ours: Values, theirs: Values, *, metric: str = "loss", digits: int = 3)
     return f"{np.median(ours) - np.median(theirs) + 0.0:+.{digits}f}, {WORDS[outcome]}"
 
 
-def tell_pairs(after: Values, before: Values, *, digits: int = 3) -> str:
-    """The same for two tests of the same models, pair by pair: "+0.004, higher in each of 3 models"."""
-    change = np.asarray(after, dtype=float) - np.asarray(before, dtype=float)
-    up = int((change > 0).sum())
-    words = "higher in each" if up == len(change) else "lower in each" if (change < 0).all() else f"higher in {up}"
-    return f"{np.median(change) + 0.0:+.{digits}f}, {words} of {len(change)} models"
-
-
 def leaders(rows: Mapping[str, Values], *, metric: str = "loss", most: int = 3) -> list[str]:
     """The names that are ahead of all others: with every seed, the fewest of whom that can be said.
 

@@ -41,11 +41,7 @@ def read_statements(path: Path) -> list[Statement]:
         statement = Statement(**entry)
         if bool(statement.chapter) == bool(statement.page):
             raise ValueError(f"{name}: it must name a chapter or a page, one of them")
-        for rule in statement.rules:
-            try:
-                rules.parse(rule, statement.ours)
-            except ValueError as error:
-                raise ValueError(f"{name}: {error}") from error
+        rules.check(name, statement.rules, statement.ours)
         found.append(statement)
     return found
 

@@ -22,7 +22,6 @@ from rtx_lib.evidence.seeds import (
     steps_to,
     summarise,
     tell,
-    tell_pairs,
     verdict,
 )
 from rtx_lib.records import results_folder
@@ -152,9 +151,6 @@ def test_what_is_better_is_told_with_its_distance():
     assert tell([0.9] * 3, [0.5] * 3, metric="accuracy", digits=1) == "+0.4, better with every seed"
     assert tell([1, 2, 4], [3, 5, 6], digits=0) == "-3, undecided: seeds overlap"
     assert tell([1.0], [2.0]) == "too few runs"
-    assert tell_pairs([1.2, 1.3], [1.0, 1.0], digits=2) == "+0.25, higher in each of 2 models"
-    assert tell_pairs([0.5, 0.9], [1.0, 1.0], digits=1) == "-0.3, lower in each of 2 models"
-    assert tell_pairs([1.5, 0.9, 2], [1.0, 1.0, 1.0], digits=1) == "+0.5, higher in 2 of 3 models"
 
 
 def test_runs_without_a_value_are_left_out_of_the_finals():
