@@ -1,10 +1,11 @@
 """Sentences of the book about its records: they stand where they are said to stand, and the records bear them out."""
 
 import pytest
+import statements
 from helpers import ROOT
 from made_records import records
 
-from rtx_lib.evidence import measured, statements
+from rtx_lib.evidence import measured
 
 RESULTS = measured.load(measured.results_folder())
 BOOK = statements.read_statements(ROOT / "book" / "statements.yml")
