@@ -1,16 +1,19 @@
 """What depends on what in a notebook, read from its code without running it.
 
 Two questions are asked of it. Which asserts depend on the outcome of a training (`judged_trainings`; the tests refuse
-them)? And which statements decide the values of the findings (`deciding`; the replication study is stale when they
-change, and only then)?
+them)? And which statements may decide the values of the findings (`deciding`; the replication study is stale when
+they change)?
 
 The unit is the statement at the top of a cell. A statement *binds* names, *changes* objects (``trace.append(...)``,
-``fit(model, ...)``) and *uses* names; a function of the notebook uses what its body uses, wherever it is called.
+``fit(model, ...)``) and *uses* names; a function of the notebook uses what its body uses, wherever it is called. The
+first question wants no false alarm, so a call changes what it is known to change. The second wants no false calm, so
+a call may change whatever it is given.
 """
 
 from __future__ import annotations
 
 import ast
+import copy
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,6 +31,13 @@ CHANGERS = {
     "load_state_dict", "zero_grad", "to", "eval", "train", "double", "float", "cpu", "requires_grad_",
 }
 DRAWING = {"plt", "ax", "axes", "fig", "evidence"}
+SHOWING = {"print", "display", "show", "finding"}
+WORDS = {"alt", "caption", "title", "told", "said"}  # names of what is only read
+DRAWING_MODULES = {"plots", "matplotlib", "IPython", "ipywidgets", "bertviz"}
+RANDOM = {"torch", "np", "numpy", "random"}  # ``torch.manual_seed(0)`` binds no name, and changes what comes after it
+DRAWS = {"manual_seed", "rand", "randn", "randint", "randperm", "multinomial", "bernoulli", "normal", "shuffle"}
+READERS = {"abs", "all", "any", "dict", "enumerate", "float", "int", "isinstance", "len", "list", "max", "min", "range",
+           "reversed", "round", "set", "sorted", "str", "sum", "tuple", "zip"}
 
 
 @dataclass(frozen=True)
@@ -118,6 +128,17 @@ def _changed(tree: ast.AST) -> Iterator[str]:
                 yield from filter(None, [_root(first.target if isinstance(first, ast.NamedExpr) else first)])
 
 
+def _given(tree: ast.AST) -> set[str]:
+    """Names that the code gives to calls, or calls a method of: what it might change."""
+    found = set[str | None]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and called(node) not in READERS:
+            parts = [*node.args, *(keyword.value for keyword in node.keywords)]
+            found |= {name.id for part in parts for name in ast.walk(part) if isinstance(name, ast.Name)}
+            found |= {_root(node.func.value)} if isinstance(node.func, ast.Attribute) else set()
+    return {name for name in found if name}
+
+
 def _used(tree: ast.AST) -> set[str]:
     """Names that the code reads before it binds them itself: what it needs from outside."""
     read = set[str]()
@@ -178,12 +199,19 @@ def _trains(tree: ast.AST, names: set[str]) -> bool:
 class Functions:
     """The notebook's functions as they are at some place: what they use and change, those that they call included."""
 
-    def __init__(self) -> None:
+    def __init__(self, before: Iterable[Statement] = ()) -> None:
         self.known: dict[str, Statement] = {}
+        self.steered: dict[str, set[str]] = {}  # by the name of an optimiser: whose parameters it has
+        for statement in before:
+            self.define(statement)
 
     def define(self, statement: Statement) -> None:
         if isinstance(statement.tree, ast.FunctionDef | ast.ClassDef):
             self.known[statement.tree.name] = statement
+        elif owners := {_root(node.func.value) for node in ast.walk(statement.tree)
+                        if isinstance(node, ast.Call) and called(node) == "parameters"
+                        and isinstance(node.func, ast.Attribute)}:
+            self.steered |= {name: {owner for owner in owners if owner} for name in statement.binds}
 
     def behind(self, names: Iterable[str]) -> list[Statement]:
         """The definitions that using ``names`` may run."""
@@ -204,7 +232,38 @@ class Functions:
         """What the statement changes, by the functions that it names too; a definition alone changes nothing."""
         if isinstance(statement.tree, ast.FunctionDef | ast.ClassDef):
             return set()
-        return set(statement.changes).union(*(function.changes for function in self.behind(statement.uses)))
+        behind = self.behind(statement.uses)
+        found = set(statement.changes).union(*(function.changes for function in behind))
+        for tree in (statement.tree, *(function.tree for function in behind)):
+            found |= self._arguments_changed(tree)
+        return found.union(*(self.steered.get(name, ()) for name in found))
+
+    def _arguments_changed(self, tree: ast.AST, within: frozenset[str] = frozenset()) -> set[str]:
+        """``reader`` of ``train(reader)`` where ``def train(model)`` changes its ``model``."""
+        found = set[str | None]()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and (name := called(node)) in self.known and name not in within:
+                function = self.known[name]
+                if isinstance(function.tree, ast.FunctionDef):
+                    changed = function.changes | self._arguments_changed(function.tree, within | {name})
+                    found |= {_root(value) for parameter, value in _arguments(node, function.tree)
+                              if parameter in changed}
+        return {name for name in found if name}
+
+    def may_change(self, statement: Statement) -> set[str]:
+        """What the statement and the functions that it names bind, change or give away."""
+        if isinstance(statement.tree, ast.FunctionDef | ast.ClassDef):
+            return set(statement.binds)
+        given = _given(statement.tree).union(*(_given(function.tree) for function in self.behind(statement.uses)))
+        found = set(statement.binds) | self.changes(statement) | given
+        return found.union(*(self.steered.get(name, ()) for name in found))
+
+
+def _arguments(call: ast.Call, function: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
+    """The call's arguments, each with the parameter that takes it."""
+    parameters = [one.arg for one in [*function.args.posonlyargs, *function.args.args]]
+    yield from zip(parameters, call.args, strict=False)
+    yield from ((keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg)
 
 
 # ------------------------------------------------------------------------------------------------ asserts
@@ -252,27 +311,36 @@ def _asserts(tree: ast.AST, guarded: bool = False) -> Iterator[tuple[ast.expr, b
 
 # ------------------------------------------------------------------------------------------------ findings
 
-def deciding(notebook: Mapping[str, Any]) -> list[str]:
-    """The code that decides the values of the findings, statement by statement: no imports, figures or printing.
+def deciding(notebook: Mapping[str, Any]) -> list[ast.stmt]:
+    """The code that may decide the values of the findings: no figures or printing, no budget of another profile.
 
-    The last lines are the findings' values themselves, each with its id.
+    Imports tell what a name stands for, and not where it lies: moving a function leaves every value as it was. The
+    last lines are the findings' values themselves, each with its id.
     """
-    all_statements = statements(notebook)
+    whole = statements(notebook)
+    pruner = _Pruner(whole)
+    kept = [pruner.visit(copy.deepcopy(statement.tree)) for statement in whole]
+    left = [None if tree is None else _statement(statement.cell, tree)
+            for statement, tree in zip(whole, kept, strict=True)]
     chosen: set[int] = set()
-    values = []
-    for place, statement in enumerate(all_statements):
+    wanted_somewhere: set[str] = set()
+    values: list[ast.stmt] = []
+    for place, statement in enumerate(whole):
         for node in ast.walk(statement.tree):
             if isinstance(node, ast.Call) and called(node) == "finding":
                 id, value = _argument(node, 0, "id"), _argument(node, 2, "value")
-                values.append(f"finding({ast.unparse(id)}, {ast.unparse(value)})")
+                values.append(ast.Expr(ast.Call(ast.Name("finding", ast.Load()), [id, value], [])))
                 wanted = _used(value)
-                if not isinstance(statement.tree, ast.Expr):  # in a loop or a condition: what stands before it there
+                if not isinstance(statement.tree, ast.Expr):  # in a loop or a condition: all that stands there
                     wanted |= _used(statement.tree)
-                    if not isinstance(statement.tree, ast.If):
-                        chosen.add(place)
-                chosen |= _before(all_statements, place, wanted)
-    code = [ast.unparse(_without_findings(all_statements[i].tree)) for i in sorted(chosen)]
-    return [*filter(None, code), *values]
+                    chosen.add(place)
+                indices, wanted = _before(left[:place], wanted)
+                chosen |= indices
+                wanted_somewhere |= wanted
+    imports = [alias for statement in whole if isinstance(statement.tree, ast.Import | ast.ImportFrom)
+               for alias in statement.tree.names if (alias.asname or alias.name) in wanted_somewhere]
+    code = [left[place].tree for place in sorted(chosen) if left[place]]
+    return [*(ast.Import([alias]) for alias in imports), *code, *values]
 
 
 def _argument(call: ast.Call, place: int, name: str) -> ast.expr:
@@ -281,40 +349,44 @@ def _argument(call: ast.Call, place: int, name: str) -> ast.expr:
     return next(keyword.value for keyword in call.keywords if keyword.arg == name)
 
 
-def _before(all_statements: list[Statement], place: int, wanted: set[str]) -> set[int]:
-    """Indices of the statements before ``place`` that decide the names ``wanted``."""
+def _before(before: list[Statement | None], wanted: set[str]) -> tuple[set[int], set[str]]:
+    """Indices of the statements that may decide the names ``wanted``, and all names that these want."""
     chosen = set[int]()
-    wanted = _functions_at(all_statements, place).uses(wanted)
-    for index in range(place - 1, -1, -1):
-        statement = all_statements[index]
-        functions = _functions_at(all_statements, index)
-        if isinstance(statement.tree, ast.Import | ast.ImportFrom):
+    there = [statement for statement in before if statement]
+    wanted = Functions(there).uses(wanted)
+    all_wanted = set(wanted)
+    for index in range(len(before) - 1, -1, -1):
+        statement = before[index]
+        if statement is None or isinstance(statement.tree, ast.Import | ast.ImportFrom):
             continue
-        touched = statement.binds | functions.changes(statement)
-        if not touched & wanted or _only_draws(statement):
+        functions = Functions(one for one in before[:index] if one)
+        if not (functions.may_change(statement) & wanted or _sets_the_scene(statement.tree)):
             continue
         chosen.add(index)
         if statement.surely:
             wanted -= statement.binds
         wanted |= functions.uses(statement.uses)
-    return chosen
+        all_wanted |= wanted
+    return chosen, all_wanted
 
 
-def _functions_at(all_statements: list[Statement], place: int) -> Functions:
-    functions = Functions()
-    for statement in all_statements[:place]:
-        functions.define(statement)
-    return functions
+def _sets_the_scene(tree: ast.stmt) -> bool:
+    """Whether it calls, for its effect, something that changes what every later line does: a seed, a default."""
+    return isinstance(tree, ast.Expr) and isinstance(tree.value, ast.Call) and (
+        _root(tree.value.func) in RANDOM or "seed" in called(tree.value))
 
 
-def _only_draws(statement: Statement) -> bool:
-    """Whether it is a call on a figure or axes."""
-    tree = statement.tree
-    return isinstance(tree, ast.Expr) and isinstance(tree.value, ast.Call) and _root(tree.value.func) in DRAWING
+class _Pruner(ast.NodeTransformer):
+    """Takes out what decides nothing: findings, proofs, printing, drawing, docstrings, budgets of other profiles."""
 
-
-class _Pruned(ast.NodeTransformer):
-    """Takes out what decides nothing: findings themselves, printing, drawing, docstrings, budgets of other profiles."""
+    def __init__(self, whole: Iterable[Statement]) -> None:
+        self.drawing = set(DRAWING)
+        self.functions = Functions(whole)
+        for statement in whole:
+            if isinstance(statement.tree, ast.Import | ast.ImportFrom):
+                home = getattr(statement.tree, "module", None) or ""
+                self.drawing |= {alias.asname or alias.name.partition(".")[0] for alias in statement.tree.names
+                                 if DRAWING_MODULES & {*home.split("."), *alias.name.split(".")}}
 
     def visit_Dict(self, node: ast.Dict) -> ast.AST:
         names = [key.value if isinstance(key, ast.Constant) else None for key in node.keys]
@@ -323,34 +395,61 @@ class _Pruned(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
-        if isinstance(node.value, ast.Constant):
-            return None
-        if isinstance(node.value, ast.Call):
-            root = _root(node.value.func)
-            if root in DRAWING or called(node.value) in ("print", "display", "show", "finding"):
+        return None if isinstance(node.value, ast.Constant) or self._draws(node.value) else self.generic_visit(node)
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
+        words = all(isinstance(target, ast.Name) and target.id in WORDS for target in node.targets)
+        return None if self._draws(node.value) or (words and not self._works(node.value)) else self.generic_visit(node)
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST | None:
+        return node if self._works(node.test) else None
+
+    def generic_visit(self, node: ast.AST) -> Any:
+        """Without what draws inside; a block of which no line is left goes whole, a function stays."""
+        super().generic_visit(node)
+        if isinstance(node, ast.stmt) and getattr(node, "body", None) == []:
+            if not isinstance(node, ast.FunctionDef | ast.ClassDef) and not getattr(node, "orelse", None):
                 return None
+            node.body = [ast.Pass()]  # type: ignore[attr-defined]
         return node
 
+    def _draws(self, node: ast.AST) -> bool:
+        if not isinstance(node, ast.Call):
+            return False
+        arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+        return not any(map(self._works, arguments)) and (
+            _root(node.func) in self.drawing or called(node) in SHOWING
+            or any(_root(argument) in self.drawing for argument in arguments))
 
-def _without_findings(tree: ast.stmt) -> ast.AST:
-    pruned = _Pruned().visit(ast.parse(ast.unparse(tree)))
-    for node in ast.walk(pruned):
-        for name in ("body", "orelse", "finalbody"):
-            if getattr(node, name, None) == [] and name == "body" and not isinstance(node, ast.Module):
-                node.body = [ast.Pass()]
-    return pruned
+    def _works(self, tree: ast.AST) -> bool:
+        """Whether the code binds a name, trains, or takes random numbers: this counts in a figure's argument too."""
+        behind = [tree, *(function.tree for function in self.functions.behind(_used(tree)))]
+        return (any(isinstance(node, ast.NamedExpr) for node in ast.walk(tree))
+                or any(_trains(one, OUTCOMES | DRAWS) for one in behind))
 
 
 def fingerprint(notebook: Mapping[str, Any], recipes: Mapping[str, Any]) -> str:
-    """Hash of the code that decides the findings and of the recipes that it names."""
+    """Hash of the code that may decide the findings and of the recipes that it names, the same on every Python.
+
+    The library is left out: what is only rewritten keeps every loss, and a change that does not is a change of the
+    library's own tests.
+    """
     code = deciding(notebook)
     named = set()
-    for text in code:
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                named |= {name for name in recipes if name == node.value}
-            elif isinstance(node, ast.JoinedStr) and isinstance(node.values[0], ast.Constant):
-                start = str(node.values[0].value)
-                named |= {name for name in recipes if len(start) > 4 and name.startswith(start)}
-    content = json.dumps([code, {name: repr(recipes[name]) for name in sorted(named)}])
+    for node in (node for tree in code for node in ast.walk(tree)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            named |= {name for name in recipes if name == node.value}
+        elif isinstance(node, ast.JoinedStr) and isinstance(node.values[0], ast.Constant):
+            start = str(node.values[0].value)
+            named |= {name for name in recipes if len(start) > 4 and name.startswith(start)}
+    content = json.dumps([plain(code), {name: repr(recipes[name]) for name in sorted(named)}])
     return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+def plain(tree: Any) -> Any:
+    """A syntax tree as nested lists. Neither `ast.dump` nor `ast.unparse` is the same for all versions of Python."""
+    if isinstance(tree, ast.AST):
+        fields = [[name, plain(value)] for name, value in ast.iter_fields(tree)
+                  if value not in (None, []) and name not in ("ctx", "kind", "type_comment")]
+        return [type(tree).__name__, *fields]
+    return [plain(one) for one in tree] if isinstance(tree, list) else repr(tree)

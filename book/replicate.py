@@ -5,13 +5,15 @@ writes the findings' values into `book/results/study/replication.json` after eac
 goes on. `--status` says what is there; `--refresh` takes over new sentences and bounds, for which nothing has to run
 again.
 
-A run belongs to the code that decides its values (`dependence.fingerprint`). When that changes, the chapter's runs are
-stale and are made again; other changes, of the text, of figures, or of how the library computes the same, keep them.
+A run belongs to the notebook's code that may decide its values and to the recipes that it names
+(`dependence.fingerprint`). When these change, the chapter's runs are stale and are made again; other changes, of the
+text or of figures, keep them, and so do all changes of the library.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import platform
@@ -22,7 +24,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +34,14 @@ from filelock import FileLock
 
 ROOT = Path(__file__).resolve().parent.parent
 with imported(ROOT):
+    from rtx_lib.evidence.findings import Bound
     from rtx_lib.evidence.study import PLANNED
+    from rtx_lib.tasks.download import available
 FILE = Path("book/results/study/replication.json")
+DATA = ("mnist", "ptb", "music", "shakespeare")  # what the chapters read where it is there
 INSTRUCTIONS = ("avx512", "avx2", "default")  # as ATEN_CPU_CAPABILITY names them; the last is what every CPU has
 # The same for the two libraries that multiply matrices for torch.
-KIN = {
+MATRIX_LIBRARIES = {
     "default": {"MKL_ENABLE_INSTRUCTIONS": "SSE4_2", "ONEDNN_MAX_CPU_ISA": "SSE41"},
     "avx2": {"MKL_ENABLE_INSTRUCTIONS": "AVX2", "ONEDNN_MAX_CPU_ISA": "AVX2"},
     "avx512": {},
@@ -64,7 +69,7 @@ def settings() -> list[Setting]:
     return found
 
 
-def here() -> list[str]:
+def instruction_sets() -> list[str]:
     """The instruction sets of `INSTRUCTIONS` that this processor has."""
     import torch
 
@@ -95,7 +100,7 @@ def write_study(root: Path, study: Mapping[str, Any]) -> None:
         chapters.append(f'{head}{findings}\n  }},\n  "runs": [\n{runs}\n  ]}}')
     path = root / FILE
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".part")
+    partial = path.with_name(".replication.part")  # hidden: a build may be listing the folder
     partial.write_text('{"chapters": {\n' + ",\n".join(chapters) + "\n}}\n", encoding="utf-8")
     os.replace(partial, path)
 
@@ -118,8 +123,10 @@ def missing(
 def environment(setting: Setting, empty: Path) -> dict[str, str]:
     """The variables that make a run this setting's."""
     threads = str(setting.threads)
-    variables = {"ATEN_CPU_CAPABILITY": setting.instructions, **KIN[setting.instructions], "RTX_DOWNLOAD": "0",
-                 "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
+    variables = {"RTX_DOWNLOAD": "0",
+                 "ATEN_CPU_CAPABILITY": setting.instructions, **MATRIX_LIBRARIES[setting.instructions],
+                 "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads,
+                 "OMP_WAIT_POLICY": "PASSIVE"}  # runs share the cores: a thread that waits must not spin
     return variables | ({"RTX_DATA": str(empty)} if setting.data == "embedded" else {})
 
 
@@ -145,32 +152,40 @@ def machine() -> dict[str, str]:
 def run_of(
     setting: Setting, findings: Sequence[Mapping[str, Any]], took: Took, where: Mapping[str, str]
 ) -> dict[str, Any]:
-    """A run as the file keeps it."""
-    values = {found["id"]: None if found["value"] is None else float(f"{found['value']:.6g}") for found in findings}
+    """A run as the file keeps it: values in six digits, or in full where rounding would cross the bound."""
+    values = {}
+    for found in findings:
+        value = found["value"]
+        short = None if value is None else float(f"{value:.6g}")
+        crosses = value is not None and Bound(found["bound"]).holds(short) != Bound(found["bound"]).holds(value)
+        values[found["id"]] = value if crosses else short
     return {**asdict(setting), **where, "cpu_seconds": round(took.cpu, 1), "values": values}
 
 
 def replicate(root: Path, names: Sequence[str], todo: Sequence[Setting], jobs: int, runner: Runner) -> int:
     """Make what is missing; the number of runs that failed, which the next call tries again."""
-    keys = {name: fingerprint(read_notebook(root / "notebooks" / f"{name}.ipynb"), recipes(root)) for name in names}
-    plan = list(missing(read_study(root), keys, todo))
-    print(f"{len(plan)} runs to make, {len(keys) * len(todo) - len(plan)} are there", flush=True)
-    where = machine() | {"commit": commit(root)}
     failed = 0
     with tempfile.TemporaryDirectory(prefix="replicate-") as scratch, ThreadPoolExecutor(jobs) as pool:
-        empty = Path(scratch) / "no-data"
+        empty, frozen = Path(scratch) / "no-data", Path(scratch) / "tree"
         empty.mkdir()
-        # What runs is what was there at the start: a chapter may be edited meanwhile.
-        frozen = Path(scratch) / "notebooks"
-        shutil.copytree(root / "notebooks", frozen, ignore=lambda _, found: [n for n in found if n[:-6] not in names])
+        where = machine() | {"commit": commit(root)}
+        freeze(root, frozen)
+        runner = replace(runner, root=frozen)
+        keys = {name: key_of(frozen, name) for name in names}
+        study = read_study(root)
+        before = {name: study["chapters"].get(name, {}).get("fingerprint") for name in names}
+        plan = list(missing(study, keys, todo))
+        print(f"{len(plan)} runs to make, {len(keys) * len(todo) - len(plan)} are there", flush=True)
+        if any(setting.data == "true" for _, setting in plan) and not available(*DATA):
+            raise BuildError(f"Runs on true data need {', '.join(DATA)}, verified, in the data folder: make data")
 
         def one(name: str, setting: Setting) -> tuple[Took, str | None, list[dict[str, Any]]]:
             with tempfile.TemporaryDirectory(prefix="book-") as work:
                 out = Path(work) / f"{name}.ipynb"
                 took, report = runner.in_worker(
-                    frozen / f"{name}.ipynb", out, {"profile": "book", "seed": setting.seed, "device": "cpu"},
-                    **environment(setting, empty))
-                return took, report, [] if report else findings_of(root, out)
+                    frozen / "notebooks" / f"{name}.ipynb", out,
+                    {"profile": "book", "seed": setting.seed, "device": "cpu"}, **environment(setting, empty))
+                return took, report, [] if report else findings_of(frozen, out)
 
         open_runs: dict[Future[Any], tuple[str, Setting]] = {}
         try:
@@ -185,13 +200,24 @@ def replicate(root: Path, names: Sequence[str], todo: Sequence[Setting], jobs: i
                         failed += 1
                         print(f"{name}, {setting}: FAILED\n{report}", flush=True)
                         continue
-                    keep(root, name, keys[name], findings, run_of(setting, findings, took, where))
+                    keep(root, name, (keys[name], before[name]), findings, run_of(setting, findings, took, where))
                     fell = [found["id"] for found in findings if not found["held"]]
                     print(f"{name}, {setting}: {took.cpu:.0f} s of CPU, {len(findings)} findings"
                           + (f", fell otherwise: {', '.join(fell)}" if fell else ""), flush=True)
         finally:
             stop(runner)
     return failed
+
+
+def freeze(root: Path, tree: Path) -> None:
+    """Copy what a run is made from: what is edited meanwhile belongs to none."""
+    for name in ("notebooks", "rtx_lib", "book"):
+        shutil.copytree(root / name, tree / name, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+
+
+def key_of(root: Path, name: str) -> str:
+    """The fingerprint of a chapter of this tree."""
+    return fingerprint(read_notebook(root / "notebooks" / f"{name}.ipynb"), recipes(root))
 
 
 def stop(runner: Runner) -> None:
@@ -202,31 +228,48 @@ def stop(runner: Runner) -> None:
         kill_tree(worker)
 
 
-def keep(root: Path, name: str, key: str, findings: Sequence[Mapping[str, Any]], run: Mapping[str, Any]) -> None:
-    """Add a run to the file; runs of other code go, and so do those of the same seed."""
+@contextlib.contextmanager
+def changing(root: Path) -> Iterator[dict[str, Any]]:
+    """The study as it is on disk, to be changed and written back while no other call does so."""
     lock = root / FILE.with_name(".replication.lock")
     lock.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(lock):  # another call may be making other chapters
+    with FileLock(lock):
         study = read_study(root)
-        runs = [other for other in current(study, name, key) if other["seed"] != run["seed"]]
-        # Some findings need the true data, so that no run has all of them.
-        told = dict(study["chapters"][name]["findings"]) if runs else {}
-        told |= {found["id"]: {"sentence": found["sentence"], "bound": found["bound"]} for found in findings}
-        study["chapters"][name] = {"fingerprint": key, "findings": told,
-                                   "runs": sorted([*runs, run], key=lambda one: one["seed"])}
+        yield study
         write_study(root, study)
+
+
+def keep(
+    root: Path, name: str, keys: tuple[str, str | None], findings: Sequence[Mapping[str, Any]], run: Mapping[str, Any]
+) -> None:
+    """Add a run to the file; runs of older code go, and so do those of the same seed.
+
+    Args:
+        keys: the fingerprint of the code that made the run, and that of the file when the call began.
+
+    Raises:
+        BuildError: where another call has put in runs of code that is neither.
+    """
+    with changing(root) as study:
+        if study["chapters"].get(name, {}).get("fingerprint") not in {*keys, None}:
+            raise BuildError(f"{name}: another call has made runs of other code; this one keeps none over them")
+        runs = [other for other in current(study, name, keys[0]) if other["seed"] != run["seed"]]
+        # Some findings need the true data, so that no run has all of them; words and bounds may have been refreshed.
+        told = {found["id"]: {"sentence": found["sentence"], "bound": found["bound"]} for found in findings}
+        told |= study["chapters"][name]["findings"] if runs else {}
+        study["chapters"][name] = {"fingerprint": keys[0], "findings": told,
+                                   "runs": sorted([*runs, run], key=lambda one: one["seed"])}
 
 
 def refresh(root: Path, names: Sequence[str], runner: Runner) -> None:
     """Sentences and bounds as the notebooks have them now, from a run in `smoke`; refused where runs are stale.
 
-    A finding that such a run lacks, for want of data, stays as it was while the notebook still names it.
+    A finding that such a run lacks, for want of data, stays as it was. A bound that changes when runs of the second
+    part are there was set by somebody who could see them: `looked` says so.
     """
     for name in names:
-        notebook = read_notebook(root / "notebooks" / f"{name}.ipynb")
-        key = fingerprint(notebook, recipes(root))
-        study = read_study(root)
-        if not current(study, name, key):
+        key = key_of(root, name)
+        if not current(read_study(root), name, key):
             raise BuildError(f"{name}: no run of today's code; make replicate")
         with tempfile.TemporaryDirectory(prefix="book-") as work:
             out = Path(work) / f"{name}.ipynb"
@@ -234,11 +277,15 @@ def refresh(root: Path, names: Sequence[str], runner: Runner) -> None:
             if report:
                 raise BuildError(report)
             found = {one["id"]: {"sentence": one["sentence"], "bound": one["bound"]} for one in findings_of(root, out)}
-        chapter, code = study["chapters"][name], json.dumps(notebook["cells"])
-        if unknown := sorted(set(found) - {id for run in chapter["runs"] for id in run["values"]}):
-            raise BuildError(f"{name}: no run has the finding {unknown[0]}")
-        chapter["findings"] = {id: one for id, one in (chapter["findings"] | found).items() if id in code}
-        write_study(root, study)
+        with changing(root) as study:
+            chapter = study["chapters"][name]
+            if unknown := sorted(set(found) - {id for run in chapter["runs"] for id in run["values"]}):
+                raise BuildError(f"{name}: no run has the finding {unknown[0]}")
+            second = any(run["part"] == "second" for run in chapter["runs"])
+            for id, one in found.items():
+                old = chapter["findings"].get(id, one)
+                looked = old.get("looked", False) or (second and old["bound"] != one["bound"])
+                chapter["findings"][id] = one | ({"looked": True} if looked else {})
 
 
 def main() -> int:
@@ -256,15 +303,14 @@ def main() -> int:
         print(f"There is no chapter {unknown[0]!r}; the chapters are: {', '.join(names)}.", file=sys.stderr)
         return 1
     names = options.only or names
-    has = here()
+    has = instruction_sets()
     todo = [one for one in settings() if options.part in (None, one.part) and one.instructions in has]
     runner = Runner(ROOT, ROOT, ROOT, {}, timeout=options.timeout)
     try:
         if options.status:
             study = read_study(ROOT)
             for name in names:
-                key = fingerprint(read_notebook(ROOT / "notebooks" / f"{name}.ipynb"), recipes(ROOT))
-                there = {run["seed"] for run in current(study, name, key)}
+                there = {run["seed"] for run in current(study, name, key_of(ROOT, name))}
                 stale = len(study["chapters"].get(name, {}).get("runs", [])) - len(there)
                 print(f"{name}: {len(there & {one.seed for one in todo})} of {len(todo)} runs"
                       + (f", {stale} stale" if stale else ""))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -46,7 +47,7 @@ def spread(values: Sequence[float]) -> str:
     lost = f", {len(values) - len(whole)} not finite" if len(whole) < len(values) else ""
     if not whole:
         return "none finite"
-    middle, low, high = whole[len(whole) // 2], whole[0], whole[-1]
+    middle, low, high = statistics.median(whole), whole[0], whole[-1]
     if low == high:
         return f"{number(low)} in every run{lost}"
     return f"{number(middle)} ({number(low)} to {number(high)}){lost}"
@@ -110,7 +111,7 @@ class Findings(SphinxDirective):
         page = nodes.reference("", titles[found.chapter], refuri=f"{up}notebooks/{found.chapter}.html", internal=True)
         name = [nodes.paragraph("", found.sentence),
                 nodes.paragraph("", "", page, nodes.Text(", "), nodes.literal("", found.id), classes=["about"])]
-        held = paragraphs([f"{rate.held} of {rate.runs}", f"at least {100 * rate.at_least:.0f} %"])
+        held = paragraphs([f"{rate.held} of {rate.runs}", f"at least {math.floor(100 * rate.at_least)} %"])
         values = values_of(runs_of(study, found.chapter), found.id)
         return row([name, held, paragraphs([spread(values), f"bound {found.bound}"]),
                     paragraphs(split(study, found))], ids=[found.id])

@@ -164,7 +164,7 @@ def rate_text(rate: Rate | None) -> str:
     if rate is None:
         return "not in the replication study yet"
     runs = f"{rate.held} of {rate.runs} runs" if rate.runs != 1 else f"{rate.held} of 1 run"
-    return f"held in {runs} (at least {100 * rate.at_least:.0f} %)"
+    return f"held in {runs} (at least {math.floor(100 * rate.at_least)} %)"
 
 
 def plain(found: Finding, rate: Rate | None) -> str:

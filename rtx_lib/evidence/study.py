@@ -67,9 +67,15 @@ def values_of(runs: Iterable[Mapping[str, Any]], id: str) -> list[float]:
 
 
 def rate_of(study: Mapping[str, Any], found: Finding, part: str | None = None, **where: Any) -> Rate | None:
-    """How often the finding's value kept to its bound, in the runs whose settings are ``where``; None without runs."""
+    """How often the finding's value kept to its bound, in the runs whose settings are ``where``; None without runs.
+
+    Nor is there a rate of the second part where the bound was changed after somebody had looked at it.
+    """
     from rtx_lib.evidence.findings import Bound
 
+    told = study.get("chapters", {}).get(found.chapter, {}).get("findings", {}).get(found.id, {})
+    if part == "second" and told.get("looked"):
+        return None
     runs = runs_of(study, found.chapter, part)
     values = values_of((run for run in runs if all(run[key] == value for key, value in where.items())), found.id)
     return Rate(sum(map(Bound(found.bound).holds, values)), len(values)) if values else None

@@ -1,5 +1,7 @@
 """What depends on a training, read from a notebook's code."""
 
+import ast
+
 import dependence
 import pytest
 from helpers import code_cell
@@ -25,6 +27,14 @@ JUDGED = {
                                       "assert ends[1] < 1"),
     "a function that looks at a trained model": (TRAINED, "def far(x):\n    return model(x)", "assert far(x) < 1"),
     "a record": ("runs = load_records('adding')", "assert runs[0]['metrics']['mse'] < 1"),
+    "a model that a function trains": ("def train(model, steps):\n    fit(model, task, steps=steps)", "reader = GRU()",
+                                       "train(reader, 10)", "y = reader(x)", "assert y.max() < 1"),
+    "a model that a function within a function trains": (
+        "def inner(one):\n    fit(one, task)", "def outer(model):\n    inner(one=model)", "reader = GRU()",
+        "outer(reader)", "assert reader(x) < 1"),
+    "a model whose optimiser steps": ("model = GRU()", "rule = SGD(model.parameters())",
+                                      "for x in data:\n    model(x).backward()\n    rule.step()", "y = model(x)",
+                                      "assert y < 1"),
     "the call itself": ("assert evaluate(model, task)['mse'] < 1",),
     "an assert in a loop": (TRAINED, "for loss in history.loss:\n    assert loss < 9"),
     "a condition on the profile": ("x = 1", "if profile != 'smoke':\n    assert x == 1"),
@@ -45,6 +55,9 @@ PROVEN = {
     "a comprehension's own name": (TRAINED, "assert all(model > 0 for model in (1, 2))"),
     "a count of parameters": ("assert sum(p.numel() for p in GRU().parameters()) == 12",),
     "a trained model in a cell tagged proof": (TRAINED, code_cell("assert error(model(x), loop(x)) < 1e-12", "proof")),
+    "an argument that a function leaves alone": (
+        "def train(model, size):\n    fit(model, task, steps=size)", "size = 10", "train(GRU(), size)",
+        "assert size == 10"),
     "a cell that does not parse": ("%matplotlib inline", "x = 1\nassert x"),
 }
 
@@ -65,14 +78,17 @@ FINDING = 'evidence.finding("a-b", "It learns.", {}, "< 1")'
 
 
 def deciding(*cells, value="end"):
-    return dependence.deciding(notebook(*cells, FINDING.format(value)))
+    code = dependence.deciding(notebook(*cells, FINDING.format(value)))
+    return [ast.unparse(ast.fix_missing_locations(one)) for one in code]
 
 
-def test_what_decides_a_finding_is_taken_and_nothing_else():
+def test_what_decides_a_finding_is_taken_and_what_does_not_is_left():
     found = deciding(
-        "import torch", "steps = 10", "def learn(k):\n    'Doc.'\n    return fit(build(k), task, steps=steps)",
-        "other = learn(3)  # decides nothing", "history = learn(2)", "fig, ax = plt.subplots()\nax.plot(history.loss)",
-        "end = history.loss[-1]\nprint(end)")
+        "import torch", "from rtx_lib.plots import lines, new", "steps = 10",
+        "def learn(k):\n    'Doc.'\n    return fit(build(k), task, steps=steps)", "other = 3  # decides nothing",
+        "history = learn(2)", "fig, ax = plt.subplots()\nax.plot(history.loss)\nlines(ax, history)",
+        "for one in history:\n    ax.plot(one)", "alt = f'{history}'", "panel = new(history)",
+        "end = history.loss[-1]\nprint(end)", "assert end < 2")
     assert found == ["steps = 10", "def learn(k):\n    return fit(build(k), task, steps=steps)", "history = learn(2)",
                      "end = history.loss[-1]", "finding('a-b', end)"]
 
@@ -86,12 +102,12 @@ def test_what_a_call_changes_is_followed():
 
 def test_only_the_last_binding_before_the_finding_counts():
     second = "end = fit(B(), task)\n" + FINDING.format("end + 1")
-    found = deciding("end = fit(A(), task)", second, "end = 3", value="0.5")
+    found = deciding("end = fit(A(), other)", second, "end = 3", value="0.5")
     assert found == ["end = fit(B(), task)", "finding('a-b', end + 1)", "finding('a-b', 0.5)"]
 
 
-def fingerprint(*cells, recipes=None, **options):
-    return dependence.fingerprint(notebook(*cells, FINDING.format(options.get("value", "end"))), recipes or {})
+def fingerprint(*cells, recipes=None, value="end"):
+    return dependence.fingerprint(notebook(*cells, FINDING.format(value)), recipes or {})
 
 
 TRAINING = "end = fit(build(RECIPES['adding']), task, steps=steps)"
@@ -103,10 +119,12 @@ BASE = ("steps = {'smoke': 1, 'book': 10}[profile]", TRAINING, "show(fig)")
     ("steps = {'smoke': 2, 'book': 10, 'paper': 9}[profile]", BASE[1], BASE[2]),
     (BASE[0], "end = fit(\n    build(RECIPES[\"adding\"]), task, steps=steps\n)", BASE[2]),
     (BASE[0], BASE[1], "show(other)", "import numpy"),
+    ("from rtx_lib.elsewhere import fit, build", *BASE),
     (BASE[0], "x = 3\nprint(x)", BASE[1], BASE[2]),
 ])
 def test_figures_comments_and_layout_keep_the_study(cells):
-    assert fingerprint(*cells) == fingerprint(*BASE)
+    start = ("from rtx_lib.training import fit, build", *BASE) if "elsewhere" in cells[0] else BASE
+    assert fingerprint(*cells) == fingerprint(*start)
 
 
 @pytest.mark.parametrize("cells, options", [
@@ -118,3 +136,36 @@ def test_a_change_of_what_decides_makes_the_study_stale(cells, options):
     start = dependence.fingerprint(notebook(*BASE, FINDING.format("end")), {"adding": "a rate"})
     assert fingerprint(*cells, **{"recipes": {"adding": "a rate"}} | options) != start
     assert fingerprint(*BASE, recipes={"adding": "a rate", "copy": "not named"}) == start
+
+
+TRAINS = "def train(model, steps=9):\n    return fit(model, task, steps=steps)"
+
+
+@pytest.mark.parametrize("cells, old, new", [
+    ((TRAINS, "reader = GRU()", "train(reader)", "end = reader(x)"), "train(reader)", "pass"),
+    ((TRAINS, "reader = GRU()", "train(reader)", "end = reader(x)"), "train(reader)", "train(reader, steps=1)"),
+    (("torch.manual_seed(seed)", "model = GRU()", "end = model(x)"), "seed(seed)", "seed(0)"),
+    (("model = GRU()", "rule = SGD(model.parameters())", "for _ in range(9):\n    rule.step()", "end = model(x)"),
+     "range(9)", "range(8)"),
+    (("from here import GRU as Net", "end = fit(Net(), task)"), "import GRU", "import LSTM"),
+    (("model = GRU()", "improve(model)", "end = model(x)"), "improve(", "spoil("),
+    (("model = GRU()", "ax.plot(fit(model, task).loss)", "end = model(x)"), "fit(", "fit_side_by_side("),
+    (("x = torch.randn(3)", "print(torch.randn(9))", "end = torch.randn(3)"), "randn(9)", "randn(8)"),
+], ids=lambda one: one if isinstance(one, str) else "")
+def test_a_training_behind_a_function_an_optimiser_or_a_figure_counts(cells, old, new):
+    changed = [cell.replace(old, new) for cell in cells]
+    assert changed != list(cells) and fingerprint(*changed) != fingerprint(*cells)
+
+
+def test_what_stands_around_a_finding_counts():
+    code = "if there:\n    raced = load_records('a')\n    " + FINDING.format("raced")
+    one, other = (dependence.fingerprint(notebook(cell), {}) for cell in (code, code.replace("'a'", "'b'")))
+    assert one != other
+
+
+def test_the_fingerprint_is_one_for_all_versions_of_python():
+    """The parsers differ in fields that say nothing here, the writers in brackets."""
+    tree = ast.parse("def f(x):\n    a, b = x\n    return f'{a!r}' + u'b'")
+    written = str(dependence.plain(tree))
+    assert "type_params" not in written and "kind" not in written and "Store" not in written
+    assert fingerprint("def f(x):\n    a, b = x\n    return b", "end = f(3)") == "39ee6a838d99a311"
