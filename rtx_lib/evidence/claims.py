@@ -10,11 +10,12 @@ The verdict is one of five, and computed:
 
 ===================  =============================================================================================
 holds                the rules are true, the proof is there, or the finding held in nine of ten runs of the study
-contradicted         the contrary is shown, with at least `MIN_SEEDS` seeds on every side; where a proof or a finding
-                     shows the contrary of the claim, the entry says ``refuted: true``
-undecided            anything between: seeds overlap, too few runs, a rival that does not beat the baseline named in
-                     ``trivial``, nothing run
-budget too small     the entry names in ``short`` what our runs lack, and they do not bear the claim out
+contradicted         the contrary of every rule is shown, with at least `MIN_SEEDS` seeds on every side; where a proof
+                     or a finding shows the contrary of the claim, the entry says ``refuted: true``
+undecided            anything between: seeds overlap, one rule is true and another false, too few runs, a rival that
+                     does not beat the baseline named in ``trivial``, nothing run
+budget too small     the entry names in ``short`` what our runs lack, and they do not bear the claim out, or do so by
+                     failing to learn (``failure: true``)
 claimed by nobody    no source makes the claim (``nobody: true``): a question of our own, shown apart
 ===================  =============================================================================================
 
@@ -36,7 +37,7 @@ import rtx_lib
 from rtx_lib.evidence import measured, rules
 from rtx_lib.evidence.rules import truth
 from rtx_lib.evidence.seeds import MIN_SEEDS, better
-from rtx_lib.evidence.study import ALMOST_ALWAYS, Rate, runs_of, values_of
+from rtx_lib.evidence.study import ALMOST_ALWAYS, MIN_RUNS, Rate, runs_of, values_of
 
 if TYPE_CHECKING:
     from rtx_lib.evidence.audit import Audit
@@ -70,6 +71,7 @@ class Claim:
     finding: str = ""
     refuted: bool = False
     short: str = ""
+    failure: bool = False
     nobody: bool = False
 
 
@@ -134,15 +136,16 @@ def judge(claim: Claim, records: measured.Records, study: Mapping[str, Any] | No
         found = _by_rules(claim, records)
     if claim.nobody:
         return Judgement(NOBODY, f"our answer: {ANSWERS[found.verdict]}")
-    return Judgement(SHORT, claim.short) if claim.short and found.verdict != HOLDS else found
+    counts = found.verdict == HOLDS and not claim.failure
+    return Judgement(SHORT, claim.short) if claim.short and not counts else found
 
 
 def _by_finding(claim: Claim, study: Mapping[str, Any]) -> Judgement:
     rate = rate_of_claim(claim, study)
     if rate is None:
         return Judgement(UNDECIDED, "not in the replication study yet")
-    if rate.runs < MIN_SEEDS:
-        return Judgement(UNDECIDED, f"too few runs: {rate.runs}")
+    if rate.runs < MIN_RUNS:
+        return Judgement(UNDECIDED, f"too few runs of the study: {rate.runs}")
     if rate.share < ALMOST_ALWAYS:
         return Judgement(UNDECIDED, f"the finding held in {rate.held} of {rate.runs} runs")
     return Judgement(CONTRADICTED if claim.refuted else HOLDS)
@@ -170,11 +173,14 @@ def _by_rules(claim: Claim, records: measured.Records) -> Judgement:
     if outcomes.count(True) >= needed:
         return Judgement(HOLDS)
     if outcomes.count(False) > len(claim.rules) - needed:
-        return Judgement(CONTRADICTED)
+        if claim.enough or set(outcomes) == {False}:
+            return Judgement(CONTRADICTED)
+        other = "another holds" if True in outcomes else "the seeds do not decide the rest"
+        return Judgement(UNDECIDED, f"one part is contradicted, {other}")
     if weak:
         return Judgement(UNDECIDED, f"{' and '.join(weak)} {'does' if len(weak) == 1 else 'do'} not beat the trivial "
                                     f"baseline, {claim.trivial}, with every seed")
-    return Judgement(UNDECIDED, "the seeds do not decide it" if None in outcomes else "the rules disagree")
+    return Judgement(UNDECIDED, "the seeds do not decide it")
 
 
 def too_few(claim: Claim, records: measured.Records) -> str:
