@@ -280,7 +280,9 @@ def run_notebooks(root: Path, build: Path, out: Path, options: argparse.Namespac
     known = json.loads(report.read_text()) if report.exists() else {}
     took = runner.run(notebooks)
     new = {name: {"wall": round(one.wall, 1), "cpu": round(one.cpu, 1)} for name, one in sorted(took.items())}
-    report.write_text(json.dumps({**known, **new}, indent=1) + "\n")
+    partial = report.with_suffix(".part")  # written in one step: a killed build leaves the old file whole
+    partial.write_text(json.dumps({**known, **new}, indent=1) + "\n")
+    os.replace(partial, report)
 
 
 def fell_otherwise(root: Path, executed: Path) -> list[str]:

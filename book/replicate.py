@@ -6,7 +6,7 @@ goes on. `--status` says what is there; `--refresh` takes over new sentences and
 again.
 
 A run belongs to the notebook's code that may decide its values and to the recipes that it names
-(`dependence.fingerprint`). When these change, the chapter's runs are stale and are made again; other changes, of the
+(`fingerprint.py`). When these change, the chapter's runs are stale and are made again; other changes, of the
 text or of figures, keep them, and so do all changes of the library.
 """
 
@@ -28,13 +28,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dependence import fingerprint
 from execute import BuildError, Runner, Took, findings_of, imported, notebooks_in_toc, read_notebook
 from filelock import FileLock
+from fingerprint import fingerprint
 
 ROOT = Path(__file__).resolve().parent.parent
 with imported(ROOT):
-    from rtx_lib.evidence.findings import Bound
+    from rtx_lib.evidence.bounds import Bound
     from rtx_lib.evidence.study import PLANNED
     from rtx_lib.tasks.download import available
 FILE = Path("book/results/study/replication.json")

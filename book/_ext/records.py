@@ -18,6 +18,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from rtx_lib.evidence.audit import number
+
 FOLDER = "book/results"
 TRIALS = "rates"  # the folder in it with the trials of learning rates
 HOW = "python -m rtx_lib.experiments run RECIPE --seed 0 1 2"
@@ -80,11 +82,6 @@ def grouped(recipes: Iterable[str]) -> dict[str, list[str]]:
     for recipe in recipes:
         found[next((title for title, start in GROUPS if re.match(start, recipe)), REST)].append(recipe)
     return {title: names for title, names in found.items() if names}
-
-
-def number(value: float) -> str:
-    """Three significant digits, trailing zeros kept."""
-    return f"{value:#.3g}".rstrip(".")
 
 
 def metric_names(records: Iterable[dict[str, Any]]) -> list[str]:

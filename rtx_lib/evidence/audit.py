@@ -20,7 +20,8 @@ def number(value: float) -> str:
     """Three significant digits; whole numbers from a thousand on with commas; never for a step not reached."""
     if math.isinf(value):
         return "never"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:#.3g}".rstrip(".")
+    digits = f"{value:#.3g}"
+    return f"{value:,.0f}" if abs(float(digits)) >= 1000 else digits.rstrip(".")
 
 
 def said(values: Sequence[float | None], runs: Sequence[Mapping[str, Any]]) -> str:
@@ -55,7 +56,8 @@ def budget(claim: Claim, records: measured.Records) -> str:
     recipes = list(dict.fromkeys(recipe for _, recipe, _ in numbers(claim, records)))
 
     def span(values: Iterable[float], word: str) -> str:
-        low, high = min(found := sorted(values)), max(found)
+        found = list(values)
+        low, high = min(found), max(found)
         return f"{low:,.0f} {word}" if low == high else f"{low:,.0f} to {high:,.0f} {word}"
 
     return ", ".join((

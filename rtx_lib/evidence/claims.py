@@ -25,11 +25,12 @@ An entry with ``scale: paper`` is judged in the claim's own setting; all others 
 from __future__ import annotations
 
 import functools
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
@@ -37,12 +38,9 @@ import rtx_lib
 from rtx_lib.evidence import measured, rules
 from rtx_lib.evidence.rules import truth
 from rtx_lib.evidence.seeds import MIN_SEEDS, better
-from rtx_lib.evidence.study import ALMOST_ALWAYS, MIN_RUNS, Rate, runs_of, values_of
+from rtx_lib.evidence.study import ALMOST_ALWAYS, MIN_RUNS, Rate, rate
 
-if TYPE_CHECKING:
-    from rtx_lib.evidence.audit import Audit
-
-__all__ = ["VERDICTS", "Claim", "Judgement", "audit", "book_file", "judge", "label", "read_claims"]
+__all__ = ["VERDICTS", "Claim", "Judgement", "book_file", "judge", "label", "read_claims"]
 
 HOLDS, CONTRADICTED, UNDECIDED, SHORT, NOBODY = VERDICTS = (
     "holds", "contradicted", "undecided", "budget too small", "claimed by nobody")
@@ -141,23 +139,20 @@ def judge(claim: Claim, records: measured.Records, study: Mapping[str, Any] | No
 
 
 def _by_finding(claim: Claim, study: Mapping[str, Any]) -> Judgement:
-    rate = rate_of_claim(claim, study)
-    if rate is None:
+    found = rate_of_claim(claim, study)
+    if found is None:
         return Judgement(UNDECIDED, "not in the replication study yet")
-    if rate.runs < MIN_RUNS:
-        return Judgement(UNDECIDED, f"too few runs of the study: {rate.runs}")
-    if rate.share < ALMOST_ALWAYS:
-        return Judgement(UNDECIDED, f"the finding held in {rate.held} of {rate.runs} runs")
+    if found.runs < MIN_RUNS:
+        return Judgement(UNDECIDED, f"too few runs of the study: {found.runs}")
+    if found.share < ALMOST_ALWAYS:
+        return Judgement(UNDECIDED, f"the finding held in {found.held} of {found.runs} runs")
     return Judgement(CONTRADICTED if claim.refuted else HOLDS)
 
 
 def rate_of_claim(claim: Claim, study: Mapping[str, Any]) -> Rate | None:
     """How often the finding of a claim held in the study; None where it is not in there."""
-    from rtx_lib.evidence.findings import Bound
-
     bound = study.get("chapters", {}).get(claim.chapter, {}).get("findings", {}).get(claim.finding, {}).get("bound")
-    values = values_of(runs_of(study, claim.chapter), claim.finding)
-    return Rate(sum(map(Bound(bound).holds, values)), len(values)) if bound and values else None
+    return rate(study, claim.chapter, claim.finding, bound) if bound else None
 
 
 def _by_rules(claim: Claim, records: measured.Records) -> Judgement:
@@ -206,6 +201,7 @@ def beaten_by_trivial(claim: Claim, records: measured.Records) -> list[str]:
     weak, there = [], False
     for name, path in claim.ours.items() if claim.trivial else ():
         recipe, metric = measured.split(path, records)
+        metric = re.split("[. ]", metric)[-1]  # of "elsewhere.64.accuracy" or "last loss"
         lines = [run["baselines"].get(claim.trivial) for run in records[recipe]]
         if None in lines:
             continue
@@ -229,9 +225,3 @@ def all_claims() -> tuple[Claim, ...]:
     """The claims of the book."""
     return tuple(read_claims(book_file("claims.yml")))
 
-
-def audit(chapter: str, ledger: str = "") -> Audit:
-    """The claims of a chapter with what we measured and the verdict, as a table: see :class:`.audit.Audit`."""
-    from rtx_lib.evidence.audit import Audit
-
-    return Audit(chapter, ledger)

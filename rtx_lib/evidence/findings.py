@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import html
 import math
-import operator
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from rtx_lib.evidence.bounds import Bound
 from rtx_lib.evidence.study import Rate, load_study, rate_of
 
 MIME = "application/vnd.rtx-finding+json"
@@ -23,41 +23,7 @@ PROFILES = ("smoke", "book", "paper")
 AUDIT = "application/vnd.rtx-audit+json"
 """Under this name the name of a chapter lies in the output that holds its audit of claims."""
 
-_SIGNS: dict[str, Callable[[float, float], bool]] = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq,
-}
-_NUMBER = r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
-_ONE_SIDE = re.compile(rf"(<=|>=|==|<|>) ({_NUMBER})")
-_BETWEEN = re.compile(rf"between ({_NUMBER}) and ({_NUMBER})")
 _ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)+")
-
-
-@dataclass(frozen=True)
-class Bound:
-    """Where a value must lie: ``"< 0.05"``, ``">= 3"``, ``"== 5"`` or ``"between 0.1 and 0.6"``.
-
-    Raises:
-        ValueError: for a text of another form, or an interval whose ends are in the wrong order.
-    """
-
-    text: str
-
-    def __post_init__(self) -> None:
-        between = _BETWEEN.fullmatch(self.text)
-        if not between and not _ONE_SIDE.fullmatch(self.text):
-            raise ValueError(f"bound must look like '< 0.05' or 'between 0.1 and 0.6', was {self.text!r}")
-        if between and not float(between[1]) < float(between[2]):
-            raise ValueError(f"bound must name the lower end first, was {self.text!r}")
-
-    def holds(self, value: float) -> bool:
-        """Whether ``value`` lies there; one that is not a number lies nowhere."""
-        if math.isnan(value):
-            return False
-        if between := _BETWEEN.fullmatch(self.text):
-            return float(between[1]) < value < float(between[2])
-        one = _ONE_SIDE.fullmatch(self.text)
-        assert one  # __post_init__ has seen to it
-        return _SIGNS[one[1]](value, float(one[2]))
 
 
 @dataclass(frozen=True)
@@ -69,7 +35,7 @@ class Finding:
         chapter: the notebook that it stands in, without suffix.
         sentence: what was found, in the reader's words.
         value: the number that decides; None where it was not finite.
-        bound: where the number must lie for the sentence to be true, as :class:`Bound` reads it.
+        bound: where the number must lie for the sentence to be true, as :class:`.bounds.Bound` reads it.
         judged: whether the run was long enough to decide. In ``smoke`` it never is.
     """
 
@@ -154,9 +120,10 @@ def number(value: float | None) -> str:
     """Three significant digits: ``0.163``, ``1,240``, ``2.1e-24``; ``not finite`` for None."""
     if value is None:
         return "not finite"
-    if value and not 1e-3 <= abs(value) < 1e6:
+    short = float(f"{value:.3g}")
+    if value and not 1e-3 <= abs(short) < 1e6:
         return f"{value:.1e}"
-    return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.3g}"
+    return f"{value:,.0f}" if abs(short) >= 1000 or value == int(value) else f"{short:g}"
 
 
 def rate_text(rate: Rate | None) -> str:
@@ -198,9 +165,9 @@ def bundle(found: Finding, study: Mapping[str, Any], link: str | None = None) ->
 
 def audit_bundle(chapter: str, ledger: str = "") -> dict[str, Any]:
     """The audit of a chapter's claims as a notebook's output; ``ledger`` is the address of the page of all claims."""
-    from rtx_lib.evidence.claims import audit
+    from rtx_lib.evidence.audit import Audit
 
-    table = audit(chapter, ledger)
+    table = Audit(chapter, ledger)
     return {AUDIT: chapter, "text/html": table.data, "text/plain": repr(table)}
 
 

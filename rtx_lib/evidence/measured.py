@@ -8,7 +8,7 @@ What a mark may name, after the recipe:
 
 ==========================================  ====================================================================
 ``METRIC.STATISTIC``                        a metric of the test split over the seeds: median, mean, min, max,
-                                            spread, low and high (the ends of its range), s0 for seed 0
+                                            spread, low and high (the ends of the median's interval), s0
 ``elsewhere.VARIANT.METRIC.STATISTIC``      the same for a variant of the test
 ``baselines.NAME``                          what is reached without learning
 ``configuration.NAME``, ``parameters``      what is the same for all seeds; NAME may be ``model_arguments.width``

@@ -166,5 +166,5 @@ def spoken(rule: str, ours: Ours) -> str:
         "some": f"at least one seed of {one} {word} {seeds}",
         "each": f"every seed of {one} {word} the same seed of {other}",
         "median": f"the median of {one} {word} {middle}",
-        "close": f"the medians of {one} and {other} within {found.tolerance:.0%}",
+        "close": f"the medians of {one} and {other} within {100 * found.tolerance:g}%",
     }[found.kind].replace("%", " %")

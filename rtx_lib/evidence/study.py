@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from scipy.stats import beta
 
+from rtx_lib.evidence.bounds import Bound
+
 if TYPE_CHECKING:
     from rtx_lib.evidence.findings import Finding
 
@@ -68,16 +70,21 @@ def values_of(runs: Iterable[Mapping[str, Any]], id: str) -> list[float]:
     return [math.nan if run["values"][id] is None else run["values"][id] for run in runs if id in run["values"]]
 
 
-def rate_of(study: Mapping[str, Any], found: Finding, part: str | None = None, **where: Any) -> Rate | None:
-    """How often the finding's value kept to its bound, in the runs whose settings are ``where``; None without runs.
+def rate(
+    study: Mapping[str, Any], chapter: str, id: str, bound: str, part: str | None = None, **where: Any
+) -> Rate | None:
+    """How often a finding's value kept to ``bound``, in the runs whose settings are ``where``; None without runs.
 
     Nor is there a rate of the second part where the bound was changed after somebody had looked at it.
     """
-    from rtx_lib.evidence.findings import Bound
-
-    told = study.get("chapters", {}).get(found.chapter, {}).get("findings", {}).get(found.id, {})
+    told = study.get("chapters", {}).get(chapter, {}).get("findings", {}).get(id, {})
     if part == "second" and told.get("looked"):
         return None
-    runs = runs_of(study, found.chapter, part)
-    values = values_of((run for run in runs if all(run[key] == value for key, value in where.items())), found.id)
-    return Rate(sum(map(Bound(found.bound).holds, values)), len(values)) if values else None
+    runs = runs_of(study, chapter, part)
+    values = values_of((run for run in runs if all(run[key] == value for key, value in where.items())), id)
+    return Rate(sum(map(Bound(bound).holds, values)), len(values)) if values else None
+
+
+def rate_of(study: Mapping[str, Any], found: Finding, part: str | None = None, **where: Any) -> Rate | None:
+    """:func:`rate` of a finding as a page has it."""
+    return rate(study, found.chapter, found.id, found.bound, part, **where)

@@ -36,6 +36,7 @@ CHANGES = {
     "library": lambda tree: tree.write("rtx_lib/layers/cells.py", "x = 1"),
     "record": lambda tree: tree.write("book/results/run-s1.json", "{}"),
     "record in a folder": lambda tree: tree.write("book/results/rates/run-s1.json", "{}"),
+    "advice": lambda tree: tree.write("book/guide.yml", "[]"),
     "data": lambda tree: tree.write("data/file.txt", "other"),
     "pin of another package": lambda tree: tree.write("requirements.txt", "pytest==0\nruff==0\n"),
 }

@@ -4,13 +4,14 @@ import json
 import os
 
 import built
-import dependence
 import execute
+import fingerprint
 import pytest
 import replicate
 from helpers import ROOT, code_cell
 
-from rtx_lib.evidence.findings import Bound, Finding
+from rtx_lib.evidence.bounds import Bound
+from rtx_lib.evidence.findings import Finding
 from rtx_lib.evidence.study import ALMOST_ALWAYS, rate_of, values_of
 
 CHAPTER = ('from rtx_lib.evidence import Evidence\nimport os\nevidence = Evidence("one", profile, seed, device)',
@@ -172,7 +173,7 @@ def kept():
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_the_study_is_of_todays_trainings(kept, name):
-    key = dependence.fingerprint(execute.read_notebook(NOTEBOOKS[name]), replicate.recipes(ROOT))
+    key = fingerprint.fingerprint(execute.read_notebook(NOTEBOOKS[name]), replicate.recipes(ROOT))
     assert kept[name]["fingerprint"] == key, "make replicate"
 
 

@@ -22,8 +22,8 @@ def planted(tmp_path, **changes):
     """The faults of a statement about a notebook with one cell of Markdown."""
     (tmp_path / "notebooks").mkdir()
     (tmp_path / "book").mkdir()
-    notebook = '{"cells": [{"cell_type": "markdown", "source": ["The *model* A\\n", "is better than B."]}]}'
-    (tmp_path / "notebooks" / "one.ipynb").write_text(notebook.replace("*model* A", "model A"))
+    notebook = '{"cells": [{"cell_type": "markdown", "source": ["The model A\\n", "is better than B."]}]}'
+    (tmp_path / "notebooks" / "one.ipynb").write_text(notebook)
     (tmp_path / "book" / "page.md").write_text("# A page\n\nHere A is better than B.\n")
     (tmp_path / "book" / "statements.yml").write_text(statements.yaml.safe_dump([{**ENTRY, **changes}]))
     (entry,) = statements.read_statements(tmp_path / "book" / "statements.yml")
@@ -42,7 +42,8 @@ def planted(tmp_path, **changes):
 ])  # fmt: skip
 def test_planted_mistakes_are_found(tmp_path, changes, message):
     found = planted(tmp_path, **changes)
-    assert (message is None) == (not found) and message in (None, *(m for m in [message] if any(m in f for f in found)))
+    assert bool(found) == bool(message)
+    assert not message or any(message in fault for fault in found)
 
 
 @pytest.mark.parametrize(("changes", "message"), [

@@ -108,7 +108,7 @@ def test_an_id_stands_for_one_sentence(shown):
 
 @pytest.mark.parametrize("value, text", [
     (None, "not finite"), (0.1634, "0.163"), (2.1e-24, "2.1e-24"), (1240.2, "1,240"), (5.0, "5"), (0.0, "0"),
-    (12.34, "12.3"),
+    (12.34, "12.3"), (999.6, "1,000"), (999_600.0, "1.0e+06"), (0.0009999, "0.001"),
 ])  # fmt: skip
 def test_numbers_are_short(value, text):
     assert findings.number(value) == text
