@@ -280,13 +280,17 @@ class Runner:
                     for other in futures:  # one by one: as_completed never hears of what shutdown() cancels
                         other.cancel()
         finally:
-            self.stopping = True  # reached early by Ctrl-C: no worker may outlive the build
-            for worker in [*self.workers]:
-                kill_tree(worker)
+            self.stop()  # reached early by Ctrl-C: no worker may outlive the build
             pool.shutdown(wait=True, cancel_futures=True)
         if reports:
             raise BuildError("\n\n".join(reports))
         return took
+
+    def stop(self) -> None:
+        """End what runs, and start nothing more."""
+        self.stopping = True
+        for worker in [*self.workers]:
+            kill_tree(worker)
 
     def is_current(self, path: Path, key: str) -> bool:
         """Whether the executed copy was made from exactly what is there now."""

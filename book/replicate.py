@@ -205,7 +205,7 @@ def replicate(root: Path, names: Sequence[str], todo: Sequence[Setting], jobs: i
                     print(f"{name}, {setting}: {took.cpu:.0f} s of CPU, {len(findings)} findings"
                           + (f", fell otherwise: {', '.join(fell)}" if fell else ""), flush=True)
         finally:
-            stop(runner)
+            runner.stop()
     return failed
 
 
@@ -218,14 +218,6 @@ def freeze(root: Path, tree: Path) -> None:
 def key_of(root: Path, name: str) -> str:
     """The fingerprint of a chapter of this tree."""
     return fingerprint(read_notebook(root / "notebooks" / f"{name}.ipynb"), recipes(root))
-
-
-def stop(runner: Runner) -> None:
-    from execute import kill_tree
-
-    runner.stopping = True
-    for worker in [*runner.workers]:
-        kill_tree(worker)
 
 
 @contextlib.contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from records import paragraphs, row, table
+from ledger import title_of
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
+from tables import paragraphs, row, table
 
 from rtx_lib.evidence.findings import Finding, number
 from rtx_lib.evidence.study import CONFIDENCE, PLANNED, Rate, rate_of, runs_of, values_of
@@ -74,13 +74,6 @@ def machines(study: Mapping[str, Any]) -> str:
             + f"; {'; '.join(versions)}; processors: {', '.join(sorted({run['processor'] for run in runs}))}.")
 
 
-def title_of(chapter: str, root: Path) -> str:
-    """The first heading of the notebook, as far as its colon."""
-    text = json.loads((root / "notebooks" / f"{chapter}.ipynb").read_text(encoding="utf-8"))
-    heading = re.search(r"^# ([^:\n]+)", "\n".join("".join(cell["source"]) for cell in text["cells"][:3]), flags=re.M)
-    return heading[1] if heading else chapter
-
-
 class Findings(SphinxDirective):
     """A summary and the table of all findings, or a line that the study has not begun. It takes no argument."""
 
@@ -102,7 +95,7 @@ class Findings(SphinxDirective):
         if (least := min(chapters)) < (planned := sum(PLANNED.values())):
             text = f"The study is under way: {planned} runs of each chapter are planned, some have {least}. {text}"
         up = "../" * self.env.docname.count("/")
-        titles = {one.found.chapter: title_of(one.found.chapter, root) for one in rows}
+        titles = {one.found.chapter: title_of(one.found.chapter, root).partition(":")[0] for one in rows}
         body = [self.entry(one, study, up, titles) for one in rows]
         return [nodes.paragraph("", text), nodes.paragraph("", f"The study: {machines(study)}"), table(HEAD, body)]
 

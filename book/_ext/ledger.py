@@ -18,6 +18,7 @@ from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
+from tables import line, paragraphs, row, table
 
 from rtx_lib.evidence import audit, measured, rules
 from rtx_lib.evidence.claims import (
@@ -125,18 +126,15 @@ class Ledger(SphinxDirective):
     def summary(self, judged: Judged, titles: Mapping[str, str]) -> list[nodes.Node]:
         count = Counter(found.verdict for _, found in judged)
         text = summed_up(judged)
-        group = nodes.tgroup("", *(nodes.colspec(colwidth=1) for _ in range(1 + len(VERDICTS))),
-                             cols=1 + len(VERDICTS))
-        group += nodes.thead("", _row([nodes.Text("Chapter"), *(badge(f"{SIGNS[v]} {v}", v) for v in VERDICTS)]))
+        head = ["Chapter", *(badge(f"{SIGNS[v]} {v}", v) for v in VERDICTS)]
         rows = []
         for chapter, title in titles.items():
             own = Counter(found.verdict for claim, found in judged if claim.chapter == chapter)
             place = f"#claims-{nodes.make_id(chapter)}"
             link = nodes.reference("", title.partition(":")[0], refuri=place, internal=True)
-            rows.append(_row([link, *(nodes.Text(str(own[outcome] or "")) for outcome in VERDICTS)]))
-        rows.append(_row([nodes.strong("", "All"), *(nodes.strong("", str(count[o])) for o in VERDICTS)]))
-        group += nodes.tbody("", *rows)
-        return [nodes.paragraph("", text, classes=["ledger-summary"]), nodes.table("", group, classes=["ledger-table"])]
+            rows.append(row([line(link), *(paragraphs([str(own[outcome] or "")]) for outcome in VERDICTS)]))
+        rows.append(row([line(nodes.strong("", str(cell))) for cell in ("All", *(count[o] for o in VERDICTS))]))
+        return [nodes.paragraph("", text, classes=["ledger-summary"]), table(head, rows, "ledger-table")]
 
     def entry(self, claim: Claim, found: Judgement, records: measured.Records) -> nodes.container:
         """One claim: a badge and the sentence, then a list of what speaks for the badge."""
@@ -209,10 +207,6 @@ def ruled(claim: Claim, records: measured.Records) -> list[str]:
 @functools.lru_cache(maxsize=2)
 def _records(folder: Path) -> dict[str, list[dict[str, Any]]]:
     return measured.load(folder)
-
-
-def _row(content: Iterable[nodes.Node]) -> nodes.row:
-    return nodes.row("", *(nodes.entry("", nodes.paragraph("", "", cell)) for cell in content))
 
 
 def _capital(text: str) -> str:

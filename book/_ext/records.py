@@ -17,6 +17,7 @@ import jsonschema
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
+from tables import paragraphs, row, table
 
 from rtx_lib.evidence.audit import number
 
@@ -133,22 +134,6 @@ def cells(recipe: str, records: Sequence[dict[str, Any]], to_files: str) -> list
 
 
 HEAD = ("Recipe", "Test metric: median (range)", "Without learning", "Budget", "Seeds")  # a phone shows the first two
-
-
-def paragraphs(lines: Iterable[str]) -> list[nodes.Node]:
-    return [nodes.paragraph("", line) for line in lines]
-
-
-def table(head: Sequence[str], rows: Iterable[nodes.row]) -> nodes.table:
-    """A table that scrolls inside its box where it is too wide."""
-    group = nodes.tgroup("", *(nodes.colspec(colwidth=1) for _ in head), cols=len(head))
-    group += nodes.thead("", row([paragraphs([text]) for text in head]))
-    group += nodes.tbody("", *rows)
-    return nodes.table("", group, classes=["records"])
-
-
-def row(content: Iterable[list[nodes.Node]], **attributes: Any) -> nodes.row:
-    return nodes.row("", *(nodes.entry("", *cell) for cell in content), **attributes)
 
 
 def section(title: str, *content: nodes.Node) -> nodes.section:

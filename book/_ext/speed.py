@@ -10,7 +10,7 @@ import datetime
 import itertools
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import jsonschema
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
+from tables import line, row, table
 
 FOLDER = "book/results/speed"
 HOW = "python -m rtx_lib.bench {} --record"
@@ -41,9 +42,9 @@ def read_speeds(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
         case, _, device = path.stem.rpartition("-")
         if case != measured["case"] or device not in DEVICES or (device == "cuda") != bool(measured["machine"]["gpu"]):
             raise ValueError(f"{path.name} holds case {measured['case']} on {where_of(measured)}: a wrong name")
-        for row in measured["rows"]:
-            if row["case"] != case and not row["case"].startswith(f"{case}-"):
-                raise ValueError(f"{path.name} holds a row of case {row['case']}")
+        for one in measured["rows"]:
+            if one["case"] != case and not one["case"].startswith(f"{case}-"):
+                raise ValueError(f"{path.name} holds a row of case {one['case']}")
         found[case, device] = measured
     return found
 
@@ -106,24 +107,13 @@ def tables(rows: Sequence[dict[str, Any]]) -> list[nodes.Node]:
     ):
         if any(key in row for row in rows):
             columns.append((head, lambda row, key=key, text=text: text(row[key]) if key in row else "–"))
-    group = nodes.tgroup(cols=len(columns))
-    group += [nodes.colspec(colwidth=1) for _ in columns]
-    group += nodes.thead("", table_row([nodes.Text(head)] for head, _ in columns))
-    body = nodes.tbody()
-    for row in rows:
-        cells: list[list[nodes.Node]] = [[nodes.Text(text(row))] for _, text in columns]
-        cells[1] += [nodes.Text(" "), bar(row["ratio"], widest)]
-        body += table_row(cells)
-    group += body
+    body = []
+    for measured in rows:
+        cells: list[list[nodes.Node]] = [[nodes.Text(text(measured))] for _, text in columns]
+        cells[1] += [nodes.Text(" "), bar(measured["ratio"], widest)]
+        body.append(row(line(*cell) for cell in cells))
     above = nodes.paragraph("", f"For every row: {'; '.join(shared)}.", classes=["speed-source"])
-    return [*([above] if shared else []), nodes.table("", group, classes=["speed"])]
-
-
-def table_row(cells: Iterable[Sequence[nodes.Node]]) -> nodes.row:
-    """A table row of one-paragraph cells, whose quotation marks stay as they are."""
-    return nodes.row(
-        "", *(nodes.entry("", nodes.paragraph("", "", *cell, support_smartquotes=False)) for cell in cells)
-    )
+    return [*([above] if shared else []), table([head for head, _ in columns], body, "speed")]
 
 
 def day(date: str) -> str:

@@ -13,10 +13,12 @@ def error(ours: Tensor, theirs: Tensor) -> float:
         theirs: the reference, of the same shape; not 0 everywhere.
 
     Raises:
-        ValueError: if the shapes differ, which broadcasting would hide.
+        ValueError: if the shapes differ, which broadcasting would hide, or if the reference is 0 everywhere.
     """
     if ours.shape != theirs.shape:
         raise ValueError(f"ours must have the shape of theirs, {tuple(theirs.shape)}, was {tuple(ours.shape)}")
     theirs = theirs.detach()
     ours = ours.detach().to(theirs.device)
-    return float((ours - theirs).abs().max() / theirs.abs().max())
+    if not (largest := theirs.abs().max()):
+        raise ValueError("theirs must not be 0 everywhere: there is nothing to relate a difference to")
+    return float((ours - theirs).abs().max() / largest)

@@ -73,8 +73,7 @@ def final(record: dict[str, Any], metric: str) -> float | None:
 
 
 def best(record: dict[str, Any], metric: str) -> float | None:
-    """The best value that an evaluation on the validation split found; None where :func:`final` is None for a run
-    that diverged, or where no evaluation has the metric."""
+    """The best value along the way, on the validation split; None for a run that diverged or lacks the metric."""
     if record["diverged"]:
         return None
     values = [row[metric] for row in record["evaluations"] if metric in row]
@@ -108,18 +107,12 @@ def fates(records: Sequence[dict[str, Any]], metric: str, line: float) -> str:
 def summarise(records: Sequence[dict[str, Any]], metric: str, line: float | None = None) -> dict[str, Any]:
     """One recipe's seeds in numbers.
 
-    Parameters
-    ----------
-    records
-        Of one recipe, in any number.
-    metric
-        Of the test split.
-    line
-        The finish line, or None if there is none.
+    Args:
+        records: of one recipe, in any number.
+        metric: of the test split.
+        line: the finish line, or None if there is none.
 
-    Returns
-    -------
-    dict
+    Returns:
         "seeds", how many; "values", the metric of those that did not diverge, in the order of the records, with their
         "median" and its interval from "low" to "high" (:func:`median_interval`: of fewer than six, their range);
         "diverged" and "solved", how many; "steps_to", the median step to the line of those that reached it; "seconds",
