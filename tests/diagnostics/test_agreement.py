@@ -1,0 +1,24 @@
+"""The relative difference that proofs are stated in."""
+
+import pytest
+import torch
+
+from rtx_lib.diagnostics.agreement import error
+
+
+def test_the_largest_difference_counts_relative_to_the_reference():
+    theirs = torch.tensor([1.0, -4.0, 2.0])
+    assert error(torch.tensor([1.5, -4.0, 1.0]), theirs) == 0.25
+    assert error(theirs.clone().requires_grad_(), theirs) == 0.0
+
+
+def test_what_is_not_a_number_is_never_close():
+    assert not error(torch.tensor([float("nan"), 1.0]), torch.ones(2)) < 1e-12
+
+
+@pytest.mark.parametrize("ours, theirs, message", [
+    (torch.ones(3, 1), torch.ones(3), "shape"), (torch.ones(2), torch.zeros(2), "0 everywhere"),
+])  # fmt: skip
+def test_what_cannot_be_compared_is_refused(ours, theirs, message):
+    with pytest.raises(ValueError, match=message):
+        error(ours, theirs)
