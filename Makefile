@@ -49,7 +49,7 @@ data: setup
 book: setup data
 	@$(BUILD) book --profile "$(PROFILE)"
 
-replicate: setup
+replicate: setup data
 	@$(PY) book/replicate.py --jobs $(JOBS)
 
 notebooks: setup data
