@@ -19,6 +19,7 @@ SHOWING = {"print", "display", "show", "finding"}
 WORDS = {"alt", "caption", "title", "told", "said"}  # names of what is only read
 DRAWING_MODULES = {"plots", "matplotlib", "IPython", "ipywidgets", "bertviz"}
 RANDOM = {"torch", "np", "numpy", "random"}  # ``torch.manual_seed(0)`` binds no name, and changes what comes after it
+MODES = {"train", "eval", "load_state_dict", "requires_grad_"}  # methods that leave a model as another one
 DRAWS = {"manual_seed", "rand", "randn", "randint", "randperm", "multinomial", "bernoulli", "normal", "shuffle"}
 
 
@@ -33,6 +34,7 @@ def deciding(notebook: Mapping[str, Any]) -> list[ast.stmt]:
     kept = [pruner.visit(copy.deepcopy(statement.tree)) for statement in whole]
     left = [None if tree is None else statement_of(statement.cell, tree)
             for statement, tree in zip(whole, kept, strict=True)]
+    there = [Functions(one for one in left[:place] if one) for place in range(len(left) + 1)]
     chosen: set[int] = set()
     wanted_somewhere: set[str] = set()
     values: list[ast.stmt] = []
@@ -45,7 +47,7 @@ def deciding(notebook: Mapping[str, Any]) -> list[ast.stmt]:
                 if not isinstance(statement.tree, ast.Expr):  # in a loop or a condition: all that stands there
                     wanted |= used(statement.tree)
                     chosen.add(place)
-                indices, wanted = _before(left[:place], wanted)
+                indices, wanted = _before(left[:place], there, wanted)
                 chosen |= indices
                 wanted_somewhere |= wanted
     imports = [alias for statement in whole if isinstance(statement.tree, ast.Import | ast.ImportFrom)
@@ -60,23 +62,26 @@ def _argument(call: ast.Call, place: int, name: str) -> ast.expr:
     return next(keyword.value for keyword in call.keywords if keyword.arg == name)
 
 
-def _before(before: list[Statement | None], wanted: set[str]) -> tuple[set[int], set[str]]:
-    """Indices of the statements that may decide the names ``wanted``, and all names that these want."""
+def _before(
+    before: list[Statement | None], there: list[Functions], wanted: set[str]
+) -> tuple[set[int], set[str]]:
+    """Indices of the statements that may decide the names ``wanted``, and all names that these want.
+
+    ``there`` holds the functions that are known at each place.
+    """
     chosen = set[int]()
-    there = [statement for statement in before if statement]
-    wanted = Functions(there).uses(wanted)
+    wanted = there[len(before)].uses(wanted)
     all_wanted = set(wanted)
     for index in range(len(before) - 1, -1, -1):
         statement = before[index]
         if statement is None or isinstance(statement.tree, ast.Import | ast.ImportFrom):
             continue
-        functions = Functions(one for one in before[:index] if one)
-        if not (functions.may_change(statement) & wanted or _sets_the_scene(statement.tree)):
+        if not (there[index].may_change(statement) & wanted or _sets_the_scene(statement.tree)):
             continue
         chosen.add(index)
         if statement.surely:
             wanted -= statement.binds
-        wanted |= functions.uses(statement.uses)
+        wanted |= there[index].uses(statement.uses)
         all_wanted |= wanted
     return chosen, all_wanted
 
@@ -133,10 +138,10 @@ class _Pruner(ast.NodeTransformer):
             or any(root_of(argument) in self.drawing for argument in arguments))
 
     def _works(self, tree: ast.AST) -> bool:
-        """Whether the code binds a name, trains, or takes random numbers: this counts in a figure's argument too."""
+        """Whether code, as a figure's argument may, binds a name, trains, changes a model or draws random numbers."""
         behind = [tree, *(function.tree for function in self.functions.behind(used(tree)))]
         return (any(isinstance(node, ast.NamedExpr) for node in ast.walk(tree))
-                or any(trains(one, OUTCOMES | DRAWS) for one in behind))
+                or any(trains(one, OUTCOMES | MODES | DRAWS) for one in behind))
 
 
 def fingerprint(notebook: Mapping[str, Any], recipes: Mapping[str, Any]) -> str:

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import yaml
-
 from rtx_lib.evidence import measured, rules
+from rtx_lib.evidence.entries import read_entries
 from rtx_lib.evidence.seeds import MIN_SEEDS
 
 
@@ -31,17 +30,9 @@ def read_statements(path: Path) -> list[Statement]:
         ValueError: naming the entry that is not one by its place and words, and why.
     """
     found = []
-    for place, entry in enumerate(yaml.safe_load(path.read_text(encoding="utf-8")) or [], start=1):
-        name = f"statement {place} ({entry.get('says')!r})"
-        known = Statement.__dataclass_fields__
-        if unknown := sorted(set(entry) - set(known)):
-            raise ValueError(f"{name}: unknown {', '.join(unknown)}; there are {', '.join(known)}")
-        if missing := [key for key in ("says", "ours", "rules") if not entry.get(key)]:
-            raise ValueError(f"{name}: {', '.join(missing)} missing")
-        statement = Statement(**entry)
+    for name, statement in read_entries(path, Statement, "statement", ("says", "ours", "rules")):
         if bool(statement.chapter) == bool(statement.page):
-            raise ValueError(f"{name}: it must name a chapter or a page, one of them")
-        rules.check(name, statement.rules, statement.ours)
+            raise ValueError(f"{name} ({statement.says!r}): it must name a chapter or a page, one of them")
         found.append(statement)
     return found
 

@@ -26,16 +26,14 @@ from __future__ import annotations
 
 import functools
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 import rtx_lib
 from rtx_lib.evidence import measured, rules
+from rtx_lib.evidence.entries import read_entries
 from rtx_lib.evidence.rules import truth
 from rtx_lib.evidence.seeds import MIN_SEEDS, better
 from rtx_lib.evidence.study import ALMOST_ALWAYS, MIN_RUNS, Rate, rate
@@ -46,7 +44,7 @@ HOLDS, CONTRADICTED, UNDECIDED, SHORT, NOBODY = VERDICTS = (
     "holds", "contradicted", "undecided", "budget too small", "claimed by nobody")
 SIGNS = dict(zip(VERDICTS, "✓✗?–○", strict=True))
 ANSWERS = {HOLDS: "yes", CONTRADICTED: "no", UNDECIDED: "open"}
-NEEDED = {"id", "chapter", "claim", "source", "published", "differs"}
+NEEDED = ("id", "chapter", "claim", "source", "published", "differs")
 
 
 @dataclass(frozen=True)
@@ -95,14 +93,7 @@ def read_claims(path: Path) -> list[Claim]:
         ValueError: naming the entry that is not one, and why.
     """
     claims = []
-    for place, entry in enumerate(yaml.safe_load(path.read_text(encoding="utf-8")) or [], start=1):
-        name = f"claim {entry.get('id', f'number {place}')}"
-        known = Claim.__dataclass_fields__
-        if unknown := sorted(set(entry) - set(known)):
-            raise ValueError(f"{name}: unknown {', '.join(unknown)}; there are {', '.join(known)}")
-        if missing := sorted(NEEDED - {key for key, value in entry.items() if value}):
-            raise ValueError(f"{name}: {', '.join(missing)} missing")
-        claim = Claim(**entry)
+    for name, claim in read_entries(path, Claim, "claim", NEEDED):
         if claim.scale not in ("ours", "paper"):
             raise ValueError(f"{name}: scale is {claim.scale!r}; it must be ours or paper")
         if sum(map(bool, (claim.rules, claim.proof, claim.finding))) > 1:
@@ -111,10 +102,7 @@ def read_claims(path: Path) -> list[Claim]:
             raise ValueError(f"{name}: refuted, without the proof or the finding that says so")
         if claim.enough and not 0 < claim.enough < len(claim.rules):
             raise ValueError(f"{name}: enough is {claim.enough}; it must be fewer than its {len(claim.rules)} rules")
-        rules.check(name, claim.rules, claim.ours)
         claims.append(claim)
-    if double := [name for name, count in Counter(claim.id for claim in claims).items() if count > 1]:
-        raise ValueError(f"claim {double[0]}: two have this id")
     return claims
 
 

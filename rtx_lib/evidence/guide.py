@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from rtx_lib.evidence import measured
 from rtx_lib.evidence.claims import book_file
-from rtx_lib.evidence.rules import parse, truth
+from rtx_lib.evidence.entries import read_entries
+from rtx_lib.evidence.rules import truth
 from rtx_lib.evidence.seeds import MIN_SEEDS
 
 MOST_LINKS = 4  # of an entry: a line with more is no longer read
@@ -40,22 +39,8 @@ def read_guide(path: Path | None = None) -> list[Advice]:
     Raises:
         ValueError: naming the entry that lacks something or has a rule that is none, or an id that occurs twice.
     """
-    entries: list[Advice] = []
-    text = (path or book_file("guide.yml")).read_text(encoding="utf-8")
-    for place, entry in enumerate(yaml.safe_load(text), start=1):
-        name = f"advice {entry.get('id', f'number {place}')}"
-        known = set(Advice.__dataclass_fields__)
-        if set(entry) != known or not all(entry.values()):
-            raise ValueError(f"{name}: must fill {', '.join(sorted(known))}; it had {', '.join(sorted(entry))}")
-        try:
-            for rule in entry["rules"]:
-                parse(rule, entry["ours"])
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from error
-        if entry["id"] in [one.id for one in entries]:
-            raise ValueError(f"{name}: two have this id")
-        entries.append(Advice(**entry))
-    return entries
+    found = read_entries(path or book_file("guide.yml"), Advice, "advice", list(Advice.__dataclass_fields__))
+    return [advice for _, advice in found]
 
 
 def supported(entry: Advice, records: measured.Records) -> bool:

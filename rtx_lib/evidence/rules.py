@@ -25,7 +25,7 @@ from __future__ import annotations
 import operator
 import re
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from rtx_lib.evidence import measured
@@ -71,15 +71,6 @@ def parse(rule: str, ours: Ours) -> Rule:
     if found.kind == "each" and len(names(found, ours)) < 2:
         raise ValueError(f"{rule!r} compares seed by seed, which takes two of ours")
     return found
-
-
-def check(name: str, lines: Sequence[str], ours: Ours) -> None:
-    """Raise ``ValueError`` that begins with ``name`` for the first of the lines that is no rule."""
-    for line in lines:
-        try:
-            parse(line, ours)
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from error
 
 
 def names(rule: Rule, ours: Ours) -> list[str]:

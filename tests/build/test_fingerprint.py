@@ -87,6 +87,7 @@ TRAINS = "def train(model, steps=9):\n    return fit(model, task, steps=steps)"
     (("from here import GRU as Net", "end = fit(Net(), task)"), "import GRU", "import LSTM"),
     (("model = GRU()", "improve(model)", "end = model(x)"), "improve(", "spoil("),
     (("model = GRU()", "ax.plot(fit(model, task).loss)", "end = model(x)"), "fit(", "fit_side_by_side("),
+    (("model = GRU()", "ax.plot(model.eval()(x))", "end = model(x)"), "eval", "train"),
     (("x = torch.randn(3)", "print(torch.randn(9))", "end = torch.randn(3)"), "randn(9)", "randn(8)"),
 ], ids=lambda one: one if isinstance(one, str) else "")
 def test_a_training_behind_a_function_an_optimiser_or_a_figure_counts(cells, old, new):

@@ -2,6 +2,7 @@
 
 import pytest
 import statements
+import yaml
 from helpers import ROOT
 from made_records import records
 
@@ -25,7 +26,7 @@ def planted(tmp_path, **changes):
     notebook = '{"cells": [{"cell_type": "markdown", "source": ["The model A\\n", "is better than B."]}]}'
     (tmp_path / "notebooks" / "one.ipynb").write_text(notebook)
     (tmp_path / "book" / "page.md").write_text("# A page\n\nHere A is better than B.\n")
-    (tmp_path / "book" / "statements.yml").write_text(statements.yaml.safe_dump([{**ENTRY, **changes}]))
+    (tmp_path / "book" / "statements.yml").write_text(yaml.safe_dump([{**ENTRY, **changes}]))
     (entry,) = statements.read_statements(tmp_path / "book" / "statements.yml")
     return statements.faults(entry, tmp_path, records(a=[1, 1, 2], b=[3, 3, 3], c=[3, 3]))
 
@@ -51,5 +52,5 @@ def test_planted_mistakes_are_found(tmp_path, changes, message):
     ({"says": ""}, "says"), ({"claim": "x"}, "unknown claim"), ({"rules": ["all A < B"]}, "is no rule"),
 ])  # fmt: skip
 def test_an_entry_that_is_none_is_named(tmp_path, changes, message):
-    with pytest.raises(ValueError, match=f"statement 1.*{message}"):
+    with pytest.raises(ValueError, match=f"statement number 1.*{message}"):
         planted(tmp_path, **changes)

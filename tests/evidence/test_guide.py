@@ -66,8 +66,8 @@ def test_numbers_that_were_computed_need_no_seeds(tmp_path):
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    ({"rules": ["every A < C"]}, "advice short: .*names 'C'"), ({"rules": []}, "advice short: must fill"),
-    ({"note": "x"}, "advice short: must fill"),
+    ({"rules": ["every A < C"]}, "advice short: .*names 'C'"), ({"rules": []}, "advice short: rules missing"),
+    ({"note": "x"}, "advice short: unknown note"),
 ])
 def test_a_wrong_entry_is_named(tmp_path, change, message):
     with pytest.raises(ValueError, match=message):
