@@ -59,18 +59,22 @@ class Setting:
     threads: int
 
 
-def settings() -> list[Setting]:
-    """The planned settings of both parts, mixed so that any number of them from the start on is balanced."""
+def settings(has: Sequence[str] = INSTRUCTIONS) -> list[Setting]:
+    """The planned settings of both parts, mixed so that any number of them from the start on is balanced.
+
+    Runs with an instruction set that the processor does not have take the best of those that it has.
+    """
     found = []
     for part, start in (("first", 1), ("second", 101)):
         for place in range(PLANNED[part]):
+            instructions = INSTRUCTIONS[(place + place // 3) % 3]
             found.append(Setting(part, start + place, "embedded" if place % 3 == 1 else "true",
-                                 INSTRUCTIONS[(place + place // 3) % 3], 2 if place % 5 == 3 else 1))
+                                 instructions if instructions in has else has[0], 2 if place % 5 == 3 else 1))
     return found
 
 
 def instruction_sets() -> list[str]:
-    """The instruction sets of `INSTRUCTIONS` that this processor has."""
+    """The instruction sets of `INSTRUCTIONS` that this processor has, the best first."""
     import torch
 
     best = torch.backends.cpu.get_cpu_capability()
@@ -296,7 +300,7 @@ def main() -> int:
         return 1
     names = options.only or names
     has = instruction_sets()
-    todo = [one for one in settings() if options.part in (None, one.part) and one.instructions in has]
+    todo = [one for one in settings(has) if options.part in (None, one.part)]
     runner = Runner(ROOT, ROOT, ROOT, {}, timeout=options.timeout)
     try:
         if options.status:
@@ -311,7 +315,7 @@ def main() -> int:
             refresh(ROOT, names, runner)
             return 0
         if lacking := [name for name in INSTRUCTIONS if name not in has]:
-            print(f"This processor lacks {', '.join(lacking)}; the runs with it are left out.")
+            print(f"This processor lacks {', '.join(lacking)}; its runs are made with {has[0]}.")
         return 1 if replicate(ROOT, names, todo, options.jobs, runner) else 0
     except BuildError as error:
         print(error, file=sys.stderr)

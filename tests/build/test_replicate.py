@@ -153,6 +153,9 @@ def test_settings_are_balanced_and_no_seed_occurs_twice():
     assert len(first) == 20 and sum(one.data == "embedded" for one in first) >= 6
     assert {one.instructions for one in first} == set(replicate.INSTRUCTIONS)
     assert {one.threads for one in first} == {1, 2}
+    older = replicate.settings(["avx2", "default"])
+    assert [one.seed for one in older] == [one.seed for one in settings], "no seed is left out on an older processor"
+    assert {one.instructions for one in older} == {"avx2", "default"}
 
 
 def test_embedded_data_means_an_empty_folder(tmp_path, monkeypatch):
@@ -184,6 +187,12 @@ def test_the_study_has_the_sentences_and_bounds_of_the_notebooks(kept, name):
              for one in json.loads((built.execution().folder / f"{name}.findings.json").read_text())}
     kept = {id: {"sentence": one["sentence"], "bound": one["bound"]} for id, one in kept[name]["findings"].items()}
     assert {id: kept.get(id) for id in found} == found, "python book/replicate.py --refresh"
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_the_study_is_whole(kept, name):
+    planned = {(one.part, one.seed, one.data) for one in replicate.settings()}
+    assert {(run["part"], run["seed"], run["data"]) for run in kept[name]["runs"]} == planned, "make replicate"
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
