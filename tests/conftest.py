@@ -16,6 +16,7 @@ WORKER = "PYTEST_XDIST_WORKER" in os.environ
 passed: set[str] = set()
 
 torch.set_num_threads(1)
+os.environ["RTX_DOWNLOAD"] = "0"  # no test asks a network for data
 
 
 def pytest_configure():

@@ -155,6 +155,7 @@ def test_what_is_said_of_the_lanes_is_in_their_recipes():
     assert race.described("adding", {"predict 1": 1 / 6})["baselines"] == {"always 1": 1 / 6}
     assert race.described("adding", {})["baselines"] == {}
     assert race.described("copy", {})["baselines"] == {"guess": 1 / CopyMemory(1).symbols}
+    assert list(race.BASELINES) == list(race.TASKS)
     own = {task: {lane: race.race(task, lane).model_arguments for lane in race.LANES} for task in race.TASKS}
     assert {task: found["indrnn"]["norm"] is None for task, found in own.items()} == {
         task: task == "adding" for task in race.TASKS}, "batch norm, except on adding"

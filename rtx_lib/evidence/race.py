@@ -16,8 +16,12 @@ from typing import Any
 import numpy as np
 
 from rtx_lib.evidence.seeds import final, rises, summarise, verdict
+from rtx_lib.recipes.race import BASELINES
 
 Record = Mapping[str, Any]
+
+NO_RIVAL = 2
+"""The outcome of a duel that every seed would decide, if no seed of the loser were as bad as the task's baseline."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +33,15 @@ class Race:
         finish: of each task the metric and its finish line.
         runs: the records by task and lane; a pair may have none.
         costs: by task and lane ``seconds_per_step`` and ``flops_per_step``, where they were measured.
+        baselines: of each task what its metric is without learning, as a value or as its name in the records; by
+            default those of the book's race.
     """
 
     lanes: Mapping[str, str]
     finish: Mapping[str, tuple[str, float]]
     runs: Mapping[tuple[str, str], Sequence[Any]]
     costs: Mapping[tuple[str, str], Mapping[str, float]] = field(default_factory=dict)
+    baselines: Mapping[str, str | float] = field(default_factory=lambda: BASELINES)
 
     @property
     def records(self) -> list[Record]:
@@ -86,9 +93,27 @@ class Race:
         own = np.median(self.scores(task, lane))
         return 1 + sum(bool(np.median(self.scores(task, other)) < own) for other in self.results[task])
 
+    def baseline(self, task: str) -> float | None:
+        """What the metric of a task is without learning; None where it is not known."""
+        known = self.baselines.get(task)
+        if not isinstance(known, str):
+            return known
+        there = (record.get("baselines", {}) for lane in self.lanes for record in self.runs.get((task, lane), ()))
+        return next((own[known] for own in there if known in own), None)
+
+    def misses(self, task: str, lane: str) -> bool:
+        """Whether a seed of the lane is no better than the task's baseline; False where that is not known."""
+        line, sign = self.baseline(task), -1 if rises(self.finish[task][0]) else 1
+        return line is not None and bool((self.scores(task, lane) >= sign * line).any())
+
     def duel(self, task: str, one: str, other: str) -> int | None:
-        """What :func:`rtx_lib.evidence.seeds.verdict` says of two lanes: 1 where every seed of the first is better."""
-        return verdict(self.scores(task, one), self.scores(task, other))
+        """What :func:`rtx_lib.evidence.seeds.verdict` says of two lanes: 1 where every seed of the first is better.
+
+        Where a seed of the loser is no better than the baseline of the task, being ahead of it decides nothing:
+        ``NO_RIVAL``.
+        """
+        outcome = verdict(self.scores(task, one), self.scores(task, other))
+        return NO_RIVAL if outcome and self.misses(task, other if outcome == 1 else one) else outcome
 
     def beaten(self, one: str, other: str) -> dict[int | None, list[str]]:
         """The tasks by outcome of the duel; an outcome without a task is not there."""
@@ -187,6 +212,7 @@ class RateEffect:
         lanes: the distance of two lanes, each at its best rate, the median over all pairs.
         leader: the lane that is best at its best rate.
         behind: how many lanes at their best rate the leader would fall behind with its worst one.
+        others: how many lanes there are beside the leader.
     """
 
     any_two: float
@@ -194,6 +220,7 @@ class RateEffect:
     lanes: float
     leader: str
     behind: int
+    others: int
 
 
 def rate_effect(tried: Tried, *, higher: bool) -> RateEffect:
@@ -219,6 +246,7 @@ def rate_effect(tried: Tried, *, higher: bool) -> RateEffect:
         lanes=_apart([values[0] for values in ranked.values()]),
         leader=leader,
         behind=sum(values[0] < ranked[leader][-1] for lane, values in ranked.items() if lane != leader),
+        others=len(ranked) - 1,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rtx_lib.evidence.race import Race
+from rtx_lib.evidence.race import NO_RIVAL, Race, RateEffect
 from rtx_lib.evidence.seeds import MIN_SEEDS
 
 COLUMNS = ["model", "task", "median", "range", "solved", "steps to the line", "s to it", "TFLOP to it", "rate"]
@@ -38,10 +38,33 @@ def crossings(race: Race) -> str:
 
 
 def lead_changes(race: Race, names: Mapping[str, str], one: str, other: str) -> str:
-    """On which tasks, by their ``names``, one lane is better than another in every seed, and on which it is worse."""
+    """On which tasks, by their ``names``, one lane is better than another in every seed, and on which it is worse.
+
+    It also names those where one is behind in every seed and does not beat the baseline, which decides nothing.
+    """
     found = race.beaten(one, other)
     won, lost = (", ".join(names[task] for task in found.get(sign, ())) or "none" for sign in (1, -1))
-    return f"In every seed on: {won}. It loses in every seed on: {lost}."
+    void = ", ".join(names[task] for task in found.get(NO_RIVAL, ()))
+    said = f"In every seed on: {won}. It loses in every seed on: {lost}."
+    return f"{said} Undecided, because the loser has a seed that does not beat the baseline: {void}." if void else said
+
+
+def told_widest(
+    race: Race, names: Mapping[str, str], rates: Mapping[str, Mapping[str, float]], write: Callable[[float], str],
+    count: int = 4,
+) -> str:
+    """The widest ranges over the seeds, measured against the distance of the lanes, with the rates that they ran at.
+
+    Args:
+        race: the race.
+        names: of the tasks.
+        rates: by task and lane.
+        write: how a number is written.
+        count: how many ranges are told.
+    """
+    found = [(task, lane, race.values(task, lane)) for task, lane in race.widest(count)]
+    return "; ".join(f"{race.lanes[lane]} on {names[task].lower()}, {write(min(values))} to {write(max(values))}, rate "
+                     f"{rates[task][lane]:g}" for task, lane, values in found)
 
 
 def cost_rows(race: Race, task: str, positions: int) -> list[tuple[str, ...]]:
@@ -67,6 +90,39 @@ def cost_factor(race: Race, task: str, what: str) -> tuple[float, str, str]:
     own = {lane: race.costs[task, lane][what] for lane in race.lanes}
     low, high = min(own, key=own.__getitem__), max(own, key=own.__getitem__)
     return own[high] / own[low], race.lanes[low], race.lanes[high]
+
+
+def told_factors(race: Race, task: str) -> str:
+    """By which factor the lanes' training steps differ in time and in arithmetic, and which lanes are at the ends."""
+    said = []
+    for name, what in (("time", "seconds_per_step"), ("arithmetic", "flops_per_step")):
+        factor, least, most = cost_factor(race, task, what)
+        said.append(f"in {name} by a factor of {factor:.1f} ({least} least, {most} most)")
+    return ", ".join(said)
+
+
+def rate_rows(
+    effects: Mapping[str, RateEffect], tasks: Mapping[str, Mapping[str, Any]], lanes: Mapping[str, str],
+    write: Callable[[float], str],
+) -> list[tuple[str, ...]]:
+    """Of each task its name and metric, the three distances of its :class:`RateEffect`, and its leader's fall.
+
+    Args:
+        effects: by task.
+        tasks: with ``name`` and ``label``, as :mod:`rtx_lib.plots.lanes` describes them.
+        lanes: their names by key.
+        write: how a number is written.
+    """
+    return [(tasks[task]["name"], tasks[task]["label"], write(effect.any_two), write(effect.second),
+             write(effect.lanes), f"{lanes[effect.leader]} would fall behind {effect.behind} of {effect.others}")
+            for task, effect in effects.items()]
+
+
+def told_hours(parts: Sequence[Sequence[Mapping[str, Any]]]) -> str:
+    """How long the records of several parts took in all and each, and where: ``3.0 hours (1.0 + 2.0; a CPU)``."""
+    hours = [sum(record["seconds"] for record in part) / 3600 for part in parts]
+    where = sorted({record["device"]["name"] for part in parts for record in part})
+    return f"{sum(hours):.1f} hours of one thread ({' + '.join(f'{h:.1f}' for h in hours)}; {', '.join(where)})"
 
 
 def table_rows(

@@ -180,6 +180,11 @@ def tell(ours: Values, theirs: Values, *, metric: str = "loss", digits: int = 3)
     return f"{np.median(ours) - np.median(theirs) + 0.0:+.{digits}f}, {WORDS[outcome]}"
 
 
+def with_range(values: Values, *, digits: int = 2) -> str:
+    """The median with the least and the greatest value, as a cell of a table: "3.29 (3.27–3.33)"; a dash for none."""
+    return f"{np.median(values):.{digits}f} ({min(values):.{digits}f}–{max(values):.{digits}f})" if len(values) else "–"
+
+
 def leaders(rows: Mapping[str, Values], *, metric: str = "loss", most: int = 3) -> list[str]:
     """The names that are ahead of all others: with every seed, the fewest of whom that can be said.
 

@@ -1,15 +1,25 @@
 """Figures, explorers and films that read in light and dark, by keyboard, on a phone, with a kernel and without."""
 
-from rtx_lib.plots.alignment import draw_alignment
+from rtx_lib.plots.alignment import describe_alignment, draw_alignment
 from rtx_lib.plots.attention import attention_view
 from rtx_lib.plots.cells import CELL_STAGES, describe_cell, draw_cell
-from rtx_lib.plots.curves import bands, baseline, evaluations, label_lines, provenance, smooth, stack
+from rtx_lib.plots.curves import (
+    bands,
+    baseline,
+    error_axes,
+    evaluations,
+    label_lines,
+    provenance,
+    record_bands,
+    smooth,
+    stack,
+)
 from rtx_lib.plots.distance import draw_distance_bars, draw_weights_by_distance
 from rtx_lib.plots.explorer import explorer
 from rtx_lib.plots.figure import show, to_svg
 from rtx_lib.plots.film import at_frame, film
-from rtx_lib.plots.gradients import error_by_length, gradient_frames, gradient_panels
-from rtx_lib.plots.heatmaps import attention_heatmap, attention_panels, heatmap_size
+from rtx_lib.plots.gradients import draw_gradient_norms, error_by_length, gradient_frames, gradient_panels
+from rtx_lib.plots.heatmaps import attention_heatmap, attention_panels, attention_stack, heatmap_size
 from rtx_lib.plots.images import draw_beliefs, draw_image_rows
 from rtx_lib.plots.influence import influence_curves, influence_frames, influence_maps
 from rtx_lib.plots.lanes import FAMILIES, draw_lane
@@ -29,7 +39,7 @@ from rtx_lib.plots.race import describe_race, draw_race
 from rtx_lib.plots.race_costs import draw_lengths, draw_tradeoff
 from rtx_lib.plots.race_explorer import race_explorer
 from rtx_lib.plots.ranking import describe_ranking, draw_ranking
-from rtx_lib.plots.runs import draw_runs
+from rtx_lib.plots.runs import draw_runs, draw_side_by_side
 from rtx_lib.plots.segments import describe_segments, draw_clash, draw_segments
 from rtx_lib.plots.shift import draw_shift
 from rtx_lib.plots.shift_steps import SHIFT_STEPS, describe_shift, shifted_cells
@@ -53,9 +63,11 @@ __all__ = [
     "at_frame",
     "attention_heatmap",
     "attention_panels",
+    "attention_stack",
     "attention_view",
     "bands",
     "baseline",
+    "describe_alignment",
     "describe_cell",
     "describe_decay",
     "describe_race",
@@ -74,6 +86,7 @@ __all__ = [
     "draw_costs",
     "draw_decay",
     "draw_distance_bars",
+    "draw_gradient_norms",
     "draw_half_lives",
     "draw_image_rows",
     "draw_lane",
@@ -88,6 +101,7 @@ __all__ = [
     "draw_scan",
     "draw_segments",
     "draw_shift",
+    "draw_side_by_side",
     "draw_strips",
     "draw_test_memory",
     "draw_tradeoff",
@@ -96,6 +110,7 @@ __all__ = [
     "draw_weights_by_distance",
     "draw_windows",
     "draw_wiring",
+    "error_axes",
     "error_by_length",
     "evaluations",
     "explorer",
@@ -113,6 +128,7 @@ __all__ = [
     "plain_table",
     "provenance",
     "race_explorer",
+    "record_bands",
     "shifted_cells",
     "show",
     "smooth",

@@ -12,6 +12,23 @@ from matplotlib.figure import Figure
 from rtx_lib.plots.style import CYCLE
 
 
+def describe_alignment(source: Sequence[str], target: Sequence[str], weights: Any) -> str:
+    """What :func:`draw_alignment` draws, in words: where each looks most, "drei at three, und at fifty".
+
+    Args:
+        source: the S words that were read.
+        target: the T words that were written.
+        weights: (T, S), what the row's word gives to each word of the source.
+
+    Raises:
+        ValueError: if the weights have another shape.
+    """
+    array = np.asarray(weights, dtype=float)
+    if array.shape != (len(target), len(source)):
+        raise ValueError(f"weights must have shape {(len(target), len(source))}, was {array.shape}")
+    return ", ".join(f"{word} at {source[s]}" for word, s in zip(target, array.argmax(axis=1), strict=True))
+
+
 def draw_alignment(
     source: Sequence[str],
     target: Sequence[str],

@@ -42,12 +42,13 @@ def stack(records: Sequence[Record], key: str) -> tuple[np.ndarray, np.ndarray]:
     return steps, values
 
 
-def evaluations(records: Sequence[Record], metric: str) -> tuple[np.ndarray, np.ndarray]:
+def evaluations(records: Sequence[Record], metric: str, *, at: str = "step") -> tuple[np.ndarray, np.ndarray]:
     """One metric of the evaluations of several records, on common steps.
 
     Args:
-        records: the runs, whose ``evaluations`` hold ``step`` and, in some of them, ``metric``.
+        records: the runs, whose ``evaluations`` hold the step and, in some of them, ``metric``.
         metric: for example ``"accuracy"``.
+        at: whose steps; ``"reference_step"`` are those of the reference of a run that was trained beside another.
 
     Returns:
         steps (N,) in order, all at which some run has the metric, and values (runs, N), NaN where a run has none.
@@ -55,7 +56,7 @@ def evaluations(records: Sequence[Record], metric: str) -> tuple[np.ndarray, np.
     Raises:
         ValueError: if no evaluation of any record has the metric.
     """
-    rows = [{row["step"]: row[metric] for row in record["evaluations"] if metric in row} for record in records]
+    rows = [{row[at]: row[metric] for row in record["evaluations"] if metric in row} for record in records]
     steps = sorted(set().union(*rows))
     if not steps:
         raise ValueError(f"metric must be one that the evaluations of the records have, was {metric!r}")
@@ -114,6 +115,21 @@ def bands(ax: Axes, curves: Any, label: str, *, steps: Any = None, index: int | 
         low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
         ax.fill_between(places, low, high, color=drawn.get_color(), alpha=0.22, linewidth=0)
     return drawn
+
+
+def record_bands(ax: Axes, records: Mapping[str, Sequence[Record]], metric: str, **line: Any) -> None:
+    """A metric of the evaluations of recorded runs: :func:`bands` for each name that has records.
+
+    Args:
+        ax: axes to draw in.
+        records: by name the runs of one kind; a name without records is passed over.
+        metric: for example ``"accuracy"``.
+        line: further settings of the lines.
+    """
+    for name, found in records.items():
+        if found:
+            steps, values = evaluations(found, metric)
+            bands(ax, values, name, steps=steps, **line)
 
 
 def baseline(ax: Axes, value: float, label: str, *, at: float = 0.01) -> Line2D:
@@ -177,6 +193,25 @@ def label_lines(ax: Axes, *, gap: float = 1.25, fontsize: float = 11) -> None:
         )
 
 
+def error_axes(ax: Axes, *levels: float, **settings: Any) -> None:
+    """Finish the axes of errors during training: a logarithmic axis, dashed levels, and names at the lines' ends.
+
+    Call it last, as :func:`label_lines`.
+
+    Args:
+        ax: axes with labelled lines.
+        levels: errors to compare with, such as that of an empty memory; the caption says what each is.
+        settings: of the axes, such as ``xlim``; the labels of both axes may be given, too.
+
+    Raises:
+        ValueError: if a level is not finite.
+    """
+    ax.set(**{"yscale": "log", "xlabel": "training step", "ylabel": "validation error (MSE)"} | settings)
+    for level in levels:
+        baseline(ax, level, "")
+    label_lines(ax)
+
+
 def spread(heights: Sequence[float], gap: float, bottom: float, top: float) -> list[float]:
     """Ascending heights moved as little as need be (least squares) to lie ``gap`` apart between bottom and top."""
     # With i * gap taken off, "at least gap apart" reads "not decreasing": isotonic regression by pooling neighbours.
@@ -192,16 +227,18 @@ def spread(heights: Sequence[float], gap: float, bottom: float, top: float) -> l
     return [min(max(value, bottom), highest) + i * gap for i, value in enumerate(level)]
 
 
-def provenance(records: Sequence[Record], *, folder: str = "../book/results") -> str:
+def provenance(records: Sequence[Record] | Mapping[Any, Sequence[Record]], *, folder: str = "../book/results") -> str:
     """One line of HTML that says how records were computed, with a link to each: to be given as a figure's caption.
 
     Args:
-        records: the runs drawn.
+        records: the runs drawn, in one list or in a list for each name.
         folder: where the links point, relative to the page.
 
     Raises:
         ValueError: if there is no record.
     """
+    if isinstance(records, Mapping):
+        records = [record for found in records.values() for record in found]
     if not records:
         raise ValueError("records must hold at least one record, held none")
     seeds = sorted({int(record["seed"]) for record in records})

@@ -1,4 +1,4 @@
-"""Vanishing gradients as pictures: films of training runs, and errors against the length of a sequence."""
+"""Gradients as pictures: films of training runs, norms and what clips them, errors against a sequence's length."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rtx_lib.plots.curves import bands
+from rtx_lib.plots.curves import bands, baseline, label_lines, smooth
 from rtx_lib.plots.style import CYCLE, INK, MARKERS
 
 
@@ -125,3 +125,28 @@ def error_by_length(ax: Axes, errors: Mapping[str, Mapping[int, Sequence[float]]
     ax.set_xticks(lengths, [f"{length:,}" for length in lengths])
     ax.margins(x=0.015)  # the names at the lines' ends stand clear of a baseline
     ax.minorticks_off()
+
+
+def draw_gradient_norms(
+    norms: Mapping[str, Any], clip: float, *, width: int = 20, looks: Mapping[str, int] | None = None
+) -> Figure:
+    """The gradient's norm at the steps of training runs, with a dashed line at the norm to which clipping cuts it.
+
+    Args:
+        norms: by name (N,), before clipping, one for each step.
+        clip: the largest norm that clipping lets through.
+        width: a point is the mean of so many steps.
+        looks: which colour, dashes and marker of the cycle a name has; in order by default.
+
+    Raises:
+        ValueError: if there is no run, or one has no finite norm.
+    """
+    if not norms:
+        raise ValueError("norms must hold at least one run, held none")
+    fig, ax = plt.subplots(figsize=(5.8, 3.0))
+    for place, (name, values) in enumerate(norms.items()):
+        bands(ax, smooth(values, width), name, index=place if looks is None else looks[name])
+    baseline(ax, clip, "")
+    ax.set(yscale="log", xlabel="training step", ylabel="gradient norm")
+    label_lines(ax, gap=1.2 * max(name.count("\n") + 1 for name in norms))
+    return fig

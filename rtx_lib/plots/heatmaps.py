@@ -1,4 +1,4 @@
-"""Attention weights as cells: one map with its numbers, or several side by side."""
+"""Attention weights as cells: one map with its numbers, or several side by side or one below the other."""
 
 from __future__ import annotations
 
@@ -147,4 +147,32 @@ def attention_panels(
             plt.setp(ax.get_xticklabels(), rotation=0, ha="center")
         if alike and place:
             ax.set_yticklabels([])
+    return fig
+
+
+def attention_stack(
+    maps: Mapping[str, Any], rows: Sequence[str], columns: Sequence[str], *, border: int | None = None
+) -> Figure:
+    """Several maps of the same tokens one below the other, each as large as :func:`heatmap_size` has it.
+
+    Args:
+        maps: weights (T, S) by title.
+        rows: the T query tokens.
+        columns: the S key tokens; their names stand upright.
+        border: M, where the first M keys are a memory and the others the segment: a line between them. A caption says
+            which is which.
+
+    Raises:
+        ValueError: if there is no map, or one does not fit its tokens.
+    """
+    if not maps:
+        raise ValueError("maps must hold at least one map, held none")
+    width, height = heatmap_size(rows, columns)
+    fig, axes = plt.subplots(len(maps), 1, figsize=(width, len(maps) * height), squeeze=False)
+    for ax, (title, weights) in zip(axes[:, 0], maps.items(), strict=True):
+        attention_heatmap(ax, weights, rows, columns)
+        if border is not None:
+            ax.axvline(border - 0.5, color=INK, linewidth=1.6, linestyle="-", gid="border")
+        ax.tick_params(axis="x", labelrotation=0)
+        ax.set_title(title, loc="left")
     return fig

@@ -16,9 +16,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
+from rtx_lib.plots.curves import label_lines
 from rtx_lib.plots.style import CYCLE, DASHES, INK, MARKERS
 
 FAMILIES: dict[str, tuple[str, ...]] = {
@@ -175,6 +178,69 @@ def lane_lines(
             x, y if floor is None else np.maximum(y, floor), color=CYCLE[family], linestyle=DASHES[member],
             marker=MARKERS[member], markevery=(min(member, every - 1), every), label=lanes[lane],
         )  # fmt: skip
+
+
+def draw_lane_lines(
+    curves: Mapping[str, tuple[Any, Any]],
+    lanes: Mapping[str, str],
+    *,
+    height: float = 4.0,
+    floor: float | None = None,
+    every: int = 1,
+    families: Mapping[str, Sequence[str]] = FAMILIES,
+    **axes: Any,
+) -> Figure:
+    """A figure of :func:`lane_lines`, with each lane's name at the end of its line.
+
+    Args:
+        curves: x and y of each lane, (N,) both.
+        lanes: the lanes' names by key.
+        height: of the figure, in inches.
+        floor: smaller values are drawn there, for a logarithmic axis.
+        every: one mark for so many points.
+        families: the lanes of each family, for the look.
+        axes: what ``Axes.set`` takes, such as ``xlabel`` and ``yscale``.
+
+    Raises:
+        ValueError: as :func:`lane_lines`.
+    """
+    fig, ax = plt.subplots(figsize=(5.8, height))
+    lane_lines(ax, curves, lanes, floor=floor, every=every, families=families)
+    ax.set(**axes)
+    label_lines(ax)
+    return fig
+
+
+def draw_lane_slopes(
+    values: Mapping[str, Sequence[float]],
+    lanes: Mapping[str, str],
+    sides: tuple[str, str],
+    ylabel: str,
+    title: str,
+    *,
+    families: Mapping[str, Sequence[str]] = FAMILIES,
+) -> Figure:
+    """How a change turns the order of the lanes: a line for each from its value before, at the left, to that after.
+
+    Args:
+        values: of each lane, the one before and the one after.
+        lanes: the lanes' names by key, written at the right.
+        sides: what stands below the left and the right ends.
+        ylabel: what the values are.
+        title: the finding, above.
+        families: the lanes of each family, for the look.
+
+    Raises:
+        ValueError: if a lane has no name or not two values.
+    """
+    fig, ax = plt.subplots(figsize=(5.8, 4.6))
+    lane_lines(ax, {lane: ([0, 1], own) for lane, own in values.items()}, lanes, families=families)
+    ax.set_xticks([0, 1], sides)
+    ax.set(xlim=(-0.08, 1.04), ylabel=ylabel)
+    ax.grid(axis="x", alpha=0)
+    ax.set_title(title, loc="left", pad=14)
+    label_lines(ax, fontsize=10.5)
+    return fig
 
 
 def over_seeds(

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from rtx_lib.plots.curves import bands, label_lines
+from rtx_lib.plots.curves import bands, baseline, label_lines
 from rtx_lib.plots.style import CYCLE, DASHES, INK
 
 
@@ -123,16 +123,25 @@ def draw_costs(
 
 
 def draw_test_memory(
-    ax: Axes, losses: Mapping[str, Any], memories: Sequence[int], *, trained: Mapping[str, int], unit: str = "nats"
-) -> None:
+    losses: Mapping[str, Any],
+    memories: Sequence[int],
+    *,
+    trained: Mapping[str, int],
+    unit: str = "nats",
+    line: tuple[float, str] | None = None,
+    title: str = "",
+    height: float = 3.9,
+) -> Figure:
     """Loss against the memory that a model is tested with; the memory of its training is ringed.
 
     Args:
-        ax: axes to draw in.
         losses: by name, (memories,) or (seeds, memories); of seeds the median as a line and the range as a band.
         memories: lengths in positions, drawn at equal distances whatever they are.
         trained: for each name, with which of the memories it was trained.
         unit: of the losses.
+        line: a loss to compare with, as a dashed line, and its name.
+        title: above the axes, at the right.
+        height: of the figure, in inches.
 
     Raises:
         ValueError: if nothing is given, the shapes do not fit, a loss is not finite, or a name of ``losses`` has no
@@ -142,13 +151,20 @@ def draw_test_memory(
     for name in losses:
         if trained.get(name) not in places:
             raise ValueError(f"trained must be one of {places} for {name!r}, was {trained.get(name)}")
-    for index, (name, curve) in enumerate(_curves("losses", losses, f"(..., {len(places)})", len(places)).items()):
+    curves = _curves("losses", losses, f"(..., {len(places)})", len(places))
+    fig, ax = plt.subplots(figsize=(5.8, height))
+    for index, (name, curve) in enumerate(curves.items()):
         at = places.index(trained[name])
-        line = bands(ax, curve, name, steps=range(len(places)), index=index, markevery=1)
+        drawn = bands(ax, curve, name, steps=range(len(places)), index=index, markevery=1)
         ring: dict[str, Any] = {"markersize": 14, "markerfacecolor": "none", "markeredgewidth": 1.6}
-        ax.plot(at, np.median(curve, axis=0)[at], "o", color=line.get_color(), label="_trained", **ring)
+        ax.plot(at, np.median(curve, axis=0)[at], "o", color=drawn.get_color(), label="_trained", **ring)
     ax.set_xticks(range(len(places)), [f"{memory:,}" for memory in places])
     ax.set(xlabel="memory in the test (positions)", ylabel=f"test loss ({unit})", xlim=(-0.3, len(places) - 0.7))
+    if line:
+        baseline(ax, *line, at=0.14)
+    ax.set_title(title, loc="right")
+    label_lines(ax)
+    return fig
 
 
 def draw_context_use(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -13,6 +13,9 @@ from matplotlib.figure import Figure
 
 from rtx_lib.plots.curves import baseline
 from rtx_lib.plots.style import CYCLE, DASHES, INK, MARKERS
+
+Step = Callable[[Any], Any]
+"""From the states before a step to those after it."""
 
 _GREY = "#808080"
 
@@ -85,25 +88,28 @@ def describe_decay(u: float) -> str:
     return f"With u = {u:g} the nudge {size}, at rest and around a bias alike."
 
 
-def draw_composition(x: Any, parts: Mapping[str, Any], whole: Mapping[str, Any], title: str) -> Figure:
-    """Left the functions of two steps; right the one applied to the other, and over it one function that does the same.
+def draw_composition(x: Any, first: Step, second: Step, single: Mapping[str, Step], title: str, **axes: Any) -> Figure:
+    """Left two functions; right the second applied to the first, and over it a single function that does the same.
 
     Args:
         x: (N,), old states.
-        parts: by name, the new states of each step, (N,).
-        whole: by name, those of both steps, (N,): first the chain, drawn wide, then the single function.
+        first, second: the functions of two steps, from old states to new ones of the same shape.
+        single: by its name, the function that does both steps; it is drawn over the wide line of the two.
         title: of the right panel.
+        axes: settings of both panels, such as ``ylim``.
 
     Raises:
-        ValueError: if the shapes differ.
+        ValueError: if a function changes the shape.
     """
+    parts = {"first, $f_1$": first(x), "second, $f_2$": second(x)}
+    whole = {"$f_2(f_1(h))$": second(first(x))} | {name: step(x) for name, step in single.items()}
     places = np.asarray(x, dtype=float)
     panels = [{name: np.asarray(values, dtype=float) for name, values in panel.items()} for panel in (parts, whole)]
     if shapes := {values.shape for panel in panels for values in panel.values()} - {places.shape}:
         raise ValueError(f"all values must have the shape of x, {places.shape}, some had {sorted(shapes)}")
-    fig, axes = plt.subplots(1, 2, figsize=(7.0, 3.2), sharey=True)
+    fig, both = plt.subplots(1, 2, figsize=(7.0, 3.2), sharey=True)
     index = 0
-    for ax, panel in zip(axes, panels, strict=True):
+    for ax, panel in zip(both, panels, strict=True):
         for name, values in panel.items():
             look: dict[str, Any] = {"color": CYCLE[index % len(CYCLE)], "linestyle": DASHES[index % len(DASHES)]}
             if panel is panels[1] and index == len(parts):
@@ -111,9 +117,10 @@ def draw_composition(x: Any, parts: Mapping[str, Any], whole: Mapping[str, Any],
             ax.plot(places, values, label=name, **look)
             index += 1
         ax.set(xlabel="old state h", xlim=(places[0], places[-1]))
+        ax.set(**axes)
         ax.legend(loc="upper left")
-    axes[0].set(ylabel="new state", title="two steps")
-    axes[1].set_title(title)
+    both[0].set(ylabel="new state", title="two steps")
+    both[1].set_title(title)
     return fig
 
 

@@ -1,4 +1,4 @@
-"""A run on the page over the recorded runs of the same kind."""
+"""Runs over each other: one on the page over the recorded ones of its kind, and two that were trained in turns."""
 
 from __future__ import annotations
 
@@ -39,3 +39,23 @@ def draw_runs(
             bands(ax, rows, name, steps=at, index=look)
         ax.plot(steps, values, color=CYCLE[look % len(CYCLE)], linestyle=":", linewidth=1.2, marker=".",
                 label="_live" if recorded else name)  # fmt: skip
+
+
+def draw_side_by_side(ax: Axes, records: Sequence[Record], names: tuple[str, str], metric: str = "loss") -> None:
+    """A metric of two models that were trained in turns for the same time, each of them a line with a band.
+
+    In that time they make unequal numbers of steps. Both are drawn over the steps of the reference, so that points at
+    one place took the same time.
+
+    Args:
+        ax: axes to draw in.
+        records: runs of a recipe with a reference, one a seed.
+        names: of the model and of the reference, for :func:`~rtx_lib.plots.curves.label_lines` or a legend.
+        metric: of their evaluations.
+
+    Raises:
+        ValueError: if no evaluation has the metric of both.
+    """
+    for name, key in zip(names, (metric, f"reference_{metric}"), strict=True):
+        steps, values = evaluations(records, key, at="reference_step")
+        bands(ax, values, name, steps=steps)

@@ -18,6 +18,8 @@ def draw_strips(
     *,
     looks: Mapping[str, int] | None = None,
     line: tuple[float, str] | None = None,
+    title: str = "",
+    xlim: tuple[float, float] | None = None,
     bold: Iterable[str] = (),
     digits: int = 3,
     signed: bool = False,
@@ -32,6 +34,8 @@ def draw_strips(
         xlabel: of the axis, with its unit.
         looks: which colour and marker of the cycle a row has; the first where it is not named.
         line: where to draw a dashed line across all rows, and its name.
+        title: what the figure shows, above the line's name.
+        xlim: both ends of the axis.
         bold: names to be set in bold type, as those of headings are.
         digits: decimals of the medians.
         signed: whether they bear a plus sign too.
@@ -61,4 +65,8 @@ def draw_strips(
     for text, (label, row) in zip(ax.get_yticklabels(), values.items(), strict=True):
         text.set_fontweight("bold" if label in set(bold) or not len(row) else "normal")
     ax.set(ylim=(len(values) - 0.4, -0.6), xlabel=xlabel)
+    if xlim:
+        ax.set_xlim(xlim)
+    if title:
+        ax.set_title(title, pad=24)
     return fig

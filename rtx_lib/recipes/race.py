@@ -40,15 +40,23 @@ Adding and copy memory have an end. The other lines are marks on a long road: th
 from the trials, and that of the chorales is what Bai et al. (2018, table 1) report of a tanh RNN.
 """
 
-# What figures call the task, its metric and what is reached without learning, and the record's name for that.
+BASELINES: dict[str, str | float] = {
+    "adding": "predict 1", "copy": 1 / 8, "digits": "most frequent class", "text": "bigram loss",
+    "chorales": "note transitions",
+}  # fmt: skip
+"""What the metric of each task is without learning: its name in the records, or its value.
+
+Of copy memory, one of eight symbols guessed; its records know the loss of guessing only.
+"""
+
+# What figures call the task, its metric and what is reached without learning.
 _CALLED = {
-    "adding": ("Adding", "MSE", "always 1", "predict 1"),
-    "copy": ("Copy", "accuracy", "guess", ""),
-    "digits": ("Digits", "accuracy", "one class", "most frequent class"),
-    "text": ("Characters", "nats a character", "pairs", "bigram loss"),
-    "chorales": ("Chorales", "nats a frame", "pairs", "note transitions"),
+    "adding": ("Adding", "MSE", "always 1"),
+    "copy": ("Copy", "accuracy", "guess"),
+    "digits": ("Digits", "accuracy", "one class"),
+    "text": ("Characters", "nats a character", "pairs"),
+    "chorales": ("Chorales", "nats a frame", "pairs"),
 }
-_GUESS = 1 / 8  # of the symbols of copy memory, whose records know the loss of guessing only
 
 LENGTHS = {"adding": (50, 100, 200), "copy": (10, 30, 100)}
 """The lengths, T of adding and the pause of copy memory, that are swept. The second of each is that of the race."""
@@ -183,11 +191,12 @@ def described(task: str, baselines: Mapping[str, float]) -> dict[str, Any]:
 
     ``baselines`` are those of a record of the task; what they lack is left out.
     """
-    name, label, short, long = _CALLED[task]
+    name, label, short = _CALLED[task]
     metric, line = FINISH[task]
-    known = {"copy": _GUESS}.get(task, baselines.get(long))
+    known = BASELINES[task]
+    value = baselines.get(known) if isinstance(known, str) else known
     return {"name": name, "metric": metric, "line": line, "label": label,
-            "baselines": {} if known is None else {short: known}}
+            "baselines": {} if value is None else {short: value}}
 
 
 def privileges(lane: str) -> str:

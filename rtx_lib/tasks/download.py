@@ -19,6 +19,7 @@ import secrets
 import sys
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,7 +35,7 @@ _PIECE = 1 << 16  # bytes read at a time
 class DownloadError(OSError):
     """A file could not be had; the message says why, and how to place it by hand."""
 
-    unreachable = False  # whether no mirror answered at all, so that the next file need not be asked for
+    unreachable = False  # whether no mirror answered at all, so that their hosts need not be asked for the next file
 
 
 def cache_folder(root: str | os.PathLike[str] | None = None) -> Path:
@@ -202,8 +203,8 @@ def _stream(
 def try_fetch(*names: str, root: str | os.PathLike[str] | None = None) -> str:
     """Fetch what the cache lacks of these files and groups, within little time; what came of it, in one line.
 
-    A mirror may be silent for ``TRY_SILENT`` seconds and a file may take ``TRY_SECONDS``. Where nobody answers at all
-    there is no network, and the other files are not asked for. ValueError as `fetch` has it.
+    A mirror may be silent for ``TRY_SILENT`` seconds and a file may take ``TRY_SECONDS``. Hosts that do not answer are
+    not asked for another file. ValueError as `fetch` has it.
     """
     wanted = names_of(*names)
     lacking = [name for name in wanted if not available(name, root=root)]
@@ -214,15 +215,17 @@ def try_fetch(*names: str, root: str | os.PathLike[str] | None = None) -> str:
         return f"Data: {len(lacking)} of {len(wanted)} files are not in the cache, and RTX_DOWNLOAD=0: {embedded}"
     print(f"Data: fetching {len(lacking)} files, {sum(FILES[name].size for name in lacking) / 1e6:.1f} MB, at most "
           f"{TRY_SECONDS} s each", flush=True)
-    had, problem = 0, ""
+    had, problem, silent = 0, "", set[str]()
     for name in lacking:
+        hosts = {urllib.parse.urlsplit(url).netloc for url in FILES[name].mirrors}
+        if hosts <= silent:
+            continue
         try:
             fetch(name, root, silent=TRY_SILENT, seconds=TRY_SECONDS)
             had += 1
         except DownloadError as error:
             problem = problem or f"{name}: {'no answer' if error.unreachable else _reason(error)}"
-            if error.unreachable:
-                break
+            silent |= hosts if error.unreachable else set()
     if had == len(lacking):
         return f"Data: all {len(wanted)} files are in the cache."
     return f"Data: {len(lacking) - had} of {len(wanted)} files could not be had ({problem}): {embedded}"

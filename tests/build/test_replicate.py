@@ -1,5 +1,6 @@
 """The study resumes, keeps what no change of code has touched, and is of one piece with the notebooks."""
 
+import ast
 import json
 import os
 
@@ -187,6 +188,16 @@ def test_the_study_has_the_sentences_and_bounds_of_the_notebooks(kept, name):
              for one in json.loads((built.execution().folder / f"{name}.findings.json").read_text())}
     kept = {id: {"sentence": one["sentence"], "bound": one["bound"]} for id, one in kept[name]["findings"].items()}
     assert {id: kept.get(id) for id in found} == found, "python book/replicate.py --refresh"
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_the_study_has_the_findings_of_the_notebooks_and_no_others(kept, name):
+    code = "\n".join("".join(cell["source"]) for cell in execute.read_notebook(NOTEBOOKS[name])["cells"]
+                     if cell["cell_type"] == "code")
+    ids = {ast.literal_eval(call.args[0]) for call in ast.walk(ast.parse(code))
+           if isinstance(call, ast.Call) and ast.unparse(call.func) == "evidence.finding"}
+    assert set(kept[name]["findings"]) == ids
+    assert {id for run in kept[name]["runs"] for id in run["values"]} == ids
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rtx_lib.evidence import measured
-from rtx_lib.evidence.race import Race, changed_places, rate_effect
+from rtx_lib.evidence.race import NO_RIVAL, Race, changed_places, rate_effect
 
 LANES = {"one": "One", "two": "Two", "three": "Three"}
 FINISH = {"digits": ("accuracy", 0.9), "text": ("loss", 1.8)}
@@ -59,6 +59,29 @@ def test_a_duel_is_decided_by_every_seed():
     assert race(one=[0.9, 0.9, None], two=[0.1, 0.1, 0.1]).duel("digits", "one", "two") == 0, "one run diverged"
 
 
+@pytest.mark.parametrize("worst", [0.1, 0.05, None])
+def test_a_rival_with_a_seed_that_misses_the_baseline_decides_nothing(worst):
+    runs = {("digits", lane): [record("accuracy", value) for value in values]
+            for lane, values in {"one": [0.8, 0.85, 0.9], "two": [0.5, worst, 0.7], "three": [0.6, 0.65, 0.75]}.items()}
+    found = Race(LANES, {"digits": FINISH["digits"]}, runs, baselines={"digits": 0.1})
+    assert [lane for lane in LANES if found.misses("digits", lane)] == ["two"], "no better is not better"
+    assert found.duel("digits", "one", "two") == found.duel("digits", "two", "one") == NO_RIVAL
+    assert found.duel("digits", "one", "three") == 1, "both are better than the baseline"
+    assert found.duel("digits", "two", "three") == 0, "overlapping seeds decide nothing anyway"
+    assert found.beaten("one", "two") == {NO_RIVAL: ["digits"]}
+
+
+def test_the_better_lane_may_have_beaten_the_baseline_alone():
+    runs = {("text", lane): [record("loss", value) | {"baselines": {"pairs": 2.5}} for value in values]
+            for lane, values in {"one": [2.4, 2.4, 2.4], "two": [2.6, 2.7, 2.8], "three": [2.9, 2.9, 2.9]}.items()}
+    found = Race(LANES, {"text": FINISH["text"]}, runs, baselines={"text": "pairs"})
+    assert found.baseline("text") == 2.5, "the records know it by its name"
+    assert found.duel("text", "one", "two") == found.duel("text", "two", "three") == NO_RIVAL
+    for unknown in ({}, {"text": "frequencies"}):
+        other = Race(LANES, {"text": FINISH["text"]}, runs, baselines=unknown)
+        assert other.baseline("text") is None and other.duel("text", "one", "two") == 1
+
+
 def test_who_crosses_the_line_and_at_which_cost():
     costs = {("text", "one"): {"seconds_per_step": 0.5, "flops_per_step": 2.0}}
     found = race(costs, one=[0.9, 0.95, 0.9], two=[0.95, 0.95, 0.89])
@@ -92,7 +115,7 @@ def test_rates_are_set_against_lanes():
     tried = {"one": {1.0: 0.9, 2.0: 0.8, 3.0: 0.1}, "two": {1.0: 0.5, 2.0: 0.45, 3.0: 0.4},
              "lost": {1.0: math.nan, 2.0: 0.9, 3.0: math.nan}}
     found = rate_effect(tried, higher=True)
-    assert found.leader == "one" and found.behind == 1
+    assert found.leader == "one" and (found.behind, found.others) == (1, 1), "the lane that was lost does not count"
     assert found.second == pytest.approx((0.1 + 0.05) / 2) and found.lanes == pytest.approx(0.4)
     assert found.any_two == pytest.approx((0.7 + 0.05) / 2), "medians of 0.1, 0.7, 0.8 and of 0.05, 0.05, 0.1"
     turned = {lane: {rate: -v for rate, v in own.items()} for lane, own in tried.items()}
@@ -118,6 +141,7 @@ def test_the_book_s_race_is_whole():
     assert sorted(found.order("digits")) == sorted(plan.LANES)
     assert {len(own) for own in found.runs.values()} == {len(plan.SEEDS)}
     assert np.isfinite(found.scores("digits", "tcn")).all()
+    assert 0.1 < found.baseline("digits") < 0.11 and not found.misses("digits", "tcn")
 
 
 def test_curves_keep_the_best_where_the_best_is_tested():

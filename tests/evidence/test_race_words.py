@@ -2,7 +2,7 @@
 
 import pytest
 
-from rtx_lib.evidence.race import Race
+from rtx_lib.evidence.race import Race, rate_effect
 from rtx_lib.evidence.race_words import (
     COLUMNS,
     cost_factor,
@@ -11,8 +11,12 @@ from rtx_lib.evidence.race_words import (
     lead_changes,
     listed,
     most_of,
+    rate_rows,
     table_rows,
+    told_factors,
+    told_hours,
     told_lengths,
+    told_widest,
 )
 from rtx_lib.evidence.seeds import summarise
 
@@ -36,7 +40,7 @@ def race():
             for task, lanes in own.items() for lane, values in lanes.items()}
     costs = {("digits", "one"): {"seconds_per_step": 0.02, "flops_per_step": 4e12, "parameters": 10_000},
              ("digits", "two"): {"seconds_per_step": 0.05, "flops_per_step": 1e12, "parameters": 10_000}}
-    return Race(LANES, metrics, runs, costs)
+    return Race(LANES, metrics, runs, costs, {})
 
 
 def test_names_stand_as_in_a_sentence():
@@ -63,10 +67,41 @@ def test_where_one_lane_is_ahead_of_another(race):
         "In every seed on: none. It loses in every seed on: Digits, Adding.")
 
 
+def test_a_rival_that_misses_the_baseline_is_no_trophy(race):
+    known = Race(LANES, race.finish, race.runs, race.costs, {"adding": 1 / 6})
+    for own, won, lost in (("one", "Digits", "none"), ("two", "none", "Digits")):
+        other = "two" if own == "one" else "one"
+        assert lead_changes(known, NAMES, own, other) == (
+            f"In every seed on: {won}. It loses in every seed on: {lost}. Undecided, because the loser has a seed that "
+            "does not beat the baseline: Adding.")
+
+
+def test_wide_ranges_are_told_with_their_rates(race):
+    rates = {task: {"one": 0.01, "two": 0.003} for task in NAMES}
+    told = told_widest(race, NAMES, rates, lambda value: f"{value:.2g}", 2)
+    assert told == "Two on digits, 0.5 to 0.6, rate 0.003; One on digits, 0.95 to 0.97, rate 0.01"
+
+
+def test_what_a_rate_is_worth_fills_rows():
+    effect = rate_effect({"one": {1.0: 0.9, 2.0: 0.1}, "two": {1.0: 0.5, 2.0: 0.4}}, higher=True)
+    rows = rate_rows({"digits": effect}, {"digits": {"name": "Digits", "label": "accuracy"}}, LANES, "{:.2f}".format)
+    assert rows == [("Digits", "accuracy", "0.45", "0.45", "0.40", "One would fall behind 1 of 1")]
+
+
+def test_hours_are_told_by_part_and_in_all():
+    def took(seconds, name="a CPU"):
+        return {"seconds": seconds, "device": {"name": name}}
+
+    assert told_hours([[took(1800), took(1800)], [took(7200, "another")]]) == (
+        "3.0 hours of one thread (1.0 + 2.0; a CPU, another)")
+
+
 def test_costs_of_a_step(race):
     assert cost_rows(race, "digits", positions=2048)[0] == ("One", "20", "4000.00", "32552.08", "200000")
     assert cost_factor(race, "digits", "seconds_per_step") == (2.5, "One", "Two")
     assert cost_factor(race, "digits", "flops_per_step") == (4.0, "Two", "One")
+    assert told_factors(race, "digits") == (
+        "in time by a factor of 2.5 (One least, Two most), in arithmetic by a factor of 4.0 (Two least, One most)")
 
 
 def test_rows_of_the_table(race):

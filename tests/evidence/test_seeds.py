@@ -23,6 +23,7 @@ from rtx_lib.evidence.seeds import (
     summarise,
     tell,
     verdict,
+    with_range,
 )
 from rtx_lib.records import results_folder
 
@@ -151,6 +152,12 @@ def test_what_is_better_is_told_with_its_distance():
     assert tell([0.9] * 3, [0.5] * 3, metric="accuracy", digits=1) == "+0.4, better with every seed"
     assert tell([1, 2, 4], [3, 5, 6], digits=0) == "-3, undecided: seeds overlap"
     assert tell([1.0], [2.0]) == "too few runs"
+
+
+def test_a_cell_of_a_table_holds_the_median_and_the_range():
+    assert with_range([3.3333, 3.29, 3.2666]) == "3.29 (3.27–3.33)"
+    assert with_range(np.array([1.0, 2.0]), digits=1) == "1.5 (1.0–2.0)"
+    assert with_range([]) == "–"
 
 
 def test_runs_without_a_value_are_left_out_of_the_finals():

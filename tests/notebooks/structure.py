@@ -183,9 +183,10 @@ def has_the_size_of_a_chapter(notebook: Notebook) -> list[str]:
 
 
 def hides_little(notebook: Notebook) -> list[str]:
-    """Code hidden in a notebook is still code: what is long belongs into the library. Solutions do not count."""
+    """Code hidden in a notebook is still code: what is long belongs into the library."""
     hidden = [lines(cell) for cell in code_cells(notebook)
-              if tags(cell) & {"hide-input", "remove-input", "remove-cell"} and "bootstrap" not in tags(cell)]
+              if tags(cell) & {"hide-input", "hide-cell", "remove-input", "remove-cell"}
+              and "bootstrap" not in tags(cell)]
     faults = [f"a hidden cell of {n} lines, at most {HIDDEN_CELL}" for n in hidden if n > HIDDEN_CELL]
     if sum(hidden) > HIDDEN_LINES:
         faults.append(f"{sum(hidden)} hidden lines of code, at most {HIDDEN_LINES}")

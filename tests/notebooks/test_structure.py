@@ -112,7 +112,7 @@ PLANTED = {
     "a long hidden cell": (structure.hides_little, source_of(-2, "x = 1\n" * 46)),
     "many hidden lines": (
         structure.hides_little,
-        lambda cells: cells.extend(code("x = 1\n" * 40, "remove-input") for _ in range(5)),
+        lambda cells: cells.extend(code("x = 1\n" * 40, tag) for tag in 3 * ["remove-input", "hide-cell"]),
     ),
     "an assert on a training": (structure.asserts_proofs_only, source_of(4, "h = fit(m, t)\nassert h.loss[-1] < 1")),
     "no finding": (structure.states_its_findings, lambda cells: cells.pop()),

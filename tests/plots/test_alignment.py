@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from rtx_lib.plots import CYCLE, draw_alignment, style
+from rtx_lib.plots import CYCLE, describe_alignment, draw_alignment, style
 
 WEIGHTS = np.array([[0.1, 0.9], [0.6, 0.4], [0.0, 0.2]])
 
@@ -30,6 +30,13 @@ def test_lines_join_the_words_of_the_weights_above_the_least() -> None:
     assert set(drawn) == {(height[s], height[t]) for s, t in (("four", "vier"), ("fifty", "und"), ("four", "und"))}
     widths = [drawn[height[s], height["und"]].get_linewidth() for s in ("fifty", "four")]
     assert widths[0] > widths[1] and {line.get_color() for line in drawn.values()} == {CYCLE[0]}
+
+
+def test_the_words_name_the_greatest_weight_of_each_row() -> None:
+    told = describe_alignment(["fifty", "four"], ["vier", "und", "fünfzig"], WEIGHTS)
+    assert told == "vier at four, und at fifty, fünfzig at four"
+    with pytest.raises(ValueError, match="weights must have shape"):
+        describe_alignment(["fifty"], ["vier"], WEIGHTS)
 
 
 def test_marked_rows_have_the_second_colour_and_few_words_the_height_that_was_asked_for() -> None:

@@ -9,7 +9,17 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from rtx_lib.plots import at_frame, draw_unrolled, error_by_length, film, gradient_frames, gradient_panels, style
+from rtx_lib.plots import (
+    CYCLE,
+    at_frame,
+    draw_gradient_norms,
+    draw_unrolled,
+    error_by_length,
+    film,
+    gradient_frames,
+    gradient_panels,
+    style,
+)
 
 NORMS = np.geomspace(1e-6, 1, 12).reshape(2, 6)
 EIGENVALUES = np.array([[0.5 + 0.5j, -0.2], [0.9, 0.0 - 1.2j]])
@@ -63,6 +73,18 @@ def test_panels_that_do_not_fit_are_refused(runs: dict[str, dict[str, np.ndarray
         gradient_panels(runs, {"a": ["1", "2"]})
     with pytest.raises(ValueError, match="2 texts"):
         gradient_panels({"a": {"h": NORMS}}, {"a": ["1"]})
+
+
+def test_norms_are_means_over_steps_with_a_line_where_they_are_clipped() -> None:
+    norms = {"GRU": [1.0, 3.0, 5.0, 0.5], "two\nlines": [0.1, 0.1, 0.1, 0.1]}
+    (ax,) = draw_gradient_norms(norms, 0.5, width=2, looks={"GRU": 3, "two\nlines": 0}).axes
+    drawn = {str(line.get_label()): line for line in ax.get_lines()}
+    assert drawn["GRU"].get_ydata().tolist() == [1, 2, 4, 2.75] and drawn["GRU"].get_color() == CYCLE[3]
+    assert drawn["two\nlines"].get_color() == CYCLE[0]
+    assert set(drawn["_baseline"].get_ydata()) == {0.5} and ax.get_yscale() == "log"
+    assert {text.get_text() for text in ax.texts if text.get_text()} == set(norms)
+    with pytest.raises(ValueError, match="at least one run"):
+        draw_gradient_norms({}, 1)
 
 
 def test_runs_that_diverged_are_counted_at_their_length() -> None:

@@ -1,4 +1,4 @@
-"""Heat maps side by side; a single one is tested beside the view that it stands in for (test_views.py)."""
+"""Several heat maps in a figure; a single one is tested beside the view that it stands in for (test_views.py)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from rtx_lib.plots import attention_panels, style
+from rtx_lib.plots import attention_panels, attention_stack, heatmap_size, style
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +42,22 @@ def test_panels_of_other_sizes_keep_their_names_and_their_share_of_the_width() -
     assert len(names(left.yaxis)) == 3 and len(names(right.yaxis)) == 6 and right.get_ylabel() == "y"
     assert right.get_position().width > 1.3 * left.get_position().width
     assert right.get_xticklabels()[0].get_rotation() == 0
+
+
+def test_maps_of_the_same_tokens_stand_one_below_the_other_with_a_line_where_the_memory_ends() -> None:
+    rows, columns = list("abc"), list("xyzabc")
+    fig = attention_stack({"layer 1": np.eye(3, 6), "layer 2": np.ones((3, 6))}, rows, columns, border=3)
+    assert tuple(fig.get_size_inches()) == pytest.approx((1, 2) * np.array(heatmap_size(rows, columns)))
+    upper, lower = fig.axes
+    assert [ax.get_title(loc="left") for ax in fig.axes] == ["layer 1", "layer 2"]
+    assert names(upper.xaxis) == names(lower.xaxis) == columns and names(lower.yaxis) == rows
+    assert lower.get_xticklabels()[0].get_rotation() == 0
+    borders = [line.get_xdata()[0] for ax in fig.axes for line in ax.get_lines() if line.get_gid() == "border"]
+    assert borders == [2.5, 2.5]
+    (plain,) = attention_stack({"layer 1": np.eye(3, 6)}, rows, columns).axes
+    assert not plain.get_lines()
+    with pytest.raises(ValueError, match="at least one map"):
+        attention_stack({}, rows, columns)
 
 
 def test_what_does_not_fit_is_refused() -> None:

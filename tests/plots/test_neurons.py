@@ -60,14 +60,17 @@ def test_decay_is_drawn_and_told_as_it_is(u: float, change: str, words: str) -> 
 
 def test_a_composition_shows_the_parts_the_chain_and_the_one_function() -> None:
     x = np.linspace(-1, 1, 5)
-    left, right = draw_composition(x, {"f": 2 * x, "g": x + 1}, {"g(f)": 2 * x + 1, "one": 2 * x + 1.5}, "u = 2").axes
-    assert [line.get_label() for line in left.get_lines()] == ["f", "g"]
+    fig = draw_composition(x, lambda h: 2 * h, lambda h: h + 1, {"one": lambda h: 2 * h + 1.5}, "u = 2", ylim=(-2, 4))
+    left, right = fig.axes
+    assert [line.get_label() for line in left.get_lines()] == ["first, $f_1$", "second, $f_2$"]
+    assert [line.get_label() for line in right.get_lines()] == ["$f_2(f_1(h))$", "one"]
+    assert left.get_ylim() == right.get_ylim() == (-2, 4)
     assert np.array_equal(left.get_lines()[1].get_ydata(), x + 1)
     chain, joined = right.get_lines()
     assert np.array_equal(chain.get_ydata(), 2 * x + 1) and np.array_equal(joined.get_ydata(), 2 * x + 1.5)
     assert chain.get_linewidth() > joined.get_linewidth() and right.get_title() == "u = 2"
     with pytest.raises(ValueError, match="shape of x"):
-        draw_composition(x, {"f": x[1:]}, {"g(f)": x}, "u = 2")
+        draw_composition(x, lambda h: h[1:], lambda h: h, {}, "u = 2")
 
 
 def test_every_neuron_is_a_mark_near_its_half_lives() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rtx_lib.plots import describe_ranking, draw_ranking, plain_table, style
-from rtx_lib.plots.lanes import lane_lines, look
+from rtx_lib.plots.lanes import draw_lane_lines, draw_lane_slopes, lane_lines, look
 
 LANES = {"rnn": "RNN", "gru": "GRU", "tcn": "TCN"}
 TASKS: dict[str, dict[str, Any]] = {
@@ -61,6 +61,26 @@ def test_lines_have_their_lane_s_look() -> None:
         lane_lines(ax, {"lstm": ([0], [1])}, LANES)
     with pytest.raises(ValueError, match="as many x as y, had 2 and 1"):
         lane_lines(ax, {"gru": ([0, 1], np.ones(1))}, LANES)
+
+
+def test_a_figure_of_lines_has_its_names_at_their_ends() -> None:
+    curves = {"gru": ([0, 1, 2], [1.0, 1e-9, 1e-2]), "tcn": ([0, 1], [1, 2])}
+    (ax,) = draw_lane_lines(curves, LANES, height=3, floor=1e-6, yscale="log", xlabel="step", ylim=(1e-7, 3)).axes
+    assert ax.figure.get_size_inches().tolist() == [5.8, 3]
+    assert (ax.get_yscale(), ax.get_xlabel(), ax.get_ylim()) == ("log", "step", (1e-7, 3))
+    assert ax.get_lines()[0].get_ydata().min() == 1e-6
+    assert {text.get_text(): text.xy for text in ax.texts} == {"GRU": (2, 1e-2), "TCN": (1, 2)}
+
+
+def test_slopes_go_from_the_value_before_to_that_after() -> None:
+    values = {"gru": [0.5, 0.9], "tcn": [0.6, 0.7]}
+    (ax,) = draw_lane_slopes(values, LANES, ("one rate", "each its own"), "accuracy", "The GRU comes first").axes
+    assert [line.get_ydata().tolist() for line in ax.get_lines()] == [[0.5, 0.9], [0.6, 0.7]]
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["one rate", "each its own"]
+    assert (ax.get_title(loc="left"), ax.get_ylabel()) == ("The GRU comes first", "accuracy")
+    assert {text.get_text(): text.xy for text in ax.texts} == {"GRU": (1, 0.9), "TCN": (1, 0.7)}
+    with pytest.raises(ValueError, match="as many x as y, had 2 and 1"):
+        draw_lane_slopes({"gru": [0.5]}, LANES, ("a", "b"), "accuracy", "")
 
 
 def test_a_plain_table_is_markdown() -> None:

@@ -48,6 +48,15 @@ def test_names_in_bold_signs_and_all_inside_the_picture() -> None:
     assert all(box.x0 >= 0 and box.x1 <= fig.bbox.width for box in boxes)
 
 
+def test_a_title_stands_above_the_line_s_name_and_the_axis_ends_where_asked() -> None:
+    fig = draw_strips(ROWS, "loss", line=(2.5, "counting"), title="A leads", xlim=(0, 6))
+    (ax,) = fig.axes
+    fig.draw_without_rendering()
+    name = next(text for text in ax.texts if text.get_text() == "counting")
+    assert ax.get_title() == "A leads" and ax.get_xlim() == (0, 6)
+    assert ax.title.get_window_extent().y0 >= name.get_window_extent().y1
+
+
 @pytest.mark.parametrize(("rows", "message"), [
     ({}, "must hold values"), ({"Group": []}, "must hold values"), ({"A": [1.0, np.nan]}, "those of 'A' were"),
 ])  # fmt: skip

@@ -23,11 +23,13 @@ from rtx_lib.plots import (
     attention_view,
     bands,
     baseline,
+    error_axes,
     evaluations,
     heatmap_size,
     label_lines,
     live,
     provenance,
+    record_bands,
     smooth,
     stack,
     style,
@@ -372,6 +374,27 @@ def test_bands_refuse_what_does_not_fit() -> None:
         baseline(ax, float("nan"), "x")
 
 
+def test_record_bands_draw_each_name_that_has_records() -> None:
+    found = [record(evaluations=[{"step": 10, "mse": mse}, {"step": 20, "mse": mse / 10}]) for mse in (0.1, 0.2, 0.6)]
+    _, ax = plt.subplots()
+    record_bands(ax, {"none": [], "some": found, "one": found[:1]}, "mse", markevery=1)
+    some, one = ax.get_lines()
+    assert (some.get_label(), one.get_label(), some.get_markevery()) == ("some", "one", 1)
+    np.testing.assert_allclose(some.get_xydata(), [(10, 0.2), (20, 0.02)])
+    np.testing.assert_allclose(one.get_xydata(), [(10, 0.1), (20, 0.01)])
+    assert len(ax.collections) == 1 and some.get_color() != one.get_color()
+
+
+def test_error_axes_are_logarithmic_with_levels_and_names() -> None:
+    _, ax = plt.subplots()
+    bands(ax, [0.1, 0.01], "LSTM")
+    error_axes(ax, 1 / 6, 1 / 60, xlim=(0, 3), ylabel="error")
+    assert (ax.get_yscale(), ax.get_xlabel(), ax.get_ylabel()) == ("log", "training step", "error")
+    assert ax.get_xlim() == (0, 3)
+    assert [line.get_ydata()[0] for line in ax.get_lines()[1:]] == [1 / 6, 1 / 60]
+    assert [text.get_text() for text in ax.texts if text.get_text()] == ["LSTM"]
+
+
 def test_labels_stand_at_the_lines_ends_without_overlap() -> None:
     fig, ax = plt.subplots()
     for k in range(4):
@@ -396,6 +419,7 @@ def test_spread_moves_as_little_as_need_be() -> None:
 
 def test_provenance_says_how_and_links_each_record() -> None:
     text = provenance([record(2), record(1)])
+    assert provenance({"a": [record(2)], "none": [], "b": [record(1)]}) == text
     assert text.startswith("2 recorded runs, seeds 1, 2; 30 steps; cpu, 1 thread; commit 0123456; 3 min in all.")
     assert '<a href="../book/results/adding-T50-s2.json" aria-label="s2 of adding-T50">s2</a>' in text
     other = record(1, curves={}, seconds=5, device={"name": "<H>", "threads": 2})

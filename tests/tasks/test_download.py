@@ -384,12 +384,15 @@ def test_trying_ends_in_one_line_and_status_0(offer, tmp_path: Path, monkeypatch
     assert re.search(said, line)
 
 
-def test_without_a_network_the_other_files_are_not_asked_for(offer, server, tmp_path: Path, monkeypatch) -> None:
+def test_a_host_that_is_silent_is_not_asked_again_and_others_are(offer, server, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(download, "TRY_SILENT", 0.2)
     offer("stalled")
-    monkeypatch.setitem(FILES, "other.bin", FILES[NAME])
-    assert "2 of 2 files" in download.try_fetch(NAME, "other.bin", root=tmp_path)
-    assert server.seen == ["/stalled"]
+    monkeypatch.setitem(FILES, "same.bin", FILES[NAME])
+    elsewhere = (f"http://localhost:{server.server_port}/right",)
+    monkeypatch.setitem(FILES, "other.bin", FILES[NAME]._replace(mirrors=elsewhere))
+    monkeypatch.setenv("no_proxy", "127.0.0.1,localhost")
+    assert "2 of 3 files" in download.try_fetch(NAME, "same.bin", "other.bin", root=tmp_path)
+    assert server.seen == ["/stalled", "/right"] and held(tmp_path) == ["other.bin"]
 
 
 def test_trying_asks_nobody_where_downloads_are_off(offer, server, tmp_path: Path, monkeypatch) -> None:
