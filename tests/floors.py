@@ -16,7 +16,7 @@ ROOMS: dict[str, set[str]] = {
     "distributed": {"checkpoints"},
     "measuring": set(),
     "records": {"evidence"},
-    "recipes": set(),
+    "recipes": {"evidence"},
     "schedules": set(),
     "training": {"diagnostics", "checkpoints", "distributed", "schedules"},
     "side_by_side": {"training", "checkpoints", "schedules"},

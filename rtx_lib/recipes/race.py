@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from rtx_lib.evidence.race import BASELINES
+
 from .recipe import Recipe
 
 LANES = {
@@ -38,15 +40,6 @@ FINISH: dict[str, tuple[str, float]] = {
 
 Adding and copy memory have an end. The other lines are marks on a long road: those of the digits and the text were set
 from the trials, and that of the chorales is what Bai et al. (2018, table 1) report of a tanh RNN.
-"""
-
-BASELINES: dict[str, str | float] = {
-    "adding": "predict 1", "copy": 1 / 8, "digits": "most frequent class", "text": "bigram loss",
-    "chorales": "note transitions",
-}  # fmt: skip
-"""What the metric of each task is without learning: its name in the records, or its value.
-
-Of copy memory, one of eight symbols guessed; its records know the loss of guessing only.
 """
 
 # What figures call the task, its metric and what is reached without learning.
