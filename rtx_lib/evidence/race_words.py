@@ -105,7 +105,7 @@ def rate_rows(
     effects: Mapping[str, RateEffect], tasks: Mapping[str, Mapping[str, Any]], lanes: Mapping[str, str],
     write: Callable[[float], str],
 ) -> list[tuple[str, ...]]:
-    """Of each task its name and metric, the three distances of its :class:`RateEffect`, and its leader's fall.
+    """Of each task its name and metric, the three distances of what the rate is worth, and its leader's fall.
 
     Args:
         effects: by task.
