@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -106,7 +107,7 @@ class Findings(SphinxDirective):
                 nodes.paragraph("", "", page, nodes.Text(", "), nodes.literal("", found.id), classes=["about"])]
         held = paragraphs([f"{rate.held} of {rate.runs}", f"at least {math.floor(100 * rate.at_least)} %"])
         values = values_of(runs_of(study, found.chapter), found.id)
-        return row([name, held, paragraphs([spread(values), f"bound {found.bound}"]),
+        return row([name, held, paragraphs([spread(values), "bound " + re.sub(r"([<>=]) ", "\\1\u00a0", found.bound)]),
                     paragraphs(split(study, found))], ids=[found.id])
 
 
