@@ -26,6 +26,7 @@ ARGUMENTS = [
     f"--host-resolver-rules=MAP {GITHUB} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]
 TALLEST = 15_000  # px of a picture; beyond 16,384 Chromium repeats the top of the page
+COLOURS = ["color-contrast", "link-in-text-block"]  # axe-core's rules whose outcome a theme may change
 PATIENCE = 120_000  # milliseconds: a limit for what should take a moment, on a machine that is very busy
 
 
@@ -140,8 +141,9 @@ _ONE_WORD_OF_EACH_KIND = """() => {
     if (!word.childElementCount) word.replaceWith(word.textContent)
 }"""
 
-_AXE = """async () => {
-  const found = (await axe.run(document, {resultTypes: ['violations'], preload: false})).violations
+_AXE = """async rules => {
+  const options = rules ? {runOnly: {type: 'rule', values: rules}} : {}
+  const found = (await axe.run(document, {resultTypes: ['violations'], preload: false, ...options})).violations
   return found.filter(v => ['serious', 'critical'].includes(v.impact)).map(v =>
     `${v.impact} ${v.id}: ${v.help}: ` + v.nodes.slice(0, 3).map(n => n.target.join(' ')).join(' | '))
 }"""
@@ -185,12 +187,15 @@ def overflow(page: Page) -> list[str]:
     return page.evaluate(_OVERFLOW)
 
 
-def axe(page: Page, script: Path) -> list[str]:
-    """Findings of axe-core that are serious or critical, in the page and in its frames. It changes the page's code."""
+def axe(page: Page, script: Path, rules: list[str] | None = None) -> list[str]:
+    """Findings of axe-core that are serious or critical, in the page and in its frames. It changes the page's code.
+
+    `rules` are those to judge by, all of them by default.
+    """
     page.evaluate(_ONE_WORD_OF_EACH_KIND)
     for frame in page.frames:
         frame.add_script_tag(path=script)
-    return page.evaluate(_AXE)
+    return page.evaluate(_AXE, rules)
 
 
 def invisible_focus(page: Page, stops: int) -> list[str]:
