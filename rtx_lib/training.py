@@ -225,8 +225,9 @@ def fit(
     keep_best
         A metric: the model is left as it was at the evaluation with the least value of it, not as at the last step.
     stream_length
-        Train on ``task.stream("train", batch_size, stream_length)`` and carry the (detached) state from one
-        piece to the next; the state starts anew with each pass over the text.
+        Train by truncated backpropagation through time: on ``task.stream("train", batch_size, stream_length)``, with
+        the state carried from one piece to the next and the gradient cut between them. The state starts anew with each
+        pass over the text.
     after_step
         Called as ``after_step(step, model, loss)`` after each update, in each process.
     checkpoint, checkpoint_every

@@ -12,6 +12,7 @@ rule                   true if                                                th
 ``each A < B``         every seed of A lies below the same seed of B          every seed of A lies above the same one
 ``median A < B``       the median of A lies below that of B                   every seed of A lies above every one of B
 ``close A ~ B: 5%``    the medians differ by at most 5 % of B's               all seeds differ by more, to one side
+``overlap A ~ B``      neither has all its seeds below all of the other       every seed of one below all of the other
 =====================  =====================================================  ==========================================
 
 With ``>`` in place of ``<`` above and below change places. Where neither column is met the records decide nothing.
@@ -30,7 +31,7 @@ from dataclasses import dataclass
 
 from rtx_lib.evidence import measured
 
-KINDS = ("every", "none", "some", "each", "median", "close")
+KINDS = ("every", "none", "some", "each", "median", "close", "overlap")
 _NUMBER = r"\d+(?:\.\d+)?"
 _SHAPE = re.compile(rf"({'|'.join(KINDS)}) (.+?) ([<>~]) (.+?)(?:: ({_NUMBER})%)?")
 _COMPARE: dict[str, Callable[[float, float], bool]] = {"<": operator.lt, ">": operator.gt}
@@ -57,7 +58,8 @@ def parse(rule: str, ours: Ours) -> Rule:
         ValueError: for a line that is no rule, a name that is not one of ``ours``, or a factor that is no number.
     """
     shape = _SHAPE.fullmatch(rule)
-    if not shape or (shape[1] == "close") != (shape[3] == "~") or (shape[1] == "close") != bool(shape[5]):
+    if (not shape or (shape[1] in ("close", "overlap")) != (shape[3] == "~")
+            or (shape[1] == "close") != bool(shape[5])):
         raise ValueError(f"{rule!r} is no rule")
     for side in (shape[2], shape[4]):
         factor, times, name = side.rpartition(" * ")
@@ -115,6 +117,8 @@ def truth(rule: str, ours: Ours, records: measured.Records) -> bool | None:
     lost = len(a) < len(left)
     if found.kind == "close":
         return None if lost else _close(a, b, found.tolerance)
+    if found.kind == "overlap":
+        return None if lost else min(a) <= max(b) and min(b) <= max(a)
     holds = _COMPARE[found.sign]
     against = _COMPARE["<" if found.sign == ">" else ">"]
     above = all(against(x, y) for x in a for y in b)  # all of A that have a value, on the other side
@@ -158,4 +162,5 @@ def spoken(rule: str, ours: Ours) -> str:
         "each": f"every seed of {one} {word} the same seed of {other}",
         "median": f"the median of {one} {word} {middle}",
         "close": f"the medians of {one} and {other} within {100 * found.tolerance:g}%",
+        "overlap": f"the seeds of {one} and {other} overlapping",
     }[found.kind].replace("%", " %")

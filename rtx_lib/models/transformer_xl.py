@@ -2,9 +2,9 @@
 
 Z. Dai, Z. Yang, Y. Yang, J. Carbonell, Q. Le and R. Salakhutdinov, *Transformer-XL: Attentive Language Models Beyond a
 Fixed-Length Context*, ACL 2019 (arXiv 1901.02860). In the paper's order: the relative attention (section 3.3) with the
-shift of its appendix B, a layer, and the model with its segment-level recurrence (section 3.2). What the paper leaves
-open is as in the authors' code: the start, where dropout acts, and u and v, which are the same in all layers unless
-``untied_uv``.
+shift of its appendix B (:func:`~rtx_lib.layers.positions.relative_shift`), a layer, and the model with its
+segment-level recurrence (section 3.2). What the paper leaves open is as in the authors' code: the start, where dropout
+acts, and u and v, which are the same in all layers unless ``untied_uv``.
 """
 
 import math

@@ -6,6 +6,7 @@ from typing import Any
 from rtx_lib.evidence.race import BASELINES
 
 from .recipe import Recipe
+from .recurrence import rate_of_u
 
 LANES = {
     "rnn": "RNN", "irnn": "IRNN", "lstm": "LSTM", "gru": "GRU", "deep-gru": "Deep-transition GRU", "indrnn": "IndRNN",
@@ -134,9 +135,9 @@ def _recipe(task: str, lane: str, length: int | None, lr: float, steps: int, *, 
     steps_read = _STEPS[task] if length is None else length + 2 * SYMBOLS * (task == "copy")
     model, arguments = _model(task, lane, steps_read)
     if lane == "indrnn":
-        # As in chapter 4: the useful u lie in a band of width ln(2) / T, and for adding the second layer sums T inputs.
+        # As in chapter 4: for adding, the second layer sums T inputs.
         settings["slow"] = ["units.*.u", "linears.1.*"] if task == "adding" else ["units.*.u"]
-        settings["slow_lr"] = 0.03 / steps_read
+        settings["slow_lr"] = rate_of_u(steps_read)
     if task == "text" and lane not in _WINDOWED:
         settings["stream_length"] = settings["task_arguments"]["length"]
     return Recipe(

@@ -30,11 +30,16 @@ def _long(kind: str, length: int, about: str, model: str, lr: float, **settings:
     )  # fmt: skip
 
 
+def rate_of_u(length: int) -> float:
+    """The learning rate of IndRNN's recurrent weights: those of use for T steps lie in a band of width ln(2) / T."""
+    return 0.03 / length
+
+
 def _long_indrnn(length: int) -> Recipe:
-    # The second layer adds up T inputs, so a change of its W or b counts T times, and the useful u lie in a band
-    # of width ln(2) / T. With one rate for all parameters, Adam's first steps silence that layer in some seeds.
+    # The second layer adds up T inputs, so a change of its W or b counts T times. With one rate for all parameters,
+    # Adam's first steps silence that layer in some seeds.
     return _long(
-        "indrnn", length, "IndRNN", "indrnn", 1e-2, slow=["units.*.u", "linears.1.*"], slow_lr=0.03 / length,
+        "indrnn", length, "IndRNN", "indrnn", 1e-2, slow=["units.*.u", "linears.1.*"], slow_lr=rate_of_u(length),
         model_arguments={"hidden_size": 64, "num_layers": 2, "length": length},
     )  # fmt: skip
 

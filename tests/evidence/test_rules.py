@@ -31,6 +31,10 @@ YES, NO, OPEN = True, False, None
     ("close A ~ B: 5%", [1.04], [1], YES), ("close A ~ B: 5%", [1.06], [1], NO), ("close A ~ B: 5%", [0.94], [1], NO),
     ("close A ~ B: 5%", [1.01, 1.09, 1.2], [1], OPEN), ("close A ~ B: 5%", [0.9, 0.9, 1.2, 1.2, 1.2], [1], OPEN),
     ("close A ~ B: 5%", [1, None], [1], OPEN),
+    ("overlap A ~ B", [1, 3], [2, 4], YES), ("overlap A ~ B", [1, 4], [2, 3], YES),
+    ("overlap A ~ B", [1, 2], [2, 3], YES),
+    ("overlap A ~ B", [1, 2], [3, 4], NO), ("overlap A ~ B", [3, 4], [1, 2], NO),
+    ("overlap A ~ B", [1, None], [0, 2], OPEN), ("overlap A ~ B", [1], [0, None], OPEN),
 ])  # fmt: skip
 def test_a_rule_is_what_its_table_says(rule, a, b, expected):
     assert rules.truth(rule, OURS, records(a=a, b=b)) is expected
@@ -54,7 +58,8 @@ def test_the_contrary_of_a_rule_is_no_contrary_of_its_mirror(kind):
 
 @pytest.mark.parametrize(("rule", "message"), [
     ("all A < B", "is no rule"), ("every A ~ B", "is no rule"), ("close A ~ B", "is no rule"),
-    ("apart A < B", "is no rule"), ("every A < B: 5%", "is no rule"), ("close A ~ B: 1.2.3%", "is no rule"),
+    ("apart A < B", "is no rule"), ("every A < B: 5%", "is no rule"), ("overlap A < B", "is no rule"),
+    ("overlap A ~ B: 5%", "is no rule"), ("close A ~ B: 1.2.3%", "is no rule"),
     ("every A < C", "names 'C', which is not one of ours"), ("every A < 1.2.3", "names '1.2.3'"),
     ("every A < 0.5 * 3", "names '3', which is not one of ours"), ("every A < x * B", "has the factor 'x'"),
     ("every 1 < 2", "names none of ours"), ("each A < 2", "takes two of ours"),
@@ -70,3 +75,4 @@ def test_rules_in_words():
     assert rules.spoken("none A > B", OURS) == "no seed of A above any seed of B"
     assert rules.spoken("each A > B", OURS) == "every seed of A above the same seed of B"
     assert rules.spoken("close A ~ B: 5%", OURS) == "the medians of A and B within 5 %"
+    assert rules.spoken("overlap A ~ B", OURS) == "the seeds of A and B overlapping"
