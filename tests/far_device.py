@@ -7,7 +7,6 @@ lie in a CPU tensor within. A model or a chapter that runs here with ``device="m
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
@@ -81,11 +80,24 @@ def swap(one: Tensor, other: Tensor) -> None:
     torch._C._swap_tensor_impl(one, other)
 
 
-def each(value: Any, change: Callable[[Any], Any]) -> Any:
-    """An operation's arguments or results, with ``change`` applied to everything in their lists."""
+def near(value: Any, tensors: list[Tensor]) -> Any:
+    """An operation's argument with CPU tensors in place of far ones; every tensor in it is put into ``tensors``."""
+    if isinstance(value, Tensor):
+        tensors.append(value)
+        return value.near if isinstance(value, FarTensor) else value
     if isinstance(value, list | tuple):
-        return type(value)([each(part, change) for part in value])
-    return change(value)
+        return type(value)([near(part, tensors) for part in value])
+    return value
+
+
+def far_again(value: Any, known: dict[int, FarTensor]) -> Any:
+    """An operation's result with far tensors in place of CPU tensors, by their ``id`` those that there are already."""
+    if isinstance(value, Tensor):
+        there = known.get(id(value))
+        return FarTensor(value) if there is None else there
+    if isinstance(value, list | tuple):
+        return type(value)([far_again(part, known) for part in value])
+    return value
 
 
 class FarDevice(TorchDispatchMode):
@@ -109,23 +121,23 @@ class FarDevice(TorchDispatchMode):
         self.patch.__exit__(*error)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = dict(kwargs or {})
-        leaves: list[Any] = []
-        each([*args, *kwargs.values()], leaves.append)
-        tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+        kwargs = kwargs or {}
+        tensors: list[Tensor] = []
+        near_args = near(args, tensors)
+        near_kwargs = {name: near(value, tensors) for name, value in kwargs.items()}
         far = [tensor for tensor in tensors if isinstance(tensor, FarTensor)]
         asked = kwargs.get("device")
         goes_far = bool(far) if asked is None else torch.device(asked).type == FAR
         if asked is not None:
-            kwargs["device"] = torch.device("cpu")
+            near_kwargs["device"] = torch.device("cpu")
         if far and func not in MOVES:
             self._refuse_two_devices(func, tensors, args)
-        if goes_far and any(isinstance(leaf, torch.Generator) and leaf.device.type == "cpu" for leaf in leaves):
+        generator = kwargs.get("generator")
+        if goes_far and generator is not None and generator.device.type == "cpu":
             raise MixedDevices(f"{func}: a generator on the CPU draws nothing on a GPU")
         if far and not self.waits:
             self._refuse_waiting(func, args, goes_far)
-        near_args, *near_kwargs = each([args, *kwargs.values()], lambda x: x.near if isinstance(x, FarTensor) else x)
-        result = func(*near_args, **dict(zip(kwargs, near_kwargs, strict=True)))
+        result = func(*near_args, **near_kwargs)
         if far and torch.Tag.inplace_view in func.tags:  # such as transpose_: the shape of the far tensor follows
             with no_dispatch():
                 func(*args, **kwargs)
@@ -133,7 +145,7 @@ class FarDevice(TorchDispatchMode):
             return result
         self.operations += 1
         known = {id(tensor.near): tensor for tensor in far}  # an operation in place returns the tensor itself
-        return each(result, lambda x: known.get(id(x), FarTensor(x)) if isinstance(x, Tensor) else x)
+        return far_again(result, known)
 
     def _refuse_two_devices(self, func: Any, tensors: list[Tensor], args: Any) -> None:
         """A CPU tensor may meet far ones as a number without dimensions, and as an index into one."""
