@@ -57,6 +57,7 @@ notebooks: setup data
 
 lint: setup-tests
 	$(call phase,ruff (notebooks too),$(PY) -m ruff check --quiet .)
+	$(call phase,ruff format,$(PY) -m ruff format --quiet --check .)
 	$(call phase,mypy,$(PY) -m mypy)
 	$(call phase,codespell,$(PY) -m codespell_lib)
 

@@ -48,6 +48,7 @@ LIBRARIES = {
 
 # ------------------------------------------------------------------------------------------------ staging
 
+
 def clean_notebook(notebook: Mapping[str, Any]) -> dict[str, Any]:
     """A copy fit for a page: no traces of the run, no dead widgets, no parameters or bootstrap cell."""
     page = json.loads(json.dumps(notebook))
@@ -154,11 +155,14 @@ def libraries(root: Path, build: Path) -> dict[str, bytes]:
         folder.mkdir(parents=True, exist_ok=True)
         for name in names:
             shutil.copyfile(book / name, folder / name)
-        answer = subprocess.run([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=folder,
-                                capture_output=True, text=True)
+        answer = subprocess.run(
+            [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=folder, capture_output=True, text=True
+        )
         if answer.returncode:
-            print(f"Warning: npm ci failed; the pages will load their libraries from the usual addresses.\n"
-                  f"{answer.stderr[-800:]}")
+            print(
+                f"Warning: npm ci failed; the pages will load their libraries from the usual addresses.\n"
+                f"{answer.stderr[-800:]}"
+            )
             return {}
         mark.write_text(key)
     found = {}
@@ -186,13 +190,16 @@ def stage(files: Mapping[str, bytes], staged: Path) -> None:
 
 # ------------------------------------------------------------------------------------------------ the site
 
+
 def check_jupyter_book(version: str) -> None:
     """Refuse Jupyter Book 2, which is another program under the same name."""
     from execute import BuildError
 
     if int(version.split(".")[0]) != 1:
-        raise BuildError(f"This environment has jupyter-book {version}; the book needs 1.x: "
-                         "pip install 'jupyter-book>=1.0.4.post1,<2'")
+        raise BuildError(
+            f"This environment has jupyter-book {version}; the book needs 1.x: "
+            "pip install 'jupyter-book>=1.0.4.post1,<2'"
+        )
 
 
 def site_key(root: Path, files: Mapping[str, bytes]) -> str:
@@ -213,11 +220,20 @@ def run_sphinx(root: Path, staged: Path, log: Path) -> Path:
 
     shutil.rmtree(staged / "_build", ignore_errors=True)  # a fresh build: Sphinx does not see every change
     start = "import sys; from jupyter_book.cli.main import main; sys.exit(main())"
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")]),
-                   "PYTHONDONTWRITEBYTECODE": "1", "NO_COLOR": "1"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")]),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "NO_COLOR": "1",
+    }
     with log.open("w") as file:
-        code = subprocess.run([sys.executable, "-c", start, "build", "-W", "-n", "--keep-going", str(staged)],
-                              cwd=root, env=environment, stdout=file, stderr=subprocess.STDOUT).returncode
+        code = subprocess.run(
+            [sys.executable, "-c", start, "build", "-W", "-n", "--keep-going", str(staged)],
+            cwd=root,
+            env=environment,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+        ).returncode
     text = re.sub(r"\x1b\[[0-9;]*m", "", log.read_text())
     if code:
         found = [line for line in text.splitlines() if re.search(r"WARNING|ERROR|CRITICAL|Error:|Exception", line)]
@@ -294,12 +310,16 @@ def fell_otherwise(root: Path, executed: Path) -> list[str]:
         file = executed / f"{path.stem}.findings.json"
         for found in json.loads(file.read_text()) if file.exists() else ():
             if found["held"] is False:
-                lines.append(f"  {path.stem}, {found['id']}: {found['value']:.4g} is not {found['bound']}"
-                             if found["value"] is not None else f"  {path.stem}, {found['id']}: not a finite number")
+                lines.append(
+                    f"  {path.stem}, {found['id']}: {found['value']:.4g} is not {found['bound']}"
+                    if found["value"] is not None
+                    else f"  {path.stem}, {found['id']}: not a finite number"
+                )
     return lines
 
 
 # ------------------------------------------------------------------------------------------------ serving
+
 
 class Handler(http.server.SimpleHTTPRequestHandler):
     """Serves the site with its own page for missing addresses, as GitHub Pages does."""
@@ -346,8 +366,12 @@ def main() -> int:
     parser.add_argument("--timeout", type=int, default=900, help="seconds that one cell may take")
     parser.add_argument("--jobs", type=int, default=2, help="notebooks at a time")
     parser.add_argument("--build", type=Path, default=ROOT / "_build", help="folder for what is built")
-    parser.add_argument("--strict", action="store_true", default=os.environ.get("STRICT") == "1",
-                        help="fail where a finding falls otherwise; the default with STRICT=1")
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        default=os.environ.get("STRICT") == "1",
+        help="fail where a finding falls otherwise; the default with STRICT=1",
+    )
     parser.add_argument("--plain", action="store_true", help="build the site from the notebooks without outputs")
     parser.add_argument("--port", type=int, default=8000)
     options = parser.parse_args()

@@ -18,16 +18,63 @@ from typing import Any
 
 # Calls whose result is what a training reached: live, or kept in a record, or a time that was measured.
 OUTCOMES = {
-    "fit", "fit_side_by_side", "evaluate", "run", "load_record", "load_records", "load_costs", "finals", "summarise",
+    "fit",
+    "fit_side_by_side",
+    "evaluate",
+    "run",
+    "load_record",
+    "load_records",
+    "load_costs",
+    "finals",
+    "summarise",
     "evaluation_costs",
 }
 TRAINERS = {"fit", "fit_side_by_side"}  # these change the model that they are given
 CHANGERS = {
-    "append", "extend", "insert", "add", "update", "setdefault", "pop", "remove", "clear", "step", "backward",
-    "load_state_dict", "zero_grad", "to", "eval", "train", "double", "float", "cpu", "requires_grad_",
+    "append",
+    "extend",
+    "insert",
+    "add",
+    "update",
+    "setdefault",
+    "pop",
+    "remove",
+    "clear",
+    "step",
+    "backward",
+    "load_state_dict",
+    "zero_grad",
+    "to",
+    "eval",
+    "train",
+    "double",
+    "float",
+    "cpu",
+    "requires_grad_",
 }
-READERS = {"abs", "all", "any", "dict", "enumerate", "float", "int", "isinstance", "len", "list", "max", "min", "range",
-           "reversed", "round", "set", "sorted", "str", "sum", "tuple", "zip"}
+READERS = {
+    "abs",
+    "all",
+    "any",
+    "dict",
+    "enumerate",
+    "float",
+    "int",
+    "isinstance",
+    "len",
+    "list",
+    "max",
+    "min",
+    "range",
+    "reversed",
+    "round",
+    "set",
+    "sorted",
+    "str",
+    "sum",
+    "tuple",
+    "zip",
+}
 
 
 @dataclass(frozen=True)
@@ -198,9 +245,11 @@ class Functions:
     def define(self, statement: Statement) -> None:
         if isinstance(statement.tree, ast.FunctionDef | ast.ClassDef):
             self.known[statement.tree.name] = statement
-        elif owners := {root_of(node.func.value) for node in ast.walk(statement.tree)
-                        if isinstance(node, ast.Call) and called(node) == "parameters"
-                        and isinstance(node.func, ast.Attribute)}:
+        elif owners := {
+            root_of(node.func.value)
+            for node in ast.walk(statement.tree)
+            if isinstance(node, ast.Call) and called(node) == "parameters" and isinstance(node.func, ast.Attribute)
+        }:
             self.steered |= {name: {owner for owner in owners if owner} for name in statement.binds}
 
     def behind(self, names: Iterable[str]) -> list[Statement]:
@@ -236,8 +285,9 @@ class Functions:
                 function = self.known[name]
                 if isinstance(function.tree, ast.FunctionDef):
                     changed = function.changes | self._arguments_changed(function.tree, within | {name})
-                    found |= {root_of(value) for parameter, value in _arguments(node, function.tree)
-                              if parameter in changed}
+                    found |= {
+                        root_of(value) for parameter, value in _arguments(node, function.tree) if parameter in changed
+                    }
         return {name for name in found if name}
 
     def may_change(self, statement: Statement) -> set[str]:
@@ -257,6 +307,7 @@ def _arguments(call: ast.Call, function: ast.FunctionDef) -> Iterator[tuple[str,
 
 
 # ------------------------------------------------------------------------------------------------ asserts
+
 
 def judged_trainings(notebook: Mapping[str, Any]) -> list[str]:
     """Asserts that depend on the outcome of a training, or that stand under a condition on the profile.

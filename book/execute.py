@@ -70,6 +70,7 @@ def source(cell: Mapping[str, Any]) -> str:
 
 # ------------------------------------------------------------------------------------------------ parameters
 
+
 def parameter_names(notebook: Mapping[str, Any]) -> list[str]:
     """Names assigned in the cell tagged `parameters`; none without such a cell."""
     names: list[str] = []
@@ -93,6 +94,7 @@ def check_parameters(path: Path, parameters: Mapping[str, Any]) -> None:
 
 
 # ------------------------------------------------------------------------------------------------ keys
+
 
 def add_files(digest: Any, root: Path, files: Sequence[Path]) -> None:
     for path in sorted(files):
@@ -156,6 +158,7 @@ def notebook_key(path: Path, shared: str) -> str:
 
 # ------------------------------------------------------------------------------------------------ running
 
+
 def write_kernelspec(folder: Path) -> None:
     """A kernel that is this very interpreter, whatever `python3` means to the Jupyter of this machine."""
     spec = folder / "kernels" / KERNEL
@@ -199,8 +202,16 @@ def run_one(notebook: Path, output: Path, parameters: Mapping[str, Any], timeout
     with tempfile.TemporaryDirectory(prefix="notebook-") as empty:
         try:
             papermill.execute_notebook(
-                notebook, output, parameters=dict(parameters), kernel_name=KERNEL, language="python",
-                cwd=empty, progress_bar=False, execution_timeout=timeout, start_timeout=timeout)
+                notebook,
+                output,
+                parameters=dict(parameters),
+                kernel_name=KERNEL,
+                language="python",
+                cwd=empty,
+                progress_bar=False,
+                execution_timeout=timeout,
+                start_timeout=timeout,
+            )
             return None
         except papermill.PapermillExecutionError as error:
             what = f"{error.ename}: {error.evalue.strip()[:600]}"
@@ -321,11 +332,20 @@ class Runner:
         start = time.monotonic()
         work = output.parent
         write_kernelspec(work)
-        order = {"notebook": str(notebook.resolve()), "output": str(output), "parameters": dict(parameters),
-                 "timeout": self.timeout}
+        order = {
+            "notebook": str(notebook.resolve()),
+            "output": str(output),
+            "parameters": dict(parameters),
+            "timeout": self.timeout,
+        }
         worker = subprocess.Popen(
-            [sys.executable, __file__, json.dumps(order)], env=self.environment(work) | changes, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+            [sys.executable, __file__, json.dumps(order)],
+            env=self.environment(work) | changes,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
         self.workers.append(worker)
         if self.stopping:
             kill_tree(worker)
@@ -339,6 +359,7 @@ class Runner:
 
     def environment(self, work: Path) -> dict[str, str]:
         """One thread a worker, this tree's library, and nothing of the user's Jupyter or IPython settings."""
+
         def first(path: Path, name: str) -> str:
             return os.pathsep.join([str(path), *filter(None, [os.environ.get(name)])])
 

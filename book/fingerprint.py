@@ -32,8 +32,10 @@ def deciding(notebook: Mapping[str, Any]) -> list[ast.stmt]:
     whole = statements(notebook)
     pruner = _Pruner(whole)
     kept = [pruner.visit(copy.deepcopy(statement.tree)) for statement in whole]
-    left = [None if tree is None else statement_of(statement.cell, tree)
-            for statement, tree in zip(whole, kept, strict=True)]
+    left = [
+        None if tree is None else statement_of(statement.cell, tree)
+        for statement, tree in zip(whole, kept, strict=True)
+    ]
     there = [Functions(one for one in left[:place] if one) for place in range(len(left) + 1)]
     chosen: set[int] = set()
     wanted_somewhere: set[str] = set()
@@ -50,8 +52,13 @@ def deciding(notebook: Mapping[str, Any]) -> list[ast.stmt]:
                 indices, wanted = _before(left[:place], there, wanted)
                 chosen |= indices
                 wanted_somewhere |= wanted
-    imports = [alias for statement in whole if isinstance(statement.tree, ast.Import | ast.ImportFrom)
-               for alias in statement.tree.names if (alias.asname or alias.name) in wanted_somewhere]
+    imports = [
+        alias
+        for statement in whole
+        if isinstance(statement.tree, ast.Import | ast.ImportFrom)
+        for alias in statement.tree.names
+        if (alias.asname or alias.name) in wanted_somewhere
+    ]
     code = [left[place].tree for place in sorted(chosen) if left[place]]
     return [*(ast.Import([alias]) for alias in imports), *code, *values]
 
@@ -62,9 +69,7 @@ def _argument(call: ast.Call, place: int, name: str) -> ast.expr:
     return next(keyword.value for keyword in call.keywords if keyword.arg == name)
 
 
-def _before(
-    before: list[Statement | None], there: list[Functions], wanted: set[str]
-) -> tuple[set[int], set[str]]:
+def _before(before: list[Statement | None], there: list[Functions], wanted: set[str]) -> tuple[set[int], set[str]]:
     """Indices of the statements that may decide the names ``wanted``, and all names that these want.
 
     ``there`` holds the functions that are known at each place.
@@ -88,8 +93,11 @@ def _before(
 
 def _sets_the_scene(tree: ast.stmt) -> bool:
     """Whether it calls, for its effect, something that changes what every later line does: a seed, a default."""
-    return isinstance(tree, ast.Expr) and isinstance(tree.value, ast.Call) and (
-        root_of(tree.value.func) in RANDOM or "seed" in called(tree.value))
+    return (
+        isinstance(tree, ast.Expr)
+        and isinstance(tree.value, ast.Call)
+        and (root_of(tree.value.func) in RANDOM or "seed" in called(tree.value))
+    )
 
 
 class _Pruner(ast.NodeTransformer):
@@ -101,8 +109,11 @@ class _Pruner(ast.NodeTransformer):
         for statement in whole:
             if isinstance(statement.tree, ast.Import | ast.ImportFrom):
                 home = getattr(statement.tree, "module", None) or ""
-                self.drawing |= {alias.asname or alias.name.partition(".")[0] for alias in statement.tree.names
-                                 if DRAWING_MODULES & {*home.split("."), *alias.name.split(".")}}
+                self.drawing |= {
+                    alias.asname or alias.name.partition(".")[0]
+                    for alias in statement.tree.names
+                    if DRAWING_MODULES & {*home.split("."), *alias.name.split(".")}
+                }
 
     def visit_Dict(self, node: ast.Dict) -> ast.AST:
         names = [key.value if isinstance(key, ast.Constant) else None for key in node.keys]
@@ -134,14 +145,17 @@ class _Pruner(ast.NodeTransformer):
             return False
         arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
         return not any(map(self._works, arguments)) and (
-            root_of(node.func) in self.drawing or called(node) in SHOWING
-            or any(root_of(argument) in self.drawing for argument in arguments))
+            root_of(node.func) in self.drawing
+            or called(node) in SHOWING
+            or any(root_of(argument) in self.drawing for argument in arguments)
+        )
 
     def _works(self, tree: ast.AST) -> bool:
         """Whether code, as a figure's argument may, binds a name, trains, changes a model or draws random numbers."""
         behind = [tree, *(function.tree for function in self.functions.behind(used(tree)))]
-        return (any(isinstance(node, ast.NamedExpr) for node in ast.walk(tree))
-                or any(trains(one, OUTCOMES | MODES | DRAWS) for one in behind))
+        return any(isinstance(node, ast.NamedExpr) for node in ast.walk(tree)) or any(
+            trains(one, OUTCOMES | MODES | DRAWS) for one in behind
+        )
 
 
 def fingerprint(notebook: Mapping[str, Any], recipes: Mapping[str, Any]) -> str:
@@ -165,7 +179,10 @@ def fingerprint(notebook: Mapping[str, Any], recipes: Mapping[str, Any]) -> str:
 def plain(tree: Any) -> Any:
     """A syntax tree as nested lists. Neither `ast.dump` nor `ast.unparse` is the same for all versions of Python."""
     if isinstance(tree, ast.AST):
-        fields = [[name, plain(value)] for name, value in ast.iter_fields(tree)
-                  if value not in (None, []) and name not in ("ctx", "kind", "type_comment")]
+        fields = [
+            [name, plain(value)]
+            for name, value in ast.iter_fields(tree)
+            if value not in (None, []) and name not in ("ctx", "kind", "type_comment")
+        ]
         return [type(tree).__name__, *fields]
     return [plain(one) for one in tree] if isinstance(tree, list) else repr(tree)

@@ -68,8 +68,15 @@ def settings(has: Sequence[str] = INSTRUCTIONS) -> list[Setting]:
     for part, start in (("first", 1), ("second", 101)):
         for place in range(PLANNED[part]):
             instructions = INSTRUCTIONS[(place + place // 3) % 3]
-            found.append(Setting(part, start + place, "embedded" if place % 3 == 1 else "true",
-                                 instructions if instructions in has else has[0], 2 if place % 5 == 3 else 1))
+            found.append(
+                Setting(
+                    part,
+                    start + place,
+                    "embedded" if place % 3 == 1 else "true",
+                    instructions if instructions in has else has[0],
+                    2 if place % 5 == 3 else 1,
+                )
+            )
     return found
 
 
@@ -78,13 +85,16 @@ def instruction_sets() -> list[str]:
     import torch
 
     best = torch.backends.cpu.get_cpu_capability()
-    return [name for name in INSTRUCTIONS if name == "default" or name.upper() == best
-            or (name == "avx2" and best == "AVX512")]
+    return [
+        name
+        for name in INSTRUCTIONS
+        if name == "default" or name.upper() == best or (name == "avx2" and best == "AVX512")
+    ]
 
 
 def recipes(root: Path) -> Mapping[str, Any]:
     with imported(root):
-        from rtx_lib.recipes import RECIPES
+        from rtx_lib.experiments.recipes import RECIPES
     return RECIPES
 
 
@@ -98,8 +108,9 @@ def write_study(root: Path, study: Mapping[str, Any]) -> None:
     chapters = []
     for name, chapter in sorted(study["chapters"].items()):
         runs = ",\n".join(f"   {json.dumps(run)}" for run in chapter["runs"])
-        findings = ",\n".join(f"   {json.dumps(id)}: {json.dumps(one, ensure_ascii=False)}"
-                              for id, one in chapter["findings"].items())
+        findings = ",\n".join(
+            f"   {json.dumps(id)}: {json.dumps(one, ensure_ascii=False)}" for id, one in chapter["findings"].items()
+        )
         head = f' {json.dumps(name)}: {{"fingerprint": {json.dumps(chapter["fingerprint"])},\n  "findings": {{\n'
         chapters.append(f'{head}{findings}\n  }},\n  "runs": [\n{runs}\n  ]}}')
     path = root / FILE
@@ -127,20 +138,27 @@ def missing(
 def environment(setting: Setting, empty: Path) -> dict[str, str]:
     """The variables that make a run this setting's."""
     threads = str(setting.threads)
-    variables = {"RTX_DOWNLOAD": "0",
-                 "ATEN_CPU_CAPABILITY": setting.instructions, **MATRIX_LIBRARIES[setting.instructions],
-                 "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads,
-                 "OMP_WAIT_POLICY": "PASSIVE"}  # runs share the cores: a thread that waits must not spin
+    variables = {
+        "RTX_DOWNLOAD": "0",
+        "ATEN_CPU_CAPABILITY": setting.instructions,
+        **MATRIX_LIBRARIES[setting.instructions],
+        "OMP_NUM_THREADS": threads,
+        "MKL_NUM_THREADS": threads,
+        "OPENBLAS_NUM_THREADS": threads,
+        "OMP_WAIT_POLICY": "PASSIVE",
+    }  # runs share the cores: a thread that waits must not spin
     return variables | ({"RTX_DATA": str(empty)} if setting.data == "embedded" else {})
 
 
 def commit(root: Path) -> str:
     """The commit of the tree, with "-dirty" where notebooks or library differ from it."""
+
     def git(*arguments: str) -> str:
         return subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True).stdout.strip()
 
     return (git("rev-parse", "--short=12", "HEAD") or "unknown") + (
-        "-dirty" if git("status", "--porcelain", "--", "notebooks", "rtx_lib") else "")
+        "-dirty" if git("status", "--porcelain", "--", "notebooks", "rtx_lib") else ""
+    )
 
 
 def machine() -> dict[str, str]:
@@ -148,9 +166,13 @@ def machine() -> dict[str, str]:
     import numpy
     import torch
 
-    return {"processor": f"{platform.machine()}, {torch.backends.cpu.get_cpu_capability()}",
-            "system": platform.system(), "python": platform.python_version(), "torch": torch.__version__,
-            "numpy": numpy.__version__}
+    return {
+        "processor": f"{platform.machine()}, {torch.backends.cpu.get_cpu_capability()}",
+        "system": platform.system(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": numpy.__version__,
+    }
 
 
 def run_of(
@@ -187,8 +209,11 @@ def replicate(root: Path, names: Sequence[str], todo: Sequence[Setting], jobs: i
             with tempfile.TemporaryDirectory(prefix="book-") as work:
                 out = Path(work) / f"{name}.ipynb"
                 took, report = runner.in_worker(
-                    frozen / "notebooks" / f"{name}.ipynb", out,
-                    {"profile": "book", "seed": setting.seed, "device": "cpu"}, **environment(setting, empty))
+                    frozen / "notebooks" / f"{name}.ipynb",
+                    out,
+                    {"profile": "book", "seed": setting.seed, "device": "cpu"},
+                    **environment(setting, empty),
+                )
                 return took, report, [] if report else findings_of(frozen, out)
 
         open_runs: dict[Future[Any], tuple[str, Setting]] = {}
@@ -206,8 +231,11 @@ def replicate(root: Path, names: Sequence[str], todo: Sequence[Setting], jobs: i
                         continue
                     keep(root, name, (keys[name], before[name]), findings, run_of(setting, findings, took, where))
                     fell = [found["id"] for found in findings if not found["held"]]
-                    print(f"{name}, {setting}: {took.cpu:.0f} s of CPU, {len(findings)} findings"
-                          + (f", fell otherwise: {', '.join(fell)}" if fell else ""), flush=True)
+                    print(
+                        f"{name}, {setting}: {took.cpu:.0f} s of CPU, {len(findings)} findings"
+                        + (f", fell otherwise: {', '.join(fell)}" if fell else ""),
+                        flush=True,
+                    )
         finally:
             runner.stop()
     return failed
@@ -253,8 +281,11 @@ def keep(
         # Some findings need the true data, so that no run has all of them; words and bounds may have been refreshed.
         told = {found["id"]: {"sentence": found["sentence"], "bound": found["bound"]} for found in findings}
         told |= study["chapters"][name]["findings"] if runs else {}
-        study["chapters"][name] = {"fingerprint": keys[0], "findings": told,
-                                   "runs": sorted([*runs, run], key=lambda one: one["seed"])}
+        study["chapters"][name] = {
+            "fingerprint": keys[0],
+            "findings": told,
+            "runs": sorted([*runs, run], key=lambda one: one["seed"]),
+        }
 
 
 def refresh(root: Path, names: Sequence[str], runner: Runner) -> None:
@@ -308,8 +339,10 @@ def main() -> int:
             for name in names:
                 there = {run["seed"] for run in current(study, name, key_of(ROOT, name))}
                 stale = len(study["chapters"].get(name, {}).get("runs", [])) - len(there)
-                print(f"{name}: {len(there & {one.seed for one in todo})} of {len(todo)} runs"
-                      + (f", {stale} stale" if stale else ""))
+                print(
+                    f"{name}: {len(there & {one.seed for one in todo})} of {len(todo)} runs"
+                    + (f", {stale} stale" if stale else "")
+                )
             return 0
         if options.refresh:
             refresh(ROOT, names, runner)

@@ -33,8 +33,10 @@ def set_repository(root: Path, url: str) -> list[Path]:
     (owner, name), (new_owner, new_name) = current(root), match.groups()
     pairs = [  # every form in which an address names a repository: owner/name, and the site's own
         (rf"(?<![\w.-]){re.escape(owner)}/{re.escape(name)}(?![\w-]|\.(?!git\b)\w)", f"{new_owner}/{new_name}"),
-        (rf"(?i:(?<![\w.-]){re.escape(owner)}\.github\.io)/{re.escape(name)}(?![\w-])",
-         f"{new_owner.lower()}.github.io/{new_name}"),
+        (
+            rf"(?i:(?<![\w.-]){re.escape(owner)}\.github\.io)/{re.escape(name)}(?![\w-])",
+            f"{new_owner.lower()}.github.io/{new_name}",
+        ),
     ]
     changed = []
     for path in sorted({p for pattern in FILES for p in root.glob(pattern)}):

@@ -69,5 +69,8 @@ def faults(statement: Statement, root: Path, records: measured.Records) -> list[
                 found.append(f"{name}, {statement.says!r}: fewer than {MIN_SEEDS} runs: {path}")
         except ValueError as error:
             return [*found, f"{name}, {statement.says!r}: {error}"]
-    return found + [f"{name}, {statement.says!r}: not true of the records: {rule}" for rule in statement.rules
-                    if rules.truth(rule, statement.ours, records) is not True]
+    return found + [
+        f"{name}, {statement.says!r}: not true of the records: {rule}"
+        for rule in statement.rules
+        if rules.truth(rule, statement.ours, records) is not True
+    ]

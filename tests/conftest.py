@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 import torch
-from workers import EXECUTED, LOOKS, ByFile, part
+from support.workers import EXECUTED, LOOKS, ByFile, part
 
 # With RTX_REQUIRE_ALL=1 a run is red unless a test of each of these kinds passed.
 REQUIRED = {
@@ -59,7 +59,7 @@ def pytest_xdist_node_collection_finished(node, ids):
 def take_turn(names):
     """Runs that look at the book take turns; the process that waits lives longer than its workers."""
     if any(name.startswith(LOOKS) for name in names):
-        import built
+        from support import built
 
         built.take_turn()
 
@@ -81,7 +81,7 @@ def pytest_terminal_summary(terminalreporter):
     for reason in missing():
         terminalreporter.write_line(f"ERROR: {reason}, so this run proves nothing about that")
     if EXECUTED in passed and not WORKER:
-        import built
+        from support import built
 
         terminalreporter.section("CPU seconds of the notebooks in smoke")
         for name, took in sorted(built.execution().took.items()):

@@ -8,11 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import official_r_transformer
-import official_tcn
-import official_transformers
-import official_txl
 import torch
+from reference import official_r_transformer, official_tcn, official_transformers, official_txl
 from torch import Tensor, nn
 
 from rtx_lib.kernels import relu_recurrence

@@ -62,6 +62,7 @@ class AsWritten:
 
 def reading_time(doctree: nodes.document) -> int:
     """Minutes for the words of the text; code and its outputs are not counted."""
+
     def is_prose(text: nodes.Text) -> bool:
         parent: nodes.Node | None = text
         while parent is not None:

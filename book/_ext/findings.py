@@ -36,8 +36,11 @@ class Row:
 
 def rows_of(study: Mapping[str, Any]) -> list[Row]:
     """All findings that some run has, the least rate first; equal ones by the lower bound, then in the book's order."""
-    found = [Finding(id, chapter, one["sentence"], None, one["bound"], True)
-             for chapter, content in study.get("chapters", {}).items() for id, one in content["findings"].items()]
+    found = [
+        Finding(id, chapter, one["sentence"], None, one["bound"], True)
+        for chapter, content in study.get("chapters", {}).items()
+        for id, one in content["findings"].items()
+    ]
     rows = [Row(one, rate) for one in found if (rate := rate_of(study, one)) is not None]
     return sorted(rows, key=lambda row: (row.rate.share, row.rate.at_least))
 
@@ -56,9 +59,12 @@ def spread(values: Sequence[float]) -> str:
 
 def split(study: Mapping[str, Any], found: Finding) -> list[str]:
     """The rate in parts: by data, and with the seeds that nobody had looked at when the bound was set."""
-    parts = {"true data": rate_of(study, found, data="true"), "embedded data": rate_of(study, found, data="embedded"),
-             "seeds before the bound": rate_of(study, found, "first"),
-             "seeds after it": rate_of(study, found, "second")}
+    parts = {
+        "true data": rate_of(study, found, data="true"),
+        "embedded data": rate_of(study, found, data="embedded"),
+        "seeds before the bound": rate_of(study, found, "first"),
+        "seeds after it": rate_of(study, found, "second"),
+    }
     return [f"{name}: {rate.held} of {rate.runs}" for name, rate in parts.items() if rate]
 
 
@@ -69,10 +75,13 @@ def machines(study: Mapping[str, Any]) -> str:
     threads = Counter(run["threads"] for run in runs)
     versions = sorted({f"Python {run['python']}, torch {run['torch']}" for run in runs})
     hours = sum(run["cpu_seconds"] for run in runs if math.isfinite(run["cpu_seconds"])) / 3600
-    return (f"{len(runs)} runs of {len(study['chapters'])} chapters in {hours:.1f} CPU hours; instruction sets: "
-            + ", ".join(f"{name} {count}" for name, count in sorted(sets.items())) + "; threads: "
-            + ", ".join(f"{name} in {count}" for name, count in sorted(threads.items()))
-            + f"; {'; '.join(versions)}; processors: {', '.join(sorted({run['processor'] for run in runs}))}.")
+    return (
+        f"{len(runs)} runs of {len(study['chapters'])} chapters in {hours:.1f} CPU hours; instruction sets: "
+        + ", ".join(f"{name} {count}" for name, count in sorted(sets.items()))
+        + "; threads: "
+        + ", ".join(f"{name} in {count}" for name, count in sorted(threads.items()))
+        + f"; {'; '.join(versions)}; processors: {', '.join(sorted({run['processor'] for run in runs}))}."
+    )
 
 
 class Findings(SphinxDirective):
@@ -89,9 +98,11 @@ class Findings(SphinxDirective):
         always = sum(one.rate.held == one.rate.runs for one in rows)
         counts = [one.rate.runs for one in rows]
         runs = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
-        text = (f"{len(rows)} findings, each with {runs} runs. {always} held in every run, "
-                f"{len(rows) - always} in fewer. \"At least\" is the exact lower end of a one-sided {CONFIDENCE:.0%} "
-                "interval of the rate.")
+        text = (
+            f"{len(rows)} findings, each with {runs} runs. {always} held in every run, "
+            f'{len(rows) - always} in fewer. "At least" is the exact lower end of a one-sided {CONFIDENCE:.0%} '
+            "interval of the rate."
+        )
         chapters = [len(runs_of(study, chapter)) for chapter in study["chapters"]]
         if (least := min(chapters)) < (planned := sum(PLANNED.values())):
             text = f"The study is under way: {planned} runs of each chapter are planned, some have {least}. {text}"
@@ -103,12 +114,21 @@ class Findings(SphinxDirective):
     def entry(self, one: Row, study: Mapping[str, Any], up: str, titles: Mapping[str, str]) -> nodes.row:
         found, rate = one.found, one.rate
         page = nodes.reference("", titles[found.chapter], refuri=f"{up}notebooks/{found.chapter}.html", internal=True)
-        name = [nodes.paragraph("", found.sentence),
-                nodes.paragraph("", "", page, nodes.Text(", "), nodes.literal("", found.id), classes=["about"])]
+        name = [
+            nodes.paragraph("", found.sentence),
+            nodes.paragraph("", "", page, nodes.Text(", "), nodes.literal("", found.id), classes=["about"]),
+        ]
         held = paragraphs([f"{rate.held} of {rate.runs}", f"at least {math.floor(100 * rate.at_least)} %"])
         values = values_of(runs_of(study, found.chapter), found.id)
-        return row([name, held, paragraphs([spread(values), "bound " + re.sub(r"([<>=]) ", "\\1\u00a0", found.bound)]),
-                    paragraphs(split(study, found))], ids=[found.id])
+        return row(
+            [
+                name,
+                held,
+                paragraphs([spread(values), "bound " + re.sub(r"([<>=]) ", "\\1\u00a0", found.bound)]),
+                paragraphs(split(study, found)),
+            ],
+            ids=[found.id],
+        )
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

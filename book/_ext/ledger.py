@@ -48,6 +48,7 @@ Judged = Sequence[tuple[Claim, Judgement]]
 
 # ------------------------------------------------------------------------------------------------ notebooks
 
+
 @functools.lru_cache(maxsize=32)
 def _code(root: Path, chapter: str) -> tuple[str, ...]:
     notebook = json.loads((root / "notebooks" / f"{chapter}.ipynb").read_text(encoding="utf-8"))
@@ -62,21 +63,29 @@ def proof_is_there(claim: Claim, root: Path) -> bool:
 
 def finding_is_there(claim: Claim, root: Path) -> bool:
     """Whether the chapter's code makes the finding: a call ``evidence.finding("its-id", ...)``."""
-    calls = (node for code in _code(root, claim.chapter) for node in ast.walk(ast.parse(code))
-             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "finding")
-    return any(call.args and isinstance(call.args[0], ast.Constant) and call.args[0].value == claim.finding
-               for call in calls)
+    calls = (
+        node
+        for code in _code(root, claim.chapter)
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "finding"
+    )
+    return any(
+        call.args and isinstance(call.args[0], ast.Constant) and call.args[0].value == claim.finding for call in calls
+    )
 
 
 def absent(claims: Iterable[Claim], root: Path) -> list[str]:
     """A line for each claim whose proof or finding is not in the code of its chapter."""
-    return [f"claim {claim.id}: no code cell of its chapter holds its {kind}" for claim in claims
-            for kind, there in (("proof", proof_is_there), ("finding", finding_is_there))
-            if getattr(claim, kind) and not there(claim, root)]
+    return [
+        f"claim {claim.id}: no code cell of its chapter holds its {kind}"
+        for claim in claims
+        for kind, there in (("proof", proof_is_there), ("finding", finding_is_there))
+        if getattr(claim, kind) and not there(claim, root)
+    ]
 
 
 def title_of(chapter: str, root: Path) -> str:
-    """"8. R-Transformer": number and first heading of a notebook; the name itself where there is none yet."""
+    """ "8. R-Transformer": number and first heading of a notebook; the name itself where there is none yet."""
     path = root / "notebooks" / f"{chapter}.ipynb"
     count, _, name = chapter.partition("_")
     if path.is_file():
@@ -87,6 +96,7 @@ def title_of(chapter: str, root: Path) -> str:
 
 
 # ------------------------------------------------------------------------------------------------ the page
+
 
 class Ledger(SphinxDirective):
     """The summary, the filter and all claims by chapter. It stands at the end of a section, without arguments."""
@@ -108,8 +118,13 @@ class Ledger(SphinxDirective):
         count = Counter(found.verdict for _, found in judged)
         page: list[nodes.Node] = [*self.summary(judged, titles), nodes.raw("", chooser(count), format="html")]
         for chapter in chapters:
-            part = nodes.section("", nodes.title("", titles[chapter]), ids=[f"claims-{nodes.make_id(chapter)}"],
-                                 names=[], classes=["claims"])
+            part = nodes.section(
+                "",
+                nodes.title("", titles[chapter]),
+                ids=[f"claims-{nodes.make_id(chapter)}"],
+                names=[],
+                classes=["claims"],
+            )
             if (name := f"notebooks/{chapter}") in self.env.found_docs:
                 part += self.markdown(f"The chapter: {{doc}}`/{name}`.")
             own = sorted((pair for pair in judged if pair[0].chapter == chapter), key=lambda pair: pair[0].nobody)
@@ -148,15 +163,20 @@ class Ledger(SphinxDirective):
             rows.append(("Why", self.markdown(f"{_capital(found.why)}.")))
         rows += [("Source", self.markdown(claim.source)), ("Published", self.markdown(claim.published))]
         if audit.numbers(claim, records):
-            rows.append(("Here", [self.numbers(claim, records),
-                                  nodes.paragraph("", f"{audit.budget(claim, records)}.")]))
+            rows.append(
+                ("Here", [self.numbers(claim, records), nodes.paragraph("", f"{audit.budget(claim, records)}.")])
+            )
         if claim.rules and not too_few(claim, records):
             rows.append(("Rule", [nodes.paragraph("", text) for text in ruled(claim, records)]))
         if claim.finding:
             rows.append(("Here", [nodes.paragraph("", audit.told_finding(claim, self.study))]))
         if claim.proof:
-            rows.append(("Here", [nodes.paragraph("", "Asserted in every run of the chapter: ",
-                                                  nodes.literal("", claim.proof))]))
+            rows.append(
+                (
+                    "Here",
+                    [nodes.paragraph("", "Asserted in every run of the chapter: ", nodes.literal("", claim.proof))],
+                )
+            )
         rows.append(("Setting", self.markdown(claim.differs)))
         listing = nodes.definition_list(classes=["claim-rows"])
         for term, content in rows:
@@ -170,8 +190,11 @@ class Ledger(SphinxDirective):
         text = nodes.paragraph()
         for place, (name, recipe, told) in enumerate(audit.numbers(claim, records)):
             link = f"{up}book/records.html#{nodes.make_id(f'recipe-{recipe}')}"
-            text += [nodes.Text("; " if place else ""), nodes.reference("", name, refuri=link, internal=True),
-                     nodes.Text(f" {told}")]
+            text += [
+                nodes.Text("; " if place else ""),
+                nodes.reference("", name, refuri=link, internal=True),
+                nodes.Text(f" {told}"),
+            ]
         text += nodes.Text(f" {claim.unit}." if claim.unit else ".")
         return text
 
@@ -186,10 +209,12 @@ def summed_up(judged: Judged) -> str:
         return f"{count[verdict]} {'is' if count[verdict] == 1 else 'are'}"
 
     more = "is a question" if count[NOBODY] == 1 else "are questions"
-    return (f"Of {made} claims, {count[HOLDS]} hold, {own} of them in the claim's own setting and "
-            f"{count[HOLDS] - own} at our scale; {are(CONTRADICTED)} contradicted; {are(UNDECIDED)} undecided; for "
-            f"{count[SHORT]} our budget is too small. {count[NOBODY]} more {more} of our own, on which no source makes "
-            "a claim; they count neither for nor against one.")
+    return (
+        f"Of {made} claims, {count[HOLDS]} hold, {own} of them in the claim's own setting and "
+        f"{count[HOLDS] - own} at our scale; {are(CONTRADICTED)} contradicted; {are(UNDECIDED)} undecided; for "
+        f"{count[SHORT]} our budget is too small. {count[NOBODY]} more {more} of our own, on which no source makes "
+        "a claim; they count neither for nor against one."
+    )
 
 
 def ruled(claim: Claim, records: measured.Records) -> list[str]:
@@ -228,8 +253,11 @@ def chooser(count: Mapping[str, int]) -> str:
     It works by style sheet alone: a radio button hides the claims of the other verdicts.
     """
     choices = {"all": sum(count.values())} | {verdict: count.get(verdict, 0) for verdict in VERDICTS}
-    labels = (f'<label><input type="radio" name="verdict" id="show-{name.replace(" ", "-")}"'
-              f'{" checked" if name == "all" else ""}> {name} ({left})</label>' for name, left in choices.items())
+    labels = (
+        f'<label><input type="radio" name="verdict" id="show-{name.replace(" ", "-")}"'
+        f"{' checked' if name == 'all' else ''}> {name} ({left})</label>"
+        for name, left in choices.items()
+    )
     return f'<fieldset class="ledger-filter book-control"><legend>Show</legend>{"".join(labels)}</fieldset>'
 
 

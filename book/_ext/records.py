@@ -1,7 +1,7 @@
 """The directive ``records``: tables with one row per recipe, made from the JSON records in ``book/results``.
 
 What stands on the page comes out of the files, so a number can be neither mistyped nor stale. A record that does
-not follow the schema of ``rtx_lib.records`` is an error of the build, which names the file and the fault.
+not follow the schema of ``rtx_lib.experiments.records`` is an error of the build, which names the file and the fault.
 """
 
 from __future__ import annotations
@@ -24,8 +24,13 @@ from rtx_lib.evidence.audit import number
 FOLDER = "book/results"
 TRIALS = "rates"  # the folder in it with the trials of learning rates
 HOW = "python -m rtx_lib.experiments run RECIPE --seed 0 1 2"
-RACE = {"adding": "the adding problem", "copy": "copy memory", "digits": "digits", "text": "characters",
-        "chorales": "chorales"}
+RACE = {
+    "adding": "the adding problem",
+    "copy": "copy memory",
+    "digits": "digits",
+    "text": "characters",
+    "chorales": "chorales",
+}
 # The tables of the page in their order, each with the start of its recipes' names.
 GROUPS = (
     ("Chapter 1: MNIST by rows", "row-mnist-"),
@@ -47,7 +52,7 @@ REST = "Other runs"
 
 def read_records(folder: Path) -> dict[str, list[dict[str, Any]]]:
     """The records in `folder` by recipe, ordered by seed; `ValueError` names a file that is none and says why."""
-    from rtx_lib.records import SCHEMA  # here, so that the site's other pages build without torch
+    from rtx_lib.experiments.records import SCHEMA  # here, so that the site's other pages build without torch
 
     validator = jsonschema.validators.validator_for(SCHEMA)(SCHEMA)
     found: dict[str, list[dict[str, Any]]] = {}
@@ -118,17 +123,28 @@ def cells(recipe: str, records: Sequence[dict[str, Any]], to_files: str) -> list
     for record in records:
         name = f"{recipe}-s{record['seed']}"
         mark = "*" if record["commit"].endswith("-dirty") else ""
-        links += [nodes.reference("", f"{record['seed']}{mark}", refuri=f"{to_files}{name}.json", internal=True,
-                                  reftitle=f"record {name}"), nodes.Text(" ")]
+        links += [
+            nodes.reference(
+                "", f"{record['seed']}{mark}", refuri=f"{to_files}{name}.json", internal=True, reftitle=f"record {name}"
+            ),
+            nodes.Text(" "),
+        ]
     baselines = [f"{number(value)} ({name})" for name, value in records[0]["baselines"].items()]
     seconds = statistics.median(record["seconds"] for record in records)
     return [
-        [nodes.paragraph("", "", nodes.literal("", recipe)),
-         nodes.paragraph("", f"{about[0].upper()}{about[1:]}. {settings(records[0])}", classes=["about"])],
+        [
+            nodes.paragraph("", "", nodes.literal("", recipe)),
+            nodes.paragraph("", f"{about[0].upper()}{about[1:]}. {settings(records[0])}", classes=["about"]),
+        ],
         paragraphs(results(records) or ["none"]),
         paragraphs(baselines or ["none"]),
-        paragraphs([f"{records[0]['configuration']['steps']:,} steps", f"{records[0]['parameters']:,} parameters",
-                    f"{seconds:,.0f} seconds"]),
+        paragraphs(
+            [
+                f"{records[0]['configuration']['steps']:,} steps",
+                f"{records[0]['parameters']:,} parameters",
+                f"{seconds:,.0f} seconds",
+            ]
+        ),
         [nodes.paragraph("", "", *links[:-1])],
     ]
 
@@ -151,21 +167,36 @@ def trials(found: dict[str, list[dict[str, Any]]], to_files: str) -> nodes.secti
         links: list[nodes.Node] = []
         for record in records:
             name = f"{record['recipe']}-s{record['seed']}"
-            links += [nodes.reference("", f"{record['configuration']['lr']:g}", refuri=f"{to_files}{name}.json",
-                                      internal=True, reftitle=f"record {name}"),
-                      nodes.Text(f": {trial_result(record)}; ")]
+            links += [
+                nodes.reference(
+                    "",
+                    f"{record['configuration']['lr']:g}",
+                    refuri=f"{to_files}{name}.json",
+                    internal=True,
+                    reftitle=f"record {name}",
+                ),
+                nodes.Text(f": {trial_result(record)}; "),
+            ]
         links[-1] = nodes.Text(links[-1].astext().removesuffix("; "))
-        rows.append(row([[nodes.paragraph("", "", nodes.literal("", lane))],
-                         paragraphs([f"{records[0]['configuration']['steps']:,}"]),
-                         [nodes.paragraph("", "", *links)]]))
-    text = ("Each model of the race chose its learning rate from these runs, one seed each, by the loss of the "
-            "tested model on the validation split. They are shorter than the race and say nothing else.")
+        rows.append(
+            row(
+                [
+                    [nodes.paragraph("", "", nodes.literal("", lane))],
+                    paragraphs([f"{records[0]['configuration']['steps']:,}"]),
+                    [nodes.paragraph("", "", *links)],
+                ]
+            )
+        )
+    text = (
+        "Each model of the race chose its learning rate from these runs, one seed each, by the loss of the "
+        "tested model on the validation split. They are shorter than the race and say nothing else."
+    )
     head = ("Task and model", "Steps", "Rate: validation loss")
     return section("Trials of learning rates", nodes.paragraph("", text), table(head, rows))
 
 
 def trial_result(record: dict[str, Any]) -> str:
-    """The validation loss by which a rate is chosen (see ``rtx_lib.sweeps.best_rate``), or that the run diverged."""
+    """The validation loss by which ``rtx_lib.experiments.best_rate`` chooses, or that the run diverged."""
     metric = "mse" if "mse" in record["metrics"] else "loss"
     values = [row[metric] for row in record["evaluations"] if metric in row]
     if record["diverged"] or not values:
@@ -189,8 +220,10 @@ class Records(SphinxDirective):
         to_files = "../" * self.env.docname.count("/") + FOLDER + "/"
         sections = []
         for title, recipes in grouped(found).items():
-            rows = (row(cells(recipe, found[recipe], to_files), ids=[nodes.make_id(f"recipe-{recipe}")])
-                    for recipe in recipes)
+            rows = (
+                row(cells(recipe, found[recipe], to_files), ids=[nodes.make_id(f"recipe-{recipe}")])
+                for recipe in recipes
+            )
             sections.append(section(title, table(HEAD, rows)))
         return [*sections, *([trials(tried, f"{to_files}{TRIALS}/")] if tried else [])]
 

@@ -1,7 +1,7 @@
 """The directives ``speed CASE`` and ``speed-machines``: tables from the JSON files in ``book/results/speed``.
 
-``python -m rtx_lib.bench all --record`` writes these files. One that does not follow the schema of ``rtx_lib.records``
-is an error of the build, which names the file and the fault.
+``python -m rtx_lib.bench all --record`` writes these files. One that does not follow the schema of
+``rtx_lib.experiments.records`` is an error of the build, which names the file and the fault.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DEVICES = ("cpu", "cuda")
 
 def read_speeds(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
     """The files in `folder` by case and device; `ValueError` names a file that is none and says why."""
-    from rtx_lib.records import SPEED_SCHEMA  # here, so that the site's other pages build without torch
+    from rtx_lib.experiments.records import SPEED_SCHEMA  # here, so that the site's other pages build without torch
 
     found = {}
     for path in sorted(folder.glob("*.json")):
@@ -79,7 +79,7 @@ def bar(ratio: float, widest: float) -> nodes.raw:
 
 def tables(rows: Sequence[dict[str, Any]]) -> list[nodes.Node]:
     """The table of one case. What all rows lack has no column, and what they share stands in a line above."""
-    from rtx_lib.recipes.race import LANES
+    from rtx_lib.experiments.recipes.race import LANES
 
     widest = max(math.log(2), *(abs(math.log(row["ratio"])) for row in rows))
     columns: list[tuple[str, Any]] = [
@@ -127,10 +127,15 @@ def source(measured: dict[str, Any], name: str, to_files: str) -> nodes.paragrap
     commit = measured["commit"]
     short = commit[:7] + ("-dirty" if commit.endswith("-dirty") else "")
     return nodes.paragraph(
-        "", "", nodes.Text(f"Measured on {day(measured['date'])} at commit "), nodes.literal("", short),
-        nodes.Text(": "), nodes.reference("", name, refuri=to_files + name, internal=True), nodes.Text("."),
+        "",
+        "",
+        nodes.Text(f"Measured on {day(measured['date'])} at commit "),
+        nodes.literal("", short),
+        nodes.Text(": "),
+        nodes.reference("", name, refuri=to_files + name, internal=True),
+        nodes.Text("."),
         classes=["speed-source"],
-    )  # fmt: skip
+    )
 
 
 def case_nodes(found: dict[tuple[str, str], dict[str, Any]], case: str, to_files: str) -> list[nodes.Node]:
@@ -159,16 +164,26 @@ def machines(found: dict[tuple[str, str], dict[str, Any]]) -> list[nodes.Node]:
         if machine["gpu"]:
             text = f"{machine['gpu']}, beside {text}"
         text += f"; torch {versions['torch']} ({machine['build']}), "
-        text += ", ".join(f"{name.capitalize() if name == 'python' else name} {version}"
-                          for name, version in versions.items() if name != "torch")
+        text += ", ".join(
+            f"{name.capitalize() if name == 'python' else name} {version}"
+            for name, version in versions.items()
+            if name != "torch"
+        )
         clock = {"processor": "the processor's time for this program alone", "wall": "the time on the wall"}
         groups.setdefault(f"{text}; {clock[measured['clock']]}", []).append(case)
-    items = [nodes.list_item("", nodes.paragraph("", f"{text}. Cases: {', '.join(cases)}."))
-             for text, cases in groups.items()]
+    items = [
+        nodes.list_item("", nodes.paragraph("", f"{text}. Cases: {', '.join(cases)}."))
+        for text, cases in groups.items()
+    ]
     shown: list[nodes.Node] = [nodes.bullet_list("", *items)] if items else []
     if not any(device == "cuda" for _, device in found):
-        shown.append(nodes.paragraph("", "No case has been measured on a GPU yet. With one at hand: ",
-                                     nodes.literal("", HOW.format("all") + " --device cuda")))
+        shown.append(
+            nodes.paragraph(
+                "",
+                "No case has been measured on a GPU yet. With one at hand: ",
+                nodes.literal("", HOW.format("all") + " --device cuda"),
+            )
+        )
     return shown
 
 

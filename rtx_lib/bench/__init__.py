@@ -7,7 +7,7 @@ of a case run interleaved in one process, so that a busy machine slows them alik
 from collections.abc import Callable
 from typing import Any
 
-from rtx_lib.measuring import compare, measure
+from rtx_lib.diagnostics.measuring import compare, measure
 
 from .attention import attention, transformer
 from .between import evaluation_costs, local_rnn, txl
@@ -15,11 +15,27 @@ from .comparison import race
 from .recurrence import cells, indrnn, rnn
 
 CASES: dict[str, Callable[..., list[dict[str, Any]]]] = {
-    "rnn": rnn, "cells": cells, "indrnn": indrnn, "attention": attention, "transformer": transformer,
-    "local-rnn": local_rnn, "txl": txl, "race": race,
-}  # fmt: skip
+    "rnn": rnn,
+    "cells": cells,
+    "indrnn": indrnn,
+    "attention": attention,
+    "transformer": transformer,
+    "local-rnn": local_rnn,
+    "txl": txl,
+    "race": race,
+}
 
 __all__ = [
-    "CASES", "attention", "cells", "compare", "evaluation_costs", "indrnn", "local_rnn", "measure", "race",
-    "rnn", "transformer", "txl",
-]  # fmt: skip
+    "CASES",
+    "attention",
+    "cells",
+    "compare",
+    "evaluation_costs",
+    "indrnn",
+    "local_rnn",
+    "measure",
+    "race",
+    "rnn",
+    "transformer",
+    "txl",
+]

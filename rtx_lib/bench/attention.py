@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from rtx_lib.diagnostics.measuring import Variant, compare, measure, name_device
 from rtx_lib.layers import MultiHeadAttention, causal_mask, make_positions
-from rtx_lib.measuring import Variant, compare, measure, name_device
 from rtx_lib.models.plain_gpt import PlainGPT
 from rtx_lib.models.transformer import CausalTransformer
 
@@ -81,9 +81,16 @@ def transformer(
     names = list(models)
     where = name_device(device)
     rows: list[dict[str, Any]] = [
-        {"case": "transformer", "variant": names[1], "against": names[0], "kind": "torch.nn",
-         "ratio": round(seconds[names[0]] / seconds[names[1]], 3), "max_error": None, "device": where}
-    ]  # fmt: skip
+        {
+            "case": "transformer",
+            "variant": names[1],
+            "against": names[0],
+            "kind": "torch.nn",
+            "ratio": round(seconds[names[0]] / seconds[names[1]], 3),
+            "max_error": None,
+            "device": where,
+        }
+    ]
 
     @torch.no_grad()
     def cached() -> Tensor:

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from rtx_lib.diagnostics.measuring import Variant, compare, measure, name_device
 from rtx_lib.layers import causal_mask
-from rtx_lib.measuring import Variant, compare, measure, name_device
 from rtx_lib.models.r_transformer import LocalRNN
 from rtx_lib.models.transformer_xl import Memory, RelativeAttention, TransformerXL
 
@@ -74,11 +74,18 @@ def txl(
     seconds, errors = evaluation_costs(lengths, device=device, segment=segment)
     against, where = "sliding window", name_device(device)
     rows += [
-        {"case": "txl", "variant": f"{name}, attention length {length}", "against": against, "kind": "ours",
-         "ratio": round(seconds[against][i] / seconds[name][i], 3), "max_error": errors[name][i], "device": where}
+        {
+            "case": "txl",
+            "variant": f"{name}, attention length {length}",
+            "against": against,
+            "kind": "ours",
+            "ratio": round(seconds[against][i] / seconds[name][i], 3),
+            "max_error": errors[name][i],
+            "device": where,
+        }
         for name in errors
         for i, length in enumerate(lengths)
-    ]  # fmt: skip
+    ]
     return rows
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rtx_lib.checkpoints import move
+from rtx_lib.diagnostics.measuring import count_flops, measure, name_device
 from rtx_lib.experiments import build
-from rtx_lib.measuring import count_flops, measure, name_device
+from rtx_lib.experiments.recipes import race as recipes
 from rtx_lib.models.indrnn import PlainIndRNN
-from rtx_lib.recipes import race as recipes
 from rtx_lib.tasks import available
-from rtx_lib.training import parameter_count, update
+from rtx_lib.training.checkpoints import move
+from rtx_lib.training.loop import parameter_count, update
 
 _FILES = {"text": "shakespeare", "chorales": "music"}  # the data of the tasks that need some
 
@@ -31,7 +31,7 @@ def race(
     A step is the forward pass, the loss, the backward pass, the clipping and Adam, on a batch of 32 as in the race. Of
     nine batches it is the one of middle length, the same for all. A model that reads streams has the state of the piece
     before. As the models differ, there is no error. Besides the ratio a row has ``seconds_per_step``,
-    ``flops_per_step`` (:func:`rtx_lib.measuring.count_flops`) and ``parameters``, embeddings not counted.
+    ``flops_per_step`` (:func:`rtx_lib.diagnostics.measuring.count_flops`) and ``parameters``, embeddings not counted.
 
     A task whose data are not in the cache is left out, and a line on standard error says so.
 
@@ -55,12 +55,20 @@ def race(
         flops = {lane: count_flops(step) for lane, step in steps.items()}
         seconds = measure(steps, rounds, device=device)
         rows += [
-            {"case": f"race-{task}", "variant": lane, "against": against, "kind": "ours",
-             "ratio": round(seconds[against] / seconds[lane], 3), "max_error": None, "device": name_device(device),
-             "seconds_per_step": float(f"{seconds[lane]:.4g}"), "flops_per_step": flops[lane],
-             "parameters": made[lane][1]}
+            {
+                "case": f"race-{task}",
+                "variant": lane,
+                "against": against,
+                "kind": "ours",
+                "ratio": round(seconds[against] / seconds[lane], 3),
+                "max_error": None,
+                "device": name_device(device),
+                "seconds_per_step": float(f"{seconds[lane]:.4g}"),
+                "flops_per_step": flops[lane],
+                "parameters": made[lane][1],
+            }
             for lane in steps
-        ]  # fmt: skip
+        ]
     return rows
 
 
@@ -85,9 +93,13 @@ def _step(task_name: str, lane: str, device: str) -> tuple[Callable[[], Tensor],
 
 
 def _train(
-    model: torch.nn.Module, task: Any, batch: tuple[Tensor, Tensor], optimizer: torch.optim.Optimizer,
-    clip: float | None, state: Any,
-) -> Tensor:  # fmt: skip
+    model: torch.nn.Module,
+    task: Any,
+    batch: tuple[Tensor, Tensor],
+    optimizer: torch.optim.Optimizer,
+    clip: float | None,
+    state: Any,
+) -> Tensor:
     loss, _, _ = update(model, task, batch, optimizer, clip=clip, state=state)
     if isinstance(model, PlainIndRNN):
         model.constrain_()

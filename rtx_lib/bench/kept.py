@@ -11,14 +11,12 @@ from typing import Any
 import torch
 
 import rtx_lib
-from rtx_lib.checkpoints import in_one_step
-from rtx_lib.measuring import own_clock
-from rtx_lib.records import results_folder
+from rtx_lib.diagnostics.measuring import own_clock
+from rtx_lib.experiments.records import results_folder
+from rtx_lib.training.checkpoints import in_one_step
 
 
-def keep(
-    case: str, rows: list[dict[str, Any]], device: str, *, commit: str, folder: str | Path | None = None
-) -> Path:  # fmt: skip
+def keep(case: str, rows: list[dict[str, Any]], device: str, *, commit: str, folder: str | Path | None = None) -> Path:
     """Write ``<case>-cpu.json`` or ``<case>-cuda.json`` in one step; return its path.
 
     Parameters
@@ -26,9 +24,9 @@ def keep(
     case, rows, device
         A case, what it returned, and where it ran.
     commit
-        The code's, taken before it ran (:func:`rtx_lib.records.commit`).
+        The code's, taken before it ran (:func:`rtx_lib.experiments.records.commit`).
     folder
-        ``speed`` beside the book's records if None. The format is :data:`rtx_lib.records.SPEED_SCHEMA`.
+        ``speed`` beside the book's records if None. The format is :data:`rtx_lib.experiments.records.SPEED_SCHEMA`.
 
     Raises
     ------

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from rtx_lib.diagnostics.measuring import Variant, compare
 from rtx_lib.kernels import explain_backend, relu_recurrence
 from rtx_lib.layers import GRU, LSTM, RNN
-from rtx_lib.measuring import Variant, compare
 
 
 def rnn(device: str = "cpu", batch: int = 32, time_steps: int = 200, hidden: int = 128) -> list[dict[str, Any]]:

@@ -36,19 +36,23 @@ def check_masked_softmax(answer: Callable[[Tensor, Tensor], Tensor] | None) -> N
             "the row with everything masked is NaN: minus infinity everywhere makes 0 / 0 of a softmax"
         )
     slips = {
-        "the row with everything masked got equal weights; it may see nothing, so its weights are 0":
-            scores.masked_fill(~mask, least).softmax(-1),
+        "the row with everything masked got equal weights; it may see nothing, so its weights are 0": scores.masked_fill(
+            ~mask, least
+        ).softmax(-1),
         "the mask is turned round: True means that a query may attend": scores.masked_fill(mask, least).softmax(-1),
-        "the softmax runs over the queries; it must run over the keys, the last axis":
-            scores.masked_fill(~mask, least).softmax(-2),
-        "the mask came after the softmax: what was taken away is missing, and the rows do not sum to 1":
-            scores.softmax(-1) * mask,
+        "the softmax runs over the queries; it must run over the keys, the last axis": scores.masked_fill(
+            ~mask, least
+        ).softmax(-2),
+        "the mask came after the softmax: what was taken away is missing, and the rows do not sum to 1": scores.softmax(
+            -1
+        )
+        * mask,
         "masked scores were set to 0, but exp(0) = 1: they keep a weight": (scores * mask).softmax(-1),
         "masked scores were set to 0, but exp(0) = 1: they took part in the sum": (scores * mask).softmax(-1) * mask,
         "masked scores were set to -1, which is a score like any other": scores.masked_fill(~mask, -1).softmax(-1),
         "the mask was not used": scores.softmax(-1),
         "everything is 0": torch.zeros_like(scores),
-    }  # fmt: skip
+    }
     compare(given, right, slips)
     print("Right: what is masked gets 0, and a row that sees nothing is 0 as a whole.")
 
@@ -81,8 +85,9 @@ def check_additive(answer: Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Te
         assert given.shape != e.shape, f"shape {tuple(e.shape)} is that of the weights; the context is their mean of h"
     right = context(e)
     slips = {
-        "the tanh is missing: the query then adds the same to all scores, and the softmax does not see it":
-            context(inner @ v),
+        "the tanh is missing: the query then adds the same to all scores, and the softmax does not see it": context(
+            inner @ v
+        ),
         "the tanh must come before v: it acts on the hidden layer, not on the score": context(torch.tanh(inner @ v)),
         "the softmax runs over the batch; it must run over the source positions": context(e, axis=0),
         "the projected annotations U h were averaged; the context is a mean of h itself": context(e, h @ U.T),
@@ -93,7 +98,7 @@ def check_additive(answer: Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Te
         "all weights are equal: the scores were not used": h.mean(1),
         "the query does not enter: W s is missing": context(torch.tanh(h @ U.T) @ v),
         "the annotations do not enter the scores, so all weights are equal": h.sum(1),
-    }  # fmt: skip
+    }
     compare(given, right, slips)
     print("Right: c = sum of a_j h_j with a = softmax(v^T tanh(W s + U h_j)).")
 

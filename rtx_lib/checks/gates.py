@@ -66,8 +66,7 @@ def check_gate_order(answer: Callable[[Tensor], Tensor] | None) -> None:
         "this is the way back, from i, f, g, o to i, o, f, g": torch.cat([i, g, o, f]),
         "two blocks were swapped: here three have to move": torch.cat([i, f, o, g]),
         "the candidate g and the output gate o are exchanged: g comes third": torch.cat([i, g, f, o]),
-        "the blocks are rows: cut along the first axis":
-            torch.cat([across[0], across[2], across[3], across[1]], dim=1),
+        "the blocks are rows: cut along the first axis": torch.cat([across[0], across[2], across[3], across[1]], dim=1),
     }
     compare(answer(weight.clone()), right, slips)
     print("Right: i stays, and o moves from the second place to the last.")
@@ -127,9 +126,7 @@ def check_convert(answer: Callable[[Weights], Weights] | None) -> None:
     assert answer is not None
     generator = torch.Generator().manual_seed(1)
     shapes = {"weight_ih_l0": (6, 3), "weight_hh_l0": (6, 2), "bias_ih_l0": (6,), "bias_hh_l0": (6,)}
-    weights = {
-        name: torch.randn(shape, generator=generator, dtype=torch.float64) for name, shape in shapes.items()
-    }
+    weights = {name: torch.randn(shape, generator=generator, dtype=torch.float64) for name, shape in shapes.items()}
 
     def changed(block: int, names: str = "", change: Callable[[Tensor], Tensor] = torch.neg) -> Tensor:
         out = []
@@ -145,8 +142,9 @@ def check_convert(answer: Callable[[Weights], Weights] | None) -> None:
     assert set(given) == set(weights), f"the dict must have the names {sorted(weights)}, it has {sorted(given)}"
     slips = {
         "nothing was changed": _flat(list(weights.values())),
-        "the weights were subtracted from 1: it is the gate that must become 1 - z, and 1 - sigmoid(a) = sigmoid(-a)":
-            changed(1, change=lambda part: 1 - part),
+        "the weights were subtracted from 1: it is the gate that must become 1 - z, and 1 - sigmoid(a) = sigmoid(-a)": changed(
+            1, change=lambda part: 1 - part
+        ),
         "this negates the reset gate: torch's order is r, z, n, so z is the middle third": changed(0),
         "this negates the candidate: torch's order is r, z, n, so z is the middle third": changed(2),
         "everything was negated: only z's rows change": -_flat(list(weights.values())),
@@ -175,8 +173,9 @@ def check_lgru(answer: Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor
     tanh = torch.tanh
     slips = {
         "the linear path stands inside the tanh, where it is no longer linear": tanh(a + r * u + l * linear),
-        "the old state enters twice, and the linear path stands inside the tanh: this is the notes' expanded line":
-            tanh(a + u + l * linear + r * u),
+        "the old state enters twice, and the linear path stands inside the tanh: this is the notes' expanded line": tanh(
+            a + u + l * linear + r * u
+        ),
         "the gate l is missing: it says how much of H(x) passes": tanh(a + r * u) + linear,
         "the reset gate belongs to what comes from the old state, not to the input": tanh(r * a + u) + l * linear,
         "the reset gate is missing": tanh(a + u) + l * linear,

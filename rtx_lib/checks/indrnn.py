@@ -72,8 +72,8 @@ def check_gradient(answer: Callable[[Tensor, float, Tensor], Tensor] | None) -> 
     slips = {
         "this is equation 5, a loss at T alone: every step adds its own g_t": _backward(last, u * on[1:]),
         "the slope on the way from step t+1 back to t is that of step t+1, not of step t": _backward(g, u * on[:-1]),
-        "this is the gradient of the pre-activation: g_t itself does not pass the slope of step t":
-            on * _backward(g, u * on[1:]),
+        "this is the gradient of the pre-activation: g_t itself does not pass the slope of step t": on
+        * _backward(g, u * on[1:]),
         "the slope is missing: where the ReLU is off, nothing comes back": _backward(g, u * torch.ones_like(g)),
         "time runs the wrong way: start at T and end at 1": _backward(g.flip(0), u * on.flip(0)).flip(0),
         "|u| was used: the sign of u belongs to the product": _backward(g, -u * on[1:]),
@@ -201,15 +201,21 @@ def _right(f: Clamp, g: Clamp) -> Clamp:
 
 _SLIPS: dict[str, Callable[[Clamp, Clamp], Any]] = {
     "the order is wrong: f acts first, then g, though g stands first": lambda f, g: _right(g, f),
-    "a negative u turns the ends around: the image of hi is then the lower one":
-        lambda f, g: (*_line(f, g), _clip(g[0] + g[1] * f[2], g), _clip(g[0] + g[1] * f[3], g)),
-    "the ends of f are missing: f's floor and ceiling pass through g as well":
-        lambda f, g: (*_line(f, g), g[2], g[3]),
-    "the ends of g are missing: clamp the images of f's ends to them": lambda f, g: (
-        *_line(f, g), *sorted(g[0] + g[1] * end for end in f[2:])
+    "a negative u turns the ends around: the image of hi is then the lower one": lambda f, g: (
+        *_line(f, g),
+        _clip(g[0] + g[1] * f[2], g),
+        _clip(g[0] + g[1] * f[3], g),
     ),
-    "the ends of f were cut to those of g but not carried through g first: they become a_g + u_g lo, a_g + u_g hi":
-        lambda f, g: (*_line(f, g), _clip(f[2], g), _clip(f[3], g)),
+    "the ends of f are missing: f's floor and ceiling pass through g as well": lambda f, g: (*_line(f, g), g[2], g[3]),
+    "the ends of g are missing: clamp the images of f's ends to them": lambda f, g: (
+        *_line(f, g),
+        *sorted(g[0] + g[1] * end for end in f[2:]),
+    ),
+    "the ends of f were cut to those of g but not carried through g first: they become a_g + u_g lo, a_g + u_g hi": lambda f, g: (
+        *_line(f, g),
+        _clip(f[2], g),
+        _clip(f[3], g),
+    ),
     "the slopes multiply, they do not add": lambda f, g: (_line(f, g)[0], f[1] + g[1], *_right(f, g)[2:]),
     "the offset of f passes through g: it is a_g + u_g a_f": lambda f, g: (f[0] + g[0], *_right(f, g)[1:]),
 }

@@ -38,17 +38,18 @@ def check_shift_matrix(answer: Callable[[int, int], Tensor] | None) -> None:
     slow, fast = k * _BASE ** (-steps / 2 / width), torch.full_like(steps, k)
     slips = {
         "this is the way back, from p + k to p: the minus sign belongs to the row of the cosine": right.T,
-        "both sines have the same sign: cos(a + b) = cos a cos b - sin a sin b":
-            _blocks(angles.cos(), angles.sin(), angles.sin()),
-        "the order is that of all sines before all cosines; here they take turns: sin w_0, cos w_0, sin w_1, ...":
-            halves,
-        "the frequencies fall half as fast as they should: pair i has the exponent -2i/D":
-            _blocks(slow.cos(), slow.sin(), -slow.sin()),
-        "all pairs turn by the same angle: pair i turns by k w_i":
-            _blocks(fast.cos(), fast.sin(), -fast.sin()),
-        "cosine and sine have changed places: for k = 0 the matrix must be the identity":
-            _blocks(angles.sin(), angles.cos(), -angles.cos()),
-    }  # fmt: skip
+        "both sines have the same sign: cos(a + b) = cos a cos b - sin a sin b": _blocks(
+            angles.cos(), angles.sin(), angles.sin()
+        ),
+        "the order is that of all sines before all cosines; here they take turns: sin w_0, cos w_0, sin w_1, ...": halves,
+        "the frequencies fall half as fast as they should: pair i has the exponent -2i/D": _blocks(
+            slow.cos(), slow.sin(), -slow.sin()
+        ),
+        "all pairs turn by the same angle: pair i turns by k w_i": _blocks(fast.cos(), fast.sin(), -fast.sin()),
+        "cosine and sine have changed places: for k = 0 the matrix must be the identity": _blocks(
+            angles.sin(), angles.cos(), -angles.cos()
+        ),
+    }
     compare(given, right, slips, 1e-5)
     again = answer(k + 1, width).double()
     compare(again, Sinusoidal(width).shift_matrix(k + 1, dtype=torch.float64), {"k is not used": right}, 1e-5)
@@ -76,16 +77,17 @@ def check_rotary(answer: Callable[[Tensor, int], Tensor] | None) -> None:
     lost = torch.stack([x[0::2] * cos + x[1::2] * sin, x[0::2] * sin + x[1::2] * cos], dim=-1).flatten()
     slips = {
         "this turns backwards: (a, b) becomes (a cos - b sin, a sin + b cos)": _turn(x, -p * w),
-        "the pairs are made of the two halves, (i, i + K/2); in the paper they are neighbours, (2i, 2i + 1)":
-            torch.cat([first * cos - second * sin, first * sin + second * cos]),
+        "the pairs are made of the two halves, (i, i + K/2); in the paper they are neighbours, (2i, 2i + 1)": torch.cat(
+            [first * cos - second * sin, first * sin + second * cos]
+        ),
         "the angles fall half as fast as they should: pair i turns by p base^(-2i/K)": _turn(x, p * slow),
         "all pairs turn by the same angle: pair i turns by p base^(-2i/K)": _turn(x, torch.full_like(w, p)),
         "position p turned by p + 1: positions count from 0, where nothing turns": _turn(x, (p + 1) * w),
         "the minus sign is missing, so that lengths change: (a, b) becomes (a cos - b sin, a sin + b cos)": lost,
-        "an encoding was added: rotary embedding multiplies":
-            x + Sinusoidal(width).encode(torch.tensor([p]), torch.float64)[0],
+        "an encoding was added: rotary embedding multiplies": x
+        + Sinusoidal(width).encode(torch.tensor([p]), torch.float64)[0],
         "nothing turned": x,
-    }  # fmt: skip
+    }
     compare(answer(x.clone(), p), _turn(x, p * w), slips, 1e-6)
     print("Right: every pair of neighbours turns by p times its own frequency.")
 
@@ -106,15 +108,15 @@ def check_slopes(answer: Callable[[int], Tensor] | None) -> None:
         h = torch.arange(1, heads + 1, dtype=torch.float64)
         right = ALiBi(heads).slopes()
         slips = {
-            "the first slope is 1: heads count from 1 here, so that the first one is 2^(-8/H)":
-                2.0 ** (-8 * (h - 1) / heads),
+            "the first slope is 1: heads count from 1 here, so that the first one is 2^(-8/H)": 2.0
+            ** (-8 * (h - 1) / heads),
             "this is right for 8 heads alone: the exponent is -8h/H, so that the last slope is always 2^-8": 2.0**-h,
             "slopes are positive: the minus sign stands in the bias, -m_h (i - j)": -right,
             "the order is reversed: head 1 has the steepest slope": right.flip(0),
-            "the slopes fall in equal steps: they form a geometric sequence, each a fixed share of the one before":
-                1 - (h - 1) / heads,
+            "the slopes fall in equal steps: they form a geometric sequence, each a fixed share of the one before": 1
+            - (h - 1) / heads,
             "the base is 2, not e": torch.exp(-8 * h / heads),
-        }  # fmt: skip
+        }
         given = answer(heads)
         compare(given.double() if isinstance(given, Tensor) else given, right, slips, 1e-6)
     print("Right: 2^(-8/H), and each slope is that times the one before.")
@@ -139,15 +141,20 @@ def check_relative_shift(answer: Callable[[Tensor], Tensor] | None) -> None:
         left = torch.stack([row.roll(i + 1 - rows) for i, row in enumerate(x)])
         slips = {
             "nothing moved: entry (i, j) must be x[i, j + T - 1 - i]": x,
-            "the rows move to the right; the first one must move by T - 1 to the left":
-                torch.stack([row.roll(rows - 1 - i) for i, row in enumerate(x)]),
-            "each row is one place short: the last row stays, the one above it must move by 1":
-                torch.stack([row.roll(min(0, i + 2 - rows)) for i, row in enumerate(x)]),
+            "the rows move to the right; the first one must move by T - 1 to the left": torch.stack(
+                [row.roll(rows - 1 - i) for i, row in enumerate(x)]
+            ),
+            "each row is one place short: the last row stays, the one above it must move by 1": torch.stack(
+                [row.roll(min(0, i + 2 - rows)) for i, row in enumerate(x)]
+            ),
             "all rows moved alike: row i moves by T - 1 - i": x.roll(1 - rows, dims=1),
             "the column of zeros stands behind: it must stand in front": padded[rows:].view(rows, columns),
-            "the first row of the longer view was kept: drop it, not the last one":
-                torch.cat([torch.zeros(rows, 1), x], dim=1).flatten()[: rows * columns].view(rows, columns),
-        }  # fmt: skip
+            "the first row of the longer view was kept: drop it, not the last one": torch.cat(
+                [torch.zeros(rows, 1), x], dim=1
+            )
+            .flatten()[: rows * columns]
+            .view(rows, columns),
+        }
         given = answer(x.clone())
         assert isinstance(given, Tensor), f"the function must return a tensor, it returned {type(given).__name__}"
         assert given.shape == x.shape, f"the shape must be {tuple(x.shape)}, it is {tuple(given.shape)}"

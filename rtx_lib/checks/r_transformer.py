@@ -46,7 +46,8 @@ def check_windows(answer: Callable[[Tensor, int], Tensor] | None) -> None:
     if isinstance(given, Tensor) and given.shape == (2, 6, 4, M):
         raise AssertionError("the last two axes are exchanged: unfold puts the window last, it has to stand before D")
     compare(
-        given, right,
+        given,
+        right,
         {
             "the windows begin at their step: they show it the future": cut(zero[:, :0], 2),
             "the windows are centred on their step: they show it one step of the future": cut(zero, 1),
@@ -54,7 +55,7 @@ def check_windows(answer: Callable[[Tensor, int], Tensor] | None) -> None:
             "the windows run backwards: the oldest input comes first": right.flip(2),
             "zeros stand before the start, not the first input again": cut(x[:, :1].repeat(1, 2, 1)),
         },
-    )  # fmt: skip
+    )
     print("Right: window - 1 zeros in front, then every run of `window` inputs that ends at its step.")
 
 
@@ -89,7 +90,8 @@ def check_steps(answer: Callable[[Tensor, Tensor, int], Tensor] | None) -> None:
     if isinstance(given, Tensor) and given.shape == (2, T + M - 1, 4):
         raise AssertionError("there are T windows, not T + window - 1: take T steps of z at a time")
     compare(
-        given, steps[-1],
+        given,
+        steps[-1],
         {
             "this is one run over everything: each window starts from 0": whole[:, M - 1 :],
             "the windows are read backwards: the oldest input comes first": run(list(range(M))[::-1], W)[-1],
@@ -99,7 +101,7 @@ def check_steps(answer: Callable[[Tensor, Tensor, int], Tensor] | None) -> None:
             "W_hh is not there: this is the last input alone": run([M - 1], W)[-1],
             "this is the mean over the steps; LocalRNN keeps the last": torch.stack(steps).mean(0),
         },
-    )  # fmt: skip
+    )
     print("Right: all windows take their j-th step together, on z shifted by j.")
 
 
@@ -120,9 +122,10 @@ def check_reach(answer: Callable[[int, int], int] | None) -> None:
         "the windows overlap in one input: a further layer adds window - 1": lambda n, M: n * M,
         "the output's own input counts too": lambda n, M: n * (M - 1),
         "reach adds up, it does not multiply: a window slides one step at a time": lambda n, M: M**n,
-        "this is the reach of dilated convolutions; here every layer looks at its neighbours":
-            lambda n, M: (M - 1) * (2**n - 1) + 1,
-    }  # fmt: skip
+        "this is the reach of dilated convolutions; here every layer looks at its neighbours": lambda n, M: (
+            (M - 1) * (2**n - 1) + 1
+        ),
+    }
     given = [answer(n, M) for n, M in cases]
     if given == [n * (M - 1) + 1 for n, M in cases]:
         print("Right: one input, and window - 1 more for every layer.")
@@ -156,8 +159,9 @@ def check_order(answer: str | None) -> None:
     assert not b < z < s, "zero_grad stands between the backward pass and the step: it takes the gradient away"
     assert b < c, (
         "the clip comes before the backward pass: the gradients that it sees are zero or None. "
-        "This is the order of the authors' music script" if z < c else
-        "the clip comes before the backward pass: it scales the gradients of the batch before, which no step uses"
-    )  # fmt: skip
+        "This is the order of the authors' music script"
+        if z < c
+        else "the clip comes before the backward pass: it scales the gradients of the batch before, which no step uses"
+    )
     assert c < s, "the clip comes after the step: the step has used the whole gradient"
     print("Right: the gradient is there after the backward pass, and is clipped before the step uses it.")

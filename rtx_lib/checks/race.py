@@ -43,7 +43,7 @@ REPORTS: dict[str, tuple[bool, str]] = {
         "a run that diverged is a result, and worse than all the others: with the two, the median of A is its worst "
         "finished run, and it fails two times in five",
     ),
-}  # fmt: skip
+}
 
 
 def check_interval(answer: Callable[..., Sequence[float]] | None) -> None:
@@ -77,15 +77,17 @@ def check_interval(answer: Callable[..., Sequence[float]] | None) -> None:
         slips = {
             "the values are not drawn: index them with the draws": ends(values, tail, 1 - tail),
             "the median is asked for, not the mean": ends(means, tail, 1 - tail),
-            "the median is taken over the draws: each draw, a row, has a median of its own":
-                ends(np.median(drawn, axis=0), tail, 1 - tail),
+            "the median is taken over the draws: each draw, a row, has a median of its own": ends(
+                np.median(drawn, axis=0), tail, 1 - tail
+            ),
             "what lies outside is cut off on each side: half of it belongs on each": ends(medians, 1 - level, level),
             "the ends are one-sided: one half of what lies outside belongs on each side": ends(medians, 0, level),
             "the ends stand in the wrong order": right[::-1],
-            "this is the interval of a normal distribution: take quantiles of the medians":
-                np.array([medians.mean() - z * medians.std(), medians.mean() + z * medians.std()]),
+            "this is the interval of a normal distribution: take quantiles of the medians": np.array(
+                [medians.mean() - z * medians.std(), medians.mean() + z * medians.std()]
+            ),
             "this interval is of the values themselves, not of their median": ends(drawn.ravel(), tail, 1 - tail),
-        }  # fmt: skip
+        }
         tensors = {message: torch.from_numpy(slip.copy()) for message, slip in slips.items()}
         compare(torch.from_numpy(given), torch.from_numpy(right), tensors)
     print("Right: quantiles of the medians of the draws.")
@@ -217,19 +219,22 @@ def check_join(answer: Callable[[Sequence[Tensor], Sequence[int]], Tensor] | Non
         weighted = sum((g * n for g, n in zip(gradients, counts, strict=True)), torch.zeros(4, dtype=torch.float64))
         added = torch.stack(gradients).sum(0)
         compare(
-            answer([g.clone() for g in gradients], list(counts)), weighted / total,
+            answer([g.clone() for g in gradients], list(counts)),
+            weighted / total,
             {
                 "this is the mean of the means: a slice with more in it counts more": added / len(counts),
                 "the means are added: each is a mean already, and they need weights that add up to 1": added,
                 "the weights must add up to 1: divide by the sum of all counts": weighted,
                 "divide by what counts in all slices, not by how many slices there are": weighted / len(counts),
-                "each slice is divided by its count: it is a mean already, multiply by the count":
-                    torch.stack([g / n for g, n in zip(gradients, counts, strict=True)]).sum(0),
+                "each slice is divided by its count: it is a mean already, multiply by the count": torch.stack(
+                    [g / n for g, n in zip(gradients, counts, strict=True)]
+                ).sum(0),
                 "the weights belong to the other slices": sum(
-                    (g * n for g, n in zip(gradients, counts[::-1], strict=True)),
-                    torch.zeros(4, dtype=torch.float64)) / total,
+                    (g * n for g, n in zip(gradients, counts[::-1], strict=True)), torch.zeros(4, dtype=torch.float64)
+                )
+                / total,
             },
-        )  # fmt: skip
+        )
     print("Right: each slice by its share of what counts.")
 
 

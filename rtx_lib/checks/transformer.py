@@ -53,10 +53,10 @@ def check_masks(answer: Callable[[Tensor, Tensor], tuple[Tensor, Tensor, Tensor]
         {
             "padding is forgotten: no query may look at it": torch.ones(3, 4, dtype=torch.bool),
             "the keys come from the source, so its padding counts; this is the target's": keys["target"].mT,
-            "this attention looks at the whole source: nothing in it is a later target":
-                keys["source"] & torch.ones(3, 4).tril().bool(),
+            "this attention looks at the whole source: nothing in it is a later target": keys["source"]
+            & torch.ones(3, 4).tril().bool(),
         },
-    )  # fmt: skip
+    )
     for number, (name, mask, size) in enumerate(zip(NAMES, given, sizes, strict=True)):
         wanted = right[number].expand(2, 1, *size)
         assert isinstance(mask, Tensor) and mask.dtype == torch.bool, f"{name}: the mask must be a bool tensor"
@@ -103,7 +103,8 @@ def check_sublayer(answer: Callable[[Tensor, Callable[[Tensor], Tensor], Callabl
 
     pre, post = x + f(norm(x)), norm(x + f(x))
     compare(
-        answer(x.clone(), f, norm, "pre"), pre,
+        answer(x.clone(), f, norm, "pre"),
+        pre,
         {
             "'pre' and 'post' are exchanged": post,
             "the way around is missing: f(norm(x)) alone forgets x": f(norm(x)),
@@ -111,9 +112,10 @@ def check_sublayer(answer: Callable[[Tensor, Callable[[Tensor], Tensor], Callabl
             "the norm has to stand before f, not behind it": x + norm(f(x)),
             "there is no norm": x + f(x),
         },
-    )  # fmt: skip
+    )
     compare(
-        answer(x.clone(), f, norm, "post"), post,
+        answer(x.clone(), f, norm, "post"),
+        post,
         {
             "this is the form of 'pre'": pre,
             "the way around is missing: normalise x + f(x)": norm(f(x)),
@@ -121,7 +123,7 @@ def check_sublayer(answer: Callable[[Tensor, Callable[[Tensor], Tensor], Callabl
             "there is a norm too many: f reads x as it is": norm(x + f(norm(x))),
             "there is no norm": x + f(x),
         },
-    )  # fmt: skip
+    )
     print("Right: x + f(LN(x)) before, LN(x + f(x)) behind.")
 
 
@@ -152,15 +154,16 @@ def check_smoothing(answer: Callable[[Tensor, Tensor, float], Tensor] | None) ->
     given = answer(logits.clone(), y.clone(), epsilon)
     slips = {
         "nothing is smoothed: this is the plain cross-entropy": loss(label),
-        "epsilon is shared by the V - 1 others here; in the paper's source all V classes share it":
-            loss((1 - epsilon) * label + epsilon / 3 * (1 - label)),
+        "epsilon is shared by the V - 1 others here; in the paper's source all V classes share it": loss(
+            (1 - epsilon) * label + epsilon / 3 * (1 - label)
+        ),
         "the right class still has probability 1: take epsilon away from it": loss(label + epsilon / 4),
         "each class got epsilon, not epsilon / V": loss((1 - epsilon) * label + epsilon),
         "the model's probabilities were smoothed; the labels are to be": -(label * smoothed_p.log()).sum(-1).mean(),
         "this is the sum over the N positions: take the mean": 5 * right,
         "the sign is missing": -right,
         "this is the mean over N V entries: sum over the classes, then take the mean over N": right / 4,
-    }  # fmt: skip
+    }
     compare(given, right, slips, 1e-6)  # one-hot integers times a number are float32
     print("Right: (1 - epsilon) * one-hot + epsilon / V against log-probabilities.")
 

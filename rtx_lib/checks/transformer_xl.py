@@ -15,17 +15,12 @@ from rtx_lib.models.transformer_xl import TransformerXL
 
 # What the last exercise asks, and what is said to a wrong answer.
 BORDER = {
-    "value: tokens of segment 1 -> output of segment 2":
-        "the memory holds what the layers computed for segment 1: other tokens there, other outputs here",
-    "gradient: loss of segment 1 -> embeddings of segment 1":
-        "inside a segment nothing is cut: each segment's own loss trains what the segment read",
-    "gradient: loss of segment 2 -> embeddings of segment 1":
-        "the memory is detached: values cross the border and gradients do not",
-    "gradient: loss of segment 2 -> W_k, through keys made from the memory":
-        "only the memory is detached: its keys are made from it in segment 2, by W_k as it is now, and they train W_k",
-    "gradient: loss of segment 2 -> W_k, through what segment 1 computed with it":
-        "how the memory came about is forgotten: the graph of segment 1 is no part of the graph of segment 2",
-}  # fmt: skip
+    "value: tokens of segment 1 -> output of segment 2": "the memory holds what the layers computed for segment 1: other tokens there, other outputs here",
+    "gradient: loss of segment 1 -> embeddings of segment 1": "inside a segment nothing is cut: each segment's own loss trains what the segment read",
+    "gradient: loss of segment 2 -> embeddings of segment 1": "the memory is detached: values cross the border and gradients do not",
+    "gradient: loss of segment 2 -> W_k, through keys made from the memory": "only the memory is detached: its keys are made from it in segment 2, by W_k as it is now, and they train W_k",
+    "gradient: loss of segment 2 -> W_k, through what segment 1 computed with it": "how the memory came about is forgotten: the graph of segment 1 is no part of the graph of segment 2",
+}
 
 
 def check_shift(answer: Callable[[Tensor], Tensor] | None) -> None:
@@ -161,17 +156,20 @@ def check_update_memory(answer: Callable[[Tensor | None, Tensor, int], Tensor] |
         if shape == old.shape != right.shape and torch.equal(given, old):
             raise AssertionError("this is the old memory: the new segment comes behind it")
         compare(
-            given, right,
+            given,
+            right,
             {
                 "these are the first positions: the memory keeps the last": both[:, :length],
                 "the new stands in front of the old": torch.cat([both[:, len(old[0]) :], old], 1)[:, -length:],
-                "the new stands in front of the old, and the first are kept":
-                    torch.cat([both[:, len(old[0]) :], old], 1)[:, :length],
-                "the old memory is kept, and the new segment forgotten":
-                    old[:, -length:] if len(old[0]) >= length else both[:, :length],
+                "the new stands in front of the old, and the first are kept": torch.cat(
+                    [both[:, len(old[0]) :], old], 1
+                )[:, :length],
+                "the old memory is kept, and the new segment forgotten": old[:, -length:]
+                if len(old[0]) >= length
+                else both[:, :length],
                 "the positions run backwards": right.flip(1),
             },
-        )  # fmt: skip
+        )
     print("Right: the last positions of old and new, as values alone.")
 
 
@@ -208,14 +206,16 @@ def check_same_length_mask(answer: Callable[[int, int, int], Tensor] | None) -> 
             "the query does not see itself, and one key is missing": between(i - length + 1, i - 1),
             "the future is visible: no key after the query may be seen": between(i - length + 1, 0 * i + T),
             "the window is missing: this is the causal mask, later queries see more": between(0 * i - past, i),
-            "the count goes by the memory that is there, not by length: they differ while the memory fills":
-                between(i - past + 1, i),
+            "the count goes by the memory that is there, not by length: they differ while the memory fills": between(
+                i - past + 1, i
+            ),
             "the count goes by the memory that is there, not by length, and is one too many": between(i - past, i),
             "the keys are counted as if no memory stood before them": between(i - length + 1, i, j + past),
             "all queries begin at the same key: the window moves with its query": between(0 * i - length + 1, i),
-            "only the memory is cut, the segment is seen whole: the window moves with its query":
-                between(0 * i - length, i),
-        }  # fmt: skip
+            "only the memory is cut, the segment is seen whole: the window moves with its query": between(
+                0 * i - length, i
+            ),
+        }
         compare(given.double(), right.double(), {message: slip.double() for message, slip in slips.items()})
     print("Right: every query sees the same number of keys, wherever in its segment it stands.")
 
@@ -242,15 +242,18 @@ def check_reach(answer: Callable[[int, int, int], int] | None) -> None:
         "this is one layer too many: the inputs are no layer": lambda n, M, T: reach(n + 1, M, T),
         "this is one layer too few: the first layer has a memory of the inputs": lambda n, M, T: reach(n - 1, M, T),
         "each layer reaches by the memory, whatever the segment's length": lambda n, M, T: n * T,
-        "each layer reaches by the memory, whatever the segment's length, and the segment comes on top":
-            lambda n, M, T: n * T + T - 1,
-        "the segment itself counts too: its last position looks back T - 1 before the memory begins":
-            lambda n, M, T: reach(n, M, T) - (T - 1),
+        "each layer reaches by the memory, whatever the segment's length, and the segment comes on top": lambda n, M, T: (
+            n * T + T - 1
+        ),
+        "the segment itself counts too: its last position looks back T - 1 before the memory begins": lambda n, M, T: (
+            reach(n, M, T) - (T - 1)
+        ),
         "the segment itself counts too, and one memory for each layer": lambda n, M, T: n * M,
         "this is the reach of one layer: a memory's rows have themselves read a memory": lambda n, M, T: M + T - 1,
-        "every layer adds the segment again: only the last position of the last segment stands at its end":
-            lambda n, M, T: n * (M + T - 1),
-    }  # fmt: skip
+        "every layer adds the segment again: only the last position of the last segment stands at its end": lambda n, M, T: (
+            n * (M + T - 1)
+        ),
+    }
     given = {case: answer(*case) for case in cases}
     if given == right:
         print("Right: from its place in its segment each layer looks back to the start of that segment's memory.")

@@ -33,14 +33,18 @@ def check_jacobian(answer: Callable[[Tensor, Tensor, Tensor], Tensor] | None) ->
     right = torch.diag(1 - after**2) @ weight
     slips = {
         "this is the transpose: entry [i, k] must be the derivative of component i of h_j": right.T,
-        "the slope belongs to step j: use the new state, 1 - h_j^2, not the old one":
-            torch.diag(1 - before**2) @ weight,
-        "f' was taken at the old state h_{j-1}; it belongs at the pre-activation of step j, where it is 1 - h_j^2":
-            torch.diag(1 - torch.tanh(before) ** 2) @ weight,
-        "f' was taken at the state h_j, so tanh was applied twice; at the pre-activation it is 1 - h_j^2":
-            torch.diag(1 - torch.tanh(after) ** 2) @ weight,
-        "the diagonal matrix stands on the wrong side: the slope scales the rows of W_hh":
-            weight @ torch.diag(1 - after**2),
+        "the slope belongs to step j: use the new state, 1 - h_j^2, not the old one": torch.diag(1 - before**2)
+        @ weight,
+        "f' was taken at the old state h_{j-1}; it belongs at the pre-activation of step j, where it is 1 - h_j^2": torch.diag(
+            1 - torch.tanh(before) ** 2
+        )
+        @ weight,
+        "f' was taken at the state h_j, so tanh was applied twice; at the pre-activation it is 1 - h_j^2": torch.diag(
+            1 - torch.tanh(after) ** 2
+        )
+        @ weight,
+        "the diagonal matrix stands on the wrong side: the slope scales the rows of W_hh": weight
+        @ torch.diag(1 - after**2),
         "the square is missing: the slope of tanh is 1 - h^2": torch.diag(1 - after) @ weight,
         "the slope is missing: this is the linear network's Jacobian": weight,
     }
@@ -96,12 +100,15 @@ def check_clip(answer: Callable[[Sequence[Tensor], float], Sequence[Tensor]] | N
     assert isinstance(given, Sequence), f"the function must return a list, it returned {type(given).__name__}"
     right = _flat([g / 5 for g in large])
     slips = {
-        "each tensor was clipped alone: the norm is that of all gradients together":
-            _flat([g / g.norm() for g in large]),
-        "single values were clipped, which turns the direction: scale all of them by one factor":
-            _flat([g.clamp(-1, 1) for g in large]),
-        "the norms of the tensors were added: the joint norm is the root of the sum of squares":
-            _flat([g / sum(h.norm() for h in large) for g in large]),
+        "each tensor was clipped alone: the norm is that of all gradients together": _flat(
+            [g / g.norm() for g in large]
+        ),
+        "single values were clipped, which turns the direction: scale all of them by one factor": _flat(
+            [g.clamp(-1, 1) for g in large]
+        ),
+        "the norms of the tensors were added: the joint norm is the root of the sum of squares": _flat(
+            [g / sum(h.norm() for h in large) for g in large]
+        ),
         "the root is missing: divide by the norm, not by its square": _flat([g / 25 for g in large]),
         "nothing was clipped: the joint norm of these gradients is 5, the threshold 1": _flat(large),
     }

@@ -225,8 +225,10 @@ def rank_agreement(one: Sequence[Tensor], other: Sequence[Tensor]) -> tuple[floa
         ValueError: if there is no map, or the two do not hold maps of the same shapes.
     """
     if not one or [m.shape for m in one] != [m.shape for m in other]:
-        raise ValueError("one and other must hold maps of the same shapes, at least one, held "
-                         f"{[tuple(m.shape) for m in one]} and {[tuple(m.shape) for m in other]}")
+        raise ValueError(
+            "one and other must hold maps of the same shapes, at least one, held "
+            f"{[tuple(m.shape) for m in one]} and {[tuple(m.shape) for m in other]}"
+        )
     means = [math.fsum(map(kendall_tau, a, b)) / len(a) for a, b in zip(one, other, strict=True)]
     taus = torch.tensor(means, dtype=torch.float64)  # (sentences,)
     error = float(taus.std()) / math.sqrt(len(taus)) if len(taus) > 1 else math.nan

@@ -20,8 +20,9 @@ def linear_probe(states: Tensor, target: Tensor) -> float:
     if states.ndim != 3 or len(states) < 2:
         raise ValueError(f"states must have shape (B, T, D) with B at least 2, was {tuple(states.shape)}")
     if target.shape != states.shape[1:2]:
-        raise ValueError(f"target must have shape {tuple(states.shape[1:2])}, one for each step, "
-                         f"was {tuple(target.shape)}")
+        raise ValueError(
+            f"target must have shape {tuple(states.shape[1:2])}, one for each step, was {tuple(target.shape)}"
+        )
     states = states.detach().cpu().double()
     states = torch.cat([states, torch.ones_like(states[..., :1])], dim=-1)  # and a bias
     wanted = target.cpu().double()

@@ -60,10 +60,13 @@ def budget(claim: Claim, records: measured.Records) -> str:
         low, high = min(found), max(found)
         return f"{low:,.0f} {word}" if low == high else f"{low:,.0f} to {high:,.0f} {word}"
 
-    return ", ".join((
-        span((len(records[name]) for name in recipes), "seeds"),
-        span((record["configuration"]["steps"] for name in recipes for record in records[name]), "steps"),
-        span((record["parameters"] for name in recipes for record in records[name]), "parameters")))
+    return ", ".join(
+        (
+            span((len(records[name]) for name in recipes), "seeds"),
+            span((record["configuration"]["steps"] for name in recipes for record in records[name]), "steps"),
+            span((record["parameters"] for name in recipes for record in records[name]), "parameters"),
+        )
+    )
 
 
 def told_finding(claim: Claim, study: Mapping[str, Any]) -> str:
@@ -77,9 +80,10 @@ def told_finding(claim: Claim, study: Mapping[str, Any]) -> str:
 
 # ------------------------------------------------------------------------------------------------ sources
 
+
 @functools.cache
 def papers() -> dict[str, str]:
-    """"Author and Author (year)" by key, out of the book's bibliography; the author alone where there is no year."""
+    """ "Author and Author (year)" by key, out of the book's bibliography; the author alone where there is no year."""
     found = {}
     text = claims.book_file("references.bib").read_text(encoding="utf-8")
     for key, entry in re.findall(r"^@\w+\{([^,]+),(.*?)^\}", text, flags=re.M | re.S):
@@ -92,6 +96,7 @@ def papers() -> dict[str, str]:
 
 def plain(text: str) -> str:
     """Markdown with roles as it reads without Sphinx: a citation as author and year, a link as its words."""
+
     def cited(role: re.Match[str]) -> str:
         return "; ".join(papers().get(key, key) for key in role[1].split(","))
 
@@ -155,8 +160,12 @@ class Audit:
             link = f'<a href="{self.ledger}#claim-{claim.id}">{name}</a>' if self.ledger else name
             look = f"verdict verdict-{found.verdict.replace(' ', '-')}"
             badge = f'<span class="{look}">{link}</span>{f" ({as_html(found.why)})" if found.why else ""}'
-            rows.append("".join(cell.format("td", text) for text in (
-                as_html(claim.claim), as_html(claim.source), as_html(here), badge)))
+            rows.append(
+                "".join(
+                    cell.format("td", text)
+                    for text in (as_html(claim.claim), as_html(claim.source), as_html(here), badge)
+                )
+            )
         return f'<table class="book-audit">{"".join(f"<tr>{row}</tr>" for row in rows)}</table>'
 
     def _repr_html_(self) -> str:
@@ -165,7 +174,8 @@ class Audit:
     def __repr__(self) -> str:
         return "\n".join(
             f"{claims.label(claim, found)}{_because(found)}: {plain(claim.claim)} [{plain(claim.source)}] {plain(here)}"
-            for claim, found, here in self.rows)
+            for claim, found, here in self.rows
+        )
 
 
 def _because(found: Judgement) -> str:

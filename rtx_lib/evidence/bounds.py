@@ -9,7 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 _SIGNS: dict[str, Callable[[float, float], bool]] = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
 }
 _NUMBER = r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
 _ONE_SIDE = re.compile(rf"(<=|>=|==|<|>) ({_NUMBER})")

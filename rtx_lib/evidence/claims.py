@@ -41,7 +41,12 @@ from rtx_lib.evidence.study import ALMOST_ALWAYS, MIN_RUNS, Rate, rate
 __all__ = ["VERDICTS", "Claim", "Judgement", "book_file", "judge", "label", "read_claims"]
 
 HOLDS, CONTRADICTED, UNDECIDED, SHORT, NOBODY = VERDICTS = (
-    "holds", "contradicted", "undecided", "budget too small", "claimed by nobody")
+    "holds",
+    "contradicted",
+    "undecided",
+    "budget too small",
+    "claimed by nobody",
+)
 SIGNS = dict(zip(VERDICTS, "✓✗?–○", strict=True))
 ANSWERS = {HOLDS: "yes", CONTRADICTED: "no", UNDECIDED: "open"}
 NEEDED = ("id", "chapter", "claim", "source", "published", "differs")
@@ -108,6 +113,7 @@ def read_claims(path: Path) -> list[Claim]:
 
 # ------------------------------------------------------------------------------------------------ verdicts
 
+
 def judge(claim: Claim, records: measured.Records, study: Mapping[str, Any] | None = None) -> Judgement:
     """The verdict on a claim, out of the records and the replication study.
 
@@ -149,8 +155,11 @@ def _by_rules(claim: Claim, records: measured.Records) -> Judgement:
     if few := too_few(claim, records):
         return Judgement(UNDECIDED, few)
     weak = beaten_by_trivial(claim, records)
-    said = {rule: truth(rule, claim.ours, records) for rule in claim.rules
-            if not set(weak) & set(rules.names(rules.parse(rule, claim.ours), claim.ours))}
+    said = {
+        rule: truth(rule, claim.ours, records)
+        for rule in claim.rules
+        if not set(weak) & set(rules.names(rules.parse(rule, claim.ours), claim.ours))
+    }
     outcomes = list(said.values())
     needed = claim.enough or len(claim.rules)
     if outcomes.count(True) >= needed:
@@ -161,13 +170,16 @@ def _by_rules(claim: Claim, records: measured.Records) -> Judgement:
         other = "another holds" if True in outcomes else "the seeds do not decide the rest"
         return Judgement(UNDECIDED, f"one part is contradicted, {other}")
     if weak:
-        return Judgement(UNDECIDED, f"{' and '.join(weak)} {'does' if len(weak) == 1 else 'do'} not beat the trivial "
-                                    f"baseline, {claim.trivial}, with every seed")
+        return Judgement(
+            UNDECIDED,
+            f"{' and '.join(weak)} {'does' if len(weak) == 1 else 'do'} not beat the trivial "
+            f"baseline, {claim.trivial}, with every seed",
+        )
     return Judgement(UNDECIDED, "the seeds do not decide it")
 
 
 def too_few(claim: Claim, records: measured.Records) -> str:
-    """"too few runs: 1 of LSTM" where a series has fewer than `MIN_SEEDS` of them; else nothing."""
+    """ "too few runs: 1 of LSTM" where a series has fewer than `MIN_SEEDS` of them; else nothing."""
     for name, path in claim.ours.items():
         try:
             count = len(measured.series(path, records))
@@ -212,4 +224,3 @@ def label(claim: Claim, found: Judgement) -> str:
 def all_claims() -> tuple[Claim, ...]:
     """The claims of the book."""
     return tuple(read_claims(book_file("claims.yml")))
-

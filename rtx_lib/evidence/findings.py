@@ -100,8 +100,14 @@ class Evidence:
         if not sentence.strip():
             raise ValueError(f"sentence must say what was found, was {sentence!r}")
         number = float(value)
-        found = Finding(id, self.chapter, sentence, number if math.isfinite(number) else None, Bound(bound).text,
-                        self.profile != "smoke")
+        found = Finding(
+            id,
+            self.chapter,
+            sentence,
+            number if math.isfinite(number) else None,
+            Bound(bound).text,
+            self.profile != "smoke",
+        )
         self.findings[id] = found
         from IPython.display import display
 
@@ -116,6 +122,7 @@ class Evidence:
 
 # ------------------------------------------------------------------------------------------------ in words
 
+
 def number(value: float | None) -> str:
     """Three significant digits: ``0.163``, ``1,240``, ``2.1e-24``; ``not finite`` for None."""
     if value is None:
@@ -127,7 +134,7 @@ def number(value: float | None) -> str:
 
 
 def rate_text(rate: Rate | None) -> str:
-    """"held in 38 of 40 runs (at least 85 %)": the rate, and its exact lower bound with 95 % confidence."""
+    """ "held in 38 of 40 runs (at least 85 %)": the rate, and its exact lower bound with 95 % confidence."""
     if rate is None:
         return "not in the replication study yet"
     runs = f"{rate.held} of {rate.runs} runs" if rate.runs != 1 else f"{rate.held} of 1 run"
@@ -136,8 +143,11 @@ def rate_text(rate: Rate | None) -> str:
 
 def plain(found: Finding, rate: Rate | None) -> str:
     """The finding as one line of text."""
-    sign, lead = {True: ("✓", ""), False: ("✗", "It fell otherwise in this run. The study's sentence: "),
-                  None: ("·", "")}[found.held]
+    sign, lead = {
+        True: ("✓", ""),
+        False: ("✗", "It fell otherwise in this run. The study's sentence: "),
+        None: ("·", ""),
+    }[found.held]
     here = f"here {number(found.value)}, bound {found.bound}"
     verdict = here if found.held is not None else f"{here}, not judged after so few steps"
     return f"{sign} {lead}{found.sentence} [{verdict}; {rate_text(rate)}]"
@@ -152,9 +162,11 @@ def markup(found: Finding, rate: Rate | None, link: str | None = None) -> str:
     here += ", not judged in so short a run" * (state == "unjudged")
     told = html.escape(rate_text(rate))
     told = f'<a href="{html.escape(link)}">{told}</a>' if link else told
-    return (f'<p class="book-finding {state}" data-finding="{found.id}"><span class="sign" aria-hidden="true">{sign}'
-            f"</span> {lead}{html.escape(found.sentence)} "
-            f'<span class="numbers">{html.escape(here)}; {told}</span></p>')
+    return (
+        f'<p class="book-finding {state}" data-finding="{found.id}"><span class="sign" aria-hidden="true">{sign}'
+        f"</span> {lead}{html.escape(found.sentence)} "
+        f'<span class="numbers">{html.escape(here)}; {told}</span></p>'
+    )
 
 
 def bundle(found: Finding, study: Mapping[str, Any], link: str | None = None) -> dict[str, Any]:

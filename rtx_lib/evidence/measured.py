@@ -90,8 +90,11 @@ def series(path: str, records: Records) -> list[float | None]:
 
 def lost(values: Sequence[float | None], runs: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """How many runs have no value, by reason: they diverged, or for another one; reasons that are none are left out."""
-    reasons = ["diverged" if run["diverged"] else "without a value"
-               for value, run in zip(values, runs, strict=True) if value is None]
+    reasons = [
+        "diverged" if run["diverged"] else "without a value"
+        for value, run in zip(values, runs, strict=True)
+        if value is None
+    ]
     return {reason: reasons.count(reason) for reason in sorted(set(reasons))}
 
 
@@ -154,7 +157,10 @@ def summary(statistic: str, values: Sequence[float], path: str = "") -> float:
     if statistic in ("low", "high"):
         return median_interval(values)[statistic == "high"]
     known: dict[str, Callable[[Sequence[float]], float]] = {
-        "median": statistics.median, "mean": statistics.fmean, "min": min, "max": max,
+        "median": statistics.median,
+        "mean": statistics.fmean,
+        "min": min,
+        "max": max,
         "spread": lambda some: max(some) - min(some),
     }
     if statistic not in known:
@@ -202,6 +208,7 @@ def explained(expression: str, records: Records) -> str:
 
 def filled(text: str, records: Records) -> str:
     """`text` with every mark's number out of the records; a recipe without records keeps what was typed."""
+
     def one(mark: re.Match[str]) -> str:
         expression, typed = mark.groups()
         try:

@@ -20,9 +20,12 @@ from rtx_lib.evidence.seeds import final, rises, summarise, verdict
 Record = Mapping[str, Any]
 
 BASELINES: dict[str, str | float] = {
-    "adding": "predict 1", "copy": 1 / 8, "digits": "most frequent class", "text": "bigram loss",
+    "adding": "predict 1",
+    "copy": 1 / 8,
+    "digits": "most frequent class",
+    "text": "bigram loss",
     "chorales": "note transitions",
-}  # fmt: skip
+}
 """What the metric of each task of the book's race is without learning: its name in the records, or its value.
 
 Of copy memory, one of eight symbols guessed; its records know the loss of guessing only.
@@ -71,8 +74,14 @@ class Race:
     def by_seed(self, task: str) -> dict[str, dict[int, float]]:
         """By lane and seed the test metric of the runs that have one."""
         metric = self.finish[task][0]
-        return {lane: {record["seed"]: value for record in self.runs.get((task, lane), ())
-                       if (value := final(record, metric)) is not None} for lane in self.lanes}
+        return {
+            lane: {
+                record["seed"]: value
+                for record in self.runs.get((task, lane), ())
+                if (value := final(record, metric)) is not None
+            }
+            for lane in self.lanes
+        }
 
     def scores(self, task: str, lane: str, *, ties: bool = False) -> np.ndarray:
         """One number a seed, (seeds,), smaller is better and infinite for a run that diverged.
@@ -81,11 +90,14 @@ class Race:
         """
         metric = self.finish[task][0]
         sign = -1 if rises(metric) else 1
-        return np.array([
-            math.inf if (value := final(record, metric)) is None
-            else sign * value + 1e-9 * ties * record["metrics"].get("loss", 0)
-            for record in self.runs.get((task, lane), ())
-        ])
+        return np.array(
+            [
+                math.inf
+                if (value := final(record, metric)) is None
+                else sign * value + 1e-9 * ties * record["metrics"].get("loss", 0)
+                for record in self.runs.get((task, lane), ())
+            ]
+        )
 
     def order(self, task: str) -> list[str]:
         """The lanes that have records, the best median first; the test loss decides between equals."""
@@ -150,14 +162,19 @@ class Race:
 
     def curves(self, task: str) -> list[dict[str, Any]]:
         """Every run of a task: ``lane``, ``name``, ``seed``, ``steps`` and ``values``, as the explorer wants them."""
-        return [{"lane": lane, "name": name, "seed": record["seed"], **self.curve(task, record)}
-                for lane, name in self.lanes.items() for record in self.runs.get((task, lane), ())]
+        return [
+            {"lane": lane, "name": name, "seed": record["seed"], **self.curve(task, record)}
+            for lane, name in self.lanes.items()
+            for record in self.runs.get((task, lane), ())
+        ]
 
     def validation_place(self, task: str, lane: str) -> int:
         """The lane's place by the last values on the validation split, where :meth:`place` goes by the test split."""
         sign = -1 if rises(self.finish[task][0]) else 1
-        ends = {other: statistics.median(sign * self.curve(task, record)["values"][-1]
-                                         for record in self.runs[task, other]) for other in self.results[task]}
+        ends = {
+            other: statistics.median(sign * self.curve(task, record)["values"][-1] for record in self.runs[task, other])
+            for other in self.results[task]
+        }
         return 1 + sum(end < ends[lane] for end in ends.values())
 
     def widest(self, count: int) -> list[tuple[str, str]]:
@@ -169,7 +186,6 @@ class Race:
                 if len(own["values"]) > 1 and max(medians) > min(medians):
                     found[task, lane] = (max(own["values"]) - min(own["values"])) / (max(medians) - min(medians))
         return sorted(found, key=lambda key: -found[key])[:count]
-
 
     def computed(self, tried: Mapping[str, Tried]) -> dict[str, list[Record]]:
         """What no single record holds, in the form of records, so that rules and marks can name it.

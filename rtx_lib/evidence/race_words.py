@@ -33,8 +33,10 @@ def crossings(race: Race) -> str:
     names = listed([race.lanes[lane] for lane in lines if lines[lane] == most])
     if most == len(race.finish):
         return f"**All {most} finish lines are crossed with every seed by {names}.**"
-    return (f"**No model crosses all {len(race.finish)} finish lines with every seed.** At most {most} are crossed, by "
-            f"{names}.")
+    return (
+        f"**No model crosses all {len(race.finish)} finish lines with every seed.** At most {most} are crossed, by "
+        f"{names}."
+    )
 
 
 def lead_changes(race: Race, names: Mapping[str, str], one: str, other: str) -> str:
@@ -50,7 +52,10 @@ def lead_changes(race: Race, names: Mapping[str, str], one: str, other: str) -> 
 
 
 def told_widest(
-    race: Race, names: Mapping[str, str], rates: Mapping[str, Mapping[str, float]], write: Callable[[float], str],
+    race: Race,
+    names: Mapping[str, str],
+    rates: Mapping[str, Mapping[str, float]],
+    write: Callable[[float], str],
     count: int = 4,
 ) -> str:
     """The widest ranges over the seeds, measured against the distance of the lanes, with the rates that they ran at.
@@ -63,8 +68,11 @@ def told_widest(
         count: how many ranges are told.
     """
     found = [(task, lane, race.values(task, lane)) for task, lane in race.widest(count)]
-    return "; ".join(f"{race.lanes[lane]} on {names[task].lower()}, {write(min(values))} to {write(max(values))}, rate "
-                     f"{rates[task][lane]:g}" for task, lane, values in found)
+    return "; ".join(
+        f"{race.lanes[lane]} on {names[task].lower()}, {write(min(values))} to {write(max(values))}, rate "
+        f"{rates[task][lane]:g}"
+        for task, lane, values in found
+    )
 
 
 def cost_rows(race: Race, task: str, positions: int) -> list[tuple[str, ...]]:
@@ -80,8 +88,9 @@ def cost_rows(race: Race, task: str, positions: int) -> list[tuple[str, ...]]:
         cost = race.costs[task, lane]
         seconds, flops = cost["seconds_per_step"], cost["flops_per_step"]
         rule = 6 * cost["parameters"] * positions
-        rows.append((name, f"{1e3 * seconds:.0f}", f"{flops / 1e9:.2f}", f"{flops / rule:.2f}",
-                     f"{flops / seconds / 1e9:.0f}"))
+        rows.append(
+            (name, f"{1e3 * seconds:.0f}", f"{flops / 1e9:.2f}", f"{flops / rule:.2f}", f"{flops / seconds / 1e9:.0f}")
+        )
     return rows
 
 
@@ -102,7 +111,9 @@ def told_factors(race: Race, task: str) -> str:
 
 
 def rate_rows(
-    effects: Mapping[str, RateEffect], tasks: Mapping[str, Mapping[str, Any]], lanes: Mapping[str, str],
+    effects: Mapping[str, RateEffect],
+    tasks: Mapping[str, Mapping[str, Any]],
+    lanes: Mapping[str, str],
     write: Callable[[float], str],
 ) -> list[tuple[str, ...]]:
     """Of each task its name and metric, the three distances of what the rate is worth, and its leader's fall.
@@ -113,9 +124,17 @@ def rate_rows(
         lanes: their names by key.
         write: how a number is written.
     """
-    return [(tasks[task]["name"], tasks[task]["label"], write(effect.any_two), write(effect.second),
-             write(effect.lanes), f"{lanes[effect.leader]} would fall behind {effect.behind} of {effect.others}")
-            for task, effect in effects.items()]
+    return [
+        (
+            tasks[task]["name"],
+            tasks[task]["label"],
+            write(effect.any_two),
+            write(effect.second),
+            write(effect.lanes),
+            f"{lanes[effect.leader]} would fall behind {effect.behind} of {effect.others}",
+        )
+        for task, effect in effects.items()
+    ]
 
 
 def told_hours(parts: Sequence[Sequence[Mapping[str, Any]]]) -> str:
@@ -145,17 +164,23 @@ def table_rows(
             low, high = (float(f"{own[end]:.{2 if race.finish[task][0] == 'mse' else 9}g}") for end in ("low", "high"))
             ends = own["low"], f"{write(low)} to {write(high)}"
         lost = f", {own['diverged']} diverged" * bool(own["diverged"])
-        rows.append([
-            race.lanes[lane], names[task],
-            (own["median"], write(own["median"]) if own["values"] else "diverged",
-             f"{folder}/{first['recipe']}-s{first['seed']}.json"),
-            ends,
-            (own["solved"], f"{own['solved']}/{own['seeds']}{lost}"),
-            own["steps_to"],
-            None if seconds is None else (seconds, f"{seconds:,.0f}"),
-            None if flops is None else (flops, f"{flops / 1e12:.2f}"),
-            first["configuration"]["lr"],
-        ])  # fmt: skip
+        rows.append(
+            [
+                race.lanes[lane],
+                names[task],
+                (
+                    own["median"],
+                    write(own["median"]) if own["values"] else "diverged",
+                    f"{folder}/{first['recipe']}-s{first['seed']}.json",
+                ),
+                ends,
+                (own["solved"], f"{own['solved']}/{own['seeds']}{lost}"),
+                own["steps_to"],
+                None if seconds is None else (seconds, f"{seconds:,.0f}"),
+                None if flops is None else (flops, f"{flops / 1e12:.2f}"),
+                first["configuration"]["lr"],
+            ]
+        )
     return rows
 
 

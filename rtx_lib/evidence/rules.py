@@ -58,8 +58,7 @@ def parse(rule: str, ours: Ours) -> Rule:
         ValueError: for a line that is no rule, a name that is not one of ``ours``, or a factor that is no number.
     """
     shape = _SHAPE.fullmatch(rule)
-    if (not shape or (shape[1] in ("close", "overlap")) != (shape[3] == "~")
-            or (shape[1] == "close") != bool(shape[5])):
+    if not shape or (shape[1] in ("close", "overlap")) != (shape[3] == "~") or (shape[1] == "close") != bool(shape[5]):
         raise ValueError(f"{rule!r} is no rule")
     for side in (shape[2], shape[4]):
         factor, times, name = side.rpartition(" * ")

@@ -55,9 +55,7 @@ def forward(z: Tensor, u: Tensor, h0: Tensor, kernel: str | None = None) -> Tens
     return h
 
 
-def backward(
-    g: Tensor, u: Tensor, h0: Tensor, h: Tensor, kernel: str | None = None
-) -> tuple[Tensor, Tensor, Tensor]:
+def backward(g: Tensor, u: Tensor, h0: Tensor, h: Tensor, kernel: str | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """Gradients of z, u and h0 for the gradient g (B, T, N) of h. No atomics: the same result in every run."""
     g, u, h0 = (x.contiguous() for x in (g, u, h0))
     dz, du, dh0 = torch.empty_like(g), torch.empty_like(h0), torch.empty_like(h0)  # du of each sequence
@@ -77,8 +75,9 @@ def _launch(
     grid = (triton.cdiv(batch * neurons, columns),)
     with torch.cuda.device_of(tensors[0]):  # triton launches on the current device
         # A fused multiply-add would round once where the loop rounds twice, and miss the zero of z_t = -u h_{t-1}.
-        kernel[grid](*tensors, batch * neurons, steps, neurons, columns, rows, num_warps=num_warps,
-                     enable_fp_fusion=False)  # fmt: skip
+        kernel[grid](
+            *tensors, batch * neurons, steps, neurons, columns, rows, num_warps=num_warps, enable_fp_fusion=False
+        )
 
 
 @jit

@@ -56,14 +56,7 @@ def greedy(model: Model, source: Tensor, *, start: int, end: int, max_length: in
 
 @torch.no_grad()
 def beam_search(
-    model: Model,
-    source: Tensor,
-    *,
-    start: int,
-    end: int,
-    max_length: int,
-    beams: int = 4,
-    length_penalty: float = 0.0,
+    model: Model, source: Tensor, *, start: int, end: int, max_length: int, beams: int = 4, length_penalty: float = 0.0
 ) -> tuple[Tensor, Tensor]:
     """Extend the most probable beginnings of a sentence side by side (Graves 2012; Sutskever et al. 2014, section 3.2).
 

@@ -27,9 +27,15 @@ class MemoryAttention(nn.Module):
     """
 
     def __init__(
-        self, width: int, heads: int, positions: Any, *, dropout: float = 0.0, attention_dropout: float = 0.0,
+        self,
+        width: int,
+        heads: int,
+        positions: Any,
+        *,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
         generator: torch.Generator | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         self.width = width
         self.inner = MultiHeadAttention(

@@ -26,11 +26,7 @@ class JordanRNN(nn.Module):
 
     def __init__(self, input_size: int, hidden_size: int, output_size: int) -> None:
         super().__init__()
-        for name, size in (
-            ("input_size", input_size),
-            ("hidden_size", hidden_size),
-            ("output_size", output_size),
-        ):
+        for name, size in (("input_size", input_size), ("hidden_size", hidden_size), ("output_size", output_size)):
             if size < 1:
                 raise ValueError(f"{name} must be at least 1, got {size}")
         self.input_size, self.output_size = input_size, output_size

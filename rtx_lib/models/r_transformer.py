@@ -216,9 +216,17 @@ class RTransformerBlock(nn.Module):
         )
         self.local_norms = nn.ModuleList(norm_layer(width) for _ in range(local_layers))
         self.block = Block(
-            width, heads, inner=inner, norm=norm, causal=True, positions=positions, activation=activation,
-            dropout=dropout, norm_layer=norm_layer, generator=generator,
-        )  # fmt: skip
+            width,
+            heads,
+            inner=inner,
+            norm=norm,
+            causal=True,
+            positions=positions,
+            activation=activation,
+            dropout=dropout,
+            norm_layer=norm_layer,
+            generator=generator,
+        )
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor, state: LayerState | None = None) -> tuple[Tensor, LayerState]:

@@ -306,9 +306,7 @@ class TransformerXL(nn.Module):
         self.input_size, self.output_size, self.width = input_size, output_size, width
         self.memory, self.same_length, self.clamp = memory, same_length, clamp
         self._check_settings()
-        common: dict[str, Any] = {
-            "dropout": dropout, "attention_dropout": attention_dropout, "generator": generator,
-        }  # fmt: skip
+        common: dict[str, Any] = {"dropout": dropout, "attention_dropout": attention_dropout, "generator": generator}
         attentions: list[Any] = []
         self.positions: Any = None
         if positions == "xl":

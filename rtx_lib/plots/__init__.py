@@ -26,14 +26,7 @@ from rtx_lib.plots.lanes import FAMILIES, draw_lane
 from rtx_lib.plots.local import describe_reach, draw_reach, draw_windows
 from rtx_lib.plots.memory import draw_context_use, draw_costs, draw_position_losses, draw_test_memory
 from rtx_lib.plots.music import piano_roll
-from rtx_lib.plots.neurons import (
-    describe_decay,
-    draw_composition,
-    draw_decay,
-    draw_half_lives,
-    draw_scan,
-    draw_wiring,
-)
+from rtx_lib.plots.neurons import describe_decay, draw_composition, draw_decay, draw_half_lives, draw_scan, draw_wiring
 from rtx_lib.plots.positions import draw_bias, draw_position_table, draw_rotations, length_heatmap
 from rtx_lib.plots.race import describe_race, draw_race
 from rtx_lib.plots.race_costs import draw_lengths, draw_tradeoff

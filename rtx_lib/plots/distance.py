@@ -35,8 +35,10 @@ def draw_weights_by_distance(
         raise ValueError("weights must hold at least one model, held none")
     for title, lines in arrays.items():
         if lines.ndim != 2 or data.ndim != 1 or len(data) > lines.shape[1]:
-            raise ValueError(f"weights must have shape (heads, N) and likeness at most (N,), {title!r} had "
-                             f"{lines.shape} and likeness {data.shape}")  # fmt: skip
+            raise ValueError(
+                f"weights must have shape (heads, N) and likeness at most (N,), {title!r} had "
+                f"{lines.shape} and likeness {data.shape}"
+            )
         if not (np.isfinite(lines) & (lines >= 0)).all():
             raise ValueError(f"weights must be finite and at least 0, those of {title!r} were not")
     fig, axes = plt.subplots(len(arrays) + 1, 1, figsize=(5.8, 0.6 + 1.9 * len(arrays) + 1.9), sharex=True)

@@ -76,8 +76,10 @@ def gradient_panels(
     norms = {kind: {name: np.asarray(rows, dtype=float) for name, rows in own.items()} for kind, own in runs.items()}
     shapes = {rows.shape for own in norms.values() for rows in own.values()}
     if len(shapes) != 1 or len(min(shapes)) != 2 or set(titles) != set(runs):
-        raise ValueError(f"runs must hold arrays of one shape (F, T) and titles name the same networks, were "
-                         f"{sorted(shapes)}, {sorted(runs)} and {sorted(titles)}")  # fmt: skip
+        raise ValueError(
+            f"runs must hold arrays of one shape (F, T) and titles name the same networks, were "
+            f"{sorted(shapes)}, {sorted(runs)} and {sorted(titles)}"
+        )
     count, T = min(shapes)
     if any(len(texts) != count for texts in titles.values()):
         raise ValueError(f"titles must hold {count} texts for each network, one a frame")

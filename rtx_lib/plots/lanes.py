@@ -132,14 +132,28 @@ def draw_lane(
     if line is not None:
         ax.axhline(line, color=INK, linestyle=(0, (4, 3)), linewidth=1.2, label="_finish")
         ax.annotate(
-            f"finish line {three(line)}", (1, line), xycoords=("axes fraction", "data"), xytext=(0, 3),
-            textcoords="offset points", ha="right", va="bottom", fontsize=10,
-        )  # fmt: skip
+            f"finish line {three(line)}",
+            (1, line),
+            xycoords=("axes fraction", "data"),
+            xytext=(0, 3),
+            textcoords="offset points",
+            ha="right",
+            va="bottom",
+            fontsize=10,
+        )
     if yours and len(yours["steps"]):
         ax.plot(
-            yours["steps"], yours["values"], color=INK, linestyle="-", linewidth=3, marker="*", markersize=10,
-            markevery=max(1, len(yours["steps"]) // 8), label=f"your run: {yours['name']}", zorder=5,
-        )  # fmt: skip
+            yours["steps"],
+            yours["values"],
+            color=INK,
+            linestyle="-",
+            linewidth=3,
+            marker="*",
+            markersize=10,
+            markevery=max(1, len(yours["steps"]) // 8),
+            label=f"your run: {yours['name']}",
+            zorder=5,
+        )
         ax.legend(loc="best")
     if is_log(task):
         ax.set_yscale("log")
@@ -175,9 +189,14 @@ def lane_lines(
             raise ValueError(f"curves[{lane!r}] must have as many x as y, had {len(x)} and {len(y)}")
         family, member = look(lane, families)
         ax.plot(
-            x, y if floor is None else np.maximum(y, floor), color=CYCLE[family], linestyle=DASHES[member],
-            marker=MARKERS[member], markevery=(min(member, every - 1), every), label=lanes[lane],
-        )  # fmt: skip
+            x,
+            y if floor is None else np.maximum(y, floor),
+            color=CYCLE[family],
+            linestyle=DASHES[member],
+            marker=MARKERS[member],
+            markevery=(min(member, every - 1), every),
+            label=lanes[lane],
+        )
 
 
 def draw_lane_lines(

@@ -56,9 +56,14 @@ def draw_position_losses(
     for border in range(length, repeats * length, length):
         ax.axvline(border + 0.5, color=INK, linewidth=1.3, linestyle=(0, (2, 2)), label="_border")
         ax.annotate(
-            "border", (border + 0.5, 1), xycoords=("data", "axes fraction"), xytext=(0, 3), textcoords="offset points",
-            ha="center", fontsize=11,
-        )  # fmt: skip
+            "border",
+            (border + 0.5, 1),
+            xycoords=("data", "axes fraction"),
+            xytext=(0, 3),
+            textcoords="offset points",
+            ha="center",
+            fontsize=11,
+        )
     marks = sorted({1, *(round(length * part / 4) for part in (1, 2, 3))} - {0}) if length > 6 else range(1, length + 1)
     places = {r * length + mark: str(mark) for r in range(repeats) for mark in marks} | {repeats * length: str(length)}
     ax.set_xticks(list(places), list(places.values()))
@@ -112,7 +117,7 @@ def draw_costs(
             ax.annotate(f"{ratio:,.4g}", (length, ratio), textcoords="offset points", fontsize=11, **place)
         ax.plot([], [], color=INK, label=source, markeredgewidth=1.6, **look)
         beyond = max(points) > lengths[-1]  # where names at the ends of the lines would stand
-        ax.legend(handles=ax.get_lines()[:len(curves)] * beyond + [ax.get_lines()[-1]], loc="upper left")
+        ax.legend(handles=ax.get_lines()[: len(curves)] * beyond + [ax.get_lines()[-1]], loc="upper left")
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
@@ -200,8 +205,11 @@ def draw_context_use(
             look = names.index(name)
             axes.axvline(length, color=CYCLE[look], linestyle=DASHES[look], linewidth=1.4, label="_reach")
     top.set(yscale="log", ylabel="effect of one character\n(largest change of a logit)")
-    bottom.set(xlabel="characters back (above); context given (below)", ylabel="loss (nats a character)",
-               xlim=(0, max([contexts[-1], *reach.values()]) + 8))  # fmt: skip
+    bottom.set(
+        xlabel="characters back (above); context given (below)",
+        ylabel="loss (nats a character)",
+        xlim=(0, max([contexts[-1], *reach.values()]) + 8),
+    )
     top.legend(loc="upper center")  # at the ends of its lines the names would stand on the others
     label_lines(bottom)
     return fig

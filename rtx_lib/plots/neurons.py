@@ -32,8 +32,9 @@ def draw_wiring(size: int = 4) -> Figure:
     if size < 2:
         raise ValueError(f"size must be at least 2, was {size}")
     fig, axes = plt.subplots(1, 2, figsize=(6.4, 3.0))
-    for ax, title, dense in zip(axes, ("RNN: $W_{hh}$, every pair", "IndRNN: $u$, each its own"), (True, False),
-                                strict=True):  # fmt: skip
+    for ax, title, dense in zip(
+        axes, ("RNN: $W_{hh}$, every pair", "IndRNN: $u$, each its own"), (True, False), strict=True
+    ):
         for i in range(size):
             for j in range(size) if dense else (i,):
                 look: dict[str, Any] = {"color": CYCLE[0], "linewidth": 2.2} if i == j else {"color": _GREY, "lw": 0.8}
@@ -64,8 +65,14 @@ def draw_decay(u: float, held: Any, resting: Any) -> Figure:
         raise ValueError(f"held and resting must be of one shape (K + 1,), were {shapes}")
     fig, ax = plt.subplots(figsize=(5.8, 3.6))
     for index, (curve, label) in enumerate(zip(curves, ("held up by a bias: $u^k$", "resting at zero"), strict=True)):
-        ax.plot(curve, color=CYCLE[index], linestyle=DASHES[index], marker=MARKERS[index], markevery=(3 * index, 6),
-                label=label)  # fmt: skip
+        ax.plot(
+            curve,
+            color=CYCLE[index],
+            linestyle=DASHES[index],
+            marker=MARKERS[index],
+            markevery=(3 * index, 6),
+            label=label,
+        )
     baseline(ax, 0.5, "")
     if u == 0 or abs(u) == 1:
         change = "no loss" if u else "nothing left"
@@ -148,10 +155,13 @@ def draw_half_lives(panels: Mapping[str, Sequence[tuple[Any, Any]]], longest: in
         for index, pair in enumerate(layers):
             predicted, measured = (np.asarray(side, dtype=float) for side in pair)
             if predicted.shape != measured.shape or predicted.ndim != 1:
-                raise ValueError(f"panels must hold pairs of one shape (N,), one of {title!r} had {predicted.shape} "
-                                 f"and {measured.shape}")  # fmt: skip
-            if len(predicted) and not (min(predicted.min(), measured.min()) >= 1
-                                       and max(predicted.max(), measured.max()) <= longest):  # fmt: skip
+                raise ValueError(
+                    f"panels must hold pairs of one shape (N,), one of {title!r} had {predicted.shape} "
+                    f"and {measured.shape}"
+                )
+            if len(predicted) and not (
+                min(predicted.min(), measured.min()) >= 1 and max(predicted.max(), measured.max()) <= longest
+            ):
                 raise ValueError(f"half-lives must lie between 1 and {longest}, some of {title!r} did not")
             x, y = (side * shift.uniform(0.9, 1.1, len(side)) for side in (predicted, measured))
             ax.plot(x, y, MARKERS[index], color=CYCLE[index], alpha=0.7, linestyle="", label=f"layer {index + 1}")
@@ -190,8 +200,16 @@ def draw_scan(steps: int = 8) -> Figure:
             look: dict[str, Any] = {"boxstyle": "round,pad=0.3", "edgecolor": INK}
             look["facecolor"] = CYCLE[0] + ("40" if first == 1 else "00")
             text = f"{t}" if first == t else f"{first}–{t}"
-            ax.text(t, -row, text, ha="center", va="center", fontsize=11, bbox=look,
-                    fontweight="bold" if first == 1 else "normal")  # fmt: skip
+            ax.text(
+                t,
+                -row,
+                text,
+                ha="center",
+                va="center",
+                fontsize=11,
+                bbox=look,
+                fontweight="bold" if first == 1 else "normal",
+            )
     rounds = len(distances) - 1
     ax.set(xlim=(0.4, steps + 0.6), ylim=(-rounds - 0.4, 0.4), xticks=range(1, steps + 1), xlabel="step t")
     ax.set_yticks(range(0, -rounds - 1, -1), ["the steps", *(f"round {k}" for k in range(1, rounds + 1))])

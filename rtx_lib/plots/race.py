@@ -19,8 +19,10 @@ from rtx_lib.plots.style import CYCLE, INK, MARKERS
 _DASHED, _DOTTED = (0, (4, 2.5)), (0, (1, 2))
 
 _FILLS: tuple[tuple[Literal["full", "right", "none"], str], ...] = (
-    ("full", "all seeds reach it"), ("right", "some"), ("none", "none"),
-)  # fmt: skip
+    ("full", "all seeds reach it"),
+    ("right", "some"),
+    ("none", "none"),
+)
 
 Summary = Mapping[str, Any]
 
@@ -96,9 +98,15 @@ def draw_race(
             finding = f"{beyond} of {len(there)} models\nreach {three(task['line'])}\nwith every seed"
         panel.set_title(task["name"], fontsize=10.5, fontweight="bold", pad=40)
         panel.annotate(
-            finding, (0.5, 1), xycoords="axes fraction", xytext=(0, 5), textcoords="offset points", ha="center",
-            fontsize=9, linespacing=1.15,
-        )  # fmt: skip
+            finding,
+            (0.5, 1),
+            xycoords="axes fraction",
+            xytext=(0, 5),
+            textcoords="offset points",
+            ha="center",
+            fontsize=9,
+            linespacing=1.15,
+        )
     _legend(fig)
     return fig
 
@@ -110,9 +118,7 @@ def _state(result: Summary | None) -> Literal["full", "right", "none"]:
     return "full" if result["solved"] == result["seeds"] else "right"
 
 
-def _panel(
-    ax: Axes, task: Task, rows: Mapping[str, float], results: Mapping[str, Summary], families: Any
-) -> None:
+def _panel(ax: Axes, task: Task, rows: Mapping[str, float], results: Mapping[str, Summary], families: Any) -> None:
     """One task: its marks, lines and axis."""
     higher, logarithmic = higher_is_better(task), is_log(task)
     drawn = {lane: results[lane] for lane in rows if results.get(lane)}
@@ -154,9 +160,15 @@ def _name_line(ax: Axes, text: str, value: float) -> None:
     side = "right" if at > 0.6 else "left"
     shift = {"right": 4, "left": -4}[side]
     name = ax.annotate(
-        text, (value, -1.15), xytext=(shift, 0), textcoords="offset points", ha=side, va="center", fontsize=8.5,
+        text,
+        (value, -1.15),
+        xytext=(shift, 0),
+        textcoords="offset points",
+        ha=side,
+        va="center",
+        fontsize=8.5,
         annotation_clip=False,
-    )  # fmt: skip
+    )
     name.set_in_layout(False)
 
 
@@ -175,33 +187,54 @@ def _row(ax: Axes, y: float, result: Summary | None, family: int, logarithmic: b
     )
     if crosses := int(result.get("diverged") or 0):
         ax.plot(
-            0.03 + 0.07 * np.arange(crosses), np.full(crosses, y), "x", transform=ax.get_yaxis_transform(),
-            color=colour, markersize=5, markeredgewidth=1.5, clip_on=False, label="_diverged",
-        )  # fmt: skip
+            0.03 + 0.07 * np.arange(crosses),
+            np.full(crosses, y),
+            "x",
+            transform=ax.get_yaxis_transform(),
+            color=colour,
+            markersize=5,
+            markeredgewidth=1.5,
+            clip_on=False,
+            label="_diverged",
+        )
     if result.get("median") is None or not len(seeds):
         return
     ax.plot([result["low"], result["high"]], [y, y], "-", color=colour, linewidth=2.6, label="_range")
     ax.plot(
-        [result["median"]], [y], color=colour, marker=marker, markersize=8.5, fillstyle=_state(result),
-        markerfacecoloralt="none", markeredgewidth=1.6, linestyle="none", label="_median", zorder=4,
-    )  # fmt: skip
+        [result["median"]],
+        [y],
+        color=colour,
+        marker=marker,
+        markersize=8.5,
+        fillstyle=_state(result),
+        markerfacecoloralt="none",
+        markeredgewidth=1.6,
+        linestyle="none",
+        label="_median",
+        zorder=4,
+    )
 
 
 def _legend(fig: Figure) -> None:
     """What the marks say, below the panels."""
     plain: dict[str, Any] = {"linestyle": "none", "color": INK, "markeredgewidth": 1.5, "markerfacecoloralt": "none"}
-    handles = [Line2D([], [], color=INK, linewidth=1.3, linestyle=_DASHED, label="finish line")] + [
-        Line2D([], [], marker="o", markersize=8, fillstyle=fill, label=label, **plain)
-        for fill, label in _FILLS
-    ] + [
-        Line2D([], [], marker="|", markersize=8, label="a seed", **plain),
-        Line2D([], [], color=INK, linewidth=2.6, linestyle="-", label="range"),
-        Line2D([], [], marker="x", markersize=5, label="diverged", **plain),
-    ]
+    handles = (
+        [Line2D([], [], color=INK, linewidth=1.3, linestyle=_DASHED, label="finish line")]
+        + [Line2D([], [], marker="o", markersize=8, fillstyle=fill, label=label, **plain) for fill, label in _FILLS]
+        + [
+            Line2D([], [], marker="|", markersize=8, label="a seed", **plain),
+            Line2D([], [], color=INK, linewidth=2.6, linestyle="-", label="range"),
+            Line2D([], [], marker="x", markersize=5, label="diverged", **plain),
+        ]
+    )
     fig.legend(
-        handles=handles, loc="outside lower center", ncols=len(handles), fontsize=9, handletextpad=0.4,
+        handles=handles,
+        loc="outside lower center",
+        ncols=len(handles),
+        fontsize=9,
+        handletextpad=0.4,
         columnspacing=1.2,
-    )  # fmt: skip
+    )
 
 
 def describe_race(

@@ -73,9 +73,16 @@ def draw_lengths(
             panel.plot([length] * len(seeds), seeds, "_", markersize=9, markeredgewidth=1.3, label="_seeds", **dash)
             every = result.get("solved") and result["solved"] == result["seeds"]
             panel.plot(
-                [length], [median], marker=marker, markersize=7.5, fillstyle="full" if every else "none", zorder=4,
-                markeredgewidth=1.6, label="_median", **dash,
-            )  # fmt: skip
+                [length],
+                [median],
+                marker=marker,
+                markersize=7.5,
+                fillstyle="full" if every else "none",
+                zorder=4,
+                markeredgewidth=1.6,
+                label="_median",
+                **dash,
+            )
         panel.set_title(wrap(lanes[lane], 22), fontsize=10, linespacing=0.9, pad=4)
         if not np.isfinite(medians[lane]).any():
             panel.text(0.5, 0.5, "no records", transform=panel.transAxes, ha="center", fontsize=9, style="italic")
@@ -168,24 +175,40 @@ def draw_tradeoff(
     if task["line"] is not None:
         _line_of(ax, task["line"], (0, (4, 2.5)))
         ax.annotate(
-            f"finish line {three(task['line'])}", (0.01, task["line"]), xycoords=("axes fraction", "data"),
-            xytext=(0, 3), textcoords="offset points", fontsize=9.5,
-        )  # fmt: skip
+            f"finish line {three(task['line'])}",
+            (0.01, task["line"]),
+            xycoords=("axes fraction", "data"),
+            xytext=(0, 3),
+            textcoords="offset points",
+            fontsize=9.5,
+        )
     for lane, point in drawn.items():
         x, fill = (high * (edge / high) ** 0.08, "none") if lane in never else (point["cost"], "full")
         family = look(lane, families)[0]
         ax.plot(
-            [x], [point["value"]], color=CYCLE[family], marker=MARKERS[family], markersize=8, linestyle="none",
-            fillstyle=fill, markeredgewidth=1.6, label=f"_{lane}",
-        )  # fmt: skip
+            [x],
+            [point["value"]],
+            color=CYCLE[family],
+            marker=MARKERS[family],
+            markersize=8,
+            linestyle="none",
+            fillstyle=fill,
+            markeredgewidth=1.6,
+            label=f"_{lane}",
+        )
     ax.margins(y=0.12)
     ax.set(xlabel=x_label, ylabel=f"{task.get('label', task['metric'])} ({_direction(task)})")
     if never:
         ax.axvspan(high, edge, color="#808080", alpha=0.15, linewidth=0, label="_never")
         ax.annotate(
-            "never reaches it", (1 - _STRIP / 2, 1), xycoords="axes fraction", xytext=(0, 3), ha="center",
-            textcoords="offset points", fontsize=10,
-        )  # fmt: skip
+            "never reaches it",
+            (1 - _STRIP / 2, 1),
+            xycoords="axes fraction",
+            xytext=(0, 3),
+            ha="center",
+            textcoords="offset points",
+            fontsize=10,
+        )
     free = {lane: point for lane, point in drawn.items() if lane not in never}
     _name_points(ax, [(wrap(lanes[lane], 20), p["cost"], float(p["value"])) for lane, p in free.items()])
     _name_column(ax, [(lanes[lane], float(point["value"])) for lane, point in never.items()])
@@ -207,11 +230,22 @@ def _name_column(ax: Axes, places: Sequence[tuple[str, float]], fontsize: float 
     for (_, name, value), height in zip(ends, heights, strict=True):
         at = ax.transAxes.inverted().transform((0.0, height))[1]
         ax.annotate(
-            name, (1 - _STRIP * 0.92, value), xycoords=("axes fraction", "data"), xytext=(1 - _STRIP * 0.83, at),
-            textcoords="axes fraction", va="center", fontsize=fontsize,
-            arrowprops={"arrowstyle": "-", "color": INK, "linewidth": 0.7, "shrinkA": 0, "shrinkB": 5,
-                        "relpos": (0, 0.5)},
-        )  # fmt: skip
+            name,
+            (1 - _STRIP * 0.92, value),
+            xycoords=("axes fraction", "data"),
+            xytext=(1 - _STRIP * 0.83, at),
+            textcoords="axes fraction",
+            va="center",
+            fontsize=fontsize,
+            arrowprops={
+                "arrowstyle": "-",
+                "color": INK,
+                "linewidth": 0.7,
+                "shrinkA": 0,
+                "shrinkB": 5,
+                "relpos": (0, 0.5),
+            },
+        )
 
 
 def _name_points(ax: Axes, places: Sequence[tuple[str, float, float]], fontsize: float = 9.5) -> None:
@@ -225,20 +259,38 @@ def _name_points(ax: Axes, places: Sequence[tuple[str, float, float]], fontsize:
     at = [ax.transData.transform((x, y)) for _, x, y in places]
     taken = [Bbox.from_bounds(x - 6 * pixel, y - 6 * pixel, 12 * pixel, 12 * pixel) for x, y in at]
     taken += written + [Bbox.from_extents(inside.x0, y - pixel, inside.x1, y + pixel) for y in heights]
-    offsets = [(side * reach, step) for reach in (8, 22, 40) for step in (0, 9, -9, 18, -18, 28, -28, 40, -40, 54, -54)
-               for side in (1, -1)] + [(0, step) for step in (13, -13, 26, -26, 40, -40)]  # fmt: skip
+    offsets = [
+        (side * reach, step)
+        for reach in (8, 22, 40)
+        for step in (0, 9, -9, 18, -18, 28, -28, 40, -40, 54, -54)
+        for side in (1, -1)
+    ] + [(0, step) for step in (13, -13, 26, -26, 40, -40)]
     for i in sorted(range(len(places)), key=lambda i: (-at[i][0], at[i][1])):
         name = places[i][0]
         best = None
         for dx, dy in offsets:
             align = "left" if dx > 0 else "right" if dx < 0 else "center"
             text = ax.annotate(
-                name, places[i][1:], xytext=(dx, dy), textcoords="offset points", ha=align, va="center",
-                fontsize=fontsize, linespacing=0.95, annotation_clip=False,
-                arrowprops={"arrowstyle": "-", "color": INK, "linewidth": 0.7, "shrinkA": 0, "shrinkB": 5,
-                            "relpos": ({"left": 0, "right": 1}.get(align, 0.5), 0.5)}
-                if abs(dy) > 9 or abs(dx) > 8 else None,
-            )  # fmt: skip
+                name,
+                places[i][1:],
+                xytext=(dx, dy),
+                textcoords="offset points",
+                ha=align,
+                va="center",
+                fontsize=fontsize,
+                linespacing=0.95,
+                annotation_clip=False,
+                arrowprops={
+                    "arrowstyle": "-",
+                    "color": INK,
+                    "linewidth": 0.7,
+                    "shrinkA": 0,
+                    "shrinkB": 5,
+                    "relpos": ({"left": 0, "right": 1}.get(align, 0.5), 0.5),
+                }
+                if abs(dy) > 9 or abs(dx) > 8
+                else None,
+            )
             text.get_window_extent()  # puts the text where it belongs; that of the text alone has no line to the point
             box = Text.get_window_extent(text)
             others = [*taken[:i], *taken[i + 1 :]]

@@ -106,8 +106,14 @@ def race_explorer(
         data.append(_task(task, {k: entry for k, entry in entries.items() if entry["s"]}, best))
     start = list(tasks).index(own[-1]["task"]) if own else 0
     everything = {
-        "tasks": data, "lanes": lanes, "box": BOX, "axes": AXES, "prefixes": PREFIXES, "marks": MARKS, "bands": BANDS,
-    }  # fmt: skip
+        "tasks": data,
+        "lanes": lanes,
+        "box": BOX,
+        "axes": AXES,
+        "prefixes": PREFIXES,
+        "marks": MARKS,
+        "bands": BANDS,
+    }
     text = json.dumps(everything, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     chart, says = draw_chart(data[start], lanes)
     count = len(order)
@@ -196,10 +202,16 @@ def _task(task: Task, entries: dict[int, dict[str, Any]], best: list[int]) -> di
         low, high = max(low - pad, 0.0) if low >= 0 else low - pad, high + pad
     label = str(task.get("label", task["metric"]))
     return {
-        "name": str(task["name"]), "label": f"{label} ({'higher' if higher else 'lower'} is better)", "higher": higher,
-        "log": logarithmic, "line": task["line"], "lines": lines, "y": [_round(low), _round(high)], "best": best,
+        "name": str(task["name"]),
+        "label": f"{label} ({'higher' if higher else 'lower'} is better)",
+        "higher": higher,
+        "log": logarithmic,
+        "line": task["line"],
+        "lines": lines,
+        "y": [_round(low), _round(high)],
+        "best": best,
         "lanes": entries,
-    }  # fmt: skip
+    }
 
 
 # ---- controls

@@ -59,9 +59,7 @@ def draw_ranking(
     return fig
 
 
-def describe_ranking(
-    task: Task, lanes: Mapping[str, str], values: Mapping[str, Mapping[int, float]], seed: int
-) -> str:
+def describe_ranking(task: Task, lanes: Mapping[str, str], values: Mapping[str, Mapping[int, float]], seed: int) -> str:
     """What :func:`draw_ranking` shows, in words."""
     told = ", ".join(f"{lanes[lane]} {three(value)}" for lane, value in _ranked(task, values, seed).items())
     return f"{task['name']} with seed {seed}, best first: {told}"

@@ -37,8 +37,15 @@ def draw_runs(
         if recorded:
             at, rows = evaluations(recorded, metric)
             bands(ax, rows, name, steps=at, index=look)
-        ax.plot(steps, values, color=CYCLE[look % len(CYCLE)], linestyle=":", linewidth=1.2, marker=".",
-                label="_live" if recorded else name)  # fmt: skip
+        ax.plot(
+            steps,
+            values,
+            color=CYCLE[look % len(CYCLE)],
+            linestyle=":",
+            linewidth=1.2,
+            marker=".",
+            label="_live" if recorded else name,
+        )
 
 
 def draw_side_by_side(ax: Axes, records: Sequence[Record], names: tuple[str, str], metric: str = "loss") -> None:

@@ -116,11 +116,20 @@ def step_facts(step: str, queries: int, keys: int) -> tuple[str, str, str, str]:
     tails = [[cell_name(cell) for cell in row[past + i + 1 :]] for i, row in enumerate(cells[:-1])]
     garbage = [f"{_and(tail)} in row {letter}" for tail, letter in zip(tails, letters, strict=False)]
     words = {
-        "T": queries, "S": keys, "M": past, "wide": keys + 1, "first": keys - 1, "most": queries - 1,
-        "names": _and(letters), "cells": len(line), "left": queries * keys, "last": letters[-1],
-        "dropped": _and([cell_name(c) for c in line[:queries]]), "garbage": _and(garbage),
+        "T": queries,
+        "S": keys,
+        "M": past,
+        "wide": keys + 1,
+        "first": keys - 1,
+        "most": queries - 1,
+        "names": _and(letters),
+        "cells": len(line),
+        "left": queries * keys,
+        "last": letters[-1],
+        "dropped": _and([cell_name(c) for c in line[:queries]]),
+        "garbage": _and(garbage),
         "skips": _and([str(queries - i) for i in range(queries)]),
-    }  # fmt: skip
+    }
     if step in ROW_STEPS:
         return _row_facts(row_of(step, queries), cells, past)
     title, above, below, described = (text.format(**words) for text in _STEPS[step])

@@ -59,8 +59,16 @@ def draw_strips(
             ax.annotate(median, (1.02, y), xycoords=place, va="center", fontsize=11, annotation_clip=False)
     if line:
         ax.axvline(line[0], color=INK, linestyle=(0, (4, 3)), linewidth=1.2, label="_line")
-        ax.annotate(line[1], (line[0], 1), xycoords=("data", "axes fraction"), xytext=(0, 3),
-                    textcoords="offset points", ha="center", va="bottom", fontsize=11)  # fmt: skip
+        ax.annotate(
+            line[1],
+            (line[0], 1),
+            xycoords=("data", "axes fraction"),
+            xytext=(0, 3),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+            fontsize=11,
+        )
     ax.set_yticks(range(len(values)), list(values), fontsize=11.5)
     for text, (label, row) in zip(ax.get_yticklabels(), values.items(), strict=True):
         text.set_fontweight("bold" if label in set(bold) or not len(row) else "normal")

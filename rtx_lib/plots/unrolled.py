@@ -73,8 +73,13 @@ def _box(ax: Axes, x: float, row: int, text: str) -> None:
 
 
 def _arrow(
-    ax: Axes, start: tuple[float, float], end: tuple[float, float], text: str = "", dx: float = 0, dy: float = 0,
+    ax: Axes,
+    start: tuple[float, float],
+    end: tuple[float, float],
+    text: str = "",
+    dx: float = 0,
+    dy: float = 0,
     **look: Any,
-) -> None:  # fmt: skip
+) -> None:
     ax.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "color": INK, "shrinkA": 13, "shrinkB": 13} | look)
     ax.text((start[0] + end[0]) / 2 + dx, (start[1] + end[1]) / 2 + dy, text, ha="center", va="center", fontsize=11)

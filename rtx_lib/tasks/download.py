@@ -213,8 +213,11 @@ def try_fetch(*names: str, root: str | os.PathLike[str] | None = None) -> str:
     embedded = "the chapters that use them take embedded data instead."
     if not _may_download():
         return f"Data: {len(lacking)} of {len(wanted)} files are not in the cache, and RTX_DOWNLOAD=0: {embedded}"
-    print(f"Data: fetching {len(lacking)} files, {sum(FILES[name].size for name in lacking) / 1e6:.1f} MB, at most "
-          f"{TRY_SECONDS} s each", flush=True)
+    print(
+        f"Data: fetching {len(lacking)} files, {sum(FILES[name].size for name in lacking) / 1e6:.1f} MB, at most "
+        f"{TRY_SECONDS} s each",
+        flush=True,
+    )
     had, problem, silent = 0, "", set[str]()
     for name in lacking:
         hosts = {urllib.parse.urlsplit(url).netloc for url in FILES[name].mirrors}
@@ -243,8 +246,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("python -m rtx_lib.tasks.download", description="Fill the data cache.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"a file, or a group: {', '.join(GROUPS)}")
     parser.add_argument("--root", help="cache folder (default: $RTX_DATA, else the user's cache)")
-    parser.add_argument("--try", action="store_true", dest="trying",
-                        help=f"take what comes within {TRY_SECONDS} s a file, and end with status 0")
+    parser.add_argument(
+        "--try",
+        action="store_true",
+        dest="trying",
+        help=f"take what comes within {TRY_SECONDS} s a file, and end with status 0",
+    )
     parser.add_argument("--list", action="store_true", help="list the files and whether the cache holds them")
     options = parser.parse_args(arguments)
     if options.list or not options.names:

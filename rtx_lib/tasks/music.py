@@ -14,12 +14,7 @@ from torch import Tensor
 
 from rtx_lib.tasks.splits import SPLITS, check_integer, check_prediction, check_split
 
-FILE = {
-    "nottingham": "Nottingham.mat",
-    "jsb": "JSB_Chorales.mat",
-    "muse": "MuseData.mat",
-    "piano": "Piano_midi.mat",
-}
+FILE = {"nottingham": "Nottingham.mat", "jsb": "JSB_Chorales.mat", "muse": "MuseData.mat", "piano": "Piano_midi.mat"}
 NOTES = 88  # the keys of a piano
 
 

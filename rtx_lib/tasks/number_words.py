@@ -73,12 +73,7 @@ class NumberWords:
     pad, start, end = 0, 1, 2
 
     def __init__(
-        self,
-        count: tuple[int, int] = (1, 6),
-        *,
-        largest: int = 999,
-        to: str = "digits",
-        label_smoothing: float = 0.0,
+        self, count: tuple[int, int] = (1, 6), *, largest: int = 999, to: str = "digits", label_smoothing: float = 0.0
     ) -> None:
         try:
             least, most = count

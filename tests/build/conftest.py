@@ -14,7 +14,7 @@ if str(ROOT / "book") not in sys.path:
     sys.path.insert(0, str(ROOT / "book"))  # as `python book/build.py` does
 
 import execute  # noqa: E402
-from helpers import code_cell  # noqa: E402
+from support.helpers import code_cell  # noqa: E402
 
 
 class Tree:
@@ -42,8 +42,12 @@ class Tree:
 
     def runner(self, **changes: Any) -> execute.Runner:
         options: dict[str, Any] = {
-            "parameters": {"profile": "smoke"}, "data": [self.root / "data/file.txt"], "timeout": 600,
-            "say": lambda line: None, **changes}
+            "parameters": {"profile": "smoke"},
+            "data": [self.root / "data/file.txt"],
+            "timeout": 600,
+            "say": lambda line: None,
+            **changes,
+        }
         return execute.Runner(self.root, self.root / "executed", self.root / "failed", **options)
 
     def executed(self, name: str = "one") -> str:

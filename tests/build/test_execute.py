@@ -70,10 +70,13 @@ def test_key_does_not_follow_outputs_or_counters(tree):
     assert key(tree) == before
 
 
-@pytest.mark.parametrize(("parameters", "message"), [
-    ({"profile": "smoke", "sed": 1}, r"one\.ipynb has no parameter 'sed'; .* profile, seed\."),
-    ({"profile": "quick"}, "Unknown profile 'quick'; the profiles are: smoke, book, paper"),
-])
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"profile": "smoke", "sed": 1}, r"one\.ipynb has no parameter 'sed'; .* profile, seed\."),
+        ({"profile": "quick"}, "Unknown profile 'quick'; the profiles are: smoke, book, paper"),
+    ],
+)
 def test_unknown_parameter_or_profile_is_refused_before_anything_runs(tree, parameters, message):
     with pytest.raises(BuildError, match=message):
         tree.runner(parameters=parameters).run(ONE)
@@ -145,7 +148,9 @@ def test_ctrl_c_ends_workers_and_kernels_and_keeps_what_was_finished(tree):
     """Two notebooks, one at a time: the second says when it runs, and is interrupted there."""
     mark = str(tree.root / "running")
     tree.notebook("two", f"open({mark!r}, 'w').close()\nimport threading\nthreading.Event().wait()")
-    script = tree.write("drive.py", textwrap.dedent(f"""
+    script = tree.write(
+        "drive.py",
+        textwrap.dedent(f"""
         import sys; sys.path.insert(0, {str(Path(execute.__file__).parent)!r})
         from pathlib import Path
         from execute import Runner
@@ -153,7 +158,8 @@ def test_ctrl_c_ends_workers_and_kernels_and_keeps_what_was_finished(tree):
         data = [root / "data/file.txt"]
         runner = Runner(root, root / "executed", root / "failed", {{"profile": "smoke"}}, data, jobs=1)
         runner.run([Path("notebooks/one.ipynb"), Path("notebooks/two.ipynb")])
-        """))
+        """),
+    )
     driver = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert driver.stdout is not None
     for line in driver.stdout:

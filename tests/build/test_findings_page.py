@@ -3,23 +3,38 @@
 import sys
 
 import pytest
-from helpers import ROOT
+from support.helpers import ROOT
 
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 import findings
 
 
 def run(seed, data="true", part="first", **values):
-    return {"seed": seed, "data": data, "part": part, "instructions": "avx2", "threads": 1, "cpu_seconds": 36.0,
-            "processor": "x86_64, AVX2", "python": "3.11.7", "torch": "2.13.0", "values": values}
+    return {
+        "seed": seed,
+        "data": data,
+        "part": part,
+        "instructions": "avx2",
+        "threads": 1,
+        "cpu_seconds": 36.0,
+        "processor": "x86_64, AVX2",
+        "python": "3.11.7",
+        "torch": "2.13.0",
+        "values": values,
+    }
 
 
 def study():
-    told = {"a-sure": {"sentence": "It learns.", "bound": "< 1"},
-            "a-shaky": {"sentence": "It forgets.", "bound": "> 0"},
-            "a-new": {"sentence": "Nobody ran it.", "bound": "> 0"}}
-    runs = [run(1, **{"a-sure": 0.5, "a-shaky": 2.0}), run(2, "embedded", **{"a-sure": 0.25, "a-shaky": -1.0}),
-            run(101, part="second", **{"a-sure": 0.75, "a-shaky": None})]
+    told = {
+        "a-sure": {"sentence": "It learns.", "bound": "< 1"},
+        "a-shaky": {"sentence": "It forgets.", "bound": "> 0"},
+        "a-new": {"sentence": "Nobody ran it.", "bound": "> 0"},
+    }
+    runs = [
+        run(1, **{"a-sure": 0.5, "a-shaky": 2.0}),
+        run(2, "embedded", **{"a-sure": 0.25, "a-shaky": -1.0}),
+        run(101, part="second", **{"a-sure": 0.75, "a-shaky": None}),
+    ]
     return {"chapters": {"01_a": {"findings": told, "runs": runs}}}
 
 
@@ -30,17 +45,24 @@ def test_the_least_rate_comes_first_and_what_never_ran_is_left_out():
 
 def test_a_row_tells_values_and_parts():
     shaky, sure = (row.found for row in findings.rows_of(study()))
-    assert findings.split(study(), shaky) == ["true data: 1 of 2", "embedded data: 0 of 1",
-                                              "seeds before the bound: 1 of 2", "seeds after it: 0 of 1"]
+    assert findings.split(study(), shaky) == [
+        "true data: 1 of 2",
+        "embedded data: 0 of 1",
+        "seeds before the bound: 1 of 2",
+        "seeds after it: 0 of 1",
+    ]
     assert findings.split(study(), sure)[-1] == "seeds after it: 1 of 1"
 
 
-@pytest.mark.parametrize("values, text", [
-    ([0.5, 0.25, 0.75], "0.5 (0.25 to 0.75)"),
-    ([2.0, 2.0], "2 in every run"),
-    ([2.0, float("nan")], "2 in every run, 1 not finite"),
-    ([float("nan")], "none finite"),
-])
+@pytest.mark.parametrize(
+    "values, text",
+    [
+        ([0.5, 0.25, 0.75], "0.5 (0.25 to 0.75)"),
+        ([2.0, 2.0], "2 in every run"),
+        ([2.0, float("nan")], "2 in every run, 1 not finite"),
+        ([float("nan")], "none finite"),
+    ],
+)
 def test_values_are_told_with_their_range(values, text):
     assert findings.spread(values) == text
 

@@ -7,17 +7,25 @@ from collections import Counter
 
 import pytest
 import yaml
-from helpers import ROOT
-from made_records import records
+from support.helpers import ROOT
+from support.made_records import records
 
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 import ledger
 
 from rtx_lib.evidence import claims
 
-ENTRY = {"id": "one", "chapter": "01_recurrence", "claim": "A is better than B.", "source": "A paper",
-         "published": "1.0 against 2.0.", "ours": {"A": "a.loss", "B": "b.loss"}, "unit": "nats",
-         "rules": ["every A < B"], "differs": "Smaller."}
+ENTRY = {
+    "id": "one",
+    "chapter": "01_recurrence",
+    "claim": "A is better than B.",
+    "source": "A paper",
+    "published": "1.0 against 2.0.",
+    "ours": {"A": "a.loss", "B": "b.loss"},
+    "unit": "nats",
+    "rules": ["every A < B"],
+    "differs": "Smaller.",
+}
 UNRULED = {key: value for key, value in ENTRY.items() if key not in ("ours", "unit", "rules")}
 CONF = f"""
 import sys
@@ -54,20 +62,33 @@ def test_the_page_says_what_the_records_say(tmp_path):
     findings = {"word-one": {"sentence": "S.", "bound": "> 0"}}
     study = {"chapters": {"01_recurrence": {"findings": findings, "runs": runs}}}
     entries = (
-        ENTRY, ENTRY | {"id": "two", "rules": ["every A > B"]}, ENTRY | {"id": "three", "rules": ["every A < 1.1"]},
+        ENTRY,
+        ENTRY | {"id": "two", "rules": ["every A > B"]},
+        ENTRY | {"id": "three", "rules": ["every A < 1.1"]},
         ENTRY | {"id": "four", "ours": {"C": "c.loss"}, "rules": ["every C < 1"], "short": "one step of many"},
         ENTRY | {"id": "five", "rules": ["every A > B"], "nobody": True},
         UNRULED | {"id": "six", "proof": "assert x", "scale": "paper"},
         UNRULED | {"id": "seven", "finding": "word-one"},
     )
-    done = build(tmp_path, *entries, runs=records(a=[1, 1.5, 1.2], b=[2, 2.5, 2.25], c=[3, 3, 3]), study=study,
-                 code='assert x\nevidence.finding("word-one", "S.", 1, "> 0")')
+    done = build(
+        tmp_path,
+        *entries,
+        runs=records(a=[1, 1.5, 1.2], b=[2, 2.5, 2.25], c=[3, 3, 3]),
+        study=study,
+        code='assert x\nevidence.finding("word-one", "S.", 1, "> 0")',
+    )
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "out" / "book" / "results.html").read_text()
     assert "Of 6 claims, 3 hold, 1 of them in the claim’s own setting and 2 at our scale; 1 is contradicted" in page
     assert "1 is undecided; for 1 our budget is too small. 1 more is a question of our own" in page
-    for label in ("all (7)", "holds (3)", "contradicted (1)", "undecided (1)", "budget too small (1)",
-                  "claimed by nobody (1)"):
+    for label in (
+        "all (7)",
+        "holds (3)",
+        "contradicted (1)",
+        "undecided (1)",
+        "budget too small (1)",
+        "claimed by nobody (1)",
+    ):
         assert f"> {label}</label>" in page
     assert "1.20 [1.00, 1.50]" in page and 'href="../book/records.html#recipe-a"' in page
     assert page.count("Every seed of A below every seed of B: yes.") == 1
@@ -94,21 +115,33 @@ def planted(root, code):
     return root
 
 
-@pytest.mark.parametrize(("code", "there"), [
-    ("assert x", True), ("for x in y:\n    assert x  # as the text says\n", True),
-    ("# assert x", False), ("print('assert x')", False), ("assert x or y", False), ("if z: assert x", False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("code", "there"),
+    [
+        ("assert x", True),
+        ("for x in y:\n    assert x  # as the text says\n", True),
+        ("# assert x", False),
+        ("print('assert x')", False),
+        ("assert x or y", False),
+        ("if z: assert x", False),
+    ],
+)
 def test_a_proof_is_a_line_of_code(tmp_path, code, there):
     one = claims.Claim(**UNRULED, proof="assert x")
     assert ledger.proof_is_there(one, planted(tmp_path, code)) is there
 
 
-@pytest.mark.parametrize(("code", "there"), [
-    ('evidence.finding("word-one", "S.", 1, "> 0")', True),
-    ('for x in y:\n    evidence.finding(\n        "word-one", "S.", x, "> 0")', True),
-    ('evidence.finding("word-two", "S.", 1, "> 0")', False), ('# evidence.finding("word-one")', False),
-    ('print("word-one")', False), ('evidence.finding(name, "word-one", 1, "> 0")', False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("code", "there"),
+    [
+        ('evidence.finding("word-one", "S.", 1, "> 0")', True),
+        ('for x in y:\n    evidence.finding(\n        "word-one", "S.", x, "> 0")', True),
+        ('evidence.finding("word-two", "S.", 1, "> 0")', False),
+        ('# evidence.finding("word-one")', False),
+        ('print("word-one")', False),
+        ('evidence.finding(name, "word-one", 1, "> 0")', False),
+    ],
+)
 def test_a_finding_is_a_call_with_its_id(tmp_path, code, there):
     one = claims.Claim(**UNRULED, finding="word-one")
     assert ledger.finding_is_there(one, planted(tmp_path, code)) is there
@@ -119,8 +152,10 @@ def test_what_a_weak_rival_leaves_of_a_rule_is_said():
     for record in found["a"] + found["b"]:
         record["baselines"] = {"counting": 1.5}
     one = claims.Claim(**ENTRY | {"rules": ["every A < B", "every A < 3"], "enough": 1, "trivial": "counting"})
-    assert ledger.ruled(one, found)[1:] == ["Every seed of A below every seed of B: not counted.",
-                                            "Every seed of A below 3: yes."]
+    assert ledger.ruled(one, found)[1:] == [
+        "Every seed of A below every seed of B: not counted.",
+        "Every seed of A below 3: yes.",
+    ]
     assert ledger.ruled(one, found)[0] == "1 of these 2 is enough."
 
 
@@ -136,4 +171,5 @@ def test_the_summary_counts_what_the_badges_say():
     assert ledger.summed_up(judged) == (
         "Of 8 claims, 2 hold, 0 of them in the claim's own setting and 2 at our scale; 2 are contradicted; 2 are "
         "undecided; for 2 our budget is too small. 2 more are questions of our own, on which no source makes a "
-        "claim; they count neither for nor against one.")
+        "claim; they count neither for nor against one."
+    )

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from helpers import ROOT
+from support.helpers import ROOT
 
 CONF = f"""
 import sys
@@ -30,8 +30,16 @@ def record(recipe="adding-rnn-t10", seed=0, **changes):
     return {
         "format": 1,
         "recipe": recipe,
-        "configuration": {"name": recipe, "about": "tanh RNN on a task", "model": "rnn", "task": "adding",
-                          "steps": 4000, "batch_size": 50, "lr": 0.001, "clip": 1.0},
+        "configuration": {
+            "name": recipe,
+            "about": "tanh RNN on a task",
+            "model": "rnn",
+            "task": "adding",
+            "steps": 4000,
+            "batch_size": 50,
+            "lr": 0.001,
+            "clip": 1.0,
+        },
         "seed": seed,
         "commit": "0123456789abcdef0123456789abcdef01234567",
         "versions": {"python": "3.11.7", "torch": "2.13.0", "numpy": "2.4.6", "rtx_lib": "0.1.0"},
@@ -44,7 +52,7 @@ def record(recipe="adding-rnn-t10", seed=0, **changes):
         "baselines": {"predict 1": 1 / 6},
         "diverged": None,
         **changes,
-    }  # fmt: skip
+    }
 
 
 def write(folder, *found):
@@ -73,9 +81,13 @@ def text_of(rows):
 
 
 def test_the_page_holds_one_row_a_recipe_and_links_the_files(tmp_path):
-    write(tmp_path / "book" / "results", record(), record(seed=1, metrics={"mse": 0.03}),
-          record("adding-rnn-t200", metrics={}, diverged={"step": 237, "reason": "loss is nan"}),
-          record("long-lstm-t100"))  # fmt: skip
+    write(
+        tmp_path / "book" / "results",
+        record(),
+        record(seed=1, metrics={"mse": 0.03}),
+        record("adding-rnn-t200", metrics={}, diverged={"step": 237, "reason": "loss is nan"}),
+        record("long-lstm-t100"),
+    )
     done = build(tmp_path)
     assert done.returncode == 0, done.stderr
     page = page_of(tmp_path)
@@ -94,9 +106,14 @@ def test_what_came_out_stands_beside_the_recipe(records):
 
 def test_trials_of_rates_are_a_table_of_their_own(tmp_path):
     write(tmp_path / "book" / "results", record())
-    tried = [record(f"rate-adding-lstm-{lr:g}", configuration=record()["configuration"] | {"lr": lr},
-                    evaluations=[{"step": 400, "split": "valid", "mse": value}])
-             for lr, value in ((0.01, 0.2), (0.0003, 0.125))]
+    tried = [
+        record(
+            f"rate-adding-lstm-{lr:g}",
+            configuration=record()["configuration"] | {"lr": lr},
+            evaluations=[{"step": 400, "split": "valid", "mse": value}],
+        )
+        for lr, value in ((0.01, 0.2), (0.0003, 0.125))
+    ]
     write(tmp_path / "book" / "results" / "rates", *tried)
     done = build(tmp_path)
     assert done.returncode == 0, done.stderr
@@ -115,7 +132,7 @@ def test_the_optimizer_is_named_and_how_the_tested_model_was_chosen(records):
 
 
 def test_every_recipe_has_a_table_of_its_chapter(records):
-    from rtx_lib.recipes import RECIPES
+    from rtx_lib.experiments.recipes import RECIPES
 
     names = [name for name in RECIPES if not name.startswith("paper-")]
     tables = records.grouped(names)
@@ -177,7 +194,7 @@ def test_a_metric_that_one_run_lacks_is_left_out_of_the_median(records):
 
 
 def test_the_page_explains_every_field_of_a_record():
-    from rtx_lib.records import SCHEMA
+    from rtx_lib.experiments.records import SCHEMA
 
     page = (ROOT / "book" / "records.md").read_text()
     assert [field for field in SCHEMA["properties"] if f"`{field}`" not in page] == []

@@ -2,8 +2,8 @@
 
 import re
 
-import built
-from helpers import ROOT
+from support import built
+from support.helpers import ROOT
 
 ROOMS = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "book" / "api").glob("*.md"))}
 BIB = (ROOT / "book" / "references.bib").read_text(encoding="utf-8")
@@ -20,7 +20,8 @@ def module_faults(pages, library=ROOT / "rtx_lib"):
     named = [name for text in pages.values() for name in re.findall(r"automodule:: (\S+)", text)]
     twice = {name for name in named if named.count(name) > 1}
     return [f"{name} is on no page" for name in sorted(names - inner - set(named))] + [
-        f"{name} is there twice" for name in sorted(twice)]
+        f"{name} is there twice" for name in sorted(twice)
+    ]
 
 
 def room_faults(index, pages, toc):
@@ -49,7 +50,9 @@ def test_every_room_is_on_the_index_and_in_the_toc():
     without = [page for page in toc if page != "book/api/tasks"]
     assert room_faults(index, ROOMS, without) == ["_toc.yml leaves out tasks"]
     assert room_faults(index.replace("api/tasks", "api/task"), ROOMS, toc) == [
-        "the index links task, which is no page", "the index links tasks 0 times"]
+        "the index links task, which is no page",
+        "the index links tasks 0 times",
+    ]
 
 
 def bibliography_faults(text):

@@ -4,22 +4,25 @@ import ast
 import json
 import os
 
-import built
 import execute
 import fingerprint
 import pytest
 import replicate
-from helpers import ROOT, code_cell
+from support import built
+from support.helpers import ROOT, code_cell
 
 from rtx_lib.evidence.bounds import Bound
 from rtx_lib.evidence.findings import Finding
 from rtx_lib.evidence.study import ALMOST_ALWAYS, rate_of, values_of
 
-CHAPTER = ('from rtx_lib.evidence import Evidence\nimport os\nevidence = Evidence("one", profile, seed, device)',
-           'end = fit(seed)', 'evidence.finding("one-end", "The seed is small.", end, "< 102")',
-           'set_so = [os.environ.get(name) for name in ("ATEN_CPU_CAPABILITY", "OMP_NUM_THREADS", "RTX_DOWNLOAD")]',
-           'odd = len(os.listdir(os.environ["RTX_DATA"])) + 10 * (set_so != ["default", "2", "0"])',
-           'evidence.finding("one-odd", "The setting arrives.", odd, "< 1")')
+CHAPTER = (
+    'from rtx_lib.evidence import Evidence\nimport os\nevidence = Evidence("one", profile, seed, device)',
+    "end = fit(seed)",
+    'evidence.finding("one-end", "The seed is small.", end, "< 102")',
+    'set_so = [os.environ.get(name) for name in ("ATEN_CPU_CAPABILITY", "OMP_NUM_THREADS", "RTX_DOWNLOAD")]',
+    'odd = len(os.listdir(os.environ["RTX_DATA"])) + 10 * (set_so != ["default", "2", "0"])',
+    'evidence.finding("one-odd", "The setting arrives.", odd, "< 1")',
+)
 FIT = "def fit(seed):\n    return seed / 1"
 
 
@@ -184,18 +187,26 @@ def test_the_study_is_of_todays_trainings(kept, name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_the_study_has_the_sentences_and_bounds_of_the_notebooks(kept, name):
-    found = {one["id"]: {"sentence": one["sentence"], "bound": one["bound"]}
-             for one in json.loads((built.execution().folder / f"{name}.findings.json").read_text())}
+    found = {
+        one["id"]: {"sentence": one["sentence"], "bound": one["bound"]}
+        for one in json.loads((built.execution().folder / f"{name}.findings.json").read_text())
+    }
     kept = {id: {"sentence": one["sentence"], "bound": one["bound"]} for id, one in kept[name]["findings"].items()}
     assert {id: kept.get(id) for id in found} == found, "python book/replicate.py --refresh"
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_the_study_has_the_findings_of_the_notebooks_and_no_others(kept, name):
-    code = "\n".join("".join(cell["source"]) for cell in execute.read_notebook(NOTEBOOKS[name])["cells"]
-                     if cell["cell_type"] == "code")
-    ids = {ast.literal_eval(call.args[0]) for call in ast.walk(ast.parse(code))
-           if isinstance(call, ast.Call) and ast.unparse(call.func) == "evidence.finding"}
+    code = "\n".join(
+        "".join(cell["source"])
+        for cell in execute.read_notebook(NOTEBOOKS[name])["cells"]
+        if cell["cell_type"] == "code"
+    )
+    ids = {
+        ast.literal_eval(call.args[0])
+        for call in ast.walk(ast.parse(code))
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "evidence.finding"
+    }
     assert set(kept[name]["findings"]) == ids
     assert {id for run in kept[name]["runs"] for id in run["values"]} == ids
 

@@ -152,7 +152,8 @@ def repo(tmp_path):
     (tmp_path / "_config.yml").write_text(CONFIG)
     (tmp_path / "README.md").write_text(
         "https://colab.research.google.com/github/OWNER/REPOSITORY/blob/main/x "
-        "https://owner.github.io/REPOSITORY/ git+https://github.com/OWNER/REPOSITORY.git CO-OWNER/REPOSITORY")
+        "https://owner.github.io/REPOSITORY/ git+https://github.com/OWNER/REPOSITORY.git CO-OWNER/REPOSITORY"
+    )
     (tmp_path / "notebooks/one.ipynb").write_text('{"source": ["REPO = \\"https://github.com/OWNER/REPOSITORY\\""]}')
     return tmp_path
 
@@ -162,14 +163,17 @@ def test_set_repo_writes_every_place_and_a_second_call_nothing(repo):
     assert repository.current(repo) == ("Some-One", "my.book")
     assert (repo / "README.md").read_text() == (
         "https://colab.research.google.com/github/Some-One/my.book/blob/main/x "
-        "https://some-one.github.io/my.book/ git+https://github.com/Some-One/my.book.git CO-OWNER/REPOSITORY")
+        "https://some-one.github.io/my.book/ git+https://github.com/Some-One/my.book.git CO-OWNER/REPOSITORY"
+    )
     assert "https://github.com/Some-One/my.book" in json.loads((repo / "notebooks/one.ipynb").read_text())["source"][0]
     assert repository.set_repository(repo, "https://github.com/Some-One/my.book/") == []
     repository.set_repository(repo, "https://github.com/OWNER/REPOSITORY")
     assert (repo / "_config.yml").read_text() == CONFIG
 
 
-@pytest.mark.parametrize("url", ["", "github.com/a/b", "https://example.org/a/b", "https://github.com/a", "https://github.com/a/b/c"])
+@pytest.mark.parametrize(
+    "url", ["", "github.com/a/b", "https://example.org/a/b", "https://github.com/a", "https://github.com/a/b/c"]
+)
 def test_set_repo_refuses_other_addresses(repo, url):
     with pytest.raises(ValueError, match="allowed is"):
         repository.set_repository(repo, url)
@@ -188,8 +192,12 @@ def test_buttons_and_previews_need_a_repository(tmp_path, slug, buttons):
     sys.path.insert(0, str(ROOT / "book/_ext"))
     import book_site
 
-    options = {"repository_url": f"https://github.com/{slug}", "use_repository_button": True,
-               "launch_buttons": {"colab_url": "x"}, "use_download_button": True}
+    options = {
+        "repository_url": f"https://github.com/{slug}",
+        "use_repository_button": True,
+        "launch_buttons": {"colab_url": "x"},
+        "use_download_button": True,
+    }
     config = SimpleNamespace(html_theme_options=options, mathjax_path="cdn", ogp_site_url="")
     book_site.configure(SimpleNamespace(confdir=tmp_path), config)
     assert ("launch_buttons" in options, "repository_url" in options) == (buttons, buttons)
@@ -198,6 +206,7 @@ def test_buttons_and_previews_need_a_repository(tmp_path, slug, buttons):
 
 
 # ---------------------------------------------------------------------------------------------- the environment
+
 
 def test_an_interrupted_installation_leaves_no_stamp(tmp_path, monkeypatch):
     python = environment.interpreter(tmp_path)
@@ -249,7 +258,11 @@ def test_the_plain_command_builds_the_book_without_execution(tmp_path):
     start = "import sys; from jupyter_book.cli.main import main; sys.exit(main())"
     answer = subprocess.run(
         [sys.executable, "-c", start, "build", "-W", "-n", "--keep-going", "--path-output", str(tmp_path), "."],
-        cwd=ROOT, env={**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+        cwd=ROOT,
+        env={**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
     assert answer.returncode == 0, [x for x in answer.stderr.splitlines() if "WARNING" in x] or answer.stderr[-2000:]
     html = tmp_path / "_build/html"
     assert (html / "index.html").is_file() and (html / "404.html").is_file()
@@ -261,13 +274,21 @@ def test_the_plain_command_builds_the_book_without_execution(tmp_path):
 
 
 def finding(value, held, id="one-end"):
-    return {"id": id, "chapter": "one", "sentence": "It learns.", "value": value, "bound": "< 1", "judged": True,
-            "held": held}
+    return {
+        "id": id,
+        "chapter": "one",
+        "sentence": "It learns.",
+        "value": value,
+        "bound": "< 1",
+        "judged": True,
+        "held": held,
+    }
 
 
 @pytest.fixture
 def executed(tree, monkeypatch):
     """`build.py execute` of a small book whose chapter has these findings; status and output."""
+
     def run(capsys, findings, *arguments):
         tree.write("_build/executed/one.findings.json", json.dumps(findings))
         monkeypatch.setattr(build, "ROOT", tree.root)
@@ -282,8 +303,11 @@ def test_a_finding_that_fell_otherwise_is_named_in_the_last_lines_and_stops_noth
     findings = [finding(0.5, True), finding(1.5, False, "one-late"), finding(None, False, "one-nan")]
     status, said = executed(capsys, findings)
     assert status == 0
-    assert said.out.splitlines()[-3:] == ["2 findings fell otherwise on this machine; the pages say so:",
-                                          "  one, one-late: 1.5 is not < 1", "  one, one-nan: not a finite number"]
+    assert said.out.splitlines()[-3:] == [
+        "2 findings fell otherwise on this machine; the pages say so:",
+        "  one, one-late: 1.5 is not < 1",
+        "  one, one-nan: not a finite number",
+    ]
 
 
 @pytest.mark.parametrize("findings", [[finding(0.5, True)], [finding(1.5, None)], []])
@@ -306,8 +330,10 @@ def test_rates_and_audits_on_a_page_are_of_todays_study(monkeypatch):
     run = {"part": "first", "seed": 1, "values": {"one-end": 0.5}}
     monkeypatch.setattr(study, "load_study", lambda: {"chapters": {"one": {"runs": [run]}}})
     monkeypatch.setattr(findings, "audit_bundle", lambda chapter, up: {findings.AUDIT: chapter, "text/html": up})
-    outputs = [{"output_type": "display_data", "metadata": {}, "data": data}
-               for data in ({findings.MIME: found, "text/html": "old"}, {findings.AUDIT: "one", "text/html": "old"})]
+    outputs = [
+        {"output_type": "display_data", "metadata": {}, "data": data}
+        for data in ({findings.MIME: found, "text/html": "old"}, {findings.AUDIT: "one", "text/html": "old"})
+    ]
     page = build.clean_notebook({"metadata": {}, "cells": [code("x", outputs=[*outputs, TEXT])]})
     first, second, text = page["cells"][0]["outputs"]
     assert "held in 1 of 1 run" in first["data"]["text/html"] and findings.MIME not in first["data"]

@@ -10,12 +10,12 @@ import sys
 
 import jsonschema
 import pytest
-from helpers import ROOT
+from support.helpers import ROOT
 
 from rtx_lib.bench import CASES
-from rtx_lib.measuring import KINDS
-from rtx_lib.recipes.race import LANES, TASKS
-from rtx_lib.records import SPEED_SCHEMA
+from rtx_lib.diagnostics.measuring import KINDS
+from rtx_lib.experiments.recipes.race import LANES, TASKS
+from rtx_lib.experiments.records import SPEED_SCHEMA
 
 CONF = f"""
 import sys
@@ -39,25 +39,39 @@ def speed():
 
 def row(variant="rtx_lib RNN", ratio=1.5, **changes):
     """A row that follows the schema."""
-    return {"case": "rnn", "variant": variant, "against": "torch.nn.RNN", "kind": "torch.nn", "ratio": ratio,
-            "max_error": 3.5e-7, "device": "cpu, one thread", **changes}  # fmt: skip
+    return {
+        "case": "rnn",
+        "variant": variant,
+        "against": "torch.nn.RNN",
+        "kind": "torch.nn",
+        "ratio": ratio,
+        "max_error": 3.5e-7,
+        "device": "cpu, one thread",
+        **changes,
+    }
 
 
 def raced(lane, **changes):
     """A row of the race."""
     extra = {"seconds_per_step": 0.0123, "flops_per_step": 961604544, "parameters": 50845}
-    return row(lane, **{"case": "race-copy", "against": "transformer", "kind": "ours", "max_error": None,
-                        **extra, **changes})  # fmt: skip
+    return row(
+        lane, **{"case": "race-copy", "against": "transformer", "kind": "ours", "max_error": None, **extra, **changes}
+    )
 
 
 def measured(case="rnn", rows=None, **changes):
     """A file that follows the schema."""
     return {
-        "format": 1, "case": case, "date": "2026-11-02", "commit": "0123456789abcdef0123456789abcdef01234567",
+        "format": 1,
+        "case": case,
+        "date": "2026-11-02",
+        "commit": "0123456789abcdef0123456789abcdef01234567",
         "versions": {"python": "3.11.7", "torch": "2.13.0", "numpy": "2.4.6", "rtx_lib": "0.1.0"},
         "machine": {"processor": "A processor", "cores": 2, "threads": 1, "gpu": None, "build": "CPU only, AVX2"},
-        "clock": "processor", "rows": rows or [row(), row("loop", 0.25, against="it", kind="plain loop")], **changes,
-    }  # fmt: skip
+        "clock": "processor",
+        "rows": rows or [row(), row("loop", 0.25, against="it", kind="plain loop")],
+        **changes,
+    }
 
 
 def on_gpu(**changes):
@@ -149,13 +163,27 @@ def test_memory_has_a_column_where_it_was_measured(speed):
 
 def test_numbers_are_short(speed):
     assert [speed.ratio_text(ratio) for ratio in (0.0404, 0.404, 1, 2.568, 38.06, 418.2, 7504)] == [
-        "0.04×", "0.40×", "1.00×", "2.57×", "38.1×", "418×", "7504×"]  # fmt: skip
+        "0.04×",
+        "0.40×",
+        "1.00×",
+        "2.57×",
+        "38.1×",
+        "418×",
+        "7504×",
+    ]
     assert [speed.error_text(error) for error in (None, 0.0, 3.52e-7)] == ["–", "0", "3.5e-07"]
 
 
-@pytest.mark.parametrize("ratio, kind, left, width", [
-    (1, "faster", 50, 0), (4, "faster", 50, 50), (2, "faster", 50, 25), (0.25, "slower", 0, 50), (0.5, "slower", 25, 25)
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "ratio, kind, left, width",
+    [
+        (1, "faster", 50, 0),
+        (4, "faster", 50, 50),
+        (2, "faster", 50, 25),
+        (0.25, "slower", 0, 50),
+        (0.5, "slower", 25, 25),
+    ],
+)
 def test_a_bar_grows_from_the_middle(speed, ratio, kind, left, width):
     html = speed.bar(ratio, math.log(4)).astext()
     assert f'class="{kind}" style="left:{left:.1f}%;width:{width:.1f}%"' in html and 'aria-hidden="true"' in html

@@ -3,15 +3,19 @@
 import pytest
 import statements
 import yaml
-from helpers import ROOT
-from made_records import records
+from support.helpers import ROOT
+from support.made_records import records
 
 from rtx_lib.evidence import measured
 
 RESULTS = measured.load(measured.results_folder())
 BOOK = statements.read_statements(ROOT / "book" / "statements.yml")
-ENTRY = {"chapter": "one", "says": "A is better than B", "ours": {"A": "a.loss", "B": "b.loss"},
-         "rules": ["every A < B"]}
+ENTRY = {
+    "chapter": "one",
+    "says": "A is better than B",
+    "ours": {"A": "a.loss", "B": "b.loss"},
+    "rules": ["every A < B"],
+}
 
 
 @pytest.mark.parametrize("entry", BOOK, ids=lambda one: one.says)
@@ -31,26 +35,36 @@ def planted(tmp_path, **changes):
     return statements.faults(entry, tmp_path, records(a=[1, 1, 2], b=[3, 3, 3], c=[3, 3]))
 
 
-@pytest.mark.parametrize(("changes", "message"), [
-    ({}, None),
-    ({"chapter": None, "page": "page"}, None),
-    ({"says": "A is worse than B"}, "does not say"),
-    ({"rules": ["every A > B"]}, "not true of the records: every A > B"),
-    ({"rules": ["every A < 1.5"]}, "not true of the records: every A < 1.5"),
-    ({"ours": {"A": "a.loss", "B": "c.loss"}}, "fewer than 3 runs: c.loss"),
-    ({"ours": {"A": "a.loss", "B": "gone.loss"}}, "no record"),
-    ({"chapter": "none"}, "there is no"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({}, None),
+        ({"chapter": None, "page": "page"}, None),
+        ({"says": "A is worse than B"}, "does not say"),
+        ({"rules": ["every A > B"]}, "not true of the records: every A > B"),
+        ({"rules": ["every A < 1.5"]}, "not true of the records: every A < 1.5"),
+        ({"ours": {"A": "a.loss", "B": "c.loss"}}, "fewer than 3 runs: c.loss"),
+        ({"ours": {"A": "a.loss", "B": "gone.loss"}}, "no record"),
+        ({"chapter": "none"}, "there is no"),
+    ],
+)
 def test_planted_mistakes_are_found(tmp_path, changes, message):
     found = planted(tmp_path, **changes)
     assert bool(found) == bool(message)
     assert not message or any(message in fault for fault in found)
 
 
-@pytest.mark.parametrize(("changes", "message"), [
-    ({"chapter": None}, "a chapter or a page"), ({"page": "results"}, "a chapter or a page"), ({"rules": []}, "rules"),
-    ({"says": ""}, "says"), ({"claim": "x"}, "unknown claim"), ({"rules": ["all A < B"]}, "is no rule"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"chapter": None}, "a chapter or a page"),
+        ({"page": "results"}, "a chapter or a page"),
+        ({"rules": []}, "rules"),
+        ({"says": ""}, "says"),
+        ({"claim": "x"}, "unknown claim"),
+        ({"rules": ["all A < B"]}, "is no rule"),
+    ],
+)
 def test_an_entry_that_is_none_is_named(tmp_path, changes, message):
     with pytest.raises(ValueError, match=f"statement number 1.*{message}"):
         planted(tmp_path, **changes)

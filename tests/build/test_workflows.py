@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 import yaml
-from helpers import ROOT
+from support.helpers import ROOT
 
 import rtx_lib
 

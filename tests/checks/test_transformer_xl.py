@@ -3,7 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from small_txl import small
+from support.small_txl import small
 
 from rtx_lib.checks import transformer_xl as checks
 from rtx_lib.layers.positions import relative_shift

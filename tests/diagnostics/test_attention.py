@@ -4,8 +4,8 @@ import math
 
 import pytest
 import torch
-from helpers import relative_error
 from scipy.stats import kendalltau
+from support.helpers import relative_error
 from torch import nn
 
 from rtx_lib.diagnostics.attention import (
@@ -535,8 +535,10 @@ def test_without_its_encoder_decoder_attention_a_transformer_does_not_see_the_so
 def test_rank_agreement_is_a_mean_of_means():
     maps = [torch.rand(n, 5) for n in (2, 4, 3)]
     others = [torch.rand_like(m) for m in maps]
-    by_hand = [sum(kendalltau(a, b).statistic for a, b in zip(m, o, strict=True)) / len(m)
-               for m, o in zip(maps, others, strict=True)]
+    by_hand = [
+        sum(kendalltau(a, b).statistic for a, b in zip(m, o, strict=True)) / len(m)
+        for m, o in zip(maps, others, strict=True)
+    ]
     mean, half = rank_agreement(maps, others)
     assert mean == pytest.approx(sum(by_hand) / 3)
     assert half == pytest.approx(1.96 * torch.tensor(by_hand).std().item() / math.sqrt(3))

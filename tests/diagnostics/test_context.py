@@ -4,8 +4,8 @@ import math
 
 import pytest
 import torch
-from helpers import relative_error
-from small_txl import small
+from support.helpers import relative_error
+from support.small_txl import small
 from torch import nn
 
 from rtx_lib.diagnostics.context import (

@@ -39,8 +39,10 @@ def test_the_queries_are_the_last_positions():
 
 
 def test_what_no_window_is():
-    for model, size, message in ((MultiHeadAttention(4, 1), 0, "size must be at least 1, was 0"),
-                                 (nn.Linear(2, 2), 3, "weights_tap")):
+    for model, size, message in (
+        (MultiHeadAttention(4, 1), 0, "size must be at least 1, was 0"),
+        (nn.Linear(2, 2), 3, "weights_tap"),
+    ):
         with pytest.raises(ValueError, match=message), attention_window(model, size):
             pass
 

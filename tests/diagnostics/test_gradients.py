@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from helpers import relative_error
+from support.helpers import relative_error
 from torch import nn
 
 from rtx_lib.diagnostics import gradients

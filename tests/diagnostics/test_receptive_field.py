@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from helpers import relative_error
+from support.helpers import relative_error
 from torch import nn
 
 from rtx_lib.diagnostics.receptive_field import influence_matrix, input_influence, reach

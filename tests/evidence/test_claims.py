@@ -9,18 +9,26 @@ import sys
 
 import pytest
 import yaml
-from helpers import ROOT
-from made_records import records
+from support.helpers import ROOT
+from support.made_records import records
 
 from rtx_lib.evidence import audit, claims, measured, rules
 from rtx_lib.evidence.study import load_study
-from rtx_lib.recipes import RECIPES
+from rtx_lib.experiments.recipes import RECIPES
 
 BOOK = claims.all_claims()
 RESULTS = measured.load(measured.results_folder())
-ENTRY = {"id": "one", "chapter": "01_recurrence", "claim": "A is better than B.", "source": "A paper",
-         "published": "1.0 against 2.0.", "ours": {"A": "a.loss", "B": "b.loss"}, "unit": "nats",
-         "rules": ["every A < B"], "differs": "Smaller."}
+ENTRY = {
+    "id": "one",
+    "chapter": "01_recurrence",
+    "claim": "A is better than B.",
+    "source": "A paper",
+    "published": "1.0 against 2.0.",
+    "ours": {"A": "a.loss", "B": "b.loss"},
+    "unit": "nats",
+    "rules": ["every A < B"],
+    "differs": "Smaller.",
+}
 A_B = records(a=[1, 1, 1], b=[2, 2, 2])
 B_A = records(a=[3, 3, 3], b=[2, 2, 2])
 
@@ -39,24 +47,36 @@ def study(values, bound="> 0"):
     return {"chapters": {"01_recurrence": {"findings": {"word-one": {"sentence": "S.", "bound": bound}}, "runs": runs}}}
 
 
-@pytest.mark.parametrize(("changes", "found", "expected"), [
-    ({}, A_B, ("holds", "")),
-    ({}, B_A, ("contradicted", "")),
-    ({}, records(a=[3, 1, 1], b=[2, 2, 2]), ("undecided", "the seeds do not decide it")),
-    ({}, records(a=[1, 1], b=[2, 2, 2]), ("undecided", "too few runs: 2 of A")),
-    ({}, records(a=[3, 3, 3], b=[2, 2]), ("undecided", "too few runs: 2 of B")),
-    ({}, records(a=[3, 3, 3]), ("undecided", "too few runs: none of B")),
-    ({"rules": [], "ours": {}}, {}, ("undecided", "not run")),
-    ({"rules": ["every A > 9", "every A < B"]}, B_A, ("contradicted", "")),
-    ({"rules": ["every A < 9", "every A < B"]}, B_A, ("undecided", "one part is contradicted, another holds")),
-    ({"rules": ["every A < B", "every A > 2"]}, records(a=[3, 3, 1.9], b=[1, 1, 1]),
-     ("undecided", "one part is contradicted, the seeds do not decide the rest")),
-    ({"rules": ["every A < 9", "every A < B"], "enough": 1}, B_A, ("holds", "")),
-    ({"rules": ["every A < 9", "every A < 8", "every A > B"], "enough": 2}, records(a=[9.5] * 3, b=[2] * 3),
-     ("contradicted", "")),
-    ({"rules": ["every A < 9", "every A < 8", "every A > B"], "enough": 2}, records(a=[1, 8.5, 9.5], b=[2] * 3),
-     ("undecided", "the seeds do not decide it")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("changes", "found", "expected"),
+    [
+        ({}, A_B, ("holds", "")),
+        ({}, B_A, ("contradicted", "")),
+        ({}, records(a=[3, 1, 1], b=[2, 2, 2]), ("undecided", "the seeds do not decide it")),
+        ({}, records(a=[1, 1], b=[2, 2, 2]), ("undecided", "too few runs: 2 of A")),
+        ({}, records(a=[3, 3, 3], b=[2, 2]), ("undecided", "too few runs: 2 of B")),
+        ({}, records(a=[3, 3, 3]), ("undecided", "too few runs: none of B")),
+        ({"rules": [], "ours": {}}, {}, ("undecided", "not run")),
+        ({"rules": ["every A > 9", "every A < B"]}, B_A, ("contradicted", "")),
+        ({"rules": ["every A < 9", "every A < B"]}, B_A, ("undecided", "one part is contradicted, another holds")),
+        (
+            {"rules": ["every A < B", "every A > 2"]},
+            records(a=[3, 3, 1.9], b=[1, 1, 1]),
+            ("undecided", "one part is contradicted, the seeds do not decide the rest"),
+        ),
+        ({"rules": ["every A < 9", "every A < B"], "enough": 1}, B_A, ("holds", "")),
+        (
+            {"rules": ["every A < 9", "every A < 8", "every A > B"], "enough": 2},
+            records(a=[9.5] * 3, b=[2] * 3),
+            ("contradicted", ""),
+        ),
+        (
+            {"rules": ["every A < 9", "every A < 8", "every A > B"], "enough": 2},
+            records(a=[1, 8.5, 9.5], b=[2] * 3),
+            ("undecided", "the seeds do not decide it"),
+        ),
+    ],
+)
 def test_rules_make_a_verdict(changes, found, expected):
     assert judged(claim(**changes), found) == expected
 
@@ -82,31 +102,46 @@ def with_baseline(line, **losses):
     return found
 
 
-@pytest.mark.parametrize(("line", "expected"), [
-    (2.5, "holds"), (2.05, "undecided"), (1.5, "undecided"), (0.5, "undecided"),  # B beats it, in part, not, nobody
-])
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (2.5, "holds"),
+        (2.05, "undecided"),
+        (1.5, "undecided"),
+        (0.5, "undecided"),  # B beats it, in part, not, nobody
+    ],
+)
 def test_a_rival_that_does_not_beat_the_trivial_baseline_decides_nothing(line, expected):
     found = with_baseline(line, a=[1, 1, 1], b=[2, 2, 2.1])
     assert judged(claim(), found)[0] == "holds", "nobody asked for the baseline"
     assert judged(claim(trivial="counting"), found)[0] == expected
     if line == 1.5:
         assert judged(claim(trivial="counting"), found)[1] == (
-            "B does not beat the trivial baseline, counting, with every seed")
+            "B does not beat the trivial baseline, counting, with every seed"
+        )
 
 
 def test_a_weak_rival_does_not_hide_that_another_one_contradicts():
     found = with_baseline(5, a=[3, 3, 3], b=[9, 9, 9], c=[2, 2, 2])
-    three = claim(ours={"A": "a.loss", "B": "b.loss", "C": "c.loss"}, rules=["every A < B", "every A < C"],
-                  trivial="counting")
+    three = claim(
+        ours={"A": "a.loss", "B": "b.loss", "C": "c.loss"}, rules=["every A < B", "every A < C"], trivial="counting"
+    )
     assert judged(three, found)[0] == "contradicted"
     with pytest.raises(ValueError, match="no record of its runs has the baseline 'guessing'"):
         claims.judge(claim(trivial="guessing"), found)
 
 
-@pytest.mark.parametrize(("values", "expected"), [
-    ([1] * 19 + [-1], "holds"), ([1] * 17 + [-1] * 3, "undecided"), ([-1] * 20, "undecided"), ([1] * 9, "undecided"),
-    ([1] * 8 + [None] * 2, "undecided"), ([1] * 10, "holds"),
-])
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1] * 19 + [-1], "holds"),
+        ([1] * 17 + [-1] * 3, "undecided"),
+        ([-1] * 20, "undecided"),
+        ([1] * 9, "undecided"),
+        ([1] * 8 + [None] * 2, "undecided"),
+        ([1] * 10, "holds"),
+    ],
+)
 def test_a_finding_decides_by_its_rate(values, expected):
     found = claim(rules=[], ours={}, finding="word-one")
     assert judged(found, {}, study(values))[0] == expected
@@ -117,7 +152,9 @@ def test_a_finding_decides_by_its_rate(values, expected):
 def test_a_finding_that_was_not_studied_decides_nothing():
     for known in ({}, study([])):
         assert judged(claim(rules=[], ours={}, finding="word-one"), {}, known) == (
-            "undecided", "not in the replication study yet")
+            "undecided",
+            "not in the replication study yet",
+        )
 
 
 def test_a_proof_decides_and_a_label_says_in_which_setting():
@@ -129,16 +166,19 @@ def test_a_proof_decides_and_a_label_says_in_which_setting():
     assert claims.label(claim(), claims.judge(claim(), records(a=[1] * 3))) == "? undecided"
 
 
-@pytest.mark.parametrize(("changes", "message"), [
-    ({"verdict": "holds"}, "unknown verdict"),
-    ({"published": ""}, "published missing"),
-    ({"rules": ["all A < B"]}, "is no rule"),
-    ({"scale": "big"}, "scale is 'big'"),
-    ({"proof": "assert x"}, "not two of them"),
-    ({"finding": "word-one"}, "not two of them"),
-    ({"refuted": True}, "refuted, without the proof or the finding"),
-    ({"enough": 1}, "enough is 1; it must be fewer than its 1 rules"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"verdict": "holds"}, "unknown verdict"),
+        ({"published": ""}, "published missing"),
+        ({"rules": ["all A < B"]}, "is no rule"),
+        ({"scale": "big"}, "scale is 'big'"),
+        ({"proof": "assert x"}, "not two of them"),
+        ({"finding": "word-one"}, "not two of them"),
+        ({"refuted": True}, "refuted, without the proof or the finding"),
+        ({"enough": 1}, "enough is 1; it must be fewer than its 1 rules"),
+    ],
+)
 def test_every_planted_fault_is_named(tmp_path, changes, message):
     path = tmp_path / "claims.yml"
     path.write_text(yaml.safe_dump([ENTRY]))
@@ -183,7 +223,7 @@ def test_every_chapter_has_an_audit_without_a_trace_of_sphinx(chapter):
     for text in (table.data, repr(table)):
         assert "{cite" not in text and "{doc" not in text and "nan" not in text
     own = [one for one in BOOK if one.chapter == chapter]
-    assert table.data.count("<span class=\"verdict ") == len(repr(table).splitlines()) == len(own)
+    assert table.data.count('<span class="verdict ') == len(repr(table).splitlines()) == len(own)
     assert all(f'href="../book/results.html#claim-{one.id}"' in table.data for one in own)
     assert table.data.count(audit.OWN) == any(one.nobody for one in own)
 
@@ -230,8 +270,12 @@ TRIVIAL = ("predict 1", "no memory", "note transitions", "bigram loss")
 
 def no_better_than_trivial(one, found):
     """Which of ours are set against another though a seed of theirs misses the mean or counting."""
-    compared = {name for rule in one.rules if len(names := rules.names(rules.parse(rule, one.ours), one.ours)) > 1
-                for name in names}
+    compared = {
+        name
+        for rule in one.rules
+        if len(names := rules.names(rules.parse(rule, one.ours), one.ours)) > 1
+        for name in names
+    }
     weak = set()
     for name in compared:
         recipe, metric = measured.split(one.ours[name], found)

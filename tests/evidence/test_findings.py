@@ -29,15 +29,18 @@ def evidence(profile="book"):
         return Evidence("02_gradients", profile, 0, "cpu")
 
 
-@pytest.mark.parametrize("text, inside, outside", [
-    ("< 0.05", [0.049, -1.0], [0.05, 1, math.inf]),
-    ("<= 0.05", [0.05], [0.051]),
-    ("> 1e-3", [0.002, math.inf], [1e-3]),
-    (">= 3", [3], [2.9]),
-    ("== 5", [5], [4]),
-    ("> -0.5", [0], [-0.5]),
-    ("between 0.1 and 0.6", [0.2], [0.1, 0.6, 7]),
-])
+@pytest.mark.parametrize(
+    "text, inside, outside",
+    [
+        ("< 0.05", [0.049, -1.0], [0.05, 1, math.inf]),
+        ("<= 0.05", [0.05], [0.051]),
+        ("> 1e-3", [0.002, math.inf], [1e-3]),
+        (">= 3", [3], [2.9]),
+        ("== 5", [5], [4]),
+        ("> -0.5", [0], [-0.5]),
+        ("between 0.1 and 0.6", [0.2], [0.1, 0.6, 7]),
+    ],
+)
 def test_a_bound_says_where_a_value_lies(text, inside, outside):
     assert all(map(Bound(text).holds, inside)) and not any(map(Bound(text).holds, [*outside, math.nan]))
 
@@ -71,8 +74,10 @@ def test_smoke_keeps_the_value_and_judges_nothing(shown):
 
 def test_the_rate_is_counted_by_the_bound_of_the_notebook():
     found = Finding("gradients-wall", "02_gradients", "It learns nothing.", 0.2, "> 0.15", True)
-    runs = [{"part": part, "seed": seed, "values": {"gradients-wall": value}}
-            for part, seed, value in (("first", 1, 0.2), ("first", 2, 0.1), ("first", 3, None), ("second", 101, 0.3))]
+    runs = [
+        {"part": part, "seed": seed, "values": {"gradients-wall": value}}
+        for part, seed, value in (("first", 1, 0.2), ("first", 2, 0.1), ("first", 3, None), ("second", 101, 0.3))
+    ]
     kept = {"chapters": {"02_gradients": {"runs": [*runs, {"part": "first", "seed": 4, "values": {}}]}}}
     assert study.rate_of(kept, found) == study.Rate(2, 4)
     assert study.rate_of(kept, found, "second") == study.Rate(1, 1)
@@ -88,12 +93,15 @@ def test_the_lower_bound_is_clopper_and_pearsons(held, runs, at_least):
     assert study.Rate(held, runs).at_least == pytest.approx(at_least, abs=1e-6)
 
 
-@pytest.mark.parametrize("id, sentence, value, bound", [
-    ("Wall", "It learns.", 1, "> 0"),
-    ("wall", "It learns.", 1, "> 0"),
-    ("a-wall", " ", 1, "> 0"),
-    ("a-wall", "It learns.", 1, "0"),
-])
+@pytest.mark.parametrize(
+    "id, sentence, value, bound",
+    [
+        ("Wall", "It learns.", 1, "> 0"),
+        ("wall", "It learns.", 1, "> 0"),
+        ("a-wall", " ", 1, "> 0"),
+        ("a-wall", "It learns.", 1, "0"),
+    ],
+)
 def test_what_is_no_finding_is_refused(shown, id, sentence, value, bound):
     with pytest.raises(ValueError, match="must"):
         evidence().finding(id, sentence, value, bound)
@@ -106,10 +114,21 @@ def test_an_id_stands_for_one_sentence(shown):
         page.finding("a-wall", "It forgets.", 1, "> 0")
 
 
-@pytest.mark.parametrize("value, text", [
-    (None, "not finite"), (0.1634, "0.163"), (2.1e-24, "2.1e-24"), (1240.2, "1,240"), (5.0, "5"), (0.0, "0"),
-    (12.34, "12.3"), (999.6, "1,000"), (999_600.0, "1.0e+06"), (0.0009999, "0.001"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "value, text",
+    [
+        (None, "not finite"),
+        (0.1634, "0.163"),
+        (2.1e-24, "2.1e-24"),
+        (1240.2, "1,240"),
+        (5.0, "5"),
+        (0.0, "0"),
+        (12.34, "12.3"),
+        (999.6, "1,000"),
+        (999_600.0, "1.0e+06"),
+        (0.0009999, "0.001"),
+    ],
+)
 def test_numbers_are_short(value, text):
     assert findings.number(value) == text
 

@@ -5,18 +5,23 @@ import math
 
 import pytest
 import yaml
-from made_records import records
+from support.made_records import records
 
 from rtx_lib.evidence import measured
 from rtx_lib.evidence.guide import guide, read_guide, supported, told
 from rtx_lib.evidence.race import Race
 from rtx_lib.evidence.seeds import best
-from rtx_lib.recipes import race as plan
-from rtx_lib.records import load_costs, results_folder
-from rtx_lib.sweeps import SWEEPS, found
+from rtx_lib.experiments.recipes import race as plan
+from rtx_lib.experiments.records import load_costs, results_folder
+from rtx_lib.experiments.sweeps import SWEEPS, found
 
-ENTRY = {"id": "short", "situation": "It is short.", "ours": {"A": "a.loss", "B": "b.loss"}, "rules": ["every A < B"],
-         "advice": 'Take\n A, <span data-record="a.loss.median">0.2</span>.'}
+ENTRY = {
+    "id": "short",
+    "situation": "It is short.",
+    "ours": {"A": "a.loss", "B": "b.loss"},
+    "rules": ["every A < B"],
+    "advice": 'Take\n A, <span data-record="a.loss.median">0.2</span>.',
+}
 MADE = records(a=[0.1, 0.2, 0.3], b=[0.4, 0.5, 0.6])
 
 
@@ -35,10 +40,17 @@ def test_advice_comes_with_numbers_out_of_the_records(tmp_path):
     assert "Take A, 0.3." in told(entry, moved), "the typed number is only a pattern"
 
 
-@pytest.mark.parametrize("made", [
-    records(a=[0.1, 0.2, 0.5], b=[0.4, 0.5, 0.6]), records(a=[0.1, 0.2], b=[0.4, 0.5, 0.6]),
-    records(a=[0.1, 0.2, 0.3]), {**MADE, "b": []}, records(a=[0.1, 0.2, None], b=[0.4, 0.5, 0.6]),
-], ids=["seeds overlap", "two seeds", "no record", "an empty list", "a run diverged"])
+@pytest.mark.parametrize(
+    "made",
+    [
+        records(a=[0.1, 0.2, 0.5], b=[0.4, 0.5, 0.6]),
+        records(a=[0.1, 0.2], b=[0.4, 0.5, 0.6]),
+        records(a=[0.1, 0.2, 0.3]),
+        {**MADE, "b": []},
+        records(a=[0.1, 0.2, None], b=[0.4, 0.5, 0.6]),
+    ],
+    ids=["seeds overlap", "two seeds", "no record", "an empty list", "a run diverged"],
+)
 def test_what_the_records_do_not_bear_out_is_not_advised(tmp_path, made):
     path = written(tmp_path, ENTRY)
     assert not supported(read_guide(path)[0], made)
@@ -65,10 +77,14 @@ def test_numbers_that_were_computed_need_no_seeds(tmp_path):
     assert told(entry, computed) == "*It is short.* Take A, 0.1.", "and there is no record to link"
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    ({"rules": ["every A < C"]}, "advice short: .*names 'C'"), ({"rules": []}, "advice short: rules missing"),
-    ({"note": "x"}, "advice short: unknown note"),
-])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"rules": ["every A < C"]}, "advice short: .*names 'C'"),
+        ({"rules": []}, "advice short: rules missing"),
+        ({"note": "x"}, "advice short: unknown note"),
+    ],
+)
 def test_a_wrong_entry_is_named(tmp_path, change, message):
     with pytest.raises(ValueError, match=message):
         read_guide(written(tmp_path, ENTRY | change))
@@ -82,8 +98,10 @@ def test_two_entries_of_one_name_are_refused(tmp_path):
 @pytest.fixture(scope="module")
 def race_records():
     """What chapter 10 gives the guide."""
-    made = {name: found(SWEEPS[name], results_folder() / SWEEPS[name].folder)
-            for name in ("race", "race-rates", "race-lengths")}
+    made = {
+        name: found(SWEEPS[name], results_folder() / SWEEPS[name].folder)
+        for name in ("race", "race-rates", "race-lengths")
+    }
     tried = {}
     for task, lane, rate in itertools.product(plan.TASKS, plan.LANES, plan.RATES):
         for record in made["race-rates"][plan.trial(task, lane, rate).name]:

@@ -5,7 +5,7 @@ import re
 import sys
 
 import pytest
-from helpers import ROOT
+from support.helpers import ROOT
 
 sys.path.insert(0, str(ROOT / "book"))
 import build
@@ -14,63 +14,99 @@ from rtx_lib.evidence import measured
 
 
 def run(seed, loss, **changes):
-    found = {"recipe": "lag5-xl", "seed": seed, "parameters": 1200, "seconds": 10.0 + seed, "diverged": None,
-             "configuration": {"steps": 1500, "lr": 0.003}, "metrics": {"loss": loss, "accuracy": 0.9},
-             "baselines": {"predict 1": 1 / 6}, "elsewhere": {"memory 64": {"loss": loss + 1}},
-             "evaluations": [{"step": 50, "loss": 2.0}, {"step": 100, "loss": 0.5, "reference_loss": 0.4}]}
+    found = {
+        "recipe": "lag5-xl",
+        "seed": seed,
+        "parameters": 1200,
+        "seconds": 10.0 + seed,
+        "diverged": None,
+        "configuration": {"steps": 1500, "lr": 0.003},
+        "metrics": {"loss": loss, "accuracy": 0.9},
+        "baselines": {"predict 1": 1 / 6},
+        "elsewhere": {"memory 64": {"loss": loss + 1}},
+        "evaluations": [{"step": 50, "loss": 2.0}, {"step": 100, "loss": 0.5, "reference_loss": 0.4}],
+    }
     return found | changes
 
 
-RECORDS = {"lag5-xl": [run(0, 1.804), run(1, 1.796), run(2, 1.9)],
-           "lag5": [run(0, 0.0, recipe="lag5", metrics={}, elsewhere=None, diverged={"step": 3, "reason": "x"})],
-           "rate-0.003": [run(0, 1.0, recipe="rate-0.003")]}
+RECORDS = {
+    "lag5-xl": [run(0, 1.804), run(1, 1.796), run(2, 1.9)],
+    "lag5": [run(0, 0.0, recipe="lag5", metrics={}, elsewhere=None, diverged={"step": 3, "reason": "x"})],
+    "rate-0.003": [run(0, 1.0, recipe="rate-0.003")],
+}
 
 
-PARTLY = {"a": [run(0, 1.5, recipe="a"), run(1, 0.0, recipe="a", metrics={}, elsewhere={"memory 64": {}}),
-                run(2, 0.0, recipe="a", metrics={}, elsewhere=None, diverged={"step": 3, "reason": "x"})]}
+PARTLY = {
+    "a": [
+        run(0, 1.5, recipe="a"),
+        run(1, 0.0, recipe="a", metrics={}, elsewhere={"memory 64": {}}),
+        run(2, 0.0, recipe="a", metrics={}, elsewhere=None, diverged={"step": 3, "reason": "x"}),
+    ]
+}
 
 
 def mark(expression, typed):
     return f'<span data-record="{expression}">{typed}</span>'
 
 
-@pytest.mark.parametrize(("expression", "typed"), [
-    ("lag5-xl.loss.median", "1.80"), ("lag5-xl.loss.median", "1.804"), ("lag5-xl.loss.mean", "1.833"),
-    ("lag5-xl.loss.s2", "1.9"), ("lag5-xl.loss.min", "1.796"), ("lag5-xl.loss.max", "2"),
-    ("lag5-xl.loss.spread", "0.10"), ("lag5-xl.loss.high", "1.90"), ("lag5-xl.accuracy.median", "90 %"),
-    ("lag5-xl.configuration.steps", "1,500"), ("lag5-xl.configuration.steps", "1500"),
-    ("lag5-xl.parameters", "1,200"), ("lag5-xl.seeds", "3"), ("lag5.diverged", "1"),
-    ("lag5-xl.baselines.predict 1", "0.167"), ("lag5-xl.elsewhere.memory 64.loss.median", "2.80"),
-    ("lag5-xl.steps to loss 0.6.median", "100"), ("lag5-xl.last reference_loss.median", "0.4"),
-    ("lag5-xl.seconds.max", "12"), ("rate-0.003.loss.median", "1.0"),
-    ("lag5-xl.loss.min - lag5-xl.loss.max", "−0.10"), ("lag5-xl.loss.max - lag5-xl.loss.min", "+0.10"),
-    ("lag5-xl.parameters / 1000", "1.2"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("expression", "typed"),
+    [
+        ("lag5-xl.loss.median", "1.80"),
+        ("lag5-xl.loss.median", "1.804"),
+        ("lag5-xl.loss.mean", "1.833"),
+        ("lag5-xl.loss.s2", "1.9"),
+        ("lag5-xl.loss.min", "1.796"),
+        ("lag5-xl.loss.max", "2"),
+        ("lag5-xl.loss.spread", "0.10"),
+        ("lag5-xl.loss.high", "1.90"),
+        ("lag5-xl.accuracy.median", "90 %"),
+        ("lag5-xl.configuration.steps", "1,500"),
+        ("lag5-xl.configuration.steps", "1500"),
+        ("lag5-xl.parameters", "1,200"),
+        ("lag5-xl.seeds", "3"),
+        ("lag5.diverged", "1"),
+        ("lag5-xl.baselines.predict 1", "0.167"),
+        ("lag5-xl.elsewhere.memory 64.loss.median", "2.80"),
+        ("lag5-xl.steps to loss 0.6.median", "100"),
+        ("lag5-xl.last reference_loss.median", "0.4"),
+        ("lag5-xl.seconds.max", "12"),
+        ("rate-0.003.loss.median", "1.0"),
+        ("lag5-xl.loss.min - lag5-xl.loss.max", "−0.10"),
+        ("lag5-xl.loss.max - lag5-xl.loss.min", "+0.10"),
+        ("lag5-xl.parameters / 1000", "1.2"),
+    ],
+)
 def test_what_the_records_say_is_accepted_and_filled_in(expression, typed):
     assert measured.faults(mark(expression, typed), RECORDS) == []
     assert f">{typed}</span>" in measured.filled(mark(expression, typed), RECORDS)
 
 
-@pytest.mark.parametrize(("expression", "typed", "message"), [
-    ("lag5-xl.loss.median", "1.81", "the records say 1.80, the text says 1.81"),
-    ("lag5-xl.loss.median", "1.800", "the records say 1.804"),
-    ("lag5-xl.loss.median", "1.8 nats", "is no number"),
-    ("lag9.loss.median", "1.80", "no record of the recipe"),
-    ("lag5-xl.bpc.median", "1.80", "no number 'bpc'"),
-    ("lag5-xl.loss.middle", "1.80", "'middle' is no statistic"),
-    ("lag5-xl.loss.s7", "1.80", "has no seed 7"),
-    ("lag5-xl.seconds", "11", "names no statistic"),
-    ("lag5-xl.elsewhere.memory 9.loss.median", "1", "no number"),
-    ("lag5.loss.median", "1.80", "no run has a value"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("expression", "typed", "message"),
+    [
+        ("lag5-xl.loss.median", "1.81", "the records say 1.80, the text says 1.81"),
+        ("lag5-xl.loss.median", "1.800", "the records say 1.804"),
+        ("lag5-xl.loss.median", "1.8 nats", "is no number"),
+        ("lag9.loss.median", "1.80", "no record of the recipe"),
+        ("lag5-xl.bpc.median", "1.80", "no number 'bpc'"),
+        ("lag5-xl.loss.middle", "1.80", "'middle' is no statistic"),
+        ("lag5-xl.loss.s7", "1.80", "has no seed 7"),
+        ("lag5-xl.seconds", "11", "names no statistic"),
+        ("lag5-xl.elsewhere.memory 9.loss.median", "1", "no number"),
+        ("lag5.loss.median", "1.80", "no run has a value"),
+    ],
+)
 def test_every_planted_fault_is_named(expression, typed, message):
     faults = measured.faults(f"It ends at {mark(expression, typed)} nats.", RECORDS)
     assert len(faults) == 1 and re.search(message, faults[0]), faults
 
 
 def test_a_mark_of_another_form_is_a_fault():
-    for broken in ("<span data-record='lag5-xl.loss.median'>1.80</span>",
-                   '<span data-record="lag5-xl.loss.median">**1.80**</b></span>'):
+    for broken in (
+        "<span data-record='lag5-xl.loss.median'>1.80</span>",
+        '<span data-record="lag5-xl.loss.median">**1.80**</b></span>',
+    ):
         assert measured.faults(broken, RECORDS)
 
 
@@ -105,8 +141,10 @@ def test_pages_and_notebooks_are_staged_with_the_records_numbers(tmp_path):
         write(f"book/results/lag5-xl-s{record['seed']}.json", json.dumps(record))
     text = mark("lag5-xl.loss.median", "9.99")
     write("book/intro.md", text)
-    cells = [{"cell_type": "markdown", "metadata": {}, "source": ["# One\n", text]},
-             {"cell_type": "code", "metadata": {}, "source": [repr(text)], "outputs": [], "execution_count": None}]
+    cells = [
+        {"cell_type": "markdown", "metadata": {}, "source": ["# One\n", text]},
+        {"cell_type": "code", "metadata": {}, "source": [repr(text)], "outputs": [], "execution_count": None},
+    ]
     write("notebooks/one.ipynb", json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
     staged = build.pages(tmp_path, None)
     assert b">1.80</span>" in staged["book/intro.md"]
@@ -127,8 +165,11 @@ def prose(path):
     return "\n\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"] if cell["cell_type"] == "markdown")
 
 
-@pytest.mark.parametrize("path", [*sorted((ROOT / "notebooks").glob("*.ipynb")), *sorted((ROOT / "book").glob("*.md"))],
-                         ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path",
+    [*sorted((ROOT / "notebooks").glob("*.ipynb")), *sorted((ROOT / "book").glob("*.md"))],
+    ids=lambda path: path.name,
+)
 def test_no_number_of_the_prose_parts_from_its_record(path):
     assert measured.faults(prose(path), RESULTS) == []
 

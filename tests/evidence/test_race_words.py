@@ -27,25 +27,44 @@ NAMES = {"digits": "Digits", "adding": "Adding"}
 def record(metric, value, seed=0, reached=True, recipe="race-x"):
     metrics = {} if value is None else {metric: value, "loss": 1.0}
     row = {"step": 50, metric: value if reached and value is not None else (0.0 if metric == "accuracy" else 1.0)}
-    return {"recipe": recipe, "seed": seed, "metrics": metrics, "diverged": None if value is not None else {"step": 3},
-            "evaluations": [row], "seconds": 1.0, "parameters": 10, "configuration": {"lr": 0.01}}
+    return {
+        "recipe": recipe,
+        "seed": seed,
+        "metrics": metrics,
+        "diverged": None if value is not None else {"step": 3},
+        "evaluations": [row],
+        "seconds": 1.0,
+        "parameters": 10,
+        "configuration": {"lr": 0.01},
+    }
 
 
 @pytest.fixture
 def race():
-    own = {"digits": {"one": [0.95, 0.96, 0.97], "two": [0.5, None, 0.6]},
-           "adding": {"one": [0.001234, 0.0022, 0.0031], "two": [0.2, 0.2, 0.2]}}
+    own = {
+        "digits": {"one": [0.95, 0.96, 0.97], "two": [0.5, None, 0.6]},
+        "adding": {"one": [0.001234, 0.0022, 0.0031], "two": [0.2, 0.2, 0.2]},
+    }
     metrics = {"digits": ("accuracy", 0.9), "adding": ("mse", 0.01)}
-    runs = {(task, lane): [record(metrics[task][0], value, seed, lane == "one") for seed, value in enumerate(values)]
-            for task, lanes in own.items() for lane, values in lanes.items()}
-    costs = {("digits", "one"): {"seconds_per_step": 0.02, "flops_per_step": 4e12, "parameters": 10_000},
-             ("digits", "two"): {"seconds_per_step": 0.05, "flops_per_step": 1e12, "parameters": 10_000}}
+    runs = {
+        (task, lane): [record(metrics[task][0], value, seed, lane == "one") for seed, value in enumerate(values)]
+        for task, lanes in own.items()
+        for lane, values in lanes.items()
+    }
+    costs = {
+        ("digits", "one"): {"seconds_per_step": 0.02, "flops_per_step": 4e12, "parameters": 10_000},
+        ("digits", "two"): {"seconds_per_step": 0.05, "flops_per_step": 1e12, "parameters": 10_000},
+    }
     return Race(LANES, metrics, runs, costs, {})
 
 
 def test_names_stand_as_in_a_sentence():
-    assert [listed([]), listed(["A"]), listed(["A", "B"]), listed(["A", "B", "C"])] == ["none", "A", "A and B",
-                                                                                        "A, B and C"]
+    assert [listed([]), listed(["A"]), listed(["A", "B"]), listed(["A", "B", "C"])] == [
+        "none",
+        "A",
+        "A and B",
+        "A, B and C",
+    ]
 
 
 def test_most_names_are_said_by_those_left_out():
@@ -57,14 +76,17 @@ def test_who_crosses_the_lines(race):
     assert crossings(race) == "**All 2 finish lines are crossed with every seed by One.**"
     harder = Race(LANES, race.finish | {"digits": ("accuracy", 0.96)}, race.runs)
     assert crossings(harder) == (
-        "**No model crosses all 2 finish lines with every seed.** At most 1 are crossed, by One.")
+        "**No model crosses all 2 finish lines with every seed.** At most 1 are crossed, by One."
+    )
 
 
 def test_where_one_lane_is_ahead_of_another(race):
     assert lead_changes(race, NAMES, "one", "two") == (
-        "In every seed on: Digits, Adding. It loses in every seed on: none.")
+        "In every seed on: Digits, Adding. It loses in every seed on: none."
+    )
     assert lead_changes(race, NAMES, "two", "one") == (
-        "In every seed on: none. It loses in every seed on: Digits, Adding.")
+        "In every seed on: none. It loses in every seed on: Digits, Adding."
+    )
 
 
 def test_a_rival_that_misses_the_baseline_is_no_trophy(race):
@@ -73,7 +95,8 @@ def test_a_rival_that_misses_the_baseline_is_no_trophy(race):
         other = "two" if own == "one" else "one"
         assert lead_changes(known, NAMES, own, other) == (
             f"In every seed on: {won}. It loses in every seed on: {lost}. Undecided, because the loser has a seed that "
-            "does not beat the baseline: Adding.")
+            "does not beat the baseline: Adding."
+        )
 
 
 def test_wide_ranges_are_told_with_their_rates(race):
@@ -93,7 +116,8 @@ def test_hours_are_told_by_part_and_in_all():
         return {"seconds": seconds, "device": {"name": name}}
 
     assert told_hours([[took(1800), took(1800)], [took(7200, "another")]]) == (
-        "3.0 hours of one thread (1.0 + 2.0; a CPU, another)")
+        "3.0 hours of one thread (1.0 + 2.0; a CPU, another)"
+    )
 
 
 def test_costs_of_a_step(race):
@@ -101,15 +125,23 @@ def test_costs_of_a_step(race):
     assert cost_factor(race, "digits", "seconds_per_step") == (2.5, "One", "Two")
     assert cost_factor(race, "digits", "flops_per_step") == (4.0, "Two", "One")
     assert told_factors(race, "digits") == (
-        "in time by a factor of 2.5 (One least, Two most), in arithmetic by a factor of 4.0 (Two least, One most)")
+        "in time by a factor of 2.5 (One least, Two most), in arithmetic by a factor of 4.0 (Two least, One most)"
+    )
 
 
 def test_rows_of_the_table(race):
     rows = table_rows(race, NAMES, lambda value: f"{value:.4g}", folder="results")
     assert {len(row) for row in rows} == {len(COLUMNS)}
     assert [row[:2] for row in rows] == [["One", "Digits"], ["Two", "Digits"], ["One", "Adding"], ["Two", "Adding"]]
-    assert rows[0][2:] == [(0.96, "0.96", "results/race-x-s0.json"), (0.95, "0.95 to 0.97"), (3, "3/3"), 50, (1.0, "1"),
-                           (200e12, "200.00"), 0.01]
+    assert rows[0][2:] == [
+        (0.96, "0.96", "results/race-x-s0.json"),
+        (0.95, "0.95 to 0.97"),
+        (3, "3/3"),
+        50,
+        (1.0, "1"),
+        (200e12, "200.00"),
+        0.01,
+    ]
     assert rows[1][4] == (0, "0/3, 1 diverged") and rows[1][5:8] == [None, None, None], "it never got there"
     assert rows[2][3] == (0.001234, "0.0012 to 0.0031"), "ends of errors have two digits"
     assert rows[2][6] is None, "nobody timed it"
@@ -126,11 +158,20 @@ def test_lengths_are_told_of_three_seeds_only():
         return summarise([record("mse", value) for value in values], "mse", 0.01)
 
     good, bad = (0.001, 0.002, 0.003), (0.1, 0.001, 0.002)
-    told = told_lengths({50: {"one": of(*good), "two": of(0.001)}, 100: {"one": of(*good), "two": of(*good)},
-                         200: {"one": of(*bad), "two": of(0.5, 0.5)}}, LANES)
-    assert told == ("From 100 to 200 these lose the line: One. Beyond it with every seed: at 50 One; at 100 all; "
-                    "at 200 none. Not judged, with fewer than 3 seeds: at 50 Two; at 200 Two.")
+    told = told_lengths(
+        {
+            50: {"one": of(*good), "two": of(0.001)},
+            100: {"one": of(*good), "two": of(*good)},
+            200: {"one": of(*bad), "two": of(0.5, 0.5)},
+        },
+        LANES,
+    )
+    assert told == (
+        "From 100 to 200 these lose the line: One. Beyond it with every seed: at 50 One; at 100 all; "
+        "at 200 none. Not judged, with fewer than 3 seeds: at 50 Two; at 200 Two."
+    )
     assert told_lengths({50: {"one": of(*good)}, 100: {"one": of(*good)}}, {"one": "One"}) == (
-        "From 50 to 100 no lane with 3 seeds at both loses the line. Beyond it with every seed: at 50 all; at 100 all.")
+        "From 50 to 100 no lane with 3 seeds at both loses the line. Beyond it with every seed: at 50 all; at 100 all."
+    )
     with pytest.raises(ValueError, match="two lengths or more"):
         told_lengths({50: {"one": of(*good)}}, LANES)

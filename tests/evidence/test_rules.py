@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from made_records import records
+from support.made_records import records
 
 from rtx_lib.evidence import rules
 
@@ -11,31 +11,62 @@ OURS = {"A": "a.loss", "B": "b.loss"}
 YES, NO, OPEN = True, False, None
 
 
-@pytest.mark.parametrize(("rule", "a", "b", "expected"), [
-    ("every A < B", [1, 2], [3, 4], YES), ("every A < B", [1, 3.5], [3, 4], OPEN), ("every A < B", [5, 6], [3, 4], NO),
-    ("every A < B", [3, 4], [3, 4], OPEN), ("every A > B", [1, 1], [1, 1], OPEN),  # equal is not the contrary
-    ("every A > 0.5", [1, 2], [0], YES), ("every A > 0.5", [0.1, 2], [0], OPEN), ("every A > 0.5", [0.1], [0], NO),
-    ("every A < 0.5 * B", [1, 1.4], [3], YES), ("every A < 0.5 * B", [1, 1.6], [3], OPEN),
-    ("every A < 0.5 * B", [1.6, 2], [3], NO),
-    ("every A < B", [1, None], [3], OPEN), ("every A < B", [5, None], [3], NO), ("every A < B", [None, None], [3], NO),
-    ("every A < B", [1], [3, None], OPEN), ("every A < B", [9], [3, math.nan], OPEN),
-    ("none A < B", [5, None], [3, 4], YES), ("none A < B", [3.5], [3, 4], OPEN), ("none A < B", [1, 2], [3, 4], NO),
-    ("none A < 2", [None], [1], YES), ("none A < 2", [1, None], [1], OPEN), ("none A < B", [5], [3, None], OPEN),
-    ("none A < B", [3, 3], [3, 3], YES),
-    ("some A < B", [1, 9], [3, 4], YES), ("some A < B", [3.5, 9], [3, 4], OPEN), ("some A < B", [8, 9], [3, 4], NO),
-    ("some A < B", [1, None], [3], YES), ("some A < B", [1], [3, None], OPEN),
-    ("each A < B", [1, 3.5], [2, 4], YES), ("each A < B", [1, 5], [2, 4], OPEN), ("each A < B", [3, 5], [2, 4], NO),
-    ("each A < B", [1, None], [2, 4], OPEN), ("each A < B", [1], [2, 4], OPEN), ("each A < B", [3, None], [2, 4], NO),
-    ("median A < B", [1, 2, 9], [3, 3, 3], YES), ("median A < B", [1, 4, 9], [3, 3, 3], OPEN),
-    ("median A < B", [4, 4, 9], [3, 3, 3], NO), ("median A < B", [1, None], [3], OPEN),
-    ("close A ~ B: 5%", [1.04], [1], YES), ("close A ~ B: 5%", [1.06], [1], NO), ("close A ~ B: 5%", [0.94], [1], NO),
-    ("close A ~ B: 5%", [1.01, 1.09, 1.2], [1], OPEN), ("close A ~ B: 5%", [0.9, 0.9, 1.2, 1.2, 1.2], [1], OPEN),
-    ("close A ~ B: 5%", [1, None], [1], OPEN),
-    ("overlap A ~ B", [1, 3], [2, 4], YES), ("overlap A ~ B", [1, 4], [2, 3], YES),
-    ("overlap A ~ B", [1, 2], [2, 3], YES),
-    ("overlap A ~ B", [1, 2], [3, 4], NO), ("overlap A ~ B", [3, 4], [1, 2], NO),
-    ("overlap A ~ B", [1, None], [0, 2], OPEN), ("overlap A ~ B", [1], [0, None], OPEN),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("rule", "a", "b", "expected"),
+    [
+        ("every A < B", [1, 2], [3, 4], YES),
+        ("every A < B", [1, 3.5], [3, 4], OPEN),
+        ("every A < B", [5, 6], [3, 4], NO),
+        ("every A < B", [3, 4], [3, 4], OPEN),
+        ("every A > B", [1, 1], [1, 1], OPEN),  # equal is not the contrary
+        ("every A > 0.5", [1, 2], [0], YES),
+        ("every A > 0.5", [0.1, 2], [0], OPEN),
+        ("every A > 0.5", [0.1], [0], NO),
+        ("every A < 0.5 * B", [1, 1.4], [3], YES),
+        ("every A < 0.5 * B", [1, 1.6], [3], OPEN),
+        ("every A < 0.5 * B", [1.6, 2], [3], NO),
+        ("every A < B", [1, None], [3], OPEN),
+        ("every A < B", [5, None], [3], NO),
+        ("every A < B", [None, None], [3], NO),
+        ("every A < B", [1], [3, None], OPEN),
+        ("every A < B", [9], [3, math.nan], OPEN),
+        ("none A < B", [5, None], [3, 4], YES),
+        ("none A < B", [3.5], [3, 4], OPEN),
+        ("none A < B", [1, 2], [3, 4], NO),
+        ("none A < 2", [None], [1], YES),
+        ("none A < 2", [1, None], [1], OPEN),
+        ("none A < B", [5], [3, None], OPEN),
+        ("none A < B", [3, 3], [3, 3], YES),
+        ("some A < B", [1, 9], [3, 4], YES),
+        ("some A < B", [3.5, 9], [3, 4], OPEN),
+        ("some A < B", [8, 9], [3, 4], NO),
+        ("some A < B", [1, None], [3], YES),
+        ("some A < B", [1], [3, None], OPEN),
+        ("each A < B", [1, 3.5], [2, 4], YES),
+        ("each A < B", [1, 5], [2, 4], OPEN),
+        ("each A < B", [3, 5], [2, 4], NO),
+        ("each A < B", [1, None], [2, 4], OPEN),
+        ("each A < B", [1], [2, 4], OPEN),
+        ("each A < B", [3, None], [2, 4], NO),
+        ("median A < B", [1, 2, 9], [3, 3, 3], YES),
+        ("median A < B", [1, 4, 9], [3, 3, 3], OPEN),
+        ("median A < B", [4, 4, 9], [3, 3, 3], NO),
+        ("median A < B", [1, None], [3], OPEN),
+        ("close A ~ B: 5%", [1.04], [1], YES),
+        ("close A ~ B: 5%", [1.06], [1], NO),
+        ("close A ~ B: 5%", [0.94], [1], NO),
+        ("close A ~ B: 5%", [1.01, 1.09, 1.2], [1], OPEN),
+        ("close A ~ B: 5%", [0.9, 0.9, 1.2, 1.2, 1.2], [1], OPEN),
+        ("close A ~ B: 5%", [1, None], [1], OPEN),
+        ("overlap A ~ B", [1, 3], [2, 4], YES),
+        ("overlap A ~ B", [1, 4], [2, 3], YES),
+        ("overlap A ~ B", [1, 2], [2, 3], YES),
+        ("overlap A ~ B", [1, 2], [3, 4], NO),
+        ("overlap A ~ B", [3, 4], [1, 2], NO),
+        ("overlap A ~ B", [1, None], [0, 2], OPEN),
+        ("overlap A ~ B", [1], [0, None], OPEN),
+    ],
+)
 def test_a_rule_is_what_its_table_says(rule, a, b, expected):
     assert rules.truth(rule, OURS, records(a=a, b=b)) is expected
 
@@ -56,14 +87,25 @@ def test_the_contrary_of_a_rule_is_no_contrary_of_its_mirror(kind):
         assert found in ({YES, NO}, {OPEN}, {YES, OPEN}), (a, b)
 
 
-@pytest.mark.parametrize(("rule", "message"), [
-    ("all A < B", "is no rule"), ("every A ~ B", "is no rule"), ("close A ~ B", "is no rule"),
-    ("apart A < B", "is no rule"), ("every A < B: 5%", "is no rule"), ("overlap A < B", "is no rule"),
-    ("overlap A ~ B: 5%", "is no rule"), ("close A ~ B: 1.2.3%", "is no rule"),
-    ("every A < C", "names 'C', which is not one of ours"), ("every A < 1.2.3", "names '1.2.3'"),
-    ("every A < 0.5 * 3", "names '3', which is not one of ours"), ("every A < x * B", "has the factor 'x'"),
-    ("every 1 < 2", "names none of ours"), ("each A < 2", "takes two of ours"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("all A < B", "is no rule"),
+        ("every A ~ B", "is no rule"),
+        ("close A ~ B", "is no rule"),
+        ("apart A < B", "is no rule"),
+        ("every A < B: 5%", "is no rule"),
+        ("overlap A < B", "is no rule"),
+        ("overlap A ~ B: 5%", "is no rule"),
+        ("close A ~ B: 1.2.3%", "is no rule"),
+        ("every A < C", "names 'C', which is not one of ours"),
+        ("every A < 1.2.3", "names '1.2.3'"),
+        ("every A < 0.5 * 3", "names '3', which is not one of ours"),
+        ("every A < x * B", "has the factor 'x'"),
+        ("every 1 < 2", "names none of ours"),
+        ("each A < 2", "takes two of ours"),
+    ],
+)
 def test_what_is_no_rule_is_named(rule, message):
     with pytest.raises(ValueError, match=message):
         rules.parse(rule, OURS)

@@ -25,7 +25,7 @@ from rtx_lib.evidence.seeds import (
     verdict,
     with_range,
 )
-from rtx_lib.records import results_folder
+from rtx_lib.experiments.records import results_folder
 
 
 def record(metric="accuracy", valid=(0.2, 0.9, 0.8), test=0.85, seconds=10.0, diverged=None):
@@ -40,10 +40,19 @@ def record(metric="accuracy", valid=(0.2, 0.9, 0.8), test=0.85, seconds=10.0, di
 DIVERGED = {"step": 120, "reason": "loss is nan at step 120"}
 
 
-@pytest.mark.parametrize(("count", "cut", "covers"), [
-    (1, 0, None), (3, 0, 0.75), (5, 0, 0.9375), (6, 0, 0.96875), (8, 0, 0.9921875), (9, 1, 0.9609375),
-    (12, 2, 0.9614257812), (20, 5, 0.958610534),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("count", "cut", "covers"),
+    [
+        (1, 0, None),
+        (3, 0, 0.75),
+        (5, 0, 0.9375),
+        (6, 0, 0.96875),
+        (8, 0, 0.9921875),
+        (9, 1, 0.9609375),
+        (12, 2, 0.9614257812),
+        (20, 5, 0.958610534),
+    ],
+)
 def test_the_interval_is_between_two_of_the_values_and_covers_as_often_as_it_says(count, cut, covers):
     """Conover 1999 and scipy agree on which two; of fewer than six it is the range."""
     values = np.random.default_rng(count).normal(size=count)
@@ -115,9 +124,17 @@ def test_seeds_are_summed_up():
     ]
     told = summarise(records, "mse", 0.05)
     assert told == {
-        "seeds": 4, "median": 0.03, "low": 0.02, "high": 0.30, "values": [0.02, 0.03, 0.30], "solved": 2,
-        "diverged": 1, "steps_to": 75.0, "seconds": 15.0, "parameters": 7,
-    }  # fmt: skip
+        "seeds": 4,
+        "median": 0.03,
+        "low": 0.02,
+        "high": 0.30,
+        "values": [0.02, 0.03, 0.30],
+        "solved": 2,
+        "diverged": 1,
+        "steps_to": 75.0,
+        "seconds": 15.0,
+        "parameters": 7,
+    }
 
 
 def test_a_run_without_a_finite_test_is_among_the_diverged():
@@ -128,19 +145,35 @@ def test_a_run_without_a_finite_test_is_among_the_diverged():
 
 def test_none_one_and_no_line():
     assert summarise([], "mse", 0.05) == {
-        "seeds": 0, "median": None, "low": None, "high": None, "values": [], "solved": 0, "diverged": 0,
-        "steps_to": None, "seconds": None, "parameters": None,
-    }  # fmt: skip
+        "seeds": 0,
+        "median": None,
+        "low": None,
+        "high": None,
+        "values": [],
+        "solved": 0,
+        "diverged": 0,
+        "steps_to": None,
+        "seconds": None,
+        "parameters": None,
+    }
     one = summarise([record()], "accuracy")
     assert (one["median"], one["low"], one["high"]) == (0.85, 0.85, 0.85) and one["solved"] is one["steps_to"] is None
     gone = summarise([record(diverged=DIVERGED)], "accuracy", 0.9)
     assert gone["median"] is None and gone["diverged"] == 1 and gone["solved"] == 0
 
 
-@pytest.mark.parametrize(("ours", "theirs", "expected"), [
-    ([1, 2, 3], [4, 5, 6], 1), ([4, 5, 6], [1, 2, 3], -1), ([1, 2, 4], [3, 5, 6], 0), ([1, 2, 3], [3, 4, 5], 0),
-    ([1, 2], [4, 5, 6], None), ([1, 2, 3], [4, 5], None), ([], [], None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("ours", "theirs", "expected"),
+    [
+        ([1, 2, 3], [4, 5, 6], 1),
+        ([4, 5, 6], [1, 2, 3], -1),
+        ([1, 2, 4], [3, 5, 6], 0),
+        ([1, 2, 3], [3, 4, 5], 0),
+        ([1, 2], [4, 5, 6], None),
+        ([1, 2, 3], [4, 5], None),
+        ([], [], None),
+    ],
+)
 def test_one_is_better_only_with_every_seed(ours, theirs, expected):
     assert verdict(ours, theirs) == expected
     assert verdict(ours, theirs, metric="accuracy") == (None if expected is None else -expected)
@@ -181,8 +214,12 @@ def test_elsewhere_holds_the_variants_that_all_runs_have():
     def tested(diverged=None, **accuracy):
         return {"diverged": diverged, "elsewhere": {name: {"accuracy": value} for name, value in accuracy.items()}}
 
-    runs = [tested(short=0.9, long=0.3), tested(short=0.8, long=0.2, longer=0.1), tested("step 3", short=0.1),
-            {"diverged": None, "elsewhere": None}]
+    runs = [
+        tested(short=0.9, long=0.3),
+        tested(short=0.8, long=0.2, longer=0.1),
+        tested("step 3", short=0.1),
+        {"diverged": None, "elsewhere": None},
+    ]
     found = elsewhere(runs, "accuracy")
     assert {name: list(values) for name, values in found.items()} == {"short": [0.9, 0.8], "long": [0.3, 0.2]}
     assert elsewhere(runs, "loss") == {} == elsewhere([], "loss")

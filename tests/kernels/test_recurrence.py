@@ -24,7 +24,7 @@ def backend(request):
 def weights(steps):
     """Recurrent weights of both signs: zero, tiny, the constraint |u| <= 2^(1/T), and just above 1."""
     bound = min(2 ** (1 / steps), 1.002)
-    positive = torch.tensor([1e-30, 1e-4, 0.3, 0.9, 0.99, 0.999, bound ** -1, 1.0, bound, 1.002], dtype=torch.float64)
+    positive = torch.tensor([1e-30, 1e-4, 0.3, 0.9, 0.99, 0.999, bound**-1, 1.0, bound, 1.002], dtype=torch.float64)
     return torch.cat([torch.zeros(1, dtype=torch.float64), positive, -positive])
 
 
@@ -180,8 +180,12 @@ def test_gradients_of_any_subset(backend, wanted):
 def test_any_strides(backend):
     """z as a transposed, a reversed and an expanded view, and an expanded gradient."""
     u = random(3, seed=1)
-    for z in (random(60, 2, 3).transpose(0, 1), random(2, 120, 3)[:, ::2], random(1, 60, 3).expand(2, 60, 3),
-              random(2, 3, 60).mT):  # fmt: skip
+    for z in (
+        random(60, 2, 3).transpose(0, 1),
+        random(2, 120, 3)[:, ::2],
+        random(1, 60, 3).expand(2, 60, 3),
+        random(2, 3, 60).mT,
+    ):
         assert holds(errors(backend, z, u, random(3, 2).T, torch.ones(1, 1, 1, dtype=torch.float64).expand(2, 60, 3)))
 
 
@@ -333,8 +337,9 @@ def test_auto_runs_what_it_says(missing, shape, without, monkeypatch):
             real = module.forward
             monkeypatch.setattr(module, "forward", lambda *a, m=module, f=real: called.append(m.__name__) or f(*a))
     relu_recurrence(z, u)
-    assert called == ([] if taken == "loop" else [{"scan": "rtx_lib.kernels.scan"}.get(
-        taken, f"rtx_lib.kernels.{taken}_kernels")])  # fmt: skip
+    assert called == (
+        [] if taken == "loop" else [{"scan": "rtx_lib.kernels.scan"}.get(taken, f"rtx_lib.kernels.{taken}_kernels")]
+    )
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 import torch
-from helpers import ROOT
+from support.helpers import ROOT
 
 if os.environ.get("RTX_REQUIRE_ALL") != "1":  # where nothing may be missing, the tests below fail without it
     pytest.importorskip("triton")
@@ -15,13 +15,15 @@ if os.environ.get("RTX_REQUIRE_ALL") != "1":  # where nothing may be missing, th
 def in_a_process(*arguments, **environment):
     # What is asked of the whole run is not asked of the small one in the other process.
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("RTX_REQUIRE")}
-    return subprocess.run([sys.executable, *arguments], cwd=ROOT, env=inherited | environment, capture_output=True,
-                          text=True, timeout=600)  # fmt: skip
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT, env=inherited | environment, capture_output=True, text=True, timeout=600
+    )
 
 
 def test_in_the_interpreter():
-    answer = in_a_process("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/kernels/interpreted.py",
-                          TRITON_INTERPRET="1")  # fmt: skip
+    answer = in_a_process(
+        "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/kernels/interpreted.py", TRITON_INTERPRET="1"
+    )
     assert answer.returncode == 0, answer.stdout[-3000:] + answer.stderr[-1000:]
 
 

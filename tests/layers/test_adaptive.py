@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-from helpers import relative_error
-from small_transformers import ids, random_parameters
+from support.helpers import relative_error
+from support.small_transformers import ids, random_parameters
 from torch import nn
 
 from rtx_lib.layers.adaptive import AdaptiveEmbedding, AdaptiveSoftmax
@@ -23,8 +23,15 @@ def draw(*shape):
     return torch.randn(shape, generator=torch.Generator().manual_seed(0))
 
 
-KINDS = [{}, {"cutoffs": ()}, {"divide": 1}, {"divide": 1, "cutoffs": (), "embedding_size": 8},
-         {"embedding_size": 5, "divide": 1}, {"cutoffs": (1, 2, 11)}, {"tied": False}]  # fmt: skip
+KINDS = [
+    {},
+    {"cutoffs": ()},
+    {"divide": 1},
+    {"divide": 1, "cutoffs": (), "embedding_size": 8},
+    {"embedding_size": 5, "divide": 1},
+    {"cutoffs": (1, 2, 11)},
+    {"tied": False},
+]
 
 
 @pytest.mark.parametrize("options", KINDS, ids=str)

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 import torch
 import torch.nn.functional as F
-from helpers import relative_error
+from support.helpers import relative_error
 from torch import nn
 
 from rtx_lib.layers import (
@@ -613,7 +613,7 @@ BAD = [
     (lambda m: ADDITIVE.project(Q[0]), r"keys must be a tensor of shape \(B, N, 4\) .* got \(3, 4, 5\)"),
     (lambda m: ADDITIVE(X[..., :3], X[..., :4], mask=causal_mask(4)), r"mask must be .* \(2, 3, 3\), got"),
     (lambda m: ADDITIVE(X[..., :3], X[..., :4], projected=X), r"projected must .* \(2, 3, 5\), got \(2, 3, 6\)"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("call, message", BAD, ids=range(len(BAD)))

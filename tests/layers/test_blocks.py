@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from helpers import relative_error
+from support.helpers import relative_error
 from torch import nn
 
 from rtx_lib.layers import SCHEMES, Block, FeedForward, SampleStdNorm, Stack

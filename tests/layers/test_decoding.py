@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 import torch
-from helpers import relative_error
+from support.helpers import relative_error
 from torch import nn
 
 from rtx_lib.layers import GRU, Readout, beam_search, greedy, sample

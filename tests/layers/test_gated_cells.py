@@ -5,8 +5,8 @@ from functools import partial
 
 import pytest
 import torch
-from helpers import relative_error
-from plain_loops import gru_step, lstm_step, run
+from reference.plain_loops import gru_step, lstm_step, run
+from support.helpers import relative_error
 from torch import nn
 
 from rtx_lib.diagnostics.gradients import record_states
@@ -93,9 +93,13 @@ def test_weights_move_here_from_torch_and_back(cell):
 
 @pytest.mark.parametrize(
     "cell, arguments",
-    [*(form.values[:2] for form in FORMS), (LSTM, {"backend": "torch"}), (GRU, {"backend": "torch"}),
-     (GRU, {"update": "replaces", "backend": "torch"})],
-)  # fmt: skip
+    [
+        *(form.values[:2] for form in FORMS),
+        (LSTM, {"backend": "torch"}),
+        (GRU, {"backend": "torch"}),
+        (GRU, {"update": "replaces", "backend": "torch"}),
+    ],
+)
 def test_two_pieces_equal_the_whole(cell, arguments):
     model, x = make(cell, **arguments), sequence()
     whole, last = model(x)
@@ -240,9 +244,16 @@ def fused(monkeypatch):
 
 @pytest.mark.parametrize(
     "cell, update, tap",
-    [(LSTM, None, "tap"), (LSTM, None, "cell_tap"), (LSTM, None, "gate_tap"), (GRU, "keeps", "tap"),
-     (GRU, "keeps", "gate_tap"), (GRU, "replaces", "tap"), (GRU, "replaces", "gate_tap")],
-)  # fmt: skip
+    [
+        (LSTM, None, "tap"),
+        (LSTM, None, "cell_tap"),
+        (LSTM, None, "gate_tap"),
+        (GRU, "keeps", "tap"),
+        (GRU, "keeps", "gate_tap"),
+        (GRU, "replaces", "tap"),
+        (GRU, "replaces", "gate_tap"),
+    ],
+)
 def test_the_loop_runs_while_somebody_looks(cell, update, tap, monkeypatch):
     calls = fused(monkeypatch)
     model = make(cell, bidirectional=True, backend="torch", **({"update": update} if update else {}))

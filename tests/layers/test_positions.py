@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from helpers import FIXTURES, relative_error
+from support.helpers import FIXTURES, relative_error
 
 from rtx_lib.layers import (
     SCHEMES,

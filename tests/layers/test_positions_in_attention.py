@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from helpers import relative_error
+from support.helpers import relative_error
 
 from rtx_lib.layers import SCHEMES, MultiHeadAttention, dot_product_attention, make_positions
 

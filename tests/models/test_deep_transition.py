@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from helpers import relative_error
+from support.helpers import relative_error
 
 from rtx_lib.diagnostics.gradients import record_states, state_gradients
 from rtx_lib.layers import Readout

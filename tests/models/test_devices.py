@@ -8,12 +8,12 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from far_device import FAR, FarDevice, FarTensor, MixedDevices, Waited
+from support.far_device import FAR, FarDevice, FarTensor, MixedDevices, Waited
 from torch import nn
 
-from rtx_lib import experiments
-from rtx_lib.checkpoints import detach, map_tensors, move
 from rtx_lib.diagnostics import attention, context, gradients, receptive_field
+from rtx_lib.experiments import runs as experiments
+from rtx_lib.experiments.recipes import RECIPES
 from rtx_lib.layers import GRU, LSTM, RNN, Readout
 from rtx_lib.layers.decoding import beam_search, greedy, sample
 from rtx_lib.models.indrnn import DenseIndRNN, ResidualIndRNN
@@ -21,8 +21,8 @@ from rtx_lib.models.jordan import JordanRNN
 from rtx_lib.models.seq2seq import Seq2Seq
 from rtx_lib.models.transformer import CausalTransformer
 from rtx_lib.models.transformer_xl import TransformerXL
-from rtx_lib.recipes import RECIPES
 from rtx_lib.training import evaluate, fit
+from rtx_lib.training.checkpoints import detach, map_tensors, move
 
 T = 10  # steps of a sequence: every further step does what these do
 VOCABULARIES = {"text": 65, "lag": 16, "ptb": 49, "enwik8": 205}
@@ -104,22 +104,38 @@ def test_other_model(name):
 
 
 SETTINGS = {
-    "adding": {"length": 6}, "copy": {"delay": 3}, "lag": {"length": 8}, "text": {"source": "pydoc", "length": 9},
-    "ptb": {"length": 9}, "mnist": {"rows": True}, "digits": {"rows": True}, "music": {"source": "jsb", "length": 9},
-}  # fmt: skip
+    "adding": {"length": 6},
+    "copy": {"delay": 3},
+    "lag": {"length": 8},
+    "text": {"source": "pydoc", "length": 9},
+    "ptb": {"length": 9},
+    "mnist": {"rows": True},
+    "digits": {"rows": True},
+    "music": {"source": "jsb", "length": 9},
+}
 DATA = ["mnist", "music", "ptb"]
 
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[pytest.mark.data(name)] if name in DATA else [])
-     for name in sorted(set(experiments.TASKS) - {"enwik8"})],
-)  # fmt: skip
+    [
+        pytest.param(name, marks=[pytest.mark.data(name)] if name in DATA else [])
+        for name in sorted(set(experiments.TASKS) - {"enwik8"})
+    ],
+)
 def test_training_and_evaluation_of_every_task(name):
     """The whole loop, dropout too; on streams where the task has them."""
     task = experiments.TASKS[name](**SETTINGS.get(name, {}))
-    settings = {"steps": 3, "batch_size": 4, "eval_every": 3, "eval_batches": 1, "eval_batch_size": 4, "clip": 1.0,
-                "stream_length": 5 if hasattr(task, "stream") else None, "progress": False}  # fmt: skip
+    settings = {
+        "steps": 3,
+        "batch_size": 4,
+        "eval_every": 3,
+        "eval_batches": 1,
+        "eval_batch_size": 4,
+        "clip": 1.0,
+        "stream_length": 5 if hasattr(task, "stream") else None,
+        "progress": False,
+    }
     settings["keep_best"] = sorted(task.metrics(*prediction_and_labels(task)))[0]
     histories = []
     for device in ("cpu", FAR):
@@ -127,8 +143,9 @@ def test_training_and_evaluation_of_every_task(name):
         if name == "number-words":
             model = Seq2Seq(task.input_size, task.output_size, width=4, hidden_size=5)
         else:
-            model = Readout(GRU(task.input_size if task.vocabulary is None else 6, 5), task.output_size,
-                            vocabulary=task.vocabulary)  # fmt: skip
+            model = Readout(
+                GRU(task.input_size if task.vocabulary is None else 6, 5), task.output_size, vocabulary=task.vocabulary
+            )
         with FarDevice():
             histories.append(fit(model, task, device=device, **settings))
     ours, theirs = histories
@@ -187,9 +204,13 @@ def gradient_through_time(model, x):
         y, _ = model(x)
     jacobians = gradients.step_jacobians(states[0], model.weight_hh_l0)
     loss = y.square().mean()
-    return (gradients.gradient_norms(loss, states[0]), gradients.jacobian_products(jacobians),
-            gradients.jacobian_bounds(jacobians), gradients.singular_values(model.weight_hh_l0),
-            gradients.spectrum(model.weight_hh_l0).abs())  # fmt: skip
+    return (
+        gradients.gradient_norms(loss, states[0]),
+        gradients.jacobian_products(jacobians),
+        gradients.jacobian_bounds(jacobians),
+        gradients.singular_values(model.weight_hh_l0),
+        gradients.spectrum(model.weight_hh_l0).abs(),
+    )
 
 
 def attention_weights(model, ids):

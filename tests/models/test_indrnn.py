@@ -1,14 +1,14 @@
 """Independent neurons: the layer, the three nets, their initialisation, their constraint and their gradients.
 
-That the nets compute what the authors' nets compute is tested in tests/test_official.py.
+That the nets compute what the authors' nets compute is tested in tests/reference/test_official.py.
 """
 
 import math
 
 import pytest
 import torch
-from helpers import relative_error
-from indrnn_loops import recur
+from reference.indrnn_loops import recur
+from support.helpers import relative_error
 
 from rtx_lib.diagnostics.gradients import record_states, state_gradients
 from rtx_lib.models import indrnn
@@ -375,9 +375,7 @@ SIZES = {
     ResidualIndRNN: {"input_size": 3, "hidden_size": 4, "num_blocks": 2, "output_size": 1},
     DenseIndRNN: {"input_size": 3, "growth": 2, "block_config": (1,), "output_size": 1, "initial_size": 4},
 }
-SETTINGS = {
-    "length": 0, "magnitude": 0.5, "norm": "batch", "keep": 0.0, "dropout": 1.0,
-}  # fmt: skip
+SETTINGS = {"length": 0, "magnitude": 0.5, "norm": "batch", "keep": 0.0, "dropout": 1.0}
 
 
 @pytest.mark.parametrize("net", SIZES)
@@ -506,8 +504,14 @@ def test_the_adding_problem_is_learnt():
     torch.set_default_dtype(torch.float32)
     task, net = AddingProblem(length=20), PlainIndRNN(2, 32, 2, 1, length=20, generator=seeded())
     history = fit(
-        net, task, steps=250, batch_size=50, lr=1e-2, clip=1.0, progress=False,
+        net,
+        task,
+        steps=250,
+        batch_size=50,
+        lr=1e-2,
+        clip=1.0,
+        progress=False,
         after_step=lambda step, model, loss: model.constrain_(),
-    )  # fmt: skip
+    )
     assert sum(history.loss[-20:]) / 20 < 0.03
     assert max(u.abs().max() for u in recurrent_weights(net)) <= torch.tensor(net.bound)

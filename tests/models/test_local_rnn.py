@@ -2,9 +2,9 @@
 
 import pytest
 import torch
-from helpers import relative_error
-from local_loops import local_rnn
-from small_transformers import random_parameters
+from reference.local_loops import local_rnn
+from support.helpers import relative_error
+from support.small_transformers import random_parameters
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 

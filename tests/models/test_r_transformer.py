@@ -2,9 +2,9 @@
 
 import pytest
 import torch
-from helpers import relative_error
-from local_loops import layer, layer_norm, sample_norm
-from small_transformers import ids, random_parameters
+from reference.local_loops import layer, layer_norm, sample_norm
+from support.helpers import relative_error
+from support.small_transformers import ids, random_parameters
 from torch import nn
 
 from rtx_lib.diagnostics.attention import record_attention
@@ -94,9 +94,10 @@ def in_pieces(model, x, cuts):
 
 
 @pytest.mark.parametrize(
-    "options", [{"norm": "post"}, {"window": 5, "cell": "lstm"}, {"window": 1, "cell": "rnn"}, {"local_layers": 2}],
+    "options",
+    [{"norm": "post"}, {"window": 5, "cell": "lstm"}, {"window": 1, "cell": "rnn"}, {"local_layers": 2}],
     ids=str,
-)  # fmt: skip
+)
 @pytest.mark.parametrize("positions", SCHEMES)
 @torch.no_grad()
 def test_pieces_equal_the_whole(positions, options):

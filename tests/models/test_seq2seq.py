@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-from helpers import relative_error
-from plain_loops import gru_step, run
+from reference.plain_loops import gru_step, run
+from support.helpers import relative_error
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 

@@ -1,6 +1,6 @@
 """The temporal convolutional network: the loop, the reach, the pieces and how it starts.
 
-That it computes what the authors' code computes is tested in tests/test_official_tcn.py.
+That it computes what the authors' code computes is tested in tests/reference/test_official_tcn.py.
 """
 
 import itertools
@@ -8,8 +8,8 @@ import math
 
 import pytest
 import torch
-from helpers import relative_error
-from tcn_loops import convolve, levels
+from reference.tcn_loops import convolve, levels
+from support.helpers import relative_error
 
 from rtx_lib.models.tcn import TCN, CausalConv
 
@@ -366,7 +366,10 @@ def test_shapes_and_names():
     y, _ = model(floats(4, 1, 3))
     assert y.shape == (4, 1, 2) and (model.input_size, model.output_size, model.channels) == (3, 2, (5, 5))
     assert "dilation=2" in repr(model)
-    names = [f"network.{i}.conv{j}.{part}" for i, j in itertools.product((0, 1), (1, 2))
-             for part in ("weight_g", "weight_v", "bias")]  # fmt: skip
+    names = [
+        f"network.{i}.conv{j}.{part}"
+        for i, j in itertools.product((0, 1), (1, 2))
+        for part in ("weight_g", "weight_v", "bias")
+    ]
     names += ["network.0.downsample.weight", "network.0.downsample.bias", "readout.weight", "readout.bias"]
     assert set(model.state_dict()) == set(names)

@@ -4,8 +4,8 @@ import math
 
 import pytest
 import torch
-from helpers import relative_error
-from small_transformers import causal, ids, random_parameters, sentences, translator
+from support.helpers import relative_error
+from support.small_transformers import causal, ids, random_parameters, sentences, translator
 from torch import nn
 
 from rtx_lib.diagnostics.attention import record_attention
@@ -24,9 +24,14 @@ def test_equals_a_plain_gpt():
     ours = CausalTransformer(
         11, 11, vocabulary=11, width=8, heads=2, layers=2, length=9, positions="learned", bias=False, tied=True
     )
-    parts = {"qkv.weight": "self_attention.in_proj_weight", "out.weight": "self_attention.out_proj.weight",
-             "up.weight": "feed_forward.linear1.weight", "down.weight": "feed_forward.linear2.weight",
-             "norm1.weight": "norms.0.weight", "norm2.weight": "norms.1.weight"}  # fmt: skip
+    parts = {
+        "qkv.weight": "self_attention.in_proj_weight",
+        "out.weight": "self_attention.out_proj.weight",
+        "up.weight": "feed_forward.linear1.weight",
+        "down.weight": "feed_forward.linear2.weight",
+        "norm1.weight": "norms.0.weight",
+        "norm2.weight": "norms.1.weight",
+    }
     names = {f"blocks.{i}.{a}": f"stack.blocks.{i}.{b}" for i in range(2) for a, b in parts.items()}
     names |= {"norm.weight": "stack.norm.weight", "positions.weight": "stack.positions.weight"}
     values = theirs.state_dict()
@@ -56,8 +61,16 @@ def test_equals_torchs_transformer(norm, activation):
         nn.TransformerEncoderLayer(8, 2, 11, **options), 2, last[0], enable_nested_tensor=False
     )
     decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(8, 2, 11, **options), 2, last[1])
-    rules = {"stack.": "", "blocks.": "layers.", "self_attention": "self_attn", "cross_attention": "multihead_attn",
-             "feed_forward.": "", "norms.0": "norm1", "norms.1": "norm2", "norms.2": "norm3"}  # fmt: skip
+    rules = {
+        "stack.": "",
+        "blocks.": "layers.",
+        "self_attention": "self_attn",
+        "cross_attention": "multihead_attn",
+        "feed_forward.": "",
+        "norms.0": "norm1",
+        "norms.1": "norm2",
+        "norms.2": "norm3",
+    }
 
     def rename(name):
         for a, b in rules.items():

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from small_transformers import causal, ids, reorder, sentences, translator
+from support.small_transformers import causal, ids, reorder, sentences, translator
 
 from rtx_lib.models.transformer import CausalTransformer, Decoder, Encoder, Transformer
 
@@ -14,8 +14,11 @@ SMALL = {"width": 8, "heads": 2, "layers": 1}
 def test_a_learned_table_ends():
     model, both = causal(positions="learned", length=5), translator(positions="learned", length=5)
     assert model(ids(2, 5))[0].shape == (2, 5, 5)
-    for run in (lambda: model(ids(2, 6)), lambda: both((ids(2, 6, first=1), ids(2, 2))),
-                lambda: both((sentences(), ids(2, 6)))):  # fmt: skip
+    for run in (
+        lambda: model(ids(2, 6)),
+        lambda: both((ids(2, 6, first=1), ids(2, 2))),
+        lambda: both((sentences(), ids(2, 6))),
+    ):
         with pytest.raises(ValueError, match="table of 5 positions, got 6"):
             run()
     state = model(ids(2, 3))[1]
@@ -146,7 +149,11 @@ def test_bad_pairs_and_states():
         model((torch.ones(3, 5, dtype=torch.long), x))
     one = causal()
     state = one(x)[1]
-    for bad, message in [(state[:1], "2 entries"), (reorder(state, [0]), "must have shape"), ([*state], "got list"),
-                         (causal(heads=4)(x)[1], r"must have shape \(2, 2, 3, 4\)")]:  # fmt: skip
+    for bad, message in [
+        (state[:1], "2 entries"),
+        (reorder(state, [0]), "must have shape"),
+        ([*state], "got list"),
+        (causal(heads=4)(x)[1], r"must have shape \(2, 2, 3, 4\)"),
+    ]:
         with pytest.raises(ValueError, match=message):
             one(x, bad)

@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 import torch
-from helpers import relative_error
-from small_transformers import causal, ids, reorder, sentences, translator
+from support.helpers import relative_error
+from support.small_transformers import causal, ids, reorder, sentences, translator
 
 from rtx_lib.diagnostics.attention import record_attention
 from rtx_lib.layers import SCHEMES, causal_mask, greedy

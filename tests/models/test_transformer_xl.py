@@ -6,11 +6,11 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from helpers import relative_error
-from small_transformers import ids, random_parameters
-from small_txl import KINDS, NORMS, draw, in_pieces, small
+from reference.txl_loops import encoding
+from support.helpers import relative_error
+from support.small_transformers import ids, random_parameters
+from support.small_txl import KINDS, NORMS, draw, in_pieces, small
 from torch import nn
-from txl_loops import encoding
 
 from rtx_lib.diagnostics.attention import record_attention
 from rtx_lib.layers import XLRelative, causal_mask
@@ -159,14 +159,16 @@ PAPER = {
     "enwik8, 12 layers": (41_055_436, 204, {"width": 512, "heads": 8, "layers": 12, "inner": 2048}),
     "enwik8, 24 layers": (277_231_820, 204, {"width": 1024, "heads": 8, "layers": 24, "inner": 3072}),
     "WikiText-103, 16 layers": (
-        151_107_538, 267_735,
+        151_107_538,
+        267_735,
         {"width": 410, "heads": 10, "layers": 16, "inner": 2100, "cutoffs": (20_000, 40_000, 200_000)},
     ),
     "WikiText-103, 18 layers": (
-        285_170_506, 267_735,
+        285_170_506,
+        267_735,
         {"width": 1024, "heads": 16, "layers": 18, "inner": 4096, "cutoffs": (20_000, 40_000, 200_000), "divide": 4},
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", PAPER)
@@ -276,8 +278,10 @@ def test_the_loss_is_that_of_the_logits(options):
     h, _ = model.encode(x)
     expected = F.cross_entropy(model(x)[0].mT, target, reduction="none")
     assert relative_error(model.nll(h, target), expected) < 1e-12
-    grads = [torch.autograd.grad(loss, list(model.parameters())) for loss in (
-        model.nll(model.encode(x)[0], target).mean(), expected.mean())]  # fmt: skip
+    grads = [
+        torch.autograd.grad(loss, list(model.parameters()))
+        for loss in (model.nll(model.encode(x)[0], target).mean(), expected.mean())
+    ]
     assert max(relative_error(a, b) for a, b in zip(*grads, strict=True)) < 1e-10
     with pytest.raises(ValueError, match="target must hold ids from 0 to 5, got 6"):
         model.nll(h, target + 1 - target + 5)

@@ -4,11 +4,11 @@ import math
 
 import pytest
 import torch
-from helpers import relative_error
-from official_txl import our_parameters
-from small_transformers import ids
-from small_txl import KINDS, NORMS, draw, in_pieces, small
-from txl_loops import shapes_of, transformer_xl
+from reference.official_txl import our_parameters
+from reference.txl_loops import shapes_of, transformer_xl
+from support.helpers import relative_error
+from support.small_transformers import ids
+from support.small_txl import KINDS, NORMS, draw, in_pieces, small
 
 from rtx_lib.diagnostics.attention import record_attention
 from rtx_lib.layers import sample

@@ -15,7 +15,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from helpers import ROOT
+from support.helpers import ROOT
 
 VENV = ROOT / ".venv-colab"
 # Colab's versions where they matter to us; torch is the book's own. The last ones come with Colab as well.
@@ -48,8 +48,9 @@ def clean_environment(**more: str) -> dict[str, str]:
 
 def versions(venv: Path) -> dict[str, str]:
     """Packages that the environment sees, by name in small letters."""
-    answer = subprocess.run([interpreter(venv), "-c", LIST], env=clean_environment(), cwd=venv,
-                            capture_output=True, text=True, check=True)
+    answer = subprocess.run(
+        [interpreter(venv), "-c", LIST], env=clean_environment(), cwd=venv, capture_output=True, text=True, check=True
+    )
     return json.loads(answer.stdout)
 
 
@@ -101,12 +102,28 @@ def run(notebook: Path, output: Path, venv: Path, repository: Path, parameters: 
         folder.mkdir(parents=True)
     argv = [str(interpreter(venv)), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     (spec / "kernel.json").write_text(json.dumps({"argv": argv, "display_name": KERNEL, "language": "python"}))
-    command = [sys.executable, "-m", "papermill", notebook, output, "--kernel", KERNEL, "--cwd", empty,
-               "--no-progress-bar", "--execution-timeout", "600"]
+    command = [
+        sys.executable,
+        "-m",
+        "papermill",
+        notebook,
+        output,
+        "--kernel",
+        KERNEL,
+        "--cwd",
+        empty,
+        "--no-progress-bar",
+        "--execution-timeout",
+        "600",
+    ]
     for name, value in parameters.items():
         command += ["-p", name, str(value)]
     environment = clean_environment(
-        RTX_REPO=str(repository), RTX_DOWNLOAD="0", JUPYTER_PATH=str(spec.parent.parent),
-        IPYTHONDIR=str(output.parent / "ipython"), OMP_NUM_THREADS="1")
+        RTX_REPO=str(repository),
+        RTX_DOWNLOAD="0",
+        JUPYTER_PATH=str(spec.parent.parent),
+        IPYTHONDIR=str(output.parent / "ipython"),
+        OMP_NUM_THREADS="1",
+    )
     answer = subprocess.run([str(part) for part in command], env=environment, capture_output=True, text=True)
     return "" if answer.returncode == 0 else answer.stderr[-3000:]

@@ -1,7 +1,7 @@
 """The notebooks, executed once for all tests of a run."""
 
-import built
 import pytest
+from support import built
 
 
 @pytest.fixture(scope="session")

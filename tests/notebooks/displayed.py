@@ -21,7 +21,9 @@ PICTURES = re.compile(r"<svg|<iframe|<table|image/png|widget-view")
 # A sentence that points at a figure which stands in the same section.
 POINTS = re.compile(
     r"\b(?:the|this|next|each|every) (?:figure|film|slider|plot|chart)\b|\bmove the slider\b|\bpress \*play\*|"
-    r"\b(?:drawn|figure|plot|film|picture) below\b", re.I)  # fmt: skip
+    r"\b(?:drawn|figure|plot|film|picture) below\b",
+    re.I,
+)
 ELSEWHERE = re.compile(r"\b(?:above|before|at the top|last|earlier|their|paper|paper's|chapter)\b|\bfigures? \d", re.I)
 
 
@@ -100,8 +102,11 @@ def numbers_missing(executed: Notebook) -> list[str]:
     outputs = [cell["outputs"] for cell in code_cells(executed)]
     text = json.dumps([outputs, executed["metadata"].get("widgets", {})])
     there = {int(number) for number in NUMBER.findall(text)}
-    return [f"figure {number} of {max(there)} was drawn and is nowhere" for number in range(1, max(there, default=0))
-            if number not in there]  # fmt: skip
+    return [
+        f"figure {number} of {max(there)} was drawn and is nowhere"
+        for number in range(1, max(there, default=0))
+        if number not in there
+    ]
 
 
 def text_without_figure(executed: Notebook) -> list[str]:

@@ -12,8 +12,8 @@ os.environ["MPLBACKEND"] = "agg"
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import torch
-from far_device import FAR, FarDevice
 from IPython.core.interactiveshell import InteractiveShell
+from support.far_device import FAR, FarDevice
 
 
 def run(notebook: dict) -> tuple[list[str], int]:

@@ -34,7 +34,7 @@ def not_run(notebook: Mapping[str, Any]) -> list[str]:
     ]
     injected = [source(cell) for cell in code_cells(notebook) if "injected-parameters" in tags(cell)]
     if len(injected) != 1 or 'profile = "smoke"' not in injected[0]:
-        faults.append("profile = \"smoke\" was not injected")
+        faults.append('profile = "smoke" was not injected')
     return faults
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from helpers import ROOT
+from support.helpers import ROOT
 
 sys.path.insert(0, str(ROOT / "book"))
 import dependence
@@ -184,9 +184,11 @@ def has_the_size_of_a_chapter(notebook: Notebook) -> list[str]:
 
 def hides_little(notebook: Notebook) -> list[str]:
     """Code hidden in a notebook is still code: what is long belongs into the library."""
-    hidden = [lines(cell) for cell in code_cells(notebook)
-              if tags(cell) & {"hide-input", "hide-cell", "remove-input", "remove-cell"}
-              and "bootstrap" not in tags(cell)]
+    hidden = [
+        lines(cell)
+        for cell in code_cells(notebook)
+        if tags(cell) & {"hide-input", "hide-cell", "remove-input", "remove-cell"} and "bootstrap" not in tags(cell)
+    ]
     faults = [f"a hidden cell of {n} lines, at most {HIDDEN_CELL}" for n in hidden if n > HIDDEN_CELL]
     if sum(hidden) > HIDDEN_LINES:
         faults.append(f"{sum(hidden)} hidden lines of code, at most {HIDDEN_LINES}")
@@ -205,8 +207,12 @@ def states_its_findings(notebook: Notebook) -> list[str]:
         for number, cell in enumerate(notebook["cells"], start=1)
         if (found := re.search(r"(checked )?over \d+ seeds", source(cell)))
     ]
-    found = [node for cell in code_cells(notebook) for node in ast.walk(ast.parse(source(cell)))
-             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "finding"]
+    found = [
+        node
+        for cell in code_cells(notebook)
+        for node in ast.walk(ast.parse(source(cell)))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "finding"
+    ]
     if not found:
         faults.append("no finding: the headline of a chapter is one")
     for call in found:
@@ -228,8 +234,11 @@ def names_no_machine_path(notebook: Notebook) -> list[str]:
 
 def solves_its_exercises(notebook: Notebook) -> list[str]:
     """Between an exercise and the next one stands a solution: a hidden code cell, which is run."""
-    marks = ["exercise" if "exercise" in tags(c) else "solution" for c in code_cells(notebook)
-             if tags(c) & {"exercise", "hide-cell"}]
+    marks = [
+        "exercise" if "exercise" in tags(c) else "solution"
+        for c in code_cells(notebook)
+        if tags(c) & {"exercise", "hide-cell"}
+    ]
     count = marks.count("exercise")
     faults = []
     if not EXERCISES[0] <= count <= EXERCISES[1]:

@@ -2,11 +2,11 @@
 
 import json
 
-import built
 import colab
 import nbformat.v4 as v4
 import outputs
 import pytest
+from support import built
 
 NOTEBOOKS = {path.stem: path for path in built.notebooks()}
 CHOSEN = [
@@ -88,7 +88,8 @@ def test_without_the_address_the_bootstrap_says_what_to_install(packages, tmp_pa
     venv = colab.thin(tmp_path / "venv")
     environment = colab.clean_environment()
     environment.pop("RTX_REPO", None)
-    answer = colab.subprocess.run([colab.interpreter(venv), "-c", bootstrap], env=environment, cwd=tmp_path,
-                                  capture_output=True, text=True)
+    answer = colab.subprocess.run(
+        [colab.interpreter(venv), "-c", bootstrap], env=environment, cwd=tmp_path, capture_output=True, text=True
+    )
     assert answer.returncode != 0 and "pip install git+https://github.com/" in answer.stderr.splitlines()[-1]
     assert colab.versions(venv) == packages

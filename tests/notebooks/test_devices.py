@@ -6,9 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import built
 import pytest
-from helpers import ROOT
+from support import built
+from support.helpers import ROOT
 
 NOTEBOOKS = {path.stem: path for path in built.notebooks()}
 SCRIPT = Path(__file__).with_name("far_chapter.py")
@@ -36,8 +36,10 @@ def test_chapter_runs_on_another_device(tmp_path, name):
 def test_planted_mistakes_of_chapters_are_seen(tmp_path):
     paths = []
     for name, text in PLANTED.items():
-        cells = [{"cell_type": "code", "source": source, "metadata": {"tags": tags}}
-                 for source, tags in (('device = "cpu"', ["parameters"]), (text, []))]  # fmt: skip
+        cells = [
+            {"cell_type": "code", "source": source, "metadata": {"tags": tags}}
+            for source, tags in (('device = "cpu"', ["parameters"]), (text, []))
+        ]
         paths.append(tmp_path / f"{name}.ipynb")
         paths[-1].write_text(json.dumps({"cells": cells}))
     done = run(tmp_path, *paths)

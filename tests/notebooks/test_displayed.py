@@ -2,10 +2,10 @@
 
 import json
 
-import built
 import displayed
 import nbformat.v4 as v4
 import pytest
+from support import built
 
 NOTEBOOKS = {path.stem: path for path in built.notebooks()}
 
@@ -74,12 +74,15 @@ def test_what_is_displayed_is_not_lost(texts):
 
 def executed(*numbers, live=()):
     """A notebook in which figures of these numbers are on the page, and others in a control."""
+
     def figure(number):
         return f'<figure><svg><g id="f{number}-axes_1"/></svg></figure>'
 
     outputs = [v4.new_output("display_data", data={"text/html": figure(number)}) for number in numbers]
-    return v4.new_notebook(cells=[v4.new_code_cell("", outputs=outputs)],
-                           metadata={"widgets": {"state": [figure(number) for number in live]}})
+    return v4.new_notebook(
+        cells=[v4.new_code_cell("", outputs=outputs)],
+        metadata={"widgets": {"state": [figure(number) for number in live]}},
+    )
 
 
 def test_a_number_that_is_missing_is_seen():

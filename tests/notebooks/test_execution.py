@@ -5,11 +5,11 @@ import shutil
 import subprocess
 import sys
 
-import built
 import nbformat.v4 as v4
 import outputs
 import pytest
-from helpers import ROOT
+from support import built
+from support.helpers import ROOT
 
 NOTEBOOKS = {path.stem: path for path in built.notebooks()}
 
@@ -92,9 +92,13 @@ for path in sys.argv[1:]:
 
 def test_notebooks_refuse_an_unknown_profile_themselves(tmp_path):
     """On Colab nothing stands between the reader and the parameters cell."""
-    run = subprocess.run([sys.executable, "-c", REFUSAL, *map(str, NOTEBOOKS.values())], cwd=tmp_path,
-                         env={"PYTHONPATH": str(ROOT), "HOME": str(tmp_path), "PATH": "", "MPLBACKEND": "agg"},
-                         capture_output=True, text=True)
+    run = subprocess.run(
+        [sys.executable, "-c", REFUSAL, *map(str, NOTEBOOKS.values())],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT), "HOME": str(tmp_path), "PATH": "", "MPLBACKEND": "agg"},
+        capture_output=True,
+        text=True,
+    )
     answers = run.stdout.splitlines()
     assert len(answers) == len(NOTEBOOKS), run.stdout + run.stderr
     for answer in answers:

@@ -3,12 +3,12 @@
 import copy
 import json
 
-import built
 import nbformat.v4 as v4
 import pytest
 import structure
-from helpers import ROOT
 from structure import CHECKS
+from support import built
+from support.helpers import ROOT
 
 NOTEBOOKS = {path.stem: path for path in built.notebooks()}
 
@@ -77,10 +77,7 @@ def tags_of(number, *tags):
 
 PLANTED = {
     "an unknown cell type": (structure.is_valid, lambda cells: cells[1].update(cell_type="cod")),
-    "an output": (
-        structure.has_no_outputs,
-        lambda cells: cells[4].update(outputs=[v4.new_output("stream", text="1")]),
-    ),
+    "an output": (structure.has_no_outputs, lambda cells: cells[4].update(outputs=[v4.new_output("stream", text="1")])),
     "a counter": (structure.has_no_outputs, lambda cells: cells[4].update(execution_count=1)),
     "cell metadata": (structure.has_clean_metadata, lambda cells: cells[4]["metadata"].update(papermill={})),
     "one id twice": (structure.has_unique_ids, lambda cells: cells[4].update(id=cells[5]["id"])),

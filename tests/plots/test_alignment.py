@@ -46,9 +46,15 @@ def test_marked_rows_have_the_second_colour_and_few_words_the_height_that_was_as
     assert fig.get_figheight() == draw_alignment(["a"], ["b"], [[1.0]], rows=9).get_figheight()
 
 
-@pytest.mark.parametrize(("weights", "marked", "name"), [
-    (WEIGHTS.T, [], "weights"), (-WEIGHTS, [], "weights"), (WEIGHTS * np.nan, [], "weights"), (WEIGHTS, [3], "marked"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("weights", "marked", "name"),
+    [
+        (WEIGHTS.T, [], "weights"),
+        (-WEIGHTS, [], "weights"),
+        (WEIGHTS * np.nan, [], "weights"),
+        (WEIGHTS, [3], "marked"),
+    ],
+)
 def test_arguments_that_do_not_fit_are_refused(weights: np.ndarray, marked: list[int], name: str) -> None:
     with pytest.raises(ValueError, match=name):
         draw_alignment(["fifty", "four"], ["vier", "und", "fünfzig"], weights, marked=marked)

@@ -31,10 +31,16 @@ def test_every_head_is_a_line_and_the_likeness_stands_below() -> None:
     assert list(data.get_lines()[0].get_ydata()) == [0.9, 0.4] and "frames" in data.get_xlabel()
 
 
-@pytest.mark.parametrize(("weights", "likeness", "word"), [
-    ({}, [0.5], "at least one"), ({"a": [0.5, 0.5]}, [0.5], "shape"), ({"a": [[0.5, 0.5]]}, [0.5] * 3, "shape"),
-    ({"a": [[0.5, -0.5]]}, [0.5], "at least 0"), ({"a": [[0.5, np.nan]]}, [0.5], "finite"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("weights", "likeness", "word"),
+    [
+        ({}, [0.5], "at least one"),
+        ({"a": [0.5, 0.5]}, [0.5], "shape"),
+        ({"a": [[0.5, 0.5]]}, [0.5] * 3, "shape"),
+        ({"a": [[0.5, -0.5]]}, [0.5], "at least 0"),
+        ({"a": [[0.5, np.nan]]}, [0.5], "finite"),
+    ],
+)
 def test_arguments_that_do_not_fit_are_refused(weights: dict, likeness: list[float], word: str) -> None:
     with pytest.raises(ValueError, match=word):
         draw_weights_by_distance(weights, 0.25, likeness, unit="frame")

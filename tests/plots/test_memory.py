@@ -185,11 +185,16 @@ def test_a_loss_to_compare_with_is_a_named_line() -> None:
     assert {text.get_text() for text in ax.texts} == {"A", "pairs"} and fig.get_figheight() == 4.4
 
 
-@pytest.mark.parametrize(("losses", "trained", "message"), [
-    ({"A": [1.0, 2.0]}, {"A": 64}, r"arrays \(..., 3\), 'A' was \(2,\)"), ({"A": [1.0, 2.0, 3.0]}, {}, "'A', was None"),
-    ({"A": [1.0, 2.0, 3.0]}, {"A": 32}, "was 32"), ({"A": [1.0, np.nan, 3.0]}, {"A": 64}, "finite"),
-    ({}, {}, "at least one"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("losses", "trained", "message"),
+    [
+        ({"A": [1.0, 2.0]}, {"A": 64}, r"arrays \(..., 3\), 'A' was \(2,\)"),
+        ({"A": [1.0, 2.0, 3.0]}, {}, "'A', was None"),
+        ({"A": [1.0, 2.0, 3.0]}, {"A": 32}, "was 32"),
+        ({"A": [1.0, np.nan, 3.0]}, {"A": 64}, "finite"),
+        ({}, {}, "at least one"),
+    ],
+)
 def test_losses_that_do_not_fit_the_memories_are_refused(losses, trained, message) -> None:
     with pytest.raises(ValueError, match=message):
         draw_test_memory(losses, (0, 64, 1024), trained=trained)
@@ -209,11 +214,15 @@ def test_an_effect_ends_at_the_reach_and_a_context_curve_shows_its_numbers() -> 
     assert reaches == [2, 2] and top.get_yscale() == "log" and bottom.get_xlim() == (0, 56)
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    ({"reach": {"GRU": 3}}, "reach must name only"), ({"contexts": (16, 32)}, "losses must hold arrays"),
-    ({"effects": {"plain": ([1, 2], [1.0])}}, "effects must be pairs"),
-    ({"effects": {"plain": ([1, 2], [1.0, np.inf])}}, "effects must be pairs"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"reach": {"GRU": 3}}, "reach must name only"),
+        ({"contexts": (16, 32)}, "losses must hold arrays"),
+        ({"effects": {"plain": ([1, 2], [1.0])}}, "effects must be pairs"),
+        ({"effects": {"plain": ([1, 2], [1.0, np.inf])}}, "effects must be pairs"),
+    ],
+)
 def test_effects_and_contexts_that_do_not_fit_are_refused(change, message) -> None:
     good = {"effects": {"plain": ([1, 2], [1.0, 0.5])}, "losses": {"plain": [2.0, 1.0, 1.0]}, "contexts": (16, 32, 48)}
     with pytest.raises(ValueError, match=message):

@@ -10,15 +10,7 @@ import numpy as np
 import pytest
 from matplotlib.text import Annotation
 
-from rtx_lib.plots import (
-    describe_decay,
-    draw_composition,
-    draw_decay,
-    draw_half_lives,
-    draw_scan,
-    draw_wiring,
-    style,
-)
+from rtx_lib.plots import describe_decay, draw_composition, draw_decay, draw_half_lives, draw_scan, draw_wiring, style
 
 
 @pytest.fixture(autouse=True)
@@ -43,10 +35,15 @@ def test_an_rnn_joins_every_pair_and_an_indrnn_each_neuron_with_itself() -> None
 
 @pytest.mark.parametrize(
     ("u", "change", "words"),
-    [(0.5, "half after 1.0 steps", "decays"), (-0.9, "half after 6.6 steps", "decays, with alternating sign"),
-     (1.01, "twice as much after 69.7 steps", "grows"), (-1.02, "twice as much after 35.0 steps", "grows"),
-     (1.0, "no loss", "keeps its size"), (0.0, "nothing left", "nothing is left")],
-)  # fmt: skip
+    [
+        (0.5, "half after 1.0 steps", "decays"),
+        (-0.9, "half after 6.6 steps", "decays, with alternating sign"),
+        (1.01, "twice as much after 69.7 steps", "grows"),
+        (-1.02, "twice as much after 35.0 steps", "grows"),
+        (1.0, "no loss", "keeps its size"),
+        (0.0, "nothing left", "nothing is left"),
+    ],
+)
 def test_decay_is_drawn_and_told_as_it_is(u: float, change: str, words: str) -> None:
     held = u ** np.arange(11)
     ax = draw_decay(u, held, np.maximum(held, 0)).axes[0]
@@ -86,9 +83,13 @@ def test_every_neuron_is_a_mark_near_its_half_lives() -> None:
 
 @pytest.mark.parametrize(
     ("panels", "words"),
-    [({}, "at least one"), ({"a": [([1, 2], [1])]}, "one shape"), ({"a": [([1], [91])]}, "between 1 and 90"),
-     ({"a": [([0.5], [1])]}, "between 1 and 90")],
-)  # fmt: skip
+    [
+        ({}, "at least one"),
+        ({"a": [([1, 2], [1])]}, "one shape"),
+        ({"a": [([1], [91])]}, "between 1 and 90"),
+        ({"a": [([0.5], [1])]}, "between 1 and 90"),
+    ],
+)
 def test_half_lives_that_do_not_fit_are_refused(panels: dict[str, list[tuple[list[float], ...]]], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         draw_half_lives(panels, 90)
@@ -97,8 +98,11 @@ def test_half_lives_that_do_not_fit_are_refused(panels: dict[str, list[tuple[lis
 @pytest.mark.parametrize(("steps", "rounds"), [(2, 1), (5, 3), (8, 3)])
 def test_a_scan_covers_all_steps_after_the_logarithm_of_their_number(steps: int, rounds: int) -> None:
     ax = draw_scan(steps).axes[0]
-    boxes = {(round(text.get_position()[0]), -round(text.get_position()[1])): text.get_text()
-             for text in ax.texts if not isinstance(text, Annotation)}  # fmt: skip
+    boxes = {
+        (round(text.get_position()[0]), -round(text.get_position()[1])): text.get_text()
+        for text in ax.texts
+        if not isinstance(text, Annotation)
+    }
     assert max(row for _, row in boxes) == rounds
     covered = {(t, 0): {t} for t in range(1, steps + 1)}  # a scan done by hand
     for row in range(1, rounds + 1):

@@ -144,9 +144,17 @@ def test_lengths_past_the_training_stand_behind_the_line(ax: Axes) -> None:
     values = [[1.0, 0.9, 0.25], [1.0, np.nan, np.nan], [0.5, 0.0, np.nan]]
     length_heatmap(ax, values, ["rotary", "learned", "none"], [32, 64, 1024])
     assert words(ax) == [
-        "1.00", ".90", ".25", "1.00", ".50", ".00", "not defined", "not\ndefined", "trained at 64",
+        "1.00",
+        ".90",
+        ".25",
+        "1.00",
+        ".50",
+        ".00",
+        "not defined",
+        "not\ndefined",
+        "trained at 64",
         "longer than in training",
-    ]  # fmt: skip
+    ]
     assert hatched(ax) == {(1, 1), (1, 2), (2, 2)}
     (line,) = ax.get_lines()
     assert list(line.get_xdata()) == [1.5, 1.5]

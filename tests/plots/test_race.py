@@ -33,10 +33,18 @@ from rtx_lib.plots.lanes import arrange, look, over_seeds, three
 from rtx_lib.plots.race_chart import BOX, ticks
 
 LANES = {
-    "rnn": "RNN", "irnn": "IRNN", "lstm": "LSTM", "gru": "GRU", "deep-gru": "Deep-transition GRU", "indrnn": "IndRNN",
-    "tcn": "TCN", "transformer": "Transformer", "transformer-none": "Transformer without positions",
-    "r-transformer": "R-Transformer", "transformer-xl": "Transformer-XL",
-}  # fmt: skip
+    "rnn": "RNN",
+    "irnn": "IRNN",
+    "lstm": "LSTM",
+    "gru": "GRU",
+    "deep-gru": "Deep-transition GRU",
+    "indrnn": "IndRNN",
+    "tcn": "TCN",
+    "transformer": "Transformer",
+    "transformer-none": "Transformer without positions",
+    "r-transformer": "R-Transformer",
+    "transformer-xl": "Transformer-XL",
+}
 TASKS: dict[str, dict[str, Any]] = {
     "adding": {"name": "Adding", "metric": "mse", "line": 0.01, "label": "MSE", "baselines": {"predict 1": 1 / 6}},
     "copy": {"name": "Copy memory", "metric": "loss", "line": 0.02, "baselines": {"no memory": 0.416}, "log": True},
@@ -53,8 +61,16 @@ def summary(values: list[float], task: dict[str, Any], diverged: int = 0) -> dic
     solved = None if line is None else sum(v >= line if higher else v <= line for v in values)
     middle = float(np.median(values)) if values else None
     low, high = (min(values), max(values)) if values else (None, None)
-    return {"seeds": len(values) + diverged, "values": values, "median": middle, "low": low, "high": high,
-            "solved": solved, "diverged": diverged, "steps_to": 900 if solved else None}  # fmt: skip
+    return {
+        "seeds": len(values) + diverged,
+        "values": values,
+        "median": middle,
+        "low": low,
+        "high": high,
+        "solved": solved,
+        "diverged": diverged,
+        "steps_to": 900 if solved else None,
+    }
 
 
 def results() -> dict[str, dict[str, Any]]:
@@ -117,8 +133,17 @@ def test_lanes_are_in_their_families_order_and_strangers_come_last() -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0, "0"), (0.01234, "0.0123"), (1234.5, "1,230"), (1000, "1,000"), (1050, "1,050"), (99.96, "100"), (1e-5, "1e-5"),
-     (1.2e7, "1.2e7"), (-1, "-1")],
+    [
+        (0, "0"),
+        (0.01234, "0.0123"),
+        (1234.5, "1,230"),
+        (1000, "1,000"),
+        (1050, "1,050"),
+        (99.96, "100"),
+        (1e-5, "1e-5"),
+        (1.2e7, "1.2e7"),
+        (-1, "-1"),
+    ],
 )
 def test_numbers_have_three_digits(value: float, text: str) -> None:
     assert three(value) == text
@@ -300,8 +325,13 @@ def test_your_run_is_strong_and_labelled() -> None:
 
 
 def test_lengths_one_panel_a_lane() -> None:
-    given = {length: {lane: summary([v * length / 100] * 3, TASKS["adding"])
-                      for lane, v in zip(LANES, np.geomspace(1e-3, 0.1, 11), strict=True)} for length in (200, 50, 100)}
+    given = {
+        length: {
+            lane: summary([v * length / 100] * 3, TASKS["adding"])
+            for lane, v in zip(LANES, np.geomspace(1e-3, 0.1, 11), strict=True)
+        }
+        for length in (200, 50, 100)
+    }
     del given[200]["gru"], given[50]["tcn"], given[100]["tcn"], given[200]["tcn"]
     fig = draw_lengths(TASKS["adding"], LANES, given, x_label="T")
     panels = {ax.get_title().replace("\n", " "): ax for ax in fig.axes if ax.get_visible()}
@@ -320,8 +350,11 @@ def test_lengths_one_panel_a_lane() -> None:
 
 def name_boxes(ax: Any) -> list[Any]:
     """Where the names of the lanes stand."""
-    return [mpl.text.Text.get_window_extent(text) for text in ax.texts if text.get_text().replace("\n", " ")
-            in LANES.values()]  # fmt: skip
+    return [
+        mpl.text.Text.get_window_extent(text)
+        for text in ax.texts
+        if text.get_text().replace("\n", " ") in LANES.values()
+    ]
 
 
 def covered(boxes: list[Any]) -> int:
@@ -332,8 +365,19 @@ def covered(boxes: list[Any]) -> int:
 def test_no_name_covers_another_where_points_crowd() -> None:
     costs = (None, 1.01, 0.81, 0.14, 0.34, 0.14, 0.68, 0.47, 0.36, 0.55, 0.31)
     values = (0.168, 5.2e-3, 1.3e-3, 3.5e-5, 2.4e-4, 6.1e-5, 2.8e-4, 6.7e-5, 7.0e-5, 6.2e-6, 2.6e-5)
-    order = ("rnn", "irnn", "lstm", "gru", "deep-gru", "indrnn", "tcn", "transformer", "transformer-none",
-             "r-transformer", "transformer-xl")  # fmt: skip
+    order = (
+        "rnn",
+        "irnn",
+        "lstm",
+        "gru",
+        "deep-gru",
+        "indrnn",
+        "tcn",
+        "transformer",
+        "transformer-none",
+        "r-transformer",
+        "transformer-xl",
+    )
     points = {lane: {"cost": c, "value": v} for lane, c, v in zip(order, costs, values, strict=True)}
     fig, ax = plt.subplots(figsize=(5.8, 4.2))
     draw_tradeoff(ax, TASKS["adding"], LANES, points)
@@ -343,8 +387,10 @@ def test_no_name_covers_another_where_points_crowd() -> None:
 
 def test_costs_are_drawn_and_no_name_covers_another() -> None:
     rng = np.random.default_rng(3)
-    points = {lane: {"cost": c, "value": v} for lane, c, v in
-              zip(LANES, rng.uniform(1e11, 2e12, 11), rng.uniform(0.85, 0.99, 11), strict=True)}
+    points = {
+        lane: {"cost": c, "value": v}
+        for lane, c, v in zip(LANES, rng.uniform(1e11, 2e12, 11), rng.uniform(0.85, 0.99, 11), strict=True)
+    }
     for lane, value in (("rnn", 0.30), ("irnn", 0.301), ("tcn", 0.302)):
         points[lane] = {"cost": None, "value": value}
     points["lstm"]["value"] = None  # type: ignore[typeddict-item]
@@ -399,8 +445,10 @@ def test_the_explorer_holds_the_numbers_given() -> None:
 
 def test_the_finish_line_is_reached_from_the_right_side() -> None:
     tasks = {"a": {"name": "A", "metric": "accuracy", "line": 0.5}, "b": {"name": "B", "metric": "loss", "line": 0.5}}
-    rising = [{"lane": "gru", "name": "GRU", "seed": s, "steps": [10, 20, 30], "values": [0.2, 0.4 + 0.2 * s, 0.6]}
-              for s in range(2)]
+    rising = [
+        {"lane": "gru", "name": "GRU", "seed": s, "steps": [10, 20, 30], "values": [0.2, 0.4 + 0.2 * s, 0.6]}
+        for s in range(2)
+    ]
     falling = [dict(run, values=run["values"][::-1]) for run in rising]
     data = data_of(race_explorer({"a": rising, "b": falling}, tasks, {}).data)
     assert [task["lanes"]["0"]["reach"] for task in data["tasks"]] == [25, 25]
@@ -431,8 +479,10 @@ def test_runs_that_diverged_or_are_not_there() -> None:
 def with_ended(*lasts: int) -> dict[str, Any]:
     """The entry of a lane whose runs end with these evaluations, on a task where another lane runs to step 300."""
     steps, rising = [100, 200, 300], [0.3, 0.5, 0.7]
-    mine = [{"lane": "irnn", "name": "IRNN", "seed": s, "steps": steps[:n], "values": [v + s / 100 for v in rising[:n]]}
-            for s, n in enumerate(lasts)]
+    mine = [
+        {"lane": "irnn", "name": "IRNN", "seed": s, "steps": steps[:n], "values": [v + s / 100 for v in rising[:n]]}
+        for s, n in enumerate(lasts)
+    ]
     other = {"lane": "gru", "name": "GRU", "seed": 0, "steps": steps, "values": rising}
     (task,) = data_of(race_explorer({"digits": [*mine, other]}, {"digits": TASKS["digits"]}, {}).data)["tasks"]
     assert task["best"] == [1], "what has no end is not the best of its family"

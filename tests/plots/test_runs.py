@@ -43,8 +43,10 @@ def test_looks_can_be_those_of_another_figure() -> None:
 
 
 def beside(*losses: tuple[float, float], rate: float = 1.5) -> dict[str, Any]:
-    rows = [{"step": int(50 * rate * n), "reference_step": 50 * n, "loss": ours, "reference_loss": theirs}
-            for n, (ours, theirs) in enumerate(losses, start=1)]  # fmt: skip
+    rows = [
+        {"step": int(50 * rate * n), "reference_step": 50 * n, "loss": ours, "reference_loss": theirs}
+        for n, (ours, theirs) in enumerate(losses, start=1)
+    ]
     return {"evaluations": rows}
 
 

@@ -57,9 +57,10 @@ def test_a_title_stands_above_the_line_s_name_and_the_axis_ends_where_asked() ->
     assert ax.title.get_window_extent().y0 >= name.get_window_extent().y1
 
 
-@pytest.mark.parametrize(("rows", "message"), [
-    ({}, "must hold values"), ({"Group": []}, "must hold values"), ({"A": [1.0, np.nan]}, "those of 'A' were"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [({}, "must hold values"), ({"Group": []}, "must hold values"), ({"A": [1.0, np.nan]}, "those of 'A' were")],
+)
 def test_rows_without_values_are_refused(rows, message) -> None:
     with pytest.raises(ValueError, match=message):
         draw_strips(rows, "loss")

@@ -45,8 +45,11 @@ def test_the_first_choice_is_made_and_the_others_are_away() -> None:
     options = re.findall(r'<option value="(.*?)">(.*?)</option>', text)
     assert options == [("0", "Copy &amp; paste"), ("1", "Adding"), ("2", "–"), ("", "all")]
     assert re.findall(r'<tr data-of="(\d)"( class="away")?>', text) == [
-        ("0", ""), ("1", ' class="away"'), ("1", ' class="away"'), ("2", ' class="away"'),
-    ]  # fmt: skip
+        ("0", ""),
+        ("1", ' class="away"'),
+        ("1", ' class="away"'),
+        ("2", ' class="away"'),
+    ]
     assert "<label><span>Task</span> <select" in text and '<span class="count">1 of 4 rows.</span>' in text
     assert len(re.findall(r'<t[hd][^>]* class="text by"', text)) == 1 + len(rows), "the column goes with the choice"
     assert '<table class="one"' in text and "<noscript><style>" in text

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 
-import built
 import nbformat.v4 as v4
 import page_checks
 import pytest
@@ -14,6 +13,7 @@ import yaml
 from html_checks import Pages
 from playwright.sync_api import expect, sync_playwright
 from site_server import serve
+from support import built
 
 # A page of the tests: what no chapter shows yet, and one of everything that moves.
 PARTS = [
@@ -53,8 +53,10 @@ EXTRA = "notebooks/99_views"
 def views():
     """The page of the tests as a notebook."""
     parameters = v4.new_code_cell('profile = "book"\nseed = 0\ndevice = "auto"', metadata={"tags": ["parameters"]})
-    cells = [v4.new_markdown_cell(text) if tags is None else v4.new_code_cell(text, metadata={"tags": tags})
-             for text, tags in PARTS]
+    cells = [
+        v4.new_markdown_cell(text) if tags is None else v4.new_code_cell(text, metadata={"tags": tags})
+        for text, tags in PARTS
+    ]
     return v4.new_notebook(cells=[cells[0], parameters, *cells[1:]])
 
 
@@ -85,8 +87,9 @@ def make_linked(tree):
     """The tree, and the site that was built in it."""
     shutil.rmtree(tree, ignore_errors=True)  # what a worker left that failed here
     built.copy_tree(tree)
-    subprocess.run([sys.executable, tree / "book" / "repository.py", "set", built.SITE_URL], check=True,
-                   capture_output=True)
+    subprocess.run(
+        [sys.executable, tree / "book" / "repository.py", "set", built.SITE_URL], check=True, capture_output=True
+    )
     (tree / f"{EXTRA}.ipynb").write_text(json.dumps(views()))
     toc = yaml.safe_load((tree / "_toc.yml").read_text())
     toc["parts"][0]["chapters"].append({"file": EXTRA})

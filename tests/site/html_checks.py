@@ -13,12 +13,13 @@ from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin
 
 from bs4 import BeautifulSoup, Tag
-from helpers import ROOT
+from support.helpers import ROOT
 
 LARGEST_PAGE, LARGEST_EXPLORER = 2_500_000, 600_000
 ORIGIN = "http://site.invalid/"
 METADATA = re.compile(
-    r'"papermill"\s*:|papermill-(?:record|error)|injected-parameters|ipykernel_\d|application/vnd\.jupyter\.widget')
+    r'"papermill"\s*:|papermill-(?:record|error)|injected-parameters|ipykernel_\d|application/vnd\.jupyter\.widget'
+)
 ROLE = re.compile(r"\{(?:cite(?::\w+)?|eq|doc|ref|numref|term|math|func|class|mod|py:\w+)\}`?")
 
 
@@ -53,8 +54,9 @@ class Pages(dict[str, Page]):
 
     def __init__(self, site: Path) -> None:
         files = (path for path in sorted(site.rglob("*.html")) if "_static" not in path.relative_to(site).parts)
-        super().__init__({path.relative_to(site).as_posix(): Page(site, path.relative_to(site).as_posix())
-                          for path in files})
+        super().__init__(
+            {path.relative_to(site).as_posix(): Page(site, path.relative_to(site).as_posix()) for path in files}
+        )
         self.site = site
 
 
@@ -234,8 +236,11 @@ def download_faults(page: Page, tree: Path) -> list[str]:
 def repository_links(page: Page) -> list[str]:
     """Links of the theme's buttons that lead to a repository or a service that runs notebooks."""
     marks = ("colab.research.google.com", "mybinder.org", "btn-source-", "OWNER/REPOSITORY")
-    hosts = [a for a in page.soup.find_all("a", href=True)
-             if any(mark in f"{a['href']} {' '.join(a.get('class', []))}" for mark in marks)]
+    hosts = [
+        a
+        for a in page.soup.find_all("a", href=True)
+        if any(mark in f"{a['href']} {' '.join(a.get('class', []))}" for mark in marks)
+    ]
     return sorted({a["href"] for a in hosts})
 
 

@@ -37,7 +37,8 @@ def chromium_path() -> str:
         if found := shutil.which(candidate):
             return found
     raise AssertionError(
-        f"chromium is missing ({named or 'not on the PATH'}): install it, or set CHROMIUM to the browser's path")
+        f"chromium is missing ({named or 'not on the PATH'}): install it, or set CHROMIUM to the browser's path"
+    )
 
 
 def launch(playwright: Playwright) -> Browser:
@@ -229,8 +230,11 @@ def explorer_faults(page: Page, figure: ElementHandle) -> list[str]:
     page.keyboard.press("ArrowLeft" if last else "ArrowRight")
     page.wait_for_function("([slider, value]) => slider.value !== value", arg=[slider, value])
     after = state(figure)
-    faults = [f"{what} did not change" for what, a, b in zip(("text", "aria-valuetext", "picture"), before, after,
-                                                          strict=True) if a == b]
+    faults = [
+        f"{what} did not change"
+        for what, a, b in zip(("text", "aria-valuetext", "picture"), before, after, strict=True)
+        if a == b
+    ]
     return faults + ([f"says {after[0]!r} and {after[1]!r}"] if after[0] != after[1] else [])
 
 

@@ -40,7 +40,8 @@ def serve(folder: Path) -> Iterator[str]:
     """Serve the folder on this machine; the address of its top, with a slash at the end."""
     handler = type("FolderHandler", (Handler,), {"folder": folder})
     server = http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), lambda *arguments: handler(*arguments, directory=str(folder)))
+        ("127.0.0.1", 0), lambda *arguments: handler(*arguments, directory=str(folder))
+    )
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()

@@ -4,12 +4,12 @@ import os
 import re
 from contextlib import contextmanager
 
-import built
 import page_checks
 import pytest
-from helpers import ROOT
 from page_checks import GITHUB, visit
 from playwright.sync_api import Error, expect
+from support import built
+from support.helpers import ROOT
 
 NAMES = [*(f"{page}.html" for page in built.toc()), "search.html", "404.html"]
 CHAPTERS = [name for name in NAMES if name.startswith("notebooks/")]
@@ -253,8 +253,12 @@ def test_a_broken_picture_is_seen(contexts, planted):
 def test_formulas_that_are_not_set_are_seen(contexts, planted):
     mathjax = "<script>MathJax = {startup: {promise: Promise.resolve()}}</script>"
     right = "<p class='math'><mjx-container>x</mjx-container></p>"
-    for body, count in ((mathjax + right, 0), (right, 1), (mathjax + "<p class='math'>\\(x\\)</p>", 1),
-                        (mathjax + right.replace("x<", "<mjx-merror>x</mjx-merror><"), 1)):
+    for body, count in (
+        (mathjax + right, 0),
+        (right, 1),
+        (mathjax + "<p class='math'>\\(x\\)</p>", 1),
+        (mathjax + right.replace("x<", "<mjx-merror>x</mjx-merror><"), 1),
+    ):
         with visit(contexts["light"], planted(body)) as seen:
             assert len(page_checks.maths_faults(seen.page)) == count, body
 
@@ -275,16 +279,21 @@ def test_a_page_that_is_too_wide_is_seen(contexts, planted, body, is_right):
 
 
 def test_what_axe_minds_is_seen(contexts, planted, axe_script):
-    for body in ("<input>", "<p style='color: #999; background: #fff'>pale</p>",
-                 "<iframe title='frame' srcdoc='<html lang=en><title>a</title><button></button>'></iframe>"):
+    for body in (
+        "<input>",
+        "<p style='color: #999; background: #fff'>pale</p>",
+        "<iframe title='frame' srcdoc='<html lang=en><title>a</title><button></button>'></iframe>",
+    ):
         with visit(contexts["light"], planted(f"<main><h1>Title</h1>{body}</main>")) as seen:
             assert page_checks.axe(seen.page, axe_script), body
 
 
 def test_what_axe_minds_of_colours_is_seen(contexts, planted, axe_script):
     """Of the dark theme only these rules are asked for."""
-    link = ("<p style='color: #222; background: #fff'>There is a long text about it, which you can read "
-            "<a href='#' style='color: #555; text-decoration: none'>over there</a>, now or later.</p>")
+    link = (
+        "<p style='color: #222; background: #fff'>There is a long text about it, which you can read "
+        "<a href='#' style='color: #555; text-decoration: none'>over there</a>, now or later.</p>"
+    )
     for body, faults in (("<p style='color: #999; background: #fff'>pale</p>", 1), (link, 1), ("<input>", 0)):
         with visit(contexts["dark"], planted(f"<main><h1>Title</h1>{body}</main>")) as seen:
             assert bool(page_checks.axe(seen.page, axe_script, page_checks.COLOURS)) == bool(faults), body
@@ -310,11 +319,16 @@ def test_code_is_looked_at_in_every_colour_and_on_every_ground(contexts, planted
 
 
 def test_a_dead_explorer_is_seen(contexts, planted):
-    figure = ("<figure class='book-explorer'><input type='range' max='2' value='{}' aria-valuetext='a = 0' oninput=\""
-              "const f = this.closest('figure'), text = 'a = ' + this.value;{}\"><output>a = 0</output>"
-              "<svg><text>0</text></svg></figure>")
-    moves = ["f.querySelector('output').textContent = text", "this.setAttribute('aria-valuetext', text)",
-             "f.querySelector('svg').innerHTML = '<text>' + text + '</text>'"]
+    figure = (
+        "<figure class='book-explorer'><input type='range' max='2' value='{}' aria-valuetext='a = 0' oninput=\""
+        "const f = this.closest('figure'), text = 'a = ' + this.value;{}\"><output>a = 0</output>"
+        "<svg><text>0</text></svg></figure>"
+    )
+    moves = [
+        "f.querySelector('output').textContent = text",
+        "this.setAttribute('aria-valuetext', text)",
+        "f.querySelector('svg').innerHTML = '<text>' + text + '</text>'",
+    ]
 
     def faults(start, *scripts):
         with visit(contexts["light"], planted(figure.format(start, ";".join(scripts)))) as seen:

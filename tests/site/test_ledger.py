@@ -5,8 +5,8 @@ from collections import Counter
 
 import page_checks
 import pytest
-from helpers import ROOT
 from page_checks import visit
+from support.helpers import ROOT
 
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 import ledger
@@ -16,7 +16,8 @@ HEAD = (
     f"<style>{(ROOT / 'book' / 'assets' / 'site.css').read_text(encoding='utf-8')}</style>"
 )
 CHAPTERS = (
-    (ledger.HOLDS, ledger.CONTRADICTED, ledger.CONTRADICTED), (ledger.UNDECIDED, ledger.UNDECIDED, ledger.CONTRADICTED),
+    (ledger.HOLDS, ledger.CONTRADICTED, ledger.CONTRADICTED),
+    (ledger.UNDECIDED, ledger.UNDECIDED, ledger.CONTRADICTED),
     (ledger.SHORT, ledger.NOBODY),
 )
 LEFT = "name => [...document.querySelectorAll(name)].filter(e => e.checkVisibility()).length"

@@ -3,11 +3,11 @@
 import importlib.util
 import re
 
-import built
 import html_checks
 import pytest
-from helpers import ROOT
 from html_checks import Page, Pages
+from support import built
+from support.helpers import ROOT
 
 TOC = [f"{page}.html" for page in built.toc()]
 CHAPTERS = [name for name in TOC if name.startswith("notebooks/")]
@@ -38,8 +38,14 @@ def test_pages_are_those_of_the_toc(pages):
 @pytest.mark.parametrize("name", TOC)
 def test_page(pages, name):
     page = pages[name]
-    checks = [html_checks.one_h1, html_checks.missing_alternatives, html_checks.unlabelled_controls,
-              html_checks.too_large, html_checks.missing_preview, html_checks.unresolved]
+    checks = [
+        html_checks.one_h1,
+        html_checks.missing_alternatives,
+        html_checks.unlabelled_controls,
+        html_checks.too_large,
+        html_checks.missing_preview,
+        html_checks.unresolved,
+    ]
     assert not [fault for check in checks for fault in check(page)]
 
 
@@ -50,8 +56,11 @@ def test_chapter(pages, name):
 
 def test_links_lead_somewhere_and_nothing_is_loaded_from_elsewhere(pages):
     """The page for missing addresses works at any depth in another way, which the browser tries."""
-    faults = {name: html_checks.broken_links(page, pages) + html_checks.outside_resources(page)
-              for name, page in pages.items() if name != "404.html"}
+    faults = {
+        name: html_checks.broken_links(page, pages) + html_checks.outside_resources(page)
+        for name, page in pages.items()
+        if name != "404.html"
+    }
     assert not {name: found for name, found in faults.items() if found}
 
 
@@ -61,8 +70,11 @@ def test_index_leads_to_the_first_page(pages):
 
 
 def test_no_file_names_the_place_where_it_was_built(site):
-    texts = [path for path in site.folder.rglob("*") if "vendor" not in path.parts
-             and path.suffix in (".html", ".js", ".json", ".ipynb", ".md", ".txt", ".css")]
+    texts = [
+        path
+        for path in site.folder.rglob("*")
+        if "vendor" not in path.parts and path.suffix in (".html", ".js", ".json", ".ipynb", ".md", ".txt", ".css")
+    ]
     faults = {path.name: html_checks.traces_of_the_build(path.read_text(encoding="utf-8")) for path in texts}
     assert not {name: found for name, found in faults.items() if found}
 
@@ -80,8 +92,9 @@ def test_bibliography_is_there(pages):
 def test_no_button_leads_to_a_repository_that_is_not_known(pages):
     if knows_its_repository():
         return
-    assert not {name: html_checks.repository_links(page) for name, page in pages.items()
-                if html_checks.repository_links(page)}
+    assert not {
+        name: html_checks.repository_links(page) for name, page in pages.items() if html_checks.repository_links(page)
+    }
 
 
 def test_buttons_after_set_repo(linked):
@@ -130,8 +143,11 @@ BODIES = {
     ),
     html_checks.outside_resources: (
         '<a href="https://example.org/">elsewhere</a><img src="a.png"><script src="../a.js"></script>',
-        ['<img src="https://example.org/a.png">', '<script src="//example.org/a.js"></script>',
-         '<link rel="stylesheet" href="https://example.org/a.css">'],
+        [
+            '<img src="https://example.org/a.png">',
+            '<script src="//example.org/a.js"></script>',
+            '<link rel="stylesheet" href="https://example.org/a.css">',
+        ],
     ),
     html_checks.too_large: (
         '<figure class="book-explorer">' + 500_000 * "x" + "</figure>" + 1_900_000 * "x",
@@ -139,8 +155,13 @@ BODIES = {
     ),
     html_checks.unresolved: (
         '<p>By <a href="#equation-a">(1.2)</a>, is it so?</p><pre>{eq}`a`</pre>',
-        ["<p>see {eq}`a`</p>", "<p>{cite:t}`elman1990`</p>", "<p>as [?] says</p>", '<a href="#equation-a">here</a>',
-         "<p>{doc}`/notebooks/01`</p>"],
+        [
+            "<p>see {eq}`a`</p>",
+            "<p>{cite:t}`elman1990`</p>",
+            "<p>as [?] says</p>",
+            '<a href="#equation-a">here</a>',
+            "<p>{doc}`/notebooks/01`</p>",
+        ],
     ),
 }
 
@@ -162,10 +183,18 @@ def test_a_broken_link_is_seen(tmp_path):
         one = page(tmp_path, body, name="a/page.html")
         return html_checks.broken_links(one, Pages(tmp_path))
 
-    assert not faults('<i id="x"></i><a href="#x"></a><a href="target.html#there"></a><a href="target.html?q=1#old">'
-                      '</a><a href="../"></a><script src="../a.css?v=1"></script><a href="https://example.org/x"></a>')
-    for body in ('<a href="#y"></a>', '<a href="target.html#gone"></a>', '<a href="gone.html"></a>',
-                 '<img src="gone.png">', '<a href="/a/target.html"></a>', '<script src="gone.js"></script>'):
+    assert not faults(
+        '<i id="x"></i><a href="#x"></a><a href="target.html#there"></a><a href="target.html?q=1#old">'
+        '</a><a href="../"></a><script src="../a.css?v=1"></script><a href="https://example.org/x"></a>'
+    )
+    for body in (
+        '<a href="#y"></a>',
+        '<a href="target.html#gone"></a>',
+        '<a href="gone.html"></a>',
+        '<img src="gone.png">',
+        '<a href="/a/target.html"></a>',
+        '<script src="gone.js"></script>',
+    ):
         assert faults(body), body
 
 
@@ -177,9 +206,12 @@ def test_a_trace_of_the_build_is_seen(text):
 
 def test_a_missing_preview_is_seen(tmp_path):
     (tmp_path / "a.png").touch()
-    right = ["<title>Gates</title>", '<meta name="description" content="Why gates keep a gradient alive.">',
-             '<meta property="og:description" content="Why gates keep a gradient alive.">',
-             '<meta property="og:image" content="https://someone.github.io/book/a.png">']
+    right = [
+        "<title>Gates</title>",
+        '<meta name="description" content="Why gates keep a gradient alive.">',
+        '<meta property="og:description" content="Why gates keep a gradient alive.">',
+        '<meta property="og:image" content="https://someone.github.io/book/a.png">',
+    ]
     assert not html_checks.missing_preview(page(tmp_path, "", "".join(right)))
     for i, tag in enumerate(right):
         assert html_checks.missing_preview(page(tmp_path, "", "".join(right[:i] + right[i + 1 :]))), tag
@@ -226,8 +258,12 @@ def test_wrong_buttons_are_seen(tmp_path):
     right = page(tmp_path, buttons + download, name=name)
     assert not html_checks.launch_faults(right, tree, address) + html_checks.download_faults(right, tree)
     assert html_checks.repository_links(right) == sorted([colab, address])
-    for wrong in (buttons.replace("main/notebooks", "main/book"), buttons.replace(f'href="{address}"', 'href="x"'),
-                  f'{buttons}<a href="https://github.com/OWNER/REPOSITORY">code</a>', ""):
+    for wrong in (
+        buttons.replace("main/notebooks", "main/book"),
+        buttons.replace(f'href="{address}"', 'href="x"'),
+        f'{buttons}<a href="https://github.com/OWNER/REPOSITORY">code</a>',
+        "",
+    ):
         assert html_checks.launch_faults(page(tmp_path, wrong, name=name), tree, address), wrong
     assert html_checks.download_faults(page(tmp_path, "", name=name), tree)
     assert html_checks.download_faults(page(tmp_path, download.replace("01.", "02."), name=name), tree)

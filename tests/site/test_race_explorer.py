@@ -3,8 +3,8 @@
 import numpy as np
 import page_checks
 import pytest
-from helpers import ROOT
 from page_checks import visit
+from support.helpers import ROOT
 
 from rtx_lib.plots import race_explorer, sortable_table
 from rtx_lib.plots.race_chart import BOX
@@ -31,15 +31,26 @@ def explorer(**options):
     rng = np.random.default_rng(0)
     runs = {
         task: [
-            {"lane": lane, "name": name, "seed": seed, "steps": STEPS,
-             "values": (np.linspace(0.9, 0.1 * i + 0.1, 30)[:: -1 if task == "digits" else 1]
-                        * rng.uniform(0.9, 1.1, 30)).tolist()}
-            for i, (lane, name) in enumerate(LANES.items()) for seed in range(3)
+            {
+                "lane": lane,
+                "name": name,
+                "seed": seed,
+                "steps": STEPS,
+                "values": (
+                    np.linspace(0.9, 0.1 * i + 0.1, 30)[:: -1 if task == "digits" else 1] * rng.uniform(0.9, 1.1, 30)
+                ).tolist(),
+            }
+            for i, (lane, name) in enumerate(LANES.items())
+            for seed in range(3)
         ]
         for task in TASKS
     }
-    costs = {(task, lane): {"seconds_per_step": 0.01 * (i + 1), "flops_per_step": 1e9 * (4 - i)}
-             for task in TASKS for i, lane in enumerate(LANES) if (task, lane) != ("text", "tcn")}
+    costs = {
+        (task, lane): {"seconds_per_step": 0.01 * (i + 1), "flops_per_step": 1e9 * (4 - i)}
+        for task in TASKS
+        for i, lane in enumerate(LANES)
+        if (task, lane) != ("text", "tcn")
+    }
     return race_explorer(runs, TASKS, costs, **options).data
 
 
@@ -49,16 +60,27 @@ def article(*parts):
 
 TABLE = sortable_table(
     ["model", "MSE", "solved"],
-    [["LSTM 10", 0.2, (5, "5/5")], ["LSTM 9", None, (0, "0/5")], ["GRU", 0.03, (5, "5/5")],
-     ["RNN", 1.5e-05, (2, "2/5")]],
+    [
+        ["LSTM 10", 0.2, (5, "5/5")],
+        ["LSTM 9", None, (0, "0/5")],
+        ["GRU", 0.03, (5, "5/5")],
+        ["RNN", 1.5e-05, (2, "2/5")],
+    ],
     "The race on adding",
 ).data
 CHOICE = sortable_table(
     ["model", "task", "median", "steps to the line"],
-    [["LSTM", "Adding", 0.2, 1050], ["GRU", "Adding", 0.03, None], ["Transformer without positions", "Copy", 1.0, 350],
-     ["GRU", "Copy", 0.9, 150], ["RNN", "Adding", 0.1, 900]],
-    "Two tasks", choose="task", note="a note",
-).data  # fmt: skip
+    [
+        ["LSTM", "Adding", 0.2, 1050],
+        ["GRU", "Adding", 0.03, None],
+        ["Transformer without positions", "Copy", 1.0, 350],
+        ["GRU", "Copy", 0.9, 150],
+        ["RNN", "Adding", 0.1, 900],
+    ],
+    "Two tasks",
+    choose="task",
+    note="a note",
+).data
 
 
 @pytest.mark.parametrize("look", ["light", "dark", "phone"])
@@ -153,8 +175,10 @@ def test_pointing_at_a_line_says_its_numbers(contexts, planted):
         for name in ("RNN", "your run: mine"):
             lane = figure.query_selector(f".book-lanes label:has-text('{name}')").get_attribute("data-lane")
             line = figure.query_selector(f"g[data-lane='{lane}'] .hit")
-            point = line.evaluate("e => {const p = e.getPointAtLength(e.getTotalLength() / 2).matrixTransform("
-                                  "e.getScreenCTM()); return [p.x, p.y]}")
+            point = line.evaluate(
+                "e => {const p = e.getPointAtLength(e.getTotalLength() / 2).matrixTransform("
+                "e.getScreenCTM()); return [p.x, p.y]}"
+            )
             seen.page.mouse.move(*point)
             seen.page.mouse.move(point[0] + 0.5, point[1])
             assert figure.query_selector("g.focus").get_attribute("data-lane") in ("0", "1", "2", "3", lane)
@@ -214,8 +238,11 @@ def test_runs_that_ended_early_are_counted(contexts, planted):
     """The third lane has lost all of its runs, the second most, the first one."""
     steps, values = [100, 200, 300], [0.3, 0.5, 0.7]
     lasts = {"rnn": (3, 3, 1), "gru": (1, 2, 3), "tcn": (1, 1, 1), "transformer-none": (0,)}
-    runs = [{"lane": lane, "name": LANES[lane], "seed": seed, "steps": steps[:n], "values": values[:n]}
-            for lane, own in lasts.items() for seed, n in enumerate(own)]
+    runs = [
+        {"lane": lane, "name": LANES[lane], "seed": seed, "steps": steps[:n], "values": values[:n]}
+        for lane, own in lasts.items()
+        for seed, n in enumerate(own)
+    ]
     given = race_explorer({"digits": runs}, {"digits": TASKS["digits"]}, {}).data
     with visit(contexts["light"], planted(article(given), HEAD)) as seen:
         figure = seen.page.query_selector(".book-race")

@@ -174,8 +174,10 @@ def test_bits_are_those_of_a_byte(small) -> None:
     assert metrics["loss"] == loss.item() and metrics["bpc"] == pytest.approx(math.log2(task.vocabulary))
     certain = 100.0 * torch.nn.functional.one_hot(y, task.vocabulary)
     assert task.metrics(certain, y) == {
-        "loss": pytest.approx(0, abs=1e-6), "bpc": pytest.approx(0, abs=1e-6), "accuracy": 1.0,
-    }  # fmt: skip
+        "loss": pytest.approx(0, abs=1e-6),
+        "bpc": pytest.approx(0, abs=1e-6),
+        "accuracy": 1.0,
+    }
 
 
 @pytest.mark.parametrize("newlines", [True, False])

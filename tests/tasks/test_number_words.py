@@ -101,9 +101,21 @@ def test_the_english_parser_refuses_what_is_no_number(wrong: str) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    ["zwanzig und drei", "eins hundert", "eins und zwanzig", "ein", "hundert", "ein hundert ein", "eins tausend", "",
-     "ein hundert eins tausend", "drei zehn", "zwanzig drei", "zehn und zwanzig"],
-)  # fmt: skip
+    [
+        "zwanzig und drei",
+        "eins hundert",
+        "eins und zwanzig",
+        "ein",
+        "hundert",
+        "ein hundert ein",
+        "eins tausend",
+        "",
+        "ein hundert eins tausend",
+        "drei zehn",
+        "zwanzig drei",
+        "zehn und zwanzig",
+    ],
+)
 def test_the_german_parser_refuses_what_is_no_number(wrong: str) -> None:
     with pytest.raises(ValueError):
         read_german(wrong)
@@ -132,7 +144,7 @@ def test_the_german_parser_refuses_what_is_no_number(wrong: str) -> None:
         (101_101, "one hundred one thousand one hundred one", "ein hundert ein tausend ein hundert eins"),
         (90_021, "ninety thousand twenty one", "neunzig tausend ein und zwanzig"),
     ],
-)  # fmt: skip
+)
 def test_numbers_that_are_known(number: int, english: str, german: str) -> None:
     for to, expected in (("digits", str(number)), ("german", german)):
         task = NumberWords(to=to)

@@ -103,8 +103,10 @@ def test_is_a_task_and_no_stream() -> None:
     ):
         assert isinstance(task, Task) and not isinstance(task, StreamTask)
         assert task.name == name and (task.vocabulary, task.input_size, task.output_size) == (6, 6, classes)
-        for values in (task.metrics(torch.zeros(2, task.length, classes), task.batch("test", 2, generator())[1]),
-                       task.baselines()):  # fmt: skip
+        for values in (
+            task.metrics(torch.zeros(2, task.length, classes), task.batch("test", 2, generator())[1]),
+            task.baselines(),
+        ):
             assert values and all(type(value) is float for value in values.values())
 
 

@@ -1,0 +1,88 @@
+"""The command line of experiments.
+
+``python -m rtx_lib.experiments list`` shows the recipes; ``run RECIPE --seed 0 1 2`` trains one and writes one
+JSON record a seed. A killed run goes on from its checkpoint, but one at equal time, which has none, begins anew; a
+record is written in one step or not at all.
+``sweep NAME`` and ``table NAME`` are for many recipes (:mod:`rtx_lib.experiments.sweeps`).
+"""
+
+import argparse
+import json
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import torch
+
+from rtx_lib.experiments import sweeps
+from rtx_lib.experiments.recipes import RECIPES, Recipe
+from rtx_lib.experiments.records import load_records, results_folder
+from rtx_lib.experiments.runs import run
+from rtx_lib.training.checkpoints import NotWritten
+from rtx_lib.training.processes import PRECISIONS, Processes, join
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m rtx_lib.experiments", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("list", help="name every recipe and say which seeds have a record")
+    runner = commands.add_parser("run", help="train a recipe and write its records")
+    runner.add_argument("recipe")
+    runner.add_argument("--seed", type=int, nargs="+", default=[0])
+    runner.add_argument("--out", help="folder of the records (default: the book's)")
+    runner.add_argument("--device", help="cpu or cuda (default: cpu; under accelerate launch what it finds)")
+    runner.add_argument(
+        "--threads", type=sweeps.at_least_one, default=1, help="torch threads of each process (default 1)"
+    )
+    runner.add_argument(
+        "--mixed-precision", choices=PRECISIONS, help="type of autocast (default: no; else that of accelerate launch)"
+    )
+    sweeps.add_commands(commands)
+    options = parser.parse_args(arguments)
+    if options.command in ("sweep", "table"):
+        return sweeps.command(options, run)
+    if options.command == "list":
+        for recipe in RECIPES.values():
+            seeds = " ".join(str(r["seed"]) for r in load_records(recipe.name)) or "none"
+            print(f"{recipe.name:24} {recipe.about} (records of seeds: {seeds})")
+        return 0
+    if options.recipe not in RECIPES:
+        print(f"unknown recipe {options.recipe!r}; known: {', '.join(RECIPES)}", file=sys.stderr)
+        return 2
+    processes = join(options.device, options.mixed_precision)
+    torch.set_num_threads(options.threads)
+    status = 0
+    for seed in options.seed:
+        try:
+            path = _claimed(RECIPES[options.recipe], seed, Path(options.out or results_folder()), processes)
+        except NotWritten as error:
+            print(f"stopped: {error}; kept: finished records and the last checkpoint", file=sys.stderr)
+            return 1
+        if path is None:
+            status = 1
+            if processes.main:
+                print(f"{options.recipe}-s{seed} is being made by another process, and left to it", file=sys.stderr)
+        elif processes.main:
+            record = json.loads(path.read_text())
+            precision = record["device"].get("precision", "no")  # of a record that was there, perhaps another
+            note = "" if precision == processes.precision else f" (was there, in precision {precision!r})"
+            print(f"{path} {json.dumps(record['metrics'])}{note}")
+    processes.close()
+    return status
+
+
+def _claimed(recipe: Recipe, seed: int, folder: Path, processes: Processes) -> Path | None:
+    """As :func:`run`, under the lock that a sweep's workers take; None if somebody else has this run in hand."""
+    path = sweeps.record_path(folder, recipe, seed)
+    with ExitStack() as held:
+        if not processes.on_main(lambda: sweeps.made(path, recipe) or held.enter_context(sweeps.claim(path))):
+            return None
+        run(recipe, seed, out=folder, device=processes.device, processes=processes)
+    if processes.main:
+        sweeps.tidy(path)
+    return path
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,276 @@
+"""The bench measures interleaved and reports rows of one form."""
+
+import getpass
+import json
+import math
+import platform
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from rtx_lib import bench
+from rtx_lib.bench import kept
+from rtx_lib.bench.__main__ import main
+from rtx_lib.diagnostics.measuring import count_flops
+from rtx_lib.experiments import build
+from rtx_lib.experiments.recipes import race as recipes
+from rtx_lib.experiments.records import SPEED_SCHEMA
+from rtx_lib.layers.positions import relative_shift
+from rtx_lib.models.transformer_xl import TransformerXL
+from rtx_lib.training import parameter_count
+
+
+def test_rows_of_the_rnn_case():
+    rows = bench.rnn(batch=2, time_steps=5, hidden=4)
+    assert [(row["variant"], row["against"], row["kind"]) for row in rows] == [
+        ("rtx_lib RNN", "torch.nn.RNN", "torch.nn"),
+        ("loop over x[:, t]", "torch.nn.RNN", "torch.nn"),
+        ("rtx_lib RNN", "loop over x[:, t]", "plain loop"),
+    ]
+    for row in rows:
+        assert row["case"] == "rnn" and row["ratio"] > 0
+        assert row["max_error"] < 1e-5 and "one thread" in row["device"]
+
+
+def test_rows_of_the_cells_case():
+    rows = bench.cells(batch=2, time_steps=5, hidden=4)
+    assert [(row["variant"], row["against"], row["kind"]) for row in rows] == [
+        (f"rtx_lib {name}{backend}", f"{against}torch.nn.{name}{cell}", kind)
+        for name in ("LSTM", "GRU")
+        for backend, against, cell, kind in (
+            ("", "", "", "torch.nn"),
+            (', backend="torch"', "", "", "torch.nn"),
+            ("", "loop of ", "Cell", "plain loop"),
+        )
+    ]
+    assert all(row["case"] == "cells" and row["ratio"] > 0 and row["max_error"] < 1e-5 for row in rows)
+
+
+def test_rows_of_the_indrnn_case():
+    rows = bench.indrnn(sizes=[(2, 5, 3), (1, 20, 3)])
+    assert [row["variant"].partition(" (")[0].partition(",")[0] for row in rows] == ["auto", "scan"] * 2
+    assert rows[0]["variant"].endswith("B=2 T=5 N=3") and rows[2]["variant"].endswith("B=1 T=20 N=3")
+    for row in rows:
+        assert row["case"] == "indrnn" and row["against"] == "loop over unbind"
+        assert row["ratio"] > 0 and row["max_error"] < 1e-5 and "one thread" in row["device"]
+
+
+def test_rows_of_the_attention_case():
+    rows = bench.attention(sizes=[(2, 6, 8, 2)])
+    names = [(row["variant"].partition(", B")[0], row["against"]) for row in rows]
+    assert names == [
+        ("rtx_lib", "torch.nn.MultiheadAttention"),
+        ("rtx_lib, weights looked at", "torch.nn.MultiheadAttention"),
+        *((scheme, "no positions") for scheme in ("shaw", "xl", "rotary", "alibi")),
+    ]
+    assert all(row["max_error"] < 1e-5 for row in rows[:2]) and all(row["max_error"] is None for row in rows[2:])
+    assert all(row["case"] == "attention" and row["ratio"] > 0 and "one thread" in row["device"] for row in rows)
+
+
+def test_rows_of_the_transformer_case():
+    rows = bench.transformer(batch=2, steps=6, width=8, layers=1, generated=5)
+    assert [row["against"] for row in rows] == ["plain GPT", "recomputing"]
+    assert rows[0]["max_error"] is None and rows[1]["max_error"] < 1e-5
+    assert all(row["case"] == "transformer" and row["ratio"] > 0 for row in rows)
+
+
+def test_rows_of_the_local_rnn_case():
+    rows = bench.local_rnn(batch=2, steps=6, window=3, widths=[4, 5])
+    names = {"rnn": "RNN", "gru": "GRU", "lstm": "LSTM"}
+    assert [(row["variant"], row["against"]) for row in rows] == [
+        (f"rtx_lib, {cell}, B=2 T=6 D={width}", f"windows in torch.nn.{twin}")
+        for cell, twin in names.items()
+        for width in (4, 5)
+    ]
+    for row in rows:
+        assert row["case"] == "local-rnn" and row["ratio"] > 0 and 0 < row["memory_ratio"] < 2
+        assert row["max_error"] < 1e-5 and "one thread" in row["device"]
+
+
+def txl_rows():
+    return bench.txl(sizes=[(2, 3, 4), (1, 5, 2)], width=8, heads=2, lengths=(9, 12), segment=4)
+
+
+def test_rows_of_the_txl_case():
+    rows = txl_rows()
+    assert [(row["variant"], row["against"]) for row in rows] == [
+        *(
+            (f"rtx_lib{about}, {size} D=8 H=2", "authors' layout")
+            for size in ("B=2 T=3 M=4", "B=1 T=5 M=2")
+            for about in ("", " without gradients")
+        ),
+        *(
+            (f"memory, {pieces}, attention length {length}", "sliding window")
+            for pieces in ("4 at a time", "one by one")
+            for length in (9, 12)
+        ),
+    ]
+    for row in rows:
+        assert row["case"] == "txl" and row["ratio"] > 0 and "one thread" in row["device"]
+        assert row["max_error"] < 1e-5
+
+
+def test_the_txl_case_sees_a_wrong_shift(monkeypatch):
+    monkeypatch.setattr("rtx_lib.models.transformer_xl.relative_shift", lambda x: x)
+    assert all(row["max_error"] > 0.01 for row in txl_rows())
+
+
+def test_the_txl_case_sees_a_wrong_gradient(monkeypatch):
+    def doubled(x):
+        y = relative_shift(x)
+        return 2 * y - y.detach()
+
+    monkeypatch.setattr("rtx_lib.models.transformer_xl.relative_shift", doubled)
+    rows = txl_rows()
+    assert [row["max_error"] > 0.01 for row in rows[:4]] == [True, False, True, False]
+
+
+def test_the_txl_case_sees_a_wrong_memory(monkeypatch):
+    monkeypatch.setattr(TransformerXL, "_remember", lambda self, memory, h: h.clone())  # older segments are lost
+    rows = txl_rows()
+    assert all(row["max_error"] < 1e-5 for row in rows[:4])
+    assert all(row["max_error"] > 0.01 for row in rows[4:])
+
+
+def test_a_token_costs_its_share_of_a_segment(monkeypatch):
+    """Every run takes one second here: a token of a segment of four a quarter of it."""
+    monkeypatch.setattr("rtx_lib.bench.between.measure", lambda variants, **_: dict.fromkeys(variants, 1.0))
+    seconds, errors = bench.evaluation_costs((3, 9), segment=4, width=8, heads=2, layers=1)
+    assert seconds == {"sliding window": [1, 1], "memory, 4 at a time": [0.25, 0.25], "memory, one by one": [1, 1]}
+    assert list(errors) == ["memory, 4 at a time", "memory, one by one"]
+    assert all(error < 1e-5 for values in errors.values() for error in values)
+
+
+def small(task, lane, length=None):
+    """A recipe of the race on sequences of a few steps."""
+    recipe = race(task, lane)
+    arguments = {"copy": {"delay": 2}, "text": {"length": 4}}.get(task, {})
+    return replace(recipe, task_arguments=recipe.task_arguments | arguments, stream_length=recipe.stream_length and 4)
+
+
+race = recipes.race
+
+
+def test_rows_of_the_race_case(monkeypatch):
+    monkeypatch.setattr(recipes, "race", small)
+    chosen = ["rnn", "irnn", "lstm", "tcn", "transformer", "r-transformer"]
+    rows = bench.race(tasks=["copy"], lanes=chosen, rounds=7)
+    assert [row["variant"] for row in rows] == chosen
+    for row in rows:
+        assert row["case"] == "race-copy" and row["against"] == "transformer" and row["kind"] == "ours"
+        assert row["max_error"] is None and row["ratio"] > 0 and row["seconds_per_step"] > 0
+        assert row["parameters"] == parameter_count(build(small("copy", row["variant"]), 0)[0])
+    lanes = {row["variant"]: row for row in rows}
+    assert lanes["transformer"]["ratio"] == 1
+    assert lanes["rnn"]["flops_per_step"] == lanes["irnn"]["flops_per_step"] > 32 * 22 * lanes["rnn"]["parameters"]
+
+
+def test_a_model_that_reads_streams_has_the_state_of_the_piece_before(monkeypatch):
+    """Half of the keys of Transformer-XL are its memory; without a state it would be empty."""
+    source = {"task": "text", "task_arguments": {"source": "pydoc", "length": 4}}
+    monkeypatch.setattr(recipes, "race", lambda task, lane: replace(small(task, lane), **source))
+    monkeypatch.setattr("rtx_lib.bench.comparison.available", lambda name: True)
+    (row,) = bench.race(tasks=["text"], lanes=["transformer-xl"], rounds=7, against="transformer-xl")
+    model, task = build(recipes.race("text", "transformer-xl"), 0)
+    ids, _ = next(task.stream("train", 32, 4))
+    without = count_flops(lambda: model(ids)[0].sum().backward())
+    assert row["flops_per_step"] > without > 0
+
+
+def test_a_task_without_data_is_left_out_and_said_so(monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("RTX_DATA", str(tmp_path))
+    assert bench.race(tasks=["text", "chorales"]) == []
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(" is left out")[0] for line in lines] == ["race: text", "race: chorales"]
+
+
+@pytest.mark.parametrize(
+    "names", [{"tasks": ["sorting"]}, {"tasks": ["copy"], "lanes": ["rnn", "mamba"]}, {"lanes": ["rnn"]}]
+)
+def test_the_race_names_what_it_does_not_know(names):
+    with pytest.raises(ValueError, match="must"):
+        bench.race(**names)
+
+
+def test_moving_the_bytes_is_a_row_where_there_is_a_gpu(monkeypatch):
+    """On the device "meta" nothing is computed, so the backends are replaced."""
+    monkeypatch.setattr(
+        "rtx_lib.bench.recurrence.compare",
+        lambda case, against, variants, device, rounds, kind: [
+            {"variant": name, "value": variants[name]()} for name in variants if name != against
+        ],
+    )
+    monkeypatch.setattr("rtx_lib.bench.recurrence.explain_backend", lambda z: "triton: one kernel")
+    monkeypatch.setattr("rtx_lib.bench.recurrence.relu_recurrence", lambda z, u, backend: z * u)
+    rows = bench.indrnn("meta", sizes=[(2, 5, 3)])
+    assert [row["variant"].partition(", B")[0] for row in rows] == ["auto (triton)", "scan", "moving the bytes"]
+    assert all(row["value"].shape == (3,) for row in rows)
+
+
+def test_the_command_prints_json(capsys, monkeypatch):
+    monkeypatch.setitem(bench.CASES, "rnn", lambda device: bench.rnn(device, 2, 5, 4))
+    assert main(["rnn", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 3
+    assert main(["rnn"]) == 0
+    assert "x of torch.nn.RNN" in capsys.readouterr().out
+    small = partial(bench.transformer, batch=2, steps=6, width=8, layers=1, generated=5)
+    monkeypatch.setitem(bench.CASES, "transformer", small)
+    assert main(["transformer"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("error") == 1, "models that differ have no error"
+    assert "memory" not in out, "nor is their memory measured"
+    monkeypatch.setitem(bench.CASES, "local-rnn", lambda device: bench.local_rnn(device, 2, 6, 3, [4]))
+    assert main(["local-rnn"]) == 0
+    assert capsys.readouterr().out.count(" of its memory, error ") == 3
+
+
+def test_a_device_that_is_not_there(capsys):
+    with pytest.raises(ValueError, match="device must be one that torch can use here, got 'cuda:99'"):
+        main(["indrnn", "--device", "cuda:99"])
+    assert not capsys.readouterr().out
+
+
+def test_what_was_measured_is_kept(monkeypatch, tmp_path, capsys):
+    tiny = {"rnn": partial(bench.rnn, batch=2, time_steps=5, hidden=4), "race": lambda device: []}
+    for case in list(bench.CASES):
+        monkeypatch.delitem(bench.CASES, case)
+    for case, run in tiny.items():
+        monkeypatch.setitem(bench.CASES, case, run)
+    assert main(["all", "--record", "--out", str(tmp_path)]) == 0
+    assert "rnn-cpu.json is written" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["rnn-cpu.json"], "a case without rows is not kept"
+    found = json.loads((tmp_path / "rnn-cpu.json").read_text())
+    jsonschema.validate(found, SPEED_SCHEMA)
+    assert found["case"] == "rnn" and len(found["rows"]) == 3 and found["machine"]["threads"] == 1
+    assert found["clock"] == "processor" and found["machine"]["gpu"] is None
+    text = (tmp_path / "rnn-cpu.json").read_text()
+    assert not [name for name in (platform.node(), getpass.getuser(), str(Path.home())) if f'"{name}' in text]
+
+
+def test_nothing_is_kept_by_default(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr("rtx_lib.bench.kept.results_folder", lambda: tmp_path)
+    monkeypatch.setitem(bench.CASES, "rnn", partial(bench.rnn, batch=2, time_steps=5, hidden=4))
+    assert main(["rnn"]) == 0 and not list(tmp_path.iterdir())
+    assert main(["rnn", "--record"]) == 0 and (tmp_path / "speed" / "rnn-cpu.json").is_file()
+
+
+def test_numbers_that_json_cannot_hold_leave_what_was_there(tmp_path):
+    path = kept.keep("rnn", [{"ratio": 1.0}], "cpu", commit="unknown", folder=tmp_path)
+    before = path.read_text()
+    for rows in ([{"ratio": math.nan}], []):
+        with pytest.raises(ValueError):
+            kept.keep("rnn", rows, "cpu", commit="unknown", folder=tmp_path)
+    assert path.read_text() == before and list(tmp_path.iterdir()) == [path]
+
+
+def test_the_processor_is_the_one_that_the_system_lists(tmp_path, monkeypatch):
+    listing = tmp_path / "cpuinfo"
+    listing.write_text("processor\t: 0\nmodel\t\t: 17\nmodel name\t: A processor\n\nmodel name\t: Another\n")
+    assert kept._processor(listing) == "A processor"
+    monkeypatch.setattr(platform, "machine", lambda: "arm64")
+    assert kept._processor(tmp_path / "none") == "arm64"
+    monkeypatch.setattr(platform, "machine", lambda: "")
+    assert kept._processor(tmp_path / "none") == "unknown"

@@ -1,0 +1,182 @@
+"""Recipes: what they name exists, and what they repeat is the same."""
+
+import json
+from dataclasses import asdict
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from rtx_lib.experiments import MODELS, TASKS, build
+from rtx_lib.experiments.recipes import RECIPES, race
+from rtx_lib.experiments.recipes.attention import SCHEMES
+from rtx_lib.experiments.sweeps import best_rate
+from rtx_lib.layers import positions
+from rtx_lib.training import parameter_count
+
+
+def test_the_lab_has_every_position_scheme():
+    assert set(SCHEMES) == set(positions.SCHEMES)
+
+
+def test_names_exist():
+    for recipe in RECIPES.values():
+        assert recipe.model in MODELS and recipe.task in TASKS
+        assert recipe.equal_time is None or RECIPES[recipe.equal_time].steps == recipe.steps
+
+
+@pytest.mark.parametrize(
+    ("prefix", "sizes"),
+    [
+        ("nottingham-", {"input_size": 88, "output_size": 88, "vocabulary": None}),
+        ("jsb-", {"input_size": 88, "output_size": 88, "vocabulary": None}),
+        ("ptb-char-", {"input_size": 49, "output_size": 49, "vocabulary": 49}),
+    ],
+)
+def test_models_that_are_compared_have_equal_parameters(prefix, sizes):
+    task = SimpleNamespace(**sizes)
+    recipes = [recipe for name, recipe in RECIPES.items() if name.startswith(prefix) and not recipe.stream_length]
+    counts = {r.name: parameter_count(MODELS[r.model](task, **r.model_arguments)) for r in recipes}
+    ours = counts[f"{prefix}r-transformer"]
+    assert len(counts) > 3 and all(abs(count / ours - 1) < 0.03 for count in counts.values()), counts
+
+
+def live_parameters(model, task, recipe):
+    """How many parameters outside embedding tables get a gradient from one batch, and the names of the others."""
+    if recipe.stream_length:
+        x, y = next(iter(task.stream("train", 4, recipe.stream_length)))
+    else:
+        x, y = task.batch("train", 4, torch.Generator().manual_seed(0))
+    task.loss(model(x)[0], y).backward()
+    tables = {id(m.weight) for m in model.modules() if isinstance(m, torch.nn.Embedding)}
+    named = {name: p for name, p in model.named_parameters() if id(p) not in tables}
+    dead = [name for name, p in named.items() if p.grad is None or not p.grad.any()]
+    return sum(p.numel() for name, p in named.items() if name not in dead), dead
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        "adding",
+        "copy",
+        "digits",
+        pytest.param("text", marks=pytest.mark.data("shakespeare")),
+        pytest.param("chorales", marks=pytest.mark.data("JSB_Chorales.mat")),
+    ],
+)
+def test_the_models_that_race_have_equally_many_live_parameters(task):
+    counts = {}
+    for lane in race.LANES:
+        recipe = race.race(task, lane)
+        counts[lane], dead = live_parameters(*build(recipe, 0), recipe)
+        assert dead == [], lane
+    assert all(abs(count / counts["transformer"] - 1) < 0.05 for count in counts.values()), counts
+
+
+def test_a_dead_parameter_is_seen():
+    recipe = race.race("adding", "rnn")
+    model, task = build(recipe, 0)
+    whole, _ = live_parameters(model, task, recipe)
+    model.forgotten = torch.nn.Parameter(torch.zeros(50))
+    assert live_parameters(model, task, recipe) == (whole, ["forgotten"])
+
+
+def wrong_rates(chosen, folder=None):
+    """Lanes whose trials are all there and do not say the chosen rate."""
+    best = {(task, lane): best_rate(task, lane, folder) for task in race.TASKS for lane in race.LANES}
+    return [key for key, rate in best.items() if rate is not None and rate != chosen[key[0]][key[1]]]
+
+
+def test_each_lane_has_the_rate_that_its_trials_found_best():
+    assert wrong_rates(race.CHOSEN) == []
+
+
+def test_a_wrong_rate_is_seen(tmp_path):
+    for rate in race.RATES:
+        recipe = race.trial("copy", "gru", rate)
+        record = {
+            "configuration": asdict(recipe),
+            "seed": 0,
+            "metrics": {},
+            "diverged": None,
+            "evaluations": [{"step": 1, "loss": 1 / rate}],
+        }
+        (tmp_path / f"{recipe.name}-s0.json").write_text(json.dumps(record))
+    chosen = {task: dict(rates) for task, rates in race.CHOSEN.items()}
+    chosen["copy"]["gru"] = max(race.RATES)
+    assert wrong_rates(chosen, tmp_path) == []
+    chosen["copy"]["gru"] = min(race.RATES)
+    assert wrong_rates(chosen, tmp_path) == [("copy", "gru")]
+
+
+def test_transformer_xls_that_are_compared_have_equal_parameters():
+    """But for the tables of Shaw's vectors."""
+    counts = {}
+    for name, recipe in RECIPES.items():
+        if recipe.stream_length and name.startswith("shakespeare-"):
+            task = SimpleNamespace(input_size=65, output_size=65, vocabulary=65)
+            counts[name] = parameter_count(MODELS[recipe.model](task, **recipe.model_arguments))
+    ours = counts["shakespeare-xl-64"]
+    exact = {name for name, count in counts.items() if count == ours}
+    assert len(counts) > 10 and all(abs(count / ours - 1) < 0.015 for count in counts.values()), counts
+    assert set(counts) - exact == {"shakespeare-xl-64-shaw", "shakespeare-stream-lstm"}
+
+
+def test_the_authors_enwik8_model_has_its_size():
+    recipe = RECIPES["paper-enwik8-12"]
+    task = SimpleNamespace(input_size=204, output_size=204, vocabulary=204)
+    with torch.device("meta"):
+        model = MODELS[recipe.model](task, **recipe.model_arguments)
+    assert sum(p.numel() for p in model.parameters()) == 41_055_436
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "live"),
+    [
+        ("mnist", (1, 10, None), 204_426),
+        ("nottingham", (88, 88, None), 1_420_888),
+        ("ptb-char", (49, 49, 49), 14_213_169 - 49),  # a tied readout of ours has no bias
+        ("ptb-word", (10_000, 10_000, 10_000), 2_281_872 - 10_000),
+    ],
+)
+def test_published_sizes_are_those_of_the_authors_live_parameters(name, sizes, live):
+    """All parameters with a gradient, embeddings included."""
+    recipe = RECIPES[f"paper-{name}"]
+    task = SimpleNamespace(**dict(zip(("input_size", "output_size", "vocabulary"), sizes, strict=True)))
+    model = MODELS[recipe.model](task, **recipe.model_arguments)
+    assert sum(p.numel() for p in model.parameters()) == live
+
+
+@pytest.mark.parametrize("name", ["ptb-char", "ptb-word"])
+def test_published_recipes_drop_embedded_ids_as_the_authors_wrappers_do(name):
+    assert RECIPES[f"paper-{name}"].model_arguments["embedding_dropout"] == 0.15
+
+
+def test_what_is_said_of_the_lanes_is_in_their_recipes():
+    from rtx_lib.tasks import CopyMemory
+
+    for task in race.TASKS:
+        told = race.described(task, {"predict 1": 1 / 6, "bigram loss": 2.5})
+        assert (told["metric"], told["line"]) == race.FINISH[task]
+    assert race.described("adding", {"predict 1": 1 / 6})["baselines"] == {"always 1": 1 / 6}
+    assert race.described("adding", {})["baselines"] == {}
+    assert race.described("copy", {})["baselines"] == {"guess": 1 / CopyMemory(1).symbols}
+    assert list(race.BASELINES) == list(race.TASKS)
+    own = {task: {lane: race.race(task, lane).model_arguments for lane in race.LANES} for task in race.TASKS}
+    assert {task: found["indrnn"]["norm"] is None for task, found in own.items()} == {
+        task: task == "adding" for task in race.TASKS
+    }, "batch norm, except on adding"
+    assert {task for task, found in own.items() if found["indrnn"]["last_near_one"]} == {"adding", "digits"}
+    assert [task for task, found in own.items() if found["indrnn"]["length"] is None] == ["text"]
+    assert {
+        task: found["transformer-xl"]["memory"] for task, found in own.items() if found["transformer-xl"]["memory"]
+    } == {"text": 64}
+    assert {found["transformer-xl"]["inner"] for found in own.values()} == {34}
+    assert {found[lane]["inner"] for found in own.values() for lane in ("transformer", "transformer-none")} == {64}
+    assert race.privileges("rnn") == race.privileges("gru") == ""
+    assert race.privileges("lstm") == "forget bias 1" and "window 6; inner width 59 to 78" in race.privileges(
+        "r-transformer"
+    )
+    assert 1 + 2 * (3 - 1) * (2**6 - 1) == 253 and race.privileges("tcn") == "kernel 3; reads 253 steps"
+    assert race.shape("adding", "tcn") == "6 levels of 39" and race.shape("adding", "rnn") == "1 layer of 223"
+    assert race.shape("digits", "transformer") == "2 layers of 64"

@@ -1,0 +1,133 @@
+"""The book as `make book` makes it, built once a test run for every test that looks at it, whichever worker asks.
+
+The notebooks are executed afresh in `smoke`, so that a green run means that they ran; the browser libraries are
+kept from run to run. Everything lies in `_build/test`: two runs at a time take turns.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from filelock import FileLock
+from support.helpers import ROOT
+
+BUILD = ROOT / "_build" / "test"
+AXE = BUILD / "npm" / "node_modules" / "axe-core" / "axe.min.js"
+SITE_URL = "https://github.com/example-org/example-repo"
+
+
+def toc(root: Path = ROOT) -> list[str]:
+    """The pages of `_toc.yml` in its order, sections after their chapter, without suffix."""
+    tree = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
+    chapters = [*tree.get("chapters", []), *(c for part in tree.get("parts", []) for c in part["chapters"])]
+    return [tree["root"], *(page["file"] for chapter in chapters for page in (chapter, *chapter.get("sections", [])))]
+
+
+def notebooks(root: Path = ROOT) -> list[Path]:
+    """The notebooks of `_toc.yml`."""
+    return [root / f"{page}.ipynb" for page in toc(root) if page.startswith("notebooks/")]
+
+
+def build(*arguments: str | Path, root: Path = ROOT, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """`python book/build.py ...` of the tree `root`, as the Makefile calls it, with its own build folder."""
+    command = [sys.executable, root / "book" / "build.py", *arguments, "--build", folder or root / "_build"]
+    return subprocess.run([str(part) for part in command], cwd=root, capture_output=True, text=True)
+
+
+def copy_tree(target: Path) -> Path:
+    """What a clone would hold: the tracked files as they are now and the new ones that git does not ignore."""
+    listing = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    names = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    for name in filter(None, names):
+        if (ROOT / name).is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, target / name)
+    return target
+
+
+@functools.cache
+def take_turn() -> FileLock:
+    """Hold `_build/test` until this process ends, or the lock is released."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(BUILD / "turn.lock")
+    lock.acquire()
+    return lock
+
+
+def once(name: str, make: Callable[[], Any], folder: Path = BUILD) -> Any:
+    """What `make()` gave to the first process of this test run that asked; the others wait for it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / f"{name}.lock"):
+        kept = folder / f"{name}.pickle"
+        if kept.is_file():
+            run, result = pickle.loads(kept.read_bytes())
+            if run == os.environ["RTX_TEST_RUN"]:
+                return result
+        result = make()
+        kept.write_bytes(pickle.dumps((os.environ["RTX_TEST_RUN"], result)))
+        return result
+
+
+@dataclass(frozen=True)
+class Execution:
+    """One run of all notebooks: what the build said, where the executed copies are, what each took."""
+
+    returncode: int
+    text: str
+    folder: Path
+    took: dict[str, dict[str, float]]  # seconds, "wall" and "cpu"
+
+
+@functools.cache
+def execution() -> Execution:
+    """Every notebook of the toc, executed now, in `smoke`."""
+    return once("execution", _execute)
+
+
+def _execute() -> Execution:
+    for name in ("executed", "failed"):
+        shutil.rmtree(BUILD / name, ignore_errors=True)
+    report = BUILD / "durations.json"
+    report.unlink(missing_ok=True)
+    run = build("execute", "--profile", "smoke", "--timeout", "600", folder=BUILD)
+    took = json.loads(report.read_text()) if report.exists() else {}
+    return Execution(run.returncode, run.stdout + run.stderr, BUILD / "executed", took)
+
+
+@dataclass(frozen=True)
+class Site:
+    """One built site: what the build said, all that Sphinx said, where the pages are."""
+
+    returncode: int
+    text: str
+    log: str
+    folder: Path
+
+
+def build_site(root: Path, folder: Path) -> Site:
+    """Stage and build the executed notebooks of `folder`; never takes over an earlier site."""
+    for name in ("site.key", "sphinx.log"):
+        (folder / name).unlink(missing_ok=True)
+    shutil.rmtree(folder / "site", ignore_errors=True)
+    run = build("site", root=root, folder=folder)
+    log = folder / "sphinx.log"
+    text = log.read_text(encoding="utf-8") if log.exists() else ""
+    return Site(run.returncode, run.stdout + run.stderr, text, folder / "site")
+
+
+@functools.cache
+def site() -> Site:
+    """The site of this tree, from the notebooks executed in this run."""
+    execution()
+    return once("site", lambda: build_site(ROOT, BUILD))

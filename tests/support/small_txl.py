@@ -1,0 +1,36 @@
+"""Small Transformer-XLs with generic weights, and how they are run."""
+
+import torch
+from support.small_transformers import random_parameters
+
+from rtx_lib.models.transformer_xl import TransformerXL
+
+NORMS = ("post", "pre")
+KINDS = [
+    {},
+    {"norm": "pre"},
+    {"same_length": True},
+    {"clamp": 2},
+    {"head_width": 3, "untied_uv": True},
+    {"cutoffs": (2, 4), "divide": 2},
+]
+# Other schemes in attention; those that are added to the embedding are tested on their own.
+KINDS += [{"positions": scheme} for scheme in ("none", "shaw", "rotary", "alibi")]
+
+
+def small(seed=1, memory=4, **options):
+    options = {"vocabulary": 6, "width": 8, "heads": 2, "layers": 2, **options}
+    generator = torch.Generator().manual_seed(seed)
+    return random_parameters(TransformerXL(6, 6, memory=memory, generator=generator, **options), seed)
+
+
+def draw(*shape, seed=0):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def in_pieces(model, x, cuts):
+    state, pieces = None, []
+    for piece in x.split(cuts, 1):
+        y, state = model(piece, state)
+        pieces.append(y)
+    return torch.cat(pieces, 1), state

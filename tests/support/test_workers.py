@@ -1,0 +1,102 @@
+"""How the tests are shared by several workers, and that a run of nothing is red."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+from support.helpers import ROOT
+from support.workers import EXECUTED, part, scope
+
+NOTEBOOK, BROWSER, OTHER = "tests/notebooks/test_execution.py", "tests/site/test_browser.py", "tests/test_other.py"
+GREEN = """import pytest
+
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_{}(name):
+    pass
+"""
+FILES = {NOTEBOOK: GREEN.format("notebook_runs"), BROWSER: GREEN.format("page"), OTHER: GREEN.format("other")}
+READS = "import pytest\n\n@pytest.mark.data('mnist')\ndef test_reads():\n    open('mnist')\n"
+# What the settings of the tests import, without what it takes long to import.
+STAND_INS = {
+    "tests/torch.py": "def set_num_threads(count):\n    pass\n",
+    "rtx_lib/__init__.py": "",
+    "rtx_lib/tasks.py": "def available(*names):\n    return False\n",
+    "tests/support/built.py": """class execution:
+    took = {"01_one": {"cpu": 3.0}, "02_two": {"cpu": 30.0}}
+
+def take_turn():
+    print("turn taken")
+""",
+}
+
+
+def test_the_book_comes_first_and_the_browser_last():
+    names = [
+        f"{BROWSER}::test_page[a]",
+        f"{NOTEBOOK}::test_same_seed",
+        f"{OTHER}::test_a",
+        f"{EXECUTED}[01]",
+        "tests/site/test_pages.py::test_title[a]",
+    ]
+    assert sorted(names, key=part) == [names[3], names[4], names[2], names[1], names[0]]
+
+
+def test_files_stay_together_the_book_is_one_and_pages_are_opened_by_whoever_is_free():
+    assert scope(f"{EXECUTED}[01]") == scope(f"{EXECUTED}[02]") == scope("tests/site/test_pages.py::test_title[a]")
+    assert scope(f"{OTHER}::test_a") == scope(f"{OTHER}::test_b[1::2]") != scope("tests/test_two.py::test_a")
+    assert scope(f"{BROWSER}::test_page[a]") != scope(f"{BROWSER}::test_page[b]")
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """Run pytest with this tree's settings on small files: a function from files to the finished process."""
+    for name in ("tests/conftest.py", "tests/support/workers.py", "pyproject.toml"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, tmp_path / name)
+
+    def run(files, *arguments, **environment):
+        for name, text in (files | STAND_INS).items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text)
+        clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "RTX"))}
+        return subprocess.run(
+            [sys.executable, "-m", "pytest", *arguments],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            env=clean | environment,
+        )
+
+    return run
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_run_of_everything_is_green_with_any_number_of_workers(copy, workers):
+    done = copy(FILES, "-n", workers, "-v", "-s", RTX_REQUIRE_ALL="1")
+    assert done.returncode == 0 and "turn taken" in done.stdout, done.stdout + done.stderr
+    assert "6 passed" in done.stdout and "30.0  02_two  over the 25 s of a chapter" in done.stdout
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize(
+    ("without", "reason"), [(NOTEBOOK, "no notebook was executed"), (BROWSER, "no page was opened in a browser")]
+)
+def test_a_run_without_a_notebook_or_a_browser_is_red(copy, workers, without, reason):
+    files = {name: text for name, text in FILES.items() if name != without}
+    files[without.replace("test_", "test_planted_")] = FILES[without]  # another file of the folder is not enough
+    done = copy(files, "-n", workers, RTX_REQUIRE_ALL="1")
+    assert done.returncode == 1 and f"ERROR: {reason}" in done.stdout, done.stdout + done.stderr
+
+
+def test_nothing_is_asked_of_a_run_of_some_tests(copy):
+    done = copy(FILES, "-s", OTHER)
+    assert done.returncode == 0 and "turn taken" not in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("required", ["0", "1"])
+def test_missing_data_skips_a_test_or_where_all_are_required_fails_it(copy, required):
+    done = copy({OTHER: READS}, RTX_REQUIRE_DATA=required)
+    assert done.returncode == int(required), done.stdout + done.stderr
+    assert "FileNotFoundError" in done.stdout if required == "1" else "1 skipped" in done.stdout

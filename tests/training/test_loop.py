@@ -1,0 +1,349 @@
+"""fit: the same seed, the same numbers; resumed equals uninterrupted; a run that dies says so."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from rtx_lib.layers import RNN, Readout
+from rtx_lib.tasks import AddingProblem
+from rtx_lib.training import TrainingDiverged, choose_device, evaluate, fit, parameter_count
+from rtx_lib.training.schedules import drop_on_plateau, warmup_cosine
+
+SETTINGS = {"batch_size": 8, "lr": 0.01, "clip": 1.0, "progress": False}
+
+
+class Dropped(nn.Module):
+    """A model with dropout, so that torch's own generator matters."""
+
+    def __init__(self):
+        super().__init__()
+        self.rnn, self.dropout, self.linear = RNN(2, 8), nn.Dropout(0.5), nn.Linear(8, 1)
+
+    def forward(self, x, state=None):
+        h, state = self.rnn(x, state)
+        return self.linear(self.dropout(h)), state
+
+
+class Counting:
+    """A stream of 2 * 12 numbers; the label tells the model how much of the text it should have seen."""
+
+    name, input_size, output_size, vocabulary = "counting", 1, 1, None
+
+    def stream(self, split, size, length):
+        text = torch.arange(24.0).reshape(2, 12, 1)[:size] / 24
+        for start in range(0, 12 - length + 1, length):
+            yield text[:, start : start + length], text[:, start : start + length]
+
+    def loss(self, prediction, y):
+        return (prediction - y).square().mean()
+
+
+class Accumulating(nn.Module):
+    """Its state is the sum of all inputs seen since the state was None."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(1))
+        self.states = []
+
+    def forward(self, x, state=None):
+        self.states.append(None if state is None else state.clone())
+        total = x.sum(1) + (0 if state is None else state)
+        return x * self.scale, total * self.scale
+
+
+def train(model_class=Dropped, steps=12, **changes):
+    torch.manual_seed(0)
+    model = model_class()
+    history = fit(model, AddingProblem(6), steps=steps, **SETTINGS | changes)
+    return model, history
+
+
+def same(a, b):
+    return all(torch.equal(x, y) for x, y in zip(a.parameters(), b.parameters(), strict=True))
+
+
+def test_same_seed_same_numbers_and_another_seed_others():
+    first, second, other = train(), train(), train(seed=1)
+    assert first[1].loss == second[1].loss and same(first[0], second[0])
+    assert first[1].loss != other[1].loss
+
+
+def test_history_has_one_entry_a_step():
+    _, history = train(eval_every=5)
+    assert history.step == list(range(1, 13))
+    assert {len(history.loss), len(history.gradient_norm), len(history.lr)} == {12}
+    assert [row["step"] for row in history.evaluations] == [5, 10, 12]
+    assert history.curve("mse")[0] == [5, 10, 12] and history.seconds > 0
+
+
+class Killed(Exception):
+    pass
+
+
+def kill_at(step):
+    def callback(now, model, loss):
+        if now == step:
+            raise Killed
+
+    return callback
+
+
+@pytest.mark.parametrize("killed_at", [4, 7])
+def test_a_killed_run_resumes_to_the_same_numbers(tmp_path, killed_at):
+    whole, history = train(eval_every=3)
+    path = tmp_path / "run.ckpt"
+    with pytest.raises(Killed):
+        train(eval_every=3, checkpoint=path, checkpoint_every=3, after_step=kill_at(killed_at))
+    resumed, again = train(eval_every=3, checkpoint=path, checkpoint_every=3)
+    assert again.loss == history.loss and again.evaluations == history.evaluations and same(whole, resumed)
+    assert [file.name for file in tmp_path.iterdir()] == ["run.ckpt"]
+
+
+def test_a_checkpoint_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):
+    path = tmp_path / "run.ckpt"
+    train(checkpoint=path, steps=12, checkpoint_every=12)
+    before = path.read_bytes()
+
+    def broken(contents, file):
+        file.write_bytes(b"half")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(torch, "save", broken)
+    path.rename(tmp_path / "other.ckpt")
+    with pytest.raises(OSError, match="disk full"):
+        train(checkpoint=path)
+    assert [file.name for file in tmp_path.iterdir()] == ["other.ckpt"]
+    assert (tmp_path / "other.ckpt").read_bytes() == before
+
+
+def test_damaged_and_foreign_checkpoints_are_refused(tmp_path):
+    path = tmp_path / "run.ckpt"
+    train(checkpoint=path)
+    with pytest.raises(ValueError, match=r"another run.*'seed': \(0, 3\)"):
+        train(checkpoint=path, seed=3)
+    path.write_bytes(path.read_bytes()[:200])
+    with pytest.raises(ValueError, match="cannot be read"):
+        train(checkpoint=path)
+
+
+class Exploding(AddingProblem):
+    """A loss that is not finite at its sixth call, or whose gradient is not."""
+
+    def __init__(self, factor=math.nan):
+        super().__init__(6)
+        self.calls, self.factor = 0, factor
+
+    def loss(self, prediction, y):
+        self.calls += 1
+        if self.calls < 6:
+            return super().loss(prediction, y)
+        return super().loss(prediction, y) * self.factor if self.factor else (prediction * 0).sum().sqrt()
+
+
+@pytest.mark.parametrize(("factor", "what"), [(math.nan, "loss"), (math.inf, "loss"), (0, "gradient norm")])
+def test_a_loss_or_gradient_that_is_not_finite_stops_the_run(tmp_path, factor, what):
+    path = tmp_path / "run.ckpt"
+    with pytest.raises(TrainingDiverged, match=rf"{what} is (nan|inf) at step 6; .*run\.ckpt") as caught:
+        fit(Dropped(), Exploding(factor), steps=9, checkpoint=path, checkpoint_every=2, **SETTINGS)
+    assert caught.value.step == 6 and len(caught.value.history.loss) == 5
+    assert all(torch.isfinite(v).all() for v in torch.load(path)["model"].values())
+    with pytest.raises(TrainingDiverged, match="no checkpoint was written"):
+        fit(Dropped(), Exploding(), steps=9, **SETTINGS)
+
+
+def test_clipping_limits_the_step():
+    """With SGD the change of the weights is the clipped gradient, whose norm is the limit."""
+    torch.manual_seed(0)
+    model = Dropped()
+    before = [p.detach().clone() for p in model.parameters()]
+    history = fit(
+        model,
+        AddingProblem(6),
+        steps=1,
+        batch_size=8,
+        clip=1e-3,
+        progress=False,
+        optimizer=torch.optim.SGD(model.parameters(), lr=1.0),
+    )
+    moved = math.sqrt(
+        sum(float((a - b).detach().square().sum()) for a, b in zip(before, model.parameters(), strict=True))
+    )
+    assert history.gradient_norm[0] > 1e-3 and moved == pytest.approx(1e-3, rel=1e-3)
+
+
+def test_streams_carry_the_state_and_start_anew_with_each_pass(tmp_path):
+    model = Accumulating()
+    fit(model, Counting(), steps=5, batch_size=2, stream_length=6, lr=1e-9, progress=False)
+    assert [state is None for state in model.states] == [True, False, True, False, True]
+    assert not model.states[1].requires_grad
+    assert model.states[1].flatten().tolist() == pytest.approx([15 / 24, (12 * 6 + 15) / 24])
+    whole, resumed = Accumulating(), Accumulating()
+    settings = {"steps": 8, "batch_size": 2, "stream_length": 4, "lr": 0.1, "progress": False}
+    fit(whole, Counting(), **settings)
+    with pytest.raises(Killed):
+        fit(resumed, Counting(), checkpoint=tmp_path / "c", checkpoint_every=4, after_step=kill_at(6), **settings)
+    fit(resumed, Counting(), checkpoint=tmp_path / "c", checkpoint_every=4, **settings)
+    assert same(whole, resumed)
+    with pytest.raises(ValueError, match=r"another run.*'stream_length': \(4, 6\)"):
+        fit(resumed, Counting(), checkpoint=tmp_path / "c", **settings | {"stream_length": 6})
+    with pytest.raises(ValueError, match="stream_length"):
+        fit(Accumulating(), Counting(), steps=1, batch_size=2, stream_length=13, progress=False)
+    with pytest.raises(ValueError, match="stream_length must be None because adding-6 has no stream, got 4"):
+        train(stream_length=4)
+
+
+def test_evaluation_on_streams_carries_the_state():
+    """The state of `Summing` is what it predicts: the sum of all that was read before a piece."""
+
+    class Summing(Accumulating):
+        def forward(self, x, state=None):
+            y, total = super().forward(x, state)
+            before = torch.zeros_like(total) if state is None else state
+            return before[:, None].expand_as(y) * self.scale, total
+
+    class Scored(Counting):
+        def metrics(self, prediction, y):
+            return {"before": float(prediction.mean())}
+
+    model = Summing()
+    scores = evaluate(model, Scored(), "train", batch_size=1, stream_length=4)
+    assert scores["before"] == pytest.approx((0 + 6 + 28) / 24 / 3) and [s is None for s in model.states] == [1, 0, 0]
+    history = fit(model, Scored(), steps=2, batch_size=1, stream_length=4, lr=1e-9, eval_every=2, progress=False)
+    assert history.evaluations[0]["before"] == pytest.approx((34 + 54 + 124) / 24 / 6), "both streams"
+    assert evaluate(model, Scored(), "train", batch_size=2, stream_length=4, batches=1)["before"] == 0
+    with pytest.raises(ValueError, match="stream_length must be None because adding-6 has no stream, got 4"):
+        evaluate(model, AddingProblem(6), stream_length=4)
+
+
+def test_evaluate_weighs_batches_by_size_and_restores_the_mode():
+    model, _ = train()
+    model.train()
+    scores = [evaluate(model, AddingProblem(6), "valid", batch_size=size)["mse"] for size in (1000, 300)]
+    assert scores[0] == pytest.approx(scores[1], rel=1e-5) and model.training
+
+
+def test_evaluating_on_some_batches():
+    part, whole = train(eval_every=12, eval_batches=1)[1], train(eval_every=12)[1]
+    assert part.evaluations[0]["mse"] != whole.evaluations[0]["mse"]
+    with pytest.raises(ValueError, match="batches must be positive, got 0"):
+        evaluate(Dropped(), AddingProblem(6), batches=0)
+
+
+def test_a_schedule_reaches_the_optimizer():
+    _, history = train(schedule=warmup_cosine(12))
+    assert history.lr[0] > history.lr[5] > history.lr[-1] == 0
+    assert same(train(schedule=lambda step: 0.5)[0], train(lr=0.005)[0])
+
+
+class Pairs(AddingProblem):
+    """The adding problem as a pair, as the tasks from sequence to sequence have it."""
+
+    def batch(self, split, size, generator):
+        x, y = super().batch(split, size, generator)
+        return (x, x[:, :3]), y
+
+    def batches(self, split, size):
+        return (((x, x[:, :3]), y) for x, y in super().batches(split, size))
+
+
+class OfPairs(Dropped):
+    def forward(self, x, state=None):
+        source, target_in = x
+        assert target_in.shape[1] == 3
+        return super().forward(source, state)
+
+
+def test_an_input_may_be_a_pair_of_tensors():
+    alone, _ = train()
+    torch.manual_seed(0)
+    paired = OfPairs()
+    fit(paired, Pairs(6), steps=12, **SETTINGS)
+    assert same(alone, paired)
+    assert evaluate(paired, Pairs(6)) == evaluate(alone, AddingProblem(6))
+
+
+def test_parameter_count_leaves_out_embeddings():
+    assert parameter_count(Readout(RNN(3, 5), 2, vocabulary=7)) == 5 * 3 + 25 + 10 + 10 + 2
+
+
+class Weighted(AddingProblem):
+    """Counts the sequences whose label is above 1, and squares the mean at the end."""
+
+    def weight(self, y):
+        return int((y > 1).sum())
+
+    def metrics(self, prediction, y):
+        return {"above": float(y[y > 1].sum() / max(1, self.weight(y)))}
+
+    def finish(self, metrics):
+        return {"above": metrics["above"], "square": metrics["above"] ** 2}
+
+
+@pytest.mark.parametrize("size", [7, 250, 1000])
+def test_a_task_says_how_much_a_batch_counts_and_what_follows_from_the_mean(size):
+    task = Weighted(6)
+    y = next(iter(task.batches("valid", 1000)))[1]
+    mean = float(y[y > 1].double().mean())
+    assert evaluate(Dropped(), task, batch_size=size) == pytest.approx({"above": mean, "square": mean**2}, rel=1e-5)
+
+
+def test_the_best_evaluation_is_kept(tmp_path):
+    """A rate that grows makes the model worse in the end; killed and resumed, the best is still known."""
+    settings = {"schedule": lambda step: 1.0 if step <= 4 else 100.0, "eval_every": 2, "steps": 12}
+    kept, history = train(**settings, keep_best="mse")
+    curve = history.curve("mse")[1]
+    best = min(curve)
+    assert evaluate(kept, AddingProblem(6))["mse"] == pytest.approx(best) and best < curve[-1]
+    last, _ = train(**settings)
+    assert evaluate(last, AddingProblem(6))["mse"] == pytest.approx(curve[-1])
+    settings |= {"checkpoint": tmp_path / "run.ckpt", "checkpoint_every": 1, "keep_best": "mse"}
+    with pytest.raises(Killed):
+        train(**settings, after_step=kill_at(11))
+    assert same(kept, train(**settings)[0])
+
+
+def test_a_plateau_reaches_the_optimizer(tmp_path):
+    settings = {"plateau": drop_on_plateau(1, 2.0, "mse"), "eval_every": 2, "schedule": lambda step: -1.0}  # it climbs
+    settings |= {"checkpoint": tmp_path / "run.ckpt", "checkpoint_every": 1}
+    with pytest.raises(Killed):
+        train(**settings, after_step=kill_at(7))
+    _, history = train(**settings)
+    assert history.lr == pytest.approx([-0.01 / 2 ** max(0, (step - 1) // 2 - 1) for step in range(1, 13)])
+
+
+@pytest.mark.parametrize("setting", [{"keep_best": "mse"}, {"plateau": drop_on_plateau(1, 2.0)}])
+def test_what_rests_on_evaluations_needs_them(setting):
+    with pytest.raises(ValueError, match="eval_every must be given"):
+        train(**setting)
+
+
+@pytest.mark.parametrize(
+    "name, value",
+    [("steps", 0), ("batch_size", 0), ("lr", 0.0), ("clip", -1.0), ("eval_every", 0), ("eval_batches", 0)],
+)
+def test_bad_arguments(name, value):
+    with pytest.raises(ValueError, match=f"{name} must be positive, got {value}"):
+        train(**{name: value})
+
+
+@pytest.mark.parametrize("device", ["abacus", "cuda:99"])  # no machine has either
+def test_a_device_that_is_not_there(device):
+    task = AddingProblem(6)
+    with pytest.raises(ValueError, match=f"device must be one that torch can use here, got '{device}': "):
+        fit(Readout(RNN(2, 4), 1), task, steps=1, batch_size=2, device=device)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_auto_is_a_gpu_where_torch_has_one(monkeypatch, there):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: there)
+    assert choose_device() == choose_device("auto") == torch.device("cuda" if there else "cpu")
+
+
+def test_a_device_that_is_named_is_taken_or_refused():
+    assert choose_device("cpu") == choose_device(torch.device("cpu")) == torch.device("cpu")
+    for name in ("cuda:99", "gpu"):
+        with pytest.raises(ValueError, match=f"device must be one that torch can use here, got '{name}'"):
+            choose_device(name)

@@ -1,0 +1,272 @@
+"""Several processes: the numbers of one, whatever the slices; killed and resumed; no process waits for a dead one."""
+
+import json
+import os
+import runpy
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+import torch
+from support import two_processes
+from support.helpers import ROOT
+from support.two_processes import ALIKE, CASES, TINY, Murmur, interrupted, train
+from torch import nn
+
+from rtx_lib.experiments import TASKS, run
+from rtx_lib.experiments.__main__ import main
+from rtx_lib.experiments.records import SCHEMA
+from rtx_lib.layers import GRU, Readout
+from rtx_lib.tasks import AddingProblem, NumberWords
+from rtx_lib.training import TrainingDiverged, fit
+from rtx_lib.training.processes import Processes, join
+
+
+def launch(what: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Two CPU processes, as `accelerate launch` starts them, on a port that it finds free."""
+    command = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
+    command += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0"]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "OMP_NUM_THREADS": "1",
+        "CUDA_VISIBLE_DEVICES": "",
+        "HF_HUB_OFFLINE": "1",
+    }
+    return subprocess.run(
+        [*command, ROOT / "tests" / "support" / "two_processes.py", what, folder],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    """A folder with the checkpoint of a run of which one process was killed."""
+    if sys.platform == "win32":
+        pytest.skip("a process of this test is killed by SIGKILL, which Windows lacks")
+    folder = tmp_path_factory.mktemp("two")
+    return folder, launch("die", folder)
+
+
+@pytest.fixture(scope="module")
+def found(killed):
+    """What both processes say."""
+    folder, _ = killed
+    done = launch("train", folder)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return [json.loads((folder / f"rank{rank}.json").read_text()) for rank in (0, 1)]
+
+
+def distance(a, b):
+    """max|a - b| / max|b|."""
+    a, b = torch.tensor(a, dtype=torch.float64), torch.tensor(b, dtype=torch.float64)
+    return float((a - b).abs().max() / b.abs().max())
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_two_processes_give_the_numbers_of_one(found, name):
+    history, model = train(name)
+    loss, norm, evaluations, lr, sums = found[0]["cases"][name]
+    assert len(loss) == 12 and distance(loss, history.loss) < 1e-8
+    assert distance(norm, history.gradient_norm) < 1e-8 and lr == history.lr
+    assert distance(sums, two_processes.numbers(model)) < 1e-8
+    assert [row["step"] for row in evaluations] == [row["step"] for row in history.evaluations]
+    for row, alone in zip(evaluations, history.evaluations, strict=True):
+        assert row["split"] == alone["split"] and row["mse"] == pytest.approx(alone["mse"], rel=1e-8)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_all_processes_say_the_same(found, name):
+    """To the last bit: what they compute from these numbers, such as the parameters, must never part."""
+    assert [saying["count"] for saying in found] == [2, 2] and [saying["rank"] for saying in found] == [0, 1]
+    assert found[0]["cases"][name] == found[1]["cases"][name]
+
+
+def test_parameters_without_gradient_are_left_alone(found):
+    """Weight decay moves every parameter that has a gradient, be it 0."""
+    *_, sums = found[0]["cases"]["without gradient"]
+    assert sums[0] == 3 and dict(train("without gradient")[1].named_parameters())["model.never"].tolist() == [1, 1, 1]
+
+
+def test_in_some_part_nothing_counts():
+    task, generator = two_processes.Scored(5), torch.Generator().manual_seed(0)
+    batches = [task.batch("train", 6, generator) for _ in range(12)]
+    assert min(Processes(rank, 2).part(task, x, y)[2] for x, y in batches for rank in (0, 1)) == 0
+
+
+def test_a_killed_process_ends_the_run_and_the_resumed_one_gives_the_same_numbers(killed, found):
+    folder, done = killed
+    assert done.returncode != 0 and "Signal 9 (SIGKILL)" in done.stderr and not list(folder.glob("*.part"))
+    assert found[0]["resumed"] == found[0]["whole"] == found[1]["resumed"] and len(found[0]["whole"]) == 10
+
+
+def test_a_checkpoint_of_other_processes_or_precision_is_refused(killed, found):
+    folder, _ = killed
+    for saying in found:
+        assert "another run (its value, this one's): {'precision': ('no', 'bf16')}" in saying["foreign"]
+    with pytest.raises(ValueError, match=r"another run .*: \{'processes': \(2, 1\)\}"):
+        interrupted(Processes(), folder / "run.ckpt")
+
+
+def test_a_loss_that_is_not_finite_in_one_process_stops_all(found):
+    assert [saying["broken"] for saying in found] == ["loss is nan at step 3; no checkpoint was written"] * 2
+
+
+def test_an_error_of_the_main_process_is_raised_in_all(found):
+    assert [saying["disk"] for saying in found] == ["disk full"] * 2
+
+
+def test_fewer_sequences_than_processes(found):
+    message = "batch_size must be at least the number of processes, 2, got 1"
+    assert [saying["few"] for saying in found] == [message] * 2
+    with pytest.raises(ValueError, match=message.replace("2", "4").replace("1", "3")):
+        Processes(0, 4).part(Murmur(), torch.zeros(3, 2), torch.zeros(3, 2))
+
+
+def test_the_record_names_the_processes(killed, found):
+    assert all(saying["record"] and saying["status"] == 0 for saying in found)
+    folder = killed[0] / "records"
+    record = json.loads((folder / "tiny-s0.json").read_text())
+    jsonschema.validate(record, SCHEMA)
+    assert record["device"] == {"name": "CPU", "threads": 1, "processes": 2, "precision": "no"}
+    assert [file.name for file in folder.iterdir()] == ["tiny-s0.json"]
+    alone = json.loads(run(TINY, out=killed[0] / "alone", progress=False).read_text())
+    assert "processes" not in alone["device"]
+    assert record["curves"]["loss"] == pytest.approx(alone["curves"]["loss"], rel=1e-5)
+    assert record["metrics"] == pytest.approx(alone["metrics"], rel=1e-5)
+
+
+def test_two_processes_in_bf16(found):
+    loss = found[0]["half"]
+    assert sum(loss[-10:]) < 0.8 * sum(loss[:10]) and loss == found[1]["half"]
+
+
+SETTINGS = {
+    "adding": {"length": 5},
+    "copy": {"delay": 3},
+    "lag": {"lag": 2, "length": 6},
+    "number-words": {"label_smoothing": 0.1},
+    "text": {"source": "pydoc", "length": 9},
+    "ptb": {"length": 9, "context": 3},
+}
+DATA = ["mnist", "music", "ptb"]
+NAMES = sorted(set(TASKS) - {"enwik8"})  # its bytes weigh as the characters of ptb do
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.data(name)] if name in DATA else []) for name in NAMES]
+)
+def test_the_parts_of_every_task_make_the_whole_loss(name, double):
+    """The loss is what the parts say, weighted by their shares: that is so if a task weighs its loss right."""
+    task = TASKS[name](**SETTINGS.get(name, {}))
+    x, y = task.batch("train", 7, torch.Generator().manual_seed(0))
+    length = (x[1] if isinstance(x, tuple) else x).shape[1]
+    prediction = torch.randn(7, length, task.output_size, generator=torch.Generator().manual_seed(1))
+    parts = [Processes(rank, 3).part(task, (x, prediction), y) for rank in range(3)]
+    assert [len(part) for _, part, _ in parts] == [3, 2, 2]
+    total = sum(float(task.loss(part[1], labels)) * share for part, labels, share in parts)
+    assert total == pytest.approx(float(task.loss(prediction, y)), rel=1e-10)
+
+
+def test_the_weights_of_number_words_matter():
+    """What the test above would see: sentences of unequal length have other shares than 1/3."""
+    x, y = NumberWords().batch("train", 6, torch.Generator().manual_seed(0))
+    shares = [Processes(rank, 3).part(NumberWords(), x, y)[2] for rank in range(3)]
+    assert sum(shares) == pytest.approx(1) and max(abs(share - 1 / 3) for share in shares) > 0.01
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_mixed_precision_in_one_process(precision):
+    history, model = train("gru", torch.float32, processes=Processes(precision=precision), steps=60)
+    full, _ = train("gru", torch.float32, steps=60)
+    assert history.loss != full.loss and distance(history.loss[:10], full.loss[:10]) < 0.05
+    assert sum(history.loss[-10:]) < 0.8 * sum(history.loss[:10])
+    assert all(p.dtype == p.grad.dtype == torch.float32 for p in model.parameters())
+
+
+class Steep(AddingProblem):
+    """A loss with this slope more in its gradient, counted."""
+
+    def __init__(self, slope):
+        super().__init__(6)
+        self.calls, self.slope = 0, slope
+
+    def loss(self, prediction, y):
+        self.calls += 1
+        assert self.calls < 50, "one step is computed for ever"
+        mean = prediction[:, -1].mean()
+        return super().loss(prediction, y) + (mean - mean.detach()) * self.slope
+
+
+def test_a_gradient_too_large_for_fp16_is_computed_again_at_a_lower_scale(tmp_path):
+    """The first scale is 2**16, and the largest number of float16 65504: a slope of 8 fits at 2**13."""
+    settings = {"steps": 3, "batch_size": 8, "progress": False, "processes": Processes(precision="fp16")}
+    task, path = Steep(8.0), tmp_path / "run.ckpt"
+    torch.manual_seed(0)
+    history = fit(Readout(GRU(2, 4), 1), task, checkpoint=path, **settings)
+    assert task.calls == 3 + 3 and torch.load(path)["scaler"]["scale"] == 2.0**13
+    assert min(history.gradient_norm) > 8 and max(history.gradient_norm) < 12
+    with pytest.raises(ValueError, match=r"'precision': \('fp16', 'no'\)"):
+        fit(Readout(GRU(2, 4), 1), task, checkpoint=path, **settings | {"processes": Processes()})
+    task = Steep(1e6)
+    with pytest.raises(TrainingDiverged, match=r"gradient norm is (nan|inf) at step 1; no checkpoint was written"):
+        fit(Readout(GRU(2, 4), 1), task, **settings)
+    assert task.calls == 1 + 16
+
+
+class Shifted(nn.Module):
+    """Parameters of float32 beside the autocast, whose four gradients are finite and have a norm that is not."""
+
+    def __init__(self):
+        super().__init__()
+        self.core, self.shift = Readout(GRU(2, 4), 1), nn.Parameter(torch.ones(4))
+
+    def forward(self, x, state=None):
+        y, state = self.core(x, state)
+        total = self.shift.sum()
+        return y + (total - total.detach()) * 1e20, state
+
+
+def test_a_norm_that_overflows_although_its_elements_do_not_ends_the_run():
+    task = Steep(1.0)
+    with pytest.raises(TrainingDiverged, match="gradient norm is inf at step 1"):
+        fit(Shifted(), task, steps=1, batch_size=8, progress=False, processes=Processes(precision="fp16"))
+    assert task.calls == 1 + 16, "as often as the scale can be halved, then no more"
+
+
+def test_a_run_at_equal_time_is_for_one_process(tmp_path):
+    recipe = replace(TINY, equal_time="yardstick")
+    for processes in (Processes(0, 2), Processes(precision="bf16")):
+        with pytest.raises(ValueError, match=r"processes must be one, without mixed precision, for tiny at equal time"):
+            run(recipe, out=tmp_path / "unused", processes=processes)
+    assert not (tmp_path / "unused").exists()
+
+
+def test_wrong_arguments(monkeypatch, tmp_path):
+    with pytest.raises(ValueError, match="precision must be one of no, bf16, fp16, got 'fp8'"):
+        Processes(precision="fp8")
+    for name in ("ACCELERATE_MIXED_PRECISION", "WORLD_SIZE", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setitem(sys.modules, "accelerate", None)  # it cannot be imported, and nobody minds
+    runpy.run_path(str(ROOT / "rtx_lib" / "distributed.py"))
+    assert join() == Processes() and join("cuda:1", "fp16") == Processes(device="cuda:1", precision="fp16")
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
+    with pytest.raises(ModuleNotFoundError, match="pip install accelerate"):
+        join()
+    with pytest.raises(SystemExit):
+        main(["run", "adding-rnn-t10", "--mixed-precision", "half"])
+
+
+def test_an_argument_of_one_process_changes_nothing():
+    losses = []
+    for settings in ({}, {"processes": Processes()}):
+        torch.manual_seed(0)
+        settings |= {"steps": 4, "batch_size": 5, "progress": False}
+        losses.append(fit(Readout(GRU(2, 4), 1), AddingProblem(6), **settings).loss)
+    assert losses[0] == losses[1]

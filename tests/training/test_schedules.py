@@ -1,0 +1,56 @@
+"""Schedules: their corners in closed form."""
+
+import pytest
+
+from rtx_lib.training.schedules import drop_on_plateau, inverse_sqrt, staircase, warmup_constant, warmup_cosine
+
+
+def test_cosine_falls_from_the_peak_to_its_floor():
+    factor = warmup_cosine(10, warmup=2)
+    assert [factor(step) for step in (1, 2, 6, 10)] == pytest.approx([0.5, 1, 0.5, 0])
+    factor = warmup_cosine(10, warmup=2, floor=0.1)
+    assert [factor(step) for step in (1, 2, 6, 10, 14)] == pytest.approx([0.5, 1, 0.55, 0.1, 0.1])
+
+
+def test_inverse_sqrt_is_that_of_the_paper_up_to_its_constant():
+    """Vaswani et al. (2017), eq. 3: D ** -0.5 * min(step ** -0.5, step * warmup ** -1.5)."""
+    width, warmup = 512, 40
+    factor = inverse_sqrt(warmup)
+    for step in (1, 20, 40, 41, 160, 1000):
+        paper = width**-0.5 * min(step**-0.5, step * warmup**-1.5)
+        assert factor(step) * (width * warmup) ** -0.5 == pytest.approx(paper, rel=1e-12)
+
+
+def test_constant_after_warm_up():
+    assert [warmup_constant(4)(step) for step in (1, 4, 9)] == [0.25, 1, 1]
+    assert warmup_constant()(1) == 1
+
+
+def test_a_staircase_goes_down_after_each_flight():
+    assert [staircase(3, 10.0)(step) for step in (1, 3, 4, 6, 7)] == pytest.approx([1, 1, 0.1, 0.1, 0.01])
+
+
+def test_a_plateau_lowers_the_rate():
+    factor = drop_on_plateau(2, 4.0)
+    losses, factors = [5, 6, 5.5, 7, 6, 6.5, 6.5, 8, 1, 7], []
+    for number in range(len(losses) + 1):
+        factors.append(factor([{"loss": loss} for loss in losses[:number]]))
+    # Lower than the worst of the two before it: 5.5 and 6. As bad as it, or worse: 7, 6.5, 6.5 and 8, and not 1 or 7.
+    assert drop_on_plateau(2, 4.0, spared=7)([{"loss": loss} for loss in losses]) == 1 / 4, "only 8 is later"
+    assert factors == [1, 1, 1, 1, 1 / 4, 1 / 4, 1 / 4, 1 / 16, 1 / 64, 1 / 64, 1 / 64]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: warmup_cosine(10, warmup=10), "warmup must lie in"),
+        (lambda: warmup_cosine(10, floor=1.5), "floor must lie in"),
+        (lambda: warmup_constant(-1), "warmup must be at least 0"),
+        (lambda: inverse_sqrt(0), "warmup must be at least 1"),
+        (lambda: staircase(0), "must be at least 1, got 0"),
+        (lambda: drop_on_plateau(3, 0.5), "drop must be at least 1"),
+    ],
+)
+def test_bad_arguments(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
