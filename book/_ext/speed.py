@@ -1,7 +1,7 @@
 """The directives ``speed CASE`` and ``speed-machines``: tables from the JSON files in ``book/results/speed``.
 
 ``python -m rtx_lib.bench all --record`` writes these files. One that does not follow the schema of
-``rtx_lib.experiments.records`` is an error of the build, which names the file and the fault.
+``rtx_lib.evidence.records`` is an error of the build, which names the file and the fault.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from tables import line, row, table
 
+from rtx_lib.evidence.records import SPEED_SCHEMA
+
 FOLDER = "book/results/speed"
 HOW = "python -m rtx_lib.bench {} --record"
 DEVICES = ("cpu", "cuda")
@@ -27,8 +29,6 @@ DEVICES = ("cpu", "cuda")
 
 def read_speeds(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
     """The files in `folder` by case and device; `ValueError` names a file that is none and says why."""
-    from rtx_lib.experiments.records import SPEED_SCHEMA  # here, so that the site's other pages build without torch
-
     found = {}
     for path in sorted(folder.glob("*.json")):
         try:
