@@ -16,9 +16,10 @@ from torch import nn
 
 import rtx_lib
 from rtx_lib.diagnostics.context import loss_by_position
+from rtx_lib.evidence.records import runs_folder, thin
 from rtx_lib.experiments import sweeps
 from rtx_lib.experiments.recipes import RECIPES, Recipe
-from rtx_lib.experiments.records import as_text, commit, finite, results_folder, thin
+from rtx_lib.experiments.records import as_text, commit, finite
 from rtx_lib.layers import GRU, LSTM, RNN, Readout, SampleStdNorm
 from rtx_lib.models.deep_transition import DeepTransitionGRU
 from rtx_lib.models.indrnn import PlainIndRNN
@@ -148,7 +149,7 @@ def run(
         how = f"{processes.count} processes, {processes.precision!r}"
         raise ValueError(f"processes must be one, without mixed precision, for {recipe.name} at equal time, got {how}")
     device = device if processes.plain else processes.device
-    folder = Path(out) if out else results_folder()
+    folder = Path(out) if out else runs_folder()
     path = sweeps.record_path(folder, recipe, seed)
     if processes.on_main(lambda: sweeps.made(path, recipe) is not None):
         return path

@@ -16,9 +16,9 @@ from support.helpers import ROOT
 from support.two_processes import ALIKE, CASES, TINY, Murmur, interrupted, train
 from torch import nn
 
+from rtx_lib.evidence.records import SCHEMA
 from rtx_lib.experiments import TASKS, run
 from rtx_lib.experiments.__main__ import main
-from rtx_lib.experiments.records import SCHEMA
 from rtx_lib.layers import GRU, Readout
 from rtx_lib.tasks import AddingProblem, NumberWords
 from rtx_lib.training import TrainingDiverged, fit
