@@ -74,7 +74,7 @@ def _read() -> tuple[np.ndarray, np.ndarray]:
     digits = load_digits()
     if not np.isfinite(digits.data).all():
         image = np.flatnonzero(~np.isfinite(digits.data).all(axis=1))[0]
-        raise ValueError(f"digits: every pixel must be finite, and image {image} holds NaN or infinity")
+        raise ValueError(f"digits must hold finite pixels, got NaN or infinity in image {image}")
     return (digits.data / 16).astype(np.float32), digits.target.astype(np.int64)  # pixels count 0..16
 
 

@@ -119,14 +119,14 @@ def read_idx(path: str | Path) -> np.ndarray:
     try:
         content = gzip.decompress(path.read_bytes())
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"{path} is not a whole gzip file: {error}") from error
+        raise ValueError(f"{path} must be a whole gzip file, got: {error}") from error
     magic = int.from_bytes(content[:4], "big")
     dimensions = {2049: 1, 2051: 3}.get(magic)
     start = 4 + 4 * (dimensions or 0)
     if dimensions is None or len(content) < start:
-        raise ValueError(f"{path} has the magic number {magic}; it must be 2051 (images) or 2049 (labels)")
+        raise ValueError(f"{path} must bear the magic number 2051 (images) or 2049 (labels), got {magic}")
     shape = struct.unpack(f">{dimensions}I", content[4:start])
     held, said = len(content) - start, math.prod(shape)
     if held != said:
-        raise ValueError(f"{path} holds {held} bytes, where its header {shape} says {said}")
+        raise ValueError(f"{path} must hold {said} bytes, as its header {shape} says, got {held}")
     return np.frombuffer(content, np.uint8, offset=start).reshape(shape).copy()  # a writable array for torch

@@ -172,18 +172,18 @@ def read_mat(path: str | Path) -> dict[str, list[np.ndarray]]:
     try:
         held = loadmat(content, variable_names=list(keys.values()))
     except Exception as error:  # SciPy has many for a broken file: of zlib, its own, OSError, IndexError, ...
-        raise ValueError(f"{path} is not a whole MATLAB file: {type(error).__name__}: {error}") from error
+        raise ValueError(f"{path} must be a whole MATLAB file, got {type(error).__name__}: {error}") from error
     return {split: _tunes(path, key, held.get(key)) for split, key in keys.items()}
 
 
 def _tunes(path: Path, key: str, cell: np.ndarray | None) -> list[np.ndarray]:
     if cell is None or cell.dtype != object or not cell.size:
         found = "nothing" if cell is None else f"an array {cell.shape} of {cell.dtype}"
-        raise ValueError(f"{path} holds {found} as {key!r}; it must be a cell of piano rolls")
+        raise ValueError(f"{path} must hold a cell of piano rolls as {key!r}, got {found}")
     for number, roll in enumerate(cell.flat):
         shape: tuple[int, ...] = roll.shape if isinstance(roll, np.ndarray) else ()
         if len(shape) != 2 or shape[0] < 2 or shape[1] != NOTES:
-            raise ValueError(f"{path} has a tune {shape}, number {number} of {key!r}; it must be (2 or more, {NOTES})")
+            raise ValueError(f"{path} must hold tunes (2 or more, {NOTES}), got {shape}, number {number} of {key!r}")
         if not ((roll == 0) | (roll == 1)).all():
-            raise ValueError(f"{path} has a tune with other values than 0 and 1, number {number} of {key!r}")
+            raise ValueError(f"{path} must hold 0 and 1 only, got another value in tune {number} of {key!r}")
     return [roll.astype(np.uint8) for roll in cell.flat]
