@@ -3,17 +3,7 @@
 from rtx_lib.plots.alignment import describe_alignment, draw_alignment
 from rtx_lib.plots.attention import attention_view
 from rtx_lib.plots.cells import CELL_STAGES, describe_cell, draw_cell
-from rtx_lib.plots.curves import (
-    bands,
-    baseline,
-    error_axes,
-    evaluations,
-    label_lines,
-    provenance,
-    record_bands,
-    smooth,
-    stack,
-)
+from rtx_lib.plots.curves import bands, baseline, error_axes, evaluations, label_lines, provenance, record_bands, smooth
 from rtx_lib.plots.distance import draw_distance_bars, draw_weights_by_distance
 from rtx_lib.plots.explorer import explorer
 from rtx_lib.plots.figure import show, to_svg
@@ -21,7 +11,7 @@ from rtx_lib.plots.film import at_frame, film
 from rtx_lib.plots.gradients import draw_gradient_norms, error_by_length, gradient_frames, gradient_panels
 from rtx_lib.plots.heatmaps import attention_heatmap, attention_panels, attention_stack, heatmap_size
 from rtx_lib.plots.images import draw_beliefs, draw_image_rows
-from rtx_lib.plots.influence import influence_curves, influence_frames, influence_maps
+from rtx_lib.plots.influence import influence_curves, influence_frames
 from rtx_lib.plots.lanes import FAMILIES, draw_lane
 from rtx_lib.plots.local import describe_reach, draw_reach, draw_windows
 from rtx_lib.plots.memory import draw_context_use, draw_costs, draw_position_losses, draw_test_memory
@@ -113,7 +103,6 @@ __all__ = [
     "heatmap_size",
     "influence_curves",
     "influence_frames",
-    "influence_maps",
     "label_lines",
     "length_heatmap",
     "live",
@@ -126,7 +115,6 @@ __all__ = [
     "show",
     "smooth",
     "sortable_table",
-    "stack",
     "style",
     "to_svg",
     "use_style",

@@ -18,6 +18,9 @@ from cycler import cycler
 INK = "#0a0b0c"
 """A sentinel; whatever is drawn in it follows the page's text colour."""
 
+GREY = "#808080"
+"""What stands back: frames, hatching, parts that are not reached. It has the same contrast on both backgrounds."""
+
 LIGHT = "#ffffff"
 """The site's light background."""
 
