@@ -12,22 +12,21 @@ from rtx_lib.plots.gradients import draw_gradient_norms, error_by_length, gradie
 from rtx_lib.plots.heatmaps import attention_heatmap, attention_panels, attention_stack, heatmap_size
 from rtx_lib.plots.images import draw_beliefs, draw_image_rows
 from rtx_lib.plots.influence import influence_curves, influence_frames
-from rtx_lib.plots.lanes import FAMILIES, draw_lane
+from rtx_lib.plots.lanes import draw_lane, draw_looks
 from rtx_lib.plots.local import describe_reach, draw_reach, draw_windows
 from rtx_lib.plots.memory import draw_context_use, draw_costs, draw_position_losses, draw_test_memory
 from rtx_lib.plots.music import piano_roll
 from rtx_lib.plots.neurons import describe_decay, draw_composition, draw_decay, draw_half_lives, draw_scan, draw_wiring
 from rtx_lib.plots.positions import draw_bias, draw_position_table, draw_rotations, length_heatmap
-from rtx_lib.plots.race import describe_race, draw_race
+from rtx_lib.plots.race import describe_race, describe_ranking, draw_race, draw_ranking
 from rtx_lib.plots.race_costs import draw_lengths, draw_tradeoff
 from rtx_lib.plots.race_explorer import race_explorer
-from rtx_lib.plots.ranking import describe_ranking, draw_ranking
 from rtx_lib.plots.runs import draw_runs, draw_side_by_side
 from rtx_lib.plots.segments import describe_segments, draw_clash, draw_segments
 from rtx_lib.plots.shift import draw_shift
 from rtx_lib.plots.shift_steps import SHIFT_STEPS, describe_shift, shifted_cells
 from rtx_lib.plots.strips import draw_strips
-from rtx_lib.plots.style import CYCLE, DASHES, INK, MARKERS, STYLE, style, use_style
+from rtx_lib.plots.style import CYCLE, DASHES, FAMILIES, INK, LOOKS, MARKERS, STYLE, look, style, use_style
 from rtx_lib.plots.tables import plain_table, sortable_table
 from rtx_lib.plots.transformer import TRANSFORMER_STAGES, describe_transformer, draw_transformer
 from rtx_lib.plots.unrolled import draw_unrolled
@@ -39,6 +38,7 @@ __all__ = [
     "DASHES",
     "FAMILIES",
     "INK",
+    "LOOKS",
     "MARKERS",
     "SHIFT_STEPS",
     "STYLE",
@@ -74,6 +74,7 @@ __all__ = [
     "draw_image_rows",
     "draw_lane",
     "draw_lengths",
+    "draw_looks",
     "draw_position_losses",
     "draw_position_table",
     "draw_race",
@@ -106,6 +107,7 @@ __all__ = [
     "label_lines",
     "length_heatmap",
     "live",
+    "look",
     "piano_roll",
     "plain_table",
     "provenance",
