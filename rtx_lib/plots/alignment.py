@@ -9,6 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
+from rtx_lib.plots.arrays import floats
 from rtx_lib.plots.style import CYCLE
 
 
@@ -23,9 +24,7 @@ def describe_alignment(source: Sequence[str], target: Sequence[str], weights: An
     Raises:
         ValueError: if the weights have another shape.
     """
-    array = np.asarray(weights, dtype=float)
-    if array.shape != (len(target), len(source)):
-        raise ValueError(f"weights must have shape {(len(target), len(source))}, was {array.shape}")
+    array = floats("weights", weights, len(target), len(source), low=0)
     return ", ".join(f"{word} at {source[s]}" for word, s in zip(target, array.argmax(axis=1), strict=True))
 
 
@@ -51,13 +50,9 @@ def draw_alignment(
     Raises:
         ValueError: if the weights have another shape, are negative or not finite, or there is no such row to mark.
     """
-    array = np.asarray(weights, dtype=float)
-    if array.shape != (len(target), len(source)):
-        raise ValueError(f"weights must have shape {(len(target), len(source))}, was {array.shape}")
-    if not (np.isfinite(array) & (array >= 0)).all():
-        raise ValueError(f"weights must be finite and at least 0, were from {array.min():g} to {array.max():g}")
+    array = floats("weights", weights, len(target), len(source), low=0)
     if not set(marked) <= set(range(len(target))):
-        raise ValueError(f"marked must hold rows from 0 to {len(target) - 1}, was {sorted(marked)}")
+        raise ValueError(f"marked must hold rows from 0 to {len(target) - 1}, got {sorted(marked)}")
     count = max(rows, *array.shape)
     fig, ax = plt.subplots(figsize=(5.4, 1.1 + 0.36 * count))
     ax.set_axis_off()

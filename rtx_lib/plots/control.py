@@ -1,9 +1,9 @@
 """The labelled range control that explorers and films share: native, named, driven by keyboard, no script tag."""
 
-from __future__ import annotations
-
+import functools
 import html
 from collections.abc import Sequence
+from importlib import resources
 
 LIMIT = 600_000
 """Largest explorer or film, in bytes: a page with four of them still opens on a phone."""
@@ -29,6 +29,13 @@ def check_size(text: str, what: str) -> str:
             f"the {what} takes {size / 1000:.0f} kB, allowed are {LIMIT // 1000} kB: use fewer positions or points"
         )
     return text
+
+
+@functools.cache
+def beside(name: str) -> str:
+    """A script or style sheet of this folder, without whole lines of comment and without indents."""
+    lines = resources.files("rtx_lib.plots").joinpath(name).read_text(encoding="utf-8").splitlines()
+    return "\n".join(line.strip() for line in lines if line.strip() and not line.strip().startswith(("//", "/*")))
 
 
 def control(name: str, labels: Sequence[str], start: int, oninput: str, button: str = "") -> str:

@@ -16,32 +16,6 @@ Record = Mapping[str, Any]
 """One run as ``rtx_lib.experiments`` writes it: recipe, seed, commit, device, seconds, curves, metrics and more."""
 
 
-def stack(records: Sequence[Record], key: str) -> tuple[np.ndarray, np.ndarray]:
-    """One curve of several records on common steps.
-
-    Args:
-        records: the runs, whose ``curves`` hold ``step`` and ``key``.
-        key: name of the curve, for example ``"loss"``.
-
-    Returns:
-        steps (N,) in order, all that occur, and values (runs, N), NaN where a run has none.
-
-    Raises:
-        ValueError: if there is no record, or one lacks the curve.
-    """
-    if not records:
-        raise ValueError("records must hold at least one record, held none")
-    for record in records:
-        if key not in record["curves"]:
-            raise ValueError(f"key must be one of {sorted(record['curves'])}, was {key!r}")
-    steps = np.unique(np.concatenate([np.asarray(record["curves"]["step"], dtype=float) for record in records]))
-    values = np.full((len(records), len(steps)), np.nan)
-    for row, record in zip(values, records, strict=True):
-        places = np.searchsorted(steps, np.asarray(record["curves"]["step"], dtype=float))
-        row[places] = np.asarray(record["curves"][key], dtype=float)
-    return steps, values
-
-
 def evaluations(records: Sequence[Record], metric: str, *, at: str = "step") -> tuple[np.ndarray, np.ndarray]:
     """One metric of the evaluations of several records, on common steps.
 
@@ -59,7 +33,7 @@ def evaluations(records: Sequence[Record], metric: str, *, at: str = "step") -> 
     rows = [{row[at]: row[metric] for row in record["evaluations"] if metric in row} for record in records]
     steps = sorted(set().union(*rows))
     if not steps:
-        raise ValueError(f"metric must be one that the evaluations of the records have, was {metric!r}")
+        raise ValueError(f"metric must be one that the evaluations of the records have, got {metric!r}")
     return np.array(steps), np.array([[row.get(step, np.nan) for step in steps] for row in rows], dtype=float)
 
 
@@ -70,7 +44,7 @@ def smooth(values: Any, width: int) -> np.ndarray:
         ValueError: if ``width`` is below 1.
     """
     if width < 1:
-        raise ValueError(f"width must be at least 1, was {width}")
+        raise ValueError(f"width must be at least 1, got {width}")
     array = np.asarray(values, dtype=float)
     total = np.cumsum(array, axis=-1)
     total[..., width:] = total[..., width:] - total[..., :-width]
@@ -96,10 +70,10 @@ def bands(ax: Axes, curves: Any, label: str, *, steps: Any = None, index: int | 
     """
     values = np.atleast_2d(np.asarray(curves, dtype=float))
     if values.ndim != 2 or not np.isfinite(values).any():
-        raise ValueError(f"curves must be (runs, N) and hold a finite value, was of shape {values.shape}")
+        raise ValueError(f"curves must be (runs, N) and hold a finite value, got shape {values.shape}")
     places = np.arange(1, values.shape[1] + 1) if steps is None else np.asarray(steps, dtype=float)
     if places.shape != values.shape[1:]:
-        raise ValueError(f"steps must have shape {values.shape[1:]} like a row of curves, was {places.shape}")
+        raise ValueError(f"steps must have shape {values.shape[1:]} like a row of curves, got {places.shape}")
     known = np.isfinite(values).any(axis=0)
     places, values = places[known], values[:, known]
     if index is None:
@@ -139,18 +113,17 @@ def baseline(ax: Axes, value: float, label: str, *, at: float = 0.01) -> Line2D:
         ValueError: if ``value`` is not finite.
     """
     if not np.isfinite(value):
-        raise ValueError(f"value must be finite, was {value}")
+        raise ValueError(f"value must be finite, got {value}")
     line = ax.axhline(value, color=INK, linestyle=(0, (4, 3)), linewidth=1.2, label="_baseline")
-    ax.annotate(
-        label,
-        (at, value),
-        xycoords=("axes fraction", "data"),
-        xytext=(0, 3),
-        textcoords="offset points",
-        va="bottom",
-        fontsize=11,
-    )
+    name_at(ax, label, (at, value), (0, 3), ("axes fraction", "data"), va="bottom")
     return line
+
+
+def name_at(
+    ax: Axes, text: str, at: tuple[float, float], shift: tuple[float, float], coordinates: Any = "data", **font: Any
+) -> None:
+    """A small text that stands ``shift`` points away from a place, whatever the axes' limits."""
+    ax.annotate(text, at, shift, coordinates, "offset points", **{"fontsize": 11} | font)
 
 
 def label_lines(ax: Axes, *, gap: float = 1.25, fontsize: float = 11) -> None:
@@ -181,16 +154,9 @@ def label_lines(ax: Axes, *, gap: float = 1.25, fontsize: float = 11) -> None:
     crowded = any(abs(place - height) > 0.4 * fontsize for place, height in zip(places, heights, strict=True))
     for place, (height, end, line) in zip(places, ends, strict=True):
         leader = {"arrowstyle": "-", "color": line.get_color(), "shrinkA": 1, "shrinkB": 4, "relpos": (0, 0.5)}
-        ax.annotate(
-            str(line.get_label()),
-            end,
-            xytext=(20 if crowded else 7, place - height),
-            textcoords="offset points",
-            va="center",
-            fontsize=fontsize,
-            annotation_clip=False,
-            arrowprops=leader if crowded else None,
-        )
+        font: dict[str, Any] = {"va": "center", "fontsize": fontsize, "annotation_clip": False}
+        shift = (20 if crowded else 7, place - height)
+        name_at(ax, str(line.get_label()), end, shift, arrowprops=leader if crowded else None, **font)
 
 
 def error_axes(ax: Axes, *levels: float, **settings: Any) -> None:
@@ -242,19 +208,18 @@ def provenance(
     if isinstance(records, Mapping):
         records = [record for found in records.values() for record in found]
     if not records:
-        raise ValueError("records must hold at least one record, held none")
+        raise ValueError("records must hold at least one record, got none")
     seeds = sorted({int(record["seed"]) for record in records})
     steps = sorted({int(record["configuration"]["steps"]) for record in records})
     devices = sorted({f"{r['device']['name']}, {_plural(r['device'].get('threads') or 1, 'thread')}" for r in records})
     commits = sorted({str(record["commit"])[:7] for record in records})
-    minutes = sum(float(record["seconds"]) for record in records) / 60
+    seconds = sum(float(record["seconds"]) for record in records)
     parts = [
-        f"{_plural(len(records), 'recorded run')}, {'seed' if len(seeds) == 1 else 'seeds'} "
-        + ", ".join(map(str, seeds)),
+        _plural(len(records), "recorded run") + f", seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}",
         " to ".join(dict.fromkeys(f"{step:,}" for step in (steps[0], steps[-1]))) + " steps",
         " and ".join(devices),
-        ("commit " if len(commits) == 1 else "commits ") + ", ".join(commits),
-        f"{minutes:.0f} min in all" if minutes >= 1 else f"{60 * minutes:.0f} s in all",
+        f"commit{'s' * (len(commits) > 1)} {', '.join(commits)}",
+        (f"{seconds / 60:.0f} min" if seconds >= 60 else f"{seconds:.0f} s") + " in all",
     ]
     recipes: dict[str, list[int]] = {}
     for record in records:

@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from rtx_lib.plots.arrays import floats
 from rtx_lib.plots.curves import bands, baseline, label_lines, smooth
 from rtx_lib.plots.style import CYCLE, INK, MARKERS
 
@@ -29,12 +30,9 @@ def gradient_frames(norms: Any, eigenvalues: Any, titles: Sequence[str]) -> tupl
     Raises:
         ValueError: if the shapes do not fit together or there is no frame.
     """
-    gradients, values = np.asarray(norms, dtype=float), np.asarray(eigenvalues)
-    if gradients.ndim != 2 or values.ndim != 2 or not len(gradients) == len(values) == len(titles) > 0:
-        raise ValueError(
-            f"norms (F, T), eigenvalues (F, H) and F titles must fit, were {gradients.shape}, {values.shape} and "
-            f"{len(titles)}"
-        )
+    gradients, values = floats("norms", norms, len(titles), "T", finite=False), np.asarray(eigenvalues)
+    if values.ndim != 2 or len(values) != len(titles):
+        raise ValueError(f"eigenvalues must have shape ({len(titles)}, H), got {values.shape}")
     T = gradients.shape[1]
     fig, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.7))
     left.semilogy([1, T], [1, 1], gid="gradient", marker="o", color=CYCLE[0], linestyle="-", markersize=4)
@@ -73,16 +71,16 @@ def gradient_panels(
     Raises:
         ValueError: if there is no network, or the shapes or the names do not fit together.
     """
-    norms = {kind: {name: np.asarray(rows, dtype=float) for name, rows in own.items()} for kind, own in runs.items()}
-    shapes = {rows.shape for own in norms.values() for rows in own.values()}
-    if len(shapes) != 1 or len(min(shapes)) != 2 or set(titles) != set(runs):
-        raise ValueError(
-            f"runs must hold arrays of one shape (F, T) and titles name the same networks, were "
-            f"{sorted(shapes)}, {sorted(runs)} and {sorted(titles)}"
-        )
-    count, T = min(shapes)
+    if not runs or set(titles) != set(runs):
+        raise ValueError(f"titles must name the networks of runs, at least one, {list(runs)}, got {list(titles)}")
+    sizes: dict[str, int] = {}
+    norms = {}
+    for kind, own in runs.items():
+        name = f"runs[{kind!r}]"
+        norms[kind] = {state: floats(name, rows, "F", "T", finite=False, sizes=sizes) for state, rows in own.items()}
+    count, T = sizes["F"], sizes["T"]
     if any(len(texts) != count for texts in titles.values()):
-        raise ValueError(f"titles must hold {count} texts for each network, one a frame")
+        raise ValueError(f"titles must hold {count} texts for each network, got {[*map(len, titles.values())]}")
     fig, axes = plt.subplots(1, len(runs), figsize=(0.4 + 2.4 * len(runs), 3.3), sharey=True, squeeze=False)
     for ax, (kind, own) in zip(axes[0], norms.items(), strict=True):
         for index, name in enumerate(own):
@@ -144,7 +142,7 @@ def draw_gradient_norms(
         ValueError: if there is no run, or one has no finite norm.
     """
     if not norms:
-        raise ValueError("norms must hold at least one run, held none")
+        raise ValueError("norms must hold at least one run, got none")
     fig, ax = plt.subplots(figsize=(5.8, 3.0))
     for place, (name, values) in enumerate(norms.items()):
         bands(ax, smooth(values, width), name, index=place if looks is None else looks[name])

@@ -96,7 +96,7 @@ def music(**settings):
     draw = np.random.default_rng(0)
     rolls = [(draw.random((frames, 88)) < 0.1).astype(np.uint8) for frames in (3, 30, 5, 8, 17, 4, 25, 11)]
     tunes = {"train": rolls, "valid": rolls[:2], "test": rolls[:2]}
-    with mock.patch("rtx_lib.tasks.download.fetch"), mock.patch("rtx_lib.tasks.music.read_mat", lambda _: tunes):
+    with mock.patch("rtx_lib.tasks.music.fetch"), mock.patch("rtx_lib.tasks.music.read_mat", lambda _: tunes):
         return PolyphonicMusic("jsb", **settings)
 
 
