@@ -54,8 +54,10 @@ class Rule:
 def parse(rule: str, ours: Ours) -> Rule:
     """Take a rule apart.
 
-    Raises:
-        ValueError: for a line that is no rule, a name that is not one of ``ours``, or a factor that is no number.
+    Raises
+    ------
+    ValueError
+        For a line that is no rule, a name that is not one of ``ours``, or a factor that is no number.
     """
     shape = _SHAPE.fullmatch(rule)
     if not shape or (shape[1] in ("close", "overlap")) != (shape[3] == "~") or (shape[1] == "close") != bool(shape[5]):
@@ -96,16 +98,24 @@ def _values(side: str, ours: Ours, records: measured.Records) -> dict[int, float
 def truth(rule: str, ours: Ours, records: measured.Records) -> bool | None:
     """What the records say to a rule.
 
-    Args:
-        rule: a line as the table of this module shows.
-        ours: the names in it, each with its path, ``{"TCN": "race-copy-tcn.accuracy"}``.
-        records: the runs by recipe, as :func:`rtx_lib.evidence.records.load` gives them.
+    Parameters
+    ----------
+    rule
+        A line as the table of this module shows.
+    ours
+        The names in it, each with its path, ``{"TCN": "race-copy-tcn.accuracy"}``.
+    records
+        The runs by recipe, as :func:`rtx_lib.evidence.records.load` gives them.
 
-    Returns:
+    Returns
+    -------
+    bool | None
         True if they bear it out, False if they show the contrary, None if they decide neither.
 
-    Raises:
-        ValueError: for a rule that is none, or a path without a record (then `measured.Unmeasured`) or number.
+    Raises
+    ------
+    ValueError
+        For a rule that is none, or a path without a record (then `measured.Unmeasured`) or number.
     """
     found = parse(rule, ours)
     left, right = _values(found.left, ours, records), _values(found.right, ours, records)

@@ -230,7 +230,7 @@ def test_every_chapter_has_an_audit_without_a_trace_of_sphinx(chapter):
 
 
 def test_a_chapter_without_claims_is_named():
-    with pytest.raises(ValueError, match=r"chapter must have claims in claims\.yml, was '99_none'"):
+    with pytest.raises(ValueError, match=r"chapter must have claims in claims\.yml, got '99_none'"):
         audit.Audit("99_none")
 
 

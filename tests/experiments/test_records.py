@@ -1,11 +1,12 @@
-"""The file that a run writes: below a size, and of JSON."""
+"""The file that a run writes: below a size, of JSON, and packed by a command."""
 
 import json
 
 import pytest
-from support.made_records import whole
+from support.made_records import whole, write
 
-from rtx_lib.evidence.records import thin
+from rtx_lib.evidence.records import find, thin
+from rtx_lib.experiments.__main__ import main
 from rtx_lib.experiments.records import LIMIT, as_text
 
 
@@ -28,3 +29,11 @@ def test_a_record_that_would_be_too_large_has_shorter_curves():
     record["metrics"] = {"mse": float("nan")}
     with pytest.raises(ValueError, match="not JSON compliant"):
         as_text(record)
+
+
+def test_pack_takes_the_runs_of_the_book_s_sweeps(tmp_path, capsys):
+    write(tmp_path / "runs", whole("copy-gru"), whole("race-copy-gru"), whole("mine"))
+    assert main(["pack", "--out", str(tmp_path)]) == 0 and capsys.readouterr().out == "recurrence: 1, race: 1\n"
+    assert main(["pack", "--out", str(tmp_path)]) == 0 and capsys.readouterr().out == "nothing to pack\n"
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["mine-s0.json"]
+    assert find("race-copy-gru", 0, tmp_path)["metrics"] == {"mse": 0.01}
