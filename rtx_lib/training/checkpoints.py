@@ -75,9 +75,9 @@ def generators(device: str | torch.device) -> list[Tensor]:
 
 
 def set_generators(states: list[Tensor], device: str | torch.device) -> None:
-    """Set them as they were."""
+    """Set them as they were; a GPU's may be missing, or not wanted."""
     torch.set_rng_state(states[0])
-    if len(states) > 1:
+    if len(states) > 1 and torch.device(device).type == "cuda":
         torch.cuda.set_rng_state(states[1], device)
 
 

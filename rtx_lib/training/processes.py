@@ -47,7 +47,7 @@ class Processes:
     precision
         One of ``PRECISIONS``.
     accelerator
-        What :func:`join` made; None for one process in full precision.
+        What :func:`join` made. Without it nothing is sent, and all is computed in full precision.
     """
 
     rank: int = 0
