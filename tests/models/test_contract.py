@@ -10,10 +10,12 @@ from functools import partial
 
 import pytest
 import torch
-from support.far_device import assert_equal, run, run_far
+from support.far_device import Waited, assert_equal, run, run_far
 from support.helpers import relative_error
+from torch import nn
 
 from rtx_lib.layers import GRU, LSTM, RNN, Readout
+from rtx_lib.layers.positions import SCHEMES
 from rtx_lib.models.deep_transition import LGRU, TGRU, DeepTransitionGRU
 from rtx_lib.models.indrnn import DenseIndRNN, IndRNNLayer, PlainIndRNN, ResidualIndRNN
 from rtx_lib.models.jordan import JordanRNN
@@ -62,18 +64,21 @@ FLOATS = {
     "local-rnn": partial(LocalRNN, D, OUT, 3, cell="rnn"),
     "local-gru": partial(LocalRNN, D, OUT, 3),
     "local-lstm": partial(LocalRNN, D, OUT, 4, cell="lstm"),
+    "local-longer": partial(LocalRNN, D, OUT, 14, cell="rnn"),
     "local-1": partial(LocalRNN, D, OUT, 1),
     "r-transformer": partial(RTransformer, D, OUT, **LOCAL, dropout=0.3),
     "r-transformer-post": partial(RTransformer, D, OUT, **LOCAL, norm="post", cell="lstm"),
     "r-transformer-clones": partial(RTransformer, D, OUT, **LOCAL, start="clones", local_layers=2, final_norm=True),
-    "r-transformer-rotary": partial(RTransformer, D, OUT, **LOCAL, positions="rotary"),
-    "r-transformer-learned": partial(RTransformer, D, OUT, **LOCAL, positions="learned", length=2 * T),
+    **{
+        f"r-transformer-{positions}": partial(RTransformer, D, OUT, **LOCAL, positions=positions, length=2 * T, clip=3)
+        for positions in SCHEMES
+    },
     "encoder": partial(Encoder, D, OUT, **SIZE, dropout=0.3),
     **{
         f"transformer-{positions}": partial(
             CausalTransformer, D, OUT, **SIZE, positions=positions, length=2 * T, clip=3
         )
-        for positions in ("none", "sinusoidal", "learned", "rotary", "alibi", "shaw", "xl")
+        for positions in SCHEMES
     },
     "transformer-post": partial(CausalTransformer, D, OUT, **SIZE, norm="post", activation="relu", dropout=0.3),
     "xl": partial(TransformerXL, D, OUT, **XL, dropout=0.3, attention_dropout=0.3),
@@ -101,6 +106,10 @@ PAIRS = {
     "seq2seq": partial(Seq2Seq, V, V, **SEQ),
     "seq2seq-additive": partial(Seq2Seq, V, V, **SEQ, attention="additive"),
     "seq2seq-dot": partial(Seq2Seq, V, V, **SEQ, attention="dot"),
+    **{
+        f"translator-{positions}": partial(Transformer, V, V, **SIZE, positions=positions, length=2 * T, clip=3)
+        for positions in SCHEMES
+    },
     "translator": partial(Transformer, V, V, **SIZE, dropout=0.3),
     "translator-shared": partial(Transformer, V, V, **SIZE, norm="post", shared=True, tied=True),
 }
@@ -108,6 +117,7 @@ MODELS = FLOATS | IDS | PAIRS
 BOTH_WAYS = ["rnn-both-ways", "lstm-both-ways", "gru-both-ways", "encoder", "encoder-ids"]
 STATELESS = ["encoder", "encoder-ids", "plain-gpt", "xl-without-memory"]
 POINTWISE = ["tcn-1", "local-1"]  # no output sees an earlier input
+BY_SCHEME = [name for name in MODELS if name.split("-")[-1] in SCHEMES and name != "xl"]  # alike in what they refuse
 # A state of zeros is no state: what attends to keys of zeros sees them.
 RECURRENT = [
     n for n in FLOATS if n.split("-")[0] in ("rnn", "lstm", "gru", "readout", "deep", "indrnn", "tcn", "local")
@@ -186,21 +196,29 @@ def test_shapes_and_dtypes(name, dtype):
 # ---- time
 
 
+def in_pieces(model, x, cuts):
+    outputs, state, begin = [], None, 0
+    for length in cuts:
+        y, state = model(steps(x, begin, begin + length), state)
+        outputs.append(y)
+        begin += length
+    return torch.cat(outputs, 1), state
+
+
 @names(*BOTH_WAYS, *STATELESS)
 @pytest.mark.parametrize("cuts", [[1, 8], [4, 3, 2], [1] * T], ids=str)
 def test_pieces_equal_the_whole(name, cuts):
-    """Outputs and last state; without the state the second piece would differ."""
+    """Outputs, last state and, but for Transformer-XL, which stops them, gradients; the state is what does it."""
     model, x = make(name), example(name)
-    whole, last = model(x)
-    pieces, state, begin = [], None, 0
-    for length in cuts:
-        y, state = model(steps(x, begin, begin + length), state)
-        pieces.append(y)
-        begin += length
-    assert relative_error(torch.cat(pieces, 1), whole) < 1e-12
+    (whole, last), (pieces, state) = model(x), in_pieces(model, x, cuts)
+    assert relative_error(pieces, whole) < 1e-12
     for ours, theirs in zip(tensors(state), tensors(last), strict=True):
         assert ours.shape == theirs.shape and ours.dtype == theirs.dtype
-        assert not ours.numel() or torch.allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+        assert torch.allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+    if not isinstance(model, TransformerXL):
+        weights = list(model.parameters())
+        grads = [torch.autograd.grad(y.sin().sum(), weights, materialize_grads=True) for y in (pieces, whole)]
+        assert all(torch.allclose(a, b, rtol=1e-10, atol=1e-11) for a, b in zip(*grads, strict=True))
     if name not in POINTWISE and isinstance(x, torch.Tensor):
         assert relative_error(model(x[:, cuts[0] :])[0][:, 0], whole[:, cuts[0]]) > 1e-6
 
@@ -209,7 +227,15 @@ def test_pieces_equal_the_whole(name, cuts):
 def test_with_a_state_the_source_is_not_read_again(name):
     model, (source, target) = make(name), example(name)
     state = model((source, target[:, :4]))[1]
-    assert torch.equal(*(model((again, target[:, 4:]), state)[0] for again in (None, source)))
+    one, other, none = (model((again, target[:, 4:]), state)[0] for again in (source, source * 0, None))
+    assert torch.equal(one, none) and torch.equal(other, none)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_padding_of_the_source_changes_nothing(name):
+    model, (source, target) = make(name), example(name)
+    padded = torch.cat([source, source[:, :2] * 0], 1)
+    assert relative_error(model((padded, target))[0], model((source, target))[0]) < 1e-12
 
 
 @pytest.mark.parametrize("name", RECURRENT)
@@ -219,10 +245,27 @@ def test_no_state_is_a_state_of_zeros(name):
     assert torch.equal(model(x, mapped(state, torch.zeros_like))[0], y)
 
 
-@names(*BOTH_WAYS)
-def test_no_output_depends_on_a_later_input(name):
-    """And each depends on its own and, but for what has no memory, on the first."""
+def watch(model):
+    """A hook on every tap, so that the readable form runs and not the fused one."""
+    for module in model.modules():
+        if isinstance(module, nn.Identity):
+            module.register_forward_hook(lambda *_: None)
+    return model
+
+
+@names()
+def test_looking_changes_nothing(name):
     model, x = make(name), example(name)
+    (before, state), (after, seen) = model(x), watch(model)(x)
+    assert relative_error(after, before) < 1e-12
+    assert all(torch.allclose(a, b, rtol=1e-12, atol=1e-12) for a, b in zip(*map(tensors, (state, seen)), strict=True))
+
+
+@pytest.mark.parametrize("seen", [False, True])
+@names(*BOTH_WAYS)
+def test_no_output_depends_on_a_later_input(name, seen):
+    """And each depends on its own and, but for what has no memory, on the first."""
+    model, x = watch(make(name)) if seen else make(name), example(name)
     before = model(x)[0]
     for t in range(T):
         after = model(changed(x, t))[0]
@@ -301,6 +344,43 @@ def test_on_a_device_nothing_is_mixed_and_nothing_waits(name):
     model, x = make(name, dtype=torch.float32), example(name, torch.float32)
     far = run_far(model, x)
     assert_equal(far, run(model, x))
+
+
+# ---- the tests above see what they are for
+
+
+class Planted(nn.Module):
+    """A right model and one mistake."""
+
+    def __init__(self, mistake):
+        super().__init__()
+        self.core, self.mistake = GRU(D, OUT), mistake
+
+    def forward(self, x, state=None):
+        return self.mistake(self, *self.core(x, state))
+
+
+PLANTED = {
+    "one step ahead": (test_no_output_depends_on_a_later_input, lambda m, y, h: (y.roll(-1, 1), h)),
+    "a mean over time": (test_no_output_depends_on_a_later_input, lambda m, y, h: (y - y.mean(1, True), h)),
+    "a state forgotten": (test_pieces_equal_the_whole, lambda m, y, h: (y, h * 0)),
+    "a state cut off": (test_pieces_equal_the_whole, lambda m, y, h: (y, h.detach())),
+    "the state of the step before": (test_pieces_equal_the_whole, lambda m, y, h: (y, y[None, :, -2:][:, :, 0])),
+    "a mean over the batch": (test_sequences_of_a_batch_do_not_meet, lambda m, y, h: (y - y.mean(0), h)),
+    "single precision": (test_shapes_and_dtypes, lambda m, y, h: (y.float(), h)),
+    "an output cut off": (test_gradients_reach_every_weight, lambda m, y, h: (y.detach() + 0 * y, h)),
+    "a look at a value": (test_on_a_device_nothing_is_mixed_and_nothing_waits, lambda m, y, h: (y * y.max().item(), h)),
+    "noise": (test_weights_survive_a_state_dict, lambda m, y, h: (y + torch.rand(()), h)),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_mistake_is_seen(name, monkeypatch):
+    test, mistake = PLANTED[name]
+    monkeypatch.setitem(MODELS, "gru", lambda: Planted(mistake))
+    more = {"cuts": [4, 3, 2], "seen": False, "dtype": torch.float64}
+    with pytest.raises((AssertionError, Waited)):
+        test("gru", **{key: value for key, value in more.items() if key in test.__code__.co_varnames[:2]})
 
 
 # ---- refusals
@@ -395,14 +475,14 @@ WRONG_IDS = {
 
 
 @pytest.mark.parametrize("wrong", WRONG_FLOATS)
-@pytest.mark.parametrize("name", [name for name in FLOATS if name != "readout"])
+@names(*BY_SCHEME, *IDS, *PAIRS, "readout")
 def test_wrong_floats(name, wrong):
     with pytest.raises(ValueError, match=r"^x must .* got "):
         make(name)(WRONG_FLOATS[wrong](example(name)))
 
 
 @pytest.mark.parametrize("wrong", WRONG_IDS)
-@names(*FLOATS, "readout-ids", "plain-gpt")
+@names(*BY_SCHEME, *FLOATS, "readout-ids", "plain-gpt")
 def test_wrong_ids(name, wrong):
     if name in IDS:
         with pytest.raises(ValueError, match=r"^x must .* got "):
@@ -437,7 +517,7 @@ WRONG_STATES = {
 
 
 @pytest.mark.parametrize("wrong", WRONG_STATES)
-@names(*STATELESS, "jordan", "tcn-1")
+@names(*BY_SCHEME, *STATELESS, "jordan", "tcn-1")
 def test_wrong_states(name, wrong):
     """Each tensor of the state in turn; where a mask lies is not looked at."""
     model, x = make(name), example(name)
@@ -451,7 +531,7 @@ def test_wrong_states(name, wrong):
             model(x, (None,) if bad is None else bad)
 
 
-@names(*STATELESS, "jordan")
+@names(*BY_SCHEME, *STATELESS, "jordan")
 def test_wrong_forms_of_state(name):
     model, x = make(name), example(name)
     state = model(x)[1]
