@@ -1,4 +1,4 @@
-"""No Transformer looks ahead or behind a mask, and a cache changes nothing."""
+"""No Transformer reads padding, and its state can be reordered and decoded from."""
 
 import pytest
 import torch
@@ -10,7 +10,6 @@ from rtx_lib.layers import SCHEMES, greedy
 pytestmark = pytest.mark.usefixtures("double")
 
 NORMS = ("pre", "post")
-# Seed, batch, length, width, heads, layers: every head width is even, as rotation wants it.
 
 
 @pytest.mark.parametrize("norm", NORMS)
