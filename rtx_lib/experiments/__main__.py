@@ -9,6 +9,7 @@ record is written in one step or not at all.
 import argparse
 import json
 import sys
+from pathlib import Path
 
 import torch
 
