@@ -13,8 +13,9 @@ from rtx_lib.experiments import build
 from rtx_lib.experiments.recipes import race as recipes
 from rtx_lib.models.indrnn import PlainIndRNN
 from rtx_lib.tasks import available
+from rtx_lib.training import parameter_count
 from rtx_lib.training.checkpoints import move
-from rtx_lib.training.loop import parameter_count, update
+from rtx_lib.training.loop import update
 
 _FILES = {"text": "shakespeare", "chorales": "music"}  # the data of the tasks that need some
 

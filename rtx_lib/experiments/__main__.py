@@ -9,17 +9,16 @@ record is written in one step or not at all.
 import argparse
 import json
 import sys
-from contextlib import ExitStack
 from pathlib import Path
 
 import torch
 
-from rtx_lib.evidence.records import find, load_records, pack, results_folder, runs_folder
+from rtx_lib.evidence.records import find, load_records, pack, results_folder
 from rtx_lib.experiments import sweeps
-from rtx_lib.experiments.recipes import RECIPES, Recipe
+from rtx_lib.experiments.recipes import RECIPES
 from rtx_lib.experiments.runs import run
 from rtx_lib.training.checkpoints import NotWritten
-from rtx_lib.training.processes import PRECISIONS, Processes, join
+from rtx_lib.training.processes import PRECISIONS, join
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -59,36 +58,20 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     processes = join(options.device, options.mixed_precision)
     torch.set_num_threads(options.threads)
-    status = 0
     for seed in options.seed:
         try:
-            path = _claimed(RECIPES[options.recipe], seed, Path(options.out or runs_folder()), processes)
+            path = run(RECIPES[options.recipe], seed, out=options.out, device=processes.device, processes=processes)
         except NotWritten as error:
             print(f"stopped: {error}; kept: finished records and the last checkpoint", file=sys.stderr)
             return 1
-        if path is None:
-            status = 1
-            if processes.main:
-                print(f"{options.recipe}-s{seed} is being made by another process, and left to it", file=sys.stderr)
-        elif processes.main:
+        if processes.main:
             record = find(options.recipe, seed, path.parent) or {}  # it may be packed
             precision = record["device"].get("precision", "no")  # of a record that was there, perhaps another
             note = "" if precision == processes.precision else f" (was there, in precision {precision!r})"
             print(f"{path} {json.dumps(record['metrics'])}{note}")
-    processes.close()
-    return status
-
-
-def _claimed(recipe: Recipe, seed: int, folder: Path, processes: Processes) -> Path | None:
-    """As :func:`run`, under the lock that a sweep's workers take; None if somebody else has this run in hand."""
-    path = sweeps.record_path(folder, recipe, seed)
-    with ExitStack() as held:
-        if not processes.on_main(lambda: sweeps.made(path, recipe) or held.enter_context(sweeps.claim(path))):
-            return None
-        run(recipe, seed, out=folder, device=processes.device, processes=processes)
-    if processes.main:
-        sweeps.tidy(path)
-    return path
+    if processes.accelerator:
+        processes.accelerator.end_training()
+    return 0
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("content", "message"), WRONG)
+@pytest.mark.parametrize(("content", "message"), WRONG, ids=range(len(WRONG)))
 def test_refuses_what_is_no_file_of_images(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "images.gz").write_bytes(content)
     with pytest.raises(ValueError, match=rf"images\.gz {message}"):
