@@ -121,40 +121,38 @@ def truth(rule: str, ours: Ours, records: measured.Records) -> bool | None:
     left, right = _values(found.left, ours, records), _values(found.right, ours, records)
     if None in right.values():
         return None
-    b = [value for value in right.values() if value is not None]
-    a = [value for value in left.values() if value is not None]
+    a, b = ([value for value in side.values() if value is not None] for side in (left, right))
     lost = len(a) < len(left)
-    if found.kind == "close":
-        return None if lost else _close(a, b, found.tolerance)
-    if found.kind == "overlap":
-        return None if lost else min(a) <= max(b) and min(b) <= max(a)
-    holds = _COMPARE[found.sign]
-    against = _COMPARE["<" if found.sign == ">" else ">"]
+    if found.sign == "~":
+        yes, no = (False, False) if lost else (_close if found.kind == "close" else _overlap)(a, b, found.tolerance)
+        return True if yes else False if no else None
+    holds, against = (_COMPARE[sign] for sign in ("<>" if found.sign == "<" else "><"))
     above = all(against(x, y) for x in a for y in b)  # all of A that have a value, on the other side
     below = not lost and all(holds(x, y) for x in a for y in b)
-    if found.kind == "every":
-        return True if below else False if above else None
+    yes, no = below, above
     if found.kind == "none":
-        return not any(holds(x, y) for x in a for y in b) or (False if below else None)
-    if found.kind == "some":
-        return any(all(holds(x, y) for y in b) for x in a) or (False if above else None)
-    if found.kind == "each":
-        pairs = [(x, right[seed]) for seed, x in left.items() if right.get(seed) is not None]
-        if len(pairs) < max(len(left), len(right)):
-            return None
-        if all(x is not None and y is not None and holds(x, y) for x, y in pairs):
-            return True
-        return False if all(x is None or (y is not None and against(x, y)) for x, y in pairs) else None
-    if not lost and holds(statistics.median(a), statistics.median(b)):
-        return True
-    return False if above else None
+        yes, no = not any(holds(x, y) for x in a for y in b), below
+    elif found.kind == "some":
+        yes = any(all(holds(x, y) for y in b) for x in a)
+    elif found.kind == "median":
+        yes = not lost and holds(statistics.median(a), statistics.median(b))
+    elif found.kind == "each":
+        pairs = [(left[seed], y) for seed, y in right.items() if seed in left and y is not None]
+        paired = len(pairs) == len(left) == len(right)
+        yes = paired and all(x is not None and holds(x, y) for x, y in pairs)
+        no = paired and all(x is None or against(x, y) for x, y in pairs)
+    return True if yes else False if no else None
 
 
-def _close(a: list[float], b: list[float], tolerance: float) -> bool | None:
-    if abs(statistics.median(a) - statistics.median(b)) <= tolerance * abs(statistics.median(b)):
-        return True
+def _close(a: list[float], b: list[float], tolerance: float) -> tuple[bool, bool]:
+    near = abs(statistics.median(a) - statistics.median(b)) <= tolerance * abs(statistics.median(b))
     far = [[sign * (x - y) > tolerance * abs(y) for x in a for y in b] for sign in (1, -1)]
-    return False if any(map(all, far)) else None
+    return near, any(map(all, far))
+
+
+def _overlap(a: list[float], b: list[float], tolerance: float) -> tuple[bool, bool]:
+    apart = min(a) > max(b) or min(b) > max(a)
+    return not apart, apart
 
 
 def spoken(rule: str, ours: Ours) -> str:

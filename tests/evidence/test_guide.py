@@ -76,22 +76,9 @@ def test_numbers_that_were_computed_need_no_seeds(tmp_path):
     assert told(entry, computed) == "*It is short.* Take A, 0.1.", "and there is no record to link"
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"rules": ["every A < C"]}, "advice short: .*names 'C'"),
-        ({"rules": []}, "advice short: rules missing"),
-        ({"note": "x"}, "advice short: unknown note"),
-    ],
-)
-def test_a_wrong_entry_is_named(tmp_path, change, message):
-    with pytest.raises(ValueError, match=message):
-        read_guide(written(tmp_path, ENTRY | change))
-
-
-def test_two_entries_of_one_name_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="advice short: two have this id"):
-        read_guide(written(tmp_path, ENTRY, ENTRY))
+def test_an_entry_needs_all_of_its_parts(tmp_path):
+    with pytest.raises(ValueError, match="advice short: rules missing"):
+        read_guide(written(tmp_path, ENTRY | {"rules": []}))
 
 
 @pytest.fixture(scope="module")
