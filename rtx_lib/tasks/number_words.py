@@ -17,18 +17,17 @@ LARGEST = 999_999
 Pair = tuple[Tensor, Tensor]
 _Parts = tuple[list[str], list[str]]
 
-# 0 to 19, then 20 to 90. The German 1 stands here as it is said before another part.
-_ENGLISH, _ENGLISH_TENS, _GERMAN, _GERMAN_TENS = (
-    words.split()
-    for words in (
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-        "seventeen eighteen nineteen",
-        "twenty thirty forty fifty sixty seventy eighty ninety",
-        "null ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn "
-        "siebzehn achtzehn neunzehn",
-        "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig",
-    )
-)
+# The German 1 stands here as it is said before another part.
+_WORDS = """
+zero one two three four five six seven eight nine
+ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen
+twenty thirty forty fifty sixty seventy eighty ninety
+null ein zwei drei vier fünf sechs sieben acht neun
+zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn
+zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig
+"""
+_ONES, _TEENS, _ENGLISH_TENS, _EINER, _ZEHN, _GERMAN_TENS = map(str.split, _WORDS.strip().splitlines())
+_ENGLISH, _GERMAN = _ONES + _TEENS, _EINER + _ZEHN
 
 
 class NumberWords:
