@@ -43,12 +43,18 @@ class Enwik8:
 
     Parameters
     ----------
-    length : T, the number of predictions in a window, at least 1; every split must hold one window.
-    newlines : whether ends of lines belong to the text.
-    download : whether the file, a zip of 36 MB, may be fetched, as for `rtx_lib.tasks.fetch`, whose errors pass through.
+    length
+        T, the number of predictions in a window, at least 1; every split must hold one window.
+    newlines
+        Whether ends of lines belong to the text.
+    download
+        Whether the file, a zip of 36 MB, may be fetched, as for `rtx_lib.tasks.fetch`, whose errors pass through.
 
-    Raises ValueError for an unknown split, a size or length out of range, a prediction of wrong shape, or bytes and
-    ids that are not in the vocabulary.
+    Raises
+    ------
+    ValueError
+        For an unknown split, a size or length out of range, a prediction of wrong shape, or bytes and ids that are not
+        in the vocabulary.
     """
 
     def __init__(self, length: int, *, newlines: bool = True, download: bool | None = None) -> None:

@@ -40,11 +40,17 @@ class MNIST:
 
     Parameters
     ----------
-    rows, permuted : as above; both at once is a ValueError.
-    valid : how many of the last training images are "valid", 0 to 59,999; 0 as above.
-    download : whether the files may be fetched, as for `rtx_lib.tasks.fetch`, whose errors pass through.
+    rows, permuted
+        As above; both at once is a ValueError.
+    valid
+        How many of the last training images are "valid", 0 to 59,999; 0 as above.
+    download
+        Whether the files may be fetched, as for `rtx_lib.tasks.fetch`, whose errors pass through.
 
-    Raises ValueError for a `valid` out of range, an unknown split, a size below 1, or a prediction of wrong shape.
+    Raises
+    ------
+    ValueError
+        For a `valid` out of range, an unknown split, a size below 1, or a prediction of wrong shape.
     """
 
     output_size = 10

@@ -45,16 +45,23 @@ class PolyphonicMusic:
 
     Parameters
     ----------
-    source : as above.
-    length : None lets `batch` draw whole tunes, each as likely as another. A number lets it draw windows of at most
-        that many predictions, at least 1: a tune as likely as it is long, and any beginning in it that leaves a full
-        window (all of a shorter tune). `batches` always runs through whole tunes.
-    summed : the training loss is the sum over all frames that count, as in the code of Bai et al. (2018) and of
+    source
+        As above.
+    length
+        None lets `batch` draw whole tunes, each as likely as another. A number lets it draw windows of at most that
+        many predictions, at least 1: a tune as likely as it is long, and any beginning in it that leaves a full window
+        (all of a shorter tune). `batches` always runs through whole tunes.
+    summed
+        The training loss is the sum over all frames that count, as in the code of Bai et al. (2018) and of
         R-Transformer, not the mean. Metrics are means always.
-    download : whether the file may be fetched, as for `rtx_lib.tasks.fetch`, whose errors pass through.
+    download
+        Whether the file may be fetched, as for `rtx_lib.tasks.fetch`, whose errors pass through.
 
-    Raises ValueError for an unknown source or split, a size or length below 1, a prediction of wrong shape, or a file
-    that `read_mat` refuses.
+    Raises
+    ------
+    ValueError
+        For an unknown source or split, a size or length below 1, a prediction of wrong shape, or a file that `read_mat`
+        refuses.
     """
 
     input_size = output_size = NOTES

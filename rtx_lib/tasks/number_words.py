@@ -60,14 +60,21 @@ class NumberWords:
 
     Parameters
     ----------
-    count : least and most numbers in a sentence; (n, n) fixes it.
-    largest : the largest number, 1 to 999,999.
-    to : "digits" or "german".
-    label_smoothing : share of the probability that the training loss wants spread over all tokens (Szegedy et al.
-        2016; Vaswani et al. 2017, section 5.4). The metrics are not smoothed.
+    count
+        Least and most numbers in a sentence; (n, n) fixes it.
+    largest
+        The largest number, 1 to 999,999.
+    to
+        "digits" or "german".
+    label_smoothing
+        Share of the probability that the training loss wants spread over all tokens (Szegedy et al. 2016; Vaswani et
+        al. 2017, section 5.4). The metrics are not smoothed.
 
-    Raises ValueError for an argument that is not allowed, an unknown split, a size below 1, a prediction of wrong
-    shape, or words and ids that are not in the vocabulary.
+    Raises
+    ------
+    ValueError
+        For an argument that is not allowed, an unknown split, a size below 1, a prediction of wrong shape, or words and
+        ids that are not in the vocabulary.
     """
 
     pad, start, end = 0, 1, 2

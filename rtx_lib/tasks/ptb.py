@@ -47,13 +47,20 @@ class PennTreebank:
 
     Parameters
     ----------
-    level : "characters" or "words".
-    length : T, the number of predictions in a window, more than `context`; every split must hold one window.
-    context : the first positions of each window, which are not scored, at least 0.
-    download : whether the files may be fetched, as for `rtx_lib.tasks.fetch`, whose errors pass through.
+    level
+        "characters" or "words".
+    length
+        T, the number of predictions in a window, more than `context`; every split must hold one window.
+    context
+        The first positions of each window, which are not scored, at least 0.
+    download
+        Whether the files may be fetched, as for `rtx_lib.tasks.fetch`, whose errors pass through.
 
-    Raises ValueError for an unknown level or split, a size, length or context out of range, a prediction of wrong
-    shape, or words, characters and ids that are not in the vocabulary.
+    Raises
+    ------
+    ValueError
+        For an unknown level or split, a size, length or context out of range, a prediction of wrong shape, or words,
+        characters and ids that are not in the vocabulary.
     """
 
     def __init__(

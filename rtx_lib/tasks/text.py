@@ -43,12 +43,18 @@ class CharacterText:
 
     Parameters
     ----------
-    source : "shakespeare" or "pydoc".
-    length : T, the number of predictions in a window, at least 1; "valid" must hold at least one window.
-    download : whether the file may be fetched, as for `rtx_lib.tasks.fetch`, whose errors pass through.
+    source
+        "shakespeare" or "pydoc".
+    length
+        T, the number of predictions in a window, at least 1; "valid" must hold at least one window.
+    download
+        Whether the file may be fetched, as for `rtx_lib.tasks.fetch`, whose errors pass through.
 
-    Raises ValueError for an unknown source or split, a size or length out of range, a prediction of wrong shape,
-    or characters and ids that are not in the vocabulary.
+    Raises
+    ------
+    ValueError
+        For an unknown source or split, a size or length out of range, a prediction of wrong shape, or characters and
+        ids that are not in the vocabulary.
     """
 
     def __init__(self, source: str = "shakespeare", *, length: int = 64, download: bool | None = None) -> None:
