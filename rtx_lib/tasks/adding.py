@@ -31,12 +31,16 @@ class AddingProblem:
 
     Parameters
     ----------
-    length : T, at least 2.
-    halves : False puts the markers at two distinct steps anywhere, every pair equally likely;
-        True puts one in each half, steps 1..T//2 and T//2+1..T (Arjovsky, Shah & Bengio 2016).
+    length
+        T, at least 2.
+    halves
+        False puts the markers at two distinct steps anywhere, every pair equally likely; True puts one in each half,
+        steps 1..T//2 and T//2+1..T (Arjovsky, Shah & Bengio 2016).
 
-    Raises ValueError for a `length` below 2, an unknown split, a size below 1, or a prediction of wrong
-    shape.
+    Raises
+    ------
+    ValueError
+        For a `length` below 2, an unknown split, a size below 1, or a prediction of wrong shape.
     """
 
     input_size = 2

@@ -36,13 +36,17 @@ class CopyMemory:
 
     Parameters
     ----------
-    delay : steps between the last symbol read and the first symbol due, at least 1; the last of them shows the
-        delimiter.
-    symbols : number of different symbols, ids 1..symbols, at least 2.
-    length : number of symbols to remember, at least 1.
+    delay
+        Steps between the last symbol read and the first symbol due, at least 1; the last of them shows the delimiter.
+    symbols
+        Number of different symbols, ids 1..symbols, at least 2.
+    length
+        Number of symbols to remember, at least 1.
 
-    Raises ValueError for a parameter below its least value, an unknown split, a size below 1, or a prediction
-    of wrong shape.
+    Raises
+    ------
+    ValueError
+        For a parameter below its least value, an unknown split, a size below 1, or a prediction of wrong shape.
     """
 
     def __init__(self, delay: int, *, symbols: int = 8, length: int = 10) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from rtx_lib.tasks.files import Folder, fetch
+from rtx_lib.tasks.files import fetch
 from rtx_lib.tasks.splits import check_integer
 from rtx_lib.tasks.windows import Windows, check_ids, symbol_loss, symbol_metrics
 
@@ -43,22 +43,25 @@ class Enwik8:
 
     Parameters
     ----------
-    length : T, the number of predictions in a window, at least 1; every split must hold one window.
-    newlines : whether ends of lines belong to the text.
-    root, download : where the file is and whether it may be fetched, as for `rtx_lib.tasks.fetch`, whose
-        errors pass through. It stays a zip file, 36 MB.
+    length
+        T, the number of predictions in a window, at least 1; every split must hold one window.
+    newlines
+        Whether ends of lines belong to the text.
+    download
+        Whether the file, a zip of 36 MB, may be fetched, as for `rtx_lib.tasks.fetch`, whose errors pass through.
 
-    Raises ValueError for an unknown split, a size or length out of range, a prediction of wrong shape, or bytes and
-    ids that are not in the vocabulary.
+    Raises
+    ------
+    ValueError
+        For an unknown split, a size or length out of range, a prediction of wrong shape, or bytes and ids that are not
+        in the vocabulary.
     """
 
-    def __init__(
-        self, length: int, *, newlines: bool = True, root: Folder = None, download: bool | None = None
-    ) -> None:
+    def __init__(self, length: int, *, newlines: bool = True, download: bool | None = None) -> None:
         self.length = check_integer("length", length, 1)
         self.newlines = newlines
         self.name = f"enwik8-{self.length}" + ("" if newlines else "-without-newlines")
-        with zipfile.ZipFile(fetch("enwik8.zip", root, download=download)) as archive:
+        with zipfile.ZipFile(fetch("enwik8.zip", download=download)) as archive:
             text = archive.read("enwik8")
         left_out = b"" if newlines else b"\n"
         self.symbols = bytes(byte for byte in range(256) if byte in text and byte not in left_out)

@@ -36,12 +36,17 @@ class Lag:
 
     Parameters
     ----------
-    length : T, more than `lag`.
-    lag : steps between the symbol and its repetition, at least 1.
-    symbols : number of different symbols, ids 0..symbols-1, at least 2.
+    length
+        T, more than `lag`.
+    lag
+        Steps between the symbol and its repetition, at least 1.
+    symbols
+        Number of different symbols, ids 0..symbols-1, at least 2.
 
-    Raises ValueError for a parameter below its least value, an unknown split, a size below 1, or a prediction
-    of wrong shape.
+    Raises
+    ------
+    ValueError
+        For a parameter below its least value, an unknown split, a size below 1, or a prediction of wrong shape.
     """
 
     def __init__(self, length: int, *, lag: int = 5, symbols: int = 16) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rtx_lib.tasks.files import Folder, fetch
+from rtx_lib.tasks.files import fetch
 from rtx_lib.tasks.splits import Rows, check_integer, class_baselines, last_step_loss, last_step_metrics
 
 PERMUTATION_SEED = 92_916
@@ -40,25 +40,24 @@ class MNIST:
 
     Parameters
     ----------
-    rows, permuted : as above; both at once is a ValueError.
-    valid : how many of the last training images are "valid", 0 to 59,999; 0 as above.
-    root, download : where the files are and whether they may be fetched, as for
-        `rtx_lib.tasks.fetch`, whose errors pass through.
+    rows, permuted
+        As above; both at once is a ValueError.
+    valid
+        How many of the last training images are "valid", 0 to 59,999; 0 as above.
+    download
+        Whether the files may be fetched, as for `rtx_lib.tasks.fetch`, whose errors pass through.
 
-    Raises ValueError for a `valid` out of range, an unknown split, a size below 1, or a prediction of wrong shape.
+    Raises
+    ------
+    ValueError
+        For a `valid` out of range, an unknown split, a size below 1, or a prediction of wrong shape.
     """
 
     output_size = 10
     vocabulary = None
 
     def __init__(
-        self,
-        rows: bool = False,
-        permuted: bool = False,
-        root: Folder = None,
-        *,
-        valid: int = 5_000,
-        download: bool | None = None,
+        self, rows: bool = False, permuted: bool = False, *, valid: int = 5_000, download: bool | None = None
     ) -> None:
         if rows and permuted:
             raise ValueError("permuted must be False with rows=True, for only single pixels can be permuted, got True")
@@ -74,7 +73,7 @@ class MNIST:
             self.permutation = torch.from_numpy(order)
         # Fetch all before reading any, so that a missing file is known at once.
         kinds = [f"{part}-{kind}-ubyte.gz" for part in ("train", "t10k") for kind in ("images-idx3", "labels-idx1")]
-        paths = [fetch(kind, root, download=download) for kind in kinds]
+        paths = [fetch(kind, download=download) for kind in kinds]
         images, labels, *test = (torch.from_numpy(read_idx(path)) for path in paths)
         cut = len(labels) - valid
         data = {"train": (images[:cut], labels[:cut]), "valid": (images[cut:], labels[cut:]), "test": tuple(test)}

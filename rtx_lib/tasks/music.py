@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.tasks.files import Folder, fetch
+from rtx_lib.tasks.files import fetch
 from rtx_lib.tasks.splits import SPLITS, check_choice, check_integer, check_prediction, check_split
 
 FILE = {"nottingham": "Nottingham.mat", "jsb": "JSB_Chorales.mat", "muse": "MuseData.mat", "piano": "Piano_midi.mat"}
@@ -45,17 +45,23 @@ class PolyphonicMusic:
 
     Parameters
     ----------
-    source : as above.
-    length : None lets `batch` draw whole tunes, each as likely as another. A number lets it draw windows of at most
-        that many predictions, at least 1: a tune as likely as it is long, and any beginning in it that leaves a full
-        window (all of a shorter tune). `batches` always runs through whole tunes.
-    summed : the training loss is the sum over all frames that count, as in the code of Bai et al. (2018) and of
+    source
+        As above.
+    length
+        None lets `batch` draw whole tunes, each as likely as another. A number lets it draw windows of at most that
+        many predictions, at least 1: a tune as likely as it is long, and any beginning in it that leaves a full window
+        (all of a shorter tune). `batches` always runs through whole tunes.
+    summed
+        The training loss is the sum over all frames that count, as in the code of Bai et al. (2018) and of
         R-Transformer, not the mean. Metrics are means always.
-    root, download : where the file is and whether it may be fetched, as for `rtx_lib.tasks.fetch`, whose
-        errors pass through.
+    download
+        Whether the file may be fetched, as for `rtx_lib.tasks.fetch`, whose errors pass through.
 
-    Raises ValueError for an unknown source or split, a size or length below 1, a prediction of wrong shape, or a file
-    that `read_mat` refuses.
+    Raises
+    ------
+    ValueError
+        For an unknown source or split, a size or length below 1, a prediction of wrong shape, or a file that `read_mat`
+        refuses.
     """
 
     input_size = output_size = NOTES
@@ -67,13 +73,12 @@ class PolyphonicMusic:
         *,
         length: int | None = None,
         summed: bool = False,
-        root: Folder = None,
         download: bool | None = None,
     ) -> None:
         self.source, self.summed = check_choice("source", source, [*FILE]), summed
         self.length = None if length is None else check_integer("length", length, 1)
         self.name = source + (f"-{self.length}" if self.length else "") + ("-summed" if summed else "")
-        tunes = read_mat(fetch(FILE[source], root, download=download))
+        tunes = read_mat(fetch(FILE[source], download=download))
         # All frames of a split one after the other, as bytes, and how many frames each tune has.
         self._frames = {split: torch.from_numpy(np.concatenate(rolls)) for split, rolls in tunes.items()}
         self._sizes = {split: torch.tensor([len(roll) for roll in rolls]) for split, rolls in tunes.items()}

@@ -17,18 +17,17 @@ LARGEST = 999_999
 Pair = tuple[Tensor, Tensor]
 _Parts = tuple[list[str], list[str]]
 
-# 0 to 19, then 20 to 90. The German 1 stands here as it is said before another part.
-_ENGLISH, _ENGLISH_TENS, _GERMAN, _GERMAN_TENS = (
-    words.split()
-    for words in (
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-        "seventeen eighteen nineteen",
-        "twenty thirty forty fifty sixty seventy eighty ninety",
-        "null ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn "
-        "siebzehn achtzehn neunzehn",
-        "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig",
-    )
-)
+# The German 1 stands here as it is said before another part.
+_WORDS = """
+zero one two three four five six seven eight nine
+ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen
+twenty thirty forty fifty sixty seventy eighty ninety
+null ein zwei drei vier fünf sechs sieben acht neun
+zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn
+zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig
+"""
+_ONES, _TEENS, _ENGLISH_TENS, _EINER, _ZEHN, _GERMAN_TENS = map(str.split, _WORDS.strip().splitlines())
+_ENGLISH, _GERMAN = _ONES + _TEENS, _EINER + _ZEHN
 
 
 class NumberWords:
@@ -61,14 +60,21 @@ class NumberWords:
 
     Parameters
     ----------
-    count : least and most numbers in a sentence; (n, n) fixes it.
-    largest : the largest number, 1 to 999,999.
-    to : "digits" or "german".
-    label_smoothing : share of the probability that the training loss wants spread over all tokens (Szegedy et al.
-        2016; Vaswani et al. 2017, section 5.4). The metrics are not smoothed.
+    count
+        Least and most numbers in a sentence; (n, n) fixes it.
+    largest
+        The largest number, 1 to 999,999.
+    to
+        "digits" or "german".
+    label_smoothing
+        Share of the probability that the training loss wants spread over all tokens (Szegedy et al. 2016; Vaswani et
+        al. 2017, section 5.4). The metrics are not smoothed.
 
-    Raises ValueError for an argument that is not allowed, an unknown split, a size below 1, a prediction of wrong
-    shape, or words and ids that are not in the vocabulary.
+    Raises
+    ------
+    ValueError
+        For an argument that is not allowed, an unknown split, a size below 1, a prediction of wrong shape, or words and
+        ids that are not in the vocabulary.
     """
 
     pad, start, end = 0, 1, 2

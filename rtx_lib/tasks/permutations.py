@@ -52,12 +52,18 @@ class WindowOrder:
 
     Parameters
     ----------
-    length : T, at least `window`.
-    window : how many symbols count, at least 1.
-    question : "product" or "last".
+    length
+        T, at least `window`.
+    window
+        How many symbols count, at least 1.
+    question
+        "product" or "last".
 
-    Raises ValueError for a parameter below its least value, an unknown question or split, a size below 1, or a
-    prediction of wrong shape.
+    Raises
+    ------
+    ValueError
+        For a parameter below its least value, an unknown question or split, a size below 1, or a prediction of wrong
+        shape.
     """
 
     def __init__(self, length: int, *, window: int = 5, question: str = "product") -> None:

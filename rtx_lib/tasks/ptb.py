@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from rtx_lib.tasks.files import Folder, fetch
+from rtx_lib.tasks.files import fetch
 from rtx_lib.tasks.splits import SPLITS, check_choice, check_integer
 from rtx_lib.tasks.windows import Windows, bigram_loss, check_ids, ids_of, symbol_loss, symbol_metrics, unigram_loss
 
@@ -47,24 +47,24 @@ class PennTreebank:
 
     Parameters
     ----------
-    level : "characters" or "words".
-    length : T, the number of predictions in a window, more than `context`; every split must hold one window.
-    context : the first positions of each window, which are not scored, at least 0.
-    root, download : where the files are and whether they may be fetched, as for `rtx_lib.tasks.fetch`,
-        whose errors pass through.
+    level
+        "characters" or "words".
+    length
+        T, the number of predictions in a window, more than `context`; every split must hold one window.
+    context
+        The first positions of each window, which are not scored, at least 0.
+    download
+        Whether the files may be fetched, as for `rtx_lib.tasks.fetch`, whose errors pass through.
 
-    Raises ValueError for an unknown level or split, a size, length or context out of range, a prediction of wrong
-    shape, or words, characters and ids that are not in the vocabulary.
+    Raises
+    ------
+    ValueError
+        For an unknown level or split, a size, length or context out of range, a prediction of wrong shape, or words,
+        characters and ids that are not in the vocabulary.
     """
 
     def __init__(
-        self,
-        level: str = "characters",
-        *,
-        length: int,
-        context: int = 0,
-        root: Folder = None,
-        download: bool | None = None,
+        self, level: str = "characters", *, length: int, context: int = 0, download: bool | None = None
     ) -> None:
         self.level = check_choice("level", level, LEVELS)
         self.length, self.context = check_integer("length", length, 1), check_integer("context", context, 0)
@@ -72,7 +72,7 @@ class PennTreebank:
             raise ValueError(f"context must be less than length, {self.length}, got {self.context}")
         self.name = f"ptb-{level}-{self.length}" + (f"-context-{self.context}" if self.context else "")
         # Fetch all before reading any, so that a missing file is known at once.
-        paths = {split: fetch(f"ptb.{split}.txt", root, download=download) for split in SPLITS}
+        paths = {split: fetch(f"ptb.{split}.txt", download=download) for split in SPLITS}
         texts = {split: path.read_bytes().decode() for split, path in paths.items()}
         if level == "characters":
             texts = {split: text.replace("\n", "") for split, text in texts.items()}

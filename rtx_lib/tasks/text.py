@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from rtx_lib.tasks.files import Folder, fetch
+from rtx_lib.tasks.files import fetch
 from rtx_lib.tasks.splits import check_choice, check_integer
 from rtx_lib.tasks.windows import Windows, bigram_loss, check_ids, ids_of, symbol_loss, symbol_metrics, unigram_loss
 
@@ -43,21 +43,24 @@ class CharacterText:
 
     Parameters
     ----------
-    source : "shakespeare" or "pydoc".
-    length : T, the number of predictions in a window, at least 1; "valid" must hold at least one window.
-    root, download : where the file is and whether it may be fetched, as for `rtx_lib.tasks.fetch`, whose
-        errors pass through.
+    source
+        "shakespeare" or "pydoc".
+    length
+        T, the number of predictions in a window, at least 1; "valid" must hold at least one window.
+    download
+        Whether the file may be fetched, as for `rtx_lib.tasks.fetch`, whose errors pass through.
 
-    Raises ValueError for an unknown source or split, a size or length out of range, a prediction of wrong shape,
-    or characters and ids that are not in the vocabulary.
+    Raises
+    ------
+    ValueError
+        For an unknown source or split, a size or length out of range, a prediction of wrong shape, or characters and
+        ids that are not in the vocabulary.
     """
 
-    def __init__(
-        self, source: str = "shakespeare", *, length: int = 64, root: Folder = None, download: bool | None = None
-    ) -> None:
+    def __init__(self, source: str = "shakespeare", *, length: int = 64, download: bool | None = None) -> None:
         check_choice("source", source, ("shakespeare", "pydoc"))
         self.length = check_integer("length", length, 1)
-        text = _pydoc() if source == "pydoc" else _shakespeare(root, download)
+        text = _pydoc() if source == "pydoc" else _shakespeare(download)
         self.source = source
         self.name = f"{source}-{self.length}"
         self.digest = hashlib.sha256(text.encode()).hexdigest()
@@ -116,8 +119,8 @@ class CharacterText:
         return "".join(self.characters[number] for number in check_ids(ids, self.vocabulary))
 
 
-def _shakespeare(root: Folder, download: bool | None) -> str:
-    return fetch("tinyshakespeare.txt", root, download=download).read_bytes().decode()
+def _shakespeare(download: bool | None) -> str:
+    return fetch("tinyshakespeare.txt", download=download).read_bytes().decode()
 
 
 def _pydoc() -> str:

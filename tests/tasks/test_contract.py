@@ -369,19 +369,19 @@ def test_every_split_must_hold_a_window(place, make, longest: int) -> None:
     [
         (MNIST, "train-images-idx3-ubyte.gz", "9,912,422"),
         (CharacterText, "tinyshakespeare.txt", "1,115,394"),
-        (lambda **where: PennTreebank(length=5, **where), "ptb.train.txt", "5,101,618"),
-        (lambda **where: Enwik8(5, **where), "enwik8.zip", "36,445,475"),
-        (lambda **where: PolyphonicMusic("jsb", **where), "JSB_Chorales.mat", "96,095"),
+        (lambda download: PennTreebank(length=5, download=download), "ptb.train.txt", "5,101,618"),
+        (lambda download: Enwik8(5, download=download), "enwik8.zip", "36,445,475"),
+        (lambda download: PolyphonicMusic("jsb", download=download), "JSB_Chorales.mat", "96,095"),
     ],
 )
-def test_missing_and_broken_files_are_named(tmp_path, make, file: str, size: str) -> None:
-    where = {"root": tmp_path, "download": False}
+def test_missing_and_broken_files_are_named(monkeypatch, tmp_path, make, file: str, size: str) -> None:
+    monkeypatch.setenv("RTX_DATA", str(tmp_path))
     with pytest.raises(DownloadError, match=f"{re.escape(file)} is not there, and downloads are off.*place it by hand"):
-        make(**where)
+        make(download=False)
     (tmp_path / file).write_bytes(b"<html>moved</html>")
     with pytest.raises(DownloadError, match=f"{re.escape(file)} has 18 bytes where {size} are right"):
-        make(**where)
+        make(download=False)
     if size == "96,095":
         (tmp_path / file).write_bytes(bytes(96_095))
         with pytest.raises(DownloadError, match="has the wrong SHA-256"):
-            make(**where)
+            make(download=False)

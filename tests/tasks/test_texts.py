@@ -56,8 +56,9 @@ def test_the_split_is_that_of_nanogpt(place, total: int) -> None:
     assert whole(task, "valid", total - cut) == whole(task, "test", total - cut) == content[cut:]
 
 
-def test_pydoc_needs_no_file() -> None:
-    task = CharacterText("pydoc", download=False, root="/nowhere")
+def test_pydoc_needs_no_file(monkeypatch) -> None:
+    monkeypatch.setenv("RTX_DATA", "/nowhere")
+    task = CharacterText("pydoc", download=False)
     assert (task.name, task.source, task.length) == ("pydoc-64", "pydoc", 64)
     content = "\n\n".join(pydoc_data.topics.topics[name] for name in sorted(pydoc_data.topics.topics))
     assert task.digest == hashlib.sha256(content.encode()).hexdigest()
