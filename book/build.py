@@ -110,9 +110,9 @@ def with_numbers(name: str, text: str, root: Path) -> str:
 @functools.cache
 def recorded(root: Path) -> dict[str, list[dict[str, Any]]]:
     """The records of the tree, by recipe."""
-    from rtx_lib.evidence import measured
+    from rtx_lib.evidence.records import load
 
-    return measured.load(root / "book" / "results")
+    return load(root / "book" / "results")
 
 
 def pages(root: Path, executed: Path | None) -> dict[str, bytes]:

@@ -109,7 +109,7 @@ def finish_site(app: Sphinx, error: Exception | None) -> None:
             text = pattern.sub(replacement, text)
         page.write_text(text, encoding="utf-8")
     results = Path(app.confdir) / "book" / "results"
-    for record in results.rglob("*.json"):
+    for record in results.rglob("*.json*"):
         target = out / "book" / "results" / record.relative_to(results)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(record, target)

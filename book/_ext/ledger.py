@@ -38,6 +38,7 @@ from rtx_lib.evidence.claims import (
     too_few,
     truth,
 )
+from rtx_lib.evidence.records import load
 from rtx_lib.evidence.study import NAME as STUDY
 from rtx_lib.evidence.study import load_study
 
@@ -103,11 +104,11 @@ class Ledger(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         root = Path(self.env.app.confdir)
-        for name in (FILE, *(str(path.relative_to(root)) for path in (root / FOLDER).glob("*.json"))):
+        for name in (FILE, *(str(path.relative_to(root)) for path in (root / FOLDER).rglob("*.json*"))):
             self.env.note_dependency(str(root / name))
         try:
             claims = read_claims(root / FILE)
-            records, self.study = _records(root / FOLDER), load_study(root / FOLDER / STUDY)
+            records, self.study = load(root / FOLDER), load_study(root / FOLDER / STUDY)
             judged = [(claim, judge(claim, records, self.study)) for claim in claims]
             if wrong := absent(claims, root):
                 raise ValueError(wrong[0])
@@ -189,7 +190,7 @@ class Ledger(SphinxDirective):
         up = "../" * self.env.docname.count("/")
         text = nodes.paragraph()
         for place, (name, recipe, told) in enumerate(audit.numbers(claim, records)):
-            link = f"{up}book/records.html#{nodes.make_id(f'recipe-{recipe}')}"
+            link = f"{up}book/records.html#recipe-{recipe}"
             text += [
                 nodes.Text("; " if place else ""),
                 nodes.reference("", name, refuri=link, internal=True),
@@ -227,11 +228,6 @@ def ruled(claim: Claim, records: measured.Records) -> list[str]:
         answer = "not counted" if void else ANSWERS[truth(rule, claim.ours, records)]
         lines.append(f"{_capital(rules.spoken(rule, claim.ours))}: {answer}.")
     return lines
-
-
-@functools.lru_cache(maxsize=2)
-def _records(folder: Path) -> dict[str, list[dict[str, Any]]]:
-    return measured.load(folder)
 
 
 def _capital(text: str) -> str:

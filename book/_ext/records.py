@@ -1,28 +1,27 @@
-"""The directive ``records``: tables with one row per recipe, made from the JSON records in ``book/results``.
+"""The directive ``records``: tables with one row per recipe, made from the records in ``book/results``.
 
 What stands on the page comes out of the files, so a number can be neither mistyped nor stale. A record that does
-not follow the schema of ``rtx_lib.experiments.records`` is an error of the build, which names the file and the fault.
+not follow the schema (``rtx_lib.evidence.records.check``) is an error of the build, which names it and the fault.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import statistics
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from tables import paragraphs, row, table
 
 from rtx_lib.evidence.audit import number
+from rtx_lib.evidence.records import check, load, sources
 
 FOLDER = "book/results"
-TRIALS = "rates"  # the folder in it with the trials of learning rates
+TRIALS = "rate-"  # the start of the names of trials of learning rates
 HOW = "python -m rtx_lib.experiments run RECIPE --seed 0 1 2"
 RACE = {
     "adding": "the adding problem",
@@ -51,25 +50,12 @@ REST = "Other runs"
 
 
 def read_records(folder: Path) -> dict[str, list[dict[str, Any]]]:
-    """The records in `folder` by recipe, ordered by seed; `ValueError` names a file that is none and says why."""
-    from rtx_lib.experiments.records import SCHEMA  # here, so that the site's other pages build without torch
-
-    validator = jsonschema.validators.validator_for(SCHEMA)(SCHEMA)
-    found: dict[str, list[dict[str, Any]]] = {}
-    for path in sorted(folder.glob("*.json")):
-        try:
-            record = json.loads(path.read_text(encoding="utf-8"))
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{path.name} is not JSON: {error}") from error
-        if fault := jsonschema.exceptions.best_match(validator.iter_errors(record)):
-            where = "/".join(map(str, fault.absolute_path)) or "the record"
-            raise ValueError(f"{path.name} does not follow the schema: {where}: {fault.message[:200]}")
-        if path.stem != f"{record['recipe']}-s{record['seed']}":
-            raise ValueError(f"{path.name} holds recipe {record['recipe']}, seed {record['seed']}: a wrong name")
-        found.setdefault(record["recipe"], []).append(record)
-    for records in found.values():
-        records.sort(key=lambda record: int(record["seed"]))
-    return dict(sorted(found.items(), key=lambda item: order(item[0])))
+    """The records in `folder` by recipe, ordered by seed; `ValueError` names one that is none and says why."""
+    found = load(folder, curves=True)
+    for recipe, records in found.items():
+        for record in records:
+            check(record, f"{recipe}-s{record['seed']}")
+    return {recipe: found[recipe] for recipe in sorted(found, key=order)}
 
 
 def order(recipe: str) -> list[tuple[int, str]]:
@@ -116,21 +102,17 @@ def settings(record: dict[str, Any]) -> str:
     return f"Batches of {chosen['batch_size']}, {optimizer} with rate {chosen['lr']:g}, {clip}{kept}."
 
 
-def cells(recipe: str, records: Sequence[dict[str, Any]], to_files: str) -> list[list[nodes.Node]]:
-    """A recipe's row: what was trained, what came out, its size, and a link to the record of each seed."""
+def cells(recipe: str, records: Sequence[dict[str, Any]], file: str) -> list[list[nodes.Node]]:
+    """A recipe's row: what was trained, what came out, its size, and its seeds with a link to the `file` of records."""
     about = records[0]["configuration"].get("about") or recipe
-    links: list[nodes.Node] = []
-    for record in records:
-        name = f"{recipe}-s{record['seed']}"
-        mark = "*" if record["commit"].endswith("-dirty") else ""
-        links += [
-            nodes.reference(
-                "", f"{record['seed']}{mark}", refuri=f"{to_files}{name}.json", internal=True, reftitle=f"record {name}"
-            ),
-            nodes.Text(" "),
-        ]
+    seeds = " ".join(f"{record['seed']}{'*' * record['commit'].endswith('-dirty')}" for record in records)
     baselines = [f"{number(value)} ({name})" for name, value in records[0]["baselines"].items()]
     seconds = statistics.median(record["seconds"] for record in records)
+    budget = (
+        f"{records[0]['configuration']['steps']:,} steps",
+        f"{records[0]['parameters']:,} parameters",
+        f"{seconds:,.0f} seconds",
+    )
     return [
         [
             nodes.paragraph("", "", nodes.literal("", recipe)),
@@ -138,15 +120,13 @@ def cells(recipe: str, records: Sequence[dict[str, Any]], to_files: str) -> list
         ],
         paragraphs(results(records) or ["none"]),
         paragraphs(baselines or ["none"]),
-        paragraphs(
-            [
-                f"{records[0]['configuration']['steps']:,} steps",
-                f"{records[0]['parameters']:,} parameters",
-                f"{seconds:,.0f} seconds",
-            ]
-        ),
-        [nodes.paragraph("", "", *links[:-1])],
+        paragraphs(budget),
+        [nodes.paragraph("", "", to_file(seeds, file))],
     ]
+
+
+def to_file(text: str, file: str) -> nodes.reference:
+    return nodes.reference("", text, refuri=file, internal=True, reftitle=f"records, {file.rpartition('/')[2]}")
 
 
 HEAD = ("Recipe", "Test metric: median (range)", "Without learning", "Budget", "Seeds")  # a phone shows the first two
@@ -156,43 +136,24 @@ def section(title: str, *content: nodes.Node) -> nodes.section:
     return nodes.section("", nodes.title("", title), *content, ids=[nodes.make_id(f"records-{title}")], names=[])
 
 
-def trials(found: dict[str, list[dict[str, Any]]], to_files: str) -> nodes.section:
+def trials(found: dict[str, list[dict[str, Any]]], file: str) -> nodes.section:
     """The trials of learning rates: a row for each lane of a task, with all rates that it tried."""
     lanes: dict[str, list[dict[str, Any]]] = {}
     for recipe, records in found.items():
-        lanes.setdefault(recipe.rpartition("-")[0].removeprefix("rate-"), []).append(records[0])
+        lanes.setdefault(recipe.rpartition("-")[0].removeprefix(TRIALS), []).append(records[0])
     rows = []
     for lane, records in lanes.items():
         records.sort(key=lambda record: float(record["configuration"]["lr"]))
-        links: list[nodes.Node] = []
-        for record in records:
-            name = f"{record['recipe']}-s{record['seed']}"
-            links += [
-                nodes.reference(
-                    "",
-                    f"{record['configuration']['lr']:g}",
-                    refuri=f"{to_files}{name}.json",
-                    internal=True,
-                    reftitle=f"record {name}",
-                ),
-                nodes.Text(f": {trial_result(record)}; "),
-            ]
-        links[-1] = nodes.Text(links[-1].astext().removesuffix("; "))
-        rows.append(
-            row(
-                [
-                    [nodes.paragraph("", "", nodes.literal("", lane))],
-                    paragraphs([f"{records[0]['configuration']['steps']:,}"]),
-                    [nodes.paragraph("", "", *links)],
-                ]
-            )
-        )
+        told = "; ".join(f"{record['configuration']['lr']:g}: {trial_result(record)}" for record in records)
+        name = [nodes.paragraph("", "", nodes.literal("", lane))]
+        rows.append(row([name, paragraphs([f"{records[0]['configuration']['steps']:,}"]), paragraphs([told])]))
     text = (
         "Each model of the race chose its learning rate from these runs, one seed each, by the loss of the "
-        "tested model on the validation split. They are shorter than the race and say nothing else."
+        "tested model on the validation split. They are shorter than the race and say nothing else. "
     )
     head = ("Task and model", "Steps", "Rate: validation loss")
-    return section("Trials of learning rates", nodes.paragraph("", text), table(head, rows))
+    about = nodes.paragraph("", text, to_file("Their records", file), nodes.Text("."))
+    return section("Trials of learning rates", about, table(head, rows))
 
 
 def trial_result(record: dict[str, Any]) -> str:
@@ -210,22 +171,21 @@ class Records(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         folder = Path(self.env.app.confdir) / FOLDER
         try:
-            found, tried = read_records(folder), read_records(folder / TRIALS)
+            found = read_records(folder)
         except ValueError as error:
             raise self.error(f"records: {error}") from error
-        for path in folder.rglob("*.json"):
+        for path in folder.rglob("*.json*"):
             self.env.note_dependency(str(path))
         if not found:
             return [nodes.paragraph("", "There are no records yet. To make one: ", nodes.literal("", HOW))]
-        to_files = "../" * self.env.docname.count("/") + FOLDER + "/"
+        up = "../" * self.env.docname.count("/") + FOLDER
+        files = {recipe: f"{up}/{file}" for recipe, file in sources(folder).items()}
+        tried = {recipe: found.pop(recipe) for recipe in list(found) if recipe.startswith(TRIALS)}
         sections = []
         for title, recipes in grouped(found).items():
-            rows = (
-                row(cells(recipe, found[recipe], to_files), ids=[nodes.make_id(f"recipe-{recipe}")])
-                for recipe in recipes
-            )
+            rows = [row(cells(name, found[name], files[name]), ids=[f"recipe-{name}"]) for name in recipes]
             sections.append(section(title, table(HEAD, rows)))
-        return [*sections, *([trials(tried, f"{to_files}{TRIALS}/")] if tried else [])]
+        return [*sections, *([trials(tried, files[next(iter(tried))])] if tried else [])]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The directives ``speed CASE`` and ``speed-machines``: tables from the JSON files in ``book/results/speed``.
 
 ``python -m rtx_lib.bench all --record`` writes these files. One that does not follow the schema of
-``rtx_lib.experiments.records`` is an error of the build, which names the file and the fault.
+``rtx_lib.evidence.records`` is an error of the build, which names the file and the fault.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from tables import line, row, table
+
+from rtx_lib.evidence.records import SPEED_SCHEMA, check
 
 FOLDER = "book/results/speed"
 HOW = "python -m rtx_lib.bench {} --record"
@@ -27,18 +28,13 @@ DEVICES = ("cpu", "cuda")
 
 def read_speeds(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
     """The files in `folder` by case and device; `ValueError` names a file that is none and says why."""
-    from rtx_lib.experiments.records import SPEED_SCHEMA  # here, so that the site's other pages build without torch
-
     found = {}
     for path in sorted(folder.glob("*.json")):
         try:
             measured = json.loads(path.read_text(encoding="utf-8"))
-            jsonschema.validate(measured, SPEED_SCHEMA)
         except json.JSONDecodeError as error:
             raise ValueError(f"{path.name} is not JSON: {error}") from error
-        except jsonschema.ValidationError as error:
-            where = "/".join(map(str, error.absolute_path)) or "the file"
-            raise ValueError(f"{path.name} does not follow the schema: {where}: {error.message[:200]}") from error
+        check(measured, path.name, SPEED_SCHEMA)
         case, _, device = path.stem.rpartition("-")
         if case != measured["case"] or device not in DEVICES or (device == "cuda") != bool(measured["machine"]["gpu"]):
             raise ValueError(f"{path.name} holds case {measured['case']} on {where_of(measured)}: a wrong name")

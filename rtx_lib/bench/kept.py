@@ -12,7 +12,7 @@ import torch
 
 import rtx_lib
 from rtx_lib.diagnostics.measuring import own_clock
-from rtx_lib.experiments.records import results_folder
+from rtx_lib.experiments import results_folder
 from rtx_lib.training.checkpoints import in_one_step
 
 
@@ -26,7 +26,7 @@ def keep(case: str, rows: list[dict[str, Any]], device: str, *, commit: str, fol
     commit
         The code's, taken before it ran (:func:`rtx_lib.experiments.records.commit`).
     folder
-        ``speed`` beside the book's records if None. The format is :data:`rtx_lib.experiments.records.SPEED_SCHEMA`.
+        ``speed`` beside the book's records if None. The format is :data:`rtx_lib.evidence.records.SPEED_SCHEMA`.
 
     Raises
     ------

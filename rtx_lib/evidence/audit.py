@@ -12,6 +12,7 @@ from typing import Any
 
 from rtx_lib.evidence import claims, measured
 from rtx_lib.evidence.claims import Claim, Judgement
+from rtx_lib.evidence.records import load
 from rtx_lib.evidence.seeds import median_interval
 from rtx_lib.evidence.study import load_study
 
@@ -130,7 +131,7 @@ class Audit:
         own = [claim for claim in claims.all_claims() if claim.chapter == chapter]
         if not own:
             raise ValueError(f"chapter must have claims in claims.yml, was {chapter!r}")
-        records, study = _records(), load_study()
+        records, study = load(), load_study()
         self.ledger = ledger
         own.sort(key=lambda claim: claim.nobody)  # questions of our own stand last
         self.rows = [(one, claims.judge(one, records, study), self.measured(one, records, study)) for one in own]
@@ -180,8 +181,3 @@ class Audit:
 
 def _because(found: Judgement) -> str:
     return f" ({found.why})" if found.why else ""
-
-
-@functools.cache
-def _records() -> measured.Records:
-    return measured.load(measured.results_folder())

@@ -55,17 +55,14 @@ def supported(entry: Advice, records: measured.Records) -> bool:
         return False
 
 
-def told(entry: Advice, records: measured.Records, *, folder: str = "../book/results") -> str:
+def told(entry: Advice, records: measured.Records, *, page: str = "../book/records.html") -> str:
     """The entry as a line of Markdown: its numbers out of the records, with links to some of these."""
     text = measured.MARK.sub(lambda mark: measured.formatted(measured.value(mark[1], records), mark[2]), entry.advice)
     recipes = dict.fromkeys(measured.split(path, records)[0] for path in entry.ours.values())
-    runs = [records[recipe][0] for recipe in recipes if not records[recipe][0].get("computed")]
-    links = [
-        f'<a href="{html.escape(folder)}/{run["recipe"]}-s{run["seed"]}.json">{run["recipe"]}</a>'
-        for run in runs[:MOST_LINKS]
-    ]
+    there = [recipe for recipe in recipes if not records[recipe][0].get("computed")]
+    links = [f'<a href="{html.escape(page)}#recipe-{recipe}">{recipe}</a>' for recipe in there[:MOST_LINKS]]
     rest = f"*{entry.situation}* {' '.join(text.split())}"
-    return f"{rest} ({', '.join(links)}{', …' * (len(runs) > MOST_LINKS)})" if links else rest
+    return f"{rest} ({', '.join(links)}{', …' * (len(there) > MOST_LINKS)})" if links else rest
 
 
 def guide(records: measured.Records, path: Path | None = None) -> Any:

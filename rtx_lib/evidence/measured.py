@@ -24,15 +24,12 @@ Terms may be joined from left to right by ``-``, ``+``, ``*`` and ``/`` between 
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-import rtx_lib
 from rtx_lib.evidence.seeds import median_interval, steps_to
 
 Records = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -44,25 +41,6 @@ FIXED = ("parameters", "seeds", "diverged")
 
 class Unmeasured(ValueError):
     """No record of the recipe is there."""
-
-
-def results_folder() -> Path:
-    """Where records live: ``book/results`` of a checkout, else ``rtx_lib/results`` of the installed package."""
-    package = Path(rtx_lib.__file__).parent
-    checkout = package.parent / "book" / "results"
-    return checkout if checkout.is_dir() else package / "results"
-
-
-def load(folder: Path) -> dict[str, list[dict[str, Any]]]:
-    """The records in `folder` by recipe, ordered by seed."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for path in sorted(folder.glob("*-s*.json")):
-        record = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(record, dict) and "recipe" in record:
-            found.setdefault(record["recipe"], []).append(record)
-    for records in found.values():
-        records.sort(key=lambda record: int(record["seed"]))
-    return found
 
 
 def split(path: str, records: Records) -> tuple[str, str]:

@@ -145,7 +145,7 @@ def told_hours(parts: Sequence[Sequence[Mapping[str, Any]]]) -> str:
 
 
 def table_rows(
-    race: Race, names: Mapping[str, str], write: Callable[[float], str], *, folder: str = "../book/results"
+    race: Race, names: Mapping[str, str], write: Callable[[float], str], *, page: str = "../book/records.html"
 ) -> list[list[Any]]:
     """A row for each task and lane, the best first, with cells as ``sortable_table`` of ``rtx_lib.plots`` takes them.
 
@@ -153,7 +153,7 @@ def table_rows(
         race: the race.
         names: of the tasks.
         write: how a number is written.
-        folder: where the links to records point, relative to the page.
+        page: where the links to records point, relative to the reader's page.
     """
     rows = []
     for task, lane in [(t, m) for t in race.finish for m in race.order(t)]:
@@ -171,7 +171,7 @@ def table_rows(
                 (
                     own["median"],
                     write(own["median"]) if own["values"] else "diverged",
-                    f"{folder}/{first['recipe']}-s{first['seed']}.json",
+                    f"{page}#recipe-{first['recipe']}",
                 ),
                 ends,
                 (own["solved"], f"{own['solved']}/{own['seeds']}{lost}"),

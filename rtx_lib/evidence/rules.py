@@ -99,7 +99,7 @@ def truth(rule: str, ours: Ours, records: measured.Records) -> bool | None:
     Args:
         rule: a line as the table of this module shows.
         ours: the names in it, each with its path, ``{"TCN": "race-copy-tcn.accuracy"}``.
-        records: the runs by recipe, as :func:`rtx_lib.evidence.measured.load` gives them.
+        records: the runs by recipe, as :func:`rtx_lib.evidence.records.load` gives them.
 
     Returns:
         True if they bear it out, False if they show the contrary, None if they decide neither.

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from scipy.stats import beta
 
 from rtx_lib.evidence.bounds import Bound
+from rtx_lib.evidence.records import results_folder
 
 if TYPE_CHECKING:
     from rtx_lib.evidence.findings import Finding
@@ -53,8 +54,6 @@ class Rate:
 @functools.cache
 def load_study(path: Path | None = None) -> dict[str, Any]:
     """The study's file as nested dicts, that of the book where no path is given; empty where there is none."""
-    from rtx_lib.evidence.measured import results_folder
-
     path = path or results_folder() / NAME
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 

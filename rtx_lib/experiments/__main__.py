@@ -9,19 +9,19 @@ record is written in one step or not at all.
 import argparse
 import json
 import sys
+from pathlib import Path
 
 import torch
 
+from rtx_lib.evidence.records import find, load_records, pack, results_folder
 from rtx_lib.experiments import sweeps
 from rtx_lib.experiments.recipes import RECIPES
-from rtx_lib.experiments.records import load_records
 from rtx_lib.experiments.runs import run
 from rtx_lib.training.checkpoints import NotWritten
 from rtx_lib.training.processes import PRECISIONS, join
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit status."""
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m rtx_lib.experiments", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="name every recipe and say which seeds have a record")
@@ -36,10 +36,22 @@ def main(arguments: list[str] | None = None) -> int:
     runner.add_argument(
         "--mixed-precision", choices=PRECISIONS, help="type of autocast (default: no; else that of accelerate launch)"
     )
+    packer = commands.add_parser("pack", help="move the records of finished runs into their sweeps' files")
+    packer.add_argument("--out", type=Path, help="folder of the sweeps' files (default: the book's)")
     sweeps.add_commands(commands)
-    options = parser.parse_args(arguments)
+    return parser
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; returns the exit status."""
+    options = _parser().parse_args(arguments)
     if options.command in ("sweep", "table"):
         return sweeps.command(options, run)
+    if options.command == "pack":
+        known = {name: [recipe.name for recipe in sweep.recipes] for name, sweep in sweeps.SWEEPS.items()}
+        counts = pack(options.out or results_folder(), known)
+        print(", ".join(f"{name}: {count}" for name, count in counts.items()) or "nothing to pack")
+        return 0
     if options.command == "list":
         for recipe in RECIPES.values():
             seeds = " ".join(str(r["seed"]) for r in load_records(recipe.name)) or "none"
@@ -57,7 +69,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"stopped: {error}; kept: finished records and the last checkpoint", file=sys.stderr)
             return 1
         if processes.main:
-            record = json.loads(path.read_text())
+            record = find(options.recipe, seed, path.parent) or {}  # it may be packed
             precision = record["device"].get("precision", "no")  # of a record that was there, perhaps another
             note = "" if precision == processes.precision else f" (was there, in precision {precision!r})"
             print(f"{path} {json.dumps(record['metrics'])}{note}")

@@ -1,78 +1,19 @@
-"""Records of measured runs: their format, where they lie, and how to read them.
+"""What a run writes: its record as text, below a size, with the commit of the code that ran.
 
-A record is one JSON file, ``<recipe>-s<seed>.json``, that :mod:`rtx_lib.experiments` wrote.
+How records are packed, read and checked stands in :mod:`rtx_lib.evidence.records`.
 """
 
 import json
 import math
 import subprocess
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import rtx_lib
-from rtx_lib.evidence.measured import results_folder
-
-SCHEMA: dict[str, Any] = json.loads(Path(__file__).with_name("record.schema.json").read_text(encoding="utf-8"))
-"""JSON schema of a record. ``curves`` hold means over windows of steps; ``metrics`` are those of the test split.
-
-A metric that is not finite, as it may be just before a run diverges, is left out; so is a whole ``loss_by_position``
-with such a value.
-"""
+from rtx_lib.evidence.records import thin
 
 LIMIT = 40_000
-"""A record has fewer bytes than this: pages load many of them, and the history keeps them all."""
-
-SPEED_SCHEMA: dict[str, Any] = json.loads(Path(__file__).with_name("speed.schema.json").read_text(encoding="utf-8"))
-"""JSON schema of a file of ``results/speed``: what one case of :mod:`rtx_lib.bench` measured, and on which machine."""
-
-
-def load_record(name: str) -> dict[str, Any]:
-    """The record called ``name`` ("<recipe>-s<seed>").
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such record; the message says how to make it.
-    """
-    path = results_folder() / f"{name}.json"
-    if not path.exists():
-        recipe, _, seed = name.rpartition("-s")
-        hint = f"python -m rtx_lib.experiments run {recipe} --seed {seed}"
-        raise FileNotFoundError(f"no record {name}; make it with: {hint}")
-    record: dict[str, Any] = json.loads(path.read_text())
-    return record
-
-
-def load_records(recipe: str) -> list[dict[str, Any]]:
-    """All records of one recipe, ordered by seed; an empty list if there are none."""
-    records = [json.loads(path.read_text()) for path in results_folder().glob(f"{recipe}-s*.json")]
-    return sorted((r for r in records if r["recipe"] == recipe), key=lambda r: int(r["seed"]))
-
-
-def load_costs(task: str | None = None) -> dict[tuple[str, str], dict[str, float]]:
-    """What a training step of the race costs, by task and lane, or of one task only; empty if nothing was measured.
-
-    ``seconds_per_step`` on one thread of a CPU, ``flops_per_step`` and ``parameters``, as the case ``race`` of
-    :mod:`rtx_lib.bench` measured them.
-    """
-    path = results_folder() / "speed" / "race-cpu.json"
-    if not path.exists():
-        return {}
-    costs = {}
-    for row in json.loads(path.read_text(encoding="utf-8"))["rows"]:
-        key = row["case"].removeprefix("race-"), row["variant"]
-        if task in (None, key[0]):
-            costs[key] = {name: row[name] for name in ("seconds_per_step", "flops_per_step", "parameters")}
-    return costs
-
-
-def thin(values: Iterable[float], points: int = 200) -> list[float]:
-    """At most ``points`` means over windows of equal length (the last may be shorter), to six digits."""
-    values = list(values)
-    window = max(1, math.ceil(len(values) / points))
-    chunks = (values[i : i + window] for i in range(0, len(values), window))
-    return [float(f"{sum(chunk) / len(chunk):.6g}") for chunk in chunks]
+"""The file of a run has fewer bytes than this."""
 
 
 def as_text(record: dict[str, Any]) -> str:

@@ -14,22 +14,16 @@ from torch import nn
 
 import rtx_lib
 from rtx_lib.diagnostics.context import loss_by_position
+from rtx_lib.evidence.records import runs_folder, thin
 from rtx_lib.experiments import sweeps
 from rtx_lib.experiments.builders import TASKS, build, rule
 from rtx_lib.experiments.recipes import RECIPES, Recipe
-from rtx_lib.experiments.records import as_text, commit, finite, results_folder, thin
-from rtx_lib.training import (
-    History,
-    Processes,
-    Trainer,
-    TrainingDiverged,
-    evaluate,
-    fit,
-    fit_side_by_side,
-    parameter_count,
-)
+from rtx_lib.experiments.records import as_text, commit, finite
+from rtx_lib.training import History, Processes, Trainer, TrainingDiverged, fit
 from rtx_lib.training.checkpoints import in_one_step
+from rtx_lib.training.evaluation import evaluate, parameter_count
 from rtx_lib.training.processes import ALONE
+from rtx_lib.training.side_by_side import fit_side_by_side
 
 # What a recipe and `fit` call by one name.
 ALIKE = ("steps", "batch_size", "clip", "eval_every", "eval_batches", "eval_batch_size", "keep_best", "stream_length")
@@ -66,7 +60,7 @@ def run(
     if recipe.equal_time and together:
         got = f"{processes.count} processes, {processes.precision!r}"
         raise ValueError(f"processes must be one, without mixed precision, for {recipe.name} at equal time, got {got}")
-    path = sweeps.record_path(Path(out) if out else results_folder() / "runs", recipe, seed)
+    path = sweeps.record_path(Path(out) if out else runs_folder(), recipe, seed)
     if processes.agree(sweeps.made(path, recipe)):
         return path
     configuration, code = asdict(recipe), commit()  # of the code that runs: the checkout may move on meanwhile

@@ -20,9 +20,9 @@ from typing import Any, TextIO
 import torch
 from filelock import FileLock, Timeout  # torch requires it
 
+from rtx_lib.evidence.records import find, runs_folder
 from rtx_lib.evidence.seeds import better, summarise
 from rtx_lib.experiments.recipes import Recipe, attention, between, race, recipe_of, recurrence
-from rtx_lib.experiments.records import results_folder
 from rtx_lib.training import check_device
 from rtx_lib.training.checkpoints import NotWritten, Unreadable
 
@@ -53,7 +53,7 @@ SWEEPS: dict[str, Sweep] = {
     "recurrence": Sweep("chapters 1 to 4", _recorded(recurrence.RECIPES)),
     "attention": Sweep("chapters 5 to 7", _recorded(attention.RECIPES)),
     "between": Sweep("chapters 8 and 9", _recorded(between.RECIPES)),
-    "race-rates": Sweep("the learning rates that the lanes of the race tried", race.TRIALS, (0,), "rates"),
+    "race-rates": Sweep("the learning rates that the lanes of the race tried", race.TRIALS, (0,)),
     "race": Sweep(
         "chapter 10: every model on every task",
         [race.race(task, lane) for task in race.TASKS for lane in race.LANES],
@@ -78,13 +78,11 @@ def record_path(folder: Path, recipe: Recipe, seed: int) -> Path:
 
 
 def made(path: Path, recipe: Recipe) -> dict[str, Any] | None:
-    """The record at ``path`` if it is there, is whole, and was made by this very recipe with this seed; else None."""
+    """The record at ``path``, or the packed one, if it is whole and was made by this very recipe; else None."""
     try:
-        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        whole = "metrics" in record and "diverged" in record
-        ours = recipe_of(record) == recipe and path == record_path(path.parent, recipe, record["seed"])
-        return record if whole and ours else None
-    except (FileNotFoundError, ValueError, KeyError, TypeError):  # the last for settings that there are no more
+        record = find(recipe.name, int(path.stem.rpartition("-s")[2]), path.parent)
+        return record if record and recipe_of(record) == recipe else None
+    except (KeyError, TypeError, ValueError):  # for settings that there are no more
         return None
 
 
@@ -295,14 +293,14 @@ def best_rate(task: str, lane: str, folder: Path | None = None) -> float | None:
     task, lane
         Keys of the race's TASKS and LANES.
     folder
-        Where the trials' records are; "rates" among the results if None.
+        Where the trials' records are; the book's results if None.
 
     Returns
     -------
     float or None
         None unless all trials of this lane have their record.
     """
-    folder = folder or results_folder() / SWEEPS["race-rates"].folder
+    folder = folder or runs_folder()
     chosen, least = min(race.RATES), float("inf")
     for rate in sorted(race.RATES):
         recipe = race.trial(task, lane, rate)
@@ -343,7 +341,7 @@ def command(options: argparse.Namespace, run: Callable[..., Path]) -> int:
         print(f"unknown sweep {options.name!r}; known: {', '.join(SWEEPS)}", file=sys.stderr)
         return 2
     plan = SWEEPS[options.name]
-    folder = options.out or results_folder() / plan.folder
+    folder = options.out or runs_folder()
     if options.command == "table":
         print(table(plan, folder))
         return 0

@@ -227,12 +227,14 @@ def spread(heights: Sequence[float], gap: float, bottom: float, top: float) -> l
     return [min(max(value, bottom), highest) + i * gap for i, value in enumerate(level)]
 
 
-def provenance(records: Sequence[Record] | Mapping[Any, Sequence[Record]], *, folder: str = "../book/results") -> str:
-    """One line of HTML that says how records were computed, with a link to each: to be given as a figure's caption.
+def provenance(
+    records: Sequence[Record] | Mapping[Any, Sequence[Record]], *, page: str = "../book/records.html"
+) -> str:
+    """One line of HTML that says how records were computed, with a link to each recipe, for a figure's caption.
 
     Args:
         records: the runs drawn, in one list or in a list for each name.
-        folder: where the links point, relative to the page.
+        page: where the links point, relative to the reader's page.
 
     Raises:
         ValueError: if there is no record.
@@ -258,12 +260,8 @@ def provenance(records: Sequence[Record] | Mapping[Any, Sequence[Record]], *, fo
     for record in records:
         recipes.setdefault(str(record["recipe"]), []).append(int(record["seed"]))
     links = "; ".join(
-        f"{html.escape(recipe)} "
-        + " ".join(
-            f'<a href="{html.escape(f"{folder}/{recipe}-s{seed}.json")}" '
-            f'aria-label="{html.escape(f"s{seed} of {recipe}")}">s{seed}</a>'
-            for seed in own
-        )
+        f'<a href="{html.escape(f"{page}#recipe-{recipe}")}">{html.escape(recipe)}</a> '
+        + " ".join(f"s{seed}" for seed in own)
         for recipe, own in recipes.items()
     )
     how = html.escape("; ".join(parts))

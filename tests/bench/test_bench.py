@@ -15,9 +15,9 @@ from rtx_lib import bench
 from rtx_lib.bench import kept
 from rtx_lib.bench.__main__ import main
 from rtx_lib.diagnostics.measuring import count_flops
+from rtx_lib.evidence.records import SPEED_SCHEMA
 from rtx_lib.experiments import build
 from rtx_lib.experiments.recipes import race as recipes
-from rtx_lib.experiments.records import SPEED_SCHEMA
 from rtx_lib.layers.positions import relative_shift
 from rtx_lib.models.transformer_xl import TransformerXL
 from rtx_lib.training import parameter_count

@@ -13,11 +13,12 @@ from support.helpers import ROOT
 from support.made_records import records
 
 from rtx_lib.evidence import audit, claims, measured, rules
+from rtx_lib.evidence.records import load
 from rtx_lib.evidence.study import load_study
 from rtx_lib.experiments.recipes import RECIPES
 
 BOOK = claims.all_claims()
-RESULTS = measured.load(measured.results_folder())
+RESULTS = load()
 ENTRY = {
     "id": "one",
     "chapter": "01_recurrence",
@@ -238,6 +239,7 @@ def test_an_installed_library_has_its_claims_papers_and_records(tmp_path):
     shutil.copytree(ROOT / "rtx_lib", tmp_path / "rtx_lib", ignore=shutil.ignore_patterns("__pycache__"))
     lines = re.findall(r'^"(book/[^"]+)" = "(rtx_lib/[^"]+)"$', (ROOT / "pyproject.toml").read_text(), flags=re.M)
     for source, target in lines:
+        (tmp_path / target).parent.mkdir(exist_ok=True)
         (tmp_path / target).symlink_to(ROOT / source)
     code = "import rtx_lib; from rtx_lib.evidence.audit import Audit as a; print(rtx_lib.__file__, a('10_race'))"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)

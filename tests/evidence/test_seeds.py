@@ -1,11 +1,10 @@
 """Summaries of several seeds: hand-made records with known answers."""
 
-import json
-
 import numpy as np
 import pytest
 from scipy.stats import binom, quantile_test
 
+from rtx_lib.evidence.records import load
 from rtx_lib.evidence.seeds import (
     MIN_SEEDS,
     best,
@@ -25,7 +24,6 @@ from rtx_lib.evidence.seeds import (
     verdict,
     with_range,
 )
-from rtx_lib.experiments.records import results_folder
 
 
 def record(metric="accuracy", valid=(0.2, 0.9, 0.8), test=0.85, seconds=10.0, diverged=None):
@@ -101,8 +99,7 @@ def test_shares_of_what_is_right_rise(metric):
 def test_every_metric_of_a_task_has_its_direction():
     """A new one must be put on one side: here if it falls, in RISING if it rises."""
     falling = {"loss", "mse", "bpc", "perplexity"}
-    for path in results_folder().glob("*-s*.json"):
-        run = json.loads(path.read_text())
+    for run in (run for runs in load().values() for run in runs):
         for row in (run["metrics"], *run["evaluations"][:1], *run.get("elsewhere", {}).values()):
             for metric in {name.removeprefix("reference_") for name in row} - {"step", "seconds", "split"}:
                 assert rises(metric) == (metric not in falling), metric

@@ -10,12 +10,13 @@ import pytest
 import torch
 from support.helpers import killed
 
+from rtx_lib.evidence.records import SCHEMA, load
 from rtx_lib.experiments import run
 from rtx_lib.experiments import runs as experiments
 from rtx_lib.experiments.__main__ import main
 from rtx_lib.experiments.builders import optimizer
 from rtx_lib.experiments.recipes import RECIPES, Recipe
-from rtx_lib.experiments.records import SCHEMA, as_text, results_folder
+from rtx_lib.experiments.records import as_text
 from rtx_lib.models.indrnn import PlainIndRNN
 from rtx_lib.training import TrainingDiverged
 from rtx_lib.training.processes import Processes
@@ -142,8 +143,8 @@ def test_more_evaluations_than_a_record_holds_are_refused_before_training(tmp_pa
 @pytest.mark.parametrize(("evaluations", "equal_time"), [(200, None), (80, "shakespeare-gpt")])
 def test_as_many_evaluations_as_are_allowed_make_a_record(evaluations, equal_time):
     """With the longest rows and other parts of the book's records."""
-    texts = [path.read_text() for path in results_folder().glob("*-s*.json")]
-    records = [record for record in map(json.loads, texts) if record["configuration"].get("equal_time") == equal_time]
+    everything = (record for runs in load(curves=True).values() for record in runs)
+    records = [record for record in everything if record["configuration"].get("equal_time") == equal_time]
 
     def longest(parts):
         return max(parts, key=lambda part: len(json.dumps(part)))

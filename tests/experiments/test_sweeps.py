@@ -15,12 +15,12 @@ from filelock import FileLock
 from support.helpers import ROOT, killed
 from support.sweep_workers import BUDGET, PLAN, SHORT, NoLock
 
+from rtx_lib.evidence.records import find
 from rtx_lib.experiments import runs as experiments
 from rtx_lib.experiments import sweeps
 from rtx_lib.experiments.__main__ import main
 from rtx_lib.experiments.recipes import RECIPES, race
 from rtx_lib.experiments.recipes.recipe import Recipe
-from rtx_lib.experiments.records import results_folder
 from rtx_lib.experiments.sweeps import SWEEPS, Sweep, Tally, best_rate, claim, made, record_path, table, work
 from rtx_lib.training import History, TrainingDiverged
 from rtx_lib.training.processes import Processes
@@ -427,7 +427,7 @@ def test_a_rate_that_diverged_is_never_the_best(tmp_path):
 
 def test_the_sweeps_are_those_of_the_book():
     assert len(SWEEPS["race"].runs()) == 275 and len(SWEEPS["race-lengths"].runs()) == 2 * 2 * 11 * 3
-    assert len(SWEEPS["race-rates"].runs()) == 5 * 11 * 4 and SWEEPS["race-rates"].folder == "rates"
+    assert len(SWEEPS["race-rates"].runs()) == 5 * 11 * 4
     names = [recipe.name for sweep in SWEEPS.values() for recipe in sweep.recipes]
     assert len(names) == len(set(names)) and set(names) - set(RECIPES) == {r.name for r in race.TRIALS}
 
@@ -435,7 +435,7 @@ def test_the_sweeps_are_those_of_the_book():
 @pytest.mark.parametrize("name", ["recurrence", "attention", "between"])
 def test_the_sweep_of_a_part_is_what_the_book_has_records_of(name):
     part = getattr(sweeps, name).RECIPES
-    there = [r.name for r in part if record_path(results_folder(), r, 0).exists()]
+    there = [r.name for r in part if find(r.name, 0)]
     assert [recipe.name for recipe in SWEEPS[name].recipes] == there
 
 

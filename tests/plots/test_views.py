@@ -421,7 +421,7 @@ def test_provenance_says_how_and_links_each_record() -> None:
     text = provenance([record(2), record(1)])
     assert provenance({"a": [record(2)], "none": [], "b": [record(1)]}) == text
     assert text.startswith("2 recorded runs, seeds 1, 2; 30 steps; cpu, 1 thread; commit 0123456; 3 min in all.")
-    assert '<a href="../book/results/adding-T50-s2.json" aria-label="s2 of adding-T50">s2</a>' in text
+    assert '<a href="../book/records.html#recipe-adding-T50">adding-T50</a> s2 s1' in text
     other = record(1, curves={}, seconds=5, device={"name": "<H>", "threads": 2})
     assert provenance([other]).startswith("1 recorded run, seed 1; 30 steps; &lt;H&gt;, 2 threads; commit 0123456; 5 s")
     assert "<details>" not in text

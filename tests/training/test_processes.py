@@ -17,9 +17,9 @@ from support import two_processes
 from support.helpers import ROOT
 from support.two_processes import ALIKE, CASES, TINY, Murmur, half, interrupted, train
 
+from rtx_lib.evidence.records import SCHEMA
 from rtx_lib.experiments import TASKS, run
 from rtx_lib.experiments.__main__ import main
-from rtx_lib.experiments.records import SCHEMA
 from rtx_lib.layers import GRU, Readout
 from rtx_lib.tasks import AddingProblem, NumberWords
 from rtx_lib.training import fit
