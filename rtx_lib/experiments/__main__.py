@@ -21,8 +21,7 @@ from rtx_lib.training.checkpoints import NotWritten
 from rtx_lib.training.processes import PRECISIONS, join
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit status."""
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m rtx_lib.experiments", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="name every recipe and say which seeds have a record")
@@ -40,7 +39,12 @@ def main(arguments: list[str] | None = None) -> int:
     packer = commands.add_parser("pack", help="move the records of finished runs into their sweeps' files")
     packer.add_argument("--out", type=Path, help="folder of the sweeps' files (default: the book's)")
     sweeps.add_commands(commands)
-    options = parser.parse_args(arguments)
+    return parser
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; returns the exit status."""
+    options = _parser().parse_args(arguments)
     if options.command in ("sweep", "table"):
         return sweeps.command(options, run)
     if options.command == "pack":

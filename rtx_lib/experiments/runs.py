@@ -19,18 +19,11 @@ from rtx_lib.experiments import sweeps
 from rtx_lib.experiments.builders import TASKS, build, rule
 from rtx_lib.experiments.recipes import RECIPES, Recipe
 from rtx_lib.experiments.records import as_text, commit, finite
-from rtx_lib.training import (
-    History,
-    Processes,
-    Trainer,
-    TrainingDiverged,
-    evaluate,
-    fit,
-    fit_side_by_side,
-    parameter_count,
-)
+from rtx_lib.training import History, Processes, Trainer, TrainingDiverged, fit
 from rtx_lib.training.checkpoints import in_one_step
+from rtx_lib.training.evaluation import evaluate, parameter_count
 from rtx_lib.training.processes import ALONE
+from rtx_lib.training.side_by_side import fit_side_by_side
 
 # What a recipe and `fit` call by one name.
 ALIKE = ("steps", "batch_size", "clip", "eval_every", "eval_batches", "eval_batch_size", "keep_best", "stream_length")
@@ -59,21 +52,14 @@ def run(
         For a device that torch cannot use, a recipe with an unknown model, task or schedule, or one at equal time in
         several processes or mixed precision, or beside a reference that diverges.
     """
-    most = 80 if recipe.equal_time else 200  # a row with the reference's columns is two and a half times as long
-    if recipe.steps > most * recipe.eval_every:  # said before hours of training: as_text would refuse the record
-        got = f"{recipe.eval_every} in {recipe.steps} steps"
-        raise ValueError(f"eval_every must leave at most {most} evaluations, got {got}")
-    together = processes.count > 1 or processes.precision != "no"
-    if recipe.equal_time and together:
-        got = f"{processes.count} processes, {processes.precision!r}"
-        raise ValueError(f"processes must be one, without mixed precision, for {recipe.name} at equal time, got {got}")
+    _check(recipe, processes)
     path = sweeps.record_path(Path(out) if out else runs_folder(), recipe, seed)
     if processes.agree(sweeps.made(path, recipe)):
         return path
     configuration, code = asdict(recipe), commit()  # of the code that runs: the checkout may move on meanwhile
     model, task = build(recipe, seed)
-    for settings in recipe.tested_with.values():  # what is wrong with them is said before hours of training
-        _changed(model, settings)
+    for settings in recipe.tested_with.values():
+        _changed(model, settings)  # what is wrong with them is said before hours of training
     constrain = getattr(model, "constrain_", None)
     how = {name: getattr(recipe, name) for name in ALIKE} | rule(recipe, model)
     how |= {"seed": seed, "device": device, "progress": progress, "processes": processes}
@@ -94,7 +80,7 @@ def run(
         | _measured(model, history, recipe, device)
         | {"baselines": task.baselines(), "diverged": diverged}
     )
-    if together:
+    if not processes.plain:
         record["device"] |= {"processes": processes.count, "precision": processes.precision}
     if not diverged:
         record |= _tested(model, task, recipe, device)
@@ -104,6 +90,17 @@ def run(
         for made in path.parent.glob(f".{path.stem}.*.ckpt"):
             made.unlink(missing_ok=True)
     return path
+
+
+def _check(recipe: Recipe, processes: Processes) -> None:
+    """Refuse before hours of training what no record could hold, or no clock compare."""
+    most = 80 if recipe.equal_time else 200  # a row with the reference's columns is two and a half times as long
+    if recipe.steps > most * recipe.eval_every:
+        got = f"{recipe.eval_every} in {recipe.steps} steps"
+        raise ValueError(f"eval_every must leave at most {most} evaluations, got {got}")
+    if recipe.equal_time and not processes.plain:
+        got = f"{processes.count} processes, {processes.precision!r}"
+        raise ValueError(f"processes must be one, without mixed precision, for {recipe.name} at equal time, got {got}")
 
 
 def _beside(model: nn.Module, task: Any, recipe: Recipe, seed: int, device: str) -> History:

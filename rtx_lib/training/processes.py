@@ -61,6 +61,11 @@ class Processes:
         """Whether this process writes and reports."""
         return self.rank == 0
 
+    @property
+    def plain(self) -> bool:
+        """Whether this is one process in full precision."""
+        return self.count == 1 and self.precision == "no"
+
     def part(self, task: Any, x: Any, y: Tensor) -> tuple[Any, Tensor, float]:
         """This process's rows of a global batch, and their share of its loss.
 

@@ -23,6 +23,9 @@ from rtx_lib.training.processes import Processes
 
 TINY = Recipe("tiny", "a test", "rnn", "adding", 6, 8, 1e-3, {"hidden_size": 4}, {"length": 5}, 1.0, "cosine", 3)
 
+STREAM = replace(TINY, task="text", steps=2, task_arguments={"source": "pydoc", "length": 8}, stream_length=8)
+STREAM = replace(STREAM, clip=None, schedule="constant", eval_every=2, eval_batch_size=100)
+
 
 @pytest.fixture
 def quick(monkeypatch):
@@ -155,10 +158,9 @@ def test_as_many_evaluations_as_are_allowed_make_a_record(evaluations, equal_tim
     assert as_text(record | {"evaluations": [row] * evaluations})
 
 
-def test_some_parameters_learn_at_a_rate_of_their_own(tmp_path, quick):
+def test_some_parameters_learn_at_a_rate_of_their_own(tmp_path, quick, monkeypatch):
     slow = {"slow": ["core.weight_hh*"], "slow_lr": 1e-9}
-    before = experiments.build(TINY, 0)[0].state_dict()
-    after = {}
+    before, after = experiments.build(TINY, 0)[0].state_dict(), {}
     fit = experiments.fit
 
     def keep(model, *arguments, **settings):
@@ -166,9 +168,8 @@ def test_some_parameters_learn_at_a_rate_of_their_own(tmp_path, quick):
         after.update(model.state_dict())
         return history
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(experiments, "fit", keep)
-        run(replace(TINY, **slow), 0, out=tmp_path, progress=False)
+    monkeypatch.setattr(experiments, "fit", keep)
+    run(replace(TINY, **slow), 0, out=tmp_path, progress=False)
     moved = {name: float((after[name] - before[name]).abs().max()) for name in before}
     assert moved["core.weight_hh_l0"] < 1e-7 and moved["core.weight_ih_l0"] > 1e-4 and moved["linear.weight"] > 1e-4
 
@@ -221,11 +222,7 @@ def test_a_recipe_may_wait_for_a_plateau_and_keep_its_best_model(tmp_path, monke
     recipe = replace(recipe, eval_batches=2, eval_batch_size=5)
     run(recipe, 0, out=tmp_path, progress=False)
     assert [asked[0]["plateau"]([{"mse": 1.0}] * number) for number in (4, 5)] == [1, 0.1]
-    assert {name: asked[0][name] for name in ("keep_best", "eval_batches", "eval_batch_size")} == {
-        "keep_best": "mse",
-        "eval_batches": 2,
-        "eval_batch_size": 5,
-    }
+    assert [asked[0][name] for name in ("keep_best", "eval_batches", "eval_batch_size")] == ["mse", 2, 5]
     assert asked[1]["batch_size"] == 5, "the test split is read in pieces of the same size, and whole"
 
 
@@ -245,22 +242,9 @@ def test_a_model_is_tested_elsewhere_too(tmp_path, monkeypatch):
 
 
 def test_a_model_trained_on_streams_is_tested_on_streams_and_with_other_settings(tmp_path, monkeypatch):
-    recipe = Recipe(
-        "tiny-xl",
-        "a test",
-        "transformer-xl",
-        "text",
-        2,
-        4,
-        1e-3,
-        {"width": 8, "heads": 2, "layers": 1, "memory": 4},
-        {"source": "pydoc", "length": 8},
-        eval_every=2,
-        eval_batches=3,
-        eval_batch_size=100,
-        stream_length=8,
-        tested_with={"memory 4": {"memory": 4}, "memory 0": {"memory": 0}, "by fours": {"stream_length": 4}},
-    )
+    changed = {"memory 4": {"memory": 4}, "memory 0": {"memory": 0}, "by fours": {"stream_length": 4}}
+    arguments = {"width": 8, "heads": 2, "layers": 1, "memory": 4}
+    recipe = replace(STREAM, model="transformer-xl", model_arguments=arguments, eval_batches=3, tested_with=changed)
     record = json.loads(run(recipe, 0, out=tmp_path, progress=False).read_text())
     jsonschema.validate(record, SCHEMA)
     elsewhere, loss = record["elsewhere"], record["metrics"]["loss"]
@@ -274,21 +258,9 @@ def test_a_model_trained_on_streams_is_tested_on_streams_and_with_other_settings
 
 def test_a_loss_by_position_that_is_not_finite_is_left_out(tmp_path, monkeypatch):
     """The last update may blow up a model all of whose losses were finite."""
-    recipe = Recipe(
-        "tiny-stream",
-        "a test",
-        "rnn",
-        "text",
-        1,
-        4,
-        1e-3,
-        {"hidden_size": 4},
-        {"source": "pydoc", "length": 8},
-        stream_length=8,
-    )
     monkeypatch.setattr(experiments, "evaluate", lambda *_, **settings: {"loss": math.nan})
     monkeypatch.setattr(experiments, "loss_by_position", lambda *_: torch.tensor([1.0, math.inf]))
-    record = json.loads(run(recipe, 0, out=tmp_path, progress=False).read_text())
+    record = json.loads(run(STREAM, 0, out=tmp_path, progress=False).read_text())
     jsonschema.validate(record, SCHEMA)
     assert record["metrics"] == {} and not record["diverged"] and "loss_by_position" not in record
 

@@ -100,19 +100,13 @@ def music(**settings):
         return PolyphonicMusic("jsb", **settings)
 
 
+JUDGED = {"keep_best": "mse", "plateau": drop_on_plateau(1, 2.0, "mse")}
 # A model, a task and how it is trained; batches of odd size are cut into unequal parts.
 CASES = {
     "gru": lambda: (
         Wide(Readout(GRU(2, 6), 1)),
         AddingProblem(8),
-        {
-            "batch_size": 7,
-            "clip": 0.5,
-            "eval_every": 4,
-            "eval_batches": 1,
-            "keep_best": "mse",
-            "plateau": drop_on_plateau(1, 2.0, "mse"),
-        },
+        {"batch_size": 7, "clip": 0.5, "eval_every": 4, "eval_batches": 1, **JUDGED},
     ),
     "transformer": lambda: (
         CausalTransformer(10, 10, width=8, heads=2, layers=1, vocabulary=10),
@@ -160,19 +154,8 @@ class Noisy(nn.Module):
 def interrupted(processes, path, **changes):
     """The losses of a run on a stream that may have a checkpoint at `path`."""
     torch.manual_seed(0)
-    return fit(
-        Noisy(),
-        Murmur(),
-        steps=10,
-        batch_size=5,
-        stream_length=6,
-        lr=0.01,
-        progress=False,
-        processes=processes,
-        checkpoint=path,
-        checkpoint_every=3,
-        **changes,
-    ).loss
+    how = {"steps": 10, "batch_size": 5, "stream_length": 6, "lr": 0.01, "checkpoint_every": 3, "progress": False}
+    return fit(Noisy(), Murmur(), processes=processes, checkpoint=path, **how, **changes).loss
 
 
 def said(error, function, *arguments, **settings):

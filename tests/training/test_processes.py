@@ -20,9 +20,7 @@ from support.two_processes import ALIKE, CASES, TINY, Murmur, half, interrupted,
 from rtx_lib.evidence.records import SCHEMA
 from rtx_lib.experiments import TASKS, run
 from rtx_lib.experiments.__main__ import main
-from rtx_lib.layers import GRU, Readout
 from rtx_lib.tasks import AddingProblem, NumberWords
-from rtx_lib.training import fit
 from rtx_lib.training.processes import Processes, join
 
 
@@ -209,12 +207,3 @@ def test_wrong_arguments(monkeypatch):
         join()
     with pytest.raises(SystemExit):
         main(["run", "adding-rnn-t10", "--mixed-precision", "half"])
-
-
-def test_an_argument_of_one_process_changes_nothing():
-    losses = []
-    for settings in ({}, {"processes": Processes()}):
-        torch.manual_seed(0)
-        settings |= {"steps": 4, "batch_size": 5, "progress": False}
-        losses.append(fit(Readout(GRU(2, 4), 1), AddingProblem(6), **settings).loss)
-    assert losses[0] == losses[1]
