@@ -35,7 +35,8 @@ def circle(ax: Axes, x: float, y: float, radius: float, **look: Any) -> None:
 
 def word(ax: Axes, x: float, y: float, text: str, **font: Any) -> None:
     """A text in the middle of (x, y), over what is drawn there."""
-    ax.text(x, y, text, **{"ha": "center", "va": "center", "zorder": 5} | font)
+    look: dict[str, Any] = {"ha": "center", "va": "center", "zorder": 5}
+    ax.text(x, y, text, **look | font)
 
 
 def arrow(

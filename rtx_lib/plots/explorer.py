@@ -33,19 +33,30 @@ def explorer(
 ) -> HTML:
     """A slider over ``values``, each drawn once; works in Jupyter, in Colab and on a page without a kernel.
 
-    Args:
-        draw: from a value to a new figure; all of one size.
-        values: about 20 at most, since each costs a whole figure. For more, see :func:`rtx_lib.plots.film.film`.
-        name: what is varied, the control's label.
-        alt: what a frame shows, in words; a function of the value, or a text to which the position is added.
-        fmt: how a value is written.
-        start: index of the value shown first.
-        caption: line below, as HTML.
-        wide: keep the frames at least 600 px wide and let them scroll inside their own box.
+    Parameters
+    ----------
+    draw
+        From a value to a new figure; all of one size.
+    values
+        About 20 at most, since each costs a whole figure. For more, see :func:`rtx_lib.plots.film.film`.
+    name
+        What is varied, the control's label.
+    alt
+        What a frame shows, in words; a function of the value, or a text to which the position is added.
+    fmt
+        How a value is written.
+    start
+        Index of the value shown first.
+    caption
+        Line below, as HTML.
+    wide
+        Keep the frames at least 600 px wide and let them scroll inside their own box.
 
-    Raises:
-        ValueError: if ``start`` is no index of ``values``, if there are fewer than two, if an alternative text is
-            empty, or if all frames together exceed 600 kB.
+    Raises
+    ------
+    ValueError
+        If ``start`` is no index of ``values``, if there are fewer than two, if an alternative text is
+        empty, or if all frames together exceed 600 kB.
     """
     check_start(start, len(values))
     labels = [fmt.format(value) for value in values]

@@ -24,7 +24,7 @@ def tint(strength: np.ndarray, colours: tuple[str, str] = (CYCLE[0], CYCLE[0])) 
     return image
 
 
-def paint(ax: Axes, image: np.ndarray, aspect: str = "auto", **place: Any) -> None:
+def paint(ax: Axes, image: np.ndarray, aspect: Any = "auto", **place: Any) -> None:
     """The cells of :func:`tint` in a thin frame, without grid and tick marks."""
     ax.imshow(image, interpolation="none", aspect=aspect, **place)
     ax.grid(False)

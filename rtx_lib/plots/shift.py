@@ -43,13 +43,19 @@ def draw_shift(step: str = "masked", queries: int = 3, keys: int = 5) -> Figure:
     the cells that no query needs: their key would come before the first. For frames:
     ``explorer(draw_shift, SHIFT_STEPS, "step", alt=describe_shift)``.
 
-    Args:
-        step: one of :data:`~rtx_lib.plots.shift_steps.SHIFT_STEPS`.
-        queries: T, at least 2.
-        keys: S = M + T.
+    Parameters
+    ----------
+    step
+        One of :data:`~rtx_lib.plots.shift_steps.SHIFT_STEPS`.
+    queries
+        T, at least 2.
+    keys
+        S = M + T.
 
-    Raises:
-        ValueError: if there is no such step, there are fewer keys than queries, or more than 24 cells in the line.
+    Raises
+    ------
+    ValueError
+        If there is no such step, there are fewer keys than queries, or more than 24 cells in the line.
     """
     title, *told, _ = step_facts(step, queries, keys)
     at, past, line = SHIFT_STEPS.index(step), keys - queries, padded_line(queries, keys)

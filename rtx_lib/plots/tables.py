@@ -61,12 +61,14 @@ _PLAIN = """<noscript><style>.book-table .book-control,.book-table [role=status]
 def plain_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Markdown:
     """A small table as Markdown, which Jupyter, Colab and the site show alike; ``|`` may not occur in a cell.
 
-    Raises:
-        ValueError: if there is no column, or a row has another number of cells.
+    Raises
+    ------
+    ValueError
+        If there is no column, or a row has another number of cells.
     """
     for row in rows:
         if not columns or len(row) != len(columns):
-            raise ValueError(f"every row must have {len(columns)} cells, at least one, one had {len(row)}: {row!r}")
+            raise ValueError(f"every row must have {len(columns)} cells, at least one, got {len(row)}: {row!r}")
     lines = [columns, ["---"] * len(columns), *rows]
     return Markdown("\n".join(f"| {' | '.join(map(str, line))} |" for line in lines))
 
@@ -78,30 +80,38 @@ def sortable_table(
 
     It scrolls sideways inside its own box, where the first column, each row's name, stays in place.
 
-    Args:
-        columns: the heads.
-        rows: each of one cell per column. A cell is a text, a number, None where there is nothing, or a tuple (value
-            to sort by, text) or (value, text, link). A column whose values are all numbers is sorted as numbers. A
-            number from 1,000 on is written with separators: a year is better given as (1997, "1997").
-        caption: the table's name.
-        note: line below, as HTML.
-        choose: the head of a column whose texts the reader chooses from, in the order in which they come. At first
-            only the rows of the first are there, without this column; "all" brings back everything, as do paper and
-            a page without scripts.
+    Parameters
+    ----------
+    columns
+        The heads.
+    rows
+        Each of one cell per column. A cell is a text, a number, None where there is nothing, or a tuple (value
+        to sort by, text) or (value, text, link). A column whose values are all numbers is sorted as numbers. A
+        number from 1,000 on is written with separators: a year is better given as (1997, "1997").
+    caption
+        The table's name.
+    note
+        Line below, as HTML.
+    choose
+        The head of a column whose texts the reader chooses from, in the order in which they come. At first
+        only the rows of the first are there, without this column; "all" brings back everything, as do paper and
+        a page without scripts.
 
-    Raises:
-        ValueError: if there is no column, a row has another number of cells, the caption holds no word, ``choose`` is
-            the head of no column after the first, a link is neither relative nor http(s), or the table exceeds 600 kB.
+    Raises
+    ------
+    ValueError
+        If there is no column, a row has another number of cells, the caption holds no word, ``choose`` is
+        the head of no column after the first, a link is neither relative nor http(s), or the table exceeds 600 kB.
     """
     if not columns:
-        raise ValueError("columns must hold at least one head, held none")
+        raise ValueError("columns must hold at least one head, got none")
     if not caption.strip():
-        raise ValueError(f"caption must be a text that names the table, was {caption!r}")
+        raise ValueError(f"caption must be a text that names the table, got {caption!r}")
     if choose is not None and choose not in columns[1:]:
-        raise ValueError(f"choose must be one of the heads after the first, {list(columns[1:])}, was {choose!r}")
+        raise ValueError(f"choose must be one of the heads after the first, {list(columns[1:])}, got {choose!r}")
     for row in rows:
         if len(row) != len(columns):
-            raise ValueError(f"every row must have {len(columns)} cells, one had {len(row)}: {row!r}")
+            raise ValueError(f"every row must have {len(columns)} cells, got {len(row)}: {row!r}")
     cells = [[_cell(cell) for cell in row] for row in rows]
     kinds = ["number" if _is_number([row[i][0] for row in cells]) else "text" for i in range(len(columns))]
     by = None if choose is None else list(columns).index(choose, 1)
@@ -157,7 +167,7 @@ def _cell(cell: Any) -> tuple[Any, str, str | None]:
     if isinstance(value, float) and not math.isfinite(value):
         value = None
     if link is not None and ":" in link.split("/")[0] and not link.startswith(("https:", "http:")):
-        raise ValueError(f"a link must be relative or of http(s), was {link!r}")
+        raise ValueError(f"a link must be relative or of http(s), got {link!r}")
     if text is None:
         plain = isinstance(value, bool) or not _is_number([value])
         text = "–" if value is None else str(value) if plain else _number(value)

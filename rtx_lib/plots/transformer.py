@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
@@ -68,7 +70,7 @@ _HALF = 2.1  # half the width of a box
 _EMBED, _ENCODE, _ENCODED, _STACK, _MASKED, _CROSS, _PREDICT, _DECODE, _THREE = TRANSFORMER_STAGES
 _MASKS = {_ENCODE: np.ones((5, 5)), _MASKED: np.tri(5), _CROSS: np.ones((5, 4))}
 
-_MARKS = (
+_MARKS: tuple[tuple[Any, ...], ...] = (
     # what, stage, where and what
     ("embed", _EMBED, _LEFT, "source tokens"),
     ("sublayer", _ENCODE, _LEFT, 2.52, 2.87, 3.85, 4.95, "encoder\nself-attention"),

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from rtx_lib.plots import CYCLE, draw_runs, draw_side_by_side, style
-
-
-@pytest.fixture(autouse=True)
-def book_style() -> Iterator[None]:
-    with mpl.rc_context({"backend": "agg"}), style():
-        yield
-    plt.close("all")
+from rtx_lib.plots import CYCLE, draw_runs, draw_side_by_side
 
 
 def record(*values: float) -> dict[str, Any]:
