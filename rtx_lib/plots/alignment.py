@@ -1,7 +1,5 @@
 """Where a decoder looks: words read and words written in two columns, and the weights between them as lines."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a drawing is given, as arrays, checked before anything is drawn."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
 

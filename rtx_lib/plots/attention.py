@@ -7,8 +7,6 @@ Its heads answer to the mouse alone, so always give :func:`~rtx_lib.plots.heatma
 next to it.
 """
 
-from __future__ import annotations
-
 import html
 import re
 import warnings
@@ -42,29 +40,9 @@ _MAPS = {  # kind of map: its shape, and its name in a lecture
 }
 
 
-def _weights(attention: Any, name: str, sizes: dict[str, int]) -> np.ndarray:
-    """``attention`` as (L, H, T, T), (L, H, S, S) or (L, H, T, S) float64 with three decimals, checked."""
-    layers = [np.asarray(layer.detach().cpu() if hasattr(layer, "detach") else layer) for layer in attention]
-    layers = [layer[0] if layer.ndim == 4 and layer.shape[0] == 1 else layer for layer in layers]
-    shape = _MAPS[name][0]
-    what = "attention" if name == "self" else f"{name} attention"
-    for i, layer in enumerate(layers):
-        if layer.ndim != 3 or layer.shape[1:] != tuple(sizes[letter] for letter in shape.split(", ")):
-            counts = " and ".join(f"{letter} = {sizes[letter]} tokens" for letter in dict.fromkeys(shape.split(", ")))
-            raise ValueError(
-                f"{what} must hold layers of shape (1, H, {shape}) or (H, {shape}) with {counts}, "
-                f"got {layer.shape} for layer {i}"
-            )
-    if not layers or len({layer.shape for layer in layers}) != 1:
-        raise ValueError(f"{what} must hold layers of one shape, got {[layer.shape for layer in layers]}")
-    weights = np.stack(layers).astype(np.float64)
-    if not np.isfinite(weights).all():
-        raise ValueError(f"{what} must be finite, got NaN or infinity")
-    return weights.round(3)
-
-
 def _maps(attention: Any, tokens: Sequence[str], source: Sequence[str] | None) -> dict[str, np.ndarray]:
-    """Every map by its kind, checked, with as many layers and heads in each."""
+    """Every map by its kind as (layers, heads, queries, keys), with three decimals, checked."""
+    given = {"self" if source is None else "cross": attention}
     if isinstance(attention, Mapping):
         known = [name for name in _MAPS if name != "self"]
         if not attention or not set(attention) <= set(known):
@@ -72,15 +50,32 @@ def _maps(attention: Any, tokens: Sequence[str], source: Sequence[str] | None) -
         if source is None:
             raise ValueError("source must hold the encoder's tokens, got None")
         given = {name: attention[name] for name in known if name in attention}
-    else:
-        given = {"self" if source is None else "cross": attention}
     sizes = {"T": len(tokens), "S": len(source or ())}
     maps = {name: _weights(layers, name, sizes) for name, layers in given.items()}
-    if len({weights.shape[:2] for weights in maps.values()}) > 1:
+    shapes = {name: weights.shape for name, weights in maps.items()}
+    if len({shape[:2] for shape in shapes.values()}) > 1:
         # bertviz offers the layers and heads of the first map for all of them.
-        shapes = {name: weights.shape for name, weights in maps.items()}
         raise ValueError(f"attention must have as many layers and heads in every map, got {shapes}")
     return maps
+
+
+def _weights(attention: Any, name: str, sizes: dict[str, int]) -> np.ndarray:
+    """One map."""
+    what, shape = "attention" if name == "self" else f"{name} attention", _MAPS[name][0]
+    sides = {letter: sizes[letter] for letter in shape.split(", ")}
+    layers = [np.asarray(layer.detach().cpu() if hasattr(layer, "detach") else layer) for layer in attention]
+    layers = [layer[0] if layer.ndim == 4 and layer.shape[0] == 1 else layer for layer in layers]
+    for i, layer in enumerate(layers):
+        if layer.ndim != 3 or layer.shape[1:] != tuple(sizes[letter] for letter in shape.split(", ")):
+            counts = " and ".join(f"{letter} = {size} tokens" for letter, size in sides.items())
+            allowed = f"layers of shape (1, H, {shape}) or (H, {shape}) with {counts}"
+            raise ValueError(f"{what} must hold {allowed}, got {layer.shape} for layer {i}")
+    if not layers or len({layer.shape for layer in layers}) != 1:
+        raise ValueError(f"{what} must hold layers of one shape, got {[layer.shape for layer in layers]}")
+    weights = np.stack(layers).astype(np.float64)
+    if not np.isfinite(weights).all():
+        raise ValueError(f"{what} must be finite, got NaN or infinity")
+    return weights.round(3)
 
 
 def attention_view(

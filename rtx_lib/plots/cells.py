@@ -1,7 +1,5 @@
 """Gated cells drawn from their parts, one part more at each stage: boxes are learned maps, circles act by component."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import matplotlib.pyplot as plt

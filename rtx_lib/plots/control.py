@@ -1,7 +1,5 @@
 """The labelled range control that explorers and films share: native, named, driven by keyboard, no script tag."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Sequence
 
@@ -27,9 +25,8 @@ def check_size(text: str, what: str) -> str:
     """
     size = len(text.encode())
     if size > LIMIT:
-        raise ValueError(
-            f"the {what} takes {size / 1000:.0f} kB, allowed are {LIMIT // 1000} kB: use fewer positions or points"
-        )
+        much, most = f"{size / 1000:.0f} kB", f"{LIMIT // 1000} kB"
+        raise ValueError(f"the {what} takes {much}, allowed are {most}: use fewer positions or points")
     return text
 
 

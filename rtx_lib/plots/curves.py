@@ -1,7 +1,5 @@
 """What several chapters draw from records and from runs on the page: bands over seeds, baselines, labels at lines."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Mapping, Sequence
 from typing import Any

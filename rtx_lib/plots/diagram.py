@@ -1,7 +1,5 @@
 """What diagrams are drawn with: boxes, circles, arrows and words, and lines by the hundred as one artist."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

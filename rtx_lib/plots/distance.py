@@ -1,7 +1,5 @@
 """How much attention goes how far back: a panel for each model, a line for each head."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

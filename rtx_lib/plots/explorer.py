@@ -1,7 +1,5 @@
 """A figure with a slider that needs no kernel: every position is drawn beforehand, the page shows one at a time."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -69,10 +67,6 @@ def explorer(
         f"{write_svg(svg_tree(draw(value)), texts[i], wide=wide)}</div>"
         for i, value in enumerate(values)
     )
-    return HTML(
-        check_size(
-            f'<figure class="book-fig book-explorer">{control(name, labels, start, _MOVE)}'
-            f"{scroll_box(frames, name, wide=wide)}{figcaption(caption)}</figure>",
-            "explorer",
-        )
-    )
+    controls, picture = control(name, labels, start, _MOVE), scroll_box(frames, name, wide=wide)
+    page = f'<figure class="book-fig book-explorer">{controls}{picture}{figcaption(caption)}</figure>'
+    return HTML(check_size(page, "explorer"))

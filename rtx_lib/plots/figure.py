@@ -5,8 +5,6 @@ writes for a file of its own is cured on the way: its style sheet would apply to
 with the next figure's, its dates and hashes would differ from run to run.
 """
 
-from __future__ import annotations
-
 import html
 import io
 import itertools
@@ -59,9 +57,8 @@ def svg_tree(fig: Figure) -> ET.Element:
     plt.close(fig)
     root = ET.fromstring(buffer.getvalue())
     for parent in list(root.iter()):
-        for child in list(parent):
-            if child.tag.endswith(("}metadata", "}style")):
-                parent.remove(child)
+        for child in [child for child in parent if child.tag.endswith(("}metadata", "}style"))]:
+            parent.remove(child)
     prefix = f"f{next(_number)}-"
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]

@@ -1,7 +1,5 @@
 """Gradients as pictures: films of training runs, norms and what clips them, errors against a sequence's length."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

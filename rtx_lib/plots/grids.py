@@ -1,7 +1,5 @@
 """Pictures made of cells: a value is opacity over the page, light or dark, and a bar says which value looks how."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

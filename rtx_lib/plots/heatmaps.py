@@ -1,7 +1,5 @@
 """Attention weights as cells: one map with its numbers, or several side by side or one below the other."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

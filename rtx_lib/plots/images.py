@@ -1,7 +1,5 @@
 """Images that a network reads or draws row by row: what it believes after each row, and what it drew."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Empirical receptive fields as pictures: influence over distance, and of every input on one output after another."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ R-Transformer (Wang, Ma, Liu and Tang 2019) runs a small recurrent network over 
 and then attends to all of its outputs. What is near is drawn thick and filled, what comes by attention thin and dashed.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import matplotlib.pyplot as plt

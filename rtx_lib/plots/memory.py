@@ -1,7 +1,5 @@
 """What a memory gains and saves: losses along a segment, against memory and against context, and a token's cost."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Music as notes over time, with what a model expected."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

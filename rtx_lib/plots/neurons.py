@@ -1,7 +1,5 @@
 """Neurons that hear themselves alone: their wiring, how long they remember, and how their steps are joined."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -167,8 +165,8 @@ def draw_half_lives(panels: Mapping[str, Sequence[tuple[Any, Any]]], longest: in
     marks = [mark for mark in (1, 3, 10, 30, 100, 300, 1000) if mark < 0.7 * longest]
     ticks = [*marks, longest], [*map(str, marks), f"{longest}+"]
     for ax, (title, pairs) in zip(axes[0], drawn.items(), strict=True):
-        for index, pair in enumerate(pairs):
-            x, y = (side * shift.uniform(0.9, 1.1, len(side)) for side in pair)
+        for index, sides in enumerate(pairs):
+            x, y = (side * shift.uniform(0.9, 1.1, len(side)) for side in sides)
             ax.plot(x, y, MARKERS[index], color=CYCLE[index], alpha=0.7, linestyle="", label=f"layer {index + 1}")
         ax.plot([1, longest], [1, longest], color=INK, linewidth=1, linestyle="--", label="_diagonal")
         ax.set(xscale="log", yscale="log", xlabel="half-life by u (steps)", title=title)

@@ -4,8 +4,6 @@ Where a value has a size, it is drawn as opacity over the page, light or dark; w
 next to the colour; what is masked or not defined is hatched.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Runs over each other: one on the page over the recorded ones of its kind, and two that were trained in turns."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -38,20 +36,12 @@ def draw_runs(
         Which colour, dashes and marker of the cycle a name has; in order by default.
     """
     for place, (name, (steps, values)) in enumerate(live.items()):
-        look = place if looks is None else looks[name]
-        recorded = records.get(name)
+        look, recorded = place if looks is None else looks[name], records.get(name)
         if recorded:
             at, rows = evaluations(recorded, metric)
             bands(ax, rows, name, steps=at, index=look)
-        ax.plot(
-            steps,
-            values,
-            color=CYCLE[look % len(CYCLE)],
-            linestyle=":",
-            linewidth=1.2,
-            marker=".",
-            label="_live" if recorded else name,
-        )
+        line: dict[str, Any] = {"color": CYCLE[look % len(CYCLE)], "linestyle": ":", "linewidth": 1.2, "marker": "."}
+        ax.plot(steps, values, label="_live" if recorded else name, **line)
 
 
 def draw_side_by_side(ax: Axes, records: Sequence[Record], names: tuple[str, str], metric: str = "loss") -> None:

@@ -4,8 +4,6 @@ Transformer-XL (Dai et al. 2019, section 3.2) keeps what every layer computed fo
 stops at the border of the segment, values do not. Solid is what both take, dashed what values take alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """What happens at each step of the relative shift, in words, and which score stands where afterwards."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 Cell = tuple[int, int] | None

@@ -1,7 +1,5 @@
 """A table that the reader sorts and narrows, by mouse and by keyboard; without a script it is a plain table."""
 
-from __future__ import annotations
-
 import html
 import math
 from collections.abc import Sequence
@@ -121,26 +119,25 @@ def sortable_table(
         f"{html.escape(name)}</button></th>"
         for name, kind, look in zip(columns, kinds, looks, strict=True)
     )
-    names = [] if by is None else list(dict.fromkeys(row[by][1] for row in cells))
+    values = [] if by is None else [row[by][1] for row in cells]
+    names = list(dict.fromkeys(values))
+    marks = [_belongs(names.index(value)) for value in values] or [""] * len(cells)
     body = "".join(
-        f"<tr{'' if by is None else _belongs(names.index(row[by][1]))}>"
-        f"{''.join(_write(*cell, kinds[i], looks[i], i) for i, cell in enumerate(row))}</tr>"
-        for row in cells
+        f"<tr{mark}>{''.join(_write(*cell, kinds[i], looks[i], i) for i, cell in enumerate(row))}</tr>"
+        for mark, row in zip(marks, cells, strict=True)
     )
     one = ' class="one"' if names else ""
     table = (
         f'<table{one} onclick="{html.escape(_SORT)}" onkeydown="event.stopPropagation()">'
         f"<caption>{html.escape(caption)}</caption><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
     )
-    count = f"{sum(row[by][1] == names[0] for row in cells)} of {len(cells)} rows." if by is not None and names else ""
-    return HTML(
-        check_size(
-            f'<figure class="book-fig book-table"><style>{_STYLE}</style>{_choice(choose, names)}'
-            f'{scroll_box(table, caption)}<p role="status"><span class="count">{count}</span> '
-            f'<span class="order"></span></p>{figcaption(note)}</figure>',
-            "table",
-        )
+    count = f"{values.count(names[0])} of {len(cells)} rows." if names else ""
+    page = (
+        f'<figure class="book-fig book-table"><style>{_STYLE}</style>{_choice(choose, names)}'
+        f'{scroll_box(table, caption)}<p role="status"><span class="count">{count}</span> '
+        f'<span class="order"></span></p>{figcaption(note)}</figure>'
     )
+    return HTML(check_size(page, "table"))
 
 
 def _choice(name: str | None, values: Sequence[str]) -> str:

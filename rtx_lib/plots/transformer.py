@@ -1,12 +1,9 @@
 """The encoder-decoder Transformer as a diagram, one part more at each stage, with its three attentions by name."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch, Rectangle
 
@@ -103,7 +100,7 @@ def describe_transformer(stage: str) -> str:
     return look_up(stage, _STAGES)[1]
 
 
-def draw_transformer(stage: str = "three attentions", ax: Axes | None = None) -> Figure:
+def draw_transformer(stage: str = "three attentions") -> Figure:
     """The Transformer up to one stage, read from the bottom to the top, with what is new drawn thick and filled.
 
     As published (Vaswani et al. 2017, figure 1), with the norm after each sum. The small grid in an attention shows
@@ -113,13 +110,6 @@ def draw_transformer(stage: str = "three attentions", ax: Axes | None = None) ->
     ----------
     stage
         One of :data:`TRANSFORMER_STAGES`; the last shows everything, with the three attentions in colour.
-    ax
-        Axes to draw in; a figure of their own by default.
-
-    Returns
-    -------
-    Figure
-        The figure of the axes.
 
     Raises
     ------
@@ -127,12 +117,11 @@ def draw_transformer(stage: str = "three attentions", ax: Axes | None = None) ->
         If ``stage`` is not one of :data:`TRANSFORMER_STAGES`.
     """
     title = look_up(stage, _STAGES)[0]
-    if ax is None:
-        _, ax = plt.subplots(figsize=(5.4, 7.0))
+    fig, ax = plt.subplots(figsize=(5.4, 7.0))
     blank(ax, (-0.1, 11.5), (-0.3, 13.9), title=title)
     reached = TRANSFORMER_STAGES[: TRANSFORMER_STAGES.index(stage) + 1]
     _TowerPen(ax, stage, 1.2, 2.6, corner=0.15).draw(mark for mark in _MARKS if mark[1] in reached)
-    return ax.figure.canvas.figure
+    return fig
 
 
 class _TowerPen(Pen):

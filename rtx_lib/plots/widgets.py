@@ -1,7 +1,5 @@
 """The explorer's control with a kernel behind it: any draw function, no frame drawn beforehand."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Words read and written: a line for each weight above the least, between its words, in the colour of its row."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rtx_lib.plots import CYCLE, describe_alignment, draw_alignment

@@ -1,7 +1,5 @@
 """The drawings of gated cells: every stage adds its part, and stands out by more than colour."""
 
-from __future__ import annotations
-
 import pytest
 from matplotlib.patches import Circle, FancyBboxPatch
 from support.drawn import words

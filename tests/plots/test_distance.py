@@ -1,7 +1,5 @@
 """Attention by distance: every head is a line of its model's panel, the data's likeness stands below."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rtx_lib.plots import CYCLE, draw_distance_bars, draw_weights_by_distance

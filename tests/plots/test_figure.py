@@ -1,7 +1,5 @@
 """Inline figures and the explorer: deterministic, self-contained, named, small."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterator

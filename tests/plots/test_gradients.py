@@ -1,7 +1,5 @@
 """The film of gradients and eigenvalues, and errors by length: the numbers given are the numbers drawn."""
 
-from __future__ import annotations
-
 import matplotlib.pyplot as plt
 import numpy as np
 

@@ -1,7 +1,5 @@
 """Several heat maps in a figure; a single one is tested beside the view that it stands in for (test_views.py)."""
 
-from __future__ import annotations
-
 import matplotlib as mpl
 import numpy as np
 import pytest

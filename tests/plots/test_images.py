@@ -1,7 +1,5 @@
 """Images beside beliefs, and rows of images: what is given is what is drawn, in its place."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rtx_lib.plots import draw_beliefs, draw_image_rows

@@ -1,7 +1,5 @@
 """Influence over distance and as maps: what a point or a cell says, where a line ends, and what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from matplotlib.axes import Axes

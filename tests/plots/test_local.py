@@ -1,7 +1,5 @@
 """The drawings of a LocalRNN: what is lit is what reaches the output, by more than colour."""
 
-from __future__ import annotations
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Losses along a segment and costs: the numbers given are the numbers drawn, and a border breaks a line."""
 
-from __future__ import annotations
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """The piano roll: notes where they are, the model's probabilities beside them, and what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Wiring, decay, half-lives and how steps are joined: what is given or true is what is drawn."""
 
-from __future__ import annotations
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Pictures of position schemes: what a cell says, without colour too, and what is refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import matplotlib.pyplot as plt

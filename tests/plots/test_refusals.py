@@ -24,7 +24,6 @@ CASES = [
     (lambda ax: p.draw_cell("peephole"), r"stage must be one of .*'forget gate'.*, got 'peephole'"),
     (lambda ax: p.describe_cell("peephole"), r"stage must be one of .*, got 'peephole'"),
     (lambda ax: p.draw_transformer("convolution"), r"stage must be one of .*, got 'convolution'"),
-    (lambda ax: p.draw_transformer("convolution", ax), r"stage must be one of .*, got 'convolution'"),
     (lambda ax: p.describe_transformer("convolution"), r"stage must be one of .*, got 'convolution'"),
     (lambda ax: p.draw_windows(ax, 0, 8, 6), "window must be at least 1, got 0"),
     (lambda ax: p.draw_windows(ax, 3, 0, 1), "length must be at least 1, got 0"),

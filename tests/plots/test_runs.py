@@ -1,7 +1,5 @@
 """A run on the page lies over the recorded ones, thin and dotted; two trained in turns share the reference's steps."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import matplotlib.pyplot as plt

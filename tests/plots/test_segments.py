@@ -1,7 +1,5 @@
 """The drawings of segments: what is lit reaches the output of a real model, and gradients go where lines are solid."""
 
-from __future__ import annotations
-
 import re
 
 import matplotlib.pyplot as plt

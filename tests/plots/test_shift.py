@@ -1,7 +1,5 @@
 """The shift, cell by cell: what is drawn is what relative_shift does, the garbage included."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

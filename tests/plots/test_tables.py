@@ -1,7 +1,5 @@
 """The table that sorts: what it holds, what it is without a script, what it refuses. The clicks are in tests/site."""
 
-from __future__ import annotations
-
 import re
 
 from rtx_lib.plots import sortable_table

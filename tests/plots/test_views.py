@@ -1,7 +1,5 @@
 """The kernel's slider, the attention views, and what chapters draw from records."""
 
-from __future__ import annotations
-
 import html
 import itertools
 import json
