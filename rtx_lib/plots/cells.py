@@ -1,7 +1,5 @@
 """Gated cells drawn from their parts, one part more at each stage: boxes are learned maps, circles act by component."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -58,7 +56,7 @@ _F, _I, _G, _O, _OUT = 2.2, 3.6, 5.0, 6.8, 8.3  # of the LSTM, from left to righ
 _Z, _R, _CUT, _N = 2.2, 4.1, 5.35, 6.6  # of the GRU: update and reset gate, the reset's product, the candidate
 _STEP, _STATE, _WRITE, _READ, _KEEP, _BACK, _UPDATE, _RESET = CELL_STAGES
 
-_MARKS: tuple[tuple[int, int, str, Any], ...] = (
+_MARKS: tuple[tuple[Any, ...], ...] = (
     # first and last stage at which it is there, its part, what and where
     (0, 2, "", "inputs", _G),
     (3, 5, "", "inputs", _O),

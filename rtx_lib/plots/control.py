@@ -12,22 +12,23 @@ LIMIT = 600_000
 def check_start(start: int, count: int) -> None:
     """Raise ValueError unless there are at least two positions and ``start`` is one of them."""
     if count < 2:
-        raise ValueError(f"values or frames must hold at least 2 positions, held {count}")
+        raise ValueError(f"values or frames must hold at least 2 positions, got {count}")
     if not 0 <= start < count:
-        raise ValueError(f"start must be from 0 to {count - 1}, was {start}")
+        raise ValueError(f"start must be from 0 to {count - 1}, got {start}")
 
 
 def check_size(text: str, what: str) -> str:
     """``text`` if it keeps under :data:`LIMIT`.
 
-    Raises:
-        ValueError: if it does not, with its size.
+    Raises
+    ------
+    ValueError
+        If it does not, with its size.
     """
     size = len(text.encode())
     if size > LIMIT:
-        raise ValueError(
-            f"the {what} takes {size / 1000:.0f} kB, allowed are {LIMIT // 1000} kB: use fewer positions or points"
-        )
+        much, most = f"{size / 1000:.0f} kB", f"{LIMIT // 1000} kB"
+        raise ValueError(f"the {what} takes {much}, allowed are {most}: use fewer positions or points")
     return text
 
 
@@ -41,12 +42,18 @@ def beside(name: str) -> str:
 def control(name: str, labels: Sequence[str], start: int, oninput: str, button: str = "") -> str:
     """Range input with its label and a text that says where it stands.
 
-    Args:
-        name: what is varied.
-        labels: text of each position, read out by screen readers.
-        start: first position.
-        oninput: JavaScript run on every move, with ``this`` the input; it must set ``aria-valuetext`` itself.
-        button: HTML put after the text.
+    Parameters
+    ----------
+    name
+        What is varied.
+    labels
+        Text of each position, read out by screen readers.
+    start
+        First position.
+    oninput
+        JavaScript run on every move, with ``this`` the input; it must set ``aria-valuetext`` itself.
+    button
+        HTML put after the text.
     """
     # JupyterLab takes the arrow keys for itself unless they stop here.
     # Firefox restores a slider's place on reload, but not its picture, unless autocomplete is off.

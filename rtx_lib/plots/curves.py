@@ -1,7 +1,5 @@
 """What several chapters draw from records and from runs on the page: bands over seeds, baselines, labels at lines."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,16 +17,24 @@ Record = Mapping[str, Any]
 def evaluations(records: Sequence[Record], metric: str, *, at: str = "step") -> tuple[np.ndarray, np.ndarray]:
     """One metric of the evaluations of several records, on common steps.
 
-    Args:
-        records: the runs, whose ``evaluations`` hold the step and, in some of them, ``metric``.
-        metric: for example ``"accuracy"``.
-        at: whose steps; ``"reference_step"`` are those of the reference of a run that was trained beside another.
+    Parameters
+    ----------
+    records
+        The runs, whose ``evaluations`` hold the step and, in some of them, ``metric``.
+    metric
+        For example ``"accuracy"``.
+    at
+        Whose steps; ``"reference_step"`` are those of the reference of a run that was trained beside another.
 
-    Returns:
-        steps (N,) in order, all at which some run has the metric, and values (runs, N), NaN where a run has none.
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray]
+        Steps (N,) in order, all at which some run has the metric, and values (runs, N), NaN where a run has none.
 
-    Raises:
-        ValueError: if no evaluation of any record has the metric.
+    Raises
+    ------
+    ValueError
+        If no evaluation of any record has the metric.
     """
     rows = [{row[at]: row[metric] for row in record["evaluations"] if metric in row} for record in records]
     steps = sorted(set().union(*rows))
@@ -40,8 +46,10 @@ def evaluations(records: Sequence[Record], metric: str, *, at: str = "step") -> 
 def smooth(values: Any, width: int) -> np.ndarray:
     """Mean over the last ``width`` points (fewer at the start), along the last axis.
 
-    Raises:
-        ValueError: if ``width`` is below 1.
+    Raises
+    ------
+    ValueError
+        If ``width`` is below 1.
     """
     if width < 1:
         raise ValueError(f"width must be at least 1, got {width}")
@@ -54,19 +62,30 @@ def smooth(values: Any, width: int) -> np.ndarray:
 def bands(ax: Axes, curves: Any, label: str, *, steps: Any = None, index: int | None = None, **line: Any) -> Line2D:
     """Median over the runs as a line, from least to greatest as a band behind it.
 
-    Args:
-        ax: axes to draw in.
-        curves: (runs, N), NaN where a run has no value; one run may be (N,).
-        label: the line's name, for :func:`label_lines` or a legend.
-        steps: (N,) places on the x axis; 1 to N by default.
-        index: which colour, dash pattern and marker of the cycle; the next by default.
-        line: further settings of the line.
+    Parameters
+    ----------
+    ax
+        Axes to draw in.
+    curves
+        (runs, N), NaN where a run has no value; one run may be (N,).
+    label
+        The line's name, for :func:`label_lines` or a legend.
+    steps
+        (N,) places on the x axis; 1 to N by default.
+    index
+        Which colour, dash pattern and marker of the cycle; the next by default.
+    line
+        Further settings of the line.
 
-    Returns:
+    Returns
+    -------
+    Line2D
         The median's line.
 
-    Raises:
-        ValueError: if the shapes do not fit or nothing is finite.
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit or nothing is finite.
     """
     values = np.atleast_2d(np.asarray(curves, dtype=float))
     if values.ndim != 2 or not np.isfinite(values).any():
@@ -94,11 +113,16 @@ def bands(ax: Axes, curves: Any, label: str, *, steps: Any = None, index: int | 
 def record_bands(ax: Axes, records: Mapping[str, Sequence[Record]], metric: str, **line: Any) -> None:
     """A metric of the evaluations of recorded runs: :func:`bands` for each name that has records.
 
-    Args:
-        ax: axes to draw in.
-        records: by name the runs of one kind; a name without records is passed over.
-        metric: for example ``"accuracy"``.
-        line: further settings of the lines.
+    Parameters
+    ----------
+    ax
+        Axes to draw in.
+    records
+        By name the runs of one kind; a name without records is passed over.
+    metric
+        For example ``"accuracy"``.
+    line
+        Further settings of the lines.
     """
     for name, found in records.items():
         if found:
@@ -109,8 +133,10 @@ def record_bands(ax: Axes, records: Mapping[str, Sequence[Record]], metric: str,
 def baseline(ax: Axes, value: float, label: str, *, at: float = 0.01) -> Line2D:
     """A dashed level line across the axes, named at its left end, or where ``at``, from 0 to 1, says.
 
-    Raises:
-        ValueError: if ``value`` is not finite.
+    Raises
+    ------
+    ValueError
+        If ``value`` is not finite.
     """
     if not np.isfinite(value):
         raise ValueError(f"value must be finite, got {value}")
@@ -131,10 +157,14 @@ def label_lines(ax: Axes, *, gap: float = 1.25, fontsize: float = 11) -> None:
 
     Call it last: it needs the axes' final limits. Labels that start with an underscore are left out.
 
-    Args:
-        ax: axes with labelled lines.
-        gap: least distance of two names, in units of the font size.
-        fontsize: in points.
+    Parameters
+    ----------
+    ax
+        Axes with labelled lines.
+    gap
+        Least distance of two names, in units of the font size.
+    fontsize
+        In points.
     """
     figure = ax.figure.canvas.figure
     figure.draw_without_rendering()  # settles the layout
@@ -164,13 +194,19 @@ def error_axes(ax: Axes, *levels: float, **settings: Any) -> None:
 
     Call it last, as :func:`label_lines`.
 
-    Args:
-        ax: axes with labelled lines.
-        levels: errors to compare with, such as that of an empty memory; the caption says what each is.
-        settings: of the axes, such as ``xlim``; the labels of both axes may be given, too.
+    Parameters
+    ----------
+    ax
+        Axes with labelled lines.
+    levels
+        Errors to compare with, such as that of an empty memory; the caption says what each is.
+    settings
+        Of the axes, such as ``xlim``; the labels of both axes may be given, too.
 
-    Raises:
-        ValueError: if a level is not finite.
+    Raises
+    ------
+    ValueError
+        If a level is not finite.
     """
     ax.set(**{"yscale": "log", "xlabel": "training step", "ylabel": "validation error (MSE)"} | settings)
     for level in levels:
@@ -198,12 +234,17 @@ def provenance(
 ) -> str:
     """One line of HTML that says how records were computed, with a link to each recipe, for a figure's caption.
 
-    Args:
-        records: the runs drawn, in one list or in a list for each name.
-        page: where the links point, relative to the reader's page.
+    Parameters
+    ----------
+    records
+        The runs drawn, in one list or in a list for each name.
+    page
+        Where the links point, relative to the reader's page.
 
-    Raises:
-        ValueError: if there is no record.
+    Raises
+    ------
+    ValueError
+        If there is no record.
     """
     if isinstance(records, Mapping):
         records = [record for found in records.values() for record in found]

@@ -1,7 +1,5 @@
 """What diagrams are drawn with: boxes, circles, arrows and words, and lines by the hundred as one artist."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -35,7 +33,8 @@ def circle(ax: Axes, x: float, y: float, radius: float, **look: Any) -> None:
 
 def word(ax: Axes, x: float, y: float, text: str, **font: Any) -> None:
     """A text in the middle of (x, y), over what is drawn there."""
-    ax.text(x, y, text, **{"ha": "center", "va": "center", "zorder": 5} | font)
+    look: dict[str, Any] = {"ha": "center", "va": "center", "zorder": 5}
+    ax.text(x, y, text, **look | font)
 
 
 def arrow(

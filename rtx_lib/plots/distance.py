@@ -1,7 +1,5 @@
 """How much attention goes how far back: a panel for each model, a line for each head."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,17 +16,25 @@ def draw_weights_by_distance(
 ) -> Figure:
     """The mean weight at each distance, one panel a model and one line a head; below, what the data look like there.
 
-    Args:
-        weights: by the panel's title (heads, N): entry d is the mean weight d steps back, as
-            :func:`rtx_lib.diagnostics.distance.weight_by_distance` gives it.
-        mean: the weight that each key would get from a head that averages, drawn as a dashed line.
-        likeness: (n,), n at most N: entry d is how like what stands d steps back is to what is to be predicted, from
-            0 to 1.
-        unit: what a step is, such as ``"frame"``.
-        floor: the smallest weight that is drawn.
+    Parameters
+    ----------
+    weights
+        By the panel's title (heads, N): entry d is the mean weight d steps back, as
+        :func:`rtx_lib.diagnostics.distance.weight_by_distance` gives it.
+    mean
+        The weight that each key would get from a head that averages, drawn as a dashed line.
+    likeness
+        (n,), n at most N: entry d is how like what stands d steps back is to what is to be predicted, from
+        0 to 1.
+    unit
+        What a step is, such as ``"frame"``.
+    floor
+        The smallest weight that is drawn.
 
-    Raises:
-        ValueError: if there is no model, an array has another shape, or a weight is negative or not finite.
+    Raises
+    ------
+    ValueError
+        If there is no model, an array has another shape, or a weight is negative or not finite.
     """
     arrays = several("weights", weights, "heads", "N", low=0)
     data = floats("likeness", likeness, "n")
@@ -50,13 +56,19 @@ def draw_weights_by_distance(
 def draw_distance_bars(weights: Mapping[str, Any], trained: int, *, shown: int) -> Figure:
     """The mean weight at each distance as bars, one panel for each test; the largest names its distance.
 
-    Args:
-        weights: by the panel's title (N,): entry d is the mean weight d steps back.
-        trained: the distances below this one, which occurred in training, are shaded.
-        shown: how many distances the axis holds.
+    Parameters
+    ----------
+    weights
+        By the panel's title (N,): entry d is the mean weight d steps back.
+    trained
+        The distances below this one, which occurred in training, are shaded.
+    shown
+        How many distances the axis holds.
 
-    Raises:
-        ValueError: if there is no panel, or weights are not (N,), negative or not finite.
+    Raises
+    ------
+    ValueError
+        If there is no panel, or weights are not (N,), negative or not finite.
     """
     arrays = several("weights", weights, "N", low=0)
     fig, axes = plt.subplots(len(arrays), 1, figsize=(5.8, 2.4 * len(arrays)), sharex=True, squeeze=False)

@@ -1,7 +1,5 @@
 """Pictures made of cells: a value is opacity over the page, light or dark, and a bar says which value looks how."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -24,7 +22,7 @@ def tint(strength: np.ndarray, colours: tuple[str, str] = (CYCLE[0], CYCLE[0])) 
     return image
 
 
-def paint(ax: Axes, image: np.ndarray, aspect: str = "auto", **place: Any) -> None:
+def paint(ax: Axes, image: np.ndarray, aspect: Any = "auto", **place: Any) -> None:
     """The cells of :func:`tint` in a thin frame, without grid and tick marks."""
     ax.imshow(image, interpolation="none", aspect=aspect, **place)
     ax.grid(False)

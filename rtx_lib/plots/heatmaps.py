@@ -1,7 +1,5 @@
 """Attention weights as cells: one map with its numbers, or several side by side or one below the other."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,10 +20,14 @@ _SLANTED = 16  # at most so many columns: their tokens may lie at an angle witho
 def heatmap_size(rows: Sequence[str], columns: Sequence[str], *, border: int | None = None) -> tuple[float, float]:
     """The figure size, in inches, in which :func:`attention_heatmap` reads well, for example 6 x 6 for 40 x 40 tokens.
 
-    Args:
-        rows: the T query tokens.
-        columns: the S key tokens.
-        border: M, if there is one.
+    Parameters
+    ----------
+    rows
+        The T query tokens.
+    columns
+        The S key tokens.
+    border
+        M, if there is one.
     """
     most = max(len(rows), len(columns))
     cell = 0.38 if most <= _NUMBERED else 1.25 * _font_size(most) / 72
@@ -52,20 +54,30 @@ def attention_heatmap(
 ) -> None:
     """One head's weights as cells: the stronger, the more of one colour; with numbers where they fit.
 
-    Args:
-        ax: axes to draw in; for up to 40 x 40 tokens in a figure of :func:`heatmap_size`.
-        weights: (T, S), at least 0; row i is how query i spreads over the S keys.
-        rows: the T query tokens.
-        columns: the S key tokens.
-        numbers: write each weight of 0.05 and more in its cell; by default where there are at most 12 x 12. Without
-            them a thin line after every fifth token leads the eye.
-        border: M, where the first M keys are a memory and the others the segment: a line between them, and both are
-            named.
-        note: say below a map without numbers which weight the fullest colour stands for.
+    Parameters
+    ----------
+    ax
+        Axes to draw in; for up to 40 x 40 tokens in a figure of :func:`heatmap_size`.
+    weights
+        (T, S), at least 0; row i is how query i spreads over the S keys.
+    rows
+        The T query tokens.
+    columns
+        The S key tokens.
+    numbers
+        Write each weight of 0.05 and more in its cell; by default where there are at most 12 x 12. Without
+        them a thin line after every fifth token leads the eye.
+    border
+        M, where the first M keys are a memory and the others the segment: a line between them, and both are
+        named.
+    note
+        Say below a map without numbers which weight the fullest colour stands for.
 
-    Raises:
-        ValueError: if the shape does not fit the tokens, a weight is negative or not finite, or the border is not
-            between two keys.
+    Raises
+    ------
+    ValueError
+        If the shape does not fit the tokens, a weight is negative or not finite, or the border is not
+        between two keys.
     """
     cells = floats("weights", weights, len(rows), len(columns), low=0)
     if border is not None and not 0 < border < len(columns):
@@ -119,15 +131,22 @@ def attention_panels(
 ) -> Figure:
     """Several maps side by side, in widths that follow their columns, without numbers.
 
-    Args:
-        maps: by title: weights (T, S), the T queries and the S keys, as :func:`attention_heatmap` takes them. Where
-            all have the same queries, these are named once.
-        xlabel: what the columns are.
-        ylabel: what the rows are.
-        figsize: in inches.
+    Parameters
+    ----------
+    maps
+        By title: weights (T, S), the T queries and the S keys, as :func:`attention_heatmap` takes them. Where
+        all have the same queries, these are named once.
+    xlabel
+        What the columns are.
+    ylabel
+        What the rows are.
+    figsize
+        In inches.
 
-    Raises:
-        ValueError: if there is no map, or one does not fit its tokens.
+    Raises
+    ------
+    ValueError
+        If there is no map, or one does not fit its tokens.
     """
     _check_maps(maps)
     queries = [list(rows) for _, rows, _ in maps.values()]
@@ -150,15 +169,22 @@ def attention_stack(
 ) -> Figure:
     """Several maps of the same tokens one below the other, each as large as :func:`heatmap_size` has it.
 
-    Args:
-        maps: weights (T, S) by title.
-        rows: the T query tokens.
-        columns: the S key tokens; their names stand upright.
-        border: M, where the first M keys are a memory and the others the segment: a line between them. A caption says
-            which is which.
+    Parameters
+    ----------
+    maps
+        Weights (T, S) by title.
+    rows
+        The T query tokens.
+    columns
+        The S key tokens; their names stand upright.
+    border
+        M, where the first M keys are a memory and the others the segment: a line between them. A caption says
+        which is which.
 
-    Raises:
-        ValueError: if there is no map, or one does not fit its tokens.
+    Raises
+    ------
+    ValueError
+        If there is no map, or one does not fit its tokens.
     """
     _check_maps(maps)
     width, height = heatmap_size(rows, columns)

@@ -1,7 +1,5 @@
 """Images that a network reads or draws row by row: what it believes after each row, and what it drew."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,12 +17,17 @@ def draw_beliefs(images: Any, beliefs: Any) -> Figure:
 
     Show it with ``wide=True``.
 
-    Args:
-        images: (N, T, W) in [0, 1], read from the first of its T rows to the last.
-        beliefs: (N, T, C), the probabilities of C classes after each row.
+    Parameters
+    ----------
+    images
+        (N, T, W) in [0, 1], read from the first of its T rows to the last.
+    beliefs
+        (N, T, C), the probabilities of C classes after each row.
 
-    Raises:
-        ValueError: if the shapes do not fit together or there is no image.
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit together or there is no image.
     """
     sizes: dict[str, int] = {}
     pictures = floats("images", images, "N", "T", "W", sizes=sizes)
@@ -48,12 +51,17 @@ def draw_beliefs(images: Any, beliefs: Any) -> Figure:
 def draw_image_rows(rows: Mapping[str, Any], *, line: float | None = None) -> Figure:
     """The same images in several versions: a row of pictures for each, named at its left.
 
-    Args:
-        rows: from a name to (N, H, W) in [0, 1], all of one shape.
-        line: a level line through every picture, below so many of its rows of pixels.
+    Parameters
+    ----------
+    rows
+        From a name to (N, H, W) in [0, 1], all of one shape.
+    line
+        A level line through every picture, below so many of its rows of pixels.
 
-    Raises:
-        ValueError: if there is no row, no picture or the shapes differ.
+    Raises
+    ------
+    ValueError
+        If there is no row, no picture or the shapes differ.
     """
     pictures = several("rows", rows, "N", "H", "W", same="NHW")
     count = len(next(iter(pictures.values())))

@@ -1,7 +1,5 @@
 """Empirical receptive fields as pictures: influence over distance, and of every input on one output after another."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,18 +26,25 @@ def influence_curves(
     A line leaves the picture where the influence falls below the floor, and ends in a cross where it is exactly 0
     from there on.
 
-    Args:
-        ax: axes to draw in.
-        curves: from a name to (T,) or (runs, T), the most recent input last, as
-            :func:`rtx_lib.diagnostics.receptive_field.input_influence` gives it for the last position. Each run is
-            divided by its sum; of several runs the median is drawn, with a band from the least to the greatest.
-        reaches: from some of the names to the number of inputs that the architecture lets through, each marked by a
-            vertical line with the number at its head.
-        floor: the smallest share that is drawn.
+    Parameters
+    ----------
+    ax
+        Axes to draw in.
+    curves
+        From a name to (T,) or (runs, T), the most recent input last, as
+        :func:`rtx_lib.diagnostics.receptive_field.input_influence` gives it for the last position. Each run is
+        divided by its sum; of several runs the median is drawn, with a band from the least to the greatest.
+    reaches
+        From some of the names to the number of inputs that the architecture lets through, each marked by a
+        vertical line with the number at its head.
+    floor
+        The smallest share that is drawn.
 
-    Raises:
-        ValueError: if there is no curve, one has another shape, is negative, not finite or has a run that is all 0, a
-            reach belongs to no curve or is below 1, or the floor is not between 0 and 1 or above a whole curve.
+    Raises
+    ------
+    ValueError
+        If there is no curve, one has another shape, is negative, not finite or has a run that is all 0, a
+        reach belongs to no curve or is below 1, or the floor is not between 0 and 1 or above a whole curve.
     """
     _check_floor(floor)
     shares = {}
@@ -84,15 +89,22 @@ def influence_frames(sizes: Mapping[str, Any], *, floor: float = 1e-6) -> tuple[
 
     A cross stands where the influence is exactly 0, the dotted line at the output.
 
-    Args:
-        sizes: from a model's name to (T, T), row t the size of the derivative of output t by each input.
-        floor: the least size that is drawn, where the bars begin.
+    Parameters
+    ----------
+    sizes
+        From a model's name to (T, T), row t the size of the derivative of output t by each input.
+    floor
+        The least size that is drawn, where the bars begin.
 
-    Returns:
+    Returns
+    -------
+    tuple[Figure, list[dict[str, Any]]]
         The figure, and a frame for each of the T outputs, for ``film`` or ``at_frame``.
 
-    Raises:
-        ValueError: if there is no model, a map is not (T, T) like the first, or the floor is not between 0 and 1.
+    Raises
+    ------
+    ValueError
+        If there is no model, a map is not (T, T) like the first, or the floor is not between 0 and 1.
     """
     _check_floor(floor)
     maps = several("sizes", sizes, "T", "T", same="T", low=0)

@@ -4,8 +4,6 @@ R-Transformer (Wang, Ma, Liu and Tang 2019) runs a small recurrent network over 
 and then attends to all of its outputs. What is near is drawn thick and filled, what comes by attention thin and dashed.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -48,14 +46,21 @@ def draw_windows(ax: Axes, window: int = 3, length: int = 8, position: int = 6) 
     Boxes are steps of the recurrent network, from left to right; a 0 in front of the first is the zero state. Dashed
     circles are the zeros that stand before the first input.
 
-    Args:
-        ax: axes to draw in, for the defaults 5.8 x 5.6 inches.
-        window: M, how many inputs a window holds.
-        length: T, number of inputs.
-        position: t, the output whose inputs are lit, from 1 to T.
+    Parameters
+    ----------
+    ax
+        Axes to draw in, for the defaults 5.8 x 5.6 inches.
+    window
+        M, how many inputs a window holds.
+    length
+        T, number of inputs.
+    position
+        T, the output whose inputs are lit, from 1 to T.
 
-    Raises:
-        ValueError: if ``window`` or ``length`` is below 1, or there is no such position.
+    Raises
+    ------
+    ValueError
+        If ``window`` or ``length`` is below 1, or there is no such position.
     """
     _check_places(position, window=window, length=length)
     left, first, above = min(1, 2 - window), position - window + 1, 4.55
@@ -103,14 +108,21 @@ def draw_reach(window: int, layers: int = 1, length: int = 12, position: int = 1
     last of them reads its window. Thin and dashed: attention adds every h_j before t, and with it their windows.
     For frames: ``explorer(draw_reach, range(1, 9), "window M", alt=describe_reach)``.
 
-    Args:
-        window: M.
-        layers: n, LocalRNNs on one another; as many blocks reach as far along the residual connections.
-        length: T, number of inputs.
-        position: t, from 1 to T.
+    Parameters
+    ----------
+    window
+        M.
+    layers
+        N, LocalRNNs on one another; as many blocks reach as far along the residual connections.
+    length
+        T, number of inputs.
+    position
+        T, from 1 to T.
 
-    Raises:
-        ValueError: if ``window``, ``layers`` or ``length`` is below 1, or there is no such position.
+    Raises
+    ------
+    ValueError
+        If ``window``, ``layers`` or ``length`` is below 1, or there is no such position.
     """
     near = _near(window, layers, length, position)
     gap, wide, radius = 2.5, length + 4.9, 0.38

@@ -1,7 +1,5 @@
 """Music as notes over time, with what a model expected."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -23,14 +21,20 @@ def piano_roll(ax: Axes, frames: Any, prediction: Any = None) -> None:
     outline is a note that was foreseen, an empty outline one that was not, a fill without outline a note that did not
     come.
 
-    Args:
-        ax: axes to draw in.
-        frames: (T, 88), 1 where one of the piano's 88 keys sounds, the lowest (A0) first; without padding.
-        prediction: (T, 88), the probability given to each note of ``frames`` before its frame was seen.
+    Parameters
+    ----------
+    ax
+        Axes to draw in.
+    frames
+        (T, 88), 1 where one of the piano's 88 keys sounds, the lowest (A0) first; without padding.
+    prediction
+        (T, 88), the probability given to each note of ``frames`` before its frame was seen.
 
-    Raises:
-        ValueError: if a shape does not fit, a frame is not 0 or 1 or holds no note at all, or a probability is
-            outside 0 to 1.
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, a frame is not 0 or 1 or holds no note at all, or a probability is
+        outside 0 to 1.
     """
     notes = floats("frames", frames, "T", 88, finite=False)
     if not np.isin(notes, (0, 1)).all() or not notes.any():

@@ -4,8 +4,6 @@ Where a value has a size, it is drawn as opacity over the page, light or dark; w
 next to the colour; what is masked or not defined is hatched.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,13 +23,19 @@ _SIGNS = (CYCLE[0], CYCLE[1])  # below 0, above 0
 def draw_position_table(ax: Axes, table: Any, *, positions: Sequence[int] | None = None) -> None:
     """A table of position vectors: each column is the vector of one position, each row one component over them.
 
-    Args:
-        ax: axes to draw in.
-        table: (T, D), finite.
-        positions: first and last position; 0 to T - 1 by default.
+    Parameters
+    ----------
+    ax
+        Axes to draw in.
+    table
+        (T, D), finite.
+    positions
+        First and last position; 0 to T - 1 by default.
 
-    Raises:
-        ValueError: if the table has another shape or holds a value that is not finite.
+    Raises
+    ------
+    ValueError
+        If the table has another shape or holds a value that is not finite.
     """
     cells = floats("table", table, "T", "D")
     first, last = positions or (0, len(cells) - 1)
@@ -49,15 +53,22 @@ def draw_position_table(ax: Axes, table: Any, *, positions: Sequence[int] | None
 def draw_bias(ax: Axes, bias: Any, *, diagonals: Sequence[int] = (0,), numbers: bool | None = None) -> None:
     """What a relative scheme adds to the scores: orange with a plus sign above 0, blue below, hatched where masked.
 
-    Args:
-        ax: axes to draw in.
-        bias: (T, S) for queries at the last T of the S positions; NaN or minus infinity where a key is masked.
-        diagonals: distances i - j that are marked along the diagonal and named at its end, for example where a clip
-            begins.
-        numbers: write the values in the cells; by default where there are at most 8 x 8.
+    Parameters
+    ----------
+    ax
+        Axes to draw in.
+    bias
+        (T, S) for queries at the last T of the S positions; NaN or minus infinity where a key is masked.
+    diagonals
+        Distances i - j that are marked along the diagonal and named at its end, for example where a clip
+        begins.
+    numbers
+        Write the values in the cells; by default where there are at most 8 x 8.
 
-    Raises:
-        ValueError: if the bias has another shape, is infinite or masked everywhere, or a diagonal does not cross it.
+    Raises
+    ------
+    ValueError
+        If the bias has another shape, is infinite or masked everywhere, or a diagonal does not cross it.
     """
     cells = floats("bias", bias, "T", "S", finite=False)
     masked = np.isnan(cells) | np.isneginf(cells)
@@ -119,15 +130,23 @@ def draw_rotations(
 ) -> None:
     """Vectors of one plane as arrows from the origin, with the angles between some of them in degrees.
 
-    Args:
-        ax: axes to draw in.
-        vectors: (P, 2), for example one pair of components of a query at P positions.
-        labels: P names, written at the tips.
-        arcs: pairs of arrows (from, to) whose angle is drawn, each on a circle of its own.
-        colours: one for each arrow; all of one colour by default.
+    Parameters
+    ----------
+    ax
+        Axes to draw in.
+    vectors
+        (P, 2), for example one pair of components of a query at P positions.
+    labels
+        P names, written at the tips.
+    arcs
+        Pairs of arrows (from, to) whose angle is drawn, each on a circle of its own.
+    colours
+        One for each arrow; all of one colour by default.
 
-    Raises:
-        ValueError: if the shapes do not fit, a value is not finite, all vectors are 0 or an arc names no arrow.
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit, a value is not finite, all vectors are 0 or an arc names no arrow.
     """
     arrows = floats("vectors", vectors, len(labels), 2)
     if not arrows.any():
@@ -142,7 +161,8 @@ def draw_rotations(
     colours = [CYCLE[0]] * len(arrows) if colours is None else colours
     for tip, length, label, colour in zip(arrows, lengths, labels, colours, strict=True):
         arrow(ax, (0, 0), tip, colour, 2, zorder=3)
-        word(ax, *tip * (1 + 0.16 * longest / max(length, 1e-12)), label, fontsize=11)
+        x, y = tip * (1 + 0.16 * longest / max(length, 1e-12))
+        word(ax, x, y, label, fontsize=11)
     for number, (start, stop) in enumerate(arcs):
         angles = np.degrees(np.arctan2(arrows[[start, stop], 1], arrows[[start, stop], 0]))
         turn = float((angles[1] - angles[0] + 180) % 360 - 180)
@@ -158,17 +178,25 @@ def draw_rotations(
 def length_heatmap(ax: Axes, values: Any, schemes: Sequence[str], lengths: Sequence[int], trained: int = 64) -> None:
     """Accuracy of each scheme at each length, with a line where the lengths of the training end.
 
-    Args:
-        ax: axes to draw in.
-        values: (schemes, lengths) from 0 to 1, NaN where a scheme is not defined; or (seeds, schemes, lengths): then
-            the median is written, and under it the range where it is wider than 0.01.
-        schemes: names of the rows.
-        lengths: of the columns, in order.
-        trained: the length trained at; the line stands behind it.
+    Parameters
+    ----------
+    ax
+        Axes to draw in.
+    values
+        (schemes, lengths) from 0 to 1, NaN where a scheme is not defined; or (seeds, schemes, lengths): then
+        the median is written, and under it the range where it is wider than 0.01.
+    schemes
+        Names of the rows.
+    lengths
+        Of the columns, in order.
+    trained
+        The length trained at; the line stands behind it.
 
-    Raises:
-        ValueError: if the shapes do not fit, a value is outside 0 to 1, the lengths do not rise, or none is at most
-            ``trained``.
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit, a value is outside 0 to 1, the lengths do not rise, or none is at most
+        ``trained``.
     """
     runs = floats("values", values, "[seeds]", len(schemes), len(lengths), finite=False)
     if not ((runs >= 0) & (runs <= 1) | np.isnan(runs)).all():

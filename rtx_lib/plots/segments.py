@@ -4,8 +4,6 @@ Transformer-XL (Dai et al. 2019, section 3.2) keeps what every layer computed fo
 stops at the border of the segment, values do not. Solid is what both take, dashed what values take alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -72,15 +70,23 @@ def draw_segments(
     to the furthest position. For frames: ``explorer(lambda M: draw_segments(memory=M), range(9), "memory M",
     alt=lambda M: describe_segments(memory=M))``.
 
-    Args:
-        layers: N.
-        length: T, positions in a segment.
-        memory: M, positions that each layer keeps; with 0 nothing crosses a border.
-        segments: how many are drawn; the text goes on to the left.
-        position: the output whose paths are drawn, from 1 to segments x length; the last by default.
+    Parameters
+    ----------
+    layers
+        N.
+    length
+        T, positions in a segment.
+    memory
+        M, positions that each layer keeps; with 0 nothing crosses a border.
+    segments
+        How many are drawn; the text goes on to the left.
+    position
+        The output whose paths are drawn, from 1 to segments x length; the last by default.
 
-    Raises:
-        ValueError: if a size is below 1, ``memory`` below 0, there is no such position, or more than 24 are asked for.
+    Raises
+    ------
+    ValueError
+        If a size is below 1, ``memory`` below 0, there is no such position, or more than 24 are asked for.
     """
     output = _check(layers, length, memory, segments, position)
     rows = _cone(layers, length, memory, output)
@@ -100,7 +106,8 @@ def draw_segments(
         word(ax, -0.85, _GAP * n, f"layer {n}" if n else "inputs", ha="right", fontsize=11)
     for look, nodes in places.items():
         if nodes:
-            ax.scatter(*np.transpose(nodes), size, zorder=3, gid=look, **_NODES[look])
+            xs, ys = np.transpose(nodes)
+            ax.scatter(xs, ys, size, zorder=3, gid=look, **_NODES[look])
     _frame(ax, start, length, memory, segments, top)
     if furthest[0] < 0:
         word(ax, -0.62, -0.72, f"← {-furthest[0]} more", ha="left", fontsize=11)
@@ -180,12 +187,17 @@ def draw_clash(length: int = 4, segments: int = 2) -> Figure:
     Above, two keys bear the same number, so the query cannot tell which is which; below, every key has a distance of
     its own.
 
-    Args:
-        length: T, positions in a segment, at least 2.
-        segments: at least 2; the last holds the query, the others are its memory.
+    Parameters
+    ----------
+    length
+        T, positions in a segment, at least 2.
+    segments
+        At least 2; the last holds the query, the others are its memory.
 
-    Raises:
-        ValueError: if a size is below 2, or there are more than 24 positions.
+    Raises
+    ------
+    ValueError
+        If a size is below 2, or there are more than 24 positions.
     """
     check_least(2, length=length, segments=segments)
     total = _check_total(length, segments)

@@ -4,8 +4,6 @@ The terms with R are computed once for each distance. A column of zeros in front
 shorter, and every score stands at its key (Dai et al. 2019, appendix B).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 
@@ -43,13 +41,19 @@ def draw_shift(step: str = "masked", queries: int = 3, keys: int = 5) -> Figure:
     the cells that no query needs: their key would come before the first. For frames:
     ``explorer(draw_shift, SHIFT_STEPS, "step", alt=describe_shift)``.
 
-    Args:
-        step: one of :data:`~rtx_lib.plots.shift_steps.SHIFT_STEPS`.
-        queries: T, at least 2.
-        keys: S = M + T.
+    Parameters
+    ----------
+    step
+        One of :data:`~rtx_lib.plots.shift_steps.SHIFT_STEPS`.
+    queries
+        T, at least 2.
+    keys
+        S = M + T.
 
-    Raises:
-        ValueError: if there is no such step, there are fewer keys than queries, or more than 24 cells in the line.
+    Raises
+    ------
+    ValueError
+        If there is no such step, there are fewer keys than queries, or more than 24 cells in the line.
     """
     title, *told, _ = step_facts(step, queries, keys)
     at, past, line = SHIFT_STEPS.index(step), keys - queries, padded_line(queries, keys)
@@ -81,6 +85,36 @@ def _rows_read(step: str, queries: int) -> int:
     if step in ROW_STEPS:
         return row_of(step, queries) + 1
     return queries * (SHIFT_STEPS.index(step) > SHIFT_STEPS.index(ROW_STEPS[0]))
+
+
+class _Tiles:
+    """Collects cells by their look, so that each look becomes one shape."""
+
+    def __init__(self, past: int, *, waste: bool) -> None:
+        self.past, self.waste = past, waste
+        self.names: list[tuple[Point, str]] = []
+        self.places: dict[str | int, list[Point]] = {}
+
+    def add(self, x: float, y: float, cell: Cell, *, ghost: bool = False) -> None:
+        """A cell: a ghost, or waste that no query needs if there is any, or tinted by its distance."""
+        needless = self.waste and (cell is None or cell[1] > self.past + cell[0])
+        look = "ghost" if ghost else "waste" if needless else -1 if cell is None else cell[1]
+        self.places.setdefault(look, []).append((x, y))
+        if cell or not ghost:
+            self.names.append(((x, y), cell_name(cell)))
+
+    def draw(self, ax: Axes, fontsize: float) -> None:
+        most = max(look for look in self.places if isinstance(look, int))
+        for look, places in self.places.items():
+            if isinstance(look, int):
+                strength = 0.0 if look < 0 else 0.68 - 0.56 * look / max(most, 1)
+                fill(ax, places, **_THIN | {"facecolor": to_rgba(CYCLE[0], strength)})
+            else:
+                fill(ax, places, **_THIN, linestyle=(0, (1, 2)) if look == "ghost" else "-")
+        hatch: dict[str, Any] = {"linewidth": 0, "hatch": "///", "alpha": 0.5}
+        fill(ax, self.places.get("waste", []), **_THIN | hatch)
+        for (x, y), name in self.names:
+            _word(ax, x, y, name, fontsize=fontsize)
 
 
 def _draw_memory(ax: Axes, tiles: _Tiles, step: str, queries: int, keys: int, y: float, *, long: bool) -> None:
@@ -138,33 +172,3 @@ def _strike(ax: Axes, places: Iterable[Point]) -> None:
 
 def _frame(ax: Axes, x: float, count: int, y: float) -> None:
     ax.add_patch(Rectangle((x - 0.5, y - 0.5), count, 1, **_THIN | {"edgecolor": _LIT, "linewidth": 3.2, "zorder": 4}))
-
-
-class _Tiles:
-    """Collects cells by their look, so that each look becomes one shape."""
-
-    def __init__(self, past: int, *, waste: bool) -> None:
-        self.past, self.waste = past, waste
-        self.names: list[tuple[Point, str]] = []
-        self.places: dict[str | int, list[Point]] = {}
-
-    def add(self, x: float, y: float, cell: Cell, *, ghost: bool = False) -> None:
-        """A cell: a ghost, or waste that no query needs if there is any, or tinted by its distance."""
-        needless = self.waste and (cell is None or cell[1] > self.past + cell[0])
-        look = "ghost" if ghost else "waste" if needless else -1 if cell is None else cell[1]
-        self.places.setdefault(look, []).append((x, y))
-        if cell or not ghost:
-            self.names.append(((x, y), cell_name(cell)))
-
-    def draw(self, ax: Axes, fontsize: float) -> None:
-        most = max(look for look in self.places if isinstance(look, int))
-        for look, places in self.places.items():
-            if isinstance(look, int):
-                strength = 0.0 if look < 0 else 0.68 - 0.56 * look / max(most, 1)
-                fill(ax, places, **_THIN | {"facecolor": to_rgba(CYCLE[0], strength)})
-            else:
-                fill(ax, places, **_THIN, linestyle=(0, (1, 2)) if look == "ghost" else "-")
-        hatch: dict[str, Any] = {"linewidth": 0, "hatch": "///", "alpha": 0.5}
-        fill(ax, self.places.get("waste", []), **_THIN | hatch)
-        for (x, y), name in self.names:
-            _word(ax, x, y, name, fontsize=fontsize)

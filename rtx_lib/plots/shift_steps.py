@@ -1,7 +1,5 @@
 """What happens at each step of the relative shift, in words, and which score stands where afterwards."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 Cell = tuple[int, int] | None
@@ -81,16 +79,23 @@ def padded_line(queries: int, keys: int) -> list[Cell]:
 def shifted_cells(queries: int, keys: int) -> list[list[Cell]]:
     """Which score stands where after the shift, found by shifting names instead of numbers.
 
-    Args:
-        queries: T.
-        keys: S = M + T.
+    Parameters
+    ----------
+    queries
+        T.
+    keys
+        S = M + T.
 
-    Returns:
+    Returns
+    -------
+    list[list[Cell]]
         T rows of S cells: (query, distance), or None for a zero that was put in front. Up to its own position, j at
         most M + i, query i has at key j the distance M + i - j; beyond it stands what a mask has to hide.
 
-    Raises:
-        ValueError: if ``queries`` is below 1 or there are fewer keys than queries.
+    Raises
+    ------
+    ValueError
+        If ``queries`` is below 1 or there are fewer keys than queries.
     """
     if not 1 <= queries <= keys:
         raise ValueError(f"queries must be from 1 to keys = {keys}, got {queries}")
@@ -158,7 +163,9 @@ def _and(names: Sequence[str]) -> str:
 def describe_shift(step: str, queries: int = 3, keys: int = 5) -> str:
     """What :func:`~rtx_lib.plots.shift.draw_shift` shows at this step, in words.
 
-    Raises:
-        ValueError: as :func:`~rtx_lib.plots.shift.draw_shift`.
+    Raises
+    ------
+    ValueError
+        As :func:`~rtx_lib.plots.shift.draw_shift`.
     """
     return step_facts(step, queries, keys)[3]

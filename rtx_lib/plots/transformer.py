@@ -1,10 +1,9 @@
 """The encoder-decoder Transformer as a diagram, one part more at each stage, with its three attentions by name."""
 
-from __future__ import annotations
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch, Rectangle
 
@@ -68,7 +67,7 @@ _HALF = 2.1  # half the width of a box
 _EMBED, _ENCODE, _ENCODED, _STACK, _MASKED, _CROSS, _PREDICT, _DECODE, _THREE = TRANSFORMER_STAGES
 _MASKS = {_ENCODE: np.ones((5, 5)), _MASKED: np.tri(5), _CROSS: np.ones((5, 4))}
 
-_MARKS = (
+_MARKS: tuple[tuple[Any, ...], ...] = (
     # what, stage, where and what
     ("embed", _EMBED, _LEFT, "source tokens"),
     ("sublayer", _ENCODE, _LEFT, 2.52, 2.87, 3.85, 4.95, "encoder\nself-attention"),
@@ -101,7 +100,7 @@ def describe_transformer(stage: str) -> str:
     return look_up(stage, _STAGES)[1]
 
 
-def draw_transformer(stage: str = "three attentions", ax: Axes | None = None) -> Figure:
+def draw_transformer(stage: str = "three attentions") -> Figure:
     """The Transformer up to one stage, read from the bottom to the top, with what is new drawn thick and filled.
 
     As published (Vaswani et al. 2017, figure 1), with the norm after each sum. The small grid in an attention shows
@@ -111,13 +110,6 @@ def draw_transformer(stage: str = "three attentions", ax: Axes | None = None) ->
     ----------
     stage
         One of :data:`TRANSFORMER_STAGES`; the last shows everything, with the three attentions in colour.
-    ax
-        Axes to draw in; a figure of their own by default.
-
-    Returns
-    -------
-    Figure
-        The figure of the axes.
 
     Raises
     ------
@@ -125,12 +117,11 @@ def draw_transformer(stage: str = "three attentions", ax: Axes | None = None) ->
         If ``stage`` is not one of :data:`TRANSFORMER_STAGES`.
     """
     title = look_up(stage, _STAGES)[0]
-    if ax is None:
-        _, ax = plt.subplots(figsize=(5.4, 7.0))
+    fig, ax = plt.subplots(figsize=(5.4, 7.0))
     blank(ax, (-0.1, 11.5), (-0.3, 13.9), title=title)
     reached = TRANSFORMER_STAGES[: TRANSFORMER_STAGES.index(stage) + 1]
     _TowerPen(ax, stage, 1.2, 2.6, corner=0.15).draw(mark for mark in _MARKS if mark[1] in reached)
-    return ax.figure.canvas.figure
+    return fig
 
 
 class _TowerPen(Pen):

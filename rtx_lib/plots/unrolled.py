@@ -1,7 +1,5 @@
 """A recurrent network drawn as a loop, unrolled into a chain, and in the shapes that leave out inputs or outputs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,5 @@
 """Inline figures and the explorer: deterministic, self-contained, named, small."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterator
@@ -216,7 +214,7 @@ def test_explorer_refuses_bad_arguments_before_it_draws() -> None:
     def never(value: object) -> Figure:
         raise AssertionError("drawn")
 
-    with pytest.raises(ValueError, match="start must be from 0 to 1, was 2"):
+    with pytest.raises(ValueError, match="start must be from 0 to 1, got 2"):
         explorer(never, [1, 2], "x", alt="a", start=2)
     with pytest.raises(ValueError, match="at least 2"):
         explorer(never, [1], "x", alt="a")

@@ -216,7 +216,7 @@ def test_a_film_that_is_too_big_is_refused_with_its_size() -> None:
     [
         ({"labels": ["one"]}, r"labels must hold one text per frame \(4\), held 1"),
         ({"alt": " "}, "alt must"),
-        ({"start": 4}, "start must be from 0 to 3, was 4"),
+        ({"start": 4}, "start must be from 0 to 3, got 4"),
         ({"fps": 0}, "fps must be positive, was 0"),
     ],
 )

@@ -1,23 +1,12 @@
 """A run on the page lies over the recorded ones, thin and dotted; two trained in turns share the reference's steps."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from typing import Any
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from rtx_lib.plots import CYCLE, draw_runs, draw_side_by_side, style
-
-
-@pytest.fixture(autouse=True)
-def book_style() -> Iterator[None]:
-    with mpl.rc_context({"backend": "agg"}), style():
-        yield
-    plt.close("all")
+from rtx_lib.plots import CYCLE, draw_runs, draw_side_by_side
 
 
 def record(*values: float) -> dict[str, Any]:
