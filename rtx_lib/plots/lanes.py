@@ -209,7 +209,12 @@ def draw_lane(
     if line is not None:
         baseline(ax, line, f"finish line {three(line)}")
     if yours and len(yours["steps"]):
-        mark: dict[str, Any] = {"marker": "*", "markersize": 10, "markevery": max(1, len(yours["steps"]) // 8), "zorder": 5}
+        mark: dict[str, Any] = {
+            "marker": "*",
+            "markersize": 10,
+            "markevery": max(1, len(yours["steps"]) // 8),
+            "zorder": 5,
+        }
         name = f"your run: {yours['name']}"
         ax.plot(yours["steps"], yours["values"], color=INK, linestyle="-", linewidth=3, label=name, **mark)
     metric_axis(ax, "y", task)
