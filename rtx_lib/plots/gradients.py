@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rtx_lib.plots.curves import bands, baseline, label_lines, smooth
-from rtx_lib.plots.style import CYCLE, INK, MARKERS
+from rtx_lib.plots.style import CYCLE, INK, MARKERS, look
 
 
 def gradient_frames(norms: Any, eigenvalues: Any, titles: Sequence[str]) -> tuple[Figure, list[dict[str, Any]]]:
@@ -117,7 +117,7 @@ def error_by_length(ax: Axes, errors: Mapping[str, Mapping[int, Sequence[float]]
     for index, (name, own) in enumerate(errors.items()):
         runs = max(map(len, own.values()), default=0)
         rows = np.array([[*values, *[np.nan] * (runs - len(values))] for values in own.values()]).T
-        bands(ax, rows, name, steps=list(own), index=index, markevery=1)
+        bands(ax, rows, name, steps=list(own), markevery=1, **look(name, index))
         for length, values in own.items():
             if lost := int(np.isnan(values).sum()):
                 place = (length, float(np.nanmean(values)) if lost < len(values) else 0.0)
@@ -130,7 +130,7 @@ def error_by_length(ax: Axes, errors: Mapping[str, Mapping[int, Sequence[float]]
 
 
 def draw_gradient_norms(
-    norms: Mapping[str, Any], clip: float, *, width: int = 20, looks: Mapping[str, int] | None = None
+    norms: Mapping[str, Any], clip: float, *, width: int = 20, looks: Mapping[str, str] | None = None
 ) -> Figure:
     """The gradient's norm at the steps of training runs, with a dashed line at the norm to which clipping cuts it.
 
@@ -138,7 +138,7 @@ def draw_gradient_norms(
         norms: by name (N,), before clipping, one for each step.
         clip: the largest norm that clipping lets through.
         width: a point is the mean of so many steps.
-        looks: which colour, dashes and marker of the cycle a name has; in order by default.
+        looks: the models whose looks the names have; else those of the names themselves, or of the cycle in order.
 
     Raises:
         ValueError: if there is no run, or one has no finite norm.
@@ -147,7 +147,7 @@ def draw_gradient_norms(
         raise ValueError("norms must hold at least one run, held none")
     fig, ax = plt.subplots(figsize=(5.8, 3.0))
     for place, (name, values) in enumerate(norms.items()):
-        bands(ax, smooth(values, width), name, index=place if looks is None else looks[name])
+        bands(ax, smooth(values, width), name, **look(looks.get(name, name) if looks else name, place))
     baseline(ax, clip, "")
     ax.set(yscale="log", xlabel="training step", ylabel="gradient norm")
     label_lines(ax, gap=1.2 * max(name.count("\n") + 1 for name in norms))

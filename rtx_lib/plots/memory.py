@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from rtx_lib.plots.curves import bands, baseline, label_lines
-from rtx_lib.plots.style import CYCLE, DASHES, INK
+from rtx_lib.plots.style import INK, look
 
 
 def _curves(name: str, given: Mapping[str, Any], shape: str, length: int | None = None) -> dict[str, np.ndarray]:
@@ -52,7 +52,7 @@ def draw_position_losses(
     for index, (name, curve) in enumerate(curves.items()):
         for r in range(repeats):  # one line for each segment: it breaks at the border
             label = name if r == repeats - 1 else f"_{name}"
-            bands(ax, curve, label, steps=np.arange(1, length + 1) + r * length, index=index)
+            bands(ax, curve, label, steps=np.arange(1, length + 1) + r * length, **look(name, index))
     for border in range(length, repeats * length, length):
         ax.axvline(border + 0.5, color=INK, linewidth=1.3, linestyle=(0, (2, 2)), label="_border")
         ax.annotate(
@@ -104,8 +104,8 @@ def draw_costs(
     for index, (name, curve) in enumerate(curves.items()):
         bands(ax, curve, name, steps=lengths, index=index, markevery=1)
     if points:
-        look: dict[str, Any] = {"linestyle": "none", "marker": "D", "markersize": 7, "markerfacecolor": "none"}
-        (drawn,) = ax.plot(list(points), list(points.values()), color=INK, markeredgewidth=1.6, **look)
+        ring: dict[str, Any] = {"linestyle": "none", "marker": "D", "markersize": 7, "markerfacecolor": "none"}
+        (drawn,) = ax.plot(list(points), list(points.values()), color=INK, markeredgewidth=1.6, **ring)
         drawn.set_label(f"_{source}")
         line = np.median(next(iter(curves.values())), axis=0)
         for length in sorted({min(points), max(points)}):  # numbers at all of them would touch
@@ -115,7 +115,7 @@ def draw_costs(
             if not above:
                 place = {"xytext": (7, -2), "ha": "left", "va": "top"}
             ax.annotate(f"{ratio:,.4g}", (length, ratio), textcoords="offset points", fontsize=11, **place)
-        ax.plot([], [], color=INK, label=source, markeredgewidth=1.6, **look)
+        ax.plot([], [], color=INK, label=source, markeredgewidth=1.6, **ring)
         beyond = max(points) > lengths[-1]  # where names at the ends of the lines would stand
         ax.legend(handles=ax.get_lines()[: len(curves)] * beyond + [ax.get_lines()[-1]], loc="upper left")
     for axis in (ax.xaxis, ax.yaxis):
@@ -196,14 +196,14 @@ def draw_context_use(
         distances, effect = (np.asarray(side, dtype=float) for side in given)
         if distances.shape != effect.shape or distances.ndim != 1 or not np.isfinite(effect).all():
             raise ValueError(f"effects must be pairs of (N,) finite arrays, those of {name!r} were not")
-        look = names.index(name)
-        top.plot(distances[effect > 0], effect[effect > 0], color=CYCLE[look], linestyle=DASHES[look], label=name)
+        colour, dash, _ = look(name, names.index(name)).values()
+        top.plot(distances[effect > 0], effect[effect > 0], color=colour, linestyle=dash, label=name)
     for name, curve in curves.items():
-        bands(bottom, curve, name, steps=contexts, index=names.index(name), markevery=1)
+        bands(bottom, curve, name, steps=contexts, **look(name, names.index(name)), markevery=1)
     for axes in (top, bottom):
         for name, length in reach.items():
-            look = names.index(name)
-            axes.axvline(length, color=CYCLE[look], linestyle=DASHES[look], linewidth=1.4, label="_reach")
+            colour, dash, _ = look(name, names.index(name)).values()
+            axes.axvline(length, color=colour, linestyle=dash, linewidth=1.4, label="_reach")
     top.set(yscale="log", ylabel="effect of one character\n(largest change of a logit)")
     bottom.set(
         xlabel="characters back (above); context given (below)",

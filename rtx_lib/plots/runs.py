@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from rtx_lib.plots.curves import Record, bands, evaluations
-from rtx_lib.plots.style import CYCLE
+from rtx_lib.plots.style import look
 
 
 def draw_runs(
@@ -17,7 +17,7 @@ def draw_runs(
     records: Mapping[str, Sequence[Record]],
     metric: str,
     *,
-    looks: Mapping[str, int] | None = None,
+    looks: Mapping[str, str] | None = None,
 ) -> None:
     """How a metric grew: recorded runs as a band, and over it the run on the page, thin and dotted.
 
@@ -29,18 +29,18 @@ def draw_runs(
         live: by name the steps and values of the run on the page, such as ``history.curve("accuracy")``.
         records: by name the recorded runs, where there are any.
         metric: of their evaluations.
-        looks: which colour, dashes and marker of the cycle a name has; in order by default.
+        looks: the models whose looks the names have; else those of the names themselves, or of the cycle in order.
     """
     for place, (name, (steps, values)) in enumerate(live.items()):
-        look = place if looks is None else looks[name]
+        style = look(looks.get(name, name) if looks else name, place)
         recorded = records.get(name)
         if recorded:
             at, rows = evaluations(recorded, metric)
-            bands(ax, rows, name, steps=at, index=look)
+            bands(ax, rows, name, steps=at, **style)
         ax.plot(
             steps,
             values,
-            color=CYCLE[look % len(CYCLE)],
+            color=style["color"],
             linestyle=":",
             linewidth=1.2,
             marker=".",

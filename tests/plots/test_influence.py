@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import PathPatch
 
-from rtx_lib.plots import CYCLE, film, influence_curves, influence_frames, influence_maps, style, to_svg
+from rtx_lib.plots import film, influence_curves, influence_frames, influence_maps, look, style, to_svg
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +73,7 @@ def test_runs_make_a_median_and_a_band(ax: Axes) -> None:
 def test_what_the_architecture_lets_through_is_marked(ax: Axes) -> None:
     influence_curves(ax, {"RNN": FALLING, "TCN": FIELD}, reaches={"TCN": 1234})
     line = named(ax, "_reach")
-    assert list(line.get_xdata()) == [1234, 1234] and line.get_color() == CYCLE[1]
+    assert list(line.get_xdata()) == [1234, 1234] and line.get_color() == look("tcn")["color"]
     assert "1,234 inputs" in [text.get_text() for text in ax.texts]
 
 
