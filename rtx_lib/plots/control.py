@@ -39,6 +39,15 @@ def beside(name: str) -> str:
     return "\n".join(line.strip() for line in lines if line.strip() and not line.strip().startswith(("//", "/*")))
 
 
+def scripted(script: str, sheet: str) -> str:
+    """Call a script of this folder, one function, with the ``<figure>`` around this place as soon as that is there.
+
+    The sheet is part of the page from then on: its arrival is the moment, in Jupyter, in Colab and on a page alike, and
+    a script tag would not run in all of them.
+    """
+    return f'<style onload="{html.escape(f"({beside(script)})(this.closest(`figure`))")}">{sheet}</style>'
+
+
 def control(name: str, labels: Sequence[str], start: int, oninput: str, button: str = "") -> str:
     """Range input with its label and a text that says where it stands.
 
@@ -51,16 +60,18 @@ def control(name: str, labels: Sequence[str], start: int, oninput: str, button: 
     start
         First position.
     oninput
-        JavaScript run on every move, with ``this`` the input; it must set ``aria-valuetext`` itself.
+        JavaScript run on every move, with ``this`` the input; it must set ``aria-valuetext`` itself. Empty where the
+        figure has a script of its own.
     button
         HTML put after the text.
     """
     # JupyterLab takes the arrow keys for itself unless they stop here.
     # Firefox restores a slider's place on reload, but not its picture, unless autocomplete is off.
     label = html.escape(labels[start])
+    moved = f' oninput="{html.escape(oninput)}"' if oninput else ""
     return (
         '<div class="book-control" onkeydown="event.stopPropagation()">'
         f'<label><span>{html.escape(name)}</span> <input type="range" min="0" max="{len(labels) - 1}" step="1" '
-        f'value="{start}" autocomplete="off" aria-valuetext="{label}" oninput="{html.escape(oninput)}"></label> '
+        f'value="{start}" autocomplete="off" aria-valuetext="{label}"{moved}></label> '
         f'<output aria-live="off">{label}</output>{button}</div>'
     )

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from rtx_lib.plots.arrays import floats, several
 from rtx_lib.plots.curves import bands, baseline, label_lines, name_at, smooth
-from rtx_lib.plots.style import CYCLE, INK, MARKERS
+from rtx_lib.plots.style import CYCLE, INK, MARKERS, look
 
 
 def gradient_frames(norms: Any, eigenvalues: Any, titles: Sequence[str]) -> tuple[Figure, list[dict[str, Any]]]:
@@ -130,7 +130,7 @@ def error_by_length(ax: Axes, errors: Mapping[str, Mapping[int, Sequence[float]]
     for index, (name, own) in enumerate(errors.items()):
         runs = max(map(len, own.values()), default=0)
         rows = np.array([[*values, *[np.nan] * (runs - len(values))] for values in own.values()]).T
-        bands(ax, rows, name, steps=list(own), index=index, markevery=1)
+        bands(ax, rows, name, steps=list(own), markevery=1, **look(name, index))
         for length, values in own.items():
             if lost := int(np.isnan(values).sum()):
                 place = (length, float(np.nanmean(values)) if lost < len(values) else 0.0)
@@ -143,7 +143,7 @@ def error_by_length(ax: Axes, errors: Mapping[str, Mapping[int, Sequence[float]]
 
 
 def draw_gradient_norms(
-    norms: Mapping[str, Any], clip: float, *, width: int = 20, looks: Mapping[str, int] | None = None
+    norms: Mapping[str, Any], clip: float, *, width: int = 20, looks: Mapping[str, str] | None = None
 ) -> Figure:
     """The gradient's norm at the steps of training runs, with a dashed line at the norm to which clipping cuts it.
 
@@ -156,7 +156,7 @@ def draw_gradient_norms(
     width
         A point is the mean of so many steps.
     looks
-        Which colour, dashes and marker of the cycle a name has; in order by default.
+        The models whose looks the names have; else those of the names themselves, or of the cycle in order.
 
     Raises
     ------
@@ -167,7 +167,7 @@ def draw_gradient_norms(
         raise ValueError("norms must hold at least one run, got none")
     fig, ax = plt.subplots(figsize=(5.8, 3.0))
     for place, (name, values) in enumerate(norms.items()):
-        bands(ax, smooth(values, width), name, index=place if looks is None else looks[name])
+        bands(ax, smooth(values, width), name, **look(looks.get(name, name) if looks else name, place))
     baseline(ax, clip, "")
     ax.set(yscale="log", xlabel="training step", ylabel="gradient norm")
     label_lines(ax, gap=1.2 * max(name.count("\n") + 1 for name in norms))

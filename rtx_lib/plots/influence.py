@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from rtx_lib.plots.arrays import several
 from rtx_lib.plots.curves import bands, label_lines
-from rtx_lib.plots.style import CYCLE, DASHES, INK
+from rtx_lib.plots.style import CYCLE, INK, look
 
 
 def _check_floor(floor: float) -> None:
@@ -62,21 +62,21 @@ def influence_curves(
     ax.set(xlabel="input, counted back from the output", ylabel="share of the influence")
     ax.xaxis.set_major_formatter("{x:,.0f}")
     for index, (name, share) in enumerate(shares.items()):
-        _curve(ax, index, name, share, floor)
+        style = look(name, index)
+        _curve(ax, style, name, share, floor)
         if name in fields:
-            look: dict[str, Any] = {"color": CYCLE[index % len(CYCLE)], "linestyle": DASHES[index % len(DASHES)]}
-            ax.axvline(fields[name], linewidth=1.2, label="_reach", **look)
+            ax.axvline(fields[name], linewidth=1.2, label="_reach", color=style["color"], linestyle=style["linestyle"])
             place: dict[str, Any] = {"xytext": (4, -2), "textcoords": "offset points", "va": "top", "fontsize": 11}
             ax.annotate(f"{fields[name]:,} inputs", (fields[name], 1), xycoords=("data", "axes fraction"), **place)
     label_lines(ax)
 
 
-def _curve(ax: Axes, index: int, name: str, share: np.ndarray, floor: float) -> None:
+def _curve(ax: Axes, style: dict[str, Any], name: str, share: np.ndarray, floor: float) -> None:
     """One model's line, shares (runs, T) with the most recent input first."""
     seen = np.where(share >= floor, share, np.nan)
     points = int(np.isfinite(seen).any(axis=0).sum())
     marks = np.unique(np.geomspace(1, points, 7).round().astype(int) - 1).tolist()  # equally far apart on the page
-    line = bands(ax, seen, name, index=index, markevery=marks)
+    line = bands(ax, seen, name, **style, markevery=marks)
     last = int(np.flatnonzero(share.any(axis=0))[-1])
     if last + 1 < share.shape[1] and np.isfinite(seen[:, last]).any():
         end, colour = np.nanmedian(seen[:, last]), line.get_color()

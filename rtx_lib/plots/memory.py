@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from rtx_lib.plots.arrays import check_least, floats, several
 from rtx_lib.plots.curves import bands, baseline, label_lines, name_at
-from rtx_lib.plots.style import CYCLE, DASHES, INK
+from rtx_lib.plots.style import INK, look
 
 
 def draw_position_losses(
@@ -41,7 +41,7 @@ def draw_position_losses(
     for index, (name, curve) in enumerate(curves.items()):
         for r in range(repeats):  # one line for each segment: it breaks at the border
             label = name if r == repeats - 1 else f"_{name}"
-            bands(ax, curve, label, steps=np.arange(1, length + 1) + r * length, index=index)
+            bands(ax, curve, label, steps=np.arange(1, length + 1) + r * length, **look(name, index))
     for border in range(length, repeats * length, length):
         ax.axvline(border + 0.5, color=INK, linewidth=1.3, linestyle=(0, (2, 2)), label="_border")
         name_at(ax, "border", (border + 0.5, 1), (0, 3), ("data", "axes fraction"), ha="center")
@@ -94,15 +94,15 @@ def draw_costs(
         bands(ax, curve, name, steps=lengths, index=index, markevery=1)
     beyond = max(points, default=0) > lengths[-1]  # points stand where names at the ends of the lines would
     if points:
-        look: dict[str, Any] = {"linestyle": "none", "marker": "D", "markersize": 7, "markerfacecolor": "none"}
-        look |= {"color": INK, "markeredgewidth": 1.6}
-        ax.plot(list(points), list(points.values()), label=f"_{source}", **look)
+        ring: dict[str, Any] = {"linestyle": "none", "marker": "D", "markersize": 7, "markerfacecolor": "none"}
+        ring |= {"color": INK, "markeredgewidth": 1.6}
+        ax.plot(list(points), list(points.values()), label=f"_{source}", **ring)
         line = np.median(next(iter(curves.values())), axis=0)
         for length in sorted({min(points), max(points)}):  # numbers at all of them would touch
             above = points[length] > np.interp(length, lengths, line)  # away from the first curve
             shift, ha, va = ((-7, 2), "right", "bottom") if above else ((7, -2), "left", "top")
             name_at(ax, f"{points[length]:,.4g}", (length, points[length]), shift, ha=ha, va=va)
-        ax.plot([], [], label=source, **look)
+        ax.plot([], [], label=source, **ring)
         ax.legend(handles=ax.get_lines()[: len(curves)] * beyond + [ax.get_lines()[-1]], loc="upper left")
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -200,14 +200,14 @@ def draw_context_use(
         pairs[name] = [floats(f"effects[{name!r}]", side, "N", sizes=sizes) for side in given]
     fig, (top, bottom) = plt.subplots(2, 1, figsize=(5.8, 6.0), sharex=True)
     for name, (distances, effect) in pairs.items():
-        look, seen = names.index(name), effect > 0
-        top.plot(distances[seen], effect[seen], color=CYCLE[look], linestyle=DASHES[look], label=name)
+        (colour, dash, _), seen = look(name, names.index(name)).values(), effect > 0
+        top.plot(distances[seen], effect[seen], color=colour, linestyle=dash, label=name)
     for name, curve in curves.items():
-        bands(bottom, curve, name, steps=contexts, index=names.index(name), markevery=1)
+        bands(bottom, curve, name, steps=contexts, **look(name, names.index(name)), markevery=1)
     for axes in (top, bottom):
         for name, length in reach.items():
-            look = names.index(name)
-            axes.axvline(length, color=CYCLE[look], linestyle=DASHES[look], linewidth=1.4, label="_reach")
+            colour, dash, _ = look(name, names.index(name)).values()
+            axes.axvline(length, color=colour, linestyle=dash, linewidth=1.4, label="_reach")
     top.set(yscale="log", ylabel="effect of one character\n(largest change of a logit)")
     bottom.set(
         xlabel="characters back (above); context given (below)",

@@ -15,7 +15,7 @@ from IPython.display import HTML
 from matplotlib.markers import MarkerStyle
 from matplotlib.transforms import Affine2D
 
-from rtx_lib.plots.control import beside, check_size
+from rtx_lib.plots.control import beside, check_size, scripted
 from rtx_lib.plots.figure import figcaption, to_svg
 from rtx_lib.plots.lanes import (
     Run,
@@ -99,12 +99,11 @@ def race_explorer(
     text = json.dumps({"tasks": data, "lanes": lanes, "start": start}, ensure_ascii=False, allow_nan=False)
     first = list(tasks)[start]
     still = _still(tasks[first], runs.get(first, ()), own[-1] if own else None, data[start], lanes)
-    script = html.escape(f"({beside('race_explorer.js')})(this.closest('figure'))")
     return HTML(
         check_size(
             f'<figure class="book-fig book-explorer book-race" data-race="{html.escape(text)}">'
             f'<div class="room">{still}</div><noscript><p>The controls need JavaScript.</p></noscript>'
-            f'<style onload="{script}">{beside("race_explorer.css")}</style>{figcaption(caption)}</figure>',
+            f"{scripted('race_explorer.js', beside('race_explorer.css'))}{figcaption(caption)}</figure>",
             "explorer",
         )
     )

@@ -6,7 +6,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from rtx_lib.plots.curves import Record, bands, evaluations
-from rtx_lib.plots.style import CYCLE
+from rtx_lib.plots.style import look
 
 
 def draw_runs(
@@ -15,7 +15,7 @@ def draw_runs(
     records: Mapping[str, Sequence[Record]],
     metric: str,
     *,
-    looks: Mapping[str, int] | None = None,
+    looks: Mapping[str, str] | None = None,
 ) -> None:
     """How a metric grew: recorded runs as a band, and over it the run on the page, thin and dotted.
 
@@ -33,14 +33,14 @@ def draw_runs(
     metric
         Of their evaluations.
     looks
-        Which colour, dashes and marker of the cycle a name has; in order by default.
+        The models whose looks the names have; else those of the names themselves, or of the cycle in order.
     """
     for place, (name, (steps, values)) in enumerate(live.items()):
-        look, recorded = place if looks is None else looks[name], records.get(name)
+        style, recorded = look(looks.get(name, name) if looks else name, place), records.get(name)
         if recorded:
             at, rows = evaluations(recorded, metric)
-            bands(ax, rows, name, steps=at, index=look)
-        line: dict[str, Any] = {"color": CYCLE[look % len(CYCLE)], "linestyle": ":", "linewidth": 1.2, "marker": "."}
+            bands(ax, rows, name, steps=at, **style)
+        line: dict[str, Any] = {"color": style["color"], "linestyle": ":", "linewidth": 1.2, "marker": "."}
         ax.plot(steps, values, label="_live" if recorded else name, **line)
 
 

@@ -7,6 +7,7 @@ Lines cannot follow it, so each colour of :data:`CYCLE` has a contrast of at lea
 book, :func:`look`; what is no model takes the colours of :data:`CYCLE` in order.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -54,6 +55,17 @@ LOOKS: dict[str, dict[str, tuple[str, Any, str]]] = {
 }
 """Colour, dash pattern and marker of every model of the book, by family: cold colours for the recurrent, amber for
 convolutions, red for what stands between, from magenta to purple for attention. A new model takes a row here."""
+
+ALIASES = {
+    "tanh-rnn": "rnn",
+    "deep-transition-gru": "deep-gru",
+    "transformer-no-positions": "transformer-none",
+    "transformer-without-positions": "transformer-none",
+}
+"""Other names of models, in small letters and with hyphens."""
+
+VARIANTS = ("window-1", "rotary")
+"""Endings of names of models whose figures show them beside the model itself."""
 
 FAMILIES = {family: tuple(own) for family, own in LOOKS.items()}
 """The models of each family, in the order in which they are drawn."""
@@ -106,31 +118,38 @@ def style() -> Iterator[None]:
         yield
 
 
-def look(name: str, variant: int = 0) -> dict[str, Any]:
+def look(name: str, otherwise: int | None = None) -> dict[str, Any]:
     """Colour, dash pattern and marker of a model, the same in all figures, as ``Axes.plot`` takes them.
 
     Parameters
     ----------
     name
-        A model of :data:`LOOKS`, or a text that begins with one and a hyphen: ``"transformer-rotary"`` looks as
-        ``"transformer"`` does.
-    variant
-        Which of several variants of one model in a figure. From 1 on the marker is hollow, and each has a dash
-        pattern of its own.
+        A model of :data:`LOOKS`, by its key or as a figure writes it, whatever follows: ``"transformer-sinusoidal"``
+        and ``"Transformer + sinusoidal"`` look as ``"transformer"`` does. What ends as one of :data:`VARIANTS` has
+        dashes of its own and hollow markers.
+    otherwise
+        Which colour of the cycle to take where the name is no model's.
 
     Raises
     ------
     ValueError
-        If the name begins with no model's.
+        If the name begins with no model's, and there is no ``otherwise``.
     """
+    key = "-".join(re.findall("[a-z0-9]+", name.lower()))
+    key = next((model + key.removeprefix(said) for said, model in ALIASES.items() if key.startswith(said)), key)
     looks = {model: row for own in LOOKS.values() for model, row in own.items()}
-    found = [model for model in looks if f"{name}-".startswith(f"{model}-")]
-    if not found:
+    found = [model for model in looks if f"{key}-".startswith(f"{model}-")]
+    if not found and otherwise is None:
         raise ValueError(f"name must be, or begin with, one of {list(looks)}, got {name!r}")
-    colour, dash, marker = looks[max(found, key=len)]
-    if not variant:
+    if not found and otherwise is not None:
+        colour, dash, marker = (own[otherwise % len(own)] for own in (CYCLE, DASHES, MARKERS))
         return {"color": colour, "linestyle": dash, "marker": marker}
-    dash = DASHES[(DASHES.index(dash) + variant) % len(DASHES)]
+    model = max(found, key=len)
+    colour, dash, marker = looks[model]
+    ending = key.removeprefix(model).lstrip("-")
+    if ending not in VARIANTS:
+        return {"color": colour, "linestyle": dash, "marker": marker}
+    dash = DASHES[(DASHES.index(dash) + 1 + VARIANTS.index(ending)) % len(DASHES)]
     return {"color": colour, "linestyle": dash, "marker": marker, "markerfacecolor": "none"}
 
 

@@ -170,11 +170,14 @@ def test_lines_differ_without_colour() -> None:
 
 
 def test_a_model_looks_the_same_under_all_its_names() -> None:
-    assert look("transformer-rotary") == look("transformer") != look("transformer-none")
-    assert look("r-transformer-window-1")["color"] == look("r-transformer")["color"] != look("transformer")["color"]
-    variants = [look("r-transformer", variant) for variant in range(len(DASHES))]
-    assert len({str(one["linestyle"]) for one in variants}) == len(DASHES)
+    names = {"rnn": "tanh RNN", "lstm": "LSTM, state carried", "deep-gru": "Deep-transition GRU", "irnn": "IRNN"}
+    names |= {"transformer": "Transformer + sinusoidal", "transformer-none": "Transformer,\nno positions"}
+    for key, said in names.items():
+        assert look(key) == look(said) == look(key, 5)
+    variants = [look(name) for name in ("r-transformer", "R-Transformer, window 1", "r-transformer-rotary")]
+    assert len({str(one["linestyle"]) for one in variants}) == 3
     assert len({(one["color"], one["marker"]) for one in variants}) == 1
+    assert look("memory 64", 7) == {"color": CYCLE[1], "linestyle": DASHES[1], "marker": MARKERS[1]}
     for name in ("perceptron", "rnns", ""):
         with pytest.raises(ValueError, match=f"name must be, or begin with, one of .*, got '{name}'"):
             look(name)

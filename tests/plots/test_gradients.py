@@ -4,7 +4,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from rtx_lib.plots import (
-    CYCLE,
     at_frame,
     draw_gradient_norms,
     draw_unrolled,
@@ -12,6 +11,7 @@ from rtx_lib.plots import (
     film,
     gradient_frames,
     gradient_panels,
+    look,
 )
 
 NORMS = np.geomspace(1e-6, 1, 12).reshape(2, 6)
@@ -49,10 +49,10 @@ def test_panels_show_each_network_its_states_and_its_title() -> None:
 
 def test_norms_are_means_over_steps_with_a_line_where_they_are_clipped() -> None:
     norms = {"GRU": [1.0, 3.0, 5.0, 0.5], "two\nlines": [0.1, 0.1, 0.1, 0.1]}
-    (ax,) = draw_gradient_norms(norms, 0.5, width=2, looks={"GRU": 3, "two\nlines": 0}).axes
+    (ax,) = draw_gradient_norms(norms, 0.5, width=2, looks={"two\nlines": "lstm"}).axes
     drawn = {str(line.get_label()): line for line in ax.get_lines()}
-    assert drawn["GRU"].get_ydata().tolist() == [1, 2, 4, 2.75] and drawn["GRU"].get_color() == CYCLE[3]
-    assert drawn["two\nlines"].get_color() == CYCLE[0]
+    assert drawn["GRU"].get_ydata().tolist() == [1, 2, 4, 2.75] and drawn["GRU"].get_color() == look("gru")["color"]
+    assert drawn["two\nlines"].get_color() == look("lstm")["color"]
     assert set(drawn["_baseline"].get_ydata()) == {0.5} and ax.get_yscale() == "log"
     assert {text.get_text() for text in ax.texts if text.get_text()} == set(norms)
 

@@ -5,7 +5,7 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from rtx_lib.plots import CYCLE, film, influence_curves, influence_frames, to_svg
+from rtx_lib.plots import film, influence_curves, influence_frames, look, to_svg
 
 
 def named(ax: Axes, label: str) -> Line2D:
@@ -52,7 +52,7 @@ def test_runs_make_a_median_and_a_band(ax: Axes) -> None:
 def test_what_the_architecture_lets_through_is_marked(ax: Axes) -> None:
     influence_curves(ax, {"RNN": FALLING, "TCN": FIELD}, reaches={"TCN": 1234})
     line = named(ax, "_reach")
-    assert list(line.get_xdata()) == [1234, 1234] and line.get_color() == CYCLE[1]
+    assert list(line.get_xdata()) == [1234, 1234] and line.get_color() == look("tcn")["color"]
     assert "1,234 inputs" in [text.get_text() for text in ax.texts]
 
 

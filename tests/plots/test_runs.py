@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from rtx_lib.plots import CYCLE, draw_runs, draw_side_by_side
+from rtx_lib.plots import CYCLE, draw_runs, draw_side_by_side, look
 
 
 def record(*values: float) -> dict[str, Any]:
@@ -27,8 +27,8 @@ def test_bands_bear_the_names_and_live_runs_lie_over_them() -> None:
 
 def test_looks_can_be_those_of_another_figure() -> None:
     _, ax = plt.subplots()
-    draw_runs(ax, {"none": ([1], [0.1])}, {"none": [record(0.2)]}, "accuracy", looks={"none": 3})
-    assert {line.get_color() for line in ax.get_lines()} == {CYCLE[3]}
+    draw_runs(ax, {"none": ([1], [0.1])}, {"none": [record(0.2)]}, "accuracy", looks={"none": "gru"})
+    assert {line.get_color() for line in ax.get_lines()} == {look("gru")["color"]}
 
 
 def beside(*losses: tuple[float, float], rate: float = 1.5) -> dict[str, Any]:
