@@ -9,17 +9,16 @@ record is written in one step or not at all.
 import argparse
 import json
 import sys
-from contextlib import ExitStack
 from pathlib import Path
 
 import torch
 
-from rtx_lib.evidence.records import find, load_records, pack, results_folder, runs_folder
+from rtx_lib.evidence.records import find, load_records, pack, results_folder
 from rtx_lib.experiments import sweeps
-from rtx_lib.experiments.recipes import RECIPES, Recipe
+from rtx_lib.experiments.recipes import RECIPES, race
 from rtx_lib.experiments.runs import run
 from rtx_lib.training.checkpoints import NotWritten
-from rtx_lib.training.processes import PRECISIONS, Processes, join
+from rtx_lib.training.processes import PRECISIONS, join
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -38,12 +37,15 @@ def main(arguments: list[str] | None = None) -> int:
     runner.add_argument(
         "--mixed-precision", choices=PRECISIONS, help="type of autocast (default: no; else that of accelerate launch)"
     )
+    runner.add_argument("--quiet", action="store_true", help="no progress bar")
     packer = commands.add_parser("pack", help="move the records of finished runs into their sweeps' files")
     packer.add_argument("--out", type=Path, help="folder of the sweeps' files (default: the book's)")
     sweeps.add_commands(commands)
-    options = parser.parse_args(arguments)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    options = parser.parse_args(arguments[:end])
     if options.command in ("sweep", "table"):
-        return sweeps.command(options, run)
+        return sweeps.command(options, arguments[end + 1 :])
     if options.command == "pack":
         known = {name: [recipe.name for recipe in sweep.recipes] for name, sweep in sweeps.SWEEPS.items()}
         counts = pack(options.out or results_folder(), known)
@@ -54,41 +56,32 @@ def main(arguments: list[str] | None = None) -> int:
             seeds = " ".join(str(r["seed"]) for r in load_records(recipe.name)) or "none"
             print(f"{recipe.name:24} {recipe.about} (records of seeds: {seeds})")
         return 0
-    if options.recipe not in RECIPES:
+    recipes = RECIPES | {trial.name: trial for trial in race.TRIALS}
+    if options.recipe not in recipes:
         print(f"unknown recipe {options.recipe!r}; known: {', '.join(RECIPES)}", file=sys.stderr)
         return 2
     processes = join(options.device, options.mixed_precision)
     torch.set_num_threads(options.threads)
-    status = 0
     for seed in options.seed:
         try:
-            path = _claimed(RECIPES[options.recipe], seed, Path(options.out or runs_folder()), processes)
+            path = run(
+                recipes[options.recipe],
+                seed,
+                out=options.out,
+                device=processes.device,
+                progress=not options.quiet,
+                processes=processes,
+            )
         except NotWritten as error:
             print(f"stopped: {error}; kept: finished records and the last checkpoint", file=sys.stderr)
             return 1
-        if path is None:
-            status = 1
-            if processes.main:
-                print(f"{options.recipe}-s{seed} is being made by another process, and left to it", file=sys.stderr)
-        elif processes.main:
+        if processes.main:
             record = find(options.recipe, seed, path.parent) or {}  # it may be packed
             precision = record["device"].get("precision", "no")  # of a record that was there, perhaps another
             note = "" if precision == processes.precision else f" (was there, in precision {precision!r})"
-            print(f"{path} {json.dumps(record['metrics'])}{note}")
+            print(f"{path} {json.dumps(record['diverged'] or record['metrics'])}{note}")
     processes.close()
-    return status
-
-
-def _claimed(recipe: Recipe, seed: int, folder: Path, processes: Processes) -> Path | None:
-    """As :func:`run`, under the lock that a sweep's workers take; None if somebody else has this run in hand."""
-    path = sweeps.record_path(folder, recipe, seed)
-    with ExitStack() as held:
-        if not processes.on_main(lambda: sweeps.made(path, recipe) or held.enter_context(sweeps.claim(path))):
-            return None
-        run(recipe, seed, out=folder, device=processes.device, processes=processes)
-    if processes.main:
-        sweeps.tidy(path)
-    return path
+    return 0
 
 
 if __name__ == "__main__":

@@ -240,8 +240,7 @@ def _test_and_write(
                 record["loss_by_position"] = [round(loss, 6) for loss in losses.tolist()]
     with in_one_step(path) as temporary:
         temporary.write_text(as_text(record))
-    for made in path.parent.glob(f".{path.stem}.*.ckpt"):
-        made.unlink(missing_ok=True)
+    sweeps.tidy(path)
 
 
 def _schedule(recipe: Recipe) -> Schedule | None:
