@@ -8,6 +8,7 @@ and begins again after a kill; options after ``--`` are Snakemake's.
 import argparse
 import fnmatch
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from typing import Any
 from rtx_lib.evidence.records import find, runs_folder
 from rtx_lib.evidence.seeds import better, summarise
 from rtx_lib.experiments.recipes import Recipe, attention, between, race, recipe_of, recurrence
+from rtx_lib.training import check_device
 
 
 @dataclass(frozen=True)
@@ -34,8 +36,7 @@ class Sweep:
 
 
 PROGRAM = "-m rtx_lib.experiments"  # that a job gives to Python
-_OPTIONS = ("--snakefile", str(Path(__file__).with_name("Snakefile")), "--keep-going", "--rerun-incomplete")
-_OPTIONS += ("--rerun-triggers", "mtime", "--scheduler", "greedy")
+_OPTIONS = ["--keep-going", "--rerun-incomplete", "--rerun-triggers", "mtime", "--scheduler", "greedy"]
 
 # Recipes for a GPU and for readers: the book has no records of them.
 UNRECORDED = ("paper-*", "shakespeare-gpt", "shakespeare-large", "shakespeare-xl-64-long", "ptb-char-xl-large")
@@ -200,7 +201,7 @@ def command(options: argparse.Namespace, engine: Sequence[str] = ()) -> int:
     diverged = sum(record["diverged"] is not None for record in records)
     print(f"sweep {options.name}: {len(records)} of {len(plan.runs())} records, {diverged} of them diverged")
     if left := missing(plan, folder):
-        print(f"sweep {options.name}: not made: {', '.join(path.stem for path in left)}")
+        print(f"sweep {options.name}: missing: {', '.join(path.stem for path in left)}")
     return status
 
 
@@ -213,12 +214,20 @@ def make(plan: Sweep, folder: Path, device: str, threads: int, engine: Sequence[
         print("a sweep is not for accelerate launch: start it without", file=sys.stderr)
         return 2
     try:
+        if "--executor" not in engine:  # a machine that hands out jobs may have none
+            for name in device.split(","):
+                check_device(name)
         from snakemake.cli import main as snakemake
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
     except ImportError:
         print("a sweep needs Snakemake and Python 3.11: pip install '.[sweep]'", file=sys.stderr)
         return 2
     folder.mkdir(parents=True, exist_ok=True)
-    arguments = [path.name for path in wanted] + ["--directory", str(folder), *_OPTIONS]
+    snakefile = shutil.copy(Path(__file__).with_name("Snakefile"), folder)  # it must lie there to reach other machines
+    arguments = [path.name for path in wanted]
+    arguments += ["--snakefile", str(snakefile), "--directory", str(folder), *_OPTIONS]
     if other := [path.name for path in wanted if path.exists()]:  # of another configuration
         arguments += ["--forcerun", *other]
     arguments += ["--config", f"device={device}", f"threads={threads}", f"program={PROGRAM}"]

@@ -66,7 +66,7 @@ def end(process):
 
 def files(folder):
     """What a sweep left, but for what belongs to Snakemake and this test."""
-    return sorted(path.name for path in folder.iterdir() if path.name not in (".snakemake", "log"))
+    return sorted(path.name for path in folder.iterdir() if path.name not in (".snakemake", "Snakefile", "log"))
 
 
 def numbers(folder):
@@ -94,7 +94,7 @@ def whole(tmp_path_factory):
 def test_of_two_sweeps_at_once_the_second_is_refused_and_nothing_is_made_twice(whole):
     folder, (status, said), (refused, why) = whole
     assert status == 0 and said.splitlines()[-1] == "sweep tiny: 4 of 4 records, 0 of them diverged"
-    assert refused == 1 and "cannot be locked" in why and "not made: tiny-rnn-s0" in why.splitlines()[-1]
+    assert refused == 1 and "cannot be locked" in why and "missing: tiny-rnn-s0" in why.splitlines()[-1]
     begun = (folder / "log").read_text().split()
     assert sorted(begun) == sorted(NAMES) and set(begun[:2]) == set(NAMES[:2]), "the first seed of all comes first"
     assert files(folder) == sorted(f"{name}.json" for name in NAMES) and numbers(folder).keys() == set(NAMES)
@@ -113,7 +113,7 @@ MISHAPS = {
 def test_runs_that_were_killed_or_found_no_space_are_named_and_end_with_the_same_numbers(tmp_path, whole):
     write(tmp_path, replace(RNN, steps=7))  # of another configuration, which is no record of this sweep
     status, said = end(start(tmp_path, "tiny", mishaps=",".join(map(":".join, MISHAPS.items()))))
-    assert status == 1 and said.splitlines()[-1] == f"sweep tiny: not made: {', '.join(NAMES)}"
+    assert status == 1 and said.splitlines()[-1] == f"sweep tiny: missing: {', '.join(NAMES)}"
     assert re.search(r"^stopped: .*could not be written.*; kept: finished records and the last", said, re.MULTILINE)
     kept = {re.sub(r"^\.|\.\w{8}\.ckpt.*", "", name) for name in files(tmp_path)}
     assert kept == set(NAMES), "a checkpoint of each"
@@ -138,7 +138,7 @@ def test_a_run_that_diverges_is_a_result_and_one_that_fails_is_named_last(tmp_pa
     assert status == 1 and "unexpected keyword argument 'hidden_sizes'" in said
     assert said.splitlines()[-2:] == [
         "sweep mixed: 2 of 3 records, 1 of them diverged",
-        "sweep mixed: not made: tiny-broken-s0",
+        "sweep mixed: missing: tiny-broken-s0",
     ]
     assert '"reason": "loss is inf at step 2"' in said
     assert files(tmp_path) == ["tiny-exploding-s0.json", "tiny-rnn-s0.json"]
@@ -146,10 +146,10 @@ def test_a_run_that_diverges_is_a_result_and_one_that_fails_is_named_last(tmp_pa
 
 @needs_snakemake
 def test_devices_in_turn_are_a_resource(tmp_path):
-    options = ("--device", "cuda:0,cuda:1", "--threads", "2", "--", "--dry-run", "--printshellcmds", "--cores", "4")
+    options = ["--device", "cuda:0,cuda:1", "--", "--executor", "local", "--dry-run", "--printshellcmds"]
     status, said = end(start(tmp_path, "tiny", *options))
     assert status == 0 and files(tmp_path) == []
-    assert said.count("--device cuda:0 --threads 2") == said.count("--device cuda:1 --threads 2") == 2
+    assert said.count("--device cuda:0 --threads 1") == said.count("--device cuda:1 --threads 1") == 2
     assert said.count("gpu=1") == 4
 
 
@@ -184,6 +184,8 @@ def test_what_keeps_a_sweep_from_starting_is_told(tmp_path, capsys, monkeypatch)
     monkeypatch.setitem(sys.modules, "snakemake.cli", None)
     assert main(["sweep", "race", "--out", str(tmp_path)]) == 2
     assert "a sweep needs Snakemake and Python 3.11: pip install '.[sweep]'" in capsys.readouterr().err
+    assert main(["sweep", "race", "--out", str(tmp_path), "--device", "abacus"]) == 2
+    assert "device must be one that torch can use here, got 'abacus'" in capsys.readouterr().err
     monkeypatch.setenv("WORLD_SIZE", "2")
     assert main(["sweep", "race", "--out", str(tmp_path)]) == 2
     assert "not for accelerate launch" in capsys.readouterr().err
