@@ -15,7 +15,7 @@ import torch
 
 from rtx_lib.evidence.records import find, load_records, pack, results_folder
 from rtx_lib.experiments import sweeps
-from rtx_lib.experiments.recipes import RECIPES
+from rtx_lib.experiments.recipes import RECIPES, race
 from rtx_lib.experiments.runs import run
 from rtx_lib.training.checkpoints import NotWritten
 from rtx_lib.training.processes import PRECISIONS, join
@@ -36,6 +36,7 @@ def _parser() -> argparse.ArgumentParser:
     runner.add_argument(
         "--mixed-precision", choices=PRECISIONS, help="type of autocast (default: no; else that of accelerate launch)"
     )
+    runner.add_argument("--quiet", action="store_true", help="no progress bar")
     packer = commands.add_parser("pack", help="move the records of finished runs into their sweeps' files")
     packer.add_argument("--out", type=Path, help="folder of the sweeps' files (default: the book's)")
     sweeps.add_commands(commands)
@@ -44,9 +45,11 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line; returns the exit status."""
-    options = _parser().parse_args(arguments)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    options = _parser().parse_args(arguments[:end])
     if options.command in ("sweep", "table"):
-        return sweeps.command(options, run)
+        return sweeps.command(options, arguments[end + 1 :])
     if options.command == "pack":
         known = {name: [recipe.name for recipe in sweep.recipes] for name, sweep in sweeps.SWEEPS.items()}
         counts = pack(options.out or results_folder(), known)
@@ -57,14 +60,16 @@ def main(arguments: list[str] | None = None) -> int:
             seeds = " ".join(str(r["seed"]) for r in load_records(recipe.name)) or "none"
             print(f"{recipe.name:24} {recipe.about} (records of seeds: {seeds})")
         return 0
-    if options.recipe not in RECIPES:
+    recipes = RECIPES | {trial.name: trial for trial in race.TRIALS}
+    if options.recipe not in recipes:
         print(f"unknown recipe {options.recipe!r}; known: {', '.join(RECIPES)}", file=sys.stderr)
         return 2
     processes = join(options.device, options.mixed_precision)
     torch.set_num_threads(options.threads)
     for seed in options.seed:
         try:
-            path = run(RECIPES[options.recipe], seed, out=options.out, device=processes.device, processes=processes)
+            how = {"device": processes.device, "processes": processes, "progress": not options.quiet}
+            path = run(recipes[options.recipe], seed, out=options.out, **how)
         except NotWritten as error:
             print(f"stopped: {error}; kept: finished records and the last checkpoint", file=sys.stderr)
             return 1
@@ -72,7 +77,7 @@ def main(arguments: list[str] | None = None) -> int:
             record = find(options.recipe, seed, path.parent) or {}  # it may be packed
             precision = record["device"].get("precision", "no")  # of a record that was there, perhaps another
             note = "" if precision == processes.precision else f" (was there, in precision {precision!r})"
-            print(f"{path} {json.dumps(record['metrics'])}{note}")
+            print(f"{path} {json.dumps(record['diverged'] or record['metrics'])}{note}")
     if processes.accelerator:
         processes.accelerator.end_training()
     return 0

@@ -87,8 +87,7 @@ def run(
     if processes.main:
         with in_one_step(path) as temporary:
             temporary.write_text(as_text(record))
-        for made in path.parent.glob(f".{path.stem}.*.ckpt"):
-            made.unlink(missing_ok=True)
+        sweeps.tidy(path)
     return path
 
 

@@ -1,30 +1,24 @@
-"""Sweeps: many recipes with several seeds each, which any number of workers make together.
+"""Sweeps: many recipes with several seeds each, which Snakemake runs on one machine or on a cluster.
 
 ``python -m rtx_lib.experiments sweep race`` makes the records of a sweep that are not there yet, and ``table race``
-prints what they say. Start the first as often as there are cores to spare, also on machines that share the folder
-(its file system must know file locks): no run is made twice, and what was killed goes on when it is started again.
+prints what they say. Each record is a target of Snakemake, which knows what is running, goes on after a failed run
+and begins again after a kill; options after ``--`` are Snakemake's.
 """
 
 import argparse
 import fnmatch
-import json
 import os
+import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
-from inspect import signature
 from pathlib import Path
-from typing import Any, TextIO
-
-import torch
-from filelock import FileLock, Timeout  # torch requires it
+from typing import Any
 
 from rtx_lib.evidence.records import find, runs_folder
 from rtx_lib.evidence.seeds import better, summarise
 from rtx_lib.experiments.recipes import Recipe, attention, between, race, recipe_of, recurrence
 from rtx_lib.training import check_device
-from rtx_lib.training.checkpoints import NotWritten, Unreadable
 
 
 @dataclass(frozen=True)
@@ -40,6 +34,9 @@ class Sweep:
         """Every recipe with the first seed, then with the second: what is unfinished is as far everywhere."""
         return [(recipe, seed) for seed in self.seeds for recipe in self.recipes]
 
+
+PROGRAM = "-m rtx_lib.experiments"  # that a job gives to Python
+_OPTIONS = ["--keep-going", "--rerun-incomplete", "--rerun-triggers", "mtime", "--scheduler", "greedy"]
 
 # Recipes for a GPU and for readers: the book has no records of them.
 UNRECORDED = ("paper-*", "shakespeare-gpt", "shakespeare-large", "shakespeare-xl-64-long", "ptb-char-xl-large")
@@ -86,161 +83,16 @@ def made(path: Path, recipe: Recipe) -> dict[str, Any] | None:
         return None
 
 
-# Where there are no locks, newer versions take the existence of a file for one, and that of a dead worker stays.
-_CHOICE = "fallback_to_soft"
-_STRICT: dict[str, Any] = {_CHOICE: False} if _CHOICE in signature(FileLock.__init__).parameters else {}
-
-
-@contextmanager
-def claim(path: Path) -> Iterator[bool]:
-    """Whether no other worker is making the record at ``path``; if so, none will until the end of the block.
-
-    The lock is the operating system's, so that of a dead worker is free. A lock is worth nothing without a look at the
-    record after it was taken: another worker may have made it meanwhile.
-
-    Raises
-    ------
-    NotWritten
-        If the folder cannot be written, or its file system has no locks.
-    """
-    lock = FileLock(_lock_file(path), **_STRICT)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock.acquire(timeout=0)
-    except Timeout:
-        yield False
-        return
-    except (OSError, NotImplementedError) as error:  # the latter by older versions where there are no locks
-        raise NotWritten(f"{_lock_file(path)} could not be locked: {getattr(error, 'strerror', 0) or error}") from error
-    try:
-        yield True
-    finally:
-        lock.release()
-
-
-def _lock_file(path: Path) -> Path:
-    return path.with_name(f".{path.stem}.lock")
-
-
 def tidy(path: Path) -> None:
-    """Remove lock, checkpoint and half-written files of a run, only once its record is there.
-
-    Whichever file a worker has locked then, this one or a new one, it makes nothing. Before that, two workers could
-    each hold a lock, one of them on the file that was removed.
-    """
-    for name in (f".{path.stem}.*", f"{path.name}.*.part"):
-        for file in path.parent.glob(name):
-            with suppress(OSError):  # on Windows, of a file that somebody has open
-                file.unlink()
+    """Remove checkpoint and half-written files of a run whose record is there."""
+    for file in (*path.parent.glob(f".{path.stem}.*"), *path.parent.glob(f"{path.name}.*.part")):
+        file.unlink(missing_ok=True)
 
 
-@dataclass
-class Tally:
-    """How many runs a worker made, found made, left to others and saw fail; how many it did not come to; and why it
-    stopped, if it could not write any more."""
-
-    made: int = 0
-    there: int = 0
-    others: int = 0
-    failed: int = 0
-    undone: int = 0
-    stopped: str | None = None
-
-    def __str__(self) -> str:
-        parts = [f"made {self.made}", f"there already {self.there}", f"left to other workers {self.others}"]
-        parts += [f"failed {self.failed}"] if self.failed else []
-        return ", ".join(parts + ([f"not made {self.undone}"] if self.undone else []))
-
-
-def work(plan: Sweep, run: Callable[[Recipe, int], Path], folder: Path, *, max_runs: int | None = None) -> Tally:
-    """Make the records of a sweep that are not there, as one of any number of workers.
-
-    A run that another worker has in hand is passed over. After the last one those are looked at again, in case that
-    worker died, as long as there is something to do; nobody waits for another. A run that fails, for want of data or of
-    memory perhaps, is named on standard error, and the others go on; when a file cannot be written, all stops. A
-    checkpoint that is damaged is named and removed, and its run begins anew.
-
-    Parameters
-    ----------
-    plan
-        What to run.
-    run
-        Makes the record of a recipe and a seed in ``folder``, going on from a checkpoint if there is one.
-    folder
-        Of the records, and of locks and checkpoints while they are made.
-    max_runs
-        Make at most so many.
-
-    Raises
-    ------
-    ValueError
-        For ``max_runs`` below 1.
-    """
-    if max_runs is not None and max_runs < 1:
-        raise ValueError(f"max_runs must be at least 1, got {max_runs}")
-    tally, todo = Tally(), []
-    for recipe, seed in plan.runs():
-        path = record_path(folder, recipe, seed)
-        if made(path, recipe):
-            tally.there += 1
-            tidy(path)  # after a worker that died before it could do so
-        else:
-            todo.append((recipe, seed, path))
-    before = -1
-    try:
-        while before < tally.made and tally.made != max_runs:
-            before = tally.made
-            for entry in list(todo):
-                if tally.made == max_runs:
-                    break
-                recipe, seed, path = entry
-                with claim(path) as claimed:
-                    if not claimed:
-                        continue
-                    if made(path, recipe):
-                        tally.others += 1
-                    elif _one(recipe, seed, path, run):
-                        tally.made += 1
-                    else:
-                        tally.failed += 1
-                    todo.remove(entry)
-                if made(path, recipe):
-                    tidy(path)
-    except NotWritten as error:
-        tally.stopped = str(error)
-    if tally.stopped or tally.made == max_runs:
-        tally.undone = len(todo)
-    else:
-        tally.others += len(todo)
-    return tally
-
-
-def _one(recipe: Recipe, seed: int, path: Path, run: Callable[[Recipe, int], Path]) -> bool:
-    """Make one record; False, with a line on standard error, where that run cannot be made."""
-    for name in (f".{path.stem}.*.part", f"{path.name}.*.part"):  # half-written by a worker that was killed
-        for half in path.parent.glob(name):
-            half.unlink(missing_ok=True)
-    try:
-        try:
-            made_at = run(recipe, seed)
-        except Unreadable as error:  # nobody else has it, since the lock is ours, and it would fail at every start
-            _say(f"{path.stem} begins anew, without its damaged checkpoint: {error}", sys.stderr)
-            error.path.unlink()
-            made_at = run(recipe, seed)
-        record = json.loads(made_at.read_text(encoding="utf-8"))
-        said = f"diverged at step {record['diverged']['step']}" if record["diverged"] else json.dumps(record["metrics"])
-    except NotWritten:
-        raise
-    except Exception as error:  # any: it would end this worker at every start, and nobody came to the runs behind
-        _say(f"{path.stem} failed: {type(error).__name__}: {' '.join(str(error).split())}", sys.stderr)
-        return False
-    _say(f"{path.stem}: {said}")
-    return True
-
-
-def _say(line: str, stream: TextIO | None = None) -> None:
-    with suppress(OSError):  # a log on a full disk ends no worker
-        print(line, file=stream, flush=True)
+def missing(plan: Sweep, folder: Path) -> list[Path]:
+    """Where the records of a sweep will be that are not there yet, neither packed nor in ``folder``."""
+    paths = ((record_path(folder, recipe, seed), recipe) for recipe, seed in plan.runs())
+    return [path for path, recipe in paths if made(path, recipe) is None]
 
 
 def found(plan: Sweep, folder: Path) -> dict[str, list[dict[str, Any]]]:
@@ -325,43 +177,62 @@ def at_least_one(text: str) -> int:
 
 def add_commands(commands: Any) -> None:
     """Add ``sweep`` and ``table`` to the commands of :mod:`rtx_lib.experiments`."""
-    worker = commands.add_parser("sweep", help="make the records of a sweep; several may do so at once")
+    maker = commands.add_parser("sweep", help="make the records of a sweep that are missing")
     printer = commands.add_parser("table", help="print the table of a sweep")
-    for command in (worker, printer):
+    for command in (maker, printer):
         command.add_argument("name", metavar="NAME", help="; ".join(f"{name}: {s.about}" for name, s in SWEEPS.items()))
-        command.add_argument("--out", type=Path, help="folder of the records (default: the book's)")
-    worker.add_argument("--device", default="cpu")
-    worker.add_argument("--threads", type=at_least_one, default=1, help="torch threads (default 1)")
-    worker.add_argument("--max-runs", type=at_least_one, help="make at most so many records")
+        command.add_argument("--out", type=Path, help="folder of the runs' own files (default: the book's)")
+    maker.add_argument("--device", default="cpu", help="cpu, cuda, or several for the runs in turn: cuda:0,cuda:1")
+    maker.add_argument("--threads", type=at_least_one, default=1, help="torch threads of each run (default 1)")
+    maker.epilog = "What follows -- are options of Snakemake (default: --cores all)."
 
 
-def command(options: argparse.Namespace, run: Callable[..., Path]) -> int:
+def command(options: argparse.Namespace, engine: Sequence[str] = ()) -> int:
     """Carry out ``sweep`` or ``table``; returns the exit status."""
     if options.name not in SWEEPS:
         print(f"unknown sweep {options.name!r}; known: {', '.join(SWEEPS)}", file=sys.stderr)
         return 2
-    plan = SWEEPS[options.name]
-    folder = options.out or runs_folder()
+    plan, folder = SWEEPS[options.name], (options.out or runs_folder()).resolve()
     if options.command == "table":
         print(table(plan, folder))
         return 0
+    status = make(plan, folder, options.device, options.threads, engine)
+    records = [record for group in found(plan, folder).values() for record in group]
+    diverged = sum(record["diverged"] is not None for record in records)
+    print(f"sweep {options.name}: {len(records)} of {len(plan.runs())} records, {diverged} of them diverged")
+    if left := missing(plan, folder):
+        print(f"sweep {options.name}: missing: {', '.join(path.stem for path in left)}")
+    return status
 
-    if int(os.environ.get("WORLD_SIZE", 1)) > 1:  # each process would be a worker, with the device of all
-        print("a sweep is not for accelerate launch: start it without, once for each device", file=sys.stderr)
+
+def make(plan: Sweep, folder: Path, device: str, threads: int, engine: Sequence[str]) -> int:
+    """Let Snakemake make the records that are missing, a target each (``Snakefile``); returns its exit status."""
+    wanted = missing(plan, folder)
+    if not wanted:
+        return 0
+    if int(os.environ.get("WORLD_SIZE", 1)) > 1:  # its runs would wait for each other
+        print("a sweep is not for accelerate launch: start it without", file=sys.stderr)
         return 2
     try:
-        check_device(options.device)
+        if "--executor" not in engine:  # a machine that hands out jobs may have none
+            for name in device.split(","):
+                check_device(name)
+        from snakemake.cli import main as snakemake
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
-    torch.set_num_threads(options.threads)
-
-    def one(recipe: Recipe, seed: int) -> Path:
-        return run(recipe, seed, out=folder, device=options.device, progress=sys.stderr.isatty())
-
-    tally = work(plan, one, folder, max_runs=options.max_runs)
-    _say(f"sweep {options.name}: {tally}")
-    if tally.stopped:
-        kept = f"kept: {tally.made + tally.there} records, and the last checkpoint of each run begun"
-        _say(f"sweep {options.name} stopped: {tally.stopped}; {kept}", sys.stderr)
-    return 1 if tally.stopped or tally.failed else 0
+    except ImportError:
+        print("a sweep needs Snakemake and Python 3.11: pip install '.[sweep]'", file=sys.stderr)
+        return 2
+    folder.mkdir(parents=True, exist_ok=True)
+    snakefile = shutil.copy(Path(__file__).with_name("Snakefile"), folder)  # it must lie there to reach other machines
+    arguments = [path.name for path in wanted]
+    arguments += ["--snakefile", str(snakefile), "--directory", str(folder), *_OPTIONS]
+    if other := [path.name for path in wanted if path.exists()]:  # of another configuration
+        arguments += ["--forcerun", *other]
+    arguments += ["--config", f"device={device}", f"threads={threads}", f"program={PROGRAM}"]
+    try:
+        snakemake([*arguments, *(engine or ["--cores", "all"])])
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0

@@ -1,370 +1,204 @@
-"""Sweeps: no run twice, none lost, the same numbers after a kill, and clear words when the disk is full."""
+"""Sweeps: no run twice, none lost, the same numbers after a kill, and clear words when something fails."""
 
-import errno
 import json
 import os
 import re
 import subprocess
 import sys
-from dataclasses import replace
-from pathlib import Path
+import time
+from dataclasses import asdict, replace
 
 import pytest
-import torch
-from filelock import FileLock
-from support.helpers import ROOT, killed
-from support.sweep_workers import BUDGET, PLAN, SHORT, NoLock
+from support.helpers import ROOT
+from support.tiny_sweep import PLANS, RNN
 
-from rtx_lib.evidence.records import find
-from rtx_lib.experiments import runs as experiments
-from rtx_lib.experiments import sweeps
+from rtx_lib.evidence.records import find, pack
+from rtx_lib.experiments import runs, sweeps
 from rtx_lib.experiments.__main__ import main
 from rtx_lib.experiments.recipes import RECIPES, race
-from rtx_lib.experiments.recipes.recipe import Recipe
-from rtx_lib.experiments.sweeps import SWEEPS, Sweep, Tally, best_rate, claim, made, record_path, table, work
-from rtx_lib.training import History, TrainingDiverged
-from rtx_lib.training.processes import Processes
+from rtx_lib.experiments.sweeps import SWEEPS, Sweep, best_rate, made, missing, record_path, table
 
 NAMES = ["tiny-rnn-s0", "tiny-transformer-s0", "tiny-rnn-s1", "tiny-transformer-s1"]
 
 
-def record(recipe, seed=0, *, metrics=None, evaluations=(), diverged=None, seconds=10.0):
+def write(folder, recipe, seed=0, *, metrics=None, evaluations=(), diverged=None, seconds=10.0):
     """As much of a record as a sweep looks at."""
-    configuration = {name: getattr(recipe, name) for name in recipe.__dataclass_fields__}
-    return {
-        "recipe": recipe.name,
-        "configuration": configuration,
-        "seed": seed,
-        "metrics": metrics or {},
-        "evaluations": [{"step": 50 * i, **row} for i, row in enumerate(evaluations, start=1)],
-        "diverged": diverged,
-        "seconds": seconds,
-        "parameters": 1234,
-    }
-
-
-def write(folder, recipe, seed=0, **settings):
+    rows = [{"step": 50 * i, **row} for i, row in enumerate(evaluations, start=1)]
+    record = {"recipe": recipe.name, "configuration": asdict(recipe), "seed": seed, "metrics": metrics or {}}
+    record |= {"evaluations": rows, "diverged": diverged, "seconds": seconds, "parameters": 1234}
     folder.mkdir(parents=True, exist_ok=True)
     path = record_path(folder, recipe, seed)
-    path.write_text(json.dumps(record(recipe, seed, **settings)))
+    path.write_text(json.dumps(record))
     return path
 
 
-class Runner:
-    """Makes records at once, and remembers the order."""
+# With Snakemake, in processes of its own
 
-    def __init__(self, folder, *, meanwhile=None):
-        self.folder, self.order, self.meanwhile = folder, [], meanwhile
-
-    def __call__(self, recipe, seed):
-        self.order.append(f"{recipe.name}-s{seed}")
-        if self.meanwhile:
-            self.meanwhile(recipe, seed)
-        return write(self.folder, recipe, seed, metrics={"mse": 0.5})
+needs_signals = pytest.mark.skipif(os.name == "nt", reason="Windows knows neither SIGKILL nor limits of a file")
 
 
-# Processes
+def needs_snakemake(test):
+    return pytest.mark.slow(
+        pytest.mark.skipif(sys.version_info < (3, 11), reason="Snakemake 9 needs Python 3.11")(test)
+    )
+
+
+def start(folder, *arguments, mishaps=""):
+    """A sweep at work, with its runs' log in ``folder``."""
+    folder.mkdir(exist_ok=True)
+    arguments = ["sweep", "--out", folder, *arguments]
+    path = os.pathsep.join(map(str, (ROOT, ROOT / "tests")))
+    environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", "LOG": str(folder / "log")}
+    return subprocess.Popen(
+        [sys.executable, ROOT / "tests" / "support" / "tiny_sweep.py", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment | {"MISHAPS": mishaps},
+    )
+
+
+def end(process):
+    """Its exit status and what it said."""
+    said, _ = process.communicate(timeout=600)
+    return process.returncode, said
+
+
+def files(folder):
+    """What a sweep left, but for what belongs to Snakemake and this test."""
+    return sorted(path.name for path in folder.iterdir() if path.name not in (".snakemake", "Snakefile", "log"))
+
+
+def numbers(folder):
+    """All records, but for what no two runs share."""
+    records = [json.loads(path.read_text()) for path in folder.glob("*.json")]
+    return {f"{r['recipe']}-s{r['seed']}": {k: r[k] for k in r if k not in ("seconds", "commit")} for r in records}
 
 
 @pytest.fixture(scope="module")
-def scenes(tmp_path_factory):
-    """What real workers did, killed, without space and side by side."""
-    if sys.platform != "linux":
-        pytest.skip("the workers of this test are forked and killed, which is safe on Linux alone")
-    root = tmp_path_factory.mktemp("workers")
-    command = [sys.executable, str(ROOT / "tests" / "support" / "sweep_workers.py"), str(root)]
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600)
-    assert done.returncode == 0, done.stderr
-    return json.loads((root / "scenes.json").read_text())
+def whole(tmp_path_factory):
+    """A sweep that nothing befell but that a second one was started meanwhile: folder, both ends."""
+    folder = tmp_path_factory.mktemp("whole")
+    first = start(folder, "tiny", mishaps="tiny-rnn-s0:step:1:wait")
+    while "tiny-rnn-s0" not in ((folder / "log").read_text() if (folder / "log").exists() else ""):
+        assert first.poll() is None, first.communicate()
+        time.sleep(0.1)
+    second = end(start(folder, "tiny"))
+    (folder / "GO").touch()
+    ends = end(first), second
+    (folder / "GO").unlink()
+    return folder, *ends
 
 
-def numbers(scene):
-    """All records of a scene but for what no two runs share."""
-    found = {}
-    for path in sorted(Path(scene["folder"]).glob("*.json")):
-        found[path.stem] = json.loads(path.read_text())
-        assert found[path.stem].pop("seconds") >= 0
-    return found
+@needs_snakemake
+def test_of_two_sweeps_at_once_the_second_is_refused_and_nothing_is_made_twice(whole):
+    folder, (status, said), (refused, why) = whole
+    assert status == 0 and said.splitlines()[-1] == "sweep tiny: 4 of 4 records, 0 of them diverged"
+    assert refused == 1 and "cannot be locked" in why and "missing: tiny-rnn-s0" in why.splitlines()[-1]
+    begun = (folder / "log").read_text().split()
+    assert sorted(begun) == sorted(NAMES) and set(begun[:2]) == set(NAMES[:2]), "the first seed of all comes first"
+    assert files(folder) == sorted(f"{name}.json" for name in NAMES) and numbers(folder).keys() == set(NAMES)
 
 
-@pytest.mark.parametrize("kind", ["step", "checkpoint", "record"])
-def test_a_sweep_that_was_killed_ends_with_the_numbers_of_one_that_was_not(scenes, kind):
-    killed, resumed = scenes[f"killed at {kind}"], scenes[f"resumed at {kind}"]
-    assert killed["statuses"] == [-9] and any(name.endswith(".lock") for name in killed["files"])
-    assert resumed["statuses"] == [0] and resumed["files"] == ["tiny-rnn-s0.json", "tiny-transformer-s0.json"]
-    whole = numbers(scenes["whole"])
-    assert numbers(resumed) == whole and len(whole) == 2
-    again = len(resumed["log"].split()) - 2
-    assert again == (0 if killed["at"] == "after .json" else 1), "only the run that was killed is begun once more"
+MISHAPS = {
+    "tiny-rnn-s0": "step:3:die",
+    "tiny-transformer-s0": "before .ckpt:2:die",
+    "tiny-rnn-s1": "after .json:1:die",
+    "tiny-transformer-s1": "after .ckpt:2:no space",
+}
 
 
-def test_two_workers_share_a_sweep(scenes):
-    two = scenes["two"]
-    assert two["statuses"] == [0, 0] and two["files"] == sorted(f"{name}.json" for name in NAMES)
-    assert sorted(two["log"].split()) == sorted(NAMES)
-    tallies = re.findall(r"made (\d), there already 0, left to other workers (\d)", two["stdout"])
-    assert len(tallies) == 2 and all(int(mine) + int(theirs) == 4 for mine, theirs in tallies)
-    assert {name: one for name, one in numbers(two).items() if name.endswith("-s0")} == numbers(scenes["whole"])
+@needs_snakemake
+@needs_signals
+def test_runs_that_were_killed_or_found_no_space_are_named_and_end_with_the_same_numbers(tmp_path, whole):
+    write(tmp_path, replace(RNN, steps=7))  # of another configuration, which is no record of this sweep
+    status, said = end(start(tmp_path, "tiny", mishaps=",".join(map(":".join, MISHAPS.items()))))
+    assert status == 1 and said.splitlines()[-1] == f"sweep tiny: missing: {', '.join(NAMES)}"
+    assert re.search(r"^stopped: .*could not be written.*; kept: finished records and the last", said, re.MULTILINE)
+    kept = {re.sub(r"^\.|\.\w{8}\.ckpt.*", "", name) for name in files(tmp_path)}
+    assert kept == set(NAMES), "a checkpoint of each"
+    status, said = end(start(tmp_path, "tiny"))
+    assert status == 0 and files(tmp_path) == files(whole[0]) and numbers(tmp_path) == numbers(whole[0])
 
 
-def test_workers_without_locks_would_be_seen(scenes):
-    begun = scenes["two without locks"]["log"].split()
-    assert len(begun) > len(set(begun))
+@needs_snakemake
+@needs_signals
+def test_a_sweep_that_was_killed_whole_goes_on_once_it_is_unlocked(tmp_path, whole):
+    assert end(start(tmp_path, "one", mishaps="tiny-rnn-s0:step:5:die together"))[0] == -9
+    (checkpoint,) = files(tmp_path)
+    assert checkpoint.startswith(".tiny-rnn-s0.") and checkpoint.endswith(".ckpt")
+    assert end(start(tmp_path, "one", "--", "--unlock"))[0] == 0 and files(tmp_path) == [checkpoint]
+    assert end(start(tmp_path, "one"))[0] == 0 and files(tmp_path) == ["tiny-rnn-s0.json"]
+    assert numbers(tmp_path) == {"tiny-rnn-s0": numbers(whole[0])["tiny-rnn-s0"]}
 
 
-@pytest.mark.parametrize("file", ["checkpoint", "record"])
-def test_a_full_disk_ends_in_one_line_and_what_was_there_is_kept(scenes, file):
-    full, emptied = scenes[f"full at {file}"], scenes[f"emptied at {file}"]
-    assert full["statuses"] == [1] and len(full["stderr"].splitlines()) == 1
-    name = {"checkpoint": r"\.tiny-transformer-s0\.\w+\.ckpt", "record": r"tiny-transformer-s0\.json"}[file]
-    assert re.search(rf"^sweep tiny stopped: \S.*/{name} could not be written.*; kept: 1 records", full["stderr"])
-    assert "made 1, there already 0, left to other workers 0, not made 1" in full["stdout"]
-    assert [re.sub(r"\w{8}(?=\.ckpt)", "", name) for name in full["files"]] == [
-        ".tiny-transformer-s0..ckpt",
-        ".tiny-transformer-s0.lock",
-        "tiny-rnn-s0.json",
+@needs_snakemake
+def test_a_run_that_diverges_is_a_result_and_one_that_fails_is_named_last(tmp_path):
+    status, said = end(start(tmp_path, "mixed"))
+    assert status == 1 and "unexpected keyword argument 'hidden_sizes'" in said
+    assert said.splitlines()[-2:] == [
+        "sweep mixed: 2 of 3 records, 1 of them diverged",
+        "sweep mixed: missing: tiny-broken-s0",
     ]
-    assert emptied["statuses"] == [0] and numbers(emptied) == numbers(scenes["whole"])
+    assert '"reason": "loss is inf at step 2"' in said
+    assert files(tmp_path) == ["tiny-exploding-s0.json", "tiny-rnn-s0.json"]
 
 
-# One process
+@needs_snakemake
+def test_devices_in_turn_are_a_resource(tmp_path):
+    options = ["--device", "cuda:0,cuda:1", "--", "--executor", "local", "--dry-run", "--printshellcmds"]
+    status, said = end(start(tmp_path, "tiny", *options))
+    assert status == 0 and files(tmp_path) == []
+    assert said.count("--device cuda:0 --threads 1") == said.count("--device cuda:1 --threads 1") == 2
+    assert said.count("gpu=1") == 4
 
 
-def test_seeds_come_first_and_what_is_there_is_left_alone(tmp_path):
-    run = Runner(tmp_path)
-    write(tmp_path, PLAN.recipes[0], 0)
-    assert work(PLAN, run, tmp_path) == Tally(made=3, there=1) and run.order == NAMES[1:]
-    assert work(PLAN, run, tmp_path) == Tally(there=4) and len(run.order) == 3
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(f"{name}.json" for name in NAMES)
+# Without
 
 
-def test_at_most_so_many_runs(tmp_path):
-    tally = work(PLAN, Runner(tmp_path), tmp_path, max_runs=3)
-    assert tally == Tally(made=3, undone=1) and "not made 1" in str(tally)
-    assert str(work(PLAN, Runner(tmp_path), tmp_path, max_runs=3)) == "made 1, there already 3, left to other workers 0"
-    with pytest.raises(ValueError, match="max_runs must be at least 1, got 0"):
-        work(PLAN, Runner(tmp_path), tmp_path, max_runs=0)
+def test_what_is_there_or_packed_is_not_made_again(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(SWEEPS, "tiny", replace(PLANS["tiny"], recipes=[RNN]))
+    monkeypatch.setattr(runs, "evaluate", lambda *a, **k: {"mse": 0.5})
+    for seed in (0, 1):
+        assert [path.stem for path in missing(SWEEPS["tiny"], tmp_path / "runs")] == NAMES[0:3:2][seed:]
+        runs.run(RNN, seed, out=tmp_path / "runs", progress=False)
+    assert pack(tmp_path, {"tiny": ["tiny-rnn"]}) == {"tiny": 2} and not list((tmp_path / "runs").iterdir())
+    assert main(["sweep", "tiny", "--out", str(tmp_path / "runs")]) == 0
+    assert capsys.readouterr().out == "sweep tiny: 2 of 2 records, 0 of them diverged\n"
 
 
 @pytest.mark.parametrize("text", ["", "{", "{}", '{"configuration": {"gone": 1}}', "other", "seed", "half"])
-def test_a_record_of_another_configuration_is_made_again(tmp_path, text):
-    recipe = PLAN.recipes[0]
-    path = write(tmp_path, replace(recipe, steps=7))
+def test_a_record_of_another_configuration_is_none(tmp_path, text):
+    path = write(tmp_path, replace(RNN, steps=7))
     if text == "seed":
-        write(tmp_path, recipe, 1).replace(path)
+        write(tmp_path, RNN, 1).replace(path)
     elif text == "half":
-        path.write_text(json.dumps({"configuration": record(recipe)["configuration"], "seed": 0}))
+        path.write_text(json.dumps({"configuration": asdict(RNN), "seed": 0}))
     elif text != "other":
         path.write_text(text)
-    run = Runner(tmp_path)
-    assert made(path, recipe) is None and work(Sweep("", [recipe], (0,)), run, tmp_path) == Tally(made=1)
-    assert made(path, recipe)["configuration"]["steps"] == 6
+    assert made(path, RNN) is None and missing(PLANS["one"], tmp_path) == [path]
+    assert missing(PLANS["one"], write(tmp_path, RNN).parent) == []
 
 
-def test_a_locked_run_is_left_to_its_worker_and_looked_at_again(tmp_path):
-    path = record_path(tmp_path, PLAN.recipes[0], 0)
-    with claim(path) as mine:
-        assert mine
-        run = Runner(tmp_path)
-        assert work(PLAN, run, tmp_path) == Tally(made=3, others=1) and NAMES[0] not in run.order
-        with claim(path) as twice:
-            assert not twice
-    other = FileLock(tmp_path / ".tiny-rnn-s0.lock")
-    other.acquire()
-    run = Runner(tmp_path / "b", meanwhile=lambda recipe, seed: other.release())
-    other = FileLock(tmp_path / "b" / ".tiny-rnn-s0.lock")
-    (tmp_path / "b").mkdir()
-    other.acquire()  # by a worker that dies while we are busy with the second run
-    assert work(SHORT, run, tmp_path / "b") == Tally(made=2) and run.order == [NAMES[1], NAMES[0]]
-
-
-def test_the_record_is_looked_for_once_more_after_the_lock_was_taken(tmp_path):
-    """While the first run is made, another worker makes the second, wholly."""
-    run = Runner(tmp_path, meanwhile=lambda recipe, seed: write(tmp_path, PLAN.recipes[1], 0))
-    assert work(SHORT, run, tmp_path) == Tally(made=1, others=1) and run.order == NAMES[:1]
-
-
-def test_the_command_run_takes_the_same_lock(tmp_path, capsys, monkeypatch):
-    """Else it would train beside a worker, on the same checkpoint."""
-    recipe = PLAN.recipes[0]
-    monkeypatch.setitem(RECIPES, recipe.name, recipe)
-    monkeypatch.setattr(experiments, "evaluate", lambda *a, **k: {"mse": 0.5})
-    command = ["run", recipe.name, "--out", str(tmp_path), "--seed", "0", "1"]
-    with claim(record_path(tmp_path, recipe, 0)):
-        assert main(command) == 1
-    assert "tiny-rnn-s0 is being made by another process, and left to it\n" in capsys.readouterr().err
-    assert [path.name for path in tmp_path.glob("*.json")] == ["tiny-rnn-s1.json"], "the others are made"
-    assert main(command) == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["tiny-rnn-s0.json", "tiny-rnn-s1.json"], "nothing else"
-
-
-@pytest.mark.parametrize("error", [OSError(errno.ENOSYS, "Function not implemented"), NotImplementedError("no flock")])
-def test_a_file_system_without_locks_stops_the_sweep(tmp_path, monkeypatch, error):
-    def without(*_):
-        raise OSError(errno.ENOSYS, "Function not implemented")
-
-    if isinstance(error, NotImplementedError):  # an older version of the package
-        monkeypatch.setattr(sweeps.FileLock, "acquire", lambda *_, **settings: (_ for _ in ()).throw(error))
-    else:
-        monkeypatch.setattr(pytest.importorskip("fcntl"), "flock", without)
-    tally = work(PLAN, Runner(tmp_path), tmp_path)
-    assert tally.made == 0
-    assert tally.stopped == f"{tmp_path / '.tiny-rnn-s0.lock'} could not be locked: {error.args[-1]}"
-
-
-def test_a_stale_lock_file_never_lets_two_workers_in(tmp_path):
-    """One holds the file that was removed, another a new one: both see the record, so nothing is made."""
-    path = record_path(tmp_path, PLAN.recipes[0], 0)
-    with claim(path) as first:
-        write(tmp_path, PLAN.recipes[0])
-        sweeps.tidy(path)
-        with claim(path) as second:
-            assert first and second, "the locks alone do not keep them apart"
-            assert work(SHORT, Runner(tmp_path), tmp_path, max_runs=1) == Tally(made=1, there=1)
-
-
-FAILURES = [
-    FileNotFoundError(2, "not there", "a.txt"),
-    ValueError("lr must be\npositive"),
-    KeyError("gone"),
-    RuntimeError("CUDA out of memory."),
-    TypeError("unexpected keyword"),
-]
-
-
-@pytest.mark.parametrize("error", FAILURES, ids=lambda error: type(error).__name__)
-def test_a_run_that_cannot_be_made_is_named_and_the_others_go_on(tmp_path, capsys, monkeypatch, error):
-    def missing(recipe, seed):
-        if recipe.name == "tiny-rnn":
-            raise error
-
-    monkeypatch.setitem(SWEEPS, "tiny", PLAN)
-    runner = Runner(tmp_path, meanwhile=missing)
-    monkeypatch.setattr(experiments, "run", lambda recipe, seed, **settings: runner(recipe, seed))
-    assert main(["sweep", "tiny", "--out", str(tmp_path)]) == 1
-    out, err = capsys.readouterr()
-    assert len(err.splitlines()) == 2 and err.startswith(f"tiny-rnn-s0 failed: {type(error).__name__}: ")
-    assert "sweep tiny: made 2, there already 0, left to other workers 0, failed 2" in out
-    assert runner.order == NAMES, "a failure is not tried twice"
-    monkeypatch.setattr(experiments, "run", lambda recipe, seed, **settings: Runner(tmp_path)(recipe, seed))
-    assert main(["sweep", "tiny", "--out", str(tmp_path)]) == 0
-    assert len(list(tmp_path.iterdir())) == 4, "the locks of the failed are gone too"
-
-
-@pytest.mark.parametrize("damaged", [True, False])
-def test_a_damaged_checkpoint_is_removed_and_one_of_another_run_is_kept(tmp_path, capsys, monkeypatch, damaged):
-    """What is not damaged may be somebody's hours: in bf16, for one."""
-    fit = experiments.fit
-
-    monkeypatch.setattr(experiments, "fit", killed(fit))
-    monkeypatch.setattr(experiments, "evaluate", lambda *a, **k: {"mse": 0.5})
-    monkeypatch.setitem(SWEEPS, "tiny", Sweep("", PLAN.recipes[:1], (0,)))
-    with pytest.raises(KeyboardInterrupt):
-        experiments.run(
-            PLAN.recipes[0], 0, out=tmp_path, progress=False, processes=Processes(precision="no" if damaged else "bf16")
-        )
-    (checkpoint,) = tmp_path.glob(".*.ckpt")
-    if damaged:
-        checkpoint.write_bytes(checkpoint.read_bytes()[:1000])
-    monkeypatch.setattr(experiments, "fit", fit)
-    assert main(["sweep", "tiny", "--out", str(tmp_path)]) == (0 if damaged else 1)
-    (line,) = capsys.readouterr().err.splitlines()
-    if damaged:
-        assert line.startswith("tiny-rnn-s0 begins anew, without its damaged checkpoint: ") and checkpoint.name in line
-        assert [path.name for path in tmp_path.iterdir()] == ["tiny-rnn-s0.json"]
-    else:
-        assert "belongs to another run" in line and "('bf16', 'no')" in line and checkpoint.exists()
-
-
-class Full:
-    """An output on a full disk."""
-
-    def write(self, text):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    flush = isatty = lambda self: False
-
-
-def test_an_output_that_cannot_be_written_ends_no_worker(tmp_path, monkeypatch):
-    monkeypatch.setitem(SWEEPS, "tiny", PLAN)
-    for name in ("stdout", "stderr"):
-        monkeypatch.setattr(sys, name, Full())
-    runner = Runner(tmp_path, meanwhile=lambda recipe, seed: 1 / seed)  # the first seed fails
-    monkeypatch.setattr(experiments, "run", lambda recipe, seed, **settings: runner(recipe, seed))
-    assert main(["sweep", "tiny", "--out", str(tmp_path)]) == 1
-    assert runner.order == NAMES and len(list(tmp_path.glob("*.json"))) == 2
-
-
-def test_a_run_that_diverges_is_a_result_and_the_sweep_goes_on(tmp_path, capsys, monkeypatch):
-    fit = experiments.fit
-
-    def diverging(model, task, **settings):
-        if settings["seed"] == 0:
-            raise TrainingDiverged("loss is nan", 5, None, History())
-        return fit(model, task, **settings)
-
-    monkeypatch.setattr(experiments, "fit", diverging)
-    monkeypatch.setattr(experiments, "evaluate", lambda *a, **k: {"mse": 0.5})
-    monkeypatch.setitem(SWEEPS, "tiny", replace(PLAN, recipes=PLAN.recipes[:1]))
-    assert main(["sweep", "tiny", "--out", str(tmp_path)]) == 0
-    out, err = capsys.readouterr()
-    assert "tiny-rnn-s0: diverged at step 5" in out and 'tiny-rnn-s1: {"mse": 0.5}' in out and err == ""
-    assert main(["table", "tiny", "--out", str(tmp_path)]) == 0
-    assert "| `tiny-rnn` | mse | 0.5 | 2 of 2, 1 diverged |" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("place", ["torch.save", "write_text", "lock"])
-def test_no_space_left_is_told_and_stops_the_sweep(tmp_path, capsys, monkeypatch, place):
-    def full(*arguments, **settings):
-        if place == "torch.save":
-            arguments[1].write_bytes(b"half")
-            raise RuntimeError("[enforce fail at inline_container.cc] . PytorchStreamWriter failed writing file data/1")
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    owner = {"torch.save": torch, "write_text": Path, "lock": sweeps.FileLock}[place]
-    monkeypatch.setattr(owner, {"torch.save": "save", "write_text": "write_text", "lock": "acquire"}[place], full)
-    monkeypatch.setattr(experiments, "evaluate", lambda *a, **k: {"mse": 0.5})
-    monkeypatch.setitem(SWEEPS, "tiny", PLAN)
-    assert main(["sweep", "tiny", "--out", str(tmp_path)]) == 1
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"sweep tiny stopped: {tmp_path}/") and "kept: 0 records" in line
-    assert "is the disk full?" in line or "No space left on device" in line
-    assert not [path for path in tmp_path.rglob("*") if path.name.endswith((".part", ".json"))]
-
-
-def test_the_command_run_tells_it_too(tmp_path, capsys, monkeypatch):
-    monkeypatch.setitem(RECIPES, "tiny-rnn", PLAN.recipes[0])
-    monkeypatch.setattr(experiments, "evaluate", lambda *a, **k: {"mse": 0.5})
-    monkeypatch.setattr(torch, "save", lambda *a: (_ for _ in ()).throw(OSError(errno.ENOSPC, "No space left on it")))
-    assert main(["run", "tiny-rnn", "--out", str(tmp_path)]) == 1
-    said = r"^stopped: .*ckpt could not be written: No space left on it; kept: "
-    assert re.search(said, capsys.readouterr().err, re.MULTILINE)
-
-
-def test_unknown_names_are_told(capsys):
-    for command in ("sweep", "table"):
-        assert main([command, "nothing"]) == 2
-        assert "unknown sweep 'nothing'; known: recurrence, attention, between, race" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("command", "option"), [("run", "--threads"), ("sweep", "--threads"), ("sweep", "--max-runs")])
-def test_numbers_of_the_command_line_are_at_least_one(capsys, command, option):
-    with pytest.raises(SystemExit):
-        main([command, "race", option, "0"])
-    assert f"argument {option}: must be at least 1, got 0" in capsys.readouterr().err
-
-
-# Tables and rates
-
-
-def test_a_device_that_is_not_there_and_a_launcher_are_told_once(tmp_path, capsys, monkeypatch):
+def test_what_keeps_a_sweep_from_starting_is_told(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "snakemake.cli", None)
+    assert main(["sweep", "race", "--out", str(tmp_path)]) == 2
+    assert "a sweep needs Snakemake and Python 3.11: pip install '.[sweep]'" in capsys.readouterr().err
     assert main(["sweep", "race", "--out", str(tmp_path), "--device", "abacus"]) == 2
-    assert capsys.readouterr().err.count("device must be one that torch can use") == 1
+    assert "device must be one that torch can use here, got 'abacus'" in capsys.readouterr().err
     monkeypatch.setenv("WORLD_SIZE", "2")
     assert main(["sweep", "race", "--out", str(tmp_path)]) == 2
     assert "not for accelerate launch" in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
+    for command in ("sweep", "table"):
+        assert main([command, "nothing"]) == 2
+        assert "unknown sweep 'nothing'; known: recurrence, attention, between, race" in capsys.readouterr().err
+    for command in ("run", "sweep"):
+        with pytest.raises(SystemExit):
+            main([command, "race", "--threads", "0"])
+        assert "argument --threads: must be at least 1, got 0" in capsys.readouterr().err
+
+
+# Tables and rates
 
 
 def test_a_table_of_none_of_some_and_of_all_records(tmp_path, monkeypatch):
@@ -390,7 +224,7 @@ def test_a_table_of_none_of_some_and_of_all_records(tmp_path, monkeypatch):
 
 
 def test_a_recipe_outside_the_race_is_judged_by_its_first_metric(tmp_path):
-    recipe = Recipe("tiny", "", "rnn", "adding", **BUDGET)
+    recipe = replace(RNN, name="tiny")
     write(tmp_path, recipe, metrics={"loss": 0.25, "accuracy": 0.5})
     assert "| `tiny` | loss | 0.25 | 1 of 3 | none | none | 10 | 1,234 |" in table(Sweep("", [recipe]), tmp_path)
 
@@ -437,9 +271,3 @@ def test_the_sweep_of_a_part_is_what_the_book_has_records_of(name):
     part = getattr(sweeps, name).RECIPES
     there = [r.name for r in part if find(r.name, 0)]
     assert [recipe.name for recipe in SWEEPS[name].recipes] == there
-
-
-def test_a_lock_that_is_not_taken_is_seen_by_the_test_in_one_process(tmp_path, monkeypatch):
-    monkeypatch.setattr(sweeps, "FileLock", NoLock)
-    with pytest.raises(AssertionError):
-        test_a_locked_run_is_left_to_its_worker_and_looked_at_again(tmp_path)
