@@ -10,6 +10,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -68,7 +69,7 @@ def main(arguments: list[str] | None = None) -> int:
     torch.set_num_threads(options.threads)
     for seed in options.seed:
         try:
-            how = {"device": processes.device, "processes": processes, "progress": not options.quiet}
+            how: dict[str, Any] = {"device": processes.device, "processes": processes, "progress": not options.quiet}
             path = run(recipes[options.recipe], seed, out=options.out, **how)
         except NotWritten as error:
             print(f"stopped: {error}; kept: finished records and the last checkpoint", file=sys.stderr)
