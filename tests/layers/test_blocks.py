@@ -131,25 +131,6 @@ def test_the_sizes_of_the_tables():
     assert shapes == [(11, 4), (11, 4)]
 
 
-@pytest.mark.parametrize("cross", [True, False])
-@pytest.mark.parametrize("positions", SCHEMES)
-def test_pieces_equal_the_whole(positions, cross):
-    stack = random_parameters(Stack(12, 3, 2, positions=positions, causal=True, cross=cross))
-    x, memory = draw(2, 7, 12), draw(2, 4, 12, seed=3) if cross else None
-    whole, last = stack(x, memory=memory)
-    pieces, cache = [], None
-    for piece in x.split([1, 3, 2, 1], dim=1):
-        y, cache = stack(piece, memory=memory, cache=cache)
-        pieces.append(y)
-    assert relative_error(torch.cat(pieces, 1), whole) < 1e-12
-
-    def tensors(tree):
-        return [tree] if isinstance(tree, torch.Tensor) else [leaf for branch in tree for leaf in tensors(branch)]
-
-    assert len(tensors(cache)) == 2 * 2 * (1 + cross) and all(len(leaf) == 2 for leaf in tensors(cache))
-    assert worst(tensors(cache), tensors(last)) < 1e-12
-
-
 def test_the_memory_is_not_projected_again():
     stack = Stack(12, 3, 2, causal=True, cross=True)
     x, memory = draw(2, 7, 12), draw(2, 4, 12, seed=3)
