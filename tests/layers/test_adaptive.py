@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from support.helpers import relative_error
+from support.helpers import drawn, relative_error
 from support.small_transformers import ids, random_parameters
 from torch import nn
 
@@ -13,8 +13,8 @@ pytestmark = pytest.mark.usefixtures("double")
 
 def pair(tied=True, **options):
     options = {"cutoffs": (4, 7), "divide": 2, **options}
-    embedding = AdaptiveEmbedding(12, 8, generator=torch.Generator().manual_seed(0), **options)
-    softmax = AdaptiveSoftmax(embedding, tied=tied, generator=torch.Generator().manual_seed(1))
+    embedding = drawn(0, AdaptiveEmbedding, 12, 8, **options)
+    softmax = drawn(1, AdaptiveSoftmax, embedding, tied=tied)
     random_parameters(nn.ModuleList([embedding, softmax]))
     return embedding, softmax
 

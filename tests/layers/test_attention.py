@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 import torch
 import torch.nn.functional as F
-from support.helpers import relative_error
+from support.helpers import drawn, relative_error
 from torch import nn
 
 from rtx_lib.layers import (
@@ -33,7 +33,7 @@ def random(seed, *shape):
 
 def make(width, heads, seed=0, **arguments):
     """An attention whose biases are not 0, so that none can go missing unseen."""
-    model = MultiHeadAttention(width, heads, generator=torch.Generator().manual_seed(seed), **arguments)
+    model = drawn(seed, MultiHeadAttention, width, heads, **arguments)
     with torch.no_grad():
         for number, name in enumerate(("in_proj_weight", "in_proj_bias", "out_proj.weight", "out_proj.bias")):
             if arguments.get("bias", True) or "weight" in name:
@@ -510,14 +510,14 @@ def test_masks():
 
 def test_initial_weights():
     """Those of torch.nn in distribution; the same for the same generator."""
-    first, second, third = (MultiHeadAttention(64, 4, generator=torch.Generator().manual_seed(s)) for s in (1, 1, 2))
+    first, second, third = (drawn(s, MultiHeadAttention, 64, 4) for s in (1, 1, 2))
     assert all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))
     assert not torch.equal(first.in_proj_weight, third.in_proj_weight)
     theirs = nn.MultiheadAttention(64, 4)
     for name, parameter in first.named_parameters():
         other = theirs.get_parameter(name)
         assert abs(parameter.abs().max() - other.abs().max()) < 0.01 and abs(parameter.std() - other.std()) < 0.005
-    additive = (AdditiveAttention(3, 4, 50, generator=torch.Generator().manual_seed(1)) for _ in range(2))
+    additive = (drawn(1, AdditiveAttention, 3, 4, 50) for _ in range(2))
     for (name, a), b in zip(next(additive).named_parameters(), next(additive).parameters(), strict=True):
         assert torch.equal(a, b) and 0.8 < a.abs().max() * math.sqrt(a.shape[1]) <= 1, name
 
@@ -539,7 +539,7 @@ def plain_additive(model, query, keys, mask):
 @pytest.mark.parametrize("kind", ["none", "padding", "any", "empty rows"])
 def test_additive_attention_equals_the_loops(kind):
     for seed, (b, t, s, d, e) in enumerate(SHAPES):
-        model = AdditiveAttention(d, e, 4, generator=torch.Generator().manual_seed(seed))
+        model = drawn(seed, AdditiveAttention, d, e, 4)
         query, keys = random(seed, b, t, d).requires_grad_(), random(seed + 1, b, s, e).requires_grad_()
         mask, seen = make_mask(kind, b, t, s, 1, seed), look(model, "explicit")
         mask = None if mask is None else mask.squeeze(1)

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 import torch
 from reference.plain_loops import gru_step, lstm_step, run
-from support.helpers import relative_error
+from support.helpers import drawn, relative_error
 from torch import nn
 
 from rtx_lib.diagnostics.gradients import record_states
@@ -25,8 +25,7 @@ STACKS = [(1, False), (1, True), (3, False), (2, True)]
 
 def make(cell, layers=2, bidirectional=False, **arguments):
     """A cell with biases that are not small, so that none can go missing unseen."""
-    generator = torch.Generator().manual_seed(3)
-    model = cell(3, 5, layers, bidirectional=bidirectional, generator=generator, **arguments)
+    model = drawn(3, cell, 3, 5, layers, bidirectional=bidirectional, **arguments)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(2)
@@ -127,18 +126,16 @@ def test_the_smallest_sizes(cell, size, hidden, steps, batch):
 
 @pytest.mark.parametrize("cell", [LSTM, GRU])
 def test_the_first_weights_are_those_of_torch(cell):
-    """The rule and the order of the draws; the generator decides alone."""
+    """The rule and the order of the draws."""
     torch.manual_seed(7)
     theirs = getattr(nn, cell.__name__)(3, 5, 2, bidirectional=True)
-    ours = cell(3, 5, 2, bidirectional=True, generator=torch.Generator().manual_seed(7))
+    ours = drawn(7, cell, 3, 5, 2, bidirectional=True)
     assert all(torch.equal(a, b) for a, b in zip(ours.parameters(), theirs.parameters(), strict=True))
 
 
 @pytest.mark.parametrize("bias", [4.0, -1.5, 0.0])
 def test_the_forget_bias(bias):
-    generators = [torch.Generator().manual_seed(0) for _ in range(2)]
-    model = LSTM(3, 5, 2, bidirectional=True, forget_bias=bias, generator=generators[0])
-    plain = LSTM(3, 5, 2, bidirectional=True, generator=generators[1])
+    model, plain = (drawn(0, LSTM, 3, 5, 2, bidirectional=True, forget_bias=b) for b in (bias, None))
     for (name, ours), other in zip(model.named_parameters(), plain.parameters(), strict=True):
         if name.startswith("bias"):
             i, f, g, o = ours.view(4, 5)

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from support.helpers import FIXTURES, relative_error
+from support.helpers import FIXTURES, drawn, relative_error
 
 from rtx_lib.layers import (
     SCHEMES,
@@ -369,7 +369,7 @@ def test_make_positions():
     for scheme in ("learned", "shaw", "xl"):
         states = []
         for seed in (3, 3, 4):
-            module = make_positions(scheme, width=12, heads=3, generator=torch.Generator().manual_seed(seed))
+            module = drawn(seed, make_positions, scheme, width=12, heads=3)
             states.append(torch.cat([p.detach().flatten() for p in module.parameters()]))
         assert torch.equal(states[0], states[1]) and not torch.equal(states[0], states[2])
 

@@ -8,7 +8,7 @@ import math
 import pytest
 import torch
 from reference.indrnn_loops import recur
-from support.helpers import relative_error
+from support.helpers import drawn, relative_error
 
 from rtx_lib.diagnostics.gradients import record_states, state_gradients
 from rtx_lib.models import indrnn
@@ -63,7 +63,7 @@ def recurrent_weights(net):
 
 
 def test_the_layer_is_a_loop():
-    layer = IndRNNLayer(3, 5, generator=seeded())
+    layer = drawn(0, IndRNNLayer, 3, 5)
     u = layer.u.detach().mul_(2).sub_(1)  # both signs
     torch.manual_seed(1)
     x, state = torch.randn(4, 7, 3, requires_grad=True), torch.randn(4, 5, requires_grad=True)
@@ -79,7 +79,7 @@ def test_the_layer_is_a_loop():
 
 
 def test_a_neuron_sees_its_own_past_only():
-    layer = IndRNNLayer(3, 5, generator=seeded())
+    layer = drawn(0, IndRNNLayer, 3, 5)
     torch.nn.init.ones_(layer.linear.bias)
     state = torch.ones(1, 5, requires_grad=True)
     h, _ = layer(torch.zeros(1, 4, 3), state)
@@ -88,7 +88,7 @@ def test_a_neuron_sees_its_own_past_only():
 
 
 def test_the_layers_initialisation():
-    layer = IndRNNLayer(3, 2000, generator=seeded())
+    layer = drawn(0, IndRNNLayer, 3, 2000)
     assert 0 <= layer.u.min() < 0.01 and 0.99 < layer.u.max() <= 1
     assert 1.4 < layer.linear.weight.abs().max() <= 2**0.5 and not layer.linear.bias.any()
 
@@ -98,7 +98,7 @@ def test_the_layers_initialisation():
 
 def test_the_gradient_of_a_last_loss_is_a_power_of_u_times_slopes():
     """dL/dh_t = dL/dh_T u^(T-t) prod_{k=t+1}^T slope_k, for a loss at T alone."""
-    layer = IndRNNLayer(2, 40, generator=seeded())
+    layer = drawn(0, IndRNNLayer, 2, 40)
     torch.manual_seed(1)
     weights = torch.randn(40)
     with record_states(layer) as recorded:
@@ -113,7 +113,7 @@ def test_the_gradient_of_a_last_loss_is_a_power_of_u_times_slopes():
 
 def test_losses_at_every_step_add_up():
     """dL/dh_t = dL_t/dh_t + u slope_{t+1} dL/dh_{t+1}."""
-    layer = IndRNNLayer(2, 5, generator=seeded())
+    layer = drawn(0, IndRNNLayer, 2, 5)
     torch.manual_seed(1)
     weights = torch.randn(6, 5)
     with record_states(layer) as recorded:
@@ -291,7 +291,7 @@ def test_initial_recurrent_weights_lie_in_their_ranges():
 @every_net
 @pytest.mark.parametrize("near_one", [True, False])
 def test_the_last_recurrence_starts_near_one(name, near_one):
-    net = NETS[name](length=20, magnitude=2, keep=0.8, last_near_one=near_one, generator=seeded(3))
+    net = drawn(3, NETS[name], length=20, magnitude=2, keep=0.8, last_near_one=near_one)
     *others, last = recurrent_weights(net)
     low, bound = 0.8 ** (1 / 20), 2 ** (1 / 20)
     assert all(u.min() >= 0 and u.max() <= bound for u in others) and last.max() <= bound
@@ -337,7 +337,7 @@ def largest(linear):
     ],
 )
 def test_initial_weights_of_the_plain_net(options, first, above):
-    net = PlainIndRNN(30, 60, 3, 20, generator=seeded(), **options)
+    net = drawn(0, PlainIndRNN, 30, 60, 3, 20, **options)
     found = [largest(linear) for linear in (*net.linears, net.readout)]
     for value, expected in zip(found, [first, above, above, 1], strict=True):
         assert 0.95 * expected < value <= expected
@@ -346,7 +346,7 @@ def test_initial_weights_of_the_plain_net(options, first, above):
 
 @pytest.mark.parametrize("name", ["residual", "dense"])
 def test_initial_weights_of_the_deep_nets(name):
-    net = NETS[name](length=50, generator=seeded())
+    net = drawn(0, NETS[name], length=50)
     assert all(0.6 * 65**-0.5 < largest(linear) <= 65**-0.5 for linear in net.linears)
     assert 0.6 < largest(net.readout) <= 1
     assert all((unit.bn.weight == 1).all() and (unit.bn.bias == 0).all() for unit in net.units)
@@ -357,7 +357,7 @@ def test_the_generator_decides_the_weights(name):
     nets = []
     for noise, seed in ((1, 3), (2, 3), (1, 4)):
         torch.manual_seed(noise)
-        nets.append(NETS[name](length=9, generator=seeded(seed)).state_dict())
+        nets.append(drawn(seed, NETS[name], length=9).state_dict())
     torch.manual_seed(5)
     nets.append(NETS[name](length=9).state_dict())
     torch.manual_seed(5)
@@ -502,7 +502,7 @@ def test_the_adding_problem_is_learnt():
     from rtx_lib.training import fit
 
     torch.set_default_dtype(torch.float32)
-    task, net = AddingProblem(length=20), PlainIndRNN(2, 32, 2, 1, length=20, generator=seeded())
+    task, net = AddingProblem(length=20), drawn(0, PlainIndRNN, 2, 32, 2, 1, length=20)
     history = fit(
         net,
         task,

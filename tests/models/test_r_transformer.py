@@ -3,7 +3,7 @@
 import pytest
 import torch
 from reference.local_loops import layer, layer_norm, sample_norm
-from support.helpers import relative_error
+from support.helpers import drawn, relative_error
 from support.small_transformers import ids, random_parameters
 from torch import nn
 
@@ -17,14 +17,12 @@ NORMS = ("pre", "post")
 
 
 def block(seed=1, window=3, **options):
-    options |= {"generator": torch.Generator().manual_seed(seed)}
-    return random_parameters(RTransformerBlock(8, 2, window, **options), seed)
+    return random_parameters(drawn(seed, RTransformerBlock, 8, 2, window, **options), seed)
 
 
 def small(seed=1, inputs=3, outputs=5, window=3, **options):
     options = {"width": 8, "heads": 2, "layers": 2, "clip": 3, **options}
-    generator = torch.Generator().manual_seed(seed)
-    return random_parameters(RTransformer(inputs, outputs, window=window, generator=generator, **options), seed)
+    return random_parameters(drawn(seed, RTransformer, inputs, outputs, window=window, **options), seed)
 
 
 def draw(*shape, seed=0):
@@ -173,7 +171,7 @@ def same(tensors):
 
 def test_clones_start_equal_and_part_in_training():
     options = {"width": 64, "heads": 2, "layers": 2, "window": 3, "local_layers": 3, "start": "clones"}
-    model = RTransformer(3, 5, generator=torch.Generator().manual_seed(0), **options)
+    model = drawn(0, RTransformer, 3, 5, **options)
     for i in range(2):
         matrices, biases, locals_ = one_layer(model, i)
         assert all(same(matrices)) and all(same(biases))
