@@ -268,7 +268,6 @@ class TransformerXL(nn.Module):
         layers: int,
         memory: int,
         vocabulary: int | None = None,
-        head_width: int | None = None,
         inner: int | None = None,
         norm: str = "post",
         same_length: bool = False,

@@ -279,8 +279,8 @@ def test_bad_caches():
         ([*cache], "cache must be a tuple of 2 entries, one for each block, got list"),
         (cache[:1], "got 1 entries"),
         ((*cache, entry), "got 3 entries"),
-        ((k, v), r"cache\[0\] must be \(k, v\), got Tensor"),
-        (((k, v, v), entry), r"cache\[0\] must be \(k, v\), got tuple"),
+        ((k, v), r"cache\[0\] must be a tuple of 2 entries, \(k, v\), got Tensor"),
+        (((k, v, v), entry), r"cache\[0\] must be a tuple of 2 entries, \(k, v\), got 3 entries"),
         ((entry, (k, None)), r"cache\[1\] must be a tensor"),
         ((entry, (k[:1], v[:1])), r"cache\[1\] must have shape \(2, 3, 5, 4\), got \(1, 3, 5, 4\)"),
         ((entry, (k[:, :, 1:], v[:, :, 1:])), r"cache\[1\] must have shape \(2, 3, 5, 4\), got \(2, 3, 4, 4\)"),
@@ -291,7 +291,7 @@ def test_bad_caches():
         with pytest.raises(ValueError, match=message):
             stack(x, cache=value)
     for value, message in [
-        (cache, r"cache\[0\] must be \(\(k, v\), \(k, v\)\)"),
+        (cache, r"cache\[0\]\[1\] must be a tuple of 2 entries, \(k, v\)"),
         ((both[0], (both[1][0], k)), "cache"),
     ]:
         with pytest.raises(ValueError, match=message):

@@ -16,7 +16,7 @@ from rtx_lib.experiments import runs as experiments
 from rtx_lib.experiments.recipes import RECIPES
 from rtx_lib.layers import GRU, LSTM, RNN, Readout
 from rtx_lib.layers.decoding import beam_search, greedy, sample
-from rtx_lib.models.indrnn import DenseIndRNN, ResidualIndRNN
+from rtx_lib.models.deep_indrnn import DenseIndRNN, ResidualIndRNN
 from rtx_lib.models.jordan import JordanRNN
 from rtx_lib.models.seq2seq import Seq2Seq
 from rtx_lib.models.transformer import CausalTransformer

@@ -12,15 +12,8 @@ from support.helpers import drawn, relative_error
 
 from rtx_lib.diagnostics.gradients import record_states, state_gradients
 from rtx_lib.models import indrnn
-from rtx_lib.models.indrnn import (
-    DenseIndRNN,
-    IndRNNLayer,
-    PlainIndRNN,
-    ResidualIndRNN,
-    Unit,
-    initialise_recurrent_,
-    recurrent_bound,
-)
+from rtx_lib.models.deep_indrnn import DenseIndRNN, ResidualIndRNN
+from rtx_lib.models.indrnn import IndRNNLayer, PlainIndRNN, Recurrence, initialise_recurrent_, recurrent_bound
 
 pytestmark = pytest.mark.usefixtures("double")
 
@@ -32,10 +25,6 @@ NETS = {
 RECURRENCES = {"plain": 3, "residual": 5, "dense": 9}
 every_net = pytest.mark.parametrize("name", NETS)
 every_norm = pytest.mark.parametrize("norm", [None, "before", "after"])
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def build(name, **options):
@@ -203,7 +192,7 @@ def test_the_nets_are_causal():
 
 
 def test_statistics_are_over_time_and_batch():
-    unit = Unit(3, "after", 0.0, "auto")
+    unit = Recurrence(3, "after", 0.0, "auto")
     torch.nn.init.uniform_(unit.u, 0.5, 1)
     z = torch.randn(5, 40, 3) + torch.linspace(-1, 2, 40).unsqueeze(-1)  # steps differ in their mean
     y, _ = unit(z, None)
@@ -220,7 +209,7 @@ def test_normalisation_stands_where_it_is_asked_for():
     """After: the output may be negative and the state is not normalised. Before: the output is the state."""
     z = torch.randn(8, 30, 2) * 5 + 20
     for norm in (None, "before", "after"):
-        unit = Unit(2, norm, 0.0, "auto")
+        unit = Recurrence(2, norm, 0.0, "auto")
         torch.nn.init.ones_(unit.u)
         y, last = unit(z, None)
         assert torch.equal(y[:, -1], last) == (norm != "after")
@@ -230,7 +219,7 @@ def test_normalisation_stands_where_it_is_asked_for():
 @every_norm
 def test_dropout_holds_for_a_whole_sequence(norm):
     """One draw for each sequence and neuron, after the normalisation; nothing is dropped in eval mode."""
-    unit = Unit(400, norm, 0.3, "auto")
+    unit = Recurrence(400, norm, 0.3, "auto")
     torch.nn.init.uniform_(unit.u, 0, 0.5)
     unit.load_state_dict(unit.state_dict() | {"bn.bias": torch.full((400,), 9.0)} if norm else unit.state_dict())
     z = torch.rand(20, 4, 400) + 0.1
@@ -276,11 +265,11 @@ def test_the_bound_is_a_root():
 
 def test_initial_recurrent_weights_lie_in_their_ranges():
     u = torch.empty(5000)
-    assert initialise_recurrent_(u, 10, 3, generator=seeded()) is u
+    assert initialise_recurrent_(u, 10, 3) is u
     bound = 3**0.1
     assert 0 <= u.min() < 0.01 * bound and 0.99 * bound < u.max() <= bound
     assert u.mean().item() == pytest.approx(bound / 2, rel=0.03)
-    initialise_recurrent_(u, 10, 3, near_one=True, keep=0.5, generator=seeded())
+    initialise_recurrent_(u, 10, 3, near_one=True, keep=0.5)
     low = 0.5**0.1
     assert low <= u.min() < low + 0.01 and bound - 0.01 < u.max() <= bound
     assert u.mean().item() == pytest.approx((low + bound) / 2, rel=0.01)
@@ -353,18 +342,11 @@ def test_initial_weights_of_the_deep_nets(name):
 
 
 @every_net
-def test_the_generator_decides_the_weights(name):
-    nets = []
-    for noise, seed in ((1, 3), (2, 3), (1, 4)):
-        torch.manual_seed(noise)
-        nets.append(drawn(seed, NETS[name], length=9).state_dict())
-    torch.manual_seed(5)
-    nets.append(NETS[name](length=9).state_dict())
-    torch.manual_seed(5)
-    nets.append(NETS[name](length=9).state_dict())
-    assert all(torch.equal(nets[0][key], nets[1][key]) and torch.equal(nets[3][key], nets[4][key]) for key in nets[0])
-    drawn = [key for key in nets[0] if key.endswith(("u", "weight")) and ".bn." not in key]
-    assert all(not torch.equal(nets[0][key], nets[2][key]) for key in drawn)
+def test_the_seed_decides_the_weights(name):
+    one, same, other = (drawn(seed, NETS[name], length=9).state_dict() for seed in (3, 3, 4))
+    assert all(torch.equal(one[key], same[key]) for key in one)
+    random = [key for key in one if key.endswith(("u", "weight")) and ".bn." not in key]
+    assert all(not torch.equal(one[key], other[key]) for key in random)
 
 
 # ---- bad input
@@ -392,7 +374,7 @@ def test_bad_arguments(net):
         (lambda: IndRNNLayer(0, 4), "input_size must be at least 1, got 0"),
         (lambda: IndRNNLayer(4, 0), "hidden_size must be at least 1, got 0"),
         (lambda: PlainIndRNN(3, 4, 2, 1, input_scale=0.0), "input_scale must be positive"),
-        (lambda: PlainIndRNN(3, 4, 2, 1, dropout=-0.1), r"dropout must lie in \[0, 1\)"),
+        (lambda: PlainIndRNN(3, 4, 2, 1, dropout=-0.1), r"dropout must be from 0 to below 1"),
         (lambda: DenseIndRNN(3, 2, (), 1, initial_size=4), r"block_config must .*got \(\)"),
         (lambda: DenseIndRNN(3, 2, (1, 0), 1, initial_size=4), r"block_config must .*got \(1, 0\)"),
         (lambda: recurrent_bound(-1), "length must be at least 1 or None, got -1"),
@@ -422,13 +404,13 @@ def test_bad_states():
     good = torch.zeros(2, 6)
     with pytest.raises(ValueError, match=r"state must have shape \(2, 4\), got \(1, 4\)"):
         layer(x, torch.zeros(1, 4))
-    with pytest.raises(ValueError, match=r"state must be of torch\.float64, as x is, got torch\.float32"):
+    with pytest.raises(ValueError, match=r"state must be of torch\.float64, as the input is, got torch\.float32"):
         layer(x, torch.zeros(2, 4, dtype=torch.float32))
-    with pytest.raises(ValueError, match="state must be a tuple of 3 tensors, one for each recurrence, got 2"):
+    with pytest.raises(ValueError, match="state must be a tuple of 3 entries, one for each recurrence, got 2"):
         net(x, (good, good))
-    with pytest.raises(ValueError, match=r"state must be a tuple of 3 tensors, .* got 0"):
+    with pytest.raises(ValueError, match=r"state must be a tuple of 3 entries, .* got 0"):
         net(x, ())
-    with pytest.raises(ValueError, match=r"state must be a tuple of 3 tensors, .* got Tensor"):
+    with pytest.raises(ValueError, match=r"state must be a tuple of 3 entries, .* got Tensor"):
         net(x, torch.zeros(3, 2, 6))
     with pytest.raises(ValueError, match=r"state\[1\] must have shape \(2, 6\), got \(2, 5\)"):
         net(x, (good, torch.zeros(2, 5), good))
@@ -438,7 +420,7 @@ def test_bad_states():
         layer(x, (torch.zeros(2, 4),))
     with pytest.raises(ValueError, match=r"state\[0\] must be a tensor"):
         net(x, (None, good, good))
-    with pytest.raises(ValueError, match=r"state\[1\] must be on cpu, as x is, got meta"):
+    with pytest.raises(ValueError, match=r"state\[1\] must be on cpu, as the input is, got meta"):
         net(x, (good, good.to("meta"), good))
 
 
