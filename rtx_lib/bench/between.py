@@ -25,9 +25,9 @@ def local_rnn(
     rows = []
     for cell, twin in (("rnn", nn.RNN), ("gru", nn.GRU), ("lstm", nn.LSTM)):
         for width in widths:
-            generator = torch.Generator().manual_seed(0)
+            generator = torch.manual_seed(0)
             x = torch.randn(batch, steps, width, generator=generator).to(device).requires_grad_()
-            ours = LocalRNN(width, width, window, cell=cell, generator=generator).to(device)
+            ours = LocalRNN(width, width, window, cell=cell).to(device)
             theirs: Any = twin(width, width, batch_first=True).to(device)
             theirs.load_state_dict(ours.state_dict())
             index = (torch.arange(steps)[:, None] + torch.arange(window)).flatten().to(device)

@@ -17,9 +17,9 @@ def rnn(device: str = "cpu", batch: int = 32, time_steps: int = 200, hidden: int
 
     Then ours against that loop, which makes the gradient of each step as large as the whole sequence.
     """
-    generator = torch.Generator().manual_seed(0)
+    generator = torch.manual_seed(0)
     x = torch.randn(batch, time_steps, hidden, generator=generator).to(device).requires_grad_()
-    ours = RNN(hidden, hidden, generator=generator).to(device)
+    ours = RNN(hidden, hidden).to(device)
     theirs = nn.RNN(hidden, hidden, batch_first=True).to(device)
     theirs.load_state_dict(ours.state_dict())
 
@@ -52,14 +52,14 @@ def cells(device: str = "cpu", batch: int = 32, time_steps: int = 200, hidden: i
     ``backend="torch"`` runs the same fused function as torch.nn and should cost the same. The plain loop calls torch's
     LSTMCell or GRUCell for each step, and so multiplies each input by its weights in turn.
     """
-    generator = torch.Generator().manual_seed(0)
+    generator = torch.manual_seed(0)
     x = torch.randn(batch, time_steps, hidden, generator=generator).to(device).requires_grad_()
     rows = []
     for layer, twin, single in ((LSTM, nn.LSTM, nn.LSTMCell), (GRU, nn.GRU, nn.GRUCell)):
         name = layer.__name__
         models: dict[str, nn.Module] = {
             f"torch.nn.{name}": twin(hidden, hidden, batch_first=True),
-            f"rtx_lib {name}": layer(hidden, hidden, generator=generator),
+            f"rtx_lib {name}": layer(hidden, hidden),
             f'rtx_lib {name}, backend="torch"': layer(hidden, hidden, backend="torch"),
         }
         for model in models.values():

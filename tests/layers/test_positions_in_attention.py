@@ -14,12 +14,12 @@ every_scheme = pytest.mark.parametrize("scheme", SCHEMES)
 
 def make(scheme, causal=True, seed=0):
     """Attention with the scheme and a function that runs both, with parameters that are far from small."""
-    generator = torch.Generator().manual_seed(seed)
-    scheme = make_positions(scheme, width=WIDTH, heads=HEADS, clip=2, causal=causal, generator=generator)
-    attention = MultiHeadAttention(WIDTH, HEADS, positions=scheme, generator=generator)
+    torch.manual_seed(seed)
+    scheme = make_positions(scheme, width=WIDTH, heads=HEADS, clip=2, causal=causal)
+    attention = MultiHeadAttention(WIDTH, HEADS, positions=scheme)
     with torch.no_grad():
         for parameter in attention.parameters():
-            parameter.normal_(0, 0.7, generator=generator)
+            parameter.normal_(0, 0.7)
 
     def run(x, cache=None, mask=None):
         if hasattr(scheme, "embed"):

@@ -16,8 +16,9 @@ from torch import nn
 
 from rtx_lib.layers import GRU, LSTM, RNN, Readout
 from rtx_lib.layers.positions import SCHEMES
+from rtx_lib.models.deep_indrnn import DenseIndRNN, ResidualIndRNN
 from rtx_lib.models.deep_transition import LGRU, TGRU, DeepTransitionGRU
-from rtx_lib.models.indrnn import DenseIndRNN, IndRNNLayer, PlainIndRNN, ResidualIndRNN
+from rtx_lib.models.indrnn import IndRNNLayer, PlainIndRNN
 from rtx_lib.models.jordan import JordanRNN
 from rtx_lib.models.plain_gpt import PlainGPT
 from rtx_lib.models.r_transformer import LocalRNN, RTransformer
