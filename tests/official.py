@@ -14,7 +14,8 @@ from torch import Tensor, nn
 
 from rtx_lib.kernels import relu_recurrence
 from rtx_lib.layers import GRU, LSTM, RNN, relative_shift
-from rtx_lib.models.indrnn import DenseIndRNN, PlainIndRNN, ResidualIndRNN
+from rtx_lib.models.deep_indrnn import DenseIndRNN, ResidualIndRNN
+from rtx_lib.models.indrnn import PlainIndRNN
 
 Arrays = dict[str, Tensor]
 

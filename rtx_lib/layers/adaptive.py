@@ -13,8 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .embedding import check_ids
-from .stacking import check_sizes
+from .shapes import expect, expect_ids, expect_sizes
 
 
 class AdaptiveEmbedding(nn.Module):
@@ -30,9 +29,8 @@ class AdaptiveEmbedding(nn.Module):
         E; D if None.
     divide
         E_i = E // divide^i. With divide = 1 and E = D there are no projections.
-    generator
-        Source of the random initial weights, N(0, 0.02^2) for tables and N(0, 0.01^2) for projections; torch's global
-        one if None.
+
+    Tables start from N(0, 0.02^2), projections from N(0, 0.01^2).
 
     Raises
     ------
@@ -49,11 +47,10 @@ class AdaptiveEmbedding(nn.Module):
         *,
         embedding_size: int | None = None,
         divide: int = 1,
-        generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
         size = width if embedding_size is None else embedding_size
-        check_sizes(vocabulary=vocabulary, width=width, embedding_size=size, divide=divide)
+        expect_sizes(vocabulary=vocabulary, width=width, embedding_size=size, divide=divide)
         self.vocabulary, self.width, self.cutoffs = vocabulary, width, tuple(cutoffs)
         bounds = (0, *self.cutoffs, vocabulary)
         whole = all(isinstance(c, int) and not isinstance(c, bool) for c in self.cutoffs)
@@ -65,12 +62,11 @@ class AdaptiveEmbedding(nn.Module):
         # Of each cluster: its first id, the number of its ids, and the width of its vectors.
         self.clusters = [(a, b - a, size // divide**i) for i, (a, b) in enumerate(pairwise(bounds))]
         self.projected = divide > 1 or size != width
-        self.tables, self.projections = _weights(self, generator)
+        self.tables, self.projections = _weights(self)
 
     def forward(self, ids: Tensor) -> Tensor:
         """sqrt(D) times the vectors of ids (B, T): (B, T, D)."""
-        check_ids("x", ids, self.vocabulary)
-        flat = ids.flatten()
+        flat = expect_ids(ids, self.vocabulary).flatten()
         y = self.tables[0].new_zeros(len(flat), self.width)
         for i, (first, count, _) in enumerate(self.clusters):
             rows = ((flat >= first) & (flat < first + count)).nonzero().squeeze(1)
@@ -102,8 +98,8 @@ class AdaptiveSoftmax(nn.Module):
         Says what the clusters are.
     tied
         Whether its tables serve here too, and its projections but the first, as in Transformer-XL for WikiText-103.
-    generator
-        Source of the random initial weights, as there; torch's global one if None. Biases start at 0.
+
+    What is not shared starts as there, biases at 0.
 
     Raises
     ------
@@ -111,16 +107,14 @@ class AdaptiveSoftmax(nn.Module):
         In ``nll`` for targets that do not fit h, or outside the vocabulary.
     """
 
-    def __init__(
-        self, embedding: AdaptiveEmbedding, *, tied: bool = True, generator: torch.Generator | None = None
-    ) -> None:
+    def __init__(self, embedding: AdaptiveEmbedding, *, tied: bool = True) -> None:
         super().__init__()
         self.clusters, self.vocabulary, self.projected = embedding.clusters, embedding.vocabulary, embedding.projected
         self.width = embedding.width
-        self.tables, self.projections = _weights(self, generator, embedding if tied else None)
+        self.tables, self.projections = _weights(self, embedding if tied else None)
         later, size = len(self.clusters) - 1, self.clusters[0][2]
         self.biases = nn.ParameterList(torch.zeros(count) for _, count, _ in self.clusters)
-        self.cluster_weight = nn.Parameter(torch.empty(later, size).normal_(0, 0.02, generator=generator))
+        self.cluster_weight = nn.Parameter(torch.empty(later, size).normal_(0, 0.02))
         self.cluster_bias = nn.Parameter(torch.zeros(later))
 
     def forward(self, h: Tensor) -> Tensor:
@@ -132,9 +126,7 @@ class AdaptiveSoftmax(nn.Module):
 
     def nll(self, h: Tensor, target: Tensor) -> Tensor:
         """-log p(target), (B, T), after h (B, T, D)."""
-        check_ids("target", target, self.vocabulary)
-        if target.shape != h.shape[:2]:
-            raise ValueError(f"target must have shape {tuple(h.shape[:2])} to fit h, got {tuple(target.shape)}")
+        expect(expect_ids(target, self.vocabulary, "target"), h.shape[:2], "target")
         h, ids = h.flatten(0, 1), target.flatten().long()
         cluster = sum((ids >= first).long() for first, _, _ in self.clusters[1:]) + torch.zeros_like(ids)
         entry = torch.where(cluster == 0, ids, self.clusters[0][1] + cluster - 1)
@@ -158,16 +150,13 @@ class AdaptiveSoftmax(nn.Module):
 
 
 def _weights(
-    of: AdaptiveEmbedding | AdaptiveSoftmax, generator: torch.Generator | None, shared: AdaptiveEmbedding | None = None
+    of: AdaptiveEmbedding | AdaptiveSoftmax, shared: AdaptiveEmbedding | None = None
 ) -> tuple[nn.ParameterList, nn.ParameterList]:
     """Tables and projections: new ones or, all but the first projection, those of the input."""
-
-    def draw(std: float, *shape: int) -> Tensor:
-        return torch.empty(shape).normal_(0, std, generator=generator)
-
     tables, projections = [], []
     for i, (_, count, size) in enumerate(of.clusters):
-        tables.append(draw(0.02, count, size) if shared is None else shared.tables[i])
+        tables.append(torch.empty(count, size).normal_(0, 0.02) if shared is None else shared.tables[i])
         if of.projected:
-            projections.append(draw(0.01, of.width, size) if shared is None or i == 0 else shared.projections[i])
+            theirs = shared.projections[i] if shared is not None and i > 0 else None
+            projections.append(torch.empty(of.width, size).normal_(0, 0.01) if theirs is None else theirs)
     return nn.ParameterList(tables), nn.ParameterList(projections)

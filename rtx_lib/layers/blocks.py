@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from .attention import MultiHeadAttention
 from .positions import SCHEMES, make_schemes
-from .stacking import check_choice, check_entries, check_sequence, check_sizes, check_state
+from .shapes import expect, expect_choice, expect_sizes, expect_tuple
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
 NORMS = ("pre", "post")
@@ -21,10 +21,15 @@ NORMS = ("pre", "post")
 Cache = tuple[Any, Any]
 
 
-def xavier_linear(inputs: int, outputs: int, *, bias: bool, generator: torch.Generator | None) -> nn.Linear:
-    """A linear map with Xavier-uniform weights, bias 0, that draws from ``generator`` and from nothing else."""
-    layer = nn.utils.skip_init(nn.Linear, inputs, outputs, bias=bias, device=torch.get_default_device())
-    nn.init.xavier_uniform_(layer.weight, generator=generator)
+def undrawn(kind: type[nn.Module], *sizes: int, **options: Any) -> Any:
+    """A module whose weights are still to be drawn, so that torch's default for them takes nothing from the seed."""
+    return nn.utils.skip_init(kind, *sizes, **options, device=torch.get_default_device())
+
+
+def xavier_linear(inputs: int, outputs: int, *, bias: bool = True) -> nn.Linear:
+    """A linear map with Xavier-uniform weights, bias 0."""
+    layer: nn.Linear = undrawn(nn.Linear, inputs, outputs, bias=bias)
+    nn.init.xavier_uniform_(layer.weight)
     if bias:
         nn.init.zeros_(layer.bias)
     return layer
@@ -45,8 +50,6 @@ class FeedForward(nn.Module):
         Whether there are b_1 and b_2.
     dropout
         Probability with which an inner value is dropped in training.
-    generator
-        Source of the random initial weights; torch's global one if None.
 
     Raises
     ------
@@ -55,22 +58,15 @@ class FeedForward(nn.Module):
     """
 
     def __init__(
-        self,
-        width: int,
-        inner: int | None = None,
-        *,
-        activation: str = "relu",
-        bias: bool = True,
-        dropout: float = 0.0,
-        generator: torch.Generator | None = None,
+        self, width: int, inner: int | None = None, *, activation: str = "relu", bias: bool = True, dropout: float = 0.0
     ) -> None:
         super().__init__()
         inner = 4 * width if inner is None else inner
-        check_sizes(width=width, inner=inner)
-        check_choice("activation", activation, sorted(ACTIVATIONS))
+        expect_sizes(width=width, inner=inner)
+        expect_choice("activation", activation, sorted(ACTIVATIONS))
         self.activation = activation
-        self.linear1 = xavier_linear(width, inner, bias=bias, generator=generator)
-        self.linear2 = xavier_linear(inner, width, bias=bias, generator=generator)
+        self.linear1 = xavier_linear(width, inner, bias=bias)
+        self.linear2 = xavier_linear(inner, width, bias=bias)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -145,8 +141,6 @@ class Block(nn.Module):
         Probability with which a value is dropped in training.
     norm_layer
         Called with the width and ``bias``, e.g. :class:`SampleStdNorm`.
-    generator
-        Source of the random initial weights; torch's global one if None.
 
     Raises
     ------
@@ -169,14 +163,11 @@ class Block(nn.Module):
         bias: bool = True,
         dropout: float = 0.0,
         norm_layer: Callable[..., nn.Module] = nn.LayerNorm,
-        generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        check_sizes(width=width, heads=heads)
-        check_choice("norm", norm, NORMS)
-        check_choice("activation", activation, sorted(ACTIVATIONS))
+        expect_choice("norm", norm, NORMS)
         self.norm, self.causal, self.cross = norm, causal, cross
-        options: dict[str, Any] = {"bias": bias, "dropout": dropout, "generator": generator}
+        options: dict[str, Any] = {"bias": bias, "dropout": dropout}
         self.self_attention = _attention(width, heads, positions=positions, **options)
         if cross:
             self.cross_attention = _attention(width, heads, **options)
@@ -216,7 +207,7 @@ class Block(nn.Module):
         cache
             The keys and values with those of x behind.
         """
-        check_sequence(x, self.self_attention.width, self.self_attention.in_proj_weight)
+        expect(x, ("B", "T", self.self_attention.width), like=self.self_attention.in_proj_weight)
         if self.cross != (memory is not None):
             got = "None" if memory is None else "a memory"
             raise ValueError(f"memory must be given if and only if cross is True, got {got} with cross={self.cross}")
@@ -244,7 +235,7 @@ class Block(nn.Module):
 def _attention(width: int, heads: int, **options: Any) -> MultiHeadAttention:
     """Multi-head attention whose last matrix starts Xavier-uniform too, as in ``torch.nn.Transformer``."""
     attention = MultiHeadAttention(width, heads, **options)
-    nn.init.xavier_uniform_(attention.out_proj.weight, generator=options["generator"])
+    nn.init.xavier_uniform_(attention.out_proj.weight)
     return attention
 
 
@@ -265,7 +256,7 @@ class Stack(nn.Module):
         Length of the learned table, and the clipping distance of Shaw's.
     dropout
         As in :class:`Block`; also on the embedded x.
-    norm, causal, cross, inner, activation, bias, norm_layer, generator
+    norm, causal, cross, inner, activation, bias, norm_layer
         As in :class:`Block`.
 
     Raises
@@ -289,17 +280,16 @@ class Stack(nn.Module):
         bias: bool = True,
         dropout: float = 0.0,
         norm_layer: Callable[..., nn.Module] = nn.LayerNorm,
-        generator: torch.Generator | None = None,
         **options: Any,
     ) -> None:
         super().__init__()
-        check_sizes(width=width, heads=heads, layers=layers)
-        check_choice("positions", positions, SCHEMES)
-        check_choice("norm", norm, NORMS)
+        expect_sizes(width=width, heads=heads, layers=layers)
+        expect_choice("positions", positions, SCHEMES)
+        expect_choice("norm", norm, NORMS)
         sizes: dict[str, Any] = {"width": width, "heads": heads, "length": length, "clip": clip, "causal": causal}
-        self.positions, schemes = make_schemes(positions, layers, **sizes, generator=generator)
+        self.positions, schemes = make_schemes(positions, layers, **sizes)
         options |= {"norm": norm, "causal": causal, "cross": cross, "bias": bias, "dropout": dropout}
-        options |= {"norm_layer": norm_layer, "generator": generator}
+        options |= {"norm_layer": norm_layer}
         self.blocks = nn.ModuleList(Block(width, heads, positions=own, **options) for own in schemes)
         self.norm = norm_layer(width, bias=bias) if norm == "pre" else None
         self.dropout = nn.Dropout(dropout)
@@ -316,8 +306,8 @@ class Stack(nn.Module):
     ) -> tuple[Tensor, tuple[Cache, ...]]:
         """Run x (B, T, D) through all blocks, as :meth:`Block.forward`; ``cache`` has one entry a block."""
         first: Any = self.blocks[0]
-        check_sequence(x, first.self_attention.width, first.self_attention.in_proj_weight)
-        past = 0 if cache is None else self._check(cache, x)
+        expect(x, ("B", "T", first.self_attention.width), like=first.self_attention.in_proj_weight)
+        past = 0 if cache is None else self._expect_cache(cache, x)
         if self.positions is not None:
             x = self.positions.embed(x, past)  # type: ignore[operator]
         x = self.dropout(x)
@@ -328,20 +318,15 @@ class Stack(nn.Module):
             after.append(entry)
         return x if self.norm is None else self.norm(x), tuple(after)
 
-    def _check(self, cache: object, x: Tensor) -> int:
+    def _expect_cache(self, cache: object, x: Tensor) -> int:
         """How many positions the cache holds; ``ValueError`` unless that is the same in all blocks."""
-        past = -1
-        for i, entry in enumerate(check_entries(cache, len(self.blocks), "one for each block", "cache")):
-            own = entry[0] if self.cross and _pair(entry) else entry
-            if not _pair(own) or (self.cross and not (_pair(entry) and _pair(entry[1]))):
-                form = "((k, v), (k, v))" if self.cross else "(k, v)"
-                raise ValueError(f"cache[{i}] must be {form}, got {type(entry).__name__}")
-            if past < 0 and isinstance(own[0], Tensor) and own[0].ndim == 4:
-                past = own[0].shape[2]
-            for part in own:
-                check_state(part, (len(x), self.heads, past, x.shape[-1] // self.heads), x, f"cache[{i}]")
+        past: Any = "M"
+        for i, entry in enumerate(expect_tuple(cache, len(self.blocks), "one for each block", "cache")):
+            own, name = entry, f"cache[{i}]"
+            if self.cross:
+                own, theirs = expect_tuple(entry, 2, "((k, v), (k, v))", name)
+                expect_tuple(theirs, 2, "(k, v)", f"{name}[1]")
+            for half in expect_tuple(own, 2, "(k, v)", name):
+                expect(half, (len(x), self.heads, past, x.shape[-1] // self.heads), name, like=x)
+                past = half.shape[2]
         return past
-
-
-def _pair(entry: object) -> bool:
-    return isinstance(entry, tuple) and len(entry) == 2

@@ -10,14 +10,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from .shapes import expect, expect_choice, expect_sizes, expect_tuple
 from .stacking import (
     BACKENDS,
     States,
     all_weights,
-    check_choice,
-    check_sequence,
-    check_sizes,
-    check_state,
     draw_uniform,
     register_weights,
     run_fused,
@@ -57,8 +54,6 @@ class RNN(nn.Module):
         are 1 (Saxe, McClelland and Ganguli 2014, section 3).
     input_std
         Standard deviation of W_ih under ``init="identity"``.
-    generator
-        Source of the random initial weights; torch's global one if None.
 
     Raises
     ------
@@ -77,44 +72,22 @@ class RNN(nn.Module):
         bidirectional: bool = False,
         init: str = "uniform",
         input_std: float = 0.001,
-        generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        check_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
-        check_choice("nonlinearity", nonlinearity, sorted(NONLINEARITIES))
-        check_choice("init", init, INITIALISATIONS)
+        expect_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
+        expect_choice("nonlinearity", nonlinearity, sorted(NONLINEARITIES))
+        expect_choice("init", init, INITIALISATIONS)
         if input_std <= 0:
             raise ValueError(f"input_std must be positive, got {input_std}")
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
-        self.nonlinearity, self.bidirectional = nonlinearity, bidirectional
-        self.init, self.input_std = init, input_std
+        self.nonlinearity, self.bidirectional, self.init = nonlinearity, bidirectional, init
+        self.directions = 2 if bidirectional else 1
         self.output_size = hidden_size * self.directions
         # Parameter-free: each layer and direction hands the tuple of its T states through here once, so
         # that a forward hook can see every h_t and differentiate with respect to it.
         self.tap = nn.Identity()
         register_weights(self, 1, input_size, hidden_size, num_layers, self.directions)
-        self.reset_parameters(generator)
-
-    @property
-    def directions(self) -> int:
-        """1, or 2 if bidirectional."""
-        return 2 if self.bidirectional else 1
-
-    @torch.no_grad()
-    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Draw all weights anew by the rule named ``init``."""
-        bound = 1 / math.sqrt(self.hidden_size)
-        for name, parameter in self.named_parameters():
-            if self.init == "orthogonal" and name.startswith("weight_hh"):
-                nn.init.orthogonal_(parameter, generator=generator)
-            elif self.init != "identity":
-                parameter.uniform_(-bound, bound, generator=generator)
-            elif name.startswith("weight_ih"):
-                parameter.normal_(0, self.input_std, generator=generator)
-            elif name.startswith("weight_hh"):
-                nn.init.eye_(parameter)
-            else:
-                parameter.zero_()
+        self._start(input_std)
 
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Run the whole sequence.
@@ -135,11 +108,27 @@ class RNN(nn.Module):
         state
             (num_layers * directions, B, H), the state in which each layer and direction ended.
         """
-        check_sequence(x, self.input_size, weights(self, "l0")[0])
-        shape = (self.num_layers * self.directions, x.shape[0], self.hidden_size)
-        h = x.new_zeros(shape) if state is None else check_state(state, shape, x)
+        expect(x, ("B", "T", self.input_size), like=weights(self)[0])
+        shape = (self.num_layers * self.directions, len(x), self.hidden_size)
+        h = x.new_zeros(shape) if state is None else expect(state, shape, "state", like=x)
         y, (last,) = run_stack(x, (h,), self.num_layers, self.directions, self._run)
         return y, last
+
+    @torch.no_grad()
+    def _start(self, input_std: float) -> None:
+        """Draw the weights by the rule named ``init``."""
+        bound = 1 / math.sqrt(self.hidden_size)
+        for name, parameter in self.named_parameters():
+            if self.init == "orthogonal" and name.startswith("weight_hh"):
+                nn.init.orthogonal_(parameter)
+            elif self.init != "identity":
+                parameter.uniform_(-bound, bound)
+            elif name.startswith("weight_ih"):
+                parameter.normal_(0, input_std)
+            elif name.startswith("weight_hh"):
+                nn.init.eye_(parameter)
+            else:
+                parameter.zero_()
 
     def _run(self, x: Tensor, state: States, suffix: str) -> tuple[States, States]:
         """The states h_1..h_T, each (B, H), of one layer and direction, in the order in which they are made."""
@@ -189,8 +178,6 @@ class LSTM(nn.Module):
     backend
         ``"loop"``: the equations step by step. ``"torch"``: the same weights in torch's fused kernel (cuDNN
         on a GPU); while a forward hook sits on one of the taps, the loop runs instead.
-    generator
-        Source of the random initial weights; torch's global one if None.
 
     Raises
     ------
@@ -208,35 +195,25 @@ class LSTM(nn.Module):
         bidirectional: bool = False,
         forget_bias: float | None = None,
         backend: str = "loop",
-        generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        check_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
-        check_choice("backend", backend, BACKENDS)
+        expect_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
+        expect_choice("backend", backend, BACKENDS)
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         if forget_bias is not None and not math.isfinite(forget_bias):
             raise ValueError(f"forget_bias must be finite or None, got {forget_bias}")
         self.bidirectional, self.forget_bias, self.backend = bidirectional, forget_bias, backend
+        self.directions = 2 if bidirectional else 1
         self.output_size = hidden_size * self.directions
         # Parameter-free: through these go the T states h_t, the T cell states c_t, and the T gate values
-        # [i; f; g; o] of each layer and direction, for hooks.
+        # [i; f; g; o], to be read only, of each layer and direction, for hooks.
         self.tap, self.cell_tap, self.gate_tap = nn.Identity(), nn.Identity(), nn.Identity()
         register_weights(self, 4, input_size, hidden_size, num_layers, self.directions)
-        self.reset_parameters(generator)
-
-    @property
-    def directions(self) -> int:
-        """1, or 2 if bidirectional."""
-        return 2 if self.bidirectional else 1
-
-    @torch.no_grad()
-    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Draw all weights anew, and set the forget gate's biases if ``forget_bias`` was given."""
-        draw_uniform(self, self.hidden_size, generator)
-        if self.forget_bias is not None:
+        draw_uniform(self, hidden_size)
+        if forget_bias is not None:
             for name, parameter in self.named_parameters():
                 if name.startswith("bias"):
-                    parameter.chunk(4)[1].fill_(self.forget_bias if name.startswith("bias_ih") else 0)
+                    parameter.data.chunk(4)[1].fill_(forget_bias if name.startswith("bias_ih") else 0)
 
     def forward(self, x: Tensor, state: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """Run the whole sequence.
@@ -255,14 +232,12 @@ class LSTM(nn.Module):
         state
             The pair (h_T, c_T) in which each layer and direction ended.
         """
-        check_sequence(x, self.input_size, weights(self, "l0")[0])
-        shape = (self.num_layers * self.directions, x.shape[0], self.hidden_size)
-        if state is None:
-            h = c = x.new_zeros(shape)
-        elif isinstance(state, tuple) and len(state) == 2:
-            h, c = (check_state(part, shape, x, f"state[{k}]") for k, part in enumerate(state))
-        else:
-            raise ValueError(f"state must be a pair (h, c) of tensors of shape {shape}, got {type(state).__name__}")
+        expect(x, ("B", "T", self.input_size), like=weights(self)[0])
+        shape = (self.num_layers * self.directions, len(x), self.hidden_size)
+        h = c = x.new_zeros(shape)
+        if state is not None:
+            pair = expect_tuple(state, 2, "(h, c)")
+            h, c = (expect(part, shape, f"state[{k}]", like=x) for k, part in enumerate(pair))
         if self.backend == "torch" and not watched(self.tap, self.cell_tap, self.gate_tap):
             flat = all_weights(self, self.num_layers, self.directions)
             y, h, c = run_fused(torch.lstm, x, (h, c), flat, self.num_layers, self.directions)
@@ -280,13 +255,12 @@ class LSTM(nn.Module):
         for z_t in z.unbind(1):
             i, f, g, o = torch.addmm(z_t, h, recurrent).chunk(4, dim=1)
             i, f, g, o = torch.sigmoid(i), torch.sigmoid(f), torch.tanh(g), torch.sigmoid(o)
-            if watch_gates:  # the same numbers, in one tensor that the gradient has to pass
-                gates.append(torch.cat([i, f, g, o], dim=1))
-                i, f, g, o = gates[-1].chunk(4, dim=1)
             c = f * c + i * g
             h = o * torch.tanh(c)
             states.append(h)
             cells.append(c)
+            if watch_gates:
+                gates.append(torch.cat([i, f, g, o], dim=1))
         if watch_gates:
             self.gate_tap(tuple(gates))
         tapped_cells: States = self.cell_tap(tuple(cells))
@@ -335,8 +309,6 @@ class GRU(nn.Module):
         ``"loop"``: the equations step by step. ``"torch"``: the same weights in torch's fused kernel (cuDNN
         on a GPU); while a forward hook sits on one of the taps, the loop runs instead. torch has no kernel
         for ``reset="before"``.
-    generator
-        Source of the random initial weights, U(-1/sqrt(H), 1/sqrt(H)); torch's global one if None.
 
     Raises
     ------
@@ -356,38 +328,29 @@ class GRU(nn.Module):
         reset: str = "after",
         update: str = "keeps",
         backend: str = "loop",
-        generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        check_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
-        check_choice("reset", reset, ("after", "before"))
-        check_choice("update", update, ("keeps", "replaces"))
-        check_choice("backend", backend, BACKENDS)
+        expect_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
+        expect_choice("reset", reset, ("after", "before"))
+        expect_choice("update", update, ("keeps", "replaces"))
+        expect_choice("backend", backend, BACKENDS)
         if backend == "torch" and reset == "before":
             raise ValueError("backend must be 'loop' with reset='before', for which torch has no kernel; got 'torch'")
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.bidirectional, self.reset, self.update, self.backend = bidirectional, reset, update, backend
+        self.directions = 2 if bidirectional else 1
         self.output_size = hidden_size * self.directions
-        # Parameter-free: through these go the T states h_t and the T gate values [r; z; n] of each layer and
-        # direction, for hooks. A loss has its gradient with respect to each; n's entry leads no further back.
+        # Parameter-free: through these go the T states h_t and the T gate values [r; z; n], to be read only, of
+        # each layer and direction, for hooks.
         self.tap, self.gate_tap = nn.Identity(), nn.Identity()
         register_weights(self, 3, input_size, hidden_size, num_layers, self.directions)
-        self.reset_parameters(generator)
-
-    @property
-    def directions(self) -> int:
-        """1, or 2 if bidirectional."""
-        return 2 if self.bidirectional else 1
-
-    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Draw all weights anew."""
-        draw_uniform(self, self.hidden_size, generator)
+        draw_uniform(self, hidden_size)
 
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Run the whole sequence; shapes and states are those of :meth:`RNN.forward`."""
-        check_sequence(x, self.input_size, weights(self, "l0")[0])
-        shape = (self.num_layers * self.directions, x.shape[0], self.hidden_size)
-        h = x.new_zeros(shape) if state is None else check_state(state, shape, x)
+        expect(x, ("B", "T", self.input_size), like=weights(self)[0])
+        shape = (self.num_layers * self.directions, len(x), self.hidden_size)
+        h = x.new_zeros(shape) if state is None else expect(state, shape, "state", like=x)
         if self.backend == "torch" and not watched(self.tap, self.gate_tap):
             flat = all_weights(self, self.num_layers, self.directions)
             if self.update == "replaces":
@@ -405,24 +368,18 @@ class GRU(nn.Module):
         a = F.linear(x, weight_ih, bias_ih if after else bias_ih + bias_hh)  # (B, T, 3H)
         sizes, recurrent = [2 * self.hidden_size, self.hidden_size], weight_hh.T
         recurrent_rz, recurrent_n = recurrent.split(sizes, dim=1)
-        h, u_n = state[0].to(a.dtype), None  # under autocast, a has less precision
+        h = state[0].to(a.dtype)  # under autocast, a has less precision
         states, gates = [], []
-        for a_rz, a_n in zip(*(part.unbind(1) for part in a.split(sizes, dim=-1)), strict=True):
+        for a_rz, a_n in zip(*(half.unbind(1) for half in a.split(sizes, dim=-1)), strict=True):
             if after:
-                u_rz, u_n = torch.addmm(bias_hh, h, recurrent).split(sizes, dim=1)
-                rz = torch.sigmoid(a_rz + u_rz)
+                r, z, n = gru_gates(a_rz, a_n, torch.addmm(bias_hh, h, recurrent))
             else:
-                rz = torch.sigmoid(torch.addmm(a_rz, h, recurrent_rz))
-            r, z = rz.chunk(2, dim=1)
-            n = _candidate(a_n, r, u_n, h, recurrent_n)
-            if watch_gates:
-                # The same numbers, in one tensor that the gradient has to pass: n is made again from that
-                # tensor's r, and its entry adds nothing but its gradient.
-                gates.append(torch.cat([rz, n.detach()], dim=1))
-                r, z, entry = gates[-1].chunk(3, dim=1)
-                n = _candidate(a_n, r, u_n, h, recurrent_n) + (entry - entry.detach())
+                r, z = torch.sigmoid(torch.addmm(a_rz, h, recurrent_rz)).chunk(2, dim=1)
+                n = torch.tanh(torch.addmm(a_n, r * h, recurrent_n))
             h = torch.lerp(n, h, z) if self.update == "keeps" else torch.lerp(h, n, z)
             states.append(h)
+            if watch_gates:
+                gates.append(torch.cat([r, z, n], dim=1))
         if watch_gates:
             self.gate_tap(tuple(gates))
         tapped: States = self.tap(tuple(states))
@@ -436,9 +393,14 @@ class GRU(nn.Module):
         )
 
 
-def _candidate(a: Tensor, r: Tensor, u: Tensor | None, h: Tensor, recurrent: Tensor) -> Tensor:
-    """The GRU's n_t: the reset comes after the matrix if u = W_hn h + b_hn is given, and before it otherwise."""
-    return torch.tanh(torch.addmm(a, r * h, recurrent) if u is None else a + r * u)
+def gru_gates(a_rz: Tensor, a_n: Tensor, u: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """r, z and the candidate n of a GRU with its reset after the matrix, each (..., H).
+
+    From a = W_i x + b_i, of the gates (..., 2H) and of the candidate (..., H), and u = W_h h + b_h (..., 3H).
+    """
+    u_rz, u_n = u.split([2 * a_n.shape[-1], a_n.shape[-1]], dim=-1)
+    r, z = torch.sigmoid(a_rz + u_rz).chunk(2, dim=-1)
+    return r, z, torch.tanh(a_n + r * u_n)
 
 
 def convert_update_gate(state_dict: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .shapes import expect_ids, expect_sizes
+
 Model = Callable[[Any, Any], tuple[Tensor, Any]]
 PAD = 0
 
@@ -40,12 +42,12 @@ def greedy(model: Model, source: Tensor, *, start: int, end: int, max_length: in
     ValueError
         For a source without a sentence, a max_length below 1, or ids that the model's vocabulary lacks.
     """
-    _check(source, start=start, end=end, max_length=max_length)
+    _expect_search(source, start=start, end=end, max_length=max_length)
     ids = torch.full((len(source), 1), start, device=source.device)
     ended, state = ids.new_zeros(len(source), dtype=torch.bool), None
     for _ in range(max_length):
         logits, state = _read(model, source, ids, state)
-        _check_vocabulary(logits, end=end)
+        _expect_known(end, logits)
         chosen = logits.argmax(-1).masked_fill(ended, PAD)  # (B,)
         ids = torch.cat([ids, chosen.unsqueeze(1)], dim=1)
         ended = ended | (chosen == end)
@@ -92,13 +94,13 @@ def beam_search(
     ValueError
         As :func:`greedy`, and for beams below 1 or a length_penalty below 0.
     """
-    _check(source, start=start, end=end, max_length=max_length, beams=beams)
+    _expect_search(source, start=start, end=end, max_length=max_length, beams=beams)
     if not 0 <= length_penalty < float("inf"):
         raise ValueError(f"length_penalty must be at least 0 and finite, got {length_penalty}")
     batch, device = len(source), source.device
     ids = torch.full((batch, 1), start, device=device)
     logits, state = _read(model, source, ids, None)
-    _check_vocabulary(logits, end=end)
+    _expect_known(end, logits)
     # From here on every sentence has `beams` rows, its beginnings. A row with log-probability -inf is empty;
     # at first all rows but one are.
     source, ids, logits = (each.repeat_interleave(beams, dim=0) for each in (source, ids, logits))
@@ -173,8 +175,8 @@ def sample(
     ValueError
         For a prompt that is empty or holds no ids, steps below 1, a temperature that is not above 0, or a top below 1.
     """
-    _check_ids("prompt", prompt)
-    _check_counts(steps=steps, **({} if top is None else {"top": top}))
+    expect_ids(prompt, None, "prompt")
+    expect_sizes(steps=steps, top=1 if top is None else top)
     if not 0 < temperature < float("inf"):
         raise ValueError(f"temperature must be above 0 and finite, got {temperature}")
     ids, state = prompt, None
@@ -210,31 +212,16 @@ def _largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     return values[:, :count], index[:, :count]
 
 
-def _check(source: object, *, start: int, end: int, **counts: int) -> None:
+def _expect_search(source: object, *, start: int, end: int, **counts: int) -> None:
     if not isinstance(source, Tensor) or source.ndim < 1 or len(source) < 1:
         got = f"shape {tuple(source.shape)}" if isinstance(source, Tensor) else type(source).__name__
         raise ValueError(f"source must be a tensor with at least one sentence, got {got}")
     for name, value in (("start", start), ("end", end)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             raise ValueError(f"{name} must be the id of a symbol, got {value!r}")
-    _check_counts(**counts)
+    expect_sizes(**counts)
 
 
-def _check_counts(**counts: int) -> None:
-    for name, value in counts.items():
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ValueError(f"{name} must be an integer of at least 1, got {value!r}")
-
-
-def _check_vocabulary(logits: Tensor, **ids: int) -> None:
-    for name, value in ids.items():
-        if value >= logits.shape[-1]:
-            raise ValueError(f"{name} must be below the vocabulary's size {logits.shape[-1]}, got {value}")
-
-
-def _check_ids(name: str, ids: object) -> None:
-    if not isinstance(ids, Tensor) or ids.dtype != torch.int64 or ids.ndim != 2 or min(ids.shape) < 1:
-        got = f"{ids.dtype} of shape {tuple(ids.shape)}" if isinstance(ids, Tensor) else type(ids).__name__
-        raise ValueError(f"{name} must hold ids (int64) of shape (B, T), B and T at least 1, got {got}")
-    if ids.min() < 0:
-        raise ValueError(f"{name} must hold ids of at least 0, got {int(ids.min())}")
+def _expect_known(end: int, logits: Tensor) -> None:
+    if end >= logits.shape[-1]:
+        raise ValueError(f"end must be below the vocabulary's size {logits.shape[-1]}, got {end}")

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from .attention import MultiHeadAttention
@@ -17,7 +16,7 @@ class MemoryAttention(nn.Module):
 
     Parameters
     ----------
-    width, heads, attention_dropout, generator
+    width, heads, attention_dropout
         As in :class:`~rtx_lib.layers.attention.MultiHeadAttention`.
     positions
         A scheme that acts in attention (:mod:`rtx_lib.layers.positions`), or None. Positions are counted from the start
@@ -27,26 +26,15 @@ class MemoryAttention(nn.Module):
     """
 
     def __init__(
-        self,
-        width: int,
-        heads: int,
-        positions: Any,
-        *,
-        dropout: float = 0.0,
-        attention_dropout: float = 0.0,
-        generator: torch.Generator | None = None,
+        self, width: int, heads: int, positions: Any, *, dropout: float = 0.0, attention_dropout: float = 0.0
     ) -> None:
         super().__init__()
         self.width = width
-        self.inner = MultiHeadAttention(
-            width, heads, bias=False, dropout=attention_dropout, positions=positions, generator=generator
-        )
+        self.inner = MultiHeadAttention(width, heads, bias=False, dropout=attention_dropout, positions=positions)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(
-        self, x: Tensor, memory: Tensor | None = None, *, r: Tensor | None = None, mask: Tensor | None = None
-    ) -> Tensor:
-        """Attend from x (B, T, D) to the memory (B, M, D) and to x itself; r is ignored."""
+    def forward(self, x: Tensor, memory: Tensor | None = None, *, mask: Tensor | None = None) -> Tensor:
+        """Attend from x (B, T, D) to the memory (B, M, D) and to x itself."""
         cache = self.inner.keys_and_values(memory) if memory is not None and memory.shape[1] else None
         y, _ = self.inner(x, cache=cache, mask=mask, causal=mask is None)
         return self.dropout(y)

@@ -15,13 +15,14 @@ precision (single on a device that has no other), and then take the dtype of the
 """
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .stacking import check_choice, check_sizes
+from .shapes import expect, expect_choice, expect_heads, expect_sizes
 
 SCHEMES = ("none", "sinusoidal", "learned", "shaw", "xl", "rotary", "alibi")
 LAYOUTS = ("interleaved", "halves")
@@ -52,9 +53,9 @@ class Sinusoidal(nn.Module):
 
     def __init__(self, width: int, *, layout: str = "interleaved", base: float = 10000.0) -> None:
         super().__init__()
-        _check_even("width", width)
-        check_choice("layout", layout, LAYOUTS)
-        _check_base(base)
+        _expect_even("width", width)
+        expect_choice("layout", layout, LAYOUTS)
+        _expect_base(base)
         self.width, self.layout, self.base = width, layout, base
 
     def encode(self, positions: Tensor, dtype: torch.dtype | None = None) -> Tensor:
@@ -64,7 +65,7 @@ class Sinusoidal(nn.Module):
 
     def embed(self, x: Tensor, offset: int = 0) -> Tensor:
         """Add the encodings of positions offset..offset + T - 1 to x (B, T, D)."""
-        _check_embedded(x, self.width, offset)
+        _expect_embedded(x, self.width, offset)
         positions = torch.arange(offset, offset + x.shape[1], device=x.device)
         return x + self.encode(positions, x.dtype)
 
@@ -90,8 +91,6 @@ class Learned(nn.Module):
     ----------
     length, width
         Number of positions and D. ``weight`` (length, D) is drawn from N(0, 0.02^2).
-    generator
-        Source of the random initial weights; torch's global one if None.
 
     Raises
     ------
@@ -100,15 +99,15 @@ class Learned(nn.Module):
         the table.
     """
 
-    def __init__(self, length: int, width: int, *, generator: torch.Generator | None = None) -> None:
+    def __init__(self, length: int, width: int) -> None:
         super().__init__()
-        check_sizes(length=length, width=width)
-        self.weight = nn.Parameter(torch.empty(length, width).normal_(0, 0.02, generator=generator))
+        expect_sizes(length=length, width=width)
+        self.weight = nn.Parameter(torch.empty(length, width).normal_(0, 0.02))
 
     def embed(self, x: Tensor, offset: int = 0) -> Tensor:
         """Add the vectors of positions offset..offset + T - 1 to x (B, T, D)."""
         length, width = self.weight.shape
-        _check_embedded(x, width, offset)
+        _expect_embedded(x, width, offset)
         end = offset + x.shape[1]
         if end > length:
             raise ValueError(f"x must end within the table of {length} positions, got {end} positions")
@@ -130,8 +129,6 @@ class ShawRelative(nn.Module):
     head_width, clip
         K and c; each at least 1. The tables ``keys`` and ``values`` are (2c + 1, K); row 0 is for keys that stand c or
         more before the query.
-    generator
-        Source of the random initial weights; torch's global one if None.
 
     Raises
     ------
@@ -139,25 +136,27 @@ class ShawRelative(nn.Module):
         For a head_width or clip below 1; in the methods for arrays of the wrong shape or an offset below 0.
     """
 
-    def __init__(self, head_width: int, clip: int, *, generator: torch.Generator | None = None) -> None:
+    def __init__(self, head_width: int, clip: int) -> None:
         super().__init__()
-        check_sizes(head_width=head_width, clip=clip)
+        expect_sizes(head_width=head_width, clip=clip)
         self.head_width, self.clip = head_width, clip
         self.keys = nn.Parameter(torch.empty(2 * clip + 1, head_width))
         self.values = nn.Parameter(torch.empty(2 * clip + 1, head_width))
         for table in (self.keys, self.values):
-            nn.init.xavier_uniform_(table, generator=generator)
+            nn.init.xavier_uniform_(table)
 
     def score_bias(self, q: Tensor, k: Tensor, offset: int) -> Tensor:
         """q_i . a^K_ij / sqrt(K), (B, H, T, S)."""
-        _check_heads(q, k, offset, self.head_width)
+        _expect_queries(q, k, offset, self.head_width)
         by_distance = q @ (self.keys.T / math.sqrt(self.head_width))  # (B, H, T, 2c+1)
         index = self._index(q.shape[-2], k.shape[-2], offset, q.device)
         return by_distance.gather(-1, index.expand(*q.shape[:-1], -1))
 
     def value_bias(self, weights: Tensor) -> Tensor:
         """sum_j weight_ij a^V_ij, (B, H, T, K)."""
-        queries, keys = _check_weights(weights)
+        queries, keys = expect(weights, "B H T S", "weights").shape[2:]
+        if queries > keys:
+            raise ValueError(f"weights must have shape (B, H, T, S), T at most S, got {tuple(weights.shape)}")
         index = self._index(queries, keys, keys - queries, weights.device)
         by_distance = weights.new_zeros(*weights.shape[:-1], len(self.values))  # (B, H, T, 2c+1)
         return by_distance.scatter_add(-1, index.expand_as(weights), weights) @ self.values
@@ -187,8 +186,6 @@ class XLRelative(nn.Module):
         Parameters (H, K) to be shared with other layers, as the paper's code does; new ones from N(0, 0.02^2) if None.
     clamp
         Distances beyond it count as it (the code's ``clamp_len``); 0 or less: no limit.
-    generator
-        Source of the random initial weights; torch's global one if None.
 
     Raises
     ------
@@ -206,25 +203,19 @@ class XLRelative(nn.Module):
         u: nn.Parameter | None = None,
         v: nn.Parameter | None = None,
         clamp: int = 0,
-        generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        _check_even("width", width)
-        shape = (heads, _head_width(width, heads))
-        for name, shared in (("u", u), ("v", v)):
-            if shared is not None and not (isinstance(shared, nn.Parameter) and shared.shape == shape):
-                got = tuple(shared.shape) if isinstance(shared, nn.Parameter) else type(shared).__name__
-                raise ValueError(f"{name} must be a parameter of shape {shape}, got {got}")
+        _expect_even("width", width)
+        shape = (heads, expect_heads(width, heads))
         self.width, self.heads, self.causal, self.clamp = width, heads, causal, clamp
         self.encoding = Sinusoidal(width, layout="halves")
-        self.r_proj_weight = nn.Parameter(nn.init.xavier_uniform_(torch.empty(width, width), generator=generator))
-        self.u = nn.Parameter(torch.empty(shape).normal_(0, 0.02, generator=generator)) if u is None else u
-        self.v = nn.Parameter(torch.empty(shape).normal_(0, 0.02, generator=generator)) if v is None else v
+        self.r_proj_weight = nn.Parameter(nn.init.xavier_uniform_(torch.empty(width, width)))
+        self.u, self.v = shared_bias("u", u, shape), shared_bias("v", v, shape)
 
     def score_bias(self, q: Tensor, k: Tensor, offset: int) -> Tensor:
         """(u . k_j + (q_i + v) . W_r R_{i-j}) / sqrt(K), (B, H, T, S)."""
         heads, head_width = self.u.shape
-        _check_heads(q, k, offset, head_width, heads)
+        _expect_queries(q, k, offset, head_width, heads)
         queries, keys = q.shape[-2], k.shape[-2]
         if self.causal and offset != keys - queries:
             raise ValueError(f"offset must be S - T = {keys - queries} if causal, got {offset}")
@@ -232,13 +223,30 @@ class XLRelative(nn.Module):
         distances = torch.arange(offset + queries - 1, nearest - 1, -1, device=q.device)  # (N,), falling
         if self.clamp > 0:
             distances = distances.clamp(-self.clamp, self.clamp)
-        r = F.linear(self.encoding.encode(distances, self.r_proj_weight.dtype), self.r_proj_weight)  # (N, D)
-        r = r.view(-1, heads, head_width).permute(1, 2, 0)  # (H, K, N)
-        # The small factors are scaled, not the many scores.
-        scale = 1 / math.sqrt(head_width)
-        of_distances = (q + self.v[:, None]) @ (r * scale)  # (B, H, T, N)
-        of_keys = (k @ (self.u * scale)[:, :, None]).mT  # (B, H, 1, S)
-        return relative_shift(of_distances)[..., :keys] + of_keys
+        r = self.encoding.encode(distances, self.r_proj_weight.dtype)  # (N, D)
+        of_keys = (k @ (self.u * (1 / math.sqrt(head_width)))[:, :, None]).mT  # (B, H, 1, S)
+        return distance_scores(q, self.v, r, self.r_proj_weight)[..., :keys] + of_keys
+
+
+def distance_scores(q: Tensor, v: Tensor, r: Tensor, r_proj_weight: Tensor) -> Tensor:
+    """(q_i + v) . W_r R_{i-j} / sqrt(K), (B, H, T, N), Transformer-XL's terms with the distance (Dai et al. 2019, 3.3).
+
+    They are computed once for each of the N falling distances, whose encodings r (N, D) are, and then moved to their
+    keys by :func:`relative_shift`. v is (H, K), and W_r, ``r_proj_weight``, (HK, D).
+    """
+    heads, head_width = v.shape
+    r = F.linear(r, r_proj_weight).view(-1, heads, head_width).permute(1, 2, 0)  # (H, K, N)
+    return relative_shift((q + v[:, None]) @ (r * (1 / math.sqrt(head_width))))  # few factors scaled, not all scores
+
+
+def shared_bias(name: str, shared: nn.Parameter | None, shape: tuple[int, int]) -> nn.Parameter:
+    """Transformer-XL's u or v (H, K): a parameter shared with other layers, or a new one from N(0, 0.02^2)."""
+    if shared is None:
+        return nn.Parameter(torch.empty(shape).normal_(0, 0.02))
+    if not isinstance(shared, nn.Parameter) or shared.shape != shape:
+        got = tuple(shared.shape) if isinstance(shared, nn.Parameter) else type(shared).__name__
+        raise ValueError(f"{name} must be a parameter of shape {shape}, got {got}")
+    return shared
 
 
 def relative_shift(x: Tensor) -> Tensor:
@@ -273,13 +281,13 @@ class Rotary(nn.Module):
 
     def __init__(self, head_width: int, *, base: float = 10000.0) -> None:
         super().__init__()
-        _check_even("head_width", head_width)
-        _check_base(base)
+        _expect_even("head_width", head_width)
+        _expect_base(base)
         self.head_width, self.base = head_width, base
 
     def rotate(self, q: Tensor, k: Tensor, offset: int) -> tuple[Tensor, Tensor]:
         """Turn q (B, H, T, K) from position offset on and k (B, H, S, K) from 0 on."""
-        _check_heads(q, k, offset, self.head_width)
+        _expect_queries(q, k, offset, self.head_width)
         return self._turn(q, offset), self._turn(k, 0)
 
     def _turn(self, x: Tensor, start: int) -> Tensor:
@@ -311,7 +319,7 @@ class ALiBi(nn.Module):
 
     def __init__(self, heads: int) -> None:
         super().__init__()
-        check_sizes(heads=heads)
+        expect_sizes(heads=heads)
         self.heads = heads
 
     def slopes(self, device: torch.device | None = None) -> Tensor:
@@ -323,21 +331,14 @@ class ALiBi(nn.Module):
 
     def score_bias(self, q: Tensor, k: Tensor, offset: int) -> Tensor:
         """-m_h ``|i - j|``, (H, T, S)."""
-        _check_heads(q, k, offset, heads=self.heads)
+        _expect_queries(q, k, offset, heads=self.heads)
         wide = torch.promote_types(q.dtype, torch.float32)
         distances = _distances(q.shape[-2], k.shape[-2], offset, q.device).abs().to(wide)
         return (-self.slopes(q.device).to(wide)[:, None, None] * distances).to(q.dtype)
 
 
 def make_positions(
-    scheme: str,
-    *,
-    width: int,
-    heads: int,
-    length: int = 1024,
-    clip: int = 16,
-    causal: bool = True,
-    generator: torch.Generator | None = None,
+    scheme: str, *, width: int, heads: int, length: int = 1024, clip: int = 16, causal: bool = True
 ) -> nn.Module | None:
     """The scheme of that name for attention of a width D and H heads; None for ``"none"``.
 
@@ -349,27 +350,24 @@ def make_positions(
         D and H, which divides it.
     length, clip, causal
         For ``"learned"``, ``"shaw"`` and ``"xl"``; the other schemes ignore them.
-    generator
-        Source of the random initial weights; torch's global one if None.
 
     Raises
     ------
     ValueError
         For an unknown scheme, heads that do not divide the width, and whatever the scheme refuses.
     """
-    check_choice("scheme", scheme, SCHEMES)
-    head_width = _head_width(width, heads)
-    if scheme == "sinusoidal":
-        return Sinusoidal(width)
-    if scheme == "learned":
-        return Learned(length, width, generator=generator)
-    if scheme == "shaw":
-        return ShawRelative(head_width, clip, generator=generator)
-    if scheme == "xl":
-        return XLRelative(width, heads, causal=causal, generator=generator)
-    if scheme == "rotary":
-        return Rotary(head_width)
-    return ALiBi(heads) if scheme == "alibi" else None
+    expect_choice("scheme", scheme, SCHEMES)
+    head_width = expect_heads(width, heads)
+    makers: dict[str, Callable[[], nn.Module | None]] = {
+        "none": lambda: None,
+        "sinusoidal": lambda: Sinusoidal(width),
+        "learned": lambda: Learned(length, width),
+        "shaw": lambda: ShawRelative(head_width, clip),
+        "xl": lambda: XLRelative(width, heads, causal=causal),
+        "rotary": lambda: Rotary(head_width),
+        "alibi": lambda: ALiBi(heads),
+    }
+    return makers[scheme]()
 
 
 def make_schemes(scheme: str, layers: int, **options: Any) -> tuple[nn.Module | None, list[nn.Module | None]]:
@@ -399,44 +397,30 @@ def _distances(queries: int, keys: int, offset: int, device: torch.device) -> Te
     return torch.arange(offset, offset + queries, device=device)[:, None] - torch.arange(keys, device=device)
 
 
-def _head_width(width: int, heads: int) -> int:
-    check_sizes(width=width, heads=heads)
-    if width % heads:
-        raise ValueError(f"heads must divide width = {width}, got {heads}")
-    return width // heads
-
-
-def _check_even(name: str, size: int) -> None:
-    check_sizes(**{name: size})
+def _expect_even(name: str, size: int) -> None:
+    expect_sizes(**{name: size})
     if size % 2:
         raise ValueError(f"{name} must be even, because the entries go in pairs, got {size}")
 
 
-def _check_base(base: float) -> None:
+def _expect_base(base: float) -> None:
     if not 0 < base < math.inf:
         raise ValueError(f"base must be positive and finite, got {base}")
 
 
-def _check_offset(offset: int) -> None:
+def _expect_offset(offset: int) -> None:
     if offset < 0:
         raise ValueError(f"offset must be at least 0, got {offset}")
 
 
-def _check_embedded(x: Tensor, width: int, offset: int) -> None:
-    if x.ndim != 3 or x.shape[-1] != width or not torch.is_floating_point(x):
-        raise ValueError(f"x must hold floats of shape (B, T, {width}), got {x.dtype} of shape {tuple(x.shape)}")
-    _check_offset(offset)
+def _expect_embedded(x: Tensor, width: int, offset: int) -> None:
+    expect(x, ("B", "T", width))
+    if not x.is_floating_point():
+        raise ValueError(f"x must hold floats, got {x.dtype}")
+    _expect_offset(offset)
 
 
-def _check_heads(q: Tensor, k: Tensor, offset: int, head_width: int | None = None, heads: int | None = None) -> None:
-    if q.ndim != 4 or heads not in (None, q.shape[1]) or head_width not in (None, q.shape[3]):
-        raise ValueError(f"q must have shape (B, {heads or 'H'}, T, {head_width or 'K'}), got {tuple(q.shape)}")
-    if k.ndim != 4 or k.shape[:2] != q.shape[:2] or k.shape[3] != q.shape[3]:
-        raise ValueError(f"k must have shape (B, H, S, K) to fit q {tuple(q.shape)}, got {tuple(k.shape)}")
-    _check_offset(offset)
-
-
-def _check_weights(weights: Tensor) -> tuple[int, int]:
-    if weights.ndim != 4 or weights.shape[-2] > weights.shape[-1]:
-        raise ValueError(f"weights must have shape (B, H, T, S), T at most S, got {tuple(weights.shape)}")
-    return weights.shape[-2], weights.shape[-1]
+def _expect_queries(q: Tensor, k: Tensor, offset: int, head_width: int | str = "K", heads: int | str = "H") -> None:
+    expect(q, ("B", heads, "T", head_width), "q")
+    expect(k, (*q.shape[:2], "S", q.shape[3]), "k")
+    _expect_offset(offset)

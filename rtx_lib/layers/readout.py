@@ -5,6 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from .shapes import expect_ids, expect_sizes
+
 
 class Readout(nn.Module):
     """``y_t = V h_t + c`` on top of any recurrent core (*Deep Learning*, 2016, eq. 10.10).
@@ -27,20 +29,16 @@ class Readout(nn.Module):
 
     def __init__(self, core: nn.Module, output_size: int, *, vocabulary: int | None = None) -> None:
         super().__init__()
-        for name, size in (("output_size", output_size), ("vocabulary", vocabulary)):
-            if size is not None and size < 1:
-                raise ValueError(f"{name} must be at least 1, got {size}")
+        expect_sizes(output_size=output_size, vocabulary=1 if vocabulary is None else vocabulary)
         self.embedding = None if vocabulary is None else nn.Embedding(vocabulary, int(core.input_size))  # type: ignore[arg-type]
         self.core = core
         self.linear = nn.Linear(int(core.output_size), output_size)  # type: ignore[arg-type]
 
     def forward(self, x: Tensor, state: Any = None) -> tuple[Tensor, Any]:
         """Map x (B, T, D_in), or ids (B, T), to y (B, T, output_size) and the core's state."""
-        if self.embedding is None and not torch.is_floating_point(x):
-            raise ValueError(f"x must hold floats because no vocabulary was given, got {x.dtype}")
         if self.embedding is not None:
-            if torch.is_floating_point(x) or x.ndim != 2:
-                raise ValueError(f"x must hold ids of shape (B, T), got {x.dtype} of shape {tuple(x.shape)}")
-            x = self.embedding(x)
+            x = self.embedding(expect_ids(x, self.embedding.num_embeddings))
+        elif not torch.is_floating_point(x):
+            raise ValueError(f"x must hold floats because no vocabulary was given, got {x.dtype}")
         h, state = self.core(x, state)
         return self.linear(h), state

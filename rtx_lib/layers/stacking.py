@@ -1,8 +1,8 @@
-"""What the recurrent layers share: torch.nn's parameter names, layers and directions, and checks of what comes in."""
+"""What the recurrent layers share: torch.nn's parameter names, layers and directions, and its fused kernels."""
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -20,20 +20,19 @@ def suffixes(layer: int, directions: int) -> list[str]:
 
 
 def register_weights(
-    module: nn.Module, gates: int, input_size: int, hidden_size: int, num_layers: int, directions: int
+    module: nn.Module, gates: int, input_size: int, hidden_size: int, num_layers: int = 1, directions: int = 1
 ) -> None:
     """Give ``module`` torch.nn's parameters, uninitialised, for blocks of ``gates * hidden_size`` rows."""
     rows = gates * hidden_size
     for layer in range(num_layers):
         width = input_size if layer == 0 else hidden_size * directions
+        shapes = {"weight_ih": (rows, width), "weight_hh": (rows, hidden_size), "bias_ih": (rows,), "bias_hh": (rows,)}
         for suffix in suffixes(layer, directions):
-            module.register_parameter(f"weight_ih_{suffix}", nn.Parameter(torch.empty(rows, width)))
-            module.register_parameter(f"weight_hh_{suffix}", nn.Parameter(torch.empty(rows, hidden_size)))
-            module.register_parameter(f"bias_ih_{suffix}", nn.Parameter(torch.empty(rows)))
-            module.register_parameter(f"bias_hh_{suffix}", nn.Parameter(torch.empty(rows)))
+            for name, shape in shapes.items():
+                module.register_parameter(f"{name}_{suffix}", nn.Parameter(torch.empty(shape)))
 
 
-def weights(module: nn.Module, suffix: str) -> list[Tensor]:
+def weights(module: nn.Module, suffix: str = "l0") -> list[Tensor]:
     """W_ih, W_hh, b_ih and b_hh of one layer and direction."""
     return [getattr(module, f"{name}_{suffix}") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
 
@@ -44,11 +43,11 @@ def all_weights(module: nn.Module, num_layers: int, directions: int) -> States:
 
 
 @torch.no_grad()
-def draw_uniform(module: nn.Module, hidden_size: int, generator: torch.Generator | None) -> None:
-    """U(-1/sqrt(H), 1/sqrt(H)) for every parameter, torch.nn's rule."""
-    bound = 1 / math.sqrt(hidden_size)
+def draw_uniform(module: nn.Module, inputs: int) -> None:
+    """U(-1/sqrt(n), 1/sqrt(n)) with n inputs for every parameter, torch.nn's rule."""
+    bound = 1 / math.sqrt(inputs)
     for parameter in module.parameters():
-        parameter.uniform_(-bound, bound, generator=generator)
+        parameter.uniform_(-bound, bound)
 
 
 def watched(*taps: nn.Module) -> bool:
@@ -98,51 +97,3 @@ def run_stack(x: Tensor, state: States, num_layers: int, directions: int, run: R
             halves.append(torch.stack(states[::-1] if reverse else states, dim=1))  # (B, T, H)
         x = torch.cat(halves, dim=-1)
     return x, tuple(torch.stack(parts) for parts in zip(*last, strict=True))
-
-
-def check_sizes(**sizes: int) -> None:
-    """Raise ``ValueError`` unless every size is at least 1."""
-    for name, size in sizes.items():
-        if size < 1:
-            raise ValueError(f"{name} must be at least 1, got {size}")
-
-
-def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
-    """Raise ``ValueError`` unless the value is one of the choices."""
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}")
-
-
-def check_sequence(x: object, input_size: int, weight: Tensor) -> None:
-    """Raise ``ValueError`` unless x is (B, T, input_size), B and T at least 1, of the weight's device and dtype."""
-    if not isinstance(x, Tensor):
-        raise ValueError(f"x must be a tensor of shape (B, T, {input_size}), got {type(x).__name__}")
-    if x.ndim != 3 or x.shape[-1] != input_size:
-        raise ValueError(f"x must have shape (B, T, {input_size}), got {tuple(x.shape)}")
-    if x.shape[0] < 1 or x.shape[1] < 1:
-        raise ValueError(f"x must hold at least one sequence of at least one step, got shape {tuple(x.shape)}")
-    if x.device != weight.device:
-        raise ValueError(f"x must be on {weight.device}, as the weights are, got {x.device}")
-    if x.dtype != weight.dtype and not torch.is_autocast_enabled(x.device.type):
-        raise ValueError(f"x must be of {weight.dtype}, as the weights are, got {x.dtype}")
-
-
-def check_entries(entries: object, count: int, of: str, name: str = "state") -> tuple[Any, ...]:
-    """The entries; ``ValueError`` unless they are a tuple of so many. ``of`` tells what, as "one for each layer"."""
-    if not isinstance(entries, tuple) or len(entries) != count:
-        got = f"{len(entries)} entries" if isinstance(entries, tuple) else type(entries).__name__
-        raise ValueError(f"{name} must be a tuple of {count} entries, {of}, got {got}")
-    return entries
-
-
-def check_state(state: object, shape: tuple[int, ...], x: Tensor, name: str = "state") -> Tensor:
-    """The state; ``ValueError`` unless it is a tensor of this shape, and of the device and dtype of x."""
-    if not isinstance(state, Tensor):
-        raise ValueError(f"{name} must be a tensor of shape {shape}, got {type(state).__name__}")
-    if state.shape != shape:
-        raise ValueError(f"{name} must have shape {shape}, got {tuple(state.shape)}")
-    if state.device != x.device:
-        raise ValueError(f"{name} must be on {x.device}, as x is, got {state.device}")
-    if state.dtype != x.dtype and not torch.is_autocast_enabled(x.device.type):
-        raise ValueError(f"{name} must be of {x.dtype}, as x is, got {state.dtype}")
-    return state

@@ -9,7 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.layers.stacking import check_sequence, check_sizes, check_state, draw_uniform
+from rtx_lib.layers.shapes import expect, expect_sizes
+from rtx_lib.layers.stacking import draw_uniform
 
 
 class LGRU(nn.Module):
@@ -33,18 +34,16 @@ class LGRU(nn.Module):
     ----------
     input_size, hidden_size
         D_in and H, each at least 1.
-    generator
-        Source of the random initial weights; torch's global one if None.
     """
 
-    def __init__(self, input_size: int, hidden_size: int, *, generator: torch.Generator | None = None) -> None:
+    def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()
-        check_sizes(input_size=input_size, hidden_size=hidden_size)
+        expect_sizes(input_size=input_size, hidden_size=hidden_size)
         self.input_size, self.hidden_size = input_size, hidden_size
         self.weight_ih = nn.Parameter(torch.empty(5 * hidden_size, input_size))
         self.weight_hh = nn.Parameter(torch.empty(4 * hidden_size, hidden_size))
         self.bias_hh = nn.Parameter(torch.empty(4 * hidden_size))
-        draw_uniform(self, hidden_size, generator)
+        draw_uniform(self, hidden_size)
 
     def project(self, x: Tensor) -> Tensor:
         """What the inputs (..., D_in) contribute, (..., 5H). It needs no state: all steps can be done at once."""
@@ -61,10 +60,9 @@ class LGRU(nn.Module):
 
     def forward(self, x: Tensor, h: Tensor | None = None) -> Tensor:
         """The next state (B, H) from the input x (B, D_in) and the state h (B, H), zeros if None."""
-        if x.ndim != 2 or x.shape[0] < 1 or x.shape[1] != self.input_size:
-            raise ValueError(f"x must have shape (B, {self.input_size}) with B at least 1, got {tuple(x.shape)}")
+        expect(x, ("B", self.input_size))
         shape = (len(x), self.hidden_size)
-        return self.step(self.project(x), x.new_zeros(shape) if h is None else check_state(h, shape, x, "h"))
+        return self.step(self.project(x), x.new_zeros(shape) if h is None else expect(h, shape, "h", like=x))
 
 
 class TGRU(nn.Module):
@@ -82,23 +80,20 @@ class TGRU(nn.Module):
     ----------
     hidden_size
         H, at least 1.
-    generator
-        Source of the random initial weights; torch's global one if None.
     """
 
-    def __init__(self, hidden_size: int, *, generator: torch.Generator | None = None) -> None:
+    def __init__(self, hidden_size: int) -> None:
         super().__init__()
-        check_sizes(hidden_size=hidden_size)
+        expect_sizes(hidden_size=hidden_size)
         self.hidden_size = hidden_size
         self.weight_hh = nn.Parameter(torch.empty(3 * hidden_size, hidden_size))
         self.bias_hh = nn.Parameter(torch.empty(3 * hidden_size))
-        draw_uniform(self, hidden_size, generator)
+        draw_uniform(self, hidden_size)
 
     def forward(self, h: Tensor) -> Tensor:
         """The refined state (B, H) from the state h (B, H)."""
-        if h.ndim != 2 or h.shape[0] < 1 or h.shape[1] != self.hidden_size:
-            raise ValueError(f"h must have shape (B, {self.hidden_size}) with B at least 1, got {tuple(h.shape)}")
         size = self.hidden_size
+        expect(h, ("B", size), "h")
         u_gates, u_n = torch.addmm(self.bias_hh, h, self.weight_hh.T).split([2 * size, size], dim=-1)
         r, z = torch.sigmoid(u_gates).chunk(2, dim=-1)
         return torch.lerp(h, torch.tanh(r * u_n), z)  # (1 - z) * h + z * n
@@ -118,8 +113,6 @@ class DeepTransitionGRU(nn.Module):
         D_in and H, each at least 1.
     transitions
         L, the number of T-GRUs; with 0 the L-GRU is alone.
-    generator
-        Source of the random initial weights; torch's global one if None.
 
     Raises
     ------
@@ -128,16 +121,14 @@ class DeepTransitionGRU(nn.Module):
         wrong shape or type, or an empty sequence.
     """
 
-    def __init__(
-        self, input_size: int, hidden_size: int, transitions: int, *, generator: torch.Generator | None = None
-    ) -> None:
+    def __init__(self, input_size: int, hidden_size: int, transitions: int) -> None:
         super().__init__()
         if transitions < 0:
             raise ValueError(f"transitions must be at least 0, got {transitions}")
         self.input_size = input_size
         self.hidden_size = self.output_size = hidden_size
-        self.lgru = LGRU(input_size, hidden_size, generator=generator)
-        self.transitions = nn.ModuleList(TGRU(hidden_size, generator=generator) for _ in range(transitions))
+        self.lgru = LGRU(input_size, hidden_size)
+        self.transitions = nn.ModuleList(TGRU(hidden_size) for _ in range(transitions))
         # Parameter-free: the tuple of the T states h_{t,L} goes through here once, for hooks.
         self.tap = nn.Identity()
 
@@ -158,9 +149,9 @@ class DeepTransitionGRU(nn.Module):
         state
             (1, B, H), the last of them.
         """
-        check_sequence(x, self.input_size, self.lgru.weight_ih)
-        shape = (1, x.shape[0], self.hidden_size)
-        h = (x.new_zeros(shape) if state is None else check_state(state, shape, x))[0]
+        expect(x, ("B", "T", self.input_size), like=self.lgru.weight_ih)
+        shape = (1, len(x), self.hidden_size)
+        h = (x.new_zeros(shape) if state is None else expect(state, shape, "state", like=x))[0]
         a = self.lgru.project(x)  # (B, T, 5H): all inputs at once, they wait for nobody
         h = h.to(a.dtype)  # under autocast, a has less precision
         states = []

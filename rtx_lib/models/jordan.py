@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.layers.stacking import check_sequence
+from rtx_lib.layers.shapes import expect, expect_sizes
 
 
 class JordanRNN(nn.Module):
@@ -26,9 +26,7 @@ class JordanRNN(nn.Module):
 
     def __init__(self, input_size: int, hidden_size: int, output_size: int) -> None:
         super().__init__()
-        for name, size in (("input_size", input_size), ("hidden_size", hidden_size), ("output_size", output_size)):
-            if size < 1:
-                raise ValueError(f"{name} must be at least 1, got {size}")
+        expect_sizes(input_size=input_size, hidden_size=hidden_size, output_size=output_size)
         self.input_size, self.output_size = input_size, output_size
         self.input = nn.Linear(input_size, hidden_size)
         self.feedback = nn.Linear(output_size, hidden_size, bias=False)
@@ -72,15 +70,13 @@ class JordanRNN(nn.Module):
         ValueError
             For an input, state or targets of the wrong shape, or a probability outside [0, 1].
         """
-        check_sequence(x, self.input_size, self.input.weight)
+        expect(x, ("B", "T", self.input_size), like=self.input.weight)
         if not 0 <= teacher_probability <= 1:
             raise ValueError(f"teacher_probability must lie in [0, 1], got {teacher_probability}")
-        shape = (x.shape[0], x.shape[1], self.output_size)
-        if targets is not None and targets.shape != shape:
-            raise ValueError(f"targets must have shape {shape}, got {tuple(targets.shape)}")
-        if state is not None and state.shape != (shape[0], shape[2]):
-            raise ValueError(f"state must have shape {(shape[0], shape[2])}, got {tuple(state.shape)}")
-        previous = x.new_zeros(shape[0], shape[2]) if state is None else state
+        if targets is not None:
+            expect(targets, (*x.shape[:2], self.output_size), "targets")
+        shape = (len(x), self.output_size)
+        previous = x.new_zeros(shape) if state is None else expect(state, shape, "state")
         z = self.input(x)  # (B, T, H)
         if targets is not None and teacher_probability == 1:
             # Every step knows what it will read, so all are computed at once.

@@ -6,25 +6,18 @@ the authors' code differs from the paper, both are here: ``norm``, ``final_norm`
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.layers.blocks import Block
+from rtx_lib.layers.cells import gru_gates
 from rtx_lib.layers.embedding import embed, input_layer, readout_layer
-from rtx_lib.layers.positions import SCHEMES, make_schemes
-from rtx_lib.layers.stacking import (
-    check_choice,
-    check_entries,
-    check_sequence,
-    check_sizes,
-    check_state,
-    draw_uniform,
-    register_weights,
-    weights,
-)
+from rtx_lib.layers.positions import make_schemes
+from rtx_lib.layers.shapes import expect, expect_choice, expect_sizes, expect_tuple
+from rtx_lib.layers.stacking import draw_uniform, register_weights, weights
 
 # The cells that a LocalRNN may have, and the blocks of H rows in the weights of each.
 GATES = {"rnn": 1, "gru": 3, "lstm": 4}
@@ -60,8 +53,6 @@ class LocalRNN(nn.Module):
         The paper's M, at least 1. With 1 there is no step before the last, and W_hh has neither use nor gradient.
     cell
         ``"rnn"`` (with tanh), ``"gru"`` or ``"lstm"``, as defined in ``torch.nn``.
-    generator
-        Source of the random initial weights, U(-1/sqrt(H), 1/sqrt(H)); torch's global one if None.
 
     Raises
     ------
@@ -70,24 +61,14 @@ class LocalRNN(nn.Module):
         input or a state of the wrong shape or type, or an empty sequence.
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        window: int,
-        *,
-        cell: str = "gru",
-        generator: torch.Generator | None = None,
-    ) -> None:
+    def __init__(self, input_size: int, hidden_size: int, window: int, *, cell: str = "gru") -> None:
         super().__init__()
-        check_sizes(input_size=input_size, hidden_size=hidden_size)
-        if isinstance(window, bool) or not isinstance(window, int) or window < 1:
-            raise ValueError(f"window must be a whole number from 1 on, got {window!r}")
-        check_choice("cell", cell, CELLS)
+        expect_sizes(input_size=input_size, hidden_size=hidden_size, window=window)
+        expect_choice("cell", cell, CELLS)
         self.input_size, self.hidden_size, self.output_size = input_size, hidden_size, hidden_size
         self.window, self.cell = window, cell
-        register_weights(self, GATES[cell], input_size, hidden_size, num_layers=1, directions=1)
-        draw_uniform(self, hidden_size, generator)
+        register_weights(self, GATES[cell], input_size, hidden_size)
+        draw_uniform(self, hidden_size)
 
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Run all windows.
@@ -106,18 +87,18 @@ class LocalRNN(nn.Module):
         state
             (B, window - 1, D_in), the last inputs.
         """
-        weight_ih, weight_hh, bias_ih, bias_hh = weights(self, "l0")
-        check_sequence(x, self.input_size, weight_ih)
-        steps, shape = x.shape[1], (x.shape[0], self.window - 1, self.input_size)
-        before = x.new_zeros(shape) if state is None else check_state(state, shape, x)
+        weight_ih, weight_hh, bias_ih, bias_hh = weights(self)
+        expect(x, ("B", "T", self.input_size), like=weight_ih)
+        steps, shape = x.shape[1], (len(x), self.window - 1, self.input_size)
+        before = x.new_zeros(shape) if state is None else expect(state, shape, "state", like=x)
         x = torch.cat([before, x], dim=1)  # (B, T + window - 1, D_in)
         # The GRU's b_hn stands inside a product with r, and has to wait.
         z = F.linear(x, weight_ih, bias_ih if self.cell == "gru" else bias_ih + bias_hh)
         inputs = [z[:, j : j + steps] for j in range(self.window)]  # each (B, T, gates * H): views, not copies
-        if self.cell == "rnn":
-            h = _rnn(inputs, weight_hh)
+        if self.cell == "gru":
+            h = _gru(inputs, weight_hh, bias_hh)
         else:
-            h = _gru(inputs, weight_hh, bias_hh) if self.cell == "gru" else _lstm(inputs, weight_hh)
+            h = (_rnn if self.cell == "rnn" else _lstm)(inputs, weight_hh)
         return h, x[:, steps:].clone()  # a view would keep all of x
 
     def extra_repr(self) -> str:
@@ -140,10 +121,9 @@ def _gru(inputs: list[Tensor], weight_hh: Tensor, bias_hh: Tensor) -> Tensor:
     h: Any = None
     sizes = [2 * weight_hh.shape[1], weight_hh.shape[1]]
     for a in inputs:
+        a_rz, a_n = a.split(sizes, dim=-1)
         u = bias_hh.to(a.dtype).expand_as(a) if h is None else F.linear(h, weight_hh, bias_hh)
-        (a_rz, a_n), (u_rz, u_n) = a.split(sizes, dim=-1), u.split(sizes, dim=-1)
-        r, z = torch.sigmoid(a_rz + u_rz).chunk(2, dim=-1)
-        n = torch.tanh(a_n + r * u_n)
+        _, z, n = gru_gates(a_rz, a_n, u)
         h = n - z * n if h is None else torch.lerp(n, h, z)  # (1 - z) n + z h
     return h
 
@@ -180,10 +160,9 @@ class RTransformerBlock(nn.Module):
         As in :class:`LocalRNN`.
     local_layers
         How many LocalRNNs follow one another, each with its own norm and way around it. The paper has one.
-    norm, norm_layer, positions, inner, activation, dropout
-        As in :class:`~rtx_lib.layers.blocks.Block`; ``norm_layer`` is called with the width alone for the LocalRNNs.
-    generator
-        Source of the random initial weights; torch's global one if None.
+    norm, norm_layer, dropout, options
+        As in :class:`~rtx_lib.layers.blocks.Block`, with positions, inner and activation among the options;
+        ``norm_layer`` is called with the width alone for the LocalRNNs.
 
     Raises
     ------
@@ -202,64 +181,45 @@ class RTransformerBlock(nn.Module):
         local_layers: int = 1,
         norm: str = "pre",
         norm_layer: Callable[..., nn.Module] = nn.LayerNorm,
-        positions: nn.Module | None = None,
-        inner: int | None = None,
-        activation: str = "relu",
         dropout: float = 0.0,
-        generator: torch.Generator | None = None,
+        **options: Any,
     ) -> None:
         super().__init__()
-        check_sizes(width=width, heads=heads, local_layers=local_layers)
+        expect_sizes(width=width, heads=heads, local_layers=local_layers)
         self.heads, self.norm = heads, norm
-        self.local_rnns = nn.ModuleList(
-            LocalRNN(width, width, window, cell=cell, generator=generator) for _ in range(local_layers)
-        )
+        self.local_rnns = nn.ModuleList(LocalRNN(width, width, window, cell=cell) for _ in range(local_layers))
         self.local_norms = nn.ModuleList(norm_layer(width) for _ in range(local_layers))
-        self.block = Block(
-            width,
-            heads,
-            inner=inner,
-            norm=norm,
-            causal=True,
-            positions=positions,
-            activation=activation,
-            dropout=dropout,
-            norm_layer=norm_layer,
-            generator=generator,
-        )
+        options |= {"norm": norm, "norm_layer": norm_layer, "dropout": dropout}
+        self.block = Block(width, heads, causal=True, **options)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor, state: LayerState | None = None) -> tuple[Tensor, LayerState]:
         """Map x (B, T, D) to (B, T, D) and the state that continues it: (LocalRNNs' inputs, (keys, values))."""
         first: Any = self.local_rnns[0]
-        check_sequence(x, first.input_size, first.weight_ih_l0)
+        expect(x, ("B", "T", first.input_size), like=first.weight_ih_l0)
         if state is not None:
-            self._check(state, x)
-        windows, cache = (None, None) if state is None else state
+            self.expect_state(state, x)
+        windows, cache = ((None,) * len(self.local_rnns), None) if state is None else state
         after = []
-        for i, (local_rnn, norm) in enumerate(zip(self.local_rnns, self.local_norms, strict=True)):
-            h, window = local_rnn(norm(x) if self.norm == "pre" else x, None if windows is None else windows[i])
+        for local_rnn, norm, window in zip(self.local_rnns, self.local_norms, windows, strict=True):
+            h, window = local_rnn(norm(x) if self.norm == "pre" else x, window)
             x = x + self.dropout(h)
             x = x if self.norm == "pre" else norm(x)
             after.append(window)
         x, cache = self.block(x, cache=cache)
         return x, (tuple(after), cache)
 
-    def _check(self, state: object, x: Tensor, name: str = "state") -> int:
+    def expect_state(self, state: object, x: Tensor, past: int | str = "M", name: str = "state") -> int:
         """How many steps the state has behind it; ``ValueError`` unless it fits this layer and x (B, T, D)."""
         first: Any = self.local_rnns[0]
-        count, (batch, _, width) = len(self.local_rnns), x.shape
-        parts = state if isinstance(state, tuple) else ()
-        if [len(part) if isinstance(part, tuple) else 0 for part in parts] != [count, 2]:
-            form = f"({', '.join(type(part).__name__ for part in parts)})" if parts else type(state).__name__
-            raise ValueError(f"{name} must be (inputs of {count} LocalRNNs, (k, v)), two tuples, got {form}")
-        windows, cache = parts
+        windows, cache = expect_tuple(state, 2, "(inputs of the LocalRNNs, (k, v))", name)
+        windows = expect_tuple(windows, len(self.local_rnns), "one for each LocalRNN", f"{name}[0]")
         for i, window in enumerate(windows):
-            check_state(window, (batch, first.window - 1, width), x, f"{name}[0][{i}]")
-        past: int = cache[0].shape[2] if isinstance(cache[0], Tensor) and cache[0].ndim == 4 else 0
-        for i, part in enumerate(cache):
-            check_state(part, (batch, self.heads, past, width // self.heads), x, f"{name}[1][{i}]")
-        return past
+            expect(window, (len(x), first.window - 1, x.shape[2]), f"{name}[0][{i}]", like=x)
+        for i, half in enumerate(expect_tuple(cache, 2, "(k, v)", f"{name}[1]")):
+            expect(half, (len(x), self.heads, past, x.shape[2] // self.heads), f"{name}[1][{i}]", like=x)
+            past = half.shape[2]
+        return int(past)
 
 
 class RTransformer(nn.Module):
@@ -273,7 +233,7 @@ class RTransformer(nn.Module):
         D, H, the number of layers, and the window of their LocalRNNs.
     vocabulary
         If given, x holds ids below it.
-    norm, norm_layer, generator, options
+    norm, norm_layer, options
         As in :class:`RTransformerBlock`, with cell, local_layers, inner, activation and dropout among the options.
     final_norm
         Whether a norm follows the last layer of ``norm="pre"``. The authors' code has none.
@@ -314,30 +274,27 @@ class RTransformer(nn.Module):
         embedding_dropout: float = 0.0,
         tied: bool = False,
         start: str = "independent",
-        generator: torch.Generator | None = None,
         **options: Any,
     ) -> None:
         super().__init__()
-        check_sizes(width=width, heads=heads, layers=layers)
-        check_choice("positions", positions, SCHEMES)
-        check_choice("start", start, STARTS)
+        expect_sizes(layers=layers)
+        expect_choice("start", start, STARTS)
         if final_norm and norm == "post":
             raise ValueError("final_norm must be False with norm='post', whose layers end in a norm, got True")
         self.input_size, self.output_size = input_size, output_size
-        ends: dict[str, Any] = {"bias": True, "generator": generator}
-        self.embedding = input_layer(input_size, width, vocabulary=vocabulary, **ends)
+        self.embedding = input_layer(input_size, width, vocabulary=vocabulary)
         sizes: dict[str, Any] = {"width": width, "heads": heads, "length": length, "clip": clip}
-        self.positions, schemes = make_schemes(positions, layers, **sizes, generator=generator)
-        options |= {"norm": norm, "norm_layer": norm_layer, "generator": generator}
+        self.positions, schemes = make_schemes(positions, layers, **sizes)
+        options |= {"norm": norm, "norm_layer": norm_layer}
         self.blocks = nn.ModuleList(
             RTransformerBlock(width, heads, window, positions=own, **options) for own in schemes
         )
         self.norm = norm_layer(width) if final_norm else None
         self.dropout = nn.Dropout(embedding_dropout)
-        self.readout = readout_layer(self.embedding, width, output_size, tied=tied, **ends)
+        self.readout = readout_layer(self.embedding, width, output_size, tied=tied)
         if start == "clones":
             for block in self.blocks:
-                _start_equal(block, generator)
+                _start_equal(block)
 
     def forward(self, x: Tensor, state: tuple[LayerState, ...] | None = None) -> tuple[Tensor, tuple[LayerState, ...]]:
         """Map ids (B, T) or floats (B, T, input_size) to y (B, T, output_size).
@@ -345,7 +302,7 @@ class RTransformer(nn.Module):
         The state has, for each layer, the last window - 1 inputs of its LocalRNNs and the keys and values of all steps.
         """
         x = embed(self.embedding, x)
-        past = 0 if state is None else self._check(state, x)
+        past = 0 if state is None else self._expect_state(state, x)
         if self.positions is not None:
             x = self.positions.embed(x, past)  # type: ignore[operator]
         x, after = self.dropout(x), []
@@ -354,22 +311,21 @@ class RTransformer(nn.Module):
             after.append(end)
         return self.readout(x if self.norm is None else self.norm(x)), tuple(after)
 
-    def _check(self, state: object, x: Tensor) -> int:
+    def _expect_state(self, state: object, x: Tensor) -> int:
         """How many steps the state has behind it; ``ValueError`` unless that is the same in all layers."""
-        entries = check_entries(state, len(self.blocks), "one for each layer")
-        blocks: Any = self.blocks
-        pasts = {block._check(entries[i], x, f"state[{i}]") for i, block in enumerate(blocks)}
-        if len(pasts) > 1:
-            raise ValueError(f"state must have as many steps behind it in all layers, got {sorted(pasts)}")
-        return pasts.pop()
+        past: Any = "M"
+        entries, blocks = expect_tuple(state, len(self.blocks), "one for each layer"), cast(Any, self.blocks)
+        for i, (block, entry) in enumerate(zip(blocks, entries, strict=True)):
+            past = block.expect_state(entry, x, past, f"state[{i}]")
+        return past
 
 
 @torch.no_grad()
-def _start_equal(block: Any, generator: torch.Generator | None) -> None:
+def _start_equal(block: Any) -> None:
     """Let the four matrices of a layer's attention start as one, and its LocalRNNs as its first."""
     attention, (first, *others) = block.block.self_attention, block.local_rnns
     one = attention.out_proj
-    draw_uniform(one, attention.width, generator)
+    draw_uniform(one, attention.width)
     attention.in_proj_weight.copy_(one.weight.repeat(3, 1))
     attention.in_proj_bias.copy_(one.bias.repeat(3))
     for other in others:

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.layers import GRU, AdditiveAttention
-from rtx_lib.layers.embedding import at_hand, check_ids
-from rtx_lib.layers.stacking import check_choice, check_sizes, check_state, watched, weights
+from rtx_lib.layers.cells import gru_gates
+from rtx_lib.layers.shapes import at_hand, expect, expect_choice, expect_ids, expect_sizes, expect_tuple
+from rtx_lib.layers.stacking import draw_uniform, watched, weights
 
-ATTENTIONS = ("additive", "dot")
+ATTENTIONS = (None, "additive", "dot")
 PAD = 0
 
 
@@ -33,6 +33,15 @@ class DotAttention(nn.Module):
         self.query = nn.Linear(query_size, width, bias=False)
         self.key = nn.Linear(key_size, width, bias=False)
         self.weights_tap = nn.Identity()
+
+    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
+        """The contexts (B, T, D_k) of queries (B, T, D_q) and keys (B, S, D_k)."""
+        return self.weights_tap(self.scorer(self.key(keys))(query).softmax(-1)) @ keys
+
+    def scorer(self, projected: Tensor) -> Callable[[Tensor], Tensor]:
+        """The function from queries (B, T, D_q) to their scores (B, T, S) with ``U h`` (B, S, width)."""
+        scaled = projected.transpose(1, 2) / math.sqrt(projected.shape[-1])
+        return lambda s: self.query(s) @ scaled
 
 
 class Seq2Seq(nn.Module):
@@ -67,9 +76,8 @@ class Seq2Seq(nn.Module):
         H, of each direction of the encoder, of the decoder and of the hidden layer of the score.
     attention
         None, ``"additive"`` or ``"dot"``.
-    generator
-        Source of the random initial weights; torch's global one if None. Embeddings are drawn from N(0, 1), the
-        GRUs by their own rule, all others from U(-1/sqrt(n), 1/sqrt(n)) with n inputs.
+
+    Embeddings start from N(0, 1), the GRUs by their own rule, all others from U(-1/sqrt(n), 1/sqrt(n)) with n inputs.
 
     Raises
     ------
@@ -87,17 +95,11 @@ class Seq2Seq(nn.Module):
         width: int,
         hidden_size: int,
         attention: str | None = None,
-        generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        check_sizes(
-            source_vocabulary=source_vocabulary,
-            target_vocabulary=target_vocabulary,
-            width=width,
-            hidden_size=hidden_size,
-        )
-        if attention is not None:
-            check_choice("attention", attention, ATTENTIONS)
+        expect_sizes(source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary)
+        expect_sizes(width=width, hidden_size=hidden_size)
+        expect_choice("attention", attention, ATTENTIONS)
         self.input_size, self.output_size = source_vocabulary, target_vocabulary
         self.source_embedding = nn.Embedding(source_vocabulary, width)
         self.target_embedding = nn.Embedding(target_vocabulary, width)
@@ -111,20 +113,13 @@ class Seq2Seq(nn.Module):
         if attention is not None:
             kind = AdditiveAttention if attention == "additive" else DotAttention
             self.attention = kind(hidden_size, 2 * hidden_size, hidden_size)
-        self.reset_parameters(generator)
-
-    @torch.no_grad()
-    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Draw all weights anew."""
         for module in self.modules():
             if isinstance(module, nn.Embedding):
-                module.weight.normal_(generator=generator)
+                nn.init.normal_(module.weight)
             elif isinstance(module, GRU):
-                module.reset_parameters(generator)
+                draw_uniform(module, hidden_size)
             elif isinstance(module, nn.Linear):
-                bound = 1 / math.sqrt(module.in_features)
-                for parameter in module.parameters():
-                    parameter.uniform_(-bound, bound, generator=generator)
+                draw_uniform(module, module.in_features)
 
     @property
     def weights_tap(self) -> nn.Module | None:
@@ -153,12 +148,10 @@ class Seq2Seq(nn.Module):
             Without attention (s_T, c), of shapes (B, H) and (B, 2H). With it (s_T, annotations (B, S, 2H),
             ``U h`` (B, S, H), bool (B, S): True where a word is).
         """
-        if not isinstance(x, tuple | list) or len(x) != 2:
-            raise ValueError(f"x must be a pair (source, target_in), got {type(x).__name__}")
-        source, target = x
-        check_ids("target_in", target, self.output_size)
+        source, target = expect_tuple(x, 2, "(source, target_in)", "x")
+        expect_ids(target, self.output_size, "target_in")
         if state is not None:
-            self._check_state(state, len(target))
+            self._expect_state(state, len(target))
         elif isinstance(source, Tensor) and source.shape[:1] != target.shape[:1]:
             sizes = f"{tuple(source.shape)} and {tuple(target.shape)}"
             raise ValueError(f"source and target_in must be of one batch, got shapes {sizes}")
@@ -175,11 +168,10 @@ class Seq2Seq(nn.Module):
 
     def encode(self, source: Tensor | None) -> tuple[Tensor, ...]:
         """The state before the first target symbol, from ids (B, S)."""
-        check_ids("source", source, self.input_size)
-        assert source is not None  # as check_ids has seen
+        source = expect_ids(source, self.input_size, "source")
         real = source != PAD
         if at_hand(source):
-            _check_padding(source, real)
+            _expect_padding(source, real)
         x = self.source_embedding(source)  # (B, S, W)
         position, lengths = torch.arange(source.shape[1], device=source.device), real.sum(1, keepdim=True)
         # Word j of a sentence turned round at its own length; the padding stays where it is, behind.
@@ -203,15 +195,18 @@ class Seq2Seq(nn.Module):
         self, attention: AdditiveAttention | DotAttention, e: Tensor, s: Tensor, h: Tensor, keys: Tensor, real: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
         """States (B, T, H) and contexts (B, T, 2H), where each context waits for the state before it, and s_T."""
-        start, score = s, _scorer(attention, keys)
-        padding = torch.zeros_like(real, dtype=s.dtype).masked_fill(~real, -math.inf)
-        weight_ih, weight_hh, bias_ih, bias_hh = weights(self.decoder, "l0")
+        start, score = s, attention.scorer(keys)
+        padding = torch.zeros_like(real, dtype=s.dtype).masked_fill(~real, -math.inf)[:, None]  # (B, 1, S)
+        weight_ih, weight_hh, bias_ih, bias_hh = weights(self.decoder)
         of_e, of_c = weight_ih.T.split([e.shape[-1], h.shape[-1]])
+        size = s.shape[-1]
         states, contexts, alignment = [], [], []
         for z in (e @ of_e + bias_ih).unbind(1):
-            a = torch.softmax(score(s) + padding, dim=-1)  # (B, S)
-            c = (a.unsqueeze(1) @ h).squeeze(1)  # (B, 2H)
-            s = _gru_step(torch.addmm(z, c, of_c), torch.addmm(bias_hh, s, weight_hh.T), s)
+            a = torch.softmax(score(s[:, None]) + padding, dim=-1)  # (B, 1, S)
+            c = (a @ h).squeeze(1)  # (B, 2H)
+            a_rz, a_n = torch.addmm(z, c, of_c).split([2 * size, size], dim=-1)
+            _, update, n = gru_gates(a_rz, a_n, torch.addmm(bias_hh, s, weight_hh.T))
+            s = torch.lerp(n, s, update)
             states.append(s)
             contexts.append(c)
             alignment.append(a)
@@ -219,52 +214,28 @@ class Seq2Seq(nn.Module):
             return torch.stack(states, dim=1), torch.stack(contexts, dim=1), s
         # Once the weights are known, so are all contexts. The tap gets the weights of all steps at once, and the
         # decoder runs on what it hands back.
-        c = attention.weights_tap(torch.stack(alignment, dim=1)) @ h  # (B, T, 2H)
+        c = attention.weights_tap(torch.cat(alignment, dim=1)) @ h  # (B, T, 2H)
         states_given, s = self._run(e, c, start)
         return states_given, c, s
 
-    def _check_state(self, state: object, batch: int) -> None:
-        """Raise ``ValueError`` unless this model could have returned the state for such a batch."""
-        count = 2 if self.attention is None else 4
-        if not isinstance(state, tuple) or len(state) != count or not all(isinstance(part, Tensor) for part in state):
-            got = f"{len(state)} parts" if isinstance(state, tuple) else type(state).__name__
-            raise ValueError(f"state must be the {count} tensors that an earlier call returned, got {got}")
-        size, real = self.decoder.hidden_size, state[-1]
-        if self.attention is None:
-            shapes = [(batch, size), (batch, 2 * size)]
-        elif real.dtype != torch.bool or real.ndim != 2 or len(real) != batch:
-            raise ValueError(f"state[3] must be bool of shape ({batch}, S), got {real.dtype} of {tuple(real.shape)}")
-        else:
+    def _expect_state(self, state: object, batch: int) -> None:
+        """``ValueError`` unless this model could have returned the state for such a batch."""
+        size = self.decoder.hidden_size
+        shapes: list[tuple[int | str, ...]] = [(batch, size), (batch, 2 * size)]
+        if self.attention is not None:
+            real = expect_tuple(state, 4, "s, annotations, U h and where a word is")[3]
+            if expect(real, (batch, "S"), "state[3]").dtype != torch.bool:
+                raise ValueError(f"state[3] must be a bool tensor, True where a word is, got {real.dtype}")
             shapes = [(batch, size), (*real.shape, 2 * size), (*real.shape, size)]
-        for index, shape in enumerate(shapes):
-            check_state(state[index], shape, self.first.weight, f"state[{index}]")
+        parts = expect_tuple(state, 2 if self.attention is None else 4, "which an earlier call returned")
+        for i, shape in enumerate(shapes):
+            expect(parts[i], shape, f"state[{i}]", like=self.first.weight)
 
 
-def _check_padding(source: Tensor, real: Tensor) -> None:
-    """Raise ``ValueError`` unless each row of the source (B, S) holds words, which are ``real``, and then padding."""
+def _expect_padding(source: Tensor, real: Tensor) -> None:
+    """``ValueError`` unless each row of the source (B, S) holds words, which are ``real``, and then padding."""
     bad = ~real[:, 0] | (real[:, 1:] & ~real[:, :-1]).any(1)
     if bad.any():
         row = int(bad.nonzero()[0])
-        raise ValueError(
-            f"source must hold words first and then padding ({PAD}), at least one word in each row, got row {row}: "
-            f"{source[row].tolist()}"
-        )
-
-
-def _scorer(attention: AdditiveAttention | DotAttention, keys: Tensor) -> Callable[[Tensor], Tensor]:
-    """The function that gives one decoder state s (B, H) its scores e_ij (B, S) with the keys U h_j (B, S, H)."""
-    if isinstance(attention, DotAttention):
-        scaled = keys.transpose(1, 2) / math.sqrt(keys.shape[-1])
-        return lambda s: (attention.query(s).unsqueeze(1) @ scaled).squeeze(1)
-    # tanh(u) = 2 sigmoid(2u) - 1. The 1 adds the same to all scores of s, which the softmax does not see, and on a
-    # CPU torch's sigmoid takes a sixth of the time of its tanh.
-    w, keys, v = 2 * attention.query.weight, 2 * keys, 2 * attention.score.weight
-    return lambda s: F.linear(torch.sigmoid(F.linear(s, w).unsqueeze(1) + keys), v).squeeze(-1)
-
-
-def _gru_step(z: Tensor, u: Tensor, s: Tensor) -> Tensor:
-    """The step of :class:`rtx_lib.layers.GRU` from its input part z and its recurrent part u, both (B, 3H)."""
-    sizes = [2 * s.shape[-1], s.shape[-1]]
-    (z_gates, z_n), (u_gates, u_n) = z.split(sizes, dim=-1), u.split(sizes, dim=-1)
-    reset, update = torch.sigmoid(z_gates + u_gates).chunk(2, dim=-1)
-    return torch.lerp(torch.tanh(z_n + reset * u_n), s, update)
+        rule = f"words first and then padding ({PAD}), at least one word in each row"
+        raise ValueError(f"source must hold {rule}, got row {row}: {source[row].tolist()}")

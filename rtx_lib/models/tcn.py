@@ -21,8 +21,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.layers.embedding import check_ids
-from rtx_lib.layers.stacking import check_choice, check_sequence, check_sizes, check_state
+from rtx_lib.layers.blocks import undrawn
+from rtx_lib.layers.shapes import expect, expect_choice, expect_ids, expect_sizes, expect_tuple
+from rtx_lib.layers.stacking import draw_uniform
 
 INITS = ("effective", "published")
 PUBLISHED_STD = 0.01
@@ -44,28 +45,17 @@ class CausalConv(nn.Module):
     std
         Deviation of a normal distribution of the first weights; U(-b, b), b = 1 / sqrt(C_in k), torch's default, if
         None. The biases start with the latter in either case, as in the authors' code.
-    generator
-        Source of the random initial weights; torch's global one if None.
     """
 
-    def __init__(
-        self,
-        inputs: int,
-        outputs: int,
-        kernel_size: int,
-        dilation: int,
-        *,
-        std: float | None = None,
-        generator: torch.Generator | None = None,
-    ) -> None:
+    def __init__(self, inputs: int, outputs: int, kernel_size: int, dilation: int, *, std: float | None = None) -> None:
         super().__init__()
         self.dilation, self.padding = dilation, (kernel_size - 1) * dilation
         bound = 1 / math.sqrt(inputs * kernel_size)
         v = torch.empty(outputs, inputs, kernel_size)
-        v = v.uniform_(-bound, bound, generator=generator) if std is None else v.normal_(0, std, generator=generator)
+        v = v.uniform_(-bound, bound) if std is None else v.normal_(0, std)
         self.weight_g = nn.Parameter(v.norm(dim=(1, 2), keepdim=True))
         self.weight_v = nn.Parameter(v)
-        self.bias = nn.Parameter(torch.empty(outputs).uniform_(-bound, bound, generator=generator))
+        self.bias = nn.Parameter(torch.empty(outputs).uniform_(-bound, bound))
 
     @property
     def weight(self) -> Tensor:
@@ -94,7 +84,7 @@ class TemporalBlock(nn.Module):
 
     Parameters
     ----------
-    inputs, outputs, kernel_size, dilation, std, generator
+    inputs, outputs, kernel_size, dilation, std
         As in :class:`CausalConv`.
     dropout
         Probability with which a value is dropped in training.
@@ -109,16 +99,16 @@ class TemporalBlock(nn.Module):
         *,
         dropout: float = 0.0,
         std: float | None = None,
-        generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        self.conv1 = CausalConv(inputs, outputs, kernel_size, dilation, std=std, generator=generator)
-        self.conv2 = CausalConv(outputs, outputs, kernel_size, dilation, std=std, generator=generator)
+        self.conv1 = CausalConv(inputs, outputs, kernel_size, dilation, std=std)
+        self.conv2 = CausalConv(outputs, outputs, kernel_size, dilation, std=std)
         self.downsample = None
         if inputs != outputs:
-            self.downsample = nn.utils.skip_init(nn.Conv1d, inputs, outputs, 1, device=torch.get_default_device())
-            nn.init.normal_(self.downsample.weight, std=PUBLISHED_STD, generator=generator)
-            _uniform(self.downsample.bias, inputs, generator)
+            self.downsample = undrawn(nn.Conv1d, inputs, outputs, 1)
+            nn.init.normal_(self.downsample.weight, std=PUBLISHED_STD)
+            bound = 1 / math.sqrt(inputs)
+            nn.init.uniform_(self.downsample.bias, -bound, bound)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor, past: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
@@ -155,8 +145,6 @@ class TCN(nn.Module):
         ``"effective"``: what the authors' code starts from. The convolutions' weights and the readout have torch's
         default rule, and only the 1x1 convolutions N(0, 0.01). ``"published"``: N(0, 0.01) takes effect in all of
         them, as the paper says; the biases keep torch's default.
-    generator
-        Source of the random initial weights; torch's global one if None.
 
     Raises
     ------
@@ -178,41 +166,27 @@ class TCN(nn.Module):
         embedding_dropout: float = 0.0,
         tied: bool = False,
         init: str = "effective",
-        generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
         if not isinstance(channels, Sequence) or not channels:
             raise ValueError(f"channels must be a sequence of at least one size, got {channels!r}")
-        check_sizes(input_size=input_size, output_size=output_size, kernel_size=kernel_size)
-        check_sizes(**{f"channels[{i}]": size for i, size in enumerate(channels)})
-        check_choice("init", init, INITS)
-        given = {"embedding_size": embedding_size, "embedding_dropout": embedding_dropout or None}
-        for name, value in given.items():
-            if vocabulary is None and value is not None:
-                raise ValueError(f"{name} must be left out without a vocabulary, got {value}")
-        width = channels[-1] if embedding_size is None else embedding_size
-        if tied and (vocabulary, width) != (output_size, channels[-1]):
-            need = f"vocabulary = output_size = {output_size} and embedding_size = channels[-1] = {channels[-1]}"
-            raise ValueError(f"tied must be False unless {need}, got True with {vocabulary} and {width}")
+        expect_sizes(input_size=input_size, output_size=output_size, kernel_size=kernel_size)
+        expect_sizes(**{f"channels[{i}]": size for i, size in enumerate(channels)})
+        expect_choice("init", init, INITS)
         self.input_size, self.output_size, self.channels = input_size, output_size, tuple(channels)
         self.kernel_size, self.init = kernel_size, init
-        self.embedding = None
-        if vocabulary is not None:
-            check_sizes(vocabulary=vocabulary, embedding_size=width)
-            table = torch.empty(vocabulary, width).uniform_(-0.1, 0.1, generator=generator)
-            self.embedding = nn.Embedding.from_pretrained(table, freeze=False)
+        self.embedding = self._table(vocabulary, embedding_size, embedding_dropout, tied)
         self.embedding_dropout = nn.Dropout(embedding_dropout)
         std = PUBLISHED_STD if init == "published" else None
-        sizes = [input_size if vocabulary is None else width, *channels]
+        sizes = [input_size if self.embedding is None else self.embedding.embedding_dim, *channels]
         self.network = nn.ModuleList(
-            TemporalBlock(sizes[i], sizes[i + 1], kernel_size, 2**i, dropout=dropout, std=std, generator=generator)
+            TemporalBlock(sizes[i], sizes[i + 1], kernel_size, 2**i, dropout=dropout, std=std)
             for i in range(len(channels))
         )
-        self.readout = nn.utils.skip_init(nn.Linear, channels[-1], output_size, device=torch.get_default_device())
-        _uniform(self.readout.weight, channels[-1], generator)
-        _uniform(self.readout.bias, channels[-1], generator)
+        self.readout = undrawn(nn.Linear, channels[-1], output_size)
+        draw_uniform(self.readout, channels[-1])
         if std is not None:
-            nn.init.normal_(self.readout.weight, std=std, generator=generator)
+            nn.init.normal_(self.readout.weight, std=std)
         if tied and self.embedding is not None:
             self.readout.weight = self.embedding.weight
             nn.init.zeros_(self.readout.bias)
@@ -228,29 +202,36 @@ class TCN(nn.Module):
         The state has for each convolution its last (k-1) d inputs, (B, C_in, (k-1) d); zeros if None.
         """
         if self.embedding is None:
-            check_sequence(x, self.input_size, self.readout.weight)
+            expect(x, ("B", "T", self.input_size), like=self.readout.weight)
         else:
-            check_ids("x", x, self.embedding.num_embeddings)
-            x = self.embedding_dropout(self.embedding(x))
+            x = self.embedding_dropout(self.embedding(expect_ids(x, self.embedding.num_embeddings)))
         if state is not None:
-            self._check(state, x)
+            self._expect_state(state, x)
         h, after = x.transpose(1, 2), []  # (B, C, T)
         for i, level in enumerate(self.network):
             h, pasts = level(h, None if state is None else state[2 * i : 2 * i + 2])
             after += pasts
         return self.readout(h.transpose(1, 2)), tuple(after)
 
-    def _check(self, state: object, x: Tensor) -> None:
-        """``ValueError`` unless the state is one of this network, for the batch of x."""
+    def _table(
+        self, vocabulary: int | None, embedding_size: int | None, dropout: float, tied: bool
+    ) -> nn.Embedding | None:
+        """The table of the ids, if there is a vocabulary; ``ValueError`` for arguments that contradict each other."""
+        last = self.channels[-1]
+        width = last if embedding_size is None else embedding_size
+        if tied and (vocabulary, width) != (self.output_size, last):
+            need = f"vocabulary = output_size = {self.output_size} and embedding_size = channels[-1] = {last}"
+            raise ValueError(f"tied must be False unless {need}, got True with {vocabulary} and {width}")
+        if vocabulary is None:
+            for name, value in (("embedding_size", embedding_size), ("embedding_dropout", dropout or None)):
+                if value is not None:
+                    raise ValueError(f"{name} must be left out without a vocabulary, got {value}")
+            return None
+        expect_sizes(vocabulary=vocabulary, embedding_size=width)
+        return nn.Embedding.from_pretrained(torch.empty(vocabulary, width).uniform_(-0.1, 0.1), freeze=False)
+
+    def _expect_state(self, state: object, x: Tensor) -> None:
         convolutions = [module for module in self.modules() if isinstance(module, CausalConv)]
-        if not isinstance(state, tuple) or len(state) != len(convolutions):
-            got = f"{len(state)} entries" if isinstance(state, tuple) else type(state).__name__
-            raise ValueError(f"state must be a tuple of {len(convolutions)} tensors, got {got}")
-        for i, (past, conv) in enumerate(zip(state, convolutions, strict=True)):
-            check_state(past, (len(x), conv.weight_v.shape[1], conv.padding), x, f"state[{i}]")
-
-
-def _uniform(parameter: Tensor, inputs: int, generator: torch.Generator | None) -> None:
-    """U(-1/sqrt(n), 1/sqrt(n)) for n inputs: torch's default for linear maps and convolutions."""
-    bound = 1 / math.sqrt(inputs)
-    nn.init.uniform_(parameter, -bound, bound, generator=generator)
+        pasts = expect_tuple(state, len(convolutions), "one for each convolution")
+        for i, (past, conv) in enumerate(zip(pasts, convolutions, strict=True)):
+            expect(past, (len(x), conv.weight_v.shape[1], conv.padding), f"state[{i}]", like=x)

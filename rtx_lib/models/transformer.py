@@ -12,13 +12,12 @@ holds; the first loss lies above ln V. All other matrices start Xavier-uniform, 
 
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from rtx_lib.layers.attention import padding_mask
 from rtx_lib.layers.blocks import Cache, Stack
-from rtx_lib.layers.embedding import at_hand, check_ids, embed, input_layer, readout_layer
-from rtx_lib.layers.stacking import check_sizes
+from rtx_lib.layers.embedding import embed, input_layer, readout_layer
+from rtx_lib.layers.shapes import at_hand, expect, expect_ids, expect_sizes, expect_tuple
 
 # What a decoder continues from: the memory (B, S, D), its mask (B, 1, 1, S), and the caches of its blocks.
 DecoderState = tuple[Tensor, Tensor, tuple[Cache, ...] | None]
@@ -43,8 +42,6 @@ class Encoder(nn.Module):
         Whether the linear maps and the norms have one.
     tied
         Whether the readout uses the table of the ids, which then needs output_size = vocabulary, and has no bias.
-    generator
-        Source of the random initial weights; torch's global one if None.
     options
         inner, norm, length, clip, dropout and norm_layer of the :class:`~rtx_lib.layers.blocks.Stack`.
 
@@ -57,28 +54,12 @@ class Encoder(nn.Module):
     """
 
     def __init__(
-        self,
-        input_size: int,
-        output_size: int | None,
-        *,
-        width: int,
-        heads: int,
-        layers: int,
-        vocabulary: int | None = None,
-        positions: str = "sinusoidal",
-        activation: str = "gelu",
-        bias: bool = True,
-        tied: bool = False,
-        generator: torch.Generator | None = None,
-        **options: Any,
+        self, input_size: int, output_size: int | None, *, width: int, positions: str = "sinusoidal", **options: Any
     ) -> None:
         super().__init__()
         self.input_size, self.output_size = input_size, width if output_size is None else output_size
-        ends: dict[str, Any] = {"bias": bias, "generator": generator}
-        self.embedding = input_layer(input_size, width, vocabulary=vocabulary, **ends)
-        options |= {"positions": positions, "activation": activation, **ends}
-        self.stack = Stack(width, heads, layers, **options)
-        self.readout = readout_layer(self.embedding, width, output_size, tied=tied, **ends)
+        options |= {"width": width, "positions": positions}
+        self.embedding, self.stack, self.readout = _body(input_size, output_size, **options)
 
     def forward(self, x: Tensor, state: None = None, *, mask: Tensor | None = None) -> tuple[Tensor, None]:
         """Map ids (B, T) or floats (B, T, input_size) to y (B, T, output_size); there is no state.
@@ -94,7 +75,7 @@ class CausalTransformer(nn.Module):
 
     Parameters
     ----------
-    input_size, output_size, width, heads, layers, vocabulary, positions, activation, bias, tied, generator, options
+    input_size, output_size, width, heads, layers, vocabulary, positions, activation, bias, tied, options
         As in :class:`Encoder`.
 
     Raises
@@ -105,28 +86,12 @@ class CausalTransformer(nn.Module):
     """
 
     def __init__(
-        self,
-        input_size: int,
-        output_size: int | None,
-        *,
-        width: int,
-        heads: int,
-        layers: int,
-        vocabulary: int | None = None,
-        positions: str = "rotary",
-        activation: str = "gelu",
-        bias: bool = True,
-        tied: bool = False,
-        generator: torch.Generator | None = None,
-        **options: Any,
+        self, input_size: int, output_size: int | None, *, width: int, positions: str = "rotary", **options: Any
     ) -> None:
         super().__init__()
         self.input_size, self.output_size = input_size, width if output_size is None else output_size
-        ends: dict[str, Any] = {"bias": bias, "generator": generator}
-        self.embedding = input_layer(input_size, width, vocabulary=vocabulary, **ends)
-        options |= {"positions": positions, "activation": activation, **ends}
-        self.stack = Stack(width, heads, layers, causal=True, **options)
-        self.readout = readout_layer(self.embedding, width, output_size, tied=tied, **ends)
+        options |= {"width": width, "positions": positions, "causal": True}
+        self.embedding, self.stack, self.readout = _body(input_size, output_size, **options)
 
     def forward(self, x: Tensor, state: tuple[Cache, ...] | None = None) -> tuple[Tensor, tuple[Cache, ...]]:
         """Map ids (B, T) or floats (B, T, input_size) to y (B, T, output_size).
@@ -144,30 +109,16 @@ class Decoder(nn.Module):
     ----------
     vocabulary
         V of the target.
-    width, heads, layers, positions, activation, bias, tied, generator, options
+    width, heads, layers, positions, activation, bias, tied, options
         As in :class:`Encoder`.
     """
 
     def __init__(
-        self,
-        vocabulary: int,
-        *,
-        width: int,
-        heads: int,
-        layers: int,
-        positions: str = "sinusoidal",
-        activation: str = "relu",
-        bias: bool = True,
-        tied: bool = False,
-        generator: torch.Generator | None = None,
-        **options: Any,
+        self, vocabulary: int, *, width: int, positions: str = "sinusoidal", activation: str = "relu", **options: Any
     ) -> None:
         super().__init__()
-        ends: dict[str, Any] = {"bias": bias, "generator": generator}
-        self.embedding = input_layer(width, width, vocabulary=vocabulary, **ends)
-        options |= {"positions": positions, "activation": activation, **ends}
-        self.stack = Stack(width, heads, layers, causal=True, cross=True, **options)
-        self.readout = readout_layer(self.embedding, width, vocabulary, tied=tied, **ends)
+        options |= {"width": width, "positions": positions, "activation": activation, "vocabulary": vocabulary}
+        self.embedding, self.stack, self.readout = _body(width, vocabulary, causal=True, cross=True, **options)
 
     def forward(self, x: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
         """Map target ids (B, T) to logits (B, T, V) and the state that continues the target.
@@ -175,7 +126,7 @@ class Decoder(nn.Module):
         The state is (memory (B, S, D), mask (B, 1, 1, S) of what of it may be read, caches of the blocks), with
         None for the caches at the start.
         """
-        memory, mask, cache = _check_decoder_state(state, x)
+        memory, mask, cache = _expect_decoder_state(state, x)
         y, cache = self.stack(embed(self.embedding, x), memory=memory, memory_mask=mask, cache=cache)
         return self.readout(y), (memory, mask, cache)
 
@@ -191,7 +142,7 @@ class Transformer(nn.Module):
         Number of ids on either side.
     width, heads, layers
         D, H and the number of blocks on either side. The paper's base model has 512, 8 and 6.
-    positions, activation, generator, options
+    positions, activation, options
         As in :class:`Encoder`, with ``bias`` among the options.
     tied
         Whether the logits use the table of the target's ids.
@@ -213,24 +164,19 @@ class Transformer(nn.Module):
         target_vocabulary: int,
         *,
         width: int,
-        heads: int,
-        layers: int,
-        positions: str = "sinusoidal",
         activation: str = "relu",
         tied: bool = False,
         shared: bool = False,
         pad: int = 0,
-        generator: torch.Generator | None = None,
         **options: Any,
     ) -> None:
         super().__init__()
-        check_sizes(source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary)
+        expect_sizes(source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary)
         if shared and source_vocabulary != target_vocabulary:
             sizes = f"{source_vocabulary} and {target_vocabulary}"
             raise ValueError(f"shared must be False with different vocabularies, got {sizes}")
         self.input_size, self.output_size, self.pad = source_vocabulary, target_vocabulary, pad
-        options |= {"width": width, "heads": heads, "layers": layers, "positions": positions}
-        options |= {"activation": activation, "generator": generator}
+        options |= {"width": width, "activation": activation}
         self.encoder = Encoder(width, None, vocabulary=source_vocabulary, **options)
         self.decoder = Decoder(target_vocabulary, tied=tied, **options)
         if shared:
@@ -246,7 +192,7 @@ class Transformer(nn.Module):
 
         ``mask``, bool (B, 1, 1, S), is True where there is a token; where the id is not ``pad`` if None.
         """
-        check_ids("source", source, self.input_size)
+        expect_ids(source, self.input_size, "source")
         mask = padding_mask(source, self.pad) if mask is None else mask
         if at_hand(source) and not mask.any(-1).all():
             raise ValueError(f"source must have at least one token that is not {self.pad} in each row, got none in one")
@@ -259,23 +205,40 @@ class Transformer(nn.Module):
 
         With a state, the source is not read again and may be None, and the target continues.
         """
-        if not isinstance(x, tuple | list) or len(x) != 2:
-            raise ValueError(f"x must be a pair (source, target in), got {type(x).__name__}")
-        source, target = x
-        check_ids("target in", target, self.output_size)
+        source, target = expect_tuple(x, 2, "(source, target in)", "x")
+        expect_ids(target, self.output_size, "target in")
         if state is None:
             if source is None:
                 raise ValueError("source must be given where there is no state, got None")
-            check_ids("source", source, self.input_size)
+            expect_ids(source, self.input_size, "source")
             if len(source) != len(target):
                 raise ValueError(f"source must have the {len(target)} rows of the target, got {len(source)}")
             state = self.encode(source)
         return self.decoder(target, state)
 
 
-def _check_decoder_state(state: object, x: Tensor) -> DecoderState:
-    if not isinstance(state, tuple) or len(state) != 3 or not all(isinstance(part, Tensor) for part in state[:2]):
-        raise ValueError(f"state must be (memory, mask, caches), got {type(state).__name__}")
-    if len(state[0]) != len(x):
-        raise ValueError(f"state must be of the batch {len(x)} of the target, got {len(state[0])}")
-    return state
+def _body(
+    input_size: int,
+    output_size: int | None,
+    *,
+    width: int,
+    heads: int,
+    layers: int,
+    vocabulary: int | None = None,
+    activation: str = "gelu",
+    bias: bool = True,
+    tied: bool = False,
+    **options: Any,
+) -> tuple[nn.Embedding | nn.Linear, Stack, nn.Module]:
+    """Input layer, blocks and readout; the options are those of the stack."""
+    embedding = input_layer(input_size, width, vocabulary=vocabulary, bias=bias)
+    stack = Stack(width, heads, layers, activation=activation, bias=bias, **options)
+    return embedding, stack, readout_layer(embedding, width, output_size, tied=tied, bias=bias)
+
+
+def _expect_decoder_state(state: object, x: Tensor) -> DecoderState:
+    memory, mask, caches = expect_tuple(state, 3, "(memory, mask, caches)")
+    expect(memory, (len(x), "S", "D"), "state[0]")
+    if not isinstance(mask, Tensor):
+        raise ValueError(f"state[1] must be a mask, got {type(mask).__name__}")
+    return memory, mask, caches

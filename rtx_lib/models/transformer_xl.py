@@ -17,11 +17,21 @@ from torch import Tensor, nn
 
 from rtx_lib.layers.adaptive import AdaptiveEmbedding, AdaptiveSoftmax
 from rtx_lib.layers.attention import causal_mask
-from rtx_lib.layers.blocks import NORMS, FeedForward
-from rtx_lib.layers.embedding import check_ids, embed, input_layer, readout_layer
+from rtx_lib.layers.blocks import NORMS, FeedForward, undrawn
+from rtx_lib.layers.embedding import embed, input_layer, readout_layer
 from rtx_lib.layers.memory_attention import MemoryAttention
-from rtx_lib.layers.positions import Sinusoidal, make_schemes, relative_shift
-from rtx_lib.layers.stacking import check_choice, check_entries, check_sequence, check_sizes, check_state, watched
+from rtx_lib.layers.positions import Sinusoidal, distance_scores, make_schemes, shared_bias
+from rtx_lib.layers.shapes import (
+    expect,
+    expect_choice,
+    expect_heads,
+    expect_ids,
+    expect_mask,
+    expect_share,
+    expect_sizes,
+    expect_tuple,
+)
+from rtx_lib.layers.stacking import watched
 
 # What the model continues from: of the embedding and of each layer the last outputs, (B, M, D).
 Memory = tuple[Tensor, ...]
@@ -37,7 +47,7 @@ class RelativeAttention(nn.Module):
 
     with q from x, k and the values from [memory; x], and R the sinusoidal encoding of the distance, all sines first.
     (a) and (c) are (q + u) . k, and (b) and (d) are (q + v) . W_kR R, which is computed once for each distance and then
-    moved to its keys by :func:`~rtx_lib.layers.positions.relative_shift`. There are no biases.
+    moved to its keys (:func:`~rtx_lib.layers.positions.distance_scores`). There are no biases.
 
     While nobody looks at the weights, torch's fused kernel takes (b) + (d) as its mask. A forward hook on
     ``weights_tap`` sees the weights (B, H, T, S) before dropout; if it returns other weights, those are used.
@@ -52,9 +62,9 @@ class RelativeAttention(nn.Module):
         Probabilities with which a value of the output and a weight are dropped in training; each from 0 to below 1.
     u, v
         Parameters (H, K) to be shared with other layers; new ones if None.
-    generator
-        Source of the random initial weights, N(0, 0.02^2); torch's global one if None. W_q, W_kE and W_v lie on top of
-        each other in ``in_proj_weight`` (3HK, D); W_kR is ``r_proj_weight`` (HK, D).
+
+    W_q, W_kE and W_v lie on top of each other in ``in_proj_weight`` (3HK, D); W_kR is ``r_proj_weight`` (HK, D). All
+    weights start from N(0, 0.02^2).
 
     Raises
     ------
@@ -73,33 +83,19 @@ class RelativeAttention(nn.Module):
         attention_dropout: float = 0.0,
         u: nn.Parameter | None = None,
         v: nn.Parameter | None = None,
-        generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        check_sizes(width=width, heads=heads)
-        if head_width is None and width % heads:
-            raise ValueError(f"heads must divide width = {width} where head_width is None, got {heads}")
-        head_width = width // heads if head_width is None else head_width
-        check_sizes(head_width=head_width)
-        for name, value in (("dropout", dropout), ("attention_dropout", attention_dropout)):
-            if not 0 <= value < 1:
-                raise ValueError(f"{name} must be from 0 to below 1, got {value}")
-        shape = (heads, head_width)
-        for name, shared in (("u", u), ("v", v)):
-            if shared is not None and not (isinstance(shared, nn.Parameter) and shared.shape == shape):
-                got = tuple(shared.shape) if isinstance(shared, nn.Parameter) else type(shared).__name__
-                raise ValueError(f"{name} must be a parameter of shape {shape}, got {got}")
-
-        def draw(*shape: int) -> nn.Parameter:
-            return nn.Parameter(torch.empty(shape).normal_(0, 0.02, generator=generator))
-
+        head_width = expect_heads(width, heads) if head_width is None else head_width
+        expect_sizes(width=width, heads=heads, head_width=head_width)
+        expect_share("dropout", dropout)
+        expect_share("attention_dropout", attention_dropout)
         self.width, self.heads, self.head_width, self.attention_dropout = width, heads, head_width, attention_dropout
         self.encoding = Sinusoidal(width, layout="halves")
-        self.in_proj_weight = draw(3 * heads * head_width, width)
-        self.r_proj_weight = draw(heads * head_width, width)
-        self.out_proj = nn.Linear(heads * head_width, width, bias=False, device="meta")  # no weights of its own
-        self.out_proj.weight = draw(width, heads * head_width)
-        self.u, self.v = draw(*shape) if u is None else u, draw(*shape) if v is None else v
+        self.in_proj_weight = _normal(3 * heads * head_width, width)
+        self.r_proj_weight = _normal(heads * head_width, width)
+        self.out_proj = undrawn(nn.Linear, heads * head_width, width, bias=False)
+        self.out_proj.weight = _normal(width, heads * head_width)
+        self.u, self.v = shared_bias("u", u, (heads, head_width)), shared_bias("v", v, (heads, head_width))
         self.dropout = nn.Dropout(dropout)
         self.weights_tap = nn.Identity()
 
@@ -124,33 +120,25 @@ class RelativeAttention(nn.Module):
         y
             (B, T, D).
         """
-        check_sequence(x, self.width, self.in_proj_weight)
-        (batch, queries, width), past = x.shape, 0
-        if memory is not None:
-            past = memory.shape[1] if isinstance(memory, Tensor) and memory.ndim == 3 else 0
-            check_state(memory, (batch, past, width), x, "memory")
-        keys = past + queries
+        expect(x, ("B", "T", self.width), like=self.in_proj_weight)
+        batch, queries, width = x.shape
+        memory = x[:, :0] if memory is None else expect(memory, (batch, "M", width), "memory", like=x)
+        context = torch.cat([memory, x], dim=1)  # (B, S, D)
+        keys = context.shape[1]
         if r is None:
             r = self.encoding.encode(torch.arange(keys - 1, -1, -1, device=x.device), self.r_proj_weight.dtype)
-        elif r.shape != (keys, width):
-            raise ValueError(f"r must have shape {(keys, width)}, got {tuple(r.shape)}")
-        if mask is None:
-            mask = causal_mask(queries, keys, device=x.device)
-        elif mask.shape != (queries, keys) or mask.dtype != torch.bool:
-            raise ValueError(f"mask must be bool {(queries, keys)}, got {mask.dtype} of shape {tuple(mask.shape)}")
+        expect(r, (keys, width), "r")
+        mask = expect_mask(causal_mask(queries, keys, device=x.device) if mask is None else mask, (queries, keys))
 
-        context = x if memory is None else torch.cat([memory, x], dim=1)  # (B, S, D)
         size = self.heads * self.head_width
         w_q, w_kv = self.in_proj_weight.split([size, 2 * size])
         q = self._heads(F.linear(x, w_q))  # (B, H, T, K)
-        k, v = (self._heads(part) for part in F.linear(context, w_kv).chunk(2, dim=-1))  # (B, H, S, K)
-        r = self._heads(F.linear(r, self.r_proj_weight)[None])  # (1, H, S, K): one for each distance
-
-        scale = 1 / math.sqrt(self.head_width)
-        of_distances = (q + self.v[:, None]) @ (r * scale).mT  # (b) + (d), (B, H, T, S) by distance
+        k, v = (self._heads(half) for half in F.linear(context, w_kv).chunk(2, dim=-1))  # (B, H, S, K)
+        position = distance_scores(q, self.v, r, self.r_proj_weight)  # (b) + (d), (B, H, T, S)
         hidden = torch.zeros_like(mask, dtype=q.dtype).masked_fill_(~mask, -math.inf)  # (T, S): cheaper than all heads
-        position = relative_shift(of_distances) + hidden  # by key
+        position = position + hidden
         q = q + self.u[:, None]  # for (a) + (c)
+        scale = 1 / math.sqrt(self.head_width)
         if watched(self.weights_tap):
             weights = self.weights_tap((q * scale @ k.mT + position).softmax(-1))
             y = F.dropout(weights, self.attention_dropout, self.training) @ v
@@ -183,8 +171,6 @@ class TransformerXLBlock(nn.Module):
         Made by the model, which may share its u and v.
     inner, norm, dropout
         As in :class:`TransformerXL`.
-    generator
-        Source of the random initial weights; torch's global one if None.
     """
 
     def __init__(
@@ -194,22 +180,21 @@ class TransformerXLBlock(nn.Module):
         inner: int | None = None,
         norm: str = "post",
         dropout: float = 0.0,
-        generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        check_choice("norm", norm, NORMS)
+        expect_choice("norm", norm, NORMS)
         self.norm, self.attention = norm, attention
-        self.feed_forward = FeedForward(attention.width, inner, dropout=dropout, generator=generator)
+        self.feed_forward = FeedForward(attention.width, inner, dropout=dropout)
         self.norms = nn.ModuleList(nn.LayerNorm(attention.width) for _ in range(2))
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, h: Tensor, memory: Tensor, *, r: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
-        """Map h (B, T, D), with a memory (B, M, D) before it, to (B, T, D); r and mask as in the attention."""
+    def forward(self, h: Tensor, memory: Tensor, **positions: Tensor) -> Tensor:
+        """Map h (B, T, D), with a memory (B, M, D) before it, to (B, T, D); what else comes is for the attention."""
         memory = memory.detach()  # SG
         if self.norm == "pre":
-            h = h + self.attention(self.norms[0](h), self.norms[0](memory), r=r, mask=mask)
+            h = h + self.attention(self.norms[0](h), self.norms[0](memory), **positions)
             return h + self.dropout(self.feed_forward(self.norms[1](h)))
-        h = self.norms[0](h + self.attention(h, memory, r=r, mask=mask))
+        h = self.norms[0](h + self.attention(h, memory, **positions))
         return self.norms[1](h + self.dropout(self.feed_forward(h)))
 
 
@@ -261,9 +246,9 @@ class TransformerXL(nn.Module):
     cutoffs, divide, embedding_size
         Of an adaptive softmax and its tables (:mod:`rtx_lib.layers.adaptive`), where one of them is given; y are then
         log-probabilities, which serve as logits.
-    generator
-        Source of the random initial weights; torch's global one if None: N(0, 0.02^2), but N(0, 0.01^2) for projections
-        of the tables and N(1, 0.02^2) for the weights of norms, biases 0, and Xavier's rule for an input of floats.
+
+    Weights start from N(0, 0.02^2), but projections of the tables from N(0, 0.01^2), the weights of norms from
+    N(1, 0.02^2), biases at 0, and the input layer of floats by Xavier's rule.
 
     Raises
     ------
@@ -283,78 +268,41 @@ class TransformerXL(nn.Module):
         layers: int,
         memory: int,
         vocabulary: int | None = None,
-        head_width: int | None = None,
         inner: int | None = None,
         norm: str = "post",
-        positions: str = "xl",
-        length: int = 1024,
-        clip: int = 16,
-        untied_uv: bool = False,
         same_length: bool = False,
         clamp: int = 0,
         dropout: float = 0.0,
-        attention_dropout: float = 0.0,
         tied: bool | None = None,
         cutoffs: Sequence[int] = (),
         divide: int = 1,
         embedding_size: int | None = None,
-        generator: torch.Generator | None = None,
+        **attention: Any,
     ) -> None:
         super().__init__()
-        check_sizes(input_size=input_size, output_size=output_size, width=width, heads=heads, layers=layers)
-        check_choice("norm", norm, NORMS)
+        expect_sizes(input_size=input_size, output_size=output_size, width=width, heads=heads, layers=layers)
         self.input_size, self.output_size, self.width = input_size, output_size, width
         self.memory, self.same_length, self.clamp = memory, same_length, clamp
-        self._check_settings()
-        common: dict[str, Any] = {"dropout": dropout, "attention_dropout": attention_dropout, "generator": generator}
-        attentions: list[Any] = []
-        self.positions: Any = None
-        if positions == "xl":
-            for _ in range(layers):
-                attentions.append(RelativeAttention(width, heads, head_width=head_width, **common))
-                if not untied_uv:
-                    common |= {"u": attentions[0].u, "v": attentions[0].v}
-        else:
-            if head_width is not None or untied_uv:
-                raise ValueError(f'positions must be "xl" with a head_width or untied_uv, got {positions!r}')
-            self.positions, schemes = make_schemes(
-                positions, layers, width=width, heads=heads, length=length, clip=clip, generator=generator
-            )
-            attentions.extend(MemoryAttention(width, heads, scheme, **common) for scheme in schemes)
+        self._expect_settings()
+        self.positions, attentions = _attentions(width, heads, layers, dropout=dropout, **attention)
         self.blocks = nn.ModuleList(
-            TransformerXLBlock(attention, inner=inner, norm=norm, dropout=dropout, generator=generator)
-            for attention in attentions
+            TransformerXLBlock(each, inner=inner, norm=norm, dropout=dropout) for each in attentions
         )
         self.encoding = Sinusoidal(width, layout="halves")
         self.dropout = nn.Dropout(dropout)
-        self.embedding: Any
-        self.readout: Any
         tied = vocabulary == output_size if tied is None else tied
         if cutoffs or divide != 1 or embedding_size not in (None, width):
             if vocabulary != output_size:
                 raise ValueError(f"vocabulary must be output_size = {output_size} with cutoffs, got {vocabulary}")
-            self.embedding = AdaptiveEmbedding(
-                output_size, width, cutoffs, embedding_size=embedding_size, divide=divide, generator=generator
-            )
-            self.readout = AdaptiveSoftmax(self.embedding, tied=tied, generator=generator)
+            tables = AdaptiveEmbedding(output_size, width, cutoffs, embedding_size=embedding_size, divide=divide)
+            self.embedding: Any = tables
+            self.readout: Any = AdaptiveSoftmax(tables, tied=tied)
         else:
-            self.embedding = input_layer(input_size, width, vocabulary=vocabulary, bias=True, generator=generator)
-            self.readout = readout_layer(self.embedding, width, output_size, tied=tied, bias=True, generator=generator)
+            self.embedding = input_layer(input_size, width, vocabulary=vocabulary)
+            self.readout = readout_layer(self.embedding, width, output_size, tied=tied)
             if tied:
                 self.readout.bias = nn.Parameter(torch.zeros(output_size))
-        self._start(generator)
-
-    @torch.no_grad()
-    def _start(self, generator: torch.Generator | None) -> None:
-        for name, parameter in self.named_parameters():
-            if name.startswith("embedding.") and isinstance(self.embedding, nn.Linear):
-                continue
-            if "bias" in name:
-                parameter.zero_()
-            elif "norms" in name:
-                parameter.normal_(1, 0.02, generator=generator)
-            else:
-                parameter.normal_(0, 0.01 if "projections" in name else 0.02, generator=generator)
+        self._start()
 
     def forward(self, x: Tensor, state: Memory | None = None) -> tuple[Tensor, Memory | None]:
         """Map ids (B, T) or floats (B, T, input_size) to y (B, T, output_size) and the state that continues them."""
@@ -363,24 +311,33 @@ class TransformerXL(nn.Module):
 
     def encode(self, x: Tensor, state: Memory | None = None) -> tuple[Tensor, Memory | None]:
         """What the readout reads, (B, T, D), and the state that continues x: the memories, or None without memory."""
-        self._check_settings()
+        self._expect_settings()
         h = self.embedding(x) if isinstance(self.embedding, AdaptiveEmbedding) else embed(self.embedding, x)
         h = self.dropout(h if self.positions is None else self.positions.embed(h))
-        if state is None:
-            state = (h[:, :0],) * (len(self.blocks) + 1)
-        keys = self._check(state, h) + h.shape[1]  # S
-        distances = torch.arange(keys - 1, -1, -1, device=h.device)
-        if self.clamp > 0:
-            distances = distances.clamp(max=self.clamp)
-        r = self.dropout(self.encoding.encode(distances, h.dtype))  # (S, D), for all layers
+        before = (h[:, :0],) * (len(self.blocks) + 1) if state is None else self._expect_state(state, h)
+        positions = self._positions(h, keys=before[0].shape[1] + h.shape[1])
+        outputs = [h]
+        for block, memory in zip(self.blocks, before, strict=False):  # nobody reads the last layer's memory
+            outputs.append(block(outputs[-1], memory, **positions))
+        after = tuple(map(self._remember, before, outputs)) if self.memory else None
+        return self.dropout(outputs[-1]), after
+
+    def _remember(self, memory: Tensor, h: Tensor) -> Tensor:
+        """The last ``memory`` positions of [memory; h], from which no gradient goes back."""
+        kept = torch.cat([memory, h], dim=1)[:, -self.memory :]
+        return kept.detach().clone()  # a view would keep all of it
+
+    def _positions(self, h: Tensor, keys: int) -> dict[str, Tensor]:
+        """What the attention of all layers asks for: the encodings r (S, D) of the distances, and the mask (T, S)."""
         mask = causal_mask(h.shape[1], keys, device=h.device)
         if self.same_length:
             mask = mask.triu(keys - h.shape[1] - self.memory + 1)  # the first key of query i is M + i - memory + 1
-        outputs = [h]
-        for block, memory in zip(self.blocks, state, strict=False):  # nobody reads the last layer's memory
-            outputs.append(block(outputs[-1], memory, r=r, mask=mask))
-        after = tuple(map(self._remember, state, outputs)) if self.memory else None
-        return self.dropout(outputs[-1]), after
+        if not isinstance(self.blocks[0].attention, RelativeAttention):
+            return {"mask": mask}
+        distances = torch.arange(keys - 1, -1, -1, device=h.device)
+        if self.clamp > 0:
+            distances = distances.clamp(max=self.clamp)
+        return {"mask": mask, "r": self.dropout(self.encoding.encode(distances, h.dtype))}
 
     def nll(self, h: Tensor, target: Tensor) -> Tensor:
         """-log p(target) in nats, (B, T), after h (B, T, D) from :meth:`encode`.
@@ -389,30 +346,66 @@ class TransformerXL(nn.Module):
         """
         if isinstance(self.readout, AdaptiveSoftmax):
             return self.readout.nll(h, target)
-        check_ids("target", target, self.output_size)
-        if target.shape != h.shape[:2]:
-            raise ValueError(f"target must have shape {tuple(h.shape[:2])} to fit h, got {tuple(target.shape)}")
+        expect(expect_ids(target, self.output_size, "target"), h.shape[:2], "target")
         return F.cross_entropy(self.readout(h).mT, target.long(), reduction="none")
 
-    def _remember(self, memory: Tensor, h: Tensor) -> Tensor:
-        """The last ``memory`` positions of [memory; h], from which no gradient goes back."""
-        kept = torch.cat([memory, h], dim=1)[:, -self.memory :]
-        return kept.detach().clone()  # a view would keep all of it
+    @torch.no_grad()
+    def _start(self) -> None:
+        """Draw all weights by the rules of the authors' code."""
+        for name, parameter in self.named_parameters():
+            if name.startswith("embedding.") and isinstance(self.embedding, nn.Linear):
+                continue
+            if "bias" in name:
+                parameter.zero_()
+            elif "norms" in name:
+                parameter.normal_(1, 0.02)
+            else:
+                parameter.normal_(0, 0.01 if "projections" in name else 0.02)
 
-    def _check_settings(self) -> None:
+    def _expect_settings(self) -> None:
         least = 1 if self.same_length else 0
         if isinstance(self.memory, bool) or not isinstance(self.memory, int) or self.memory < least:
             condition = " with same_length" if self.same_length else ""
             raise ValueError(f"memory must be a whole number from {least} on{condition}, got {self.memory!r}")
 
-    def _check(self, state: object, h: Tensor) -> int:
-        """M; ``ValueError`` unless the state has that many positions of each layer, and fits h."""
-        memories = check_entries(state, len(self.blocks) + 1, "of the embedding and of each layer")
-        past = memories[0].shape[1] if isinstance(memories[0], Tensor) and memories[0].ndim == 3 else 0
+    def _expect_state(self, state: object, h: Tensor) -> Memory:
+        past: Any = "M"
+        memories = expect_tuple(state, len(self.blocks) + 1, "of the embedding and of each layer")
         for i, memory in enumerate(memories):
-            check_state(memory, (h.shape[0], past, self.width), h, f"state[{i}]")
-        return past
+            past = expect(memory, (len(h), past, self.width), f"state[{i}]", like=h).shape[1]
+        return memories
 
     def extra_repr(self) -> str:
         """The settings that may change, as ``print(model)`` shows them."""
         return f"memory={self.memory}, same_length={self.same_length}, clamp={self.clamp}"
+
+
+def _attentions(
+    width: int,
+    heads: int,
+    layers: int,
+    *,
+    positions: str = "xl",
+    head_width: int | None = None,
+    untied_uv: bool = False,
+    length: int = 1024,
+    clip: int = 16,
+    **dropouts: Any,
+) -> tuple[Any, list[Any]]:
+    """What acts on the embedded input, which is nothing in the paper, and the attention of each layer."""
+    if positions == "xl":
+        uv: dict[str, Any] = {}
+        attentions: list[Any] = []
+        for _ in range(layers):
+            attentions.append(RelativeAttention(width, heads, head_width=head_width, **uv, **dropouts))
+            if not untied_uv:
+                uv = {"u": attentions[0].u, "v": attentions[0].v}
+        return None, attentions
+    if head_width is not None or untied_uv:
+        raise ValueError(f'positions must be "xl" with a head_width or untied_uv, got {positions!r}')
+    first, schemes = make_schemes(positions, layers, width=width, heads=heads, length=length, clip=clip)
+    return first, [MemoryAttention(width, heads, scheme, **dropouts) for scheme in schemes]
+
+
+def _normal(*shape: int) -> nn.Parameter:
+    return nn.Parameter(torch.empty(shape).normal_(0, 0.02))

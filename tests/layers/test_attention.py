@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 import torch
 import torch.nn.functional as F
-from support.helpers import relative_error
+from support.helpers import drawn, relative_error
 from torch import nn
 
 from rtx_lib.layers import (
@@ -33,7 +33,7 @@ def random(seed, *shape):
 
 def make(width, heads, seed=0, **arguments):
     """An attention whose biases are not 0, so that none can go missing unseen."""
-    model = MultiHeadAttention(width, heads, generator=torch.Generator().manual_seed(seed), **arguments)
+    model = drawn(seed, MultiHeadAttention, width, heads, **arguments)
     with torch.no_grad():
         for number, name in enumerate(("in_proj_weight", "in_proj_bias", "out_proj.weight", "out_proj.bias")):
             if arguments.get("bias", True) or "weight" in name:
@@ -510,14 +510,14 @@ def test_masks():
 
 def test_initial_weights():
     """Those of torch.nn in distribution; the same for the same generator."""
-    first, second, third = (MultiHeadAttention(64, 4, generator=torch.Generator().manual_seed(s)) for s in (1, 1, 2))
+    first, second, third = (drawn(s, MultiHeadAttention, 64, 4) for s in (1, 1, 2))
     assert all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))
     assert not torch.equal(first.in_proj_weight, third.in_proj_weight)
     theirs = nn.MultiheadAttention(64, 4)
     for name, parameter in first.named_parameters():
         other = theirs.get_parameter(name)
         assert abs(parameter.abs().max() - other.abs().max()) < 0.01 and abs(parameter.std() - other.std()) < 0.005
-    additive = (AdditiveAttention(3, 4, 50, generator=torch.Generator().manual_seed(1)) for _ in range(2))
+    additive = (drawn(1, AdditiveAttention, 3, 4, 50) for _ in range(2))
     for (name, a), b in zip(next(additive).named_parameters(), next(additive).parameters(), strict=True):
         assert torch.equal(a, b) and 0.8 < a.abs().max() * math.sqrt(a.shape[1]) <= 1, name
 
@@ -539,7 +539,7 @@ def plain_additive(model, query, keys, mask):
 @pytest.mark.parametrize("kind", ["none", "padding", "any", "empty rows"])
 def test_additive_attention_equals_the_loops(kind):
     for seed, (b, t, s, d, e) in enumerate(SHAPES):
-        model = AdditiveAttention(d, e, 4, generator=torch.Generator().manual_seed(seed))
+        model = drawn(seed, AdditiveAttention, d, e, 4)
         query, keys = random(seed, b, t, d).requires_grad_(), random(seed + 1, b, s, e).requires_grad_()
         mask, seen = make_mask(kind, b, t, s, 1, seed), look(model, "explicit")
         mask = None if mask is None else mask.squeeze(1)
@@ -569,15 +569,15 @@ BAD = [
     (lambda m: MultiHeadAttention(6, 4), r"heads must divide width = 6, got 4"),
     (lambda m: MultiHeadAttention(6, 3, dropout=1), r"dropout must be from 0 to below 1, got 1"),
     (lambda m: MultiHeadAttention(6, 3, dropout=-0.1), r"dropout must be from 0 to below 1, got -0.1"),
-    (lambda m: m([1]), r"x must be a tensor of shape \(B, N, 6\) with B and N at least 1, got list"),
-    (lambda m: m(X[0]), r"x must be .* \(B, N, 6\) .* got \(3, 6\)"),
-    (lambda m: m(X[..., :5]), r"x must be .* \(B, N, 6\) .* got \(2, 3, 5\)"),
-    (lambda m: m(X[:, :0]), r"x must be .* N at least 1, got \(2, 0, 6\)"),
-    (lambda m: m(X[:0]), r"x must be .* B and N at least 1, got \(0, 3, 6\)"),
+    (lambda m: m([1]), r"x must be a tensor of shape \(B, T, 6\), got list"),
+    (lambda m: m(X[0]), r"x must have shape \(B, T, 6\), got \(3, 6\)"),
+    (lambda m: m(X[..., :5]), r"x must have shape \(B, T, 6\), got \(2, 3, 5\)"),
+    (lambda m: m(X[:, :0]), r"x must .* every size at least 1, got \(2, 0, 6\)"),
+    (lambda m: m(X[:0]), r"x must .* every size at least 1, got \(0, 3, 6\)"),
     (lambda m: m(X.double()), r"x must be of torch.float32, as the weights are, got torch.float64"),
     (lambda m: m(X.to("meta")), r"x must be on cpu, as the weights are, got meta"),
-    (lambda m: m(X, X[:, :0]), r"memory must be .* N at least 1, got \(2, 0, 6\)"),
-    (lambda m: m(X, X[:1]), r"memory must hold 2 sequences, got shape \(1, 3, 6\)"),
+    (lambda m: m(X, X[:, :0]), r"memory must .* every size at least 1, got \(2, 0, 6\)"),
+    (lambda m: m(X, X[:1]), r"memory must have shape \(2, S, 6\), got \(1, 3, 6\)"),
     (lambda m: m(X, X.double()), r"memory must be of torch.float32, as the weights are, got torch.float64"),
     (lambda m: m(X, X, causal=True), r"causal must be False in cross-attention.* got True"),
     (lambda m: m(X, mask=X), r"mask must be a bool tensor, True = may attend, got torch.float32"),
@@ -586,31 +586,34 @@ BAD = [
     (lambda m: m(X, mask=causal_mask(3), cache=CACHE), r"mask must be .* \(2, 3, 3, 10\), got shape \(3, 3\)"),
     (lambda m: m(X, X[:, :2], mask=causal_mask(3)), r"mask must be broadcastable to \(2, 3, 3, 2\)"),
     (lambda m: m(X, mask=causal_mask(3)[None, None, None]), r"mask must be .* got shape \(1, 1, 1, 3, 3\)"),
-    (lambda m: m(X, cache=CACHE[0]), r"cache must be a pair \(k, v\) of tensors, got Tensor$"),
-    (lambda m: m(X, cache=CACHE[:1]), r"cache must be a pair \(k, v\) of tensors, got \(Tensor\)$"),
-    (lambda m: m(X, cache=(1, 2)), r"cache must be a pair \(k, v\) of tensors, got \(int, int\)$"),
-    (lambda m: m(X, cache=(CACHE[0][0], CACHE[1])), r"cache\[0\] must have shape \(B, H, M, K\), got \(3, 7, 2\)"),
-    (lambda m: m(X, cache=(CACHE[0][:1], CACHE[1])), r"cache\[0\] must have shape \(2, 3, 7, 2\), got \(1, 3, 7, 2\)"),
+    (lambda m: m(X, cache=CACHE[0]), r"cache must be a tuple of 2 entries, \(k, v\), got Tensor$"),
+    (lambda m: m(X, cache=CACHE[:1]), r"cache must be a tuple of 2 entries, \(k, v\), got 1 entries$"),
+    (lambda m: m(X, cache=(1, 2)), r"cache\[0\] must be a tensor of shape \(2, 3, M, 2\), got int$"),
+    (lambda m: m(X, cache=(CACHE[0][0], CACHE[1])), r"cache\[0\] must have shape \(2, 3, M, 2\), got \(3, 7, 2\)"),
+    (lambda m: m(X, cache=(CACHE[0][:1], CACHE[1])), r"cache\[0\] must have shape \(2, 3, M, 2\), got \(1, 3, 7, 2\)"),
     (lambda m: m(X, cache=(CACHE[0], CACHE[1][:, :, 1:])), r"cache\[1\] must .* \(2, 3, 7, 2\), got \(2, 3, 6, 2\)"),
-    (lambda m: m(X, cache=(CACHE[0], CACHE[1].double())), r"cache\[1\] must be of torch.float32, as x is, got"),
+    (lambda m: m(X, cache=(CACHE[0], CACHE[1].double())), r"cache\[1\] must be of torch.float32, as the input is, got"),
     (lambda m: m(X, X, cache=CACHE), r"cache\[0\] must have shape \(2, 3, 3, 2\), got \(2, 3, 7, 2\)"),
     (lambda m: causal_mask(0), r"queries must be at least 1, got 0"),
     (lambda m: causal_mask(3, 2), r"keys must be at least queries = 3, got 2"),
-    (lambda m: padding_mask(torch.ones(3)), r"ids must be of shape \(B, S\), got \(3,\)"),
-    (lambda m: dot_product_attention(Q[0], Q, Q), r"q must be a tensor of shape \(B, H, \., \.\), got \(3, 4, 5\)"),
-    (lambda m: dot_product_attention(Q, Q, [Q]), r"v must be a tensor of shape \(B, H, \., \.\), got list"),
-    (lambda m: dot_product_attention(Q, Q.double(), Q), r"k must be of torch.float32, as q is, got torch.float64"),
-    (lambda m: dot_product_attention(Q, Q[..., 1:], Q), r"k must .* of q \(2, 3, 4, 5\) .* got \(2, 3, 4, 4\)"),
-    (lambda m: dot_product_attention(Q, Q[:, :, :0], Q), r"k must .* S at least 1, got \(2, 3, 0, 5\)"),
-    (lambda m: dot_product_attention(Q, Q, Q[:, :, 1:]), r"v must .* of k \(2, 3, 4, 5\), got \(2, 3, 3, 5\)"),
+    (lambda m: padding_mask(torch.ones(3)), r"ids must have shape \(B, S\), got \(3,\)"),
+    (lambda m: dot_product_attention(Q[0], Q, Q), r"q must have shape \(B, H, T, K\), got \(3, 4, 5\)"),
+    (lambda m: dot_product_attention(Q, Q, [Q]), r"v must be a tensor of shape \(2, 3, 4, K_v\), got list"),
+    (
+        lambda m: dot_product_attention(Q, Q.double(), Q),
+        r"k must be of torch.float32, as the input is, got torch.float64",
+    ),
+    (lambda m: dot_product_attention(Q, Q[..., 1:], Q), r"k must have shape \(2, 3, S, 5\), got \(2, 3, 4, 4\)"),
+    (lambda m: dot_product_attention(Q, Q[:, :, :0], Q), r"k must .* every size at least 1, got \(2, 3, 0, 5\)"),
+    (lambda m: dot_product_attention(Q, Q, Q[:, :, 1:]), r"v must have shape \(2, 3, 4, K_v\), got \(2, 3, 3, 5\)"),
     (lambda m: dot_product_attention(Q, Q, Q, mask=Q), r"mask must be a bool tensor"),
     (lambda m: dot_product_attention(Q, Q, Q, bias=causal_mask(4)), r"bias must be a float tensor, got torch.bool"),
     (lambda m: dot_product_attention(Q, Q, Q, bias=Q), r"bias must be broadcastable to \(2, 3, 4, 4\), got shape"),
     (lambda m: AdditiveAttention(3, 4, 0), r"width must be at least 1, got 0"),
-    (lambda m: ADDITIVE(Q[0], Q[0, :, :, 1:]), r"query must be a tensor of shape \(B, N, 3\) .* got \(3, 4, 5\)"),
-    (lambda m: ADDITIVE(Q[0, ..., :3], Q[0]), r"keys must be a tensor of shape \(B, N, 4\) .* got \(3, 4, 5\)"),
-    (lambda m: ADDITIVE(Q[0, ..., :3], Q[0, :, :0, 1:]), r"keys must be .* N at least 1, got \(3, 0, 4\)"),
-    (lambda m: ADDITIVE.project(Q[0]), r"keys must be a tensor of shape \(B, N, 4\) .* got \(3, 4, 5\)"),
+    (lambda m: ADDITIVE(Q[0], Q[0, :, :, 1:]), r"query must have shape \(B, T, 3\), got \(3, 4, 5\)"),
+    (lambda m: ADDITIVE(Q[0, ..., :3], Q[0]), r"keys must have shape \(3, S, 4\), got \(3, 4, 5\)"),
+    (lambda m: ADDITIVE(Q[0, ..., :3], Q[0, :, :0, 1:]), r"keys must .* every size at least 1, got \(3, 0, 4\)"),
+    (lambda m: ADDITIVE.project(Q[0]), r"keys must have shape \(B, S, 4\), got \(3, 4, 5\)"),
     (lambda m: ADDITIVE(X[..., :3], X[..., :4], mask=causal_mask(4)), r"mask must be .* \(2, 3, 3\), got"),
     (lambda m: ADDITIVE(X[..., :3], X[..., :4], projected=X), r"projected must .* \(2, 3, 5\), got \(2, 3, 6\)"),
 ]
@@ -626,5 +629,5 @@ def test_keys_and_values_of_a_memory_stand_in_front():
     layer, memory, x = MultiHeadAttention(8, 2), torch.randn(2, 3, 8), torch.randn(2, 4, 8)
     whole = layer(torch.cat([memory, x], 1), causal=True)[0][:, 3:]
     assert relative_error(layer(x, cache=layer.keys_and_values(memory), causal=True)[0], whole) < 1e-5
-    with pytest.raises(ValueError, match="memory must be a tensor of shape"):
+    with pytest.raises(ValueError, match="memory must have shape"):
         layer.keys_and_values(torch.zeros(2, 3, 7))

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from support.helpers import relative_error
+from support.helpers import drawn, relative_error
 from torch import nn
 
 from rtx_lib.layers import SCHEMES, Block, FeedForward, SampleStdNorm, Stack
@@ -131,25 +131,6 @@ def test_the_sizes_of_the_tables():
     assert shapes == [(11, 4), (11, 4)]
 
 
-@pytest.mark.parametrize("cross", [True, False])
-@pytest.mark.parametrize("positions", SCHEMES)
-def test_pieces_equal_the_whole(positions, cross):
-    stack = random_parameters(Stack(12, 3, 2, positions=positions, causal=True, cross=cross))
-    x, memory = draw(2, 7, 12), draw(2, 4, 12, seed=3) if cross else None
-    whole, last = stack(x, memory=memory)
-    pieces, cache = [], None
-    for piece in x.split([1, 3, 2, 1], dim=1):
-        y, cache = stack(piece, memory=memory, cache=cache)
-        pieces.append(y)
-    assert relative_error(torch.cat(pieces, 1), whole) < 1e-12
-
-    def tensors(tree):
-        return [tree] if isinstance(tree, torch.Tensor) else [leaf for branch in tree for leaf in tensors(branch)]
-
-    assert len(tensors(cache)) == 2 * 2 * (1 + cross) and all(len(leaf) == 2 for leaf in tensors(cache))
-    assert worst(tensors(cache), tensors(last)) < 1e-12
-
-
 def test_the_memory_is_not_projected_again():
     stack = Stack(12, 3, 2, causal=True, cross=True)
     x, memory = draw(2, 7, 12), draw(2, 4, 12, seed=3)
@@ -189,10 +170,8 @@ def test_the_norm_of_a_constant_is_its_bias():
 @pytest.mark.parametrize("norm", NORMS)
 def test_the_first_weights(norm):
     """Xavier's bound sqrt(6 / (in + out)) is kept and reached; biases are 0 and norms the identity."""
-    generator, state = torch.Generator().manual_seed(0), torch.get_rng_state()
-    layer = FeedForward(64, 200, generator=generator)
-    assert torch.equal(state, torch.get_rng_state())
-    stack = Stack(64, 4, 2, inner=200, norm=norm, cross=True, generator=generator)
+    layer = drawn(0, FeedForward, 64, 200)
+    stack = Stack(64, 4, 2, inner=200, norm=norm, cross=True)
     of_stack = {name: p for name, p in stack.named_parameters() if ".weight" in name and p.ndim == 2}
     for name, weight in of_stack.items() | dict(layer.named_parameters()).items():
         if weight.ndim == 2:
@@ -201,19 +180,9 @@ def test_the_first_weights(norm):
     for name, parameter in stack.named_parameters():
         if parameter.ndim == 1:
             assert (parameter == ("norm" in name and "weight" in name)).all(), name
-    again = Stack(64, 4, 2, inner=200, norm=norm, cross=True, generator=torch.Generator().manual_seed(5))
-    other = Stack(64, 4, 2, inner=200, norm=norm, cross=True, generator=torch.Generator().manual_seed(5))
-    assert all(torch.equal(a, b) for a, b in zip(again.parameters(), other.parameters(), strict=True))
+    again = drawn(5, Stack, 64, 4, 2, inner=200, norm=norm, cross=True)
     matrices = [p for p in again.parameters() if p.ndim == 2]
     assert all(not torch.equal(a, b) for i, a in enumerate(matrices) for b in matrices[:i] if a.shape == b.shape)
-
-
-@pytest.mark.parametrize("positions", ["learned", "shaw", "xl"])
-def test_positions_are_drawn_from_the_generator(positions):
-    first, second = (
-        Stack(12, 3, 2, positions=positions, generator=torch.Generator().manual_seed(5)).state_dict() for _ in "ab"
-    )
-    assert all(torch.equal(first[name], second[name]) for name in first)
 
 
 def test_dropout_acts_on_every_branch_in_training_only():
@@ -291,8 +260,8 @@ def test_bad_caches():
         ([*cache], "cache must be a tuple of 2 entries, one for each block, got list"),
         (cache[:1], "got 1 entries"),
         ((*cache, entry), "got 3 entries"),
-        ((k, v), r"cache\[0\] must be \(k, v\), got Tensor"),
-        (((k, v, v), entry), r"cache\[0\] must be \(k, v\), got tuple"),
+        ((k, v), r"cache\[0\] must be a tuple of 2 entries, \(k, v\), got Tensor"),
+        (((k, v, v), entry), r"cache\[0\] must be a tuple of 2 entries, \(k, v\), got 3 entries"),
         ((entry, (k, None)), r"cache\[1\] must be a tensor"),
         ((entry, (k[:1], v[:1])), r"cache\[1\] must have shape \(2, 3, 5, 4\), got \(1, 3, 5, 4\)"),
         ((entry, (k[:, :, 1:], v[:, :, 1:])), r"cache\[1\] must have shape \(2, 3, 5, 4\), got \(2, 3, 4, 4\)"),
@@ -303,7 +272,7 @@ def test_bad_caches():
         with pytest.raises(ValueError, match=message):
             stack(x, cache=value)
     for value, message in [
-        (cache, r"cache\[0\] must be \(\(k, v\), \(k, v\)\)"),
+        (cache, r"cache\[0\]\[1\] must be a tuple of 2 entries, \(k, v\)"),
         ((both[0], (both[1][0], k)), "cache"),
     ]:
         with pytest.raises(ValueError, match=message):

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from support.helpers import relative_error
+from support.helpers import drawn, relative_error
 from torch import nn
 
 from rtx_lib.layers import RNN, Readout
@@ -50,20 +50,20 @@ def test_causal_one_way_and_not_causal_both_ways():
 
 
 def test_uniform_initialisation():
-    for parameter in RNN(3, 100, generator=torch.Generator().manual_seed(0)).parameters():
+    for parameter in drawn(0, RNN, 3, 100).parameters():
         assert 0.08 < parameter.abs().max() <= 0.1
 
 
 @pytest.mark.parametrize("std", [0.03, 0.3])
 def test_identity_initialisation(std):
-    rnn = RNN(3, 50, init="identity", nonlinearity="relu", input_std=std, generator=torch.Generator().manual_seed(0))
+    rnn = drawn(0, RNN, 3, 50, init="identity", nonlinearity="relu", input_std=std)
     assert torch.equal(rnn.weight_hh_l0, torch.eye(50))
     assert not rnn.bias_ih_l0.any() and not rnn.bias_hh_l0.any()
-    assert rnn.weight_ih_l0.std().item() == pytest.approx(std, rel=0.3)
+    assert rnn.weight_ih_l0.std().item() == pytest.approx(std, rel=0.3) and abs(rnn.weight_ih_l0.mean()) < std / 3
 
 
 def test_orthogonal_initialisation():
-    rnn = RNN(3, 20, init="orthogonal", generator=torch.Generator().manual_seed(0))
+    rnn = drawn(0, RNN, 3, 20, init="orthogonal")
     assert relative_error(rnn.weight_hh_l0 @ rnn.weight_hh_l0.T, torch.eye(20)) < 1e-12
     assert 0.1 < rnn.weight_ih_l0.std() * 20**0.5 < 0.7
 

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from support.helpers import FIXTURES, relative_error
+from support.helpers import FIXTURES, drawn, relative_error
 
 from rtx_lib.layers import (
     SCHEMES,
@@ -369,7 +369,7 @@ def test_make_positions():
     for scheme in ("learned", "shaw", "xl"):
         states = []
         for seed in (3, 3, 4):
-            module = make_positions(scheme, width=12, heads=3, generator=torch.Generator().manual_seed(seed))
+            module = drawn(seed, make_positions, scheme, width=12, heads=3)
             states.append(torch.cat([p.detach().flatten() for p in module.parameters()]))
         assert torch.equal(states[0], states[1]) and not torch.equal(states[0], states[2])
 
@@ -380,10 +380,8 @@ BAD = {
     "layout must be one of": lambda: Sinusoidal(8, layout="mixed"),
     "base must be positive and finite, got 0": lambda: Sinusoidal(8, base=0),
     "base must be positive and finite, got nan": lambda: Rotary(8, base=math.nan),
-    r"x must hold floats of shape \(B, T, 8\), got torch.float64 of shape \(2, 3, 6\)": lambda: Sinusoidal(8).embed(
-        draw(2, 3, 6)
-    ),
-    "x must hold floats .* got torch.int64": lambda: Learned(8, 8).embed(torch.zeros(2, 3, 8, dtype=torch.int64)),
+    r"x must have shape \(B, T, 8\), got \(2, 3, 6\)": lambda: Sinusoidal(8).embed(draw(2, 3, 6)),
+    "x must hold floats, got torch.int64": lambda: Learned(8, 8).embed(torch.zeros(2, 3, 8, dtype=torch.int64)),
     "offset must be at least 0, got -1": lambda: Learned(8, 8).embed(draw(2, 3, 8), -1),
     "length must be at least 1": lambda: Learned(0, 8),
     "clip must be at least 1, got 0": lambda: ShawRelative(4, 0),

@@ -1,4 +1,4 @@
-"""Multi-head attention with every position scheme: no leak, pieces that equal the whole, and both paths alike."""
+"""Multi-head attention with every position scheme: both paths alike, and each scheme where it should act."""
 
 import pytest
 import torch
@@ -14,12 +14,12 @@ every_scheme = pytest.mark.parametrize("scheme", SCHEMES)
 
 def make(scheme, causal=True, seed=0):
     """Attention with the scheme and a function that runs both, with parameters that are far from small."""
-    generator = torch.Generator().manual_seed(seed)
-    scheme = make_positions(scheme, width=WIDTH, heads=HEADS, clip=2, causal=causal, generator=generator)
-    attention = MultiHeadAttention(WIDTH, HEADS, positions=scheme, generator=generator)
+    torch.manual_seed(seed)
+    scheme = make_positions(scheme, width=WIDTH, heads=HEADS, clip=2, causal=causal)
+    attention = MultiHeadAttention(WIDTH, HEADS, positions=scheme)
     with torch.no_grad():
         for parameter in attention.parameters():
-            parameter.normal_(0, 0.7, generator=generator)
+            parameter.normal_(0, 0.7)
 
     def run(x, cache=None, mask=None):
         if hasattr(scheme, "embed"):
@@ -38,45 +38,6 @@ def watch(attention):
     seen = []
     attention.weights_tap.register_forward_hook(lambda module, inputs, weights: seen.append(weights))
     return seen
-
-
-@every_scheme
-@pytest.mark.parametrize("watched", [False, True])
-@pytest.mark.parametrize(("time", "cached", "seed"), [(1, 0, 0), (6, 0, 1), (11, 0, 2), (6, 4, 3), (1, 7, 4)])
-def test_no_leak(scheme, watched, time, cached, seed):
-    attention, run = make(scheme, seed=seed)
-    if watched:
-        watch(attention)
-    cache = run(draw(cached, seed))[1] if cached else None
-    x = draw(time, seed + 50)
-    y = run(x, cache)[0]
-    for t in range(time):
-        (of_x,) = torch.autograd.grad(y[:, t].sin().sum(), x, retain_graph=True)
-        assert of_x[:, t].abs().max() > 0 or cached + time == 1
-        assert not of_x[:, t + 1 :].any()
-        changed = torch.cat([x[:, : t + 1], 1e3 * draw(time - t - 1, seed + 90)], dim=1)
-        assert relative_error(run(changed, cache)[0][:, : t + 1], y[:, : t + 1]) < 1e-12
-
-
-def test_a_leak_is_seen():
-    _, run = make("xl", causal=False)
-    x = draw(6)
-    (of_x,) = torch.autograd.grad(run(x)[0][:, 2].sin().sum(), x)
-    assert of_x[:, 3:].abs().max() > 1e-3
-
-
-@every_scheme
-@pytest.mark.parametrize("pieces", [[5, 7], [1] * 12, [1, 2, 3, 6], [11, 1]], ids=str)
-def test_pieces_equal_the_whole(scheme, pieces):
-    _, run = make(scheme, seed=len(pieces))
-    x = draw(12, len(pieces))
-    whole, (keys, values) = run(x)
-    outputs, cache = [], None
-    for piece in x.split(pieces, dim=1):
-        y, cache = run(piece, cache)
-        outputs.append(y)
-    assert relative_error(torch.cat(outputs, dim=1), whole) < 1e-10
-    assert relative_error(cache[0], keys) < 1e-10 and relative_error(cache[1], values) < 1e-10
 
 
 @every_scheme

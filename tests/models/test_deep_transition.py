@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from support.helpers import relative_error
+from support.helpers import drawn, relative_error
 
 from rtx_lib.diagnostics.gradients import record_states, state_gradients
 from rtx_lib.models.deep_transition import DeepTransitionGRU
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("double")
 
 def make(transitions=2, size=3, hidden=5):
     """A model with biases that are not small, so that none can go missing unseen."""
-    model = DeepTransitionGRU(size, hidden, transitions, generator=torch.Generator().manual_seed(1))
+    model = drawn(1, DeepTransitionGRU, size, hidden, transitions)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(2)

@@ -22,9 +22,6 @@ from rtx_lib.training.checkpoints import map_tensors, move
 T = 10  # steps of a sequence: every further step does what these do
 
 
-# What no recipe has.
-
-
 SETTINGS = {
     "adding": {"length": 6},
     "copy": {"delay": 3},

@@ -8,19 +8,12 @@ import math
 import pytest
 import torch
 from reference.indrnn_loops import recur
-from support.helpers import relative_error
+from support.helpers import drawn, relative_error
 
 from rtx_lib.diagnostics.gradients import record_states, state_gradients
 from rtx_lib.models import indrnn
-from rtx_lib.models.indrnn import (
-    DenseIndRNN,
-    IndRNNLayer,
-    PlainIndRNN,
-    ResidualIndRNN,
-    Unit,
-    initialise_recurrent_,
-    recurrent_bound,
-)
+from rtx_lib.models.deep_indrnn import DenseIndRNN, ResidualIndRNN
+from rtx_lib.models.indrnn import IndRNNLayer, PlainIndRNN, Recurrence, initialise_recurrent_, recurrent_bound
 
 pytestmark = pytest.mark.usefixtures("double")
 
@@ -32,10 +25,6 @@ NETS = {
 RECURRENCES = {"plain": 3, "residual": 5, "dense": 9}
 every_net = pytest.mark.parametrize("name", NETS)
 every_norm = pytest.mark.parametrize("norm", [None, "before", "after"])
-
-
-def seeded(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def build(name, **options):
@@ -63,7 +52,7 @@ def recurrent_weights(net):
 
 
 def test_the_layer_is_a_loop():
-    layer = IndRNNLayer(3, 5, generator=seeded())
+    layer = drawn(0, IndRNNLayer, 3, 5)
     u = layer.u.detach().mul_(2).sub_(1)  # both signs
     torch.manual_seed(1)
     x, state = torch.randn(4, 7, 3, requires_grad=True), torch.randn(4, 5, requires_grad=True)
@@ -79,7 +68,7 @@ def test_the_layer_is_a_loop():
 
 
 def test_a_neuron_sees_its_own_past_only():
-    layer = IndRNNLayer(3, 5, generator=seeded())
+    layer = drawn(0, IndRNNLayer, 3, 5)
     torch.nn.init.ones_(layer.linear.bias)
     state = torch.ones(1, 5, requires_grad=True)
     h, _ = layer(torch.zeros(1, 4, 3), state)
@@ -88,7 +77,7 @@ def test_a_neuron_sees_its_own_past_only():
 
 
 def test_the_layers_initialisation():
-    layer = IndRNNLayer(3, 2000, generator=seeded())
+    layer = drawn(0, IndRNNLayer, 3, 2000)
     assert 0 <= layer.u.min() < 0.01 and 0.99 < layer.u.max() <= 1
     assert 1.4 < layer.linear.weight.abs().max() <= 2**0.5 and not layer.linear.bias.any()
 
@@ -98,7 +87,7 @@ def test_the_layers_initialisation():
 
 def test_the_gradient_of_a_last_loss_is_a_power_of_u_times_slopes():
     """dL/dh_t = dL/dh_T u^(T-t) prod_{k=t+1}^T slope_k, for a loss at T alone."""
-    layer = IndRNNLayer(2, 40, generator=seeded())
+    layer = drawn(0, IndRNNLayer, 2, 40)
     torch.manual_seed(1)
     weights = torch.randn(40)
     with record_states(layer) as recorded:
@@ -113,7 +102,7 @@ def test_the_gradient_of_a_last_loss_is_a_power_of_u_times_slopes():
 
 def test_losses_at_every_step_add_up():
     """dL/dh_t = dL_t/dh_t + u slope_{t+1} dL/dh_{t+1}."""
-    layer = IndRNNLayer(2, 5, generator=seeded())
+    layer = drawn(0, IndRNNLayer, 2, 5)
     torch.manual_seed(1)
     weights = torch.randn(6, 5)
     with record_states(layer) as recorded:
@@ -180,7 +169,7 @@ def test_the_state_is_what_the_recurrence_holds(name):
 
 
 def test_statistics_are_over_time_and_batch():
-    unit = Unit(3, "after", 0.0, "auto")
+    unit = Recurrence(3, "after", 0.0, "auto")
     torch.nn.init.uniform_(unit.u, 0.5, 1)
     z = torch.randn(5, 40, 3) + torch.linspace(-1, 2, 40).unsqueeze(-1)  # steps differ in their mean
     y, _ = unit(z, None)
@@ -197,7 +186,7 @@ def test_normalisation_stands_where_it_is_asked_for():
     """After: the output may be negative and the state is not normalised. Before: the output is the state."""
     z = torch.randn(8, 30, 2) * 5 + 20
     for norm in (None, "before", "after"):
-        unit = Unit(2, norm, 0.0, "auto")
+        unit = Recurrence(2, norm, 0.0, "auto")
         torch.nn.init.ones_(unit.u)
         y, last = unit(z, None)
         assert torch.equal(y[:, -1], last) == (norm != "after")
@@ -207,7 +196,7 @@ def test_normalisation_stands_where_it_is_asked_for():
 @every_norm
 def test_dropout_holds_for_a_whole_sequence(norm):
     """One draw for each sequence and neuron, after the normalisation; nothing is dropped in eval mode."""
-    unit = Unit(400, norm, 0.3, "auto")
+    unit = Recurrence(400, norm, 0.3, "auto")
     torch.nn.init.uniform_(unit.u, 0, 0.5)
     unit.load_state_dict(unit.state_dict() | {"bn.bias": torch.full((400,), 9.0)} if norm else unit.state_dict())
     z = torch.rand(20, 4, 400) + 0.1
@@ -253,11 +242,11 @@ def test_the_bound_is_a_root():
 
 def test_initial_recurrent_weights_lie_in_their_ranges():
     u = torch.empty(5000)
-    assert initialise_recurrent_(u, 10, 3, generator=seeded()) is u
+    assert initialise_recurrent_(u, 10, 3) is u
     bound = 3**0.1
     assert 0 <= u.min() < 0.01 * bound and 0.99 * bound < u.max() <= bound
     assert u.mean().item() == pytest.approx(bound / 2, rel=0.03)
-    initialise_recurrent_(u, 10, 3, near_one=True, keep=0.5, generator=seeded())
+    initialise_recurrent_(u, 10, 3, near_one=True, keep=0.5)
     low = 0.5**0.1
     assert low <= u.min() < low + 0.01 and bound - 0.01 < u.max() <= bound
     assert u.mean().item() == pytest.approx((low + bound) / 2, rel=0.01)
@@ -268,7 +257,7 @@ def test_initial_recurrent_weights_lie_in_their_ranges():
 @every_net
 @pytest.mark.parametrize("near_one", [True, False])
 def test_the_last_recurrence_starts_near_one(name, near_one):
-    net = NETS[name](length=20, magnitude=2, keep=0.8, last_near_one=near_one, generator=seeded(3))
+    net = drawn(3, NETS[name], length=20, magnitude=2, keep=0.8, last_near_one=near_one)
     *others, last = recurrent_weights(net)
     low, bound = 0.8 ** (1 / 20), 2 ** (1 / 20)
     assert all(u.min() >= 0 and u.max() <= bound for u in others) and last.max() <= bound
@@ -314,7 +303,7 @@ def largest(linear):
     ],
 )
 def test_initial_weights_of_the_plain_net(options, first, above):
-    net = PlainIndRNN(30, 60, 3, 20, generator=seeded(), **options)
+    net = drawn(0, PlainIndRNN, 30, 60, 3, 20, **options)
     found = [largest(linear) for linear in (*net.linears, net.readout)]
     for value, expected in zip(found, [first, above, above, 1], strict=True):
         assert 0.95 * expected < value <= expected
@@ -323,7 +312,7 @@ def test_initial_weights_of_the_plain_net(options, first, above):
 
 @pytest.mark.parametrize("name", ["residual", "dense"])
 def test_initial_weights_of_the_deep_nets(name):
-    net = NETS[name](length=50, generator=seeded())
+    net = drawn(0, NETS[name], length=50)
     assert all(0.6 * 65**-0.5 < largest(linear) <= 65**-0.5 for linear in net.linears)
     assert 0.6 < largest(net.readout) <= 1
     assert all((unit.bn.weight == 1).all() and (unit.bn.bias == 0).all() for unit in net.units)
@@ -406,7 +395,7 @@ def test_the_adding_problem_is_learnt():
     from rtx_lib.training import fit
 
     torch.set_default_dtype(torch.float32)
-    task, net = AddingProblem(length=20), PlainIndRNN(2, 32, 2, 1, length=20, generator=seeded())
+    task, net = AddingProblem(length=20), drawn(0, PlainIndRNN, 2, 32, 2, 1, length=20)
     history = fit(
         net,
         task,

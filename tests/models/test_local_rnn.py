@@ -3,7 +3,7 @@
 import pytest
 import torch
 from reference.local_loops import local_rnn
-from support.helpers import relative_error
+from support.helpers import drawn, relative_error
 from support.small_transformers import random_parameters
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -21,8 +21,7 @@ SHAPES = [(2, 6, 3, 4, 3), (1, 5, 4, 4, 1), (3, 7, 2, 5, 7), (2, 4, 3, 2, 9), (1
 
 def make(cell, inputs=3, hidden=4, window=3, seed=1):
     """Weights and biases that are not small, so that none can go missing unseen."""
-    generator = torch.Generator().manual_seed(seed)
-    return random_parameters(LocalRNN(inputs, hidden, window, cell=cell, generator=generator), seed)
+    return random_parameters(drawn(seed, LocalRNN, inputs, hidden, window, cell=cell), seed)
 
 
 def draw(*shape, seed=0):
@@ -215,12 +214,8 @@ def test_dtypes():
         assert all(parameter.grad.isfinite().all() for parameter in narrow.parameters())
 
 
-def test_starts_uniform_and_from_its_generator():
-    generators = [torch.Generator().manual_seed(seed) for seed in (0, 0, 1)]
-    torch.manual_seed(0)
-    before = torch.get_rng_state()
-    layers = [LocalRNN(3, 25, 3, cell="lstm", generator=g) for g in generators]
-    assert torch.equal(torch.get_rng_state(), before)
+def test_starts_uniform_and_from_its_seed():
+    layers = [drawn(seed, LocalRNN, 3, 25, 3, cell="lstm") for seed in (0, 0, 1)]
     a, b, c = ([p.detach() for p in layer.parameters()] for layer in layers)
     assert all(torch.equal(p, q) for p, q in zip(a, b, strict=True))
     assert not any(torch.equal(p, q) for p, q in zip(a, c, strict=True))

@@ -3,7 +3,7 @@
 import pytest
 import torch
 from reference.plain_loops import gru_step, run
-from support.helpers import relative_error
+from support.helpers import drawn, relative_error
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
@@ -20,8 +20,7 @@ LENGTHS = [len(sentence) for sentence in SENTENCES]
 
 def make(attention, seed=0):
     """A model with weights so large that every part of it shows in the output."""
-    generator = torch.Generator().manual_seed(seed)
-    model = Seq2Seq(SOURCES, TARGETS, width=4, hidden_size=H, attention=attention, generator=generator)
+    model = drawn(seed, Seq2Seq, SOURCES, TARGETS, width=4, hidden_size=H, attention=attention)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(2)
@@ -213,7 +212,7 @@ def test_saliency_of_every_word(attention):
 
 
 def test_initial_weights_follow_their_rule():
-    model = Seq2Seq(50, 60, width=30, hidden_size=40, attention="additive", generator=torch.Generator().manual_seed(0))
+    model = drawn(0, Seq2Seq, 50, 60, width=30, hidden_size=40, attention="additive")
     for table in (model.source_embedding, model.target_embedding):
         assert abs(float(table.weight.detach().std()) - 1) < 0.1
     linear = [module for module in model.modules() if isinstance(module, nn.Linear)]
@@ -226,8 +225,8 @@ def test_initial_weights_follow_their_rule():
 @pytest.mark.parametrize("attention", ATTENTIONS)
 def test_learns_to_read_backwards(attention):
     """Every variant turns three words round after 150 steps."""
-    generator = torch.Generator().manual_seed(2)
-    model = Seq2Seq(5, 5, width=16, hidden_size=24, attention=attention, generator=generator).float()
+    generator = torch.manual_seed(2)
+    model = Seq2Seq(5, 5, width=16, hidden_size=24, attention=attention).float()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     for _ in range(150):
         source = torch.randint(2, 5, (32, 3), generator=generator)

@@ -9,7 +9,7 @@ import math
 import pytest
 import torch
 from reference.tcn_loops import levels
-from support.helpers import relative_error
+from support.helpers import drawn, relative_error
 
 from rtx_lib.models.tcn import TCN, CausalConv
 
@@ -22,7 +22,7 @@ def seeded(seed=0):
 
 def build(inputs=3, outputs=2, channels=(5, 5), kernel=3, **options):
     """A network with generic weights, so that no channel is dead for all inputs."""
-    model = TCN(inputs, outputs, channels, kernel, generator=seeded(), **options).double()
+    model = drawn(0, TCN, inputs, outputs, channels, kernel, **options).double()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(torch.randn(parameter.shape, generator=seeded(len(parameter))) / 2)
@@ -73,7 +73,7 @@ def test_tied():
 
 
 def test_the_weight_has_length_g_whatever_v():
-    conv = CausalConv(3, 4, 2, 1, generator=seeded())
+    conv = drawn(0, CausalConv, 3, 4, 2, 1)
     before = conv.weight.clone()
     with torch.no_grad():
         conv.weight_v *= torch.tensor([0.5, 2, 3, 100]).view(4, 1, 1)
@@ -85,7 +85,7 @@ def test_the_weight_has_length_g_whatever_v():
 
 
 def test_equals_torchs_weight_norm():
-    conv = CausalConv(3, 4, 2, 3, generator=seeded())
+    conv = drawn(0, CausalConv, 3, 4, 2, 3)
     theirs = torch.nn.Conv1d(3, 4, 2, dilation=3)
     with torch.no_grad():
         theirs.weight.copy_(conv.weight_v)
@@ -142,7 +142,7 @@ def weights_of(model):
 
 
 def test_effective_is_torchs_default():
-    model = TCN(40, 50, (60, 60), 3, generator=seeded())
+    model = drawn(0, TCN, 40, 50, (60, 60), 3)
     for name, weight in weights_of(model).items():
         bound = 1 / math.sqrt(weight[0].numel())
         assert weight.abs().max() < bound * 1.0001
@@ -153,7 +153,7 @@ def test_effective_is_torchs_default():
 
 
 def test_published_takes_effect():
-    model = TCN(40, 50, (60, 60), 3, init="published", generator=seeded())
+    model = drawn(0, TCN, 40, 50, (60, 60), 3, init="published")
     for name, weight in weights_of(model).items():
         assert weight.std() == pytest.approx(0.01, rel=0.05) and abs(weight.mean()) < 5e-4, name
     assert weights_of(model)["network.1.conv2"].abs().max() > 0.03  # normal, not uniform
@@ -161,7 +161,7 @@ def test_published_takes_effect():
 
 @pytest.mark.parametrize("init", ["effective", "published"])
 def test_what_both_starts_share(init):
-    model = TCN(40, 50, (60, 60), 3, init=init, vocabulary=90, embedding_size=40, generator=seeded())
+    model = drawn(0, TCN, 40, 50, (60, 60), 3, init=init, vocabulary=90, embedding_size=40)
     model.requires_grad_(False)
     level = model.network[0]
     assert level.downsample.weight.std() == pytest.approx(0.01, rel=0.05) and model.network[1].downsample is None
@@ -174,7 +174,7 @@ def test_under_published_hardly_anything_of_the_input_comes_through():
     """What two inputs make different in the last output, against "effective": the biases drown it."""
 
     def spread(init):
-        model = TCN(2, 1, (24,) * 5, 5, init=init, generator=seeded())
+        model = drawn(0, TCN, 2, 1, (24,) * 5, 5, init=init)
         x = torch.rand(64, 100, 2, generator=seeded(1))
         return model(x)[0][:, -1].std().item()
 

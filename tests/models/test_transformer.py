@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from support.helpers import relative_error
+from support.helpers import drawn, relative_error
 from support.small_transformers import causal, ids, random_parameters, sentences, translator
 from torch import nn
 
@@ -170,9 +170,7 @@ def test_the_base_model_has_the_papers_size(norm):
 
 @pytest.mark.parametrize("tied", [True, False])
 def test_the_first_tables(tied):
-    model = CausalTransformer(
-        500, 500, vocabulary=500, width=128, heads=4, layers=2, tied=tied, generator=torch.Generator().manual_seed(0)
-    )
+    model = drawn(0, CausalTransformer, 500, 500, vocabulary=500, width=128, heads=4, layers=2, tied=tied)
     x = ids(8, 50, vocabulary=500)
     assert (model.embedding(x) * math.sqrt(128)).var().item() == pytest.approx(1, abs=0.05)
     if tied:  # but for the ids just read, which the residual stream still holds

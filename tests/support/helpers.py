@@ -4,7 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "tests" / "fixtures"
@@ -13,6 +14,12 @@ FIXTURES = ROOT / "tests" / "fixtures"
 def relative_error(a: Tensor, b: Tensor) -> float:
     """max|a - b| / max|b| over the whole array."""
     return float((a - b).detach().abs().max() / b.detach().abs().max())
+
+
+def drawn(seed: int, kind: Callable[..., nn.Module], *sizes: Any, **options: Any) -> Any:
+    """A module with the weights that this seed draws."""
+    torch.manual_seed(seed)
+    return kind(*sizes, **options)
 
 
 def code_cell(source: str, *tags: str, outputs: list[dict[str, Any]] | None = None) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Small Transformers with generic weights, and what they read."""
 
 import torch
+from support.helpers import drawn
 
 from rtx_lib.models.transformer import CausalTransformer, Transformer
 
@@ -19,13 +20,13 @@ def ids(*shape, vocabulary=6, first=0, seed=0):
 
 
 def causal(seed=0, width=8, heads=2, layers=2, **options):
-    options = {"vocabulary": 6, "clip": 3, "generator": torch.Generator().manual_seed(seed), **options}
-    return random_parameters(CausalTransformer(6, 5, width=width, heads=heads, layers=layers, **options), seed)
+    options = {"vocabulary": 6, "clip": 3, "width": width, "heads": heads, "layers": layers, **options}
+    return random_parameters(drawn(seed, CausalTransformer, 6, 5, **options), seed)
 
 
 def translator(seed=0, width=8, heads=2, layers=2, **options):
     options |= {"width": width, "heads": heads, "layers": layers, "clip": 3}
-    return random_parameters(Transformer(7, 6, generator=torch.Generator().manual_seed(seed), **options), seed)
+    return random_parameters(drawn(seed, Transformer, 7, 6, **options), seed)
 
 
 def sentences(batch=2, size=5, seed=0):

@@ -1,6 +1,7 @@
 """Small Transformer-XLs with generic weights, and how they are run."""
 
 import torch
+from support.helpers import drawn
 from support.small_transformers import random_parameters
 
 from rtx_lib.models.transformer_xl import TransformerXL
@@ -20,8 +21,7 @@ KINDS += [{"positions": scheme} for scheme in ("none", "shaw", "rotary", "alibi"
 
 def small(seed=1, memory=4, **options):
     options = {"vocabulary": 6, "width": 8, "heads": 2, "layers": 2, **options}
-    generator = torch.Generator().manual_seed(seed)
-    return random_parameters(TransformerXL(6, 6, memory=memory, generator=generator, **options), seed)
+    return random_parameters(drawn(seed, TransformerXL, 6, 6, memory=memory, **options), seed)
 
 
 def draw(*shape, seed=0):

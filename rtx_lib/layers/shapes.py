@@ -1,0 +1,105 @@
+"""What may come in: checks of tensors, states, sizes and choices, which refuse before any work is done.
+
+Each raises ``ValueError`` with the argument's name, what is allowed and what was given.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+
+def expect(
+    x: object, shape: str | Sequence[int | str], name: str = "x", *, like: Tensor | None = None, **sizes: int
+) -> Tensor:
+    """x itself, if it is a tensor of this shape, and of the device and dtype of ``like``.
+
+    Parameters
+    ----------
+    shape
+        Sizes, or letters as in ``"B T D"``. A letter among ``sizes`` stands for that size, any other for at least 1;
+        but M, a memory, may be empty.
+    like
+        A weight, or another input. Under autocast types may differ.
+    """
+    axes = shape.split() if isinstance(shape, str) else shape
+    wanted = tuple(sizes.get(axis, axis) if isinstance(axis, str) else axis for axis in axes)
+    form = f"({', '.join(map(str, wanted))}{',' if len(wanted) == 1 else ''})"
+    if not isinstance(x, Tensor):
+        raise ValueError(f"{name} must be a tensor of shape {form}, got {type(x).__name__}")
+    got = tuple(x.shape)
+    if len(got) != len(wanted) or any(isinstance(size, int) and size != n for size, n in zip(wanted, got, strict=True)):
+        raise ValueError(f"{name} must have shape {form}, got {got}")
+    if any(isinstance(size, str) and size != "M" and n < 1 for size, n in zip(wanted, got, strict=True)):
+        raise ValueError(f"{name} must have shape {form} with every size at least 1, got {got}")
+    if like is not None:
+        owner = "the weights are" if isinstance(like, nn.Parameter) else "the input is"
+        if x.device != like.device:
+            raise ValueError(f"{name} must be on {like.device}, as {owner}, got {x.device}")
+        if x.dtype != like.dtype and not torch.is_autocast_enabled(x.device.type):
+            raise ValueError(f"{name} must be of {like.dtype}, as {owner}, got {x.dtype}")
+    return x
+
+
+def expect_ids(x: object, vocabulary: int | None, name: str = "x") -> Tensor:
+    """x itself, if it holds ids (B, T) below the vocabulary, if there is one, B and T at least 1.
+
+    Whether they are below it is looked up where the values are at hand.
+    """
+    if not isinstance(x, Tensor) or x.dtype not in (torch.int64, torch.int32) or x.ndim != 2 or not x.numel():
+        got = f"{x.dtype} of shape {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
+        raise ValueError(f"{name} must hold ids of shape (B, T), B and T at least 1, got {got}")
+    if at_hand(x):
+        low, high = (int(end) for end in x.aminmax())
+        if low < 0 or (vocabulary is not None and high >= vocabulary):
+            most = "on" if vocabulary is None else f"to {vocabulary - 1}"
+            raise ValueError(f"{name} must hold ids from 0 {most}, got {low if low < 0 else high}")
+    return x
+
+
+def at_hand(x: Tensor) -> bool:
+    """Whether values can be looked at without waiting for a device or breaking a compiled graph."""
+    return x.device.type == "cpu" and not torch.compiler.is_compiling()
+
+
+def expect_tuple(entries: object, count: int, of: str, name: str = "state") -> tuple[Any, ...]:
+    """The entries, if they are a tuple of so many. ``of`` tells what, as "one for each layer"."""
+    if not isinstance(entries, tuple) or len(entries) != count:
+        got = f"{len(entries)} entries" if isinstance(entries, tuple) else type(entries).__name__
+        raise ValueError(f"{name} must be a tuple of {count} entries, {of}, got {got}")
+    return entries
+
+
+def expect_sizes(**sizes: int) -> None:
+    """Every size is a whole number of at least 1."""
+    for name, size in sizes.items():
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise ValueError(f"{name} must be at least 1, got {size!r}")
+
+
+def expect_choice(name: str, value: str | None, choices: Sequence[str | None]) -> None:
+    """The value is one of the choices."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}")
+
+
+def expect_share(name: str, value: float) -> None:
+    """The value, a share of what is dropped, is from 0 to below 1."""
+    if not 0 <= value < 1:
+        raise ValueError(f"{name} must be from 0 to below 1, got {value}")
+
+
+def expect_heads(width: int, heads: int) -> int:
+    """The heads divide the width; returns the width of one, K."""
+    expect_sizes(width=width, heads=heads)
+    if width % heads:
+        raise ValueError(f"heads must divide width = {width}, got {heads}")
+    return width // heads
+
+
+def expect_mask(mask: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """The mask itself, if it is bool and of this shape."""
+    if expect(mask, shape, "mask").dtype != torch.bool:
+        raise ValueError(f"mask must be a bool tensor, True = may attend, got {mask.dtype}")
+    return mask
