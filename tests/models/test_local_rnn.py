@@ -240,7 +240,7 @@ def test_starts_uniform_and_from_its_seed():
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        ({"window": 0}, "window must be a whole number from 1 on, got 0"),
+        ({"window": 0}, "window must be at least 1, got 0"),
         ({"window": -3}, "window must .* got -3"),
         ({"window": 2.0}, r"window must .* got 2\.0"),
         ({"window": True}, "window must .* got True"),
@@ -261,7 +261,7 @@ def test_bad_arguments(arguments, message):
     [
         (torch.zeros(2, 5), None, r"x must have shape \(B, T, 3\), got \(2, 5\)"),
         (torch.zeros(2, 5, 4), None, "x must have shape"),
-        (torch.zeros(2, 0, 3), None, "at least one step"),
+        (torch.zeros(2, 0, 3), None, "every size at least 1"),
         (torch.zeros(2, 5, 3, dtype=torch.long), None, "x must be of torch.float64"),
         ([[[0.0] * 3]], None, "x must be a tensor of shape .* got list"),
         (torch.zeros(2, 5, 3), torch.zeros(2, 3, 3), r"state must have shape \(2, 2, 3\), got \(2, 3, 3\)"),

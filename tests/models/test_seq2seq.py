@@ -278,8 +278,8 @@ IDS, SOURCE = torch.tensor([[1, 2]]), torch.tensor([[3, 4, 0]])
 @pytest.mark.parametrize(
     "pair, message",
     [
-        pytest.param(IDS, "x must be a pair", id="no pair"),
-        pytest.param((IDS,), "x must be a pair", id="one part"),
+        pytest.param(IDS, "x must be a tuple of 2 entries", id="no pair"),
+        pytest.param((IDS,), "x must be a tuple of 2 entries", id="one part"),
         pytest.param((None, IDS), "source must hold ids.*NoneType", id="no source"),
         pytest.param((torch.zeros(1, 0, dtype=torch.int64), IDS), "source must hold ids", id="S = 0"),
         pytest.param((torch.zeros(0, 2, dtype=torch.int64), IDS), "of one batch", id="B = 0"),
@@ -310,8 +310,8 @@ def test_bad_state(attention):
     smaller = tuple(part[:3] for part in state)
     wrong = [
         (smaller, rf"state\[{0 if attention is None else 3}\] must"),
-        (state[:1], "state must be the"),
-        (state[0], "state must be the"),
+        (state[:1], "state must be a tuple of"),
+        (state[0], "state must be a tuple of"),
     ]
     for k, part in enumerate(state):
         end = r"state\[1\]" if k == 3 else rf"state\[{k}\]"  # the third one's length is what the others have to have
@@ -324,7 +324,7 @@ def test_bad_state(attention):
         with pytest.raises(ValueError, match=message):
             model((None, target), bad)
     other = make("dot" if attention is None else None)
-    with pytest.raises(ValueError, match="state must be the"):
+    with pytest.raises(ValueError, match="state must be a tuple of"):
         other((None, target), state)
 
 

@@ -92,7 +92,7 @@ def test_bad_floats():
     for x, message in [
         (ids(2, 7), r"x must have shape \(B, T, 6\)"),
         (ids(2, 7, 6), r"x must be of torch\.float64"),
-        (torch.zeros(2, 0, 6), "x must hold at least one"),
+        (torch.zeros(2, 0, 6), "every size at least 1"),
         (torch.zeros(2, 7, 5), "x must have shape"),
     ]:
         with pytest.raises(ValueError, match=message):
@@ -128,7 +128,7 @@ def test_an_empty_source():
 def test_bad_pairs_and_states():
     model, x, source = translator(), ids(2, 3), sentences()
     for bad in (source, (source,), (source, x, x)):
-        with pytest.raises(ValueError, match="x must be a pair"):
+        with pytest.raises(ValueError, match="x must be a tuple of 2 entries"):
             model(bad)
     state = model((source, x))[1]
     memory, mask, caches = state
