@@ -1,1 +1,28 @@
 """One paper, one file."""
+
+from .deep_transition import DeepTransitionGRU
+from .indrnn import IndRNN, IndRNNLayer, PlainIndRNN
+from .jordan import JordanRNN
+from .plain_gpt import PlainGPT
+from .r_transformer import LocalRNN, RTransformer
+from .seq2seq import Seq2Seq
+from .tcn import TCN
+from .transformer import CausalTransformer, Encoder, Transformer
+from .transformer_xl import TransformerXL
+
+__all__ = [
+    "TCN",
+    "CausalTransformer",
+    "DeepTransitionGRU",
+    "Encoder",
+    "IndRNN",
+    "IndRNNLayer",
+    "JordanRNN",
+    "LocalRNN",
+    "PlainGPT",
+    "PlainIndRNN",
+    "RTransformer",
+    "Seq2Seq",
+    "Transformer",
+    "TransformerXL",
+]

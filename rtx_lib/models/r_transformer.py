@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from rtx_lib.layers.blocks import Block
 from rtx_lib.layers.cells import gru_gates
 from rtx_lib.layers.embedding import embed, input_layer, readout_layer
-from rtx_lib.layers.positions import make_schemes
+from rtx_lib.layers.positions import SCHEMES, make_schemes
 from rtx_lib.layers.shapes import expect, expect_choice, expect_sizes, expect_tuple
 from rtx_lib.layers.stacking import draw_uniform, register_weights, weights
 
@@ -278,6 +278,7 @@ class RTransformer(nn.Module):
     ) -> None:
         super().__init__()
         expect_sizes(layers=layers)
+        expect_choice("positions", positions, SCHEMES)
         expect_choice("start", start, STARTS)
         if final_norm and norm == "post":
             raise ValueError("final_norm must be False with norm='post', whose layers end in a norm, got True")
