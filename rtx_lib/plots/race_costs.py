@@ -159,7 +159,7 @@ def _cost_axis(ax: Axes, low: float, high: float, edge: float) -> None:
     ax.set_xlim(low, edge)
     places = [place for place in ax.get_xticks() if low <= place <= high]
     unit = EngFormatter(sep=" ")
-    ax.set_xticks(places, [unit(place).strip() for place in places])
+    ax.set_xticks(places, [unit(place).strip() if place >= 1 else three(place) for place in places])
     if edge > high:
         ax.axvspan(high, edge, color="#808080", alpha=0.15, linewidth=0, label="_never")
         above: dict[str, Any] = {"xycoords": "axes fraction", "xytext": (0, 3), "textcoords": "offset points"}

@@ -385,6 +385,7 @@ def test_no_name_covers_another_where_points_crowd() -> None:
     draw_tradeoff(ax, TASKS["adding"], LANES, points)
     fig.draw_without_rendering()
     assert len(name_boxes(ax)) == 11 and not covered(name_boxes(ax))
+    assert [mark.get_text() for mark in ax.get_xticklabels()] == ["0.1", "0.2", "0.5", "1"]
 
 
 def test_costs_are_drawn_and_no_name_covers_another() -> None:
