@@ -98,21 +98,14 @@ def with_numbers(name: str, text: str, root: Path) -> str:
     from execute import BuildError
 
     from rtx_lib.evidence import measured
+    from rtx_lib.evidence.records import load
 
     if "data-record" not in text:
         return text
     try:
-        return measured.filled(text, recorded(root))
+        return measured.filled(text, load(root / "book" / "results"))
     except ValueError as error:
         raise BuildError(f"{name}: {error}") from error
-
-
-@functools.cache
-def recorded(root: Path) -> dict[str, list[dict[str, Any]]]:
-    """The records of the tree, by recipe."""
-    from rtx_lib.evidence.records import load
-
-    return load(root / "book" / "results")
 
 
 def pages(root: Path, executed: Path | None) -> dict[str, bytes]:
@@ -159,10 +152,8 @@ def libraries(root: Path, build: Path) -> dict[str, bytes]:
             [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=folder, capture_output=True, text=True
         )
         if answer.returncode:
-            print(
-                f"Warning: npm ci failed; the pages will load their libraries from the usual addresses.\n"
-                f"{answer.stderr[-800:]}"
-            )
+            print("Warning: npm ci failed; the pages will load their libraries from the usual addresses.")
+            print(answer.stderr[-800:])
             return {}
         mark.write_text(key)
     found = {}

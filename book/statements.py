@@ -26,8 +26,10 @@ class Statement:
 def read_statements(path: Path) -> list[Statement]:
     """The statements of a file.
 
-    Raises:
-        ValueError: naming the entry that is not one by its place and words, and why.
+    Raises
+    ------
+    ValueError
+        Naming the entry that is not one by its place and words, and why.
     """
     found = []
     for name, statement in read_entries(path, Statement, "statement", ("says", "ours", "rules")):
@@ -48,12 +50,18 @@ def markdown(statement: Statement, root: Path) -> str:
 def faults(statement: Statement, root: Path, records: measured.Records) -> list[str]:
     """What is wrong with a statement: it does not stand in its page, or the records do not bear it out.
 
-    Args:
-        statement: the entry.
-        root: the checkout, with ``notebooks`` and ``book``.
-        records: the runs by recipe.
+    Parameters
+    ----------
+    statement
+        The entry.
+    root
+        The checkout, with ``notebooks`` and ``book``.
+    records
+        The runs by recipe.
 
-    Returns:
+    Returns
+    -------
+    list[str]
         A line for each fault, none if all is well.
     """
     name = statement.chapter or statement.page

@@ -10,7 +10,7 @@ from typing import Any
 from rtx_lib.diagnostics.measuring import compare, measure
 
 from .attention import attention, transformer
-from .between import evaluation_costs, local_rnn, txl
+from .between import local_rnn, txl
 from .comparison import race
 from .recurrence import cells, indrnn, rnn
 
@@ -25,17 +25,4 @@ CASES: dict[str, Callable[..., list[dict[str, Any]]]] = {
     "race": race,
 }
 
-__all__ = [
-    "CASES",
-    "attention",
-    "cells",
-    "compare",
-    "evaluation_costs",
-    "indrnn",
-    "local_rnn",
-    "measure",
-    "race",
-    "rnn",
-    "transformer",
-    "txl",
-]
+__all__ = ["CASES", "compare", "measure"]

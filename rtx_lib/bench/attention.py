@@ -1,13 +1,13 @@
 """Comparisons of the part on attention, chapters 5 to 7."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from rtx_lib.diagnostics.measuring import Variant, compare, measure, name_device
+from rtx_lib.diagnostics.measuring import Variant, both_ways, compare, measure, row
 from rtx_lib.layers import MultiHeadAttention, causal_mask, make_positions
 from rtx_lib.models.plain_gpt import PlainGPT
 from rtx_lib.models.transformer import CausalTransformer
@@ -33,27 +33,23 @@ def attention(
         for layer in (ours, looked_at):
             layer.load_state_dict(theirs.state_dict())
 
-        def once(forward: Callable[[Tensor], Tensor], x: Tensor = x) -> Tensor:
-            (gradient,) = torch.autograd.grad(forward(x).square().sum(), x)
-            return gradient
-
         def torchs(x: Tensor, layer: nn.Module = theirs, mask: Tensor = future) -> Tensor:
-            return layer(x, x, x, attn_mask=mask, is_causal=True, need_weights=False)[0]
+            return layer(x, x, x, attn_mask=mask, is_causal=True, need_weights=False)
 
-        size = f", B={batch} T={steps} D={width} H={heads}"
+        size, against = f", B={batch} T={steps} D={width} H={heads}", "torch.nn.MultiheadAttention"
         variants: dict[str, Variant] = {
-            "torch.nn.MultiheadAttention": partial(once, torchs),
-            f"rtx_lib{size}": partial(once, partial(_first, ours)),
-            f"rtx_lib, weights looked at{size}": partial(once, partial(_first, looked_at)),
+            against: both_ways(torchs, x),
+            f"rtx_lib{size}": both_ways(partial(ours, causal=True), x),
+            f"rtx_lib, weights looked at{size}": both_ways(partial(looked_at, causal=True), x),
         }
-        rows += compare("attention", "torch.nn.MultiheadAttention", variants, device, 15, kind="torch.nn")
+        rows += compare("attention", against, variants, device, 15, kind="torch.nn")
         schemes: dict[str, Variant] = {"no positions": variants[f"rtx_lib{size}"]}
         for scheme in ("shaw", "xl", "rotary", "alibi"):
             positions = make_positions(scheme, width=width, heads=heads)
             layer = MultiHeadAttention(width, heads, positions=positions).to(device)
-            schemes[scheme + size] = partial(once, partial(_first, layer))
+            schemes[scheme + size] = both_ways(partial(layer, causal=True), x)
         compared = compare("attention", "no positions", schemes, device, rounds=15, kind="ours")
-        rows += [row | {"max_error": None} for row in compared]
+        rows += [found | {"max_error": None} for found in compared]
     return rows
 
 
@@ -75,22 +71,10 @@ def transformer(
         gradients = torch.autograd.grad(model(ids)[0].logsumexp(-1).sum(), list(model.parameters()))
         return torch.cat([gradient.flatten() for gradient in gradients])
 
-    size = f", B={batch} T={steps} D={width}, {layers} layers"
-    models: dict[str, Variant] = {"plain GPT": partial(once, gpt), f"rtx_lib{size}": partial(once, causal)}
+    name = f"rtx_lib, B={batch} T={steps} D={width}, {layers} layers"
+    models: dict[str, Variant] = {"plain GPT": partial(once, gpt), name: partial(once, causal)}
     seconds = measure(models, rounds=15, device=device)
-    names = list(models)
-    where = name_device(device)
-    rows: list[dict[str, Any]] = [
-        {
-            "case": "transformer",
-            "variant": names[1],
-            "against": names[0],
-            "kind": "torch.nn",
-            "ratio": round(seconds[names[0]] / seconds[names[1]], 3),
-            "max_error": None,
-            "device": where,
-        }
-    ]
+    rows = [row("transformer", name, "plain GPT", seconds["plain GPT"] / seconds[name], None, device, "torch.nn")]
 
     @torch.no_grad()
     def cached() -> Tensor:
@@ -111,8 +95,3 @@ def transformer(
 
     variants = {"recomputing": recomputed, f"key-value cache, {generated} tokens": cached}
     return rows + compare("transformer", "recomputing", variants, device, kind="ours")
-
-
-def _first(layer: nn.Module, x: Tensor) -> Tensor:
-    y: Tensor = layer(x, causal=True)[0]
-    return y

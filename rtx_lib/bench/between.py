@@ -1,14 +1,14 @@
 """Comparisons of the part between recurrence and attention, chapters 8 and 9."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from rtx_lib.diagnostics.measuring import Variant, compare, measure, name_device
+from rtx_lib.diagnostics.measuring import Variant, both_ways, compare, measure, row
 from rtx_lib.layers import causal_mask
 from rtx_lib.models.r_transformer import LocalRNN
 from rtx_lib.models.transformer_xl import Memory, RelativeAttention, TransformerXL
@@ -25,9 +25,9 @@ def local_rnn(
     rows = []
     for cell, twin in (("rnn", nn.RNN), ("gru", nn.GRU), ("lstm", nn.LSTM)):
         for width in widths:
-            generator = torch.Generator().manual_seed(0)
-            x = torch.randn(batch, steps, width, generator=generator).to(device).requires_grad_()
-            ours = LocalRNN(width, width, window, cell=cell, generator=generator).to(device)
+            torch.manual_seed(0)
+            x = torch.randn(batch, steps, width).to(device).requires_grad_()
+            ours: Any = LocalRNN(width, width, window, cell=cell).to(device)
             theirs: Any = twin(width, width, batch_first=True).to(device)
             theirs.load_state_dict(ours.state_dict())
             index = (torch.arange(steps)[:, None] + torch.arange(window)).flatten().to(device)
@@ -37,17 +37,10 @@ def local_rnn(
                 windows = padded.index_select(1, index).reshape(-1, window, x.shape[-1])
                 return layer(windows)[0][:, -1].view(x.shape)
 
-            def shifted(x: Tensor, layer: nn.Module = ours) -> Tensor:
-                return layer(x)[0]
-
-            def once(forward: Callable[[Tensor], Tensor], weights: list[Tensor], x: Tensor = x) -> Tensor:
-                gradients = torch.autograd.grad(forward(x).square().sum(), [x, *weights])
-                return torch.cat([gradient.flatten() for gradient in gradients])
-
-            against = f"windows in torch.nn.{twin.__name__}"
-            variants: dict[str, Variant] = {
-                against: partial(once, gathered, list(theirs.parameters())),
-                f"rtx_lib, {cell}, B={batch} T={steps} D={width}": partial(once, shifted, list(ours.parameters())),
+            against, name = f"windows in torch.nn.{twin.__name__}", f"rtx_lib, {cell}, B={batch} T={steps} D={width}"
+            variants = {
+                against: both_ways(gathered, x, theirs.parameters()),
+                name: both_ways(ours, x, ours.parameters()),
             }
             rows += compare("local-rnn", against, variants, device, kind="original", memory=True)
     return rows
@@ -72,20 +65,11 @@ def txl(
     for batch, queries, past in sizes:
         rows += _layouts(device, batch, queries, past, width, heads)
     seconds, errors = evaluation_costs(lengths, device=device, segment=segment)
-    against, where = "sliding window", name_device(device)
-    rows += [
-        {
-            "case": "txl",
-            "variant": f"{name}, attention length {length}",
-            "against": against,
-            "kind": "ours",
-            "ratio": round(seconds[against][i] / seconds[name][i], 3),
-            "max_error": errors[name][i],
-            "device": where,
-        }
-        for name in errors
-        for i, length in enumerate(lengths)
-    ]
+    window = seconds["sliding window"]
+    for name, found in errors.items():
+        for i, length in enumerate(lengths):
+            variant, ratio = f"{name}, attention length {length}", window[i] / seconds[name][i]
+            rows.append(row("txl", variant, "sliding window", ratio, found[i], device, "ours"))
     return rows
 
 
@@ -167,15 +151,15 @@ def _layouts(device: str, batch: int, queries: int, past: int, width: int, heads
     def theirs() -> Tensor:
         return _time_major(layer, x_first, memory_first, r, hidden).transpose(0, 1)
 
-    def both_ways(forward: Variant, leaf: Tensor) -> Tensor:
-        dx, *gradients = torch.autograd.grad(forward().square().sum(), [leaf, *layer.parameters()])
+    def gradients(forward: Variant, leaf: Tensor) -> Tensor:
+        dx, *others = torch.autograd.grad(forward().square().sum(), [leaf, *layer.parameters()])
         dx = dx if leaf is x else dx.transpose(0, 1)
-        return torch.cat([gradient.flatten() for gradient in (dx, *gradients)])
+        return torch.cat([gradient.flatten() for gradient in (dx, *others)])
 
     size = f"B={batch} T={queries} M={past} D={width} H={heads}"
     variants: dict[str, Variant] = {
-        "authors' layout": partial(both_ways, theirs, x_first),
-        f"rtx_lib, {size}": partial(both_ways, ours, x),
+        "authors' layout": partial(gradients, theirs, x_first),
+        f"rtx_lib, {size}": partial(gradients, ours, x),
     }
     rows = compare("txl", "authors' layout", variants, device, rounds=15, kind="original")
     with torch.no_grad():

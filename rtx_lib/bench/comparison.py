@@ -2,19 +2,18 @@
 
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from rtx_lib.diagnostics.measuring import count_flops, measure, name_device
+from rtx_lib.diagnostics.measuring import count_flops, measure, row
 from rtx_lib.experiments import build
 from rtx_lib.experiments.recipes import race as recipes
-from rtx_lib.models.indrnn import PlainIndRNN
 from rtx_lib.tasks import available
+from rtx_lib.training import parameter_count
 from rtx_lib.training.checkpoints import move
-from rtx_lib.training.loop import parameter_count, update
+from rtx_lib.training.loop import update
 
 _FILES = {"text": "shakespeare", "chorales": "music"}  # the data of the tasks that need some
 
@@ -54,27 +53,18 @@ def race(
         steps = {lane: step for lane, (step, _) in made.items()}
         flops = {lane: count_flops(step) for lane, step in steps.items()}
         seconds = measure(steps, rounds, device=device)
-        rows += [
-            {
-                "case": f"race-{task}",
-                "variant": lane,
-                "against": against,
-                "kind": "ours",
-                "ratio": round(seconds[against] / seconds[lane], 3),
-                "max_error": None,
-                "device": name_device(device),
-                "seconds_per_step": float(f"{seconds[lane]:.4g}"),
-                "flops_per_step": flops[lane],
-                "parameters": made[lane][1],
-            }
-            for lane in steps
-        ]
+        for lane, (_, parameters) in made.items():
+            costs = {"seconds_per_step": float(f"{seconds[lane]:.4g}"), "flops_per_step": flops[lane]}
+            ratio = seconds[against] / seconds[lane]
+            found = row(f"race-{task}", lane, against, ratio, None, device, "ours")
+            rows.append(found | costs | {"parameters": parameters})
     return rows
 
 
 def _step(task_name: str, lane: str, device: str) -> tuple[Callable[[], Tensor], int]:
     """A training step of one model, which can be made again and again, and its parameters."""
     recipe = recipes.race(task_name, lane)
+    model: Any
     model, task = build(recipe, seed=0)
     model.to(device).train()
     optimizer = torch.optim.Adam(model.parameters(), lr=recipe.lr)
@@ -89,18 +79,11 @@ def _step(task_name: str, lane: str, device: str) -> tuple[Callable[[], Tensor],
         batches = [task.batch("train", recipe.batch_size, generator) for _ in range(9)]
         batch = sorted(batches, key=lambda batch: batch[0].shape[1])[4]
     x, y = move(batch[0], device), batch[1].to(device)
-    return partial(_train, model, task, (x, y), optimizer, recipe.clip, state), parameter_count(model)
 
+    def step() -> Tensor:
+        loss, _, _ = update(model, task, (x, y), optimizer, clip=recipe.clip, state=state)
+        if hasattr(model, "constrain_"):
+            model.constrain_()
+        return torch.tensor(loss)
 
-def _train(
-    model: torch.nn.Module,
-    task: Any,
-    batch: tuple[Tensor, Tensor],
-    optimizer: torch.optim.Optimizer,
-    clip: float | None,
-    state: Any,
-) -> Tensor:
-    loss, _, _ = update(model, task, batch, optimizer, clip=clip, state=state)
-    if isinstance(model, PlainIndRNN):
-        model.constrain_()
-    return torch.tensor(loss)
+    return step, parameter_count(model)

@@ -12,7 +12,7 @@ import torch
 
 import rtx_lib
 from rtx_lib.diagnostics.measuring import own_clock
-from rtx_lib.evidence.records import results_folder
+from rtx_lib.experiments import results_folder
 from rtx_lib.training.checkpoints import in_one_step
 
 

@@ -1,13 +1,13 @@
 """Comparisons of the part on recurrence, chapters 1 to 4."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from rtx_lib.diagnostics.measuring import Variant, compare
+from rtx_lib.diagnostics.measuring import Variant, both_ways, compare
 from rtx_lib.kernels import explain_backend, relu_recurrence
 from rtx_lib.layers import GRU, LSTM, RNN
 
@@ -17,30 +17,25 @@ def rnn(device: str = "cpu", batch: int = 32, time_steps: int = 200, hidden: int
 
     Then ours against that loop, which makes the gradient of each step as large as the whole sequence.
     """
-    generator = torch.Generator().manual_seed(0)
-    x = torch.randn(batch, time_steps, hidden, generator=generator).to(device).requires_grad_()
-    ours = RNN(hidden, hidden, generator=generator).to(device)
-    theirs = nn.RNN(hidden, hidden, batch_first=True).to(device)
+    torch.manual_seed(0)
+    x = torch.randn(batch, time_steps, hidden).to(device).requires_grad_()
+    ours, theirs = RNN(hidden, hidden).to(device), nn.RNN(hidden, hidden, batch_first=True).to(device)
     theirs.load_state_dict(ours.state_dict())
-
     weight_ih, weight_hh, bias_ih, bias_hh = ours.parameters()
 
-    def indexed(x: Tensor) -> tuple[Tensor, None]:
+    def indexed(x: Tensor) -> Tensor:
         z = nn.functional.linear(x, weight_ih, bias_ih + bias_hh)
         h, states = z.new_zeros(batch, hidden), []
         for t in range(time_steps):
             h = torch.tanh(torch.addmm(z[:, t], h, weight_hh.T))
             states.append(h)
-        return torch.stack(states, 1), None
+        return torch.stack(states, 1)
 
-    def step(forward: Callable[[Tensor], tuple[Tensor, Any]]) -> Variant:
-        def once() -> Tensor:
-            (gradient,) = torch.autograd.grad(forward(x)[0].square().sum(), x)
-            return gradient
-
-        return once
-
-    variants = {"torch.nn.RNN": step(theirs), "rtx_lib RNN": step(ours), "loop over x[:, t]": step(indexed)}
+    variants = {
+        "torch.nn.RNN": both_ways(theirs, x),
+        "rtx_lib RNN": both_ways(ours, x),
+        "loop over x[:, t]": both_ways(indexed, x),
+    }
     rows = compare("rnn", "torch.nn.RNN", variants, device, kind="torch.nn")
     del variants["torch.nn.RNN"]
     return rows + compare("rnn", "loop over x[:, t]", variants, device, kind="plain loop")
@@ -52,38 +47,33 @@ def cells(device: str = "cpu", batch: int = 32, time_steps: int = 200, hidden: i
     ``backend="torch"`` runs the same fused function as torch.nn and should cost the same. The plain loop calls torch's
     LSTMCell or GRUCell for each step, and so multiplies each input by its weights in turn.
     """
-    generator = torch.Generator().manual_seed(0)
-    x = torch.randn(batch, time_steps, hidden, generator=generator).to(device).requires_grad_()
+    torch.manual_seed(0)
+    x = torch.randn(batch, time_steps, hidden).to(device).requires_grad_()
     rows = []
     for layer, twin, single in ((LSTM, nn.LSTM, nn.LSTMCell), (GRU, nn.GRU, nn.GRUCell)):
         name = layer.__name__
         models: dict[str, nn.Module] = {
             f"torch.nn.{name}": twin(hidden, hidden, batch_first=True),
-            f"rtx_lib {name}": layer(hidden, hidden, generator=generator),
+            f"rtx_lib {name}": layer(hidden, hidden),
             f'rtx_lib {name}, backend="torch"': layer(hidden, hidden, backend="torch"),
         }
-        for model in models.values():
-            model.to(device).load_state_dict(models[f"rtx_lib {name}"].state_dict())
-
-        cell: nn.Module = single(hidden, hidden).to(device)
         weights = models[f"rtx_lib {name}"].state_dict()
+        for model in models.values():
+            model.to(device).load_state_dict(weights)
+        cell: nn.Module = single(hidden, hidden).to(device)
         cell.load_state_dict({key.removesuffix("_l0"): value for key, value in weights.items()})
 
-        def looped(x: Tensor, cell: nn.Module = cell) -> tuple[Tensor]:
+        def looped(x: Tensor, cell: nn.Module = cell) -> Tensor:
             state, outputs = None, []
             for x_t in x.unbind(1):
                 state = cell(x_t, state)
                 outputs.append(state[0] if isinstance(state, tuple) else state)
-            return (torch.stack(outputs, 1),)
+            return torch.stack(outputs, 1)
 
-        def once(forward: Callable[[Tensor], tuple[Tensor, ...]], model: nn.Module) -> Tensor:
-            gradients = torch.autograd.grad(forward(x)[0].square().sum(), [x, *model.parameters()])
-            return torch.cat([gradient.flatten() for gradient in gradients])
-
-        variants: dict[str, Variant] = {variant: partial(once, model, model) for variant, model in models.items()}
+        variants = {variant: both_ways(model, x, model.parameters()) for variant, model in models.items()}
         rows += compare("cells", f"torch.nn.{name}", variants, device, rounds=15, kind="torch.nn")
         loop = f"loop of torch.nn.{single.__name__}"
-        variants = {loop: partial(once, looped, cell), f"rtx_lib {name}": variants[f"rtx_lib {name}"]}
+        variants = {loop: both_ways(looped, x, cell.parameters()), f"rtx_lib {name}": variants[f"rtx_lib {name}"]}
         rows += compare("cells", loop, variants, device, rounds=15, kind="plain loop")
     return rows
 

@@ -9,10 +9,11 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rtx_lib.checks.answers import compare, unanswered
+from rtx_lib.checks.answers import compare, compare_number, exercise
 
 
-def check_masked_softmax(answer: Callable[[Tensor, Tensor], Tensor] | None) -> None:
+@exercise
+def check_masked_softmax(answer: Callable[[Tensor, Tensor], Tensor]) -> None:
     """``answer(scores, mask)`` must be the weights (B, T, S): softmax over what the mask lets through.
 
     True in the mask means that a query may attend. A row that is masked as a whole has weights 0.
@@ -23,41 +24,34 @@ def check_masked_softmax(answer: Callable[[Tensor, Tensor], Tensor] | None) -> N
         Naming the slip: NaN or equal weights in the masked row, mask turned round, wrong axis, weights that no longer
         sum to 1, scores set to 0 or to -1.
     """
-    if unanswered(answer):
-        return
-    assert answer is not None
     scores = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
     mask = torch.tensor([[1, 1, 0, 1], [0, 1, 1, 0], [0, 0, 0, 0]], dtype=torch.bool).expand(2, 3, 4)
     given = answer(scores.clone(), mask.clone())
     least = torch.finfo(scores.dtype).min
-    right = scores.masked_fill(~mask, least).softmax(-1) * mask
+    kept = scores.masked_fill(~mask, least)
+    right, all_seen = kept.softmax(-1) * mask, scores.softmax(-1)
     if isinstance(given, Tensor) and given.shape == right.shape:
         assert not given[:, 2].isnan().any(), (
             "the row with everything masked is NaN: minus infinity everywhere makes 0 / 0 of a softmax"
         )
     slips = {
-        "the row with everything masked got equal weights; it may see nothing, so its weights are 0": scores.masked_fill(
-            ~mask, least
-        ).softmax(-1),
+        "the row with everything masked got equal weights; it may see nothing, so its weights are 0": kept.softmax(-1),
         "the mask is turned round: True means that a query may attend": scores.masked_fill(mask, least).softmax(-1),
-        "the softmax runs over the queries; it must run over the keys, the last axis": scores.masked_fill(
-            ~mask, least
-        ).softmax(-2),
-        "the mask came after the softmax: what was taken away is missing, and the rows do not sum to 1": scores.softmax(
-            -1
-        )
+        "the softmax runs over the queries; it must run over the keys, the last axis": kept.softmax(-2),
+        "the mask came after the softmax: what was taken away is missing, and the rows do not sum to 1": all_seen
         * mask,
         "masked scores were set to 0, but exp(0) = 1: they keep a weight": (scores * mask).softmax(-1),
         "masked scores were set to 0, but exp(0) = 1: they took part in the sum": (scores * mask).softmax(-1) * mask,
         "masked scores were set to -1, which is a score like any other": scores.masked_fill(~mask, -1).softmax(-1),
-        "the mask was not used": scores.softmax(-1),
+        "the mask was not used": all_seen,
         "everything is 0": torch.zeros_like(scores),
     }
     compare(given, right, slips)
     print("Right: what is masked gets 0, and a row that sees nothing is 0 as a whole.")
 
 
-def check_additive(answer: Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor] | None) -> None:
+@exercise
+def check_additive(answer: Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]) -> None:
     """``answer(s, h, W, U, v)`` must be the context (B, N) of additive attention.
 
     s is (B, Q), h (B, S, N), W (N, Q), U (N, N) and v (N,).
@@ -68,33 +62,29 @@ def check_additive(answer: Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Te
         Naming the slip: tanh missing or in the wrong place, softmax missing or over the wrong axis, projected
         annotations averaged, plain mean, weights returned.
     """
-    if unanswered(answer):
-        return
-    assert answer is not None
     generator = torch.Generator().manual_seed(6)
     shapes = ((3, 5), (3, 7, 4), (4, 5), (4, 4), (4,))
     s, h, W, U, v = (torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes)
 
+    def mean(weights: Tensor, values: Tensor = h) -> Tensor:
+        return (weights.unsqueeze(-1) * values).sum(1)
+
     def context(e: Tensor, values: Tensor = h, axis: int = 1) -> Tensor:
-        return (e.softmax(axis).unsqueeze(-1) * values).sum(1)
+        return mean(e.softmax(axis), values)
 
     inner = (s @ W.T).unsqueeze(1) + h @ U.T  # (B, S, N)
     e = torch.tanh(inner) @ v  # (B, S)
     given = answer(*(each.clone() for each in (s, h, W, U, v)))
     if isinstance(given, Tensor):
         assert given.shape != e.shape, f"shape {tuple(e.shape)} is that of the weights; the context is their mean of h"
-    right = context(e)
+    right, linear = context(e), context(inner @ v)
     slips = {
-        "the tanh is missing: the query then adds the same to all scores, and the softmax does not see it": context(
-            inner @ v
-        ),
+        "the tanh is missing: the query then adds the same to all scores, and the softmax does not see it": linear,
         "the tanh must come before v: it acts on the hidden layer, not on the score": context(torch.tanh(inner @ v)),
         "the softmax runs over the batch; it must run over the source positions": context(e, axis=0),
         "the projected annotations U h were averaged; the context is a mean of h itself": context(e, h @ U.T),
-        "the softmax is missing: scores are not weights": (e.unsqueeze(-1) * h).sum(1),
-        "exp(e) must be divided by the sum of exp(e), not by the sum of e": (
-            (e.exp() / e.sum(1, keepdim=True)).unsqueeze(-1) * h
-        ).sum(1),
+        "the softmax is missing: scores are not weights": mean(e),
+        "exp(e) must be divided by the sum of exp(e), not by the sum of e": mean(e.exp() / e.sum(1, keepdim=True)),
         "all weights are equal: the scores were not used": h.mean(1),
         "the query does not enter: W s is missing": context(torch.tanh(h @ U.T) @ v),
         "the annotations do not enter the scores, so all weights are equal": h.sum(1),
@@ -103,7 +93,8 @@ def check_additive(answer: Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Te
     print("Right: c = sum of a_j h_j with a = softmax(v^T tanh(W s + U h_j)).")
 
 
-def check_leak(answer: float | None) -> None:
+@exercise
+def check_leak(answer: float) -> None:
     """``answer`` must be the weight of two masked keys out of four, all of score 1, if "masked" means a score of -1.
 
     Raises
@@ -111,21 +102,22 @@ def check_leak(answer: float | None) -> None:
     AssertionError
         Naming the slip: what minus infinity gives, one key alone, no mask, a difference of 1 between the scores.
     """
-    if unanswered(answer):
-        return
     leak = 1 / (1 + math.exp(2))
     slips = {
-        0.0: "0 is what minus infinity gives; the notes' mask sets the scores to -1",
-        leak / 2: "this is one masked key; there are two",
-        0.5: "this is the weight without any mask",
-        1 - leak: "this is the weight that stays where it belongs",
-        1 / (1 + math.e): "the scores are 1 and -1: they differ by 2, not by 1",
+        "0 is what minus infinity gives; the notes' mask sets the scores to -1": 0.0,
+        "this is one masked key; there are two": leak / 2,
+        "this is the weight without any mask": 0.5,
+        "this is the weight that stays where it belongs": 1 - leak,
+        "the scores are 1 and -1: they differ by 2, not by 1": 1 / (1 + math.e),
     }
-    _compare_number(answer, leak, slips, "the weight of two keys with score -1 beside two with score 1")
+    value = compare_number(answer, slips)
+    what = "the weight of two keys with score -1 beside two with score 1"
+    assert abs(value - leak) < 5e-3 * leak, f"{value:.6g} is not {what}"
     print(f"Right: 2/e / (2e + 2/e) = 1/(1 + e^2) = {leak:.3f}.")
 
 
-def check_scale(answer: float | None) -> None:
+@exercise
+def check_scale(answer: float) -> None:
     """``answer`` must be the factor that gives q . k variance 1; q of 48 values U(-1, 1), k of 48 values N(0, 1).
 
     Raises
@@ -134,21 +126,21 @@ def check_scale(answer: float | None) -> None:
         Naming the slip: components of variance 1 assumed, variance instead of its root, the root itself, 1/K, the
         variance of U(0, 1).
     """
-    if unanswered(answer):
-        return
     slips = {
-        48**-0.5: "1/sqrt(K) belongs to components of variance 1; those of q have variance 1/3",
-        1 / 16: "16 is the variance of q . k; the factor acts on q . k itself, so divide by the root",
-        4.0: "4 is the standard deviation of q . k: divide by it",
-        16.0: "16 is the variance of q . k: divide by its root",
-        1 / 48: "1/K would be right if all products were equal; independent ones add up in variance",
-        0.5: "1/12 is the variance of U(0, 1); U(-1, 1) is twice as wide and has 1/3",
+        "1/sqrt(K) belongs to components of variance 1; those of q have variance 1/3": 48**-0.5,
+        "16 is the variance of q . k; the factor acts on q . k itself, so divide by the root": 1 / 16,
+        "4 is the standard deviation of q . k: divide by it": 4.0,
+        "16 is the variance of q . k: divide by its root": 16.0,
+        "1/K would be right if all products were equal; independent ones add up in variance": 1 / 48,
+        "1/12 is the variance of U(0, 1); U(-1, 1) is twice as wide and has 1/3": 0.5,
     }
-    _compare_number(answer, 0.25, slips, "the factor: Var(q . k) = 48 E[q_i^2] E[k_i^2]")
+    value = compare_number(answer, slips)
+    assert abs(value - 0.25) < 1e-3, f"{value:.6g} is not the factor: Var(q . k) = 48 E[q_i^2] E[k_i^2]"
     print("Right: Var(q . k) = 48 * 1/3 * 1 = 16, so the factor is 1/4.")
 
 
-def check_beam(answer: tuple[str, float] | None) -> None:
+@exercise
+def check_beam(answer: tuple[str, float]) -> None:
     """``answer`` must be the sentence that two beams find on the exercise's tree, and its probability.
 
     The first symbol is a (0.45), b (0.30) or c (0.25). The second is x, y or z: after a with 0.4, 0.35 and 0.25,
@@ -159,8 +151,6 @@ def check_beam(answer: tuple[str, float] | None) -> None:
     AssertionError
         Naming the slip: the greedy choice, exhaustive search, the most probable second symbol, a wrong probability.
     """
-    if unanswered(answer):
-        return
     assert isinstance(answer, tuple) and len(answer) == 2, 'the answer is a pair such as ("ax", 0.18)'
     sentence, probability = answer
     slips = {
@@ -173,10 +163,3 @@ def check_beam(answer: tuple[str, float] | None) -> None:
     assert abs(probability - 0.8) > 1e-6, "0.8 is the probability of y after b; that of the sentence is a product"
     assert abs(probability - 0.24) < 1e-6, f"by is right, but its probability is not {probability:g}"
     print("Right: by, 0.30 * 0.8 = 0.24. Greedy finds ax (0.18); the best of all, cz (0.25), is lost at once.")
-
-
-def _compare_number(answer: object, right: float, slips: dict[float, str], what: str) -> None:
-    value = float(answer)  # type: ignore[arg-type]
-    for wrong, message in slips.items():
-        assert abs(value - wrong) > 1e-3 * max(abs(wrong), 0.01), message
-    assert abs(value - right) < 5e-3 * right, f"{value:.6g} is not {what}"

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.checks.answers import compare, unanswered
+from rtx_lib.checks.answers import compare, compare_cases, exercise
 
 ORDER = {
     "z": "zero_grad",
@@ -20,7 +20,8 @@ ORDER = {
 }
 
 
-def check_windows(answer: Callable[[Tensor, int], Tensor] | None) -> None:
+@exercise
+def check_windows(answer: Callable[[Tensor, int], Tensor]) -> None:
     """``answer(x, window)`` must gather from x (B, T, D) the window that ends at each step: (B, T, window, D).
 
     Position j of a window holds its j-th input in order of time; zeros stand before the start.
@@ -31,9 +32,6 @@ def check_windows(answer: Callable[[Tensor, int], Tensor] | None) -> None:
         Naming the slip: windows that begin at their step or are centred on it, that end one step early, reversed
         order, the first input repeated instead of zeros, axes exchanged.
     """
-    if unanswered(answer):
-        return
-    assert answer is not None
     M, x = 3, torch.randn(2, 6, 4, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
 
     def cut(before: Tensor, after: int = 0) -> Tensor:
@@ -59,7 +57,8 @@ def check_windows(answer: Callable[[Tensor, int], Tensor] | None) -> None:
     print("Right: window - 1 zeros in front, then every run of `window` inputs that ends at its step.")
 
 
-def check_steps(answer: Callable[[Tensor, Tensor, int], Tensor] | None) -> None:
+@exercise
+def check_steps(answer: Callable[[Tensor, Tensor, int], Tensor]) -> None:
     """``answer(z, weight_hh, window)`` must run the windows of a tanh LocalRNN on inputs that are projected already.
 
     z (B, T + window - 1, H) holds W_ih x + b_ih + b_hh, also of the zeros before the start. The result is
@@ -71,9 +70,6 @@ def check_steps(answer: Callable[[Tensor, Tensor, int], Tensor] | None) -> None:
         Naming the slip: one run over everything, windows read backwards, a step too few, the matrix transposed or
         left out, the mean over the steps.
     """
-    if unanswered(answer):
-        return
-    assert answer is not None
     M, T, generator = 3, 5, torch.Generator().manual_seed(6)
     z, W = (torch.randn(shape, generator=generator, dtype=torch.float64) for shape in ((2, T + M - 1, 4), (4, 4)))
 
@@ -105,7 +101,8 @@ def check_steps(answer: Callable[[Tensor, Tensor, int], Tensor] | None) -> None:
     print("Right: all windows take their j-th step together, on z shifted by j.")
 
 
-def check_reach(answer: Callable[[int, int], int] | None) -> None:
+@exercise
+def check_reach(answer: Callable[[int, int], int]) -> None:
     """``answer(layers, window)`` must be how many inputs LocalRNNs on one another let reach an output: n (M - 1) + 1.
 
     Raises
@@ -114,9 +111,6 @@ def check_reach(answer: Callable[[int, int], int] | None) -> None:
         Naming the slip: windows counted as if they did not overlap, the output's own input forgotten, a product of
         windows, the doubling of dilated convolutions.
     """
-    if unanswered(answer):
-        return
-    assert answer is not None
     cases = [(1, 6), (2, 6), (3, 4), (4, 1), (5, 2)]
     slips = {
         "the windows overlap in one input: a further layer adds window - 1": lambda n, M: n * M,
@@ -126,17 +120,14 @@ def check_reach(answer: Callable[[int, int], int] | None) -> None:
             (M - 1) * (2**n - 1) + 1
         ),
     }
-    given = [answer(n, M) for n, M in cases]
-    if given == [n * (M - 1) + 1 for n, M in cases]:
-        print("Right: one input, and window - 1 more for every layer.")
-        return
-    for message, slip in slips.items():
-        assert given != [slip(n, M) for n, M in cases], message
-    (n, M), value = next((case, v) for case, v in zip(cases, given, strict=True) if v != case[0] * (case[1] - 1) + 1)
-    raise AssertionError(f"{value} inputs for {n} layers with a window of {M} is not right: draw them")
+    if wrong := compare_cases(answer, lambda n, M: n * (M - 1) + 1, slips, cases):
+        (n, M), value = wrong
+        raise AssertionError(f"{value} inputs for {n} layers with a window of {M} is not right: draw them")
+    print("Right: one input, and window - 1 more for every layer.")
 
 
-def check_order(answer: str | None) -> None:
+@exercise
+def check_order(answer: str) -> None:
     """``answer`` must name the five parts of a training step in an order in which clipping acts, as letters.
 
     z for zero_grad, f for forward pass and loss, b for the backward pass, c for the clip, s for the step. zero_grad
@@ -148,8 +139,6 @@ def check_order(answer: str | None) -> None:
         Naming the slip: the clip before the backward pass or after the step, a backward pass without a loss, a step
         before the backward pass, zero_grad in a place where it takes the gradient away.
     """
-    if unanswered(answer):
-        return
     order = str(answer).lower().replace(" ", "")
     named = ", ".join(f"{letter} {words}" for letter, words in ORDER.items())
     assert sorted(order) == sorted(ORDER), f"the answer must hold each of five letters once: {named}; got {answer!r}"

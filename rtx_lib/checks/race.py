@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rtx_lib.checks.answers import compare, unanswered
+from rtx_lib.checks.answers import compare, compare_cases, exercise, judge
 
 # What the last exercise asks: whether the report supports its conclusion, and why.
 REPORTS: dict[str, tuple[bool, str]] = {
@@ -46,7 +46,8 @@ REPORTS: dict[str, tuple[bool, str]] = {
 }
 
 
-def check_interval(answer: Callable[..., Sequence[float]] | None) -> None:
+@exercise
+def check_interval(answer: Callable[..., Sequence[float]]) -> None:
     """``answer(values, draws, level=0.95)`` must be the ends of the percentile interval of the median.
 
     values are n numbers, draws an array (R, n) of indices.
@@ -57,9 +58,6 @@ def check_interval(answer: Callable[..., Sequence[float]] | None) -> None:
         Naming the slip: values not drawn, the mean in place of the median, the wrong axis, all of the rest on each
         side, the level taken as a quantile, a standard deviation in place of quantiles.
     """
-    if unanswered(answer):
-        return
-    assert answer is not None
     rng = np.random.default_rng(10)
     for n, level in ((7, 0.95), (9, 0.8)):
         values = rng.gamma(2.0, size=n)
@@ -104,7 +102,8 @@ def _pair(given: object) -> np.ndarray:
     return array
 
 
-def check_arrival(answer: Callable[..., int | None] | None) -> None:
+@exercise
+def check_arrival(answer: Callable[..., int | None]) -> None:
     """``answer(steps, values, metric, line)`` must be the first step at the finish line or beyond it, or None.
 
     "accuracy" is reached from below, every other metric from above.
@@ -115,9 +114,6 @@ def check_arrival(answer: Callable[..., int | None] | None) -> None:
         Naming the slip: the direction of a loss or of the accuracy, a run that meets the line exactly, a place in place
         of a step, the best or the last step, the last arrival, a run that never arrives.
     """
-    if unanswered(answer):
-        return
-    assert answer is not None
     steps = [50, 100, 150, 200, 250]
     cases: list[tuple[list[float], str, float, int | None, str]] = [
         ([0.2, 0.6, 0.96, 0.99, 0.97], "accuracy", 0.95, 150, ""),
@@ -149,7 +145,8 @@ def check_arrival(answer: Callable[..., int | None] | None) -> None:
     print("Right: the first step at the line or beyond it, on the side that the metric comes from.")
 
 
-def check_hidden_units(answer: Callable[[int, int, int], int] | None) -> None:
+@exercise
+def check_hidden_units(answer: Callable[[int, int, int], int]) -> None:
     """``answer(budget, inputs, outputs)`` must be the hidden units of a GRU with readout closest to a budget.
 
     The GRU has two biases, 3 H (D + H + 2) parameters, the readout O (H + 1).
@@ -160,9 +157,6 @@ def check_hidden_units(answer: Callable[[int, int, int], int] | None) -> None:
         Naming the slip: one bias, none, no readout, a readout without bias, the gates of an LSTM or an RNN, the most
         units within the budget rather than the closest number.
     """
-    if unanswered(answer):
-        return
-    assert answer is not None
     cases = [(50_817, 2, 1), (51_300, 1, 10), (54_700, 64, 65), (310, 3, 5), (1_000, 2, 40), (5_600, 3, 90)]
 
     def size(H: int, inputs: int, outputs: int, gates: int = 3, biases: int = 2, read: int = 1, bias: int = 1) -> int:
@@ -171,11 +165,12 @@ def check_hidden_units(answer: Callable[[int, int, int], int] | None) -> None:
     def closest(case: tuple[int, int, int], **changes: int) -> int:
         return min(range(1, 400), key=lambda H: abs(size(H, *case[1:], **changes) - case[0]))
 
-    right = {case: closest(case) for case in cases}
-    given = {case: answer(*case) for case in cases}
-    if given == right:
-        print("Right: three blocks of inputs, states and two biases, and the readout.")
-        return
+    def with_(**changes: int) -> Callable[..., int]:
+        return lambda *case: closest(case, **changes)
+
+    def below(*case: int) -> int:
+        return max(H for H in range(1, 400) if size(H, *case[1:]) <= case[0])
+
     slips = {
         "a GRU of torch.nn has two biases for each block, one for the input and one for the state": {"biases": 1},
         "the biases are left out": {"biases": 0},
@@ -185,20 +180,19 @@ def check_hidden_units(answer: Callable[[int, int, int], int] | None) -> None:
         "this is one block, as in a plain RNN: a GRU has three": {"gates": 1},
         "two blocks are counted: the candidate is one too": {"gates": 2},
     }
-    for message, changes in slips.items():
-        assert given != {case: closest(case, **changes) for case in cases}, message
-    below = {case: max(H for H in range(1, 400) if size(H, *case[1:]) <= case[0]) for case in cases}
-    assert given != below, "this is the most that fits: the closest number may lie above the budget"
-    case = next(case for case in cases if given[case] != right[case])
-    number = given[case]
-    assert isinstance(number, int), f"the function must return a whole number, it returned {number!r}"
-    raise AssertionError(
-        f"budget {case[0]:,}, {case[1]} inputs, {case[2]} outputs: {number} units make "
-        f"{size(number, *case[1:]):,} parameters, {right[case]} come closer"
-    )
+    named = {message: with_(**changes) for message, changes in slips.items()}
+    named["this is the most that fits: the closest number may lie above the budget"] = below
+    if wrong := compare_cases(answer, with_(), named, cases):
+        (budget, inputs, outputs), number = wrong
+        assert isinstance(number, int), f"the function must return a whole number, it returned {number!r}"
+        made, closer = size(number, inputs, outputs), closest((budget, inputs, outputs))
+        what = f"budget {budget:,}, {inputs} inputs, {outputs} outputs"
+        raise AssertionError(f"{what}: {number} units make {made:,} parameters, {closer} come closer")
+    print("Right: three blocks of inputs, states and two biases, and the readout.")
 
 
-def check_join(answer: Callable[[Sequence[Tensor], Sequence[int]], Tensor] | None) -> None:
+@exercise
+def check_join(answer: Callable[[Sequence[Tensor], Sequence[int]], Tensor]) -> None:
     """``answer(gradients, counts)`` must be the gradient of the mean over all that counts in all slices.
 
     gradients are those of each slice's own mean, counts how much counts in each.
@@ -209,9 +203,6 @@ def check_join(answer: Callable[[Sequence[Tensor], Sequence[int]], Tensor] | Non
         Naming the slip: the mean of the means, their sum, weights that do not add up to 1, the weights of the others,
         or a slice in which nothing counts.
     """
-    if unanswered(answer):
-        return
-    assert answer is not None
     generator = torch.Generator().manual_seed(11)
     for counts in ([3, 5], [7, 1, 4]):
         gradients = list(torch.randn(len(counts), 4, generator=generator, dtype=torch.float64))
@@ -238,7 +229,8 @@ def check_join(answer: Callable[[Sequence[Tensor], Sequence[int]], Tensor] | Non
     print("Right: each slice by its share of what counts.")
 
 
-def check_reports(answers: Mapping[str, bool | None] | None) -> None:
+@exercise
+def check_reports(answers: Mapping[str, bool | None]) -> None:
     """``answers`` must say of each report in ``REPORTS`` whether it supports its conclusion; None: not answered yet.
 
     Raises
@@ -247,17 +239,6 @@ def check_reports(answers: Mapping[str, bool | None] | None) -> None:
         Naming the first wrong answer and the reason, or a report that is unknown or answered by something else than
         True and False.
     """
-    if unanswered(answers):
-        return
-    assert answers is not None
-    unknown = [report for report in answers if report not in REPORTS]
-    assert not unknown, f"{unknown[0]!r} is none of the reports"
-    for report, (sound, reason) in REPORTS.items():
-        said = answers.get(report)
-        assert said is None or isinstance(said, bool), f"{report!r} must be answered by True or False, got {said!r}"
-        assert said is None or said == sound, f"{report!r} {'does' if sound else 'does not'}: {reason}"
-    missing = sum(answers.get(report) is None for report in REPORTS)
-    if missing:
-        print("Not answered yet." if missing == len(REPORTS) else f"Right so far; {missing} not answered yet.")
-        return
-    print("Right: equal size, equal tuning, equal cost, and seeds enough to tell.")
+    reasons = {report: reason for report, (_, reason) in REPORTS.items()}
+    if judge(answers, reasons, {report: sound for report, (sound, _) in REPORTS.items()}, "reports"):
+        print("Right: equal size, equal tuning, equal cost, and seeds enough to tell.")

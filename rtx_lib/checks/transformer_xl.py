@@ -10,20 +10,31 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.checks.answers import compare, unanswered
+from rtx_lib.checks.answers import compare, compare_cases, exercise, judge
 from rtx_lib.models.transformer_xl import TransformerXL
 
 # What the last exercise asks, and what is said to a wrong answer.
 BORDER = {
-    "value: tokens of segment 1 -> output of segment 2": "the memory holds what the layers computed for segment 1: other tokens there, other outputs here",
-    "gradient: loss of segment 1 -> embeddings of segment 1": "inside a segment nothing is cut: each segment's own loss trains what the segment read",
-    "gradient: loss of segment 2 -> embeddings of segment 1": "the memory is detached: values cross the border and gradients do not",
-    "gradient: loss of segment 2 -> W_k, through keys made from the memory": "only the memory is detached: its keys are made from it in segment 2, by W_k as it is now, and they train W_k",
-    "gradient: loss of segment 2 -> W_k, through what segment 1 computed with it": "how the memory came about is forgotten: the graph of segment 1 is no part of the graph of segment 2",
+    "value: tokens of segment 1 -> output of segment 2": (
+        "the memory holds what the layers computed for segment 1: other tokens there, other outputs here"
+    ),
+    "gradient: loss of segment 1 -> embeddings of segment 1": (
+        "inside a segment nothing is cut: each segment's own loss trains what the segment read"
+    ),
+    "gradient: loss of segment 2 -> embeddings of segment 1": (
+        "the memory is detached: values cross the border and gradients do not"
+    ),
+    "gradient: loss of segment 2 -> W_k, through keys made from the memory": (
+        "only the memory is detached: its keys are made from it in segment 2, by W_k as it is now, and they train W_k"
+    ),
+    "gradient: loss of segment 2 -> W_k, through what segment 1 computed with it": (
+        "how the memory came about is forgotten: the graph of segment 1 is no part of the graph of segment 2"
+    ),
 }
 
 
-def check_shift(answer: Callable[[Tensor], Tensor] | None) -> None:
+@exercise
+def check_shift(answer: Callable[[Tensor], Tensor]) -> None:
     """``answer(x)`` must move scores by distance, x (..., T, S), to their keys: (..., T, S).
 
     Row i belongs to query i, which stands at position M + i of the S = M + T keys. Column c of x is for the distance
@@ -37,9 +48,6 @@ def check_shift(answer: Callable[[Tensor], Tensor] | None) -> None:
         row dropped, the zeros put behind, the same move for all rows, right only without memory or for a single head;
         else naming the first wrong cell.
     """
-    if unanswered(answer):
-        return
-    assert answer is not None
     cases = [(4, 0), (4, 3), (1, 4)]
     results = [_shift_case(answer, *case) for case in cases]
     wrong = [~((given - right).abs() <= 1e-10) for given, right, _ in results]
@@ -110,7 +118,8 @@ def _cell(value: Tensor) -> str:
     return f"{number:g}"
 
 
-def check_update_memory(answer: Callable[[Tensor | None, Tensor, int], Tensor] | None) -> None:
+@exercise
+def check_update_memory(answer: Callable[[Tensor | None, Tensor, int], Tensor]) -> None:
     """``answer(memory, h, length)`` must be the last `length` positions of [memory; h], without a gradient.
 
     memory (B, M, D) or None, h (B, T, D); the result is (B, min(length, M + T), D), also for a length of 0.
@@ -122,9 +131,6 @@ def check_update_memory(answer: Callable[[Tensor | None, Tensor, int], Tensor] |
         new segment or only the old memory, the new in front of the old, everything kept, zeros for what is not there
         yet, a memory of None or a length of 0 not thought of.
     """
-    if unanswered(answer):
-        return
-    assert answer is not None
     generator = torch.Generator().manual_seed(9)
     for M, T, length in ((3, 2, 4), (3, 2, 9), (2, 5, 3), (None, 3, 2), (3, 2, 0)):
         memory = None if M is None else torch.randn(2, M, 4, generator=generator, dtype=torch.float64)
@@ -173,7 +179,8 @@ def check_update_memory(answer: Callable[[Tensor | None, Tensor, int], Tensor] |
     print("Right: the last positions of old and new, as values alone.")
 
 
-def check_same_length_mask(answer: Callable[[int, int, int], Tensor] | None) -> None:
+@exercise
+def check_same_length_mask(answer: Callable[[int, int, int], Tensor]) -> None:
     """``answer(queries, past, length)`` must be bool (T, past + T), True where query i sees key j.
 
     Query i stands at position past + i and sees `length` keys, itself the last of them, or as many as there are:
@@ -185,9 +192,6 @@ def check_same_length_mask(answer: Callable[[int, int, int], Tensor] | None) -> 
         Naming the slip: a key too many or too few, the query itself left out, the future seen, True for what is
         hidden, the memory forgotten in counting or counted as it happens to be, one window for all queries, no window.
     """
-    if unanswered(answer):
-        return
-    assert answer is not None
     for T, past, length in ((4, 4, 2), (4, 2, 5), (3, 0, 2)):
         i, j = torch.arange(T)[:, None], torch.arange(past + T) - past
 
@@ -220,7 +224,8 @@ def check_same_length_mask(answer: Callable[[int, int, int], Tensor] | None) -> 
     print("Right: every query sees the same number of keys, wherever in its segment it stands.")
 
 
-def check_reach(answer: Callable[[int, int, int], int] | None) -> None:
+@exercise
+def check_reach(answer: Callable[[int, int, int], int]) -> None:
     """``answer(layers, memory, length)`` must be how far back the last output of a segment depends on inputs.
 
     It is the distance from the last position of a segment of `length`, after many segments, to the furthest position
@@ -232,41 +237,35 @@ def check_reach(answer: Callable[[int, int, int], int] | None) -> None:
         Naming the slip: segments counted instead of memories, the segment itself forgotten, a layer too many, all in
         one layer, positions counted instead of a distance, every layer taken to add the memory and no more.
     """
-    if unanswered(answer):
-        return
-    assert answer is not None
     cases = [(1, 4, 4), (2, 4, 4), (3, 8, 4), (3, 0, 4), (3, 2, 4), (2, 6, 4), (4, 5, 1), (3, 1, 5)]
-    right = {case: reach(*case) for case in cases}
+
+    def on_top(n: int, M: int, T: int) -> int:
+        return n * T + T - 1
+
+    def again(n: int, M: int, T: int) -> int:
+        return n * (M + T - 1)
+
     slips = {
         "this counts positions: the distance to the furthest is one less": lambda n, M, T: reach(n, M, T) + 1,
         "this is one layer too many: the inputs are no layer": lambda n, M, T: reach(n + 1, M, T),
         "this is one layer too few: the first layer has a memory of the inputs": lambda n, M, T: reach(n - 1, M, T),
         "each layer reaches by the memory, whatever the segment's length": lambda n, M, T: n * T,
-        "each layer reaches by the memory, whatever the segment's length, and the segment comes on top": lambda n, M, T: (
-            n * T + T - 1
-        ),
+        "each layer reaches by the memory, whatever the segment's length, and the segment comes on top": on_top,
         "the segment itself counts too: its last position looks back T - 1 before the memory begins": lambda n, M, T: (
-            reach(n, M, T) - (T - 1)
+            reach(n, M, T) - T + 1
         ),
         "the segment itself counts too, and one memory for each layer": lambda n, M, T: n * M,
         "this is the reach of one layer: a memory's rows have themselves read a memory": lambda n, M, T: M + T - 1,
-        "every layer adds the segment again: only the last position of the last segment stands at its end": lambda n, M, T: (
-            n * (M + T - 1)
-        ),
+        "every layer adds the segment again: only the last position of the last segment stands at its end": again,
     }
-    given = {case: answer(*case) for case in cases}
-    if given == right:
-        print("Right: from its place in its segment each layer looks back to the start of that segment's memory.")
-        return
-    for message, slip in slips.items():
-        assert given != {case: slip(*case) for case in cases}, message
-    assert any(given[n, M, T] != right[n, M, T] for n, M, T in cases if M % T == 0), (
-        "right where the memory is a whole number of segments. Else its oldest row stands inside a segment, "
-        "and did not look back from there but from the start of that segment"
-    )
-    case = next(case for case in cases if given[case] != right[case])
-    n, M, T = case
-    raise AssertionError(f"{given[case]} for {n} layers, a memory of {M} and segments of {T} is not right: draw them")
+    if wrong := compare_cases(answer, reach, slips, cases):
+        assert any(answer(n, M, T) != reach(n, M, T) for n, M, T in cases if M % T == 0), (
+            "right where the memory is a whole number of segments. Else its oldest row stands inside a segment, "
+            "and did not look back from there but from the start of that segment"
+        )
+        (n, M, T), given = wrong
+        raise AssertionError(f"{given} for {n} layers, a memory of {M} and segments of {T} is not right: draw them")
+    print("Right: from its place in its segment each layer looks back to the start of that segment's memory.")
 
 
 def reach(layers: int, memory: int, length: int) -> int:
@@ -278,7 +277,8 @@ def reach(layers: int, memory: int, length: int) -> int:
     return length - 1 - min(positions)
 
 
-def check_border_gradient(answers: Mapping[str, bool | None] | None) -> None:
+@exercise
+def check_border_gradient(answers: Mapping[str, bool | None]) -> None:
     """``answers`` must say True or False to each of the five statements of ``BORDER``; None: not answered yet.
 
     A statement names what may act on what: a value by way of the memory, or a loss in the gradient of something. What
@@ -290,21 +290,8 @@ def check_border_gradient(answers: Mapping[str, bool | None] | None) -> None:
         Naming the first wrong answer and the reason, or a statement that is missing, unknown or answered by something
         else than True and False.
     """
-    if unanswered(answers):
-        return
-    assert answers is not None
-    unknown = [statement for statement in answers if statement not in BORDER]
-    assert not unknown, f"{unknown[0]!r} is none of the statements: {'; '.join(BORDER)}"
-    truth = border()
-    for statement, reason in BORDER.items():
-        said = answers.get(statement)
-        assert said is None or isinstance(said, bool), f"{statement!r} must be answered by True or False, got {said!r}"
-        assert said is None or said == truth[statement], f"{statement!r} is {truth[statement]}: {reason}"
-    missing = sum(answers.get(statement) is None for statement in BORDER)
-    if missing:
-        print("Not answered yet." if missing == len(BORDER) else f"Right so far; {missing} not answered yet.")
-        return
-    print("Right: the memory hands on values, and the weights of now learn from them.")
+    if judge(answers, BORDER, border(), "statements"):
+        print("Right: the memory hands on values, and the weights of now learn from them.")
 
 
 def border() -> dict[str, bool]:

@@ -4,7 +4,7 @@ import json
 import statistics
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -66,11 +66,10 @@ def compare(
     kind: str,
     memory: bool = False,
 ) -> list[dict[str, Any]]:
-    """One row for each variant but ``against``, which is of one of the :data:`KINDS`.
+    """One :func:`row` for each variant but ``against``.
 
-    ``ratio`` above 1 means that many times faster than ``against``; ``max_error`` is the largest difference
-    of the results over the largest absolute value of ``against``'s. With ``memory`` there is a ``memory_ratio`` too,
-    below 1 for a lower peak (:func:`peak_memory`).
+    ``max_error`` is the largest difference of the results over the largest absolute value of ``against``'s. With
+    ``memory`` there is a ``memory_ratio`` too, below 1 for a lower peak (:func:`peak_memory`).
 
     Raises
     ------
@@ -85,11 +84,37 @@ def compare(
     peaks = {name: peak_memory(run, device) for name, run in variants.items()} if memory else {}
     rows = []
     for name in (name for name in variants if name != against):
-        row: dict[str, Any] = {"case": case, "variant": name, "against": against, "kind": kind}
-        row |= {"ratio": round(seconds[against] / seconds[name], 3)}
-        row |= {"memory_ratio": round(peaks[name] / peaks[against], 3)} if memory else {}
-        rows.append(row | {"max_error": errors[name], "device": name_device(device)})
+        more = {"memory_ratio": round(peaks[name] / peaks[against], 3)} if memory else {}
+        rows.append(row(case, name, against, seconds[against] / seconds[name], errors[name], device, kind) | more)
     return rows
+
+
+def row(
+    case: str, variant: str, against: str, ratio: float, max_error: float | None, device: str, kind: str
+) -> dict[str, Any]:
+    """What is kept of a comparison: ``ratio`` above 1 means that many times faster than ``against``.
+
+    ``kind`` is one of the :data:`KINDS`, and ``max_error`` None where the two compute different things.
+    """
+    ratio, device = round(ratio, 3), name_device(device)
+    names = {"case": case, "variant": variant, "against": against, "kind": kind}
+    return names | {"ratio": ratio, "max_error": max_error, "device": device}
+
+
+def both_ways(forward: Callable[[Tensor], Any], x: Tensor, weights: Iterable[Tensor] = ()) -> Variant:
+    """Forward and backward of the sum of squares of ``forward(x)``, or of the first of what it returns.
+
+    The result is the gradients of x and of the weights, one after the other.
+    """
+    leaves = [x, *weights]
+
+    def once() -> Tensor:
+        y = forward(x)
+        y = y[0] if isinstance(y, tuple) else y
+        gradients = torch.autograd.grad(y.square().sum(), leaves)
+        return gradients[0] if len(gradients) == 1 else torch.cat([gradient.flatten() for gradient in gradients])
+
+    return once
 
 
 def peak_memory(variant: Callable[[], object], device: str = "cpu") -> int:

@@ -7,7 +7,7 @@ import html
 import math
 import re
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rtx_lib.evidence import claims, measured
@@ -56,18 +56,14 @@ def budget(claim: Claim, records: measured.Records) -> str:
     """Seeds, steps and parameters of the runs that a claim rests on."""
     recipes = list(dict.fromkeys(recipe for _, recipe, _ in numbers(claim, records)))
 
-    def span(values: Iterable[float], word: str) -> str:
-        found = list(values)
-        low, high = min(found), max(found)
-        return f"{low:,.0f} {word}" if low == high else f"{low:,.0f} to {high:,.0f} {word}"
-
-    return ", ".join(
-        (
-            span((len(records[name]) for name in recipes), "seeds"),
-            span((record["configuration"]["steps"] for name in recipes for record in records[name]), "steps"),
-            span((record["parameters"] for name in recipes for record in records[name]), "parameters"),
-        )
-    )
+    runs = [run for name in recipes for run in records[name]]
+    ranges = {
+        "seeds": [len(records[name]) for name in recipes],
+        "steps": [run["configuration"]["steps"] for run in runs],
+        "parameters": [run["parameters"] for run in runs],
+    }
+    ends = {word: dict.fromkeys(f"{end(values):,.0f}" for end in (min, max)) for word, values in ranges.items()}
+    return ", ".join(f"{' to '.join(own)} {word}" for word, own in ends.items())
 
 
 def told_finding(claim: Claim, study: Mapping[str, Any]) -> str:
@@ -119,18 +115,23 @@ OWN = "Questions of our own: no source makes these claims"
 class Audit:
     """The claims of a chapter as Jupyter, Colab and the site show them: ``data`` as HTML, ``repr`` as text.
 
-    Args:
-        chapter: the notebook's name without suffix, ``02_vanishing_gradients``.
-        ledger: the address of the ledger's page, so that each verdict links its claim there; nothing for no links.
+    Parameters
+    ----------
+    chapter
+        The notebook's name without suffix, ``02_vanishing_gradients``.
+    ledger
+        The address of the ledger's page, so that each verdict links its claim there; nothing for no links.
 
-    Raises:
-        ValueError: for a chapter without claims.
+    Raises
+    ------
+    ValueError
+        For a chapter without claims.
     """
 
     def __init__(self, chapter: str, ledger: str = "") -> None:
         own = [claim for claim in claims.all_claims() if claim.chapter == chapter]
         if not own:
-            raise ValueError(f"chapter must have claims in claims.yml, was {chapter!r}")
+            raise ValueError(f"chapter must have claims in claims.yml, got {chapter!r}")
         records, study = load(), load_study()
         self.ledger = ledger
         own.sort(key=lambda claim: claim.nobody)  # questions of our own stand last
@@ -160,13 +161,9 @@ class Audit:
             name = html.escape(claims.label(claim, found)).replace(" ", "\u00a0", 1)  # the sign stays with its word
             link = f'<a href="{self.ledger}#claim-{claim.id}">{name}</a>' if self.ledger else name
             look = f"verdict verdict-{found.verdict.replace(' ', '-')}"
-            badge = f'<span class="{look}">{link}</span>{f" ({as_html(found.why)})" if found.why else ""}'
-            rows.append(
-                "".join(
-                    cell.format("td", text)
-                    for text in (as_html(claim.claim), as_html(claim.source), as_html(here), badge)
-                )
-            )
+            badge = f'<span class="{look}">{link}</span>{as_html(_because(found))}'
+            texts = (*map(as_html, (claim.claim, claim.source, here)), badge)
+            rows.append("".join(cell.format("td", text) for text in texts))
         return f'<table class="book-audit">{"".join(f"<tr>{row}</tr>" for row in rows)}</table>'
 
     def _repr_html_(self) -> str:

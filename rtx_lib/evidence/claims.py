@@ -40,13 +40,8 @@ from rtx_lib.evidence.study import ALMOST_ALWAYS, MIN_RUNS, Rate, rate
 
 __all__ = ["VERDICTS", "Claim", "Judgement", "book_file", "judge", "label", "read_claims"]
 
-HOLDS, CONTRADICTED, UNDECIDED, SHORT, NOBODY = VERDICTS = (
-    "holds",
-    "contradicted",
-    "undecided",
-    "budget too small",
-    "claimed by nobody",
-)
+VERDICTS = ("holds", "contradicted", "undecided", "budget too small", "claimed by nobody")
+HOLDS, CONTRADICTED, UNDECIDED, SHORT, NOBODY = VERDICTS
 SIGNS = dict(zip(VERDICTS, "✓✗?–○", strict=True))
 ANSWERS = {HOLDS: "yes", CONTRADICTED: "no", UNDECIDED: "open"}
 NEEDED = ("id", "chapter", "claim", "source", "published", "differs")
@@ -94,8 +89,10 @@ def book_file(name: str) -> Path:
 def read_claims(path: Path) -> list[Claim]:
     """The claims of a file.
 
-    Raises:
-        ValueError: naming the entry that is not one, and why.
+    Raises
+    ------
+    ValueError
+        Naming the entry that is not one, and why.
     """
     claims = []
     for name, claim in read_entries(path, Claim, "claim", NEEDED):
@@ -117,8 +114,10 @@ def read_claims(path: Path) -> list[Claim]:
 def judge(claim: Claim, records: measured.Records, study: Mapping[str, Any] | None = None) -> Judgement:
     """The verdict on a claim, out of the records and the replication study.
 
-    Raises:
-        ValueError: for a path of ``ours`` that names no number of its records.
+    Raises
+    ------
+    ValueError
+        For a path of ``ours`` that names no number of its records.
     """
     if claim.proof:
         found = Judgement(CONTRADICTED if claim.refuted else HOLDS)
@@ -170,11 +169,8 @@ def _by_rules(claim: Claim, records: measured.Records) -> Judgement:
         other = "another holds" if True in outcomes else "the seeds do not decide the rest"
         return Judgement(UNDECIDED, f"one part is contradicted, {other}")
     if weak:
-        return Judgement(
-            UNDECIDED,
-            f"{' and '.join(weak)} {'does' if len(weak) == 1 else 'do'} not beat the trivial "
-            f"baseline, {claim.trivial}, with every seed",
-        )
+        who = f"{' and '.join(weak)} {'does' if len(weak) == 1 else 'do'}"
+        return Judgement(UNDECIDED, f"{who} not beat the trivial baseline, {claim.trivial}, with every seed")
     return Judgement(UNDECIDED, "the seeds do not decide it")
 
 
@@ -195,8 +191,10 @@ def beaten_by_trivial(claim: Claim, records: measured.Records) -> list[str]:
 
     The baseline is looked for by its name in the records of each of ours. It is in the unit of the metric.
 
-    Raises:
-        ValueError: where no record of the claim has the baseline.
+    Raises
+    ------
+    ValueError
+        Where no record of the claim has the baseline.
     """
     weak, there = [], False
     for name, path in claim.ours.items() if claim.trivial else ():

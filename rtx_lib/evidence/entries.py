@@ -15,15 +15,22 @@ from rtx_lib.evidence import rules
 def read_entries(path: Path, kind: type[Any], word: str, needed: Sequence[str]) -> Iterator[tuple[str, Any]]:
     """The entries of a YAML file as objects, each with a name for messages: ``claim tcn-copy``, ``claim number 3``.
 
-    Args:
-        path: the file.
-        kind: a dataclass, whose fields are the keys that an entry may have; one with rules has ``rules`` and ``ours``.
-        word: what an entry is called.
-        needed: the keys that must be filled.
+    Parameters
+    ----------
+    path
+        The file.
+    kind
+        A dataclass, whose fields are the keys that an entry may have; one with rules has ``rules`` and ``ours``.
+    word
+        What an entry is called.
+    needed
+        The keys that must be filled.
 
-    Raises:
-        ValueError: naming the first entry that has another key, lacks one, has a rule that is none, or the id of an
-            earlier one.
+    Raises
+    ------
+    ValueError
+        Naming the first entry that has another key, lacks one, has a rule that is none, or the id of an
+        earlier one.
     """
     known, ids = [field.name for field in dataclasses.fields(kind)], set[str]()
     for place, entry in enumerate(yaml.safe_load(path.read_text(encoding="utf-8")) or [], start=1):

@@ -20,6 +20,7 @@ MIME = "application/vnd.rtx-finding+json"
 """Under this name a finding lies in the outputs of an executed notebook, for programs."""
 
 PROFILES = ("smoke", "book", "paper")
+LOOKS = {True: ("✓", "held"), False: ("✗", "fell"), None: ("·", "unjudged")}
 AUDIT = "application/vnd.rtx-audit+json"
 """Under this name the name of a chapter lies in the output that holds its audit of claims."""
 
@@ -30,13 +31,20 @@ _ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)+")
 class Finding:
     """One finding of one run.
 
-    Attributes:
-        id: its stable name, ``gradients-wall``; the chapter's word comes first.
-        chapter: the notebook that it stands in, without suffix.
-        sentence: what was found, in the reader's words.
-        value: the number that decides; None where it was not finite.
-        bound: where the number must lie for the sentence to be true, as :class:`.bounds.Bound` reads it.
-        judged: whether the run was long enough to decide. In ``smoke`` it never is.
+    Attributes
+    ----------
+    id
+        Its stable name, ``gradients-wall``; the chapter's word comes first.
+    chapter
+        The notebook that it stands in, without suffix.
+    sentence
+        What was found, in the reader's words.
+    value
+        The number that decides; None where it was not finite.
+    bound
+        Where the number must lie for the sentence to be true, as :class:`.bounds.Bound` reads it.
+    judged
+        Whether the run was long enough to decide. In ``smoke`` it never is.
     """
 
     id: str
@@ -57,19 +65,26 @@ class Evidence:
 
     Says in one line what the page is computed on.
 
-    Args:
-        chapter: the notebook's name without suffix, ``02_vanishing_gradients``.
-        profile: ``smoke``, ``book`` or ``paper``; the first judges nothing.
-        seed: of all trainings on the page.
-        device: where they run; only its name is used.
+    Parameters
+    ----------
+    chapter
+        The notebook's name without suffix, ``02_vanishing_gradients``.
+    profile
+        ``smoke``, ``book`` or ``paper``; the first judges nothing.
+    seed
+        Of all trainings on the page.
+    device
+        Where they run; only its name is used.
 
-    Raises:
-        ValueError: for another profile.
+    Raises
+    ------
+    ValueError
+        For another profile.
     """
 
     def __init__(self, chapter: str, profile: str, seed: int, device: object) -> None:
         if profile not in PROFILES:
-            raise ValueError(f"profile must be one of {', '.join(PROFILES)}, was {profile!r}")
+            raise ValueError(f"profile must be one of {', '.join(PROFILES)}, got {profile!r}")
         self.chapter, self.profile = chapter, profile
         self.findings: dict[str, Finding] = {}
         from IPython.display import display
@@ -83,31 +98,32 @@ class Evidence:
 
         The page gets one line with the value, the bound and the rate of the replication study, whichever way it fell.
 
-        Args:
-            id: a stable name in lower case, such as ``gradients-wall``; unique in the book.
-            sentence: the finding in the reader's words, true where ``value`` keeps to ``bound``.
-            value: the number that decides. A tensor of one element will do. One that is not finite is kept as None
-                and does not hold.
-            bound: where it must lie: ``"< 0.05"``, ``">= 3"``, ``"== 5"`` or ``"between 0.1 and 0.6"``.
+        Parameters
+        ----------
+        id
+            A stable name in lower case, such as ``gradients-wall``; unique in the book.
+        sentence
+            The finding in the reader's words, true where ``value`` keeps to ``bound``.
+        value
+            The number that decides. A tensor of one element will do. One that is not finite is kept as None
+            and does not hold.
+        bound
+            Where it must lie: ``"< 0.05"``, ``">= 3"``, ``"== 5"`` or ``"between 0.1 and 0.6"``.
 
-        Raises:
-            ValueError: for an id of another form or of an earlier finding, an empty sentence, or a bound that is none.
+        Raises
+        ------
+        ValueError
+            For an id of another form or of an earlier finding, an empty sentence, or a bound that is none.
         """
         if not _ID.fullmatch(id):
-            raise ValueError(f"id must be words in lower case joined by hyphens, was {id!r}")
+            raise ValueError(f"id must be words in lower case joined by hyphens, got {id!r}")
         if (earlier := self.findings.get(id)) and earlier.sentence != sentence:  # a cell may run twice
             raise ValueError(f"id must be new in the chapter, {id!r} is there already: {earlier.sentence}")
         if not sentence.strip():
-            raise ValueError(f"sentence must say what was found, was {sentence!r}")
+            raise ValueError(f"sentence must say what was found, got {sentence!r}")
         number = float(value)
-        found = Finding(
-            id,
-            self.chapter,
-            sentence,
-            number if math.isfinite(number) else None,
-            Bound(bound).text,
-            self.profile != "smoke",
-        )
+        kept = number if math.isfinite(number) else None
+        found = Finding(id, self.chapter, sentence, kept, Bound(bound).text, self.profile != "smoke")
         self.findings[id] = found
         from IPython.display import display
 
@@ -143,20 +159,14 @@ def rate_text(rate: Rate | None) -> str:
 
 def plain(found: Finding, rate: Rate | None) -> str:
     """The finding as one line of text."""
-    sign, lead = {
-        True: ("✓", ""),
-        False: ("✗", "It fell otherwise in this run. The study's sentence: "),
-        None: ("·", ""),
-    }[found.held]
-    here = f"here {number(found.value)}, bound {found.bound}"
-    verdict = here if found.held is not None else f"{here}, not judged after so few steps"
-    return f"{sign} {lead}{found.sentence} [{verdict}; {rate_text(rate)}]"
+    lead = "It fell otherwise in this run. The study's sentence: " * (found.held is False)
+    here = f"here {number(found.value)}, bound {found.bound}{', not judged after so few steps' * (not found.judged)}"
+    return f"{LOOKS[found.held][0]} {lead}{found.sentence} [{here}; {rate_text(rate)}]"
 
 
 def markup(found: Finding, rate: Rate | None, link: str | None = None) -> str:
     """The finding as one line of a page; ``link`` leads to its row in the list of all findings."""
-    state = {True: "held", False: "fell", None: "unjudged"}[found.held]
-    sign = {"held": "✓", "fell": "✗", "unjudged": "·"}[state]
+    sign, state = LOOKS[found.held]
     lead = "<strong>It fell otherwise in this run.</strong> The sentence was: " if state == "fell" else ""
     here = f"Here {number(found.value)}, bound {found.bound}"
     here += ", not judged in so short a run" * (state == "unjudged")

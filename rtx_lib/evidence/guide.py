@@ -36,8 +36,10 @@ class Advice:
 def read_guide(path: Path | None = None) -> list[Advice]:
     """The entries of a file, of the book's where none is named.
 
-    Raises:
-        ValueError: naming the entry that lacks something or has a rule that is none, or an id that occurs twice.
+    Raises
+    ------
+    ValueError
+        Naming the entry that lacks something or has a rule that is none, or an id that occurs twice.
     """
     found = read_entries(path or book_file("guide.yml"), Advice, "advice", list(Advice.__dataclass_fields__))
     return [advice for _, advice in found]
@@ -68,9 +70,12 @@ def told(entry: Advice, records: measured.Records, *, page: str = "../book/recor
 def guide(records: measured.Records, path: Path | None = None) -> Any:
     """All advice that the records bear out, as a list; of the rest it is said that they do not.
 
-    Args:
-        records: the runs by recipe, and what was computed from them in the same form.
-        path: of the file; the book's where none is named.
+    Parameters
+    ----------
+    records
+        The runs by recipe, and what was computed from them in the same form.
+    path
+        Of the file; the book's where none is named.
     """
     from IPython.display import Markdown
 

@@ -27,8 +27,11 @@ from __future__ import annotations
 import math
 import re
 import statistics
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from rtx_lib.evidence.seeds import median_interval, steps_to
 
@@ -36,6 +39,13 @@ Records = Mapping[str, Sequence[Mapping[str, Any]]]
 
 MARK = re.compile(r'<span data-record="([^"]*)"(?: title="[^"]*")?>([^<]*)</span>')
 NUMBER = re.compile(r"([-+−]?)(\d+|\d{1,3}(?:,\d{3})+)(?:\.(\d+))?( ?%)?")
+STATISTICS: dict[str, Callable[[Sequence[float]], float]] = {
+    "median": statistics.median,
+    "mean": statistics.fmean,
+    "min": min,
+    "max": max,
+    "spread": np.ptp,
+}
 FIXED = ("parameters", "seeds", "diverged")
 
 
@@ -68,12 +78,8 @@ def series(path: str, records: Records) -> list[float | None]:
 
 def lost(values: Sequence[float | None], runs: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """How many runs have no value, by reason: they diverged, or for another one; reasons that are none are left out."""
-    reasons = [
-        "diverged" if run["diverged"] else "without a value"
-        for value, run in zip(values, runs, strict=True)
-        if value is None
-    ]
-    return {reason: reasons.count(reason) for reason in sorted(set(reasons))}
+    without = [run for value, run in zip(values, runs, strict=True) if value is None]
+    return dict(sorted(Counter("diverged" if run["diverged"] else "without a value" for run in without).items()))
 
 
 def _of(record: Mapping[str, Any], rest: str) -> float | None:
@@ -99,7 +105,7 @@ def _of(record: Mapping[str, Any], rest: str) -> float | None:
 
 
 def _first(record: Mapping[str, Any], metric: str, line: float) -> float:
-    step = steps_to(dict(record), metric, line)
+    step = steps_to(record, metric, line)
     return math.inf if step is None else float(step)
 
 
@@ -134,16 +140,9 @@ def summary(statistic: str, values: Sequence[float], path: str = "") -> float:
         raise ValueError(f"{path!r}: no run has a value")
     if statistic in ("low", "high"):
         return median_interval(values)[statistic == "high"]
-    known: dict[str, Callable[[Sequence[float]], float]] = {
-        "median": statistics.median,
-        "mean": statistics.fmean,
-        "min": min,
-        "max": max,
-        "spread": lambda some: max(some) - min(some),
-    }
-    if statistic not in known:
-        raise ValueError(f"{path!r}: {statistic!r} is no statistic: {', '.join(known)}, low, high, s0, s1, ...")
-    return float(known[statistic](values))
+    if statistic not in STATISTICS:
+        raise ValueError(f"{path!r}: {statistic!r} is no statistic: {', '.join(STATISTICS)}, low, high, s0, s1, ...")
+    return float(STATISTICS[statistic](values))
 
 
 def value(expression: str, records: Records) -> float:

@@ -15,9 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from rtx_lib.evidence.seeds import final, rises, summarise, verdict
-
-Record = Mapping[str, Any]
+from rtx_lib.evidence.seeds import Record, final, rises, summarise, verdict
 
 BASELINES: dict[str, str | float] = {
     "adding": "predict 1",
@@ -39,13 +37,19 @@ NO_RIVAL = 2
 class Race:
     """The records of a race, and what they say together.
 
-    Attributes:
-        lanes: the models' names by key.
-        finish: of each task the metric and its finish line.
-        runs: the records by task and lane; a pair may have none.
-        costs: by task and lane ``seconds_per_step`` and ``flops_per_step``, where they were measured.
-        baselines: of each task what its metric is without learning, as a value or as its name in the records; by
-            default those of the book's race.
+    Attributes
+    ----------
+    lanes
+        The models' names by key.
+    finish
+        Of each task the metric and its finish line.
+    runs
+        The records by task and lane; a pair may have none.
+    costs
+        By task and lane ``seconds_per_step`` and ``flops_per_step``, where they were measured.
+    baselines
+        Of each task what its metric is without learning, as a value or as its name in the records; by
+        default those of the book's race.
     """
 
     lanes: Mapping[str, str]
@@ -63,9 +67,17 @@ class Race:
     def results(self) -> dict[str, dict[str, dict[str, Any]]]:
         """By task and lane what :func:`rtx_lib.evidence.seeds.summarise` says; lanes without records are left out."""
         return {
-            task: {lane: summarise(self.runs[task, lane], *line) for lane in self.lanes if self.runs.get((task, lane))}
+            task: {lane: summarise(self.of(task, lane), *line) for lane in self.lanes if self.of(task, lane)}
             for task, line in self.finish.items()
         }
+
+    def of(self, task: str, lane: str) -> Sequence[Record]:
+        """The records of a lane on a task, perhaps none."""
+        return self.runs.get((task, lane), ())
+
+    def sign(self, task: str) -> int:
+        """By which the metric is multiplied to be better where it is smaller."""
+        return -1 if rises(self.finish[task][0]) else 1
 
     def values(self, task: str, lane: str) -> list[float]:
         """The test metric of the seeds that have one."""
@@ -74,30 +86,18 @@ class Race:
     def by_seed(self, task: str) -> dict[str, dict[int, float]]:
         """By lane and seed the test metric of the runs that have one."""
         metric = self.finish[task][0]
-        return {
-            lane: {
-                record["seed"]: value
-                for record in self.runs.get((task, lane), ())
-                if (value := final(record, metric)) is not None
-            }
-            for lane in self.lanes
-        }
+        values = {lane: {run["seed"]: final(run, metric) for run in self.of(task, lane)} for lane in self.lanes}
+        return {lane: {seed: v for seed, v in own.items() if v is not None} for lane, own in values.items()}
 
     def scores(self, task: str, lane: str, *, ties: bool = False) -> np.ndarray:
         """One number a seed, (seeds,), smaller is better and infinite for a run that diverged.
 
         With ``ties`` a little of the test loss is added, which tells lanes apart whose metric is the same.
         """
-        metric = self.finish[task][0]
-        sign = -1 if rises(metric) else 1
-        return np.array(
-            [
-                math.inf
-                if (value := final(record, metric)) is None
-                else sign * value + 1e-9 * ties * record["metrics"].get("loss", 0)
-                for record in self.runs.get((task, lane), ())
-            ]
-        )
+        runs = self.of(task, lane)
+        values = [final(run, self.finish[task][0]) for run in runs]
+        scores = [math.inf if value is None else self.sign(task) * value for value in values]
+        return np.array(scores) + 1e-9 * ties * np.array([run["metrics"].get("loss", 0) for run in runs])
 
     def order(self, task: str) -> list[str]:
         """The lanes that have records, the best median first; the test loss decides between equals."""
@@ -118,13 +118,13 @@ class Race:
         known = self.baselines.get(task)
         if not isinstance(known, str):
             return known
-        there = (record.get("baselines", {}) for lane in self.lanes for record in self.runs.get((task, lane), ()))
+        there = (record.get("baselines", {}) for lane in self.lanes for record in self.of(task, lane))
         return next((own[known] for own in there if known in own), None)
 
     def misses(self, task: str, lane: str) -> bool:
         """Whether a seed of the lane is no better than the task's baseline; False where that is not known."""
-        line, sign = self.baseline(task), -1 if rises(self.finish[task][0]) else 1
-        return line is not None and bool((self.scores(task, lane) >= sign * line).any())
+        line = self.baseline(task)
+        return line is not None and bool((self.scores(task, lane) >= self.sign(task) * line).any())
 
     def duel(self, task: str, one: str, other: str) -> int | None:
         """What :func:`rtx_lib.evidence.seeds.verdict` says of two lanes: 1 where every seed of the first is better.
@@ -165,16 +165,13 @@ class Race:
         return [
             {"lane": lane, "name": name, "seed": record["seed"], **self.curve(task, record)}
             for lane, name in self.lanes.items()
-            for record in self.runs.get((task, lane), ())
+            for record in self.of(task, lane)
         ]
 
     def validation_place(self, task: str, lane: str) -> int:
         """The lane's place by the last values on the validation split, where :meth:`place` goes by the test split."""
-        sign = -1 if rises(self.finish[task][0]) else 1
-        ends = {
-            other: statistics.median(sign * self.curve(task, record)["values"][-1] for record in self.runs[task, other])
-            for other in self.results[task]
-        }
+        last = {other: [self.curve(task, run)["values"][-1] for run in self.of(task, other)] for other in self.lanes}
+        ends = {other: statistics.median(self.sign(task) * v for v in own) for other, own in last.items() if own}
         return 1 + sum(end < ends[lane] for end in ends.values())
 
     def widest(self, count: int) -> list[tuple[str, str]]:
@@ -212,8 +209,7 @@ class Race:
 
     def _worst(self, task: str, rates: Mapping[float, float]) -> float:
         """The score of a lane's worst trial."""
-        sign = -1 if rises(self.finish[task][0]) else 1
-        return max(math.inf if math.isnan(value) else sign * value for value in rates.values())
+        return max(math.inf if math.isnan(value) else self.sign(task) * value for value in rates.values())
 
 
 def _computed(recipe: str, seed: int, metrics: Mapping[str, float | None]) -> Record:
@@ -230,13 +226,20 @@ Tried = Mapping[str, Mapping[float, float]]
 class RateEffect:
     """How far rates move a lane on one task, set against how far the lanes are apart; all in the task's metric.
 
-    Attributes:
-        any_two: the distance of two rates of a lane, the median over all pairs of each lane and then over the lanes.
-        second: the distance of a lane's best rate from its second best, the median over the lanes.
-        lanes: the distance of two lanes, each at its best rate, the median over all pairs.
-        leader: the lane that is best at its best rate.
-        behind: how many lanes at their best rate the leader would fall behind with its worst one.
-        others: how many lanes there are beside the leader.
+    Attributes
+    ----------
+    any_two
+        The distance of two rates of a lane, the median over all pairs of each lane and then over the lanes.
+    second
+        The distance of a lane's best rate from its second best, the median over the lanes.
+    lanes
+        The distance of two lanes, each at its best rate, the median over all pairs.
+    leader
+        The lane that is best at its best rate.
+    behind
+        How many lanes at their best rate the leader would fall behind with its worst one.
+    others
+        How many lanes there are beside the leader.
     """
 
     any_two: float
@@ -250,18 +253,23 @@ class RateEffect:
 def rate_effect(tried: Tried, *, higher: bool) -> RateEffect:
     """What choosing a rate is worth on one task.
 
-    Args:
-        tried: the trials; a lane needs two finite ones, and there must be two such lanes.
-        higher: whether the metric is better where it is larger.
+    Parameters
+    ----------
+    tried
+        The trials; a lane needs two finite ones, and there must be two such lanes.
+    higher
+        Whether the metric is better where it is larger.
 
-    Raises:
-        ValueError: if fewer than two lanes have two finite values.
+    Raises
+    ------
+    ValueError
+        If fewer than two lanes have two finite values.
     """
     sign = -1 if higher else 1
     own = {lane: {rate: sign * v for rate, v in rates.items() if math.isfinite(v)} for lane, rates in tried.items()}
     own = {lane: rates for lane, rates in own.items() if len(rates) > 1}
     if len(own) < 2:
-        raise ValueError(f"tried must hold two lanes with two finite values each, held {len(own)}")
+        raise ValueError(f"tried must hold two lanes with two finite values each, got {len(own)}")
     ranked = {lane: sorted(rates.values()) for lane, rates in own.items()}
     leader = min(ranked, key=lambda lane: ranked[lane][0])
     return RateEffect(
@@ -282,8 +290,10 @@ def _apart(values: Sequence[float]) -> float:
 def changed_places(before: Sequence[float], after: Sequence[float]) -> float:
     """The share of pairs whose order is the other way round after a change; 0 of fewer than two values.
 
-    Args:
-        before, after: a value of each lane, in the same order.
+    Parameters
+    ----------
+    before, after
+        A value of each lane, in the same order.
     """
     pairs = list(itertools.combinations(zip(before, after, strict=True), 2))
     return sum((a - c) * (b - d) < 0 for (a, b), (c, d) in pairs) / max(1, len(pairs))

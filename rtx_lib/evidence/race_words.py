@@ -60,28 +60,36 @@ def told_widest(
 ) -> str:
     """The widest ranges over the seeds, measured against the distance of the lanes, with the rates that they ran at.
 
-    Args:
-        race: the race.
-        names: of the tasks.
-        rates: by task and lane.
-        write: how a number is written.
-        count: how many ranges are told.
+    Parameters
+    ----------
+    race
+        The race.
+    names
+        Of the tasks.
+    rates
+        By task and lane.
+    write
+        How a number is written.
+    count
+        How many ranges are told.
     """
     found = [(task, lane, race.values(task, lane)) for task, lane in race.widest(count)]
-    return "; ".join(
-        f"{race.lanes[lane]} on {names[task].lower()}, {write(min(values))} to {write(max(values))}, rate "
-        f"{rates[task][lane]:g}"
-        for task, lane, values in found
-    )
+    ends = {(task, lane): f"{write(min(values))} to {write(max(values))}" for task, lane, values in found}
+    who = {(task, lane): f"{race.lanes[lane]} on {names[task].lower()}" for task, lane in ends}
+    return "; ".join(f"{who[key]}, {ends[key]}, rate {rates[key[0]][key[1]]:g}" for key in ends)
 
 
 def cost_rows(race: Race, task: str, positions: int) -> list[tuple[str, ...]]:
     """Of each lane's training step the milliseconds, GFLOP, share of the rule 6 N B T, and GFLOP a second.
 
-    Args:
-        race: with costs of the task.
-        task: one of its tasks.
-        positions: B T, the positions of a batch.
+    Parameters
+    ----------
+    race
+        With costs of the task.
+    task
+        One of its tasks.
+    positions
+        B T, the positions of a batch.
     """
     rows: list[tuple[str, ...]] = []
     for lane, name in race.lanes.items():
@@ -118,23 +126,23 @@ def rate_rows(
 ) -> list[tuple[str, ...]]:
     """Of each task its name and metric, the three distances of what the rate is worth, and its leader's fall.
 
-    Args:
-        effects: by task.
-        tasks: with ``name`` and ``label``, as :mod:`rtx_lib.plots.lanes` describes them.
-        lanes: their names by key.
-        write: how a number is written.
+    Parameters
+    ----------
+    effects
+        By task.
+    tasks
+        With ``name`` and ``label``, as :mod:`rtx_lib.plots.lanes` describes them.
+    lanes
+        Their names by key.
+    write
+        How a number is written.
     """
-    return [
-        (
-            tasks[task]["name"],
-            tasks[task]["label"],
-            write(effect.any_two),
-            write(effect.second),
-            write(effect.lanes),
-            f"{lanes[effect.leader]} would fall behind {effect.behind} of {effect.others}",
-        )
-        for task, effect in effects.items()
-    ]
+    rows = []
+    for task, effect in effects.items():
+        worth = map(write, (effect.any_two, effect.second, effect.lanes))
+        fall = f"{lanes[effect.leader]} would fall behind {effect.behind} of {effect.others}"
+        rows.append((tasks[task]["name"], tasks[task]["label"], *worth, fall))
+    return rows
 
 
 def told_hours(parts: Sequence[Sequence[Mapping[str, Any]]]) -> str:
@@ -149,11 +157,16 @@ def table_rows(
 ) -> list[list[Any]]:
     """A row for each task and lane, the best first, with cells as ``sortable_table`` of ``rtx_lib.plots`` takes them.
 
-    Args:
-        race: the race.
-        names: of the tasks.
-        write: how a number is written.
-        page: where the links to records point, relative to the reader's page.
+    Parameters
+    ----------
+    race
+        The race.
+    names
+        Of the tasks.
+    write
+        How a number is written.
+    page
+        Where the links to records point, relative to the reader's page.
     """
     rows = []
     for task, lane in [(t, m) for t in race.finish for m in race.order(t)]:
@@ -164,23 +177,13 @@ def table_rows(
             low, high = (float(f"{own[end]:.{2 if race.finish[task][0] == 'mse' else 9}g}") for end in ("low", "high"))
             ends = own["low"], f"{write(low)} to {write(high)}"
         lost = f", {own['diverged']} diverged" * bool(own["diverged"])
-        rows.append(
-            [
-                race.lanes[lane],
-                names[task],
-                (
-                    own["median"],
-                    write(own["median"]) if own["values"] else "diverged",
-                    f"{page}#recipe-{first['recipe']}",
-                ),
-                ends,
-                (own["solved"], f"{own['solved']}/{own['seeds']}{lost}"),
-                own["steps_to"],
-                None if seconds is None else (seconds, f"{seconds:,.0f}"),
-                None if flops is None else (flops, f"{flops / 1e12:.2f}"),
-                first["configuration"]["lr"],
-            ]
-        )
+        told = write(own["median"]) if own["values"] else "diverged"
+        median = own["median"], told, f"{page}#recipe-{first['recipe']}"
+        solved = own["solved"], f"{own['solved']}/{own['seeds']}{lost}"
+        time = None if seconds is None else (seconds, f"{seconds:,.0f}")
+        work = None if flops is None else (flops, f"{flops / 1e12:.2f}")
+        spent = own["steps_to"], time, work
+        rows.append([race.lanes[lane], names[task], median, ends, solved, *spent, first["configuration"]["lr"]])
     return rows
 
 
@@ -189,15 +192,20 @@ def told_lengths(results: Mapping[int, Mapping[str, Mapping[str, Any]]], lanes: 
 
     Only lanes with `MIN_SEEDS` runs at a length are listed there.
 
-    Args:
-        results: by length and lane, what ``summarise`` says.
-        lanes: their names by key.
+    Parameters
+    ----------
+    results
+        By length and lane, what ``summarise`` says.
+    lanes
+        Their names by key.
 
-    Raises:
-        ValueError: for fewer than two lengths.
+    Raises
+    ------
+    ValueError
+        For fewer than two lengths.
     """
     if len(results) < 2:
-        raise ValueError(f"results must be of two lengths or more, were of {list(results)}")
+        raise ValueError(f"results must be of two lengths or more, got {list(results)}")
     over, known = {}, {}
     for length, own in results.items():
         known[length] = [lane for lane in lanes if own.get(lane, {}).get("seeds", 0) >= MIN_SEEDS]

@@ -54,8 +54,10 @@ class Rule:
 def parse(rule: str, ours: Ours) -> Rule:
     """Take a rule apart.
 
-    Raises:
-        ValueError: for a line that is no rule, a name that is not one of ``ours``, or a factor that is no number.
+    Raises
+    ------
+    ValueError
+        For a line that is no rule, a name that is not one of ``ours``, or a factor that is no number.
     """
     shape = _SHAPE.fullmatch(rule)
     if not shape or (shape[1] in ("close", "overlap")) != (shape[3] == "~") or (shape[1] == "close") != bool(shape[5]):
@@ -96,55 +98,61 @@ def _values(side: str, ours: Ours, records: measured.Records) -> dict[int, float
 def truth(rule: str, ours: Ours, records: measured.Records) -> bool | None:
     """What the records say to a rule.
 
-    Args:
-        rule: a line as the table of this module shows.
-        ours: the names in it, each with its path, ``{"TCN": "race-copy-tcn.accuracy"}``.
-        records: the runs by recipe, as :func:`rtx_lib.evidence.records.load` gives them.
+    Parameters
+    ----------
+    rule
+        A line as the table of this module shows.
+    ours
+        The names in it, each with its path, ``{"TCN": "race-copy-tcn.accuracy"}``.
+    records
+        The runs by recipe, as :func:`rtx_lib.evidence.records.load` gives them.
 
-    Returns:
+    Returns
+    -------
+    bool | None
         True if they bear it out, False if they show the contrary, None if they decide neither.
 
-    Raises:
-        ValueError: for a rule that is none, or a path without a record (then `measured.Unmeasured`) or number.
+    Raises
+    ------
+    ValueError
+        For a rule that is none, or a path without a record (then `measured.Unmeasured`) or number.
     """
     found = parse(rule, ours)
     left, right = _values(found.left, ours, records), _values(found.right, ours, records)
     if None in right.values():
         return None
-    b = [value for value in right.values() if value is not None]
-    a = [value for value in left.values() if value is not None]
+    a, b = ([value for value in side.values() if value is not None] for side in (left, right))
     lost = len(a) < len(left)
-    if found.kind == "close":
-        return None if lost else _close(a, b, found.tolerance)
-    if found.kind == "overlap":
-        return None if lost else min(a) <= max(b) and min(b) <= max(a)
-    holds = _COMPARE[found.sign]
-    against = _COMPARE["<" if found.sign == ">" else ">"]
+    if found.sign == "~":
+        yes, no = (False, False) if lost else (_close if found.kind == "close" else _overlap)(a, b, found.tolerance)
+        return True if yes else False if no else None
+    holds, against = (_COMPARE[sign] for sign in ("<>" if found.sign == "<" else "><"))
     above = all(against(x, y) for x in a for y in b)  # all of A that have a value, on the other side
     below = not lost and all(holds(x, y) for x in a for y in b)
-    if found.kind == "every":
-        return True if below else False if above else None
+    yes, no = below, above
     if found.kind == "none":
-        return not any(holds(x, y) for x in a for y in b) or (False if below else None)
-    if found.kind == "some":
-        return any(all(holds(x, y) for y in b) for x in a) or (False if above else None)
-    if found.kind == "each":
-        pairs = [(x, right[seed]) for seed, x in left.items() if right.get(seed) is not None]
-        if len(pairs) < max(len(left), len(right)):
-            return None
-        if all(x is not None and y is not None and holds(x, y) for x, y in pairs):
-            return True
-        return False if all(x is None or (y is not None and against(x, y)) for x, y in pairs) else None
-    if not lost and holds(statistics.median(a), statistics.median(b)):
-        return True
-    return False if above else None
+        yes, no = not any(holds(x, y) for x in a for y in b), below
+    elif found.kind == "some":
+        yes = any(all(holds(x, y) for y in b) for x in a)
+    elif found.kind == "median":
+        yes = not lost and holds(statistics.median(a), statistics.median(b))
+    elif found.kind == "each":
+        pairs = [(left[seed], y) for seed, y in right.items() if seed in left and y is not None]
+        paired = len(pairs) == len(left) == len(right)
+        yes = paired and all(x is not None and holds(x, y) for x, y in pairs)
+        no = paired and all(x is None or against(x, y) for x, y in pairs)
+    return True if yes else False if no else None
 
 
-def _close(a: list[float], b: list[float], tolerance: float) -> bool | None:
-    if abs(statistics.median(a) - statistics.median(b)) <= tolerance * abs(statistics.median(b)):
-        return True
+def _close(a: list[float], b: list[float], tolerance: float) -> tuple[bool, bool]:
+    near = abs(statistics.median(a) - statistics.median(b)) <= tolerance * abs(statistics.median(b))
     far = [[sign * (x - y) > tolerance * abs(y) for x in a for y in b] for sign in (1, -1)]
-    return False if any(map(all, far)) else None
+    return near, any(map(all, far))
+
+
+def _overlap(a: list[float], b: list[float], tolerance: float) -> tuple[bool, bool]:
+    apart = min(a) > max(b) or min(b) > max(a)
+    return not apart, apart
 
 
 def spoken(rule: str, ours: Ours) -> str:

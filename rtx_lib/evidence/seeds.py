@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.stats import binom
+from scipy.stats import quantile_test
 
 RISING = ("accuracy", "exact")
 """Metrics of the tasks that are better where they are larger, being shares of what is right."""
 
+Record = Mapping[str, Any]
 Values = Sequence[float] | np.ndarray
 
 MIN_SEEDS = 3
@@ -33,28 +34,34 @@ def median_interval(values: Values) -> tuple[float, float]:
     Whatever the distribution, a value lies below its median with probability 1/2. So the count of seeds below the
     median is binomial, and the k-th smallest and k-th largest of n values hold the median between them with
     probability 1 - 2 P(count < k). The interval takes the largest k for which that is at least 95 % (Conover 1999,
-    section 3.2). Even the whole range of fewer than six values reaches less, 1 - 2 * 0.5**n: 75 % for three, 94 % for
-    five. It is then a range, and pages call it so.
+    section 3.2; ``scipy.stats.quantile_test``). Even the whole range of fewer than six values reaches less,
+    1 - 2 * 0.5**n: 75 % for three, 94 % for five. It is then a range, and pages call it so.
 
     Why not ``scipy.stats.bootstrap``: of three or five values its draws have no medians but those values themselves.
     Its ends are then values of the sample too, at a level that it states and does not reach, and its BCa form is not
     defined where all seeds agree. The order of the values needs no draws and no seed.
 
-    Args:
-        values: one a seed, finite, at least one.
+    Parameters
+    ----------
+    values
+        One a seed, finite, at least one.
 
-    Returns:
+    Returns
+    -------
+    tuple[float, float]
         The lower and the upper end, both of them among the values.
 
-    Raises:
-        ValueError: for no value, or one that is not finite.
+    Raises
+    ------
+    ValueError
+        For no value, or one that is not finite.
     """
     numbers = np.sort(np.asarray(values, dtype=float))
     if numbers.ndim != 1 or not len(numbers) or not np.isfinite(numbers).all():
         raise ValueError(f"values must be one or more finite numbers, got {values}")
-    outside = int(binom.ppf((1 - LEVEL) / 2, len(numbers), 0.5))  # the largest k with P(count < k) at most 2.5 %
-    cut = max(outside - 1, 0)
-    return float(numbers[cut]), float(numbers[-1 - cut])
+    interval = quantile_test(numbers, p=0.5).confidence_interval(LEVEL)
+    ends = (numbers[0], numbers[-1]) if np.isnan(interval).any() else interval  # of too few there is none
+    return float(ends[0]), float(ends[1])
 
 
 def better(metric: str, value: float, other: float) -> bool:
@@ -67,12 +74,12 @@ def reached(metric: str, value: float, line: float) -> bool:
     return value >= line if rises(metric) else value <= line
 
 
-def final(record: dict[str, Any], metric: str) -> float | None:
+def final(record: Record, metric: str) -> float | None:
     """The metric on the test split; None for a run that diverged, or whose test has no finite value of it."""
     return None if record["diverged"] else record["metrics"].get(metric)
 
 
-def best(record: dict[str, Any], metric: str) -> float | None:
+def best(record: Record, metric: str) -> float | None:
     """The best value along the way, on the validation split; None for a run that diverged or lacks the metric."""
     if record["diverged"]:
         return None
@@ -80,22 +87,22 @@ def best(record: dict[str, Any], metric: str) -> float | None:
     return (max if rises(metric) else min)(values, default=None)
 
 
-def steps_to(record: dict[str, Any], metric: str, value: float) -> int | None:
+def steps_to(record: Record, metric: str, value: float) -> int | None:
     """The step of the first evaluation at which the metric reached ``value``; None if it never did."""
     rows = (row for row in record["evaluations"] if metric in row)
     return next((row["step"] for row in rows if reached(metric, row[metric], value)), None)
 
 
-def solved(record: dict[str, Any], metric: str, value: float) -> bool:
+def solved(record: Record, metric: str, value: float) -> bool:
     """Whether the metric on the test split reached ``value``; a run that diverged has not."""
     found = final(record, metric)
     return found is not None and reached(metric, found, value)
 
 
-def fates(records: Sequence[dict[str, Any]], metric: str, line: float) -> str:
+def fates(records: Sequence[Record], metric: str, line: float) -> str:
     """What became of each run: the step at which its evaluation reached the line, or its test: "1,400 / no (0.168)"."""
 
-    def one(record: dict[str, Any]) -> str:
+    def one(record: Record) -> str:
         if step := steps_to(record, metric, line):
             return f"{step:,}"
         end = final(record, metric)
@@ -104,15 +111,21 @@ def fates(records: Sequence[dict[str, Any]], metric: str, line: float) -> str:
     return " / ".join(map(one, records)) or "no run"
 
 
-def summarise(records: Sequence[dict[str, Any]], metric: str, line: float | None = None) -> dict[str, Any]:
+def summarise(records: Sequence[Record], metric: str, line: float | None = None) -> dict[str, Any]:
     """One recipe's seeds in numbers.
 
-    Args:
-        records: of one recipe, in any number.
-        metric: of the test split.
-        line: the finish line, or None if there is none.
+    Parameters
+    ----------
+    records
+        Of one recipe, in any number.
+    metric
+        Of the test split.
+    line
+        The finish line, or None if there is none.
 
-    Returns:
+    Returns
+    -------
+    dict[str, Any]
         "seeds", how many; "values", the metric of those that did not diverge, in the order of the records, with their
         "median" and its interval from "low" to "high" (:func:`median_interval`: of fewer than six, their range);
         "diverged" and "solved", how many; "steps_to", the median step to the line of those that reached it; "seconds",
@@ -144,12 +157,12 @@ WORDS = {None: "too few runs", 1: "better with every seed", -1: "worse with ever
 """What :func:`verdict` says, in words."""
 
 
-def finals(records: Sequence[dict[str, Any]], metric: str = "loss") -> np.ndarray:
+def finals(records: Sequence[Record], metric: str = "loss") -> np.ndarray:
     """The test metric of each run that has one, (seeds,); see :func:`final`."""
     return np.array([value for record in records if (value := final(record, metric)) is not None])
 
 
-def elsewhere(records: Sequence[dict[str, Any]], metric: str = "loss") -> dict[str, np.ndarray]:
+def elsewhere(records: Sequence[Record], metric: str = "loss") -> dict[str, np.ndarray]:
     """The metric on each variant of the test that every run has, (seeds,); runs that diverged are left out."""
     tests = [record["elsewhere"] for record in records if not record["diverged"] and record.get("elsewhere")]
     shared = [name for name in (tests[0] if tests else ()) if all(metric in test.get(name, {}) for test in tests)]
@@ -159,11 +172,16 @@ def elsewhere(records: Sequence[dict[str, Any]], metric: str = "loss") -> dict[s
 def verdict(ours: Values, theirs: Values, *, metric: str = "loss") -> int | None:
     """Whether one set of runs is better than another: only if every seed of it is better than every seed of the other.
 
-    Args:
-        ours, theirs: a value a seed, in any number.
-        metric: its name, which says whether larger is better (:func:`rises`).
+    Parameters
+    ----------
+    ours, theirs
+        A value a seed, in any number.
+    metric
+        Its name, which says whether larger is better (:func:`rises`).
 
-    Returns:
+    Returns
+    -------
+    int | None
         1 if ours are better, -1 if they are worse, 0 if the seeds overlap, None for fewer than ``MIN_SEEDS`` on a side.
     """
     if min(len(ours), len(theirs)) < MIN_SEEDS:
@@ -188,12 +206,18 @@ def with_range(values: Values, *, digits: int = 2) -> str:
 def leaders(rows: Mapping[str, Values], *, metric: str = "loss", most: int = 3) -> list[str]:
     """The names that are ahead of all others: with every seed, the fewest of whom that can be said.
 
-    Args:
-        rows: a value a seed, by name.
-        metric: as for :func:`verdict`.
-        most: if it takes more than so many names, nobody is ahead.
+    Parameters
+    ----------
+    rows
+        A value a seed, by name.
+    metric
+        As for :func:`verdict`.
+    most
+        If it takes more than so many names, nobody is ahead.
 
-    Returns:
+    Returns
+    -------
+    list[str]
         The names, that of the best median first; none where nobody is ahead or there is nobody else.
     """
     ranked = sorted(rows, key=lambda name: float(np.median(rows[name])), reverse=rises(metric))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scipy.stats import beta
+from scipy.stats import binomtest
 
 from rtx_lib.evidence.bounds import Bound
 from rtx_lib.evidence.records import results_folder
@@ -46,9 +46,7 @@ class Rate:
     @property
     def at_least(self) -> float:
         """The exact lower bound of the rate with 95 % confidence (Clopper and Pearson 1934, one-sided)."""
-        if self.held == 0:
-            return 0.0
-        return float(beta.ppf(1 - CONFIDENCE, self.held, self.runs - self.held + 1))
+        return float(binomtest(self.held, self.runs, alternative="greater").proportion_ci(CONFIDENCE).low)
 
 
 @functools.cache

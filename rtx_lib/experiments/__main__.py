@@ -21,8 +21,7 @@ from rtx_lib.training.checkpoints import NotWritten
 from rtx_lib.training.processes import PRECISIONS, join
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit status."""
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m rtx_lib.experiments", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="name every recipe and say which seeds have a record")
@@ -41,9 +40,14 @@ def main(arguments: list[str] | None = None) -> int:
     packer = commands.add_parser("pack", help="move the records of finished runs into their sweeps' files")
     packer.add_argument("--out", type=Path, help="folder of the sweeps' files (default: the book's)")
     sweeps.add_commands(commands)
+    return parser
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; returns the exit status."""
     arguments = sys.argv[1:] if arguments is None else arguments
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    options = parser.parse_args(arguments[:end])
+    options = _parser().parse_args(arguments[:end])
     if options.command in ("sweep", "table"):
         return sweeps.command(options, arguments[end + 1 :])
     if options.command == "pack":
@@ -80,7 +84,8 @@ def main(arguments: list[str] | None = None) -> int:
             precision = record["device"].get("precision", "no")  # of a record that was there, perhaps another
             note = "" if precision == processes.precision else f" (was there, in precision {precision!r})"
             print(f"{path} {json.dumps(record['diverged'] or record['metrics'])}{note}")
-    processes.close()
+    if processes.accelerator:
+        processes.accelerator.end_training()
     return 0
 
 

@@ -1,7 +1,5 @@
 """Where a decoder looks: words read and words written in two columns, and the weights between them as lines."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -9,23 +7,28 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
+from rtx_lib.plots.arrays import floats
 from rtx_lib.plots.style import CYCLE
 
 
 def describe_alignment(source: Sequence[str], target: Sequence[str], weights: Any) -> str:
     """What :func:`draw_alignment` draws, in words: where each looks most, "drei at three, und at fifty".
 
-    Args:
-        source: the S words that were read.
-        target: the T words that were written.
-        weights: (T, S), what the row's word gives to each word of the source.
+    Parameters
+    ----------
+    source
+        The S words that were read.
+    target
+        The T words that were written.
+    weights
+        (T, S), what the row's word gives to each word of the source.
 
-    Raises:
-        ValueError: if the weights have another shape.
+    Raises
+    ------
+    ValueError
+        If the weights have another shape.
     """
-    array = np.asarray(weights, dtype=float)
-    if array.shape != (len(target), len(source)):
-        raise ValueError(f"weights must have shape {(len(target), len(source))}, was {array.shape}")
+    array = floats("weights", weights, len(target), len(source), low=0)
     return ", ".join(f"{word} at {source[s]}" for word, s in zip(target, array.argmax(axis=1), strict=True))
 
 
@@ -40,24 +43,29 @@ def draw_alignment(
 ) -> Figure:
     """Two columns of words, and a line from each written word to each word that it looked at, the thicker the more.
 
-    Args:
-        source: the S words that were read, on the left.
-        target: the T words that were written, on the right.
-        weights: (T, S), what the row's word gives to each word of the source; at least 0.
-        marked: rows whose lines have the second colour.
-        least: weights up to this one are not drawn.
-        rows: the height is that of so many words at least, so that figures of several sentences are of one size.
+    Parameters
+    ----------
+    source
+        The S words that were read, on the left.
+    target
+        The T words that were written, on the right.
+    weights
+        (T, S), what the row's word gives to each word of the source; at least 0.
+    marked
+        Rows whose lines have the second colour.
+    least
+        Weights up to this one are not drawn.
+    rows
+        The height is that of so many words at least, so that figures of several sentences are of one size.
 
-    Raises:
-        ValueError: if the weights have another shape, are negative or not finite, or there is no such row to mark.
+    Raises
+    ------
+    ValueError
+        If the weights have another shape, are negative or not finite, or there is no such row to mark.
     """
-    array = np.asarray(weights, dtype=float)
-    if array.shape != (len(target), len(source)):
-        raise ValueError(f"weights must have shape {(len(target), len(source))}, was {array.shape}")
-    if not (np.isfinite(array) & (array >= 0)).all():
-        raise ValueError(f"weights must be finite and at least 0, were from {array.min():g} to {array.max():g}")
+    array = floats("weights", weights, len(target), len(source), low=0)
     if not set(marked) <= set(range(len(target))):
-        raise ValueError(f"marked must hold rows from 0 to {len(target) - 1}, was {sorted(marked)}")
+        raise ValueError(f"marked must hold rows from 0 to {len(target) - 1}, got {sorted(marked)}")
     count = max(rows, *array.shape)
     fig, ax = plt.subplots(figsize=(5.4, 1.1 + 0.36 * count))
     ax.set_axis_off()

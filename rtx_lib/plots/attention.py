@@ -7,8 +7,6 @@ Its heads answer to the mouse alone, so always give :func:`~rtx_lib.plots.heatma
 next to it.
 """
 
-from __future__ import annotations
-
 import html
 import re
 import warnings
@@ -42,45 +40,42 @@ _MAPS = {  # kind of map: its shape, and its name in a lecture
 }
 
 
-def _weights(attention: Any, name: str, sizes: dict[str, int]) -> np.ndarray:
-    """``attention`` as (L, H, T, T), (L, H, S, S) or (L, H, T, S) float64 with three decimals, checked."""
-    layers = [np.asarray(layer.detach().cpu() if hasattr(layer, "detach") else layer) for layer in attention]
-    layers = [layer[0] if layer.ndim == 4 and layer.shape[0] == 1 else layer for layer in layers]
-    shape = _MAPS[name][0]
-    what = "attention" if name == "self" else f"{name} attention"
-    for i, layer in enumerate(layers):
-        if layer.ndim != 3 or layer.shape[1:] != tuple(sizes[letter] for letter in shape.split(", ")):
-            counts = " and ".join(f"{letter} = {sizes[letter]} tokens" for letter in dict.fromkeys(shape.split(", ")))
-            raise ValueError(
-                f"{what} must hold layers of shape (1, H, {shape}) or (H, {shape}) with {counts}, "
-                f"layer {i} was {layer.shape}"
-            )
-    if not layers or len({layer.shape for layer in layers}) != 1:
-        raise ValueError(f"{what} must hold layers of one shape, held {[layer.shape for layer in layers]}")
-    weights = np.stack(layers).astype(np.float64)
-    if not np.isfinite(weights).all():
-        raise ValueError(f"{what} must be finite, held NaN or infinity")
-    return weights.round(3)
-
-
 def _maps(attention: Any, tokens: Sequence[str], source: Sequence[str] | None) -> dict[str, np.ndarray]:
-    """Every map by its kind, checked, with as many layers and heads in each."""
+    """Every map by its kind as (layers, heads, queries, keys), with three decimals, checked."""
+    given = {"self" if source is None else "cross": attention}
     if isinstance(attention, Mapping):
         known = [name for name in _MAPS if name != "self"]
         if not attention or not set(attention) <= set(known):
-            raise ValueError(f"attention must hold maps named {known}, held {list(attention)}")
+            raise ValueError(f"attention must hold maps named {known}, got {list(attention)}")
         if source is None:
-            raise ValueError("source must hold the encoder's tokens, was None")
+            raise ValueError("source must hold the encoder's tokens, got None")
         given = {name: attention[name] for name in known if name in attention}
-    else:
-        given = {"self" if source is None else "cross": attention}
     sizes = {"T": len(tokens), "S": len(source or ())}
     maps = {name: _weights(layers, name, sizes) for name, layers in given.items()}
-    if len({weights.shape[:2] for weights in maps.values()}) > 1:
+    shapes = {name: weights.shape for name, weights in maps.items()}
+    if len({shape[:2] for shape in shapes.values()}) > 1:
         # bertviz offers the layers and heads of the first map for all of them.
-        shapes = {name: weights.shape for name, weights in maps.items()}
-        raise ValueError(f"attention must have as many layers and heads in every map, had {shapes}")
+        raise ValueError(f"attention must have as many layers and heads in every map, got {shapes}")
     return maps
+
+
+def _weights(attention: Any, name: str, sizes: dict[str, int]) -> np.ndarray:
+    """One map."""
+    what, shape = "attention" if name == "self" else f"{name} attention", _MAPS[name][0]
+    sides = {letter: sizes[letter] for letter in shape.split(", ")}
+    layers = [np.asarray(layer.detach().cpu() if hasattr(layer, "detach") else layer) for layer in attention]
+    layers = [layer[0] if layer.ndim == 4 and layer.shape[0] == 1 else layer for layer in layers]
+    for i, layer in enumerate(layers):
+        if layer.ndim != 3 or layer.shape[1:] != tuple(sizes[letter] for letter in shape.split(", ")):
+            counts = " and ".join(f"{letter} = {size} tokens" for letter, size in sides.items())
+            allowed = f"layers of shape (1, H, {shape}) or (H, {shape}) with {counts}"
+            raise ValueError(f"{what} must hold {allowed}, got {layer.shape} for layer {i}")
+    if not layers or len({layer.shape for layer in layers}) != 1:
+        raise ValueError(f"{what} must hold layers of one shape, got {[layer.shape for layer in layers]}")
+    weights = np.stack(layers).astype(np.float64)
+    if not np.isfinite(weights).all():
+        raise ValueError(f"{what} must be finite, got NaN or infinity")
+    return weights.round(3)
 
 
 def attention_view(
@@ -97,28 +92,40 @@ def attention_view(
 ) -> HTML:
     """bertviz's head view or model view as a notebook output that needs no kernel and no script loader.
 
-    Args:
-        attention: L layers of shape (1, H, T, T) or (H, T, T), or one array (L, H, T, T); tensors or arrays. With
-            ``source``, the attention of T tokens to S others, (H, T, S); or a mapping with any of the keys
-            ``"encoder"`` (H, S, S), ``"decoder"`` (H, T, T) and ``"cross"`` (H, T, S), of as many layers and heads
-            each, from which the reader chooses.
-        tokens: the T tokens; in an encoder-decoder model those that the decoder reads.
-        kind: ``"head"`` (one layer, its heads as colours) or ``"model"`` (all layers and heads as thumbnails).
-        source: the S tokens that the encoder reads.
-        title: what is shown, the frame's accessible name.
-        caption: line below, as HTML.
-        height: of the frame at first, in px; it then fits itself to its content.
-        zoom: below 1 shrinks the view (the model view is 230 px wide per head).
-        options: further arguments of bertviz, for example ``layer``, ``heads``, ``sentence_b_start``.
+    Parameters
+    ----------
+    attention
+        L layers of shape (1, H, T, T) or (H, T, T), or one array (L, H, T, T); tensors or arrays. With
+        ``source``, the attention of T tokens to S others, (H, T, S); or a mapping with any of the keys
+        ``"encoder"`` (H, S, S), ``"decoder"`` (H, T, T) and ``"cross"`` (H, T, S), of as many layers and heads
+        each, from which the reader chooses.
+    tokens
+        The T tokens; in an encoder-decoder model those that the decoder reads.
+    kind
+        ``"head"`` (one layer, its heads as colours) or ``"model"`` (all layers and heads as thumbnails).
+    source
+        The S tokens that the encoder reads.
+    title
+        What is shown, the frame's accessible name.
+    caption
+        Line below, as HTML.
+    height
+        Of the frame at first, in px; it then fits itself to its content.
+    zoom
+        Below 1 shrinks the view (the model view is 230 px wide per head).
+    options
+        Further arguments of bertviz, for example ``layer``, ``heads``, ``sentence_b_start``.
 
-    Raises:
-        ValueError: if ``kind`` is unknown, ``title`` is empty, a map is unknown, ``source`` is missing, a shape does
-            not fit the tokens or the other maps, or a weight is not finite.
+    Raises
+    ------
+    ValueError
+        If ``kind`` is unknown, ``title`` is empty, a map is unknown, ``source`` is missing, a shape does
+        not fit the tokens or the other maps, or a weight is not finite.
     """
     if kind not in ("head", "model"):
-        raise ValueError(f"kind must be 'head' or 'model', was {kind!r}")
+        raise ValueError(f"kind must be 'head' or 'model', got {kind!r}")
     if not title.strip():
-        raise ValueError(f"title must say what is shown, was {title!r}")
+        raise ValueError(f"title must say what is shown, got {title!r}")
     maps = _maps(attention, tokens, source)
 
     # bertviz stacks with torch and so takes nothing but tensors; float64, since float32 writes 0.1 as 0.10000000149.

@@ -1,16 +1,11 @@
 """Gated cells drawn from their parts, one part more at each stage: boxes are learned maps, circles act by component."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import matplotlib.pyplot as plt
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Circle, FancyBboxPatch
 
+from rtx_lib.plots.diagram import Pen, blank, look_up
 from rtx_lib.plots.style import CYCLE, INK
 
 _STAGES = {  # stage: (equation, description)
@@ -56,16 +51,88 @@ CELL_STAGES = tuple(_STAGES)
 """The stages of :func:`draw_cell` in order: the LSTM is built up first, then the GRU."""
 
 _BUS, _ROW, _MEET, _LINE = 1.0, 2.35, 3.5, 4.6  # heights: what enters the boxes, the boxes, the products, the state
-_SIZE = 0.5  # half the width of a box
+_TOP, _RIM = 0.33, 0.27  # half the height of a box, radius of a circle
+_F, _I, _G, _O, _OUT = 2.2, 3.6, 5.0, 6.8, 8.3  # of the LSTM, from left to right: gates and candidate, and what is read
+_Z, _R, _CUT, _N = 2.2, 4.1, 5.35, 6.6  # of the GRU: update and reset gate, the reset's product, the candidate
+_STEP, _STATE, _WRITE, _READ, _KEEP, _BACK, _UPDATE, _RESET = CELL_STAGES
+
+_MARKS: tuple[tuple[Any, ...], ...] = (
+    # first and last stage at which it is there, its part, what and where
+    (0, 2, "", "inputs", _G),
+    (3, 5, "", "inputs", _O),
+    (6, 7, "", "inputs", _N),
+    # LSTM: the step
+    (0, 0, _STEP, "gate", _G, "tanh", ""),
+    (1, 5, _STEP, "gate", _G, "tanh", "$g_t$"),
+    (0, 0, _STEP, "line", (_G + 0.5, _ROW), (_OUT, _ROW), (_OUT, _BUS)),
+    (0, 5, _STEP, "arrow", (_OUT, _BUS), (9.3, _BUS)),
+    (0, 5, "", "word", 9.75, _BUS, "$h_t$"),
+    # the cell state, and what is read off it
+    (1, 5, "", "word", 0.2, _LINE, "$c_{t-1}$"),
+    (1, 5, "", "word", 9.75, _LINE, "$c_t$"),
+    (1, 3, _STATE, "arrow", (0.65, _LINE), (_G - _RIM, _LINE)),
+    (4, 5, _STATE, "arrow", (_F + _RIM, _LINE), (_G - _RIM, _LINE)),
+    (1, 5, _STATE, "circle", _G, _LINE, "+"),
+    (1, 5, _STATE, "arrow", (_G + _RIM, _LINE), (9.3, _LINE)),
+    (1, 1, _STATE, "arrow", (_G, _ROW + _TOP), (_G, _LINE - _RIM)),
+    (1, 2, _STATE, "arrow", (_OUT, _LINE), (_OUT, _ROW + _TOP)),
+    (1, 2, _STATE, "box", _OUT, _ROW, 0.5, _TOP, "tanh"),
+    (1, 2, _STATE, "line", (_OUT, _ROW - _TOP), (_OUT, _BUS)),
+    (3, 5, _STATE, "arrow", (_OUT, _LINE), (_OUT, _MEET + _TOP)),
+    (3, 5, _STATE, "box", _OUT, _MEET, 0.5, _TOP, "tanh"),
+    # the three gates
+    (2, 5, _WRITE, "gate", _I, "σ", "$i_t$"),
+    (2, 5, _WRITE, "arrow", (_I, _ROW + _TOP), (_I, _MEET), (_G - _RIM, _MEET)),
+    (2, 5, _WRITE, "arrow", (_G, _ROW + _TOP), (_G, _MEET - _RIM)),
+    (2, 5, _WRITE, "circle", _G, _MEET, "×"),
+    (2, 5, _WRITE, "arrow", (_G, _MEET + _RIM), (_G, _LINE - _RIM)),
+    (3, 5, _READ, "gate", _O, "σ", "$o_t$"),
+    (3, 5, _READ, "arrow", (_O + 0.5, _ROW), (_OUT - _RIM, _ROW)),
+    (3, 5, _READ, "arrow", (_OUT, _MEET - _TOP), (_OUT, _ROW + _RIM)),
+    (3, 5, _READ, "circle", _OUT, _ROW, "×"),
+    (3, 5, _READ, "line", (_OUT, _ROW - _RIM), (_OUT, _BUS)),
+    (4, 5, _KEEP, "arrow", (0.65, _LINE), (_F - _RIM, _LINE)),
+    (4, 5, _KEEP, "circle", _F, _LINE, "×"),
+    (4, 5, _KEEP, "gate", _F, "σ", "$f_t$"),
+    (4, 5, _KEEP, "arrow", (_F, _ROW + _TOP), (_F, _LINE - _RIM)),
+    # the way of the error signal
+    (5, 5, _BACK, "arrow", (9.3, _LINE + 0.42), (_G + 0.4, _LINE + 0.42)),
+    (5, 5, _BACK, "arrow", (_G - 0.4, _LINE + 0.42), (_F + 0.4, _LINE + 0.42)),
+    (5, 5, _BACK, "arrow", (_F - 0.4, _LINE + 0.42), (0.65, _LINE + 0.42)),
+    (5, 5, _BACK, "word", _G, _LINE + 0.45, "1"),
+    (5, 5, "", "word", _F, _LINE + 0.45, "$f_t$"),
+    (5, 5, "", "small", 7.3, _LINE + 0.75, "error signal"),
+    # GRU: old state and candidate, mixed by the update gate
+    (6, 7, "", "word", 0.2, _LINE, "$h_{t-1}$"),
+    (6, 7, "", "word", 9.75, _LINE, "$h_t$"),
+    (6, 7, "", "arrow", (0.65, _LINE), (_Z - _RIM, _LINE)),
+    (6, 7, "", "arrow", (_Z + _RIM, _LINE), (_N - _RIM, _LINE)),
+    (6, 7, "", "arrow", (_N + _RIM, _LINE), (9.3, _LINE)),
+    (6, 7, "", "gate", _N, "tanh", "$n_t$"),
+    (6, 7, "", "arrow", (_N, _ROW + _TOP), (_N, _MEET - _RIM)),
+    (6, 7, "", "arrow", (_N, _MEET + _RIM), (_N, _LINE - _RIM)),
+    (6, 7, _UPDATE, "circle", _N, _LINE, "+"),
+    (6, 7, _UPDATE, "circle", _Z, _LINE, "×"),
+    (6, 7, _UPDATE, "gate", _Z, "σ", "$z_t$", -1),
+    (6, 7, _UPDATE, "arrow", (_Z, _ROW + _TOP), (_Z, _LINE - _RIM)),
+    (6, 7, _UPDATE, "arrow", (_Z, _MEET), (_R - _RIM, _MEET)),
+    (6, 7, _UPDATE, "circle", _R, _MEET, "1−"),
+    (6, 7, _UPDATE, "arrow", (_R + _RIM, _MEET), (_N - _RIM, _MEET)),
+    (6, 7, _UPDATE, "circle", _N, _MEET, "×"),
+    # what the candidate hears of the old state
+    (7, 7, _RESET, "gate", _R, "σ", "$r_t$"),
+    (7, 7, _RESET, "arrow", (_R + 0.5, _ROW), (_CUT - _RIM, _ROW)),
+    (7, 7, _RESET, "arrow", (_CUT, _BUS), (_CUT, _ROW - _RIM)),
+    (7, 7, _RESET, "circle", _CUT, _ROW, "×"),
+    (7, 7, _RESET, "arrow", (_CUT + _RIM, _ROW), (_N - 0.5, _ROW)),
+    (7, 7, "", "beside", _CUT, 1.5, "$h_{t-1}$"),
+    (7, 7, "", "beside", _N, 1.5, "$x_t$"),
+)
 
 
 def describe_cell(stage: str) -> str:
-    """What :func:`draw_cell` shows at this stage, in words.
-
-    Raises:
-        ValueError: if ``stage`` is not one of :data:`CELL_STAGES`.
-    """
-    return _look_up(stage)[1]
+    """What :func:`draw_cell` shows at this stage, in words."""
+    return look_up(stage, _STAGES)[1]
 
 
 def draw_cell(stage: str) -> Figure:
@@ -75,172 +142,39 @@ def draw_cell(stage: str) -> Figure:
     the LSTM (Hochreiter and Schmidhuber 1997: cell state, input and output gate; Gers, Schmidhuber and Cummins 2000:
     forget gate), then the way of the error signal, then the GRU (Cho et al. 2014) with the reset after the matrix.
 
-    Raises:
-        ValueError: if ``stage`` is not one of :data:`CELL_STAGES`.
+    Raises
+    ------
+    ValueError
+        If ``stage`` is not one of :data:`CELL_STAGES`.
     """
-    equation = _look_up(stage)[0]
+    equation = look_up(stage, _STAGES)[0]
     fig, ax = plt.subplots(figsize=(5.8, 3.7))
-    ax.set(xlim=(-0.2, 10.2), ylim=(-0.35, 5.55), aspect="equal")
-    ax.set_axis_off()
-    ax.set_title(equation)
-    pen = _Pen(ax, stage)
-    if stage in ("update gate", "reset gate"):
-        _gru(pen, reset=stage == "reset gate")
-    else:
-        _lstm(pen, CELL_STAGES.index(stage))
+    blank(ax, (-0.2, 10.2), (-0.35, 5.55), title=equation)
+    pen = _CellPen(ax, stage, 1.3, 2.8, CYCLE[stage == _BACK])
+    at = CELL_STAGES.index(stage)
+    pen.draw((mark, part, *where) for first, last, part, mark, *where in _MARKS if first <= at <= last)
     return fig
 
 
-def _look_up(stage: str) -> tuple[str, str]:
-    if stage not in _STAGES:
-        raise ValueError(f"stage must be one of {list(CELL_STAGES)}, was {stage!r}")
-    return _STAGES[stage]
+class _CellPen(Pen):
+    """With the marks that only cells have."""
 
+    def inputs(self, part: str, last: float) -> None:
+        """The line that carries x_t and h_{t-1} past the boxes."""
+        self.word(part, 0.2, _BUS, "$h_{t-1}$")
+        self.word(part, 1.15, -0.1, "$x_t$")
+        self.line(part, (0.65, _BUS), (last, _BUS))
+        self.line(part, (1.15, 0.2), (1.15, _BUS))
+        self.ax.plot([1.15], [_BUS], marker="o", color=INK, markersize=4)
 
-@dataclass
-class _Pen:
-    """Draws parts; those that belong to the current stage stand out."""
+    def gate(self, part: str, x: float, kind: str, name: str, side: int = 1) -> None:
+        """A box that the line of the inputs feeds, with a name above it, at its right or left."""
+        self.arrow(part, (x, _BUS), (x, _ROW - _TOP))
+        self.box(part, x, _ROW, 0.5, _TOP, kind)
+        self.word(part, x + 0.1 * side, _ROW + 0.4, name, ha="left" if side > 0 else "right", va="bottom")
 
-    ax: Axes
-    stage: str
+    def beside(self, part: str, x: float, y: float, text: str) -> None:
+        self.word(part, x + 0.12, y, text, ha="left")
 
-    def _look(self, part: str) -> dict[str, Any]:
-        new = part == self.stage
-        return {"color": CYCLE[0] if new else INK, "linewidth": 2.8 if new else 1.3, "zorder": 3 if new else 2}
-
-    def box(self, x: float, y: float, kind: str, name: str, part: str) -> None:
-        look = self._look(part)
-        edge = look.pop("color")
-        fill = (edge if part == self.stage else "#808080") + "40"
-        corner = (x - _SIZE, y - 0.33)
-        shape = "round,pad=0,rounding_size=0.12"
-        self.ax.add_patch(FancyBboxPatch(corner, 2 * _SIZE, 0.66, shape, facecolor=fill, edgecolor=edge, **look))
-        self.ax.text(x, y, kind, ha="center", va="center", zorder=4)
-        if name:
-            weight = "bold" if part == self.stage else "normal"
-            self.ax.text(x + 0.1, y + 0.4, name, ha="left", va="bottom", zorder=4, fontweight=weight)
-
-    def circle(self, x: float, y: float, sign: str, part: str) -> None:
-        look = self._look(part)
-        edge = look.pop("color")
-        # An opaque fill would have to know the page's background; so lines end at the rim instead.
-        self.ax.add_patch(Circle((x, y), 0.27, facecolor="none", edgecolor=edge, **look))
-        self.ax.text(x, y, sign, ha="center", va="center_baseline", zorder=4)
-
-    def arrow(self, part: str, *points: tuple[float, float], head: bool = True, **line: Any) -> None:
-        look = self._look(part) | line
-        xs, ys = zip(*points, strict=True)
-        self.ax.plot(xs, ys, linestyle="-", solid_capstyle="butt", **look)
-        if head:
-            tip: dict[str, Any] = {"arrowstyle": "-|>", "color": look["color"], "lw": look["linewidth"]}
-            tip |= {"shrinkA": 0, "shrinkB": 0}
-            self.ax.annotate("", points[-1], points[-2], arrowprops=tip, zorder=look["zorder"])
-
-    def word(self, x: float, y: float, text: str, part: str = "", **font: Any) -> None:
-        look: dict[str, Any] = {"ha": "center", "va": "center", "zorder": 4}
-        look["fontweight"] = "bold" if part == self.stage else "normal"
-        self.ax.text(x, y, text, **look | font)
-
-
-def _inputs(pen: _Pen, places: Sequence[float]) -> None:
-    """The line that carries x_t and h_{t-1} past the boxes."""
-    pen.word(0.2, _BUS, "$h_{t-1}$")
-    pen.word(1.15, -0.1, "$x_t$")
-    pen.arrow("", (0.65, _BUS), (max(places), _BUS), head=False)
-    pen.arrow("", (1.15, 0.2), (1.15, _BUS), head=False)
-    pen.ax.plot([1.15], [_BUS], marker="o", color=INK, markersize=4)
-
-
-def _feed(pen: _Pen, x: float, part: str) -> None:
-    pen.arrow(part, (x, _BUS), (x, _ROW - 0.33))
-
-
-def _lstm(pen: _Pen, reached: int) -> None:
-    """Everything up to stage number ``reached`` of the LSTM."""
-    f, i, g, o, out = 2.2, 3.6, 5.0, 6.8, 8.3
-    state = "recurrent step"
-    _inputs(pen, [o if reached >= 3 else g])
-    _feed(pen, g, state)
-    pen.box(g, _ROW, "tanh", "$g_t$" if reached else "", state)
-    pen.arrow(state, (out, _BUS), (9.3, _BUS))
-    pen.word(9.75, _BUS, "$h_t$")
-    if reached == 0:
-        pen.arrow(state, (g + _SIZE, _ROW), (out, _ROW), (out, _BUS), head=False)
-        return
-
-    line = "cell state"
-    start = f + 0.27 if reached >= 4 else 0.65
-    pen.word(0.2, _LINE, "$c_{t-1}$")
-    pen.word(9.75, _LINE, "$c_t$")
-    pen.arrow(line, (start, _LINE), (g - 0.27, _LINE))
-    pen.arrow(line, (g + 0.27, _LINE), (9.3, _LINE))
-    pen.circle(g, _LINE, "+", line)
-    pen.arrow(line, (out, _LINE), (out, 3.83 if reached >= 3 else _ROW + 0.33))
-    pen.box(out, _MEET if reached >= 3 else _ROW, "tanh", "", line)
-    if reached >= 3:
-        pen.arrow("output gate", (out, 3.17), (out, _ROW + 0.27))
-        pen.arrow("output gate", (out, _ROW - 0.27), (out, _BUS), head=False)
-        _feed(pen, o, "output gate")
-        pen.box(o, _ROW, "σ", "$o_t$", "output gate")
-        pen.arrow("output gate", (o + _SIZE, _ROW), (out - 0.27, _ROW))
-        pen.circle(out, _ROW, "×", "output gate")
-    else:
-        pen.arrow(line, (out, _ROW - 0.33), (out, _BUS), head=False)
-    if reached == 1:
-        pen.arrow(line, (g, _ROW + 0.33), (g, _LINE - 0.27))
-        return
-
-    pen.arrow("input gate", (g, _ROW + 0.33), (g, _MEET - 0.27))
-    pen.arrow("input gate", (g, _MEET + 0.27), (g, _LINE - 0.27))
-    pen.arrow("input gate", (i, _ROW + 0.33), (i, _MEET), (g - 0.27, _MEET))
-    pen.circle(g, _MEET, "×", "input gate")
-    _feed(pen, i, "input gate")
-    pen.box(i, _ROW, "σ", "$i_t$", "input gate")
-    if reached >= 4:
-        pen.arrow("forget gate", (0.65, _LINE), (f - 0.27, _LINE))
-        pen.circle(f, _LINE, "×", "forget gate")
-        _feed(pen, f, "forget gate")
-        pen.box(f, _ROW, "σ", "$f_t$", "forget gate")
-        pen.arrow("forget gate", (f, _ROW + 0.33), (f, _LINE - 0.27))
-    if reached >= 5:
-        back: dict[str, Any] = {"color": CYCLE[1], "linewidth": 2.8, "zorder": 5}
-        for right, left in ((9.3, g + 0.4), (g - 0.4, f + 0.4), (f - 0.4, 0.65)):
-            pen.arrow("way back", (right, _LINE + 0.42), (left, _LINE + 0.42), **back)
-        pen.word(g, _LINE + 0.45, "1", "way back")
-        pen.word(f, _LINE + 0.45, "$f_t$")
-        pen.word(7.3, _LINE + 0.75, "error signal", fontsize=11)
-
-
-def _gru(pen: _Pen, *, reset: bool) -> None:
-    """The GRU, with or without its reset gate."""
-    z, r, cut, n = 2.2, 4.1, 5.35, 6.6
-    gate, inside = "update gate", "reset gate"
-    _inputs(pen, [n])
-    pen.word(0.2, _LINE, "$h_{t-1}$")
-    pen.word(9.75, _LINE, "$h_t$")
-    pen.arrow("", (0.65, _LINE), (z - 0.27, _LINE))
-    pen.arrow("", (z + 0.27, _LINE), (n - 0.27, _LINE))
-    pen.arrow("", (n + 0.27, _LINE), (9.3, _LINE))
-    pen.circle(n, _LINE, "+", gate)
-    pen.circle(z, _LINE, "×", gate)
-    _feed(pen, z, gate)
-    pen.box(z, _ROW, "σ", "", gate)
-    pen.word(z - 0.1, _ROW + 0.42, "$z_t$", va="bottom", ha="right")
-    pen.arrow(gate, (z, _ROW + 0.33), (z, _LINE - 0.27))
-    pen.arrow(gate, (z, _MEET), (3.83, _MEET))
-    pen.circle(4.1, _MEET, "1−", gate)
-    pen.arrow(gate, (4.37, _MEET), (n - 0.27, _MEET))
-    pen.circle(n, _MEET, "×", gate)
-    _feed(pen, n, "")
-    pen.box(n, _ROW, "tanh", "$n_t$", "")
-    pen.arrow("", (n, _ROW + 0.33), (n, _MEET - 0.27))
-    pen.arrow("", (n, _MEET + 0.27), (n, _LINE - 0.27))
-    if reset:
-        _feed(pen, r, inside)
-        pen.box(r, _ROW, "σ", "$r_t$", inside)
-        pen.arrow(inside, (r + _SIZE, _ROW), (cut - 0.27, _ROW))
-        pen.circle(cut, _ROW, "×", inside)
-        pen.arrow(inside, (cut, _BUS), (cut, _ROW - 0.27))
-        pen.arrow(inside, (cut + 0.27, _ROW), (n - _SIZE, _ROW))
-        pen.word(cut + 0.12, 1.5, "$h_{t-1}$", ha="left")
-        pen.word(n + 0.12, 1.5, "$x_t$", ha="left")
+    def small(self, part: str, x: float, y: float, text: str) -> None:
+        self.word(part, x, y, text, fontsize=11)

@@ -1,7 +1,5 @@
 """What several chapters draw from records and from runs on the page: bands over seeds, baselines, labels at lines."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,61 +14,45 @@ Record = Mapping[str, Any]
 """One run as ``rtx_lib.experiments`` writes it: recipe, seed, commit, device, seconds, curves, metrics and more."""
 
 
-def stack(records: Sequence[Record], key: str) -> tuple[np.ndarray, np.ndarray]:
-    """One curve of several records on common steps.
-
-    Args:
-        records: the runs, whose ``curves`` hold ``step`` and ``key``.
-        key: name of the curve, for example ``"loss"``.
-
-    Returns:
-        steps (N,) in order, all that occur, and values (runs, N), NaN where a run has none.
-
-    Raises:
-        ValueError: if there is no record, or one lacks the curve.
-    """
-    if not records:
-        raise ValueError("records must hold at least one record, held none")
-    for record in records:
-        if key not in record["curves"]:
-            raise ValueError(f"key must be one of {sorted(record['curves'])}, was {key!r}")
-    steps = np.unique(np.concatenate([np.asarray(record["curves"]["step"], dtype=float) for record in records]))
-    values = np.full((len(records), len(steps)), np.nan)
-    for row, record in zip(values, records, strict=True):
-        places = np.searchsorted(steps, np.asarray(record["curves"]["step"], dtype=float))
-        row[places] = np.asarray(record["curves"][key], dtype=float)
-    return steps, values
-
-
 def evaluations(records: Sequence[Record], metric: str, *, at: str = "step") -> tuple[np.ndarray, np.ndarray]:
     """One metric of the evaluations of several records, on common steps.
 
-    Args:
-        records: the runs, whose ``evaluations`` hold the step and, in some of them, ``metric``.
-        metric: for example ``"accuracy"``.
-        at: whose steps; ``"reference_step"`` are those of the reference of a run that was trained beside another.
+    Parameters
+    ----------
+    records
+        The runs, whose ``evaluations`` hold the step and, in some of them, ``metric``.
+    metric
+        For example ``"accuracy"``.
+    at
+        Whose steps; ``"reference_step"`` are those of the reference of a run that was trained beside another.
 
-    Returns:
-        steps (N,) in order, all at which some run has the metric, and values (runs, N), NaN where a run has none.
+    Returns
+    -------
+    tuple[np.ndarray, np.ndarray]
+        Steps (N,) in order, all at which some run has the metric, and values (runs, N), NaN where a run has none.
 
-    Raises:
-        ValueError: if no evaluation of any record has the metric.
+    Raises
+    ------
+    ValueError
+        If no evaluation of any record has the metric.
     """
     rows = [{row[at]: row[metric] for row in record["evaluations"] if metric in row} for record in records]
     steps = sorted(set().union(*rows))
     if not steps:
-        raise ValueError(f"metric must be one that the evaluations of the records have, was {metric!r}")
+        raise ValueError(f"metric must be one that the evaluations of the records have, got {metric!r}")
     return np.array(steps), np.array([[row.get(step, np.nan) for step in steps] for row in rows], dtype=float)
 
 
 def smooth(values: Any, width: int) -> np.ndarray:
     """Mean over the last ``width`` points (fewer at the start), along the last axis.
 
-    Raises:
-        ValueError: if ``width`` is below 1.
+    Raises
+    ------
+    ValueError
+        If ``width`` is below 1.
     """
     if width < 1:
-        raise ValueError(f"width must be at least 1, was {width}")
+        raise ValueError(f"width must be at least 1, got {width}")
     array = np.asarray(values, dtype=float)
     total = np.cumsum(array, axis=-1)
     total[..., width:] = total[..., width:] - total[..., :-width]
@@ -80,26 +62,37 @@ def smooth(values: Any, width: int) -> np.ndarray:
 def bands(ax: Axes, curves: Any, label: str, *, steps: Any = None, index: int | None = None, **line: Any) -> Line2D:
     """Median over the runs as a line, from least to greatest as a band behind it.
 
-    Args:
-        ax: axes to draw in.
-        curves: (runs, N), NaN where a run has no value; one run may be (N,).
-        label: the line's name, for :func:`label_lines` or a legend.
-        steps: (N,) places on the x axis; 1 to N by default.
-        index: which colour, dash pattern and marker of the cycle; the next by default.
-        line: further settings of the line.
+    Parameters
+    ----------
+    ax
+        Axes to draw in.
+    curves
+        (runs, N), NaN where a run has no value; one run may be (N,).
+    label
+        The line's name, for :func:`label_lines` or a legend.
+    steps
+        (N,) places on the x axis; 1 to N by default.
+    index
+        Which colour, dash pattern and marker of the cycle; the next by default.
+    line
+        Further settings of the line.
 
-    Returns:
+    Returns
+    -------
+    Line2D
         The median's line.
 
-    Raises:
-        ValueError: if the shapes do not fit or nothing is finite.
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit or nothing is finite.
     """
     values = np.atleast_2d(np.asarray(curves, dtype=float))
     if values.ndim != 2 or not np.isfinite(values).any():
-        raise ValueError(f"curves must be (runs, N) and hold a finite value, was of shape {values.shape}")
+        raise ValueError(f"curves must be (runs, N) and hold a finite value, got shape {values.shape}")
     places = np.arange(1, values.shape[1] + 1) if steps is None else np.asarray(steps, dtype=float)
     if places.shape != values.shape[1:]:
-        raise ValueError(f"steps must have shape {values.shape[1:]} like a row of curves, was {places.shape}")
+        raise ValueError(f"steps must have shape {values.shape[1:]} like a row of curves, got {places.shape}")
     known = np.isfinite(values).any(axis=0)
     places, values = places[known], values[:, known]
     if index is None:
@@ -120,11 +113,16 @@ def bands(ax: Axes, curves: Any, label: str, *, steps: Any = None, index: int | 
 def record_bands(ax: Axes, records: Mapping[str, Sequence[Record]], metric: str, **line: Any) -> None:
     """A metric of the evaluations of recorded runs: :func:`bands` for each name that has records.
 
-    Args:
-        ax: axes to draw in.
-        records: by name the runs of one kind; a name without records is passed over.
-        metric: for example ``"accuracy"``.
-        line: further settings of the lines.
+    Parameters
+    ----------
+    ax
+        Axes to draw in.
+    records
+        By name the runs of one kind; a name without records is passed over.
+    metric
+        For example ``"accuracy"``.
+    line
+        Further settings of the lines.
     """
     for name, found in records.items():
         if found:
@@ -135,22 +133,23 @@ def record_bands(ax: Axes, records: Mapping[str, Sequence[Record]], metric: str,
 def baseline(ax: Axes, value: float, label: str, *, at: float = 0.01) -> Line2D:
     """A dashed level line across the axes, named at its left end, or where ``at``, from 0 to 1, says.
 
-    Raises:
-        ValueError: if ``value`` is not finite.
+    Raises
+    ------
+    ValueError
+        If ``value`` is not finite.
     """
     if not np.isfinite(value):
-        raise ValueError(f"value must be finite, was {value}")
+        raise ValueError(f"value must be finite, got {value}")
     line = ax.axhline(value, color=INK, linestyle=(0, (4, 3)), linewidth=1.2, label="_baseline")
-    ax.annotate(
-        label,
-        (at, value),
-        xycoords=("axes fraction", "data"),
-        xytext=(0, 3),
-        textcoords="offset points",
-        va="bottom",
-        fontsize=11,
-    )
+    name_at(ax, label, (at, value), (0, 3), ("axes fraction", "data"), va="bottom")
     return line
+
+
+def name_at(
+    ax: Axes, text: str, at: tuple[float, float], shift: tuple[float, float], coordinates: Any = "data", **font: Any
+) -> None:
+    """A small text that stands ``shift`` points away from a place, whatever the axes' limits."""
+    ax.annotate(text, at, shift, coordinates, "offset points", **{"fontsize": 11} | font)
 
 
 def label_lines(ax: Axes, *, gap: float = 1.25, fontsize: float = 11) -> None:
@@ -158,10 +157,14 @@ def label_lines(ax: Axes, *, gap: float = 1.25, fontsize: float = 11) -> None:
 
     Call it last: it needs the axes' final limits. Labels that start with an underscore are left out.
 
-    Args:
-        ax: axes with labelled lines.
-        gap: least distance of two names, in units of the font size.
-        fontsize: in points.
+    Parameters
+    ----------
+    ax
+        Axes with labelled lines.
+    gap
+        Least distance of two names, in units of the font size.
+    fontsize
+        In points.
     """
     figure = ax.figure.canvas.figure
     figure.draw_without_rendering()  # settles the layout
@@ -181,16 +184,9 @@ def label_lines(ax: Axes, *, gap: float = 1.25, fontsize: float = 11) -> None:
     crowded = any(abs(place - height) > 0.4 * fontsize for place, height in zip(places, heights, strict=True))
     for place, (height, end, line) in zip(places, ends, strict=True):
         leader = {"arrowstyle": "-", "color": line.get_color(), "shrinkA": 1, "shrinkB": 4, "relpos": (0, 0.5)}
-        ax.annotate(
-            str(line.get_label()),
-            end,
-            xytext=(20 if crowded else 7, place - height),
-            textcoords="offset points",
-            va="center",
-            fontsize=fontsize,
-            annotation_clip=False,
-            arrowprops=leader if crowded else None,
-        )
+        font: dict[str, Any] = {"va": "center", "fontsize": fontsize, "annotation_clip": False}
+        shift = (20 if crowded else 7, place - height)
+        name_at(ax, str(line.get_label()), end, shift, arrowprops=leader if crowded else None, **font)
 
 
 def error_axes(ax: Axes, *levels: float, **settings: Any) -> None:
@@ -198,13 +194,19 @@ def error_axes(ax: Axes, *levels: float, **settings: Any) -> None:
 
     Call it last, as :func:`label_lines`.
 
-    Args:
-        ax: axes with labelled lines.
-        levels: errors to compare with, such as that of an empty memory; the caption says what each is.
-        settings: of the axes, such as ``xlim``; the labels of both axes may be given, too.
+    Parameters
+    ----------
+    ax
+        Axes with labelled lines.
+    levels
+        Errors to compare with, such as that of an empty memory; the caption says what each is.
+    settings
+        Of the axes, such as ``xlim``; the labels of both axes may be given, too.
 
-    Raises:
-        ValueError: if a level is not finite.
+    Raises
+    ------
+    ValueError
+        If a level is not finite.
     """
     ax.set(**{"yscale": "log", "xlabel": "training step", "ylabel": "validation error (MSE)"} | settings)
     for level in levels:
@@ -232,29 +234,33 @@ def provenance(
 ) -> str:
     """One line of HTML that says how records were computed, with a link to each recipe, for a figure's caption.
 
-    Args:
-        records: the runs drawn, in one list or in a list for each name.
-        page: where the links point, relative to the reader's page.
+    Parameters
+    ----------
+    records
+        The runs drawn, in one list or in a list for each name.
+    page
+        Where the links point, relative to the reader's page.
 
-    Raises:
-        ValueError: if there is no record.
+    Raises
+    ------
+    ValueError
+        If there is no record.
     """
     if isinstance(records, Mapping):
         records = [record for found in records.values() for record in found]
     if not records:
-        raise ValueError("records must hold at least one record, held none")
+        raise ValueError("records must hold at least one record, got none")
     seeds = sorted({int(record["seed"]) for record in records})
     steps = sorted({int(record["configuration"]["steps"]) for record in records})
     devices = sorted({f"{r['device']['name']}, {_plural(r['device'].get('threads') or 1, 'thread')}" for r in records})
     commits = sorted({str(record["commit"])[:7] for record in records})
-    minutes = sum(float(record["seconds"]) for record in records) / 60
+    seconds = sum(float(record["seconds"]) for record in records)
     parts = [
-        f"{_plural(len(records), 'recorded run')}, {'seed' if len(seeds) == 1 else 'seeds'} "
-        + ", ".join(map(str, seeds)),
+        _plural(len(records), "recorded run") + f", seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}",
         " to ".join(dict.fromkeys(f"{step:,}" for step in (steps[0], steps[-1]))) + " steps",
         " and ".join(devices),
-        ("commit " if len(commits) == 1 else "commits ") + ", ".join(commits),
-        f"{minutes:.0f} min in all" if minutes >= 1 else f"{60 * minutes:.0f} s in all",
+        f"commit{'s' * (len(commits) > 1)} {', '.join(commits)}",
+        (f"{seconds / 60:.0f} min" if seconds >= 60 else f"{seconds:.0f} s") + " in all",
     ]
     recipes: dict[str, list[int]] = {}
     for record in records:

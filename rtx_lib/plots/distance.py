@@ -1,7 +1,5 @@
 """How much attention goes how far back: a panel for each model, a line for each head."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +7,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from rtx_lib.plots.style import CYCLE, INK
+from rtx_lib.plots.arrays import floats, several
+from rtx_lib.plots.style import CYCLE, GREY, INK
 
 
 def draw_weights_by_distance(
@@ -17,30 +16,30 @@ def draw_weights_by_distance(
 ) -> Figure:
     """The mean weight at each distance, one panel a model and one line a head; below, what the data look like there.
 
-    Args:
-        weights: by the panel's title (heads, N): entry d is the mean weight d steps back, as
-            :func:`rtx_lib.diagnostics.distance.weight_by_distance` gives it.
-        mean: the weight that each key would get from a head that averages, drawn as a dashed line.
-        likeness: (n,), n at most N: entry d is how like what stands d steps back is to what is to be predicted, from
-            0 to 1.
-        unit: what a step is, such as ``"frame"``.
-        floor: the smallest weight that is drawn.
+    Parameters
+    ----------
+    weights
+        By the panel's title (heads, N): entry d is the mean weight d steps back, as
+        :func:`rtx_lib.diagnostics.distance.weight_by_distance` gives it.
+    mean
+        The weight that each key would get from a head that averages, drawn as a dashed line.
+    likeness
+        (n,), n at most N: entry d is how like what stands d steps back is to what is to be predicted, from
+        0 to 1.
+    unit
+        What a step is, such as ``"frame"``.
+    floor
+        The smallest weight that is drawn.
 
-    Raises:
-        ValueError: if there is no model, an array has another shape, or a weight is negative or not finite.
+    Raises
+    ------
+    ValueError
+        If there is no model, an array has another shape, or a weight is negative or not finite.
     """
-    arrays = {title: np.asarray(lines, dtype=float) for title, lines in weights.items()}
-    data = np.asarray(likeness, dtype=float)
-    if not arrays:
-        raise ValueError("weights must hold at least one model, held none")
-    for title, lines in arrays.items():
-        if lines.ndim != 2 or data.ndim != 1 or len(data) > lines.shape[1]:
-            raise ValueError(
-                f"weights must have shape (heads, N) and likeness at most (N,), {title!r} had "
-                f"{lines.shape} and likeness {data.shape}"
-            )
-        if not (np.isfinite(lines) & (lines >= 0)).all():
-            raise ValueError(f"weights must be finite and at least 0, those of {title!r} were not")
+    arrays = several("weights", weights, "heads", "N", low=0)
+    data = floats("likeness", likeness, "n")
+    if len(data) > (least := min(lines.shape[1] for lines in arrays.values())):
+        raise ValueError(f"likeness must have at most as many entries as a head ({least}), got {len(data)}")
     fig, axes = plt.subplots(len(arrays) + 1, 1, figsize=(5.8, 0.6 + 1.9 * len(arrays) + 1.9), sharex=True)
     for index, (ax, (title, lines)) in enumerate(zip(axes, arrays.items(), strict=False)):
         for line in lines:
@@ -57,24 +56,25 @@ def draw_weights_by_distance(
 def draw_distance_bars(weights: Mapping[str, Any], trained: int, *, shown: int) -> Figure:
     """The mean weight at each distance as bars, one panel for each test; the largest names its distance.
 
-    Args:
-        weights: by the panel's title (N,): entry d is the mean weight d steps back.
-        trained: the distances below this one, which occurred in training, are shaded.
-        shown: how many distances the axis holds.
+    Parameters
+    ----------
+    weights
+        By the panel's title (N,): entry d is the mean weight d steps back.
+    trained
+        The distances below this one, which occurred in training, are shaded.
+    shown
+        How many distances the axis holds.
 
-    Raises:
-        ValueError: if there is no panel, or weights are not (N,), negative or not finite.
+    Raises
+    ------
+    ValueError
+        If there is no panel, or weights are not (N,), negative or not finite.
     """
-    arrays = {title: np.asarray(line, dtype=float) for title, line in weights.items()}
-    if not arrays:
-        raise ValueError("weights must hold at least one test, held none")
-    for title, line in arrays.items():
-        if line.ndim != 1 or not len(line) or not (np.isfinite(line) & (line >= 0)).all():
-            raise ValueError(f"weights must be (N,), finite and at least 0, those of {title!r} were not")
+    arrays = several("weights", weights, "N", low=0)
     fig, axes = plt.subplots(len(arrays), 1, figsize=(5.8, 2.4 * len(arrays)), sharex=True, squeeze=False)
     for index, (ax, (title, line)) in enumerate(zip(axes[:, 0], arrays.items(), strict=True)):
         ax.vlines(np.arange(len(line)), 0, line, color=CYCLE[index % len(CYCLE)], linewidth=1.6)
-        ax.axvspan(-0.5, trained - 0.5, color="#808080", alpha=0.15, linewidth=0)
+        ax.axvspan(-0.5, trained - 0.5, color=GREY, alpha=0.15, linewidth=0)
         best = int(line.argmax())
         ax.annotate(f"{best} steps", (best, line[best]), (best + 4, line[best]), va="top")
         ax.set(ylabel="mean weight", xlim=(-1, shown), ylim=(0, max(0.05, 1.1 * float(line.max()))))

@@ -1,7 +1,5 @@
 """A figure with a slider that needs no kernel: every position is drawn beforehand, the page shows one at a time."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -33,19 +31,30 @@ def explorer(
 ) -> HTML:
     """A slider over ``values``, each drawn once; works in Jupyter, in Colab and on a page without a kernel.
 
-    Args:
-        draw: from a value to a new figure; all of one size.
-        values: about 20 at most, since each costs a whole figure. For more, see :func:`rtx_lib.plots.film.film`.
-        name: what is varied, the control's label.
-        alt: what a frame shows, in words; a function of the value, or a text to which the position is added.
-        fmt: how a value is written.
-        start: index of the value shown first.
-        caption: line below, as HTML.
-        wide: keep the frames at least 600 px wide and let them scroll inside their own box.
+    Parameters
+    ----------
+    draw
+        From a value to a new figure; all of one size.
+    values
+        About 20 at most, since each costs a whole figure. For more, see :func:`rtx_lib.plots.film.film`.
+    name
+        What is varied, the control's label.
+    alt
+        What a frame shows, in words; a function of the value, or a text to which the position is added.
+    fmt
+        How a value is written.
+    start
+        Index of the value shown first.
+    caption
+        Line below, as HTML.
+    wide
+        Keep the frames at least 600 px wide and let them scroll inside their own box.
 
-    Raises:
-        ValueError: if ``start`` is no index of ``values``, if there are fewer than two, if an alternative text is
-            empty, or if all frames together exceed 600 kB.
+    Raises
+    ------
+    ValueError
+        If ``start`` is no index of ``values``, if there are fewer than two, if an alternative text is
+        empty, or if all frames together exceed 600 kB.
     """
     check_start(start, len(values))
     labels = [fmt.format(value) for value in values]
@@ -58,10 +67,6 @@ def explorer(
         f"{write_svg(svg_tree(draw(value)), texts[i], wide=wide)}</div>"
         for i, value in enumerate(values)
     )
-    return HTML(
-        check_size(
-            f'<figure class="book-fig book-explorer">{control(name, labels, start, _MOVE)}'
-            f"{scroll_box(frames, name, wide=wide)}{figcaption(caption)}</figure>",
-            "explorer",
-        )
-    )
+    controls, picture = control(name, labels, start, _MOVE), scroll_box(frames, name, wide=wide)
+    page = f'<figure class="book-fig book-explorer">{controls}{picture}{figcaption(caption)}</figure>'
+    return HTML(check_size(page, "explorer"))

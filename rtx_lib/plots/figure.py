@@ -5,8 +5,6 @@ writes for a file of its own is cured on the way: its style sheet would apply to
 with the next figure's, its dates and hashes would differ from run to run.
 """
 
-from __future__ import annotations
-
 import html
 import io
 import itertools
@@ -37,11 +35,13 @@ _FONT_LIST = re.compile(r"('DejaVu Sans')(, '[^']*')+")
 def require_alt(alt: object) -> str:
     """The text alternative, stripped.
 
-    Raises:
-        ValueError: if it is not a text or holds no word.
+    Raises
+    ------
+    ValueError
+        If it is not a text or holds no word.
     """
     if not isinstance(alt, str) or not alt.strip():
-        raise ValueError(f"alt must be a text that states what the figure shows, was {alt!r}")
+        raise ValueError(f"alt must be a text that states what the figure shows, got {alt!r}")
     return alt.strip()
 
 
@@ -57,9 +57,8 @@ def svg_tree(fig: Figure) -> ET.Element:
     plt.close(fig)
     root = ET.fromstring(buffer.getvalue())
     for parent in list(root.iter()):
-        for child in list(parent):
-            if child.tag.endswith(("}metadata", "}style")):
-                parent.remove(child)
+        for child in [child for child in parent if child.tag.endswith(("}metadata", "}style"))]:
+            parent.remove(child)
     prefix = f"f{next(_number)}-"
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
@@ -107,15 +106,22 @@ def scroll_box(content: str, name: str, *, wide: bool = True) -> str:
 def to_svg(fig: Figure, alt: str) -> str:
     """``fig`` as one ``<svg>`` element for a page; closes the figure.
 
-    Args:
-        fig: the figure. What is drawn in :data:`~rtx_lib.plots.style.INK` follows the page's text colour.
-        alt: what the figure shows, in words: the finding, not the kind of plot.
+    Parameters
+    ----------
+    fig
+        The figure. What is drawn in :data:`~rtx_lib.plots.style.INK` follows the page's text colour.
+    alt
+        What the figure shows, in words: the finding, not the kind of plot.
 
-    Returns:
+    Returns
+    -------
+    str
         The element as text. The same figures in the same order give the same bytes.
 
-    Raises:
-        ValueError: if ``alt`` holds no word.
+    Raises
+    ------
+    ValueError
+        If ``alt`` holds no word.
     """
     name = require_alt(alt)
     return write_svg(svg_tree(fig), name)
@@ -129,14 +135,21 @@ def figcaption(caption: str | None) -> str:
 def show(fig: Figure, alt: str, caption: str | None = None, *, wide: bool = False) -> HTML:
     """``fig`` as a notebook output that follows the page's theme; closes the figure.
 
-    Args:
-        fig: the figure.
-        alt: what it shows, in words: the finding, not the kind of plot.
-        caption: line below it, as HTML (write ``&lt;`` for a bare less-than sign).
-        wide: keep it at least 600 px wide and let it scroll inside its own box; otherwise it shrinks with the page.
+    Parameters
+    ----------
+    fig
+        The figure.
+    alt
+        What it shows, in words: the finding, not the kind of plot.
+    caption
+        Line below it, as HTML (write ``&lt;`` for a bare less-than sign).
+    wide
+        Keep it at least 600 px wide and let it scroll inside its own box; otherwise it shrinks with the page.
 
-    Raises:
-        ValueError: if ``alt`` holds no word.
+    Raises
+    ------
+    ValueError
+        If ``alt`` holds no word.
     """
     name = require_alt(alt)
     picture = scroll_box(write_svg(svg_tree(fig), name, wide=wide), name, wide=wide)

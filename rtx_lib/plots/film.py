@@ -1,7 +1,5 @@
 """One figure whose named lines, points and texts are moved by numbers: a long run, frame by frame, in few bytes."""
 
-from __future__ import annotations
-
 import html
 import json
 import xml.etree.ElementTree as ET
@@ -15,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
-from rtx_lib.plots.control import check_size, check_start, control
+from rtx_lib.plots.control import check_size, check_start, control, scripted
 from rtx_lib.plots.figure import figcaption, require_alt, scroll_box, svg_tree, write_svg
 
 Frame: TypeAlias = Mapping[str, Any]
@@ -23,27 +21,8 @@ Frame: TypeAlias = Mapping[str, Any]
 
 _FAR = 1e5  # far outside every figure; keeps a value near infinity from being written out in full
 
-# Applies frame this.value. A move by hand (a trusted event) ends a film that is playing.
-_MOVE = (
-    "const s=this,f=s.closest('figure'),d=f.film||(f.film=JSON.parse(f.dataset.film));"
-    "f.querySelectorAll('[data-moves]').forEach(e=>{const v=d.moves[e.dataset.moves][s.value];"
-    "if(e.tagName=='path')e.setAttribute('d',v);else if(e.tagName=='text')e.textContent=v;"
-    "else{const p=v.match(/-?[\\d.]+/g)||[];[...e.children].forEach((u,k)=>{const on=2*k<p.length;"
-    "u.setAttribute('display',on?'inline':'none');"
-    "if(on){u.setAttribute('x',p[2*k]);u.setAttribute('y',p[2*k+1])}})}});"
-    "f.querySelector('output').textContent=d.labels[s.value];s.setAttribute('aria-valuetext',d.labels[s.value]);"
-    "if(event.isTrusted&&f.timer)f.querySelector('button').click()"
-)
-# Where reduced motion is asked for, the style sheet hides the button; without the sheet a press makes one step.
-_PLAY = (
-    "const b=this,f=b.closest('figure'),s=f.querySelector('input'),"
-    "go=v=>{s.value=v;s.dispatchEvent(new Event('input'))},"
-    "stop=()=>{clearInterval(f.timer);f.timer=0;b.textContent='Play'},"
-    "step=()=>go(+s.value<+s.max?+s.value+1:0);"
-    "if(f.timer){stop();return}step();if(matchMedia('(prefers-reduced-motion: reduce)').matches)return;"
-    "b.textContent='Pause';"
-    "f.timer=setInterval(()=>{if(f.isConnected&&+s.value<+s.max)step();else stop()},MILLISECONDS)"
-)
+# Nothing moves by itself for readers who ask for that; the range remains.
+_SHEET = "@media(prefers-reduced-motion:reduce){.book-film button{display:none}}"
 
 
 def film(
@@ -64,31 +43,43 @@ def film(
     and give each frame's numbers in data coordinates. Where they are NaN, or not positive on a logarithmic axis,
     a line breaks and a point disappears. Closes the figure.
 
-    Args:
-        fig: the figure, drawn once. Moving artists are Line2D (line, markers or both) and Text (plain, no formula).
-        frames: one mapping per frame, all with the same gids: to (x, y), two arrays of one length, or to a text.
-        name: what is varied, the control's label.
-        labels: one text per frame that says where the film stands ("step 200").
-        alt: what the film shows, in words: the finding.
-        start: index of the frame shown first.
-        fps: frames per second when played.
-        caption: line below, as HTML.
-        wide: keep the picture at least 600 px wide and let it scroll inside its own box; use it above 6.5 inches.
+    Parameters
+    ----------
+    fig
+        The figure, drawn once. Moving artists are Line2D (line, markers or both) and Text (plain, no formula).
+    frames
+        One mapping per frame, all with the same gids: to (x, y), two arrays of one length, or to a text.
+    name
+        What is varied, the control's label.
+    labels
+        One text per frame that says where the film stands ("step 200").
+    alt
+        What the film shows, in words: the finding.
+    start
+        Index of the frame shown first.
+    fps
+        Frames per second when played.
+    caption
+        Line below, as HTML.
+    wide
+        Keep the picture at least 600 px wide and let it scroll inside its own box; use it above 6.5 inches.
 
-    Raises:
-        ValueError: if arguments do not fit together, a gid is missing, doubled or of another kind of artist, x and y
-            differ in length, or the film exceeds 600 kB.
+    Raises
+    ------
+    ValueError
+        If arguments do not fit together, a gid is missing, doubled or of another kind of artist, x and y differ in
+        length, or the film exceeds 600 kB.
     """
     text = require_alt(alt)
     check_start(start, len(frames))
     if len(labels) != len(frames):
-        raise ValueError(f"labels must hold one text per frame ({len(frames)}), held {len(labels)}")
+        raise ValueError(f"labels must hold one text per frame ({len(frames)}), got {len(labels)}")
     if not fps > 0:
-        raise ValueError(f"fps must be positive, was {fps}")
+        raise ValueError(f"fps must be positive, got {fps}")
     names = list(frames[0])
     for i, frame in enumerate(frames):
         if set(frame) != set(names):
-            raise ValueError(f"frames[{i}] must name {sorted(names)} like the first frame, named {sorted(frame)}")
+            raise ValueError(f"frames[{i}] must name {sorted(names)} like the first frame, got {sorted(frame)}")
     artists = {gid: _find(fig, gid) for gid in names}
     shapes = {gid: [_check(artists[gid], frame[gid], gid) for frame in frames] for gid in names}
     for gid, artist in artists.items():
@@ -101,14 +92,14 @@ def film(
         (group,) = (element for element in root.iter("g") if element.get("id", "").partition("-")[2] == gid)
         _mark(group, artists[gid], k, moves[k][start])
 
-    data = json.dumps({"labels": list(labels), "moves": moves}, ensure_ascii=False, separators=(",", ":"))
-    play = _PLAY.replace("MILLISECONDS", f"{1000 / fps:.0f}")
-    button = f'<button type="button" onclick="{html.escape(play)}">Play</button>'
+    told = {"labels": list(labels), "moves": moves, "pause": round(1000 / fps)}
+    data = json.dumps(told, ensure_ascii=False, separators=(",", ":"))
+    head = control(name, labels, start, "", '<button type="button">Play</button>')
     picture = scroll_box(write_svg(root, text, wide=wide), text, wide=wide)
     return HTML(
         check_size(
             f'<figure class="book-fig book-film" data-film="{html.escape(data)}">'
-            f"{control(name, labels, start, _MOVE, button)}{picture}{figcaption(caption)}</figure>",
+            f"{head}{picture}{scripted('film.js', _SHEET)}{figcaption(caption)}</figure>",
             "film",
         )
     )
@@ -117,8 +108,10 @@ def film(
 def at_frame(fig: Figure, frame: Frame) -> Figure:
     """``fig`` with its named artists where ``frame`` has them: one frame of a :func:`film`, for ``live``.
 
-    Raises:
-        ValueError: if a gid is missing, doubled or of another kind of artist, or a line's x and y differ in length.
+    Raises
+    ------
+    ValueError
+        If a gid is missing, doubled or of another kind of artist, or a line's x and y differ in length.
     """
     for gid, value in frame.items():
         artist = _find(fig, gid)
@@ -134,10 +127,10 @@ def _find(fig: Figure, gid: str) -> Line2D | Text:
     """The one line or text of ``fig`` that bears ``gid``."""
     found: list[Artist] = fig.findobj(lambda artist: artist.get_gid() == gid)
     if len(found) != 1:
-        raise ValueError(f"frames name gid {gid!r}, which must belong to one artist, belonged to {len(found)}")
+        raise ValueError(f"frames name gid {gid!r}, which must belong to one artist, got {len(found)}")
     (artist,) = found
     if not isinstance(artist, Line2D | Text):
-        raise ValueError(f"gid {gid!r} must belong to a Line2D or Text, belonged to a {type(artist).__name__}")
+        raise ValueError(f"gid {gid!r} must belong to a Line2D or Text, got a {type(artist).__name__}")
     return artist
 
 
@@ -145,7 +138,7 @@ def _check(artist: Line2D | Text, value: Any, gid: str) -> int:
     """Number of points of one frame's value, 0 for a text."""
     if isinstance(artist, Text):
         if not isinstance(value, str):
-            raise ValueError(f"a frame of the text {gid!r} must be a str, was {value!r}")
+            raise ValueError(f"a frame of the text {gid!r} must be a str, got {value!r}")
         return 0
     if len(value) != 2 or np.ndim(value[0]) != 1 or np.shape(value[0]) != np.shape(value[1]):
         raise ValueError(f"a frame of the line {gid!r} must be (x, y), two one-dimensional arrays of one length")

@@ -1,7 +1,5 @@
 """Gradients as pictures: films of training runs, norms and what clips them, errors against a sequence's length."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,31 +8,37 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rtx_lib.plots.curves import bands, baseline, label_lines, smooth
-from rtx_lib.plots.style import CYCLE, INK, MARKERS
+from rtx_lib.plots.arrays import floats, several
+from rtx_lib.plots.curves import bands, baseline, label_lines, name_at, smooth
+from rtx_lib.plots.style import CYCLE, INK, MARKERS, look
 
 
 def gradient_frames(norms: Any, eigenvalues: Any, titles: Sequence[str]) -> tuple[Figure, list[dict[str, Any]]]:
     """A training run: left the gradient's norm at every step, right the eigenvalues of the recurrent weights.
 
-    Args:
-        norms: (F, T), ||dL/dh_t|| for t = 1..T in each of F frames.
-        eigenvalues: (F, H), complex.
-        titles: F texts above the left panel, such as the error at that moment.
+    Parameters
+    ----------
+    norms
+        (F, T), ||dL/dh_t|| for t = 1..T in each of F frames.
+    eigenvalues
+        (F, H), complex.
+    titles
+        F texts above the left panel, such as the error at that moment.
 
-    Returns:
+    Returns
+    -------
+    tuple[Figure, list[dict[str, Any]]]
         The figure, and a frame for each moment, for ``film`` or ``at_frame``. The spectral radius is written above
         the right panel.
 
-    Raises:
-        ValueError: if the shapes do not fit together or there is no frame.
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit together or there is no frame.
     """
-    gradients, values = np.asarray(norms, dtype=float), np.asarray(eigenvalues)
-    if gradients.ndim != 2 or values.ndim != 2 or not len(gradients) == len(values) == len(titles) > 0:
-        raise ValueError(
-            f"norms (F, T), eigenvalues (F, H) and F titles must fit, were {gradients.shape}, {values.shape} and "
-            f"{len(titles)}"
-        )
+    gradients, values = floats("norms", norms, len(titles), "T", finite=False), np.asarray(eigenvalues)
+    if values.ndim != 2 or len(values) != len(titles):
+        raise ValueError(f"eigenvalues must have shape ({len(titles)}, H), got {values.shape}")
     T = gradients.shape[1]
     fig, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.7))
     left.semilogy([1, T], [1, 1], gid="gradient", marker="o", color=CYCLE[0], linestyle="-", markersize=4)
@@ -63,28 +67,32 @@ def gradient_panels(
 ) -> tuple[Figure, list[dict[str, Any]]]:
     """Training runs side by side: a panel for each network, in it the gradient's norm by each of its states.
 
-    Args:
-        runs: by network and by the letter of a state, (F, T): ||dL/dh_t|| for t = 1..T in each of F frames.
-        titles: by network, F texts above its panel, such as the error at that moment.
+    Parameters
+    ----------
+    runs
+        By network and by the letter of a state, (F, T): ||dL/dh_t|| for t = 1..T in each of F frames.
+    titles
+        By network, F texts above its panel, such as the error at that moment.
 
-    Returns:
+    Returns
+    -------
+    tuple[Figure, list[dict[str, Any]]]
         The figure, and a frame for each moment, for ``film`` or ``at_frame``.
 
-    Raises:
-        ValueError: if there is no network, or the shapes or the names do not fit together.
+    Raises
+    ------
+    ValueError
+        If there is no network, or the shapes or the names do not fit together.
     """
-    norms = {kind: {name: np.asarray(rows, dtype=float) for name, rows in own.items()} for kind, own in runs.items()}
-    shapes = {rows.shape for own in norms.values() for rows in own.values()}
-    if len(shapes) != 1 or len(min(shapes)) != 2 or set(titles) != set(runs):
-        raise ValueError(
-            f"runs must hold arrays of one shape (F, T) and titles name the same networks, were "
-            f"{sorted(shapes)}, {sorted(runs)} and {sorted(titles)}"
-        )
-    count, T = min(shapes)
+    if not runs or set(titles) != set(runs):
+        raise ValueError(f"titles must name the networks of runs, at least one, {list(runs)}, got {list(titles)}")
+    given = {(kind, state): rows for kind, own in runs.items() for state, rows in own.items()}
+    norms = several("runs", given, "F", "T", same="FT", finite=False)
+    count, T = next(iter(norms.values())).shape
     if any(len(texts) != count for texts in titles.values()):
-        raise ValueError(f"titles must hold {count} texts for each network, one a frame")
+        raise ValueError(f"titles must hold {count} texts for each network, got {[*map(len, titles.values())]}")
     fig, axes = plt.subplots(1, len(runs), figsize=(0.4 + 2.4 * len(runs), 3.3), sharey=True, squeeze=False)
-    for ax, (kind, own) in zip(axes[0], norms.items(), strict=True):
+    for ax, (kind, own) in zip(axes[0], runs.items(), strict=True):
         for index, name in enumerate(own):
             look: dict[str, Any] = {"color": CYCLE[index], "linestyle": ("-", "--")[index % 2], "markersize": 3}
             look |= {"marker": MARKERS[index], "label": f"$dL/d{name}_t$", "gid": f"{kind} {name}"}
@@ -95,7 +103,7 @@ def gradient_panels(
     axes[0][0].set_ylabel("norm of the gradient")
     steps = np.arange(1, T + 1)
     return fig, [
-        {f"{kind} {name}": (steps, rows[i]) for kind, own in norms.items() for name, rows in own.items()}
+        {f"{kind} {state}": (steps, rows[i]) for (kind, state), rows in norms.items()}
         | {f"{kind} title": titles[kind][i] for kind in runs}
         for i in range(count)
     ]
@@ -106,23 +114,28 @@ def error_by_length(ax: Axes, errors: Mapping[str, Mapping[int, Sequence[float]]
 
     Where runs diverged, their number stands at the length.
 
-    Args:
-        ax: axes to draw in; the lengths are on a logarithmic axis.
-        errors: from a model's name to its runs' errors at each length, NaN for a run that diverged.
+    Parameters
+    ----------
+    ax
+        Axes to draw in; the lengths are on a logarithmic axis.
+    errors
+        From a model's name to its runs' errors at each length, NaN for a run that diverged.
 
-    Raises:
-        ValueError: if a model has no finite error at any length.
+    Raises
+    ------
+    ValueError
+        If a model has no finite error at any length.
     """
     lengths = sorted({length for own in errors.values() for length in own})
     for index, (name, own) in enumerate(errors.items()):
         runs = max(map(len, own.values()), default=0)
         rows = np.array([[*values, *[np.nan] * (runs - len(values))] for values in own.values()]).T
-        bands(ax, rows, name, steps=list(own), index=index, markevery=1)
+        bands(ax, rows, name, steps=list(own), markevery=1, **look(name, index))
         for length, values in own.items():
             if lost := int(np.isnan(values).sum()):
                 place = (length, float(np.nanmean(values)) if lost < len(values) else 0.0)
                 words = f"{lost} of {len(values)}\ndiverged"
-                ax.annotate(words, place, (0, 12), textcoords="offset points", ha="right")
+                name_at(ax, words, place, (0, 12), ha="right", fontsize=12)
     ax.set(xscale="log", xlabel="length T of the sequence (steps)")
     ax.set_xticks(lengths, [f"{length:,}" for length in lengths])
     ax.margins(x=0.015)  # the names at the lines' ends stand clear of a baseline
@@ -130,24 +143,31 @@ def error_by_length(ax: Axes, errors: Mapping[str, Mapping[int, Sequence[float]]
 
 
 def draw_gradient_norms(
-    norms: Mapping[str, Any], clip: float, *, width: int = 20, looks: Mapping[str, int] | None = None
+    norms: Mapping[str, Any], clip: float, *, width: int = 20, looks: Mapping[str, str] | None = None
 ) -> Figure:
     """The gradient's norm at the steps of training runs, with a dashed line at the norm to which clipping cuts it.
 
-    Args:
-        norms: by name (N,), before clipping, one for each step.
-        clip: the largest norm that clipping lets through.
-        width: a point is the mean of so many steps.
-        looks: which colour, dashes and marker of the cycle a name has; in order by default.
+    Parameters
+    ----------
+    norms
+        By name (N,), before clipping, one for each step.
+    clip
+        The largest norm that clipping lets through.
+    width
+        A point is the mean of so many steps.
+    looks
+        The models whose looks the names have; else those of the names themselves, or of the cycle in order.
 
-    Raises:
-        ValueError: if there is no run, or one has no finite norm.
+    Raises
+    ------
+    ValueError
+        If there is no run, or one has no finite norm.
     """
     if not norms:
-        raise ValueError("norms must hold at least one run, held none")
+        raise ValueError("norms must hold at least one run, got none")
     fig, ax = plt.subplots(figsize=(5.8, 3.0))
     for place, (name, values) in enumerate(norms.items()):
-        bands(ax, smooth(values, width), name, index=place if looks is None else looks[name])
+        bands(ax, smooth(values, width), name, **look(looks.get(name, name) if looks else name, place))
     baseline(ax, clip, "")
     ax.set(yscale="log", xlabel="training step", ylabel="gradient norm")
     label_lines(ax, gap=1.2 * max(name.count("\n") + 1 for name in norms))

@@ -1,17 +1,17 @@
 """Attention weights as cells: one map with its numbers, or several side by side or one below the other."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from rtx_lib.plots.style import CYCLE, INK
+from rtx_lib.plots.arrays import floats
+from rtx_lib.plots.diagram import word
+from rtx_lib.plots.grids import name_above, paint, tint
+from rtx_lib.plots.style import GREY, INK
 
 _NUMBERED = 12  # at most so many tokens: numbers fit in the cells
 _SLANTED = 16  # at most so many columns: their tokens may lie at an angle without touching
@@ -20,10 +20,14 @@ _SLANTED = 16  # at most so many columns: their tokens may lie at an angle witho
 def heatmap_size(rows: Sequence[str], columns: Sequence[str], *, border: int | None = None) -> tuple[float, float]:
     """The figure size, in inches, in which :func:`attention_heatmap` reads well, for example 6 x 6 for 40 x 40 tokens.
 
-    Args:
-        rows: the T query tokens.
-        columns: the S key tokens.
-        border: M, if there is one.
+    Parameters
+    ----------
+    rows
+        The T query tokens.
+    columns
+        The S key tokens.
+    border
+        M, if there is one.
     """
     most = max(len(rows), len(columns))
     cell = 0.38 if most <= _NUMBERED else 1.25 * _font_size(most) / 72
@@ -50,68 +54,72 @@ def attention_heatmap(
 ) -> None:
     """One head's weights as cells: the stronger, the more of one colour; with numbers where they fit.
 
-    Args:
-        ax: axes to draw in; for up to 40 x 40 tokens in a figure of :func:`heatmap_size`.
-        weights: (T, S), at least 0; row i is how query i spreads over the S keys.
-        rows: the T query tokens.
-        columns: the S key tokens.
-        numbers: write each weight of 0.05 and more in its cell; by default where there are at most 12 x 12. Without
-            them a thin line after every fifth token leads the eye.
-        border: M, where the first M keys are a memory and the others the segment: a line between them, and both are
-            named.
-        note: say below a map without numbers which weight the fullest colour stands for.
+    Parameters
+    ----------
+    ax
+        Axes to draw in; for up to 40 x 40 tokens in a figure of :func:`heatmap_size`.
+    weights
+        (T, S), at least 0; row i is how query i spreads over the S keys.
+    rows
+        The T query tokens.
+    columns
+        The S key tokens.
+    numbers
+        Write each weight of 0.05 and more in its cell; by default where there are at most 12 x 12. Without
+        them a thin line after every fifth token leads the eye.
+    border
+        M, where the first M keys are a memory and the others the segment: a line between them, and both are
+        named.
+    note
+        Say below a map without numbers which weight the fullest colour stands for.
 
-    Raises:
-        ValueError: if the shape does not fit the tokens, a weight is negative or not finite, or the border is not
-            between two keys.
+    Raises
+    ------
+    ValueError
+        If the shape does not fit the tokens, a weight is negative or not finite, or the border is not
+        between two keys.
     """
-    cells = np.asarray(weights.detach().cpu() if hasattr(weights, "detach") else weights, dtype=float)
-    if cells.shape != (len(rows), len(columns)):
-        raise ValueError(f"weights must have shape {(len(rows), len(columns))} (rows, columns), was {cells.shape}")
-    if not (np.isfinite(cells).all() and (cells >= 0).all()):
-        raise ValueError("weights must be finite and at least 0")
+    cells = floats("weights", weights, len(rows), len(columns), low=0)
     if border is not None and not 0 < border < len(columns):
-        raise ValueError(f"border must be from 1 to {len(columns) - 1}, was {border}")
+        raise ValueError(f"border must be from 1 to {len(columns) - 1}, got {border}")
     if numbers is None:
         numbers = max(cells.shape) <= _NUMBERED
     strongest = float(cells.max())
-    # Opacity instead of a colour map: no weight is the page's own background, light or dark. Below 0.75 the numbers
-    # keep their contrast.
-    image = np.empty((*cells.shape, 4))
-    image[..., :3] = to_rgb(CYCLE[0])
-    image[..., 3] = (0.75 if numbers else 1) * cells / max(strongest, 1e-12)
-    ax.imshow(image, interpolation="none", aspect="equal")
+    # No weight is the page's own background, light or dark. Below 0.75 the numbers keep their contrast.
+    paint(ax, tint((0.75 if numbers else 1) * cells / max(strongest, 1e-12)), "equal")
     size = _font_size(max(cells.shape))
-    if len(columns) <= _SLANTED:
-        ax.set_xticks(range(len(columns)), columns, rotation=45, ha="left", rotation_mode="anchor", fontsize=size)
-    else:
-        ax.set_xticks(range(len(columns)), columns, rotation=90, fontsize=size)
+    slanted: dict[str, Any] = (
+        {"rotation": 45, "ha": "left", "rotation_mode": "anchor"} if len(columns) <= _SLANTED else {"rotation": 90}
+    )
+    ax.set_xticks(range(len(columns)), columns, fontsize=size, **slanted)
     ax.set_yticks(range(len(rows)), rows, fontsize=size)
-    ax.spines[:].set(visible=True, color="#808080", linewidth=0.6)
-    ax.xaxis.tick_top()
-    ax.xaxis.set_label_position("top")
-    ax.tick_params(length=0)
-    ax.grid(False)
-    ax.set_xlabel("attends to (key)")
-    ax.set_ylabel("query")
+    name_above(ax, "attends to (key)", "query")
     if border is not None:
-        ax.axvline(border - 0.5, color=INK, linewidth=2.2, linestyle="-", gid="border")
-        for side, name in ((-1, "memory"), (1, "segment")):
-            place: dict[str, Any] = {"xytext": (5 * side, -4), "textcoords": "offset points", "va": "top"}
-            place |= {"ha": "left" if side > 0 else "right", "annotation_clip": False}
-            ax.annotate(name, (border - 0.5, len(rows) - 0.5), fontsize=11, **place)
+        _draw_border(ax, border, 2.2)
+        below: dict[str, Any] = {"va": "top", "textcoords": "offset points", "annotation_clip": False, "fontsize": 11}
+        foot = (border - 0.5, len(rows) - 0.5)
+        ax.annotate("memory", foot, (-5, -4), ha="right", **below)
+        ax.annotate("segment", foot, (5, -4), ha="left", **below)
     if numbers:
         for i, j in zip(*np.nonzero(cells >= 0.05), strict=True):
-            ax.text(j, i, f"{cells[i, j]:.2f}".lstrip("0"), ha="center", va="center", fontsize=9)
+            word(ax, j, i, f"{cells[i, j]:.2f}".lstrip("0"), fontsize=9)
         return
     for guide, count in ((ax.axhline, len(rows)), (ax.axvline, len(columns))):
         for after in range(5, count, 5):
-            guide(after - 0.5, color="#808080", alpha=0.4, linewidth=0.6, linestyle="-")
-    if not note:
-        return
-    below = (0, -4 if border is None else -19)  # in points; the names of memory and segment come first
-    where: dict[str, Any] = {"xytext": below, "textcoords": "offset points", "ha": "right", "va": "top"}
-    ax.annotate(f"fullest colour = {strongest:.2f}", (1, 0), xycoords="axes fraction", fontsize=10, **where)
+            guide(after - 0.5, color=GREY, alpha=0.4, linewidth=0.6, linestyle="-")
+    if note:
+        low = (0, -4 if border is None else -19)  # in points; the names of memory and segment come first
+        where: dict[str, Any] = {"xytext": low, "textcoords": "offset points", "ha": "right", "va": "top"}
+        ax.annotate(f"fullest colour = {strongest:.2f}", (1, 0), xycoords="axes fraction", fontsize=10, **where)
+
+
+def _draw_border(ax: Axes, border: int, width: float) -> None:
+    ax.axvline(border - 0.5, color=INK, linewidth=width, linestyle="-", gid="border")
+
+
+def _check_maps(maps: Mapping[str, Any]) -> None:
+    if not maps:
+        raise ValueError("maps must hold at least one map, got none")
 
 
 def attention_panels(
@@ -123,18 +131,24 @@ def attention_panels(
 ) -> Figure:
     """Several maps side by side, in widths that follow their columns, without numbers.
 
-    Args:
-        maps: by title: weights (T, S), the T queries and the S keys, as :func:`attention_heatmap` takes them. Where
-            all have the same queries, these are named once.
-        xlabel: what the columns are.
-        ylabel: what the rows are.
-        figsize: in inches.
+    Parameters
+    ----------
+    maps
+        By title: weights (T, S), the T queries and the S keys, as :func:`attention_heatmap` takes them. Where
+        all have the same queries, these are named once.
+    xlabel
+        What the columns are.
+    ylabel
+        What the rows are.
+    figsize
+        In inches.
 
-    Raises:
-        ValueError: if there is no map, or one does not fit its tokens.
+    Raises
+    ------
+    ValueError
+        If there is no map, or one does not fit its tokens.
     """
-    if not maps:
-        raise ValueError("maps must hold at least one map, held none")
+    _check_maps(maps)
     queries = [list(rows) for _, rows, _ in maps.values()]
     alike = all(rows == queries[0] for rows in queries)
     widths = [len(columns) for _, _, columns in maps.values()]
@@ -155,24 +169,30 @@ def attention_stack(
 ) -> Figure:
     """Several maps of the same tokens one below the other, each as large as :func:`heatmap_size` has it.
 
-    Args:
-        maps: weights (T, S) by title.
-        rows: the T query tokens.
-        columns: the S key tokens; their names stand upright.
-        border: M, where the first M keys are a memory and the others the segment: a line between them. A caption says
-            which is which.
+    Parameters
+    ----------
+    maps
+        Weights (T, S) by title.
+    rows
+        The T query tokens.
+    columns
+        The S key tokens; their names stand upright.
+    border
+        M, where the first M keys are a memory and the others the segment: a line between them. A caption says
+        which is which.
 
-    Raises:
-        ValueError: if there is no map, or one does not fit its tokens.
+    Raises
+    ------
+    ValueError
+        If there is no map, or one does not fit its tokens.
     """
-    if not maps:
-        raise ValueError("maps must hold at least one map, held none")
+    _check_maps(maps)
     width, height = heatmap_size(rows, columns)
     fig, axes = plt.subplots(len(maps), 1, figsize=(width, len(maps) * height), squeeze=False)
     for ax, (title, weights) in zip(axes[:, 0], maps.items(), strict=True):
         attention_heatmap(ax, weights, rows, columns)
         if border is not None:
-            ax.axvline(border - 0.5, color=INK, linewidth=1.6, linestyle="-", gid="border")
+            _draw_border(ax, border, 1.6)
         ax.tick_params(axis="x", labelrotation=0)
         ax.set_title(title, loc="left")
     return fig

@@ -1,14 +1,12 @@
 """Images that a network reads or draws row by row: what it believes after each row, and what it drew."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
 import matplotlib.pyplot as plt
-import numpy as np
 from matplotlib.figure import Figure
 
+from rtx_lib.plots.arrays import floats, several
 from rtx_lib.plots.style import CYCLE
 
 _GREY = {"cmap": "gray_r", "vmin": 0, "vmax": 1}
@@ -19,16 +17,21 @@ def draw_beliefs(images: Any, beliefs: Any) -> Figure:
 
     Show it with ``wide=True``.
 
-    Args:
-        images: (N, T, W) in [0, 1], read from the first of its T rows to the last.
-        beliefs: (N, T, C), the probabilities of C classes after each row.
+    Parameters
+    ----------
+    images
+        (N, T, W) in [0, 1], read from the first of its T rows to the last.
+    beliefs
+        (N, T, C), the probabilities of C classes after each row.
 
-    Raises:
-        ValueError: if the shapes do not fit together or there is no image.
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit together or there is no image.
     """
-    pictures, shares = np.asarray(images, dtype=float), np.asarray(beliefs, dtype=float)
-    if pictures.ndim != 3 or shares.ndim != 3 or pictures.shape[:2] != shares.shape[:2] or not len(pictures):
-        raise ValueError(f"images (N, T, W) and beliefs (N, T, C) must fit, were {pictures.shape} and {shares.shape}")
+    sizes: dict[str, int] = {}
+    pictures = floats("images", images, "N", "T", "W", sizes=sizes)
+    shares = floats("beliefs", beliefs, "N", "T", "C", sizes=sizes)
     count, rows, classes = shares.shape
     fig, axes = plt.subplots(1, 2 * count, figsize=(0.1 + 2.5 * count, 2.75), width_ratios=[1, 1.25] * count)
     for k, (left, right) in enumerate(zip(axes[::2], axes[1::2], strict=True)):
@@ -48,18 +51,20 @@ def draw_beliefs(images: Any, beliefs: Any) -> Figure:
 def draw_image_rows(rows: Mapping[str, Any], *, line: float | None = None) -> Figure:
     """The same images in several versions: a row of pictures for each, named at its left.
 
-    Args:
-        rows: from a name to (N, H, W) in [0, 1], all of one shape.
-        line: a level line through every picture, below so many of its rows of pixels.
+    Parameters
+    ----------
+    rows
+        From a name to (N, H, W) in [0, 1], all of one shape.
+    line
+        A level line through every picture, below so many of its rows of pixels.
 
-    Raises:
-        ValueError: if there is no row, no picture or the shapes differ.
+    Raises
+    ------
+    ValueError
+        If there is no row, no picture or the shapes differ.
     """
-    pictures = {name: np.asarray(images, dtype=float) for name, images in rows.items()}
-    shapes = {images.shape for images in pictures.values()}
-    if len(shapes) != 1 or len(min(shapes)) != 3 or not min(shapes)[0]:
-        raise ValueError(f"rows must hold images of one shape (N, H, W), at least one, held {sorted(shapes)}")
-    count = min(shapes)[0]
+    pictures = several("rows", rows, "N", "H", "W", same="NHW")
+    count = len(next(iter(pictures.values())))
     size = (1.5 + 0.7 * count, 0.15 + 0.85 * len(rows))
     fig, axes = plt.subplots(len(rows), count, figsize=size, squeeze=False)
     for band, (name, images) in zip(axes, pictures.items(), strict=True):

@@ -1,6 +1,4 @@
-"""Empirical receptive fields as pictures: influence over distance, of every input on every output, and on one."""
-
-from __future__ import annotations
+"""Empirical receptive fields as pictures: influence over distance, and of every input on one output after another."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,21 +8,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from rtx_lib.plots.arrays import several
 from rtx_lib.plots.curves import bands, label_lines
-from rtx_lib.plots.positions import _HATCHED, _array, _frame, _key, _shape, _tint
-from rtx_lib.plots.style import CYCLE, DASHES, INK
-
-
-def _shares(name: str, influence: np.ndarray) -> np.ndarray:
-    """Influence (N, T), each row divided by its sum."""
-    if not (np.isfinite(influence).all() and (influence >= 0).all() and influence.any(axis=1).all()):
-        raise ValueError(f"{name} must be finite, at least 0, and no row all 0")
-    return influence / influence.sum(axis=1, keepdims=True)
+from rtx_lib.plots.style import CYCLE, INK, look
 
 
 def _check_floor(floor: float) -> None:
     if not 0 < floor < 1:
-        raise ValueError(f"floor must be between 0 and 1, was {floor}")
+        raise ValueError(f"floor must be between 0 and 1, got {floor}")
 
 
 def influence_curves(
@@ -35,52 +26,57 @@ def influence_curves(
     A line leaves the picture where the influence falls below the floor, and ends in a cross where it is exactly 0
     from there on.
 
-    Args:
-        ax: axes to draw in.
-        curves: from a name to (T,) or (runs, T), the most recent input last, as
-            :func:`rtx_lib.diagnostics.receptive_field.input_influence` gives it for the last position. Each run is
-            divided by its sum; of several runs the median is drawn, with a band from the least to the greatest.
-        reaches: from some of the names to the number of inputs that the architecture lets through, each marked by a
-            vertical line with the number at its head.
-        floor: the smallest share that is drawn.
+    Parameters
+    ----------
+    ax
+        Axes to draw in.
+    curves
+        From a name to (T,) or (runs, T), the most recent input last, as
+        :func:`rtx_lib.diagnostics.receptive_field.input_influence` gives it for the last position. Each run is
+        divided by its sum; of several runs the median is drawn, with a band from the least to the greatest.
+    reaches
+        From some of the names to the number of inputs that the architecture lets through, each marked by a
+        vertical line with the number at its head.
+    floor
+        The smallest share that is drawn.
 
-    Raises:
-        ValueError: if there is no curve, one has another shape, is negative, not finite or has a run that is all 0, a
-            reach belongs to no curve or is below 1, or the floor is not between 0 and 1 or above a whole curve.
+    Raises
+    ------
+    ValueError
+        If there is no curve, one has another shape, is negative, not finite or has a run that is all 0, a
+        reach belongs to no curve or is below 1, or the floor is not between 0 and 1 or above a whole curve.
     """
     _check_floor(floor)
-    if not curves:
-        raise ValueError("curves must hold at least one model, held none")
-    shares = {
-        name: _shares(f"curves[{name!r}]", np.atleast_2d(_array("curves", curve, "(T,) or (runs, T)", 1, 2)))[:, ::-1]
-        for name, curve in curves.items()
-    }
-    for name, share in shares.items():
-        if share.max() < floor:
-            raise ValueError(f"floor must be at most {share.max():g}, or nothing of {name!r} is seen, was {floor}")
+    shares = {}
+    for name, runs in several("curves", curves, "[runs]", "T", low=0).items():
+        if not runs.any(axis=1).all():
+            raise ValueError(f"curves must have no run that is all 0, got one in {name!r}")
+        shares[name] = (runs / runs.sum(axis=1, keepdims=True))[:, ::-1]
+        if (most := shares[name].max()) < floor:
+            raise ValueError(f"floor must be at most {most:g}, or nothing of {name!r} is seen, got {floor}")
     fields = dict(reaches or {})
     for name, count in fields.items():
         if name not in curves or count < 1:
-            raise ValueError(f"reaches must be at least 1 for names out of {list(curves)}, had {name!r}: {count}")
+            raise ValueError(f"reaches must be at least 1 for names out of {list(curves)}, got {name!r}: {count}")
     ax.set(xscale="log", yscale="log", ylim=(floor / 3, 2 * max(share.max() for share in shares.values())))
     ax.set(xlabel="input, counted back from the output", ylabel="share of the influence")
     ax.xaxis.set_major_formatter("{x:,.0f}")
     for index, (name, share) in enumerate(shares.items()):
-        _curve(ax, index, name, share, floor)
+        style = look(name, index)
+        _curve(ax, style, name, share, floor)
         if name in fields:
-            look: dict[str, Any] = {"color": CYCLE[index % len(CYCLE)], "linestyle": DASHES[index % len(DASHES)]}
-            ax.axvline(fields[name], linewidth=1.2, label="_reach", **look)
+            ax.axvline(fields[name], linewidth=1.2, label="_reach", color=style["color"], linestyle=style["linestyle"])
             place: dict[str, Any] = {"xytext": (4, -2), "textcoords": "offset points", "va": "top", "fontsize": 11}
             ax.annotate(f"{fields[name]:,} inputs", (fields[name], 1), xycoords=("data", "axes fraction"), **place)
     label_lines(ax)
 
 
-def _curve(ax: Axes, index: int, name: str, share: np.ndarray, floor: float) -> None:
+def _curve(ax: Axes, style: dict[str, Any], name: str, share: np.ndarray, floor: float) -> None:
     """One model's line, shares (runs, T) with the most recent input first."""
     seen = np.where(share >= floor, share, np.nan)
     points = int(np.isfinite(seen).any(axis=0).sum())
     marks = np.unique(np.geomspace(1, points, 7).round().astype(int) - 1).tolist()  # equally far apart on the page
-    line = bands(ax, seen, name, index=index, markevery=marks)
+    line = bands(ax, seen, name, **style, markevery=marks)
     last = int(np.flatnonzero(share.any(axis=0))[-1])
     if last + 1 < share.shape[1] and np.isfinite(seen[:, last]).any():
         end, colour = np.nanmedian(seen[:, last]), line.get_color()
@@ -88,71 +84,31 @@ def _curve(ax: Axes, index: int, name: str, share: np.ndarray, floor: float) -> 
         ax.plot([last + 1] * 2, [end, floor / 3], color=colour, linestyle=":", linewidth=1.4, label="_end")
 
 
-def influence_maps(axes: Any, maps: Mapping[str, Any], *, floor: float = 1e-5) -> None:
-    """Which output depends on which input, one square for each model, all on one logarithmic scale.
-
-    Each row is divided by its sum, so that full colour is an output that depends on one input alone. Blank is below
-    the floor; hatched are inputs of the past on which an output does not depend at all.
-
-    Args:
-        axes: as many axes as maps, for example those of ``plt.subplots(2, 2, figsize=(5.8, 5.6))``.
-        maps: from a name to (T, T), row t the influence on output t, as
-            :func:`rtx_lib.diagnostics.receptive_field.influence_matrix` gives it.
-        floor: the smallest share that is drawn.
-
-    Raises:
-        ValueError: if a map is not square, negative, not finite or has a row that is all 0, the numbers of maps and
-            axes differ, or the floor is not between 0 and 1.
-    """
-    _check_floor(floor)
-    places = np.ravel(axes)
-    if len(places) != len(maps) or not maps:
-        raise ValueError(f"axes must be as many as maps ({len(maps)}), at least one, were {len(places)}")
-    shares = {}
-    for name, values in maps.items():
-        cells = _array(f"maps[{name!r}]", values, "(T, T)", 2)
-        if cells.shape[0] != cells.shape[1]:
-            raise ValueError(f"maps[{name!r}] must have shape (T, T), was {cells.shape}")
-        shares[name] = _shares(f"maps[{name!r}]", cells)
-    for ax, (name, share) in zip(places, shares.items(), strict=True):
-        with np.errstate(divide="ignore"):
-            strength = 1 - np.log10(share) / np.log10(floor)
-        ax.imshow(_tint(np.clip(strength, 0, 1)), interpolation="none", aspect="equal")
-        _shape(ax, (share == 0) & np.tri(len(share), dtype=bool), **_HATCHED)
-        _frame(ax)
-        ax.set_title(name)
-        grid = ax.get_subplotspec()
-        if grid is None or grid.is_last_row():
-            ax.set_xlabel("input")
-        if grid is None or grid.is_first_col():
-            ax.set_ylabel("output")
-    bar = _key(places[-1], _tint(np.linspace(0, 1, 64)), np.log10(floor), 0)
-    bar.set_yticks([np.log10(floor), 0], [f"{floor:.0e}".replace("e-0", "e-"), "1"])
-    bar.set_ylabel("share of the influence", labelpad=-12)
-    bar.yaxis.set_label_position("right")
-
-
 def influence_frames(sizes: Mapping[str, Any], *, floor: float = 1e-6) -> tuple[Figure, list[dict[str, Any]]]:
     """How strongly each input reaches one output, a bar each, one panel for each model; the output moves.
 
     A cross stands where the influence is exactly 0, the dotted line at the output.
 
-    Args:
-        sizes: from a model's name to (T, T), row t the size of the derivative of output t by each input.
-        floor: the least size that is drawn, where the bars begin.
+    Parameters
+    ----------
+    sizes
+        From a model's name to (T, T), row t the size of the derivative of output t by each input.
+    floor
+        The least size that is drawn, where the bars begin.
 
-    Returns:
+    Returns
+    -------
+    tuple[Figure, list[dict[str, Any]]]
         The figure, and a frame for each of the T outputs, for ``film`` or ``at_frame``.
 
-    Raises:
-        ValueError: if there is no model, a map is not (T, T) like the first, or the floor is not between 0 and 1.
+    Raises
+    ------
+    ValueError
+        If there is no model, a map is not (T, T) like the first, or the floor is not between 0 and 1.
     """
     _check_floor(floor)
-    maps = {name: _array(f"sizes[{name!r}]", values, "(T, T)", 2) for name, values in sizes.items()}
-    shapes = {values.shape for values in maps.values()}
-    if len(shapes) != 1 or len(set(*shapes)) != 1:
-        raise ValueError(f"sizes must hold maps of one shape (T, T), at least one, held {sorted(shapes)}")
-    (T, _), *_ = shapes
+    maps = several("sizes", sizes, "T", "T", same="T", low=0)
+    T = len(next(iter(maps.values())))
     steps = np.arange(1, T + 1)
     fig, axes = plt.subplots(len(maps), 1, figsize=(5.8, 1.4 * len(maps)), sharex=True, sharey=True, squeeze=False)
     frames: list[dict[str, Any]] = [{} for _ in steps]

@@ -1,67 +1,65 @@
 """What is raced: lanes by family, tasks with a finish line, curves over seeds, and the reader's own run among them.
 
-A *lane* is a model. A task is described by a mapping with
+A *lane* is a model, and looks as :func:`rtx_lib.plots.style.look` says. A task is described by a mapping with
 
 - ``name``: what it is called;
-- ``metric``: ``"accuracy"`` (reached from below) or another (``"mse"``, ``"loss"``, reached from above);
+- ``metric``: ``"accuracy"`` or ``"exact"`` (reached from below) or another (``"mse"``, ``"loss"``, from above);
 - ``line``: the finish line, a value of the metric, or None;
 - ``label``: the metric as the axis says it; the metric's name by default;
 - ``baselines``: values of the metric by name, what is reached without learning;
 - ``log``: whether the metric's axis is logarithmic; of ``"mse"`` by default.
-"""
 
-from __future__ import annotations
+Of a lane on a task there are *runs*, each with ``lane``, ``name``, ``seed``, ``steps`` and ``values``, or their
+*summary*, what ``rtx_lib.evidence.seeds.summarise`` returns: ``seeds``, ``median``, ``low``, ``high``, ``values``,
+``solved``, ``diverged``.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
 
-from rtx_lib.plots.curves import label_lines
-from rtx_lib.plots.style import CYCLE, DASHES, INK, MARKERS
-
-FAMILIES: dict[str, tuple[str, ...]] = {
-    "recurrent": ("rnn", "irnn", "lstm", "gru", "deep-gru", "indrnn"),
-    "convolution": ("tcn",),
-    "between": ("r-transformer",),
-    "attention": ("transformer", "transformer-none", "transformer-xl"),
-}
-"""The lanes of each family, in the order in which they are drawn. A lane that is not named here comes last."""
+from rtx_lib.plots.curves import baseline, label_lines
+from rtx_lib.plots.style import FAMILIES, INK, look
 
 Task = Mapping[str, Any]
+Run = Mapping[str, Any]
+Summary = Mapping[str, Any]
+
+RISING = ("accuracy", "exact")
+"""Metrics that are better where they are larger."""
 
 
-def arrange(lanes: Mapping[str, str], families: Mapping[str, Sequence[str]] = FAMILIES) -> dict[str, list[str]]:
+def arrange(lanes: Mapping[str, str]) -> dict[str, list[str]]:
     """The given lanes by family, in the families' order; what belongs to none is of the family ``"other"``."""
-    order = {family: [lane for lane in own if lane in lanes] for family, own in families.items()}
-    known = {lane for own in families.values() for lane in own}
-    order["other"] = [*order.get("other", []), *(lane for lane in lanes if lane not in known)]
+    order = {family: [lane for lane in own if lane in lanes] for family, own in FAMILIES.items()}
+    order["other"] = [lane for lane in lanes if not any(lane in own for own in FAMILIES.values())]
     return {family: own for family, own in order.items() if own}
-
-
-def look(lane: str, families: Mapping[str, Sequence[str]] = FAMILIES) -> tuple[int, int]:
-    """Indices of a lane's look: of its colour, one for each family, and of its dash pattern and marker among curves.
-
-    The first lane of each family has a pattern of its own, so that families are told apart without colour.
-    """
-    for number, own in enumerate(families.values()):
-        if lane in own:
-            return number % len(CYCLE), (number + list(own).index(lane)) % len(DASHES)
-    return len(CYCLE) - 1, 0
 
 
 def higher_is_better(task: Task) -> bool:
     """Whether the finish line of a task is reached from below."""
-    return bool(task["metric"] == "accuracy")
+    return task["metric"] in RISING
 
 
 def is_log(task: Task) -> bool:
     """Whether a task's metric is drawn on logarithms."""
     return bool(task.get("log", task["metric"] == "mse"))
+
+
+def label_of(task: Task) -> str:
+    """The metric as the axis says it."""
+    return str(task.get("label", task["metric"]))
+
+
+def described(task: Task) -> str:
+    """The metric with its direction: ``"MSE (lower is better)"``."""
+    return f"{label_of(task)} ({'higher' if higher_is_better(task) else 'lower'} is better)"
 
 
 def three(value: float) -> str:
@@ -78,86 +76,150 @@ def three(value: float) -> str:
 def check_tasks(tasks: Mapping[str, Task]) -> None:
     """Raise ValueError unless there is a task and each has a name, a metric and a finish line that can be drawn."""
     if not tasks:
-        raise ValueError("tasks must hold at least one task, held none")
+        raise ValueError("tasks must hold at least one task, got none")
     for key, task in tasks.items():
         if missing := {"name", "metric", "line"} - set(task):
             raise ValueError(f"tasks[{key!r}] must have a name, a metric and a line, lacked {sorted(missing)}")
         for what, value in {"line": task["line"], **task.get("baselines", {})}.items():
             if value is not None and not (math.isfinite(value) and (value > 0 or not is_log(task))):
-                raise ValueError(f"tasks[{key!r}]: {what} must be finite, and above 0 on logarithms, was {value}")
+                raise ValueError(f"tasks[{key!r}]: {what} must be finite, and above 0 on logarithms, got {value}")
 
 
 def wrap(name: str, width: int = 20) -> str:
     """A name longer than ``width`` in two lines, broken at the space nearest to its middle."""
-    if len(name) <= width or " " not in name:
-        return name
     spaces = [i for i, letter in enumerate(name) if letter == " "]
+    if len(name) <= width or not spaces:
+        return name
     middle = min(spaces, key=lambda i: abs(i - len(name) / 2))
     return f"{name[:middle]}\n{name[middle + 1 :]}"
 
 
+def over_seeds(runs: Sequence[Run], higher: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Steps (N,), and the median, least and greatest value over the runs at each (N,), NaN where there is none.
+
+    A run that ended early, as one that diverged does, counts as worse than every other from then on: the median
+    ends where half of the runs have.
+
+    Raises
+    ------
+    ValueError
+        If there is no run, or a run's steps and values differ in number.
+    """
+    if not runs:
+        raise ValueError("runs must hold at least one run, got none")
+    for run in runs:
+        if len(run["steps"]) != len(run["values"]):
+            raise ValueError(f"run {run.get('name')!r}: {len(run['steps'])} steps and {len(run['values'])} values")
+    steps = np.unique(np.concatenate([np.asarray(run["steps"], dtype=float) for run in runs]))
+    worst = -np.inf if higher else np.inf
+    table = np.full((len(runs), len(steps)), worst)
+    for row, run in zip(table, runs, strict=True):
+        places, values = (np.asarray(run[key], dtype=float) for key in ("steps", "values"))  # None turns to NaN
+        if (seen := np.isfinite(values)).any():
+            row[:] = np.interp(steps, places[seen], values[seen], left=np.nan, right=worst)
+    some = np.isfinite(table).any(axis=0)
+    steps, table = steps[some], table[:, some]
+    finite = np.where(np.isfinite(table), table, np.nan)
+    with np.errstate(invalid="ignore"):
+        middle = np.nanmedian(table, axis=0)
+    return steps, np.where(np.isfinite(middle), middle, np.nan), np.nanmin(finite, axis=0), np.nanmax(finite, axis=0)
+
+
+# ---- marks and axes that the figures of the race share
+
+
+def reached(result: Summary | None) -> Literal["full", "right", "none"]:
+    """How a mark is filled: ``"full"`` where every seed is beyond the finish line, ``"right"`` where some are."""
+    if not result or not result.get("solved"):
+        return "none"
+    return "full" if result["solved"] == result["seeds"] else "right"
+
+
+def finite(result: Summary | None) -> np.ndarray:
+    """The finite values of a lane's seeds."""
+    values = np.array((result or {}).get("values", []), dtype=float)
+    return values[np.isfinite(values)]
+
+
+def mark_seeds(ax: Axes, lane: str, at: float, result: Summary, *, upright: bool = False) -> None:
+    """A dash for each seed of a lane and a large mark for their median, filled as :func:`reached` says.
+
+    ``at`` is the row where values run to the right, and the column where they run upwards.
+    """
+    colour, marker = look(lane)["color"], look(lane)["marker"]
+    seeds, dash, size = finite(result), ("_" if upright else "|"), (7.5 if upright else 8.5)
+
+    def plot(values: Sequence[float] | np.ndarray, marker: str, **style: Any) -> None:
+        ends = [values, np.full(len(values), at)]
+        ax.plot(*ends[:: -1 if upright else 1], marker, color=colour, **style)
+
+    plot(seeds, dash, markersize=8, markeredgewidth=1.2, alpha=0.75, label="_seeds")
+    if result.get("median") is not None and len(seeds):
+        style: dict[str, Any] = {"fillstyle": reached(result), "markerfacecoloralt": "none", "markeredgewidth": 1.6}
+        plot([result["median"]], marker, markersize=size, zorder=4, label="_median", **style)
+
+
+def metric_axis(ax: Axes, side: Literal["x", "y"], task: Task) -> None:
+    """A task's metric along one side: its scale, and numbers of three digits."""
+    axis = getattr(ax, f"{side}axis")
+    if is_log(task):
+        getattr(ax, f"set_{side}scale")("log", nonpositive="mask")
+        axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: three(value)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+# ---- lines
+
+
 def draw_lane(
-    ax: Axes,
-    runs: Sequence[Mapping[str, Any]],
-    yours: Mapping[str, Any] | None,
-    finish: tuple[str, float | None],
-    *,
-    families: Mapping[str, Sequence[str]] = FAMILIES,
+    ax: Axes, runs: Sequence[Run], yours: Run | None, finish: tuple[str, float | None], *, log: bool | None = None
 ) -> None:
     """The reader's own run over the recorded ones of one task: medians of the lanes, thin, and one strong line.
 
     For a figure that is drawn again while the run goes on.
 
-    Args:
-        ax: axes to draw in.
-        runs: of one task: ``lane``, ``name``, ``seed``, ``steps``, ``values`` of each.
-        yours: the reader's run: ``name``, ``steps``, ``values``; None or empty before it starts.
-        finish: the metric and the finish line's value, or None.
-        families: the lanes of each family, for the colours.
+    Parameters
+    ----------
+    ax
+        Axes to draw in.
+    runs
+        Of one task: ``lane``, ``name``, ``seed``, ``steps``, ``values`` of each.
+    yours
+        The reader's run: ``name``, ``steps``, ``values``; None or empty before it starts.
+    finish
+        The metric and the finish line's value, or None.
+    log
+        Whether the metric is drawn on logarithms; of ``"mse"`` by default.
 
-    Raises:
-        ValueError: if the steps and values of the reader's run differ in number.
+    Raises
+    ------
+    ValueError
+        If the steps and values of the reader's run differ in number.
     """
     metric, line = finish
+    task = {"metric": metric} | ({} if log is None else {"log": log})
     if yours and len(yours["steps"]) != len(yours["values"]):
         raise ValueError(
-            f"yours must hold as many steps as values, held {len(yours['steps'])} and {len(yours['values'])}"
+            f"yours must hold as many steps as values, got {len(yours['steps'])} and {len(yours['values'])}"
         )
-    task = {"metric": metric}
-    for lane in dict.fromkeys(run["lane"] for run in runs):
-        steps, middle, _, _ = over_seeds([run for run in runs if run["lane"] == lane], metric == "accuracy")
-        family, member = look(lane, families)
-        dash = {"color": CYCLE[family], "linestyle": DASHES[member]}
-        ax.plot(steps, middle, linewidth=1.1, alpha=0.7, label=f"_{lane}", **dash)
+    for lane, name in {run["lane"]: str(run["name"]) for run in runs}.items():
+        steps, middle, _, _ = over_seeds([run for run in runs if run["lane"] == lane], higher_is_better(task))
+        ax.plot(steps, middle, linewidth=1.1, label=name, **look(lane) | {"marker": ""})
     if line is not None:
-        ax.axhline(line, color=INK, linestyle=(0, (4, 3)), linewidth=1.2, label="_finish")
-        ax.annotate(
-            f"finish line {three(line)}",
-            (1, line),
-            xycoords=("axes fraction", "data"),
-            xytext=(0, 3),
-            textcoords="offset points",
-            ha="right",
-            va="bottom",
-            fontsize=10,
-        )
+        baseline(ax, line, f"finish line {three(line)}")
     if yours and len(yours["steps"]):
-        ax.plot(
-            yours["steps"],
-            yours["values"],
-            color=INK,
-            linestyle="-",
-            linewidth=3,
-            marker="*",
-            markersize=10,
-            markevery=max(1, len(yours["steps"]) // 8),
-            label=f"your run: {yours['name']}",
-            zorder=5,
-        )
-        ax.legend(loc="best")
-    if is_log(task):
-        ax.set_yscale("log")
-    ax.set(xlabel="training steps", ylabel=f"{metric}, {'higher' if metric == 'accuracy' else 'lower'} is better")
+        mark: dict[str, Any] = {
+            "marker": "*",
+            "markersize": 10,
+            "markevery": max(1, len(yours["steps"]) // 8),
+            "zorder": 5,
+        }
+        name = f"your run: {yours['name']}"
+        ax.plot(yours["steps"], yours["values"], color=INK, linestyle="-", linewidth=3, label=name, **mark)
+    metric_axis(ax, "y", task)
+    ax.set(xlabel="training steps", ylabel=described(task))
+    label_lines(ax, fontsize=9)
 
 
 def lane_lines(
@@ -167,36 +229,34 @@ def lane_lines(
     *,
     floor: float | None = None,
     every: int = 1,
-    families: Mapping[str, Sequence[str]] = FAMILIES,
 ) -> None:
     """One line for each lane, in the colour, the dash pattern and with the marks that it has everywhere.
 
-    Args:
-        ax: axes to draw in. Name the lines with :func:`~rtx_lib.plots.curves.label_lines` once its limits are set.
-        curves: x and y of each lane, (N,) both.
-        lanes: the lanes' names by key.
-        floor: smaller values are drawn there, for a logarithmic axis.
-        every: one mark for so many points.
-        families: the lanes of each family, for the look.
+    Parameters
+    ----------
+    ax
+        Axes to draw in. Name the lines with :func:`~rtx_lib.plots.curves.label_lines` once its limits are set.
+    curves
+        x and y of each lane, (N,) both.
+    lanes
+        The lanes' names by key.
+    floor
+        Smaller values are drawn there, for a logarithmic axis.
+    every
+        One mark for so many points.
 
-    Raises:
-        ValueError: if a lane has no name, or its x and y differ in number.
+    Raises
+    ------
+    ValueError
+        If a lane has no name, or its x and y differ in number.
     """
-    for lane, (x, y) in curves.items():
+    for i, (lane, (x, y)) in enumerate(curves.items()):
         if lane not in lanes:
-            raise ValueError(f"curves must be of the lanes {list(lanes)}, held {lane!r}")
+            raise ValueError(f"curves must be of the lanes {list(lanes)}, got {lane!r}")
         if len(x) != len(y):
-            raise ValueError(f"curves[{lane!r}] must have as many x as y, had {len(x)} and {len(y)}")
-        family, member = look(lane, families)
-        ax.plot(
-            x,
-            y if floor is None else np.maximum(y, floor),
-            color=CYCLE[family],
-            linestyle=DASHES[member],
-            marker=MARKERS[member],
-            markevery=(min(member, every - 1), every),
-            label=lanes[lane],
-        )
+            raise ValueError(f"curves[{lane!r}] must have as many x as y, got {len(x)} and {len(y)}")
+        y = y if floor is None else np.maximum(y, floor)
+        ax.plot(x, y, markevery=(i % every, every), label=lanes[lane], **look(lane))
 
 
 def draw_lane_lines(
@@ -206,54 +266,44 @@ def draw_lane_lines(
     height: float = 4.0,
     floor: float | None = None,
     every: int = 1,
-    families: Mapping[str, Sequence[str]] = FAMILIES,
     **axes: Any,
 ) -> Figure:
-    """A figure of :func:`lane_lines`, with each lane's name at the end of its line.
+    """A figure of :func:`lane_lines`, ``height`` inches high, with each lane's name at the end of its line.
 
-    Args:
-        curves: x and y of each lane, (N,) both.
-        lanes: the lanes' names by key.
-        height: of the figure, in inches.
-        floor: smaller values are drawn there, for a logarithmic axis.
-        every: one mark for so many points.
-        families: the lanes of each family, for the look.
-        axes: what ``Axes.set`` takes, such as ``xlabel`` and ``yscale``.
-
-    Raises:
-        ValueError: as :func:`lane_lines`.
+    ``axes`` is what ``Axes.set`` takes, such as ``xlabel`` and ``yscale``.
     """
     fig, ax = plt.subplots(figsize=(5.8, height))
-    lane_lines(ax, curves, lanes, floor=floor, every=every, families=families)
+    lane_lines(ax, curves, lanes, floor=floor, every=every)
     ax.set(**axes)
     label_lines(ax)
     return fig
 
 
 def draw_lane_slopes(
-    values: Mapping[str, Sequence[float]],
-    lanes: Mapping[str, str],
-    sides: tuple[str, str],
-    ylabel: str,
-    title: str,
-    *,
-    families: Mapping[str, Sequence[str]] = FAMILIES,
+    values: Mapping[str, Sequence[float]], lanes: Mapping[str, str], sides: tuple[str, str], ylabel: str, title: str
 ) -> Figure:
     """How a change turns the order of the lanes: a line for each from its value before, at the left, to that after.
 
-    Args:
-        values: of each lane, the one before and the one after.
-        lanes: the lanes' names by key, written at the right.
-        sides: what stands below the left and the right ends.
-        ylabel: what the values are.
-        title: the finding, above.
-        families: the lanes of each family, for the look.
+    Parameters
+    ----------
+    values
+        Of each lane, the one before and the one after.
+    lanes
+        The lanes' names by key, written at the right.
+    sides
+        What stands below the left and the right ends.
+    ylabel
+        What the values are.
+    title
+        The finding, above.
 
-    Raises:
-        ValueError: if a lane has no name or not two values.
+    Raises
+    ------
+    ValueError
+        If a lane has no name or not two values.
     """
     fig, ax = plt.subplots(figsize=(5.8, 4.6))
-    lane_lines(ax, {lane: ([0, 1], own) for lane, own in values.items()}, lanes, families=families)
+    lane_lines(ax, {lane: ([0, 1], own) for lane, own in values.items()}, lanes)
     ax.set_xticks([0, 1], sides)
     ax.set(xlim=(-0.08, 1.04), ylabel=ylabel)
     ax.grid(axis="x", alpha=0)
@@ -262,38 +312,17 @@ def draw_lane_slopes(
     return fig
 
 
-def over_seeds(
-    runs: Sequence[Mapping[str, Any]], higher: bool
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Steps (N,), and the median, least and greatest value over the runs at each (N,), NaN where there is none.
-
-    A run that ended early, as one that diverged does, counts as worse than every other from then on: the median
-    ends where half of the runs have.
-
-    Raises:
-        ValueError: if there is no run, or a run's steps and values differ in number.
-    """
-    if not runs:
-        raise ValueError("runs must hold at least one run, held none")
-    for run in runs:
-        if len(run["steps"]) != len(run["values"]):
-            raise ValueError(f"run {run.get('name')!r}: {len(run['steps'])} steps and {len(run['values'])} values")
-    steps = np.unique(np.concatenate([np.asarray(run["steps"], dtype=float) for run in runs]))
-    worst = -np.inf if higher else np.inf
-    table = np.full((len(runs), len(steps)), worst)
-    for row, run in zip(table, runs, strict=True):
-        places = np.asarray(run["steps"], dtype=float)
-        values = np.array([np.nan if value is None else value for value in run["values"]], dtype=float)
-        seen = np.isfinite(values)
-        if seen.any():
-            row[:] = np.interp(steps, places[seen], values[seen])
-            row[steps < places[seen][0]] = np.nan
-            row[steps > places[seen][-1]] = worst
-    known = ~np.isnan(table).all(axis=0)
-    steps, table = steps[known], table[:, known]
-    finite = np.where(np.isfinite(table), table, np.nan)
-    some = np.isfinite(finite).any(axis=0)
-    steps, table, finite = steps[some], table[:, some], finite[:, some]
-    with np.errstate(invalid="ignore"):
-        middle = np.nanmedian(table, axis=0)
-    return steps, np.where(np.isfinite(middle), middle, np.nan), np.nanmin(finite, axis=0), np.nanmax(finite, axis=0)
+def draw_looks() -> Figure:
+    """The table of looks: for each model, by family, a piece of line in its colour, with its dashes and marker."""
+    fig, ax = plt.subplots(figsize=(5.8, 0.3 + 0.27 * sum(len(own) + 1 for own in FAMILIES.values())))
+    row = 0
+    for family, own in FAMILIES.items():
+        ax.text(0, row, family, fontweight="bold", va="center")
+        for name in own:
+            row += 1
+            ax.plot([0.3, 0.65, 1], [row] * 3, **look(name), markevery=(1, 2), markersize=8)
+            ax.text(1.1, row, name, va="center")
+        row += 1
+    ax.set(xlim=(0, 2), ylim=(row - 0.5, -0.5))
+    ax.set_axis_off()
+    return fig

@@ -4,20 +4,17 @@ R-Transformer (Wang, Ma, Liu and Tang 2019) runs a small recurrent network over 
 and then attends to all of its outputs. What is near is drawn thick and filled, what comes by attention thin and dashed.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Circle, FancyBboxPatch
 
-from rtx_lib.plots.positions import GREY
-from rtx_lib.plots.style import CYCLE
+from rtx_lib.plots import diagram
+from rtx_lib.plots.arrays import check_least
+from rtx_lib.plots.diagram import Point, blank, links, word
+from rtx_lib.plots.style import CYCLE, GREY
 
 _NEAR, _FAR = CYCLE[:2]
 _LOOKS: dict[str, dict[str, Any]] = {  # of circles
@@ -28,43 +25,19 @@ _LOOKS: dict[str, dict[str, Any]] = {  # of circles
 }
 
 
-@dataclass
-class _Pen:
-    ax: Axes
-    radius: float
-    fontsize: float
+def _node(ax: Axes, x: float, y: float, look: str, text: str, radius: float = 0.34, fontsize: float = 11) -> None:
+    diagram.circle(ax, x, y, radius, zorder=3, **_LOOKS[look])
+    word(ax, x, y, text, fontsize=fontsize)
 
-    def node(self, x: float, y: float, look: str, text: str = "") -> None:
-        self.ax.add_patch(Circle((x, y), self.radius, zorder=3, **_LOOKS[look]))
-        if text:
-            self.word(x, y, text)
 
-    def word(self, x: float, y: float, text: str, **font: Any) -> None:
-        look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": self.fontsize, "zorder": 5}
-        self.ax.text(x, y, text, **look | font)
-
-    def box(self, x: float, y: float, lit: bool) -> None:
-        look = {"zorder": 3, **_LOOKS["near" if lit else "none"]}
-        self.ax.add_patch(FancyBboxPatch((x - 0.27, y - 0.27), 0.54, 0.54, "round,pad=0,rounding_size=0.1", **look))
-
-    def arrow(self, start: tuple[float, float], end: tuple[float, float], lit: bool = True) -> None:
-        colour, width = (_NEAR, 2.2) if lit else (GREY, 1.0)
-        tip = {"arrowstyle": "-|>", "color": colour, "linewidth": width, "shrinkA": 0, "shrinkB": 0}
-        self.ax.annotate("", end, start, arrowprops=tip, zorder=2)
-
-    def links(self, ends: Iterable[tuple[float, float, float, float]], **look: Any) -> None:
-        """Lines from the foot of circle (x0, y0) to the head of circle (x1, y1) below it, as one artist."""
-        pieces = [((x0, y0 - self.radius), (x1, y1 + self.radius), (np.nan, np.nan)) for x0, y0, x1, y1 in ends]
-        if pieces:
-            self.ax.plot(*np.reshape(pieces, (-1, 2)).T, solid_capstyle="butt", **look)
+def _arrow(ax: Axes, start: Point, end: Point, lit: bool = True) -> None:
+    diagram.arrow(ax, start, end, *((_NEAR, 2.2) if lit else (GREY, 1.0)))
 
 
 def _check_places(position: int, **sizes: int) -> None:
-    for name, value in sizes.items():
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1, was {value}")
+    check_least(1, **sizes)
     if not 1 <= position <= sizes["length"]:
-        raise ValueError(f"position must be from 1 to {sizes['length']}, was {position}")
+        raise ValueError(f"position must be from 1 to {sizes['length']}, got {position}")
 
 
 def draw_windows(ax: Axes, window: int = 3, length: int = 8, position: int = 6) -> None:
@@ -73,43 +46,48 @@ def draw_windows(ax: Axes, window: int = 3, length: int = 8, position: int = 6) 
     Boxes are steps of the recurrent network, from left to right; a 0 in front of the first is the zero state. Dashed
     circles are the zeros that stand before the first input.
 
-    Args:
-        ax: axes to draw in, for the defaults 5.8 x 5.6 inches.
-        window: M, how many inputs a window holds.
-        length: T, number of inputs.
-        position: t, the output whose inputs are lit, from 1 to T.
+    Parameters
+    ----------
+    ax
+        Axes to draw in, for the defaults 5.8 x 5.6 inches.
+    window
+        M, how many inputs a window holds.
+    length
+        T, number of inputs.
+    position
+        T, the output whose inputs are lit, from 1 to T.
 
-    Raises:
-        ValueError: if ``window`` or ``length`` is below 1, or there is no such position.
+    Raises
+    ------
+    ValueError
+        If ``window`` or ``length`` is below 1, or there is no such position.
     """
     _check_places(position, window=window, length=length)
-    pen = _Pen(ax, 0.34, 11)
     left, first, above = min(1, 2 - window), position - window + 1, 4.55
     for x in range(left, 1):
-        pen.node(x, 0, "zero", "0")
+        _node(ax, x, 0, "zero", "0")
     for y, start, stop in ((above, 1, length), (0, first, position)):
         for x in range(1, length + 1):
-            pen.node(x, y, "near" if start <= x <= position else "none", f"$x_{{{x}}}$")
-            pen.node(x, y + 2.1, "near" if x == position else "none", f"$h_{{{x}}}$")
-        pen.word(start - 0.78, y + 1.05, "0")
-        pen.arrow((start - 0.62, y + 1.05), (start - 0.27, y + 1.05))
+            _node(ax, x, y, "near" if start <= x <= position else "none", f"$x_{{{x}}}$")
+            _node(ax, x, y + 2.1, "near" if x == position else "none", f"$h_{{{x}}}$")
+        word(ax, start - 0.78, y + 1.05, "0", fontsize=11)
+        _arrow(ax, (start - 0.62, y + 1.05), (start - 0.27, y + 1.05))
         for x in range(start, stop + 1):
-            pen.box(x, y + 1.05, x <= position)
-            pen.arrow((x, y + 0.34), (x, y + 0.78), x <= position)
+            diagram.box(ax, x, y + 1.05, 0.27, 0.27, 0.1, zorder=3, **_LOOKS["near" if x <= position else "none"])
+            _arrow(ax, (x, y + 0.34), (x, y + 0.78), x <= position)
             if x < stop:
-                pen.arrow((x + 0.27, y + 1.05), (x + 0.73, y + 1.05), x < position)
+                _arrow(ax, (x + 0.27, y + 1.05), (x + 0.73, y + 1.05), x < position)
             if y or x == position:
-                pen.arrow((x, y + 1.32), (x, y + 1.76), x == position)
+                _arrow(ax, (x, y + 1.32), (x, y + 1.76), x == position)
     own = f"LocalRNN, $\\mathbf{{M = {window}}}$: each output has its own run"
     for y, title in ((above, "RNN: one run over everything"), (0, own)):
-        pen.word(left - 0.4, y + 2.85, title, ha="left", fontsize=12.5, fontweight="bold")
-    foot = _bars(pen, window, length, position)
+        word(ax, left - 0.4, y + 2.85, title, ha="left", fontsize=12.5, fontweight="bold")
+    foot = _bars(ax, window, length, position)
     most = min(left, first - 0.5, 0.5)  # a zero state may stand furthest left
-    ax.set(xlim=(most - 0.45, length + 0.45), ylim=(foot - 0.6, above + 3.2), aspect="equal")
-    ax.set_axis_off()
+    blank(ax, (most - 0.45, length + 0.45), (foot - 0.6, above + 3.2))
 
 
-def _bars(pen: _Pen, window: int, length: int, position: int) -> float:
+def _bars(ax: Axes, window: int, length: int, position: int) -> float:
     """The windows of the first output, the lit one and the next as bars below the inputs; height of the lowest."""
     level, last, y = 0, -np.inf, 0.0
     for t in sorted({1, position, min(position + 1, length)}):
@@ -117,8 +95,9 @@ def _bars(pen: _Pen, window: int, length: int, position: int) -> float:
         lit, y, last = t == position, -0.75 - 0.72 * level, t
         look: dict[str, Any] = {"color": _NEAR, "linewidth": 4.5} if lit else {"color": GREY, "linewidth": 2}
         ends = np.array([t - window + 0.62, t + 0.38])
-        pen.ax.plot(ends, [y, y], linestyle="-" if lit else (0, (3, 1.5)), marker="|", markersize=10, **look)
-        pen.word(ends.mean(), y - 0.34, f"window of $h_{{{t}}}$", fontweight="bold" if lit else "normal")
+        ax.plot(ends, [y, y], linestyle="-" if lit else (0, (3, 1.5)), marker="|", markersize=10, **look)
+        bold = "bold" if lit else "normal"
+        word(ax, ends.mean(), y - 0.34, f"window of $h_{{{t}}}$", fontsize=11, fontweight=bold)
     return y
 
 
@@ -129,43 +108,51 @@ def draw_reach(window: int, layers: int = 1, length: int = 12, position: int = 1
     last of them reads its window. Thin and dashed: attention adds every h_j before t, and with it their windows.
     For frames: ``explorer(draw_reach, range(1, 9), "window M", alt=describe_reach)``.
 
-    Args:
-        window: M.
-        layers: n, LocalRNNs on one another; as many blocks reach as far along the residual connections.
-        length: T, number of inputs.
-        position: t, from 1 to T.
+    Parameters
+    ----------
+    window
+        M.
+    layers
+        N, LocalRNNs on one another; as many blocks reach as far along the residual connections.
+    length
+        T, number of inputs.
+    position
+        T, from 1 to T.
 
-    Raises:
-        ValueError: if ``window``, ``layers`` or ``length`` is below 1, or there is no such position.
+    Raises
+    ------
+    ValueError
+        If ``window``, ``layers`` or ``length`` is below 1, or there is no such position.
     """
     near = _near(window, layers, length, position)
-    gap, wide = 2.5, length + 4.9
+    gap, wide, radius = 2.5, length + 4.9, 0.38
     top = gap * (layers + 1)
     fig, ax = plt.subplots(figsize=(5.8, 5.8 * (top + 2.4) / wide + 0.4))
-    pen = _Pen(ax, 0.38, 10)
     # The first position of each row that LocalRNN alone connects with the output.
     starts = [max(1, position - (layers - row) * (window - 1)) for row in range(layers + 1)]
-    fans: dict[bool, list[tuple[float, float, float, float]]] = {True: [], False: []}
-    for row in range(1, layers + 1):
-        for j in range(1, position + 1):
-            for k in range(max(1, j - window + 1), j + 1):
-                fans[j >= starts[row]].append((j, gap * row, k, gap * (row - 1)))
-    pen.links(fans[False], color=_FAR, linewidth=0.8, alpha=0.5, linestyle="-", zorder=1)
-    attended = [(position, top, j, gap * layers) for j in range(1, position)]
-    pen.links(attended, color=_FAR, linewidth=1.3, linestyle=(0, (4, 2)), zorder=1)
-    pen.links([*fans[True], (position, top, position, gap * layers)], color=_NEAR, linewidth=2.2, linestyle="-")
-    pen.node(position, top, "near", "$t$")
+
+    def way(row: int, j: int, k: int) -> tuple[Point, Point]:
+        """From the foot of circle j to the head of circle k in the row below."""
+        return (j, gap * row - radius), (k, gap * (row - 1) + radius)
+
+    rows, places = range(1, layers + 1), range(1, position + 1)
+    fan = [(row, j, k) for row in rows for j in places for k in range(max(1, j - window + 1), j + 1)]
+    links(ax, [way(*e) for e in fan if e[1] < starts[e[0]]], color=_FAR, linewidth=0.8, alpha=0.5, zorder=1)
+    attended = [way(layers + 1, position, j) for j in range(1, position)]
+    links(ax, attended, color=_FAR, linewidth=1.3, linestyle=(0, (4, 2)), zorder=1)
+    own = [*(e for e in fan if e[1] >= starts[e[0]]), (layers + 1, position, position)]
+    links(ax, [way(*e) for e in own], color=_NEAR, linewidth=2.2)
+    _node(ax, position, top, "near", "$t$", radius, 10)
     for row, start in enumerate(starts):
         for j in range(1, length + 1):
             look = "none" if j > position else "near" if j >= start else "far"
             order = str(j - position + window) if row == layers - 1 and look == "near" else ""
-            pen.node(j, gap * row, look, order)
+            _node(ax, j, gap * row, look, order, radius, 10)
     for row, name in enumerate(["inputs", *["LocalRNN"] * layers, "attention"]):
-        pen.word(0.2, gap * row, name, ha="right", fontsize=12)
-    pen.word(length / 2, -1.2, "numbers: the order in which the window is read", fontsize=11)
+        word(ax, 0.2, gap * row, name, ha="right", fontsize=12)
+    word(ax, length / 2, -1.2, "numbers: the order in which the window is read", fontsize=11)
     ax.set_title(f"LocalRNN alone: {_inputs(min(near, position))}; with attention: {_inputs(position)}")
-    ax.set(xlim=(length + 0.5 - wide, length + 0.5), ylim=(-1.6, top + 0.8), aspect="equal")
-    ax.set_axis_off()
+    blank(ax, (length + 0.5 - wide, length + 0.5), (-1.6, top + 0.8))
     return fig
 
 

@@ -1,7 +1,5 @@
 """What a memory gains and saves: losses along a segment, against memory and against context, and a token's cost."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,24 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from rtx_lib.plots.curves import bands, baseline, label_lines
-from rtx_lib.plots.style import CYCLE, DASHES, INK
-
-
-def _curves(name: str, given: Mapping[str, Any], shape: str, length: int | None = None) -> dict[str, np.ndarray]:
-    """Every curve as (seeds, N) floats, checked to be finite and of one length."""
-    curves = {}
-    for label, values in given.items():
-        array = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values, dtype=float)
-        if array.ndim not in (1, 2) or 0 in array.shape or (length is not None and array.shape[-1] != length):
-            raise ValueError(f"{name} must hold arrays {shape}, {label!r} was {array.shape}")
-        if not np.isfinite(array).all():
-            raise ValueError(f"{name} must be finite, {label!r} was not")
-        curves[label] = np.atleast_2d(array)
-        length = array.shape[-1]
-    if not curves:
-        raise ValueError(f"{name} must hold at least one array {shape}, held none")
-    return curves
+from rtx_lib.plots.arrays import check_least, floats, several
+from rtx_lib.plots.curves import bands, baseline, label_lines, name_at
+from rtx_lib.plots.style import INK, look
 
 
 def draw_position_losses(
@@ -36,34 +19,32 @@ def draw_position_losses(
 ) -> None:
     """Mean loss at each position of a segment: without memory it is high behind every border.
 
-    Args:
-        ax: axes to draw in.
-        losses: by name, (T,) or (seeds, T), in one unit; of seeds the median as a line and the range as a band.
-        repeats: how often the segment is drawn, one behind the other, so that borders stand inside the picture.
-        unit: of the losses.
+    Parameters
+    ----------
+    ax
+        Axes to draw in.
+    losses
+        By name, (T,) or (seeds, T), in one unit; of seeds the median as a line and the range as a band.
+    repeats
+        How often the segment is drawn, one behind the other, so that borders stand inside the picture.
+    unit
+        Of the losses.
 
-    Raises:
-        ValueError: if nothing is given, the shapes do not fit, a loss is not finite, or ``repeats`` is below 1.
+    Raises
+    ------
+    ValueError
+        If nothing is given, the shapes do not fit, a loss is not finite, or ``repeats`` is below 1.
     """
-    if repeats < 1:
-        raise ValueError(f"repeats must be at least 1, was {repeats}")
-    curves = _curves("losses", losses, "(T,) or (seeds, T) of one T")
+    check_least(1, repeats=repeats)
+    curves = several("losses", losses, "[seeds]", "T", same="T")
     length = next(iter(curves.values())).shape[1]
     for index, (name, curve) in enumerate(curves.items()):
         for r in range(repeats):  # one line for each segment: it breaks at the border
             label = name if r == repeats - 1 else f"_{name}"
-            bands(ax, curve, label, steps=np.arange(1, length + 1) + r * length, index=index)
+            bands(ax, curve, label, steps=np.arange(1, length + 1) + r * length, **look(name, index))
     for border in range(length, repeats * length, length):
         ax.axvline(border + 0.5, color=INK, linewidth=1.3, linestyle=(0, (2, 2)), label="_border")
-        ax.annotate(
-            "border",
-            (border + 0.5, 1),
-            xycoords=("data", "axes fraction"),
-            xytext=(0, 3),
-            textcoords="offset points",
-            ha="center",
-            fontsize=11,
-        )
+        name_at(ax, "border", (border + 0.5, 1), (0, 3), ("data", "axes fraction"), ha="center")
     marks = sorted({1, *(round(length * part / 4) for part in (1, 2, 3))} - {0}) if length > 6 else range(1, length + 1)
     places = {r * length + mark: str(mark) for r in range(repeats) for mark in marks} | {repeats * length: str(length)}
     ax.set_xticks(list(places), list(places.values()))
@@ -81,49 +62,54 @@ def draw_costs(
 ) -> None:
     """How many times longer a sliding window takes for a token than a memory does, on two logarithmic axes.
 
-    Args:
-        ax: axes to draw in.
-        lengths: attention lengths in tokens, rising.
-        ratios: by name of what was timed, (lengths,) or (runs, lengths): time for a token with a sliding window over
-            time with a memory.
-        published: ratios by attention length from a paper, drawn as hollow diamonds, the outermost with
-            their numbers.
-        source: the paper.
+    Parameters
+    ----------
+    ax
+        Axes to draw in.
+    lengths
+        Attention lengths in tokens, rising.
+    ratios
+        By name of what was timed, (lengths,) or (runs, lengths): time for a token with a sliding window over
+        time with a memory.
+    published
+        Ratios by attention length from a paper, drawn as hollow diamonds, the outermost with
+        their numbers.
+    source
+        The paper.
 
-    Raises:
-        ValueError: if nothing is given, the shapes do not fit, the lengths do not rise, or a value is not above 0.
+    Raises
+    ------
+    ValueError
+        If nothing is given, the shapes do not fit, the lengths do not rise, or a value is not above 0.
     """
     if not len(lengths) or list(lengths) != sorted(set(lengths)) or lengths[0] <= 0:
-        raise ValueError(f"lengths must be above 0 and rise, were {list(lengths)}")
-    curves = _curves("ratios", ratios, f"({len(lengths)},) or (runs, {len(lengths)})", len(lengths))
+        raise ValueError(f"lengths must be above 0 and rise, got {list(lengths)}")
+    curves = several("ratios", ratios, "[runs]", len(lengths))
     points = dict(published or {})
     if any((curve <= 0).any() for curve in curves.values()) or any(min(point) <= 0 for point in points.items()):
-        raise ValueError("ratios and published must be above 0")
+        raise ValueError(f"ratios and published must be above 0, got {dict(ratios)} and {points}")
     ax.set(xscale="log", yscale="log")
     ax.margins(x=0.08)
     for index, (name, curve) in enumerate(curves.items()):
         bands(ax, curve, name, steps=lengths, index=index, markevery=1)
+    beyond = max(points, default=0) > lengths[-1]  # points stand where names at the ends of the lines would
     if points:
-        look: dict[str, Any] = {"linestyle": "none", "marker": "D", "markersize": 7, "markerfacecolor": "none"}
-        (drawn,) = ax.plot(list(points), list(points.values()), color=INK, markeredgewidth=1.6, **look)
-        drawn.set_label(f"_{source}")
+        ring: dict[str, Any] = {"linestyle": "none", "marker": "D", "markersize": 7, "markerfacecolor": "none"}
+        ring |= {"color": INK, "markeredgewidth": 1.6}
+        ax.plot(list(points), list(points.values()), label=f"_{source}", **ring)
         line = np.median(next(iter(curves.values())), axis=0)
         for length in sorted({min(points), max(points)}):  # numbers at all of them would touch
-            ratio = points[length]
-            above = ratio > np.interp(length, lengths, line)  # away from the first curve
-            place: dict[str, Any] = {"xytext": (-7, 2), "ha": "right", "va": "bottom"}
-            if not above:
-                place = {"xytext": (7, -2), "ha": "left", "va": "top"}
-            ax.annotate(f"{ratio:,.4g}", (length, ratio), textcoords="offset points", fontsize=11, **place)
-        ax.plot([], [], color=INK, label=source, markeredgewidth=1.6, **look)
-        beyond = max(points) > lengths[-1]  # where names at the ends of the lines would stand
+            above = points[length] > np.interp(length, lengths, line)  # away from the first curve
+            shift, ha, va = ((-7, 2), "right", "bottom") if above else ((7, -2), "left", "top")
+            name_at(ax, f"{points[length]:,.4g}", (length, points[length]), shift, ha=ha, va=va)
+        ax.plot([], [], label=source, **ring)
         ax.legend(handles=ax.get_lines()[: len(curves)] * beyond + [ax.get_lines()[-1]], loc="upper left")
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
         axis.set_minor_formatter(NullFormatter())
     ax.set(xlabel="attention length (tokens)", ylabel="sliding window / memory,\ntime per token (ratio)")
-    if not points or not beyond:
+    if not beyond:
         label_lines(ax)
 
 
@@ -139,24 +125,34 @@ def draw_test_memory(
 ) -> Figure:
     """Loss against the memory that a model is tested with; the memory of its training is ringed.
 
-    Args:
-        losses: by name, (memories,) or (seeds, memories); of seeds the median as a line and the range as a band.
-        memories: lengths in positions, drawn at equal distances whatever they are.
-        trained: for each name, with which of the memories it was trained.
-        unit: of the losses.
-        line: a loss to compare with, as a dashed line, and its name.
-        title: above the axes, at the right.
-        height: of the figure, in inches.
+    Parameters
+    ----------
+    losses
+        By name, (memories,) or (seeds, memories); of seeds the median as a line and the range as a band.
+    memories
+        Lengths in positions, drawn at equal distances whatever they are.
+    trained
+        For each name, with which of the memories it was trained.
+    unit
+        Of the losses.
+    line
+        A loss to compare with, as a dashed line, and its name.
+    title
+        Above the axes, at the right.
+    height
+        Of the figure, in inches.
 
-    Raises:
-        ValueError: if nothing is given, the shapes do not fit, a loss is not finite, or a name of ``losses`` has no
-            memory of its training among ``memories``.
+    Raises
+    ------
+    ValueError
+        If nothing is given, the shapes do not fit, a loss is not finite, or a name of ``losses`` has no
+        memory of its training among ``memories``.
     """
     places = list(memories)
     for name in losses:
         if trained.get(name) not in places:
-            raise ValueError(f"trained must be one of {places} for {name!r}, was {trained.get(name)}")
-    curves = _curves("losses", losses, f"(..., {len(places)})", len(places))
+            raise ValueError(f"trained must be one of {places} for {name!r}, got {trained.get(name)}")
+    curves = several("losses", losses, "[seeds]", len(places))
     fig, ax = plt.subplots(figsize=(5.8, height))
     for index, (name, curve) in enumerate(curves.items()):
         at = places.index(trained[name])
@@ -177,33 +173,41 @@ def draw_context_use(
 ) -> Figure:
     """How far back one character has an effect, above how far back more context lowers the loss.
 
-    Args:
-        effects: by name, how many characters back and how much changing that one changes the prediction, both (N,).
-            An effect of 0 is left out, as the axis is logarithmic.
-        losses: by name, the mean loss with each context, (C,).
-        contexts: the C lengths, rising.
-        reach: by name, how many characters the architecture can see; drawn as a vertical line.
+    Parameters
+    ----------
+    effects
+        By name, how many characters back and how much changing that one changes the prediction, both (N,).
+        An effect of 0 is left out, as the axis is logarithmic.
+    losses
+        By name, the mean loss with each context, (C,).
+    contexts
+        The C lengths, rising.
+    reach
+        By name, how many characters the architecture can see; drawn as a vertical line.
 
-    Raises:
-        ValueError: if nothing is given, the shapes do not fit, a value is not finite, or a reach is of no name above.
+    Raises
+    ------
+    ValueError
+        If nothing is given, the shapes do not fit, a value is not finite, or a reach is of no name above.
     """
-    curves = _curves("losses", losses, f"({len(contexts)},)", len(contexts))
+    curves = several("losses", losses, "[seeds]", len(contexts))
     names = list(dict.fromkeys([*effects, *curves]))
     if unknown := sorted(set(reach) - set(names)):
-        raise ValueError(f"reach must name only {names}, named {unknown}")
-    fig, (top, bottom) = plt.subplots(2, 1, figsize=(5.8, 6.0), sharex=True)
+        raise ValueError(f"reach must name only {names}, got {unknown}")
+    pairs = {}
     for name, given in effects.items():
-        distances, effect = (np.asarray(side, dtype=float) for side in given)
-        if distances.shape != effect.shape or distances.ndim != 1 or not np.isfinite(effect).all():
-            raise ValueError(f"effects must be pairs of (N,) finite arrays, those of {name!r} were not")
-        look = names.index(name)
-        top.plot(distances[effect > 0], effect[effect > 0], color=CYCLE[look], linestyle=DASHES[look], label=name)
+        sizes: dict[str, int] = {}
+        pairs[name] = [floats(f"effects[{name!r}]", side, "N", sizes=sizes) for side in given]
+    fig, (top, bottom) = plt.subplots(2, 1, figsize=(5.8, 6.0), sharex=True)
+    for name, (distances, effect) in pairs.items():
+        (colour, dash, _), seen = look(name, names.index(name)).values(), effect > 0
+        top.plot(distances[seen], effect[seen], color=colour, linestyle=dash, label=name)
     for name, curve in curves.items():
-        bands(bottom, curve, name, steps=contexts, index=names.index(name), markevery=1)
+        bands(bottom, curve, name, steps=contexts, **look(name, names.index(name)), markevery=1)
     for axes in (top, bottom):
         for name, length in reach.items():
-            look = names.index(name)
-            axes.axvline(length, color=CYCLE[look], linestyle=DASHES[look], linewidth=1.4, label="_reach")
+            colour, dash, _ = look(name, names.index(name)).values()
+            axes.axvline(length, color=colour, linestyle=dash, linewidth=1.4, label="_reach")
     top.set(yscale="log", ylabel="effect of one character\n(largest change of a logit)")
     bottom.set(
         xlabel="characters back (above); context given (below)",

@@ -1,7 +1,5 @@
 """Neurons that hear themselves alone: their wiring, how long they remember, and how their steps are joined."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -11,38 +9,39 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from rtx_lib.plots.arrays import check_least, floats
 from rtx_lib.plots.curves import baseline
-from rtx_lib.plots.style import CYCLE, DASHES, INK, MARKERS
+from rtx_lib.plots.diagram import arrow, word
+from rtx_lib.plots.style import CYCLE, DASHES, GREY, INK, MARKERS
 
 Step = Callable[[Any], Any]
 """From the states before a step to those after it."""
-
-_GREY = "#808080"
 
 
 def draw_wiring(size: int = 4) -> Figure:
     """Which states a neuron reads at the next step: in an RNN all of them, in an IndRNN its own.
 
-    Args:
-        size: number of neurons.
+    Parameters
+    ----------
+    size
+        Number of neurons.
 
-    Raises:
-        ValueError: if ``size`` is below 2.
+    Raises
+    ------
+    ValueError
+        If ``size`` is below 2.
     """
-    if size < 2:
-        raise ValueError(f"size must be at least 2, was {size}")
+    check_least(2, size=size)
     fig, axes = plt.subplots(1, 2, figsize=(6.4, 3.0))
-    for ax, title, dense in zip(
-        axes, ("RNN: $W_{hh}$, every pair", "IndRNN: $u$, each its own"), (True, False), strict=True
-    ):
+    for ax, title, dense in zip(axes, ("RNN: $W_{hh}$, every pair", "IndRNN: $u$, each its own"), (1, 0), strict=True):
         for i in range(size):
             for j in range(size) if dense else (i,):
-                look: dict[str, Any] = {"color": CYCLE[0], "linewidth": 2.2} if i == j else {"color": _GREY, "lw": 0.8}
-                ax.annotate("", (0.9, j), (0.1, i), arrowprops={"arrowstyle": "->"} | look)
+                colour, width = (CYCLE[0], 2.2) if i == j else (GREY, 0.8)
+                arrow(ax, (0.1, i), (0.9, j), colour, width, zorder=3, arrowstyle="->", shrinkA=2, shrinkB=2)
             for x in (0, 1):
                 ax.plot(x, i, "o", color=INK, markersize=11, fillstyle="none", markeredgewidth=1.4)
-        ax.set(xlim=(-0.25, 1.25), ylim=(-0.6, size - 0.5), title=title, xticks=[0, 1], yticks=[])
-        ax.set_xticklabels(["$h_{t-1}$", "$h_t$"])
+        ax.set(xlim=(-0.25, 1.25), ylim=(-0.6, size - 0.5), title=title, yticks=[])
+        ax.set_xticks([0, 1], ["$h_{t-1}$", "$h_t$"])
         _bare(ax)
     return fig
 
@@ -52,27 +51,27 @@ def draw_decay(u: float, held: Any, resting: Any) -> Figure:
 
     The title says after how many steps half of ``u**k`` is left, or twice as much is there.
 
-    Args:
-        u: the neuron's recurrent weight.
-        held, resting: (K + 1,), the shares that are left after k = 0..K steps.
+    Parameters
+    ----------
+    u
+        The neuron's recurrent weight.
+    held, resting
+        (K + 1,), the shares that are left after k = 0..K steps.
 
-    Raises:
-        ValueError: if the shapes differ or there are no steps.
+    Raises
+    ------
+    ValueError
+        If the shapes differ or there are no steps.
     """
-    curves = [np.asarray(curve, dtype=float) for curve in (held, resting)]
-    if curves[0].shape != curves[1].shape or curves[0].ndim != 1 or len(curves[0]) < 2:
-        shapes = [curve.shape for curve in curves]
-        raise ValueError(f"held and resting must be of one shape (K + 1,), were {shapes}")
+    sizes: dict[str, int] = {}
+    curves = [
+        floats(name, given, "K + 1", finite=False, sizes=sizes)
+        for name, given in (("held", held), ("resting", resting))
+    ]
     fig, ax = plt.subplots(figsize=(5.8, 3.6))
     for index, (curve, label) in enumerate(zip(curves, ("held up by a bias: $u^k$", "resting at zero"), strict=True)):
-        ax.plot(
-            curve,
-            color=CYCLE[index],
-            linestyle=DASHES[index],
-            marker=MARKERS[index],
-            markevery=(3 * index, 6),
-            label=label,
-        )
+        look: dict[str, Any] = {"color": CYCLE[index], "linestyle": DASHES[index], "marker": MARKERS[index]}
+        ax.plot(curve, markevery=(3 * index, 6), label=label, **look)
     baseline(ax, 0.5, "")
     if u == 0 or abs(u) == 1:
         change = "no loss" if u else "nothing left"
@@ -98,33 +97,36 @@ def describe_decay(u: float) -> str:
 def draw_composition(x: Any, first: Step, second: Step, single: Mapping[str, Step], title: str, **axes: Any) -> Figure:
     """Left two functions; right the second applied to the first, and over it a single function that does the same.
 
-    Args:
-        x: (N,), old states.
-        first, second: the functions of two steps, from old states to new ones of the same shape.
-        single: by its name, the function that does both steps; it is drawn over the wide line of the two.
-        title: of the right panel.
-        axes: settings of both panels, such as ``ylim``.
+    Parameters
+    ----------
+    x
+        (N,), old states.
+    first, second
+        The functions of two steps, from old states to new ones of the same shape.
+    single
+        By its name, the function that does both steps; it is drawn over the wide line of the two.
+    title
+        Of the right panel.
+    axes
+        Settings of both panels, such as ``ylim``.
 
-    Raises:
-        ValueError: if a function changes the shape.
+    Raises
+    ------
+    ValueError
+        If a function changes the shape.
     """
+    places = np.asarray(x, dtype=float)
     parts = {"first, $f_1$": first(x), "second, $f_2$": second(x)}
     whole = {"$f_2(f_1(h))$": second(first(x))} | {name: step(x) for name, step in single.items()}
-    places = np.asarray(x, dtype=float)
-    panels = [{name: np.asarray(values, dtype=float) for name, values in panel.items()} for panel in (parts, whole)]
-    if shapes := {values.shape for panel in panels for values in panel.values()} - {places.shape}:
-        raise ValueError(f"all values must have the shape of x, {places.shape}, some had {sorted(shapes)}")
+    values = {name: floats(name, line, *places.shape, finite=False) for name, line in (parts | whole).items()}
     fig, both = plt.subplots(1, 2, figsize=(7.0, 3.2), sharey=True)
-    index = 0
-    for ax, panel in zip(both, panels, strict=True):
-        for name, values in panel.items():
-            look: dict[str, Any] = {"color": CYCLE[index % len(CYCLE)], "linestyle": DASHES[index % len(DASHES)]}
-            if panel is panels[1] and index == len(parts):
-                look |= {"linestyle": "-", "linewidth": 5, "alpha": 0.4}
-            ax.plot(places, values, label=name, **look)
-            index += 1
-        ax.set(xlabel="old state h", xlim=(places[0], places[-1]))
-        ax.set(**axes)
+    for index, (name, line) in enumerate(values.items()):
+        look: dict[str, Any] = {"color": CYCLE[index % len(CYCLE)], "linestyle": DASHES[index % len(DASHES)]}
+        if index == len(parts):  # what the single functions are drawn over
+            look |= {"linestyle": "-", "linewidth": 5, "alpha": 0.4}
+        both[int(index >= len(parts))].plot(places, line, label=name, **look)
+    for ax in both:
+        ax.set(**{"xlabel": "old state h", "xlim": (places[0], places[-1])} | axes)
         ax.legend(loc="upper left")
     both[0].set(ylabel="new state", title="two steps")
     both[1].set_title(title)
@@ -136,34 +138,35 @@ def draw_half_lives(panels: Mapping[str, Sequence[tuple[Any, Any]]], longest: in
 
     Show it with ``wide=True``.
 
-    Args:
-        panels: by title, a pair for each layer: half-life predicted and half-life measured in steps, both (N,), from 1
-            to ``longest``.
-        longest: the most that can be measured; it stands for itself and all that is longer.
-        seed: for small shifts of the marks, which would hide one another.
+    Parameters
+    ----------
+    panels
+        By title, a pair for each layer: half-life predicted and half-life measured in steps, both (N,), from 1
+        to ``longest``.
+    longest
+        The most that can be measured; it stands for itself and all that is longer.
+    seed
+        For small shifts of the marks, which would hide one another.
 
-    Raises:
-        ValueError: if there is no panel, the shapes of a pair differ, or a half-life lies outside 1 to ``longest``.
+    Raises
+    ------
+    ValueError
+        If there is no panel, the shapes of a pair differ, or a half-life lies outside 1 to ``longest``.
     """
     if not panels:
-        raise ValueError("panels must hold at least one, held none")
+        raise ValueError("panels must hold at least one, got none")
+    drawn: dict[str, list[list[np.ndarray]]] = {title: [] for title in panels}
+    for title, layers in panels.items():
+        for pair in layers:
+            bounds: dict[str, Any] = {"low": 1, "high": longest, "sizes": {}}
+            drawn[title].append([floats(f"half-lives of {title!r}", side, "N", **bounds) for side in pair])
     fig, axes = plt.subplots(1, len(panels), figsize=(0.2 + 3.3 * len(panels), 3.6), sharey=True, squeeze=False)
     shift = np.random.default_rng(seed)
     marks = [mark for mark in (1, 3, 10, 30, 100, 300, 1000) if mark < 0.7 * longest]
     ticks = [*marks, longest], [*map(str, marks), f"{longest}+"]
-    for ax, (title, layers) in zip(axes[0], panels.items(), strict=True):
-        for index, pair in enumerate(layers):
-            predicted, measured = (np.asarray(side, dtype=float) for side in pair)
-            if predicted.shape != measured.shape or predicted.ndim != 1:
-                raise ValueError(
-                    f"panels must hold pairs of one shape (N,), one of {title!r} had {predicted.shape} "
-                    f"and {measured.shape}"
-                )
-            if len(predicted) and not (
-                min(predicted.min(), measured.min()) >= 1 and max(predicted.max(), measured.max()) <= longest
-            ):
-                raise ValueError(f"half-lives must lie between 1 and {longest}, some of {title!r} did not")
-            x, y = (side * shift.uniform(0.9, 1.1, len(side)) for side in (predicted, measured))
+    for ax, (title, pairs) in zip(axes[0], drawn.items(), strict=True):
+        for index, sides in enumerate(pairs):
+            x, y = (side * shift.uniform(0.9, 1.1, len(side)) for side in sides)
             ax.plot(x, y, MARKERS[index], color=CYCLE[index], alpha=0.7, linestyle="", label=f"layer {index + 1}")
         ax.plot([1, longest], [1, longest], color=INK, linewidth=1, linestyle="--", label="_diagonal")
         ax.set(xscale="log", yscale="log", xlabel="half-life by u (steps)", title=title)
@@ -180,36 +183,33 @@ def draw_scan(steps: int = 8) -> Figure:
 
     A box says which steps it covers, and is filled when these are all up to its own.
 
-    Args:
-        steps: T, at least 2.
+    Parameters
+    ----------
+    steps
+        T, at least 2.
 
-    Raises:
-        ValueError: if there are fewer steps.
+    Raises
+    ------
+    ValueError
+        If there are fewer steps.
     """
-    if steps < 2:
-        raise ValueError(f"steps must be at least 2, was {steps}")
+    check_least(2, steps=steps)
     distances = [0, *(2**k for k in range((steps - 1).bit_length()))]
     fig, ax = plt.subplots(figsize=(6.2, 3.6))
+    bend: dict[str, Any] = {"zorder": 3, "arrowstyle": "->", "shrinkA": 2, "shrinkB": 2}
     for row, d in enumerate(distances):
         for t in range(1, steps + 1):
             first = max(1, t - max(1, 2 * d) + 1)
             if d and t > d:
-                for source, colour in ((t - d, CYCLE[1]), (t, _GREY)):
-                    pen = {"arrowstyle": "->", "color": colour}
-                    ax.annotate("", (t, -row + 0.16), (source, -row + 0.86), arrowprops=pen)
-            look: dict[str, Any] = {"boxstyle": "round,pad=0.3", "edgecolor": INK}
-            look["facecolor"] = CYCLE[0] + ("40" if first == 1 else "00")
-            text = f"{t}" if first == t else f"{first}–{t}"
-            ax.text(
-                t,
-                -row,
-                text,
-                ha="center",
-                va="center",
-                fontsize=11,
-                bbox=look,
-                fontweight="bold" if first == 1 else "normal",
-            )
+                arrow(ax, (t - d, -row + 0.86), (t, -row + 0.16), CYCLE[1], **bend)
+                arrow(ax, (t, -row + 0.86), (t, -row + 0.16), GREY, **bend)
+            text, bold = f"{t}" if first == t else f"{first}–{t}", "bold" if first == 1 else "normal"
+            rim = {
+                "boxstyle": "round,pad=0.3",
+                "edgecolor": INK,
+                "facecolor": CYCLE[0] + ("40" if first == 1 else "00"),
+            }
+            word(ax, t, -row, text, zorder=3, fontsize=11, bbox=rim, fontweight=bold)
     rounds = len(distances) - 1
     ax.set(xlim=(0.4, steps + 0.6), ylim=(-rounds - 0.4, 0.4), xticks=range(1, steps + 1), xlabel="step t")
     ax.set_yticks(range(0, -rounds - 1, -1), ["the steps", *(f"round {k}" for k in range(1, rounds + 1))])

@@ -4,142 +4,95 @@ Where a value has a size, it is drawn as opacity over the page, light or dark; w
 next to the colour; what is masked or not defined is hatched.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
-from matplotlib.patches import Arc, Circle, PathPatch
-from matplotlib.path import Path
+from matplotlib.patches import Arc
 from matplotlib.ticker import MaxNLocator
-from matplotlib.transforms import Affine2D
 
-from rtx_lib.plots.style import CYCLE, INK
+from rtx_lib.plots.arrays import floats, true_runs
+from rtx_lib.plots.diagram import arrow, blank, circle, word
+from rtx_lib.plots.grids import HATCHED, fill_cells, name_above, paint, scale_bar, tint
+from rtx_lib.plots.style import CYCLE, GREY, INK
 
-GREY = "#808080"
 _SIGNS = (CYCLE[0], CYCLE[1])  # below 0, above 0
-_HATCHED: dict[str, Any] = {"facecolor": "none", "edgecolor": GREY, "linewidth": 0, "hatch": "////", "alpha": 0.5}
-
-
-def _array(name: str, values: Any, shape: str, *dimensions: int) -> np.ndarray:
-    """``values`` as floats, checked to have one of the numbers of dimensions and no side of length 0."""
-    array = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values, dtype=float)
-    if array.ndim not in dimensions or 0 in array.shape:
-        raise ValueError(f"{name} must have shape {shape}, was {array.shape}")
-    return array
-
-
-def _tint(strength: np.ndarray, colours: tuple[str, str] = (CYCLE[0], CYCLE[0])) -> np.ndarray:
-    """Cells as RGBA: the size of ``strength`` (at most 1) is the opacity, its sign chooses out of (minus, plus)."""
-    image = np.empty((*strength.shape, 4))
-    image[..., :3] = np.where(strength[..., None] > 0, to_rgb(colours[1]), to_rgb(colours[0]))
-    image[..., 3] = np.abs(np.nan_to_num(strength))
-    return image
-
-
-def cell_path(cells: np.ndarray) -> Path:
-    """The cells (rows, columns) that are True as one path of unit squares, the first cell around the origin."""
-    square = np.array([(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5), (-0.5, -0.5)])
-    corners = [square + np.array([j, i]) for i, j in zip(*np.nonzero(cells), strict=True)]
-    codes = np.tile([Path.MOVETO, *[Path.LINETO] * 3, Path.CLOSEPOLY], len(corners))
-    return Path(np.reshape(corners, (-1, 2)), codes)
-
-
-def _shape(ax: Axes, cells: np.ndarray, top: int = 0, **look: Any) -> None:
-    """The cells that are True as one shape, the first row at height ``top``."""
-    if cells.any():
-        ax.add_patch(PathPatch(cell_path(cells).transformed(Affine2D().translate(0, top)), **look))
-
-
-def _frame(ax: Axes) -> None:
-    ax.grid(False)
-    ax.tick_params(length=0)
-    ax.spines[:].set(visible=True, color=GREY, linewidth=0.6)
-
-
-def _key(ax: Axes, image: np.ndarray, low: float, high: float, *, at: float = 1.03) -> Axes:
-    """A bar to the right that says which value looks how, from ``low`` at its foot to ``high``."""
-    bar = ax.inset_axes((at, 0, 0.035, 1))
-    bar.imshow(image[:, None], extent=(0, 1, low, high), aspect="auto", origin="lower", interpolation="none")
-    _frame(bar)
-    bar.set_xticks([])
-    bar.yaxis.tick_right()
-    bar.set_yticks(sorted({low, high} | ({0} if low < 0 < high else set())))
-    bar.yaxis.set_major_formatter("{x:.3g}")
-    return bar
 
 
 def draw_position_table(ax: Axes, table: Any, *, positions: Sequence[int] | None = None) -> None:
     """A table of position vectors: each column is the vector of one position, each row one component over them.
 
-    Args:
-        ax: axes to draw in.
-        table: (T, D), finite.
-        positions: first and last position; 0 to T - 1 by default.
+    Parameters
+    ----------
+    ax
+        Axes to draw in.
+    table
+        (T, D), finite.
+    positions
+        First and last position; 0 to T - 1 by default.
 
-    Raises:
-        ValueError: if the table has another shape or holds a value that is not finite.
+    Raises
+    ------
+    ValueError
+        If the table has another shape or holds a value that is not finite.
     """
-    cells = _array("table", table, "(T, D)", 2)
-    if not np.isfinite(cells).all():
-        raise ValueError("table must be finite, held NaN or infinity")
+    cells = floats("table", table, "T", "D")
     first, last = positions or (0, len(cells) - 1)
     limit = float(np.abs(cells).max()) or 1.0
     limit = 1.0 if 0.9 < limit <= 1 else limit  # sines and cosines
     width = cells.shape[1]
     # One colour from blank (-limit) to full: the waves are seen in grey as well, where two colours would look alike.
     extent = (first - 0.5, last + 0.5, width - 0.5, -0.5)
-    ax.imshow(_tint((cells.T / limit + 1) / 2), interpolation="none", aspect="auto", extent=extent)
-    _frame(ax)
-    ax.set_xlabel("position")
-    ax.set_ylabel("component")
+    paint(ax, tint((cells.T / limit + 1) / 2), extent=extent)
+    ax.set(xlabel="position", ylabel="component")
     ax.yaxis.set_major_locator(MaxNLocator(nbins="auto", integer=True))
-    _key(ax, _tint(np.linspace(0, 1, 64)), -limit, limit)
+    scale_bar(ax, tint(np.linspace(0, 1, 64)), -limit, limit)
 
 
 def draw_bias(ax: Axes, bias: Any, *, diagonals: Sequence[int] = (0,), numbers: bool | None = None) -> None:
     """What a relative scheme adds to the scores: orange with a plus sign above 0, blue below, hatched where masked.
 
-    Args:
-        ax: axes to draw in.
-        bias: (T, S) for queries at the last T of the S positions; NaN or minus infinity where a key is masked.
-        diagonals: distances i - j that are marked along the diagonal and named at its end, for example where a clip
-            begins.
-        numbers: write the values in the cells; by default where there are at most 8 x 8.
+    Parameters
+    ----------
+    ax
+        Axes to draw in.
+    bias
+        (T, S) for queries at the last T of the S positions; NaN or minus infinity where a key is masked.
+    diagonals
+        Distances i - j that are marked along the diagonal and named at its end, for example where a clip
+        begins.
+    numbers
+        Write the values in the cells; by default where there are at most 8 x 8.
 
-    Raises:
-        ValueError: if the bias has another shape, is infinite or masked everywhere, or a diagonal does not cross it.
+    Raises
+    ------
+    ValueError
+        If the bias has another shape, is infinite or masked everywhere, or a diagonal does not cross it.
     """
-    cells = _array("bias", bias, "(T, S)", 2)
+    cells = floats("bias", bias, "T", "S", finite=False)
     masked = np.isnan(cells) | np.isneginf(cells)
     if masked.all() or np.isposinf(cells).any():
-        raise ValueError("bias must hold finite values, and NaN or minus infinity only where a key is masked")
+        raise ValueError(f"bias must hold finite values, and NaN or minus infinity where a key is masked, got {cells}")
     queries, keys = cells.shape
     offset = keys - queries
     for distance in diagonals:
         if not offset - keys < distance < keys:
-            raise ValueError(f"diagonals must be from {offset - keys + 1} to {keys - 1}, was {distance}")
+            raise ValueError(f"diagonals must be from {offset - keys + 1} to {keys - 1}, got {distance}")
     cells = np.where(masked, 0, cells)
     limit = float(np.abs(cells).max()) or 1.0
     numbers = max(cells.shape) <= 8 if numbers is None else numbers
     full = 0.75 if numbers else 1.0  # numbers keep their contrast
     extent = (-0.5, keys - 0.5, keys - 0.5, offset - 0.5)
-    ax.imshow(_tint(full * cells / limit, _SIGNS), interpolation="none", aspect="equal", extent=extent)
-    _shape(ax, masked, offset, **_HATCHED)
-    _frame(ax)
-    ax.xaxis.tick_top()
-    ax.xaxis.set_label_position("top")
-    ax.set_xlabel("key position j")
-    ax.set_ylabel("query position i")
+    paint(ax, tint(full * cells / limit, _SIGNS), "equal", extent=extent)
+    fill_cells(ax, masked, offset, **HATCHED)
+    name_above(ax, "key position j", "query position i")
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(MaxNLocator(nbins="auto", integer=True))
     if numbers:
         for i, j in zip(*np.nonzero(~masked), strict=True):
             value = f"{cells[i, j]:+.3g}".replace("0.", ".").replace("-", "−") if cells[i, j] else "0"
-            ax.text(j, i + offset, value, ha="center", va="center", fontsize=8.5)
+            word(ax, j, i + offset, value, fontsize=8.5)
     else:
         i, j = np.nonzero(cells > 0.03 * limit)
         ax.plot(j, i + offset, "+", color=INK, markersize=3.5, markeredgewidth=0.7)
@@ -148,7 +101,7 @@ def draw_bias(ax: Axes, bias: Any, *, diagonals: Sequence[int] = (0,), numbers: 
     low, high = (float(cells.min()), float(cells.max())) if cells.any() else (-limit, limit)
     low, high = min(0.0, low), max(0.0, high)
     at = 1.22 if min(diagonals, default=0) < 0 else 1.03  # behind the names of diagonals that end on the right
-    bar = _key(ax, _tint(full * np.linspace(low, high, 64) / limit, _SIGNS), low, high, at=at)
+    bar = scale_bar(ax, tint(full * np.linspace(low, high, 64) / limit, _SIGNS), low, high, at=at)
     if high > 0 and not numbers:
         bar.plot([0.5], [0.85 * high], "+", color=INK, markersize=4, markeredgewidth=0.8)
 
@@ -163,7 +116,7 @@ def _diagonal(ax: Axes, distance: int, offset: int, keys: int, *, through: bool)
     else:
         cells = np.zeros((keys, keys), dtype=bool)
         cells[j + distance, j] = True
-        _shape(ax, cells, 0, facecolor="none", edgecolor=INK, linewidth=1.2)
+        fill_cells(ax, cells, facecolor="none", edgecolor=INK, linewidth=1.2)
     place: dict[str, Any] = {"xytext": (0, -4), "ha": "center", "va": "top"}
     if distance < 0:
         place = {"xytext": (4, 0), "ha": "left", "va": "center"}
@@ -177,34 +130,39 @@ def draw_rotations(
 ) -> None:
     """Vectors of one plane as arrows from the origin, with the angles between some of them in degrees.
 
-    Args:
-        ax: axes to draw in.
-        vectors: (P, 2), for example one pair of components of a query at P positions.
-        labels: P names, written at the tips.
-        arcs: pairs of arrows (from, to) whose angle is drawn, each on a circle of its own.
-        colours: one for each arrow; all of one colour by default.
+    Parameters
+    ----------
+    ax
+        Axes to draw in.
+    vectors
+        (P, 2), for example one pair of components of a query at P positions.
+    labels
+        P names, written at the tips.
+    arcs
+        Pairs of arrows (from, to) whose angle is drawn, each on a circle of its own.
+    colours
+        One for each arrow; all of one colour by default.
 
-    Raises:
-        ValueError: if the shapes do not fit, a value is not finite, all vectors are 0 or an arc names no arrow.
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit, a value is not finite, all vectors are 0 or an arc names no arrow.
     """
-    arrows = _array("vectors", vectors, "(P, 2)", 2)
-    if arrows.shape != (len(labels), 2) or not np.isfinite(arrows).all() or not arrows.any():
-        raise ValueError(
-            f"vectors must be finite, not all 0 and of shape {(len(labels), 2)}, one for each label, was {arrows.shape}"
-        )
+    arrows = floats("vectors", vectors, len(labels), 2)
+    if not arrows.any():
+        raise ValueError("vectors must not all be 0, got nothing else")
     for arc in arcs:
         if not all(0 <= end < len(arrows) for end in arc):
-            raise ValueError(f"arcs must name arrows from 0 to {len(arrows) - 1}, was {arc}")
+            raise ValueError(f"arcs must name arrows from 0 to {len(arrows) - 1}, got {arc}")
     lengths = np.hypot(*arrows.T)
     longest = float(lengths.max())
     for radius in sorted(set(lengths.round(6))):
-        ax.add_patch(Circle((0, 0), radius, facecolor="none", edgecolor=GREY, linewidth=0.8, alpha=0.6))
+        circle(ax, 0, 0, radius, facecolor="none", edgecolor=GREY, linewidth=0.8, alpha=0.6)
     colours = [CYCLE[0]] * len(arrows) if colours is None else colours
-    for arrow, length, label, colour in zip(arrows, lengths, labels, colours, strict=True):
-        head = {"arrowstyle": "-|>", "color": colour, "linewidth": 2, "shrinkA": 0, "shrinkB": 0}
-        ax.annotate("", arrow, (0, 0), arrowprops=head)
-        x, y = arrow * (1 + 0.16 * longest / max(length, 1e-12))
-        ax.text(x, y, label, ha="center", va="center", fontsize=11)
+    for tip, length, label, colour in zip(arrows, lengths, labels, colours, strict=True):
+        arrow(ax, (0, 0), tip, colour, 2, zorder=3)
+        x, y = tip * (1 + 0.16 * longest / max(length, 1e-12))
+        word(ax, x, y, label, fontsize=11)
     for number, (start, stop) in enumerate(arcs):
         angles = np.degrees(np.arctan2(arrows[[start, stop], 1], arrows[[start, stop], 0]))
         turn = float((angles[1] - angles[0] + 180) % 360 - 180)
@@ -213,50 +171,52 @@ def draw_rotations(
         ax.add_patch(Arc((0, 0), 2 * radius, 2 * radius, theta1=low, theta2=high, color=INK, linewidth=1.4))
         middle = np.radians((low + high) / 2)
         x, y = (radius + 0.17 * longest) * np.array([np.cos(middle), np.sin(middle)])
-        ax.text(x, y, f"{abs(turn):.0f}°", ha="center", va="center", fontsize=10)
-    ax.set(xlim=(-1.3 * longest, 1.3 * longest), ylim=(-1.3 * longest, 1.3 * longest), aspect="equal")
-    ax.set_axis_off()
+        word(ax, x, y, f"{abs(turn):.0f}°", fontsize=10)
+    blank(ax, (-1.3 * longest, 1.3 * longest), (-1.3 * longest, 1.3 * longest))
 
 
 def length_heatmap(ax: Axes, values: Any, schemes: Sequence[str], lengths: Sequence[int], trained: int = 64) -> None:
     """Accuracy of each scheme at each length, with a line where the lengths of the training end.
 
-    Args:
-        ax: axes to draw in.
-        values: (schemes, lengths) from 0 to 1, NaN where a scheme is not defined; or (seeds, schemes, lengths): then
-            the median is written, and under it the range where it is wider than 0.01.
-        schemes: names of the rows.
-        lengths: of the columns, in order.
-        trained: the length trained at; the line stands behind it.
+    Parameters
+    ----------
+    ax
+        Axes to draw in.
+    values
+        (schemes, lengths) from 0 to 1, NaN where a scheme is not defined; or (seeds, schemes, lengths): then
+        the median is written, and under it the range where it is wider than 0.01.
+    schemes
+        Names of the rows.
+    lengths
+        Of the columns, in order.
+    trained
+        The length trained at; the line stands behind it.
 
-    Raises:
-        ValueError: if the shapes do not fit, a value is outside 0 to 1, the lengths do not rise, or none is at most
-            ``trained``.
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit, a value is outside 0 to 1, the lengths do not rise, or none is at most
+        ``trained``.
     """
-    runs = _array("values", values, "(schemes, lengths) or (seeds, schemes, lengths)", 2, 3)
-    runs = runs[None] if runs.ndim == 2 else runs
-    if runs.shape[1:] != (len(schemes), len(lengths)):
-        raise ValueError(f"values must have {(len(schemes), len(lengths))} (schemes, lengths), had {runs.shape[1:]}")
+    runs = floats("values", values, "[seeds]", len(schemes), len(lengths), finite=False)
     if not ((runs >= 0) & (runs <= 1) | np.isnan(runs)).all():
-        raise ValueError("values must be from 0 to 1, or NaN where a scheme is not defined")
+        least, most = np.nanmin(runs), np.nanmax(runs)
+        raise ValueError(f"values must be from 0 to 1, or NaN where a scheme is not defined, got {least:g} to {most:g}")
     if list(lengths) != sorted(set(lengths)) or lengths[0] > trained:
-        raise ValueError(f"lengths must rise and begin at or below trained = {trained}, were {list(lengths)}")
+        raise ValueError(f"lengths must rise and begin at or below trained = {trained}, got {list(lengths)}")
     undefined = np.isnan(runs).any(axis=0)
     known = np.where(undefined, 0, runs)
     cells, low, high = np.median(known, axis=0), known.min(axis=0), known.max(axis=0)
-    ax.imshow(_tint(0.75 * cells), interpolation="none", aspect="auto")
-    _shape(ax, undefined, **_HATCHED)
-    _frame(ax)
+    paint(ax, tint(0.75 * cells))
+    fill_cells(ax, undefined, **HATCHED)
     for i, j in zip(*np.nonzero(~undefined), strict=True):
         wide = high[i, j] - low[i, j] > 0.01
-        ax.text(j, i - 0.13 * wide, _short(cells[i, j]), ha="center", va="center", fontsize=11)
+        word(ax, j, i - 0.13 * wide, _short(cells[i, j]), fontsize=11)
         if wide:
-            span = f"{_short(low[i, j])}–{_short(high[i, j])}"
-            ax.text(j, i + 0.26, span, ha="center", va="center", fontsize=8)
+            word(ax, j, i + 0.26, f"{_short(low[i, j])}–{_short(high[i, j])}", fontsize=8)
     for i, row in enumerate(undefined):
-        for start, stop in _runs(row):
-            words = "not defined" if stop - start > 1 else "not\ndefined"
-            ax.text((start + stop - 1) / 2, i, words, ha="center", va="center", fontsize=10)
+        for start, stop in true_runs(row):
+            word(ax, (start + stop - 1) / 2, i, "not defined" if stop - start > 1 else "not\ndefined", fontsize=10)
     ax.set_xticks(range(len(lengths)), [f"{length:,}" for length in lengths])
     ax.set_yticks(range(len(schemes)), schemes)
     ax.set_xlabel("tested at length")
@@ -269,9 +229,3 @@ def length_heatmap(ax: Axes, values: Any, schemes: Sequence[str], lengths: Seque
 
 def _short(value: float) -> str:
     return f"{value:.2f}".removeprefix("0")
-
-
-def _runs(row: np.ndarray) -> list[tuple[int, int]]:
-    """Start and stop of each run of True."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], row, [False]]).astype(int)))
-    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))

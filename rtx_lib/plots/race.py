@@ -1,240 +1,138 @@
-"""The race in one figure: every model on every task, each seed a mark, with the finish lines."""
+"""The race in one figure: every model on every task, each seed a mark, with the finish lines. And a seed's ranking."""
 
-from __future__ import annotations
-
-import math
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.ticker import LogLocator, MaxNLocator
 
-from rtx_lib.plots.lanes import FAMILIES, Task, arrange, check_tasks, higher_is_better, is_log, look, three, wrap
-from rtx_lib.plots.style import CYCLE, INK, MARKERS
+from rtx_lib.plots.lanes import (
+    Summary,
+    Task,
+    arrange,
+    check_tasks,
+    finite,
+    higher_is_better,
+    is_log,
+    label_of,
+    mark_seeds,
+    metric_axis,
+    reached,
+    three,
+    wrap,
+)
+from rtx_lib.plots.style import INK, look
 
 _DASHED, _DOTTED = (0, (4, 2.5)), (0, (1, 2))
 
-_FILLS: tuple[tuple[Literal["full", "right", "none"], str], ...] = (
-    ("full", "all seeds reach it"),
-    ("right", "some"),
-    ("none", "none"),
-)
-
-Summary = Mapping[str, Any]
-
-
-def _power(value: float) -> str:
-    """A power of ten as short as can be: ``10⁻³``."""
-    exponent = round(math.log10(value))
-    return {0: "1", 1: "10"}.get(exponent, "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")))
-
-
-def _seeds(result: Summary | None) -> np.ndarray:
-    """The finite values of a lane's seeds."""
-    values = np.array([np.nan if v is None else v for v in (result or {}).get("values", [])], dtype=float)
-    return values[np.isfinite(values)]
-
-
-def _best(task: Task, results: Mapping[str, Summary]) -> list[str]:
-    """The lanes with the best median: several where they tie, none without records."""
-    medians = {lane: r["median"] for lane, r in results.items() if len(_seeds(r)) and r.get("median") is not None}
-    first = (max if higher_is_better(task) else min)(medians.values(), default=None)
-    return [lane for lane, median in medians.items() if median == first]
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Names as a sentence has them: ``A``, ``A and B``, ``A, B and C``."""
-    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
-
 
 def draw_race(
-    tasks: Mapping[str, Task],
-    lanes: Mapping[str, str],
-    results: Mapping[str, Mapping[str, Summary]],
-    *,
-    families: Mapping[str, Sequence[str]] = FAMILIES,
+    tasks: Mapping[str, Task], lanes: Mapping[str, str], results: Mapping[str, Mapping[str, Summary]]
 ) -> Figure:
     """One panel for each task, one row for each lane, better always to the right: which models reach the finish line.
 
     Each seed is a small mark and the median a large one, with the range of the seeds as a line: filled where every
     seed is beyond the finish line, half filled where some are, hollow where none is. A run that diverged is a cross
-    at the left edge. Families differ in colour and in marker. Show it with ``wide=True``.
+    at the left edge. Show it with ``wide=True``.
 
-    Args:
-        tasks: by key, as :mod:`rtx_lib.plots.lanes` describes them.
-        lanes: the lanes' names by key.
-        results: by task and lane, what ``rtx_lib.evidence.seeds.summarise`` returns: ``seeds``, ``median``, ``low``,
-            ``high``, ``values``, ``solved``, ``diverged``. Where a lane is missing, its row says so.
-        families: the lanes of each family.
+    Parameters
+    ----------
+    tasks
+        By key, as :mod:`rtx_lib.plots.lanes` describes them.
+    lanes
+        The lanes' names by key.
+    results
+        By task and lane, the summary of its seeds. Where a lane is missing, its row says so.
 
-    Raises:
-        ValueError: if there is no task or no lane, or a finish line or baseline cannot be drawn.
+    Raises
+    ------
+    ValueError
+        If there is no task or no lane, or a finish line or baseline cannot be drawn.
     """
     check_tasks(tasks)
     if not lanes:
-        raise ValueError("lanes must hold at least one lane, held none")
-    groups = arrange(lanes, families)
+        raise ValueError("lanes must hold at least one lane, got none")
     rows: dict[str, float] = {}
-    for i, own in enumerate(groups.values()):
+    for i, own in enumerate(arrange(lanes).values()):
         rows |= {lane: len(rows) + j + 0.45 * i for j, lane in enumerate(own)}
     bottom = max(rows.values()) + 0.7
-    fig, panels = plt.subplots(
-        1, len(tasks), figsize=(7.5, 1.75 + 0.285 * (bottom + 1.6)), sharey=True, squeeze=False
-    )  # 720 px wide, the width of a page
-    axes = panels[0, 0]
-    axes.set_ylim(bottom, -1.6)  # the line above the first row is for the names of the baselines
-    for panel, (key, task) in zip(panels[0], tasks.items(), strict=True):
-        _panel(panel, task, rows, results.get(key, {}), families)
-    axes.set_yticks(list(rows.values()), [wrap(lanes[lane]) for lane in rows], fontsize=9.5, linespacing=0.9)
-    for panel, (key, task) in zip(panels[0], tasks.items(), strict=True):
-        there = [results[key][lane] for lane in lanes if results.get(key, {}).get(lane)]
-        beyond = sum(_state(result) == "full" for result in there)
-        finding = ""
-        if there and task["line"] is not None:  # in three short lines: panels stand close
-            finding = f"{beyond} of {len(there)} models\nreach {three(task['line'])}\nwith every seed"
-        panel.set_title(task["name"], fontsize=10.5, fontweight="bold", pad=40)
-        panel.annotate(
-            finding,
-            (0.5, 1),
-            xycoords="axes fraction",
-            xytext=(0, 5),
-            textcoords="offset points",
-            ha="center",
-            fontsize=9,
-            linespacing=1.15,
-        )
+    size = (7.5, 1.75 + 0.285 * (bottom + 1.6))  # 720 px wide, the width of a page
+    fig, (panels,) = plt.subplots(1, len(tasks), figsize=size, sharey=True, squeeze=False)
+    panels[0].set_ylim(bottom, -1.6)  # the line above the first row is for the names of the baselines
+    for ax, (key, task) in zip(panels, tasks.items(), strict=True):
+        _panel(ax, task, rows, {lane: own for lane, own in results.get(key, {}).items() if lane in rows and own})
+    panels[0].set_yticks(list(rows.values()), [wrap(lanes[lane]) for lane in rows], fontsize=9.5, linespacing=0.9)
     _legend(fig)
     return fig
 
 
-def _state(result: Summary | None) -> Literal["full", "right", "none"]:
-    """``"full"`` where every seed is beyond the finish line, ``"right"`` where some are, ``"none"``."""
-    if not result or not result.get("solved"):
-        return "none"
-    return "full" if result["solved"] == result["seeds"] else "right"
-
-
-def _panel(ax: Axes, task: Task, rows: Mapping[str, float], results: Mapping[str, Summary], families: Any) -> None:
-    """One task: its marks, lines and axis."""
-    higher, logarithmic = higher_is_better(task), is_log(task)
-    drawn = {lane: results[lane] for lane in rows if results.get(lane)}
-    values = np.concatenate([[], *(_seeds(result) for result in drawn.values())])
-    marks = {name: float(v) for name, v in {"": task["line"], **task.get("baselines", {})}.items() if v is not None}
-    top = 0.7 / (ax.get_ylim()[0] - ax.get_ylim()[1])
-    every = np.concatenate([values, list(marks.values())])
-    if logarithmic:
-        every = every[every > 0]
-        ax.set_xscale("log")
-    low, high = (every.min(), every.max()) if len(every) else (0.1, 1.0)
-    if logarithmic:
-        pad = max((high / low) ** 0.12, 1.25)
-        low, high = low / pad, high * pad
-        ax.xaxis.set_major_locator(LogLocator(10, numticks=3))
-        ax.xaxis.set_minor_locator(NullLocator())
-    else:
-        pad = 0.12 * (high - low) or 0.1 * abs(high) or 1
-        low, high = low - pad, high + pad
-        ax.xaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10]))
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _power(value) if logarithmic else three(value)))
-    ax.xaxis.set_minor_formatter(NullFormatter())
-    ax.set_xlim((low, high) if higher else (high, low))
+def _panel(ax: Axes, task: Task, rows: Mapping[str, float], results: Mapping[str, Summary]) -> None:
+    """One task: its marks, lines, axis and what it shows."""
+    metric_axis(ax, "x", task)
+    for lane, y in rows.items():
+        _row(ax, lane, y, results.get(lane))
+    lines = {"": task["line"], **task.get("baselines", {})}
+    marks = {name: float(value) for name, value in lines.items() if value is not None}
+    for name, value in marks.items():
+        dots, width = (_DOTTED, 1.0) if name else (_DASHED, 1.3)
+        ends = [max(ax.get_ylim()), min(ax.get_ylim()) + 0.7]  # below the names
+        ax.plot([value, value], ends, color=INK, linewidth=width, linestyle=dots, marker="", zorder=1)
+    ax.margins(x=0.12)
+    if not higher_is_better(task):
+        ax.invert_xaxis()
+    ax.xaxis.set_major_locator(LogLocator(10, numticks=3) if is_log(task) else MaxNLocator(3, steps=[1, 2, 5, 10]))
     ax.tick_params(axis="x", labelsize=9)
     ax.tick_params(axis="y", length=0)
     ax.grid(axis="x", alpha=0)
-    ax.set_xlabel(f"{task.get('label', task['metric'])}\nbetter →", fontsize=9.5)
+    ax.set_xlabel(f"{label_of(task)}\nbetter →", fontsize=9.5)
+    ax.get_xlim()  # settles where the lines stand
     for name, value in marks.items():
-        dots, width = (_DOTTED, 1.0) if name else (_DASHED, 1.3)
-        ax.axvline(value, ymax=1 - top, color=INK, linewidth=width, linestyle=dots, zorder=1)
-        _name_line(ax, name, value)
-    for lane, y in rows.items():
-        _row(ax, y, drawn.get(lane), look(lane, families)[0], logarithmic)
+        at = (ax.transData - ax.transAxes).transform((value, 0))[0]
+        side, shift = ("right", 4) if at > 0.6 else ("left", -4)  # where there is more room
+        where: dict[str, Any] = {"xytext": (shift, 0), "textcoords": "offset points", "annotation_clip": False}
+        ax.annotate(name, (value, -1.15), ha=side, va="center", fontsize=8.5, **where).set_in_layout(False)
+    beyond = sum(reached(result) == "full" for result in results.values())
+    finding = ""
+    if results and task["line"] is not None:  # in three short lines: panels stand close
+        finding = f"{beyond} of {len(results)} models\nreach {three(task['line'])}\nwith every seed"
+    ax.set_title(task["name"], fontsize=10.5, fontweight="bold", pad=40)
+    above: dict[str, Any] = {"xycoords": "axes fraction", "xytext": (0, 5), "textcoords": "offset points"}
+    ax.annotate(finding, (0.5, 1), ha="center", fontsize=9, linespacing=1.15, **above)
 
 
-def _name_line(ax: Axes, text: str, value: float) -> None:
-    """The name of a vertical line above it, set off to the side where there is more room."""
-    at = ax.transAxes.inverted().transform(ax.transData.transform((value, 0)))[0]
-    side = "right" if at > 0.6 else "left"
-    shift = {"right": 4, "left": -4}[side]
-    name = ax.annotate(
-        text,
-        (value, -1.15),
-        xytext=(shift, 0),
-        textcoords="offset points",
-        ha=side,
-        va="center",
-        fontsize=8.5,
-        annotation_clip=False,
-    )
-    name.set_in_layout(False)
-
-
-def _row(ax: Axes, y: float, result: Summary | None, family: int, logarithmic: bool) -> None:
-    """A lane's seeds, their median and their range."""
-    grey: dict[str, Any] = {"va": "center", "fontsize": 8.5, "style": "italic"}
+def _row(ax: Axes, lane: str, y: float, result: Summary | None) -> None:
+    """A lane's seeds, their median and their range; crosses at the edge for those that diverged."""
+    across = ax.get_yaxis_transform()
     if not result or not result.get("seeds"):
-        ax.text(0.5, y, "no records", transform=ax.get_yaxis_transform(), ha="center", **grey)
+        ax.text(0.5, y, "no records", transform=across, ha="center", va="center", fontsize=8.5, style="italic")
         return
-    colour, marker = CYCLE[family], MARKERS[family]
-    seeds = _seeds(result)
-    if logarithmic:
-        seeds = seeds[seeds > 0]
-    ax.plot(
-        seeds, np.full(len(seeds), y), "|", color=colour, markersize=8, markeredgewidth=1.1, alpha=0.75, label="_seeds"
-    )
+    colour = look(lane)["color"]
     if crosses := int(result.get("diverged") or 0):
-        ax.plot(
-            0.03 + 0.07 * np.arange(crosses),
-            np.full(crosses, y),
-            "x",
-            transform=ax.get_yaxis_transform(),
-            color=colour,
-            markersize=5,
-            markeredgewidth=1.5,
-            clip_on=False,
-            label="_diverged",
-        )
-    if result.get("median") is None or not len(seeds):
-        return
-    ax.plot([result["low"], result["high"]], [y, y], "-", color=colour, linewidth=2.6, label="_range")
-    ax.plot(
-        [result["median"]],
-        [y],
-        color=colour,
-        marker=marker,
-        markersize=8.5,
-        fillstyle=_state(result),
-        markerfacecoloralt="none",
-        markeredgewidth=1.6,
-        linestyle="none",
-        label="_median",
-        zorder=4,
-    )
+        style: dict[str, Any] = {"markersize": 5, "markeredgewidth": 1.5, "clip_on": False, "label": "_diverged"}
+        ax.plot(0.03 + 0.07 * np.arange(crosses), [y] * crosses, "x", transform=across, color=colour, **style)
+    if result.get("median") is not None:
+        ax.plot([result["low"], result["high"]], [y, y], "-", color=colour, linewidth=2.6, label="_range")
+    mark_seeds(ax, lane, y, result)
 
 
 def _legend(fig: Figure) -> None:
     """What the marks say, below the panels."""
+    fills = {"all seeds reach it": "full", "some": "right", "none": "none"}
+    entries: dict[str, dict[str, Any]] = {"finish line": {"linewidth": 1.3, "linestyle": _DASHED}}
+    entries |= {label: {"marker": "o", "markersize": 8, "fillstyle": fill} for label, fill in fills.items()}
+    entries |= {
+        "a seed": {"marker": "|", "markersize": 8},
+        "range": {"linewidth": 2.6, "linestyle": "-"},
+        "diverged": {"marker": "x", "markersize": 5},
+    }
     plain: dict[str, Any] = {"linestyle": "none", "color": INK, "markeredgewidth": 1.5, "markerfacecoloralt": "none"}
-    handles = (
-        [Line2D([], [], color=INK, linewidth=1.3, linestyle=_DASHED, label="finish line")]
-        + [Line2D([], [], marker="o", markersize=8, fillstyle=fill, label=label, **plain) for fill, label in _FILLS]
-        + [
-            Line2D([], [], marker="|", markersize=8, label="a seed", **plain),
-            Line2D([], [], color=INK, linewidth=2.6, linestyle="-", label="range"),
-            Line2D([], [], marker="x", markersize=5, label="diverged", **plain),
-        ]
-    )
-    fig.legend(
-        handles=handles,
-        loc="outside lower center",
-        ncols=len(handles),
-        fontsize=9,
-        handletextpad=0.4,
-        columnspacing=1.2,
-    )
+    handles = [Line2D([], [], label=label, **plain | style) for label, style in entries.items()]
+    place: dict[str, Any] = {"loc": "outside lower center", "ncols": len(handles), "fontsize": 9}
+    fig.legend(handles=handles, handletextpad=0.4, columnspacing=1.2, **place)
 
 
 def describe_race(
@@ -246,21 +144,75 @@ def describe_race(
     parts = []
     for key, task in tasks.items():
         own = {lane: results[key][lane] for lane in lanes if results.get(key, {}).get(lane)}
-        best = _best(task, own)
-        if not best:
+        medians = {lane: r["median"] for lane, r in own.items() if len(finite(r)) and r.get("median") is not None}
+        if not medians:
             parts.append(f"{task['name']}: no records")
             continue
-        names = [lanes[lane] for lane in own if _state(own[lane]) == "full"]
-        some = sum(_state(result) == "right" for result in own.values())
-        label = task.get("label", task["metric"])
-        median = three(own[best[0]]["median"])
-        first = f"best {'is' if len(best) == 1 else 'are'} {_listed([lanes[lane] for lane in best])}"
-        text = f"{task['name']}: {first} with a median {label} of {median}"
-        if task["line"] is not None:
-            who = f" ({', '.join(names)})" if 0 < len(names) < 5 else ""
-            text = (
-                f"{task['name']}: {len(names)} of {len(own)} models cross the line of {three(task['line'])} with every "
-                f"seed{who}, {some} with some; {first}, median {label} {median}"
-            )
-        parts.append(text)
+        best = (max if higher_is_better(task) else min)(medians.values())
+        *others, last = [lanes[lane] for lane, median in medians.items() if median == best]
+        first = f"best are {', '.join(others)} and {last}" if others else f"best is {last}"
+        if task["line"] is None:
+            parts.append(f"{task['name']}: {first} with a median {label_of(task)} of {three(best)}")
+            continue
+        names = [lanes[lane] for lane in own if reached(own[lane]) == "full"]
+        who = f" ({', '.join(names)})" if 0 < len(names) < 5 else ""
+        some = sum(reached(result) == "right" for result in own.values())
+        parts.append(
+            f"{task['name']}: {len(names)} of {len(own)} models cross the line of {three(task['line'])} with every "
+            f"seed{who}, {some} with some; {first}, median {label_of(task)} {three(best)}"
+        )
     return f"{len(lanes)} models on {len(tasks)} tasks. {'. '.join(parts)}."
+
+
+# ---- the ranking that a single seed gives
+
+
+def _ranked(task: Task, values: Mapping[str, Mapping[int, float]], seed: int) -> dict[str, float]:
+    """What each lane reached with this seed, the best first."""
+    found = {lane: own[seed] for lane, own in values.items() if seed in own}
+    if not found:
+        raise ValueError(f"seed must be one that a lane has, got {seed}")
+    return dict(sorted(found.items(), key=lambda item: item[1], reverse=higher_is_better(task)))
+
+
+def draw_ranking(task: Task, lanes: Mapping[str, str], values: Mapping[str, Mapping[int, float]], seed: int) -> Figure:
+    """The lanes from best to worst as one seed ranks them, a large mark each; thin marks are the other seeds.
+
+    Parameters
+    ----------
+    task
+        As :mod:`rtx_lib.plots.lanes` describes it.
+    lanes
+        The lanes' names by key.
+    values
+        By lane and seed, the metric.
+    seed
+        The one that ranks. Lanes without it are left out.
+
+    Raises
+    ------
+    ValueError
+        If no lane has the seed.
+    """
+    found = _ranked(task, values, seed)
+    fig, ax = plt.subplots(figsize=(5.8, 1.0 + 0.26 * len(found)))
+    for y, (lane, value) in enumerate(found.items()):
+        colour, marker = look(lane)["color"], look(lane)["marker"]
+        others = list(values[lane].values())
+        ax.plot(others, [y] * len(others), "|", color=colour, markersize=9, alpha=0.6, label="_seeds")
+        ax.plot([value], [y], marker, color=colour, markersize=9, label="_seed")
+    names = [f"{place}. {lanes[lane]}" for place, lane in enumerate(found, start=1)]
+    ax.set_yticks(range(len(names)), names, fontsize=11)
+    ax.set(ylim=(len(names) - 0.5, -0.5), xlabel=f"{task['name']}: {label_of(task)}, better to the right")
+    if is_log(task):
+        ax.set_xscale("log")
+    if not higher_is_better(task):
+        ax.invert_xaxis()
+    fig.suptitle(f"Seed {seed} names {lanes[next(iter(found))]} the best", fontsize=12.5)
+    return fig
+
+
+def describe_ranking(task: Task, lanes: Mapping[str, str], values: Mapping[str, Mapping[int, float]], seed: int) -> str:
+    """What :func:`draw_ranking` shows, in words."""
+    told = ", ".join(f"{lanes[lane]} {three(value)}" for lane, value in _ranked(task, values, seed).items())
+    return f"{task['name']} with seed {seed}, best first: {told}"

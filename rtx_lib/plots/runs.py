@@ -1,14 +1,12 @@
 """Runs over each other: one on the page over the recorded ones of its kind, and two that were trained in turns."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
 
 from rtx_lib.plots.curves import Record, bands, evaluations
-from rtx_lib.plots.style import CYCLE
+from rtx_lib.plots.style import look
 
 
 def draw_runs(
@@ -17,35 +15,33 @@ def draw_runs(
     records: Mapping[str, Sequence[Record]],
     metric: str,
     *,
-    looks: Mapping[str, int] | None = None,
+    looks: Mapping[str, str] | None = None,
 ) -> None:
     """How a metric grew: recorded runs as a band, and over it the run on the page, thin and dotted.
 
     The bands bear the names, for :func:`~rtx_lib.plots.curves.label_lines` or a legend; a run without records bears
     its name itself.
 
-    Args:
-        ax: axes to draw in.
-        live: by name the steps and values of the run on the page, such as ``history.curve("accuracy")``.
-        records: by name the recorded runs, where there are any.
-        metric: of their evaluations.
-        looks: which colour, dashes and marker of the cycle a name has; in order by default.
+    Parameters
+    ----------
+    ax
+        Axes to draw in.
+    live
+        By name the steps and values of the run on the page, such as ``history.curve("accuracy")``.
+    records
+        By name the recorded runs, where there are any.
+    metric
+        Of their evaluations.
+    looks
+        The models whose looks the names have; else those of the names themselves, or of the cycle in order.
     """
     for place, (name, (steps, values)) in enumerate(live.items()):
-        look = place if looks is None else looks[name]
-        recorded = records.get(name)
+        style, recorded = look(looks.get(name, name) if looks else name, place), records.get(name)
         if recorded:
             at, rows = evaluations(recorded, metric)
-            bands(ax, rows, name, steps=at, index=look)
-        ax.plot(
-            steps,
-            values,
-            color=CYCLE[look % len(CYCLE)],
-            linestyle=":",
-            linewidth=1.2,
-            marker=".",
-            label="_live" if recorded else name,
-        )
+            bands(ax, rows, name, steps=at, **style)
+        line: dict[str, Any] = {"color": style["color"], "linestyle": ":", "linewidth": 1.2, "marker": "."}
+        ax.plot(steps, values, label="_live" if recorded else name, **line)
 
 
 def draw_side_by_side(ax: Axes, records: Sequence[Record], names: tuple[str, str], metric: str = "loss") -> None:
@@ -54,14 +50,21 @@ def draw_side_by_side(ax: Axes, records: Sequence[Record], names: tuple[str, str
     In that time they make unequal numbers of steps. Both are drawn over the steps of the reference, so that points at
     one place took the same time.
 
-    Args:
-        ax: axes to draw in.
-        records: runs of a recipe with a reference, one a seed.
-        names: of the model and of the reference, for :func:`~rtx_lib.plots.curves.label_lines` or a legend.
-        metric: of their evaluations.
+    Parameters
+    ----------
+    ax
+        Axes to draw in.
+    records
+        Runs of a recipe with a reference, one a seed.
+    names
+        Of the model and of the reference, for :func:`~rtx_lib.plots.curves.label_lines` or a legend.
+    metric
+        Of their evaluations.
 
-    Raises:
-        ValueError: if no evaluation has the metric of both.
+    Raises
+    ------
+    ValueError
+        If no evaluation has the metric of both.
     """
     for name, key in zip(names, (metric, f"reference_{metric}"), strict=True):
         steps, values = evaluations(records, key, at="reference_step")

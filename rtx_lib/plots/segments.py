@@ -4,9 +4,7 @@ Transformer-XL (Dai et al. 2019, section 3.2) keeps what every layer computed fo
 stops at the border of the segment, values do not. Solid is what both take, dashed what values take alone.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -14,11 +12,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import FancyBboxPatch, Rectangle
+from matplotlib.patches import Rectangle
 
-from rtx_lib.plots.positions import GREY
-from rtx_lib.plots.style import CYCLE, INK
+from rtx_lib.plots.arrays import check_least
+from rtx_lib.plots.diagram import arrow, blank, box, links, word
+from rtx_lib.plots.style import CYCLE, GREY, INK
 
 _OWN, _STORED = CYCLE[:2]
 _DASHED = (0, (3, 1.6))
@@ -45,18 +43,20 @@ def _cone(layers: int, length: int, memory: int, position: int) -> list[set[int]
     return rows[::-1]
 
 
-def _check(layers: int, length: int, memory: int, segments: int, position: int | None) -> int:
-    """The output's position, counted from 0."""
-    for name, value in (("layers", layers), ("length", length), ("segments", segments)):
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1, was {value}")
-    if memory < 0:
-        raise ValueError(f"memory must be at least 0, was {memory}")
+def _check_total(length: int, segments: int) -> int:
     total = segments * length
     if total > _MOST:
-        raise ValueError(f"segments times length must be at most {_MOST}, was {total}")
+        raise ValueError(f"segments times length must be at most {_MOST}, got {total}")
+    return total
+
+
+def _check(layers: int, length: int, memory: int, segments: int, position: int | None) -> int:
+    """The output's position, counted from 0."""
+    check_least(1, layers=layers, length=length, segments=segments)
+    check_least(0, memory=memory)
+    total = _check_total(length, segments)
     if position is not None and not 1 <= position <= total:
-        raise ValueError(f"position must be from 1 to {total}, was {position}")
+        raise ValueError(f"position must be from 1 to {total}, got {position}")
     return (total if position is None else position) - 1
 
 
@@ -70,53 +70,53 @@ def draw_segments(
     to the furthest position. For frames: ``explorer(lambda M: draw_segments(memory=M), range(9), "memory M",
     alt=lambda M: describe_segments(memory=M))``.
 
-    Args:
-        layers: N.
-        length: T, positions in a segment.
-        memory: M, positions that each layer keeps; with 0 nothing crosses a border.
-        segments: how many are drawn; the text goes on to the left.
-        position: the output whose paths are drawn, from 1 to segments x length; the last by default.
+    Parameters
+    ----------
+    layers
+        N.
+    length
+        T, positions in a segment.
+    memory
+        M, positions that each layer keeps; with 0 nothing crosses a border.
+    segments
+        How many are drawn; the text goes on to the left.
+    position
+        The output whose paths are drawn, from 1 to segments x length; the last by default.
 
-    Raises:
-        ValueError: if a size is below 1, ``memory`` below 0, there is no such position, or more than 24 are asked for.
+    Raises
+    ------
+    ValueError
+        If a size is below 1, ``memory`` below 0, there is no such position, or more than 24 are asked for.
     """
     output = _check(layers, length, memory, segments, position)
     rows = _cone(layers, length, memory, output)
+    furthest = [min(row) for row in rows]
     start, total = output // length * length, segments * length
     top, wide = _GAP * layers, total + 2.35
     fig, ax = plt.subplots(figsize=(5.8, 5.8 * (top + 7.0) / wide))
-    inside = Rectangle((-0.62, -1), total + 1, top + 2, transform=ax.transData)
-    edges = [(n, p, k) for n in range(layers, 0, -1) for p in rows[n] for k in _window(p, length, memory)]
-    furthest = [min(row) for row in rows]
+    below = [(n, p, k) for n in range(layers, 0, -1) for p in rows[n] for k in _window(p, length, memory)]
+    _links(ax, below, start, 1.0, (-0.62, total + 0.38, top + 1))
     path = [(n, furthest[n], furthest[n - 1]) for n in range(layers, 0, -1)]
-    for stored, colour, dash in ((True, _STORED, _DASHED), (False, _OWN, "-")):
-        thin, thick = ([edge for edge in chosen if stored == (edge[2] < start)] for chosen in (edges, path))
-        pale = min(1.0, max(0.25, 60 / max(1, len(thin))))  # where lines are dense
-        _links(ax, thin, inside, color=colour, linestyle=dash, linewidth=1.0, alpha=pale)
-        _links(ax, thick, inside, color=colour, linestyle=dash, linewidth=3.4)
+    _links(ax, path, start, 3.4, (-0.62, total + 0.38, top + 1))
     size = (2 * _RADIUS * 5.7 * 72 / wide) ** 2
-    for look, style in _NODES.items():
-        nodes = [
-            (p, _GAP * n)
-            for n, row in enumerate(rows)
-            for p in range(total)
-            if look == ("none" if p not in row else "stored" if p < start else "own")
-        ]
+    places: dict[str, list[tuple[int, float]]] = {look: [] for look in _NODES}
+    for n, row in enumerate(rows):
+        for p in range(total):
+            places["none" if p not in row else "stored" if p < start else "own"].append((p, _GAP * n))
+        word(ax, -0.85, _GAP * n, f"layer {n}" if n else "inputs", ha="right", fontsize=11)
+    for look, nodes in places.items():
         if nodes:
             xs, ys = np.transpose(nodes)
-            ax.scatter(xs, ys, size, zorder=3, gid=look, **style)
-    for n in range(layers + 1):
-        ax.text(-0.85, _GAP * n, f"layer {n}" if n else "inputs", ha="right", va="center", fontsize=11)
+            ax.scatter(xs, ys, size, zorder=3, gid=look, **_NODES[look])
     _frame(ax, start, length, memory, segments, top)
     if furthest[0] < 0:
-        ax.text(-0.62, -0.72, f"← {-furthest[0]} more", ha="left", va="center", fontsize=11)
+        word(ax, -0.62, -0.72, f"← {-furthest[0]} more", ha="left", fontsize=11)
     steps, reach = _steps(furthest), output - furthest[0]
     told = f"the thick path, layer by layer: {steps}" if memory else f"no path crosses the border: {steps}"
     name = f"memory {memory}" if memory else "no memory"
     for text, y, font in ((f"{name}: the output reaches {_positions(reach)} back", 2.4, 12.5), (told, 1.3, 11)):
-        ax.text((total - 3.1) / 2, top + y, text, ha="center", fontsize=font)
-    ax.set(xlim=(-2.75, total - 0.4), ylim=(-3.9, top + 3.1), aspect="equal")
-    ax.set_axis_off()
+        word(ax, (total - 3.1) / 2, top + y, text, va="baseline", fontsize=font)
+    blank(ax, (-2.75, total - 0.4), (-3.9, top + 3.1))
     return fig
 
 
@@ -126,12 +126,18 @@ def _steps(furthest: Sequence[int]) -> str:
     return " + ".join(map(str, steps)) + (f" = {sum(steps)}" if len(steps) > 1 else "")
 
 
-def _links(ax: Axes, edges: Iterable[tuple[int, int, int]], inside: Rectangle, **look: Any) -> None:
-    """Lines from position p of row n down to k of the row below, as one artist, cut where the drawing ends."""
-    pieces = [((p, _GAP * n - _RADIUS), (k, _GAP * (n - 1) + _RADIUS), (np.nan, np.nan)) for n, p, k in edges]
-    if pieces:
-        (line,) = ax.plot(*np.reshape(pieces, (-1, 2)).T, solid_capstyle="butt", zorder=2, **look)
-        line.set_clip_path(inside)
+def _links(
+    ax: Axes, edges: Sequence[tuple[int, int, int]], start: int, width: float, inside: tuple[float, float, float]
+) -> None:
+    """Lines from position p of row n down to k of the row below, cut where the drawing ends."""
+    left, right, high = inside
+    for stored, colour, dash in ((True, _STORED, _DASHED), (False, _OWN, "-")):
+        chosen = [edge for edge in edges if stored == (edge[2] < start)]
+        ends = [((p, _GAP * n - _RADIUS), (k, _GAP * (n - 1) + _RADIUS)) for n, p, k in chosen]
+        pale = min(1.0, max(0.25, 60 / max(1, len(ends)))) if width == 1 else None  # where lines are dense
+        line = links(ax, ends, color=colour, linestyle=dash, linewidth=width, alpha=pale, zorder=2)
+        if line:
+            line.set_clip_path(Rectangle((left, -1), right - left, high + 1, transform=ax.transData))
 
 
 def _frame(ax: Axes, start: int, length: int, memory: int, segments: int, top: float) -> None:
@@ -143,14 +149,12 @@ def _frame(ax: Axes, start: int, length: int, memory: int, segments: int, top: f
         bars.append((max(0, start - memory), start, f"memory {memory}", _STORED, _DASHED))
     for low, high, name, colour, dash in bars:
         ax.plot([low - 0.3, high - 0.7], [-1.25] * 2, color=colour, linewidth=4, linestyle=dash, solid_capstyle="butt")
-        narrow, lower = high - low < 4, name == "its segment" and high - low < 4
+        narrow = high - low < 4
         place, side = (high - 0.7, "right") if narrow else ((low + high) / 2 - 0.5, "center")
-        ax.text(place, -2.6 if lower else -1.8, name, ha=side, va="center", fontsize=11)
-    legend = [
-        Line2D([], [], color=_OWN, linestyle="-", linewidth=2, label="value and gradient"),
-        Line2D([], [], color=_STORED, linestyle=_DASHED, linewidth=2, label="value only: stored, no gradient"),
-    ]
-    ax.legend(handles=legend, loc="lower center", bbox_to_anchor=(0.5, 0), ncol=2, handlelength=2.4, columnspacing=1.2)
+        word(ax, place, -2.6 if narrow and colour == _OWN else -1.8, name, ha=side, fontsize=11)
+    ax.plot([], [], color=_OWN, linestyle="-", linewidth=2, label="value and gradient")
+    ax.plot([], [], color=_STORED, linestyle=_DASHED, linewidth=2, label="value only: stored, no gradient")
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 0), ncol=2, handlelength=2.4, columnspacing=1.2)
 
 
 def _positions(count: int) -> str:
@@ -183,50 +187,44 @@ def draw_clash(length: int = 4, segments: int = 2) -> Figure:
     Above, two keys bear the same number, so the query cannot tell which is which; below, every key has a distance of
     its own.
 
-    Args:
-        length: T, positions in a segment, at least 2.
-        segments: at least 2; the last holds the query, the others are its memory.
+    Parameters
+    ----------
+    length
+        T, positions in a segment, at least 2.
+    segments
+        At least 2; the last holds the query, the others are its memory.
 
-    Raises:
-        ValueError: if a size is below 2, or there are more than 24 positions.
+    Raises
+    ------
+    ValueError
+        If a size is below 2, or there are more than 24 positions.
     """
-    for name, value in (("length", length), ("segments", segments)):
-        if value < 2:
-            raise ValueError(f"{name} must be at least 2, was {value}")
-    total = segments * length
-    if total > _MOST:
-        raise ValueError(f"segments times length must be at most {_MOST}, was {total}")
-    query, border = total - 1, total - length
-    inner = 1 if length > 2 else 0
+    check_least(2, length=length, segments=segments)
+    total = _check_total(length, segments)
+    query, border, inner = total - 1, total - length, int(length > 2)
     twins = (border - length + inner, border + inner)
     restart, distances = [p % length for p in range(total)], [query - p for p in range(total)]
     fig, ax = plt.subplots(figsize=(5.8, 4.9))
-    verdicts = (
-        f"{restart[twins[0]]} and {restart[twins[1]]}: the query cannot tell the two apart",
-        f"{distances[twins[0]]} and {distances[twins[1]]}: one is far, one is near",
-    )
-    names = ("numbers that restart in every segment", "distances to the query")
-    for y, name, numbers, verdict in zip((4.5, 0), names, (restart, distances), verdicts, strict=True):
-        lit = _STORED if y else _OWN
-        ax.text(-0.45, y + 2.2, name, fontsize=12.5, fontweight="bold", va="center")
+    for y, lit, name, numbers, verdict in (
+        (4.5, _STORED, "numbers that restart in every segment", restart, "the query cannot tell the two apart"),
+        (0, _OWN, "distances to the query", distances, "one is far, one is near"),
+    ):
+        word(ax, -0.45, y + 2.2, name, ha="left", fontsize=12.5, fontweight="bold")
         for p, number in enumerate(numbers):
             rim: dict[str, Any] = {"facecolor": "none", "edgecolor": GREY, "linewidth": 1}
             if p in twins:
                 rim = {"facecolor": lit + "50", "edgecolor": lit, "linewidth": 2.4}
+                bend = {"connectionstyle": "arc3,rad=0.3", "linestyle": "--" if y else "-", "shrinkA": 2, "shrinkB": 2}
+                arrow(ax, (query, y + 0.38), (p, y + 0.38), lit, 2, zorder=3, **bend)
+                word(ax, p, y - 0.62, "same word", fontsize=11)
             elif p == query:
-                rim = {"facecolor": "none", "edgecolor": INK, "linewidth": 2}
-            ax.add_patch(FancyBboxPatch((p - 0.38, y - 0.38), 0.76, 0.76, "round,pad=0,rounding_size=0.12", **rim))
-            bold = "bold" if p in twins else "normal"
-            ax.text(p, y, str(number), ha="center", va="center", fontsize=13, fontweight=bold)
-        for p in twins:
-            tip = {"arrowstyle": "-|>", "color": lit, "linewidth": 2, "shrinkA": 2, "shrinkB": 2}
-            tip |= {"connectionstyle": "arc3,rad=0.3", "linestyle": "--" if y else "-"}
-            ax.annotate("", (p, y + 0.38), (query, y + 0.38), arrowprops=tip)
-            ax.text(p, y - 0.62, "same word", ha="center", va="center", fontsize=11)
-        ax.text(query, y - 0.62, "query", ha="center", va="center", fontsize=11)
+                rim |= {"edgecolor": INK, "linewidth": 2}
+            box(ax, p, y, 0.38, 0.38, **rim)
+            word(ax, p, y, str(number), fontsize=13, fontweight="bold" if p in twins else "normal")
+        word(ax, query, y - 0.62, "query", fontsize=11)
         for edge in range(length, total, length):
             ax.plot([edge - 0.5] * 2, [y - 0.8, y + 0.7], color=INK, linewidth=1.3, linestyle="-")
-        ax.text((total - 1) / 2, y - 1.2, verdict, ha="center", va="center", fontsize=12.5)
-    ax.set(xlim=(-0.6, total - 0.4), ylim=(-1.6, 7.0))
-    ax.set_axis_off()
+        both = " and ".join(str(numbers[p]) for p in twins)
+        word(ax, (total - 1) / 2, y - 1.2, f"{both}: {verdict}", fontsize=12.5)
+    blank(ax, (-0.6, total - 0.4), (-1.6, 7.0), aspect="auto")
     return fig

@@ -1,7 +1,5 @@
 """What happens at each step of the relative shift, in words, and which score stands where afterwards."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 Cell = tuple[int, int] | None
@@ -81,19 +79,26 @@ def padded_line(queries: int, keys: int) -> list[Cell]:
 def shifted_cells(queries: int, keys: int) -> list[list[Cell]]:
     """Which score stands where after the shift, found by shifting names instead of numbers.
 
-    Args:
-        queries: T.
-        keys: S = M + T.
+    Parameters
+    ----------
+    queries
+        T.
+    keys
+        S = M + T.
 
-    Returns:
+    Returns
+    -------
+    list[list[Cell]]
         T rows of S cells: (query, distance), or None for a zero that was put in front. Up to its own position, j at
         most M + i, query i has at key j the distance M + i - j; beyond it stands what a mask has to hide.
 
-    Raises:
-        ValueError: if ``queries`` is below 1 or there are fewer keys than queries.
+    Raises
+    ------
+    ValueError
+        If ``queries`` is below 1 or there are fewer keys than queries.
     """
     if not 1 <= queries <= keys:
-        raise ValueError(f"queries must be from 1 to keys = {keys}, was {queries}")
+        raise ValueError(f"queries must be from 1 to keys = {keys}, got {queries}")
     left = padded_line(queries, keys)[queries:]
     return [left[i * keys : (i + 1) * keys] for i in range(queries)]
 
@@ -106,33 +111,24 @@ def cell_name(cell: Cell) -> str:
 def step_facts(step: str, queries: int, keys: int) -> tuple[str, str, str, str]:
     """Title, words and description of a step, with the numbers filled in."""
     if step not in _STEPS:
-        raise ValueError(f"step must be one of {SHIFT_STEPS}, was {step!r}")
+        raise ValueError(f"step must be one of {SHIFT_STEPS}, got {step!r}")
     if not 2 <= queries <= keys or queries * (keys + 1) > _MOST:
-        raise ValueError(
-            f"queries must be from 2 to keys, and queries x (keys + 1) at most {_MOST}, were {queries} and {keys}"
-        )
-    line, cells, past = padded_line(queries, keys), shifted_cells(queries, keys), keys - queries
-    letters = LETTERS[:queries]
-    tails = [[cell_name(cell) for cell in row[past + i + 1 :]] for i, row in enumerate(cells[:-1])]
-    garbage = [f"{_and(tail)} in row {letter}" for tail, letter in zip(tails, letters, strict=False)]
-    words = {
-        "T": queries,
-        "S": keys,
-        "M": past,
-        "wide": keys + 1,
-        "first": keys - 1,
-        "most": queries - 1,
-        "names": _and(letters),
-        "cells": len(line),
-        "left": queries * keys,
-        "last": letters[-1],
-        "dropped": _and([cell_name(c) for c in line[:queries]]),
-        "garbage": _and(garbage),
-        "skips": _and([str(queries - i) for i in range(queries)]),
-    }
+        limits = f"queries must be from 2 to keys, and queries x (keys + 1) at most {_MOST}"
+        raise ValueError(f"{limits}, got {queries} and {keys}")
+    cells, past, letters = shifted_cells(queries, keys), keys - queries, LETTERS[:queries]
     if step in ROW_STEPS:
         return _row_facts(row_of(step, queries), cells, past)
-    title, above, below, described = (text.format(**words) for text in _STEPS[step])
+    tails = [[cell_name(cell) for cell in row[past + i + 1 :]] for i, row in enumerate(cells[:-1])]
+    words = {"T": queries, "S": keys, "M": past, "wide": keys + 1, "first": keys - 1, "most": queries - 1}
+    words |= {"cells": queries * (keys + 1), "left": queries * keys}
+    lists = {
+        "names": letters,
+        "dropped": [cell_name(cell) for cell in padded_line(queries, keys)[:queries]],
+        "garbage": [f"{_and(tail)} in row {letter}" for tail, letter in zip(tails, letters, strict=False)],
+        "skips": [str(queries - i) for i in range(queries)],
+    }
+    facts = words | {name: _and(items) for name, items in lists.items()}
+    title, above, below, described = (text.format(**facts) for text in _STEPS[step])
     return title, above, below, described
 
 
@@ -144,21 +140,20 @@ def row_of(step: str, queries: int) -> int:
 def _row_facts(i: int, cells: Sequence[Sequence[Cell]], past: int) -> tuple[str, str, str, str]:
     """The same for the reading of row i."""
     queries, keys, letter = len(cells), len(cells[0]), LETTERS[i]
-    moved, tail = queries - 1 - i, [cell_name(cell) for cell in cells[i][past + i + 1 :]]
+    names = [cell_name(cell) for cell in cells[i]]
+    moved, tail = queries - 1 - i, names[past + i + 1 :]
     skipped = _and(["0", *(f"{letter}{keys - 1 - c}" for c in range(moved))])
     way = f"moves {moved} to the left" if moved else "stays"
-    title = f"row {letter} skips {skipped}, so it {way}"
+    more = f" and {moved} more" if moved else ""
     told = f"begins with {letter}{past + i}:\nkey 0 is {past + i} before it"
-    read = ", ".join(cell_name(cell) for cell in cells[i])
-    described = f"Reading {i + 1} skips {skipped} of row {letter}, the zero{' and ' * (moved > 0)}"
-    described += f"{moved} more, so row {letter} {way}. " if moved else f", so row {letter} {way}. "
-    described += (
-        f"It reads {read}: the first is distance {past + i}, which is where key 0 stands before query {letter}."
+    described = (
+        f"Reading {i + 1} skips {skipped} of row {letter}, the zero{more}, so row {letter} {way}. It reads "
+        f"{', '.join(names)}: the first is distance {past + i}, which is where key 0 stands before query {letter}."
     )
     if tail:
         told += f"\nends with {_and(tail)}:\nthe next row has begun"
         described += f" At its end, {_and(tail)}, the next row has already begun."
-    return title, "", told, described
+    return f"row {letter} skips {skipped}, so it {way}", "", told, described
 
 
 def _and(names: Sequence[str]) -> str:
@@ -168,7 +163,9 @@ def _and(names: Sequence[str]) -> str:
 def describe_shift(step: str, queries: int = 3, keys: int = 5) -> str:
     """What :func:`~rtx_lib.plots.shift.draw_shift` shows at this step, in words.
 
-    Raises:
-        ValueError: as :func:`~rtx_lib.plots.shift.draw_shift`.
+    Raises
+    ------
+    ValueError
+        As :func:`~rtx_lib.plots.shift.draw_shift`.
     """
     return step_facts(step, queries, keys)[3]

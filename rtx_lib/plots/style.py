@@ -3,11 +3,11 @@
 Axes, ticks and text are drawn in :data:`INK`, a colour that nothing else uses. When a figure becomes inline SVG
 (:func:`rtx_lib.plots.figure.to_svg`), INK turns into ``currentColor``, so that it follows the page's theme.
 Lines cannot follow it, so each colour of :data:`CYCLE` has a contrast of at least 3:1 on both backgrounds
-(WCAG 2.2, success criterion 1.4.11), and each comes with a dash pattern of its own.
+(WCAG 2.2, success criterion 1.4.11), and each comes with a dash pattern of its own. A model has one look in the whole
+book, :func:`look`; what is no model takes the colours of :data:`CYCLE` in order.
 """
 
-from __future__ import annotations
-
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -17,6 +17,9 @@ from cycler import cycler
 
 INK = "#0a0b0c"
 """A sentinel; whatever is drawn in it follows the page's text colour."""
+
+GREY = "#808080"
+"""What stands back: frames, hatching, parts that are not reached. It has the same contrast on both backgrounds."""
 
 LIGHT = "#ffffff"
 """The site's light background."""
@@ -32,6 +35,40 @@ DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (1.2, 1.4)), (0, (6, 1.6, 1.2, 
 
 MARKERS = ("o", "s", "^", "D", "v", "P")
 """Marker of each colour of :data:`CYCLE`; given to points, and sparsely to lines of many points."""
+
+LOOKS: dict[str, dict[str, tuple[str, Any, str]]] = {
+    "recurrent": {
+        "rnn": (CYCLE[0], "-", "o"),
+        "irnn": ("#67829c", DASHES[2], "s"),
+        "lstm": (CYCLE[2], DASHES[1], "^"),
+        "gru": (CYCLE[5], DASHES[3], "D"),
+        "deep-gru": ("#6f9440", DASHES[4], "h"),
+        "indrnn": (CYCLE[4], DASHES[5], "v"),
+    },
+    "convolution": {"tcn": ("#c27a00", DASHES[1], "P")},
+    "between": {"r-transformer": ("#e2483f", "-", "X")},
+    "attention": {
+        "transformer": (CYCLE[3], DASHES[3], ">"),
+        "transformer-none": ("#d873ae", DASHES[4], "<"),
+        "transformer-xl": ("#a855d8", DASHES[2], "p"),
+    },
+}
+"""Colour, dash pattern and marker of every model of the book, by family: cold colours for the recurrent, amber for
+convolutions, red for what stands between, from magenta to purple for attention. A new model takes a row here."""
+
+ALIASES = {
+    "tanh-rnn": "rnn",
+    "deep-transition-gru": "deep-gru",
+    "transformer-no-positions": "transformer-none",
+    "transformer-without-positions": "transformer-none",
+}
+"""Other names of models, in small letters and with hyphens."""
+
+VARIANTS = ("window-1", "rotary")
+"""Endings of names of models whose figures show them beside the model itself."""
+
+FAMILIES = {family: tuple(own) for family, own in LOOKS.items()}
+"""The models of each family, in the order in which they are drawn."""
 
 STYLE: dict[Any, Any] = {
     "figure.figsize": (5.8, 3.5),
@@ -79,6 +116,41 @@ def style() -> Iterator[None]:
     """The book's style inside a ``with`` block; the settings before it come back afterwards."""
     with mpl.rc_context(STYLE):
         yield
+
+
+def look(name: str, otherwise: int | None = None) -> dict[str, Any]:
+    """Colour, dash pattern and marker of a model, the same in all figures, as ``Axes.plot`` takes them.
+
+    Parameters
+    ----------
+    name
+        A model of :data:`LOOKS`, by its key or as a figure writes it, whatever follows: ``"transformer-sinusoidal"``
+        and ``"Transformer + sinusoidal"`` look as ``"transformer"`` does. What ends as one of :data:`VARIANTS` has
+        dashes of its own and hollow markers.
+    otherwise
+        Which colour of the cycle to take where the name is no model's.
+
+    Raises
+    ------
+    ValueError
+        If the name begins with no model's, and there is no ``otherwise``.
+    """
+    key = "-".join(re.findall("[a-z0-9]+", name.lower()))
+    key = next((model + key.removeprefix(said) for said, model in ALIASES.items() if key.startswith(said)), key)
+    looks = {model: row for own in LOOKS.values() for model, row in own.items()}
+    found = [model for model in looks if f"{key}-".startswith(f"{model}-")]
+    if not found and otherwise is None:
+        raise ValueError(f"name must be, or begin with, one of {list(looks)}, got {name!r}")
+    if not found and otherwise is not None:
+        colour, dash, marker = (own[otherwise % len(own)] for own in (CYCLE, DASHES, MARKERS))
+        return {"color": colour, "linestyle": dash, "marker": marker}
+    model = max(found, key=len)
+    colour, dash, marker = looks[model]
+    ending = key.removeprefix(model).lstrip("-")
+    if ending not in VARIANTS:
+        return {"color": colour, "linestyle": dash, "marker": marker}
+    dash = DASHES[(DASHES.index(dash) + 1 + VARIANTS.index(ending)) % len(DASHES)]
+    return {"color": colour, "linestyle": dash, "marker": marker, "markerfacecolor": "none"}
 
 
 def luminance(colour: str) -> float:

@@ -1,7 +1,5 @@
 """A table that the reader sorts and narrows, by mouse and by keyboard; without a script it is a plain table."""
 
-from __future__ import annotations
-
 import html
 import math
 from collections.abc import Sequence
@@ -61,12 +59,14 @@ _PLAIN = """<noscript><style>.book-table .book-control,.book-table [role=status]
 def plain_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Markdown:
     """A small table as Markdown, which Jupyter, Colab and the site show alike; ``|`` may not occur in a cell.
 
-    Raises:
-        ValueError: if there is no column, or a row has another number of cells.
+    Raises
+    ------
+    ValueError
+        If there is no column, or a row has another number of cells.
     """
     for row in rows:
         if not columns or len(row) != len(columns):
-            raise ValueError(f"every row must have {len(columns)} cells, at least one, one had {len(row)}: {row!r}")
+            raise ValueError(f"every row must have {len(columns)} cells, at least one, got {len(row)}: {row!r}")
     lines = [columns, ["---"] * len(columns), *rows]
     return Markdown("\n".join(f"| {' | '.join(map(str, line))} |" for line in lines))
 
@@ -78,30 +78,38 @@ def sortable_table(
 
     It scrolls sideways inside its own box, where the first column, each row's name, stays in place.
 
-    Args:
-        columns: the heads.
-        rows: each of one cell per column. A cell is a text, a number, None where there is nothing, or a tuple (value
-            to sort by, text) or (value, text, link). A column whose values are all numbers is sorted as numbers. A
-            number from 1,000 on is written with separators: a year is better given as (1997, "1997").
-        caption: the table's name.
-        note: line below, as HTML.
-        choose: the head of a column whose texts the reader chooses from, in the order in which they come. At first
-            only the rows of the first are there, without this column; "all" brings back everything, as do paper and
-            a page without scripts.
+    Parameters
+    ----------
+    columns
+        The heads.
+    rows
+        Each of one cell per column. A cell is a text, a number, None where there is nothing, or a tuple (value
+        to sort by, text) or (value, text, link). A column whose values are all numbers is sorted as numbers. A
+        number from 1,000 on is written with separators: a year is better given as (1997, "1997").
+    caption
+        The table's name.
+    note
+        Line below, as HTML.
+    choose
+        The head of a column whose texts the reader chooses from, in the order in which they come. At first
+        only the rows of the first are there, without this column; "all" brings back everything, as do paper and
+        a page without scripts.
 
-    Raises:
-        ValueError: if there is no column, a row has another number of cells, the caption holds no word, ``choose`` is
-            the head of no column after the first, a link is neither relative nor http(s), or the table exceeds 600 kB.
+    Raises
+    ------
+    ValueError
+        If there is no column, a row has another number of cells, the caption holds no word, ``choose`` is
+        the head of no column after the first, a link is neither relative nor http(s), or the table exceeds 600 kB.
     """
     if not columns:
-        raise ValueError("columns must hold at least one head, held none")
+        raise ValueError("columns must hold at least one head, got none")
     if not caption.strip():
-        raise ValueError(f"caption must be a text that names the table, was {caption!r}")
+        raise ValueError(f"caption must be a text that names the table, got {caption!r}")
     if choose is not None and choose not in columns[1:]:
-        raise ValueError(f"choose must be one of the heads after the first, {list(columns[1:])}, was {choose!r}")
+        raise ValueError(f"choose must be one of the heads after the first, {list(columns[1:])}, got {choose!r}")
     for row in rows:
         if len(row) != len(columns):
-            raise ValueError(f"every row must have {len(columns)} cells, one had {len(row)}: {row!r}")
+            raise ValueError(f"every row must have {len(columns)} cells, got {len(row)}: {row!r}")
     cells = [[_cell(cell) for cell in row] for row in rows]
     kinds = ["number" if _is_number([row[i][0] for row in cells]) else "text" for i in range(len(columns))]
     by = None if choose is None else list(columns).index(choose, 1)
@@ -111,26 +119,25 @@ def sortable_table(
         f"{html.escape(name)}</button></th>"
         for name, kind, look in zip(columns, kinds, looks, strict=True)
     )
-    names = [] if by is None else list(dict.fromkeys(row[by][1] for row in cells))
+    values = [] if by is None else [row[by][1] for row in cells]
+    names = list(dict.fromkeys(values))
+    marks = [_belongs(names.index(value)) for value in values] or [""] * len(cells)
     body = "".join(
-        f"<tr{'' if by is None else _belongs(names.index(row[by][1]))}>"
-        f"{''.join(_write(*cell, kinds[i], looks[i], i) for i, cell in enumerate(row))}</tr>"
-        for row in cells
+        f"<tr{mark}>{''.join(_write(*cell, kinds[i], looks[i], i) for i, cell in enumerate(row))}</tr>"
+        for mark, row in zip(marks, cells, strict=True)
     )
     one = ' class="one"' if names else ""
     table = (
         f'<table{one} onclick="{html.escape(_SORT)}" onkeydown="event.stopPropagation()">'
         f"<caption>{html.escape(caption)}</caption><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
     )
-    count = f"{sum(row[by][1] == names[0] for row in cells)} of {len(cells)} rows." if by is not None and names else ""
-    return HTML(
-        check_size(
-            f'<figure class="book-fig book-table"><style>{_STYLE}</style>{_choice(choose, names)}'
-            f'{scroll_box(table, caption)}<p role="status"><span class="count">{count}</span> '
-            f'<span class="order"></span></p>{figcaption(note)}</figure>',
-            "table",
-        )
+    count = f"{values.count(names[0])} of {len(cells)} rows." if names else ""
+    page = (
+        f'<figure class="book-fig book-table"><style>{_STYLE}</style>{_choice(choose, names)}'
+        f'{scroll_box(table, caption)}<p role="status"><span class="count">{count}</span> '
+        f'<span class="order"></span></p>{figcaption(note)}</figure>'
     )
+    return HTML(check_size(page, "table"))
 
 
 def _choice(name: str | None, values: Sequence[str]) -> str:
@@ -157,7 +164,7 @@ def _cell(cell: Any) -> tuple[Any, str, str | None]:
     if isinstance(value, float) and not math.isfinite(value):
         value = None
     if link is not None and ":" in link.split("/")[0] and not link.startswith(("https:", "http:")):
-        raise ValueError(f"a link must be relative or of http(s), was {link!r}")
+        raise ValueError(f"a link must be relative or of http(s), got {link!r}")
     if text is None:
         plain = isinstance(value, bool) or not _is_number([value])
         text = "–" if value is None else str(value) if plain else _number(value)

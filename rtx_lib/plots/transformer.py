@@ -1,19 +1,15 @@
 """The encoder-decoder Transformer as a diagram, one part more at each stage, with its three attentions by name."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Circle, FancyBboxPatch, PathPatch, Rectangle
-from matplotlib.transforms import Affine2D
+from matplotlib.patches import PathPatch, Rectangle
 
-from rtx_lib.plots.positions import cell_path
-from rtx_lib.plots.style import CYCLE, INK
+from rtx_lib.plots.diagram import Pen, blank, look_up
+from rtx_lib.plots.grids import squares
+from rtx_lib.plots.style import CYCLE, GREY
 
 _STAGES = {  # stage: (title, description)
     "embeddings": (
@@ -68,184 +64,108 @@ TRANSFORMER_STAGES = tuple(_STAGES)
 
 _LEFT, _RIGHT = 2.75, 8.05  # middles of the towers
 _HALF = 2.1  # half the width of a box
-_ATTENTIONS = ("encoder self-attention", "masked decoder self-attention", "encoder-decoder attention")
+_EMBED, _ENCODE, _ENCODED, _STACK, _MASKED, _CROSS, _PREDICT, _DECODE, _THREE = TRANSFORMER_STAGES
+_MASKS = {_ENCODE: np.ones((5, 5)), _MASKED: np.tri(5), _CROSS: np.ones((5, 4))}
+
+_MARKS: tuple[tuple[Any, ...], ...] = (
+    # what, stage, where and what
+    ("embed", _EMBED, _LEFT, "source tokens"),
+    ("sublayer", _ENCODE, _LEFT, 2.52, 2.87, 3.85, 4.95, "encoder\nself-attention"),
+    ("label", _ENCODE, _LEFT + 0.2, 3.12, "Q, K, V"),
+    ("sublayer", _ENCODED, _LEFT, 5.22, 5.48, 6.15, 7.1, "feed-forward"),
+    ("layer", _STACK, _LEFT, 2.62, 7.55),
+    ("label", _STACK, _LEFT - _HALF - 0.45, 7.85, "N ×", "left", 12),
+    ("arrow", _STACK, (_LEFT, 7.37), (_LEFT, 8.05)),
+    ("label", _STACK, _LEFT, 8.35, "memory", "center"),
+    ("embed", _EMBED, _RIGHT, "target tokens so far"),
+    ("sublayer", _MASKED, _RIGHT, 2.52, 2.87, 3.85, 4.95, "masked decoder\nself-attention"),
+    ("label", _MASKED, _RIGHT + 0.2, 3.12, "Q, K, V"),
+    ("sublayer", _CROSS, _RIGHT, 5.22, 5.5, 8.05, 9.15, "encoder-decoder\nattention"),
+    ("label", _CROSS, _RIGHT + 0.2, 7.25, "Q"),
+    ("arrow", _CROSS, (_LEFT, 8.05), (_RIGHT - _HALF, 8.05)),
+    ("label", _CROSS, (_LEFT + _RIGHT - _HALF) / 2 + 0.4, 8.3, "K, V", "center"),
+    ("sublayer", _PREDICT, _RIGHT, 9.42, 9.67, 10.33, 11.22, "feed-forward"),
+    ("layer", _PREDICT, _RIGHT, 2.62, 11.67),
+    ("label", _PREDICT, _RIGHT - _HALF - 0.6, 11.45, "N ×", "right", 12),
+    ("arrow", _PREDICT, (_RIGHT, 11.49), (_RIGHT, 12.05)),
+    ("plate", _PREDICT, _RIGHT, 12.4, 0.35, "linear, softmax"),
+    ("arrow", _PREDICT, (_RIGHT, 12.75), (_RIGHT, 13.15)),
+    ("label", _PREDICT, _RIGHT, 13.4, "next token", "center", 11),
+    ("arrow", _DECODE, (_RIGHT + 1.1, 13.4), (11.2, 13.4), (11.2, 0.1), (_RIGHT + 1.95, 0.1)),
+)
 
 
 def describe_transformer(stage: str) -> str:
-    """What :func:`draw_transformer` shows at this stage, in words.
-
-    Raises:
-        ValueError: if ``stage`` is not one of :data:`TRANSFORMER_STAGES`.
-    """
-    return _look_up(stage)[1]
+    """What :func:`draw_transformer` shows at this stage, in words."""
+    return look_up(stage, _STAGES)[1]
 
 
-def draw_transformer(stage: str = "three attentions", ax: Axes | None = None) -> Figure:
+def draw_transformer(stage: str = "three attentions") -> Figure:
     """The Transformer up to one stage, read from the bottom to the top, with what is new drawn thick and filled.
 
     As published (Vaswani et al. 2017, figure 1), with the norm after each sum. The small grid in an attention shows
     its mask: a row for each query, a filled cell for each key that it may see.
 
-    Args:
-        stage: one of :data:`TRANSFORMER_STAGES`; the last shows everything, with the three attentions in colour.
-        ax: axes to draw in; a figure of their own by default.
+    Parameters
+    ----------
+    stage
+        One of :data:`TRANSFORMER_STAGES`; the last shows everything, with the three attentions in colour.
 
-    Returns:
-        The figure.
-
-    Raises:
-        ValueError: if ``stage`` is not one of :data:`TRANSFORMER_STAGES`.
+    Raises
+    ------
+    ValueError
+        If ``stage`` is not one of :data:`TRANSFORMER_STAGES`.
     """
-    title = _look_up(stage)[0]
-    if ax is None:
-        _, ax = plt.subplots(figsize=(5.4, 7.0))
-    ax.set(xlim=(-0.1, 11.5), ylim=(-0.3, 13.9), aspect="equal")
-    ax.set_axis_off()
-    ax.set_title(title)
-    pen = _Pen(ax, stage)
-    _encoder(pen)
-    _decoder(pen)
-    return ax.figure.canvas.figure
+    title = look_up(stage, _STAGES)[0]
+    fig, ax = plt.subplots(figsize=(5.4, 7.0))
+    blank(ax, (-0.1, 11.5), (-0.3, 13.9), title=title)
+    reached = TRANSFORMER_STAGES[: TRANSFORMER_STAGES.index(stage) + 1]
+    _TowerPen(ax, stage, 1.2, 2.6, corner=0.15).draw(mark for mark in _MARKS if mark[1] in reached)
+    return fig
 
 
-def _look_up(stage: str) -> tuple[str, str]:
-    if stage not in _STAGES:
-        raise ValueError(f"stage must be one of {list(TRANSFORMER_STAGES)}, was {stage!r}")
-    return _STAGES[stage]
+class _TowerPen(Pen):
+    """With the parts that repeat in both towers."""
 
+    def label(self, part: str, x: float, y: float, text: str, side: str = "left", size: float = 10) -> None:
+        self.word("", x, y, text, ha=side, fontsize=size)
 
-@dataclass
-class _Pen:
-    """Draws the parts that the stage has reached; those that are new at it stand out."""
-
-    ax: Axes
-    stage: str
-
-    def _shows(self, part: str) -> bool:
-        return TRANSFORMER_STAGES.index(part) <= TRANSFORMER_STAGES.index(self.stage)
-
-    def _look(self, part: str) -> dict[str, Any]:
-        new = part == self.stage
-        return {"color": CYCLE[0] if new else INK, "linewidth": 2.6 if new else 1.2, "zorder": 3 if new else 2}
-
-    def box(self, x: float, y: float, half: float, text: str, part: str, mask: np.ndarray | None = None) -> None:
-        if not self._shows(part):
+    def plate(self, part: str, x: float, y: float, half: float, text: str) -> None:
+        """A box as wide as a tower, with its mask if it is an attention."""
+        mask = _MASKS.get(part) if "attention" in text else None
+        if mask is None:
+            self.box(part, x, y, _HALF, half, text, fontsize=10.5)
             return
-        look = self._look(part)
-        coloured = part == self.stage
-        if mask is not None and self.stage == "three attentions":
-            look |= {"color": CYCLE[_ATTENTIONS.index(part)], "linewidth": 2.6}
-            coloured = True
-        edge = look.pop("color")
-        fill = (edge if coloured else "#808080") + "40"
-        shape = "round,pad=0,rounding_size=0.15"
-        corner = (x - _HALF, y - half)
-        self.ax.add_patch(FancyBboxPatch(corner, 2 * _HALF, 2 * half, shape, facecolor=fill, edgecolor=edge, **look))
-        shift = 0.0 if mask is None else -0.42
-        self.ax.text(x + shift, y, text, ha="center", va="center", zorder=4, fontsize=10.5)
-        if mask is not None:
-            self._mask(x + _HALF - 0.55, y, mask, edge)
-
-    def _mask(self, x: float, y: float, mask: np.ndarray, colour: str) -> None:
+        own = CYCLE[list(_MASKS).index(part)] if self.stage == _THREE else None
+        edge = self.box(part, x, y, _HALF, half, "", colour=own)
+        self.label(part, x - 0.42, y, text, "center", 10.5)
         rows, columns = mask.shape
-        place = Affine2D().translate((1 - columns) / 2, (1 - rows) / 2).scale(0.155, -0.155).translate(x, y)
-        for cells, fill in ((mask, colour), (np.ones_like(mask), "none")):
-            path = cell_path(cells).transformed(place)
-            self.ax.add_patch(PathPatch(path, facecolor=fill, edgecolor="#808080", linewidth=0.5, zorder=4))
+        for cells, fill in ((mask, edge), (np.ones_like(mask), "none")):
+            places = (np.argwhere(cells)[:, ::-1] - ((columns - 1) / 2, (rows - 1) / 2)) * (0.155, -0.155)
+            path = squares(np.add(places, (x + _HALF - 0.55, y)), 0.155)
+            self.ax.add_patch(PathPatch(path, facecolor=fill, edgecolor=GREY, linewidth=0.5, zorder=4))
 
-    def arrow(self, part: str, *points: tuple[float, float], head: bool = True) -> None:
-        if not self._shows(part):
-            return
-        look = self._look(part)
-        xs, ys = zip(*points, strict=True)
-        self.ax.plot(xs, ys, linestyle="-", solid_capstyle="butt", **look)
-        if head:
-            tip: dict[str, Any] = {"arrowstyle": "-|>", "color": look["color"], "lw": look["linewidth"]}
-            self.ax.annotate("", points[-1], points[-2], arrowprops=tip | {"shrinkA": 0, "shrinkB": 0}, zorder=3)
-
-    def word(self, x: float, y: float, text: str, part: str, **font: Any) -> None:
-        if self._shows(part):
-            look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 11, "zorder": 4}
-            self.ax.text(x, y, text, **look | font)
-
-    def stack(self, x: float, low: float, high: float, part: str) -> None:
+    def layer(self, part: str, x: float, low: float, high: float) -> None:
         """A dashed frame around a layer, which is repeated."""
-        if not self._shows(part):
-            return
-        look = self._look(part)
-        look |= {"linestyle": (0, (3, 2)), "facecolor": "none", "edgecolor": look.pop("color")}
-        self.ax.add_patch(Rectangle((x - _HALF - 0.45, low), 2 * _HALF + 0.9, high - low, **look))
+        look = self.look(part) | {"linestyle": (0, (3, 2)), "facecolor": "none"}
+        edge, place = look.pop("color"), (x - _HALF - 0.45, low)
+        self.ax.add_patch(Rectangle(place, 2 * _HALF + 0.9, high - low, edgecolor=edge, **look))
 
-    def embed(self, x: float, tokens: str) -> None:
-        part = "embeddings"
-        self.word(x, 0.1, tokens, part)
+    def embed(self, part: str, x: float, tokens: str) -> None:
+        """From tokens to vectors with their positions."""
+        self.label(part, x, 0.1, tokens, "center", 11)
         self.arrow(part, (x, 0.4), (x, 0.85))
-        self.box(x, 1.2, 0.35, "embedding", part)
+        self.plate(part, x, 1.2, 0.35, "embedding")
         self.arrow(part, (x, 1.55), (x, 1.98))
-        if self._shows(part):
-            look = self._look(part)
-            self.ax.add_patch(Circle((x, 2.25), 0.27, facecolor="none", edgecolor=look.pop("color"), **look))
-        self.word(x, 2.25, "+", part, va="center_baseline", fontsize=12)
-        self.word(x + 0.5, 2.25, "position", part, ha="left")
+        self.circle(part, x, 2.25, "+")
+        self.label(part, x + 0.5, 2.25, "position", "left", 11)
 
-    def add_norm(self, x: float, y: float, below: float, side: int, part: str) -> None:
-        """Sum and norm at height y, with the line that leads around from height ``below``."""
-        self.box(x, y, 0.27, "add & norm", part)
+    def sublayer(self, part: str, x: float, start: float, fork: float, y: float, norm: float, text: str) -> None:
+        """A box at height ``y`` and the sum and norm over it, with the line that leads around from height ``fork``."""
+        half, side = 0.5 if part in _MASKS else 0.35, -1 if x == _LEFT else 1
+        self.arrow(part, (x, start), (x, y - half))
+        self.plate(part, x, y, half, text)
+        self.line(part, (x, y + half), (x, norm - 0.27))
+        self.plate(part, x, norm, 0.27, "add & norm")
         out = x + side * (_HALF + 0.28)
-        self.arrow(part, (x, below), (out, below), (out, y), (x + side * _HALF, y))
-
-
-def _encoder(pen: _Pen) -> None:
-    x, part = _LEFT, "encoder self-attention"
-    pen.embed(x, "source tokens")
-    pen.arrow(part, (x, 2.52), (x, 3.35))
-    pen.box(x, 3.85, 0.5, "encoder\nself-attention", part, np.ones((5, 5)))
-    pen.word(x + 0.2, 3.12, "Q, K, V", part, ha="left", fontsize=10)
-    pen.arrow(part, (x, 4.35), (x, 4.68), head=False)
-    pen.add_norm(x, 4.95, 2.87, -1, part)
-
-    part = "encoder feed-forward"
-    pen.arrow(part, (x, 5.22), (x, 5.8))
-    pen.box(x, 6.15, 0.35, "feed-forward", part)
-    pen.arrow(part, (x, 6.5), (x, 6.83), head=False)
-    pen.add_norm(x, 7.1, 5.48, -1, part)
-
-    part = "encoder stack"
-    pen.stack(x, 2.62, 7.55, part)
-    pen.word(x - _HALF - 0.45, 7.85, "N ×", part, ha="left", fontsize=12)
-    pen.arrow(part, (x, 7.37), (x, 8.05))
-    pen.word(x, 8.35, "memory", part, fontsize=10)
-
-
-def _decoder(pen: _Pen) -> None:
-    x, part = _RIGHT, "masked decoder self-attention"
-    pen.embed(x, "target tokens so far")
-    pen.arrow(part, (x, 2.52), (x, 3.35))
-    pen.box(x, 3.85, 0.5, "masked decoder\nself-attention", part, np.tri(5))
-    pen.word(x + 0.2, 3.12, "Q, K, V", part, ha="left", fontsize=10)
-    pen.arrow(part, (x, 4.35), (x, 4.68), head=False)
-    pen.add_norm(x, 4.95, 2.87, 1, part)
-
-    part = "encoder-decoder attention"
-    pen.arrow(part, (x, 5.22), (x, 7.55))
-    pen.word(x + 0.2, 7.25, "Q", part, ha="left", fontsize=10)
-    pen.arrow(part, (_LEFT, 8.05), (x - _HALF, 8.05))
-    pen.word((_LEFT + x - _HALF) / 2 + 0.4, 8.3, "K, V", part, fontsize=10)
-    pen.box(x, 8.05, 0.5, "encoder-decoder\nattention", part, np.ones((5, 4)))
-    pen.arrow(part, (x, 8.55), (x, 8.88), head=False)
-    pen.add_norm(x, 9.15, 5.5, 1, part)
-
-    part = "prediction"
-    pen.arrow(part, (x, 9.42), (x, 9.98))
-    pen.box(x, 10.33, 0.35, "feed-forward", part)
-    pen.arrow(part, (x, 10.68), (x, 10.95), head=False)
-    pen.add_norm(x, 11.22, 9.67, 1, part)
-    pen.stack(x, 2.62, 11.67, part)
-    pen.word(x - _HALF - 0.6, 11.45, "N ×", part, ha="right", fontsize=12)
-    pen.arrow(part, (x, 11.49), (x, 12.05))
-    pen.box(x, 12.4, 0.35, "linear, softmax", part)
-    pen.arrow(part, (x, 12.75), (x, 13.15))
-    pen.word(x, 13.4, "next token", part)
-
-    out = 11.2
-    pen.arrow("decoding", (x + 1.1, 13.4), (out, 13.4), (out, 0.1), (x + 1.95, 0.1))
+        self.arrow(part, (x, fork), (out, fork), (out, norm), (x + side * _HALF, norm))

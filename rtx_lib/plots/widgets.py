@@ -1,7 +1,5 @@
 """The explorer's control with a kernel behind it: any draw function, no frame drawn beforehand."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,18 +15,28 @@ def live(draw: Callable[[Any], Figure], values: Sequence[Any], name: str, fmt: s
 
     On a page without a kernel it is dead: put an :func:`~rtx_lib.plots.explorer.explorer` beside it.
 
-    Args:
-        draw: from a value to a new figure.
-        values: what the slider runs over.
-        name: what is varied, the control's label.
-        fmt: how a value is written.
-        start: index of the value shown first.
+    Parameters
+    ----------
+    draw
+        From a value to a new figure.
+    values
+        What the slider runs over.
+    name
+        What is varied, the control's label.
+    fmt
+        How a value is written.
+    start
+        Index of the value shown first.
 
-    Returns:
+    Returns
+    -------
+    Any
         An ``ipywidgets.VBox`` of the slider and the picture.
 
-    Raises:
-        ValueError: if ``start`` is no index of ``values`` or there are fewer than two.
+    Raises
+    ------
+    ValueError
+        If ``start`` is no index of ``values`` or there are fewer than two.
     """
     check_start(start, len(values))
     import ipywidgets  # only readers with a kernel need it

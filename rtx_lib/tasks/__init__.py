@@ -1,11 +1,10 @@
 """Tasks: data with a loss, a metric and a baseline (see `rtx_lib.tasks.protocol.Task`)."""
 
-from typing import TYPE_CHECKING, Any
-
 from rtx_lib.tasks.adding import AddingProblem
 from rtx_lib.tasks.copying import CopyMemory
 from rtx_lib.tasks.digits import SequentialDigits
 from rtx_lib.tasks.enwik8 import Enwik8
+from rtx_lib.tasks.files import available, fetch
 from rtx_lib.tasks.lag import Lag
 from rtx_lib.tasks.mnist import MNIST
 from rtx_lib.tasks.music import PolyphonicMusic
@@ -14,9 +13,6 @@ from rtx_lib.tasks.permutations import WindowOrder
 from rtx_lib.tasks.protocol import StreamTask, Task
 from rtx_lib.tasks.ptb import PennTreebank
 from rtx_lib.tasks.text import CharacterText
-
-if TYPE_CHECKING:
-    from rtx_lib.tasks.download import available, fetch
 
 __all__ = [
     "MNIST",
@@ -35,12 +31,3 @@ __all__ = [
     "available",
     "fetch",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    # Looked up late: `python -m rtx_lib.tasks.download` warns where its package has imported it already.
-    if name in ("available", "fetch"):
-        from rtx_lib.tasks import download
-
-        return getattr(download, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from rtx_lib.tasks.splits import Drawn, check_integer, check_prediction
+from rtx_lib.tasks.splits import Rows, check_integer, check_prediction
 
 
 class AddingProblem:
@@ -31,12 +31,16 @@ class AddingProblem:
 
     Parameters
     ----------
-    length : T, at least 2.
-    halves : False puts the markers at two distinct steps anywhere, every pair equally likely;
-        True puts one in each half, steps 1..T//2 and T//2+1..T (Arjovsky, Shah & Bengio 2016).
+    length
+        T, at least 2.
+    halves
+        False puts the markers at two distinct steps anywhere, every pair equally likely; True puts one in each half,
+        steps 1..T//2 and T//2+1..T (Arjovsky, Shah & Bengio 2016).
 
-    Raises ValueError for a `length` below 2, an unknown split, a size below 1, or a prediction of wrong
-    shape.
+    Raises
+    ------
+    ValueError
+        For a `length` below 2, an unknown split, a size below 1, or a prediction of wrong shape.
     """
 
     input_size = 2
@@ -47,16 +51,15 @@ class AddingProblem:
         self.length = check_integer("length", length, 2)
         self.halves = halves
         self.name = f"adding-{self.length}" + ("-halves" if halves else "")
-        self._data = Drawn(self._draw)
+        self._rows = Rows(lambda x, y: (x, y), draw=self._draw)
 
     def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """x (size, T, 2), y (size, 1): fresh sequences for "train", else rows of the finite split."""
-        x, y = self._data.batch(split, size, generator)
-        return x, y
+        return self._rows.batch(split, size, generator)
 
     def batches(self, split: str, size: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Run once through "valid" or "test", `size` sequences at a time."""
-        return ((x, y) for x, y in self._data.batches(split, size))
+        return self._rows.batches(split, size)
 
     def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
         """Mean squared error at the last step; prediction (B, T, 1), y (B, 1)."""

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.tasks.splits import Drawn, check_integer, check_prediction
+from rtx_lib.tasks.splits import Rows, check_integer
+from rtx_lib.tasks.windows import symbol_loss
 
 
 class CopyMemory:
@@ -36,13 +36,17 @@ class CopyMemory:
 
     Parameters
     ----------
-    delay : steps between the last symbol read and the first symbol due, at least 1; the last of them shows the
-        delimiter.
-    symbols : number of different symbols, ids 1..symbols, at least 2.
-    length : number of symbols to remember, at least 1.
+    delay
+        Steps between the last symbol read and the first symbol due, at least 1; the last of them shows the delimiter.
+    symbols
+        Number of different symbols, ids 1..symbols, at least 2.
+    length
+        Number of symbols to remember, at least 1.
 
-    Raises ValueError for a parameter below its least value, an unknown split, a size below 1, or a prediction
-    of wrong shape.
+    Raises
+    ------
+    ValueError
+        For a parameter below its least value, an unknown split, a size below 1, or a prediction of wrong shape.
     """
 
     def __init__(self, delay: int, *, symbols: int = 8, length: int = 10) -> None:
@@ -54,20 +58,19 @@ class CopyMemory:
             self.name += f"-{self.symbols}x{self.length}"
         self.vocabulary = self.input_size = self.output_size = self.symbols + 2
         # Only the symbols are kept; a long delay would fill the memory with blanks.
-        self._data = Drawn(self._draw)
+        self._rows = Rows(self._lay_out, draw=self._draw)
 
     def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """x, y (size, T): fresh sequences for "train", else rows of the finite split."""
-        return self._lay_out(*self._data.batch(split, size, generator))
+        return self._rows.batch(split, size, generator)
 
     def batches(self, split: str, size: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Run once through "valid" or "test", `size` sequences at a time."""
-        return (self._lay_out(symbols) for (symbols,) in self._data.batches(split, size))
+        return self._rows.batches(split, size)
 
     def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
         """Mean cross-entropy in nats over all positions; prediction (B, T, V) logits, y (B, T) ids."""
-        check_prediction(prediction, len(y), self.output_size, y.shape[1])
-        return F.cross_entropy(prediction.flatten(0, 1), y.flatten())
+        return symbol_loss(prediction, y, self.output_size)
 
     def metrics(self, prediction: Tensor, y: Tensor) -> dict[str, float]:
         """{"loss", "accuracy"}: the loss, and the share of right symbols at the last `length` positions."""

@@ -8,15 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rtx_lib.tasks.splits import (
-    check_integer,
-    check_split,
-    class_baselines,
-    in_order,
-    last_step_loss,
-    last_step_metrics,
-    sample,
-)
+from rtx_lib.tasks.splits import Rows, class_baselines, last_step_loss, last_step_metrics
 
 _SEED = 1_997  # of the split; part of the task, not of a run
 _SHARES = {"test": 0.2, "valid": 0.1}  # of each class, rounded; the rest is "train"
@@ -51,19 +43,16 @@ class SequentialDigits:
         images, labels = _read()
         x = torch.from_numpy(images).view(-1, self.length, self.input_size)
         y = torch.from_numpy(labels)
-        self._data = {split: (x[places], y[places]) for split, places in _stratify(labels).items()}
+        data = {split: (x[places], y[places]) for split, places in _stratify(labels).items()}
+        self._rows = Rows(lambda x, y: (x, y), data)
 
     def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """x (size, T, input_size) and y (size,), drawn with replacement."""
-        check_split(split)
-        x, y = sample(self._data[split], check_integer("size", size, 1), generator)
-        return x, y
+        return self._rows.batch(split, size, generator)
 
     def batches(self, split: str, size: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Run once through a split in its fixed order."""
-        check_split(split)
-        size = check_integer("size", size, 1)
-        return ((x, y) for x, y in in_order(self._data[split], size))
+        return self._rows.batches(split, size)
 
     def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
         """Mean cross-entropy in nats at the last step; prediction (B, T, 10) logits, y (B,)."""
@@ -75,7 +64,7 @@ class SequentialDigits:
 
     def baselines(self) -> dict[str, float]:
         """{"most frequent class": its test accuracy, "uniform guess loss": ln 10}."""
-        return class_baselines(self._data["train"][1], self._data["test"][1], self.output_size)
+        return class_baselines(self._rows.finite("train")[1], self._rows.finite("test")[1], self.output_size)
 
 
 def _read() -> tuple[np.ndarray, np.ndarray]:
@@ -85,7 +74,7 @@ def _read() -> tuple[np.ndarray, np.ndarray]:
     digits = load_digits()
     if not np.isfinite(digits.data).all():
         image = np.flatnonzero(~np.isfinite(digits.data).all(axis=1))[0]
-        raise ValueError(f"digits: every pixel must be finite, and image {image} holds NaN or infinity")
+        raise ValueError(f"digits must hold finite pixels, got NaN or infinity in image {image}")
     return (digits.data / 16).astype(np.float32), digits.target.astype(np.int64)  # pixels count 0..16
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-import os
 import zipfile
 from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
 
-from rtx_lib.tasks.splits import check_integer, check_split, in_order
-from rtx_lib.tasks.windows import check_ids, random_windows, streams, symbol_loss, symbol_metrics, whole_windows
+from rtx_lib.tasks.files import fetch
+from rtx_lib.tasks.splits import check_integer
+from rtx_lib.tasks.windows import Windows, check_ids, symbol_loss, symbol_metrics
 
 _PIECE = 10_000_000  # positions counted at a time
 
@@ -43,29 +43,25 @@ class Enwik8:
 
     Parameters
     ----------
-    length : T, the number of predictions in a window, at least 1; every split must hold one window.
-    newlines : whether ends of lines belong to the text.
-    root, download : where the file is and whether it may be fetched, as for `rtx_lib.tasks.download.fetch`, whose
-        errors pass through. It stays a zip file, 36 MB.
+    length
+        T, the number of predictions in a window, at least 1; every split must hold one window.
+    newlines
+        Whether ends of lines belong to the text.
+    download
+        Whether the file, a zip of 36 MB, may be fetched, as for `rtx_lib.tasks.fetch`, whose errors pass through.
 
-    Raises ValueError for an unknown split, a size or length out of range, a prediction of wrong shape, or bytes and
-    ids that are not in the vocabulary.
+    Raises
+    ------
+    ValueError
+        For an unknown split, a size or length out of range, a prediction of wrong shape, or bytes and ids that are not
+        in the vocabulary.
     """
 
-    def __init__(
-        self,
-        length: int,
-        *,
-        newlines: bool = True,
-        root: str | os.PathLike[str] | None = None,
-        download: bool | None = None,
-    ) -> None:
-        from rtx_lib.tasks.download import fetch  # here, so that `python -m` starts a module not yet loaded
-
+    def __init__(self, length: int, *, newlines: bool = True, download: bool | None = None) -> None:
         self.length = check_integer("length", length, 1)
         self.newlines = newlines
         self.name = f"enwik8-{self.length}" + ("" if newlines else "-without-newlines")
-        with zipfile.ZipFile(fetch("enwik8.zip", root, download=download)) as archive:
+        with zipfile.ZipFile(fetch("enwik8.zip", download=download)) as archive:
             text = archive.read("enwik8")
         left_out = b"" if newlines else b"\n"
         self.symbols = bytes(byte for byte in range(256) if byte in text and byte not in left_out)
@@ -76,22 +72,18 @@ class Enwik8:
         part = len(text) // 20
         cuts = {"train": slice(0, -2 * part), "valid": slice(-2 * part, -part), "test": slice(-part, None)}
         self._data = {split: self._ids(text[cut], left_out) for split, cut in cuts.items()}
-        longest = min(map(len, self._data.values())) - 1
-        if self.length > longest:
-            raise ValueError(f"length is {self.length}; it must be at most {longest}, or a split holds no window")
+        self._windows = Windows(self._data, self.length)
 
     def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """x, y (size, T): windows that begin anywhere in the split, drawn with replacement."""
-        x, y = random_windows(self._data[check_split(split)], self.length, size, generator)
-        return x.long(), y.long()
+        return self._windows.batch(split, size, generator)
 
     def batches(self, split: str, size: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Run once through the windows of a split, `size` at a time; the rest is one shorter window, alone.
 
         Every byte but the first is a label once.
         """
-        check_split(split)
-        return self._in_order(split, check_integer("size", size, 1))
+        return self._windows.batches(split, size)
 
     def stream(self, split: str, size: int, length: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Cut a split into `size` parallel streams, and these into pieces x, y (size, length), in order.
@@ -99,8 +91,7 @@ class Enwik8:
         Row i of a piece goes on in row i of the next. What does not fill a last piece of all streams is left out.
         Raises ValueError where the split does not hold one piece.
         """
-        pieces = streams(self._data[check_split(split)], size, length, split)
-        return ((x.long(), y.long()) for x, y in pieces)
+        return self._windows.stream(split, size, length)
 
     def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
         """Mean cross-entropy in nats over all positions; prediction (B, T, V) logits, y (B, T) ids."""
@@ -108,7 +99,7 @@ class Enwik8:
 
     def metrics(self, prediction: Tensor, y: Tensor) -> dict[str, float]:
         """{"loss", "bpc", "accuracy"}: nats and bits for a byte, and the share of bytes named."""
-        return symbol_metrics(prediction, y, self.output_size)
+        return symbol_metrics(prediction, y, self.output_size, bits=True)
 
     def weight(self, y: Tensor) -> int:
         """The number of positions in labels y (B, T)."""
@@ -119,19 +110,19 @@ class Enwik8:
         v, train = self.output_size, self._data["train"]
         pairs, asked = _pairs(train, v) + 1, _pairs(self._data["test"], v)
         single = train.bincount(minlength=v).double() + 1
-        losses = {
-            "unigram loss": -(single / single.sum()).log(),
-            "bigram loss": -(pairs / pairs.sum(1, keepdim=True)).log(),
+        unigram, bigram = -(single / single.sum()).log(), -(pairs / pairs.sum(1, keepdim=True)).log()
+        means = {
+            f"{name} loss": ((asked * nats).sum() / asked.sum()).item()
+            for name, nats in (("unigram", unigram), ("bigram", bigram))
         }
-        means = {name: ((asked * nats).sum() / asked.sum()).item() for name, nats in losses.items()}
         return {"uniform guess loss": math.log(v), **means}
 
     def encode(self, text: bytes) -> Tensor:
         """The ids (T,) of bytes; ValueError for a byte that the vocabulary lacks, or for something else."""
         if not isinstance(text, bytes):
-            raise ValueError(f"text is of type {type(text).__name__}; it must be bytes")
+            raise ValueError(f"text must be bytes, got {type(text).__name__}")
         if unknown := text.translate(None, self.symbols):
-            raise ValueError(f"text holds {unknown[:1]!r}, which is not one of the {self.vocabulary} bytes of enwik8")
+            raise ValueError(f"text must keep to the {self.vocabulary} bytes of enwik8, got {unknown[:1]!r}")
         return self._ids(text).long()
 
     def decode(self, ids: Tensor | Sequence[int]) -> bytes:
@@ -142,15 +133,6 @@ class Enwik8:
         """The ids of a text as uint8."""
         ids = bytearray(text.translate(self._table, left_out))
         return torch.frombuffer(ids, dtype=torch.uint8) if ids else torch.zeros(0, dtype=torch.uint8)
-
-    def _in_order(self, split: str, size: int) -> Iterator[tuple[Tensor, Tensor]]:
-        ids = self._data[split]
-        x, y = whole_windows(ids, self.length)
-        for pieces in in_order((x, y), size):
-            yield pieces[0].long(), pieces[1].long()
-        rest = ids[len(x) * self.length :].long()
-        if len(rest) > 1:
-            yield rest[None, :-1], rest[None, 1:]
 
 
 def _pairs(ids: Tensor, symbols: int) -> Tensor:

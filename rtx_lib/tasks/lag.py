@@ -9,7 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.tasks.splits import Drawn, check_integer, check_prediction
+from rtx_lib.tasks.splits import Rows, check_integer
+from rtx_lib.tasks.windows import symbol_loss, symbol_metrics
 
 _IGNORED = -100  # the label that torch's cross-entropy leaves out
 
@@ -35,12 +36,17 @@ class Lag:
 
     Parameters
     ----------
-    length : T, more than `lag`.
-    lag : steps between the symbol and its repetition, at least 1.
-    symbols : number of different symbols, ids 0..symbols-1, at least 2.
+    length
+        T, more than `lag`.
+    lag
+        Steps between the symbol and its repetition, at least 1.
+    symbols
+        Number of different symbols, ids 0..symbols-1, at least 2.
 
-    Raises ValueError for a parameter below its least value, an unknown split, a size below 1, or a prediction
-    of wrong shape.
+    Raises
+    ------
+    ValueError
+        For a parameter below its least value, an unknown split, a size below 1, or a prediction of wrong shape.
     """
 
     def __init__(self, length: int, *, lag: int = 5, symbols: int = 16) -> None:
@@ -51,28 +57,23 @@ class Lag:
         if (self.lag, self.symbols) != (5, 16):
             self.name += f"-{self.lag}x{self.symbols}"
         self.vocabulary = self.input_size = self.output_size = self.symbols
-        self._data = Drawn(self._draw)
+        self._rows = Rows(self._label, draw=self._draw)
 
     def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """x, y (size, T): fresh sequences for "train", else rows of the finite split."""
-        return self._label(*self._data.batch(split, size, generator))
+        return self._rows.batch(split, size, generator)
 
     def batches(self, split: str, size: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Run once through "valid" or "test", `size` sequences at a time."""
-        return (self._label(x) for (x,) in self._data.batches(split, size))
+        return self._rows.batches(split, size)
 
     def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
         """Mean cross-entropy in nats over the positions that count; prediction (B, T, V) logits, y (B, T)."""
-        check_prediction(prediction, len(y), self.output_size, y.shape[1])
-        return F.cross_entropy(prediction.flatten(0, 1), y.flatten(), ignore_index=_IGNORED)
+        return symbol_loss(prediction, y, self.output_size)
 
     def metrics(self, prediction: Tensor, y: Tensor) -> dict[str, float]:
         """{"loss", "accuracy"}: the loss, and the share of right symbols, over the positions that count."""
-        prediction = prediction.detach()
-        loss = self.loss(prediction, y).item()  # first, because it checks the shape
-        counts = y != _IGNORED
-        right = prediction.argmax(-1)[counts] == y[counts]
-        return {"loss": loss, "accuracy": right.double().mean().item()}
+        return symbol_metrics(prediction, y, self.output_size)
 
     def baselines(self) -> dict[str, float]:
         """{"uniform guess": 1/symbols, an accuracy, "uniform guess loss": ln(symbols), in nats}."""

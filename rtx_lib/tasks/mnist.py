@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import math
-import os
 import struct
 import zlib
 from collections.abc import Iterator
@@ -14,15 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rtx_lib.tasks.splits import (
-    check_integer,
-    check_split,
-    class_baselines,
-    in_order,
-    last_step_loss,
-    last_step_metrics,
-    sample,
-)
+from rtx_lib.tasks.files import fetch
+from rtx_lib.tasks.splits import Rows, check_integer, class_baselines, last_step_loss, last_step_metrics
 
 PERMUTATION_SEED = 92_916
 TRAINING = 60_000  # images of the training file
@@ -48,33 +40,28 @@ class MNIST:
 
     Parameters
     ----------
-    rows, permuted : as above; both at once is a ValueError.
-    valid : how many of the last training images are "valid", 0 to 59,999; 0 as above.
-    root, download : where the files are and whether they may be fetched, as for
-        `rtx_lib.tasks.download.fetch`, whose errors pass through.
+    rows, permuted
+        As above; both at once is a ValueError.
+    valid
+        How many of the last training images are "valid", 0 to 59,999; 0 as above.
+    download
+        Whether the files may be fetched, as for `rtx_lib.tasks.fetch`, whose errors pass through.
 
-    Raises ValueError for a `valid` out of range, an unknown split, a size below 1, or a prediction of wrong shape.
+    Raises
+    ------
+    ValueError
+        For a `valid` out of range, an unknown split, a size below 1, or a prediction of wrong shape.
     """
 
     output_size = 10
     vocabulary = None
 
     def __init__(
-        self,
-        rows: bool = False,
-        permuted: bool = False,
-        root: str | os.PathLike[str] | None = None,
-        *,
-        valid: int = 5_000,
-        download: bool | None = None,
+        self, rows: bool = False, permuted: bool = False, *, valid: int = 5_000, download: bool | None = None
     ) -> None:
-        from rtx_lib.tasks.download import fetch  # here, so that `python -m` starts a module not yet loaded
-
         if rows and permuted:
-            raise ValueError("permuted is True with rows=True; only single pixels can be permuted")
-        valid = check_integer("valid", valid, 0)
-        if valid >= TRAINING:
-            raise ValueError(f"valid is {valid}; it must be at most {TRAINING - 1}, or 'train' holds no image")
+            raise ValueError("permuted must be False with rows=True, for only single pixels can be permuted, got True")
+        valid = check_integer("valid", valid, 0, TRAINING - 1)  # with more, "train" holds no image
         self.input_size = 28 if rows else 1
         self.length = 28 if rows else 784
         self.name = "mnist-" + ("rows" if rows else "permuted" if permuted else "pixels")
@@ -85,32 +72,20 @@ class MNIST:
             order = np.random.default_rng(PERMUTATION_SEED).random(784).argsort(kind="stable")
             self.permutation = torch.from_numpy(order)
         # Fetch all before reading any, so that a missing file is known at once.
-        paths = {
-            part: [fetch(f"{part}-{kind}-ubyte.gz", root, download=download) for kind in ("images-idx3", "labels-idx1")]
-            for part in ("train", "t10k")
-        }
-        images, labels = (torch.from_numpy(read_idx(path)) for path in paths["train"])
-        test_images, test_labels = (torch.from_numpy(read_idx(path)) for path in paths["t10k"])
-        # The images stay bytes, and become floats a batch at a time: 47 MB, not 188.
-        test = test_images, test_labels.long()
+        kinds = [f"{part}-{kind}-ubyte.gz" for part in ("train", "t10k") for kind in ("images-idx3", "labels-idx1")]
+        paths = [fetch(kind, download=download) for kind in kinds]
+        images, labels, *test = (torch.from_numpy(read_idx(path)) for path in paths)
         cut = len(labels) - valid
-        self._data = {
-            "train": (images[:cut], labels[:cut].long()),
-            "valid": (images[cut:], labels[cut:].long()) if valid else test,
-            "test": test,
-        }
+        data = {"train": (images[:cut], labels[:cut]), "valid": (images[cut:], labels[cut:]), "test": tuple(test)}
+        self._rows = Rows(self._lay_out, data if valid else data | {"valid": data["test"]})
 
     def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """x (size, T, input_size) and y (size,), drawn with replacement."""
-        check_split(split)
-        images, y = sample(self._data[split], check_integer("size", size, 1), generator)
-        return self._as_sequence(images), y
+        return self._rows.batch(split, size, generator)
 
     def batches(self, split: str, size: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Run once through a split in the order of its file."""
-        check_split(split)
-        size = check_integer("size", size, 1)
-        return ((self._as_sequence(images), y) for images, y in in_order(self._data[split], size))
+        return self._rows.batches(split, size)
 
     def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
         """Mean cross-entropy in nats at the last step; prediction (B, T, 10) logits, y (B,)."""
@@ -122,14 +97,15 @@ class MNIST:
 
     def baselines(self) -> dict[str, float]:
         """{"most frequent class": its test accuracy, "uniform guess loss": ln 10}."""
-        return class_baselines(self._data["train"][1], self._data["test"][1], self.output_size)
+        return class_baselines(self._rows.finite("train")[1], self._rows.finite("test")[1], self.output_size)
 
-    def _as_sequence(self, images: Tensor) -> Tensor:
+    def _lay_out(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        # Floats only here, a batch at a time: the images take 47 MB, not 188.
         x = images.float().div_(255).view(len(images), self.length, self.input_size)
-        return x if self.permutation is None else x[:, self.permutation]
+        return x if self.permutation is None else x[:, self.permutation], labels.long()
 
 
-def read_idx(path: str | os.PathLike[str]) -> np.ndarray:
+def read_idx(path: str | Path) -> np.ndarray:
     """Read a gzipped IDX file of bytes: images (N, rows, columns) or labels (N,), uint8.
 
     The header is big-endian: two zero bytes, 8 for unsigned bytes, the number of dimensions (together the
@@ -142,14 +118,14 @@ def read_idx(path: str | os.PathLike[str]) -> np.ndarray:
     try:
         content = gzip.decompress(path.read_bytes())
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"{path} is not a whole gzip file: {error}") from error
+        raise ValueError(f"{path} must be a whole gzip file, got: {error}") from error
     magic = int.from_bytes(content[:4], "big")
     dimensions = {2049: 1, 2051: 3}.get(magic)
     start = 4 + 4 * (dimensions or 0)
     if dimensions is None or len(content) < start:
-        raise ValueError(f"{path} has the magic number {magic}; it must be 2051 (images) or 2049 (labels)")
+        raise ValueError(f"{path} must bear the magic number 2051 (images) or 2049 (labels), got {magic}")
     shape = struct.unpack(f">{dimensions}I", content[4:start])
     held, said = len(content) - start, math.prod(shape)
     if held != said:
-        raise ValueError(f"{path} holds {held} bytes, where its header {shape} says {said}")
+        raise ValueError(f"{path} must hold {said} bytes, as its header {shape} says, got {held}")
     return np.frombuffer(content, np.uint8, offset=start).reshape(shape).copy()  # a writable array for torch

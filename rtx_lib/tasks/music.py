@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.tasks.splits import SPLITS, check_integer, check_prediction, check_split
+from rtx_lib.tasks.files import fetch
+from rtx_lib.tasks.splits import SPLITS, check_choice, check_integer, check_prediction, check_split
 
 FILE = {"nottingham": "Nottingham.mat", "jsb": "JSB_Chorales.mat", "muse": "MuseData.mat", "piano": "Piano_midi.mat"}
 NOTES = 88  # the keys of a piano
@@ -45,17 +45,23 @@ class PolyphonicMusic:
 
     Parameters
     ----------
-    source : as above.
-    length : None lets `batch` draw whole tunes, each as likely as another. A number lets it draw windows of at most
-        that many predictions, at least 1: a tune as likely as it is long, and any beginning in it that leaves a full
-        window (all of a shorter tune). `batches` always runs through whole tunes.
-    summed : the training loss is the sum over all frames that count, as in the code of Bai et al. (2018) and of
+    source
+        As above.
+    length
+        None lets `batch` draw whole tunes, each as likely as another. A number lets it draw windows of at most that
+        many predictions, at least 1: a tune as likely as it is long, and any beginning in it that leaves a full window
+        (all of a shorter tune). `batches` always runs through whole tunes.
+    summed
+        The training loss is the sum over all frames that count, as in the code of Bai et al. (2018) and of
         R-Transformer, not the mean. Metrics are means always.
-    root, download : where the file is and whether it may be fetched, as for `rtx_lib.tasks.download.fetch`, whose
-        errors pass through.
+    download
+        Whether the file may be fetched, as for `rtx_lib.tasks.fetch`, whose errors pass through.
 
-    Raises ValueError for an unknown source or split, a size or length below 1, a prediction of wrong shape, or a file
-    that `read_mat` refuses.
+    Raises
+    ------
+    ValueError
+        For an unknown source or split, a size or length below 1, a prediction of wrong shape, or a file that `read_mat`
+        refuses.
     """
 
     input_size = output_size = NOTES
@@ -67,17 +73,12 @@ class PolyphonicMusic:
         *,
         length: int | None = None,
         summed: bool = False,
-        root: str | os.PathLike[str] | None = None,
         download: bool | None = None,
     ) -> None:
-        from rtx_lib.tasks.download import fetch  # here, so that `python -m` starts a module not yet loaded
-
-        if source not in FILE:
-            raise ValueError(f"source is {source!r}; it must be one of {', '.join(map(repr, FILE))}")
-        self.source, self.summed = source, summed
+        self.source, self.summed = check_choice("source", source, [*FILE]), summed
         self.length = None if length is None else check_integer("length", length, 1)
         self.name = source + (f"-{self.length}" if self.length else "") + ("-summed" if summed else "")
-        tunes = read_mat(fetch(FILE[source], root, download=download))
+        tunes = read_mat(fetch(FILE[source], download=download))
         # All frames of a split one after the other, as bytes, and how many frames each tune has.
         self._frames = {split: torch.from_numpy(np.concatenate(rolls)) for split, rolls in tunes.items()}
         self._sizes = {split: torch.tensor([len(roll) for roll in rolls]) for split, rolls in tunes.items()}
@@ -160,7 +161,7 @@ def _counts(y: Tensor) -> Tensor:
     return y[..., 0] >= 0
 
 
-def read_mat(path: str | os.PathLike[str]) -> dict[str, list[np.ndarray]]:
+def read_mat(path: str | Path) -> dict[str, list[np.ndarray]]:
     """Read a file of piano rolls: for each of "train", "valid" and "test" its tunes, (frames, 88) uint8 of 0 and 1.
 
     The file is a MATLAB file with the cells "traindata", "validdata" and "testdata", each a row of matrices.
@@ -176,18 +177,18 @@ def read_mat(path: str | os.PathLike[str]) -> dict[str, list[np.ndarray]]:
     try:
         held = loadmat(content, variable_names=list(keys.values()))
     except Exception as error:  # SciPy has many for a broken file: of zlib, its own, OSError, IndexError, ...
-        raise ValueError(f"{path} is not a whole MATLAB file: {type(error).__name__}: {error}") from error
+        raise ValueError(f"{path} must be a whole MATLAB file, got {type(error).__name__}: {error}") from error
     return {split: _tunes(path, key, held.get(key)) for split, key in keys.items()}
 
 
 def _tunes(path: Path, key: str, cell: np.ndarray | None) -> list[np.ndarray]:
     if cell is None or cell.dtype != object or not cell.size:
         found = "nothing" if cell is None else f"an array {cell.shape} of {cell.dtype}"
-        raise ValueError(f"{path} holds {found} as {key!r}; it must be a cell of piano rolls")
+        raise ValueError(f"{path} must hold a cell of piano rolls as {key!r}, got {found}")
     for number, roll in enumerate(cell.flat):
         shape: tuple[int, ...] = roll.shape if isinstance(roll, np.ndarray) else ()
         if len(shape) != 2 or shape[0] < 2 or shape[1] != NOTES:
-            raise ValueError(f"{path} has a tune {shape}, number {number} of {key!r}; it must be (2 or more, {NOTES})")
+            raise ValueError(f"{path} must hold tunes (2 or more, {NOTES}), got {shape}, number {number} of {key!r}")
         if not ((roll == 0) | (roll == 1)).all():
-            raise ValueError(f"{path} has a tune with other values than 0 and 1, number {number} of {key!r}")
+            raise ValueError(f"{path} must hold 0 and 1 only, got another value in tune {number} of {key!r}")
     return [roll.astype(np.uint8) for roll in cell.flat]

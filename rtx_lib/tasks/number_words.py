@@ -10,24 +10,24 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from rtx_lib.tasks.splits import SIZES, Drawn, check_integer, check_prediction
+from rtx_lib.tasks.splits import Rows, check_choice, check_integer, check_prediction
+from rtx_lib.tasks.windows import check_ids, ids_of
 
 LARGEST = 999_999
 Pair = tuple[Tensor, Tensor]
 _Parts = tuple[list[str], list[str]]
 
-# 0 to 19, then 20 to 90. The German 1 stands here as it is said before another part.
-_ENGLISH, _ENGLISH_TENS, _GERMAN, _GERMAN_TENS = (
-    words.split()
-    for words in (
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-        "seventeen eighteen nineteen",
-        "twenty thirty forty fifty sixty seventy eighty ninety",
-        "null ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn "
-        "siebzehn achtzehn neunzehn",
-        "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig",
-    )
-)
+# The German 1 stands here as it is said before another part.
+_WORDS = """
+zero one two three four five six seven eight nine
+ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen
+twenty thirty forty fifty sixty seventy eighty ninety
+null ein zwei drei vier fünf sechs sieben acht neun
+zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn
+zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig
+"""
+_ONES, _TEENS, _ENGLISH_TENS, _EINER, _ZEHN, _GERMAN_TENS = map(str.split, _WORDS.strip().splitlines())
+_ENGLISH, _GERMAN = _ONES + _TEENS, _EINER + _ZEHN
 
 
 class NumberWords:
@@ -60,14 +60,21 @@ class NumberWords:
 
     Parameters
     ----------
-    count : least and most numbers in a sentence; (n, n) fixes it.
-    largest : the largest number, 1 to 999,999.
-    to : "digits" or "german".
-    label_smoothing : share of the probability that the training loss wants spread over all tokens (Szegedy et al.
-        2016; Vaswani et al. 2017, section 5.4). The metrics are not smoothed.
+    count
+        Least and most numbers in a sentence; (n, n) fixes it.
+    largest
+        The largest number, 1 to 999,999.
+    to
+        "digits" or "german".
+    label_smoothing
+        Share of the probability that the training loss wants spread over all tokens (Szegedy et al. 2016; Vaswani et
+        al. 2017, section 5.4). The metrics are not smoothed.
 
-    Raises ValueError for an argument that is not allowed, an unknown split, a size below 1, a prediction of wrong
-    shape, or words and ids that are not in the vocabulary.
+    Raises
+    ------
+    ValueError
+        For an argument that is not allowed, an unknown split, a size below 1, a prediction of wrong shape, or words and
+        ids that are not in the vocabulary.
     """
 
     pad, start, end = 0, 1, 2
@@ -78,17 +85,13 @@ class NumberWords:
         try:
             least, most = count
         except (TypeError, ValueError):
-            raise ValueError(f"count is {count!r}; it must be a pair, the least and the most numbers") from None
+            raise ValueError(f"count must be a pair, the least and the most numbers, got {count!r}") from None
         self.count = (check_integer("count[0]", least, 1), check_integer("count[1]", most, least))
-        self.largest = check_integer("largest", largest, 1)
-        if self.largest > LARGEST:
-            raise ValueError(f"largest is {largest}; it must be at most {LARGEST}")
-        if to not in ("digits", "german"):
-            raise ValueError(f"to is {to!r}; it must be one of 'digits', 'german'")
+        self.largest = check_integer("largest", largest, 1, LARGEST)
+        self.to = check_choice("to", to, ("digits", "german"))
         if not 0 <= label_smoothing < 1:
-            raise ValueError(f"label_smoothing is {label_smoothing}; it must be at least 0 and below 1")
+            raise ValueError(f"label_smoothing must be at least 0 and below 1, got {label_smoothing}")
         self.label_smoothing = label_smoothing
-        self.to = to
         self.name = f"numbers-{to}"
         if self.count != (1, 6):
             self.name += f"-{least}" if least == most else f"-{least}to{most}"
@@ -105,26 +108,24 @@ class NumberWords:
         self.output_size = len(self.words["target"])
         say = {"source": _english, "target": _german if to == "german" else _digits}
         self._tables = {side: _table(say[side], self._ids[side]) for side in say}
-        self._data = Drawn(self._draw)
+        self._rows = Rows(self._lay_out, draw=self._draw)
 
     def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Pair, Tensor]:
         """(source (size, S), target in (size, T)) and y: fresh sentences for "train", else some of the finite split."""
-        return self._lay_out(*self._data.batch(split, size, generator))
+        return self._rows.batch(split, size, generator)
 
     def batches(self, split: str, size: int) -> Iterator[tuple[Pair, Tensor]]:
         """Run once through "valid" or "test", `size` sentences at a time."""
-        return (self._lay_out(numbers, counts) for numbers, counts in self._data.batches(split, size))
+        return self._rows.batches(split, size)
 
     def sentences(self, numbers: Sequence[Sequence[int]]) -> tuple[Pair, Tensor]:
         """x and y of sentences of one's own choice, such as [[412, 7], [321]].
 
         Raises ValueError for no sentence, a sentence without a number, or a number that is not in 0..999,999.
         """
-        rows = [[check_integer("number", number, 0) for number in sentence] for sentence in numbers]
+        rows = [[check_integer("number", number, 0, LARGEST) for number in sentence] for sentence in numbers]
         if not rows or not all(rows):
-            raise ValueError(f"numbers is {rows}; it must hold a sentence, and every sentence a number")
-        if max(map(max, rows)) > LARGEST:
-            raise ValueError(f"number is {max(map(max, rows))}; it must be at most {LARGEST}")
+            raise ValueError(f"numbers must hold a sentence, and every sentence a number, got {rows}")
         padded = pad_sequence([torch.tensor(row) for row in rows], batch_first=True)
         return self._lay_out(padded, torch.tensor([len(row) for row in rows]))
 
@@ -169,20 +170,16 @@ class NumberWords:
     def baselines(self) -> dict[str, float]:
         """The key "most frequent token": test accuracy of always writing the token most frequent in "valid";
         "uniform guess loss": the cross-entropy of equal probabilities of all tokens that can be a label."""
-        frequent = next(self.batches("valid", SIZES["valid"]))[1].flatten().bincount()[1:].argmax() + 1
-        y = next(self.batches("test", SIZES["test"]))[1]
+        (_, valid), (_, y) = (self._lay_out(*self._rows.finite(split)) for split in ("valid", "test"))
+        frequent = valid[valid != self.pad].bincount().argmax()
         accuracy = (y == frequent).sum(1) / (y != self.pad).sum(1).double()
         return {"most frequent token": accuracy.mean().item(), "uniform guess loss": math.log(self.output_size - 2)}
 
     def encode(self, text: str, side: str = "source") -> Tensor:
         """The ids (S,) of a text, without start and end; ValueError for a token that the vocabulary lacks."""
         ids = self._ids[_check_side(side)]
-        digits = side == "target" and self.to == "digits"
-        tokens = list(text.replace(" ", "")) if digits else text.replace(",", " , ").split()
-        unknown = [token for token in tokens if token not in ids]
-        if unknown:
-            raise ValueError(f"text holds {unknown[0]!r}; the {side} knows {' '.join(ids)}")
-        return torch.tensor([ids[token] for token in tokens], dtype=torch.int64)
+        tokens = list(text.replace(" ", "")) if self._in_digits(side) else text.replace(",", " , ").split()
+        return ids_of(tokens, ids, f"the {side}'s tokens {' '.join(ids)}")
 
     def decode(self, ids: Tensor | Sequence[int], side: str = "target") -> str:
         """The text of one row of ids up to the first end, without the start before it and the padding behind.
@@ -191,21 +188,18 @@ class NumberWords:
 
         Raises ValueError for another shape than (T,), and for an id that is not in the vocabulary.
         """
-        words, row = self.words[_check_side(side)], torch.as_tensor(ids)
-        if row.ndim != 1:
-            raise ValueError(f"ids has shape {tuple(row.shape)}; it must be one sentence, (T,)")
-        numbers = row.tolist()
-        wrong = [number for number in numbers if not 0 <= number < len(words)]
-        if wrong:
-            raise ValueError(f"ids holds {wrong[0]}; every id must be in 0..{len(words) - 1}")
+        words = self.words[_check_side(side)]
+        numbers = check_ids(ids, len(words))
         if side == "target":
             numbers = numbers[numbers[:1] == [self.start] :]
             numbers = numbers[: numbers.index(self.end)] if self.end in numbers else numbers
         while numbers and numbers[-1] == self.pad:
             numbers.pop()
         tokens = [words[number] for number in numbers]
-        digits = side == "target" and self.to == "digits"
-        return "".join(tokens) if digits else " ".join(tokens).replace(" ,", ",")
+        return "".join(tokens) if self._in_digits(side) else " ".join(tokens).replace(" ,", ",")
+
+    def _in_digits(self, side: str) -> bool:
+        return side == "target" and self.to == "digits"
 
     def _draw(self, size: int, generator: torch.Generator) -> Pair:
         """Numbers (size, most) and how many of each row are said (size,)."""
@@ -235,9 +229,7 @@ class NumberWords:
 
 
 def _check_side(side: str) -> str:
-    if side not in ("source", "target"):
-        raise ValueError(f"side is {side!r}; it must be one of 'source', 'target'")
-    return side
+    return check_choice("side", side, ("source", "target"))
 
 
 def _table(say: Callable[[int], _Parts], ids: dict[str, int]) -> Tensor:

@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.tasks.splits import Drawn, check_integer, check_prediction
+from rtx_lib.tasks.splits import Rows, check_choice, check_integer
+from rtx_lib.tasks.windows import symbol_loss, symbol_metrics
 
 PERMUTATIONS = tuple(itertools.permutations(range(3)))
 QUESTIONS = ("product", "last")
@@ -52,43 +52,45 @@ class WindowOrder:
 
     Parameters
     ----------
-    length : T, at least `window`.
-    window : how many symbols count, at least 1.
-    question : "product" or "last".
+    length
+        T, at least `window`.
+    window
+        How many symbols count, at least 1.
+    question
+        "product" or "last".
 
-    Raises ValueError for a parameter below its least value, an unknown question or split, a size below 1, or a
-    prediction of wrong shape.
+    Raises
+    ------
+    ValueError
+        For a parameter below its least value, an unknown question or split, a size below 1, or a prediction of wrong
+        shape.
     """
 
     def __init__(self, length: int, *, window: int = 5, question: str = "product") -> None:
         self.window = check_integer("window", window, 1)
         self.length = check_integer("length", length, self.window)
-        if question not in QUESTIONS:
-            raise ValueError(f"question is {question!r}; it must be one of {', '.join(map(repr, QUESTIONS))}")
-        self.question, self._table = question, _tables()[question]
+        self.question = check_choice("question", question, QUESTIONS)
+        self._table = _tables()[question]
         self.name = f"window-{question}-{self.length}" + ("" if self.window == 5 else f"-{self.window}")
         self.output_size, self.vocabulary = self._table.shape
         self.input_size = self.vocabulary
-        self._data = Drawn(self._draw)
+        self._rows = Rows(self._label, draw=self._draw)
 
     def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """x, y (size, T): fresh sequences for "train", else rows of the finite split."""
-        return self._label(*self._data.batch(split, size, generator))
+        return self._rows.batch(split, size, generator)
 
     def batches(self, split: str, size: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Run once through "valid" or "test", `size` sequences at a time."""
-        return (self._label(x) for (x,) in self._data.batches(split, size))
+        return self._rows.batches(split, size)
 
     def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
         """Mean cross-entropy in nats; prediction (B, T, classes) logits, y (B, T)."""
-        check_prediction(prediction, len(y), self.output_size, y.shape[1])
-        return F.cross_entropy(prediction.flatten(0, 1), y.flatten())
+        return symbol_loss(prediction, y, self.output_size)
 
     def metrics(self, prediction: Tensor, y: Tensor) -> dict[str, float]:
         """{"loss", "accuracy"}: the loss, and the share of right answers."""
-        prediction = prediction.detach()
-        loss = self.loss(prediction, y).item()  # first, because it checks the shape
-        return {"loss": loss, "accuracy": (prediction.argmax(-1) == y).double().mean().item()}
+        return symbol_metrics(prediction, y, self.output_size)
 
     def baselines(self) -> dict[str, float]:
         """{"uniform guess", "bag of the window"}, shares of right answers, and {"uniform guess loss"} in nats."""
@@ -101,18 +103,18 @@ class WindowOrder:
 
     def _best_from_a_bag(self) -> float:
         """Of all windows, the share that has the answer most frequent among the orders of its symbols."""
-        # How often each symbol occurs: in how many orders of them each state is reached.
-        bags: dict[tuple[int, ...], Counter[int]] = {(0,) * 6: Counter({self._start: 1})}
+        # The symbols read, sorted, and the state that they lead to: in how many orders.
+        ways: Counter[tuple[tuple[int, ...], int]] = Counter({((), self._start): 1})
         for _ in range(self.window):
-            longer: dict[tuple[int, ...], Counter[int]] = {}
-            for bag, states in bags.items():
+            longer: Counter[tuple[tuple[int, ...], int]] = Counter()
+            for (bag, state), orders in ways.items():
                 for symbol in range(6):
-                    more = (*bag[:symbol], bag[symbol] + 1, *bag[symbol + 1 :])
-                    ends = longer.setdefault(more, Counter())
-                    for state, orders in states.items():
-                        ends[int(self._table[state, symbol])] += orders
-            bags = longer
-        return sum(max(states.values()) for states in bags.values()) / 6**self.window
+                    longer[tuple(sorted((*bag, symbol))), int(self._table[state, symbol])] += orders
+            ways = longer
+        most: dict[tuple[int, ...], int] = {}
+        for (bag, _), orders in ways.items():
+            most[bag] = max(most.get(bag, 0), orders)
+        return sum(most.values()) / 6**self.window
 
     @property
     def _start(self) -> int:

@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from rtx_lib.tasks.splits import SPLITS, check_integer, check_split, in_order
-from rtx_lib.tasks.windows import (
-    bigram_loss,
-    check_ids,
-    random_windows,
-    streams,
-    symbol_loss,
-    symbol_metrics,
-    unigram_loss,
-    whole_windows,
-)
+from rtx_lib.tasks.files import fetch
+from rtx_lib.tasks.splits import SPLITS, check_choice, check_integer
+from rtx_lib.tasks.windows import Windows, bigram_loss, check_ids, ids_of, symbol_loss, symbol_metrics, unigram_loss
 
 LEVELS = ("characters", "words")
 
@@ -57,60 +47,51 @@ class PennTreebank:
 
     Parameters
     ----------
-    level : "characters" or "words".
-    length : T, the number of predictions in a window, more than `context`; every split must hold one window.
-    context : the first positions of each window, which are not scored, at least 0.
-    root, download : where the files are and whether they may be fetched, as for `rtx_lib.tasks.download.fetch`,
-        whose errors pass through.
+    level
+        "characters" or "words".
+    length
+        T, the number of predictions in a window, more than `context`; every split must hold one window.
+    context
+        The first positions of each window, which are not scored, at least 0.
+    download
+        Whether the files may be fetched, as for `rtx_lib.tasks.fetch`, whose errors pass through.
 
-    Raises ValueError for an unknown level or split, a size, length or context out of range, a prediction of wrong
-    shape, or words, characters and ids that are not in the vocabulary.
+    Raises
+    ------
+    ValueError
+        For an unknown level or split, a size, length or context out of range, a prediction of wrong shape, or words,
+        characters and ids that are not in the vocabulary.
     """
 
     def __init__(
-        self,
-        level: str = "characters",
-        *,
-        length: int,
-        context: int = 0,
-        root: str | os.PathLike[str] | None = None,
-        download: bool | None = None,
+        self, level: str = "characters", *, length: int, context: int = 0, download: bool | None = None
     ) -> None:
-        from rtx_lib.tasks.download import fetch  # here, so that `python -m` starts a module not yet loaded
-
-        if level not in LEVELS:
-            raise ValueError(f"level is {level!r}; it must be one of {', '.join(map(repr, LEVELS))}")
-        self.level = level
+        self.level = check_choice("level", level, LEVELS)
         self.length, self.context = check_integer("length", length, 1), check_integer("context", context, 0)
         if self.context >= self.length:
-            raise ValueError(f"context is {self.context}; it must be less than length, {self.length}")
+            raise ValueError(f"context must be less than length, {self.length}, got {self.context}")
         self.name = f"ptb-{level}-{self.length}" + (f"-context-{self.context}" if self.context else "")
         # Fetch all before reading any, so that a missing file is known at once.
-        paths = {split: fetch(f"ptb.{split}.txt", root, download=download) for split in SPLITS}
+        paths = {split: fetch(f"ptb.{split}.txt", download=download) for split in SPLITS}
         texts = {split: path.read_bytes().decode() for split, path in paths.items()}
         if level == "characters":
             texts = {split: text.replace("\n", "") for split, text in texts.items()}
-            self.symbols = tuple(sorted(set(texts["train"])))
-        else:
-            counts = Counter(_words(texts["train"]))
-            self.symbols = tuple(sorted(counts, key=lambda word: (-counts[word], word)))
+        counts = Counter(self._split(texts["train"]))
+        self.symbols = tuple(sorted(counts))
+        if level == "words":
+            self.symbols = tuple(sorted(self.symbols, key=lambda word: -counts[word]))  # equal ones stay in order
         self.vocabulary = self.input_size = self.output_size = len(self.symbols)
         self._ids = {symbol: number for number, symbol in enumerate(self.symbols)}
-        # Kept in two bytes each, and widened a batch at a time.
-        self._data = {split: torch.from_numpy(self._encode(text)) for split, text in texts.items()}
-        longest = min(map(len, self._data.values())) - 1
-        if self.length > longest:
-            raise ValueError(f"length is {self.length}; it must be at most {longest}, or a split holds no window")
+        self._data = {split: self.encode(text).short() for split, text in texts.items()}  # two bytes are enough
+        self._windows = Windows(self._data, self.length, self.context)
 
     def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """x, y (size, T): windows that begin anywhere in the split, drawn with replacement."""
-        x, y = random_windows(self._data[check_split(split)], self.length, size, generator)
-        return x.long(), y.long()
+        return self._windows.batch(split, size, generator)
 
     def batches(self, split: str, size: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Run once through the windows of a split, `size` at a time; the rest is one shorter window, alone."""
-        check_split(split)
-        return self._in_order(split, check_integer("size", size, 1))
+        return self._windows.batches(split, size)
 
     def stream(self, split: str, size: int, length: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Cut a split into `size` parallel streams, and these into pieces x, y (size, length), in order.
@@ -119,10 +100,9 @@ class PennTreebank:
         For models that carry a state, which is their context: raises ValueError unless `context` is 0, or where the
         split does not hold one piece.
         """
-        pieces = streams(self._data[check_split(split)], size, length, split)
         if self.context:
-            raise ValueError(f"context is {self.context}; it must be 0 for streams, where every position counts")
-        return ((x.long(), y.long()) for x, y in pieces)
+            raise ValueError(f"context must be 0 for streams, where every position counts, got {self.context}")
+        return self._windows.stream(split, size, length)
 
     def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
         """Mean cross-entropy in nats over the scored positions; prediction (B, T, V) logits, y (B, T) ids."""
@@ -130,8 +110,7 @@ class PennTreebank:
 
     def metrics(self, prediction: Tensor, y: Tensor) -> dict[str, float]:
         """{"loss", "accuracy"}, for characters also "bpc": nats, the share of right symbols, bits; where scored."""
-        metrics = symbol_metrics(prediction, y, self.output_size, self.context)
-        return {name: value for name, value in metrics.items() if name != "bpc" or self.level == "characters"}
+        return symbol_metrics(prediction, y, self.output_size, self.context, bits=self.level == "characters")
 
     def weight(self, y: Tensor) -> int:
         """The number of scored positions in labels y (B, T)."""
@@ -157,40 +136,13 @@ class PennTreebank:
 
         A text is split as the files are, but at the level of characters an end of line is an unknown character.
         """
-        return torch.from_numpy(self._encode(text)).long()
+        symbols = self._split(text) if isinstance(text, str) else text
+        return ids_of(symbols, self._ids, f"the {len(self.symbols)} {self.level} of PTB")
 
     def decode(self, ids: Tensor | Sequence[int]) -> str:
         """The text of ids (T,), words with spaces between; ValueError for another shape or an id not in 0..V-1."""
         numbers = check_ids(ids, self.output_size)
         return ("" if self.level == "characters" else " ").join(self.symbols[number] for number in numbers)
 
-    def _in_order(self, split: str, size: int) -> Iterator[tuple[Tensor, Tensor]]:
-        ids, step = self._data[split], self.length - self.context
-        x, y = whole_windows(ids, self.length, step)
-        for pieces in in_order((x, y), size):
-            yield pieces[0].long(), pieces[1].long()
-        rest = ids[len(x) * step :].long()
-        if len(rest) > self.context + 1:
-            yield rest[None, :-1], rest[None, 1:]
-
-    def _encode(self, text: str | Sequence[str]) -> np.ndarray:
-        """The ids of `encode` as int16."""
-        if self.level == "words" and isinstance(text, str):
-            text = _words(text)
-        if isinstance(text, str):  # five million characters: a table, not a loop
-            known = [ord(symbol) for symbol in self.symbols]
-            table = np.full(max(known) + 2, -1, np.int16)  # the last one stands for all that are larger
-            table[known] = np.arange(len(known))
-            codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
-            ids = table[np.minimum(codes, len(table) - 1)]
-        else:
-            ids = np.fromiter((self._ids.get(symbol, -1) for symbol in text), np.int16, len(text))
-        unknown = np.flatnonzero(ids < 0)
-        if len(unknown):
-            symbol = text[unknown[0]]
-            raise ValueError(f"text holds {symbol!r}, which is not one of the {len(self.symbols)} {self.level} of PTB")
-        return ids
-
-
-def _words(text: str) -> list[str]:
-    return text.replace("\n", " <eos> ").split()
+    def _split(self, text: str) -> Sequence[str]:
+        return text if self.level == "characters" else text.replace("\n", " <eos> ").split()

@@ -1,10 +1,11 @@
-"""Small helpers that tasks share: checks of arguments, finite splits, and naming a class at the last step."""
+"""What tasks share: checks of arguments, the rows of their splits, and naming a class at the last step."""
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -17,23 +18,28 @@ SEEDS = {"valid": 1_997_000_001, "test": 1_997_000_002}
 SIZES = {"valid": 1_000, "test": 10_000}
 
 
-def check_integer(name: str, value: object, least: int) -> int:
-    """`value` as an int; ValueError where it is not a whole number of at least `least`."""
+def check_integer(name: str, value: object, least: int, most: float = math.inf) -> int:
+    """`value` as an int; ValueError where it is not a whole number of at least `least` and at most `most`."""
     try:
         number = operator.index(value)  # type: ignore[arg-type]  # accepts int and NumPy integers only
     except TypeError:
         number = least - 1
-    if isinstance(value, bool) or number < least:
-        raise ValueError(f"{name} is {value!r}; it must be a whole number of at least {least}")
+    if isinstance(value, bool) or not least <= number <= most:
+        limit = "" if most == math.inf else f" and at most {most}"
+        raise ValueError(f"{name} must be a whole number of at least {least}{limit}, got {value!r}")
     return number
 
 
-def check_split(split: str, allowed: tuple[str, ...] = SPLITS) -> str:
-    """`split` itself; ValueError where it is not one of `allowed`."""
-    if split not in allowed:
-        endless = " (training sequences are drawn without end: use batch)" if split in SPLITS else ""
-        raise ValueError(f"split is {split!r}; it must be one of {', '.join(map(repr, allowed))}{endless}")
-    return split
+def check_choice(name: str, value: str, allowed: Sequence[str]) -> str:
+    """`value` itself; ValueError where it is not one of `allowed`."""
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+    return value
+
+
+def check_split(split: str) -> str:
+    """`split` itself; ValueError where it is none."""
+    return check_choice("split", split, SPLITS)
 
 
 def check_prediction(prediction: Tensor, batch: int, output_size: int, length: int | None = None) -> None:
@@ -44,47 +50,50 @@ def check_prediction(prediction: Tensor, batch: int, output_size: int, length: i
     shape = tuple(prediction.shape)
     if len(shape) != 3 or shape != (batch, length or max(shape[1], 1), output_size):
         wanted = f"({batch}, {length or 'T'}, {output_size})"
-        raise ValueError(f"prediction has shape {shape}; it must be the model's whole output {wanted}")
+        raise ValueError(f"prediction must be the model's whole output {wanted}, got shape {shape}")
 
 
-def sample(data: tuple[Tensor, ...], size: int, generator: torch.Generator) -> tuple[Tensor, ...]:
-    """Draw `size` rows with replacement, the same rows from every tensor of `data`."""
-    rows = torch.randint(len(data[0]), (size,), generator=generator)
-    return tuple(tensor[rows] for tensor in data)
+class Rows:
+    """The rows of a task's splits, each a tuple of tensors, and how they are laid out as a batch.
 
-
-def in_order(data: tuple[Tensor, ...], size: int) -> Iterator[tuple[Tensor, ...]]:
-    """Run once through the rows of `data`, `size` at a time; the last piece may be smaller."""
-    return zip(*(tensor.split(size) for tensor in data), strict=True)
-
-
-class Drawn:
-    """The sequences of a generated task: without end in "train", the same for everybody in "valid" and "test".
-
-    `draw(size, generator)` gives a tuple of tensors with `size` rows. The finite splits are drawn when first asked for,
-    from seeds of their own. Both methods raise ValueError, at the call, for an unknown split or a size below 1.
+    `data` holds splits that are read. Where there is `draw`, "train" is endless, and `draw(size, generator)` gives rows
+    of it; the finite splits are drawn when first asked for, the same for everybody.
     """
 
-    def __init__(self, draw: Callable[[int, torch.Generator], tuple[Tensor, ...]]) -> None:
-        self._draw = draw
-        self._finite: dict[str, tuple[Tensor, ...]] = {}
+    def __init__(
+        self,
+        lay_out: Callable[..., tuple[Any, Tensor]],
+        data: Mapping[str, tuple[Tensor, ...]] | None = None,
+        draw: Callable[[int, torch.Generator], tuple[Tensor, ...]] | None = None,
+    ) -> None:
+        self._lay_out, self._data, self._draw = lay_out, dict(data or {}), draw
 
-    def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Tensor, ...]:
-        """`size` fresh rows for "train", else some of the finite split."""
+    def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Any, Tensor]:
+        """`size` rows, fresh from an endless split and with replacement from a finite one."""
         check_split(split)
         size = check_integer("size", size, 1)
-        return self._draw(size, generator) if split == "train" else sample(self._split(split), size, generator)
+        if self._draw and split == "train":
+            return self._lay_out(*self._draw(size, generator))
+        data = self.finite(split)
+        places = torch.randint(len(data[0]), (size,), generator=generator)
+        return self._lay_out(*(tensor[places] for tensor in data))
 
-    def batches(self, split: str, size: int) -> Iterator[tuple[Tensor, ...]]:
-        """Run once through "valid" or "test", `size` rows at a time."""
-        check_split(split, tuple(SEEDS))
+    def batches(self, split: str, size: int) -> Iterator[tuple[Any, Tensor]]:
+        """Run once through a finite split, `size` rows at a time; the last piece may be smaller."""
+        check_split(split)
+        if self._draw and split == "train":
+            raise ValueError(
+                "split must be 'valid' or 'test', for 'train' is drawn without end (use batch), got 'train'"
+            )
         size = check_integer("size", size, 1)
-        return in_order(self._split(split), size)
+        pieces = zip(*(tensor.split(size) for tensor in self.finite(split)), strict=True)
+        return (self._lay_out(*rows) for rows in pieces)
 
-    def _split(self, split: str) -> tuple[Tensor, ...]:
-        if split not in self._finite:
-            self._finite[split] = self._draw(SIZES[split], torch.Generator().manual_seed(SEEDS[split]))
-        return self._finite[split]
+    def finite(self, split: str) -> tuple[Tensor, ...]:
+        """All rows of a finite split."""
+        if split not in self._data and self._draw:
+            self._data[split] = self._draw(SIZES[split], torch.Generator().manual_seed(SEEDS[split]))
+        return self._data[split]
 
 
 def last_step_loss(prediction: Tensor, y: Tensor, classes: int) -> Tensor:

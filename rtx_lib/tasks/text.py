@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
 from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
 
-from rtx_lib.tasks.splits import check_integer, check_split, in_order
-from rtx_lib.tasks.windows import (
-    bigram_loss,
-    check_ids,
-    random_windows,
-    streams,
-    symbol_loss,
-    symbol_metrics,
-    unigram_loss,
-    whole_windows,
-)
+from rtx_lib.tasks.files import fetch
+from rtx_lib.tasks.splits import check_choice, check_integer
+from rtx_lib.tasks.windows import Windows, bigram_loss, check_ids, ids_of, symbol_loss, symbol_metrics, unigram_loss
 
 
 class CharacterText:
@@ -52,51 +43,44 @@ class CharacterText:
 
     Parameters
     ----------
-    source : "shakespeare" or "pydoc".
-    length : T, the number of predictions in a window, at least 1; "valid" must hold at least one window.
-    root, download : where the file is and whether it may be fetched, as for `rtx_lib.tasks.download.fetch`, whose
-        errors pass through.
+    source
+        "shakespeare" or "pydoc".
+    length
+        T, the number of predictions in a window, at least 1; "valid" must hold at least one window.
+    download
+        Whether the file may be fetched, as for `rtx_lib.tasks.fetch`, whose errors pass through.
 
-    Raises ValueError for an unknown source or split, a size or length out of range, a prediction of wrong shape,
-    or characters and ids that are not in the vocabulary.
+    Raises
+    ------
+    ValueError
+        For an unknown source or split, a size or length out of range, a prediction of wrong shape, or characters and
+        ids that are not in the vocabulary.
     """
 
-    def __init__(
-        self,
-        source: str = "shakespeare",
-        *,
-        length: int = 64,
-        root: str | os.PathLike[str] | None = None,
-        download: bool | None = None,
-    ) -> None:
-        if source not in ("shakespeare", "pydoc"):
-            raise ValueError(f"source is {source!r}; it must be one of 'shakespeare', 'pydoc'")
+    def __init__(self, source: str = "shakespeare", *, length: int = 64, download: bool | None = None) -> None:
+        check_choice("source", source, ("shakespeare", "pydoc"))
         self.length = check_integer("length", length, 1)
-        text = _pydoc() if source == "pydoc" else _shakespeare(root, download)
+        text = _pydoc() if source == "pydoc" else _shakespeare(download)
         self.source = source
         self.name = f"{source}-{self.length}"
         self.digest = hashlib.sha256(text.encode()).hexdigest()
         self.characters = "".join(sorted(set(text)))
         self.vocabulary = self.input_size = self.output_size = len(self.characters)
         self._ids = {character: number for number, character in enumerate(self.characters)}
-        cut = int(0.9 * len(text))
-        ids = self.encode(text)
+        ids, cut = self.encode(text), int(0.9 * len(text))
         self._data = {"train": ids[:cut], "valid": ids[cut:], "test": ids[cut:]}
-        longest = len(self._data["valid"]) - 1
-        if self.length > longest:
-            raise ValueError(f"length is {self.length}; it must be at most {longest}, or 'valid' holds no window")
+        self._windows = Windows(self._data, self.length, rest=False)
 
     def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """x, y (size, T): windows that begin anywhere in the split, drawn with replacement."""
-        return random_windows(self._data[check_split(split)], self.length, size, generator)
+        return self._windows.batch(split, size, generator)
 
     def batches(self, split: str, size: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Run once through a split in consecutive windows, `size` at a time.
 
         Every character but the first is a label once; what does not fill a last window is left out.
         """
-        windows = whole_windows(self._data[check_split(split)], self.length)
-        return ((x, y) for x, y in in_order(windows, check_integer("size", size, 1)))
+        return self._windows.batches(split, size)
 
     def stream(self, split: str, size: int, length: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Cut a split into `size` parallel streams, and these into pieces x, y (size, length), in order.
@@ -104,7 +88,7 @@ class CharacterText:
         Row i of a piece goes on in row i of the next. What does not fill a last piece of all streams is left out.
         Raises ValueError where the split does not hold one piece.
         """
-        return streams(self._data[check_split(split)], size, length, split)
+        return self._windows.stream(split, size, length)
 
     def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
         """Mean cross-entropy in nats over all positions; prediction (B, T, V) logits, y (B, T) ids."""
@@ -112,12 +96,13 @@ class CharacterText:
 
     def metrics(self, prediction: Tensor, y: Tensor) -> dict[str, float]:
         """{"loss", "bpc", "accuracy"}: nats and bits for a character, and the share of characters named."""
-        return symbol_metrics(prediction, y, self.output_size)
+        return symbol_metrics(prediction, y, self.output_size, bits=True)
 
     def baselines(self) -> dict[str, float]:
         """{"uniform guess loss", "unigram loss", "bigram loss"}, in nats on "valid" (defined above)."""
-        v, train = len(self.characters), self._data["train"]
-        x, y = (window.flatten() for window in whole_windows(self._data["valid"], self.length))
+        v, train, valid = self.output_size, self._data["train"], self._data["valid"]
+        covered = (len(valid) - 1) // self.length * self.length  # by whole windows
+        x, y = valid[:covered], valid[1 : covered + 1]
         return {
             "uniform guess loss": math.log(v),
             "unigram loss": unigram_loss(train, y, v),
@@ -126,21 +111,16 @@ class CharacterText:
 
     def encode(self, text: str) -> Tensor:
         """The ids (T,) of a text; ValueError for a character that the vocabulary lacks."""
-        try:
-            return torch.tensor([self._ids[character] for character in text], dtype=torch.int64)
-        except KeyError as error:
-            known = f"the {len(self.characters)} characters of {self.source}: {self.characters!r}"
-            raise ValueError(f"text holds {error.args[0]!r}; it must keep to {known}") from None
+        known = f"the {self.vocabulary} characters of {self.source}: {self.characters!r}"
+        return ids_of(text, self._ids, known)
 
     def decode(self, ids: Tensor | Sequence[int]) -> str:
         """The text of ids (T,); ValueError for another shape or an id that is not in 0..V-1."""
-        return "".join(self.characters[number] for number in check_ids(ids, len(self.characters)))
+        return "".join(self.characters[number] for number in check_ids(ids, self.vocabulary))
 
 
-def _shakespeare(root: str | os.PathLike[str] | None, download: bool | None) -> str:
-    from rtx_lib.tasks.download import fetch  # here, so that `python -m` starts a module not yet loaded
-
-    return fetch("tinyshakespeare.txt", root, download=download).read_bytes().decode()
+def _shakespeare(download: bool | None) -> str:
+    return fetch("tinyshakespeare.txt", download=download).read_bytes().decode()
 
 
 def _pydoc() -> str:

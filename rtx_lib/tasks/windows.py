@@ -3,30 +3,57 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.tasks.splits import check_integer, check_prediction
+from rtx_lib.tasks.splits import check_integer, check_prediction, check_split
 
 
-def random_windows(ids: Tensor, length: int, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """x, y (size, length): windows that begin anywhere in `ids` (N,), drawn with replacement; y is one later."""
-    size = check_integer("size", size, 1)
-    starts = torch.randint(len(ids) - length, (size, 1), generator=generator)
-    places = starts + torch.arange(length)  # (B, T)
-    return ids[places], ids[places + 1]
+class Windows:
+    """The splits of a long sequence of ids, in windows x, y (B, T) int64 and in streams; y is one later than x.
 
-
-def whole_windows(ids: Tensor, length: int, step: int | None = None) -> tuple[Tensor, Tensor]:
-    """x, y (windows, length): views of all windows that begin 0, step, 2 step, ... and are whole.
-
-    `step` is `length` unless given. At least one window must fit.
+    Parameters
+    ----------
+    splits
+        The ids (N,) of each split, of any integer type: they are widened a batch at a time.
+    length, context
+        The windows that run through a split have `length` positions, and one begins `length - context` behind another.
+        Every split must hold one.
+    rest
+        Whether what is left of a split is one shorter window at the end, or left out.
     """
-    x, y = (part.unfold(0, length, step or length) for part in (ids[:-1], ids[1:]))
-    return x, y
+
+    def __init__(self, splits: Mapping[str, Tensor], length: int, context: int = 0, *, rest: bool = True) -> None:
+        longest = min(map(len, splits.values())) - 1
+        if length > longest:
+            raise ValueError(f"length must be at most {longest}, or a split holds no window, got {length}")
+        self.splits, self.length, self.context, self.rest = splits, length, context, rest
+
+    def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """x, y (size, T): windows that begin anywhere in the split, drawn with replacement."""
+        ids, size = self.splits[check_split(split)], check_integer("size", size, 1)
+        starts = torch.randint(len(ids) - self.length, (size, 1), generator=generator)
+        places = starts + torch.arange(self.length)  # (B, T)
+        return ids[places].long(), ids[places + 1].long()
+
+    def batches(self, split: str, size: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Run once through the windows of a split, `size` at a time; a shorter last one comes alone."""
+        return self._in_order(self.splits[check_split(split)], check_integer("size", size, 1))
+
+    def stream(self, split: str, size: int, length: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """The pieces of `streams`."""
+        return ((x.long(), y.long()) for x, y in streams(self.splits[check_split(split)], size, length, split))
+
+    def _in_order(self, ids: Tensor, size: int) -> Iterator[tuple[Tensor, Tensor]]:
+        step = self.length - self.context
+        x, y = (part.unfold(0, self.length, step) for part in (ids[:-1], ids[1:]))
+        yield from ((a.long(), b.long()) for a, b in zip(x.split(size), y.split(size), strict=True))
+        rest = ids[len(x) * step :].long()
+        if self.rest and len(rest) > self.context + 1:
+            yield rest[None, :-1], rest[None, 1:]
 
 
 def streams(ids: Tensor, size: int, length: int, split: str) -> Iterator[tuple[Tensor, Tensor]]:
@@ -38,7 +65,7 @@ def streams(ids: Tensor, size: int, length: int, split: str) -> Iterator[tuple[T
     size, length = check_integer("size", size, 1), check_integer("length", length, 1)
     steps = (len(ids) - 1) // size  # of each stream; the last symbol is a label only
     if length > steps:
-        raise ValueError(f"length is {length}; with size {size} it must be at most {steps}, a stream of {split!r}")
+        raise ValueError(f"length must be at most {steps}, a stream of {split!r} with size {size}, got {length}")
     x, y = (ids[first : first + size * steps].view(size, steps) for first in (0, 1))
     return ((x[:, at : at + length], y[:, at : at + length]) for at in range(0, steps - length + 1, length))
 
@@ -46,20 +73,23 @@ def streams(ids: Tensor, size: int, length: int, split: str) -> Iterator[tuple[T
 def symbol_loss(prediction: Tensor, y: Tensor, symbols: int, context: int = 0) -> Tensor:
     """Mean cross-entropy in nats over the positions from `context` on; prediction (B, T, V) logits, y (B, T) ids.
 
-    Raises ValueError for a prediction of wrong shape, or where no position is left to score.
+    A label of -100 does not count. Raises ValueError for a prediction of wrong shape, or where no position is left.
     """
     check_prediction(prediction, len(y), symbols, y.shape[1])
     if y.shape[1] <= context:
-        raise ValueError(f"y has shape {tuple(y.shape)}; it must be longer than the context, {context}")
+        raise ValueError(f"y must be longer than the context, {context}, got shape {tuple(y.shape)}")
     return F.cross_entropy(prediction[:, context:].flatten(0, 1), y[:, context:].flatten())
 
 
-def symbol_metrics(prediction: Tensor, y: Tensor, symbols: int, context: int = 0) -> dict[str, float]:
-    """{"loss", "bpc", "accuracy"}: nats and bits for a symbol, and the share of symbols named, as `symbol_loss`."""
-    prediction = prediction.detach()
-    loss = symbol_loss(prediction, y, symbols, context).item()
-    accuracy = (prediction[:, context:].argmax(-1) == y[:, context:]).double().mean().item()
-    return {"loss": loss, "bpc": loss / math.log(2), "accuracy": accuracy}
+def symbol_metrics(
+    prediction: Tensor, y: Tensor, symbols: int, context: int = 0, *, bits: bool = False
+) -> dict[str, float]:
+    """{"loss", "accuracy"}, with `bits` "bpc" too: nats and bits for a symbol, and the share of symbols named."""
+    loss = symbol_loss(prediction.detach(), y, symbols, context).item()
+    counts = y[:, context:] >= 0
+    right = (prediction[:, context:].argmax(-1) == y[:, context:])[counts]
+    bpc = {"bpc": loss / math.log(2)} if bits else {}
+    return {"loss": loss, **bpc, "accuracy": right.double().mean().item()}
 
 
 def unigram_loss(train: Tensor, y: Tensor, symbols: int) -> float:
@@ -75,13 +105,21 @@ def bigram_loss(train: Tensor, x: Tensor, y: Tensor, symbols: int) -> float:
     return -(pairs / pairs.sum(1, keepdim=True)).log()[x.long(), y.long()].mean().item()
 
 
+def ids_of(text: Iterable[str], ids: Mapping[str, int], known: str) -> Tensor:
+    """The ids (T,) of symbols; ValueError, which says what is `known`, for one without an id."""
+    try:
+        return torch.tensor([ids[symbol] for symbol in text], dtype=torch.int64)
+    except KeyError as error:
+        raise ValueError(f"text must keep to {known}, got {error.args[0]!r}") from None
+
+
 def check_ids(ids: Tensor | Sequence[int], symbols: int) -> list[int]:
     """The numbers of one sequence of ids (T,); ValueError for another shape or an id that is not in 0..V-1."""
     ids = torch.as_tensor(ids)
     if ids.ndim != 1:
-        raise ValueError(f"ids has shape {tuple(ids.shape)}; it must be one text, (T,)")
+        raise ValueError(f"ids must be one text, (T,), got shape {tuple(ids.shape)}")
     numbers = ids.tolist()
-    wrong = [number for number in numbers if not 0 <= number < symbols]
-    if wrong:
-        raise ValueError(f"ids holds {wrong[0]}; every id must be in 0..{symbols - 1}")
+    for number in numbers:
+        if not 0 <= number < symbols:
+            raise ValueError(f"ids must be in 0..{symbols - 1}, got {number}")
     return numbers

@@ -37,7 +37,7 @@ class Unreadable(ValueError):
     """A checkpoint that is damaged; ``path`` says which file."""
 
     def __init__(self, path: Path, kind: str) -> None:
-        super().__init__(path, kind)  # as they came, so that it can be sent to other processes
+        super().__init__(path, kind)  # as they came, so that it can be pickled
         self.path, self.kind = path, kind
 
     def __str__(self) -> str:
@@ -75,23 +75,20 @@ def generators(device: str | torch.device) -> list[Tensor]:
 
 
 def set_generators(states: list[Tensor], device: str | torch.device) -> None:
-    """Set them as they were."""
+    """Set them as they were; a GPU's may be missing, or not wanted."""
     torch.set_rng_state(states[0])
-    if len(states) > 1:
+    if len(states) > 1 and torch.device(device).type == "cuda":
         torch.cuda.set_rng_state(states[1], device)
 
 
 def save(path: Path, contents: dict[str, Any]) -> None:
-    """Write a checkpoint in one step, with torch's generators."""
-    contents["generators"] = [torch.get_rng_state()]
-    if torch.cuda.is_available():
-        contents["generators"] += torch.cuda.get_rng_state_all()
+    """Write a checkpoint in one step."""
     with in_one_step(path) as temporary:
         torch.save(contents, temporary)
 
 
 def load(path: Path, run: dict[str, Any]) -> dict[str, Any]:
-    """Read a checkpoint, make sure that it belongs to this run, and set torch's generators as they were.
+    """Read a checkpoint and make sure that it belongs to this run.
 
     Raises
     ------
@@ -102,7 +99,7 @@ def load(path: Path, run: dict[str, Any]) -> dict[str, Any]:
     """
     try:
         saved: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
-        theirs = {"processes": 1, "precision": "no", **saved["run"]}  # older checkpoints do not say
+        theirs = saved["run"]
     except (OSError, MemoryError):  # of the machine, not of the file, which may be whole
         raise
     except Exception as error:  # torch raises many kinds for a damaged file
@@ -110,7 +107,4 @@ def load(path: Path, run: dict[str, Any]) -> dict[str, Any]:
     differing = {name: (theirs.get(name), run[name]) for name in run if theirs.get(name) != run[name]}
     if differing:
         raise ValueError(f"checkpoint {path} belongs to another run (its value, this one's): {differing}")
-    torch.set_rng_state(saved["generators"][0])
-    if torch.cuda.is_available() and len(saved["generators"]) > 1:
-        torch.cuda.set_rng_state_all(saved["generators"][1 : 1 + torch.cuda.device_count()])  # there were more perhaps
     return saved

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-if str(ROOT / "book") not in sys.path:
-    sys.path.insert(0, str(ROOT / "book"))  # as `python book/build.py` does
+for folder in ("book/_ext", "book"):  # the latter as `python book/build.py` does
+    if str(ROOT / folder) not in sys.path:
+        sys.path.insert(0, str(ROOT / folder))
 
 import execute  # noqa: E402
 from support.helpers import code_cell  # noqa: E402

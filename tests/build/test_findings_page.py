@@ -1,12 +1,7 @@
 """The page of findings: worst first, with what the study says of each."""
 
-import sys
-
-import pytest
-from support.helpers import ROOT
-
-sys.path.insert(0, str(ROOT / "book" / "_ext"))
 import findings
+import pytest
 
 
 def run(seed, data="true", part="first", **values):

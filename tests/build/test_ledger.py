@@ -1,17 +1,14 @@
 """The page of the ledger: built from claims, records and notebooks, and red where one of them is amiss."""
 
 import json
-import subprocess
-import sys
 from collections import Counter
 
+import ledger
 import pytest
 import yaml
 from support.helpers import ROOT
-from support.made_records import records
-
-sys.path.insert(0, str(ROOT / "book" / "_ext"))
-import ledger
+from support.made_records import records, write
+from support.sphinx_page import build_page
 
 from rtx_lib.evidence import claims
 
@@ -27,34 +24,20 @@ ENTRY = {
     "differs": "Smaller.",
 }
 UNRULED = {key: value for key, value in ENTRY.items() if key not in ("ours", "unit", "rules")}
-CONF = f"""
-import sys
-sys.path[:0] = [{str(ROOT / "book" / "_ext")!r}, {str(ROOT)!r}]
-extensions = ["myst_parser", "ledger"]
-exclude_patterns = ["out"]
-html_theme = "basic"
-"""
 
 
 def build(root, *entries, runs=None, study=None, code="assert y"):
-    """Build a page with the directive in it, warnings as errors; the finished process."""
+    """What was said while the page was built, and the page."""
     folder = root / "book" / "results"
-    folder.mkdir(parents=True)
-    for found in (runs or {}).values():
-        for record in found:
-            (folder / f"{record['recipe']}-s{record['seed']}.json").write_text(json.dumps(record))
+    write(folder, *(record for found in (runs or {}).values() for record in found))
     if study:
         (folder / "study").mkdir()
         (folder / "study" / "replication.json").write_text(json.dumps(study))
     (root / "notebooks").mkdir()
     cells = [{"cell_type": "markdown", "source": "# One"}, {"cell_type": "code", "source": code}]
     (root / "notebooks" / "01_recurrence.ipynb").write_text(json.dumps({"cells": cells}))
-    (root / "conf.py").write_text(CONF + 'exclude_patterns += ["notebooks"]\n')
-    (root / "index.md").write_text("# Start\n\n```{toctree}\nbook/results\n```\n")
-    (root / "book" / "results.md").write_text("# Ledger\n\n## Claims\n\n```{ledger}\n```\n")
     (root / "book" / "claims.yml").write_text(yaml.safe_dump([*entries]))
-    command = [sys.executable, "-m", "sphinx", "-W", "-n", "--keep-going", "-q", str(root), str(root / "out")]
-    return subprocess.run(command, capture_output=True, text=True)
+    return build_page(root, "results", "ledger", "```{ledger}\n```")
 
 
 def test_the_page_says_what_the_records_say(tmp_path):
@@ -70,26 +53,18 @@ def test_the_page_says_what_the_records_say(tmp_path):
         UNRULED | {"id": "six", "proof": "assert x", "scale": "paper"},
         UNRULED | {"id": "seven", "finding": "word-one"},
     )
-    done = build(
+    faults, page = build(
         tmp_path,
         *entries,
         runs=records(a=[1, 1.5, 1.2], b=[2, 2.5, 2.25], c=[3, 3, 3]),
         study=study,
         code='assert x\nevidence.finding("word-one", "S.", 1, "> 0")',
     )
-    assert done.returncode == 0, done.stderr
-    page = (tmp_path / "out" / "book" / "results.html").read_text()
+    assert not faults
     assert "Of 6 claims, 3 hold, 1 of them in the claim’s own setting and 2 at our scale; 1 is contradicted" in page
     assert "1 is undecided; for 1 our budget is too small. 1 more is a question of our own" in page
-    for label in (
-        "all (7)",
-        "holds (3)",
-        "contradicted (1)",
-        "undecided (1)",
-        "budget too small (1)",
-        "claimed by nobody (1)",
-    ):
-        assert f"> {label}</label>" in page
+    ones = ("contradicted", "undecided", "budget too small", "claimed by nobody")
+    assert all(f"> {label}</label>" in page for label in ("all (7)", "holds (3)", *(f"{one} (1)" for one in ones)))
     assert "1.20 [1.00, 1.50]" in page and 'href="../book/records.html#recipe-a"' in page
     assert page.count("Every seed of A below every seed of B: yes.") == 1
     assert page.count("Every seed of A above every seed of B: no, the contrary.") == 2
@@ -102,9 +77,8 @@ def test_the_page_says_what_the_records_say(tmp_path):
 
 
 def test_a_broken_claim_makes_the_build_red_and_is_named(tmp_path):
-    done = build(tmp_path, UNRULED | {"finding": "word-one"})
-    assert done.returncode != 0 and "claim one: no code cell of its chapter holds its finding" in done.stderr
-    assert "Traceback" not in done.stderr
+    faults, _ = build(tmp_path, UNRULED | {"finding": "word-one"})
+    assert "claim one: no code cell of its chapter holds its finding" in faults and "Traceback" not in faults
 
 
 def planted(root, code):

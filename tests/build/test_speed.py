@@ -1,40 +1,21 @@
 """The page of speed: tables made from the files of the bench, and red where a file is broken."""
 
-import copy
-import importlib.util
 import json
 import math
 import re
-import subprocess
-import sys
 
-import jsonschema
 import pytest
+import speed
 from support.helpers import ROOT
+from support.sphinx_page import build_page
 
 from rtx_lib.bench import CASES
 from rtx_lib.diagnostics.measuring import KINDS
+from rtx_lib.evidence.records import SPEED_SCHEMA, check
 from rtx_lib.experiments.recipes.race import LANES, TASKS
-from rtx_lib.experiments.records import SPEED_SCHEMA
 
-CONF = f"""
-import sys
-sys.path[:0] = [{str(ROOT / "book" / "_ext")!r}, {str(ROOT)!r}]
-extensions = ["speed"]
-html_theme = "basic"
-html_static_path = [{str(ROOT / "book" / "assets")!r}]
-"""
-PAGE = "Speed\n=====\n\n.. speed-machines::\n\n.. speed:: rnn\n\n.. speed:: race\n"
+PAGE = "```{speed-machines}\n```\n\n```{speed} rnn\n```\n\n```{speed} race\n```"
 KEPT = sorted((ROOT / "book" / "results" / "speed").glob("*.json"))
-
-
-@pytest.fixture(scope="module")
-def speed():
-    """The extension as a module."""
-    spec = importlib.util.spec_from_file_location("book_speed", ROOT / "book" / "_ext" / "speed.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def row(variant="rtx_lib RNN", ratio=1.5, **changes):
@@ -80,24 +61,18 @@ def on_gpu(**changes):
 
 
 def build(root, **files):
-    """Build a page with the directives in it, warnings as errors; the finished process and the page."""
+    """Build a page with the directives in it, warnings as errors; what was said, and the page."""
     folder = root / "book" / "results" / "speed"
     folder.mkdir(parents=True)
     for name, content in files.items():
         (folder / f"{name.replace('_', '-')}.json").write_text(json.dumps(content))
-    (root / "conf.py").write_text(CONF)
-    (root / "index.rst").write_text("Start\n=====\n\n.. toctree::\n\n   book/speed\n")
-    (root / "book" / "speed.rst").write_text(PAGE)
-    command = [sys.executable, "-m", "sphinx", "-W", "-n", "--keep-going", "-q", str(root), str(root / "out")]
-    done = subprocess.run(command, capture_output=True, text=True)
-    page = root / "out" / "book" / "speed.html"
-    return done, page.read_text() if page.exists() else ""
+    return build_page(root, "speed", "speed", PAGE)
 
 
 def test_the_page_holds_what_was_measured_and_links_the_files(tmp_path):
     race = measured("race", [raced("rnn"), raced("transformer", ratio=1.0)])
-    done, page = build(tmp_path, rnn_cpu=measured(), race_cpu=race, rnn_cuda=on_gpu())
-    assert done.returncode == 0, done.stderr
+    faults, page = build(tmp_path, rnn_cpu=measured(), race_cpu=race, rnn_cuda=on_gpu())
+    assert not faults
     assert page.count("<table") == 3 and page.count('class="faster"') == 5 and page.count('class="slower"') == 1
     assert 'href="../book/results/speed/rnn-cuda.json"' in page and "Measured on 2 November 2026" in page
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
@@ -110,8 +85,8 @@ def test_the_page_holds_what_was_measured_and_links_the_files(tmp_path):
 
 
 def test_what_is_missing_is_said(tmp_path):
-    done, page = build(tmp_path)
-    assert done.returncode == 0, done.stderr
+    faults, page = build(tmp_path)
+    assert not faults
     assert page.count("Nothing is measured yet") == 2 and "No case has been measured on a GPU yet" in page
     assert "python -m rtx_lib.bench rnn --record" in re.sub(r"<[^>]+>", "", page)
 
@@ -119,10 +94,9 @@ def test_what_is_missing_is_said(tmp_path):
 def test_a_broken_file_makes_the_build_red_and_is_named(tmp_path):
     broken = measured()
     del broken["rows"][1]["kind"]
-    done, _ = build(tmp_path, rnn_cpu=broken)
-    assert done.returncode != 0
-    assert "rnn-cpu.json does not follow the schema: rows/1" in done.stderr and "'kind'" in done.stderr
-    assert "speed.rst" in done.stderr and "Traceback" not in done.stderr
+    faults, _ = build(tmp_path, rnn_cpu=broken)
+    assert "rnn-cpu.json does not follow the schema: rows/1" in faults and "'kind'" in faults
+    assert "speed.md" in faults and "Traceback" not in faults
 
 
 def without(name):
@@ -149,19 +123,19 @@ def without(name):
         *(("rnn-cpu", without(key), f"'{key}' is a required property") for key in measured()),
     ],
 )
-def test_every_planted_fault_is_named(speed, tmp_path, name, content, message):
+def test_every_planted_fault_is_named(tmp_path, name, content, message):
     (tmp_path / f"{name}.json").write_text(content if isinstance(content, str) else json.dumps(content))
     with pytest.raises(ValueError, match=rf"{name}\.json .*{message}"):
         speed.read_speeds(tmp_path)
 
 
-def test_memory_has_a_column_where_it_was_measured(speed):
+def test_memory_has_a_column_where_it_was_measured():
     both = " ".join(node.astext() for node in speed.tables([row(memory_ratio=0.333), row("other")]))
     assert "Memory" in both and "0.33×" in both and "–" in both
     assert "Memory" not in speed.tables([row()])[-1].astext()
 
 
-def test_numbers_are_short(speed):
+def test_numbers_are_short():
     assert [speed.ratio_text(ratio) for ratio in (0.0404, 0.404, 1, 2.568, 38.06, 418.2, 7504)] == [
         "0.04×",
         "0.40×",
@@ -184,7 +158,7 @@ def test_numbers_are_short(speed):
         (0.5, "slower", 25, 25),
     ],
 )
-def test_a_bar_grows_from_the_middle(speed, ratio, kind, left, width):
+def test_a_bar_grows_from_the_middle(ratio, kind, left, width):
     html = speed.bar(ratio, math.log(4)).astext()
     assert f'class="{kind}" style="left:{left:.1f}%;width:{width:.1f}%"' in html and 'aria-hidden="true"' in html
 
@@ -197,7 +171,7 @@ def test_the_page_shows_every_case_of_the_bench_and_names_every_kind():
     assert tuple(schema["kind"]["enum"]) == KINDS
 
 
-def test_what_is_kept_covers_every_case_and_every_kind(speed):
+def test_what_is_kept_covers_every_case_and_every_kind():
     found = speed.read_speeds(ROOT / "book" / "results" / "speed")
     assert [case for case in CASES if (case, "cpu") not in found] == []
     assert [key for key in found if key[0] not in CASES] == []
@@ -213,9 +187,8 @@ def test_what_is_kept_covers_every_case_and_every_kind(speed):
 @pytest.mark.parametrize("path", KEPT, ids=lambda path: path.name)
 def test_a_kept_file_follows_the_schema_and_was_measured_with_what_is_in_git(path):
     found = json.loads(path.read_text(encoding="utf-8"))
-    jsonschema.validate(found, SPEED_SCHEMA)
+    check(found, path.name, SPEED_SCHEMA)
     assert not found["commit"].endswith("-dirty") and found["commit"] != "unknown"
-    changed = copy.deepcopy(found)
-    changed["rows"][0]["note"] = "hello"
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(changed, SPEED_SCHEMA)
+    found["rows"][0]["note"] = "hello"
+    with pytest.raises(ValueError, match=r"rows/0: .*'note' was unexpected"):
+        check(found, path.name, SPEED_SCHEMA)

@@ -6,9 +6,9 @@ import yaml
 from support.helpers import ROOT
 from support.made_records import records
 
-from rtx_lib.evidence import measured
+from rtx_lib.evidence.records import load
 
-RESULTS = measured.load(measured.results_folder())
+RESULTS = load()
 BOOK = statements.read_statements(ROOT / "book" / "statements.yml")
 ENTRY = {
     "chapter": "one",

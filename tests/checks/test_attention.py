@@ -2,8 +2,8 @@
 
 import math
 
-import pytest
 import torch
+from support.answers import is_named, is_right, rows
 
 from rtx_lib.checks import attention as checks
 from rtx_lib.layers.decoding import beam_search
@@ -30,121 +30,6 @@ def variant(**change):
     return lambda *arrays: additive(*arrays, **change)
 
 
-@pytest.mark.parametrize(
-    ("check", "answer", "words"),
-    [
-        (checks.check_masked_softmax, fill(LEAST), "gets 0"),
-        (checks.check_masked_softmax, fill(-1e9), "gets 0"),
-        (checks.check_masked_softmax, lambda e, mask: fill(-math.inf, False)(e, mask).nan_to_num(0.0), "gets 0"),
-        (checks.check_additive, additive, "Right: c = sum"),
-        (checks.check_leak, 1 / (1 + math.e**2), "0.119"),
-        (checks.check_leak, 0.119, "Right"),
-        (checks.check_scale, 0.25, "16"),
-        (checks.check_beam, ("by", 0.24), "cz (0.25)"),
-    ],
-)
-def test_right_answer(check, answer, words, capsys):
-    check(answer)
-    assert words in capsys.readouterr().out
-    check(None)
-    assert capsys.readouterr().out == "Not answered yet.\n"
-
-
-@pytest.mark.parametrize(
-    ("slip", "message"),
-    [
-        (fill(-math.inf, False), "is NaN"),
-        (fill(LEAST, False), "got equal weights"),
-        (fill(LEAST, keep=torch.logical_not), "turned round: True means that a query may attend"),
-        (fill(LEAST, axis=-2), "over the queries; it must run over the keys, the last"),
-        (lambda e, mask: e.softmax(-1) * mask, "do not sum to 1"),
-        (lambda e, mask: (e * mask).softmax(-1), "keep a weight"),
-        (lambda e, mask: (e * mask).softmax(-1) * mask, "took part in the sum"),
-        (fill(-1.0, False), "set to -1"),
-        (lambda e, mask: e.softmax(-1), "not used"),
-        (lambda e, mask: e * 0, "everything is 0"),
-        (lambda e, mask: e.sigmoid(), "none of the usual"),
-        (lambda e, mask: e[0], "shape must be"),
-        (lambda e, mask: None, "must return a tensor"),
-    ],
-)
-def test_masked_softmax_slips(slip, message):
-    with pytest.raises(AssertionError, match=message):
-        checks.check_masked_softmax(slip)
-
-
-@pytest.mark.parametrize(
-    ("slip", "message"),
-    [
-        (variant(inner=lambda a: a), "tanh is missing"),
-        (variant(inner=lambda a: a, outer=torch.tanh), "tanh must come before v"),
-        (variant(weigh=lambda e: e.softmax(0)), "over the batch"),
-        (variant(values=lambda h, U: h @ U.T), "U h were averaged"),
-        (variant(weigh=lambda e: e), "the softmax is missing"),
-        (variant(weigh=lambda e: e.exp() / e.sum(1, keepdim=True)), "not by the sum of e"),
-        (lambda s, h, W, U, v: h.mean(1), "all weights are equal: the scores"),
-        (lambda s, h, W, U, v: additive(0 * s, h, W, U, v), "W s is missing"),
-        (lambda s, h, W, U, v: h.sum(1), "do not enter the scores"),
-        (lambda s, h, W, U, v: torch.ones(3, 7), "that of the weights"),
-        (lambda s, h, W, U, v: h[:, 0], "none of the usual"),
-        (lambda s, h, W, U, v: None, "must return a tensor"),
-    ],
-)
-def test_additive_slips(slip, message):
-    with pytest.raises(AssertionError, match=message):
-        checks.check_additive(slip)
-
-
-@pytest.mark.parametrize(
-    ("slip", "message"),
-    [
-        (0, "minus infinity"),
-        (0.0596, "one masked key"),
-        (0.5, "without any mask"),
-        (0.8808, "stays where it belongs"),
-        (0.26894, "differ by 2"),
-        (0.2, "0.2 is not"),
-    ],
-)
-def test_leak_slips(slip, message):
-    with pytest.raises(AssertionError, match=message):
-        checks.check_leak(slip)
-
-
-@pytest.mark.parametrize(
-    ("slip", "message"),
-    [
-        (48**-0.5, "components of variance 1"),
-        (1 / 16, "divide by the root"),
-        (4, "divide by it"),
-        (16, "divide by its root"),
-        (1 / 48, "add up in variance"),
-        (0.5, "twice as wide"),
-        (0.3, "0.3 is not"),
-    ],
-)
-def test_scale_slips(slip, message):
-    with pytest.raises(AssertionError, match=message):
-        checks.check_scale(slip)
-
-
-@pytest.mark.parametrize(
-    ("slip", "message"),
-    [
-        (("ax", 0.18), "greedy"),
-        (("cz", 0.25), "not among the two"),
-        (("ay", 0.1575), "second best"),
-        (("bx", 0.03), "not what is left"),
-        (("by", 0.8), "is a product"),
-        (("by", 0.3), "not 0.3"),
-        ("by", "a pair"),
-    ],
-)
-def test_beam_slips(slip, message):
-    with pytest.raises(AssertionError, match=message):
-        checks.check_beam(slip)
-
-
 def test_beam_search_finds_what_the_exercise_says():
     """One, two and three beams on the exercise's tree find ax, by and cz."""
     symbols = "<abcxyz."
@@ -161,3 +46,83 @@ def test_beam_search_finds_what_the_exercise_says():
         ids, log_p = beam_search(model, torch.zeros(1, 1), start=0, end=7, max_length=3, beams=beams)
         found.append(("".join(symbols[i] for i in ids[0]), round(log_p.exp().item(), 4)))
     assert found == [("ax.", 0.18), ("by.", 0.24), ("cz.", 0.25)]
+
+
+RIGHT = {
+    checks.check_masked_softmax: [
+        (fill(LEAST), "gets 0"),
+        (fill(-1e9), "gets 0"),
+        (lambda e, mask: fill(-math.inf, False)(e, mask).nan_to_num(0.0), "gets 0"),
+    ],
+    checks.check_additive: [(additive, "Right: c = sum")],
+    checks.check_leak: [(1 / (1 + math.e**2), "0.119"), (0.119, "Right")],
+    checks.check_scale: [(0.25, "16")],
+    checks.check_beam: [(("by", 0.24), "cz (0.25)")],
+}
+SLIPS = {
+    checks.check_masked_softmax: [
+        (fill(-math.inf, False), "is NaN"),
+        (fill(LEAST, False), "got equal weights"),
+        (fill(LEAST, keep=torch.logical_not), "turned round: True means that a query may attend"),
+        (fill(LEAST, axis=-2), "over the queries; it must run over the keys, the last"),
+        (lambda e, mask: e.softmax(-1) * mask, "do not sum to 1"),
+        (lambda e, mask: (e * mask).softmax(-1), "keep a weight"),
+        (lambda e, mask: (e * mask).softmax(-1) * mask, "took part in the sum"),
+        (fill(-1.0, False), "set to -1"),
+        (lambda e, mask: e.softmax(-1), "not used"),
+        (lambda e, mask: e * 0, "everything is 0"),
+        (lambda e, mask: e.sigmoid(), "none of the usual"),
+        (lambda e, mask: e[0], "shape must be"),
+        (lambda e, mask: None, "must return a tensor"),
+    ],
+    checks.check_additive: [
+        (variant(inner=lambda a: a), "tanh is missing"),
+        (variant(inner=lambda a: a, outer=torch.tanh), "tanh must come before v"),
+        (variant(weigh=lambda e: e.softmax(0)), "over the batch"),
+        (variant(values=lambda h, U: h @ U.T), "U h were averaged"),
+        (variant(weigh=lambda e: e), "the softmax is missing"),
+        (variant(weigh=lambda e: e.exp() / e.sum(1, keepdim=True)), "not by the sum of e"),
+        (lambda s, h, W, U, v: h.mean(1), "all weights are equal: the scores"),
+        (lambda s, h, W, U, v: additive(0 * s, h, W, U, v), "W s is missing"),
+        (lambda s, h, W, U, v: h.sum(1), "do not enter the scores"),
+        (lambda s, h, W, U, v: torch.ones(3, 7), "that of the weights"),
+        (lambda s, h, W, U, v: h[:, 0], "none of the usual"),
+        (lambda s, h, W, U, v: None, "must return a tensor"),
+    ],
+    checks.check_leak: [
+        (0, "minus infinity"),
+        (0.0596, "one masked key"),
+        (0.5, "without any mask"),
+        (0.8808, "stays where it belongs"),
+        (0.26894, "differ by 2"),
+        (0.2, "0.2 is not"),
+    ],
+    checks.check_scale: [
+        (48**-0.5, "components of variance 1"),
+        (1 / 16, "divide by the root"),
+        (4, "divide by it"),
+        (16, "divide by its root"),
+        (1 / 48, "add up in variance"),
+        (0.5, "twice as wide"),
+        (0.3, "0.3 is not"),
+    ],
+    checks.check_beam: [
+        (("ax", 0.18), "greedy"),
+        (("cz", 0.25), "not among the two"),
+        (("ay", 0.1575), "second best"),
+        (("bx", 0.03), "not what is left"),
+        (("by", 0.8), "is a product"),
+        (("by", 0.3), "not 0.3"),
+        ("by", "a pair"),
+    ],
+}
+
+
+@rows(RIGHT)
+def test_right_answers(check, answer, words, capsys):
+    is_right(check, answer, words, capsys)
+
+
+@rows(SLIPS)
+def test_slips(check, answer, words):
+    is_named(check, answer, words)

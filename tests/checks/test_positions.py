@@ -1,7 +1,7 @@
 """The checks accept the right answer, and name each planted slip."""
 
-import pytest
 import torch
+from support.answers import is_named, is_right, rows
 
 from rtx_lib.checks import positions as checks
 
@@ -48,26 +48,24 @@ def pad_and_view(x):
     return torch.cat([x.new_zeros(rows, 1), x], dim=1).view(columns + 1, rows)[1:].reshape(rows, columns)
 
 
-@pytest.mark.parametrize(
-    ("check", "answer", "words"),
-    [
-        (checks.check_shift_matrix, shift_matrix, "whatever p is"),
-        (checks.check_rotary, rotary, "pair of neighbours"),
-        (checks.check_slopes, slopes, "each slope"),
-        (checks.check_relative_shift, pad_and_view, "no row was copied"),
-        (checks.check_slip, " C", "misses by 0.9"),
-    ],
-)
-def test_right_answer(check, answer, words, capsys):
-    check(answer)
-    assert words in capsys.readouterr().out
-    check(None)
-    assert capsys.readouterr().out == "Not answered yet.\n"
+def rolled(x, by):
+    return torch.stack([row.roll(by(i, len(x))) for i, row in enumerate(x)])
 
 
-@pytest.mark.parametrize(
-    ("slip", "message"),
-    [
+def kept(x):
+    rows, columns = x.shape
+    return torch.cat([x.new_zeros(rows, 1), x], dim=1).view(columns + 1, rows)[:-1].reshape(rows, columns)
+
+
+RIGHT = {
+    checks.check_shift_matrix: [(shift_matrix, "whatever p is")],
+    checks.check_rotary: [(rotary, "pair of neighbours")],
+    checks.check_slopes: [(slopes, "each slope")],
+    checks.check_relative_shift: [(pad_and_view, "no row was copied")],
+    checks.check_slip: [(" C", "misses by 0.9")],
+}
+SLIPS = {
+    checks.check_shift_matrix: [
         (lambda k, width: shift_matrix(-k, width), "way back"),
         (lambda k, width: shift_matrix(k, width, signs=(1, 1)), "same sign"),
         (halves, "all sines before all cosines"),
@@ -79,15 +77,7 @@ def test_right_answer(check, answer, words, capsys):
         (lambda k, width: torch.eye(width + 1), "shape must be"),
         (lambda k, width: ..., "must return a tensor"),
     ],
-)
-def test_shift_matrix_slips(slip, message):
-    with pytest.raises(AssertionError, match=message):
-        checks.check_shift_matrix(slip)
-
-
-@pytest.mark.parametrize(
-    ("slip", "message"),
-    [
+    checks.check_rotary: [
         (lambda x, p: rotary(x, -p), "turns backwards"),
         (in_halves, "two halves"),
         (lambda x, p: rotary(x, p, share=1), "half as fast"),
@@ -99,15 +89,7 @@ def test_shift_matrix_slips(slip, message):
         (lambda x, p: 2 * x, "none of the usual"),
         (lambda x, p: ..., "must return a tensor"),
     ],
-)
-def test_rotary_slips(slip, message):
-    with pytest.raises(AssertionError, match=message):
-        checks.check_rotary(slip)
-
-
-@pytest.mark.parametrize(
-    ("slip", "message"),
-    [
+    checks.check_slopes: [
         (lambda heads: 2 ** (8 / heads) * slopes(heads), "first slope is 1"),
         (lambda heads: 2.0 ** -torch.arange(1, heads + 1), "8 heads alone"),
         (lambda heads: -slopes(heads), "slopes are positive"),
@@ -117,24 +99,7 @@ def test_rotary_slips(slip, message):
         (lambda heads: slopes(heads)[1:], "shape must be"),
         (lambda heads: ..., "must return a tensor"),
     ],
-)
-def test_slopes_slips(slip, message):
-    with pytest.raises(AssertionError, match=message):
-        checks.check_slopes(slip)
-
-
-def rolled(x, by):
-    return torch.stack([row.roll(by(i, len(x))) for i, row in enumerate(x)])
-
-
-def kept(x):
-    rows, columns = x.shape
-    return torch.cat([x.new_zeros(rows, 1), x], dim=1).view(columns + 1, rows)[:-1].reshape(rows, columns)
-
-
-@pytest.mark.parametrize(
-    ("slip", "message"),
-    [
+    checks.check_relative_shift: [
         (lambda x: x, "nothing moved"),
         (lambda x: rolled(x, lambda i, rows: rows - 1 - i), "to the right"),
         (lambda x: rolled(x, lambda i, rows: min(0, i + 2 - rows)), "one place short"),
@@ -145,15 +110,15 @@ def kept(x):
         (lambda x: x.T[:1], "shape must be"),
         (lambda x: ..., "must return a tensor"),
     ],
-)
-def test_relative_shift_slips(slip, message):
-    with pytest.raises(AssertionError, match=message):
-        checks.check_relative_shift(slip)
+    checks.check_slip: [("a", "between -1 and 1"), ("b", "still differ"), ("d", "no end"), ("e", "one of a, b, c, d")],
+}
 
 
-@pytest.mark.parametrize(
-    ("slip", "message"), [("a", "between -1 and 1"), ("b", "still differ"), ("d", "no end"), ("e", "one of a, b, c, d")]
-)
-def test_wrong_letters(slip, message):
-    with pytest.raises(AssertionError, match=message):
-        checks.check_slip(slip)
+@rows(RIGHT)
+def test_right_answers(check, answer, words, capsys):
+    is_right(check, answer, words, capsys)
+
+
+@rows(SLIPS)
+def test_slips(check, answer, words):
+    is_named(check, answer, words)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from support.answers import is_named, is_right, rows
 
 from rtx_lib.checks import race as checks
 from rtx_lib.evidence.seeds import steps_to
@@ -98,105 +99,6 @@ TRUE = {report: sound for report, (sound, _) in checks.REPORTS.items()}
 A_REPORT = next(iter(TRUE))
 
 
-@pytest.mark.parametrize(
-    ("check", "answer", "words"),
-    [
-        (checks.check_interval, interval, "Right: quantiles"),
-        (checks.check_interval, lambda *args: tuple(interval(*args)), "Right: quantiles"),
-        (checks.check_arrival, arrival, "Right: the first step"),
-        (checks.check_hidden_units, units(), "Right: three blocks"),
-        (checks.check_join, joined(lambda n, counts: n / sum(counts)), "Right: each slice"),
-        (checks.check_reports, TRUE, "Right: equal size"),
-    ],
-)
-def test_right_answer(check, answer, words, capsys):
-    check(answer)
-    assert words in capsys.readouterr().out
-    check(None)
-    assert capsys.readouterr().out == "Not answered yet.\n"
-
-
-@pytest.mark.parametrize(
-    ("slip", "message"),
-    [
-        (of_values, "not drawn"),
-        (lambda *args: interval(*args, statistic=np.mean), "not the mean"),
-        (lambda *args: interval(*args, axis=0), "over the draws"),
-        (sided(lambda level: 1 - level, lambda level: level), "on each side: half"),
-        (sided(lambda level: 0, lambda level: level), "one-sided"),
-        (lambda *args: interval(*args)[::-1], "wrong order"),
-        (normal, "normal distribution"),
-        (of_drawn_values, "of the values themselves"),
-        (lambda *args: interval(*args) + 1, "none of the usual slips"),
-        (lambda *args: interval(*args).mean(), "it returned 1"),
-        (lambda *args: ..., "must return two numbers$"),
-        (lambda *args: "low, high", "it returned 'low, high'"),
-    ],
-)
-def test_interval(slip, message):
-    with pytest.raises(AssertionError, match=message):
-        checks.check_interval(slip)
-
-
-@pytest.mark.parametrize(
-    ("slip", "message"),
-    [
-        (first(lambda v, metric, line: v >= line), "wrong direction, mse falls"),
-        (first(lambda v, metric, line: v <= line), "wrong direction, accuracy rises"),
-        (first(lambda v, metric, line: v > line if metric == "accuracy" else v < line), "meets the line exactly"),
-        (first(lambda v, metric, line: v >= line if metric == "accuracy" else v < line), "loss .*meets the line"),
-        (place, "a place in the list"),
-        (last, "the last step beyond"),
-        (best, "the best step"),
-        (at_the_end, "never arrives"),
-        (skips_the_first, "first evaluation"),
-        (lambda *args: ..., "a step or None"),
-        (lambda *args: 75, "is 150, got 75"),
-    ],
-)
-def test_arrival(slip, message):
-    with pytest.raises(AssertionError, match=message):
-        checks.check_arrival(slip)
-
-
-@pytest.mark.parametrize(
-    ("slip", "message"),
-    [
-        (units(biases=1), "two biases"),
-        (units(biases=0), "biases are left out"),
-        (units(read=False), "readout is left out"),
-        (units(bias=0), "readout has a bias"),
-        (units(gates=4), "four blocks"),
-        (units(gates=1), "one block"),
-        (units(gates=2), "candidate"),
-        (most, "the most that fits"),
-        (lambda *args: 100, "100 units make"),
-        (lambda *args: ..., "a whole number"),
-    ],
-)
-def test_hidden_units(slip, message):
-    with pytest.raises(AssertionError, match=message):
-        checks.check_hidden_units(slip)
-
-
-@pytest.mark.parametrize(
-    ("slip", "message"),
-    [
-        (joined(lambda n, counts: 1 / len(counts)), "mean of the means"),
-        (joined(lambda n, counts: 1), "the means are added"),
-        (joined(lambda n, counts: n), "the sum of all counts"),
-        (joined(lambda n, counts: n / len(counts)), "not by how many slices"),
-        (joined(lambda n, counts: 1 / n), "divided by its count"),
-        (reversed_weights, "the other slices"),
-        (lambda gradients, counts: torch.zeros(4, dtype=torch.float64), "none of the usual slips"),
-        (lambda gradients, counts: ..., "must return a tensor"),
-    ],
-)
-def test_join(slip, message):
-    with pytest.raises(AssertionError, match=message):
-        checks.check_join(slip)
-
-
 @pytest.mark.parametrize("report", TRUE)
 def test_reports(report):
     with pytest.raises(AssertionError, match=checks.REPORTS[report][1]):
@@ -211,3 +113,73 @@ def test_reports_that_are_not_answered_or_not_there(capsys):
         checks.check_reports({"A is better.": True})
     with pytest.raises(AssertionError, match="by True or False, got 'yes'"):
         checks.check_reports({A_REPORT: "yes"})
+
+
+RIGHT = {
+    checks.check_interval: [(interval, "Right: quantiles"), (lambda *args: tuple(interval(*args)), "Right: quantiles")],
+    checks.check_arrival: [(arrival, "Right: the first step")],
+    checks.check_hidden_units: [(units(), "Right: three blocks")],
+    checks.check_join: [(joined(lambda n, counts: n / sum(counts)), "Right: each slice")],
+    checks.check_reports: [(TRUE, "Right: equal size")],
+}
+SLIPS = {
+    checks.check_interval: [
+        (of_values, "not drawn"),
+        (lambda *args: interval(*args, statistic=np.mean), "not the mean"),
+        (lambda *args: interval(*args, axis=0), "over the draws"),
+        (sided(lambda level: 1 - level, lambda level: level), "on each side: half"),
+        (sided(lambda level: 0, lambda level: level), "one-sided"),
+        (lambda *args: interval(*args)[::-1], "wrong order"),
+        (normal, "normal distribution"),
+        (of_drawn_values, "of the values themselves"),
+        (lambda *args: interval(*args) + 1, "none of the usual slips"),
+        (lambda *args: interval(*args).mean(), "it returned 1"),
+        (lambda *args: ..., "must return two numbers$"),
+        (lambda *args: "low, high", "it returned 'low, high'"),
+    ],
+    checks.check_arrival: [
+        (first(lambda v, metric, line: v >= line), "wrong direction, mse falls"),
+        (first(lambda v, metric, line: v <= line), "wrong direction, accuracy rises"),
+        (first(lambda v, metric, line: v > line if metric == "accuracy" else v < line), "meets the line exactly"),
+        (first(lambda v, metric, line: v >= line if metric == "accuracy" else v < line), "loss .*meets the line"),
+        (place, "a place in the list"),
+        (last, "the last step beyond"),
+        (best, "the best step"),
+        (at_the_end, "never arrives"),
+        (skips_the_first, "first evaluation"),
+        (lambda *args: ..., "a step or None"),
+        (lambda *args: 75, "is 150, got 75"),
+    ],
+    checks.check_hidden_units: [
+        (units(biases=1), "two biases"),
+        (units(biases=0), "biases are left out"),
+        (units(read=False), "readout is left out"),
+        (units(bias=0), "readout has a bias"),
+        (units(gates=4), "four blocks"),
+        (units(gates=1), "one block"),
+        (units(gates=2), "candidate"),
+        (most, "the most that fits"),
+        (lambda *args: 100, "100 units make"),
+        (lambda *args: ..., "a whole number"),
+    ],
+    checks.check_join: [
+        (joined(lambda n, counts: 1 / len(counts)), "mean of the means"),
+        (joined(lambda n, counts: 1), "the means are added"),
+        (joined(lambda n, counts: n), "the sum of all counts"),
+        (joined(lambda n, counts: n / len(counts)), "not by how many slices"),
+        (joined(lambda n, counts: 1 / n), "divided by its count"),
+        (reversed_weights, "the other slices"),
+        (lambda gradients, counts: torch.zeros(4, dtype=torch.float64), "none of the usual slips"),
+        (lambda gradients, counts: ..., "must return a tensor"),
+    ],
+}
+
+
+@rows(RIGHT)
+def test_right_answers(check, answer, words, capsys):
+    is_right(check, answer, words, capsys)
+
+
+@rows(SLIPS)
+def test_slips(check, answer, words):
+    is_named(check, answer, words)

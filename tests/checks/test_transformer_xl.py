@@ -3,6 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from support.answers import is_named, is_right, rows
 from support.small_txl import small
 
 from rtx_lib.checks import transformer_xl as checks
@@ -75,55 +76,6 @@ def by_steps(n, M, T):
 TRUE = {statement: truth for statement, truth in zip(checks.BORDER, (True, True, False, True, False), strict=True)}
 
 
-@pytest.mark.parametrize(
-    ("check", "answer", "words"),
-    [
-        (checks.check_shift, relative_shift, "Right: row i"),
-        (checks.check_shift, by_view, "Right: row i"),
-        (checks.check_shift, by_roll(lambda i, T: i + 1 - T), "Right: row i"),
-        (checks.check_update_memory, last, "Right: the last"),
-        (checks.check_same_length_mask, visible, "Right: every query"),
-        (checks.check_reach, by_steps, "Right: from its place"),
-        (checks.check_reach, lambda n, M, T: T - 1 + M + (n - 1) * -(-M // T) * T, "Right: from its place"),
-        (checks.check_border_gradient, TRUE, "Right: the memory hands on"),
-    ],
-)
-def test_right_answer(check, answer, words, capsys):
-    check(answer)
-    assert words in capsys.readouterr().out
-    check(None)
-    assert capsys.readouterr().out == "Not answered yet.\n"
-
-
-@pytest.mark.parametrize(
-    ("slip", "message"),
-    [
-        (lambda x: x, "nothing has moved"),
-        (lambda x: by_roll(lambda i, T: i + 1 - T)(x).flip(-1), "^query 0, key 0: the score for the distance 0"),
-        (lambda x: by_roll(lambda i, T: i + 1 - T)(x.flip(-1)), "read as distances"),
-        (by_roll(lambda i, T: T - 1 - i), "the wrong way"),
-        (by_roll(lambda i, T: -i), "row i moves i places: it is the last"),
-        (by_roll(lambda i, T: i), "and to the right"),
-        (by_roll(lambda i, T: i + 2 - T), "one place too few"),
-        (by_roll(lambda i, T: i - T), "one place too many"),
-        (by_roll(lambda i, T: 1 - T), "all rows move by the same"),
-        (lambda x: by_view(x, rows=slice(None, -1)), "it is the first, which holds"),
-        (lambda x: by_view(x, 0, 1), "zeros are put behind: "),
-        (lambda x: by_view(x, 0, 1, slice(None, -1)), "zeros are put behind, and"),
-        (only_without_memory, "right for M = 0, wrong for T = 4, M = 3 .*: torch says"),
-        (for_one_head, "the axes in front"),
-        (guess, "query 2, key 1: .* distance 1 belongs here, that of query 2 for the distance 0"),
-        (lambda x: -by_view(x), "-100 stands here"),
-        (nan, "nan stands here"),
-        (lambda x: by_view(x)[..., 1:], "shape must be"),
-        (lambda x: None, "must return a tensor"),
-    ],
-)
-def test_shift_slips(slip, message):
-    with pytest.raises(AssertionError, match=message):
-        checks.check_shift(slip)
-
-
 def in_place(memory, h, length):
     new = last(memory, h, length)
     if memory is not None:
@@ -148,82 +100,8 @@ def forgets(memory, h, length):
     return last(h if memory is None else memory, h[:, :0], length)
 
 
-@pytest.mark.parametrize(
-    ("slip", "message"),
-    [
-        (lambda m, h, n: cat(m, h)[:, max(cat(m, h).shape[1] - n, 0) :], "a gradient goes back"),
-        (cut_itself, "cuts h itself"),
-        (minus_zero, "-0 is 0"),
-        (filled_up, "without filling up"),
-        (in_place, "has changed"),
-        (lambda m, h, n: cat(m, h).detach() if n else h[:, :0].detach(), "would grow"),
-        (lambda m, h, n: last(None, h, n), "only the new segment"),
-        (forgets, "this is the old memory"),
-        (lambda m, h, n: cat(m, h)[:, :n].detach(), "the first positions"),
-        (lambda m, h, n: last(h, h[:, :0] if m is None else m, n), "in front of the old"),
-        (lambda m, h, n: (h if m is None else torch.cat([h, m], 1))[:, :n].detach(), "and the first are kept"),
-        (lambda m, h, n: last(m, h, n).flip(1), "backwards"),
-        (lambda m, h, n: torch.cat([m, h], 1)[:, max(m.shape[1] + h.shape[1] - n, 0) :].detach(), "memory is None"),
-        (lambda m, h, n: 2 * last(m, h, n), "none of the usual"),
-        (lambda m, h, n: last(m, h, n)[0], "shape must be"),
-        (lambda m, h, n: None, "must return a tensor"),
-    ],
-)
-def test_memory_slips(slip, message):
-    with pytest.raises(AssertionError, match=message):
-        checks.check_update_memory(slip)
-
-
 def now(i, T):
     return i
-
-
-@pytest.mark.parametrize(
-    ("slip", "message"),
-    [
-        (lambda T, past, length: ~visible(T, past, length), "not for one that is hidden"),
-        (window(lambda i, past, n: i - n - 1, now), "length \\+ 1 keys"),
-        (window(lambda i, past, n: i - n + 1, now), "length - 1 keys"),
-        (window(lambda i, past, n: i - n - 1, lambda i, T: i - 1), "does not see itself"),
-        (window(lambda i, past, n: i - n, lambda i, T: i - 1), "and one key is missing"),
-        (window(lambda i, past, n: i - n, lambda i, T: T), "the future"),
-        (window(lambda i, past, n: 0 * i - 99, now), "causal mask"),
-        (window(lambda i, past, n: i - past, now), "while the memory fills"),
-        (window(lambda i, past, n: i - past - 1, now), "and is one too many"),
-        (window(lambda i, past, n: i - n, now, lambda past: 0), "as if no memory"),
-        (window(lambda i, past, n: 0 * i - n, now), "begin at the same key"),
-        (window(lambda i, past, n: 0 * i - n - 1, now), "only the memory is cut"),
-        (lambda T, past, length: visible(T, past, length).double(), "must be bool"),
-        (lambda T, past, length: visible(T, past, length).mT, "shape must be"),
-        (lambda T, past, length: visible(T, past, length).flip(0), "none of the usual"),
-        (lambda T, past, length: None, "must return a tensor"),
-    ],
-)
-def test_mask_slips(slip, message):
-    with pytest.raises(AssertionError, match=message):
-        checks.check_same_length_mask(slip)
-
-
-@pytest.mark.parametrize(
-    ("slip", "message"),
-    [
-        (lambda n, M, T: by_steps(n, M, T) + 1, "counts positions"),
-        (lambda n, M, T: by_steps(n + 1, M, T), "too many"),
-        (lambda n, M, T: by_steps(n - 1, M, T), "too few"),
-        (lambda n, M, T: n * T, "whatever the segment's length"),
-        (lambda n, M, T: n * T + T - 1, "comes on top"),
-        (lambda n, M, T: by_steps(n, M, T) - T + 1, "the segment itself counts too: "),
-        (lambda n, M, T: n * M, "and one memory for each layer"),
-        (lambda n, M, T: M + T - 1, "reach of one layer"),
-        (lambda n, M, T: n * (M + T - 1), "adds the segment again"),
-        (lambda n, M, T: n * M + T - 1, "right where the memory is a whole number of segments"),
-        (lambda n, M, T: 7, "7 for 2 layers, a memory of 4 and segments of 4"),
-        (lambda n, M, T: None, "None for 1 layers"),
-    ],
-)
-def test_reach_slips(slip, message):
-    with pytest.raises(AssertionError, match=message):
-        checks.check_reach(slip)
 
 
 @pytest.mark.parametrize(
@@ -267,3 +145,102 @@ def test_border_statements_half_answered(capsys):
     assert capsys.readouterr().out == "Not answered yet.\n"
     checks.check_border_gradient(dict(list(TRUE.items())[:3]))
     assert capsys.readouterr().out == "Right so far; 2 not answered yet.\n"
+
+
+RIGHT = {
+    checks.check_shift: [
+        (relative_shift, "Right: row i"),
+        (by_view, "Right: row i"),
+        (by_roll(lambda i, T: i + 1 - T), "Right: row i"),
+    ],
+    checks.check_update_memory: [(last, "Right: the last")],
+    checks.check_same_length_mask: [(visible, "Right: every query")],
+    checks.check_reach: [
+        (by_steps, "Right: from its place"),
+        (lambda n, M, T: T - 1 + M + (n - 1) * -(-M // T) * T, "Right: from its place"),
+    ],
+    checks.check_border_gradient: [(TRUE, "Right: the memory hands on")],
+}
+SLIPS = {
+    checks.check_shift: [
+        (lambda x: x, "nothing has moved"),
+        (lambda x: by_roll(lambda i, T: i + 1 - T)(x).flip(-1), "^query 0, key 0: the score for the distance 0"),
+        (lambda x: by_roll(lambda i, T: i + 1 - T)(x.flip(-1)), "read as distances"),
+        (by_roll(lambda i, T: T - 1 - i), "the wrong way"),
+        (by_roll(lambda i, T: -i), "row i moves i places: it is the last"),
+        (by_roll(lambda i, T: i), "and to the right"),
+        (by_roll(lambda i, T: i + 2 - T), "one place too few"),
+        (by_roll(lambda i, T: i - T), "one place too many"),
+        (by_roll(lambda i, T: 1 - T), "all rows move by the same"),
+        (lambda x: by_view(x, rows=slice(None, -1)), "it is the first, which holds"),
+        (lambda x: by_view(x, 0, 1), "zeros are put behind: "),
+        (lambda x: by_view(x, 0, 1, slice(None, -1)), "zeros are put behind, and"),
+        (only_without_memory, "right for M = 0, wrong for T = 4, M = 3 .*: torch says"),
+        (for_one_head, "the axes in front"),
+        (guess, "query 2, key 1: .* distance 1 belongs here, that of query 2 for the distance 0"),
+        (lambda x: -by_view(x), "-100 stands here"),
+        (nan, "nan stands here"),
+        (lambda x: by_view(x)[..., 1:], "shape must be"),
+        (lambda x: None, "must return a tensor"),
+    ],
+    checks.check_update_memory: [
+        (lambda m, h, n: cat(m, h)[:, max(cat(m, h).shape[1] - n, 0) :], "a gradient goes back"),
+        (cut_itself, "cuts h itself"),
+        (minus_zero, "-0 is 0"),
+        (filled_up, "without filling up"),
+        (in_place, "has changed"),
+        (lambda m, h, n: cat(m, h).detach() if n else h[:, :0].detach(), "would grow"),
+        (lambda m, h, n: last(None, h, n), "only the new segment"),
+        (forgets, "this is the old memory"),
+        (lambda m, h, n: cat(m, h)[:, :n].detach(), "the first positions"),
+        (lambda m, h, n: last(h, h[:, :0] if m is None else m, n), "in front of the old"),
+        (lambda m, h, n: (h if m is None else torch.cat([h, m], 1))[:, :n].detach(), "and the first are kept"),
+        (lambda m, h, n: last(m, h, n).flip(1), "backwards"),
+        (lambda m, h, n: torch.cat([m, h], 1)[:, max(m.shape[1] + h.shape[1] - n, 0) :].detach(), "memory is None"),
+        (lambda m, h, n: 2 * last(m, h, n), "none of the usual"),
+        (lambda m, h, n: last(m, h, n)[0], "shape must be"),
+        (lambda m, h, n: None, "must return a tensor"),
+    ],
+    checks.check_same_length_mask: [
+        (lambda T, past, length: ~visible(T, past, length), "not for one that is hidden"),
+        (window(lambda i, past, n: i - n - 1, now), "length \\+ 1 keys"),
+        (window(lambda i, past, n: i - n + 1, now), "length - 1 keys"),
+        (window(lambda i, past, n: i - n - 1, lambda i, T: i - 1), "does not see itself"),
+        (window(lambda i, past, n: i - n, lambda i, T: i - 1), "and one key is missing"),
+        (window(lambda i, past, n: i - n, lambda i, T: T), "the future"),
+        (window(lambda i, past, n: 0 * i - 99, now), "causal mask"),
+        (window(lambda i, past, n: i - past, now), "while the memory fills"),
+        (window(lambda i, past, n: i - past - 1, now), "and is one too many"),
+        (window(lambda i, past, n: i - n, now, lambda past: 0), "as if no memory"),
+        (window(lambda i, past, n: 0 * i - n, now), "begin at the same key"),
+        (window(lambda i, past, n: 0 * i - n - 1, now), "only the memory is cut"),
+        (lambda T, past, length: visible(T, past, length).double(), "must be bool"),
+        (lambda T, past, length: visible(T, past, length).mT, "shape must be"),
+        (lambda T, past, length: visible(T, past, length).flip(0), "none of the usual"),
+        (lambda T, past, length: None, "must return a tensor"),
+    ],
+    checks.check_reach: [
+        (lambda n, M, T: by_steps(n, M, T) + 1, "counts positions"),
+        (lambda n, M, T: by_steps(n + 1, M, T), "too many"),
+        (lambda n, M, T: by_steps(n - 1, M, T), "too few"),
+        (lambda n, M, T: n * T, "whatever the segment's length"),
+        (lambda n, M, T: n * T + T - 1, "comes on top"),
+        (lambda n, M, T: by_steps(n, M, T) - T + 1, "the segment itself counts too: "),
+        (lambda n, M, T: n * M, "and one memory for each layer"),
+        (lambda n, M, T: M + T - 1, "reach of one layer"),
+        (lambda n, M, T: n * (M + T - 1), "adds the segment again"),
+        (lambda n, M, T: n * M + T - 1, "right where the memory is a whole number of segments"),
+        (lambda n, M, T: 7, "7 for 2 layers, a memory of 4 and segments of 4"),
+        (lambda n, M, T: None, "None for 1 layers"),
+    ],
+}
+
+
+@rows(RIGHT)
+def test_right_answers(check, answer, words, capsys):
+    is_right(check, answer, words, capsys)
+
+
+@rows(SLIPS)
+def test_slips(check, answer, words):
+    is_named(check, answer, words)

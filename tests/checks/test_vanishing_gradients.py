@@ -1,7 +1,7 @@
 """The checks accept the right answer, and name each planted slip."""
 
-import pytest
 import torch
+from support.answers import is_named, is_right, rows
 
 from rtx_lib.checks import vanishing_gradients as checks
 
@@ -13,25 +13,14 @@ def clip(gradients, threshold):
     return [g * min(1.0, threshold / norm.item()) for g in gradients]
 
 
-@pytest.mark.parametrize(
-    ("check", "answer", "words"),
-    [
-        (checks.check_jacobian, lambda before, after, W: (1 - after**2)[:, None] * W, "Right: diag"),
-        (checks.check_transient, torch.tensor([[0.9, 1.59], [0.0, 0.9]]), "and yet"),
-        (checks.check_clip, clip, "Right: one factor"),
-        (checks.check_product_baseline, 7 / 144, "7/144"),
-    ],
-)
-def test_right_answer(check, answer, words, capsys):
-    check(answer)
-    assert words in capsys.readouterr().out
-    check(None)
-    assert capsys.readouterr().out == "Not answered yet.\n"
-
-
-@pytest.mark.parametrize(
-    ("slip", "message"),
-    [
+RIGHT = {
+    checks.check_jacobian: [(lambda before, after, W: (1 - after**2)[:, None] * W, "Right: diag")],
+    checks.check_transient: [(torch.tensor([[0.9, 1.59], [0.0, 0.9]]), "and yet")],
+    checks.check_clip: [(clip, "Right: one factor")],
+    checks.check_product_baseline: [(7 / 144, "7/144")],
+}
+SLIPS = {
+    checks.check_jacobian: [
         (lambda before, after, W: (diag(1 - after**2) @ W).T, "transpose"),
         (lambda before, after, W: diag(1 - before**2) @ W, "belongs to step j"),
         (lambda before, after, W: diag(1 - tanh(before) ** 2) @ W, "taken at the old state"),
@@ -44,30 +33,14 @@ def test_right_answer(check, answer, words, capsys):
         (lambda before, after, W: 1 - after**2, "shape must be"),
         (lambda before, after, W: None, "must return a tensor"),
     ],
-)
-def test_jacobian_slips(slip, message):
-    with pytest.raises(AssertionError, match=message):
-        checks.check_jacobian(slip)
-
-
-@pytest.mark.parametrize(
-    ("slip", "message"),
-    [
+    checks.check_transient: [
         (torch.eye(3), "2 x 2"),
         (torch.tensor([[0.95, 1.0], [0.0, 0.5]]), "modulus 0.95"),
         (torch.tensor([[0.5, 50.0], [0.0, 0.5]]), "not from one"),
         (torch.tensor([[0.5, 0.0], [0.0, 0.5]]), "normal"),
         (torch.tensor([[0.5, 1.5], [0.0, 0.5]]), "largest number off the diagonal"),
     ],
-)
-def test_transient_slips(slip, message):
-    with pytest.raises(AssertionError, match=message):
-        checks.check_transient(slip)
-
-
-@pytest.mark.parametrize(
-    ("slip", "message"),
-    [
+    checks.check_clip: [
         (lambda gs, c: [g * min(1.0, c / g.norm().item()) for g in gs], "clipped alone"),
         (lambda gs, c: [g.clamp(-c, c) for g in gs], "single values"),
         (lambda gs, c: [g * c / sum(h.norm() for h in gs) for g in gs], "were added"),
@@ -77,22 +50,21 @@ def test_transient_slips(slip, message):
         (lambda gs, c: None, "returns nothing"),
         (lambda gs, c: ..., "must return a list"),
     ],
-)
-def test_clip_slips(slip, message):
-    with pytest.raises(AssertionError, match=message):
-        checks.check_clip(slip)
-
-
-@pytest.mark.parametrize(
-    ("slip", "message"),
-    [
+    checks.check_product_baseline: [
         (1 / 6, "belongs to the sum"),
         (1 / 9, "squared mean"),
         (1 / 144, "do not multiply"),
         (11 / 18, "best constant is no longer 1"),
         (0.3, "not the variance"),
     ],
-)
-def test_product_baseline_slips(slip, message):
-    with pytest.raises(AssertionError, match=message):
-        checks.check_product_baseline(slip)
+}
+
+
+@rows(RIGHT)
+def test_right_answers(check, answer, words, capsys):
+    is_right(check, answer, words, capsys)
+
+
+@rows(SLIPS)
+def test_slips(check, answer, words):
+    is_named(check, answer, words)

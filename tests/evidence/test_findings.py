@@ -142,7 +142,7 @@ def test_findings_are_read_from_an_executed_notebook(shown):
 
 
 def test_another_profile_is_refused_before_anything_is_shown(shown):
-    with pytest.raises(ValueError, match="smoke, book, paper, was 'huge'"):
+    with pytest.raises(ValueError, match="smoke, book, paper, got 'huge'"):
         shown(lambda: Evidence("02_gradients", "huge", 0, "cpu"))
 
 

@@ -10,10 +10,9 @@ from support.made_records import records
 from rtx_lib.evidence import measured
 from rtx_lib.evidence.guide import guide, read_guide, supported, told
 from rtx_lib.evidence.race import Race
+from rtx_lib.evidence.records import load, load_costs
 from rtx_lib.evidence.seeds import best
 from rtx_lib.experiments.recipes import race as plan
-from rtx_lib.experiments.records import load_costs, results_folder
-from rtx_lib.experiments.sweeps import SWEEPS, found
 
 ENTRY = {
     "id": "short",
@@ -34,8 +33,8 @@ def written(tmp_path, *entries):
 def test_advice_comes_with_numbers_out_of_the_records(tmp_path):
     (entry,) = read_guide(written(tmp_path, ENTRY))
     assert supported(entry, MADE)
-    line = told(entry, MADE, folder="results")
-    assert line.startswith("*It is short.* Take A, 0.2. (") and '<a href="results/a-s0.json">a</a>' in line
+    line = told(entry, MADE, page="records.html")
+    assert line.startswith("*It is short.* Take A, 0.2. (") and '<a href="records.html#recipe-a">a</a>' in line
     moved = records(a=[0.1, 0.3, 0.3], b=[0.4, 0.5, 0.6])
     assert "Take A, 0.3." in told(entry, moved), "the typed number is only a pattern"
 
@@ -77,38 +76,21 @@ def test_numbers_that_were_computed_need_no_seeds(tmp_path):
     assert told(entry, computed) == "*It is short.* Take A, 0.1.", "and there is no record to link"
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"rules": ["every A < C"]}, "advice short: .*names 'C'"),
-        ({"rules": []}, "advice short: rules missing"),
-        ({"note": "x"}, "advice short: unknown note"),
-    ],
-)
-def test_a_wrong_entry_is_named(tmp_path, change, message):
-    with pytest.raises(ValueError, match=message):
-        read_guide(written(tmp_path, ENTRY | change))
-
-
-def test_two_entries_of_one_name_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="advice short: two have this id"):
-        read_guide(written(tmp_path, ENTRY, ENTRY))
+def test_an_entry_needs_all_of_its_parts(tmp_path):
+    with pytest.raises(ValueError, match="advice short: rules missing"):
+        read_guide(written(tmp_path, ENTRY | {"rules": []}))
 
 
 @pytest.fixture(scope="module")
 def race_records():
     """What chapter 10 gives the guide."""
-    made = {
-        name: found(SWEEPS[name], results_folder() / SWEEPS[name].folder)
-        for name in ("race", "race-rates", "race-lengths")
-    }
-    tried = {}
+    made, tried = load(), {}
     for task, lane, rate in itertools.product(plan.TASKS, plan.LANES, plan.RATES):
-        for record in made["race-rates"][plan.trial(task, lane, rate).name]:
+        for record in made[plan.trial(task, lane, rate).name]:
             value = best(record, plan.FINISH[task][0])
             tried.setdefault(task, {}).setdefault(lane, {})[rate] = math.nan if value is None else value
-    runs = {(task, lane): made["race"][plan.race(task, lane).name] for task in plan.TASKS for lane in plan.LANES}
-    return made["race"] | made["race-lengths"] | Race(plan.LANES, plan.FINISH, runs, load_costs()).computed(tried)
+    runs = {(task, lane): made[plan.race(task, lane).name] for task in plan.TASKS for lane in plan.LANES}
+    return made | Race(plan.LANES, plan.FINISH, runs, load_costs()).computed(tried)
 
 
 @pytest.mark.parametrize("entry", read_guide(), ids=lambda entry: entry.id)

@@ -11,6 +11,7 @@ sys.path.insert(0, str(ROOT / "book"))
 import build
 
 from rtx_lib.evidence import measured
+from rtx_lib.evidence.records import load
 
 
 def run(seed, loss, **changes):
@@ -154,7 +155,7 @@ def test_pages_and_notebooks_are_staged_with_the_records_numbers(tmp_path):
 
 # ------------------------------------------------------------------------------------------ the book itself
 
-RESULTS = measured.load(ROOT / "book" / "results")
+RESULTS = load()
 
 
 def prose(path):

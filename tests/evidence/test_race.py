@@ -150,8 +150,8 @@ def test_pairs_that_change_places():
 
 
 def test_the_book_s_race_is_whole():
+    from rtx_lib.evidence.records import load_records
     from rtx_lib.experiments.recipes import race as plan
-    from rtx_lib.experiments.records import load_records
 
     runs = {("digits", lane): load_records(f"race-digits-{lane}") for lane in plan.LANES}
     found = Race(plan.LANES, {"digits": plan.FINISH["digits"]}, runs)

@@ -130,11 +130,11 @@ def test_costs_of_a_step(race):
 
 
 def test_rows_of_the_table(race):
-    rows = table_rows(race, NAMES, lambda value: f"{value:.4g}", folder="results")
+    rows = table_rows(race, NAMES, lambda value: f"{value:.4g}", page="records.html")
     assert {len(row) for row in rows} == {len(COLUMNS)}
     assert [row[:2] for row in rows] == [["One", "Digits"], ["Two", "Digits"], ["One", "Adding"], ["Two", "Adding"]]
     assert rows[0][2:] == [
-        (0.96, "0.96", "results/race-x-s0.json"),
+        (0.96, "0.96", "records.html#recipe-race-x"),
         (0.95, "0.95 to 0.97"),
         (3, "3/3"),
         50,

@@ -1,11 +1,10 @@
 """Summaries of several seeds: hand-made records with known answers."""
 
-import json
-
 import numpy as np
 import pytest
-from scipy.stats import binom, quantile_test
+from scipy.stats import binom
 
+from rtx_lib.evidence.records import load
 from rtx_lib.evidence.seeds import (
     MIN_SEEDS,
     best,
@@ -25,7 +24,6 @@ from rtx_lib.evidence.seeds import (
     verdict,
     with_range,
 )
-from rtx_lib.experiments.records import results_folder
 
 
 def record(metric="accuracy", valid=(0.2, 0.9, 0.8), test=0.85, seconds=10.0, diverged=None):
@@ -54,7 +52,7 @@ DIVERGED = {"step": 120, "reason": "loss is nan at step 120"}
     ],
 )
 def test_the_interval_is_between_two_of_the_values_and_covers_as_often_as_it_says(count, cut, covers):
-    """Conover 1999 and scipy agree on which two; of fewer than six it is the range."""
+    """Which two is in Conover 1999; of fewer than six it is the range."""
     values = np.random.default_rng(count).normal(size=count)
     low, high = median_interval(values)
     ordered = sorted(values)
@@ -62,9 +60,6 @@ def test_the_interval_is_between_two_of_the_values_and_covers_as_often_as_it_say
     if covers:
         outside = binom.cdf(cut, count, 0.5)  # of so many values at most `cut` lie below their median
         assert 1 - 2 * outside == pytest.approx(covers)
-    if count >= 6:
-        theirs = quantile_test(values, q=0.0, p=0.5).confidence_interval(0.95)
-        assert (low, high) == (theirs.low, theirs.high)
 
 
 def test_the_interval_covers_the_true_median_of_a_skewed_distribution():
@@ -101,8 +96,7 @@ def test_shares_of_what_is_right_rise(metric):
 def test_every_metric_of_a_task_has_its_direction():
     """A new one must be put on one side: here if it falls, in RISING if it rises."""
     falling = {"loss", "mse", "bpc", "perplexity"}
-    for path in results_folder().glob("*-s*.json"):
-        run = json.loads(path.read_text())
+    for run in (run for runs in load().values() for run in runs):
         for row in (run["metrics"], *run["evaluations"][:1], *run.get("elsewhere", {}).values()):
             for metric in {name.removeprefix("reference_") for name in row} - {"step", "seconds", "split"}:
                 assert rises(metric) == (metric not in falling), metric
@@ -145,16 +139,8 @@ def test_a_run_without_a_finite_test_is_among_the_diverged():
 
 def test_none_one_and_no_line():
     assert summarise([], "mse", 0.05) == {
-        "seeds": 0,
-        "median": None,
-        "low": None,
-        "high": None,
-        "values": [],
-        "solved": 0,
-        "diverged": 0,
-        "steps_to": None,
-        "seconds": None,
-        "parameters": None,
+        **dict.fromkeys(("median", "low", "high", "steps_to", "seconds", "parameters")),
+        **{"seeds": 0, "values": [], "solved": 0, "diverged": 0},
     }
     one = summarise([record()], "accuracy")
     assert (one["median"], one["low"], one["high"]) == (0.85, 0.85, 0.85) and one["solved"] is one["steps_to"] is None

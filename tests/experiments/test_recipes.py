@@ -1,11 +1,11 @@
 """Recipes: what they name exists, and what they repeat is the same."""
 
-import json
 from dataclasses import asdict
 from types import SimpleNamespace
 
 import pytest
 import torch
+from support.made_records import whole, write
 
 from rtx_lib.experiments import MODELS, TASKS, build
 from rtx_lib.experiments.recipes import RECIPES, race
@@ -94,14 +94,8 @@ def test_each_lane_has_the_rate_that_its_trials_found_best():
 def test_a_wrong_rate_is_seen(tmp_path):
     for rate in race.RATES:
         recipe = race.trial("copy", "gru", rate)
-        record = {
-            "configuration": asdict(recipe),
-            "seed": 0,
-            "metrics": {},
-            "diverged": None,
-            "evaluations": [{"step": 1, "loss": 1 / rate}],
-        }
-        (tmp_path / f"{recipe.name}-s0.json").write_text(json.dumps(record))
+        record = whole(recipe.name, configuration=asdict(recipe), evaluations=[{"step": 1, "loss": 1 / rate}])
+        write(tmp_path, record)
     chosen = {task: dict(rates) for task, rates in race.CHOSEN.items()}
     chosen["copy"]["gru"] = max(race.RATES)
     assert wrong_rates(chosen, tmp_path) == []

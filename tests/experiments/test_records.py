@@ -1,37 +1,19 @@
-"""Records: of one format, complete, and found by name."""
+"""The file that a run writes: below a size, of JSON, and packed by a command."""
 
 import json
 
-import jsonschema
 import pytest
-from support.helpers import ROOT
+from support.made_records import whole, write
 
-from rtx_lib.experiments.recipes import RECIPES, race, recipe_of
-from rtx_lib.experiments.records import LIMIT, SCHEMA, as_text, load_costs, load_record, load_records, thin
-
-RESULTS = ROOT / "book" / "results"
-
-
-def test_committed_records_follow_the_schema_and_their_recipe():
-    groups = {RESULTS: RECIPES, RESULTS / "rates": {recipe.name: recipe for recipe in race.TRIALS}}
-    assert any(RESULTS.glob("*.json"))
-    validator = jsonschema.Draft202012Validator(SCHEMA)
-    for folder, recipes in groups.items():
-        for path in sorted(folder.glob("*-s*.json")):  # not replication.json, which is no record
-            text = path.read_text()
-            record = json.loads(text)
-            validator.validate(record)
-            assert path.stem == f"{record['recipe']}-s{record['seed']}"
-            assert recipe_of(record) == recipes[record["recipe"]], path.name
-            assert not record["commit"].endswith("-dirty") and "/" not in json.dumps(record["device"])
-            assert len(text.encode()) < LIMIT, path.name
+from rtx_lib.evidence.records import find, thin
+from rtx_lib.experiments.__main__ import main
+from rtx_lib.experiments.records import LIMIT, as_text
 
 
 def long_record(evaluations):
-    """One of the book's, with long curves and so many evaluations."""
-    record = json.loads(next(RESULTS.glob("*.json")).read_text())
-    record["curves"] = {name: [i / 7 for i in range(1000)] for name in record["curves"]}
-    return record | {"evaluations": [{"step": i, "split": "valid", "mse": i / 7} for i in range(evaluations)]}
+    """One with long curves and so many evaluations."""
+    curves = {name: [i / 7 for i in range(1000)] for name in ("step", "loss", "gradient_norm", "lr")}
+    return whole(curves=curves, evaluations=[{"step": i, "split": "valid", "mse": i / 7} for i in range(evaluations)])
 
 
 def test_a_record_that_would_be_too_large_has_shorter_curves():
@@ -49,37 +31,9 @@ def test_a_record_that_would_be_too_large_has_shorter_curves():
         as_text(record)
 
 
-def test_a_record_with_a_missing_field_is_refused():
-    record = json.loads(next((ROOT / "book" / "results").glob("*.json")).read_text())
-    del record["commit"]
-    with pytest.raises(jsonschema.ValidationError, match="commit"):
-        jsonschema.validate(record, SCHEMA)
-
-
-def test_thin_keeps_the_mean_and_the_length_small():
-    values = thin(range(1000), points=200)
-    assert len(values) == 200 and values[0] == 2.0 and thin([1, 2, 3]) == [1.0, 2.0, 3.0] and thin([]) == []
-    assert thin([1, 2, 3], points=2) == [1.5, 3.0]
-
-
-def test_loading(monkeypatch):
-    with pytest.raises(FileNotFoundError, match="experiments run nothing --seed 7"):
-        load_record("nothing-s7")
-    assert load_records("nothing") == []
-    first = sorted(RECIPES)[0]
-    assert all(record["recipe"] == first for record in load_records(first))
-
-
-def test_costs_of_the_race(monkeypatch, tmp_path):
-    monkeypatch.setattr("rtx_lib.experiments.records.results_folder", lambda: tmp_path)
-    assert load_costs() == load_costs("copy") == {}, "nothing was measured"
-    costs = {"seconds_per_step": 0.01, "flops_per_step": 1000, "parameters": 50}
-    rows = [
-        {"case": f"race-{task}", "variant": lane, "ratio": 1.0, **costs}
-        for task in ("copy", "adding")
-        for lane in ("rnn", "transformer-xl")
-    ]
-    (tmp_path / "speed").mkdir()
-    (tmp_path / "speed" / "race-cpu.json").write_text(json.dumps({"rows": rows}))
-    assert load_costs("copy") == {("copy", "rnn"): costs, ("copy", "transformer-xl"): costs}
-    assert len(load_costs()) == 4 and load_costs("text") == {}
+def test_pack_takes_the_runs_of_the_book_s_sweeps(tmp_path, capsys):
+    write(tmp_path / "runs", whole("copy-gru"), whole("race-copy-gru"), whole("mine"))
+    assert main(["pack", "--out", str(tmp_path)]) == 0 and capsys.readouterr().out == "recurrence: 1, race: 1\n"
+    assert main(["pack", "--out", str(tmp_path)]) == 0 and capsys.readouterr().out == "nothing to pack\n"
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["mine-s0.json"]
+    assert find("race-copy-gru", 0, tmp_path)["metrics"] == {"mse": 0.01}

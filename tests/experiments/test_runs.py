@@ -10,16 +10,21 @@ import pytest
 import torch
 from support.helpers import killed
 
+from rtx_lib.evidence.records import SCHEMA, load
 from rtx_lib.experiments import run
 from rtx_lib.experiments import runs as experiments
 from rtx_lib.experiments.__main__ import main
+from rtx_lib.experiments.builders import optimizer
 from rtx_lib.experiments.recipes import RECIPES, Recipe
-from rtx_lib.experiments.records import SCHEMA, as_text, results_folder
+from rtx_lib.experiments.records import as_text
 from rtx_lib.models.indrnn import PlainIndRNN
 from rtx_lib.training import TrainingDiverged
 from rtx_lib.training.processes import Processes
 
 TINY = Recipe("tiny", "a test", "rnn", "adding", 6, 8, 1e-3, {"hidden_size": 4}, {"length": 5}, 1.0, "cosine", 3)
+
+STREAM = replace(TINY, task="text", steps=2, task_arguments={"source": "pydoc", "length": 8}, stream_length=8)
+STREAM = replace(STREAM, clip=None, schedule="constant", eval_every=2, eval_batch_size=100)
 
 
 @pytest.fixture
@@ -81,7 +86,7 @@ def test_the_commit_is_that_of_the_start(tmp_path, quick, monkeypatch):
     assert json.loads(run(TINY, 0, out=tmp_path, progress=False).read_text())["commit"] == start
 
 
-def test_a_record_that_cannot_be_written_leaves_the_old_one(tmp_path, quick, monkeypatch):
+def test_a_record_that_cannot_be_written_leaves_the_old_one(tmp_path, quick, monkeypatch, capsys):
     path = run(TINY, 0, out=tmp_path, progress=False)
     before = path.read_bytes()
 
@@ -93,6 +98,9 @@ def test_a_record_that_cannot_be_written_leaves_the_old_one(tmp_path, quick, mon
     with pytest.raises(OSError, match="disk full"):
         run(replace(TINY, steps=7), 0, out=tmp_path, progress=False)
     assert path.read_bytes() == before and not list(tmp_path.glob("*.part"))
+    monkeypatch.setitem(RECIPES, "tiny", replace(TINY, steps=7))
+    assert main(["run", "tiny", "--out", str(tmp_path)]) == 1
+    assert "stopped: " in (said := capsys.readouterr().err) and "disk full; kept: finished records" in said
 
 
 def test_a_run_that_diverges_is_a_record_too(tmp_path, monkeypatch):
@@ -121,7 +129,7 @@ def test_command_line(capsys):
         run(TINY, 9, out="unused", device="abacus")
 
 
-@pytest.mark.parametrize("name", ["model", "task", "schedule"])
+@pytest.mark.parametrize("name", ["model", "task", "schedule", "optimizer"])
 def test_a_recipe_with_an_unknown_name_is_refused(tmp_path, name):
     with pytest.raises(ValueError, match=f"{name} must be .*, got 'nothing'"):
         run(replace(TINY, **{name: "nothing"}), out=tmp_path / "unused")
@@ -138,8 +146,8 @@ def test_more_evaluations_than_a_record_holds_are_refused_before_training(tmp_pa
 @pytest.mark.parametrize(("evaluations", "equal_time"), [(200, None), (80, "shakespeare-gpt")])
 def test_as_many_evaluations_as_are_allowed_make_a_record(evaluations, equal_time):
     """With the longest rows and other parts of the book's records."""
-    texts = [path.read_text() for path in results_folder().glob("*-s*.json")]
-    records = [record for record in map(json.loads, texts) if record["configuration"].get("equal_time") == equal_time]
+    everything = (record for runs in load(curves=True).values() for record in runs)
+    records = [record for record in everything if record["configuration"].get("equal_time") == equal_time]
 
     def longest(parts):
         return max(parts, key=lambda part: len(json.dumps(part)))
@@ -150,10 +158,9 @@ def test_as_many_evaluations_as_are_allowed_make_a_record(evaluations, equal_tim
     assert as_text(record | {"evaluations": [row] * evaluations})
 
 
-def test_some_parameters_learn_at_a_rate_of_their_own(tmp_path, quick):
+def test_some_parameters_learn_at_a_rate_of_their_own(tmp_path, quick, monkeypatch):
     slow = {"slow": ["core.weight_hh*"], "slow_lr": 1e-9}
-    before = experiments.build(TINY, 0)[0].state_dict()
-    after = {}
+    before, after = experiments.build(TINY, 0)[0].state_dict(), {}
     fit = experiments.fit
 
     def keep(model, *arguments, **settings):
@@ -161,9 +168,8 @@ def test_some_parameters_learn_at_a_rate_of_their_own(tmp_path, quick):
         after.update(model.state_dict())
         return history
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(experiments, "fit", keep)
-        run(replace(TINY, **slow), 0, out=tmp_path, progress=False)
+    monkeypatch.setattr(experiments, "fit", keep)
+    run(replace(TINY, **slow), 0, out=tmp_path, progress=False)
     moved = {name: float((after[name] - before[name]).abs().max()) for name in before}
     assert moved["core.weight_hh_l0"] < 1e-7 and moved["core.weight_ih_l0"] > 1e-4 and moved["linear.weight"] > 1e-4
 
@@ -186,11 +192,11 @@ def test_a_constraint_is_renewed_after_every_step(tmp_path, quick, monkeypatch):
 
 def test_weight_decay_is_for_matrices_alone():
     model, _ = experiments.build(TINY, 0)
-    optimizer = experiments._optimizer(model, replace(TINY, weight_decay=0.1, betas=[0.9, 0.99]))
-    decays = {id(p): group["weight_decay"] for group in optimizer.param_groups for p in group["params"]}
-    assert isinstance(optimizer, torch.optim.AdamW) and optimizer.defaults["betas"] == (0.9, 0.99)
+    adam = optimizer(replace(TINY, weight_decay=0.1, betas=[0.9, 0.99]), model)
+    decays = {id(p): group["weight_decay"] for group in adam.param_groups for p in group["params"]}
+    assert isinstance(adam, torch.optim.AdamW) and adam.defaults["betas"] == (0.9, 0.99)
     assert all(decays[id(p)] == (0.1 if p.ndim >= 2 else 0.0) for p in model.parameters())
-    assert not isinstance(experiments._optimizer(model, TINY), torch.optim.AdamW)
+    assert not isinstance(optimizer(TINY, model), torch.optim.AdamW)
 
 
 @pytest.mark.parametrize(
@@ -216,18 +222,8 @@ def test_a_recipe_may_wait_for_a_plateau_and_keep_its_best_model(tmp_path, monke
     recipe = replace(recipe, eval_batches=2, eval_batch_size=5)
     run(recipe, 0, out=tmp_path, progress=False)
     assert [asked[0]["plateau"]([{"mse": 1.0}] * number) for number in (4, 5)] == [1, 0.1]
-    assert {name: asked[0][name] for name in ("keep_best", "eval_batches", "eval_batch_size")} == {
-        "keep_best": "mse",
-        "eval_batches": 2,
-        "eval_batch_size": 5,
-    }
+    assert [asked[0][name] for name in ("keep_best", "eval_batches", "eval_batch_size")] == ["mse", 2, 5]
     assert asked[1]["batch_size"] == 5, "the test split is read in pieces of the same size, and whole"
-
-
-def test_an_unknown_optimizer_is_refused():
-    model, _ = experiments.build(TINY, 0)
-    with pytest.raises(ValueError, match="optimizer must be"):
-        experiments._optimizer(model, replace(TINY, optimizer="adagrad"))
 
 
 def test_a_model_is_tested_elsewhere_too(tmp_path, monkeypatch):
@@ -246,22 +242,9 @@ def test_a_model_is_tested_elsewhere_too(tmp_path, monkeypatch):
 
 
 def test_a_model_trained_on_streams_is_tested_on_streams_and_with_other_settings(tmp_path, monkeypatch):
-    recipe = Recipe(
-        "tiny-xl",
-        "a test",
-        "transformer-xl",
-        "text",
-        2,
-        4,
-        1e-3,
-        {"width": 8, "heads": 2, "layers": 1, "memory": 4},
-        {"source": "pydoc", "length": 8},
-        eval_every=2,
-        eval_batches=3,
-        eval_batch_size=100,
-        stream_length=8,
-        tested_with={"memory 4": {"memory": 4}, "memory 0": {"memory": 0}, "by fours": {"stream_length": 4}},
-    )
+    changed = {"memory 4": {"memory": 4}, "memory 0": {"memory": 0}, "by fours": {"stream_length": 4}}
+    arguments = {"width": 8, "heads": 2, "layers": 1, "memory": 4}
+    recipe = replace(STREAM, model="transformer-xl", model_arguments=arguments, eval_batches=3, tested_with=changed)
     record = json.loads(run(recipe, 0, out=tmp_path, progress=False).read_text())
     jsonschema.validate(record, SCHEMA)
     elsewhere, loss = record["elsewhere"], record["metrics"]["loss"]
@@ -275,21 +258,9 @@ def test_a_model_trained_on_streams_is_tested_on_streams_and_with_other_settings
 
 def test_a_loss_by_position_that_is_not_finite_is_left_out(tmp_path, monkeypatch):
     """The last update may blow up a model all of whose losses were finite."""
-    recipe = Recipe(
-        "tiny-stream",
-        "a test",
-        "rnn",
-        "text",
-        1,
-        4,
-        1e-3,
-        {"hidden_size": 4},
-        {"source": "pydoc", "length": 8},
-        stream_length=8,
-    )
     monkeypatch.setattr(experiments, "evaluate", lambda *_, **settings: {"loss": math.nan})
     monkeypatch.setattr(experiments, "loss_by_position", lambda *_: torch.tensor([1.0, math.inf]))
-    record = json.loads(run(recipe, 0, out=tmp_path, progress=False).read_text())
+    record = json.loads(run(STREAM, 0, out=tmp_path, progress=False).read_text())
     jsonschema.validate(record, SCHEMA)
     assert record["metrics"] == {} and not record["diverged"] and "loss_by_position" not in record
 

@@ -1,7 +1,6 @@
 """LSTM and GRU equal torch.nn's and plain loops; the GRU's forms, the fused backend, and what hooks see."""
 
 import warnings
-from functools import partial
 
 import pytest
 import torch
@@ -10,7 +9,7 @@ from support.helpers import relative_error
 from torch import nn
 
 from rtx_lib.diagnostics.gradients import record_states
-from rtx_lib.layers import GRU, LSTM, RNN, Readout, convert_update_gate
+from rtx_lib.layers import GRU, LSTM, RNN, convert_update_gate
 
 pytestmark = pytest.mark.usefixtures("double")
 
@@ -89,31 +88,6 @@ def test_weights_move_here_from_torch_and_back(cell):
     ours.load_state_dict(theirs.state_dict())
     assert relative_error(ours(sequence())[0], theirs(sequence())[0]) < 1e-12
     theirs.load_state_dict(make(cell, bidirectional=True).state_dict())
-
-
-@pytest.mark.parametrize(
-    "cell, arguments",
-    [
-        *(form.values[:2] for form in FORMS),
-        (LSTM, {"backend": "torch"}),
-        (GRU, {"backend": "torch"}),
-        (GRU, {"update": "replaces", "backend": "torch"}),
-    ],
-)
-def test_two_pieces_equal_the_whole(cell, arguments):
-    model, x = make(cell, **arguments), sequence()
-    whole, last = model(x)
-    first, state = model(x[:, :3])
-    second, state = model(x[:, 3:], state)
-    assert relative_error(torch.cat([first, second], 1), whole) < 1e-12
-    parts = zip(state, last, strict=True) if cell is LSTM else [(state, last)]
-    assert all(relative_error(a, b) < 1e-12 for a, b in parts)
-
-
-@pytest.mark.parametrize("cell", [LSTM, GRU])
-def test_no_state_is_a_state_of_zeros(cell):
-    model, zeros = make(cell, bidirectional=True), torch.zeros(4, 4, 5)
-    assert torch.equal(model(sequence())[0], model(sequence(), (zeros, zeros) if cell is LSTM else zeros)[0])
 
 
 @pytest.mark.parametrize("cell", [LSTM, GRU])
@@ -395,17 +369,6 @@ def test_gru_taps_hold_states_and_gates(reset, update):
     assert relative_error(da, torch.cat([dr, dz, dn], dim=2)) < 1e-12
 
 
-def test_causal_one_way_and_not_causal_both_ways():
-    for cell in (LSTM, GRU):
-        x = sequence()
-        y, _ = make(cell, layers=1, bidirectional=True)(x)
-        t = 3
-        forward = torch.autograd.grad(y[:, t, :5].sum(), x, retain_graph=True)[0].abs().sum((0, 2))
-        backward = torch.autograd.grad(y[:, t, 5:].sum(), x)[0].abs().sum((0, 2))
-        assert (forward[: t + 1] > 0).all() and (forward[t + 1 :] == 0).all()
-        assert (backward[t:] > 0).all() and (backward[:t] == 0).all()
-
-
 # Precision, and what is refused.
 
 
@@ -431,99 +394,11 @@ def test_autocast(cell, arguments, step):
     assert relative_error(y.double(), model(x)[0][:, 3:]) < 0.1
 
 
-@pytest.mark.parametrize("cell", [LSTM, GRU])
-@pytest.mark.parametrize(
-    "change, message",
-    [
-        ({"hidden_size": 0}, "hidden_size must be at least 1, got 0"),
-        ({"input_size": -1}, "input_size"),
-        ({"num_layers": 0}, "num_layers"),
-        ({"backend": "cudnn"}, "backend must be one of .*'loop', 'torch'.*'cudnn'"),
-    ],
-)
-def test_bad_arguments(cell, change, message):
-    with pytest.raises(ValueError, match=message):
-        cell(**{"input_size": 3, "hidden_size": 5} | change)
-
-
-def test_bad_forms():
-    with pytest.raises(ValueError, match=r"reset must be one of .*'after', 'before'.*'never'"):
-        GRU(3, 5, reset="never")
-    with pytest.raises(ValueError, match=r"update must be one of .*'keeps', 'replaces'.*'z'"):
-        GRU(3, 5, update="z")
-    with pytest.raises(ValueError, match="forget_bias must be finite or None, got nan"):
-        LSTM(3, 5, forget_bias=float("nan"))
-
-
-@pytest.mark.parametrize("backend", ["loop", "torch"])
-@pytest.mark.parametrize("cell", [LSTM, GRU])
-@pytest.mark.parametrize("shape", [(4, 0, 3), (0, 4, 3), (4, 7, 2), (4, 7)])
-def test_bad_inputs(cell, shape, backend):
-    with pytest.raises(ValueError, match="x must"):
-        cell(3, 5, backend=backend)(torch.zeros(shape))
-
-
-WRONG = {
-    "x must be a tensor of shape": [[[0.0, 0.0, 0.0]]],
-    "x must be on cpu, as the weights are, got meta": torch.zeros(4, 7, 3, dtype=torch.double, device="meta"),
-    "x must be of torch.float64, as the weights are, got torch.float16": torch.zeros(4, 7, 3, dtype=torch.half),
-    "x must be of torch.float64, as the weights are, got torch.int64": torch.zeros(4, 7, 3, dtype=torch.long),
-}
-
-
-@pytest.mark.parametrize("message", WRONG)
-@pytest.mark.parametrize("build", [RNN, LSTM, GRU, partial(LSTM, backend="torch"), partial(GRU, backend="torch")])
-def test_inputs_of_another_type_or_device(build, message):
-    with pytest.raises(ValueError, match=message):
-        build(3, 5)(WRONG[message])
-
-
-def zeros(*shape):
-    """In float64 before the fixture asks for it."""
-    return torch.zeros(shape, dtype=torch.double)
-
-
-GOOD = zeros(1, 4, 5)
-
-
-@pytest.mark.parametrize("backend", ["loop", "torch"])
-@pytest.mark.parametrize(
-    "cell, state, message",
-    [
-        (GRU, zeros(1, 4, 6), r"state must have shape \(1, 4, 5\), got \(1, 4, 6\)"),
-        (GRU, zeros(4, 5), "state must have shape"),
-        (GRU, (GOOD, GOOD), "state must be a tensor .* got tuple"),
-        (GRU, GOOD.to(torch.bfloat16), "state must be of torch.float64, as x is, got torch.bfloat16"),
-        (GRU, GOOD.to("meta"), "state must be on cpu, as x is, got meta"),
-        (LSTM, GOOD, r"state must be a pair \(h, c\) of tensors .* got Tensor"),
-        (LSTM, zeros(2, 1, 4, 5), r"state must be a pair"),
-        (LSTM, (GOOD,), r"state must be a pair"),
-        (LSTM, (GOOD, GOOD, GOOD), r"state must be a pair"),
-        (LSTM, (GOOD, None), r"state\[1\] must be a tensor"),
-        (LSTM, (zeros(2, 4, 5), GOOD), r"state\[0\] must have shape"),
-        (LSTM, (GOOD, zeros(1, 4, 6)), r"state\[1\] must have shape"),
-        (LSTM, (GOOD, GOOD.to(torch.bfloat16)), r"state\[1\] must be of torch.float64"),
-        (LSTM, (GOOD.to("meta"), GOOD), r"state\[0\] must be on cpu"),
-    ],
-)
-def test_bad_states(cell, state, message, backend):
-    with pytest.raises(ValueError, match=message):
-        cell(3, 5, backend=backend)(torch.zeros(4, 7, 3), state)
-
-
 @pytest.mark.parametrize("build", [RNN, LSTM, GRU])
 def test_weights_may_be_lent(build):
     """As torch.func does it: tensors that are no parameters take their places for one call."""
     model, other, x = build(3, 5), build(3, 5), sequence()
     assert torch.equal(torch.func.functional_call(model, other.state_dict(), (x,))[0], other(x)[0])
-
-
-@pytest.mark.parametrize("cell", [LSTM, GRU])
-def test_a_readout_carries_the_state(cell):
-    model, x = Readout(make(cell), 2), sequence()
-    whole, _ = model(x)
-    first, state = model(x[:, :3])
-    assert relative_error(torch.cat([first, model(x[:, 3:], state)[0]], 1), whole) < 1e-12
 
 
 def test_the_arguments_are_shown():

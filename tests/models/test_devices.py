@@ -4,103 +4,25 @@ The pretended device computes, so that every result can be compared with the CPU
 """
 
 import copy
-from types import SimpleNamespace
 
 import pytest
 import torch
-from support.far_device import FAR, FarDevice, FarTensor, MixedDevices, Waited
+from support.far_device import FAR, FarDevice, MixedDevices, Waited, assert_equal, run, run_far
 from torch import nn
 
 from rtx_lib.diagnostics import attention, context, gradients, receptive_field
 from rtx_lib.experiments import runs as experiments
-from rtx_lib.experiments.recipes import RECIPES
-from rtx_lib.layers import GRU, LSTM, RNN, Readout
+from rtx_lib.layers import GRU, RNN, Readout
 from rtx_lib.layers.decoding import beam_search, greedy, sample
-from rtx_lib.models.indrnn import DenseIndRNN, ResidualIndRNN
-from rtx_lib.models.jordan import JordanRNN
 from rtx_lib.models.seq2seq import Seq2Seq
 from rtx_lib.models.transformer import CausalTransformer
-from rtx_lib.models.transformer_xl import TransformerXL
 from rtx_lib.training import evaluate, fit
-from rtx_lib.training.checkpoints import detach, map_tensors, move
+from rtx_lib.training.checkpoints import map_tensors, move
 
 T = 10  # steps of a sequence: every further step does what these do
-VOCABULARIES = {"text": 65, "lag": 16, "ptb": 49, "enwik8": 205}
-SIZES = {"adding": (2, 1), "copy": (10, 9), "digits": (1, 10), "mnist": (1, 10), "music": (88, 88)}
-
-
-def distinct(recipes):
-    """One recipe of each model with its arguments on each kind of task."""
-    return sorted({repr((r.model, r.model_arguments, r.task)): name for name, r in recipes.items()}.values())
-
-
-def stand_in(kind):
-    """What a model needs to know of its task, without the task's data."""
-    inputs, outputs = SIZES.get(kind) or [VOCABULARIES[kind]] * 2
-    return SimpleNamespace(input_size=inputs, output_size=outputs, vocabulary=VOCABULARIES.get(kind))
-
-
-def model_and_input(recipe, monkeypatch):
-    """The recipe's model and a short input for it."""
-    generator = torch.Generator().manual_seed(0)
-    if recipe.task == "number-words":  # generated, and its input is a pair
-        model, task = experiments.build(recipe, 0)
-        return model, task.batch("train", 2, generator)[0]
-    monkeypatch.setitem(experiments.TASKS, recipe.task, lambda **arguments: stand_in(recipe.task))
-    model, task = experiments.build(recipe, 0)
-    if task.vocabulary is None:
-        return model, torch.rand(2, T, task.input_size, generator=generator)
-    return model, torch.randint(task.vocabulary, (2, T), generator=generator)
-
-
-def run(model, x):
-    """Outputs of two calls, the second with the state of the first, and the gradients of both together."""
-    first, state = model(x)
-    second, _ = model((None, x[1]) if isinstance(x, tuple) else x, detach(state))
-    (first.square().mean() + second.square().mean()).backward()
-    return [first, second, *(p.grad for p in model.parameters() if p.grad is not None)]
-
-
-def run_far(model, x):
-    """The same on the device, where nothing may wait for it."""
-    with FarDevice() as device:
-        model, x = copy.deepcopy(model).to(FAR), move(x, FAR)
-        device.waits = False
-        results = run(model, x)
-    assert device.operations and all(isinstance(result, FarTensor) for result in results)
-    return [result.near for result in results]
-
-
-def assert_equal(ours, theirs):
-    for one, other in zip(ours, theirs, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("name", distinct(RECIPES))
-def test_recipe(name, monkeypatch):
-    """Forward, the carried state, loss and backward."""
-    model, x = model_and_input(RECIPES[name], monkeypatch)
-    model.eval()
-    ours = run_far(model, x)
-    assert_equal(ours, [result.detach() for result in run(model, x)])
 
 
 # What no recipe has.
-MODELS = {
-    "jordan": lambda: JordanRNN(2, 5, 3),
-    "indrnn-residual": lambda: ResidualIndRNN(2, 8, 2, 3, length=T),
-    "indrnn-dense": lambda: DenseIndRNN(2, 4, (1, 1), 3, initial_size=8, length=T),
-    "lstm-bidirectional": lambda: Readout(LSTM(2, 5, bidirectional=True), 3),
-    "xl-same-length": lambda: TransformerXL(2, 3, width=8, heads=2, layers=2, memory=7, same_length=True, clamp=5),
-}
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_other_model(name):
-    torch.manual_seed(0)
-    model, x = MODELS[name]().eval(), torch.rand(2, T, 2)
-    ours = run_far(model, x)
-    assert_equal(ours, [result.detach() for result in run(model, x)])
 
 
 SETTINGS = {
@@ -304,7 +226,7 @@ def test_a_planted_mistake_is_seen(name):
 @pytest.mark.parametrize("name", RIGHT)
 def test_what_a_gpu_allows_is_allowed(name):
     model, x = Planted(RIGHT[name]), torch.rand(2, T, 2)
-    assert_equal(run_far(model, x), [result.detach() for result in run(model, x)])
+    assert_equal(run_far(model, x), run(model, x))
 
 
 def test_an_array_is_not_made_of_what_is_far():

@@ -122,20 +122,6 @@ def test_under_any_biases_each_step_is_the_plain_networks_last_behind_as_many_ze
     assert all(relative_error(h[:, t], reference[:, t]) > 1e-4 for t in range(5))
 
 
-@pytest.mark.parametrize("cuts", [[4, 6], [1] * 10, [1, 7, 2], [9, 1], [2, 2, 3, 3]], ids=str)
-@pytest.mark.parametrize("window", [1, 2, 5, 14])
-@pytest.mark.parametrize("cell", CELLS)
-def test_pieces_equal_the_whole(cell, window, cuts):
-    layer, x, state, pieces = make(cell, window=window), draw(2, 10, 3), None, []
-    for piece in x.split(cuts, 1):
-        h, state = layer(piece, state)
-        pieces.append(h)
-    whole, end = layer(x)
-    assert relative_error(torch.cat(pieces, 1), whole) < 1e-12
-    assert torch.equal(state, end) and end.shape == (2, window - 1, 3)
-    assert torch.equal(layer(x, torch.zeros(2, window - 1, 3))[0], whole)
-
-
 def test_the_state_does_not_keep_the_sequence():
     state = make("gru", window=3)(draw(2, 500, 3))[1]
     assert state.untyped_storage().nbytes() == state.numel() * 8 == 2 * 2 * 3 * 8
@@ -240,49 +226,6 @@ def test_starts_uniform_and_from_its_generator():
     assert not any(torch.equal(p, q) for p, q in zip(a, c, strict=True))
     for parameter in a:
         assert 0.17 < parameter.abs().max() <= 0.2 and float(parameter.std()) == pytest.approx(0.2 / 3**0.5, rel=0.2)
-
-
-@pytest.mark.parametrize(
-    "arguments, message",
-    [
-        ({"window": 0}, "window must be a whole number from 1 on, got 0"),
-        ({"window": -3}, "window must .* got -3"),
-        ({"window": 2.0}, r"window must .* got 2\.0"),
-        ({"window": True}, "window must .* got True"),
-        ({"window": None}, "window must .* got None"),
-        ({"window": "7"}, "window must .* got '7'"),
-        ({"cell": "mgu"}, r"cell must be one of \['rnn', 'gru', 'lstm'\], got 'mgu'"),
-        ({"input_size": 0}, "input_size must be at least 1, got 0"),
-        ({"hidden_size": -1}, "hidden_size must be at least 1, got -1"),
-    ],
-)
-def test_bad_arguments(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        LocalRNN(**{"input_size": 3, "hidden_size": 4, "window": 3} | arguments)
-
-
-@pytest.mark.parametrize(
-    "x, state, message",
-    [
-        (torch.zeros(2, 5), None, r"x must have shape \(B, T, 3\), got \(2, 5\)"),
-        (torch.zeros(2, 5, 4), None, "x must have shape"),
-        (torch.zeros(2, 0, 3), None, "at least one step"),
-        (torch.zeros(2, 5, 3, dtype=torch.long), None, "x must be of torch.float64"),
-        ([[[0.0] * 3]], None, "x must be a tensor of shape .* got list"),
-        (torch.zeros(2, 5, 3), torch.zeros(2, 3, 3), r"state must have shape \(2, 2, 3\), got \(2, 3, 3\)"),
-        (torch.zeros(2, 5, 3), torch.zeros(1, 2, 3), "state must have shape"),
-        (torch.zeros(2, 5, 3), torch.zeros(2, 2, 3, dtype=torch.float32), "state must be of torch.float64"),
-        (torch.zeros(2, 5, 3), (torch.zeros(2, 2, 3),), "state must be a tensor of shape .* got tuple"),
-        (torch.zeros(2, 5, 3), torch.zeros(2, 2, 3, device="meta"), "state must be on cpu"),
-    ],
-)
-def test_bad_inputs(x, state, message):
-    if isinstance(x, torch.Tensor) and x.is_floating_point():
-        x = x.double()
-    if isinstance(state, torch.Tensor) and "of torch" not in message:
-        state = state.double()
-    with pytest.raises(ValueError, match=message):
-        make("gru")(x, state)
 
 
 def test_prints_its_arguments():

@@ -209,28 +209,6 @@ def test_a_gradient_through_the_memory_would_be_seen(monkeypatch):
     assert torch.autograd.grad(y.sum(), state[:2], allow_unused=True)[0].any()
 
 
-@pytest.mark.parametrize("options", KINDS, ids=str)
-def test_no_position_sees_a_later_one(options):
-    options = {name: value for name, value in options.items() if name not in ("cutoffs", "divide")}
-    model, x = small(memory=5, vocabulary=None, tied=False, **options), draw(2, 7, 6).requires_grad_()
-    state = model(draw(2, 4, 6, seed=3))[1]
-
-    def reached():
-        y = model(x, state)[0]
-        for t in range(7):
-            (gradient,) = torch.autograd.grad(y[:, t].sum(), x, retain_graph=True)
-            yield gradient.any(-1).any(0)
-
-    for t, row in enumerate(reached()):
-        assert row[: t + 1].all() and not row[t + 1 :].any()
-    with record_attention(model):
-        for t, row in enumerate(reached()):
-            assert row[: t + 1].all() and not row[t + 1 :].any()
-    changed = x.detach().clone()
-    changed[:, 4] += 1
-    assert torch.equal(model(changed, state)[0][:, :4], model(x, state)[0][:, :4])
-
-
 def test_a_leak_would_be_seen(monkeypatch):
     monkeypatch.setattr(module, "causal_mask", lambda t, s, device=None: torch.ones(t, s, dtype=torch.bool))
     model, x = small(vocabulary=None, tied=False), draw(2, 7, 6).requires_grad_()

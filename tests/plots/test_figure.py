@@ -1,7 +1,5 @@
 """Inline figures and the explorer: deterministic, self-contained, named, small."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterator
@@ -13,7 +11,22 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from rtx_lib.plots import CYCLE, DASHES, INK, MARKERS, STYLE, explorer, figure, show, style, to_svg, use_style
+from rtx_lib.plots import (
+    CYCLE,
+    DASHES,
+    INK,
+    LOOKS,
+    MARKERS,
+    STYLE,
+    draw_looks,
+    explorer,
+    figure,
+    look,
+    show,
+    style,
+    to_svg,
+    use_style,
+)
 from rtx_lib.plots.style import DARK, LIGHT, contrast
 
 VOID = {"input", "br", "meta", "img"}
@@ -141,7 +154,7 @@ def test_style_is_undone_and_use_style_stays() -> None:
 def test_colours_reach_three_to_one_on_both_backgrounds() -> None:
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
     assert contrast("#808080", "#ffffff") == pytest.approx(3.95, abs=0.01)
-    for colour in CYCLE:
+    for colour in {*CYCLE, *(colour for own in LOOKS.values() for colour, _, _ in own.values())}:
         for background in (LIGHT, *DARK):
             assert contrast(colour, background) >= 3, (colour, background)
 
@@ -149,6 +162,33 @@ def test_colours_reach_three_to_one_on_both_backgrounds() -> None:
 def test_lines_differ_without_colour() -> None:
     assert len(CYCLE) == len(DASHES) == len(MARKERS)
     assert len(set(map(str, DASHES))) == len(set(MARKERS)) == len(CYCLE)
+    looks = {name: tuple(map(str, row)) for own in LOOKS.values() for name, row in own.items()}
+    colours, _, markers = zip(*looks.values(), strict=True)
+    assert len(set(colours)) == len(set(markers)) == len(looks), "no two models look alike"
+    for often in ("rnn irnn lstm gru indrnn", "tcn r-transformer transformer transformer-xl"):
+        assert len({looks[name][1] for name in often.split()}) == len(often.split()), f"one dash pattern twice: {often}"
+
+
+def test_a_model_looks_the_same_under_all_its_names() -> None:
+    names = {"rnn": "tanh RNN", "lstm": "LSTM, state carried", "deep-gru": "Deep-transition GRU", "irnn": "IRNN"}
+    names |= {"transformer": "Transformer + sinusoidal", "transformer-none": "Transformer,\nno positions"}
+    for key, said in names.items():
+        assert look(key) == look(said) == look(key, 5)
+    variants = [look(name) for name in ("r-transformer", "R-Transformer, window 1", "r-transformer-rotary")]
+    assert len({str(one["linestyle"]) for one in variants}) == 3
+    assert len({(one["color"], one["marker"]) for one in variants}) == 1
+    assert look("memory 64", 7) == {"color": CYCLE[1], "linestyle": DASHES[1], "marker": MARKERS[1]}
+    for name in ("perceptron", "rnns", ""):
+        with pytest.raises(ValueError, match=f"name must be, or begin with, one of .*, got '{name}'"):
+            look(name)
+
+
+def test_the_table_of_looks_shows_every_model() -> None:
+    (ax,) = (fig := draw_looks()).axes
+    words, lines = [text.get_text() for text in ax.texts], ax.get_lines()
+    assert [word for word in words if word not in LOOKS] == [name for own in LOOKS.values() for name in own]
+    assert [line.get_color() for line in lines] == [colour for own in LOOKS.values() for colour, _, _ in own.values()]
+    plt.close(fig)
 
 
 def test_explorer_shows_the_start_and_names_every_frame() -> None:
@@ -177,7 +217,7 @@ def test_explorer_refuses_bad_arguments_before_it_draws() -> None:
     def never(value: object) -> Figure:
         raise AssertionError("drawn")
 
-    with pytest.raises(ValueError, match="start must be from 0 to 1, was 2"):
+    with pytest.raises(ValueError, match="start must be from 0 to 1, got 2"):
         explorer(never, [1, 2], "x", alt="a", start=2)
     with pytest.raises(ValueError, match="at least 2"):
         explorer(never, [1], "x", alt="a")

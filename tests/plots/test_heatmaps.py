@@ -1,22 +1,10 @@
 """Several heat maps in a figure; a single one is tested beside the view that it stands in for (test_views.py)."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from rtx_lib.plots import attention_panels, attention_stack, heatmap_size, style
-
-
-@pytest.fixture(autouse=True)
-def book_style() -> Iterator[None]:
-    with mpl.rc_context({"backend": "agg"}), style():
-        yield
-    plt.close("all")
+from rtx_lib.plots import attention_panels, attention_stack, heatmap_size
 
 
 def names(axis: mpl.axis.Axis) -> list[str]:
@@ -56,12 +44,3 @@ def test_maps_of_the_same_tokens_stand_one_below_the_other_with_a_line_where_the
     assert borders == [2.5, 2.5]
     (plain,) = attention_stack({"layer 1": np.eye(3, 6)}, rows, columns).axes
     assert not plain.get_lines()
-    with pytest.raises(ValueError, match="at least one map"):
-        attention_stack({}, rows, columns)
-
-
-def test_what_does_not_fit_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least one map"):
-        attention_panels({}, xlabel="x", ylabel="y")
-    with pytest.raises(ValueError, match="weights must have shape"):
-        attention_panels({"a": (np.eye(2), ["a"], ["b", "c"])}, xlabel="x", ylabel="y")

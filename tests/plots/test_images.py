@@ -1,25 +1,10 @@
 """Images beside beliefs, and rows of images: what is given is what is drawn, in its place."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import Any
-
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
-import pytest
 
-from rtx_lib.plots import draw_beliefs, draw_image_rows, style
+from rtx_lib.plots import draw_beliefs, draw_image_rows
 
 DRAW = np.random.default_rng(0)
-
-
-@pytest.fixture(autouse=True)
-def book_style() -> Iterator[None]:
-    with mpl.rc_context({"backend": "agg"}), style():
-        yield
-    plt.close("all")
 
 
 def test_beliefs_stand_beside_their_image_and_the_dot_on_the_likeliest() -> None:
@@ -42,18 +27,3 @@ def test_rows_of_images_bear_their_names_and_the_line_lies_between_two_rows_of_p
     assert np.array_equal(axes[1, 2].images[0].get_array(), rows["drawn"][2])
     assert all(ax.get_lines()[0].get_ydata()[0] == 3.5 for ax in axes.flat)  # pixel rows 0 to 3 above it
     assert not draw_image_rows(rows).axes[0].get_lines()
-
-
-@pytest.mark.parametrize(
-    ("images", "beliefs"),
-    [(DRAW.random((2, 5, 3)), DRAW.random((2, 4, 10))), (DRAW.random((5, 3)), DRAW.random((5, 10)))],
-)
-def test_beliefs_of_another_shape_are_refused(images: Any, beliefs: Any) -> None:
-    with pytest.raises(ValueError, match="must fit"):
-        draw_beliefs(images, beliefs)
-
-
-@pytest.mark.parametrize("rows", [{}, {"a": np.ones((2, 3))}, {"a": np.ones((2, 3, 3)), "b": np.ones((1, 3, 3))}])
-def test_images_of_different_shapes_are_refused(rows: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="one shape"):
-        draw_image_rows(rows)

@@ -1,23 +1,11 @@
 """Wiring, decay, half-lives and how steps are joined: what is given or true is what is drawn."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.text import Annotation
 
-from rtx_lib.plots import describe_decay, draw_composition, draw_decay, draw_half_lives, draw_scan, draw_wiring, style
-
-
-@pytest.fixture(autouse=True)
-def book_style() -> Iterator[None]:
-    with mpl.rc_context({"backend": "agg"}), style():
-        yield
-    plt.close("all")
+from rtx_lib.plots import describe_decay, draw_composition, draw_decay, draw_half_lives, draw_scan, draw_wiring
 
 
 def arrows(ax: plt.Axes) -> list[tuple[float, float, float, float]]:
@@ -29,8 +17,6 @@ def test_an_rnn_joins_every_pair_and_an_indrnn_each_neuron_with_itself() -> None
     dense, diagonal = (arrows(ax) for ax in draw_wiring(3).axes)
     assert {(i, j) for _, i, _, j in dense} == {(i, j) for i in range(3) for j in range(3)} and len(dense) == 9
     assert [(i, j) for _, i, _, j in diagonal] == [(0, 0), (1, 1), (2, 2)]
-    with pytest.raises(ValueError, match="at least 2"):
-        draw_wiring(1)
 
 
 @pytest.mark.parametrize(
@@ -51,8 +37,6 @@ def test_decay_is_drawn_and_told_as_it_is(u: float, change: str, words: str) -> 
     assert np.array_equal(ax.get_lines()[1].get_ydata(), np.maximum(held, 0))
     assert ax.get_title() == f"u = {u:g}: {change}"
     assert words in describe_decay(u)
-    with pytest.raises(ValueError, match="one shape"):
-        draw_decay(u, held, held[:-1])
 
 
 def test_a_composition_shows_the_parts_the_chain_and_the_one_function() -> None:
@@ -66,8 +50,6 @@ def test_a_composition_shows_the_parts_the_chain_and_the_one_function() -> None:
     chain, joined = right.get_lines()
     assert np.array_equal(chain.get_ydata(), 2 * x + 1) and np.array_equal(joined.get_ydata(), 2 * x + 1.5)
     assert chain.get_linewidth() > joined.get_linewidth() and right.get_title() == "u = 2"
-    with pytest.raises(ValueError, match="shape of x"):
-        draw_composition(x, lambda h: h[1:], lambda h: h, {}, "u = 2")
 
 
 def test_every_neuron_is_a_mark_near_its_half_lives() -> None:
@@ -79,20 +61,6 @@ def test_every_neuron_is_a_mark_near_its_half_lives() -> None:
         assert np.allclose(line.get_data(), pair, rtol=0.1)  # moved a little
     assert np.array_equal(diagonal.get_data(), [[1, 90], [1, 90]])
     assert fig.axes[0].get_xticklabels()[-1].get_text() == "90+"
-
-
-@pytest.mark.parametrize(
-    ("panels", "words"),
-    [
-        ({}, "at least one"),
-        ({"a": [([1, 2], [1])]}, "one shape"),
-        ({"a": [([1], [91])]}, "between 1 and 90"),
-        ({"a": [([0.5], [1])]}, "between 1 and 90"),
-    ],
-)
-def test_half_lives_that_do_not_fit_are_refused(panels: dict[str, list[tuple[list[float], ...]]], words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        draw_half_lives(panels, 90)
 
 
 @pytest.mark.parametrize(("steps", "rounds"), [(2, 1), (5, 3), (8, 3)])
@@ -113,8 +81,3 @@ def test_a_scan_covers_all_steps_after_the_logarithm_of_their_number(steps: int,
     assert boxes == told and covered[steps, rounds] == set(range(1, steps + 1))
     sources = {(begin, -y - 1 + 0.86, t) for begin, y, t, _ in arrows(ax) if begin != t}
     assert len(sources) == sum(max(0, steps - 2**k) for k in range(rounds))
-
-
-def test_a_scan_of_one_step_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least 2"):
-        draw_scan(1)

@@ -1,23 +1,12 @@
 """A run on the page lies over the recorded ones, thin and dotted; two trained in turns share the reference's steps."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from typing import Any
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from rtx_lib.plots import CYCLE, draw_runs, draw_side_by_side, style
-
-
-@pytest.fixture(autouse=True)
-def book_style() -> Iterator[None]:
-    with mpl.rc_context({"backend": "agg"}), style():
-        yield
-    plt.close("all")
+from rtx_lib.plots import CYCLE, draw_runs, draw_side_by_side, look
 
 
 def record(*values: float) -> dict[str, Any]:
@@ -38,8 +27,8 @@ def test_bands_bear_the_names_and_live_runs_lie_over_them() -> None:
 
 def test_looks_can_be_those_of_another_figure() -> None:
     _, ax = plt.subplots()
-    draw_runs(ax, {"none": ([1], [0.1])}, {"none": [record(0.2)]}, "accuracy", looks={"none": 3})
-    assert {line.get_color() for line in ax.get_lines()} == {CYCLE[3]}
+    draw_runs(ax, {"none": ([1], [0.1])}, {"none": [record(0.2)]}, "accuracy", looks={"none": "gru"})
+    assert {line.get_color() for line in ax.get_lines()} == {look("gru")["color"]}
 
 
 def beside(*losses: tuple[float, float], rate: float = 1.5) -> dict[str, Any]:

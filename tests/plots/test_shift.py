@@ -1,30 +1,19 @@
 """The shift, cell by cell: what is drawn is what relative_shift does, the garbage included."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
 from matplotlib.figure import Figure
-from matplotlib.patches import PathPatch, Rectangle
+from matplotlib.patches import Rectangle
+from support.drawn import hatched
 
 from rtx_lib.layers.positions import relative_shift
-from rtx_lib.plots import INK, SHIFT_STEPS, describe_shift, draw_shift, explorer, shifted_cells, style
+from rtx_lib.plots import SHIFT_STEPS, describe_shift, draw_shift, shifted_cells
 
 SIZES = [(3, 5), (2, 2), (2, 7), (3, 3), (4, 5), (3, 7)]
 Place = tuple[float, float]
-
-
-@pytest.fixture(autouse=True)
-def book_style() -> Iterator[None]:
-    with mpl.rc_context({"backend": "agg"}), style():
-        yield
-    plt.close("all")
 
 
 def name(query: int, distance: int) -> str:
@@ -63,22 +52,13 @@ def spoken(row: dict[float, str]) -> list[str]:
     return [row[x] for x in sorted(row)]
 
 
-def hatched(fig: Figure) -> set[Place]:
-    found: set[Place] = set()
-    for patch in fig.axes[0].patches:
-        if isinstance(patch, PathPatch) and patch.get_hatch():
-            centres = patch.get_path().vertices.reshape(-1, 5, 2)[:, :4].mean(1)
-            found |= {(round(x, 3), round(y, 3)) for x, y in centres.tolist()}
-    return found
-
-
 def struck(fig: Figure) -> list[str]:
     found = []
     for line in fig.axes[0].get_lines():
         ends = np.asarray(line.get_xydata())
         if line.get_linewidth() == 1.6:
-            centres = ends.reshape(-1, 3, 2)[:, :2].mean(1)
-            found += [places(fig)[round(x, 3), round(y, 3)] for x, y in centres.tolist()]
+            middles = ends.reshape(-1, 3, 2)[:, :2].mean(1)
+            found += [places(fig)[round(x, 3), round(y, 3)] for x, y in middles.tolist()]
     return found
 
 
@@ -120,7 +100,7 @@ def test_the_last_frame_is_the_shift_and_strikes_what_the_mask_hides(queries: in
 def test_hatched_is_what_no_query_needs(step: str, queries: int, keys: int) -> None:
     fig = draw_shift(step, queries, keys)
     needless = {"0", *(name(i, d) for i in range(queries) for d in range(keys - queries + i + 1, keys))}
-    assert hatched(fig) == {place for place, word in places(fig).items() if word in needless}
+    assert hatched(fig.axes[0]) == {place for place, word in places(fig).items() if word in needless}
 
 
 @pytest.mark.parametrize(("queries", "keys"), [(3, 5), (2, 7), (4, 5)])
@@ -150,7 +130,7 @@ def test_what_is_wanted_is_written_before_anything_moves() -> None:
     ]
     assert not line and len(top[0]) == 5
     assert not tables(draw_shift("zero column"))[2] and not tables(draw_shift("by distance"))[2]
-    assert not hatched(draw_shift("by distance"))
+    assert not hatched(draw_shift("by distance").axes[0])
 
 
 def test_rows_keep_their_columns_from_step_to_step() -> None:
@@ -163,18 +143,6 @@ def test_rows_keep_their_columns_from_step_to_step() -> None:
     assert {word: columns.index(x) - moved[word] for x, word in first.items() if word in moved} == dict.fromkeys(
         moved, 2
     )
-
-
-@pytest.mark.parametrize(("queries", "keys"), [(3, 5), (4, 5), (2, 2), (2, 7)])
-def test_the_words_stay_inside_the_figure_and_apart(queries: int, keys: int) -> None:
-    for step in ("by distance", "wanted", "start dropped", "first row", "by key", "masked"):
-        fig = draw_shift(step, queries, keys)
-        fig.draw_without_rendering()
-        boxes = [text.get_window_extent() for text in (*fig.axes[0].texts, fig.axes[0].title) if text.get_text()]
-        for box in boxes:
-            assert box.x0 >= 0 and box.x1 <= fig.bbox.width and box.y0 >= 0 and box.y1 <= fig.bbox.height
-        assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
-        plt.close(fig)
 
 
 # ---- words
@@ -196,28 +164,3 @@ def test_titles_say_how_far_a_row_moves(queries: int, keys: int) -> None:
         moved = queries - 1 - row
         title = draw_shift(step, queries, keys).axes[0].get_title()
         assert title.endswith(f"moves {moved} to the left" if moved else "so it stays")
-
-
-def test_the_steps_make_one_explorer() -> None:
-    page = explorer(draw_shift, SHIFT_STEPS, "step", alt=describe_shift).data
-    assert len(page) < len(SHIFT_STEPS) * 30_000 and "currentColor" in page and INK not in page
-    assert not plt.get_fignums()
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (("first", 3, 5), "step must be one of .*was 'first'"),
-        (("masked", 1, 5), "queries must be from 2 to keys, .* were 1 and 5"),
-        (("masked", 4, 3), "queries must be from 2 to keys, .* were 4 and 3"),
-        (("masked", 4, 6), r"at most 24, were 4 and 6"),
-    ],
-)
-def test_bad_arguments(given: tuple[str, int, int], message: str) -> None:
-    for function in (draw_shift, describe_shift):
-        with pytest.raises(ValueError, match=message):
-            function(*given)
-    assert not plt.get_fignums()
-    for queries, keys in ((0, 3), (4, 3)):
-        with pytest.raises(ValueError, match=f"queries must be from 1 to keys = 3, was {queries}"):
-            shifted_cells(queries, keys)

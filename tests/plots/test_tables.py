@@ -1,10 +1,6 @@
 """The table that sorts: what it holds, what it is without a script, what it refuses. The clicks are in tests/site."""
 
-from __future__ import annotations
-
 import re
-
-import pytest
 
 from rtx_lib.plots import sortable_table
 
@@ -57,21 +53,3 @@ def test_the_first_choice_is_made_and_the_others_are_away() -> None:
     empty = sortable_table(["model", "task"], [], "t", choose="task").data
     assert "<select" not in empty and '<table class="one"' not in empty
     assert "<select" not in sortable_table(["model", "task", "value"], rows, "t").data
-
-
-@pytest.mark.parametrize("choose", ["median", "model", ""])
-def test_a_choice_by_no_column(choose: str) -> None:
-    with pytest.raises(ValueError, match=rf"choose must be one of the heads after the first, .*, was '{choose}'"):
-        sortable_table(["model", "MSE", "record"], ROWS, "t", choose=choose)
-
-
-def test_bad_tables() -> None:
-    for columns, rows, caption, message in (
-        ([], [], "t", "at least one head"),
-        (["a"], [], " ", "caption must be a text"),
-        (["a", "b"], [["x"]], "t", "2 cells, one had 1"),
-        (["a"], [[("x", "x", "javascript:a()")]], "t", "a link must be relative"),
-        (["a"], [["x" * 700_000]], "t", "the table takes"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            sortable_table(columns, rows, caption)

@@ -1,15 +1,11 @@
 """The kernel's slider, the attention views, and what chapters draw from records."""
 
-from __future__ import annotations
-
 import html
 import itertools
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -31,21 +27,12 @@ from rtx_lib.plots import (
     provenance,
     record_bands,
     smooth,
-    stack,
-    style,
     to_svg,
 )
 from rtx_lib.plots.attention import LIBRARIES
 from rtx_lib.plots.curves import spread
 
 TOKENS = ["the", "cat", "</s>", 'say "hi"']
-
-
-@pytest.fixture(autouse=True)
-def book_style() -> Iterator[None]:
-    with mpl.rc_context({"backend": "agg"}), style():
-        yield
-    plt.close("all")
 
 
 def attention() -> np.ndarray:
@@ -61,7 +48,6 @@ def record(seed: int = 1, **changes: Any) -> dict[str, Any]:
         "commit": "0123456789abcdef",
         "device": {"name": "cpu", "threads": 1},
         "seconds": 90.0,
-        "curves": {"step": [10, 20, 30], "loss": [3.0, 2.0, 1.0 * seed]},
     }
     return made | changes
 
@@ -150,9 +136,9 @@ def test_the_view_is_the_same_twice_and_for_every_kind_of_input() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"kind": "neuron"}, "kind must be 'head' or 'model', was 'neuron'"),
+        ({"kind": "neuron"}, "kind must be 'head' or 'model', got 'neuron'"),
         ({"title": " "}, "title must"),
-        ({"tokens": ["one"]}, r"T = 1 tokens, layer 0 was \(2, 4, 4\)"),
+        ({"tokens": ["one"]}, r"T = 1 tokens, got \(2, 4, 4\) for layer 0"),
         ({"attention": []}, "layers of one shape"),
         ({"attention": [np.full((1, 1, 4, 4), np.nan)]}, "finite"),
         ({"attention": [np.ones((1, 2, 4, 4)), np.ones((1, 3, 4, 4))]}, "layers of one shape"),
@@ -227,16 +213,16 @@ def test_a_part_of_the_maps_will_do() -> None:
     [
         (
             {"source": ["one"]},
-            r"encoder attention must .* \(1, H, S, S\) .* with S = 1 tokens, layer 0 was \(2, 3, 3\)",
+            r"encoder attention must .* \(1, H, S, S\) .* with S = 1 tokens, got \(2, 3, 3\) for layer 0",
         ),
-        ({"tokens": SOURCE}, r"decoder attention must .* with T = 3 tokens, layer 0 was \(2, 4, 4\)"),
-        ({"source": None}, "source must hold the encoder's tokens, was None"),
-        ({"attention": {"self": attention()}}, r"maps named \['encoder', 'decoder', 'cross'\], held \['self'\]"),
+        ({"tokens": SOURCE}, r"decoder attention must .* with T = 3 tokens, got \(2, 4, 4\) for layer 0"),
+        ({"source": None}, "source must hold the encoder's tokens, got None"),
+        ({"attention": {"self": attention()}}, r"maps named \['encoder', 'decoder', 'cross'\], got \['self'\]"),
         ({"attention": {}}, "attention must hold maps"),
         ({"attention": three_maps() | {"cross": np.ones((3, 1, 4, 3))}}, "as many layers and heads in every map"),
         (
             {"attention": three_maps()["cross"].swapaxes(2, 3)},
-            r"T = 4 tokens and S = 3 tokens, layer 0 was \(2, 3, 4\)",
+            r"T = 4 tokens and S = 3 tokens, got \(2, 3, 4\) for layer 0",
         ),
         ({"attention": three_maps() | {"cross": np.full((3, 2, 4, 3), np.inf)}}, "cross attention must be finite"),
     ],
@@ -288,14 +274,6 @@ def test_a_border_parts_memory_and_segment(queries: int, memory: int) -> None:
     assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
 
 
-def test_a_border_lies_between_two_keys() -> None:
-    _, ax = plt.subplots()
-    for border in (0, 2, -1):
-        with pytest.raises(ValueError, match=f"border must be from 1 to 1, was {border}"):
-            attention_heatmap(ax, np.ones((2, 2)), ["a", "b"], ["c", "d"], border=border)
-    assert not ax.images
-
-
 def test_a_view_over_memory_and_segment_needs_no_encoder() -> None:
     """Rectangular maps take bertviz's cross-attention form: queries on the left, all keys on the right."""
     keys = ["once", "upon", *TOKENS]
@@ -311,25 +289,7 @@ def test_heatmap_of_nothing_but_zeros() -> None:
     assert not ax.texts
 
 
-@pytest.mark.parametrize("wrong", [np.ones((2, 3)), np.full((2, 2), -1.0), np.full((2, 2), np.nan)])
-def test_heatmap_refuses_bad_weights(wrong: np.ndarray) -> None:
-    _, ax = plt.subplots()
-    with pytest.raises(ValueError, match="weights must"):
-        attention_heatmap(ax, wrong, ["a", "b"], ["c", "d"])
-
-
 # ---- curves
-
-
-def test_stack_aligns_runs_on_all_steps() -> None:
-    short = record(2, curves={"step": [10, 15], "loss": [None, 5.0]})
-    steps, values = stack([record(), short], "loss")
-    np.testing.assert_array_equal(steps, [10, 15, 20, 30])
-    np.testing.assert_array_equal(values, [[3, np.nan, 2, 1], [np.nan, 5, np.nan, np.nan]])
-    with pytest.raises(ValueError, match=r"key must be one of \['loss', 'step'\], was 'accuracy'"):
-        stack([record()], "accuracy")
-    with pytest.raises(ValueError, match="at least one"):
-        stack([], "loss")
 
 
 def test_evaluations_of_several_runs_stand_on_common_steps() -> None:
@@ -338,16 +298,12 @@ def test_evaluations_of_several_runs_stand_on_common_steps() -> None:
     steps, values = evaluations([early, late], "accuracy")
     assert steps.tolist() == [10, 20]
     np.testing.assert_array_equal(values, [[0.5, 0.7], [np.nan, 0.6]])
-    with pytest.raises(ValueError, match=r"metric must be one .* 'bits'"):
-        evaluations([early, late], "bits")
 
 
 def test_smooth_is_a_running_mean() -> None:
     np.testing.assert_allclose(smooth([1, 2, 3, 4], 2), [1, 1.5, 2.5, 3.5])
     np.testing.assert_allclose(smooth([1, 2, 3, 4], 9), [1, 1.5, 2, 2.5])
     np.testing.assert_allclose(smooth(np.ones((2, 5)), 1), np.ones((2, 5)))
-    with pytest.raises(ValueError, match="width"):
-        smooth([1], 0)
 
 
 def test_bands_draw_median_and_range() -> None:
@@ -362,16 +318,6 @@ def test_bands_draw_median_and_range() -> None:
     assert (second.get_color(), second.get_marker()) != (line.get_color(), line.get_marker())
     baseline(ax, 1 / 6, "always predict 1")
     assert bands(ax, [1.0, 2.0], "third").get_marker() == "^"  # a baseline uses no colour of the cycle
-
-
-def test_bands_refuse_what_does_not_fit() -> None:
-    _, ax = plt.subplots()
-    with pytest.raises(ValueError, match="steps must have shape"):
-        bands(ax, [[1.0, 2.0]], "x", steps=[1])
-    with pytest.raises(ValueError, match="curves must"):
-        bands(ax, [[np.nan]], "x")
-    with pytest.raises(ValueError, match="value must be finite"):
-        baseline(ax, float("nan"), "x")
 
 
 def test_record_bands_draw_each_name_that_has_records() -> None:
@@ -421,11 +367,9 @@ def test_provenance_says_how_and_links_each_record() -> None:
     text = provenance([record(2), record(1)])
     assert provenance({"a": [record(2)], "none": [], "b": [record(1)]}) == text
     assert text.startswith("2 recorded runs, seeds 1, 2; 30 steps; cpu, 1 thread; commit 0123456; 3 min in all.")
-    assert '<a href="../book/results/adding-T50-s2.json" aria-label="s2 of adding-T50">s2</a>' in text
-    other = record(1, curves={}, seconds=5, device={"name": "<H>", "threads": 2})
+    assert '<a href="../book/records.html#recipe-adding-T50">adding-T50</a> s2 s1' in text
+    other = record(1, seconds=5, device={"name": "<H>", "threads": 2})
     assert provenance([other]).startswith("1 recorded run, seed 1; 30 steps; &lt;H&gt;, 2 threads; commit 0123456; 5 s")
     assert "<details>" not in text
     many = provenance([record(recipe=f"r{i}", configuration={"steps": 10 * i}) for i in (1, 2, 3)])
     assert "; 10 to 30 steps; " in many and "<summary>The 3 records</summary>" in many
-    with pytest.raises(ValueError, match="at least one"):
-        provenance([])

@@ -94,7 +94,7 @@ def r_transformer(p, x, cell, window, heads, mistake=None):
             f"{at}.1.norm",
             x,
             f"block{b}_ffn",
-            lambda z: linear(p, f"{feed}.w_2", linear(p, f"{feed}.w_1", z).clamp(min=0)),
+            lambda z, feed=feed: linear(p, f"{feed}.w_2", linear(p, f"{feed}.w_1", z).clamp(min=0)),
         )
         outcomes[f"block{b}_out"] = x
         b += 1

@@ -73,7 +73,7 @@ def test_no_file_names_the_place_where_it_was_built(site):
     texts = [
         path
         for path in site.folder.rglob("*")
-        if "vendor" not in path.parts and path.suffix in (".html", ".js", ".json", ".ipynb", ".md", ".txt", ".css")
+        if "vendor" not in path.parts and path.suffix in (".html", ".js", ".json", ".jsonl", ".ipynb", ".md", ".txt")
     ]
     faults = {path.name: html_checks.traces_of_the_build(path.read_text(encoding="utf-8")) for path in texts}
     assert not {name: found for name, found in faults.items() if found}

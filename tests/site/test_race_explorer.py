@@ -1,5 +1,7 @@
 """The explorer of the race and the table that sorts, in the browser: every control, by mouse and by keyboard."""
 
+import json
+
 import numpy as np
 import page_checks
 import pytest
@@ -7,8 +9,8 @@ from page_checks import visit
 from support.helpers import ROOT
 
 from rtx_lib.plots import race_explorer, sortable_table
-from rtx_lib.plots.race_chart import BOX
 
+BOX = (42, 24, 362, 288)  # left, top, right and bottom of the plot, in the chart's units
 HEAD = (
     '<meta name="viewport" content="width=device-width">'
     f"<style>{(ROOT / 'book' / 'assets' / 'book.css').read_text(encoding='utf-8')}</style>"
@@ -102,9 +104,10 @@ def test_axe_minds_nothing(contexts, planted, look, axe_script):
 
 def test_there_and_back_is_the_picture_drawn_at_first(contexts, planted):
     with visit(contexts["light"], planted(article(explorer(), explorer(yours=YOURS)), HEAD)) as seen:
-        for figure in seen.page.query_selector_all(".book-race"):
+        for figure, opens in zip(seen.page.query_selector_all(".book-race"), "01", strict=True):
             task, axis = figure.query_selector_all("select")
             start, first = task.input_value(), figure.evaluate(CHART)
+            assert start == opens, "an explorer opens on the reader's task"
             for other in {"0", "1", "2"} - {start}:
                 task.select_option(other)
                 axis.select_option("2")
@@ -113,6 +116,48 @@ def test_there_and_back_is_the_picture_drawn_at_first(contexts, planted):
             task.select_option(start)
             assert figure.evaluate(CHART) == first
         assert not seen.faults
+
+
+def test_the_chart_is_what_the_numbers_say(contexts, planted):
+    """A line, its name, the finish line and a baseline; what looks like HTML is text."""
+    sly = '<img src=x onerror="a()">'
+    runs = {"digits": [{"lane": "gru", "name": sly, "seed": 0, "steps": [50, 100], "values": [0.1, 0.9]}]}
+    tasks = {"digits": {"name": sly, "metric": "accuracy", "line": 0.9, "baselines": {sly: 0.1}, "label": sly}}
+    with visit(contexts["light"], planted(article(race_explorer(runs, tasks, {}).data), HEAD)) as seen:
+        figure = seen.page.query_selector(".book-race")
+        (low, high), (left, top, right, bottom) = json.loads(figure.get_attribute("data-race"))["tasks"][0]["y"], BOX
+        at = [bottom - (bottom - top) * (value - low) / (high - low) for value in (0.1, 0.9)]
+        pairs = figure.evaluate(LINES)["0"].removeprefix("M").split("L")
+        given = [(left + right) / 2, at[0], right, at[1]]
+        assert [float(v) for pair in pairs for v in pair.split()] == pytest.approx(given, abs=0.1)
+        drawn = {kind: figure.query_selector(f".grid .{kind}").get_attribute("d") for kind in ("dashed", "dotted")}
+        assert [float(d.split()[1].split("H")[0]) for d in drawn.values()] == pytest.approx(at[::-1], abs=0.1)
+        names = [name.text_content() for name in figure.query_selector_all("svg .name")]
+        assert (
+            names == ["finish line 0.9", sly]
+            and figure.query_selector("output").inner_text() == f"at 100 steps: {sly} 0.9"
+        )
+        alt = figure.query_selector("[data-part=chart]").get_attribute("aria-label")
+        assert alt == f"{sly} (higher is better) of 1 models on {sly}, over steps; at 100 steps: {sly} 0.9"
+        assert not figure.query_selector("img") and not seen.faults
+
+
+@pytest.mark.parametrize(
+    ("steps", "log", "marks"),
+    [
+        ((10, 1500), False, ["0", "500", "1,000", "1,500"]),
+        ((10, 1000), False, ["0", "250", "500", "750", "1,000"]),
+        ((1, 50), True, ["1", "2", "5", "10", "20", "50"]),
+        ((3, 60_000), True, ["10", "100", "1,000", "10,000"]),
+    ],
+)
+def test_marks_of_an_axis_are_round(contexts, planted, steps, log, marks):
+    runs = {"digits": [{"lane": "gru", "name": "GRU", "seed": 0, "steps": steps, "values": [0.1, 0.9]}]}
+    given = race_explorer(runs, {"digits": TASKS["digits"]}, {}).data
+    with visit(contexts["light"], planted(article(given), HEAD)) as seen:
+        figure = seen.page.query_selector(".book-race")
+        figure.query_selector("input[type=checkbox]").set_checked(log)
+        assert [mark.text_content() for mark in figure.query_selector_all(".grid [text-anchor=middle]")] == marks
 
 
 def test_axes_stretch_the_curves_by_their_cost(contexts, planted):
@@ -265,7 +310,8 @@ def test_without_scripts_there_is_a_picture(browser, planted):
     page = context.new_page()
     page.goto(planted(article(explorer(), TABLE), HEAD))
     assert page.locator("noscript").inner_text() == "The controls need JavaScript."
-    assert page.locator(".book-race g.strong .line").count() == 3
+    assert page.get_by_role("img", name="over steps; first:").is_visible()
+    assert page.locator(".book-race select, .book-race input").count() == 0, "no dead controls"
     assert page.locator("tbody tr").count() == 4
     context.close()
 
@@ -377,9 +423,22 @@ def test_every_control_shows_its_focus(contexts, planted):
 
 
 def test_a_broken_script_is_seen(contexts, planted):
-    broken = explorer().replace("const slider = part(&#x27;cut&#x27;)", "const slider = part(&#x27;cat&#x27;)")
+    broken = explorer().replace("output.textContent = says", "outputs.textContent = says")
     assert broken != explorer(), "the mistake is planted"
     with visit(contexts["light"], planted(article(broken), HEAD)) as seen:
         figure = seen.page.query_selector(".book-race")
         assert "text did not change" in page_checks.explorer_faults(seen.page, figure)
         assert any("error in a script" in fault for fault in seen.faults)
+
+
+SCRIPTS = sorted(path for folder in ("book/assets", "rtx_lib/plots") for path in (ROOT / folder).rglob("*.js"))
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
+def test_scripts_parse(browser, path):
+    """Strict mode refuses what is sloppy; the script of a figure is one function and leaves no name behind."""
+    source, page = path.read_text(encoding="utf-8"), browser.new_page()
+    page.evaluate("source => { new Function(`'use strict';${source}`) }", source)
+    if path.parent.name == "plots":
+        assert page.evaluate("source => typeof (0, eval)(`'use strict';${source}`)", source) == "function"
+    page.close()

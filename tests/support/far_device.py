@@ -7,13 +7,17 @@ lie in a CPU tensor within. A model or a chapter that runs here with ``device="m
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Iterable
 from typing import Any
 from unittest import mock
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils._mode_utils import no_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
+
+from rtx_lib.training.checkpoints import detach, move
 
 FAR = "meta"
 aten = torch.ops.aten
@@ -160,3 +164,27 @@ class FarDevice(TorchDispatchMode):
         back = func is aten.copy_.default and not isinstance(args[0], FarTensor)
         if func in READS or masks or back or not goes_far:
             raise Waited(f"{func} waits for the device")
+
+
+def run(model: nn.Module, x: Any) -> list[Tensor]:
+    """Outputs of two calls, the second with the state of the first, and the gradients of both together."""
+    first, state = model(x)
+    second, _ = model((None, x[1]) if isinstance(x, tuple) else x, detach(state))
+    (first.square().mean() + second.square().mean()).backward()
+    return [first.detach(), second.detach(), *(p.grad for p in model.parameters() if p.grad is not None)]
+
+
+def run_far(model: nn.Module, x: Any) -> list[Tensor]:
+    """The same on the device, where nothing may wait for it."""
+    with FarDevice() as device:
+        model, x = copy.deepcopy(model).to(FAR), move(x, FAR)
+        device.waits = False
+        results = run(model, x)
+    assert device.operations and all(isinstance(result, FarTensor) for result in results)
+    return [result.near for result in results]
+
+
+def assert_equal(ours: Iterable[Tensor], theirs: Iterable[Tensor]) -> None:
+    """All of them, in float32."""
+    for one, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)

@@ -1,5 +1,6 @@
-"""Records with a test loss and nothing else, for tests of what is said about records."""
+"""Made-up records: with a test loss and nothing else, for what is said about records, and whole ones."""
 
+import json
 import math
 
 
@@ -22,3 +23,32 @@ def run(recipe, seed, loss):
 
 def records(**losses):
     return {recipe: [run(recipe, seed, loss) for seed, loss in enumerate(values)] for recipe, values in losses.items()}
+
+
+def whole(recipe="adding-rnn-t10", seed=0, **changes):
+    """A record that follows the schema."""
+    settings = {"name": recipe, "about": "tanh RNN on a task", "model": "rnn", "task": "adding"}
+    return {
+        "format": 1,
+        "recipe": recipe,
+        "configuration": {**settings, "steps": 4000, "batch_size": 50, "lr": 0.001, "clip": 1.0},
+        "seed": seed,
+        "commit": "0123456789abcdef0123456789abcdef01234567",
+        "versions": {"python": "3.11.7", "torch": "2.13.0", "numpy": "2.4.6", "rtx_lib": "0.1.0"},
+        "device": {"name": "CPU", "threads": 1},
+        "seconds": 12.3,
+        "parameters": 16897,
+        "curves": {"step": [1], "loss": [0.5], "gradient_norm": [1.0]},
+        "evaluations": [{"step": 4000, "split": "valid", "mse": 0.02}],
+        "metrics": {"mse": 0.01},
+        "baselines": {"predict 1": 1 / 6},
+        "diverged": None,
+        **changes,
+    }
+
+
+def write(folder, *found):
+    """Write records as single runs do."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for one in found:
+        (folder / f"{one['recipe']}-s{one['seed']}.json").write_text(json.dumps(one))

@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections import Counter, defaultdict
 
 import pytest
 import torch
 
-from rtx_lib.tasks import AddingProblem, CopyMemory
+from rtx_lib.tasks import AddingProblem, CopyMemory, Lag, WindowOrder
+from rtx_lib.tasks.permutations import PERMUTATIONS, QUESTIONS
 
 
 def generator(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
+
+
+def test_the_finite_splits_have_known_numbers() -> None:
+    """A record compares runs on the same test sequences: a change of these numbers is a change of the task."""
+    ((_, y),) = AddingProblem(100).batches("test", 10_000)
+    assert y.double().sum().item() == pytest.approx(10002.6802, rel=1e-6)
+    ((x, _),) = CopyMemory(20).batches("test", 10_000)
+    assert x.sum().item() == 540_347
+    ((x, _),) = Lag(100).batches("test", 10_000)
+    assert x[0, :8].tolist() == [11, 9, 1, 7, 4, 7, 4, 5] and x.sum().item() == 7_500_653
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [(Lag(9), Lag(9, lag=2)), (WindowOrder(9), WindowOrder(9, window=2, question="last"))]
+)
+def test_what_is_read_does_not_depend_on_what_is_asked(one, other) -> None:
+    for split in ("valid", "test"):
+        assert torch.equal(next(one.batches(split, 1_000))[0], next(other.batches(split, 1_000))[0])
 
 
 # The adding problem
@@ -106,62 +127,96 @@ def test_copy_accuracy_counts_the_copied_symbols_only() -> None:
     assert task.metrics(perfect, y)["accuracy"] == 0.5
 
 
-# What both promise
+# Lag
 
 
-TASKS = [AddingProblem(9), AddingProblem(9, halves=True), CopyMemory(9)]
+def copying(x: torch.Tensor, lag: int, symbols: int) -> torch.Tensor:
+    """Logits, in float64, of a model that repeats what it read `lag` steps ago, and at first the symbol 0."""
+    shifted = torch.nn.functional.pad(x[:, : x.shape[1] - lag], (lag, 0))
+    return 100 * torch.nn.functional.one_hot(shifted, symbols).double()
 
 
-@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
-def test_finite_splits_are_the_same_for_everybody(task: AddingProblem | CopyMemory) -> None:
-    again = type(task)(9, halves=True) if task.name.endswith("halves") else type(task)(9)
-    for split, total in (("valid", 1_000), ("test", 10_000)):
-        torch.manual_seed(len(split))  # the global generator must not matter
-        pieces = list(task.batches(split, 999))
-        assert [len(y) for _, y in pieces] == [999] * (total // 999) + [total % 999]
-        for (x, y), (x_again, y_again) in zip(pieces, again.batches(split, 999), strict=True):
-            assert torch.equal(x, x_again) and torch.equal(y, y_again)
-    first = {split: next(task.batches(split, 100))[0] for split in ("valid", "test")}
-    assert not torch.equal(first["valid"], first["test"])
+@pytest.mark.parametrize(("length", "lag", "symbols"), [(2, 1, 2), (6, 5, 16), (40, 5, 16), (30, 29, 3)])
+def test_labels_are_the_symbols_of_lag_steps_ago(length: int, lag: int, symbols: int) -> None:
+    x, y = Lag(length, lag=lag, symbols=symbols).batch("train", 200, generator())
+    assert x.shape == y.shape == (200, length) and x.dtype == y.dtype == torch.int64
+    for step in range(length):
+        assert torch.equal(y[:, step], x[:, step - lag]) if step >= lag else (y[:, step] == -100).all()
+    assert set(x.unique().tolist()) == set(range(symbols))
 
 
-@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
-def test_batches_of_a_finite_split_are_rows_of_it(task: AddingProblem | CopyMemory) -> None:
-    x, y = task.batch("valid", 20, generator(5))
-    ((whole_x, whole_y),) = task.batches("valid", 1_000)
-    for row in range(20):
-        same = (whole_x == x[row]).flatten(1).all(1)
-        assert same.any() and torch.equal(whole_y[same][0], y[row])
+def test_symbols_are_equally_likely() -> None:
+    x, _ = Lag(100).batch("train", 1_000, generator(1))
+    # 6,250 of each expected, standard deviation 77.
+    assert (x.flatten().bincount() - 6_250).abs().max() < 390
 
 
-def test_the_finite_splits_have_known_numbers() -> None:
-    """A record compares runs on the same test sequences: a change of these numbers is a change of the task."""
-    ((_, y),) = AddingProblem(100).batches("test", 10_000)
-    assert y.double().sum().item() == pytest.approx(10002.6802, rel=1e-6)
-    ((x, _),) = CopyMemory(20).batches("test", 10_000)
-    assert x.sum().item() == 540_347
+def test_only_the_right_lag_is_right() -> None:
+    task = Lag(40)
+    x, y = task.batch("valid", 100, generator())
+    metrics = {lag: task.metrics(copying(x, lag, 16), y) for lag in (4, 5, 6)}
+    assert metrics[5] == {"loss": pytest.approx(0, abs=1e-12), "accuracy": 1.0}
+    assert all(metrics[lag]["accuracy"] < 0.1 and metrics[lag]["loss"] > 50 for lag in (4, 6))
 
 
-@pytest.mark.parametrize("value", [1, 0, -3, 2.5, "10", None, True])
-def test_adding_refuses_a_length_below_two(value: object) -> None:
-    with pytest.raises(ValueError, match=rf"length is {value!r}; .* at least 2"):
-        AddingProblem(value)  # type: ignore[arg-type]
+@pytest.mark.parametrize("symbols", [2, 16])
+def test_baseline_is_what_a_uniform_guess_reaches(symbols: int) -> None:
+    task = Lag(20, symbols=symbols)
+    x, y = next(task.batches("test", 10_000))
+    flat = task.metrics(torch.zeros(10_000, 20, symbols, dtype=torch.float64), y)
+    assert flat["loss"] == pytest.approx(task.baselines()["uniform guess loss"], rel=1e-12)
+    # 150,000 positions: the standard error of the accuracy is at most 0.0013.
+    assert flat["accuracy"] == pytest.approx(task.baselines()["uniform guess"], abs=0.006)
+    # Whoever is sure of another lag guesses no better.
+    assert task.metrics(copying(x, 4, symbols), y)["accuracy"] == pytest.approx(1 / symbols, abs=0.006)
+    assert task.baselines() == {"uniform guess": 1 / symbols, "uniform guess loss": math.log(symbols)}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"delay": 0}, "delay is 0; .* at least 1"),
-        ({"delay": 5, "symbols": 1}, "symbols is 1; .* at least 2"),
-        ({"delay": 5, "length": 0}, "length is 0; .* at least 1"),
-    ],
-)
-def test_copy_refuses_sizes_below_the_least(arguments: dict[str, int], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        CopyMemory(**arguments)
+# Order within a window
 
 
-def test_endless_training_split_cannot_be_run_through() -> None:
-    for task in TASKS:
-        with pytest.raises(ValueError, match=r"split is 'train'; it must be one of 'valid', 'test'.*use batch"):
-            task.batches("train", 5)
+def answer(window: tuple[int, ...], question: str) -> int:
+    """What a window comes to, written a second time."""
+    if question == "last":
+        return next((symbol for symbol in reversed(window) if symbol < 2), 2)
+    things = (0, 1, 2)
+    for symbol in window:
+        things = tuple(PERMUTATIONS[symbol][thing] for thing in things)
+    return PERMUTATIONS.index(things)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize(("length", "window"), [(1, 1), (5, 5), (20, 4), (9, 1), (12, 7)])
+def test_labels_are_what_the_window_comes_to(question: str, length: int, window: int) -> None:
+    x, y = WindowOrder(length, window=window, question=question).batch("train", 30, generator())
+    assert x.shape == y.shape == (30, length) and x.dtype == y.dtype == torch.int64
+    for row, labels in zip(x.tolist(), y.tolist(), strict=True):
+        for t, label in enumerate(labels):
+            assert label == answer(tuple(row[max(0, t - window + 1) : t + 1]), question)
+
+
+def test_a_product_depends_on_order_and_the_first_symbol_changes_nothing() -> None:
+    pairs = list(itertools.product(range(6), repeat=2))
+    assert sum(answer((a, b), "product") != answer((b, a), "product") for a, b in pairs) == 18
+    assert all(answer((0, a), "product") == answer((a, 0), "product") == a for a in range(6))
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("window", [1, 2, 4])
+def test_baselines_are_those_of_all_windows(question: str, window: int) -> None:
+    bags = defaultdict(Counter)
+    for symbols in itertools.product(range(6), repeat=window):
+        bags[tuple(sorted(symbols))][answer(symbols, question)] += 1
+    best = sum(max(answers.values()) for answers in bags.values()) / 6**window
+    classes = {"product": 6, "last": 3}[question]
+    assert WindowOrder(8, window=window, question=question).baselines() == {
+        "uniform guess": 1 / classes,
+        "bag of the window": pytest.approx(best, rel=1e-12),
+        "uniform guess loss": pytest.approx(math.log(classes), rel=1e-12),
+    }
+
+
+def test_a_product_is_as_often_one_as_another() -> None:
+    _, y = next(WindowOrder(50).batches("test", 1_000))
+    # 8,333 of each expected; the windows overlap, so the standard deviation of 83 is only a guide.
+    assert (y.flatten().bincount(minlength=6) - 8_333).abs().max() < 500

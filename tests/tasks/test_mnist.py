@@ -12,7 +12,6 @@ import pytest
 import torch
 
 from rtx_lib.tasks import MNIST, fetch
-from rtx_lib.tasks.download import DownloadError
 from rtx_lib.tasks.mnist import read_idx
 
 IMAGES = np.arange(2 * 3 * 4, dtype=np.uint8).reshape(2, 3, 4)
@@ -20,9 +19,9 @@ KINDS = ("images-idx3", "labels-idx1")
 HEADER = struct.pack(">4I", 2051, 2, 3, 4)
 
 
-def write(folder: Path, content: bytes, cut: int | None = None) -> Path:
+def write(folder: Path, content: bytes) -> Path:
     path = folder / "images.gz"
-    path.write_bytes(gzip.compress(content)[:cut])
+    path.write_bytes(gzip.compress(content))
     return path
 
 
@@ -34,52 +33,24 @@ def test_reads_images_and_labels(tmp_path: Path) -> None:
     assert labels.tolist() == [7, 0, 9]
 
 
-@pytest.mark.parametrize("magic", [0, 2050, 2052, 0x0D03])
-def test_refuses_another_magic_number(tmp_path: Path, magic: int) -> None:
-    path = write(tmp_path, struct.pack(">4I", magic, 2, 3, 4) + IMAGES.tobytes())
-    with pytest.raises(ValueError, match=f"images.gz has the magic number {magic}; it must be 2051"):
-        read_idx(path)
+WRONG = [
+    *(
+        (gzip.compress(struct.pack(">4I", magic, 2, 3, 4) + IMAGES.tobytes()), f"must bear .* got {magic}$")
+        for magic in (0, 2050, 2052, 0x0D03)
+    ),
+    *((gzip.compress(HEADER[:length]), "must bear .* 2051") for length in (0, 3, 10)),
+    (gzip.compress(HEADER + IMAGES.tobytes()[:-1]), r"must hold 24 bytes, as its header \(2, 3, 4\) says, got 23"),
+    (gzip.compress(HEADER + IMAGES.tobytes() + b"\0"), r"must hold 24 bytes, as its header \(2, 3, 4\) says, got 25"),
+    (gzip.compress(HEADER + IMAGES.tobytes())[:-9], "must be a whole gzip file"),
+    (b"<html>not found</html>", "must be a whole gzip file"),
+]
 
 
-@pytest.mark.parametrize("content", [HEADER + IMAGES.tobytes()[:-1], HEADER + IMAGES.tobytes() + b"\0"])
-def test_refuses_another_number_of_bytes(tmp_path: Path, content: bytes) -> None:
-    with pytest.raises(ValueError, match=r"holds 2[35] bytes, where its header \(2, 3, 4\) says 24"):
-        read_idx(write(tmp_path, content))
-
-
-def test_refuses_a_header_cut_short(tmp_path: Path) -> None:
-    for length in (0, 3, 10):
-        with pytest.raises(ValueError, match="it must be 2051"):
-            read_idx(write(tmp_path, HEADER[:length]))
-
-
-def test_refuses_broken_gzip(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"images\.gz is not a whole gzip file"):
-        read_idx(write(tmp_path, HEADER + IMAGES.tobytes(), cut=-9))
-    (tmp_path / "images.gz").write_bytes(b"<html>not found</html>")
-    with pytest.raises(ValueError, match=r"images\.gz is not a whole gzip file"):
+@pytest.mark.parametrize(("content", "message"), WRONG, ids=range(len(WRONG)))
+def test_refuses_what_is_no_file_of_images(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "images.gz").write_bytes(content)
+    with pytest.raises(ValueError, match=rf"images\.gz {message}"):
         read_idx(tmp_path / "images.gz")
-
-
-def test_rows_cannot_be_permuted(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="permuted is True with rows=True"):
-        MNIST(rows=True, permuted=True, root=tmp_path, download=False)
-
-
-@pytest.mark.parametrize("valid", [-1, 2.5, True, None])
-def test_valid_is_a_whole_number(tmp_path: Path, valid: object) -> None:
-    with pytest.raises(ValueError, match=f"valid is {valid!r}; it must be a whole number of at least 0"):
-        MNIST(root=tmp_path, valid=valid, download=False)  # type: ignore[arg-type]
-
-
-def test_valid_leaves_something_to_train_on(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="valid is 60000; it must be at most 59999, or 'train' holds no image"):
-        MNIST(root=tmp_path, valid=60_000, download=False)
-
-
-def test_missing_files_are_named(tmp_path: Path) -> None:
-    with pytest.raises(DownloadError, match=r"train-images-idx3-ubyte\.gz is not there"):
-        MNIST(root=tmp_path, download=False)
 
 
 @pytest.mark.data("mnist")

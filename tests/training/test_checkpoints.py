@@ -6,8 +6,7 @@ import pickle
 import pytest
 import torch
 
-from rtx_lib.training import checkpoints
-from rtx_lib.training.checkpoints import Unreadable, in_one_step, load, save
+from rtx_lib.training.checkpoints import Unreadable, generators, in_one_step, load, set_generators
 
 RUN = {"processes": 1, "precision": "no"}
 
@@ -38,13 +37,14 @@ def test_a_damaged_file_is_told_from_one_that_the_machine_cannot_read(tmp_path, 
         load(path, RUN)
 
 
-def test_a_checkpoint_of_more_gpus_than_there_are(tmp_path, monkeypatch):
-    path, given = tmp_path / "run.ckpt", []
-    cuda = checkpoints.torch.cuda
-    monkeypatch.setattr(cuda, "is_available", lambda: True)
-    monkeypatch.setattr(cuda, "get_rng_state_all", lambda: [torch.get_rng_state()] * 4)
-    save(path, {"run": RUN})
-    monkeypatch.setattr(cuda, "device_count", lambda: 2)
-    monkeypatch.setattr(cuda, "set_rng_state_all", lambda states: given.extend(states))
-    load(path, RUN)
-    assert len(given) == 2
+def test_the_generators_of_a_gpu_are_set_only_there(monkeypatch):
+    """A checkpoint that was written on a GPU may be read by a run on the CPU."""
+    given, state = [], torch.get_rng_state()
+    monkeypatch.setattr(torch.cuda, "get_rng_state", lambda device: f"of {device}")
+    monkeypatch.setattr(torch.cuda, "set_rng_state", lambda state, device: given.append((state, device)))
+    saved = generators("cuda:1")
+    first = torch.rand(1)
+    for device in ("cuda:1", "cpu"):
+        set_generators(saved, device)
+        assert torch.equal(torch.rand(1), first)
+    assert given == [("of cuda:1", "cuda:1")] and torch.equal(saved[0], state) and len(generators("cpu")) == 1

@@ -9,9 +9,7 @@ from torch import nn
 
 from rtx_lib.layers import RNN, Readout
 from rtx_lib.tasks import AddingProblem, CharacterText
-from rtx_lib.training import TrainingDiverged, fit, side_by_side
-from rtx_lib.training.schedules import warmup_cosine
-from rtx_lib.training.side_by_side import Side, fit_side_by_side
+from rtx_lib.training import Trainer, TrainingDiverged, fit, fit_side_by_side, side_by_side, warmup_cosine
 
 
 class Clock:
@@ -38,7 +36,7 @@ def side(clock, seconds, task=None, **settings):
     torch.manual_seed(0)
     model = Costly(clock, seconds)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-    return Side(model, task or AddingProblem(6), optimizer, 8, 1.0, **settings)
+    return Trainer(model, task or AddingProblem(6), optimizer, 8, 1.0, **settings)
 
 
 def test_both_get_the_same_time_and_end_their_schedule_together(monkeypatch):
@@ -62,11 +60,10 @@ def test_a_slower_one_makes_fewer_steps(monkeypatch):
 
 def test_the_reference_learns_what_it_learns_alone(monkeypatch):
     clock = Clock(monkeypatch)
-    reference, other, alone = side(clock, 1.0), side(clock, 0.3), side(clock, 1.0)
+    reference, other, alone = side(clock, 1.0, seed=3), side(clock, 0.3), side(clock, 1.0)
     fit_side_by_side(reference, other, steps=9, seed=3)
-    history = fit(
-        alone.model, alone.task, steps=9, batch_size=8, clip=1.0, optimizer=alone.optimizer, seed=3, progress=False
-    )
+    how = {"optimizer": alone.optimizer, "batch_size": 8, "clip": 1.0, "seed": 3, "progress": False}
+    history = fit(alone.model, alone.task, steps=9, **how)
     assert reference.history.loss == history.loss
 
 
@@ -79,7 +76,7 @@ def test_streams_are_read_as_in_a_run_alone(monkeypatch):
     def reading():
         torch.manual_seed(0)
         model = Readout(RNN(text.vocabulary, 4), text.vocabulary, vocabulary=text.vocabulary)
-        return Side(model, text, torch.optim.Adam(model.parameters(), lr=0.01), 4, stream_length=4)
+        return Trainer(model, text, torch.optim.Adam(model.parameters(), lr=0.01), 4, stream_length=4)
 
     one, other, alone = reading(), reading(), reading()
     for side_ in (one, other):

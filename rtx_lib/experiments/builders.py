@@ -1,0 +1,138 @@
+"""What a recipe names: its model and task, and the optimiser and schedules that train it."""
+
+import fnmatch
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+from rtx_lib.experiments.recipes import Recipe
+from rtx_lib.layers import GRU, LSTM, RNN, Readout, SampleStdNorm
+from rtx_lib.models.deep_transition import DeepTransitionGRU
+from rtx_lib.models.indrnn import PlainIndRNN
+from rtx_lib.models.plain_gpt import PlainGPT
+from rtx_lib.models.r_transformer import RTransformer
+from rtx_lib.models.seq2seq import Seq2Seq
+from rtx_lib.models.tcn import TCN
+from rtx_lib.models.transformer import CausalTransformer, Transformer
+from rtx_lib.models.transformer_xl import TransformerXL
+from rtx_lib.tasks import (
+    MNIST,
+    AddingProblem,
+    CharacterText,
+    CopyMemory,
+    Enwik8,
+    Lag,
+    NumberWords,
+    PennTreebank,
+    PolyphonicMusic,
+    SequentialDigits,
+)
+from rtx_lib.training.schedules import drop_on_plateau, inverse_sqrt, staircase, warmup_constant, warmup_cosine
+
+TASKS: dict[str, Callable[..., Any]] = {
+    "adding": AddingProblem,
+    "copy": CopyMemory,
+    "digits": SequentialDigits,
+    "mnist": MNIST,
+    "lag": Lag,
+    "number-words": NumberWords,
+    "text": CharacterText,
+    "music": PolyphonicMusic,
+    "ptb": PennTreebank,
+    "enwik8": Enwik8,
+}
+
+
+def _core(core: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
+    """A recurrent core, which gets a readout."""
+    return lambda task, **how: Readout(core(task.input_size, **how), task.output_size, vocabulary=task.vocabulary)
+
+
+def _whole(model: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
+    """A model that embeds its inputs and has an output layer."""
+    return lambda task, **how: model(task.input_size, output_size=task.output_size, vocabulary=task.vocabulary, **how)
+
+
+# A recipe is written to a file, so it names the norm.
+NORM_LAYERS: dict[str, Callable[..., nn.Module]] = {"layer": nn.LayerNorm, "sample-std": SampleStdNorm}
+MODELS: dict[str, Callable[..., nn.Module]] = {
+    "rnn": _core(RNN),
+    "lstm": _core(LSTM),
+    "gru": _core(GRU),
+    "deep-gru": _core(DeepTransitionGRU),
+    "indrnn": _whole(PlainIndRNN),
+    "seq2seq": lambda task, **how: Seq2Seq(task.input_size, task.output_size, **how),
+    "transformer": lambda task, **how: Transformer(task.input_size, task.output_size, **how),
+    "causal-transformer": _whole(CausalTransformer),
+    "r-transformer": lambda task, norm_layer="layer", **how: _whole(RTransformer)(
+        task, norm_layer=NORM_LAYERS[norm_layer], **how
+    ),
+    "transformer-xl": _whole(TransformerXL),
+    "tcn": _whole(TCN),
+    "plain-gpt": lambda task, **how: PlainGPT(task.vocabulary, **how),
+}
+
+
+def build(recipe: Recipe, seed: int) -> tuple[nn.Module, Any]:
+    """The recipe's model, initialised from the seed, and its task; ``ValueError`` for a name that is not known."""
+    for kind, name, known in (("model", recipe.model, MODELS), ("task", recipe.task, TASKS)):
+        if name not in known:
+            raise ValueError(f"{kind} must be one of {sorted(known)}, got {name!r}")
+    task = TASKS[recipe.task](**recipe.task_arguments)
+    torch.manual_seed(seed)
+    return MODELS[recipe.model](task, **recipe.model_arguments), task
+
+
+def rule(recipe: Recipe, model: nn.Module) -> dict[str, Any]:
+    """How the recipe changes this model's parameters: ``optimizer``, ``schedule`` and ``plateau`` of ``fit``.
+
+    Raises
+    ------
+    ValueError
+        For an unknown schedule or optimizer, or a slow rate without parameters.
+    """
+    schedule = plateau = None
+    if recipe.schedule == "constant":
+        schedule = warmup_constant(recipe.warmup) if recipe.warmup else None
+    elif recipe.schedule == "cosine":
+        schedule = warmup_cosine(recipe.steps, recipe.warmup, recipe.floor)
+    elif recipe.schedule == "inverse-sqrt":
+        schedule = inverse_sqrt(recipe.warmup)
+    elif recipe.schedule == "staircase":
+        schedule = staircase(recipe.drop_every, recipe.drop)
+    elif recipe.schedule == "plateau":
+        plateau = drop_on_plateau(recipe.drop_every, recipe.drop, recipe.keep_best or "loss", recipe.drop_after)
+    else:
+        known = "'constant', 'cosine', 'inverse-sqrt', 'staircase' or 'plateau'"
+        raise ValueError(f"schedule must be {known}, got {recipe.schedule!r}")
+    return {"optimizer": optimizer(recipe, model), "schedule": schedule, "plateau": plateau}
+
+
+def optimizer(recipe: Recipe, model: nn.Module) -> torch.optim.Optimizer:
+    """Adam, AdamW where weights decay, or SGD; the parameters that match ``recipe.slow`` have a rate of their own."""
+    named = dict(model.named_parameters())
+    matches = [fnmatch.filter(named, pattern) for pattern in recipe.slow]
+    if (recipe.slow_lr is None) != (not matches) or not all(matches):
+        raise ValueError(f"slow must name parameters exactly if slow_lr is given, got {recipe.slow}, {recipe.slow_lr}")
+    slow = sorted({name for names in matches for name in names})
+    groups: list[dict[str, Any]] = [{"params": [p for name, p in named.items() if name not in slow]}]
+    groups += [{"params": [named[name] for name in slow], "lr": recipe.slow_lr}] if slow else []
+    if recipe.optimizer == "sgd":
+        return torch.optim.SGD(groups, lr=recipe.lr, weight_decay=recipe.weight_decay)
+    if recipe.optimizer != "adam":
+        raise ValueError(f"optimizer must be 'adam' or 'sgd', got {recipe.optimizer!r}")
+    betas = (recipe.betas[0], recipe.betas[1])
+    if not recipe.weight_decay:
+        return torch.optim.Adam(groups, lr=recipe.lr, betas=betas)
+    groups = [
+        {**group, "params": chosen, "weight_decay": decay}
+        for group in groups
+        for decay, chosen in (
+            (recipe.weight_decay, [p for p in group["params"] if p.ndim >= 2]),
+            (0.0, [p for p in group["params"] if p.ndim < 2]),  # norms and biases
+        )
+        if chosen
+    ]
+    return torch.optim.AdamW(groups, lr=recipe.lr, betas=betas)

@@ -1,0 +1,541 @@
+"""What every sequence model promises, asked of all of them: shapes, pieces, causality, devices, seeds and refusals.
+
+A model's own file tests what it computes. A new model needs a line in the table here.
+"""
+
+import copy
+import math
+import re
+from functools import partial
+
+import pytest
+import torch
+from support.far_device import Waited, assert_equal, run, run_far
+from support.helpers import relative_error
+from torch import nn
+
+from rtx_lib.layers import GRU, LSTM, RNN, Readout
+from rtx_lib.layers.positions import SCHEMES
+from rtx_lib.models.deep_transition import LGRU, TGRU, DeepTransitionGRU
+from rtx_lib.models.indrnn import DenseIndRNN, IndRNNLayer, PlainIndRNN, ResidualIndRNN
+from rtx_lib.models.jordan import JordanRNN
+from rtx_lib.models.plain_gpt import PlainGPT
+from rtx_lib.models.r_transformer import LocalRNN, RTransformer
+from rtx_lib.models.seq2seq import Seq2Seq
+from rtx_lib.models.tcn import TCN
+from rtx_lib.models.transformer import CausalTransformer, Encoder, Transformer
+from rtx_lib.models.transformer_xl import TransformerXL
+
+B, T, D, V = 3, 9, 3, 7  # batch, steps, inputs, vocabulary; every model has 5 outputs, or V of ids
+OUT = 5
+SIZE = {"width": 8, "heads": 2, "layers": 2}
+LOCAL = SIZE | {"window": 3}
+XL = SIZE | {"memory": T}
+SEQ = {"width": 4, "hidden_size": 5}
+
+# Each model by the input that it reads: floats (B, T, D), ids (B, T) or a pair (source, target in) of ids.
+FLOATS = {
+    "rnn": partial(RNN, D, OUT, 2),
+    "rnn-relu": partial(RNN, D, OUT, nonlinearity="relu"),
+    "rnn-orthogonal": partial(RNN, D, OUT, init="orthogonal"),
+    "rnn-both-ways": partial(RNN, D, OUT, bidirectional=True),
+    "lstm": partial(LSTM, D, OUT, 2),
+    "lstm-fused": partial(LSTM, D, OUT, 2, backend="torch"),
+    "lstm-forget-bias": partial(LSTM, D, OUT, forget_bias=1.0),
+    "lstm-both-ways": partial(LSTM, D, OUT, 2, bidirectional=True),
+    "gru": partial(GRU, D, OUT, 2),
+    "gru-fused": partial(GRU, D, OUT, 2, backend="torch"),
+    "gru-fused-replaces": partial(GRU, D, OUT, 2, backend="torch", update="replaces"),
+    "gru-before-replaces": partial(GRU, D, OUT, 2, reset="before", update="replaces"),
+    "gru-both-ways": partial(GRU, D, OUT, 2, bidirectional=True, backend="torch"),
+    "readout": lambda: Readout(GRU(D, 4), OUT),
+    "deep-transition": partial(DeepTransitionGRU, D, OUT, 2),
+    "deep-transition-0": partial(DeepTransitionGRU, D, OUT, 0),
+    "indrnn-layer": partial(IndRNNLayer, D, OUT),
+    "indrnn": partial(PlainIndRNN, D, 8, 3, OUT, length=T),
+    "indrnn-before": partial(PlainIndRNN, D, 8, 3, OUT, norm="before"),
+    "indrnn-after": partial(PlainIndRNN, D, 8, 3, OUT, norm="after", dropout=0.3),
+    "indrnn-residual": partial(ResidualIndRNN, D, 8, 2, OUT, length=T),
+    "indrnn-dense": partial(DenseIndRNN, D, 4, (2, 1), OUT, initial_size=8, length=T),
+    "jordan": partial(JordanRNN, D, 4, OUT),
+    "tcn": partial(TCN, D, OUT, (6, 6), 3, dropout=0.3),
+    "tcn-1": partial(TCN, D, OUT, (6, 4, 4), 1),
+    "tcn-published": partial(TCN, D, OUT, (6, 4), 2, init="published"),
+    "local-rnn": partial(LocalRNN, D, OUT, 3, cell="rnn"),
+    "local-gru": partial(LocalRNN, D, OUT, 3),
+    "local-lstm": partial(LocalRNN, D, OUT, 4, cell="lstm"),
+    "local-longer": partial(LocalRNN, D, OUT, 14, cell="rnn"),
+    "local-1": partial(LocalRNN, D, OUT, 1),
+    "r-transformer": partial(RTransformer, D, OUT, **LOCAL, dropout=0.3),
+    "r-transformer-post": partial(RTransformer, D, OUT, **LOCAL, norm="post", cell="lstm"),
+    "r-transformer-clones": partial(RTransformer, D, OUT, **LOCAL, start="clones", local_layers=2, final_norm=True),
+    **{
+        f"r-transformer-{positions}": partial(RTransformer, D, OUT, **LOCAL, positions=positions, length=2 * T, clip=3)
+        for positions in SCHEMES
+    },
+    "encoder": partial(Encoder, D, OUT, **SIZE, dropout=0.3),
+    **{
+        f"transformer-{positions}": partial(
+            CausalTransformer, D, OUT, **SIZE, positions=positions, length=2 * T, clip=3
+        )
+        for positions in SCHEMES
+    },
+    "transformer-post": partial(CausalTransformer, D, OUT, **SIZE, norm="post", activation="relu", dropout=0.3),
+    "xl": partial(TransformerXL, D, OUT, **XL, dropout=0.3, attention_dropout=0.3),
+    "xl-pre": partial(TransformerXL, D, OUT, **XL, norm="pre", untied_uv=True, head_width=3),
+    "xl-same-length": partial(TransformerXL, D, OUT, **XL, same_length=True, clamp=5),
+    "xl-without-memory": partial(TransformerXL, D, OUT, **SIZE, memory=0),
+    **{
+        f"xl-{positions}": partial(TransformerXL, D, OUT, **XL, positions=positions, clip=3)
+        for positions in ("none", "rotary", "alibi", "shaw")
+    },
+}
+IDS = {
+    "readout-ids": lambda: Readout(LSTM(D, 4), V, vocabulary=V),
+    "indrnn-ids": partial(PlainIndRNN, D, 8, 2, V, vocabulary=V, norm="before", dropout=0.3),
+    "tcn-ids": partial(TCN, V, V, (6, 6), 3, vocabulary=V, embedding_size=4, embedding_dropout=0.3),
+    "tcn-tied": partial(TCN, V, V, (6, 4), 3, vocabulary=V, tied=True),
+    "r-transformer-ids": partial(RTransformer, V, V, **LOCAL, vocabulary=V, tied=True, embedding_dropout=0.3),
+    "encoder-ids": partial(Encoder, V, V, **SIZE, vocabulary=V, positions="learned", length=T, bias=False),
+    "transformer-ids": partial(CausalTransformer, V, V, **SIZE, vocabulary=V, tied=True, bias=False),
+    "plain-gpt": partial(PlainGPT, V, **SIZE, length=T),
+    "xl-ids": partial(TransformerXL, V, V, **XL, vocabulary=V),
+    "xl-adaptive": partial(TransformerXL, V, V, **XL, vocabulary=V, cutoffs=(2, 4), divide=2),
+}
+PAIRS = {
+    "seq2seq": partial(Seq2Seq, V, V, **SEQ),
+    "seq2seq-additive": partial(Seq2Seq, V, V, **SEQ, attention="additive"),
+    "seq2seq-dot": partial(Seq2Seq, V, V, **SEQ, attention="dot"),
+    **{
+        f"translator-{positions}": partial(Transformer, V, V, **SIZE, positions=positions, length=2 * T, clip=3)
+        for positions in SCHEMES
+    },
+    "translator": partial(Transformer, V, V, **SIZE, dropout=0.3),
+    "translator-shared": partial(Transformer, V, V, **SIZE, norm="post", shared=True, tied=True),
+}
+MODELS = FLOATS | IDS | PAIRS
+BOTH_WAYS = ["rnn-both-ways", "lstm-both-ways", "gru-both-ways", "encoder", "encoder-ids"]
+STATELESS = ["encoder", "encoder-ids", "plain-gpt", "xl-without-memory"]
+POINTWISE = ["tcn-1", "local-1"]  # no output sees an earlier input
+BY_SCHEME = [name for name in MODELS if name.split("-")[-1] in SCHEMES and name != "xl"]  # alike in what they refuse
+# A state of zeros is no state: what attends to keys of zeros sees them.
+RECURRENT = [
+    n for n in FLOATS if n.split("-")[0] in ("rnn", "lstm", "gru", "readout", "deep", "indrnn", "tcn", "local")
+]
+DROPOUT = [name for name, build in MODELS.items() if "dropout" in str(getattr(build, "keywords", ""))]
+
+
+def names(*left_out):
+    return pytest.mark.parametrize("name", [name for name in MODELS if name not in left_out])
+
+
+def make(name, seed=0, dtype=torch.float64):
+    """The model in eval mode, with weights far enough from 0 that nothing can go missing unseen."""
+    torch.manual_seed(seed)
+    model = MODELS[name]().to(dtype)
+    with torch.no_grad():
+        for key, parameter in model.named_parameters():
+            if not key.endswith(".u"):
+                parameter.add_(torch.randn_like(parameter) / 3)
+    return model.eval()
+
+
+def example(name, dtype=torch.float64, batch=B, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    if name in FLOATS:
+        return torch.randn(batch, T, D, generator=generator, dtype=torch.float64).to(dtype)
+    ids = torch.randint(V, (batch, T), generator=generator)
+    if name in IDS:
+        return ids
+    source = torch.randint(1, V, (batch, 6), generator=generator)
+    source[-1, 4:] = 0
+    return source, ids
+
+
+def steps(x, *ends):
+    """The same, of some steps alone; of a pair, the source stays."""
+    return (x[0], x[1][:, slice(*ends)]) if isinstance(x, tuple) else x[:, slice(*ends)]
+
+
+def changed(x, step):
+    """The same with another input at one step."""
+    read = (x[1] if isinstance(x, tuple) else x).clone()
+    read[:, step] = (read[:, step] + 1) % V if read.dtype == torch.int64 else read[:, step] + 1
+    return (x[0], read) if isinstance(x, tuple) else read
+
+
+def tensors(state):
+    """All tensors of a state, in order."""
+    if state is None or isinstance(state, torch.Tensor):
+        return [] if state is None else [state]
+    return [tensor for part in state for tensor in tensors(part)]
+
+
+def mapped(state, function):
+    if state is None or isinstance(state, torch.Tensor):
+        return state if state is None else function(state)
+    return tuple(mapped(part, function) for part in state)
+
+
+# ---- shapes and types
+
+
+@names()
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_shapes_and_dtypes(name, dtype):
+    model = make(name, dtype=dtype)
+    y, state = model(example(name, dtype))
+    outputs = (OUT if name in FLOATS else V) * (2 if name in BOTH_WAYS[:3] else 1)
+    assert y.shape == (B, T, outputs) and y.dtype == dtype
+    assert getattr(model, "output_size", outputs) == outputs
+    assert (state is None) == (name in STATELESS)
+    assert {part.dtype for part in tensors(state)} <= {dtype, torch.bool}
+    assert model(steps(example(name, dtype, batch=1), 0, 1))[0].shape == (1, 1, outputs)
+
+
+# ---- time
+
+
+def in_pieces(model, x, cuts):
+    outputs, state, begin = [], None, 0
+    for length in cuts:
+        y, state = model(steps(x, begin, begin + length), state)
+        outputs.append(y)
+        begin += length
+    return torch.cat(outputs, 1), state
+
+
+@names(*BOTH_WAYS, *STATELESS)
+@pytest.mark.parametrize("cuts", [[1, 8], [4, 3, 2], [1] * T], ids=str)
+def test_pieces_equal_the_whole(name, cuts):
+    """Outputs, last state and, but for Transformer-XL, which stops them, gradients; the state is what does it."""
+    model, x = make(name), example(name)
+    (whole, last), (pieces, state) = model(x), in_pieces(model, x, cuts)
+    assert relative_error(pieces, whole) < 1e-12
+    for ours, theirs in zip(tensors(state), tensors(last), strict=True):
+        assert ours.shape == theirs.shape and ours.dtype == theirs.dtype
+        assert torch.allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+    if not isinstance(model, TransformerXL):
+        weights = list(model.parameters())
+        grads = [torch.autograd.grad(y.sin().sum(), weights, materialize_grads=True) for y in (pieces, whole)]
+        assert all(torch.allclose(a, b, rtol=1e-10, atol=1e-11) for a, b in zip(*grads, strict=True))
+    if name not in POINTWISE and isinstance(x, torch.Tensor):
+        assert relative_error(model(x[:, cuts[0] :])[0][:, 0], whole[:, cuts[0]]) > 1e-6
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_with_a_state_the_source_is_not_read_again(name):
+    model, (source, target) = make(name), example(name)
+    state = model((source, target[:, :4]))[1]
+    one, other, none = (model((again, target[:, 4:]), state)[0] for again in (source, source * 0, None))
+    assert torch.equal(one, none) and torch.equal(other, none)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_padding_of_the_source_changes_nothing(name):
+    model, (source, target) = make(name), example(name)
+    padded = torch.cat([source, source[:, :2] * 0], 1)
+    assert relative_error(model((padded, target))[0], model((source, target))[0]) < 1e-12
+
+
+@pytest.mark.parametrize("name", RECURRENT)
+def test_no_state_is_a_state_of_zeros(name):
+    model, x = make(name), example(name)
+    y, state = model(x)
+    assert torch.equal(model(x, mapped(state, torch.zeros_like))[0], y)
+
+
+def watch(model):
+    """A hook on every tap, so that the readable form runs and not the fused one."""
+    for module in model.modules():
+        if isinstance(module, nn.Identity):
+            module.register_forward_hook(lambda *_: None)
+    return model
+
+
+@names()
+def test_looking_changes_nothing(name):
+    model, x = make(name), example(name)
+    (before, state), (after, seen) = model(x), watch(model)(x)
+    assert relative_error(after, before) < 1e-12
+    assert all(torch.allclose(a, b, rtol=1e-12, atol=1e-12) for a, b in zip(*map(tensors, (state, seen)), strict=True))
+
+
+@pytest.mark.parametrize("seen", [False, True])
+@names(*BOTH_WAYS)
+def test_no_output_depends_on_a_later_input(name, seen):
+    """And each depends on its own and, but for what has no memory, on the first."""
+    model, x = watch(make(name)) if seen else make(name), example(name)
+    before = model(x)[0]
+    for t in range(T):
+        after = model(changed(x, t))[0]
+        assert torch.equal(after[:, :t], before[:, :t]), f"the input at {t} moves an earlier output"
+        assert not torch.equal(after[:, t], before[:, t])
+    assert torch.equal(model(changed(x, 0))[0][:, -1], before[:, -1]) == (name in [*POINTWISE, *NEAR])
+
+
+NEAR = ["tcn-published", "local-rnn", "local-gru", "local-lstm"]  # their reach is shorter than T
+
+
+@pytest.mark.parametrize("name", BOTH_WAYS)
+def test_what_reads_both_ways_sees_the_last_input_at_once(name):
+    model, x = make(name), example(name)
+    assert not torch.equal(model(changed(x, T - 1))[0][:, 0], model(x)[0][:, 0])
+
+
+@names()
+def test_sequences_of_a_batch_do_not_meet(name):
+    model, x = make(name), example(name)
+    y, _ = model(x)
+    for b in range(B):
+        alone, _ = model(tuple(part[b : b + 1] for part in x) if isinstance(x, tuple) else x[b : b + 1])
+        assert relative_error(alone, y[b : b + 1]) < 1e-12
+
+
+# ---- gradients, weights and devices
+
+
+@names("local-1")  # a window of one step has no use for W_hh
+def test_gradients_reach_every_weight(name):
+    model = make(name).train()
+    y, _ = model(example(name, batch=5))
+    y.sin().sum().backward()
+    for key, parameter in model.named_parameters():
+        assert parameter.grad is not None and parameter.grad.isfinite().all() and parameter.grad.any(), key
+
+
+@names()
+def test_a_seed_decides_the_weights(name):
+    one, same, other = (weights_of(name, seed) for seed in (1, 1, 2))
+    assert all(torch.equal(one[key], same[key]) for key in one)
+    for key, value in one.items():
+        constant = value.ndim < 2 and bool((value == value.flatten()[0]).all())
+        assert constant or not torch.equal(value, other[key]), key
+
+
+def weights_of(name, seed):
+    torch.manual_seed(seed)
+    return MODELS[name]().state_dict()
+
+
+@names()
+def test_weights_survive_a_state_dict(name):
+    one, other, x = make(name, 1), make(name, 2), example(name)
+    assert not torch.equal(one(x)[0], other(x)[0])
+    other.load_state_dict(copy.deepcopy(one.state_dict()))
+    assert torch.equal(one(x)[0], other(x)[0])
+
+
+@pytest.mark.parametrize("name", DROPOUT)
+def test_dropout_acts_in_training_alone_and_can_be_repeated(name):
+    model, x = make(name), example(name)
+    quiet = model(x)[0]
+    assert torch.equal(model(x)[0], quiet)
+    model.train()
+    torch.manual_seed(1)
+    first, other = model(x)[0], model(x)[0]
+    torch.manual_seed(1)
+    assert torch.equal(model(x)[0], first) and not torch.equal(first, other)
+
+
+@names("xl-adaptive")  # which rows of x are in a cluster is a value, so a GPU has to be waited for
+def test_on_a_device_nothing_is_mixed_and_nothing_waits(name):
+    """Forward, the carried state and backward: all results of the pretended device are those of the CPU."""
+    model, x = make(name, dtype=torch.float32), example(name, torch.float32)
+    far = run_far(model, x)
+    assert_equal(far, run(model, x))
+
+
+# ---- the tests above see what they are for
+
+
+class Planted(nn.Module):
+    """A right model and one mistake."""
+
+    def __init__(self, mistake):
+        super().__init__()
+        self.core, self.mistake = GRU(D, OUT), mistake
+
+    def forward(self, x, state=None):
+        return self.mistake(self, *self.core(x, state))
+
+
+PLANTED = {
+    "one step ahead": (test_no_output_depends_on_a_later_input, lambda m, y, h: (y.roll(-1, 1), h)),
+    "a mean over time": (test_no_output_depends_on_a_later_input, lambda m, y, h: (y - y.mean(1, True), h)),
+    "a state forgotten": (test_pieces_equal_the_whole, lambda m, y, h: (y, h * 0)),
+    "a state cut off": (test_pieces_equal_the_whole, lambda m, y, h: (y, h.detach())),
+    "the state of the step before": (test_pieces_equal_the_whole, lambda m, y, h: (y, y[None, :, -2:][:, :, 0])),
+    "a mean over the batch": (test_sequences_of_a_batch_do_not_meet, lambda m, y, h: (y - y.mean(0), h)),
+    "single precision": (test_shapes_and_dtypes, lambda m, y, h: (y.float(), h)),
+    "an output cut off": (test_gradients_reach_every_weight, lambda m, y, h: (y.detach() + 0 * y, h)),
+    "a look at a value": (test_on_a_device_nothing_is_mixed_and_nothing_waits, lambda m, y, h: (y * y.max().item(), h)),
+    "noise": (test_weights_survive_a_state_dict, lambda m, y, h: (y + torch.rand(()), h)),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_mistake_is_seen(name, monkeypatch):
+    test, mistake = PLANTED[name]
+    monkeypatch.setitem(MODELS, "gru", lambda: Planted(mistake))
+    more = {"cuts": [4, 3, 2], "seen": False, "dtype": torch.float64}
+    with pytest.raises((AssertionError, Waited)):
+        test("gru", **{key: value for key, value in more.items() if key in test.__code__.co_varnames[:2]})
+
+
+# ---- refusals
+
+
+# Arguments that each constructor takes, and others that it has to refuse, one at a time.
+CORE = {"input_size": 3, "hidden_size": 4}
+NET = {"input_size": 3, "output_size": 2}
+INDRNN = {"length": 0, "magnitude": 0.5, "norm": "batch", "keep": 0.0, "dropout": 1.0}
+BLOCKS = {"width": 0, "heads": 3, "layers": 0, "norm": "middle", "activation": "sine", "dropout": 1.5, "tied": True}
+CONSTRUCTORS = [
+    (RNN, CORE, {"input_size": 0, "hidden_size": -1, "num_layers": 0, "nonlinearity": "gelu"}),
+    (RNN, CORE, {"init": "zeros", "input_std": 0.0}),
+    (LSTM, CORE, {"input_size": -1, "hidden_size": 0, "num_layers": 0, "backend": "cudnn", "forget_bias": math.inf}),
+    (GRU, CORE, {"input_size": -1, "hidden_size": 0, "num_layers": 0, "backend": "cudnn"}),
+    (GRU, CORE, {"reset": "never", "update": "z"}),
+    (partial(GRU, reset="before"), CORE, {"backend": "torch"}),
+    (Readout, {"core": RNN(3, 4), "output_size": 2}, {"output_size": 0, "vocabulary": 0}),
+    (LGRU, CORE, {"input_size": 0, "hidden_size": 0}),
+    (TGRU, {"hidden_size": 4}, {"hidden_size": 0}),
+    (DeepTransitionGRU, CORE | {"transitions": 1}, {"input_size": 0, "hidden_size": 0, "transitions": -1}),
+    (IndRNNLayer, CORE, {"input_size": 0, "hidden_size": 0}),
+    (PlainIndRNN, CORE | {"num_layers": 2, "output_size": 1}, INDRNN | {"input_size": 0, "hidden_size": 0}),
+    (PlainIndRNN, CORE | {"num_layers": 2, "output_size": 1}, {"num_layers": 0, "output_size": 0, "vocabulary": 0}),
+    (PlainIndRNN, CORE | {"num_layers": 2, "output_size": 1}, {"input_scale": 0.0, "dropout": -0.1, "keep": 1.1}),
+    (PlainIndRNN, CORE | {"num_layers": 2, "output_size": 1}, {"length": -1, "magnitude": math.inf}),
+    (ResidualIndRNN, CORE | {"num_blocks": 2, "output_size": 1}, INDRNN | {"input_size": 0, "hidden_size": 0}),
+    (ResidualIndRNN, CORE | {"num_blocks": 2, "output_size": 1}, {"num_blocks": 0, "output_size": 0}),
+    (DenseIndRNN, NET | {"growth": 2, "block_config": (1,), "initial_size": 4}, INDRNN | {"input_size": 0}),
+    (DenseIndRNN, NET | {"growth": 2, "block_config": (1,), "initial_size": 4}, {"growth": 0, "block_config": ()}),
+    (DenseIndRNN, NET | {"growth": 2, "block_config": (1,), "initial_size": 4}, {"output_size": 0, "initial_size": 0}),
+    (DenseIndRNN, NET | {"growth": 2, "block_config": (1,), "initial_size": 4}, {"block_config": (1, 0)}),
+    (JordanRNN, CORE | {"output_size": 2}, {"input_size": 0, "hidden_size": 0, "output_size": 0}),
+    (TCN, NET | {"channels": (5,), "kernel_size": 3}, {"input_size": 0, "output_size": 0, "channels": ()}),
+    (TCN, NET | {"channels": (5,), "kernel_size": 3}, {"kernel_size": 0, "channels": 5, "init": "xavier"}),
+    (TCN, NET | {"channels": (5,), "kernel_size": 3}, {"dropout": 1.5, "vocabulary": 0, "embedding_size": 5}),
+    (TCN, NET | {"channels": (5,), "kernel_size": 3}, {"embedding_dropout": 0.1, "tied": True}),
+    (partial(TCN, vocabulary=3), NET | {"channels": (5,), "kernel_size": 3}, {"embedding_size": 0, "tied": True}),
+    (partial(TCN, 3, 3, (5, 4), 3, vocabulary=3), {"embedding_size": 5}, {"tied": True}),
+    (LocalRNN, CORE | {"window": 3}, {"input_size": 0, "hidden_size": -1, "window": 0, "cell": "mgu"}),
+    *((LocalRNN, CORE | {"window": 3}, {"window": window}) for window in (-3, 2.0, True, None, "7")),
+    (RTransformer, NET | LOCAL, BLOCKS | {"input_size": 0, "output_size": 0, "window": 0, "cell": "mgu"}),
+    (RTransformer, NET | LOCAL, {"local_layers": 0, "positions": "gps", "start": "same", "vocabulary": 0}),
+    (partial(RTransformer, norm="post"), NET | LOCAL, {"final_norm": True}),
+    (Encoder, NET | SIZE, BLOCKS | {"input_size": 0, "output_size": 0, "vocabulary": 0}),
+    (CausalTransformer, NET | SIZE, BLOCKS | {"input_size": 0, "output_size": 0, "vocabulary": 0}),
+    (PlainGPT, {"vocabulary": 7} | SIZE, {"vocabulary": 0, "width": 0, "heads": 0, "layers": 0, "length": 0}),
+    (PlainGPT, {"vocabulary": 7} | SIZE, {"width": 7}),
+    (TransformerXL, NET | XL, {"input_size": 0, "output_size": 0, "width": 0, "heads": 0, "layers": 0}),
+    (TransformerXL, NET | XL, {"norm": "middle", "head_width": 0, "inner": 0, "vocabulary": 0}),
+    (TransformerXL, NET | XL, {"dropout": 1.0, "attention_dropout": -0.5, "tied": True}),
+    *((TransformerXL, NET | XL, {"memory": memory}) for memory in (-1, 2.0, True, None)),
+    (partial(TransformerXL, same_length=True), NET | XL, {"memory": 0}),
+    (partial(TransformerXL, positions="shaw"), NET | XL, {"heads": 3}),
+    (Seq2Seq, {"source_vocabulary": 7, "target_vocabulary": 7} | SEQ, {"source_vocabulary": 0, "width": 0}),
+    (Seq2Seq, {"source_vocabulary": 7, "target_vocabulary": 7} | SEQ, {"target_vocabulary": 0, "hidden_size": 0}),
+    (Seq2Seq, {"source_vocabulary": 7, "target_vocabulary": 7} | SEQ, {"attention": "sparse"}),
+    (Transformer, {"source_vocabulary": 7, "target_vocabulary": 7} | SIZE, {"source_vocabulary": 0, "layers": 0}),
+    (Transformer, {"source_vocabulary": 7, "target_vocabulary": 7} | SIZE, {"target_vocabulary": 0, "heads": 3}),
+]
+
+
+@pytest.mark.parametrize(
+    "build, good, argument, value",
+    [(build, good, argument, value) for build, good, bad in CONSTRUCTORS for argument, value in bad.items()],
+)
+def test_a_constructor_names_what_it_refuses(build, good, argument, value):
+    build(**good)
+    with pytest.raises(ValueError, match=rf"^{argument}\b.* got .*{re.escape(str(value))}"):
+        build(**good | {argument: value})
+
+
+WRONG_FLOATS = {
+    "width": lambda x: x[..., 1:],
+    "two axes": lambda x: x[..., 0],
+    "no step": lambda x: x[:, :0],
+    "no sequence": lambda x: x[:0],
+    "half precision": lambda x: x.half(),
+    "integers": lambda x: x.long(),
+    "another device": lambda x: x.to("meta"),
+    "a list": lambda x: x.tolist(),
+}
+WRONG_IDS = {
+    "floats": lambda x: x.double(),
+    "three axes": lambda x: x[..., None],
+    "one axis": lambda x: x[0],
+    "no step": lambda x: x[:, :0],
+    "too large": lambda x: x.clamp(min=V),
+    "negative": lambda x: -1 - x,
+    "a list": lambda x: x.tolist(),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_FLOATS)
+@names(*BY_SCHEME, *IDS, *PAIRS, "readout")
+def test_wrong_floats(name, wrong):
+    with pytest.raises(ValueError, match=r"^x must .* got "):
+        make(name)(WRONG_FLOATS[wrong](example(name)))
+
+
+@pytest.mark.parametrize("wrong", WRONG_IDS)
+@names(*BY_SCHEME, *FLOATS, "readout-ids", "plain-gpt")
+def test_wrong_ids(name, wrong):
+    if name in IDS:
+        with pytest.raises(ValueError, match=r"^x must .* got "):
+            make(name)(WRONG_IDS[wrong](example(name)))
+        return
+    source, target = example(name)
+    with pytest.raises(ValueError, match=r"^source.* must .* got "):
+        make(name)((WRONG_IDS[wrong](source), target))
+    with pytest.raises(ValueError, match=r"^target.in must .* got "):
+        make(name)((source, WRONG_IDS[wrong](target)))
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_wrong_pairs(name):
+    source, target = example(name)
+    for x in (source, (source,), (source, target, target)):
+        with pytest.raises(ValueError, match=r"^x must be a pair"):
+            make(name)(x)
+    for x in ((source[:2], target), (None, target), (source * 0, target)):
+        with pytest.raises(ValueError, match=r"^source .*must .*, got"):
+            make(name)(x)
+
+
+STATE = r"^(state|cache|memory|mask)\b.* must .*got"
+WRONG_STATES = {
+    "width": lambda part: part[..., 1:],
+    "batch": lambda part: part[:, 1:] if part.shape[0] != B else part[1:],
+    "another dtype": lambda part: part.half(),
+    "another device": lambda part: part.to("meta"),
+    "none": lambda part: None,
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_STATES)
+@names(*BY_SCHEME, *STATELESS, "jordan", "tcn-1")
+def test_wrong_states(name, wrong):
+    """Each tensor of the state in turn; where a mask lies is not looked at."""
+    model, x = make(name), example(name)
+    state = model(x)[1]
+    for part in tensors(state):
+        if part.dtype == torch.bool and wrong == "another device":
+            continue
+        other = WRONG_STATES[wrong](part)
+        bad = mapped(state, lambda each, part=part, other=other: other if each is part else each)
+        with pytest.raises(ValueError, match=STATE):
+            model(x, (None,) if bad is None else bad)
+
+
+@names(*BY_SCHEME, *STATELESS, "jordan")
+def test_wrong_forms_of_state(name):
+    model, x = make(name), example(name)
+    state = model(x)[1]
+    bad = [(state, state), "state"] if isinstance(state, torch.Tensor) else [state[:-1], {*state}, state[0], ()]
+    for form in bad:
+        with pytest.raises(ValueError, match=STATE):
+            model(x, form)

@@ -1,0 +1,85 @@
+"""What holds for every diagram of many frames: one explorer, words for each, inside its frame."""
+
+from functools import partial
+
+import matplotlib.pyplot as plt
+import pytest
+from support.drawn import check_follows_page, check_inside
+
+from rtx_lib import plots
+from rtx_lib.plots import CELL_STAGES, CYCLE, INK, SHIFT_STEPS, TRANSFORMER_STAGES, explorer
+
+
+def of_memory(function):
+    return lambda M: function(memory=M)
+
+
+# Name: drawing, its frames, their words, the largest page in bytes, whether no two texts may overlap.
+DIAGRAMS = {
+    "cell": (plots.draw_cell, CELL_STAGES, plots.describe_cell, 400_000, False),
+    "transformer": (plots.draw_transformer, TRANSFORMER_STAGES, plots.describe_transformer, 400_000, True),
+    "shift": (plots.draw_shift, SHIFT_STEPS, plots.describe_shift, 330_000, True),
+    "segments": (of_memory(plots.draw_segments), range(9), of_memory(plots.describe_segments), 270_000, True),
+    "reach": (plots.draw_reach, range(1, 9), plots.describe_reach, 300_000, False),
+    "reach of two": (
+        partial(plots.draw_reach, layers=2),
+        range(1, 9),
+        partial(plots.describe_reach, layers=2),
+        300_000,
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DIAGRAMS)
+def test_frames_make_one_explorer_inside_their_frame(name):
+    draw, values, describe, most, apart = DIAGRAMS[name]
+    for value in values:
+        check_inside(draw(value), apart=apart)
+    plt.close("all")
+    page = explorer(draw, values, name, alt=describe).data
+    assert len(page) < most and "currentColor" in page and INK not in page
+    told = {describe(value) for value in values}
+    assert len(told) == len(values) <= 20 and all(words.strip() and words in page for words in told)
+    assert not plt.get_fignums()
+
+
+def windows(*given):
+    fig, ax = plt.subplots(figsize=(5.8, 5.6))
+    plots.draw_windows(ax, *given)
+    return fig
+
+
+SHIFTED = ("by distance", "wanted", "start dropped", "first row", "by key", "masked")
+SEGMENTS = [(1, 4, 4, 3), (2, 8, 8, 3), (4, 3, 3, 5), (2, 2, 2, 5)]
+
+
+@pytest.mark.parametrize(
+    ("draw", "apart"),
+    [
+        *((partial(windows, *given), True) for given in ((3, 8, 6), (1, 8, 1), (3, 8, 1), (2, 6, 2), (4, 8, 8))),
+        *((partial(plots.draw_reach, *given), False) for given in ((8, 1, 12), (6, 2, 12), (2, 3, 12), (3, 1, 16))),
+        *((partial(plots.draw_shift, step, *sizes), True) for sizes in ((4, 5), (2, 2), (2, 7)) for step in SHIFTED),
+        *((partial(plots.draw_segments, *given), True) for given in SEGMENTS),
+        (plots.draw_clash, True),
+    ],
+)
+def test_other_sizes_stay_inside_their_frame(draw, apart):
+    fig = draw()
+    check_inside(fig, apart=apart)
+    check_follows_page(fig, 80_000)
+
+
+@pytest.mark.parametrize(
+    ("draw", "stages"), [(plots.draw_cell, CELL_STAGES), (plots.draw_transformer, TRANSFORMER_STAGES)]
+)
+def test_the_new_part_is_coloured_and_thick(draw, stages):
+    for stage in stages:
+        lines = draw(stage).axes[0].get_lines()
+        thick, thin = (
+            {line.get_color() for line in lines if (line.get_linewidth() > 2) == wide} for wide in (True, False)
+        )
+        last = stage == "three attentions"  # sets off boxes
+        expected = set() if last else {CYCLE[0]} | ({CYCLE[1]} if stage == "way back" else set())
+        assert thin <= {INK} and thick <= expected and bool(thick) != last
+        plt.close("all")

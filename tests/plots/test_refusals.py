@@ -1,0 +1,237 @@
+"""Arguments that do not fit: every drawing names them, and what is allowed, before anything is drawn."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from rtx_lib import plots as p
+
+NAN, HIDDEN = np.nan, -np.inf
+ONES = np.ones((2, 2))
+FIELD = np.array([0.0] * 5 + [1.0, 2.0, 5.0])
+FILM = np.ones((2, 6)), np.ones((2, 2)), ["a", "b"]
+CONTEXT = {"plain": ([1, 2], [1.0, 0.5])}, {"plain": [2.0, 1.0, 1.0]}, (16, 32, 48), {"plain": 2}
+MAP, KEYS = np.array([[0.1, 0.9], [0.6, 0.4], [0.0, 0.2]]), (["fifty", "four"], ["vier", "und", "fünfzig"])
+RUNS = {"a": {"h": np.ones((2, 6))}}
+
+
+def context(place, value):
+    return p.draw_context_use(*(value if i == place else given for i, given in enumerate(CONTEXT)))
+
+
+CASES = [
+    # diagrams
+    (lambda ax: p.draw_cell("peephole"), r"stage must be one of .*'forget gate'.*, got 'peephole'"),
+    (lambda ax: p.describe_cell("peephole"), r"stage must be one of .*, got 'peephole'"),
+    (lambda ax: p.draw_transformer("convolution"), r"stage must be one of .*, got 'convolution'"),
+    (lambda ax: p.describe_transformer("convolution"), r"stage must be one of .*, got 'convolution'"),
+    (lambda ax: p.draw_windows(ax, 0, 8, 6), "window must be at least 1, got 0"),
+    (lambda ax: p.draw_windows(ax, 3, 0, 1), "length must be at least 1, got 0"),
+    (lambda ax: p.draw_windows(ax, 3, 8, 9), "position must be from 1 to 8, got 9"),
+    *(
+        (lambda ax, f=f, given=given: f(**{"window": 3} | given), message)
+        for f in (p.draw_reach, p.describe_reach)
+        for given, message in (
+            ({"window": -1}, "window must be at least 1, got -1"),
+            ({"layers": 0}, "layers must be at least 1, got 0"),
+            ({"length": 0}, "length must be at least 1, got 0"),
+            ({"position": 13}, "position must be from 1 to 12, got 13"),
+            ({"position": 0}, "position must be from 1 to 12, got 0"),
+        )
+    ),
+    *(
+        (lambda ax, f=f, given=given: f(**given), message)
+        for f in (p.draw_segments, p.describe_segments)
+        for given, message in (
+            ({"layers": 0}, "layers must be at least 1, got 0"),
+            ({"length": 0}, "length must be at least 1, got 0"),
+            ({"segments": 0}, "segments must be at least 1, got 0"),
+            ({"memory": -1}, "memory must be at least 0, got -1"),
+            ({"length": 9}, "segments times length must be at most 24, got 36"),
+            ({"position": 0}, "position must be from 1 to 16, got 0"),
+            ({"position": 17}, "position must be from 1 to 16, got 17"),
+        )
+    ),
+    (lambda ax: p.draw_clash(1, 2), "length must be at least 2, got 1"),
+    (lambda ax: p.draw_clash(4, 1), "segments must be at least 2, got 1"),
+    (lambda ax: p.draw_clash(10, 3), "at most 24, got 30"),
+    *(
+        (lambda ax, f=f, given=given: f(*given), message)
+        for f in (p.draw_shift, p.describe_shift)
+        for given, message in (
+            (("first", 3, 5), "step must be one of .*got 'first'"),
+            (("masked", 1, 5), "queries must be from 2 to keys, .* got 1 and 5"),
+            (("masked", 4, 3), "queries must be from 2 to keys, .* got 4 and 3"),
+            (("masked", 4, 6), "at most 24, got 4 and 6"),
+        )
+    ),
+    (lambda ax: p.shifted_cells(0, 3), "queries must be from 1 to keys = 3, got 0"),
+    (lambda ax: p.shifted_cells(4, 3), "queries must be from 1 to keys = 3, got 4"),
+    (lambda ax: p.draw_wiring(1), "size must be at least 2, got 1"),
+    (lambda ax: p.draw_scan(1), "steps must be at least 2, got 1"),
+    # cells of a grid
+    (lambda ax: p.draw_position_table(ax, np.ones(3)), r"table must have shape \(T, D\), got \(3,\)"),
+    (lambda ax: p.draw_position_table(ax, np.ones((0, 3))), r"table must have shape \(T, D\), got \(0, 3\)"),
+    (lambda ax: p.draw_position_table(ax, NAN * ONES), "table must be finite"),
+    (lambda ax: p.draw_bias(ax, np.ones((2, 2, 2))), r"bias must have shape \(T, S\), got \(2, 2, 2\)"),
+    (lambda ax: p.draw_bias(ax, HIDDEN * ONES), "bias must hold finite values"),
+    (lambda ax: p.draw_bias(ax, -HIDDEN * ONES), "bias must hold finite values"),
+    (lambda ax: p.draw_bias(ax, np.ones((2, 3)), diagonals=(3,)), "diagonals must be from -1 to 2, got 3"),
+    (lambda ax: p.draw_rotations(ax, np.ones((2, 3)), "ab"), r"vectors must have shape \(2, 2\), got \(2, 3\)"),
+    (lambda ax: p.draw_rotations(ax, ONES, ["a"]), r"vectors must have shape \(1, 2\), got \(2, 2\)"),
+    (lambda ax: p.draw_rotations(ax, NAN * ONES, "ab"), "vectors must be finite"),
+    (lambda ax: p.draw_rotations(ax, 0 * ONES, "ab"), "vectors must not all be 0"),
+    (lambda ax: p.draw_rotations(ax, ONES, "ab", arcs=[(0, 2)]), r"arcs must name arrows from 0 to 1, got \(0, 2\)"),
+    (lambda ax: p.length_heatmap(ax, np.ones((2, 3)), ["a"], [1, 2, 3]), r"shape \(\[seeds\], 1, 3\), got \(2, 3\)"),
+    (lambda ax: p.length_heatmap(ax, [[1.5]], ["a"], [1]), "values must be from 0 to 1, or NaN"),
+    (lambda ax: p.length_heatmap(ax, [[1, 1]], ["a"], [64, 32]), "lengths must rise"),
+    (lambda ax: p.length_heatmap(ax, [[1, 1]], ["a"], [65, 132]), "begin at or below trained = 64"),
+    (
+        lambda ax: p.attention_heatmap(ax, np.ones((2, 3)), "ab", "cd"),
+        r"weights must have shape \(2, 2\), got \(2, 3\)",
+    ),
+    (
+        lambda ax: p.attention_heatmap(ax, -ONES, "ab", "cd"),
+        "weights must be finite and at least 0, got values from -1",
+    ),
+    (lambda ax: p.attention_heatmap(ax, NAN * ONES, "ab", "cd"), "weights must be finite and at least 0"),
+    *(
+        (lambda ax, b=b: p.attention_heatmap(ax, ONES, "ab", "cd", border=b), f"border must be from 1 to 1, got {b}")
+        for b in (0, 2, -1)
+    ),
+    (lambda ax: p.attention_stack({}, "ab", "cd"), "maps must hold at least one map, got none"),
+    (lambda ax: p.attention_panels({}, xlabel="x", ylabel="y"), "maps must hold at least one map, got none"),
+    (lambda ax: p.piano_roll(ax, np.ones((3, 87))), r"frames must have shape \(T, 88\), got \(3, 87\)"),
+    (lambda ax: p.piano_roll(ax, np.ones(88)), r"frames must have shape \(T, 88\), got \(88,\)"),
+    (lambda ax: p.piano_roll(ax, np.zeros((3, 88))), "frames must hold 0 and 1, and a note"),
+    (lambda ax: p.piano_roll(ax, -np.ones((3, 88))), "frames must hold 0 and 1"),
+    (lambda ax: p.piano_roll(ax, np.full((3, 88), NAN)), "frames must hold 0 and 1"),
+    (
+        lambda ax: p.piano_roll(ax, np.ones((3, 88)), np.ones((2, 88))),
+        r"prediction must have shape \(3, 88\), got \(2,",
+    ),
+    (lambda ax: p.piano_roll(ax, np.ones((3, 88)), np.full((3, 88), 1.5)), "prediction must be finite and from 0 to 1"),
+    (lambda ax: p.piano_roll(ax, np.ones((3, 88)), np.full((3, 88), NAN)), "prediction must be finite and from 0 to 1"),
+    (lambda ax: p.draw_beliefs(np.ones((2, 5, 3)), np.ones((2, 4, 9))), r"beliefs must have shape \(2, 5, C\), got"),
+    (lambda ax: p.draw_beliefs(np.ones((5, 3)), np.ones((5, 9))), r"images must have shape \(N, T, W\), got"),
+    (lambda ax: p.draw_image_rows({}), "rows must hold at least one array, got none"),
+    (lambda ax: p.draw_image_rows({"a": np.ones((2, 3))}), r"rows\['a'\] must have shape \(N, H, W\), got"),
+    (lambda ax: p.draw_image_rows({"a": np.ones((2, 3, 3)), "b": np.ones((1, 3, 3))}), r"rows\['b'\] .* \(2, 3, 3\)"),
+    # influence, attention by distance, alignment
+    (lambda ax: p.influence_curves(ax, {}), "curves must hold at least one array, got none"),
+    (lambda ax: p.influence_curves(ax, {"a": np.ones((2, 2, 2))}), r"curves\['a'\] must have shape \(\[runs\], T\)"),
+    (lambda ax: p.influence_curves(ax, {"a": [1, -1]}), r"curves\['a'\] must be finite and at least 0"),
+    (lambda ax: p.influence_curves(ax, {"a": [1, NAN]}), r"curves\['a'\] must be finite"),
+    (lambda ax: p.influence_curves(ax, {"a": [[1, 1], [0, 0]]}), "no run that is all 0, got one in 'a'"),
+    (lambda ax: p.influence_curves(ax, {"a": FIELD}, reaches={"b": 3}), r"out of \['a'\], got 'b': 3"),
+    (lambda ax: p.influence_curves(ax, {"a": FIELD}, reaches={"a": 0}), "at least 1 .* got 'a': 0"),
+    (lambda ax: p.influence_curves(ax, {"a": FIELD}, floor=0), "floor must be between 0 and 1, got 0"),
+    (lambda ax: p.influence_curves(ax, {"a": FIELD}, floor=0.7), "floor must be at most 0.625, .* 'a' .* got 0.7"),
+    (lambda ax: p.influence_frames({}), "sizes must hold at least one array"),
+    (lambda ax: p.influence_frames({"a": np.ones((2, 3))}), r"sizes\['a'\] must have shape \(T, T\), got \(2, 3\)"),
+    (lambda ax: p.influence_frames({"a": ONES, "b": np.ones((3, 3))}), r"sizes\['b'\] .* \(2, 2\), got \(3, 3\)"),
+    (lambda ax: p.influence_frames({"a": ONES}, floor=1), "floor must be between 0 and 1, got 1"),
+    *(
+        (lambda ax, w=w, like=like: p.draw_weights_by_distance(w, 0.25, like, unit="frame"), message)
+        for w, like, message in (
+            ({}, [0.5], "weights must hold at least one"),
+            ({"a": [0.5, 0.5]}, [0.5], r"weights\['a'\] must have shape \(heads, N\), got \(2,\)"),
+            ({"a": [[0.5, 0.5]]}, [0.5] * 3, r"at most as many entries as a head \(2\), got 3"),
+            ({"a": [[0.5, -0.5]]}, [0.5], "must be finite and at least 0"),
+            ({"a": [[0.5, NAN]]}, [0.5], "must be finite"),
+        )
+    ),
+    *(
+        (lambda ax, weights=weights: p.draw_distance_bars(weights, 2, shown=4), "weights.* must")
+        for weights in ({}, {"a": [[0.5]]}, {"a": []}, {"a": [-0.1]}, {"a": [NAN]})
+    ),
+    (lambda ax: p.describe_alignment(["fifty"], ["vier"], MAP), r"weights must have shape \(1, 1\), got \(3, 2\)"),
+    *((lambda ax, w=w: p.draw_alignment(*KEYS, w), "weights must") for w in (MAP.T, -MAP, MAP * NAN)),
+    (lambda ax: p.draw_alignment(*KEYS, MAP, marked=[3]), r"marked must hold rows from 0 to 2, got \[3\]"),
+    # curves over seeds, losses and costs
+    (lambda ax: p.bands(ax, [[1.0, 2.0]], "x", steps=[1]), r"steps must have shape \(2,\) .*, got \(1,\)"),
+    (lambda ax: p.bands(ax, [[NAN]], "x"), "curves must be .* and hold a finite value"),
+    (lambda ax: p.baseline(ax, NAN, "x"), "value must be finite, got nan"),
+    (lambda ax: p.smooth([1], 0), "width must be at least 1, got 0"),
+    (lambda ax: p.provenance([]), "records must hold at least one record, got none"),
+    (lambda ax: p.evaluations([{"evaluations": [{"step": 1, "loss": 2}]}], "bits"), "metric must be one .* got 'bits'"),
+    (lambda ax: p.draw_position_losses(ax, {}), "losses must hold at least one"),
+    (
+        lambda ax: p.draw_position_losses(ax, {"a": np.ones(4), "b": np.ones(5)}),
+        r"\['b'\] .* \(\[seeds\], 4\), got \(5,\)",
+    ),
+    (lambda ax: p.draw_position_losses(ax, {"a": np.ones((2, 3, 4))}), r"losses\['a'\] .*, got \(2, 3, 4\)"),
+    (lambda ax: p.draw_position_losses(ax, {"a": np.ones(0)}), r"losses\['a'\] .*, got \(0,\)"),
+    (lambda ax: p.draw_position_losses(ax, {"a": [1.0, NAN]}), r"losses\['a'\] must be finite"),
+    (lambda ax: p.draw_position_losses(ax, {"a": np.ones(4)}, repeats=0), "repeats must be at least 1, got 0"),
+    (lambda ax: p.draw_costs(ax, [], {"a": []}), "lengths must be above 0 and rise"),
+    (lambda ax: p.draw_costs(ax, [2, 1], {"a": [1, 2]}), "lengths must be above 0 and rise"),
+    (lambda ax: p.draw_costs(ax, [0, 1], {"a": [1, 2]}), "lengths must be above 0 and rise"),
+    (lambda ax: p.draw_costs(ax, [1, 2], {}), "ratios must hold at least one"),
+    (lambda ax: p.draw_costs(ax, [1, 2], {"a": [1, 2, 3]}), r"ratios\['a'\] .* \(\[runs\], 2\), got \(3,\)"),
+    (lambda ax: p.draw_costs(ax, [1, 2], {"a": [1, 0]}), "must be above 0"),
+    (lambda ax: p.draw_costs(ax, [1, 2], {"a": [1, np.inf]}), r"ratios\['a'\] must be finite"),
+    (lambda ax: p.draw_costs(ax, [1, 2], {"a": [1, 2]}, {5: 0.0}), "must be above 0"),
+    *(
+        (lambda ax, x=x, trained=trained: p.draw_test_memory(x, (0, 64, 1024), trained=trained), message)
+        for x, trained, message in (
+            ({"A": [1.0, 2.0]}, {"A": 64}, r"losses\['A'\] .* \(\[seeds\], 3\), got \(2,\)"),
+            ({"A": [1.0, 2.0, 3.0]}, {}, "'A', got None"),
+            ({"A": [1.0, 2.0, 3.0]}, {"A": 32}, "trained must be one of .*, got 32"),
+            ({"A": [1.0, NAN, 3.0]}, {"A": 64}, "finite"),
+            ({}, {}, "at least one"),
+        )
+    ),
+    (lambda ax: context(0, {"plain": ([1, 2], [1.0])}), r"effects\['plain'\] must have shape \(2,\), got \(1,\)"),
+    (lambda ax: context(0, {"plain": ([1, 2], [1.0, np.inf])}), r"effects\['plain'\] must be finite"),
+    (lambda ax: context(2, (16, 32)), r"losses\['plain'\] must have shape \(\[seeds\], 2\), got \(3,\)"),
+    (lambda ax: context(3, {"GRU": 3}), r"reach must name only \['plain'\], got \['GRU'\]"),
+    # gradients and neurons
+    (lambda ax: p.gradient_frames(*FILM[:2], ["a"]), r"norms must have shape \(1, T\), got \(2, 6\)"),
+    (lambda ax: p.gradient_frames(FILM[0][0], *FILM[1:]), r"norms must have shape \(2, T\), got \(6,\)"),
+    (lambda ax: p.gradient_frames(FILM[0][:0], FILM[1][:0], []), r"norms must have shape \(0, T\), got \(0, 6\)"),
+    (
+        lambda ax: p.gradient_frames(FILM[0], FILM[1][:1], FILM[2]),
+        r"eigenvalues must have shape \(2, H\), got \(1, 2\)",
+    ),
+    (lambda ax: p.gradient_panels({}, {"a": ["1", "2"]}), "titles must name the networks of runs, at least one"),
+    (lambda ax: p.gradient_panels({"b": RUNS["a"]}, {"a": ["1", "2"]}), r"of runs, .* \['b'\], got \['a'\]"),
+    (lambda ax: p.gradient_panels({"a": {"h": FILM[0][0]}}, {"a": ["1", "2"]}), r"shape \(F, T\), got \(6,\)"),
+    (
+        lambda ax: p.gradient_panels({"a": {"h": FILM[0], "c": FILM[0][:1]}}, {"a": ["1", "2"]}),
+        r"runs.*'c'.* must have shape \(2, 6\), got \(1, 6\)",
+    ),
+    (lambda ax: p.gradient_panels(RUNS, {"a": ["1"]}), "titles must hold 2 texts"),
+    (lambda ax: p.draw_gradient_norms({}, 1), "norms must hold at least one run, got none"),
+    (lambda ax: p.draw_decay(0.5, [1, 0.5, 0.25], [1, 0.5]), r"resting must have shape \(3,\), got \(2,\)"),
+    (
+        lambda ax: p.draw_composition(np.ones(5), lambda h: h[1:], lambda h: h, {}, "u"),
+        r"first.* shape \(5,\), got \(4,",
+    ),
+    (lambda ax: p.draw_half_lives({}, 90), "panels must hold at least one, got none"),
+    (lambda ax: p.draw_half_lives({"a": [([1, 2], [1])]}, 90), r"half-lives of 'a' must have shape \(2,\), got \(1,\)"),
+    (lambda ax: p.draw_half_lives({"a": [([1], [91])]}, 90), "'a' must be finite and from 1 to 90, got values from 91"),
+    (
+        lambda ax: p.draw_half_lives({"a": [([0.5], [1])]}, 90),
+        "'a' must be finite and from 1 to 90, got values from 0.5",
+    ),
+    # what a page shows
+    (lambda ax: p.sortable_table([], [], "t"), "columns must hold at least one head, got none"),
+    (lambda ax: p.sortable_table(["a"], [], " "), "caption must be a text"),
+    (lambda ax: p.sortable_table(["a", "b"], [["x"]], "t"), r"every row must have 2 cells, got 1: \['x'\]"),
+    (lambda ax: p.sortable_table(["a"], [[("x", "x", "javascript:a()")]], "t"), "a link must be relative"),
+    (lambda ax: p.sortable_table(["a"], [["x" * 700_000]], "t"), "the table takes 1403 kB, allowed are 600 kB"),
+    (lambda ax: p.plain_table(["a", "b"], [["x"]]), "every row must have 2 cells, at least one, got 1"),
+    *(
+        (lambda ax, c=c: p.sortable_table(["model", "MSE"], [], "t", choose=c), f"choose must be one of .*, got '{c}'")
+        for c in ("median", "model", "")
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), CASES, ids=range(len(CASES)))
+def test_what_does_not_fit_is_refused_before_anything_is_drawn(ax, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(ax)
+    assert not ax.has_data() and not ax.texts and not ax.patches
+    assert plt.get_fignums() == [ax.figure.number]

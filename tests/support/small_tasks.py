@@ -1,0 +1,71 @@
+"""Small files of every kind of data, which a cache serves as if they were the true ones."""
+
+import gzip
+import io
+import struct
+import zipfile
+from typing import Any
+
+import numpy as np
+from scipy.io import savemat
+
+SHAKESPEARE = "abcabdacbd" * 12  # 120 characters: 108 to train, 12 to validate
+PTB = {
+    "train": " the cat sat on the mat \n a <unk> sat N times \n the end \n" * 3,
+    "valid": " a cat sat \n the mat \n the end \n the end \n",
+    "test": " the <unk> sat on a cat \n the end \n N cat \n",
+}
+# 400 bytes: 360 of train, 20 of valid, 20 of test; é is two bytes, and stands only where "test" begins.
+ENWIK8 = (
+    ('<page>\n  <title>"A" & B</title>\n' * 12)[:360] + "\nNo line goes here.\n" + "é\nthe end of it all"
+).encode()
+TUNES = {"traindata": (4, 9, 2, 7), "validdata": (5, 3), "testdata": (6, 2, 8)}  # frames of each
+
+
+def shakespeare(text: str = SHAKESPEARE) -> dict[str, bytes]:
+    return {"tinyshakespeare.txt": text.encode()}
+
+
+def ptb(**texts: str) -> dict[str, bytes]:
+    return {f"ptb.{split}.txt": text.encode() for split, text in (PTB | texts).items()}
+
+
+def enwik8(text: bytes = ENWIK8) -> dict[str, bytes]:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("enwik8", text)
+    return {"enwik8.zip": buffer.getvalue()}
+
+
+def mnist(train: int = 60, test: int = 20) -> dict[str, bytes]:
+    draw, files = np.random.default_rng(0), {}
+    for part, size in (("train", train), ("t10k", test)):
+        images = struct.pack(">4I", 2051, size, 28, 28) + draw.bytes(size * 784)
+        labels = struct.pack(">2I", 2049, size) + bytes(draw.integers(10, size=size).tolist())
+        files[f"{part}-images-idx3-ubyte.gz"] = gzip.compress(images)
+        files[f"{part}-labels-idx1-ubyte.gz"] = gzip.compress(labels)
+    return files
+
+
+def rolls() -> dict[str, list[np.ndarray]]:
+    """Tunes in which notes tend to go on, and in which the frames all differ."""
+    draw = np.random.default_rng(0)
+    return {
+        key: [((0.8 + draw.random((frames, 88)).cumsum(0)) % 1.5 > 1).astype(np.uint8) for frames in lengths]
+        for key, lengths in TUNES.items()
+    }
+
+
+def cell(parts: list[Any]) -> np.ndarray:
+    """A row of matrices as MATLAB holds it."""
+    made = np.empty((1, len(parts)), object)
+    made[0] = parts
+    return made
+
+
+def music(**parts: Any) -> dict[str, bytes]:
+    """A file of small tunes, with `parts` in place of its own; None leaves one out."""
+    content = {key: cell(tunes) for key, tunes in rolls().items()} | parts
+    buffer = io.BytesIO()
+    savemat(buffer, {key: part for key, part in content.items() if part is not None}, do_compression=True)
+    return {"JSB_Chorales.mat": buffer.getvalue()}

@@ -1,0 +1,245 @@
+"""The three texts: what is cut where, their vocabularies, what is named, and the true files where they are there."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import pydoc_data.topics
+import time
+import tracemalloc
+from typing import Any
+
+import pytest
+import torch
+from support import small_tasks as small
+
+from rtx_lib.layers import GRU, Readout
+from rtx_lib.tasks import CharacterText, Enwik8, PennTreebank, available
+from rtx_lib.tasks.files import FILES
+from rtx_lib.training import evaluate, fit
+
+NAME = "tinyshakespeare.txt"
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def whole(task: Any, split: str, total: int) -> Any:
+    """The `total` symbols of a split, as one stream reads them, with its last label; there must not be more."""
+    ((x, y),) = task.stream(split, 1, total - 1)
+    with pytest.raises(ValueError, match=f"at most {total - 1}"):
+        task.stream(split, 1, total)
+    return task.decode(x[0]) + task.decode(y[0, -1:])
+
+
+# Characters of a text
+
+
+def text(place, content: str = small.SHAKESPEARE, length: int = 5) -> CharacterText:
+    return CharacterText(length=length, **place(small.shakespeare(content)))
+
+
+def test_vocabulary_is_the_sorted_characters_of_the_whole_text(place) -> None:
+    content = "b" * 95 + "\na9 é"  # the last five are in "valid" only
+    task = text(place, content, 3)
+    assert task.characters == "\n 9abé" and task.vocabulary == task.input_size == task.output_size == 6
+    assert task.encode("\n é").tolist() == [0, 1, 5]
+    assert task.digest == hashlib.sha256(content.encode()).hexdigest()
+
+
+@pytest.mark.parametrize("total", [100, 109, 120])
+def test_the_split_is_that_of_nanogpt(place, total: int) -> None:
+    content, cut = small.SHAKESPEARE[:total], int(0.9 * total)
+    task = text(place, content, 3)
+    assert whole(task, "train", cut) == content[:cut]
+    assert whole(task, "valid", total - cut) == whole(task, "test", total - cut) == content[cut:]
+
+
+def test_pydoc_needs_no_file(monkeypatch) -> None:
+    monkeypatch.setenv("RTX_DATA", "/nowhere")
+    task = CharacterText("pydoc", download=False)
+    assert (task.name, task.source, task.length) == ("pydoc-64", "pydoc", 64)
+    content = "\n\n".join(pydoc_data.topics.topics[name] for name in sorted(pydoc_data.topics.topics))
+    assert task.digest == hashlib.sha256(content.encode()).hexdigest()
+    assert set("abcdefghijklmnopqrstuvwxyz_\n") <= set(task.characters)
+    x, y = task.batch("train", 4, generator())
+    assert x.shape == y.shape == (4, 64) and x.dtype == y.dtype == torch.int64
+    baselines = task.baselines()
+    assert 1.5 < baselines["bigram loss"] < baselines["unigram loss"] < baselines["uniform guess loss"]
+
+
+@pytest.mark.data("shakespeare")
+def test_true_shakespeare() -> None:
+    task = CharacterText(download=False)
+    assert task.name == "shakespeare-64" and task.digest == FILES[NAME].sha256
+    assert task.vocabulary == 65 and task.characters.startswith("\n !$&',-.3:;?ABC") and task.characters[-1] == "z"
+    train, valid = whole(task, "train", 1_003_854), whole(task, "valid", 111_540)
+    assert train.startswith("First Citizen:\nBefore we proceed any further, hear me speak.")
+    assert hashlib.sha256((train + valid).encode()).hexdigest() == task.digest
+    # Every prediction of the valid split but those of a last window that is not whole.
+    assert [y.shape for _, y in task.batches("valid", 1_000)] == [(1_000, 64), (742, 64)]
+    assert tuple(task.baselines().values()) == pytest.approx((math.log(65), 3.3473, 2.4819), abs=1e-4)
+
+
+def test_stream_can_be_fitted(place) -> None:
+    """`fit` with streams carries the state; a model that only knows what came before learns the small text."""
+    torch.manual_seed(0)
+    task = text(place, length=11)
+    model = Readout(GRU(task.input_size, 16), task.output_size, vocabulary=task.vocabulary)
+    fit(model, task, steps=60, batch_size=2, lr=0.02, stream_length=10, progress=False)
+    assert evaluate(model, task)["loss"] < task.baselines()["unigram loss"]
+
+
+def test_characters_are_read_and_written(place) -> None:
+    task = text(place)
+    assert task.encode("dab").tolist() == [3, 0, 1] and task.encode("dab").dtype == torch.int64
+    assert task.decode(task.encode("dab")) == task.decode([3, 0, 1]) == "dab"
+    assert task.encode("").shape == (0,) and task.decode(task.encode("")) == ""
+    with pytest.raises(ValueError, match="text must keep to the 4 characters of shakespeare: 'abcd', got 'x'"):
+        task.encode("abx")
+
+
+# The Penn Treebank
+
+WORDS = ("<eos>", "the", "sat", "<unk>", "N", "a", "cat", "end", "mat", "on", "times")  # 9, 9, 6 and then 3 times
+
+
+def penn(place, level: str = "characters", length: int = 6, context: int = 0, **texts: str) -> PennTreebank:
+    return PennTreebank(level, length=length, context=context, **place(small.ptb(**texts)))
+
+
+def test_words_are_numbered_by_their_frequency(place) -> None:
+    task = penn(place, "words")
+    assert task.symbols == WORDS and task.vocabulary == task.input_size == task.output_size == 11
+    assert task.encode("the cat\n").tolist() == task.encode(["the", "cat", "<eos>"]).tolist() == [1, 6, 0]
+    assert task.decode([1, 6, 0]) == "the cat <eos>"
+    assert task.encode("<unk>").tolist() == [3] and task.encode("").shape == task.encode([]).shape == (0,)
+
+
+def test_characters_are_sorted_and_without_ends_of_lines(place) -> None:
+    task = penn(place)
+    assert task.symbols == tuple(sorted(set(small.PTB["train"]) - {"\n"})) and task.vocabulary == len(task.symbols)
+    assert task.encode(" <unk>").shape == (6,) and task.decode(task.encode(" <unk> cat")) == " <unk> cat"
+    assert task.encode(list("cat")).tolist() == task.encode("cat").tolist()
+    line = " a cat sat  the mat  the end  the end "
+    assert whole(task, "valid", len(line)) == line
+
+
+@pytest.mark.data("ptb")
+@pytest.mark.parametrize(
+    ("level", "vocabulary", "sizes", "baselines"),
+    [
+        ("characters", 49, (5_059_550, 396_412, 446_184), (2.9675, 2.3155)),
+        ("words", 10_000, (929_589, 73_760, 82_430), (6.4611,)),
+    ],
+)
+def test_true_treebank(level: str, vocabulary: int, sizes: tuple[int, ...], baselines: tuple[float, ...]) -> None:
+    started = time.process_time()
+    task = PennTreebank(level, length=80, context=40, download=False)
+    assert time.process_time() - started < 5  # about a second where nothing else runs
+    assert task.vocabulary == vocabulary and task.name == f"ptb-{level}-80-context-40"
+    for split, size in zip(("train", "valid", "test"), sizes, strict=True):
+        assert sum(task.weight(y) for _, y in task.batches(split, 1_000)) == size - 41
+    # The values depend on the protocol by what the first 40 labels are worth.
+    assert tuple(task.baselines().values()) == pytest.approx((math.log(vocabulary), *baselines), abs=1e-3)
+    line = "no it was n't black monday"
+    start = task.encode(f" {line} " if level == "characters" else f"{line}\n")
+    x, _ = next(task.batches("test", 1))
+    assert torch.equal(x[0, : len(start)], start)
+    if level == "characters":
+        assert "".join(task.symbols) == " #$&'*-./0123456789<>N\\abcdefghijklmnopqrstuvwxyz"
+    else:
+        assert task.symbols[:5] == ("the", "<unk>", "<eos>", "N", "of")
+
+
+def test_the_context_is_read_and_not_scored(place) -> None:
+    task = penn(place, "words", 6, 2)
+    _, y = task.batch("train", 4, generator())
+    wrong = 100.0 * torch.nn.functional.one_hot((y + 1) % 11, 11)
+    wrong[:, 2:] = 100.0 * torch.nn.functional.one_hot(y[:, 2:], 11)
+    assert task.metrics(wrong, y) == {"loss": pytest.approx(0, abs=1e-6), "accuracy": 1.0}
+    assert task.weight(y) == 4 * 4
+
+
+def test_windows_count_by_their_symbols_and_perplexity_is_that_of_the_mean(place) -> None:
+    for level, more in (("words", ("perplexity", math.exp)), ("characters", ("bpc", lambda nats: nats / math.log(2)))):
+        task = penn(place, level, 6, 2)
+        table = torch.randn(task.vocabulary, task.vocabulary, generator=generator(3), dtype=torch.float64)
+        # One long window, which a shorter last window that counts like a whole one would not give.
+        ids = task.encode(small.PTB["test"] if level == "words" else small.PTB["test"].replace("\n", ""))
+        loss = -table.log_softmax(-1)[ids[2:-1], ids[3:]].mean().item()
+
+        class Model(torch.nn.Module):
+            def forward(self, x, state=None, table=table):
+                return table[x], None
+
+        found = evaluate(Model(), task, "test", batch_size=2)
+        assert found["loss"] == pytest.approx(loss, rel=1e-12) and found[more[0]] == pytest.approx(more[1](loss))
+        assert set(found) == {"loss", "accuracy", more[0]}
+
+
+def test_unknown_symbols_of_the_treebank(place) -> None:
+    task = penn(place)
+    for line, wrong in (("cat\n", "\n"), ("caté", "é"), ("\U0001f600", "\U0001f600"), ("c\ud800", "\ud800")):
+        with pytest.raises(ValueError, match=r"text must keep to the [0-9]+ characters of PTB, got ") as caught:
+            task.encode(line)
+        assert repr(wrong) in str(caught.value)
+    for line, wrong in (("the dog sat", "dog"), (["the", ""], "")):
+        with pytest.raises(ValueError, match=f"text must keep to the 11 words of PTB, got '{wrong}'"):
+            penn(place, "words").encode(line)
+    with pytest.raises(ValueError, match="got 'dog'"):
+        penn(place, "words", valid=" the cat sat on the dog " * 3)
+
+
+# enwik8
+
+
+def wiki(place, length: int = 6, content: bytes = small.ENWIK8, **options) -> Enwik8:
+    return Enwik8(length, **options, **place(small.enwik8(content)))
+
+
+def test_vocabulary_is_that_of_the_whole_file(place) -> None:
+    task, content = wiki(place), small.ENWIK8
+    assert len(content) == 400 and task.symbols == bytes(sorted(set(content)))
+    assert task.vocabulary == task.input_size == task.output_size == len(task.symbols)
+    assert 0xC3 in task.symbols and 0xC3 not in content[:360]  # é: counting in "train" alone would not know it
+    assert wiki(place, newlines=False).symbols == task.symbols.replace(b"\n", b"")
+
+
+def test_bytes_are_read_and_written(place) -> None:
+    task = wiki(place)
+    ids = task.encode("<é\n>".encode())
+    assert ids.dtype == torch.int64 and task.decode(ids) == "<é\n>".encode() and task.decode(ids.tolist()[:1]) == b"<"
+    assert task.encode(b"").shape == (0,) and task.encode(b"").dtype == torch.int64 and task.decode([]) == b""
+    for line, wrong in ((b"<z>", "b'z'"), (b"\x00", r"b'\\x00'")):
+        with pytest.raises(ValueError, match=f"text must keep to the {task.vocabulary} bytes of enwik8, got {wrong}"):
+            task.encode(line)
+    with pytest.raises(ValueError, match=r"got b'\\n'"):
+        wiki(place, newlines=False).encode(b"a\n")
+    with pytest.raises(ValueError, match="text must be bytes, got str"):
+        task.encode("page")
+
+
+@pytest.mark.skipif(not available("enwik8"), reason="the cache lacks enwik8, which no run requires: 36 MB")
+def test_true_wikipedia() -> None:
+    task = Enwik8(512, download=False)
+    assert task.vocabulary == 205 and task.symbols[:2] == b"\t\n"  # Mahoney: no other control characters
+    for split, size in (("train", 90_000_000), ("valid", 5_000_000), ("test", 5_000_000)):
+        assert sum(x.numel() for x, _ in task.stream(split, 1, size - 1)) == size - 1
+    x, _ = next(task.batches("train", 1))
+    assert task.decode(x[0, :10]) == b"<mediawiki"
+    assert Enwik8(512, download=False, newlines=False).vocabulary == 204  # that of the authors
+
+
+def test_ids_stay_bytes_and_reading_takes_few_copies(place) -> None:
+    content = torch.randint(97, 123, (1_000_000,), generator=generator(), dtype=torch.uint8).numpy().tobytes()
+    where = place(small.enwik8(content))
+    tracemalloc.start()
+    try:
+        task = Enwik8(8, **where)
+        held, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 1.2 * len(content) and peak < 5 * len(content)  # in int64 the ids alone would be eight times the text
+    assert sum(ids.numel() * ids.element_size() for ids in task._data.values()) == len(content)
