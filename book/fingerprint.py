@@ -26,8 +26,8 @@ DRAWS = {"manual_seed", "rand", "randn", "randint", "randperm", "multinomial", "
 def deciding(notebook: Mapping[str, Any]) -> list[ast.stmt]:
     """The code that may decide the values of the findings: no figures or printing, no budget of another profile.
 
-    Imports tell what a name stands for, and not where it lies: moving a function leaves every value as it was. The
-    last lines are the findings' values themselves, each with its id.
+    Imports tell what a name stands for, and not where it lies, nor in which order: moving a function leaves every value
+    as it was. The last lines are the findings' values themselves, each with its id.
     """
     whole = statements(notebook)
     pruner = _Pruner(whole)
@@ -52,15 +52,15 @@ def deciding(notebook: Mapping[str, Any]) -> list[ast.stmt]:
                 indices, wanted = _before(left[:place], there, wanted)
                 chosen |= indices
                 wanted_somewhere |= wanted
-    imports = [
-        alias
+    imports = {
+        ast.unparse(alias): alias
         for statement in whole
         if isinstance(statement.tree, ast.Import | ast.ImportFrom)
         for alias in statement.tree.names
         if (alias.asname or alias.name) in wanted_somewhere
-    ]
+    }
     code = [left[place].tree for place in sorted(chosen) if left[place]]
-    return [*(ast.Import([alias]) for alias in imports), *code, *values]
+    return [*(ast.Import([imports[name]]) for name in sorted(imports)), *code, *values]
 
 
 def _argument(call: ast.Call, place: int, name: str) -> ast.expr:

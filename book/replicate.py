@@ -188,9 +188,16 @@ def run_of(
     return {**asdict(setting), **where, "cpu_seconds": round(took.cpu, 1), "values": values}
 
 
-def replicate(root: Path, names: Sequence[str], todo: Sequence[Setting], jobs: int, runner: Runner) -> int:
-    """Make what is missing; the number of runs that failed, which the next call tries again."""
-    failed = 0
+def replicate(
+    root: Path, names: Sequence[str], todo: Sequence[Setting], jobs: int, runner: Runner, confirm: bool = False
+) -> int:
+    """Make what is missing; the number of runs that failed, which the next call tries again.
+
+    With ``confirm`` stale chapters run with the settings ``todo`` alone, and nothing is kept: where every value is the
+    one that the file has, the code was only rewritten, and the file's runs are those of today's code. The number is
+    then that of the runs that failed or gave another value.
+    """
+    failed, differing = 0, set[str]()
     with tempfile.TemporaryDirectory(prefix="replicate-") as scratch, ThreadPoolExecutor(jobs) as pool:
         empty, frozen = Path(scratch) / "no-data", Path(scratch) / "tree"
         empty.mkdir()
@@ -201,6 +208,9 @@ def replicate(root: Path, names: Sequence[str], todo: Sequence[Setting], jobs: i
         study = read_study(root)
         before = {name: study["chapters"].get(name, {}).get("fingerprint") for name in names}
         plan = list(missing(study, keys, todo))
+        if confirm:
+            stale = [name for name in names if before[name] != keys[name]]
+            plan = [(name, setting) for name in stale for setting in todo]
         print(f"{len(plan)} runs to make, {len(keys) * len(todo) - len(plan)} are there", flush=True)
         if any(setting.data == "true" for _, setting in plan) and not available(*DATA):
             raise BuildError(f"Runs on true data need {', '.join(DATA)}, verified, in the data folder: make data")
@@ -227,7 +237,21 @@ def replicate(root: Path, names: Sequence[str], todo: Sequence[Setting], jobs: i
                     took, report, findings = future.result()
                     if report:
                         failed += 1
+                        differing.add(name)
                         print(f"{name}, {setting}: FAILED\n{report}", flush=True)
+                        continue
+                    if confirm:
+                        values = run_of(setting, findings, took, where)["values"]
+                        kept = next(
+                            run["values"] for run in study["chapters"][name]["runs"] if run["seed"] == setting.seed
+                        )
+                        other = sorted(id for id in {*values, *kept} if values.get(id, "") != kept.get(id, ""))
+                        print(
+                            f"{name}, {setting}: {', '.join(other) or 'every value'} {'differs' if other else 'as before'}",
+                            flush=True,
+                        )
+                        failed += bool(other)
+                        differing |= {name} if other else set()
                         continue
                     keep(root, name, (keys[name], before[name]), findings, run_of(setting, findings, took, where))
                     fell = [found["id"] for found in findings if not found["held"]]
@@ -238,6 +262,10 @@ def replicate(root: Path, names: Sequence[str], todo: Sequence[Setting], jobs: i
                     )
         finally:
             runner.stop()
+        if confirm:
+            with changing(root) as study:
+                for name in {name for name in keys if before[name] != keys[name]} - differing:
+                    study["chapters"][name]["fingerprint"] = keys[name]
     return failed
 
 
@@ -322,6 +350,9 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
     parser.add_argument("--timeout", type=int, default=1800, help="seconds that one cell may take")
     parser.add_argument("--status", action="store_true", help="say what is there, and run nothing")
+    parser.add_argument(
+        "--confirm", type=int, metavar="N", help="rewritten code: run N settings, keep all if no value differs"
+    )
     parser.add_argument("--refresh", action="store_true", help="take over sentences and bounds of the notebooks")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -349,7 +380,8 @@ def main() -> int:
             return 0
         if lacking := [name for name in INSTRUCTIONS if name not in has]:
             print(f"This processor lacks {', '.join(lacking)}; its runs are made with {has[0]}.")
-        return 1 if replicate(ROOT, names, todo, options.jobs, runner) else 0
+        todo = todo[: options.confirm]
+        return 1 if replicate(ROOT, names, todo, options.jobs, runner, options.confirm is not None) else 0
     except BuildError as error:
         print(error, file=sys.stderr)
         return 1
