@@ -317,7 +317,7 @@ def test_bad_state(attention):
         end = r"state\[1\]" if k == 3 else rf"state\[{k}\]"  # the third one's length is what the others have to have
         wrong.append(((*state[:k], part[..., :-1], *state[k + 1 :]), f"{end} must have shape"))
     if attention is not None:
-        wrong.append(((*state[:3], state[3].double()), r"state\[3\] must be bool"))
+        wrong.append(((*state[:3], state[3].double()), r"state\[3\] must"))
         wrong.append(((*state[:3], state[3][:3]), r"state\[3\] must"))
     wrong.append(((state[0].float(), *state[1:]), r"state\[0\] must be of torch.float64"))
     for bad, message in wrong:

@@ -133,8 +133,8 @@ def test_bad_pairs_and_states():
     state = model((source, x))[1]
     memory, mask, caches = state
     for bad, message in [
-        (memory, "state must be .memory, mask, caches., got Tensor"),
-        ((memory, mask), "state must be .memory, mask, caches."),
+        (memory, "state must be a tuple of 3 entries, .memory, mask, caches., got Tensor"),
+        ((memory, mask), "state must be a tuple of 3 entries, .memory, mask, caches."),
         ((None, mask, caches), "state must be"),
         (reorder(state, [0]), "state must be of the batch 2 of the target, got 1"),
         ((memory, mask, caches[:1]), "cache must be a tuple of 2 entries"),
