@@ -135,8 +135,8 @@ def test_bad_pairs_and_states():
     for bad, message in [
         (memory, "state must be a tuple of 3 entries, .memory, mask, caches., got Tensor"),
         ((memory, mask), "state must be a tuple of 3 entries, .memory, mask, caches."),
-        ((None, mask, caches), "state must be"),
-        (reorder(state, [0]), "state must be of the batch 2 of the target, got 1"),
+        ((None, mask, caches), "state.0. must be a tensor"),
+        (reorder(state, [0]), r"state\[0\] must have shape \(2, S, D\), got \(1, "),
         ((memory, mask, caches[:1]), "cache must be a tuple of 2 entries"),
         ((memory, mask, reorder(caches, [0])), "cache.* must have shape"),
         ((memory, mask[..., 1:], caches), "mask must"),
