@@ -153,7 +153,7 @@ def test_bad_pairs_and_states():
         (state[:1], "2 entries"),
         (reorder(state, [0]), "must have shape"),
         ([*state], "got list"),
-        (causal(heads=4)(x)[1], r"must have shape \(2, 2, 3, 4\)"),
+        (causal(heads=4)(x)[1], r"must have shape \(2, 2, M, 4\)"),
     ]:
         with pytest.raises(ValueError, match=message):
             one(x, bad)
