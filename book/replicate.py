@@ -242,14 +242,11 @@ def replicate(
                         continue
                     if confirm:
                         values = run_of(setting, findings, took, where)["values"]
-                        kept = next(
-                            run["values"] for run in study["chapters"][name]["runs"] if run["seed"] == setting.seed
-                        )
+                        runs = study["chapters"][name]["runs"]
+                        kept = next(run["values"] for run in runs if run["seed"] == setting.seed)
                         other = sorted(id for id in {*values, *kept} if values.get(id, "") != kept.get(id, ""))
-                        print(
-                            f"{name}, {setting}: {', '.join(other) or 'every value'} {'differs' if other else 'as before'}",
-                            flush=True,
-                        )
+                        said = f"other values: {', '.join(other)}" if other else "every value as before"
+                        print(f"{name}, {setting}: {said}", flush=True)
                         failed += bool(other)
                         differing |= {name} if other else set()
                         continue

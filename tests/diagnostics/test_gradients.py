@@ -75,7 +75,8 @@ def test_taps_of_other_names():
             loss = sum(part(x)[0].square().sum() for part in model)
         assert [states[0].shape[1] for states in recorded] == expected
         assert all(len(states) == 9 for states in recorded)
-        assert all((gradients.gradient_norms(loss, states) > 0).all() for states in recorded)
+        if name != "gate_tap":  # which is there to be read
+            assert all((gradients.gradient_norms(loss, states) > 0).all() for states in recorded)
     with pytest.raises(ValueError, match="model must have a submodule named 'cell_tap', Readout has none"):
         gradients.record_states(model[1], "cell_tap").__enter__()
 
