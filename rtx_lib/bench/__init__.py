@@ -24,5 +24,3 @@ CASES: dict[str, Callable[..., list[dict[str, Any]]]] = {
     "txl": txl,
     "race": race,
 }
-
-__all__ = ["CASES", "compare", "measure"]

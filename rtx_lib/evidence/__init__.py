@@ -11,5 +11,3 @@ A chapter makes one object and asks it for everything::
 """
 
 from rtx_lib.evidence.findings import Bound, Evidence, Finding
-
-__all__ = ["Bound", "Evidence", "Finding"]

@@ -8,20 +8,3 @@ from rtx_lib.experiments.builders import MODELS, TASKS, build
 from rtx_lib.experiments.recipes import RECIPES, Recipe, recipe_of
 from rtx_lib.experiments.runs import run
 from rtx_lib.experiments.sweeps import SWEEPS, best_rate, found
-
-__all__ = [
-    "MODELS",
-    "RECIPES",
-    "SWEEPS",
-    "TASKS",
-    "Recipe",
-    "best_rate",
-    "build",
-    "found",
-    "load_costs",
-    "load_record",
-    "load_records",
-    "recipe_of",
-    "results_folder",
-    "run",
-]

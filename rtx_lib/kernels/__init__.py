@@ -2,5 +2,3 @@
 
 from .recurrence import explain_backend, relu_recurrence
 from .scan import ClampMap, compose, scan_maps, step_maps
-
-__all__ = ["ClampMap", "compose", "explain_backend", "relu_recurrence", "scan_maps", "step_maps"]

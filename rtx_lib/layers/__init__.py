@@ -16,32 +16,3 @@ from .positions import (
     relative_shift,
 )
 from .readout import Readout
-
-__all__ = [
-    "GRU",
-    "LSTM",
-    "RNN",
-    "SCHEMES",
-    "ALiBi",
-    "AdditiveAttention",
-    "Block",
-    "FeedForward",
-    "Learned",
-    "MultiHeadAttention",
-    "Readout",
-    "Rotary",
-    "SampleStdNorm",
-    "ShawRelative",
-    "Sinusoidal",
-    "Stack",
-    "XLRelative",
-    "beam_search",
-    "causal_mask",
-    "convert_update_gate",
-    "dot_product_attention",
-    "greedy",
-    "make_positions",
-    "padding_mask",
-    "relative_shift",
-    "sample",
-]

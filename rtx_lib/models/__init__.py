@@ -9,20 +9,3 @@ from .seq2seq import Seq2Seq
 from .tcn import TCN
 from .transformer import CausalTransformer, Encoder, Transformer
 from .transformer_xl import TransformerXL
-
-__all__ = [
-    "TCN",
-    "CausalTransformer",
-    "DeepTransitionGRU",
-    "Encoder",
-    "IndRNN",
-    "IndRNNLayer",
-    "JordanRNN",
-    "LocalRNN",
-    "PlainGPT",
-    "PlainIndRNN",
-    "RTransformer",
-    "Seq2Seq",
-    "Transformer",
-    "TransformerXL",
-]

@@ -1,7 +1,5 @@
 """Figures, explorers and films that read in light and dark, by keyboard, on a phone, with a kernel and without."""
 
-# ruff: noqa: F401 - names are handed on from here
-
 from rtx_lib.plots.alignment import describe_alignment, draw_alignment
 from rtx_lib.plots.attention import attention_view
 from rtx_lib.plots.cells import CELL_STAGES, describe_cell, draw_cell

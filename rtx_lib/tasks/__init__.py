@@ -13,21 +13,3 @@ from rtx_lib.tasks.permutations import WindowOrder
 from rtx_lib.tasks.protocol import StreamTask, Task
 from rtx_lib.tasks.ptb import PennTreebank
 from rtx_lib.tasks.text import CharacterText
-
-__all__ = [
-    "MNIST",
-    "AddingProblem",
-    "CharacterText",
-    "CopyMemory",
-    "Enwik8",
-    "Lag",
-    "NumberWords",
-    "PennTreebank",
-    "PolyphonicMusic",
-    "SequentialDigits",
-    "StreamTask",
-    "Task",
-    "WindowOrder",
-    "available",
-    "fetch",
-]

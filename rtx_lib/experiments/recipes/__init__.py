@@ -9,5 +9,3 @@ from .recipe import Recipe, recipe_of
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe for part in (recurrence, attention, between, race) for recipe in part.RECIPES
 }
-
-__all__ = ["RECIPES", "Recipe", "recipe_of"]
