@@ -108,7 +108,7 @@ def test_rows_of_a_case(case):
 
 
 def test_the_txl_case_sees_a_wrong_shift(monkeypatch):
-    monkeypatch.setattr("rtx_lib.models.transformer_xl.relative_shift", lambda x: x)
+    monkeypatch.setattr("rtx_lib.layers.positions.relative_shift", lambda x: x)
     assert all(row["max_error"] > 0.01 for row in txl_rows())
 
 
@@ -117,7 +117,7 @@ def test_the_txl_case_sees_a_wrong_gradient(monkeypatch):
         y = relative_shift(x)
         return 2 * y - y.detach()
 
-    monkeypatch.setattr("rtx_lib.models.transformer_xl.relative_shift", doubled)
+    monkeypatch.setattr("rtx_lib.layers.positions.relative_shift", doubled)
     rows = txl_rows()
     assert [row["max_error"] > 0.01 for row in rows[:4]] == [True, False, True, False]
 
