@@ -143,7 +143,7 @@ def error_by_length(ax: Axes, errors: Mapping[str, Mapping[int, Sequence[float]]
 
 
 def draw_gradient_norms(
-    norms: Mapping[str, Any], clip: float, *, width: int = 20, looks: Mapping[str, str] | None = None
+    norms: Mapping[str, Any], clip: float, *, width: int = 20, looks: Mapping[str, str | int] | None = None
 ) -> Figure:
     """The gradient's norm at the steps of training runs, with a dashed line at the norm to which clipping cuts it.
 

@@ -15,7 +15,7 @@ def draw_runs(
     records: Mapping[str, Sequence[Record]],
     metric: str,
     *,
-    looks: Mapping[str, str] | None = None,
+    looks: Mapping[str, str | int] | None = None,
 ) -> None:
     """How a metric grew: recorded runs as a band, and over it the run on the page, thin and dotted.
 

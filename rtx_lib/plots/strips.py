@@ -14,7 +14,7 @@ def draw_strips(
     rows: Mapping[str, Sequence[float]],
     xlabel: str,
     *,
-    looks: Mapping[str, str] | None = None,
+    looks: Mapping[str, str | int] | None = None,
     line: tuple[float, str] | None = None,
     title: str = "",
     xlim: tuple[float, float] | None = None,

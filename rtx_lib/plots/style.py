@@ -118,7 +118,7 @@ def style() -> Iterator[None]:
         yield
 
 
-def look(name: str, otherwise: int | None = None) -> dict[str, Any]:
+def look(name: str | int, otherwise: int | None = None) -> dict[str, Any]:
     """Colour, dash pattern and marker of a model, the same in all figures, as ``Axes.plot`` takes them.
 
     Parameters
@@ -126,7 +126,7 @@ def look(name: str, otherwise: int | None = None) -> dict[str, Any]:
     name
         A model of :data:`LOOKS`, by its key or as a figure writes it, whatever follows: ``"transformer-sinusoidal"``
         and ``"Transformer + sinusoidal"`` look as ``"transformer"`` does. What ends as one of :data:`VARIANTS` has
-        dashes of its own and hollow markers.
+        dashes of its own and hollow markers. A number is a place in the cycle, for what is no model.
     otherwise
         Which colour of the cycle to take where the name is no model's.
 
@@ -135,6 +135,8 @@ def look(name: str, otherwise: int | None = None) -> dict[str, Any]:
     ValueError
         If the name begins with no model's, and there is no ``otherwise``.
     """
+    if isinstance(name, int):
+        otherwise, name = name, ""
     key = "-".join(re.findall("[a-z0-9]+", name.lower()))
     key = next((model + key.removeprefix(said) for said, model in ALIASES.items() if key.startswith(said)), key)
     looks = {model: row for own in LOOKS.values() for model, row in own.items()}

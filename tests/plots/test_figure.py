@@ -177,7 +177,7 @@ def test_a_model_looks_the_same_under_all_its_names() -> None:
     variants = [look(name) for name in ("r-transformer", "R-Transformer, window 1", "r-transformer-rotary")]
     assert len({str(one["linestyle"]) for one in variants}) == 3
     assert len({(one["color"], one["marker"]) for one in variants}) == 1
-    assert look("memory 64", 7) == {"color": CYCLE[1], "linestyle": DASHES[1], "marker": MARKERS[1]}
+    assert look("memory 64", 7) == look(1) == {"color": CYCLE[1], "linestyle": DASHES[1], "marker": MARKERS[1]}
     for name in ("perceptron", "rnns", ""):
         with pytest.raises(ValueError, match=f"name must be, or begin with, one of .*, got '{name}'"):
             look(name)
