@@ -176,7 +176,7 @@ def at_least_one(text: str) -> int:
 
 
 def add_commands(commands: Any) -> None:
-    """Add ``sweep`` and ``table`` to the commands of :mod:`rtx_lib.experiments`."""
+    """Add ``sweep`` and ``table`` to the commands of :mod:`rtx_lib.experiments.__main__`."""
     maker = commands.add_parser("sweep", help="make the records of a sweep that are missing")
     printer = commands.add_parser("table", help="print the table of a sweep")
     for command in (maker, printer):

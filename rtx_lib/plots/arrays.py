@@ -1,11 +1,9 @@
 """What a drawing is given, as arrays, checked before anything is drawn."""
 
 from collections.abc import Collection, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-
-Name = TypeVar("Name")
 
 
 def floats(
@@ -47,8 +45,8 @@ def floats(
 
 
 def several(
-    name: str, given: Mapping[Name, Any], *sides: int | str, same: Collection[str] = (), **bounds: Any
-) -> dict[Name, np.ndarray]:
+    name: str, given: Mapping[Any, Any], *sides: int | str, same: Collection[str] = (), **bounds: Any
+) -> dict[Any, np.ndarray]:
     """:func:`floats` of each array, at least one, by its name; the sizes called ``same`` are those of the first."""
     if not given:
         raise ValueError(f"{name} must hold at least one array, got none")

@@ -1,6 +1,6 @@
 """What is trained for the records: for each recipe a model, a task and a budget, part by part of the book.
 
-:mod:`rtx_lib.experiments` runs them.
+:mod:`rtx_lib.experiments.runs` runs them.
 """
 
 from . import attention, between, race, recurrence
