@@ -70,12 +70,13 @@ def once(name: str, make: Callable[[], Any], folder: Path = BUILD) -> Any:
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / f"{name}.lock"):
         kept = folder / f"{name}.pickle"
+        run = os.environ["RTX_TEST_RUN"]
         if kept.is_file():
-            run, result = pickle.loads(kept.read_bytes())
-            if run == os.environ["RTX_TEST_RUN"]:
-                return result
+            with kept.open("rb") as file:
+                if pickle.load(file) == run:  # what another run left may be of classes that are gone
+                    return pickle.load(file)
         result = make()
-        kept.write_bytes(pickle.dumps((os.environ["RTX_TEST_RUN"], result)))
+        kept.write_bytes(pickle.dumps(run) + pickle.dumps(result))
         return result
 
 
