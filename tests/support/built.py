@@ -69,14 +69,13 @@ def once(name: str, make: Callable[[], Any], folder: Path = BUILD) -> Any:
     """What `make()` gave to the first process of this test run that asked; the others wait for it."""
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / f"{name}.lock"):
-        kept = folder / f"{name}.pickle"
-        run = os.environ["RTX_TEST_RUN"]
+        kept = folder / f"{name}.{os.environ['RTX_TEST_RUN']}.pickle"
         if kept.is_file():
-            with kept.open("rb") as file:
-                if pickle.load(file) == run:  # what another run left may be of classes that are gone
-                    return pickle.load(file)
+            return pickle.loads(kept.read_bytes())
+        for old in folder.glob(f"{name}*.pickle"):  # of another run, perhaps with classes that are gone
+            old.unlink()
         result = make()
-        kept.write_bytes(pickle.dumps(run) + pickle.dumps(result))
+        kept.write_bytes(pickle.dumps(result))
         return result
 
 
