@@ -1,4 +1,4 @@
-"""What a run writes: its record as text, below a size, with the commit of the code that ran.
+"""What a run writes and where: its record as text, below a size, with the commit of the code that ran.
 
 How records are packed, read and checked stands in :mod:`rtx_lib.evidence.records`.
 """
@@ -10,10 +10,31 @@ from pathlib import Path
 from typing import Any
 
 import rtx_lib
-from rtx_lib.evidence.records import thin
+from rtx_lib.evidence.records import find, thin
+from rtx_lib.experiments.recipes import Recipe, recipe_of
 
 LIMIT = 40_000
 """The file of a run has fewer bytes than this."""
+
+
+def record_path(folder: Path, recipe: Recipe, seed: int) -> Path:
+    """Where the record of a run is, or will be."""
+    return folder / f"{recipe.name}-s{seed}.json"
+
+
+def made(path: Path, recipe: Recipe) -> dict[str, Any] | None:
+    """The record at ``path``, or the packed one, if it is whole and was made by this very recipe; else None."""
+    try:
+        record = find(recipe.name, int(path.stem.rpartition("-s")[2]), path.parent)
+        return record if record and recipe_of(record) == recipe else None
+    except (KeyError, TypeError, ValueError):  # for settings that there are no more
+        return None
+
+
+def tidy(path: Path) -> None:
+    """Remove checkpoint and half-written files of a run whose record is there."""
+    for file in (*path.parent.glob(f".{path.stem}.*"), *path.parent.glob(f"{path.name}.*.part")):
+        file.unlink(missing_ok=True)
 
 
 def as_text(record: dict[str, Any]) -> str:

@@ -15,10 +15,9 @@ from torch import nn
 import rtx_lib
 from rtx_lib.diagnostics.context import loss_by_position
 from rtx_lib.evidence.records import runs_folder, thin
-from rtx_lib.experiments import sweeps
 from rtx_lib.experiments.builders import TASKS, build, rule
 from rtx_lib.experiments.recipes import RECIPES, Recipe
-from rtx_lib.experiments.records import as_text, commit, finite
+from rtx_lib.experiments.records import as_text, commit, finite, made, record_path, tidy
 from rtx_lib.training import History, Processes, Trainer, TrainingDiverged, fit
 from rtx_lib.training.checkpoints import in_one_step
 from rtx_lib.training.evaluation import evaluate, parameter_count
@@ -53,8 +52,8 @@ def run(
         several processes or mixed precision, or beside a reference that diverges.
     """
     _check(recipe, processes)
-    path = sweeps.record_path(Path(out) if out else runs_folder(), recipe, seed)
-    if processes.agree(sweeps.made(path, recipe)):
+    path = record_path(Path(out) if out else runs_folder(), recipe, seed)
+    if processes.agree(made(path, recipe)):
         return path
     configuration, code = asdict(recipe), commit()  # of the code that runs: the checkout may move on meanwhile
     model, task = build(recipe, seed)
@@ -75,11 +74,8 @@ def run(
     except TrainingDiverged as error:
         history, diverged = error.history, {"step": error.step, "reason": str(error).partition(";")[0]}
     record: dict[str, Any] = {"format": 1, "recipe": recipe.name, "configuration": configuration, "seed": seed}
-    record |= (
-        {"commit": code}
-        | _measured(model, history, recipe, device)
-        | {"baselines": task.baselines(), "diverged": diverged}
-    )
+    record |= {"commit": code, **_measured(model, history, recipe, device)}
+    record |= {"baselines": task.baselines(), "diverged": diverged}
     if not processes.plain:
         record["device"] |= {"processes": processes.count, "precision": processes.precision}
     if not diverged:
@@ -87,7 +83,7 @@ def run(
     if processes.main:
         with in_one_step(path) as temporary:
             temporary.write_text(as_text(record))
-        sweeps.tidy(path)
+        tidy(path)
     return path
 
 

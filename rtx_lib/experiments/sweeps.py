@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rtx_lib.evidence.records import find, runs_folder
+from rtx_lib.evidence.records import runs_folder
 from rtx_lib.evidence.seeds import better, summarise
-from rtx_lib.experiments.recipes import Recipe, attention, between, race, recipe_of, recurrence
+from rtx_lib.experiments.recipes import Recipe, attention, between, race, recurrence
+from rtx_lib.experiments.records import made, record_path
 from rtx_lib.training import check_device
 
 
@@ -67,26 +68,6 @@ SWEEPS: dict[str, Sweep] = {
     ),
 }
 """What the book measured, by name."""
-
-
-def record_path(folder: Path, recipe: Recipe, seed: int) -> Path:
-    """Where the record of a run is, or will be."""
-    return folder / f"{recipe.name}-s{seed}.json"
-
-
-def made(path: Path, recipe: Recipe) -> dict[str, Any] | None:
-    """The record at ``path``, or the packed one, if it is whole and was made by this very recipe; else None."""
-    try:
-        record = find(recipe.name, int(path.stem.rpartition("-s")[2]), path.parent)
-        return record if record and recipe_of(record) == recipe else None
-    except (KeyError, TypeError, ValueError):  # for settings that there are no more
-        return None
-
-
-def tidy(path: Path) -> None:
-    """Remove checkpoint and half-written files of a run whose record is there."""
-    for file in (*path.parent.glob(f".{path.stem}.*"), *path.parent.glob(f"{path.name}.*.part")):
-        file.unlink(missing_ok=True)
 
 
 def missing(plan: Sweep, folder: Path) -> list[Path]:

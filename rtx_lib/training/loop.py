@@ -275,7 +275,7 @@ class Trainer:
         """Go on from a checkpoint if it is there; it must be of the same run, which these further settings describe."""
         for name in ("batch_size", "stream_length", "seed", "clip", "rates"):
             run[name] = getattr(self, name)
-        self.run = run | {"task": self.task.name}
+        self.run = run | {"task": self.task.name, "format": 2}  # what an older version wrote is refused, not misread
         self.run |= {"processes": self.processes.count, "precision": self.processes.precision}
         self.checkpoint = Path(checkpoint) if checkpoint else None
         saved = None

@@ -16,7 +16,8 @@ from rtx_lib.evidence.records import find, pack
 from rtx_lib.experiments import runs, sweeps
 from rtx_lib.experiments.__main__ import main
 from rtx_lib.experiments.recipes import RECIPES, race
-from rtx_lib.experiments.sweeps import SWEEPS, Sweep, best_rate, made, missing, record_path, table
+from rtx_lib.experiments.records import made, record_path
+from rtx_lib.experiments.sweeps import SWEEPS, Sweep, best_rate, missing, table
 
 NAMES = ["tiny-rnn-s0", "tiny-transformer-s0", "tiny-rnn-s1", "tiny-transformer-s1"]
 
