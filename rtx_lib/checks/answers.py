@@ -1,26 +1,60 @@
 """What the checks share: an answer that is not there yet, and one that is compared with what usual slips give."""
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 
-
-def exercise(check: Callable[..., None]) -> Callable[..., None]:
-    """A check that says so, and nothing else, where its first argument is None: the exercise is not answered yet."""
-
-    @functools.wraps(check)
-    def answered(answer: Any, *others: Any, **named: Any) -> None:
-        if answer is None:
-            print("Not answered yet.")
-        else:
-            check(answer, *others, **named)
-
-    return answered
+Case = tuple[int, ...]
 
 
-def compare(given: object, right: Tensor, slips: dict[str, Tensor], tolerance: float = 1e-10) -> None:
+def exercise(right: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A check that says ``right`` where it finds nothing wrong, and where its argument is None that no answer is there.
+
+    Nothing else is done for None.
+    """
+
+    def decorate(check: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(check)
+        def answered(answer: Any) -> None:
+            if answer is not None:
+                check(answer)
+            if said := "Not answered yet." if answer is None else right:
+                print(said)
+
+        return answered
+
+    return decorate
+
+
+def draw(seed: int, *shapes: tuple[int, ...]) -> list[Tensor]:
+    """Normal numbers of these shapes in float64, one after the other from one seed."""
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes]
+
+
+def flat(tensors: Sequence[Tensor]) -> Tensor:
+    """All their numbers in one row, in float64."""
+    return torch.cat([torch.as_tensor(t, dtype=torch.float64).flatten() for t in tensors])
+
+
+def as_tensor(given: object) -> Tensor:
+    """What the reader's function returned, if it is a tensor."""
+    assert isinstance(given, Tensor), f"the function must return a tensor, it returned {type(given).__name__}"
+    return given
+
+
+def shifted(x: Tensor, places: Tensor) -> Tensor:
+    """Row i of x (..., T, S) moved by ``places[i]`` to the left, places (T, 1); what leaves comes in on the right."""
+    columns = torch.arange(x.shape[-1]) + places
+    return x.gather(-1, columns.remainder(x.shape[-1]).expand(x.shape))
+
+
+def compare(
+    given: object, right: Tensor, slips: dict[str, Tensor], tolerance: float = 1e-10, seen: Tensor | None = None
+) -> None:
     """Return if the right result was given, to within ``tolerance`` in every entry.
 
     Parameters
@@ -31,38 +65,51 @@ def compare(given: object, right: Tensor, slips: dict[str, Tensor], tolerance: f
         What it must return.
     slips
         What it returns after a usual slip, by the message that names the slip.
+    seen
+        The entries that count, all if None.
 
     Raises
     ------
     AssertionError
         With the message of the slip whose result was given, or a plain one.
     """
-    assert isinstance(given, Tensor), f"the function must return a tensor, it returned {type(given).__name__}"
-    assert given.shape == right.shape, f"the shape must be {tuple(right.shape)}, it is {tuple(given.shape)}"
-    assert given.isfinite().all(), "the result holds numbers that are not finite"
-    if (given - right).abs().max() < tolerance:
+    found = as_tensor(given)
+    assert found.shape == right.shape, f"the shape must be {tuple(right.shape)}, it is {tuple(found.shape)}"
+    counts = torch.ones(right.shape, dtype=torch.bool) if seen is None else seen
+    assert found[counts].isfinite().all(), "the result holds numbers that are not finite"
+
+    def off(other: Tensor) -> float:
+        return float((found.double() - other.double())[counts].abs().max())
+
+    if off(right) < tolerance:
         return
     for message, wrong in slips.items():
-        assert (given - wrong).abs().max() > tolerance, message
-    raise AssertionError(f"off by {(given - right).abs().max().item():.3g}, by none of the usual slips")
+        assert off(wrong) > tolerance, message
+    raise AssertionError(f"off by {off(right):.3g}, by none of the usual slips")
 
 
-def compare_number(answer: float, slips: Mapping[str, float], tolerance: float = 1e-3) -> float:
-    """The answer as a number; an AssertionError with the message of the slip that gives it, relative to its size."""
+def compare_number(
+    answer: float, right: float, slips: Mapping[str, float], otherwise: str, within: float = 1e-3, near: float = 1e-3
+) -> None:
+    """Return if the right number was given, to within ``within`` of its size.
+
+    Raises
+    ------
+    AssertionError
+        With the message of the slip that gives the answer, to within ``near`` of its size, or else with ``otherwise``,
+        in which braces stand for the answer.
+    """
     value = float(answer)
     for message, wrong in slips.items():
-        assert abs(value - wrong) > tolerance * max(abs(wrong), 0.01), message
-    return value
-
-
-Case = tuple[int, ...]
+        assert abs(value - wrong) > near * max(abs(wrong), 0.01), message
+    assert abs(value - right) < within * abs(right), otherwise.format(value)
 
 
 def compare_cases(
     answer: Callable[..., int],
     right: Callable[..., int],
     slips: Mapping[str, Callable[..., int]],
-    cases: Iterable[Case],
+    cases: Sequence[Case],
 ) -> tuple[Case, int] | None:
     """None where a whole number is right in all cases, else the first case where it is not, and what was given there.
 
@@ -71,29 +118,32 @@ def compare_cases(
     AssertionError
         With the message of a slip that gives what was given in every case.
     """
-    cases = list(cases)
-    given = [answer(*case) for case in cases]
+    given, wanted = ([function(*case) for case in cases] for function in (answer, right))
+    if given == wanted:
+        return None
     for message, slip in slips.items():
-        wrong = [slip(*case) for case in cases]
-        assert given != wrong or given == [right(*case) for case in cases], message
-    return next(((case, value) for case, value in zip(cases, given, strict=True) if value != right(*case)), None)
+        assert given != [slip(*case) for case in cases], message
+    return next((case, value) for case, value, true in zip(cases, given, wanted, strict=True) if value != true)
 
 
-def judge(answers: Mapping[str, bool | None], reasons: Mapping[str, str], truth: Mapping[str, bool], what: str) -> bool:
-    """Whether all statements were answered, each by True or False; None stands for one that is not answered yet.
+def judge(
+    answers: Mapping[str, bool | None], statements: Mapping[str, tuple[bool, str]], what: str, right: str
+) -> None:
+    """Say what is right once all statements, each with its truth and the reason, were answered by True or False.
+
+    None stands for one that is not answered yet.
 
     Raises
     ------
     AssertionError
         With the first wrong answer and the reason, or for what is no statement or no answer.
     """
-    unknown = [statement for statement in answers if statement not in reasons]
+    unknown = [statement for statement in answers if statement not in statements]
     assert not unknown, f"{unknown[0]!r} is none of the {what}"
-    for statement, reason in reasons.items():
+    for statement, (truth, reason) in statements.items():
         said = answers.get(statement)
         assert said is None or isinstance(said, bool), f"{statement!r} must be answered by True or False, got {said!r}"
-        assert said is None or said == truth[statement], f"{statement!r} is {truth[statement]}: {reason}"
-    missing = sum(answers.get(statement) is None for statement in reasons)
-    if missing:
-        print("Not answered yet." if missing == len(reasons) else f"Right so far; {missing} not answered yet.")
-    return not missing
+        assert said in (None, truth), f"{statement!r} is {truth}: {reason}"
+    missing = sum(answers.get(statement) is None for statement in statements)
+    rest = "Not answered yet." if missing == len(statements) else f"Right so far; {missing} not answered yet."
+    print(rest if missing else right)

@@ -9,10 +9,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rtx_lib.checks.answers import compare, compare_number, exercise
+from rtx_lib.checks.answers import compare, compare_number, draw, exercise
 
 
-@exercise
+@exercise("Right: what is masked gets 0, and a row that sees nothing is 0 as a whole.")
 def check_masked_softmax(answer: Callable[[Tensor, Tensor], Tensor]) -> None:
     """``answer(scores, mask)`` must be the weights (B, T, S): softmax over what the mask lets through.
 
@@ -24,33 +24,30 @@ def check_masked_softmax(answer: Callable[[Tensor, Tensor], Tensor]) -> None:
         Naming the slip: NaN or equal weights in the masked row, mask turned round, wrong axis, weights that no longer
         sum to 1, scores set to 0 or to -1.
     """
-    scores = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
+    (scores,) = draw(5, (2, 3, 4))
     mask = torch.tensor([[1, 1, 0, 1], [0, 1, 1, 0], [0, 0, 0, 0]], dtype=torch.bool).expand(2, 3, 4)
     given = answer(scores.clone(), mask.clone())
     least = torch.finfo(scores.dtype).min
     kept = scores.masked_fill(~mask, least)
-    right, all_seen = kept.softmax(-1) * mask, scores.softmax(-1)
-    if isinstance(given, Tensor) and given.shape == right.shape:
-        assert not given[:, 2].isnan().any(), (
-            "the row with everything masked is NaN: minus infinity everywhere makes 0 / 0 of a softmax"
-        )
+    right, all_seen, set_to_0 = kept.softmax(-1) * mask, scores.softmax(-1), (scores * mask).softmax(-1)
+    late = all_seen * mask
+    empty = "the row with everything masked is NaN: minus infinity everywhere makes 0 / 0 of a softmax"
+    assert getattr(given, "shape", None) != right.shape or not given[:, 2].isnan().any(), empty
     slips = {
         "the row with everything masked got equal weights; it may see nothing, so its weights are 0": kept.softmax(-1),
         "the mask is turned round: True means that a query may attend": scores.masked_fill(mask, least).softmax(-1),
         "the softmax runs over the queries; it must run over the keys, the last axis": kept.softmax(-2),
-        "the mask came after the softmax: what was taken away is missing, and the rows do not sum to 1": all_seen
-        * mask,
-        "masked scores were set to 0, but exp(0) = 1: they keep a weight": (scores * mask).softmax(-1),
-        "masked scores were set to 0, but exp(0) = 1: they took part in the sum": (scores * mask).softmax(-1) * mask,
+        "the mask came after the softmax: what was taken away is missing, and the rows do not sum to 1": late,
+        "masked scores were set to 0, but exp(0) = 1: they keep a weight": set_to_0,
+        "masked scores were set to 0, but exp(0) = 1: they took part in the sum": set_to_0 * mask,
         "masked scores were set to -1, which is a score like any other": scores.masked_fill(~mask, -1).softmax(-1),
         "the mask was not used": all_seen,
         "everything is 0": torch.zeros_like(scores),
     }
     compare(given, right, slips)
-    print("Right: what is masked gets 0, and a row that sees nothing is 0 as a whole.")
 
 
-@exercise
+@exercise("Right: c = sum of a_j h_j with a = softmax(v^T tanh(W s + U h_j)).")
 def check_additive(answer: Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]) -> None:
     """``answer(s, h, W, U, v)`` must be the context (B, N) of additive attention.
 
@@ -62,9 +59,7 @@ def check_additive(answer: Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Te
         Naming the slip: tanh missing or in the wrong place, softmax missing or over the wrong axis, projected
         annotations averaged, plain mean, weights returned.
     """
-    generator = torch.Generator().manual_seed(6)
-    shapes = ((3, 5), (3, 7, 4), (4, 5), (4, 4), (4,))
-    s, h, W, U, v = (torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes)
+    s, h, W, U, v = draw(6, (3, 5), (3, 7, 4), (4, 5), (4, 4), (4,))
 
     def mean(weights: Tensor, values: Tensor = h) -> Tensor:
         return (weights.unsqueeze(-1) * values).sum(1)
@@ -90,10 +85,9 @@ def check_additive(answer: Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Te
         "the annotations do not enter the scores, so all weights are equal": h.sum(1),
     }
     compare(given, right, slips)
-    print("Right: c = sum of a_j h_j with a = softmax(v^T tanh(W s + U h_j)).")
 
 
-@exercise
+@exercise()
 def check_leak(answer: float) -> None:
     """``answer`` must be the weight of two masked keys out of four, all of score 1, if "masked" means a score of -1.
 
@@ -110,13 +104,12 @@ def check_leak(answer: float) -> None:
         "this is the weight that stays where it belongs": 1 - leak,
         "the scores are 1 and -1: they differ by 2, not by 1": 1 / (1 + math.e),
     }
-    value = compare_number(answer, slips)
-    what = "the weight of two keys with score -1 beside two with score 1"
-    assert abs(value - leak) < 5e-3 * leak, f"{value:.6g} is not {what}"
+    otherwise = "{:.6g} is not the weight of two keys with score -1 beside two with score 1"
+    compare_number(answer, leak, slips, otherwise, within=5e-3)
     print(f"Right: 2/e / (2e + 2/e) = 1/(1 + e^2) = {leak:.3f}.")
 
 
-@exercise
+@exercise("Right: Var(q . k) = 48 * 1/3 * 1 = 16, so the factor is 1/4.")
 def check_scale(answer: float) -> None:
     """``answer`` must be the factor that gives q . k variance 1; q of 48 values U(-1, 1), k of 48 values N(0, 1).
 
@@ -134,12 +127,10 @@ def check_scale(answer: float) -> None:
         "1/K would be right if all products were equal; independent ones add up in variance": 1 / 48,
         "1/12 is the variance of U(0, 1); U(-1, 1) is twice as wide and has 1/3": 0.5,
     }
-    value = compare_number(answer, slips)
-    assert abs(value - 0.25) < 1e-3, f"{value:.6g} is not the factor: Var(q . k) = 48 E[q_i^2] E[k_i^2]"
-    print("Right: Var(q . k) = 48 * 1/3 * 1 = 16, so the factor is 1/4.")
+    compare_number(answer, 0.25, slips, "{:.6g} is not the factor: Var(q . k) = 48 E[q_i^2] E[k_i^2]", within=4e-3)
 
 
-@exercise
+@exercise("Right: by, 0.30 * 0.8 = 0.24. Greedy finds ax (0.18); the best of all, cz (0.25), is lost at once.")
 def check_beam(answer: tuple[str, float]) -> None:
     """``answer`` must be the sentence that two beams find on the exercise's tree, and its probability.
 
@@ -162,4 +153,3 @@ def check_beam(answer: tuple[str, float]) -> None:
     assert sentence == "by", f"{sentence!r} is not what is left: keep two beginnings, extend both, keep the best"
     assert abs(probability - 0.8) > 1e-6, "0.8 is the probability of y after b; that of the sentence is a product"
     assert abs(probability - 0.24) < 1e-6, f"by is right, but its probability is not {probability:g}"
-    print("Right: by, 0.30 * 0.8 = 0.24. Greedy finds ax (0.18); the best of all, cz (0.25), is lost at once.")

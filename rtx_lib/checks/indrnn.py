@@ -5,7 +5,6 @@ Every check returns without a word of blame if its argument is None: the exercis
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,10 +14,8 @@ from rtx_lib.checks.answers import compare, compare_number, exercise
 Clamp = tuple[float, float, float, float]
 """A map h -> clamp(a + u h, lo, hi) as (a, u, lo, hi)."""
 
-_TOLERANCE = 1e-9
 
-
-@exercise
+@exercise()
 def check_interval(answer: Callable[[int, float, float], tuple[float, float]]) -> None:
     """``answer(length, keep, magnitude)`` must return the least and the largest ``|u|`` allowed.
 
@@ -31,23 +28,24 @@ def check_interval(answer: Callable[[int, float, float], tuple[float, float]]) -
     """
     given = answer(784, 0.1, 5.0)
     assert isinstance(given, Sequence) and len(given) == 2, "the function must return two numbers: (low, high)"
-    low, high = (float(end) for end in given)
+    low, high = map(float, given)
     assert low <= high, f"the ends are swapped: {low:.6g} is above {high:.6g}"
     slips = {
-        "these are powers: |u|^T = 5 asks for the root, 5^(1/T)": (_power(0.1), _power(5.0)),
+        "these are powers: |u|^T = 5 asks for the root, 5^(1/T)": (0.0, math.inf),
         "the factor is a power of u, not a multiple: take the T-th root instead of dividing by T": (0.1 / 784, 5 / 784),
         "these roots have one factor too few: over T steps u is applied T times": (0.1 ** (1 / 783), 5 ** (1 / 783)),
         "the logarithm is left: undo it with exp": (math.log(0.1) / 784, math.log(5) / 784),
     }
     for message, wrong in slips.items():
-        assert not (_close(low, wrong[0]) and _close(high, wrong[1])), message
+        assert not _close((low, high), wrong), message
     for name, end, factor in (("low", low, 0.1), ("high", high, 5.0)):
-        made = f"{end:.8g}^784 = {_power(end):.3g}"
-        assert _close(end, factor ** (1 / 784)), f"{name} is {end:.8g}, and {made}, not {factor}"
+        power = torch.tensor(end, dtype=torch.float64) ** 784  # of Python's floats it raises where it overflows
+        made = f"{end:.8g}^784 = {power.item():.3g}"
+        assert _close([end], [factor ** (1 / 784)]), f"{name} is {end:.8g}, and {made}, not {factor}"
     print(f"Right: from {low:.5f} to {high:.5f} for 784 steps, a window of width {high - low:.5f}.")
 
 
-@exercise
+@exercise("Right: at each step its own loss, and u times what comes back through an active step.")
 def check_gradient(answer: Callable[[Tensor, float, Tensor], Tensor]) -> None:
     """``answer(h, u, g)`` must be dL/dh_t, (T,), of one ReLU neuron with losses at every step.
 
@@ -75,10 +73,9 @@ def check_gradient(answer: Callable[[Tensor, float, Tensor], Tensor]) -> None:
         "these are the direct derivatives alone: add what comes back from step t+1": g,
     }
     compare(answer(h.clone(), u, g.clone()), right, slips, tolerance=1e-6)  # u times a mask is float32
-    print("Right: at each step its own loss, and u times what comes back through an active step.")
 
 
-@exercise
+@exercise("Right: two clamped lines make a clamped line, for every sign of u.")
 def check_compose(answer: Callable[[Clamp, Clamp], Clamp]) -> None:
     """``answer(g, f)`` must be the map h -> g(f(h)), each map (a, u, lo, hi) for h -> clamp(a + u h, lo, hi).
 
@@ -100,18 +97,17 @@ def check_compose(answer: Callable[[Clamp, Clamp], Clamp]) -> None:
     for name, (first, second) in pairs.items():
         given = answer(second, first)
         assert isinstance(given, Sequence) and len(given) == 4, "the function must return a map: (a, u, lo, hi)"
-        map_ = tuple(float(number) for number in given)
+        map_ = tuple(map(float, given))
         assert all(map(math.isfinite, map_)), f"the map {map_} holds numbers that are not finite"
-        if _is_both(map_, first, second):
+        h = torch.linspace(-8, 8, 1601, dtype=torch.float64)
+        if (_apply(map_, h) - _apply(second, _apply(first, h))).abs().max() < 1e-9:
             continue
-        for message, slip in _SLIPS.items():
-            wrong = slip(first, second)
-            assert not all(_close(x, y) for x, y in zip(map_, wrong, strict=True)), f"{name}: {message}"
+        for message, wrong in _slips(first, second).items():
+            assert not _close(map_, wrong), f"{name}: {message}"
         raise AssertionError(f"{name}: {map_} is another function than first f, then g, by none of the usual slips")
-    print("Right: two clamped lines make a clamped line, for every sign of u.")
 
 
-@exercise
+@exercise()
 def check_memory(answer: Callable[[float], float]) -> None:
     """``answer(u)`` must be the number k of steps, a real number, after which ``|u|^k`` is 1/2.
 
@@ -130,32 +126,23 @@ def check_memory(answer: Callable[[float], float]) -> None:
         "two bases are mixed: take both logarithms to the same base": 1 / -math.log(0.99, 10),
         "this is what is left after two steps; solve |u|^k = 1/2 for k": 0.99**2,
     }
-    compare_number(given, slips, 1e-9)
-    left = f"for u = 0.99 this gives {given:.6g} steps, after which {0.99**given:.3g} is left"
-    assert _close(given, right), f"{left}, not 1/2"
+    otherwise = f"for u = 0.99 this gives {{:.6g}} steps, after which {0.99**given:.3g} is left, not 1/2"
+    compare_number(given, right, slips, otherwise, within=1e-9, near=1e-9)
     for u in (-0.99, 1.0, -1.0, 1.01):
         try:
             value = float(answer(u))
         except (ValueError, ZeroDivisionError, TypeError) as error:
-            raise AssertionError(
-                f"u = {u} breaks the function ({error}): use |u|, and return infinity from |u| = 1 on"
-            ) from error
-        if u == -0.99:
-            assert _close(value, right), f"for u = -0.99 this gives {value:.6g}: only the size |u| counts"
-        else:
-            assert value == math.inf, f"for u = {u} this gives {value:.6g}: nothing is ever lost, return math.inf"
+            what = f"u = {u} breaks the function ({error}): use |u|, and return infinity from |u| = 1 on"
+            raise AssertionError(what) from error
+        below, gives = u == -0.99, f"for u = {u} this gives {value:.6g}"
+        assert not below or _close([value], [right]), f"{gives}: only the size |u| counts"
+        assert below or value == math.inf, f"{gives}: nothing is ever lost, return math.inf"
     print(f"Right: u = 0.99 keeps half of what it holds for {right:.1f} steps.")
 
 
-def _close(one: float, other: float) -> bool:
-    return math.isclose(one, other, rel_tol=_TOLERANCE, abs_tol=1e-12)
-
-
-def _power(end: float) -> float:
-    try:  # Python raises where a power of floats overflows
-        return end**784
-    except OverflowError:
-        return math.inf
+def _close(ones: Sequence[float], others: Sequence[float]) -> bool:
+    pairs = zip(ones, others, strict=True)
+    return all(math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12) for one, other in pairs)
 
 
 def _backward(g: Tensor, factors: Tensor) -> Tensor:
@@ -171,42 +158,26 @@ def _apply(map_: Sequence[float], h: Tensor) -> Tensor:
     return (a + u * h).clamp(low, high)
 
 
-def _is_both(map_: Sequence[float], f: Clamp, g: Clamp) -> bool:
-    h = torch.linspace(-8, 8, 1601, dtype=torch.float64)
-    return bool((_apply(map_, h) - _apply(g, _apply(f, h))).abs().max() < _TOLERANCE)
-
-
-def _line(f: Clamp, g: Clamp) -> tuple[float, float]:
-    return g[0] + g[1] * f[0], g[1] * f[1]
-
-
-def _clip(value: float, g: Clamp) -> float:
-    return min(max(value, g[2]), g[3])
+def _clip(ends: Sequence[float], g: Clamp) -> list[float]:
+    return [min(max(end, g[2]), g[3]) for end in ends]
 
 
 def _right(f: Clamp, g: Clamp) -> Clamp:
-    ends = [_clip(g[0] + g[1] * end, g) for end in f[2:]]
-    return *_line(f, g), min(ends), max(ends)
+    ends = _clip([g[0] + g[1] * end for end in f[2:]], g)
+    return g[0] + g[1] * f[0], g[1] * f[1], min(ends), max(ends)
 
 
-def _turned(f: Clamp, g: Clamp) -> tuple[float, ...]:
-    return *_line(f, g), _clip(g[0] + g[1] * f[2], g), _clip(g[0] + g[1] * f[3], g)
-
-
-def _open(f: Clamp, g: Clamp) -> tuple[float, ...]:
-    return *_line(f, g), *sorted(g[0] + g[1] * end for end in f[2:])
-
-
-def _cut(f: Clamp, g: Clamp) -> tuple[float, ...]:
-    return *_line(f, g), _clip(f[2], g), _clip(f[3], g)
-
-
-_SLIPS: dict[str, Callable[[Clamp, Clamp], Any]] = {
-    "the order is wrong: f acts first, then g, though g stands first": lambda f, g: _right(g, f),
-    "a negative u turns the ends around: the image of hi is then the lower one": _turned,
-    "the ends of f are missing: f's floor and ceiling pass through g as well": lambda f, g: (*_line(f, g), g[2], g[3]),
-    "the ends of g are missing: clamp the images of f's ends to them": _open,
-    "the ends of f were cut to those of g, not carried through g first: they become a_g + u_g lo, a_g + u_g hi": _cut,
-    "the slopes multiply, they do not add": lambda f, g: (_line(f, g)[0], f[1] + g[1], *_right(f, g)[2:]),
-    "the offset of f passes through g: it is a_g + u_g a_f": lambda f, g: (f[0] + g[0], *_right(f, g)[1:]),
-}
+def _slips(f: Clamp, g: Clamp) -> dict[str, tuple[float, ...]]:
+    (a, u, *ends), images = _right(f, g), [g[0] + g[1] * end for end in f[2:]]
+    uncarried = (
+        "the ends of f were cut to those of g, not carried through g first: they become a_g + u_g lo, a_g + u_g hi"
+    )
+    return {
+        "the order is wrong: f acts first, then g, though g stands first": _right(g, f),
+        "a negative u turns the ends around: the image of hi is then the lower one": (a, u, *_clip(images, g)),
+        "the ends of f are missing: f's floor and ceiling pass through g as well": (a, u, *g[2:]),
+        "the ends of g are missing: clamp the images of f's ends to them": (a, u, *sorted(images)),
+        uncarried: (a, u, *_clip(f[2:], g)),
+        "the slopes multiply, they do not add": (a, f[1] + g[1], *ends),
+        "the offset of f passes through g: it is a_g + u_g a_f": (f[0] + g[0], u, *ends),
+    }

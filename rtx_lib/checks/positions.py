@@ -8,13 +8,13 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rtx_lib.checks.answers import compare, exercise
+from rtx_lib.checks.answers import compare, exercise, shifted
 from rtx_lib.layers.positions import ALiBi, Sinusoidal
 
 _BASE = 10000.0
 
 
-@exercise
+@exercise("Right: one rotation for each pair, by k w_i, whatever p is.")
 def check_shift_matrix(answer: Callable[[int, int], Tensor]) -> None:
     """``answer(k, width)`` must be the matrix (D, D) that takes the sinusoidal encoding of any p to that of p + k.
 
@@ -27,8 +27,6 @@ def check_shift_matrix(answer: Callable[[int, int], Tensor]) -> None:
         component instead of each pair, all pairs alike, cosine and sine exchanged.
     """
     k, width = 3, 6
-    given = answer(k, width)
-    given = given.double() if isinstance(given, Tensor) else given
     steps = torch.arange(0, width, 2, dtype=torch.float64)
     angles = k * _BASE ** (-steps / width)
     cos, sin = angles.cos(), angles.sin()
@@ -43,13 +41,12 @@ def check_shift_matrix(answer: Callable[[int, int], Tensor]) -> None:
         "all pairs turn by the same angle: pair i turns by k w_i": _rotations(fast),
         "cosine and sine have changed places: for k = 0 the matrix must be the identity": _blocks(sin, cos, -cos),
     }
-    compare(given, right, slips, 1e-5)
-    again = answer(k + 1, width).double()
-    compare(again, Sinusoidal(width).shift_matrix(k + 1, dtype=torch.float64), {"k is not used": right}, 1e-5)
-    print("Right: one rotation for each pair, by k w_i, whatever p is.")
+    compare(answer(k, width), right, slips, 1e-5)
+    further = Sinusoidal(width).shift_matrix(k + 1, dtype=torch.float64)
+    compare(answer(k + 1, width), further, {"k is not used": right}, 1e-5)
 
 
-@exercise
+@exercise("Right: every pair of neighbours turns by p times its own frequency.")
 def check_rotary(answer: Callable[[Tensor, int], Tensor]) -> None:
     """``answer(x, p)`` must be x (K,), a query or a key at position p, turned as rotary embedding turns it.
 
@@ -67,22 +64,21 @@ def check_rotary(answer: Callable[[Tensor, int], Tensor]) -> None:
     cos, sin = (p * w).cos(), (p * w).sin()
     across = torch.cat([first * cos - second * sin, first * sin + second * cos])
     added = x + Sinusoidal(width).encode(torch.tensor([p]), torch.float64)[0]
-    lost = torch.stack([x[0::2] * cos + x[1::2] * sin, x[0::2] * sin + x[1::2] * cos], dim=-1).flatten()
+    lost = _blocks(cos, sin, sin) @ x
     slips = {
-        "this turns backwards: (a, b) becomes (a cos - b sin, a sin + b cos)": _turn(x, -p * w),
+        "this turns backwards: (a, b) becomes (a cos - b sin, a sin + b cos)": _rotations(p * w) @ x,
         "the pairs are made of the two halves, (i, i + K/2); in the paper they are neighbours, (2i, 2i + 1)": across,
-        "the angles fall half as fast as they should: pair i turns by p base^(-2i/K)": _turn(x, p * slow),
-        "all pairs turn by the same angle: pair i turns by p base^(-2i/K)": _turn(x, torch.full_like(w, p)),
-        "position p turned by p + 1: positions count from 0, where nothing turns": _turn(x, (p + 1) * w),
+        "the angles fall half as fast as they should: pair i turns by p base^(-2i/K)": _rotations(-p * slow) @ x,
+        "all pairs turn by the same angle: pair i turns by p base^(-2i/K)": _rotations(torch.full_like(w, -p)) @ x,
+        "position p turned by p + 1: positions count from 0, where nothing turns": _rotations(-(p + 1) * w) @ x,
         "the minus sign is missing, so that lengths change: (a, b) becomes (a cos - b sin, a sin + b cos)": lost,
         "an encoding was added: rotary embedding multiplies": added,
         "nothing turned": x,
     }
-    compare(answer(x.clone(), p), _turn(x, p * w), slips, 1e-6)
-    print("Right: every pair of neighbours turns by p times its own frequency.")
+    compare(answer(x.clone(), p), _rotations(-p * w) @ x, slips, 1e-6)
 
 
-@exercise
+@exercise("Right: 2^(-8/H), and each slope is that times the one before.")
 def check_slopes(answer: Callable[[int], Tensor]) -> None:
     """``answer(heads)`` must be ALiBi's slopes (H,) for a number of heads that is a power of two.
 
@@ -95,21 +91,19 @@ def check_slopes(answer: Callable[[int], Tensor]) -> None:
     for heads in (8, 4):
         h = torch.arange(1, heads + 1, dtype=torch.float64)
         right, share = ALiBi(heads).slopes(), (h - 1) / heads
+        equal = "the slopes fall in equal steps: they form a geometric sequence, each a fixed share of the one before"
         slips = {
             "the first slope is 1: heads count from 1 here, so that the first one is 2^(-8/H)": 2.0 ** (-8 * share),
             "this is right for 8 heads alone: the exponent is -8h/H, so that the last slope is always 2^-8": 2.0**-h,
             "slopes are positive: the minus sign stands in the bias, -m_h (i - j)": -right,
             "the order is reversed: head 1 has the steepest slope": right.flip(0),
-            "the slopes fall in equal steps: they form a geometric sequence, each a fixed share of the one before": 1
-            - share,
+            equal: 1 - share,
             "the base is 2, not e": torch.exp(-8 * h / heads),
         }
-        given = answer(heads)
-        compare(given.double() if isinstance(given, Tensor) else given, right, slips, 1e-6)
-    print("Right: 2^(-8/H), and each slope is that times the one before.")
+        compare(answer(heads), right, slips, 1e-6)
 
 
-@exercise
+@exercise("Right: row i starts at distance i, and no row was copied by itself.")
 def check_relative_shift(answer: Callable[[Tensor], Tensor]) -> None:
     """``answer(x)`` must move row i of x (T, N) by T - 1 - i to the left; what wraps around is not looked at.
 
@@ -124,33 +118,20 @@ def check_relative_shift(answer: Callable[[Tensor], Tensor]) -> None:
         seen = torch.ones(rows, columns, dtype=torch.bool).tril(columns - rows)
         padded = torch.cat([x, torch.zeros(rows, 1)], dim=1).flatten()
         longer = torch.cat([torch.zeros(rows, 1), x], dim=1).flatten()
-
-        def moved(places: list[int], x: Tensor = x) -> Tensor:
-            return torch.stack([row.roll(place) for row, place in zip(x, places, strict=True)])
-
-        i = range(rows)
-        left = moved([k + 1 - rows for k in i])
+        places = rows - 1 - torch.arange(rows)[:, None]
+        short = "each row is one place short: the last row stays, the one above it must move by 1"
         slips = {
             "nothing moved: entry (i, j) must be x[i, j + T - 1 - i]": x,
-            "the rows move to the right; the first one must move by T - 1 to the left": moved(
-                [rows - 1 - k for k in i]
-            ),
-            "each row is one place short: the last row stays, the one above it must move by 1": moved(
-                [min(0, k + 2 - rows) for k in i]
-            ),
+            "the rows move to the right; the first one must move by T - 1 to the left": shifted(x, -places),
+            short: shifted(x, (places - 1).clamp(min=0)),
             "all rows moved alike: row i moves by T - 1 - i": x.roll(1 - rows, dims=1),
             "the column of zeros stands behind: it must stand in front": padded[rows:].view(rows, columns),
             "the first row of the longer view was kept: drop it, not the last one": longer[: rows * columns].view_as(x),
         }
-        given = answer(x.clone())
-        assert isinstance(given, Tensor), f"the function must return a tensor, it returned {type(given).__name__}"
-        assert given.shape == x.shape, f"the shape must be {tuple(x.shape)}, it is {tuple(given.shape)}"
-        visible = {message: wrong.masked_fill(~seen, 0) for message, wrong in slips.items()}
-        compare(given.double().masked_fill(~seen, 0), left.masked_fill(~seen, 0), visible)
-    print("Right: row i starts at distance i, and no row was copied by itself.")
+        compare(answer(x.clone()), shifted(x, places), slips, seen=seen)
 
 
-@exercise
+@exercise()
 def check_slip(answer: str) -> None:
     """``answer`` must be the letter of the property that a table with one frequency for each component has lost.
 
@@ -191,10 +172,3 @@ def _blocks(diagonal: Tensor, upper: Tensor, lower: Tensor) -> Tensor:
 
 def _rotations(angles: Tensor) -> Tensor:
     return _blocks(angles.cos(), angles.sin(), -angles.sin())
-
-
-def _turn(x: Tensor, angles: Tensor) -> Tensor:
-    """The pairs (2i, 2i + 1) of x (K,) turned by the angles (K/2,)."""
-    even, odd = x[0::2], x[1::2]
-    cos, sin = angles.cos(), angles.sin()
-    return torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1).flatten()

@@ -3,13 +3,13 @@
 Every check returns without a word of blame if its argument is None: the exercise is not answered yet.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.checks.answers import compare, compare_cases, exercise
+from rtx_lib.checks.answers import compare, compare_cases, draw, exercise
 
 ORDER = {
     "z": "zero_grad",
@@ -20,7 +20,7 @@ ORDER = {
 }
 
 
-@exercise
+@exercise("Right: window - 1 zeros in front, then every run of `window` inputs that ends at its step.")
 def check_windows(answer: Callable[[Tensor, int], Tensor]) -> None:
     """``answer(x, window)`` must gather from x (B, T, D) the window that ends at each step: (B, T, window, D).
 
@@ -32,32 +32,26 @@ def check_windows(answer: Callable[[Tensor, int], Tensor]) -> None:
         Naming the slip: windows that begin at their step or are centred on it, that end one step early, reversed
         order, the first input repeated instead of zeros, axes exchanged.
     """
-    M, x = 3, torch.randn(2, 6, 4, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
+    M, (x,) = 3, draw(5, (2, 6, 4))
 
-    def cut(before: Tensor, after: int = 0) -> Tensor:
-        padded = torch.cat([before, F.pad(x, (0, 0, 0, after))], dim=1)
-        return padded.unfold(1, M, 1).mT[:, :6]
+    def cut(before: int, after: int = 0, mode: str = "constant") -> Tensor:
+        return F.pad(x.mT, (before, after), mode).unfold(2, M, 1).permute(0, 2, 3, 1)[:, :6]
 
-    zero = torch.zeros_like(x[:, :1])
-    right = cut(zero.repeat(1, 2, 1))
+    right = cut(2)
     given = answer(x.clone(), M)
     if isinstance(given, Tensor) and given.shape == (2, 6, 4, M):
         raise AssertionError("the last two axes are exchanged: unfold puts the window last, it has to stand before D")
-    compare(
-        given,
-        right,
-        {
-            "the windows begin at their step: they show it the future": cut(zero[:, :0], 2),
-            "the windows are centred on their step: they show it one step of the future": cut(zero, 1),
-            "the windows end one step too early: the input of the step itself is the last": cut(zero.repeat(1, 3, 1)),
-            "the windows run backwards: the oldest input comes first": right.flip(2),
-            "zeros stand before the start, not the first input again": cut(x[:, :1].repeat(1, 2, 1)),
-        },
-    )
-    print("Right: window - 1 zeros in front, then every run of `window` inputs that ends at its step.")
+    slips = {
+        "the windows begin at their step: they show it the future": cut(0, 2),
+        "the windows are centred on their step: they show it one step of the future": cut(1, 1),
+        "the windows end one step too early: the input of the step itself is the last": cut(3),
+        "the windows run backwards: the oldest input comes first": right.flip(2),
+        "zeros stand before the start, not the first input again": cut(2, mode="replicate"),
+    }
+    compare(given, right, slips)
 
 
-@exercise
+@exercise("Right: all windows take their j-th step together, on z shifted by j.")
 def check_steps(answer: Callable[[Tensor, Tensor, int], Tensor]) -> None:
     """``answer(z, weight_hh, window)`` must run the windows of a tanh LocalRNN on inputs that are projected already.
 
@@ -70,38 +64,33 @@ def check_steps(answer: Callable[[Tensor, Tensor, int], Tensor]) -> None:
         Naming the slip: one run over everything, windows read backwards, a step too few, the matrix transposed or
         left out, the mean over the steps.
     """
-    M, T, generator = 3, 5, torch.Generator().manual_seed(6)
-    z, W = (torch.randn(shape, generator=generator, dtype=torch.float64) for shape in ((2, T + M - 1, 4), (4, 4)))
+    M, T = 3, 5
+    z, W = draw(6, (2, T + M - 1, 4), (4, 4))
 
-    def run(places: list[int], matrix: Tensor, count: int = T) -> list[Tensor]:
+    def run(places: Iterable[int], matrix: Tensor = W, count: int = T) -> list[Tensor]:
         h, states = torch.zeros(2, count, 4, dtype=torch.float64), []
         for j in places:
             h = torch.tanh(z[:, j : j + count] + h @ matrix.T)
             states.append(h)
         return states
 
-    steps = run(list(range(M)), W)
-    whole = torch.stack([h[:, 0] for h in run(list(range(T + M - 1)), W, 1)], dim=1)
+    steps, whole = run(range(M)), torch.cat(run(range(T + M - 1), count=1), dim=1)
     given = answer(z.clone(), W.clone(), M)
-    if isinstance(given, Tensor) and given.shape == (2, T + M - 1, 4):
+    if isinstance(given, Tensor) and given.shape == z.shape:
         raise AssertionError("there are T windows, not T + window - 1: take T steps of z at a time")
-    compare(
-        given,
-        steps[-1],
-        {
-            "this is one run over everything: each window starts from 0": whole[:, M - 1 :],
-            "the windows are read backwards: the oldest input comes first": run(list(range(M))[::-1], W)[-1],
-            "the last step is missing: each window ends with the input of its own position": steps[-2],
-            "the first step is missing: each window holds `window` inputs": run(list(range(1, M)), W)[-1],
-            "W_hh is transposed: rows of a batch are multiplied as h @ W.T": run(list(range(M)), W.T)[-1],
-            "W_hh is not there: this is the last input alone": run([M - 1], W)[-1],
-            "this is the mean over the steps; LocalRNN keeps the last": torch.stack(steps).mean(0),
-        },
-    )
-    print("Right: all windows take their j-th step together, on z shifted by j.")
+    slips = {
+        "this is one run over everything: each window starts from 0": whole[:, M - 1 :],
+        "the windows are read backwards: the oldest input comes first": run(reversed(range(M)))[-1],
+        "the last step is missing: each window ends with the input of its own position": steps[-2],
+        "the first step is missing: each window holds `window` inputs": run(range(1, M))[-1],
+        "W_hh is transposed: rows of a batch are multiplied as h @ W.T": run(range(M), W.T)[-1],
+        "W_hh is not there: this is the last input alone": run([M - 1])[-1],
+        "this is the mean over the steps; LocalRNN keeps the last": torch.stack(steps).mean(0),
+    }
+    compare(given, steps[-1], slips)
 
 
-@exercise
+@exercise("Right: one input, and window - 1 more for every layer.")
 def check_reach(answer: Callable[[int, int], int]) -> None:
     """``answer(layers, window)`` must be how many inputs LocalRNNs on one another let reach an output: n (M - 1) + 1.
 
@@ -112,21 +101,19 @@ def check_reach(answer: Callable[[int, int], int]) -> None:
         windows, the doubling of dilated convolutions.
     """
     cases = [(1, 6), (2, 6), (3, 4), (4, 1), (5, 2)]
+    dilated = "this is the reach of dilated convolutions; here every layer looks at its neighbours"
     slips = {
         "the windows overlap in one input: a further layer adds window - 1": lambda n, M: n * M,
         "the output's own input counts too": lambda n, M: n * (M - 1),
         "reach adds up, it does not multiply: a window slides one step at a time": lambda n, M: M**n,
-        "this is the reach of dilated convolutions; here every layer looks at its neighbours": lambda n, M: (
-            (M - 1) * (2**n - 1) + 1
-        ),
+        dilated: lambda n, M: (M - 1) * (2**n - 1) + 1,
     }
     if wrong := compare_cases(answer, lambda n, M: n * (M - 1) + 1, slips, cases):
         (n, M), value = wrong
         raise AssertionError(f"{value} inputs for {n} layers with a window of {M} is not right: draw them")
-    print("Right: one input, and window - 1 more for every layer.")
 
 
-@exercise
+@exercise("Right: the gradient is there after the backward pass, and is clipped before the step uses it.")
 def check_order(answer: str) -> None:
     """``answer`` must name the five parts of a training step in an order in which clipping acts, as letters.
 
@@ -146,11 +133,8 @@ def check_order(answer: str) -> None:
     assert f < b, "the backward pass needs a loss: forward comes first"
     assert b < s, "the step is made before the backward pass: it uses the gradient of another batch, or none"
     assert not b < z < s, "zero_grad stands between the backward pass and the step: it takes the gradient away"
-    assert b < c, (
-        "the clip comes before the backward pass: the gradients that it sees are zero or None. "
-        "This is the order of the authors' music script"
-        if z < c
-        else "the clip comes before the backward pass: it scales the gradients of the batch before, which no step uses"
-    )
+    late = "it scales the gradients of the batch before, which no step uses"
+    if z < c:
+        late = "the gradients that it sees are zero or None. This is the order of the authors' music script"
+    assert b < c, f"the clip comes before the backward pass: {late}"
     assert c < s, "the clip comes after the step: the step has used the whole gradient"
-    print("Right: the gradient is there after the backward pass, and is clipped before the step uses it.")

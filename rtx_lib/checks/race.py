@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rtx_lib.checks.answers import compare, compare_cases, exercise, judge
+from rtx_lib.checks.answers import compare, compare_cases, draw, exercise, judge
 
 # What the last exercise asks: whether the report supports its conclusion, and why.
 REPORTS: dict[str, tuple[bool, str]] = {
@@ -46,7 +46,7 @@ REPORTS: dict[str, tuple[bool, str]] = {
 }
 
 
-@exercise
+@exercise("Right: quantiles of the medians of the draws.")
 def check_interval(answer: Callable[..., Sequence[float]]) -> None:
     """``answer(values, draws, level=0.95)`` must be the ends of the percentile interval of the median.
 
@@ -59,39 +59,31 @@ def check_interval(answer: Callable[..., Sequence[float]]) -> None:
         side, the level taken as a quantile, a standard deviation in place of quantiles.
     """
     rng = np.random.default_rng(10)
-    for n, level in ((7, 0.95), (9, 0.8)):
+    for n, level, z in ((7, 0.95, 1.959964), (9, 0.8, 1.281552)):
         values = rng.gamma(2.0, size=n)
         draws = rng.integers(n, size=(900, n))
-        drawn = values[draws]
-        medians, means = np.median(drawn, axis=1), drawn.mean(axis=1)
-        tail = (1 - level) / 2
+        drawn, tail = values[draws], (1 - level) / 2
+        medians = np.median(drawn, axis=1)
 
-        def ends(numbers: np.ndarray, low: float, high: float) -> np.ndarray:
-            return np.array([np.quantile(numbers, low), np.quantile(numbers, high)])
+        def ends(numbers: np.ndarray, low: float = tail, high: float = 1 - tail) -> Tensor:
+            return torch.from_numpy(np.quantile(numbers, [low, high]))
 
-        right = ends(medians, tail, 1 - tail)
-        z = {0.95: 1.959964, 0.8: 1.281552}[level]
-        given = _pair(answer(list(values), draws, level))
+        right, by_draw = ends(medians), ends(np.median(drawn, axis=0))
+        normal = torch.tensor([medians.mean() - z * medians.std(), medians.mean() + z * medians.std()])
         slips = {
-            "the values are not drawn: index them with the draws": ends(values, tail, 1 - tail),
-            "the median is asked for, not the mean": ends(means, tail, 1 - tail),
-            "the median is taken over the draws: each draw, a row, has a median of its own": ends(
-                np.median(drawn, axis=0), tail, 1 - tail
-            ),
+            "the values are not drawn: index them with the draws": ends(values),
+            "the median is asked for, not the mean": ends(drawn.mean(axis=1)),
+            "the median is taken over the draws: each draw, a row, has a median of its own": by_draw,
             "what lies outside is cut off on each side: half of it belongs on each": ends(medians, 1 - level, level),
             "the ends are one-sided: one half of what lies outside belongs on each side": ends(medians, 0, level),
-            "the ends stand in the wrong order": right[::-1],
-            "this is the interval of a normal distribution: take quantiles of the medians": np.array(
-                [medians.mean() - z * medians.std(), medians.mean() + z * medians.std()]
-            ),
-            "this interval is of the values themselves, not of their median": ends(drawn.ravel(), tail, 1 - tail),
+            "the ends stand in the wrong order": right.flip(0),
+            "this is the interval of a normal distribution: take quantiles of the medians": normal,
+            "this interval is of the values themselves, not of their median": ends(drawn.ravel()),
         }
-        tensors = {message: torch.from_numpy(slip.copy()) for message, slip in slips.items()}
-        compare(torch.from_numpy(given), torch.from_numpy(right), tensors)
-    print("Right: quantiles of the medians of the draws.")
+        compare(_pair(answer(list(values), draws, level)), right, slips)
 
 
-def _pair(given: object) -> np.ndarray:
+def _pair(given: object) -> Tensor:
     """What was given as two numbers."""
     assert given is not ... and given is not None, "the function must return two numbers"
     try:
@@ -99,10 +91,10 @@ def _pair(given: object) -> np.ndarray:
     except (TypeError, ValueError) as error:
         raise AssertionError(f"the function must return two numbers, it returned {given!r}") from error
     assert array.shape == (2,), f"the function must return two numbers, it returned {array.size}"
-    return array
+    return torch.from_numpy(array)
 
 
-@exercise
+@exercise("Right: the first step at the line or beyond it, on the side that the metric comes from.")
 def check_arrival(answer: Callable[..., int | None]) -> None:
     """``answer(steps, values, metric, line)`` must be the first step at the finish line or beyond it, or None.
 
@@ -115,14 +107,16 @@ def check_arrival(answer: Callable[..., int | None]) -> None:
         of a step, the best or the last step, the last arrival, a run that never arrives.
     """
     steps = [50, 100, 150, 200, 250]
+    exact = "a run that meets the line exactly has reached it"
+    never = "a run that never arrives has no step: return None"
     cases: list[tuple[list[float], str, float, int | None, str]] = [
         ([0.2, 0.6, 0.96, 0.99, 0.97], "accuracy", 0.95, 150, ""),
         ([0.2, 0.1, 0.008, 0.001, 0.005], "mse", 0.01, 150, ""),
         ([2.9, 2.2, 1.7, 1.5, 1.6], "loss", 1.8, 150, ""),
-        ([0.2, 0.95, 0.97, 0.99, 0.98], "accuracy", 0.95, 100, "a run that meets the line exactly has reached it"),
-        ([2.9, 1.8, 1.7, 1.5, 1.6], "loss", 1.8, 100, "a run that meets the line exactly has reached it"),
-        ([0.2, 0.6, 0.7, 0.9, 0.8], "accuracy", 0.95, None, "a run that never arrives has no step: return None"),
-        ([0.2, 0.1, 0.1, 0.05, 0.02], "mse", 0.01, None, "a run that never arrives has no step: return None"),
+        ([0.2, 0.95, 0.97, 0.99, 0.98], "accuracy", 0.95, 100, exact),
+        ([2.9, 1.8, 1.7, 1.5, 1.6], "loss", 1.8, 100, exact),
+        ([0.2, 0.6, 0.7, 0.9, 0.8], "accuracy", 0.95, None, never),
+        ([0.2, 0.1, 0.1, 0.05, 0.02], "mse", 0.01, None, never),
         ([0.97, 0.6, 0.96, 0.99, 0.98], "accuracy", 0.95, 50, "a run may arrive at its first evaluation"),
     ]
     for values, metric, line, right, remark in cases:
@@ -131,21 +125,19 @@ def check_arrival(answer: Callable[..., int | None]) -> None:
         if given == right:
             continue
         where = f"{metric} {values}, line {line}"
-        beyond = [v >= line if metric == "accuracy" else v <= line for v in values]
-        before = [v <= line if metric == "accuracy" else v >= line for v in values]
-        best = steps[int(np.argmax(values) if metric == "accuracy" else np.argmin(values))]
-        last = max((s for s, there in zip(steps, beyond, strict=True) if there), default=None)
-        side = "rises to its line" if metric == "accuracy" else "falls to its line"
+        sign, side = (1, "rises") if metric == "accuracy" else (-1, "falls")
+        beyond, before = [sign * (v - line) >= 0 for v in values], [sign * (v - line) <= 0 for v in values]
         if right is not None:
+            last, best = steps[4 - beyond[::-1].index(True)], steps[int(np.argmax(sign * np.array(values)))]
+            turned = given is not None and given == steps[before.index(True)]
             assert given != beyond.index(True), f"{where}: this is a place in the list, the step is asked for"
-            assert given is None or given != steps[before.index(True)], f"{where}: the wrong direction, {metric} {side}"
+            assert not turned, f"{where}: the wrong direction, {metric} {side} to its line"
             assert given != last, f"{where}: this is the last step beyond the line, the first is asked for"
             assert given != best, f"{where}: this is the best step, the first beyond the line is asked for"
         raise AssertionError(f"{where}: {remark or f'the first step beyond the line is {right}'}, got {given}")
-    print("Right: the first step at the line or beyond it, on the side that the metric comes from.")
 
 
-@exercise
+@exercise("Right: three blocks of inputs, states and two biases, and the readout.")
 def check_hidden_units(answer: Callable[[int, int, int], int]) -> None:
     """``answer(budget, inputs, outputs)`` must be the hidden units of a GRU with readout closest to a budget.
 
@@ -162,14 +154,11 @@ def check_hidden_units(answer: Callable[[int, int, int], int]) -> None:
     def size(H: int, inputs: int, outputs: int, gates: int = 3, biases: int = 2, read: int = 1, bias: int = 1) -> int:
         return gates * H * (inputs + H + biases) + read * outputs * (H + bias)
 
-    def closest(case: tuple[int, int, int], **changes: int) -> int:
-        return min(range(1, 400), key=lambda H: abs(size(H, *case[1:], **changes) - case[0]))
+    def closest(**changes: int) -> Callable[..., int]:
+        return lambda budget, *io: min(range(1, 400), key=lambda H: abs(size(H, *io, **changes) - budget))
 
-    def with_(**changes: int) -> Callable[..., int]:
-        return lambda *case: closest(case, **changes)
-
-    def below(*case: int) -> int:
-        return max(H for H in range(1, 400) if size(H, *case[1:]) <= case[0])
+    def most(budget: int, *io: int) -> int:
+        return max(H for H in range(1, 400) if size(H, *io) <= budget)
 
     slips = {
         "a GRU of torch.nn has two biases for each block, one for the input and one for the state": {"biases": 1},
@@ -180,18 +169,17 @@ def check_hidden_units(answer: Callable[[int, int, int], int]) -> None:
         "this is one block, as in a plain RNN: a GRU has three": {"gates": 1},
         "two blocks are counted: the candidate is one too": {"gates": 2},
     }
-    named = {message: with_(**changes) for message, changes in slips.items()}
-    named["this is the most that fits: the closest number may lie above the budget"] = below
-    if wrong := compare_cases(answer, with_(), named, cases):
+    named = {message: closest(**changes) for message, changes in slips.items()}
+    named["this is the most that fits: the closest number may lie above the budget"] = most
+    if wrong := compare_cases(answer, closest(), named, cases):
         (budget, inputs, outputs), number = wrong
         assert isinstance(number, int), f"the function must return a whole number, it returned {number!r}"
-        made, closer = size(number, inputs, outputs), closest((budget, inputs, outputs))
+        made, closer = size(number, inputs, outputs), closest()(budget, inputs, outputs)
         what = f"budget {budget:,}, {inputs} inputs, {outputs} outputs"
         raise AssertionError(f"{what}: {number} units make {made:,} parameters, {closer} come closer")
-    print("Right: three blocks of inputs, states and two biases, and the readout.")
 
 
-@exercise
+@exercise("Right: each slice by its share of what counts.")
 def check_join(answer: Callable[[Sequence[Tensor], Sequence[int]], Tensor]) -> None:
     """``answer(gradients, counts)`` must be the gradient of the mean over all that counts in all slices.
 
@@ -203,33 +191,20 @@ def check_join(answer: Callable[[Sequence[Tensor], Sequence[int]], Tensor]) -> N
         Naming the slip: the mean of the means, their sum, weights that do not add up to 1, the weights of the others,
         or a slice in which nothing counts.
     """
-    generator = torch.Generator().manual_seed(11)
-    for counts in ([3, 5], [7, 1, 4]):
-        gradients = list(torch.randn(len(counts), 4, generator=generator, dtype=torch.float64))
-        total = sum(counts)
-        weighted = sum((g * n for g, n in zip(gradients, counts, strict=True)), torch.zeros(4, dtype=torch.float64))
-        added = torch.stack(gradients).sum(0)
-        compare(
-            answer([g.clone() for g in gradients], list(counts)),
-            weighted / total,
-            {
-                "this is the mean of the means: a slice with more in it counts more": added / len(counts),
-                "the means are added: each is a mean already, and they need weights that add up to 1": added,
-                "the weights must add up to 1: divide by the sum of all counts": weighted,
-                "divide by what counts in all slices, not by how many slices there are": weighted / len(counts),
-                "each slice is divided by its count: it is a mean already, multiply by the count": torch.stack(
-                    [g / n for g, n in zip(gradients, counts, strict=True)]
-                ).sum(0),
-                "the weights belong to the other slices": sum(
-                    (g * n for g, n in zip(gradients, counts[::-1], strict=True)), torch.zeros(4, dtype=torch.float64)
-                )
-                / total,
-            },
-        )
-    print("Right: each slice by its share of what counts.")
+    for counts, G in zip(([3, 5], [7, 1, 4]), draw(11, (2, 4), (3, 4)), strict=True):
+        n, total, added = torch.tensor(counts, dtype=torch.float64), sum(counts), G.sum(0)
+        slips = {
+            "this is the mean of the means: a slice with more in it counts more": added / len(counts),
+            "the means are added: each is a mean already, and they need weights that add up to 1": added,
+            "the weights must add up to 1: divide by the sum of all counts": n @ G,
+            "divide by what counts in all slices, not by how many slices there are": n @ G / len(counts),
+            "each slice is divided by its count: it is a mean already, multiply by the count": (1 / n) @ G,
+            "the weights belong to the other slices": n.flip(0) @ G / total,
+        }
+        compare(answer([g.clone() for g in G], counts), n @ G / total, slips)
 
 
-@exercise
+@exercise()
 def check_reports(answers: Mapping[str, bool | None]) -> None:
     """``answers`` must say of each report in ``REPORTS`` whether it supports its conclusion; None: not answered yet.
 
@@ -239,6 +214,4 @@ def check_reports(answers: Mapping[str, bool | None]) -> None:
         Naming the first wrong answer and the reason, or a report that is unknown or answered by something else than
         True and False.
     """
-    reasons = {report: reason for report, (_, reason) in REPORTS.items()}
-    if judge(answers, reasons, {report: sound for report, (sound, _) in REPORTS.items()}, "reports"):
-        print("Right: equal size, equal tuning, equal cost, and seeds enough to tell.")
+    judge(answers, REPORTS, "reports", "Right: equal size, equal tuning, equal cost, and seeds enough to tell.")

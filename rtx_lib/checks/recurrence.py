@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 import torch
 from torch import Tensor
 
+from rtx_lib.checks.answers import draw
 from rtx_lib.layers import RNN
 
 WRONG_LINES = frozenset({1, 2})
@@ -42,36 +43,33 @@ def check_slips(answer: Collection[int]) -> None:
 def check_backward_states(function: Callable[[Tensor, Tensor], Tensor]) -> None:
     """Exercise 2: h_t = tanh(z_t + W h_{t+1}) for t = T..1, from z (B, T, H) and W (H, H) to h (B, T, H).
 
-    The right answer is the library's own backward direction; states after the last step are zero.
+    States after the last step are zero.
 
     Raises
     ------
     AssertionError
         If the shape or a value differs by more than 1e-12.
     """
-    generator = torch.Generator().manual_seed(0)
-    z = torch.randn(3, 6, 4, generator=generator, dtype=torch.float64)
-    weight = torch.randn(4, 4, generator=generator, dtype=torch.float64)
-    layer = RNN(4, 4, bidirectional=True).double()
-    with torch.no_grad():
-        for parameter in layer.parameters():
-            parameter.zero_()
-        for suffix in ("l0", "l0_reverse"):
-            layer.get_parameter(f"weight_ih_{suffix}").copy_(torch.eye(4))
-            layer.get_parameter(f"weight_hh_{suffix}").copy_(weight)
-        forward, right = layer(z)[0].split(4, dim=-1)
-        layer.get_parameter("weight_hh_l0_reverse").copy_(weight.T)
-        transposed = layer(z)[0][..., 4:]
+    z, weight = draw(0, (3, 6, 4), (4, 4))
+
+    def run(z: Tensor, weight: Tensor) -> Tensor:
+        h, states = torch.zeros_like(z[:, 0]), []
+        for z_t in z.unbind(1):
+            h = torch.tanh(z_t + h @ weight.T)
+            states.append(h)
+        return torch.stack(states, dim=1)
+
+    right, forward, transposed = run(z.flip(1), weight).flip(1), run(z, weight), run(z.flip(1), weight.T).flip(1)
     h = function(z, weight)
     assert isinstance(h, Tensor), f"the function must return a tensor of states, returned {type(h).__name__}"
     assert h.shape == z.shape, f"the states must have the shape {tuple(z.shape)} of z, had {tuple(h.shape)}"
-    slips = [
-        (forward, "the state at t reads the one at t-1: this is the forward direction; begin at the last step"),
-        (right.flip(1), "the states stand in the order in which they were made: turn them so that h[:, 0] is h_1"),
-        (torch.tanh(z), "no state depends on another: add W h_{t+1} inside the tanh"),
-        (transposed, "W is transposed: for row vectors W h is written h @ W.T"),
-    ]
-    for slip, message in slips:
+    slips = {
+        "the state at t reads the one at t-1: this is the forward direction; begin at the last step": forward,
+        "the states stand in the order in which they were made: turn them so that h[:, 0] is h_1": right.flip(1),
+        "no state depends on another: add W h_{t+1} inside the tanh": torch.tanh(z),
+        "W is transposed: for row vectors W h is written h @ W.T": transposed,
+    }
+    for message, slip in slips.items():
         assert not _same(h, slip), message
     assert _same(h, right), (
         f"the states differ by up to {(h - right).abs().max():.2g}: check that h_{{T+1}} = 0 and that each step "

@@ -33,7 +33,7 @@ BORDER = {
 }
 
 
-@exercise
+@exercise()
 def check_shift(answer: Callable[[Tensor], Tensor]) -> None:
     """``answer(x)`` must move scores by distance, x (..., T, S), to their keys: (..., T, S).
 
@@ -118,7 +118,7 @@ def _cell(value: Tensor) -> str:
     return f"{number:g}"
 
 
-@exercise
+@exercise("Right: the last positions of old and new, as values alone.")
 def check_update_memory(answer: Callable[[Tensor | None, Tensor, int], Tensor]) -> None:
     """``answer(memory, h, length)`` must be the last `length` positions of [memory; h], without a gradient.
 
@@ -176,10 +176,9 @@ def check_update_memory(answer: Callable[[Tensor | None, Tensor, int], Tensor]) 
                 "the positions run backwards": right.flip(1),
             },
         )
-    print("Right: the last positions of old and new, as values alone.")
 
 
-@exercise
+@exercise("Right: every query sees the same number of keys, wherever in its segment it stands.")
 def check_same_length_mask(answer: Callable[[int, int, int], Tensor]) -> None:
     """``answer(queries, past, length)`` must be bool (T, past + T), True where query i sees key j.
 
@@ -221,10 +220,9 @@ def check_same_length_mask(answer: Callable[[int, int, int], Tensor]) -> None:
             ),
         }
         compare(given.double(), right.double(), {message: slip.double() for message, slip in slips.items()})
-    print("Right: every query sees the same number of keys, wherever in its segment it stands.")
 
 
-@exercise
+@exercise("Right: from its place in its segment each layer looks back to the start of that segment's memory.")
 def check_reach(answer: Callable[[int, int, int], int]) -> None:
     """``answer(layers, memory, length)`` must be how far back the last output of a segment depends on inputs.
 
@@ -265,7 +263,6 @@ def check_reach(answer: Callable[[int, int, int], int]) -> None:
         )
         (n, M, T), given = wrong
         raise AssertionError(f"{given} for {n} layers, a memory of {M} and segments of {T} is not right: draw them")
-    print("Right: from its place in its segment each layer looks back to the start of that segment's memory.")
 
 
 def reach(layers: int, memory: int, length: int) -> int:
@@ -277,7 +274,7 @@ def reach(layers: int, memory: int, length: int) -> int:
     return length - 1 - min(positions)
 
 
-@exercise
+@exercise()
 def check_border_gradient(answers: Mapping[str, bool | None]) -> None:
     """``answers`` must say True or False to each of the five statements of ``BORDER``; None: not answered yet.
 
@@ -290,8 +287,9 @@ def check_border_gradient(answers: Mapping[str, bool | None]) -> None:
         Naming the first wrong answer and the reason, or a statement that is missing, unknown or answered by something
         else than True and False.
     """
-    if judge(answers, BORDER, border(), "statements"):
-        print("Right: the memory hands on values, and the weights of now learn from them.")
+    statements = {statement: (truth, BORDER[statement]) for statement, truth in border().items()}
+    right = "Right: the memory hands on values, and the weights of now learn from them."
+    judge(answers, statements, "statements", right)
 
 
 def border() -> dict[str, bool]:

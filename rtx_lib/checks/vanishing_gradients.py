@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from rtx_lib.checks.answers import compare, compare_number, exercise
+from rtx_lib.checks.answers import compare, compare_number, draw, exercise, flat
 
 
-@exercise
+@exercise("Right: diag(1 - h_j^2) W_hh.")
 def check_jacobian(answer: Callable[[Tensor, Tensor, Tensor], Tensor]) -> None:
     """``answer(h_before, h_after, W)`` must be dh_after/dh_before of a tanh RNN, (H, H), from (H,), (H,) and (H, H).
 
@@ -21,13 +21,9 @@ def check_jacobian(answer: Callable[[Tensor, Tensor, Tensor], Tensor]) -> None:
         Naming the slip: slope at the wrong step, slope of the state instead of the pre-activation, diagonal
         on the wrong side, transpose, missing square.
     """
-    generator = torch.Generator().manual_seed(2)
-    weight, before, drive = (
-        torch.randn(shape, generator=generator, dtype=torch.float64) for shape in ((4, 4), (4,), (4,))
-    )
+    weight, before, drive = draw(2, (4, 4), (4,), (4,))
     weight, before = 0.5 * weight, torch.tanh(before)
     after = torch.tanh(weight @ before + drive)
-    given = answer(before, after, weight)
 
     def slope(h: Tensor) -> Tensor:
         return torch.diag(1 - h**2)
@@ -43,11 +39,10 @@ def check_jacobian(answer: Callable[[Tensor, Tensor, Tensor], Tensor]) -> None:
         "the square is missing: the slope of tanh is 1 - h^2": torch.diag(1 - after) @ weight,
         "the slope is missing: this is the linear network's Jacobian": weight,
     }
-    compare(given, right, slips)
-    print("Right: diag(1 - h_j^2) W_hh.")
+    compare(answer(before, after, weight), right, slips)
 
 
-@exercise
+@exercise()
 def check_transient(answer: Tensor) -> None:
     """``answer`` must be 2 x 2 with eigenvalues of modulus <= 0.9, ||W||_2 <= 2, and ||W^k||_2 > 5 for some k.
 
@@ -62,20 +57,19 @@ def check_transient(answer: Tensor) -> None:
     radius = float(torch.linalg.eigvals(weight).abs().max())
     assert radius <= 0.9 + 1e-6, f"the largest eigenvalue has modulus {radius:.3g}, allowed is 0.9"
     powers = [torch.linalg.matrix_norm(torch.linalg.matrix_power(weight, k), 2).item() for k in range(1, 100)]
-    assert powers[0] <= 2 + 1e-6, (
-        f"||W|| is {powers[0]:.3g}, allowed is 2: the growth must come from many steps, not from one"
-    )
+    norm, peak = powers[0], max(powers)
+    assert norm <= 2 + 1e-6, f"||W|| is {norm:.3g}, allowed is 2: the growth must come from many steps, not from one"
     normal = torch.linalg.matrix_norm(weight @ weight.T - weight.T @ weight).item()
     assert normal > 1e-9, "this W is normal (W W^T = W^T W): its powers have norm rho^k and can only shrink"
-    assert max(powers) > 5, (
-        f"||W^k|| peaks at {max(powers):.3g}, wanted is more than 5: put both eigenvalues near 0.9, and the largest "
+    assert peak > 5, (
+        f"||W^k|| peaks at {peak:.3g}, wanted is more than 5: put both eigenvalues near 0.9, and the largest "
         "number off the diagonal that ||W|| <= 2 allows"
     )
-    peak = powers.index(max(powers)) + 1
-    print(f"Right: spectral radius {radius:.3g}, ||W|| = {powers[0]:.3g}, and yet ||W^{peak}|| = {max(powers):.3g}.")
+    k = powers.index(peak) + 1
+    print(f"Right: spectral radius {radius:.3g}, ||W|| = {norm:.3g}, and yet ||W^{k}|| = {peak:.3g}.")
 
 
-@exercise
+@exercise("Right: one factor for all gradients, and only when their joint norm exceeds the threshold.")
 def check_clip(answer: Callable[[Sequence[Tensor], float], Sequence[Tensor]]) -> None:
     """``answer(gradients, threshold)`` must return the gradients, scaled to a joint norm of at most the threshold.
 
@@ -85,36 +79,25 @@ def check_clip(answer: Callable[[Sequence[Tensor], float], Sequence[Tensor]]) ->
         Naming the slip: each tensor clipped alone, values clipped, small gradients scaled up, sum of norms,
         nothing returned.
     """
-    large = (torch.tensor([2.0, 1.0], dtype=torch.float64), torch.tensor([[2.0], [4.0]], dtype=torch.float64))
-    small = tuple(g / 100 for g in large)
-    given = answer([g.clone() for g in large], 1.0)
+    gradients = (torch.tensor([2.0, 1.0], dtype=torch.float64), torch.tensor([[2.0], [4.0]], dtype=torch.float64))
+    large, alone = flat(gradients), flat([g / g.norm() for g in gradients])
+    added = large / sum(float(g.norm()) for g in gradients)
+    given = answer([g.clone() for g in gradients], 1.0)
     assert given is not None, "the function returns nothing: return the list of scaled gradients"
     assert isinstance(given, Sequence), f"the function must return a list, it returned {type(given).__name__}"
-    right = _flat([g / 5 for g in large])
-    total = sum(float(g.norm()) for g in large)
     slips = {
-        "each tensor was clipped alone: the norm is that of all gradients together": _flat(
-            [g / g.norm() for g in large]
-        ),
-        "single values were clipped, which turns the direction: scale all of them by one factor": _flat(
-            [g.clamp(-1, 1) for g in large]
-        ),
-        "the norms of the tensors were added: the joint norm is the root of the sum of squares": _flat(
-            [g / total for g in large]
-        ),
-        "the root is missing: divide by the norm, not by its square": _flat([g / 25 for g in large]),
-        "nothing was clipped: the joint norm of these gradients is 5, the threshold 1": _flat(large),
+        "each tensor was clipped alone: the norm is that of all gradients together": alone,
+        "single values were clipped, which turns the direction: scale all of them by one factor": large.clamp(-1, 1),
+        "the norms of the tensors were added: the joint norm is the root of the sum of squares": added,
+        "the root is missing: divide by the norm, not by its square": large / 25,
+        "nothing was clipped: the joint norm of these gradients is 5, the threshold 1": large,
     }
-    compare(_flat(given), right, slips)
-    compare(
-        _flat(answer([g.clone() for g in small], 1.0)),
-        _flat(small),
-        {"small gradients were scaled up: below the threshold they stay as they are": right},
-    )
-    print("Right: one factor for all gradients, and only when their joint norm exceeds the threshold.")
+    compare(flat(given), large / 5, slips)
+    scaled = {"small gradients were scaled up: below the threshold they stay as they are": large / 5}
+    compare(flat(answer([g / 100 for g in gradients], 1.0)), large / 100, scaled)
 
 
-@exercise
+@exercise("Right: 1/9 - 1/16 = 7/144.")
 def check_product_baseline(answer: float) -> None:
     """``answer`` must be the least squared error of a constant when the label is the *product* of two U(0, 1) values.
 
@@ -129,10 +112,5 @@ def check_product_baseline(answer: float) -> None:
         "variances do not multiply: E[(uv)^2] = E[u^2] E[v^2], and then subtract the squared mean": 1 / 144,
         "the best constant is no longer 1: it is the mean of the product, 1/4": 1 / 9 - 0.5 + 1,
     }
-    value = compare_number(answer, slips)
-    assert abs(value - 7 / 144) < 1e-4, f"{value:.6g} is not the variance of the product of two U(0, 1) values"
-    print("Right: 1/9 - 1/16 = 7/144.")
-
-
-def _flat(tensors: Sequence[Tensor]) -> Tensor:
-    return torch.cat([torch.as_tensor(t, dtype=torch.float64).flatten() for t in tensors])
+    otherwise = "{:.6g} is not the variance of the product of two U(0, 1) values"
+    compare_number(answer, 7 / 144, slips, otherwise, within=2e-3)
