@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.checks.answers import compare, compare_cases, exercise, judge
+from rtx_lib.checks.answers import as_tensor, compare, compare_cases, draw, exercise, judge, shifted
 from rtx_lib.models.transformer_xl import TransformerXL
 
 # What the last exercise asks, and what is said to a wrong answer.
@@ -33,7 +33,7 @@ BORDER = {
 }
 
 
-@exercise()
+@exercise("Right: row i moves T - 1 - i places to the left, so that each score stands at its key.")
 def check_shift(answer: Callable[[Tensor], Tensor]) -> None:
     """``answer(x)`` must move scores by distance, x (..., T, S), to their keys: (..., T, S).
 
@@ -52,7 +52,6 @@ def check_shift(answer: Callable[[Tensor], Tensor]) -> None:
     results = [_shift_case(answer, *case) for case in cases]
     wrong = [~((given - right).abs() <= 1e-10) for given, right, _ in results]
     if not any(case.any() for case in wrong):
-        print("Right: row i moves T - 1 - i places to the left, so that each score stands at its key.")
         return
     for message in results[0][2]:
         assert not all(torch.equal(given, slips[message]) for given, _, slips in results), message
@@ -76,9 +75,7 @@ def _shift_case(answer: Callable[[Tensor], Tensor], T: int, M: int) -> tuple[Ten
     row, column = torch.arange(T)[:, None], torch.arange(S)
     cells = 100 * (row + 1) + (S - 1 - column)  # a cell names its query and its distance
     x = (cells + torch.arange(0, 6000, 1000).view(2, 3, 1, 1)).double()
-
-    def moved(places: Tensor) -> Tensor:
-        return x.gather(-1, (column + places).remainder(S).expand(2, 3, T, S))
+    counted_up = shifted(x, M + row - 2 * column)
 
     def stacked(front: int, back: int, first: int) -> Tensor:
         """A zero column in front or behind, the same numbers in rows of T, the first or the last of these left out."""
@@ -86,20 +83,19 @@ def _shift_case(answer: Callable[[Tensor], Tensor], T: int, M: int) -> tuple[Ten
         return rows[..., first : S + first, :].reshape(2, 3, T, S)
 
     try:
-        given = answer(x.clone())
+        given = as_tensor(answer(x.clone()))
     except RuntimeError as error:  # as view and cat raise
         raise AssertionError(f"{_remark(T, M)}torch says: {error}") from error
-    assert isinstance(given, Tensor), f"the function must return a tensor, it returned {type(given).__name__}"
     assert given.shape == x.shape, f"{_remark(T, M)}the shape must be {tuple(x.shape)}, it is {tuple(given.shape)}"
     slips = {
         "nothing has moved: these are still the scores by distance": x,
-        "the columns are read as distances 0, 1, 2, ...: they run from S - 1 down to 0": moved(M + row - 2 * column),
-        "the rows move the wrong way: it is T - 1 - i places to the left": moved(row + 1 - T),
-        "row i moves i places: it is the last row that stays, and the first that moves furthest": moved(row),
-        "row i moves i places, and to the right: it is T - 1 - i places to the left": moved(-row),
-        "row i moves one place too few": moved(T - 2 - row),
-        "row i moves one place too many": moved(T - row),
-        "all rows move by the same: the distance of a key depends on its query": moved(T - 1 - 0 * row),
+        "the columns are read as distances 0, 1, 2, ...: they run from S - 1 down to 0": counted_up,
+        "the rows move the wrong way: it is T - 1 - i places to the left": shifted(x, row + 1 - T),
+        "row i moves i places: it is the last row that stays, and the first that moves furthest": shifted(x, row),
+        "row i moves i places, and to the right: it is T - 1 - i places to the left": shifted(x, -row),
+        "row i moves one place too few": shifted(x, T - 2 - row),
+        "row i moves one place too many": shifted(x, T - row),
+        "all rows move by the same: the distance of a key depends on its query": shifted(x, T - 1 - 0 * row),
         "the last of the rows of T is dropped: it is the first, which holds nothing needed": stacked(1, 0, 0),
         "the zeros are put behind: the column of zeros comes first": stacked(0, 1, 1),
         "the zeros are put behind, and the last row is dropped": stacked(0, 1, 0),
@@ -108,7 +104,7 @@ def _shift_case(answer: Callable[[Tensor], Tensor], T: int, M: int) -> tuple[Ten
     def seen(scores: Tensor) -> Tensor:
         return torch.where(column <= M + row, scores, 0)
 
-    return seen(given), seen(moved(T - 1 - row)), {message: seen(slip) for message, slip in slips.items()}
+    return seen(given), seen(shifted(x, T - 1 - row)), {message: seen(slip) for message, slip in slips.items()}
 
 
 def _cell(value: Tensor) -> str:
@@ -131,51 +127,39 @@ def check_update_memory(answer: Callable[[Tensor | None, Tensor, int], Tensor]) 
         new segment or only the old memory, the new in front of the old, everything kept, zeros for what is not there
         yet, a memory of None or a length of 0 not thought of.
     """
-    generator = torch.Generator().manual_seed(9)
-    for M, T, length in ((3, 2, 4), (3, 2, 9), (2, 5, 3), (None, 3, 2), (3, 2, 0)):
-        memory = None if M is None else torch.randn(2, M, 4, generator=generator, dtype=torch.float64)
-        leaf = torch.randn(2, T, 4, generator=generator, dtype=torch.float64).requires_grad_()
-        h = 1 * leaf  # an inner node of a graph, as in a model
-        old = h[:, :0].detach() if memory is None else memory.clone()
-        both = torch.cat([old, h.detach()], dim=1)
-        right = both[:, max(both.shape[1] - length, 0) :]
+    for M, T, length in ((3, 2, 4), (3, 2, 9), (2, 5, 3), (0, 3, 2), (3, 2, 0)):  # M = 0 stands for None
+        old, new = draw(9, (2, M, 4), (2, T, 4))
+        memory, h = old.clone() if M else None, 1 * new.clone().requires_grad_()  # h is an inner node, as in a model
+        both, turned = torch.cat([old, new], dim=1), torch.cat([new, old], dim=1)
+        right = both[:, max(M + T - length, 0) :]
         try:
-            given = answer(memory, h, length)
+            given = as_tensor(answer(memory, h, length))
         except (AttributeError, TypeError) as error:
-            if memory is not None:
+            if M:
                 raise
             raise AssertionError("before the first segment the memory is None, and h is all there is") from error
-        assert isinstance(given, Tensor), f"the function must return a tensor, it returned {type(given).__name__}"
         assert h.grad_fn is not None, "detach_() cuts h itself: the segment's own loss could not train what lies below"
         assert not given.requires_grad, "a gradient goes back into the segments before: detach the new memory"
         shape = tuple(given.shape)
         if length == 0:
             assert shape == (2, 0, 4), f"length 0 keeps nothing, got {shape}: [:, -0:] is everything, for -0 is 0"
             continue
-        if length > both.shape[1]:
-            assert shape[1:2] != (length,), "only M + T positions are there yet: keep these, without filling up"
+        filled = length > M + T and shape[1:2] == (length,)
+        assert not filled, "only M + T positions are there yet: keep these, without filling up"
         assert memory is None or torch.equal(memory, old), "the memory that was given has changed: make a new one"
-        if shape == both.shape != right.shape:
-            raise AssertionError(f"all {shape[1]} positions are kept: the memory would grow with every segment")
-        if shape[:2] == (2, min(length, T)) != right.shape[:2] and torch.equal(given, both[:, -T:][:, -length:]):
-            raise AssertionError("only the new segment is kept: what fits of the old memory stays in front of it")
-        if shape == old.shape != right.shape and torch.equal(given, old):
-            raise AssertionError("this is the old memory: the new segment comes behind it")
-        compare(
-            given,
-            right,
-            {
-                "these are the first positions: the memory keeps the last": both[:, :length],
-                "the new stands in front of the old": torch.cat([both[:, len(old[0]) :], old], 1)[:, -length:],
-                "the new stands in front of the old, and the first are kept": torch.cat(
-                    [both[:, len(old[0]) :], old], 1
-                )[:, :length],
-                "the old memory is kept, and the new segment forgotten": old[:, -length:]
-                if len(old[0]) >= length
-                else both[:, :length],
-                "the positions run backwards": right.flip(1),
-            },
-        )
+        if shape != right.shape:
+            grows = f"all {M + T} positions are kept: the memory would grow with every segment"
+            forgets = "only the new segment is kept: what fits of the old memory stays in front of it"
+            assert shape != both.shape, grows
+            assert not torch.equal(given, new[:, -length:]), forgets
+            assert not torch.equal(given, old), "this is the old memory: the new segment comes behind it"
+        slips = {
+            "these are the first positions: the memory keeps the last": both[:, :length],
+            "the new stands in front of the old": turned[:, -length:],
+            "the new stands in front of the old, and the first are kept": turned[:, :length],
+            "the positions run backwards": right.flip(1),
+        }
+        compare(given, right, slips)
 
 
 @exercise("Right: every query sees the same number of keys, wherever in its segment it stands.")
@@ -198,9 +182,10 @@ def check_same_length_mask(answer: Callable[[int, int, int], Tensor]) -> None:
             return (first <= j) & (j <= last)
 
         right = between(i - length + 1, i)
-        given = answer(T, past, length)
-        assert isinstance(given, Tensor), f"the function must return a tensor, it returned {type(given).__name__}"
+        given = as_tensor(answer(T, past, length))
         assert given.dtype == torch.bool, f"the mask must be bool, it is {given.dtype}"
+        by_memory = "the count goes by the memory that is there, not by length"
+        segment = "only the memory is cut, the segment is seen whole: the window moves with its query"
         slips = {
             "True stands for a key that is seen, not for one that is hidden": ~right,
             "each query sees length + 1 keys: itself counts as one of them": between(i - length, i),
@@ -209,17 +194,13 @@ def check_same_length_mask(answer: Callable[[int, int, int], Tensor]) -> None:
             "the query does not see itself, and one key is missing": between(i - length + 1, i - 1),
             "the future is visible: no key after the query may be seen": between(i - length + 1, 0 * i + T),
             "the window is missing: this is the causal mask, later queries see more": between(0 * i - past, i),
-            "the count goes by the memory that is there, not by length: they differ while the memory fills": between(
-                i - past + 1, i
-            ),
-            "the count goes by the memory that is there, not by length, and is one too many": between(i - past, i),
+            f"{by_memory}: they differ while the memory fills": between(i - past + 1, i),
+            f"{by_memory}, and is one too many": between(i - past, i),
             "the keys are counted as if no memory stood before them": between(i - length + 1, i, j + past),
             "all queries begin at the same key: the window moves with its query": between(0 * i - length + 1, i),
-            "only the memory is cut, the segment is seen whole: the window moves with its query": between(
-                0 * i - length, i
-            ),
+            segment: between(0 * i - length, i),
         }
-        compare(given.double(), right.double(), {message: slip.double() for message, slip in slips.items()})
+        compare(given, right, slips)
 
 
 @exercise("Right: from its place in its segment each layer looks back to the start of that segment's memory.")
@@ -237,24 +218,19 @@ def check_reach(answer: Callable[[int, int, int], int]) -> None:
     """
     cases = [(1, 4, 4), (2, 4, 4), (3, 8, 4), (3, 0, 4), (3, 2, 4), (2, 6, 4), (4, 5, 1), (3, 1, 5)]
 
-    def on_top(n: int, M: int, T: int) -> int:
-        return n * T + T - 1
-
-    def again(n: int, M: int, T: int) -> int:
-        return n * (M + T - 1)
-
+    whatever = "each layer reaches by the memory, whatever the segment's length"
+    again = "every layer adds the segment again: only the last position of the last segment stands at its end"
+    itself = "the segment itself counts too: its last position looks back T - 1 before the memory begins"
     slips = {
         "this counts positions: the distance to the furthest is one less": lambda n, M, T: reach(n, M, T) + 1,
         "this is one layer too many: the inputs are no layer": lambda n, M, T: reach(n + 1, M, T),
         "this is one layer too few: the first layer has a memory of the inputs": lambda n, M, T: reach(n - 1, M, T),
-        "each layer reaches by the memory, whatever the segment's length": lambda n, M, T: n * T,
-        "each layer reaches by the memory, whatever the segment's length, and the segment comes on top": on_top,
-        "the segment itself counts too: its last position looks back T - 1 before the memory begins": lambda n, M, T: (
-            reach(n, M, T) - T + 1
-        ),
+        whatever: lambda n, M, T: n * T,
+        f"{whatever}, and the segment comes on top": lambda n, M, T: n * T + T - 1,
+        itself: lambda n, M, T: reach(n, M, T) - T + 1,
         "the segment itself counts too, and one memory for each layer": lambda n, M, T: n * M,
         "this is the reach of one layer: a memory's rows have themselves read a memory": lambda n, M, T: M + T - 1,
-        "every layer adds the segment again: only the last position of the last segment stands at its end": again,
+        again: lambda n, M, T: n * (M + T - 1),
     }
     if wrong := compare_cases(answer, reach, slips, cases):
         assert any(answer(n, M, T) != reach(n, M, T) for n, M, T in cases if M % T == 0), (
