@@ -8,15 +8,20 @@ def error(ours: Tensor, theirs: Tensor) -> float:
 
     Both are compared without their gradients, on the device of ``theirs``.
 
-    Args:
-        ours: any shape.
-        theirs: the reference, of the same shape; not 0 everywhere.
+    Parameters
+    ----------
+    ours
+        Any shape.
+    theirs
+        The reference, of the same shape; not 0 everywhere.
 
-    Raises:
-        ValueError: if the shapes differ, which broadcasting would hide, or if the reference is 0 everywhere.
+    Raises
+    ------
+    ValueError
+        If the shapes differ, which broadcasting would hide, or if the reference is 0 everywhere.
     """
     if ours.shape != theirs.shape:
-        raise ValueError(f"ours must have the shape of theirs, {tuple(theirs.shape)}, was {tuple(ours.shape)}")
+        raise ValueError(f"ours must have the shape of theirs, {tuple(theirs.shape)}, got {tuple(ours.shape)}")
     theirs = theirs.detach()
     ours = ours.detach().to(theirs.device)
     if not (largest := theirs.abs().max()):

@@ -8,22 +8,15 @@ compare the three by Kendall's rank correlation.
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from typing import Any
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
 
+from rtx_lib.diagnostics.hooks import Hook, embedded, hooked, taps
+
+TAP = "weights_tap"
 Recorded = tuple[str, Tensor]
-
-
-def weights_taps(model: nn.Module) -> dict[str, nn.Module]:
-    """Every submodule called ``weights_tap`` under the name of the module it belongs to."""
-    split = [(path.rpartition("."), module) for path, module in model.named_modules()]
-    taps = {owner: module for (owner, _, name), module in split if name == "weights_tap"}
-    if not taps:
-        raise ValueError(f"model must have a submodule named 'weights_tap', {type(model).__name__} has none")
-    return taps
 
 
 @contextmanager
@@ -43,12 +36,10 @@ def record_attention(model: nn.Module) -> Iterator[list[Recorded]]:
     """
     recorded: list[Recorded] = []
 
-    def recorder(name: str) -> Callable[[nn.Module, Any, Tensor], None]:
+    def recorder(name: str) -> Hook:
         return lambda module, args, weights: recorded.append((name, weights))
 
-    with ExitStack() as stack:
-        for name, tap in weights_taps(model).items():
-            stack.callback(tap.register_forward_hook(recorder(name)).remove)
+    with hooked((tap, recorder(name)) for name, tap in taps(model, TAP).items()):
         yield recorded
 
 
@@ -78,16 +69,16 @@ def ablate_heads(
     """
     if to not in ("zero", "uniform"):
         raise ValueError(f"to must be 'zero' or 'uniform', got {to!r}")
-    taps = weights_taps(model)
-    chosen = dict(heads) if isinstance(heads, Mapping) else dict.fromkeys(taps, heads)
+    found = taps(model, TAP)
+    chosen = dict(heads) if isinstance(heads, Mapping) else dict.fromkeys(found, heads)
     for name, numbers in chosen.items():
-        if name not in taps:
-            raise ValueError(f"heads must name modules out of {sorted(taps)}, got {name!r}")
+        if name not in found:
+            raise ValueError(f"heads must name modules out of {sorted(found)}, got {name!r}")
         if min(numbers, default=0) < 0:
             raise ValueError(f"heads must be counted from 0, got {list(numbers)}")
 
-    def ablation(numbers: Sequence[int]) -> Callable[[nn.Module, Any, Tensor], Tensor]:
-        def ablate(module: nn.Module, args: Any, weights: Tensor) -> Tensor:
+    def ablation(numbers: Sequence[int]) -> Hook:
+        def ablate(module: nn.Module, args: object, weights: Tensor) -> Tensor:
             changed = (weights if weights.ndim == 4 else weights.unsqueeze(1)).clone()  # (B, H, T, S)
             if max(numbers, default=-1) >= changed.shape[1]:
                 raise ValueError(f"heads must be below {changed.shape[1]}, the number of heads, got {list(numbers)}")
@@ -98,14 +89,73 @@ def ablate_heads(
 
         return ablate
 
-    with ExitStack() as stack:
-        for name, numbers in chosen.items():
-            # In front of the others, so that a recorder sees what the model uses.
-            stack.callback(taps[name].register_forward_hook(ablation(list(numbers)), prepend=True).remove)
+    with hooked([(found[name], ablation(list(numbers))) for name, numbers in chosen.items()], first=True):
         yield
 
 
-def gradient_saliency(score: Callable[[], Tensor], embedding: nn.Module, *, times_input: bool = False) -> Tensor:
+@contextmanager
+def attention_window(model: nn.Module, size: int) -> Iterator[None]:
+    """Hide the keys that stand ``size`` and more steps back, inside the ``with`` block and without any training.
+
+    The weights that are left of a query are divided by their sum, which is what a softmax over their scores alone
+    gives; NaN where nothing is left.
+
+    Parameters
+    ----------
+    model
+        Any module with submodules named ``weights_tap``.
+    size
+        How many keys a query still sees, itself included.
+
+    Raises
+    ------
+    ValueError
+        If the model has no ``weights_tap`` or ``size`` is below 1.
+    """
+    if size < 1:
+        raise ValueError(f"size must be at least 1, got {size}")
+
+    def hide(module: nn.Module, args: object, weights: Tensor) -> Tensor:
+        T, S = weights.shape[-2:]
+        i = torch.arange(S - T, S, device=weights.device)[:, None]
+        near = i - torch.arange(S, device=weights.device) < size  # (T, S)
+        left = weights * near
+        return left / left.sum(-1, keepdim=True)
+
+    with hooked([(tap, hide) for tap in taps(model, TAP).values()], first=True):
+        yield
+
+
+def weight_by_distance(weights: Tensor, first: int) -> Tensor:
+    """The mean weight at each distance, of the queries that have all of these distances before them.
+
+    The distance of key j from query i is i - j.
+
+    Parameters
+    ----------
+    weights
+        (..., T, T), as :func:`record_attention` gives them.
+    first
+        The first query that counts, and the number of distances.
+
+    Returns
+    -------
+    (..., first); entry d is the mean over the queries i = first, ..., T - 1 of their weight on key i - d.
+
+    Raises
+    ------
+    ValueError
+        If the weights are not square or ``first`` is not between 1 and T - 1.
+    """
+    if weights.ndim < 2 or weights.shape[-1] != weights.shape[-2]:
+        raise ValueError(f"weights must have shape (..., T, T), got {tuple(weights.shape)}")
+    if not 1 <= first < weights.shape[-1]:
+        raise ValueError(f"first must be from 1 to {weights.shape[-1] - 1}, got {first}")
+    late = weights[..., first:, :]  # (..., T - first, T)
+    return torch.stack([late.diagonal(first - d, -2, -1).mean(-1) for d in range(first)], dim=-1)
+
+
+def gradient_saliency(score: Callable[[], Tensor], embedding: nn.Module) -> Tensor:
     """How strongly a score reacts to each embedded token: ``||d score / d e_s||``, shape (B, S).
 
     Parameters
@@ -115,37 +165,20 @@ def gradient_saliency(score: Callable[[], Tensor], embedding: nn.Module, *, time
         ``embedding`` exactly once. The gradients of the parameters stay as they are.
     embedding
         The module that turns ids (B, S) into e, (B, S, D).
-    times_input
-        Return the inner product of e_s and its gradient instead, with its sign. For a score that is linear in e,
-        this is what the token contributes; the norm alone says how much a change of the token could do.
 
     Raises
     ------
     ValueError
         If ``score`` does not call ``embedding`` once, or its result does not carry a gradient.
     """
-    embedded: list[Tensor] = []
-
-    def replace(module: nn.Module, args: Any, output: Tensor) -> Tensor:
-        embedded.append(output.detach().requires_grad_())  # a leaf of the same values, also where weights are frozen
-        return embedded[-1]
-
-    handle = embedding.register_forward_hook(replace)
-    try:
-        with torch.enable_grad():
-            value = score()
-    finally:
-        handle.remove()
-    if len(embedded) != 1:
-        raise ValueError(f"score must call embedding once, it did {len(embedded)} times")
-    if not value.requires_grad:
+    with torch.enable_grad(), embedded(embedding, "score") as leaves:
+        total = score().sum()
+    if not total.requires_grad:
         raise ValueError("score must carry a gradient, got one without (was it computed under no_grad?)")
-    (e,) = embedded
-    with torch.enable_grad():
-        (gradient,) = torch.autograd.grad(value.sum(), e, allow_unused=True)
+    (gradient,) = torch.autograd.grad(total, leaves, allow_unused=True)
     if gradient is None:  # the score does not depend on any token
-        gradient = torch.zeros_like(e)
-    return (e.detach() * gradient).sum(-1) if times_input else gradient.norm(dim=-1)
+        gradient = torch.zeros_like(leaves[0])
+    return gradient.norm(dim=-1)
 
 
 @torch.no_grad()
@@ -182,9 +215,8 @@ def leave_one_out(score: Callable[[Tensor], Tensor], ids: Tensor, replacement: i
         value = score(some)
         value = value.unsqueeze(0) if value.ndim == 0 else value
         if value.shape[0] != len(some):
-            raise ValueError(
-                f"score must return one score for each of {len(some)} rows, got shape {tuple(value.shape)}"
-            )
+            shape = tuple(value.shape)
+            raise ValueError(f"score must return one score for each of {len(some)} rows, got shape {shape}")
         scores.append(value)
     return scores[0] - torch.cat(scores[1:])
 
@@ -214,21 +246,24 @@ def kendall_tau(a: Tensor, b: Tensor) -> float:
 def rank_agreement(one: Sequence[Tensor], other: Sequence[Tensor]) -> tuple[float, float]:
     """How far two measures rank the tokens alike: Kendall's tau, averaged over the rows of a map, then over the maps.
 
-    Args:
-        one, other: a map (T, S) a sentence for each measure, S at least 2.
+    Parameters
+    ----------
+    one, other
+        A map (T, S) a sentence for each measure, S at least 2.
 
-    Returns:
-        The mean over the sentences, and half the width of its 95 % interval (1.96 standard errors; NaN for a single
-        sentence).
+    Returns
+    -------
+    The mean over the sentences, and half the width of its 95 % interval (1.96 standard errors; NaN for a single
+    sentence).
 
-    Raises:
-        ValueError: if there is no map, or the two do not hold maps of the same shapes.
+    Raises
+    ------
+    ValueError
+        If there is no map, or the two do not hold maps of the same shapes.
     """
-    if not one or [m.shape for m in one] != [m.shape for m in other]:
-        raise ValueError(
-            "one and other must hold maps of the same shapes, at least one, held "
-            f"{[tuple(m.shape) for m in one]} and {[tuple(m.shape) for m in other]}"
-        )
+    shapes, others = ([tuple(m.shape) for m in maps] for maps in (one, other))
+    if not shapes or shapes != others:
+        raise ValueError(f"one and other must hold maps of the same shapes, at least one, got {shapes} and {others}")
     means = [math.fsum(map(kendall_tau, a, b)) / len(a) for a, b in zip(one, other, strict=True)]
     taus = torch.tensor(means, dtype=torch.float64)  # (sentences,)
     error = float(taus.std()) / math.sqrt(len(taus)) if len(taus) > 1 else math.nan

@@ -19,13 +19,7 @@ Pieces = Iterable[tuple[Tensor, Tensor]]  # x, y (B, T), in which row i goes on 
 
 
 def context_losses(
-    model: nn.Module,
-    ids: Tensor,
-    contexts: Sequence[int],
-    targets: Tensor,
-    *,
-    segment: int | None = None,
-    batch: int = 64,
+    model: nn.Module, ids: Tensor, contexts: Sequence[int], targets: Tensor, *, segment: int | None = None
 ) -> Tensor:
     """-log p(ids[t] | ids[t-c], ..., ids[t-1]) for each context length c and target t: (C, N).
 
@@ -36,8 +30,6 @@ def context_losses(
     segment
         If given, the c tokens are fed in pieces of so many, the state carried on; the first may be shorter, so that
         the last is whole and ends at t - 1. If None, they are one piece.
-    batch
-        How many targets are done at once.
 
     Raises
     ------
@@ -45,7 +37,7 @@ def context_losses(
         For other arguments than these, or a model that gives something else than logits for all symbols.
     """
     _check_ids(1, ids=ids, targets=targets)
-    _check_whole(1, contexts=contexts, batch=[batch], segment=[] if segment is None else [segment])
+    _check_whole(1, contexts=contexts, segment=[] if segment is None else [segment])
     first, last = int(targets.min()), int(targets.max())
     if not (contexts and max(contexts) <= first and last < len(ids)):
         lengths = f"contexts {list(contexts)} must be at least one, and targets not before the longest"
@@ -56,7 +48,7 @@ def context_losses(
         for row, c in zip(losses, contexts, strict=True):
             size = segment or c
             sizes = [(c - 1) % size + 1] + [size] * ((c - 1) // size)
-            for part, places in zip(row.split(batch), targets.split(batch), strict=True):
+            for part, places in zip(row.split(64), targets.split(64), strict=True):  # so many at once
                 windows, state = ids[places[:, None] + torch.arange(-c, 0)], None  # (B, c)
                 for x in windows.split(sizes, dim=1):
                     y, state = _run(model, x, state)
@@ -64,15 +56,13 @@ def context_losses(
     return losses
 
 
-def loss_by_position(model: nn.Module, pieces: Pieces, *, carry: bool = True, skip: int = 0) -> Tensor:
+def loss_by_position(model: nn.Module, pieces: Pieces, *, skip: int = 0) -> Tensor:
     """The mean loss at each position of a segment, (T,).
 
     Parameters
     ----------
     pieces
         Segments x and what follows each symbol, y, all (B, T), as ``task.stream`` gives them.
-    carry
-        Whether the state of one piece goes on to the next.
     skip
         How many pieces are read first and not counted: those in which the memory is still filling.
 
@@ -91,9 +81,8 @@ def loss_by_position(model: nn.Module, pieces: Pieces, *, carry: bool = True, sk
             if not x.shape == y.shape == shape:
                 got = f"x {tuple(x.shape)} and y {tuple(y.shape)}"
                 raise ValueError(f"pieces must all have the shape of the first y, {tuple(shape)}, got {got}")
-            prediction, after = _run(model, x, state)
+            prediction, state = _run(model, x, state)
             losses.append(_nll(prediction, y).mean(0))
-            state = after if carry else None
     if len(losses) <= skip:
         raise ValueError(f"skip must leave one of {len(losses)} pieces to count, got {skip}")
     return torch.stack(losses[skip:]).mean(0)
@@ -183,13 +172,13 @@ def relative_gain(losses: Mapping[str, Tensor], c: int, wider: int, *, share: fl
 
 
 def relative_effective_context_length(
-    losses: Mapping[str, Tensor], contexts: Sequence[int], *, share: float = 1.0, threshold: float = 0.01
+    losses: Mapping[str, Tensor], contexts: Sequence[int], *, share: float = 1.0
 ) -> dict[str, int]:
-    """The context length (RECL) from which one step more gains a model less than the threshold.
+    """The context length (RECL) from which one step more gains a model less than one per cent.
 
     As Dai et al. (2019, appendix C) find it: from the first context on, c is returned as soon as the
-    :func:`relative_gain` from c to the next context is below the threshold, 0.01 in the paper. If it never is, the
-    last context is returned, and the RECL is at least that. It depends on the group, on the first context and the step.
+    :func:`relative_gain` from c to the next context is below the paper's threshold, 0.01. If it never is, the last
+    context is returned, and the RECL is at least that. It depends on the group, on the first context and the step.
 
     Parameters
     ----------
@@ -197,25 +186,21 @@ def relative_effective_context_length(
         As in :func:`relative_gain`.
     contexts
         The lengths that the rows of ``losses`` belong to: at least two, increasing in equal steps.
-    threshold
-        Above 0 and below 1.
 
     Raises
     ------
     ValueError
-        As in :func:`relative_gain`, and for other contexts or another threshold.
+        As in :func:`relative_gain`, and for other contexts.
     """
     _check_whole(1, contexts=contexts)
     rows, steps = _stack(losses).shape[1], torch.tensor([*contexts]).diff()
     if len(contexts) != rows or rows < 2 or steps[0] < 1 or (steps != steps[0]).any():
         condition = f"at least two lengths in equal steps upwards, one for each of the {rows} rows of losses"
         raise ValueError(f"contexts must be {condition}, got {list(contexts)}")
-    if not 0 < threshold < 1:
-        raise ValueError(f"threshold must be above 0 and below 1, got {threshold}")
     lengths: dict[str, int] = {}
     for row, c in enumerate(contexts[:-1]):
         for name, gain in relative_gain(losses, row, row + 1, share=share).items():
-            if gain < threshold:
+            if gain < 0.01:
                 lengths.setdefault(name, c)
     return {name: lengths.get(name, contexts[-1]) for name in losses}
 
@@ -262,9 +247,9 @@ def _stack(losses: Mapping[str, Tensor]) -> Tensor:
 
 def _check_ids(dimensions: int, **arrays: object) -> None:
     for name, ids in arrays.items():
-        is_ids = isinstance(ids, Tensor) and not (ids.is_floating_point() or ids.dtype == torch.bool)
-        if not isinstance(ids, Tensor) or not is_ids or ids.ndim != dimensions or not ids.numel():
-            got = f"{ids.dtype} of shape {tuple(ids.shape)}" if isinstance(ids, Tensor) else type(ids).__name__
+        got = f"{ids.dtype} of shape {tuple(ids.shape)}" if isinstance(ids, Tensor) else type(ids).__name__
+        whole = isinstance(ids, Tensor) and not (ids.is_floating_point() or ids.dtype == torch.bool)
+        if not (isinstance(ids, Tensor) and whole and ids.ndim == dimensions and ids.numel()):
             raise ValueError(f"{name} must be whole numbers in a tensor with {dimensions} axes, not empty, got {got}")
 
 

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
+from rtx_lib.diagnostics.hooks import hooked, taps
+
 States = tuple[Tensor, ...]
 
 
@@ -36,16 +38,13 @@ def record_states(model: nn.Module, name: str = "tap") -> Iterator[list[States]]
     ValueError
         If the model has no submodule of that name.
     """
-    taps = [module for path, module in model.named_modules() if path.rpartition(".")[2] == name]
-    if not taps:
-        raise ValueError(f"model must have a submodule named {name!r}, {type(model).__name__} has none")
     recorded: list[States] = []
-    handles = [tap.register_forward_hook(lambda module, args, states: recorded.append(states)) for tap in taps]
-    try:
+
+    def record(module: nn.Module, args: object, states: States) -> None:
+        recorded.append(states)
+
+    with hooked([(tap, record) for tap in taps(model, name).values()]):
         yield recorded
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def state_gradients(loss: Tensor, states: Sequence[Tensor]) -> Tensor:
@@ -68,11 +67,11 @@ def gradient_norms(loss: Tensor, states: Sequence[Tensor]) -> Tensor:
     return gradients.norm(dim=-1).sum(dim=-1)
 
 
-def step_jacobians(states: Sequence[Tensor], weight_hh: Tensor, nonlinearity: str = "tanh") -> Tensor:
-    """The Jacobians dh_{t+1}/dh_t = diag(f'(a_{t+1})) W_hh of a simple RNN, for t = 1..T-1.
+def step_jacobians(states: Sequence[Tensor], weight_hh: Tensor) -> Tensor:
+    """The Jacobians dh_{t+1}/dh_t = diag(1 - h_{t+1}^2) W_hh of a tanh RNN, for t = 1..T-1.
 
-    f' is taken at the pre-activation of the *later* step, and written in terms of its state: 1 - h^2 for
-    tanh, 1[h > 0] for ReLU (Pascanu, Mikolov and Bengio 2013, eq. 5).
+    The slope is taken at the pre-activation of the *later* step, and written in terms of its state (Pascanu, Mikolov
+    and Bengio 2013, eq. 5).
 
     Parameters
     ----------
@@ -80,8 +79,6 @@ def step_jacobians(states: Sequence[Tensor], weight_hh: Tensor, nonlinearity: st
         T tensors (B, H).
     weight_hh
         (H, H).
-    nonlinearity
-        ``"tanh"`` or ``"relu"``.
 
     Returns
     -------
@@ -90,13 +87,7 @@ def step_jacobians(states: Sequence[Tensor], weight_hh: Tensor, nonlinearity: st
     if len(states) < 2:
         raise ValueError(f"states must hold at least 2 steps, got {len(states)}")
     h = torch.stack(list(states[1:])).detach()  # (T-1, B, H)
-    if nonlinearity == "tanh":
-        slope = 1 - h**2
-    elif nonlinearity == "relu":
-        slope = (h > 0).to(h.dtype)
-    else:
-        raise ValueError(f"nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}")
-    return slope.unsqueeze(-1) * weight_hh.detach()
+    return (1 - h**2).unsqueeze(-1) * weight_hh.detach()
 
 
 def jacobian_products(jacobians: Tensor) -> Tensor:

@@ -12,19 +12,23 @@ def idle_parameters(model: nn.Module) -> int:
     parts, for queries, keys and values: a bias on the keys adds the same to all scores of a query, and the softmax
     takes it out again.
 
-    Args:
-        model: in float64, after ``loss.backward()`` on inputs that use all of it.
+    Parameters
+    ----------
+    model
+        In float64, after ``loss.backward()`` on inputs that use all of it.
 
-    Raises:
-        ValueError: if the model is not in float64 or has no gradient at all.
+    Raises
+    ------
+    ValueError
+        If the model is not in float64 or has no gradient at all.
     """
     gradients: list[Tensor] = []
     for name, parameter in model.named_parameters():
         if parameter.itemsize != 8:
-            raise ValueError(f"model must be in float64, {name} was in {parameter.dtype}")
+            raise ValueError(f"model must be in float64, got {name} in {parameter.dtype}")
         found = parameter.grad if parameter.grad is not None else parameter.detach() * 0
         gradients += found.chunk(3) if name.endswith("in_proj_bias") else [found]
     greatest = max((float(gradient.abs().max()) for gradient in gradients), default=0.0)
     if not greatest:
-        raise ValueError("model must have gradients, had none: call loss.backward() first")
+        raise ValueError("model must have gradients, got none: call loss.backward() first")
     return sum(gradient.numel() for gradient in gradients if float(gradient.abs().max()) < _ROUNDING * greatest)

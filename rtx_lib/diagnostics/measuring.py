@@ -4,8 +4,7 @@ import json
 import statistics
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,15 +16,14 @@ from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
 Variant = Callable[[], Tensor]
+Variants = dict[str, Variant]
 
 KINDS = ("torch.nn", "plain loop", "original", "ours")
 """What a row compares with: torch's own layers, a loop in Python over the steps, the construction of a paper's authors,
 or another way or model of this library."""
 
 
-def measure(
-    variants: dict[str, Variant], rounds: int = 7, warmup: int = 2, *, device: str | None = None
-) -> dict[str, float]:
+def measure(variants: Variants, rounds: int = 7, warmup: int = 2, *, device: str | None = None) -> dict[str, float]:
     """Median seconds of each variant over ``rounds`` interleaved rounds.
 
     They are seconds of the clock on the wall; but if ``device`` is a CPU and torch has one thread, seconds that the
@@ -57,14 +55,7 @@ def own_clock(device: str | None) -> bool:
 
 
 def compare(
-    case: str,
-    against: str,
-    variants: dict[str, Variant],
-    device: str,
-    rounds: int = 7,
-    *,
-    kind: str,
-    memory: bool = False,
+    case: str, against: str, variants: Variants, device: str, rounds: int = 7, *, kind: str, memory: bool = False
 ) -> list[dict[str, Any]]:
     """One :func:`row` for each variant but ``against``.
 
@@ -82,11 +73,12 @@ def compare(
     errors = {name: float((run() - truth).abs().max() / truth.abs().max()) for name, run in variants.items()}
     seconds = measure(variants, rounds, device=device)
     peaks = {name: peak_memory(run, device) for name, run in variants.items()} if memory else {}
-    rows = []
-    for name in (name for name in variants if name != against):
+
+    def compared(name: str) -> dict[str, Any]:
         more = {"memory_ratio": round(peaks[name] / peaks[against], 3)} if memory else {}
-        rows.append(row(case, name, against, seconds[against] / seconds[name], errors[name], device, kind) | more)
-    return rows
+        return row(case, name, against, seconds[against] / seconds[name], errors[name], device, kind) | more
+
+    return [compared(name) for name in variants if name != against]
 
 
 def row(
@@ -94,11 +86,12 @@ def row(
 ) -> dict[str, Any]:
     """What is kept of a comparison: ``ratio`` above 1 means that many times faster than ``against``.
 
-    ``kind`` is one of the :data:`KINDS`, and ``max_error`` None where the two compute different things.
+    ``kind`` is one of the :data:`KINDS`, and ``max_error`` None where the two compute different things. A CPU is named
+    with its one thread, a GPU by its model.
     """
-    ratio, device = round(ratio, 3), name_device(device)
     names = {"case": case, "variant": variant, "against": against, "kind": kind}
-    return names | {"ratio": ratio, "max_error": max_error, "device": device}
+    named = f"{device}, one thread" if device == "cpu" else torch.cuda.get_device_name(device)
+    return names | {"ratio": round(ratio, 3), "max_error": max_error, "device": named}
 
 
 def both_ways(forward: Callable[[Tensor], Any], x: Tensor, weights: Iterable[Tensor] = ()) -> Variant:
@@ -148,28 +141,13 @@ def count_flops(step: Callable[[], object]) -> int:
     products, and no mask makes them smaller. Elementwise work is not counted: the recurrence of an IndRNN costs nothing
     here. Fused kernels, of which nothing would be seen inside, are switched off during the call.
     """
-    with _unfused(), FlopCounterMode(display=False) as counter:
-        step()
-    return int(counter.get_total_flops())
-
-
-@contextmanager
-def _unfused() -> Iterator[None]:
-    """Recurrent layers and attention as the plain operations that they are made of."""
     with warnings.catch_warnings():
         # Said by torch when the flags are put back, on every machine without an Intel GPU.
         warnings.filterwarnings("ignore", "TF32 acceleration on top of oneDNN", UserWarning)
-        with (
-            torch.backends.mkldnn.flags(enabled=False),
-            torch.backends.cudnn.flags(enabled=False),
-            sdpa_kernel(SDPBackend.MATH),
-        ):
-            yield
-
-
-def name_device(device: str) -> str:
-    """As a row names it: a CPU with its one thread, a GPU by its model."""
-    return f"{device}, one thread" if device == "cpu" else torch.cuda.get_device_name(device)
+        mkldnn, cudnn = torch.backends.mkldnn.flags(enabled=False), torch.backends.cudnn.flags(enabled=False)
+        with mkldnn, cudnn, sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+            step()
+    return int(counter.get_total_flops())
 
 
 def _synchronise() -> None:

@@ -10,22 +10,25 @@ def linear_probe(states: Tensor, target: Tensor) -> float:
     The map is fitted to the first half of the sequences by least squares, in double precision, and tested on the
     others.
 
-    Args:
-        states: (B, T, D), B at least 2.
-        target: (T,), the number to guess at each step, the same in all sequences.
+    Parameters
+    ----------
+    states
+        (B, T, D), B at least 2.
+    target
+        (T,), the number to guess at each step, the same in all sequences.
 
-    Raises:
-        ValueError: if the shapes do not fit.
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit.
     """
     if states.ndim != 3 or len(states) < 2:
-        raise ValueError(f"states must have shape (B, T, D) with B at least 2, was {tuple(states.shape)}")
+        raise ValueError(f"states must have shape (B, T, D) with B at least 2, got {tuple(states.shape)}")
     if target.shape != states.shape[1:2]:
-        raise ValueError(
-            f"target must have shape {tuple(states.shape[1:2])}, one for each step, was {tuple(target.shape)}"
-        )
+        wanted = tuple(states.shape[1:2])
+        raise ValueError(f"target must have shape {wanted}, one for each step, got {tuple(target.shape)}")
     states = states.detach().cpu().double()
     states = torch.cat([states, torch.ones_like(states[..., :1])], dim=-1)  # and a bias
-    wanted = target.cpu().double()
-    half = len(states) // 2
-    fitted = torch.linalg.lstsq(states[:half].flatten(0, 1), wanted.repeat(half)[:, None]).solution
-    return float((states[half:] @ fitted - wanted[:, None]).abs().mean())
+    numbers, half = target.cpu().double(), len(states) // 2
+    fitted = torch.linalg.lstsq(states[:half].flatten(0, 1), numbers.repeat(half)[:, None]).solution
+    return float((states[half:] @ fitted - numbers[:, None]).abs().mean())

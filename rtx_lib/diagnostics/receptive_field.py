@@ -4,27 +4,28 @@ The influence of input s on output t is the Frobenius norm of the Jacobian ``d y
 gradient Luo, Li, Urtasun and Zemel (2016) tell the *effective* receptive field of a convolution from the one that
 its architecture allows. It says how much a small change of the input does, on the inputs it is measured on.
 
-The functions run any model that maps (B, T, ...) to (B, T, O), or to a pair whose first is that. The model runs as it
-stands: call its ``eval`` first, so that no dropout adds noise and no batch norm mixes the sequences. Gradients are
-added up in float64 and come back on the CPU; a model in float32 still loses those below about 1e-38.
+The model runs as it stands: call its ``eval`` first, so that no dropout adds noise and no batch norm mixes the
+sequences. Gradients are added up in float64 and come back on the CPU; a model in float32 still loses those below about
+1e-38.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
+
+from rtx_lib.diagnostics.hooks import embedded
 
 
 def input_influence(
     model: nn.Module,
     x: Tensor,
-    position: int = -1,
     *,
     embedding: nn.Module | None = None,
     samples: int | None = None,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """``||d y_position / d x_s||_F`` for every input s, averaged over the batch: (T,).
+    """``||d y_T / d x_s||_F`` of the last output for every input s, averaged over the batch: (T,).
 
     Parameters
     ----------
@@ -32,8 +33,6 @@ def input_influence(
         Maps x to y (B, T, O), or to a pair (y, state).
     x
         Floats (B, T, D), or with ``embedding`` whatever the model takes, for example ids (B, T).
-    position
-        Which output, counted from 0, or from the end if negative.
     embedding
         The module whose output (B, T, D) stands for the inputs; the model must call it exactly once. Ids need it,
         since nothing can be differentiated with respect to them.
@@ -47,45 +46,22 @@ def input_influence(
     Raises
     ------
     ValueError
-        For a position that is not there, ids without ``embedding``, ``samples`` below 1, or a model that gives
-        another shape, carries no gradient, or does not call ``embedding`` once.
+        For ids without ``embedding``, ``samples`` below 1, or a model that gives another shape, carries no gradient, or
+        does not call ``embedding`` once.
     """
-    _check(x, embedding, samples)
-    length = x.shape[1]
-    if not -length <= position < length:
-        raise ValueError(f"position must be from {-length} to {length - 1}, got {position}")
-    return _influence(model, x, [position % length], embedding, samples, generator)[0]
-
-
-def influence_matrix(
-    model: nn.Module,
-    x: Tensor,
-    *,
-    embedding: nn.Module | None = None,
-    samples: int | None = None,
-    generator: torch.Generator | None = None,
-    batch: int = 16,
-) -> Tensor:
-    """The influence of every input on every output, (T, T): row t is :func:`input_influence` of position t.
-
-    Parameters
-    ----------
-    model, x, embedding, samples, generator
-        As in :func:`input_influence`.
-    batch
-        How many outputs are done at once, each on a copy of x of its own: more is faster and takes more memory.
-
-    Raises
-    ------
-    ValueError
-        As in :func:`input_influence`, and for ``batch`` below 1.
-    """
-    _check(x, embedding, samples)
-    if batch < 1:
-        raise ValueError(f"batch must be at least 1, got {batch}")
-    groups = torch.arange(x.shape[1]).split(batch)
-    rows = [_influence(model, x, group.tolist(), embedding, samples, generator) for group in groups]
-    return torch.cat(rows)
+    if x.ndim < 2 or 0 in x.shape:
+        raise ValueError(f"x must be of shape (B, T, ...) and not empty, got {tuple(x.shape)}")
+    if embedding is None and not (x.is_floating_point() and x.ndim == 3):
+        raise ValueError(f"x must be floats (B, T, D) where no embedding is given, got {x.dtype} {tuple(x.shape)}")
+    if samples is not None and samples < 1:
+        raise ValueError(f"samples must be at least 1, or None for the exact norm, got {samples}")
+    output, inputs = _run(model, x, embedding)
+    squares = torch.zeros(x.shape[:2], dtype=torch.float64)
+    for v in _cotangents(output, samples, generator):
+        (gradient,) = torch.autograd.grad(output, inputs, v, retain_graph=True, allow_unused=True)
+        if gradient is not None:  # else nothing depends on any input
+            squares += gradient.detach().cpu().double().square().sum(-1)
+    return (squares / (samples or 1)).sqrt().mean(0)
 
 
 def reach(influence: Tensor, share: float = 0.95) -> int:
@@ -94,8 +70,7 @@ def reach(influence: Tensor, share: float = 0.95) -> int:
     Parameters
     ----------
     influence
-        (T,), at least 0, the most recent input last, as :func:`input_influence` gives it for the last position; for
-        another position t take its first t + 1 values.
+        (T,), at least 0, the most recent input last, as :func:`input_influence` gives it.
     share
         Above 0 and at most 1; 1 counts up to the most distant input that has any influence.
 
@@ -105,10 +80,9 @@ def reach(influence: Tensor, share: float = 0.95) -> int:
         For another shape, values that are negative, not finite or all 0, or a share outside its range.
     """
     if influence.ndim != 1 or not (influence.isfinite() & (influence >= 0)).all() or not influence.any():
-        raise ValueError(
-            f"influence must be of shape (T,), finite, at least 0 and not all 0, got shape {tuple(influence.shape)}"
-            + (f" with values from {influence.min():g} to {influence.max():g}" if influence.numel() else "")
-        )
+        values = f" with values from {influence.min():g} to {influence.max():g}" if influence.numel() else ""
+        what = "influence must be of shape (T,), finite, at least 0 and not all 0"
+        raise ValueError(f"{what}, got shape {tuple(influence.shape)}{values}")
     if not 0 < share <= 1:
         raise ValueError(f"share must be above 0 and at most 1, got {share}")
     recent = influence.detach().cpu().double().flip(0)
@@ -118,68 +92,26 @@ def reach(influence: Tensor, share: float = 0.95) -> int:
     return int((held < share * held[-1]).sum()) + 1
 
 
-def _check(x: Tensor, embedding: nn.Module | None, samples: int | None) -> None:
-    if x.ndim < 2 or 0 in x.shape:
-        raise ValueError(f"x must be of shape (B, T, ...) and not empty, got {tuple(x.shape)}")
-    if embedding is None and not (x.is_floating_point() and x.ndim == 3):
-        raise ValueError(f"x must be floats (B, T, D) where no embedding is given, got {x.dtype} {tuple(x.shape)}")
-    if samples is not None and samples < 1:
-        raise ValueError(f"samples must be at least 1, or None for the exact norm, got {samples}")
-
-
-def _influence(
-    model: nn.Module,
-    x: Tensor,
-    positions: Sequence[int],
-    embedding: nn.Module | None,
-    samples: int | None,
-    generator: torch.Generator | None,
-) -> Tensor:
-    """The influence on the outputs at P positions, (P, T): position p is read from a copy of x of its own."""
-    (B, T), P = x.shape[:2], len(positions)
-    with torch.enable_grad():
-        y, inputs = _run(model, x.repeat(P, *[1] * (x.ndim - 1)), embedding)  # (P B, T, O), (P B, T, D)
-        outputs = torch.stack([y[p * B : (p + 1) * B, position] for p, position in enumerate(positions)])  # (P, B, O)
-        squares = torch.zeros(P * B, T, dtype=torch.float64)
-        for v in _cotangents(outputs, samples, generator):
-            (gradient,) = torch.autograd.grad(outputs, inputs, v, retain_graph=True, allow_unused=True)
-            if gradient is not None:  # else nothing depends on any input
-                squares += gradient.detach().cpu().double().square().sum(-1)
-    return (squares / (samples or 1)).sqrt().view(P, B, T).mean(1)
-
-
+@torch.enable_grad()
 def _run(model: nn.Module, x: Tensor, embedding: nn.Module | None) -> tuple[Tensor, Tensor]:
-    """The output, and the leaf that stands for the inputs."""
-    leaves: list[Tensor] = []
-
-    def cut(module: nn.Module, args: object, output: Tensor) -> Tensor:
-        leaves.append(output.detach().requires_grad_())
-        return leaves[-1]
-
+    """The last output (B, O), and the leaf that stands for the inputs."""
     if embedding is None:
-        x = x.detach().requires_grad_()
-        result = model(x)
-        leaves.append(x)
+        result = model(inputs := x.detach().requires_grad_())
     else:
-        handle = embedding.register_forward_hook(cut)
-        try:
+        with embedded(embedding, "model") as leaves:
             result = model(x)
-        finally:
-            handle.remove()
-        if len(leaves) != 1:
-            raise ValueError(f"model must call embedding once, it did {len(leaves)} times")
+        (inputs,) = leaves
     y = result[0] if isinstance(result, tuple) else result
-    (inputs,) = leaves
     for name, array in (("model must give y", y), ("embedding must give inputs", inputs)):
         if array.ndim != 3 or array.shape[:2] != x.shape[:2]:
             raise ValueError(f"{name} of shape {(*x.shape[:2], '...')}, got {tuple(array.shape)}")
     if not y.requires_grad:
         raise ValueError("model must carry a gradient from its inputs to y, got a y without")
-    return y, inputs
+    return y[:, -1], inputs
 
 
 def _cotangents(outputs: Tensor, samples: int | None, generator: torch.Generator | None) -> Iterator[Tensor]:
-    """Every direction of the outputs (P, B, O) in turn, or ``samples`` times random signs."""
+    """Every direction of the outputs (B, O) in turn, or ``samples`` times random signs."""
     if samples is None:
         for direction in torch.eye(outputs.shape[-1], dtype=outputs.dtype, device=outputs.device):
             yield direction.expand_as(outputs)

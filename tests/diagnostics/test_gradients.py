@@ -11,11 +11,11 @@ from rtx_lib.layers import GRU, LSTM, RNN, Readout
 pytestmark = pytest.mark.usefixtures("double")
 
 
-@pytest.fixture(params=["tanh", "relu"])
-def recorded(request):
+@pytest.fixture
+def recorded():
     """A small model, its input, its loss on the last step, and its states."""
     torch.manual_seed(0)
-    model = Readout(RNN(3, 6, nonlinearity=request.param), 2)
+    model = Readout(RNN(3, 6), 2)
     with torch.no_grad():
         model.core.weight_hh_l0.mul_(2)
     x = torch.randn(4, 9, 3)
@@ -37,8 +37,7 @@ def test_state_gradients_are_total_derivatives(recorded):
 
 def test_jacobian_products_carry_the_gradient(recorded):
     model, _, loss, states = recorded
-    rnn = model.core
-    jacobians = gradients.step_jacobians(states, rnn.weight_hh_l0, rnn.nonlinearity)
+    jacobians = gradients.step_jacobians(states, model.core.weight_hh_l0)
     products = gradients.jacobian_products(jacobians)
     total = gradients.state_gradients(loss, states)
     carried = torch.einsum("tbij,bi->tbj", products, total[-1])
@@ -53,16 +52,10 @@ def test_a_state_that_does_not_count_has_gradient_zero():
     model = Readout(RNN(3, 6), 2)
     with gradients.record_states(model) as states:
         y, _ = model(torch.randn(4, 9, 3))
+    model(torch.randn(4, 9, 3))
+    assert len(states) == 1  # the hooks went away
     total = gradients.state_gradients(y[:, 4].sum(), states[0])
     assert (total[:5].norm(dim=-1) > 0).all() and not total[5:].any()
-
-
-def test_hooks_go_away():
-    model = Readout(RNN(3, 6), 2)
-    with gradients.record_states(model) as states:
-        pass
-    model(torch.randn(4, 9, 3))
-    assert states == []
 
 
 def test_taps_of_other_names():
@@ -91,9 +84,5 @@ def test_spectrum_of_a_rotation_and_singular_values_of_a_shear():
 
 
 def test_bad_arguments():
-    with pytest.raises(ValueError, match="tap"), gradients.record_states(nn.Linear(2, 2)):
-        pass
     with pytest.raises(ValueError, match="states must hold at least 2"):
         gradients.step_jacobians([torch.zeros(1, 2)], torch.eye(2))
-    with pytest.raises(ValueError, match="nonlinearity"):
-        gradients.step_jacobians([torch.zeros(1, 2)] * 2, torch.eye(2), "sine")

@@ -154,7 +154,7 @@ def contexts(model, ids):
 
 
 def influence(model, ids):
-    exact = receptive_field.influence_matrix(model, ids, embedding=model.embedding)
+    exact = receptive_field.input_influence(model, ids, embedding=model.embedding)
     draws = torch.Generator().manual_seed(0)
     return exact, receptive_field.input_influence(model, ids, embedding=model.embedding, samples=3, generator=draws)
 
