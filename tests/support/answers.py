@@ -5,25 +5,29 @@ import pytest
 
 def rows(table):
     """Parameters ``check, answer, words`` out of ``{check: [(answer, words), ...]}``."""
-    return pytest.mark.parametrize(
-        ("check", "answer", "words"),
-        [
-            pytest.param(check, answer, words, id=f"{check.__name__}: {words}")
-            for check, answers in table.items()
-            for answer, words in answers
-        ],
-    )
+    flat = [(check, answer, words) for check, answers in table.items() for answer, words in answers]
+    ids = [f"{check.__name__}: {words}" for check, _, words in flat]
+    return pytest.mark.parametrize(("check", "answer", "words"), flat, ids=ids)
 
 
-def is_right(check, answer, words, capsys):
-    """The check takes the answer, and None for no answer yet."""
-    check(answer)
-    assert words in capsys.readouterr().out
-    check(None)
-    assert capsys.readouterr().out == "Not answered yet.\n"
+def chapter(right, slips):
+    """The tests of a chapter: it takes right answers and None, it names each slip, and refuses a stub by its words."""
 
-
-def is_named(check, answer, words):
-    """The check refuses the answer, and its message names the slip."""
-    with pytest.raises(AssertionError, match=words):
+    @rows(right)
+    def is_right(check, answer, words, capsys):
         check(answer)
+        assert words in capsys.readouterr().out
+        check(None)
+        assert capsys.readouterr().out == "Not answered yet.\n"
+
+    @rows(slips)
+    def is_named(check, answer, words):
+        with pytest.raises(AssertionError, match=words):
+            check(answer)
+
+    @pytest.mark.parametrize("check", [check for check, answers in right.items() if callable(answers[0][0])])
+    def is_a_stub(check):
+        with pytest.raises((AssertionError, TypeError), match=r"must return|nothing was changed|[Ee]llipsis"):
+            check(lambda *arguments: ...)
+
+    return is_right, is_named, is_a_stub
