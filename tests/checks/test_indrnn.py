@@ -12,24 +12,6 @@ def interval(length, keep, magnitude):
     return keep ** (1 / length), magnitude ** (1 / length)
 
 
-def gradient(h, u, g):
-    delta, out = 0.0, []
-    for t in reversed(range(len(h))):
-        delta = g[t] + (u * delta if t + 1 < len(h) and h[t + 1] > 0 else 0.0)
-        out.append(delta)
-    return torch.stack(out[::-1])
-
-
-def compose(g, f):
-    clip = lambda h: min(max(g[0] + g[1] * h, g[2]), g[3])  # noqa: E731
-    ends = sorted(map(clip, f[2:]))
-    return g[0] + g[1] * f[0], g[1] * f[1], *ends
-
-
-def memory(u):
-    return math.inf if abs(u) >= 1 else math.log(2) / -math.log(abs(u))
-
-
 def backward(g, factors):
     out = [g[-1]]
     for t in reversed(range(len(g) - 1)):
@@ -37,12 +19,24 @@ def backward(g, factors):
     return torch.stack(out[::-1])
 
 
-def line(f, g):
-    return g[0] + g[1] * f[0], g[1] * f[1]
+def gradient(h, u, g):
+    return backward(g, u * (h[1:] > 0))
 
 
 def clip(h, g):
     return min(max(h, g[2]), g[3])
+
+
+def compose(g, f):
+    return *line(f, g), *sorted(clip(g[0] + g[1] * h, g) for h in f[2:])
+
+
+def memory(u):
+    return math.inf if abs(u) >= 1 else math.log(2) / -math.log(abs(u))
+
+
+def line(f, g):
+    return g[0] + g[1] * f[0], g[1] * f[1]
 
 
 RIGHT = {

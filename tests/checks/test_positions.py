@@ -4,6 +4,7 @@ import torch
 from support.answers import chapter
 
 from rtx_lib.checks import positions as checks
+from rtx_lib.layers.positions import Sinusoidal
 
 
 def shift_matrix(k, width, *, share=2, signs=(1, -1), swap=False, alike=False):
@@ -34,27 +35,17 @@ def in_halves(x, p):
     return rotary(x[order], p)[order.argsort()]
 
 
-def added(x, p):
-    angles = torch.tensor([p * 10000.0 ** (-2 * i / len(x)) for i in range(len(x) // 2)], dtype=torch.float64)
-    return x + torch.stack([angles.sin(), angles.cos()], dim=-1).flatten()
-
-
 def slopes(heads):
     return torch.tensor([2.0 ** (-8 * h / heads) for h in range(1, heads + 1)])
 
 
-def pad_and_view(x):
+def pad_and_view(x, kept=slice(1, None)):
     rows, columns = x.shape
-    return torch.cat([x.new_zeros(rows, 1), x], dim=1).view(columns + 1, rows)[1:].reshape(rows, columns)
+    return torch.cat([x.new_zeros(rows, 1), x], dim=1).view(columns + 1, rows)[kept].reshape(rows, columns)
 
 
 def rolled(x, by):
     return torch.stack([row.roll(by(i, len(x))) for i, row in enumerate(x)])
-
-
-def kept(x):
-    rows, columns = x.shape
-    return torch.cat([x.new_zeros(rows, 1), x], dim=1).view(columns + 1, rows)[:-1].reshape(rows, columns)
 
 
 RIGHT = {
@@ -81,7 +72,7 @@ SLIPS = {
         (lambda x, p: rotary(x, p, alike=True), "same angle"),
         (lambda x, p: rotary(x, p + 1), "count from 0"),
         (lambda x, p: rotary(x, p, minus=1), "minus sign is missing"),
-        (added, "multiplies"),
+        (lambda x, p: x + Sinusoidal(len(x)).encode(torch.tensor([p]))[0], "multiplies"),
         (lambda x, p: x, "nothing turned"),
     ],
     checks.check_slopes: [
@@ -98,7 +89,7 @@ SLIPS = {
         (lambda x: rolled(x, lambda i, rows: min(0, i + 2 - rows)), "one place short"),
         (lambda x: x.roll(1 - len(x), 1), "moved alike"),
         (lambda x: torch.cat([x, x.new_zeros(len(x), 1)], 1).flatten()[len(x) :].view(x.shape), "stands behind"),
-        (kept, "was kept"),
+        (lambda x: pad_and_view(x, slice(-1)), "was kept"),
     ],
     checks.check_slip: [("a", "between -1 and 1"), ("b", "still differ"), ("d", "no end"), ("e", "one of a, b, c, d")],
 }

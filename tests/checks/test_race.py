@@ -8,30 +8,20 @@ from rtx_lib.checks import race as checks
 from rtx_lib.evidence.seeds import steps_to
 
 
-def interval(values, draws, level=0.95, statistic=np.median, axis=1):
-    medians = statistic(np.asarray(values)[draws], axis=axis)
-    return np.quantile(medians, [(1 - level) / 2, (1 + level) / 2])
+def quantiles(low, high, statistic=np.median, axis=1):
+    def interval(values, draws, level=0.95):
+        return np.quantile(statistic(np.asarray(values)[draws], axis=axis), [low(level), high(level)])
+
+    return interval
 
 
-def sided(low, high):
-    def answer(values, draws, level=0.95):
-        return np.quantile(np.median(np.asarray(values)[draws], axis=1), [low(level), high(level)])
-
-    return answer
+both = {"low": lambda level: (1 - level) / 2, "high": lambda level: (1 + level) / 2}
+interval = quantiles(**both)
 
 
 def normal(values, draws, level=0.95):
-    medians = np.median(np.asarray(values)[draws], axis=1)
-    z = {0.95: 1.959964, 0.8: 1.281552}[level]
+    medians, z = np.median(np.asarray(values)[draws], axis=1), {0.95: 1.959964, 0.8: 1.281552}[level]
     return [medians.mean() - z * medians.std(), medians.mean() + z * medians.std()]
-
-
-def of_values(values, draws, level=0.95):
-    return np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
-
-
-def of_drawn_values(values, draws, level=0.95):
-    return np.quantile(np.asarray(values)[draws], [(1 - level) / 2, (1 + level) / 2])
 
 
 def arrival(steps, values, metric, line):
@@ -46,27 +36,11 @@ def first(test):
     return answer
 
 
-def place(steps, values, metric, line):
-    step = arrival(steps, values, metric, line)
-    return None if step is None else steps.index(step)
-
-
-def last(steps, values, metric, line):
-    return max((s for s, v in zip(steps, values, strict=True) if arrival([s], [v], metric, line)), default=None)
-
-
-def best(steps, values, metric, line):
-    if arrival(steps, values, metric, line) is None:
-        return None
-    return steps[values.index(max(values) if metric == "accuracy" else min(values))]
-
-
-def at_the_end(steps, values, metric, line):
-    return arrival(steps, values, metric, line) or steps[-1]
-
-
-def skips_the_first(steps, values, metric, line):
-    return arrival(steps[1:], values[1:], metric, line)
+def found(change):
+    """An answer that goes on from the right step."""
+    return lambda steps, values, metric, line: (
+        None if (step := arrival(steps, values, metric, line)) is None else change(step, steps, values, metric)
+    )
 
 
 def units(gates=3, biases=2, read=True, bias=1):
@@ -84,14 +58,7 @@ def most(budget, inputs, outputs):
 
 
 def joined(weight):
-    def answer(gradients, counts):
-        return sum(g * weight(n, counts) for g, n in zip(gradients, counts, strict=True))
-
-    return answer
-
-
-def reversed_weights(gradients, counts):
-    return sum(g * n / sum(counts) for g, n in zip(gradients, counts[::-1], strict=True))
+    return lambda gradients, counts: sum(g * weight(n, counts) for g, n in zip(gradients, counts, strict=True))
 
 
 TRUE = {report: sound for report, (sound, _) in checks.REPORTS.items()}
@@ -123,14 +90,14 @@ RIGHT = {
 }
 SLIPS = {
     checks.check_interval: [
-        (of_values, "not drawn"),
-        (lambda *args: interval(*args, statistic=np.mean), "not the mean"),
-        (lambda *args: interval(*args, axis=0), "over the draws"),
-        (sided(lambda level: 1 - level, lambda level: level), "on each side: half"),
-        (sided(lambda level: 0, lambda level: level), "one-sided"),
+        (lambda values, draws, level: interval(values, np.arange(len(values))[:, None], level), "not drawn"),
+        (quantiles(**both, statistic=np.mean), "not the mean"),
+        (quantiles(**both, axis=0), "over the draws"),
+        (quantiles(lambda level: 1 - level, lambda level: level), "on each side: half"),
+        (quantiles(lambda level: 0, lambda level: level), "one-sided"),
         (lambda *args: interval(*args)[::-1], "wrong order"),
         (normal, "normal distribution"),
-        (of_drawn_values, "of the values themselves"),
+        (quantiles(**both, statistic=lambda drawn, axis: drawn), "of the values themselves"),
         (lambda *args: interval(*args).mean(), "it returned 1"),
         (lambda *args: ..., "must return two numbers$"),
         (lambda *args: "low, high", "it returned 'low, high'"),
@@ -140,11 +107,11 @@ SLIPS = {
         (first(lambda v, metric, line: v <= line), "wrong direction, accuracy rises"),
         (first(lambda v, metric, line: v > line if metric == "accuracy" else v < line), "meets the line exactly"),
         (first(lambda v, metric, line: v >= line if metric == "accuracy" else v < line), "loss .*meets the line"),
-        (place, "a place in the list"),
-        (last, "the last step beyond"),
-        (best, "the best step"),
-        (at_the_end, "never arrives"),
-        (skips_the_first, "first evaluation"),
+        (found(lambda step, steps, *_: steps.index(step)), "a place in the list"),
+        (lambda steps, values, metric, line: arrival(steps[::-1], values[::-1], metric, line), "the last step beyond"),
+        (found(lambda _, steps, v, metric: steps[v.index((max if metric == "accuracy" else min)(v))]), "the best step"),
+        (lambda steps, *others: arrival(steps, *others) or steps[-1], "never arrives"),
+        (lambda steps, values, metric, line: arrival(steps[1:], values[1:], metric, line), "first evaluation"),
         (lambda *args: ..., "a step or None"),
         (lambda *args: 75, "is 150, got 75"),
     ],
@@ -166,7 +133,7 @@ SLIPS = {
         (joined(lambda n, counts: n), "the sum of all counts"),
         (joined(lambda n, counts: n / len(counts)), "not by how many slices"),
         (joined(lambda n, counts: 1 / n), "divided by its count"),
-        (reversed_weights, "the other slices"),
+        (lambda gs, counts: joined(lambda n, counts: n / sum(counts))(gs, counts[::-1]), "the other slices"),
     ],
 }
 

@@ -23,11 +23,6 @@ def sublayer(x, f, norm, where):
     return x + f(norm(x)) if where == "pre" else norm(x + f(x))
 
 
-def smoothing(logits, y, epsilon):
-    q = (1 - epsilon) * F.one_hot(y, logits.shape[1]) + epsilon / logits.shape[1]
-    return -(q * logits.log_softmax(-1)).sum(-1).mean()
-
-
 def as_pre(slip):
     return lambda x, f, norm, where: slip(x, f, norm) if where == "pre" else norm(x + f(x))
 
@@ -52,7 +47,7 @@ RIGHT = {
         (lambda s, t: (seen(s), past(t) & seen(t), seen(s).expand(-1, 1, 3, -1)), "Right: padding"),
     ],
     checks.check_sublayer: [(sublayer, "Right: x")],
-    checks.check_smoothing: [(smoothing, "Right: (1")],
+    checks.check_smoothing: [(against(lambda hot, e, n: (1 - e) * hot + e / n), "Right: (1")],
     checks.check_training_cost: [(12 * 3600 * 8 * 9.5e12, "Right: 3.3e")],
 }
 SLIPS = {
@@ -90,10 +85,7 @@ SLIPS = {
         (against(lambda hot, e, n: (1 - e) * hot + e / (n - 1) * (1 - hot)), "shared by the V - 1"),
         (against(lambda hot, e, n: hot + e / n), "still has probability 1"),
         (against(lambda hot, e, n: (1 - e) * hot + e), "not epsilon / V"),
-        (
-            lambda logits, y, e: F.nll_loss(((1 - e) * logits.softmax(-1) + e / logits.shape[1]).log(), y),
-            "model's probabilities",
-        ),
+        (lambda z, y, e: F.nll_loss(((1 - e) * z.softmax(-1) + e / z.shape[1]).log(), y), "model's probabilities"),
         (lambda logits, y, e: F.cross_entropy(logits, y, label_smoothing=e, reduction="sum"), "take the mean"),
         (lambda logits, y, e: -F.cross_entropy(logits, y, label_smoothing=e), "sign is missing"),
         (lambda logits, y, e: F.cross_entropy(logits, y, label_smoothing=e) / logits.shape[1], "sum over the classes"),

@@ -24,13 +24,9 @@ def by_roll(places):
     return shift
 
 
-def only_without_memory(x):
+def without_memory(x):
     T, S = x.shape[-2:]
     return F.pad(x, (1, 0)).view(*x.shape[:-2], T + 1, S)[..., 1:, :]
-
-
-def for_one_head(x):
-    return by_view(x[0, 0]).expand(x.shape)
 
 
 def guess(x):
@@ -40,30 +36,24 @@ def guess(x):
     return y
 
 
-def nan(x):
-    return by_view(x) * torch.nan
-
-
-def last(memory, h, length):
-    both = h if memory is None else torch.cat([memory, h], dim=1)
-    return both[:, max(both.shape[1] - length, 0) :].detach()
-
-
 def cat(memory, h):
     return h if memory is None else torch.cat([memory, h], dim=1)
 
 
-def visible(T, past, length):
-    i, j = torch.arange(T)[:, None], torch.arange(past + T) - past
-    return (i - length < j) & (j <= i)
+def last(memory, h, length):
+    both = cat(memory, h)
+    return both[:, max(both.shape[1] - length, 0) :].detach()
 
 
-def window(first, end, offset=lambda past: past):
+def window(first, end=lambda i, T: i, offset=lambda past: past):
     def mask(T, past, length):
         i, j = torch.arange(T)[:, None], torch.arange(past + T) - offset(past)
         return (first(i, past, length) < j) & (j <= end(i, T))
 
     return mask
+
+
+visible = window(lambda i, past, length: i - length)
 
 
 def by_steps(n, M, T):
@@ -81,27 +71,6 @@ def in_place(memory, h, length):
     if memory is not None:
         memory.zero_()
     return new
-
-
-def cut_itself(memory, h, length):
-    return last(memory, h.detach_(), length)
-
-
-def filled_up(memory, h, length):
-    new = last(memory, h, length)
-    return F.pad(new, (0, 0, length - new.shape[1], 0))
-
-
-def minus_zero(memory, h, length):
-    return cat(memory, h)[:, -length:].detach()
-
-
-def forgets(memory, h, length):
-    return last(h if memory is None else memory, h[:, :0], length)
-
-
-def now(i, T):
-    return i
 
 
 @pytest.mark.parametrize(
@@ -175,21 +144,21 @@ SLIPS = {
         (lambda x: by_view(x, rows=slice(None, -1)), "it is the first, which holds"),
         (lambda x: by_view(x, 0, 1), "zeros are put behind: "),
         (lambda x: by_view(x, 0, 1, slice(None, -1)), "zeros are put behind, and"),
-        (only_without_memory, "right for M = 0, wrong for T = 4, M = 3 .*: torch says"),
-        (for_one_head, "the axes in front"),
+        (without_memory, "right for M = 0, wrong for T = 4, M = 3 .*: torch says"),
+        (lambda x: by_view(x[0, 0]).expand(x.shape), "the axes in front"),
         (guess, "query 2, key 1: .* distance 1 belongs here, that of query 2 for the distance 0"),
         (lambda x: -by_view(x), "-100 stands here"),
-        (nan, "nan stands here"),
+        (lambda x: by_view(x) * torch.nan, "nan stands here"),
     ],
     checks.check_update_memory: [
         (lambda m, h, n: cat(m, h)[:, max(cat(m, h).shape[1] - n, 0) :], "a gradient goes back"),
-        (cut_itself, "cuts h itself"),
-        (minus_zero, "-0 is 0"),
-        (filled_up, "without filling up"),
+        (lambda m, h, n: last(m, h.detach_(), n), "cuts h itself"),
+        (lambda m, h, n: cat(m, h)[:, -n:].detach(), "-0 is 0"),
+        (lambda m, h, n: F.pad(last(m, h, n), (0, 0, max(0, n - cat(m, h).shape[1]), 0)), "without filling up"),
         (in_place, "has changed"),
         (lambda m, h, n: cat(m, h).detach() if n else h[:, :0].detach(), "would grow"),
         (lambda m, h, n: last(None, h, n), "only the new segment"),
-        (forgets, "this is the old memory"),
+        (lambda m, h, n: last(h if m is None else m, h[:, :0], n), "this is the old memory"),
         (lambda m, h, n: cat(m, h)[:, :n].detach(), "the first positions"),
         (lambda m, h, n: last(h, h[:, :0] if m is None else m, n), "in front of the old"),
         (lambda m, h, n: (h if m is None else torch.cat([h, m], 1))[:, :n].detach(), "and the first are kept"),
@@ -198,17 +167,17 @@ SLIPS = {
     ],
     checks.check_same_length_mask: [
         (lambda T, past, length: ~visible(T, past, length), "not for one that is hidden"),
-        (window(lambda i, past, n: i - n - 1, now), "length \\+ 1 keys"),
-        (window(lambda i, past, n: i - n + 1, now), "length - 1 keys"),
+        (window(lambda i, past, n: i - n - 1), "length \\+ 1 keys"),
+        (window(lambda i, past, n: i - n + 1), "length - 1 keys"),
         (window(lambda i, past, n: i - n - 1, lambda i, T: i - 1), "does not see itself"),
         (window(lambda i, past, n: i - n, lambda i, T: i - 1), "and one key is missing"),
         (window(lambda i, past, n: i - n, lambda i, T: T), "the future"),
-        (window(lambda i, past, n: 0 * i - 99, now), "causal mask"),
-        (window(lambda i, past, n: i - past, now), "while the memory fills"),
-        (window(lambda i, past, n: i - past - 1, now), "and is one too many"),
-        (window(lambda i, past, n: i - n, now, lambda past: 0), "as if no memory"),
-        (window(lambda i, past, n: 0 * i - n, now), "begin at the same key"),
-        (window(lambda i, past, n: 0 * i - n - 1, now), "only the memory is cut"),
+        (window(lambda i, past, n: 0 * i - 99), "causal mask"),
+        (window(lambda i, past, n: i - past), "while the memory fills"),
+        (window(lambda i, past, n: i - past - 1), "and is one too many"),
+        (window(lambda i, past, n: i - n, offset=lambda past: 0), "as if no memory"),
+        (window(lambda i, past, n: 0 * i - n), "begin at the same key"),
+        (window(lambda i, past, n: 0 * i - n - 1), "only the memory is cut"),
         (lambda T, past, length: visible(T, past, length).double(), "must be bool"),
     ],
     checks.check_reach: [
