@@ -51,13 +51,6 @@ def test_the_forget_bias_check_leaves_the_global_generator_alone():
     assert torch.equal(torch.rand(1), expected)
 
 
-def test_the_order_of_the_gates_is_onnx_and_torch():
-    """A weight in torch's order, written in ONNX's and brought back."""
-    weight = nn.LSTM(3, 2).weight_ih_l0.detach()
-    i, f, g, o = weight.chunk(4)
-    assert torch.equal(reorder(0, 2, 3, 1)(cat([i, o, f, g])), weight)
-
-
 def test_the_converted_gru_is_the_same_function():
     x = torch.randn(2, 5, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     one, other = GRU(3, 2, update="keeps").double(), GRU(3, 2, update="replaces").double()
@@ -84,7 +77,6 @@ SLIPS = {
         (144.77, "length in steps"),
         (-math.log(2) / 100, "solve f"),
         (3.0, "after 100 steps is 0.0077"),
-        (1e6, "after 100 steps is 1, not"),
         (-1e6, "after 100 steps is 0, not"),
     ],
     checks.check_gate_order: [
@@ -101,7 +93,6 @@ SLIPS = {
         (set_bias(quarter=3), "changes the output gate o"),
         (set_bias(quarter=None), "all gates"),
         (set_bias(hh=None), "kept its random values"),
-        (set_bias(ih=None, hh=lambda b: b), "kept its random values"),
         (set_bias(layers=(0,)), "layer 1 was left alone"),
         (set_bias(layers=(1,)), "layer 0 was left alone"),
         (lambda lstm, b: None, "nothing was changed"),

@@ -71,7 +71,6 @@ SLIPS = {
         (lambda g, f: (*line(f, g), *g[2:]), "ends of f are missing"),
         (lambda g, f: (*line(f, g), *sorted(g[0] + g[1] * h for h in f[2:])), "ends of g are missing"),
         (lambda g, f: (*line(f, g), clip(f[2], g), clip(f[3], g)), "not carried through"),
-        (lambda g, f: (*line(f, g), max(f[2], g[2]), min(f[3], g[3])), "not carried through"),
         (lambda g, f: (line(f, g)[0], f[1] + g[1], *compose(g, f)[2:]), "do not add"),
         (lambda g, f: (f[0] + g[0], *compose(g, f)[1:]), "a_g . u_g a_f"),
         (lambda g, f: (*line(f, g), -math.inf, math.inf), "not finite"),

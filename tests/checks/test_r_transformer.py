@@ -21,11 +21,7 @@ def steps(z, W, M, order=None):
 
 
 def whole(z, W, M):
-    h, states = torch.zeros_like(z[:, 0]), []
-    for z_t in z.unbind(1):
-        h = torch.tanh(z_t + h @ W.T)
-        states.append(h)
-    return torch.stack(states, dim=1)
+    return torch.cat([steps(z[:, : t + 1], W, t + 1) for t in range(z.shape[1])], dim=1)
 
 
 RIGHT = {
@@ -67,15 +63,12 @@ SLIPS = {
     ],
     checks.check_order: [
         ("fzcbs", "authors' music script"),
-        ("zfcbs", "authors' music script"),
         ("fczbs", "of the batch before"),
         ("zfbsc", "after the step"),
         ("zbfcs", "needs a loss"),
         ("zfscb", "before the backward pass: it uses"),
         ("fbzcs", "takes the gradient away"),
-        ("fbczs", "takes the gradient away"),
         ("fbcs", "each of five letters"),
-        ("fbcss", "each of five letters"),
     ],
 }
 

@@ -98,22 +98,19 @@ def test_reach_is_that_of_a_model(layers, memory, length):
         assert torch.equal(output(changed), base) is not depends
 
 
-def test_border_statements():
+@pytest.mark.parametrize("statement", checks.BORDER)
+def test_border_statements(statement, capsys):
     assert checks.border() == TRUE
-    for statement, truth in TRUE.items():
-        with pytest.raises(AssertionError, match=f"is {truth}: {checks.BORDER[statement][:20]}"):
-            checks.check_border_gradient({**TRUE, statement: not truth})
-        with pytest.raises(AssertionError, match="must be answered by True or False, got 'yes'"):
-            checks.check_border_gradient({**TRUE, statement: "yes"})
-    with pytest.raises(AssertionError, match="'gradient' is none of the statements"):
-        checks.check_border_gradient({"gradient": True})
-
-
-def test_border_statements_half_answered(capsys):
+    for said, words in (
+        ({statement: not TRUE[statement]}, f"is {TRUE[statement]}: {checks.BORDER[statement][:20]}"),
+        ({statement: "yes"}, "must be answered by True or False, got 'yes'"),
+        ({"gradient": True}, "'gradient' is none of the statements"),
+    ):
+        with pytest.raises(AssertionError, match=words):
+            checks.check_border_gradient(TRUE | said)
     checks.check_border_gradient(dict.fromkeys(checks.BORDER))
-    assert capsys.readouterr().out == "Not answered yet.\n"
-    checks.check_border_gradient(dict(list(TRUE.items())[:3]))
-    assert capsys.readouterr().out == "Right so far; 2 not answered yet.\n"
+    checks.check_border_gradient({statement: TRUE[statement]})
+    assert capsys.readouterr().out == "Not answered yet.\nRight so far; 4 not answered yet.\n"
 
 
 RIGHT = {

@@ -326,10 +326,7 @@ def test_the_share_can_lengthen_the_effective_context():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            {"ids": torch.zeros(2, 9).long()},
-            r"ids must be whole numbers .* 1 axes, not empty, got torch.int64 of shape",
-        ),
+        ({"ids": torch.zeros(2, 9).long()}, r"ids must be whole .* 1 axes, not empty, got torch.int64 of shape"),
         ({"ids": torch.zeros(9)}, "ids must be whole numbers"),
         ({"ids": [1, 2]}, "ids must be whole numbers .* got list"),
         ({"targets": torch.zeros(0).long()}, "targets must be whole numbers .* not empty"),
@@ -355,10 +352,7 @@ def test_bad_arguments_of_context_losses_are_refused_before_the_model_runs(chang
 class Wrong(nn.Module):
     def __init__(self, result):
         super().__init__()
-        self.result = result
-
-    def forward(self, x, state=None):
-        return self.result(x)
+        self.forward = lambda x, state=None: result(x)
 
 
 @pytest.mark.parametrize(
@@ -377,66 +371,84 @@ def test_a_model_that_gives_something_else_is_refused(result, message):
         loss_by_position(Wrong(result), [(torch.zeros(2, 4).long(), torch.full((2, 4), 4))])
 
 
-def test_bad_pieces_and_memories_are_refused():
-    model, piece = Bigram(table()), (text(8).view(2, 4),) * 2
-    other = (text(6).view(2, 3),) * 2
-    for pieces, options, message in (
-        ([piece, other], {}, r"pieces must all have the shape of the first y, \(2, 4\), got x \(2, 3\) and y \(2, 3\)"),
-        ([(piece[0], other[0])], {}, r"first y, \(2, 3\), got x \(2, 4\) and y \(2, 3\)"),
-        ([(piece[0], piece[1][0])], {}, "y must be whole numbers in a tensor with 2 axes"),
-        ([(piece[0].double(), piece[1])], {}, "x must be whole numbers"),
-        ([(piece[0], -piece[1] - 1)], {}, "a y for every symbol, got 6 of them and the symbol -"),
-        ([piece] * 2, {"skip": 2}, "skip must leave one of 2 pieces to count, got 2"),
-        ([], {}, "skip must leave one of 0 pieces"),
-        ([piece], {"skip": -1}, "skip must be whole numbers from 0 on, got -1"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            loss_by_position(model, pieces, **options)
-    with pytest.raises(ValueError, match="model must have an attribute memory, got Bigram without"):
-        loss_against_memory(model, lambda: [piece], [1])
-    with pytest.raises(ValueError, match="pieces must be a function that gives them anew, got list"):
-        loss_against_memory(make("xl"), [piece], [1])
-    for memories in ([3, -1], [2.5]):
-        with pytest.raises(ValueError, match="memories must be whole numbers from 0 on"):
-            loss_against_memory(make("xl"), lambda: [piece], memories)
-    for losses, memories in (
-        (torch.ones(2), [4, 4]),
-        (torch.ones(2), [4, 2]),
-        (torch.ones(1), [4]),
-        (torch.ones(3), [1, 2]),
-    ):
-        with pytest.raises(ValueError, match="memories must be at least two increasing lengths, one for each loss"):
-            gain_per_position(losses, memories)
+PIECE, OTHER = (text(8).view(2, 4),) * 2, (text(6).view(2, 3),) * 2
 
 
-def test_bad_groups_are_refused():
-    good = group()
-    for losses, message in (
+@pytest.mark.parametrize(
+    ("pieces", "skip", "message"),
+    [
+        ([PIECE, OTHER], 0, r"all have the shape of the first y, \(2, 4\), got x \(2, 3\) and y \(2, 3\)"),
+        ([(PIECE[0], OTHER[0])], 0, r"first y, \(2, 3\), got x \(2, 4\) and y \(2, 3\)"),
+        ([(PIECE[0], PIECE[1][0])], 0, "y must be whole numbers in a tensor with 2 axes"),
+        ([(PIECE[0].double(), PIECE[1])], 0, "x must be whole numbers"),
+        ([(PIECE[0], -PIECE[1] - 1)], 0, "a y for every symbol, got 6 of them and the symbol -"),
+        ([PIECE] * 2, 2, "skip must leave one of 2 pieces to count, got 2"),
+        ([], 0, "skip must leave one of 0 pieces"),
+        ([PIECE], -1, "skip must be whole numbers from 0 on, got -1"),
+    ],
+)
+def test_bad_pieces_are_refused(pieces, skip, message):
+    with pytest.raises(ValueError, match=message):
+        loss_by_position(Bigram(table()), pieces, skip=skip)
+
+
+INCREASE = "memories must be at least two increasing lengths, one for each loss"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: loss_against_memory(Bigram(table()), lambda: [PIECE], [1]), "an attribute memory, got Bigram without"),
+        (lambda: loss_against_memory(make("xl"), [PIECE], [1]), "a function that gives them anew, got list"),
+        (lambda: loss_against_memory(make("xl"), lambda: [PIECE], [3, -1]), "memories must be whole numbers from 0 on"),
+        (lambda: loss_against_memory(make("xl"), lambda: [PIECE], [2.5]), "memories must be whole numbers from 0 on"),
+        (lambda: gain_per_position(torch.ones(2), [4, 4]), INCREASE),
+        (lambda: gain_per_position(torch.ones(1), [4]), INCREASE),
+        (lambda: gain_per_position(torch.ones(3), [1, 2]), INCREASE),
+    ],
+)
+def test_bad_memories_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("losses", "message"),
+    [
         ({}, r"losses must hold tables of one shape \(C, N\), at least one, got shapes \[\]"),
         ({"a": torch.ones(4)}, r"got shapes \[\(4,\)\]"),
         ({"a": torch.ones(4, 0)}, "losses must hold tables"),
-        (good | {"a": torch.ones(4, 3)}, "losses must hold tables of one shape"),
-        (good | {"b": torch.full((4, 40), math.inf)}, "losses must be finite, got others in those of 'b'"),
-        (good | {"c": torch.full((4, 40), math.nan)}, "losses must be finite, got others in those of 'c'"),
-    ):
+        (group() | {"a": torch.ones(4, 3)}, "losses must hold tables of one shape"),
+        (group() | {"b": torch.full((4, 40), math.inf)}, "losses must be finite, got others in those of 'b'"),
+    ],
+)
+def test_bad_groups_are_refused(losses, message):
+    for call in (lambda: relative_gain(losses, 0, 1), lambda: relative_effective_context_length(losses, [1, 2, 3, 4])):
         with pytest.raises(ValueError, match=message):
-            relative_gain(losses, 0, 1)
-        with pytest.raises(ValueError, match=message):
-            relative_effective_context_length(losses, [1, 2, 3, 4])
-    for rows in ((0, 4), (4, 0)):
-        with pytest.raises(ValueError, match="c and wider must be rows of losses, from 0 to 3"):
-            relative_gain(good, *rows)
-    with pytest.raises(ValueError, match="wider must be whole numbers from 0 on, got -1"):
-        relative_gain(good, 0, -1)
-    for share in (0, 1.5, -0.1, math.nan):
-        with pytest.raises(ValueError, match="share must be above 0 and at most 1"):
-            relative_gain(good, 0, 1, share=share)
-    for contexts in ([1, 2, 3], [1, 2, 4, 8], [4, 3, 2, 1], [2, 2, 2, 2], []):
-        with pytest.raises(
-            ValueError, match="contexts must be at least two lengths in equal steps upwards, one for each of the 4"
-        ):
-            relative_effective_context_length(good, contexts)
+            call()
+
+
+@pytest.mark.parametrize(
+    ("rows", "share", "message"),
+    [
+        ((0, 4), 1, "c and wider must be rows of losses, from 0 to 3"),
+        ((4, 0), 1, "c and wider must be rows of losses, from 0 to 3"),
+        ((0, -1), 1, "wider must be whole numbers from 0 on, got -1"),
+        *[((0, 1), share, "share must be above 0 and at most 1") for share in (0, 1.5, math.nan)],
+    ],
+)
+def test_bad_rows_are_refused(rows, share, message):
+    with pytest.raises(ValueError, match=message):
+        relative_gain(group(), *rows, share=share)
+
+
+@pytest.mark.parametrize("contexts", [[1, 2, 3], [1, 2, 4, 8], [4, 3, 2, 1], [2, 2, 2, 2], [0, 1, 2, 3], []])
+def test_bad_contexts_are_refused(contexts):
+    words = "at least two lengths in equal steps upwards, one for each of the 4|whole numbers from 1 on, got 0"
+    with pytest.raises(ValueError, match=f"contexts must be ({words})"):
+        relative_effective_context_length(group(), contexts)
+
+
+def test_one_context_is_refused():
     with pytest.raises(ValueError, match="contexts must be at least two"):
         relative_effective_context_length({"a": torch.ones(1, 4)}, [3])
-    with pytest.raises(ValueError, match="contexts must be whole numbers from 1 on, got 0"):
-        relative_effective_context_length(good, [0, 1, 2, 3])
