@@ -1,6 +1,7 @@
 """The checks accept the right answer, and name each planted slip."""
 
 import math
+from functools import partial
 
 import torch
 from support.answers import chapter
@@ -24,10 +25,6 @@ def additive(
 ):
     e = outer(inner((s @ W.T)[:, None] + h @ U.T) @ v)
     return (weigh(e)[..., None] * values(h, U)).sum(1)
-
-
-def variant(**change):
-    return lambda *arrays: additive(*arrays, **change)
 
 
 def test_beam_search_finds_what_the_exercise_says():
@@ -73,12 +70,12 @@ SLIPS = {
         (lambda e, mask: e * 0, "everything is 0"),
     ],
     checks.check_additive: [
-        (variant(inner=lambda a: a), "tanh is missing"),
-        (variant(inner=lambda a: a, outer=torch.tanh), "tanh must come before v"),
-        (variant(weigh=lambda e: e.softmax(0)), "over the batch"),
-        (variant(values=lambda h, U: h @ U.T), "U h were averaged"),
-        (variant(weigh=lambda e: e), "the softmax is missing"),
-        (variant(weigh=lambda e: e.exp() / e.sum(1, keepdim=True)), "not by the sum of e"),
+        (partial(additive, inner=lambda a: a), "tanh is missing"),
+        (partial(additive, inner=lambda a: a, outer=torch.tanh), "tanh must come before v"),
+        (partial(additive, weigh=lambda e: e.softmax(0)), "over the batch"),
+        (partial(additive, values=lambda h, U: h @ U.T), "U h were averaged"),
+        (partial(additive, weigh=lambda e: e), "the softmax is missing"),
+        (partial(additive, weigh=lambda e: e.exp() / e.sum(1, keepdim=True)), "not by the sum of e"),
         (lambda s, h, W, U, v: h.mean(1), "all weights are equal: the scores"),
         (lambda s, h, W, U, v: additive(0 * s, h, W, U, v), "W s is missing"),
         (lambda s, h, W, U, v: h.sum(1), "do not enter the scores"),
