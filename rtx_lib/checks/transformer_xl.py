@@ -217,7 +217,6 @@ def check_reach(answer: Callable[[int, int, int], int]) -> None:
         one layer, positions counted instead of a distance, every layer taken to add the memory and no more.
     """
     cases = [(1, 4, 4), (2, 4, 4), (3, 8, 4), (3, 0, 4), (3, 2, 4), (2, 6, 4), (4, 5, 1), (3, 1, 5)]
-
     whatever = "each layer reaches by the memory, whatever the segment's length"
     again = "every layer adds the segment again: only the last position of the last segment stands at its end"
     itself = "the segment itself counts too: its last position looks back T - 1 before the memory begins"

@@ -39,11 +39,8 @@ def record_states(model: nn.Module, name: str = "tap") -> Iterator[list[States]]
         If the model has no submodule of that name.
     """
     recorded: list[States] = []
-
-    def record(module: nn.Module, args: object, states: States) -> None:
-        recorded.append(states)
-
-    with hooked([(tap, record) for tap in taps(model, name).values()]):
+    found = taps(model, name).values()
+    with hooked((tap, lambda module, args, states: recorded.append(states)) for tap in found):
         yield recorded
 
 
