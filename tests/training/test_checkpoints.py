@@ -1,12 +1,11 @@
 """Files in one step, and checkpoints that are read on another machine than they were written on."""
 
 import os
-import pickle
 
 import pytest
 import torch
 
-from rtx_lib.training.checkpoints import Unreadable, generators, in_one_step, load, set_generators
+from rtx_lib.training.checkpoints import generators, in_one_step, load, set_generators
 
 RUN = {"processes": 1, "precision": "no"}
 
@@ -24,10 +23,8 @@ def test_a_damaged_file_is_told_from_one_that_the_machine_cannot_read(tmp_path, 
     path = tmp_path / "run.ckpt"
     for damage in (b"", b"no checkpoint"):
         path.write_bytes(damage)
-        with pytest.raises(Unreadable, match=r"run\.ckpt cannot be read .*; delete it to start anew") as told:
+        with pytest.raises(ValueError, match=r"run\.ckpt cannot be read .*; delete it to start anew"):
             load(path, RUN)
-        sent = pickle.loads(pickle.dumps(told.value))
-        assert sent.path == path and str(sent) == str(told.value), "another process is told the same"
 
     def refused(*_, **settings):
         raise PermissionError(13, "Permission denied", str(path))

@@ -9,7 +9,7 @@ from torch import nn
 
 from rtx_lib.layers import RNN, Readout
 from rtx_lib.tasks import AddingProblem, CharacterText
-from rtx_lib.training import Trainer, TrainingDiverged, fit, fit_side_by_side, side_by_side, warmup_cosine
+from rtx_lib.training import Trainer, TrainingDiverged, fit, fit_side_by_side, loop, warmup_cosine
 
 
 class Clock:
@@ -17,7 +17,7 @@ class Clock:
 
     def __init__(self, monkeypatch):
         self.now = 0.0
-        monkeypatch.setattr(side_by_side.time, "perf_counter", lambda: self.now)
+        monkeypatch.setattr(loop.time, "perf_counter", lambda: self.now)
 
 
 class Costly(nn.Module):
