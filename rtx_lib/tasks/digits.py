@@ -33,8 +33,7 @@ class SequentialDigits:
     Raises ValueError for an unknown split, a size below 1, or a prediction of wrong shape.
     """
 
-    output_size = 10
-    vocabulary = None
+    output_size, vocabulary = 10, None
     batch, batches = draw_batch, run_through
     loss, metrics, baselines = last_step_loss, last_step_metrics, class_baselines
 
@@ -79,8 +78,7 @@ class MNIST:
     below 1, or a prediction of wrong shape.
     """
 
-    output_size = 10
-    vocabulary = None
+    output_size, vocabulary = 10, None
     batch, batches = draw_batch, run_through
     loss, metrics, baselines = last_step_loss, last_step_metrics, class_baselines
 

@@ -47,9 +47,7 @@ class AddingProblem:
         For a `length` below 2, an unknown split, a size below 1, or a prediction of wrong shape.
     """
 
-    input_size = 2
-    output_size = 1
-    vocabulary = None
+    input_size, output_size, vocabulary = 2, 1, None
     batch, batches = draw_batch, run_through
 
     def __init__(self, length: int) -> None:

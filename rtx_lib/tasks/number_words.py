@@ -101,10 +101,7 @@ class NumberWords:
         english = ("<pad>", ",", *_ENGLISH, *_ENGLISH_TENS, "hundred", "thousand")
         other = (*_GERMAN, "eins", *_GERMAN_TENS, "und", "hundert", "tausend") if to == "german" else "0123456789"
         self.words = {"source": english, "target": ("<pad>", "<start>", "<end>", ",", *other)}
-        self._ids = {  # of what can be said: neither padding nor start and end
-            side: {word: number for number, word in enumerate(words) if not word.startswith("<")}
-            for side, words in self.words.items()
-        }
+        self._ids = {side: {word: number for number, word in enumerate(words)} for side, words in self.words.items()}
         self.vocabulary = self.input_size = len(self.words["source"])
         self.output_size = len(self.words["target"])
         say = {"source": _english, "target": _german if to == "german" else _digits}
@@ -128,9 +125,8 @@ class NumberWords:
         prediction (B, T, V) logits, y (B, T) ids.
         """
         check_prediction(prediction, len(y), self.output_size, y.shape[1])
-        return F.cross_entropy(
-            prediction.flatten(0, 1), y.flatten(), ignore_index=self.pad, label_smoothing=self.label_smoothing
-        )
+        logits, share = prediction.flatten(0, 1), self.label_smoothing
+        return F.cross_entropy(logits, y.flatten(), ignore_index=self.pad, label_smoothing=share)
 
     def loss_weight(self, y: Tensor) -> int:
         """The number of tokens in labels y (B, T), padding left out: what the mean of `loss` is taken over."""

@@ -86,9 +86,7 @@ class Rows:
         check_split(split)
         size = check_integer("size", size, 1)
         if self._draw and split == "train":
-            raise ValueError(
-                "split must be 'valid' or 'test', for 'train' is drawn without end (use batch), got 'train'"
-            )
+            raise ValueError("split must be 'valid' or 'test', for 'train' has no end (use batch), got 'train'")
         pieces = zip(*(tensor.split(size) for tensor in self.finite(split)), strict=True)
         return (self._lay_out(*rows) for rows in pieces)
 

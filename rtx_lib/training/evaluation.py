@@ -65,8 +65,7 @@ def evaluate(
     model.train(was_training)
     if not seen:
         raise ValueError(f"split must hold at least one sequence, {split!r} of {task.name} holds none")
-    averaged: dict[str, float] = finish({name: value / seen for name, value in total.items()})
-    return averaged
+    return finish({name: value / seen for name, value in total.items()})
 
 
 def parameter_count(model: nn.Module) -> int:

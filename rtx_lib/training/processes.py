@@ -105,8 +105,7 @@ class Processes:
             return [value]
         from accelerate.utils import gather_object
 
-        values: list[Any] = gather_object([value])
-        return values
+        return gather_object([value])
 
 
 ALONE = Processes()

@@ -186,19 +186,15 @@ def test_a_read_only_cache_serves_a_good_file(offer, folder: Path, monkeypatch) 
 
 
 @pytest.mark.parametrize("before", [None, b"mine"])
-def test_a_read_only_cache_without_the_file(offer, server, folder: Path, monkeypatch, before) -> None:
+@pytest.mark.parametrize(("function", "asked"), [("tempfile.NamedTemporaryFile", []), ("shutil.move", ["/right"])])
+def test_a_read_only_cache_without_the_file(offer, server, folder: Path, monkeypatch, function, asked, before) -> None:
+    """It is known before anything is asked of the network, where it can be."""
     offer("right")
     if before:
         (folder / NAME).write_bytes(before)
-    monkeypatch.setattr("tempfile.NamedTemporaryFile", refuse)
+    monkeypatch.setattr(function, refuse)
     assert "RTX_DATA" in refused(r"the folder is not writable \(.*Read-only")
-    assert server.seen == []  # known before anything was asked of the network
-
-
-def test_a_move_that_is_refused_leaves_nothing(offer, monkeypatch) -> None:
-    offer("right")
-    monkeypatch.setattr("shutil.move", refuse)
-    refused(r"the folder is not writable \(.*Read-only")
+    assert server.seen == asked
 
 
 def test_a_cache_folder_that_cannot_be_made(offer, folder: Path, monkeypatch) -> None:

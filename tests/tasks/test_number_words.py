@@ -243,15 +243,6 @@ def test_loss_is_the_mean_over_all_tokens_and_metrics_over_sentences() -> None:
     assert task.metrics(perfect, y) == {"loss": pytest.approx(math.log(14) / 4), "accuracy": 0.75, "exact": 0.5}
 
 
-def test_more_padding_changes_nothing() -> None:
-    task = NumberWords(to="german")
-    _, y = task.batch("train", 20, generator())
-    wider = torch.nn.functional.pad(y, (0, 3))
-    assert task.loss(predict(task, wider), wider).item() == pytest.approx(task.loss(predict(task, y), y).item())
-    assert task.metrics(predict(task, wider), wider) == pytest.approx(task.metrics(predict(task, y), y), rel=1e-12)
-    assert task.loss_weight(wider) == task.loss_weight(y) == int((y > 0).sum())
-
-
 def test_label_smoothing_mixes_the_training_loss_with_the_uniform_distribution() -> None:
     plain, smooth = NumberWords((1, 2)), NumberWords((1, 2), label_smoothing=0.1)
     _, y = plain.batch("train", 5, generator())

@@ -139,17 +139,6 @@ def test_baselines_are_what_their_strategies_reach(place, text, length: int, con
         assert task.baselines() == pytest.approx(mean, rel=1e-12)
 
 
-def test_where_training_lacks_a_symbol_its_cost_is_finite(place) -> None:
-    task = place(small.shakespeare("ab" * 50), CharacterText, length=9)
-    # 45 a and 45 b to train, valid is ababababab: nine labels, 5 b and 4 a; always 44 or 45 of the pairs.
-    expected = (5 * math.log(47 / 46) + 4 * math.log(46 / 45)) / 9
-    assert task.baselines()["bigram loss"] == pytest.approx(expected, rel=1e-12)
-    assert task.baselines()["unigram loss"] == pytest.approx(math.log(2), rel=1e-12)
-    task = place(small.shakespeare("ab" * 45 + "ababababac"), CharacterText, length=9)
-    assert math.log(2) + 0.3 < task.baselines()["unigram loss"] < math.inf
-    assert math.isfinite(task.baselines()["bigram loss"])
-
-
 def test_a_context_leaves_a_label_and_no_stream(place) -> None:
     task = TASKS[words](place, 6, 3)
     with pytest.raises(ValueError, match=r"y must be longer than the context, 3, got shape \(4, 3\)"):
