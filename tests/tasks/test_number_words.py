@@ -86,21 +86,10 @@ def check_round_trip(task: NumberWords, numbers: list[int]) -> None:
 
 KNOWN = """
 0: zero = null
-1: one = eins
-12: twelve = zwölf
-16: sixteen = sechzehn
 17: seventeen = siebzehn
-21: twenty one = ein und zwanzig
-30: thirty = dreißig
-100: one hundred = ein hundert
-101: one hundred one = ein hundert eins
-111: one hundred eleven = ein hundert elf
 321: three hundred twenty one = drei hundert ein und zwanzig
-1000: one thousand = ein tausend
 1001: one thousand one = ein tausend eins
-21000: twenty one thousand = ein und zwanzig tausend
 101101: one hundred one thousand one hundred one = ein hundert ein tausend ein hundert eins
-90021: ninety thousand twenty one = neunzig tausend ein und zwanzig
 """
 
 

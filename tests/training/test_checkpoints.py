@@ -5,7 +5,7 @@ import os
 import pytest
 import torch
 
-from rtx_lib.training.checkpoints import generators, in_one_step, load, set_generators
+from rtx_lib.training.checkpoints import NotWritten, generators, in_one_step, load, save, set_generators
 
 RUN = {"processes": 1, "precision": "no"}
 
@@ -17,6 +17,19 @@ def test_a_file_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatch):
     with in_one_step(tmp_path / "a.json") as temporary:
         temporary.write_text("{}")
     assert order == ["sync", "name"] and [path.name for path in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_a_checkpoint_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):
+    def broken(contents, file):
+        file.write_bytes(b"half")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(torch, "save", broken)
+    path = tmp_path / "run.ckpt"
+    path.write_bytes(b"old")
+    with pytest.raises(NotWritten, match="disk full"):
+        save(path, {})
+    assert [file.name for file in tmp_path.iterdir()] == ["run.ckpt"] and path.read_bytes() == b"old"
 
 
 def test_a_damaged_file_is_told_from_one_that_the_machine_cannot_read(tmp_path, monkeypatch):

@@ -112,31 +112,11 @@ def test_a_killed_run_resumes_to_the_same_numbers(tmp_path, killed_at):
     assert [file.name for file in tmp_path.iterdir()] == ["run.ckpt"]
 
 
-def test_a_checkpoint_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):
-    path = tmp_path / "run.ckpt"
-    train(checkpoint=path, steps=12, checkpoint_every=12)
-    before = path.read_bytes()
-
-    def broken(contents, file):
-        file.write_bytes(b"half")
-        raise OSError("disk full")
-
-    monkeypatch.setattr(torch, "save", broken)
-    path.rename(tmp_path / "other.ckpt")
-    with pytest.raises(OSError, match="disk full"):
-        train(checkpoint=path)
-    assert [file.name for file in tmp_path.iterdir()] == ["other.ckpt"]
-    assert (tmp_path / "other.ckpt").read_bytes() == before
-
-
-def test_damaged_and_foreign_checkpoints_are_refused(tmp_path):
+def test_foreign_checkpoints_are_refused(tmp_path):
     path = tmp_path / "run.ckpt"
     train(checkpoint=path)
     with pytest.raises(ValueError, match=r"another run.*'seed': \(0, 3\)"):
         train(checkpoint=path, seed=3)
-    path.write_bytes(path.read_bytes()[:200])
-    with pytest.raises(ValueError, match="cannot be read"):
-        train(checkpoint=path)
 
 
 class Exploding(AddingProblem):
@@ -221,16 +201,10 @@ def test_evaluation_on_streams_carries_the_state():
         evaluate(model, AddingProblem(6), stream_length=4)
 
 
-def test_evaluate_weighs_batches_by_size_and_restores_the_mode():
-    model, _ = train()
-    model.train()
-    scores = [evaluate(model, AddingProblem(6), "valid", batch_size=size)["mse"] for size in (1000, 300)]
-    assert scores[0] == pytest.approx(scores[1], rel=1e-5) and model.training
-
-
 def test_evaluating_on_some_batches():
-    part, whole = train(eval_every=12, eval_batches=1)[1], train(eval_every=12)[1]
+    (model, part), (_, whole) = train(eval_every=12, eval_batches=1), train(eval_every=12)
     assert part.evaluations[0]["mse"] != whole.evaluations[0]["mse"]
+    assert evaluate(model.train(), AddingProblem(6), batches=1) and model.training, "the mode is that of before"
     with pytest.raises(ValueError, match="batches must be positive, got 0"):
         evaluate(Dropped(), AddingProblem(6), batches=0)
 
@@ -241,56 +215,8 @@ def test_a_schedule_reaches_the_optimizer():
     assert same(train(schedule=lambda step: 0.5)[0], train(lr=0.005)[0])
 
 
-class Pairs(AddingProblem):
-    """The adding problem as a pair, as the tasks from sequence to sequence have it."""
-
-    def batch(self, split, size, generator):
-        x, y = super().batch(split, size, generator)
-        return (x, x[:, :3]), y
-
-    def batches(self, split, size):
-        return (((x, x[:, :3]), y) for x, y in super().batches(split, size))
-
-
-class OfPairs(Dropped):
-    def forward(self, x, state=None):
-        source, target_in = x
-        assert target_in.shape[1] == 3
-        return super().forward(source, state)
-
-
-def test_an_input_may_be_a_pair_of_tensors():
-    alone, _ = train()
-    torch.manual_seed(0)
-    paired = OfPairs()
-    fit(paired, Pairs(6), steps=12, **SETTINGS)
-    assert same(alone, paired)
-    assert evaluate(paired, Pairs(6)) == evaluate(alone, AddingProblem(6))
-
-
 def test_parameter_count_leaves_out_embeddings():
     assert parameter_count(Readout(RNN(3, 5), 2, vocabulary=7)) == 5 * 3 + 25 + 10 + 10 + 2
-
-
-class Weighted(AddingProblem):
-    """Counts the sequences whose label is above 1, and squares the mean at the end."""
-
-    def weight(self, y):
-        return int((y > 1).sum())
-
-    def metrics(self, prediction, y):
-        return {"above": float(y[y > 1].sum() / max(1, self.weight(y)))}
-
-    def finish(self, metrics):
-        return {"above": metrics["above"], "square": metrics["above"] ** 2}
-
-
-@pytest.mark.parametrize("size", [7, 250, 1000])
-def test_a_task_says_how_much_a_batch_counts_and_what_follows_from_the_mean(size):
-    task = Weighted(6)
-    y = next(iter(task.batches("valid", 1000)))[1]
-    mean = float(y[y > 1].double().mean())
-    assert evaluate(Dropped(), task, batch_size=size) == pytest.approx({"above": mean, "square": mean**2}, rel=1e-5)
 
 
 def test_the_best_evaluation_is_kept(tmp_path):
@@ -332,16 +258,12 @@ def test_bad_arguments(name, value, message):
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_auto_is_a_gpu_where_torch_has_one(monkeypatch, there):
+def test_the_device_is_the_one_that_is_named_or_a_gpu_where_torch_has_one(monkeypatch, there):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: there)
-    assert choose_device() == choose_device("auto") == torch.device("cuda" if there else "cpu")
-
-
-def test_a_device_that_is_named_is_taken_or_refused():
+    assert choose_device() == torch.device("cuda" if there else "cpu")
     assert choose_device("cpu") == choose_device(torch.device("cpu")) == torch.device("cpu")
-    for name in ("cuda:99", "gpu"):
-        with pytest.raises(ValueError, match=f"device must be one that torch can use here, got '{name}'"):
-            choose_device(name)
+    with pytest.raises(ValueError, match="device must be one that torch can use here, got 'gpu'"):
+        choose_device("gpu")
 
 
 # Two models at equal wall time: a clock of our own shows who steps when.
@@ -393,15 +315,6 @@ def test_a_slower_one_makes_fewer_steps(monkeypatch):
     assert len(quick.history.step) == 10 and len(slow.history.step) == 4
 
 
-def test_the_reference_learns_what_it_learns_alone(monkeypatch):
-    clock = Clock(monkeypatch)
-    reference, other, alone = side(clock, 1.0, seed=3), side(clock, 0.3), side(clock, 1.0)
-    fit_side_by_side(reference, other, steps=9, seed=3)
-    how = {"optimizer": alone.optimizer, "batch_size": 8, "clip": 1.0, "seed": 3, "progress": False}
-    history = fit(alone.model, alone.task, steps=9, **how)
-    assert reference.history.loss == history.loss
-
-
 def test_streams_are_read_as_in_a_run_alone(monkeypatch):
     """Both sides carry their states, and begin anew with each pass over the text."""
     clock = Clock(monkeypatch)
@@ -419,10 +332,6 @@ def test_streams_are_read_as_in_a_run_alone(monkeypatch):
     fit_side_by_side(one, other, steps=9)
     history = fit(alone.model, text, steps=9, batch_size=4, optimizer=alone.optimizer, stream_length=4, progress=False)
     assert one.history.loss == other.history.loss == history.loss
-    forgetful = fit(
-        reading().model, text, steps=9, batch_size=4, stream_length=None, optimizer=None, lr=0.01, progress=False
-    )
-    assert forgetful.loss != history.loss
 
 
 def test_a_loss_that_is_not_finite_stops_both(monkeypatch):
