@@ -1,4 +1,4 @@
-"""One run in several processes, or in mixed precision, by Hugging Face ``accelerate``, which is optional.
+"""Where a run computes: on one device, or in several processes or mixed precision by Hugging Face ``accelerate``.
 
 ::
 
@@ -16,7 +16,7 @@ are kept.
 
 Every process evaluates by itself, so that nobody waits; the main one's scores are taken. A process that fails ends, and
 the launcher ends the others. ``Accelerator.save_state`` is not used: it writes a folder of several files, which a kill
-can leave half-written, and knows neither a stream's state nor which run it belongs to.
+can leave half-written, and knows neither a stream's state nor which run it belongs to. The package is optional.
 """
 
 import math

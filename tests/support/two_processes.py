@@ -22,8 +22,7 @@ from rtx_lib.experiments import __main__ as experiments
 from rtx_lib.experiments.recipes import RECIPES, Recipe
 from rtx_lib.layers import GRU, LSTM, Readout
 from rtx_lib.models.seq2seq import Seq2Seq
-from rtx_lib.models.transformer import CausalTransformer
-from rtx_lib.tasks import AddingProblem, CopyMemory, NumberWords
+from rtx_lib.tasks import AddingProblem, NumberWords
 from rtx_lib.training import TrainingDiverged, fit
 from rtx_lib.training.processes import join
 from rtx_lib.training.schedules import drop_on_plateau
@@ -98,11 +97,6 @@ CASES = {
         Wide(Readout(GRU(2, 6), 1)),
         AddingProblem(8),
         {"batch_size": 7, "clip": 0.5, "eval_every": 4, "eval_batches": 1, **JUDGED},
-    ),
-    "transformer": lambda: (
-        CausalTransformer(10, 10, width=8, heads=2, layers=1, vocabulary=10),
-        CopyMemory(3, length=2),
-        {"batch_size": 6},
     ),
     "stream": lambda: (Readout(LSTM(6, 5), 6, vocabulary=6), Murmur(), {"batch_size": 5, "stream_length": 6}),
     "pair": lambda: (
