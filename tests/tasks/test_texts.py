@@ -141,15 +141,6 @@ def test_true_treebank(level: str, vocabulary: int, sizes: tuple[int, ...], base
         assert task.symbols[:5] == ("the", "<unk>", "<eos>", "N", "of")
 
 
-def test_the_context_is_read_and_not_scored(place) -> None:
-    task = penn(place, "words", 6, 2)
-    _, y = task.batch("train", 4, generator())
-    wrong = 100.0 * torch.nn.functional.one_hot((y + 1) % 11, 11)
-    wrong[:, 2:] = 100.0 * torch.nn.functional.one_hot(y[:, 2:], 11)
-    assert task.metrics(wrong, y) == {"loss": pytest.approx(0, abs=1e-6), "accuracy": 1.0}
-    assert task.weight(y) == 4 * 4
-
-
 def test_windows_count_by_their_symbols_and_perplexity_is_that_of_the_mean(place) -> None:
     for level, more in (("words", ("perplexity", math.exp)), ("characters", ("bpc", lambda nats: nats / math.log(2)))):
         task = penn(place, level, 6, 2)
