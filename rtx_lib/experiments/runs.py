@@ -18,11 +18,10 @@ from rtx_lib.evidence.records import runs_folder, thin
 from rtx_lib.experiments.builders import TASKS, build, rule
 from rtx_lib.experiments.recipes import RECIPES, Recipe
 from rtx_lib.experiments.records import as_text, commit, finite, made, record_path, tidy
-from rtx_lib.training import History, Processes, Trainer, TrainingDiverged, fit
+from rtx_lib.training import History, Processes, Trainer, TrainingDiverged, fit, fit_side_by_side
 from rtx_lib.training.checkpoints import in_one_step
 from rtx_lib.training.evaluation import evaluate, parameter_count
 from rtx_lib.training.processes import ALONE
-from rtx_lib.training.side_by_side import fit_side_by_side
 
 # What a recipe and `fit` call by one name.
 ALIKE = ("steps", "batch_size", "clip", "eval_every", "eval_batches", "eval_batch_size", "keep_best", "stream_length")

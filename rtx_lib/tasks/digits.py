@@ -1,17 +1,19 @@
-"""Handwritten digits of 8 x 8 pixels, read one pixel or one row at a time; no download."""
+"""Handwritten digits, read one pixel or one row at a time: 8 x 8 of them without a download, and MNIST."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import gzip
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from rtx_lib.tasks.splits import Rows, class_baselines, last_step_loss, last_step_metrics
+from rtx_lib.tasks.files import fetch
+from rtx_lib.tasks.splits import Rows, class_baselines, draw_batch, last_step_loss, last_step_metrics, run_through
 
-_SEED = 1_997  # of the split; part of the task, not of a run
-_SHARES = {"test": 0.2, "valid": 0.1}  # of each class, rounded; the rest is "train"
+SEED = 1_997  # of the split; part of the task, not of a run
+TEST_SHARE, VALID_SHARE = 0.2, 0.1  # of each class, rounded; the rest is "train"
+MNIST_VALID = 5_000  # images
 
 
 class SequentialDigits:
@@ -28,65 +30,75 @@ class SequentialDigits:
 
     The three splits are fixed, and stratified: of every class, 20 % are "test", 10 % "valid", 70 % "train".
 
-    Raises ValueError for an unknown split, a size below 1, a prediction of wrong shape, or data that hold a
-    value that is not finite.
+    Raises ValueError for an unknown split, a size below 1, or a prediction of wrong shape.
     """
 
-    output_size = 10
-    vocabulary = None
+    output_size, vocabulary = 10, None
+    batch, batches = draw_batch, run_through
+    loss, metrics, baselines = last_step_loss, last_step_metrics, class_baselines
 
     def __init__(self, rows: bool = False) -> None:
-        self.rows = rows
-        self.input_size = 8 if rows else 1
-        self.length = 8 if rows else 64
+        from sklearn.datasets import load_digits  # here, because the import takes longer than everything else
+
+        self.length, self.input_size = (8, 8) if rows else (64, 1)
         self.name = "digits-rows" if rows else "digits-pixels"
-        images, labels = _read()
-        x = torch.from_numpy(images).view(-1, self.length, self.input_size)
-        y = torch.from_numpy(labels)
-        data = {split: (x[places], y[places]) for split, places in _stratify(labels).items()}
-        self._rows = Rows(lambda x, y: (x, y), data)
-
-    def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """x (size, T, input_size) and y (size,), drawn with replacement."""
-        return self._rows.batch(split, size, generator)
-
-    def batches(self, split: str, size: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Run once through a split in its fixed order."""
-        return self._rows.batches(split, size)
-
-    def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
-        """Mean cross-entropy in nats at the last step; prediction (B, T, 10) logits, y (B,)."""
-        return last_step_loss(prediction, y, self.output_size)
-
-    def metrics(self, prediction: Tensor, y: Tensor) -> dict[str, float]:
-        """{"loss", "accuracy"}: cross-entropy in nats, and the share of right answers, at the last step."""
-        return last_step_metrics(prediction, y, self.output_size)
-
-    def baselines(self) -> dict[str, float]:
-        """{"most frequent class": its test accuracy, "uniform guess loss": ln 10}."""
-        return class_baselines(self._rows.finite("train")[1], self._rows.finite("test")[1], self.output_size)
-
-
-def _read() -> tuple[np.ndarray, np.ndarray]:
-    """Pixels (1797, 64) float32 in [0, 1] and labels (1797,) int64."""
-    from sklearn.datasets import load_digits  # here, because the import takes longer than everything else
-
-    digits = load_digits()
-    if not np.isfinite(digits.data).all():
-        image = np.flatnonzero(~np.isfinite(digits.data).all(axis=1))[0]
-        raise ValueError(f"digits must hold finite pixels, got NaN or infinity in image {image}")
-    return (digits.data / 16).astype(np.float32), digits.target.astype(np.int64)  # pixels count 0..16
+        read = load_digits()
+        x = torch.from_numpy((read.data / 16).astype(np.float32)).view(-1, self.length, self.input_size)
+        y = torch.from_numpy(read.target.astype(np.int64))
+        self.splits = Rows({split: (x[places], y[places]) for split, places in _stratify(read.target).items()})
 
 
 def _stratify(labels: np.ndarray) -> dict[str, np.ndarray]:
     """Places of each split in the data, ascending: a run in order mixes the classes as the data do."""
     # Sorted random numbers, because NumPy promises less for the way that `permutation` draws its own.
-    order = np.random.default_rng(_SEED).random(len(labels)).argsort(kind="stable")
-    parts: dict[str, list[np.ndarray]] = {"train": [], "valid": [], "test": []}
+    order = np.random.default_rng(SEED).random(len(labels)).argsort(kind="stable")
+    parts = []
     for digit in range(10):
         members = order[labels[order] == digit]
-        test, valid = (round(len(members) * _SHARES[split]) for split in ("test", "valid"))
-        parts["test"].append(members[:test])
-        parts["valid"].append(members[test : test + valid])
-        parts["train"].append(members[test + valid :])
-    return {split: np.sort(np.concatenate(places)) for split, places in parts.items()}
+        test, valid = (round(len(members) * share) for share in (TEST_SHARE, VALID_SHARE))
+        parts.append(np.split(members, [test, test + valid]))
+    splits = zip(("test", "valid", "train"), zip(*parts, strict=True), strict=True)
+    return {split: np.sort(np.concatenate(places)) for split, places in splits}
+
+
+class MNIST:
+    """Name the digit after reading its 28 x 28 pixels (LeCun et al. 1998) as a sequence (Le et al. 2015).
+
+    ::
+
+        pixels (default)    x (B, 784, 1)     784 steps of one number in [0, 1], row after row
+        rows=True           x (B, 28, 28)     28 steps of 28 numbers: row 1, row 2, ... row 28
+
+    x float, y (B,) int64. Only the model's output at the last step counts.
+
+    Splits: "train" is the first 55,000 images of the training file, "valid" its last 5,000, "test" the 10,000
+    images of the test file.
+
+    The files come from `rtx_lib.tasks.fetch`, whose errors pass through. Raises ValueError for an unknown split, a size
+    below 1, or a prediction of wrong shape.
+    """
+
+    output_size, vocabulary = 10, None
+    batch, batches = draw_batch, run_through
+    loss, metrics, baselines = last_step_loss, last_step_metrics, class_baselines
+
+    def __init__(self, rows: bool = False) -> None:
+        self.length, self.input_size = (28, 28) if rows else (784, 1)
+        self.name = "mnist-rows" if rows else "mnist-pixels"
+        images, labels = _read_idx("train")
+        cut, test = len(labels) - MNIST_VALID, _read_idx("t10k")
+        data = {"train": (images[:cut], labels[:cut]), "valid": (images[cut:], labels[cut:]), "test": test}
+        self.splits = Rows(data, lay_out=self._lay_out)
+
+    def _lay_out(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        # Floats only here, a batch at a time: the images take 47 MB, not 188.
+        return images.float().div_(255).view(len(images), self.length, self.input_size), labels.long()
+
+
+def _read_idx(part: str) -> tuple[Tensor, Tensor]:
+    """Images (N, 784) and labels (N,) as bytes, from what is behind the headers of two gzipped IDX files."""
+    paths = [fetch(f"{part}-{kind}-ubyte.gz") for kind in ("images-idx3", "labels-idx1")]
+    images, labels = (
+        torch.frombuffer(bytearray(gzip.decompress(path.read_bytes())), dtype=torch.uint8) for path in paths
+    )
+    return images[16:].view(-1, 784), labels[8:]

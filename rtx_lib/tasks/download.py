@@ -11,29 +11,19 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from rtx_lib.tasks.files import (
-    FILES,
-    GROUPS,
-    DownloadError,
-    Folder,
-    available,
-    cache_folder,
-    fetch,
-    may_download,
-    names_of,
-)
+from rtx_lib.tasks.files import FILES, GROUPS, DownloadError, available, cache_folder, fetch, may_download, names_of
 
 TRY_SILENT, TRY_SECONDS = 10, 120  # seconds that a mirror may be silent, and that a file may take in all
 
 
-def try_fetch(*names: str, root: Folder = None) -> str:
+def try_fetch(*names: str) -> str:
     """Fetch what the cache lacks of these files and groups, within little time; what came of it, in one line.
 
     A mirror may be silent for ``TRY_SILENT`` seconds and a file may take ``TRY_SECONDS``. Hosts that do not answer are
     not asked for another file. ValueError as `fetch` has it.
     """
     wanted = names_of(*names)
-    lacking = [name for name in wanted if not available(name, root=root)]
+    lacking = [name for name in wanted if not available(name)]
     embedded = "the chapters that use them take embedded data instead."
     if lacking and not may_download():
         return f"Data: {len(lacking)} of {len(wanted)} files are not in the cache, and RTX_DOWNLOAD=0: {embedded}"
@@ -43,7 +33,7 @@ def try_fetch(*names: str, root: Folder = None) -> str:
     problems, silent_hosts = [], set[str]()
     for name in lacking:
         try:
-            fetch(name, root, silent=TRY_SILENT, seconds=TRY_SECONDS, silent_hosts=silent_hosts)
+            fetch(name, silent=TRY_SILENT, seconds=TRY_SECONDS, silent_hosts=silent_hosts)
         except DownloadError as error:
             problems.append(f"{name}: {error.reason}")
     if problems:
@@ -55,26 +45,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command line: fetch or list. Returns the exit status, 1 where a file could not be had."""
     parser = argparse.ArgumentParser("python -m rtx_lib.tasks.download", description="Fill the data cache.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"a file, or a group: {', '.join(GROUPS)}")
-    parser.add_argument("--root", help="cache folder (default: $RTX_DATA, else the user's cache)")
     trying = f"take what comes within {TRY_SECONDS} s a file, and end with status 0"
     parser.add_argument("--try", action="store_true", dest="trying", help=trying)
     parser.add_argument("--list", action="store_true", help="list the files and whether the cache holds them")
     options = parser.parse_args(arguments)
     if options.list or not options.names:
-        print(f"cache: {cache_folder(options.root)}")
+        print(f"cache: {cache_folder()}")
         for group, names in GROUPS.items():
             for name in names:
-                state = "here" if available(name, root=options.root) else "-"
-                print(f"{group:12} {name:27} {FILES[name].size:>11,} bytes   {state}")
+                print(f"{group:12} {name:27} {FILES[name].size:>11,} bytes   {'here' if available(name) else '-'}")
         return 0
     failed = 0
     try:
         if options.trying:
-            print(try_fetch(*options.names, root=options.root))
+            print(try_fetch(*options.names))
             return 0
         for name in names_of(*options.names):
             try:
-                print(fetch(name, options.root))
+                print(fetch(name))
             except DownloadError as error:
                 print(error, file=sys.stderr)
                 failed = 1

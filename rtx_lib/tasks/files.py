@@ -15,11 +15,8 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
-
-Folder = str | os.PathLike[str] | None
 
 TIMEOUT = 30  # seconds that a mirror may be silent
 _PIECE = 1 << 16  # bytes read at a time
@@ -77,9 +74,9 @@ class DownloadError(OSError):
         self.reason = reason
 
 
-def cache_folder(root: Folder = None) -> Path:
-    """`root` where given, else $RTX_DATA, else rtx_lib in the user's cache folder; it may not exist yet."""
-    if folder := root or os.environ.get("RTX_DATA"):
+def cache_folder() -> Path:
+    """$RTX_DATA, else rtx_lib in the user's cache folder; it may not exist yet."""
+    if folder := os.environ.get("RTX_DATA"):
         return Path(folder).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "rtx_lib"
 
@@ -93,20 +90,13 @@ def names_of(*names: str) -> list[str]:
     return [file for name in names for file in GROUPS.get(name, (name,))]
 
 
-def available(*names: str, root: Folder = None) -> bool:
+def available(*names: str) -> bool:
     """Whether the cache holds all these files or groups, SHA-256 verified; the network is not touched."""
-    return all(_fault(cache_folder(root) / name, FILES[name]) is None for name in names_of(*names))
+    return all(_fault(cache_folder() / name, FILES[name]) is None for name in names_of(*names))
 
 
 def fetch(
-    name: str,
-    root: Folder = None,
-    *,
-    download: bool | None = None,
-    progress: bool = True,
-    silent: float = TIMEOUT,
-    seconds: float = math.inf,
-    silent_hosts: set[str] | None = None,
+    name: str, *, silent: float = TIMEOUT, seconds: float = math.inf, silent_hosts: set[str] | None = None
 ) -> Path:
     """The path of a verified data file, downloaded first where the cache does not hold it.
 
@@ -117,13 +107,6 @@ def fetch(
     ----------
     name
         A key of `FILES`.
-    root
-        The cache folder, see `cache_folder`.
-    download
-        True or False allows or forbids the network; None asks the environment variable RTX_DOWNLOAD (1, the default,
-        or 0).
-    progress
-        Show a progress bar on standard error.
     silent, seconds
         How long a mirror may say nothing, and how long the file may take in all.
     silent_hosts
@@ -138,15 +121,14 @@ def fetch(
     """
     if name not in FILES:
         raise ValueError(f"name must be one of {', '.join(FILES)}, got {name!r}")
-    wanted, path = FILES[name], cache_folder(root) / name
-    allowed = may_download() if download is None else download
+    wanted, path, allowed = FILES[name], cache_folder() / name, may_download()
     fault = _fault(path, wanted)
     if fault is None:
         return path
-    reason, more = "downloads are off", "RTX_DOWNLOAD=0, or download=False"
+    reason, more = "downloads are off", "RTX_DOWNLOAD=0"
     if allowed:
         silent_hosts = set() if silent_hosts is None else silent_hosts
-        reason, more = _download(path, wanted, name if progress else "", silent, seconds, silent_hosts)
+        reason, more = _download(path, wanted, silent, time.monotonic() + seconds, silent_hosts)
     if not reason:
         return path
     raise DownloadError(
@@ -157,9 +139,7 @@ def fetch(
     )
 
 
-def _download(
-    path: Path, wanted: DataFile, label: str, silent: float, seconds: float, silent_hosts: set[str]
-) -> tuple[str, str]:
+def _download(path: Path, wanted: DataFile, silent: float, deadline: float, silent_hosts: set[str]) -> tuple[str, str]:
     """Put the file in place; why that failed, in few words and in many, both empty where it did not."""
     if path.is_dir():
         return "the folder is not writable", "nothing can take its place"
@@ -167,9 +147,12 @@ def _download(
         import pooch  # here, because whoever has the files does not need it
     except ImportError:
         return "the package pooch is missing", "pip install pooch"
-    deadline, said = time.monotonic() + seconds, []
+
+    def read(url: str, output: str, _: object) -> None:
+        _read(url, output, wanted.size, path.name, silent, deadline, silent_hosts)
+
+    said = []
     for url in wanted.mirrors:
-        read = _reader(wanted.size, label, silent, deadline, silent_hosts)
         try:
             pooch.retrieve(url, wanted.sha256, path.name, path.parent, downloader=read)
             return "", ""
@@ -208,42 +191,35 @@ def _host(url: str) -> str:
     return urllib.parse.urlsplit(url).netloc
 
 
-def _reader(
-    size: int, label: str, silent: float, deadline: float, silent_hosts: set[str]
-) -> Callable[[str, str, object], None]:
-    """A downloader for pooch that keeps to a deadline and to the size of the file.
+def _read(url: str, output: str, size: int, label: str, silent: float, deadline: float, silent_hosts: set[str]) -> None:
+    """What pooch downloads with: keeps to a deadline and to the size of the file, and shows a bar on standard error.
 
     Pooch's own waits for whole pieces: a mirror that sends a byte now and then would hold it forever.
     """
-
-    def read(url: str, output: str, _: object) -> None:
-        left, came = deadline - time.monotonic(), 0
-        if _host(url) in silent_hosts or left <= 0:
-            raise ValueError("no time left" if left <= 0 else "its host was silent before")
-        request = urllib.request.Request(url, headers={"User-Agent": "rtx_lib"})
-        os.unlink(output)  # what pooch has made is for its owner's eyes only
-        try:
-            with urllib.request.urlopen(request, timeout=min(silent, left)) as answer, open(output, "wb") as file:
-                while piece := answer.read1(_PIECE):  # what has come, however little
-                    came += len(piece)
-                    if time.monotonic() > deadline:
-                        raise ValueError(f"too slow, {came:,} of {size:,} bytes in the time allowed")
-                    if came > size:  # an answer without end must not fill the disk
-                        raise ValueError(f"more than the right {size:,} bytes")
-                    file.write(piece)
-                    if label:
-                        share = came / size
-                        print(f"\r{label} [{'#' * int(20 * share):<20}] {share:4.0%}", end="", file=sys.stderr)
-        except (OSError, http.client.HTTPException) as error:
-            if isinstance(error, urllib.error.HTTPError):
-                error.close()  # it holds the connection
-            elif isinstance(error, TimeoutError | urllib.error.URLError):
-                silent_hosts.add(_host(url))
-            raise ValueError(str(error) or type(error).__name__) from error
-        finally:
-            if label and came:
-                print(file=sys.stderr)
-        if came != size:
-            raise ValueError(f"cut short, {came:,} of {size:,} bytes")
-
-    return read
+    left, came = deadline - time.monotonic(), 0
+    if _host(url) in silent_hosts or left <= 0:
+        raise ValueError("no time left" if left <= 0 else "its host was silent before")
+    request = urllib.request.Request(url, headers={"User-Agent": "rtx_lib"})
+    os.unlink(output)  # what pooch has made is for its owner's eyes only
+    try:
+        with urllib.request.urlopen(request, timeout=min(silent, left)) as answer, open(output, "wb") as file:
+            while piece := answer.read1(_PIECE):  # what has come, however little
+                came += len(piece)
+                if time.monotonic() > deadline:
+                    raise ValueError(f"too slow, {came:,} of {size:,} bytes in the time allowed")
+                if came > size:  # an answer without end must not fill the disk
+                    raise ValueError(f"more than the right {size:,} bytes")
+                file.write(piece)
+                share = came / size
+                print(f"\r{label} [{'#' * int(20 * share):<20}] {share:4.0%}", end="", file=sys.stderr)
+    except (OSError, http.client.HTTPException) as error:
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()  # it holds the connection
+        elif isinstance(error, TimeoutError | urllib.error.URLError):
+            silent_hosts.add(_host(url))
+        raise ValueError(str(error) or type(error).__name__) from error
+    finally:
+        if came:
+            print(file=sys.stderr)
+    if came != size:
+        raise ValueError(f"cut short, {came:,} of {size:,} bytes")

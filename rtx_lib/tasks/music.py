@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from rtx_lib.tasks.files import fetch
 from rtx_lib.tasks.splits import SPLITS, check_choice, check_integer, check_prediction, check_split
 
 FILE = {"nottingham": "Nottingham.mat", "jsb": "JSB_Chorales.mat", "muse": "MuseData.mat", "piano": "Piano_midi.mat"}
-NOTES = 88  # the keys of a piano
 
 
 class PolyphonicMusic:
@@ -54,31 +52,22 @@ class PolyphonicMusic:
     summed
         The training loss is the sum over all frames that count, as in the code of Bai et al. (2018) and of
         R-Transformer, not the mean. Metrics are means always.
-    download
-        Whether the file may be fetched, as for `rtx_lib.tasks.fetch`, whose errors pass through.
 
     Raises
     ------
     ValueError
-        For an unknown source or split, a size or length below 1, a prediction of wrong shape, or a file that `read_mat`
-        refuses.
+        For an unknown source or split, a size or length below 1, or a prediction of wrong shape. Errors of
+        `rtx_lib.tasks.fetch`, from where the file comes, pass through.
     """
 
-    input_size = output_size = NOTES
+    input_size = output_size = 88  # the keys of a piano
     vocabulary = None
 
-    def __init__(
-        self,
-        source: str = "nottingham",
-        *,
-        length: int | None = None,
-        summed: bool = False,
-        download: bool | None = None,
-    ) -> None:
+    def __init__(self, source: str = "nottingham", *, length: int | None = None, summed: bool = False) -> None:
         self.source, self.summed = check_choice("source", source, [*FILE]), summed
         self.length = None if length is None else check_integer("length", length, 1)
         self.name = source + (f"-{self.length}" if self.length else "") + ("-summed" if summed else "")
-        tunes = read_mat(fetch(FILE[source], download=download))
+        tunes = read_mat(fetch(FILE[source]))
         # All frames of a split one after the other, as bytes, and how many frames each tune has.
         self._frames = {split: torch.from_numpy(np.concatenate(rolls)) for split, rolls in tunes.items()}
         self._sizes = {split: torch.tensor([len(roll) for roll in rolls]) for split, rolls in tunes.items()}
@@ -140,7 +129,7 @@ class PolyphonicMusic:
         return x.masked_fill_(missing[..., None], 0), y.masked_fill_(missing[..., None], -1)
 
     def _total(self, prediction: Tensor, y: Tensor) -> Tensor:
-        check_prediction(prediction, len(y), NOTES, y.shape[1])
+        check_prediction(prediction, len(y), self.output_size, y.shape[1])
         weight = _counts(y)[..., None].to(prediction.dtype)
         labels = y.clamp(min=0).to(prediction.dtype)
         return F.binary_cross_entropy_with_logits(prediction, labels, weight, reduction="sum")
@@ -161,34 +150,9 @@ def _counts(y: Tensor) -> Tensor:
     return y[..., 0] >= 0
 
 
-def read_mat(path: str | Path) -> dict[str, list[np.ndarray]]:
-    """Read a file of piano rolls: for each of "train", "valid" and "test" its tunes, (frames, 88) uint8 of 0 and 1.
-
-    The file is a MATLAB file with the cells "traindata", "validdata" and "testdata", each a row of matrices.
-
-    Raises ValueError naming the file where it is not a whole MATLAB file, lacks one of the cells, or has a tune
-    of other values than 0 and 1, other than 88 notes or fewer than 2 frames.
-    """
+def read_mat(path: Path) -> dict[str, list[np.ndarray]]:
+    """Read a MATLAB file of piano rolls: for each of "train", "valid" and "test" its tunes, (frames, 88) uint8."""
     from scipy.io import loadmat  # here, because it takes a while
 
-    path = Path(path)
-    content = io.BytesIO(path.read_bytes())
-    keys = {split: f"{split}data" for split in SPLITS}
-    try:
-        held = loadmat(content, variable_names=list(keys.values()))
-    except Exception as error:  # SciPy has many for a broken file: of zlib, its own, OSError, IndexError, ...
-        raise ValueError(f"{path} must be a whole MATLAB file, got {type(error).__name__}: {error}") from error
-    return {split: _tunes(path, key, held.get(key)) for split, key in keys.items()}
-
-
-def _tunes(path: Path, key: str, cell: np.ndarray | None) -> list[np.ndarray]:
-    if cell is None or cell.dtype != object or not cell.size:
-        found = "nothing" if cell is None else f"an array {cell.shape} of {cell.dtype}"
-        raise ValueError(f"{path} must hold a cell of piano rolls as {key!r}, got {found}")
-    for number, roll in enumerate(cell.flat):
-        shape: tuple[int, ...] = roll.shape if isinstance(roll, np.ndarray) else ()
-        if len(shape) != 2 or shape[0] < 2 or shape[1] != NOTES:
-            raise ValueError(f"{path} must hold tunes (2 or more, {NOTES}), got {shape}, number {number} of {key!r}")
-        if not ((roll == 0) | (roll == 1)).all():
-            raise ValueError(f"{path} must hold 0 and 1 only, got another value in tune {number} of {key!r}")
-    return [roll.astype(np.uint8) for roll in cell.flat]
+    held = loadmat(path)
+    return {split: [roll.astype(np.uint8) for roll in held[f"{split}data"].flat] for split in SPLITS}

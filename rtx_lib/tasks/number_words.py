@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from rtx_lib.tasks.splits import Rows, check_choice, check_integer, check_prediction
-from rtx_lib.tasks.windows import check_ids, ids_of
+from rtx_lib.tasks.splits import Rows, check_choice, check_integer, check_prediction, draw_batch, run_through
+from rtx_lib.tasks.windows import check_ids
 
 LARGEST = 999_999
 Pair = tuple[Tensor, Tensor]
@@ -73,11 +73,12 @@ class NumberWords:
     Raises
     ------
     ValueError
-        For an argument that is not allowed, an unknown split, a size below 1, a prediction of wrong shape, or words and
-        ids that are not in the vocabulary.
+        For an argument that is not allowed, an unknown split, a size below 1, a prediction of wrong shape, or ids
+        that are not in the vocabulary.
     """
 
     pad, start, end = 0, 1, 2
+    batch, batches = draw_batch, run_through
 
     def __init__(
         self, count: tuple[int, int] = (1, 6), *, largest: int = 999, to: str = "digits", label_smoothing: float = 0.0
@@ -100,23 +101,12 @@ class NumberWords:
         english = ("<pad>", ",", *_ENGLISH, *_ENGLISH_TENS, "hundred", "thousand")
         other = (*_GERMAN, "eins", *_GERMAN_TENS, "und", "hundert", "tausend") if to == "german" else "0123456789"
         self.words = {"source": english, "target": ("<pad>", "<start>", "<end>", ",", *other)}
-        self._ids = {  # of what can be said: neither padding nor start and end
-            side: {word: number for number, word in enumerate(words) if not word.startswith("<")}
-            for side, words in self.words.items()
-        }
+        self._ids = {side: {word: number for number, word in enumerate(words)} for side, words in self.words.items()}
         self.vocabulary = self.input_size = len(self.words["source"])
         self.output_size = len(self.words["target"])
         say = {"source": _english, "target": _german if to == "german" else _digits}
         self._tables = {side: _table(say[side], self._ids[side]) for side in say}
-        self._rows = Rows(self._lay_out, draw=self._draw)
-
-    def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Pair, Tensor]:
-        """(source (size, S), target in (size, T)) and y: fresh sentences for "train", else some of the finite split."""
-        return self._rows.batch(split, size, generator)
-
-    def batches(self, split: str, size: int) -> Iterator[tuple[Pair, Tensor]]:
-        """Run once through "valid" or "test", `size` sentences at a time."""
-        return self._rows.batches(split, size)
+        self.splits = Rows(draw=self._draw, lay_out=self._lay_out)
 
     def sentences(self, numbers: Sequence[Sequence[int]]) -> tuple[Pair, Tensor]:
         """x and y of sentences of one's own choice, such as [[412, 7], [321]].
@@ -135,9 +125,8 @@ class NumberWords:
         prediction (B, T, V) logits, y (B, T) ids.
         """
         check_prediction(prediction, len(y), self.output_size, y.shape[1])
-        return F.cross_entropy(
-            prediction.flatten(0, 1), y.flatten(), ignore_index=self.pad, label_smoothing=self.label_smoothing
-        )
+        logits, share = prediction.flatten(0, 1), self.label_smoothing
+        return F.cross_entropy(logits, y.flatten(), ignore_index=self.pad, label_smoothing=share)
 
     def loss_weight(self, y: Tensor) -> int:
         """The number of tokens in labels y (B, T), padding left out: what the mean of `loss` is taken over."""
@@ -170,16 +159,10 @@ class NumberWords:
     def baselines(self) -> dict[str, float]:
         """The key "most frequent token": test accuracy of always writing the token most frequent in "valid";
         "uniform guess loss": the cross-entropy of equal probabilities of all tokens that can be a label."""
-        (_, valid), (_, y) = (self._lay_out(*self._rows.finite(split)) for split in ("valid", "test"))
+        (_, valid), (_, y) = (self._lay_out(*self.splits.finite(split)) for split in ("valid", "test"))
         frequent = valid[valid != self.pad].bincount().argmax()
         accuracy = (y == frequent).sum(1) / (y != self.pad).sum(1).double()
         return {"most frequent token": accuracy.mean().item(), "uniform guess loss": math.log(self.output_size - 2)}
-
-    def encode(self, text: str, side: str = "source") -> Tensor:
-        """The ids (S,) of a text, without start and end; ValueError for a token that the vocabulary lacks."""
-        ids = self._ids[_check_side(side)]
-        tokens = list(text.replace(" ", "")) if self._in_digits(side) else text.replace(",", " , ").split()
-        return ids_of(tokens, ids, f"the {side}'s tokens {' '.join(ids)}")
 
     def decode(self, ids: Tensor | Sequence[int], side: str = "target") -> str:
         """The text of one row of ids up to the first end, without the start before it and the padding behind.
@@ -188,7 +171,7 @@ class NumberWords:
 
         Raises ValueError for another shape than (T,), and for an id that is not in the vocabulary.
         """
-        words = self.words[_check_side(side)]
+        words = self.words[check_choice("side", side, ("source", "target"))]
         numbers = check_ids(ids, len(words))
         if side == "target":
             numbers = numbers[numbers[:1] == [self.start] :]
@@ -196,10 +179,8 @@ class NumberWords:
         while numbers and numbers[-1] == self.pad:
             numbers.pop()
         tokens = [words[number] for number in numbers]
-        return "".join(tokens) if self._in_digits(side) else " ".join(tokens).replace(" ,", ",")
-
-    def _in_digits(self, side: str) -> bool:
-        return side == "target" and self.to == "digits"
+        in_digits = side == "target" and self.to == "digits"
+        return "".join(tokens) if in_digits else " ".join(tokens).replace(" ,", ",")
 
     def _draw(self, size: int, generator: torch.Generator) -> Pair:
         """Numbers (size, most) and how many of each row are said (size,)."""
@@ -226,10 +207,6 @@ class NumberWords:
         tokens = tokens.gather(1, (tokens == 0).to(torch.uint8).argsort(dim=1, stable=True))
         lengths = (tokens != 0).sum(1)
         return tokens[:, : int(lengths.max())], lengths
-
-
-def _check_side(side: str) -> str:
-    return check_choice("side", side, ("source", "target"))
 
 
 def _table(say: Callable[[int], _Parts], ids: dict[str, int]) -> Tensor:

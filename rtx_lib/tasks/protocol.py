@@ -35,22 +35,18 @@ class Task(Protocol):
     @property
     def name(self) -> str:
         """Short name for records and labels, such as "adding-100"."""
-        ...
 
     @property
     def input_size(self) -> int:
         """D_in for float inputs, V for ids."""
-        ...
 
     @property
     def output_size(self) -> int:
         """The width D_out, one number per regression target, one logit per class or symbol."""
-        ...
 
     @property
     def vocabulary(self) -> int | None:
         """None where x holds floats (B, T, input_size); V where it holds ids (B, T) in 0..V-1, to be embedded."""
-        ...
 
     def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Any, Tensor]:
         """Draw `size` sequences x and labels y; equal states of the (CPU) generator give equal batches.
@@ -58,26 +54,21 @@ class Task(Protocol):
         x is a tensor, or the pair (source, target in) for a sequence-to-sequence task.
         Raises ValueError for an unknown split or a size below 1.
         """
-        ...
 
     def batches(self, split: str, size: int) -> Iterator[tuple[Any, Tensor]]:
         """Run once through a finite split in a fixed order; the last batch may be smaller.
 
         Raises ValueError for an unknown or endless split or a size below 1, before the first batch.
         """
-        ...
 
     def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
         """The training loss, a scalar that can be differentiated, of a prediction (B, T, output_size)."""
-        ...
 
     def metrics(self, prediction: Tensor, y: Tensor) -> dict[str, float]:
         """Named numbers, each a mean over the batch."""
-        ...
 
     def baselines(self) -> dict[str, float]:
         """What a model reaches without learning the task, by the name of its strategy."""
-        ...
 
 
 @runtime_checkable
@@ -86,4 +77,3 @@ class StreamTask(Task, Protocol):
 
     def stream(self, split: str, size: int, length: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Cut a split into `size` parallel streams and yield pieces x, y (size, length) in order."""
-        ...

@@ -1,4 +1,7 @@
-"""What tasks share: checks of arguments, the rows of their splits, and naming a class at the last step."""
+"""What tasks share: checks of arguments, the rows of their splits, and naming a class at the last step.
+
+The functions whose first argument is a task are methods of several tasks.
+"""
 
 from __future__ import annotations
 
@@ -62,9 +65,9 @@ class Rows:
 
     def __init__(
         self,
-        lay_out: Callable[..., tuple[Any, Tensor]],
         data: Mapping[str, tuple[Tensor, ...]] | None = None,
         draw: Callable[[int, torch.Generator], tuple[Tensor, ...]] | None = None,
+        lay_out: Callable[..., tuple[Any, Tensor]] = lambda x, y: (x, y),
     ) -> None:
         self._lay_out, self._data, self._draw = lay_out, dict(data or {}), draw
 
@@ -81,11 +84,9 @@ class Rows:
     def batches(self, split: str, size: int) -> Iterator[tuple[Any, Tensor]]:
         """Run once through a finite split, `size` rows at a time; the last piece may be smaller."""
         check_split(split)
-        if self._draw and split == "train":
-            raise ValueError(
-                "split must be 'valid' or 'test', for 'train' is drawn without end (use batch), got 'train'"
-            )
         size = check_integer("size", size, 1)
+        if self._draw and split == "train":
+            raise ValueError("split must be 'valid' or 'test', for 'train' has no end (use batch), got 'train'")
         pieces = zip(*(tensor.split(size) for tensor in self.finite(split)), strict=True)
         return (self._lay_out(*rows) for rows in pieces)
 
@@ -96,21 +97,32 @@ class Rows:
         return self._data[split]
 
 
-def last_step_loss(prediction: Tensor, y: Tensor, classes: int) -> Tensor:
+def draw_batch(task: Any, split: str, size: int, generator: torch.Generator) -> tuple[Any, Tensor]:
+    """x and y of `size` sequences: fresh ones where "train" is endless, else drawn with replacement from the split."""
+    return task.splits.batch(split, size, generator)
+
+
+def run_through(task: Any, split: str, size: int) -> Iterator[tuple[Any, Tensor]]:
+    """Run once through a finite split in its fixed order, `size` sequences at a time."""
+    return task.splits.batches(split, size)
+
+
+def last_step_loss(task: Any, prediction: Tensor, y: Tensor) -> Tensor:
     """Mean cross-entropy in nats at the last step; prediction (B, T, classes) logits, y (B,)."""
-    check_prediction(prediction, len(y), classes)
+    check_prediction(prediction, len(y), task.output_size)
     return F.cross_entropy(prediction[:, -1], y)
 
 
-def last_step_metrics(prediction: Tensor, y: Tensor, classes: int) -> dict[str, float]:
-    """{"loss", "accuracy"}: cross-entropy in nats, and the share of sequences whose largest logit is the label."""
-    loss = last_step_loss(prediction.detach(), y, classes)
+def last_step_metrics(task: Any, prediction: Tensor, y: Tensor) -> dict[str, float]:
+    """{"loss", "accuracy"}: cross-entropy in nats, and the share of right answers, at the last step."""
+    loss = last_step_loss(task, prediction.detach(), y)
     accuracy = (prediction[:, -1].argmax(-1) == y).double().mean()
     return {"loss": loss.item(), "accuracy": accuracy.item()}
 
 
-def class_baselines(train: Tensor, test: Tensor, classes: int) -> dict[str, float]:
-    """From the labels of two splits. The key "most frequent class": test accuracy of always naming the class most
-    frequent in training; "uniform guess loss": ln(classes), the cross-entropy of equal probabilities."""
+def class_baselines(task: Any) -> dict[str, float]:
+    """The key "most frequent class": test accuracy of always naming the class most frequent in training;
+    "uniform guess loss": ln(classes), the cross-entropy of equal probabilities."""
+    (_, train), (_, test) = task.splits.finite("train"), task.splits.finite("test")
     frequent = (test == train.bincount().argmax()).double().mean().item()
-    return {"most frequent class": frequent, "uniform guess loss": math.log(classes)}
+    return {"most frequent class": frequent, "uniform guess loss": math.log(task.output_size)}

@@ -1,15 +1,21 @@
-"""What tasks on one long sequence of symbols share: windows of it, streams, and counted baselines."""
+"""What tasks on sequences of symbols share: loss and metrics, windows of a long one, streams, and counted baselines.
+
+The functions whose first argument is a task are methods of several tasks.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from rtx_lib.tasks.splits import check_integer, check_prediction, check_split
+
+_PIECE = 10_000_000  # pairs counted at a time
 
 
 class Windows:
@@ -70,39 +76,53 @@ def streams(ids: Tensor, size: int, length: int, split: str) -> Iterator[tuple[T
     return ((x[:, at : at + length], y[:, at : at + length]) for at in range(0, steps - length + 1, length))
 
 
-def symbol_loss(prediction: Tensor, y: Tensor, symbols: int, context: int = 0) -> Tensor:
-    """Mean cross-entropy in nats over the positions from `context` on; prediction (B, T, V) logits, y (B, T) ids.
+def read_streams(task: Any, split: str, size: int, length: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """Cut a split into `size` parallel streams, and these into pieces x, y (size, length), in order: `streams`."""
+    return task.splits.stream(split, size, length)
 
-    A label of -100 does not count. Raises ValueError for a prediction of wrong shape, or where no position is left.
+
+def symbol_loss(task: Any, prediction: Tensor, y: Tensor) -> Tensor:
+    """Mean cross-entropy in nats over the positions that count; prediction (B, T, V) logits, y (B, T) ids.
+
+    A label of -100 does not count, nor do the first positions where the task has a `context`. Raises ValueError for a
+    prediction of wrong shape, or where no position is left.
     """
-    check_prediction(prediction, len(y), symbols, y.shape[1])
+    check_prediction(prediction, len(y), task.output_size, y.shape[1])
+    context = getattr(task, "context", 0)
     if y.shape[1] <= context:
         raise ValueError(f"y must be longer than the context, {context}, got shape {tuple(y.shape)}")
     return F.cross_entropy(prediction[:, context:].flatten(0, 1), y[:, context:].flatten())
 
 
-def symbol_metrics(
-    prediction: Tensor, y: Tensor, symbols: int, context: int = 0, *, bits: bool = False
-) -> dict[str, float]:
-    """{"loss", "accuracy"}, with `bits` "bpc" too: nats and bits for a symbol, and the share of symbols named."""
-    loss = symbol_loss(prediction.detach(), y, symbols, context).item()
+def symbol_metrics(task: Any, prediction: Tensor, y: Tensor) -> dict[str, float]:
+    """{"loss", "accuracy"} over the positions that count: nats for a symbol, and the share of symbols named.
+
+    Where the task has true `bits`, "bpc" too: bits for a symbol.
+    """
+    loss = symbol_loss(task, prediction.detach(), y).item()
+    context = getattr(task, "context", 0)
     counts = y[:, context:] >= 0
     right = (prediction[:, context:].argmax(-1) == y[:, context:])[counts]
-    bpc = {"bpc": loss / math.log(2)} if bits else {}
+    bpc = {"bpc": loss / math.log(2)} if getattr(task, "bits", False) else {}
     return {"loss": loss, **bpc, "accuracy": right.double().mean().item()}
 
 
-def unigram_loss(train: Tensor, y: Tensor, symbols: int) -> float:
-    """Mean -ln p(b) in nats over the labels y, p(b) = (n(b) + 1) / (n + V) counted in `train`."""
+def count_baselines(train: Tensor, scored: Tensor, symbols: int, *, pairs: bool = True) -> dict[str, float]:
+    """{"uniform guess loss", "unigram loss"}, with `pairs` "bigram loss": nats over `scored` without its first symbol.
+
+    Means of -ln p(b) and -ln p(b | a), p counted in `train` as `rtx_lib.tasks.CharacterText` defines it.
+    """
+    x, y = scored[:-1].long(), scored[1:].long()
     single = train.bincount(minlength=symbols).double() + 1
-    return -(single / single.sum()).log()[y.long()].mean().item()
-
-
-def bigram_loss(train: Tensor, x: Tensor, y: Tensor, symbols: int) -> float:
-    """Mean -ln p(b | a) in nats over labels y after x, p(b | a) = (n(a, b) + 1) / (n(a) + V) counted in `train`."""
-    train = train.int()  # halves the memory of what follows, for V up to 46,340
-    pairs = (train[:-1] * symbols + train[1:]).bincount(minlength=symbols**2).view(symbols, symbols).double() + 1
-    return -(pairs / pairs.sum(1, keepdim=True)).log()[x.long(), y.long()].mean().item()
+    unigram = -(single / single.sum()).log()[y].mean().item()
+    losses = {"uniform guess loss": math.log(symbols), "unigram loss": unigram}
+    if pairs:
+        both = torch.ones(symbols**2, dtype=torch.float64)
+        for piece in train.unfold(0, 2, 1).split(_PIECE):  # 90 million ids in int64 would be 720 MB
+            both += (piece[:, 0].int() * symbols + piece[:, 1]).bincount(minlength=symbols**2)
+        both = both.view(symbols, symbols)
+        losses["bigram loss"] = -(both / both.sum(1, keepdim=True)).log()[x, y].mean().item()
+    return losses
 
 
 def ids_of(text: Iterable[str], ids: Mapping[str, int], known: str) -> Tensor:

@@ -33,17 +33,6 @@ class NotWritten(OSError):
     """A file could not be written, the disk being full perhaps; what was there before is there still."""
 
 
-class Unreadable(ValueError):
-    """A checkpoint that is damaged; ``path`` says which file."""
-
-    def __init__(self, path: Path, kind: str) -> None:
-        super().__init__(path, kind)  # as they came, so that it can be pickled
-        self.path, self.kind = path, kind
-
-    def __str__(self) -> str:
-        return f"checkpoint {self.path} cannot be read ({self.kind}); delete it to start anew"
-
-
 @contextmanager
 def in_one_step(path: Path) -> Iterator[Path]:
     """A file to write beside ``path``, moved there at the end: a reader sees the old content or the new one.
@@ -92,10 +81,8 @@ def load(path: Path, run: dict[str, Any]) -> dict[str, Any]:
 
     Raises
     ------
-    Unreadable
-        If the file is damaged.
     ValueError
-        If its ``run`` differs.
+        If the file is damaged, or its ``run`` differs.
     """
     try:
         saved: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
@@ -103,7 +90,8 @@ def load(path: Path, run: dict[str, Any]) -> dict[str, Any]:
     except (OSError, MemoryError):  # of the machine, not of the file, which may be whole
         raise
     except Exception as error:  # torch raises many kinds for a damaged file
-        raise Unreadable(path, type(error).__name__) from error
+        kind = type(error).__name__
+        raise ValueError(f"checkpoint {path} cannot be read ({kind}); delete it to start anew") from error
     differing = {name: (theirs.get(name), run[name]) for name in run if theirs.get(name) != run[name]}
     if differing:
         raise ValueError(f"checkpoint {path} belongs to another run (its value, this one's): {differing}")

@@ -1,5 +1,6 @@
 """What a model is worth on a split, and how large it is."""
 
+from itertools import islice
 from typing import Any
 
 import torch
@@ -53,9 +54,7 @@ def evaluate(
     seen = 0
     source = task.stream(split, batch_size, stream_length) if stream_length else task.batches(split, batch_size)
     state = None
-    for index, (x, y) in enumerate(source):
-        if batches is not None and index >= batches:
-            break
+    for x, y in islice(source, batches):
         y, x = y.to(device), move(x, device)  # x may be a pair
         prediction, after = model(x, state) if stream_length else model(x)
         state = after if stream_length else None
@@ -66,8 +65,7 @@ def evaluate(
     model.train(was_training)
     if not seen:
         raise ValueError(f"split must hold at least one sequence, {split!r} of {task.name} holds none")
-    averaged: dict[str, float] = finish({name: value / seen for name, value in total.items()})
-    return averaged
+    return finish({name: value / seen for name, value in total.items()})
 
 
 def parameter_count(model: nn.Module) -> int:

@@ -1,5 +1,7 @@
 """Training of any model on any task, with a history that can be drawn and a run that can be resumed."""
 
+from __future__ import annotations
+
 import copy
 import math
 import time
@@ -13,10 +15,8 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from rtx_lib.training.checkpoints import detach, generators, load, move, save, set_generators
-from rtx_lib.training.devices import check_device
 from rtx_lib.training.evaluation import check_positive, check_stream, evaluate
-from rtx_lib.training.history import History
-from rtx_lib.training.processes import ALONE, Processes
+from rtx_lib.training.processes import ALONE, Processes, check_device
 from rtx_lib.training.schedules import Plateau, Schedule
 
 
@@ -133,7 +133,6 @@ def update(
     task: Any,
     batch: tuple[Any, Tensor],
     optimizer: torch.optim.Optimizer,
-    *,
     clip: float | None = None,
     state: Any = None,
     share: float = 1.0,
@@ -181,6 +180,68 @@ def batches(
         if not number:
             raise ValueError(f"stream_length and batch_size must leave at least one piece of {task.name}, got none")
         skip = 0
+
+
+@dataclass
+class History:
+    """What a training run left behind, one entry a step.
+
+    Attributes
+    ----------
+    step
+        Step numbers from 1.
+    loss
+        Training loss.
+    gradient_norm
+        Gradient norm before clipping.
+    lr
+        Learning rate.
+    evaluations
+        One dict for each evaluation: ``step``, ``split`` and the task's metrics.
+    seconds
+        Wall-clock time of training and evaluation, over all sittings of a resumed run.
+    """
+
+    step: list[int] = field(default_factory=list)
+    loss: list[float] = field(default_factory=list)
+    gradient_norm: list[float] = field(default_factory=list)
+    lr: list[float] = field(default_factory=list)
+    evaluations: list[dict[str, Any]] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def add(self, loss: float, gradient_norm: float, lr: float, checkpoint: Path | None = None) -> None:
+        """Append the next step; ``TrainingDiverged``, with this last ``checkpoint``, if a number is not finite."""
+        step = len(self.step) + 1
+        for what, number in (("loss", loss), ("gradient norm", gradient_norm)):
+            if not math.isfinite(number):
+                raise TrainingDiverged(f"{what} is {number}", step, checkpoint, self)
+        self.step.append(step)
+        self.loss.append(loss)
+        self.gradient_norm.append(gradient_norm)
+        self.lr.append(lr)
+
+    def curve(self, metric: str) -> tuple[list[int], list[float]]:
+        """Steps and values of one metric over the evaluations."""
+        rows = [row for row in self.evaluations if metric in row]
+        return [row["step"] for row in rows], [row[metric] for row in rows]
+
+
+class TrainingDiverged(ArithmeticError):
+    """The loss or the gradient is no longer finite.
+
+    Attributes
+    ----------
+    step
+        The step at which it was seen; its update was not made.
+    history
+        Everything up to the step before.
+    """
+
+    def __init__(self, what: str, step: int, checkpoint: Path | None, history: History) -> None:
+        good = checkpoint if checkpoint and checkpoint.exists() else None
+        rescue = f"the last good checkpoint is {good}" if good else "no checkpoint was written"
+        super().__init__(f"{what} at step {step}; {rescue}")
+        self.step, self.history = step, history
 
 
 @dataclass
@@ -238,16 +299,8 @@ class Trainer:
         for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
             group["lr"] = rate * factor
         x, y, share = self.processes.part(self.task, x, y)
-        loss, norm, state = update(
-            self.sharded,
-            self.task,
-            (move(x, self.device), y.to(self.device)),
-            self.optimizer,
-            clip=self.clip,
-            state=state,
-            share=share,
-            accelerator=self.processes.accelerator,
-        )
+        batch, accelerator = (move(x, self.device), y.to(self.device)), self.processes.accelerator
+        loss, norm, state = update(self.sharded, self.task, batch, self.optimizer, self.clip, state, share, accelerator)
         self.history.add(loss, norm, self.rates[0] * factor, self.checkpoint)
         self.state = state if self.stream_length else None
 
@@ -293,3 +346,50 @@ class Trainer:
         own = saved["own"][self.processes.rank]
         self.state = move(own["state"], self.device)
         set_generators(own["generators"], self.device)
+
+
+def fit_side_by_side(
+    reference: Trainer, other: Trainer, *, steps: int, seed: int = 0, eval_every: int | None = None
+) -> tuple[History, History]:
+    """Train ``reference`` for ``steps`` steps, and ``other`` for as long by the clock.
+
+    On a shared machine two runs that follow each other cannot be compared by the clock: what else goes on slows one and
+    not the other. Interleaved step by step, it slows both alike.
+
+    The one that has used less time makes the next step. Evaluations are not counted. The schedule of ``other`` is
+    read at the step at which the reference is, so that both end their decay together; its history counts its own
+    steps.
+
+    Parameters
+    ----------
+    reference, other
+        The two sides. Their histories are filled in and returned; ``seconds`` is the time used.
+    steps
+        Updates of the reference.
+    seed
+        For dropout of both together; that of the batches is the trainer's.
+    eval_every
+        Evaluate both on "valid" each time the reference has made so many steps, and at the end.
+
+    Raises
+    ------
+    TrainingDiverged
+        As soon as a loss or a gradient norm is not finite; its ``history`` is that of the side.
+    ValueError
+        For numbers out of range.
+    """
+    check_positive(steps=steps, eval_every=eval_every)
+    torch.manual_seed(seed)
+    ahead, behind = reference.history, other.history
+    while len(ahead.step) < steps or behind.seconds < ahead.seconds:
+        side = other if behind.seconds < ahead.seconds else reference
+        at = min(len(ahead.step) + 1, steps)
+        started = time.perf_counter()
+        side.step(at)  # its numbers are read on the CPU, so a GPU has finished
+        side.history.seconds += time.perf_counter() - started
+        done = len(ahead.step) >= steps and behind.seconds >= ahead.seconds
+        if eval_every and (done or (side is reference and at % eval_every == 0 and at < steps)):
+            for trainer in (reference, other):
+                trainer.evaluate()
+                trainer.history.evaluations[-1]["seconds"] = round(trainer.history.seconds, 2)
+    return ahead, behind

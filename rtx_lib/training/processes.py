@@ -1,4 +1,4 @@
-"""One run in several processes, or in mixed precision, by Hugging Face ``accelerate``, which is optional.
+"""Where a run computes: on one device, or in several processes or mixed precision by Hugging Face ``accelerate``.
 
 ::
 
@@ -16,7 +16,7 @@ are kept.
 
 Every process evaluates by itself, so that nobody waits; the main one's scores are taken. A process that fails ends, and
 the launcher ends the others. ``Accelerator.save_state`` is not used: it writes a folder of several files, which a kill
-can leave half-written, and knows neither a stream's state nor which run it belongs to.
+can leave half-written, and knows neither a stream's state nor which run it belongs to. The package is optional.
 """
 
 import math
@@ -24,6 +24,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from rtx_lib.training.checkpoints import map_tensors
@@ -104,8 +105,7 @@ class Processes:
             return [value]
         from accelerate.utils import gather_object
 
-        values: list[Any] = gather_object([value])
-        return values
+        return gather_object([value])
 
 
 ALONE = Processes()
@@ -153,3 +153,20 @@ def join(device: str | None = None, precision: str | None = None) -> Processes:
             raise ValueError(f"device must be that of the processes, {made.device.type!r}, got {device!r}")
         where = device
     return Processes(made.process_index, made.num_processes, where, precision, made)
+
+
+def choose_device(name: str | torch.device = "auto") -> torch.device:
+    """The device of that name, checked; for ``"auto"`` a GPU if torch can use one here, else the CPU."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    check_device(name)
+    return torch.device(name)
+
+
+def check_device(device: str | torch.device) -> None:
+    """Raise ``ValueError`` unless torch knows the device and can use it here."""
+    try:
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:  # the latter by a torch that was built without CUDA
+        reason = str(error).partition("\n")[0]
+        raise ValueError(f"device must be one that torch can use here, got {device!r}: {reason}") from error

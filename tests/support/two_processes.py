@@ -12,7 +12,6 @@ import sys
 from pathlib import Path
 from unittest import mock
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -23,8 +22,7 @@ from rtx_lib.experiments import __main__ as experiments
 from rtx_lib.experiments.recipes import RECIPES, Recipe
 from rtx_lib.layers import GRU, LSTM, Readout
 from rtx_lib.models.seq2seq import Seq2Seq
-from rtx_lib.models.transformer import CausalTransformer
-from rtx_lib.tasks import AddingProblem, CopyMemory, NumberWords, PolyphonicMusic
+from rtx_lib.tasks import AddingProblem, NumberWords
 from rtx_lib.training import TrainingDiverged, fit
 from rtx_lib.training.processes import join
 from rtx_lib.training.schedules import drop_on_plateau
@@ -92,14 +90,6 @@ class Breaking(AddingProblem):
         return super().loss(prediction, y) * (math.nan if self.broken and self.calls == 3 else 1)
 
 
-def music(**settings):
-    draw = np.random.default_rng(0)
-    rolls = [(draw.random((frames, 88)) < 0.1).astype(np.uint8) for frames in (3, 30, 5, 8, 17, 4, 25, 11)]
-    tunes = {"train": rolls, "valid": rolls[:2], "test": rolls[:2]}
-    with mock.patch("rtx_lib.tasks.music.fetch"), mock.patch("rtx_lib.tasks.music.read_mat", lambda _: tunes):
-        return PolyphonicMusic("jsb", **settings)
-
-
 JUDGED = {"keep_best": "mse", "plateau": drop_on_plateau(1, 2.0, "mse")}
 # A model, a task and how it is trained; batches of odd size are cut into unequal parts.
 CASES = {
@@ -108,14 +98,7 @@ CASES = {
         AddingProblem(8),
         {"batch_size": 7, "clip": 0.5, "eval_every": 4, "eval_batches": 1, **JUDGED},
     ),
-    "transformer": lambda: (
-        CausalTransformer(10, 10, width=8, heads=2, layers=1, vocabulary=10),
-        CopyMemory(3, length=2),
-        {"batch_size": 6},
-    ),
     "stream": lambda: (Readout(LSTM(6, 5), 6, vocabulary=6), Murmur(), {"batch_size": 5, "stream_length": 6}),
-    "music": lambda: (Wide(Readout(GRU(88, 4), 88)), music(), {"batch_size": 5, "clip": 0.1}),
-    "music, summed": lambda: (Wide(Readout(GRU(88, 4), 88)), music(summed=True), {"batch_size": 5, "clip": 20.0}),
     "pair": lambda: (
         Seq2Seq(NumberWords().input_size, NumberWords().output_size, width=6, hidden_size=6),
         NumberWords(),

@@ -4,18 +4,21 @@ import hashlib
 
 import pytest
 
+from rtx_lib.tasks import digits
 from rtx_lib.tasks.files import FILES, DataFile
 
 
 @pytest.fixture
 def place(monkeypatch, tmp_path):
-    """Put files into the cache, as if they were the true ones; how a task must be asked for them."""
+    """Put files into the cache, as if they were the true ones, and make the task that reads them."""
     monkeypatch.setenv("RTX_DATA", str(tmp_path))
+    monkeypatch.setenv("RTX_DOWNLOAD", "0")
+    monkeypatch.setattr(digits, "MNIST_VALID", 20)
 
-    def put(files: dict[str, bytes]) -> dict[str, bool]:
+    def put(files, task, *arguments, **settings):
         for name, content in files.items():
             (tmp_path / name).write_bytes(content)
             monkeypatch.setitem(FILES, name, DataFile(hashlib.sha256(content).hexdigest(), len(content), ()))
-        return {"download": False}
+        return task(*arguments, **settings)
 
     return put

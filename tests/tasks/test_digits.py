@@ -1,4 +1,4 @@
-"""Sequential digits: the split, the order of the pixels, and refusal of broken data."""
+"""Digits: the split, the order of the pixels, and the true MNIST where it is there."""
 
 from __future__ import annotations
 
@@ -8,30 +8,31 @@ import numpy as np
 import pytest
 import sklearn.datasets
 import torch
+from support import small_tasks as small
 
-from rtx_lib.tasks import SequentialDigits
+from rtx_lib.tasks import MNIST, SequentialDigits
+
+SPLITS = ("train", "valid", "test")
 
 
-def whole(task: SequentialDigits, split: str) -> tuple[torch.Tensor, torch.Tensor]:
-    ((x, y),) = task.batches(split, 10_000)
+def whole(task: SequentialDigits | MNIST, split: str) -> tuple[torch.Tensor, torch.Tensor]:
+    x, y = (torch.cat(pieces) for pieces in zip(*task.batches(split, 10_000), strict=True))
     return x, y
 
 
 def test_splits_share_out_every_image_once() -> None:
     task, digits = SequentialDigits(), sklearn.datasets.load_digits()
-    x = torch.cat([whole(task, split)[0] for split in ("train", "valid", "test")])
-    y = torch.cat([whole(task, split)[1] for split in ("train", "valid", "test")])
-    assert [len(whole(task, split)[1]) for split in ("train", "valid", "test")] == [1259, 179, 359]
+    x, y = (torch.cat(parts) for parts in zip(*(whole(task, split) for split in SPLITS), strict=True))
     ours = np.column_stack([y.numpy(), 16 * x.squeeze(-1).numpy()])
     theirs = np.column_stack([digits.target, digits.data])
     np.testing.assert_array_equal(ours[np.lexsort(ours.T)], theirs[np.lexsort(theirs.T)])
 
 
-@pytest.mark.parametrize(("split", "share"), [("train", 0.7), ("valid", 0.1), ("test", 0.2)])
-def test_splits_are_stratified(split: str, share: float) -> None:
+@pytest.mark.parametrize(("split", "size", "share"), [("train", 1259, 0.7), ("valid", 179, 0.1), ("test", 359, 0.2)])
+def test_splits_are_stratified(split: str, size: int, share: float) -> None:
     total = np.bincount(sklearn.datasets.load_digits().target)
     count = whole(SequentialDigits(), split)[1].bincount().numpy()
-    assert np.abs(count - share * total).max() <= 1
+    assert count.sum() == size and np.abs(count - share * total).max() <= 1
 
 
 def test_split_is_the_known_one() -> None:
@@ -40,28 +41,43 @@ def test_split_is_the_known_one() -> None:
     assert labels.tolist() == [3, 0, 3, 4, 7, 8, 9, 2, 5, 0, 8, 8, 4, 2, 7, 0, 3, 6, 5, 0]
 
 
-def test_values_and_order_of_the_steps() -> None:
-    pixels, rows = SequentialDigits(), SequentialDigits(rows=True)
+@pytest.mark.parametrize(("task", "side"), [(SequentialDigits, 8), (MNIST, 28)])
+def test_values_and_order_of_the_steps(place, task, side: int) -> None:
+    pixels, rows = (place(small.mnist(), task, rows=by_rows) for by_rows in (False, True))
     x, x_rows = whole(pixels, "test")[0], whole(rows, "test")[0]
-    assert x.shape == (359, 64, 1) and x_rows.shape == (359, 8, 8)
+    assert x.shape[1:] == (side**2, 1) == (pixels.length, pixels.input_size)
+    assert x_rows.shape[1:] == (side, side) == (rows.length, rows.input_size)
     assert x.min() == 0 and x.max() == 1
-    assert torch.equal(x[:, 8:16, 0], x_rows[:, 1])  # steps 9 to 16 are the second row
-    assert (pixels.length, pixels.input_size) == (64, 1) and (rows.length, rows.input_size) == (8, 8)
+    assert torch.equal(x[:, side : 2 * side, 0], x_rows[:, 1])  # the steps after the first row are the second row
 
 
-def test_baselines_are_what_their_strategies_reach() -> None:
-    task = SequentialDigits()
+@pytest.mark.parametrize("task", [SequentialDigits, MNIST])
+def test_baselines_are_what_their_strategies_reach(place, task) -> None:
+    task = place(small.mnist(), task)
     _, y = whole(task, "test")
-    logits = torch.zeros(len(y), 64, 10)
+    logits = torch.zeros(len(y), task.length, 10)
     assert task.baselines()["uniform guess loss"] == math.log(10)
     logits[:, -1, whole(task, "train")[1].bincount().argmax()] = 1.0
     assert task.metrics(logits, y)["accuracy"] == task.baselines()["most frequent class"]
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_data_that_are_not_finite_are_refused(monkeypatch: pytest.MonkeyPatch, value: float) -> None:
-    broken = sklearn.datasets.load_digits()
-    broken.data[17, 3] = value
-    monkeypatch.setattr(sklearn.datasets, "load_digits", lambda: broken)
-    with pytest.raises(ValueError, match="digits must hold finite pixels, got NaN or infinity in image 17"):
-        SequentialDigits()
+def test_mnist_is_read_behind_the_headers(place) -> None:
+    task, draw = place(small.mnist(), MNIST), np.random.default_rng(0)
+    for splits, size in ((("train", "valid"), 60), (("test",), 20)):
+        x, y = (torch.cat(parts) for parts in zip(*(whole(task, split) for split in splits), strict=True))
+        images = np.frombuffer(draw.bytes(size * 784), np.uint8).reshape(size, 784, 1)
+        assert torch.equal(x, torch.tensor(images) / 255) and y.tolist() == draw.integers(10, size=size).tolist()
+    assert len(whole(task, "valid")[1]) == 20
+
+
+@pytest.mark.data("mnist")
+def test_true_files() -> None:
+    task = MNIST()
+    labels = {split: whole(task, split)[1] for split in SPLITS}
+    assert [len(y) for y in labels.values()] == [55_000, 5_000, 10_000]
+    assert all(y.dtype == torch.int64 and y.unique().tolist() == list(range(10)) for y in labels.values())
+    assert labels["train"][:5].tolist() == [5, 0, 4, 1, 9]  # the first labels of the training file
+    assert labels["test"][:5].tolist() == [7, 2, 1, 0, 4]
+    first, _ = next(task.batches("train", 5))
+    assert first.shape == (5, 784, 1) and first.dtype == torch.float32 and first.min() == 0 and first.max() == 1
+    assert task.baselines()["most frequent class"] == 0.1135  # 1,135 ones of 10,000

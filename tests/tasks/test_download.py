@@ -46,9 +46,16 @@ class Answer(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreadingHTTPServer]:
+def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """An empty cache; downloads are allowed."""
+    monkeypatch.setenv("RTX_DATA", str(tmp_path))
     monkeypatch.setenv("no_proxy", "127.0.0.1,localhost")
     monkeypatch.delenv("RTX_DOWNLOAD", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def server(folder: Path) -> Iterator[ThreadingHTTPServer]:
     made = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
     made.daemon_threads = False  # joined by server_close, so that no socket outlives its test
     made.seen, made.released = [], threading.Event()  # type: ignore[attr-defined]
@@ -76,21 +83,22 @@ def held(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
 
 
-def refused(folder: Path, match: str, **settings) -> str:
+def refused(match: str, **settings) -> str:
     """What is said where the file cannot be had; nothing partial is left."""
-    before = held(folder)
+    before = held(cache_folder())
     with pytest.raises(DownloadError, match=match) as caught:
-        fetch(NAME, folder, progress=False, **settings)
-    assert held(folder) == before
+        fetch(NAME, **settings)
+    assert held(cache_folder()) == before
     return str(caught.value)
 
 
-def test_right_file_is_stored_and_not_asked_for_again(offer, server, tmp_path: Path) -> None:
+def test_right_file_is_stored_and_not_asked_for_again(offer, server, folder: Path, monkeypatch) -> None:
     offer("right")
-    folder = tmp_path / "not" / "yet"
-    path = fetch(NAME, folder, progress=False)
+    folder = folder / "not" / "yet"
+    monkeypatch.setenv("RTX_DATA", str(folder))
+    path = fetch(NAME)
     assert path == folder / NAME and path.read_bytes() == CONTENT and held(folder) == [NAME]
-    assert fetch(NAME, folder, progress=False) == path and server.seen == ["/right"]
+    assert fetch(NAME) == path and server.seen == ["/right"]
     umask = os.umask(0)
     os.umask(umask)
     assert path.stat().st_mode & 0o777 == 0o666 & ~umask  # readable like any other new file
@@ -106,62 +114,60 @@ def test_right_file_is_stored_and_not_asked_for_again(offer, server, tmp_path: P
         ("missing", "HTTP Error 404"),
     ],
 )
-def test_a_wrong_answer_is_never_kept_and_the_next_mirror_is_tried(offer, server, tmp_path: Path, how, said) -> None:
+def test_a_wrong_answer_is_never_kept_and_the_next_mirror_is_tried(offer, server, folder: Path, how, said) -> None:
     offer(how)
-    told = refused(tmp_path, said)
-    for part in (NAME, f"/{how}", "To place it by hand", str(tmp_path), "RTX_DATA", FILES[NAME].sha256):
+    told = refused(said)
+    for part in (NAME, f"/{how}", "To place it by hand", str(folder), "RTX_DATA", FILES[NAME].sha256):
         assert part in told
     offer(how, "right")
-    assert fetch(NAME, tmp_path, progress=False).read_bytes() == CONTENT
-    assert server.seen == [f"/{how}", f"/{how}", "/right"] and held(tmp_path) == [NAME]
+    assert fetch(NAME).read_bytes() == CONTENT
+    assert server.seen == [f"/{how}", f"/{how}", "/right"] and held(folder) == [NAME]
 
 
-def test_every_mirror_that_failed_is_named_with_its_answer(offer, tmp_path: Path) -> None:
+def test_every_mirror_that_failed_is_named_with_its_answer(offer) -> None:
     offer("missing", "wrong")
-    refused(tmp_path, r"/missing: HTTP Error 404.*; http.*/wrong: SHA256 hash .* does not match")
+    refused(r"/missing: HTTP Error 404.*; http.*/wrong: SHA256 hash .* does not match")
 
 
-def test_no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
+def test_no_network(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     with socket.socket() as closed:  # bound and never listening: a port that refuses for as long as we ask
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}/file"
         monkeypatch.setitem(FILES, NAME, DataFile("0" * 64, 5, (url,)))
-        refused(tmp_path, r"is not there, and no answer \(http.*refused", download=True)
+        refused(r"is not there, and no answer \(http.*refused")
 
 
 @pytest.mark.parametrize("content", [b"", b"mine", WRONG])
-def test_a_wrong_file_in_the_cache_is_replaced_by_a_good_download_only(offer, tmp_path: Path, content: bytes) -> None:
-    (tmp_path / NAME).write_bytes(content)
+def test_a_wrong_file_in_the_cache_is_replaced_by_a_good_download_only(offer, folder: Path, content: bytes) -> None:
+    (folder / NAME).write_bytes(content)
     offer("wrong")
-    refused(tmp_path, f"example.bin has {'the wrong SHA-256' if content == WRONG else f'{len(content)} bytes where'}")
-    assert (tmp_path / NAME).read_bytes() == content
+    refused(f"example.bin has {'the wrong SHA-256' if content == WRONG else f'{len(content)} bytes where'}")
+    assert (folder / NAME).read_bytes() == content
     offer("right")
-    assert fetch(NAME, tmp_path, progress=False).read_bytes() == CONTENT and held(tmp_path) == [NAME]
+    assert fetch(NAME).read_bytes() == CONTENT and held(folder) == [NAME]
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError, ConnectionResetError])
-def test_an_interrupted_stream_leaves_nothing(offer, tmp_path: Path, monkeypatch, error) -> None:
+def test_an_interrupted_stream_leaves_nothing(offer, folder: Path, monkeypatch, error) -> None:
     offer("right")
     real = files.urllib.request.urlopen
 
     def breaks(*arguments: object, **options: object):
         answer = real(*arguments, **options)
-        read, calls = answer.read1, []
+        pieces = iter([answer.read1(100)])
 
         def read_once(count: int) -> bytes:
-            calls.append(count)
-            if len(calls) > 1:
-                raise error("in the middle")
-            return read(count)
+            for piece in pieces:
+                return piece
+            raise error("in the middle")
 
         answer.read1 = read_once
         return answer
 
     monkeypatch.setattr(files.urllib.request, "urlopen", breaks)
     with pytest.raises(KeyboardInterrupt if error is KeyboardInterrupt else DownloadError, match="in the middle"):
-        fetch(NAME, tmp_path, progress=False)
-    assert held(tmp_path) == []
+        fetch(NAME)
+    assert held(folder) == []
 
 
 # A folder that cannot be written. Tests may run as root, whom permission bits do not stop: calls are refused instead.
@@ -171,77 +177,63 @@ def refuse(*arguments: object, **options: object) -> None:
     raise PermissionError(30, "Read-only file system")
 
 
-def test_a_read_only_cache_serves_a_good_file(offer, tmp_path: Path, monkeypatch) -> None:
+def test_a_read_only_cache_serves_a_good_file(offer, folder: Path, monkeypatch) -> None:
     offer("right")
-    (tmp_path / NAME).write_bytes(CONTENT)
+    (folder / NAME).write_bytes(CONTENT)
     for function in ("replace", "rename", "mkdir", "unlink"):
         monkeypatch.setattr(os, function, refuse)
-    assert fetch(NAME, tmp_path) == tmp_path / NAME
+    assert fetch(NAME) == folder / NAME
 
 
 @pytest.mark.parametrize("before", [None, b"mine"])
-def test_a_read_only_cache_without_the_file(offer, server, tmp_path: Path, monkeypatch, before) -> None:
+@pytest.mark.parametrize(("function", "asked"), [("tempfile.NamedTemporaryFile", []), ("shutil.move", ["/right"])])
+def test_a_read_only_cache_without_the_file(offer, server, folder: Path, monkeypatch, function, asked, before) -> None:
+    """It is known before anything is asked of the network, where it can be."""
     offer("right")
     if before:
-        (tmp_path / NAME).write_bytes(before)
-    monkeypatch.setattr("tempfile.NamedTemporaryFile", refuse)
-    assert "RTX_DATA" in refused(tmp_path, r"the folder is not writable \(.*Read-only")
-    assert server.seen == []  # known before anything was asked of the network
+        (folder / NAME).write_bytes(before)
+    monkeypatch.setattr(function, refuse)
+    assert "RTX_DATA" in refused(r"the folder is not writable \(.*Read-only")
+    assert server.seen == asked
 
 
-def test_a_move_that_is_refused_leaves_nothing(offer, tmp_path: Path, monkeypatch) -> None:
+def test_a_cache_folder_that_cannot_be_made(offer, folder: Path, monkeypatch) -> None:
     offer("right")
-    monkeypatch.setattr("shutil.move", refuse)
-    refused(tmp_path, r"the folder is not writable \(.*Read-only")
+    (folder / "file").write_text("not a folder")
+    monkeypatch.setenv("RTX_DATA", str(folder / "file" / "cache"))
+    refused("is not there, and the folder is not writable")
+    assert "not writable" in download.try_fetch(NAME)
 
 
-def test_a_cache_folder_that_cannot_be_made(offer, tmp_path: Path) -> None:
+def test_a_folder_in_the_place_of_the_file(offer, folder: Path) -> None:
     offer("right")
-    (tmp_path / "file").write_text("not a folder")
-    refused(tmp_path / "file" / "cache", "is not there, and the folder is not writable")
-    assert "not writable" in download.try_fetch(NAME, root=tmp_path / "file" / "cache")
+    (folder / NAME).mkdir()
+    refused("is not a file")
+    assert held(folder / NAME) == []
 
 
-def test_a_folder_in_the_place_of_the_file(offer, tmp_path: Path) -> None:
+def test_without_pooch_the_cache_serves_and_a_download_says_what_is_missing(offer, server, folder, monkeypatch) -> None:
     offer("right")
-    (tmp_path / NAME).mkdir()
-    refused(tmp_path, "is not a file")
-    assert held(tmp_path / NAME) == []
-
-
-def test_without_pooch_the_cache_serves_and_a_download_says_what_is_missing(offer, server, tmp_path: Path) -> None:
-    offer("right")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "pooch", None)
-        refused(tmp_path, r"the package pooch is missing \(pip install pooch\)")
-        assert "the package pooch is missing" in download.try_fetch(NAME, root=tmp_path) and server.seen == []
-    (tmp_path / NAME).write_bytes(CONTENT)
-    assert fetch(NAME, tmp_path) == tmp_path / NAME
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    refused(r"the package pooch is missing \(pip install pooch\)")
+    assert "the package pooch is missing" in download.try_fetch(NAME) and server.seen == []
+    (folder / NAME).write_bytes(CONTENT)
+    assert fetch(NAME) == folder / NAME
 
 
 # When the network is allowed
 
 
-@pytest.mark.parametrize(
-    ("variable", "argument", "allowed"),
-    [(None, None, True), ("1", None, True), ("0", None, False), ("0", True, True), ("1", False, False)],
-)
-def test_who_allows_downloads(offer, server, tmp_path: Path, monkeypatch, variable, argument, allowed) -> None:
+def test_no_download_where_it_is_forbidden(offer, server, monkeypatch) -> None:
     offer("right")
-    if variable is not None:
-        monkeypatch.setenv("RTX_DOWNLOAD", variable)
-    if allowed:
-        assert fetch(NAME, tmp_path, download=argument, progress=False).exists()
-    else:
-        refused(tmp_path, r"is not there, and downloads are off", download=argument)
-        assert server.seen == []
-
-
-def test_rtx_download_must_be_zero_or_one(offer, tmp_path: Path, monkeypatch) -> None:
-    offer("right")
+    monkeypatch.setenv("RTX_DOWNLOAD", "0")
+    refused(r"is not there, and downloads are off \(RTX_DOWNLOAD=0\)")
+    assert "RTX_DOWNLOAD=0" in download.try_fetch(NAME) and server.seen == []
     monkeypatch.setenv("RTX_DOWNLOAD", "no")
     with pytest.raises(ValueError, match="RTX_DOWNLOAD must be 0 or 1, got 'no'"):
-        fetch(NAME, tmp_path)
+        fetch(NAME)
+    monkeypatch.setenv("RTX_DOWNLOAD", "1")
+    assert fetch(NAME).exists()
 
 
 def test_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -253,62 +245,59 @@ def test_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert cache_folder() == tmp_path / "xdg" / "rtx_lib"
     monkeypatch.setenv("RTX_DATA", "~/data")
     assert cache_folder() == tmp_path / "data"
-    assert cache_folder(tmp_path / "mine") == tmp_path / "mine"
 
 
-def test_unknown_names_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"name must be one of train-images.*, got 'mnist.gz'"):
-        fetch("mnist.gz", tmp_path)
-    with pytest.raises(ValueError, match=r"name must be one of mnist, ptb.*, got '../x'"):
-        available("../x", root=tmp_path)
-    with pytest.raises(ValueError, match="got None"):
-        available(root=tmp_path)
+@pytest.mark.parametrize(
+    ("call", "names", "message"),
+    [
+        (fetch, ["mnist.gz"], "name must be one of train-images.*, got 'mnist.gz'"),
+        (fetch, ["mnist"], "name must be one of train-images.*, got 'mnist'"),
+        (available, ["mnist", "../x"], "name must be one of mnist, ptb.*, got '../x'"),
+        (available, [], "got None"),
+    ],
+)
+def test_unknown_names_are_refused(call, names: list[str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call(*names)
 
 
-def test_available_verifies_and_asks_nobody(offer, server, tmp_path: Path) -> None:
+def test_available_verifies_and_asks_nobody(offer, server, folder: Path) -> None:
     offer("right")
-    assert not available(NAME, root=tmp_path)
-    (tmp_path / NAME).write_bytes(WRONG)
-    assert not available(NAME, root=tmp_path)
-    (tmp_path / NAME).write_bytes(CONTENT)
-    assert available(NAME, root=tmp_path) and not available(NAME, "mnist", root=tmp_path)
+    assert not available(NAME)
+    (folder / NAME).write_bytes(WRONG)
+    assert not available(NAME)
+    (folder / NAME).write_bytes(CONTENT)
+    assert available(NAME) and not available(NAME, "mnist")
     assert server.seen == []
-
-
-def test_progress_goes_to_standard_error(offer, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    offer("right")
-    fetch(NAME, tmp_path)
-    shown = capsys.readouterr()
-    assert shown.out == "" and shown.err.endswith(f"{NAME} [####################] 100%\n")
 
 
 # The command line and the table
 
 
-def test_command_line(offer, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
+def test_command_line(offer, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
     offer("missing", "right")
     monkeypatch.setitem(GROUPS, "examples", (NAME,))
-    root = ["--root", str(tmp_path)]
-    assert download.main(["--list", *root]) == 0
+    assert download.main(["--list"]) == 0
     assert f"{NAME:27}     256,000 bytes   -" in capsys.readouterr().out
-    assert download.main(["examples", *root]) == 0
-    assert capsys.readouterr().out.strip() == str(tmp_path / NAME)
-    assert download.main(root) == 0
+    assert download.main(["examples"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.strip() == str(folder / NAME) and shown.err.endswith(f"{NAME} [####################] 100%\n")
+    assert download.main([]) == 0
     assert f"{NAME:27}     256,000 bytes   here" in capsys.readouterr().out
-    (tmp_path / NAME).unlink()
+    (folder / NAME).unlink()
     offer("missing")
-    assert download.main([NAME, *root]) == 1
+    assert download.main([NAME]) == 1
     assert "HTTP Error 404" in capsys.readouterr().err
     with pytest.raises(SystemExit, match="2"):
-        download.main(["nothing", *root])
+        download.main(["nothing"])
     assert "got 'nothing'" in capsys.readouterr().err
 
 
-def test_command_line_starts_without_warnings(tmp_path: Path) -> None:
-    command = [sys.executable, "-W", "error", "-m", "rtx_lib.tasks.download", "--list", "--root", str(tmp_path)]
+def test_command_line_starts_without_warnings(folder: Path) -> None:
+    command = [sys.executable, "-W", "error", "-m", "rtx_lib.tasks.download", "--list"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and done.stderr == ""
-    assert all(name in done.stdout for name in FILES) and held(tmp_path) == []
+    assert all(name in done.stdout for name in FILES) and held(folder) == []
 
 
 def test_table() -> None:
@@ -335,24 +324,24 @@ def test_true_files_have_the_listed_hashes(group: str) -> None:
 # What comes in little time
 
 
-def test_a_mirror_that_says_nothing_is_left(offer, server, tmp_path: Path, monkeypatch) -> None:
+def test_a_mirror_that_says_nothing_is_left(offer, server, monkeypatch) -> None:
     offer("stalled")
     elsewhere = f"http://localhost:{server.server_port}/right"
     monkeypatch.setitem(FILES, NAME, FILES[NAME]._replace(mirrors=(*FILES[NAME].mirrors, elsewhere)))
-    assert fetch(NAME, tmp_path, progress=False, silent=0.2).read_bytes() == CONTENT
+    assert fetch(NAME, silent=0.2).read_bytes() == CONTENT
     assert server.seen == ["/stalled", "/right"]
 
 
-def test_a_file_may_take_only_so_long(offer, tmp_path: Path) -> None:
+def test_a_file_may_take_only_so_long(offer) -> None:
     offer("right", "right")
-    refused(tmp_path, "no time left", seconds=0)
+    refused("no time left", seconds=0)
 
 
-def test_a_mirror_that_is_slow_meets_the_deadline(offer, tmp_path: Path, monkeypatch) -> None:
+def test_a_mirror_that_is_slow_meets_the_deadline(offer, monkeypatch) -> None:
     clock = iter(range(0, 1000, 50))  # every look at it is 50 seconds later
     monkeypatch.setattr(files.time, "monotonic", lambda: next(clock))
     offer("right")
-    refused(tmp_path, r"too slow, .* in the time allowed", seconds=60)
+    refused(r"too slow, .* in the time allowed", seconds=60)
 
 
 @pytest.mark.parametrize(
@@ -364,24 +353,18 @@ def test_a_mirror_that_is_slow_meets_the_deadline(offer, tmp_path: Path, monkeyp
         ("stalled", "1 of 1 files could not be had .*no answer"),
     ],
 )
-def test_trying_ends_in_one_line_and_status_0(offer, tmp_path: Path, monkeypatch, capsys, how: str, said: str) -> None:
+def test_trying_ends_in_one_line_and_status_0(offer, monkeypatch, capsys, how: str, said: str) -> None:
     monkeypatch.setattr(download, "TRY_SILENT", 0.2)
     offer(how)
-    assert download.main(["--try", NAME, "--root", str(tmp_path)]) == 0
+    assert download.main(["--try", NAME]) == 0
     (line,) = capsys.readouterr().out.splitlines()[1:]
     assert re.search(said, line)
 
 
-def test_a_host_that_is_silent_is_not_asked_again_and_others_are(offer, server, tmp_path: Path, monkeypatch) -> None:
+def test_a_host_that_is_silent_is_not_asked_again_and_others_are(offer, server, folder: Path, monkeypatch) -> None:
     monkeypatch.setattr(download, "TRY_SILENT", 0.2)
     offer("stalled")
     offer("right", name="same.bin")
     offer("right", name="other.bin", host="localhost")
-    assert "2 of 3 files" in download.try_fetch(NAME, "same.bin", "other.bin", root=tmp_path)
-    assert server.seen == ["/stalled", "/right"] and held(tmp_path) == ["other.bin"]
-
-
-def test_trying_asks_nobody_where_downloads_are_off(offer, server, tmp_path: Path, monkeypatch) -> None:
-    offer("right")
-    monkeypatch.setenv("RTX_DOWNLOAD", "0")
-    assert "RTX_DOWNLOAD=0" in download.try_fetch(NAME, root=tmp_path) and server.seen == []
+    assert "2 of 3 files" in download.try_fetch(NAME, "same.bin", "other.bin")
+    assert server.seen == ["/stalled", "/right"] and held(folder) == ["other.bin"]

@@ -21,66 +21,57 @@ def generator(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-# Parsers written against the rules of the two languages; what does not follow them is a ValueError.
+# A grammar and a value for each language, written a second time; what does not follow the grammar is a ValueError.
 
-ONES = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9}
-TEENS = {"ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16}
-TEENS |= {"seventeen": 17, "eighteen": 18, "nineteen": 19}
-TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90}
-EINER = {"zwei": 2, "drei": 3, "vier": 4, "fünf": 5, "sechs": 6, "sieben": 7, "acht": 8, "neun": 9}
-UNTER_ZWANZIG = {"zehn": 10, "elf": 11, "zwölf": 12, "dreizehn": 13, "vierzehn": 14, "fünfzehn": 15, "sechzehn": 16}
-UNTER_ZWANZIG |= {"siebzehn": 17, "achtzehn": 18, "neunzehn": 19}
-ZEHNER = {"zwanzig": 20, "dreißig": 30, "vierzig": 40, "fünfzig": 50, "sechzig": 60, "siebzig": 70, "achtzig": 80}
-ZEHNER |= {"neunzig": 90}
+SMALL = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+KLEIN = "null ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn"
+SMALL, KLEIN = f"{SMALL} seventeen eighteen nineteen".split(), f"{KLEIN} siebzehn achtzehn neunzehn".split()
+TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+ZEHNER = ["zwanzig", "dreißig", "vierzig", "fünfzig", "sechzig", "siebzig", "achtzig", "neunzig"]
+VALUES = {word: value for words in (SMALL, KLEIN) for value, word in enumerate(words)} | {"eins": 1, "und": 0}
+VALUES |= {word: 10 * tens for words in (TENS, ZEHNER) for tens, word in enumerate(words, start=2)}
 
 
-def look_up(word: str, *tables: dict[str, int]) -> int:
-    for table in tables:
-        if word in table:
-            return table[word]
-    raise ValueError(f"{word!r} is out of place")
+def either(*rules: str) -> str:
+    return f"(?:{'|'.join(rules)})"
 
 
-def read_english(text: str) -> int:
-    def below_thousand(words: list[str]) -> int:
-        value = 0
-        if words[1:2] == ["hundred"]:
-            value, words = 100 * look_up(words[0], ONES), words[2:]
-            if not words:
-                return value
-        if len(words) == 2:
-            return value + look_up(words[0], TENS) + look_up(words[1], ONES)
-        if len(words) != 1:
-            raise ValueError(f"cannot read {words}")
-        return value + look_up(words[0], ONES, TEENS, TENS)
-
-    if text == "zero":
-        return 0
-    high, thousand, low = re.fullmatch(r"(?:(.+) (thousand)(?: |$))?(.*)", text).groups()
-    if not thousand:
-        return below_thousand(low.split())
-    return 1000 * below_thousand(high.split()) + (below_thousand(low.split()) if low else 0)
+def below_thousand(hundred: str, unit: str, below_hundred: str) -> str:
+    return either(f"{unit} {hundred}(?: {below_hundred})?", below_hundred)
 
 
-def read_german(text: str) -> int:
-    def below_thousand(text: str, one: str) -> int:
-        hundreds, rest = re.fullmatch(r"(?:(\S+) hundert(?: |$))?(.*)", text).groups()
-        value = 100 * look_up(hundreds, EINER, {"ein": 1}) if hundreds else 0
-        if not rest and hundreds:
-            return value
-        if turned := re.fullmatch(r"(\S+) und (\S+)", rest):
-            return value + look_up(turned[1], EINER, {"ein": 1}) + look_up(turned[2], ZEHNER)
-        return value + look_up(rest, EINER, UNTER_ZWANZIG, ZEHNER, {one: 1})
-
-    if text == "null":
-        return 0
-    high, thousand, low = re.fullmatch(r"(?:(.+) (tausend)(?: |$))?(.*)", text).groups()
-    if not thousand:
-        return below_thousand(low, "eins")
-    return 1000 * below_thousand(high, "ein") + (below_thousand(low, "eins") if low else 0)
+def english() -> str:
+    unit = either(*SMALL[1:10])
+    part = below_thousand("hundred", unit, either(*SMALL[1:], f"{either(*TENS)}(?: {unit})?"))
+    return either("zero", part, f"{part} thousand(?: {part})?")
 
 
-READ: dict[str, Callable[[str], int]] = {"digits": int, "german": read_german}
+def german() -> str:
+    unit = either(*KLEIN[1:10])
+    parts = {}
+    for one in ("ein", "eins"):  # what 1 is called where it comes last
+        rest = either(one, *KLEIN[2:], f"(?:{unit} und )?{either(*ZEHNER)}")
+        parts[one] = below_thousand("hundert", unit, rest)
+    return either("null", parts["eins"], f"{parts['ein']} tausend(?: {parts['eins']})?")
+
+
+def reader(grammar: str) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not re.fullmatch(grammar, text):
+            raise ValueError(f"{text!r} is no number")
+        thousands = part = 0
+        for word in text.split():
+            if word in ("thousand", "tausend"):
+                thousands, part = 1000 * part, 0
+            else:
+                part = 100 * part if word in ("hundred", "hundert") else part + VALUES[word]
+        return thousands + part
+
+    return read
+
+
+read_english = reader(english())
+READ: dict[str, Callable[[str], int]] = {"digits": int, "german": reader(german())}
 
 
 def check_round_trip(task: NumberWords, numbers: list[int]) -> None:
@@ -91,38 +82,14 @@ def check_round_trip(task: NumberWords, numbers: list[int]) -> None:
         assert READ[task.to](task.decode(rows[1])) == READ[task.to](task.decode(rows[2])) == number
 
 
-WRONG = {
-    read_english: ["two and twenty", "four hundred and one", "hundred four", "one two", "twenty ten", ""],
-    read_german: ["zwanzig und drei", "eins hundert", "eins und zwanzig", "ein", "hundert", "ein hundert ein", ""],
-}
-WRONG[read_german] += ["eins tausend", "ein hundert eins tausend", "drei zehn", "zwanzig drei", "zehn und zwanzig"]
-
-
-@pytest.mark.parametrize(("read", "wrong"), [(read, text) for read, texts in WRONG.items() for text in texts])
-def test_the_parsers_refuse_what_is_no_number(read: Callable[[str], int], wrong: str) -> None:
-    with pytest.raises(ValueError):
-        read(wrong)
-
-
 # The two languages
 
 KNOWN = """
 0: zero = null
-1: one = eins
-12: twelve = zwölf
-16: sixteen = sechzehn
 17: seventeen = siebzehn
-21: twenty one = ein und zwanzig
-30: thirty = dreißig
-100: one hundred = ein hundert
-101: one hundred one = ein hundert eins
-111: one hundred eleven = ein hundert elf
 321: three hundred twenty one = drei hundert ein und zwanzig
-1000: one thousand = ein tausend
 1001: one thousand one = ein tausend eins
-21000: twenty one thousand = ein und zwanzig tausend
 101101: one hundred one thousand one hundred one = ein hundert ein tausend ein hundert eins
-90021: ninety thousand twenty one = neunzig tausend ein und zwanzig
 """
 
 
@@ -172,7 +139,7 @@ def test_layout_is_that_of_the_picture() -> None:
         ["<start>", "3", "0", "<pad>", "<pad>", "<pad>"],
         ["3", "0", "<end>", "<pad>", "<pad>", "<pad>"],
     ]
-    assert source.tolist()[1] == [task.encode("thirty").item(), 0, 0, 0, 0]
+    assert source[1, 0] == task.words["source"].index("thirty") and not source[1, 1:].any()
 
 
 @pytest.mark.parametrize("to", BOTH)
@@ -201,10 +168,11 @@ def test_layout_of_drawn_sentences(to: str, largest: int) -> None:
 def test_numbers_and_their_count_are_drawn_uniformly() -> None:
     task = NumberWords((2, 4), largest=9)
     (source, _), _ = task.batch("train", 30_000, generator(2))
-    commas = (source == task.encode(",")).sum(1)
+    commas = (source == task.words["source"].index(",")).sum(1)
     assert commas.min() == 1 and commas.max() == 3
     assert (commas.bincount()[1:] - 10_000).abs().max() < 410  # standard deviation 82
-    seen = source.flatten().bincount(minlength=task.vocabulary)[task.encode("zero one two three four five six nine")]
+    ids = [task.words["source"].index(word) for word in SMALL[:10]]
+    seen = source.flatten().bincount(minlength=task.vocabulary)[ids]
     assert (seen - 9_000).abs().max() < 500  # of 90,000 numbers; standard deviation 95
     task = NumberWords((1, 1), largest=120)
     _, y = task.batch("train", 3_000, generator(3))
@@ -264,15 +232,6 @@ def test_loss_is_the_mean_over_all_tokens_and_metrics_over_sentences() -> None:
     assert task.metrics(perfect, y) == {"loss": pytest.approx(math.log(14) / 4), "accuracy": 0.75, "exact": 0.5}
 
 
-def test_more_padding_changes_nothing() -> None:
-    task = NumberWords(to="german")
-    _, y = task.batch("train", 20, generator())
-    wider = torch.nn.functional.pad(y, (0, 3))
-    assert task.loss(predict(task, wider), wider).item() == pytest.approx(task.loss(predict(task, y), y).item())
-    assert task.metrics(predict(task, wider), wider) == pytest.approx(task.metrics(predict(task, y), y), rel=1e-12)
-    assert task.loss_weight(wider) == task.loss_weight(y) == int((y > 0).sum())
-
-
 def test_label_smoothing_mixes_the_training_loss_with_the_uniform_distribution() -> None:
     plain, smooth = NumberWords((1, 2)), NumberWords((1, 2), label_smoothing=0.1)
     _, y = plain.batch("train", 5, generator())
@@ -323,50 +282,31 @@ def test_baselines_are_what_their_strategies_reach(to: str) -> None:
 # Reading and writing
 
 
-@pytest.mark.parametrize(
-    ("to", "side", "text"),
-    [
-        ("digits", "source", "four hundred twelve, seven"),
-        ("digits", "target", "412,7"),
-        ("german", "target", "vier hundert zwölf, sieben"),
-    ],
-)
-def test_encode_and_decode(to: str, side: str, text: str) -> None:
-    task = NumberWords(to=to)
-    ids = task.encode(text, side)
-    assert ids.dtype == torch.int64 and ids.ndim == 1 and task.decode(ids, side) == text
-    assert task.decode(ids.tolist(), side) == text
-    (source, _), y = task.sentences([[412, 7]])
-    assert torch.equal(ids, source[0] if side == "source" else y[0, :-1])
-
-
 def test_decode_stops_at_the_end_and_hides_nothing_before_it() -> None:
     task = NumberWords()
-    four, one = task.encode("41", "target").tolist()
+    four, one = (task.words["target"].index(digit) for digit in "41")
     assert task.decode([task.start, four, one, task.end, one, task.pad]) == "41"
     assert task.decode([four, one, task.pad, task.pad]) == "41"
     assert task.decode([four, task.start, one, task.pad, one]) == "4<start>1<pad>1"
     assert task.decode([task.end]) == task.decode([task.start]) == task.decode([]) == ""
 
 
-def test_words_and_ids_that_are_not_known() -> None:
-    task = NumberWords()
-    for text, word in (("four hundert", "hundert"), ("<pad>", "<pad>"), ("Four", "Four")):
-        with pytest.raises(ValueError, match=f"text must keep to the source's tokens , zero one .*, got '{word}'"):
-            task.encode(text)
-    with pytest.raises(ValueError, match=r"text must keep to the target's tokens , 0 1 2 .*, got 'x'"):
-        task.encode("4x", "target")
-    for wrong in (-1, 14):
-        with pytest.raises(ValueError, match=rf"ids must be in 0\.\.13, got {wrong}"):
-            task.decode([3, wrong])
-    with pytest.raises(ValueError, match=r"ids must be one text, \(T,\), got shape \(2, 3\)"):
-        task.decode(torch.zeros(2, 3, dtype=torch.int64))
-    for call in (task.encode, task.decode):
-        with pytest.raises(ValueError, match="side must be one of 'source', 'target', got 'left'"):
-            call("", "left")
-    for numbers in ([], [[1], []]):
-        with pytest.raises(ValueError, match="every sentence a number"):
-            task.sentences(numbers)
-    for wrong in (-1, 1_000_000):
-        with pytest.raises(ValueError, match=f"number must be .* at least 0 and at most 999999, got {wrong}"):
-            task.sentences([[3], [4, wrong]])
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        *(
+            (lambda task, wrong=wrong: task.decode([3, wrong]), f"ids must be in 0..13, got {wrong}")
+            for wrong in (-1, 14)
+        ),
+        (lambda task: task.decode(torch.zeros(2, 3).long()), "ids must be one text, (T,), got shape (2, 3)"),
+        (lambda task: task.decode([3], "left"), "side must be one of 'source', 'target', got 'left'"),
+        *((lambda task, none=none: task.sentences(none), "every sentence a number") for none in ([], [[1], []])),
+        *(
+            (lambda task, wrong=wrong: task.sentences([[3], [4, wrong]]), f"at least 0 and at most 999999, got {wrong}")
+            for wrong in (-1, 1_000_000)
+        ),
+    ],
+)
+def test_ids_and_numbers_that_are_not_allowed(call, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        call(NumberWords())

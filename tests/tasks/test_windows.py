@@ -42,11 +42,11 @@ def bare(split: str) -> Sequence[Any]:
 
 # The symbols of a split, and the task that reads them in windows.
 TASKS = {
-    characters: lambda place, length, _: CharacterText(length=length, **place(small.shakespeare())),
-    letters: lambda place, length, c: PennTreebank(length=length, context=c, **place(small.ptb())),
-    words: lambda place, length, c: PennTreebank("words", length=length, context=c, **place(small.ptb())),
-    symbols: lambda place, length, _: Enwik8(length, **place(small.enwik8())),
-    bare: lambda place, length, _: Enwik8(length, newlines=False, **place(small.enwik8())),
+    characters: lambda place, length, _: place(small.shakespeare(), CharacterText, length=length),
+    letters: lambda place, length, c: place(small.ptb(), PennTreebank, length=length, context=c),
+    words: lambda place, length, c: place(small.ptb(), PennTreebank, "words", length=length, context=c),
+    symbols: lambda place, length, _: place(small.enwik8(), Enwik8, length),
+    bare: lambda place, length, _: place(small.enwik8(), Enwik8, length, newlines=False),
 }
 
 
@@ -135,32 +135,13 @@ def test_baselines_are_what_their_strategies_reach(place, text, length: int, con
     assert task.baselines() == pytest.approx(mean, rel=1e-12)
     assert not context or sum(early) / len(early) != pytest.approx(mean["unigram loss"], rel=1e-4)
     for piece in (1, 7, 359, 360) if text is symbols else ():  # no pair is lost or counted twice where pieces meet
-        monkeypatch.setattr("rtx_lib.tasks.enwik8._PIECE", piece)
+        monkeypatch.setattr("rtx_lib.tasks.windows._PIECE", piece)
         assert task.baselines() == pytest.approx(mean, rel=1e-12)
 
 
-def test_where_training_lacks_a_symbol_its_cost_is_finite(place) -> None:
-    task = CharacterText(length=9, **place(small.shakespeare("ab" * 50)))
-    # 45 a and 45 b to train, valid is ababababab: nine labels, 5 b and 4 a; always 44 or 45 of the pairs.
-    expected = (5 * math.log(47 / 46) + 4 * math.log(46 / 45)) / 9
-    assert task.baselines()["bigram loss"] == pytest.approx(expected, rel=1e-12)
-    assert task.baselines()["unigram loss"] == pytest.approx(math.log(2), rel=1e-12)
-    task = CharacterText(length=9, **place(small.shakespeare("ab" * 45 + "ababababac")))
-    assert math.log(2) + 0.3 < task.baselines()["unigram loss"] < math.inf
-    assert math.isfinite(task.baselines()["bigram loss"])
-
-
-@pytest.mark.parametrize("context", [0, 3])
-def test_ids_that_are_no_text_and_labels_that_are_too_short(place, text, context: int) -> None:
-    task = TASKS[text](place, 6, context)
-    v = task.vocabulary
-    for wrong in (-1, v):
-        with pytest.raises(ValueError, match=rf"ids must be in 0\.\.{v - 1}, got {wrong}"):
-            task.decode([0, wrong])
-    with pytest.raises(ValueError, match=r"ids must be one text, \(T,\), got shape \(1, 3\)"):
-        task.decode(torch.zeros(1, 3, dtype=torch.int64))
-    if getattr(task, "context", 0):
-        with pytest.raises(ValueError, match=r"y must be longer than the context, 3, got shape \(4, 3\)"):
-            task.loss(torch.zeros(4, 3, v), torch.zeros(4, 3, dtype=torch.int64))
-        with pytest.raises(ValueError, match=r"context must be 0 for streams, .* got 3"):
-            task.stream("train", 1, 4)  # at the call, not at the first piece
+def test_a_context_leaves_a_label_and_no_stream(place) -> None:
+    task = TASKS[words](place, 6, 3)
+    with pytest.raises(ValueError, match=r"y must be longer than the context, 3, got shape \(4, 3\)"):
+        task.loss(torch.zeros(4, 3, task.vocabulary), torch.zeros(4, 3, dtype=torch.int64))
+    with pytest.raises(ValueError, match=r"context must be 0 for streams, .* got 3"):
+        task.stream("train", 1, 4)  # at the call, not at the first piece

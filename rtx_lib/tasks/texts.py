@@ -1,0 +1,262 @@
+"""Text, one symbol at a time: name the next character, word or byte.
+
+The files come from `rtx_lib.tasks.fetch`, whose errors pass through.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import zipfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from rtx_lib.tasks.files import fetch
+from rtx_lib.tasks.splits import SPLITS, check_choice, check_integer, draw_batch, run_through
+from rtx_lib.tasks.windows import Windows, check_ids, count_baselines, ids_of, read_streams, symbol_loss, symbol_metrics
+
+LEVELS = ("characters", "words")
+
+
+class CharacterText:
+    """Name the next character of a text, at every position.
+
+    ::
+
+        text    F i r s t   C i t i z e n : ...           length=6
+        x       F i r s t _                               a window of the text
+        y       i r s t _ C                               the same, one character later
+
+    x and y (B, T) int64 ids. The vocabulary is the sorted characters of the whole text, the attribute
+    `characters`: id 0 is the first. All positions count.
+
+    "shakespeare" is tinyshakespeare (Karpathy 2015), 1,115,394 characters, 65 different ones. "pydoc" needs no
+    file: it is the help topics that come with Python (`pydoc_data.topics`), in the order of their names with a blank
+    line between two. They differ from one version of Python to the next, so results on "pydoc" compare with each
+    other only where `digest`, the SHA-256 of the text in UTF-8, is the same.
+
+    Splits as in nanoGPT: the first int(0.9 * characters) are "train", the rest is "valid". There is no third part;
+    "test" is "valid" under another name.
+
+    Baselines, losses in nats on "valid": "uniform guess loss" is ln V. For "unigram loss" and "bigram loss", p is
+    counted in "train", with one added to every count so that what never occurred there does not cost infinity,
+
+        p(b) = (n(b) + 1) / (n + V),        p(b | a) = (n(a, b) + 1) / (n(a) + V),
+
+    n(a) being the number of pairs that begin with a, and the loss is the mean of -ln p over what `batches` covers.
+
+    Parameters
+    ----------
+    source
+        "shakespeare" or "pydoc".
+    length
+        T, the number of predictions in a window, at least 1; "valid" must hold at least one window.
+
+    Raises
+    ------
+    ValueError
+        For an unknown source or split, a size or length out of range, a prediction of wrong shape, or characters and
+        ids that are not in the vocabulary.
+    """
+
+    bits = True
+    batch, batches, stream = draw_batch, run_through, read_streams
+    loss, metrics = symbol_loss, symbol_metrics
+
+    def __init__(self, source: str = "shakespeare", *, length: int = 64) -> None:
+        self.source = check_choice("source", source, ("shakespeare", "pydoc"))
+        self.length = check_integer("length", length, 1)
+        self.name = f"{source}-{self.length}"
+        text = _pydoc() if source == "pydoc" else fetch("tinyshakespeare.txt").read_bytes().decode()
+        self.digest = hashlib.sha256(text.encode()).hexdigest()
+        self.characters = "".join(sorted(set(text)))
+        self.vocabulary = self.input_size = self.output_size = len(self.characters)
+        self._ids = {character: number for number, character in enumerate(self.characters)}
+        ids, cut = self.encode(text), int(0.9 * len(text))
+        self._data = {"train": ids[:cut], "valid": ids[cut:], "test": ids[cut:]}
+        self.splits = Windows(self._data, self.length, rest=False)
+
+    def baselines(self) -> dict[str, float]:
+        """{"uniform guess loss", "unigram loss", "bigram loss"}, in nats on "valid" (defined above)."""
+        valid = self._data["valid"]
+        covered = (len(valid) - 1) // self.length * self.length  # by whole windows
+        return count_baselines(self._data["train"], valid[: covered + 1], self.output_size)
+
+    def encode(self, text: str) -> Tensor:
+        """The ids (T,) of a text; ValueError for a character that the vocabulary lacks."""
+        return ids_of(text, self._ids, f"the {self.vocabulary} characters of {self.source}: {self.characters!r}")
+
+    def decode(self, ids: Tensor | Sequence[int]) -> str:
+        """The text of ids (T,); ValueError for another shape or an id that is not in 0..V-1."""
+        return "".join(self.characters[number] for number in check_ids(ids, self.vocabulary))
+
+
+def _pydoc() -> str:
+    from pydoc_data.topics import topics  # here, because it is half a megabyte
+
+    return "\n\n".join(topics[name] for name in sorted(topics))
+
+
+class PennTreebank:
+    """Name the next word or character of the Wall Street Journal, at every position behind a context.
+
+    ::
+
+        length=6, context=4         ctx: read, not scored       ^ scored
+
+        text     n o _ i t _ w a s n ' t ...
+        window   n o _ i t _                  x
+                 o _ i t _ w                  y, one later
+                 ctx     ^ ^
+        next         _ i t _ w a              begins length - context later, so that it scores the next two
+                             ^ ^
+
+    x and y (B, T) int64 ids. The files are those of Mikolov et al. (2010): lower case, rare words replaced by
+    ``<unk>``, numbers by ``N``. "words" are what spaces separate, with ``<eos>`` for the end of a line: 10,000
+    different ones, ids in the order of their frequency in "train" (equal ones alphabetically), and
+    929,589 / 73,760 / 82,430 in "train" / "valid" / "test". "characters" are the text without the ends of its lines:
+    49 different ones, sorted, of which ``<unk>`` takes five, and 5,059,550 / 396,412 / 446,184 in the
+    splits. The attribute `symbols` is the vocabulary: id 0 is the first.
+
+    The protocol is that of Bai, Kolter and Koltun (2018), which R-Transformer took over: a model without state reads
+    windows of `length`, of which the first `context` positions are not scored, so that every prediction that counts
+    knows at least `context` symbols before its own. In `batches` every symbol of a split but the first context + 1
+    is scored once. Their numbers are length 400, context 80 for characters and 80, 40 for words.
+
+    Baselines, losses in nats over what `batches("test", ...)` scores: "uniform guess loss" is ln V; "unigram loss"
+    and, for characters, "bigram loss" count in "train", as defined for `rtx_lib.tasks.CharacterText`.
+
+    Parameters
+    ----------
+    level
+        "characters" or "words".
+    length
+        T, the number of predictions in a window, more than `context`; every split must hold one window.
+    context
+        The first positions of each window, which are not scored, at least 0.
+
+    Raises
+    ------
+    ValueError
+        For an unknown level or split, a size, length or context out of range, a prediction of wrong shape, or words
+        and characters that are not in the vocabulary.
+    """
+
+    batch, batches, loss, metrics = draw_batch, run_through, symbol_loss, symbol_metrics
+
+    def __init__(self, level: str = "characters", *, length: int, context: int = 0) -> None:
+        self.level, self.bits = check_choice("level", level, LEVELS), level == "characters"
+        self.length, self.context = check_integer("length", length, 1), check_integer("context", context, 0)
+        if self.context >= self.length:
+            raise ValueError(f"context must be less than length, {self.length}, got {self.context}")
+        self.name = f"ptb-{level}-{self.length}" + (f"-context-{self.context}" if self.context else "")
+        texts = {split: fetch(f"ptb.{split}.txt").read_bytes().decode() for split in SPLITS}
+        if self.bits:
+            texts = {split: text.replace("\n", "") for split, text in texts.items()}
+        counts = Counter(self._split(texts["train"]))
+        # Equal ones alphabetically.
+        self.symbols = tuple(sorted(counts, key=lambda symbol: (0 if self.bits else -counts[symbol], symbol)))
+        self.vocabulary = self.input_size = self.output_size = len(self.symbols)
+        self._ids = {symbol: number for number, symbol in enumerate(self.symbols)}
+        self._data = {split: self.encode(text).short() for split, text in texts.items()}  # two bytes are enough
+        self.splits = Windows(self._data, self.length, self.context)
+
+    def stream(self, split: str, size: int, length: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """As for `CharacterText`, for models that carry a state, which is their context: ValueError unless it is 0."""
+        if self.context:
+            raise ValueError(f"context must be 0 for streams, where every position counts, got {self.context}")
+        return read_streams(self, split, size, length)
+
+    def weight(self, y: Tensor) -> int:
+        """The number of scored positions in labels y (B, T)."""
+        return len(y) * max(y.shape[1] - self.context, 0)
+
+    def finish(self, metrics: dict[str, float]) -> dict[str, float]:
+        """`metrics` of a whole split, for words with "perplexity", e to the mean loss.
+
+        Perplexities of batches must not be averaged: their mean is not that of the whole, but larger.
+        """
+        return metrics if self.bits else {**metrics, "perplexity": math.exp(metrics["loss"])}
+
+    def baselines(self) -> dict[str, float]:
+        """{"uniform guess loss", "unigram loss"}, for characters also "bigram loss", in nats on "test"."""
+        test = self._data["test"][self.context :]
+        return count_baselines(self._data["train"], test, self.output_size, pairs=self.bits)
+
+    def encode(self, text: str) -> Tensor:
+        """The ids (T,) of a text, split as the files are; ValueError for a symbol that the vocabulary lacks.
+
+        At the level of characters an end of line is an unknown character.
+        """
+        return ids_of(self._split(text), self._ids, f"the {len(self.symbols)} {self.level} of PTB")
+
+    def _split(self, text: str) -> Sequence[str]:
+        return text if self.bits else text.replace("\n", " <eos> ").split()
+
+
+class Enwik8:
+    """Name the next byte of 100 million bytes of English Wikipedia, at every position.
+
+    ::
+
+        text    < m e d i a w i k i  ...           length=6
+        x       < m e d i a                        a window of the text
+        y       m e d i a w                        the same, one byte later
+
+    x and y (B, T) int64 ids. The file is the first 10^8 bytes of the dump of 3 March 2006, in UTF-8 with its XML
+    (M. Mahoney, *About the Test Data*, mattmahoney.net/dc/textdata.html); a byte is not always a whole character. The
+    vocabulary is the sorted bytes of the whole file, the attribute `symbols`: id 0 is the first. All positions count.
+
+    Splits as in the literature: the last twentieth, 5 million bytes, is "test", the one before it "valid", and the
+    90 million bytes in front of these are "train".
+
+    The code of Dai et al. (2019) loses the ends of lines: it writes them as ends of lines, and reads the file line by
+    line. Its vocabulary is smaller by one, 204 ids, and its bits are for a byte that is no end of a line.
+    ``newlines=False`` cuts the splits and then leaves these bytes out, to compare with what was measured so.
+
+    Baselines, losses in nats over what `batches("test", ...)` covers: "uniform guess loss" is ln V; "unigram loss" and
+    "bigram loss" count in "train", as defined for `rtx_lib.tasks.CharacterText`.
+
+    The ids are kept as bytes and widened a batch at a time. Reading takes about four times the size of the file.
+
+    Parameters
+    ----------
+    length
+        T, the number of predictions in a window, at least 1; every split must hold one window.
+    newlines
+        Whether ends of lines belong to the text.
+
+    Raises
+    ------
+    ValueError
+        For an unknown split, a size or length out of range, or a prediction of wrong shape.
+    """
+
+    bits = True
+    batch, batches, stream = draw_batch, run_through, read_streams
+    loss, metrics = symbol_loss, symbol_metrics
+
+    def __init__(self, length: int, *, newlines: bool = True) -> None:
+        self.length = check_integer("length", length, 1)
+        self.name = f"enwik8-{self.length}" + ("" if newlines else "-without-newlines")
+        with zipfile.ZipFile(fetch("enwik8.zip")) as archive:
+            text = archive.read("enwik8")
+        left_out = b"" if newlines else b"\n"
+        self.symbols = bytes(byte for byte in range(256) if byte in text and byte not in left_out)
+        self.vocabulary = self.input_size = self.output_size = len(self.symbols)
+        numbers, part = bytes.maketrans(self.symbols, bytes(range(self.vocabulary))), len(text) // 20
+        cuts = {"train": slice(0, -2 * part), "valid": slice(-2 * part, -part), "test": slice(-part, None)}
+        ids = {split: bytearray(text[cut].translate(numbers, left_out)) for split, cut in cuts.items()}
+        self._data = {split: torch.frombuffer(own, dtype=torch.uint8) for split, own in ids.items()}
+        self.splits = Windows(self._data, self.length)
+
+    def weight(self, y: Tensor) -> int:
+        """The number of positions in labels y (B, T)."""
+        return y.numel()
+
+    def baselines(self) -> dict[str, float]:
+        """{"uniform guess loss", "unigram loss", "bigram loss"}, in nats on "test" (defined above)."""
+        return count_baselines(self._data["train"], self._data["test"], self.output_size)
