@@ -14,6 +14,7 @@ from rtx_lib.tasks.splits import Rows, class_baselines, draw_batch, last_step_lo
 SEED = 1_997  # of the split; part of the task, not of a run
 TEST_SHARE, VALID_SHARE = 0.2, 0.1  # of each class, rounded; the rest is "train"
 MNIST_VALID = 5_000  # images
+PERMUTATION = 92_916  # seed of the order of permuted pixels
 
 
 class SequentialDigits:
@@ -67,24 +68,30 @@ class MNIST:
     ::
 
         pixels (default)    x (B, 784, 1)     784 steps of one number in [0, 1], row after row
+        permuted=True       x (B, 784, 1)     the same pixels in one fixed random order
         rows=True           x (B, 28, 28)     28 steps of 28 numbers: row 1, row 2, ... row 28
 
+    The order of `permuted` is that in which numpy's `default_rng(92916).random(784)` ascends; papers drew other orders.
     x float, y (B,) int64. Only the model's output at the last step counts.
 
     Splits: "train" is the first 55,000 images of the training file, "valid" its last 5,000, "test" the 10,000
     images of the test file.
 
     The files come from `rtx_lib.tasks.fetch`, whose errors pass through. Raises ValueError for an unknown split, a size
-    below 1, or a prediction of wrong shape.
+    below 1, a prediction of wrong shape, or rows that are to be permuted.
     """
 
     output_size, vocabulary = 10, None
     batch, batches = draw_batch, run_through
     loss, metrics, baselines = last_step_loss, last_step_metrics, class_baselines
 
-    def __init__(self, rows: bool = False) -> None:
+    def __init__(self, rows: bool = False, permuted: bool = False) -> None:
+        if rows and permuted:
+            raise ValueError("permuted must be False with rows=True, for only single pixels can be permuted, got True")
         self.length, self.input_size = (28, 28) if rows else (784, 1)
-        self.name = "mnist-rows" if rows else "mnist-pixels"
+        self.name = "mnist-" + ("rows" if rows else "permuted" if permuted else "pixels")
+        order = np.random.default_rng(PERMUTATION).random(784).argsort(kind="stable")
+        self.permutation = torch.from_numpy(order) if permuted else torch.arange(784)
         images, labels = _read_idx("train")
         cut, test = len(labels) - MNIST_VALID, _read_idx("t10k")
         data = {"train": (images[:cut], labels[:cut]), "valid": (images[cut:], labels[cut:]), "test": test}
@@ -92,7 +99,8 @@ class MNIST:
 
     def _lay_out(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         # Floats only here, a batch at a time: the images take 47 MB, not 188.
-        return images.float().div_(255).view(len(images), self.length, self.input_size), labels.long()
+        pixels = images[:, self.permutation].float().div_(255)
+        return pixels.view(len(images), self.length, self.input_size), labels.long()
 
 
 def _read_idx(part: str) -> tuple[Tensor, Tensor]:

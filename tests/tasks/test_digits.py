@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 
 import numpy as np
@@ -68,6 +69,13 @@ def test_mnist_is_read_behind_the_headers(place) -> None:
         images = np.frombuffer(draw.bytes(size * 784), np.uint8).reshape(size, 784, 1)
         assert torch.equal(x, torch.tensor(images) / 255) and y.tolist() == draw.integers(10, size=size).tolist()
     assert len(whole(task, "valid")[1]) == 20
+
+
+def test_permuted_pixels_are_the_pixels_in_the_order_that_records_name(place) -> None:
+    plain, permuted = (whole(place(small.mnist(), MNIST, permuted=mixed), "test")[0] for mixed in (False, True))
+    order = np.random.default_rng(92_916).random(784).argsort(kind="stable")
+    assert torch.equal(permuted, plain[:, torch.from_numpy(order)])
+    assert hashlib.sha256(order.astype("<i8").tobytes()).hexdigest()[:16] == "e9a775329ea5c71d"
 
 
 @pytest.mark.data("mnist")
