@@ -49,13 +49,7 @@ def _weights(attention: Any, queries: int, keys: int) -> np.ndarray:
 
 
 def attention_view(
-    attention: Any,
-    tokens: Sequence[str],
-    *,
-    source: Sequence[str],
-    title: str,
-    caption: str | None = None,
-    layer: int | None = None,
+    attention: Any, tokens: Sequence[str], *, source: Sequence[str], title: str, caption: str = "", layer: Any = None
 ) -> HTML:
     """bertviz's head view as a notebook output that needs no kernel and no script loader.
 

@@ -10,15 +10,16 @@ from matplotlib.figure import Figure
 
 from rtx_lib.plots.arrays import floats
 from rtx_lib.plots.curves import name_at
-from rtx_lib.plots.diagram import word
+from rtx_lib.plots.diagram import Point, word
 from rtx_lib.plots.grids import name_above, paint, tint
 from rtx_lib.plots.style import CYCLE, GREY, INK
 
+Words = Sequence[str]
 _NUMBERED = 12  # at most so many tokens: numbers fit in the cells
 _SLANTED = 16  # at most so many columns: their tokens may lie at an angle without touching
 
 
-def heatmap_size(rows: Sequence[str], columns: Sequence[str]) -> tuple[float, float]:
+def heatmap_size(rows: Words, columns: Words) -> Point:
     """The figure size, in inches, in which :func:`attention_heatmap` reads well, for example 6 x 6 for 40 x 40 tokens.
 
     Parameters
@@ -41,13 +42,7 @@ def _font_size(most: int) -> float:
 
 
 def attention_heatmap(
-    ax: Axes,
-    weights: Any,
-    rows: Sequence[str],
-    columns: Sequence[str],
-    *,
-    numbers: bool | None = None,
-    note: bool = True,
+    ax: Axes, weights: Any, rows: Words, columns: Words, *, numbers: bool | None = None, note: bool = True
 ) -> None:
     """One head's weights as cells: the stronger, the more of one colour; with numbers where they fit.
 
@@ -79,9 +74,8 @@ def attention_heatmap(
     paint(ax, tint((0.75 if numbers else 1) * cells / max(strongest, 1e-12)), "equal")
     size = _font_size(max(cells.shape))
     angle: dict[str, Any] = {"rotation": 45, "ha": "left", "rotation_mode": "anchor"}
-    ax.set_xticks(
-        range(len(columns)), columns, fontsize=size, **angle if len(columns) <= _SLANTED else {"rotation": 90}
-    )
+    angle = angle if len(columns) <= _SLANTED else {"rotation": 90}
+    ax.set_xticks(range(len(columns)), columns, fontsize=size, **angle)
     ax.set_yticks(range(len(rows)), rows, fontsize=size)
     name_above(ax, "attends to (key)", "query")
     if numbers:
@@ -92,9 +86,8 @@ def attention_heatmap(
         for after in range(5, count, 5):
             guide(after - 0.5, color=GREY, alpha=0.4, linewidth=0.6, linestyle="-")
     if note:
-        name_at(
-            ax, f"fullest colour = {strongest:.2f}", (1, 0), (0, -4), "axes fraction", ha="right", va="top", fontsize=10
-        )
+        text = f"fullest colour = {strongest:.2f}"
+        name_at(ax, text, (1, 0), (0, -4), "axes fraction", ha="right", va="top", fontsize=10)
 
 
 def _check_maps(maps: Mapping[str, Any]) -> None:
@@ -103,11 +96,7 @@ def _check_maps(maps: Mapping[str, Any]) -> None:
 
 
 def attention_panels(
-    maps: Mapping[str, tuple[Any, Sequence[str], Sequence[str]]],
-    *,
-    xlabel: str,
-    ylabel: str,
-    figsize: tuple[float, float] = (7.4, 3.9),
+    maps: Mapping[str, tuple[Any, Words, Words]], *, xlabel: str, ylabel: str, figsize: Point = (7.4, 3.9)
 ) -> Figure:
     """Several maps side by side, in widths that follow their columns, without numbers.
 
@@ -144,7 +133,7 @@ def attention_panels(
     return fig
 
 
-def attention_stack(maps: Mapping[str, Any], rows: Sequence[str], columns: Sequence[str], *, border: int) -> Figure:
+def attention_stack(maps: Mapping[str, Any], rows: Words, columns: Words, *, border: int) -> Figure:
     """Several maps of the same tokens one below the other, each as large as :func:`heatmap_size` has it.
 
     Parameters
@@ -175,7 +164,7 @@ def attention_stack(maps: Mapping[str, Any], rows: Sequence[str], columns: Seque
     return fig
 
 
-def describe_alignment(source: Sequence[str], target: Sequence[str], weights: Any) -> str:
+def describe_alignment(source: Words, target: Words, weights: Any) -> str:
     """What :func:`draw_alignment` draws, in words: where each looks most, "drei at three, und at fifty".
 
     Parameters
@@ -196,9 +185,7 @@ def describe_alignment(source: Sequence[str], target: Sequence[str], weights: An
     return ", ".join(f"{text} at {source[s]}" for text, s in zip(target, array.argmax(axis=1), strict=True))
 
 
-def draw_alignment(
-    source: Sequence[str], target: Sequence[str], weights: Any, *, marked: Collection[int], rows: int
-) -> Figure:
+def draw_alignment(source: Words, target: Words, weights: Any, *, marked: Collection[int], rows: int) -> Figure:
     """Two columns of words, and a line from each written word to each word that it looked at, the thicker the more.
 
     Weights up to 0.15 are not drawn.

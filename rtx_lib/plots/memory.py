@@ -13,8 +13,10 @@ from rtx_lib.plots.arrays import check_least, floats, several
 from rtx_lib.plots.curves import bands, baseline, label_lines, name_at
 from rtx_lib.plots.style import INK, look
 
+_LOSS = "loss (nats a character)"
 
-def draw_position_losses(ax: Axes, losses: Mapping[str, Any], *, repeats: int, unit: str) -> None:
+
+def draw_position_losses(ax: Axes, losses: Mapping[str, Any], *, repeats: int) -> None:
     """Mean loss at each position of a segment: without memory it is high behind every border.
 
     Parameters
@@ -25,8 +27,6 @@ def draw_position_losses(ax: Axes, losses: Mapping[str, Any], *, repeats: int, u
         By name, (T,) or (seeds, T), in one unit; of seeds the median as a line and the range as a band.
     repeats
         How often the segment is drawn, one behind the other, so that borders stand inside the picture.
-    unit
-        Of the losses.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def draw_position_losses(ax: Axes, losses: Mapping[str, Any], *, repeats: int, u
     marks = (1, *(round(length * part / 4) for part in (1, 2, 3)))
     places = {r * length + mark: str(mark) for r in range(repeats) for mark in marks} | {repeats * length: str(length)}
     ax.set_xticks(list(places), list(places.values()))
-    ax.set(xlim=(0.5, repeats * length + 0.5), xlabel="position in the segment", ylabel=f"loss ({unit})")
+    ax.set(xlim=(0.5, repeats * length + 0.5), xlabel="position in the segment", ylabel=_LOSS)
     label_lines(ax)
 
 
@@ -100,14 +100,7 @@ def draw_costs(ax: Axes, lengths: Sequence[int], ratios: Mapping[str, Any], publ
 
 
 def draw_test_memory(
-    losses: Mapping[str, Any],
-    memories: Sequence[int],
-    *,
-    trained: Mapping[str, int],
-    unit: str,
-    title: str,
-    line: tuple[float, str] | None = None,
-    height: float = 3.9,
+    losses: Mapping[str, Any], memories: Sequence[int], *, trained: Mapping[str, int], title: str, line: Any = None
 ) -> Figure:
     """Loss against the memory that a model is tested with; the memory of its training is ringed.
 
@@ -119,14 +112,10 @@ def draw_test_memory(
         Lengths in positions, drawn at equal distances whatever they are.
     trained
         For each name, with which of the memories it was trained.
-    unit
-        Of the losses.
     line
         A loss to compare with, as a dashed line, and its name.
     title
         Above the axes, at the right.
-    height
-        Of the figure, in inches.
 
     Raises
     ------
@@ -139,14 +128,14 @@ def draw_test_memory(
         if trained.get(name) not in places:
             raise ValueError(f"trained must be one of {places} for {name!r}, got {trained.get(name)}")
     curves = several("losses", losses, "[seeds]", len(places))
-    fig, ax = plt.subplots(figsize=(5.8, height))
+    fig, ax = plt.subplots(figsize=(5.8, 4.4 if line else 3.9))
     for index, (name, curve) in enumerate(curves.items()):
         at = places.index(trained[name])
         drawn = bands(ax, curve, name, steps=range(len(places)), index=index, markevery=1)
         ring: dict[str, Any] = {"markersize": 14, "markerfacecolor": "none", "markeredgewidth": 1.6}
         ax.plot(at, np.median(curve, axis=0)[at], "o", color=drawn.get_color(), label="_trained", **ring)
     ax.set_xticks(range(len(places)), [f"{memory:,}" for memory in places])
-    ax.set(xlabel="memory in the test (positions)", ylabel=f"test loss ({unit})", xlim=(-0.3, len(places) - 0.7))
+    ax.set(xlabel="memory in the test (positions)", ylabel=f"test {_LOSS}", xlim=(-0.3, len(places) - 0.7))
     if line:
         baseline(ax, *line, at=0.14)
     ax.set_title(title, loc="right")
@@ -195,7 +184,7 @@ def draw_context_use(
             colour, dash, _ = look(name, names.index(name)).values()
             axes.axvline(length, color=colour, linestyle=dash, linewidth=1.4, label="_reach")
     top.set(yscale="log", ylabel="effect of one character\n(largest change of a logit)")
-    bottom.set(xlim=(0, max([contexts[-1], *reach.values()]) + 8), ylabel="loss (nats a character)")
+    bottom.set(xlim=(0, max([contexts[-1], *reach.values()]) + 8), ylabel=_LOSS)
     bottom.set_xlabel("characters back (above); context given (below)")
     top.legend(loc="upper center")  # at the ends of its lines the names would stand on the others
     label_lines(bottom)

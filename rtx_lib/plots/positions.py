@@ -92,35 +92,28 @@ def draw_bias(ax: Axes, bias: Any, *, diagonals: Sequence[int] = ()) -> None:
         bar.plot([0.5], [0.85 * high], "+", color=INK, markersize=4, markeredgewidth=0.8)
 
 
-def draw_rotations(
-    ax: Axes, vectors: Any, labels: Sequence[str], *, arcs: Sequence[Any], colours: Sequence[str]
-) -> None:
-    """Vectors of one plane as arrows from the origin, with the angles between some of them in degrees.
+def draw_rotations(ax: Axes, vectors: Any, labels: Sequence[str], colours: Sequence[str]) -> None:
+    """Two vectors of one plane as arrows from the origin, with the angle between them in degrees.
 
     Parameters
     ----------
     ax
         Axes to draw in.
     vectors
-        (P, 2), for example one pair of components of a query at P positions.
+        (2, 2), for example one pair of components of a query and of a key.
     labels
-        P names, written at the tips.
-    arcs
-        Pairs of arrows (from, to) whose angle is drawn, each on a circle of its own.
+        Two names, written at the tips.
     colours
         One for each arrow.
 
     Raises
     ------
     ValueError
-        If the shapes do not fit, a value is not finite, all vectors are 0 or an arc names no arrow.
+        If the shapes do not fit, a value is not finite, or both vectors are 0.
     """
-    arrows = floats("vectors", vectors, len(labels), 2)
+    arrows = floats("vectors", vectors, 2, 2)
     if not arrows.any():
         raise ValueError("vectors must not all be 0, got nothing else")
-    for arc in arcs:
-        if not all(0 <= end < len(arrows) for end in arc):
-            raise ValueError(f"arcs must name arrows from 0 to {len(arrows) - 1}, got {arc}")
     lengths = np.hypot(*arrows.T)
     longest = float(lengths.max())
     for radius in sorted(set(lengths.round(6))):
@@ -129,15 +122,13 @@ def draw_rotations(
         arrow(ax, (0, 0), tip, colour, 2, zorder=3)
         x, y = tip * (1 + 0.16 * longest / max(length, 1e-12))
         word(ax, x, y, label, fontsize=11)
-    for number, (start, stop) in enumerate(arcs):
-        angles = np.degrees(np.arctan2(arrows[[start, stop], 1], arrows[[start, stop], 0]))
-        turn = float((angles[1] - angles[0] + 180) % 360 - 180)
-        low, high = (angles[0], angles[0] + turn) if turn >= 0 else (angles[0] + turn, angles[0])
-        radius = longest * (0.42 + 0.14 * number)
-        ax.add_patch(Arc((0, 0), 2 * radius, 2 * radius, theta1=low, theta2=high, color=INK, linewidth=1.4))
-        middle = np.radians((low + high) / 2)
-        x, y = (radius + 0.17 * longest) * np.array([np.cos(middle), np.sin(middle)])
-        word(ax, x, y, f"{abs(turn):.0f}°", fontsize=10)
+    start, stop = np.degrees(np.arctan2(arrows[:, 1], arrows[:, 0]))
+    turn = float((stop - start + 180) % 360 - 180)
+    low, high = sorted((start, start + turn))
+    radius, middle = 0.42 * longest, np.radians((low + high) / 2)
+    ax.add_patch(Arc((0, 0), 2 * radius, 2 * radius, theta1=low, theta2=high, color=INK, linewidth=1.4))
+    x, y = (radius + 0.17 * longest) * np.array([np.cos(middle), np.sin(middle)])
+    word(ax, x, y, f"{abs(turn):.0f}°", fontsize=10)
     blank(ax, (-1.3 * longest, 1.3 * longest), (-1.3 * longest, 1.3 * longest))
 
 

@@ -87,7 +87,8 @@ def draw_segments(layers: int = 3, memory: int = 4) -> Figure:
         word(ax, -0.85, _GAP * n, f"layer {n}" if n else "inputs", ha="right", fontsize=11)
     for look, nodes in places.items():
         if nodes:
-            ax.scatter(*np.transpose(nodes), s=size, zorder=3, gid=look, **_NODES[look])
+            xs, ys = np.transpose(nodes)
+            ax.scatter(xs, ys, size, zorder=3, gid=look, **_NODES[look])
     _frame(ax, memory, top)
     if furthest[0] < 0:
         word(ax, -0.62, -0.72, f"← {-furthest[0]} more", ha="left", fontsize=11)

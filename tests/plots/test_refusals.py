@@ -19,12 +19,12 @@ def context(place, value):
     return p.draw_context_use(*(value if i == place else given for i, given in enumerate(CONTEXT)))
 
 
-def rotations(ax, vectors, names, arcs=()):
-    p.draw_rotations(ax, vectors, names, arcs=arcs, colours=p.CYCLE)
+def rotations(ax, vectors):
+    p.draw_rotations(ax, vectors, "ab", p.CYCLE[:2])
 
 
 def losses(ax, given, repeats=2):
-    p.draw_position_losses(ax, given, repeats=repeats, unit="nats")
+    p.draw_position_losses(ax, given, repeats=repeats)
 
 
 CASES = [
@@ -49,11 +49,9 @@ CASES = [
     (lambda ax: p.draw_bias(ax, HIDDEN * ONES), "bias must hold finite values"),
     (lambda ax: p.draw_bias(ax, -HIDDEN * ONES), "bias must hold finite values"),
     (lambda ax: p.draw_bias(ax, ONES, diagonals=(2,)), r"diagonals must be from 0 to 1, got \(2,\)"),
-    (lambda ax: rotations(ax, np.ones((2, 3)), "ab"), r"vectors must have shape \(2, 2\), got \(2, 3\)"),
-    (lambda ax: rotations(ax, ONES, ["a"]), r"vectors must have shape \(1, 2\), got \(2, 2\)"),
-    (lambda ax: rotations(ax, NAN * ONES, "ab"), "vectors must be finite"),
-    (lambda ax: rotations(ax, 0 * ONES, "ab"), "vectors must not all be 0"),
-    (lambda ax: rotations(ax, ONES, "ab", [(0, 2)]), r"arcs must name arrows from 0 to 1, got \(0, 2\)"),
+    (lambda ax: rotations(ax, np.ones((2, 3))), r"vectors must have shape \(2, 2\), got \(2, 3\)"),
+    (lambda ax: rotations(ax, NAN * ONES), "vectors must be finite"),
+    (lambda ax: rotations(ax, 0 * ONES), "vectors must not all be 0"),
     (lambda ax: p.length_heatmap(ax, np.ones((2, 3)), ["a"], [1, 2, 3]), r"shape \(\[seeds\], 1, 3\), got \(2, 3\)"),
     (lambda ax: p.length_heatmap(ax, [[1.5]], ["a"], [1]), "values must be from 0 to 1, or NaN"),
     (lambda ax: p.length_heatmap(ax, [[1, 1]], ["a"], [64, 32]), "lengths must rise"),
@@ -141,12 +139,7 @@ CASES = [
     (lambda ax: p.draw_costs(ax, [1, 2], {"a": [1, np.inf]}, {5: 1.0}), r"ratios\['a'\] must be finite"),
     (lambda ax: p.draw_costs(ax, [1, 2], {"a": [1, 2]}, {5: 0.0}), "must be above 0"),
     *(
-        (
-            lambda ax, x=x, trained=trained: p.draw_test_memory(
-                x, (0, 64, 1024), trained=trained, unit="nats", title=""
-            ),
-            message,
-        )
+        (lambda ax, x=x, trained=trained: p.draw_test_memory(x, (0, 64, 1024), trained=trained, title=""), message)
         for x, trained, message in (
             ({"A": [1.0, 2.0]}, {"A": 64}, r"losses\['A'\] .* \(\[seeds\], 3\), got \(2,\)"),
             ({"A": [1.0, 2.0, 3.0]}, {}, "'A', got None"),
