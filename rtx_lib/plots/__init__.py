@@ -1,21 +1,25 @@
 """Figures, explorers and films that read in light and dark, by keyboard, on a phone, with a kernel and without."""
 
-from rtx_lib.plots.alignment import describe_alignment, draw_alignment
 from rtx_lib.plots.attention import attention_view
-from rtx_lib.plots.cells import CELL_STAGES, describe_cell, draw_cell
+from rtx_lib.plots.cells import CELL_STAGES, describe_cell, draw_cell, draw_unrolled
 from rtx_lib.plots.curves import bands, baseline, error_axes, evaluations, label_lines, provenance, record_bands, smooth
-from rtx_lib.plots.distance import draw_distance_bars, draw_weights_by_distance
 from rtx_lib.plots.explorer import explorer
 from rtx_lib.plots.figure import show, to_svg
 from rtx_lib.plots.film import at_frame, film
 from rtx_lib.plots.gradients import draw_gradient_norms, error_by_length, gradient_frames, gradient_panels
-from rtx_lib.plots.heatmaps import attention_heatmap, attention_panels, attention_stack, heatmap_size
-from rtx_lib.plots.images import draw_beliefs, draw_image_rows
-from rtx_lib.plots.influence import influence_curves, influence_frames
+from rtx_lib.plots.heatmaps import (
+    attention_heatmap,
+    attention_panels,
+    attention_stack,
+    describe_alignment,
+    draw_alignment,
+    heatmap_size,
+)
+from rtx_lib.plots.images import draw_beliefs, draw_image_rows, piano_roll
+from rtx_lib.plots.influence import draw_distance_bars, draw_weights_by_distance, influence_curves, influence_frames
 from rtx_lib.plots.lanes import draw_lane, draw_looks
 from rtx_lib.plots.local import describe_reach, draw_reach, draw_windows
 from rtx_lib.plots.memory import draw_context_use, draw_costs, draw_position_losses, draw_test_memory
-from rtx_lib.plots.music import piano_roll
 from rtx_lib.plots.neurons import describe_decay, draw_composition, draw_decay, draw_half_lives, draw_scan, draw_wiring
 from rtx_lib.plots.positions import draw_bias, draw_position_table, draw_rotations, length_heatmap
 from rtx_lib.plots.race import describe_race, describe_ranking, draw_race, draw_ranking
@@ -23,11 +27,9 @@ from rtx_lib.plots.race_costs import draw_lengths, draw_tradeoff
 from rtx_lib.plots.race_explorer import race_explorer
 from rtx_lib.plots.runs import draw_runs, draw_side_by_side
 from rtx_lib.plots.segments import describe_segments, draw_clash, draw_segments
-from rtx_lib.plots.shift import draw_shift
-from rtx_lib.plots.shift_steps import SHIFT_STEPS, describe_shift, shifted_cells
+from rtx_lib.plots.shift import SHIFT_STEPS, describe_shift, draw_shift, shifted_cells
 from rtx_lib.plots.strips import draw_strips
 from rtx_lib.plots.style import CYCLE, DASHES, FAMILIES, INK, LOOKS, MARKERS, STYLE, look, style, use_style
 from rtx_lib.plots.tables import plain_table, sortable_table
 from rtx_lib.plots.transformer import TRANSFORMER_STAGES, describe_transformer, draw_transformer
-from rtx_lib.plots.unrolled import draw_unrolled
 from rtx_lib.plots.widgets import live

@@ -38,7 +38,7 @@ def word(ax: Axes, x: float, y: float, text: str, **font: Any) -> None:
 
 
 def arrow(
-    ax: Axes, start: Point, end: Point, color: str = INK, width: float = 1.0, *, zorder: float = 2, **look: Any
+    ax: Axes, start: Point, end: Point, color: str = INK, width: float = 1, zorder: float = 2, **look: Any
 ) -> None:
     """An arrow from one point to another, as long as the way between them."""
     tip = {"arrowstyle": "-|>", "color": color, "linewidth": width, "shrinkA": 0, "shrinkB": 0}
@@ -62,8 +62,8 @@ class Pen:
     stage: str
     thin: float
     thick: float
+    corner: float
     colour: str = CYCLE[0]
-    corner: float = 0.12
 
     def draw(self, rows: Iterable[tuple[Any, ...]]) -> None:
         """Marks as data: each row is a method of the pen and what it is called with."""
@@ -75,23 +75,12 @@ class Pen:
         colour = self.colour if part == self.stage else colour
         return {"color": colour or INK, "linewidth": self.thick if colour else self.thin, "zorder": 3 if colour else 2}
 
-    def box(
-        self,
-        part: str,
-        x: float,
-        y: float,
-        wide: float,
-        high: float,
-        text: str,
-        *,
-        colour: str | None = None,
-        **font: Any,
-    ) -> str:
-        """A box, filled with a shade of its colour, which is returned."""
+    def box(self, part: str, x: float, y: float, size: Point, text: str, colour: str | None = None, **font: Any) -> str:
+        """A box of half the width and height ``size``, filled with a shade of its colour, which is returned."""
         look = self.look(part, colour)
         edge = look.pop("color")
         fill = (GREY if edge == INK else edge) + "40"
-        box(self.ax, x, y, wide, high, self.corner, facecolor=fill, edgecolor=edge, **look)
+        box(self.ax, x, y, *size, self.corner, facecolor=fill, edgecolor=edge, **look)
         word(self.ax, x, y, text, **font)
         return edge
 
@@ -115,15 +104,19 @@ class Pen:
         """A text, bold where its part is new."""
         word(self.ax, x, y, text, **{"fontweight": "bold" if part == self.stage else "normal"} | font)
 
+    def label(self, part: str, x: float, y: float, text: str, side: str = "left", size: float = 10) -> None:
+        """A text that is never bold."""
+        self.word("", x, y, text, ha=side, fontsize=size)
 
-def look_up(stage: str, stages: Mapping[str, tuple[str, str]]) -> tuple[str, str]:
-    """Title and description of a stage of a diagram.
+
+def look_up(stage: str, texts: Mapping[str, str]) -> str:
+    """What belongs to a stage of a diagram.
 
     Raises
     ------
     ValueError
         If there is no such stage.
     """
-    if stage not in stages:
-        raise ValueError(f"stage must be one of {list(stages)}, got {stage!r}")
-    return stages[stage]
+    if stage not in texts:
+        raise ValueError(f"stage must be one of {list(texts)}, got {stage!r}")
+    return texts[stage]

@@ -142,19 +142,15 @@ def error_by_length(ax: Axes, errors: Mapping[str, Mapping[int, Sequence[float]]
     ax.minorticks_off()
 
 
-def draw_gradient_norms(
-    norms: Mapping[str, Any], clip: float, *, width: int = 20, looks: Mapping[str, str | int] | None = None
-) -> Figure:
+def draw_gradient_norms(norms: Mapping[str, Any], clip: float, *, looks: Mapping[str, str]) -> Figure:
     """The gradient's norm at the steps of training runs, with a dashed line at the norm to which clipping cuts it.
 
     Parameters
     ----------
     norms
-        By name (N,), before clipping, one for each step.
+        By name (N,), before clipping, one for each step; a point is the mean of 20 steps.
     clip
         The largest norm that clipping lets through.
-    width
-        A point is the mean of so many steps.
     looks
         The models whose looks the names have; else those of the names themselves, or of the cycle in order.
 
@@ -167,7 +163,7 @@ def draw_gradient_norms(
         raise ValueError("norms must hold at least one run, got none")
     fig, ax = plt.subplots(figsize=(5.8, 3.0))
     for place, (name, values) in enumerate(norms.items()):
-        bands(ax, smooth(values, width), name, **look(looks.get(name, name) if looks else name, place))
+        bands(ax, smooth(values, 20), name, **look(looks.get(name, name), place))
     baseline(ax, clip, "")
     ax.set(yscale="log", xlabel="training step", ylabel="gradient norm")
     label_lines(ax, gap=1.2 * max(name.count("\n") + 1 for name in norms))

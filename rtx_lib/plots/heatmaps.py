@@ -1,6 +1,6 @@
-"""Attention weights as cells: one map with its numbers, or several side by side or one below the other."""
+"""Attention weights as cells, one map or several, and as lines between words read and words written."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -9,15 +9,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rtx_lib.plots.arrays import floats
-from rtx_lib.plots.diagram import word
+from rtx_lib.plots.curves import name_at
+from rtx_lib.plots.diagram import Point, word
 from rtx_lib.plots.grids import name_above, paint, tint
-from rtx_lib.plots.style import GREY, INK
+from rtx_lib.plots.style import CYCLE, GREY, INK
 
+Words = Sequence[str]
 _NUMBERED = 12  # at most so many tokens: numbers fit in the cells
 _SLANTED = 16  # at most so many columns: their tokens may lie at an angle without touching
 
 
-def heatmap_size(rows: Sequence[str], columns: Sequence[str], *, border: int | None = None) -> tuple[float, float]:
+def heatmap_size(rows: Words, columns: Words) -> Point:
     """The figure size, in inches, in which :func:`attention_heatmap` reads well, for example 6 x 6 for 40 x 40 tokens.
 
     Parameters
@@ -26,16 +28,13 @@ def heatmap_size(rows: Sequence[str], columns: Sequence[str], *, border: int | N
         The T query tokens.
     columns
         The S key tokens.
-    border
-        M, if there is one.
     """
     most = max(len(rows), len(columns))
     cell = 0.38 if most <= _NUMBERED else 1.25 * _font_size(most) / 72
     letter = 0.6 * _font_size(most) / 72
     left = letter * max(map(len, rows)) + 0.4
     top = letter * max(map(len, columns)) * (0.75 if len(columns) <= _SLANTED else 1) + 0.4
-    foot = 0.3 if border is None else 0.75
-    return max(2.5, left + cell * len(columns) + 0.3), max(2.0, top + cell * len(rows) + foot)
+    return max(2.5, left + cell * len(columns) + 0.3), max(2.0, top + cell * len(rows) + 0.3)
 
 
 def _font_size(most: int) -> float:
@@ -43,14 +42,7 @@ def _font_size(most: int) -> float:
 
 
 def attention_heatmap(
-    ax: Axes,
-    weights: Any,
-    rows: Sequence[str],
-    columns: Sequence[str],
-    *,
-    numbers: bool | None = None,
-    border: int | None = None,
-    note: bool = True,
+    ax: Axes, weights: Any, rows: Words, columns: Words, *, numbers: bool | None = None, note: bool = True
 ) -> None:
     """One head's weights as cells: the stronger, the more of one colour; with numbers where they fit.
 
@@ -67,39 +59,25 @@ def attention_heatmap(
     numbers
         Write each weight of 0.05 and more in its cell; by default where there are at most 12 x 12. Without
         them a thin line after every fifth token leads the eye.
-    border
-        M, where the first M keys are a memory and the others the segment: a line between them, and both are
-        named.
     note
         Say below a map without numbers which weight the fullest colour stands for.
 
     Raises
     ------
     ValueError
-        If the shape does not fit the tokens, a weight is negative or not finite, or the border is not
-        between two keys.
+        If the shape does not fit the tokens, or a weight is negative or not finite.
     """
     cells = floats("weights", weights, len(rows), len(columns), low=0)
-    if border is not None and not 0 < border < len(columns):
-        raise ValueError(f"border must be from 1 to {len(columns) - 1}, got {border}")
-    if numbers is None:
-        numbers = max(cells.shape) <= _NUMBERED
+    numbers = max(cells.shape) <= _NUMBERED if numbers is None else numbers
     strongest = float(cells.max())
     # No weight is the page's own background, light or dark. Below 0.75 the numbers keep their contrast.
     paint(ax, tint((0.75 if numbers else 1) * cells / max(strongest, 1e-12)), "equal")
     size = _font_size(max(cells.shape))
-    slanted: dict[str, Any] = (
-        {"rotation": 45, "ha": "left", "rotation_mode": "anchor"} if len(columns) <= _SLANTED else {"rotation": 90}
-    )
-    ax.set_xticks(range(len(columns)), columns, fontsize=size, **slanted)
+    angle: dict[str, Any] = {"rotation": 45, "ha": "left", "rotation_mode": "anchor"}
+    angle = angle if len(columns) <= _SLANTED else {"rotation": 90}
+    ax.set_xticks(range(len(columns)), columns, fontsize=size, **angle)
     ax.set_yticks(range(len(rows)), rows, fontsize=size)
     name_above(ax, "attends to (key)", "query")
-    if border is not None:
-        _draw_border(ax, border, 2.2)
-        below: dict[str, Any] = {"va": "top", "textcoords": "offset points", "annotation_clip": False, "fontsize": 11}
-        foot = (border - 0.5, len(rows) - 0.5)
-        ax.annotate("memory", foot, (-5, -4), ha="right", **below)
-        ax.annotate("segment", foot, (5, -4), ha="left", **below)
     if numbers:
         for i, j in zip(*np.nonzero(cells >= 0.05), strict=True):
             word(ax, j, i, f"{cells[i, j]:.2f}".lstrip("0"), fontsize=9)
@@ -108,13 +86,8 @@ def attention_heatmap(
         for after in range(5, count, 5):
             guide(after - 0.5, color=GREY, alpha=0.4, linewidth=0.6, linestyle="-")
     if note:
-        low = (0, -4 if border is None else -19)  # in points; the names of memory and segment come first
-        where: dict[str, Any] = {"xytext": low, "textcoords": "offset points", "ha": "right", "va": "top"}
-        ax.annotate(f"fullest colour = {strongest:.2f}", (1, 0), xycoords="axes fraction", fontsize=10, **where)
-
-
-def _draw_border(ax: Axes, border: int, width: float) -> None:
-    ax.axvline(border - 0.5, color=INK, linewidth=width, linestyle="-", gid="border")
+        text = f"fullest colour = {strongest:.2f}"
+        name_at(ax, text, (1, 0), (0, -4), "axes fraction", ha="right", va="top", fontsize=10)
 
 
 def _check_maps(maps: Mapping[str, Any]) -> None:
@@ -123,11 +96,7 @@ def _check_maps(maps: Mapping[str, Any]) -> None:
 
 
 def attention_panels(
-    maps: Mapping[str, tuple[Any, Sequence[str], Sequence[str]]],
-    *,
-    xlabel: str,
-    ylabel: str,
-    figsize: tuple[float, float] = (7.4, 3.9),
+    maps: Mapping[str, tuple[Any, Words, Words]], *, xlabel: str, ylabel: str, figsize: Point = (7.4, 3.9)
 ) -> Figure:
     """Several maps side by side, in widths that follow their columns, without numbers.
 
@@ -164,9 +133,7 @@ def attention_panels(
     return fig
 
 
-def attention_stack(
-    maps: Mapping[str, Any], rows: Sequence[str], columns: Sequence[str], *, border: int | None = None
-) -> Figure:
+def attention_stack(maps: Mapping[str, Any], rows: Words, columns: Words, *, border: int) -> Figure:
     """Several maps of the same tokens one below the other, each as large as :func:`heatmap_size` has it.
 
     Parameters
@@ -191,8 +158,70 @@ def attention_stack(
     fig, axes = plt.subplots(len(maps), 1, figsize=(width, len(maps) * height), squeeze=False)
     for ax, (title, weights) in zip(axes[:, 0], maps.items(), strict=True):
         attention_heatmap(ax, weights, rows, columns)
-        if border is not None:
-            _draw_border(ax, border, 1.6)
+        ax.axvline(border - 0.5, color=INK, linewidth=1.6, linestyle="-", gid="border")
         ax.tick_params(axis="x", labelrotation=0)
         ax.set_title(title, loc="left")
+    return fig
+
+
+def describe_alignment(source: Words, target: Words, weights: Any) -> str:
+    """What :func:`draw_alignment` draws, in words: where each looks most, "drei at three, und at fifty".
+
+    Parameters
+    ----------
+    source
+        The S words that were read.
+    target
+        The T words that were written.
+    weights
+        (T, S), what the row's word gives to each word of the source.
+
+    Raises
+    ------
+    ValueError
+        If the weights have another shape.
+    """
+    array = floats("weights", weights, len(target), len(source), low=0)
+    return ", ".join(f"{text} at {source[s]}" for text, s in zip(target, array.argmax(axis=1), strict=True))
+
+
+def draw_alignment(source: Words, target: Words, weights: Any, *, marked: Collection[int], rows: int) -> Figure:
+    """Two columns of words, and a line from each written word to each word that it looked at, the thicker the more.
+
+    Weights up to 0.15 are not drawn.
+
+    Parameters
+    ----------
+    source
+        The S words that were read, on the left.
+    target
+        The T words that were written, on the right.
+    weights
+        (T, S), what the row's word gives to each word of the source; at least 0.
+    marked
+        Rows whose lines have the second colour.
+    rows
+        The height is that of so many words at least, so that figures of several sentences are of one size.
+
+    Raises
+    ------
+    ValueError
+        If the weights have another shape, are negative or not finite, or there is no such row to mark.
+    """
+    array = floats("weights", weights, len(target), len(source), low=0)
+    if not set(marked) <= set(range(len(target))):
+        raise ValueError(f"marked must hold rows from 0 to {len(target) - 1}, got {sorted(marked)}")
+    count = max(rows, *array.shape)
+    fig, ax = plt.subplots(figsize=(5.4, 1.1 + 0.36 * count))
+    ax.set_axis_off()
+    ax.set(xlim=(-0.75, 1.75), ylim=(-count + 0.4, 1.3))
+    columns = ((source, "read", "right"), (target, "written", "left"))
+    heights = [(len(words) - count) / 2 - np.arange(len(words)) for words, _, _ in columns]
+    for x, (words, title, side) in enumerate(columns):
+        ax.text(x, 1.0, title, ha=side, style="italic")
+        for text, height in zip(words, heights[x], strict=True):
+            ax.text(x, height, text, ha=side, va="center")
+    for t, s in np.argwhere(array > 0.15):
+        look = {"linewidth": 4 * array[t, s], "alpha": min(1, 0.25 + array[t, s]), "solid_capstyle": "butt"}
+        ax.plot([0.03, 0.97], [heights[0][s], heights[1][t]], "-", color=CYCLE[t in marked], **look)
     return fig

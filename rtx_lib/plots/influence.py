@@ -1,4 +1,4 @@
-"""Empirical receptive fields as pictures: influence over distance, and of every input on one output after another."""
+"""How far back a model looks: the influence of inputs on outputs, and the weights of attention by distance."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,23 +8,18 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rtx_lib.plots.arrays import several
-from rtx_lib.plots.curves import bands, label_lines
-from rtx_lib.plots.style import CYCLE, INK, look
+from rtx_lib.plots.arrays import floats, several
+from rtx_lib.plots.curves import bands, label_lines, name_at
+from rtx_lib.plots.style import CYCLE, GREY, INK, look
+
+_FLOOR = 1e-7  # the smallest share of the influence that is drawn
 
 
-def _check_floor(floor: float) -> None:
-    if not 0 < floor < 1:
-        raise ValueError(f"floor must be between 0 and 1, got {floor}")
-
-
-def influence_curves(
-    ax: Axes, curves: Mapping[str, Any], *, reaches: Mapping[str, int] | None = None, floor: float = 1e-6
-) -> None:
+def influence_curves(ax: Axes, curves: Mapping[str, Any], *, reaches: Mapping[str, int] | None = None) -> None:
     """How the influence of an input falls with its distance, one line for each model, both axes logarithmic.
 
-    A line leaves the picture where the influence falls below the floor, and ends in a cross where it is exactly 0
-    from there on.
+    A line leaves the picture where the influence falls below 1e-7 of the whole, and ends in a cross where it is
+    exactly 0 from there on.
 
     Parameters
     ----------
@@ -37,43 +32,37 @@ def influence_curves(
     reaches
         From some of the names to the number of inputs that the architecture lets through, each marked by a
         vertical line with the number at its head.
-    floor
-        The smallest share that is drawn.
 
     Raises
     ------
     ValueError
-        If there is no curve, one has another shape, is negative, not finite or has a run that is all 0, a
-        reach belongs to no curve or is below 1, or the floor is not between 0 and 1 or above a whole curve.
+        If there is no curve, one has another shape, is negative, not finite or has a run that is all 0, or a
+        reach belongs to no curve or is below 1.
     """
-    _check_floor(floor)
     shares = {}
     for name, runs in several("curves", curves, "[runs]", "T", low=0).items():
         if not runs.any(axis=1).all():
             raise ValueError(f"curves must have no run that is all 0, got one in {name!r}")
         shares[name] = (runs / runs.sum(axis=1, keepdims=True))[:, ::-1]
-        if (most := shares[name].max()) < floor:
-            raise ValueError(f"floor must be at most {most:g}, or nothing of {name!r} is seen, got {floor}")
     fields = dict(reaches or {})
     for name, count in fields.items():
         if name not in curves or count < 1:
             raise ValueError(f"reaches must be at least 1 for names out of {list(curves)}, got {name!r}: {count}")
-    ax.set(xscale="log", yscale="log", ylim=(floor / 3, 2 * max(share.max() for share in shares.values())))
+    ax.set(xscale="log", yscale="log", ylim=(_FLOOR / 3, 2 * max(share.max() for share in shares.values())))
     ax.set(xlabel="input, counted back from the output", ylabel="share of the influence")
     ax.xaxis.set_major_formatter("{x:,.0f}")
     for index, (name, share) in enumerate(shares.items()):
         style = look(name, index)
-        _curve(ax, style, name, share, floor)
+        _curve(ax, style, name, share)
         if name in fields:
             ax.axvline(fields[name], linewidth=1.2, label="_reach", color=style["color"], linestyle=style["linestyle"])
-            place: dict[str, Any] = {"xytext": (4, -2), "textcoords": "offset points", "va": "top", "fontsize": 11}
-            ax.annotate(f"{fields[name]:,} inputs", (fields[name], 1), xycoords=("data", "axes fraction"), **place)
+            name_at(ax, f"{fields[name]:,} inputs", (fields[name], 1), (4, -2), ("data", "axes fraction"), va="top")
     label_lines(ax)
 
 
-def _curve(ax: Axes, style: dict[str, Any], name: str, share: np.ndarray, floor: float) -> None:
+def _curve(ax: Axes, style: dict[str, Any], name: str, share: np.ndarray) -> None:
     """One model's line, shares (runs, T) with the most recent input first."""
-    seen = np.where(share >= floor, share, np.nan)
+    seen = np.where(share >= _FLOOR, share, np.nan)
     points = int(np.isfinite(seen).any(axis=0).sum())
     marks = np.unique(np.geomspace(1, points, 7).round().astype(int) - 1).tolist()  # equally far apart on the page
     line = bands(ax, seen, name, **style, markevery=marks)
@@ -81,10 +70,10 @@ def _curve(ax: Axes, style: dict[str, Any], name: str, share: np.ndarray, floor:
     if last + 1 < share.shape[1] and np.isfinite(seen[:, last]).any():
         end, colour = np.nanmedian(seen[:, last]), line.get_color()
         ax.plot(last + 1, end, "x", color=colour, markersize=10, markeredgewidth=2.5, label="_end")
-        ax.plot([last + 1] * 2, [end, floor / 3], color=colour, linestyle=":", linewidth=1.4, label="_end")
+        ax.plot([last + 1] * 2, [end, _FLOOR / 3], color=colour, linestyle=":", linewidth=1.4, label="_end")
 
 
-def influence_frames(sizes: Mapping[str, Any], *, floor: float = 1e-6) -> tuple[Figure, list[dict[str, Any]]]:
+def influence_frames(sizes: Mapping[str, Any]) -> tuple[Figure, list[dict[str, Any]]]:
     """How strongly each input reaches one output, a bar each, one panel for each model; the output moves.
 
     A cross stands where the influence is exactly 0, the dotted line at the output.
@@ -93,8 +82,6 @@ def influence_frames(sizes: Mapping[str, Any], *, floor: float = 1e-6) -> tuple[
     ----------
     sizes
         From a model's name to (T, T), row t the size of the derivative of output t by each input.
-    floor
-        The least size that is drawn, where the bars begin.
 
     Returns
     -------
@@ -104,11 +91,10 @@ def influence_frames(sizes: Mapping[str, Any], *, floor: float = 1e-6) -> tuple[
     Raises
     ------
     ValueError
-        If there is no model, a map is not (T, T) like the first, or the floor is not between 0 and 1.
+        If there is no model, a map is not (T, T) like the first.
     """
-    _check_floor(floor)
     maps = several("sizes", sizes, "T", "T", same="T", low=0)
-    T = len(next(iter(maps.values())))
+    T, floor = len(next(iter(maps.values()))), 1e-6  # where the bars begin
     steps = np.arange(1, T + 1)
     fig, axes = plt.subplots(len(maps), 1, figsize=(5.8, 1.4 * len(maps)), sharex=True, sharey=True, squeeze=False)
     frames: list[dict[str, Any]] = [{} for _ in steps]
@@ -130,3 +116,71 @@ def influence_frames(sizes: Mapping[str, Any], *, floor: float = 1e-6) -> tuple[
     axes[-1, 0].set_xlabel("input step s")
     fig.supylabel(r"size of $\partial y_t / \partial x_s$", fontsize=12)
     return fig, frames
+
+
+def draw_weights_by_distance(weights: Mapping[str, Any], mean: float, likeness: Any, *, unit: str) -> Figure:
+    """The mean weight at each distance, one panel a model and one line a head; below, what the data look like there.
+
+    Parameters
+    ----------
+    weights
+        By the panel's title (heads, N): entry d is the mean weight d steps back, as
+        :func:`rtx_lib.diagnostics.distance.weight_by_distance` gives it.
+    mean
+        The weight that each key would get from a head that averages, drawn as a dashed line.
+    likeness
+        (n,), n at most N: entry d is how like what stands d steps back is to what is to be predicted, from
+        0 to 1.
+    unit
+        What a step is, such as ``"frame"``.
+
+    Raises
+    ------
+    ValueError
+        If there is no model, an array has another shape, or a weight is negative or not finite.
+    """
+    arrays = several("weights", weights, "heads", "N", low=0)
+    data = floats("likeness", likeness, "n")
+    if len(data) > (least := min(lines.shape[1] for lines in arrays.values())):
+        raise ValueError(f"likeness must have at most as many entries as a head ({least}), got {len(data)}")
+    fig, axes = plt.subplots(len(arrays) + 1, 1, figsize=(5.8, 0.6 + 1.9 * len(arrays) + 1.9), sharex=True)
+    for index, (ax, (title, lines)) in enumerate(zip(axes, arrays.items(), strict=False)):
+        for line in lines:
+            ax.plot(line, "-", color=CYCLE[index % len(CYCLE)], linewidth=1, alpha=0.8)
+        ax.axhline(mean, color=INK, linestyle=(0, (4, 3)), linewidth=1.2)
+        ax.set(yscale="log", ylabel="weight", ylim=(1e-3, 0.6))
+        ax.set_title(title, loc="left")
+    axes[-1].plot(data, "-", color=INK)
+    axes[-1].set(xlabel=f"distance back ({unit}s)", ylabel="likeness", ylim=(0, 1))
+    axes[-1].set_title(f"the data: likeness to the next {unit}", loc="left")
+    return fig
+
+
+def draw_distance_bars(weights: Mapping[str, Any], trained: int, *, shown: int) -> Figure:
+    """The mean weight at each distance as bars, one panel for each test; the largest names its distance.
+
+    Parameters
+    ----------
+    weights
+        By the panel's title (N,): entry d is the mean weight d steps back.
+    trained
+        The distances below this one, which occurred in training, are shaded.
+    shown
+        How many distances the axis holds.
+
+    Raises
+    ------
+    ValueError
+        If there is no panel, or weights are not (N,), negative or not finite.
+    """
+    arrays = several("weights", weights, "N", low=0)
+    fig, axes = plt.subplots(len(arrays), 1, figsize=(5.8, 2.4 * len(arrays)), sharex=True, squeeze=False)
+    for index, (ax, (title, line)) in enumerate(zip(axes[:, 0], arrays.items(), strict=True)):
+        ax.vlines(np.arange(len(line)), 0, line, color=CYCLE[index % len(CYCLE)], linewidth=1.6)
+        ax.axvspan(-0.5, trained - 0.5, color=GREY, alpha=0.15, linewidth=0)
+        best = int(line.argmax())
+        ax.annotate(f"{best} steps", (best, line[best]), (best + 4, line[best]), va="top")
+        ax.set(ylabel="mean weight", xlim=(-1, shown), ylim=(0, max(0.05, 1.1 * float(line.max()))))
+        ax.set_title(title, loc="left")
+    axes[-1, 0].set_xlabel("distance to the key (steps); shaded: distances of the training")
+    return fig

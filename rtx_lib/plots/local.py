@@ -17,6 +17,7 @@ from rtx_lib.plots.diagram import Point, blank, links, word
 from rtx_lib.plots.style import CYCLE, GREY
 
 _NEAR, _FAR = CYCLE[:2]
+_POSITION = 11  # of the output whose inputs are followed
 _LOOKS: dict[str, dict[str, Any]] = {  # of circles
     "near": {"facecolor": _NEAR + "70", "edgecolor": _NEAR, "linewidth": 2.6},
     "far": {"facecolor": _FAR + "28", "edgecolor": _FAR, "linewidth": 1.3},
@@ -34,37 +35,15 @@ def _arrow(ax: Axes, start: Point, end: Point, lit: bool = True) -> None:
     diagram.arrow(ax, start, end, *((_NEAR, 2.2) if lit else (GREY, 1.0)))
 
 
-def _check_places(position: int, **sizes: int) -> None:
-    check_least(1, **sizes)
-    if not 1 <= position <= sizes["length"]:
-        raise ValueError(f"position must be from 1 to {sizes['length']}, got {position}")
-
-
-def draw_windows(ax: Axes, window: int = 3, length: int = 8, position: int = 6) -> None:
-    """Where the window is: above an RNN over the whole sequence, below a LocalRNN, with one output's inputs lit.
+def draw_windows(ax: Axes) -> None:
+    """Where a window of 3 is: above an RNN over the whole sequence, below a LocalRNN, with one output's inputs lit.
 
     Boxes are steps of the recurrent network, from left to right; a 0 in front of the first is the zero state. Dashed
-    circles are the zeros that stand before the first input.
-
-    Parameters
-    ----------
-    ax
-        Axes to draw in, for the defaults 5.8 x 5.6 inches.
-    window
-        M, how many inputs a window holds.
-    length
-        T, number of inputs.
-    position
-        T, the output whose inputs are lit, from 1 to T.
-
-    Raises
-    ------
-    ValueError
-        If ``window`` or ``length`` is below 1, or there is no such position.
+    circles are the zeros that stand before the first input. Made for axes of 5.8 x 5.6 inches.
     """
-    _check_places(position, window=window, length=length)
-    left, first, above = min(1, 2 - window), position - window + 1, 4.55
-    for x in range(left, 1):
+    window, length, position, above = 3, 8, 6, 4.55
+    first = position - window + 1
+    for x in (-1, 0):
         _node(ax, x, 0, "zero", "0")
     for y, start, stop in ((above, 1, length), (0, first, position)):
         for x in range(1, length + 1):
@@ -81,32 +60,23 @@ def draw_windows(ax: Axes, window: int = 3, length: int = 8, position: int = 6) 
                 _arrow(ax, (x, y + 1.32), (x, y + 1.76), x == position)
     own = f"LocalRNN, $\\mathbf{{M = {window}}}$: each output has its own run"
     for y, title in ((above, "RNN: one run over everything"), (0, own)):
-        word(ax, left - 0.4, y + 2.85, title, ha="left", fontsize=12.5, fontweight="bold")
-    foot = _bars(ax, window, length, position)
-    most = min(left, first - 0.5, 0.5)  # a zero state may stand furthest left
-    blank(ax, (most - 0.45, length + 0.45), (foot - 0.6, above + 3.2))
-
-
-def _bars(ax: Axes, window: int, length: int, position: int) -> float:
-    """The windows of the first output, the lit one and the next as bars below the inputs; height of the lowest."""
-    level, last, y = 0, -np.inf, 0.0
-    for t in sorted({1, position, min(position + 1, length)}):
-        level = level + 1 if t - last < max(window, 3) else 0  # one below the other where bars or words overlap
-        lit, y, last = t == position, -0.75 - 0.72 * level, t
+        word(ax, -1.4, y + 2.85, title, ha="left", fontsize=12.5, fontweight="bold")
+    # Below the inputs the windows of the first output, the lit one and the next as bars.
+    for t, y in ((1, -0.75), (position, -0.75), (position + 1, -1.47)):
+        lit = t == position
         look: dict[str, Any] = {"color": _NEAR, "linewidth": 4.5} if lit else {"color": GREY, "linewidth": 2}
         ends = np.array([t - window + 0.62, t + 0.38])
         ax.plot(ends, [y, y], linestyle="-" if lit else (0, (3, 1.5)), marker="|", markersize=10, **look)
         bold = "bold" if lit else "normal"
         word(ax, ends.mean(), y - 0.34, f"window of $h_{{{t}}}$", fontsize=11, fontweight=bold)
-    return y
+    blank(ax, (-1.45, length + 0.45), (-2.07, above + 3.2))
 
 
-def draw_reach(window: int, layers: int = 1, length: int = 12, position: int = 11) -> Figure:
+def draw_reach(window: int, layers: int = 1) -> Figure:
     """Which inputs reach one output: through LocalRNN alone, and through the attention after it.
 
     Thick and filled: the n (M - 1) + 1 inputs that n LocalRNNs carry to position t; numbers say in which order the
     last of them reads its window. Thin and dashed: attention adds every h_j before t, and with it their windows.
-    For frames: ``explorer(draw_reach, range(1, 9), "window M", alt=describe_reach)``.
 
     Parameters
     ----------
@@ -114,17 +84,13 @@ def draw_reach(window: int, layers: int = 1, length: int = 12, position: int = 1
         M.
     layers
         N, LocalRNNs on one another; as many blocks reach as far along the residual connections.
-    length
-        T, number of inputs.
-    position
-        T, from 1 to T.
 
     Raises
     ------
     ValueError
-        If ``window``, ``layers`` or ``length`` is below 1, or there is no such position.
+        If ``window`` or ``layers`` is below 1.
     """
-    near = _near(window, layers, length, position)
+    near, length, position = _near(window, layers), _POSITION + 1, _POSITION
     gap, wide, radius = 2.5, length + 4.9, 0.38
     top = gap * (layers + 1)
     fig, ax = plt.subplots(figsize=(5.8, 5.8 * (top + 2.4) / wide + 0.4))
@@ -151,26 +117,26 @@ def draw_reach(window: int, layers: int = 1, length: int = 12, position: int = 1
     for row, name in enumerate(["inputs", *["LocalRNN"] * layers, "attention"]):
         word(ax, 0.2, gap * row, name, ha="right", fontsize=12)
     word(ax, length / 2, -1.2, "numbers: the order in which the window is read", fontsize=11)
-    ax.set_title(f"LocalRNN alone: {_inputs(min(near, position))}; with attention: {_inputs(position)}")
+    ax.set_title(f"LocalRNN alone: {_inputs(near)}; with attention: {_inputs(position)}")
     blank(ax, (length + 0.5 - wide, length + 0.5), (-1.6, top + 0.8))
     return fig
 
 
-def _near(window: int, layers: int, length: int, position: int) -> int:
-    """How many inputs LocalRNN alone connects with an output."""
-    _check_places(position, window=window, layers=layers, length=length)
-    return layers * (window - 1) + 1
+def _near(window: int, layers: int) -> int:
+    """How many inputs LocalRNN alone connects with the output."""
+    check_least(1, window=window, layers=layers)
+    return min(layers * (window - 1) + 1, _POSITION)
 
 
 def _inputs(count: int) -> str:
     return f"{count} input{'' if count == 1 else 's'}"
 
 
-def describe_reach(window: int, layers: int = 1, length: int = 12, position: int = 11) -> str:
+def describe_reach(window: int, layers: int = 1) -> str:
     """What :func:`draw_reach` shows for these arguments, in words."""
-    near = min(_near(window, layers, length, position), position)
+    near = _near(window, layers)
     way = "a LocalRNN" if layers == 1 else f"{layers} LocalRNNs on one another"
     return (
-        f"Through {way} with a window of {window}, output {position} depends on the last {_inputs(near)}, read in "
-        f"order of time. Attention over all earlier outputs connects it with all {_inputs(position)} so far."
+        f"Through {way} with a window of {window}, output {_POSITION} depends on the last {_inputs(near)}, read in "
+        f"order of time. Attention over all earlier outputs connects it with all {_inputs(_POSITION)} so far."
     )

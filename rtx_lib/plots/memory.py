@@ -13,10 +13,10 @@ from rtx_lib.plots.arrays import check_least, floats, several
 from rtx_lib.plots.curves import bands, baseline, label_lines, name_at
 from rtx_lib.plots.style import INK, look
 
+_LOSS = "loss (nats a character)"
 
-def draw_position_losses(
-    ax: Axes, losses: Mapping[str, Any], *, repeats: int = 2, unit: str = "nats per token"
-) -> None:
+
+def draw_position_losses(ax: Axes, losses: Mapping[str, Any], *, repeats: int) -> None:
     """Mean loss at each position of a segment: without memory it is high behind every border.
 
     Parameters
@@ -27,8 +27,6 @@ def draw_position_losses(
         By name, (T,) or (seeds, T), in one unit; of seeds the median as a line and the range as a band.
     repeats
         How often the segment is drawn, one behind the other, so that borders stand inside the picture.
-    unit
-        Of the losses.
 
     Raises
     ------
@@ -45,21 +43,14 @@ def draw_position_losses(
     for border in range(length, repeats * length, length):
         ax.axvline(border + 0.5, color=INK, linewidth=1.3, linestyle=(0, (2, 2)), label="_border")
         name_at(ax, "border", (border + 0.5, 1), (0, 3), ("data", "axes fraction"), ha="center")
-    marks = sorted({1, *(round(length * part / 4) for part in (1, 2, 3))} - {0}) if length > 6 else range(1, length + 1)
+    marks = (1, *(round(length * part / 4) for part in (1, 2, 3)))
     places = {r * length + mark: str(mark) for r in range(repeats) for mark in marks} | {repeats * length: str(length)}
     ax.set_xticks(list(places), list(places.values()))
-    ax.set(xlim=(0.5, repeats * length + 0.5), xlabel="position in the segment", ylabel=f"loss ({unit})")
+    ax.set(xlim=(0.5, repeats * length + 0.5), xlabel="position in the segment", ylabel=_LOSS)
     label_lines(ax)
 
 
-def draw_costs(
-    ax: Axes,
-    lengths: Sequence[int],
-    ratios: Mapping[str, Any],
-    published: Mapping[int, float] | None = None,
-    *,
-    source: str = "Dai et al. 2019",
-) -> None:
+def draw_costs(ax: Axes, lengths: Sequence[int], ratios: Mapping[str, Any], published: Mapping[int, float]) -> None:
     """How many times longer a sliding window takes for a token than a memory does, on two logarithmic axes.
 
     Parameters
@@ -72,10 +63,7 @@ def draw_costs(
         By name of what was timed, (lengths,) or (runs, lengths): time for a token with a sliding window over
         time with a memory.
     published
-        Ratios by attention length from a paper, drawn as hollow diamonds, the outermost with
-        their numbers.
-    source
-        The paper.
+        Ratios by attention length from Dai et al. 2019, drawn as hollow diamonds, the outermost with their numbers.
 
     Raises
     ------
@@ -85,25 +73,23 @@ def draw_costs(
     if not len(lengths) or list(lengths) != sorted(set(lengths)) or lengths[0] <= 0:
         raise ValueError(f"lengths must be above 0 and rise, got {list(lengths)}")
     curves = several("ratios", ratios, "[runs]", len(lengths))
-    points = dict(published or {})
-    if any((curve <= 0).any() for curve in curves.values()) or any(min(point) <= 0 for point in points.items()):
-        raise ValueError(f"ratios and published must be above 0, got {dict(ratios)} and {points}")
+    if any((curve <= 0).any() for curve in curves.values()) or any(min(point) <= 0 for point in published.items()):
+        raise ValueError(f"ratios and published must be above 0, got {dict(ratios)} and {published}")
     ax.set(xscale="log", yscale="log")
     ax.margins(x=0.08)
     for index, (name, curve) in enumerate(curves.items()):
         bands(ax, curve, name, steps=lengths, index=index, markevery=1)
-    beyond = max(points, default=0) > lengths[-1]  # points stand where names at the ends of the lines would
-    if points:
-        ring: dict[str, Any] = {"linestyle": "none", "marker": "D", "markersize": 7, "markerfacecolor": "none"}
-        ring |= {"color": INK, "markeredgewidth": 1.6}
-        ax.plot(list(points), list(points.values()), label=f"_{source}", **ring)
-        line = np.median(next(iter(curves.values())), axis=0)
-        for length in sorted({min(points), max(points)}):  # numbers at all of them would touch
-            above = points[length] > np.interp(length, lengths, line)  # away from the first curve
-            shift, ha, va = ((-7, 2), "right", "bottom") if above else ((7, -2), "left", "top")
-            name_at(ax, f"{points[length]:,.4g}", (length, points[length]), shift, ha=ha, va=va)
-        ax.plot([], [], label=source, **ring)
-        ax.legend(handles=ax.get_lines()[: len(curves)] * beyond + [ax.get_lines()[-1]], loc="upper left")
+    beyond = max(published) > lengths[-1]  # points stand where names at the ends of the lines would
+    ring: dict[str, Any] = {"linestyle": "none", "marker": "D", "markersize": 7, "markerfacecolor": "none"}
+    ring |= {"color": INK, "markeredgewidth": 1.6}
+    (points,) = ax.plot(list(published), list(published.values()), label="_published", **ring)
+    line = np.median(next(iter(curves.values())), axis=0)
+    for length in sorted({min(published), max(published)}):  # numbers at all of them would touch
+        above = published[length] > np.interp(length, lengths, line)  # away from the first curve
+        shift, ha, va = ((-7, 2), "right", "bottom") if above else ((7, -2), "left", "top")
+        name_at(ax, f"{published[length]:,.4g}", (length, published[length]), shift, ha=ha, va=va)
+    named = dict(zip(curves, ax.get_lines(), strict=False)) if beyond else {}
+    ax.legend([*named.values(), points], [*named, "Dai et al. 2019"], loc="upper left")
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
@@ -114,14 +100,7 @@ def draw_costs(
 
 
 def draw_test_memory(
-    losses: Mapping[str, Any],
-    memories: Sequence[int],
-    *,
-    trained: Mapping[str, int],
-    unit: str = "nats",
-    line: tuple[float, str] | None = None,
-    title: str = "",
-    height: float = 3.9,
+    losses: Mapping[str, Any], memories: Sequence[int], *, trained: Mapping[str, int], title: str, line: Any = None
 ) -> Figure:
     """Loss against the memory that a model is tested with; the memory of its training is ringed.
 
@@ -133,14 +112,10 @@ def draw_test_memory(
         Lengths in positions, drawn at equal distances whatever they are.
     trained
         For each name, with which of the memories it was trained.
-    unit
-        Of the losses.
     line
         A loss to compare with, as a dashed line, and its name.
     title
         Above the axes, at the right.
-    height
-        Of the figure, in inches.
 
     Raises
     ------
@@ -153,14 +128,14 @@ def draw_test_memory(
         if trained.get(name) not in places:
             raise ValueError(f"trained must be one of {places} for {name!r}, got {trained.get(name)}")
     curves = several("losses", losses, "[seeds]", len(places))
-    fig, ax = plt.subplots(figsize=(5.8, height))
+    fig, ax = plt.subplots(figsize=(5.8, 4.4 if line else 3.9))
     for index, (name, curve) in enumerate(curves.items()):
         at = places.index(trained[name])
         drawn = bands(ax, curve, name, steps=range(len(places)), index=index, markevery=1)
         ring: dict[str, Any] = {"markersize": 14, "markerfacecolor": "none", "markeredgewidth": 1.6}
         ax.plot(at, np.median(curve, axis=0)[at], "o", color=drawn.get_color(), label="_trained", **ring)
     ax.set_xticks(range(len(places)), [f"{memory:,}" for memory in places])
-    ax.set(xlabel="memory in the test (positions)", ylabel=f"test loss ({unit})", xlim=(-0.3, len(places) - 0.7))
+    ax.set(xlabel="memory in the test (positions)", ylabel=f"test {_LOSS}", xlim=(-0.3, len(places) - 0.7))
     if line:
         baseline(ax, *line, at=0.14)
     ax.set_title(title, loc="right")
@@ -209,11 +184,8 @@ def draw_context_use(
             colour, dash, _ = look(name, names.index(name)).values()
             axes.axvline(length, color=colour, linestyle=dash, linewidth=1.4, label="_reach")
     top.set(yscale="log", ylabel="effect of one character\n(largest change of a logit)")
-    bottom.set(
-        xlabel="characters back (above); context given (below)",
-        ylabel="loss (nats a character)",
-        xlim=(0, max([contexts[-1], *reach.values()]) + 8),
-    )
+    bottom.set(xlim=(0, max([contexts[-1], *reach.values()]) + 8), ylabel=_LOSS)
+    bottom.set_xlabel("characters back (above); context given (below)")
     top.legend(loc="upper center")  # at the ends of its lines the names would stand on the others
     label_lines(bottom)
     return fig

@@ -9,29 +9,18 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rtx_lib.plots.arrays import check_least, floats
+from rtx_lib.plots.arrays import floats
 from rtx_lib.plots.curves import baseline
 from rtx_lib.plots.diagram import arrow, word
-from rtx_lib.plots.style import CYCLE, DASHES, GREY, INK, MARKERS
+from rtx_lib.plots.style import CYCLE, GREY, INK, MARKERS, look
 
 Step = Callable[[Any], Any]
 """From the states before a step to those after it."""
 
 
-def draw_wiring(size: int = 4) -> Figure:
-    """Which states a neuron reads at the next step: in an RNN all of them, in an IndRNN its own.
-
-    Parameters
-    ----------
-    size
-        Number of neurons.
-
-    Raises
-    ------
-    ValueError
-        If ``size`` is below 2.
-    """
-    check_least(2, size=size)
+def draw_wiring() -> Figure:
+    """Which states a neuron reads at the next step: in an RNN all of them, in an IndRNN its own."""
+    size = 4
     fig, axes = plt.subplots(1, 2, figsize=(6.4, 3.0))
     for ax, title, dense in zip(axes, ("RNN: $W_{hh}$, every pair", "IndRNN: $u$, each its own"), (1, 0), strict=True):
         for i in range(size):
@@ -63,22 +52,21 @@ def draw_decay(u: float, held: Any, resting: Any) -> Figure:
     ValueError
         If the shapes differ or there are no steps.
     """
-    sizes: dict[str, int] = {}
-    curves = [
-        floats(name, given, "K + 1", finite=False, sizes=sizes)
-        for name, given in (("held", held), ("resting", resting))
-    ]
+    alive = floats("held", held, "K + 1", finite=False)
+    curves = {
+        "held up by a bias: $u^k$": alive,
+        "resting at zero": floats("resting", resting, len(alive), finite=False),
+    }
     fig, ax = plt.subplots(figsize=(5.8, 3.6))
-    for index, (curve, label) in enumerate(zip(curves, ("held up by a bias: $u^k$", "resting at zero"), strict=True)):
-        look: dict[str, Any] = {"color": CYCLE[index], "linestyle": DASHES[index], "marker": MARKERS[index]}
-        ax.plot(curve, markevery=(3 * index, 6), label=label, **look)
+    for index, (label, curve) in enumerate(curves.items()):
+        ax.plot(curve, markevery=(3 * index, 6), label=label, **look(index))
     baseline(ax, 0.5, "")
     if u == 0 or abs(u) == 1:
         change = "no loss" if u else "nothing left"
     else:
         word = "half" if abs(u) < 1 else "twice as much"
         change = f"{word} after {math.log(2) / abs(math.log(abs(u))):.1f} steps"
-    ax.set(ylim=(-1.15, 2.3), xlim=(0, len(curves[0]) - 1), xlabel="steps k after a nudge", ylabel="what is left of it")
+    ax.set(ylim=(-1.15, 2.3), xlim=(0, len(alive) - 1), xlabel="steps k after a nudge", ylabel="what is left of it")
     ax.set_title(f"u = {u:g}: {change}")
     fig.legend(loc="outside lower center", ncols=2)
     return fig
@@ -121,10 +109,10 @@ def draw_composition(x: Any, first: Step, second: Step, single: Mapping[str, Ste
     values = {name: floats(name, line, *places.shape, finite=False) for name, line in (parts | whole).items()}
     fig, both = plt.subplots(1, 2, figsize=(7.0, 3.2), sharey=True)
     for index, (name, line) in enumerate(values.items()):
-        look: dict[str, Any] = {"color": CYCLE[index % len(CYCLE)], "linestyle": DASHES[index % len(DASHES)]}
+        line_look = look(index) | {"marker": ""}
         if index == len(parts):  # what the single functions are drawn over
-            look |= {"linestyle": "-", "linewidth": 5, "alpha": 0.4}
-        both[int(index >= len(parts))].plot(places, line, label=name, **look)
+            line_look |= {"linestyle": "-", "linewidth": 5, "alpha": 0.4}
+        both[int(index >= len(parts))].plot(places, line, label=name, **line_look)
     for ax in both:
         ax.set(**{"xlabel": "old state h", "xlim": (places[0], places[-1])} | axes)
         ax.legend(loc="upper left")
@@ -178,23 +166,12 @@ def draw_half_lives(panels: Mapping[str, Sequence[tuple[Any, Any]]], longest: in
     return fig
 
 
-def draw_scan(steps: int = 8) -> Figure:
+def draw_scan() -> Figure:
     """The rounds of a prefix scan (Hillis and Steele 1986): each entry joins with the one d places before, d doubles.
 
-    A box says which steps it covers, and is filled when these are all up to its own.
-
-    Parameters
-    ----------
-    steps
-        T, at least 2.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer steps.
+    A box says which of eight steps it covers, and is filled when these are all up to its own.
     """
-    check_least(2, steps=steps)
-    distances = [0, *(2**k for k in range((steps - 1).bit_length()))]
+    steps, distances = 8, (0, 1, 2, 4)
     fig, ax = plt.subplots(figsize=(6.2, 3.6))
     bend: dict[str, Any] = {"zorder": 3, "arrowstyle": "->", "shrinkA": 2, "shrinkB": 2}
     for row, d in enumerate(distances):
@@ -204,15 +181,11 @@ def draw_scan(steps: int = 8) -> Figure:
                 arrow(ax, (t - d, -row + 0.86), (t, -row + 0.16), CYCLE[1], **bend)
                 arrow(ax, (t, -row + 0.86), (t, -row + 0.16), GREY, **bend)
             text, bold = f"{t}" if first == t else f"{first}–{t}", "bold" if first == 1 else "normal"
-            rim = {
-                "boxstyle": "round,pad=0.3",
-                "edgecolor": INK,
-                "facecolor": CYCLE[0] + ("40" if first == 1 else "00"),
-            }
+            fill = CYCLE[0] + ("40" if first == 1 else "00")
+            rim = {"boxstyle": "round,pad=0.3", "edgecolor": INK, "facecolor": fill}
             word(ax, t, -row, text, zorder=3, fontsize=11, bbox=rim, fontweight=bold)
-    rounds = len(distances) - 1
-    ax.set(xlim=(0.4, steps + 0.6), ylim=(-rounds - 0.4, 0.4), xticks=range(1, steps + 1), xlabel="step t")
-    ax.set_yticks(range(0, -rounds - 1, -1), ["the steps", *(f"round {k}" for k in range(1, rounds + 1))])
+    ax.set(xlim=(0.4, steps + 0.6), ylim=(-3.4, 0.4), xticks=range(1, steps + 1), xlabel="step t")
+    ax.set_yticks(range(0, -4, -1), ["the steps", *(f"round {k}" for k in (1, 2, 3))])
     _bare(ax)
     return fig
 

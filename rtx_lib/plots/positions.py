@@ -13,6 +13,7 @@ from matplotlib.patches import Arc
 from matplotlib.ticker import MaxNLocator
 
 from rtx_lib.plots.arrays import floats, true_runs
+from rtx_lib.plots.curves import name_at
 from rtx_lib.plots.diagram import arrow, blank, circle, word
 from rtx_lib.plots.grids import HATCHED, fill_cells, name_above, paint, scale_bar, tint
 from rtx_lib.plots.style import CYCLE, GREY, INK
@@ -20,7 +21,7 @@ from rtx_lib.plots.style import CYCLE, GREY, INK
 _SIGNS = (CYCLE[0], CYCLE[1])  # below 0, above 0
 
 
-def draw_position_table(ax: Axes, table: Any, *, positions: Sequence[int] | None = None) -> None:
+def draw_position_table(ax: Axes, table: Any) -> None:
     """A table of position vectors: each column is the vector of one position, each row one component over them.
 
     Parameters
@@ -29,8 +30,6 @@ def draw_position_table(ax: Axes, table: Any, *, positions: Sequence[int] | None
         Axes to draw in.
     table
         (T, D), finite.
-    positions
-        First and last position; 0 to T - 1 by default.
 
     Raises
     ------
@@ -38,19 +37,16 @@ def draw_position_table(ax: Axes, table: Any, *, positions: Sequence[int] | None
         If the table has another shape or holds a value that is not finite.
     """
     cells = floats("table", table, "T", "D")
-    first, last = positions or (0, len(cells) - 1)
     limit = float(np.abs(cells).max()) or 1.0
     limit = 1.0 if 0.9 < limit <= 1 else limit  # sines and cosines
-    width = cells.shape[1]
     # One colour from blank (-limit) to full: the waves are seen in grey as well, where two colours would look alike.
-    extent = (first - 0.5, last + 0.5, width - 0.5, -0.5)
-    paint(ax, tint((cells.T / limit + 1) / 2), extent=extent)
+    paint(ax, tint((cells.T / limit + 1) / 2))
     ax.set(xlabel="position", ylabel="component")
     ax.yaxis.set_major_locator(MaxNLocator(nbins="auto", integer=True))
     scale_bar(ax, tint(np.linspace(0, 1, 64)), -limit, limit)
 
 
-def draw_bias(ax: Axes, bias: Any, *, diagonals: Sequence[int] = (0,), numbers: bool | None = None) -> None:
+def draw_bias(ax: Axes, bias: Any, *, diagonals: Sequence[int] = ()) -> None:
     """What a relative scheme adds to the scores: orange with a plus sign above 0, blue below, hatched where masked.
 
     Parameters
@@ -58,120 +54,81 @@ def draw_bias(ax: Axes, bias: Any, *, diagonals: Sequence[int] = (0,), numbers: 
     ax
         Axes to draw in.
     bias
-        (T, S) for queries at the last T of the S positions; NaN or minus infinity where a key is masked.
+        (T, T), a row for each query; NaN or minus infinity where a key is masked.
     diagonals
-        Distances i - j that are marked along the diagonal and named at its end, for example where a clip
-        begins.
-    numbers
-        Write the values in the cells; by default where there are at most 8 x 8.
+        Distances i - j from 0 that are marked by a line along the diagonal and named at its end, for example where a
+        clip begins.
 
     Raises
     ------
     ValueError
         If the bias has another shape, is infinite or masked everywhere, or a diagonal does not cross it.
     """
-    cells = floats("bias", bias, "T", "S", finite=False)
+    cells = floats("bias", bias, "T", "T", finite=False)
     masked = np.isnan(cells) | np.isneginf(cells)
     if masked.all() or np.isposinf(cells).any():
         raise ValueError(f"bias must hold finite values, and NaN or minus infinity where a key is masked, got {cells}")
-    queries, keys = cells.shape
-    offset = keys - queries
-    for distance in diagonals:
-        if not offset - keys < distance < keys:
-            raise ValueError(f"diagonals must be from {offset - keys + 1} to {keys - 1}, got {distance}")
+    size = len(cells)
+    if not set(diagonals) <= set(range(size)):
+        raise ValueError(f"diagonals must be from 0 to {size - 1}, got {diagonals}")
     cells = np.where(masked, 0, cells)
     limit = float(np.abs(cells).max()) or 1.0
-    numbers = max(cells.shape) <= 8 if numbers is None else numbers
-    full = 0.75 if numbers else 1.0  # numbers keep their contrast
-    extent = (-0.5, keys - 0.5, keys - 0.5, offset - 0.5)
-    paint(ax, tint(full * cells / limit, _SIGNS), "equal", extent=extent)
-    fill_cells(ax, masked, offset, **HATCHED)
+    paint(ax, tint(cells / limit, _SIGNS), "equal")
+    fill_cells(ax, masked, **HATCHED)
     name_above(ax, "key position j", "query position i")
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(MaxNLocator(nbins="auto", integer=True))
-    if numbers:
-        for i, j in zip(*np.nonzero(~masked), strict=True):
-            value = f"{cells[i, j]:+.3g}".replace("0.", ".").replace("-", "−") if cells[i, j] else "0"
-            word(ax, j, i + offset, value, fontsize=8.5)
-    else:
-        i, j = np.nonzero(cells > 0.03 * limit)
-        ax.plot(j, i + offset, "+", color=INK, markersize=3.5, markeredgewidth=0.7)
+    i, j = np.nonzero(cells > 0.03 * limit)
+    ax.plot(j, i, "+", color=INK, markersize=3.5, markeredgewidth=0.7)
     for distance in diagonals:
-        _diagonal(ax, distance, offset, keys, through=not numbers)
+        ends = np.array([-0.5, size - distance - 0.5])
+        ax.plot(ends, ends + distance, color=INK, linestyle=(0, (4, 2)), linewidth=1.2)
+        name = f"$i-j={distance}$" if distance else "$i=j$"
+        name_at(ax, name, (ends[1], size - 0.5), (0, -4), ha="center", va="top", fontsize=10, annotation_clip=False)
     low, high = (float(cells.min()), float(cells.max())) if cells.any() else (-limit, limit)
     low, high = min(0.0, low), max(0.0, high)
-    at = 1.22 if min(diagonals, default=0) < 0 else 1.03  # behind the names of diagonals that end on the right
-    bar = scale_bar(ax, tint(full * np.linspace(low, high, 64) / limit, _SIGNS), low, high, at=at)
-    if high > 0 and not numbers:
+    bar = scale_bar(ax, tint(np.linspace(low, high, 64) / limit, _SIGNS), low, high)
+    if high > 0:
         bar.plot([0.5], [0.85 * high], "+", color=INK, markersize=4, markeredgewidth=0.8)
 
 
-def _diagonal(ax: Axes, distance: int, offset: int, keys: int, *, through: bool) -> None:
-    """Mark the cells of one distance i - j: by a line through them, or around each, so that numbers stay free."""
-    first, last = max(0, offset - distance), min(keys, keys - distance) - 1
-    j = np.arange(first, last + 1)
-    if through:
-        ends = np.array([first - 0.5, last + 0.5])
-        ax.plot(ends, ends + distance, color=INK, linestyle=(0, (4, 2)), linewidth=1.2)
-    else:
-        cells = np.zeros((keys, keys), dtype=bool)
-        cells[j + distance, j] = True
-        fill_cells(ax, cells, facecolor="none", edgecolor=INK, linewidth=1.2)
-    place: dict[str, Any] = {"xytext": (0, -4), "ha": "center", "va": "top"}
-    if distance < 0:
-        place = {"xytext": (4, 0), "ha": "left", "va": "center"}
-    name = f"$i-j={distance}$" if distance else "$i=j$"
-    end = (last + 0.5, last + 0.5 + distance)
-    ax.annotate(name, end, textcoords="offset points", fontsize=10, annotation_clip=False, **place)
-
-
-def draw_rotations(
-    ax: Axes, vectors: Any, labels: Sequence[str], *, arcs: Sequence[tuple[int, int]] = (), colours: Any = None
-) -> None:
-    """Vectors of one plane as arrows from the origin, with the angles between some of them in degrees.
+def draw_rotations(ax: Axes, vectors: Any, labels: Sequence[str], colours: Sequence[str]) -> None:
+    """Two vectors of one plane as arrows from the origin, with the angle between them in degrees.
 
     Parameters
     ----------
     ax
         Axes to draw in.
     vectors
-        (P, 2), for example one pair of components of a query at P positions.
+        (2, 2), for example one pair of components of a query and of a key.
     labels
-        P names, written at the tips.
-    arcs
-        Pairs of arrows (from, to) whose angle is drawn, each on a circle of its own.
+        Two names, written at the tips.
     colours
-        One for each arrow; all of one colour by default.
+        One for each arrow.
 
     Raises
     ------
     ValueError
-        If the shapes do not fit, a value is not finite, all vectors are 0 or an arc names no arrow.
+        If the shapes do not fit, a value is not finite, or both vectors are 0.
     """
-    arrows = floats("vectors", vectors, len(labels), 2)
+    arrows = floats("vectors", vectors, 2, 2)
     if not arrows.any():
         raise ValueError("vectors must not all be 0, got nothing else")
-    for arc in arcs:
-        if not all(0 <= end < len(arrows) for end in arc):
-            raise ValueError(f"arcs must name arrows from 0 to {len(arrows) - 1}, got {arc}")
     lengths = np.hypot(*arrows.T)
     longest = float(lengths.max())
     for radius in sorted(set(lengths.round(6))):
         circle(ax, 0, 0, radius, facecolor="none", edgecolor=GREY, linewidth=0.8, alpha=0.6)
-    colours = [CYCLE[0]] * len(arrows) if colours is None else colours
     for tip, length, label, colour in zip(arrows, lengths, labels, colours, strict=True):
         arrow(ax, (0, 0), tip, colour, 2, zorder=3)
         x, y = tip * (1 + 0.16 * longest / max(length, 1e-12))
         word(ax, x, y, label, fontsize=11)
-    for number, (start, stop) in enumerate(arcs):
-        angles = np.degrees(np.arctan2(arrows[[start, stop], 1], arrows[[start, stop], 0]))
-        turn = float((angles[1] - angles[0] + 180) % 360 - 180)
-        low, high = (angles[0], angles[0] + turn) if turn >= 0 else (angles[0] + turn, angles[0])
-        radius = longest * (0.42 + 0.14 * number)
-        ax.add_patch(Arc((0, 0), 2 * radius, 2 * radius, theta1=low, theta2=high, color=INK, linewidth=1.4))
-        middle = np.radians((low + high) / 2)
-        x, y = (radius + 0.17 * longest) * np.array([np.cos(middle), np.sin(middle)])
-        word(ax, x, y, f"{abs(turn):.0f}°", fontsize=10)
+    start, stop = np.degrees(np.arctan2(arrows[:, 1], arrows[:, 0]))
+    turn = float((stop - start + 180) % 360 - 180)
+    low, high = sorted((start, start + turn))
+    radius, middle = 0.42 * longest, np.radians((low + high) / 2)
+    ax.add_patch(Arc((0, 0), 2 * radius, 2 * radius, theta1=low, theta2=high, color=INK, linewidth=1.4))
+    x, y = (radius + 0.17 * longest) * np.array([np.cos(middle), np.sin(middle)])
+    word(ax, x, y, f"{abs(turn):.0f}°", fontsize=10)
     blank(ax, (-1.3 * longest, 1.3 * longest), (-1.3 * longest, 1.3 * longest))
 
 
@@ -223,8 +180,8 @@ def length_heatmap(ax: Axes, values: Any, schemes: Sequence[str], lengths: Seque
     behind = sum(length <= trained for length in lengths) - 0.5
     ax.axvline(behind, color=INK, linewidth=2.4, linestyle="-")
     for side, text in ((-1, f"trained at {trained}"), (1, "longer than in training")):
-        where: dict[str, Any] = {"xytext": (5 * side, 4), "textcoords": "offset points", "va": "bottom", "fontsize": 11}
-        ax.annotate(text, (behind, -0.5), ha="left" if side > 0 else "right", annotation_clip=False, **where)
+        where: dict[str, Any] = {"ha": "left" if side > 0 else "right", "va": "bottom", "annotation_clip": False}
+        name_at(ax, text, (behind, -0.5), (5 * side, 4), **where)
 
 
 def _short(value: float) -> str:

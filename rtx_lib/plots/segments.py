@@ -25,99 +25,26 @@ _NODES: dict[str, dict[str, Any]] = {
     "stored": {"facecolor": _STORED + "30", "edgecolor": _STORED, "linewidth": 1.4, "linestyle": (0, (2, 1))},
     "own": {"facecolor": _OWN + "70", "edgecolor": _OWN, "linewidth": 2.4},
 }
-_MOST = 24  # positions in one drawing
+_LENGTH = 4  # T, positions in a segment
+_TOTAL = 4 * _LENGTH  # positions in the drawing; the text goes on to the left
+_START, _OUTPUT = _TOTAL - _LENGTH, _TOTAL - 1  # of the last segment, and the output whose paths are drawn
 _RADIUS = 0.3
 _GAP = 2.4  # from layer to layer, in positions
 
 
-def _window(p: int, length: int, memory: int) -> range:
+def _window(p: int, memory: int) -> range:
     """The positions of the layer below that position p attends to: its memory, and its segment up to itself."""
-    return range(p // length * length - memory, p + 1)
+    return range(p // _LENGTH * _LENGTH - memory, p + 1)
 
 
-def _cone(layers: int, length: int, memory: int, position: int) -> list[set[int]]:
-    """What one output depends on: of each row, the inputs first, the positions; below 0 is what came before."""
-    rows = [{position}]
-    for _ in range(layers):
-        rows.append({k for p in rows[-1] for k in _window(p, length, memory)})
-    return rows[::-1]
-
-
-def _check_total(length: int, segments: int) -> int:
-    total = segments * length
-    if total > _MOST:
-        raise ValueError(f"segments times length must be at most {_MOST}, got {total}")
-    return total
-
-
-def _check(layers: int, length: int, memory: int, segments: int, position: int | None) -> int:
-    """The output's position, counted from 0."""
-    check_least(1, layers=layers, length=length, segments=segments)
+def _cone(layers: int, memory: int) -> list[set[int]]:
+    """What the output depends on: of each row, the inputs first, the positions; below 0 is what came before."""
+    check_least(1, layers=layers)
     check_least(0, memory=memory)
-    total = _check_total(length, segments)
-    if position is not None and not 1 <= position <= total:
-        raise ValueError(f"position must be from 1 to {total}, got {position}")
-    return (total if position is None else position) - 1
-
-
-def draw_segments(
-    layers: int = 3, length: int = 4, memory: int = 4, segments: int = 4, *, position: int | None = None
-) -> Figure:
-    """Which positions of which layers one output depends on, when a text is read in segments with a memory.
-
-    Filled with a thick rim: the output's own segment, where gradients go, along solid lines. With a dashed rim: what
-    was stored when earlier segments were read; only values come from there, along dashed lines. The thick path leads
-    to the furthest position. For frames: ``explorer(lambda M: draw_segments(memory=M), range(9), "memory M",
-    alt=lambda M: describe_segments(memory=M))``.
-
-    Parameters
-    ----------
-    layers
-        N.
-    length
-        T, positions in a segment.
-    memory
-        M, positions that each layer keeps; with 0 nothing crosses a border.
-    segments
-        How many are drawn; the text goes on to the left.
-    position
-        The output whose paths are drawn, from 1 to segments x length; the last by default.
-
-    Raises
-    ------
-    ValueError
-        If a size is below 1, ``memory`` below 0, there is no such position, or more than 24 are asked for.
-    """
-    output = _check(layers, length, memory, segments, position)
-    rows = _cone(layers, length, memory, output)
-    furthest = [min(row) for row in rows]
-    start, total = output // length * length, segments * length
-    top, wide = _GAP * layers, total + 2.35
-    fig, ax = plt.subplots(figsize=(5.8, 5.8 * (top + 7.0) / wide))
-    below = [(n, p, k) for n in range(layers, 0, -1) for p in rows[n] for k in _window(p, length, memory)]
-    _links(ax, below, start, 1.0, (-0.62, total + 0.38, top + 1))
-    path = [(n, furthest[n], furthest[n - 1]) for n in range(layers, 0, -1)]
-    _links(ax, path, start, 3.4, (-0.62, total + 0.38, top + 1))
-    size = (2 * _RADIUS * 5.7 * 72 / wide) ** 2
-    places: dict[str, list[tuple[int, float]]] = {look: [] for look in _NODES}
-    for n, row in enumerate(rows):
-        for p in range(total):
-            places["none" if p not in row else "stored" if p < start else "own"].append((p, _GAP * n))
-        word(ax, -0.85, _GAP * n, f"layer {n}" if n else "inputs", ha="right", fontsize=11)
-    for look, nodes in places.items():
-        if nodes:
-            xs, ys = np.transpose(nodes)
-            ax.scatter(xs, ys, size, zorder=3, gid=look, **_NODES[look])
-    _frame(ax, start, length, memory, segments, top)
-    if furthest[0] < 0:
-        word(ax, -0.62, -0.72, f"← {-furthest[0]} more", ha="left", fontsize=11)
-    steps, reach = _steps(furthest), output - furthest[0]
-    told = f"the thick path, layer by layer: {steps}" if memory else f"no path crosses the border: {steps}"
-    name = f"memory {memory}" if memory else "no memory"
-    for text, y, font in ((f"{name}: the output reaches {_positions(reach)} back", 2.4, 12.5), (told, 1.3, 11)):
-        word(ax, (total - 3.1) / 2, top + y, text, va="baseline", fontsize=font)
-    blank(ax, (-2.75, total - 0.4), (-3.9, top + 3.1))
-    return fig
+    rows = [{_OUTPUT}]
+    for _ in range(layers):
+        rows.append({k for p in rows[-1] for k in _window(p, memory)})
+    return rows[::-1]
 
 
 def _steps(furthest: Sequence[int]) -> str:
@@ -126,89 +53,112 @@ def _steps(furthest: Sequence[int]) -> str:
     return " + ".join(map(str, steps)) + (f" = {sum(steps)}" if len(steps) > 1 else "")
 
 
-def _links(
-    ax: Axes, edges: Sequence[tuple[int, int, int]], start: int, width: float, inside: tuple[float, float, float]
-) -> None:
+def draw_segments(layers: int = 3, memory: int = 4) -> Figure:
+    """Which positions of which layers one output depends on, when a text is read in segments with a memory.
+
+    Filled with a thick rim: the output's own segment, where gradients go, along solid lines. With a dashed rim: what
+    was stored when earlier segments were read; only values come from there, along dashed lines. The thick path leads
+    to the furthest position.
+
+    Parameters
+    ----------
+    layers
+        N.
+    memory
+        M, positions that each layer keeps; with 0 nothing crosses a border.
+
+    Raises
+    ------
+    ValueError
+        If ``layers`` is below 1 or ``memory`` below 0.
+    """
+    rows = _cone(layers, memory)
+    furthest = [min(row) for row in rows]
+    top, wide = _GAP * layers, _TOTAL + 2.35
+    fig, ax = plt.subplots(figsize=(5.8, 5.8 * (top + 7.0) / wide))
+    down = range(layers, 0, -1)
+    _links(ax, [(n, p, k) for n in down for p in rows[n] for k in _window(p, memory)], 1.0, top)
+    _links(ax, [(n, furthest[n], furthest[n - 1]) for n in down], 3.4, top)
+    size = (2 * _RADIUS * 5.7 * 72 / wide) ** 2
+    places: dict[str, list[tuple[int, float]]] = {look: [] for look in _NODES}
+    for n, row in enumerate(rows):
+        for p in range(_TOTAL):
+            places["none" if p not in row else "stored" if p < _START else "own"].append((p, _GAP * n))
+        word(ax, -0.85, _GAP * n, f"layer {n}" if n else "inputs", ha="right", fontsize=11)
+    for look, nodes in places.items():
+        if nodes:
+            xs, ys = np.transpose(nodes)
+            ax.scatter(xs, ys, size, zorder=3, gid=look, **_NODES[look])
+    _frame(ax, memory, top)
+    if furthest[0] < 0:
+        word(ax, -0.62, -0.72, f"← {-furthest[0]} more", ha="left", fontsize=11)
+    way = "the thick path, layer by layer" if memory else "no path crosses the border"
+    name = f"memory {memory}" if memory else "no memory"
+    reach = f"{name}: the output reaches {_OUTPUT - furthest[0]} positions back"
+    for text, y, font in ((reach, 2.4, 12.5), (f"{way}: {_steps(furthest)}", 1.3, 11)):
+        word(ax, (_TOTAL - 3.1) / 2, top + y, text, va="baseline", fontsize=font)
+    blank(ax, (-2.75, _TOTAL - 0.4), (-3.9, top + 3.1))
+    return fig
+
+
+def _links(ax: Axes, edges: Sequence[tuple[int, int, int]], width: float, top: float) -> None:
     """Lines from position p of row n down to k of the row below, cut where the drawing ends."""
-    left, right, high = inside
     for stored, colour, dash in ((True, _STORED, _DASHED), (False, _OWN, "-")):
-        chosen = [edge for edge in edges if stored == (edge[2] < start)]
+        chosen = [edge for edge in edges if stored == (edge[2] < _START)]
         ends = [((p, _GAP * n - _RADIUS), (k, _GAP * (n - 1) + _RADIUS)) for n, p, k in chosen]
         pale = min(1.0, max(0.25, 60 / max(1, len(ends)))) if width == 1 else None  # where lines are dense
         line = links(ax, ends, color=colour, linestyle=dash, linewidth=width, alpha=pale, zorder=2)
         if line:
-            line.set_clip_path(Rectangle((left, -1), right - left, high + 1, transform=ax.transData))
+            line.set_clip_path(Rectangle((-0.62, -1), _TOTAL + 1, top + 2, transform=ax.transData))
 
 
-def _frame(ax: Axes, start: int, length: int, memory: int, segments: int, top: float) -> None:
+def _frame(ax: Axes, memory: int, top: float) -> None:
     """Borders, the bars of memory and segment, and the legend."""
-    for border in range(length, segments * length, length):
+    for border in range(_LENGTH, _TOTAL, _LENGTH):
         ax.plot([border - 0.5] * 2, [-1.1, top + 0.7], color=INK, linewidth=1.3, linestyle="-", zorder=1)
-    bars: list[tuple[int, int, str, str, Any]] = [(start, start + length, "its segment", _OWN, "-")]
-    if memory and start:
-        bars.append((max(0, start - memory), start, f"memory {memory}", _STORED, _DASHED))
+    bars: list[tuple[int, int, str, str, Any]] = [(_START, _TOTAL, "its segment", _OWN, "-")]
+    if memory:
+        bars.append((max(0, _START - memory), _START, f"memory {memory}", _STORED, _DASHED))
     for low, high, name, colour, dash in bars:
         ax.plot([low - 0.3, high - 0.7], [-1.25] * 2, color=colour, linewidth=4, linestyle=dash, solid_capstyle="butt")
-        narrow = high - low < 4
-        place, side = (high - 0.7, "right") if narrow else ((low + high) / 2 - 0.5, "center")
-        word(ax, place, -2.6 if narrow and colour == _OWN else -1.8, name, ha=side, fontsize=11)
+        place, side = (high - 0.7, "right") if high - low < 4 else ((low + high) / 2 - 0.5, "center")
+        word(ax, place, -1.8, name, ha=side, fontsize=11)
     ax.plot([], [], color=_OWN, linestyle="-", linewidth=2, label="value and gradient")
     ax.plot([], [], color=_STORED, linestyle=_DASHED, linewidth=2, label="value only: stored, no gradient")
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 0), ncol=2, handlelength=2.4, columnspacing=1.2)
 
 
-def _positions(count: int) -> str:
-    return f"{count} position{'' if count == 1 else 's'}"
-
-
-def describe_segments(
-    layers: int = 3, length: int = 4, memory: int = 4, segments: int = 4, *, position: int | None = None
-) -> str:
+def describe_segments(layers: int = 3, memory: int = 4) -> str:
     """What :func:`draw_segments` shows for these arguments, in words and with the reach in numbers."""
-    output = _check(layers, length, memory, segments, position)
-    furthest = [min(row) for row in _cone(layers, length, memory, output)]
-    reach, own = output - furthest[0], output % length
-    what = f"{layers} layer{' reads' if layers == 1 else 's read'} a text in segments of {length}"
+    furthest = [min(row) for row in _cone(layers, memory)]
+    reach, own = _OUTPUT - furthest[0], _LENGTH - 1
+    what = f"{layers} layer{' reads' if layers == 1 else 's read'} a text in segments of {_LENGTH}"
     if not memory:
         return (
-            f"{what} without memory: output {output + 1} depends on itself and {_positions(own)} before it, and no "
-            "path crosses the border of its segment."
+            f"{what} without memory: output {_TOTAL} depends on itself and {own} positions before it, and no path "
+            "crosses the border of its segment."
         )
     return (
-        f"{what} with a memory of {memory}: output {output + 1} reaches {_positions(reach)} back: {_steps(furthest)}, "
+        f"{what} with a memory of {memory}: output {_TOTAL} reaches {reach} positions back: {_steps(furthest)}, "
         f"layer by layer. {own} of them lie in its own segment, along solid lines that carry gradients as well; the "
         f"other {reach - own} come through the memory, along dashed lines that carry values alone."
     )
 
 
-def draw_clash(length: int = 4, segments: int = 2) -> Figure:
-    """Numbers that restart in every segment against distances, as the last query sees its keys.
+def draw_clash() -> Figure:
+    """Numbers that restart in every segment against distances, as the last query sees the keys of two segments.
 
     Above, two keys bear the same number, so the query cannot tell which is which; below, every key has a distance of
     its own.
-
-    Parameters
-    ----------
-    length
-        T, positions in a segment, at least 2.
-    segments
-        At least 2; the last holds the query, the others are its memory.
-
-    Raises
-    ------
-    ValueError
-        If a size is below 2, or there are more than 24 positions.
     """
-    check_least(2, length=length, segments=segments)
-    total = _check_total(length, segments)
-    query, border, inner = total - 1, total - length, int(length > 2)
-    twins = (border - length + inner, border + inner)
-    restart, distances = [p % length for p in range(total)], [query - p for p in range(total)]
+    total, twins = 2 * _LENGTH, (1, _LENGTH + 1)
+    query = total - 1
     fig, ax = plt.subplots(figsize=(5.8, 4.9))
-    for y, lit, name, numbers, verdict in (
-        (4.5, _STORED, "numbers that restart in every segment", restart, "the query cannot tell the two apart"),
-        (0, _OWN, "distances to the query", distances, "one is far, one is near"),
+    for y, lit, name, verdict in (
+        (4.5, _STORED, "numbers that restart in every segment", "the query cannot tell the two apart"),
+        (0, _OWN, "distances to the query", "one is far, one is near"),
     ):
+        numbers = [p % _LENGTH if y else query - p for p in range(total)]
         word(ax, -0.45, y + 2.2, name, ha="left", fontsize=12.5, fontweight="bold")
         for p, number in enumerate(numbers):
             rim: dict[str, Any] = {"facecolor": "none", "edgecolor": GREY, "linewidth": 1}
@@ -222,8 +172,7 @@ def draw_clash(length: int = 4, segments: int = 2) -> Figure:
             box(ax, p, y, 0.38, 0.38, **rim)
             word(ax, p, y, str(number), fontsize=13, fontweight="bold" if p in twins else "normal")
         word(ax, query, y - 0.62, "query", fontsize=11)
-        for edge in range(length, total, length):
-            ax.plot([edge - 0.5] * 2, [y - 0.8, y + 0.7], color=INK, linewidth=1.3, linestyle="-")
+        ax.plot([_LENGTH - 0.5] * 2, [y - 0.8, y + 0.7], color=INK, linewidth=1.3, linestyle="-")
         both = " and ".join(str(numbers[p]) for p in twins)
         word(ax, (total - 1) / 2, y - 1.2, f"{both}: {verdict}", fontsize=12.5)
     blank(ax, (-0.6, total - 0.4), (-1.6, 7.0), aspect="auto")

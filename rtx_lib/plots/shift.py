@@ -1,7 +1,7 @@
 """The shift of Transformer-XL cell by cell: how scores by distance become scores by key without an index.
 
 The terms with R are computed once for each distance. A column of zeros in front, and the same memory read in rows one
-shorter, and every score stands at its key (Dai et al. 2019, appendix B).
+shorter, and every score stands at its key (Dai et al. 2019, appendix B). The drawings are of 3 queries and 5 keys.
 """
 
 from collections.abc import Iterable
@@ -14,144 +14,203 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from rtx_lib.plots import diagram
-from rtx_lib.plots.diagram import Point, blank, links
+from rtx_lib.plots.diagram import Point, blank, links, look_up
 from rtx_lib.plots.grids import fill
-from rtx_lib.plots.shift_steps import (
-    LETTERS,
-    ROW_STEPS,
-    SHIFT_STEPS,
-    Cell,
-    cell_name,
-    padded_line,
-    row_of,
-    shifted_cells,
-    step_facts,
-)
 from rtx_lib.plots.style import CYCLE, GREY, INK
 
-_LEFT = 4.6  # the first column of both tables
+Cell = tuple[int, int] | None
+"""What a cell holds: (query, distance), or None for a zero."""
+Tile = tuple[float, float, Cell, bool]
+"""A cell in its place, and whether it is a ghost, which is yet to come."""
+
+_TITLES = {
+    "by distance": "computed: one column for each distance",
+    "wanted": "wanted: one column for each key",
+    "zero column": "a column of zeros is put in front",
+    "in memory": "in memory the rows follow one another",
+    "start dropped": "the first 3 numbers are left out",
+    "rows one shorter": "the same memory is read in rows of 5, not 6",
+    "first row": "row a skips 0, a4 and a3, so it moves 2 to the left",
+    "second row": "row b skips 0 and b4, so it moves 1 to the left",
+    "last row": "row c skips 0, so it stays",
+    "by key": "every score stands at its key",
+    "masked": "above the diagonal stands garbage: mask it",
+}
+_ABOVE = {
+    "by distance": "a4: query a meets\ndistance 4",
+    "wanted": "hatched: no key stands\nso far back",
+    "zero column": "rows of 5 become\nrows of 6",
+    "in memory": "nothing moves: the same\n18 numbers in a line",
+    "start dropped": "one for each row:\n18 − 3 = 15 = 3 × 5",
+    "rows one shorter": "5 is one less than 6:\neach reading begins\none cell earlier in its row",
+}
+_BESIDE = {
+    "wanted": "row a has to go 2 left,\nthe next row one less,\nthe last row stays",
+    "first row": "begins with a2:\nkey 0 is 2 before it\nends with 0 and b4:\nthe next row has begun",
+    "second row": "begins with b3:\nkey 0 is 3 before it\nends with 0:\nthe next row has begun",
+    "last row": "begins with c4:\nkey 0 is 4 before it",
+    "by key": "along each diagonal\none distance: $2 + i - j$\nfor row $i$ and key $j$",
+    "masked": "there the key comes after\nthe query; what stands\nthere is what came next\nin memory",
+}
+_WORDS = {
+    "by distance": "A table of 3 rows, queries a, b and c, and 5 columns, the distances from 4 down to 0. The same "
+    "distances serve every query.",
+    "wanted": "Below, the table that is wanted: a column for each key. Query a stands at position 2, so key 0 is 2 "
+    "before it. Row a has to move by 2 to the left, every next row by one less, the last not at all.",
+    "zero column": "A zero is put in front of every row, so that the rows hold 6 cells instead of 5.",
+    "in memory": "The 3 rows of 6 cells in one line of 18, as they lie in memory.",
+    "start dropped": "The first 3 cells of the line are crossed out: 0, a4 and a3. 15 are left, which is 3 rows of 5.",
+    "rows one shorter": "What is left of the line is cut after every 5 cells, while the rows in memory are 6 long. "
+    "Each reading therefore begins one cell earlier in its row than the one before: it skips 3, 2 and 1 cells.",
+    "first row": "Reading 1 skips 0, a4 and a3 of row a, the zero and 2 more, so row a moves 2 to the left. It reads "
+    "a2, a1, a0, 0, b4: the first is distance 2, which is where key 0 stands before query a. At its end, 0 and "
+    "b4, the next row has already begun.",
+    "second row": "Reading 2 skips 0 and b4 of row b, the zero and 1 more, so row b moves 1 to the left. It reads "
+    "b3, b2, b1, b0, 0: the first is distance 3, which is where key 0 stands before query b. At its end, 0, the "
+    "next row has already begun.",
+    "last row": "Reading 3 skips 0 of row c, the zero, so row c stays. It reads c4, c3, c2, c1, c0: the first is "
+    "distance 4, which is where key 0 stands before query c.",
+    "by key": "Columns are keys now. Up to its own position, query i finds at key j the distance 2 + i - j: the same "
+    "number along each diagonal.",
+    "masked": "Above the diagonal, where a key comes after its query, stands what came next in memory: 0 and b4 in "
+    "row a and 0 in row b. It means nothing, and the causal mask hides it.",
+}
+SHIFT_STEPS = tuple(_TITLES)
+"""The steps of :func:`draw_shift` in order."""
+
+_ROW_STEPS = ("first row", "second row", "last row")
+_QUERIES, _KEYS, _LETTERS = 3, 5, "abc"
+_PAST = _KEYS - _QUERIES
+_WIDE, _LEFT = 18.1, 4.6  # of the drawing, and the first column of both tables
+_MIDDLE, _BELOW = _QUERIES + 2.8, _QUERIES + 6.7  # heights of the line and of the table by key
 _LIT = CYCLE[1]
 _THIN: dict[str, Any] = {"facecolor": "none", "edgecolor": GREY, "linewidth": 0.8}
 
 
-def draw_shift(step: str = "masked", queries: int = 3, keys: int = 5) -> Figure:
-    """One step of the relative shift: on top the table by distance, then the memory as a line, below the table by key.
+def _padded_line(queries: int, keys: int) -> list[Cell]:
+    """The padded table as it lies in memory: T rows of S + 1 cells."""
+    return [cell for i in range(queries) for cell in (None, *((i, d) for d in range(keys - 1, -1, -1)))]
 
-    A cell is named by its query, a letter, and its distance, which also sets the strength of its colour. Hatched are
-    the cells that no query needs: their key would come before the first. For frames:
-    ``explorer(draw_shift, SHIFT_STEPS, "step", alt=describe_shift)``.
+
+def shifted_cells(queries: int, keys: int) -> list[list[Cell]]:
+    """Which score stands where after the shift, found by shifting names instead of numbers.
 
     Parameters
     ----------
-    step
-        One of :data:`~rtx_lib.plots.shift_steps.SHIFT_STEPS`.
     queries
-        T, at least 2.
+        T.
     keys
         S = M + T.
+
+    Returns
+    -------
+    list[list[Cell]]
+        T rows of S cells: (query, distance), or None for a zero that was put in front. Up to its own position, j at
+        most M + i, query i has at key j the distance M + i - j; beyond it stands what a mask has to hide.
 
     Raises
     ------
     ValueError
-        If there is no such step, there are fewer keys than queries, or more than 24 cells in the line.
+        If ``queries`` is below 1 or there are fewer keys than queries.
     """
-    title, *told, _ = step_facts(step, queries, keys)
-    at, past, line = SHIFT_STEPS.index(step), keys - queries, padded_line(queries, keys)
-    middle, below = queries + 2.8, queries + 6.7
-    wide, high = max(len(line), _LEFT + keys + 8.5), below + queries + 2.1
-    fig, ax = plt.subplots(figsize=(5.8, 5.8 * (high - 0.7) / wide + 0.4))
-    tiles = _Tiles(past, waste=at > 0)
-    for y, name, numbers in ((0, "distance", range(keys - 1, -1, -1)), (below, "key", range(keys))):
+    if not 1 <= queries <= keys:
+        raise ValueError(f"queries must be from 1 to keys = {keys}, got {queries}")
+    left = _padded_line(queries, keys)[queries:]
+    return [left[i * keys : (i + 1) * keys] for i in range(queries)]
+
+
+def describe_shift(step: str) -> str:
+    """What :func:`draw_shift` shows at this step, in words."""
+    return look_up(step, _WORDS)
+
+
+def draw_shift(step: str) -> Figure:
+    """One step of the relative shift: on top the table by distance, then the memory as a line, below the table by key.
+
+    A cell is named by its query, a letter, and its distance, which also sets the strength of its colour. Hatched are
+    the cells that no query needs: their key would come before the first.
+
+    Raises
+    ------
+    ValueError
+        If ``step`` is not one of :data:`SHIFT_STEPS`.
+    """
+    title, told = look_up(step, _TITLES), (_ABOVE.get(step, ""), _BESIDE.get(step, ""))
+    at, line = SHIFT_STEPS.index(step), _padded_line(_QUERIES, _KEYS)
+    high = _BELOW + _QUERIES + 2.1
+    fig, ax = plt.subplots(figsize=(5.8, 5.8 * (high - 0.7) / _WIDE + 0.4))
+    tiles: list[Tile] = []
+    for y, name, numbers in ((0, "distance", range(_KEYS - 1, -1, -1)), (_BELOW, "key", range(_KEYS))):
         _word(ax, _LEFT - 1.7, y, name, ha="right", fontweight="bold")
         for c, number in enumerate(numbers):
             _word(ax, _LEFT + c, y, str(number), fontweight="bold")
-    for i in range(queries):
-        _word(ax, _LEFT - 1.7, i + 1, f"query {LETTERS[i]}", ha="right")
-        _word(ax, _LEFT - 0.8, below + i + 1, f"query {LETTERS[i]}, at {past + i}", ha="right")
-        for c in range(at < 2, keys + 1):  # the column of zeros comes later
-            tiles.add(_LEFT - 1 + c, i + 1, line[i * (keys + 1) + c])
+    for i, letter in enumerate(_LETTERS):
+        _word(ax, _LEFT - 1.7, i + 1, f"query {letter}", ha="right")
+        _word(ax, _LEFT - 0.8, _BELOW + i + 1, f"query {letter}, at {_PAST + i}", ha="right")
+        for c in range(at < 2, _KEYS + 1):  # the column of zeros comes later
+            tiles.append((_LEFT - 1 + c, i + 1, line[i * (_KEYS + 1) + c], False))
     if at >= SHIFT_STEPS.index("in memory"):
-        _draw_memory(ax, tiles, step, queries, keys, middle, long=keys * 5.8 / wide > 1.4)
-    _draw_keys(ax, tiles, step, queries, keys, below)
-    tiles.draw(ax, min(12.5, 240 / wide))
-    for y, words in zip((0, below), told, strict=True):
-        ax.text(_LEFT + keys + 0.1, y + 0.5, words, va="top", fontsize=11.5, linespacing=1.35)
-    blank(ax, (-0.6, wide - 0.4), (high - 1.3, -0.6), title=title)
+        _draw_memory(ax, tiles, step, line)
+    _draw_keys(ax, tiles, step)
+    _draw_tiles(ax, tiles, waste=at > 0)
+    for y, words in zip((0, _BELOW), told, strict=True):
+        ax.text(_LEFT + _KEYS + 0.1, y + 0.5, words, va="top", fontsize=11.5, linespacing=1.35)
+    blank(ax, (-0.6, _WIDE - 0.4), (high - 1.3, -0.6), title=title)
     return fig
 
 
-def _rows_read(step: str, queries: int) -> int:
+def _rows_read(step: str) -> int:
     """How many rows of the table by key are there."""
-    if step in ROW_STEPS:
-        return row_of(step, queries) + 1
-    return queries * (SHIFT_STEPS.index(step) > SHIFT_STEPS.index(ROW_STEPS[0]))
+    return min(max(SHIFT_STEPS.index(step) - SHIFT_STEPS.index("rows one shorter"), 0), _QUERIES)
 
 
-class _Tiles:
-    """Collects cells by their look, so that each look becomes one shape."""
-
-    def __init__(self, past: int, *, waste: bool) -> None:
-        self.past, self.waste = past, waste
-        self.names: list[tuple[Point, str]] = []
-        self.places: dict[str | int, list[Point]] = {}
-
-    def add(self, x: float, y: float, cell: Cell, *, ghost: bool = False) -> None:
-        """A cell: a ghost, or waste that no query needs if there is any, or tinted by its distance."""
-        needless = self.waste and (cell is None or cell[1] > self.past + cell[0])
+def _draw_tiles(ax: Axes, tiles: Iterable[Tile], *, waste: bool) -> None:
+    """Each look as one shape: a ghost, waste that no query needs if there is any, or tinted by the distance."""
+    places: dict[str | int, list[Point]] = {}
+    for x, y, cell, ghost in tiles:
+        needless = waste and (cell is None or cell[1] > _PAST + cell[0])
         look = "ghost" if ghost else "waste" if needless else -1 if cell is None else cell[1]
-        self.places.setdefault(look, []).append((x, y))
+        places.setdefault(look, []).append((x, y))
         if cell or not ghost:
-            self.names.append(((x, y), cell_name(cell)))
-
-    def draw(self, ax: Axes, fontsize: float) -> None:
-        most = max(look for look in self.places if isinstance(look, int))
-        for look, places in self.places.items():
-            if isinstance(look, int):
-                strength = 0.0 if look < 0 else 0.68 - 0.56 * look / max(most, 1)
-                fill(ax, places, **_THIN | {"facecolor": to_rgba(CYCLE[0], strength)})
-            else:
-                fill(ax, places, **_THIN, linestyle=(0, (1, 2)) if look == "ghost" else "-")
-        hatch: dict[str, Any] = {"linewidth": 0, "hatch": "///", "alpha": 0.5}
-        fill(ax, self.places.get("waste", []), **_THIN | hatch)
-        for (x, y), name in self.names:
-            _word(ax, x, y, name, fontsize=fontsize)
+            _word(ax, x, y, f"{_LETTERS[cell[0]]}{cell[1]}" if cell else "0", fontsize=12.5)
+    for look, own in places.items():
+        strength = 0.68 - 0.56 * look / (_KEYS - 1) if isinstance(look, int) and look >= 0 else 0.0
+        dash = (0, (1, 2)) if look == "ghost" else "-"
+        fill(ax, own, **_THIN | {"facecolor": to_rgba(CYCLE[0], strength)}, linestyle=dash)
+    hatch: dict[str, Any] = {"linewidth": 0, "hatch": "///", "alpha": 0.5}
+    fill(ax, places.get("waste", []), **_THIN | hatch)
 
 
-def _draw_memory(ax: Axes, tiles: _Tiles, step: str, queries: int, keys: int, y: float, *, long: bool) -> None:
+def _draw_memory(ax: Axes, tiles: list[Tile], step: str, line: list[Cell]) -> None:
     """The line of cells, its rows as bars above it and what is read as bars below."""
-    at, shown = SHIFT_STEPS.index(step), _rows_read(step, queries)
-    for c, cell in enumerate(padded_line(queries, keys)):
-        tiles.add(c, y, cell)
-    for i, letter in enumerate(LETTERS[:queries]):
-        _span(ax, i * (keys + 1), keys + 1, y - 0.85, f"row {letter}", -0.5, color=GREY, linewidth=1.5)
+    at, shown, y = SHIFT_STEPS.index(step), _rows_read(step), _MIDDLE
+    tiles += [(c, y, cell, False) for c, cell in enumerate(line)]
+    for i, letter in enumerate(_LETTERS):
+        _span(ax, i * (_KEYS + 1), _KEYS + 1, y - 0.85, f"row {letter}", -0.5, color=GREY, linewidth=1.5)
         if at >= SHIFT_STEPS.index("rows one shorter"):
-            start, lit = queries + i * keys, step in ROW_STEPS and i == shown - 1
+            start, lit = _QUERIES + i * _KEYS, step in _ROW_STEPS and i == shown - 1
             look: dict[str, Any] = {"color": _LIT, "linewidth": 4} if lit else {"color": INK, "linewidth": 2}
-            _span(ax, start, keys, y + 0.85, f"reading {i + 1}", 0.6, **look)
-            skips = f"skips {queries - i}" + f" of row {letter}" * long  # where it fits
-            _word(ax, start + (keys - 1) / 2, y + 2.2, skips)
+            _span(ax, start, _KEYS, y + 0.85, f"reading {i + 1}", 0.6, **look)
+            _word(ax, start + (_KEYS - 1) / 2, y + 2.2, f"skips {_QUERIES - i} of row {letter}")
     if at >= SHIFT_STEPS.index("start dropped"):
-        _strike(ax, ((c, y) for c in range(queries)))
-    if step in ROW_STEPS:
-        _frame(ax, queries + (shown - 1) * keys, keys, y)
+        _strike(ax, ((c, y) for c in range(_QUERIES)))
+    if step in _ROW_STEPS:
+        _frame(ax, _QUERIES + (shown - 1) * _KEYS, y)
 
 
-def _draw_keys(ax: Axes, tiles: _Tiles, step: str, queries: int, keys: int, y: float) -> None:
+def _draw_keys(ax: Axes, tiles: list[Tile], step: str) -> None:
     """The table by key, as far as it is there."""
-    past, shown = keys - queries, _rows_read(step, queries)
-    for i, row in enumerate(shifted_cells(queries, keys)):
+    shown = _rows_read(step)
+    for i, row in enumerate(shifted_cells(_QUERIES, _KEYS)):
         for j, cell in enumerate(row):
-            if i < shown:
-                tiles.add(_LEFT + j, y + i + 1, cell)
-            else:
-                wanted = step == "wanted" and j <= past + i
-                tiles.add(_LEFT + j, y + i + 1, (i, past + i - j) if wanted else None, ghost=True)
-    if step in ROW_STEPS:
-        _frame(ax, _LEFT, keys, y + shown)
-    if step == "masked":
-        _strike(ax, ((_LEFT + j, y + i + 1) for i in range(queries) for j in range(past + i + 1, keys)))
+            wanted = (i, _PAST + i - j) if step == "wanted" and j <= _PAST + i else None
+            tiles.append((_LEFT + j, _BELOW + i + 1, cell if i < shown else wanted, i >= shown))
+    if step in _ROW_STEPS:
+        _frame(ax, _LEFT, _BELOW + shown)
+    hidden = [(_LEFT + j, _BELOW + i + 1) for i in range(_QUERIES) for j in range(_PAST + i + 1, _KEYS)]
+    _strike(ax, hidden if step == "masked" else [])
     if step in ("by key", "masked"):  # the border behind each query's own position
-        corners = [(_LEFT + past + i + 0.5, y + i + side + 0.5) for i in range(queries) for side in (0, 1)]
+        corners = [(_LEFT + _PAST + i + 0.5, _BELOW + i + side + 0.5) for i in range(_QUERIES) for side in (0, 1)]
         ax.plot(*zip(*corners, strict=True), color=INK, linewidth=3, linestyle="-")
 
 
@@ -170,5 +229,5 @@ def _strike(ax: Axes, places: Iterable[Point]) -> None:
     links(ax, ends, color=INK, linewidth=1.6, solid_capstyle="projecting")
 
 
-def _frame(ax: Axes, x: float, count: int, y: float) -> None:
-    ax.add_patch(Rectangle((x - 0.5, y - 0.5), count, 1, **_THIN | {"edgecolor": _LIT, "linewidth": 3.2, "zorder": 4}))
+def _frame(ax: Axes, x: float, y: float) -> None:
+    ax.add_patch(Rectangle((x - 0.5, y - 0.5), _KEYS, 1, **_THIN | {"edgecolor": _LIT, "linewidth": 3.2, "zorder": 4}))

@@ -44,27 +44,22 @@ def test_frames_make_one_explorer_inside_their_frame(name):
     assert not plt.get_fignums()
 
 
-def windows(*given):
+def windows():
     fig, ax = plt.subplots(figsize=(5.8, 5.6))
-    plots.draw_windows(ax, *given)
+    plots.draw_windows(ax)
     return fig
-
-
-SHIFTED = ("by distance", "wanted", "start dropped", "first row", "by key", "masked")
-SEGMENTS = [(1, 4, 4, 3), (2, 8, 8, 3), (4, 3, 3, 5), (2, 2, 2, 5)]
 
 
 @pytest.mark.parametrize(
     ("draw", "apart"),
     [
-        *((partial(windows, *given), True) for given in ((3, 8, 6), (1, 8, 1), (3, 8, 1), (2, 6, 2), (4, 8, 8))),
-        *((partial(plots.draw_reach, *given), False) for given in ((8, 1, 12), (6, 2, 12), (2, 3, 12), (3, 1, 16))),
-        *((partial(plots.draw_shift, step, *sizes), True) for sizes in ((4, 5), (2, 2), (2, 7)) for step in SHIFTED),
-        *((partial(plots.draw_segments, *given), True) for given in SEGMENTS),
+        (windows, True),
+        *((partial(plots.draw_reach, *given), False) for given in ((12, 2), (2, 3))),
+        *((partial(plots.draw_segments, layers), True) for layers in (1, 2, 4)),
         (plots.draw_clash, True),
     ],
 )
-def test_other_sizes_stay_inside_their_frame(draw, apart):
+def test_other_drawings_stay_inside_their_frame(draw, apart):
     fig = draw()
     check_inside(fig, apart=apart)
     check_follows_page(fig, 80_000)

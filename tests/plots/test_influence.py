@@ -5,7 +5,16 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from rtx_lib.plots import film, influence_curves, influence_frames, look, to_svg
+from rtx_lib.plots import (
+    CYCLE,
+    draw_distance_bars,
+    draw_weights_by_distance,
+    film,
+    influence_curves,
+    influence_frames,
+    look,
+    to_svg,
+)
 
 
 def named(ax: Axes, label: str) -> Line2D:
@@ -29,10 +38,10 @@ def test_a_curve_counts_back_from_the_output_and_sums_to_one(ax: Axes) -> None:
 
 
 def test_a_curve_that_falls_below_the_floor_leaves_without_a_cross(ax: Axes) -> None:
-    influence_curves(ax, {"RNN": FALLING}, floor=1e-3)
-    assert len(named(ax, "RNN").get_xdata()) == 9  # 2^-9 > 0.001 > 2^-10
+    influence_curves(ax, {"RNN": FALLING})
+    assert len(named(ax, "RNN").get_xdata()) == 23  # 2^-23 > 1e-7 > 2^-24
     assert [line.get_label() for line in ax.get_lines()] == ["RNN"]
-    assert ax.get_ylim()[0] < 1e-3
+    assert ax.get_ylim()[0] < 1e-7
 
 
 def test_a_curve_that_ends_at_zero_ends_in_a_cross(ax: Axes) -> None:
@@ -68,9 +77,6 @@ def test_lines_differ_without_colour_and_markers_are_sparse(ax: Axes) -> None:
     assert len(to_svg(ax.figure, "curves")) < 200_000
 
 
-# ---- maps
-
-
 # ---- one output
 
 
@@ -83,3 +89,29 @@ def test_a_bar_is_the_influence_and_a_cross_none() -> None:
     assert np.array_equal(frames[1]["none0"][0], [3, 4])
     assert not len(frames[1]["none1"][0]) and np.array_equal(frames[1]["at1"][0], [2, 2])
     assert "book-film" in film(fig, frames, "t", labels=list("1234"), alt="No future.").data
+
+
+# ---- attention by distance
+
+
+def test_every_head_is_a_line_and_the_likeness_stands_below() -> None:
+    near, far = np.array([[0.5, 0.2, 0.1], [0.3, 0.3, 0.3]]), np.array([[0.1, 0.2, 0.7]])
+    fig = draw_weights_by_distance({"near": near, "far": far}, 0.25, [0.9, 0.4], unit="frame")
+    first, second, data = fig.axes
+    assert [ax.get_title(loc="left") for ax in fig.axes] == ["near", "far", "the data: likeness to the next frame"]
+    *heads, mean = first.get_lines()
+    np.testing.assert_array_equal([line.get_ydata() for line in heads], near)
+    assert {line.get_color() for line in heads} == {CYCLE[0]} and set(mean.get_ydata()) == {0.25}
+    assert second.get_lines()[0].get_color() == CYCLE[1]
+    assert list(data.get_lines()[0].get_ydata()) == [0.9, 0.4] and "frames" in data.get_xlabel()
+
+
+def test_the_largest_bar_names_its_distance() -> None:
+    fig = draw_distance_bars({"at 64": [0.1, 0.1, 0.8], "at 256": [0.01, 0.0, 0.0, 0.03]}, 2, shown=4)
+    first, second = fig.axes
+    assert [text.get_text() for text in (*first.texts, *second.texts)] == ["2 steps", "3 steps"]
+    heights = [segment[1][1] for segment in first.collections[0].get_segments()]
+    np.testing.assert_allclose(heights, [0.1, 0.1, 0.8])
+    (shade,) = first.patches
+    assert shade.get_x() == -0.5 and shade.get_width() == 2  # distances 0 and 1
+    assert first.get_xlim()[1] == 4 and second.get_ylim()[1] == 0.05 and second.get_xlabel()

@@ -1,6 +1,5 @@
 """The drawings of a LocalRNN: what is lit is what reaches the output, by more than colour."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
@@ -9,7 +8,7 @@ from matplotlib.patches import Circle, FancyBboxPatch
 from support.drawn import words
 
 from rtx_lib.plots import CYCLE, describe_reach, draw_reach, draw_windows
-from rtx_lib.plots.positions import GREY
+from rtx_lib.plots.style import GREY
 
 NEAR, FAR = CYCLE[:2]
 
@@ -29,30 +28,22 @@ def lit(row: dict[int, Circle], colour: str) -> list[int]:
     return sorted(x for x, circle in row.items() if to_hex(circle.get_edgecolor()) == colour)
 
 
-def windows(*given: int) -> Axes:
-    _, ax = plt.subplots(figsize=(5.8, 5.6))
-    draw_windows(ax, *given)
-    return ax
-
-
 # ---- the window
 
 
-@pytest.mark.parametrize(("window", "length", "position"), [(3, 8, 6), (1, 5, 2), (4, 6, 2), (5, 5, 5), (2, 1, 1)])
-def test_a_window_ends_at_its_output(window: int, length: int, position: int) -> None:
-    ax = windows(window, length, position)
+def test_a_window_ends_at_its_output(ax: Axes) -> None:
+    draw_windows(ax)
     local, h_local, plain, h_plain = rows(ax).values()
-    assert sorted(local) == list(range(min(1, 2 - window), length + 1))
-    assert lit(plain, NEAR) == list(range(1, position + 1))
-    assert lit(local, NEAR) == list(range(max(1, position - window + 1), position + 1))
-    assert lit(h_local, NEAR) == lit(h_plain, NEAR) == [position]
+    assert sorted(local) == list(range(-1, 9))
+    assert lit(plain, NEAR) == [1, 2, 3, 4, 5, 6] and lit(local, NEAR) == [4, 5, 6]
+    assert lit(h_local, NEAR) == lit(h_plain, NEAR) == [6]
     zeros = [x for x, circle in local.items() if circle.get_linestyle() not in ("-", "solid")]
-    assert sorted(zeros) == list(range(2 - window, 1))  # dashed, and hollow
+    assert sorted(zeros) == [-1, 0]  # dashed, and hollow
     assert all(local[x].get_facecolor()[3] == 0 for x in zeros)
 
 
-def test_a_run_has_a_box_for_each_input_of_the_window_and_starts_from_zero() -> None:
-    ax = windows(3, 8, 6)
+def test_a_run_has_a_box_for_each_input_of_the_window_and_starts_from_zero(ax: Axes) -> None:
+    draw_windows(ax)
     boxes = [box for box in ax.patches if isinstance(box, FancyBboxPatch)]
     places = {(round(box.get_x() + 0.27), round(box.get_y() + 0.27, 2)) for box in boxes}
     local, plain = min(y for _, y in places), max(y for _, y in places)
@@ -64,20 +55,15 @@ def test_a_run_has_a_box_for_each_input_of_the_window_and_starts_from_zero() -> 
     assert [text.get_position()[1] for text in ax.texts if text.get_text() == "0"][-2:] == [plain, local]
 
 
-@pytest.mark.parametrize(("position", "expected"), [(6, {1, 6, 7}), (1, {1, 2}), (8, {1, 8}), (2, {1, 2, 3})])
-def test_bars_cover_their_windows_and_never_each_other(position: int, expected: set[int]) -> None:
-    ax = windows(3, 8, position)
+def test_bars_cover_their_windows_and_never_each_other(ax: Axes) -> None:
+    draw_windows(ax)
     bars = [line.get_xydata() for line in ax.get_lines()]
-    assert {int(np.floor(bar[1, 0])) for bar in bars} == expected
+    assert [int(np.floor(bar[1, 0])) for bar in bars] == [1, 6, 7]
     assert all(round(bar[1, 0] - bar[0, 0], 2) == 2.76 for bar in bars)  # three inputs
-    for i, one in enumerate(bars):
-        for other in bars[:i]:
-            assert one[0, 1] != other[0, 1] or one[0, 0] > other[1, 0] or other[0, 0] > one[1, 0]
+    assert bars[0][1, 0] < bars[1][0, 0] and bars[1][0, 1] > bars[2][0, 1]
     (solid,) = (line for line in ax.get_lines() if line.get_linestyle() == "-")
-    assert solid.get_color() == NEAR and int(np.floor(solid.get_xdata()[1])) == position
-    assert sorted(text for text in words(ax) if text.startswith("window")) == [
-        f"window of $h_{{{t}}}$" for t in sorted(expected)
-    ]
+    assert solid.get_color() == NEAR and int(np.floor(solid.get_xdata()[1])) == 6
+    assert [text for text in words(ax) if text.startswith("window")] == [f"window of $h_{{{t}}}$" for t in (1, 6, 7)]
 
 
 # ---- what reaches an output
@@ -146,9 +132,9 @@ def test_numbers_say_the_order_of_reading(window: int, layers: int, row: int) ->
 
 
 def test_a_window_that_begins_before_the_first_input_keeps_its_numbers() -> None:
-    ax = draw_reach(5, position=3).axes[0]
-    assert [text.get_text() for text in ax.texts if text.get_text().isdigit()] == ["3", "4", "5"]
-    assert ax.get_title() == "LocalRNN alone: 3 inputs; with attention: 3 inputs"
+    ax = draw_reach(12).axes[0]
+    assert [text.get_text() for text in ax.texts if text.get_text().isdigit()] == [str(n) for n in range(2, 13)]
+    assert ax.get_title() == "LocalRNN alone: 11 inputs; with attention: 11 inputs"
 
 
 def test_titles_count() -> None:

@@ -1,8 +1,5 @@
 """The drawings of segments: what is lit reaches the output of a real model, and gradients go where lines are solid."""
 
-import re
-
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
@@ -12,7 +9,7 @@ from support.drawn import words
 from torch import Tensor
 
 from rtx_lib.models.transformer_xl import TransformerXL
-from rtx_lib.plots import CYCLE, INK, describe_segments, draw_clash, draw_segments, explorer
+from rtx_lib.plots import CYCLE, describe_segments, draw_clash, draw_segments
 
 OWN, STORED = CYCLE[:2]
 
@@ -38,80 +35,63 @@ def links(ax: Axes, colour: str, *, thick: bool) -> set[tuple[int, int, int]]:
 # ---- the reach, in a model
 
 
-def read(layers: int, length: int, memory: int, x: Tensor) -> Tensor:
-    """Outputs (B, L, 3) of a model for x (B, L, 4), a segment at a time."""
+def read(layers: int, memory: int, x: Tensor) -> Tensor:
+    """Outputs (B, L, 3) of a model for x (B, L, 4), a segment of 4 at a time."""
     torch.manual_seed(0)
     model = TransformerXL(4, 3, width=8, heads=2, layers=layers, memory=memory).double().eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.normal_(0, 0.5)
     state, outputs = None, []
-    for piece in x.split(length, dim=1):
+    for piece in x.split(4, dim=1):
         y, state = model(piece, state)
         outputs.append(y)
     return torch.cat(outputs, dim=1)
 
 
-CASES = [
-    (3, 4, 4, 16),
-    (3, 4, 0, 16),
-    (3, 4, 1, 16),
-    (2, 3, 5, 12),
-    (2, 4, 8, 14),
-    (1, 4, 2, 16),
-    (3, 2, 3, 7),
-    (2, 4, 3, 5),
-]
-
-
-@pytest.mark.parametrize(("layers", "length", "memory", "position"), CASES)
-def test_what_is_lit_changes_the_output_of_a_model(layers: int, length: int, memory: int, position: int) -> None:
+@pytest.mark.parametrize(("layers", "memory"), [(3, 4), (3, 0), (3, 1), (2, 5), (2, 8), (1, 2), (1, 0)])
+def test_what_is_lit_changes_the_output_of_a_model(layers: int, memory: int) -> None:
     """Each input of a long text is changed in turn, in a model that reads it in segments."""
-    segments = -(-max(16, position) // length)
-    earlier = 32 // length * length  # the text that the drawing leaves out on the left
-    output = earlier + position - 1
-    x = torch.randn(1, earlier + segments * length, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    earlier, output = 32, 47  # the text that the drawing leaves out on the left
+    x = torch.randn(1, earlier + 16, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     changed = x.repeat(output + 2, 1, 1)
     changed[range(1, output + 2), range(output + 1)] += 1
-    y = read(layers, length, memory, changed)[:, output]
+    y = read(layers, memory, changed)[:, output]
     reached = {p - earlier for p in range(output + 1) if (y[p + 1] - y[0]).abs().max() > 1e-12}
 
-    ax = draw_segments(layers, length, memory, segments, position=position).axes[0]
+    ax = draw_segments(layers, memory).axes[0]
     drawn = nodes(ax)
     lit = {p for look in ("own", "stored") for n, p in drawn.get(look, set()) if n == 0}
     assert lit == {p for p in reached if p >= 0}
-    told = describe_segments(layers, length, memory, segments, position=position)
-    reach = position - 1 - min(reached)
-    assert f"{reach} position{'' if reach == 1 else 's'} back" in "\n".join(words(ax))
-    assert memory == 0 or f"reaches {reach} position" in told
+    reach = 15 - min(reached)
+    assert f"{reach} positions back" in "\n".join(words(ax))
+    assert memory == 0 or f"reaches {reach} positions" in describe_segments(layers, memory)
     assert (f"← {-min(reached)} more" in words(ax)) == (min(reached) < 0)
 
 
-@pytest.mark.parametrize(("layers", "length", "memory"), [(3, 4, 4), (2, 3, 5), (2, 4, 0)])
-def test_gradients_go_where_it_is_solid(layers: int, length: int, memory: int) -> None:
-    x = torch.randn(1, 4 * length, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1)).requires_grad_()
-    read(layers, length, memory, x)[0, -1].sum().backward()
+@pytest.mark.parametrize(("layers", "memory"), [(3, 4), (2, 5), (2, 0)])
+def test_gradients_go_where_it_is_solid(layers: int, memory: int) -> None:
+    x = torch.randn(1, 16, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1)).requires_grad_()
+    read(layers, memory, x)[0, -1].sum().backward()
     assert x.grad is not None
-    felt = {p for p in range(4 * length) if x.grad[0, p].abs().max() > 0}
-    drawn = nodes(draw_segments(layers, length, memory).axes[0])
-    assert {p for n, p in drawn["own"] if n == 0} == felt
+    felt = {p for p in range(16) if x.grad[0, p].abs().max() > 0}
+    assert {p for n, p in nodes(draw_segments(layers, memory).axes[0])["own"] if n == 0} == felt
 
 
 # ---- the lines
 
 
-@pytest.mark.parametrize(("layers", "length", "memory"), [(3, 4, 4), (2, 4, 1), (3, 3, 7), (1, 4, 0), (2, 1, 1)])
-def test_lines_join_a_node_with_all_that_it_attends_to(layers: int, length: int, memory: int) -> None:
-    ax = draw_segments(layers, length, memory).axes[0]
-    start, last = 3 * length, 4 * length - 1
-    edges, row = set(), {last}
+@pytest.mark.parametrize(("layers", "memory"), [(3, 4), (2, 1), (3, 7), (1, 0)])
+def test_lines_join_a_node_with_all_that_it_attends_to(layers: int, memory: int) -> None:
+    ax = draw_segments(layers, memory).axes[0]
+    edges, row = set(), {15}
     for n in range(layers, 0, -1):
-        here = {(n, p, k) for p in row for k in range(p + 1) if p // length * length - memory <= k}
+        here = {(n, p, k) for p in row for k in range(p + 1) if p // 4 * 4 - memory <= k}
         edges |= here  # those that begin and end in the drawing
         row = {k for _, _, k in here}
     solid, dashed = links(ax, OWN, thick=False), {e for e in links(ax, STORED, thick=False) if e[2] >= 0}
-    assert solid == {edge for edge in edges if edge[2] >= start}
-    assert dashed == {edge for edge in edges if edge[2] < start}
+    assert solid == {edge for edge in edges if edge[2] >= 12}
+    assert dashed == {edge for edge in edges if edge[2] < 12}
     assert not any(line.get_linestyle() == "-" for line in ax.get_lines() if line.get_color() == STORED)
 
 
@@ -134,46 +114,29 @@ def test_nodes_differ_without_colour() -> None:
     assert looks["stored"].get_linestyles()[0][1] is not None and looks["own"].get_linestyles()[0][1] is None
 
 
-def test_nine_memories_make_one_explorer() -> None:
-    page = explorer(
-        lambda M: draw_segments(memory=M), range(9), "memory M", alt=lambda M: describe_segments(memory=M)
-    ).data
-    assert len(page) < 9 * 30_000 and "currentColor" in page and INK not in page
-    told = [describe_segments(memory=M) for M in range(9)]
-    assert len(set(told)) == 9 and "no path crosses the border" in told[0]
-    reaches = [int(re.findall(r"reaches (\d+)", text)[0]) for text in told[1:]]
-    assert reaches == sorted(reaches) and not plt.get_fignums()
-
-
 def test_descriptions_count() -> None:
-    told = describe_segments(layers=1, position=13)
-    assert told.startswith("1 layer reads") and "reaches 4 positions back: 4, layer by layer. 0 of them" in told
-    assert "output 2 depends on itself and 1 position before it" in describe_segments(memory=0, position=2)
+    assert "no path crosses the border" in describe_segments(memory=0)
+    assert "itself and 3 positions before it" in describe_segments(memory=0)
+    told = describe_segments(layers=1)
+    assert told.startswith("1 layer reads") and "reaches 7 positions back: 7, layer by layer. 3 of them" in told
+    assert "the other 4 come" in told
 
 
 # ---- the clash
 
 
-@pytest.mark.parametrize(("length", "segments"), [(4, 2), (2, 2), (3, 4), (5, 3)])
-def test_restarting_numbers_repeat_and_distances_do_not(length: int, segments: int) -> None:
-    fig = draw_clash(length, segments)
+def test_restarting_numbers_repeat_and_distances_do_not() -> None:
+    (ax,) = draw_clash().axes
     rows: dict[float, dict[int, str]] = {}
-    for text in fig.axes[0].texts:
+    for text in ax.texts:
         if text.get_text().isdigit():
             x, y = text.get_position()
             rows.setdefault(y, {})[round(x)] = text.get_text()
     restart, distances = rows[max(rows)], rows[min(rows)]
-    total = length * segments
-    assert [restart[p] for p in range(total)] == [str(p % length) for p in range(total)]
-    assert [distances[p] for p in range(total)] == [str(total - 1 - p) for p in range(total)]
-    filled = [box for box in fig.axes[0].patches if isinstance(box, FancyBboxPatch) and box.get_facecolor()[3] > 0]
+    assert "".join(restart[p] for p in range(8)) == "01230123"
+    assert "".join(distances[p] for p in range(8)) == "76543210"
+    filled = [box for box in ax.patches if isinstance(box, FancyBboxPatch) and box.get_facecolor()[3] > 0]
     above, below = ({round(b.get_x() + 0.38) for b in filled if (b.get_y() > 2) == top} for top in (True, False))
-    one, other = above
-    assert above == below and restart[one] == restart[other] and distances[one] != distances[other]
-    same, near = (text for text in words(fig.axes[0]) if " and " in text)
-    assert same.startswith(f"{restart[one]} and {restart[one]}: the query cannot")
-    assert near.startswith(f"{distances[min(above)]} and {distances[max(above)]}: one is far")
-    assert total - 1 not in above  # the query itself
-
-
-# ---- bad arguments
+    assert above == below == {1, 5}
+    same, near = (text for text in words(ax) if " and " in text)
+    assert same.startswith("1 and 1: the query cannot") and near.startswith("6 and 2: one is far")

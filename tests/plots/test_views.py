@@ -14,30 +14,21 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from rtx_lib.plots import (
-    INK,
-    attention_heatmap,
     attention_view,
     bands,
     baseline,
     error_axes,
     evaluations,
-    heatmap_size,
     label_lines,
     live,
     provenance,
     record_bands,
     smooth,
-    to_svg,
 )
 from rtx_lib.plots.attention import LIBRARIES
 from rtx_lib.plots.curves import spread
 
 TOKENS = ["the", "cat", "</s>", 'say "hi"']
-
-
-def attention() -> np.ndarray:
-    weights = np.random.default_rng(0).random((3, 2, 4, 4))
-    return weights / weights.sum(-1, keepdims=True)
 
 
 def record(seed: int = 1, **changes: Any) -> dict[str, Any]:
@@ -87,6 +78,16 @@ def test_live_refuses_a_start_outside() -> None:
 
 # ---- attention
 
+SOURCE = ["<s>", "die", "Katze"]
+
+
+def attention() -> np.ndarray:
+    return np.random.default_rng(0).dirichlet(np.ones(3), (3, 2, 4))
+
+
+def view(given: Any = None, **changes: Any) -> str:
+    return attention_view(attention() if given is None else given, TOKENS, source=SOURCE, title="t", **changes).data
+
 
 def inside(text: str) -> str:
     """The page within the iframe."""
@@ -94,9 +95,8 @@ def inside(text: str) -> str:
     return html.unescape(source)
 
 
-@pytest.mark.parametrize("kind", ["head", "model"])
-def test_the_view_asks_for_two_libraries_and_nothing_else(kind: Any) -> None:
-    page = inside(attention_view(attention(), TOKENS, kind, title="three layers").data)
+def test_the_view_asks_for_two_libraries_and_nothing_else() -> None:
+    page = inside(view())
     assert re.findall(r'<script src="([^"]*)"', page) == list(LIBRARIES)
     assert LIBRARIES == (
         "https://cdn.jsdelivr.net/npm/jquery@3.7.1/dist/jquery.min.js",
@@ -105,30 +105,23 @@ def test_the_view_asks_for_two_libraries_and_nothing_else(kind: Any) -> None:
     assert set(re.findall(r"https?://[^\s'\"]+", page)) - set(LIBRARIES) <= {
         "https://github.com/tensorflow/tensor2tensor/blob/master/tensor2tensor/visualization/attention.js"
     }
-    assert "require.min.js" not in page and "require.config" not in page
+    assert "require.min.js" not in page and "require.config" not in page and 'aria-label="layer"' in page
     assert page.count("<script") == page.count("</script>") == 4
 
 
-def test_the_view_holds_the_weights_once_and_rounded() -> None:
-    page = inside(attention_view(attention(), TOKENS, title="three layers").data)
+def test_the_view_holds_the_weights_once_and_rounded_queries_left_and_keys_right() -> None:
+    page = inside(view())
     (found,) = re.findall(r"const params = (\{.*\});", page)
-    params = json.loads(found)
-    np.testing.assert_array_equal(params["attention"][0]["attn"], attention().round(3))
-    assert params["attention"][0]["left_text"] == TOKENS
-    assert "PYTHON_PARAMS" not in page and "PYTHON_PARAMS" not in page
+    (shown,) = json.loads(found)["attention"]
+    np.testing.assert_array_equal(shown["attn"], attention().round(3))
+    assert (shown["left_text"], shown["right_text"]) == (TOKENS, SOURCE)
+    assert "PYTHON_PARAMS" not in page and "encoder" not in page.partition("<script type")[0]
 
 
 def test_the_view_is_the_same_twice_and_for_every_kind_of_input() -> None:
-    weights = attention()
-    views = [
-        attention_view(given, TOKENS, title="t", layer=1).data
-        for given in (
-            weights,
-            list(weights),
-            [layer[None] for layer in weights],
-            [torch.from_numpy(layer)[None].requires_grad_() for layer in weights],
-        )
-    ]
+    layers = list(attention())
+    tensors = [torch.from_numpy(layer)[None].requires_grad_() for layer in layers]
+    views = [view(given, layer=1) for given in (attention(), layers, [layer[None] for layer in layers], tensors)]
     assert len(set(views)) == 1
     assert not views[0].lstrip().startswith("<iframe") and 'title="t"' in views[0]
 
@@ -136,157 +129,18 @@ def test_the_view_is_the_same_twice_and_for_every_kind_of_input() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"kind": "neuron"}, "kind must be 'head' or 'model', got 'neuron'"),
         ({"title": " "}, "title must"),
-        ({"tokens": ["one"]}, r"T = 1 tokens, got \(2, 4, 4\) for layer 0"),
+        ({"tokens": ["one"]}, r"with T = 1 and S = 3 tokens, got \[\(2, 4, 3\), "),
+        ({"attention": attention().swapaxes(2, 3)}, r"with T = 4 and S = 3 tokens, got \[\(2, 3, 4\), "),
         ({"attention": []}, "layers of one shape"),
-        ({"attention": [np.full((1, 1, 4, 4), np.nan)]}, "finite"),
-        ({"attention": [np.ones((1, 2, 4, 4)), np.ones((1, 3, 4, 4))]}, "layers of one shape"),
+        ({"attention": [np.full((1, 1, 4, 3), np.nan)]}, "finite"),
+        ({"attention": [np.ones((1, 2, 4, 3)), np.ones((1, 3, 4, 3))]}, "layers of one shape"),
     ],
 )
 def test_the_view_refuses_bad_arguments(change: dict[str, Any], message: str) -> None:
+    good = {"attention": attention(), "tokens": TOKENS, "source": SOURCE, "title": "t"}
     with pytest.raises(ValueError, match=message):
-        attention_view(**({"attention": attention(), "tokens": TOKENS, "title": "t"} | change))
-
-
-SOURCE = ["<s>", "die", "Katze"]
-
-
-def three_maps() -> dict[str, np.ndarray]:
-    """Maps of an encoder-decoder model whose encoder reads 3 tokens and whose decoder reads 4."""
-    random = np.random.default_rng(1)
-    shapes = {"cross": (4, 3), "encoder": (3, 3), "decoder": (4, 4)}
-    return {name: random.dirichlet(np.ones(keys), (3, 2, queries)) for name, (queries, keys) in shapes.items()}
-
-
-def params(view: Any) -> dict[str, Any]:
-    """What the page hands to bertviz's script."""
-    (found,) = re.findall(r"const params = (\{.*\});", inside(view.data))
-    return json.loads(found)
-
-
-@pytest.mark.parametrize("kind", ["head", "model"])
-def test_a_cross_map_has_queries_on_the_left_and_keys_on_the_right(kind: Any) -> None:
-    weights = three_maps()["cross"]
-    (shown,) = params(attention_view(weights, TOKENS, kind, source=SOURCE, title="cross"))["attention"]
-    np.testing.assert_array_equal(shown["attn"], weights.round(3))
-    assert (shown["left_text"], shown["right_text"]) == (TOKENS, SOURCE)
-
-
-@pytest.mark.parametrize("kind", ["head", "model"])
-def test_the_three_maps_of_an_encoder_decoder_model(kind: Any) -> None:
-    maps = three_maps()
-    view = attention_view(maps, TOKENS, kind, source=SOURCE, title="three maps")
-    shown = {entry["name"].lower(): entry for entry in params(view)["attention"]}
-    assert set(shown) == set(maps)
-    for name, (left, right) in {
-        "encoder": (SOURCE, SOURCE),
-        "decoder": (TOKENS, TOKENS),
-        "cross": (TOKENS, SOURCE),
-    }.items():
-        np.testing.assert_array_equal(shown[name]["attn"], maps[name].round(3))
-        assert (shown[name]["left_text"], shown[name]["right_text"]) == (left, right)
-    page = inside(view.data)
-    assert re.findall(r"<option value=.(\d).>([^<]*)", page) == [
-        ("0", "encoder self-attention"),
-        ("1", "masked decoder self-attention"),
-        ("2", "encoder-decoder attention"),
-    ]
-    assert 'aria-label="attention map"' in page and "require.min.js" not in page and "PYTHON_PARAMS" not in page
-    assert page.count("<script") == page.count("</script>") == 4
-    assert re.findall(r'<script src="([^"]*)"', page) == list(LIBRARIES)
-    again = attention_view(maps, TOKENS, kind, source=SOURCE, title="three maps")
-    assert again.data == view.data
-
-
-def test_a_part_of_the_maps_will_do() -> None:
-    maps = three_maps()
-    tensors = [torch.from_numpy(layer)[None].requires_grad_() for layer in maps["cross"]]
-    some = attention_view({"cross": tensors, "encoder": maps["encoder"]}, TOKENS, source=SOURCE, title="t")
-    assert [entry["name"] for entry in params(some)["attention"]] == ["Encoder", "Cross"]
-    alone = attention_view({"cross": tensors}, TOKENS, source=SOURCE, title="t")
-    assert alone.data == attention_view(maps["cross"], TOKENS, source=SOURCE, title="t").data
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            {"source": ["one"]},
-            r"encoder attention must .* \(1, H, S, S\) .* with S = 1 tokens, got \(2, 3, 3\) for layer 0",
-        ),
-        ({"tokens": SOURCE}, r"decoder attention must .* with T = 3 tokens, got \(2, 4, 4\) for layer 0"),
-        ({"source": None}, "source must hold the encoder's tokens, got None"),
-        ({"attention": {"self": attention()}}, r"maps named \['encoder', 'decoder', 'cross'\], got \['self'\]"),
-        ({"attention": {}}, "attention must hold maps"),
-        ({"attention": three_maps() | {"cross": np.ones((3, 1, 4, 3))}}, "as many layers and heads in every map"),
-        (
-            {"attention": three_maps()["cross"].swapaxes(2, 3)},
-            r"T = 4 tokens and S = 3 tokens, got \(2, 3, 4\) for layer 0",
-        ),
-        ({"attention": three_maps() | {"cross": np.full((3, 2, 4, 3), np.inf)}}, "cross attention must be finite"),
-    ],
-)
-def test_the_encoder_decoder_view_refuses_bad_arguments(change: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        attention_view(**({"attention": three_maps(), "tokens": TOKENS, "source": SOURCE, "title": "t"} | change))
-
-
-def test_heatmap_writes_the_numbers_and_stays_small() -> None:
-    fig, ax = plt.subplots()
-    attention_heatmap(ax, torch.tensor([[1.0, 0.0], [0.25, 0.75]]), ["a", "b"], ["c", "d"])
-    assert [text.get_text() for text in ax.texts] == ["1.00", ".25", ".75"]
-    assert [label.get_text() for label in ax.get_xticklabels()] == ["c", "d"]
-    fig, ax = plt.subplots()
-    attention_heatmap(ax, np.eye(20), ["a"] * 20, ["b"] * 20)
-    assert [text.get_text() for text in ax.texts] == ["fullest colour = 1.00"]
-    assert len(to_svg(fig, "a diagonal")) < 30_000
-
-
-@pytest.mark.parametrize(("queries", "keys"), [(5, 9), (40, 40), (12, 30)])
-def test_a_heatmaps_tokens_do_not_touch(queries: int, keys: int) -> None:
-    rows, columns = ["hundert"] * queries, ["nineteen", ",", "and"] * (keys // 3) + ["two"] * (keys % 3)
-    fig, ax = plt.subplots(figsize=heatmap_size(rows, columns))
-    attention_heatmap(ax, np.eye(queries, keys), rows, columns)
-    assert max(fig.get_size_inches()) < 6.7  # about the width of a page's column
-    fig.draw_without_rendering()
-    cell = ax.get_window_extent().height / queries
-    assert cell >= ax.get_yticklabels()[0].get_window_extent().height * 0.8  # a line's height holds some air
-    assert cell >= ax.get_xticklabels()[0].get_fontsize() * fig.dpi / 72
-    assert len(to_svg(fig, "a diagonal")) < 60_000
-
-
-@pytest.mark.parametrize(("queries", "memory"), [(4, 6), (12, 24), (8, 2), (12, 1)])
-def test_a_border_parts_memory_and_segment(queries: int, memory: int) -> None:
-    rows, columns = ["a"] * queries, ["b"] * (memory + queries)
-    fig, ax = plt.subplots(figsize=heatmap_size(rows, columns, border=memory))
-    attention_heatmap(ax, np.tri(queries, memory + queries, memory), rows, columns, border=memory)
-    (line,) = (line for line in ax.get_lines() if line.get_gid() == "border")
-    assert set(line.get_xdata()) == {memory - 0.5} and line.get_color() == INK
-    fig.draw_without_rendering()
-    place = ax.transData.transform((memory - 0.5, queries - 0.5))
-    named = {text.get_text(): text.get_window_extent() for text in ax.texts if not text.get_text()[0].isdigit()}
-    assert named["memory"].x1 < place[0] < named["segment"].x0
-    others = [box for word, box in named.items() if word.startswith("fullest")]
-    assert len(others) == (memory + queries > 12)
-    boxes = [*others, ax.xaxis.label.get_window_extent(), named["memory"], named["segment"]]
-    assert all(box.y0 >= 0 and box.y1 <= fig.bbox.height and box.x0 >= 0 for box in boxes)
-    assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
-
-
-def test_a_view_over_memory_and_segment_needs_no_encoder() -> None:
-    """Rectangular maps take bertviz's cross-attention form: queries on the left, all keys on the right."""
-    keys = ["once", "upon", *TOKENS]
-    weights = np.tri(4, 6, 2)[None, None] / np.arange(3, 7)[:, None]
-    for kind in ("head", "model"):
-        page = html.unescape(attention_view(weights, TOKENS, kind, source=keys, title="memory and segment").data)
-        assert "encoder" not in page.partition("<script type")[0] and '"upon"' in page
-
-
-def test_heatmap_of_nothing_but_zeros() -> None:
-    _, ax = plt.subplots()
-    attention_heatmap(ax, np.zeros((2, 2)), ["a", "b"], ["c", "d"])
-    assert not ax.texts
+        attention_view(**(good | change))
 
 
 # ---- curves

@@ -26,8 +26,8 @@ PARTS = [
         "tokens = ['a', 'sequence', 'of', '</s>']",
         [],
     ),
-    ("attention_view(weights, tokens, title='Attention of a test')", []),
-    ("attention_view(weights, tokens, 'model', title='All heads of a test', zoom=0.6)", []),
+    ("attention_view(weights, tokens, source=tokens, title='Attention of a test')", []),
+    ("attention_view(weights, tokens, source=tokens, layer=1, title='The second layer of a test')", []),
     (
         "fig, ax = plt.subplots()\nattention_heatmap(ax, weights[0, 0], tokens, tokens)\n"
         "show(fig, 'each row is a distribution', wide=True)",
