@@ -272,7 +272,7 @@ def build_site(root: Path, build: Path, executed: Path | None) -> None:
 
 def run_notebooks(root: Path, build: Path, out: Path, options: argparse.Namespace) -> None:
     """Execute what changed and keep the seconds of every notebook in `durations.json`."""
-    from execute import BuildError, Runner, cached_data, check_parameters, notebooks_in_toc
+    from execute import BuildError, Runner, cached_data, notebooks_in_toc
 
     parameters = {"profile": options.profile, **dict(options.parameter)}
     notebooks = notebooks_in_toc(root)
@@ -280,8 +280,6 @@ def run_notebooks(root: Path, build: Path, out: Path, options: argparse.Namespac
     if unknown := [name for name in options.only or () if name not in names]:
         raise BuildError(f"There is no notebook {unknown[0]!r}; the notebooks are: {', '.join(names)}.")
     notebooks = [path for path in notebooks if not options.only or path.stem in options.only]
-    for path in notebooks:  # before anything slow
-        check_parameters(root / path, parameters)
     runner = Runner(root, out, build / "failed", parameters, cached_data(root), options.timeout, options.jobs)
     report = out.parent / "durations.json"
     known = json.loads(report.read_text()) if report.exists() else {}

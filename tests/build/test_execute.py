@@ -70,19 +70,6 @@ def test_key_does_not_follow_outputs_or_counters(tree):
     assert key(tree) == before
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"profile": "smoke", "sed": 1}, r"one\.ipynb has no parameter 'sed'; .* profile, seed\."),
-        ({"profile": "quick"}, "Unknown profile 'quick'; the profiles are: smoke, book, paper"),
-    ],
-)
-def test_unknown_parameter_or_profile_is_refused_before_anything_runs(tree, parameters, message):
-    with pytest.raises(BuildError, match=message):
-        tree.runner(parameters=parameters).run(ONE)
-    assert not (tree.root / "executed").exists()
-
-
 def test_failure_is_reported_and_its_copy_kept_while_the_old_page_stays(tree):
     tree.runner().run(ONE)
     old = tree.executed()

@@ -6,16 +6,14 @@ import ast
 import itertools
 import re
 import statistics
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import nbformat
-from support.helpers import ROOT
-
-sys.path.insert(0, str(ROOT / "book"))
 import dependence
+import execute
+import nbformat
+from execute import source
 
 Notebook = Mapping[str, Any]
 
@@ -44,13 +42,8 @@ MACHINE_PATH = re.compile(
 )
 
 
-def source(cell: Mapping[str, Any]) -> str:
-    """The cell's text; in a file it is a list of lines."""
-    return "".join(cell["source"])
-
-
 def tags(cell: Mapping[str, Any]) -> set[str]:
-    return set(cell.get("metadata", {}).get("tags", []))
+    return set(execute.tags(cell))
 
 
 def code_cells(notebook: Notebook) -> list[Mapping[str, Any]]:
