@@ -10,6 +10,7 @@ import fingerprint
 import pytest
 import replicate
 from support import built
+from support.built import NOTEBOOKS
 from support.helpers import ROOT, code_cell
 
 from rtx_lib.evidence.bounds import Bound
@@ -209,8 +210,6 @@ def test_embedded_data_means_an_empty_folder(tmp_path, monkeypatch):
 
 # ------------------------------------------------------------------------------------------ the book's own study
 
-NOTEBOOKS = {path.stem: path for path in built.notebooks()}
-
 
 @pytest.fixture(scope="module")
 def kept():
@@ -236,11 +235,8 @@ def test_the_study_has_the_sentences_and_bounds_of_the_notebooks(kept, name):
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_the_study_has_the_findings_of_the_notebooks_and_no_others(kept, name):
-    code = "\n".join(
-        "".join(cell["source"])
-        for cell in execute.read_notebook(NOTEBOOKS[name])["cells"]
-        if cell["cell_type"] == "code"
-    )
+    cells = execute.read_notebook(NOTEBOOKS[name])["cells"]
+    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
     ids = {
         ast.literal_eval(call.args[0])
         for call in ast.walk(ast.parse(code))
@@ -251,13 +247,9 @@ def test_the_study_has_the_findings_of_the_notebooks_and_no_others(kept, name):
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_the_study_is_whole(kept, name):
+def test_the_study_is_whole_and_every_finding_holds_almost_always(kept, name):
     planned = {(one.part, one.seed, one.data) for one in replicate.settings()}
     assert {(run["part"], run["seed"], run["data"]) for run in kept[name]["runs"]} == planned, "make replicate"
-
-
-@pytest.mark.parametrize("name", NOTEBOOKS)
-def test_every_finding_has_a_rate_and_holds_almost_always(kept, name):
     assert kept[name]["findings"]
     for id, one in kept[name]["findings"].items():
         values = values_of(kept[name]["runs"], id)

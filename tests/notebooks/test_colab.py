@@ -7,8 +7,8 @@ import nbformat.v4 as v4
 import outputs
 import pytest
 from support import built
+from support.built import NOTEBOOKS
 
-NOTEBOOKS = {path.stem: path for path in built.notebooks()}
 CHOSEN = [
     name if number == 0 else pytest.param(name, marks=pytest.mark.weekly) for number, name in enumerate(NOTEBOOKS)
 ]

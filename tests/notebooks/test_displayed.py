@@ -1,17 +1,10 @@
 """Every figure that a chapter draws reaches its reader, and every figure that its text points at is there."""
 
-import json
-
 import displayed
 import nbformat.v4 as v4
 import pytest
-from support import built
-
-NOTEBOOKS = {path.stem: path for path in built.notebooks()}
-
-
-def read(path):
-    return json.loads(path.read_text(encoding="utf-8"))
+from execute import read_notebook as read
+from support.built import NOTEBOOKS
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)

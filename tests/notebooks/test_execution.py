@@ -1,20 +1,15 @@
 """Every notebook of the toc runs in `smoke`, the same seed gives the same numbers, and what is wrong is seen."""
 
-import json
 import subprocess
 import sys
 
 import nbformat.v4 as v4
 import outputs
 import pytest
+from execute import read_notebook as read
 from support import built
+from support.built import NOTEBOOKS
 from support.helpers import ROOT, code_cell
-
-NOTEBOOKS = {path.stem: path for path in built.notebooks()}
-
-
-def read(path):
-    return json.loads(path.read_text(encoding="utf-8"))
 
 
 @pytest.mark.slow
