@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import displayed
 import nbformat.v4 as v4
 import outputs
 import pytest
@@ -15,9 +16,11 @@ from support.helpers import ROOT, code_cell
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_notebook_runs(execution, name):
+    """Without a warning; what was drawn is on the page, and what the text speaks of was drawn."""
     assert execution.returncode == 0, execution.text
     notebook = read(execution.folder / f"{name}.ipynb")
     assert not outputs.errors(notebook) + outputs.not_run(notebook) + outputs.warnings(notebook)
+    assert not displayed.numbers_missing(notebook) + displayed.text_without_figure(notebook)
     assert execution.took[name]["cpu"] > 0, "reported at the end of the run, and judged by nobody"
 
 
