@@ -15,8 +15,9 @@ from support.helpers import ROOT, code_cell
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_notebook_runs(execution, name):
+def test_notebook_runs(name):
     """Without a warning; what was drawn is on the page, and what the text speaks of was drawn."""
+    execution = built.execution()
     assert execution.returncode == 0, execution.text
     notebook = read(execution.folder / f"{name}.ipynb")
     assert not outputs.errors(notebook) + outputs.not_run(notebook) + outputs.warnings(notebook)
@@ -25,12 +26,12 @@ def test_notebook_runs(execution, name):
 
 
 @pytest.mark.slow
-def test_same_seed_same_numbers(execution, tmp_path):
+def test_same_seed_same_numbers(tmp_path):
     """The first chapter once more, in another folder and another process."""
     name = next(iter(NOTEBOOKS))
     again = built.build("execute", "--profile", "smoke", "--only", name, folder=tmp_path)
     assert again.returncode == 0, again.stdout + again.stderr
-    first, second = read(execution.folder / f"{name}.ipynb"), read(tmp_path / "executed" / f"{name}.ipynb")
+    first, second = read(built.execution().folder / f"{name}.ipynb"), read(tmp_path / "executed" / f"{name}.ipynb")
     assert len(outputs.results(first)) > 10
     assert not outputs.differences(first, second)
 

@@ -52,9 +52,7 @@ def chapter():
         cells += [code("answer = 1\ncheck(answer)", "hide-cell")]
     cells += [code("\n".join(f"z = {i}" for i in range(30)), "hide-input")]
     cells += [code('fit(model, task)\nevidence.finding("part-z", "It learns.", 1.0, "> 0")', "hide-input")]
-    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
-    return v4.new_notebook(cells=cells, metadata=metadata)
+    return v4.new_notebook(cells=cells, metadata={"kernelspec": structure.KERNEL, "language_info": {"name": "python"}})
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)

@@ -152,14 +152,12 @@ def missing_preview(page: Page) -> list[str]:
 
 
 def chapter_faults(page: Page) -> list[str]:
-    """Reading time, prerequisites, solutions folded away, numbered equations, citations."""
+    """Reading time, solutions folded away, numbered equations, citations."""
     faults = []
-    article, text = page.article, page.article.get_text(" ")
+    article = page.article
     time = article.select_one(".reading-time")
     if not time or not re.search(r"\b\d+ minutes?\b", time.get_text()):
         faults.append("no reading time")
-    if "Prerequisites" not in text[:3000]:
-        faults.append("no prerequisites at the top")
     cells = article.select(".cell.tag_hide-cell")
     if not cells:
         faults.append("no hidden solution")

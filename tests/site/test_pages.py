@@ -186,7 +186,6 @@ def test_a_missing_preview_is_seen(tmp_path):
 
 CHAPTER = {
     "time": '<p class="reading-time">About 12 minutes to read</p>',
-    "prerequisites": "<p>Prerequisites: none</p>",
     "solution": '<div class="cell tag_hide-cell"><details><pre>answer</pre></details></div>',
     "equation": '<div class="math"><span class="eqno">(1.1)</span></div>',
     "citation": '<a class="reference" href="../book/references.html#id1">Elman (1990)</a>',
