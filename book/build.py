@@ -3,7 +3,7 @@
 execute  notebooks -> _build/executed        (book/execute.py: only what changed)
 site     + book/, settings, browser libraries -> _build/staged, then jupyter-book -> _build/site
          (moved into place in one step; skipped when nothing changed)
-book     both; serve shows _build/site on this machine
+book     both; serve shows _build/site on this machine, with any Python: what needs packages is imported where it is used
 """
 
 from __future__ import annotations
@@ -26,17 +26,6 @@ from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
-
-from execute import (
-    BuildError,
-    Runner,
-    add_files,
-    cached_data,
-    installed_versions,
-    notebooks_in_toc,
-    read_notebook,
-    source,
-)
 
 ROOT = Path(__file__).resolve().parent.parent
 HIDDEN = {"parameters", "injected-parameters", "bootstrap"}
@@ -106,6 +95,8 @@ def without_paths(text: str, root: Path) -> str:
 
 def with_numbers(name: str, text: str, root: Path) -> str:
     """The Markdown `text` with the marked numbers out of the records: see rtx_lib/evidence/measured.py."""
+    from execute import BuildError
+
     from rtx_lib.evidence import measured
     from rtx_lib.evidence.records import load
 
@@ -119,6 +110,8 @@ def with_numbers(name: str, text: str, root: Path) -> str:
 
 def pages(root: Path, executed: Path | None) -> dict[str, bytes]:
     """Content of the staged tree by path: settings, prose pages, extension, assets, records, notebooks."""
+    from execute import BuildError, notebooks_in_toc, read_notebook, source
+
     files = {name: (root / name).read_bytes() for name in ("_config.yml", "_toc.yml")}
     for path in sorted((root / "book").rglob("*")):
         name = path.relative_to(root)
@@ -191,6 +184,8 @@ def stage(files: Mapping[str, bytes], staged: Path) -> None:
 
 def check_jupyter_book(version: str) -> None:
     """Refuse Jupyter Book 2, which is another program under the same name."""
+    from execute import BuildError
+
     if int(version.split(".")[0]) != 1:
         raise BuildError(
             f"This environment has jupyter-book {version}; the book needs 1.x: "
@@ -200,6 +195,8 @@ def check_jupyter_book(version: str) -> None:
 
 def site_key(root: Path, files: Mapping[str, bytes]) -> str:
     """Hash of all that decides the site: staged files, the library (its docstrings), packages, this script."""
+    from execute import add_files, installed_versions
+
     digest = hashlib.sha256("\n".join(installed_versions((root / "requirements.txt").read_text())).encode())
     for name in sorted(files):
         digest.update(name.encode() + hashlib.sha256(files[name]).digest())
@@ -210,6 +207,8 @@ def site_key(root: Path, files: Mapping[str, bytes]) -> str:
 
 def run_sphinx(root: Path, staged: Path, log: Path) -> Path:
     """Build the staged tree with warnings as errors; the folder of the pages."""
+    from execute import BuildError
+
     shutil.rmtree(staged / "_build", ignore_errors=True)  # a fresh build: Sphinx does not see every change
     start = "import sys; from jupyter_book.cli.main import main; sys.exit(main())"
     environment = {
@@ -273,6 +272,8 @@ def build_site(root: Path, build: Path, executed: Path | None) -> None:
 
 def run_notebooks(root: Path, build: Path, out: Path, options: argparse.Namespace) -> None:
     """Execute what changed and keep the seconds of every notebook in `durations.json`."""
+    from execute import BuildError, Runner, cached_data, notebooks_in_toc
+
     parameters = {"profile": options.profile, **dict(options.parameter)}
     notebooks = notebooks_in_toc(root)
     names = [path.stem for path in notebooks]
@@ -291,6 +292,8 @@ def run_notebooks(root: Path, build: Path, out: Path, options: argparse.Namespac
 
 def fell_otherwise(root: Path, executed: Path) -> list[str]:
     """A line for each finding that the executed notebooks judged and that did not hold."""
+    from execute import notebooks_in_toc
+
     lines = []
     for path in notebooks_in_toc(root):
         file = executed / f"{path.stem}.findings.json"
@@ -365,6 +368,8 @@ def main() -> int:
     if options.step == "serve":
         serve(build / "site", options.port)
         return 0
+
+    from execute import BuildError
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a cancelled job ends as Ctrl-C does
     executed = build / "executed"
