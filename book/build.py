@@ -3,7 +3,7 @@
 execute  notebooks -> _build/executed        (book/execute.py: only what changed)
 site     + book/, settings, browser libraries -> _build/staged, then jupyter-book -> _build/site
          (moved into place in one step; skipped when nothing changed)
-book     both; serve shows _build/site on this machine, with any Python: what needs packages is imported where it is used
+book     both; serve shows _build/site on this machine, with any Python
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+# What needs packages is imported where it is used.
 ROOT = Path(__file__).resolve().parent.parent
 HIDDEN = {"parameters", "injected-parameters", "bootstrap"}
 WIDGET = "application/vnd.jupyter.widget-view+json"

@@ -244,6 +244,12 @@ def test_builds_scripts_stay_readable():
         assert path.read_text().count("\n") <= 400, path
 
 
+@pytest.mark.parametrize("script", [build, environment, repository], ids=lambda script: script.__name__)
+def test_what_runs_before_anything_is_installed_imports_the_standard_library_only(script):
+    names = re.findall(r"^(?:import|from) (\w+)", Path(script.__file__).read_text(), flags=re.M)
+    assert names and set(names) <= sys.stdlib_module_names
+
+
 def test_the_plain_command_builds_the_book_without_execution(tmp_path):
     """`jupyter-book build .` at the top, beside a `.venv` and caches full of other projects' pages."""
     start = "import sys; from jupyter_book.cli.main import main; sys.exit(main())"
