@@ -3,7 +3,7 @@
 execute  notebooks -> _build/executed        (book/execute.py: only what changed)
 site     + book/, settings, browser libraries -> _build/staged, then jupyter-book -> _build/site
          (moved into place in one step; skipped when nothing changed)
-book     both; serve shows _build/site on this machine
+book     both; serve shows _build/site on this machine, with any Python
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+# What needs packages is imported where it is used.
 ROOT = Path(__file__).resolve().parent.parent
 HIDDEN = {"parameters", "injected-parameters", "bootstrap"}
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -272,7 +273,7 @@ def build_site(root: Path, build: Path, executed: Path | None) -> None:
 
 def run_notebooks(root: Path, build: Path, out: Path, options: argparse.Namespace) -> None:
     """Execute what changed and keep the seconds of every notebook in `durations.json`."""
-    from execute import BuildError, Runner, cached_data, check_parameters, notebooks_in_toc
+    from execute import BuildError, Runner, cached_data, notebooks_in_toc
 
     parameters = {"profile": options.profile, **dict(options.parameter)}
     notebooks = notebooks_in_toc(root)
@@ -280,8 +281,6 @@ def run_notebooks(root: Path, build: Path, out: Path, options: argparse.Namespac
     if unknown := [name for name in options.only or () if name not in names]:
         raise BuildError(f"There is no notebook {unknown[0]!r}; the notebooks are: {', '.join(names)}.")
     notebooks = [path for path in notebooks if not options.only or path.stem in options.only]
-    for path in notebooks:  # before anything slow
-        check_parameters(root / path, parameters)
     runner = Runner(root, out, build / "failed", parameters, cached_data(root), options.timeout, options.jobs)
     report = out.parent / "durations.json"
     known = json.loads(report.read_text()) if report.exists() else {}

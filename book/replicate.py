@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -67,16 +67,10 @@ def settings(has: Sequence[str] = INSTRUCTIONS) -> list[Setting]:
     found = []
     for part, start in (("first", 1), ("second", 101)):
         for place in range(PLANNED[part]):
+            data = "embedded" if place % 3 == 1 else "true"
             instructions = INSTRUCTIONS[(place + place // 3) % 3]
-            found.append(
-                Setting(
-                    part,
-                    start + place,
-                    "embedded" if place % 3 == 1 else "true",
-                    instructions if instructions in has else has[0],
-                    2 if place % 5 == 3 else 1,
-                )
-            )
+            instructions = instructions if instructions in has else has[0]
+            found.append(Setting(part, start + place, data, instructions, threads=2 if place % 5 == 3 else 1))
     return found
 
 
@@ -84,12 +78,8 @@ def instruction_sets() -> list[str]:
     """The instruction sets of `INSTRUCTIONS` that this processor has, the best first."""
     import torch
 
-    best = torch.backends.cpu.get_cpu_capability()
-    return [
-        name
-        for name in INSTRUCTIONS
-        if name == "default" or name.upper() == best or (name == "avx2" and best == "AVX512")
-    ]
+    best = torch.backends.cpu.get_cpu_capability().lower()
+    return [*INSTRUCTIONS[INSTRUCTIONS.index(best) :]] if best in INSTRUCTIONS else ["default"]
 
 
 def recipes(root: Path) -> Mapping[str, Any]:
@@ -188,88 +178,100 @@ def run_of(
     return {**asdict(setting), **where, "cpu_seconds": round(took.cpu, 1), "values": values}
 
 
-def replicate(
-    root: Path, names: Sequence[str], todo: Sequence[Setting], jobs: int, runner: Runner, confirm: bool = False
-) -> int:
-    """Make what is missing; the number of runs that failed, which the next call tries again.
+def made(
+    tree: Path, plan: Sequence[tuple[str, Setting]], runner: Runner
+) -> Iterator[tuple[str, Setting, Took, list[dict[str, Any]] | None]]:
+    """Run the chapters of ``tree`` with these settings: what each took and found as it ends, None where it failed."""
+    if any(setting.data == "true" for _, setting in plan) and not available(*DATA):
+        raise BuildError(f"Runs on true data need {', '.join(DATA)}, verified, in the data folder: make data")
 
-    With ``confirm`` stale chapters run with the settings ``todo`` alone, and nothing is kept: where every value is the
-    one that the file has, the code was only rewritten, and the file's runs are those of today's code. The number is
-    then that of the runs that failed or gave another value.
-    """
-    failed, differing = 0, set[str]()
-    with tempfile.TemporaryDirectory(prefix="replicate-") as scratch, ThreadPoolExecutor(jobs) as pool:
-        empty, frozen = Path(scratch) / "no-data", Path(scratch) / "tree"
-        empty.mkdir()
-        where = machine() | {"commit": commit(root)}
-        freeze(root, frozen)
-        runner = replace(runner, root=frozen)
-        keys = {name: key_of(frozen, name) for name in names}
+    def one(name: str, setting: Setting) -> tuple[Took, str | None, list[dict[str, Any]]]:
+        with tempfile.TemporaryDirectory(prefix="book-") as work:
+            out, empty = Path(work) / f"{name}.ipynb", Path(work) / "no-data"
+            empty.mkdir()
+            parameters = {"profile": "book", "seed": setting.seed, "device": "cpu"}
+            notebook = tree / "notebooks" / out.name
+            took, report = runner.in_worker(notebook, out, parameters, **environment(setting, empty))
+            return took, report, [] if report else findings_of(tree, out)
+
+    with ThreadPoolExecutor(runner.jobs) as pool:
+        futures = {pool.submit(one, *run): run for run in plan}
+        try:
+            for future in as_completed(futures):
+                took, report, findings = future.result()
+                name, setting = futures.pop(future)
+                if report:
+                    print(f"{name}, {setting}: FAILED\n{report}", flush=True)
+                yield name, setting, took, None if report else findings
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            runner.stop()
+
+
+def replicate(root: Path, names: Sequence[str], todo: Sequence[Setting], runner: Runner) -> int:
+    """Make what is missing; the number of runs that failed, which the next call tries again."""
+    failed = 0
+    where = machine() | {"commit": commit(root)}
+    with frozen(root) as tree:
+        keys = {name: key_of(tree, name) for name in names}
         study = read_study(root)
         before = {name: study["chapters"].get(name, {}).get("fingerprint") for name in names}
         plan = list(missing(study, keys, todo))
-        if confirm:
-            stale = [name for name in names if before[name] != keys[name]]
-            plan = [(name, setting) for name in stale for setting in todo]
         print(f"{len(plan)} runs to make, {len(keys) * len(todo) - len(plan)} are there", flush=True)
-        if any(setting.data == "true" for _, setting in plan) and not available(*DATA):
-            raise BuildError(f"Runs on true data need {', '.join(DATA)}, verified, in the data folder: make data")
-
-        def one(name: str, setting: Setting) -> tuple[Took, str | None, list[dict[str, Any]]]:
-            with tempfile.TemporaryDirectory(prefix="book-") as work:
-                out = Path(work) / f"{name}.ipynb"
-                took, report = runner.in_worker(
-                    frozen / "notebooks" / f"{name}.ipynb",
-                    out,
-                    {"profile": "book", "seed": setting.seed, "device": "cpu"},
-                    **environment(setting, empty),
-                )
-                return took, report, [] if report else findings_of(frozen, out)
-
-        open_runs: dict[Future[Any], tuple[str, Setting]] = {}
-        try:
-            while plan or open_runs:
-                while plan and len(open_runs) < jobs:
-                    name, setting = plan.pop(0)
-                    open_runs[pool.submit(one, name, setting)] = name, setting
-                for future in wait(open_runs, return_when=FIRST_COMPLETED).done:
-                    name, setting = open_runs.pop(future)
-                    took, report, findings = future.result()
-                    if report:
-                        failed += 1
-                        differing.add(name)
-                        print(f"{name}, {setting}: FAILED\n{report}", flush=True)
-                        continue
-                    if confirm:
-                        values = run_of(setting, findings, took, where)["values"]
-                        runs = study["chapters"][name]["runs"]
-                        kept = next(run["values"] for run in runs if run["seed"] == setting.seed)
-                        other = sorted(id for id in {*values, *kept} if values.get(id, "") != kept.get(id, ""))
-                        said = f"other values: {', '.join(other)}" if other else "every value as before"
-                        print(f"{name}, {setting}: {said}", flush=True)
-                        failed += bool(other)
-                        differing |= {name} if other else set()
-                        continue
-                    keep(root, name, (keys[name], before[name]), findings, run_of(setting, findings, took, where))
-                    fell = [found["id"] for found in findings if not found["held"]]
-                    print(
-                        f"{name}, {setting}: {took.cpu:.0f} s of CPU, {len(findings)} findings"
-                        + (f", fell otherwise: {', '.join(fell)}" if fell else ""),
-                        flush=True,
-                    )
-        finally:
-            runner.stop()
-        if confirm:
-            with changing(root) as study:
-                for name in {name for name in keys if before[name] != keys[name]} - differing:
-                    study["chapters"][name]["fingerprint"] = keys[name]
+        for name, setting, took, findings in made(tree, plan, replace(runner, root=tree)):
+            if findings is None:
+                failed += 1
+                continue
+            keep(root, name, (keys[name], before[name]), findings, run_of(setting, findings, took, where))
+            fell = [found["id"] for found in findings if not found["held"]]
+            said = f", fell otherwise: {', '.join(fell)}" if fell else ""
+            print(f"{name}, {setting}: {took.cpu:.0f} s of CPU, {len(findings)} findings{said}", flush=True)
     return failed
 
 
-def freeze(root: Path, tree: Path) -> None:
-    """Copy what a run is made from: what is edited meanwhile belongs to none."""
-    for name in ("notebooks", "rtx_lib", "book"):
-        shutil.copytree(root / name, tree / name, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+def confirm(
+    root: Path, names: Sequence[str], todo: Sequence[Setting], runner: Runner, clocks: Sequence[str] = ()
+) -> int:
+    """Run the stale chapters with these settings; where every value is the file's, its runs are of today's code.
+
+    Values of the findings ``clocks`` measure a time and may differ. The number of runs that failed or gave another
+    value; the chapter of such a run stays stale.
+    """
+    study = read_study(root)["chapters"]
+    told = {id for name in names if name in study for id in study[name]["findings"]}
+    if unknown := [id for id in clocks if id not in told]:
+        raise BuildError(f"No finding of {', '.join(names)} is called {unknown[0]!r}")
+    wrong: list[str] = []
+    with frozen(root) as tree:
+        keys = {name: key_of(tree, name) for name in names if name in study}
+        keys = {name: key for name, key in keys.items() if key != study[name]["fingerprint"]}
+        plan = [(name, setting) for name in keys for setting in todo]
+        print(f"{len(plan)} runs to make, {len(names) - len(keys)} chapters are of today's code", flush=True)
+        for name, setting, took, findings in made(tree, plan, replace(runner, root=tree)):
+            if findings is None:
+                wrong.append(name)
+                continue
+            values = run_of(setting, findings, took, {})["values"]
+            kept = next((run["values"] for run in study[name]["runs"] if run["seed"] == setting.seed), {})
+            timed = {*clocks} & values.keys() & kept.keys()
+            other = sorted(id for id in {*values, *kept} - timed if values.get(id, "") != kept.get(id, ""))
+            wrong += [name] if other else []
+            said = f"other values: {', '.join(other)}" if other else "every value as before"
+            print(f"{name}, {setting}: {said}", flush=True)
+    with changing(root) as now:
+        for name in keys.keys() - wrong:
+            if now["chapters"][name]["fingerprint"] == study[name]["fingerprint"]:  # else another call was faster
+                now["chapters"][name]["fingerprint"] = keys[name]
+    return len(wrong)
+
+
+@contextlib.contextmanager
+def frozen(root: Path) -> Iterator[Path]:
+    """A copy of what a run is made from: what is edited meanwhile belongs to none."""
+    with tempfile.TemporaryDirectory(prefix="replicate-") as scratch:
+        for name in ("notebooks", "rtx_lib", "book"):
+            shutil.copytree(root / name, Path(scratch) / name, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+        yield Path(scratch)
 
 
 def key_of(root: Path, name: str) -> str:
@@ -293,11 +295,8 @@ def keep(
 ) -> None:
     """Add a run to the file; runs of older code go, and so do those of the same seed.
 
-    Args:
-        keys: the fingerprint of the code that made the run, and that of the file when the call began.
-
-    Raises:
-        BuildError: where another call has put in runs of code that is neither.
+    `keys` are the fingerprint of the code that made the run, and that of the file when the call began; `BuildError`
+    where another call has put in runs of code that is neither.
     """
     with changing(root) as study:
         if study["chapters"].get(name, {}).get("fingerprint") not in {*keys, None}:
@@ -350,8 +349,14 @@ def main() -> int:
     parser.add_argument(
         "--confirm", type=int, metavar="N", help="rewritten code: run N settings, keep all if no value differs"
     )
+    clock = "with --confirm: this finding measures a time and may differ, as xl-speed of chapter 9 (may be repeated)"
+    parser.add_argument("--clock", action="append", default=[], metavar="ID", help=clock)
     parser.add_argument("--refresh", action="store_true", help="take over sentences and bounds of the notebooks")
     options = parser.parse_args()
+    if options.confirm is not None and options.confirm < 1:
+        parser.error(f"--confirm must be at least 1, got {options.confirm}")
+    if options.clock and not options.confirm:
+        parser.error("--clock goes with --confirm")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     names = [path.stem for path in notebooks_in_toc(ROOT)]
     if unknown := [name for name in options.only or () if name not in names]:
@@ -360,25 +365,24 @@ def main() -> int:
     names = options.only or names
     has = instruction_sets()
     todo = [one for one in settings(has) if options.part in (None, one.part)]
-    runner = Runner(ROOT, ROOT, ROOT, {}, timeout=options.timeout)
+    runner = Runner(ROOT, ROOT, ROOT, {}, timeout=options.timeout, jobs=options.jobs)
     try:
         if options.status:
             study = read_study(ROOT)
             for name in names:
                 there = {run["seed"] for run in current(study, name, key_of(ROOT, name))}
                 stale = len(study["chapters"].get(name, {}).get("runs", [])) - len(there)
-                print(
-                    f"{name}: {len(there & {one.seed for one in todo})} of {len(todo)} runs"
-                    + (f", {stale} stale" if stale else "")
-                )
+                said = f", {stale} stale" if stale else ""
+                print(f"{name}: {len(there & {one.seed for one in todo})} of {len(todo)} runs{said}")
             return 0
         if options.refresh:
             refresh(ROOT, names, runner)
             return 0
         if lacking := [name for name in INSTRUCTIONS if name not in has]:
             print(f"This processor lacks {', '.join(lacking)}; its runs are made with {has[0]}.")
-        todo = todo[: options.confirm]
-        return 1 if replicate(ROOT, names, todo, options.jobs, runner, options.confirm is not None) else 0
+        if options.confirm:
+            return bool(confirm(ROOT, names, todo[: options.confirm], runner, options.clock))
+        return bool(replicate(ROOT, names, todo, runner))
     except BuildError as error:
         print(error, file=sys.stderr)
         return 1

@@ -1,21 +1,14 @@
-"""A tiny book in a temporary folder, and the build scripts as modules."""
+"""A tiny book in a temporary folder."""
 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
+import execute
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-for folder in ("book/_ext", "book"):  # the latter as `python book/build.py` does
-    if str(ROOT / folder) not in sys.path:
-        sys.path.insert(0, str(ROOT / folder))
-
-import execute  # noqa: E402
-from support.helpers import code_cell  # noqa: E402
+from support.helpers import code_cell
 
 
 class Tree:

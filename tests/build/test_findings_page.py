@@ -5,18 +5,8 @@ import pytest
 
 
 def run(seed, data="true", part="first", **values):
-    return {
-        "seed": seed,
-        "data": data,
-        "part": part,
-        "instructions": "avx2",
-        "threads": 1,
-        "cpu_seconds": 36.0,
-        "processor": "x86_64, AVX2",
-        "python": "3.11.7",
-        "torch": "2.13.0",
-        "values": values,
-    }
+    where = {"processor": "x86_64, AVX2", "python": "3.11.7", "torch": "2.13.0", "instructions": "avx2", "threads": 1}
+    return {"seed": seed, "data": data, "part": part, "cpu_seconds": 36.0, "values": values, **where}
 
 
 def study():

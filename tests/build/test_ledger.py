@@ -7,23 +7,18 @@ import ledger
 import pytest
 import yaml
 from support.helpers import ROOT
-from support.made_records import records, write
+from support.made_records import ENTRY, records, write
 from support.sphinx_page import build_page
 
 from rtx_lib.evidence import claims
 
-ENTRY = {
-    "id": "one",
-    "chapter": "01_recurrence",
-    "claim": "A is better than B.",
-    "source": "A paper",
-    "published": "1.0 against 2.0.",
-    "ours": {"A": "a.loss", "B": "b.loss"},
-    "unit": "nats",
-    "rules": ["every A < B"],
-    "differs": "Smaller.",
-}
 UNRULED = {key: value for key, value in ENTRY.items() if key not in ("ours", "unit", "rules")}
+
+
+def write_chapter(root, code, text="# One"):
+    (root / "notebooks").mkdir()
+    cells = [{"cell_type": "markdown", "source": text}, {"cell_type": "code", "source": code}]
+    (root / "notebooks" / "01_recurrence.ipynb").write_text(json.dumps({"cells": cells}))
 
 
 def build(root, *entries, runs=None, study=None, code="assert y"):
@@ -33,9 +28,7 @@ def build(root, *entries, runs=None, study=None, code="assert y"):
     if study:
         (folder / "study").mkdir()
         (folder / "study" / "replication.json").write_text(json.dumps(study))
-    (root / "notebooks").mkdir()
-    cells = [{"cell_type": "markdown", "source": "# One"}, {"cell_type": "code", "source": code}]
-    (root / "notebooks" / "01_recurrence.ipynb").write_text(json.dumps({"cells": cells}))
+    write_chapter(root, code)
     (root / "book" / "claims.yml").write_text(yaml.safe_dump([*entries]))
     return build_page(root, "results", "ledger", "```{ledger}\n```")
 
@@ -81,44 +74,29 @@ def test_a_broken_claim_makes_the_build_red_and_is_named(tmp_path):
     assert "claim one: no code cell of its chapter holds its finding" in faults and "Traceback" not in faults
 
 
-def planted(root, code):
-    (root / "notebooks").mkdir(exist_ok=True)
-    cells = [{"cell_type": "markdown", "source": "assert x"}, {"cell_type": "code", "source": code}]
-    (root / "notebooks" / "01_recurrence.ipynb").write_text(json.dumps({"cells": cells}))
+@pytest.mark.parametrize(
+    ("kind", "code", "there"),
+    [
+        ("proof", "assert x", True),
+        ("proof", "for x in y:\n    assert x  # as the text says\n", True),
+        ("proof", "# assert x", False),
+        ("proof", "print('assert x')", False),
+        ("proof", "assert x or y", False),
+        ("proof", "if z: assert x", False),
+        ("finding", 'evidence.finding("word-one", "S.", 1, "> 0")', True),
+        ("finding", 'for x in y:\n    evidence.finding(\n        "word-one", "S.", x, "> 0")', True),
+        ("finding", 'evidence.finding("word-two", "S.", 1, "> 0")', False),
+        ("finding", '# evidence.finding("word-one")', False),
+        ("finding", 'print("word-one")', False),
+        ("finding", 'evidence.finding(name, "word-one", 1, "> 0")', False),
+    ],
+)
+def test_a_proof_is_a_line_of_code_and_a_finding_a_call_with_its_id(tmp_path, kind, code, there):
+    write_chapter(tmp_path, code, text="assert x")
     ledger._code.cache_clear()
-    return root
-
-
-@pytest.mark.parametrize(
-    ("code", "there"),
-    [
-        ("assert x", True),
-        ("for x in y:\n    assert x  # as the text says\n", True),
-        ("# assert x", False),
-        ("print('assert x')", False),
-        ("assert x or y", False),
-        ("if z: assert x", False),
-    ],
-)
-def test_a_proof_is_a_line_of_code(tmp_path, code, there):
-    one = claims.Claim(**UNRULED, proof="assert x")
-    assert ledger.proof_is_there(one, planted(tmp_path, code)) is there
-
-
-@pytest.mark.parametrize(
-    ("code", "there"),
-    [
-        ('evidence.finding("word-one", "S.", 1, "> 0")', True),
-        ('for x in y:\n    evidence.finding(\n        "word-one", "S.", x, "> 0")', True),
-        ('evidence.finding("word-two", "S.", 1, "> 0")', False),
-        ('# evidence.finding("word-one")', False),
-        ('print("word-one")', False),
-        ('evidence.finding(name, "word-one", 1, "> 0")', False),
-    ],
-)
-def test_a_finding_is_a_call_with_its_id(tmp_path, code, there):
-    one = claims.Claim(**UNRULED, finding="word-one")
-    assert ledger.finding_is_there(one, planted(tmp_path, code)) is there
+    look = {"proof": ledger.proof_is_there, "finding": ledger.finding_is_there}[kind]
+    said = {"proof": "assert x", "finding": "word-one"}[kind]
+    assert look(claims.Claim(**UNRULED, **{kind: said}), tmp_path) is there
 
 
 def test_what_a_weak_rival_leaves_of_a_rule_is_said():

@@ -1,6 +1,7 @@
 """The study resumes, keeps what no change of code has touched, and is of one piece with the notebooks."""
 
 import ast
+import contextlib
 import json
 import os
 
@@ -9,6 +10,7 @@ import fingerprint
 import pytest
 import replicate
 from support import built
+from support.built import NOTEBOOKS
 from support.helpers import ROOT, code_cell
 
 from rtx_lib.evidence.bounds import Bound
@@ -42,7 +44,7 @@ def study(tree, monkeypatch):
     chapter(tree, FIT, *CHAPTER)
 
     def make(*settings, **options):
-        return replicate.replicate(tree.root, ["one"], settings, options.get("jobs", 1), tree.runner())
+        return replicate.replicate(tree.root, ["one"], settings, tree.runner(**options))
 
     make.tree = tree
     make.runs = lambda: {run["seed"]: run for run in replicate.read_study(tree.root)["chapters"]["one"]["runs"]}
@@ -89,16 +91,54 @@ def test_a_setting_reaches_its_run(study):
 @pytest.mark.slow
 def test_what_is_edited_while_runs_are_made_belongs_to_none(study, monkeypatch):
     root = study.tree.root
-    frozen = replicate.freeze
+    frozen = replicate.frozen
 
-    def edit_after(start, copy):
-        frozen(start, copy)
-        chapter(study.tree, FIT.replace("/ 1", "/ 4"), *CHAPTER)
+    @contextlib.contextmanager
+    def edit_after(start):
+        with frozen(start) as tree:
+            chapter(study.tree, FIT.replace("/ 1", "/ 4"), *CHAPTER)
+            yield tree
 
-    monkeypatch.setattr(replicate, "freeze", edit_after)
+    monkeypatch.setattr(replicate, "frozen", edit_after)
     study(setting(1))
     assert study.runs()[1]["values"]["one-end"] == 1.0
     assert replicate.read_study(root)["chapters"]["one"]["fingerprint"] != replicate.key_of(root, "one")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "rewritten, clocks, status, said",
+    [
+        ("def fit(seed):\n    end = seed\n    return end / 1", [], 0, "every value as before"),
+        (FIT.replace("/ 1", "/ 2"), [], 1, "other values: one-end"),
+        (FIT.replace("/ 1", "/ 2"), ["one-odd"], 1, "other values: one-end"),
+        (FIT.replace("/ 1", "/ 2"), ["one-end"], 0, "every value as before"),
+        (FIT.replace("/ 1", "/ 0"), ["one-end"], 1, "FAILED"),
+    ],
+)
+def test_rewritten_code_that_gives_every_value_again_keeps_the_runs(study, capsys, rewritten, clocks, status, said):
+    root = study.tree.root
+    study(setting(1))
+    chapter(study.tree, rewritten, *CHAPTER)
+    before = replicate.read_study(root)
+    assert replicate.confirm(root, ["one"], [setting(1)], study.tree.runner(), clocks) == status
+    assert said in capsys.readouterr().out
+    key = before["chapters"]["one"]["fingerprint"] if status else replicate.key_of(root, "one")
+    assert replicate.read_study(root)["chapters"]["one"] == before["chapters"]["one"] | {"fingerprint": key}
+    assert replicate.key_of(root, "one") != before["chapters"]["one"]["fingerprint"]
+
+
+def test_a_clock_that_no_finding_has_is_refused_before_anything_runs(study):
+    kept_run(study.tree, ("older", None), 1)
+    with pytest.raises(execute.BuildError, match="No finding of one is called 'one-time'"):
+        replicate.confirm(study.tree.root, ["one"], [setting(1)], study.tree.runner(), ["one-end", "one-time"])
+
+
+@pytest.mark.parametrize("arguments", [["--confirm", "0"], ["--clock", "one-end"]])
+def test_a_confirmation_without_a_run_is_refused(monkeypatch, arguments):
+    monkeypatch.setattr("sys.argv", ["replicate.py", *arguments])
+    with pytest.raises(SystemExit, match="2"):
+        replicate.main()
 
 
 def test_true_data_are_asked_for_before_anything_runs(study, monkeypatch):
@@ -170,8 +210,6 @@ def test_embedded_data_means_an_empty_folder(tmp_path, monkeypatch):
 
 # ------------------------------------------------------------------------------------------ the book's own study
 
-NOTEBOOKS = {path.stem: path for path in built.notebooks()}
-
 
 @pytest.fixture(scope="module")
 def kept():
@@ -197,11 +235,8 @@ def test_the_study_has_the_sentences_and_bounds_of_the_notebooks(kept, name):
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_the_study_has_the_findings_of_the_notebooks_and_no_others(kept, name):
-    code = "\n".join(
-        "".join(cell["source"])
-        for cell in execute.read_notebook(NOTEBOOKS[name])["cells"]
-        if cell["cell_type"] == "code"
-    )
+    cells = execute.read_notebook(NOTEBOOKS[name])["cells"]
+    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
     ids = {
         ast.literal_eval(call.args[0])
         for call in ast.walk(ast.parse(code))
@@ -212,13 +247,9 @@ def test_the_study_has_the_findings_of_the_notebooks_and_no_others(kept, name):
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_the_study_is_whole(kept, name):
+def test_the_study_is_whole_and_every_finding_holds_almost_always(kept, name):
     planned = {(one.part, one.seed, one.data) for one in replicate.settings()}
     assert {(run["part"], run["seed"], run["data"]) for run in kept[name]["runs"]} == planned, "make replicate"
-
-
-@pytest.mark.parametrize("name", NOTEBOOKS)
-def test_every_finding_has_a_rate_and_holds_almost_always(kept, name):
     assert kept[name]["findings"]
     for id, one in kept[name]["findings"].items():
         values = values_of(kept[name]["runs"], id)

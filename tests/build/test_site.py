@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import book_site
 import build
 import environment
 import pytest
@@ -17,25 +18,21 @@ import repository
 from docutils import nodes
 from docutils.utils import new_document
 from execute import BuildError
+from support.helpers import ROOT, code_cell
 
-ROOT = Path(build.__file__).resolve().parents[1]
 WIDGET = {"output_type": "display_data", "metadata": {}, "data": {build.WIDGET: {"model_id": "1"}, "text/plain": "x"}}
 TEXT = {"output_type": "stream", "name": "stdout", "text": "kept"}
-
-
-def code(source, *tags, outputs=()):
-    return {"cell_type": "code", "source": source, "metadata": {"tags": list(tags)}, "outputs": list(outputs)}
 
 
 def test_pages_carry_no_trace_of_the_run_and_no_dead_widget():
     notebook = {
         "metadata": {"papermill": {"input_path": "/x"}, "widgets": {"state": {}}, "kernelspec": {"name": "other"}},
         "cells": [
-            code("profile = 'book'", "parameters"),
-            code("profile = 'smoke'", "injected-parameters"),
-            code("import rtx_lib", "bootstrap"),
-            code("slider()", "live", outputs=[TEXT]),
-            code("progress()", outputs=[WIDGET, TEXT]),
+            code_cell("profile = 'book'", "parameters"),
+            code_cell("profile = 'smoke'", "injected-parameters"),
+            code_cell("import rtx_lib", "bootstrap"),
+            code_cell("slider()", "live", outputs=[TEXT]),
+            code_cell("progress()", outputs=[WIDGET, TEXT]),
         ],
     }
     for cell in notebook["cells"]:
@@ -50,9 +47,6 @@ def test_pages_carry_no_trace_of_the_run_and_no_dead_widget():
 
 
 def test_reading_time_counts_the_words_of_the_text_only():
-    sys.path.insert(0, str(ROOT / "book/_ext"))
-    import book_site
-
     words = "word " * 5 * book_site.WORDS_PER_MINUTE
     page = new_document("page")
     page += nodes.paragraph("", words)
@@ -189,9 +183,6 @@ def test_publishing_without_set_repo_fails(repo, monkeypatch, capsys):
 
 @pytest.mark.parametrize(("slug", "buttons"), [("OWNER/REPOSITORY", False), ("some-one/book", True)])
 def test_buttons_and_previews_need_a_repository(tmp_path, slug, buttons):
-    sys.path.insert(0, str(ROOT / "book/_ext"))
-    import book_site
-
     options = {
         "repository_url": f"https://github.com/{slug}",
         "use_repository_button": True,
@@ -253,6 +244,12 @@ def test_builds_scripts_stay_readable():
         assert path.read_text().count("\n") <= 400, path
 
 
+@pytest.mark.parametrize("script", [build, environment, repository], ids=lambda script: script.__name__)
+def test_what_runs_before_anything_is_installed_imports_the_standard_library_only(script):
+    names = re.findall(r"^(?:import|from) (\w+)", Path(script.__file__).read_text(), flags=re.M)
+    assert names and set(names) <= sys.stdlib_module_names
+
+
 def test_the_plain_command_builds_the_book_without_execution(tmp_path):
     """`jupyter-book build .` at the top, beside a `.venv` and caches full of other projects' pages."""
     start = "import sys; from jupyter_book.cli.main import main; sys.exit(main())"
@@ -274,36 +271,51 @@ def test_the_plain_command_builds_the_book_without_execution(tmp_path):
 
 
 def finding(value, held, id="one-end"):
-    return {
-        "id": id,
-        "chapter": "one",
-        "sentence": "It learns.",
-        "value": value,
-        "bound": "< 1",
-        "judged": True,
-        "held": held,
-    }
+    known = {"chapter": "one", "sentence": "It learns.", "bound": "< 1", "judged": True}
+    return {"id": id, "value": value, "held": held, **known}
 
 
 @pytest.fixture
-def executed(tree, monkeypatch):
-    """`build.py execute` of a small book whose chapter has these findings; status and output."""
+def command(tree, monkeypatch, capsys):
+    """`build.py` for a small book whose chapter has these findings; status, output and errors."""
 
-    def run(capsys, findings, *arguments):
+    def run(*arguments, findings=(), run_notebooks=lambda *rest: None):
         tree.write("_build/executed/one.findings.json", json.dumps(findings))
         monkeypatch.setattr(build, "ROOT", tree.root)
-        monkeypatch.setattr(build, "run_notebooks", lambda *rest: None)
-        monkeypatch.setattr(sys, "argv", ["build.py", "execute", "--build", str(tree.root / "_build"), *arguments])
-        return build.main(), capsys.readouterr()
+        if run_notebooks:
+            monkeypatch.setattr(build, "run_notebooks", run_notebooks)
+        monkeypatch.setattr(sys, "argv", ["build.py", *arguments, "--build", str(tree.root / "_build")])
+        return build.main(), *capsys.readouterr()
 
     return run
 
 
-def test_a_finding_that_fell_otherwise_is_named_in_the_last_lines_and_stops_nothing(executed, capsys):
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--profile", "huge"], "Unknown profile 'huge'; the profiles are: smoke, book, paper."),
+        (["--only", "one", "--only", "two"], "There is no notebook 'two'; the notebooks are: one."),
+        (["-p", "sede=1"], "one.ipynb has no parameter 'sede'; its parameters cell has profile, seed."),
+    ],
+)
+def test_unknown_profile_notebook_and_parameter_are_refused_before_anything_runs(command, arguments, message):
+    assert command("book", *arguments, run_notebooks=None) == (1, "", f"\n{message}\n")
+
+
+def test_a_failing_notebook_stops_the_build_before_the_site(command, monkeypatch):
+    monkeypatch.setattr(build, "build_site", None)
+
+    def fail(*rest):
+        raise BuildError("one.ipynb, cell 3: AssertionError")
+
+    assert command("book", run_notebooks=fail) == (1, "", "\none.ipynb, cell 3: AssertionError\n")
+
+
+def test_a_finding_that_fell_otherwise_is_named_in_the_last_lines_and_stops_nothing(command):
     findings = [finding(0.5, True), finding(1.5, False, "one-late"), finding(None, False, "one-nan")]
-    status, said = executed(capsys, findings)
+    status, said, _ = command("execute", findings=findings)
     assert status == 0
-    assert said.out.splitlines()[-3:] == [
+    assert said.splitlines()[-3:] == [
         "2 findings fell otherwise on this machine; the pages say so:",
         "  one, one-late: 1.5 is not < 1",
         "  one, one-nan: not a finite number",
@@ -311,16 +323,15 @@ def test_a_finding_that_fell_otherwise_is_named_in_the_last_lines_and_stops_noth
 
 
 @pytest.mark.parametrize("findings", [[finding(0.5, True)], [finding(1.5, None)], []])
-def test_what_held_or_was_not_judged_is_not_named(executed, capsys, findings):
-    status, said = executed(capsys, findings, "--strict")
-    assert (status, said.out) == (0, "")
+def test_what_held_or_was_not_judged_is_not_named(command, findings):
+    assert command("execute", "--strict", findings=findings) == (0, "", "")
 
 
-def test_a_strict_build_fails_instead(executed, capsys, monkeypatch):
-    status, said = executed(capsys, [finding(1.5, False)], "--strict")
-    assert status == 1 and "one, one-end: 1.5 is not < 1" in said.err
+def test_a_strict_build_fails_instead(command, monkeypatch):
+    status, _, said = command("execute", "--strict", findings=[finding(1.5, False)])
+    assert status == 1 and "one, one-end: 1.5 is not < 1" in said
     monkeypatch.setenv("STRICT", "1")
-    assert executed(capsys, [finding(1.5, False)])[0] == 1
+    assert command("execute", findings=[finding(1.5, False)])[0] == 1
 
 
 def test_rates_and_audits_on_a_page_are_of_todays_study(monkeypatch):
@@ -334,7 +345,7 @@ def test_rates_and_audits_on_a_page_are_of_todays_study(monkeypatch):
         {"output_type": "display_data", "metadata": {}, "data": data}
         for data in ({findings.MIME: found, "text/html": "old"}, {findings.AUDIT: "one", "text/html": "old"})
     ]
-    page = build.clean_notebook({"metadata": {}, "cells": [code("x", outputs=[*outputs, TEXT])]})
+    page = build.clean_notebook({"metadata": {}, "cells": [code_cell("x", outputs=[*outputs, TEXT])]})
     first, second, text = page["cells"][0]["outputs"]
     assert "held in 1 of 1 run" in first["data"]["text/html"] and findings.MIME not in first["data"]
     assert 'href="../book/findings.html#one-end"' in first["data"]["text/html"]

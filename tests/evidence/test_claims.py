@@ -10,7 +10,7 @@ import sys
 import pytest
 import yaml
 from support.helpers import ROOT
-from support.made_records import records
+from support.made_records import ENTRY, records
 
 from rtx_lib.evidence import audit, claims, measured, rules
 from rtx_lib.evidence.records import load
@@ -19,17 +19,6 @@ from rtx_lib.experiments.recipes import RECIPES
 
 BOOK = claims.all_claims()
 RESULTS = load()
-ENTRY = {
-    "id": "one",
-    "chapter": "01_recurrence",
-    "claim": "A is better than B.",
-    "source": "A paper",
-    "published": "1.0 against 2.0.",
-    "ours": {"A": "a.loss", "B": "b.loss"},
-    "unit": "nats",
-    "rules": ["every A < B"],
-    "differs": "Smaller.",
-}
 A_B = records(a=[1, 1, 1], b=[2, 2, 2])
 B_A = records(a=[3, 3, 3], b=[2, 2, 2])
 

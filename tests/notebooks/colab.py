@@ -11,28 +11,15 @@ import json
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Mapping
 from pathlib import Path
 
 from support.helpers import ROOT
 
 VENV = ROOT / ".venv-colab"
+TORCH = next(line for line in (ROOT / "requirements.txt").read_text().splitlines() if line.startswith("torch=="))
 # Colab's versions where they matter to us; torch is the book's own. The last ones come with Colab as well.
-PACKAGES = [
-    "ipywidgets==7.7.1",
-    "ipython==7.34",
-    "matplotlib==3.10.*",
-    "numpy==2.1.3",
-    next(line for line in (ROOT / "requirements.txt").read_text().splitlines() if line.startswith("torch==")),
-    "ipykernel",
-    "pip",
-    "pyyaml",
-    "scikit-learn",
-    "scipy",
-    "setuptools",
-    "tqdm",
-]
+PACKAGES = ["ipywidgets==7.7.1", "ipython==7.34", "matplotlib==3.10.*", "numpy==2.1.3", TORCH]
+PACKAGES += ["ipykernel", "pip", "pyyaml", "scikit-learn", "scipy", "setuptools", "tqdm"]
 KERNEL = "colab-like"
 LIST = "import json, importlib.metadata as m; print(json.dumps({d.name.lower(): d.version for d in m.distributions()}))"
 
@@ -54,24 +41,22 @@ def versions(venv: Path) -> dict[str, str]:
     return json.loads(answer.stdout)
 
 
-def base() -> tuple[Path, float]:
-    """`.venv-colab`, made now unless a finished one of the same content is there; and the seconds it took."""
+def base() -> Path:
+    """`.venv-colab`, made now unless a finished one of the same content is there."""
     index = os.environ.get("TORCH_INDEX", "")
     stamp = VENV / "stamp"
     content = hashlib.sha256(repr((sys.version_info[:3], index, PACKAGES)).encode()).hexdigest()
-    start = time.monotonic()
     if not (stamp.exists() and stamp.read_text() == content):
         subprocess.run([sys.executable, "-m", "venv", "--clear", VENV], check=True)
         pip = [interpreter(VENV), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         steps = [[*pip, *PACKAGES]]
         if index:
-            torch = next(package for package in PACKAGES if package.startswith("torch=="))
-            steps.insert(0, [*pip, "--index-url", index, torch])
+            steps.insert(0, [*pip, "--index-url", index, TORCH])
         for step in steps:
             answer = subprocess.run(step, env=clean_environment(), capture_output=True, text=True)
             assert answer.returncode == 0, f"pip could not install Colab's packages:\n{answer.stderr[-2000:]}"
         stamp.write_text(content)
-    return VENV, time.monotonic() - start
+    return VENV
 
 
 def thin(folder: Path) -> Path:
@@ -91,8 +76,8 @@ def repository(tree: Path) -> Path:
     return tree
 
 
-def run(notebook: Path, output: Path, venv: Path, repository: Path, parameters: Mapping[str, object]) -> str:
-    """Run the notebook with papermill from here and the kernel from `venv`, in an empty folder.
+def run(notebook: Path, output: Path, venv: Path, repository: Path) -> str:
+    """Run the notebook in `smoke` with papermill from here and the kernel from `venv`, in an empty folder.
 
     Returns what papermill said; empty when all went well.
     """
@@ -102,22 +87,8 @@ def run(notebook: Path, output: Path, venv: Path, repository: Path, parameters: 
         folder.mkdir(parents=True)
     argv = [str(interpreter(venv)), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     (spec / "kernel.json").write_text(json.dumps({"argv": argv, "display_name": KERNEL, "language": "python"}))
-    command = [
-        sys.executable,
-        "-m",
-        "papermill",
-        notebook,
-        output,
-        "--kernel",
-        KERNEL,
-        "--cwd",
-        empty,
-        "--no-progress-bar",
-        "--execution-timeout",
-        "600",
-    ]
-    for name, value in parameters.items():
-        command += ["-p", name, str(value)]
+    command = [sys.executable, "-m", "papermill", notebook, output, "--kernel", KERNEL, "--cwd", empty]
+    command += ["--no-progress-bar", "--execution-timeout", "600", "-p", "profile", "smoke"]
     environment = clean_environment(
         RTX_REPO=str(repository),
         RTX_DOWNLOAD="0",

@@ -50,8 +50,7 @@ def _drawers(trees: list[tuple[int, str, ast.Module]]) -> set[str]:
     while names != before:
         before = set(names)
         for function in functions:
-            returned = [node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value]
-            if any(_name(value) in names for value in returned):
+            if any(isinstance(node, ast.Return) and _name(node.value) in names for node in ast.walk(function)):
                 names.add(function.name)
     return names
 

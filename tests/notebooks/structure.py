@@ -6,19 +6,18 @@ import ast
 import itertools
 import re
 import statistics
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import nbformat
-from support.helpers import ROOT
-
-sys.path.insert(0, str(ROOT / "book"))
 import dependence
+import execute
+import nbformat
+from execute import source
 
 Notebook = Mapping[str, Any]
 
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 PARAMETERS = {"profile": "book", "seed": 0, "device": "auto"}
 TAGS = {
     "bootstrap",  # installs the library on Colab
@@ -44,13 +43,8 @@ MACHINE_PATH = re.compile(
 )
 
 
-def source(cell: Mapping[str, Any]) -> str:
-    """The cell's text; in a file it is a list of lines."""
-    return "".join(cell["source"])
-
-
 def tags(cell: Mapping[str, Any]) -> set[str]:
-    return set(cell.get("metadata", {}).get("tags", []))
+    return set(execute.tags(cell))
 
 
 def code_cells(notebook: Notebook) -> list[Mapping[str, Any]]:
@@ -97,17 +91,10 @@ def has_no_outputs(notebook: Notebook) -> list[str]:
 
 def has_clean_metadata(notebook: Notebook) -> list[str]:
     """The kernel is `python3`; no version of the author's Python, no widget state, no trace of a run."""
-    metadata = notebook["metadata"]
-    faults = [f"metadata has {key!r}" for key in metadata if key not in ("kernelspec", "language_info")]
-    kernel = metadata.get("kernelspec", {})
-    if kernel.get("name") != "python3" or kernel.get("display_name") != "Python 3":
-        faults.append(f"kernelspec is {kernel}, must be python3, Python 3")
-    if set(metadata.get("language_info", {})) - {"name"}:
-        faults.append(f"language_info holds more than the name: {metadata['language_info']}")
-    for number, cell in enumerate(notebook["cells"], start=1):
-        if extra := set(cell["metadata"]) - {"tags"}:
-            faults.append(f"cell {number} has metadata {sorted(extra)}")
-    return faults
+    wanted = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
+    faults = [] if notebook["metadata"] == wanted else [f"metadata is {notebook['metadata']}, must be {wanted}"]
+    extras = [set(cell["metadata"]) - {"tags"} for cell in notebook["cells"]]
+    return faults + [f"cell {n} has metadata {sorted(extra)}" for n, extra in enumerate(extras, start=1) if extra]
 
 
 def has_unique_ids(notebook: Notebook) -> list[str]:

@@ -6,12 +6,12 @@ import colab
 import nbformat.v4 as v4
 import outputs
 import pytest
+from execute import read_notebook as read
 from support import built
+from support.built import NOTEBOOKS
 
-NOTEBOOKS = {path.stem: path for path in built.notebooks()}
-CHOSEN = [
-    name if number == 0 else pytest.param(name, marks=pytest.mark.weekly) for number, name in enumerate(NOTEBOOKS)
-]
+FIRST, *OTHERS = NOTEBOOKS
+CHOSEN = [FIRST, *(pytest.param(name, marks=pytest.mark.weekly) for name in OTHERS)]
 # Run after the chapter in its own kernel: the control of `plots.live` draws again when it is moved.
 PROBE = """
 import matplotlib.pyplot as plt
@@ -36,11 +36,9 @@ def repository(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def packages(tmp_path_factory):
+def packages():
     """Colab's packages and their versions."""
-    venv, seconds = colab.base()
-    print(f"Colab's packages: {seconds:.0f} s")
-    return colab.versions(venv)
+    return colab.versions(colab.base())
 
 
 def pictures(notebook):
@@ -63,16 +61,16 @@ def pictures(notebook):
 def test_chapter_runs_with_colabs_packages(packages, repository, tmp_path, name):
     assert not {"rtx-lib", "rtx_lib", "bertviz", "jupyter-book", "papermill"} & set(packages)
     assert packages["ipywidgets"] == "7.7.1" and packages["ipython"] == "7.34.0" and packages["numpy"] == "2.1.3"
-    notebook = json.loads(NOTEBOOKS[name].read_text(encoding="utf-8"))
+    notebook = read(NOTEBOOKS[name])
     live = sum("live" in outputs.tags(cell) for cell in notebook["cells"])
     notebook["cells"].append(v4.new_code_cell(PROBE))
     source, output = tmp_path / "source.ipynb", tmp_path / "executed.ipynb"
     source.write_text(json.dumps(notebook))
     venv = colab.thin(tmp_path / "venv")
 
-    assert not colab.run(source, output, venv, repository, {"profile": "smoke"})
+    assert not colab.run(source, output, venv, repository)
 
-    executed = json.loads(output.read_text(encoding="utf-8"))
+    executed = read(output)
     assert not outputs.errors(executed) + outputs.not_run(executed)
     after = colab.versions(venv)
     assert set(after) - set(packages) == {"rtx-lib", "bertviz"}, "the bootstrap installs these two and nothing else"
@@ -83,8 +81,8 @@ def test_chapter_runs_with_colabs_packages(packages, repository, tmp_path, name)
 
 def test_without_the_address_the_bootstrap_says_what_to_install(packages, tmp_path):
     """Outside Colab, without RTX_REPO, nothing is installed unasked."""
-    notebook = json.loads(next(iter(NOTEBOOKS.values())).read_text(encoding="utf-8"))
-    bootstrap = next(outputs.source(cell) for cell in notebook["cells"] if "bootstrap" in outputs.tags(cell))
+    cells = read(NOTEBOOKS[FIRST])["cells"]
+    bootstrap = next(outputs.source(cell) for cell in cells if "bootstrap" in outputs.tags(cell))
     venv = colab.thin(tmp_path / "venv")
     environment = colab.clean_environment()
     environment.pop("RTX_REPO", None)

@@ -7,10 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import built
+from support.built import NOTEBOOKS
 from support.helpers import ROOT
 
-NOTEBOOKS = {path.stem: path for path in built.notebooks()}
 SCRIPT = Path(__file__).with_name("far_chapter.py")
 PLANTED = {
     "an array of what is far": "import torch\ny = torch.ones(2, device=device)\ny.numpy()",

@@ -6,15 +6,10 @@ import json
 import nbformat.v4 as v4
 import pytest
 import structure
+from execute import read_notebook as read
 from structure import CHECKS
-from support import built
+from support.built import NOTEBOOKS
 from support.helpers import ROOT
-
-NOTEBOOKS = {path.stem: path for path in built.notebooks()}
-
-
-def read(path):
-    return json.loads(path.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
@@ -25,7 +20,7 @@ def test_chapter(name, check):
 
 def test_notebooks_and_toc_agree():
     assert not structure.toc_faults(NOTEBOOKS.values(), (ROOT / "notebooks").rglob("*.ipynb"))
-    assert len(NOTEBOOKS) == len(built.notebooks()) > 0
+    assert NOTEBOOKS
 
 
 def test_bootstrap_is_the_same_everywhere():
@@ -57,9 +52,7 @@ def chapter():
         cells += [code("answer = 1\ncheck(answer)", "hide-cell")]
     cells += [code("\n".join(f"z = {i}" for i in range(30)), "hide-input")]
     cells += [code('fit(model, task)\nevidence.finding("part-z", "It learns.", 1.0, "> 0")', "hide-input")]
-    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
-    return v4.new_notebook(cells=cells, metadata=metadata)
+    return v4.new_notebook(cells=cells, metadata={"kernelspec": structure.KERNEL, "language_info": {"name": "python"}})
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)

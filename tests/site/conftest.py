@@ -1,5 +1,6 @@
 """The built sites and the browser, each made once for all tests of a run."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -151,6 +152,20 @@ def views_address(linked):
     """Where the page of the tests is served."""
     with serve(linked[1].folder) as top:
         yield f"{top}{EXTRA}.html"
+
+
+@pytest.fixture
+def opened(contexts):
+    """Open addresses in the browser; by the end of the test nothing may have gone wrong on these pages."""
+    with contextlib.ExitStack() as stack:
+        visits = []
+
+        def open_page(address, look="light"):
+            visits.append(stack.enter_context(page_checks.visit(contexts[look], address)))
+            return visits[-1].page
+
+        yield open_page
+        assert not [fault for one in visits for fault in one.faults]
 
 
 @pytest.fixture

@@ -77,46 +77,6 @@ def visit(context: BrowserContext, address: str) -> Iterator[Visit]:
         page.close()
 
 
-_BROKEN_PICTURES = """async () => {
-  const broken = []
-  for (const image of document.images) {
-    image.loading = 'eager'
-    try { await image.decode() }
-    catch { if (!image.naturalWidth) broken.push(`broken picture: ${image.src.slice(0, 120)}`) }
-  }
-  return broken
-}"""
-
-_MATHS = """async () => {
-  const all = [...document.querySelectorAll('.math')]
-  if (!all.length) return []
-  if (!window.MathJax?.startup?.promise) return ['MathJax is not there']
-  await MathJax.startup.promise
-  const source = all.filter(e => !e.querySelector('mjx-container'))
-  const errors = [...document.querySelectorAll('mjx-merror, .MathJax_Error')]
-  return [...source.map(e => `formula not set: ${e.textContent.slice(0, 80)}`),
-          ...errors.map(e => `error in a formula: ${e.textContent.slice(0, 80)}`)]
-}"""
-
-# The page must not scroll sideways, and nothing of the article may stand outside it where nobody can scroll to.
-_OVERFLOW = """() => {
-  const width = document.documentElement.clientWidth, faults = []
-  if (document.scrollingElement.scrollWidth > width + 1)
-    faults.push(`the page is ${document.scrollingElement.scrollWidth} px wide on a screen of ${width} px`)
-  const scrolls = e => ['auto', 'scroll'].includes(getComputedStyle(e).overflowX)
-  const name = e => `${e.tagName.toLowerCase()}.${[...e.classList].join('.')} ${e.textContent.trim().slice(0, 50)}`
-  for (const e of (document.querySelector('article') || document.body).querySelectorAll('*')) {
-    const box = e.getBoundingClientRect()
-    if (box.width < 2 || box.right <= width + 1 || e.closest('mjx-assistive-mml, defs, clipPath')) continue
-    if (e.ownerSVGElement) continue
-    let parent = e.parentElement
-    while (parent && !scrolls(parent)) parent = parent.parentElement
-    if (!parent || parent === document.documentElement || parent === document.body)
-      faults.push(`stands out to ${Math.round(box.right)} px: ${name(e)}`)
-  }
-  return faults.slice(0, 5)
-}"""
-
 # Code is thousands of words in a few colours, and most of axe-core's time: its contrast check measures every word.
 # One of each kind stays, the others become plain text. A kind is what contrast depends on: the word's colour and
 # font, and the backgrounds and opacities that it stands in; and whether axe-core judges the word, for it leaves
@@ -176,16 +136,50 @@ def unfold(page: Page) -> None:
 
 
 def broken_pictures(page: Page) -> list[str]:
-    return page.evaluate(_BROKEN_PICTURES)
+    return page.evaluate("""async () => {
+      const broken = []
+      for (const image of document.images) {
+        image.loading = 'eager'
+        try { await image.decode() }
+        catch { if (!image.naturalWidth) broken.push(`broken picture: ${image.src.slice(0, 120)}`) }
+      }
+      return broken
+    }""")
 
 
 def maths_faults(page: Page) -> list[str]:
     """Formulas that are still source text, or that MathJax could not set."""
-    return page.evaluate(_MATHS)
+    return page.evaluate("""async () => {
+      const all = [...document.querySelectorAll('.math')]
+      if (!all.length) return []
+      if (!window.MathJax?.startup?.promise) return ['MathJax is not there']
+      await MathJax.startup.promise
+      const source = all.filter(e => !e.querySelector('mjx-container'))
+      const errors = [...document.querySelectorAll('mjx-merror, .MathJax_Error')]
+      return [...source.map(e => `formula not set: ${e.textContent.slice(0, 80)}`),
+              ...errors.map(e => `error in a formula: ${e.textContent.slice(0, 80)}`)]
+    }""")
 
 
 def overflow(page: Page) -> list[str]:
-    return page.evaluate(_OVERFLOW)
+    """The page must not scroll sideways, and nothing of the article may stand outside it where nobody can scroll to."""
+    return page.evaluate("""() => {
+      const width = document.documentElement.clientWidth, faults = []
+      if (document.scrollingElement.scrollWidth > width + 1)
+        faults.push(`the page is ${document.scrollingElement.scrollWidth} px wide on a screen of ${width} px`)
+      const scrolls = e => ['auto', 'scroll'].includes(getComputedStyle(e).overflowX)
+      const name = e => `${e.tagName.toLowerCase()}.${[...e.classList].join('.')} ${e.textContent.trim().slice(0, 50)}`
+      for (const e of (document.querySelector('article') || document.body).querySelectorAll('*')) {
+        const box = e.getBoundingClientRect()
+        if (box.width < 2 || box.right <= width + 1 || e.closest('mjx-assistive-mml, defs, clipPath')) continue
+        if (e.ownerSVGElement) continue
+        let parent = e.parentElement
+        while (parent && !scrolls(parent)) parent = parent.parentElement
+        if (!parent || parent === document.documentElement || parent === document.body)
+          faults.push(`stands out to ${Math.round(box.right)} px: ${name(e)}`)
+      }
+      return faults.slice(0, 5)
+    }""")
 
 
 def axe(page: Page, script: Path, rules: list[str] | None = None) -> list[str]:

@@ -19,68 +19,60 @@ WORD = "gradient"
 LOOKS = ["light", "dark", "phone"]
 
 
-def picture_name(name):
-    return name.removesuffix(".html").replace("/", "-")
-
-
 @pytest.mark.parametrize("look", LOOKS)
 @pytest.mark.parametrize("name", NAMES)
 def test_page(contexts, address, axe_script, name, look):
     """No error, no request to elsewhere, no broken picture or formula, nothing too wide, nothing axe-core minds."""
     with visit(contexts[look], address + name) as seen:
-        page = seen.page
+        page, picture = seen.page, f"{name.removesuffix('.html').replace('/', '-')}-{look}"
         if name != "404.html":
             theme = page.evaluate("document.documentElement.dataset.theme")
             assert theme == ("dark" if look == "dark" else "light")
         faults = page_checks.broken_pictures(page) + page_checks.maths_faults(page)
         if ALL_PICTURES:
-            page_checks.screenshots(page, SCREENSHOTS, f"{picture_name(name)}-{look}")
+            page_checks.screenshots(page, SCREENSHOTS, picture)
         page_checks.unfold(page)
         faults += page_checks.overflow(page)
         if look != "phone":  # the themes differ in colours only, and the phone in neither
             faults += page_checks.axe(page, axe_script, page_checks.COLOURS if look == "dark" else None)
         faults += seen.faults
         if faults and not ALL_PICTURES:
-            page_checks.screenshots(page, SCREENSHOTS, f"{picture_name(name)}-{look}")
+            page_checks.screenshots(page, SCREENSHOTS, picture)
         assert not faults
 
 
+@pytest.fixture
+def place(address, views_address):
+    """The address of a page, that of the tests among them."""
+    return lambda name: views_address if name == "views" else address + name
+
+
 @pytest.mark.parametrize("look", LOOKS)
-def test_page_of_the_tests(contexts, views_address, axe_script, look):
-    """The same for what no chapter shows yet: attention views and a heatmap."""
-    with visit(contexts[look], views_address) as seen:
-        page = seen.page
-        assert page.locator("iframe.bertviz-frame").count() == 2
-        for frame in page.query_selector_all("iframe.bertviz-frame"):
-            frame.content_frame().wait_for_selector("svg line", state="attached")
-        faults = page_checks.broken_pictures(page) + page_checks.overflow(page)
-        if look != "phone":
-            faults += page_checks.axe(page, axe_script)
-        page_checks.screenshots(page, SCREENSHOTS, f"views-{look}")
-        assert not faults + seen.faults
-
-
-def test_bertviz_redraws(contexts, views_address):
-    """Choosing another layer draws other lines; all it loads is local."""
-    with visit(contexts["light"], views_address) as seen:
-        frame = seen.page.wait_for_selector("iframe.bertviz-frame").content_frame()
+def test_page_of_the_tests(opened, views_address, axe_script, look):
+    """The same for what no chapter shows yet: attention views, which draw other lines for another layer."""
+    page = opened(views_address, look)
+    frames = [frame.content_frame() for frame in page.query_selector_all("iframe.bertviz-frame")]
+    assert len(frames) == 2
+    for frame in frames:
         frame.wait_for_selector("svg line", state="attached")
-        lines = "[...document.querySelectorAll('svg line')].map(e => e.outerHTML).join('')"
-        before = frame.evaluate(lines)
-        frame.select_option("select#layer", index=1)
-        frame.wait_for_function(f"before => {lines} !== before", arg=before)
-        assert not seen.faults
+    faults = page_checks.broken_pictures(page) + page_checks.overflow(page)
+    if look != "phone":
+        faults += page_checks.axe(page, axe_script)
+    page_checks.screenshots(page, SCREENSHOTS, f"views-{look}")
+    assert not faults
+    lines = "[...document.querySelectorAll('svg line')].map(e => e.outerHTML).join('')"
+    before = frames[0].evaluate(lines)
+    frames[0].select_option("select#layer", index=1)
+    frames[0].wait_for_function(f"before => {lines} !== before", arg=before)
 
 
 @pytest.mark.parametrize("look", ["light", "phone"])
 @pytest.mark.parametrize("name", [*CHAPTERS, "views"])
-def test_explorers_and_films_move(contexts, address, views_address, name, look):
+def test_explorers_and_films_move(opened, place, name, look):
     """By keyboard, one step: the text, the value for screen readers and the picture follow."""
-    with visit(contexts[look], views_address if name == "views" else address + name) as seen:
-        figures = seen.page.query_selector_all(".book-explorer, .book-film")
-        assert figures
-        faults = [fault for figure in figures for fault in page_checks.explorer_faults(seen.page, figure)]
-        assert not faults + seen.faults
+    page = opened(place(name), look)
+    figures = page.query_selector_all(".book-explorer, .book-film")
+    assert figures and not [fault for figure in figures for fault in page_checks.explorer_faults(page, figure)]
 
 
 @contextmanager
@@ -123,10 +115,9 @@ def test_film_plays_and_pauses(browser, views_address):
 
 
 @pytest.mark.parametrize("name", [*CHAPTERS, "views"])
-def test_films_of_readers_who_ask_for_less_motion(browser, address, views_address, name):
+def test_films_of_readers_who_ask_for_less_motion(browser, place, name):
     """No Play button, nothing moves by itself, and the slider still works."""
-    place = views_address if name == "views" else address + name
-    with visit_with_a_clock(browser, place, reduced_motion="reduce") as seen:
+    with visit_with_a_clock(browser, place(name), reduced_motion="reduce") as seen:
         page = seen.page
         for film in page.query_selector_all(".book-film"):
             assert not any(button.is_visible() for button in film.query_selector_all("button"))
@@ -140,68 +131,61 @@ def test_films_of_readers_who_ask_for_less_motion(browser, address, views_addres
 def test_theme_button_by_keyboard(browser, address):
     """The Tab key reaches the button; it goes through the themes; figures take the page's ink along."""
     context = browser.new_context(viewport=page_checks.DESKTOP, color_scheme="light")
-    with visit(context, address + CHAPTERS[0]) as seen:
-        page = seen.page
-        for _ in range(80):
-            page.keyboard.press("Tab")
-            if page.evaluate("document.activeElement.classList.contains('theme-switch-button')"):
-                break
-        else:
-            raise AssertionError("the Tab key does not reach the theme button")
-        ink = "getComputedStyle(document.querySelector('.book-fig svg')).color"
-        found = {}
-        for _ in range(3):
-            mode = page.evaluate("document.documentElement.dataset.mode")
-            page.keyboard.press("Enter")
-            page.wait_for_function("mode => document.documentElement.dataset.mode !== mode", arg=mode)
-            page.wait_for_function("document.activeElement.classList.contains('theme-switch-button')")
-            found[page.evaluate("document.documentElement.dataset.theme")] = page.evaluate(ink)
-        assert set(found) == {"light", "dark"}
-        assert found["light"] != found["dark"]
-        assert not seen.faults
+    page = context.new_page()
+    page.goto(address + CHAPTERS[0])
+    there = "document.activeElement.classList.contains('theme-switch-button')"
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        if page.evaluate(there):
+            break
+    else:
+        raise AssertionError("the Tab key does not reach the theme button")
+    ink = "getComputedStyle(document.querySelector('.book-fig svg')).color"
+    found = {}
+    for _ in range(3):
+        mode = page.evaluate("document.documentElement.dataset.mode")
+        page.keyboard.press("Enter")
+        page.wait_for_function("mode => document.documentElement.dataset.mode !== mode", arg=mode)
+        page.wait_for_function(there)
+        found[page.evaluate("document.documentElement.dataset.theme")] = page.evaluate(ink)
+    assert set(found) == {"light", "dark"} and found["light"] != found["dark"]
     context.close()
 
 
 @pytest.mark.parametrize("name", [*NAMES, "views"])
-def test_focus_is_visible(contexts, address, views_address, name):
+def test_focus_is_visible(opened, place, name):
     """The first stops of the Tab key, and every control of the book itself."""
-    with visit(contexts["light"], views_address if name == "views" else address + name) as seen:
-        page = seen.page
-        faults = page_checks.invisible_focus(page, stops=25)
-        page_checks.unfold(page)
-        for control in page.query_selector_all(".book-control input, .book-control button, .book-scroll"):
-            if control.get_attribute("type") == "radio":
-                control.check()  # of a group the Tab key reaches this one alone
-            control.focus()
-            page.keyboard.press("Shift+Tab")
-            page.keyboard.press("Tab")
-            look = "e => e === document.activeElement && getComputedStyle(e).outlineStyle"
-            if control.evaluate(look) in (False, "none"):
-                faults.append(f"no sign of the focus: {control.evaluate('e => e.outerHTML')[:120]}")
-        assert not faults
+    page = opened(place(name))
+    faults = page_checks.invisible_focus(page, stops=25)
+    page_checks.unfold(page)
+    for control in page.query_selector_all(".book-control input, .book-control button, .book-scroll"):
+        if control.get_attribute("type") == "radio":
+            control.check()  # of a group the Tab key reaches this one alone
+        control.focus()
+        page.keyboard.press("Shift+Tab")
+        page.keyboard.press("Tab")
+        look = "e => e === document.activeElement && getComputedStyle(e).outlineStyle"
+        if control.evaluate(look) in (False, "none"):
+            faults.append(f"no sign of the focus: {control.evaluate('e => e.outerHTML')[:120]}")
+    assert not faults
 
 
-def test_search_finds_a_word(contexts, address):
-    with visit(contexts["light"], f"{address}search.html?q={WORD}") as seen:
-        page = seen.page
-        results = page.locator("#search-results ul.search li a")
-        expect(results.first).to_be_visible()
-        links = results.evaluate_all("all => all.map(e => e.href)")
-        assert any(chapter in link for link in links for chapter in CHAPTERS), links
-        assert not seen.faults
+def test_search_finds_a_word(opened, address):
+    results = opened(f"{address}search.html?q={WORD}").locator("#search-results ul.search li a")
+    expect(results.first).to_be_visible()
+    links = results.evaluate_all("all => all.map(e => e.href)")
+    assert any(chapter in link for link in links for chapter in CHAPTERS), links
 
 
-def test_search_opens_by_keyboard_and_says_when_it_finds_nothing(contexts, address):
-    with visit(contexts["light"], address + CHAPTERS[0]) as seen:
-        page = seen.page
-        page.keyboard.press("Control+k")
-        field = page.locator("#pst-search-dialog input[type=search]")
-        expect(field).to_be_focused()
-        field.fill("xylophonist")
-        field.press("Enter")
-        page.wait_for_url("**/search.html?q=xylophonist*")
-        expect(page.locator("#search-results")).to_contain_text("did not match any")
-        assert not seen.faults
+def test_search_opens_by_keyboard_and_says_when_it_finds_nothing(opened, address):
+    page = opened(address + CHAPTERS[0])
+    page.keyboard.press("Control+k")
+    field = page.locator("#pst-search-dialog input[type=search]")
+    expect(field).to_be_focused()
+    field.fill("xylophonist")
+    field.press("Enter")
+    page.wait_for_url("**/search.html?q=xylophonist*")
+    expect(page.locator("#search-results")).to_contain_text("did not match any")
 
 
 @pytest.mark.parametrize("path", ["gone.html", "notebooks/deep/er/gone.html"])
@@ -237,12 +221,13 @@ def test_a_planted_fault_is_seen(contexts, planted, body, fault):
         assert any(fault in found for found in seen.faults), seen.faults
 
 
-def test_a_page_without_fault_has_none(contexts, planted, axe_script):
-    picture = "data:image/gif;base64,R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw=="
-    with visit(contexts["phone"], planted(f"<main><h1>Title</h1><img src='{picture}' alt='a dot'></main>")) as seen:
-        page = seen.page
-        assert not page_checks.broken_pictures(page) + page_checks.maths_faults(page) + page_checks.overflow(page)
-        assert not page_checks.axe(page, axe_script) + seen.faults
+DOT = "data:image/gif;base64,R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw=="
+
+
+def test_a_page_without_fault_has_none(opened, planted, axe_script):
+    page = opened(planted(f"<main><h1>Title</h1><img src='{DOT}' alt='a dot'></main>"), "phone")
+    assert not page_checks.broken_pictures(page) + page_checks.maths_faults(page) + page_checks.overflow(page)
+    assert not page_checks.axe(page, axe_script)
 
 
 def test_a_broken_picture_is_seen(contexts, planted):
@@ -250,56 +235,61 @@ def test_a_broken_picture_is_seen(contexts, planted):
         assert page_checks.broken_pictures(seen.page)
 
 
-def test_formulas_that_are_not_set_are_seen(contexts, planted):
-    mathjax = "<script>MathJax = {startup: {promise: Promise.resolve()}}</script>"
-    right = "<p class='math'><mjx-container>x</mjx-container></p>"
-    for body, count in (
-        (mathjax + right, 0),
-        (right, 1),
-        (mathjax + "<p class='math'>\\(x\\)</p>", 1),
-        (mathjax + right.replace("x<", "<mjx-merror>x</mjx-merror><"), 1),
-    ):
-        with visit(contexts["light"], planted(body)) as seen:
-            assert len(page_checks.maths_faults(seen.page)) == count, body
+MATHJAX = "<script>MathJax = {startup: {promise: Promise.resolve()}}</script>"
+SET = "<p class='math'><mjx-container>x</mjx-container></p>"
+BUTTON, UNSEEN = "<button>Play</button>", "<style>:focus {outline: none !important}</style>"
+ARROW = "<details><summary aria-label='Pages'><i class='toctree-toggle'>v</i></summary></details>"
+INSIDE = "<style>:focus i {outline: 2px solid}</style>"
+WIDE = "<p style='width: 600px'>wide</p>"
+PALE = "<p style='color: #999; background: #fff'>pale</p>"
+LINK = (
+    "<p style='color: #222; background: #fff'>There is a long text about it, which you can read "
+    "<a href='#' style='color: #555; text-decoration: none'>over there</a>, now or later.</p>"
+)
+FRAME = "<iframe title='frame' srcdoc='<html lang=en><title>a</title><button></button>'></iframe>"
 
 
 @pytest.mark.parametrize(
-    ("body", "is_right"),
+    ("check", "body", "faults"),
     [
-        ("<p style='width: 600px'>wide</p>", False),
-        ("<style>html, body {overflow-x: hidden}</style><p style='width: 600px'>cut off</p>", False),
-        ("<div style='overflow: hidden'><p style='width: 600px'>cut off</p></div>", False),
-        ("<div style='overflow-x: auto'><p style='width: 600px'>scrolls</p></div>", True),
+        ("maths_faults", MATHJAX + SET, 0),
+        ("maths_faults", SET, 1),
+        ("maths_faults", MATHJAX + "<p class='math'>\\(x\\)</p>", 1),
+        ("maths_faults", MATHJAX + SET.replace("x<", "<mjx-merror>x</mjx-merror><"), 1),
+        ("overflow", WIDE, 1),
+        ("overflow", f"<style>html, body {{overflow-x: hidden}}</style>{WIDE}", 1),
+        ("overflow", f"<div style='overflow: hidden'>{WIDE}</div>", 1),
+        ("overflow", f"<div style='overflow-x: auto'>{WIDE}</div>", 0),
+        ("focus", BUTTON, 0),
+        ("focus", UNSEEN + BUTTON, 1),
+        ("focus", "text", 1),
+        ("focus", UNSEEN + INSIDE + ARROW, 0),
+        ("focus", UNSEEN + ARROW, 1),
+        ("axe", "<input>", 1),
+        ("axe", PALE, 1),
+        ("axe", FRAME, 1),
+        ("axe", FRAME.replace("title='frame'", "").replace("<button></button>", "a"), 1),
+        ("axe", f"<img src='{DOT}'>", 1),
+        ("axe", "<select><option>1</option></select>", 1),
+        ("colours", PALE, 1),
+        ("colours", LINK, 1),
+        ("colours", "<input>", 0),  # of the dark theme only the rules of colours are asked for
     ],
 )
-def test_a_page_that_is_too_wide_is_seen(contexts, planted, body, is_right):
-    address = planted(f"<article>{body}</article>", '<meta name="viewport" content="width=device-width">')
-    with visit(contexts["phone"], address) as seen:
-        assert bool(page_checks.overflow(seen.page)) != is_right
+def test_a_planted_mistake_is_seen(opened, planted, axe_script, check, body, faults):
+    head = '<meta name="viewport" content="width=device-width">'
+    page = opened(planted(f"<main><h1>Title</h1><article>{body}</article></main>", head), "phone")
+    checks = {
+        "maths_faults": page_checks.maths_faults,
+        "overflow": page_checks.overflow,
+        "focus": lambda page: page_checks.invisible_focus(page, stops=1),
+        "axe": lambda page: page_checks.axe(page, axe_script),
+        "colours": lambda page: page_checks.axe(page, axe_script, page_checks.COLOURS),
+    }
+    assert bool(checks[check](page)) == bool(faults)
 
 
-def test_what_axe_minds_is_seen(contexts, planted, axe_script):
-    for body in (
-        "<input>",
-        "<p style='color: #999; background: #fff'>pale</p>",
-        "<iframe title='frame' srcdoc='<html lang=en><title>a</title><button></button>'></iframe>",
-    ):
-        with visit(contexts["light"], planted(f"<main><h1>Title</h1>{body}</main>")) as seen:
-            assert page_checks.axe(seen.page, axe_script), body
-
-
-def test_what_axe_minds_of_colours_is_seen(contexts, planted, axe_script):
-    """Of the dark theme only these rules are asked for."""
-    link = (
-        "<p style='color: #222; background: #fff'>There is a long text about it, which you can read "
-        "<a href='#' style='color: #555; text-decoration: none'>over there</a>, now or later.</p>"
-    )
-    for body, faults in (("<p style='color: #999; background: #fff'>pale</p>", 1), (link, 1), ("<input>", 0)):
-        with visit(contexts["dark"], planted(f"<main><h1>Title</h1>{body}</main>")) as seen:
-            assert bool(page_checks.axe(seen.page, axe_script, page_checks.COLOURS)) == bool(faults), body
-
-
-def test_code_is_looked_at_in_every_colour_and_on_every_ground(contexts, planted, axe_script):
+def test_code_is_looked_at_in_every_colour_and_on_every_ground(opened, planted, axe_script):
     """axe-core gets one word of each kind: no kind may be lost, and no word that differs in more than its class."""
     head = "<style>.k {color: #222} .pale {color: #ccc} .k .k {font-weight: bold}</style>"
     words = "<span class='k'>def</span> <span class='k'>def</span> "
@@ -313,12 +303,12 @@ def test_code_is_looked_at_in_every_colour_and_on_every_ground(contexts, planted
         (f"<pre style='width: 9em; overflow: auto'>{words * 9}{pale}\n{words}{pale}</pre>", 4, 1),
         (f"<pre>{words}{nested}{nested}</pre>", 3, 0),
     ):
-        with visit(contexts["light"], planted(f"<main><h1>Title</h1>{code}</main>", head)) as seen:
-            assert bool(page_checks.axe(seen.page, axe_script)) == bool(faults), code
-            assert seen.page.locator("pre span").count() == left, code
+        page = opened(planted(f"<main><h1>Title</h1>{code}</main>", head))
+        assert bool(page_checks.axe(page, axe_script)) == bool(faults), code
+        assert page.locator("pre span").count() == left, code
 
 
-def test_a_dead_explorer_is_seen(contexts, planted):
+def test_a_dead_explorer_is_seen(opened, planted):
     figure = (
         "<figure class='book-explorer'><input type='range' max='2' value='{}' aria-valuetext='a = 0' oninput=\""
         "const f = this.closest('figure'), text = 'a = ' + this.value;{}\"><output>a = 0</output>"
@@ -331,23 +321,14 @@ def test_a_dead_explorer_is_seen(contexts, planted):
     ]
 
     def faults(start, *scripts):
-        with visit(contexts["light"], planted(figure.format(start, ";".join(scripts)))) as seen:
-            return page_checks.explorer_faults(seen.page, seen.page.query_selector("figure"))
+        page = opened(planted(figure.format(start, ";".join(scripts))))
+        return page_checks.explorer_faults(page, page.query_selector("figure"))
 
     assert not faults(0, *moves) + faults(2, *moves)
     assert "text did not change" in faults(0, *moves[1:])
     assert "aria-valuetext did not change" in faults(0, moves[0], moves[2])
     assert faults(0, *moves[:2]) == ["picture did not change"]
     assert len(faults(0)) == 3
-
-
-def test_an_invisible_focus_is_seen(contexts, planted):
-    button = "<button>Play</button>"
-    arrow = "<details><summary aria-label='Pages'><i class='toctree-toggle'>v</i></summary></details>"
-    none, inside = "<style>:focus {outline: none !important}</style>", "<style>:focus i {outline: 2px solid}</style>"
-    for body, count in ((button, 0), (none + button, 1), ("text", 1), (none + inside + arrow, 0), (none + arrow, 1)):
-        with visit(contexts["light"], planted(body)) as seen:
-            assert len(page_checks.invisible_focus(seen.page, stops=1)) == count, body
 
 
 def test_a_missing_browser_fails_in_one_clear_line(monkeypatch):

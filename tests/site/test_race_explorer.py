@@ -1,6 +1,7 @@
 """The explorer of the race and the table that sorts, in the browser: every control, by mouse and by keyboard."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import page_checks
@@ -60,86 +61,87 @@ def article(*parts):
     return f"<main><h1>Race</h1><article>{''.join(parts)}</article></main>"
 
 
-TABLE = sortable_table(
-    ["model", "MSE", "solved"],
-    [
-        ["LSTM 10", 0.2, (5, "5/5")],
-        ["LSTM 9", None, (0, "0/5")],
-        ["GRU", 0.03, (5, "5/5")],
-        ["RNN", 1.5e-05, (2, "2/5")],
-    ],
-    "The race on adding",
-).data
-CHOICE = sortable_table(
-    ["model", "task", "median", "steps to the line"],
-    [
-        ["LSTM", "Adding", 0.2, 1050],
-        ["GRU", "Adding", 0.03, None],
-        ["Transformer without positions", "Copy", 1.0, 350],
-        ["GRU", "Copy", 0.9, 150],
-        ["RNN", "Adding", 0.1, 900],
-    ],
-    "Two tasks",
-    choose="task",
-    note="a note",
-).data
+@pytest.fixture
+def opened(opened, planted):
+    """The figures on one page, in the browser."""
+    return lambda *parts, look="light": opened(planted(article(*parts), HEAD), look)
+
+
+def race(page):
+    """The first explorer of the page and its parts, which are looked up anew at each use."""
+    figure = page.locator(".book-race").first
+    names = {"slider": "input[type=range]", "output": "output", "about": ".about", "log": "[data-part=log]"}
+    names |= {part: f"[data-part={part}]" for part in ("chart", "unit", "cursor")}
+    parts = {name: figure.locator(selector) for name, selector in names.items()}
+    task, axis = figure.locator("select").all()
+    boxes, buttons = figure.locator(".book-lanes input").all(), figure.locator("button").all()
+    return SimpleNamespace(figure=figure, task=task, axis=axis, boxes=boxes, buttons=buttons, **parts)
+
+
+SOLVED = [["LSTM 10", 0.2, (5, "5/5")], ["LSTM 9", None, (0, "0/5")], ["GRU", 0.03, (5, "5/5")]]
+TABLE = sortable_table(["model", "MSE", "solved"], [*SOLVED, ["RNN", 1.5e-05, (2, "2/5")]], "The race on adding").data
+HEADS = ["model", "task", "median", "steps to the line"]
+ROWS = [
+    ["LSTM", "Adding", 0.2, 1050],
+    ["GRU", "Adding", 0.03, None],
+    ["Transformer without positions", "Copy", 1.0, 350],
+    ["GRU", "Copy", 0.9, 150],
+    ["RNN", "Adding", 0.1, 900],
+]
+CHOICE = sortable_table(HEADS, ROWS, "Two tasks", choose="task", note="a note").data
+
+
+def digits(runs, **changes):
+    """An explorer of one task."""
+    return race_explorer({"digits": runs}, {"digits": TASKS["digits"] | changes}, {}).data
 
 
 @pytest.mark.parametrize("look", ["light", "dark", "phone"])
-def test_an_explorer_a_copy_and_a_table_on_one_page(contexts, planted, look):
-    with visit(contexts[look], planted(article(explorer(), explorer(yours=YOURS), TABLE, CHOICE), HEAD)) as seen:
-        figures = seen.page.query_selector_all(".book-race")
-        faults = [fault for figure in figures for fault in page_checks.explorer_faults(seen.page, figure)]
-        assert not faults + page_checks.overflow(seen.page) + page_checks.broken_pictures(seen.page) + seen.faults
-        before = figures[1].evaluate(CHART)
-        figures[0].query_selector("select").select_option("2")
-        assert figures[1].evaluate(CHART) == before, "a control moves its own figure alone"
+def test_an_explorer_a_copy_and_a_table_on_one_page(opened, axe_script, look):
+    page = opened(explorer(), explorer(yours=YOURS), TABLE, CHOICE, look=look)
+    figures = page.query_selector_all(".book-race")
+    faults = [fault for figure in figures for fault in page_checks.explorer_faults(page, figure)]
+    assert not faults + page_checks.overflow(page) + page_checks.broken_pictures(page)
+    before = figures[1].evaluate(CHART)
+    figures[0].query_selector("select").select_option("2")
+    assert figures[1].evaluate(CHART) == before, "a control moves its own figure alone"
+    stops = len(page.query_selector_all("select, input, button, .book-scroll"))
+    if look != "phone":
+        assert not page_checks.invisible_focus(page, stops) + page_checks.axe(page, axe_script)
 
 
-@pytest.mark.parametrize("look", ["light", "dark"])
-def test_axe_minds_nothing(contexts, planted, look, axe_script):
-    with visit(contexts[look], planted(article(explorer(yours=YOURS), TABLE, CHOICE), HEAD)) as seen:
-        assert not page_checks.axe(seen.page, axe_script) + seen.faults
+def test_there_and_back_is_the_picture_drawn_at_first(opened):
+    page = opened(explorer(), explorer(yours=YOURS))
+    for figure, opens in zip(page.query_selector_all(".book-race"), "01", strict=True):
+        task, axis = figure.query_selector_all("select")
+        start, first = task.input_value(), figure.evaluate(CHART)
+        assert start == opens, "an explorer opens on the reader's task"
+        for other in {"0", "1", "2"} - {start}:
+            task.select_option(other)
+            axis.select_option("2")
+            assert figure.evaluate(CHART) != first
+        axis.select_option("0")
+        task.select_option(start)
+        assert figure.evaluate(CHART) == first
 
 
-def test_there_and_back_is_the_picture_drawn_at_first(contexts, planted):
-    with visit(contexts["light"], planted(article(explorer(), explorer(yours=YOURS)), HEAD)) as seen:
-        for figure, opens in zip(seen.page.query_selector_all(".book-race"), "01", strict=True):
-            task, axis = figure.query_selector_all("select")
-            start, first = task.input_value(), figure.evaluate(CHART)
-            assert start == opens, "an explorer opens on the reader's task"
-            for other in {"0", "1", "2"} - {start}:
-                task.select_option(other)
-                axis.select_option("2")
-                assert figure.evaluate(CHART) != first
-            axis.select_option("0")
-            task.select_option(start)
-            assert figure.evaluate(CHART) == first
-        assert not seen.faults
-
-
-def test_the_chart_is_what_the_numbers_say(contexts, planted):
+def test_the_chart_is_what_the_numbers_say(opened):
     """A line, its name, the finish line and a baseline; what looks like HTML is text."""
     sly = '<img src=x onerror="a()">'
-    runs = {"digits": [{"lane": "gru", "name": sly, "seed": 0, "steps": [50, 100], "values": [0.1, 0.9]}]}
-    tasks = {"digits": {"name": sly, "metric": "accuracy", "line": 0.9, "baselines": {sly: 0.1}, "label": sly}}
-    with visit(contexts["light"], planted(article(race_explorer(runs, tasks, {}).data), HEAD)) as seen:
-        figure = seen.page.query_selector(".book-race")
-        (low, high), (left, top, right, bottom) = json.loads(figure.get_attribute("data-race"))["tasks"][0]["y"], BOX
-        at = [bottom - (bottom - top) * (value - low) / (high - low) for value in (0.1, 0.9)]
-        pairs = figure.evaluate(LINES)["0"].removeprefix("M").split("L")
-        given = [(left + right) / 2, at[0], right, at[1]]
-        assert [float(v) for pair in pairs for v in pair.split()] == pytest.approx(given, abs=0.1)
-        drawn = {kind: figure.query_selector(f".grid .{kind}").get_attribute("d") for kind in ("dashed", "dotted")}
-        assert [float(d.split()[1].split("H")[0]) for d in drawn.values()] == pytest.approx(at[::-1], abs=0.1)
-        names = [name.text_content() for name in figure.query_selector_all("svg .name")]
-        assert (
-            names == ["finish line 0.9", sly]
-            and figure.query_selector("output").inner_text() == f"at 100 steps: {sly} 0.9"
-        )
-        alt = figure.query_selector("[data-part=chart]").get_attribute("aria-label")
-        assert alt == f"{sly} (higher is better) of 1 models on {sly}, over steps; at 100 steps: {sly} 0.9"
-        assert not figure.query_selector("img") and not seen.faults
+    runs = [{"lane": "gru", "name": sly, "seed": 0, "steps": [50, 100], "values": [0.1, 0.9]}]
+    it = race(opened(digits(runs, name=sly, baselines={sly: 0.1}, label=sly)))
+    (low, high), (left, top, right, bottom) = json.loads(it.figure.get_attribute("data-race"))["tasks"][0]["y"], BOX
+    at = [bottom - (bottom - top) * (value - low) / (high - low) for value in (0.1, 0.9)]
+    pairs = it.figure.evaluate(LINES)["0"].removeprefix("M").split("L")
+    given = [(left + right) / 2, at[0], right, at[1]]
+    assert [float(v) for pair in pairs for v in pair.split()] == pytest.approx(given, abs=0.1)
+    drawn = [it.figure.locator(f".grid .{kind}").first.get_attribute("d") for kind in ("dashed", "dotted")]
+    assert [float(d.split()[1].split("H")[0]) for d in drawn] == pytest.approx(at[::-1], abs=0.1)
+    names = it.figure.locator("svg .name").all_text_contents()
+    assert (names, it.output.inner_text()) == (["finish line 0.9", sly], f"at 100 steps: {sly} 0.9")
+    alt = it.chart.get_attribute("aria-label")
+    assert alt == f"{sly} (higher is better) of 1 models on {sly}, over steps; at 100 steps: {sly} 0.9"
+    assert it.figure.locator("img").count() == 0
 
 
 @pytest.mark.parametrize(
@@ -151,135 +153,116 @@ def test_the_chart_is_what_the_numbers_say(contexts, planted):
         ((3, 60_000), True, ["10", "100", "1,000", "10,000"]),
     ],
 )
-def test_marks_of_an_axis_are_round(contexts, planted, steps, log, marks):
-    runs = {"digits": [{"lane": "gru", "name": "GRU", "seed": 0, "steps": steps, "values": [0.1, 0.9]}]}
-    given = race_explorer(runs, {"digits": TASKS["digits"]}, {}).data
-    with visit(contexts["light"], planted(article(given), HEAD)) as seen:
-        figure = seen.page.query_selector(".book-race")
-        figure.query_selector("input[type=checkbox]").set_checked(log)
-        assert [mark.text_content() for mark in figure.query_selector_all(".grid [text-anchor=middle]")] == marks
+def test_marks_of_an_axis_are_round(opened, steps, log, marks):
+    it = race(opened(digits([{"lane": "gru", "name": "GRU", "seed": 0, "steps": steps, "values": [0.1, 0.9]}])))
+    it.log.set_checked(log)
+    assert it.figure.locator(".grid [text-anchor=middle]").all_text_contents() == marks
 
 
-def test_axes_stretch_the_curves_by_their_cost(contexts, planted):
+def test_axes_stretch_the_curves_by_their_cost(opened):
     """Over seconds the lane of the slowest step is as long as the axis, and the others as short as they are fast."""
-    with visit(contexts["light"], planted(article(explorer()), HEAD)) as seen:
-        figure = seen.page.query_selector(".book-race")
-        task, axis = figure.query_selector_all("select")
+    it = race(opened(explorer()))
 
-        def lengths():
-            ends = {k: float(d.split("L")[-1].split()[0]) for k, d in figure.evaluate(LINES).items() if d}
-            return {k: (end - BOX[0]) / (BOX[2] - BOX[0]) for k, end in ends.items()}
+    def lengths():
+        ends = {k: float(d.split("L")[-1].split()[0]) for k, d in it.figure.evaluate(LINES).items() if d}
+        return {k: (end - BOX[0]) / (BOX[2] - BOX[0]) for k, end in ends.items()}
 
-        assert lengths() == pytest.approx({"0": 1, "1": 1, "2": 1, "3": 1})
-        axis.select_option("1")
-        assert lengths() == pytest.approx({"0": 0.25, "1": 0.5, "2": 0.75, "3": 1}, abs=1e-3)
-        assert "seconds" in figure.query_selector("[data-part=unit]").text_content()
-        axis.select_option("2")
-        assert lengths() == pytest.approx({"0": 1, "1": 0.75, "2": 0.5, "3": 0.25}, abs=1e-3)
-        assert figure.query_selector("[data-part=unit]").text_content() == "TFLOPs"
-        figure.query_selector("[data-part=log]").check()
-        assert lengths()["3"] > 0.5
-        task.select_option("2")
-        assert set(lengths()) == {"0", "1", "3"}, "a lane of unknown cost is left out"
-        assert not seen.faults
+    assert lengths() == pytest.approx({"0": 1, "1": 1, "2": 1, "3": 1})
+    it.axis.select_option("1")
+    assert lengths() == pytest.approx({"0": 0.25, "1": 0.5, "2": 0.75, "3": 1}, abs=1e-3)
+    assert "seconds" in it.unit.text_content()
+    it.axis.select_option("2")
+    assert lengths() == pytest.approx({"0": 1, "1": 0.75, "2": 0.5, "3": 0.25}, abs=1e-3)
+    assert it.unit.text_content() == "TFLOPs"
+    it.log.check()
+    assert lengths()["3"] > 0.5
+    it.task.select_option("2")
+    assert set(lengths()) == {"0", "1", "3"}, "a lane of unknown cost is left out"
 
 
-def test_lanes_by_keyboard(contexts, planted):
-    with visit(contexts["light"], planted(article(explorer()), HEAD)) as seen:
-        page, figure = seen.page, seen.page.query_selector(".book-race")
-        boxes = figure.query_selector_all(".book-lanes input")
+def test_lanes_by_keyboard(opened):
+    page = opened(explorer())
+    it = race(page)
 
-        def strong():
-            return {g.get_attribute("data-lane") for g in figure.query_selector_all("g.strong")}
+    def strong():
+        return {g.get_attribute("data-lane") for g in it.figure.locator("g.strong").all()}
 
-        assert strong() == {"0", "2", "3"}, "the best of each family"
-        boxes[0].focus()
-        assert "RNN on Adding: ends at" in figure.query_selector(".about").inner_text()
-        assert "3 runs" in figure.query_selector(".about").inner_text()
-        page.keyboard.press("Tab")
-        assert "GRU on Adding" in figure.query_selector(".about").inner_text()
-        page.keyboard.press("Space")
-        assert boxes[1].is_checked() and strong() == {"0", "1", "2", "3"}
-        figure.query_selector_all("select")[0].select_option("1")
-        assert strong() == {"0", "1", "2", "3"}, "the reader's choice outlives a change of task"
-        buttons = figure.query_selector_all("button")
-        buttons[2].focus()
-        page.keyboard.press("Enter")
-        assert not any(box.is_checked() for box in boxes) and strong() == {"1"}, "the lane looked at stays"
-        buttons[1].click()
-        assert all(box.is_checked() for box in boxes)
-        buttons[0].click()
-        assert [box.is_checked() for box in boxes] == [False, True, True, True]
-        assert not seen.faults
+    assert strong() == {"0", "2", "3"}, "the best of each family"
+    it.boxes[0].focus()
+    assert "RNN on Adding: ends at" in it.about.inner_text() and "3 runs" in it.about.inner_text()
+    page.keyboard.press("Tab")
+    assert "GRU on Adding" in it.about.inner_text()
+    page.keyboard.press("Space")
+    assert it.boxes[1].is_checked() and strong() == {"0", "1", "2", "3"}
+    it.task.select_option("1")
+    assert strong() == {"0", "1", "2", "3"}, "the reader's choice outlives a change of task"
+    it.buttons[2].focus()
+    page.keyboard.press("Enter")
+    assert not any(box.is_checked() for box in it.boxes) and strong() == {"1"}, "the lane looked at stays"
+    it.buttons[1].click()
+    assert all(box.is_checked() for box in it.boxes)
+    it.buttons[0].click()
+    assert [box.is_checked() for box in it.boxes] == [False, True, True, True]
 
 
-def test_pointing_at_a_line_says_its_numbers(contexts, planted):
-    with visit(contexts["light"], planted(article(explorer(yours=YOURS)), HEAD)) as seen:
-        figure = seen.page.query_selector(".book-race")
-        about = figure.query_selector(".about")
-        for name in ("RNN", "your run: mine"):
-            lane = figure.query_selector(f".book-lanes label:has-text('{name}')").get_attribute("data-lane")
-            line = figure.query_selector(f"g[data-lane='{lane}'] .hit")
-            point = line.evaluate(
-                "e => {const p = e.getPointAtLength(e.getTotalLength() / 2).matrixTransform("
-                "e.getScreenCTM()); return [p.x, p.y]}"
-            )
-            seen.page.mouse.move(*point)
-            seen.page.mouse.move(point[0] + 0.5, point[1])
-            assert figure.query_selector("g.focus").get_attribute("data-lane") in ("0", "1", "2", "3", lane)
-        assert "your run: mine on Digits: ends at 0.8" in about.inner_text()
-        assert not seen.faults
+def test_pointing_at_a_line_says_its_numbers(opened):
+    page = opened(explorer(yours=YOURS))
+    it = race(page)
+    for name in ("RNN", "your run: mine"):
+        lane = it.figure.locator(f".book-lanes label:has-text('{name}')").get_attribute("data-lane")
+        x, y = it.figure.locator(f"g[data-lane='{lane}'] .hit").evaluate(
+            "e => {const p = e.getPointAtLength(e.getTotalLength() / 2).matrixTransform(e.getScreenCTM());"
+            "return [p.x, p.y]}"
+        )
+        page.mouse.move(x, y)
+        page.mouse.move(x + 0.5, y)
+        assert it.figure.locator("g.focus").get_attribute("data-lane") in ("0", "1", "2", "3", lane)
+    assert "your run: mine on Digits: ends at 0.8" in it.about.inner_text()
 
 
-def test_the_budget_is_cut_by_keyboard(contexts, planted):
-    with visit(contexts["light"], planted(article(explorer()), HEAD)) as seen:
-        figure = seen.page.query_selector(".book-race")
-        slider, output = figure.query_selector("input[type=range]"), figure.query_selector("output")
-        assert output.inner_text().startswith("best three at 1,500 steps: ")
-        seen.page.get_by_role("button", name="None").click()
-        assert output.inner_text().startswith("best three at 1,500 steps: "), "of all, not of the chosen lanes"
-        slider.focus()
-        seen.page.keyboard.press("Home")
-        assert output.inner_text() == "at 0 steps: no value yet"
-        seen.page.keyboard.press("ArrowRight")
-        assert output.inner_text().startswith("best three at 50 steps: ")
-        assert output.inner_text() == slider.get_attribute("aria-valuetext")
-        assert output.inner_text() in figure.query_selector("[data-part=chart]").get_attribute("aria-label")
-        for _ in range(20):
-            seen.page.keyboard.press("ArrowRight")
-        assert output.inner_text().startswith("best three at 1,050 steps: ")
-        assert not seen.faults
+def test_the_budget_is_cut_by_keyboard(opened):
+    page = opened(explorer())
+    it = race(page)
+    assert it.output.inner_text().startswith("best three at 1,500 steps: ")
+    page.get_by_role("button", name="None").click()
+    assert it.output.inner_text().startswith("best three at 1,500 steps: "), "of all, not of the chosen lanes"
+    it.slider.focus()
+    page.keyboard.press("Home")
+    assert it.output.inner_text() == "at 0 steps: no value yet"
+    page.keyboard.press("ArrowRight")
+    said = it.output.inner_text()
+    assert said.startswith("best three at 50 steps: ") and said == it.slider.get_attribute("aria-valuetext")
+    assert said in it.chart.get_attribute("aria-label")
+    for _ in range(20):
+        page.keyboard.press("ArrowRight")
+    assert it.output.inner_text().startswith("best three at 1,050 steps: ")
 
 
-def test_another_axis_stops_where_the_cheapest_lane_has_ended(contexts, planted):
+def test_another_axis_stops_where_the_cheapest_lane_has_ended(opened):
     """A budget that is dear to others shows who leads; steps are all lanes' own again."""
-    with visit(contexts["light"], planted(article(explorer(), explorer(yours=YOURS)), HEAD)) as seen:
-        figure = seen.page.query_selector(".book-race")
-        task, axis = figure.query_selector_all("select")
-        slider, output = figure.query_selector("input[type=range]"), figure.query_selector("output")
+    it = race(opened(explorer(), explorer(yours=YOURS)))
 
-        def says():
-            return slider.input_value(), output.inner_text().partition(": ")[0]
+    def says():
+        return it.slider.input_value(), it.output.inner_text().partition(": ")[0]
 
-        axis.select_option("1")  # the cheapest of four steps takes a quarter of the dearest: 15 of 60 seconds
-        assert says() == ("8", "best three at 16 seconds")
-        axis.select_option("2")
-        assert says() == ("8", "best three at 1.6 TFLOPs")
-        task.select_option("1")
-        assert says() == ("8", "best three at 1.6 TFLOPs"), "another task leaves the slider alone"
-        slider.fill("3")
-        figure.query_selector("[data-part=log]").check()
-        assert slider.input_value() == "3", "so does the scale"
-        axis.select_option("1")
-        end = figure.query_selector("g[data-lane='0'] .line").get_attribute("d").split("L")[-1].split()[0]
-        cut = figure.query_selector("[data-part=cursor]").get_attribute("d").split()[0].removeprefix("M")
-        assert 0 <= float(cut) - float(end) <= (BOX[2] - BOX[0]) / 30 + 0.2, "on logarithms too"
-        axis.select_option("0")
-        assert says() == ("30", "best three at 1,500 steps")
-        assert not seen.faults
+    it.axis.select_option("1")  # the cheapest of four steps takes a quarter of the dearest: 15 of 60 seconds
+    assert says() == ("8", "best three at 16 seconds")
+    it.axis.select_option("2")
+    assert says() == ("8", "best three at 1.6 TFLOPs")
+    it.task.select_option("1")
+    assert says() == ("8", "best three at 1.6 TFLOPs"), "another task leaves the slider alone"
+    it.slider.fill("3")
+    it.log.check()
+    assert it.slider.input_value() == "3", "so does the scale"
+    it.axis.select_option("1")
+    end = it.figure.evaluate(LINES)["0"].split("L")[-1].split()[0]
+    cut = it.cursor.get_attribute("d").split()[0].removeprefix("M")
+    assert 0 <= float(cut) - float(end) <= (BOX[2] - BOX[0]) / 30 + 0.2, "on logarithms too"
+    it.axis.select_option("0")
+    assert says() == ("30", "best three at 1,500 steps")
 
 
-def test_runs_that_ended_early_are_counted(contexts, planted):
+def test_runs_that_ended_early_are_counted(opened):
     """The third lane has lost all of its runs, the second most, the first one."""
     steps, values = [100, 200, 300], [0.3, 0.5, 0.7]
     lasts = {"rnn": (3, 3, 1), "gru": (1, 2, 3), "tcn": (1, 1, 1), "transformer-none": (0,)}
@@ -288,61 +271,17 @@ def test_runs_that_ended_early_are_counted(contexts, planted):
         for lane, own in lasts.items()
         for seed, n in enumerate(own)
     ]
-    given = race_explorer({"digits": runs}, {"digits": TASKS["digits"]}, {}).data
-    with visit(contexts["light"], planted(article(given), HEAD)) as seen:
-        figure = seen.page.query_selector(".book-race")
-        about, told = figure.query_selector(".about"), []
-        for box in figure.query_selector_all(".book-lanes input"):
-            box.focus()
-            told.append(about.inner_text().removesuffix(" Never reaches the finish line, 0.9."))
-        assert told == [
-            "RNN on Digits: ends at 0.7 (0.7 to 0.7, 3 runs, 1 ended early).",
-            "GRU on Digits: 2 of 3 runs ended early, the others end at 0.7 to 0.7.",
-            "TCN on Digits: 3 of 3 runs ended early.",
-            "Transformer without positions on Digits: 1 of 1 run ended early.",
-        ]
-        assert figure.query_selector("output").inner_text() == "at 300 steps: RNN 0.7", "no other has a median there"
-        assert not seen.faults
-
-
-def test_without_scripts_there_is_a_picture(browser, planted):
-    context = browser.new_context(java_script_enabled=False, viewport=page_checks.DESKTOP)
-    page = context.new_page()
-    page.goto(planted(article(explorer(), TABLE), HEAD))
-    assert page.locator("noscript").inner_text() == "The controls need JavaScript."
-    assert page.get_by_role("img", name="over steps; first:").is_visible()
-    assert page.locator(".book-race select, .book-race input").count() == 0, "no dead controls"
-    assert page.locator("tbody tr").count() == 4
-    context.close()
-
-
-def test_a_table_sorts_by_mouse_and_keyboard(contexts, planted):
-    with visit(contexts["light"], planted(article(TABLE), HEAD)) as seen:
-        page = seen.page
-
-        def order():
-            return [row.inner_text() for row in page.query_selector_all("tbody th")]
-
-        def sorted_by():
-            return [head.get_attribute("aria-sort") for head in page.query_selector_all("thead th")]
-
-        says = page.locator("[role=status]")
-        name, error, solved = page.query_selector_all("thead button")
-        assert order() == ["LSTM 10", "LSTM 9", "GRU", "RNN"] and sorted_by() == ["none"] * 3
-        error.click()
-        assert order() == ["RNN", "GRU", "LSTM 10", "LSTM 9"] and sorted_by() == ["none", "ascending", "none"]
-        assert says.inner_text() == "Sorted by MSE, smallest first."
-        error.focus()
-        page.keyboard.press("Enter")
-        assert order() == ["LSTM 10", "GRU", "RNN", "LSTM 9"], "what is missing stays last"
-        assert sorted_by() == ["none", "descending", "none"] and "greatest first" in says.inner_text()
-        name.focus()
-        page.keyboard.press("Space")
-        assert order() == ["GRU", "LSTM 9", "LSTM 10", "RNN"], "numbers in names count as numbers"
-        solved.click()
-        solved.click()
-        assert order() == ["GRU", "LSTM 10", "RNN", "LSTM 9"], "ties keep their order"
-        assert not seen.faults
+    it, told = race(opened(digits(runs))), []
+    for box in it.boxes:
+        box.focus()
+        told.append(it.about.inner_text().removesuffix(" Never reaches the finish line, 0.9."))
+    assert told == [
+        "RNN on Digits: ends at 0.7 (0.7 to 0.7, 3 runs, 1 ended early).",
+        "GRU on Digits: 2 of 3 runs ended early, the others end at 0.7 to 0.7.",
+        "TCN on Digits: 3 of 3 runs ended early.",
+        "Transformer without positions on Digits: 1 of 1 run ended early.",
+    ]
+    assert it.output.inner_text() == "at 300 steps: RNN 0.7", "no other has a median there"
 
 
 def shown(page):
@@ -351,75 +290,91 @@ def shown(page):
     return rows, [head.inner_text() for head in page.query_selector_all("thead th") if head.is_visible()]
 
 
-def test_the_rows_are_chosen_by_keyboard_and_still_sort(contexts, planted):
-    heads = ["model", "task", "median", "steps to the line"]
-    some = [heads[0], *heads[2:]]
-    with visit(contexts["light"], planted(article(CHOICE), HEAD)) as seen:
-        page, says = seen.page, seen.page.locator("[role=status]")
-        assert shown(page) == (["LSTM", "GRU", "RNN"], some), "the first task alone, without its column"
-        assert says.inner_text().strip() == "3 of 5 rows."
-        page.get_by_role("button", name="median").click()
-        assert shown(page) == (["GRU", "RNN", "LSTM"], some)
-        assert says.inner_text() == "3 of 5 rows. Sorted by median, smallest first."
-        page.get_by_role("combobox", name="Task").focus()
-        page.keyboard.press("ArrowDown")
-        assert shown(page) == (["GRU", "Transformer without positions"], some), "sorted before it was chosen"
-        assert says.inner_text() == "2 of 5 rows. Sorted by median, smallest first."
-        page.keyboard.press("ArrowDown")
-        assert page.get_by_role("combobox", name="Task").input_value() == ""
-        names = ["GRU", "RNN", "LSTM", "GRU", "Transformer without positions"]
-        assert shown(page) == (names, heads), "everything, with its column"
-        assert says.inner_text().startswith("5 of 5 rows.")
-        page.get_by_role("button", name="steps").click()
-        page.get_by_role("combobox", name="Task").select_option("Adding")
-        assert shown(page) == (["RNN", "LSTM", "GRU"], some), "what is missing stays last"
-        assert not seen.faults
+def test_a_table_sorts_by_mouse_and_keyboard(opened):
+    page = opened(TABLE)
+    says = page.locator("[role=status]")
+    name, error, solved = page.query_selector_all("thead button")
+
+    def order():
+        return shown(page)[0], [head.get_attribute("aria-sort") for head in page.query_selector_all("thead th")]
+
+    assert order() == (["LSTM 10", "LSTM 9", "GRU", "RNN"], ["none"] * 3)
+    error.click()
+    assert order() == (["RNN", "GRU", "LSTM 10", "LSTM 9"], ["none", "ascending", "none"])
+    assert says.inner_text() == "Sorted by MSE, smallest first."
+    error.focus()
+    page.keyboard.press("Enter")
+    last = ["LSTM 10", "GRU", "RNN", "LSTM 9"]
+    assert order() == (last, ["none", "descending", "none"]), "what is missing stays last"
+    assert "greatest first" in says.inner_text()
+    name.focus()
+    page.keyboard.press("Space")
+    assert order()[0] == ["GRU", "LSTM 9", "LSTM 10", "RNN"], "numbers in names count as numbers"
+    solved.click()
+    solved.click()
+    assert order()[0] == ["GRU", "LSTM 10", "RNN", "LSTM 9"], "ties keep their order"
 
 
-def test_all_rows_are_on_paper_and_without_scripts(browser, contexts, planted):
-    address = planted(article(CHOICE), HEAD)
+def test_the_rows_are_chosen_by_keyboard_and_still_sort(opened):
+    some, page = [HEADS[0], *HEADS[2:]], opened(CHOICE)
+    says, choice = page.locator("[role=status]"), page.get_by_role("combobox", name="Task")
+    assert shown(page) == (["LSTM", "GRU", "RNN"], some), "the first task alone, without its column"
+    assert says.inner_text().strip() == "3 of 5 rows."
+    page.get_by_role("button", name="median").click()
+    assert shown(page) == (["GRU", "RNN", "LSTM"], some)
+    assert says.inner_text() == "3 of 5 rows. Sorted by median, smallest first."
+    choice.focus()
+    page.keyboard.press("ArrowDown")
+    assert shown(page) == (["GRU", "Transformer without positions"], some), "sorted before it was chosen"
+    assert says.inner_text() == "2 of 5 rows. Sorted by median, smallest first."
+    page.keyboard.press("ArrowDown")
+    assert choice.input_value() == ""
+    names = ["GRU", "RNN", "LSTM", "GRU", "Transformer without positions"]
+    assert shown(page) == (names, HEADS), "everything, with its column"
+    assert says.inner_text().startswith("5 of 5 rows.")
+    page.get_by_role("button", name="steps").click()
+    choice.select_option("Adding")
+    assert shown(page) == (["RNN", "LSTM", "GRU"], some), "what is missing stays last"
+
+
+def test_without_scripts_and_on_paper_there_is_everything_and_no_dead_control(browser, opened, planted):
     context = browser.new_context(java_script_enabled=False, viewport=page_checks.DESKTOP)
     page = context.new_page()
-    page.goto(address)
-    assert [len(part) for part in shown(page)] == [5, 4]
-    assert not page.locator("select").is_visible() and not page.locator("[role=status]").is_visible()
+    page.goto(planted(article(explorer(), CHOICE), HEAD))
+    assert page.locator("noscript").first.inner_text() == "The controls need JavaScript."
+    assert page.get_by_role("img", name="over steps; first:").is_visible()
+    assert page.locator(".book-race select, .book-race input").count() == 0
+    paper = opened(CHOICE)
+    assert [len(part) for part in shown(paper)] == [3, 3]
+    paper.emulate_media(media="print")
+    for one in (page, paper):
+        assert [len(part) for part in shown(one)] == [5, 4]
+        assert not one.locator("select").is_visible() and not one.locator("[role=status]").is_visible()
     context.close()
-    with visit(contexts["light"], address) as seen:
-        assert [len(part) for part in shown(seen.page)] == [3, 3]
-        seen.page.emulate_media(media="print")
-        assert [len(part) for part in shown(seen.page)] == [5, 4]
-        assert not seen.page.locator("select").is_visible() and not seen.page.locator("[role=status]").is_visible()
 
 
-def test_names_stay_above_what_scrolls_behind_them(contexts, planted):
+def test_names_stay_above_what_scrolls_behind_them(opened):
     """On a phone, also over the arrows of the heads; and the names leave the better part of the screen."""
     heads = ["model", "median", "steps to the line", "seconds", "TFLOP", "rate"]
     wide = sortable_table(heads, [["Transformer without positions", *[0.001] * 5], ["GRU", *[0.002] * 5]], "wide").data
-    with visit(contexts["phone"], planted(article(wide), HEAD)) as seen:
-        for selector in ("thead th", "tbody th"):
-            head = seen.page.query_selector(selector)
-            assert head.bounding_box()["x"] >= 0 and head.bounding_box()["width"] < 0.4 * page_checks.PHONE["width"]
-            over = head.evaluate("""e => {
-              const scroll = e.closest('.book-scroll'), over = []
-              for (scroll.scrollLeft = 0; ; ) {
-                const box = e.getBoundingClientRect(), before = scroll.scrollLeft
-                for (let x = box.left + 2; x < box.right - 1; x += 3)
-                  for (let y = box.top + 2; y < box.bottom - 1; y += 3) {
-                    const hit = document.elementFromPoint(x, y)
-                    if (!e.contains(hit)) over.push(`${hit.textContent} at ${before}`)
-                  }
-                scroll.scrollLeft += 9
-                if (scroll.scrollLeft === before) return before ? over : ['it does not scroll']
+    page = opened(wide, look="phone")
+    for selector in ("thead th", "tbody th"):
+        head = page.query_selector(selector)
+        assert head.bounding_box()["x"] >= 0 and head.bounding_box()["width"] < 0.4 * page_checks.PHONE["width"]
+        over = head.evaluate("""e => {
+          const scroll = e.closest('.book-scroll'), over = []
+          for (scroll.scrollLeft = 0; ; ) {
+            const box = e.getBoundingClientRect(), before = scroll.scrollLeft
+            for (let x = box.left + 2; x < box.right - 1; x += 3)
+              for (let y = box.top + 2; y < box.bottom - 1; y += 3) {
+                const hit = document.elementFromPoint(x, y)
+                if (!e.contains(hit)) over.push(`${hit.textContent} at ${before}`)
               }
-            }""")
-            assert not over, f"painted over {selector}: {over[:3]}"
-        assert not seen.faults
-
-
-def test_every_control_shows_its_focus(contexts, planted):
-    with visit(contexts["light"], planted(article(explorer(), TABLE, CHOICE), HEAD)) as seen:
-        stops = len(seen.page.query_selector_all("select, input, button, .book-scroll"))
-        assert not page_checks.invisible_focus(seen.page, stops=stops)
+            scroll.scrollLeft += 9
+            if (scroll.scrollLeft === before) return before ? over : ['it does not scroll']
+          }
+        }""")
+        assert not over, f"painted over {selector}: {over[:3]}"
 
 
 def test_a_broken_script_is_seen(contexts, planted):

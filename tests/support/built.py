@@ -27,16 +27,14 @@ AXE = BUILD / "npm" / "node_modules" / "axe-core" / "axe.min.js"
 SITE_URL = "https://github.com/example-org/example-repo"
 
 
-def toc(root: Path = ROOT) -> list[str]:
+def toc() -> list[str]:
     """The pages of `_toc.yml` in its order, sections after their chapter, without suffix."""
-    tree = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
+    tree = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     chapters = [*tree.get("chapters", []), *(c for part in tree.get("parts", []) for c in part["chapters"])]
     return [tree["root"], *(page["file"] for chapter in chapters for page in (chapter, *chapter.get("sections", [])))]
 
 
-def notebooks(root: Path = ROOT) -> list[Path]:
-    """The notebooks of `_toc.yml`."""
-    return [root / f"{page}.ipynb" for page in toc(root) if page.startswith("notebooks/")]
+NOTEBOOKS = {Path(page).name: ROOT / f"{page}.ipynb" for page in toc() if page.startswith("notebooks/")}
 
 
 def build(*arguments: str | Path, root: Path = ROOT, folder: Path | None = None) -> subprocess.CompletedProcess[str]:

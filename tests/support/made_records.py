@@ -3,6 +3,19 @@
 import json
 import math
 
+# An entry of the claims, whose rule `records(a=..., b=...)` decide.
+ENTRY = {
+    "id": "one",
+    "chapter": "01_recurrence",
+    "claim": "A is better than B.",
+    "source": "A paper",
+    "published": "1.0 against 2.0.",
+    "ours": {"A": "a.loss", "B": "b.loss"},
+    "unit": "nats",
+    "rules": ["every A < B"],
+    "differs": "Smaller.",
+}
+
 
 def run(recipe, seed, loss):
     """A record; a loss of None stands for a run that diverged, NaN for a test whose loss was not finite."""
