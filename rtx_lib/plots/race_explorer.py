@@ -3,8 +3,6 @@
 Python gives the numbers and a still picture for readers without scripts; ``race_explorer.js`` draws.
 """
 
-import html
-import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,8 +13,7 @@ from IPython.display import HTML
 from matplotlib.markers import MarkerStyle
 from matplotlib.transforms import Affine2D
 
-from rtx_lib.plots.control import beside, check_size, scripted
-from rtx_lib.plots.figure import figcaption, to_svg
+from rtx_lib.plots.figure import in_page, scripted, to_svg
 from rtx_lib.plots.lanes import (
     Run,
     Task,
@@ -24,9 +21,9 @@ from rtx_lib.plots.lanes import (
     check_tasks,
     described,
     draw_lane,
-    higher_is_better,
-    is_log,
+    on_logs,
     over_seeds,
+    rising,
     three,
     wrap,
 )
@@ -96,24 +93,18 @@ def race_explorer(
                 best.append(k)
         data.append(_task(task, {k: entry for k, entry in entries.items() if entry["s"]}, best))
     start = list(tasks).index(own[-1]["task"]) if own else 0
-    text = json.dumps({"tasks": data, "lanes": lanes, "start": start}, ensure_ascii=False, allow_nan=False)
     first = list(tasks)[start]
     still = _still(tasks[first], runs.get(first, ()), own[-1] if own else None, data[start], lanes)
-    return HTML(
-        check_size(
-            f'<figure class="book-fig book-explorer book-race" data-race="{html.escape(text)}">'
-            f'<div class="room">{still}</div><noscript><p>The controls need JavaScript.</p></noscript>'
-            f"{scripted('race_explorer.js', beside('race_explorer.css'))}{figcaption(caption)}</figure>",
-            "explorer",
-        )
-    )
+    content = f'<div class="room">{still}</div><noscript><p>The controls need JavaScript.</p></noscript>'
+    told = {"tasks": data, "lanes": lanes, "start": start}
+    return in_page(content + scripted("race_explorer"), caption, "explorer book-race", race=told)
 
 
 def _still(task: Task, runs: Sequence[Run], yours: Run | None, data: Mapping[str, Any], lanes: Sequence[Any]) -> str:
     """The first task over steps, as a picture: for print, and without a script."""
     with style():
         fig, ax = plt.subplots(figsize=(5.8, 4.4))
-        draw_lane(ax, runs, yours, (task["metric"], task["line"]), log=is_log(task))
+        draw_lane(ax, runs, yours, (task["metric"], task["line"]))
     ends = {k: entry["m"][-1] for k, entry in data["lanes"].items() if entry["m"][-1] is not None}
     order = sorted(ends, key=ends.__getitem__, reverse=data["higher"])[:3]
     lead = ", ".join(f"{lanes[k]['name']} {three(ends[k])}" for k in order) or "no value yet"
@@ -143,7 +134,7 @@ def _marker(marker: str, size: float = 8.5) -> str:
 
 def _best(entries: Mapping[int, Mapping[str, Any]], task: Task, families: Sequence[str]) -> list[int]:
     """The lane of each family that ends best; one without an end is the last."""
-    sign = 1 if higher_is_better(task) else -1
+    sign = 1 if rising(task) else -1
     ends = {k: -math.inf if entry["end"][0] is None else sign * entry["end"][0] for k, entry in entries.items()}
     groups = [[k for k in ends if families[k] == family] for family in dict.fromkeys(families)]
     return [max(group, key=ends.__getitem__) for group in groups if group]
@@ -154,7 +145,7 @@ def _entry(runs: Sequence[Run], task: Task, cost: Mapping[str, Any], whole: np.n
 
     ``whole`` holds the steps of the task, sorted: a run that does not come to the last of them ended early.
     """
-    higher, line = higher_is_better(task), task["line"]
+    higher, line = rising(task), task["line"]
     steps, *curves = over_seeds(runs, higher)
     if len(after := whole[whole > max(steps, default=-math.inf)]):  # all ended early: nothing is there from then on
         steps, *curves = np.append(steps, after[0]), *(np.append(curve, np.nan) for curve in curves)
@@ -187,8 +178,8 @@ def _round(value: Any) -> float | int | None:
 
 def _task(task: Task, entries: dict[int, dict[str, Any]], best: list[int]) -> dict[str, Any]:
     """What the page needs to draw a task: its lanes, its lines and the range of its metric."""
-    higher, log, finish = higher_is_better(task), is_log(task), task["line"]
-    baselines = {name: value for name, value in task.get("baselines", {}).items() if value is not None}
+    higher, log, finish = rising(task), on_logs(task), task["line"]
+    baselines = {name: value for name, value in task["baselines"].items() if value is not None}
     lines = baselines if finish is None else {f"finish line {three(finish)}": finish, **baselines}
     values = [v for entry in entries.values() for v in entry["m"] if v is not None and (v > 0 or not log)]
     if not higher and baselines:  # what is worse than every baseline lies at the upper edge
