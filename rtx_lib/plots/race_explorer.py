@@ -38,7 +38,7 @@ def race_explorer(
     tasks: Mapping[str, Task],
     costs: Mapping[tuple[str, str], Mapping[str, float]],
     *,
-    yours: Sequence[Run] | None = None,
+    yours: Sequence[Run] = (),
     caption: str | None = None,
 ) -> HTML:
     """Learning curves of every lane, by task and by budget in steps, seconds or FLOPs; works without a kernel.
@@ -70,15 +70,14 @@ def race_explorer(
         number, or the explorer exceeds 600 kB.
     """
     check_tasks(tasks)
-    own = list(yours or [])
-    for key in [*runs, *(run["task"] for run in own)]:
+    for key in [*runs, *(run["task"] for run in yours)]:
         if key not in tasks:
             raise ValueError(f"runs and yours must be of the tasks {list(tasks)}, got {key!r}")
     names = {run["lane"]: str(run["name"]) for task in runs.values() for run in task}
     families = {lane: family for family, group in arrange(names).items() for lane in group}
     lanes = [_lane(names[lane], family, look(lane)) for lane, family in families.items()]
     mine = {"color": "currentColor", "linestyle": "-", "marker": "*"}
-    lanes += [_lane(f"your run: {run['name']}", "yours", mine) for run in own]
+    lanes += [_lane(f"your run: {run['name']}", "yours", mine) for run in yours]
     data = []
     for key, task in tasks.items():
         whole = np.unique([step for run in runs.get(key, ()) for step in run["steps"]])
@@ -87,14 +86,14 @@ def race_explorer(
             if group := [run for run in runs.get(key, ()) if run["lane"] == lane]:
                 entries[k] = _entry(group, task, costs.get((key, lane), {}), whole)
         best = _best(entries, task, list(families.values()))
-        for k, run in enumerate(own, start=len(families)):
+        for k, run in enumerate(yours, start=len(families)):
             if run["task"] == key:
                 entries[k] = _entry([run], task, run, np.unique(run["steps"]))
                 best.append(k)
         data.append(_task(task, {k: entry for k, entry in entries.items() if entry["s"]}, best))
-    start = list(tasks).index(own[-1]["task"]) if own else 0
-    first = list(tasks)[start]
-    still = _still(tasks[first], runs.get(first, ()), own[-1] if own else None, data[start], lanes)
+    first = yours[-1]["task"] if yours else next(iter(tasks))
+    start = list(tasks).index(first)
+    still = _still(tasks[first], runs.get(first, ()), yours[-1] if yours else None, data[start], lanes)
     content = f'<div class="room">{still}</div><noscript><p>The controls need JavaScript.</p></noscript>'
     told = {"tasks": data, "lanes": lanes, "start": start}
     return in_page(content + scripted("race_explorer"), caption, "explorer book-race", race=told)
@@ -113,12 +112,10 @@ def _still(task: Task, runs: Sequence[Run], yours: Run | None, data: Mapping[str
 
 def _lane(name: str, family: str, looks: Mapping[str, Any]) -> dict[str, Any]:
     """A lane's name, as it stands at its line too, its family and its look in the words of SVG."""
-    dash = looks["linestyle"]
+    colour, dash, marker = (looks[part] for part in ("color", "linestyle", "marker"))
     lengths = "none" if dash == "-" else " ".join(f"{2.2 * length:.3g}" for length in dash[1])
-    return {"name": name, "label": wrap(name, 16).split("\n"), "family": family, "colour": looks["color"]} | {
-        "dash": lengths,
-        "mark": _marker(looks["marker"]),
-    }
+    words = {"name": name, "label": wrap(name, 16).split("\n"), "family": family}
+    return words | {"colour": colour, "dash": lengths, "mark": _marker(marker)}
 
 
 def _marker(marker: str, size: float = 8.5) -> str:
