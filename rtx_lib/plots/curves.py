@@ -148,6 +148,14 @@ def name_at(
     return ax.annotate(text, at, shift, coordinates, "offset points", **{"fontsize": 11} | font)
 
 
+def wrap(name: str, width: int = 20) -> str:
+    """A name longer than ``width`` in two lines, broken at the space nearest to its middle."""
+    if len(name) <= width or " " not in name:
+        return name
+    middle = min((i for i, letter in enumerate(name) if letter == " "), key=lambda i: abs(i - len(name) / 2))
+    return f"{name[:middle]}\n{name[middle + 1 :]}"
+
+
 def label_lines(ax: Axes, *, gap: float = 1.25, fontsize: float = 11) -> None:
     """Name each labelled line at its right end instead of in a legend; names are moved apart where they would overlap.
 

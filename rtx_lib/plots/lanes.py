@@ -46,7 +46,7 @@ def rising(task: Task) -> bool:
     return task["metric"] in RISING
 
 
-def on_logs(task: Task) -> bool:
+def is_log(task: Task) -> bool:
     """Whether a task's metric is drawn on logarithms."""
     return bool(task["metric"] == "mse")
 
@@ -67,7 +67,7 @@ def three(value: float) -> str:
     return f"{rounded:,.0f}" if abs(rounded) >= 100 else f"{rounded:.3g}"
 
 
-def check_tasks(tasks: Mapping[str, Task]) -> None:
+def check(tasks: Mapping[str, Task]) -> None:
     """Raise ValueError unless there is a task and each is whole, with a finish line that can be drawn."""
     if not tasks:
         raise ValueError("tasks must hold at least one task, got none")
@@ -75,16 +75,8 @@ def check_tasks(tasks: Mapping[str, Task]) -> None:
         if missing := {"name", "metric", "line", "label", "baselines"} - set(task):
             raise ValueError(f"tasks[{key!r}] must have all that describes a task, lacked {sorted(missing)}")
         for what, value in {"line": task["line"], **task["baselines"]}.items():
-            if value is not None and not (math.isfinite(value) and (value > 0 or not on_logs(task))):
+            if value is not None and not (math.isfinite(value) and (value > 0 or not is_log(task))):
                 raise ValueError(f"tasks[{key!r}]: {what} must be finite, and above 0 on logarithms, got {value}")
-
-
-def wrap(name: str, width: int = 20) -> str:
-    """A name longer than ``width`` in two lines, broken at the space nearest to its middle."""
-    if len(name) <= width or " " not in name:
-        return name
-    middle = min((i for i, letter in enumerate(name) if letter == " "), key=lambda i: abs(i - len(name) / 2))
-    return f"{name[:middle]}\n{name[middle + 1 :]}"
 
 
 def over_seeds(runs: Sequence[Run], higher: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -145,7 +137,7 @@ def mark_seeds(ax: Axes, lane: str, at: float, result: Summary, *, upright: bool
 def metric_axis(ax: Axes, side: Literal["x", "y"], task: Task) -> None:
     """A task's metric along one side: its scale, and numbers of three digits."""
     axis = getattr(ax, f"{side}axis")
-    if on_logs(task):
+    if is_log(task):
         getattr(ax, f"set_{side}scale")("log", nonpositive="mask")
         axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: three(value)))

@@ -10,20 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, MaxNLocator
 
-from rtx_lib.plots.curves import name_at
-from rtx_lib.plots.lanes import (
-    Summary,
-    Task,
-    arrange,
-    check_tasks,
-    mark_seeds,
-    metric_axis,
-    on_logs,
-    reached,
-    rising,
-    three,
-    wrap,
-)
+from rtx_lib.plots.curves import name_at, wrap
+from rtx_lib.plots.lanes import Summary, Task, arrange, check, is_log, mark_seeds, metric_axis, reached, rising, three
 from rtx_lib.plots.style import INK, look
 
 _DASHED, _DOTTED = (0, (4, 2.5)), (0, (1, 2))
@@ -52,7 +40,7 @@ def draw_race(
     ValueError
         If there is no task or no lane, or a finish line or baseline cannot be drawn.
     """
-    check_tasks(tasks)
+    check(tasks)
     if not lanes:
         raise ValueError("lanes must hold at least one lane, got none")
     rows: dict[str, float] = {}
@@ -82,7 +70,7 @@ def _panel(ax: Axes, task: Task, rows: Mapping[str, float], results: Mapping[str
         ax.plot([value, value], ends, color=INK, linewidth=width, linestyle=dots, marker="", zorder=1)
     ax.margins(x=0.12)
     ax.xaxis.set_inverted(not rising(task))
-    ax.xaxis.set_major_locator(LogLocator(10, numticks=3) if on_logs(task) else MaxNLocator(3, steps=[1, 2, 5, 10]))
+    ax.xaxis.set_major_locator(LogLocator(10, numticks=3) if is_log(task) else MaxNLocator(3, steps=[1, 2, 5, 10]))
     ax.tick_params(axis="x", labelsize=9)
     ax.tick_params(axis="y", length=0)
     ax.grid(axis="x", alpha=0)
@@ -138,7 +126,7 @@ def describe_race(
 ) -> str:
     """What :func:`draw_race` shows, in words: how many lanes cross each finish line, and which is best, or are where
     medians tie."""
-    check_tasks(tasks)
+    check(tasks)
     told = [_told(task, lanes, results.get(key, {})) for key, task in tasks.items()]
     return f"{len(lanes)} models on {len(tasks)} tasks. {'. '.join(told)}."
 
@@ -203,7 +191,7 @@ def draw_ranking(task: Task, lanes: Mapping[str, str], values: Mapping[str, Mapp
     names = [f"{place}. {lanes[lane]}" for place, lane in enumerate(found, start=1)]
     ax.set_yticks(range(len(names)), names, fontsize=11)
     ax.set(ylim=(len(names) - 0.5, -0.5), xlabel=f"{task['name']}: {task['label']}, better to the right")
-    ax.set_xscale("log" if on_logs(task) else "linear")
+    ax.set_xscale("log" if is_log(task) else "linear")
     ax.xaxis.set_inverted(not rising(task))
     fig.suptitle(f"Seed {seed} names {lanes[next(iter(found))]} the best", fontsize=12.5)
     return fig

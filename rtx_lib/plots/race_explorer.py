@@ -13,20 +13,9 @@ from IPython.display import HTML
 from matplotlib.markers import MarkerStyle
 from matplotlib.transforms import Affine2D
 
+from rtx_lib.plots.curves import wrap
 from rtx_lib.plots.figure import in_page, scripted, to_svg
-from rtx_lib.plots.lanes import (
-    Run,
-    Task,
-    arrange,
-    check_tasks,
-    described,
-    draw_lane,
-    on_logs,
-    over_seeds,
-    rising,
-    three,
-    wrap,
-)
+from rtx_lib.plots.lanes import Run, Task, arrange, check, described, draw_lane, is_log, over_seeds, rising, three
 from rtx_lib.plots.style import look, style
 
 POINTS = 60
@@ -69,7 +58,7 @@ def race_explorer(
         If there is no task, a run or one of ``yours`` is of a task that is not there, steps and values differ in
         number, or the explorer exceeds 600 kB.
     """
-    check_tasks(tasks)
+    check(tasks)
     for key in [*runs, *(run["task"] for run in yours)]:
         if key not in tasks:
             raise ValueError(f"runs and yours must be of the tasks {list(tasks)}, got {key!r}")
@@ -175,7 +164,7 @@ def _round(value: Any) -> float | int | None:
 
 def _task(task: Task, entries: dict[int, dict[str, Any]], best: list[int]) -> dict[str, Any]:
     """What the page needs to draw a task: its lanes, its lines and the range of its metric."""
-    higher, log, finish = rising(task), on_logs(task), task["line"]
+    higher, log, finish = rising(task), is_log(task), task["line"]
     baselines = {name: value for name, value in task["baselines"].items() if value is not None}
     lines = baselines if finish is None else {f"finish line {three(finish)}": finish, **baselines}
     values = [v for entry in entries.values() for v in entry["m"] if v is not None and (v > 0 or not log)]
