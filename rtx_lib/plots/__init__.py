@@ -3,7 +3,7 @@
 from rtx_lib.plots.attention import attention_view
 from rtx_lib.plots.cells import CELL_STAGES, describe_cell, draw_cell, draw_unrolled
 from rtx_lib.plots.curves import bands, baseline, error_axes, evaluations, label_lines, provenance, record_bands, smooth
-from rtx_lib.plots.explorer import explorer
+from rtx_lib.plots.explorer import explorer, live
 from rtx_lib.plots.figure import show, to_svg
 from rtx_lib.plots.film import at_frame, film
 from rtx_lib.plots.gradients import draw_gradient_norms, error_by_length, gradient_frames, gradient_panels
@@ -25,11 +25,9 @@ from rtx_lib.plots.positions import draw_bias, draw_position_table, draw_rotatio
 from rtx_lib.plots.race import describe_race, describe_ranking, draw_race, draw_ranking
 from rtx_lib.plots.race_costs import draw_lengths, draw_tradeoff
 from rtx_lib.plots.race_explorer import race_explorer
-from rtx_lib.plots.runs import draw_runs, draw_side_by_side
+from rtx_lib.plots.runs import draw_runs, draw_side_by_side, draw_strips
 from rtx_lib.plots.segments import describe_segments, draw_clash, draw_segments
 from rtx_lib.plots.shift import SHIFT_STEPS, describe_shift, draw_shift, shifted_cells
-from rtx_lib.plots.strips import draw_strips
 from rtx_lib.plots.style import CYCLE, DASHES, FAMILIES, INK, LOOKS, MARKERS, STYLE, look, style, use_style
 from rtx_lib.plots.tables import plain_table, sortable_table
 from rtx_lib.plots.transformer import TRANSFORMER_STAGES, describe_transformer, draw_transformer
-from rtx_lib.plots.widgets import live

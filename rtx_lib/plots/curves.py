@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.text import Annotation
 
-from rtx_lib.plots.style import CYCLE, DASHES, INK, MARKERS
+from rtx_lib.plots.style import INK, look
 
 Record = Mapping[str, Any]
 """One run as ``rtx_lib.experiments`` writes it: recipe, seed, commit, device, seconds, curves, metrics and more."""
@@ -97,13 +98,8 @@ def bands(ax: Axes, curves: Any, label: str, *, steps: Any = None, index: int | 
     places, values = places[known], values[:, known]
     if index is None:
         index = sum(drawn.get_gid() is None and not str(drawn.get_label()).startswith("_") for drawn in ax.get_lines())
-    look = {
-        "color": CYCLE[index % len(CYCLE)],
-        "linestyle": DASHES[index % len(DASHES)],
-        "marker": MARKERS[index % len(MARKERS)],
-        "markevery": (index % 4, max(1, len(places) // 6)),
-    }
-    (drawn,) = ax.plot(places, np.nanmedian(values, axis=0), label=label, **(look | line))
+    every = {"markevery": (index % 4, max(1, len(places) // 6))}
+    (drawn,) = ax.plot(places, np.nanmedian(values, axis=0), label=label, **look(index) | every | line)
     if len(values) > 1:
         low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
         ax.fill_between(places, low, high, color=drawn.get_color(), alpha=0.22, linewidth=0)
@@ -147,9 +143,17 @@ def baseline(ax: Axes, value: float, label: str, *, at: float = 0.01) -> Line2D:
 
 def name_at(
     ax: Axes, text: str, at: tuple[float, float], shift: tuple[float, float], coordinates: Any = "data", **font: Any
-) -> None:
+) -> Annotation:
     """A small text that stands ``shift`` points away from a place, whatever the axes' limits."""
-    ax.annotate(text, at, shift, coordinates, "offset points", **{"fontsize": 11} | font)
+    return ax.annotate(text, at, shift, coordinates, "offset points", **{"fontsize": 11} | font)
+
+
+def wrap(name: str, width: int = 20) -> str:
+    """A name longer than ``width`` in two lines, broken at the space nearest to its middle."""
+    if len(name) <= width or " " not in name:
+        return name
+    middle = min((i for i, letter in enumerate(name) if letter == " "), key=lambda i: abs(i - len(name) / 2))
+    return f"{name[:middle]}\n{name[middle + 1 :]}"
 
 
 def label_lines(ax: Axes, *, gap: float = 1.25, fontsize: float = 11) -> None:
@@ -172,21 +176,20 @@ def label_lines(ax: Axes, *, gap: float = 1.25, fontsize: float = 11) -> None:
     bottom, top = (ax.bbox.y0 * points, ax.bbox.y1 * points)
     ends = []
     for line in ax.get_lines():
-        x, y = (np.asarray(side, dtype=float) for side in line.get_data(orig=False))
-        seen = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
+        seen = np.asarray(line.get_xydata(), dtype=float)
+        seen = seen[np.isfinite(seen).all(axis=1)]
         if len(seen) and not str(line.get_label()).startswith("_"):
-            end = (x[seen[-1]], y[seen[-1]])
-            height = float(line.get_transform().transform(end)[1]) * points
-            ends.append((min(max(height, bottom), top), end, line))
+            height = float(line.get_transform().transform(seen[-1])[1]) * points
+            ends.append((min(max(height, bottom), top), tuple(seen[-1]), line))
     ends.sort(key=lambda item: item[0])
-    heights = [item[0] for item in ends]
-    places = spread(heights, gap * fontsize, bottom, top)
-    crowded = any(abs(place - height) > 0.4 * fontsize for place, height in zip(places, heights, strict=True))
-    for place, (height, end, line) in zip(places, ends, strict=True):
+    places = spread([height for height, *_ in ends], gap * fontsize, bottom, top)
+    shifts = [place - height for place, (height, *_) in zip(places, ends, strict=True)]
+    crowded = any(abs(shift) > 0.4 * fontsize for shift in shifts)
+    for shift, (_, end, line) in zip(shifts, ends, strict=True):
         leader = {"arrowstyle": "-", "color": line.get_color(), "shrinkA": 1, "shrinkB": 4, "relpos": (0, 0.5)}
         font: dict[str, Any] = {"va": "center", "fontsize": fontsize, "annotation_clip": False}
-        shift = (20 if crowded else 7, place - height)
-        name_at(ax, str(line.get_label()), end, shift, arrowprops=leader if crowded else None, **font)
+        away = (20 if crowded else 7, shift)
+        name_at(ax, str(line.get_label()), end, away, arrowprops=leader if crowded else None, **font)
 
 
 def error_axes(ax: Axes, *levels: float, **settings: Any) -> None:
@@ -229,17 +232,13 @@ def spread(heights: Sequence[float], gap: float, bottom: float, top: float) -> l
     return [min(max(value, bottom), highest) + i * gap for i, value in enumerate(level)]
 
 
-def provenance(
-    records: Sequence[Record] | Mapping[Any, Sequence[Record]], *, page: str = "../book/records.html"
-) -> str:
+def provenance(records: Sequence[Record] | Mapping[Any, Sequence[Record]]) -> str:
     """One line of HTML that says how records were computed, with a link to each recipe, for a figure's caption.
 
     Parameters
     ----------
     records
         The runs drawn, in one list or in a list for each name.
-    page
-        Where the links point, relative to the reader's page.
 
     Raises
     ------
@@ -255,19 +254,18 @@ def provenance(
     devices = sorted({f"{r['device']['name']}, {_plural(r['device'].get('threads') or 1, 'thread')}" for r in records})
     commits = sorted({str(record["commit"])[:7] for record in records})
     seconds = sum(float(record["seconds"]) for record in records)
+    took = f"{seconds / 60:.0f} min" if seconds >= 60 else f"{seconds:.0f} s"
     parts = [
-        _plural(len(records), "recorded run") + f", seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}",
+        f"{_plural(len(records), 'recorded run')}, seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}",
         " to ".join(dict.fromkeys(f"{step:,}" for step in (steps[0], steps[-1]))) + " steps",
         " and ".join(devices),
-        f"commit{'s' * (len(commits) > 1)} {', '.join(commits)}",
-        (f"{seconds / 60:.0f} min" if seconds >= 60 else f"{seconds:.0f} s") + " in all",
+        f"commit{'s' * (len(commits) > 1)} {', '.join(commits)}; {took} in all",
     ]
-    recipes: dict[str, list[int]] = {}
+    recipes: dict[str, list[str]] = {}
     for record in records:
-        recipes.setdefault(str(record["recipe"]), []).append(int(record["seed"]))
+        recipes.setdefault(str(record["recipe"]), []).append(f"s{record['seed']}")
     links = "; ".join(
-        f'<a href="{html.escape(f"{page}#recipe-{recipe}")}">{html.escape(recipe)}</a> '
-        + " ".join(f"s{seed}" for seed in own)
+        f'<a href="../book/records.html#recipe-{html.escape(recipe)}">{html.escape(recipe)}</a> {" ".join(own)}'
         for recipe, own in recipes.items()
     )
     how = html.escape("; ".join(parts))

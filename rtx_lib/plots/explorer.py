@@ -1,4 +1,4 @@
-"""A figure with a slider that needs no kernel: every position is drawn beforehand, the page shows one at a time."""
+"""A figure with a slider: every position drawn beforehand, for a page without a kernel, or drawn anew with one."""
 
 import html
 from collections.abc import Callable, Sequence
@@ -7,15 +7,44 @@ from typing import Any
 from IPython.display import HTML
 from matplotlib.figure import Figure
 
-from rtx_lib.plots.control import check_size, check_start, control
-from rtx_lib.plots.figure import figcaption, require_alt, scroll_box, svg_tree, write_svg
+from rtx_lib.plots.figure import beside, in_page, require_alt, scroll_box, show, svg_tree, write_svg
 
-_MOVE = (
-    "const s=this,f=s.closest('figure');"
-    "f.querySelectorAll('.frame').forEach((e,i)=>{e.hidden=i!=s.value;"
-    "if(!e.hidden){f.querySelector('output').textContent=e.dataset.label;"
-    "s.setAttribute('aria-valuetext',e.dataset.label)}})"
-)
+
+def check_start(start: int, count: int) -> None:
+    """Raise ValueError unless there are at least two positions and ``start`` is one of them."""
+    if count < 2:
+        raise ValueError(f"values or frames must hold at least 2 positions, got {count}")
+    if not 0 <= start < count:
+        raise ValueError(f"start must be from 0 to {count - 1}, got {start}")
+
+
+def control(name: str, labels: Sequence[str], start: int, oninput: str = "", button: str = "") -> str:
+    """The control that explorers and films share: a native range, named, driven by keyboard, and where it stands.
+
+    Parameters
+    ----------
+    name
+        What is varied.
+    labels
+        Text of each position, read out by screen readers.
+    start
+        First position.
+    oninput
+        JavaScript run on every move, with ``this`` the input; it must set ``aria-valuetext`` itself. Empty where the
+        figure has a script of its own.
+    button
+        HTML put after the text.
+    """
+    # JupyterLab takes the arrow keys for itself unless they stop here.
+    # Firefox restores a slider's place on reload, but not its picture, unless autocomplete is off.
+    label = html.escape(labels[start])
+    moved = f' oninput="{html.escape(oninput)}"' if oninput else ""
+    return (
+        '<div class="book-control" onkeydown="event.stopPropagation()">'
+        f'<label><span>{html.escape(name)}</span> <input type="range" min="0" max="{len(labels) - 1}" step="1" '
+        f'value="{start}" autocomplete="off" aria-valuetext="{label}"{moved}></label> '
+        f'<output aria-live="off">{label}</output>{button}</div>'
+    )
 
 
 def explorer(
@@ -67,6 +96,60 @@ def explorer(
         f"{write_svg(svg_tree(draw(value)), texts[i], wide=wide)}</div>"
         for i, value in enumerate(values)
     )
-    controls, picture = control(name, labels, start, _MOVE), scroll_box(frames, name, wide=wide)
-    page = f'<figure class="book-fig book-explorer">{controls}{picture}{figcaption(caption)}</figure>'
-    return HTML(check_size(page, "explorer"))
+    head = control(name, labels, start, f"({beside('explorer.js')})(this)")
+    return in_page(head + scroll_box(frames, name, wide=wide), caption, "explorer")
+
+
+def live(draw: Callable[[Any], Figure], values: Sequence[Any], name: str, fmt: str = "{}", *, start: int = 0) -> Any:
+    """A slider over ``values`` that draws on every move; for Jupyter and Colab (ipywidgets 7.7.1 or later).
+
+    On a page without a kernel it is dead: put an :func:`explorer` beside it.
+
+    Parameters
+    ----------
+    draw
+        From a value to a new figure.
+    values
+        What the slider runs over.
+    name
+        What is varied, the control's label.
+    fmt
+        How a value is written.
+    start
+        Index of the value shown first.
+
+    Returns
+    -------
+    Any
+        An ``ipywidgets.VBox`` of the slider and the picture.
+
+    Raises
+    ------
+    ValueError
+        If ``start`` is no index of ``values`` or there are fewer than two.
+    """
+    check_start(start, len(values))
+    import ipywidgets  # only readers with a kernel need it
+
+    labels = [fmt.format(value) for value in values]
+    slider = ipywidgets.SelectionSlider(
+        options=[(label, i) for i, label in enumerate(labels)],
+        value=start,
+        description=name,
+        continuous_update=False,
+        style={"description_width": "initial"},
+        layout={"width": "95%", "max_width": "30rem"},
+    )
+    picture = ipywidgets.HTML()
+
+    def redraw(change: dict[str, Any]) -> None:
+        i = change["new"]
+        try:
+            picture.value = str(show(draw(values[i]), f"{name} = {labels[i]}").data)
+        except Exception as error:  # a kernel hides what a callback raises: say it where the picture would be
+            picture.value = f"<pre>{html.escape(f'{type(error).__name__}: {error}')}</pre>"
+            raise
+
+    slider.observe(redraw, "value")
+    redraw({"new": start})
+    return ipywidgets.VBox([slider, picture])

@@ -5,11 +5,14 @@ writes for a file of its own is cured on the way: its style sheet would apply to
 with the next figure's, its dates and hashes would differ from run to run.
 """
 
+import functools
 import html
 import io
 import itertools
+import json
 import re
 import xml.etree.ElementTree as ET
+from importlib import resources
 from typing import Any
 
 import matplotlib as mpl
@@ -19,12 +22,10 @@ from matplotlib.figure import Figure
 
 from rtx_lib.plots.style import INK
 
-_SAVE: dict[Any, Any] = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "rtx",
-    "savefig.bbox": "standard",
-    "svg.image_inline": True,
-}
+LIMIT = 600_000
+"""Largest explorer, film or table, in bytes: a page with four of them still opens on a phone."""
+
+_SAVE: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "rtx", "savefig.bbox": "standard"}
 _BASE_STYLE = "stroke-linejoin:round;stroke-linecap:butt"  # what matplotlib's own sheet says, for this SVG alone
 _number = itertools.count(1)  # one prefix per figure of the process: the same in every run of a notebook
 
@@ -123,7 +124,7 @@ def to_svg(fig: Figure, alt: str) -> str:
     ValueError
         If ``alt`` holds no word.
     """
-    name = require_alt(alt)
+    name = require_alt(alt)  # before the figure is closed
     return write_svg(svg_tree(fig), name)
 
 
@@ -154,3 +155,39 @@ def show(fig: Figure, alt: str, caption: str | None = None, *, wide: bool = Fals
     name = require_alt(alt)
     picture = scroll_box(write_svg(svg_tree(fig), name, wide=wide), name, wide=wide)
     return HTML(f'<figure class="book-fig">{picture}{figcaption(caption)}</figure>')
+
+
+def in_page(content: str, caption: str | None, kind: str, **data: Any) -> HTML:
+    """A figure of the given kind that answers to the reader; its script finds ``data``, numbers and texts, on it.
+
+    Raises
+    ------
+    ValueError
+        If it takes more than :data:`LIMIT`.
+    """
+    packed = {
+        name: json.dumps(own, ensure_ascii=False, separators=(",", ":"), allow_nan=False) for name, own in data.items()
+    }
+    attributes = "".join(f' data-{name}="{html.escape(text)}"' for name, text in packed.items())
+    page = f'<figure class="book-fig book-{kind}"{attributes}>{content}{figcaption(caption)}</figure>'
+    if (size := len(page.encode())) > LIMIT:
+        much, most = f"{size / 1000:.0f} kB", f"{LIMIT // 1000} kB"
+        raise ValueError(f"the {kind.split()[0]} takes {much}, allowed are {most}: use fewer positions or points")
+    return HTML(page)
+
+
+@functools.cache
+def beside(name: str) -> str:
+    """A script or style sheet of this folder, without whole lines of comment and without indents."""
+    lines = resources.files("rtx_lib.plots").joinpath(name).read_text(encoding="utf-8").splitlines()
+    return "\n".join(line.strip() for line in lines if line.strip() and not line.strip().startswith(("//", "/*")))
+
+
+def scripted(name: str) -> str:
+    """Call a script of this folder, one function, with the ``<figure>`` around this place as soon as that is there.
+
+    The style sheet of the same name is part of the page from then on: its arrival is the moment, in Jupyter, in Colab
+    and on a page alike, and a script tag would not run in all of them.
+    """
+    call = html.escape(f"({beside(f'{name}.js')})(this.closest(`figure`))")
+    return f'<style onload="{call}">{beside(f"{name}.css")}</style>'

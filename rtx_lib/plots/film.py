@@ -1,7 +1,6 @@
 """One figure whose named lines, points and texts are moved by numbers: a long run, frame by frame, in few bytes."""
 
-import html
-import json
+import itertools
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
@@ -13,16 +12,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
-from rtx_lib.plots.control import check_size, check_start, control, scripted
-from rtx_lib.plots.figure import figcaption, require_alt, scroll_box, svg_tree, write_svg
+from rtx_lib.plots.explorer import check_start, control
+from rtx_lib.plots.figure import in_page, require_alt, scripted, scroll_box, svg_tree, write_svg
 
 Frame: TypeAlias = Mapping[str, Any]
 """From an artist's gid to (x, y) in data coordinates for a line, or to its new text."""
 
 _FAR = 1e5  # far outside every figure; keeps a value near infinity from being written out in full
-
-# Nothing moves by itself for readers who ask for that; the range remains.
-_SHEET = "@media(prefers-reduced-motion:reduce){.book-film button{display:none}}"
 
 
 def film(
@@ -76,33 +72,24 @@ def film(
         raise ValueError(f"labels must hold one text per frame ({len(frames)}), got {len(labels)}")
     if not fps > 0:
         raise ValueError(f"fps must be positive, got {fps}")
-    names = list(frames[0])
     for i, frame in enumerate(frames):
-        if set(frame) != set(names):
-            raise ValueError(f"frames[{i}] must name {sorted(names)} like the first frame, got {sorted(frame)}")
-    artists = {gid: _find(fig, gid) for gid in names}
-    shapes = {gid: [_check(artists[gid], frame[gid], gid) for frame in frames] for gid in names}
+        if set(frame) != set(frames[0]):
+            raise ValueError(f"frames[{i}] must name {sorted(frames[0])} like the first frame, got {sorted(frame)}")
+    artists = {gid: _find(fig, gid) for gid in frames[0]}
     for gid, artist in artists.items():
-        _place(artist, max(shapes[gid]))
+        _place(artist, max(_check(artist, frame[gid], gid) for frame in frames))
 
     root = svg_tree(fig)
     fig.set_dpi(72)  # an SVG's user unit: from here on display coordinates are the picture's, upside down
-    moves = [[_move(artists[gid], frame[gid]) for frame in frames] for gid in names]
-    for k, gid in enumerate(names):
+    moves = [[_move(artist, frame[gid]) for frame in frames] for gid, artist in artists.items()]
+    for k, (gid, artist) in enumerate(artists.items()):
         (group,) = (element for element in root.iter("g") if element.get("id", "").partition("-")[2] == gid)
-        _mark(group, artists[gid], k, moves[k][start])
+        _mark(group, artist, k, moves[k][start])
 
-    told = {"labels": list(labels), "moves": moves, "pause": round(1000 / fps)}
-    data = json.dumps(told, ensure_ascii=False, separators=(",", ":"))
-    head = control(name, labels, start, "", '<button type="button">Play</button>')
+    head = control(name, labels, start, button='<button type="button">Play</button>')
     picture = scroll_box(write_svg(root, text, wide=wide), text, wide=wide)
-    return HTML(
-        check_size(
-            f'<figure class="book-fig book-film" data-film="{html.escape(data)}">'
-            f"{head}{picture}{scripted('film.js', _SHEET)}{figcaption(caption)}</figure>",
-            "film",
-        )
-    )
+    told = {"labels": list(labels), "moves": moves, "pause": round(1000 / fps)}
+    return in_page(f"{head}{picture}{scripted('film')}", caption, "film", film=told)
 
 
 def at_frame(fig: Figure, frame: Frame) -> Figure:
@@ -126,12 +113,11 @@ def at_frame(fig: Figure, frame: Frame) -> Figure:
 def _find(fig: Figure, gid: str) -> Line2D | Text:
     """The one line or text of ``fig`` that bears ``gid``."""
     found: list[Artist] = fig.findobj(lambda artist: artist.get_gid() == gid)
-    if len(found) != 1:
-        raise ValueError(f"frames name gid {gid!r}, which must belong to one artist, got {len(found)}")
-    (artist,) = found
-    if not isinstance(artist, Line2D | Text):
-        raise ValueError(f"gid {gid!r} must belong to a Line2D or Text, got a {type(artist).__name__}")
-    return artist
+    match found:
+        case [Line2D() | Text() as artist]:
+            return artist
+    kinds = [type(artist).__name__ for artist in found]
+    raise ValueError(f"gid {gid!r} of the frames must belong to one artist, a Line2D or Text, got {kinds}")
 
 
 def _check(artist: Line2D | Text, value: Any, gid: str) -> int:
@@ -150,10 +136,9 @@ def _place(artist: Line2D | Text, points: int) -> None:
     if isinstance(artist, Text):
         artist.set_text(artist.get_text() or "-")
         return
-    axes = artist.axes
-    assert axes is not None
-    middle = artist.get_transform().inverted().transform(axes.transAxes.transform((0.5, 0.5)))
-    artist.set_data(np.full(max(points, 1), middle[0]), np.full(max(points, 1), middle[1]))
+    assert artist.axes is not None
+    middle = artist.get_transform().inverted().transform(artist.axes.transAxes.transform((0.5, 0.5)))
+    artist.set_data(np.tile(middle[:, None], max(points, 1)))
 
 
 def _move(artist: Line2D | Text, value: Any) -> str:
@@ -174,20 +159,14 @@ def _move(artist: Line2D | Text, value: Any) -> str:
 
 def _path(x: np.ndarray, y: np.ndarray) -> str:
     """SVG path through the points: ``M1 2 3 4``, with a new M after each gap of NaN."""
-    parts, pen_down = [], False
-    for a, b in zip(x, y, strict=True):
-        if np.isnan(a):
-            pen_down = False
-            continue
-        parts.append(("" if pen_down else "M") + f"{_short(a)} {_short(b)}")
-        pen_down = True
-    return " ".join(parts)
+    points = [None if np.isnan(a) else f"{_short(a)} {_short(b)}" for a, b in zip(x, y, strict=True)]
+    found = itertools.pairwise([None, *points])
+    return " ".join(f"M{here}" if before is None else here for before, here in found if here is not None)
 
 
 def _short(value: float) -> str:
     """A number with one decimal at most, without a trailing zero or a negative zero."""
-    text = f"{value:.1f}".removesuffix(".0")
-    return "0" if text == "-0" else text
+    return f"{float(f'{value:.1f}') + 0.0:g}"
 
 
 def _mark(group: ET.Element, artist: Line2D | Text, k: int, first: str) -> None:
@@ -201,11 +180,12 @@ def _mark(group: ET.Element, artist: Line2D | Text, k: int, first: str) -> None:
         return
     numbers = first.replace("M", "").split()
     for child in group:
-        if child.tag == "path":
-            child.attrib.update({"data-moves": str(k), "d": first})
-        elif child.tag == "g":
+        if child.tag in ("path", "g"):
             child.set("data-moves", str(k))
+        if child.tag == "path":
+            child.set("d", first)
+        elif child.tag == "g":
             for i, use in enumerate(child):
                 there = numbers[2 * i : 2 * i + 2]
-                use.attrib.update(dict(zip("xy", there, strict=False)))
+                use.attrib.update(zip("xy", there, strict=False))
                 use.set("display", "inline" if there else "none")

@@ -125,7 +125,7 @@ def draw_weights_by_distance(weights: Mapping[str, Any], mean: float, likeness: 
     ----------
     weights
         By the panel's title (heads, N): entry d is the mean weight d steps back, as
-        :func:`rtx_lib.diagnostics.distance.weight_by_distance` gives it.
+        :func:`rtx_lib.diagnostics.attention.weight_by_distance` gives it.
     mean
         The weight that each key would get from a head that averages, drawn as a dashed line.
     likeness

@@ -5,9 +5,8 @@ A *lane* is a model, and looks as :func:`rtx_lib.plots.style.look` says. A task 
 - ``name``: what it is called;
 - ``metric``: ``"accuracy"`` or ``"exact"`` (reached from below) or another (``"mse"``, ``"loss"``, from above);
 - ``line``: the finish line, a value of the metric, or None;
-- ``label``: the metric as the axis says it; the metric's name by default;
-- ``baselines``: values of the metric by name, what is reached without learning;
-- ``log``: whether the metric's axis is logarithmic; of ``"mse"`` by default.
+- ``label``: the metric as the axis says it, on logarithms if it is ``"mse"``;
+- ``baselines``: values of the metric by name, what is reached without learning.
 
 Of a lane on a task there are *runs*, each with ``lane``, ``name``, ``seed``, ``steps`` and ``values``, or their
 *summary*, what ``rtx_lib.evidence.seeds.summarise`` returns: ``seeds``, ``median``, ``low``, ``high``, ``values``,
@@ -42,24 +41,19 @@ def arrange(lanes: Mapping[str, str]) -> dict[str, list[str]]:
     return {family: own for family, own in order.items() if own}
 
 
-def higher_is_better(task: Task) -> bool:
+def rising(task: Task) -> bool:
     """Whether the finish line of a task is reached from below."""
     return task["metric"] in RISING
 
 
 def is_log(task: Task) -> bool:
     """Whether a task's metric is drawn on logarithms."""
-    return bool(task.get("log", task["metric"] == "mse"))
-
-
-def label_of(task: Task) -> str:
-    """The metric as the axis says it."""
-    return str(task.get("label", task["metric"]))
+    return bool(task["metric"] == "mse")
 
 
 def described(task: Task) -> str:
     """The metric with its direction: ``"MSE (lower is better)"``."""
-    return f"{label_of(task)} ({'higher' if higher_is_better(task) else 'lower'} is better)"
+    return f"{task['label']} ({'higher' if rising(task) else 'lower'} is better)"
 
 
 def three(value: float) -> str:
@@ -73,25 +67,16 @@ def three(value: float) -> str:
     return f"{rounded:,.0f}" if abs(rounded) >= 100 else f"{rounded:.3g}"
 
 
-def check_tasks(tasks: Mapping[str, Task]) -> None:
-    """Raise ValueError unless there is a task and each has a name, a metric and a finish line that can be drawn."""
+def check(tasks: Mapping[str, Task]) -> None:
+    """Raise ValueError unless there is a task and each is whole, with a finish line that can be drawn."""
     if not tasks:
         raise ValueError("tasks must hold at least one task, got none")
     for key, task in tasks.items():
-        if missing := {"name", "metric", "line"} - set(task):
-            raise ValueError(f"tasks[{key!r}] must have a name, a metric and a line, lacked {sorted(missing)}")
-        for what, value in {"line": task["line"], **task.get("baselines", {})}.items():
+        if missing := {"name", "metric", "line", "label", "baselines"} - set(task):
+            raise ValueError(f"tasks[{key!r}] must have all that describes a task, lacked {sorted(missing)}")
+        for what, value in {"line": task["line"], **task["baselines"]}.items():
             if value is not None and not (math.isfinite(value) and (value > 0 or not is_log(task))):
                 raise ValueError(f"tasks[{key!r}]: {what} must be finite, and above 0 on logarithms, got {value}")
-
-
-def wrap(name: str, width: int = 20) -> str:
-    """A name longer than ``width`` in two lines, broken at the space nearest to its middle."""
-    spaces = [i for i, letter in enumerate(name) if letter == " "]
-    if len(name) <= width or not spaces:
-        return name
-    middle = min(spaces, key=lambda i: abs(i - len(name) / 2))
-    return f"{name[:middle]}\n{name[middle + 1 :]}"
 
 
 def over_seeds(runs: Sequence[Run], higher: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -118,27 +103,21 @@ def over_seeds(runs: Sequence[Run], higher: bool) -> tuple[np.ndarray, np.ndarra
         if (seen := np.isfinite(values)).any():
             row[:] = np.interp(steps, places[seen], values[seen], left=np.nan, right=worst)
     some = np.isfinite(table).any(axis=0)
-    steps, table = steps[some], table[:, some]
-    finite = np.where(np.isfinite(table), table, np.nan)
+    finite = np.where(np.isfinite(table), table, np.nan)[:, some]
     with np.errstate(invalid="ignore"):
-        middle = np.nanmedian(table, axis=0)
-    return steps, np.where(np.isfinite(middle), middle, np.nan), np.nanmin(finite, axis=0), np.nanmax(finite, axis=0)
+        middle = np.nanmedian(table[:, some], axis=0)
+    middle[~np.isfinite(middle)] = np.nan
+    return steps[some], middle, np.nanmin(finite, axis=0), np.nanmax(finite, axis=0)
 
 
 # ---- marks and axes that the figures of the race share
 
 
-def reached(result: Summary | None) -> Literal["full", "right", "none"]:
+def reached(result: Summary) -> Literal["full", "right", "none"]:
     """How a mark is filled: ``"full"`` where every seed is beyond the finish line, ``"right"`` where some are."""
-    if not result or not result.get("solved"):
+    if not result["solved"]:
         return "none"
     return "full" if result["solved"] == result["seeds"] else "right"
-
-
-def finite(result: Summary | None) -> np.ndarray:
-    """The finite values of a lane's seeds."""
-    values = np.array((result or {}).get("values", []), dtype=float)
-    return values[np.isfinite(values)]
 
 
 def mark_seeds(ax: Axes, lane: str, at: float, result: Summary, *, upright: bool = False) -> None:
@@ -146,17 +125,13 @@ def mark_seeds(ax: Axes, lane: str, at: float, result: Summary, *, upright: bool
 
     ``at`` is the row where values run to the right, and the column where they run upwards.
     """
-    colour, marker = look(lane)["color"], look(lane)["marker"]
-    seeds, dash, size = finite(result), ("_" if upright else "|"), (7.5 if upright else 8.5)
-
-    def plot(values: Sequence[float] | np.ndarray, marker: str, **style: Any) -> None:
-        ends = [values, np.full(len(values), at)]
-        ax.plot(*ends[:: -1 if upright else 1], marker, color=colour, **style)
-
-    plot(seeds, dash, markersize=8, markeredgewidth=1.2, alpha=0.75, label="_seeds")
-    if result.get("median") is not None and len(seeds):
-        style: dict[str, Any] = {"fillstyle": reached(result), "markerfacecoloralt": "none", "markeredgewidth": 1.6}
-        plot([result["median"]], marker, markersize=size, zorder=4, label="_median", **style)
+    own, dash, size = look(lane), "_" if upright else "|", 7.5 if upright else 8.5
+    seeds: dict[str, Any] = {"marker": dash, "markersize": 8, "markeredgewidth": 1.2, "alpha": 0.75, "label": "_seeds"}
+    median: dict[str, Any] = {"marker": own["marker"], "markersize": size, "markeredgewidth": 1.6, "label": "_median"}
+    median |= {"fillstyle": reached(result), "markerfacecoloralt": "none", "zorder": 4}
+    for values, style in ((result["values"], seeds), ([result["median"]] * bool(result["values"]), median)):
+        ends = [values, [at] * len(values)]
+        ax.plot(*ends[:: -1 if upright else 1], color=own["color"], linestyle="none", **style)
 
 
 def metric_axis(ax: Axes, side: Literal["x", "y"], task: Task) -> None:
@@ -172,9 +147,7 @@ def metric_axis(ax: Axes, side: Literal["x", "y"], task: Task) -> None:
 # ---- lines
 
 
-def draw_lane(
-    ax: Axes, runs: Sequence[Run], yours: Run | None, finish: tuple[str, float | None], *, log: bool | None = None
-) -> None:
+def draw_lane(ax: Axes, runs: Sequence[Run], yours: Run | None, finish: tuple[str, float | None]) -> None:
     """The reader's own run over the recorded ones of one task: medians of the lanes, thin, and one strong line.
 
     For a figure that is drawn again while the run goes on.
@@ -189,91 +162,69 @@ def draw_lane(
         The reader's run: ``name``, ``steps``, ``values``; None or empty before it starts.
     finish
         The metric and the finish line's value, or None.
-    log
-        Whether the metric is drawn on logarithms; of ``"mse"`` by default.
 
     Raises
     ------
     ValueError
-        If the steps and values of the reader's run differ in number.
+        If a run's steps and values differ in number.
     """
     metric, line = finish
-    task = {"metric": metric} | ({} if log is None else {"log": log})
+    task = {"metric": metric, "label": metric}
     if yours and len(yours["steps"]) != len(yours["values"]):
-        raise ValueError(
-            f"yours must hold as many steps as values, got {len(yours['steps'])} and {len(yours['values'])}"
-        )
+        sizes = f"{len(yours['steps'])} and {len(yours['values'])}"
+        raise ValueError(f"yours must hold as many steps as values, got {sizes}")
     for lane, name in {run["lane"]: str(run["name"]) for run in runs}.items():
-        steps, middle, _, _ = over_seeds([run for run in runs if run["lane"] == lane], higher_is_better(task))
+        steps, middle, *_ = over_seeds([run for run in runs if run["lane"] == lane], rising(task))
         ax.plot(steps, middle, linewidth=1.1, label=name, **look(lane) | {"marker": ""})
     if line is not None:
         baseline(ax, line, f"finish line {three(line)}")
     if yours and len(yours["steps"]):
-        mark: dict[str, Any] = {
-            "marker": "*",
-            "markersize": 10,
-            "markevery": max(1, len(yours["steps"]) // 8),
-            "zorder": 5,
-        }
-        name = f"your run: {yours['name']}"
-        ax.plot(yours["steps"], yours["values"], color=INK, linestyle="-", linewidth=3, label=name, **mark)
+        mark: dict[str, Any] = {"marker": "*", "markersize": 10, "markevery": max(1, len(yours["steps"]) // 8)}
+        strong: dict[str, Any] = {"color": INK, "linestyle": "-", "linewidth": 3, "zorder": 5}
+        ax.plot(yours["steps"], yours["values"], label=f"your run: {yours['name']}", **strong, **mark)
     metric_axis(ax, "y", task)
     ax.set(xlabel="training steps", ylabel=described(task))
     label_lines(ax, fontsize=9)
-
-
-def lane_lines(
-    ax: Axes,
-    curves: Mapping[str, tuple[Any, Any]],
-    lanes: Mapping[str, str],
-    *,
-    floor: float | None = None,
-    every: int = 1,
-) -> None:
-    """One line for each lane, in the colour, the dash pattern and with the marks that it has everywhere.
-
-    Parameters
-    ----------
-    ax
-        Axes to draw in. Name the lines with :func:`~rtx_lib.plots.curves.label_lines` once its limits are set.
-    curves
-        x and y of each lane, (N,) both.
-    lanes
-        The lanes' names by key.
-    floor
-        Smaller values are drawn there, for a logarithmic axis.
-    every
-        One mark for so many points.
-
-    Raises
-    ------
-    ValueError
-        If a lane has no name, or its x and y differ in number.
-    """
-    for i, (lane, (x, y)) in enumerate(curves.items()):
-        if lane not in lanes:
-            raise ValueError(f"curves must be of the lanes {list(lanes)}, got {lane!r}")
-        if len(x) != len(y):
-            raise ValueError(f"curves[{lane!r}] must have as many x as y, got {len(x)} and {len(y)}")
-        y = y if floor is None else np.maximum(y, floor)
-        ax.plot(x, y, markevery=(i % every, every), label=lanes[lane], **look(lane))
 
 
 def draw_lane_lines(
     curves: Mapping[str, tuple[Any, Any]],
     lanes: Mapping[str, str],
     *,
-    height: float = 4.0,
-    floor: float | None = None,
-    every: int = 1,
+    height: float,
+    floor: float,
+    every: int,
     **axes: Any,
 ) -> Figure:
-    """A figure of :func:`lane_lines`, ``height`` inches high, with each lane's name at the end of its line.
+    """A line for each lane, in the look that it has everywhere, with its name at the end.
 
-    ``axes`` is what ``Axes.set`` takes, such as ``xlabel`` and ``yscale``.
+    Parameters
+    ----------
+    curves
+        x and y of each lane, (N,) both.
+    lanes
+        The lanes' names by key.
+    height
+        Of the figure, in inches.
+    floor
+        Smaller values are drawn there, for a logarithmic axis.
+    every
+        One mark for so many points.
+    axes
+        What ``Axes.set`` takes, such as ``xlabel`` and ``yscale``.
+
+    Raises
+    ------
+    ValueError
+        If a lane has no name, or its x and y differ in number.
     """
+    for lane, (x, y) in curves.items():
+        if lane not in lanes or len(x) != len(y):
+            allowed = f"as many x as y for each of the lanes {list(lanes)}"
+            raise ValueError(f"curves must hold {allowed}, got {len(x)} and {len(y)} for {lane!r}")
     fig, ax = plt.subplots(figsize=(5.8, height))
-    lane_lines(ax, curves, lanes, floor=floor, every=every)
+    for i, (lane, (x, y)) in enumerate(curves.items()):
+        ax.plot(x, np.maximum(y, floor), markevery=(i % every, every), label=lanes[lane], **look(lane))
     ax.set(**axes)
     label_lines(ax)
     return fig
@@ -302,8 +253,12 @@ def draw_lane_slopes(
     ValueError
         If a lane has no name or not two values.
     """
+    for lane, own in values.items():
+        if lane not in lanes or len(own) != 2:
+            raise ValueError(f"values must be two for each of the lanes {list(lanes)}, got {own} for {lane!r}")
     fig, ax = plt.subplots(figsize=(5.8, 4.6))
-    lane_lines(ax, {lane: ([0, 1], own) for lane, own in values.items()}, lanes)
+    for lane, own in values.items():
+        ax.plot([0, 1], own, markevery=(0, 1), label=lanes[lane], **look(lane))
     ax.set_xticks([0, 1], sides)
     ax.set(xlim=(-0.08, 1.04), ylabel=ylabel)
     ax.grid(axis="x", alpha=0)

@@ -13,16 +13,17 @@ from matplotlib.text import Text
 from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
 from matplotlib.transforms import Bbox
 
-from rtx_lib.plots.curves import baseline
-from rtx_lib.plots.lanes import Summary, Task, arrange, check_tasks, described, mark_seeds, metric_axis, three, wrap
-from rtx_lib.plots.style import INK, look
+from rtx_lib.plots.curves import baseline, name_at, wrap
+from rtx_lib.plots.lanes import Summary, Task, arrange, check, described, mark_seeds, metric_axis, three
+from rtx_lib.plots.style import GREY, INK, look
 
 _STRIP = 0.42  # share of the axes that is for the lanes that never reach the line
+_LEADER: dict[str, Any] = {"arrowstyle": "-", "color": INK, "linewidth": 0.7, "shrinkA": 0, "shrinkB": 5}
 _SIDES = {1: ("left", 0.0), -1: ("right", 1.0), 0: ("center", 0.5)}  # of a name: its end that is nearer to its point
 
 
 def draw_lengths(
-    task: Task, lanes: Mapping[str, str], results: Mapping[int, Mapping[str, Summary]], *, x_label: str = "length"
+    task: Task, lanes: Mapping[str, str], results: Mapping[int, Mapping[str, Summary]], *, x_label: str
 ) -> Figure:
     """The metric against the length, one small panel for each lane, with the others in grey behind it.
 
@@ -45,12 +46,13 @@ def draw_lengths(
     ValueError
         If there is no length or no lane, or the finish line or a baseline cannot be drawn.
     """
-    check_tasks({"task": task})
+    check({"task": task})
     if not lanes or not results:
         raise ValueError(f"lanes and results must not be empty, got {len(lanes)} lanes and {len(results)} lengths")
     lengths = sorted(results)
     order = list(itertools.chain(*arrange(lanes).values()))
-    medians = {lane: [(results[T].get(lane) or {}).get("median") for T in lengths] for lane in order}
+    found = {lane: {length: results[length][lane] for length in lengths if results[length].get(lane)} for lane in order}
+    medians = {lane: [own[T]["median"] if T in own else None for T in lengths] for lane, own in found.items()}
     curves = {lane: np.array(own, dtype=float) for lane, own in medians.items()}  # None turns to NaN
     columns = min(4, len(order))
     height = math.ceil(len(order) / columns)
@@ -58,9 +60,8 @@ def draw_lengths(
     fig, grid = plt.subplots(height, columns, figsize=size, sharex=True, sharey=True, squeeze=False)
     for ax, lane in zip(grid.flat, order, strict=False):
         _length_panel(ax, task, lane, curves, lengths)
-        for length in lengths:
-            if results[length].get(lane):
-                mark_seeds(ax, lane, length, results[length][lane], upright=True)
+        for length, result in found[lane].items():
+            mark_seeds(ax, lane, length, result, upright=True)
         ax.set_title(wrap(lanes[lane], 22), fontsize=10, linespacing=0.9, pad=4)
     first = grid[0, 0]
     first.set_xscale("log")
@@ -84,8 +85,8 @@ def _length_panel(ax: Axes, task: Task, lane: str, curves: Mapping[str, np.ndarr
     """A lane's curve of medians over those of the others, and the lines of its task."""
     behind = [[*curve, np.nan] for other, curve in curves.items() if other != lane]  # one line that breaks between
     x, y = np.tile([*lengths, np.nan], len(behind)), np.concatenate([[], *behind])
-    ax.plot(x, y, color="#808080", linewidth=0.9, alpha=0.5, linestyle="-", label="_others")
-    dotted = [(value, (0, (1, 2))) for value in task.get("baselines", {}).values()]
+    ax.plot(x, y, color=GREY, linewidth=0.9, alpha=0.5, linestyle="-", label="_others")
+    dotted = [(value, (0, (1, 2))) for value in task["baselines"].values()]
     for value, dots in [(task["line"], (0, (4, 2.5))), *dotted]:
         if value is not None:
             ax.axhline(value, color=INK, linewidth=1.1, linestyle=dots, label="_line", zorder=1)
@@ -95,12 +96,7 @@ def _length_panel(ax: Axes, task: Task, lane: str, curves: Mapping[str, np.ndarr
 
 
 def draw_tradeoff(
-    ax: Axes,
-    task: Task,
-    lanes: Mapping[str, str],
-    points: Mapping[str, Mapping[str, Any]],
-    *,
-    x_label: str = "FLOPs to the finish line",
+    ax: Axes, task: Task, lanes: Mapping[str, str], points: Mapping[str, Mapping[str, Any]], *, x_label: str
 ) -> None:
     """The metric against the cost of reaching the finish line, one named mark for each lane.
 
@@ -126,7 +122,7 @@ def draw_tradeoff(
     ValueError
         If a cost is not above 0.
     """
-    check_tasks({"task": task})
+    check({"task": task})
     drawn = {lane: points[lane] for lane in lanes if points.get(lane, {}).get("value") is not None}
     for lane, point in drawn.items():
         if point["cost"] is not None and not 0 < point["cost"] < math.inf:
@@ -161,9 +157,8 @@ def _cost_axis(ax: Axes, low: float, high: float, edge: float) -> None:
     unit = EngFormatter(sep=" ")
     ax.set_xticks(places, [unit(place).strip() if place >= 1 else three(place) for place in places])
     if edge > high:
-        ax.axvspan(high, edge, color="#808080", alpha=0.15, linewidth=0, label="_never")
-        above: dict[str, Any] = {"xycoords": "axes fraction", "xytext": (0, 3), "textcoords": "offset points"}
-        ax.annotate("never reaches it", (1 - _STRIP / 2, 1), ha="center", fontsize=10, **above)
+        ax.axvspan(high, edge, color=GREY, alpha=0.15, linewidth=0, label="_never")
+        name_at(ax, "never reaches it", (1 - _STRIP / 2, 1), (0, 3), "axes fraction", ha="center", fontsize=10)
 
 
 def _name_points(ax: Axes, places: Sequence[tuple[str, float, float]]) -> None:
@@ -193,16 +188,8 @@ def _name_points(ax: Axes, places: Sequence[tuple[str, float, float]]) -> None:
         taken.append(boxes[best])
         dx, dy = offsets[best]
         align, end = _SIDES[int(np.sign(dx))]
-        leader: dict[str, Any] = {
-            "arrowstyle": "-",
-            "color": INK,
-            "linewidth": 0.7,
-            "shrinkA": 0,
-            "shrinkB": 5,
-            "relpos": (end, 0.5),
-        }
-        style |= {"xytext": (dx, dy), "textcoords": "offset points", "ha": align, "annotation_clip": False}
-        ax.annotate(name, (x, y), arrowprops=leader if abs(dy) > 9 or abs(dx) > 8 else None, **style)
+        leader = _LEADER | {"relpos": (end, 0.5)} if abs(dy) > 9 or abs(dx) > 8 else None
+        name_at(ax, name, (x, y), (dx, dy), ha=align, annotation_clip=False, arrowprops=leader, **style)
 
 
 def _box(at: np.ndarray, text: Bbox, dx: float, dy: float) -> Bbox:

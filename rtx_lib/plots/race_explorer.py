@@ -3,8 +3,6 @@
 Python gives the numbers and a still picture for readers without scripts; ``race_explorer.js`` draws.
 """
 
-import html
-import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,21 +13,9 @@ from IPython.display import HTML
 from matplotlib.markers import MarkerStyle
 from matplotlib.transforms import Affine2D
 
-from rtx_lib.plots.control import beside, check_size, scripted
-from rtx_lib.plots.figure import figcaption, to_svg
-from rtx_lib.plots.lanes import (
-    Run,
-    Task,
-    arrange,
-    check_tasks,
-    described,
-    draw_lane,
-    higher_is_better,
-    is_log,
-    over_seeds,
-    three,
-    wrap,
-)
+from rtx_lib.plots.curves import wrap
+from rtx_lib.plots.figure import in_page, scripted, to_svg
+from rtx_lib.plots.lanes import Run, Task, arrange, check, described, draw_lane, is_log, over_seeds, rising, three
 from rtx_lib.plots.style import look, style
 
 POINTS = 60
@@ -41,7 +27,7 @@ def race_explorer(
     tasks: Mapping[str, Task],
     costs: Mapping[tuple[str, str], Mapping[str, float]],
     *,
-    yours: Sequence[Run] | None = None,
+    yours: Sequence[Run] = (),
     caption: str | None = None,
 ) -> HTML:
     """Learning curves of every lane, by task and by budget in steps, seconds or FLOPs; works without a kernel.
@@ -72,16 +58,15 @@ def race_explorer(
         If there is no task, a run or one of ``yours`` is of a task that is not there, steps and values differ in
         number, or the explorer exceeds 600 kB.
     """
-    check_tasks(tasks)
-    own = list(yours or [])
-    for key in [*runs, *(run["task"] for run in own)]:
+    check(tasks)
+    for key in [*runs, *(run["task"] for run in yours)]:
         if key not in tasks:
             raise ValueError(f"runs and yours must be of the tasks {list(tasks)}, got {key!r}")
     names = {run["lane"]: str(run["name"]) for task in runs.values() for run in task}
     families = {lane: family for family, group in arrange(names).items() for lane in group}
     lanes = [_lane(names[lane], family, look(lane)) for lane, family in families.items()]
     mine = {"color": "currentColor", "linestyle": "-", "marker": "*"}
-    lanes += [_lane(f"your run: {run['name']}", "yours", mine) for run in own]
+    lanes += [_lane(f"your run: {run['name']}", "yours", mine) for run in yours]
     data = []
     for key, task in tasks.items():
         whole = np.unique([step for run in runs.get(key, ()) for step in run["steps"]])
@@ -90,30 +75,24 @@ def race_explorer(
             if group := [run for run in runs.get(key, ()) if run["lane"] == lane]:
                 entries[k] = _entry(group, task, costs.get((key, lane), {}), whole)
         best = _best(entries, task, list(families.values()))
-        for k, run in enumerate(own, start=len(families)):
+        for k, run in enumerate(yours, start=len(families)):
             if run["task"] == key:
                 entries[k] = _entry([run], task, run, np.unique(run["steps"]))
                 best.append(k)
         data.append(_task(task, {k: entry for k, entry in entries.items() if entry["s"]}, best))
-    start = list(tasks).index(own[-1]["task"]) if own else 0
-    text = json.dumps({"tasks": data, "lanes": lanes, "start": start}, ensure_ascii=False, allow_nan=False)
-    first = list(tasks)[start]
-    still = _still(tasks[first], runs.get(first, ()), own[-1] if own else None, data[start], lanes)
-    return HTML(
-        check_size(
-            f'<figure class="book-fig book-explorer book-race" data-race="{html.escape(text)}">'
-            f'<div class="room">{still}</div><noscript><p>The controls need JavaScript.</p></noscript>'
-            f"{scripted('race_explorer.js', beside('race_explorer.css'))}{figcaption(caption)}</figure>",
-            "explorer",
-        )
-    )
+    first = yours[-1]["task"] if yours else next(iter(tasks))
+    start = list(tasks).index(first)
+    still = _still(tasks[first], runs.get(first, ()), yours[-1] if yours else None, data[start], lanes)
+    content = f'<div class="room">{still}</div><noscript><p>The controls need JavaScript.</p></noscript>'
+    told = {"tasks": data, "lanes": lanes, "start": start}
+    return in_page(content + scripted("race_explorer"), caption, "explorer book-race", race=told)
 
 
 def _still(task: Task, runs: Sequence[Run], yours: Run | None, data: Mapping[str, Any], lanes: Sequence[Any]) -> str:
     """The first task over steps, as a picture: for print, and without a script."""
     with style():
         fig, ax = plt.subplots(figsize=(5.8, 4.4))
-        draw_lane(ax, runs, yours, (task["metric"], task["line"]), log=is_log(task))
+        draw_lane(ax, runs, yours, (task["metric"], task["line"]))
     ends = {k: entry["m"][-1] for k, entry in data["lanes"].items() if entry["m"][-1] is not None}
     order = sorted(ends, key=ends.__getitem__, reverse=data["higher"])[:3]
     lead = ", ".join(f"{lanes[k]['name']} {three(ends[k])}" for k in order) or "no value yet"
@@ -122,12 +101,10 @@ def _still(task: Task, runs: Sequence[Run], yours: Run | None, data: Mapping[str
 
 def _lane(name: str, family: str, looks: Mapping[str, Any]) -> dict[str, Any]:
     """A lane's name, as it stands at its line too, its family and its look in the words of SVG."""
-    dash = looks["linestyle"]
+    colour, dash, marker = (looks[part] for part in ("color", "linestyle", "marker"))
     lengths = "none" if dash == "-" else " ".join(f"{2.2 * length:.3g}" for length in dash[1])
-    return {"name": name, "label": wrap(name, 16).split("\n"), "family": family, "colour": looks["color"]} | {
-        "dash": lengths,
-        "mark": _marker(looks["marker"]),
-    }
+    words = {"name": name, "label": wrap(name, 16).split("\n"), "family": family}
+    return words | {"colour": colour, "dash": lengths, "mark": _marker(marker)}
 
 
 def _marker(marker: str, size: float = 8.5) -> str:
@@ -143,7 +120,7 @@ def _marker(marker: str, size: float = 8.5) -> str:
 
 def _best(entries: Mapping[int, Mapping[str, Any]], task: Task, families: Sequence[str]) -> list[int]:
     """The lane of each family that ends best; one without an end is the last."""
-    sign = 1 if higher_is_better(task) else -1
+    sign = 1 if rising(task) else -1
     ends = {k: -math.inf if entry["end"][0] is None else sign * entry["end"][0] for k, entry in entries.items()}
     groups = [[k for k in ends if families[k] == family] for family in dict.fromkeys(families)]
     return [max(group, key=ends.__getitem__) for group in groups if group]
@@ -154,7 +131,7 @@ def _entry(runs: Sequence[Run], task: Task, cost: Mapping[str, Any], whole: np.n
 
     ``whole`` holds the steps of the task, sorted: a run that does not come to the last of them ended early.
     """
-    higher, line = higher_is_better(task), task["line"]
+    higher, line = rising(task), task["line"]
     steps, *curves = over_seeds(runs, higher)
     if len(after := whole[whole > max(steps, default=-math.inf)]):  # all ended early: nothing is there from then on
         steps, *curves = np.append(steps, after[0]), *(np.append(curve, np.nan) for curve in curves)
@@ -187,8 +164,8 @@ def _round(value: Any) -> float | int | None:
 
 def _task(task: Task, entries: dict[int, dict[str, Any]], best: list[int]) -> dict[str, Any]:
     """What the page needs to draw a task: its lanes, its lines and the range of its metric."""
-    higher, log, finish = higher_is_better(task), is_log(task), task["line"]
-    baselines = {name: value for name, value in task.get("baselines", {}).items() if value is not None}
+    higher, log, finish = rising(task), is_log(task), task["line"]
+    baselines = {name: value for name, value in task["baselines"].items() if value is not None}
     lines = baselines if finish is None else {f"finish line {three(finish)}": finish, **baselines}
     values = [v for entry in entries.values() for v in entry["m"] if v is not None and (v > 0 or not log)]
     if not higher and baselines:  # what is worse than every baseline lies at the upper edge

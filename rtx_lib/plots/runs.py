@@ -1,12 +1,15 @@
-"""Runs over each other: one on the page over the recorded ones of its kind, and two that were trained in turns."""
+"""Several runs: one on the page over the recorded ones, two trained in turns, a row of marks for each kind."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-from rtx_lib.plots.curves import Record, bands, evaluations
-from rtx_lib.plots.style import look
+from rtx_lib.plots.curves import Record, bands, evaluations, name_at
+from rtx_lib.plots.style import INK, look
 
 
 def draw_runs(
@@ -44,8 +47,8 @@ def draw_runs(
         ax.plot(steps, values, label="_live" if recorded else name, **line)
 
 
-def draw_side_by_side(ax: Axes, records: Sequence[Record], names: tuple[str, str], metric: str = "loss") -> None:
-    """A metric of two models that were trained in turns for the same time, each of them a line with a band.
+def draw_side_by_side(ax: Axes, records: Sequence[Record], names: tuple[str, str]) -> None:
+    """The loss of two models that were trained in turns for the same time, each of them a line with a band.
 
     In that time they make unequal numbers of steps. Both are drawn over the steps of the reference, so that points at
     one place took the same time.
@@ -58,14 +61,77 @@ def draw_side_by_side(ax: Axes, records: Sequence[Record], names: tuple[str, str
         Runs of a recipe with a reference, one a seed.
     names
         Of the model and of the reference, for :func:`~rtx_lib.plots.curves.label_lines` or a legend.
-    metric
-        Of their evaluations.
 
     Raises
     ------
     ValueError
-        If no evaluation has the metric of both.
+        If no evaluation has the loss of both.
     """
-    for name, key in zip(names, (metric, f"reference_{metric}"), strict=True):
+    for name, key in zip(names, ("loss", "reference_loss"), strict=True):
         steps, values = evaluations(records, key, at="reference_step")
         bands(ax, values, name, steps=steps)
+
+
+def draw_strips(
+    rows: Mapping[str, Sequence[float]],
+    xlabel: str,
+    *,
+    looks: Mapping[str, str | int] | None = None,
+    line: tuple[float, str] | None = None,
+    title: str = "",
+    xlim: tuple[float, float] | None = None,
+    digits: int = 3,
+    signed: bool = False,
+) -> Figure:
+    """A row for each entry, from the top: a mark for each value, the medians in figures in a column at the right.
+
+    With every difference of a seed of A and a seed of B as the values of a row and ``line=(0, ...)``, one is better
+    with every seed just where all marks lie on one side of the line.
+
+    Parameters
+    ----------
+    rows
+        The values by name; one without values is a heading.
+    xlabel
+        Of the axis, with its unit.
+    looks
+        The models whose looks the rows have; else those of the rows' names, or the first of the cycle.
+    line
+        Where to draw a dashed line across all rows, and its name.
+    title
+        What the figure shows, above the line's name.
+    xlim
+        Both ends of the axis.
+    digits
+        Decimals of the medians.
+    signed
+        Whether they bear a plus sign too.
+
+    Raises
+    ------
+    ValueError
+        If no row has values, or one is not finite.
+    """
+    values = {label: np.asarray(row, dtype=float).ravel() for label, row in rows.items()}
+    every = np.concatenate([[], *values.values()])
+    if not len(every) or not np.isfinite(every).all():
+        raise ValueError(f"rows must hold values, all finite, got {rows}")
+    fig, ax = plt.subplots(figsize=(5.8, 0.95 + 0.36 * len(values)))
+    for y, (label, row) in enumerate(values.items()):
+        if len(row):
+            style = look((looks or {}).get(label, label), 0) | {"linestyle": "", "markersize": 8, "alpha": 0.75}
+            ax.plot(row, np.full(len(row), y), label="_row", **style)
+            median = f"{np.median(row) + 0.0:{'+' if signed else ''}.{digits}f}"
+            name_at(ax, median, (1.02, y), (0, 0), ("axes fraction", "data"), va="center", annotation_clip=False)
+    if line:
+        ax.axvline(line[0], color=INK, linestyle=(0, (4, 3)), linewidth=1.2, label="_line")
+        name_at(ax, line[1], (line[0], 1), (0, 3), ("data", "axes fraction"), ha="center", va="bottom")
+    ax.set_yticks(range(len(values)), list(values), fontsize=11.5)
+    for text, row in zip(ax.get_yticklabels(), values.values(), strict=True):
+        text.set_fontweight("normal" if len(row) else "bold")
+    ax.set(ylim=(len(values) - 0.4, -0.6), xlabel=xlabel)
+    if xlim:
+        ax.set_xlim(xlim)
+    if title:
+        ax.set_title(title, pad=24)
+    return fig

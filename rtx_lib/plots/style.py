@@ -21,12 +21,6 @@ INK = "#0a0b0c"
 GREY = "#808080"
 """What stands back: frames, hatching, parts that are not reached. It has the same contrast on both backgrounds."""
 
-LIGHT = "#ffffff"
-"""The site's light background."""
-
-DARK = ("#121212", "#14181e")
-"""The dark backgrounds of the site's theme and of the theme it is built on."""
-
 CYCLE = ("#1f83d6", "#d9610a", "#149a7d", "#bd3f8c", "#7c6cf0", "#857500")
 """Line colours in order of use (blue, orange, green, magenta, violet, olive)."""
 
@@ -72,36 +66,23 @@ FAMILIES = {family: tuple(own) for family, own in LOOKS.items()}
 
 STYLE: dict[Any, Any] = {
     "figure.figsize": (5.8, 3.5),
-    "figure.facecolor": "none",
     "figure.constrained_layout.use": True,
     "font.family": ["sans-serif"],
     "font.size": 12,
     "axes.titlesize": 12.5,
     "axes.labelsize": 12,
-    "xtick.labelsize": 11,
-    "ytick.labelsize": 11,
-    "legend.fontsize": 11,
-    "legend.frameon": False,
-    "text.color": INK,
-    "axes.edgecolor": INK,
-    "axes.labelcolor": INK,
-    "axes.titlecolor": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "axes.facecolor": "none",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
     "axes.grid": True,
     "axes.axisbelow": True,
-    "grid.color": "#808080",
+    "grid.color": GREY,
     "grid.alpha": 0.3,
-    "grid.linewidth": 0.8,
     "lines.linewidth": 2.0,
     "lines.markersize": 5.5,
-    "patch.edgecolor": INK,
-    "hatch.color": INK,
-    "boxplot.boxprops.color": INK,
-    "axes.prop_cycle": cycler(color=list(CYCLE)) + cycler(linestyle=list(DASHES)),
+    "axes.prop_cycle": cycler(color=CYCLE, linestyle=DASHES),
+    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize"), 11),
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
+    **dict.fromkeys(("figure.facecolor", "axes.facecolor"), "none"),
+    **dict.fromkeys((f"axes.{part}color" for part in ("edge", "label", "title")), INK),
+    **dict.fromkeys(("text.color", "xtick.color", "ytick.color", "patch.edgecolor", "hatch.color"), INK),
 }
 """The settings, as matplotlib's ``rcParams``."""
 
@@ -140,29 +121,15 @@ def look(name: str | int, otherwise: int | None = None) -> dict[str, Any]:
     key = "-".join(re.findall("[a-z0-9]+", name.lower()))
     key = next((model + key.removeprefix(said) for said, model in ALIASES.items() if key.startswith(said)), key)
     looks = {model: row for own in LOOKS.values() for model, row in own.items()}
-    found = [model for model in looks if f"{key}-".startswith(f"{model}-")]
-    if not found and otherwise is None:
-        raise ValueError(f"name must be, or begin with, one of {list(looks)}, got {name!r}")
-    if not found and otherwise is not None:
+    model = max((model for model in looks if f"{key}-".startswith(f"{model}-")), key=len, default="")
+    if model:
+        colour, dash, marker = looks[model]
+    elif otherwise is not None:
         colour, dash, marker = (own[otherwise % len(own)] for own in (CYCLE, DASHES, MARKERS))
-        return {"color": colour, "linestyle": dash, "marker": marker}
-    model = max(found, key=len)
-    colour, dash, marker = looks[model]
-    ending = key.removeprefix(model).lstrip("-")
-    if ending not in VARIANTS:
-        return {"color": colour, "linestyle": dash, "marker": marker}
-    dash = DASHES[(DASHES.index(dash) + 1 + VARIANTS.index(ending)) % len(DASHES)]
-    return {"color": colour, "linestyle": dash, "marker": marker, "markerfacecolor": "none"}
-
-
-def luminance(colour: str) -> float:
-    """Relative luminance of an ``#rrggbb`` colour, from 0 (black) to 1 (white) (WCAG 2.2)."""
-    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-    return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-
-
-def contrast(one: str, other: str) -> float:
-    """Contrast ratio of two ``#rrggbb`` colours, from 1 to 21 (WCAG 2.2)."""
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
+    else:
+        raise ValueError(f"name must be, or begin with, one of {list(looks)}, got {name!r}")
+    drawn = {"color": colour, "linestyle": dash, "marker": marker}
+    if model and (ending := key.removeprefix(model).lstrip("-")) in VARIANTS:
+        place = DASHES.index(dash) + 1 + VARIANTS.index(ending)
+        drawn |= {"linestyle": DASHES[place % len(DASHES)], "markerfacecolor": "none"}
+    return drawn

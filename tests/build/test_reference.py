@@ -11,7 +11,7 @@ BIB = (ROOT / "book" / "references.bib").read_text(encoding="utf-8")
 
 def module_faults(pages, library=ROOT / "rtx_lib"):
     """Modules of the library that the pages do not document, or twice; a room's __init__ only hands names on."""
-    inner = {"rtx_lib.plots.control", "rtx_lib.tasks.splits"}  # for their neighbours only
+    inner = {"rtx_lib.tasks.splits"}  # for their neighbours only
     names = {
         ".".join(("rtx_lib", *path.relative_to(library).with_suffix("").parts))
         for path in library.rglob("*.py")

@@ -1,3 +1,4 @@
+import itertools
 from collections.abc import Iterator
 
 import matplotlib as mpl
@@ -5,12 +6,13 @@ import matplotlib.pyplot as plt
 import pytest
 from matplotlib.axes import Axes
 
-from rtx_lib.plots import style
+from rtx_lib.plots import figure, style
 
 
 @pytest.fixture(autouse=True)
-def book_style() -> Iterator[None]:
-    """Every drawing of this room in the book's style, without a screen, and closed afterwards."""
+def book_style(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every drawing of this room in the book's style, without a screen, numbered from 1, and closed afterwards."""
+    monkeypatch.setattr(figure, "_number", itertools.count(1))
     with mpl.rc_context({"backend": "agg"}), style():
         yield
     plt.close("all")

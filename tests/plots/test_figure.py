@@ -1,8 +1,6 @@
 """Inline figures and the explorer: deterministic, self-contained, named, small."""
 
-import itertools
 import re
-from collections.abc import Iterator
 from html.parser import HTMLParser
 
 import matplotlib as mpl
@@ -20,14 +18,12 @@ from rtx_lib.plots import (
     STYLE,
     draw_looks,
     explorer,
-    figure,
     look,
     show,
     style,
     to_svg,
     use_style,
 )
-from rtx_lib.plots.style import DARK, LIGHT, contrast
 
 VOID = {"input", "br", "meta", "img"}
 
@@ -62,14 +58,6 @@ class Page(HTMLParser):
         return [attrs["id"] or "" for _, attrs in self.tags if "id" in attrs]
 
 
-@pytest.fixture(autouse=True)
-def book_style(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(figure, "_number", itertools.count(1))
-    with mpl.rc_context({"backend": "agg"}), style():
-        yield
-    assert not plt.get_fignums(), "a figure was left open"
-
-
 def sine(period: float = 5.0, points: int = 100) -> Figure:
     fig, ax = plt.subplots()
     x = np.arange(points)
@@ -90,6 +78,7 @@ def test_same_figure_same_bytes_apart_from_the_prefix() -> None:
     first, second = to_svg(sine(), "a sine"), to_svg(sine(), "a sine")
     assert first != second
     assert first.replace("f1-", "f2-") == second
+    assert not plt.get_fignums(), "a figure was left open"
 
 
 def test_ids_are_unique_and_references_resolve_over_two_figures() -> None:
@@ -151,11 +140,23 @@ def test_style_is_undone_and_use_style_stays() -> None:
         assert mpl.rcParams["text.color"] == INK
 
 
-def test_colours_reach_three_to_one_on_both_backgrounds() -> None:
+def luminance(colour: str) -> float:
+    """Relative luminance of an ``#rrggbb`` colour (WCAG 2.2)."""
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return float(np.dot((0.2126, 0.7152, 0.0722), linear))
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_colours_reach_three_to_one_on_the_light_background_and_both_dark_ones() -> None:
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
     assert contrast("#808080", "#ffffff") == pytest.approx(3.95, abs=0.01)
     for colour in {*CYCLE, *(colour for own in LOOKS.values() for colour, _, _ in own.values())}:
-        for background in (LIGHT, *DARK):
+        for background in ("#ffffff", "#121212", "#14181e"):
             assert contrast(colour, background) >= 3, (colour, background)
 
 
@@ -178,6 +179,7 @@ def test_a_model_looks_the_same_under_all_its_names() -> None:
     assert len({str(one["linestyle"]) for one in variants}) == 3
     assert len({(one["color"], one["marker"]) for one in variants}) == 1
     assert look("memory 64", 7) == look(1) == {"color": CYCLE[1], "linestyle": DASHES[1], "marker": MARKERS[1]}
+    assert look("rotary", 0) == look(0), "the ending of a variant alone is no model's"
     for name in ("perceptron", "rnns", ""):
         with pytest.raises(ValueError, match=f"name must be, or begin with, one of .*, got '{name}'"):
             look(name)
@@ -204,7 +206,7 @@ def test_explorer_shows_the_start_and_names_every_frame() -> None:
     assert slider["aria-valuetext"] == "4 steps"
     assert "aria-valuetext" in (slider["oninput"] or "")
     assert any(attrs.get("onkeydown") == "event.stopPropagation()" for attrs in page.all("div"))
-    assert not page.all("script")
+    assert not page.all("script") and not plt.get_fignums()
     assert len(page.ids()) == len(set(page.ids()))
 
 

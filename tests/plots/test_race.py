@@ -6,7 +6,6 @@ import html
 import itertools
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import matplotlib as mpl
@@ -25,12 +24,10 @@ from rtx_lib.plots import (
     draw_lengths,
     draw_race,
     draw_tradeoff,
-    figure,
     race_explorer,
     show,
-    style,
 )
-from rtx_lib.plots.lanes import RISING, arrange, higher_is_better, over_seeds, three
+from rtx_lib.plots.lanes import RISING, arrange, over_seeds, three
 
 LANES = {
     "rnn": "RNN",
@@ -45,12 +42,18 @@ LANES = {
     "r-transformer": "R-Transformer",
     "transformer-xl": "Transformer-XL",
 }
-TASKS: dict[str, dict[str, Any]] = {
-    "adding": {"name": "Adding", "metric": "mse", "line": 0.01, "label": "MSE", "baselines": {"predict 1": 1 / 6}},
-    "copy": {"name": "Copy memory", "metric": "loss", "line": 0.02, "baselines": {"no memory": 0.416}, "log": True},
-    "digits": {"name": "Digits", "metric": "accuracy", "line": 0.9, "baselines": {"most frequent class": 0.1}},
-    "text": {"name": "Characters", "metric": "loss", "line": 1.9, "baselines": {"bigram": 2.48}},
-    "chorales": {"name": "Chorales", "metric": "loss", "line": None},
+
+
+def described(name: str, metric: str, line: float | None, **baselines: float) -> dict[str, Any]:
+    return {"name": name, "metric": metric, "line": line, "label": metric, "baselines": baselines}
+
+
+TASKS = {
+    "adding": described("Adding", "mse", 0.01, constant=1 / 6),
+    "copy": described("Copy memory", "loss", 0.02, memoryless=0.416),
+    "digits": described("Digits", "accuracy", 0.9, commonest=0.1),
+    "text": described("Characters", "loss", 1.9, bigram=2.48),
+    "chorales": described("Chorales", "loss", None),
 }
 STEPS = list(range(50, 1501, 50))
 COSTS = {(task, lane): {"seconds_per_step": 0.02, "flops_per_step": 2e9} for task in TASKS for lane in LANES}
@@ -59,18 +62,9 @@ COSTS = {(task, lane): {"seconds_per_step": 0.02, "flops_per_step": 2e9} for tas
 def summary(values: list[float], task: dict[str, Any], diverged: int = 0) -> dict[str, Any]:
     line, higher = task["line"], task["metric"] == "accuracy"
     solved = None if line is None else sum(v >= line if higher else v <= line for v in values)
-    middle = float(np.median(values)) if values else None
-    low, high = (min(values), max(values)) if values else (None, None)
-    return {
-        "seeds": len(values) + diverged,
-        "values": values,
-        "median": middle,
-        "low": low,
-        "high": high,
-        "solved": solved,
-        "diverged": diverged,
-        "steps_to": 900 if solved else None,
-    }
+    middle, low, high = (float(np.median(values)), min(values), max(values)) if values else (None, None, None)
+    told = {"seeds": len(values) + diverged, "values": values, "solved": solved, "diverged": diverged}
+    return told | {"median": middle, "low": low, "high": high}
 
 
 def results() -> dict[str, dict[str, Any]]:
@@ -100,14 +94,6 @@ def runs(seeds: int = 5, **names: str) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-@pytest.fixture(autouse=True)
-def book_style(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(figure, "_number", itertools.count(1))
-    with mpl.rc_context({"backend": "agg"}), style():
-        yield
-    plt.close("all")
-
-
 def labelled(ax: Axes, label: str) -> list[Any]:
     return [line for line in ax.get_lines() if line.get_label() == label]
 
@@ -130,21 +116,13 @@ def test_lanes_are_in_their_families_order_and_strangers_come_last() -> None:
 
 def test_what_is_better_where_it_is_larger_is_what_the_summaries_say() -> None:
     assert set(RISING) == set(seeds.RISING)
-    assert higher_is_better({"metric": "exact"}) and not higher_is_better({"metric": "loss"})
 
 
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (0, "0"),
-        (0.01234, "0.0123"),
-        (1234.5, "1,230"),
-        (1000, "1,000"),
-        (1050, "1,050"),
-        (99.96, "100"),
-        (1e-5, "1e-5"),
-        (1.2e7, "1.2e7"),
-        (-1, "-1"),
+        *((0, "0"), (0.01234, "0.0123"), (1234.5, "1,230"), (1000, "1,000"), (1050, "1,050"), (99.96, "100")),
+        *((1e-5, "1e-5"), (1.2e7, "1.2e7"), (-1, "-1")),
     ],
 )
 def test_numbers_have_three_digits(value: float, text: str) -> None:
@@ -178,7 +156,7 @@ def panel_faults(ax: Axes, task: dict[str, Any], own: dict[str, Any]) -> list[st
     left, right = ax.get_xlim()
     if (left < right) != (task["metric"] == "accuracy"):
         faults.append("better is not to the right")
-    if (ax.get_xscale() == "log") != (task["metric"] == "mse" or task.get("log", False)):
+    if (ax.get_xscale() == "log") != (task["metric"] == "mse"):
         faults.append("wrong scale")
     names = [tick.get_text().replace("\n", " ") for tick in ax.figure.axes[0].get_yticklabels()]
     rows = dict(zip(names, ax.get_yticks(), strict=True))
@@ -215,6 +193,12 @@ def test_every_number_is_drawn_and_better_is_to_the_right() -> None:
     counts = [sum(r["solved"] == 5 for r in given[key].values()) for key in list(TASKS)[:4]]
     lines = [three(TASKS[key]["line"]) for key in list(TASKS)[:4]]
     assert said == [f"{n} of 11 models reach {line} with every seed" for n, line in zip(counts, lines, strict=True)]
+    text = show(fig, "race", wide=True).data
+    assert 'width="720"' in text and "currentColor" in text and len(text) < 160_000
+    told = describe_race(TASKS, LANES, given)
+    for n, line in zip(counts, lines, strict=True):
+        assert f"{n} of 11 models cross the line of {line} with every seed" in told
+    assert told.count("best is Transformer-XL") == 5
 
 
 def test_what_stands_above_a_panel_keeps_clear_of_its_neighbours() -> None:
@@ -256,20 +240,11 @@ def test_what_is_missing_or_diverged_is_said() -> None:
     assert words(digits).count("no records") == len(LANES) - 3
     assert [len(line.get_xdata()) for line in labelled(digits, "_diverged")] == [2, 1]
     assert {line.get_fillstyle() for line in labelled(digits, "_median")} == {"none", "right"}
-    described = describe_race(TASKS, LANES, given)
-    assert "Characters: no records" in described and "of 10 models cross the line of 0.01" in described
-    assert "Digits: 0 of 3 models cross the line of 0.9 with every seed, 1 with some; best is GRU" in described
+    told = describe_race(TASKS, LANES, given)
+    assert "Characters: no records" in told and "of 10 models cross the line of 0.01" in told
+    assert "Digits: 0 of 3 models cross the line of 0.9 with every seed, 1 with some; best is GRU" in told
     assert describe_race(TASKS, LANES, {}).count("no records") == 5
     assert draw_race(TASKS, LANES, {}).axes[0].get_xlim() is not None
-
-
-def test_the_description_counts_and_names_the_best() -> None:
-    given = results()
-    described = describe_race(TASKS, LANES, given)
-    for key, task in list(TASKS.items())[:4]:
-        count = sum(result["solved"] == 5 for result in given[key].values())
-        assert f"{task['name']}: {count} of 11 models cross the line of {three(task['line'])}" in described
-    assert described.count("best is Transformer-XL") == 5
 
 
 def test_the_description_names_all_that_tie() -> None:
@@ -277,15 +252,10 @@ def test_the_description_names_all_that_tie() -> None:
     given["digits"]["gru"] = summary([0.9, 1.0], TASKS["digits"])
     given["text"] = {lane: summary([v], TASKS["text"]) for lane, v in (("rnn", 1.5), ("gru", 1.5), ("tcn", 1.4))}
     given["chorales"] = {lane: summary([8.0], TASKS["chorales"]) for lane in LANES}
-    described = describe_race(TASKS, LANES, given)
-    assert "; best are TCN and Transformer, median accuracy 1. " in described
-    assert "; best is TCN, median loss 1.4. " in described
-    assert "best are RNN, IRNN, LSTM, " in described and "and Transformer-XL with a median loss of 8." in described
-
-
-def test_the_figure_is_as_wide_as_a_page_and_small() -> None:
-    text = show(draw_race(TASKS, LANES, results()), "race", wide=True).data
-    assert 'width="720"' in text and "currentColor" in text and len(text) < 160_000
+    told = describe_race(TASKS, LANES, given)
+    assert "; best are TCN and Transformer, median accuracy 1. " in told
+    assert "; best is TCN, median loss 1.4. " in told
+    assert "best are RNN, IRNN, LSTM, " in told and "and Transformer-XL with a median loss of 8." in told
 
 
 @pytest.mark.parametrize(
@@ -293,9 +263,9 @@ def test_the_figure_is_as_wide_as_a_page_and_small() -> None:
     [
         ({}, LANES, "tasks must hold at least one"),
         (TASKS, {}, "lanes must hold at least one"),
-        ({"a": {"name": "A", "metric": "mse"}}, LANES, r"lacked \['line'\]"),
-        ({"a": {"name": "A", "metric": "mse", "line": 0.0}}, LANES, "line must be finite, and above 0"),
-        ({"a": {"name": "A", "metric": "loss", "line": 1, "baselines": {"b": np.nan}}}, LANES, "b must be finite"),
+        ({"a": {"name": "A", "metric": "mse"}}, LANES, r"lacked \['baselines', 'label', 'line'\]"),
+        ({"a": described("A", "mse", 0.0)}, LANES, "line must be finite, and above 0"),
+        ({"a": described("A", "loss", 1) | {"baselines": {"b": np.nan}}}, LANES, "b must be finite"),
     ],
 )
 def test_bad_tasks(tasks: dict[str, Any], lanes: dict[str, str], message: str) -> None:
@@ -307,8 +277,7 @@ def test_bad_tasks(tasks: dict[str, Any], lanes: dict[str, str], message: str) -
 # ---- the reader's own run, live
 
 
-def test_your_run_is_strong_and_labelled() -> None:
-    ax = plt.subplots()[1]
+def test_your_run_is_strong_and_labelled(ax: Axes) -> None:
     yours = {"name": "GRU, my rate", "steps": [50, 100], "values": [0.2, 0.6]}
     draw_lane(ax, runs(2)["digits"], yours, ("accuracy", 0.9))
     assert len(ax.get_lines()) == len(LANES) + 2 and set(words(ax)) >= set(LANES.values())
@@ -347,44 +316,25 @@ def test_lengths_one_panel_a_lane() -> None:
     assert panels["RNN"].get_yscale() == "log"
     assert len(show(fig, "lengths", wide=True).data) < 160_000
     with pytest.raises(ValueError, match="must not be empty"):
-        draw_lengths(TASKS["adding"], LANES, {})
+        draw_lengths(TASKS["adding"], LANES, {}, x_label="T")
 
 
-def name_boxes(ax: Any) -> list[Any]:
-    """Where the names of the lanes stand."""
-    return [
-        mpl.text.Text.get_window_extent(text)
-        for text in ax.texts
-        if text.get_text().replace("\n", " ") in LANES.values()
-    ]
-
-
-def covered(boxes: list[Any]) -> int:
-    """How many pairs of names lie over each other."""
-    return sum(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
+def check_names(ax: Axes, count: int) -> None:
+    """So many lanes are named, and no name covers another."""
+    ax.figure.draw_without_rendering()
+    names = [text for text in ax.texts if text.get_text().replace("\n", " ") in LANES.values()]
+    boxes = [mpl.text.Text.get_window_extent(text) for text in names]
+    assert len(boxes) == count and not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
 
 
 def test_no_name_covers_another_where_points_crowd() -> None:
     costs = (None, 1.01, 0.81, 0.14, 0.34, 0.14, 0.68, 0.47, 0.36, 0.55, 0.31)
     values = (0.168, 5.2e-3, 1.3e-3, 3.5e-5, 2.4e-4, 6.1e-5, 2.8e-4, 6.7e-5, 7.0e-5, 6.2e-6, 2.6e-5)
-    order = (
-        "rnn",
-        "irnn",
-        "lstm",
-        "gru",
-        "deep-gru",
-        "indrnn",
-        "tcn",
-        "transformer",
-        "transformer-none",
-        "r-transformer",
-        "transformer-xl",
-    )
+    order = [*list(LANES)[:7], "transformer", "transformer-none", "r-transformer", "transformer-xl"]
     points = {lane: {"cost": c, "value": v} for lane, c, v in zip(order, costs, values, strict=True)}
-    fig, ax = plt.subplots(figsize=(5.8, 4.2))
-    draw_tradeoff(ax, TASKS["adding"], LANES, points)
-    fig.draw_without_rendering()
-    assert len(name_boxes(ax)) == 11 and not covered(name_boxes(ax))
+    _, ax = plt.subplots(figsize=(5.8, 4.2))
+    draw_tradeoff(ax, TASKS["adding"], LANES, points, x_label="FLOPs")
+    check_names(ax, 11)
     assert [mark.get_text() for mark in ax.get_xticklabels()] == ["0.1", "0.2", "0.5", "1"]
 
 
@@ -397,8 +347,8 @@ def test_costs_are_drawn_and_no_name_covers_another() -> None:
     for lane, value in (("rnn", 0.30), ("irnn", 0.301), ("tcn", 0.302)):
         points[lane] = {"cost": None, "value": value}
     points["lstm"]["value"] = None  # type: ignore[typeddict-item]
-    fig, ax = plt.subplots(figsize=(7, 4.4))
-    draw_tradeoff(ax, TASKS["digits"], LANES, points)
+    _, ax = plt.subplots(figsize=(7, 4.4))
+    draw_tradeoff(ax, TASKS["digits"], LANES, points, x_label="FLOPs")
     for lane, point in points.items():
         marks = labelled(ax, f"_{lane}")
         assert len(marks) == (lane != "lstm")
@@ -407,12 +357,11 @@ def test_costs_are_drawn_and_no_name_covers_another() -> None:
             assert (mark.get_fillstyle() == "none") == (point["cost"] is None)
             assert point["cost"] is None or mark.get_xdata()[0] == point["cost"]
     assert "never reaches it" in words(ax) and "LSTM" not in words(ax)
-    fig.draw_without_rendering()
-    assert len(name_boxes(ax)) == 10 and not covered(name_boxes(ax))
+    check_names(ax, 10)
     points["gru"]["cost"] = 0
     with pytest.raises(ValueError, match="that of 'gru' was 0"):
-        draw_tradeoff(ax, TASKS["digits"], LANES, points)
-    draw_tradeoff(plt.subplots()[1], TASKS["chorales"], LANES, {})
+        draw_tradeoff(ax, TASKS["digits"], LANES, points, x_label="FLOPs")
+    draw_tradeoff(plt.subplots()[1], TASKS["chorales"], LANES, {}, x_label="FLOPs")
 
 
 # ---- the explorer
@@ -426,8 +375,7 @@ def data_of(text: str) -> dict[str, Any]:
 def test_the_explorer_holds_the_numbers_given() -> None:
     given = runs()
     given["digits"] = [run for run in given["digits"] if run["lane"] != "tcn"]
-    text = race_explorer(given, TASKS, COSTS).data
-    data = data_of(text)
+    data = data_of(text := race_explorer(given, TASKS, COSTS).data)
     names = [lane["name"] for lane in data["lanes"]]
     assert sorted(names) == sorted(LANES.values())
     gru, tcn = str(names.index("GRU")), str(names.index("TCN"))
@@ -447,17 +395,14 @@ def test_the_explorer_holds_the_numbers_given() -> None:
 
 
 def test_the_finish_line_is_reached_from_the_right_side() -> None:
-    tasks = {"a": {"name": "A", "metric": "accuracy", "line": 0.5}, "b": {"name": "B", "metric": "loss", "line": 0.5}}
-    rising = [
-        {"lane": "gru", "name": "GRU", "seed": s, "steps": [10, 20, 30], "values": [0.2, 0.4 + 0.2 * s, 0.6]}
-        for s in range(2)
-    ]
+    tasks = {"a": described("A", "accuracy", 0.5), "b": described("B", "loss", 0.5)}
+    gru = {"lane": "gru", "name": "GRU", "steps": [10, 20, 30]}
+    rising = [gru | {"seed": seed, "values": [0.2, 0.4 + 0.2 * seed, 0.6]} for seed in range(2)]
     falling = [dict(run, values=run["values"][::-1]) for run in rising]
-    data = data_of(race_explorer({"a": rising, "b": falling}, tasks, {}).data)
-    assert [task["lanes"]["0"]["reach"] for task in data["tasks"]] == [25, 25]
-    assert [task["lanes"]["0"]["reached"] for task in data["tasks"]] == [2, 2]
-    assert [task["higher"] for task in data["tasks"]] == [True, False]
-    assert data["tasks"][0]["lanes"]["0"]["cost"] == [None, None]
+    drawn = data_of(race_explorer({"a": rising, "b": falling}, tasks, {}).data)["tasks"]
+    for task, higher in zip(drawn, (True, False), strict=True):
+        lane = task["lanes"]["0"]
+        assert (task["higher"], lane["reach"], lane["reached"], lane["cost"]) == (higher, 25, 2, [None, None])
 
 
 def test_long_curves_are_thinned_and_the_ends_stay() -> None:
@@ -508,8 +453,7 @@ def test_a_lane_of_which_half_ends_early_has_no_median_at_the_end() -> None:
 
 def test_your_runs_come_first_and_are_named() -> None:
     yours = [{"task": "text", "name": "mine <b>", "steps": [50, 100], "values": [2.0, 1.8], "seconds_per_step": 0.5}]
-    text = race_explorer(runs(1), TASKS, COSTS, yours=yours).data
-    data = data_of(text)
+    data = data_of(text := race_explorer(runs(1), TASKS, COSTS, yours=yours).data)
     assert data["lanes"][-1]["name"] == "your run: mine <b>" and data["lanes"][-1]["family"] == "yours"
     assert data["tasks"][3]["lanes"]["11"]["cost"] == [0.5, None] and 11 in data["tasks"][3]["best"]
     assert "11" not in data["tasks"][0]["lanes"]
@@ -519,7 +463,7 @@ def test_your_runs_come_first_and_are_named() -> None:
 
 def test_names_are_escaped_everywhere() -> None:
     sly = '<img src=x onerror="a()">'
-    tasks = {"a": {"name": sly, "metric": "loss", "line": 1.0, "label": sly, "baselines": {sly: 2.0}}}
+    tasks = {"a": described(sly, "loss", 1.0, **{sly: 2.0}) | {"label": sly}}
     given = {"a": [{"lane": "gru", "name": sly, "seed": 0, "steps": [1, 2], "values": [2.0, 1.0]}]}
     text = race_explorer(given, tasks, {}).data
     assert "<img" not in text
@@ -531,9 +475,7 @@ def test_without_a_script_there_is_a_picture_of_all_lanes_and_your_run() -> None
     yours = [{"task": "digits", "name": "mine", "steps": [50, 1500], "values": [0.4, 0.97]}]
     text = race_explorer(runs(1), TASKS, COSTS, yours=yours).data
     (alt,) = re.findall(r'role="img" aria-label="([^"]+)"', text)
-    assert alt.startswith(
-        "accuracy (higher is better) of 12 models on Digits, over steps; first: your run: mine 0.97, "
-    )
+    assert alt.startswith("accuracy (higher is better) of 12 models on Digits, over steps; first: your run: mine 0.97")
     assert set(re.findall(r">([^<]+)</text>", text)) >= {*LANES.values(), "your run: mine", "finish line 0.9"}
 
 

@@ -18,9 +18,9 @@ HEAD = (
 )
 LANES = {"rnn": "RNN", "gru": "GRU", "tcn": "TCN", "transformer-none": "Transformer without positions"}
 TASKS = {
-    "adding": {"name": "Adding", "metric": "mse", "line": 0.01, "baselines": {"predict 1": 1 / 6}},
-    "digits": {"name": "Digits", "metric": "accuracy", "line": 0.9},
-    "text": {"name": "Characters <1>", "metric": "loss", "line": None, "log": True},
+    "adding": {"name": "Adding", "metric": "mse", "line": 0.01, "label": "mse", "baselines": {"predict 1": 1 / 6}},
+    "digits": {"name": "Digits", "metric": "accuracy", "line": 0.9, "label": "accuracy", "baselines": {}},
+    "text": {"name": "Characters <1>", "metric": "loss", "line": None, "label": "loss", "baselines": {}},
 }
 STEPS = list(range(50, 1501, 50))
 YOURS = [{"task": "digits", "name": "mine", "steps": [50, 100], "values": [0.4, 0.8], "seconds_per_step": 1.0}]
