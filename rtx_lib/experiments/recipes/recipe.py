@@ -60,6 +60,10 @@ class Recipe:
     curve_points: int = 200
 
 
+COSINE: dict[str, Any] = {"clip": 1.0, "schedule": "cosine"}
+"""How most recipes are trained."""
+
+
 def recipe_of(record: dict[str, Any]) -> Recipe:
     """The recipe that a record was made by; settings that are newer than the record have their defaults."""
     return Recipe(**record["configuration"])
