@@ -52,20 +52,8 @@ SWEEPS: dict[str, Sweep] = {
     "attention": Sweep("chapters 5 to 7", _recorded(attention.RECIPES)),
     "between": Sweep("chapters 8 and 9", _recorded(between.RECIPES)),
     "race-rates": Sweep("the learning rates that the lanes of the race tried", race.TRIALS, (0,)),
-    "race": Sweep(
-        "chapter 10: every model on every task",
-        [race.race(task, lane) for task in race.TASKS for lane in race.LANES],
-        race.SEEDS,
-    ),
-    "race-lengths": Sweep(
-        "chapter 10: shorter and longer sequences",
-        [
-            race.race(task, lane, length)
-            for task, lengths in race.LENGTHS.items()
-            for length in (lengths[0], lengths[2])
-            for lane in race.LANES
-        ],
-    ),
+    "race": Sweep("chapter 10: every model on every task", race.RACE, race.SEEDS),
+    "race-lengths": Sweep("chapter 10: shorter and longer sequences", race.LENGTHENED),
 }
 """What the book measured, by name."""
 
