@@ -9,7 +9,7 @@ import torch
 import rtx_lib.bench
 from rtx_lib.bench import CASES
 from rtx_lib.bench.kept import keep
-from rtx_lib.experiments.records import commit
+from rtx_lib.experiments.runs import commit
 from rtx_lib.training import check_device
 
 

@@ -24,7 +24,7 @@ def keep(case: str, rows: list[dict[str, Any]], device: str, *, commit: str, fol
     case, rows, device
         A case, what it returned, and where it ran.
     commit
-        The code's, taken before it ran (:func:`rtx_lib.experiments.records.commit`).
+        The code's, taken before it ran (:func:`rtx_lib.experiments.runs.commit`).
     folder
         ``speed`` beside the book's records if None. The format is :data:`rtx_lib.evidence.records.SPEED_SCHEMA`.
 

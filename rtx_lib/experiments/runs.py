@@ -1,9 +1,14 @@
-"""One run of a recipe: build it, train it, test it, and write its record."""
+"""One run of a recipe: build it, train it, test it, and write its record, below a size.
+
+How records are packed, read and checked stands in :mod:`rtx_lib.evidence.records`.
+"""
 
 import copy
 import hashlib
 import json
+import math
 import platform
+import subprocess
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,10 +19,9 @@ from torch import nn
 
 import rtx_lib
 from rtx_lib.diagnostics.context import loss_by_position
-from rtx_lib.evidence.records import runs_folder, thin
+from rtx_lib.evidence.records import Record, find, runs_folder, thin
 from rtx_lib.experiments.builders import TASKS, build, rule
-from rtx_lib.experiments.recipes import RECIPES, Recipe
-from rtx_lib.experiments.records import as_text, commit, finite, made, record_path, tidy
+from rtx_lib.experiments.recipes import RECIPES, Recipe, recipe_of
 from rtx_lib.training import History, Processes, Trainer, TrainingDiverged, fit
 from rtx_lib.training.checkpoints import in_one_step
 from rtx_lib.training.evaluation import evaluate, parameter_count
@@ -26,6 +30,9 @@ from rtx_lib.training.side_by_side import fit_side_by_side
 
 # What a recipe and `fit` call by one name.
 ALIKE = ("steps", "batch_size", "clip", "eval_every", "eval_batches", "eval_batch_size", "keep_best", "stream_length")
+
+LIMIT = 40_000
+"""The file of a run has fewer bytes than this."""
 
 
 def run(
@@ -52,8 +59,8 @@ def run(
         several processes or mixed precision, or beside a reference that diverges.
     """
     _check(recipe, processes)
-    path = record_path(Path(out) if out else runs_folder(), recipe, seed)
-    if processes.agree(made(path, recipe)):
+    path, there = made(Path(out) if out else runs_folder(), recipe, seed)
+    if processes.agree(there):
         return path
     configuration, code = asdict(recipe), commit()  # of the code that runs: the checkout may move on meanwhile
     model, task = build(recipe, seed)
@@ -83,8 +90,22 @@ def run(
     if processes.main:
         with in_one_step(path) as temporary:
             temporary.write_text(as_text(record))
-        tidy(path)
+        for file in (*path.parent.glob(f".{path.stem}.*"), *path.parent.glob(f"{path.name}.*.part")):
+            file.unlink(missing_ok=True)  # checkpoint and half-written files
     return path
+
+
+def made(folder: Path, recipe: Recipe, seed: int) -> tuple[Path, Record | None]:
+    """Where the record of a run is, or will be, and what is there: None unless it is of this very recipe, and whole.
+
+    A record that is packed is there, too.
+    """
+    path = folder / f"{recipe.name}-s{seed}.json"
+    try:
+        record = find(recipe.name, seed, folder)
+        return path, record if record and recipe_of(record) == recipe else None
+    except (KeyError, TypeError, ValueError):  # for settings that there are no more
+        return path, None
 
 
 def _check(recipe: Recipe, processes: Processes) -> None:
@@ -172,3 +193,44 @@ def _changed(model: nn.Module, settings: dict[str, Any]) -> nn.Module:
             raise ValueError(f"tested_with must name attributes of {type(model).__name__}, got {name!r}")
         setattr(changed, name, value)
     return changed
+
+
+def as_text(record: dict[str, Any]) -> str:
+    """A record as its file holds it, below ``LIMIT``: the curves are thinned further where that takes it.
+
+    The run is done by then, and a curve with fewer points is worth more than no record. Evaluations and metrics are
+    never touched.
+
+    Raises
+    ------
+    ValueError
+        If it is the evaluations that are too many, or a number is not finite.
+    """
+    curves = record["curves"]
+    while True:
+        text = json.dumps(record | {"curves": curves}, indent=1, allow_nan=False) + "\n"
+        if len(text.encode()) < LIMIT:
+            return text
+        points = max(map(len, curves.values())) // 2
+        if points < 10:
+            raise ValueError(f"eval_every must be larger: a record has less than {LIMIT:,} bytes, got {len(text):,}")
+        curves = {name: thin(values, points) for name, values in curves.items()}
+
+
+def finite(row: dict[str, Any]) -> dict[str, Any]:
+    """``row`` without numbers that JSON cannot hold."""
+    return {name: value for name, value in row.items() if not isinstance(value, float) or math.isfinite(value)}
+
+
+def commit() -> str:
+    """The checkout's commit, with "-dirty" if the library differs from it; "unknown" outside git."""
+    here = Path(rtx_lib.__file__).parent
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", *arguments], cwd=here, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    try:
+        return git("rev-parse", "HEAD") + ("-dirty" if git("status", "--porcelain", "--", ".") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"

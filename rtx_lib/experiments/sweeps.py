@@ -18,7 +18,7 @@ from typing import Any
 from rtx_lib.evidence.records import runs_folder
 from rtx_lib.evidence.seeds import better, summarise
 from rtx_lib.experiments.recipes import Recipe, attention, between, race, recurrence
-from rtx_lib.experiments.records import made, record_path
+from rtx_lib.experiments.runs import made
 from rtx_lib.training import check_device
 
 
@@ -60,16 +60,14 @@ SWEEPS: dict[str, Sweep] = {
 
 def missing(plan: Sweep, folder: Path) -> list[Path]:
     """Where the records of a sweep will be that are not there yet, neither packed nor in ``folder``."""
-    paths = ((record_path(folder, recipe, seed), recipe) for recipe, seed in plan.runs())
-    return [path for path, recipe in paths if made(path, recipe) is None]
+    looked_up = (made(folder, recipe, seed) for recipe, seed in plan.runs())
+    return [path for path, record in looked_up if record is None]
 
 
 def found(plan: Sweep, folder: Path) -> dict[str, list[dict[str, Any]]]:
     """The records of a sweep that are in ``folder``, for each of its recipes by seed."""
     return {
-        recipe.name: [
-            record for seed in plan.seeds if (record := made(record_path(folder, recipe, seed), recipe)) is not None
-        ]
+        recipe.name: [record for seed in plan.seeds if (record := made(folder, recipe, seed)[1]) is not None]
         for recipe in plan.recipes
     }
 
@@ -125,7 +123,7 @@ def best_rate(task: str, lane: str, folder: Path | None = None) -> float | None:
     chosen, least = min(race.RATES), float("inf")
     for rate in sorted(race.RATES):
         recipe = race.trial(task, lane, rate)
-        record = made(record_path(folder, recipe, 0), recipe)
+        _, record = made(folder, recipe, 0)
         if record is None:
             return None
         metric = "mse" if recipe.task == "adding" else "loss"

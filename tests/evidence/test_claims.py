@@ -12,9 +12,9 @@ import yaml
 from support.helpers import ROOT
 from support.made_records import records
 
-from rtx_lib.evidence import audit, claims, measured, rules
+from rtx_lib.evidence import claims, measured, rules
+from rtx_lib.evidence.findings import load_study
 from rtx_lib.evidence.records import load
-from rtx_lib.evidence.study import load_study
 from rtx_lib.experiments.recipes import RECIPES
 
 BOOK = claims.all_claims()
@@ -193,21 +193,21 @@ def test_every_planted_fault_is_named(tmp_path, changes, message):
 def test_numbers_in_words():
     def said(values):
         found = records(a=values)
-        return audit.said(measured.series("a.loss", found), found["a"])
+        return claims.said(measured.series("a.loss", found), found["a"])
 
     assert said([1.0, 1.1, 1.2]) == "1.10 [1.00, 1.20]" and said([1.0, None]) == "1.00, 1 of 2 diverged"
     assert said([None, None]) == "all 2 diverged" and said([0.9999, 1.0]) == "1.00"
     assert said([999.6]) == "1,000"
     assert said([float("inf"), 1500.0]) == "never [1,500, never]"
     assert said([1.0, float("nan"), None]) == "1.00, 1 of 3 diverged, 1 of 3 without a value"
-    assert audit.budget(claim(), records(a=[1, 2], b=[1, 2, 3])) == "2 to 3 seeds, 100 to 300 steps, 1,000 parameters"
+    assert claims.budget(claim(), records(a=[1, 2], b=[1, 2, 3])) == "2 to 3 seeds, 100 to 300 steps, 1,000 parameters"
 
 
 def test_a_source_reads_without_sphinx():
-    assert audit.plain("{cite:t}`vaswani2017`, table 1; {cite:t}`tang`") == "Vaswani et al. (2017), table 1; Tang"
-    assert audit.plain("{cite:p}`hochreiter1997,le2015`") == "Hochreiter and Schmidhuber (1997); Le et al. (2015)"
-    assert audit.plain("{doc}`the ledger </book/results>`, {doc}`api`") == "the ledger, api"
-    assert audit.as_html("`a < b` & {cite:t}`tang`") == "<code>a &lt; b</code> &amp; Tang"
+    assert claims.plain("{cite:t}`vaswani2017`, table 1; {cite:t}`tang`") == "Vaswani et al. (2017), table 1; Tang"
+    assert claims.plain("{cite:p}`hochreiter1997,le2015`") == "Hochreiter and Schmidhuber (1997); Le et al. (2015)"
+    assert claims.plain("{doc}`the ledger </book/results>`, {doc}`api`") == "the ledger, api"
+    assert claims.as_html("`a < b` & {cite:t}`tang`") == "<code>a &lt; b</code> &amp; Tang"
 
 
 CHAPTERS = sorted({one.chapter for one in BOOK})
@@ -215,18 +215,18 @@ CHAPTERS = sorted({one.chapter for one in BOOK})
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_every_chapter_has_an_audit_without_a_trace_of_sphinx(chapter):
-    table = audit.Audit(chapter, "../book/results.html")
+    table = claims.Audit(chapter, "../book/results.html")
     for text in (table.data, repr(table)):
         assert "{cite" not in text and "{doc" not in text and "nan" not in text
     own = [one for one in BOOK if one.chapter == chapter]
     assert table.data.count('<span class="verdict ') == len(repr(table).splitlines()) == len(own)
     assert all(f'href="../book/results.html#claim-{one.id}"' in table.data for one in own)
-    assert table.data.count(audit.OWN) == any(one.nobody for one in own)
+    assert table.data.count(claims.OWN) == any(one.nobody for one in own)
 
 
 def test_a_chapter_without_claims_is_named():
     with pytest.raises(ValueError, match=r"chapter must have claims in claims\.yml, got '99_none'"):
-        audit.Audit("99_none")
+        claims.Audit("99_none")
 
 
 def test_an_installed_library_has_its_claims_papers_and_records(tmp_path):
@@ -236,11 +236,11 @@ def test_an_installed_library_has_its_claims_papers_and_records(tmp_path):
     for source, target in lines:
         (tmp_path / target).parent.mkdir(exist_ok=True)
         (tmp_path / target).symlink_to(ROOT / source)
-    code = "import rtx_lib; from rtx_lib.evidence.audit import Audit as a; print(rtx_lib.__file__, a('10_race'))"
+    code = "import rtx_lib; from rtx_lib.evidence.claims import Audit as a; print(rtx_lib.__file__, a('10_race'))"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     first, _, table = done.stdout.partition(" ")
-    assert first.startswith(str(tmp_path)) and table.strip() == repr(audit.Audit("10_race"))
+    assert first.startswith(str(tmp_path)) and table.strip() == repr(claims.Audit("10_race"))
 
 
 # ------------------------------------------------------------------------------------------ the book itself
@@ -250,7 +250,7 @@ def test_all_chapters_have_claims_and_every_paper_is_in_the_bibliography():
     assert {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")} <= set(CHAPTERS)
     texts = " ".join(f"{one.source} {one.published} {one.differs} {one.short}" for one in BOOK)
     cited = {key for keys in re.findall(r"\{cite:\w\}`([^`]+)`", texts) for key in keys.split(",")}
-    assert cited and cited <= set(audit.papers())
+    assert cited and cited <= set(claims.papers())
 
 
 @pytest.mark.parametrize("one", BOOK, ids=lambda one: one.id)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 import yaml
 
-from rtx_lib.evidence.entries import read_entries
+from rtx_lib.evidence.rules import read_entries
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
-from rtx_lib.evidence import Bound, Evidence, Finding, findings, study
+from rtx_lib.evidence import Bound, Evidence, Finding, findings
 
 
 @pytest.fixture
@@ -79,10 +79,10 @@ def test_the_rate_is_counted_by_the_bound_of_the_notebook():
         for part, seed, value in (("first", 1, 0.2), ("first", 2, 0.1), ("first", 3, None), ("second", 101, 0.3))
     ]
     kept = {"chapters": {"02_gradients": {"runs": [*runs, {"part": "first", "seed": 4, "values": {}}]}}}
-    assert study.rate_of(kept, found) == study.Rate(2, 4)
-    assert study.rate_of(kept, found, "second") == study.Rate(1, 1)
-    assert study.rate_of(kept, found, seed=1) == study.Rate(1, 1)
-    assert study.rate_of({}, found) is None
+    assert findings.rate_of(kept, found) == findings.Rate(2, 4)
+    assert findings.rate_of(kept, found, "second") == findings.Rate(1, 1)
+    assert findings.rate_of(kept, found, seed=1) == findings.Rate(1, 1)
+    assert findings.rate_of({}, found) is None
     told = findings.bundle(found, kept, "../book/findings.html#gradients-wall")
     assert "held in 2 of 4 runs" in told["text/plain"]
     assert '<a href="../book/findings.html#gradients-wall">held in 2 of 4 runs' in told["text/html"]
@@ -90,7 +90,7 @@ def test_the_rate_is_counted_by_the_bound_of_the_notebook():
 
 @pytest.mark.parametrize("held, runs, at_least", [(20, 20, 0.05 ** (1 / 20)), (0, 5, 0.0), (19, 20, 0.7838938)])
 def test_the_lower_bound_is_clopper_and_pearsons(held, runs, at_least):
-    assert study.Rate(held, runs).at_least == pytest.approx(at_least, abs=1e-6)
+    assert findings.Rate(held, runs).at_least == pytest.approx(at_least, abs=1e-6)
 
 
 @pytest.mark.parametrize(

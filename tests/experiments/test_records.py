@@ -7,7 +7,7 @@ from support.made_records import whole, write
 
 from rtx_lib.evidence.records import find, thin
 from rtx_lib.experiments.__main__ import main
-from rtx_lib.experiments.records import LIMIT, as_text
+from rtx_lib.experiments.runs import LIMIT, as_text
 
 
 def long_record(evaluations):

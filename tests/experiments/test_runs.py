@@ -16,7 +16,6 @@ from rtx_lib.experiments import runs as experiments
 from rtx_lib.experiments.__main__ import main
 from rtx_lib.experiments.builders import optimizer
 from rtx_lib.experiments.recipes import RECIPES, Recipe
-from rtx_lib.experiments.records import as_text
 from rtx_lib.models.indrnn import PlainIndRNN
 from rtx_lib.training import TrainingDiverged
 from rtx_lib.training.processes import Processes
@@ -155,7 +154,7 @@ def test_as_many_evaluations_as_are_allowed_make_a_record(evaluations, equal_tim
     names = {name for record in records for name in record} - {"evaluations"}
     record = {name: longest(record.get(name, []) for record in records) for name in names}
     row = longest(row for record in records for row in record["evaluations"])
-    assert as_text(record | {"evaluations": [row] * evaluations})
+    assert experiments.as_text(record | {"evaluations": [row] * evaluations})
 
 
 def test_some_parameters_learn_at_a_rate_of_their_own(tmp_path, quick, monkeypatch):

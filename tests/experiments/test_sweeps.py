@@ -16,7 +16,7 @@ from rtx_lib.evidence.records import find, pack
 from rtx_lib.experiments import runs, sweeps
 from rtx_lib.experiments.__main__ import main
 from rtx_lib.experiments.recipes import RECIPES, race
-from rtx_lib.experiments.records import made, record_path
+from rtx_lib.experiments.runs import made
 from rtx_lib.experiments.sweeps import SWEEPS, Sweep, best_rate, missing, table
 
 NAMES = ["tiny-rnn-s0", "tiny-transformer-s0", "tiny-rnn-s1", "tiny-transformer-s1"]
@@ -28,7 +28,7 @@ def write(folder, recipe, seed=0, *, metrics=None, evaluations=(), diverged=None
     record = {"recipe": recipe.name, "configuration": asdict(recipe), "seed": seed, "metrics": metrics or {}}
     record |= {"evaluations": rows, "diverged": diverged, "seconds": seconds, "parameters": 1234}
     folder.mkdir(parents=True, exist_ok=True)
-    path = record_path(folder, recipe, seed)
+    path = folder / f"{recipe.name}-s{seed}.json"
     path.write_text(json.dumps(record))
     return path
 
@@ -177,7 +177,7 @@ def test_a_record_of_another_configuration_is_none(tmp_path, text):
         path.write_text(json.dumps({"configuration": asdict(RNN), "seed": 0}))
     elif text != "other":
         path.write_text(text)
-    assert made(path, RNN) is None and missing(PLANS["one"], tmp_path) == [path]
+    assert made(tmp_path, RNN, 0) == (path, None) and missing(PLANS["one"], tmp_path) == [path]
     assert missing(PLANS["one"], write(tmp_path, RNN).parent) == []
 
 
@@ -248,7 +248,7 @@ def test_the_best_rate_is_that_of_the_last_evaluation_or_of_the_best_where_it_is
     assert best_rate("chorales", "rnn", tmp_path) == race.RATES[2]
     trials(tmp_path, "text", "gru", [(0.3,), (0.2,), (0.2,), (0.9,)])
     assert best_rate("text", "gru", tmp_path) == race.RATES[1], "of equal ones the lower"
-    record_path(tmp_path, race.trial("text", "gru", race.RATES[3]), 0).unlink()
+    made(tmp_path, race.trial("text", "gru", race.RATES[3]), 0)[0].unlink()
     assert best_rate("text", "gru", tmp_path) is None
 
 
