@@ -96,7 +96,8 @@ def _of(record: Mapping[str, Any], rest: str) -> float | None:
         variant, _, metric = tail.rpartition(".")
         value = ((record.get("elsewhere") or {}).get(variant) or {}).get(metric)
     elif found := re.fullmatch(r"steps to (\w+) ([\d.]+)", rest):
-        return _first(record, found[1], float(found[2]))
+        value = steps_to(record, found[1], float(found[2]))
+        return math.inf if value is None else float(value)
     elif found := re.fullmatch(r"last (\w+)", rest):
         value = record["evaluations"][-1].get(found[1]) if record["evaluations"] else None
     else:
@@ -104,24 +105,18 @@ def _of(record: Mapping[str, Any], rest: str) -> float | None:
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
-def _first(record: Mapping[str, Any], metric: str, line: float) -> float:
-    step = steps_to(record, metric, line)
-    return math.inf if step is None else float(step)
-
-
 def _term(path: str, records: Records) -> float:
+    """The value of one term: a number, or one number for the seeds of a recipe."""
+    if re.fullmatch(r"\d+(\.\d+)?", path):
+        return float(path)
     recipe, rest = split(path, records)
     runs = records[recipe]
-    if rest == "seeds":
-        return float(len(runs))
-    if rest == "diverged":
-        return float(sum(bool(run["diverged"]) for run in runs))
+    if rest in ("seeds", "diverged"):
+        return float(sum(rest == "seeds" or bool(run["diverged"]) for run in runs))
     if rest.startswith(("configuration.", "baselines.")) or rest == "parameters":
-        values = set(series(path, records))
-        if len(values) != 1:
+        if len(same := {*series(path, records)}) != 1:
             raise ValueError(f"{path!r} differs between the seeds")
-        (value,) = values
-        return float(value or 0.0)
+        return float(same.pop() or 0.0)
     if "." not in rest:
         raise ValueError(f"{path!r} names no statistic")
     path, _, statistic = path.rpartition(".")
@@ -131,11 +126,7 @@ def _term(path: str, records: Records) -> float:
         if not named or named[0] is None:
             raise ValueError(f"{path!r} has no seed {seed[1]}")
         return named[0]
-    return summary(statistic, [value for value in values_of if value is not None], path)
-
-
-def summary(statistic: str, values: Sequence[float], path: str = "") -> float:
-    """One number for the seeds."""
+    values = [value for value in values_of if value is not None]
     if not values:
         raise ValueError(f"{path!r}: no run has a value")
     if statistic in ("low", "high"):
@@ -148,15 +139,11 @@ def summary(statistic: str, values: Sequence[float], path: str = "") -> float:
 def value(expression: str, records: Records) -> float:
     """The value of a mark. `Unmeasured` where a recipe has no record, `ValueError` for what cannot be read."""
     first, *others = re.split(r" ([-+*/]) ", expression.strip())
-    total = _operand(first, records)
+    total = _term(first, records)
     for sign, term in zip(others[::2], others[1::2], strict=True):
-        right = _operand(term, records)
+        right = _term(term, records)
         total = {"-": total - right, "+": total + right, "*": total * right}.get(sign, total / (right or math.nan))
     return total
-
-
-def _operand(term: str, records: Records) -> float:
-    return float(term) if re.fullmatch(r"\d+(\.\d+)?", term) else _term(term, records)
 
 
 def formatted(number: float, typed: str) -> str:
