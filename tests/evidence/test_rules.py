@@ -1,8 +1,10 @@
 """Rules about records: true, the contrary shown, or neither."""
 
 import math
+from dataclasses import dataclass, field
 
 import pytest
+import yaml
 from support.made_records import records
 
 from rtx_lib.evidence import rules
@@ -118,3 +120,48 @@ def test_rules_in_words():
     assert rules.spoken("each A > B", OURS) == "every seed of A above the same seed of B"
     assert rules.spoken("close A ~ B: 5%", OURS) == "the medians of A and B within 5 %"
     assert rules.spoken("overlap A ~ B", OURS) == "the seeds of A and B overlapping"
+
+
+# ------------------------------------------------------------------------------------------ files of entries
+
+
+@dataclass(frozen=True)
+class Said:
+    says: str
+    id: str = ""
+    ours: dict[str, str] = field(default_factory=dict)
+    rules: list[str] = field(default_factory=list)
+
+
+RULED = {"says": "A is low", "ours": {"A": "a.loss"}, "rules": ["every A < 1"]}
+
+
+def read(tmp_path, *entries):
+    path = tmp_path / "said.yml"
+    path.write_text(yaml.safe_dump(list(entries)) if entries else "# nothing yet\n")
+    return list(rules.read_entries(path, Said, "saying", ["says"]))
+
+
+def test_entries_are_objects_with_names(tmp_path):
+    assert read(tmp_path, {"says": "rain", "id": "weather"}, RULED) == [
+        ("saying weather", Said("rain", "weather")),
+        ("saying number 2", Said(**RULED)),
+    ]
+    assert read(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"says": "rain", "sayz": "sun"}, "saying number 2: unknown sayz; there are says, id, ours, rules"),
+        ({"id": "silent"}, "saying silent: says missing"),
+        ({"says": "", "id": "empty"}, "saying empty: says missing"),
+        ({"says": "sun", "id": "first"}, "saying first: two have this id"),
+        (RULED | {"rules": ["every A is low"]}, "saying number 2: .*is no rule"),
+        (RULED | {"rules": ["every B < 1"]}, "saying number 2: .*names 'B'"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "",
+)
+def test_a_wrong_entry_is_named(tmp_path, entry, message):
+    with pytest.raises(ValueError, match=message):
+        read(tmp_path, {"says": "rain", "id": "first"}, entry)
