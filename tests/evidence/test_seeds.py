@@ -22,8 +22,14 @@ DIVERGED = {"step": 120, "reason": "loss is nan at step 120"}
 @pytest.mark.parametrize(
     ("count", "cut", "covers"),
     [
-        *((1, 0, None), (3, 0, 0.75), (5, 0, 0.9375), (6, 0, 0.96875), (8, 0, 0.9921875)),
-        *((9, 1, 0.9609375), (12, 2, 0.9614257812), (20, 5, 0.958610534)),
+        (1, 0, None),
+        (3, 0, 0.75),
+        (5, 0, 0.9375),
+        (6, 0, 0.96875),
+        (8, 0, 0.9921875),
+        (9, 1, 0.9609375),
+        (12, 2, 0.9614257812),
+        (20, 5, 0.958610534),
     ],
 )
 def test_the_interval_is_between_two_of_the_values_and_covers_as_often_as_it_says(count, cut, covers):
