@@ -1,4 +1,4 @@
-"""One run of a recipe: build it, train it, test it, and write its record, below a size.
+"""One run of a recipe: build it, train it, test it, and write its record.
 
 How records are packed, read and checked stands in :mod:`rtx_lib.evidence.records`.
 """
@@ -31,9 +31,6 @@ from rtx_lib.training.side_by_side import fit_side_by_side
 # What a recipe and `fit` call by one name.
 ALIKE = ("steps", "batch_size", "clip", "eval_every", "eval_batches", "eval_batch_size", "keep_best", "stream_length")
 
-LIMIT = 40_000
-"""The file of a run has fewer bytes than this."""
-
 
 def run(
     recipe: Recipe,
@@ -58,7 +55,9 @@ def run(
         For a device that torch cannot use, a recipe with an unknown model, task or schedule, or one at equal time in
         several processes or mixed precision, or beside a reference that diverges.
     """
-    _check(recipe, processes)
+    if recipe.equal_time and not processes.plain:
+        got = f"{processes.count} processes, {processes.precision!r}"
+        raise ValueError(f"processes must be one, without mixed precision, for {recipe.name} at equal time, got {got}")
     path, there = made(Path(out) if out else runs_folder(), recipe, seed)
     if processes.agree(there):
         return path
@@ -89,7 +88,7 @@ def run(
         record |= _tested(model, task, recipe, device)
     if processes.main:
         with in_one_step(path) as temporary:
-            temporary.write_text(as_text(record))
+            temporary.write_text(json.dumps(record, indent=1, allow_nan=False) + "\n")
         for file in (*path.parent.glob(f".{path.stem}.*"), *path.parent.glob(f"{path.name}.*.part")):
             file.unlink(missing_ok=True)  # checkpoint and half-written files
     return path
@@ -106,17 +105,6 @@ def made(folder: Path, recipe: Recipe, seed: int) -> tuple[Path, Record | None]:
         return path, record if record and recipe_of(record) == recipe else None
     except (KeyError, TypeError, ValueError):  # for settings that there are no more
         return path, None
-
-
-def _check(recipe: Recipe, processes: Processes) -> None:
-    """Refuse before hours of training what no record could hold, or no clock compare."""
-    most = 80 if recipe.equal_time else 200  # a row with the reference's columns is two and a half times as long
-    if recipe.steps > most * recipe.eval_every:
-        got = f"{recipe.eval_every} in {recipe.steps} steps"
-        raise ValueError(f"eval_every must leave at most {most} evaluations, got {got}")
-    if recipe.equal_time and not processes.plain:
-        got = f"{processes.count} processes, {processes.precision!r}"
-        raise ValueError(f"processes must be one, without mixed precision, for {recipe.name} at equal time, got {got}")
 
 
 def _beside(model: nn.Module, task: Any, recipe: Recipe, seed: int, device: str) -> History:
@@ -193,28 +181,6 @@ def _changed(model: nn.Module, settings: dict[str, Any]) -> nn.Module:
             raise ValueError(f"tested_with must name attributes of {type(model).__name__}, got {name!r}")
         setattr(changed, name, value)
     return changed
-
-
-def as_text(record: dict[str, Any]) -> str:
-    """A record as its file holds it, below ``LIMIT``: the curves are thinned further where that takes it.
-
-    The run is done by then, and a curve with fewer points is worth more than no record. Evaluations and metrics are
-    never touched.
-
-    Raises
-    ------
-    ValueError
-        If it is the evaluations that are too many, or a number is not finite.
-    """
-    curves = record["curves"]
-    while True:
-        text = json.dumps(record | {"curves": curves}, indent=1, allow_nan=False) + "\n"
-        if len(text.encode()) < LIMIT:
-            return text
-        points = max(map(len, curves.values())) // 2
-        if points < 10:
-            raise ValueError(f"eval_every must be larger: a record has less than {LIMIT:,} bytes, got {len(text):,}")
-        curves = {name: thin(values, points) for name, values in curves.items()}
 
 
 def finite(row: dict[str, Any]) -> dict[str, Any]:

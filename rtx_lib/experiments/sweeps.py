@@ -146,8 +146,9 @@ def add_commands(commands: Any) -> None:
     """Add ``sweep`` and ``table`` to the commands of :mod:`rtx_lib.experiments.__main__`."""
     maker = commands.add_parser("sweep", help="make the records of a sweep that are missing")
     printer = commands.add_parser("table", help="print the table of a sweep")
+    about = "; ".join(f"{name}: {sweep.about}" for name, sweep in SWEEPS.items())
     for command in (maker, printer):
-        command.add_argument("name", metavar="NAME", help="; ".join(f"{name}: {s.about}" for name, s in SWEEPS.items()))
+        command.add_argument("name", choices=SWEEPS, metavar="NAME", help=about)
         command.add_argument("--out", type=Path, help="folder of the runs' own files (default: the book's)")
     maker.add_argument("--device", default="cpu", help="cpu, cuda, or several for the runs in turn: cuda:0,cuda:1")
     maker.add_argument("--threads", type=at_least_one, default=1, help="torch threads of each run (default 1)")
@@ -156,9 +157,6 @@ def add_commands(commands: Any) -> None:
 
 def command(options: argparse.Namespace, engine: Sequence[str] = ()) -> int:
     """Carry out ``sweep`` or ``table``; returns the exit status."""
-    if options.name not in SWEEPS:
-        print(f"unknown sweep {options.name!r}; known: {', '.join(SWEEPS)}", file=sys.stderr)
-        return 2
     plan, folder = SWEEPS[options.name], (options.out or runs_folder()).resolve()
     if options.command == "table":
         print(table(plan, folder))

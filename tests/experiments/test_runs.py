@@ -11,7 +11,7 @@ import torch
 from support.helpers import killed
 from support.made_records import whole, write
 
-from rtx_lib.evidence.records import SCHEMA, find, load, thin
+from rtx_lib.evidence.records import SCHEMA, find
 from rtx_lib.experiments import run
 from rtx_lib.experiments import runs as experiments
 from rtx_lib.experiments.__main__ import main
@@ -137,25 +137,6 @@ def test_a_recipe_with_an_unknown_name_is_refused(tmp_path, name):
     assert not (tmp_path / "unused").exists()
 
 
-@pytest.mark.parametrize(("evaluations", "equal_time"), [(200, None), (80, "shakespeare-gpt")])
-def test_as_many_evaluations_as_a_record_holds_are_allowed(evaluations, equal_time):
-    """With the longest rows and other parts of the book's records; one more is refused before training."""
-    more = replace(TINY, steps=evaluations + 1, eval_every=1, equal_time=equal_time)
-    told = f"eval_every must leave at most {evaluations} evaluations, got 1 in {evaluations + 1} steps"
-    with pytest.raises(ValueError, match=told):
-        run(more, out="unused")
-    everything = (record for runs in load(curves=True).values() for record in runs)
-    records = [record for record in everything if record["configuration"].get("equal_time") == equal_time]
-
-    def longest(parts):
-        return max(parts, key=lambda part: len(json.dumps(part)))
-
-    names = {name for record in records for name in record} - {"evaluations"}
-    record = {name: longest(record.get(name, []) for record in records) for name in names}
-    row = longest(row for record in records for row in record["evaluations"])
-    assert experiments.as_text(record | {"evaluations": [row] * evaluations})
-
-
 def test_some_parameters_learn_at_a_rate_of_their_own(tmp_path, quick, monkeypatch):
     models, fit = [], experiments.fit
     monkeypatch.setattr(experiments, "fit", lambda model, *a, **how: models.append(model) or fit(model, *a, **how))
@@ -272,30 +253,6 @@ def test_a_run_at_equal_time_holds_both_curves(tmp_path, quick, monkeypatch):
     assert last["seconds"] >= last["reference_seconds"] > 0
     with pytest.raises(ValueError, match="steps must be the 6 of yardstick, got 7"):
         run(replace(TINY, equal_time="yardstick", steps=7), 0, out=tmp_path / "b")
-
-
-# ------------------------------------------------------------------------------------------ the file
-
-
-def long_record(evaluations):
-    """One with long curves and so many evaluations."""
-    curves = {name: [i / 7 for i in range(1000)] for name in ("step", "loss", "gradient_norm", "lr")}
-    return whole(curves=curves, evaluations=[{"step": i, "split": "valid", "mse": i / 7} for i in range(evaluations)])
-
-
-def test_a_record_that_would_be_too_large_has_shorter_curves():
-    record = long_record(200)
-    assert len(json.dumps(record, indent=1)) > 1.5 * experiments.LIMIT
-    text = experiments.as_text(record)
-    kept = json.loads(text)
-    assert len(text) < experiments.LIMIT and 100 < len(kept["curves"]["loss"]) <= 500
-    assert kept["curves"]["loss"] == thin(record["curves"]["loss"], len(kept["curves"]["loss"]))
-    assert kept | {"curves": record["curves"]} == record, "only curves are touched"
-    with pytest.raises(ValueError, match="eval_every must be larger: a record has less than 40,000 bytes, got"):
-        experiments.as_text(long_record(600))
-    record["metrics"] = {"mse": float("nan")}
-    with pytest.raises(ValueError, match="not JSON compliant"):
-        experiments.as_text(record)
 
 
 def test_pack_takes_the_runs_of_the_book_s_sweeps(tmp_path, capsys):
