@@ -55,11 +55,14 @@ class Unmeasured(ValueError):
 
 def split(path: str, records: Records) -> tuple[str, str]:
     """Recipe and rest of ``RECIPE.REST``; a recipe's name may have dots. `Unmeasured` where it has no record."""
-    known = [name for name in records if path.startswith(f"{name}.")]
-    if not known:
+    if not (recipe := recipe_of(path, records)):
         raise Unmeasured(f"no record of the recipe in {path!r}")
-    recipe = max(known, key=len)
     return recipe, path[len(recipe) + 1 :]
+
+
+def recipe_of(path: str, records: Records) -> str:
+    """The recipe that a path begins with; nothing where it has no record."""
+    return max((name for name in records if path.startswith(f"{name}.")), key=len, default="")
 
 
 def series(path: str, records: Records) -> list[float | None]:
