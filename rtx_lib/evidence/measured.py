@@ -7,8 +7,7 @@ puts the record's value in, with as many decimals as were typed; a test fails wh
 What a mark may name, after the recipe:
 
 ==========================================  ====================================================================
-``METRIC.STATISTIC``                        a metric of the test split over the seeds: median, mean, min, max,
-                                            spread, low and high (the ends of the median's interval), s0
+``METRIC.STATISTIC``                        a metric of the test split over the seeds: median, mean, min, max
 ``elsewhere.VARIANT.METRIC.STATISTIC``      the same for a variant of the test
 ``baselines.NAME``                          what is reached without learning
 ``configuration.NAME``, ``parameters``      what is the same for all seeds; NAME may be ``model_arguments.width``
@@ -31,9 +30,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from rtx_lib.evidence.seeds import median_interval, steps_to
+from rtx_lib.evidence.seeds import steps_to
 
 Records = Mapping[str, Sequence[Mapping[str, Any]]]
 
@@ -44,7 +41,6 @@ STATISTICS: dict[str, Callable[[Sequence[float]], float]] = {
     "mean": statistics.fmean,
     "min": min,
     "max": max,
-    "spread": np.ptp,
 }
 FIXED = ("parameters", "seeds", "diverged")
 
@@ -123,19 +119,11 @@ def _term(path: str, records: Records) -> float:
     if "." not in rest:
         raise ValueError(f"{path!r} names no statistic")
     path, _, statistic = path.rpartition(".")
-    values_of = series(path, records)
-    if seed := re.fullmatch(r"s(\d+)", statistic):
-        named = [value for run, value in zip(runs, values_of, strict=True) if run["seed"] == int(seed[1])]
-        if not named or named[0] is None:
-            raise ValueError(f"{path!r} has no seed {seed[1]}")
-        return named[0]
-    values = [value for value in values_of if value is not None]
+    values = [value for value in series(path, records) if value is not None]
     if not values:
         raise ValueError(f"{path!r}: no run has a value")
-    if statistic in ("low", "high"):
-        return median_interval(values)[statistic == "high"]
     if statistic not in STATISTICS:
-        raise ValueError(f"{path!r}: {statistic!r} is no statistic: {', '.join(STATISTICS)}, low, high, s0, s1, ...")
+        raise ValueError(f"{path!r}: {statistic!r} is no statistic: {', '.join(STATISTICS)}")
     return float(STATISTICS[statistic](values))
 
 

@@ -10,7 +10,7 @@ from torch import nn
 from rtx_lib import models, tasks
 from rtx_lib.experiments.recipes import Recipe
 from rtx_lib.layers import GRU, LSTM, RNN, Readout, SampleStdNorm
-from rtx_lib.training.schedules import drop_on_plateau, inverse_sqrt, staircase, warmup_constant, warmup_cosine
+from rtx_lib.training.schedules import drop_on_plateau, staircase, warmup_cosine
 
 TASKS: dict[str, Callable[..., Any]] = {
     "adding": tasks.AddingProblem,
@@ -75,9 +75,8 @@ def rule(recipe: Recipe, model: nn.Module) -> dict[str, Any]:
         For an unknown schedule or optimizer, or a slow rate without parameters.
     """
     schedules: dict[str, Callable[[], Any]] = {
-        "constant": lambda: warmup_constant(recipe.warmup) if recipe.warmup else None,
+        "constant": lambda: None,
         "cosine": lambda: warmup_cosine(recipe.steps, recipe.warmup, recipe.floor),
-        "inverse-sqrt": lambda: inverse_sqrt(recipe.warmup),
         "staircase": lambda: staircase(recipe.drop_every, recipe.drop),
         "plateau": lambda: drop_on_plateau(
             recipe.drop_every, recipe.drop, recipe.keep_best or "loss", recipe.drop_after
