@@ -71,12 +71,11 @@ def clean_notebook(notebook: Mapping[str, Any]) -> dict[str, Any]:
 def told_anew(output: dict[str, Any]) -> dict[str, Any]:
     """The output as the page shows it: rates and verdicts are of today's study, whenever the notebook ran."""
     from rtx_lib.evidence import findings
-    from rtx_lib.evidence.study import load_study
 
     data = output.get("data", {})
     if found := data.get(findings.MIME):
         found = findings.Finding(**found)
-        data = findings.bundle(found, load_study(), f"../book/findings.html#{found.id}")
+        data = findings.bundle(found, findings.load_study(), f"../book/findings.html#{found.id}")
     elif chapter := data.get(findings.AUDIT):
         data = findings.audit_bundle(chapter, "../book/results.html")
     else:

@@ -34,8 +34,7 @@ from fingerprint import fingerprint
 
 ROOT = Path(__file__).resolve().parent.parent
 with imported(ROOT):
-    from rtx_lib.evidence.bounds import Bound
-    from rtx_lib.evidence.study import PLANNED
+    from rtx_lib.evidence.findings import PLANNED, Bound
     from rtx_lib.tasks.download import available
 FILE = Path("book/results/study/replication.json")
 DATA = ("mnist", "ptb", "music", "shakespeare")  # what the chapters read where it is there

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rtx_lib.evidence import measured, rules
-from rtx_lib.evidence.entries import read_entries
+from rtx_lib.evidence.rules import read_entries
 from rtx_lib.evidence.seeds import MIN_SEEDS
 
 

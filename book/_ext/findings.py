@@ -18,8 +18,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from tables import paragraphs, row, table
 
-from rtx_lib.evidence.findings import Finding, number
-from rtx_lib.evidence.study import CONFIDENCE, PLANNED, Rate, rate_of, runs_of, values_of
+from rtx_lib.evidence.findings import CONFIDENCE, PLANNED, Finding, Rate, number, rate_of, runs_of, values_of
 
 FILE = "book/results/study/replication.json"
 HOW = "make replicate"

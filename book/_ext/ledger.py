@@ -20,7 +20,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from tables import line, paragraphs, row, table
 
-from rtx_lib.evidence import audit, measured, rules
+from rtx_lib.evidence import measured, rules
 from rtx_lib.evidence.claims import (
     CONTRADICTED,
     HOLDS,
@@ -32,15 +32,18 @@ from rtx_lib.evidence.claims import (
     Claim,
     Judgement,
     beaten_by_trivial,
+    budget,
     judge,
     label,
+    numbers,
     read_claims,
+    told_finding,
     too_few,
     truth,
 )
+from rtx_lib.evidence.findings import NAME as STUDY
+from rtx_lib.evidence.findings import load_study
 from rtx_lib.evidence.records import load
-from rtx_lib.evidence.study import NAME as STUDY
-from rtx_lib.evidence.study import load_study
 
 FILE, FOLDER = "book/claims.yml", "book/results"
 ANSWERS = {True: "yes", False: "no, the contrary", None: "not decided"}
@@ -163,14 +166,12 @@ class Ledger(SphinxDirective):
         if found.why:
             rows.append(("Why", self.markdown(f"{_capital(found.why)}.")))
         rows += [("Source", self.markdown(claim.source)), ("Published", self.markdown(claim.published))]
-        if audit.numbers(claim, records):
-            rows.append(
-                ("Here", [self.numbers(claim, records), nodes.paragraph("", f"{audit.budget(claim, records)}.")])
-            )
+        if numbers(claim, records):
+            rows.append(("Here", [self.numbers(claim, records), nodes.paragraph("", f"{budget(claim, records)}.")]))
         if claim.rules and not too_few(claim, records):
             rows.append(("Rule", [nodes.paragraph("", text) for text in ruled(claim, records)]))
         if claim.finding:
-            rows.append(("Here", [nodes.paragraph("", audit.told_finding(claim, self.study))]))
+            rows.append(("Here", [nodes.paragraph("", told_finding(claim, self.study))]))
         if claim.proof:
             rows.append(
                 (
@@ -189,7 +190,7 @@ class Ledger(SphinxDirective):
         """Our numbers, each name a link to its recipe's records."""
         up = "../" * self.env.docname.count("/")
         text = nodes.paragraph()
-        for place, (name, recipe, told) in enumerate(audit.numbers(claim, records)):
+        for place, (name, recipe, told) in enumerate(numbers(claim, records)):
             link = f"{up}book/records.html#recipe-{recipe}"
             text += [
                 nodes.Text("; " if place else ""),

@@ -17,7 +17,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from tables import paragraphs, row, table
 
-from rtx_lib.evidence.audit import number
+from rtx_lib.evidence.claims import number
 from rtx_lib.evidence.records import check, load, sources
 
 FOLDER = "book/results"

@@ -15,12 +15,5 @@ from .comparison import race
 from .recurrence import cells, indrnn, rnn
 
 CASES: dict[str, Callable[..., list[dict[str, Any]]]] = {
-    "rnn": rnn,
-    "cells": cells,
-    "indrnn": indrnn,
-    "attention": attention,
-    "transformer": transformer,
-    "local-rnn": local_rnn,
-    "txl": txl,
-    "race": race,
+    case.__name__.replace("_", "-"): case for case in (rnn, cells, indrnn, attention, transformer, local_rnn, txl, race)
 }

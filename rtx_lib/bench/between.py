@@ -75,14 +75,7 @@ def txl(
 
 @torch.no_grad()
 def evaluation_costs(
-    lengths: Sequence[int] = (64, 128, 256, 512, 1024, 2048, 3800),
-    *,
-    device: str = "cpu",
-    segment: int = 64,
-    vocabulary: int = 65,
-    width: int = 64,
-    heads: int = 4,
-    layers: int = 4,
+    lengths: Sequence[int], *, device: str = "cpu", segment: int = 64, **sizes: int
 ) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
     """What a predicted token of one text costs a Transformer-XL, for several attention lengths L.
 
@@ -99,8 +92,8 @@ def evaluation_costs(
         For each way with memory, how far the predictions for the end of the first L ids are from those of the window.
     """
     generator = torch.Generator().manual_seed(0)
-    settings: dict[str, Any] = {"vocabulary": vocabulary, "width": width, "heads": heads, "layers": layers}
-    plain, remembering = (TransformerXL(vocabulary, vocabulary, memory=0, **settings).eval() for _ in range(2))
+    settings: dict[str, Any] = {"vocabulary": 65, "width": 64, "heads": 4, "layers": 4} | sizes
+    plain, remembering = (TransformerXL(65, 65, memory=0, **settings).eval() for _ in range(2))
     _spread(plain, generator)
     remembering.load_state_dict(plain.state_dict())
     plain.to(device), remembering.to(device)
@@ -108,7 +101,7 @@ def evaluation_costs(
     seconds: dict[str, list[float]] = {name: [] for name in tokens}
     errors: dict[str, list[float]] = {name: [] for name in list(tokens)[1:]}
     for length in lengths:
-        ids = torch.randint(vocabulary, (1, length + segment), generator=generator).to(device)
+        ids = torch.randint(65, (1, length + segment), generator=generator).to(device)
         window, new = ids.split([length, segment], dim=1)
         remembering.memory, remembering.same_length = length, True
         *pieces, last = window.split(segment, dim=1)

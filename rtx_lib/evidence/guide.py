@@ -15,8 +15,7 @@ from typing import Any
 
 from rtx_lib.evidence import measured
 from rtx_lib.evidence.claims import book_file
-from rtx_lib.evidence.entries import read_entries
-from rtx_lib.evidence.rules import truth
+from rtx_lib.evidence.rules import read_entries, truth
 from rtx_lib.evidence.seeds import MIN_SEEDS
 
 MOST_LINKS = 4  # of an entry: a line with more is no longer read

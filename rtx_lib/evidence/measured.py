@@ -7,8 +7,7 @@ puts the record's value in, with as many decimals as were typed; a test fails wh
 What a mark may name, after the recipe:
 
 ==========================================  ====================================================================
-``METRIC.STATISTIC``                        a metric of the test split over the seeds: median, mean, min, max,
-                                            spread, low and high (the ends of the median's interval), s0
+``METRIC.STATISTIC``                        a metric of the test split over the seeds: median, mean, min, max
 ``elsewhere.VARIANT.METRIC.STATISTIC``      the same for a variant of the test
 ``baselines.NAME``                          what is reached without learning
 ``configuration.NAME``, ``parameters``      what is the same for all seeds; NAME may be ``model_arguments.width``
@@ -31,9 +30,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from rtx_lib.evidence.seeds import median_interval, steps_to
+from rtx_lib.evidence.seeds import steps_to
 
 Records = Mapping[str, Sequence[Mapping[str, Any]]]
 
@@ -44,7 +41,6 @@ STATISTICS: dict[str, Callable[[Sequence[float]], float]] = {
     "mean": statistics.fmean,
     "min": min,
     "max": max,
-    "spread": np.ptp,
 }
 FIXED = ("parameters", "seeds", "diverged")
 
@@ -55,11 +51,14 @@ class Unmeasured(ValueError):
 
 def split(path: str, records: Records) -> tuple[str, str]:
     """Recipe and rest of ``RECIPE.REST``; a recipe's name may have dots. `Unmeasured` where it has no record."""
-    known = [name for name in records if path.startswith(f"{name}.")]
-    if not known:
+    if not (recipe := recipe_of(path, records)):
         raise Unmeasured(f"no record of the recipe in {path!r}")
-    recipe = max(known, key=len)
     return recipe, path[len(recipe) + 1 :]
+
+
+def recipe_of(path: str, records: Records) -> str:
+    """The recipe that a path begins with; nothing where it has no record."""
+    return max((name for name in records if path.startswith(f"{name}.")), key=len, default="")
 
 
 def series(path: str, records: Records) -> list[float | None]:
@@ -96,7 +95,8 @@ def _of(record: Mapping[str, Any], rest: str) -> float | None:
         variant, _, metric = tail.rpartition(".")
         value = ((record.get("elsewhere") or {}).get(variant) or {}).get(metric)
     elif found := re.fullmatch(r"steps to (\w+) ([\d.]+)", rest):
-        return _first(record, found[1], float(found[2]))
+        value = steps_to(record, found[1], float(found[2]))
+        return math.inf if value is None else float(value)
     elif found := re.fullmatch(r"last (\w+)", rest):
         value = record["evaluations"][-1].get(found[1]) if record["evaluations"] else None
     else:
@@ -104,59 +104,37 @@ def _of(record: Mapping[str, Any], rest: str) -> float | None:
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
-def _first(record: Mapping[str, Any], metric: str, line: float) -> float:
-    step = steps_to(record, metric, line)
-    return math.inf if step is None else float(step)
-
-
 def _term(path: str, records: Records) -> float:
+    """The value of one term: a number, or one number for the seeds of a recipe."""
+    if re.fullmatch(r"\d+(\.\d+)?", path):
+        return float(path)
     recipe, rest = split(path, records)
     runs = records[recipe]
-    if rest == "seeds":
-        return float(len(runs))
-    if rest == "diverged":
-        return float(sum(bool(run["diverged"]) for run in runs))
+    if rest in ("seeds", "diverged"):
+        return float(sum(rest == "seeds" or bool(run["diverged"]) for run in runs))
     if rest.startswith(("configuration.", "baselines.")) or rest == "parameters":
-        values = set(series(path, records))
-        if len(values) != 1:
+        if len(same := {*series(path, records)}) != 1:
             raise ValueError(f"{path!r} differs between the seeds")
-        (value,) = values
-        return float(value or 0.0)
+        return float(same.pop() or 0.0)
     if "." not in rest:
         raise ValueError(f"{path!r} names no statistic")
     path, _, statistic = path.rpartition(".")
-    values_of = series(path, records)
-    if seed := re.fullmatch(r"s(\d+)", statistic):
-        named = [value for run, value in zip(runs, values_of, strict=True) if run["seed"] == int(seed[1])]
-        if not named or named[0] is None:
-            raise ValueError(f"{path!r} has no seed {seed[1]}")
-        return named[0]
-    return summary(statistic, [value for value in values_of if value is not None], path)
-
-
-def summary(statistic: str, values: Sequence[float], path: str = "") -> float:
-    """One number for the seeds."""
+    values = [value for value in series(path, records) if value is not None]
     if not values:
         raise ValueError(f"{path!r}: no run has a value")
-    if statistic in ("low", "high"):
-        return median_interval(values)[statistic == "high"]
     if statistic not in STATISTICS:
-        raise ValueError(f"{path!r}: {statistic!r} is no statistic: {', '.join(STATISTICS)}, low, high, s0, s1, ...")
+        raise ValueError(f"{path!r}: {statistic!r} is no statistic: {', '.join(STATISTICS)}")
     return float(STATISTICS[statistic](values))
 
 
 def value(expression: str, records: Records) -> float:
     """The value of a mark. `Unmeasured` where a recipe has no record, `ValueError` for what cannot be read."""
     first, *others = re.split(r" ([-+*/]) ", expression.strip())
-    total = _operand(first, records)
+    total = _term(first, records)
     for sign, term in zip(others[::2], others[1::2], strict=True):
-        right = _operand(term, records)
+        right = _term(term, records)
         total = {"-": total - right, "+": total + right, "*": total * right}.get(sign, total / (right or math.nan))
     return total
-
-
-def _operand(term: str, records: Records) -> float:
-    return float(term) if re.fullmatch(r"\d+(\.\d+)?", term) else _term(term, records)
 
 
 def formatted(number: float, typed: str) -> str:

@@ -33,10 +33,8 @@ def crossings(race: Race) -> str:
     names = listed([race.lanes[lane] for lane in lines if lines[lane] == most])
     if most == len(race.finish):
         return f"**All {most} finish lines are crossed with every seed by {names}.**"
-    return (
-        f"**No model crosses all {len(race.finish)} finish lines with every seed.** At most {most} are crossed, by "
-        f"{names}."
-    )
+    none = f"**No model crosses all {len(race.finish)} finish lines with every seed.**"
+    return f"{none} At most {most} are crossed, by {names}."
 
 
 def lead_changes(race: Race, names: Mapping[str, str], one: str, other: str) -> str:
@@ -96,9 +94,8 @@ def cost_rows(race: Race, task: str, positions: int) -> list[tuple[str, ...]]:
         cost = race.costs[task, lane]
         seconds, flops = cost["seconds_per_step"], cost["flops_per_step"]
         rule = 6 * cost["parameters"] * positions
-        rows.append(
-            (name, f"{1e3 * seconds:.0f}", f"{flops / 1e9:.2f}", f"{flops / rule:.2f}", f"{flops / seconds / 1e9:.0f}")
-        )
+        cells = f"{1e3 * seconds:.0f}", f"{flops / 1e9:.2f}", f"{flops / rule:.2f}", f"{flops / seconds / 1e9:.0f}"
+        rows.append((name, *cells))
     return rows
 
 

@@ -23,11 +23,16 @@ what the rule asks for: it stands with those on the other side. On the right it 
 
 from __future__ import annotations
 
+import dataclasses
 import operator
 import re
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
 
 from rtx_lib.evidence import measured
 
@@ -171,3 +176,45 @@ def spoken(rule: str, ours: Ours) -> str:
         "close": f"the medians of {one} and {other} within {100 * found.tolerance:g}%",
         "overlap": f"the seeds of {one} and {other} overlapping",
     }[found.kind].replace("%", " %")
+
+
+# ------------------------------------------------------------------------------------------------ files of entries
+
+
+def read_entries(path: Path, kind: type[Any], word: str, needed: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    """The entries of a YAML file as objects, each with a name for messages: ``claim tcn-copy``, ``claim number 3``.
+
+    Parameters
+    ----------
+    path
+        The file.
+    kind
+        A dataclass, whose fields are the keys that an entry may have; one with rules has ``rules`` and ``ours``.
+    word
+        What an entry is called.
+    needed
+        The keys that must be filled.
+
+    Raises
+    ------
+    ValueError
+        Naming the first entry that has another key, lacks one, has a rule that is none, or the id of an
+        earlier one.
+    """
+    known, ids = [field.name for field in dataclasses.fields(kind)], set[str]()
+    for place, entry in enumerate(yaml.safe_load(path.read_text(encoding="utf-8")) or [], start=1):
+        name = f"{word} {entry.get('id', f'number {place}')}"
+        if unknown := sorted(set(entry) - set(known)):
+            raise ValueError(f"{name}: unknown {', '.join(unknown)}; there are {', '.join(known)}")
+        if missing := sorted(key for key in needed if not entry.get(key)):
+            raise ValueError(f"{name}: {', '.join(missing)} missing")
+        if entry.get("id") in ids:
+            raise ValueError(f"{name}: two have this id")
+        ids |= {entry["id"]} if "id" in entry else set()
+        found = kind(**entry)
+        for line in found.rules:
+            try:
+                parse(line, found.ours)
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from error
+        yield name, found

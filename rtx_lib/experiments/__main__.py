@@ -31,12 +31,9 @@ def _parser() -> argparse.ArgumentParser:
     runner.add_argument("--seed", type=int, nargs="+", default=[0])
     runner.add_argument("--out", help="folder of the records (default: the book's)")
     runner.add_argument("--device", help="cpu or cuda (default: cpu; under accelerate launch what it finds)")
-    runner.add_argument(
-        "--threads", type=sweeps.at_least_one, default=1, help="torch threads of each process (default 1)"
-    )
-    runner.add_argument(
-        "--mixed-precision", choices=PRECISIONS, help="type of autocast (default: no; else that of accelerate launch)"
-    )
+    runner.add_argument("--threads", type=sweeps.at_least_one, default=1, help="threads of each process (default 1)")
+    of_autocast = "type of autocast (default: no; else that of accelerate launch)"
+    runner.add_argument("--mixed-precision", choices=PRECISIONS, help=of_autocast)
     runner.add_argument("--quiet", action="store_true", help="no progress bar")
     packer = commands.add_parser("pack", help="move the records of finished runs into their sweeps' files")
     packer.add_argument("--out", type=Path, help="folder of the sweeps' files (default: the book's)")

@@ -7,41 +7,22 @@ from typing import Any
 import torch
 from torch import nn
 
+from rtx_lib import models, tasks
 from rtx_lib.experiments.recipes import Recipe
 from rtx_lib.layers import GRU, LSTM, RNN, Readout, SampleStdNorm
-from rtx_lib.models.deep_transition import DeepTransitionGRU
-from rtx_lib.models.indrnn import PlainIndRNN
-from rtx_lib.models.plain_gpt import PlainGPT
-from rtx_lib.models.r_transformer import RTransformer
-from rtx_lib.models.seq2seq import Seq2Seq
-from rtx_lib.models.tcn import TCN
-from rtx_lib.models.transformer import CausalTransformer, Transformer
-from rtx_lib.models.transformer_xl import TransformerXL
-from rtx_lib.tasks import (
-    MNIST,
-    AddingProblem,
-    CharacterText,
-    CopyMemory,
-    Enwik8,
-    Lag,
-    NumberWords,
-    PennTreebank,
-    PolyphonicMusic,
-    SequentialDigits,
-)
-from rtx_lib.training.schedules import drop_on_plateau, inverse_sqrt, staircase, warmup_constant, warmup_cosine
+from rtx_lib.training.schedules import drop_on_plateau, staircase, warmup_cosine
 
 TASKS: dict[str, Callable[..., Any]] = {
-    "adding": AddingProblem,
-    "copy": CopyMemory,
-    "digits": SequentialDigits,
-    "mnist": MNIST,
-    "lag": Lag,
-    "number-words": NumberWords,
-    "text": CharacterText,
-    "music": PolyphonicMusic,
-    "ptb": PennTreebank,
-    "enwik8": Enwik8,
+    "adding": tasks.AddingProblem,
+    "copy": tasks.CopyMemory,
+    "digits": tasks.SequentialDigits,
+    "mnist": tasks.MNIST,
+    "lag": tasks.Lag,
+    "number-words": tasks.NumberWords,
+    "text": tasks.CharacterText,
+    "music": tasks.PolyphonicMusic,
+    "ptb": tasks.PennTreebank,
+    "enwik8": tasks.Enwik8,
 }
 
 
@@ -61,17 +42,17 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "rnn": _core(RNN),
     "lstm": _core(LSTM),
     "gru": _core(GRU),
-    "deep-gru": _core(DeepTransitionGRU),
-    "indrnn": _whole(PlainIndRNN),
-    "seq2seq": lambda task, **how: Seq2Seq(task.input_size, task.output_size, **how),
-    "transformer": lambda task, **how: Transformer(task.input_size, task.output_size, **how),
-    "causal-transformer": _whole(CausalTransformer),
-    "r-transformer": lambda task, norm_layer="layer", **how: _whole(RTransformer)(
+    "deep-gru": _core(models.DeepTransitionGRU),
+    "indrnn": _whole(models.PlainIndRNN),
+    "seq2seq": lambda task, **how: models.Seq2Seq(task.input_size, task.output_size, **how),
+    "transformer": lambda task, **how: models.Transformer(task.input_size, task.output_size, **how),
+    "causal-transformer": _whole(models.CausalTransformer),
+    "r-transformer": lambda task, norm_layer="layer", **how: _whole(models.RTransformer)(
         task, norm_layer=NORM_LAYERS[norm_layer], **how
     ),
-    "transformer-xl": _whole(TransformerXL),
-    "tcn": _whole(TCN),
-    "plain-gpt": lambda task, **how: PlainGPT(task.vocabulary, **how),
+    "transformer-xl": _whole(models.TransformerXL),
+    "tcn": _whole(models.TCN),
+    "plain-gpt": lambda task, **how: models.PlainGPT(task.vocabulary, **how),
 }
 
 
@@ -93,21 +74,18 @@ def rule(recipe: Recipe, model: nn.Module) -> dict[str, Any]:
     ValueError
         For an unknown schedule or optimizer, or a slow rate without parameters.
     """
-    schedule = plateau = None
-    if recipe.schedule == "constant":
-        schedule = warmup_constant(recipe.warmup) if recipe.warmup else None
-    elif recipe.schedule == "cosine":
-        schedule = warmup_cosine(recipe.steps, recipe.warmup, recipe.floor)
-    elif recipe.schedule == "inverse-sqrt":
-        schedule = inverse_sqrt(recipe.warmup)
-    elif recipe.schedule == "staircase":
-        schedule = staircase(recipe.drop_every, recipe.drop)
-    elif recipe.schedule == "plateau":
-        plateau = drop_on_plateau(recipe.drop_every, recipe.drop, recipe.keep_best or "loss", recipe.drop_after)
-    else:
-        known = "'constant', 'cosine', 'inverse-sqrt', 'staircase' or 'plateau'"
-        raise ValueError(f"schedule must be {known}, got {recipe.schedule!r}")
-    return {"optimizer": optimizer(recipe, model), "schedule": schedule, "plateau": plateau}
+    schedules: dict[str, Callable[[], Any]] = {
+        "constant": lambda: None,
+        "cosine": lambda: warmup_cosine(recipe.steps, recipe.warmup, recipe.floor),
+        "staircase": lambda: staircase(recipe.drop_every, recipe.drop),
+        "plateau": lambda: drop_on_plateau(
+            recipe.drop_every, recipe.drop, recipe.keep_best or "loss", recipe.drop_after
+        ),
+    }
+    if recipe.schedule not in schedules:
+        raise ValueError(f"schedule must be one of {list(schedules)}, got {recipe.schedule!r}")
+    how = {"optimizer": optimizer(recipe, model), "schedule": None, "plateau": None}
+    return how | {"plateau" if recipe.schedule == "plateau" else "schedule": schedules[recipe.schedule]()}
 
 
 def optimizer(recipe: Recipe, model: nn.Module) -> torch.optim.Optimizer:

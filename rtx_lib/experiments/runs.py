@@ -1,9 +1,14 @@
-"""One run of a recipe: build it, train it, test it, and write its record."""
+"""One run of a recipe: build it, train it, test it, and write its record.
+
+How records are packed, read and checked stands in :mod:`rtx_lib.evidence.records`.
+"""
 
 import copy
 import hashlib
 import json
+import math
 import platform
+import subprocess
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,10 +19,9 @@ from torch import nn
 
 import rtx_lib
 from rtx_lib.diagnostics.context import loss_by_position
-from rtx_lib.evidence.records import runs_folder, thin
+from rtx_lib.evidence.records import Record, find, runs_folder, thin
 from rtx_lib.experiments.builders import TASKS, build, rule
-from rtx_lib.experiments.recipes import RECIPES, Recipe
-from rtx_lib.experiments.records import as_text, commit, finite, made, record_path, tidy
+from rtx_lib.experiments.recipes import RECIPES, Recipe, recipe_of
 from rtx_lib.training import History, Processes, Trainer, TrainingDiverged, fit, fit_side_by_side
 from rtx_lib.training.checkpoints import in_one_step
 from rtx_lib.training.evaluation import evaluate, parameter_count
@@ -50,9 +54,11 @@ def run(
         For a device that torch cannot use, a recipe with an unknown model, task or schedule, or one at equal time in
         several processes or mixed precision, or beside a reference that diverges.
     """
-    _check(recipe, processes)
-    path = record_path(Path(out) if out else runs_folder(), recipe, seed)
-    if processes.agree(made(path, recipe)):
+    if recipe.equal_time and not processes.plain:
+        got = f"{processes.count} processes, {processes.precision!r}"
+        raise ValueError(f"processes must be one, without mixed precision, for {recipe.name} at equal time, got {got}")
+    path, there = made(Path(out) if out else runs_folder(), recipe, seed)
+    if processes.agree(there):
         return path
     configuration, code = asdict(recipe), commit()  # of the code that runs: the checkout may move on meanwhile
     model, task = build(recipe, seed)
@@ -81,20 +87,23 @@ def run(
         record |= _tested(model, task, recipe, device)
     if processes.main:
         with in_one_step(path) as temporary:
-            temporary.write_text(as_text(record))
-        tidy(path)
+            temporary.write_text(json.dumps(record, indent=1, allow_nan=False) + "\n")
+        for file in (*path.parent.glob(f".{path.stem}.*"), *path.parent.glob(f"{path.name}.*.part")):
+            file.unlink(missing_ok=True)  # checkpoint and half-written files
     return path
 
 
-def _check(recipe: Recipe, processes: Processes) -> None:
-    """Refuse before hours of training what no record could hold, or no clock compare."""
-    most = 80 if recipe.equal_time else 200  # a row with the reference's columns is two and a half times as long
-    if recipe.steps > most * recipe.eval_every:
-        got = f"{recipe.eval_every} in {recipe.steps} steps"
-        raise ValueError(f"eval_every must leave at most {most} evaluations, got {got}")
-    if recipe.equal_time and not processes.plain:
-        got = f"{processes.count} processes, {processes.precision!r}"
-        raise ValueError(f"processes must be one, without mixed precision, for {recipe.name} at equal time, got {got}")
+def made(folder: Path, recipe: Recipe, seed: int) -> tuple[Path, Record | None]:
+    """Where the record of a run is, or will be, and what is there: None unless it is of this very recipe, and whole.
+
+    A record that is packed is there, too.
+    """
+    path = folder / f"{recipe.name}-s{seed}.json"
+    try:
+        record = find(recipe.name, seed, folder)
+        return path, record if record and recipe_of(record) == recipe else None
+    except (KeyError, TypeError, ValueError):  # for settings that there are no more
+        return path, None
 
 
 def _beside(model: nn.Module, task: Any, recipe: Recipe, seed: int, device: str) -> History:
@@ -171,3 +180,22 @@ def _changed(model: nn.Module, settings: dict[str, Any]) -> nn.Module:
             raise ValueError(f"tested_with must name attributes of {type(model).__name__}, got {name!r}")
         setattr(changed, name, value)
     return changed
+
+
+def finite(row: dict[str, Any]) -> dict[str, Any]:
+    """``row`` without numbers that JSON cannot hold."""
+    return {name: value for name, value in row.items() if not isinstance(value, float) or math.isfinite(value)}
+
+
+def commit() -> str:
+    """The checkout's commit, with "-dirty" if the library differs from it; "unknown" outside git."""
+    here = Path(rtx_lib.__file__).parent
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", *arguments], cwd=here, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    try:
+        return git("rev-parse", "HEAD") + ("-dirty" if git("status", "--porcelain", "--", ".") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"

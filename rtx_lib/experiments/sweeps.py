@@ -18,7 +18,7 @@ from typing import Any
 from rtx_lib.evidence.records import runs_folder
 from rtx_lib.evidence.seeds import better, summarise
 from rtx_lib.experiments.recipes import Recipe, attention, between, race, recurrence
-from rtx_lib.experiments.records import made, record_path
+from rtx_lib.experiments.runs import made
 from rtx_lib.training import check_device
 
 
@@ -52,36 +52,22 @@ SWEEPS: dict[str, Sweep] = {
     "attention": Sweep("chapters 5 to 7", _recorded(attention.RECIPES)),
     "between": Sweep("chapters 8 and 9", _recorded(between.RECIPES)),
     "race-rates": Sweep("the learning rates that the lanes of the race tried", race.TRIALS, (0,)),
-    "race": Sweep(
-        "chapter 10: every model on every task",
-        [race.race(task, lane) for task in race.TASKS for lane in race.LANES],
-        race.SEEDS,
-    ),
-    "race-lengths": Sweep(
-        "chapter 10: shorter and longer sequences",
-        [
-            race.race(task, lane, length)
-            for task, lengths in race.LENGTHS.items()
-            for length in (lengths[0], lengths[2])
-            for lane in race.LANES
-        ],
-    ),
+    "race": Sweep("chapter 10: every model on every task", race.RACE, race.SEEDS),
+    "race-lengths": Sweep("chapter 10: shorter and longer sequences", race.LENGTHENED),
 }
 """What the book measured, by name."""
 
 
 def missing(plan: Sweep, folder: Path) -> list[Path]:
     """Where the records of a sweep will be that are not there yet, neither packed nor in ``folder``."""
-    paths = ((record_path(folder, recipe, seed), recipe) for recipe, seed in plan.runs())
-    return [path for path, recipe in paths if made(path, recipe) is None]
+    looked_up = (made(folder, recipe, seed) for recipe, seed in plan.runs())
+    return [path for path, record in looked_up if record is None]
 
 
 def found(plan: Sweep, folder: Path) -> dict[str, list[dict[str, Any]]]:
     """The records of a sweep that are in ``folder``, for each of its recipes by seed."""
     return {
-        recipe.name: [
-            record for seed in plan.seeds if (record := made(record_path(folder, recipe, seed), recipe)) is not None
-        ]
+        recipe.name: [record for seed in plan.seeds if (record := made(folder, recipe, seed)[1]) is not None]
         for recipe in plan.recipes
     }
 
@@ -137,7 +123,7 @@ def best_rate(task: str, lane: str, folder: Path | None = None) -> float | None:
     chosen, least = min(race.RATES), float("inf")
     for rate in sorted(race.RATES):
         recipe = race.trial(task, lane, rate)
-        record = made(record_path(folder, recipe, 0), recipe)
+        _, record = made(folder, recipe, 0)
         if record is None:
             return None
         metric = "mse" if recipe.task == "adding" else "loss"
@@ -160,8 +146,9 @@ def add_commands(commands: Any) -> None:
     """Add ``sweep`` and ``table`` to the commands of :mod:`rtx_lib.experiments.__main__`."""
     maker = commands.add_parser("sweep", help="make the records of a sweep that are missing")
     printer = commands.add_parser("table", help="print the table of a sweep")
+    about = "; ".join(f"{name}: {sweep.about}" for name, sweep in SWEEPS.items())
     for command in (maker, printer):
-        command.add_argument("name", metavar="NAME", help="; ".join(f"{name}: {s.about}" for name, s in SWEEPS.items()))
+        command.add_argument("name", choices=SWEEPS, metavar="NAME", help=about)
         command.add_argument("--out", type=Path, help="folder of the runs' own files (default: the book's)")
     maker.add_argument("--device", default="cpu", help="cpu, cuda, or several for the runs in turn: cuda:0,cuda:1")
     maker.add_argument("--threads", type=at_least_one, default=1, help="torch threads of each run (default 1)")
@@ -170,9 +157,6 @@ def add_commands(commands: Any) -> None:
 
 def command(options: argparse.Namespace, engine: Sequence[str] = ()) -> int:
     """Carry out ``sweep`` or ``table``; returns the exit status."""
-    if options.name not in SWEEPS:
-        print(f"unknown sweep {options.name!r}; known: {', '.join(SWEEPS)}", file=sys.stderr)
-        return 2
     plan, folder = SWEEPS[options.name], (options.out or runs_folder()).resolve()
     if options.command == "table":
         print(table(plan, folder))

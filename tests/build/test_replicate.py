@@ -13,9 +13,7 @@ from support import built
 from support.built import NOTEBOOKS
 from support.helpers import ROOT, code_cell
 
-from rtx_lib.evidence.bounds import Bound
-from rtx_lib.evidence.findings import Finding
-from rtx_lib.evidence.study import ALMOST_ALWAYS, rate_of, values_of
+from rtx_lib.evidence.findings import ALMOST_ALWAYS, Bound, Finding, rate_of, values_of
 
 CHAPTER = (
     'from rtx_lib.evidence import Evidence\nimport os\nevidence = Evidence("one", profile, seed, device)',

@@ -335,11 +335,11 @@ def test_a_strict_build_fails_instead(command, monkeypatch):
 
 
 def test_rates_and_audits_on_a_page_are_of_todays_study(monkeypatch):
-    from rtx_lib.evidence import findings, study
+    from rtx_lib.evidence import findings
 
     found = {key: value for key, value in finding(0.5, True).items() if key != "held"}
     run = {"part": "first", "seed": 1, "values": {"one-end": 0.5}}
-    monkeypatch.setattr(study, "load_study", lambda: {"chapters": {"one": {"runs": [run]}}})
+    monkeypatch.setattr(findings, "load_study", lambda: {"chapters": {"one": {"runs": [run]}}})
     monkeypatch.setattr(findings, "audit_bundle", lambda chapter, up: {findings.AUDIT: chapter, "text/html": up})
     outputs = [
         {"output_type": "display_data", "metadata": {}, "data": data}

@@ -12,9 +12,9 @@ import yaml
 from support.helpers import ROOT
 from support.made_records import ENTRY, records
 
-from rtx_lib.evidence import audit, claims, measured, rules
+from rtx_lib.evidence import claims, measured, rules
+from rtx_lib.evidence.findings import load_study
 from rtx_lib.evidence.records import load
-from rtx_lib.evidence.study import load_study
 from rtx_lib.experiments.recipes import RECIPES
 
 BOOK = claims.all_claims()
@@ -37,34 +37,30 @@ def study(values, bound="> 0"):
     return {"chapters": {"01_recurrence": {"findings": {"word-one": {"sentence": "S.", "bound": bound}}, "runs": runs}}}
 
 
+ONE, OTHER, TWO = "every A < 9", "every A < B", {"rules": ["every A < 9", "every A < 8", "every A > B"], "enough": 2}
+OPEN, CONTRADICTED, HOLDS = "undecided", ("contradicted", ""), ("holds", "")
+
+
 @pytest.mark.parametrize(
     ("changes", "found", "expected"),
     [
-        ({}, A_B, ("holds", "")),
-        ({}, B_A, ("contradicted", "")),
-        ({}, records(a=[3, 1, 1], b=[2, 2, 2]), ("undecided", "the seeds do not decide it")),
-        ({}, records(a=[1, 1], b=[2, 2, 2]), ("undecided", "too few runs: 2 of A")),
-        ({}, records(a=[3, 3, 3], b=[2, 2]), ("undecided", "too few runs: 2 of B")),
-        ({}, records(a=[3, 3, 3]), ("undecided", "too few runs: none of B")),
-        ({"rules": [], "ours": {}}, {}, ("undecided", "not run")),
-        ({"rules": ["every A > 9", "every A < B"]}, B_A, ("contradicted", "")),
-        ({"rules": ["every A < 9", "every A < B"]}, B_A, ("undecided", "one part is contradicted, another holds")),
+        ({}, A_B, HOLDS),
+        ({}, B_A, CONTRADICTED),
+        ({}, records(a=[3, 1, 1], b=[2, 2, 2]), (OPEN, "the seeds do not decide it")),
+        ({}, records(a=[1, 1], b=[2, 2, 2]), (OPEN, "too few runs: 2 of A")),
+        ({}, records(a=[3, 3, 3], b=[2, 2]), (OPEN, "too few runs: 2 of B")),
+        ({}, records(a=[3, 3, 3]), (OPEN, "too few runs: none of B")),
+        ({"rules": [], "ours": {}}, {}, (OPEN, "not run")),
+        ({"rules": ["every A > 9", OTHER]}, B_A, CONTRADICTED),
+        ({"rules": [ONE, OTHER]}, B_A, (OPEN, "one part is contradicted, another holds")),
         (
-            {"rules": ["every A < B", "every A > 2"]},
+            {"rules": [OTHER, "every A > 2"]},
             records(a=[3, 3, 1.9], b=[1, 1, 1]),
-            ("undecided", "one part is contradicted, the seeds do not decide the rest"),
+            (OPEN, "one part is contradicted, the seeds do not decide the rest"),
         ),
-        ({"rules": ["every A < 9", "every A < B"], "enough": 1}, B_A, ("holds", "")),
-        (
-            {"rules": ["every A < 9", "every A < 8", "every A > B"], "enough": 2},
-            records(a=[9.5] * 3, b=[2] * 3),
-            ("contradicted", ""),
-        ),
-        (
-            {"rules": ["every A < 9", "every A < 8", "every A > B"], "enough": 2},
-            records(a=[1, 8.5, 9.5], b=[2] * 3),
-            ("undecided", "the seeds do not decide it"),
-        ),
+        ({"rules": [ONE, OTHER], "enough": 1}, B_A, HOLDS),
+        (TWO, records(a=[9.5] * 3, b=[2] * 3), CONTRADICTED),
+        (TWO, records(a=[1, 8.5, 9.5], b=[2] * 3), (OPEN, "the seeds do not decide it")),
     ],
 )
 def test_rules_make_a_verdict(changes, found, expected):
@@ -92,31 +88,20 @@ def with_baseline(line, **losses):
     return found
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        (2.5, "holds"),
-        (2.05, "undecided"),
-        (1.5, "undecided"),
-        (0.5, "undecided"),  # B beats it, in part, not, nobody
-    ],
-)
+@pytest.mark.parametrize(("line", "expected"), [(2.5, "holds"), (2.05, OPEN), (1.5, OPEN), (0.5, OPEN)])
 def test_a_rival_that_does_not_beat_the_trivial_baseline_decides_nothing(line, expected):
     found = with_baseline(line, a=[1, 1, 1], b=[2, 2, 2.1])
     assert judged(claim(), found)[0] == "holds", "nobody asked for the baseline"
     assert judged(claim(trivial="counting"), found)[0] == expected
-    if line == 1.5:
-        assert judged(claim(trivial="counting"), found)[1] == (
-            "B does not beat the trivial baseline, counting, with every seed"
-        )
+    told = "B does not beat the trivial baseline, counting, with every seed"
+    assert line != 1.5 or judged(claim(trivial="counting"), found)[1] == told
 
 
 def test_a_weak_rival_does_not_hide_that_another_one_contradicts():
     found = with_baseline(5, a=[3, 3, 3], b=[9, 9, 9], c=[2, 2, 2])
-    three = claim(
-        ours={"A": "a.loss", "B": "b.loss", "C": "c.loss"}, rules=["every A < B", "every A < C"], trivial="counting"
-    )
-    assert judged(three, found)[0] == "contradicted"
+    ours = {"A": "a.loss", "B": "b.loss", "C": "c.loss"}
+    three = claim(ours=ours, rules=["every A < B", "every A < C"], trivial="counting")
+    assert judged(three, found) == CONTRADICTED
     with pytest.raises(ValueError, match="no record of its runs has the baseline 'guessing'"):
         claims.judge(claim(trivial="guessing"), found)
 
@@ -124,27 +109,20 @@ def test_a_weak_rival_does_not_hide_that_another_one_contradicts():
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
-        ([1] * 19 + [-1], "holds"),
-        ([1] * 17 + [-1] * 3, "undecided"),
-        ([-1] * 20, "undecided"),
-        ([1] * 9, "undecided"),
-        ([1] * 8 + [None] * 2, "undecided"),
-        ([1] * 10, "holds"),
+        ([1] * 19 + [-1], HOLDS),
+        ([1] * 17 + [-1] * 3, (OPEN, "the finding held in 17 of 20 runs")),
+        ([-1] * 20, (OPEN, "the finding held in 0 of 20 runs")),
+        ([1] * 9, (OPEN, "too few runs of the study: 9")),
+        ([1] * 8 + [None] * 2, (OPEN, "the finding held in 8 of 10 runs")),
+        ([1] * 10, HOLDS),
+        ([], (OPEN, "not in the replication study yet")),
     ],
 )
 def test_a_finding_decides_by_its_rate(values, expected):
-    found = claim(rules=[], ours={}, finding="word-one")
-    assert judged(found, {}, study(values))[0] == expected
-    refuted = claim(rules=[], ours={}, finding="word-one", refuted=True)
-    assert judged(refuted, {}, study(values))[0] == {"holds": "contradicted"}.get(expected, expected)
-
-
-def test_a_finding_that_was_not_studied_decides_nothing():
-    for known in ({}, study([])):
-        assert judged(claim(rules=[], ours={}, finding="word-one"), {}, known) == (
-            "undecided",
-            "not in the replication study yet",
-        )
+    found, refuted = (claim(rules=[], ours={}, finding="word-one", refuted=how) for how in (False, True))
+    assert judged(found, {}, study(values)) == expected
+    assert judged(refuted, {}, study(values)) == (CONTRADICTED if expected == HOLDS else expected)
+    assert judged(found, {}, {}) == (OPEN, "not in the replication study yet")
 
 
 def test_a_proof_decides_and_a_label_says_in_which_setting():
@@ -182,21 +160,21 @@ def test_every_planted_fault_is_named(tmp_path, changes, message):
 def test_numbers_in_words():
     def said(values):
         found = records(a=values)
-        return audit.said(measured.series("a.loss", found), found["a"])
+        return claims.said(measured.series("a.loss", found), found["a"])
 
     assert said([1.0, 1.1, 1.2]) == "1.10 [1.00, 1.20]" and said([1.0, None]) == "1.00, 1 of 2 diverged"
     assert said([None, None]) == "all 2 diverged" and said([0.9999, 1.0]) == "1.00"
     assert said([999.6]) == "1,000"
     assert said([float("inf"), 1500.0]) == "never [1,500, never]"
     assert said([1.0, float("nan"), None]) == "1.00, 1 of 3 diverged, 1 of 3 without a value"
-    assert audit.budget(claim(), records(a=[1, 2], b=[1, 2, 3])) == "2 to 3 seeds, 100 to 300 steps, 1,000 parameters"
+    assert claims.budget(claim(), records(a=[1, 2], b=[1, 2, 3])) == "2 to 3 seeds, 100 to 300 steps, 1,000 parameters"
 
 
 def test_a_source_reads_without_sphinx():
-    assert audit.plain("{cite:t}`vaswani2017`, table 1; {cite:t}`tang`") == "Vaswani et al. (2017), table 1; Tang"
-    assert audit.plain("{cite:p}`hochreiter1997,le2015`") == "Hochreiter and Schmidhuber (1997); Le et al. (2015)"
-    assert audit.plain("{doc}`the ledger </book/results>`, {doc}`api`") == "the ledger, api"
-    assert audit.as_html("`a < b` & {cite:t}`tang`") == "<code>a &lt; b</code> &amp; Tang"
+    assert claims.plain("{cite:t}`vaswani2017`, table 1; {cite:t}`tang`") == "Vaswani et al. (2017), table 1; Tang"
+    assert claims.plain("{cite:p}`hochreiter1997,le2015`") == "Hochreiter and Schmidhuber (1997); Le et al. (2015)"
+    assert claims.plain("{doc}`the ledger </book/results>`, {doc}`api`") == "the ledger, api"
+    assert claims.as_html("`a < b` & {cite:t}`tang`") == "<code>a &lt; b</code> &amp; Tang"
 
 
 CHAPTERS = sorted({one.chapter for one in BOOK})
@@ -204,18 +182,18 @@ CHAPTERS = sorted({one.chapter for one in BOOK})
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_every_chapter_has_an_audit_without_a_trace_of_sphinx(chapter):
-    table = audit.Audit(chapter, "../book/results.html")
+    table = claims.Audit(chapter, "../book/results.html")
     for text in (table.data, repr(table)):
         assert "{cite" not in text and "{doc" not in text and "nan" not in text
     own = [one for one in BOOK if one.chapter == chapter]
     assert table.data.count('<span class="verdict ') == len(repr(table).splitlines()) == len(own)
     assert all(f'href="../book/results.html#claim-{one.id}"' in table.data for one in own)
-    assert table.data.count(audit.OWN) == any(one.nobody for one in own)
+    assert table.data.count(claims.OWN) == any(one.nobody for one in own)
 
 
 def test_a_chapter_without_claims_is_named():
     with pytest.raises(ValueError, match=r"chapter must have claims in claims\.yml, got '99_none'"):
-        audit.Audit("99_none")
+        claims.Audit("99_none")
 
 
 def test_an_installed_library_has_its_claims_papers_and_records(tmp_path):
@@ -225,11 +203,11 @@ def test_an_installed_library_has_its_claims_papers_and_records(tmp_path):
     for source, target in lines:
         (tmp_path / target).parent.mkdir(exist_ok=True)
         (tmp_path / target).symlink_to(ROOT / source)
-    code = "import rtx_lib; from rtx_lib.evidence.audit import Audit as a; print(rtx_lib.__file__, a('10_race'))"
+    code = "import rtx_lib; from rtx_lib.evidence.claims import Audit as a; print(rtx_lib.__file__, a('10_race'))"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     first, _, table = done.stdout.partition(" ")
-    assert first.startswith(str(tmp_path)) and table.strip() == repr(audit.Audit("10_race"))
+    assert first.startswith(str(tmp_path)) and table.strip() == repr(claims.Audit("10_race"))
 
 
 # ------------------------------------------------------------------------------------------ the book itself
@@ -239,15 +217,7 @@ def test_all_chapters_have_claims_and_every_paper_is_in_the_bibliography():
     assert {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")} <= set(CHAPTERS)
     texts = " ".join(f"{one.source} {one.published} {one.differs} {one.short}" for one in BOOK)
     cited = {key for keys in re.findall(r"\{cite:\w\}`([^`]+)`", texts) for key in keys.split(",")}
-    assert cited and cited <= set(audit.papers())
-
-
-@pytest.mark.parametrize("one", BOOK, ids=lambda one: one.id)
-def test_a_claim_rests_on_recipes_that_exist(one):
-    for path in one.ours.values():
-        assert any(path.startswith(f"{name}.") for name in RECIPES), path
-    claims.judge(one, RESULTS, load_study())
-    assert bool(one.ours) == bool(one.rules), "numbers of ours without a rule, or a rule without numbers"
+    assert cited and cited <= set(claims.papers())
 
 
 NATS = {"loss": 1, "mse": 1, "bpc": math.log(2)}  # that one unit of a metric has; baselines of text are in nats
@@ -256,14 +226,9 @@ TRIVIAL = ("predict 1", "no memory", "note transitions", "bigram loss")
 
 def no_better_than_trivial(one, found):
     """Which of ours are set against another though a seed of theirs misses the mean or counting."""
-    compared = {
-        name
-        for rule in one.rules
-        if len(names := rules.names(rules.parse(rule, one.ours), one.ours)) > 1
-        for name in names
-    }
+    named = (rules.names(rules.parse(rule, one.ours), one.ours) for rule in one.rules)
     weak = set()
-    for name in compared:
+    for name in {name for names in named if len(names) > 1 for name in names}:
         recipe, metric = measured.split(one.ours[name], found)
         if (unit := NATS.get(re.split("[. ]", metric)[-1])) is None:
             continue
@@ -275,8 +240,11 @@ def no_better_than_trivial(one, found):
 
 
 @pytest.mark.parametrize("one", BOOK, ids=lambda one: one.id)
-def test_a_claim_about_a_rival_below_the_trivial_baseline_names_it(one):
-    """A rival that misses it decides nothing: under ``trivial`` stands which baseline it is."""
+def test_a_claim_rests_on_recipes_that_exist_and_names_the_baseline_that_a_rival_misses(one):
+    """Such a rival decides nothing: under ``trivial`` stands which baseline it is."""
+    assert all(any(path.startswith(f"{name}.") for name in RECIPES) for path in one.ours.values())
+    claims.judge(one, RESULTS, load_study())
+    assert bool(one.ours) == bool(one.rules), "numbers of ours without a rule, or a rule without numbers"
     if not one.trivial and not claims.too_few(one, RESULTS):
         assert no_better_than_trivial(one, RESULTS) == set()
 

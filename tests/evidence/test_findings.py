@@ -7,7 +7,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
-from rtx_lib.evidence import Bound, Evidence, Finding, findings, study
+from rtx_lib.evidence import Bound, Evidence, Finding, findings
 
 
 @pytest.fixture
@@ -79,10 +79,10 @@ def test_the_rate_is_counted_by_the_bound_of_the_notebook():
         for part, seed, value in (("first", 1, 0.2), ("first", 2, 0.1), ("first", 3, None), ("second", 101, 0.3))
     ]
     kept = {"chapters": {"02_gradients": {"runs": [*runs, {"part": "first", "seed": 4, "values": {}}]}}}
-    assert study.rate_of(kept, found) == study.Rate(2, 4)
-    assert study.rate_of(kept, found, "second") == study.Rate(1, 1)
-    assert study.rate_of(kept, found, seed=1) == study.Rate(1, 1)
-    assert study.rate_of({}, found) is None
+    assert findings.rate_of(kept, found) == findings.Rate(2, 4)
+    assert findings.rate_of(kept, found, "second") == findings.Rate(1, 1)
+    assert findings.rate_of(kept, found, seed=1) == findings.Rate(1, 1)
+    assert findings.rate_of({}, found) is None
     told = findings.bundle(found, kept, "../book/findings.html#gradients-wall")
     assert "held in 2 of 4 runs" in told["text/plain"]
     assert '<a href="../book/findings.html#gradients-wall">held in 2 of 4 runs' in told["text/html"]
@@ -90,62 +90,45 @@ def test_the_rate_is_counted_by_the_bound_of_the_notebook():
 
 @pytest.mark.parametrize("held, runs, at_least", [(20, 20, 0.05 ** (1 / 20)), (0, 5, 0.0), (19, 20, 0.7838938)])
 def test_the_lower_bound_is_clopper_and_pearsons(held, runs, at_least):
-    assert study.Rate(held, runs).at_least == pytest.approx(at_least, abs=1e-6)
+    assert findings.Rate(held, runs).at_least == pytest.approx(at_least, abs=1e-6)
+
+
+GOOD = {"id": "a-wall", "sentence": "It learns.", "value": 1, "bound": "> 0"}
 
 
 @pytest.mark.parametrize(
-    "id, sentence, value, bound",
+    ("wrong", "named"),
     [
-        ("Wall", "It learns.", 1, "> 0"),
-        ("wall", "It learns.", 1, "> 0"),
-        ("a-wall", " ", 1, "> 0"),
-        ("a-wall", "It learns.", 1, "0"),
+        ({"id": "Wall"}, "id must be words in lower case"),
+        ({"id": "wall"}, "id must be words in lower case"),
+        ({"id": "b-wall", "sentence": " "}, "sentence must"),
+        ({"bound": "0"}, "bound must"),
+        ({"sentence": "It forgets."}, "id must be new in the chapter, 'a-wall'"),
     ],
 )
-def test_what_is_no_finding_is_refused(shown, id, sentence, value, bound):
-    with pytest.raises(ValueError, match="must"):
-        evidence().finding(id, sentence, value, bound)
-
-
-def test_an_id_stands_for_one_sentence(shown):
+def test_what_is_no_finding_is_refused(shown, wrong, named):
     page = evidence()
-    shown(lambda: page.finding("a-wall", "It learns.", 1, "> 0"))
-    with pytest.raises(ValueError, match="a-wall"):
-        page.finding("a-wall", "It forgets.", 1, "> 0")
+    shown(lambda: page.finding(**GOOD))
+    with pytest.raises(ValueError, match=named):
+        page.finding(**GOOD | wrong)
 
 
-@pytest.mark.parametrize(
-    "value, text",
-    [
-        (None, "not finite"),
-        (0.1634, "0.163"),
-        (2.1e-24, "2.1e-24"),
-        (1240.2, "1,240"),
-        (5.0, "5"),
-        (0.0, "0"),
-        (12.34, "12.3"),
-        (999.6, "1,000"),
-        (999_600.0, "1.0e+06"),
-        (0.0009999, "0.001"),
-    ],
-)
-def test_numbers_are_short(value, text):
-    assert findings.number(value) == text
+def test_numbers_are_short():
+    short = {None: "not finite", 0.1634: "0.163", 2.1e-24: "2.1e-24", 1240.2: "1,240", 5.0: "5", 0.0: "0"}
+    short |= {12.34: "12.3", 999.6: "1,000", 999_600.0: "1.0e+06", 0.0009999: "0.001"}
+    assert {value: findings.number(value) for value in short} == short
 
 
 def test_findings_are_read_from_an_executed_notebook(shown):
-    (data,) = shown(lambda: evidence().finding("a-wall", "It learns.", 1, "> 0"))
+    (data,) = shown(lambda: evidence().finding(**GOOD))
     outputs = [{"output_type": "stream", "text": "1"}, {"output_type": "display_data", "data": data}]
     cells = [{"cell_type": "markdown"}, {"cell_type": "code", "outputs": outputs}]
     (found,) = findings.findings_of({"cells": cells})
     assert found.id == "a-wall" and found.held
 
 
-def test_another_profile_is_refused_before_anything_is_shown(shown):
+def test_the_page_says_what_it_is_computed_on(shown):
     with pytest.raises(ValueError, match="smoke, book, paper, got 'huge'"):
         shown(lambda: Evidence("02_gradients", "huge", 0, "cpu"))
-
-
-def test_the_page_says_what_it_is_computed_on(shown):
     (data,) = shown(lambda: Evidence("02_gradients", "book", 3, "cuda:0"))
     assert data["text/plain"] == "This page is computed on a GPU, with seed 3, in the profile book."

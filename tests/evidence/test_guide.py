@@ -14,13 +14,8 @@ from rtx_lib.evidence.records import load, load_costs
 from rtx_lib.evidence.seeds import best
 from rtx_lib.experiments.recipes import race as plan
 
-ENTRY = {
-    "id": "short",
-    "situation": "It is short.",
-    "ours": {"A": "a.loss", "B": "b.loss"},
-    "rules": ["every A < B"],
-    "advice": 'Take\n A, <span data-record="a.loss.median">0.2</span>.',
-}
+ENTRY = {"id": "short", "situation": "It is short.", "ours": {"A": "a.loss", "B": "b.loss"}, "rules": ["every A < B"]}
+ENTRY |= {"advice": 'Take\n A, <span data-record="a.loss.median">0.2</span>.'}
 MADE = records(a=[0.1, 0.2, 0.3], b=[0.4, 0.5, 0.6])
 
 
@@ -37,6 +32,8 @@ def test_advice_comes_with_numbers_out_of_the_records(tmp_path):
     assert line.startswith("*It is short.* Take A, 0.2. (") and '<a href="records.html#recipe-a">a</a>' in line
     moved = records(a=[0.1, 0.3, 0.3], b=[0.4, 0.5, 0.6])
     assert "Take A, 0.3." in told(entry, moved), "the typed number is only a pattern"
+    with pytest.raises(ValueError, match="advice short: rules missing"):
+        read_guide(written(tmp_path, ENTRY | {"rules": []}))
 
 
 @pytest.mark.parametrize(
@@ -55,11 +52,8 @@ def test_what_the_records_do_not_bear_out_is_not_advised(tmp_path, made):
     assert not supported(read_guide(path)[0], made)
     text = guide(made, path).data
     assert "Take" not in text and text.endswith("do not decide what to do here:* It is short.")
-
-
-def test_one_rule_that_is_not_true_is_enough(tmp_path):
-    entry = read_guide(written(tmp_path, ENTRY | {"rules": ["every A < B", "every A < 0.25"]}))[0]
-    assert not supported(entry, MADE)
+    two = ENTRY | {"rules": ["every A < B", "every A < 0.25"]}
+    assert not supported(read_guide(written(tmp_path, two))[0], MADE), "one rule that is not true is enough"
 
 
 def test_a_line_links_four_records_at_most(tmp_path):
@@ -74,11 +68,6 @@ def test_numbers_that_were_computed_need_no_seeds(tmp_path):
     entry = read_guide(written(tmp_path, ENTRY))[0]
     assert supported(entry, computed)
     assert told(entry, computed) == "*It is short.* Take A, 0.1.", "and there is no record to link"
-
-
-def test_an_entry_needs_all_of_its_parts(tmp_path):
-    with pytest.raises(ValueError, match="advice short: rules missing"):
-        read_guide(written(tmp_path, ENTRY | {"rules": []}))
 
 
 @pytest.fixture(scope="module")

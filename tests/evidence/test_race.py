@@ -15,24 +15,20 @@ FINISH = {"digits": ("accuracy", 0.9), "text": ("loss", 1.8)}
 def record(metric, value, loss=0.5, steps=(0.0, 1.0)):
     rows = [{"step": 50 * i, metric: v} for i, v in enumerate(steps, start=1)]
     metrics = {} if value is None else {"loss": loss} | {metric: value}
-    return {
-        "metrics": metrics,
-        "diverged": None if value is not None else {"step": 3},
-        "evaluations": rows,
-        "seconds": 1.0,
-        "parameters": 7,
-        "seed": 0,
-    }
+    found = {"metrics": metrics, "evaluations": rows, "seconds": 1.0, "parameters": 7, "seed": 0, "configuration": {}}
+    return found | {"diverged": None if value is not None else {"step": 3}}
+
+
+def of(task, metric="accuracy", **lanes):
+    """Records of one task; lanes as lists of the metric, None for a run that diverged."""
+    return {(task, lane): [record(metric, value) for value in values] for lane, values in lanes.items()}
 
 
 def race(costs=None, **lanes):
-    """A race on the digits; lanes as lists of accuracies, None for a run that diverged."""
-    runs = {("digits", lane): [record("accuracy", value) for value in values] for lane, values in lanes.items()}
-    runs |= {
-        ("text", "one"): [record("loss", 1.7, steps=(1.9, 1.75))] * 3,
-        ("text", "two"): [record("loss", 2.0, steps=(2.5, 2.0))] * 3,
-    }
-    return Race(LANES, FINISH, runs, costs or {})
+    """A race on the digits, and on the text."""
+    runs = {("text", "one"): [record("loss", 1.7, steps=(1.9, 1.75))] * 3}
+    runs |= {("text", "two"): [record("loss", 2.0, steps=(2.5, 2.0))] * 3}
+    return Race(LANES, FINISH, runs | of("digits", **lanes), costs or {})
 
 
 def test_a_run_that_diverged_scores_worse_than_every_other():
@@ -51,10 +47,7 @@ def test_the_best_median_comes_first_and_lanes_without_records_are_left_out():
 
 
 def test_equal_medians_lead_together_and_the_loss_puts_them_in_order():
-    runs = {
-        ("digits", "one"): [record("accuracy", 1.0, loss=0.3)] * 3,
-        ("digits", "two"): [record("accuracy", 1.0, loss=0.1)] * 3,
-    }
+    runs = {("digits", lane): [record("accuracy", 1.0, loss)] * 3 for lane, loss in (("one", 0.3), ("two", 0.1))}
     found = Race(LANES, FINISH, runs)
     assert found.leaders("digits") == ["two", "one"]
     assert [found.place("digits", lane) for lane in ("one", "two")] == [1, 1]
@@ -71,10 +64,7 @@ def test_a_duel_is_decided_by_every_seed():
 
 @pytest.mark.parametrize("worst", [0.1, 0.05, None])
 def test_a_rival_with_a_seed_that_misses_the_baseline_decides_nothing(worst):
-    runs = {
-        ("digits", lane): [record("accuracy", value) for value in values]
-        for lane, values in {"one": [0.8, 0.85, 0.9], "two": [0.5, worst, 0.7], "three": [0.6, 0.65, 0.75]}.items()
-    }
+    runs = of("digits", one=[0.8, 0.85, 0.9], two=[0.5, worst, 0.7], three=[0.6, 0.65, 0.75])
     found = Race(LANES, {"digits": FINISH["digits"]}, runs, baselines={"digits": 0.1})
     assert [lane for lane in LANES if found.misses("digits", lane)] == ["two"], "no better is not better"
     assert found.duel("digits", "one", "two") == found.duel("digits", "two", "one") == NO_RIVAL
@@ -84,10 +74,8 @@ def test_a_rival_with_a_seed_that_misses_the_baseline_decides_nothing(worst):
 
 
 def test_the_better_lane_may_have_beaten_the_baseline_alone():
-    runs = {
-        ("text", lane): [record("loss", value) | {"baselines": {"pairs": 2.5}} for value in values]
-        for lane, values in {"one": [2.4, 2.4, 2.4], "two": [2.6, 2.7, 2.8], "three": [2.9, 2.9, 2.9]}.items()
-    }
+    runs = of("text", "loss", one=[2.4, 2.4, 2.4], two=[2.6, 2.7, 2.8], three=[2.9, 2.9, 2.9])
+    runs = {key: [run | {"baselines": {"pairs": 2.5}} for run in own] for key, own in runs.items()}
     found = Race(LANES, {"text": FINISH["text"]}, runs, baselines={"text": "pairs"})
     assert found.baseline("text") == 2.5, "the records know it by its name"
     assert found.duel("text", "one", "two") == found.duel("text", "two", "three") == NO_RIVAL
@@ -126,11 +114,8 @@ def test_what_was_computed_can_be_named_like_a_record():
 
 
 def test_rates_are_set_against_lanes():
-    tried = {
-        "one": {1.0: 0.9, 2.0: 0.8, 3.0: 0.1},
-        "two": {1.0: 0.5, 2.0: 0.45, 3.0: 0.4},
-        "lost": {1.0: math.nan, 2.0: 0.9, 3.0: math.nan},
-    }
+    tried = {"one": {1.0: 0.9, 2.0: 0.8, 3.0: 0.1}, "two": {1.0: 0.5, 2.0: 0.45, 3.0: 0.4}}
+    tried["lost"] = {1.0: math.nan, 2.0: 0.9, 3.0: math.nan}
     found = rate_effect(tried, higher=True)
     assert found.leader == "one" and (found.behind, found.others) == (1, 1), "the lane that was lost does not count"
     assert found.second == pytest.approx((0.1 + 0.05) / 2) and found.lanes == pytest.approx(0.4)
@@ -171,21 +156,16 @@ def test_curves_keep_the_best_where_the_best_is_tested():
 
 
 def test_every_run_has_its_curve_and_its_seed():
-    two = [record("accuracy", value) | {"seed": seed, "configuration": {}} for seed, value in ((3, 0.9), (5, 0.8))]
+    two = [record("accuracy", value) | {"seed": seed} for seed, value in ((3, 0.9), (5, 0.8))]
     found = Race(LANES, {"digits": FINISH["digits"]}, {("digits", "one"): two})
-    assert [(run["lane"], run["name"], run["seed"]) for run in found.curves("digits")] == [
-        ("one", "One", 3),
-        ("one", "One", 5),
-    ]
+    told = [(run["lane"], run["name"], run["seed"]) for run in found.curves("digits")]
+    assert told == [("one", "One", 3), ("one", "One", 5)]
     assert found.by_seed("digits") == {"one": {3: 0.9, 5: 0.8}, "two": {}, "three": {}}
 
 
 def test_the_validation_split_may_order_the_lanes_otherwise():
     ends = {"one": (0.95, 0.6), "two": (0.9, 0.7)}  # on the test split, and at the last evaluation
-    runs = {
-        ("digits", lane): [record("accuracy", test, steps=(0.1, valid)) | {"configuration": {}}] * 3
-        for lane, (test, valid) in ends.items()
-    }
+    runs = {("digits", lane): [record("accuracy", test, steps=(0.1, end))] * 3 for lane, (test, end) in ends.items()}
     found = Race(LANES, {"digits": FINISH["digits"]}, runs)
     assert [found.place("digits", lane) for lane in ends] == [1, 2]
     assert [found.validation_place("digits", lane) for lane in ends] == [2, 1]

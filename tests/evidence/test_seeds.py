@@ -4,33 +4,14 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from rtx_lib.evidence import seeds
 from rtx_lib.evidence.records import load
-from rtx_lib.evidence.seeds import (
-    MIN_SEEDS,
-    best,
-    better,
-    elsewhere,
-    fates,
-    final,
-    finals,
-    leaders,
-    median_interval,
-    reached,
-    rises,
-    solved,
-    steps_to,
-    summarise,
-    tell,
-    verdict,
-    with_range,
-)
 
 
 def record(metric="accuracy", valid=(0.2, 0.9, 0.8), test=0.85, seconds=10.0, diverged=None):
     """A record with an evaluation every 50 steps; None is an evaluation without the metric."""
-    rows = [
-        {"step": 50 * i, "split": "valid"} | ({} if v is None else {metric: v}) for i, v in enumerate(valid, start=1)
-    ]
+    steps = [{"step": 50 * i, "split": "valid"} for i in range(1, len(valid) + 1)]
+    rows = [row | ({} if v is None else {metric: v}) for row, v in zip(steps, valid, strict=True)]
     metrics = {} if diverged or test is None else {metric: test}
     return {"evaluations": rows, "metrics": metrics, "seconds": seconds, "parameters": 7, "diverged": diverged}
 
@@ -54,7 +35,7 @@ DIVERGED = {"step": 120, "reason": "loss is nan at step 120"}
 def test_the_interval_is_between_two_of_the_values_and_covers_as_often_as_it_says(count, cut, covers):
     """Which two is in Conover 1999; of fewer than six it is the range."""
     values = np.random.default_rng(count).normal(size=count)
-    low, high = median_interval(values)
+    low, high = seeds.median_interval(values)
     ordered = sorted(values)
     assert (low, high) == (ordered[cut], ordered[-1 - cut])
     if covers:
@@ -62,35 +43,35 @@ def test_the_interval_is_between_two_of_the_values_and_covers_as_often_as_it_say
         assert 1 - 2 * outside == pytest.approx(covers)
 
 
-def test_the_interval_covers_the_true_median_of_a_skewed_distribution():
-    draws = np.random.default_rng(0).exponential(size=(2000, 9))
-    ends = np.array([median_interval(values) for values in draws])
-    inside = ((ends[:, 0] <= np.log(2)) & (np.log(2) <= ends[:, 1])).mean()
-    assert inside == pytest.approx(0.961, abs=0.02)
-
-
 @pytest.mark.parametrize("values", [[], [1.0, float("nan")], [[1.0]], [float("inf")]])
 def test_wrong_values_are_named(values):
     with pytest.raises(ValueError, match="values must be one or more finite numbers, got"):
-        median_interval(values)
+        seeds.median_interval(values)
 
 
 def test_one_run_by_accuracy_and_by_error():
     one, other = record(), record("mse", (0.3, 0.01, 0.05), 0.02)
-    assert (best(one, "accuracy"), final(one, "accuracy")) == (0.9, 0.85)
-    assert (best(other, "mse"), final(other, "mse")) == (0.01, 0.02)
-    assert steps_to(one, "accuracy", 0.8) == steps_to(one, "accuracy", 0.9) == 100
-    assert steps_to(one, "accuracy", 0.91) is None and steps_to(one, "accuracy", 0.2) == 50
-    assert steps_to(other, "mse", 0.05) == steps_to(other, "mse", 0.01) == 100 and steps_to(other, "mse", 0.001) is None
-    assert solved(one, "accuracy", 0.85) and not solved(one, "accuracy", 0.86), "the test counts, not the validation"
-    assert solved(other, "mse", 0.02) and not solved(other, "mse", 0.01)
-    assert better("accuracy", 0.9, 0.8) and not better("mse", 0.9, 0.8) and not better("mse", 0.8, 0.8)
+    assert (seeds.best(one, "accuracy"), seeds.final(one, "accuracy")) == (0.9, 0.85)
+    assert (seeds.best(other, "mse"), seeds.final(other, "mse")) == (0.01, 0.02)
+    assert seeds.steps_to(one, "accuracy", 0.8) == seeds.steps_to(one, "accuracy", 0.9) == 100
+    assert seeds.steps_to(one, "accuracy", 0.91) is None and seeds.steps_to(one, "accuracy", 0.2) == 50
+    assert (
+        seeds.steps_to(other, "mse", 0.05) == seeds.steps_to(other, "mse", 0.01) == 100
+        and seeds.steps_to(other, "mse", 0.001) is None
+    )
+    assert seeds.solved(one, "accuracy", 0.85) and not seeds.solved(one, "accuracy", 0.86), (
+        "the test counts, not the validation"
+    )
+    assert seeds.solved(other, "mse", 0.02) and not seeds.solved(other, "mse", 0.01)
+    assert (
+        seeds.better("accuracy", 0.9, 0.8) and not seeds.better("mse", 0.9, 0.8) and not seeds.better("mse", 0.8, 0.8)
+    )
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "exact", "reference_accuracy"])
 def test_shares_of_what_is_right_rise(metric):
-    assert better(metric, 0.9, 0.8) and reached(metric, 0.9, 0.8) and not reached(metric, 0.7, 0.8)
-    assert best(record(metric), metric) == 0.9 and steps_to(record(metric), metric, 0.85) == 100
+    assert seeds.better(metric, 0.9, 0.8) and seeds.reached(metric, 0.9, 0.8) and not seeds.reached(metric, 0.7, 0.8)
+    assert seeds.best(record(metric), metric) == 0.9 and seeds.steps_to(record(metric), metric, 0.85) == 100
 
 
 def test_every_metric_of_a_task_has_its_direction():
@@ -99,14 +80,14 @@ def test_every_metric_of_a_task_has_its_direction():
     for run in (run for runs in load().values() for run in runs):
         for row in (run["metrics"], *run["evaluations"][:1], *run.get("elsewhere", {}).values()):
             for metric in {name.removeprefix("reference_") for name in row} - {"step", "seconds", "split"}:
-                assert rises(metric) == (metric not in falling), metric
+                assert seeds.rises(metric) == (metric not in falling), metric
 
 
 def test_a_run_that_diverged_has_no_value_but_may_have_reached_the_line_before():
     one = record("mse", (0.3, None, 0.01), diverged=DIVERGED)
-    assert best(one, "mse") is final(one, "mse") is None and not solved(one, "mse", 1.0)
-    assert steps_to(one, "mse", 0.1) == 150
-    assert best(record("mse"), "loss") is final(record("mse", test=None), "mse") is None
+    assert seeds.best(one, "mse") is seeds.final(one, "mse") is None and not seeds.solved(one, "mse", 1.0)
+    assert seeds.steps_to(one, "mse", 0.1) == 150
+    assert seeds.best(record("mse"), "loss") is seeds.final(record("mse", test=None), "mse") is None
 
 
 def test_seeds_are_summed_up():
@@ -116,35 +97,25 @@ def test_seeds_are_summed_up():
         record("mse", (0.3, 0.3), 0.30, 60.0),
         record("mse", (0.3, 0.3), diverged=DIVERGED, seconds=1.0),
     ]
-    told = summarise(records, "mse", 0.05)
-    assert told == {
-        "seeds": 4,
-        "median": 0.03,
-        "low": 0.02,
-        "high": 0.30,
-        "values": [0.02, 0.03, 0.30],
-        "solved": 2,
-        "diverged": 1,
-        "steps_to": 75.0,
-        "seconds": 15.0,
-        "parameters": 7,
-    }
+    told = seeds.summarise(records, "mse", 0.05)
+    counts = {"seeds": 4, "solved": 2, "diverged": 1, "steps_to": 75.0, "seconds": 15.0, "parameters": 7}
+    assert told == counts | {"median": 0.03, "low": 0.02, "high": 0.30, "values": [0.02, 0.03, 0.30]}
 
 
 def test_a_run_without_a_finite_test_is_among_the_diverged():
     """Its last update blew it up, and no step was left to see it."""
-    told = summarise([record("mse", test=0.1), record("mse", test=None), record("mse", diverged=DIVERGED)], "mse", 0.2)
+    told = seeds.summarise(
+        [record("mse", test=0.1), record("mse", test=None), record("mse", diverged=DIVERGED)], "mse", 0.2
+    )
     assert (told["seeds"], told["values"], told["diverged"], told["solved"]) == (3, [0.1], 2, 1)
 
 
 def test_none_one_and_no_line():
-    assert summarise([], "mse", 0.05) == {
-        **dict.fromkeys(("median", "low", "high", "steps_to", "seconds", "parameters")),
-        **{"seeds": 0, "values": [], "solved": 0, "diverged": 0},
-    }
-    one = summarise([record()], "accuracy")
+    nothing = dict.fromkeys(("median", "low", "high", "steps_to", "seconds", "parameters"))
+    assert seeds.summarise([], "mse", 0.05) == nothing | {"seeds": 0, "values": [], "solved": 0, "diverged": 0}
+    one = seeds.summarise([record()], "accuracy")
     assert (one["median"], one["low"], one["high"]) == (0.85, 0.85, 0.85) and one["solved"] is one["steps_to"] is None
-    gone = summarise([record(diverged=DIVERGED)], "accuracy", 0.9)
+    gone = seeds.summarise([record(diverged=DIVERGED)], "accuracy", 0.9)
     assert gone["median"] is None and gone["diverged"] == 1 and gone["solved"] == 0
 
 
@@ -161,26 +132,26 @@ def test_none_one_and_no_line():
     ],
 )
 def test_one_is_better_only_with_every_seed(ours, theirs, expected):
-    assert verdict(ours, theirs) == expected
-    assert verdict(ours, theirs, metric="accuracy") == (None if expected is None else -expected)
+    assert seeds.verdict(ours, theirs) == expected
+    assert seeds.verdict(ours, theirs, metric="accuracy") == (None if expected is None else -expected)
 
 
 def test_what_is_better_is_told_with_its_distance():
-    assert MIN_SEEDS == 3
-    assert tell([1.0, 1.1, 1.2], [2.0, 2.1, 2.2]) == "-1.000, better with every seed"
-    assert tell([0.9] * 3, [0.5] * 3, metric="accuracy", digits=1) == "+0.4, better with every seed"
-    assert tell([1, 2, 4], [3, 5, 6], digits=0) == "-3, undecided: seeds overlap"
-    assert tell([1.0], [2.0]) == "too few runs"
+    assert seeds.MIN_SEEDS == 3
+    assert seeds.tell([1.0, 1.1, 1.2], [2.0, 2.1, 2.2]) == "-1.000, better with every seed"
+    assert seeds.tell([0.9] * 3, [0.5] * 3, metric="accuracy", digits=1) == "+0.4, better with every seed"
+    assert seeds.tell([1, 2, 4], [3, 5, 6], digits=0) == "-3, undecided: seeds overlap"
+    assert seeds.tell([1.0], [2.0]) == "too few runs"
 
 
 def test_a_cell_of_a_table_holds_the_median_and_the_range():
-    assert with_range([3.3333, 3.29, 3.2666]) == "3.29 (3.27–3.33)"
-    assert with_range(np.array([1.0, 2.0]), digits=1) == "1.5 (1.0–2.0)"
-    assert with_range([]) == "–"
+    assert seeds.with_range([3.3333, 3.29, 3.2666]) == "3.29 (3.27–3.33)"
+    assert seeds.with_range(np.array([1.0, 2.0]), digits=1) == "1.5 (1.0–2.0)"
+    assert seeds.with_range([]) == "–"
 
 
 def test_runs_without_a_value_are_left_out_of_the_finals():
-    found = finals([record(test=0.5), record(diverged=DIVERGED), record(test=None), record(test=0.7)], "accuracy")
+    found = seeds.finals([record(test=0.5), record(diverged=DIVERGED), record(test=None), record(test=0.7)], "accuracy")
     assert found.tolist() == [0.5, 0.7]
 
 
@@ -188,31 +159,27 @@ ROWS = {"third": [3.0, 3.1, 3.2], "first": [1.0, 1.2, 1.1], "second": [1.15, 1.3
 
 
 def test_leaders_are_the_fewest_that_are_better_than_all_others_with_every_seed():
-    assert leaders(ROWS) == ["first", "second"]  # their seeds overlap with each other, not with the rest
-    assert leaders(ROWS, metric="accuracy") == ["last", "third"]
-    assert leaders({name: ROWS[name] for name in ("first", "third")}) == ["first"]
-    assert leaders(ROWS, most=1) == []
-    assert leaders({"one": ROWS["first"]}) == []
-    assert leaders({name: row[:2] for name, row in ROWS.items()}) == []  # too few seeds
+    assert seeds.leaders(ROWS) == ["first", "second"]  # their seeds overlap with each other, not with the rest
+    assert seeds.leaders(ROWS, metric="accuracy") == ["last", "third"]
+    assert seeds.leaders({name: ROWS[name] for name in ("first", "third")}) == ["first"]
+    assert seeds.leaders(ROWS, most=1) == []
+    assert seeds.leaders({"one": ROWS["first"]}) == []
+    assert seeds.leaders({name: row[:2] for name, row in ROWS.items()}) == []  # too few seeds
 
 
 def test_elsewhere_holds_the_variants_that_all_runs_have():
     def tested(diverged=None, **accuracy):
         return {"diverged": diverged, "elsewhere": {name: {"accuracy": value} for name, value in accuracy.items()}}
 
-    runs = [
-        tested(short=0.9, long=0.3),
-        tested(short=0.8, long=0.2, longer=0.1),
-        tested("step 3", short=0.1),
-        {"diverged": None, "elsewhere": None},
-    ]
-    found = elsewhere(runs, "accuracy")
+    runs = [tested(short=0.9, long=0.3), tested(short=0.8, long=0.2, longer=0.1), tested("step 3", short=0.1)]
+    runs += [{"diverged": None, "elsewhere": None}]
+    found = seeds.elsewhere(runs, "accuracy")
     assert {name: list(values) for name, values in found.items()} == {"short": [0.9, 0.8], "long": [0.3, 0.2]}
-    assert elsewhere(runs, "loss") == {} == elsewhere([], "loss")
+    assert seeds.elsewhere(runs, "loss") == {} == seeds.elsewhere([], "loss")
 
 
 def test_fates_are_steps_or_ends() -> None:
     slow = record(metric="mse", valid=(0.2, 0.15), test=0.1684)
     runs = [record(metric="mse", valid=(0.2,) * 30 + (0.01,), test=0.005), slow, record(diverged=DIVERGED)]
-    assert fates(runs, "mse", 0.0167) == "1,550 / no (0.168) / no (diverged)"
-    assert fates([], "mse", 0.0167) == "no run"
+    assert seeds.fates(runs, "mse", 0.0167) == "1,550 / no (0.168) / no (diverged)"
+    assert seeds.fates([], "mse", 0.0167) == "no run"

@@ -12,6 +12,7 @@ from rtx_lib.experiments.recipes import RECIPES, race
 from rtx_lib.experiments.recipes.attention import SCHEMES
 from rtx_lib.experiments.sweeps import best_rate
 from rtx_lib.layers import positions
+from rtx_lib.tasks import CopyMemory
 from rtx_lib.training import parameter_count
 
 
@@ -25,20 +26,24 @@ def test_names_exist():
         assert recipe.equal_time is None or RECIPES[recipe.equal_time].steps == recipe.steps
 
 
+def made(recipe, *sizes):
+    """Its model for a task of these sizes."""
+    task = SimpleNamespace(**dict(zip(("input_size", "output_size", "vocabulary"), sizes, strict=True)))
+    return MODELS[recipe.model](task, **recipe.model_arguments)
+
+
 @pytest.mark.parametrize(
-    ("prefix", "sizes"),
-    [
-        ("nottingham-", {"input_size": 88, "output_size": 88, "vocabulary": None}),
-        ("jsb-", {"input_size": 88, "output_size": 88, "vocabulary": None}),
-        ("ptb-char-", {"input_size": 49, "output_size": 49, "vocabulary": 49}),
-    ],
+    ("prefix", "sizes"), [("nottingham-", (88, 88, None)), ("jsb-", (88, 88, None)), ("ptb-char-", (49, 49, 49))]
 )
 def test_models_that_are_compared_have_equal_parameters(prefix, sizes):
-    task = SimpleNamespace(**sizes)
     recipes = [recipe for name, recipe in RECIPES.items() if name.startswith(prefix) and not recipe.stream_length]
-    counts = {r.name: parameter_count(MODELS[r.model](task, **r.model_arguments)) for r in recipes}
+    counts = {r.name: parameter_count(made(r, *sizes)) for r in recipes}
     ours = counts[f"{prefix}r-transformer"]
     assert len(counts) > 3 and all(abs(count / ours - 1) < 0.03 for count in counts.values()), counts
+
+
+def needs(task, file):
+    return pytest.param(task, marks=pytest.mark.data(file))
 
 
 def live_parameters(model, task, recipe):
@@ -55,14 +60,7 @@ def live_parameters(model, task, recipe):
 
 
 @pytest.mark.parametrize(
-    "task",
-    [
-        "adding",
-        "copy",
-        "digits",
-        pytest.param("text", marks=pytest.mark.data("shakespeare")),
-        pytest.param("chorales", marks=pytest.mark.data("JSB_Chorales.mat")),
-    ],
+    "task", ["adding", "copy", "digits", needs("text", "shakespeare"), needs("chorales", "JSB_Chorales.mat")]
 )
 def test_the_models_that_race_have_equally_many_live_parameters(task):
     counts = {}
@@ -105,23 +103,12 @@ def test_a_wrong_rate_is_seen(tmp_path):
 
 def test_transformer_xls_that_are_compared_have_equal_parameters():
     """But for the tables of Shaw's vectors."""
-    counts = {}
-    for name, recipe in RECIPES.items():
-        if recipe.stream_length and name.startswith("shakespeare-"):
-            task = SimpleNamespace(input_size=65, output_size=65, vocabulary=65)
-            counts[name] = parameter_count(MODELS[recipe.model](task, **recipe.model_arguments))
+    streams = {n: recipe for n, recipe in RECIPES.items() if recipe.stream_length and n.startswith("shakespeare-")}
+    counts = {name: parameter_count(made(recipe, 65, 65, 65)) for name, recipe in streams.items()}
     ours = counts["shakespeare-xl-64"]
     exact = {name for name, count in counts.items() if count == ours}
     assert len(counts) > 10 and all(abs(count / ours - 1) < 0.015 for count in counts.values()), counts
     assert set(counts) - exact == {"shakespeare-xl-64-shaw", "shakespeare-stream-lstm"}
-
-
-def test_the_authors_enwik8_model_has_its_size():
-    recipe = RECIPES["paper-enwik8-12"]
-    task = SimpleNamespace(input_size=204, output_size=204, vocabulary=204)
-    with torch.device("meta"):
-        model = MODELS[recipe.model](task, **recipe.model_arguments)
-    assert sum(p.numel() for p in model.parameters()) == 41_055_436
 
 
 @pytest.mark.parametrize(
@@ -131,24 +118,20 @@ def test_the_authors_enwik8_model_has_its_size():
         ("nottingham", (88, 88, None), 1_420_888),
         ("ptb-char", (49, 49, 49), 14_213_169 - 49),  # a tied readout of ours has no bias
         ("ptb-word", (10_000, 10_000, 10_000), 2_281_872 - 10_000),
+        ("enwik8-12", (204, 204, 204), 41_055_436),
     ],
 )
 def test_published_sizes_are_those_of_the_authors_live_parameters(name, sizes, live):
     """All parameters with a gradient, embeddings included."""
     recipe = RECIPES[f"paper-{name}"]
-    task = SimpleNamespace(**dict(zip(("input_size", "output_size", "vocabulary"), sizes, strict=True)))
-    model = MODELS[recipe.model](task, **recipe.model_arguments)
+    with torch.device("meta"):
+        model = made(recipe, *sizes)
     assert sum(p.numel() for p in model.parameters()) == live
-
-
-@pytest.mark.parametrize("name", ["ptb-char", "ptb-word"])
-def test_published_recipes_drop_embedded_ids_as_the_authors_wrappers_do(name):
-    assert RECIPES[f"paper-{name}"].model_arguments["embedding_dropout"] == 0.15
+    wrapped = name.startswith("ptb")  # the authors' wrappers drop embedded ids
+    assert recipe.model_arguments.get("embedding_dropout") == (0.15 if wrapped else None)
 
 
 def test_what_is_said_of_the_lanes_is_in_their_recipes():
-    from rtx_lib.tasks import CopyMemory
-
     for task in race.TASKS:
         told = race.described(task, {"predict 1": 1 / 6, "bigram loss": 2.5})
         assert (told["metric"], told["line"]) == race.FINISH[task]
@@ -157,20 +140,18 @@ def test_what_is_said_of_the_lanes_is_in_their_recipes():
     assert race.described("copy", {})["baselines"] == {"guess": 1 / CopyMemory(1).symbols}
     assert list(race.BASELINES) == list(race.TASKS)
     own = {task: {lane: race.race(task, lane).model_arguments for lane in race.LANES} for task in race.TASKS}
-    assert {task: found["indrnn"]["norm"] is None for task, found in own.items()} == {
-        task: task == "adding" for task in race.TASKS
-    }, "batch norm, except on adding"
+    assert [task for task, found in own.items() if found["indrnn"]["norm"] is None] == ["adding"], (
+        "batch norm but there"
+    )
     assert {task for task, found in own.items() if found["indrnn"]["last_near_one"]} == {"adding", "digits"}
     assert [task for task, found in own.items() if found["indrnn"]["length"] is None] == ["text"]
-    assert {
-        task: found["transformer-xl"]["memory"] for task, found in own.items() if found["transformer-xl"]["memory"]
-    } == {"text": 64}
+    memories = {task: found["transformer-xl"]["memory"] for task, found in own.items()}
+    assert memories == dict.fromkeys(race.TASKS, 0) | {"text": 64}
     assert {found["transformer-xl"]["inner"] for found in own.values()} == {34}
     assert {found[lane]["inner"] for found in own.values() for lane in ("transformer", "transformer-none")} == {64}
     assert race.privileges("rnn") == race.privileges("gru") == ""
-    assert race.privileges("lstm") == "forget bias 1" and "window 6; inner width 59 to 78" in race.privileges(
-        "r-transformer"
-    )
+    assert race.privileges("lstm") == "forget bias 1"
+    assert "window 6; inner width 59 to 78" in race.privileges("r-transformer")
     assert 1 + 2 * (3 - 1) * (2**6 - 1) == 253 and race.privileges("tcn") == "kernel 3; reads 253 steps"
     assert race.shape("adding", "tcn") == "6 levels of 39" and race.shape("adding", "rnn") == "1 layer of 223"
     assert race.shape("digits", "transformer") == "2 layers of 64"

@@ -9,16 +9,16 @@ import jsonschema
 import pytest
 import torch
 from support.helpers import killed
+from support.made_records import whole, write
 
-from rtx_lib.evidence.records import SCHEMA, load
+from rtx_lib.evidence.records import SCHEMA, find
 from rtx_lib.experiments import run
 from rtx_lib.experiments import runs as experiments
 from rtx_lib.experiments.__main__ import main
 from rtx_lib.experiments.builders import optimizer
 from rtx_lib.experiments.recipes import RECIPES, Recipe
-from rtx_lib.experiments.records import as_text
 from rtx_lib.models.indrnn import PlainIndRNN
-from rtx_lib.training import TrainingDiverged
+from rtx_lib.training import History, TrainingDiverged
 from rtx_lib.training.processes import Processes
 
 TINY = Recipe("tiny", "a test", "rnn", "adding", 6, 8, 1e-3, {"hidden_size": 4}, {"length": 5}, 1.0, "cosine", 3)
@@ -32,6 +32,13 @@ def quick(monkeypatch):
     """Do not evaluate on the 10,000 sequences of the test split."""
     scores = {"test": {"mse": 0.5, "never": float("inf")}}
     monkeypatch.setattr(experiments, "evaluate", lambda model, task, split, **settings: scores[split])
+
+
+def recorded(recipe, folder):
+    """The record of a run, which follows the schema."""
+    record = json.loads(run(recipe, 0, out=folder, progress=False).read_text())
+    jsonschema.validate(record, SCHEMA)
+    return record
 
 
 def test_run_writes_one_record_and_does_not_run_twice(tmp_path, quick, monkeypatch):
@@ -49,7 +56,7 @@ def test_run_writes_one_record_and_does_not_run_twice(tmp_path, quick, monkeypat
 
 
 def test_a_killed_run_resumes(tmp_path, quick, monkeypatch):
-    whole = json.loads(run(TINY, 0, out=tmp_path / "whole", progress=False).read_text())
+    unbroken = recorded(TINY, tmp_path / "whole")
     fit = experiments.fit
 
     monkeypatch.setattr(experiments, "fit", killed(fit))
@@ -58,11 +65,11 @@ def test_a_killed_run_resumes(tmp_path, quick, monkeypatch):
     assert [file.suffix for file in (tmp_path / "killed").iterdir()] == [".ckpt"]
     shutil.copytree(tmp_path / "killed", tmp_path / "changed")
     monkeypatch.setattr(experiments, "fit", fit)
-    resumed = json.loads(run(TINY, 0, out=tmp_path / "killed", progress=False).read_text())
-    assert resumed["curves"] == whole["curves"] and resumed["evaluations"] == whole["evaluations"]
+    resumed = recorded(TINY, tmp_path / "killed")
+    assert resumed["curves"] == unbroken["curves"] and resumed["evaluations"] == unbroken["evaluations"]
     other = replace(TINY, model_arguments={"hidden_size": 4, "nonlinearity": "relu"})
-    anew = json.loads(run(other, 0, out=tmp_path / "changed", progress=False).read_text())
-    assert anew["curves"]["loss"][:2] != whole["curves"]["loss"][:2], "not from the other recipe's checkpoint"
+    anew = recorded(other, tmp_path / "changed")
+    assert anew["curves"]["loss"][:2] != unbroken["curves"]["loss"][:2], "not from the other recipe's checkpoint"
     assert [file.name for file in (tmp_path / "changed").iterdir()] == ["tiny-s0.json"]
 
 
@@ -78,12 +85,12 @@ def test_the_commit_is_that_of_the_start(tmp_path, quick, monkeypatch):
     start, fit = "0" * 40, experiments.fit
     monkeypatch.setattr(experiments, "commit", lambda: start)
 
-    def slow(*arguments, **settings):
+    def moved_on(*arguments, **settings):
         monkeypatch.setattr(experiments, "commit", lambda: "1" * 40)
         return fit(*arguments, **settings)
 
-    monkeypatch.setattr(experiments, "fit", slow)
-    assert json.loads(run(TINY, 0, out=tmp_path, progress=False).read_text())["commit"] == start
+    monkeypatch.setattr(experiments, "fit", moved_on)
+    assert recorded(TINY, tmp_path)["commit"] == start
 
 
 def test_a_record_that_cannot_be_written_leaves_the_old_one(tmp_path, quick, monkeypatch, capsys):
@@ -105,19 +112,13 @@ def test_a_record_that_cannot_be_written_leaves_the_old_one(tmp_path, quick, mon
 
 def test_a_run_that_diverges_is_a_record_too(tmp_path, monkeypatch):
     def diverging(model, task, **settings):
-        raise TrainingDiverged("loss is nan", 5, None, experiments_history())
+        history = History([1], [0.5], [1.0], [0.1], [{"step": 1, "split": "valid", "mse": math.inf}])
+        raise TrainingDiverged("loss is nan", 5, None, history)
 
     monkeypatch.setattr(experiments, "fit", diverging)
-    record = json.loads(run(TINY, 0, out=tmp_path).read_text())
-    jsonschema.validate(record, SCHEMA)
+    record = recorded(TINY, tmp_path)
     assert record["diverged"] == {"step": 5, "reason": "loss is nan at step 5"} and record["metrics"] == {}
     assert record["evaluations"] == [{"step": 1, "split": "valid"}]
-
-
-def experiments_history():
-    from rtx_lib.training import History
-
-    return History([1], [0.5], [1.0], [0.1], [{"step": 1, "split": "valid", "mse": math.inf}])
 
 
 def test_command_line(capsys):
@@ -136,40 +137,11 @@ def test_a_recipe_with_an_unknown_name_is_refused(tmp_path, name):
     assert not (tmp_path / "unused").exists()
 
 
-def test_more_evaluations_than_a_record_holds_are_refused_before_training(tmp_path):
-    with pytest.raises(ValueError, match="eval_every must leave at most 200 evaluations, got 1 in 201 steps"):
-        run(replace(TINY, steps=201, eval_every=1), out=tmp_path)
-    with pytest.raises(ValueError, match="eval_every must leave at most 80 evaluations, got 1 in 81 steps"):
-        run(replace(TINY, steps=81, eval_every=1, equal_time="yardstick"), out=tmp_path)
-
-
-@pytest.mark.parametrize(("evaluations", "equal_time"), [(200, None), (80, "shakespeare-gpt")])
-def test_as_many_evaluations_as_are_allowed_make_a_record(evaluations, equal_time):
-    """With the longest rows and other parts of the book's records."""
-    everything = (record for runs in load(curves=True).values() for record in runs)
-    records = [record for record in everything if record["configuration"].get("equal_time") == equal_time]
-
-    def longest(parts):
-        return max(parts, key=lambda part: len(json.dumps(part)))
-
-    names = {name for record in records for name in record} - {"evaluations"}
-    record = {name: longest(record.get(name, []) for record in records) for name in names}
-    row = longest(row for record in records for row in record["evaluations"])
-    assert as_text(record | {"evaluations": [row] * evaluations})
-
-
 def test_some_parameters_learn_at_a_rate_of_their_own(tmp_path, quick, monkeypatch):
-    slow = {"slow": ["core.weight_hh*"], "slow_lr": 1e-9}
-    before, after = experiments.build(TINY, 0)[0].state_dict(), {}
-    fit = experiments.fit
-
-    def keep(model, *arguments, **settings):
-        history = fit(model, *arguments, **settings)
-        after.update(model.state_dict())
-        return history
-
-    monkeypatch.setattr(experiments, "fit", keep)
-    run(replace(TINY, **slow), 0, out=tmp_path, progress=False)
+    models, fit = [], experiments.fit
+    monkeypatch.setattr(experiments, "fit", lambda model, *a, **how: models.append(model) or fit(model, *a, **how))
+    run(replace(TINY, slow=["core.weight_hh*"], slow_lr=1e-9), 0, out=tmp_path, progress=False)
+    before, after = experiments.build(TINY, 0)[0].state_dict(), models[0].state_dict()
     moved = {name: float((after[name] - before[name]).abs().max()) for name in before}
     assert moved["core.weight_hh_l0"] < 1e-7 and moved["core.weight_ih_l0"] > 1e-4 and moved["linear.weight"] > 1e-4
 
@@ -202,9 +174,8 @@ def test_weight_decay_is_for_matrices_alone():
 @pytest.mark.parametrize(
     ("settings", "rates"),
     [
-        ({"schedule": "constant", "warmup": 3}, [1 / 3, 2 / 3, 1, 1, 1, 1]),
+        ({"schedule": "constant"}, [1] * 6),
         ({"schedule": "cosine", "floor": 1.0}, [1] * 6),
-        ({"schedule": "inverse-sqrt", "warmup": 1}, [step**-0.5 for step in range(1, 7)]),
         ({"schedule": "staircase", "drop_every": 2, "optimizer": "sgd"}, [1, 1, 0.1, 0.1, 0.01, 0.01]),
     ],
 )
@@ -235,8 +206,7 @@ def test_a_model_is_tested_elsewhere_too(tmp_path, monkeypatch):
 
     monkeypatch.setattr(experiments, "evaluate", scores)
     recipe = replace(TINY, elsewhere={"9 steps": {"length": 9}, "12 steps": {"length": 12}})
-    record = json.loads(run(recipe, 0, out=tmp_path, progress=False).read_text())
-    jsonschema.validate(record, SCHEMA)
+    record = recorded(recipe, tmp_path)
     assert record["elsewhere"] == {"9 steps": {"mse": 9.0}, "12 steps": {"mse": 12.0}}
     assert seen[-2:] == [("adding-9", "test", 40), ("adding-12", "test", 40)]
 
@@ -245,8 +215,7 @@ def test_a_model_trained_on_streams_is_tested_on_streams_and_with_other_settings
     changed = {"memory 4": {"memory": 4}, "memory 0": {"memory": 0}, "by fours": {"stream_length": 4}}
     arguments = {"width": 8, "heads": 2, "layers": 1, "memory": 4}
     recipe = replace(STREAM, model="transformer-xl", model_arguments=arguments, eval_batches=3, tested_with=changed)
-    record = json.loads(run(recipe, 0, out=tmp_path, progress=False).read_text())
-    jsonschema.validate(record, SCHEMA)
+    record = recorded(recipe, tmp_path)
     elsewhere, loss = record["elsewhere"], record["metrics"]["loss"]
     assert elsewhere["memory 4"]["loss"] == loss and len({row["loss"] for row in elsewhere.values()}) == 3
     assert len(record["loss_by_position"]) == 8
@@ -260,8 +229,7 @@ def test_a_loss_by_position_that_is_not_finite_is_left_out(tmp_path, monkeypatch
     """The last update may blow up a model all of whose losses were finite."""
     monkeypatch.setattr(experiments, "evaluate", lambda *_, **settings: {"loss": math.nan})
     monkeypatch.setattr(experiments, "loss_by_position", lambda *_: torch.tensor([1.0, math.inf]))
-    record = json.loads(run(STREAM, 0, out=tmp_path, progress=False).read_text())
-    jsonschema.validate(record, SCHEMA)
+    record = recorded(STREAM, tmp_path)
     assert record["metrics"] == {} and not record["diverged"] and "loss_by_position" not in record
 
 
@@ -278,10 +246,17 @@ def test_a_reference_that_diverges_is_named(tmp_path, quick, monkeypatch):
 
 def test_a_run_at_equal_time_holds_both_curves(tmp_path, quick, monkeypatch):
     monkeypatch.setitem(RECIPES, "yardstick", replace(TINY, name="yardstick"))
-    record = json.loads(run(replace(TINY, equal_time="yardstick"), 0, out=tmp_path, progress=False).read_text())
-    jsonschema.validate(record, SCHEMA)
+    record = recorded(replace(TINY, equal_time="yardstick"), tmp_path)
     last = record["evaluations"][-1]
     assert last["reference_step"] == TINY.steps and last["mse"] > 0 and last["reference_mse"] > 0
     assert last["seconds"] >= last["reference_seconds"] > 0
     with pytest.raises(ValueError, match="steps must be the 6 of yardstick, got 7"):
         run(replace(TINY, equal_time="yardstick", steps=7), 0, out=tmp_path / "b")
+
+
+def test_pack_takes_the_runs_of_the_book_s_sweeps(tmp_path, capsys):
+    write(tmp_path / "runs", whole("copy-gru"), whole("race-copy-gru"), whole("mine"))
+    assert main(["pack", "--out", str(tmp_path)]) == 0 and capsys.readouterr().out == "recurrence: 1, race: 1\n"
+    assert main(["pack", "--out", str(tmp_path)]) == 0 and capsys.readouterr().out == "nothing to pack\n"
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["mine-s0.json"]
+    assert find("race-copy-gru", 0, tmp_path)["metrics"] == {"mse": 0.01}

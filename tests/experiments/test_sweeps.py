@@ -16,7 +16,7 @@ from rtx_lib.evidence.records import find, pack
 from rtx_lib.experiments import runs, sweeps
 from rtx_lib.experiments.__main__ import main
 from rtx_lib.experiments.recipes import RECIPES, race
-from rtx_lib.experiments.records import made, record_path
+from rtx_lib.experiments.runs import made
 from rtx_lib.experiments.sweeps import SWEEPS, Sweep, best_rate, missing, table
 
 NAMES = ["tiny-rnn-s0", "tiny-transformer-s0", "tiny-rnn-s1", "tiny-transformer-s1"]
@@ -28,7 +28,7 @@ def write(folder, recipe, seed=0, *, metrics=None, evaluations=(), diverged=None
     record = {"recipe": recipe.name, "configuration": asdict(recipe), "seed": seed, "metrics": metrics or {}}
     record |= {"evaluations": rows, "diverged": diverged, "seconds": seconds, "parameters": 1234}
     folder.mkdir(parents=True, exist_ok=True)
-    path = record_path(folder, recipe, seed)
+    path = folder / f"{recipe.name}-s{seed}.json"
     path.write_text(json.dumps(record))
     return path
 
@@ -39,9 +39,8 @@ needs_signals = pytest.mark.skipif(os.name == "nt", reason="Windows knows neithe
 
 
 def needs_snakemake(test):
-    return pytest.mark.slow(
-        pytest.mark.skipif(sys.version_info < (3, 11), reason="Snakemake 9 needs Python 3.11")(test)
-    )
+    old = sys.version_info < (3, 11)
+    return pytest.mark.slow(pytest.mark.skipif(old, reason="Snakemake 9 needs Python 3.11")(test))
 
 
 def start(folder, *arguments, mishaps=""):
@@ -49,14 +48,10 @@ def start(folder, *arguments, mishaps=""):
     folder.mkdir(exist_ok=True)
     arguments = ["sweep", "--out", folder, *arguments]
     path = os.pathsep.join(map(str, (ROOT, ROOT / "tests")))
-    environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", "LOG": str(folder / "log")}
-    return subprocess.Popen(
-        [sys.executable, ROOT / "tests" / "support" / "tiny_sweep.py", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=environment | {"MISHAPS": mishaps},
-    )
+    environment = {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", "LOG": str(folder / "log"), "MISHAPS": mishaps}
+    line = [sys.executable, ROOT / "tests" / "support" / "tiny_sweep.py", *arguments]
+    said = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    return subprocess.Popen(line, env=os.environ | environment, **said)
 
 
 def end(process):
@@ -137,10 +132,8 @@ def test_a_sweep_that_was_killed_whole_goes_on_once_it_is_unlocked(tmp_path, who
 def test_a_run_that_diverges_is_a_result_and_one_that_fails_is_named_last(tmp_path):
     status, said = end(start(tmp_path, "mixed"))
     assert status == 1 and "unexpected keyword argument 'hidden_sizes'" in said
-    assert said.splitlines()[-2:] == [
-        "sweep mixed: 2 of 3 records, 1 of them diverged",
-        "sweep mixed: missing: tiny-broken-s0",
-    ]
+    last = ["sweep mixed: 2 of 3 records, 1 of them diverged", "sweep mixed: missing: tiny-broken-s0"]
+    assert said.splitlines()[-2:] == last
     assert '"reason": "loss is inf at step 2"' in said
     assert files(tmp_path) == ["tiny-exploding-s0.json", "tiny-rnn-s0.json"]
 
@@ -177,26 +170,29 @@ def test_a_record_of_another_configuration_is_none(tmp_path, text):
         path.write_text(json.dumps({"configuration": asdict(RNN), "seed": 0}))
     elif text != "other":
         path.write_text(text)
-    assert made(path, RNN) is None and missing(PLANS["one"], tmp_path) == [path]
+    assert made(tmp_path, RNN, 0) == (path, None) and missing(PLANS["one"], tmp_path) == [path]
     assert missing(PLANS["one"], write(tmp_path, RNN).parent) == []
 
 
 def test_what_keeps_a_sweep_from_starting_is_told(tmp_path, capsys, monkeypatch):
+    def told(*arguments):
+        assert main([*arguments]) == 2
+        return capsys.readouterr().err
+
     monkeypatch.setitem(sys.modules, "snakemake.cli", None)
-    assert main(["sweep", "race", "--out", str(tmp_path)]) == 2
-    assert "a sweep needs Snakemake and Python 3.11: pip install '.[sweep]'" in capsys.readouterr().err
-    assert main(["sweep", "race", "--out", str(tmp_path), "--device", "abacus"]) == 2
-    assert "device must be one that torch can use here, got 'abacus'" in capsys.readouterr().err
+    race = ("sweep", "race", "--out", str(tmp_path))
+    assert "a sweep needs Snakemake and Python 3.11: pip install '.[sweep]'" in told(*race)
+    assert "device must be one that torch can use here, got 'abacus'" in told(*race, "--device", "abacus")
     monkeypatch.setenv("WORLD_SIZE", "2")
-    assert main(["sweep", "race", "--out", str(tmp_path)]) == 2
-    assert "not for accelerate launch" in capsys.readouterr().err
-    for command in ("sweep", "table"):
-        assert main([command, "nothing"]) == 2
-        assert "unknown sweep 'nothing'; known: recurrence, attention, between, race" in capsys.readouterr().err
+    assert "not for accelerate launch" in told(*race)
     for command in ("run", "sweep"):
         with pytest.raises(SystemExit):
             main([command, "race", "--threads", "0"])
         assert "argument --threads: must be at least 1, got 0" in capsys.readouterr().err
+    for command in ("sweep", "table"):
+        with pytest.raises(SystemExit):
+            main([command, "nothing"])
+        assert "argument NAME: invalid choice: 'nothing' (choose from " in capsys.readouterr().err
 
 
 # Tables and rates
@@ -222,12 +218,8 @@ def test_a_table_of_none_of_some_and_of_all_records(tmp_path, monkeypatch):
     assert second == "| `race-adding-lstm` | mse | 0.03 [0.03, 0.03] | 3 of 3 | 3/3 | 100 | 10 | 1,234 |"
     write(tmp_path, replace(recipes[1], steps=1), 0)
     assert "| 2 of 3 | 2/2 |" in table(plan, tmp_path), "a record of another configuration is none"
-
-
-def test_a_recipe_outside_the_race_is_judged_by_its_first_metric(tmp_path):
-    recipe = replace(RNN, name="tiny")
-    write(tmp_path, recipe, metrics={"loss": 0.25, "accuracy": 0.5})
-    assert "| `tiny` | loss | 0.25 | 1 of 3 | none | none | 10 | 1,234 |" in table(Sweep("", [recipe]), tmp_path)
+    write(tmp_path, RNN, metrics={"loss": 0.25, "accuracy": 0.5})  # outside the race the first metric counts
+    assert "| `tiny-rnn` | loss | 0.25 | 1 of 3 | none | none | 10 | 1,234 |" in table(Sweep("", [RNN]), tmp_path)
 
 
 def trials(folder, task, lane, rows):
@@ -241,20 +233,16 @@ def trials(folder, task, lane, rows):
 
 def test_the_best_rate_is_that_of_the_last_evaluation_or_of_the_best_where_it_is_kept(tmp_path):
     assert best_rate("adding", "rnn", tmp_path) is None
-    rows = [(0.5, 0.3), (0.1, 0.2), (0.3, 0.3), None]
-    trials(tmp_path, "adding", "rnn", rows)
+    trials(tmp_path, "adding", "rnn", [(0.5, 0.3), (0.1, 0.2), (0.3, 0.3), None])
     trials(tmp_path, "chorales", "rnn", [(0.5, 0.3), (0.2, 0.2), (0.1, 0.4), None])
     assert best_rate("adding", "rnn", tmp_path) == race.RATES[1]
     assert best_rate("chorales", "rnn", tmp_path) == race.RATES[2]
     trials(tmp_path, "text", "gru", [(0.3,), (0.2,), (0.2,), (0.9,)])
     assert best_rate("text", "gru", tmp_path) == race.RATES[1], "of equal ones the lower"
-    record_path(tmp_path, race.trial("text", "gru", race.RATES[3]), 0).unlink()
+    made(tmp_path, race.trial("text", "gru", race.RATES[3]), 0)[0].unlink()
     assert best_rate("text", "gru", tmp_path) is None
-
-
-def test_a_rate_that_diverged_is_never_the_best(tmp_path):
     trials(tmp_path, "text", "gru", [None, None, (5.0,), None])
-    assert best_rate("text", "gru", tmp_path) == race.RATES[2]
+    assert best_rate("text", "gru", tmp_path) == race.RATES[2], "one that diverged is never the best"
 
 
 # The book's sweeps

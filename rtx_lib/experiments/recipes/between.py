@@ -2,31 +2,51 @@
 
 from typing import Any
 
-from .recipe import Recipe
+from .recipe import COSINE, Recipe
 
 # About 161,600 parameters on Nottingham and JSB, 153,300 on the characters of the Penn Treebank, each within 3 %.
-_R_TRANSFORMER = {"width": 64, "heads": 4, "layers": 2, "window": 6}
-_WIDER = _R_TRANSFORMER | {"window": 7}
+_R_TRANSFORMER: dict[str, Any] = {"width": 64, "heads": 4, "layers": 2, "window": 6}
+_AUTHORS = {"width": 128, "heads": 8, "layers": 3, "window": 9, "cell": "lstm", "tied": True}
+_NARROW = {"width": 32, "heads": 2, "layers": 2, "window": 7}
 _TRANSFORMER = {"width": 64, "heads": 4, "layers": 3, "activation": "relu"}
 _GRU: dict[str, Any] = {"hidden_size": 180, "backend": "torch"}
 _LSTM: dict[str, Any] = {"hidden_size": 152, "backend": "torch", "forget_bias": 1.0}
 _TCN: dict[str, Any] = {"channels": [60] * 4, "kernel_size": 5}
+# 482,945 parameters on tinyshakespeare, whatever the memory. The schemes have no W_kR, u and v: their feed-forward
+# networks are wider by as much, and only the tables of "shaw" come on top (1 %).
+_XL = {"width": 96, "heads": 4, "layers": 4, "norm": "post"}
 
-
-_COSINE: dict[str, Any] = {"clip": 1.0, "schedule": "cosine"}
 # Whole tunes, one budget for all: about five times the 694 of Nottingham.
-_TUNES = _COSINE | {"steps": 800, "batch_size": 4, "warmup": 50, "eval_every": 200, "eval_batch_size": 4}
+_TUNES = COSINE | {"steps": 800, "batch_size": 4, "warmup": 50, "eval_every": 200, "eval_batch_size": 4}
 _TUNES |= {"task": "music", "task_arguments": {"source": "nottingham"}}
 # JSB is small: the model that is tested is the best on the validation tunes.
-_CHORALES = _COSINE | {"steps": 300, "batch_size": 8, "warmup": 30, "eval_every": 30, "eval_batch_size": 8}
+_CHORALES = COSINE | {"steps": 300, "batch_size": 8, "warmup": 30, "eval_every": 30, "eval_batch_size": 8}
 _CHORALES |= {"task": "music", "task_arguments": {"source": "jsb"}, "keep_best": "loss"}
 # Windows of 120 characters, of which the last 80 count.
-_CHARACTERS = _COSINE | {"steps": 1000, "batch_size": 16, "warmup": 50, "eval_batches": 10, "eval_batch_size": 64}
+_CHARACTERS = COSINE | {"steps": 1000, "batch_size": 16, "warmup": 50, "eval_batches": 10, "eval_batch_size": 64}
 _CHARACTERS |= {"task": "ptb", "task_arguments": {"level": "characters", "length": 120, "context": 40}}
+# The authors' windows, for a small part of an epoch.
+_WORDS = COSINE | {"steps": 400, "batch_size": 16, "warmup": 40, "eval_every": 100, "eval_batches": 4}
+_WORDS |= {"eval_batch_size": 32, "task": "ptb", "task_arguments": {"level": "words", "length": 80, "context": 40}}
+# The budget of the IndRNN's records in chapter 4.
+_PIXELS = COSINE | {"steps": 300, "batch_size": 32, "warmup": 30, "eval_every": 100, "eval_batches": 10}
+_PIXELS |= {"eval_batch_size": 50, "task": "mnist"}
+# Segments of 32 from 16 streams that are read in order: 768,000 symbols in 1,500 steps. The rate is the best of three
+# (0.003, 0.006, 0.01; one seed) for the model without memory, and that of all others. The LSTM's is the better of 0.005
+# and 0.01.
+_STREAMS = COSINE | {"steps": 1500, "batch_size": 16, "warmup": 100, "floor": 0.1, "betas": [0.9, 0.99]}
+_STREAMS |= {"weight_decay": 0.1, "stream_length": 32, "eval_batch_size": 16}
+_PLAYS = _STREAMS | {"task": "text", "task_arguments": {"source": "shakespeare", "length": 32}}
+_NEWS = _STREAMS | {"task": "ptb", "task_arguments": {"level": "characters", "length": 32}, "eval_batches": 40}
+
 _PLACES = {
     "nottingham": ("Nottingham", _TUNES),
     "jsb": ("JSB chorales", _CHORALES),
     "ptb-char": ("Penn Treebank characters", _CHARACTERS),
+    "ptb-word": ("Penn Treebank words", _WORDS),
+    "pixel-mnist": ("MNIST, pixel by pixel", _PIXELS),
+    "shakespeare": ("tinyshakespeare", _PLAYS),
+    "ptb-char-xl": ("Penn Treebank characters", _NEWS),
 }
 
 
@@ -37,11 +57,15 @@ def _at(place: str, name: str, about: str, model: str, arguments: dict[str, Any]
     return Recipe(f"{place}-{name}", f"{about} on {where}", model, **settings)
 
 
-def _r_music(name: str, about: str, changes: dict[str, Any] | None = None, **settings: Any) -> Recipe:
+def _r_music(name: str, about: str, changes: dict[str, Any], **settings: Any) -> Recipe:
     """The R-Transformer with one thing changed."""
-    arguments = _R_TRANSFORMER | (changes or {})
     name, about = f"r-transformer{name}", f"R-Transformer{about}"
-    return _at("nottingham", name, about, "r-transformer", arguments, 1e-2, **settings)
+    return _at("nottingham", name, about, "r-transformer", _R_TRANSFORMER | changes, 1e-2, **settings)
+
+
+def _r_news(name: str, about: str, changes: dict[str, Any]) -> Recipe:
+    name, about = f"r-transformer{name}", f"R-Transformer{about}"
+    return _at("ptb-char", name, about, "r-transformer", _R_TRANSFORMER | {"window": 7} | changes, 2e-2)
 
 
 def _transformer(place: str, scheme: str, lr: float) -> Recipe:
@@ -51,54 +75,47 @@ def _transformer(place: str, scheme: str, lr: float) -> Recipe:
     return _at(place, name, about, "causal-transformer", _TRANSFORMER | {"positions": scheme}, lr)
 
 
-# R-Transformer with its authors' sizes and budget, for a GPU: their norm, their copies, no norm at the end. Ours are
-# still the other maps' first weights (Xavier-uniform; theirs are torch.nn.Linear's), ids that are scaled by sqrt(D),
-# with a table from N(0, 1/D) and no bias where it is tied (theirs are not scaled and start from U(-0.1, 0.1) for
-# characters and N(0, 0.01) for words), pixels from 0 to 1 (theirs are normalised), and batches drawn at random.
-_PUBLISHED = {"norm": "pre", "norm_layer": "sample-std", "start": "clones"}
-
-
-def _published(name: str, about: str, task: str, where: dict[str, Any], **settings: Any) -> Recipe:
-    settings |= {"task_arguments": where, "model_arguments": _PUBLISHED | settings["model_arguments"]}
-    about = f"R-Transformer on {about}, the authors' configuration"
-    return Recipe(f"paper-{name}", about, "r-transformer", task, **settings)
-
-
-# 482,945 parameters on tinyshakespeare, whatever the memory. The schemes have no W_kR, u and v: their feed-forward
-# networks are wider by as much, and only the tables of "shaw" come on top (1 %).
-_XL = {"width": 96, "heads": 4, "layers": 4, "norm": "post"}
-_MEMORIES = (0, 16, 32, 64, 128, 256, 512, 1024)
-
-
-# Segments of 32 from 16 streams that are read in order: 768,000 symbols in 1,500 steps. The rate is the best of three
-# (0.003, 0.006, 0.01; one seed) for the model without memory, and that of all others. The LSTM's is the better of 0.005
-# and 0.01.
-_STREAMS = _COSINE | {"steps": 1500, "batch_size": 16, "warmup": 100, "floor": 0.1, "betas": [0.9, 0.99]}
-_STREAMS |= {"weight_decay": 0.1, "stream_length": 32, "eval_batch_size": 16, "lr": 3e-3}
-
-
 def _memories(*lengths: int) -> dict[str, dict[str, int]]:
     """Settings with which a model is tested."""
     return {f"memory {length}": {"memory": length} for length in lengths}
 
 
-def _xl(
-    memory: int, suffix: str = "", about: str = "", arguments: dict[str, Any] | None = None, **settings: Any
-) -> Recipe:
-    settings = _STREAMS | {"task_arguments": {"source": "shakespeare", "length": 32}} | settings
-    settings["tested_with"] = _memories(*_MEMORIES) if memory else {}
-    settings["model_arguments"] = _XL | {"memory": memory} | (arguments or {})
-    name, about = f"shakespeare-xl-{memory}{suffix}", f"Transformer-XL{about} with a memory of {memory}"
-    return Recipe(name, f"{about} on tinyshakespeare", "transformer-xl", "text", **settings)
+def _xl(memory: int, suffix: str = "", about: str = "", **settings: Any) -> Recipe:
+    name, about = f"xl-{memory}{suffix}", f"Transformer-XL{about} with a memory of {memory}"
+    arguments = _XL | {"memory": memory} | settings.pop("arguments", {})
+    tested = _memories(0, 16, 32, 64, 128, 256, 512, 1024) if memory else {}
+    return _at("shakespeare", name, about, "transformer-xl", arguments, 3e-3, tested_with=tested, **settings)
 
 
 def _xl_with(scheme: str, memory: int) -> Recipe:
-    return _xl(memory, f"-{scheme}", f" with positions {scheme!r}", {"positions": scheme, "inner": 432})
+    return _xl(memory, f"-{scheme}", f" with positions {scheme!r}", arguments={"positions": scheme, "inner": 432})
+
+
+def _xl_news(memory: int) -> Recipe:
+    about, tested = f"Transformer-XL with a memory of {memory}", _memories(0, 64, 256) if memory else {}
+    arguments = _XL | {"memory": memory}
+    return _at("ptb-char-xl", str(memory), about, "transformer-xl", arguments, 3e-3, tested_with=tested)
+
+
+# R-Transformer with its authors' sizes and budget, for a GPU: their norm, their copies, no norm at the end. Ours are
+# still the other maps' first weights (Xavier-uniform; theirs are torch.nn.Linear's), ids that are scaled by sqrt(D),
+# with a table from N(0, 1/D) and no bias where it is tied (theirs are not scaled and start from U(-0.1, 0.1) for
+# characters and N(0, 0.01) for words), pixels from 0 to 1 (theirs are normalised), and batches drawn at random.
+_PUBLISHED = {"norm": "pre", "norm_layer": "sample-std", "start": "clones"}
+_PLATEAU = {"optimizer": "sgd", "schedule": "plateau", "drop_every": 3, "drop_after": 5}
+_DROPPED = {"dropout": 0.15, "embedding_dropout": 0.15}
+_LARGE = COSINE | {"clip": 0.25, "eval_batch_size": 10, "keep_best": "loss"}
+
+
+def _published(name: str, about: str, budget: dict[str, Any], sizes: dict[str, Any]) -> Recipe:
+    """An epoch is that of the authors' batches: 1,875 of 32 images; 694 tunes; 988 and 1,452 of 16 windows."""
+    about = f"R-Transformer on {about}, the authors' configuration"
+    return Recipe(f"paper-{name}", about, "r-transformer", model_arguments=_PUBLISHED | sizes, **budget)
 
 
 RECIPES = [
     # Each model's rate is the best of three to five, 0.001 to 0.02 (tanh RNN: 0.0003 to 0.01), 300 steps, one seed.
-    _r_music("", ""),
+    _r_music("", "", {}),
     _at("nottingham", "rnn", "tanh RNN", "rnn", {"hidden_size": 323}, 3e-3),
     _at("nottingham", "gru", "GRU", "gru", _GRU, 2e-2),
     _at("nottingham", "lstm", "LSTM", "lstm", _LSTM, 1e-2),
@@ -114,46 +131,22 @@ RECIPES = [
     _r_music("-post", " with post-norm", {"norm": "post"}),
     _r_music("-clones", " with equal matrices at the start", {"start": "clones"}),
     _r_music("-last-norm", " with a last norm", {"final_norm": True}),
-    _r_music("-unclipped", " without clipping", clip=None),
+    _r_music("-unclipped", " without clipping", {}, clip=None),
     _at("nottingham", "tcn-published", "TCN from N(0, 0.01)", "tcn", _TCN | {"init": "published"}, 2e-2),
-    _at("ptb-char", "r-transformer", "R-Transformer", "r-transformer", _WIDER, 2e-2),
+    _r_news("", "", {}),
     _at("ptb-char", "rnn", "tanh RNN", "rnn", {"hidden_size": 345}, 1e-2),
     _at("ptb-char", "gru", "GRU", "gru", _GRU | {"hidden_size": 195}, 2e-2),
     _at("ptb-char", "lstm", "LSTM", "lstm", _LSTM | {"hidden_size": 167}, 2e-2),
     _at("ptb-char", "tcn", "TCN", "tcn", _TCN | {"channels": [61] * 4}, 2e-2),
     *(_transformer("ptb-char", scheme, 1e-2) for scheme in ("sinusoidal", "none", "rotary")),
-    *(
-        _at("ptb-char", f"r-transformer-{name}", f"R-Transformer with {about}", "r-transformer", _WIDER | changes, 2e-2)
-        for name, about, changes in (
-            ("rotary", "rotary positions", {"positions": "rotary"}),
-            ("window-1", "a window of 1", {"window": 1}),
-        )
-    ),
+    _r_news("-rotary", " with rotary positions", {"positions": "rotary"}),
+    _r_news("-window-1", " with a window of 1", {"window": 1}),
     _at("jsb", "r-transformer", "R-Transformer", "r-transformer", _R_TRANSFORMER, 1e-2),
     _at("jsb", "gru", "GRU", "gru", _GRU, 2e-2),
     _at("jsb", "lstm", "LSTM", "lstm", _LSTM, 1e-2),
     _at("jsb", "tcn", "TCN", "tcn", _TCN, 2e-2),
-    # The authors' size and windows, for a small part of an epoch.
-    Recipe(
-        "ptb-word-r-transformer",
-        "R-Transformer of the authors' size on Penn Treebank words",
-        "r-transformer",
-        "ptb",
-        model_arguments={"width": 128, "heads": 8, "layers": 3, "window": 9, "cell": "lstm", "tied": True},
-        task_arguments={"level": "words", "length": 80, "context": 40},
-        **_COSINE | {"steps": 400, "batch_size": 16, "lr": 6e-3, "warmup": 40, "eval_every": 100, "eval_batches": 4},
-        eval_batch_size=32,
-    ),
-    # The budget of the IndRNN's records in chapter 4.
-    Recipe(
-        "pixel-mnist-r-transformer",
-        "R-Transformer on MNIST, pixel by pixel",
-        "r-transformer",
-        "mnist",
-        model_arguments={"width": 32, "heads": 2, "layers": 2, "window": 7},
-        **_COSINE | {"steps": 300, "batch_size": 32, "lr": 3e-3, "warmup": 30, "eval_every": 100, "eval_batches": 10},
-        eval_batch_size=50,
-    ),
+    _at("ptb-word", "r-transformer", "R-Transformer of the authors' size", "r-transformer", _AUTHORS, 6e-3),
+    _at("pixel-mnist", "r-transformer", "R-Transformer", "r-transformer", _NARROW, 3e-3),
     *(_xl(memory) for memory in (0, 16, 32, 64, 128)),
     _xl(0, "-equal-time", " at equal time", equal_time="shakespeare-xl-64"),
     # The same for longer: what a step more is worth falls, and so the price of the memory does.
@@ -161,113 +154,40 @@ RECIPES = [
     _xl(0, "-equal-time-long", " at equal time for 4,000 steps", steps=4000, equal_time="shakespeare-xl-64-long"),
     *(_xl_with(scheme, 64) for scheme in ("none", "sinusoidal", "shaw", "rotary", "alibi")),
     _xl_with("sinusoidal", 0),
-    Recipe(
-        "shakespeare-stream-lstm",
-        "LSTM that carries its state on tinyshakespeare",
-        "lstm",
-        "text",
-        model_arguments=_LSTM | {"hidden_size": 308},
-        task_arguments={"source": "shakespeare", "length": 32},
-        **_STREAMS | {"lr": 1e-2},
-    ),
-    *(
-        Recipe(
-            f"ptb-char-xl-{memory}",
-            f"Transformer-XL with a memory of {memory} on Penn Treebank characters",
-            "transformer-xl",
-            "ptb",
-            model_arguments=_XL | {"memory": memory},
-            task_arguments={"level": "characters", "length": 32},
-            tested_with=_memories(0, 64, 256) if memory else {},
-            **_STREAMS | {"eval_batches": 40},
-        )
-        for memory in (0, 64)
-    ),
-    # An epoch is that of the authors' batches: 1,875 of 32 images; 694 tunes; 988 and 1,452 of 16 windows.
+    _at("shakespeare", "stream-lstm", "LSTM that carries its state", "lstm", _LSTM | {"hidden_size": 308}, 1e-2),
+    *(_xl_news(memory) for memory in (0, 64)),
     _published(
         "mnist",
         "MNIST, pixel by pixel,",
-        "mnist",
-        {"valid": 0},
-        steps=50 * 1875,
-        batch_size=32,
-        lr=1e-3,
-        schedule="staircase",
-        drop_every=10 * 1875,
-        eval_every=1875,
-        eval_batch_size=100,
-        model_arguments={"width": 32, "heads": 2, "layers": 8, "local_layers": 2, "window": 7, "dropout": 0.05},
+        {"task": "mnist", "task_arguments": {"valid": 0}, "schedule": "staircase", "drop_every": 10 * 1875}
+        | {"steps": 50 * 1875, "eval_every": 1875, "batch_size": 32, "lr": 1e-3, "eval_batch_size": 100},
+        {"width": 32, "heads": 2, "layers": 8, "local_layers": 2, "window": 7, "dropout": 0.05},
     ),
     # Their clipping at 0.15 comes before the backward pass and so does nothing.
     _published(
         "nottingham",
         "Nottingham",
-        "music",
-        {"source": "nottingham", "summed": True},
-        steps=100 * 694,
-        batch_size=1,
-        lr=5e-5,
-        optimizer="sgd",
-        schedule="plateau",
-        drop_every=3,
-        drop_after=10,
-        eval_every=694,
-        eval_batch_size=1,
-        keep_best="loss",
-        model_arguments={"width": 160, "heads": 4, "layers": 3, "window": 6, "dropout": 0.1},
+        {"task": "music", "task_arguments": {"source": "nottingham", "summed": True}, "lr": 5e-5, "keep_best": "loss"}
+        | _PLATEAU
+        | {"steps": 100 * 694, "eval_every": 694, "batch_size": 1, "eval_batch_size": 1, "drop_after": 10},
+        {"width": 160, "heads": 4, "layers": 3, "window": 6, "dropout": 0.1},
     ),
     _published(
         "ptb-char",
         "Penn Treebank characters",
-        "ptb",
-        {"level": "characters", "length": 400, "context": 80},
-        steps=100 * 988,
-        batch_size=16,
-        lr=2.0,
-        clip=0.15,
-        optimizer="sgd",
-        schedule="plateau",
-        drop_every=3,
-        drop_after=5,
-        eval_every=988,
-        eval_batch_size=16,
-        model_arguments={
-            "width": 512,
-            "heads": 8,
-            "layers": 3,
-            "window": 7,
-            "dropout": 0.15,
-            "embedding_dropout": 0.15,
-            "tied": True,
-        },
+        {"task": "ptb", "task_arguments": {"level": "characters", "length": 400, "context": 80}, "clip": 0.15}
+        | {"steps": 100 * 988, "eval_every": 988, "batch_size": 16, "eval_batch_size": 16, "lr": 2.0}
+        | _PLATEAU,
+        {"width": 512, "heads": 8, "layers": 3, "window": 7, "tied": True} | _DROPPED,
     ),
     _published(
         "ptb-word",
         "Penn Treebank words",
-        "ptb",
-        {"level": "words", "length": 80, "context": 40},
-        steps=100 * 1452,
-        batch_size=16,
-        lr=2.0,
-        clip=0.35,
-        optimizer="sgd",
-        schedule="plateau",
-        drop_every=5,
-        drop_after=5,
-        drop=2.0,
-        eval_every=1452,
-        eval_batch_size=16,
-        keep_best="loss",
-        model_arguments={
-            "width": 128,
-            "heads": 8,
-            "layers": 3,
-            "window": 9,
-            "cell": "lstm",
-            "dropout": 0.35,
-            "embedding_dropout": 0.15,
-            "tied": True,
-        },
+        {"task": "ptb", "task_arguments": {"level": "words", "length": 80, "context": 40}, "clip": 0.35}
+        | {"steps": 100 * 1452, "eval_every": 1452, "batch_size": 16, "eval_batch_size": 16, "lr": 2.0}
+        | _PLATEAU
+        | {"drop_every": 5, "drop": 2.0, "keep_best": "loss"},
+        _AUTHORS | _DROPPED | {"dropout": 0.35},
     ),
     # For a GPU: the authors' 12 layers on enwik8, and characters of the Penn Treebank in some minutes.
     Recipe(
@@ -275,37 +195,21 @@ RECIPES = [
         "Transformer-XL of 12 layers on enwik8, the authors' configuration",
         "transformer-xl",
         "enwik8",
-        400_000,
-        22,
-        2.5e-4,
-        {"width": 512, "heads": 8, "layers": 12, "inner": 2048, "memory": 512, "dropout": 0.1},
-        {"length": 512, "newlines": False},
-        0.25,
-        "cosine",
-        eval_every=4000,
-        eval_batches=10,
-        eval_batch_size=10,
-        keep_best="loss",
-        stream_length=512,
+        model_arguments={"width": 512, "heads": 8, "layers": 12, "inner": 2048, "memory": 512, "dropout": 0.1},
+        task_arguments={"length": 512, "newlines": False},
         tested_with={"authors' test": {"memory": 2100, "clamp": 820, "same_length": True, "stream_length": 80}},
+        **_LARGE | {"steps": 400_000, "batch_size": 22, "lr": 2.5e-4, "stream_length": 512, "eval_every": 4000},
+        eval_batches=10,
     ),
     Recipe(
         "ptb-char-xl-large",
         "Transformer-XL of 10 million parameters on Penn Treebank characters",
         "transformer-xl",
         "ptb",
-        10_000,
-        64,
-        1e-3,
-        {"width": 384, "heads": 6, "layers": 6, "memory": 128, "dropout": 0.15},
-        {"level": "characters", "length": 128},
-        0.25,
-        "cosine",
-        warmup=500,
-        eval_every=500,
-        eval_batch_size=10,
-        keep_best="loss",
-        stream_length=128,
+        model_arguments={"width": 384, "heads": 6, "layers": 6, "memory": 128, "dropout": 0.15},
+        task_arguments={"level": "characters", "length": 128},
         tested_with=_memories(0, 128, 512, 1024),
+        **_LARGE | {"steps": 10_000, "batch_size": 64, "lr": 1e-3, "stream_length": 128, "eval_every": 500},
+        warmup=500,
     ),
 ]

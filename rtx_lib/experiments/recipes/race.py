@@ -5,7 +5,7 @@ from typing import Any
 
 from rtx_lib.evidence.race import BASELINES
 
-from .recipe import Recipe
+from .recipe import COSINE, Recipe
 from .recurrence import rate_of_u
 
 LANES = {
@@ -27,22 +27,10 @@ TASKS: dict[str, dict[str, Any]] = {
     "adding": {"task": "adding", "steps": 1500, "eval_every": 50, "eval_batches": 2},
     "copy": {"task": "copy", "steps": 1200, "eval_every": 50, "eval_batches": 2},
     "digits": {"task": "digits", "steps": 1000, "eval_every": 50},
-    "text": {
-        "task": "text",
-        "task_arguments": {"source": "shakespeare", "length": 64},
-        "steps": 1000,
-        "eval_every": 50,
-        "eval_batches": 10,
-        "eval_batch_size": 32,
-    },
-    "chorales": {
-        "task": "music",
-        "task_arguments": {"source": "jsb"},
-        "steps": 400,
-        "eval_every": 20,
-        "eval_batch_size": 32,
-        "keep_best": "loss",
-    },
+    "text": {"task": "text", "task_arguments": {"source": "shakespeare", "length": 64}, "steps": 1000}
+    | {"eval_every": 50, "eval_batches": 10, "eval_batch_size": 32},
+    "chorales": {"task": "music", "task_arguments": {"source": "jsb"}, "steps": 400}
+    | {"eval_every": 20, "eval_batch_size": 32, "keep_best": "loss"},
 }
 """The tasks and their budgets."""
 
@@ -81,37 +69,26 @@ TRIAL_STEPS = {"adding": 1000, "copy": 500, "digits": 400, "text": 400, "chorale
 TRIAL_LENGTHS = {"adding": 50, "copy": 10}
 """The lengths at which rates were tried, the shortest: on the others too many lanes stay on the plateau for long."""
 
-_CHOSEN: dict[str, tuple[float, ...]] = {  # adding, copy, digits, text, chorales
-    "rnn": (0.03, 0.001, 0.001, 0.01, 0.01),
-    "irnn": (0.003, 0.003, 0.001, 0.01, 0.03),
-    "lstm": (0.03, 0.01, 0.03, 0.03, 0.03),
-    "gru": (0.03, 0.03, 0.03, 0.01, 0.03),
-    "deep-gru": (0.03, 0.01, 0.01, 0.01, 0.03),
-    "indrnn": (0.03, 0.01, 0.01, 0.03, 0.03),
-    "tcn": (0.01, 0.01, 0.003, 0.03, 0.03),
-    "transformer": (0.01, 0.01, 0.003, 0.01, 0.01),
-    "transformer-none": (0.01, 0.01, 0.001, 0.01, 0.01),
-    "r-transformer": (0.03, 0.01, 0.003, 0.03, 0.03),
-    "transformer-xl": (0.01, 0.03, 0.03, 0.01, 0.03),
+# Of each lane on adding, copy, digits, text and chorales: the rate that it chose, and its size: the number of units,
+# channels or, of the last four, hidden units of the feed-forward networks with which it has the parameters of the
+# Transformer, embeddings not counted.
+_TUNED: dict[str, tuple[tuple[float, ...], tuple[int, ...]]] = {
+    "rnn": ((0.03, 0.001, 0.001, 0.01, 0.01), (223, 216, 220, 177, 175)),
+    "irnn": ((0.003, 0.003, 0.001, 0.01, 0.03), (223, 216, 220, 177, 175)),
+    "lstm": ((0.03, 0.01, 0.03, 0.03, 0.03), (111, 106, 111, 83, 80)),
+    "gru": ((0.03, 0.03, 0.03, 0.01, 0.03), (128, 123, 128, 98, 96)),
+    "deep-gru": ((0.03, 0.01, 0.01, 0.01, 0.03), (84, 81, 84, 64, 63)),
+    "indrnn": ((0.03, 0.01, 0.01, 0.03, 0.03), (222, 213, 217, 175, 173)),
+    "tcn": ((0.01, 0.01, 0.003, 0.03, 0.03), (39, 37, 39, 38, 37)),
+    "transformer": ((0.01, 0.01, 0.003, 0.01, 0.01), (64, 64, 64, 64, 64)),
+    "transformer-none": ((0.01, 0.01, 0.001, 0.01, 0.01), (64, 64, 64, 64, 64)),
+    "r-transformer": ((0.03, 0.01, 0.003, 0.03, 0.03), (59, 59, 59, 65, 78)),
+    "transformer-xl": ((0.01, 0.03, 0.03, 0.01, 0.03), (34, 34, 34, 34, 34)),
 }
-CHOSEN = {task: {lane: rates[number] for lane, rates in _CHOSEN.items()} for number, task in enumerate(TASKS)}
+CHOSEN = {task: {lane: rates[number] for lane, (rates, _) in _TUNED.items()} for number, task in enumerate(TASKS)}
 """The rate that each lane chose: :func:`rtx_lib.experiments.sweeps.best_rate` of its trials."""
 
-# A lane's size: the number of units, channels or, of the last four, hidden units of the feed-forward networks with
-# which it has the parameters of the Transformer, embeddings not counted.
-SIZES: dict[str, dict[str, int]] = {
-    "rnn": {"adding": 223, "copy": 216, "digits": 220, "text": 177, "chorales": 175},
-    "irnn": {"adding": 223, "copy": 216, "digits": 220, "text": 177, "chorales": 175},
-    "lstm": {"adding": 111, "copy": 106, "digits": 111, "text": 83, "chorales": 80},
-    "gru": {"adding": 128, "copy": 123, "digits": 128, "text": 98, "chorales": 96},
-    "deep-gru": {"adding": 84, "copy": 81, "digits": 84, "text": 64, "chorales": 63},
-    "indrnn": {"adding": 222, "copy": 213, "digits": 217, "text": 175, "chorales": 173},
-    "tcn": {"adding": 39, "copy": 37, "digits": 39, "text": 38, "chorales": 37},
-    "transformer": {"adding": 64, "copy": 64, "digits": 64, "text": 64, "chorales": 64},
-    "transformer-none": {"adding": 64, "copy": 64, "digits": 64, "text": 64, "chorales": 64},
-    "r-transformer": {"adding": 59, "copy": 59, "digits": 59, "text": 65, "chorales": 78},
-    "transformer-xl": {"adding": 34, "copy": 34, "digits": 34, "text": 34, "chorales": 34},
-}
+SIZES = {lane: dict(zip(TASKS, sizes, strict=True)) for lane, (_, sizes) in _TUNED.items()}
 _WINDOWED = ("transformer", "transformer-none", "r-transformer")  # their state grows with the sequence
 _STEPS = {"digits": 64, "text": 64, "chorales": 160}  # T, of the chorales that of the longest
 
@@ -130,9 +107,8 @@ def trial(task: str, lane: str, lr: float) -> Recipe:
 
 
 def _recipe(task: str, lane: str, length: int | None, lr: float, steps: int, *, trial: bool = False) -> Recipe:
-    settings = dict(TASKS[task])
-    name = f"race-{task}-{lane}"
-    about = f"{LANES[lane]} on the race's task {task!r}"
+    settings = TASKS[task] | COSINE | {"steps": steps, "warmup": steps // 30, "curve_points": 20 if trial else 100}
+    name, about = f"race-{task}-{lane}", f"{LANES[lane]} on the race's task {task!r}"
     if task in LENGTHS:
         length = length or LENGTHS[task][1]
         settings["task_arguments"] = {"length": length} if task == "adding" else {"delay": length, "length": SYMBOLS}
@@ -141,63 +117,40 @@ def _recipe(task: str, lane: str, length: int | None, lr: float, steps: int, *, 
     if trial:
         name, about = f"rate-{task}-{lane}-{lr:g}", f"{about}, rate {lr:g}"
     steps_read = _STEPS[task] if length is None else length + 2 * SYMBOLS * (task == "copy")
-    model, arguments = _model(task, lane, steps_read)
     if lane == "indrnn":
         # As in chapter 4: for adding, the second layer sums T inputs.
         settings["slow"] = ["units.*.u", "linears.1.*"] if task == "adding" else ["units.*.u"]
         settings["slow_lr"] = rate_of_u(steps_read)
     if task == "text" and lane not in _WINDOWED:
         settings["stream_length"] = settings["task_arguments"]["length"]
-    return Recipe(
-        name,
-        about,
-        model,
-        model_arguments=arguments,
-        batch_size=32,
-        lr=lr,
-        clip=1.0,
-        schedule="cosine",
-        warmup=steps // 30,
-        curve_points=20 if trial else 100,
-        **settings | {"steps": steps},
-    )
+    model, arguments = _model(task, lane, steps_read)
+    return Recipe(name, about, model, model_arguments=arguments, batch_size=32, lr=lr, **settings)
 
 
 def _model(task: str, lane: str, length: int) -> tuple[str, dict[str, Any]]:
     """The model's name and its arguments for sequences of ``length`` steps."""
     size = SIZES[lane][task]
+    hidden: dict[str, Any] = {"hidden_size": size}
     attention = {"width": 64, "heads": 4, "layers": 2, "inner": size}
-    if lane == "irnn":
-        return "rnn", {"hidden_size": size, "nonlinearity": "relu", "init": "identity", "input_std": 0.03}
-    if lane == "lstm":
-        return lane, {"hidden_size": size, "backend": "torch", "forget_bias": 1.0}
-    if lane == "gru":
-        return lane, {"hidden_size": size, "backend": "torch"}
-    if lane == "deep-gru":
-        return lane, {"hidden_size": size, "transitions": 1}
-    if lane == "indrnn":
-        # The authors normalise nothing for adding, after the recurrence for pixels, before it in language models.
-        norm = {"adding": None, "digits": "after"}.get(task, "before")
-        last_step = task in ("adding", "digits")
-        return lane, {
-            "hidden_size": size,
-            "num_layers": 2,
-            "norm": norm,
-            "last_near_one": last_step,
-            "length": None if task == "text" else length,  # a stream has no end: no u above 1
-        }
-    if lane == "tcn":
-        return lane, {"channels": [size] * 6, "kernel_size": 3}  # reads 253 steps
-    if lane == "transformer":
-        return "causal-transformer", attention | {"positions": "sinusoidal"}
-    if lane == "transformer-none":
-        return "causal-transformer", attention | {"positions": "none"}
-    if lane == "r-transformer":
-        return lane, attention | {"width": 44, "window": 6}
-    if lane == "transformer-xl":
-        # As the other lanes with attention, not post-norm as in the paper: on the chorales that never left the plateau.
-        return lane, attention | {"memory": 64 if task == "text" else 0, "tied": False, "norm": "pre"}
-    return lane, {"hidden_size": size}
+    # The authors normalise nothing for adding, after the recurrence for pixels, before it in language models.
+    norm = {"adding": None, "digits": "after"}.get(task, "before")
+    until = None if task == "text" else length  # a stream has no end: no u above 1
+    indrnn = {"num_layers": 2, "norm": norm, "last_near_one": task in ("adding", "digits"), "length": until}
+    # As the other lanes with attention, not post-norm as in the paper: on the chorales that never left the plateau.
+    xl = {"memory": 64 if task == "text" else 0, "tied": False, "norm": "pre"}
+    return {
+        "rnn": ("rnn", hidden),
+        "irnn": ("rnn", hidden | {"nonlinearity": "relu", "init": "identity", "input_std": 0.03}),
+        "lstm": ("lstm", hidden | {"backend": "torch", "forget_bias": 1.0}),
+        "gru": ("gru", hidden | {"backend": "torch"}),
+        "deep-gru": ("deep-gru", hidden | {"transitions": 1}),
+        "indrnn": ("indrnn", hidden | indrnn),
+        "tcn": ("tcn", {"channels": [size] * 6, "kernel_size": 3}),  # reads 253 steps
+        "transformer": ("causal-transformer", attention | {"positions": "sinusoidal"}),
+        "transformer-none": ("causal-transformer", attention | {"positions": "none"}),
+        "r-transformer": ("r-transformer", attention | {"width": 44, "window": 6}),
+        "transformer-xl": ("transformer-xl", attention | xl),
+    }[lane]
 
 
 def described(task: str, baselines: Mapping[str, float]) -> dict[str, Any]:
@@ -209,19 +162,13 @@ def described(task: str, baselines: Mapping[str, float]) -> dict[str, Any]:
     metric, line = FINISH[task]
     known = BASELINES[task]
     value = baselines.get(known) if isinstance(known, str) else known
-    return {
-        "name": name,
-        "metric": metric,
-        "line": line,
-        "label": label,
-        "baselines": {} if value is None else {short: value},
-    }
+    lines = {} if value is None else {short: value}
+    return {"name": name, "metric": metric, "line": line, "label": label, "baselines": lines}
 
 
 def privileges(lane: str) -> str:
     """What a lane has that the others have not, apart from its size; empty for the plain ones."""
-    recipe = race("adding", lane)
-    own, inner = recipe.model_arguments, SIZES[lane]
+    own, inner = race("adding", lane).model_arguments, SIZES[lane]
     return {
         "irnn": f"starts from the identity; input weights of {own.get('input_std')}, in the paper 0.001",
         "lstm": f"forget bias {own.get('forget_bias', 0):g}",
@@ -247,14 +194,7 @@ def shape(task: str, lane: str) -> str:
     return f"{layers} layer{'s' * (layers > 1)} of {own.get('width', own.get('hidden_size'))}"
 
 
-RECIPES = [
-    *(race(task, lane) for task in TASKS for lane in LANES),
-    *(
-        race(task, lane, length)
-        for task in LENGTHS
-        for length in LENGTHS[task]
-        for lane in LANES
-        if length != LENGTHS[task][1]
-    ),
-]
+RACE = [race(task, lane) for task in TASKS for lane in LANES]
+LENGTHENED = [race(task, lane, own[n]) for task, own in LENGTHS.items() for n in (0, 2) for lane in LANES]
+RECIPES = RACE + LENGTHENED
 TRIALS = [trial(task, lane, lr) for task in TASKS for lane in LANES for lr in RATES]

@@ -10,9 +10,9 @@ class Recipe:
 
     ``lr`` is that of the ``optimizer``, "adam" or "sgd", and ``slow_lr`` that of the parameters whose names match a
     pattern in ``slow``, such as "units.*.u"; ``clip`` is the largest gradient norm or None. With a ``weight_decay`` it
-    is AdamW, and matrices alone decay. ``schedule`` is "constant", "cosine" (down to ``floor``) or "inverse-sqrt",
-    each after ``warmup`` steps, or divides the rate by ``drop``: "staircase" every ``drop_every`` steps, "plateau" when
-    an evaluation is no better than the worst of the ``drop_every`` before it, the first ``drop_after`` spared.
+    is AdamW, and matrices alone decay. ``schedule`` is "constant", "cosine" (down to ``floor``,
+    after ``warmup`` steps), or divides the rate by ``drop``: "staircase" every ``drop_every`` steps, "plateau" when an
+    evaluation is no better than the worst of the ``drop_every`` before it, the first ``drop_after`` spared.
 
     Evaluations take all of "valid", or ``eval_batches`` batches of ``eval_batch_size``. With ``keep_best`` the model
     tested is that of the evaluation with the least value of this metric.
@@ -58,6 +58,10 @@ class Recipe:
     stream_length: int | None = None
     tested_with: dict[str, dict[str, Any]] = field(default_factory=dict)
     curve_points: int = 200
+
+
+COSINE: dict[str, Any] = {"clip": 1.0, "schedule": "cosine"}
+"""How most recipes are trained."""
 
 
 def recipe_of(record: dict[str, Any]) -> Recipe:
