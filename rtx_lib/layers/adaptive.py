@@ -74,10 +74,6 @@ class AdaptiveEmbedding(nn.Module):
             y = y.index_copy(0, rows, F.linear(found, self.projections[i]).to(y.dtype) if self.projected else found)
         return y.view(*ids.shape, -1) * self.width**0.5
 
-    def extra_repr(self) -> str:
-        """The arguments, as ``print(model)`` shows them."""
-        return f"{self.vocabulary}, {self.width}, cutoffs={self.cutoffs}"
-
 
 class AdaptiveSoftmax(nn.Module):
     """Log-probabilities over the clusters of an :class:`AdaptiveEmbedding` (Grave et al. 2017, section 4)::

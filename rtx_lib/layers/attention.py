@@ -130,9 +130,7 @@ class AdditiveAttention(nn.Module):
         for linear in (self.query, self.key, self.score):
             draw_uniform(linear, linear.in_features)
 
-    def forward(
-        self, query: Tensor, keys: Tensor, *, mask: Tensor | None = None, projected: Tensor | None = None
-    ) -> Tensor:
+    def forward(self, query: Tensor, keys: Tensor, *, mask: Tensor | None = None) -> Tensor:
         """The contexts (B, T, D_k).
 
         Parameters
@@ -143,25 +141,17 @@ class AdditiveAttention(nn.Module):
             (B, S, D_k), S at least 1.
         mask
             Bool, broadcastable to (B, T, S); True where a query may attend to a key.
-        projected
-            ``project(keys)``, if it is there already.
         """
         expect(query, ("B", "T", self.query_size), "query", like=self.query.weight)
         expect(keys, (len(query), "S", self.key_size), "keys", like=self.key.weight)
         _expect_fits("mask", mask, (*query.shape[:2], keys.shape[1]))
-        if projected is None:
-            projected = self.key(keys)
-        expect(projected, (*keys.shape[:2], self.width), "projected", like=keys)
-        weights = self.weights_tap(_softmax(self.scorer(projected)(query), mask))  # (B, T, S)
+        weights = self.weights_tap(_softmax(self.scorer(self.key(keys))(query), mask))  # (B, T, S)
         return weights @ keys
 
-    def project(self, keys: Tensor) -> Tensor:
-        """``U h`` (B, S, width) of keys (B, S, D_k): the same for every step of a decoder, which does it once."""
-        return self.key(expect(keys, ("B", "S", self.key_size), "keys", like=self.key.weight))
-
     def scorer(self, projected: Tensor) -> Callable[[Tensor], Tensor]:
-        """The function from queries (B, T, D_q) to their scores (B, T, S) with ``project(keys)``, up to a constant.
+        """The function from queries (B, T, D_q) to their scores (B, T, S) with ``U h`` (B, S, width), up to a constant.
 
+        ``U h`` is the same for every step of a decoder, which computes it once by ``key``.
         tanh(u) = 2 sigmoid(2u) - 1. The 1 adds the same to all scores of s, which the softmax does not see, and on a
         CPU torch's sigmoid takes a sixth of the time of its tanh.
         """
@@ -312,10 +302,6 @@ class MultiHeadAttention(nn.Module):
         for index, half in enumerate(expect_tuple(cache, 2, "(k, v)", "cache")):
             expect(half, (len(x), self.heads, size, self.width // self.heads), f"cache[{index}]", like=x)
             size = half.shape[2]
-
-    def extra_repr(self) -> str:
-        """The arguments, as ``print(model)`` shows them."""
-        return f"{self.width}, {self.heads}, bias={self.in_proj_bias is not None}, dropout={self.dropout}"
 
 
 def _scores(q: Tensor, k: Tensor, bias: Tensor | None, scale: float | None = None) -> Tensor:

@@ -73,10 +73,6 @@ class FeedForward(nn.Module):
         """Map x (..., D) to (..., D)."""
         return self.linear2(self.dropout(ACTIVATIONS[self.activation](self.linear1(x))))
 
-    def extra_repr(self) -> str:
-        """The activation, as ``print(model)`` shows it."""
-        return f"activation={self.activation!r}"
-
 
 class SampleStdNorm(nn.Module):
     """``a (x - mean) / (std + eps) + b`` over the last axis, std with the divisor D - 1.
@@ -226,10 +222,6 @@ class Block(nn.Module):
     def _leave(self, i: int, x: Tensor, y: Tensor) -> Tensor:
         x = x + self.dropout(y)
         return x if self.norm == "pre" else self.norms[i](x)
-
-    def extra_repr(self) -> str:
-        """The arguments, as ``print(model)`` shows them."""
-        return f"norm={self.norm!r}, causal={self.causal}, cross={self.cross}"
 
 
 def _attention(width: int, heads: int, **options: Any) -> MultiHeadAttention:

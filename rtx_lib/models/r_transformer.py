@@ -17,18 +17,17 @@ from rtx_lib.layers.cells import gru_gates
 from rtx_lib.layers.embedding import embed, input_layer, readout_layer
 from rtx_lib.layers.positions import SCHEMES, make_schemes
 from rtx_lib.layers.shapes import expect, expect_choice, expect_sizes, expect_tuple
-from rtx_lib.layers.stacking import draw_uniform, register_weights, weights
+from rtx_lib.layers.stacking import draw_uniform
 
-# The cells that a LocalRNN may have, and the blocks of H rows in the weights of each.
-GATES = {"rnn": 1, "gru": 3, "lstm": 4}
-CELLS = tuple(GATES)
+# The cells that a LocalRNN may have, by torch's names for them.
+CELLS = {"rnn": "RNN_TANH", "gru": "GRU", "lstm": "LSTM"}
 STARTS = ("independent", "clones")
 # What a layer continues from: the last inputs (B, window - 1, D) of each LocalRNN, and the keys and values
 # (B, H, S, K) of its attention.
 LayerState = tuple[tuple[Tensor, ...], tuple[Tensor, Tensor]]
 
 
-class LocalRNN(nn.Module):
+class LocalRNN(nn.RNNBase):
     """A recurrent network that is run over the last few inputs at every position, each time from the state 0.
 
     With the paper's M for ``window``, h_t is the last of the hidden states in the window that ends at t::
@@ -43,7 +42,7 @@ class LocalRNN(nn.Module):
     holds just its T steps needs no zeros: h_T is then the plain network's whatever the biases.
 
     All windows take their j-th step together. It reads W_ih x + b_ih, shifted by j: that is computed once and serves
-    all steps, and no array of windows (B, T, M, D_in) is made. Weights have torch.nn's names, shapes and order.
+    all steps, and no array of windows (B, T, M, D_in) is made. Weights are those of ``torch.nn.RNNBase``.
 
     Parameters
     ----------
@@ -62,13 +61,10 @@ class LocalRNN(nn.Module):
     """
 
     def __init__(self, input_size: int, hidden_size: int, window: int, *, cell: str = "gru") -> None:
-        super().__init__()
         expect_sizes(input_size=input_size, hidden_size=hidden_size, window=window)
-        expect_choice("cell", cell, CELLS)
-        self.input_size, self.hidden_size, self.output_size = input_size, hidden_size, hidden_size
-        self.window, self.cell = window, cell
-        register_weights(self, GATES[cell], input_size, hidden_size)
-        draw_uniform(self, hidden_size)
+        expect_choice("cell", cell, tuple(CELLS))
+        super().__init__(CELLS[cell], input_size, hidden_size, batch_first=True)
+        self.output_size, self.window, self.cell = hidden_size, window, cell
 
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Run all windows.
@@ -87,7 +83,7 @@ class LocalRNN(nn.Module):
         state
             (B, window - 1, D_in), the last inputs.
         """
-        weight_ih, weight_hh, bias_ih, bias_hh = weights(self)
+        weight_ih, weight_hh, bias_ih, bias_hh = self.all_weights[0]
         expect(x, ("B", "T", self.input_size), like=weight_ih)
         steps, shape = x.shape[1], (len(x), self.window - 1, self.input_size)
         before = x.new_zeros(shape) if state is None else expect(state, shape, "state", like=x)
@@ -100,10 +96,6 @@ class LocalRNN(nn.Module):
         else:
             h = (_rnn if self.cell == "rnn" else _lstm)(inputs, weight_hh)
         return h, x[:, steps:].clone()  # a view would keep all of x
-
-    def extra_repr(self) -> str:
-        """The arguments, as ``print(model)`` shows them."""
-        return f"{self.input_size}, {self.hidden_size}, window={self.window}, cell={self.cell!r}"
 
 
 # The cells, from the state 0, whose product with W_hh is 0 as well and is not computed. The equations are those of

@@ -71,11 +71,6 @@ class CausalConv(nn.Module):
         y = F.conv1d(x, self.weight, self.bias, dilation=self.dilation)
         return y, x[:, :, x.shape[2] - self.padding :].clone()  # a view would keep all of x
 
-    def extra_repr(self) -> str:
-        """The sizes, as ``print(model)`` shows them."""
-        outputs, inputs, taps = self.weight_v.shape
-        return f"{inputs}, {outputs}, kernel_size={taps}, dilation={self.dilation}"
-
 
 class TemporalBlock(nn.Module):
     """One level (figure 1b): twice convolution, ReLU and dropout, and a way around, with a ReLU on the sum.

@@ -152,10 +152,6 @@ class RelativeAttention(nn.Module):
         """(B, N, H K) as (B, H, N, K)."""
         return z.unflatten(-1, (self.heads, self.head_width)).transpose(1, 2)
 
-    def extra_repr(self) -> str:
-        """The arguments, as ``print(model)`` shows them."""
-        return f"{self.width}, {self.heads}, head_width={self.head_width}, attention_dropout={self.attention_dropout}"
-
 
 class TransformerXLBlock(nn.Module):
     """A layer: relative attention that also reads the layer's memory, and the feed-forward network (section 3.3)::
@@ -374,10 +370,6 @@ class TransformerXL(nn.Module):
         for i, memory in enumerate(memories):
             past = expect(memory, (len(h), past, self.width), f"state[{i}]", like=h).shape[1]
         return memories
-
-    def extra_repr(self) -> str:
-        """The settings that may change, as ``print(model)`` shows them."""
-        return f"memory={self.memory}, same_length={self.same_length}, clamp={self.clamp}"
 
 
 def _attentions(
