@@ -5,6 +5,7 @@ In the paper's order: the LocalRNN (section 3.1, eq. 2-3), a layer (sections 3.2
 the authors' code differs from the paper, both are here: ``norm``, ``final_norm``, ``local_layers`` and ``start``.
 """
 
+import copy
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 from rtx_lib.layers.blocks import Block
 from rtx_lib.layers.cells import gru_gates
 from rtx_lib.layers.embedding import embed, input_layer, readout_layer
-from rtx_lib.layers.positions import SCHEMES, make_schemes
+from rtx_lib.layers.positions import make_schemes
 from rtx_lib.layers.shapes import expect, expect_choice, expect_sizes, expect_tuple
 from rtx_lib.layers.stacking import draw_uniform
 
@@ -225,11 +226,9 @@ class RTransformer(nn.Module):
         D, H, the number of layers, and the window of their LocalRNNs.
     vocabulary
         If given, x holds ids below it.
-    norm, norm_layer, options
-        As in :class:`RTransformerBlock`, with cell, local_layers, inner, activation and dropout among the options.
     final_norm
         Whether a norm follows the last layer of ``norm="pre"``. The authors' code has none.
-    positions, length, clip
+    positions
         As in :class:`~rtx_lib.layers.blocks.Stack`.
     embedding_dropout
         Probability with which an embedded value is dropped in training.
@@ -239,6 +238,9 @@ class RTransformer(nn.Module):
         ``"independent"``, or ``"clones"`` as the authors' copies start: W_q = W_k = W_v = W_o in every layer, and one
         bias for the four, both from U(-1/sqrt(D), 1/sqrt(D)), ``torch.nn.Linear``'s rule; the LocalRNNs of a layer
         start equal too. Training tells them apart, as each has its own gradient.
+    options
+        length and clip as in :class:`~rtx_lib.layers.blocks.Stack`; all others, norm, norm_layer, cell, local_layers,
+        inner, activation and dropout, as in :class:`RTransformerBlock`.
 
     Raises
     ------
@@ -257,32 +259,25 @@ class RTransformer(nn.Module):
         layers: int,
         window: int,
         vocabulary: int | None = None,
-        norm: str = "pre",
-        norm_layer: Callable[..., nn.Module] = nn.LayerNorm,
         final_norm: bool | None = None,
         positions: str = "none",
-        length: int = 1024,
-        clip: int = 16,
         embedding_dropout: float = 0.0,
         tied: bool = False,
         start: str = "independent",
         **options: Any,
     ) -> None:
         super().__init__()
-        expect_sizes(layers=layers)
-        expect_choice("positions", positions, SCHEMES)
         expect_choice("start", start, STARTS)
-        if final_norm and norm == "post":
+        if final_norm and options.get("norm") == "post":
             raise ValueError("final_norm must be False with norm='post', whose layers end in a norm, got True")
         self.input_size, self.output_size = input_size, output_size
         self.embedding = input_layer(input_size, width, vocabulary=vocabulary)
-        sizes: dict[str, Any] = {"width": width, "heads": heads, "length": length, "clip": clip}
-        self.positions, schemes = make_schemes(positions, layers, **sizes)
-        options |= {"norm": norm, "norm_layer": norm_layer}
+        sizes = {name: options.pop(name) for name in ("length", "clip") if name in options}
+        self.positions, schemes = make_schemes(positions, layers, width=width, heads=heads, **sizes)
         self.blocks = nn.ModuleList(
             RTransformerBlock(width, heads, window, positions=own, **options) for own in schemes
         )
-        self.norm = norm_layer(width) if final_norm else None
+        self.norm = copy.deepcopy(self.blocks[0].get_submodule("local_norms.0")) if final_norm else None
         self.dropout = nn.Dropout(embedding_dropout)
         self.readout = readout_layer(self.embedding, width, output_size, tied=tied)
         if start == "clones":
