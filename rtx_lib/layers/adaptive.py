@@ -40,13 +40,7 @@ class AdaptiveEmbedding(nn.Module):
     """
 
     def __init__(
-        self,
-        vocabulary: int,
-        width: int,
-        cutoffs: Sequence[int] = (),
-        *,
-        embedding_size: int | None = None,
-        divide: int = 1,
+        self, vocabulary: int, width: int, cutoffs: Sequence[int], *, embedding_size: int | None = None, divide: int = 1
     ) -> None:
         super().__init__()
         size = width if embedding_size is None else embedding_size

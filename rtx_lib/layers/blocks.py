@@ -259,9 +259,8 @@ class Stack(nn.Module):
     def __init__(self, width: int, heads: int, layers: int, *, positions: str = "none", **options: Any) -> None:
         super().__init__()
         expect_choice("norm", options.get("norm", "pre"), NORMS)
-        sizes: dict[str, Any] = {name: options.pop(name) for name in ("length", "clip") if name in options}
-        sizes |= {"width": width, "heads": heads, "causal": options.get("causal", False)}
-        self.positions, schemes = make_schemes(positions, layers, **sizes)
+        sizes = {"width": width, "heads": heads, "causal": options.get("causal", False)}
+        self.positions, schemes = make_schemes(positions, layers, options, **sizes)
         self.blocks = nn.ModuleList(Block(width, heads, positions=own, **options) for own in schemes)
         first: Any = self.blocks[0]
         self.norm = copy.deepcopy(first.norms[0]) if first.norm == "pre" else None

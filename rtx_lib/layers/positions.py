@@ -338,18 +338,21 @@ def make_positions(
     return makers[scheme]()
 
 
-def make_schemes(positions: str, layers: int, **options: Any) -> tuple[nn.Module | None, list[nn.Module | None]]:
+def make_schemes(
+    positions: str, layers: int, options: dict[str, Any], **sizes: Any
+) -> tuple[nn.Module | None, list[nn.Module | None]]:
     """What acts once on the embedded input, and what acts in the attention of each layer: one of the two is there.
 
     A scheme that embeds serves the model once. Of the others each layer has its own, so that tables are not shared.
-    ``options`` and errors are those of :func:`make_positions`.
+    Sizes and errors are those of :func:`make_positions`; a length and a clip are taken out of the options.
     """
     expect_sizes(layers=layers)
     expect_choice("positions", positions, SCHEMES)
-    first = make_positions(positions, **options)
+    sizes |= {name: options.pop(name) for name in ("length", "clip") if name in options}
+    first = make_positions(positions, **sizes)
     if hasattr(first, "embed"):
         return first, [None] * layers
-    return None, [first, *(make_positions(positions, **options) for _ in range(layers - 1))]
+    return None, [first, *(make_positions(positions, **sizes) for _ in range(layers - 1))]
 
 
 def _precise(x: Tensor) -> Tensor:

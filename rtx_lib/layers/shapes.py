@@ -10,21 +10,17 @@ import torch
 from torch import Tensor, nn
 
 
-def expect(
-    x: object, shape: str | Sequence[int | str], name: str = "x", *, like: Tensor | None = None, **sizes: int
-) -> Tensor:
+def expect(x: object, shape: str | Sequence[int | str], name: str = "x", *, like: Tensor | None = None) -> Tensor:
     """x itself, if it is a tensor of this shape, and of the device and dtype of ``like``.
 
     Parameters
     ----------
     shape
-        Sizes, or letters as in ``"B T D"``. A letter among ``sizes`` stands for that size, any other for at least 1;
-        but M, a memory, may be empty.
+        Sizes, or letters as in ``"B T D"``. A letter stands for a size of at least 1; but M, a memory, may be empty.
     like
         A weight, or another input. Under autocast types may differ.
     """
-    axes = shape.split() if isinstance(shape, str) else shape
-    wanted = tuple(sizes.get(axis, axis) if isinstance(axis, str) else axis for axis in axes)
+    wanted = tuple(shape.split() if isinstance(shape, str) else shape)
     form = f"({', '.join(map(str, wanted))}{',' if len(wanted) == 1 else ''})"
     if not isinstance(x, Tensor):
         raise ValueError(f"{name} must be a tensor of shape {form}, got {type(x).__name__}")

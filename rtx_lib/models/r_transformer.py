@@ -272,8 +272,7 @@ class RTransformer(nn.Module):
             raise ValueError("final_norm must be False with norm='post', whose layers end in a norm, got True")
         self.input_size, self.output_size = input_size, output_size
         self.embedding = input_layer(input_size, width, vocabulary=vocabulary)
-        sizes = {name: options.pop(name) for name in ("length", "clip") if name in options}
-        self.positions, schemes = make_schemes(positions, layers, width=width, heads=heads, **sizes)
+        self.positions, schemes = make_schemes(positions, layers, options, width=width, heads=heads)
         self.blocks = nn.ModuleList(
             RTransformerBlock(width, heads, window, positions=own, **options) for own in schemes
         )

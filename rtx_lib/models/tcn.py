@@ -86,14 +86,7 @@ class TemporalBlock(nn.Module):
     """
 
     def __init__(
-        self,
-        inputs: int,
-        outputs: int,
-        kernel_size: int,
-        dilation: int,
-        *,
-        dropout: float = 0.0,
-        std: float | None = None,
+        self, inputs: int, outputs: int, kernel_size: int, dilation: int, *, dropout: float, std: float | None = None
     ) -> None:
         super().__init__()
         self.conv1 = CausalConv(inputs, outputs, kernel_size, dilation, std=std)

@@ -416,7 +416,7 @@ def _attentions(
         return None, [first, *(RelativeAttention(width, heads, **options) for _ in range(layers - 1))]
     if head_width is not None or untied_uv:
         raise ValueError(f'positions must be "xl" with a head_width or untied_uv, got {positions!r}')
-    below, schemes = make_schemes(positions, layers, width=width, heads=heads, length=length, clip=clip)
+    below, schemes = make_schemes(positions, layers, {}, width=width, heads=heads, length=length, clip=clip)
     return below, [MemoryAttention(width, heads, scheme, **dropouts) for scheme in schemes]
 
 

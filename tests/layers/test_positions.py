@@ -157,7 +157,7 @@ def test_rotary_and_alibi_equal_loops(size, seed):
 
 def halves_turned(module, x, start):
     """A rotation of the pairs (i, i + K/2)."""
-    angles = positions._angles(torch.arange(start, start + x.shape[-2]), K, 10000.0)
+    angles = positions._angles(torch.arange(start, start + x.shape[-2]), K)
     a, b = x.chunk(2, dim=-1)
     return torch.cat([a * angles.cos() - b * angles.sin(), a * angles.sin() + b * angles.cos()], dim=-1)
 
