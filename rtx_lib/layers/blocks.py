@@ -273,8 +273,6 @@ class Stack(nn.Module):
 
         ``cache`` has one entry a block.
         """
-        first: Any = self.blocks[0]
-        expect(x, ("B", "T", first.self_attention.width), like=first.self_attention.in_proj_weight)
         past = 0 if cache is None else self._expect_cache(cache, x)
         if self.positions is not None:
             x = self.positions.embed(x, past)  # type: ignore[operator]

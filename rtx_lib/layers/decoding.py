@@ -192,9 +192,7 @@ def _largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def _expect_search(source: object, *, start: int, end: int, **counts: int) -> None:
-    if not isinstance(source, Tensor) or source.ndim < 1 or len(source) < 1:
-        got = f"shape {tuple(source.shape)}" if isinstance(source, Tensor) else type(source).__name__
-        raise ValueError(f"source must be a tensor with at least one sentence, got {got}")
+    expect_ids(source, None, "source")
     for name, value in (("start", start), ("end", end)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             raise ValueError(f"{name} must be the id of a symbol, got {value!r}")

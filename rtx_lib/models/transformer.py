@@ -196,7 +196,6 @@ class Transformer(nn.Module):
         if state is None:
             if source is None:
                 raise ValueError("source must be given where there is no state, got None")
-            expect_ids(source, self.input_size, "source")
             if len(source) != len(target):
                 raise ValueError(f"source must have the {len(target)} rows of the target, got {len(source)}")
             state = self.encode(source)

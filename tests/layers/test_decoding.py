@@ -259,8 +259,8 @@ def test_decoding_leaves_no_graph_and_no_change():
         ({"end": -1}, "end must be the id"),
         ({"end": 5}, "end must be below the vocabulary's size 5, got 5"),
         ({"end": True}, "end must be the id"),
-        ({"source": SOURCE[:0]}, "source must be a tensor with at least one sentence"),
-        ({"source": [[1, 2]]}, "source must be a tensor.*list"),
+        ({"source": SOURCE[:0]}, "source must hold ids"),
+        ({"source": [[1, 2]]}, "source must hold ids.*list"),
         ({"source": SOURCE * 0}, "source must hold words"),
     ],
 )
