@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .shapes import expect, expect_heads, expect_share, expect_sizes, expect_tuple
+from .shapes import expect, expect_all, expect_heads, expect_share, expect_sizes
 from .stacking import draw_uniform, watched
 
 
@@ -250,7 +250,9 @@ class MultiHeadAttention(nn.Module):
             expect(memory, (len(x), "S", self.width), "memory", like=self.in_proj_weight)
             if causal:
                 raise ValueError("causal must be False in cross-attention, whose keys have their own time, got True")
-        self._expect_cache(cache, x, memory)
+        if cache is not None:
+            size = "M" if memory is None else memory.shape[1]
+            expect_all(cache, [(len(x), self.heads, size, self.width // self.heads)] * 2, "(k, v)", "cache", like=x)
         past = 0 if cache is None else cache[0].shape[2]  # M
         keys = past + x.shape[1] if memory is None else memory.shape[1]
         _expect_fits("mask", mask, (x.shape[0], self.heads, x.shape[1], keys))
@@ -294,14 +296,6 @@ class MultiHeadAttention(nn.Module):
     def _heads(self, z: Tensor, parts: int) -> tuple[Tensor, ...]:
         """Cut (B, T, parts * D) into its parts, and each of them into heads (B, H, T, K)."""
         return tuple(part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in z.chunk(parts, dim=-1))
-
-    def _expect_cache(self, cache: object, x: Tensor, memory: Tensor | None) -> None:
-        if cache is None:
-            return
-        size: Any = "M" if memory is None else memory.shape[1]
-        for index, half in enumerate(expect_tuple(cache, 2, "(k, v)", "cache")):
-            expect(half, (len(x), self.heads, size, self.width // self.heads), f"cache[{index}]", like=x)
-            size = half.shape[2]
 
 
 def _scores(q: Tensor, k: Tensor, bias: Tensor | None, scale: float | None = None) -> Tensor:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from .attention import MultiHeadAttention
 from .positions import make_schemes
-from .shapes import expect, expect_choice, expect_sizes, expect_tuple
+from .shapes import expect, expect_all, expect_choice, expect_sizes, expect_tuple
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
 NORMS = ("pre", "post")
@@ -292,8 +292,7 @@ class Stack(nn.Module):
             own, name = entry, f"cache[{i}]"
             if first.cross:
                 own, theirs = expect_tuple(entry, 2, "((k, v), (k, v))", name)
-                expect_tuple(theirs, 2, "(k, v)", f"{name}[1]")
-            for half in expect_tuple(own, 2, "(k, v)", name):
-                expect(half, (len(x), heads, past, x.shape[-1] // heads), name, like=x)
-                past = half.shape[2]
+                name, _ = f"{name}[0]", expect_tuple(theirs, 2, "(k, v)", f"{name}[1]")
+            own, _ = expect_all(own, [(len(x), heads, past, x.shape[-1] // heads)] * 2, "(k, v)", name, like=x)
+            past = own.shape[2]
         return past

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .shapes import expect, expect_choice, expect_ids, expect_sizes, expect_tuple
+from .shapes import expect_all, expect_choice, expect_ids, expect_sizes
 from .stacking import BACKENDS, States, first_state, run_fused, run_stack, watched
 
 NONLINEARITIES: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}
@@ -210,8 +210,7 @@ class LSTM(nn.RNNBase):
         """
         h = c = first_state(self, x, None)
         if state is not None:
-            pair = expect_tuple(state, 2, "(h, c)")
-            h, c = (expect(part, c.shape, f"state[{k}]", like=x) for k, part in enumerate(pair))
+            h, c = expect_all(state, [c.shape] * 2, "(h, c)", like=x)
         if self.backend == "torch" and not watched(self.tap, self.cell_tap, self.gate_tap):
             y, *last = run_fused(torch.lstm, self, x, (h, c))
             return y, tuple(last)

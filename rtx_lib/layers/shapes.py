@@ -67,6 +67,17 @@ def expect_tuple(entries: object, count: int, of: str, name: str = "state") -> t
     return entries
 
 
+def expect_all(
+    entries: object, shapes: Sequence[Sequence[int | str]], of: str, name: str = "state", *, like: Tensor
+) -> tuple[Any, ...]:
+    """The entries, if they are a tuple of tensors of these shapes, in which M, a memory, is the same in all."""
+    past: int | str = "M"
+    for i, entry in enumerate(expect_tuple(entries, len(shapes), of, name)):
+        expect(entry, [past if size == "M" else size for size in shapes[i]], f"{name}[{i}]", like=like)
+        past = entry.shape[shapes[i].index("M")] if "M" in shapes[i] else past
+    return tuple(entries)  # type: ignore[arg-type]
+
+
 def expect_sizes(**sizes: int) -> None:
     """Every size is a whole number of at least 1."""
     for name, size in sizes.items():

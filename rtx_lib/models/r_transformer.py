@@ -17,7 +17,7 @@ from rtx_lib.layers.blocks import Block
 from rtx_lib.layers.cells import gru_gates
 from rtx_lib.layers.embedding import embed, input_layer, readout_layer
 from rtx_lib.layers.positions import make_schemes
-from rtx_lib.layers.shapes import expect, expect_choice, expect_sizes, expect_tuple
+from rtx_lib.layers.shapes import expect, expect_all, expect_choice, expect_sizes, expect_tuple
 from rtx_lib.layers.stacking import draw_uniform
 
 # The cells that a LocalRNN may have, by torch's names for them.
@@ -206,13 +206,10 @@ class RTransformerBlock(nn.Module):
         """How many steps the state has behind it; ``ValueError`` unless it fits this layer and x (B, T, D)."""
         first: Any = self.local_rnns[0]
         windows, cache = expect_tuple(state, 2, "(inputs of the LocalRNNs, (k, v))", name)
-        windows = expect_tuple(windows, len(self.local_rnns), "one for each LocalRNN", f"{name}[0]")
-        for i, window in enumerate(windows):
-            expect(window, (len(x), first.window - 1, x.shape[2]), f"{name}[0][{i}]", like=x)
-        for i, half in enumerate(expect_tuple(cache, 2, "(k, v)", f"{name}[1]")):
-            expect(half, (len(x), self.heads, past, x.shape[2] // self.heads), f"{name}[1][{i}]", like=x)
-            past = half.shape[2]
-        return int(past)
+        shapes = [(len(x), first.window - 1, x.shape[2])] * len(self.local_rnns)
+        expect_all(windows, shapes, "one for each LocalRNN", f"{name}[0]", like=x)
+        shape = (len(x), self.heads, past, x.shape[2] // self.heads)
+        return expect_all(cache, [shape] * 2, "(k, v)", f"{name}[1]", like=x)[0].shape[2]
 
 
 class RTransformer(nn.Module):

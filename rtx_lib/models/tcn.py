@@ -22,7 +22,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.layers.blocks import undrawn
-from rtx_lib.layers.shapes import expect, expect_choice, expect_ids, expect_sizes, expect_tuple
+from rtx_lib.layers.shapes import expect, expect_all, expect_choice, expect_ids, expect_sizes
 from rtx_lib.layers.stacking import draw_uniform
 
 INITS = ("effective", "published")
@@ -220,6 +220,5 @@ class TCN(nn.Module):
 
     def _expect_state(self, state: object, x: Tensor) -> None:
         convolutions = [module for module in self.modules() if isinstance(module, CausalConv)]
-        pasts = expect_tuple(state, len(convolutions), "one for each convolution")
-        for i, (past, conv) in enumerate(zip(pasts, convolutions, strict=True)):
-            expect(past, (len(x), conv.weight_v.shape[1], conv.padding), f"state[{i}]", like=x)
+        shapes = [(len(x), conv.weight_v.shape[1], conv.padding) for conv in convolutions]
+        expect_all(state, shapes, "one for each convolution", like=x)

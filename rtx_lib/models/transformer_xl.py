@@ -22,13 +22,13 @@ from rtx_lib.layers.embedding import embed, input_layer, readout_layer
 from rtx_lib.layers.positions import Sinusoidal, distance_scores, make_schemes
 from rtx_lib.layers.shapes import (
     expect,
+    expect_all,
     expect_choice,
     expect_heads,
     expect_ids,
     expect_mask,
     expect_share,
     expect_sizes,
-    expect_tuple,
 )
 from rtx_lib.layers.stacking import watched
 
@@ -390,11 +390,8 @@ class TransformerXL(nn.Module):
             raise ValueError(f"memory must be a whole number from {least} on{condition}, got {self.memory!r}")
 
     def _expect_state(self, state: object, h: Tensor) -> Memory:
-        past: Any = "M"
-        memories = expect_tuple(state, len(self.blocks) + 1, "of the embedding and of each layer")
-        for i, memory in enumerate(memories):
-            past = expect(memory, (len(h), past, self.width), f"state[{i}]", like=h).shape[1]
-        return memories
+        shapes = [(len(h), "M", self.width)] * (len(self.blocks) + 1)
+        return expect_all(state, shapes, "of the embedding and of each layer", like=h)
 
 
 def _attentions(
