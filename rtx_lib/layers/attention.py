@@ -89,8 +89,8 @@ def dot_product_attention(
     expect(k, (batch, heads, "S", width), "k", like=q)
     shape = (batch, heads, queries, k.shape[2])
     expect(v, (batch, heads, k.shape[2], "K_v"), "v", like=q)
-    _expect_fits("mask", mask, shape)
-    _expect_fits("bias", bias, shape, "float")
+    expect_fits("mask", mask, shape)
+    expect_fits("bias", bias, shape, "float")
     weights = _softmax(_scores(q, k, bias, scale), mask)
     return weights @ v, weights
 
@@ -144,7 +144,7 @@ class AdditiveAttention(nn.Module):
         """
         expect(query, ("B", "T", self.query_size), "query", like=self.query.weight)
         expect(keys, (len(query), "S", self.key_size), "keys", like=self.key.weight)
-        _expect_fits("mask", mask, (*query.shape[:2], keys.shape[1]))
+        expect_fits("mask", mask, (*query.shape[:2], keys.shape[1]))
         weights = self.weights_tap(_softmax(self.scorer(self.key(keys))(query), mask))  # (B, T, S)
         return weights @ keys
 
@@ -255,7 +255,7 @@ class MultiHeadAttention(nn.Module):
             expect_all(cache, [(len(x), self.heads, size, self.width // self.heads)] * 2, "(k, v)", "cache", like=x)
         past = 0 if cache is None else cache[0].shape[2]  # M
         keys = past + x.shape[1] if memory is None else memory.shape[1]
-        _expect_fits("mask", mask, (x.shape[0], self.heads, x.shape[1], keys))
+        expect_fits("mask", mask, (x.shape[0], self.heads, x.shape[1], keys))
 
         q, k, v = self._project(x, memory, cache)
         cache, bias = (k, v), None
@@ -344,7 +344,7 @@ def _four_axes(mask: Tensor) -> Tensor:
     return mask[(None,) * (4 - mask.ndim)]
 
 
-def _expect_fits(name: str, value: object, shape: tuple[int, ...], kind: str = "bool") -> None:
+def expect_fits(name: str, value: object, shape: tuple[int, ...], kind: str = "bool") -> None:
     """Raise ``ValueError`` unless a mask (bool) or bias (float) is None or can be expanded to the shape."""
     if value is None:
         return

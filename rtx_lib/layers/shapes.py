@@ -103,10 +103,3 @@ def expect_heads(width: int, heads: int) -> int:
     if width % heads:
         raise ValueError(f"heads must divide width = {width}, got {heads}")
     return width // heads
-
-
-def expect_mask(mask: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """The mask itself, if it is bool and of this shape."""
-    if expect(mask, shape, "mask").dtype != torch.bool:
-        raise ValueError(f"mask must be a bool tensor, True = may attend, got {mask.dtype}")
-    return mask

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.layers.adaptive import AdaptiveEmbedding, AdaptiveSoftmax
-from rtx_lib.layers.attention import MultiHeadAttention, causal_mask
+from rtx_lib.layers.attention import MultiHeadAttention, causal_mask, expect_fits
 from rtx_lib.layers.blocks import NORMS, FeedForward, undrawn
 from rtx_lib.layers.embedding import embed, input_layer, readout_layer
 from rtx_lib.layers.positions import Sinusoidal, distance_scores, make_schemes
@@ -26,7 +26,6 @@ from rtx_lib.layers.shapes import (
     expect_choice,
     expect_heads,
     expect_ids,
-    expect_mask,
     expect_share,
     expect_sizes,
 )
@@ -127,7 +126,8 @@ class RelativeAttention(nn.Module):
         if r is None:
             r = self.encoding.encode(torch.arange(keys - 1, -1, -1, device=x.device), self.r_proj_weight.dtype)
         expect(r, (keys, width), "r")
-        mask = expect_mask(causal_mask(queries, keys, device=x.device) if mask is None else mask, (queries, keys))
+        mask = causal_mask(queries, keys, device=x.device) if mask is None else mask
+        expect_fits("mask", mask, (queries, keys))
 
         size = self.heads * self.head_width
         w_q, w_kv = self.in_proj_weight.split([size, 2 * size])

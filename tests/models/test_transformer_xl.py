@@ -324,7 +324,7 @@ def test_settings_that_change_are_checked_again():
         ({"memory": draw(2, 4, 7)}, r"memory must have shape \(2, M, 8\), got \(2, 4, 7\)"),
         ({"memory": [1]}, "memory must be a tensor"),
         ({"r": draw(3, 8)}, r"r must have shape \(7, 8\), got \(3, 8\)"),
-        ({"mask": torch.ones(3, 3) > 0}, r"mask must have shape \(3, 7\), got \(3, 3\)"),
+        ({"mask": torch.ones(3, 3) > 0}, r"mask must be broadcastable to \(3, 7\), got shape \(3, 3\)"),
         ({"mask": torch.ones(3, 7)}, r"mask must be a bool tensor, True = may attend, got torch.float\d+"),
     ],
 )
