@@ -2,7 +2,7 @@
 
 from .attention import AdditiveAttention, MultiHeadAttention, causal_mask, dot_product_attention, padding_mask
 from .blocks import Block, FeedForward, SampleStdNorm, Stack
-from .cells import GRU, LSTM, RNN, convert_update_gate
+from .cells import GRU, LSTM, RNN, Readout, convert_update_gate
 from .decoding import beam_search, greedy, sample
 from .positions import (
     SCHEMES,
@@ -15,4 +15,3 @@ from .positions import (
     make_positions,
     relative_shift,
 )
-from .readout import Readout

@@ -40,13 +40,7 @@ class AdaptiveEmbedding(nn.Module):
     """
 
     def __init__(
-        self,
-        vocabulary: int,
-        width: int,
-        cutoffs: Sequence[int] = (),
-        *,
-        embedding_size: int | None = None,
-        divide: int = 1,
+        self, vocabulary: int, width: int, cutoffs: Sequence[int], *, embedding_size: int | None = None, divide: int = 1
     ) -> None:
         super().__init__()
         size = width if embedding_size is None else embedding_size
@@ -73,10 +67,6 @@ class AdaptiveEmbedding(nn.Module):
             found = F.embedding(flat[rows] - first, self.tables[i])
             y = y.index_copy(0, rows, F.linear(found, self.projections[i]).to(y.dtype) if self.projected else found)
         return y.view(*ids.shape, -1) * self.width**0.5
-
-    def extra_repr(self) -> str:
-        """The arguments, as ``print(model)`` shows them."""
-        return f"{self.vocabulary}, {self.width}, cutoffs={self.cutoffs}"
 
 
 class AdaptiveSoftmax(nn.Module):

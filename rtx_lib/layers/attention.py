@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .shapes import expect, expect_heads, expect_share, expect_sizes, expect_tuple
+from .shapes import expect, expect_all, expect_heads, expect_share, expect_sizes
 from .stacking import draw_uniform, watched
 
 
@@ -89,8 +89,8 @@ def dot_product_attention(
     expect(k, (batch, heads, "S", width), "k", like=q)
     shape = (batch, heads, queries, k.shape[2])
     expect(v, (batch, heads, k.shape[2], "K_v"), "v", like=q)
-    _expect_fits("mask", mask, shape)
-    _expect_fits("bias", bias, shape, "float")
+    expect_fits("mask", mask, shape)
+    expect_fits("bias", bias, shape, "float")
     weights = _softmax(_scores(q, k, bias, scale), mask)
     return weights @ v, weights
 
@@ -130,9 +130,7 @@ class AdditiveAttention(nn.Module):
         for linear in (self.query, self.key, self.score):
             draw_uniform(linear, linear.in_features)
 
-    def forward(
-        self, query: Tensor, keys: Tensor, *, mask: Tensor | None = None, projected: Tensor | None = None
-    ) -> Tensor:
+    def forward(self, query: Tensor, keys: Tensor, *, mask: Tensor | None = None) -> Tensor:
         """The contexts (B, T, D_k).
 
         Parameters
@@ -143,25 +141,17 @@ class AdditiveAttention(nn.Module):
             (B, S, D_k), S at least 1.
         mask
             Bool, broadcastable to (B, T, S); True where a query may attend to a key.
-        projected
-            ``project(keys)``, if it is there already.
         """
         expect(query, ("B", "T", self.query_size), "query", like=self.query.weight)
         expect(keys, (len(query), "S", self.key_size), "keys", like=self.key.weight)
-        _expect_fits("mask", mask, (*query.shape[:2], keys.shape[1]))
-        if projected is None:
-            projected = self.key(keys)
-        expect(projected, (*keys.shape[:2], self.width), "projected", like=keys)
-        weights = self.weights_tap(_softmax(self.scorer(projected)(query), mask))  # (B, T, S)
+        expect_fits("mask", mask, (*query.shape[:2], keys.shape[1]))
+        weights = self.weights_tap(_softmax(self.scorer(self.key(keys))(query), mask))  # (B, T, S)
         return weights @ keys
 
-    def project(self, keys: Tensor) -> Tensor:
-        """``U h`` (B, S, width) of keys (B, S, D_k): the same for every step of a decoder, which does it once."""
-        return self.key(expect(keys, ("B", "S", self.key_size), "keys", like=self.key.weight))
-
     def scorer(self, projected: Tensor) -> Callable[[Tensor], Tensor]:
-        """The function from queries (B, T, D_q) to their scores (B, T, S) with ``project(keys)``, up to a constant.
+        """The function from queries (B, T, D_q) to their scores (B, T, S) with ``U h`` (B, S, width), up to a constant.
 
+        ``U h`` is the same for every step of a decoder, which computes it once by ``key``.
         tanh(u) = 2 sigmoid(2u) - 1. The 1 adds the same to all scores of s, which the softmax does not see, and on a
         CPU torch's sigmoid takes a sixth of the time of its tanh.
         """
@@ -260,10 +250,12 @@ class MultiHeadAttention(nn.Module):
             expect(memory, (len(x), "S", self.width), "memory", like=self.in_proj_weight)
             if causal:
                 raise ValueError("causal must be False in cross-attention, whose keys have their own time, got True")
-        self._expect_cache(cache, x, memory)
+        if cache is not None:
+            size = "M" if memory is None else memory.shape[1]
+            expect_all(cache, [(len(x), self.heads, size, self.width // self.heads)] * 2, "(k, v)", "cache", like=x)
         past = 0 if cache is None else cache[0].shape[2]  # M
         keys = past + x.shape[1] if memory is None else memory.shape[1]
-        _expect_fits("mask", mask, (x.shape[0], self.heads, x.shape[1], keys))
+        expect_fits("mask", mask, (x.shape[0], self.heads, x.shape[1], keys))
 
         q, k, v = self._project(x, memory, cache)
         cache, bias = (k, v), None
@@ -304,18 +296,6 @@ class MultiHeadAttention(nn.Module):
     def _heads(self, z: Tensor, parts: int) -> tuple[Tensor, ...]:
         """Cut (B, T, parts * D) into its parts, and each of them into heads (B, H, T, K)."""
         return tuple(part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in z.chunk(parts, dim=-1))
-
-    def _expect_cache(self, cache: object, x: Tensor, memory: Tensor | None) -> None:
-        if cache is None:
-            return
-        size: Any = "M" if memory is None else memory.shape[1]
-        for index, half in enumerate(expect_tuple(cache, 2, "(k, v)", "cache")):
-            expect(half, (len(x), self.heads, size, self.width // self.heads), f"cache[{index}]", like=x)
-            size = half.shape[2]
-
-    def extra_repr(self) -> str:
-        """The arguments, as ``print(model)`` shows them."""
-        return f"{self.width}, {self.heads}, bias={self.in_proj_bias is not None}, dropout={self.dropout}"
 
 
 def _scores(q: Tensor, k: Tensor, bias: Tensor | None, scale: float | None = None) -> Tensor:
@@ -364,7 +344,7 @@ def _four_axes(mask: Tensor) -> Tensor:
     return mask[(None,) * (4 - mask.ndim)]
 
 
-def _expect_fits(name: str, value: object, shape: tuple[int, ...], kind: str = "bool") -> None:
+def expect_fits(name: str, value: object, shape: tuple[int, ...], kind: str = "bool") -> None:
     """Raise ``ValueError`` unless a mask (bool) or bias (float) is None or can be expanded to the shape."""
     if value is None:
         return

@@ -4,6 +4,7 @@ A. Vaswani et al., *Attention Is All You Need*, NeurIPS 2017 (arXiv 1706.03762),
 Xavier-uniform and biases at 0, as in the authors' Tensor2Tensor and in ``torch.nn.Transformer``.
 """
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -12,8 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .attention import MultiHeadAttention
-from .positions import SCHEMES, make_schemes
-from .shapes import expect, expect_choice, expect_sizes, expect_tuple
+from .positions import make_schemes
+from .shapes import expect, expect_all, expect_choice, expect_sizes, expect_tuple
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
 NORMS = ("pre", "post")
@@ -72,10 +73,6 @@ class FeedForward(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Map x (..., D) to (..., D)."""
         return self.linear2(self.dropout(ACTIVATIONS[self.activation](self.linear1(x))))
-
-    def extra_repr(self) -> str:
-        """The activation, as ``print(model)`` shows it."""
-        return f"activation={self.activation!r}"
 
 
 class SampleStdNorm(nn.Module):
@@ -227,10 +224,6 @@ class Block(nn.Module):
         x = x + self.dropout(y)
         return x if self.norm == "pre" else self.norms[i](x)
 
-    def extra_repr(self) -> str:
-        """The arguments, as ``print(model)`` shows them."""
-        return f"norm={self.norm!r}, causal={self.causal}, cross={self.cross}"
-
 
 def _attention(width: int, heads: int, **options: Any) -> MultiHeadAttention:
     """Multi-head attention whose last matrix starts Xavier-uniform too, as in ``torch.nn.Transformer``."""
@@ -252,12 +245,10 @@ class Stack(nn.Module):
     positions
         One of ``rtx_lib.layers.positions.SCHEMES``. A scheme that embeds acts once, on x; of the others each block
         has its own, so that their tables are not shared by the blocks.
-    length, clip
-        Length of the learned table, and the clipping distance of Shaw's.
-    dropout
-        As in :class:`Block`; also on the embedded x.
-    norm, causal, cross, inner, activation, bias, norm_layer
-        As in :class:`Block`.
+    options
+        length and clip: the length of the learned table and the clipping distance of Shaw's, as in
+        :func:`~rtx_lib.layers.positions.make_positions`. All others are those of :class:`Block`; its dropout acts on
+        the embedded x too.
 
     Raises
     ------
@@ -265,68 +256,43 @@ class Stack(nn.Module):
         As in :class:`Block`; for unknown positions; in ``forward`` for a cache of another depth, batch or form.
     """
 
-    def __init__(
-        self,
-        width: int,
-        heads: int,
-        layers: int,
-        *,
-        positions: str = "none",
-        length: int = 1024,
-        clip: int = 16,
-        norm: str = "pre",
-        causal: bool = False,
-        cross: bool = False,
-        bias: bool = True,
-        dropout: float = 0.0,
-        norm_layer: Callable[..., nn.Module] = nn.LayerNorm,
-        **options: Any,
-    ) -> None:
+    def __init__(self, width: int, heads: int, layers: int, *, positions: str = "none", **options: Any) -> None:
         super().__init__()
-        expect_sizes(width=width, heads=heads, layers=layers)
-        expect_choice("positions", positions, SCHEMES)
-        expect_choice("norm", norm, NORMS)
-        sizes: dict[str, Any] = {"width": width, "heads": heads, "length": length, "clip": clip, "causal": causal}
-        self.positions, schemes = make_schemes(positions, layers, **sizes)
-        options |= {"norm": norm, "causal": causal, "cross": cross, "bias": bias, "dropout": dropout}
-        options |= {"norm_layer": norm_layer}
+        expect_choice("norm", options.get("norm", "pre"), NORMS)
+        sizes = {"width": width, "heads": heads, "causal": options.get("causal", False)}
+        self.positions, schemes = make_schemes(positions, layers, options, **sizes)
         self.blocks = nn.ModuleList(Block(width, heads, positions=own, **options) for own in schemes)
-        self.norm = norm_layer(width, bias=bias) if norm == "pre" else None
-        self.dropout = nn.Dropout(dropout)
-        self.heads, self.cross = heads, cross
+        first: Any = self.blocks[0]
+        self.norm = copy.deepcopy(first.norms[0]) if first.norm == "pre" else None
+        self.dropout = nn.Dropout(first.dropout.p)
 
     def forward(
-        self,
-        x: Tensor,
-        *,
-        mask: Tensor | None = None,
-        memory: Tensor | None = None,
-        memory_mask: Tensor | None = None,
-        cache: tuple[Cache, ...] | None = None,
+        self, x: Tensor, *, cache: tuple[Cache, ...] | None = None, **context: Any
     ) -> tuple[Tensor, tuple[Cache, ...]]:
-        """Run x (B, T, D) through all blocks, as :meth:`Block.forward`; ``cache`` has one entry a block."""
-        first: Any = self.blocks[0]
-        expect(x, ("B", "T", first.self_attention.width), like=first.self_attention.in_proj_weight)
+        """Run x (B, T, D) through all blocks; mask, memory and memory_mask as in :meth:`Block.forward`.
+
+        ``cache`` has one entry a block.
+        """
         past = 0 if cache is None else self._expect_cache(cache, x)
         if self.positions is not None:
             x = self.positions.embed(x, past)  # type: ignore[operator]
         x = self.dropout(x)
         after = []
         for i, block in enumerate(self.blocks):
-            before = None if cache is None else cache[i]
-            x, entry = block(x, mask=mask, memory=memory, memory_mask=memory_mask, cache=before)
+            x, entry = block(x, cache=None if cache is None else cache[i], **context)
             after.append(entry)
         return x if self.norm is None else self.norm(x), tuple(after)
 
     def _expect_cache(self, cache: object, x: Tensor) -> int:
         """How many positions the cache holds; ``ValueError`` unless that is the same in all blocks."""
         past: Any = "M"
+        first: Any = self.blocks[0]
+        heads = first.self_attention.heads
         for i, entry in enumerate(expect_tuple(cache, len(self.blocks), "one for each block", "cache")):
             own, name = entry, f"cache[{i}]"
-            if self.cross:
+            if first.cross:
                 own, theirs = expect_tuple(entry, 2, "((k, v), (k, v))", name)
-                expect_tuple(theirs, 2, "(k, v)", f"{name}[1]")
-            for half in expect_tuple(own, 2, "(k, v)", name):
-                expect(half, (len(x), self.heads, past, x.shape[-1] // self.heads), name, like=x)
-                past = half.shape[2]
+                name, _ = f"{name}[0]", expect_tuple(theirs, 2, "(k, v)", f"{name}[1]")
+            own, _ = expect_all(own, [(len(x), heads, past, x.shape[-1] // heads)] * 2, "(k, v)", name, like=x)
+            past = own.shape[2]
         return past

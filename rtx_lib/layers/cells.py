@@ -1,33 +1,25 @@
-"""Recurrent layers in the papers' equations, with torch.nn's parameter names.
+"""Recurrent layers in the papers' equations, with torch.nn's parameters, and a readout for any recurrent core.
 
-Weights move both ways between these layers and their ``torch.nn`` namesakes with ``load_state_dict``.
+Parameters, their names, order and first draw are those of ``torch.nn.RNNBase``, so that weights move both ways between
+these layers and their ``torch.nn`` namesakes with ``load_state_dict``.
 """
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .shapes import expect, expect_choice, expect_sizes, expect_tuple
-from .stacking import (
-    BACKENDS,
-    States,
-    all_weights,
-    draw_uniform,
-    register_weights,
-    run_fused,
-    run_stack,
-    watched,
-    weights,
-)
+from .shapes import expect_all, expect_choice, expect_ids, expect_sizes
+from .stacking import BACKENDS, States, first_state, run_fused, run_stack, watched
 
 NONLINEARITIES: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}
 INITIALISATIONS = ("uniform", "identity", "orthogonal")
 
 
-class RNN(nn.Module):
+class RNN(nn.RNNBase):
     """Simple recurrent network (Elman 1990), stacked and bidirectional if asked.
 
     Every layer and direction computes, for t = 1..T,
@@ -73,21 +65,18 @@ class RNN(nn.Module):
         init: str = "uniform",
         input_std: float = 0.001,
     ) -> None:
-        super().__init__()
         expect_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
         expect_choice("nonlinearity", nonlinearity, sorted(NONLINEARITIES))
         expect_choice("init", init, INITIALISATIONS)
         if input_std <= 0:
             raise ValueError(f"input_std must be positive, got {input_std}")
-        self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
-        self.nonlinearity, self.bidirectional, self.init = nonlinearity, bidirectional, init
-        self.directions = 2 if bidirectional else 1
-        self.output_size = hidden_size * self.directions
+        self.nonlinearity, self.init, self.input_std = nonlinearity, init, input_std  # for `reset_parameters`
+        sizes, options = (input_size, hidden_size, num_layers), {"batch_first": True, "bidirectional": bidirectional}
+        super().__init__(f"RNN_{nonlinearity.upper()}", *sizes, **options)
+        self.output_size = hidden_size * (1 + bidirectional)
         # Parameter-free: each layer and direction hands the tuple of its T states through here once, so
         # that a forward hook can see every h_t and differentiate with respect to it.
         self.tap = nn.Identity()
-        register_weights(self, 1, input_size, hidden_size, num_layers, self.directions)
-        self._start(input_std)
 
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Run the whole sequence.
@@ -108,14 +97,12 @@ class RNN(nn.Module):
         state
             (num_layers * directions, B, H), the state in which each layer and direction ended.
         """
-        expect(x, ("B", "T", self.input_size), like=weights(self)[0])
-        shape = (self.num_layers * self.directions, len(x), self.hidden_size)
-        h = x.new_zeros(shape) if state is None else expect(state, shape, "state", like=x)
-        y, (last,) = run_stack(x, (h,), self.num_layers, self.directions, self._run)
+        h = first_state(self, x, state)
+        y, (last,) = run_stack(self, x, (h,), self._run)
         return y, last
 
     @torch.no_grad()
-    def _start(self, input_std: float) -> None:
+    def reset_parameters(self) -> None:
         """Draw the weights by the rule named ``init``."""
         bound = 1 / math.sqrt(self.hidden_size)
         for name, parameter in self.named_parameters():
@@ -124,16 +111,16 @@ class RNN(nn.Module):
             elif self.init != "identity":
                 parameter.uniform_(-bound, bound)
             elif name.startswith("weight_ih"):
-                parameter.normal_(0, input_std)
+                parameter.normal_(0, self.input_std)
             elif name.startswith("weight_hh"):
                 nn.init.eye_(parameter)
             else:
                 parameter.zero_()
 
-    def _run(self, x: Tensor, state: States, suffix: str) -> tuple[States, States]:
+    def _run(self, x: Tensor, state: States, weights: list[nn.Parameter]) -> tuple[States, States]:
         """The states h_1..h_T, each (B, H), of one layer and direction, in the order in which they are made."""
         f, (h,) = NONLINEARITIES[self.nonlinearity], state
-        weight_ih, weight_hh, bias_ih, bias_hh = weights(self, suffix)
+        weight_ih, weight_hh, bias_ih, bias_hh = weights
         z = F.linear(x, weight_ih, bias_ih + bias_hh)  # (B, T, H): all inputs at once, they wait for nobody
         states = []
         for z_t in z.unbind(1):  # one backward node; z[:, t] would make T of them, each as large as z
@@ -142,15 +129,8 @@ class RNN(nn.Module):
         tapped: States = self.tap(tuple(states))
         return tapped, (tapped[-1],)
 
-    def extra_repr(self) -> str:
-        """The arguments, as ``print(model)`` shows them."""
-        return (
-            f"{self.input_size}, {self.hidden_size}, num_layers={self.num_layers}, "
-            f"nonlinearity={self.nonlinearity!r}, bidirectional={self.bidirectional}, init={self.init!r}"
-        )
 
-
-class LSTM(nn.Module):
+class LSTM(nn.RNNBase):
     """Long short-term memory with a forget gate, stacked and bidirectional if asked.
 
     Every layer and direction computes, for t = 1..T::
@@ -196,20 +176,16 @@ class LSTM(nn.Module):
         forget_bias: float | None = None,
         backend: str = "loop",
     ) -> None:
-        super().__init__()
         expect_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
         expect_choice("backend", backend, BACKENDS)
-        self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         if forget_bias is not None and not math.isfinite(forget_bias):
             raise ValueError(f"forget_bias must be finite or None, got {forget_bias}")
-        self.bidirectional, self.forget_bias, self.backend = bidirectional, forget_bias, backend
-        self.directions = 2 if bidirectional else 1
-        self.output_size = hidden_size * self.directions
+        super().__init__("LSTM", input_size, hidden_size, num_layers, batch_first=True, bidirectional=bidirectional)
+        self.forget_bias, self.backend = forget_bias, backend
+        self.output_size = hidden_size * (1 + bidirectional)
         # Parameter-free: through these go the T states h_t, the T cell states c_t, and the T gate values
         # [i; f; g; o], to be read only, of each layer and direction, for hooks.
         self.tap, self.cell_tap, self.gate_tap = nn.Identity(), nn.Identity(), nn.Identity()
-        register_weights(self, 4, input_size, hidden_size, num_layers, self.directions)
-        draw_uniform(self, hidden_size)
         if forget_bias is not None:
             for name, parameter in self.named_parameters():
                 if name.startswith("bias"):
@@ -232,23 +208,19 @@ class LSTM(nn.Module):
         state
             The pair (h_T, c_T) in which each layer and direction ended.
         """
-        expect(x, ("B", "T", self.input_size), like=weights(self)[0])
-        shape = (self.num_layers * self.directions, len(x), self.hidden_size)
-        h = c = x.new_zeros(shape)
+        h = c = first_state(self, x, None)
         if state is not None:
-            pair = expect_tuple(state, 2, "(h, c)")
-            h, c = (expect(part, shape, f"state[{k}]", like=x) for k, part in enumerate(pair))
+            h, c = expect_all(state, [c.shape] * 2, "(h, c)", like=x)
         if self.backend == "torch" and not watched(self.tap, self.cell_tap, self.gate_tap):
-            flat = all_weights(self, self.num_layers, self.directions)
-            y, h, c = run_fused(torch.lstm, x, (h, c), flat, self.num_layers, self.directions)
-            return y, (h, c)
-        y, (h, c) = run_stack(x, (h, c), self.num_layers, self.directions, self._run)
+            y, *last = run_fused(torch.lstm, self, x, (h, c))
+            return y, tuple(last)
+        y, (h, c) = run_stack(self, x, (h, c), self._run)
         return y, (h, c)
 
-    def _run(self, x: Tensor, state: States, suffix: str) -> tuple[States, States]:
+    def _run(self, x: Tensor, state: States, weights: list[nn.Parameter]) -> tuple[States, States]:
         """The states h_1..h_T of one layer and direction, in the order in which they are made, and (h_T, c_T)."""
         h, c = state
-        weight_ih, weight_hh, bias_ih, bias_hh = weights(self, suffix)
+        weight_ih, weight_hh, bias_ih, bias_hh = weights
         z = F.linear(x, weight_ih, bias_ih + bias_hh)  # (B, T, 4H)
         recurrent, watch_gates = weight_hh.T, watched(self.gate_tap)
         states, cells, gates = [], [], []
@@ -267,15 +239,8 @@ class LSTM(nn.Module):
         tapped: States = self.tap(tuple(states))
         return tapped, (tapped[-1], tapped_cells[-1])
 
-    def extra_repr(self) -> str:
-        """The arguments, as ``print(model)`` shows them."""
-        return (
-            f"{self.input_size}, {self.hidden_size}, num_layers={self.num_layers}, "
-            f"bidirectional={self.bidirectional}, forget_bias={self.forget_bias}, backend={self.backend!r}"
-        )
 
-
-class GRU(nn.Module):
+class GRU(nn.RNNBase):
     """Gated recurrent unit in its published forms, stacked and bidirectional if asked.
 
     Every layer and direction computes, for t = 1..T, two gates::
@@ -329,40 +294,30 @@ class GRU(nn.Module):
         update: str = "keeps",
         backend: str = "loop",
     ) -> None:
-        super().__init__()
         expect_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
         expect_choice("reset", reset, ("after", "before"))
         expect_choice("update", update, ("keeps", "replaces"))
         expect_choice("backend", backend, BACKENDS)
         if backend == "torch" and reset == "before":
             raise ValueError("backend must be 'loop' with reset='before', for which torch has no kernel; got 'torch'")
-        self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
-        self.bidirectional, self.reset, self.update, self.backend = bidirectional, reset, update, backend
-        self.directions = 2 if bidirectional else 1
-        self.output_size = hidden_size * self.directions
+        super().__init__("GRU", input_size, hidden_size, num_layers, batch_first=True, bidirectional=bidirectional)
+        self.reset, self.update, self.backend = reset, update, backend
+        self.output_size = hidden_size * (1 + bidirectional)
         # Parameter-free: through these go the T states h_t and the T gate values [r; z; n], to be read only, of
         # each layer and direction, for hooks.
         self.tap, self.gate_tap = nn.Identity(), nn.Identity()
-        register_weights(self, 3, input_size, hidden_size, num_layers, self.directions)
-        draw_uniform(self, hidden_size)
 
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Run the whole sequence; shapes and states are those of :meth:`RNN.forward`."""
-        expect(x, ("B", "T", self.input_size), like=weights(self)[0])
-        shape = (self.num_layers * self.directions, len(x), self.hidden_size)
-        h = x.new_zeros(shape) if state is None else expect(state, shape, "state", like=x)
+        h = first_state(self, x, state)
         if self.backend == "torch" and not watched(self.tap, self.gate_tap):
-            flat = all_weights(self, self.num_layers, self.directions)
-            if self.update == "replaces":
-                flat = tuple(_negate_update_gate(parameter) for parameter in flat)
-            y, last = run_fused(torch.gru, x, h, flat, self.num_layers, self.directions)
-            return y, last
-        y, (last,) = run_stack(x, (h,), self.num_layers, self.directions, self._run)
+            return run_fused(torch.gru, self, x, h, _negate_update_gate if self.update == "replaces" else None)
+        y, (last,) = run_stack(self, x, (h,), self._run)
         return y, last
 
-    def _run(self, x: Tensor, state: States, suffix: str) -> tuple[States, States]:
+    def _run(self, x: Tensor, state: States, weights: list[nn.Parameter]) -> tuple[States, States]:
         """The states h_1..h_T, each (B, H), of one layer and direction, in the order in which they are made."""
-        weight_ih, weight_hh, bias_ih, bias_hh = weights(self, suffix)
+        weight_ih, weight_hh, bias_ih, bias_hh = weights
         after, watch_gates = self.reset == "after", watched(self.gate_tap)
         # All inputs at once; with the reset after the matrix, b_hn stands inside it and has to wait.
         a = F.linear(x, weight_ih, bias_ih if after else bias_ih + bias_hh)  # (B, T, 3H)
@@ -385,12 +340,41 @@ class GRU(nn.Module):
         tapped: States = self.tap(tuple(states))
         return tapped, (tapped[-1],)
 
-    def extra_repr(self) -> str:
-        """The arguments, as ``print(model)`` shows them."""
-        return (
-            f"{self.input_size}, {self.hidden_size}, num_layers={self.num_layers}, bidirectional={self.bidirectional}, "
-            f"reset={self.reset!r}, update={self.update!r}, backend={self.backend!r}"
-        )
+
+class Readout(nn.Module):
+    """``y_t = V h_t + c`` on top of any recurrent core (*Deep Learning*, 2016, eq. 10.10).
+
+    Parameters
+    ----------
+    core
+        A module ``(x (B, T, D_in), state) -> (h (B, T, D), state)`` with attributes ``input_size`` (D_in)
+        and ``output_size`` (D). Its state, a tensor or a tuple of them, passes as it is.
+    output_size
+        Width of y, at least 1.
+    vocabulary
+        If given, x holds ids below it, (B, T), and an embedding of width D_in comes first.
+
+    Raises
+    ------
+    ValueError
+        For sizes below 1, and for ids where floats are expected or the other way round.
+    """
+
+    def __init__(self, core: nn.Module, output_size: int, *, vocabulary: int | None = None) -> None:
+        super().__init__()
+        expect_sizes(output_size=output_size, vocabulary=1 if vocabulary is None else vocabulary)
+        self.embedding = None if vocabulary is None else nn.Embedding(vocabulary, int(core.input_size))  # type: ignore[arg-type]
+        self.core = core
+        self.linear = nn.Linear(int(core.output_size), output_size)  # type: ignore[arg-type]
+
+    def forward(self, x: Tensor, state: Any = None) -> tuple[Tensor, Any]:
+        """Map x (B, T, D_in), or ids (B, T), to y (B, T, output_size) and the core's state."""
+        if self.embedding is not None:
+            x = self.embedding(expect_ids(x, self.embedding.num_embeddings))
+        elif not torch.is_floating_point(x):
+            raise ValueError(f"x must hold floats because no vocabulary was given, got {x.dtype}")
+        h, state = self.core(x, state)
+        return self.linear(h), state
 
 
 def gru_gates(a_rz: Tensor, a_n: Tensor, u: Tensor) -> tuple[Tensor, Tensor, Tensor]:

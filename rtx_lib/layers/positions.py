@@ -31,7 +31,7 @@ LAYOUTS = ("interleaved", "halves")
 class Sinusoidal(nn.Module):
     """Sines and cosines of the position, added to the embedding (Vaswani et al. 2017, section 3.5).
 
-    Position p becomes sin(p w_i) and cos(p w_i), i = 0..D/2 - 1, with frequencies w_i = base^(-2i/D) in radians a
+    Position p becomes sin(p w_i) and cos(p w_i), i = 0..D/2 - 1, with frequencies w_i = 10000^(-2i/D) in radians a
     position. The encoding of p + k is a fixed linear function of that of p: see :meth:`shift_matrix`.
 
     Parameters
@@ -41,26 +41,23 @@ class Sinusoidal(nn.Module):
     layout
         Order of the D entries: ``"interleaved"``: sin w_0, cos w_0, sin w_1, ... (the paper's); ``"halves"``: all
         sines, then all cosines (Transformer-XL's code).
-    base
-        The longest wavelength is nearly 2 pi base positions.
 
     Raises
     ------
     ValueError
-        For an odd width, a width below 1, an unknown layout, or a base that is not above 0; in ``embed`` for an x of
-        the wrong shape or type, or an offset below 0.
+        For an odd width, a width below 1 or an unknown layout; in ``embed`` for an x of the wrong shape or type, or an
+        offset below 0.
     """
 
-    def __init__(self, width: int, *, layout: str = "interleaved", base: float = 10000.0) -> None:
+    def __init__(self, width: int, *, layout: str = "interleaved") -> None:
         super().__init__()
         _expect_even("width", width)
         expect_choice("layout", layout, LAYOUTS)
-        _expect_base(base)
-        self.width, self.layout, self.base = width, layout, base
+        self.width, self.layout = width, layout
 
     def encode(self, positions: Tensor, dtype: torch.dtype | None = None) -> Tensor:
         """Encode positions (N,), whole or not, of either sign: (N, D) of the dtype, torch's default one if None."""
-        angles = _angles(positions, self.width, self.base)  # (N, D/2)
+        angles = _angles(positions, self.width)  # (N, D/2)
         return self._join(angles.sin(), angles.cos()).to(dtype or torch.get_default_dtype())
 
     def embed(self, x: Tensor, offset: int = 0) -> Tensor:
@@ -71,7 +68,7 @@ class Sinusoidal(nn.Module):
 
     def shift_matrix(self, k: float, *, dtype: torch.dtype | None = None) -> Tensor:
         """The matrix (D, D) that takes the encoding of any p to that of p + k: it turns each pair by k w_i."""
-        angles = _angles(torch.tensor([k]), self.width, self.base)[0]  # (D/2,)
+        angles = _angles(torch.tensor([k]), self.width)[0]  # (D/2,)
         cos, sin = angles.cos().diag(), angles.sin().diag()
         # sin(a + b) = cos b sin a + sin b cos a;  cos(a + b) = -sin b sin a + cos b cos a
         matrix = torch.cat([torch.cat([cos, sin], dim=1), torch.cat([-sin, cos], dim=1)])  # in the order of "halves"
@@ -182,35 +179,22 @@ class XLRelative(nn.Module):
     causal
         True: only the distances 0..S - 1 are computed; where a key stands after the query the bias means nothing, and
         the mask has to hide it. False: the distances of either sign.
-    u, v
-        Parameters (H, K) to be shared with other layers, as the paper's code does; new ones from N(0, 0.02^2) if None.
-    clamp
-        Distances beyond it count as it (the code's ``clamp_len``); 0 or less: no limit.
+
+    u and v (H, K) are drawn from N(0, 0.02^2).
 
     Raises
     ------
     ValueError
-        For an odd width, sizes below 1, heads that do not divide the width, or u or v that are no parameters (H, K);
-        in ``score_bias`` for arrays of the wrong shape, an offset below 0, or, if causal, one other than S - T.
+        For an odd width, sizes below 1, or heads that do not divide the width; in ``score_bias`` for arrays of the
+        wrong shape, an offset below 0, or, if causal, one other than S - T.
     """
 
-    def __init__(
-        self,
-        width: int,
-        heads: int,
-        *,
-        causal: bool = True,
-        u: nn.Parameter | None = None,
-        v: nn.Parameter | None = None,
-        clamp: int = 0,
-    ) -> None:
+    def __init__(self, width: int, heads: int, *, causal: bool = True) -> None:
         super().__init__()
-        _expect_even("width", width)
-        shape = (heads, expect_heads(width, heads))
-        self.width, self.heads, self.causal, self.clamp = width, heads, causal, clamp
+        shape, self.causal = (heads, expect_heads(width, heads)), causal
         self.encoding = Sinusoidal(width, layout="halves")
         self.r_proj_weight = nn.Parameter(nn.init.xavier_uniform_(torch.empty(width, width)))
-        self.u, self.v = shared_bias("u", u, shape), shared_bias("v", v, shape)
+        self.u, self.v = (nn.Parameter(torch.empty(shape).normal_(0, 0.02)) for _ in range(2))
 
     def score_bias(self, q: Tensor, k: Tensor, offset: int) -> Tensor:
         """(u . k_j + (q_i + v) . W_r R_{i-j}) / sqrt(K), (B, H, T, S)."""
@@ -221,8 +205,6 @@ class XLRelative(nn.Module):
             raise ValueError(f"offset must be S - T = {keys - queries} if causal, got {offset}")
         nearest = 0 if self.causal else offset - keys + 1
         distances = torch.arange(offset + queries - 1, nearest - 1, -1, device=q.device)  # (N,), falling
-        if self.clamp > 0:
-            distances = distances.clamp(-self.clamp, self.clamp)
         r = self.encoding.encode(distances, self.r_proj_weight.dtype)  # (N, D)
         of_keys = (k @ (self.u * (1 / math.sqrt(head_width)))[:, :, None]).mT  # (B, H, 1, S)
         return distance_scores(q, self.v, r, self.r_proj_weight)[..., :keys] + of_keys
@@ -239,16 +221,6 @@ def distance_scores(q: Tensor, v: Tensor, r: Tensor, r_proj_weight: Tensor) -> T
     return relative_shift((q + v[:, None]) @ (r * (1 / math.sqrt(head_width))))  # few factors scaled, not all scores
 
 
-def shared_bias(name: str, shared: nn.Parameter | None, shape: tuple[int, int]) -> nn.Parameter:
-    """Transformer-XL's u or v (H, K): a parameter shared with other layers, or a new one from N(0, 0.02^2)."""
-    if shared is None:
-        return nn.Parameter(torch.empty(shape).normal_(0, 0.02))
-    if not isinstance(shared, nn.Parameter) or shared.shape != shape:
-        got = tuple(shared.shape) if isinstance(shared, nn.Parameter) else type(shared).__name__
-        raise ValueError(f"{name} must be a parameter of shape {shape}, got {got}")
-    return shared
-
-
 def relative_shift(x: Tensor) -> Tensor:
     """Move row i of x (..., T, N) by T - 1 - i to the left: y[i, j] = x[i, j + T - 1 - i] where that column exists.
 
@@ -262,28 +234,24 @@ def relative_shift(x: Tensor) -> Tensor:
 class Rotary(nn.Module):
     """Rotary position embedding (Su et al. 2021): queries and keys are turned by their position.
 
-    The pair (2i, 2i + 1) of a head at position p turns by p base^(-2i/K) radians (section 3.2.2), so that
+    The pair (2i, 2i + 1) of a head at position p turns by p 10000^(-2i/K) radians (section 3.2.2), so that
     the product of a query and a key depends on their positions through the distance alone. Values stay as they are.
 
     Parameters
     ----------
     head_width
         K, even.
-    base
-        The longest wavelength is nearly 2 pi base positions.
 
     Raises
     ------
     ValueError
-        For an odd head_width, one below 1, or a base that is not above 0; in ``rotate`` for arrays of the wrong shape
-        or an offset below 0.
+        For an odd head_width or one below 1; in ``rotate`` for arrays of the wrong shape or an offset below 0.
     """
 
-    def __init__(self, head_width: int, *, base: float = 10000.0) -> None:
+    def __init__(self, head_width: int) -> None:
         super().__init__()
         _expect_even("head_width", head_width)
-        _expect_base(base)
-        self.head_width, self.base = head_width, base
+        self.head_width = head_width
 
     def rotate(self, q: Tensor, k: Tensor, offset: int) -> tuple[Tensor, Tensor]:
         """Turn q (B, H, T, K) from position offset on and k (B, H, S, K) from 0 on."""
@@ -292,7 +260,7 @@ class Rotary(nn.Module):
 
     def _turn(self, x: Tensor, start: int) -> Tensor:
         positions = torch.arange(start, start + x.shape[-2], device=x.device)
-        angles = _angles(positions, self.head_width, self.base)  # (T, K/2)
+        angles = _angles(positions, self.head_width)  # (T, K/2)
         # Half-precision inputs are turned in single precision: rounded sines would spoil the distance.
         wide = torch.promote_types(x.dtype, torch.float32)
         cos, sin = angles.cos().to(wide), angles.sin().to(wide)
@@ -370,26 +338,31 @@ def make_positions(
     return makers[scheme]()
 
 
-def make_schemes(scheme: str, layers: int, **options: Any) -> tuple[nn.Module | None, list[nn.Module | None]]:
+def make_schemes(
+    positions: str, layers: int, options: dict[str, Any], **sizes: Any
+) -> tuple[nn.Module | None, list[nn.Module | None]]:
     """What acts once on the embedded input, and what acts in the attention of each layer: one of the two is there.
 
     A scheme that embeds serves the model once. Of the others each layer has its own, so that tables are not shared.
-    ``options`` and errors are those of :func:`make_positions`.
+    Sizes and errors are those of :func:`make_positions`; a length and a clip are taken out of the options.
     """
-    first = make_positions(scheme, **options)
+    expect_sizes(layers=layers)
+    expect_choice("positions", positions, SCHEMES)
+    sizes |= {name: options.pop(name) for name in ("length", "clip") if name in options}
+    first = make_positions(positions, **sizes)
     if hasattr(first, "embed"):
         return first, [None] * layers
-    return None, [first, *(make_positions(scheme, **options) for _ in range(layers - 1))]
+    return None, [first, *(make_positions(positions, **sizes) for _ in range(layers - 1))]
 
 
 def _precise(x: Tensor) -> Tensor:
     return x.to(torch.float32 if x.device.type == "mps" else torch.float64)
 
 
-def _angles(positions: Tensor, width: int, base: float) -> Tensor:
-    """Angles p base^(-2i/width) in radians, (N, width/2)."""
+def _angles(positions: Tensor, width: int) -> Tensor:
+    """Angles p 10000^(-2i/width) in radians, (N, width/2)."""
     exponents = _precise(torch.arange(0, width, 2, device=positions.device)) / width
-    return _precise(positions)[:, None] * base**-exponents
+    return _precise(positions)[:, None] * 10000.0**-exponents
 
 
 def _distances(queries: int, keys: int, offset: int, device: torch.device) -> Tensor:
@@ -401,11 +374,6 @@ def _expect_even(name: str, size: int) -> None:
     expect_sizes(**{name: size})
     if size % 2:
         raise ValueError(f"{name} must be even, because the entries go in pairs, got {size}")
-
-
-def _expect_base(base: float) -> None:
-    if not 0 < base < math.inf:
-        raise ValueError(f"base must be positive and finite, got {base}")
 
 
 def _expect_offset(offset: int) -> None:

@@ -10,21 +10,17 @@ import torch
 from torch import Tensor, nn
 
 
-def expect(
-    x: object, shape: str | Sequence[int | str], name: str = "x", *, like: Tensor | None = None, **sizes: int
-) -> Tensor:
+def expect(x: object, shape: str | Sequence[int | str], name: str = "x", *, like: Tensor | None = None) -> Tensor:
     """x itself, if it is a tensor of this shape, and of the device and dtype of ``like``.
 
     Parameters
     ----------
     shape
-        Sizes, or letters as in ``"B T D"``. A letter among ``sizes`` stands for that size, any other for at least 1;
-        but M, a memory, may be empty.
+        Sizes, or letters as in ``"B T D"``. A letter stands for a size of at least 1; but M, a memory, may be empty.
     like
         A weight, or another input. Under autocast types may differ.
     """
-    axes = shape.split() if isinstance(shape, str) else shape
-    wanted = tuple(sizes.get(axis, axis) if isinstance(axis, str) else axis for axis in axes)
+    wanted = tuple(shape.split() if isinstance(shape, str) else shape)
     form = f"({', '.join(map(str, wanted))}{',' if len(wanted) == 1 else ''})"
     if not isinstance(x, Tensor):
         raise ValueError(f"{name} must be a tensor of shape {form}, got {type(x).__name__}")
@@ -71,6 +67,17 @@ def expect_tuple(entries: object, count: int, of: str, name: str = "state") -> t
     return entries
 
 
+def expect_all(
+    entries: object, shapes: Sequence[Sequence[int | str]], of: str, name: str = "state", *, like: Tensor
+) -> tuple[Any, ...]:
+    """The entries, if they are a tuple of tensors of these shapes, in which M, a memory, is the same in all."""
+    past: int | str = "M"
+    for i, entry in enumerate(expect_tuple(entries, len(shapes), of, name)):
+        expect(entry, [past if size == "M" else size for size in shapes[i]], f"{name}[{i}]", like=like)
+        past = entry.shape[shapes[i].index("M")] if "M" in shapes[i] else past
+    return tuple(entries)  # type: ignore[arg-type]
+
+
 def expect_sizes(**sizes: int) -> None:
     """Every size is a whole number of at least 1."""
     for name, size in sizes.items():
@@ -96,10 +103,3 @@ def expect_heads(width: int, heads: int) -> int:
     if width % heads:
         raise ValueError(f"heads must divide width = {width}, got {heads}")
     return width // heads
-
-
-def expect_mask(mask: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """The mask itself, if it is bool and of this shape."""
-    if expect(mask, shape, "mask").dtype != torch.bool:
-        raise ValueError(f"mask must be a bool tensor, True = may attend, got {mask.dtype}")
-    return mask

@@ -31,28 +31,15 @@ class ResidualIndRNN(nn.Module):
     normalisation; a last unit and the readout follow. The recurrences number 2 ``num_blocks`` + 1.
 
     The arguments are those of :class:`~rtx_lib.models.indrnn.IndRNN`, with ``num_blocks``, at least 1, for its layers;
-    last_near_one, keep, dropout and backend are among the options.
+    length, magnitude, norm (here ``"after"`` by default), last_near_one, keep, dropout and backend are the options.
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_blocks: int,
-        output_size: int,
-        *,
-        length: int | None = None,
-        magnitude: float = 2.0,
-        norm: str | None = "after",
-        **options: Any,
-    ) -> None:
+    def __init__(self, input_size: int, hidden_size: int, num_blocks: int, output_size: int, **options: Any) -> None:
         super().__init__()
         expect_sizes(input_size=input_size, hidden_size=hidden_size, num_blocks=num_blocks, output_size=output_size)
         self.input_size, self.output_size = input_size, output_size
-        self.bound = recurrent_bound(length, magnitude)
-        widths = [input_size] + [hidden_size] * (2 * num_blocks)
-        self.linears = nn.ModuleList(he_linear(width, hidden_size, AUTHORS_SCALE) for width in widths)
-        self.units = _units([hidden_size] * len(widths), norm, length, magnitude, **options)
+        shapes = [(input_size, hidden_size)] + [(hidden_size, hidden_size)] * (2 * num_blocks)
+        self.bound, self.linears, self.units = _layers(shapes, **options)
         self.readout = he_linear(hidden_size, output_size)
 
     def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
@@ -102,9 +89,6 @@ class DenseIndRNN(nn.Module):
         output_size: int,
         *,
         initial_size: int,
-        length: int | None = None,
-        magnitude: float = 2.0,
-        norm: str | None = "after",
         **options: Any,
     ) -> None:
         super().__init__()
@@ -112,7 +96,6 @@ class DenseIndRNN(nn.Module):
         if not block_config or min(block_config) < 1:
             raise ValueError(f"block_config must hold numbers of at least 1, got {block_config!r}")
         self.input_size, self.output_size, self.block_config = input_size, output_size, tuple(block_config)
-        self.bound = recurrent_bound(length, magnitude)
         shapes, width = [(input_size, initial_size)], initial_size
         for depth in block_config:
             for _ in range(depth):
@@ -120,8 +103,7 @@ class DenseIndRNN(nn.Module):
                 width += growth
             shapes.append((width, width // 2))
             width //= 2
-        self.linears = nn.ModuleList(he_linear(*shape, AUTHORS_SCALE) for shape in shapes)
-        self.units = _units([size for _, size in shapes], norm, length, magnitude, **options)
+        self.bound, self.linears, self.units = _layers(shapes, **options)
         self.readout = he_linear(width, output_size)
 
     def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
@@ -146,20 +128,22 @@ class DenseIndRNN(nn.Module):
         clamp_(self.units, self.bound)
 
 
-def _units(
-    sizes: Sequence[int],
-    norm: str | None,
-    length: int | None,
-    magnitude: float,
+def _layers(
+    shapes: Sequence[tuple[int, int]],
     *,
+    length: int | None = None,
+    magnitude: float = 2.0,
+    norm: str | None = "after",
     last_near_one: bool = True,
     keep: float = 0.9,
     dropout: float = 0.0,
     backend: str = "auto",
-) -> nn.ModuleList:
-    """Recurrences of these sizes, the last of which starts near 1 if asked."""
-    units = [Recurrence(size, norm, dropout, backend) for size in sizes]
+) -> tuple[float, nn.ModuleList, nn.ModuleList]:
+    """The bound on u, a linear map for each shape (inputs, outputs), and a recurrence on what it gives."""
+    bound = recurrent_bound(length, magnitude)
+    linears = nn.ModuleList(he_linear(*shape, AUTHORS_SCALE) for shape in shapes)
+    units = [Recurrence(size, norm, dropout, backend) for _, size in shapes]
     for unit in units:
         near_one = last_near_one and unit is units[-1]
         initialise_recurrent_(unit.u, length, magnitude, near_one=near_one, keep=keep)
-    return nn.ModuleList(units)
+    return bound, linears, nn.ModuleList(units)

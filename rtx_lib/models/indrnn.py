@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from rtx_lib.kernels import relu_recurrence
 from rtx_lib.layers.embedding import table
-from rtx_lib.layers.shapes import expect, expect_choice, expect_ids, expect_share, expect_sizes, expect_tuple
+from rtx_lib.layers.shapes import expect, expect_all, expect_choice, expect_ids, expect_share, expect_sizes
 
 State = tuple[Tensor, ...]
 NORMS = (None, "before", "after")
@@ -259,5 +259,4 @@ def states_before(net: nn.Module, x: Tensor, state: object) -> Sequence[Tensor |
         raise ValueError(f"x must hold at least 2 steps for batch statistics, got shape {tuple(x.shape)}")
     if state is None:
         return [None] * len(units)
-    entries = zip(expect_tuple(state, len(units), "one for each recurrence"), units, strict=True)
-    return [expect(h, (len(x), len(unit.u)), f"state[{i}]", like=x) for i, (h, unit) in enumerate(entries)]
+    return expect_all(state, [(len(x), len(unit.u)) for unit in units], "one for each recurrence", like=x)

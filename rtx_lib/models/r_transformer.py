@@ -5,6 +5,7 @@ In the paper's order: the LocalRNN (section 3.1, eq. 2-3), a layer (sections 3.2
 the authors' code differs from the paper, both are here: ``norm``, ``final_norm``, ``local_layers`` and ``start``.
 """
 
+import copy
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -15,20 +16,19 @@ from torch import Tensor, nn
 from rtx_lib.layers.blocks import Block
 from rtx_lib.layers.cells import gru_gates
 from rtx_lib.layers.embedding import embed, input_layer, readout_layer
-from rtx_lib.layers.positions import SCHEMES, make_schemes
-from rtx_lib.layers.shapes import expect, expect_choice, expect_sizes, expect_tuple
-from rtx_lib.layers.stacking import draw_uniform, register_weights, weights
+from rtx_lib.layers.positions import make_schemes
+from rtx_lib.layers.shapes import expect, expect_all, expect_choice, expect_sizes, expect_tuple
+from rtx_lib.layers.stacking import draw_uniform
 
-# The cells that a LocalRNN may have, and the blocks of H rows in the weights of each.
-GATES = {"rnn": 1, "gru": 3, "lstm": 4}
-CELLS = tuple(GATES)
+# The cells that a LocalRNN may have, by torch's names for them.
+CELLS = {"rnn": "RNN_TANH", "gru": "GRU", "lstm": "LSTM"}
 STARTS = ("independent", "clones")
 # What a layer continues from: the last inputs (B, window - 1, D) of each LocalRNN, and the keys and values
 # (B, H, S, K) of its attention.
 LayerState = tuple[tuple[Tensor, ...], tuple[Tensor, Tensor]]
 
 
-class LocalRNN(nn.Module):
+class LocalRNN(nn.RNNBase):
     """A recurrent network that is run over the last few inputs at every position, each time from the state 0.
 
     With the paper's M for ``window``, h_t is the last of the hidden states in the window that ends at t::
@@ -43,7 +43,7 @@ class LocalRNN(nn.Module):
     holds just its T steps needs no zeros: h_T is then the plain network's whatever the biases.
 
     All windows take their j-th step together. It reads W_ih x + b_ih, shifted by j: that is computed once and serves
-    all steps, and no array of windows (B, T, M, D_in) is made. Weights have torch.nn's names, shapes and order.
+    all steps, and no array of windows (B, T, M, D_in) is made. Weights are those of ``torch.nn.RNNBase``.
 
     Parameters
     ----------
@@ -62,13 +62,10 @@ class LocalRNN(nn.Module):
     """
 
     def __init__(self, input_size: int, hidden_size: int, window: int, *, cell: str = "gru") -> None:
-        super().__init__()
         expect_sizes(input_size=input_size, hidden_size=hidden_size, window=window)
-        expect_choice("cell", cell, CELLS)
-        self.input_size, self.hidden_size, self.output_size = input_size, hidden_size, hidden_size
-        self.window, self.cell = window, cell
-        register_weights(self, GATES[cell], input_size, hidden_size)
-        draw_uniform(self, hidden_size)
+        expect_choice("cell", cell, tuple(CELLS))
+        super().__init__(CELLS[cell], input_size, hidden_size, batch_first=True)
+        self.output_size, self.window, self.cell = hidden_size, window, cell
 
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Run all windows.
@@ -87,7 +84,7 @@ class LocalRNN(nn.Module):
         state
             (B, window - 1, D_in), the last inputs.
         """
-        weight_ih, weight_hh, bias_ih, bias_hh = weights(self)
+        weight_ih, weight_hh, bias_ih, bias_hh = self.all_weights[0]
         expect(x, ("B", "T", self.input_size), like=weight_ih)
         steps, shape = x.shape[1], (len(x), self.window - 1, self.input_size)
         before = x.new_zeros(shape) if state is None else expect(state, shape, "state", like=x)
@@ -100,10 +97,6 @@ class LocalRNN(nn.Module):
         else:
             h = (_rnn if self.cell == "rnn" else _lstm)(inputs, weight_hh)
         return h, x[:, steps:].clone()  # a view would keep all of x
-
-    def extra_repr(self) -> str:
-        """The arguments, as ``print(model)`` shows them."""
-        return f"{self.input_size}, {self.hidden_size}, window={self.window}, cell={self.cell!r}"
 
 
 # The cells, from the state 0, whose product with W_hh is 0 as well and is not computed. The equations are those of
@@ -213,13 +206,10 @@ class RTransformerBlock(nn.Module):
         """How many steps the state has behind it; ``ValueError`` unless it fits this layer and x (B, T, D)."""
         first: Any = self.local_rnns[0]
         windows, cache = expect_tuple(state, 2, "(inputs of the LocalRNNs, (k, v))", name)
-        windows = expect_tuple(windows, len(self.local_rnns), "one for each LocalRNN", f"{name}[0]")
-        for i, window in enumerate(windows):
-            expect(window, (len(x), first.window - 1, x.shape[2]), f"{name}[0][{i}]", like=x)
-        for i, half in enumerate(expect_tuple(cache, 2, "(k, v)", f"{name}[1]")):
-            expect(half, (len(x), self.heads, past, x.shape[2] // self.heads), f"{name}[1][{i}]", like=x)
-            past = half.shape[2]
-        return int(past)
+        shapes = [(len(x), first.window - 1, x.shape[2])] * len(self.local_rnns)
+        expect_all(windows, shapes, "one for each LocalRNN", f"{name}[0]", like=x)
+        shape = (len(x), self.heads, past, x.shape[2] // self.heads)
+        return expect_all(cache, [shape] * 2, "(k, v)", f"{name}[1]", like=x)[0].shape[2]
 
 
 class RTransformer(nn.Module):
@@ -233,11 +223,9 @@ class RTransformer(nn.Module):
         D, H, the number of layers, and the window of their LocalRNNs.
     vocabulary
         If given, x holds ids below it.
-    norm, norm_layer, options
-        As in :class:`RTransformerBlock`, with cell, local_layers, inner, activation and dropout among the options.
     final_norm
         Whether a norm follows the last layer of ``norm="pre"``. The authors' code has none.
-    positions, length, clip
+    positions
         As in :class:`~rtx_lib.layers.blocks.Stack`.
     embedding_dropout
         Probability with which an embedded value is dropped in training.
@@ -247,6 +235,9 @@ class RTransformer(nn.Module):
         ``"independent"``, or ``"clones"`` as the authors' copies start: W_q = W_k = W_v = W_o in every layer, and one
         bias for the four, both from U(-1/sqrt(D), 1/sqrt(D)), ``torch.nn.Linear``'s rule; the LocalRNNs of a layer
         start equal too. Training tells them apart, as each has its own gradient.
+    options
+        length and clip as in :class:`~rtx_lib.layers.blocks.Stack`; all others, norm, norm_layer, cell, local_layers,
+        inner, activation and dropout, as in :class:`RTransformerBlock`.
 
     Raises
     ------
@@ -265,32 +256,24 @@ class RTransformer(nn.Module):
         layers: int,
         window: int,
         vocabulary: int | None = None,
-        norm: str = "pre",
-        norm_layer: Callable[..., nn.Module] = nn.LayerNorm,
         final_norm: bool | None = None,
         positions: str = "none",
-        length: int = 1024,
-        clip: int = 16,
         embedding_dropout: float = 0.0,
         tied: bool = False,
         start: str = "independent",
         **options: Any,
     ) -> None:
         super().__init__()
-        expect_sizes(layers=layers)
-        expect_choice("positions", positions, SCHEMES)
         expect_choice("start", start, STARTS)
-        if final_norm and norm == "post":
+        if final_norm and options.get("norm") == "post":
             raise ValueError("final_norm must be False with norm='post', whose layers end in a norm, got True")
         self.input_size, self.output_size = input_size, output_size
         self.embedding = input_layer(input_size, width, vocabulary=vocabulary)
-        sizes: dict[str, Any] = {"width": width, "heads": heads, "length": length, "clip": clip}
-        self.positions, schemes = make_schemes(positions, layers, **sizes)
-        options |= {"norm": norm, "norm_layer": norm_layer}
+        self.positions, schemes = make_schemes(positions, layers, options, width=width, heads=heads)
         self.blocks = nn.ModuleList(
             RTransformerBlock(width, heads, window, positions=own, **options) for own in schemes
         )
-        self.norm = norm_layer(width) if final_norm else None
+        self.norm = copy.deepcopy(self.blocks[0].get_submodule("local_norms.0")) if final_norm else None
         self.dropout = nn.Dropout(embedding_dropout)
         self.readout = readout_layer(self.embedding, width, output_size, tied=tied)
         if start == "clones":

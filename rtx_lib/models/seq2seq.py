@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from rtx_lib.layers import GRU, AdditiveAttention
 from rtx_lib.layers.cells import gru_gates
 from rtx_lib.layers.shapes import at_hand, expect, expect_choice, expect_ids, expect_sizes, expect_tuple
-from rtx_lib.layers.stacking import draw_uniform, watched, weights
+from rtx_lib.layers.stacking import draw_uniform, watched
 
 ATTENTIONS = (None, "additive", "dot")
 PAD = 0
@@ -114,10 +114,8 @@ class Seq2Seq(nn.Module):
             kind = AdditiveAttention if attention == "additive" else DotAttention
             self.attention = kind(hidden_size, 2 * hidden_size, hidden_size)
         for module in self.modules():
-            if isinstance(module, nn.Embedding):
-                nn.init.normal_(module.weight)
-            elif isinstance(module, GRU):
-                draw_uniform(module, hidden_size)
+            if isinstance(module, nn.Embedding | GRU):
+                module.reset_parameters()
             elif isinstance(module, nn.Linear):
                 draw_uniform(module, module.in_features)
 
@@ -197,7 +195,7 @@ class Seq2Seq(nn.Module):
         """States (B, T, H) and contexts (B, T, 2H), where each context waits for the state before it, and s_T."""
         start, score = s, attention.scorer(keys)
         padding = torch.zeros_like(real, dtype=s.dtype).masked_fill(~real, -math.inf)[:, None]  # (B, 1, S)
-        weight_ih, weight_hh, bias_ih, bias_hh = weights(self.decoder)
+        weight_ih, weight_hh, bias_ih, bias_hh = self.decoder.all_weights[0]
         of_e, of_c = weight_ih.T.split([e.shape[-1], h.shape[-1]])
         size = s.shape[-1]
         states, contexts, alignment = [], [], []

@@ -22,7 +22,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.layers.blocks import undrawn
-from rtx_lib.layers.shapes import expect, expect_choice, expect_ids, expect_sizes, expect_tuple
+from rtx_lib.layers.shapes import expect, expect_all, expect_choice, expect_ids, expect_sizes
 from rtx_lib.layers.stacking import draw_uniform
 
 INITS = ("effective", "published")
@@ -71,11 +71,6 @@ class CausalConv(nn.Module):
         y = F.conv1d(x, self.weight, self.bias, dilation=self.dilation)
         return y, x[:, :, x.shape[2] - self.padding :].clone()  # a view would keep all of x
 
-    def extra_repr(self) -> str:
-        """The sizes, as ``print(model)`` shows them."""
-        outputs, inputs, taps = self.weight_v.shape
-        return f"{inputs}, {outputs}, kernel_size={taps}, dilation={self.dilation}"
-
 
 class TemporalBlock(nn.Module):
     """One level (figure 1b): twice convolution, ReLU and dropout, and a way around, with a ReLU on the sum.
@@ -91,14 +86,7 @@ class TemporalBlock(nn.Module):
     """
 
     def __init__(
-        self,
-        inputs: int,
-        outputs: int,
-        kernel_size: int,
-        dilation: int,
-        *,
-        dropout: float = 0.0,
-        std: float | None = None,
+        self, inputs: int, outputs: int, kernel_size: int, dilation: int, *, dropout: float, std: float | None = None
     ) -> None:
         super().__init__()
         self.conv1 = CausalConv(inputs, outputs, kernel_size, dilation, std=std)
@@ -232,6 +220,5 @@ class TCN(nn.Module):
 
     def _expect_state(self, state: object, x: Tensor) -> None:
         convolutions = [module for module in self.modules() if isinstance(module, CausalConv)]
-        pasts = expect_tuple(state, len(convolutions), "one for each convolution")
-        for i, (past, conv) in enumerate(zip(pasts, convolutions, strict=True)):
-            expect(past, (len(x), conv.weight_v.shape[1], conv.padding), f"state[{i}]", like=x)
+        shapes = [(len(x), conv.weight_v.shape[1], conv.padding) for conv in convolutions]
+        expect_all(state, shapes, "one for each convolution", like=x)

@@ -54,12 +54,11 @@ class Encoder(nn.Module):
     """
 
     def __init__(
-        self, input_size: int, output_size: int | None, *, width: int, positions: str = "sinusoidal", **options: Any
+        self, input_size: int, output_size: int | None, *, positions: str = "sinusoidal", **options: Any
     ) -> None:
         super().__init__()
-        self.input_size, self.output_size = input_size, width if output_size is None else output_size
-        options |= {"width": width, "positions": positions}
-        self.embedding, self.stack, self.readout = _body(input_size, output_size, **options)
+        self.embedding, self.stack, self.readout = _body(input_size, output_size, positions=positions, **options)
+        self.input_size, self.output_size = input_size, output_size or options["width"]
 
     def forward(self, x: Tensor, state: None = None, *, mask: Tensor | None = None) -> tuple[Tensor, None]:
         """Map ids (B, T) or floats (B, T, input_size) to y (B, T, output_size); there is no state.
@@ -85,13 +84,11 @@ class CausalTransformer(nn.Module):
         past the end of a learned table, whether they come at once or in pieces.
     """
 
-    def __init__(
-        self, input_size: int, output_size: int | None, *, width: int, positions: str = "rotary", **options: Any
-    ) -> None:
+    def __init__(self, input_size: int, output_size: int | None, *, positions: str = "rotary", **options: Any) -> None:
         super().__init__()
-        self.input_size, self.output_size = input_size, width if output_size is None else output_size
-        options |= {"width": width, "positions": positions, "causal": True}
+        options |= {"positions": positions, "causal": True}
         self.embedding, self.stack, self.readout = _body(input_size, output_size, **options)
+        self.input_size, self.output_size = input_size, output_size or options["width"]
 
     def forward(self, x: Tensor, state: tuple[Cache, ...] | None = None) -> tuple[Tensor, tuple[Cache, ...]]:
         """Map ids (B, T) or floats (B, T, input_size) to y (B, T, output_size).
@@ -113,12 +110,11 @@ class Decoder(nn.Module):
         As in :class:`Encoder`.
     """
 
-    def __init__(
-        self, vocabulary: int, *, width: int, positions: str = "sinusoidal", activation: str = "relu", **options: Any
-    ) -> None:
+    def __init__(self, vocabulary: int, *, width: int, **options: Any) -> None:
         super().__init__()
-        options |= {"width": width, "positions": positions, "activation": activation, "vocabulary": vocabulary}
-        self.embedding, self.stack, self.readout = _body(width, vocabulary, causal=True, cross=True, **options)
+        blocks: dict[str, Any] = {"positions": "sinusoidal", "activation": "relu", "causal": True, "cross": True}
+        blocks |= {"width": width, "vocabulary": vocabulary, **options}
+        self.embedding, self.stack, self.readout = _body(width, vocabulary, **blocks)
 
     def forward(self, x: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
         """Map target ids (B, T) to logits (B, T, V) and the state that continues the target.
@@ -140,16 +136,15 @@ class Transformer(nn.Module):
     ----------
     source_vocabulary, target_vocabulary
         Number of ids on either side.
-    width, heads, layers
-        D, H and the number of blocks on either side. The paper's base model has 512, 8 and 6.
-    positions, activation, options
-        As in :class:`Encoder`, with ``bias`` among the options.
     tied
         Whether the logits use the table of the target's ids.
     shared
         Whether source and target have one vocabulary and one table.
-    pad
-        The source id that is no token: nothing sees it.
+    stack
+        What is left as in :class:`Encoder`, on either side: width, heads, layers (512, 8 and 6 in the paper's base
+        model), positions, bias and so on; the activation is ``"relu"`` if not given.
+
+    The source id 0 is padding: nothing sees it.
 
     Raises
     ------
@@ -159,26 +154,17 @@ class Transformer(nn.Module):
     """
 
     def __init__(
-        self,
-        source_vocabulary: int,
-        target_vocabulary: int,
-        *,
-        width: int,
-        activation: str = "relu",
-        tied: bool = False,
-        shared: bool = False,
-        pad: int = 0,
-        **options: Any,
+        self, source_vocabulary: int, target_vocabulary: int, *, tied: bool = False, shared: bool = False, **stack: Any
     ) -> None:
         super().__init__()
         expect_sizes(source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary)
         if shared and source_vocabulary != target_vocabulary:
             sizes = f"{source_vocabulary} and {target_vocabulary}"
             raise ValueError(f"shared must be False with different vocabularies, got {sizes}")
-        self.input_size, self.output_size, self.pad = source_vocabulary, target_vocabulary, pad
-        options |= {"width": width, "activation": activation}
-        self.encoder = Encoder(width, None, vocabulary=source_vocabulary, **options)
-        self.decoder = Decoder(target_vocabulary, tied=tied, **options)
+        self.input_size, self.output_size = source_vocabulary, target_vocabulary
+        stack = {"activation": "relu"} | stack
+        self.encoder = Encoder(source_vocabulary, None, vocabulary=source_vocabulary, **stack)
+        self.decoder = Decoder(target_vocabulary, tied=tied, **stack)
         if shared:
             self.encoder.embedding.weight = self.decoder.embedding.weight
 
@@ -190,12 +176,12 @@ class Transformer(nn.Module):
     def encode(self, source: Tensor, mask: Tensor | None = None) -> DecoderState:
         """The state in which the decoder starts on source ids (B, S).
 
-        ``mask``, bool (B, 1, 1, S), is True where there is a token; where the id is not ``pad`` if None.
+        ``mask``, bool (B, 1, 1, S), is True where there is a token; where the id is not 0 if None.
         """
         expect_ids(source, self.input_size, "source")
-        mask = padding_mask(source, self.pad) if mask is None else mask
+        mask = padding_mask(source) if mask is None else mask
         if at_hand(source) and not mask.any(-1).all():
-            raise ValueError(f"source must have at least one token that is not {self.pad} in each row, got none in one")
+            raise ValueError("source must have at least one token that is not 0 in each row, got none in one")
         return self.encoder(source, mask=mask)[0], mask, None
 
     def forward(
@@ -210,7 +196,6 @@ class Transformer(nn.Module):
         if state is None:
             if source is None:
                 raise ValueError("source must be given where there is no state, got None")
-            expect_ids(source, self.input_size, "source")
             if len(source) != len(target):
                 raise ValueError(f"source must have the {len(target)} rows of the target, got {len(source)}")
             state = self.encode(source)
@@ -222,8 +207,6 @@ def _body(
     output_size: int | None,
     *,
     width: int,
-    heads: int,
-    layers: int,
     vocabulary: int | None = None,
     activation: str = "gelu",
     bias: bool = True,
@@ -232,7 +215,7 @@ def _body(
 ) -> tuple[nn.Embedding | nn.Linear, Stack, nn.Module]:
     """Input layer, blocks and readout; the options are those of the stack."""
     embedding = input_layer(input_size, width, vocabulary=vocabulary, bias=bias)
-    stack = Stack(width, heads, layers, activation=activation, bias=bias, **options)
+    stack = Stack(width, activation=activation, bias=bias, **options)
     return embedding, stack, readout_layer(embedding, width, output_size, tied=tied, bias=bias)
 
 

@@ -16,20 +16,18 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.layers.adaptive import AdaptiveEmbedding, AdaptiveSoftmax
-from rtx_lib.layers.attention import causal_mask
+from rtx_lib.layers.attention import MultiHeadAttention, causal_mask, expect_fits
 from rtx_lib.layers.blocks import NORMS, FeedForward, undrawn
 from rtx_lib.layers.embedding import embed, input_layer, readout_layer
-from rtx_lib.layers.memory_attention import MemoryAttention
-from rtx_lib.layers.positions import Sinusoidal, distance_scores, make_schemes, shared_bias
+from rtx_lib.layers.positions import Sinusoidal, distance_scores, make_schemes
 from rtx_lib.layers.shapes import (
     expect,
+    expect_all,
     expect_choice,
     expect_heads,
     expect_ids,
-    expect_mask,
     expect_share,
     expect_sizes,
-    expect_tuple,
 )
 from rtx_lib.layers.stacking import watched
 
@@ -60,8 +58,8 @@ class RelativeAttention(nn.Module):
         K; D / H if None, and then H divides D.
     dropout, attention_dropout
         Probabilities with which a value of the output and a weight are dropped in training; each from 0 to below 1.
-    u, v
-        Parameters (H, K) to be shared with other layers; new ones if None.
+    shared
+        Another layer, whose u and v (H, K) this one has too; new ones if None.
 
     W_q, W_kE and W_v lie on top of each other in ``in_proj_weight`` (3HK, D); W_kR is ``r_proj_weight`` (HK, D). All
     weights start from N(0, 0.02^2).
@@ -69,8 +67,8 @@ class RelativeAttention(nn.Module):
     Raises
     ------
     ValueError
-        For sizes below 1, an odd width, heads that do not divide it, a dropout out of its range, or u or v that are no
-        parameters (H, K); in ``forward`` for arrays of the wrong shape or type.
+        For sizes below 1, an odd width, heads that do not divide it or a dropout out of its range; in ``forward`` for
+        arrays of the wrong shape or type.
     """
 
     def __init__(
@@ -81,8 +79,7 @@ class RelativeAttention(nn.Module):
         head_width: int | None = None,
         dropout: float = 0.0,
         attention_dropout: float = 0.0,
-        u: nn.Parameter | None = None,
-        v: nn.Parameter | None = None,
+        shared: "RelativeAttention | None" = None,
     ) -> None:
         super().__init__()
         head_width = expect_heads(width, heads) if head_width is None else head_width
@@ -95,7 +92,8 @@ class RelativeAttention(nn.Module):
         self.r_proj_weight = _normal(heads * head_width, width)
         self.out_proj = undrawn(nn.Linear, heads * head_width, width, bias=False)
         self.out_proj.weight = _normal(width, heads * head_width)
-        self.u, self.v = shared_bias("u", u, (heads, head_width)), shared_bias("v", v, (heads, head_width))
+        self.u: nn.Parameter = _normal(heads, head_width) if shared is None else shared.u
+        self.v: nn.Parameter = _normal(heads, head_width) if shared is None else shared.v
         self.dropout = nn.Dropout(dropout)
         self.weights_tap = nn.Identity()
 
@@ -128,7 +126,8 @@ class RelativeAttention(nn.Module):
         if r is None:
             r = self.encoding.encode(torch.arange(keys - 1, -1, -1, device=x.device), self.r_proj_weight.dtype)
         expect(r, (keys, width), "r")
-        mask = expect_mask(causal_mask(queries, keys, device=x.device) if mask is None else mask, (queries, keys))
+        mask = causal_mask(queries, keys, device=x.device) if mask is None else mask
+        expect_fits("mask", mask, (queries, keys))
 
         size = self.heads * self.head_width
         w_q, w_kv = self.in_proj_weight.split([size, 2 * size])
@@ -152,9 +151,38 @@ class RelativeAttention(nn.Module):
         """(B, N, H K) as (B, H, N, K)."""
         return z.unflatten(-1, (self.heads, self.head_width)).transpose(1, 2)
 
-    def extra_repr(self) -> str:
-        """The arguments, as ``print(model)`` shows them."""
-        return f"{self.width}, {self.heads}, head_width={self.head_width}, attention_dropout={self.attention_dropout}"
+
+class MemoryAttention(nn.Module):
+    """Multi-head attention to hidden states that were kept and to the past, under any position scheme, without biases.
+
+    It stands in the place of Transformer-XL's own attention where schemes are compared, as in table 6 of Dai et al.
+    (2019), and is called alike. The memory holds what the layer below computed, and becomes keys and values in each
+    call anew.
+
+    Parameters
+    ----------
+    width, heads, attention_dropout
+        As in :class:`~rtx_lib.layers.attention.MultiHeadAttention`.
+    positions
+        A scheme that acts in attention (:mod:`rtx_lib.layers.positions`), or None. Positions are counted from the start
+        of the memory.
+    dropout
+        Probability with which a value of the output is dropped in training.
+    """
+
+    def __init__(
+        self, width: int, heads: int, positions: Any, *, dropout: float = 0.0, attention_dropout: float = 0.0
+    ) -> None:
+        super().__init__()
+        self.width = width
+        self.inner = MultiHeadAttention(width, heads, bias=False, dropout=attention_dropout, positions=positions)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor, memory: Tensor | None = None, *, mask: Tensor | None = None) -> Tensor:
+        """Attend from x (B, T, D) to the memory (B, M, D) and to x itself."""
+        cache = self.inner.keys_and_values(memory) if memory is not None and memory.shape[1] else None
+        y, _ = self.inner(x, cache=cache, mask=mask, causal=mask is None)
+        return self.dropout(y)
 
 
 class TransformerXLBlock(nn.Module):
@@ -167,19 +195,12 @@ class TransformerXLBlock(nn.Module):
 
     Parameters
     ----------
-    attention
-        Made by the model, which may share its u and v.
-    inner, norm, dropout
-        As in :class:`TransformerXL`.
+    attention, inner, norm, dropout
+        As in :class:`TransformerXL`, which makes the attention.
     """
 
     def __init__(
-        self,
-        attention: RelativeAttention | MemoryAttention,
-        *,
-        inner: int | None = None,
-        norm: str = "post",
-        dropout: float = 0.0,
+        self, attention: RelativeAttention | MemoryAttention, *, inner: int | None, norm: str, dropout: float
     ) -> None:
         super().__init__()
         expect_choice("norm", norm, NORMS)
@@ -369,15 +390,8 @@ class TransformerXL(nn.Module):
             raise ValueError(f"memory must be a whole number from {least} on{condition}, got {self.memory!r}")
 
     def _expect_state(self, state: object, h: Tensor) -> Memory:
-        past: Any = "M"
-        memories = expect_tuple(state, len(self.blocks) + 1, "of the embedding and of each layer")
-        for i, memory in enumerate(memories):
-            past = expect(memory, (len(h), past, self.width), f"state[{i}]", like=h).shape[1]
-        return memories
-
-    def extra_repr(self) -> str:
-        """The settings that may change, as ``print(model)`` shows them."""
-        return f"memory={self.memory}, same_length={self.same_length}, clamp={self.clamp}"
+        shapes = [(len(h), "M", self.width)] * (len(self.blocks) + 1)
+        return expect_all(state, shapes, "of the embedding and of each layer", like=h)
 
 
 def _attentions(
@@ -394,17 +408,13 @@ def _attentions(
 ) -> tuple[Any, list[Any]]:
     """What acts on the embedded input, which is nothing in the paper, and the attention of each layer."""
     if positions == "xl":
-        uv: dict[str, Any] = {}
-        attentions: list[Any] = []
-        for _ in range(layers):
-            attentions.append(RelativeAttention(width, heads, head_width=head_width, **uv, **dropouts))
-            if not untied_uv:
-                uv = {"u": attentions[0].u, "v": attentions[0].v}
-        return None, attentions
+        first = RelativeAttention(width, heads, head_width=head_width, **dropouts)
+        options = {"head_width": head_width, "shared": None if untied_uv else first, **dropouts}
+        return None, [first, *(RelativeAttention(width, heads, **options) for _ in range(layers - 1))]
     if head_width is not None or untied_uv:
         raise ValueError(f'positions must be "xl" with a head_width or untied_uv, got {positions!r}')
-    first, schemes = make_schemes(positions, layers, width=width, heads=heads, length=length, clip=clip)
-    return first, [MemoryAttention(width, heads, scheme, **dropouts) for scheme in schemes]
+    below, schemes = make_schemes(positions, layers, {}, width=width, heads=heads, length=length, clip=clip)
+    return below, [MemoryAttention(width, heads, scheme, **dropouts) for scheme in schemes]
 
 
 def _normal(*shape: int) -> nn.Parameter:

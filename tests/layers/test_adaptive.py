@@ -100,7 +100,7 @@ def test_bad_arguments():
     with pytest.raises(ValueError, match="divide must leave embedding_size = 8 some width after 2 divisions, got 4"):
         AdaptiveEmbedding(12, 8, (4, 7), divide=4)
     with pytest.raises(ValueError, match="vocabulary must be at least 1, got 0"):
-        AdaptiveEmbedding(0, 8)
+        AdaptiveEmbedding(0, 8, ())
     embedding, softmax = pair()
     with pytest.raises(ValueError, match="x must hold ids from 0 to 11, got 12"):
         embedding(torch.full((1, 1), 12))

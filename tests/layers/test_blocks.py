@@ -262,11 +262,11 @@ def test_bad_caches():
         ((*cache, entry), "got 3 entries"),
         ((k, v), r"cache\[0\] must be a tuple of 2 entries, \(k, v\), got Tensor"),
         (((k, v, v), entry), r"cache\[0\] must be a tuple of 2 entries, \(k, v\), got 3 entries"),
-        ((entry, (k, None)), r"cache\[1\] must be a tensor"),
-        ((entry, (k[:1], v[:1])), r"cache\[1\] must have shape \(2, 3, 5, 4\), got \(1, 3, 5, 4\)"),
-        ((entry, (k[:, :, 1:], v[:, :, 1:])), r"cache\[1\] must have shape \(2, 3, 5, 4\), got \(2, 3, 4, 4\)"),
-        ((entry, (k, v.float())), r"cache\[1\] must be of torch\.float64"),
-        (both, r"cache\[0\] must be a tensor"),
+        ((entry, (k, None)), r"cache\[1\]\[1\] must be a tensor"),
+        ((entry, (k[:1], v[:1])), r"cache\[1\]\[0\] must have shape \(2, 3, 5, 4\), got \(1, 3, 5, 4\)"),
+        ((entry, (k[:, :, 1:], v[:, :, 1:])), r"cache\[1\]\[0\] must have shape \(2, 3, 5, 4\), got \(2, 3, 4, 4\)"),
+        ((entry, (k, v.float())), r"cache\[1\]\[1\] must be of torch\.float64"),
+        (both, r"cache\[0\]\[0\] must be a tensor"),
     ]
     for value, message in bad:
         with pytest.raises(ValueError, match=message):

@@ -105,10 +105,9 @@ def test_exact_with_the_true_input_is_exact_without(kind):
 def test_one_beam_is_greedy(kind, seed):
     model = make(kind, seed)
     ids = greedy(model, SOURCE, start=START, end=END, max_length=7)
-    for penalty in (0.0, 1.0):
-        found, log_p = beam_search(model, SOURCE, start=START, end=END, max_length=7, beams=1, length_penalty=penalty)
-        assert found.equal(ids)
-        assert relative_error(log_p, log_probabilities(model, SOURCE, ids)) < 1e-12
+    found, log_p = beam_search(model, SOURCE, start=START, end=END, max_length=7, beams=1)
+    assert found.equal(ids)
+    assert relative_error(log_p, log_probabilities(model, SOURCE, ids)) < 1e-12
 
 
 def test_equal_logits_are_taken_in_the_order_of_ids():
@@ -119,25 +118,18 @@ def test_equal_logits_are_taken_in_the_order_of_ids():
     ids = greedy(model, SOURCE, start=START, end=END, max_length=3)
     assert ids.eq(3).all()
     assert beam_search(model, SOURCE, start=START, end=END, max_length=3, beams=1)[0].equal(ids)
-    language = language_model("gru")
-    nn.init.zeros_(language.linear.weight)
-    nn.init.zeros_(language.linear.bias)
-    assert sample(language, PROMPT, 3, top=1, generator=torch.Generator().manual_seed(0))[:, 2:].eq(0).all()
 
 
-@pytest.mark.parametrize("penalty", [0.0, 0.6, 1.0, 2.0])
 @pytest.mark.parametrize("kind", MODELS)
-def test_enough_beams_find_the_best_sentence(kind, penalty):
-    sentences, lengths = all_sentences(4, 4)
+def test_enough_beams_find_the_best_sentence(kind):
+    sentences, _ = all_sentences(4, 4)
     for seed in range(3):
         model = make(kind, seed, vocabulary=4, sharpness=1.5)
-        found, log_p = beam_search(
-            model, SOURCE, start=START, end=END, max_length=4, beams=4**3, length_penalty=penalty
-        )
+        found, log_p = beam_search(model, SOURCE, start=START, end=END, max_length=4, beams=4**3)
         for row, source in enumerate(SOURCE):
             each = log_probabilities(model, source.expand(len(sentences), -1), sentences)
             assert torch.isclose(each.exp().sum(), torch.tensor(1.0))  # these are all sentences there are
-            best = int((each / lengths**penalty).argmax())
+            best = int(each.argmax())
             assert pad_to(found, 4)[row].equal(sentences[best])
             assert abs(log_p[row] - each[best]) < 1e-12
 
@@ -151,17 +143,16 @@ def test_log_probabilities_are_the_models_own(kind, beams):
     assert ids.shape[1] == max(8 if END not in row else row.index(END) + 1 for row in ids.tolist())
 
 
-@pytest.mark.parametrize("penalty", [0.0, 1.0])
 @pytest.mark.parametrize("kind", MODELS)
-def test_a_batch_is_decoded_as_its_sentences_one_by_one(kind, penalty):
+def test_a_batch_is_decoded_as_its_sentences_one_by_one(kind):
     model = make(kind, 2, sharpness=1.5)
     arguments = {"start": START, "end": END, "max_length": 8}
     written = greedy(model, SOURCE, **arguments)
-    found, log_p = beam_search(model, SOURCE, **arguments, beams=3, length_penalty=penalty)
+    found, log_p = beam_search(model, SOURCE, **arguments, beams=3)
     for row, sentence in enumerate(SOURCE):
         alone = sentence[sentence > 0].unsqueeze(0)
         assert pad_to(greedy(model, alone, **arguments), written.shape[1])[0].equal(written[row])
-        ids, one = beam_search(model, alone, **arguments, beams=3, length_penalty=penalty)
+        ids, one = beam_search(model, alone, **arguments, beams=3)
         assert pad_to(ids, found.shape[1])[0].equal(found[row])
         assert relative_error(one, log_p[row : row + 1]) < 1e-12
 
@@ -191,19 +182,6 @@ def test_greedy_falls_where_two_beams_do_not():
     assert greedy(model, source, **arguments).tolist() == [[3, 0]]
     ids, log_p = beam_search(model, source, **arguments, beams=2)
     assert ids.tolist() == [[4, 2]] and relative_error(log_p, torch.tensor([0.4]).log()) < 1e-12
-
-
-def test_length_penalty_turns_from_short_to_long():
-    """The end at once has p = 0.3; 3, 3, end has 0.6 * 0.6 * 0.7 = 0.252, but more per symbol."""
-    p = 1e-9
-    model = table([[p, p, 1, p, p], [p, p, 0.3, 0.6, 0.1], [p, p, 1, p, p], [p, 0.1, 0.3, 0.6, p], [p, p, p, 0.5, 0.5]])
-    source = torch.zeros(1, 1, dtype=torch.int64)
-    found = {}
-    for penalty in (0.0, 1.0):
-        ids, log_p = beam_search(model, source, start=1, end=2, max_length=3, beams=4, length_penalty=penalty)
-        found[penalty] = ids[0].tolist()
-        assert relative_error(log_p.exp(), torch.tensor([0.3 if penalty == 0 else 0.6**3])) < 1e-6
-    assert found == {0.0: [2], 1.0: [3, 3, 3]}
 
 
 def language_model(kind, seed=0):
@@ -236,7 +214,7 @@ def test_sample_with_a_state_is_sample_without():
     assert ours.equal(theirs)
 
 
-@pytest.mark.parametrize("arguments", [{"temperature": 1e-3}, {"temperature": 5e-324}, {"top": 1}], ids=str)
+@pytest.mark.parametrize("arguments", [{"temperature": 1e-3}, {"temperature": 5e-324}], ids=str)
 @pytest.mark.parametrize("kind", ["gru", "gpt"])
 def test_sample_towards_greedy(kind, arguments):
     model, expected = language_model(kind), PROMPT
@@ -247,12 +225,8 @@ def test_sample_towards_greedy(kind, arguments):
         assert got.equal(expected)
 
 
-@pytest.mark.parametrize(
-    "arguments, power, kept",
-    [({}, 1, 4), ({"temperature": 0.5}, 2, 4), ({"top": 2}, 1, 2), ({"top": 9}, 1, 4)],
-    ids=str,
-)
-def test_sample_follows_the_probabilities(arguments, power, kept):
+@pytest.mark.parametrize("arguments, power", [({}, 1), ({"temperature": 0.5}, 2)], ids=str)
+def test_sample_follows_the_probabilities(arguments, power):
     p = torch.tensor([0.1, 0.4, 0.2, 0.3])
     prompt = torch.zeros(20_000, 1, dtype=torch.int64)
     ids = sample(
@@ -262,11 +236,9 @@ def test_sample_follows_the_probabilities(arguments, power, kept):
         **arguments,
         generator=torch.Generator().manual_seed(0),
     )
-    expected = p**power * torch.tensor([rank < kept for rank in (3, 0, 2, 1)])
-    expected = expected / expected.sum()
+    expected = p**power / (p**power).sum()
     shares = ids[:, 1].bincount(minlength=4) / 20_000
     assert (shares - expected).abs().max() < 4 * (0.25 / 20_000) ** 0.5
-    assert shares[expected == 0].sum() == 0
 
 
 def test_decoding_leaves_no_graph_and_no_change():
@@ -287,8 +259,8 @@ def test_decoding_leaves_no_graph_and_no_change():
         ({"end": -1}, "end must be the id"),
         ({"end": 5}, "end must be below the vocabulary's size 5, got 5"),
         ({"end": True}, "end must be the id"),
-        ({"source": SOURCE[:0]}, "source must be a tensor with at least one sentence"),
-        ({"source": [[1, 2]]}, "source must be a tensor.*list"),
+        ({"source": SOURCE[:0]}, "source must hold ids"),
+        ({"source": [[1, 2]]}, "source must hold ids.*list"),
         ({"source": SOURCE * 0}, "source must hold words"),
     ],
 )
@@ -300,13 +272,7 @@ def test_bad_arguments(decode, change, message):
 
 
 @pytest.mark.parametrize(
-    "change, message",
-    [
-        ({"beams": 0}, "beams must be at least 1, got 0"),
-        ({"beams": 1.5}, "beams must be at least 1"),
-        ({"length_penalty": -0.5}, "length_penalty must be at least 0 and finite, got -0.5"),
-        ({"length_penalty": float("nan")}, "length_penalty must be at least 0"),
-    ],
+    "change, message", [({"beams": 0}, "beams must be at least 1, got 0"), ({"beams": 1.5}, "beams must be at least 1")]
 )
 def test_bad_beams(change, message):
     with pytest.raises(ValueError, match=message):
@@ -326,7 +292,6 @@ def test_a_state_without_the_batch_in_front_is_named():
         ({"temperature": 0.0}, "temperature must be above 0 and finite, got 0.0"),
         ({"temperature": -1.0}, "temperature must be above 0"),
         ({"temperature": float("nan")}, "temperature must be above 0"),
-        ({"top": 0}, "top must be at least 1"),
         ({"prompt": PROMPT[:, :0]}, "prompt must hold ids"),
         ({"prompt": PROMPT[:0]}, "prompt must hold ids"),
         ({"prompt": PROMPT.double()}, "prompt must hold ids.*float64"),

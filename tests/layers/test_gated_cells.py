@@ -392,8 +392,3 @@ def test_weights_may_be_lent(build):
     """As torch.func does it: tensors that are no parameters take their places for one call."""
     model, other, x = build(3, 5), build(3, 5), sequence()
     assert torch.equal(torch.func.functional_call(model, other.state_dict(), (x,))[0], other(x)[0])
-
-
-def test_the_arguments_are_shown():
-    assert "forget_bias=1.0, backend='loop'" in repr(LSTM(3, 5, forget_bias=1.0))
-    assert "reset='before', update='replaces', backend='loop'" in repr(GRU(3, 5, reset="before", update="replaces"))

@@ -221,7 +221,3 @@ def test_starts_uniform_and_from_its_seed():
     assert not any(torch.equal(p, q) for p, q in zip(a, c, strict=True))
     for parameter in a:
         assert 0.17 < parameter.abs().max() <= 0.2 and float(parameter.std()) == pytest.approx(0.2 / 3**0.5, rel=0.2)
-
-
-def test_prints_its_arguments():
-    assert repr(LocalRNN(3, 4, 7, cell="lstm")) == "LocalRNN(3, 4, window=7, cell='lstm')"

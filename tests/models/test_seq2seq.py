@@ -160,12 +160,12 @@ def test_weights_are_seen_once_for_all_steps(attention):
 
 def test_weights_are_those_of_the_additive_layer():
     model, (source, target) = make("additive"), batch()
-    s, annotations, projected, real = model.encode(source)
+    s, annotations, _, real = model.encode(source)
     queries = [s] + [model((source, target[:, : t + 1]))[1][0] for t in range(5)]
     with record_attention(model) as recorded:
         model((source, target))
         mask = real.unsqueeze(1)
-        contexts = model.attention(torch.stack(queries, dim=1), annotations, mask=mask, projected=projected)
+        contexts = model.attention(torch.stack(queries, dim=1), annotations, mask=mask)
     (_, ours), (_, theirs) = recorded
     assert relative_error(ours, theirs) < 1e-12
     assert relative_error(ours @ annotations, contexts) < 1e-12
