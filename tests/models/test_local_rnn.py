@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from reference.local_loops import local_rnn
+from reference.plain_loops import local_rnn
 from support.helpers import drawn, relative_error
 from support.small_transformers import random_parameters
 from torch import nn

@@ -2,7 +2,8 @@
 
 import pytest
 import torch
-from reference.local_loops import layer, layer_norm, sample_norm
+from reference.plain_loops import layer_norm, sample_norm
+from reference.r_transformer_loops import layer
 from support.helpers import drawn, relative_error
 from support.small_transformers import ids, random_parameters
 from torch import nn

@@ -1,6 +1,6 @@
 """The temporal convolutional network: the loop, the reach, the pieces and how it starts.
 
-That it computes what the authors' code computes is tested in tests/reference/test_official_tcn.py.
+That it computes what the authors' code computes is tested in tests/reference/test_official.py.
 """
 
 import itertools
