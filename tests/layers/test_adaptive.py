@@ -2,8 +2,8 @@
 
 import pytest
 import torch
+from support.compare import ids, random_parameters
 from support.helpers import drawn, relative_error
-from support.small_transformers import ids, random_parameters
 from torch import nn
 
 from rtx_lib.layers.adaptive import AdaptiveEmbedding, AdaptiveSoftmax

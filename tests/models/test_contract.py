@@ -364,6 +364,28 @@ def test_on_a_device_nothing_is_mixed_and_nothing_waits(name):
     assert_equal(far, run(model, x))
 
 
+@names()
+def test_less_precision(name):
+    """Half the bits give what all of them give, or are refused by name; so does autocast, in pieces."""
+    model, x = make(name), example(name)
+    y = model(x)[0].detach()
+    for dtype in (torch.float32, torch.bfloat16):
+        low = copy.deepcopy(model).to(dtype)
+        try:
+            half, state = low(example(name, dtype))
+        except ValueError as error:
+            assert "indrnn" in name and str(dtype) in str(error)
+            continue
+        assert half.dtype == dtype and {part.dtype for part in tensors(state)} <= {dtype, torch.bool}
+        assert relative_error(half.double(), y) < (1e-4 if dtype == torch.float32 else 0.15)
+    single, x = copy.deepcopy(model).float(), example(name, torch.float32)
+    with torch.autocast("cpu", torch.bfloat16):
+        pieces = single(x)[0] if name in [*BOTH_WAYS, *STATELESS] else in_pieces(single, x, [4, 5])[0]
+    pieces.float().square().sum().backward()
+    assert relative_error(pieces.double(), y) < 0.15
+    assert all(p.grad is None or p.grad.isfinite().all() for p in single.parameters())
+
+
 # ---- the tests above see what they are for
 
 

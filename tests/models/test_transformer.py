@@ -4,8 +4,9 @@ import math
 
 import pytest
 import torch
+from support.compare import ids, random_parameters
 from support.helpers import drawn, relative_error
-from support.small_transformers import causal, ids, random_parameters, sentences, translator
+from support.small_transformers import causal, sentences, translator
 from torch import nn
 
 from rtx_lib.diagnostics.attention import record_attention

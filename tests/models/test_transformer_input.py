@@ -2,7 +2,8 @@
 
 import pytest
 import torch
-from support.small_transformers import causal, ids, sentences, translator
+from support.compare import ids
+from support.small_transformers import causal, sentences, translator
 
 from rtx_lib.models.transformer import CausalTransformer, Decoder, Encoder, Transformer
 

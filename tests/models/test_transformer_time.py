@@ -2,8 +2,9 @@
 
 import pytest
 import torch
+from support.compare import ids
 from support.helpers import relative_error
-from support.small_transformers import causal, ids, reorder, sentences, translator
+from support.small_transformers import causal, reorder, sentences, translator
 
 from rtx_lib.layers import SCHEMES, greedy
 

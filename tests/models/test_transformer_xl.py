@@ -7,9 +7,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 from reference.txl_loops import encoding
+from support.compare import draw, ids, in_pieces, random_parameters
 from support.helpers import drawn, relative_error
-from support.small_transformers import ids, random_parameters
-from support.small_txl import KINDS, NORMS, draw, in_pieces, small
+from support.small_txl import KINDS, NORMS, small
 from torch import nn
 
 from rtx_lib.diagnostics.attention import record_attention

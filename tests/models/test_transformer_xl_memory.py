@@ -6,9 +6,9 @@ import pytest
 import torch
 from reference.official_txl import our_parameters
 from reference.txl_loops import shapes_of, transformer_xl
+from support.compare import draw, ids, in_pieces
 from support.helpers import relative_error
-from support.small_transformers import ids
-from support.small_txl import KINDS, NORMS, draw, in_pieces, small
+from support.small_txl import KINDS, NORMS, small
 
 from rtx_lib.diagnostics.attention import record_attention
 from rtx_lib.layers import sample

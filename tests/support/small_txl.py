@@ -1,8 +1,7 @@
 """Small Transformer-XLs with generic weights, and how they are run."""
 
-import torch
+from support.compare import random_parameters
 from support.helpers import drawn
-from support.small_transformers import random_parameters
 
 from rtx_lib.models.transformer_xl import TransformerXL
 
@@ -22,15 +21,3 @@ KINDS += [{"positions": scheme} for scheme in ("none", "shaw", "rotary", "alibi"
 def small(seed=1, memory=4, **options):
     options = {"vocabulary": 6, "width": 8, "heads": 2, "layers": 2, **options}
     return random_parameters(drawn(seed, TransformerXL, 6, 6, memory=memory, **options), seed)
-
-
-def draw(*shape, seed=0):
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
-
-
-def in_pieces(model, x, cuts):
-    state, pieces = None, []
-    for piece in x.split(cuts, 1):
-        y, state = model(piece, state)
-        pieces.append(y)
-    return torch.cat(pieces, 1), state
