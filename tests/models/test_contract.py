@@ -466,7 +466,7 @@ CONSTRUCTORS = [
     (RTransformer, NET | LOCAL, {"local_layers": 0, "positions": "gps", "start": "same", "vocabulary": 0}),
     (partial(RTransformer, norm="post"), NET | LOCAL, {"final_norm": True}),
     (Encoder, NET | SIZE, BLOCKS | {"input_size": 0, "output_size": 0, "vocabulary": 0}),
-    (CausalTransformer, NET | SIZE, BLOCKS | {"input_size": 0, "output_size": 0, "vocabulary": 0}),
+    (CausalTransformer, NET | SIZE, BLOCKS | {"input_size": 0, "output_size": 0, "vocabulary": 0, "positions": "gps"}),
     (PlainGPT, {"vocabulary": 7} | SIZE, {"vocabulary": 0, "width": 0, "heads": 0, "layers": 0, "length": 0}),
     (PlainGPT, {"vocabulary": 7} | SIZE, {"width": 7}),
     (TransformerXL, NET | XL, {"input_size": 0, "output_size": 0, "width": 0, "heads": 0, "layers": 0}),

@@ -22,9 +22,3 @@ def sentences(batch=2, size=5, seed=0):
     source = ids(batch, size, vocabulary=7, first=1, seed=seed)
     source[-1, 2:] = 0
     return source
-
-
-def reorder(tree, index):
-    if isinstance(tree, torch.Tensor):
-        return tree[index]
-    return None if tree is None else tuple(reorder(branch, index) for branch in tree)
