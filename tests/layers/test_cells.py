@@ -5,7 +5,7 @@ import torch
 from support.helpers import drawn, relative_error
 from torch import nn
 
-from rtx_lib.layers import RNN, Readout
+from rtx_lib.layers import RNN
 
 pytestmark = pytest.mark.usefixtures("double")
 
@@ -33,22 +33,6 @@ def test_equals_torch(layers, bidirectional, nonlinearity):
     assert max(relative_error(a, b) for a, b in zip(*results, strict=True)) < 1e-12
 
 
-def test_weights_move_back_to_torch():
-    ours, theirs, _ = pair(bidirectional=True)
-    theirs.load_state_dict(ours.state_dict())
-
-
-def test_causal_one_way_and_not_causal_both_ways():
-    """In the forward direction y_t reads x_1..x_t; the backward half reads x_t..x_T."""
-    ours, _, x = pair(layers=1, bidirectional=True)
-    y, _ = ours(x)
-    t = 3
-    forward = torch.autograd.grad(y[:, t, :5].sum(), x, retain_graph=True)[0].abs().sum((0, 2))
-    backward = torch.autograd.grad(y[:, t, 5:].sum(), x)[0].abs().sum((0, 2))
-    assert (forward[: t + 1] > 0).all() and (forward[t + 1 :] == 0).all()
-    assert (backward[t:] > 0).all() and (backward[:t] == 0).all()
-
-
 def test_uniform_initialisation():
     for parameter in drawn(0, RNN, 3, 100).parameters():
         assert 0.08 < parameter.abs().max() <= 0.1
@@ -66,26 +50,3 @@ def test_orthogonal_initialisation():
     rnn = drawn(0, RNN, 3, 20, init="orthogonal")
     assert relative_error(rnn.weight_hh_l0 @ rnn.weight_hh_l0.T, torch.eye(20)) < 1e-12
     assert 0.1 < rnn.weight_ih_l0.std() * 20**0.5 < 0.7
-
-
-def test_hooks_see_every_state_and_are_not_kept():
-    ours, _, x = pair(layers=2, bidirectional=True)
-    seen = []
-    handle = ours.tap.register_forward_hook(lambda module, args, states: seen.append(states))
-    ours(x)
-    handle.remove()
-    ours(x)
-    assert len(seen) == 4 and all(len(states) == 7 and states[0].shape == (4, 5) for states in seen)
-
-
-def test_readout_of_floats_and_ids():
-    y, state = Readout(RNN(3, 5, bidirectional=True), 2)(torch.randn(4, 7, 3))
-    assert y.shape == (4, 7, 2) and state.shape == (2, 4, 5)
-    model = Readout(RNN(3, 5), 2, vocabulary=11)
-    assert model(torch.randint(11, (4, 7)))[0].shape == (4, 7, 2)
-    with pytest.raises(ValueError, match="ids"):
-        model(torch.randn(4, 7, 3))
-    with pytest.raises(ValueError, match="floats"):
-        Readout(RNN(3, 5), 2)(torch.randint(3, (4, 7)))
-    with pytest.raises(ValueError, match="output_size"):
-        Readout(RNN(3, 5), 0)
