@@ -73,33 +73,6 @@ def test_greedy_is_repeated_argmax(kind, seed):
     assert ours.shape[1] == max(9 if END not in row else row.index(END) + 1 for row in ours.tolist())
 
 
-def test_these_models_end_early_and_late():
-    """The tests here see sentences that end, that are cut, and both in one batch."""
-    lengths = {
-        (row.index(END) + 1 if END in row else 0)
-        for kind in MODELS
-        for seed in range(3)
-        for row in greedy(make(kind, seed), SOURCE, start=START, end=END, max_length=9).tolist()
-    }
-    assert {0, 1} < lengths and len(lengths) > 3
-
-
-@pytest.mark.parametrize("kind", MODELS)
-def test_exact_with_the_true_input_is_exact_without(kind):
-    """All tokens right under teacher forcing if and only if greedy decoding writes this very sentence."""
-    sentences, lengths = all_sentences(4, 4)
-    exact_somewhere = 0
-    for seed in range(4):
-        model = make(kind, seed, vocabulary=4)
-        written = pad_to(greedy(model, SOURCE[:1], start=START, end=END, max_length=4), 4)
-        target_in = torch.cat([torch.full((len(sentences), 1), START), sentences[:, :-1]], dim=1)
-        right = model((SOURCE[:1].expand(len(sentences), -1), target_in))[0].argmax(-1) == sentences
-        forced = (right | (torch.arange(4) >= lengths[:, None])).all(1)
-        assert forced.equal((sentences == written).all(1))
-        exact_somewhere += int(forced.sum())
-    assert exact_somewhere == 4
-
-
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("kind", MODELS)
 def test_one_beam_is_greedy(kind, seed):
@@ -172,38 +145,6 @@ def test_a_model_without_state_is_read_again(kind):
     assert greedy(forgetful(model), SOURCE, **arguments).equal(greedy(model, SOURCE, **arguments))
     ours, theirs = (beam_search(m, SOURCE, **arguments, beams=3) for m in (forgetful(model), model))
     assert ours[0].equal(theirs[0]) and relative_error(ours[1], theirs[1]) < 1e-12
-
-
-def table(rows):
-    """A model whose probabilities depend on the symbol before alone: ``rows[symbol]`` are the next one's."""
-    logits = torch.tensor(rows).log()
-    return lambda x, state=None: (logits[x[1]], None)
-
-
-def test_greedy_falls_where_two_beams_do_not():
-    """After 1, symbol 3 is likelier than 4; but all that follows 3 is unlikely, and 4 is followed by the end."""
-    third = 1 / 3
-    model = table(
-        [[0, 0, 1, 0, 0], [0, 0, 0, 0.6, 0.4], [0, 0, 1, 0, 0], [third, third, third, 0, 0], [0, 0, 1, 0, 0.0]]
-    )
-    source = torch.zeros(1, 1, dtype=torch.int64)
-    arguments = {"start": 1, "end": 2, "max_length": 2}
-    assert greedy(model, source, **arguments).tolist() == [[3, 0]]
-    ids, log_p = beam_search(model, source, **arguments, beams=2)
-    assert ids.tolist() == [[4, 2]] and relative_error(log_p, torch.tensor([0.4]).log()) < 1e-12
-
-
-def test_length_penalty_turns_from_short_to_long():
-    """The end at once has p = 0.3; 3, 3, end has 0.6 * 0.6 * 0.7 = 0.252, but more per symbol."""
-    p = 1e-9
-    model = table([[p, p, 1, p, p], [p, p, 0.3, 0.6, 0.1], [p, p, 1, p, p], [p, 0.1, 0.3, 0.6, p], [p, p, p, 0.5, 0.5]])
-    source = torch.zeros(1, 1, dtype=torch.int64)
-    found = {}
-    for penalty in (0.0, 1.0):
-        ids, log_p = beam_search(model, source, start=1, end=2, max_length=3, beams=4, length_penalty=penalty)
-        found[penalty] = ids[0].tolist()
-        assert relative_error(log_p.exp(), torch.tensor([0.3 if penalty == 0 else 0.6**3])) < 1e-6
-    assert found == {0.0: [2], 1.0: [3, 3, 3]}
 
 
 def language_model(kind, seed=0):
