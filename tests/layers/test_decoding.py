@@ -168,15 +168,6 @@ def test_sample_continues_the_prompt_the_same_for_the_same_generator(kind):
     assert one.equal(two) and not one.equal(other)
 
 
-def test_sample_with_a_state_is_sample_without():
-    model = language_model("gru")
-    ours, theirs = (
-        sample(m, PROMPT, 20, generator=torch.Generator().manual_seed(3))
-        for m in (model, lambda ids, state=None: (model(ids)[0], None))
-    )
-    assert ours.equal(theirs)
-
-
 @pytest.mark.parametrize("arguments", [{"temperature": 1e-3}, {"temperature": 5e-324}, {"top": 1}], ids=str)
 @pytest.mark.parametrize("kind", ["gru", "gpt"])
 def test_sample_towards_greedy(kind, arguments):
