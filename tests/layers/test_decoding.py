@@ -213,7 +213,6 @@ def test_decoding_leaves_no_graph_and_no_change():
     "change, message",
     [
         ({"max_length": 0}, "max_length must be at least 1, got 0"),
-        ({"max_length": 2.0}, "max_length must be at least 1"),
         ({"start": -1}, "start must be the id"),
         ({"start": 5}, "ids from 0 to 4, got 5"),
         ({"end": -1}, "end must be the id"),
@@ -235,7 +234,6 @@ def test_bad_arguments(decode, change, message):
     "change, message",
     [
         ({"beams": 0}, "beams must be at least 1, got 0"),
-        ({"beams": 1.5}, "beams must be at least 1"),
         ({"length_penalty": -0.5}, "length_penalty must be at least 0 and finite, got -0.5"),
         ({"length_penalty": float("nan")}, "length_penalty must be at least 0"),
     ],
@@ -256,11 +254,9 @@ def test_a_state_without_the_batch_in_front_is_named():
     [
         ({"steps": 0}, "steps must be at least 1"),
         ({"temperature": 0.0}, "temperature must be above 0 and finite, got 0.0"),
-        ({"temperature": -1.0}, "temperature must be above 0"),
         ({"temperature": float("nan")}, "temperature must be above 0"),
         ({"top": 0}, "top must be at least 1"),
         ({"prompt": PROMPT[:, :0]}, "prompt must hold ids"),
-        ({"prompt": PROMPT[:0]}, "prompt must hold ids"),
         ({"prompt": PROMPT.double()}, "prompt must hold ids.*float64"),
         ({"prompt": PROMPT[0]}, "prompt must hold ids"),
         ({"prompt": -PROMPT}, "prompt must hold ids from 0 on, got -6"),

@@ -1,15 +1,13 @@
 """Each position scheme equals plain loops over its definition and has the property that it is known for."""
 
 import math
-from functools import partial
 
-import numpy as np
 import pytest
 import torch
 from reference.plain_loops import encoding
 from support import compare
 from support.compare import furthest, random_parameters
-from support.helpers import FIXTURES, drawn, relative_error
+from support.helpers import drawn, relative_error
 
 from rtx_lib.layers import (
     SCHEMES,
@@ -20,7 +18,6 @@ from rtx_lib.layers import (
     Sinusoidal,
     XLRelative,
     make_positions,
-    positions,
     relative_shift,
 )
 
@@ -154,26 +151,11 @@ def test_sinusoidal_shift_is_one_matrix_of_rotations(layout, width):
         assert not rest.any()
 
 
-def test_the_layouts_hold_the_same_values():
-    interleaved, halves = (Sinusoidal(10, layout=name).encode(torch.arange(40)) for name in positions.LAYOUTS)
-    assert not torch.equal(interleaved, halves)
-    assert torch.equal(interleaved.sort(dim=1).values, halves.sort(dim=1).values)
-    assert relative_error(interleaved[:-3] @ Sinusoidal(10, layout="halves").shift_matrix(3).T, interleaved[3:]) > 0.1
-
-
 def test_sinusoidal_any_length_and_dtype():
     x = torch.zeros(2, 3, 8, dtype=torch.float32)
     far = Sinusoidal(8).embed(x, offset=1_000_000)
     expected = torch.stack([encoding(1_000_000 + t, 8, "interleaved") for t in range(3)])
     assert far.dtype == torch.float32 and relative_error(far.double(), expected.expand(2, -1, -1)) < 1e-6
-
-
-@pytest.mark.parametrize("make", [Sinusoidal, partial(Sinusoidal, layout="halves"), partial(Learned, 12)])
-def test_embedding_in_pieces(make):
-    module, x = make(8), draw(2, 12, 8)
-    pieces = torch.cat([module.embed(x[:, a:b], a) for a, b in [(0, 5), (5, 6), (6, 12)]], dim=1)
-    assert torch.equal(module.embed(x), pieces)
-    assert relative_error(pieces - x, module.embed(torch.zeros_like(x))) < 1e-12
 
 
 def test_learned_ends_with_its_table():
@@ -225,7 +207,7 @@ def test_shaw_makes_no_vector_for_each_pair():
     assert most_kept(lambda: module.value_bias(weights)) <= size * width
 
 
-def test_the_shift_equals_its_definition_and_the_reference_values():
+def test_the_shift_equals_its_definition():
     for rows, columns in [(1, 1), (1, 5), (4, 4), (3, 8), (6, 2)]:
         x = draw(2, rows, columns)
         y = relative_shift(x)
@@ -234,9 +216,6 @@ def test_the_shift_equals_its_definition_and_the_reference_values():
                 source = j + rows - 1 - i
                 if source < columns:
                     assert torch.equal(y[:, i, j], x[:, i, source])
-    with np.load(FIXTURES / "txl_relshift.npz") as file:
-        x, y = (torch.from_numpy(file[name]).permute(2, 3, 0, 1) for name in ("x", "y"))
-    assert torch.equal(relative_shift(x), y)
 
 
 def test_xl_shares_u_and_v():

@@ -164,18 +164,14 @@ def test_bad_forms_of_state():
     good = (windows, (k, v))
     assert model(x, (good, good))[0].shape == (2, 3, 5)
     for bad, message in [
-        ((good, None), r"state\[1\] must be .* got NoneType"),
-        ((good, (k, v)), r"state\[1\].* must be .* got"),
         ((good, (windows * 2, (k, v))), r"state\[1\].* must be"),
-        ((good, (windows, (k,))), r"state\[1\].* must be"),
         (((windows, (k, v[:, :, 1:])), good), r"state\[0\]\[1\]\[1\] must have shape"),
         ((good, (windows, (k[:, :, 1:], v[:, :, 1:]))), r"state.* must have (shape|as many steps)"),
     ]:
         with pytest.raises(ValueError, match=message):
             model(x, bad)
-    with pytest.raises(ValueError, match=r"state.* must be"):
-        block()(draw(2, 3, 8), (None, None))
     _, state = block()(draw(2, 3, 8))
-    for wrong, before in ((draw(3, 8), None), (draw(3, 8), state), (draw(2, 3, 5), None), (draw(2, 3, 5), state)):
-        with pytest.raises(ValueError, match=r"x must have shape \(B, T, 8\), got"):
-            block()(wrong, before)
+    for wrong in (draw(3, 8), draw(2, 3, 5)):
+        for before in (None, state):
+            with pytest.raises(ValueError, match=r"x must have shape \(B, T, 8\), got"):
+                block()(wrong, before)
