@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from support.answers import is_named, is_right, rows
-from support.small_txl import small
+from support.small_transformers import small_xl
 
 from rtx_lib.checks import transformer_xl as checks
 from rtx_lib.layers.positions import relative_shift
@@ -109,7 +109,7 @@ def now(i, T):
 )
 def test_reach_is_that_of_a_model(layers, memory, length):
     """Other inputs up to some position: the last output changes where the position is within reach, and not before."""
-    model = small(memory=memory, layers=layers, vocabulary=None).double()
+    model = small_xl(memory=memory, layers=layers, vocabulary=None).double()
     segments = 2 + layers * (1 + memory // length)
     x = torch.randn(1, segments * length, 6, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
 

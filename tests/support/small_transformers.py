@@ -5,6 +5,7 @@ from support.compare import ids, random_parameters
 from support.helpers import drawn
 
 from rtx_lib.models.transformer import CausalTransformer, Transformer
+from rtx_lib.models.transformer_xl import TransformerXL
 
 
 def causal(seed=0, width=8, heads=2, layers=2, **options):
@@ -22,3 +23,8 @@ def sentences(batch=2, size=5, seed=0):
     source = ids(batch, size, vocabulary=7, first=1, seed=seed)
     source[-1, 2:] = 0
     return source
+
+
+def small_xl(seed=1, memory=4, **options):
+    options = {"vocabulary": 6, "width": 8, "heads": 2, "layers": 2, **options}
+    return random_parameters(drawn(seed, TransformerXL, 6, 6, memory=memory, **options), seed)
