@@ -38,14 +38,6 @@ def test_the_teaching_scan_equals_the_loop(steps):
     assert error(maps(h0[:, None]), relu_recurrence(z, u, h0, backend="loop")) < 1e-12
 
 
-def test_a_ceiling_of_infinity_would_be_nan():
-    """Why the maps of the steps end at the largest float."""
-    z, u = random(1, 50, 2), torch.tensor([0.0, 0.5], dtype=torch.float64)
-    maps = step_maps(z, u)
-    assert not scan_maps(maps).high.isnan().any()
-    assert scan_maps(maps._replace(high=maps.high * float("inf"))).high.isnan().any()
-
-
 def test_powers_overflow_without_chunks():
     """Why the scan runs in chunks: u^T is beyond float32 while every state is small."""
     z, u = random(1, 5000, 1, dtype=torch.float32) - 1, torch.tensor([1.05])

@@ -129,18 +129,6 @@ def test_the_first_weights(init):
     assert 0.099 < model.embedding.weight.abs().max() <= 0.1
 
 
-def test_the_old_weight_normalisation_undoes_what_is_written_into_weight():
-    """Why the two starts differ: the authors' line as it stands, in torch's old API, without effect."""
-    conv = torch.nn.Conv1d(40, 60, 3)
-    with pytest.warns(FutureWarning):
-        conv = torch.nn.utils.weight_norm(conv)
-    conv.weight.data.normal_(0, 0.01)
-    written = conv.weight.std().item()
-    conv(torch.zeros(1, 40, 5))
-    assert written == pytest.approx(0.01, rel=0.05)
-    assert conv.weight.std().item() == pytest.approx(1 / math.sqrt(3 * 120), rel=0.03)
-
-
 def test_where_dropout_acts():
     """With all values dropped only the ways around are left; with all embedded ones, only the biases."""
     model, x = build(3, 2, (5, 5), dropout=1.0), draw(2, 9, 3)

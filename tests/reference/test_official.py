@@ -7,7 +7,7 @@ import official
 import pytest
 import torch
 from official import check
-from reference import official_transformers, txl_loops
+from reference import txl_loops
 from reference.indrnn_loops import make_net, make_recurrent
 from reference.plain_loops import Parameters, make_cell
 from reference.r_transformer_loops import make_r_transformer
@@ -244,83 +244,10 @@ def test_a_file_without_gradients_or_first_state(tmp_path, stem):
     assert check(path)["out"] > 1e-4
 
 
-# ---- another model would be seen: the mistakes of an implementation, made in the file instead
-
-
-def swap(arrays, first, second, names):
-    """Swap two of the blocks of six rows."""
-    parts = {name: arrays[name].reshape(-1, 6, *arrays[name].shape[1:]) for name in names}
-    order = list(range(len(next(iter(parts.values())))))
-    order[first], order[second] = second, first
-    return {name: part[order].reshape(arrays[name].shape) for name, part in parts.items()}
-
-
-def weights(arrays):
-    return [name for name in arrays if name.startswith("p/")]
-
-
-def exchanged(arrays, first, second, at="p/encoder.layers.0.self_attn.linears"):
-    """Two of the four maps of an attention, exchanged."""
-    pairs = [(first, second), (second, first)]
-    return {f"{at}.{a}.{part}": arrays[f"{at}.{b}.{part}"] for part in ("weight", "bias") for a, b in pairs}
-
-
-QUERY, NORM = "p/encoder.layers.0.self_attn.linears.0", "p/encoder.layers.0.sublayer.{}.norm.a_2"
-MISTAKES = [
-    ("cell_rnn", "a sign", lambda a: {"p/bias_hh_l1": -a["p/bias_hh_l1"]}),
-    ("cell_lstm", "i and f swapped", lambda a: swap(a, 0, 1, weights(a))),
-    ("cell_lstm", "g and o swapped", lambda a: swap(a, 2, 3, weights(a))),
-    ("cell_lstm", "h0 and c0 swapped", lambda a: {"h0": a["c0"], "c0": a["h0"]}),
-    ("cell_gru", "r and z swapped", lambda a: swap(a, 0, 1, weights(a))),
-    ("cell_gru", "z means the other thing", lambda a: {n: np.r_[a[n][:6], -a[n][6:12], a[n][12:]] for n in weights(a)}),
-    ("rtransformer_gru", "a longer window", lambda a: {"ksize": 4}),
-    ("rtransformer_gru", "a shorter window", lambda a: {"ksize": 2}),
-    ("rtransformer_gru", "one head", lambda a: {"n_head": 1}),
-    ("tcn", "taps reversed", lambda a: {n: a[n][..., ::-1] for n in weights(a) if n.endswith("weight_v")}),
-    ("transformer_torch_pre", "no mask", lambda a: {"causal": 0}),
-    ("transformer_torch_post", "no mask", lambda a: {"causal": 0}),
-    ("transformer_annotated", "queries and keys swapped", lambda a: exchanged(a, 0, 1)),
-    ("transformer_annotated", "keys and values swapped", lambda a: exchanged(a, 1, 2)),
-    ("transformer_annotated", "value and output maps swapped", lambda a: exchanged(a, 2, 3)),
-    (
-        "transformer_annotated",
-        "no scale",
-        lambda a: {f"{QUERY}.{p}": 2 * a[f"{QUERY}.{p}"] for p in ("weight", "bias")},
-    ),
-    ("transformer_annotated", "other heads", lambda a: {"n_head": 4}),
-    ("transformer_annotated", "source mask ignored", lambda a: {"src_mask": np.ones_like(a["src_mask"])}),
-    ("transformer_annotated", "mask too far", lambda a: {"tgt_mask": np.tril(np.ones((1, 3, 3), bool), 1)}),
-    ("transformer_annotated", "mask too short", lambda a: {"tgt_mask": [[[1, 0, 0], [1, 0, 0], [1, 1, 0]]]}),
-    ("transformer_annotated", "norms swapped", lambda a: {NORM.format(j): a[NORM.format(1 - j)] for j in (0, 1)}),
-    ("txl_plain", "clamped", lambda a: {"clamp_len": 1}),
-    ("txl_plain", "as many keys for all", lambda a: {"same_length": True}),
-    ("txl_plain", "norms in front", lambda a: {"pre_lnorm": True}),
-]
-
-
-@pytest.mark.parametrize("stem, mistake", [row[:2] for row in MISTAKES])
-def test_another_model_is_seen(tmp_path, stem, mistake):
-    change = next(row[2] for row in MISTAKES if row[:2] == (stem, mistake))
-    path, names = make(tmp_path, stem, **{"gradients": True} if "annotated" in stem else {})
-    errors = check(alter(path, change(dict(np.load(path)))))
-    last = {"transformer_annotated": "logp", "txl_plain": "seg2/nll"}.get(stem, "out")
-    assert errors[last] > 1e-4 and max(errors[name] for name in names if name.startswith("g")) > 1e-4
-
-
 def test_another_length_of_the_memory_is_refused(tmp_path):
     path, _ = make(tmp_path, "txl_plain")
     with pytest.raises(ValueError, match=r"seg1/mem0 of .* must have \(3, 2, 8\), got \(4, 2, 8\)"):
         check(alter(path, {"mem_len": 3}))
-
-
-@pytest.mark.parametrize("norm, other", [("post", "pre"), ("pre", "post")])
-def test_the_other_order_of_norms_is_seen(tmp_path, norm, other):
-    path, _ = make(tmp_path, f"transformer_torch_{norm}")
-    arrays = {name: torch.from_numpy(value) for name, value in np.load(path).items()}
-    last = {"p/norm.weight": torch.ones(8), "p/norm.bias": torch.zeros(8)}
-    kept = {n: v for n, v in arrays.items() if n not in last} | (last if other == "pre" else {})
-    del kept["grad_out"]
-    assert (official_transformers.torch_stack(kept, other)["out"] - arrays["out"]).abs().max() > 1e-2
 
 
 @pytest.mark.parametrize("backend", ["auto", "loop", "scan"])

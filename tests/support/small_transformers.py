@@ -1,6 +1,5 @@
 """Small Transformers with generic weights, and what they read."""
 
-import torch
 from support.compare import ids, random_parameters
 from support.helpers import drawn
 
