@@ -227,25 +227,6 @@ def test_xl_shares_u_and_v():
     assert all(p.grad.abs().sum() > 0 for p in (first.u, first.v, first.r_proj_weight, second.r_proj_weight))
 
 
-def outputs(module, q, k, x, weights, offset):
-    """What the methods give that the scheme has."""
-    calls = {"embed": (x, offset), "score_bias": (q, k, offset), "value_bias": (weights,), "rotate": (q, k, offset)}
-    given = [getattr(module, name)(*arguments) for name, arguments in calls.items() if hasattr(module, name)]
-    assert given
-    return [part for result in given for part in (result if isinstance(result, tuple) else (result,))]
-
-
-@pytest.mark.parametrize("scheme", SCHEMES[1:])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16], ids=str)
-def test_dtype_and_device_follow_the_input(scheme, dtype):
-    module = make_positions(scheme, width=HEADS * K, heads=HEADS)
-    assert not list(module.buffers())
-    inputs = [draw(2, HEADS, 4, K), draw(2, HEADS, 9, K), draw(2, 4, HEADS * K), draw(2, HEADS, 4, 9)]
-    for device in ("cpu", "meta", *(["cuda"] if torch.cuda.is_available() else [])):
-        given = outputs(module.to(device, dtype), *(x.to(device, dtype) for x in inputs), 5)
-        assert all(y.dtype == dtype and y.device.type == device for y in given)
-
-
 def test_make_positions():
     kinds = [type(None), Sinusoidal, Learned, ShawRelative, XLRelative, Rotary, ALiBi]
     made = [make_positions(scheme, width=12, heads=3, length=7, clip=5, causal=False) for scheme in SCHEMES]

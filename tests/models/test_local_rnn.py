@@ -5,15 +5,12 @@ import torch
 from reference.plain_loops import local_rnn
 from support.compare import draw, furthest, random_parameters
 from support.helpers import drawn, relative_error
-from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from rtx_lib.layers import GRU, LSTM, RNN
 from rtx_lib.models.r_transformer import CELLS, LocalRNN
 
 pytestmark = pytest.mark.usefixtures("double")
 
-PLAIN = {"rnn": RNN, "gru": GRU, "lstm": LSTM}
 # Batch, steps, D_in, H, window: windows of 1, below, of and above the number of steps.
 SHAPES = [(2, 6, 3, 4, 3), (1, 5, 4, 4, 1), (3, 7, 2, 5, 7), (2, 4, 3, 2, 9), (1, 1, 1, 1, 2)]
 every_cell = pytest.mark.parametrize("cell", CELLS)
@@ -34,31 +31,6 @@ def test_equals_each_window_by_itself(cell, shape):
         loop = local_rnn(cell, parameters, x, window, before)
         assert furthest(layer(x, before if window > 1 else None)[0], loop, wanted) < 1e-12
     assert relative_error(local_rnn(cell, parameters, x, window + 1), loop) > 1e-3, "another window is seen"
-
-
-@every_cell
-def test_equals_torch_on_gathered_windows(cell):
-    """As the authors' code computes it; weights move both ways."""
-    ours, theirs = make(cell, 3, 4, 5), getattr(nn, cell.upper())(3, 4, batch_first=True)
-    theirs.load_state_dict(ours.state_dict())
-    x = draw(2, 8, 3)
-    windows = torch.cat([torch.zeros(2, 4, 3), x], 1).unfold(1, 5, 1).mT.reshape(16, 5, 3)
-    assert relative_error(ours(x)[0], theirs(windows)[0][:, -1].view(2, 8, 4)) < 1e-12
-    back = LocalRNN(3, 4, 5, cell=cell)
-    back.load_state_dict(theirs.state_dict())
-    assert torch.equal(back(x)[0], ours(x)[0]) and list(back.state_dict()) == list(theirs.state_dict())
-
-
-@every_cell
-def test_each_step_is_the_plain_networks_last_behind_as_many_zeros(cell):
-    """So the step that fills the window needs none: there the two agree, and before it they do not."""
-    x, layer, network = draw(2, 6, 3), make(cell, window=6), PLAIN[cell](3, 4)
-    network.load_state_dict(layer.state_dict())
-    h, reference = layer(x)[0], network(x)[0]
-    for t in range(6):
-        padded = torch.cat([torch.zeros(2, 5 - t, 3), x[:, : t + 1]], 1)
-        assert relative_error(h[:, t], network(padded)[0][:, -1]) < 1e-12
-        assert (relative_error(h[:, t], reference[:, t]) < 1e-12) == (t == 5)
 
 
 def test_the_state_does_not_keep_the_sequence():

@@ -1,7 +1,6 @@
 """Transformer-XL: the four terms, the model around them, its sizes and starts, what it refuses, and its memory."""
 
 import copy
-import math
 
 import pytest
 import torch
@@ -15,7 +14,7 @@ from support.small_transformers import small_xl as small
 from torch import nn
 
 from rtx_lib.diagnostics.attention import record_attention
-from rtx_lib.layers import XLRelative, causal_mask, sample
+from rtx_lib.layers import sample
 from rtx_lib.models.transformer_xl import RelativeAttention, TransformerXL
 
 pytestmark = pytest.mark.usefixtures("double")
@@ -44,22 +43,6 @@ def test_the_four_terms(head_width, shape):
         assert furthest(layer(x, memory), expected, inputs) < 1e-12
     assert seen[0][1].shape == (2, 2, shape[0], sum(shape))
     assert shape[1] or torch.equal(layer(x), layer(x, memory))
-
-
-def test_the_scheme_of_chapter_six_is_the_same_attention():
-    """:class:`XLRelative` is the position term of it, for heads of width D / H."""
-    layer, q, k = attention(), draw(2, 2, 3, 4), draw(2, 2, 7, 4, seed=2)
-    scheme = XLRelative(8, 2, u=layer.u, v=layer.v)
-    scheme.r_proj_weight = layer.r_proj_weight
-    scores = q @ k.mT / 2 + scheme.score_bias(q, k, 4)
-    layer.in_proj_weight = nn.Parameter(torch.eye(8).repeat(3, 1))
-    merge = [z.transpose(1, 2).flatten(2) for z in (q, k)]
-    with record_attention(layer) as seen:
-        layer(merge[0], merge[1][:, :4])
-    own = torch.cat([merge[1][:, :4], merge[0]], 1).unflatten(-1, (2, 4)).transpose(1, 2)
-    scores = q @ own.mT / 2 + scheme.score_bias(q, own, 4)
-    expected = scores.masked_fill(~causal_mask(3, 7), -math.inf).softmax(-1)
-    assert relative_error(seen[0][1], expected) < 1e-12
 
 
 def test_a_mask_of_ones_own():
