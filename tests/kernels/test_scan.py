@@ -24,13 +24,6 @@ def test_compose_is_one_map_after_the_other():
     assert torch.equal(compose(maps, first)(h), maps(first(h)))
 
 
-def test_compose_stays_a_clamp():
-    maps = some_maps()
-    both = compose(maps, ClampMap(*(part[:, None] for part in maps)))
-    assert (both.low <= both.high).all()
-    assert (both.low >= maps.low).all() and (both.high <= maps.high).all()
-
-
 @pytest.mark.parametrize("steps", [1, 2, 7, 64, 100])
 def test_the_teaching_scan_equals_the_loop(steps):
     z, u, h0 = random(2, steps, 5), torch.tensor([-1.1, -0.5, 0.0, 0.9, 1.02], dtype=torch.float64), random(2, 5).abs()

@@ -436,14 +436,6 @@ def test_bad_input(call, message):
         call(make(6, 3).float())
 
 
-def test_keys_and_values_of_a_memory_stand_in_front():
-    layer, memory, x = MultiHeadAttention(8, 2), torch.randn(2, 3, 8), torch.randn(2, 4, 8)
-    whole = layer(torch.cat([memory, x], 1), causal=True)[0][:, 3:]
-    assert relative_error(layer(x, cache=layer.keys_and_values(memory), causal=True)[0], whole) < 1e-5
-    with pytest.raises(ValueError, match="memory must have shape"):
-        layer.keys_and_values(torch.zeros(2, 3, 7))
-
-
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("scheme", SCHEMES)

@@ -188,16 +188,6 @@ def test_weights_may_be_lent(build):
     assert relative_error(torch.func.functional_call(model, other.state_dict(), (x,))[0], other(x)[0]) < 1e-12
 
 
-@pytest.mark.parametrize("cell", [LSTM, GRU])
-def test_both_backends_read_parametrised_weights(cell):
-    results = []
-    for backend in ("loop", "torch"):
-        model = make(cell, backend=backend)
-        nn.utils.parametrize.register_parametrization(model, "weight_hh_l1", nn.Tanh())
-        results.append(model(sequence())[0])
-    assert relative_error(*results) < 1e-12 < relative_error(results[0], make(cell)(sequence())[0])
-
-
 @pytest.mark.parametrize("dtype, tolerance", [(torch.float64, 1e-12), (torch.float32, 1e-5)])
 @pytest.mark.parametrize("cell", [LSTM, GRU])
 def test_the_backend_differentiates_in_eval_mode_too(cell, dtype, tolerance, monkeypatch):

@@ -244,12 +244,6 @@ def test_a_file_without_gradients_or_first_state(tmp_path, stem):
     assert check(path)["out"] > 1e-4
 
 
-def test_another_length_of_the_memory_is_refused(tmp_path):
-    path, _ = make(tmp_path, "txl_plain")
-    with pytest.raises(ValueError, match=r"seg1/mem0 of .* must have \(3, 2, 8\), got \(4, 2, 8\)"):
-        check(alter(path, {"mem_len": 3}))
-
-
 @pytest.mark.parametrize("backend", ["auto", "loop", "scan"])
 def test_a_backend_that_is_wrong_is_seen(tmp_path, monkeypatch, backend):
     """The worst of the backends is reported, and NaN is worse than any number."""
