@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from reference import official_r_transformer, official_tcn, official_transformers, official_txl
+from reference import official_r_transformer, official_transformers, official_txl
 from torch import Tensor, nn
 
 from rtx_lib.kernels import relu_recurrence
 from rtx_lib.layers import GRU, LSTM, RNN, relative_shift
 from rtx_lib.models.deep_indrnn import DenseIndRNN, ResidualIndRNN
 from rtx_lib.models.indrnn import PlainIndRNN
+from rtx_lib.models.tcn import TCN
 
 Arrays = dict[str, Tensor]
 
@@ -24,7 +25,8 @@ INPUTS = {"x", "h0", "c0", "u", "grad_out"}
 # How the IndRNN files say what they were made with.
 INPUTS |= {"num_layers", "hidden", "seq_len", "U_bound", "num_blocks"}
 INPUTS |= {"growth_rate", "block_config", "num_init_features"}
-INPUTS |= official_transformers.INPUTS | official_r_transformer.INPUTS | official_tcn.INPUTS | official_txl.INPUTS
+INPUTS |= {"kernel_size", "channels"}  # of the TCN
+INPUTS |= official_transformers.INPUTS | official_r_transformer.INPUTS | official_txl.INPUTS
 
 
 def check(path: str | Path) -> dict[str, float]:
@@ -205,6 +207,32 @@ def _indrnn_net(arrays: Arrays, net: nn.Module, places: dict[str, str]) -> Array
     return outcomes
 
 
+def tcn(arrays: Arrays) -> Arrays:
+    """The levels alone, channels before time; all sizes are those of the parameters.
+
+    A file without ``grad_out`` claims no gradients.
+    """
+    parameters = _parameters(arrays)
+    depth = sum(name.endswith("conv1.bias") for name in parameters)
+    channels = [len(parameters[f"network.{i}.conv1.bias"]) for i in range(depth)]
+    _, inputs, taps = parameters["network.0.conv1.weight_v"].shape
+    model = TCN(inputs, 1, channels, taps).double()
+    ends = {name: value for name, value in model.state_dict().items() if name.startswith("readout")}
+    model.load_state_dict(parameters | ends)  # the names are the same
+    outcomes: Arrays = {}
+    for i, level in enumerate(model.network):
+        level.register_forward_hook(lambda _, args, result, i=i: outcomes.update({f"level{i}_out": result[0]}))
+    x = arrays["x"].double().clone().requires_grad_()
+    model(x.transpose(1, 2))
+    outcomes["out"] = outcomes[f"level{depth - 1}_out"]
+    if "grad_out" in arrays:
+        named = dict(model.network.named_parameters(prefix="network"))
+        loss = (outcomes["out"] * arrays["grad_out"]).sum()
+        found = torch.autograd.grad(loss, [x, *named.values()])
+        outcomes |= dict(zip(["gx", *(f"g/{name}" for name in named)], found, strict=True))
+    return {name: value.detach() for name, value in outcomes.items()}
+
+
 def txl_relshift(arrays: Arrays) -> Arrays:
     """Transformer-XL's shift of (T, S, B, H), with what it leaves above the causal diagonal."""
     return {"y": relative_shift(arrays["x"].permute(2, 3, 0, 1)).permute(2, 3, 0, 1)}
@@ -225,5 +253,5 @@ FAMILIES: dict[str, Callable[[Arrays], Arrays]] = {
     "transformer_torch_post": partial(official_transformers.torch_stack, norm="post"),
     "transformer_torch_pre": partial(official_transformers.torch_stack, norm="pre"),
     "rtransformer_": official_r_transformer.r_transformer,
-    "tcn": official_tcn.tcn,
+    "tcn": tcn,
 }

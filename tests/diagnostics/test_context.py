@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 from support.helpers import relative_error
-from support.small_txl import small
+from support.small_transformers import small_xl
 from torch import nn
 
 from rtx_lib.diagnostics.context import (
@@ -62,7 +62,7 @@ def make(name, memory=64):
         return Readout(LSTM(6, 8), V, vocabulary=V)
     if name == "transformer":
         return CausalTransformer(V, V, width=8, heads=2, layers=2, dropout=0.5, vocabulary=V)
-    return small(vocabulary=V, memory=memory, dropout=0.5)
+    return small_xl(vocabulary=V, memory=memory, dropout=0.5)
 
 
 def text(length=80, seed=1):

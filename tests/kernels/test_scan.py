@@ -24,26 +24,11 @@ def test_compose_is_one_map_after_the_other():
     assert torch.equal(compose(maps, first)(h), maps(first(h)))
 
 
-def test_compose_stays_a_clamp():
-    maps = some_maps()
-    both = compose(maps, ClampMap(*(part[:, None] for part in maps)))
-    assert (both.low <= both.high).all()
-    assert (both.low >= maps.low).all() and (both.high <= maps.high).all()
-
-
 @pytest.mark.parametrize("steps", [1, 2, 7, 64, 100])
 def test_the_teaching_scan_equals_the_loop(steps):
     z, u, h0 = random(2, steps, 5), torch.tensor([-1.1, -0.5, 0.0, 0.9, 1.02], dtype=torch.float64), random(2, 5).abs()
     maps = scan_maps(step_maps(z, u))
     assert error(maps(h0[:, None]), relu_recurrence(z, u, h0, backend="loop")) < 1e-12
-
-
-def test_a_ceiling_of_infinity_would_be_nan():
-    """Why the maps of the steps end at the largest float."""
-    z, u = random(1, 50, 2), torch.tensor([0.0, 0.5], dtype=torch.float64)
-    maps = step_maps(z, u)
-    assert not scan_maps(maps).high.isnan().any()
-    assert scan_maps(maps._replace(high=maps.high * float("inf"))).high.isnan().any()
 
 
 def test_powers_overflow_without_chunks():

@@ -2,8 +2,8 @@
 
 import pytest
 import torch
+from support.compare import ids, random_parameters
 from support.helpers import drawn, relative_error
-from support.small_transformers import ids, random_parameters
 from torch import nn
 
 from rtx_lib.layers.adaptive import AdaptiveEmbedding, AdaptiveSoftmax
@@ -94,7 +94,7 @@ def test_a_cluster_without_targets_has_gradient_zero():
 
 
 def test_bad_arguments():
-    for cutoffs in ((7, 4), (4, 4), (0,), (12,), (2.0,), (True, 4)):
+    for cutoffs in ((7, 4), (4, 4), (0,), (12,), (2.0,), (True, 4), ("a",)):
         with pytest.raises(ValueError, match="cutoffs must be rising whole numbers from 1 to 11, got"):
             AdaptiveEmbedding(12, 8, cutoffs)
     with pytest.raises(ValueError, match="divide must leave embedding_size = 8 some width after 2 divisions, got 4"):

@@ -1,52 +1,126 @@
-"""The RNN layer equals torch.nn.RNN, a plain loop, and itself in pieces."""
+"""RNN, LSTM and GRU equal torch.nn's and plain loops; the GRU's forms, the fused backend, and what hooks see."""
+
+import warnings
+from functools import partial
 
 import pytest
 import torch
+from reference.plain_loops import gru_step, lstm_step, run
+from support.compare import draw, outcomes, worst
 from support.helpers import drawn, relative_error
 from torch import nn
 
-from rtx_lib.layers import RNN, Readout
+from rtx_lib.diagnostics.gradients import record_states
+from rtx_lib.layers import GRU, LSTM, RNN, convert_update_gate
 
 pytestmark = pytest.mark.usefixtures("double")
 
-
-def pair(layers=2, bidirectional=False, nonlinearity="tanh"):
-    torch.manual_seed(1)
-    theirs = nn.RNN(3, 5, layers, nonlinearity=nonlinearity, batch_first=True, bidirectional=bidirectional)
-    ours = RNN(3, 5, layers, nonlinearity=nonlinearity, bidirectional=bidirectional)
-    ours.load_state_dict(theirs.state_dict())
-    return ours, theirs, torch.randn(4, 7, 3, requires_grad=True)
-
-
-@pytest.mark.parametrize("layers", [1, 3])
-@pytest.mark.parametrize("bidirectional", [False, True])
-@pytest.mark.parametrize("nonlinearity", ["tanh", "relu"])
-def test_equals_torch(layers, bidirectional, nonlinearity):
-    ours, theirs, x = pair(layers, bidirectional, nonlinearity)
-    state = torch.randn(layers * (1 + bidirectional), 4, 5)
-    results = []
-    for model in (ours, theirs):
-        y, last = model(x, state)
-        gradients = torch.autograd.grad(y.sin().sum() + last.cos().sum(), [x, *model.parameters()])
-        results.append([y, last, *gradients])
-    assert [name for name, _ in ours.named_parameters()] == [name for name, _ in theirs.named_parameters()]
-    assert max(relative_error(a, b) for a, b in zip(*results, strict=True)) < 1e-12
+RESETS, UPDATES = ("after", "before"), ("keeps", "replaces")
+# Every form of a gated cell: its class, its arguments and the plain step.
+FORMS = [
+    pytest.param(LSTM, {}, lstm_step, id="lstm"),
+    *(pytest.param(GRU, {"reset": r, "update": u}, gru_step(r, u), id=f"gru-{r}-{u}") for r in RESETS for u in UPDATES),
+]
+STACKS = [(1, False), (1, True), (3, False), (2, True)]
 
 
-def test_weights_move_back_to_torch():
-    ours, theirs, _ = pair(bidirectional=True)
+def make(cell, layers=2, bidirectional=False, **arguments):
+    """A cell with biases that are not small, so that none can go missing unseen."""
+    model = drawn(3, cell, 3, 5, layers, bidirectional=bidirectional, **arguments)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(2)
+    return model
+
+
+def start(cell, layers=2, directions=1, batch=4, hidden=5):
+    """A random state of the cell, as a tuple of its parts."""
+    shape = (layers * directions, batch, hidden)
+    return tuple(draw(*shape, seed=4 + part).requires_grad_() for part in range(2 if cell is LSTM else 1))
+
+
+def sequence(steps=7):
+    return draw(4, steps, 3, seed=5).requires_grad_()
+
+
+def results(model, x, state, convert=lambda parameters: parameters):
+    """Output, last state and the gradients of a loss of both, for any of the modules."""
+    y, last = model(x, state if len(state) > 1 else state[0])
+    last = last if isinstance(last, tuple) else (last,)
+    named = dict(model.named_parameters())
+    found = outcomes((y, *last), [x, *state, *named.values()])
+    gradients = found[1 + len(last) :]
+    of_parameters = convert(dict(zip(named, gradients[1 + len(state) :], strict=True)))
+    return [y, *last, *gradients[: 1 + len(state)], *of_parameters.values()]
+
+
+TO_TORCH = [(RNN, {}), (RNN, {"nonlinearity": "relu"}), (LSTM, {}), (GRU, {})]
+TO_TORCH += [(cell, {"backend": "torch"}) for cell in (LSTM, GRU)]
+
+
+@pytest.mark.parametrize("layers, bidirectional", STACKS)
+@pytest.mark.parametrize("cell, options", TO_TORCH, ids=str)
+def test_equals_torch(cell, options, layers, bidirectional):
+    ours = make(cell, layers, bidirectional, **options)
+    of_torch = {"batch_first": True, "bidirectional": bidirectional}
+    of_torch |= {name: value for name, value in options.items() if name != "backend"}
+    theirs = getattr(nn, cell.__name__)(3, 5, layers, **of_torch)
     theirs.load_state_dict(ours.state_dict())
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    state = start(cell, layers, 1 + bidirectional)
+    assert worst(results(ours, sequence(), state), results(theirs, sequence(), state)) < 1e-12
 
 
-def test_causal_one_way_and_not_causal_both_ways():
-    """In the forward direction y_t reads x_1..x_t; the backward half reads x_t..x_T."""
-    ours, _, x = pair(layers=1, bidirectional=True)
-    y, _ = ours(x)
-    t = 3
-    forward = torch.autograd.grad(y[:, t, :5].sum(), x, retain_graph=True)[0].abs().sum((0, 2))
-    backward = torch.autograd.grad(y[:, t, 5:].sum(), x)[0].abs().sum((0, 2))
-    assert (forward[: t + 1] > 0).all() and (forward[t + 1 :] == 0).all()
-    assert (backward[t:] > 0).all() and (backward[:t] == 0).all()
+@pytest.mark.parametrize("layers, bidirectional", STACKS)
+@pytest.mark.parametrize("cell, arguments, step", FORMS)
+def test_equals_the_plain_loop(cell, arguments, step, layers, bidirectional):
+    model = make(cell, layers, bidirectional, **arguments)
+    x, state, parameters = sequence(), start(cell, layers, 1 + bidirectional), dict(model.named_parameters())
+    expected = outcomes(run(step, parameters, x, *state), [x, *state, *parameters.values()])
+    assert worst(results(model, x, state), expected) < 1e-12
+
+
+@pytest.mark.parametrize("cell", [LSTM, GRU])
+def test_the_first_weights_are_those_of_torch(cell):
+    """The rule and the order of the draws."""
+    torch.manual_seed(7)
+    theirs = getattr(nn, cell.__name__)(3, 5, 2, bidirectional=True)
+    ours = drawn(7, cell, 3, 5, 2, bidirectional=True)
+    assert all(torch.equal(a, b) for a, b in zip(ours.parameters(), theirs.parameters(), strict=True))
+
+
+@pytest.mark.parametrize("bias", [4.0, -1.5, 0.0])
+def test_the_forget_bias(bias):
+    model, plain = (drawn(0, LSTM, 3, 5, 2, bidirectional=True, forget_bias=b) for b in (bias, None))
+    for (name, ours), other in zip(model.named_parameters(), plain.parameters(), strict=True):
+        if name.startswith("bias"):
+            i, f, g, o = ours.view(4, 5)
+            assert (f == (bias if name.startswith("bias_ih") else 0)).all()
+            assert torch.equal(torch.cat([i, g, o]), torch.cat([other[:5], other[10:]]))
+        else:
+            assert torch.equal(ours, other)
+
+
+# The two meanings of z, and the two places of the reset.
+
+
+@pytest.mark.parametrize("reset", RESETS)
+@pytest.mark.parametrize("update, other", [UPDATES, UPDATES[::-1]])
+def test_the_two_meanings_of_z_convert(reset, update, other):
+    """Same outputs, and the same gradients once they are converted like the weights they belong to."""
+    model = make(GRU, bidirectional=True, reset=reset, update=update)
+    twin = GRU(3, 5, 2, bidirectional=True, reset=reset, update=other)
+    twin.load_state_dict(convert_update_gate(model.state_dict()))
+    x, state = sequence(), start(GRU, directions=2)
+    assert worst(results(twin, x, state, convert=convert_update_gate), results(model, x, state)) < 1e-12
+    again = convert_update_gate(twin.state_dict())
+    assert all(torch.equal(again[name], value) for name, value in model.state_dict().items())
+    unconverted = GRU(3, 5, 2, bidirectional=True, reset=reset, update=other)
+    unconverted.load_state_dict(model.state_dict())
+    assert relative_error(unconverted(x)[0], model(x)[0]) > 0.1
+
+
+# How a plain cell starts.
 
 
 def test_uniform_initialisation():
@@ -68,24 +142,133 @@ def test_orthogonal_initialisation():
     assert 0.1 < rnn.weight_ih_l0.std() * 20**0.5 < 0.7
 
 
-def test_hooks_see_every_state_and_are_not_kept():
-    ours, _, x = pair(layers=2, bidirectional=True)
-    seen = []
-    handle = ours.tap.register_forward_hook(lambda module, args, states: seen.append(states))
-    ours(x)
-    handle.remove()
-    ours(x)
-    assert len(seen) == 4 and all(len(states) == 7 and states[0].shape == (4, 5) for states in seen)
+# The fused backend.
 
 
-def test_readout_of_floats_and_ids():
-    y, state = Readout(RNN(3, 5, bidirectional=True), 2)(torch.randn(4, 7, 3))
-    assert y.shape == (4, 7, 2) and state.shape == (2, 4, 5)
-    model = Readout(RNN(3, 5), 2, vocabulary=11)
-    assert model(torch.randint(11, (4, 7)))[0].shape == (4, 7, 2)
-    with pytest.raises(ValueError, match="ids"):
-        model(torch.randn(4, 7, 3))
-    with pytest.raises(ValueError, match="floats"):
-        Readout(RNN(3, 5), 2)(torch.randint(3, (4, 7)))
-    with pytest.raises(ValueError, match="output_size"):
-        Readout(RNN(3, 5), 0)
+def fused(monkeypatch):
+    """Count the calls of torch's fused functions."""
+    calls = []
+    for name in ("lstm", "gru"):
+        function = getattr(torch, name)
+        monkeypatch.setattr(torch, name, lambda *a, name=name, function=function: (calls.append(name), function(*a))[1])
+    return calls
+
+
+@pytest.mark.parametrize(
+    "cell, update, tap",
+    [
+        (LSTM, None, "tap"),
+        (LSTM, None, "cell_tap"),
+        (LSTM, None, "gate_tap"),
+        (GRU, "keeps", "tap"),
+        (GRU, "keeps", "gate_tap"),
+        (GRU, "replaces", "tap"),
+        (GRU, "replaces", "gate_tap"),
+    ],
+)
+def test_the_loop_runs_while_somebody_looks(cell, update, tap, monkeypatch):
+    calls = fused(monkeypatch)
+    model = make(cell, bidirectional=True, backend="torch", **({"update": update} if update else {}))
+    x, state = sequence(), start(cell, directions=2)
+    alone = results(model, x, state)
+    assert calls == [cell.__name__.lower()]
+    with record_states(model, tap) as seen:
+        watched = results(model, x, state)
+    assert len(calls) == 1 and len(seen) == 4
+    assert worst(watched, alone) < 1e-12
+    results(model, x, state)
+    make(cell)(x)  # in its loop
+    assert len(calls) == 2
+
+
+@pytest.mark.parametrize("build", [RNN, LSTM, GRU, partial(LSTM, backend="torch"), partial(GRU, backend="torch")])
+def test_weights_may_be_lent(build):
+    """As torch.func does it: tensors that are no parameters take their places for one call."""
+    model, other, x = build(3, 5), build(3, 5), sequence()
+    assert relative_error(torch.func.functional_call(model, other.state_dict(), (x,))[0], other(x)[0]) < 1e-12
+
+
+@pytest.mark.parametrize("dtype, tolerance", [(torch.float64, 1e-12), (torch.float32, 1e-5)])
+@pytest.mark.parametrize("cell", [LSTM, GRU])
+def test_the_backend_differentiates_in_eval_mode_too(cell, dtype, tolerance, monkeypatch):
+    """cuDNN does so only if it is told to train; on a CPU we see what it would be told."""
+    name, told = cell.__name__.lower(), []
+    function = getattr(torch, name)
+    monkeypatch.setattr(torch, name, lambda *arguments: (told.append(arguments[6]), function(*arguments))[1])
+    x = sequence().detach().to(dtype).requires_grad_()
+    gradients = []
+    for backend in ("loop", "torch"):
+        model = make(cell, backend=backend).to(dtype).eval()
+        gradients.append(torch.autograd.grad(model(x)[0].sin().sum(), [x, *model.parameters()]))
+    assert worst(*gradients) < tolerance and told == [True]
+    with torch.no_grad():
+        model(x)
+    assert told == [True, False]
+
+
+@pytest.mark.parametrize("cell", [LSTM, GRU])
+def test_the_backend_keeps_quiet_about_its_copy_of_the_weights(cell, monkeypatch):
+    """What cuDNN says of weights that lie apart; anything else is passed on."""
+    function = getattr(torch, cell.__name__.lower())
+
+    def warn(message):
+        monkeypatch.setattr(
+            torch,
+            cell.__name__.lower(),
+            lambda *arguments: (warnings.warn(message, stacklevel=2), function(*arguments))[1],
+        )
+
+    warn("RNN module weights are not part of single contiguous chunk of memory. This means ...")
+    make(cell, backend="torch")(sequence())
+    warn("something else")
+    with pytest.warns(UserWarning, match="something else"):
+        make(cell, backend="torch")(sequence())
+
+
+def test_no_fused_kernel_for_the_reset_before():
+    with pytest.raises(ValueError, match="backend must be 'loop' with reset='before'"):
+        GRU(3, 5, reset="before", backend="torch")
+
+
+# What hooks see.
+
+
+def test_lstm_taps_hold_states_cells_and_gates():
+    model, x, state = make(LSTM, layers=1), sequence(), start(LSTM, layers=1)
+    with (
+        record_states(model) as states,
+        record_states(model, "cell_tap") as cells,
+        record_states(model, "gate_tap") as gates,
+    ):
+        y, (hn, cn) = model(x, state)
+    h, c, a = (torch.stack(seen[0]) for seen in (states, cells, gates))
+    assert torch.equal(h.transpose(0, 1), y) and torch.equal(c[-1], cn[0]) and torch.equal(h[-1], hn[0])
+    i, f, g, o = a.chunk(4, dim=2)
+    before = torch.cat([state[1], c[:-1]])
+    assert relative_error(f * before + i * g, c) < 1e-12 and relative_error(o * torch.tanh(c), h) < 1e-12
+
+
+@pytest.mark.parametrize("update", UPDATES)
+@pytest.mark.parametrize("reset", RESETS)
+def test_gru_taps_hold_states_and_gates(reset, update):
+    model, x, (state,) = make(GRU, layers=1, reset=reset, update=update), sequence(), start(GRU, layers=1)
+    with record_states(model) as states, record_states(model, "gate_tap") as gates:
+        y, last = model(x, state)
+    h = torch.stack(states[0])
+    assert torch.equal(h.transpose(0, 1), y) and torch.equal(h[-1], last[0])
+    r, z, n = torch.stack(gates[0]).chunk(3, dim=2)
+    before = torch.cat([state, h[:-1]])
+    weight, bias = model.weight_hh_l0[10:], model.bias_hh_l0[10:]
+    inside = r * (before @ weight.T + bias) if reset == "after" else (r * before) @ weight.T + bias
+    inputs = x.transpose(0, 1) @ model.weight_ih_l0[10:].T + model.bias_ih_l0[10:]
+    assert relative_error(torch.tanh(inputs + inside), n) < 1e-12
+    new, old = (1 - z, z) if update == "keeps" else (z, 1 - z)
+    assert relative_error(new * n + old * before, h) < 1e-12
+
+
+# Precision, and what is refused.
+
+
+def test_the_arguments_are_shown():
+    assert "forget_bias=1.0, backend='loop'" in repr(LSTM(3, 5, forget_bias=1.0))
+    assert "reset='before', update='replaces', backend='loop'" in repr(GRU(3, 5, reset="before", update="replaces"))

@@ -364,6 +364,28 @@ def test_on_a_device_nothing_is_mixed_and_nothing_waits(name):
     assert_equal(far, run(model, x))
 
 
+@names()
+def test_less_precision(name):
+    """Half the bits give what all of them give, or are refused by name; so does autocast, in pieces."""
+    model, x = make(name), example(name)
+    y = model(x)[0].detach()
+    for dtype in (torch.float32, torch.bfloat16):
+        low = copy.deepcopy(model).to(dtype)
+        try:
+            half, state = low(example(name, dtype))
+        except ValueError as error:
+            assert "indrnn" in name and str(dtype) in str(error)
+            continue
+        assert half.dtype == dtype and {part.dtype for part in tensors(state)} <= {dtype, torch.bool}
+        assert relative_error(half.double(), y) < (1e-4 if dtype == torch.float32 else 0.15)
+    single, x = copy.deepcopy(model).float(), example(name, torch.float32)
+    with torch.autocast("cpu", torch.bfloat16):
+        pieces = single(x)[0] if name in [*BOTH_WAYS, *STATELESS] else in_pieces(single, x, [4, 5])[0]
+    pieces.float().square().sum().backward()
+    assert relative_error(pieces.double(), y) < 0.15
+    assert all(p.grad is None or p.grad.isfinite().all() for p in single.parameters())
+
+
 # ---- the tests above see what they are for
 
 
@@ -404,66 +426,64 @@ def test_a_planted_mistake_is_seen(name, monkeypatch):
 # ---- refusals
 
 
-# Arguments that each constructor takes, and others that it has to refuse, one at a time.
+# Arguments that each constructor takes, and others that it has to refuse, one at a time; of a list, each.
 CORE = {"input_size": 3, "hidden_size": 4}
 NET = {"input_size": 3, "output_size": 2}
-INDRNN = {"length": 0, "magnitude": 0.5, "norm": "batch", "keep": 0.0, "dropout": 1.0}
+NO_CORE, NO_NET = {"input_size": [0, -1], "hidden_size": [0, -1]}, {"input_size": 0, "output_size": 0}
+INDRNN = {"length": [0, -1], "magnitude": [0.5, math.inf], "norm": "batch", "keep": [0.0, 1.1], "dropout": [1.0, -0.1]}
 BLOCKS = {"width": 0, "heads": 3, "layers": 0, "norm": "middle", "activation": "sine", "dropout": 1.5, "tied": True}
+BLOCKS |= NO_NET | {"positions": "gps", "vocabulary": 0}
+PLAIN = CORE | {"num_layers": 2, "output_size": 1}
+DENSE = NET | {"growth": 2, "block_config": (1,), "initial_size": 4}
+CONVOLVED = NET | {"channels": (5,), "kernel_size": 3}
+TWO = {"source_vocabulary": 7, "target_vocabulary": 7}
+NO_TWO = {"source_vocabulary": 0, "target_vocabulary": 0}
 CONSTRUCTORS = [
-    (RNN, CORE, {"input_size": 0, "hidden_size": -1, "num_layers": 0, "nonlinearity": "gelu"}),
-    (RNN, CORE, {"init": "zeros", "input_std": 0.0}),
-    (LSTM, CORE, {"input_size": -1, "hidden_size": 0, "num_layers": 0, "backend": "cudnn", "forget_bias": math.inf}),
-    (GRU, CORE, {"input_size": -1, "hidden_size": 0, "num_layers": 0, "backend": "cudnn"}),
-    (GRU, CORE, {"reset": "never", "update": "z"}),
+    (RNN, CORE, NO_CORE | {"num_layers": 0, "nonlinearity": "gelu", "init": "zeros", "input_std": 0.0}),
+    (LSTM, CORE, NO_CORE | {"num_layers": 0, "backend": "cudnn", "forget_bias": math.inf}),
+    (GRU, CORE, NO_CORE | {"num_layers": 0, "backend": "cudnn", "reset": "never", "update": "z"}),
     (partial(GRU, reset="before"), CORE, {"backend": "torch"}),
     (Readout, {"core": RNN(3, 4), "output_size": 2}, {"output_size": 0, "vocabulary": 0}),
-    (LGRU, CORE, {"input_size": 0, "hidden_size": 0}),
+    (LGRU, CORE, NO_CORE),
     (TGRU, {"hidden_size": 4}, {"hidden_size": 0}),
-    (DeepTransitionGRU, CORE | {"transitions": 1}, {"input_size": 0, "hidden_size": 0, "transitions": -1}),
-    (IndRNNLayer, CORE, {"input_size": 0, "hidden_size": 0}),
-    (PlainIndRNN, CORE | {"num_layers": 2, "output_size": 1}, INDRNN | {"input_size": 0, "hidden_size": 0}),
-    (PlainIndRNN, CORE | {"num_layers": 2, "output_size": 1}, {"num_layers": 0, "output_size": 0, "vocabulary": 0}),
-    (PlainIndRNN, CORE | {"num_layers": 2, "output_size": 1}, {"input_scale": 0.0, "dropout": -0.1, "keep": 1.1}),
-    (PlainIndRNN, CORE | {"num_layers": 2, "output_size": 1}, {"length": -1, "magnitude": math.inf}),
-    (ResidualIndRNN, CORE | {"num_blocks": 2, "output_size": 1}, INDRNN | {"input_size": 0, "hidden_size": 0}),
-    (ResidualIndRNN, CORE | {"num_blocks": 2, "output_size": 1}, {"num_blocks": 0, "output_size": 0}),
-    (DenseIndRNN, NET | {"growth": 2, "block_config": (1,), "initial_size": 4}, INDRNN | {"input_size": 0}),
-    (DenseIndRNN, NET | {"growth": 2, "block_config": (1,), "initial_size": 4}, {"growth": 0, "block_config": ()}),
-    (DenseIndRNN, NET | {"growth": 2, "block_config": (1,), "initial_size": 4}, {"output_size": 0, "initial_size": 0}),
-    (DenseIndRNN, NET | {"growth": 2, "block_config": (1,), "initial_size": 4}, {"block_config": (1, 0)}),
-    (JordanRNN, CORE | {"output_size": 2}, {"input_size": 0, "hidden_size": 0, "output_size": 0}),
-    (TCN, NET | {"channels": (5,), "kernel_size": 3}, {"input_size": 0, "output_size": 0, "channels": ()}),
-    (TCN, NET | {"channels": (5,), "kernel_size": 3}, {"kernel_size": 0, "channels": 5, "init": "xavier"}),
-    (TCN, NET | {"channels": (5,), "kernel_size": 3}, {"dropout": 1.5, "vocabulary": 0, "embedding_size": 5}),
-    (TCN, NET | {"channels": (5,), "kernel_size": 3}, {"embedding_dropout": 0.1, "tied": True}),
-    (partial(TCN, vocabulary=3), NET | {"channels": (5,), "kernel_size": 3}, {"embedding_size": 0, "tied": True}),
+    (DeepTransitionGRU, CORE | {"transitions": 1}, NO_CORE | {"transitions": -1}),
+    (IndRNNLayer, CORE, NO_CORE),
+    (PlainIndRNN, PLAIN, INDRNN | NO_CORE | {"num_layers": 0, "output_size": 0, "vocabulary": 0, "input_scale": 0.0}),
+    (
+        ResidualIndRNN,
+        CORE | {"num_blocks": 2, "output_size": 1},
+        INDRNN | NO_CORE | {"num_blocks": 0, "output_size": 0},
+    ),
+    (DenseIndRNN, DENSE, INDRNN | NO_NET | {"growth": 0, "block_config": [(), (1, 0)], "initial_size": 0}),
+    (JordanRNN, CORE | {"output_size": 2}, NO_CORE | {"output_size": 0}),
+    (TCN, CONVOLVED, NO_NET | {"channels": [(), 5], "kernel_size": 0, "init": "xavier", "dropout": 1.5, "tied": True}),
+    (TCN, CONVOLVED, {"vocabulary": 0, "embedding_size": 5, "embedding_dropout": 0.1}),
+    (partial(TCN, vocabulary=3), CONVOLVED, {"embedding_size": 0, "tied": True}),
     (partial(TCN, 3, 3, (5, 4), 3, vocabulary=3), {"embedding_size": 5}, {"tied": True}),
-    (LocalRNN, CORE | {"window": 3}, {"input_size": 0, "hidden_size": -1, "window": 0, "cell": "mgu"}),
-    *((LocalRNN, CORE | {"window": 3}, {"window": window}) for window in (-3, 2.0, True, None, "7")),
-    (RTransformer, NET | LOCAL, BLOCKS | {"input_size": 0, "output_size": 0, "window": 0, "cell": "mgu"}),
-    (RTransformer, NET | LOCAL, {"local_layers": 0, "positions": "gps", "start": "same", "vocabulary": 0}),
+    (LocalRNN, CORE | {"window": 3}, NO_CORE | {"window": [0, -3, 2.0, True, None, "7"], "cell": "mgu"}),
+    (RTransformer, NET | LOCAL, BLOCKS | {"window": 0, "cell": "mgu", "local_layers": 0, "start": "same"}),
     (partial(RTransformer, norm="post"), NET | LOCAL, {"final_norm": True}),
-    (Encoder, NET | SIZE, BLOCKS | {"input_size": 0, "output_size": 0, "vocabulary": 0}),
-    (CausalTransformer, NET | SIZE, BLOCKS | {"input_size": 0, "output_size": 0, "vocabulary": 0}),
-    (PlainGPT, {"vocabulary": 7} | SIZE, {"vocabulary": 0, "width": 0, "heads": 0, "layers": 0, "length": 0}),
-    (PlainGPT, {"vocabulary": 7} | SIZE, {"width": 7}),
-    (TransformerXL, NET | XL, {"input_size": 0, "output_size": 0, "width": 0, "heads": 0, "layers": 0}),
-    (TransformerXL, NET | XL, {"norm": "middle", "head_width": 0, "inner": 0, "vocabulary": 0}),
-    (TransformerXL, NET | XL, {"dropout": 1.0, "attention_dropout": -0.5, "tied": True}),
-    *((TransformerXL, NET | XL, {"memory": memory}) for memory in (-1, 2.0, True, None)),
+    (Encoder, NET | SIZE, BLOCKS),
+    (CausalTransformer, NET | SIZE, BLOCKS),
+    (PlainGPT, {"vocabulary": 7} | SIZE, {"vocabulary": 0, "width": [0, 7], "heads": 0, "layers": 0, "length": 0}),
+    (TransformerXL, NET | XL, NO_NET | {"width": 0, "heads": 0, "layers": 0, "norm": "middle", "head_width": 0}),
+    (TransformerXL, NET | XL, {"inner": 0, "vocabulary": 0, "dropout": 1.0, "attention_dropout": -0.5, "tied": True}),
+    (TransformerXL, NET | XL, {"memory": [-1, 2.0, True, None]}),
     (partial(TransformerXL, same_length=True), NET | XL, {"memory": 0}),
     (partial(TransformerXL, positions="shaw"), NET | XL, {"heads": 3}),
-    (Seq2Seq, {"source_vocabulary": 7, "target_vocabulary": 7} | SEQ, {"source_vocabulary": 0, "width": 0}),
-    (Seq2Seq, {"source_vocabulary": 7, "target_vocabulary": 7} | SEQ, {"target_vocabulary": 0, "hidden_size": 0}),
-    (Seq2Seq, {"source_vocabulary": 7, "target_vocabulary": 7} | SEQ, {"attention": "sparse"}),
-    (Transformer, {"source_vocabulary": 7, "target_vocabulary": 7} | SIZE, {"source_vocabulary": 0, "layers": 0}),
-    (Transformer, {"source_vocabulary": 7, "target_vocabulary": 7} | SIZE, {"target_vocabulary": 0, "heads": 3}),
+    (Seq2Seq, TWO | SEQ, NO_TWO | {"width": 0, "hidden_size": 0, "attention": "sparse"}),
+    (Transformer, TWO | SIZE, NO_TWO | {"layers": 0, "heads": 3}),
 ]
 
 
 @pytest.mark.parametrize(
     "build, good, argument, value",
-    [(build, good, argument, value) for build, good, bad in CONSTRUCTORS for argument, value in bad.items()],
+    [
+        (build, good, argument, value)
+        for build, good, bad in CONSTRUCTORS
+        for argument, values in bad.items()
+        for value in (values if isinstance(values, list) else [values])
+    ],
 )
 def test_a_constructor_names_what_it_refuses(build, good, argument, value):
     build(**good)

@@ -8,9 +8,10 @@ import math
 import pytest
 import torch
 from reference.indrnn_loops import recur
+from support.compare import draw, furthest
 from support.helpers import drawn, relative_error
 
-from rtx_lib.diagnostics.gradients import record_states, state_gradients
+from rtx_lib.diagnostics.gradients import record_states
 from rtx_lib.models import indrnn
 from rtx_lib.models.deep_indrnn import DenseIndRNN, ResidualIndRNN
 from rtx_lib.models.indrnn import IndRNNLayer, PlainIndRNN, Recurrence, initialise_recurrent_, recurrent_bound
@@ -54,106 +55,19 @@ def recurrent_weights(net):
 def test_the_layer_is_a_loop():
     layer = drawn(0, IndRNNLayer, 3, 5)
     u = layer.u.detach().mul_(2).sub_(1)  # both signs
-    torch.manual_seed(1)
-    x, state = torch.randn(4, 7, 3, requires_grad=True), torch.randn(4, 5, requires_grad=True)
-    inputs = [x, state, *layer.parameters()]
+    x, state = draw(4, 7, 3).requires_grad_(), draw(4, 5, seed=1).requires_grad_()
     h, last = layer(x, state)
     loop = recur((x @ layer.linear.weight.T + layer.linear.bias).transpose(0, 1), layer.u, state).transpose(0, 1)
     assert (u < 0).any() and (u > 0).any() and (h == 0).any()
-    assert relative_error(h, loop) < 1e-12 and torch.equal(last, h[:, -1])
-    ours, theirs = (torch.autograd.grad(y.sin().sum(), inputs) for y in (h, loop))
-    assert max(relative_error(a, b) for a, b in zip(ours, theirs, strict=True)) < 1e-12
+    assert furthest(h, loop, [x, state, *layer.parameters()]) < 1e-12 and torch.equal(last, h[:, -1])
     assert [key for key, _ in layer.named_parameters()] == ["u", "linear.weight", "linear.bias"]
     assert (layer.input_size, layer.output_size) == (3, 5)
-
-
-def test_a_neuron_sees_its_own_past_only():
-    layer = drawn(0, IndRNNLayer, 3, 5)
-    torch.nn.init.ones_(layer.linear.bias)
-    state = torch.ones(1, 5, requires_grad=True)
-    h, _ = layer(torch.zeros(1, 4, 3), state)
-    reached = torch.autograd.grad(h[..., 2].sum(), state)[0]
-    assert reached[0, 2] > 0 and reached[0, [0, 1, 3, 4]].abs().sum() == 0
 
 
 def test_the_layers_initialisation():
     layer = drawn(0, IndRNNLayer, 3, 2000)
     assert 0 <= layer.u.min() < 0.01 and 0.99 < layer.u.max() <= 1
     assert 1.4 < layer.linear.weight.abs().max() <= 2**0.5 and not layer.linear.bias.any()
-
-
-# ---- gradients through time
-
-
-def test_the_gradient_of_a_last_loss_is_a_power_of_u_times_slopes():
-    """dL/dh_t = dL/dh_T u^(T-t) prod_{k=t+1}^T slope_k, for a loss at T alone."""
-    layer = drawn(0, IndRNNLayer, 2, 40)
-    torch.manual_seed(1)
-    weights = torch.randn(40)
-    with record_states(layer) as recorded:
-        h, _ = layer(torch.randn(3, 8, 2) + 0.5)
-        (states,) = recorded
-        found = state_gradients((h[:, -1] * weights).sum(), states)
-    slopes = torch.stack([(state > 0).double() for state in states])
-    expected = torch.stack([weights * layer.u ** (7 - t) * slopes[t + 1 :].prod(0) for t in range(8)]).detach()
-    assert 0.02 < (expected[0] != 0).double().mean() < 0.98
-    assert relative_error(found, expected) < 1e-12
-
-
-def test_losses_at_every_step_add_up():
-    """dL/dh_t = dL_t/dh_t + u slope_{t+1} dL/dh_{t+1}."""
-    layer = drawn(0, IndRNNLayer, 2, 5)
-    torch.manual_seed(1)
-    weights = torch.randn(6, 5)
-    with record_states(layer) as recorded:
-        h, _ = layer(torch.randn(3, 6, 2) + 0.5)
-        found = state_gradients((h * weights).sum(), recorded[0])
-    expected = weights[5].expand(3, 5)
-    for t in range(4, -1, -1):
-        expected = weights[t] + layer.u * (recorded[0][t + 1] > 0) * expected
-        assert relative_error(found[t], expected) < 1e-12
-
-
-@every_net
-@every_norm
-def test_looking_changes_nothing(name, norm):
-    """With a hook the steps are made one by one: the same outputs, states and gradients, one tuple a recurrence."""
-    net = build(name, norm=norm).train()
-    x = torch.randn(4, 6, 3, requires_grad=True)
-    inputs = [x, *net.parameters()]
-    start = tuple(torch.rand(4, len(u)) for u in recurrent_weights(net))
-    y, state = net(x, start)
-    unseen = torch.autograd.grad(y.sin().sum(), inputs)
-    with record_states(net) as recorded:
-        seen_y, seen_state = net(x, start)
-    assert all((state_gradients(seen_y.sin().sum(), states) != 0).any() for states in recorded)
-    seen = torch.autograd.grad(seen_y.sin().sum(), inputs)
-    net(x)
-    assert len(recorded) == RECURRENCES[name] == len(state)
-    for states, before, after in zip(recorded, state, seen_state, strict=True):
-        assert len(states) == 6 and relative_error(after, before) < 1e-12 and torch.equal(states[-1], after)
-    assert relative_error(seen_y, y) < 1e-12
-    assert max(float((a - b).abs().max()) for a, b in zip(seen, unseen, strict=True)) < 1e-12
-
-
-@every_norm
-def test_gradcheck(norm):
-    """In training mode, where the statistics have gradients too."""
-    for net in (PlainIndRNN(2, 3, 2, 1, norm=norm), ResidualIndRNN(2, 2, 1, 1, norm=norm)):
-        torch.manual_seed(2)
-        x, state = torch.randn(2, 3, 2), tuple(torch.rand(2, len(unit.u)) for unit in net.units)
-        names = [key for key, _ in net.named_parameters()]
-
-        def outputs(x, *rest, net=net, names=names):
-            count = len(net.units)
-            y, last = torch.func.functional_call(net, dict(zip(names, rest[count:], strict=True)), (x, rest[:count]))
-            return y, *last
-
-        inputs = [value.detach().clone().requires_grad_() for value in (x, *state, *net.parameters())]
-        assert torch.autograd.gradcheck(outputs, inputs)
-
-
-# ---- the state
 
 
 @every_net
@@ -163,34 +77,7 @@ def test_the_state_is_what_the_recurrence_holds(name):
     with record_states(net) as recorded:
         _, state = net(torch.randn(4, 5, 3))
     assert all(torch.equal(h, states[-1]) for h, states in zip(state, recorded, strict=True))
-
-
-# ---- normalisation and dropout
-
-
-def test_statistics_are_over_time_and_batch():
-    unit = Recurrence(3, "after", 0.0, "auto")
-    torch.nn.init.uniform_(unit.u, 0.5, 1)
-    z = torch.randn(5, 40, 3) + torch.linspace(-1, 2, 40).unsqueeze(-1)  # steps differ in their mean
-    y, _ = unit(z, None)
-    with record_states(unit) as recorded:
-        unit.eval()(z, None)
-    h = torch.stack(recorded[0], 1).flatten(0, 1)
-    assert y.mean((0, 1)).abs().max() < 1e-12 and y.mean(0).abs().max() > 0.5
-    assert relative_error(y.var((0, 1), correction=0), torch.ones(3)) < 1e-3
-    assert relative_error(unit.bn.running_mean, 0.1 * h.mean(0)) < 1e-12
-    assert relative_error(unit.bn.running_var, 0.9 + 0.1 * h.var(0)) < 1e-12
-
-
-def test_normalisation_stands_where_it_is_asked_for():
-    """After: the output may be negative and the state is not normalised. Before: the output is the state."""
-    z = torch.randn(8, 30, 2) * 5 + 20
-    for norm in (None, "before", "after"):
-        unit = Recurrence(2, norm, 0.0, "auto")
-        torch.nn.init.ones_(unit.u)
-        y, last = unit(z, None)
-        assert torch.equal(y[:, -1], last) == (norm != "after")
-        assert (last.mean() > 100) == (norm != "before") and (y.min() < 0) == (norm == "after")
+    assert len(recorded) == RECURRENCES[name] and {len(states) for states in recorded} == {5}
 
 
 @every_norm
@@ -266,22 +153,20 @@ def test_the_last_recurrence_starts_near_one(name, near_one):
 
 
 @every_net
-def test_the_constraint_holds_after_a_step(name):
-    net = build(name, length=5, norm="after").train()
+def test_the_constraint_clamps_u_alone(name):
+    net = build(name, length=5, norm="after")
     assert net.bound == 2**0.2
-    optimizer = torch.optim.SGD(net.parameters(), lr=100.0)
     before = recurrent_weights(net)
-    net(torch.randn(4, 5, 3))[0].square().sum().backward()
-    optimizer.step()
+    with torch.no_grad():
+        for k, u in enumerate(before):
+            u.mul_(3).sub_(k % 2)
     free = [u.detach().clone() for u in before]
-    everything = {key: value.clone() for key, value in net.state_dict().items() if not key.endswith("u")}
+    others = {key: value.clone() for key, value in net.state_dict().items() if not key.endswith("u")}
     net.constrain_()
-    together = torch.cat(free)
-    assert (together > net.bound).any() and (together < -net.bound).any()
-    for u, unconstrained in zip(recurrent_weights(net), free, strict=True):
-        assert torch.equal(u, unconstrained.clamp(-(2**0.2), 2**0.2)) and u.requires_grad
-    assert all(a is b for a, b in zip(before, recurrent_weights(net), strict=True))
-    assert all(torch.equal(net.state_dict()[key], value) for key, value in everything.items())
+    assert (torch.cat(free) > net.bound).any() and (torch.cat(free) < -net.bound).any()
+    for u, same, unconstrained in zip(recurrent_weights(net), before, free, strict=True):
+        assert u is same and torch.equal(u, unconstrained.clamp(-(2**0.2), 2**0.2)) and u.requires_grad
+    assert all(torch.equal(net.state_dict()[key], value) for key, value in others.items())
 
 
 # ---- the other initial weights
@@ -344,20 +229,6 @@ def test_statistics_need_two_steps(name):
     NETS[name](norm=None)(one)
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-@every_net
-def test_half_precision(name, dtype):
-    """Right to the precision of the type, or refused by name."""
-    net, x = build(name, norm="after"), torch.randn(2, 6, 3)
-    y, _ = net(x)
-    try:
-        half, state = net.to(dtype)(x.to(dtype))
-    except ValueError as error:
-        assert str(dtype) in str(error)
-    else:
-        assert half.dtype == dtype == state[0].dtype and relative_error(half.double(), y) < 0.05
-
-
 @every_net
 def test_autocast_keeps_the_recurrence_in_full_precision(name):
     net, x = build(name, norm="after").float(), torch.randn(2, 6, 3, dtype=torch.float32)
@@ -387,24 +258,3 @@ def test_the_backend_is_the_kernels(monkeypatch):
 def test_an_unknown_backend_is_refused():
     with pytest.raises(ValueError, match=r"backend must be one of .*'fast'"):
         NETS["plain"](backend="fast")(torch.zeros(2, 5, 3))
-
-
-def test_the_adding_problem_is_learnt():
-    """A few hundred steps at T = 20 take the error far below that of predicting the mean, 1/6."""
-    from rtx_lib.tasks import AddingProblem
-    from rtx_lib.training import fit
-
-    torch.set_default_dtype(torch.float32)
-    task, net = AddingProblem(length=20), drawn(0, PlainIndRNN, 2, 32, 2, 1, length=20)
-    history = fit(
-        net,
-        task,
-        steps=250,
-        batch_size=50,
-        lr=1e-2,
-        clip=1.0,
-        progress=False,
-        after_step=lambda step, model, loss: model.constrain_(),
-    )
-    assert sum(history.loss[-20:]) / 20 < 0.03
-    assert max(u.abs().max() for u in recurrent_weights(net)) <= torch.tensor(net.bound)

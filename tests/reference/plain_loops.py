@@ -1,6 +1,14 @@
-"""The cells as plain loops, one step and one gate at a time: what the library's are tested against."""
+"""Plain loops: cells, norms, heads and encodings one step, gate or query at a time, and files made from them.
 
+Nothing here or in the other loops of this folder uses the library, so that they and files made from them can judge it.
+"""
+
+import math
+
+import numpy as np
 import torch
+
+# ---- cells
 
 
 def run(step, parameters, x, *state):
@@ -13,7 +21,7 @@ def run(step, parameters, x, *state):
         halves = []
         for suffix in (f"l{layer}", f"l{layer}_reverse"):
             if f"weight_ih_{suffix}" in parameters:
-                weights = [parameters[f"{name}_{suffix}"] for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
+                weights = weights_of(parameters, suffix)
                 now, outputs = tuple(part[row] for part in state), {}
                 steps = range(x.shape[1])
                 for t in reversed(steps) if suffix.endswith("_reverse") else steps:
@@ -26,10 +34,18 @@ def run(step, parameters, x, *state):
     return x, *(torch.stack(parts) for parts in zip(*last, strict=True))
 
 
+def weights_of(parameters, suffix="l0"):
+    return [parameters[f"{name}_{suffix}"] for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
+
+
 def blocks(matrix, count):
     """The rows of a parameter, cut into equal blocks by hand."""
     size = len(matrix) // count
     return [matrix[k * size : (k + 1) * size] for k in range(count)]
+
+
+def sigmoid(a):
+    return 1 / (1 + torch.exp(-a))
 
 
 def rnn_step(weight_ih, weight_hh, bias_ih, bias_hh, x, h):
@@ -41,8 +57,8 @@ def lstm_step(weight_ih, weight_hh, bias_ih, bias_hh, x, h, c):
     """(h_t, c_t) from x_t and (h_{t-1}, c_{t-1})."""
     parts = [blocks(parameter, 4) for parameter in (weight_ih, weight_hh, bias_ih, bias_hh)]
     i, f, g, o = (x @ w.T + h @ u.T + b + d for w, u, b, d in zip(*parts, strict=True))
-    c = c / (1 + torch.exp(-f)) + torch.tanh(g) / (1 + torch.exp(-i))
-    return torch.tanh(c) / (1 + torch.exp(-o)), c
+    c = c * sigmoid(f) + torch.tanh(g) * sigmoid(i)
+    return torch.tanh(c) * sigmoid(o), c
 
 
 def gru_step(reset, update):
@@ -53,10 +69,153 @@ def gru_step(reset, update):
         u_r, u_z, u_n = blocks(weight_hh, 3)
         b_r, b_z, b_n = blocks(bias_ih, 3)
         d_r, d_z, d_n = blocks(bias_hh, 3)
-        r = 1 / (1 + torch.exp(-(x @ w_r.T + h @ u_r.T + b_r + d_r)))
-        z = 1 / (1 + torch.exp(-(x @ w_z.T + h @ u_z.T + b_z + d_z)))
+        r = sigmoid(x @ w_r.T + h @ u_r.T + b_r + d_r)
+        z = sigmoid(x @ w_z.T + h @ u_z.T + b_z + d_z)
         recurrent = r * (h @ u_n.T + d_n) if reset == "after" else (r * h) @ u_n.T + d_n
         n = torch.tanh(x @ w_n.T + b_n + recurrent)
         return ((1 - z) * n + z * h if update == "keeps" else (1 - z) * h + z * n,)
 
     return step
+
+
+# The step of each cell, and its blocks of rows.
+STEPS = {"rnn": (rnn_step, 1), "gru": (gru_step("after", "keeps"), 3), "lstm": (lstm_step, 4)}
+
+
+def local_rnn(cell, parameters, x, window, before=None):
+    """h (B, T, H): each window by itself, from the state 0; ``before`` holds the window - 1 inputs before x."""
+    weights, (step, _) = weights_of(parameters), STEPS[cell]
+    if before is None:
+        before = torch.zeros(len(x), window - 1, x.shape[2], dtype=x.dtype)
+    zero, rows = torch.zeros(len(x), weights[1].shape[1], dtype=x.dtype), []
+    for t in range(x.shape[1]):
+        state = (zero, zero) if cell == "lstm" else (zero,)
+        for s in range(t - window + 1, t + 1):
+            state = step(*weights, x[:, s] if s >= 0 else before[:, s], *state)  # the last one before x has index -1
+        rows.append(state[0])
+    return torch.stack(rows, 1)
+
+
+# ---- maps, norms, heads and encodings
+
+
+def layer_norm(x, weight, bias):
+    """Ba, Kiros and Hinton's norm: the variance over D, with torch's epsilon."""
+    centred = x - x.mean(-1, keepdim=True)
+    return weight * centred / (centred.square().mean(-1, keepdim=True) + 1e-5).sqrt() + bias
+
+
+def sample_norm(x, weight, bias):
+    """The Annotated Transformer's norm: D - 1 under the root, and epsilon outside it."""
+    centred = x - x.mean(-1, keepdim=True)
+    std = (centred.square().sum(-1, keepdim=True) / (x.shape[-1] - 1)).sqrt()
+    return weight * centred / (std + 1e-6) + bias
+
+
+def softmax(scores):
+    powers = (scores - scores.max()).exp()
+    return powers / powers.sum()
+
+
+def log_softmax(logits):
+    return logits - logits.exp().sum(-1, keepdim=True).log()
+
+
+def attend(q, k, v, mask=None, bias=None, scale=None):
+    """Attention as a loop over all queries and the keys that each may see; q, k, v (B, H, ., .).
+
+    Returns the output and the weights.
+    """
+    shape = (*q.shape[:3], k.shape[2])
+    scale = 1 / math.sqrt(q.shape[3]) if scale is None else scale
+    mask = torch.ones(shape, dtype=torch.bool) if mask is None else mask.expand(shape)
+    bias = q.new_zeros(shape) if bias is None else bias.expand(shape)
+    rows, outputs = [], []
+    for b, h, t in torch.cartesian_prod(*map(torch.arange, shape[:3])).reshape(-1, 3).tolist():
+        keys = mask[b, h, t].nonzero()[:, 0]
+        scores = scale * (k[b, h, keys] @ q[b, h, t]) + bias[b, h, t, keys]
+        weights = softmax(scores) if len(keys) else scores
+        rows.append(q.new_zeros(shape[3]).index_add(0, keys, weights))
+        outputs.append(weights @ v[b, h, keys])
+    return torch.stack(outputs).view(*shape[:3], -1), torch.stack(rows).view(shape)
+
+
+def heads_of(q, k, v, heads, mask):
+    """The heads' outputs side by side, of q (B, T, D), k and v (B, S, D) under a mask (B, T, S)."""
+    q, k, v = (z.unflatten(-1, (heads, -1)).transpose(1, 2) for z in (q, k, v))
+    return attend(q, k, v, mask[:, None])[0].transpose(1, 2).flatten(2)
+
+
+def encoding(position, width, order="interleaved"):
+    """The encoding of one position, one number at a time: sines and cosines in turn, or in halves."""
+    angles = [position / 10000 ** (2 * i / width) for i in range(width // 2)]
+    if order == "halves":
+        waves = [math.sin(a) for a in angles] + [math.cos(a) for a in angles]
+    else:
+        waves = [f(a) for a in angles for f in (math.sin, math.cos)]
+    return torch.tensor(waves, dtype=torch.double)
+
+
+# ---- files
+
+
+class Parameters(dict):
+    """Parameters by name; one that is missing is drawn when it is first asked for.
+
+    ``tied`` tells of a name which other parameter it means, or None; ``aliases`` are those that were asked for.
+    """
+
+    def __init__(self, given=(), seed=0, tied=lambda name: None):
+        super().__init__(given)
+        self.generator, self.tied, self.aliases = torch.Generator().manual_seed(seed), tied, {}
+
+    def random(self, *shape):
+        return torch.randn(shape, generator=self.generator, dtype=torch.double).requires_grad_()
+
+    def of(self, name, *shape):
+        if (other := self.tied(name)) is not None:
+            self.aliases[name], name = other, other
+        if name not in self:
+            self[name] = (self.random(*shape) / 2).detach().requires_grad_()
+        return self[name]
+
+    def linear(self, at, x, outputs=None):
+        """W x + b."""
+        return x @ self.of(f"{at}.weight", outputs, x.shape[-1]).T + self.of(f"{at}.bias", outputs)
+
+    def norm(self, at, x, norm=sample_norm, names=("a_2", "b_2")):
+        return norm(x, *(self.of(f"{at}.{name}", x.shape[-1]) for name in names))
+
+    def gradients(self, claimed, **inputs):
+        """Of sum(claimed * grad_out), by the names of the files."""
+        grad_out = self.random(*claimed.shape)
+        found = torch.autograd.grad(
+            (claimed * grad_out).sum(), [*inputs.values(), *self.values()], materialize_grads=True
+        )
+        names = [*(f"g{name}" for name in inputs), *(f"g/{name}" for name in self)]
+        return {"grad_out": grad_out}, dict(zip(names, found, strict=True))
+
+
+def write(path, given, p, outcomes, **settings):
+    """Write a file; the names of its outcomes."""
+    arrays = given | {f"p/{name}": value for name, value in p.items()} | outcomes
+    arrays = {name: value.detach().numpy() for name, value in arrays.items()}
+    np.savez(path, **arrays, **{name: np.array(value) for name, value in settings.items()})
+    return set(outcomes)
+
+
+def make_cell(path, *, seed=5, time=4, batch=2, width=3, hidden=6, layers=3, both_ways=False, gradients=True):
+    """Write a file of the family that its name says."""
+    cell = path.stem.split("_")[1]
+    (step, gates), p, below = STEPS[cell], Parameters(seed=seed), width
+    for layer in range(layers):
+        for suffix in ("", "_reverse")[: 1 + both_ways]:
+            for name, shape in (("weight_ih", (below,)), ("weight_hh", (hidden,)), ("bias_ih", ()), ("bias_hh", ())):
+                p.of(f"{name}_l{layer}{suffix}", gates * hidden, *shape)
+        below = hidden * (1 + both_ways)
+    x, rows = p.random(time, batch, width), layers * (1 + both_ways)
+    start = {f"{part}0": p.random(rows, batch, hidden) for part in ("hc" if cell == "lstm" else "h")}
+    y, *last = run(step, p, x.transpose(0, 1), *start.values())
+    outcomes = {"out": y.transpose(0, 1), **dict(zip(("hn", "cn"), last, strict=False))}
+    grad_out, found = p.gradients(outcomes["out"], x=x, **start) if gradients else ({}, {})
+    return write(path, {"x": x} | start | grad_out, p, outcomes | found)

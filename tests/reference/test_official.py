@@ -1,14 +1,20 @@
-"""Our modules give the numbers of the original implementations."""
+"""Our modules give the numbers of the original implementations, and files of other sizes those of plain loops."""
+
+import re
 
 import numpy as np
 import official
 import pytest
 import torch
 from official import check
-from reference.indrnn_loops import dense, make_net, make_recurrent, plain, residual
-from reference.plain_loops import gru_step, lstm_step, rnn_step, run
-from support.helpers import FIXTURES, relative_error
-from torch import nn
+from reference import txl_loops
+from reference.indrnn_loops import make_net, make_recurrent
+from reference.plain_loops import Parameters, make_cell
+from reference.r_transformer_loops import make_r_transformer
+from reference.tcn_loops import make_tcn
+from reference.transformer_loops import make_annotated, make_torch
+from reference.txl_loops import make_txl, transformer_xl
+from support.helpers import FIXTURES
 
 # What the files say whose outcomes are few.
 FEW_OUTCOMES = {
@@ -18,38 +24,29 @@ FEW_OUTCOMES = {
     "transformer_torch_pre": {"out", "gx"},
     "rtransformer_image": {"logp"},
 }
-CELLS = {"cell_rnn": nn.RNN, "cell_lstm": nn.LSTM, "cell_gru": nn.GRU}
+QUIRK = FIXTURES / "txl_extlen_officialquirk.npz"
+MAKERS = {"cell_": make_cell, "indrnn_recurrent": make_recurrent, "indrnn_": make_net, "tcn": make_tcn}
+MAKERS |= {"txl_": make_txl, "rtransformer": make_r_transformer, "transformer_torch": make_torch}
+MAKERS |= {"transformer_annotated": make_annotated}
 
 
-def make_cell(path, time=4, batch=2, width=3, hidden=6, layers=3, both_ways=False, seed=5):
-    """A file of the family that its name says, made by torch.nn."""
-    torch.manual_seed(seed)
-    family = next(name for name in CELLS if path.stem.startswith(name))
-    model = CELLS[family](width, hidden, layers, bidirectional=both_ways).double()
-    x = torch.randn(time, batch, width, dtype=torch.double, requires_grad=True)
-    start = {
-        f"{part}0": torch.randn(layers * (1 + both_ways), batch, hidden, dtype=torch.double, requires_grad=True)
-        for part in ("hc" if family == "cell_lstm" else "h")
-    }
-    out, last = model(x, tuple(start.values()) if len(start) == 2 else start["h0"])
-    arrays = {
-        "x": x,
-        "out": out,
-        **start,
-        **dict(zip(("hn", "cn"), last if len(start) == 2 else (last,), strict=False)),
-    }
-    arrays["grad_out"] = torch.randn_like(out)
-    (out * arrays["grad_out"]).sum().backward()
-    arrays |= {"gx": x.grad, **{f"g{name}": value.grad for name, value in start.items()}}
-    for name, parameter in model.named_parameters():
-        arrays |= {f"p/{name}": parameter, f"g/{name}": parameter.grad}
-    np.savez(path, **{name: value.detach().numpy() for name, value in arrays.items()})
+def make(tmp_path, stem, **sizes):
+    """A file made by plain loops, or by torch.nn, and the names of its outcomes."""
+    maker = next(maker for start, maker in MAKERS.items() if stem.startswith(start))
+    return tmp_path / f"{stem}.npz", maker(tmp_path / f"{stem}.npz", **sizes)
+
+
+def alter(path, changes):
+    """The file with some arrays changed by functions of all arrays, or put in their place."""
+    arrays = dict(np.load(path))
+    new = {name: change(arrays) if callable(change) else np.array(change) for name, change in changes.items()}
+    np.savez(path, **arrays | new)
     return path
 
 
 def test_committed_fixtures():
-    """All but the one with a fault of the authors' code, for which test_official_txl is."""
-    files = sorted(set(FIXTURES.glob("*.npz")) - {FIXTURES / "txl_extlen_officialquirk.npz"})
+    """All but the one with a fault of the authors' code, which is below."""
+    files = sorted(set(FIXTURES.glob("*.npz")) - {QUIRK})
     assert files
     for path in files:
         errors = check(path)
@@ -58,218 +55,257 @@ def test_committed_fixtures():
         assert all(error < 1e-9 for error in errors.values()), errors
 
 
-@pytest.mark.parametrize("family", CELLS)
-@pytest.mark.parametrize(
-    "sizes",
-    [{}, {"layers": 1}, {"time": 1}, {"batch": 1}, {"hidden": 1, "layers": 2}, {"width": 1, "both_ways": True}],
-    ids=str,
-)
-def test_cells_of_other_sizes(tmp_path, family, sizes):
-    errors = check(make_cell(tmp_path / f"{family}_other.npz", **sizes))
-    rows = sizes.get("layers", 3) * (1 + sizes.get("both_ways", False))
-    assert len(errors) == 4 * rows + (6 if family == "cell_lstm" else 4)
-    assert max(errors.values()) < 1e-9
+CELL = [{}, {"layers": 1}, {"time": 1}, {"batch": 1}, {"hidden": 1, "layers": 2}, {"width": 1, "both_ways": True}]
+CELL += [{"gradients": False}]
+CUDA = {"cuda": True, "seed": 1, "time": 1, "batch": 4, "classes": 1}
+NETS = {
+    "indrnn_plain_bn_after_deep": {"hidden": 5, "num_layers": 3},
+    "indrnn_plain_bn_before_wide": {"hidden": 9, "num_layers": 1},
+    "indrnn_plain_bn_before": {"hidden": 4, "num_layers": 4},
+    "indrnn_residual": {"hidden": 5, "num_blocks": 3},
+    "indrnn_residual_small": {"hidden": 3, "num_blocks": 1},
+    "indrnn_dense": {"growth_rate": 2, "block_config": (1, 3, 2), "num_init_features": 5},
+    "indrnn_dense_one": {"growth_rate": 3, "block_config": (2,), "num_init_features": 1},
+}
+R_TRANSFORMER = [
+    {},
+    {"local_layers": 2, "blocks": 1, "heads": 4},
+    {"blocks": 3, "width": 12, "heads": 3, "inner": 5},
+    {"window": 7, "length": 9, "blocks": 1},
+    {"window": 9, "length": 4},
+    {"batch": 1, "length": 1, "window": 5},
+    {"length": 1, "window": 1, "width": 2, "heads": 1, "inner": 1},
+    {"blocks": 11, "width": 2, "heads": 1, "length": 2, "window": 2},
+    {"gradients": False, "batch": 5, "heads": 8},
+    {"image": (1, 5), "local_layers": 2},
+    {"image": (3, 1), "blocks": 1, "length": 1, "batch": 1, "gradients": False},
+]
+TCN = [
+    {},
+    {"inputs": 4, "channels": (4, 6, 6, 2), "kernel": 2, "length": 20},
+    {"inputs": 1, "channels": (1, 1), "kernel": 7, "length": 5},
+    {"batch": 1, "length": 1},
+    {"gradients": False, "batch": 4, "channels": (2, 3, 2, 3)},
+    {"channels": (2,) * 11, "kernel": 2, "length": 3},
+]
+ANNOTATED = [
+    {},
+    {"gradients": True},
+    {"width": 12, "heads": 3, "encoder": (2, 7), "decoder": (2, 7), "seed": 1},
+    {"causal": False, "targets": 6, "gradients": True, "seed": 2},
+    {"batch": 1, "sources": 1, "targets": 1, "src": 1, "tgt": 1},
+    {"width": 2, "heads": 1, "encoder": (1, 1), "batch": 5, "gradients": True},
+    {"decoder": (2, 7), "gradients": True},
+    {"encoder": (3, 5), "seed": 3},
+]
+TORCH = [
+    {},
+    {"layers": 3, "heads": 4, "inner": 11, "seed": 1},
+    {"bias": False},
+    {"causal": False, "heads": 1, "length": 9, "seed": 2},
+    {"batch": 1, "length": 1, "width": 2, "inner": 1},
+]
+ADAPTIVE = {"cutoffs": (3, 7), "divide": 2, "tied_projections": (1, 2)}
+TXL = [
+    {},
+    {"tied": False, "segments": 1},
+    {"layers": 1, "heads": 1, "batch": 1, "length": 1, "segments": 5, "memory": 3},
+    {"layers": 11, "width": 2, "heads": 2, "inner": 1, "length": 2, "segments": 2},
+    {"memory": 0},
+    {"memory": 20, "segments": 5},
+    {"same_length": True, "memory": 1, "clamp": 1},
+    {"same_length": True, "memory": 9, "clamp": 5, "segments": 4, "pre": True},
+    {"clamp": 2, "pre": True, "memory": 5},
+    ADAPTIVE,
+    ADAPTIVE | {"embed": 12},
+    {"cutoffs": (4,), "embed": 6, "tied_projections": (0, 1), "pre": True},
+    {"cutoffs": (1, 2, 3, 10), "embed": 3, "memory": 0},
+    {"cutoffs": (5,), "tied": False, "divide": 4, "tied_projections": (0,), "length": 6},
+    {"embed": 5, "tied": False},
+    {"divide": 2},
+    # With extended context, but without the authors' fault.
+    {"ext_len": 2},
+    {"ext_len": 5, "memory": 3},
+    {"ext_len": 1, "same_length": True, "pre": True},
+]
+FILES = [(f"cell_{cell}", sizes) for cell in ("rnn", "lstm", "gru") for sizes in CELL]
+FILES += [("indrnn_recurrent", s) for s in ({}, {"time": 1, "batch": 1, "size": 1}, {"time": 300, "seed": 2})]
+FILES += [(stem, sizes | more) for stem, sizes in NETS.items() for more in ({}, CUDA)]
+FILES += [("indrnn_dense", NETS["indrnn_dense"] | {"fresh": True, "gradients": False})]
+FILES += [("rtransformer_other", {"cell": cell} | sizes) for cell in ("rnn", "gru", "lstm") for sizes in R_TRANSFORMER]
+FILES += [("tcn_other", sizes) for sizes in TCN] + [("transformer_annotated_other", sizes) for sizes in ANNOTATED]
+FILES += [(f"transformer_torch_{norm}", sizes) for norm in ("post", "pre") for sizes in TORCH]
+FILES += [("txl_other", sizes) for sizes in TXL]
 
 
-@pytest.mark.parametrize(
-    "family, name",
-    [(family, name) for family in CELLS for name in ("out", "hn", "gx", "gh0", "g/bias_ih_l0", "g/weight_hh_l2")]
-    + [("cell_lstm", "cn"), ("cell_lstm", "gc0")],
-)
-def test_a_wrong_number_is_seen(tmp_path, family, name):
-    path = make_cell(tmp_path / f"{family}.npz")
-    arrays = dict(np.load(path))
-    arrays[name].flat[0] += 1e-3
-    np.savez(path, **arrays)
+@pytest.mark.parametrize("stem, sizes", FILES, ids=str)
+def test_files_of_other_sizes(tmp_path, stem, sizes):
+    """All outcomes equal those of loops, and every gradient autograd's through them."""
+    path, names = make(tmp_path, stem, **{"seed": len(str(sizes))} | sizes)
     errors = check(path)
-    assert errors.pop(name) == pytest.approx(1e-3, rel=1e-6) and max(errors.values()) < 1e-9
+    assert set(errors) == names and len(names) > 1
+    assert max(errors.values()) < 1e-9, errors
 
 
-def swap(arrays, first, second, names):
-    """Swap two of the blocks of six rows."""
-    for name in names:
-        part = arrays[name].reshape(-1, 6, *arrays[name].shape[1:])
-        part[[first, second]] = part[[second, first]]
+# ---- what a file says is compared, or refused
+
+EXAMPLES = [("cell_rnn", {}), ("cell_lstm", {}), ("cell_gru", {}), ("indrnn_recurrent", {})]
+EXAMPLES += [(stem, NETS[stem]) for stem in ("indrnn_plain_bn_after_deep", "indrnn_residual", "indrnn_dense")]
+EXAMPLES += [("rtransformer_gru", {"local_layers": 2}), ("rtransformer_gru", {"image": (2, 4), "length": 4})]
+EXAMPLES += [("tcn", {}), ("transformer_annotated", {"gradients": True}), ("transformer_torch_pre", {"layers": 2})]
+EXAMPLES += [("transformer_torch_post", {"layers": 2}), ("txl_plain", {}), ("txl_adaptive", ADAPTIVE)]
+examples = pytest.mark.parametrize("stem, sizes", EXAMPLES, ids=str)
 
 
-MISTAKES = {
-    "cell_rnn": {"a sign": lambda a: np.negative(a["p/bias_hh_l1"], out=a["p/bias_hh_l1"])},
-    "cell_lstm": {
-        "i and f swapped": lambda a: swap(a, 0, 1, [n for n in a if n.startswith("p/")]),
-        "g and o swapped": lambda a: swap(a, 2, 3, [n for n in a if n.startswith("p/")]),
-        "h0 and c0 swapped": lambda a: a.update(h0=a["c0"], c0=a["h0"]),
-        "a bias left out": lambda a: a["p/bias_hh_l2"].fill(0),
-    },
-    "cell_gru": {
-        "r and z swapped": lambda a: swap(a, 0, 1, [n for n in a if n.startswith("p/")]),
-        "z means the other thing": lambda a: [np.negative(a[n][6:12], out=a[n][6:12]) for n in a if n[:2] == "p/"],
-        "b_hn outside the reset": lambda a: (
-            np.add(a["p/bias_ih_l0"][12:], a["p/bias_hh_l0"][12:], out=a["p/bias_ih_l0"][12:]),
-            a["p/bias_hh_l0"][12:].fill(0),
-        ),
-    },
+@examples
+def test_a_wrong_number_is_seen(tmp_path, stem, sizes):
+    """In its own outcome: each is wrong by another amount."""
+    path, names = make(tmp_path, stem, **sizes)
+    amounts = {name: k if "tracked" in name else k / 1000 for k, name in enumerate(sorted(names), start=1)}
+
+    def change(name):
+        def changed(arrays):
+            value = arrays[name].copy()
+            value.flat[-1] += amounts[name]
+            return value
+
+        return changed
+
+    errors = check(alter(path, {name: change(name) for name in names}))
+    assert errors == {name: pytest.approx(amount, rel=1e-6) for name, amount in amounts.items()}
+
+
+UNKNOWN = {
+    "cell_gru": ["cn"],
+    "indrnn_plain_bn_after_deep": ["b1/RNNs.7.norm1.bn.running_var", "g/RNNs.0", "b1/h", "gh0"],
+    "rtransformer_gru": ["block0_local2_rnn", "block2_out", "g/norm.a_2", "g/forward_net.0.connection.norm.b_2"],
+    "tcn": ["level3_out", "g/network.1.downsample.bias", "gh0"],
+    "transformer_annotated": ["gh0", "b1/norm"],
+    "txl_plain": ["seg3/nll", "seg0/mem3", "gx", "seg0/logits"],
 }
 
 
-@pytest.mark.parametrize("family, mistake", [(family, name) for family in MISTAKES for name in MISTAKES[family]])
-def test_weights_of_another_cell_are_seen(tmp_path, family, mistake):
-    """The mistakes that an implementation makes, made in the file instead: no gradient stays right."""
-    path = make_cell(tmp_path / f"{family}.npz")
+@examples
+def test_arrays_that_we_do_not_compute_are_refused(tmp_path, stem, sizes):
+    path, _ = make(tmp_path, stem, **sizes)
     arrays = dict(np.load(path))
-    MISTAKES[family][mistake](arrays)
-    np.savez(path, **arrays)
-    errors = check(path)
-    assert all(error > 1e-4 for name, error in errors.items() if name in ("out", "gx", "gh0", "g/weight_ih_l0"))
-
-
-@pytest.mark.parametrize("family", CELLS)
-def test_a_cell_without_gradients_or_first_state(tmp_path, family):
-    """Only what stands in the file is reported; ``h`` is every state."""
-    path = make_cell(tmp_path / f"{family}.npz")
-    arrays = {name: value for name, value in np.load(path).items() if not name.startswith("g")}
-    np.savez(path, **arrays, h=arrays["out"])
-    errors = check(path)
-    assert set(errors) == {"out", "h", "hn"} | ({"cn"} if family == "cell_lstm" else set())
-    assert max(errors.values()) < 1e-9
-    np.savez(path, **{name: value for name, value in arrays.items() if name not in ("h0", "c0")})
-    assert min(check(path).values()) > 1e-4
-
-
-@pytest.mark.parametrize("family", CELLS)
-def test_gradients_of_the_cells_equal_autograd_through_a_plain_loop(tmp_path, family):
-    """Of the whole output, as in the files, and in the files' time-major layout."""
-    path = make_cell(tmp_path / f"{family}.npz", layers=2, both_ways=True)
-    arrays = {name: torch.from_numpy(value) for name, value in np.load(path).items()}
-    parameters = {n.removeprefix("p/"): v.requires_grad_() for n, v in arrays.items() if n.startswith("p/")}
-    start = [arrays[name].requires_grad_() for name in ("h0", "c0") if name in arrays]
-    x = arrays["x"].transpose(0, 1).requires_grad_()
-    step = {"cell_rnn": rnn_step, "cell_lstm": lstm_step, "cell_gru": gru_step("after", "keeps")}[family]
-    y, *last = run(step, parameters, x, *start)
-    loss = (y * arrays["grad_out"].transpose(0, 1)).sum()
-    gx, *gradients = torch.autograd.grad(loss, [x, *start, *parameters.values()])
-    reference = {"out": y.transpose(0, 1), **dict(zip(("hn", "cn"), last, strict=False)), "gx": gx.transpose(0, 1)}
-    names = [f"g{name}" for name in ("h0", "c0") if name in arrays] + [f"g/{name}" for name in parameters]
-    reference |= dict(zip(names, gradients, strict=True))
-    ours = official.FAMILIES[family]({name: value.detach() for name, value in arrays.items()})
-    assert set(ours) - {"h"} == set(reference)
-    assert max(relative_error(ours[name], value) for name, value in reference.items()) < 1e-12
-
-
-def test_unknown_arrays_and_families_are_refused(tmp_path):
-    path = make_cell(tmp_path / "cell_rnn.npz")
-    np.savez(path, **dict(np.load(path)), surprise=np.zeros(1))
-    with pytest.raises(ValueError, match="surprise"):
-        check(path)
-    path = make_cell(tmp_path / "cell_gru.npz")
-    np.savez(path, **dict(np.load(path)), cn=np.zeros(1))
-    with pytest.raises(ValueError, match="cn"):
-        check(path)
+    for name in ["surprise", "g/surprise", *UNKNOWN.get(stem, [])]:
+        np.savez(path, **arrays, **{name: np.zeros(8)})
+        with pytest.raises(ValueError, match=f"also holds .*{name}"):
+            check(path)
     with pytest.raises(ValueError, match="families"):
         check(tmp_path / "cell_unknown.npz")
 
 
-DENSE = {"growth_rate": 2, "block_config": (1, 3, 2), "num_init_features": 5}
-NETS = {
-    "indrnn_plain_bn_after_deep": (plain, {"hidden": 5, "num_layers": 3}),
-    "indrnn_plain_bn_before_wide": (plain, {"hidden": 9, "num_layers": 1}),
-    "indrnn_plain_bn_before": (plain, {"hidden": 4, "num_layers": 4}),
-    "indrnn_residual": (residual, {"hidden": 5, "num_blocks": 3}),
-    "indrnn_residual_small": (residual, {"hidden": 3, "num_blocks": 1}),
-    "indrnn_dense": (dense, DENSE),
-    "indrnn_dense_one_block": (dense, {"growth_rate": 3, "block_config": (2,), "num_init_features": 1}),
-}
-
-
-@pytest.fixture
-def net_file(tmp_path):
-    """A file of one of the nets, with gradients and other sizes than the committed ones."""
-
-    def write(name, **options):
-        kind, sizes = NETS[name]
-        make_net(tmp_path / f"{name}.npz", kind, "before" if "before" in name else "after", **options, **sizes)
-        return tmp_path / f"{name}.npz"
-
-    return write
-
-
-@pytest.mark.parametrize("name", NETS)
-@pytest.mark.parametrize("options", [{}, {"cuda": True, "seed": 1, "time": 1, "batch": 2, "classes": 1}])
-def test_independent_nets_of_other_sizes(net_file, name, options):
-    """Outputs, gradients and statistics equal autograd through plain loops."""
-    path = net_file(name, **options)
-    errors = check(path)
-    outcomes = {n for n in np.load(path).files if n.startswith(("g/", "b1/", "gx", "train", "eval"))}
-    assert set(errors) == outcomes and len(outcomes) > 10
-    assert all(error < 1e-9 for error in errors.values()), errors
-
-
-def test_independent_nets_without_gradients(net_file):
-    errors = check(net_file("indrnn_dense", fresh=True, gradients=False))
-    assert {name.partition("/")[0] for name in errors} == {"train_out", "eval_out", "b1"}
-    assert all(error < 1e-9 for error in errors.values()), errors
-
-
-@pytest.mark.parametrize("sizes", [{}, {"time": 1, "batch": 1, "size": 1}, {"time": 300, "seed": 2}])
-def test_recurrences_of_other_sizes(tmp_path, sizes):
-    make_recurrent(tmp_path / "indrnn_recurrent_other.npz", **sizes)
-    errors = check(tmp_path / "indrnn_recurrent_other.npz")
-    assert set(errors) == {"out", "out_h0none", "gx", "gu", "gh0"}
-    assert all(error < 1e-9 for error in errors.values()), errors
-
-
-def test_a_recurrence_without_gradients_or_first_state(tmp_path):
-    """Only what stands in the file is reported; ``h`` is every state."""
-    path = tmp_path / "indrnn_recurrent.npz"
-    make_recurrent(path)
-    given = dict(np.load(path))
-    arrays = {name: given[name] for name in ("x", "u", "h0", "out")} | {"h": given["out"]}
-    np.savez(path, **arrays)
-    errors = check(path)
-    assert set(errors) == {"out", "h"} and max(errors.values()) < 1e-9
-    np.savez(path, x=given["x"], u=given["u"], out=given["out_h0none"])
-    assert check(path)["out"] < 1e-9
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "train_out",
-        "eval_out",
-        "gx",
-        "g/features.resblock2.fc1.fc.bias",
-        "g/features.IndRNNwithBN_last.indrnn1.indrnn_cell.weight_hh",
-        "b1/features.resblock1.IndRNNwithBN2.norm1.bn.running_var",
-        "b1/features.resblock3.IndRNNwithBN1.norm1.bn.num_batches_tracked",
-    ],
-)
-def test_a_wrong_number_of_a_net_is_seen(net_file, name):
-    path = net_file("indrnn_residual")
+@examples
+def test_outcomes_of_another_shape_are_refused(tmp_path, stem, sizes):
+    """Not broadcast: here every row of the file's would be the right one."""
+    path, names = make(tmp_path, stem, **sizes)
     arrays = dict(np.load(path))
-    arrays[name] = arrays[name] + 1
-    np.savez(path, **arrays)
+    for name in sorted(names)[:: len(names) // 3]:
+        np.savez(path, **arrays | {name: arrays[name][None]})
+        with pytest.raises(ValueError, match=rf"{re.escape(name)} of .* must have \(.*, got \(1,"):
+            check(path)
+
+
+@examples
+def test_other_parameters_are_refused(tmp_path, stem, sizes):
+    """One too many, and one too few."""
+    path, _ = make(tmp_path, stem, **sizes)
+    arrays = dict(np.load(path))
+    parameters = [name for name in arrays if name.startswith("p/") and "output.0" not in name and "rt.norm" not in name]
+    if not parameters:  # of the recurrence alone
+        return
+    for name in ("p/other", "p/network.0.conv3.bias", "p/layers.2.dec_attn.r_net.weight"):
+        np.savez(path, **arrays, **{name: np.zeros(8)})
+        with pytest.raises((ValueError, RuntimeError), match=rf"(also holds|Unexpected key).*{name[-5:]}"):
+            check(path)
+    np.savez(path, **{name: value for name, value in arrays.items() if name != parameters[-1]})
+    with pytest.raises((ValueError, RuntimeError, KeyError), match=rf"must hold|Missing key|{parameters[-1][2:]}"):
+        check(path)
+
+
+def test_parameters_of_another_shape_are_refused(tmp_path):
+    path, _ = make(tmp_path, "txl_plain")
+    with pytest.raises(ValueError, match=r"a blocks\.0\.attention\.u of shape \(2, 4\), got \(1, 4\)"):
+        check(alter(path, {"p/r_w_bias": lambda arrays: arrays["p/r_w_bias"][:1]}))
+
+
+@pytest.mark.parametrize("stem", ["cell_rnn", "cell_lstm", "cell_gru", "indrnn_recurrent"])
+def test_a_file_without_gradients_or_first_state(tmp_path, stem):
+    """Only what stands in the file is reported; ``h`` is every state."""
+    path, _ = make(tmp_path, stem)
+    arrays = {name: value for name, value in np.load(path).items() if not name.startswith("g")}
+    np.savez(path, **arrays, h=arrays["out"])
     errors = check(path)
-    assert errors.pop(name) == pytest.approx(1, abs=1e-9) and max(errors.values()) < 1e-9
+    assert {"out", "h"} <= set(errors) <= {"out", "h", "hn", "cn", "out_h0none"} and max(errors.values()) < 1e-9
+    none = {name: value for name, value in arrays.items() if name not in ("h0", "c0")}
+    np.savez(path, **none)
+    assert check(path)["out"] > 1e-4
 
 
 @pytest.mark.parametrize("backend", ["auto", "loop", "scan"])
 def test_a_backend_that_is_wrong_is_seen(tmp_path, monkeypatch, backend):
     """The worst of the backends is reported, and NaN is worse than any number."""
-    make_recurrent(tmp_path / "indrnn_recurrent.npz")
-    right = official.relu_recurrence
+    path, _ = make(tmp_path, "indrnn_recurrent")
+    right, asked = official.relu_recurrence, backend
 
     def wrong(z, u, h0=None, *, backend):
         h = right(z, u, h0, backend=backend)
         return h * float("nan") if backend == asked and h0 is None else h + (backend == asked)
 
-    asked = backend
     monkeypatch.setattr(official, "relu_recurrence", wrong)
-    errors = check(tmp_path / "indrnn_recurrent.npz")
+    errors = check(path)
     assert errors["out"] == pytest.approx(1) and np.isnan(errors["out_h0none"]) and errors["gx"] < 1e-9
 
 
-@pytest.mark.parametrize("name", ["surprise", "b1/RNNs.7.norm1.bn.running_var", "g/RNNs.0", "b1/h", "gh0"])
-def test_unknown_arrays_of_a_net_are_refused(net_file, name):
-    path = net_file("indrnn_plain_bn_after_deep")
-    np.savez(path, **dict(np.load(path)), **{name: np.zeros(1)})
-    with pytest.raises(ValueError, match=f"also holds .*{name}"):
-        check(path)
+# ---- what is peculiar to the originals
+
+
+def test_dead_parameters_are_ignored(tmp_path):
+    """Whether the file calls them dead or lists them among the others; what is used cannot be called dead."""
+    for image, at in ((None, "dead/"), ((2, 4), "p/rt.")):
+        path, _ = make(tmp_path, "rtransformer_gru", image=image)
+        names = ("norm.a_2", "feed_forward.w_1.weight", "forward_net.1.layers.0.local_rnn.output.0.weight")
+        assert {f"{at}{name}" for name in names} <= set(np.load(path).files)
+        changes = {f"{at}{name}": lambda arrays, name=f"{at}{name}": arrays[name] + 1 for name in names}
+        assert max(check(alter(path, changes)).values()) < 1e-9
+    path, _ = make(tmp_path, "rtransformer_gru")
+    assert max(check(alter(path, {f"p/{name}": np.ones(8) for name in names})).values()) < 1e-9
+    arrays = dict(np.load(path))
+    for name in ("forward_net.0.feed_forward.w_1.weight", "forward_net.0.connections.0.norm.a_2", "surprise"):
+        np.savez(path, **arrays, **{f"dead/{name}": np.zeros(8)})
+        with pytest.raises(ValueError, match=rf"dead only what .* never uses, got dead/{name}"):
+            check(path)
+
+
+@pytest.mark.parametrize("name", sorted({path.stem for path in FIXTURES.glob("txl_*.npz")} - {"txl_relshift"}))
+def test_the_loops_of_transformer_xl_are_the_authors_code_too(name):
+    """So that the files made from them say something; with its fault, in the file that has it."""
+    arrays = dict(np.load(FIXTURES / f"{name}.npz"))
+    aliases = dict(pair.split("=") for pair in arrays.pop("aliases"))
+    tensors = {n: torch.from_numpy(v) for n, v in arrays.items()}
+    p = {n.removeprefix("p/"): v.requires_grad_() for n, v in tensors.items() if n.startswith("p/")}
+    c = {ours: arrays[theirs].tolist() for ours, theirs in txl_loops.SETTINGS.items()} | {"quirk": "quirk" in name}
+    segments = [(tensors[f"seg{s}/inp"], tensors[f"seg{s}/tgt"]) for s in range(arrays["n_segments"])]
+    outcomes, loss = transformer_xl(Parameters(p, tied=aliases.get), segments, c)
+    gradients = torch.autograd.grad(loss, list(p.values()), materialize_grads=True)
+    outcomes |= {f"g/{n}": gradient for n, gradient in zip(p, gradients, strict=True)}
+    assert set(outcomes) == set(check(FIXTURES / f"{name}.npz"))
+    for n, value in outcomes.items():
+        torch.testing.assert_close(value.detach(), tensors[n], rtol=0, atol=1e-12)
+
+
+def test_the_authors_fault_is_seen(tmp_path):
+    """Their code keeps rows that it is about to compute again, as two arguments change places.
+
+    Of the first segment all but the memory is right; what later segments read is not what it should be.
+    """
+    path, _ = make(tmp_path, "txl_extlen", ext_len=2, quirk=True, length=4)
+    for errors in (check(QUIRK), check(path)):
+        first = {name: error for name, error in errors.items() if name.startswith("seg0/")}
+        memories = [first.pop(name) for name in list(first) if "mem" in name]
+        assert len(first) == 2 and max(first.values()) < 1e-9 and min(memories) > 1e-3
+        assert max(error for name, error in errors.items() if name.endswith("nll")) > 1e-3
+    path, _ = make(tmp_path, "txl_extlen", quirk=True)
+    assert max(check(path).values()) < 1e-9, "without extended context nothing depends on the order of the two"

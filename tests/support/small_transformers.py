@@ -1,22 +1,10 @@
 """Small Transformers with generic weights, and what they read."""
 
-import torch
+from support.compare import ids, random_parameters
 from support.helpers import drawn
 
 from rtx_lib.models.transformer import CausalTransformer, Transformer
-
-
-def random_parameters(model, seed=1):
-    """No bias is 0 and no norm the identity, so that none can go missing unseen; scores are large."""
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(torch.randn(parameter.shape, generator=generator) / 3)
-    return model
-
-
-def ids(*shape, vocabulary=6, first=0, seed=0):
-    return torch.randint(first, vocabulary, shape, generator=torch.Generator().manual_seed(seed))
+from rtx_lib.models.transformer_xl import TransformerXL
 
 
 def causal(seed=0, width=8, heads=2, layers=2, **options):
@@ -36,7 +24,6 @@ def sentences(batch=2, size=5, seed=0):
     return source
 
 
-def reorder(tree, index):
-    if isinstance(tree, torch.Tensor):
-        return tree[index]
-    return None if tree is None else tuple(reorder(branch, index) for branch in tree)
+def small_xl(seed=1, memory=4, **options):
+    options = {"vocabulary": 6, "width": 8, "heads": 2, "layers": 2, **options}
+    return random_parameters(drawn(seed, TransformerXL, 6, 6, memory=memory, **options), seed)
