@@ -58,15 +58,20 @@ def greedy(model: Model, source: Tensor, *, start: int, end: int, max_length: in
 
 @torch.no_grad()
 def beam_search(
-    model: Model, source: Tensor, *, start: int, end: int, max_length: int, beams: int = 4
+    model: Model, source: Tensor, *, start: int, end: int, max_length: int, beams: int = 4, length_penalty: float = 0.0
 ) -> tuple[Tensor, Tensor]:
     """Extend the most probable beginnings of a sentence side by side (Graves 2012; Sutskever et al. 2014, section 3.2).
 
     Every step extends each beginning by each symbol and keeps the ``beams`` most probable results. Those that end
     with ``end`` leave the search as complete; at ``max_length`` the others count as complete too. The answer is the
-    most probable complete sentence found; as every further symbol costs probability, this favours short ones (Wu et al.
-    2016 divide log p by a power of (5 + L) / 6). One beam is the greedy choice, and V^(max_length - 1) beams are
-    exhaustive.
+    complete sentence of largest
+
+        log p(y | x) / L^length_penalty
+
+    where L is its number of symbols, ``end`` included. With length_penalty = 0 that is the most probable one found;
+    as every further symbol costs probability, this favours short sentences. 1 compares the means per symbol.
+    (Wu et al. 2016 divide by a power of (5 + L) / 6 instead.) One beam is the greedy choice, and
+    V^(max_length - 1) beams are exhaustive.
 
     Parameters
     ----------
@@ -74,20 +79,24 @@ def beam_search(
         As for :func:`greedy`; all tensors in the model's state have the batch as their first axis.
     beams
         Number of beginnings kept, at least 1.
+    length_penalty
+        Exponent, at least 0.
 
     Returns
     -------
     ids
         (B, L) as from :func:`greedy`: the best sentence found for each source.
     log_probabilities
-        (B,) their log p(y | x) in nats.
+        (B,) their log p(y | x) in nats, without the penalty.
 
     Raises
     ------
     ValueError
-        As :func:`greedy`, and for beams below 1.
+        As :func:`greedy`, and for beams below 1 or a length_penalty below 0.
     """
     _expect_search(source, start=start, end=end, max_length=max_length, beams=beams)
+    if not 0 <= length_penalty < float("inf"):
+        raise ValueError(f"length_penalty must be at least 0 and finite, got {length_penalty}")
     batch, device = len(source), source.device
     ids = torch.full((batch, 1), start, device=device)
     logits, state = _read(model, source, ids, None)
@@ -101,7 +110,7 @@ def beam_search(
     first_row = torch.arange(batch, device=device).unsqueeze(1) * beams  # (B, 1)
     best_ids = ids.new_full((batch, max_length), PAD)
     best_length = ids.new_zeros(batch)
-    best_log_p = logits.new_full((batch,), -torch.inf)
+    best_log_p = best_score = logits.new_full((batch,), -torch.inf)
 
     for length in range(1, max_length + 1):
         if length > 1:
@@ -114,21 +123,31 @@ def beam_search(
         ids = torch.cat([ids[rows], symbols.view(-1, 1)], dim=1)
 
         complete = symbols == end if length < max_length else torch.ones_like(symbols, dtype=torch.bool)
-        found, which = log_p.masked_fill(~complete, -torch.inf).max(1)
-        better = found > best_log_p
+        found, which = log_p.masked_fill(~complete, -torch.inf).max(1)  # all of one length: no penalty needed
+        score = found / length**length_penalty
+        better = score > best_score
         best_ids[better, :length] = ids[(first_row.squeeze(1) + which)[better], 1:]
         best_length[better] = length
-        best_log_p = torch.where(better, found, best_log_p)
+        best_log_p, best_score = torch.where(better, found, best_log_p), torch.where(better, score, best_score)
 
         log_p = log_p.masked_fill(complete, -torch.inf)
-        if (log_p.max(1).values <= best_log_p).all():  # a beginning only loses probability
+        # A beginning only loses probability: what it could reach at best is log p / max_length^penalty.
+        if (log_p.max(1).values / max_length**length_penalty <= best_score).all():
             break
         state = _select(state, rows, batch * beams)
     return best_ids[:, : int(best_length.max())], best_log_p
 
 
 @torch.no_grad()
-def sample(model: Model, prompt: Tensor, steps: int, *, temperature: float = 1.0, generator: torch.Generator) -> Tensor:
+def sample(
+    model: Model,
+    prompt: Tensor,
+    steps: int,
+    *,
+    temperature: float = 1.0,
+    top: int | None = None,
+    generator: torch.Generator,
+) -> Tensor:
     """Continue a prompt with symbols drawn from softmax(logits / temperature).
 
     Parameters
@@ -141,6 +160,8 @@ def sample(model: Model, prompt: Tensor, steps: int, *, temperature: float = 1.0
         Number of symbols to draw, at least 1.
     temperature
         Above 0; below 1 it favours the probable symbols, and towards 0 only the most probable one is left.
+    top
+        If given, draw among this many most probable symbols only; 1 is the greedy choice, V or more all symbols.
     generator
         Source of the draws. They are made on its device, in float64.
 
@@ -152,16 +173,16 @@ def sample(model: Model, prompt: Tensor, steps: int, *, temperature: float = 1.0
     Raises
     ------
     ValueError
-        For a prompt that is empty or holds no ids, steps below 1, or a temperature that is not above 0.
+        For a prompt that is empty or holds no ids, steps below 1, a temperature that is not above 0, or a top below 1.
     """
     expect_ids(prompt, None, "prompt")
-    expect_sizes(steps=steps)
+    expect_sizes(steps=steps, top=1 if top is None else top)
     if not 0 < temperature < float("inf"):
         raise ValueError(f"temperature must be above 0 and finite, got {temperature}")
     ids, state = prompt, None
     for _ in range(steps):
         logits, state = model(ids if state is None else ids[:, -1:], state)
-        logits, order = _largest(logits[:, -1].double(), logits.shape[-1])
+        logits, order = _largest(logits[:, -1].double(), logits.shape[-1] if top is None else top)
         logits = (logits - logits[:, :1]) / temperature  # the largest is 0, so that no temperature is too small
         drawn = torch.multinomial(logits.softmax(-1).to(generator.device), 1, generator=generator)
         ids = torch.cat([ids, order.gather(1, drawn.to(ids.device))], dim=1)
@@ -192,7 +213,9 @@ def _largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def _expect_search(source: object, *, start: int, end: int, **counts: int) -> None:
-    expect_ids(source, None, "source")
+    if not isinstance(source, Tensor) or source.ndim < 1 or len(source) < 1:
+        got = f"shape {tuple(source.shape)}" if isinstance(source, Tensor) else type(source).__name__
+        raise ValueError(f"source must be a tensor with at least one sentence, got {got}")
     for name, value in (("start", start), ("end", end)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             raise ValueError(f"{name} must be the id of a symbol, got {value!r}")

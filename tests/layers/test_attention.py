@@ -376,7 +376,6 @@ def test_additive_attention_equals_the_loops(kind):
         z = model(query, keys, mask=mask)
         assert worst([z, *seen], [y, weights]) < 1e-12
         assert furthest(z, y, [query, keys, *model.parameters()]) < 1e-12
-        assert torch.equal(model(query, keys, mask=mask, projected=model.project(keys)), z)
 
 
 def test_additive_attention_ignores_padding_and_lets_a_hook_change_it():
@@ -424,9 +423,7 @@ BAD = [
     (lambda m: AdditiveAttention(3, 4, 0), r"width must be at least 1, got 0"),
     (lambda m: ADDITIVE(Q[0], Q[0, :, :, 1:]), r"query must have shape \(B, T, 3\), got \(3, 4, 5\)"),
     (lambda m: ADDITIVE(Q[0, ..., :3], Q[0]), r"keys must have shape \(3, S, 4\), got \(3, 4, 5\)"),
-    (lambda m: ADDITIVE.project(Q[0]), r"keys must have shape \(B, S, 4\), got \(3, 4, 5\)"),
     (lambda m: ADDITIVE(X[..., :3], X[..., :4], mask=causal_mask(4)), r"mask must be .* \(2, 3, 3\), got"),
-    (lambda m: ADDITIVE(X[..., :3], X[..., :4], projected=X), r"projected must .* \(2, 3, 5\), got \(2, 3, 6\)"),
 ]
 
 

@@ -195,9 +195,9 @@ def test_bad_caches():
     _, (entry, (k, v)) = stack(x)
     _, both = reading(x, memory=memory)
     for value, message in [
-        ((entry, (k, None)), r"cache\[1\] must be a tensor"),
-        ((entry, (k[:, :, 1:], v[:, :, 1:])), r"cache\[1\] must have shape \(2, 3, 5, 4\), got \(2, 3, 4, 4\)"),
-        (both, r"cache\[0\] must be a tensor"),
+        ((entry, (k, None)), r"cache\[1\]\[1\] must be a tensor"),
+        ((entry, (k[:, :, 1:], v[:, :, 1:])), r"cache\[1\]\[0\] must have shape \(2, 3, 5, 4\), got \(2, 3, 4, 4\)"),
+        (both, r"cache\[0\]\[0\] must be a tensor"),
     ]:
         with pytest.raises(ValueError, match=message):
             stack(x, cache=value)

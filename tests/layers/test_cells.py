@@ -267,8 +267,3 @@ def test_gru_taps_hold_states_and_gates(reset, update):
 
 
 # Precision, and what is refused.
-
-
-def test_the_arguments_are_shown():
-    assert "forget_bias=1.0, backend='loop'" in repr(LSTM(3, 5, forget_bias=1.0))
-    assert "reset='before', update='replaces', backend='loop'" in repr(GRU(3, 5, reset="before", update="replaces"))

@@ -69,15 +69,12 @@ def shaw_values(size, seed, clip=2):
     return furthest(module.value_bias(weights), loops, [weights, module.values])
 
 
-def xl_scores(size, seed, causal=False, clamp=0):
+def xl_scores(size, seed, causal=False):
     (queries, keys, offset), (q, k), width = size, draw_heads(size, seed), HEADS * K
-    module = random_parameters(XLRelative(width, HEADS, causal=causal, clamp=clamp), seed)
+    module = random_parameters(XLRelative(width, HEADS, causal=causal), seed)
 
     def entry(i, j):
-        distance = offset + i - j
-        if clamp > 0:
-            distance = max(-clamp, min(clamp, distance))
-        r = (module.r_proj_weight @ encoding(distance, width, "halves")).view(HEADS, K)
+        r = (module.r_proj_weight @ encoding(offset + i - j, width, "halves")).view(HEADS, K)
         content, place = (q[:, :, i] * r).sum(-1), (module.v * r).sum(-1)
         return (content + (module.u * k[:, :, j]).sum(-1) + place) / math.sqrt(K)
 
@@ -119,11 +116,10 @@ def test_shaw_equals_loops(size, seed, clip):
 
 
 @every_size
-@pytest.mark.parametrize("clamp", [-1, 0, 1, 3, 20])
-def test_xl_equals_loops(size, seed, clamp):
-    assert xl_scores(size, seed, clamp=clamp) < 1e-12
+def test_xl_equals_loops(size, seed):
+    assert xl_scores(size, seed) < 1e-12
     if size in SIZES:
-        assert xl_scores(size, seed, causal=True, clamp=clamp) < 1e-12
+        assert xl_scores(size, seed, causal=True) < 1e-12
 
 
 @every_size
@@ -218,15 +214,6 @@ def test_the_shift_equals_its_definition():
                     assert torch.equal(y[:, i, j], x[:, i, source])
 
 
-def test_xl_shares_u_and_v():
-    first = XLRelative(12, HEADS)
-    second = XLRelative(12, HEADS, u=first.u, v=first.v)
-    assert len(list(torch.nn.ModuleList([first, second]).parameters())) == 4
-    q, k = draw_heads((3, 5, 2))
-    (first.score_bias(q, k, 2) + second.score_bias(q, k, 2)).square().sum().backward()
-    assert all(p.grad.abs().sum() > 0 for p in (first.u, first.v, first.r_proj_weight, second.r_proj_weight))
-
-
 def test_make_positions():
     kinds = [type(None), Sinusoidal, Learned, ShawRelative, XLRelative, Rotary, ALiBi]
     made = [make_positions(scheme, width=12, heads=3, length=7, clip=5, causal=False) for scheme in SCHEMES]
@@ -244,8 +231,6 @@ BAD = {
     "width must be even": lambda: Sinusoidal(7),
     "width must be at least 1": lambda: Sinusoidal(0),
     "layout must be one of": lambda: Sinusoidal(8, layout="mixed"),
-    "base must be positive and finite, got 0": lambda: Sinusoidal(8, base=0),
-    "base must be positive and finite, got nan": lambda: Rotary(8, base=math.nan),
     r"x must have shape \(B, T, 8\), got \(2, 3, 6\)": lambda: Sinusoidal(8).embed(draw(2, 3, 6)),
     "x must hold floats, got torch.int64": lambda: Learned(8, 8).embed(torch.zeros(2, 3, 8, dtype=torch.int64)),
     "offset must be at least 0, got -1": lambda: Learned(8, 8).embed(draw(2, 3, 8), -1),
@@ -261,10 +246,6 @@ BAD = {
     r"q must have shape \(B, 3, T, K\)": lambda: ALiBi(3).score_bias(*2 * [draw(2, 4, 5, 4)], 0),
     "width must be even, because": lambda: XLRelative(9, 3),
     "heads must divide width = 12, got 5": lambda: XLRelative(12, 5),
-    r"u must be a parameter of shape \(3, 4\), got Tensor": lambda: XLRelative(12, 3, u=draw(3, 4)),
-    r"v must be a parameter of shape \(3, 4\), got \(4, 3\)": lambda: XLRelative(
-        12, 3, v=torch.nn.Parameter(draw(4, 3))
-    ),
     "offset must be S - T = 0 if causal, got 2": lambda: XLRelative(12, 3).score_bias(*2 * [draw(2, 3, 5, 4)], 2),
     "scheme must be one of .*alibi.* got 'sine'": lambda: make_positions("sine", width=12, heads=3),
     "heads must divide width = 12, got 8": lambda: make_positions("none", width=12, heads=8),
