@@ -240,9 +240,13 @@ def confirm(
     told = {id for name in names if name in study for id in study[name]["findings"]}
     if unknown := [id for id in clocks if id not in told]:
         raise BuildError(f"No finding of {', '.join(names)} is called {unknown[0]!r}")
+    for name in names:
+        there = {run["seed"] for run in study[name]["runs"]} if name in study else set()
+        if lacking := {setting.seed for setting in todo} - there:
+            raise BuildError(f"{name} has no run to confirm with seed {min(lacking)}")
     wrong: list[str] = []
     with frozen(root) as tree:
-        keys = {name: key_of(tree, name) for name in names if name in study}
+        keys = {name: key_of(tree, name) for name in names}
         keys = {name: key for name, key in keys.items() if key != study[name]["fingerprint"]}
         plan = [(name, setting) for name in keys for setting in todo]
         print(f"{len(plan)} runs to make, {len(names) - len(keys)} chapters are of today's code", flush=True)
@@ -251,7 +255,7 @@ def confirm(
                 wrong.append(name)
                 continue
             values = run_of(setting, findings, took, {})["values"]
-            kept = next((run["values"] for run in study[name]["runs"] if run["seed"] == setting.seed), {})
+            kept = next(run["values"] for run in study[name]["runs"] if run["seed"] == setting.seed)
             timed = {*clocks} & values.keys() & kept.keys()
             other = sorted(id for id in {*values, *kept} - timed if values.get(id, "") != kept.get(id, ""))
             wrong += [name] if other else []

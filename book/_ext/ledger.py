@@ -41,8 +41,7 @@ from rtx_lib.evidence.claims import (
     too_few,
     truth,
 )
-from rtx_lib.evidence.findings import NAME as STUDY
-from rtx_lib.evidence.findings import load_study
+from rtx_lib.evidence.findings import STUDY, load_study
 from rtx_lib.evidence.records import load
 
 FILE, FOLDER = "book/claims.yml", "book/results"

@@ -15,5 +15,12 @@ from .comparison import race
 from .recurrence import cells, indrnn, rnn
 
 CASES: dict[str, Callable[..., list[dict[str, Any]]]] = {
-    case.__name__.replace("_", "-"): case for case in (rnn, cells, indrnn, attention, transformer, local_rnn, txl, race)
+    "rnn": rnn,
+    "cells": cells,
+    "indrnn": indrnn,
+    "attention": attention,
+    "transformer": transformer,
+    "local-rnn": local_rnn,
+    "txl": txl,
+    "race": race,
 }

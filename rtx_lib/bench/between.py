@@ -75,7 +75,7 @@ def txl(
 
 @torch.no_grad()
 def evaluation_costs(
-    lengths: Sequence[int], *, device: str = "cpu", segment: int = 64, **sizes: int
+    lengths: Sequence[int], *, device: str = "cpu", segment: int = 64, width: int = 64, heads: int = 4, layers: int = 4
 ) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
     """What a predicted token of one text costs a Transformer-XL, for several attention lengths L.
 
@@ -92,7 +92,7 @@ def evaluation_costs(
         For each way with memory, how far the predictions for the end of the first L ids are from those of the window.
     """
     generator = torch.Generator().manual_seed(0)
-    settings: dict[str, Any] = {"vocabulary": 65, "width": 64, "heads": 4, "layers": 4} | sizes
+    settings: dict[str, Any] = {"vocabulary": 65, "width": width, "heads": heads, "layers": layers}
     plain, remembering = (TransformerXL(65, 65, memory=0, **settings).eval() for _ in range(2))
     _spread(plain, generator)
     remembering.load_state_dict(plain.state_dict())

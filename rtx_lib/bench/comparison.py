@@ -30,6 +30,8 @@ def race(
 
     A task whose data are not in the cache is left out, and a line on standard error says so.
     """
+    if "transformer" not in lanes:
+        raise ValueError(f"lanes must hold 'transformer', with which all are compared, got {list(lanes)}")
     rows = []
     for task in tasks:
         if task in _FILES and not available(_FILES[task]):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rtx_lib.checks.answers import compare, compare_number, draw, exercise
+from rtx_lib.checks.answers import as_tensor, compare, compare_number, draw, exercise
 
 
 @exercise("Right: what is masked gets 0, and a row that sees nothing is 0 as a whole.")
@@ -26,13 +26,13 @@ def check_masked_softmax(answer: Callable[[Tensor, Tensor], Tensor]) -> None:
     """
     (scores,) = draw(5, (2, 3, 4))
     mask = torch.tensor([[1, 1, 0, 1], [0, 1, 1, 0], [0, 0, 0, 0]], dtype=torch.bool).expand(2, 3, 4)
-    given = answer(scores.clone(), mask.clone())
+    given = as_tensor(answer(scores.clone(), mask.clone()))
     least = torch.finfo(scores.dtype).min
     kept = scores.masked_fill(~mask, least)
     right, all_seen, set_to_0 = kept.softmax(-1) * mask, scores.softmax(-1), (scores * mask).softmax(-1)
     late = all_seen * mask
     empty = "the row with everything masked is NaN: minus infinity everywhere makes 0 / 0 of a softmax"
-    assert getattr(given, "shape", None) != right.shape or not given[:, 2].isnan().any(), empty
+    assert given.shape != right.shape or not given[:, 2].isnan().any(), empty
     slips = {
         "the row with everything masked got equal weights; it may see nothing, so its weights are 0": kept.softmax(-1),
         "the mask is turned round: True means that a query may attend": scores.masked_fill(mask, least).softmax(-1),

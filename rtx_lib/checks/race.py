@@ -128,7 +128,8 @@ def check_arrival(answer: Callable[..., int | None]) -> None:
         sign, side = (1, "rises") if metric == "accuracy" else (-1, "falls")
         beyond, before = [sign * (v - line) >= 0 for v in values], [sign * (v - line) <= 0 for v in values]
         if right is not None:
-            last, best = steps[4 - beyond[::-1].index(True)], steps[int(np.argmax(sign * np.array(values)))]
+            last = [step for step, there in zip(steps, beyond, strict=True) if there][-1]
+            best = steps[int(np.argmax(sign * np.array(values)))]
             turned = given is not None and given == steps[before.index(True)]
             assert given != beyond.index(True), f"{where}: this is a place in the list, the step is asked for"
             assert not turned, f"{where}: the wrong direction, {metric} {side} to its line"

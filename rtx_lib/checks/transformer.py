@@ -141,9 +141,8 @@ def check_smoothing(answer: Callable[[Tensor, Tensor, float], Tensor]) -> None:
         "the sign is missing": -right,
         "this is the mean over N V entries: sum over the classes, then take the mean over N": right / 4,
     }
-    compare(
-        answer(logits.clone(), y.clone(), epsilon), right, slips, 1e-6
-    )  # one-hot integers times a number are float32
+    # To 1e-6: one-hot integers times a number are float32.
+    compare(answer(logits.clone(), y.clone(), epsilon), right, slips, 1e-6)
 
 
 @exercise()

@@ -174,7 +174,7 @@ def _by_rules(claim: Claim, records: measured.Records) -> Judgement:
 def too_few(claim: Claim, records: measured.Records) -> str:
     """ "too few runs: 1 of LSTM" where a series has fewer than `MIN_SEEDS` of them; else nothing."""
     for name, path in claim.ours.items():
-        recipe = measured.recipe_of(path, records)
+        recipe = measured.named_recipe(path, records)
         count = len(measured.series(path, records)) if recipe else 0
         if count < MIN_SEEDS:
             return f"too few runs: {count or 'none'} of {name}"
@@ -247,7 +247,7 @@ def said(values: Sequence[float | None], runs: Sequence[Mapping[str, Any]]) -> s
 
 def numbers(claim: Claim, records: measured.Records) -> list[tuple[str, str, str]]:
     """Name, recipe and numbers of each of ours that has records."""
-    found = {name: measured.recipe_of(path, records) for name, path in claim.ours.items()}
+    found = {name: measured.named_recipe(path, records) for name, path in claim.ours.items()}
     there = [(name, claim.ours[name], recipe) for name, recipe in found.items() if recipe]
     return [(name, recipe, said(measured.series(path, records), records[recipe])) for name, path, recipe in there]
 

@@ -182,7 +182,7 @@ class Evidence:
 
 # ------------------------------------------------------------------------------------------------ the replication study
 
-NAME = "study/replication.json"
+STUDY = "study/replication.json"
 PLANNED = {"first": 20, "second": 6}
 """Runs of each chapter: with the seeds by which bounds were judged, and with seeds that nobody had looked at."""
 CONFIDENCE = 0.95
@@ -212,7 +212,7 @@ class Rate:
 @functools.cache
 def load_study(path: Path | None = None) -> dict[str, Any]:
     """The study's file as nested dicts, that of the book where no path is given; empty where there is none."""
-    path = path or results_folder() / NAME
+    path = path or results_folder() / STUDY
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 

@@ -51,12 +51,12 @@ class Unmeasured(ValueError):
 
 def split(path: str, records: Records) -> tuple[str, str]:
     """Recipe and rest of ``RECIPE.REST``; a recipe's name may have dots. `Unmeasured` where it has no record."""
-    if not (recipe := recipe_of(path, records)):
+    if not (recipe := named_recipe(path, records)):
         raise Unmeasured(f"no record of the recipe in {path!r}")
     return recipe, path[len(recipe) + 1 :]
 
 
-def recipe_of(path: str, records: Records) -> str:
+def named_recipe(path: str, records: Records) -> str:
     """The recipe that a path begins with; nothing where it has no record."""
     return max((name for name in records if path.startswith(f"{name}.")), key=len, default="")
 
@@ -110,8 +110,10 @@ def _term(path: str, records: Records) -> float:
         return float(path)
     recipe, rest = split(path, records)
     runs = records[recipe]
-    if rest in ("seeds", "diverged"):
-        return float(sum(rest == "seeds" or bool(run["diverged"]) for run in runs))
+    if rest == "seeds":
+        return float(len(runs))
+    if rest == "diverged":
+        return float(sum(bool(run["diverged"]) for run in runs))
     if rest.startswith(("configuration.", "baselines.")) or rest == "parameters":
         if len(same := {*series(path, records)}) != 1:
             raise ValueError(f"{path!r} differs between the seeds")

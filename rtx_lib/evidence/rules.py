@@ -1,6 +1,7 @@
 """The rules that weigh records against a sentence: a line such as ``every A < B``.
 
-The names in a rule are those under ``ours`` of the same entry, each with the path of a number in the records
+How the files of entries, ``book/claims.yml`` and ``book/statements.yml``, are read stands here too. The names in a
+rule are those under ``ours`` of the same entry, each with the path of a number in the records
 (:mod:`rtx_lib.evidence.measured`). In place of one there may be a number, and before a name a factor, ``1.5 * TCN``.
 
 =====================  =====================================================  ==========================================

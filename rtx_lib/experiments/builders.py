@@ -10,7 +10,7 @@ from torch import nn
 from rtx_lib import models, tasks
 from rtx_lib.experiments.recipes import Recipe
 from rtx_lib.layers import GRU, LSTM, RNN, Readout, SampleStdNorm
-from rtx_lib.training.schedules import drop_on_plateau, staircase, warmup_cosine
+from rtx_lib.training.schedules import drop_on_plateau, staircase, warmup_constant, warmup_cosine
 
 TASKS: dict[str, Callable[..., Any]] = {
     "adding": tasks.AddingProblem,
@@ -75,7 +75,7 @@ def rule(recipe: Recipe, model: nn.Module) -> dict[str, Any]:
         For an unknown schedule or optimizer, or a slow rate without parameters.
     """
     schedules: dict[str, Callable[[], Any]] = {
-        "constant": lambda: None,
+        "constant": lambda: warmup_constant(recipe.warmup) if recipe.warmup else None,
         "cosine": lambda: warmup_cosine(recipe.steps, recipe.warmup, recipe.floor),
         "staircase": lambda: staircase(recipe.drop_every, recipe.drop),
         "plateau": lambda: drop_on_plateau(
@@ -84,8 +84,9 @@ def rule(recipe: Recipe, model: nn.Module) -> dict[str, Any]:
     }
     if recipe.schedule not in schedules:
         raise ValueError(f"schedule must be one of {list(schedules)}, got {recipe.schedule!r}")
-    how = {"optimizer": optimizer(recipe, model), "schedule": None, "plateau": None}
-    return how | {"plateau" if recipe.schedule == "plateau" else "schedule": schedules[recipe.schedule]()}
+    factor, by_score = schedules[recipe.schedule](), recipe.schedule == "plateau"
+    how = {"schedule": None, "plateau": factor} if by_score else {"schedule": factor, "plateau": None}
+    return {"optimizer": optimizer(recipe, model), **how}
 
 
 def optimizer(recipe: Recipe, model: nn.Module) -> torch.optim.Optimizer:

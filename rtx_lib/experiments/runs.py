@@ -112,9 +112,9 @@ def _beside(model: nn.Module, task: Any, recipe: Recipe, seed: int, device: str)
     if reference.steps != recipe.steps:
         raise ValueError(f"steps must be the {reference.steps} of {reference.name}, got {recipe.steps}")
 
-    def side(made: Recipe, model: nn.Module, task: Any) -> Trainer:
-        how = {name: getattr(made, name) for name in ("batch_size", "clip", "stream_length")} | rule(made, model)
-        return Trainer(model, task, **how, scored={"batch_size": made.eval_batch_size}, seed=seed, device=device)
+    def side(own: Recipe, model: nn.Module, task: Any) -> Trainer:
+        how = {name: getattr(own, name) for name in ("batch_size", "clip", "stream_length")} | rule(own, model)
+        return Trainer(model, task, **how, scored={"batch_size": own.eval_batch_size}, seed=seed, device=device)
 
     theirs, ours = side(reference, *build(reference, seed)), side(recipe, model, task)
     try:

@@ -172,15 +172,16 @@ def in_page(content: str, caption: str | None, kind: str, **data: Any) -> HTML:
     page = f'<figure class="book-fig book-{kind}"{attributes}>{content}{figcaption(caption)}</figure>'
     if (size := len(page.encode())) > LIMIT:
         much, most = f"{size / 1000:.0f} kB", f"{LIMIT // 1000} kB"
-        raise ValueError(f"the {kind.split()[0]} takes {much}, allowed are {most}: use fewer positions or points")
+        raise ValueError(f"the {kind.split()[0]} takes {much}, allowed are {most}: show less")
     return HTML(page)
 
 
 @functools.cache
 def beside(name: str) -> str:
-    """A script or style sheet of this folder, without whole lines of comment and without indents."""
-    lines = resources.files("rtx_lib.plots").joinpath(name).read_text(encoding="utf-8").splitlines()
-    return "\n".join(line.strip() for line in lines if line.strip() and not line.strip().startswith(("//", "/*")))
+    """A script or style sheet of this folder, without comments that fill a line and without indents."""
+    text = resources.files("rtx_lib.plots").joinpath(name).read_text(encoding="utf-8")
+    lines = (line.strip() for line in re.sub(r"^\s*/\*.*?\*/", "", text, flags=re.S | re.M).splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
 def scripted(name: str) -> str:

@@ -1,6 +1,5 @@
 """One figure whose named lines, points and texts are moved by numbers: a long run, frame by frame, in few bytes."""
 
-import itertools
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
@@ -159,9 +158,12 @@ def _move(artist: Line2D | Text, value: Any) -> str:
 
 def _path(x: np.ndarray, y: np.ndarray) -> str:
     """SVG path through the points: ``M1 2 3 4``, with a new M after each gap of NaN."""
-    points = [None if np.isnan(a) else f"{_short(a)} {_short(b)}" for a, b in zip(x, y, strict=True)]
-    found = itertools.pairwise([None, *points])
-    return " ".join(f"M{here}" if before is None else here for before, here in found if here is not None)
+    words, pen_down = [], False
+    for a, b in zip(x, y, strict=True):
+        if not np.isnan(a):
+            words.append(f"{'' if pen_down else 'M'}{_short(a)} {_short(b)}")
+        pen_down = not np.isnan(a)
+    return " ".join(words)
 
 
 def _short(value: float) -> str:

@@ -49,14 +49,14 @@ def fill(ax: Axes, places: Any, **look: Any) -> None:
         ax.add_patch(PathPatch(squares(places), **look))
 
 
-def fill_cells(ax: Axes, cells: np.ndarray, top: int = 0, **look: Any) -> None:
-    """The cells (rows, columns) that are True as one shape, the first row at height ``top``."""
-    fill(ax, np.argwhere(cells)[:, ::-1] + (0, top), **look)
+def fill_cells(ax: Axes, cells: np.ndarray, **look: Any) -> None:
+    """The cells (rows, columns) that are True as one shape, from the top."""
+    fill(ax, np.argwhere(cells)[:, ::-1], **look)
 
 
-def scale_bar(ax: Axes, image: np.ndarray, low: float, high: float, *, at: float = 1.03) -> Axes:
+def scale_bar(ax: Axes, image: np.ndarray, low: float, high: float) -> Axes:
     """A bar to the right that says which value looks how, from ``low`` at its foot to ``high``."""
-    bar = ax.inset_axes((at, 0, 0.035, 1))
+    bar = ax.inset_axes((1.03, 0, 0.035, 1))
     paint(bar, image[:, None], extent=(0, 1, low, high), origin="lower")
     bar.set_xticks([])
     bar.yaxis.tick_right()

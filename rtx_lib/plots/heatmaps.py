@@ -223,5 +223,5 @@ def draw_alignment(source: Words, target: Words, weights: Any, *, marked: Collec
             ax.text(x, height, text, ha=side, va="center")
     for t, s in np.argwhere(array > 0.15):
         look = {"linewidth": 4 * array[t, s], "alpha": min(1, 0.25 + array[t, s]), "solid_capstyle": "butt"}
-        ax.plot([0.03, 0.97], [heights[0][s], heights[1][t]], "-", color=CYCLE[t in marked], **look)
+        ax.plot([0.03, 0.97], [heights[0][s], heights[1][t]], "-", color=CYCLE[1] if t in marked else CYCLE[0], **look)
     return fig

@@ -99,8 +99,8 @@ def influence_frames(sizes: Mapping[str, Any]) -> tuple[Figure, list[dict[str, A
     fig, axes = plt.subplots(len(maps), 1, figsize=(5.8, 1.4 * len(maps)), sharex=True, sharey=True, squeeze=False)
     frames: list[dict[str, Any]] = [{} for _ in steps]
     for k, (ax, (name, values)) in enumerate(zip(axes.flat, maps.items(), strict=True)):
-        look: dict[str, Any] = {"linewidth": 130 / T, "linestyle": "-", "solid_capstyle": "butt"}
-        ax.plot([1], [1], color=CYCLE[k % len(CYCLE)], gid=f"bars{k}", **look)
+        bar: dict[str, Any] = {"linewidth": 130 / T, "linestyle": "-", "solid_capstyle": "butt"}
+        ax.plot([1], [1], color=CYCLE[k % len(CYCLE)], gid=f"bars{k}", **bar)
         ax.plot([1], [1], "x", color=INK, markersize=6, gid=f"none{k}")
         ax.axvline(1, color=INK, linestyle=":", linewidth=1.4, gid=f"at{k}")
         ax.set(yscale="log", ylim=(floor, 20), xlim=(0.3, T + 0.7), xticks=steps, yticks=[1e-5, 1e-2, 1e1])

@@ -41,7 +41,7 @@ def arrange(lanes: Mapping[str, str]) -> dict[str, list[str]]:
     return {family: own for family, own in order.items() if own}
 
 
-def rising(task: Task) -> bool:
+def rises(task: Task) -> bool:
     """Whether the finish line of a task is reached from below."""
     return task["metric"] in RISING
 
@@ -53,7 +53,7 @@ def is_log(task: Task) -> bool:
 
 def described(task: Task) -> str:
     """The metric with its direction: ``"MSE (lower is better)"``."""
-    return f"{task['label']} ({'higher' if rising(task) else 'lower'} is better)"
+    return f"{task['label']} ({'higher' if rises(task) else 'lower'} is better)"
 
 
 def three(value: float) -> str:
@@ -67,7 +67,7 @@ def three(value: float) -> str:
     return f"{rounded:,.0f}" if abs(rounded) >= 100 else f"{rounded:.3g}"
 
 
-def check(tasks: Mapping[str, Task]) -> None:
+def check_tasks(tasks: Mapping[str, Task]) -> None:
     """Raise ValueError unless there is a task and each is whole, with a finish line that can be drawn."""
     if not tasks:
         raise ValueError("tasks must hold at least one task, got none")
@@ -174,7 +174,7 @@ def draw_lane(ax: Axes, runs: Sequence[Run], yours: Run | None, finish: tuple[st
         sizes = f"{len(yours['steps'])} and {len(yours['values'])}"
         raise ValueError(f"yours must hold as many steps as values, got {sizes}")
     for lane, name in {run["lane"]: str(run["name"]) for run in runs}.items():
-        steps, middle, *_ = over_seeds([run for run in runs if run["lane"] == lane], rising(task))
+        steps, middle, *_ = over_seeds([run for run in runs if run["lane"] == lane], rises(task))
         ax.plot(steps, middle, linewidth=1.1, label=name, **look(lane) | {"marker": ""})
     if line is not None:
         baseline(ax, line, f"finish line {three(line)}")

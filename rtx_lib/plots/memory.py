@@ -73,8 +73,12 @@ def draw_costs(ax: Axes, lengths: Sequence[int], ratios: Mapping[str, Any], publ
     if not len(lengths) or list(lengths) != sorted(set(lengths)) or lengths[0] <= 0:
         raise ValueError(f"lengths must be above 0 and rise, got {list(lengths)}")
     curves = several("ratios", ratios, "[runs]", len(lengths))
-    if any((curve <= 0).any() for curve in curves.values()) or any(min(point) <= 0 for point in published.items()):
-        raise ValueError(f"ratios and published must be above 0, got {dict(ratios)} and {published}")
+    if (
+        not published
+        or min(*published, *published.values()) <= 0
+        or any((curve <= 0).any() for curve in curves.values())
+    ):
+        raise ValueError(f"ratios and published must hold values above 0, got {dict(ratios)} and {published}")
     ax.set(xscale="log", yscale="log")
     ax.margins(x=0.08)
     for index, (name, curve) in enumerate(curves.items()):

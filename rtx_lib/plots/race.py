@@ -11,7 +11,18 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, MaxNLocator
 
 from rtx_lib.plots.curves import name_at, wrap
-from rtx_lib.plots.lanes import Summary, Task, arrange, check, is_log, mark_seeds, metric_axis, reached, rising, three
+from rtx_lib.plots.lanes import (
+    Summary,
+    Task,
+    arrange,
+    check_tasks,
+    is_log,
+    mark_seeds,
+    metric_axis,
+    reached,
+    rises,
+    three,
+)
 from rtx_lib.plots.style import INK, look
 
 _DASHED, _DOTTED = (0, (4, 2.5)), (0, (1, 2))
@@ -40,7 +51,7 @@ def draw_race(
     ValueError
         If there is no task or no lane, or a finish line or baseline cannot be drawn.
     """
-    check(tasks)
+    check_tasks(tasks)
     if not lanes:
         raise ValueError("lanes must hold at least one lane, got none")
     rows: dict[str, float] = {}
@@ -69,7 +80,7 @@ def _panel(ax: Axes, task: Task, rows: Mapping[str, float], results: Mapping[str
         ends = [max(ax.get_ylim()), min(ax.get_ylim()) + 0.7]  # below the names
         ax.plot([value, value], ends, color=INK, linewidth=width, linestyle=dots, marker="", zorder=1)
     ax.margins(x=0.12)
-    ax.xaxis.set_inverted(not rising(task))
+    ax.xaxis.set_inverted(not rises(task))
     ax.xaxis.set_major_locator(LogLocator(10, numticks=3) if is_log(task) else MaxNLocator(3, steps=[1, 2, 5, 10]))
     ax.tick_params(axis="x", labelsize=9)
     ax.tick_params(axis="y", length=0)
@@ -126,7 +137,7 @@ def describe_race(
 ) -> str:
     """What :func:`draw_race` shows, in words: how many lanes cross each finish line, and which is best, or are where
     medians tie."""
-    check(tasks)
+    check_tasks(tasks)
     told = [_told(task, lanes, results.get(key, {})) for key, task in tasks.items()]
     return f"{len(lanes)} models on {len(tasks)} tasks. {'. '.join(told)}."
 
@@ -137,7 +148,7 @@ def _told(task: Task, lanes: Mapping[str, str], results: Mapping[str, Summary]) 
     medians = {lane: result["median"] for lane, result in own.items() if result["values"]}
     if not medians:
         return f"{task['name']}: no records"
-    best = (max if rising(task) else min)(medians.values())
+    best = (max if rises(task) else min)(medians.values())
     *others, last = [lanes[lane] for lane, median in medians.items() if median == best]
     first = f"best are {', '.join(others)} and {last}" if others else f"best is {last}"
     if task["line"] is None:
@@ -159,7 +170,7 @@ def _ranked(task: Task, values: Mapping[str, Mapping[int, float]], seed: int) ->
     found = {lane: own[seed] for lane, own in values.items() if seed in own}
     if not found:
         raise ValueError(f"seed must be one that a lane has, got {seed}")
-    return dict(sorted(found.items(), key=lambda item: item[1], reverse=rising(task)))
+    return dict(sorted(found.items(), key=lambda item: item[1], reverse=rises(task)))
 
 
 def draw_ranking(task: Task, lanes: Mapping[str, str], values: Mapping[str, Mapping[int, float]], seed: int) -> Figure:
@@ -192,7 +203,7 @@ def draw_ranking(task: Task, lanes: Mapping[str, str], values: Mapping[str, Mapp
     ax.set_yticks(range(len(names)), names, fontsize=11)
     ax.set(ylim=(len(names) - 0.5, -0.5), xlabel=f"{task['name']}: {task['label']}, better to the right")
     ax.set_xscale("log" if is_log(task) else "linear")
-    ax.xaxis.set_inverted(not rising(task))
+    ax.xaxis.set_inverted(not rises(task))
     fig.suptitle(f"Seed {seed} names {lanes[next(iter(found))]} the best", fontsize=12.5)
     return fig
 

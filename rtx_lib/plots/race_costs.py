@@ -14,7 +14,7 @@ from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
 from matplotlib.transforms import Bbox
 
 from rtx_lib.plots.curves import baseline, name_at, wrap
-from rtx_lib.plots.lanes import Summary, Task, arrange, check, described, mark_seeds, metric_axis, three
+from rtx_lib.plots.lanes import Summary, Task, arrange, check_tasks, described, mark_seeds, metric_axis, three
 from rtx_lib.plots.style import GREY, INK, look
 
 _STRIP = 0.42  # share of the axes that is for the lanes that never reach the line
@@ -46,7 +46,7 @@ def draw_lengths(
     ValueError
         If there is no length or no lane, or the finish line or a baseline cannot be drawn.
     """
-    check({"task": task})
+    check_tasks({"task": task})
     if not lanes or not results:
         raise ValueError(f"lanes and results must not be empty, got {len(lanes)} lanes and {len(results)} lengths")
     lengths = sorted(results)
@@ -122,7 +122,7 @@ def draw_tradeoff(
     ValueError
         If a cost is not above 0.
     """
-    check({"task": task})
+    check_tasks({"task": task})
     drawn = {lane: points[lane] for lane in lanes if points.get(lane, {}).get("value") is not None}
     for lane, point in drawn.items():
         if point["cost"] is not None and not 0 < point["cost"] < math.inf:

@@ -15,7 +15,7 @@ from matplotlib.transforms import Affine2D
 
 from rtx_lib.plots.curves import wrap
 from rtx_lib.plots.figure import in_page, scripted, to_svg
-from rtx_lib.plots.lanes import Run, Task, arrange, check, described, draw_lane, is_log, over_seeds, rising, three
+from rtx_lib.plots.lanes import Run, Task, arrange, check_tasks, described, draw_lane, is_log, over_seeds, rises, three
 from rtx_lib.plots.style import look, style
 
 POINTS = 60
@@ -58,7 +58,7 @@ def race_explorer(
         If there is no task, a run or one of ``yours`` is of a task that is not there, steps and values differ in
         number, or the explorer exceeds 600 kB.
     """
-    check(tasks)
+    check_tasks(tasks)
     for key in [*runs, *(run["task"] for run in yours)]:
         if key not in tasks:
             raise ValueError(f"runs and yours must be of the tasks {list(tasks)}, got {key!r}")
@@ -120,7 +120,7 @@ def _marker(marker: str, size: float = 8.5) -> str:
 
 def _best(entries: Mapping[int, Mapping[str, Any]], task: Task, families: Sequence[str]) -> list[int]:
     """The lane of each family that ends best; one without an end is the last."""
-    sign = 1 if rising(task) else -1
+    sign = 1 if rises(task) else -1
     ends = {k: -math.inf if entry["end"][0] is None else sign * entry["end"][0] for k, entry in entries.items()}
     groups = [[k for k in ends if families[k] == family] for family in dict.fromkeys(families)]
     return [max(group, key=ends.__getitem__) for group in groups if group]
@@ -131,7 +131,7 @@ def _entry(runs: Sequence[Run], task: Task, cost: Mapping[str, Any], whole: np.n
 
     ``whole`` holds the steps of the task, sorted: a run that does not come to the last of them ended early.
     """
-    higher, line = rising(task), task["line"]
+    higher, line = rises(task), task["line"]
     steps, *curves = over_seeds(runs, higher)
     if len(after := whole[whole > max(steps, default=-math.inf)]):  # all ended early: nothing is there from then on
         steps, *curves = np.append(steps, after[0]), *(np.append(curve, np.nan) for curve in curves)
@@ -164,7 +164,7 @@ def _round(value: Any) -> float | int | None:
 
 def _task(task: Task, entries: dict[int, dict[str, Any]], best: list[int]) -> dict[str, Any]:
     """What the page needs to draw a task: its lanes, its lines and the range of its metric."""
-    higher, log, finish = rising(task), is_log(task), task["line"]
+    higher, log, finish = rises(task), is_log(task), task["line"]
     baselines = {name: value for name, value in task["baselines"].items() if value is not None}
     lines = baselines if finish is None else {f"finish line {three(finish)}": finish, **baselines}
     values = [v for entry in entries.values() for v in entry["m"] if v is not None and (v > 0 or not log)]

@@ -119,13 +119,13 @@ def shifted_cells(queries: int, keys: int) -> list[list[Cell]]:
     return [left[i * keys : (i + 1) * keys] for i in range(queries)]
 
 
-def describe_shift(step: str) -> str:
-    """What :func:`draw_shift` shows at this step, in words."""
-    return look_up(step, _WORDS)
+def describe_shift(stage: str) -> str:
+    """What :func:`draw_shift` shows at this stage, in words."""
+    return look_up(stage, _WORDS)
 
 
-def draw_shift(step: str) -> Figure:
-    """One step of the relative shift: on top the table by distance, then the memory as a line, below the table by key.
+def draw_shift(stage: str) -> Figure:
+    """One stage of the relative shift: on top the table by distance, then the memory as a line, below the table by key.
 
     A cell is named by its query, a letter, and its distance, which also sets the strength of its colour. Hatched are
     the cells that no query needs: their key would come before the first.
@@ -133,10 +133,10 @@ def draw_shift(step: str) -> Figure:
     Raises
     ------
     ValueError
-        If ``step`` is not one of :data:`SHIFT_STEPS`.
+        If ``stage`` is not one of :data:`SHIFT_STEPS`.
     """
-    title, told = look_up(step, _TITLES), (_ABOVE.get(step, ""), _BESIDE.get(step, ""))
-    at, line = SHIFT_STEPS.index(step), _padded_line(_QUERIES, _KEYS)
+    title, told = look_up(stage, _TITLES), (_ABOVE.get(stage, ""), _BESIDE.get(stage, ""))
+    at, line = SHIFT_STEPS.index(stage), _padded_line(_QUERIES, _KEYS)
     high = _BELOW + _QUERIES + 2.1
     fig, ax = plt.subplots(figsize=(5.8, 5.8 * (high - 0.7) / _WIDE + 0.4))
     tiles: list[Tile] = []
@@ -150,8 +150,8 @@ def draw_shift(step: str) -> Figure:
         for c in range(at < 2, _KEYS + 1):  # the column of zeros comes later
             tiles.append((_LEFT - 1 + c, i + 1, line[i * (_KEYS + 1) + c], False))
     if at >= SHIFT_STEPS.index("in memory"):
-        _draw_memory(ax, tiles, step, line)
-    _draw_keys(ax, tiles, step)
+        _draw_memory(ax, tiles, stage, line)
+    _draw_keys(ax, tiles, stage)
     _draw_tiles(ax, tiles, waste=at > 0)
     for y, words in zip((0, _BELOW), told, strict=True):
         ax.text(_LEFT + _KEYS + 0.1, y + 0.5, words, va="top", fontsize=11.5, linespacing=1.35)
@@ -166,19 +166,21 @@ def _rows_read(step: str) -> int:
 
 def _draw_tiles(ax: Axes, tiles: Iterable[Tile], *, waste: bool) -> None:
     """Each look as one shape: a ghost, waste that no query needs if there is any, or tinted by the distance."""
-    places: dict[str | int, list[Point]] = {}
+    places: dict[tuple[str, int], list[Point]] = {}
     for x, y, cell, ghost in tiles:
-        needless = waste and (cell is None or cell[1] > _PAST + cell[0])
-        look = "ghost" if ghost else "waste" if needless else -1 if cell is None else cell[1]
-        places.setdefault(look, []).append((x, y))
+        kind = "ghost" if ghost else "score"
+        if waste and not ghost and (cell is None or cell[1] > _PAST + cell[0]):
+            kind = "waste"
+        distance = -1 if cell is None or kind != "score" else cell[1]
+        places.setdefault((kind, distance), []).append((x, y))
         if cell or not ghost:
             _word(ax, x, y, f"{_LETTERS[cell[0]]}{cell[1]}" if cell else "0", fontsize=12.5)
-    for look, own in places.items():
-        strength = 0.68 - 0.56 * look / (_KEYS - 1) if isinstance(look, int) and look >= 0 else 0.0
-        dash = (0, (1, 2)) if look == "ghost" else "-"
+    for (kind, distance), own in places.items():
+        strength = 0.0 if distance < 0 else 0.68 - 0.56 * distance / (_KEYS - 1)
+        dash = (0, (1, 2)) if kind == "ghost" else "-"
         fill(ax, own, **_THIN | {"facecolor": to_rgba(CYCLE[0], strength)}, linestyle=dash)
     hatch: dict[str, Any] = {"linewidth": 0, "hatch": "///", "alpha": 0.5}
-    fill(ax, places.get("waste", []), **_THIN | hatch)
+    fill(ax, places.get(("waste", -1), []), **_THIN | hatch)
 
 
 def _draw_memory(ax: Axes, tiles: list[Tile], step: str, line: list[Cell]) -> None:

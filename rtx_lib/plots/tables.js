@@ -1,6 +1,7 @@
 // A table in `figure`: its heads sort it, and where data-choose is the place of a column, the reader chooses by the
 // texts of that column which rows are there. Without this script all of them are.
 (figure) => {
+if (figure.querySelector('[role=status]')) return  // a moved cell of JupyterLab loads its style sheet again
 const table = figure.querySelector('table'), heads = [...table.tHead.rows[0].cells], body = table.tBodies[0]
 const by = JSON.parse(figure.dataset.choose)
 const make = (parent, tag, attributes = {}, text = '') => {

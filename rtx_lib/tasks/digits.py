@@ -9,12 +9,20 @@ import torch
 from torch import Tensor
 
 from rtx_lib.tasks.files import fetch
-from rtx_lib.tasks.splits import Rows, class_baselines, draw_batch, last_step_loss, last_step_metrics, run_through
+from rtx_lib.tasks.splits import (
+    Rows,
+    check_integer,
+    class_baselines,
+    draw_batch,
+    last_step_loss,
+    last_step_metrics,
+    run_through,
+)
 
 SEED = 1_997  # of the split; part of the task, not of a run
 TEST_SHARE, VALID_SHARE = 0.2, 0.1  # of each class, rounded; the rest is "train"
 MNIST_VALID = 5_000  # images
-PERMUTATION = 92_916  # seed of the order of permuted pixels
+PERMUTATION_SEED = 92_916  # seed of the order of permuted pixels
 
 
 class SequentialDigits:
@@ -35,7 +43,7 @@ class SequentialDigits:
     """
 
     output_size, vocabulary = 10, None
-    batch, batches = draw_batch, run_through
+    batch, batches = draw_batch, run_through  # methods, written once in splits.py
     loss, metrics, baselines = last_step_loss, last_step_metrics, class_baselines
 
     def __init__(self, rows: bool = False) -> None:
@@ -74,28 +82,29 @@ class MNIST:
     The order of `permuted` is that in which numpy's `default_rng(92916).random(784)` ascends; papers drew other orders.
     x float, y (B,) int64. Only the model's output at the last step counts.
 
-    Splits: "train" is the first 55,000 images of the training file, "valid" its last 5,000, "test" the 10,000
-    images of the test file.
+    Splits: "valid" is the last `valid` images of the training file, 5,000 by default, "train" the others, "test" the
+    10,000 images of the test file. With `valid` = 0, as in papers that choose nothing by it, "valid" is "test".
 
     The files come from `rtx_lib.tasks.fetch`, whose errors pass through. Raises ValueError for an unknown split, a size
-    below 1, a prediction of wrong shape, or rows that are to be permuted.
+    below 1, a prediction of wrong shape, a `valid` that leaves no image to train on, or rows that are to be permuted.
     """
 
     output_size, vocabulary = 10, None
-    batch, batches = draw_batch, run_through
+    batch, batches = draw_batch, run_through  # methods, written once in splits.py
     loss, metrics, baselines = last_step_loss, last_step_metrics, class_baselines
 
-    def __init__(self, rows: bool = False, permuted: bool = False) -> None:
+    def __init__(self, rows: bool = False, permuted: bool = False, *, valid: int = MNIST_VALID) -> None:
         if rows and permuted:
             raise ValueError("permuted must be False with rows=True, for only single pixels can be permuted, got True")
         self.length, self.input_size = (28, 28) if rows else (784, 1)
         self.name = "mnist-" + ("rows" if rows else "permuted" if permuted else "pixels")
-        order = np.random.default_rng(PERMUTATION).random(784).argsort(kind="stable")
+        self.name += "" if valid == MNIST_VALID else f"-valid-{valid}"
+        order = np.random.default_rng(PERMUTATION_SEED).random(784).argsort(kind="stable")
         self.permutation = torch.from_numpy(order) if permuted else torch.arange(784)
         images, labels = _read_idx("train")
-        cut, test = len(labels) - MNIST_VALID, _read_idx("t10k")
-        data = {"train": (images[:cut], labels[:cut]), "valid": (images[cut:], labels[cut:]), "test": test}
-        self.splits = Rows(data, lay_out=self._lay_out)
+        cut, test = len(labels) - check_integer("valid", valid, 0, len(labels) - 1), _read_idx("t10k")
+        rest = (images[cut:], labels[cut:]) if valid else test
+        self.splits = Rows({"train": (images[:cut], labels[:cut]), "valid": rest, "test": test}, lay_out=self._lay_out)
 
     def _lay_out(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         # Floats only here, a batch at a time: the images take 47 MB, not 188.

@@ -48,7 +48,7 @@ class AddingProblem:
     """
 
     input_size, output_size, vocabulary = 2, 1, None
-    batch, batches = draw_batch, run_through
+    batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py
 
     def __init__(self, length: int) -> None:
         self.length = check_integer("length", length, 2)
@@ -116,7 +116,7 @@ class CopyMemory:
 
     symbols = 8
     vocabulary = input_size = output_size = symbols + 2
-    batch, batches, loss = draw_batch, run_through, symbol_loss
+    batch, batches, loss = draw_batch, run_through, symbol_loss  # methods, written once in splits.py and windows.py
 
     def __init__(self, delay: int, *, length: int = 10) -> None:
         self.delay, self.length = check_integer("delay", delay, 1), check_integer("length", length, 1)
@@ -176,7 +176,8 @@ class Lag:
     """
 
     vocabulary = input_size = output_size = 16
-    batch, batches, loss, metrics = draw_batch, run_through, symbol_loss, symbol_metrics
+    batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py
+    loss, metrics = symbol_loss, symbol_metrics
 
     def __init__(self, length: int, *, lag: int = 5) -> None:
         self.lag = check_integer("lag", lag, 1)
@@ -245,14 +246,16 @@ class WindowOrder:
     """
 
     vocabulary = input_size = 6
-    batch, batches, loss, metrics = draw_batch, run_through, symbol_loss, symbol_metrics
+    batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py
+    loss, metrics = symbol_loss, symbol_metrics
 
     def __init__(self, length: int, *, window: int = 5, question: str = "product") -> None:
         self.window = check_integer("window", window, 1)
         self.length = check_integer("length", length, self.window)
         self.question = check_choice("question", question, QUESTIONS)
         self.name = f"window-{question}-{self.length}" + ("" if self.window == 5 else f"-{self.window}")
-        self._table, self._start = _tables()[question], 0 if question == "product" else 2
+        self._table = _tables()[question]
+        self._start = 0 if question == "product" else 2  # the state before the first symbol
         self.output_size = len(self._table)
         self.splits = Rows(draw=self._draw, lay_out=self._label)
 

@@ -78,7 +78,7 @@ class NumberWords:
     """
 
     pad, start, end = 0, 1, 2
-    batch, batches = draw_batch, run_through
+    batch, batches = draw_batch, run_through  # methods, written once in splits.py
 
     def __init__(
         self, count: tuple[int, int] = (1, 6), *, largest: int = 999, to: str = "digits", label_smoothing: float = 0.0

@@ -62,8 +62,8 @@ class CharacterText:
         ids that are not in the vocabulary.
     """
 
-    bits = True
-    batch, batches, stream = draw_batch, run_through, read_streams
+    bits = True  # metrics have "bpc"
+    batch, batches, stream = draw_batch, run_through, read_streams  # methods, written once in splits.py and windows.py
     loss, metrics = symbol_loss, symbol_metrics
 
     def __init__(self, source: str = "shakespeare", *, length: int = 64) -> None:
@@ -145,10 +145,12 @@ class PennTreebank:
         and characters that are not in the vocabulary.
     """
 
-    batch, batches, loss, metrics = draw_batch, run_through, symbol_loss, symbol_metrics
+    batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py
+    loss, metrics = symbol_loss, symbol_metrics
 
     def __init__(self, level: str = "characters", *, length: int, context: int = 0) -> None:
-        self.level, self.bits = check_choice("level", level, LEVELS), level == "characters"
+        self.level = check_choice("level", level, LEVELS)
+        self.bits = level == "characters"  # metrics have "bpc" for characters, a perplexity for words
         self.length, self.context = check_integer("length", length, 1), check_integer("context", context, 0)
         if self.context >= self.length:
             raise ValueError(f"context must be less than length, {self.length}, got {self.context}")
@@ -157,8 +159,8 @@ class PennTreebank:
         if self.bits:
             texts = {split: text.replace("\n", "") for split, text in texts.items()}
         counts = Counter(self._split(texts["train"]))
-        # Equal ones alphabetically.
-        self.symbols = tuple(sorted(counts, key=lambda symbol: (0 if self.bits else -counts[symbol], symbol)))
+        symbols = sorted(counts)
+        self.symbols = tuple(symbols if self.bits else sorted(symbols, key=counts.__getitem__, reverse=True))
         self.vocabulary = self.input_size = self.output_size = len(self.symbols)
         self._ids = {symbol: number for number, symbol in enumerate(self.symbols)}
         self._data = {split: self.encode(text).short() for split, text in texts.items()}  # two bytes are enough
@@ -235,8 +237,8 @@ class Enwik8:
         For an unknown split, a size or length out of range, or a prediction of wrong shape.
     """
 
-    bits = True
-    batch, batches, stream = draw_batch, run_through, read_streams
+    bits = True  # metrics have "bpc"
+    batch, batches, stream = draw_batch, run_through, read_streams  # methods, written once in splits.py and windows.py
     loss, metrics = symbol_loss, symbol_metrics
 
     def __init__(self, length: int, *, newlines: bool = True) -> None:

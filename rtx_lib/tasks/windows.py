@@ -1,6 +1,7 @@
 """What tasks on sequences of symbols share: loss and metrics, windows of a long one, streams, and counted baselines.
 
-The functions whose first argument is a task are methods of several tasks.
+The functions whose first argument is a task are methods of several tasks. They read its ``splits`` and ``output_size``
+and, where it has them, ``context``, the positions that do not count, and ``bits``, whether metrics are in bits, too.
 """
 
 from __future__ import annotations

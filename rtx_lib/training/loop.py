@@ -133,6 +133,7 @@ def update(
     task: Any,
     batch: tuple[Any, Tensor],
     optimizer: torch.optim.Optimizer,
+    *,
     clip: float | None = None,
     state: Any = None,
     share: float = 1.0,
@@ -299,8 +300,9 @@ class Trainer:
         for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
             group["lr"] = rate * factor
         x, y, share = self.processes.part(self.task, x, y)
-        batch, accelerator = (move(x, self.device), y.to(self.device)), self.processes.accelerator
-        loss, norm, state = update(self.sharded, self.task, batch, self.optimizer, self.clip, state, share, accelerator)
+        batch = (move(x, self.device), y.to(self.device))
+        together = {"clip": self.clip, "state": state, "share": share, "accelerator": self.processes.accelerator}
+        loss, norm, state = update(self.sharded, self.task, batch, self.optimizer, **together)
         self.history.add(loss, norm, self.rates[0] * factor, self.checkpoint)
         self.state = state if self.stream_length else None
 

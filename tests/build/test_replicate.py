@@ -126,6 +126,21 @@ def test_rewritten_code_that_gives_every_value_again_keeps_the_runs(study, capsy
     assert replicate.key_of(root, "one") != before["chapters"]["one"]["fingerprint"]
 
 
+def test_a_confirmation_needs_runs_and_stamps_none_that_another_call_has_replaced(study, monkeypatch):
+    root = study.tree.root
+    with pytest.raises(execute.BuildError, match="one has no run to confirm with seed 1"):
+        replicate.confirm(root, ["one"], [setting(1)], study.tree.runner())
+    kept_run(study.tree, ("older", None), 1)
+
+    def meanwhile(tree, plan, runner):
+        kept_run(study.tree, ("newer", "older"), 1)
+        yield *plan[0], execute.Took(1.0, 1.0), [FOUND]
+
+    monkeypatch.setattr(replicate, "made", meanwhile)
+    assert replicate.confirm(root, ["one"], [setting(1)], study.tree.runner()) == 0
+    assert replicate.read_study(root)["chapters"]["one"]["fingerprint"] == "newer"
+
+
 def test_a_clock_that_no_finding_has_is_refused_before_anything_runs(study):
     kept_run(study.tree, ("older", None), 1)
     with pytest.raises(execute.BuildError, match="No finding of one is called 'one-time'"):

@@ -1,5 +1,6 @@
 """Recipes: what they name exists, and what they repeat is the same."""
 
+import inspect
 from dataclasses import asdict
 from types import SimpleNamespace
 
@@ -23,6 +24,8 @@ def test_the_lab_has_every_position_scheme():
 def test_names_exist():
     for recipe in RECIPES.values():
         assert recipe.model in MODELS and recipe.task in TASKS
+        for changes in ({}, *recipe.elsewhere.values()):
+            inspect.signature(TASKS[recipe.task]).bind(**recipe.task_arguments | changes)
         assert recipe.equal_time is None or RECIPES[recipe.equal_time].steps == recipe.steps
 
 

@@ -14,6 +14,7 @@ def place(monkeypatch, tmp_path):
     monkeypatch.setenv("RTX_DATA", str(tmp_path))
     monkeypatch.setenv("RTX_DOWNLOAD", "0")
     monkeypatch.setattr(digits, "MNIST_VALID", 20)
+    monkeypatch.setitem(digits.MNIST.__init__.__kwdefaults__, "valid", 20)
 
     def put(files, task, *arguments, **settings):
         for name, content in files.items():

@@ -48,7 +48,7 @@ READ = {
     "digits-rows": lambda place: SequentialDigits(rows=True),
     "mnist-pixels": lambda place: place(small.mnist(), MNIST),
     "mnist-rows": lambda place: place(small.mnist(), MNIST, rows=True),
-    "mnist-permuted": lambda place: place(small.mnist(), MNIST, permuted=True),
+    "mnist-permuted-valid-10": lambda place: place(small.mnist(), MNIST, permuted=True, valid=10),
     "jsb": lambda place: place(small.music(), PolyphonicMusic, "jsb"),
     "jsb-3": lambda place: place(small.music(), PolyphonicMusic, "jsb", length=3),
     "jsb-summed": lambda place: place(small.music(), PolyphonicMusic, "jsb", summed=True),

@@ -39,10 +39,10 @@ def _shakespeare(
 ) -> Recipe:
     """nanoGPT's recipe on tinyshakespeare, with its steps, batch and length; tested on all of the validation split."""
     steps, batch_size, length = size
-    settings |= COSINE | {"warmup": 100, "floor": 0.1, "betas": [0.9, 0.99], "weight_decay": 0.1}
-    settings |= {"task_arguments": {"source": "shakespeare", "length": length}, "eval_every": steps // 10}
+    rule = COSINE | {"warmup": 100, "floor": 0.1, "betas": [0.9, 0.99], "weight_decay": 0.1}
+    rule |= {"task_arguments": {"source": "shakespeare", "length": length}, "eval_every": steps // 10}
     name, about = f"shakespeare-{name}", f"{about} on tinyshakespeare"
-    return Recipe(name, about, model, "text", steps, batch_size, 1e-3, arguments, **settings)
+    return Recipe(name, about, model, "text", steps, batch_size, 1e-3, arguments, **rule | settings)
 
 
 _SMALL = (2000, 12, 64)

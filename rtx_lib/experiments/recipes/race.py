@@ -73,6 +73,7 @@ TRIAL_LENGTHS = {"adding": 50, "copy": 10}
 # channels or, of the last four, hidden units of the feed-forward networks with which it has the parameters of the
 # Transformer, embeddings not counted.
 _TUNED: dict[str, tuple[tuple[float, ...], tuple[int, ...]]] = {
+    # rates on adding, copy, digits, text, chorales, and sizes on them
     "rnn": ((0.03, 0.001, 0.001, 0.01, 0.01), (223, 216, 220, 177, 175)),
     "irnn": ((0.003, 0.003, 0.001, 0.01, 0.03), (223, 216, 220, 177, 175)),
     "lstm": ((0.03, 0.01, 0.03, 0.03, 0.03), (111, 106, 111, 83, 80)),
