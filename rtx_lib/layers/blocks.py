@@ -4,7 +4,6 @@ A. Vaswani et al., *Attention Is All You Need*, NeurIPS 2017 (arXiv 1706.03762),
 Xavier-uniform and biases at 0, as in the authors' Tensor2Tensor and in ``torch.nn.Transformer``.
 """
 
-import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -245,10 +244,11 @@ class Stack(nn.Module):
     positions
         One of ``rtx_lib.layers.positions.SCHEMES``. A scheme that embeds acts once, on x; of the others each block
         has its own, so that their tables are not shared by the blocks.
-    options
-        length and clip: the length of the learned table and the clipping distance of Shaw's, as in
-        :func:`~rtx_lib.layers.positions.make_positions`. All others are those of :class:`Block`; its dropout acts on
-        the embedded x too.
+    length, clip
+        The length of the learned table and the clipping distance of Shaw's, as in
+        :func:`~rtx_lib.layers.positions.make_positions`.
+    inner, norm, causal, cross, activation, bias, dropout, norm_layer
+        As in :class:`Block`; the dropout acts on the embedded x too.
 
     Raises
     ------
@@ -256,15 +256,34 @@ class Stack(nn.Module):
         As in :class:`Block`; for unknown positions; in ``forward`` for a cache of another depth, batch or form.
     """
 
-    def __init__(self, width: int, heads: int, layers: int, *, positions: str = "none", **options: Any) -> None:
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        layers: int,
+        *,
+        positions: str = "none",
+        length: int = 1024,
+        clip: int = 16,
+        inner: int | None = None,
+        norm: str = "pre",
+        causal: bool = False,
+        cross: bool = False,
+        activation: str = "relu",
+        bias: bool = True,
+        dropout: float = 0.0,
+        norm_layer: Callable[..., nn.Module] = nn.LayerNorm,
+    ) -> None:
         super().__init__()
-        expect_choice("norm", options.get("norm", "pre"), NORMS)
-        sizes = {"width": width, "heads": heads, "causal": options.get("causal", False)}
-        self.positions, schemes = make_schemes(positions, layers, options, **sizes)
+        expect_choice("norm", norm, NORMS)
+        self.positions, schemes = make_schemes(
+            positions, layers, width=width, heads=heads, length=length, clip=clip, causal=causal
+        )
+        options: dict[str, Any] = {"inner": inner, "norm": norm, "causal": causal, "cross": cross}
+        options |= {"activation": activation, "bias": bias, "dropout": dropout, "norm_layer": norm_layer}
         self.blocks = nn.ModuleList(Block(width, heads, positions=own, **options) for own in schemes)
-        first: Any = self.blocks[0]
-        self.norm = copy.deepcopy(first.norms[0]) if first.norm == "pre" else None
-        self.dropout = nn.Dropout(first.dropout.p)
+        self.norm = norm_layer(width, bias=bias) if norm == "pre" else None
+        self.dropout = nn.Dropout(dropout)
 
     def forward(
         self, x: Tensor, *, cache: tuple[Cache, ...] | None = None, **context: Any
@@ -273,6 +292,8 @@ class Stack(nn.Module):
 
         ``cache`` has one entry a block.
         """
+        first: Any = self.blocks[0]
+        expect(x, ("B", "T", first.self_attention.width), like=first.self_attention.in_proj_weight)
         past = 0 if cache is None else self._expect_cache(cache, x)
         if self.positions is not None:
             x = self.positions.embed(x, past)  # type: ignore[operator]
@@ -292,7 +313,8 @@ class Stack(nn.Module):
             own, name = entry, f"cache[{i}]"
             if first.cross:
                 own, theirs = expect_tuple(entry, 2, "((k, v), (k, v))", name)
-                name, _ = f"{name}[0]", expect_tuple(theirs, 2, "(k, v)", f"{name}[1]")
-            own, _ = expect_all(own, [(len(x), heads, past, x.shape[-1] // heads)] * 2, "(k, v)", name, like=x)
-            past = own.shape[2]
+                expect_tuple(theirs, 2, "(k, v)", f"{name}[1]")
+                name = f"{name}[0]"
+            shape = (len(x), heads, past, x.shape[2] // heads)
+            past = expect_all(own, [shape] * 2, "(k, v)", name, like=x)[0].shape[2]
         return past

@@ -70,13 +70,18 @@ class RNN(nn.RNNBase):
         expect_choice("init", init, INITIALISATIONS)
         if input_std <= 0:
             raise ValueError(f"input_std must be positive, got {input_std}")
-        self.nonlinearity, self.init, self.input_std = nonlinearity, init, input_std  # for `reset_parameters`
+        # `RNNBase.__init__` calls `reset_parameters`, which reads these.
+        self.nonlinearity, self.init, self.input_std = nonlinearity, init, input_std
         sizes, options = (input_size, hidden_size, num_layers), {"batch_first": True, "bidirectional": bidirectional}
         super().__init__(f"RNN_{nonlinearity.upper()}", *sizes, **options)
         self.output_size = hidden_size * (1 + bidirectional)
         # Parameter-free: each layer and direction hands the tuple of its T states through here once, so
         # that a forward hook can see every h_t and differentiate with respect to it.
         self.tap = nn.Identity()
+
+    def extra_repr(self) -> str:
+        """torch.nn's line, with the nonlinearity and initialisation."""
+        return f"{super().extra_repr()}, nonlinearity={self.nonlinearity!r}, init={self.init!r}"
 
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Run the whole sequence.
@@ -191,6 +196,10 @@ class LSTM(nn.RNNBase):
                 if name.startswith("bias"):
                     parameter.data.chunk(4)[1].fill_(forget_bias if name.startswith("bias_ih") else 0)
 
+    def extra_repr(self) -> str:
+        """torch.nn's line, with the forget bias and backend."""
+        return f"{super().extra_repr()}, forget_bias={self.forget_bias}, backend={self.backend!r}"
+
     def forward(self, x: Tensor, state: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """Run the whole sequence.
 
@@ -208,7 +217,7 @@ class LSTM(nn.RNNBase):
         state
             The pair (h_T, c_T) in which each layer and direction ended.
         """
-        h = c = first_state(self, x, None)
+        h = c = first_state(self, x, None)  # which also checks x
         if state is not None:
             h, c = expect_all(state, [c.shape] * 2, "(h, c)", like=x)
         if self.backend == "torch" and not watched(self.tap, self.cell_tap, self.gate_tap):
@@ -306,6 +315,10 @@ class GRU(nn.RNNBase):
         # Parameter-free: through these go the T states h_t and the T gate values [r; z; n], to be read only, of
         # each layer and direction, for hooks.
         self.tap, self.gate_tap = nn.Identity(), nn.Identity()
+
+    def extra_repr(self) -> str:
+        """torch.nn's line, with the form and backend."""
+        return f"{super().extra_repr()}, reset={self.reset!r}, update={self.update!r}, backend={self.backend!r}"
 
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Run the whole sequence; shapes and states are those of :meth:`RNN.forward`."""

@@ -16,7 +16,7 @@ precision (single on a device that has no other), and then take the dtype of the
 
 import math
 from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -191,7 +191,8 @@ class XLRelative(nn.Module):
 
     def __init__(self, width: int, heads: int, *, causal: bool = True) -> None:
         super().__init__()
-        shape, self.causal = (heads, expect_heads(width, heads)), causal
+        shape = (heads, expect_heads(width, heads))
+        self.causal = causal
         self.encoding = Sinusoidal(width, layout="halves")
         self.r_proj_weight = nn.Parameter(nn.init.xavier_uniform_(torch.empty(width, width)))
         self.u, self.v = (nn.Parameter(torch.empty(shape).normal_(0, 0.02)) for _ in range(2))
@@ -339,20 +340,20 @@ def make_positions(
 
 
 def make_schemes(
-    positions: str, layers: int, options: dict[str, Any], **sizes: Any
+    positions: str, layers: int, *, width: int, heads: int, length: int = 1024, clip: int = 16, causal: bool = True
 ) -> tuple[nn.Module | None, list[nn.Module | None]]:
     """What acts once on the embedded input, and what acts in the attention of each layer: one of the two is there.
 
     A scheme that embeds serves the model once. Of the others each layer has its own, so that tables are not shared.
-    Sizes and errors are those of :func:`make_positions`; a length and a clip are taken out of the options.
+    Sizes and errors are those of :func:`make_positions`.
     """
     expect_sizes(layers=layers)
     expect_choice("positions", positions, SCHEMES)
-    sizes |= {name: options.pop(name) for name in ("length", "clip") if name in options}
-    first = make_positions(positions, **sizes)
+    make = partial(make_positions, positions, width=width, heads=heads, length=length, clip=clip, causal=causal)
+    first = make()
     if hasattr(first, "embed"):
         return first, [None] * layers
-    return None, [first, *(make_positions(positions, **sizes) for _ in range(layers - 1))]
+    return None, [first, *(make() for _ in range(layers - 1))]
 
 
 def _precise(x: Tensor) -> Tensor:

@@ -74,7 +74,7 @@ def run_stack(module: nn.RNNBase, x: Tensor, state: States, run: Run) -> tuple[T
     last: list[States] = []
     for _ in range(module.num_layers):
         halves = []
-        for reverse in (False, True)[: 1 + module.bidirectional]:
+        for reverse in (False, True) if module.bidirectional else (False,):
             parts, weights = tuple(part[len(last)] for part in state), module.all_weights[len(last)]
             states, end = run(x.flip(1) if reverse else x, parts, weights)
             last.append(end)

@@ -2,7 +2,8 @@
 
 Li, Li, Cook, Gao and Zhu, *Deep Independently Recurrent Neural Network (IndRNN)*, 2019 (arXiv 1910.06251). Recurrences,
 their initialisation and their bound are those of :mod:`rtx_lib.models.indrnn`; all initial weights follow the authors'
-code, Sunnydreamrain/IndRNN_pytorch.
+code, Sunnydreamrain/IndRNN_pytorch. Both nets are compared with what that code computes, kept as reference arrays; no
+chapter of the book trains them.
 """
 
 from collections.abc import Sequence

@@ -5,7 +5,6 @@ In the paper's order: the LocalRNN (section 3.1, eq. 2-3), a layer (sections 3.2
 the authors' code differs from the paper, both are here: ``norm``, ``final_norm``, ``local_layers`` and ``start``.
 """
 
-import copy
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -66,6 +65,10 @@ class LocalRNN(nn.RNNBase):
         expect_choice("cell", cell, tuple(CELLS))
         super().__init__(CELLS[cell], input_size, hidden_size, batch_first=True)
         self.output_size, self.window, self.cell = hidden_size, window, cell
+
+    def extra_repr(self) -> str:
+        """torch.nn's line, with the window and the cell."""
+        return f"{super().extra_repr()}, window={self.window}, cell={self.cell!r}"
 
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Run all windows.
@@ -225,7 +228,7 @@ class RTransformer(nn.Module):
         If given, x holds ids below it.
     final_norm
         Whether a norm follows the last layer of ``norm="pre"``. The authors' code has none.
-    positions
+    positions, length, clip
         As in :class:`~rtx_lib.layers.blocks.Stack`.
     embedding_dropout
         Probability with which an embedded value is dropped in training.
@@ -235,9 +238,8 @@ class RTransformer(nn.Module):
         ``"independent"``, or ``"clones"`` as the authors' copies start: W_q = W_k = W_v = W_o in every layer, and one
         bias for the four, both from U(-1/sqrt(D), 1/sqrt(D)), ``torch.nn.Linear``'s rule; the LocalRNNs of a layer
         start equal too. Training tells them apart, as each has its own gradient.
-    options
-        length and clip as in :class:`~rtx_lib.layers.blocks.Stack`; all others, norm, norm_layer, cell, local_layers,
-        inner, activation and dropout, as in :class:`RTransformerBlock`.
+    norm, norm_layer, options
+        As in :class:`RTransformerBlock`, with cell, local_layers, inner, activation and dropout among the options.
 
     Raises
     ------
@@ -258,22 +260,27 @@ class RTransformer(nn.Module):
         vocabulary: int | None = None,
         final_norm: bool | None = None,
         positions: str = "none",
+        length: int = 1024,
+        clip: int = 16,
         embedding_dropout: float = 0.0,
         tied: bool = False,
         start: str = "independent",
+        norm: str = "pre",
+        norm_layer: Callable[..., nn.Module] = nn.LayerNorm,
         **options: Any,
     ) -> None:
         super().__init__()
         expect_choice("start", start, STARTS)
-        if final_norm and options.get("norm") == "post":
+        if final_norm and norm == "post":
             raise ValueError("final_norm must be False with norm='post', whose layers end in a norm, got True")
         self.input_size, self.output_size = input_size, output_size
         self.embedding = input_layer(input_size, width, vocabulary=vocabulary)
-        self.positions, schemes = make_schemes(positions, layers, options, width=width, heads=heads)
+        self.positions, schemes = make_schemes(positions, layers, width=width, heads=heads, length=length, clip=clip)
+        options |= {"norm": norm, "norm_layer": norm_layer}
         self.blocks = nn.ModuleList(
             RTransformerBlock(width, heads, window, positions=own, **options) for own in schemes
         )
-        self.norm = copy.deepcopy(self.blocks[0].get_submodule("local_norms.0")) if final_norm else None
+        self.norm = norm_layer(width) if final_norm else None
         self.dropout = nn.Dropout(embedding_dropout)
         self.readout = readout_layer(self.embedding, width, output_size, tied=tied)
         if start == "clones":

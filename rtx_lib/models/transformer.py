@@ -43,7 +43,7 @@ class Encoder(nn.Module):
     tied
         Whether the readout uses the table of the ids, which then needs output_size = vocabulary, and has no bias.
     options
-        inner, norm, length, clip, dropout and norm_layer of the :class:`~rtx_lib.layers.blocks.Stack`.
+        What is left of the :class:`~rtx_lib.layers.blocks.Stack`: inner, norm, length, clip, dropout and norm_layer.
 
     Raises
     ------
@@ -54,11 +54,21 @@ class Encoder(nn.Module):
     """
 
     def __init__(
-        self, input_size: int, output_size: int | None, *, positions: str = "sinusoidal", **options: Any
+        self,
+        input_size: int,
+        output_size: int | None,
+        *,
+        width: int,
+        heads: int,
+        layers: int,
+        positions: str = "sinusoidal",
+        **options: Any,
     ) -> None:
         super().__init__()
-        self.embedding, self.stack, self.readout = _body(input_size, output_size, positions=positions, **options)
-        self.input_size, self.output_size = input_size, output_size or options["width"]
+        self.embedding, self.stack, self.readout = _body(
+            input_size, output_size, width, heads, layers, positions=positions, causal=False, cross=False, **options
+        )
+        self.input_size, self.output_size = input_size, output_size or width
 
     def forward(self, x: Tensor, state: None = None, *, mask: Tensor | None = None) -> tuple[Tensor, None]:
         """Map ids (B, T) or floats (B, T, input_size) to y (B, T, output_size); there is no state.
@@ -84,11 +94,22 @@ class CausalTransformer(nn.Module):
         past the end of a learned table, whether they come at once or in pieces.
     """
 
-    def __init__(self, input_size: int, output_size: int | None, *, positions: str = "rotary", **options: Any) -> None:
+    def __init__(
+        self,
+        input_size: int,
+        output_size: int | None,
+        *,
+        width: int,
+        heads: int,
+        layers: int,
+        positions: str = "rotary",
+        **options: Any,
+    ) -> None:
         super().__init__()
-        options |= {"positions": positions, "causal": True}
-        self.embedding, self.stack, self.readout = _body(input_size, output_size, **options)
-        self.input_size, self.output_size = input_size, output_size or options["width"]
+        self.embedding, self.stack, self.readout = _body(
+            input_size, output_size, width, heads, layers, positions=positions, causal=True, cross=False, **options
+        )
+        self.input_size, self.output_size = input_size, output_size or width
 
     def forward(self, x: Tensor, state: tuple[Cache, ...] | None = None) -> tuple[Tensor, tuple[Cache, ...]]:
         """Map ids (B, T) or floats (B, T, input_size) to y (B, T, output_size).
@@ -110,11 +131,22 @@ class Decoder(nn.Module):
         As in :class:`Encoder`.
     """
 
-    def __init__(self, vocabulary: int, *, width: int, **options: Any) -> None:
+    def __init__(
+        self,
+        vocabulary: int,
+        *,
+        width: int,
+        heads: int,
+        layers: int,
+        positions: str = "sinusoidal",
+        activation: str = "relu",
+        **options: Any,
+    ) -> None:
         super().__init__()
-        blocks: dict[str, Any] = {"positions": "sinusoidal", "activation": "relu", "causal": True, "cross": True}
-        blocks |= {"width": width, "vocabulary": vocabulary, **options}
-        self.embedding, self.stack, self.readout = _body(width, vocabulary, **blocks)
+        options |= {"vocabulary": vocabulary, "positions": positions, "activation": activation}
+        self.embedding, self.stack, self.readout = _body(
+            width, vocabulary, width, heads, layers, causal=True, cross=True, **options
+        )
 
     def forward(self, x: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
         """Map target ids (B, T) to logits (B, T, V) and the state that continues the target.
@@ -136,13 +168,14 @@ class Transformer(nn.Module):
     ----------
     source_vocabulary, target_vocabulary
         Number of ids on either side.
+    width, heads, layers, activation
+        As in :class:`Encoder`, on either side; 512, 8, 6 and ``"relu"`` in the paper's base model.
     tied
         Whether the logits use the table of the target's ids.
     shared
         Whether source and target have one vocabulary and one table.
-    stack
-        What is left as in :class:`Encoder`, on either side: width, heads, layers (512, 8 and 6 in the paper's base
-        model), positions, bias and so on; the activation is ``"relu"`` if not given.
+    options
+        positions, bias and options as in :class:`Encoder`, on either side.
 
     The source id 0 is padding: nothing sees it.
 
@@ -154,7 +187,17 @@ class Transformer(nn.Module):
     """
 
     def __init__(
-        self, source_vocabulary: int, target_vocabulary: int, *, tied: bool = False, shared: bool = False, **stack: Any
+        self,
+        source_vocabulary: int,
+        target_vocabulary: int,
+        *,
+        width: int,
+        heads: int,
+        layers: int,
+        activation: str = "relu",
+        tied: bool = False,
+        shared: bool = False,
+        **options: Any,
     ) -> None:
         super().__init__()
         expect_sizes(source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary)
@@ -162,9 +205,9 @@ class Transformer(nn.Module):
             sizes = f"{source_vocabulary} and {target_vocabulary}"
             raise ValueError(f"shared must be False with different vocabularies, got {sizes}")
         self.input_size, self.output_size = source_vocabulary, target_vocabulary
-        stack = {"activation": "relu"} | stack
-        self.encoder = Encoder(source_vocabulary, None, vocabulary=source_vocabulary, **stack)
-        self.decoder = Decoder(target_vocabulary, tied=tied, **stack)
+        options |= {"width": width, "heads": heads, "layers": layers, "activation": activation}
+        self.encoder = Encoder(source_vocabulary, None, vocabulary=source_vocabulary, **options)
+        self.decoder = Decoder(target_vocabulary, tied=tied, **options)
         if shared:
             self.encoder.embedding.weight = self.decoder.embedding.weight
 
@@ -205,8 +248,10 @@ class Transformer(nn.Module):
 def _body(
     input_size: int,
     output_size: int | None,
-    *,
     width: int,
+    heads: int,
+    layers: int,
+    *,
     vocabulary: int | None = None,
     activation: str = "gelu",
     bias: bool = True,
@@ -215,7 +260,7 @@ def _body(
 ) -> tuple[nn.Embedding | nn.Linear, Stack, nn.Module]:
     """Input layer, blocks and readout; the options are those of the stack."""
     embedding = input_layer(input_size, width, vocabulary=vocabulary, bias=bias)
-    stack = Stack(width, activation=activation, bias=bias, **options)
+    stack = Stack(width, heads, layers, activation=activation, bias=bias, **options)
     return embedding, stack, readout_layer(embedding, width, output_size, tied=tied, bias=bias)
 
 

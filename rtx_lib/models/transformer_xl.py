@@ -111,7 +111,7 @@ class RelativeAttention(nn.Module):
         r
             (S, D), the encodings of the distances S - 1, ..., 0; computed here if None.
         mask
-            Bool (T, S), True where a query may attend; each has to see a key. The causal one if None.
+            Bool, broadcastable to (T, S), True where a query may attend; each has to see a key. The causal one if None.
 
         Returns
         -------
@@ -413,7 +413,7 @@ def _attentions(
         return None, [first, *(RelativeAttention(width, heads, **options) for _ in range(layers - 1))]
     if head_width is not None or untied_uv:
         raise ValueError(f'positions must be "xl" with a head_width or untied_uv, got {positions!r}')
-    below, schemes = make_schemes(positions, layers, {}, width=width, heads=heads, length=length, clip=clip)
+    below, schemes = make_schemes(positions, layers, width=width, heads=heads, length=length, clip=clip)
     return below, [MemoryAttention(width, heads, scheme, **dropouts) for scheme in schemes]
 
 

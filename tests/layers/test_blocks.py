@@ -212,6 +212,8 @@ def test_bad_inputs_and_masks():
     for shape in [(2, 0, 12), (0, 5, 12), (2, 5, 11), (5, 12)]:
         with pytest.raises(ValueError, match="x must"):
             stack(torch.zeros(shape))
+    with pytest.raises(ValueError, match="x must have shape"):
+        stack(draw(2, 5, 11), cache=stack(draw(2, 5, 12))[1])
     for mask in (torch.ones(5, 5), torch.ones(4, 5, dtype=torch.bool), torch.ones(3, 1, 5, 5, dtype=torch.bool)):
         with pytest.raises(ValueError, match="mask must"):
             stack(draw(2, 5, 12), mask=mask)

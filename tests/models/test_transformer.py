@@ -1,6 +1,7 @@
 """The Transformers equal models written from torch's own modules; what they share, and how they start."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ from torch import nn
 
 from rtx_lib.layers import SCHEMES, Sinusoidal
 from rtx_lib.models.plain_gpt import PlainGPT
-from rtx_lib.models.transformer import CausalTransformer, Encoder, Transformer
+from rtx_lib.models.transformer import CausalTransformer, Decoder, Encoder, Transformer
 
 pytestmark = pytest.mark.usefixtures("double")
 
@@ -212,6 +213,13 @@ def test_bad_arguments():
     model.encode = None  # before any work
     with pytest.raises(ValueError, match="source must have the 3 rows of the target, got 2"):
         model((sentences()[:2], ids(3, 3)))
+
+
+@pytest.mark.parametrize("option", ["causal", "cross"])
+@pytest.mark.parametrize("kind", [Encoder, CausalTransformer, partial(Decoder, 7), Transformer])
+def test_which_attention_a_model_has_is_not_asked(kind, option):
+    with pytest.raises(TypeError, match=f"'{option}'"):
+        kind(*[7] * (0 if isinstance(kind, partial) else 2), width=8, heads=2, layers=1, **{option: True})
 
 
 def test_an_empty_source():
