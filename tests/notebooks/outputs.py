@@ -48,6 +48,17 @@ def warnings(notebook: Mapping[str, Any]) -> list[str]:
     return faults
 
 
+def addresses(notebook: Mapping[str, Any]) -> list[str]:
+    """Cells whose last value is shown as a place in memory: nothing to a reader, and another one in each run."""
+    return [
+        f"cell {number} shows {text}"
+        for number, cell in enumerate(code_cells(notebook), start=1)
+        for output in cell["outputs"]
+        if re.search(r" at 0x[0-9a-f]+>", text := "".join(output.get("data", {}).get("text/plain", "")))
+        and set(output["data"]) == {"text/plain"}
+    ]
+
+
 def results(notebook: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Every cell's code with all that it showed, without progress bars and without cells tagged `timing`.
 

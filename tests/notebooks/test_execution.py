@@ -20,7 +20,8 @@ def test_notebook_runs(name):
     execution = built.execution()
     assert execution.returncode == 0, execution.text
     notebook = read(execution.folder / f"{name}.ipynb")
-    assert not outputs.errors(notebook) + outputs.not_run(notebook) + outputs.warnings(notebook)
+    assert not outputs.errors(notebook) + outputs.not_run(notebook)
+    assert not outputs.warnings(notebook) + outputs.addresses(notebook)
     assert not displayed.numbers_missing(notebook) + displayed.text_without_figure(notebook)
     assert execution.took[name]["cpu"] > 0, "reported at the end of the run, and judged by nobody"
 
@@ -101,6 +102,13 @@ def test_a_warning_is_seen_and_a_progress_bar_is_not():
     bar = "\r  0%|          | 0/200 [00:00<?, ?it/s]\rfit:  50%|#####     | 100/200 [00:01<00:01, 80.1it/s]\n"
     assert not outputs.warnings(executed(("fit()", [stderr(bar)], [])))
     assert outputs.warnings(executed(("fit()", [stderr(bar + "UserWarning: deprecated\n")], [])))
+
+
+def test_a_place_in_memory_is_seen_and_a_figure_with_one_is_not():
+    data = {"text/plain": "<torch._C.Generator at 0x7ff1e21b4930>"}
+    for more, faults in (({}, 1), ({"text/html": "<figure></figure>"}, 0)):
+        shown = [v4.new_output("execute_result", data=data | more)]
+        assert len(outputs.addresses(executed(("torch.manual_seed(0)", shown, [])))) == faults
 
 
 def test_another_number_is_seen_unless_it_is_a_time():
