@@ -73,7 +73,7 @@ def check_tasks(tasks: Mapping[str, Task]) -> None:
         raise ValueError("tasks must hold at least one task, got none")
     for key, task in tasks.items():
         if missing := {"name", "metric", "line", "label", "baselines"} - set(task):
-            raise ValueError(f"tasks[{key!r}] must have all that describes a task, lacked {sorted(missing)}")
+            raise ValueError(f"tasks[{key!r}] must hold all that describes a task, got none of {sorted(missing)}")
         for what, value in {"line": task["line"], **task["baselines"]}.items():
             if value is not None and not (math.isfinite(value) and (value > 0 or not is_log(task))):
                 raise ValueError(f"tasks[{key!r}]: {what} must be finite, and above 0 on logarithms, got {value}")

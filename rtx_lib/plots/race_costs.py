@@ -126,7 +126,7 @@ def draw_tradeoff(
     drawn = {lane: points[lane] for lane in lanes if points.get(lane, {}).get("value") is not None}
     for lane, point in drawn.items():
         if point["cost"] is not None and not 0 < point["cost"] < math.inf:
-            raise ValueError(f"a cost must be above 0 and finite, or None, that of {lane!r} was {point['cost']}")
+            raise ValueError(f"points[{lane!r}]['cost'] must be above 0 and finite, or None, got {point['cost']}")
     costs = [point["cost"] for point in drawn.values() if point["cost"] is not None] or [1.0]
     low, high = min(costs) / 2, max(costs) * 1.6
     edge = high * (high / low) ** (_STRIP / (1 - _STRIP)) if len(costs) < len(drawn) else high
