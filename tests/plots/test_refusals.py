@@ -135,9 +135,10 @@ CASES = [
     (lambda ax: p.draw_costs(ax, [0, 1], {"a": [1, 2]}, {5: 1.0}), "lengths must be above 0 and rise"),
     (lambda ax: p.draw_costs(ax, [1, 2], {}, {5: 1.0}), "ratios must hold at least one"),
     (lambda ax: p.draw_costs(ax, [1, 2], {"a": [1, 2, 3]}, {5: 1.0}), r"ratios\['a'\] .* \(\[runs\], 2\), got \(3,\)"),
-    (lambda ax: p.draw_costs(ax, [1, 2], {"a": [1, 0]}, {5: 1.0}), "must be above 0"),
+    (lambda ax: p.draw_costs(ax, [1, 2], {"a": [1, 0]}, {5: 1.0}), "must hold values above 0"),
     (lambda ax: p.draw_costs(ax, [1, 2], {"a": [1, np.inf]}, {5: 1.0}), r"ratios\['a'\] must be finite"),
-    (lambda ax: p.draw_costs(ax, [1, 2], {"a": [1, 2]}, {5: 0.0}), "must be above 0"),
+    (lambda ax: p.draw_costs(ax, [1, 2], {"a": [1, 2]}, {5: 0.0}), "must hold values above 0"),
+    (lambda ax: p.draw_costs(ax, [1, 2], {"a": [1, 2]}, {}), "must hold values above 0, got .* and {}"),
     *(
         (lambda ax, x=x, trained=trained: p.draw_test_memory(x, (0, 64, 1024), trained=trained, title=""), message)
         for x, trained, message in (
