@@ -299,7 +299,7 @@ class Trainer:
         factor *= self.plateau(self.history.evaluations) if self.plateau else 1.0
         for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
             group["lr"] = rate * factor
-        x, y, share = self.processes.shard(self.task, x, y)
+        x, y, share = self.processes.part(self.task, x, y)
         batch = (move(x, self.device), y.to(self.device))
         together = {"clip": self.clip, "state": state, "share": share, "accelerator": self.processes.accelerator}
         loss, norm, state = update(self.sharded, self.task, batch, self.optimizer, **together)

@@ -67,7 +67,7 @@ class Processes:
         """Whether this is one process in full precision."""
         return self.count == 1 and self.precision == "no"
 
-    def shard(self, task: Any, x: Any, y: Tensor) -> tuple[Any, Tensor, float]:
+    def part(self, task: Any, x: Any, y: Tensor) -> tuple[Any, Tensor, float]:
         """This process's rows of a global batch, and their share of its loss.
 
         The loss is a mean over ``task.loss_weight(y)``, else ``task.weight(y)``, else ``len(y)`` terms, unless

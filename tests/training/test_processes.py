@@ -115,7 +115,7 @@ def test_fewer_sequences_than_processes(found):
     message = "batch_size must be at least the number of processes, 2, got 1"
     assert [saying["few"] for saying in found] == [message] * 2
     with pytest.raises(ValueError, match=message.replace("2", "4").replace("1", "3")):
-        Processes(0, 4).shard(Murmur(), torch.zeros(3, 2), torch.zeros(3, 2))
+        Processes(0, 4).part(Murmur(), torch.zeros(3, 2), torch.zeros(3, 2))
 
 
 def test_the_record_names_the_processes(killed, found):
@@ -158,7 +158,7 @@ def test_the_parts_of_every_task_make_the_whole_loss(name, double):
     x, y = task.batch("train", 7, torch.Generator().manual_seed(0))
     length = (x[1] if isinstance(x, tuple) else x).shape[1]
     prediction = torch.randn(7, length, task.output_size, generator=torch.Generator().manual_seed(1))
-    shards = [Processes(rank, 3).shard(task, (x, prediction), y) for rank in range(3)]
+    shards = [Processes(rank, 3).part(task, (x, prediction), y) for rank in range(3)]
     assert [len(part) for _, part, _ in shards] == [3, 2, 2]
     total = sum(float(task.loss(part[1], labels)) * share for part, labels, share in shards)
     assert total == pytest.approx(float(task.loss(prediction, y)), rel=1e-10)
