@@ -28,10 +28,12 @@ def race(
     before. As the models differ, there is no error. Besides the ratio a row has ``seconds_per_step``,
     ``flops_per_step`` (:func:`rtx_lib.diagnostics.measuring.count_flops`) and ``parameters``, embeddings not counted.
 
-    A task whose data are not in the cache is left out, and a line on standard error says so.
+    A task whose data are not in the cache is left out, and a line on standard error says so. ``ValueError`` for lanes
+    without the Transformer.
     """
+    lanes = list(lanes)
     if "transformer" not in lanes:
-        raise ValueError(f"lanes must hold 'transformer', with which all are compared, got {list(lanes)}")
+        raise ValueError(f"lanes must hold 'transformer', with which all are compared, got {lanes}")
     rows = []
     for task in tasks:
         if task in _FILES and not available(_FILES[task]):

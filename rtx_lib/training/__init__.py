@@ -3,4 +3,4 @@
 from rtx_lib.training.evaluation import evaluate, parameter_count
 from rtx_lib.training.loop import History, Trainer, TrainingDiverged, fit, fit_side_by_side
 from rtx_lib.training.processes import Processes, check_device, choose_device
-from rtx_lib.training.schedules import drop_on_plateau, inverse_sqrt, staircase, warmup_constant, warmup_cosine
+from rtx_lib.training.schedules import drop_on_plateau, staircase, warmup_constant, warmup_cosine

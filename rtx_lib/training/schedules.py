@@ -31,16 +31,6 @@ def warmup_constant(warmup: int = 0) -> Schedule:
     return lambda step: min(1.0, step / max(1, warmup))
 
 
-def inverse_sqrt(warmup: int) -> Schedule:
-    """A factor for the rate: linear from 0 to 1 over ``warmup`` steps, then falling with 1 / sqrt(step).
-
-    The schedule of Vaswani et al. (2017), eq. 3, up to its constant: there the peak is (D * warmup) ** -0.5.
-    """
-    if warmup < 1:
-        raise ValueError(f"warmup must be at least 1, got {warmup}")
-    return lambda step: min(step / warmup, math.sqrt(warmup / step))
-
-
 def staircase(every: int, drop: float = 10.0) -> Schedule:
     """A factor for the rate: 1 for ``every`` steps, then ``drop`` times less for as many, and so on."""
     _check_drop(every, drop)

@@ -170,6 +170,11 @@ def test_a_model_that_reads_streams_has_the_state_of_the_piece_before(monkeypatc
     assert row["flops_per_step"] > without > 0
 
 
+def test_a_race_without_the_model_that_all_are_compared_with_is_refused():
+    with pytest.raises(ValueError, match=r"lanes must hold 'transformer', .*, got \['gru'\]"):
+        bench.race(tasks=["copy"], lanes=iter(["gru"]))
+
+
 def test_a_task_without_data_is_left_out_and_said_so(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("RTX_DATA", str(tmp_path))
     assert bench.race(tasks=["text", "chorales"]) == []

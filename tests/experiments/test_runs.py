@@ -175,6 +175,7 @@ def test_weight_decay_is_for_matrices_alone():
     ("settings", "rates"),
     [
         ({"schedule": "constant"}, [1] * 6),
+        ({"schedule": "constant", "warmup": 3}, [1 / 3, 2 / 3, 1, 1, 1, 1]),
         ({"schedule": "cosine", "floor": 1.0}, [1] * 6),
         ({"schedule": "staircase", "drop_every": 2, "optimizer": "sgd"}, [1, 1, 0.1, 0.1, 0.01, 0.01]),
     ],

@@ -337,6 +337,16 @@ def test_the_rows_are_chosen_by_keyboard_and_still_sort(opened):
     assert shown(page) == (["RNN", "LSTM", "GRU"], some), "what is missing stays last"
 
 
+def test_a_table_that_is_moved_keeps_its_choice_and_its_one_set_of_controls(opened):
+    """JupyterLab takes a cell out of the page and puts it back, which loads its style sheet again."""
+    page = opened(CHOICE)
+    page.get_by_role("combobox", name="Task").select_option("Copy")
+    page.evaluate("() => { const f = document.querySelector('figure'); f.remove(); document.body.append(f) }")
+    page.wait_for_function("document.querySelector('figure style').sheet")
+    assert page.locator("select").count() == page.locator("[role=status]").count() == 1
+    assert shown(page)[0] == ["Transformer without positions", "GRU"]
+
+
 def test_without_scripts_and_on_paper_there_is_everything_and_no_dead_control(browser, opened, planted):
     context = browser.new_context(java_script_enabled=False, viewport=page_checks.DESKTOP)
     page = context.new_page()

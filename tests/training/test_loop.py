@@ -119,6 +119,16 @@ def test_foreign_checkpoints_are_refused(tmp_path):
         train(checkpoint=path, seed=3)
 
 
+def test_a_checkpoint_of_an_older_version_is_refused(tmp_path):
+    path = tmp_path / "run.ckpt"
+    train(checkpoint=path)
+    saved = torch.load(path, weights_only=True)
+    del saved["run"]["format"]
+    torch.save(saved, path)
+    with pytest.raises(ValueError, match=r"another run.*'format': \(None, 2\)"):
+        train(checkpoint=path)
+
+
 class Exploding(AddingProblem):
     """A loss that is not finite at its sixth call, or whose gradient is not."""
 
