@@ -1,6 +1,7 @@
 // An exercise: `box` holds fields, a button and a line; data-ask what the check said, by hashes of the answers.
-(box) => {
-const {kind, label, entries, messages, otherwise, rules, open} = JSON.parse(box.dataset.ask)
+// `measures` gives what rules ask of a matrix.
+(box, measures) => {
+const {kind, label, entries, messages, otherwise, rules} = JSON.parse(box.dataset.ask)
 const fields = [...box.querySelectorAll('input')], line = box.querySelector('[role=status]')
 box.hidden = false
 
@@ -39,27 +40,11 @@ const find = (parts) => entries.map(([grids, sum, wrapped, place]) => {
   return hash(key) === sum && [place, decipher(messages[place], (wrapped ^ hash(`#${key}`)) >>> 0)]
 }).find((found) => found)
 
-const norm = ([a, b, c, d]) => {
-  const sum = a * a + b * b + c * c + d * d
-  return Math.sqrt((sum + Math.sqrt(Math.max(0, sum * sum - 4 * (a * d - b * c) ** 2))) / 2)
-}
-const measures = ([a, b, c, d]) => {
-  const half = (a + d) / 2, det = a * d - b * c, root = half * half - det
-  const radius = root < 0 ? Math.sqrt(det) : Math.abs(half) + Math.sqrt(root)
-  const bend = Math.SQRT2 * Math.hypot(b * b - c * c, (a - d) * (c - b))
-  let power = [1, 0, 0, 1], peak = 0, step = 0
-  for (let k = 1; k < 100; k++) {
-    const [p, q, r, s] = power
-    power = [a * p + b * r, a * q + b * s, c * p + d * r, c * q + d * s]
-    if (norm(power) > peak) [peak, step] = [norm(power), k]
-  }
-  return {radius, norm: norm([a, b, c, d]), bend, peak, step}
-}
 const ruled = (matrix) => {
   const found = measures(matrix), short = (value) => `${+value.toPrecision(3)}`
   const broken = rules.find(([name, sign, bound]) => !(sign === '<=' ? found[name] <= bound : found[name] > bound))
   return broken ? [1, broken[3].replace('{}', short(found[broken[0]]))]
-    : [0, decipher(messages[0], open).replace(/\{(\w+)\}/g, (_, name) => short(found[name]))]
+    : [0, `Right: radius ${short(found.radius)}, norm ${short(found.norm)}, and the norm of power ${found.step} is ${short(found.peak)}.`]
 }
 const judge = () => {
   const readings = typed(), texts = fields.filter((field) => field.type === 'text')

@@ -111,11 +111,12 @@ def ask(
     told |= _kept(check, kind, said, praise, label, list(texts), bool(rules))
     data = html.escape(json.dumps(told, ensure_ascii=False, separators=(",", ":"), allow_nan=False))
     fields = _fields(kind, label, right, texts, parts)
+    script = scripted("answer", ".book-ask", *(["answer_matrix"] if rules else []))
     # Hidden until the script is there; JupyterLab takes keys for itself unless they stop here.
     return HTML(
         f'<div class="book-ask" role="group" aria-label="{html.escape(label)}" data-ask="{data}" '
         f'onkeydown="event.stopPropagation()" hidden>{fields}<button type="button">Check</button>'
-        f'<p role="status"></p>{scripted("answer", ".book-ask")}</div>'
+        f'<p role="status"></p>{script}</div>'
     )
 
 
@@ -203,7 +204,7 @@ def _kept(
     """Hashes of the answers, and what is said about them, enciphered; the first message is that for the right one."""
     messages = [praise, *dict.fromkeys(message for _, message in said if message)]
     if ruled:  # the page measures; nothing about the answer is kept
-        return {"entries": [], "messages": [_enciphered(praise, _hash(praise))], "open": _hash(praise)}
+        return {"entries": [], "messages": []}
     entries = []
     for answer, message in said:
         grids, key = _place(check, _split(kind, answer, options), kind, message)

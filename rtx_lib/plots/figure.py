@@ -194,11 +194,13 @@ def beside(name: str) -> str:
     return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
-def scripted(name: str, around: str = "figure") -> str:
+def scripted(name: str, around: str = "figure", *more: str) -> str:
     """Call a script of this folder, one function, with the element around this place as soon as that is there.
 
     The style sheet of the same name is part of the page from then on: its arrival is the moment, in Jupyter, in Colab
-    and on a page alike, and a script tag would not run in all of them.
+    and on a page alike, and a script tag would not run in all of them. It is given what the scripts named in
+    ``more`` return as well.
     """
-    call = html.escape(f"({beside(f'{name}.js')})(this.closest(`{around}`))")
+    given = ",".join([f"this.closest(`{around}`)", *(beside(f"{own}.js") for own in more)])
+    call = html.escape(f"({beside(f'{name}.js')})({given})")
     return f'<style onload="{call}">{beside(f"{name}.css")}</style>'
