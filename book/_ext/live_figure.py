@@ -17,7 +17,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
@@ -44,7 +44,7 @@ STILLS: dict[str, Callable[[Path], tuple[Any, str]]] = {"train": runs_of_the_tra
 class LiveFigure(SphinxDirective):
     required_arguments = 1
     has_content = True
-    option_spec = {"title": directives.unchanged_required, "options": directives.unchanged_required}
+    option_spec: ClassVar = {"title": directives.unchanged_required, "options": directives.unchanged_required}
 
     def run(self) -> list[nodes.Node]:
         kind = self.arguments[0]
@@ -59,9 +59,8 @@ class LiveFigure(SphinxDirective):
             self.env.note_dependency(str(record))
         with style():
             fig, alt = STILLS[kind](root)
-        whole = live.figure(
-            kind, to_svg(fig, alt), options, {}, self.options.get("title"), "|" if self.content else None
-        )
+        caption = "|" if self.content else None
+        whole = live.figure(kind, to_svg(fig, alt), options, {}, self.options.get("title"), caption)
         head, _, tail = whole.partition("|</figcaption>")
         opening = nodes.raw("", head, format="html")
         if not self.content:
