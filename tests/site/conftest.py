@@ -12,7 +12,6 @@ import page_checks
 import pytest
 import yaml
 from html_checks import Pages
-from playwright.sync_api import expect, sync_playwright
 from site_server import serve
 from support import built
 
@@ -107,16 +106,6 @@ def make_linked(tree):
     result = built.build_site(tree, folder)
     assert result.returncode == 0, result.text
     return tree, result
-
-
-@pytest.fixture(scope="session")
-def browser():
-    page_checks.chromium_path()
-    expect.set_options(timeout=page_checks.PATIENCE)
-    with sync_playwright() as playwright:
-        browser = page_checks.launch(playwright)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="session")
