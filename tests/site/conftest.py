@@ -20,7 +20,7 @@ PARTS = [
     ("# Views\n\nPrerequisites: none", None),
     (
         "import matplotlib.pyplot as plt\nimport numpy as np\n"
-        "from rtx_lib.plots import attention_heatmap, attention_view, explorer, film, live, show, use_style\n"
+        "from rtx_lib.plots import attention_heatmap, attention_view, explorer, film, show, slider, use_style\n"
         "use_style()\n"
         "weights = np.random.default_rng(0).dirichlet(np.ones(4), size=(2, 3, 4))\n"
         "tokens = ['a', 'sequence', 'of', '</s>']",
@@ -38,7 +38,7 @@ PARTS = [
         "explorer(draw, [1, 2, 3], 'slope', alt='a line whose slope changes')",
         [],
     ),
-    ("live(draw, [1, 2, 3], 'slope')", ["live"]),
+    ("slider(draw, [1, 2, 3], 'slope')", ["live"]),
     (
         "fig, ax = plt.subplots()\nax.set(xlim=(0, 6), ylim=(-1, 1))\nx = np.linspace(0, 6, 40)\n"
         "ax.plot(x, x, gid='wave')\n"
