@@ -112,7 +112,7 @@ def pages(root: Path, executed: Path | None) -> dict[str, bytes]:
     import live_files
     from execute import BuildError, notebooks_in_toc, read_notebook, source
 
-    files = {name: (root / name).read_bytes() for name in ("_config.yml", "_toc.yml")}
+    files = {name: (root / name).read_bytes() for name in ("_config.yml", "_toc.yml", "CITATION.cff")}
     for path in sorted((root / "book").rglob("*")):
         name = path.relative_to(root)
         private = any(part == "__pycache__" or part.startswith(".") for part in name.parts)
