@@ -24,8 +24,8 @@ CAMEL = (
 )
 SPELLED = {name.lower(): name for name in CAMEL.split()}
 DEAD = "script, noscript, template, link, button, input, select, textarea, output, a.headerlink, [hidden]"
-CONTROLS = ".book-control, .live-controls, .answer, form"
-FOLDS = {"Show code cell source": "Code", "Show code cell content": "Solution", "Show code cell output": "Output"}
+CONTROLS = ".book-control, .book-ask, form"
+FOLDS = {"Show the code": "Code", "Show code cell source": "Code", "Show code cell content": "Solution"}
 
 
 @dataclass
@@ -78,11 +78,13 @@ def strict(page: Page) -> None:
         page.styles.append(style.get_text())
         style.decompose()
     for summary in body.find_all("summary"):
-        first = summary.find("p")
+        first = summary.select_one("p, .when-closed")
         text = " ".join((first or summary).get_text().split())
         summary.clear()
         summary.attrs = {}
         summary.append(FOLDS.get(text, text))
+    for fold in body.find_all("details"):
+        fold.attrs = {}  # a name would close the others
     for tag in body.find_all(True):
         tag.name = SPELLED.get(tag.name, tag.name)
         kept = {
@@ -126,6 +128,11 @@ def put_formula(tag: Tag, tex: str, mathml: str) -> None:
     tree = BeautifulSoup(re.sub(r">\s+<", "><", mathml), "html.parser").math
     for one in [tree, *tree.find_all(True)]:
         one.attrs = {name: value for name, value in one.attrs.items() if not name.startswith("data-")}
+    for table in tree.find_all("mtable", columnalign=True):  # e-readers that are browsers inside do as CSS says
+        sides = table["columnalign"].split()
+        for row in table.find_all("mtr", recursive=False):
+            for place, entry in enumerate(row.find_all("mtd", recursive=False)):
+                entry["style"] = f"text-align: {sides[min(place, len(sides) - 1)]}"
     tree["alttext"] = tex
     tag.append(tree.extract())
 
