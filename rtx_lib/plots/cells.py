@@ -194,7 +194,7 @@ def draw_unrolled() -> Figure:
     _link(top, (-0.18, 1.2), (-0.18, 0.8), "W", -0.72, connectionstyle="arc3,rad=2.2", shrinkA=6, shrinkB=6)
     word(top, 1.55, 1, "unrolled:")
     for name, start, steps, reads, writes in _SHAPES:
-        word(low, start + (steps - 1) / 2, -0.75, name, va="top", fontsize=11)
+        word(low, start + (steps - 1) / 2, -0.75, name, va="top", fontsize=12)
         for t in range(steps):
             x = start + t
             _box(low, x, state, "h")
@@ -211,11 +211,11 @@ def draw_unrolled() -> Figure:
 
 def _box(ax: Axes, x: float, row: int, text: str) -> None:
     frame = {"boxstyle": "round,pad=0.35", "facecolor": "none", "edgecolor": CYCLE[row], "linewidth": 2}
-    word(ax, x, row, text, fontsize=11, bbox=frame)
+    word(ax, x, row, text, fontsize=12, bbox=frame)
 
 
 def _link(ax: Axes, start: Point, end: Point, text: str = "", dx: float = 0, dy: float = 0, **look: Any) -> None:
     """An arrow between boxes, with the name of its weights beside it."""
     arrow(ax, start, end, **{"shrinkA": 13, "shrinkB": 13} | look)
     if text:
-        word(ax, (start[0] + end[0]) / 2 + dx, (start[1] + end[1]) / 2 + dy, text, fontsize=11)
+        word(ax, (start[0] + end[0]) / 2 + dx, (start[1] + end[1]) / 2 + dy, text, fontsize=12)

@@ -49,7 +49,7 @@ def draw_beliefs(images: Any, beliefs: Any) -> Figure:
             ax.grid(False)
     axes[0].set_ylabel("row read (step t)")
     label = f"probability of each digit 0 to {classes - 1} (darker: larger); dot: the answer after this row"
-    fig.supxlabel(label, fontsize=11)
+    fig.supxlabel(label, fontsize=12)
     return fig
 
 

@@ -200,7 +200,7 @@ def draw_ranking(task: Task, lanes: Mapping[str, str], values: Mapping[str, Mapp
         ax.plot(others, [y] * len(others), alpha=0.6, label="_seeds", **style | {"marker": "|"})
         ax.plot([value], [y], label="_seed", **style)
     names = [f"{place}. {lanes[lane]}" for place, lane in enumerate(found, start=1)]
-    ax.set_yticks(range(len(names)), names, fontsize=11)
+    ax.set_yticks(range(len(names)), names, fontsize=12)
     ax.set(ylim=(len(names) - 0.5, -0.5), xlabel=f"{task['name']}: {task['label']}, better to the right")
     ax.set_xscale("log" if is_log(task) else "linear")
     ax.xaxis.set_inverted(not rises(task))
