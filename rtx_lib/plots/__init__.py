@@ -1,5 +1,6 @@
 """Figures, explorers and films that read in light and dark, by keyboard, on a phone, with a kernel and without."""
 
+from rtx_lib.plots.answer import ask
 from rtx_lib.plots.attention import attention_view
 from rtx_lib.plots.cells import CELL_STAGES, describe_cell, draw_cell, draw_unrolled
 from rtx_lib.plots.curves import bands, baseline, error_axes, evaluations, label_lines, provenance, record_bands, smooth

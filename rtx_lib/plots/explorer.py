@@ -56,6 +56,7 @@ def explorer(
     fmt: str = "{}",
     start: int = 0,
     caption: str | None = None,
+    title: str | None = None,
     wide: bool = False,
 ) -> HTML:
     """A slider over ``values``, each drawn once; works in Jupyter, in Colab and on a page without a kernel.
@@ -76,6 +77,8 @@ def explorer(
         Index of the value shown first.
     caption
         Line below, as HTML.
+    title
+        Line above, as HTML: the finding in one sentence.
     wide
         Keep the frames at least 600 px wide and let them scroll inside their own box.
 
@@ -97,7 +100,7 @@ def explorer(
         for i, value in enumerate(values)
     )
     head = control(name, labels, start, f"({beside('explorer.js')})(this)")
-    return in_page(head + scroll_box(frames, name, wide=wide), caption, "explorer")
+    return in_page(head + scroll_box(frames, name, wide=wide), caption, "explorer", title=title)
 
 
 def live(draw: Callable[[Any], Figure], values: Sequence[Any], name: str, fmt: str = "{}", *, start: int = 0) -> Any:
