@@ -95,7 +95,7 @@ def film(
 
 
 def at_frame(fig: Figure, frame: Frame) -> Figure:
-    """``fig`` with its named artists where ``frame`` has them: one frame of a :func:`film`, for ``live``.
+    """``fig`` with its named artists where ``frame`` has them: one frame of a :func:`film`, for ``slider``.
 
     Raises
     ------
