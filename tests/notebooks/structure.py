@@ -120,11 +120,12 @@ def has_one_title(notebook: Notebook) -> list[str]:
 
 
 def begins_as_agreed(notebook: Notebook) -> list[str]:
-    """Prerequisites in the first cell; code begins with the bootstrap and with exactly the known parameters."""
+    """Prerequisites above the second heading; code begins with the bootstrap and with exactly the known parameters."""
     faults = []
-    first, code = notebook["cells"][0], code_cells(notebook)
-    if first["cell_type"] != "markdown" or "Prerequisites" not in source(first):
-        faults.append("the first cell does not name the prerequisites")
+    code = code_cells(notebook)
+    texts = "\n\n".join(source(cell) for cell in notebook["cells"] if cell["cell_type"] == "markdown")
+    if notebook["cells"][0]["cell_type"] != "markdown" or "Prerequisites" not in texts.partition("\n## ")[0]:
+        faults.append("no text above the second heading names the prerequisites")
     if not code or not {"bootstrap", "remove-cell"} <= tags(code[0]):
         faults.append("the first code cell is not tagged bootstrap and remove-cell")
     if len(code) < 2 or "parameters" not in tags(code[1]):
