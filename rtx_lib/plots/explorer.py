@@ -57,6 +57,7 @@ def explorer(
     start: int = 0,
     caption: str | None = None,
     wide: bool = False,
+    said: bool = False,
 ) -> HTML:
     """A slider over ``values``, each drawn once; works in Jupyter, in Colab and on a page without a kernel.
 
@@ -78,6 +79,8 @@ def explorer(
         Line below, as HTML.
     wide
         Keep the frames at least 600 px wide and let them scroll inside their own box.
+    said
+        Write below each frame what it shows; screen readers have it as the picture's name.
 
     Raises
     ------
@@ -93,11 +96,15 @@ def explorer(
     ]
     frames = "".join(
         f'<div class="frame" data-label="{html.escape(labels[i])}"{"" if i == start else " hidden"}>'
-        f"{write_svg(svg_tree(draw(value)), texts[i], wide=wide)}</div>"
+        f"{write_svg(svg_tree(draw(value)), texts[i], wide=wide)}{_below(texts[i]) if said else ''}</div>"
         for i, value in enumerate(values)
     )
     head = control(name, labels, start, f"({beside('explorer.js')})(this)")
     return in_page(head + scroll_box(frames, name, wide=wide), caption, "explorer")
+
+
+def _below(words: str) -> str:
+    return f'<p class="frame-said" aria-hidden="true">{html.escape(words)}</p>'
 
 
 def live(draw: Callable[[Any], Figure], values: Sequence[Any], name: str, fmt: str = "{}", *, start: int = 0) -> Any:
