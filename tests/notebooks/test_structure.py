@@ -43,7 +43,7 @@ def chapter():
         code('profile = "book"  # or smoke\nseed = 0\ndevice = "auto"', "parameters"),
         v4.new_markdown_cell("## Part"),
         code("explorer(draw, values)"),
-        code("plots.live(draw, values)", "live"),
+        code("plots.slider(draw, values)", "live"),
         *(code(f"x = {i}") for i in range(13)),
         code("\n".join(f"y = {i}" for i in range(25))),
     ]
@@ -89,6 +89,10 @@ PLANTED = {
     "an error let pass": (structure.has_known_tags, tags_of(4, "raises-exception")),
     "few words": (structure.has_the_size_of_a_chapter, source_of(0, "# Title\n\nshort")),
     "many words": (structure.has_the_size_of_a_chapter, source_of(0, "word " * 4000)),
+    "folded words": (
+        structure.has_the_size_of_a_chapter,
+        source_of(0, f"# Title\n\n<details>{'word ' * 3000}</details>"),
+    ),
     "few cells": (structure.has_the_size_of_a_chapter, lambda cells: cells.__delitem__(slice(6, 12))),
     "many cells": (structure.has_the_size_of_a_chapter, lambda cells: cells.extend(code("x = 1") for _ in range(9))),
     "a long cell": (structure.has_the_size_of_a_chapter, source_of(4, "x = 1\n" * 26)),
@@ -112,8 +116,8 @@ PLANTED = {
     "no solution": (structure.solves_its_exercises, lambda cells: cells.__delitem__(slice(-3, -2))),
     "two exercises": (structure.solves_its_exercises, lambda cells: cells.__delitem__(slice(-5, -2))),
     "a solution too early": (structure.solves_its_exercises, lambda cells: cells.insert(-4, cells.pop(-3))),
-    "live without its tag": (structure.has_both_kinds_of_control, tags_of(5)),
-    "a tag without live": (structure.has_both_kinds_of_control, source_of(5, "x = 1")),
+    "slider without its tag": (structure.has_both_kinds_of_control, tags_of(5)),
+    "a tag without slider": (structure.has_both_kinds_of_control, source_of(5, "x = 1")),
     "no explorer": (structure.has_both_kinds_of_control, source_of(4, "x = 1")),
 }
 
