@@ -73,7 +73,7 @@ def budget(task: str) -> int:
 
 
 def fitting_size(make: Make, task: Any, wanted: int) -> int:
-    """The size whose lane comes closest to the ``wanted`` number of parameters, by halving: they must grow with the size.
+    """The size whose lane comes closest to the ``wanted`` parameters, by halving: they must grow with the size.
 
     Raises
     ------
@@ -136,7 +136,8 @@ def enter_race(
         x, _ = task.batch("train", 1, torch.Generator().manual_seed(seed))
         with torch.no_grad():
             stateless = model(x[:, :2])[1] is None
-        recipe = replace(recipe, **changes, **{"stream_length": None} if stateless else {})
+        recipe = replace(recipe, **changes)
+        recipe = replace(recipe, stream_length=None) if stateless else recipe
         record: Record = {"recipe": recipe.name, "seed": seed, "configuration": asdict(recipe)}
         return record | trained(recipe, model, task, seed, device=device)
 

@@ -84,16 +84,29 @@ def gradient_frames(
 
 
 def gradient_panels(
-    runs: Mapping[str, Mapping[str, Any]], titles: Mapping[str, Sequence[str]]
+    runs: Mapping[str, Mapping[str, Any]],
+    titles: Mapping[str, Sequence[str]],
+    *,
+    errors: Mapping[str, Any],
+    steps: Any,
+    chance: float,
 ) -> tuple[Figure, list[dict[str, Any]]]:
     """Training runs side by side: a panel for each network, in it the gradient's norm by each of its states.
+
+    Below them are the curves of the error, with an upright line at the moment that the panels show.
 
     Parameters
     ----------
     runs
         By network and by the letter of a state, (F, T): ||dL/dh_t|| for t = 1..T in each of F frames.
     titles
-        By network, F texts above its panel, such as the error at that moment.
+        By network, F texts above its panel, such as its name and the error at that moment.
+    errors
+        By network, (F,), positive.
+    steps
+        (F,), the training step of each frame.
+    chance
+        The error of a network that has learned nothing, dashed.
 
     Returns
     -------
@@ -112,20 +125,37 @@ def gradient_panels(
     count, T = next(iter(norms.values())).shape
     if any(len(texts) != count for texts in titles.values()):
         raise ValueError(f"titles must hold {count} texts for each network, got {[*map(len, titles.values())]}")
-    fig, axes = plt.subplots(1, len(runs), figsize=(0.4 + 2.4 * len(runs), 3.3), sharey=True, squeeze=False)
-    for ax, (kind, own) in zip(axes[0], runs.items(), strict=True):
+    if set(errors) != set(runs):
+        raise ValueError(f"errors must name the networks of runs, {list(runs)}, got {list(errors)}")
+    curves = {kind: floats(f"errors of {kind!r}", values, count, finite=False) for kind, values in errors.items()}
+    at = floats("steps", steps, count)
+    fig = plt.figure(figsize=(0.4 + 2.4 * len(runs), 5.4))
+    grid = fig.add_gridspec(2, len(runs), height_ratios=(3, 2))
+    axes = [fig.add_subplot(grid[0, k]) for k in range(len(runs))]
+    below = fig.add_subplot(grid[1, :])
+    for place, (ax, (kind, own)) in enumerate(zip(axes, runs.items(), strict=True)):
         for index, name in enumerate(own):
-            look: dict[str, Any] = {"color": CYCLE[index], "linestyle": ("-", "--")[index % 2], "markersize": 3}
-            look |= {"marker": MARKERS[index], "label": f"$dL/d{name}_t$", "gid": f"{kind} {name}"}
-            ax.semilogy([1, T], [1, 1], **look)
-        ax.set(xlim=(0, T + 1), ylim=(1e-13, 10), xlabel="step t", xticks=[1, T // 2, T])
+            line: dict[str, Any] = {"color": (look(kind, place)["color"], CYCLE[1])[index % 2], "markersize": 3}
+            line |= {"linestyle": ("-", "--")[index % 2], "marker": MARKERS[index], "gid": f"{kind} {name}"}
+            ax.semilogy([1, T], [1, 1], label=f"$dL/d{name}_t$", **line)
+        ax.set(xlim=(0, T + 1), ylim=(1e-13, 10), xlabel="step t of the sequence", xticks=[1, T // 2, T])
         ax.set_title("-", gid=f"{kind} title")
-        ax.legend(loc="lower right", title=kind)
-    axes[0][0].set_ylabel("norm of the gradient")
-    steps = np.arange(1, T + 1)
+        ax.legend(loc="lower right")
+        if place:
+            ax.tick_params(labelleft=False)
+        bands(below, curves[kind], kind, steps=at, markevery=max(1, count // 6), **look(kind, place))
+    axes[0].set_ylabel("norm of the gradient")
+    seen = np.concatenate([*curves.values(), [chance]])
+    low, high = 0.5 * float(np.nanmin(seen)), 2 * float(np.nanmax(seen))
+    below.set(yscale="log", xlim=(0, 1.02 * at[-1]), ylim=(low, high), xlabel="training step", ylabel="error (MSE)")
+    baseline(below, chance, "")
+    below.plot([at[0], at[0]], [low, high], color=INK, linewidth=1.5, gid="cursor")
+    label_lines(below)
+    places = np.arange(1, T + 1)
     return fig, [
-        {f"{kind} {state}": (steps, rows[i]) for (kind, state), rows in norms.items()}
+        {f"{kind} {state}": (places, rows[i]) for (kind, state), rows in norms.items()}
         | {f"{kind} title": titles[kind][i] for kind in runs}
+        | {"cursor": (np.array([at[i], at[i]]), np.array([low, high]))}
         for i in range(count)
     ]
 

@@ -105,7 +105,10 @@ def test_what_constrains_the_module_is_called(monkeypatch):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda d, n: nn.Linear(d, n), r"make must build a module that returns \(y, state\).* got a tensor \(1, 2, 2\)"),
+        (
+            lambda d, n: nn.Linear(d, n),
+            r"make must build a module that returns \(y, state\).* got a tensor \(1, 2, 2\)",
+        ),
         (lambda d, n: GRU(d, 4), "make must have a size with about .* parameters, closest were"),
         (lambda d, n: GRU(d, 4000), "make must have a size with about"),
     ],

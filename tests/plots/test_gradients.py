@@ -45,15 +45,24 @@ def test_the_frames_make_a_film() -> None:
     assert "book-film" in film(fig, frames, "training", labels=["1", "2"], alt="It moves.").data
 
 
-def test_panels_show_each_network_its_states_and_its_title() -> None:
+def test_panels_show_each_network_its_states_its_title_and_where_the_error_stands() -> None:
     runs = {"LSTM": {"h": NORMS, "c": 2 * NORMS}, "GRU": {"h": 3 * NORMS}}
-    fig, frames = gradient_panels(runs, {"LSTM": ["MSE 0.2", "MSE 0.1"], "GRU": ["MSE 0.4", "MSE 0.3"]})
+    titles = {"LSTM": ["LSTM: error 0.2", "LSTM: error 0.1"], "GRU": ["GRU: error 0.4", "GRU: error 0.3"]}
+    errors = {"LSTM": [0.2, 0.1], "GRU": [0.4, 0.3]}
+    fig, frames = gradient_panels(runs, titles, errors=errors, steps=[1, 50], chance=1 / 6)
     at_frame(fig, frames[1])
-    drawn = [{line.get_gid(): line.get_ydata() for line in ax.get_lines()} for ax in fig.axes]
+    *panels, below = fig.axes
+    drawn = [{line.get_gid(): line.get_ydata() for line in ax.get_lines()} for ax in panels]
     assert [set(lines) for lines in drawn] == [{"LSTM h", "LSTM c"}, {"GRU h"}]
     assert np.array_equal(drawn[0]["LSTM c"], 2 * NORMS[1]) and np.array_equal(drawn[1]["GRU h"], 3 * NORMS[1])
-    assert [ax.get_title() for ax in fig.axes] == ["MSE 0.1", "MSE 0.3"]
-    assert len({tuple(line.get_color() for line in ax.get_lines()) for ax in fig.axes}) == 2  # states differ in colour
+    assert [ax.get_title() for ax in panels] == ["LSTM: error 0.1", "GRU: error 0.3"]
+    colours = [line.get_color() for ax in panels for line in ax.get_lines()]
+    assert colours[::2] == [look("lstm")["color"], look("gru")["color"]] and len(set(colours)) == 3
+    curves = {line.get_label(): line for line in below.get_lines()}
+    assert np.array_equal(curves["GRU"].get_ydata(), [0.4, 0.3]) and curves["GRU"].get_color() == colours[2]
+    (cursor,) = (line for line in below.get_lines() if line.get_gid() == "cursor")
+    assert set(cursor.get_xdata()) == {50} and set(curves["_baseline"].get_ydata()) == {1 / 6}
+    assert {text.get_text() for text in below.texts if text.get_text()} == set(runs)
     film(fig, frames, "training", labels=["1", "2"], alt="It moves.")
 
 
