@@ -101,3 +101,17 @@ def double():
     torch.set_default_dtype(torch.float64)
     yield
     torch.set_default_dtype(torch.float32)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Chromium, one for all tests of a worker: playwright allows no second."""
+    import page_checks
+    from playwright.sync_api import expect, sync_playwright
+
+    page_checks.chromium_path()
+    expect.set_options(timeout=page_checks.PATIENCE)
+    with sync_playwright() as playwright:
+        browser = page_checks.launch(playwright)
+        yield browser
+        browser.close()

@@ -10,6 +10,20 @@ from torch import Tensor
 
 from rtx_lib.checks.answers import compare, compare_number, draw, exercise, flat
 
+TRANSIENT = (
+    ("radius", "<=", 0.9 + 1e-6, "the largest eigenvalue has modulus {}, allowed is 0.9"),
+    ("norm", "<=", 2 + 1e-6, "||W|| is {}, allowed is 2: the growth must come from many steps, not from one"),
+    ("bend", ">", 1e-9, "this W is normal (W W^T = W^T W): its powers have norm rho^k and can only shrink"),
+    (
+        "peak",
+        ">",
+        5.0,
+        "||W^k|| peaks at {}, wanted is more than 5: put both eigenvalues near 0.9, and the largest number off the "
+        "diagonal that ||W|| <= 2 allows",
+    ),
+)
+"""What is asked of a matrix whose powers grow first, and what is said where it fails, as ``plots.ask`` takes rules."""
+
 
 @exercise("Right: diag(1 - h_j^2) W_hh.")
 def check_jacobian(answer: Callable[[Tensor, Tensor, Tensor], Tensor]) -> None:
@@ -54,17 +68,13 @@ def check_transient(answer: Tensor) -> None:
     """
     weight = torch.as_tensor(answer, dtype=torch.float64)
     assert weight.shape == (2, 2), f"W must be 2 x 2, this is {tuple(weight.shape)}"
-    radius = float(torch.linalg.eigvals(weight).abs().max())
-    assert radius <= 0.9 + 1e-6, f"the largest eigenvalue has modulus {radius:.3g}, allowed is 0.9"
     powers = [torch.linalg.matrix_norm(torch.linalg.matrix_power(weight, k), 2).item() for k in range(1, 100)]
-    norm, peak = powers[0], max(powers)
-    assert norm <= 2 + 1e-6, f"||W|| is {norm:.3g}, allowed is 2: the growth must come from many steps, not from one"
-    normal = torch.linalg.matrix_norm(weight @ weight.T - weight.T @ weight).item()
-    assert normal > 1e-9, "this W is normal (W W^T = W^T W): its powers have norm rho^k and can only shrink"
-    assert peak > 5, (
-        f"||W^k|| peaks at {peak:.3g}, wanted is more than 5: put both eigenvalues near 0.9, and the largest "
-        "number off the diagonal that ||W|| <= 2 allows"
-    )
+    radius, norm, peak = float(torch.linalg.eigvals(weight).abs().max()), powers[0], max(powers)
+    bend = torch.linalg.matrix_norm(weight @ weight.T - weight.T @ weight).item()
+    found = {"radius": radius, "norm": norm, "bend": bend, "peak": peak}
+    for name, sign, bound, message in TRANSIENT:
+        held = found[name] <= bound if sign == "<=" else found[name] > bound
+        assert held, message.format(f"{found[name]:.3g}")
     k = powers.index(peak) + 1
     print(f"Right: spectral radius {radius:.3g}, ||W|| = {norm:.3g}, and yet ||W^{k}|| = {peak:.3g}.")
 

@@ -1,9 +1,10 @@
 """Figures, explorers and films that read in light and dark, by keyboard, on a phone, with a kernel and without."""
 
+from rtx_lib.plots.answer import ask
 from rtx_lib.plots.attention import attention_view
 from rtx_lib.plots.cells import CELL_STAGES, describe_cell, draw_cell, draw_unrolled
 from rtx_lib.plots.curves import bands, baseline, error_axes, evaluations, label_lines, provenance, record_bands, smooth
-from rtx_lib.plots.explorer import explorer, live
+from rtx_lib.plots.explorer import explorer, slider
 from rtx_lib.plots.figure import show, to_svg
 from rtx_lib.plots.film import at_frame, film
 from rtx_lib.plots.gradients import draw_gradient_norms, error_by_length, gradient_frames, gradient_panels
@@ -18,6 +19,7 @@ from rtx_lib.plots.heatmaps import (
 from rtx_lib.plots.images import draw_beliefs, draw_image_rows, piano_roll
 from rtx_lib.plots.influence import draw_distance_bars, draw_weights_by_distance, influence_curves, influence_frames
 from rtx_lib.plots.lanes import draw_lane, draw_looks
+from rtx_lib.plots.live import play
 from rtx_lib.plots.local import describe_reach, draw_reach, draw_windows
 from rtx_lib.plots.memory import draw_context_use, draw_costs, draw_position_losses, draw_test_memory
 from rtx_lib.plots.neurons import describe_decay, draw_composition, draw_decay, draw_half_lives, draw_scan, draw_wiring

@@ -56,6 +56,7 @@ def explorer(
     fmt: str = "{}",
     start: int = 0,
     caption: str | None = None,
+    title: str | None = None,
     wide: bool = False,
 ) -> HTML:
     """A slider over ``values``, each drawn once; works in Jupyter, in Colab and on a page without a kernel.
@@ -76,6 +77,8 @@ def explorer(
         Index of the value shown first.
     caption
         Line below, as HTML.
+    title
+        Line above, as HTML: the finding in one sentence.
     wide
         Keep the frames at least 600 px wide and let them scroll inside their own box.
 
@@ -97,13 +100,14 @@ def explorer(
         for i, value in enumerate(values)
     )
     head = control(name, labels, start, f"({beside('explorer.js')})(this)")
-    return in_page(head + scroll_box(frames, name, wide=wide), caption, "explorer")
+    return in_page(head + scroll_box(frames, name, wide=wide), caption, "explorer", title=title)
 
 
-def live(draw: Callable[[Any], Figure], values: Sequence[Any], name: str, fmt: str = "{}", *, start: int = 0) -> Any:
+def slider(draw: Callable[[Any], Figure], values: Sequence[Any], name: str, fmt: str = "{}", *, start: int = 0) -> Any:
     """A slider over ``values`` that draws on every move; for Jupyter and Colab (ipywidgets 7.7.1 or later).
 
-    On a page without a kernel it is dead: put an :func:`explorer` beside it.
+    On a page without a kernel it is dead: put an :func:`explorer` beside it. What the reader feeds there is a live figure,
+    :func:`rtx_lib.plots.live.play`.
 
     Parameters
     ----------
@@ -132,7 +136,7 @@ def live(draw: Callable[[Any], Figure], values: Sequence[Any], name: str, fmt: s
     import ipywidgets  # only readers with a kernel need it
 
     labels = [fmt.format(value) for value in values]
-    slider = ipywidgets.SelectionSlider(
+    chooser = ipywidgets.SelectionSlider(
         options=[(label, i) for i, label in enumerate(labels)],
         value=start,
         description=name,
@@ -150,6 +154,6 @@ def live(draw: Callable[[Any], Figure], values: Sequence[Any], name: str, fmt: s
             picture.value = f"<pre>{html.escape(f'{type(error).__name__}: {error}')}</pre>"
             raise
 
-    slider.observe(redraw, "value")
+    chooser.observe(redraw, "value")
     redraw({"new": start})
-    return ipywidgets.VBox([slider, picture])
+    return ipywidgets.VBox([chooser, picture])

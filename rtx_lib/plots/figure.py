@@ -128,12 +128,20 @@ def to_svg(fig: Figure, alt: str) -> str:
     return write_svg(svg_tree(fig), name)
 
 
+def in_figure(content: str, caption: str | None, title: str | None, kind: str = "", data: str = "") -> str:
+    """The ``<figure>`` around ``content``: its finding as a line above, which also names it, and its caption below."""
+    name = html.escape(html.unescape(re.sub(r"<[^>]+>", "", title or "")).strip())
+    named = f' aria-label="{name}"' if name else ""
+    line = f'<p class="fig-title" style="font-weight:600;margin:0 0 0.4rem">{title}</p>' if title else ""
+    return f'<figure class="book-fig{kind}"{named}{data}>{line}{content}{figcaption(caption)}</figure>'
+
+
 def figcaption(caption: str | None) -> str:
     """``caption`` (HTML) as a ``<figcaption>``, or nothing."""
     return f"<figcaption>{caption}</figcaption>" if caption else ""
 
 
-def show(fig: Figure, alt: str, caption: str | None = None, *, wide: bool = False) -> HTML:
+def show(fig: Figure, alt: str, caption: str | None = None, *, title: str | None = None, wide: bool = False) -> HTML:
     """``fig`` as a notebook output that follows the page's theme; closes the figure.
 
     Parameters
@@ -144,6 +152,8 @@ def show(fig: Figure, alt: str, caption: str | None = None, *, wide: bool = Fals
         What it shows, in words: the finding, not the kind of plot.
     caption
         Line below it, as HTML (write ``&lt;`` for a bare less-than sign).
+    title
+        Line above it, as HTML: the finding in one sentence.
     wide
         Keep it at least 600 px wide and let it scroll inside its own box; otherwise it shrinks with the page.
 
@@ -154,10 +164,10 @@ def show(fig: Figure, alt: str, caption: str | None = None, *, wide: bool = Fals
     """
     name = require_alt(alt)
     picture = scroll_box(write_svg(svg_tree(fig), name, wide=wide), name, wide=wide)
-    return HTML(f'<figure class="book-fig">{picture}{figcaption(caption)}</figure>')
+    return HTML(in_figure(picture, caption, title))
 
 
-def in_page(content: str, caption: str | None, kind: str, **data: Any) -> HTML:
+def in_page(content: str, caption: str | None, kind: str, *, title: str | None = None, **data: Any) -> HTML:
     """A figure of the given kind that answers to the reader; its script finds ``data``, numbers and texts, on it.
 
     Raises
@@ -169,7 +179,7 @@ def in_page(content: str, caption: str | None, kind: str, **data: Any) -> HTML:
         name: json.dumps(own, ensure_ascii=False, separators=(",", ":"), allow_nan=False) for name, own in data.items()
     }
     attributes = "".join(f' data-{name}="{html.escape(text)}"' for name, text in packed.items())
-    page = f'<figure class="book-fig book-{kind}"{attributes}>{content}{figcaption(caption)}</figure>'
+    page = in_figure(content, caption, title, f" book-{kind}", attributes)
     if (size := len(page.encode())) > LIMIT:
         much, most = f"{size / 1000:.0f} kB", f"{LIMIT // 1000} kB"
         raise ValueError(f"the {kind.split()[0]} takes {much}, allowed are {most}: show less")
@@ -184,11 +194,13 @@ def beside(name: str) -> str:
     return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
-def scripted(name: str) -> str:
-    """Call a script of this folder, one function, with the ``<figure>`` around this place as soon as that is there.
+def scripted(name: str, around: str = "figure", *more: str) -> str:
+    """Call a script of this folder, one function, with the element around this place as soon as that is there.
 
     The style sheet of the same name is part of the page from then on: its arrival is the moment, in Jupyter, in Colab
-    and on a page alike, and a script tag would not run in all of them.
+    and on a page alike, and a script tag would not run in all of them. It is given what the scripts named in
+    ``more`` return as well.
     """
-    call = html.escape(f"({beside(f'{name}.js')})(this.closest(`figure`))")
+    given = ",".join([f"this.closest(`{around}`)", *(beside(f"{own}.js") for own in more)])
+    call = html.escape(f"({beside(f'{name}.js')})({given})")
     return f'<style onload="{call}">{beside(f"{name}.css")}</style>'

@@ -30,6 +30,7 @@ def film(
     start: int = 0,
     fps: float = 6,
     caption: str | None = None,
+    title: str | None = None,
     wide: bool = False,
 ) -> HTML:
     """A slider and a Play button over ``frames`` of one figure; needs no kernel, never starts by itself.
@@ -56,6 +57,8 @@ def film(
         Frames per second when played.
     caption
         Line below, as HTML.
+    title
+        Line above, as HTML: the finding in one sentence.
     wide
         Keep the picture at least 600 px wide and let it scroll inside its own box; use it above 6.5 inches.
 
@@ -88,11 +91,11 @@ def film(
     head = control(name, labels, start, button='<button type="button">Play</button>')
     picture = scroll_box(write_svg(root, text, wide=wide), text, wide=wide)
     told = {"labels": list(labels), "moves": moves, "pause": round(1000 / fps)}
-    return in_page(f"{head}{picture}{scripted('film')}", caption, "film", film=told)
+    return in_page(f"{head}{picture}{scripted('film')}", caption, "film", title=title, film=told)
 
 
 def at_frame(fig: Figure, frame: Frame) -> Figure:
-    """``fig`` with its named artists where ``frame`` has them: one frame of a :func:`film`, for ``live``.
+    """``fig`` with its named artists where ``frame`` has them: one frame of a :func:`film`, for ``slider``.
 
     Raises
     ------

@@ -23,7 +23,7 @@ TAGS = {
     "bootstrap",  # installs the library on Colab
     "parameters",
     "exercise",  # the reader's cell; it runs as it stands
-    "live",  # an ipywidgets control: its output is not on the page
+    "live",  # an ipywidgets control, plots.slider: its output is not on the page
     "proof",  # an exact statement about a trained model: its asserts hold for any weights
     "timing",  # its output holds seconds, which differ from run to run
     "hide-input",
@@ -239,16 +239,16 @@ def solves_its_exercises(notebook: Notebook) -> list[str]:
 
 
 def has_both_kinds_of_control(notebook: Notebook) -> list[str]:
-    """An explorer or film that works on the page, and the control for readers with a kernel, tagged `live`."""
+    """An explorer, a film or a live figure that works on the page, and the control for readers with a kernel, tagged `live`."""
     faults = []
     code = code_cells(notebook)
-    if not any({"explorer", "film"} & calls(cell) for cell in code):
-        faults.append("no explorer and no film")
+    if not any({"explorer", "film", "play"} & calls(cell) for cell in code):
+        faults.append("no explorer, no film and no live figure")
     if not any("live" in tags(cell) for cell in code):
         faults.append("no cell is tagged live")
     for number, cell in enumerate(code, start=1):
-        if ("live" in tags(cell)) != ("live" in calls(cell)):
-            faults.append(f"code cell {number}: the tag live and a call of plots.live go together")
+        if ("live" in tags(cell)) != ("slider" in calls(cell)):
+            faults.append(f"code cell {number}: the tag live and a call of plots.slider go together")
     return faults
 
 

@@ -12,19 +12,19 @@ from support.built import NOTEBOOKS
 
 FIRST, *OTHERS = NOTEBOOKS
 CHOSEN = [FIRST, *(pytest.param(name, marks=pytest.mark.weekly) for name in OTHERS)]
-# Run after the chapter in its own kernel: the control of `plots.live` draws again when it is moved.
+# Run after the chapter in its own kernel: the control of `plots.slider` draws again when it is moved.
 PROBE = """
 import matplotlib.pyplot as plt
-from rtx_lib.plots import live
+from rtx_lib.plots import slider
 
 def draw(value):
     fig, ax = plt.subplots()
     ax.plot([0, value])
     return fig
 
-slider, picture = live(draw, [1, 2], "n").children
+control, picture = slider(draw, [1, 2], "n").children
 before = picture.value
-slider.value = 1
+control.value = 1
 assert "<svg" in before and "<svg" in picture.value and picture.value != before
 """
 

@@ -43,7 +43,7 @@ def chapter():
         code('profile = "book"  # or smoke\nseed = 0\ndevice = "auto"', "parameters"),
         v4.new_markdown_cell("## Part"),
         code("explorer(draw, values)"),
-        code("plots.live(draw, values)", "live"),
+        code("plots.slider(draw, values)", "live"),
         *(code(f"x = {i}") for i in range(13)),
         code("\n".join(f"y = {i}" for i in range(25))),
     ]
@@ -112,8 +112,8 @@ PLANTED = {
     "no solution": (structure.solves_its_exercises, lambda cells: cells.__delitem__(slice(-3, -2))),
     "two exercises": (structure.solves_its_exercises, lambda cells: cells.__delitem__(slice(-5, -2))),
     "a solution too early": (structure.solves_its_exercises, lambda cells: cells.insert(-4, cells.pop(-3))),
-    "live without its tag": (structure.has_both_kinds_of_control, tags_of(5)),
-    "a tag without live": (structure.has_both_kinds_of_control, source_of(5, "x = 1")),
+    "slider without its tag": (structure.has_both_kinds_of_control, tags_of(5)),
+    "a tag without slider": (structure.has_both_kinds_of_control, source_of(5, "x = 1")),
     "no explorer": (structure.has_both_kinds_of_control, source_of(4, "x = 1")),
 }
 

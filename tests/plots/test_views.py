@@ -20,9 +20,9 @@ from rtx_lib.plots import (
     error_axes,
     evaluations,
     label_lines,
-    live,
     provenance,
     record_bands,
+    slider,
     smooth,
 )
 from rtx_lib.plots.attention import LIBRARIES
@@ -55,25 +55,25 @@ def draw(value: int) -> Figure:
 
 
 def test_moving_the_slider_draws_anew() -> None:
-    slider, picture = live(draw, [1, 2, 5], "width", "{} units", start=1).children
-    assert slider.description == "width" and slider.label == "2 units"
+    control, picture = slider(draw, [1, 2, 5], "width", "{} units", start=1).children
+    assert control.description == "width" and control.label == "2 units"
     assert 'aria-label="width = 2 units"' in picture.value
     before = picture.value
-    slider.value = 2
+    control.value = 2
     assert picture.value != before and 'aria-label="width = 5 units"' in picture.value
     assert not plt.get_fignums()
 
 
 def test_an_error_while_drawing_is_seen() -> None:
-    slider, picture = live(draw, [1, -1], "width").children
+    control, picture = slider(draw, [1, -1], "width").children
     with pytest.raises(ArithmeticError):
-        slider.value = 1
+        control.value = 1
     assert "ArithmeticError: no picture &lt;below&gt; zero" in picture.value
 
 
-def test_live_refuses_a_start_outside() -> None:
+def test_slider_refuses_a_start_outside() -> None:
     with pytest.raises(ValueError, match="start must be"):
-        live(draw, [1, 2], "width", start=-1)
+        slider(draw, [1, 2], "width", start=-1)
 
 
 # ---- attention

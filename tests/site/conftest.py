@@ -12,7 +12,6 @@ import page_checks
 import pytest
 import yaml
 from html_checks import Pages
-from playwright.sync_api import expect, sync_playwright
 from site_server import serve
 from support import built
 
@@ -21,7 +20,7 @@ PARTS = [
     ("# Views\n\nPrerequisites: none", None),
     (
         "import matplotlib.pyplot as plt\nimport numpy as np\n"
-        "from rtx_lib.plots import attention_heatmap, attention_view, explorer, film, live, show, use_style\n"
+        "from rtx_lib.plots import attention_heatmap, attention_view, explorer, film, show, slider, use_style\n"
         "use_style()\n"
         "weights = np.random.default_rng(0).dirichlet(np.ones(4), size=(2, 3, 4))\n"
         "tokens = ['a', 'sequence', 'of', '</s>']",
@@ -39,7 +38,7 @@ PARTS = [
         "explorer(draw, [1, 2, 3], 'slope', alt='a line whose slope changes')",
         [],
     ),
-    ("live(draw, [1, 2, 3], 'slope')", ["live"]),
+    ("slider(draw, [1, 2, 3], 'slope')", ["live"]),
     (
         "fig, ax = plt.subplots()\nax.set(xlim=(0, 6), ylim=(-1, 1))\nx = np.linspace(0, 6, 40)\n"
         "ax.plot(x, x, gid='wave')\n"
@@ -107,16 +106,6 @@ def make_linked(tree):
     result = built.build_site(tree, folder)
     assert result.returncode == 0, result.text
     return tree, result
-
-
-@pytest.fixture(scope="session")
-def browser():
-    page_checks.chromium_path()
-    expect.set_options(timeout=page_checks.PATIENCE)
-    with sync_playwright() as playwright:
-        browser = page_checks.launch(playwright)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,87 @@
+// What the widgets share: elements, labelled controls, one voice for screen readers.
+// A control is a native one, so that keyboard and screen readers know it; its name is always to be read.
+RTX.part('controls', (RTX) => {
+  const SVG = 'http://www.w3.org/2000/svg'
+  const DRAWN = new Set(['svg', 'g', 'path', 'text', 'line', 'rect', 'circle', 'tspan', 'polygon'])
+
+  // An element: on... listens, what the element knows as a property is set as one, the rest are attributes.
+  function el(tag, attributes = {}, ...children) {
+    const drawn = DRAWN.has(tag)
+    const made = drawn ? document.createElementNS(SVG, tag) : document.createElement(tag)
+    for (const [name, value] of Object.entries(attributes)) {
+      if (value === undefined || value === null || (drawn && value === false)) continue
+      if (name.startsWith('on')) made.addEventListener(name.slice(2), value)
+      else if (!drawn && name in made && !['list', 'role', 'style', 'form'].includes(name)) made[name] = value
+      else if (value !== false) made.setAttribute(name, value)
+    }
+    made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false))
+    return made
+  }
+
+  let count = 0
+  const id = (name) => `live-${name}-${++count}`  // never twice on a page, however many widgets it has
+
+  // A native range over `values`, its name before it and its value after it; `say` puts a value in words.
+  // `change` gets a value whenever the reader moves it; `set` moves it without telling.
+  function range(name, values, start, change, say = String) {
+    const out = el('output', {'aria-live': 'off'})
+    const input = el('input', {type: 'range', min: 0, max: values.length - 1, step: 1, autocomplete: 'off'})
+    const place = (i) => {
+      input.value = i
+      out.textContent = say(values[i])
+      input.setAttribute('aria-valuetext', out.textContent)
+    }
+    input.addEventListener('input', () => { place(+input.value); change(values[+input.value]) })
+    place(start)
+    return {
+      label: el('label', {className: 'live-range'}, el('span', {}, name), input, out),
+      input, out, set: place, get value() { return values[+input.value] },
+    }
+  }
+
+  // One of several: {value: text}. `mark(value)` may put something before a text, such as a piece of its line.
+  function radios(name, options, start, change, mark = () => null) {
+    const group = id('radio')
+    const choice = ([value, text]) => el('label', {},
+      el('input', {type: 'radio', name: group, value, checked: value === String(start), autocomplete: 'off'}),
+      mark(value), el('span', {}, text))
+    return el('fieldset', {className: 'live-radios', onchange: (event) => change(event.target.value)},
+      el('legend', {}, name), Object.entries(options).map(choice))
+  }
+
+  const check = (name, on, change) => el('label', {className: 'live-check'},
+    el('input', {type: 'checkbox', checked: on, autocomplete: 'off', onchange: (event) => change(event.target.checked)}),
+    el('span', {}, name))
+
+  const select = (name, options, start, change) => el('label', {className: 'live-select'}, el('span', {}, name),
+    el('select', {autocomplete: 'off', onchange: (event) => change(event.target.value)},
+      Object.entries(options).map(([value, text]) => el('option', {value, selected: value === String(start)}, text))))
+
+  const button = (text, press) => el('button', {type: 'button', className: 'live-button', onclick: press}, text)
+
+  // What changed, in words: to be read by all, and said aloud. With `now` false at most every six seconds, but then
+  // the last word is said when the six seconds are over.
+  function voice() {
+    const element = el('p', {className: 'live-status', role: 'status'})
+    let last = -Infinity, later
+    const put = (text) => {
+      last = performance.now()
+      clearTimeout(later)
+      if (element.textContent !== text) element.textContent = text
+    }
+    return {
+      element,
+      say(text, now = true) {
+        const wait = last + 6000 - performance.now()
+        clearTimeout(later)
+        if (now || wait <= 0) put(text)
+        else later = setTimeout(put, wait, text)
+      },
+    }
+  }
+
+  // Whether the reader asked for pictures that do not move.
+  const still = () => matchMedia('(prefers-reduced-motion: reduce)').matches
+
+  Object.assign(RTX, {el, id, range, radios, check, select, button, voice, still})
+})

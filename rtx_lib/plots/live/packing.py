@@ -1,0 +1,103 @@
+"""Weights as a script: half precision or 8 bits, base64, each tensor once, named by a hash of what it holds."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+LIMIT = 400_000
+"""Most bytes of weights in one figure, as the page loads them."""
+
+FORMS = ("float16", "int8")
+"""How a weight is kept: two bytes, or one byte and a scale for each tensor. Vectors always take two."""
+
+
+def pack(name: str, model: Any, form: str = "float16") -> tuple[str, str]:
+    """The weights of ``model`` as a classic script, and the hash by which the page finds them.
+
+    The script puts ``{tensors: {name: {shape, at, scale?}}, data}`` under ``RTX.weights[hash]``: ``data`` is base64,
+    ``at`` a tensor's first byte in it; where there is a ``scale`` a weight is a signed byte times it, otherwise a
+    half-precision number, low byte first. Tied tensors have the same place. Equal weights have the same hash.
+
+    Parameters
+    ----------
+    name
+        What the model is called, for messages.
+    model
+        A module, or a mapping from names to arrays. A module's integers and booleans (counters, masks) stay out.
+    form
+        One of :data:`FORMS`.
+
+    Returns
+    -------
+    tuple of str
+        The hash and the script.
+
+    Raises
+    ------
+    ValueError
+        If there are no weights, or one is not finite in this form.
+    """
+    if form not in FORMS:
+        raise ValueError(f"form must be one of {list(FORMS)}, got {form!r}")
+    tensors: dict[str, dict[str, Any]] = {}
+    data, places = bytearray(), dict[Any, dict[str, Any]]()
+    for key, identity, array in _arrays(name, model):
+        if identity not in places:
+            entry, raw = _packed(f"{name}: {key}", array, form)
+            places[identity] = {"shape": list(array.shape), "at": len(data), **entry}
+            data += raw
+        tensors[key] = places[identity]
+    if not tensors:
+        raise ValueError(f"models must hold weights, got none in {name!r}")
+    body = json.dumps(
+        {"tensors": tensors, "data": base64.b64encode(data).decode()}, separators=(",", ":"), allow_nan=False
+    )
+    digest = hashlib.sha256(body.encode()).hexdigest()[:16]
+    return digest, f'(globalThis.RTX.weights||={{}})["{digest}"]={body}'
+
+
+def unpacked(packed: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """What the page makes of packed weights, in float64."""
+    data = base64.b64decode(packed["data"])
+    arrays = {}
+    for key, entry in packed["tensors"].items():
+        kind, count = ("i1" if "scale" in entry else "<f2"), int(np.prod(entry["shape"]))
+        flat = np.frombuffer(data, kind, count, entry["at"]).astype(np.float64)
+        arrays[key] = (flat * entry.get("scale", 1.0)).reshape(entry["shape"])
+    return arrays
+
+
+def _arrays(name: str, model: Any) -> Iterator[tuple[str, Any, np.ndarray]]:
+    """Name, identity (equal for tied tensors) and values of every weight."""
+    if hasattr(model, "state_dict"):
+        for key, tensor in model.state_dict().items():
+            if tensor.is_floating_point():
+                place = (tensor.data_ptr(), tuple(tensor.shape), tensor.stride()) if tensor.numel() else key
+                yield key, place, tensor.detach().cpu().double().numpy()
+    elif isinstance(model, Mapping):
+        items = list(model.items())  # kept, so that no two have one id
+        for key, given in items:
+            array = given.detach().cpu() if hasattr(given, "detach") else given
+            try:
+                yield key, id(given), np.asarray(array, dtype=np.float64)
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"{name}: {key} must be an array of numbers, got {array!r:.60}") from error
+    else:
+        raise ValueError(f"models must map names to modules or to mappings of arrays, got {name!r}: {model!r:.60}")
+
+
+def _packed(name: str, array: np.ndarray, form: str) -> tuple[dict[str, float], bytes]:
+    """What to say about a tensor, and its bytes."""
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite, got {array[~np.isfinite(array)][0]}")
+    if form == "int8" and array.ndim > 1:
+        scale = float(np.abs(array).max(initial=0) / 127) or 1.0
+        return {"scale": scale}, np.round(array / scale).astype("i1").tobytes()
+    largest = np.abs(array).max(initial=0)
+    if largest > np.finfo(np.float16).max:
+        raise ValueError(f"{name} must be below 65504 to fit half precision, got {largest:.6g}")
+    return {}, array.astype("<f2").tobytes()
