@@ -38,6 +38,7 @@ MEDIAN_LINES, MOST_LINES = 8, 25
 HIDDEN_LINES, HIDDEN_CELL = 220, 45  # code that a reader of the page does not see: of a chapter, of a cell
 LINE_WIDTH = 88  # what a page shows without scrolling sideways
 FENCE = re.compile(r"^(`{3,}|~{3,}|:{3,}).*?^\1[ \t]*$", flags=re.M | re.S)
+FOLDED = re.compile(r"<details.*?</details>", flags=re.S)  # an answer to a guess, until the reader opens it
 MACHINE_PATH = re.compile(
     r"(?<![\w.~$})/])/(?:home|root|tmp|Users|work|opt|usr|var|mnt|srv|data|content)/\w|(?<!\w)[A-Za-z]:\\\w"
 )
@@ -149,7 +150,8 @@ def has_known_tags(notebook: Notebook) -> list[str]:
 
 
 def has_the_size_of_a_chapter(notebook: Notebook) -> list[str]:
-    words = sum(len(source(cell).split()) for cell in notebook["cells"] if cell["cell_type"] == "markdown")
+    texts = [FOLDED.sub("", source(cell)) for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
+    words = sum(len(text.split()) for text in texts)
     shown = [cell for cell in code_cells(notebook) if is_shown(cell)]
     counts = [lines(cell) for cell in shown] or [0]
     faults = []

@@ -89,6 +89,10 @@ PLANTED = {
     "an error let pass": (structure.has_known_tags, tags_of(4, "raises-exception")),
     "few words": (structure.has_the_size_of_a_chapter, source_of(0, "# Title\n\nshort")),
     "many words": (structure.has_the_size_of_a_chapter, source_of(0, "word " * 4000)),
+    "folded words": (
+        structure.has_the_size_of_a_chapter,
+        source_of(0, f"# Title\n\n<details>{'word ' * 3000}</details>"),
+    ),
     "few cells": (structure.has_the_size_of_a_chapter, lambda cells: cells.__delitem__(slice(6, 12))),
     "many cells": (structure.has_the_size_of_a_chapter, lambda cells: cells.extend(code("x = 1") for _ in range(9))),
     "a long cell": (structure.has_the_size_of_a_chapter, source_of(4, "x = 1\n" * 26)),
