@@ -80,8 +80,7 @@ def told_anew(output: dict[str, Any]) -> dict[str, Any]:
         data = findings.audit_bundle(chapter, "../book/results.html")
     else:
         return output
-    for_programs = (findings.MIME, findings.AUDIT)
-    return {**output, "data": {kind: text for kind, text in data.items() if kind not in for_programs}}
+    return {**output, "data": {k: text for k, text in data.items() if k not in (findings.MIME, findings.AUDIT)}}
 
 
 def without_paths(text: str, root: Path) -> str:
@@ -109,10 +108,11 @@ def with_numbers(name: str, text: str, root: Path) -> str:
 
 
 def pages(root: Path, executed: Path | None) -> dict[str, bytes]:
-    """Content of the staged tree by path: settings, prose pages, extension, assets, records, notebooks."""
+    """Content of the staged tree by path: settings, prose pages, extension, assets, records, notebooks, weights."""
+    import live_files
     from execute import BuildError, notebooks_in_toc, read_notebook, source
 
-    files = {name: (root / name).read_bytes() for name in ("_config.yml", "_toc.yml")}
+    files = {name: (root / name).read_bytes() for name in ("_config.yml", "_toc.yml", "CITATION.cff")}
     for path in sorted((root / "book").rglob("*")):
         name = path.relative_to(root)
         private = any(part == "__pycache__" or part.startswith(".") for part in name.parts)
@@ -125,6 +125,7 @@ def pages(root: Path, executed: Path | None) -> dict[str, bytes]:
         if not copy.is_file():
             raise BuildError(f"{path} has not been executed: make notebooks")
         page = clean_notebook(read_notebook(copy))
+        files |= live_files.take_out(page)
         for cell in page["cells"]:
             if cell["cell_type"] == "markdown":
                 cell["source"] = with_numbers(path.name, source(cell), root)
@@ -194,13 +195,14 @@ def check_jupyter_book(version: str) -> None:
 
 
 def site_key(root: Path, files: Mapping[str, bytes]) -> str:
-    """Hash of all that decides the site: staged files, the library (its docstrings), packages, this script."""
+    """Hash of all that decides the site: staged files, the library (docstrings, scripts), packages, this script."""
     from execute import add_files, installed_versions
 
     digest = hashlib.sha256("\n".join(installed_versions((root / "requirements.txt").read_text())).encode())
     for name in sorted(files):
         digest.update(name.encode() + hashlib.sha256(files[name]).digest())
-    add_files(digest, root, [*(root / "rtx_lib").rglob("*.py"), *root.glob("notebooks/*.ipynb")])
+    library = [path for path in (root / "rtx_lib").rglob("*") if path.suffix in (".py", ".js", ".css")]
+    add_files(digest, root, [*library, *root.glob("notebooks/*.ipynb")])
     digest.update(Path(__file__).read_bytes())
     return digest.hexdigest()
 

@@ -106,8 +106,8 @@ def explorer(
 def slider(draw: Callable[[Any], Figure], values: Sequence[Any], name: str, fmt: str = "{}", *, start: int = 0) -> Any:
     """A slider over ``values`` that draws on every move; for Jupyter and Colab (ipywidgets 7.7.1 or later).
 
-    On a page without a kernel it is dead: put an :func:`explorer` beside it. What the reader feeds there is a live figure,
-    :func:`rtx_lib.plots.live.play`.
+    On a page without a kernel it is dead: put an :func:`explorer` beside it, or a live figure
+    (:func:`rtx_lib.plots.live.play`).
 
     Parameters
     ----------

@@ -29,6 +29,12 @@ _SAVE: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "rtx", "savefig
 _BASE_STYLE = "stroke-linejoin:round;stroke-linecap:butt"  # what matplotlib's own sheet says, for this SVG alone
 _number = itertools.count(1)  # one prefix per figure of the process: the same in every run of a notebook
 
+HALO = "halo"
+"""A text with this gid has the page's ground around its letters, so that it reads where lines pass below it."""
+
+_GROUND = "var(--pst-color-background,var(--jp-layout-color0,var(--colab-primary-surface-color,Canvas)))"
+_HALO_STYLE = f"paint-order:stroke;stroke-width:4px;stroke-linejoin:round;stroke:{_GROUND}"
+
 _LONG = re.compile(r"-?\d+\.\d{3,}")
 _FONT_LIST = re.compile(r"('DejaVu Sans')(, '[^']*')+")
 
@@ -63,6 +69,9 @@ def svg_tree(fig: Figure) -> ET.Element:
     prefix = f"f{next(_number)}-"
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
+        if element.get("id") == HALO:
+            del element.attrib["id"]
+            element.set("style", _HALO_STYLE)
         for text in ("text", "tail"):
             value = getattr(element, text)
             if value is not None and "\n" in value and not value.strip():

@@ -241,7 +241,7 @@ def solves_its_exercises(notebook: Notebook) -> list[str]:
 
 
 def has_both_kinds_of_control(notebook: Notebook) -> list[str]:
-    """An explorer, a film or a live figure that works on the page, and the control for readers with a kernel, tagged `live`."""
+    """What works on the page, and the control for readers with a kernel, tagged `live`."""
     faults = []
     code = code_cells(notebook)
     if not any({"explorer", "film", "play"} & calls(cell) for cell in code):
