@@ -145,7 +145,7 @@ CASES = [
     (lambda ax: p.draw_costs(ax, [1, 2], {"a": [1, 2]}, {5: 0.0}), "must hold values above 0"),
     (lambda ax: p.draw_costs(ax, [1, 2], {"a": [1, 2]}, {}), "must hold values above 0, got .* and {}"),
     *(
-        (lambda ax, x=x, trained=trained: p.draw_test_memory(x, (0, 64, 1024), trained=trained, title=""), message)
+        (lambda ax, x=x, trained=trained: p.draw_test_memory(x, (0, 64, 1024), trained=trained), message)
         for x, trained, message in (
             ({"A": [1.0, 2.0]}, {"A": 64}, r"losses\['A'\] .* \(\[seeds\], 3\), got \(2,\)"),
             ({"A": [1.0, 2.0, 3.0]}, {}, "'A', got None"),
