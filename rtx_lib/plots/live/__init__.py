@@ -25,7 +25,10 @@ FRAME = ("base", "engine", "weights", "controls", "chart", "start")
 
 PARTS: dict[str, tuple[str, ...]] = {
     "train": ("random", "scan", "cells", "adding", "trainer", "train-words", "train-charts", "widget-train"),
-    "write": ("random", "arithmetic", "recurrent", "attention", "reading", "widget-write"),
+    "write": ("random", "arithmetic", "recurrent", "attention", "local", "reading", "widget-write"),
+    "digits": ("arithmetic", "recurrent", "digits", "widget-digits"),
+    "window": ("arithmetic", "recurrent", "attention", "local", "widget-window"),
+    "tune": ("random", "arithmetic", "recurrent", "attention", "local", "roll", "widget-tune"),
 }
 """The files of each kind after those of :data:`FRAME`, in order."""
 
