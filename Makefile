@@ -19,7 +19,7 @@ ENVIRONMENT = $(PYTHON) book/environment.py $(if $(TORCH_INDEX),--torch-index "$
 phase = @start=$$(date +%s); echo "== $(1)"; $(2) || exit 1; echo "   $(1): $$(( $$(date +%s) - start )) s"
 
 .DEFAULT_GOAL := help
-.PHONY: help data replicate book notebooks test lint serve clean set-repo publish-check setup setup-tests
+.PHONY: help data replicate live book notebooks test lint serve clean set-repo publish-check setup setup-tests
 
 help:
 	@echo 'make book             set up .venv, fetch data, run the notebooks, build the site, print where it is'
@@ -27,6 +27,7 @@ help:
 	@echo 'make notebooks        run the notebooks that changed, without building the site'
 	@echo 'make data             fetch the data files that the cache lacks; what fails is left to embedded data'
 	@echo 'make replicate        run what the replication study lacks (hours; JOBS=2 at a time; goes on when killed)'
+	@echo 'make live             measure the trainer of the pages in Chromium anew (half an hour; goes on when killed)'
 	@echo 'make lint             ruff, mypy and codespell only'
 	@echo 'make serve            show the built site at http://127.0.0.1:8000'
 	@echo 'make set-repo URL=... write the address of your repository into the book'
@@ -51,6 +52,9 @@ book: setup data
 
 replicate: setup data
 	@$(PY) book/replicate.py --jobs $(JOBS)
+
+live: setup-tests
+	@PYTHONPATH=.:tests:tests/site nice -n 19 $(PY) tests/live/bars.py
 
 notebooks: setup data
 	@$(BUILD) execute --profile "$(PROFILE)"

@@ -36,10 +36,7 @@ LEARN = ("base", "engine", "random", "scan", "cells", "adding", "trainer")
 LENGTH, HIDDEN, BATCH, SEEDS = 100, 32, 16, 20
 MOST = {"rnn": 1500, "gru": 600, "indrnn": 600}  # steps
 BELOW, STUCK = 0.05, 0.8 / 6  # smoothed errors: what must be reached, and what a tanh RNN must stay above
-SETTLED, EARLY = (
-    19,
-    40,
-)  # steps: before the first, a smoothed error is that of few sequences; norms are kept at both ends
+SETTLED, EARLY = 19, 40  # steps: smoothed errors count after the first; norms are kept at the second and the last
 POINTS, FIRST = 100, 25  # of a curve in the record; steps of each cell's seed 0 that `make test` makes again
 BLOCKS, MINUTES = 7, 10  # of speed; of rest
 

@@ -18,11 +18,14 @@ RTX.part('train-charts', (RTX) => {
     function scale(all, length) {
       const far = Math.max(1, ...all.map((run) => run.steps))
       const least = Math.min(1, ...all.flatMap((run) => run.norms.filter((v) => v > 0)))
-      errors.x.to = ENDS.find((v) => v >= far) || far
-      norms.x.to = Math.max(length, ...all.map((run) => run.length))
-      norms.y.from = DEPTHS.find((v) => v <= least) || DEPTHS[DEPTHS.length - 1]
-      errors.frame()
-      norms.frame()
+      move(errors, errors.x, 'to', ENDS.find((v) => v >= far) || far)
+      move(norms, norms.x, 'to', Math.max(length, ...all.map((run) => run.length)))
+      move(norms, norms.y, 'from', DEPTHS.find((v) => v <= least) || DEPTHS[DEPTHS.length - 1])
+    }
+    function move(chart, axis, end, value) {
+      if (axis[end] === value) return
+      axis[end] = value
+      chart.frame()
     }
     function draw(runs, old, length) {
       scale([...runs, ...old], length)
