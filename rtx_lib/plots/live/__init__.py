@@ -24,7 +24,7 @@ FRAME = ("base", "engine", "weights", "controls", "chart", "start")
 """The files that every kind needs, in order."""
 
 PARTS: dict[str, tuple[str, ...]] = {
-    "train": ("random", "cells", "adding", "arithmetic", "recurrent", "widget-train"),
+    "train": ("random", "scan", "cells", "adding", "trainer", "train-words", "train-charts", "widget-train"),
     "write": ("random", "arithmetic", "recurrent", "attention", "reading", "widget-write"),
 }
 """The files of each kind after those of :data:`FRAME`, in order."""
