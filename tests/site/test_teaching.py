@@ -336,3 +336,19 @@ def test_the_unanswered_says_nothing(text, left):
     chapters.forget_the_unanswered(asked)
     output = chapters.part(asked, "output")
     assert (output.astext() if output is not None else None) == left
+
+
+def test_the_attention_view_by_keyboard(opened, views_address):
+    """One Tab stop a side; an arrow goes to the next word and shows its lines alone."""
+    page = opened(views_address)
+    frame = page.query_selector("iframe.bertviz-frame").content_frame()
+    frame.wait_for_selector("svg line", state="attached")
+    assert frame.locator("#left [tabindex='0'], #right [tabindex='0']").count() == 2
+    frame.locator("#left [tabindex='0']").focus()
+    shown = "[...document.querySelectorAll('line[visibility=visible]')].map(e => e.outerHTML).join('')"
+    first = frame.evaluate(shown)
+    page.keyboard.press("ArrowDown")
+    assert frame.evaluate("document.activeElement.getAttribute('aria-label')") == "sequence"
+    assert first and frame.evaluate(shown) not in ("", first)
+    page.keyboard.press("Tab")
+    assert frame.evaluate("document.activeElement.closest('#right') !== null")
