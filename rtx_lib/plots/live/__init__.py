@@ -23,7 +23,12 @@ from rtx_lib.plots.live.packing import FORMS, LIMIT, pack
 FRAME = ("base", "engine", "weights", "controls", "chart", "start")
 """The files that every kind needs, in order."""
 
-PARTS: dict[str, tuple[str, ...]] = {"train": ("random", "cells", "adding", "arithmetic", "recurrent", "widget-train")}
+PARTS: dict[str, tuple[str, ...]] = {
+    "train": ("random", "cells", "adding", "arithmetic", "recurrent", "widget-train"),
+    "gates": ("arithmetic", "gated", "gate-drawing", "widget-gates"),
+    "pulses": ("neuron", "widget-pulses"),
+    "scan-tree": ("clamps", "widget-scan-tree"),
+}
 """The files of each kind after those of :data:`FRAME`, in order."""
 
 _MARKED = re.compile(r'<(style|script) data-part="([\w-]*)">(.*?)</\1>', re.S)
