@@ -27,7 +27,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "train": ("random", "cells", "adding", "arithmetic", "recurrent", "widget-train"),
     "gates": ("arithmetic", "gated", "gate-drawing", "widget-gates"),
     "pulses": ("neuron", "widget-pulses"),
-    "scan-tree": ("clamps", "widget-scan-tree"),
+    "scan-tree": ("neuron", "clamps", "widget-scan-tree"),
 }
 """The files of each kind after those of :data:`FRAME`, in order."""
 
