@@ -5,10 +5,11 @@ PROFILE ?= book
 K ?=
 WORKERS ?= logical
 URL ?=
+NAME ?=
 RTX_DOWNLOAD ?= 1
 STRICT ?=
 JOBS ?= 2
-export RTX_DOWNLOAD STRICT
+export RTX_DOWNLOAD STRICT NAME
 
 # The data that the chapters use where they find it.
 DATA := mnist ptb music shakespeare
@@ -19,7 +20,7 @@ ENVIRONMENT = $(PYTHON) book/environment.py $(if $(TORCH_INDEX),--torch-index "$
 phase = @start=$$(date +%s); echo "== $(1)"; $(2) || exit 1; echo "   $(1): $$(( $$(date +%s) - start )) s"
 
 .DEFAULT_GOAL := help
-.PHONY: help data replicate book notebooks test lint serve clean set-repo publish-check setup setup-tests
+.PHONY: help data replicate book notebooks test lint serve epub clean set-repo set-author publish-check setup setup-tests
 
 help:
 	@echo 'make book             set up .venv, fetch data, run the notebooks, build the site, print where it is'
@@ -27,10 +28,12 @@ help:
 	@echo 'make notebooks        run the notebooks that changed, without building the site'
 	@echo 'make data             fetch the data files that the cache lacks; what fails is left to embedded data'
 	@echo 'make replicate        run what the replication study lacks (hours; JOBS=2 at a time; goes on when killed)'
-	@echo 'make lint             ruff, mypy and codespell only'
+	@echo 'make lint             ruff, mypy, codespell and eslint only'
 	@echo 'make serve            show the built site at http://127.0.0.1:8000'
+	@echo 'make epub             the same book as one file for an e-reader: _build/book.epub'
 	@echo 'make set-repo URL=... write the address of your repository into the book'
-	@echo 'make publish-check    fail unless the book knows its repository'
+	@echo 'make set-author NAME="Ada Lovelace and {A group}"   write who you are into the book and its citation'
+	@echo 'make publish-check    fail unless the book knows its repository and its author'
 	@echo 'make clean            remove what was built (.venv and downloaded data stay)'
 	@echo
 	@echo 'Variables: PYTHON=python3.11 (makes .venv)  PROFILE=smoke|book|paper  RTX_DATA=folder of the data files'
@@ -52,6 +55,9 @@ book: setup data
 replicate: setup data
 	@$(PY) book/replicate.py --jobs $(JOBS)
 
+epub: setup data
+	@$(BUILD) epub --profile "$(PROFILE)"
+
 notebooks: setup data
 	@$(BUILD) execute --profile "$(PROFILE)"
 
@@ -60,6 +66,7 @@ lint: setup-tests
 	$(call phase,ruff format,$(PY) -m ruff format --quiet --check .)
 	$(call phase,mypy,$(PY) -m mypy)
 	$(call phase,codespell,$(PY) -m codespell_lib)
+	$(call phase,eslint,$(PY) book/scripts.py)
 
 test: lint
 	@echo "== pytest"; RTX_DOWNLOAD=0 OMP_NUM_THREADS=1 $(PY) -m pytest -n "$(WORKERS)" --maxprocesses 4 $(if $(K),-k "$(K)")
@@ -69,6 +76,9 @@ serve:
 
 set-repo:
 	@$(PYTHON) book/repository.py set "$(URL)"
+
+set-author:
+	@$(PYTHON) book/repository.py author "$$NAME"
 
 publish-check:
 	@$(PYTHON) book/repository.py check

@@ -1,18 +1,17 @@
-"""From notebooks to the site: `python book/build.py book|execute|site|serve`.
+"""From notebooks to the site: `python book/build.py book|execute|site|epub|serve`.
 
 execute  notebooks -> _build/executed        (book/execute.py: only what changed)
 site     + book/, settings, browser libraries -> _build/staged, then jupyter-book -> _build/site
          (moved into place in one step; skipped when nothing changed)
 book     both; serve shows _build/site on this machine, with any Python
+epub     both too, but one file for an e-reader instead of the site: _build/book.epub (book/epub.py)
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import functools
 import hashlib
-import http.server
 import json
 import os
 import re
@@ -80,8 +79,7 @@ def told_anew(output: dict[str, Any]) -> dict[str, Any]:
         data = findings.audit_bundle(chapter, "../book/results.html")
     else:
         return output
-    for_programs = (findings.MIME, findings.AUDIT)
-    return {**output, "data": {kind: text for kind, text in data.items() if kind not in for_programs}}
+    return {**output, "data": {k: text for k, text in data.items() if k not in (findings.MIME, findings.AUDIT)}}
 
 
 def without_paths(text: str, root: Path) -> str:
@@ -109,10 +107,11 @@ def with_numbers(name: str, text: str, root: Path) -> str:
 
 
 def pages(root: Path, executed: Path | None) -> dict[str, bytes]:
-    """Content of the staged tree by path: settings, prose pages, extension, assets, records, notebooks."""
+    """Content of the staged tree by path: settings, prose pages, extension, assets, records, notebooks, weights."""
+    import live_files
     from execute import BuildError, notebooks_in_toc, read_notebook, source
 
-    files = {name: (root / name).read_bytes() for name in ("_config.yml", "_toc.yml")}
+    files = {name: (root / name).read_bytes() for name in ("_config.yml", "_toc.yml", "CITATION.cff")}
     for path in sorted((root / "book").rglob("*")):
         name = path.relative_to(root)
         private = any(part == "__pycache__" or part.startswith(".") for part in name.parts)
@@ -125,6 +124,7 @@ def pages(root: Path, executed: Path | None) -> dict[str, bytes]:
         if not copy.is_file():
             raise BuildError(f"{path} has not been executed: make notebooks")
         page = clean_notebook(read_notebook(copy))
+        files |= live_files.take_out(page)
         for cell in page["cells"]:
             if cell["cell_type"] == "markdown":
                 cell["source"] = with_numbers(path.name, source(cell), root)
@@ -194,18 +194,19 @@ def check_jupyter_book(version: str) -> None:
 
 
 def site_key(root: Path, files: Mapping[str, bytes]) -> str:
-    """Hash of all that decides the site: staged files, the library (its docstrings), packages, this script."""
+    """Hash of all that decides the site: staged files, the library (docstrings, scripts), packages, this script."""
     from execute import add_files, installed_versions
 
     digest = hashlib.sha256("\n".join(installed_versions((root / "requirements.txt").read_text())).encode())
     for name in sorted(files):
         digest.update(name.encode() + hashlib.sha256(files[name]).digest())
-    add_files(digest, root, [*(root / "rtx_lib").rglob("*.py"), *root.glob("notebooks/*.ipynb")])
+    library = [path for path in (root / "rtx_lib").rglob("*") if path.suffix in (".py", ".js", ".css")]
+    add_files(digest, root, [*library, *root.glob("notebooks/*.ipynb")])
     digest.update(Path(__file__).read_bytes())
     return digest.hexdigest()
 
 
-def run_sphinx(root: Path, staged: Path, log: Path) -> Path:
+def run_sphinx(root: Path, staged: Path, log: Path, builder: str = "html") -> Path:
     """Build the staged tree with warnings as errors; the folder of the pages."""
     from execute import BuildError
 
@@ -217,9 +218,10 @@ def run_sphinx(root: Path, staged: Path, log: Path) -> Path:
         "PYTHONDONTWRITEBYTECODE": "1",
         "NO_COLOR": "1",
     }
+    another = [] if builder == "html" else ["--builder", "custom", "--custom-builder", builder]
     with log.open("w") as file:
         code = subprocess.run(
-            [sys.executable, "-c", start, "build", "-W", "-n", "--keep-going", str(staged)],
+            [sys.executable, "-c", start, "build", "-W", "-n", "--keep-going", *another, str(staged)],
             cwd=root,
             env=environment,
             stdout=file,
@@ -231,7 +233,7 @@ def run_sphinx(root: Path, staged: Path, log: Path) -> Path:
         lines = (found or text.splitlines()[-20:])[:40]
         shown = "\n".join("  " + line.replace(f"{staged}/", "")[:300] for line in lines)
         raise BuildError(f"jupyter-book found faults (all of its output: {log}):\n{shown}")
-    return staged / "_build" / "html"
+    return staged / "_build" / builder
 
 
 def publish(html: Path, root: Path, site: Path) -> None:
@@ -307,36 +309,6 @@ def fell_otherwise(root: Path, executed: Path) -> list[str]:
     return lines
 
 
-# ------------------------------------------------------------------------------------------------ serving
-
-
-class Handler(http.server.SimpleHTTPRequestHandler):
-    """Serves the site with its own page for missing addresses, as GitHub Pages does."""
-
-    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        page = Path(self.directory) / "404.html"
-        if code != 404 or not page.is_file():
-            return super().send_error(code, message, explain)
-        body = page.read_bytes()
-        self.send_response(404)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-        return None
-
-
-def serve(site: Path, port: int) -> None:
-    """Show the site on this machine until Ctrl-C."""
-    if not site.is_dir():
-        sys.exit("There is no site yet: make book")
-    handler = functools.partial(Handler, directory=str(site))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
-        print(f"http://127.0.0.1:{server.server_port}/  (Ctrl-C ends)", flush=True)
-        server.serve_forever()
-
-
 def main() -> int:
     def assignment(text: str) -> tuple[str, Any]:
         name, sign, value = text.partition("=")
@@ -348,7 +320,7 @@ def main() -> int:
             return name, value
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("step", choices=["book", "execute", "site", "serve"])
+    parser.add_argument("step", choices=["book", "execute", "site", "epub", "serve"])
     parser.add_argument("--profile", default="book", help="smoke, book or paper")
     parser.add_argument("-p", "--parameter", type=assignment, action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--only", action="append", metavar="NAME", help="this notebook only (may be repeated)")
@@ -366,6 +338,8 @@ def main() -> int:
     options = parser.parse_args()
     build = options.build.resolve()
     if options.step == "serve":
+        from serving import serve
+
         serve(build / "site", options.port)
         return 0
 
@@ -374,7 +348,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a cancelled job ends as Ctrl-C does
     executed = build / "executed"
     try:
-        if options.step in ("book", "execute"):
+        if options.step in ("book", "execute", "epub"):
             run_notebooks(ROOT, build, executed, options)
         fell = [] if options.plain or options.step == "site" else fell_otherwise(ROOT, executed)
         told = f"{len(fell)} finding{'s' * (len(fell) != 1)} fell otherwise on this machine; the pages say so:"
@@ -382,6 +356,11 @@ def main() -> int:
             raise BuildError("\n".join([told, *fell]))
         if options.step in ("book", "site"):
             build_site(ROOT, build, None if options.plain else executed)
+        if options.step == "epub":
+            from epub import build_epub
+
+            stage({**pages(ROOT, None if options.plain else executed), **libraries(ROOT, build)}, build / "staged-epub")
+            build_epub(ROOT, build, build / "staged-epub")
         if fell:
             print("\n".join([told, *fell]))
     except BuildError as error:

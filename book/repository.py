@@ -1,11 +1,14 @@
-"""The address of the repository, in every file that shows it: `python book/repository.py set URL` or `check`.
+"""Whose book it is and where it lives: `python book/repository.py set URL`, `author NAMES` or `check`.
 
 Standard library only. The address in `_config.yml` is the one in force; `set` replaces it wherever it stands,
-so that a second call changes nothing and a later move of the repository is one more call.
+so that a second call changes nothing and a later move of the repository is one more call. `author` writes the names
+into `_config.yml` (the pages) and `CITATION.cff` (the citation); they are written as in BibTeX, "Ada Lovelace and
+Byron, George and {The group}".
 """
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -13,6 +16,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PLACEHOLDER = ("OWNER", "REPOSITORY")
 FILES = ("_config.yml", "CITATION.cff", "README.md", "CHANGELOG.md", "pyproject.toml", "book/*.md", "notebooks/*.ipynb")
+UNNAMED = "The rtx_lib authors"
+NAMES_IN_CONFIG = re.compile(r"^author: .*$", flags=re.M)
+NAMES_IN_CITATION = re.compile(r"^authors:\n(?:(?: .*| *-.*)?\n)+?(?=\S|\Z)", flags=re.M)
 ADDRESS = re.compile(r"https://github\.com/([\w-]+)/([\w.-]+?)(?:\.git)?/?")
 
 
@@ -49,15 +55,75 @@ def set_repository(root: Path, url: str) -> list[Path]:
     return changed
 
 
+def people(text: str) -> list[dict[str, str]]:
+    """The names of a BibTeX list, as CITATION.cff writes them; `ValueError` for a list without a name.
+
+    A name in braces is a group. Else the family name stands before a comma, or last, with what is in small letters
+    before it: "Ludwig van Beethoven" is "van Beethoven, Ludwig".
+    """
+    names = [" ".join(name.split()) for name in re.split(r"(?:^|\s+)and(?:\s+|$)", text.strip())]
+    found = []
+    for name in names:
+        group = re.fullmatch(r"\{([^{}]+)\}", name)
+        if not (group or re.fullmatch(r"[^\W\d_][^{}<>@\"\\,]*(,[^{}<>@\"\\,]+)?", name)):
+            allowed = 'allowed is a list as in BibTeX: make set-author NAME="Ada Lovelace and {The group}"'
+            raise ValueError(f"NAME is {text!r}; {allowed}")
+        if group:
+            found.append({"name": group[1].strip()})
+            continue
+        family, comma, given = name.partition(",")
+        if not comma:
+            parts = name.split(" ")
+            start = next((i for i, part in enumerate(parts[1:-1], 1) if part[0].islower()), len(parts) - 1)
+            given, family = " ".join(parts[:start]), " ".join(parts[start:])
+        person = {"family-names": family.strip(), "given-names": given.strip()}
+        found.append({key: value for key, value in person.items() if value})
+    return found
+
+
+def set_author(root: Path, text: str) -> list[Path]:
+    """Write the names into the settings and the citation; the files changed. `ValueError` for a bad list."""
+    own = people(text)
+    shown = ", ".join(one.get("name") or f"{one.get('given-names', '')} {one['family-names']}".strip() for one in own)
+    rows = ["authors:"]
+    for one in own:
+        quoted = [f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in one.items()]
+        rows += [f"  - {quoted[0]}", *(f"    {row}" for row in quoted[1:])]
+    changed = []
+    for name, pattern, new in (
+        ("_config.yml", NAMES_IN_CONFIG, f"author: {json.dumps(shown, ensure_ascii=False)}"),
+        ("CITATION.cff", NAMES_IN_CITATION, "\n".join(rows) + "\n"),
+    ):
+        before = (root / name).read_text(encoding="utf-8")
+        after, places = pattern.subn(lambda _, new=new: new, before)
+        if places != 1:
+            raise ValueError(f"{name} has {places} places for the author, must have one.")
+        if after != before:
+            (root / name).write_text(after, encoding="utf-8")
+            changed.append(root / name)
+    return changed
+
+
+def missing(root: Path) -> list[str]:
+    """A line for each thing that a publisher has to fill in first."""
+    lines = []
+    if current(root) == PLACEHOLDER:
+        lines.append("The book does not know its repository yet: make set-repo URL=https://github.com/...")
+    if any(UNNAMED in (root / name).read_text(encoding="utf-8") for name in ("_config.yml", "CITATION.cff")):
+        lines.append('The book does not know its author yet: make set-author NAME="Ada Lovelace and {A group}"')
+    return lines
+
+
 def main(arguments: list[str]) -> int:
     try:
-        if arguments[:1] == ["set"] and len(arguments) == 2:
-            for path in set_repository(ROOT, arguments[1]):
+        steps = {"set": set_repository, "author": set_author}
+        if len(arguments) == 2 and arguments[0] in steps:
+            for path in steps[arguments[0]](ROOT, arguments[1]):
                 print(f"changed {path.relative_to(ROOT)}")
         elif arguments != ["check"]:
-            raise ValueError("usage: repository.py set URL | check")
-        elif current(ROOT) == PLACEHOLDER:
-            raise ValueError("The book does not know its repository yet: make set-repo URL=https://github.com/...")
+            raise ValueError("usage: repository.py set URL | author NAMES | check")
+        elif lines := missing(ROOT):
+            raise ValueError("\n".join(lines))
     except ValueError as error:
         print(error, file=sys.stderr)
         return 1

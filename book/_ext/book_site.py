@@ -1,20 +1,22 @@
-"""What the site needs beyond Jupyter Book: no outside requests, reading times, links that lead somewhere."""
+"""What the site needs beyond Jupyter Book: no outside requests, light pages, links that lead somewhere."""
 
 from __future__ import annotations
 
 import pydoc
 import re
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import escape
 
+import reading
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
 PLACEHOLDER = "OWNER/REPOSITORY"
 CDN = re.compile(r"https://cdn\.jsdelivr\.net/npm/(?:jquery|d3)@[\d.]+/dist/([\w.]+\.js)")
-WORDS_PER_MINUTE = 200
 
 
 def vendor(app: Sphinx) -> Path:
@@ -33,8 +35,8 @@ def configure(app: Sphinx, config: Config) -> None:
             if name.startswith(("repository", "use_repository", "use_issues", "launch_buttons")):
                 del options[name]
     elif match := re.fullmatch(r"https://github\.com/([^/]+)/([^/]+?)/?", address):
-        # Link previews need absolute addresses.
-        config.ogp_site_url = f"https://{match[1].lower()}.github.io/{match[2]}/"
+        # Link previews need absolute addresses, and so do search engines.
+        config.ogp_site_url = config.html_baseurl = f"https://{match[1].lower()}.github.io/{match[2]}/"
 
 
 def other_libraries(app: Sphinx, env: Any, node: nodes.Node, content: nodes.Node) -> nodes.Node | None:
@@ -60,54 +62,64 @@ class AsWritten:
             lines[:] = self.lines
 
 
-def reading_time(doctree: nodes.document) -> int:
-    """Minutes for the words of the text; code and its outputs are not counted."""
-
-    def is_prose(text: nodes.Text) -> bool:
-        parent: nodes.Node | None = text
-        while parent is not None:
-            if isinstance(parent, (nodes.literal_block, nodes.raw, nodes.comment)):
-                return False
-            if isinstance(parent, nodes.container) and "cell_output" in parent.get("classes", []):
-                return False
-            parent = parent.parent
-        return True
-
-    words = sum(len(text.split()) for text in doctree.findall(nodes.Text) if is_prose(text))
-    return max(1, round(words / WORDS_PER_MINUTE))
-
-
 def finish_page(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], doctree: Any) -> None:
     """Local addresses for the libraries in attention views, and the reading time under a chapter's title."""
+    if app.builder.name == "epub":
+        return
     body = context.get("body") or ""
     if vendor(app).is_dir():
         body = CDN.sub("../" * pagename.count("/") + r"_static/vendor/\1", body)
     if doctree is not None and pagename.startswith("notebooks/"):
-        minutes = reading_time(doctree)
-        line = f'</h1>\n<p class="reading-time">About {minutes} minute{"s" * (minutes > 1)} to read</p>'
-        body = body.replace("</h1>", line, 1)
+        body = body.replace("</h1>", f'</h1>\n<p class="reading-time">{reading.line(doctree)}</p>', 1)
     context["body"] = body
 
 
 # In the finished pages: the theme prints a second h1 (for paper), docutils gives the bibliography a list role whose
-# items are none, and the arrows in the sidebar that unfold the pages under a page have no name.
+# items are none, and the arrows in the sidebar that unfold the pages under a page have no name. The theme draws its
+# icons twice, by a font and by 1.5 MB of script that puts pictures in their place: the font does.
 REPAIRS = (
     (re.compile(r'(id="jb-print-docs-body"[^>]*>\s*)<h1>(.*?)</h1>', re.S), r'\1<p class="print-title">\2</p>'),
     (re.compile(r'role="doc-biblioentry"'), 'role="listitem"'),
     (re.compile(r'(reference internal"[^>]*>([^<]+)</a><details[^>]*><summary)>'), r'\1 aria-label="Pages under \2">'),
+    (re.compile(r"<title>(.*?) &#8212; \1</title>"), r"<title>\1</title>"),
+    (re.compile(r"<script[^>]*/fontawesome\.js[^>]*></script>\n?"), ""),
+    (re.compile(r'<link rel="preload"[^>]*/fontawesome\.js[^>]*/?>\n?'), ""),
 )
+MATHJAX = re.compile(r"<script[^>]*mathjax[^>]*></script>\n?|<script>window\.MathJax = .*?</script>\n?")
+# What no page asks for: maps for debuggers, the theme's translations, and fonts that stand there as woff2, too.
+IDLE = ("*.map", "locales/**/*", "scripts/fontawesome.js*", "vendor/**/*.ttf")
+
+
+def repaired(text: str) -> str:
+    """A finished page without the faults above, and without MathJax where there is no formula."""
+    for pattern, replacement in REPAIRS:
+        text = pattern.sub(replacement, text)
+    return text if 'class="math' in text else MATHJAX.sub("", text)
+
+
+def sitemap(address: str, pages: Iterable[str]) -> str:
+    """The list of pages for search engines."""
+    rows = "".join(f"<url><loc>{escape(address + page)}</loc></url>\n" for page in sorted(pages))
+    return (
+        '<?xml version="1.0" encoding="utf-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
+        f"{rows}</urlset>\n"
+    )
 
 
 def finish_site(app: Sphinx, error: Exception | None) -> None:
-    """Repair what a screen reader would stumble over, and put the records beside the pages."""
-    if error or app.builder.format != "html":
+    """Repair what a screen reader would stumble over, leave out what is idle, put the records beside the pages."""
+    if error or app.builder.format != "html" or app.builder.name == "epub":
         return
     out = Path(app.outdir)
     for page in out.rglob("*.html"):
-        text = page.read_text(encoding="utf-8")
-        for pattern, replacement in REPAIRS:
-            text = pattern.sub(replacement, text)
-        page.write_text(text, encoding="utf-8")
+        page.write_text(repaired(page.read_text(encoding="utf-8")), encoding="utf-8")
+    for pattern in IDLE:
+        for path in (out / "_static").rglob(pattern):
+            if path.is_file():
+                path.unlink()
+    if app.config.html_baseurl:
+        text = sitemap(app.config.html_baseurl, (f"{page}.html" for page in app.env.found_docs))
+        (out / "sitemap.xml").write_text(text, encoding="utf-8")
     results = Path(app.confdir) / "book" / "results"
     for record in results.rglob("*.json*"):
         target = out / "book" / "results" / record.relative_to(results)

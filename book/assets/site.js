@@ -3,3 +3,13 @@ document.addEventListener("click", (event) => {
   const button = event.target.closest(".theme-switch-button");
   if (button && event.detail === 0) setTimeout(() => button.focus());
 });
+
+// A guess: what was clicked first is marked, and said again where the guess is settled. It is kept nowhere else.
+document.addEventListener("click", (event) => {
+  const answer = event.target.closest(".guess summary")?.parentElement;
+  const name = answer?.getAttribute("name");
+  if (!name || document.querySelector(`.guess details.guessed[name="${name}"]`)) return;
+  answer.classList.add("guessed");
+  for (const said of document.querySelectorAll(`.guess-said[data-guess="${name}"]`))
+    said.textContent = ` You said: \u201c${answer.querySelector("summary").textContent.trim()}\u201d. `;
+});

@@ -257,8 +257,8 @@ def _place(check: Callable[[Any], None], parts: Sequence[Any], kind: str, messag
 
 
 def _edge(says_so: Callable[[float], bool], value: float, side: int) -> float:
-    """How far to this side the check says the same; at most to twice the value, at least a rounding away."""
-    most = max(abs(value), 1e-3)
+    """How far to this side the check says the same; at most by the value or by 1, at least by a rounding."""
+    most = max(abs(value), 1.0)
     inside, outside = 1e-9 * most, most
     if not says_so(value + side * inside):
         return value + side * inside

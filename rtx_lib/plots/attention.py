@@ -3,8 +3,8 @@
 bertviz (Vig, *A Multiscale Visualization of Attention in the Transformer Model*, 2019) writes scripts into the page
 that wait for a loader from the network, repeat ids, and hold every weight twice at full precision. Here its view
 lives in a page of its own inside an ``<iframe srcdoc>``: the same output works in Jupyter, in Colab and on the site.
-Its heads answer to the mouse alone, so always give :func:`~rtx_lib.plots.heatmaps.attention_heatmap` and a sentence
-next to it.
+Its words answer to mouse and keyboard, its heads to the mouse alone, so always give
+:func:`~rtx_lib.plots.heatmaps.attention_heatmap` and a sentence next to it.
 """
 
 import html
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from IPython.display import HTML
 
-from rtx_lib.plots.figure import figcaption
+from rtx_lib.plots.figure import beside, figcaption
 
 LIBRARIES = (
     "https://cdn.jsdelivr.net/npm/jquery@3.7.1/dist/jquery.min.js",
@@ -86,7 +86,7 @@ def attention_view(
     given = {"decoder_tokens": list(tokens), "encoder_tokens": list(source), "html_action": "return", "layer": layer}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)  # bertviz leaves closing its script's file to the interpreter
-        body = _tame(head_view(cross_attention=list(torch.from_numpy(weights)[:, None]), **given).data)
+        body = _tame(head_view(cross_attention=list(torch.from_numpy(weights)[:, None]), **given).data, len(weights))
     page = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
         f"<style>body{{margin:4px;background:#fff;color:#111}}</style></head><body>"
@@ -100,7 +100,7 @@ def attention_view(
     )
 
 
-def _tame(body: str) -> str:
+def _tame(body: str, layers: int) -> str:
     """bertviz's HTML without the loader's tag and settings, the second copy of the weights, and the random id."""
     body = body[body.index("</script>") + len("</script>") :]
     markup, script_tag, script = body.partition("<script")
@@ -108,6 +108,11 @@ def _tame(body: str) -> str:
     script = re.sub(r"require\.config\(\{.*?\}\s*\);", "", script, count=1, flags=re.S)
     script = re.sub(r"; // HACK:.*", ";", script, count=1)  # bertviz fills in the weights in this comment as well
     script = script.replace("</", r"<\/")  # a token such as </s> must not end the script
+    drawn = "drawCheckboxes(0, svg, layerAttention);"
+    assert drawn in script
+    script = script.replace(drawn, f"({beside('attention.js')})(svg);if(config.headVis.length>1){drawn}")
     script = re.sub(r"console\.log\(.*?\);?\n", "\n", script)
     markup = markup.replace('<select id="layer"', '<select aria-label="layer" id="layer"')
+    if layers == 1:  # nothing to choose
+        markup = markup.replace('<span style="user-select:none"', '<span style="display:none"')
     return re.sub(r"bertviz-[0-9a-f]{32}", "bertviz-view", f"{markup}{script_tag}{script}</script>")

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.text import Annotation
 
+from rtx_lib.plots.figure import HALO
 from rtx_lib.plots.style import INK, look
 
 Record = Mapping[str, Any]
@@ -144,8 +145,9 @@ def baseline(ax: Axes, value: float, label: str, *, at: float = 0.01) -> Line2D:
 def name_at(
     ax: Axes, text: str, at: tuple[float, float], shift: tuple[float, float], coordinates: Any = "data", **font: Any
 ) -> Annotation:
-    """A small text that stands ``shift`` points away from a place, whatever the axes' limits."""
-    return ax.annotate(text, at, shift, coordinates, "offset points", **{"fontsize": 11} | font)
+    """A small text that stands ``shift`` points away from a place, whatever the axes' limits; no line crosses it."""
+    looks: dict[str, Any] = {"fontsize": 12, "gid": HALO} | font
+    return ax.annotate(text, at, shift, coordinates, "offset points", **looks)
 
 
 def wrap(name: str, width: int = 20) -> str:
@@ -156,7 +158,7 @@ def wrap(name: str, width: int = 20) -> str:
     return f"{name[:middle]}\n{name[middle + 1 :]}"
 
 
-def label_lines(ax: Axes, *, gap: float = 1.25, fontsize: float = 11) -> None:
+def label_lines(ax: Axes, *, gap: float = 1.2, fontsize: float = 12) -> None:
     """Name each labelled line at its right end instead of in a legend; names are moved apart where they would overlap.
 
     Call it last: it needs the axes' final limits. Labels that start with an underscore are left out.

@@ -7,7 +7,7 @@ from typing import Any
 from IPython.display import HTML
 from matplotlib.figure import Figure
 
-from rtx_lib.plots.figure import beside, in_page, require_alt, scroll_box, show, svg_tree, write_svg
+from rtx_lib.plots.figure import beside, in_page, least_width, require_alt, scroll_box, show, svg_tree, write_svg
 
 
 def check_start(start: int, count: int) -> None:
@@ -97,13 +97,15 @@ def explorer(
         require_alt(alt(value)) if callable(alt) else f"{require_alt(alt)} ({name} = {label})"
         for value, label in zip(values, labels, strict=True)
     ]
+    roots = [svg_tree(draw(value)) for value in values]
+    least = max(least_width(root, wide=wide) for root in roots)
     frames = "".join(
         f'<div class="frame" data-label="{html.escape(labels[i])}"{"" if i == start else " hidden"}>'
-        f"{write_svg(svg_tree(draw(value)), texts[i], wide=wide)}{_below(texts[i]) if said else ''}</div>"
-        for i, value in enumerate(values)
+        f"{write_svg(root, texts[i], least)}{_below(texts[i]) if said else ''}</div>"
+        for i, root in enumerate(roots)
     )
     head = control(name, labels, start, f"({beside('explorer.js')})(this)")
-    return in_page(head + scroll_box(frames, name, wide=wide), caption, "explorer", title=title)
+    return in_page(head + scroll_box(frames, name, wide=bool(least)), caption, "explorer", title=title)
 
 
 def _below(words: str) -> str:
@@ -113,8 +115,8 @@ def _below(words: str) -> str:
 def slider(draw: Callable[[Any], Figure], values: Sequence[Any], name: str, fmt: str = "{}", *, start: int = 0) -> Any:
     """A slider over ``values`` that draws on every move; for Jupyter and Colab (ipywidgets 7.7.1 or later).
 
-    On a page without a kernel it is dead: put an :func:`explorer` beside it. What the reader feeds there is a live figure,
-    :func:`rtx_lib.plots.live.play`.
+    On a page without a kernel it is dead: put an :func:`explorer` beside it, or a live figure
+    (:func:`rtx_lib.plots.live.play`).
 
     Parameters
     ----------

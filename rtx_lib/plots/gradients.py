@@ -13,8 +13,15 @@ from rtx_lib.plots.curves import bands, baseline, label_lines, name_at, smooth
 from rtx_lib.plots.style import CYCLE, INK, MARKERS, look
 
 
-def gradient_frames(norms: Any, eigenvalues: Any, titles: Sequence[str]) -> tuple[Figure, list[dict[str, Any]]]:
-    """A training run: left the gradient's norm at every step, right the eigenvalues of the recurrent weights.
+def gradient_frames(
+    norms: Any,
+    eigenvalues: Any,
+    titles: Sequence[str],
+    *,
+    curve: tuple[Sequence[float], Sequence[float]],
+    line: float | None = None,
+) -> tuple[Figure, list[dict[str, Any]]]:
+    """A training run: the error with a cursor, the gradient's norm at every step, the recurrent weights' eigenvalues.
 
     Parameters
     ----------
@@ -23,13 +30,17 @@ def gradient_frames(norms: Any, eigenvalues: Any, titles: Sequence[str]) -> tupl
     eigenvalues
         (F, H), complex.
     titles
-        F texts above the left panel, such as the error at that moment.
+        F texts beside the cursor, such as the error at that moment.
+    curve
+        The F training steps and the F errors of the upper panel.
+    line
+        An error that is marked by a dashed line, such as that of an empty memory.
 
     Returns
     -------
     tuple[Figure, list[dict[str, Any]]]
         The figure, and a frame for each moment, for ``film`` or ``at_frame``. The spectral radius is written above
-        the right panel.
+        the panel of the eigenvalues.
 
     Raises
     ------
@@ -39,25 +50,35 @@ def gradient_frames(norms: Any, eigenvalues: Any, titles: Sequence[str]) -> tupl
     gradients, values = floats("norms", norms, len(titles), "T", finite=False), np.asarray(eigenvalues)
     if values.ndim != 2 or len(values) != len(titles):
         raise ValueError(f"eigenvalues must have shape ({len(titles)}, H), got {values.shape}")
-    T = gradients.shape[1]
-    fig, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.7))
+    T, steps, errors = gradients.shape[1], *(floats("curve", side, len(titles)) for side in curve)
+    fig, axes = plt.subplot_mosaic([["top", "top"], ["left", "right"]], figsize=(6.4, 5.2), height_ratios=[1, 2])
+    top, left, right = axes["top"], axes["left"], axes["right"]
+    top.plot(steps, errors, color=CYCLE[2], linestyle="-")
+    top.axvline(steps[0], gid="cursor", color=INK, linestyle=":", linewidth=1.4)
+    top.plot(steps[:1], errors[:1], "o", gid="now", color=CYCLE[2], markersize=7)
+    top.set(xlabel="training step", ylabel="error", ylim=(0, 1.15 * min(errors.max(), 2 * (line or errors.max()))))
+    if line is not None:
+        baseline(top, line, "")
+    top.set_title("-", gid="title")
     left.semilogy([1, T], [1, 1], gid="gradient", marker="o", color=CYCLE[0], linestyle="-", markersize=4)
     ticks = [1, *range(max(T // 4, 1), T + 1, max(T // 4, 1))]
-    left.set(xlim=(0.5, T + 0.5), ylim=(1e-7, 3), xlabel="step t", ylabel="$||dL/dh_t||$", xticks=ticks)
+    left.set(xlim=(0.5, T + 0.5), ylim=(1e-7, 3), xlabel="step t of the sequence", xticks=ticks)
+    left.set_title("norm of $dL/dh_t$")
     turn = np.linspace(0, 2 * np.pi, 200)
     right.plot(np.cos(turn), np.sin(turn), color=INK, linestyle="--", linewidth=1)
     right.plot([0], [0], gid="eigenvalues", marker="o", color=CYCLE[1], linestyle="", markersize=4)
     right.set(xlim=(-1.4, 1.4), ylim=(-1.4, 1.4), xlabel="real part", ylabel="imaginary part", aspect="equal")
-    left.set_title("-", gid="title")
     right.set_title("-", gid="radius")
     frames = [
         {
             "gradient": (np.arange(1, T + 1), gradient),
             "eigenvalues": (spectrum.real, spectrum.imag),
             "title": title,
+            "cursor": (np.array([step, step]), np.array([0.0, 1.0])),
+            "now": (np.array([step]), np.array([error])),
             "radius": f"spectral radius {np.abs(spectrum).max():.2f}",
         }
-        for gradient, spectrum, title in zip(gradients, values, titles, strict=True)
+        for gradient, spectrum, title, step, error in zip(gradients, values, titles, steps, errors, strict=True)
     ]
     return fig, frames
 

@@ -15,8 +15,7 @@ import build
 import environment
 import pytest
 import repository
-from docutils import nodes
-from docutils.utils import new_document
+import yaml
 from execute import BuildError
 from support.helpers import ROOT, code_cell
 
@@ -44,16 +43,6 @@ def test_pages_carry_no_trace_of_the_run_and_no_dead_widget():
     assert ["remove-cell" in c["metadata"].get("tags", []) for c in page["cells"]] == [True, True, True, False, False]
     assert [c["outputs"] for c in page["cells"][3:]] == [[build.LIVE_NOTE], [TEXT]]
     assert "papermill" in notebook["metadata"], "the argument itself is left alone"
-
-
-def test_reading_time_counts_the_words_of_the_text_only():
-    words = "word " * 5 * book_site.WORDS_PER_MINUTE
-    page = new_document("page")
-    page += nodes.paragraph("", words)
-    assert book_site.reading_time(page) == 5
-    page += nodes.literal_block("", words)
-    page += nodes.container("", nodes.paragraph("", words), classes=["cell_output"])
-    assert book_site.reading_time(page) == 5
 
 
 def test_paths_of_the_machine_are_taken_out(tmp_path, monkeypatch):
@@ -137,13 +126,15 @@ def test_lock_file_holds_no_addresses():
 
 # ---------------------------------------------------------------------------------------------- the repository
 
-CONFIG = "repository:\n  url: https://github.com/OWNER/REPOSITORY\n"
+CONFIG = "author: The rtx_lib authors  # nobody yet\nrepository:\n  url: https://github.com/OWNER/REPOSITORY\n"
+CITATION = "title: A book\nauthors:\n  - name: The rtx_lib authors\nlicense: MIT\n"
 
 
 @pytest.fixture
 def repo(tmp_path):
     (tmp_path / "notebooks").mkdir()
     (tmp_path / "_config.yml").write_text(CONFIG)
+    (tmp_path / "CITATION.cff").write_text(CITATION)
     (tmp_path / "README.md").write_text(
         "https://colab.research.google.com/github/OWNER/REPOSITORY/blob/main/x "
         "https://owner.github.io/REPOSITORY/ git+https://github.com/OWNER/REPOSITORY.git CO-OWNER/REPOSITORY"
@@ -174,11 +165,52 @@ def test_set_repo_refuses_other_addresses(repo, url):
     assert (repo / "_config.yml").read_text() == CONFIG
 
 
-def test_publishing_without_set_repo_fails(repo, monkeypatch, capsys):
+def test_publishing_without_a_repository_or_an_author_fails(repo, monkeypatch, capsys):
     monkeypatch.setattr(repository, "ROOT", repo)
     assert repository.main(["check"]) == 1
-    assert "make set-repo" in capsys.readouterr().err
-    assert repository.main(["set", "https://github.com/a/b"]) == 0 and repository.main(["check"]) == 0
+    said = capsys.readouterr().err
+    assert "make set-repo" in said and "make set-author" in said
+    assert repository.main(["set", "https://github.com/a/b"]) == 0 and repository.main(["check"]) == 1
+    assert "make set-repo" not in capsys.readouterr().err
+    assert repository.main(["author", "Ada Lovelace"]) == 0 and repository.main(["check"]) == 0
+    assert repository.main(["author"]) == repository.main(["author", ""]) == 1
+
+
+def test_set_author_writes_settings_and_citation_and_a_second_call_nothing(repo):
+    names = "Ada Lovelace and Ludwig van Beethoven and {The group: one} and O'Neil, Áine  and Plato"
+    assert len(repository.set_author(repo, names)) == 2
+    assert yaml.safe_load((repo / "_config.yml").read_text())["author"] == (
+        "Ada Lovelace, Ludwig van Beethoven, The group: one, Áine O'Neil, Plato"
+    )
+    citation = yaml.safe_load((repo / "CITATION.cff").read_text())
+    assert citation == {
+        "title": "A book",
+        "authors": [
+            {"family-names": "Lovelace", "given-names": "Ada"},
+            {"family-names": "van Beethoven", "given-names": "Ludwig"},
+            {"name": "The group: one"},
+            {"family-names": "O'Neil", "given-names": "Áine"},
+            {"family-names": "Plato"},
+        ],
+        "license": "MIT",
+    }
+    assert repository.set_author(repo, names) == []
+    assert repository.set_author(repo, "Grace Hopper"), "a later change is one more call"
+    assert yaml.safe_load((repo / "CITATION.cff").read_text())["authors"][0]["family-names"] == "Hopper"
+    assert "Lovelace" not in (repo / "CITATION.cff").read_text()
+
+
+@pytest.mark.parametrize("names", ["", "  ", "and", "Ada and", "ada@example.org", "{The group", "1", 'Ada "A" Byron'])
+def test_set_author_refuses_what_is_no_name(repo, names):
+    with pytest.raises(ValueError, match="allowed is a list as in BibTeX"):
+        repository.set_author(repo, names)
+    assert (repo / "_config.yml").read_text() == CONFIG and (repo / "CITATION.cff").read_text() == CITATION
+
+
+def test_set_author_refuses_a_file_without_its_place(repo):
+    (repo / "CITATION.cff").write_text("title: A book\n")
+    with pytest.raises(ValueError, match=r"CITATION\.cff has 0 places for the author"):
+        repository.set_author(repo, "Ada Lovelace")
 
 
 @pytest.mark.parametrize(("slug", "buttons"), [("OWNER/REPOSITORY", False), ("some-one/book", True)])
@@ -189,11 +221,11 @@ def test_buttons_and_previews_need_a_repository(tmp_path, slug, buttons):
         "launch_buttons": {"colab_url": "x"},
         "use_download_button": True,
     }
-    config = SimpleNamespace(html_theme_options=options, mathjax_path="cdn", ogp_site_url="")
+    config = SimpleNamespace(html_theme_options=options, mathjax_path="cdn", ogp_site_url="", html_baseurl="")
     book_site.configure(SimpleNamespace(confdir=tmp_path), config)
     assert ("launch_buttons" in options, "repository_url" in options) == (buttons, buttons)
     assert options["use_download_button"] and config.mathjax_path == "cdn"
-    assert config.ogp_site_url == ("https://some-one.github.io/book/" if buttons else "")
+    assert config.ogp_site_url == config.html_baseurl == ("https://some-one.github.io/book/" if buttons else "")
 
 
 # ---------------------------------------------------------------------------------------------- the environment

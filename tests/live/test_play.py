@@ -60,7 +60,7 @@ def weights(**arrays: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"kind": "trian"}, r"kind must be one of \[.*'train'.*\], got 'trian'"),
+        ({"kind": "tran"}, r"kind must be one of \[.*'train'.*\], got 'tran'"),
         ({"alt": "  "}, "alt must be a text that states what the figure shows, got '  '"),
         ({"still": "<svg/>"}, "still must be a matplotlib Figure, got str"),
         ({"form": "float32"}, r"form must be one of \['float16', 'int8'\], got 'float32'"),
@@ -163,7 +163,7 @@ def test_an_output_carries_the_picture_and_all_that_makes_it_live() -> None:
     assert figure["data-live"] == KIND and json.loads(figure["data-options"]) == {"options": options}
     assert figure["data-parts"].split() == list(live.parts_of(KIND)) and figure["data-parts"].startswith("base ")
     assert [child.name for child in figure.children] == ["p", "div", "figcaption"]
-    assert figure.select_one(".live-title").em.text == "learns" and figure.figcaption.text == "In 3 steps."
+    assert figure.select_one(".fig-title").em.text == "learns" and figure.figcaption.text == "In 3 steps."
     assert figure.select_one(".live-still > svg[role=img]")["aria-label"] == ALT
     names = [script["data-part"] for script in soup.select("script")]
     ((model, digest),) = json.loads(figure["data-weights"]).items()

@@ -16,22 +16,32 @@ from rtx_lib.plots import (
 
 NORMS = np.geomspace(1e-6, 1, 12).reshape(2, 6)
 EIGENVALUES = np.array([[0.5 + 0.5j, -0.2], [0.9, 0.0 - 1.2j]])
+CURVE = ([1, 80], [0.2, 0.1])
 
 
 def test_a_frame_has_the_norms_the_eigenvalues_and_their_radius() -> None:
-    fig, frames = gradient_frames(NORMS, EIGENVALUES, ["MSE 0.2", "MSE 0.1"])
+    fig, frames = gradient_frames(NORMS, EIGENVALUES, ["MSE 0.2", "MSE 0.1"], curve=CURVE, line=1 / 6)
     at_frame(fig, frames[1])
-    left, right = fig.axes
+    top, _, right = fig.axes
     lines = {line.get_gid(): line for ax in fig.axes for line in ax.get_lines()}
     assert np.array_equal(lines["gradient"].get_xdata(), np.arange(1, 7))
     assert np.array_equal(lines["gradient"].get_ydata(), NORMS[1])
     assert np.array_equal(lines["eigenvalues"].get_xdata(), [0.9, 0.0])
     assert np.array_equal(lines["eigenvalues"].get_ydata(), [0.0, -1.2])
-    assert (left.get_title(), right.get_title()) == ("MSE 0.1", "spectral radius 1.20")  # the largest, not the first
+    assert (top.get_title(), right.get_title()) == ("MSE 0.1", "spectral radius 1.20")  # the largest, not the first
+
+
+def test_the_cursor_stands_in_the_error_curve_where_the_film_is() -> None:
+    fig, frames = gradient_frames(NORMS, EIGENVALUES, ["a", "b"], curve=CURVE, line=1 / 6)
+    at_frame(fig, frames[1])
+    lines = {line.get_gid() or line.get_label(): line for line in fig.axes[0].get_lines()}
+    assert set(lines["cursor"].get_xdata()) == {80} and lines["now"].get_xydata().tolist() == [[80, 0.1]]
+    assert set(lines["_baseline"].get_ydata()) == {1 / 6}
+    assert any(np.array_equal(line.get_xydata(), np.transpose(CURVE)) for line in fig.axes[0].get_lines())
 
 
 def test_the_frames_make_a_film() -> None:
-    fig, frames = gradient_frames(NORMS, EIGENVALUES, ["a", "b"])
+    fig, frames = gradient_frames(NORMS, EIGENVALUES, ["a", "b"], curve=CURVE)
     assert "book-film" in film(fig, frames, "training", labels=["1", "2"], alt="It moves.").data
 
 
@@ -82,7 +92,7 @@ def test_runs_that_diverged_are_counted_at_their_length() -> None:
 def test_the_network_unrolled_names_every_weight_and_every_shape() -> None:
     top, low = draw_unrolled().axes
     words = [text.get_text() for text in top.texts]
-    assert words.count("U") == words.count("V") == 5 and words.count("W") == 3
+    assert [words.count(name) for name in ("$W_{ih}$", "$V$", "$W_{hh}$")] == [5, 5, 3]
     assert {"$x_1$", "$h_1$", "$o_1$", "$h_T$", "···"} <= set(words)
     shapes = [text.get_text() for text in low.texts]
     assert [shapes.count(letter) for letter in "xho"] == [1 + 1 + 3 + 2 + 3, 14, 1 + 3 + 1 + 2 + 3]

@@ -17,14 +17,15 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from rtx_lib.plots.figure import figcaption, require_alt, to_svg
+from rtx_lib.plots.figure import in_figure, require_alt, to_svg
 from rtx_lib.plots.live.packing import FORMS, LIMIT, pack
 
 FRAME = ("base", "engine", "weights", "controls", "chart", "start")
 """The files that every kind needs, in order."""
 
 PARTS: dict[str, tuple[str, ...]] = {
-    "train": ("random", "cells", "adding", "arithmetic", "recurrent", "widget-train"),
+    "train": ("random", "scan", "cells", "adding", "trainer", "train-words", "train-charts", "widget-train"),
+    "write": ("random", "arithmetic", "recurrent", "attention", "reading", "widget-write"),
     "gates": ("arithmetic", "gated", "gate-drawing", "widget-gates"),
     "pulses": ("neuron", "widget-pulses"),
     "scan-tree": ("neuron", "clamps", "widget-scan-tree"),
@@ -127,11 +128,7 @@ def figure(
         "options": options,
     }
     attributes = "".join(f' data-{key}="{html.escape(text)}"' for key, text in said.items())
-    head = f'<p class="live-title">{title}</p>' if title else ""
-    return (
-        f'<figure class="book-fig live"{attributes}>{head}<div class="live-still">{picture}</div>'
-        f"{figcaption(caption)}</figure>"
-    )
+    return in_figure(f'<div class="live-still">{picture}</div>', caption, title, " live", attributes)
 
 
 def parts_of(kind: str) -> tuple[str, ...]:

@@ -14,11 +14,14 @@ RTX.part('adding', (RTX) => {
   }
 
   class Adder {
-    // kind: one of CELLS; scale: factor on the recurrent weights at the start; forget: the LSTM's bias
-    constructor({kind, length, hidden = 32, batch = 16, layers, scale = 1, forget = 1, seed = 0}) {
+    // kind: one of CELLS; scale: factor on the recurrent weights at the start; forget: the LSTM's bias; scan: whether
+    // an IndRNN makes its states by the scan
+    constructor({kind, length, hidden = 32, batch = 16, layers, scale = 1, forget = 1, seed = 0, scan = false}) {
       layers ||= kind === 'indrnn' ? 2 : 1
-      Object.assign(this, {kind, length, hidden, batch, steps: 0})
-      const chance = this.chance = RTX.random(seed + 1), bound = 1 / Math.sqrt(hidden)
+      Object.assign(this, {kind, length, hidden, batch, steps: 0, scan: scan && kind === 'indrnn' ? RTX.scan : null})
+      // The sequences come from a generator of their own: all cells of one seed are asked the same.
+      this.chance = RTX.random(2 * seed + 1)
+      const chance = RTX.random(2 * seed), bound = 1 / Math.sqrt(hidden)
       this.layer = Array.from({length: layers}, (_, l) =>
         CELLS[kind].weights(l ? hidden : 2, hidden, chance, {scale, forget, T: length, first: l === 0}))
       this.readout = {weight: uniform(1, hidden, bound, chance), bias: uniform(1, 1, bound, chance)}
@@ -43,7 +46,7 @@ RTX.part('adding', (RTX) => {
       tape.start()
       let x = this.x
       layer.forEach((w, l) => {
-        this.states = run(tape, this.kind, w, x, batch)
+        this.states = run(tape, this.kind, w, x, batch, this.scan)
         if (l + 1 < layer.length) x = stacked(tape, this.states)
       })
       this.y = tape.linear(this.states[this.length - 1].h, this.readout.weight, this.readout.bias)

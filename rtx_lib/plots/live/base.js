@@ -19,7 +19,7 @@ globalThis.RTX ||= {};
   // Some pages forbid workers, and most tell so only later, by an event. So nothing is sent until the worker has said
   // that it is there; if it never does, main runs in the page itself, where it has to work in short slices.
   RTX.worker = (names, main) => {
-    const waiting = []
+    const waiting = [], text = script(names, main)
     let target = null, closed = false
     const port = {
       where: null,  // 'worker' or 'page', once it is known
@@ -44,7 +44,7 @@ globalThis.RTX ||= {};
     }
     let close = () => {}
     try {
-      const url = URL.createObjectURL(new Blob([script(names, main)], {type: 'text/javascript'}))
+      const url = URL.createObjectURL(new Blob([text], {type: 'text/javascript'}))
       const worker = new Worker(url), timer = setTimeout(inPage, PATIENCE)
       close = () => { worker.terminate(); clearTimeout(timer); URL.revokeObjectURL(url) }
       worker.onerror = (event) => {

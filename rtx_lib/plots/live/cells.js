@@ -75,10 +75,11 @@ RTX.part('cells', (RTX) => {
     })
     return {h: next, gates}
   }
-  // relu(z + u h) with u (1, H): every neuron reads no past but its own
-  function indrnnStep(tape, z, u, h) {
+  // relu(z + u h) with u (1, H): every neuron reads no past but its own. `known`: the next state, if a scan made it.
+  function indrnnStep(tape, z, u, h, known) {
     const B = z.r, H = z.c, next = tape.take(B, H), Z = z.v, U = u.v, X = h.v, Y = next.v
-    for (let b = 0, m = 0; b < B; b++) for (let j = 0; j < H; j++, m++) {
+    if (known) Y.set(known)
+    else for (let b = 0, m = 0; b < B; b++) for (let j = 0; j < H; j++, m++) {
       const a = Z[m] + U[j] * X[m]
       Y[m] = a > 0 ? a : 0
     }
@@ -137,16 +138,19 @@ RTX.part('cells', (RTX) => {
         }
       },
       inputs: (tape, w, x) => tape.linear(x, w.weight, w.bias),
-      step: (tape, w, z, {h}) => indrnnStep(tape, z, w.u, h),
+      step: (tape, w, z, {h}, known) => indrnnStep(tape, z, w.u, h, known),
     },
   }
 
-  // One layer over x (T B, D), the steps below each other: the states {h, c, gates} of steps 1..T, h (B, H)
-  function run(tape, kind, w, x, B) {
+  // One layer over x (T B, D), the steps below each other: the states {h, c, gates} of steps 1..T, h (B, H).
+  // scan(z, u, B): makes all states of an IndRNN at once (scan.js).
+  function run(tape, kind, w, x, B, scan = null) {
     const {inputs, step} = CELLS[kind], z = inputs(tape, w, x), H = (w.u || w.weight_hh).c, states = []
+    const all = scan && scan(z, w.u, B)
     let state = {h: tape.take(B, H), c: kind === 'lstm' ? tape.take(B, H) : null}
     for (let from = 0; from < x.r; from += B) {
-      state = step(tape, w, tape.rows(z, from, from + B), state)
+      const known = all && all.subarray(from * H, (from + B) * H)
+      state = step(tape, w, tape.rows(z, from, from + B), state, known)
       states.push(state)
     }
     return states

@@ -23,7 +23,7 @@ RTX.part('start', (RTX) => {
   const words = (text) => (text || '').split(' ').filter(Boolean)
   async function fetchAll({parts, styles, weights}) {
     if (!home) return
-    const scripts = words(parts).filter((name) => !RTX.parts.has(name))
+    const scripts = words(parts).filter((name) => name !== 'base' && !RTX.parts.has(name))
     const packed = Object.values(weights).filter((hash) => !RTX.weights[hash]).map((hash) => `weights-${hash}`)
     await Promise.all([
       ...words(styles).map((name) => load(`${home}${name}.css`)),

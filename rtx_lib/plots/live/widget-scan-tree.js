@@ -13,8 +13,9 @@ RTX.part('widget-scan-tree', (RTX) => {
     // What a box is, in words: its map, and what it makes of h = 0
     function describe() {
       const {row, t} = at, box = rows[row][t], {a, u: slope, low, high} = box.map
-      const first = `The box of ${words(box)} is one map: h becomes ${two(a)} ${slope < 0 ? '−' : '+'} ${two(Math.abs(slope))} h, but at least ${two(low)} and at most ${two(high)}.`
-      if (box.from > 1) return `${first} What comes in at step ${box.from} need not be known yet.`
+      const first = low === high ? `The box of ${words(box)} is one map: whatever h was, it becomes ${two(low)}. A ReLU on the way has cut off all that came before.`
+        : `The box of ${words(box)} is one map: h becomes ${two(a)} ${slope < 0 ? '−' : '+'} ${two(Math.abs(slope))} h, but at least ${two(low)} and at most ${two(high)}.`
+      if (box.from > 1) return `${first} It is made before anybody knows what h was at step ${box.from - 1}.`
       const loop = RTX.neuron(u, chain)[box.to - 1]
       return `${first} It begins at step 1, so from h = 0 it gives the state of step ${box.to}: ${two(RTX.applyMap(box.map, 0))}. The loop gives ${two(loop)}.`
     }

@@ -1,0 +1,114 @@
+"""The cells that learn in the page, beside the book's layers in torch: outputs, and every gradient there is."""
+
+import pytest
+import torch
+from live.parity import BAR, arrays, disturb, errors, flat
+
+from rtx_lib.diagnostics.gradients import gradient_norms, record_states
+from rtx_lib.layers import GRU, LSTM, RNN, Readout
+from rtx_lib.models.indrnn import IndRNN
+
+CELLS = {
+    "rnn": lambda hidden, length: Readout(RNN(2, hidden), 1),
+    "irnn": lambda hidden, length: Readout(RNN(2, hidden, nonlinearity="relu", init="identity", input_std=0.3), 1),
+    "lstm": lambda hidden, length: Readout(LSTM(2, hidden), 1),
+    "gru": lambda hidden, length: Readout(GRU(2, hidden), 1),
+    "indrnn": lambda hidden, length: IndRNN(2, hidden, 2, 1, length=length, input_scale=0.5),
+}
+PARTS = ("random", "scan", "cells", "adding")
+SIZES = [(1, 2, 1), (3, 7, 5), (4, 20, 8), (5, 33, 13), (16, 50, 32)]  # B, T, H
+
+# One batch through an Adder whose weights are torch's.
+ONE_BATCH = """({kind, batch, length, hidden, layers, weights, x, target}) => {
+  const model = new RTX.Adder({kind, batch, length, hidden, layers}), own = model.named(), given = matrices(weights)
+  if (Object.keys(own).sort().join() !== Object.keys(given).sort().join()) throw new Error(Object.keys(own))
+  for (const name in own) own[name].v.set(given[name].v)
+  model.x.v.set(x)
+  model.target.set(target)
+  const loss = model.forward()
+  model.backward()
+  const gradients = Object.fromEntries(Object.entries(own).map(([name, p]) => [name, p.g]))
+  return lists({loss: [loss], y: model.y.v, 'norms of dL/dh_t': model.stateGradients(), ...gradients})
+}"""
+
+
+def page_name(name):
+    """The page's name of a parameter of a `Readout` or an `IndRNN`."""
+    first, *rest = name.split(".")
+    if first == "core":
+        return rest[0]
+    if first in ("linear", "readout"):
+        return f"readout.{rest[0]}"
+    return f"{rest[1]}_l{rest[0]}"  # linears.0.weight, units.0.u
+
+
+def in_torch(kind, batch, length, hidden, layers=None):
+    """What the page is given, and what it must find, from random weights in float64."""
+    torch.manual_seed(hidden)
+    model = CELLS[kind](hidden, length)
+    if layers:
+        model = Readout(type(model.core)(2, hidden, layers), 1)
+    disturb(model, 0.1)
+    x, target = torch.rand(batch, length, 2), torch.rand(batch, 1)
+    with record_states(model) as seen:
+        y = model(x)[0][:, -1]
+    loss = (y - target).square().mean()
+    norms = gradient_norms(loss, seen[-1])
+    loss.backward()
+    named = {page_name(name): parameter for name, parameter in model.named_parameters()}
+    given = {"kind": kind, "batch": batch, "length": length, "hidden": hidden, "layers": layers}
+    given |= {"weights": arrays(named), "x": flat(x.transpose(0, 1)), "target": flat(target)}
+    wanted = {"loss": [loss.item()], "y": flat(y), "norms of dL/dh_t": flat(norms)}
+    wanted |= {name: flat(parameter.grad) for name, parameter in named.items()}
+    return given, wanted
+
+
+def worst(page, case):
+    """The array that is farthest from torch's, and how far."""
+    given, wanted = case
+    found = errors(page.evaluate(ONE_BATCH, given), wanted)
+    return max(found.items(), key=lambda item: item[1])
+
+
+@pytest.mark.parametrize("kind", CELLS)
+def test_cell_is_the_books_own(live, double, kind):
+    page = live(*PARTS)
+    for batch, length, hidden in SIZES:
+        case = in_torch(kind, batch, length, hidden)
+        name, error = worst(page, case)
+        assert error < BAR, (name, batch, length, hidden)
+        if hidden > 1:  # one ReLU alone may be shut
+            assert all(max(map(abs, values)) > 0 for values in case[1].values())  # nothing agrees by being zero
+
+
+@pytest.mark.parametrize("kind", ["rnn", "lstm", "gru"])
+def test_stack_is_the_books_own(live, double, kind):
+    name, error = worst(live(*PARTS), in_torch(kind, 3, 9, 6, layers=3))
+    assert error < BAR, name
+
+
+def test_every_cell_of_the_page_has_a_case(live):
+    assert live(*PARTS).evaluate("() => Object.keys(RTX.CELLS)") == list(CELLS)
+
+
+SLIPS = {
+    "the gradient through the forget gate reads the new cell": ("lstm", "G[q] += d * C[m]", "G[q] += d * N[m]"),
+    "the cell's own way is forgotten": ("lstm", "E[m] += d * f", "E[m] += L[m] * f"),
+    "the candidate's slope": ("lstm", "d * i * (1 - g * g)", "d * i * (1 - g)"),
+    "the output gate, a hair": ("lstm", "G[s] += L[m] * t * o", "G[s] += 1.00001 * L[m] * t * o"),
+    "the reset leaves b_hn out": ("gru", "A[s] + r * U[s]", "A[s] + U[s]"),
+    "the reset's gradient": ("gru", "dr = dn * U[s] * r", "dr = dn * r * r"),
+    "the update gate the other way round": ("gru", "n + z * (X[m] - n)", "X[m] + z * (n - X[m])"),
+    "the state's own way": ("gru", "E[m] += g * z", "E[m] += g * (1 - z)"),
+    "u of the neighbour": ("indrnn", "E[m] += L[m] * U[j]", "E[m] += L[m] * U[(j + 1) % H]"),
+    "the state after the step for that before it": ("indrnn", "V[j] += L[m] * X[m]", "V[j] += L[m] * Y[m]"),
+    "one bias of two": ("rnn", "tape.plus(w.bias_ih, w.bias_hh)", "w.bias_ih"),
+    "one batch's step of the stack": ("indrnn", "y.g[from + m]", "y.g[m]"),
+}
+
+
+@pytest.mark.parametrize("slip", SLIPS)
+def test_slip_is_caught(live, double, slip):
+    kind, old, new = SLIPS[slip]
+    name, error = worst(live(*PARTS, slips={"cells": (old, new)}), in_torch(kind, 4, 20, 8))
+    assert error > 1e3 * BAR, name

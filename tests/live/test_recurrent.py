@@ -1,0 +1,108 @@
+"""Trained recurrent layers read one step at a time, beside the book's layers in torch: states, cells and gates."""
+
+import pytest
+import torch
+from live.parity import BAR, arrays, disturb, error
+
+from rtx_lib.diagnostics.gradients import record_states
+from rtx_lib.layers import GRU, LSTM, RNN
+
+LAYERS = {
+    "RNN": lambda d, h, n: RNN(d, h, n),
+    "RNN with ReLU": lambda d, h, n: RNN(d, h, n, nonlinearity="relu"),
+    "LSTM": lambda d, h, n: LSTM(d, h, n),
+    "GRU": lambda d, h, n: GRU(d, h, n),
+    "GRU, reset before": lambda d, h, n: GRU(d, h, n, reset="before"),
+    "GRU, replaces": lambda d, h, n: GRU(d, h, n, update="replaces"),
+    "GRU, both": lambda d, h, n: GRU(d, h, n, reset="before", update="replaces"),
+}
+SIZES = [(1, 1, 1), (3, 5, 2), (7, 4, 3), (12, 33, 1)]  # D, H, layers
+GATES = {LSTM: "ifgo", GRU: "rzn"}
+
+READ = """({weights, options, x}) => {
+  const model = new RTX.Recurrent(matrices(weights), options), out = {h: [], c: [], gates: []}
+  for (const v of x) {
+    const {h, layers} = model.read(v)
+    if (h !== layers.at(-1).h) throw new Error('h is not the last layer\\'s')
+    for (const name in out) out[name].push(layers.map((layer) => lists(layer[name] || {})))
+  }
+  return out
+}"""
+
+
+def far(page, layer, steps=11):
+    """The largest error of the states, cell states and gates of all layers and steps."""
+    disturb(layer, 0.3)
+    x = torch.randn(1, steps, layer.input_size)
+    options = {"prefix": "core."}
+    options |= {name: getattr(layer, name) for name in ("nonlinearity", "reset", "update") if hasattr(layer, name)}
+    weights = {f"core.{name}": value for name, value in layer.state_dict().items()}
+    found = page.evaluate(READ, {"weights": arrays(weights), "options": options, "x": x[0].tolist()})
+    worst = [error(found["h"], tapped(layer, "tap", x))]
+    if isinstance(layer, LSTM):
+        worst.append(error(found["c"], tapped(layer, "cell_tap", x)))
+    if type(layer) in GATES:
+        letters = GATES[type(layer)]
+        gates = [[[one[letter] for letter in letters] for one in step] for step in found["gates"]]
+        worst.append(error(gates, tapped(layer, "gate_tap", x)))
+    return max(worst)
+
+
+@torch.no_grad()
+def tapped(layer, name, x):
+    """What passes through a tap of every layer: (T, layers, width)."""
+    with record_states(layer, name) as seen:
+        layer(x)
+    return torch.stack([torch.cat(states) for states in seen], dim=1)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layer_is_the_books_own(live, double, name):
+    page = live("arithmetic", "recurrent")
+    for size in SIZES:
+        torch.manual_seed(sum(size))
+        assert far(page, LAYERS[name](*size)) < BAR, size
+
+
+SLIPS = {
+    "LSTM": ("f[j] * c[j] + i[j] * g[j]", "i[j] * c[j] + f[j] * g[j]"),
+    "RNN": ("affine(w.weight_ih, x, w.bias_ih)", "affine(w.weight_ih, x)"),
+    "RNN with ReLU": ("Math.max(0, a[j] + u[j])", "Math.max(0, a[j]) + u[j]"),
+    "GRU": ("r[j] * u[2 * H + j]", "r[j] * u[H + j]"),
+    "GRU, reset before": ("candidate(each(H, (j) => r[j] * h[j]))", "candidate(h)"),
+    "GRU, replaces": ("(j) => 1 - z[j]", "(j) => 1.00001 - z[j]"),
+}
+
+
+@pytest.mark.parametrize("name", SLIPS)
+def test_slip_is_caught(live, double, name):
+    torch.manual_seed(0)
+    page = live("arithmetic", "recurrent", slips={"recurrent": SLIPS[name]})
+    assert far(page, LAYERS[name](3, 5, 2)) > 1e3 * BAR
+
+
+def test_state_can_be_taken_up_again(live, double):
+    """What was handed out stays as it was, and reading on from it gives what reading on gave."""
+    x = torch.randn(6, 2).tolist()
+    script = """({weights, x}) => {
+      const model = new RTX.Recurrent(matrices(weights)), before = x.slice(0, 3).map((v) => model.read(v)).at(-1)
+      const kept = JSON.stringify(lists(before)), state = model.state
+      const first = x.slice(3).map((v) => lists(model.read(v)))
+      model.reset(state)
+      const again = x.slice(3).map((v) => lists(model.read(v)))
+      model.reset()
+      const start = lists(model.read(x[0]))
+      model.reset()
+      return [JSON.stringify(lists(before)) === kept, first, again, start, lists(model.read(x[0]))]
+    }"""
+    page = live("arithmetic", "recurrent")
+    for layer in (LSTM(2, 4, 2), GRU(2, 4), RNN(2, 4)):
+        kept, first, again, start, restart = page.evaluate(script, {"weights": arrays(layer), "x": x})
+        assert kept and first == again and start == restart
+
+
+def test_weights_that_are_not_there_are_named(live):
+    said = live("arithmetic", "recurrent").evaluate(
+        "() => { try { new RTX.Recurrent({}, {prefix: 'encoder.'}) } catch (e) { return e.message } }"
+    )
+    assert "encoder.weight_hh_l0" in said

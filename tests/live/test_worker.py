@@ -1,0 +1,105 @@
+"""The same numbers in the page, in a worker, and wherever workers are forbidden."""
+
+import json
+
+import pytest
+from live.test_train import TRAINING
+
+SETTINGS = {"length": 12, "hidden": 6, "batch": 4, "seed": 3}
+CELLS = ["rnn", "irnn", "lstm", "gru", "indrnn"]
+
+TRAIN = """(given) => new Promise((done, fail) => {
+  const told = {}, port = RTX.worker(RTX.TRAINER, (RTX, port, inPage) => RTX.trainer(port, inPage))
+  port.onerror = fail
+  port.onmessage = ({data}) => {
+    for (const [kind, {errors, norms, asked, answer}] of Object.entries(data.cells))
+      told[kind] = {errors: [...told[kind]?.errors || [], ...errors], norms, asked, answer}
+    if (data.ended) { port.terminate(); done({where: port.where, told}) }
+  }
+  port.postMessage({run: 1, rates: RTX.RATES, clip: 1, on: true, most: 7, ...given})
+})"""
+GIVEN = {"settings": SETTINGS, "cells": CELLS}
+
+# What the trainer must say, from the models without it.
+ALONE = """({settings, cells}) => Object.fromEntries(cells.map((kind) => {
+  const learner = new RTX.Learner({...settings, kind}), errors = []
+  while (learner.steps < 7) { learner.step(RTX.RATES[kind], 1); errors.push(learner.error()) }
+  return [kind, {errors, norms: learner.norms, ...RTX.question(learner.model)}]
+}))"""
+
+FORBIDDEN = {
+    "by a policy": "<meta http-equiv=Content-Security-Policy content=\"worker-src 'none'\">",
+    "by all but scripts": "<meta http-equiv=Content-Security-Policy content=\"default-src 'unsafe-inline'\">",
+    "by an error at once": "<script>Worker = function () { throw new Error('no workers here') }</script>",
+    "in silence": "<script>Worker = function () { this.postMessage = this.terminate = () => {} }</script>",
+}
+
+
+def test_worker_gives_the_models_numbers(live):
+    page = live(*TRAINING)
+    found = page.evaluate(TRAIN, GIVEN)
+    assert found["where"] == "worker"
+    assert found["told"] == page.evaluate(ALONE, GIVEN)
+    assert len(found["told"]["gru"]["errors"]) == 7 and len(found["told"]["gru"]["norms"]) == 12
+
+
+@pytest.mark.parametrize("how", FORBIDDEN)
+def test_page_takes_over_where_workers_are_forbidden(live, how):
+    """A policy shows late and as one error in the console; one page here never hears anything of its worker."""
+    slips = {"base": ("PATIENCE = 10000", "PATIENCE = 300")} if how == "in silence" else None
+    page = live(*TRAINING, head=FORBIDDEN[how], slips=slips, expected="violates the following Content Security Policy")
+    found = page.evaluate(TRAIN, GIVEN)
+    assert found["where"] == "page"
+    assert found["told"] == page.evaluate(ALONE, GIVEN)
+
+
+def test_worker_in_a_sandbox(live):
+    """A frame that may run scripts and nothing else, as Colab's outputs are: its origin is nobody's."""
+    page = live(*TRAINING)
+    page.evaluate(
+        """(text) => {
+          const frame = document.createElement('iframe')
+          frame.sandbox = 'allow-scripts'
+          frame.srcdoc = text
+          document.body.append(frame)
+          return new Promise((done) => { frame.onload = done })
+        }""",
+        page.content(),
+    )
+    frame = page.frames[1]
+    assert frame.evaluate("() => origin") == "null"
+    found = frame.evaluate(TRAIN, GIVEN)
+    assert found["where"] == "worker"
+    assert found["told"] == page.evaluate(ALONE, GIVEN)
+
+
+def test_cells_come_and_go(live):
+    """A cell that joins begins at its first step; the others go on; a new run begins anew."""
+    page = live(*TRAINING)
+    script = """async ({settings}) => {
+      const port = RTX.worker(RTX.TRAINER, (RTX, port, inPage) => RTX.trainer(port, inPage))
+      const ask = (run, cells, most) => new Promise((done) => {
+        port.onmessage = ({data}) => {
+          const steps = Object.fromEntries(Object.entries(data.cells).map(([kind, {steps}]) => [kind, steps]))
+          if (data.run === run && data.ended) done(steps)
+        }
+        port.postMessage({run, settings, cells, rates: RTX.RATES, clip: 1, on: true, most})
+      })
+      const told = []
+      for (const asked of [[1, ['rnn'], 3], [1, ['rnn', 'gru'], 5], [1, ['gru'], 6], [2, ['gru'], 2]])
+        told.push(await ask(...asked))
+      return told
+    }"""
+    wanted = [{"rnn": 3}, {"rnn": 5, "gru": 5}, {"gru": 6}, {"gru": 2}]
+    assert page.evaluate(script, GIVEN) == wanted
+
+
+def test_missing_part_is_named(live):
+    said = live().evaluate("() => { try { RTX.worker(['engine', 'other'], () => {}) } catch (e) { return e.message } }")
+    assert "other" in said
+
+
+def test_part_is_made_once(live):
+    """Two outputs of a notebook carry the same scripts."""
+    text = json.dumps("RTX.part('twice', (RTX) => { RTX.count = (RTX.count || 0) + 1 })")
+    assert live().evaluate(f"() => {{ (0, eval)({text}); (0, eval)({text}); return RTX.count }}") == 1
