@@ -16,7 +16,7 @@ from rtx_lib.plots.heatmaps import (
     draw_alignment,
     heatmap_size,
 )
-from rtx_lib.plots.images import draw_beliefs, draw_image_rows, piano_roll
+from rtx_lib.plots.images import draw_beliefs, draw_image_rows, one_of_each, piano_roll
 from rtx_lib.plots.influence import draw_distance_bars, draw_weights_by_distance, influence_curves, influence_frames
 from rtx_lib.plots.lanes import draw_lane, draw_looks
 from rtx_lib.plots.live import play
@@ -34,3 +34,4 @@ from rtx_lib.plots.shift import SHIFT_STEPS, describe_shift, draw_shift, shifted
 from rtx_lib.plots.style import CYCLE, DASHES, FAMILIES, INK, LOOKS, MARKERS, STYLE, look, style, use_style
 from rtx_lib.plots.tables import plain_table, sortable_table
 from rtx_lib.plots.transformer import TRANSFORMER_STAGES, describe_transformer, draw_transformer
+from rtx_lib.plots.writing import draw_expected, draw_saved

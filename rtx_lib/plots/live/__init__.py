@@ -24,7 +24,8 @@ FRAME = ("base", "engine", "weights", "controls", "chart", "start")
 """The files that every kind needs, in order."""
 
 PARTS: dict[str, tuple[str, ...]] = {
-    "train": ("random", "cells", "adding", "arithmetic", "recurrent", "widget-train"),
+    "train": ("random", "scan", "cells", "adding", "trainer", "train-words", "train-charts", "widget-train"),
+    "write": ("random", "arithmetic", "recurrent", "attention", "reading", "widget-write"),
     "words": ("random", "arithmetic", "translator", "widget-words"),
     "scores": ("random", "arithmetic", "scores", "widget-scores"),
     "positions": ("random", "arithmetic", "schemes", "widget-positions"),
