@@ -100,6 +100,6 @@ def draw_softmax(scores: Any, width: int) -> Figure:
         weights = np.exp(factor * (row - row.max()))
         weights /= weights.sum()
         ax.bar(range(1, len(row) + 1), weights, color=CYCLE[i])
-        ax.set(ylim=(0, 1), xlabel="key", title=f"{name}, K = {width}: max {weights.max():.2f}")
+        ax.set(ylim=(0, 1), xlabel=f"key, K = {width}", title=f"{name}: max {weights.max():.2f}")
     axes[0].set_ylabel("weight")
     return fig

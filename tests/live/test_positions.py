@@ -1,4 +1,4 @@
-"""The page's causal Transformer beside the library's, for every scheme of positions; erf; and the widget in use."""
+"""The page's causal Transformer beside the library's, for every scheme of positions, and the widget in use."""
 
 import matplotlib.pyplot as plt
 import pytest
@@ -12,7 +12,7 @@ from rtx_lib.models.transformer import CausalTransformer
 from rtx_lib.plots.live import play
 from rtx_lib.plots.scores import draw_softmax
 
-SIZES = [(4, 1, 1, 3, 1), (8, 2, 2, 2, 9), (64, 4, 2, 4, 23)]  # D, H, layers, clip, T
+SIZES = [(4, 1, 1, 3, 1), (8, 2, 2, 2, 9), (16, 4, 2, 4, 23)]  # D, H, layers, clip, T
 READ = """({weights, positions, heads, ids, options}) => {
   const model = new RTX.SchemeTransformer(matrices(weights), {positions, heads})
   const {logits, looks} = model.read(ids, {...options, window: options.window || Infinity})
@@ -53,7 +53,7 @@ def far(page, model, scheme, size, window=None, first=0):
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_the_model_is_the_librarys(live, double, scheme):
-    page = live("arithmetic", "schemes")
+    page = live("arithmetic", "attention", "schemes")
     assert page.evaluate("() => RTX.SCHEMES") == list(SCHEMES)
     for size in SIZES:
         assert far(page, made(scheme, size), scheme, size) < BAR, size
@@ -62,7 +62,7 @@ def test_the_model_is_the_librarys(live, double, scheme):
 
 
 SLIPS = {
-    "none": ("(1 + erf(inner[i] * Math.SQRT1_2)) / 2", "1 / (1 + Math.exp(-1.702 * inner[i]))"),
+    "none": ("= gelu(inner[i])", "*= 1 / (1 + Math.exp(-1.702 * inner[i]))"),
     "sinusoidal": ("wave(first + t, D)", "wave(first + t + 1, D)"),
     "learned": ("RTX.row(w.stack.positions.weight, first + t)", "RTX.row(w.stack.positions.weight, t + 1)"),
     "shaw": ("values.v[row + n]", "0 * values.v[row + n]"),
@@ -80,23 +80,14 @@ MORE = [
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_slip_is_seen(live, double, scheme):
-    page = live("arithmetic", "schemes", slips={"schemes": SLIPS[scheme]})
+    page = live("arithmetic", "attention", "schemes", slips={"schemes": SLIPS[scheme]})
     assert far(page, made(scheme, SIZES[2]), scheme, SIZES[2]) > 1e-5
 
 
 @pytest.mark.parametrize("slip", MORE)
 def test_another_slip_is_seen(live, double, slip):
-    page = live("arithmetic", "schemes", slips={"schemes": slip})
+    page = live("arithmetic", "attention", "schemes", slips={"schemes": slip})
     assert far(page, made("rotary", SIZES[2]), "rotary", SIZES[2], window=6) > 1e-7
-
-
-def test_erf_is_torchs(live):
-    page = live("arithmetic", "schemes")
-    x = torch.cat([torch.linspace(-7, 7, 4001), torch.logspace(-12, 0, 50), -torch.logspace(-12, 0, 50)]).double()
-    found = torch.tensor(page.evaluate("(x) => x.map(RTX.erf)", x.tolist()), dtype=torch.float64)
-    assert (found - torch.erf(x)).abs().max() < 1e-15
-    small = x.abs() < 1
-    assert ((found - torch.erf(x)) / torch.erf(x))[small & (x != 0)].abs().max() < 1e-14
 
 
 # ---- the widget
@@ -119,7 +110,7 @@ def page(live):
 
 
 def test_a_typed_sequence_is_answered_and_another_scheme_answers_otherwise(page):
-    page.get_by_label("Sequence").fill("0123456789abcdef0 zz 12")
+    page.locator(".positions-typed").fill("0123456789abcdef0 zz 12")
     cells = page.locator(".positions-strip span")
     assert cells.count() == 19
     assert cells.nth(3).inner_text().split() == ["3", "·"]
@@ -132,8 +123,8 @@ def test_a_typed_sequence_is_answered_and_another_scheme_answers_otherwise(page)
 
 
 def test_a_position_is_chosen_by_key_and_by_click(page):
-    page.get_by_label("Sequence").fill("0123456789abcdef")
-    slider = page.get_by_label("position", exact=True)
+    page.locator(".positions-typed").fill("0123456789abcdef")
+    slider = page.locator(".positions-place input")
     slider.press("Home")
     assert slider.get_attribute("aria-valuetext").startswith("0: nothing is due yet")
     page.locator(".positions-strip span").nth(9).click()
@@ -145,10 +136,10 @@ def test_a_position_is_chosen_by_key_and_by_click(page):
 
 
 def test_a_long_sequence_is_judged_before_and_behind_the_trained_length(page):
-    page.get_by_label("length").press("End")
+    page.get_by_label("length").first.press("End")
     page.wait_for_function("document.querySelectorAll('.positions-strip span').length === 256")
     assert "from there on" in page.locator(".live-task").first.inner_text()
-    assert len(page.get_by_label("Sequence").input_value()) == 256
+    assert len(page.locator(".positions-typed").input_value()) == 256
     page.get_by_label("window").press("End")
     page.wait_for_function("document.querySelectorAll('.positions-strip span').length === 256")
 

@@ -28,7 +28,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "write": ("random", "arithmetic", "recurrent", "attention", "reading", "widget-write"),
     "words": ("random", "arithmetic", "translator", "widget-words"),
     "scores": ("random", "arithmetic", "scores", "widget-scores"),
-    "positions": ("random", "arithmetic", "schemes", "widget-positions"),
+    "positions": ("random", "arithmetic", "attention", "schemes", "widget-positions"),
 }
 """The files of each kind after those of :data:`FRAME`, in order."""
 

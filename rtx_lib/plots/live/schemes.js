@@ -1,29 +1,6 @@
 // rtx_lib.models.CausalTransformer (pre-norm, GELU), trained, with any scheme of positions of rtx_lib.layers.positions.
 RTX.part('schemes', (RTX) => {
-  const {gemm, softmax, tree} = RTX
-
-  // erf by its Taylor series around the nearest of 193 nodes, whose values come from the series of all positive terms
-  const STEP = 1 / 32, NODES = 193, SLOPE = 2 / Math.sqrt(Math.PI)
-  const nodes = Float64Array.from({length: NODES}, (_, n) => {
-    const x = n * STEP
-    let sum = 0
-    for (let k = 0, term = x; term > 1e-18; k++, term *= 2 * x * x / (2 * k + 1)) sum += term
-    return SLOPE * Math.exp(-x * x) * sum
-  })
-  function erf(x) {
-    const size = Math.abs(x)
-    if (size >= (NODES - 1) * STEP) return Math.sign(x)
-    const n = Math.round(size / STEP), a = n * STEP, d = size - a
-    let sum = 0, before = 0, now = 1  // Hermite polynomials of a
-    for (let k = 0, power = d; k < 9; k++) {
-      sum += power * now
-      const next = 2 * a * now - 2 * k * before
-      before = now
-      now = next
-      power *= -d / (k + 2)
-    }
-    return Math.sign(x) * (nodes[n] + SLOPE * Math.exp(-a * a) * sum)
-  }
+  const {gemm, gelu, softmax, tree} = RTX
 
   // x W^T + b for T rows of x
   function linear(x, T, W, b) {
@@ -148,7 +125,7 @@ RTX.part('schemes', (RTX) => {
         x = add(x, this.attend(l, norm(x, D, norms[0]), T, window, looks[l]))
         yield
         const inner = linear(norm(x, D, norms[1]), T, f.linear1.weight, f.linear1.bias)
-        for (let i = 0; i < inner.length; i++) inner[i] *= (1 + erf(inner[i] * Math.SQRT1_2)) / 2
+        for (let i = 0; i < inner.length; i++) inner[i] = gelu(inner[i])
         x = add(x, linear(inner, T, f.linear2.weight, f.linear2.bias))
         yield
       }
@@ -161,5 +138,5 @@ RTX.part('schemes', (RTX) => {
     }
   }
   const SCHEMES = ['none', 'sinusoidal', 'learned', 'shaw', 'xl', 'rotary', 'alibi']
-  Object.assign(RTX, {SchemeTransformer, SCHEMES, erf})
+  Object.assign(RTX, {SchemeTransformer, SCHEMES})
 })
