@@ -29,6 +29,7 @@ from rtx_lib.plots.race import describe_race, describe_ranking, draw_race, draw_
 from rtx_lib.plots.race_costs import draw_lengths, draw_tradeoff
 from rtx_lib.plots.race_explorer import race_explorer
 from rtx_lib.plots.runs import draw_runs, draw_side_by_side, draw_strips
+from rtx_lib.plots.scores import draw_exact, draw_scaling, draw_softmax
 from rtx_lib.plots.segments import describe_segments, draw_clash, draw_segments
 from rtx_lib.plots.shift import SHIFT_STEPS, describe_shift, draw_shift, shifted_cells
 from rtx_lib.plots.style import CYCLE, DASHES, FAMILIES, INK, LOOKS, MARKERS, STYLE, look, style, use_style
