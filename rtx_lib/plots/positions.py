@@ -121,7 +121,7 @@ def draw_rotations(ax: Axes, vectors: Any, labels: Sequence[str], colours: Seque
     for tip, length, label, colour in zip(arrows, lengths, labels, colours, strict=True):
         arrow(ax, (0, 0), tip, colour, 2, zorder=3)
         x, y = tip * (1 + 0.16 * longest / max(length, 1e-12))
-        word(ax, x, y, label, fontsize=11)
+        word(ax, x, y, label, fontsize=12)
     start, stop = np.degrees(np.arctan2(arrows[:, 1], arrows[:, 0]))
     turn = float((stop - start + 180) % 360 - 180)
     low, high = sorted((start, start + turn))
@@ -168,7 +168,7 @@ def length_heatmap(ax: Axes, values: Any, schemes: Sequence[str], lengths: Seque
     fill_cells(ax, undefined, **HATCHED)
     for i, j in zip(*np.nonzero(~undefined), strict=True):
         wide = high[i, j] - low[i, j] > 0.01
-        word(ax, j, i - 0.13 * wide, _short(cells[i, j]), fontsize=11)
+        word(ax, j, i - 0.13 * wide, _short(cells[i, j]), fontsize=12)
         if wide:
             word(ax, j, i + 0.26, f"{_short(low[i, j])}–{_short(high[i, j])}", fontsize=8)
     for i, row in enumerate(undefined):

@@ -5,7 +5,6 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
 
 from rtx_lib.plots.arrays import check_least, floats, several
 from rtx_lib.plots.curves import label_lines
