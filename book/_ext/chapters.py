@@ -46,6 +46,8 @@ class Cells(SphinxPostTransform):
         move_fields(cells, scripts=self.app.builder.name != "epub")
         figure_first(cells)
         for cell in cells:
+            if (output := part(cell, "output")) is not None:
+                set_in_lines(output)
             if "tag_live" in cell["classes"]:
                 if (said := part(cell, "output")) is not None:
                     cell.remove(said)
@@ -84,6 +86,18 @@ def forget_the_unanswered(cell: nodes.Element) -> None:
             block.parent.remove(block)
     if not output.astext().strip() and not raw_html(output):
         cell.remove(output)
+
+
+def set_in_lines(output: nodes.Element) -> None:
+    """Write printed results line by line, so that the style sheet can set in the rest of a line that a phone breaks."""
+    for block in [*output.findall(nodes.literal_block)]:
+        text = block.astext()
+        if not {"stream", "text_plain"} & set(block["classes"]) or "\x1b" in text:
+            continue  # with colours, or code
+        lines = "".join(f'<span class="line">{html.escape(line)}\n</span>' for line in text.rstrip("\n").split("\n"))
+        classes = " ".join([*block["classes"], "highlight-none", "notranslate"])
+        page = f'<div class="{classes}"><div class="highlight"><pre>{lines}</pre></div></div>'
+        block.parent.replace(block, nodes.raw("", page, format="html"))
 
 
 def move_fields(cells: list[nodes.Element], scripts: bool) -> None:

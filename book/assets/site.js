@@ -11,7 +11,7 @@ document.addEventListener("click", (event) => {
   if (!name || document.querySelector(`.guess details.guessed[name="${name}"]`)) return;
   answer.classList.add("guessed");
   for (const said of document.querySelectorAll(`.guess-said[data-guess="${name}"]`))
-    said.textContent = ` You said: “${answer.querySelector("summary").textContent.trim()}”. `;
+    said.textContent = ` You said: \u201c${answer.querySelector("summary").textContent.trim()}\u201d. `;
 });
 
 // Paper is white: whoever reads in the dark theme prints in the light one.

@@ -92,7 +92,7 @@ _MARKS: tuple[tuple[Any, ...], ...] = (
     (5, 5, _BACK, "arrow", (_F - 0.4, _LINE + 0.42), (0.65, _LINE + 0.42)),
     (5, 5, _BACK, "word", _G, _LINE + 0.45, "1"),
     (5, 5, "", "word", _F, _LINE + 0.45, "$f_t$"),
-    (5, 5, "", "label", 7.3, _LINE + 0.75, "error signal", "center", 11),
+    (5, 5, "", "label", 7.3, _LINE + 0.75, "error signal", "center", 12),
     # GRU: old state and candidate, mixed by the update gate
     (6, 7, "", "word", 0.2, _LINE, "$h_{t-1}$"),
     (6, 7, "", "word", 9.75, _LINE, "$h_t$"),
@@ -177,7 +177,7 @@ _SHAPES = (  # name, place of the first step, number of steps, those that read, 
 def draw_unrolled() -> Figure:
     """Above a network with its loop and the same network unrolled, below the five shapes of input and output.
 
-    The letters are U (input to state), W (state to state) and V (state to output). Show it with ``wide=True``.
+    The weights are W_ih (input to state), W_hh (state to state) and V (state to output). Show it with ``wide=True``.
     """
     read, state, written = range(3)  # rows from below, and their colours
     fig, (top, low) = plt.subplots(2, 1, figsize=(7.6, 5.0), height_ratios=[1.05, 1])
@@ -187,14 +187,14 @@ def draw_unrolled() -> Figure:
         x = 1.2 + 1.7 * i if i else 0
         for row, letter in enumerate("xho"):
             _box(top, x, row, f"${letter}_{step}$")
-        _link(top, (x, read), (x, state), "U", 0.28)
-        _link(top, (x, state), (x, written), "V", 0.28)
+        _link(top, (x, read), (x, state), "$W_{ih}$", 0.42)
+        _link(top, (x, state), (x, written), "$V$", 0.3)
         if i > 1:
-            _link(top, (x - 1.7, state), (x, state), "W" if i < 4 else "···", dy=0.28)
-    _link(top, (-0.18, 1.2), (-0.18, 0.8), "W", -0.72, connectionstyle="arc3,rad=2.2", shrinkA=6, shrinkB=6)
+            _link(top, (x - 1.7, state), (x, state), "$W_{hh}$" if i < 4 else "···", dy=0.28)
+    _link(top, (-0.18, 1.2), (-0.18, 0.8), "$W_{hh}$", -0.86, connectionstyle="arc3,rad=2.2", shrinkA=6, shrinkB=6)
     word(top, 1.55, 1, "unrolled:")
     for name, start, steps, reads, writes in _SHAPES:
-        word(low, start + (steps - 1) / 2, -0.75, name, va="top", fontsize=11)
+        word(low, start + (steps - 1) / 2, -0.75, name, va="top", fontsize=12)
         for t in range(steps):
             x = start + t
             _box(low, x, state, "h")
@@ -211,11 +211,11 @@ def draw_unrolled() -> Figure:
 
 def _box(ax: Axes, x: float, row: int, text: str) -> None:
     frame = {"boxstyle": "round,pad=0.35", "facecolor": "none", "edgecolor": CYCLE[row], "linewidth": 2}
-    word(ax, x, row, text, fontsize=11, bbox=frame)
+    word(ax, x, row, text, fontsize=12, bbox=frame)
 
 
 def _link(ax: Axes, start: Point, end: Point, text: str = "", dx: float = 0, dy: float = 0, **look: Any) -> None:
     """An arrow between boxes, with the name of its weights beside it."""
     arrow(ax, start, end, **{"shrinkA": 13, "shrinkB": 13} | look)
     if text:
-        word(ax, (start[0] + end[0]) / 2 + dx, (start[1] + end[1]) / 2 + dy, text, fontsize=11)
+        word(ax, (start[0] + end[0]) / 2 + dx, (start[1] + end[1]) / 2 + dy, text, fontsize=12)

@@ -146,7 +146,8 @@ def name_at(
     ax: Axes, text: str, at: tuple[float, float], shift: tuple[float, float], coordinates: Any = "data", **font: Any
 ) -> Annotation:
     """A small text that stands ``shift`` points away from a place, whatever the axes' limits; no line crosses it."""
-    return ax.annotate(text, at, shift, coordinates, "offset points", **{"fontsize": 12, "gid": HALO} | font)
+    looks: dict[str, Any] = {"fontsize": 12, "gid": HALO} | font
+    return ax.annotate(text, at, shift, coordinates, "offset points", **looks)
 
 
 def wrap(name: str, width: int = 20) -> str:

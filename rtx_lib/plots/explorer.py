@@ -7,7 +7,7 @@ from typing import Any
 from IPython.display import HTML
 from matplotlib.figure import Figure
 
-from rtx_lib.plots.figure import beside, in_page, require_alt, scroll_box, show, svg_tree, write_svg
+from rtx_lib.plots.figure import beside, in_page, least_width, require_alt, scroll_box, show, svg_tree, write_svg
 
 
 def check_start(start: int, count: int) -> None:
@@ -58,6 +58,7 @@ def explorer(
     caption: str | None = None,
     title: str | None = None,
     wide: bool = False,
+    said: bool = False,
 ) -> HTML:
     """A slider over ``values``, each drawn once; works in Jupyter, in Colab and on a page without a kernel.
 
@@ -81,6 +82,8 @@ def explorer(
         Line above, as HTML: the finding in one sentence.
     wide
         Keep the frames at least 600 px wide and let them scroll inside their own box.
+    said
+        Write below each frame what it shows; screen readers have it as the picture's name.
 
     Raises
     ------
@@ -94,13 +97,19 @@ def explorer(
         require_alt(alt(value)) if callable(alt) else f"{require_alt(alt)} ({name} = {label})"
         for value, label in zip(values, labels, strict=True)
     ]
+    roots = [svg_tree(draw(value)) for value in values]
+    least = max(least_width(root, wide=wide) for root in roots)
     frames = "".join(
         f'<div class="frame" data-label="{html.escape(labels[i])}"{"" if i == start else " hidden"}>'
-        f"{write_svg(svg_tree(draw(value)), texts[i], wide=wide)}</div>"
-        for i, value in enumerate(values)
+        f"{write_svg(root, texts[i], least)}{_below(texts[i]) if said else ''}</div>"
+        for i, root in enumerate(roots)
     )
     head = control(name, labels, start, f"({beside('explorer.js')})(this)")
-    return in_page(head + scroll_box(frames, name, wide=wide), caption, "explorer", title=title)
+    return in_page(head + scroll_box(frames, name, wide=bool(least)), caption, "explorer", title=title)
+
+
+def _below(words: str) -> str:
+    return f'<p class="frame-said" aria-hidden="true">{html.escape(words)}</p>'
 
 
 def slider(draw: Callable[[Any], Figure], values: Sequence[Any], name: str, fmt: str = "{}", *, start: int = 0) -> Any:

@@ -10,6 +10,7 @@ import html
 import io
 import itertools
 import json
+import math
 import re
 import xml.etree.ElementTree as ET
 from importlib import resources
@@ -21,6 +22,9 @@ from IPython.display import HTML
 from matplotlib.figure import Figure
 
 from rtx_lib.plots.style import INK
+
+LEAST_TEXT, PHONE = 10, 358
+"""Smallest text of a figure on a phone, and how wide a figure can be there, both in CSS pixels."""
 
 LIMIT = 600_000
 """Largest explorer, film or table, in bytes: a page with four of them still opens on a phone."""
@@ -36,6 +40,7 @@ _GROUND = "var(--pst-color-background,var(--jp-layout-color0,var(--colab-primary
 _HALO_STYLE = f"paint-order:stroke;stroke-width:4px;stroke-linejoin:round;stroke:{_GROUND}"
 
 _LONG = re.compile(r"-?\d+\.\d{3,}")
+_FONT_SIZE = re.compile(r"font(?:-size)?: [^;\"]*?([\d.]+)px")
 _FONT_LIST = re.compile(r"('DejaVu Sans')(, '[^']*')+")
 
 
@@ -95,10 +100,23 @@ def _clean(key: str, value: str, prefix: str) -> str:
     return _FONT_LIST.sub(r"\1", value)
 
 
-def write_svg(root: ET.Element, alt: str, *, wide: bool = False) -> str:
-    """The tree as HTML text: one picture named ``alt``, as wide as the page allows; at least 600 px where ``wide``."""
-    least = f"min-width:{min(600, int(root.attrib['width']))}px;" if wide else ""
-    root.attrib.update({"role": "img", "aria-label": alt, "style": f"{least}max-width:100%;height:auto;{_BASE_STYLE}"})
+def least_width(root: ET.Element, *, wide: bool = False) -> int:
+    """How wide the picture must be for its smallest text to be :data:`LEAST_TEXT`; ``wide`` asks for 600 px besides.
+
+    A text counts with its largest part: exponents and indices are smaller by nature. 0 where a phone can show it all.
+    """
+    width = int(root.attrib["width"])
+    texts = [[float(size) for size in _FONT_SIZE.findall(ET.tostring(own, "unicode"))] for own in root.iter("text")]
+    sizes = [max(own) for own in texts if own]
+    needed = math.ceil(width * LEAST_TEXT / (min(sizes) * 96 / 72)) if sizes else 0
+    needed = max(needed, min(600, width) if wide else 0)
+    return needed if needed > PHONE else 0
+
+
+def write_svg(root: ET.Element, alt: str, least: int = 0) -> str:
+    """The tree as HTML text: one picture named ``alt``, as wide as the page allows and at least ``least`` px."""
+    floor = f"min-width:{least}px;" if least else ""
+    root.attrib.update({"role": "img", "aria-label": alt, "style": f"{floor}max-width:100%;height:auto;{_BASE_STYLE}"})
     return ET.tostring(root, encoding="unicode")
 
 
@@ -164,7 +182,8 @@ def show(fig: Figure, alt: str, caption: str | None = None, *, title: str | None
     title
         Line above it, as HTML: the finding in one sentence.
     wide
-        Keep it at least 600 px wide and let it scroll inside its own box; otherwise it shrinks with the page.
+        Keep it at least 600 px wide and let it scroll inside its own box; otherwise it shrinks with the page, as far
+        as its text can be read.
 
     Raises
     ------
@@ -172,7 +191,9 @@ def show(fig: Figure, alt: str, caption: str | None = None, *, title: str | None
         If ``alt`` holds no word.
     """
     name = require_alt(alt)
-    picture = scroll_box(write_svg(svg_tree(fig), name, wide=wide), name, wide=wide)
+    root = svg_tree(fig)
+    least = least_width(root, wide=wide)
+    picture = scroll_box(write_svg(root, name, least), name, wide=bool(least))
     return HTML(in_figure(picture, caption, title))
 
 

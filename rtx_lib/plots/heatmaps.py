@@ -87,7 +87,7 @@ def attention_heatmap(
             guide(after - 0.5, color=GREY, alpha=0.4, linewidth=0.6, linestyle="-")
     if note:
         text = f"fullest colour = {strongest:.2f}"
-        name_at(ax, text, (1, 0), (0, -4), "axes fraction", ha="right", va="top", fontsize=10)
+        name_at(ax, text, (1, 0), (0, -4), "axes fraction", ha="right", va="top", fontsize=12)
 
 
 def _check_maps(maps: Mapping[str, Any]) -> None:
@@ -212,7 +212,7 @@ def draw_alignment(source: Words, target: Words, weights: Any, *, marked: Collec
     if not set(marked) <= set(range(len(target))):
         raise ValueError(f"marked must hold rows from 0 to {len(target) - 1}, got {sorted(marked)}")
     count = max(rows, *array.shape)
-    fig, ax = plt.subplots(figsize=(5.4, 1.1 + 0.36 * count))
+    fig, ax = plt.subplots(figsize=(5.4, 0.5 + 0.34 * count))
     ax.set_axis_off()
     ax.set(xlim=(-0.75, 1.75), ylim=(-count + 0.4, 1.3))
     columns = ((source, "read", "right"), (target, "written", "left"))

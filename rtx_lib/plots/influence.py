@@ -104,7 +104,7 @@ def influence_frames(sizes: Mapping[str, Any]) -> tuple[Figure, list[dict[str, A
         ax.plot([1], [1], "x", color=INK, markersize=6, gid=f"none{k}")
         ax.axvline(1, color=INK, linestyle=":", linewidth=1.4, gid=f"at{k}")
         ax.set(yscale="log", ylim=(floor, 20), xlim=(0.3, T + 0.7), xticks=steps, yticks=[1e-5, 1e-2, 1e1])
-        ax.set_title(name, loc="left", fontsize=11.5)
+        ax.set_title(name, loc="left", fontsize=12)
         for t, frame in zip(steps, frames, strict=True):
             row = values[t - 1]
             seen, unseen = steps[row > 0], steps[row == 0]

@@ -26,7 +26,7 @@ _LOOKS: dict[str, dict[str, Any]] = {  # of circles
 }
 
 
-def _node(ax: Axes, x: float, y: float, look: str, text: str, radius: float = 0.34, fontsize: float = 11) -> None:
+def _node(ax: Axes, x: float, y: float, look: str, text: str, radius: float = 0.34, fontsize: float = 12) -> None:
     diagram.circle(ax, x, y, radius, zorder=3, **_LOOKS[look])
     word(ax, x, y, text, fontsize=fontsize)
 
@@ -49,7 +49,7 @@ def draw_windows(ax: Axes) -> None:
         for x in range(1, length + 1):
             _node(ax, x, y, "near" if start <= x <= position else "none", f"$x_{{{x}}}$")
             _node(ax, x, y + 2.1, "near" if x == position else "none", f"$h_{{{x}}}$")
-        word(ax, start - 0.78, y + 1.05, "0", fontsize=11)
+        word(ax, start - 0.78, y + 1.05, "0", fontsize=12)
         _arrow(ax, (start - 0.62, y + 1.05), (start - 0.27, y + 1.05))
         for x in range(start, stop + 1):
             diagram.box(ax, x, y + 1.05, 0.27, 0.27, 0.1, zorder=3, **_LOOKS["near" if x <= position else "none"])
@@ -68,7 +68,7 @@ def draw_windows(ax: Axes) -> None:
         ends = np.array([t - window + 0.62, t + 0.38])
         ax.plot(ends, [y, y], linestyle="-" if lit else (0, (3, 1.5)), marker="|", markersize=10, **look)
         bold = "bold" if lit else "normal"
-        word(ax, ends.mean(), y - 0.34, f"window of $h_{{{t}}}$", fontsize=11, fontweight=bold)
+        word(ax, ends.mean(), y - 0.34, f"window of $h_{{{t}}}$", fontsize=12, fontweight=bold)
     blank(ax, (-1.45, length + 0.45), (-2.07, above + 3.2))
 
 
@@ -108,15 +108,15 @@ def draw_reach(window: int, layers: int = 1) -> Figure:
     links(ax, attended, color=_FAR, linewidth=1.3, linestyle=(0, (4, 2)), zorder=1)
     own = [*(e for e in fan if e[1] >= starts[e[0]]), (layers + 1, position, position)]
     links(ax, [way(*e) for e in own], color=_NEAR, linewidth=2.2)
-    _node(ax, position, top, "near", "$t$", radius, 10)
+    _node(ax, position, top, "near", "$t$", radius, 12)
     for row, start in enumerate(starts):
         for j in range(1, length + 1):
             look = "none" if j > position else "near" if j >= start else "far"
             order = str(j - position + window) if row == layers - 1 and look == "near" else ""
-            _node(ax, j, gap * row, look, order, radius, 10)
+            _node(ax, j, gap * row, look, order, radius, 12)
     for row, name in enumerate(["inputs", *["LocalRNN"] * layers, "attention"]):
         word(ax, 0.2, gap * row, name, ha="right", fontsize=12)
-    word(ax, length / 2, -1.2, "numbers: the order in which the window is read", fontsize=11)
+    word(ax, length / 2, -1.2, "numbers: the order in which the window is read", fontsize=12)
     ax.set_title(f"LocalRNN alone: {_inputs(near)}; with attention: {_inputs(position)}")
     blank(ax, (length + 0.5 - wide, length + 0.5), (-1.6, top + 0.8))
     return fig

@@ -183,7 +183,7 @@ def draw_scan() -> Figure:
             text, bold = f"{t}" if first == t else f"{first}–{t}", "bold" if first == 1 else "normal"
             fill = CYCLE[0] + ("40" if first == 1 else "00")
             rim = {"boxstyle": "round,pad=0.3", "edgecolor": INK, "facecolor": fill}
-            word(ax, t, -row, text, zorder=3, fontsize=11, bbox=rim, fontweight=bold)
+            word(ax, t, -row, text, zorder=3, fontsize=12, bbox=rim, fontweight=bold)
     ax.set(xlim=(0.4, steps + 0.6), ylim=(-3.4, 0.4), xticks=range(1, steps + 1), xlabel="step t")
     ax.set_yticks(range(0, -4, -1), ["the steps", *(f"round {k}" for k in (1, 2, 3))])
     _bare(ax)

@@ -58,7 +58,7 @@ def draw_race(
     for i, own in enumerate(arrange(lanes).values()):
         rows |= {lane: len(rows) + j + 0.45 * i for j, lane in enumerate(own)}
     bottom = max(rows.values()) + 0.7
-    size = (7.5, 1.75 + 0.285 * (bottom + 1.6))  # 720 px wide, the width of a page
+    size = (7.5, 1.55 + 0.205 * (bottom + 1.6))  # 720 px wide, the width of a page, and low enough for its first screen
     fig, (panels,) = plt.subplots(1, len(tasks), figsize=size, sharey=True, squeeze=False)
     panels[0].set_ylim(bottom, -1.6)  # the line above the first row is for the names of the baselines
     for ax, (key, task) in zip(panels, tasks.items(), strict=True):
@@ -200,7 +200,7 @@ def draw_ranking(task: Task, lanes: Mapping[str, str], values: Mapping[str, Mapp
         ax.plot(others, [y] * len(others), alpha=0.6, label="_seeds", **style | {"marker": "|"})
         ax.plot([value], [y], label="_seed", **style)
     names = [f"{place}. {lanes[lane]}" for place, lane in enumerate(found, start=1)]
-    ax.set_yticks(range(len(names)), names, fontsize=11)
+    ax.set_yticks(range(len(names)), names, fontsize=12)
     ax.set(ylim=(len(names) - 0.5, -0.5), xlabel=f"{task['name']}: {task['label']}, better to the right")
     ax.set_xscale("log" if is_log(task) else "linear")
     ax.xaxis.set_inverted(not rises(task))

@@ -126,7 +126,7 @@ def draw_strips(
     if line:
         ax.axvline(line[0], color=INK, linestyle=(0, (4, 3)), linewidth=1.2, label="_line")
         name_at(ax, line[1], (line[0], 1), (0, 3), ("data", "axes fraction"), ha="center", va="bottom")
-    ax.set_yticks(range(len(values)), list(values), fontsize=11.5)
+    ax.set_yticks(range(len(values)), list(values), fontsize=12)
     for text, row in zip(ax.get_yticklabels(), values.values(), strict=True):
         text.set_fontweight("normal" if len(row) else "bold")
     ax.set(ylim=(len(values) - 0.4, -0.6), xlabel=xlabel)

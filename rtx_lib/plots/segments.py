@@ -84,18 +84,18 @@ def draw_segments(layers: int = 3, memory: int = 4) -> Figure:
     for n, row in enumerate(rows):
         for p in range(_TOTAL):
             places["none" if p not in row else "stored" if p < _START else "own"].append((p, _GAP * n))
-        word(ax, -0.85, _GAP * n, f"layer {n}" if n else "inputs", ha="right", fontsize=11)
+        word(ax, -0.85, _GAP * n, f"layer {n}" if n else "inputs", ha="right", fontsize=12)
     for look, nodes in places.items():
         if nodes:
             xs, ys = np.transpose(nodes)
             ax.scatter(xs, ys, size, zorder=3, gid=look, **_NODES[look])
     _frame(ax, memory, top)
     if furthest[0] < 0:
-        word(ax, -0.62, -0.72, f"← {-furthest[0]} more", ha="left", fontsize=11)
+        word(ax, -0.62, -0.72, f"← {-furthest[0]} more", ha="left", fontsize=12)
     way = "the thick path, layer by layer" if memory else "no path crosses the border"
     name = f"memory {memory}" if memory else "no memory"
     reach = f"{name}: the output reaches {_OUTPUT - furthest[0]} positions back"
-    for text, y, font in ((reach, 2.4, 12.5), (f"{way}: {_steps(furthest)}", 1.3, 11)):
+    for text, y, font in ((reach, 2.4, 12.5), (f"{way}: {_steps(furthest)}", 1.3, 12)):
         word(ax, (_TOTAL - 3.1) / 2, top + y, text, va="baseline", fontsize=font)
     blank(ax, (-2.75, _TOTAL - 0.4), (-3.9, top + 3.1))
     return fig
@@ -122,7 +122,7 @@ def _frame(ax: Axes, memory: int, top: float) -> None:
     for low, high, name, colour, dash in bars:
         ax.plot([low - 0.3, high - 0.7], [-1.25] * 2, color=colour, linewidth=4, linestyle=dash, solid_capstyle="butt")
         place, side = (high - 0.7, "right") if high - low < 4 else ((low + high) / 2 - 0.5, "center")
-        word(ax, place, -1.8, name, ha=side, fontsize=11)
+        word(ax, place, -1.8, name, ha=side, fontsize=12)
     ax.plot([], [], color=_OWN, linestyle="-", linewidth=2, label="value and gradient")
     ax.plot([], [], color=_STORED, linestyle=_DASHED, linewidth=2, label="value only: stored, no gradient")
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 0), ncol=2, handlelength=2.4, columnspacing=1.2)
@@ -166,12 +166,12 @@ def draw_clash() -> Figure:
                 rim = {"facecolor": lit + "50", "edgecolor": lit, "linewidth": 2.4}
                 bend = {"connectionstyle": "arc3,rad=0.3", "linestyle": "--" if y else "-", "shrinkA": 2, "shrinkB": 2}
                 arrow(ax, (query, y + 0.38), (p, y + 0.38), lit, 2, zorder=3, **bend)
-                word(ax, p, y - 0.62, "same word", fontsize=11)
+                word(ax, p, y - 0.62, "same word", fontsize=12)
             elif p == query:
                 rim |= {"edgecolor": INK, "linewidth": 2}
             box(ax, p, y, 0.38, 0.38, **rim)
             word(ax, p, y, str(number), fontsize=13, fontweight="bold" if p in twins else "normal")
-        word(ax, query, y - 0.62, "query", fontsize=11)
+        word(ax, query, y - 0.62, "query", fontsize=12)
         ax.plot([_LENGTH - 0.5] * 2, [y - 0.8, y + 0.7], color=INK, linewidth=1.3, linestyle="-")
         both = " and ".join(str(numbers[p]) for p in twins)
         word(ax, (total - 1) / 2, y - 1.2, f"{both}: {verdict}", fontsize=12.5)

@@ -154,7 +154,7 @@ def draw_shift(stage: str) -> Figure:
     _draw_keys(ax, tiles, stage)
     _draw_tiles(ax, tiles, waste=at > 0)
     for y, words in zip((0, _BELOW), told, strict=True):
-        ax.text(_LEFT + _KEYS + 0.1, y + 0.5, words, va="top", fontsize=11.5, linespacing=1.35)
+        ax.text(_LEFT + _KEYS + 0.1, y + 0.5, words, va="top", fontsize=12, linespacing=1.35)
     blank(ax, (-0.6, _WIDE - 0.4), (high - 1.3, -0.6), title=title)
     return fig
 
@@ -217,7 +217,7 @@ def _draw_keys(ax: Axes, tiles: list[Tile], step: str) -> None:
 
 
 def _word(ax: Axes, x: float, y: float, text: str, **font: Any) -> None:
-    diagram.word(ax, x, y, text, **{"va": "center_baseline", "fontsize": 11} | font)
+    diagram.word(ax, x, y, text, **{"va": "center_baseline", "fontsize": 12} | font)
 
 
 def _span(ax: Axes, first: float, count: int, y: float, text: str, side: float, **look: Any) -> None:

@@ -64,6 +64,7 @@ VARIANTS = ("window-1", "rotary")
 FAMILIES = {family: tuple(own) for family, own in LOOKS.items()}
 """The models of each family, in the order in which they are drawn."""
 
+# On a phone a figure of 5.8 inches is 358 px wide: 12 points are 10.3 px there, and nothing may be smaller than 10.
 STYLE: dict[Any, Any] = {
     "figure.figsize": (5.8, 3.5),
     "figure.constrained_layout.use": True,
@@ -78,9 +79,9 @@ STYLE: dict[Any, Any] = {
     "lines.linewidth": 2.0,
     "lines.markersize": 5.5,
     "axes.prop_cycle": cycler(color=CYCLE, linestyle=DASHES),
-    "xtick.labelsize": 11,
-    "ytick.labelsize": 11,
-    "legend.fontsize": 11,
+    "xtick.labelsize": 12,
+    "ytick.labelsize": 12,
+    "legend.fontsize": 12,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "legend.frameon": False,

@@ -120,11 +120,14 @@ def has_one_title(notebook: Notebook) -> list[str]:
 
 
 def begins_as_agreed(notebook: Notebook) -> list[str]:
-    """Prerequisites in the first cell; code begins with the bootstrap and with exactly the known parameters."""
+    """Text first, prerequisites there or below the first figure; the bootstrap, and exactly the known parameters."""
     faults = []
     first, code = notebook["cells"][0], code_cells(notebook)
-    if first["cell_type"] != "markdown" or "Prerequisites" not in source(first):
-        faults.append("the first cell does not name the prerequisites")
+    texts = [source(cell) for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
+    if first["cell_type"] != "markdown":
+        faults.append("the first cell is no text")
+    if not any("Prerequisites" in text for text in texts[:2]):
+        faults.append("neither the first text nor the one below the first figure names the prerequisites")
     if not code or not {"bootstrap", "remove-cell"} <= tags(code[0]):
         faults.append("the first code cell is not tagged bootstrap and remove-cell")
     if len(code) < 2 or "parameters" not in tags(code[1]):
