@@ -1,18 +1,17 @@
-"""From notebooks to the site: `python book/build.py book|execute|site|serve`.
+"""From notebooks to the site: `python book/build.py book|execute|site|epub|serve`.
 
 execute  notebooks -> _build/executed        (book/execute.py: only what changed)
 site     + book/, settings, browser libraries -> _build/staged, then jupyter-book -> _build/site
          (moved into place in one step; skipped when nothing changed)
 book     both; serve shows _build/site on this machine, with any Python
+epub     both too, but one file for an e-reader instead of the site: _build/book.epub (book/epub.py)
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import functools
 import hashlib
-import http.server
 import json
 import os
 import re
@@ -207,7 +206,7 @@ def site_key(root: Path, files: Mapping[str, bytes]) -> str:
     return digest.hexdigest()
 
 
-def run_sphinx(root: Path, staged: Path, log: Path) -> Path:
+def run_sphinx(root: Path, staged: Path, log: Path, builder: str = "html") -> Path:
     """Build the staged tree with warnings as errors; the folder of the pages."""
     from execute import BuildError
 
@@ -219,9 +218,10 @@ def run_sphinx(root: Path, staged: Path, log: Path) -> Path:
         "PYTHONDONTWRITEBYTECODE": "1",
         "NO_COLOR": "1",
     }
+    another = [] if builder == "html" else ["--builder", "custom", "--custom-builder", builder]
     with log.open("w") as file:
         code = subprocess.run(
-            [sys.executable, "-c", start, "build", "-W", "-n", "--keep-going", str(staged)],
+            [sys.executable, "-c", start, "build", "-W", "-n", "--keep-going", *another, str(staged)],
             cwd=root,
             env=environment,
             stdout=file,
@@ -233,7 +233,7 @@ def run_sphinx(root: Path, staged: Path, log: Path) -> Path:
         lines = (found or text.splitlines()[-20:])[:40]
         shown = "\n".join("  " + line.replace(f"{staged}/", "")[:300] for line in lines)
         raise BuildError(f"jupyter-book found faults (all of its output: {log}):\n{shown}")
-    return staged / "_build" / "html"
+    return staged / "_build" / builder
 
 
 def publish(html: Path, root: Path, site: Path) -> None:
@@ -309,36 +309,6 @@ def fell_otherwise(root: Path, executed: Path) -> list[str]:
     return lines
 
 
-# ------------------------------------------------------------------------------------------------ serving
-
-
-class Handler(http.server.SimpleHTTPRequestHandler):
-    """Serves the site with its own page for missing addresses, as GitHub Pages does."""
-
-    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        page = Path(self.directory) / "404.html"
-        if code != 404 or not page.is_file():
-            return super().send_error(code, message, explain)
-        body = page.read_bytes()
-        self.send_response(404)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-        return None
-
-
-def serve(site: Path, port: int) -> None:
-    """Show the site on this machine until Ctrl-C."""
-    if not site.is_dir():
-        sys.exit("There is no site yet: make book")
-    handler = functools.partial(Handler, directory=str(site))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
-        print(f"http://127.0.0.1:{server.server_port}/  (Ctrl-C ends)", flush=True)
-        server.serve_forever()
-
-
 def main() -> int:
     def assignment(text: str) -> tuple[str, Any]:
         name, sign, value = text.partition("=")
@@ -350,7 +320,7 @@ def main() -> int:
             return name, value
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("step", choices=["book", "execute", "site", "serve"])
+    parser.add_argument("step", choices=["book", "execute", "site", "epub", "serve"])
     parser.add_argument("--profile", default="book", help="smoke, book or paper")
     parser.add_argument("-p", "--parameter", type=assignment, action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--only", action="append", metavar="NAME", help="this notebook only (may be repeated)")
@@ -368,6 +338,8 @@ def main() -> int:
     options = parser.parse_args()
     build = options.build.resolve()
     if options.step == "serve":
+        from serving import serve
+
         serve(build / "site", options.port)
         return 0
 
@@ -376,7 +348,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a cancelled job ends as Ctrl-C does
     executed = build / "executed"
     try:
-        if options.step in ("book", "execute"):
+        if options.step in ("book", "execute", "epub"):
             run_notebooks(ROOT, build, executed, options)
         fell = [] if options.plain or options.step == "site" else fell_otherwise(ROOT, executed)
         told = f"{len(fell)} finding{'s' * (len(fell) != 1)} fell otherwise on this machine; the pages say so:"
@@ -384,6 +356,11 @@ def main() -> int:
             raise BuildError("\n".join([told, *fell]))
         if options.step in ("book", "site"):
             build_site(ROOT, build, None if options.plain else executed)
+        if options.step == "epub":
+            from epub import build_epub
+
+            stage({**pages(ROOT, None if options.plain else executed), **libraries(ROOT, build)}, build / "staged-epub")
+            build_epub(ROOT, build, build / "staged-epub")
         if fell:
             print("\n".join([told, *fell]))
     except BuildError as error:

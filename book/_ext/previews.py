@@ -43,7 +43,7 @@ def read(app: Sphinx) -> None:
 
 
 def describe(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Hand the page's text to the extension that writes the tags; it goes on with the first words where there is none."""
+    """Hand the page's text to the extension that writes the tags; where there is none, it takes the first words."""
     text = app.config.descriptions.get(pagename)
     if text and doctree is not None:
         context["meta"] = {**(context.get("meta") or {}), "og:description": text}

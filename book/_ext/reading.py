@@ -11,14 +11,14 @@ WORDS_PER_MINUTE = 200
 EQUATION_LINE, FIGURE, CODE_LINE = 1 / 4, 1 / 2, 1 / 12
 EXERCISE = {"Easy": 5, "Medium": 10, "Hard": 20, "An experiment": 15}
 UNGRADED = 10
-NUMBERED = re.compile(r"(Exercise )?\d+[.:] ")
+NUMBERED = re.compile(r"\d+[.:] ")
 
 
 def inside(node: nodes.Node, name: str) -> bool:
-    """Whether a container with this class is around the node."""
+    """Whether something of this class is around the node."""
     parent = node.parent
     while parent is not None:
-        if isinstance(parent, nodes.container) and name in parent.get("classes", []):
+        if name in parent.get("classes", []):
             return True
         parent = parent.parent
     return False
@@ -49,12 +49,8 @@ def visible_code(doctree: nodes.document) -> int:
     """Lines of code that a reader sees without unfolding a cell, blank ones left out."""
     lines = 0
     for block in doctree.findall(nodes.literal_block):
-        cell = block.parent
-        while cell is not None and "cell" not in cell.get("classes", []):
-            cell = cell.parent
-        if cell is None or inside(block, "cell_output"):
-            continue
-        if not any(name.startswith(("tag_hide", "tag_remove")) for name in cell["classes"]):
+        folded = inside(block, "tag_hide-input") or inside(block, "tag_hide-cell") or inside(block, "code-fold")
+        if inside(block, "cell") and not folded and not inside(block, "cell_output"):
             lines += sum(bool(line.strip()) for line in block.astext().splitlines())
     return lines
 
@@ -71,8 +67,9 @@ def exercises(doctree: nodes.document) -> float:
             minutes += next((value for grade, value in EXERCISE.items() if text.startswith(grade)), UNGRADED)
         elif title.astext().startswith("Exercises"):
             own = title.parent.findall(lambda node: isinstance(node, nodes.paragraph))
-            bold = [one.children[0] for one in own if one.children and isinstance(one.children[0], nodes.strong)]
-            minutes += UNGRADED * sum(bool(NUMBERED.match(name.astext() + " ")) for name in bold)
+            first = [next((part for part in one.children if part.astext()), None) for one in own]
+            bold = [part.astext() for part in first if isinstance(part, nodes.strong)]
+            minutes += UNGRADED * sum(bool(NUMBERED.match(f"{name} ")) for name in bold)
     return minutes
 
 

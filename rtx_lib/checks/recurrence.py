@@ -1,7 +1,7 @@
 """Checks of the exercises of chapter 1: spot the slip, the backward direction, counting parameters.
 
-Each takes the reader's answer and returns None if it is right. If not, the message of its AssertionError names
-the slip that most likely led there.
+Each takes the reader's answer; None stands for one that is not there yet. If it is wrong, the message of the
+AssertionError names the slip that most likely led there.
 """
 
 from collections.abc import Callable, Collection
@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 import torch
 from torch import Tensor
 
-from rtx_lib.checks.answers import draw
+from rtx_lib.checks.answers import compare_number, draw, exercise
 from rtx_lib.layers import RNN
 
 WRONG_LINES = frozenset({1, 2})
@@ -17,14 +17,15 @@ WRONG_LINES = frozenset({1, 2})
 
 _HINTS = {
     1: "line 1 is wrong: compare its sign with that of a loss that falls as the right answer grows likelier",
-    2: "line 2 is wrong: by the chain rule the slope of tanh at step t+1 acts before W^T, not after it",
+    2: "line 2 is wrong: by the chain rule the slope of tanh at step t+1 acts before W_hh^T, not after it",
     3: "line 3 is right: diag(1 - h_t^2) stands on the left of the gradient, and b reaches every step",
     4: "line 4 is right: o_t = V h_t + c, so each step adds an outer product of shape (D_out, H)",
-    5: "line 5 is right: W multiplies h_{t-1}, and the slope belongs to the step that W helps to make",
+    5: "line 5 is right: W_hh multiplies h_{t-1}, and the slope belongs to the step that W_hh helps to make",
     6: "line 6 is right: with a loss at T alone there is one path to h_t, and the product walks along it",
 }
 
 
+@exercise("Right: in line 1 a sign is wrong, in line 2 the order of the factors.")
 def check_slips(answer: Collection[int]) -> None:
     """Exercise 1: the numbers of the lines that do not hold.
 
@@ -40,6 +41,7 @@ def check_slips(answer: Collection[int]) -> None:
     assert not missed, _HINTS[missed[0]]
 
 
+@exercise("Right: from the last step to the first, and turned back into order.")
 def check_backward_states(function: Callable[[Tensor, Tensor], Tensor]) -> None:
     """Exercise 2: h_t = tanh(z_t + W h_{t+1}) for t = T..1, from z (B, T, H) and W (H, H) to h (B, T, H).
 
@@ -66,8 +68,8 @@ def check_backward_states(function: Callable[[Tensor, Tensor], Tensor]) -> None:
     slips = {
         "the state at t reads the one at t-1: this is the forward direction; begin at the last step": forward,
         "the states stand in the order in which they were made: turn them so that h[:, 0] is h_1": right.flip(1),
-        "no state depends on another: add W h_{t+1} inside the tanh": torch.tanh(z),
-        "W is transposed: for row vectors W h is written h @ W.T": transposed,
+        "no state depends on another: add W_hh h_{t+1} inside the tanh": torch.tanh(z),
+        "W_hh is transposed: for row vectors W_hh h is written h @ W_hh.T": transposed,
     }
     for message, slip in slips.items():
         assert not _same(h, slip), message
@@ -77,30 +79,28 @@ def check_backward_states(function: Callable[[Tensor, Tensor], Tensor]) -> None:
     )
 
 
-def check_parameter_count(function: Callable[[int, int, int], int]) -> None:
-    """Exercise 3: parameters of a bidirectional RNN from D_in, H and the number of layers, two biases each.
+@exercise("Right: the upper layer reads both directions, so it has more than the lower one.")
+def check_parameter_count(answer: float) -> None:
+    """Exercise 3: parameters of a bidirectional RNN of two layers with D_in = 10, H = 20, two biases each.
 
     Raises
     ------
     AssertionError
-        At the first of a few sizes for which the number is wrong.
+        Naming the slip: one direction, upper layers of one direction, one bias, the width of an upper layer's input.
     """
-    for width, hidden, layers in ((3, 5, 1), (3, 5, 2), (7, 4, 3)):
-        right = sum(p.numel() for p in RNN(width, hidden, layers, bidirectional=True).parameters())
-        one_direction = sum(p.numel() for p in RNN(width, hidden, layers).parameters())
-        upper = 2 * (layers - 1) * hidden
-        slips = [
-            (right // 2, "this counts one direction: the other has weights of its own"),
-            (one_direction, "this counts one direction, and upper layers that read H numbers"),
-            (right - 2 * layers * hidden, "this counts one bias: torch.nn keeps two, b_ih and b_hh"),
-            (right - upper * hidden, "the upper layers read both directions of the layer below: 2H numbers, not H"),
-            (right + upper * (width - 2 * hidden), "only the first layer reads the D_in inputs; those above read 2H"),
-        ]
-        found = function(width, hidden, layers)
-        if found == right:
-            continue
-        message = dict(reversed(slips)).get(found, "add up W_ih, W_hh, b_ih and b_hh, layer by layer and direction")
-        raise AssertionError(f"D_in={width}, H={hidden}, {layers} layers: {found}, but there are {right}; {message}")
+    width, hidden, layers = 10, 20, 2
+    right = sum(p.numel() for p in RNN(width, hidden, layers, bidirectional=True).parameters())
+    one_direction = sum(p.numel() for p in RNN(width, hidden, layers).parameters())
+    upper = 2 * (layers - 1) * hidden
+    slips = {
+        "this counts one direction: the other has weights of its own": right // 2,
+        "this counts one direction, and upper layers that read H numbers": one_direction,
+        "this counts one bias: torch.nn keeps two, b_ih and b_hh": right - 2 * layers * hidden,
+        "the upper layer reads both directions of the layer below: 2H numbers, not H": right - upper * hidden,
+        "only the first layer reads the D_in inputs; the one above reads 2H": right + upper * (width - 2 * hidden),
+    }
+    otherwise = "{:g} is not right: add up W_ih, W_hh, b_ih and b_hh, layer by layer and direction by direction"
+    compare_number(answer, right, slips, otherwise, within=1e-5, near=1e-5)
 
 
 def _same(one: Tensor, other: Tensor) -> bool:

@@ -88,6 +88,37 @@ def loss_by_position(model: nn.Module, pieces: Pieces, *, skip: int = 0) -> Tens
     return torch.stack(losses[skip:]).mean(0)
 
 
+def stream_losses(model: nn.Module, ids: Tensor, *, segment: int, memory: int | None = None) -> Tensor:
+    """-log p(ids[t] | all before) of each token, read in segments with the state carried on, (L,); the first has 0.
+
+    Parameters
+    ----------
+    ids
+        The text (L,), at least two tokens.
+    segment
+        How many tokens are read at once; the last may be fewer.
+    memory
+        If given, ``model.memory`` is set to it; afterwards it is as before.
+
+    Raises
+    ------
+    ValueError
+        For other arguments than these, or such a model as above.
+    """
+    _check_ids(1, ids=ids)
+    _check_whole(1, segment=[segment])
+    _check_whole(0, memory=[] if memory is None else [memory])
+    if len(ids) < 2:
+        raise ValueError(f"ids must hold two tokens at least, got {len(ids)}")
+    rows, state = [], None
+    with _frozen(model), _remembering(model, memory):
+        for x in ids.cpu().long()[None].split(segment, dim=1):
+            y, state = _run(model, x, state)
+            rows.append(y)
+    losses = _nll(torch.cat(rows, dim=1)[:, :-1], ids.cpu().long()[None, 1:])[0]
+    return F.pad(losses, (1, 0))
+
+
 def loss_against_memory(
     model: nn.Module, pieces: Callable[[], Pieces], memories: Sequence[int], *, skip: int = 0
 ) -> Tensor:
@@ -106,18 +137,14 @@ def loss_against_memory(
     ValueError
         For a model without ``memory``, pieces that are no function, other lengths, and as in :func:`loss_by_position`.
     """
-    if not hasattr(model, "memory"):
-        raise ValueError(f"model must have an attribute memory, got {type(model).__name__} without")
+    _expect_memory(model)
     if not callable(pieces):
         raise ValueError(f"pieces must be a function that gives them anew, got {type(pieces).__name__}")
     _check_whole(0, memories=memories)
-    before, losses = model.memory, []
-    try:
-        for memory in memories:
-            model.memory = memory  # type: ignore[assignment]
+    losses = []
+    for memory in memories:
+        with _remembering(model, memory):
             losses.append(loss_by_position(model, pieces(), skip=skip).mean().item())
-    finally:
-        model.memory = before
     return torch.tensor(losses, dtype=torch.float64)
 
 
@@ -216,6 +243,26 @@ def _frozen(model: nn.Module) -> Iterator[None]:
     finally:
         for module, mode in modes:
             module.training = mode
+
+
+@contextmanager
+def _remembering(model: nn.Module, memory: int | None) -> Iterator[None]:
+    """With ``model.memory`` set to it, unless it is None; afterwards it is as before."""
+    if memory is None:
+        yield
+        return
+    _expect_memory(model)
+    before = model.memory
+    model.memory = memory  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        model.memory = before
+
+
+def _expect_memory(model: nn.Module) -> None:
+    if not hasattr(model, "memory"):
+        raise ValueError(f"model must have an attribute memory, got {type(model).__name__} without")
 
 
 def _run(model: nn.Module, x: Tensor, state: Any) -> tuple[Tensor, Any]:

@@ -64,12 +64,43 @@ def run(
     model, task = build(recipe, seed)
     for settings in recipe.tested_with.values():
         _changed(model, settings)  # what is wrong with them is said before hours of training
+    # A checkpoint of the same recipe with other settings must not be taken up.
+    digest = hashlib.sha256(json.dumps(configuration, sort_keys=True).encode()).hexdigest()
+    checkpoint = path.with_name(f".{path.stem}.{digest[:8]}.ckpt")
+    record: dict[str, Any] = {"format": 1, "recipe": recipe.name, "configuration": configuration, "seed": seed}
+    record |= {"commit": code}
+    how: dict[str, Any] = {"device": device, "progress": progress, "processes": processes, "checkpoint": checkpoint}
+    record |= trained(recipe, model, task, seed, **how)
+    if processes.main:
+        with in_one_step(path) as temporary:
+            temporary.write_text(json.dumps(record, indent=1, allow_nan=False) + "\n")
+        for file in (*path.parent.glob(f".{path.stem}.*"), *path.parent.glob(f"{path.name}.*.part")):
+            file.unlink(missing_ok=True)  # checkpoint and half-written files
+    return path
+
+
+def trained(
+    recipe: Recipe,
+    model: nn.Module,
+    task: Any,
+    seed: int = 0,
+    *,
+    device: str = "cpu",
+    progress: bool = False,
+    processes: Processes = ALONE,
+    checkpoint: Path | None = None,
+) -> Record:
+    """Train and test a model that is built already, as its recipe says: what a record holds of the run itself.
+
+    Raises
+    ------
+    ValueError
+        As :func:`run` does.
+    """
     constrain = getattr(model, "constrain_", None)
     how = {name: getattr(recipe, name) for name in ALIKE} | rule(recipe, model)
     how |= {"seed": seed, "device": device, "progress": progress, "processes": processes}
-    # A checkpoint of the same recipe with other settings must not be taken up.
-    digest = hashlib.sha256(json.dumps(configuration, sort_keys=True).encode()).hexdigest()
-    checkpoint, diverged = path.with_name(f".{path.stem}.{digest[:8]}.ckpt"), None
+    diverged = None
     try:
         if recipe.equal_time:
             history = _beside(model, task, recipe, seed, device)
@@ -78,19 +109,10 @@ def run(
             history = fit(model, task, **how, checkpoint=checkpoint, after_step=after_step)
     except TrainingDiverged as error:
         history, diverged = error.history, {"step": error.step, "reason": str(error).partition(";")[0]}
-    record: dict[str, Any] = {"format": 1, "recipe": recipe.name, "configuration": configuration, "seed": seed}
-    record |= {"commit": code, **_measured(model, history, recipe, device)}
-    record |= {"baselines": task.baselines(), "diverged": diverged}
+    record = _measured(model, history, recipe, device) | {"baselines": task.baselines(), "diverged": diverged}
     if not processes.plain:
         record["device"] |= {"processes": processes.count, "precision": processes.precision}
-    if not diverged:
-        record |= _tested(model, task, recipe, device)
-    if processes.main:
-        with in_one_step(path) as temporary:
-            temporary.write_text(json.dumps(record, indent=1, allow_nan=False) + "\n")
-        for file in (*path.parent.glob(f".{path.stem}.*"), *path.parent.glob(f"{path.name}.*.part")):
-            file.unlink(missing_ok=True)  # checkpoint and half-written files
-    return path
+    return record if diverged else record | _tested(model, task, recipe, device)
 
 
 def made(folder: Path, recipe: Recipe, seed: int) -> tuple[Path, Record | None]:

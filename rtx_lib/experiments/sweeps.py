@@ -126,12 +126,17 @@ def best_rate(task: str, lane: str, folder: Path | None = None) -> float | None:
         _, record = made(folder, recipe, 0)
         if record is None:
             return None
-        metric = "mse" if recipe.task == "adding" else "loss"
-        losses = [row.get(metric, float("inf")) for row in record["evaluations"]]
-        loss = float("inf") if record["diverged"] else min(losses) if recipe.keep_best else losses[-1]
+        metric, loss = trial_loss(record, recipe)
         if better(metric, loss, least):
             chosen, least = rate, loss
     return chosen
+
+
+def trial_loss(record: dict[str, Any], recipe: Recipe) -> tuple[str, float]:
+    """The metric by which a trial is judged and its value; infinite for a run that diverged."""
+    metric = "mse" if recipe.task == "adding" else "loss"
+    losses = [row.get(metric, float("inf")) for row in record["evaluations"]]
+    return metric, float("inf") if record["diverged"] else min(losses) if recipe.keep_best else losses[-1]
 
 
 def at_least_one(text: str) -> int:

@@ -177,7 +177,7 @@ _SHAPES = (  # name, place of the first step, number of steps, those that read, 
 def draw_unrolled() -> Figure:
     """Above a network with its loop and the same network unrolled, below the five shapes of input and output.
 
-    The letters are U (input to state), W (state to state) and V (state to output). Show it with ``wide=True``.
+    The weights are W_ih (input to state), W_hh (state to state) and V (state to output). Show it with ``wide=True``.
     """
     read, state, written = range(3)  # rows from below, and their colours
     fig, (top, low) = plt.subplots(2, 1, figsize=(7.6, 5.0), height_ratios=[1.05, 1])
@@ -187,11 +187,11 @@ def draw_unrolled() -> Figure:
         x = 1.2 + 1.7 * i if i else 0
         for row, letter in enumerate("xho"):
             _box(top, x, row, f"${letter}_{step}$")
-        _link(top, (x, read), (x, state), "U", 0.28)
-        _link(top, (x, state), (x, written), "V", 0.28)
+        _link(top, (x, read), (x, state), "$W_{ih}$", 0.42)
+        _link(top, (x, state), (x, written), "$V$", 0.3)
         if i > 1:
-            _link(top, (x - 1.7, state), (x, state), "W" if i < 4 else "···", dy=0.28)
-    _link(top, (-0.18, 1.2), (-0.18, 0.8), "W", -0.72, connectionstyle="arc3,rad=2.2", shrinkA=6, shrinkB=6)
+            _link(top, (x - 1.7, state), (x, state), "$W_{hh}$" if i < 4 else "···", dy=0.28)
+    _link(top, (-0.18, 1.2), (-0.18, 0.8), "$W_{hh}$", -0.86, connectionstyle="arc3,rad=2.2", shrinkA=6, shrinkB=6)
     word(top, 1.55, 1, "unrolled:")
     for name, start, steps, reads, writes in _SHAPES:
         word(low, start + (steps - 1) / 2, -0.75, name, va="top", fontsize=12)

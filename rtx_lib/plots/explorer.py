@@ -58,6 +58,7 @@ def explorer(
     caption: str | None = None,
     title: str | None = None,
     wide: bool = False,
+    said: bool = False,
 ) -> HTML:
     """A slider over ``values``, each drawn once; works in Jupyter, in Colab and on a page without a kernel.
 
@@ -81,6 +82,8 @@ def explorer(
         Line above, as HTML: the finding in one sentence.
     wide
         Keep the frames at least 600 px wide and let them scroll inside their own box.
+    said
+        Write below each frame what it shows; screen readers have it as the picture's name.
 
     Raises
     ------
@@ -98,11 +101,15 @@ def explorer(
     least = max(least_width(root, wide=wide) for root in roots)
     frames = "".join(
         f'<div class="frame" data-label="{html.escape(labels[i])}"{"" if i == start else " hidden"}>'
-        f"{write_svg(root, texts[i], least)}</div>"
+        f"{write_svg(root, texts[i], least)}{_below(texts[i]) if said else ''}</div>"
         for i, root in enumerate(roots)
     )
     head = control(name, labels, start, f"({beside('explorer.js')})(this)")
     return in_page(head + scroll_box(frames, name, wide=bool(least)), caption, "explorer", title=title)
+
+
+def _below(words: str) -> str:
+    return f'<p class="frame-said" aria-hidden="true">{html.escape(words)}</p>'
 
 
 def slider(draw: Callable[[Any], Figure], values: Sequence[Any], name: str, fmt: str = "{}", *, start: int = 0) -> Any:

@@ -1,6 +1,6 @@
 """What a network reads and expects: images row by row, and music as notes over time."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,21 @@ from rtx_lib.plots.style import CYCLE, INK
 _GREY = {"cmap": "gray_r", "vmin": 0, "vmax": 1}
 
 
-def draw_beliefs(images: Any, beliefs: Any) -> Figure:
+def one_of_each(labels: Any, good: Any) -> dict[int, int]:
+    """By label, in order, the place of the first image that bears it: a good one, if there is one.
+
+    Parameters
+    ----------
+    labels
+        (N,) whole numbers.
+    good
+        (N,), true for the images to be preferred.
+    """
+    names, chosen = np.asarray(labels), np.asarray(good, dtype=bool)
+    return {int(name): int(np.lexsort((~chosen, names != name))[0]) for name in np.unique(names)}
+
+
+def draw_beliefs(images: Any, beliefs: Any, names: Sequence[str] = ()) -> Figure:
     """Each image beside the probabilities after each of its rows: darker is likelier, a dot marks the likeliest.
 
     Show it with ``wide=True``.
@@ -28,22 +42,27 @@ def draw_beliefs(images: Any, beliefs: Any) -> Figure:
         (N, T, W) in [0, 1], read from the first of its T rows to the last.
     beliefs
         (N, T, C), the probabilities of C classes after each row.
+    names
+        N texts above the images, such as "a nine".
 
     Raises
     ------
     ValueError
-        If the shapes do not fit together or there is no image.
+        If the shapes do not fit together, there is no image, or there is another number of names.
     """
     sizes: dict[str, int] = {}
     pictures = floats("images", images, "N", "T", "W", sizes=sizes)
     shares = floats("beliefs", beliefs, "N", "T", "C", sizes=sizes)
     count, rows, classes = shares.shape
+    if names and len(names) != count:
+        raise ValueError(f"names must hold a text for each of {count} images, got {list(names)}")
     fig, axes = plt.subplots(1, 2 * count, figsize=(0.1 + 2.5 * count, 2.75), width_ratios=[1, 1.25] * count)
     for k, (left, right) in enumerate(zip(axes[::2], axes[1::2], strict=True)):
         left.imshow(pictures[k], aspect="auto", **_GREY)
         right.imshow(shares[k], cmap="Blues", vmin=0, vmax=1, aspect="auto")
         right.plot(shares[k].argmax(-1), range(rows), "o", color=CYCLE[1], markersize=6, linestyle="")
-        left.set(xticks=[], yticks=range(rows), yticklabels=range(1, rows + 1) if k == 0 else [], title="input")
+        left.set(xticks=[], yticks=range(rows), yticklabels=range(1, rows + 1) if k == 0 else [])
+        left.set_title(names[k] if names else "input")
         right.set(xticks=range(0, classes, 3), yticks=[], title="belief")
         for ax in (left, right):
             ax.grid(False)

@@ -104,7 +104,7 @@ def draw_costs(ax: Axes, lengths: Sequence[int], ratios: Mapping[str, Any], publ
 
 
 def draw_test_memory(
-    losses: Mapping[str, Any], memories: Sequence[int], *, trained: Mapping[str, int], title: str, line: Any = None
+    losses: Mapping[str, Any], memories: Sequence[int], *, trained: Mapping[str, int], line: Any = None
 ) -> Figure:
     """Loss against the memory that a model is tested with; the memory of its training is ringed.
 
@@ -118,8 +118,6 @@ def draw_test_memory(
         For each name, with which of the memories it was trained.
     line
         A loss to compare with, as a dashed line, and its name.
-    title
-        Above the axes, at the right.
 
     Raises
     ------
@@ -142,7 +140,6 @@ def draw_test_memory(
     ax.set(xlabel="memory in the test (positions)", ylabel=f"test {_LOSS}", xlim=(-0.3, len(places) - 0.7))
     if line:
         baseline(ax, *line, at=0.14)
-    ax.set_title(title, loc="right")
     label_lines(ax)
     return fig
 

@@ -209,7 +209,7 @@ def test_set_author_refuses_what_is_no_name(repo, names):
 
 def test_set_author_refuses_a_file_without_its_place(repo):
     (repo / "CITATION.cff").write_text("title: A book\n")
-    with pytest.raises(ValueError, match="CITATION.cff has 0 places for the author"):
+    with pytest.raises(ValueError, match=r"CITATION\.cff has 0 places for the author"):
         repository.set_author(repo, "Ada Lovelace")
 
 

@@ -15,6 +15,7 @@ from rtx_lib.diagnostics.context import (
     loss_by_position,
     relative_effective_context_length,
     relative_gain,
+    stream_losses,
 )
 from rtx_lib.layers import LSTM, Readout
 from rtx_lib.models.transformer import CausalTransformer
@@ -420,3 +421,38 @@ def test_bad_contexts_are_refused(contexts):
 def test_one_context_is_refused():
     with pytest.raises(ValueError, match="contexts must be at least two"):
         relative_effective_context_length({"a": torch.ones(1, 4)}, [3])
+
+
+# ---- stream_losses
+
+
+def test_losses_of_a_stream_are_those_of_its_pieces():
+    model, ids = make("xl", memory=3), text(17)
+    state, rows = None, []
+    with torch.no_grad():
+        for piece in ids[None].split(5, dim=1):
+            y, state = model.eval()(piece, state)
+            rows.append(y)
+    wanted = nn.functional.cross_entropy(torch.cat(rows, 1)[0, :-1], ids[1:], reduction="none")
+    found = stream_losses(model.train(), ids, segment=5)
+    assert found[0] == 0 and relative_error(found[1:], wanted) < 1e-12 and model.training
+    alone = [stream_losses(model, piece, segment=5)[1:] for piece in ids.split(5)]
+    none = stream_losses(model, ids, segment=5, memory=0)
+    assert all(torch.equal(none[5 * n + 1 : 5 * n + 5], piece) for n, piece in enumerate(alone))
+    assert model.memory == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"ids": torch.ones(4)}, "ids must be whole numbers"),
+        ({"ids": text(1)}, "two tokens at least, got 1"),
+        ({"segment": 0}, "segment must be whole numbers from 1 on, got 0"),
+        ({"memory": -1}, "memory must be whole numbers from 0 on, got -1"),
+        ({"model": Reach(3), "memory": 2}, "an attribute memory, got Reach without"),
+    ],
+)
+def test_bad_streams_are_refused(arguments, message):
+    given = {"model": make("xl"), "ids": text(9), "segment": 3, **arguments}
+    with pytest.raises(ValueError, match=message):
+        stream_losses(given.pop("model"), given.pop("ids"), **given)

@@ -8,7 +8,7 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import PathPatch
 from support.drawn import check_follows_page, opacity
 
-from rtx_lib.plots import INK, draw_beliefs, draw_image_rows, piano_roll
+from rtx_lib.plots import INK, draw_beliefs, draw_image_rows, one_of_each, piano_roll
 
 DRAW = np.random.default_rng(0)
 
@@ -24,6 +24,17 @@ def test_beliefs_stand_beside_their_image_and_the_dot_on_the_likeliest() -> None
         (dots,) = right.get_lines()
         assert np.array_equal(dots.get_xdata(), beliefs[k].argmax(-1))
         assert np.array_equal(dots.get_ydata(), np.arange(5))
+
+
+def test_images_bear_the_names_that_they_are_given() -> None:
+    images, beliefs = DRAW.random((2, 5, 3)), DRAW.random((2, 5, 10))
+    assert [ax.get_title() for ax in draw_beliefs(images, beliefs, ["a 9", "a 4"]).axes[::2]] == ["a 9", "a 4"]
+    with pytest.raises(ValueError, match=r"names must hold a text for each of 2 images, got \['a 9'\]"):
+        draw_beliefs(images, beliefs, ["a 9"])
+
+
+def test_one_of_each_label_is_the_first_good_one_or_the_first() -> None:
+    assert one_of_each([1, 0, 1, 2, 0], [False, False, True, False, True]) == {0: 4, 1: 2, 2: 3}
 
 
 def test_rows_of_images_bear_their_names_and_the_line_lies_between_two_rows_of_pixels() -> None:

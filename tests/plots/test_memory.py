@@ -92,19 +92,19 @@ def test_lines_are_named_in_the_legend_where_published_points_stand_behind_their
 
 def test_losses_against_the_memory_of_the_test_are_drawn_and_that_of_the_training_is_ringed() -> None:
     losses = {"A": np.array([[3.0, 2.0, 2.5], [3.2, 2.2, 2.9], [3.1, 2.4, 2.6]]), "B": [4.0, 3.0, 1.0]}
-    fig = draw_test_memory(losses, (0, 64, 1024), trained={"A": 64, "B": 1024}, title="A falls")
+    fig = draw_test_memory(losses, (0, 64, 1024), trained={"A": 64, "B": 1024})
     (ax,) = fig.axes
     drawn = {line.get_label(): line for line in ax.get_lines() if line.get_label() != "_trained"}
     assert np.allclose(drawn["A"].get_ydata(), [3.1, 2.2, 2.6]) and list(drawn["B"].get_ydata()) == [4, 3, 1]
     rings = [(line.get_xdata()[0], line.get_ydata()[0], line.get_color()) for line in ax.get_lines()[1::2]]
     assert rings == [(1, 2.2, drawn["A"].get_color()), (2, 1, drawn["B"].get_color())]
     assert [text.get_text() for text in ax.get_xticklabels()] == ["0", "64", "1,024"]
-    assert ax.get_ylabel() == "test loss (nats a character)" and ax.get_title(loc="right") == "A falls"
+    assert ax.get_ylabel() == "test loss (nats a character)"
     assert {text.get_text() for text in ax.texts} == {"A", "B"}
 
 
 def test_a_loss_to_compare_with_is_a_named_line() -> None:
-    fig = draw_test_memory({"A": [4.0, 3.0]}, (0, 64), trained={"A": 64}, title="", line=(3.5, "pairs"))
+    fig = draw_test_memory({"A": [4.0, 3.0]}, (0, 64), trained={"A": 64}, line=(3.5, "pairs"))
     (ax,) = fig.axes
     assert [line.get_ydata()[0] for line in ax.get_lines() if line.get_label() == "_baseline"] == [3.5]
     assert {text.get_text() for text in ax.texts} == {"A", "pairs"} and fig.get_figheight() == 4.4

@@ -9,7 +9,7 @@ from rtx_lib import plots as p
 NAN, HIDDEN = np.nan, -np.inf
 ONES = np.ones((2, 2))
 FIELD = np.array([0.0] * 5 + [1.0, 2.0, 5.0])
-FILM = np.ones((2, 6)), np.ones((2, 2)), ["a", "b"]
+FILM = np.ones((2, 6)), np.ones((2, 2)), ["a", "b"], ([1, 2], [0.2, 0.1])
 CONTEXT = {"plain": ([1, 2], [1.0, 0.5])}, {"plain": [2.0, 1.0, 1.0]}, (16, 32, 48), {"plain": 2}
 MAP, KEYS = np.array([[0.1, 0.9], [0.6, 0.4], [0.0, 0.2]]), (["fifty", "four"], ["vier", "und", "fünfzig"])
 RUNS = {"a": {"h": np.ones((2, 6))}}
@@ -17,6 +17,11 @@ RUNS = {"a": {"h": np.ones((2, 6))}}
 
 def context(place, value):
     return p.draw_context_use(*(value if i == place else given for i, given in enumerate(CONTEXT)))
+
+
+def panels(runs, **changes):
+    given = {"titles": {"a": ["1", "2"]}, "errors": {"a": [1, 2]}, "steps": [1, 2], "chance": 0.2} | changes
+    return p.gradient_panels(runs, **given)
 
 
 def rotations(ax, vectors):
@@ -140,7 +145,7 @@ CASES = [
     (lambda ax: p.draw_costs(ax, [1, 2], {"a": [1, 2]}, {5: 0.0}), "must hold values above 0"),
     (lambda ax: p.draw_costs(ax, [1, 2], {"a": [1, 2]}, {}), "must hold values above 0, got .* and {}"),
     *(
-        (lambda ax, x=x, trained=trained: p.draw_test_memory(x, (0, 64, 1024), trained=trained, title=""), message)
+        (lambda ax, x=x, trained=trained: p.draw_test_memory(x, (0, 64, 1024), trained=trained), message)
         for x, trained, message in (
             ({"A": [1.0, 2.0]}, {"A": 64}, r"losses\['A'\] .* \(\[seeds\], 3\), got \(2,\)"),
             ({"A": [1.0, 2.0, 3.0]}, {}, "'A', got None"),
@@ -154,21 +159,27 @@ CASES = [
     (lambda ax: context(2, (16, 32)), r"losses\['plain'\] must have shape \(\[seeds\], 2\), got \(3,\)"),
     (lambda ax: context(3, {"GRU": 3}), r"reach must name only \['plain'\], got \['GRU'\]"),
     # gradients and neurons
-    (lambda ax: p.gradient_frames(*FILM[:2], ["a"]), r"norms must have shape \(1, T\), got \(2, 6\)"),
-    (lambda ax: p.gradient_frames(FILM[0][0], *FILM[1:]), r"norms must have shape \(2, T\), got \(6,\)"),
-    (lambda ax: p.gradient_frames(FILM[0][:0], FILM[1][:0], []), r"norms must have shape \(0, T\), got \(0, 6\)"),
+    (lambda ax: p.gradient_frames(*FILM[:2], ["a"], curve=FILM[3]), r"norms must have shape \(1, T\), got \(2, 6\)"),
     (
-        lambda ax: p.gradient_frames(FILM[0], FILM[1][:1], FILM[2]),
+        lambda ax: p.gradient_frames(FILM[0][0], *FILM[1:3], curve=FILM[3]),
+        r"norms must have shape \(2, T\), got \(6,\)",
+    ),
+    (
+        lambda ax: p.gradient_frames(FILM[0][:0], FILM[1][:0], [], curve=FILM[3]),
+        r"norms must have shape \(0, T\), got \(0, 6\)",
+    ),
+    (
+        lambda ax: p.gradient_frames(FILM[0], FILM[1][:1], FILM[2], curve=FILM[3]),
         r"eigenvalues must have shape \(2, H\), got \(1, 2\)",
     ),
-    (lambda ax: p.gradient_panels({}, {"a": ["1", "2"]}), "titles must name the networks of runs, at least one"),
-    (lambda ax: p.gradient_panels({"b": RUNS["a"]}, {"a": ["1", "2"]}), r"of runs, .* \['b'\], got \['a'\]"),
-    (lambda ax: p.gradient_panels({"a": {"h": FILM[0][0]}}, {"a": ["1", "2"]}), r"shape \(F, T\), got \(6,\)"),
-    (
-        lambda ax: p.gradient_panels({"a": {"h": FILM[0], "c": FILM[0][:1]}}, {"a": ["1", "2"]}),
-        r"runs.*'c'.* must have shape \(2, 6\), got \(1, 6\)",
-    ),
-    (lambda ax: p.gradient_panels(RUNS, {"a": ["1"]}), "titles must hold 2 texts"),
+    (lambda ax: panels({}), "titles must name the networks of runs, at least one"),
+    (lambda ax: panels({"b": RUNS["a"]}), r"of runs, .* \['b'\], got \['a'\]"),
+    (lambda ax: panels({"a": {"h": FILM[0][0]}}), r"shape \(F, T\), got \(6,\)"),
+    (lambda ax: panels({"a": {"h": FILM[0], "c": FILM[0][:1]}}), r"runs.*'c'.* must have shape \(2, 6\), got \(1, 6\)"),
+    (lambda ax: panels(RUNS, titles={"a": ["1"]}), "titles must hold 2 texts"),
+    (lambda ax: panels(RUNS, errors={"b": [1, 2]}), r"errors must name the networks of runs, \['a'\], got \['b'\]"),
+    (lambda ax: panels(RUNS, errors={"a": [1]}), r"errors of 'a' must have shape \(2,\), got \(1,\)"),
+    (lambda ax: panels(RUNS, steps=[1, 2, 3]), r"steps must have shape \(2,\), got \(3,\)"),
     (lambda ax: p.draw_gradient_norms({}, 1, looks={}), "norms must hold at least one run, got none"),
     (lambda ax: p.draw_decay(0.5, [1, 0.5, 0.25], [1, 0.5]), r"resting must have shape \(3,\), got \(2,\)"),
     (

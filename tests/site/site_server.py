@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import build
+import serving
 
 PREFIX = "/book/"
 
 
-class Handler(build.Handler):
+class Handler(serving.Handler):
     """The handler of `make serve`, with the book below `PREFIX`."""
 
     protocol_version = "HTTP/1.1"

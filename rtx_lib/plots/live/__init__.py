@@ -23,7 +23,16 @@ from rtx_lib.plots.live.packing import FORMS, LIMIT, pack
 FRAME = ("base", "engine", "weights", "controls", "chart", "start")
 """The files that every kind needs, in order."""
 
-PARTS: dict[str, tuple[str, ...]] = {"train": ("random", "cells", "adding", "arithmetic", "recurrent", "widget-train")}
+PARTS: dict[str, tuple[str, ...]] = {
+    "train": ("random", "scan", "cells", "adding", "trainer", "train-words", "train-charts", "widget-train"),
+    "write": ("random", "arithmetic", "recurrent", "attention", "reading", "widget-write"),
+    "gates": ("arithmetic", "gated", "gate-drawing", "widget-gates"),
+    "pulses": ("neuron", "widget-pulses"),
+    "scan-tree": ("neuron", "clamps", "widget-scan-tree"),
+    "words": ("random", "arithmetic", "translator", "widget-words"),
+    "scores": ("random", "arithmetic", "scores", "widget-scores"),
+    "positions": ("random", "arithmetic", "attention", "schemes", "widget-positions"),
+}
 """The files of each kind after those of :data:`FRAME`, in order."""
 
 _MARKED = re.compile(r'<(style|script) data-part="([\w-]*)">(.*?)</\1>', re.S)

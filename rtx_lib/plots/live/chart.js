@@ -21,9 +21,10 @@ RTX.part('chart', (RTX) => {
     return out
   }
 
-  // `right` is the room for the names at the lines' ends. x and y: {from, to, log, label, ticks}; ticks(axis) gives numbers, or pairs of a number and its text. After a change
-  // of x or y, `frame()`, then every `line` again. `line(key, xs, ys, {cls, name})` draws, or draws anew; where a value
-  // is no finite number the line breaks. `settle()` moves the names at the lines' ends apart. `drop(key)` takes it away.
+  // `right` is the room for the names at the lines' ends. x and y: {from, to, log, label, ticks}; ticks(axis) gives
+  // numbers, or pairs of a number and its text. After a change of x or y, `frame()`, then every `line` again.
+  // `line(key, xs, ys, {cls, name})` draws, or draws anew; where a value is no finite number the line breaks.
+  // `settle()` moves the names at the lines' ends apart. `drop(key)` takes a line away.
   function chart({width = 400, height = 250, right = 70, x, y, alt}) {
     const box = {l: 64, t: 12, r: width - right, b: height - 44}
     const svg = el('svg', {viewBox: `0 0 ${width} ${height}`, class: 'live-chart', role: 'img', 'aria-label': alt})
@@ -81,7 +82,11 @@ RTX.part('chart', (RTX) => {
       let free = box.t
       for (const one of all) { one.at = Math.max(free, one.at); free = one.at + APART }
       free = box.b + 4
-      for (const one of all.reverse()) { one.at = Math.min(one.at, free); free = one.at - APART; one.text.setAttribute('y', one.at) }
+      for (const one of all.reverse()) {
+        one.at = Math.min(one.at, free)
+        free = one.at - APART
+        one.text.setAttribute('y', one.at)
+      }
     }
     frame()
     return {svg, x, y, frame, line, drop, settle}

@@ -1,0 +1,155 @@
+// "Be the gates": one LSTM unit or one GRU unit with one input. The reader sets pulses and holds gates at any step;
+// a row is a step. Where no hand holds a gate, the weights decide.
+RTX.part('widget-gates', (RTX) => {
+  const {el, two} = RTX
+  const NAMES = {lstm: 'LSTM', gru: 'GRU'}
+  const WORDS = {
+    x: 'input', i: 'input gate', f: 'forget gate', o: 'output gate', r: 'reset gate', z: 'update gate',
+    g: 'candidate', n: 'candidate', c: 'cell state', h: 'state',
+  }
+  const KEEPERS = {lstm: 'forget gates', gru: 'update gates'}
+  const PLACES = {lstm: ['x', 'i', 'f', 'o', 'g', 'c', 'h'], gru: ['x', 'r', 'z', 'n', 'h']}
+  const percent = (share) => `${(100 * share).toFixed(share < 0.0995 && share > 0 ? 1 : 0)} %`
+
+  // options: steps, pulses {step: height}, follow (a step), bias of the keeping gate
+  RTX.widget('gates', (body, {steps: T = 12, pulses = {}, follow = 3, bias = 2}) => {
+    const x = Array.from({length: T}, (_, t) => pulses[t + 1] || 0), hands = {lstm: {}, gru: {}}
+    const models = {lstm: RTX.BY_HAND.lstm(), gru: RTX.BY_HAND.gru()}
+    let kind = 'lstm', at = {t: follow - 1, name: 'f'}, run = []
+    const voice = RTX.voice(), table = el('tbody'), head = el('tr'), buttons = new Map(), drawn = el('div')
+    const key = (t, name) => `${t} ${name}`, hand = (t, name) => hands[kind][key(t, name)]
+    const isGate = (name) => RTX.GATED[kind].gates.includes(name)
+
+    function compute() {
+      const weights = models[kind], H = weights.weight_hh_l0.c, block = RTX.GATED[kind].blocks.indexOf(RTX.GATED[kind].keep)
+      weights.bias_ih_l0.v[block * H] = bias
+      const held = x.map((_, t) => Object.fromEntries(
+        RTX.GATED[kind].gates.filter((name) => hand(t, name) !== undefined).map((name) => [name, [hand(t, name)]])))
+      run = RTX.gated(weights, x.map((v) => Float64Array.of(v)), held)
+    }
+    const value = (t, name) => name === 'x' ? x[t] : run[t][name][0]
+    const memory = (t) => t < 0 ? 0 : run[t][RTX.GATED[kind].memory][0]
+
+    // Set by hand: a number, or undefined to give the gate back to the weights
+    function set(t, name, v) {
+      if (name === 'x') x[t] = v
+      else if (v === undefined) delete hands[kind][key(t, name)]
+      else hands[kind][key(t, name)] = v
+      show()
+    }
+    // A press: a pulse comes or goes; a gate is shut, then opened, then given back
+    function press(t, name) {
+      at = {t, name}
+      const v = value(t, name), by = hand(t, name)
+      set(t, name, name === 'x' ? (v ? 0 : 1) : by === undefined ? 0 : by === 0 ? 1 : undefined)
+      const now = hand(t, name), what = name === 'x' ? (x[t] ? `a pulse of ${two(x[t])}` : 'no pulse')
+        : now === undefined ? `the ${WORDS[name]} is the weights' again` : `the ${WORDS[name]} is ${now ? 'open' : 'shut'}`
+      voice.say(`Step ${t + 1}: ${what}. ${summary()}`)
+    }
+    function move(event, t, name) {
+      const names = PLACES[kind].filter((one) => one === 'x' || isGate(one)), column = names.indexOf(name)
+      const to = {ArrowUp: [t - 1, column], ArrowDown: [t + 1, column], ArrowLeft: [t, column - 1],
+        ArrowRight: [t, column + 1], Home: [0, column], End: [T - 1, column]}[event.key]
+      if (!to) return
+      event.preventDefault()
+      at = {t: Math.min(T - 1, Math.max(0, to[0])), name: names[Math.min(names.length - 1, Math.max(0, to[1]))]}
+      show()
+      buttons.get(key(at.t, at.name)).focus()
+    }
+
+    function build() {
+      const places = PLACES[kind]
+      buttons.clear()
+      head.replaceChildren(el('th', {scope: 'col'}, 'step'),
+        ...places.map((name) => el('th', {scope: 'col', title: WORDS[name], className: `live-gates-${name}`}, name)), left)
+      table.replaceChildren(...x.map((_, t) => {
+        const cells = places.map((name) => {
+          const cell = el('td', {className: `live-gates-${name}`})
+          if (name === 'x' || isGate(name)) {
+            const made = el('button', {type: 'button', onclick: () => press(t, name),
+              onfocus: () => { if (at.t !== t || at.name !== name) { at = {t, name}; show() } },
+              onkeydown: (event) => move(event, t, name)})
+            buttons.set(key(t, name), made)
+            cell.append(made)
+          }
+          return cell
+        })
+        return el('tr', {}, el('th', {scope: 'row'}, String(t + 1)), cells, el('td', {className: 'live-gates-left'}))
+      }))
+    }
+    const left = el('th', {scope: 'col'})
+    function show() {
+      compute()
+      const s = follow - 1
+      left.textContent = `left of ${follow}`
+      left.title = `the share of what step ${follow} wrote that is left`
+      for (const [t, row] of [...table.children].entries()) {
+        row.classList.toggle('live-gates-here', t === at.t)
+        PLACES[kind].forEach((name, k) => {
+          const made = buttons.get(key(t, name)), v = value(t, name)
+          if (!made) { row.children[k + 1].textContent = two(v); return }
+          const by = name !== 'x' && hand(t, name) !== undefined
+          made.textContent = name === 'x' ? String(v).replace('-', '−') : two(v)
+          made.className = by || (name === 'x' && v) ? 'live-gates-set' : ''
+          made.style.setProperty('--share', Math.max(0, Math.min(1, Math.abs(v))))
+          made.tabIndex = t === at.t && name === at.name ? 0 : -1
+          made.setAttribute('aria-label', `step ${t + 1}, ${WORDS[name]} ${two(v)}${by ? ', by hand' : ''}`)
+        })
+        const cell = row.lastElementChild, share = t < s ? null : RTX.left(run, s, t)
+        cell.textContent = share === null ? '' : percent(share)
+        cell.style.setProperty('--share', share || 0)
+      }
+      const name = isGate(at.name) ? at.name : RTX.GATED[kind].keep, held = (one) => hand(at.t, one) !== undefined
+      drawn.replaceChildren(RTX.gateDrawing(kind, run[at.t], memory(at.t - 1), at.t + 1, (one) => press(at.t, one), held))
+      const ranges = {x: pulse, gate}
+      for (const one in ranges) ranges[one].label.hidden = (at.name === 'x') !== (one === 'x')
+      if (at.name === 'x') pulse.set(Math.round(20 * x[at.t]) + 20)
+      else gate.set(Math.round(100 * value(at.t, name)))
+      place.textContent = `Step ${at.t + 1}, ${WORDS[at.name]}:`
+      words.textContent = summary()
+    }
+    function summary() {
+      const s = follow - 1, end = T - 1, wrote = run[s].wrote[0], {memory: name} = RTX.GATED[kind]
+      const share = RTX.left(run, s, end), made = kind === 'lstm'
+        ? `i × g = ${two(run[s].i[0])} × ${two(run[s].g[0])}` : `(1 − z) × n = ${two(1 - run[s].z[0])} × ${two(run[s].n[0])}`
+      const others = memory(end) - RTX.worth(run, s, end)
+      return `Step ${follow} wrote ${made} = ${two(wrote)}. At step ${T} that is worth ${two(RTX.worth(run, s, end))}: `
+        + `the ${KEEPERS[kind]} of steps ${follow + 1} to ${T} leave ${percent(share)} of it. `
+        + `All other steps together wrote what is now worth ${two(others)}; so ${name} is ${two(memory(end))} at step ${T}.`
+    }
+    const tell = () => voice.say(summary(), false)
+    const pulse = RTX.range('height', Array.from({length: 41}, (_, k) => (k - 20) / 20), 20, (v) => { set(at.t, 'x', v); tell() }, two)
+    const gate = RTX.range('how far open', Array.from({length: 101}, (_, k) => k / 100), 100,
+      (v) => { set(at.t, isGate(at.name) ? at.name : RTX.GATED[kind].keep, v); tell() }, two)
+    const biases = Array.from({length: 33}, (_, k) => k / 4), place = el('strong'), words = el('p', {className: 'live-task'})
+    const say = (b) => {
+      const keep = 1 / (1 + Math.exp(-b)), half = RTX.halfLife(keep)
+      return `${b}: keeps ${keep.toFixed(3)}, half-life ${half < 10 ? half.toFixed(1) : half.toFixed(0)} steps`
+    }
+    const given = el('label', {className: 'live-select'}, el('span', {}, 'follow what was written at step'),
+      el('select', {autocomplete: 'off', onchange: (event) => { follow = +event.target.value; show(); voice.say(summary()) }},
+        x.slice(0, -1).map((_, t) => el('option', {value: t + 1, selected: t + 1 === follow}, String(t + 1)))))
+    const reset = (word, change) => RTX.button(word, () => { change(); show(); voice.say(`${word}. ${summary()}`) })
+    const all = (name, v) => x.forEach((_, t) => { hands[kind][key(t, name)] = v })
+    body.append(
+      el('div', {className: 'live-controls'},
+        RTX.radios('cell', NAMES, kind, (v) => {
+          kind = v
+          at = {t: at.t, name: RTX.GATED[kind].keep}
+          build(); show(); voice.say(`${NAMES[kind]}. ${summary()}`)
+        }, RTX.swatch),
+        RTX.range('forget bias (GRU: bias of z)', biases, biases.indexOf(bias), (v) => { bias = v; show(); tell() }, say).label, given),
+      el('div', {className: 'live-gates'},
+        el('table', {}, el('caption', {}, 'Press a number under x: a pulse. Press a gate: shut, open, by the weights again.'), el('thead', {}, head), table),
+        el('div', {}, drawn, words)),
+      el('div', {className: 'live-controls'}, place, gate.label, pulse.label),
+      el('div', {className: 'live-buttons'},
+        reset('Hands off', () => { hands[kind] = {} }),
+        reset('Keep everything', () => all(RTX.GATED[kind].keep, 1)),
+        reset('No pulses', () => x.fill(0))),
+      voice.element)
+    voice.element.classList.add('live-aside')
+    build()
+    show()
+  })
+})

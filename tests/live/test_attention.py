@@ -1,0 +1,189 @@
+"""A GPT and a Transformer-XL read one character at a time, beside the book's models in torch: logits and weights."""
+
+import pytest
+import torch
+from live.parity import BAR, arrays, disturb, error
+
+from rtx_lib.diagnostics.attention import record_attention
+from rtx_lib.models.transformer import CausalTransformer
+from rtx_lib.models.transformer_xl import TransformerXL
+
+V, STEPS = 11, 40
+PARTS = ("arithmetic", "attention")
+READ = """({kind, weights, settings, ids}) => {
+  const model = new RTX[kind](matrices(weights), settings), out = {logits: [], attention: []}
+  for (const id of ids) {
+    const {logits, attention} = model.read(id)
+    out.logits.push(lists(logits))
+    out.attention.push(lists(attention))
+  }
+  return out
+}"""
+GPTS = {  # width, heads, layers, options, the part's settings
+    "as on the page": (8, 2, 2, {"bias": False, "tied": True}, {}),
+    "with biases": (12, 3, 1, {}, {}),
+    "norm behind": (8, 1, 3, {"norm": "post"}, {}),
+    "ReLU": (16, 4, 2, {"activation": "relu"}, {"activation": "relu"}),
+    "one layer of one head": (2, 1, 1, {"inner": 5, "bias": False, "tied": True}, {}),
+    "as wide as the page's": (64, 4, 2, {"bias": False, "tied": True}, {}),
+}
+XLS = {  # width, heads, layers, options, memory, segment
+    "as on the page": (8, 2, 2, {"norm": "pre"}, 16, 8),
+    "norm behind": (8, 2, 2, {}, 16, 8),
+    "no memory": (8, 2, 2, {"norm": "pre"}, 0, 8),
+    "no memory, by characters": (8, 2, 2, {}, 0, 1),
+    "by characters": (12, 3, 3, {"norm": "pre"}, 5, 1),
+    "memory of half a segment": (8, 4, 2, {}, 3, 6),
+    "memory that forgets nothing": (8, 1, 2, {"norm": "pre"}, 100, 7),
+    "own u and v": (8, 2, 3, {"untied_uv": True}, 4, 4),
+    "another width of the heads": (10, 2, 2, {"head_width": 3, "norm": "pre", "tied": False}, 6, 4),
+    "as wide as the page's": (64, 4, 2, {"norm": "pre"}, 12, 32),
+}
+
+
+def gpt(width, heads, layers, options):
+    return CausalTransformer(V, V, vocabulary=V, width=width, heads=heads, layers=layers, **options)
+
+
+def xl(width, heads, layers, options, memory):
+    return TransformerXL(V, V, vocabulary=V, width=width, heads=heads, layers=layers, memory=memory, **options)
+
+
+@torch.no_grad()
+def pieces(model, sizes, ids):
+    """The logits of all ids read in pieces, and of each id the weights of each layer, (H, S)."""
+    state, logits, looks, at = None, [], [], 0
+    for size in sizes:
+        with record_attention(model) as seen:
+            y, state = model(ids[:, at : at + size], state)
+        logits.append(y[0])
+        for i in range(y.shape[1]):
+            keys = [w.shape[-1] - y.shape[1] + i + 1 for _, w in seen]  # those after it have weight 0
+            looks.append([w[0, :, i, :n] for (_, w), n in zip(seen, keys, strict=True)])
+        at += size
+    return torch.cat(logits), looks
+
+
+def far(page, kind, model, settings, sizes, seed=0):
+    """The largest error of the logits and of all weights, each relative to the largest."""
+    disturb(model.eval(), 0.3, seed)
+    ids = torch.randint(V, (1, sum(sizes)), generator=torch.Generator().manual_seed(seed))
+    found = page.evaluate(READ, {"kind": kind, "weights": arrays(model), "settings": settings, "ids": ids[0].tolist()})
+    logits, looks = pieces(model, sizes, ids)
+    worst = [error(found["logits"], logits)]
+    for theirs, ours in zip(found["attention"], looks, strict=True):
+        worst += [error(a, b) for a, b in zip(theirs, ours, strict=True)]
+    return max(worst)
+
+
+@pytest.mark.parametrize("name", GPTS)
+def test_gpt_is_the_books_own(live, double, name):
+    width, heads, layers, options, settings = GPTS[name]
+    torch.manual_seed(0)
+    model = gpt(width, heads, layers, options)
+    assert far(live(*PARTS), "CharGPT", model, {"heads": heads, **settings}, [1] * STEPS) < BAR
+
+
+@pytest.mark.parametrize("name", XLS)
+def test_transformer_xl_is_the_books_own(live, double, name):
+    width, heads, layers, options, memory, segment = XLS[name]
+    torch.manual_seed(0)
+    model = xl(width, heads, layers, options, memory)
+    settings = {"memory": memory, "segment": segment, "norm": options.get("norm", "post")}
+    sizes = [segment] * (STEPS // segment + 1)
+    assert far(live(*PARTS), "CharXL", model, settings, sizes) < BAR
+
+
+def test_window_of_a_gpt_starts_anew_from_its_younger_half(live, double):
+    torch.manual_seed(0)
+    model, length = disturb(gpt(8, 2, 2, {"bias": False}).eval(), 0.3), 6
+    ids = torch.randint(V, (1, 17))
+    found = live(*PARTS).evaluate(
+        READ,
+        {
+            "kind": "CharGPT",
+            "weights": arrays(model),
+            "settings": {"heads": 2, "length": length},
+            "ids": ids[0].tolist(),
+        },
+    )
+    start = 0
+    for t in range(17):
+        if t - start == length:
+            start = t - length // 2
+        logits, looks = pieces(model, [t + 1 - start], ids[:, start : t + 1])
+        assert error(found["logits"][t], logits[-1]) < BAR
+        assert all(error(a, b) < BAR for a, b in zip(found["attention"][t], looks[-1], strict=True))
+
+
+def test_what_was_kept_changes_nothing(live, double):
+    """The same characters after a reset give the same numbers, and nothing that was handed out changes later."""
+    torch.manual_seed(0)
+    for kind, model, settings in (
+        ("CharGPT", gpt(8, 2, 2, {}), {"heads": 2, "length": 5}),
+        ("CharXL", xl(8, 2, 2, {}, 3), {"memory": 3, "segment": 4}),
+    ):
+        same = live(*PARTS).evaluate(
+            """({kind, weights, settings}) => {
+              const model = new RTX[kind](matrices(weights), settings), ids = [1, 5, 2, 2, 9, 0, 3, 1, 4]
+              const first = ids.map((id) => model.read(id)), copy = JSON.stringify(lists(first))
+              model.reset()
+              const again = ids.map((id) => model.read(id))
+              return [JSON.stringify(lists(first)) === copy, JSON.stringify(lists(again)) === copy]
+            }""",
+            {"kind": kind, "weights": arrays(disturb(model, 0.3)), "settings": settings},
+        )
+        assert same == [True, True]
+
+
+def test_gelu_has_all_its_digits(live, double):
+    x = torch.cat([torch.linspace(-9, 9, 361), torch.tensor([0.0, 1e-9, -1e-300, 40.0, -40.0])])
+    found = live(*PARTS).evaluate("(x) => x.map(RTX.gelu)", x.tolist())
+    wanted = torch.nn.functional.gelu(x)
+    assert (torch.tensor(found) - wanted).abs().max() < 1e-15 * 9
+
+
+GPT_SLIPS = {
+    "root of D": ("map((x) => x * Math.sqrt(weight.c))", "map((x) => x)"),
+    "angle of the width": ("-((j % K) / K)", "-(j / this.width)"),
+    "angle a hundred-thousandth off": ("const angle = p * 10000", "const angle = p * 1.00001 * 10000"),
+    "keys not turned": ("k.push(this.turn(qkv.subarray(width, 2 * width), at))", "k.push(qkv.slice(width, 2 * width))"),
+    "the other half turned": ("y[j + 1] = x[j] * sin + x[j + 1] * cos", "y[j + 1] = x[j] * sin - x[j + 1] * cos"),
+    "GELU by tanh": (
+        "x / 2 * (1 + erf(x / Math.SQRT2))",
+        "x / 2 * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)))",
+    ),
+    "no last norm": ("if (w.stack.norm) h = layerNorm(h, w.stack.norm)", ""),
+    "norm behind": ("w.stack.norm ? before : behind", "behind"),
+}
+XL_SLIPS = {
+    "distance off by one": ("this.ways[S - 1 - s][l]", "this.ways[Math.max(0, S - 2 - s)][l]"),
+    "first layer's distances": ("this.ways[S - 1 - s][l]", "this.ways[S - 1 - s][0]"),
+    "u for v": ("v = add(q, a.v.v)", "v = add(q, a.u.v)"),
+    "cosines first": (
+        "j < half ? Math.sin(angle(j)) : Math.cos(angle(j - half))",
+        "j < half ? Math.cos(angle(j)) : Math.sin(angle(j - half))",
+    ),
+    "one key too few": ("memory + this.at % segment + 1)", "Math.max(1, memory + this.at % segment))"),
+    "memory that forgets by characters": ("memory + this.at % segment + 1)", "memory + 1)"),
+    "norm behind": ("place === 'pre' ? before : behind", "behind"),
+    "scale of the width": ("const key = k[s]", "const K = width, key = k[s]"),
+}
+
+
+@pytest.mark.parametrize("name", GPT_SLIPS)
+def test_slip_in_a_gpt_is_caught(live, double, name):
+    torch.manual_seed(0)
+    page = live(*PARTS, slips={"attention": GPT_SLIPS[name]})
+    assert far(page, "CharGPT", gpt(8, 2, 2, {"bias": False, "tied": True}), {"heads": 2}, [1] * 20) > 1e-6
+
+
+@pytest.mark.parametrize("name", XL_SLIPS)
+def test_slip_in_a_transformer_xl_is_caught(live, double, name):
+    torch.manual_seed(0)
+    page = live(*PARTS, slips={"attention": XL_SLIPS[name]})
+    model, settings = xl(8, 2, 2, {"norm": "pre"}, 5), {"memory": 5, "segment": 4, "norm": "pre"}
+    try:
+        assert far(page, "CharXL", model, settings, [4] * 6) > 1e-6
+    except AssertionError as fault:
+        assert "numbers where" in str(fault), fault  # another number of keys

@@ -1,0 +1,118 @@
+"""Pulses by hand: the page's neuron is the library's recurrence, what a pulse is worth is what it changes, and the maps
+of its steps join as the library's do."""
+
+import math
+
+import pytest
+import torch
+from live.parity import BAR, error, flat
+
+from rtx_lib.kernels import relu_recurrence
+from rtx_lib.kernels.scan import compose, scan_maps, step_maps
+from rtx_lib.models.indrnn import recurrent_bound
+
+WEIGHTS = (-1.1, -1.0, -0.9, -0.3, 0.0, 0.5, 0.9, 0.99, 1.0, 1.01, 1.1)
+RUN = "({u, z, h0}) => [...RTX.neuron(u, z, h0)]"
+SLIPS = [("Math.max(0, now + u * h)", "now + u * h"), ("now + u * h", "now + Math.abs(u) * h")]
+
+
+def by_the_library(u, z, h0=0.0):
+    def double(value):
+        return torch.tensor(value, dtype=torch.float64)
+
+    return relu_recurrence(double(z).view(1, -1, 1), double([u]), double([[h0]]), backend="loop").flatten()
+
+
+def inputs(seed, length=60):
+    draw = torch.Generator().manual_seed(seed)
+    return flat(torch.randn(length, generator=draw) * 2)
+
+
+@pytest.mark.parametrize("length", [1, 7, 300])
+def test_the_states_are_those_of_the_library(live, length):
+    page = live("neuron")
+    for seed, u in enumerate(WEIGHTS):
+        z, h0 = inputs(seed, length), 0.1 * seed
+        assert error(page.evaluate(RUN, {"u": u, "z": z, "h0": h0}), by_the_library(u, z, h0)) < BAR
+
+
+@pytest.mark.parametrize(("old", "new"), SLIPS)
+def test_a_slip_is_caught(live, old, new):
+    page, z = live("neuron", slips={"neuron": (old, new)}), inputs(0)
+    assert error(page.evaluate(RUN, {"u": -0.9, "z": z, "h0": 0}), by_the_library(-0.9, z)) > 1e-5
+
+
+@pytest.mark.parametrize("bias", [0.0, 1.0])
+@pytest.mark.parametrize("u", [-0.9, 0.5, 0.97])
+def test_a_pulse_is_worth_what_it_changes(live, u, bias):
+    page, T, pulses = live("neuron"), 40, {3: 1.0, 9: -0.5, 20: 2.0, 99: 1.0}  # the last lies beyond the end
+    z = torch.full((T,), bias, dtype=torch.float64)
+    for step, height in pulses.items():
+        if step <= T:
+            z[step - 1] += height
+    less = z.clone()
+    less[8] += 0.5
+    rest = bias / (1 - u)
+    wanted = by_the_library(u, z.tolist(), rest) - by_the_library(u, less.tolist(), rest)
+    given = {"u": u, "pulses": pulses, "bias": bias, "T": T}
+    found = page.evaluate("({u, pulses, bias, T}) => [...RTX.worthOf(u, pulses, bias, T, 9)]", given)
+    assert (torch.tensor(found, dtype=torch.float64) - wanted).abs().max() < BAR
+    alone = page.evaluate("({u, bias, T}) => [...RTX.response(u, {}, bias, T)]", given)
+    assert max(abs(h - rest) for h in alone) < BAR  # a neuron at rest stays there
+
+
+def test_half_lives_and_windows_are_those_of_the_chapter(live):
+    page = live("neuron")
+    lengths = {u: page.evaluate("(u) => RTX.memoryLength(u)", u) for u in (-0.99, 0.9, 0.99, 1.05)}
+    for u, found in lengths.items():
+        assert abs(found - abs(math.log(2) / math.log(abs(u)))) < BAR * found
+    assert page.evaluate("RTX.memoryLength(1) === Infinity && RTX.memoryLength(-1) === Infinity")
+    assert abs(page.evaluate("(u) => RTX.memoryLength(u)", 0.5**0.001) - 1000) < BAR * 1e6  # as exercise 1 asks
+    low, high = page.evaluate("RTX.window(784, 0.1, 5)")
+    assert abs(low - 0.1 ** (1 / 784)) < BAR and abs(high - recurrent_bound(784, 5.0)) < BAR
+
+
+ROUNDS = """({u, z}) => RTX.scanRounds(z, u).map((row) => row.map(({from, to, map: {a, u, low, high}}) =>
+  ({from, to, map: [a, u, low, high], h: RTX.applyMap({a, u, low, high}, 0)})))"""
+JOINTS = [
+    ("Math.min(p, q)", "p"),
+    ("second.a + second.u * first.low", "second.a + first.low"),
+    ("compose(own.map, last[t - d].map)", "compose(last[t - d].map, own.map)"),
+    ("a: second.a + second.u * first.a", "a: second.a + first.a"),
+]
+
+
+def far_off(page, u, z):
+    """The largest error of the last round's states and maps, and of every map between, as it is joined there."""
+    found = page.evaluate(ROUNDS, {"u": u, "z": z})
+    single = step_maps(torch.tensor(z, dtype=torch.float64).view(1, -1, 1), torch.tensor([u], dtype=torch.float64))
+    off = [error([box["h"] for box in found[-1]], by_the_library(u, z))]
+    for row in found:
+        for box in row:
+            part = [type(single)(*(one[0, t] for one in single)) for t in range(box["from"] - 1, box["to"])]
+            joined = part[0]
+            for one in part[1:]:
+                joined = compose(one, joined)
+            h = torch.linspace(-3, 3, 61, dtype=torch.float64)
+            a, slope, low, high = box["map"]
+            off.append(((a + slope * h).clamp(low, high) - joined(h)).abs().max().item())
+    last = torch.tensor([box["h"] for box in found[-1]], dtype=torch.float64)
+    return max(*off, error(last, scan_maps(single)(torch.zeros(1, 1, 1).double()).flatten()))
+
+
+@pytest.mark.parametrize("length", [1, 2, 8, 11])
+def test_the_rounds_of_a_scan_join_as_the_library_does(live, length):
+    page = live("clamps")
+    for seed, u in enumerate(WEIGHTS):
+        z = inputs(seed, length)
+        rows = page.evaluate(ROUNDS, {"u": u, "z": z})
+        assert len(rows) == 1 + math.ceil(math.log2(length))
+        assert [box["from"] for box in rows[-1]] == [1] * length
+        assert [box["to"] for box in rows[0]] == list(range(1, length + 1))
+        assert far_off(page, u, z) < BAR
+
+
+@pytest.mark.parametrize(("old", "new"), JOINTS)
+def test_a_slip_in_a_joint_is_caught(live, old, new):
+    page = live("clamps", slips={"clamps": (old, new)})
+    assert max(far_off(page, u, inputs(seed, 8)) for seed, u in enumerate(WEIGHTS)) > 1e-5
