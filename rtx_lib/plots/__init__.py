@@ -20,6 +20,7 @@ from rtx_lib.plots.images import draw_beliefs, draw_image_rows, one_of_each, pia
 from rtx_lib.plots.influence import draw_distance_bars, draw_weights_by_distance, influence_curves, influence_frames
 from rtx_lib.plots.lanes import draw_lane, draw_looks
 from rtx_lib.plots.live import play
+from rtx_lib.plots.live_runs import describe_live_runs, draw_live_runs
 from rtx_lib.plots.local import describe_reach, draw_reach, draw_windows
 from rtx_lib.plots.memory import draw_context_use, draw_costs, draw_position_losses, draw_test_memory
 from rtx_lib.plots.neurons import describe_decay, draw_composition, draw_decay, draw_half_lives, draw_scan, draw_wiring

@@ -26,6 +26,9 @@ FRAME = ("base", "engine", "weights", "controls", "chart", "start")
 PARTS: dict[str, tuple[str, ...]] = {
     "train": ("random", "scan", "cells", "adding", "trainer", "train-words", "train-charts", "widget-train"),
     "write": ("random", "arithmetic", "recurrent", "attention", "reading", "widget-write"),
+    "gates": ("arithmetic", "gated", "gate-drawing", "widget-gates"),
+    "pulses": ("neuron", "widget-pulses"),
+    "scan-tree": ("neuron", "clamps", "widget-scan-tree"),
     "words": ("random", "arithmetic", "translator", "widget-words"),
     "scores": ("random", "arithmetic", "scores", "widget-scores"),
     "positions": ("random", "arithmetic", "attention", "schemes", "widget-positions"),

@@ -11,16 +11,17 @@ RTX.part('widget-gates', (RTX) => {
   const PLACES = {lstm: ['x', 'i', 'f', 'o', 'g', 'c', 'h'], gru: ['x', 'r', 'z', 'n', 'h']}
   const percent = (share) => `${(100 * share).toFixed(share < 0.0995 && share > 0 ? 1 : 0)} %`
 
-  // models: {lstm: ..., gru: ...}. options: steps, pulses {step: height}, follow (a step), bias of the keeping gate
-  RTX.widget('gates', (body, {steps: T = 12, pulses = {}, follow = 3, bias = 2}, models) => {
+  // options: steps, pulses {step: height}, follow (a step), bias of the keeping gate
+  RTX.widget('gates', (body, {steps: T = 12, pulses = {}, follow = 3, bias = 2}) => {
     const x = Array.from({length: T}, (_, t) => pulses[t + 1] || 0), hands = {lstm: {}, gru: {}}
+    const models = {lstm: RTX.BY_HAND.lstm(), gru: RTX.BY_HAND.gru()}
     let kind = 'lstm', at = {t: follow - 1, name: 'f'}, run = []
     const voice = RTX.voice(), table = el('tbody'), head = el('tr'), buttons = new Map(), drawn = el('div')
     const key = (t, name) => `${t} ${name}`, hand = (t, name) => hands[kind][key(t, name)]
     const isGate = (name) => RTX.GATED[kind].gates.includes(name)
 
     function compute() {
-      const {weights} = models[kind], H = weights.weight_hh_l0.c, block = RTX.GATED[kind].blocks.indexOf(RTX.GATED[kind].keep)
+      const weights = models[kind], H = weights.weight_hh_l0.c, block = RTX.GATED[kind].blocks.indexOf(RTX.GATED[kind].keep)
       weights.bias_ih_l0.v[block * H] = bias
       const held = x.map((_, t) => Object.fromEntries(
         RTX.GATED[kind].gates.filter((name) => hand(t, name) !== undefined).map((name) => [name, [hand(t, name)]])))

@@ -190,8 +190,9 @@ RTX.part('widget-train', (RTX) => {
 
     const shown = Object.keys(parts).filter((name) => controls.includes(name)).map((name) => parts[name])
     body.append(
-      el('div', {className: 'live-controls'}, shown), el('div', {className: 'live-buttons'}, start, reset, clear),
-      forbidden, task, el('div', {className: 'live-charts'}, charts.elements), voice.element, list, ways, earlier)
+      el('div', {className: 'live-controls'}, shown, el('div', {className: 'live-buttons'}, start, reset, clear)),
+      forbidden, el('div', {className: 'live-charts'}, charts.elements), task, voice.element, list, ways, earlier)
+    voice.element.classList.add('live-brief')
     place()
     renew()
     voice.say('Press Train. Everything may be changed while it runs; earlier runs stay as thin lines.')
