@@ -13,6 +13,7 @@ PAPER = {"width": 680, "height": 1000}  # A4 between margins of 15 mm, in the pi
 def printed(browser, address):
     """A chapter as it is laid out for paper."""
     context = browser.new_context(viewport=PAPER)
+    context.set_default_timeout(page_checks.PATIENCE)
 
     def lay_out(name):
         page = context.new_page()
