@@ -115,7 +115,8 @@ def test_weights_and_what_passes_are_torchs(live, double):
             a = e.softmax(-1)
             slope = torch.autograd.functional.jacobian(lambda e: e.softmax(-1), e.detach())
             assert error(found["weights"], a) < BAR
-            assert abs(found["passes"] - float(slope.norm())) < 1e-9 * float(slope.norm()) + 1e-300
+            within = 1e-9 if slope.norm() > 1e-4 else 1e-4  # torch loses 1 - a where a is near 1
+            assert abs(found["passes"] - float(slope.norm())) < within * float(slope.norm())
 
 
 # ---- the widgets
@@ -183,4 +184,4 @@ def test_scores_are_dragged_and_the_scale_softens_them(live):
     slider.press("End")
     assert slider.get_attribute("aria-valuetext") == "4.00" and "Key 3 takes" in said.inner_text()
     page.get_by_role("button", name="All equal").click()
-    assert page.locator(".scores-row output:last-child").all_inner_texts() == ["12 %"] * 8
+    assert page.locator(".scores-row > output").all_inner_texts() == ["12.5 %"] * 8

@@ -61,37 +61,31 @@ RTX.part('reading', (RTX) => {
     bits(counts) { return mean(this.rows.map(({bits}) => bits), counts) }
   }
 
-  const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1]
-
   // Models that read the same ids in turns of a few characters each, so that whatever else the machine does meets all
-  // of them alike; twice, as the first time is slow in every browser. step() makes one turn of each and says whether
-  // there are more. result: of each model {bits, time}: bits[i], what ids[i] cost, null for the first; and the
-  // milliseconds for a character, the median of the second half of the turns, when a memory is fullest.
+  // of them alike; three times, as the first is slow in every browser. step() makes one turn of each and says whether
+  // there are more. runs: of each model {bits, time}: bits[i], what ids[i] cost, null for the first; and the
+  // milliseconds for a character, the least of the turns in the second half of the text, where a memory is fullest.
   class Comparison {
-    constructor(models, ids, turn = 16) {
+    constructor(models, ids, turn) {
       Object.assign(this, {models, ids, turn, at: 0, round: 0})
-      this.runs = Object.fromEntries(Object.keys(models).map((name) => [name, {bits: [null], times: []}]))
+      this.runs = Object.fromEntries(Object.keys(models).map((name) => [name, {bits: [null], time: Infinity}]))
     }
     step() {
-      const part = this.ids.slice(this.at, this.at + this.turn)
+      const part = this.ids.slice(this.at, this.at + this.turn), late = 2 * (this.at + part.length) > this.ids.length
       for (const [name, model] of Object.entries(this.models)) {
         if (!this.at) model.reset()
-        const began = performance.now(), read = part.map((id) => model.read(id).logits)
-        const {bits, times} = this.runs[name]
-        if (this.round) times.push((performance.now() - began) / part.length)
-        else read.forEach((logits, i) => {
+        const began = performance.now(), read = part.map((id) => model.read(id).logits), run = this.runs[name]
+        if (this.round && late) run.time = Math.min(run.time, (performance.now() - began) / part.length)
+        if (this.round) continue
+        read.forEach((logits, i) => {
           const next = this.ids[this.at + i + 1]
-          if (next !== undefined) bits.push(bitsOf(softmax(logits), next))
+          if (next !== undefined) run.bits.push(bitsOf(softmax(logits), next))
         })
       }
       this.at += part.length
       if (this.at < this.ids.length) return true
       this.at = 0
-      return ++this.round < 2
-    }
-    get result() {
-      return Object.fromEntries(Object.entries(this.runs).map(([name, {bits, times}]) =>
-        [name, {bits, time: median(times.slice(times.length >> 1))}]))
+      return ++this.round < 3
     }
   }
 

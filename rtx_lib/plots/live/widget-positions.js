@@ -51,7 +51,7 @@ RTX.part('widget-positions', (RTX) => {
     const sums = el('p', {className: 'live-task'}), where = el('p', {className: 'live-task'})
     const asked = select('head', {best: `the one that looks ${lag} back`}, 'best', (value) => { head = value; look() })
     const tests = button(`Test ${TESTS} fresh sequences`, () => test())
-    const picture = chart({width: 560, height: 230, right: 120, alt: 'Share of right answers at each position of fresh sequences',
+    const picture = chart({width: 400, height: 230, right: 110, alt: 'Share of right answers at each position of fresh sequences',
       x: {from: 0, to: MOST, label: 'position'}, y: {from: 0, to: 1, label: 'right', ticks: () => [[0, '0'], [0.5, '0.5'], [1, '1']]}})
     const plot = el('div', {className: 'live-charts', hidden: true}, picture.svg)
 

@@ -19,7 +19,7 @@ RTX.part('widget-scores', (RTX) => {
       const {weights, factor, passes} = weigh(row, {width: K, scaled, temperature})
       weights.forEach((a, j) => {
         bars[j].bar.style.width = `${100 * a}%`
-        bars[j].out.textContent = `${(100 * a).toFixed(a < 0.0995 && a >= 0.0005 ? 1 : 0)} %`
+        bars[j].out.textContent = `${(100 * a).toFixed(1)} %`
       })
       const top = weights.indexOf(Math.max(...weights))
       says.textContent = `The scores enter the softmax ${factor === 1 ? 'as they stand' : `times ${short(factor)}`}. `
