@@ -105,8 +105,8 @@ def draw_saved(text: str, losses: Mapping[str, Any], segment: int, characters: s
     ax.set(xlim=(0.5, len(text) + 0.5), xlabel="character of the passage (dashed: borders of segments)")
     ax.set_ylabel(f"bits saved against\n{base}")
     label_lines(ax)
-    told = " and ".join(f"{name} saves {np.sum(plain - own):.0f} bits" for name, own in others)
-    title = f"Of the {plain.sum():.0f} bits that a passage of {len(text)} characters costs {base}, {told}"
+    told = ", ".join(f"{name} saves {np.sum(plain - own):.0f} of them" for name, own in others)
+    title = f"With {base}, a passage of {len(text)} characters costs {plain.sum():.0f} bits; {told}"
     saved = plain - others[0][1]
     behind = sum(saved[edge : edge + 4].sum() for edge in range(segment, len(text), segment))
     alt = f"{title}. {others[0][0]} saves {behind:.0f} bits at the four characters behind each border."

@@ -76,7 +76,7 @@ def test_cells_train_side_by_side_and_go_on_when_asked(trainer):
     assert "Paused after 120 steps" in status(page)
     task = page.locator(".live-task").first.inner_text()
     first, second, sum_ = map(float, re.findall(r"[\d.]+\d", task)[:3])
-    assert abs(first + second - sum_) < 0.02 and task.count(",") == 4
+    assert abs(first + second - sum_) < 0.02 and task.count(" says ") == 5
     assert page.locator(".live-line.live-now").count() >= 10  # each cell in both charts, and some marks
     names = page.locator(".live-chart").nth(0).get_attribute("aria-label")
     assert "IndRNN, step 120" in names
@@ -241,3 +241,13 @@ RUN = {"kind": "gru", "length": 100, "steps": 310, "errors": [0.15], "share": 2e
 def test_words(live, change, words):
     page = live("controls", "chart", "train-words")
     assert words in page.evaluate("(run) => RTX.trainWords.told(run)", {**RUN, **change})
+
+
+def test_answers_stand_beside_the_sums_that_were_asked(live):
+    """A cell that has ended was asked another sum than the others."""
+    runs = [{**RUN, "kind": kind, "asked": asked, "answer": sum(asked) + 0.01, "events": {}}
+            for kind, asked in [("rnn", [0.5, 0.25]), ("gru", [0.125, 0.5]), ("lstm", [0.5, 0.25])]]  # fmt: skip
+    said = live("controls", "chart", "train-words").evaluate("(runs) => RTX.trainWords.question(runs)", runs)
+    assert said == (
+        "Asked last: 0.50 + 0.25 = 0.75, tanh RNN says 0.76, LSTM says 0.76; 0.13 + 0.50 = 0.63, GRU says 0.64."
+    )

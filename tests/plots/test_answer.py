@@ -69,8 +69,10 @@ def reply(opened: Any, *typed: str, label: str = "error") -> str:
 
 
 def said(box: Any) -> str:
-    box.page.wait_for_timeout(90)
-    text: str = box.get_by_role("status").inner_text()
+    """The words of the status line, which is emptied by a press and filled a moment later."""
+    line = box.get_by_role("status")
+    box.page.wait_for_function("line => line.textContent", arg=line.element_handle())
+    text: str = line.inner_text()
     return text
 
 

@@ -29,6 +29,9 @@ PARTS: dict[str, tuple[str, ...]] = {
     "gates": ("arithmetic", "gated", "gate-drawing", "widget-gates"),
     "pulses": ("neuron", "widget-pulses"),
     "scan-tree": ("neuron", "clamps", "widget-scan-tree"),
+    "words": ("random", "arithmetic", "translator", "widget-words"),
+    "scores": ("random", "arithmetic", "scores", "widget-scores"),
+    "positions": ("random", "arithmetic", "attention", "schemes", "widget-positions"),
 }
 """The files of each kind after those of :data:`FRAME`, in order."""
 

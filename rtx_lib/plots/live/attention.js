@@ -118,7 +118,7 @@ RTX.part('attention', (RTX) => {
     }
     // As of CharGPT
     read(id) {
-      const {w, width, heads, kept, memory, segment} = this, attention = []
+      const {w, heads, kept, memory, segment} = this, attention = []
       const S = Math.min(this.at + 1, memory + this.at % segment + 1)
       let h = embed(w, id)
       this.blocks.forEach((block, l) => {

@@ -24,6 +24,12 @@ RTX.part('reading', (RTX) => {
   // What ids cost in bits: the first nothing, as nobody expected it
   const bitsOf = (p, id) => -Math.log2(p[id])
 
+  // The mean of the bits that `counts(i)` names, all by default; null where there are none
+  function mean(bits, counts = () => true) {
+    const all = bits.filter((value, i) => value !== null && counts(i))
+    return all.length ? all.reduce((a, b) => a + b, 0) / all.length : null
+  }
+
   class Reading {
     constructor(model, characters) {
       this.model = model
@@ -52,41 +58,34 @@ RTX.part('reading', (RTX) => {
       this.rows.push({c, bits: i ? bitsOf(this.rows[i - 1].p, id) : null, p: softmax(logits), logits, attention: looks})
       return i + 1 < this.text.length
     }
-    // The mean bits of the characters that `counts(i)` names
-    bits(counts = () => true) {
-      const all = this.rows.map(({bits}) => bits).filter((value, i) => i && counts(i))
-      return all.length ? all.reduce((a, b) => a + b, 0) / all.length : null
-    }
+    bits(counts) { return mean(this.rows.map(({bits}) => bits), counts) }
   }
 
   // Models that read the same ids in turns of a few characters each, so that whatever else the machine does meets all
-  // of them alike. step() makes one turn of each and says whether there are more; result: {bits, time} of each, both
-  // for a character, time in milliseconds.
+  // of them alike; three times, as the first is slow in every browser. step() makes one turn of each and says whether
+  // there are more. runs: of each model {bits, time}: bits[i], what ids[i] cost, null for the first; and the
+  // milliseconds for a character, the least of the turns in the second half of the text, where a memory is fullest.
   class Comparison {
-    constructor(models, ids, turn = 16) {
-      Object.assign(this, {models, ids, turn, at: 0, p: {}, spent: {}, cost: {}})
-      for (const [name, model] of Object.entries(models)) {
-        model.reset()
-        this.spent[name] = this.cost[name] = 0
-      }
+    constructor(models, ids, turn) {
+      Object.assign(this, {models, ids, turn, at: 0, round: 0})
+      this.runs = Object.fromEntries(Object.keys(models).map((name) => [name, {bits: [null], time: Infinity}]))
     }
     step() {
-      const part = this.ids.slice(this.at, this.at + this.turn)
+      const part = this.ids.slice(this.at, this.at + this.turn), late = 2 * (this.at + part.length) > this.ids.length
       for (const [name, model] of Object.entries(this.models)) {
-        const began = performance.now(), read = part.map((id) => model.read(id).logits)
-        this.spent[name] += performance.now() - began
-        part.forEach((id, i) => {
-          if (this.p[name]) this.cost[name] += bitsOf(this.p[name], id)
-          this.p[name] = softmax(read[i])
+        if (!this.at) model.reset()
+        const began = performance.now(), read = part.map((id) => model.read(id).logits), run = this.runs[name]
+        if (this.round && late) run.time = Math.min(run.time, (performance.now() - began) / part.length)
+        if (this.round) continue
+        read.forEach((logits, i) => {
+          const next = this.ids[this.at + i + 1]
+          if (next !== undefined) run.bits.push(bitsOf(softmax(logits), next))
         })
       }
       this.at += part.length
-      return this.at < this.ids.length
-    }
-    get result() {
-      const n = this.at
-      return Object.fromEntries(Object.keys(this.models).map((name) =>
-        [name, {bits: this.cost[name] / Math.max(1, n - 1), time: this.spent[name] / Math.max(1, n)}]))
+      if (this.at < this.ids.length) return true
+      this.at = 0
+      return ++this.round < 3
     }
   }
 
@@ -104,5 +103,5 @@ RTX.part('reading', (RTX) => {
     work()
     return () => { ended = true }
   }
-  Object.assign(RTX, {CharRecurrent, character, Reading, Comparison, slices})
+  Object.assign(RTX, {CharRecurrent, character, mean, Reading, Comparison, slices})
 })

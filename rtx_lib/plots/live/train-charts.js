@@ -1,7 +1,7 @@
 // The trainer's two charts: the error of every step of training, and the gradient at every step of the sequence.
 RTX.part('train-charts', (RTX) => {
   const ENDS = [200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000]  // of the axis of training steps
-  const DEPTHS = [1e-30, 1e-60, 1e-150, 1e-290]  // of the axis of norms
+  const DEPTHS = [1e-36, 1e-60, 1e-150, 1e-290]  // of the axis of norms
   const NAMES_ROOM = 80
   const TICKS = [[0.5, '0.5'], [RTX.BASELINE, '1/6'], [0.05, '0.05'], [0.01, '0.01'], [0.003, '0.003']]
 
@@ -13,16 +13,19 @@ RTX.part('train-charts', (RTX) => {
     })
     const norms = RTX.chart({
       alt: '', right: NAMES_ROOM, x: {from: 1, to: length, label: 'step t of the sequence', ticks: RTX.linear(4)},
-      y: {from: DEPTHS[0], to: 1e3, log: true, label: 'norm of ∂L/∂hₜ', ticks: RTX.decades(6)},
+      y: {from: DEPTHS[0], to: 1e3, log: true, label: 'norm of ∂L/∂hₜ', ticks: RTX.decades(7)},
     })
     function scale(all, length) {
       const far = Math.max(1, ...all.map((run) => run.steps))
       const least = Math.min(1, ...all.flatMap((run) => run.norms.filter((v) => v > 0)))
-      errors.x.to = ENDS.find((v) => v >= far) || far
-      norms.x.to = Math.max(length, ...all.map((run) => run.length))
-      norms.y.from = DEPTHS.find((v) => v <= least) || DEPTHS[DEPTHS.length - 1]
-      errors.frame()
-      norms.frame()
+      move(errors, errors.x, 'to', ENDS.find((v) => v >= far) || far)
+      move(norms, norms.x, 'to', Math.max(length, ...all.map((run) => run.length)))
+      move(norms, norms.y, 'from', DEPTHS.find((v) => v <= least) || DEPTHS[DEPTHS.length - 1])
+    }
+    function move(chart, axis, end, value) {
+      if (axis[end] === value) return
+      axis[end] = value
+      chart.frame()
     }
     function draw(runs, old, length) {
       scale([...runs, ...old], length)

@@ -25,12 +25,15 @@ RTX.part('train-words', (RTX) => {
     return `${NAMES[kind]}, step ${steps}: error ${plain(last(errors))}, ` +
       `gradient at the first state ${times(share)} of that at the last.${sentence(parts)}`
   }
-  // The sum that was asked last, and all answers
+  // The sums that were asked last, each with the answers of those who were asked it: a cell that has ended keeps its
   function question(runs) {
-    const some = runs.filter((run) => run.steps && run.asked.length === 2)
-    if (!some.length) return 'Two of T random numbers are marked. Each network reads all T, then has to say their sum.'
-    const [{asked: [a, b]}] = some, answers = some.map((run) => `${NAMES[run.kind]} ${run.answer.toFixed(2)}`)
-    return `Asked last: ${a.toFixed(2)} + ${b.toFixed(2)} = ${(a + b).toFixed(2)}. Answers: ${answers.join(', ')}.`
+    const sums = new Map()
+    for (const {kind, asked: [a, b], answer} of runs.filter((run) => run.steps && run.asked.length === 2)) {
+      const sum = `${a.toFixed(2)} + ${b.toFixed(2)} = ${(a + b).toFixed(2)}`
+      sums.set(sum, [...sums.get(sum) || [], `${NAMES[kind]} says ${answer.toFixed(2)}`])
+    }
+    if (!sums.size) return 'Two of T random numbers are marked. Each network reads all T, then has to say their sum.'
+    return `Asked last: ${[...sums].map(([sum, answers]) => `${sum}, ${answers.join(', ')}`).join('; ')}.`
   }
   function earlier(runs) {
     const end = ({state, steps, errors}) => state === 'learning'

@@ -1,8 +1,9 @@
 // Write with it: a character model reads what is typed. Its guesses, what each character cost and where it looked,
 // and where there is a memory, what more of it changes.
 RTX.part('widget-write', (RTX) => {
-  const {el, range, radios, select, button, voice, still, softmax, Reading, Comparison, character, slices} = RTX
-  const MOST = 1000, MORE = 120, TOP = 8, PAUSE = 700, COMPARED = 800
+  const {el, range, radios, select, button, voice, still, softmax} = RTX
+  const {Reading, Comparison, character, mean, slices} = RTX
+  const MOST = 1000, MORE = 120, TOP = 8, PAUSE = 700, COMPARED = 800, BEHIND = 4
   const MEMORIES = [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512], TEMPERATURES = [0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.5, 2]
   const SHOWN = {' ': '␣', '\n': '⏎', '\t': '⇥'}, NAMED = {' ': 'space', '\n': 'new line', '\t': 'tab'}
   const shown = (c) => SHOWN[c] || c, named = (c) => NAMED[c] || `“${c}”`
@@ -47,6 +48,7 @@ RTX.part('widget-write', (RTX) => {
     }
     function follow() {
       endReading()
+      endComparing()
       reading.begin(area.value)
       endReading = slices(() => reading.step(), () => {
         place.max = Math.max(0, reading.rows.length - 1)
@@ -63,14 +65,16 @@ RTX.part('widget-write', (RTX) => {
       if (text.length < 2) { table.replaceChildren(); return }
       for (const name of names) all[name] = build(name)
       all.none = build(remembers, {memory: 0})
-      const comparison = new Comparison(all, text.map((c) => reading.ids.get(c)))
+      const comparison = new Comparison(all, text.map((c) => reading.ids.get(c)), made[remembers].settings.segment)
       endComparing = slices(() => comparison.step(), () => {
-        const {none, ...others} = comparison.result
+        const {none, ...others} = comparison.runs, {segment} = made[remembers].settings
+        const behind = (i) => i >= segment && i % segment < BEHIND
         const line = (name, {bits, time}) => el('tr', {}, el('th', {scope: 'row'}, name),
-          el('td', {}, bits.toFixed(2)), el('td', {}, `${(time / none.time).toFixed(1)} ×`))
+          [mean(bits)?.toFixed(2), mean(bits, behind)?.toFixed(2) ?? '–', `${(time / none.time).toFixed(1)} ×`].map((t) => el('td', {}, t)))
+        const heads = ['model', 'bits a character', `first ${BEHIND} behind a border`, 'time for one']
         table.replaceChildren(
           el('caption', {}, `The ${text.length} characters above, read by each just now in your browser`),
-          el('thead', {}, el('tr', {}, ['model', 'bits a character', 'time for one'].map((t) => el('th', {scope: 'col'}, t)))),
+          el('thead', {}, el('tr', {}, heads.map((t) => el('th', {scope: 'col'}, t)))),
           el('tbody', {}, line(`${remembers}, memory 0`, none), Object.entries(others).map(([name, own]) =>
             line(name === remembers ? `${name}, memory ${made[name].settings.memory}` : name, own))))
       })
@@ -98,15 +102,19 @@ RTX.part('widget-write', (RTX) => {
       const order = [...weights].sort((a, b) => b[1] - a[1]), most = looks ? order[0] : [-1, 1]
       rows.forEach(({c, bits}, k) => paint(k, c, looks ? (weights.get(k) || 0) / most[1] : (bits || 0) / 8,
         looks ? `${named(c)}: weight ${percent(weights.get(k) || 0)}` : `${named(c)}: ${(bits || 0).toFixed(1)} bits`, k === most[0]))
+      const here = strip.children[i], top = here.offsetTop - strip.offsetTop
+      if (top < strip.scrollTop || top + here.offsetHeight > strip.scrollTop + strip.clientHeight)
+        strip.scrollTop = top - strip.clientHeight / 2
       const best = [...r.p.keys()].sort((a, b) => r.p[b] - r.p[a]).slice(0, TOP)
       bars.replaceChildren(...best.map((id) => el('li', {}, el('code', {}, shown(reading.characters[id])),
         el('i', {style: `width:${(100 * r.p[id] / r.p[best[0]]).toFixed(1)}%`}), el('span', {}, percent(r.p[id])))))
       next.textContent = i < rows.length - 1 ? 'What it expected after this character' : 'What it expects next'
       const cost = r.bits === null ? '' : `: it cost ${r.bits.toFixed(2)} bits`
       const where = order.slice(0, 3).map(([k, p]) => `${named(rows[k].c)} ${i - k ? `${i - k} back` : '(itself)'} ${percent(p)}`)
-      const mean = reading.bits((k) => !written.has(k))
-      tells.textContent = `Character ${i + 1} of ${rows.length}, ${named(r.c)}${cost}. ${where.length ? `It looked at ${where.join(', ')}. ` : ''}` +
-        `${mean === null ? '' : `What you wrote: ${mean.toFixed(2)} bits a character.`}`
+      const own = reading.bits((k) => !written.has(k))
+      tells.textContent = `Character ${i + 1} of ${rows.length}, ${named(r.c)}${cost}. ` +
+        `${where.length ? `It looked at ${where.join(', ')}. ` : ''}` +
+        `${own === null ? '' : `What you wrote: ${own.toFixed(2)} bits a character.`}`
       place.setAttribute('aria-valuetext', tells.textContent)
     }
     function paint(k, c, strength, title, first) {
@@ -149,7 +157,6 @@ RTX.part('widget-write', (RTX) => {
       area.scrollTop = area.scrollHeight
       left--
       follow()
-      strip.scrollTop = strip.scrollHeight
       timer = setTimeout(write, still() ? 0 : 30)
     }
     const more = button('Continue', () => {
@@ -163,11 +170,11 @@ RTX.part('widget-write', (RTX) => {
 
     // --- controls
     const pickers = (layers, heads) => {
-      const count = (n, from, word) => Object.fromEntries(Array.from({length: n}, (_, i) => [i, `${word} ${i + from}`]))
+      const count = (n) => Object.fromEntries(Array.from({length: n}, (_, i) => [i, String(i + 1)]))
       now.layer = Math.min(now.layer, layers - 1)
       return [
-        select('looks of', count(layers, 1, 'layer'), now.layer, (value) => { now.layer = +value; look(now.at) }),
-        select('by', {all: 'all heads', ...count(heads, 1, 'head')}, now.head, (value) => { now.head = value; look(now.at) }),
+        select('Layer', count(layers), now.layer, (value) => { now.layer = +value; look(now.at) }),
+        select('Head', {all: 'all', ...count(heads)}, now.head, (value) => { now.head = value; look(now.at) }),
       ]
     }
     const shows = radios('Colours', {looks: 'where it looked', bits: 'bits'}, now.shows, (value) => { now.shows = value; look(now.at) })
@@ -177,17 +184,18 @@ RTX.part('widget-write', (RTX) => {
       made[remembers].settings.memory = value
       made[remembers].reading = null
       use(remembers)
-      choice?.querySelectorAll('input').forEach((one) => { one.checked = one.value === remembers })
+      choice && choice.querySelectorAll('input').forEach((one) => { one.checked = one.value === remembers })
     }, (value) => `${value} characters`)
-    const choice = names.length > 1 ? radios('Read by', Object.fromEntries(names.map((name) => [name, name])), now.name, (name) => { halt(); use(name) }) : null
-    body.append(
+    const choice = names.length > 1 &&
+      radios('Read by', Object.fromEntries(names.map((name) => [name, name])), now.name, (name) => { halt(); use(name) })
+    body.append(...[
       el('label', {className: 'live-write-field'}, el('span', {}, 'Your text'), area),
       el('div', {className: 'live-controls'}, choice, memory?.label),
       el('div', {className: 'live-buttons'}, more, again,
         range('Temperature', TEMPERATURES, TEMPERATURES.indexOf(now.temperature), (value) => { now.temperature = value }).label),
       controls.looks, strip,
       el('label', {className: 'live-range live-write-place'}, el('span', {}, 'Character'), place),
-      tells, next, bars, remembers ? table : null, said.element)
+      tells, next, bars, remembers && table, said.element].filter(Boolean))
     use(now.name)
   })
 })
