@@ -20,7 +20,7 @@ ENVIRONMENT = $(PYTHON) book/environment.py $(if $(TORCH_INDEX),--torch-index "$
 phase = @start=$$(date +%s); echo "== $(1)"; $(2) || exit 1; echo "   $(1): $$(( $$(date +%s) - start )) s"
 
 .DEFAULT_GOAL := help
-.PHONY: help data replicate book notebooks test lint serve epub clean set-repo set-author publish-check setup setup-tests
+.PHONY: help data replicate live book notebooks test lint serve epub clean set-repo set-author publish-check setup setup-tests
 
 help:
 	@echo 'make book             set up .venv, fetch data, run the notebooks, build the site, print where it is'
@@ -28,6 +28,7 @@ help:
 	@echo 'make notebooks        run the notebooks that changed, without building the site'
 	@echo 'make data             fetch the data files that the cache lacks; what fails is left to embedded data'
 	@echo 'make replicate        run what the replication study lacks (hours; JOBS=2 at a time; goes on when killed)'
+	@echo 'make live             measure the trainer of the pages in Chromium anew (half an hour; goes on when killed)'
 	@echo 'make lint             ruff, mypy, codespell and eslint only'
 	@echo 'make serve            show the built site at http://127.0.0.1:8000'
 	@echo 'make epub             the same book as one file for an e-reader: _build/book.epub'
@@ -57,6 +58,9 @@ replicate: setup data
 
 epub: setup data
 	@$(BUILD) epub --profile "$(PROFILE)"
+
+live: setup-tests
+	@PYTHONPATH=.:tests:tests/site nice -n 19 $(PY) tests/live/bars.py
 
 notebooks: setup data
 	@$(BUILD) execute --profile "$(PROFILE)"

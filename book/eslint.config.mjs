@@ -36,7 +36,7 @@ export default [
       'max-len': ['error', {code: 140}],
       'max-lines': ['error', {max: 220}],
       'no-restricted-globals': ['error', 'event', 'name', 'status', 'parent', 'top', 'length', 'origin'],
-      'no-unused-vars': ['error', {args: 'after-used', caughtErrors: 'none'}],
+      'no-unused-vars': ['error', {args: 'after-used', caughtErrors: 'none', destructuredArrayIgnorePattern: '^_', varsIgnorePattern: '^_'}],
       'prefer-const': ['error', {destructuring: 'all'}],
     },
   },

@@ -20,6 +20,7 @@ WORDS = {"alt", "caption", "title", "told", "said"}  # names of what is only rea
 DRAWING_MODULES = {"plots", "matplotlib", "IPython", "ipywidgets", "bertviz"}
 RANDOM = {"torch", "np", "numpy", "random"}  # ``torch.manual_seed(0)`` binds no name, and changes what comes after it
 MODES = {"train", "eval", "load_state_dict", "requires_grad_"}  # methods that leave a model as another one
+RENAMED = {"slider": "live"}  # functions that the runs knew by another name: what they do is the same
 DRAWS = {"manual_seed", "rand", "randn", "randint", "randperm", "multinomial", "bernoulli", "normal", "shuffle"}
 
 
@@ -30,6 +31,11 @@ def deciding(notebook: Mapping[str, Any]) -> list[ast.stmt]:
     as it was. The last lines are the findings' values themselves, each with its id.
     """
     whole = statements(notebook)
+    for node in (node for statement in whole for node in ast.walk(statement.tree)):
+        if isinstance(node, ast.Name):
+            node.id = RENAMED.get(node.id, node.id)
+        elif isinstance(node, ast.alias):
+            node.name = RENAMED.get(node.name, node.name)
     pruner = _Pruner(whole)
     kept = [pruner.visit(copy.deepcopy(statement.tree)) for statement in whole]
     left = [

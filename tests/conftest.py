@@ -11,6 +11,7 @@ from support.workers import EXECUTED, LOOKS, ByFile, part
 REQUIRED = {
     EXECUTED: "no notebook was executed",
     "tests/site/test_browser.py::test_page[": "no page was opened in a browser",
+    "tests/site/test_firefox.py::": "no page was opened in Firefox",
 }
 WORKER = "PYTEST_XDIST_WORKER" in os.environ
 passed: set[str] = set()
@@ -115,3 +116,15 @@ def browser():
         browser = page_checks.launch(playwright)
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def firefox(tmp_path_factory):
+    """Firefox, one for all tests of a worker; skipped where there is none, unless RTX_REQUIRE_ALL=1."""
+    from support import firefox
+
+    if firefox.path() is None:
+        stop = pytest.fail if os.environ.get("RTX_REQUIRE_ALL") == "1" else pytest.skip
+        stop(firefox.MISSING)
+    with firefox.launch(tmp_path_factory.mktemp("firefox")) as browser:
+        yield browser

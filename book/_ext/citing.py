@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.config import Config
 from sphinx.util.docutils import SphinxDirective
 
 UNNAMED = "The rtx_lib authors"
@@ -130,7 +131,13 @@ def sign(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], do
         context["theme_extra_footer"] = f'<a href="{home}#{CITE}">How to cite this book</a>'
 
 
+def number(app: Sphinx, config: Config) -> None:
+    """The version of the book, which an EPUB must have."""
+    config.version = config.release = metadata(Path(app.confdir))["version"]
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("cite-box", CiteBox)
+    app.connect("config-inited", number)
     app.connect("html-page-context", sign, priority=800)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

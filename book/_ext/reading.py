@@ -11,7 +11,7 @@ WORDS_PER_MINUTE = 200
 EQUATION_LINE, FIGURE, CODE_LINE = 1 / 4, 1 / 2, 1 / 12
 EXERCISE = {"Easy": 5, "Medium": 10, "Hard": 20, "An experiment": 15}
 UNGRADED = 10
-NUMBERED = re.compile(r"(Exercise )?\d+[.:] ")
+NUMBERED = re.compile(r"\d+[.:] ")
 
 
 def inside(node: nodes.Node, name: str) -> bool:
@@ -67,8 +67,9 @@ def exercises(doctree: nodes.document) -> float:
             minutes += next((value for grade, value in EXERCISE.items() if text.startswith(grade)), UNGRADED)
         elif title.astext().startswith("Exercises"):
             own = title.parent.findall(lambda node: isinstance(node, nodes.paragraph))
-            bold = [one.children[0] for one in own if one.children and isinstance(one.children[0], nodes.strong)]
-            minutes += UNGRADED * sum(bool(NUMBERED.match(name.astext() + " ")) for name in bold)
+            first = [next((part for part in one.children if part.astext()), None) for one in own]
+            bold = [part.astext() for part in first if isinstance(part, nodes.strong)]
+            minutes += UNGRADED * sum(bool(NUMBERED.match(f"{name} ")) for name in bold)
     return minutes
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from rtx_lib.checks.answers import compare, compare_number, exercise
+from rtx_lib.checks.answers import compare, exercise
 
 Clamp = tuple[float, float, float, float]
 """A map h -> clamp(a + u h, lo, hi) as (a, u, lo, hi)."""
@@ -108,38 +108,28 @@ def check_compose(answer: Callable[[Clamp, Clamp], Clamp]) -> None:
 
 
 @exercise()
-def check_memory(answer: Callable[[float], float]) -> None:
-    """``answer(u)`` must be the number k of steps, a real number, after which ``|u|^k`` is 1/2.
-
-    From ``|u|`` = 1 on it must be infinity.
+def check_memory(answer: float) -> None:
+    """``answer`` must be the u > 0 of which half a value is left after 1,000 steps: u^1000 = 1/2.
 
     Raises
     ------
     AssertionError
-        Naming the slip: sign, logarithm of a negative number, time to 1/e, base mixed up, no infinity.
+        Naming the slip: 1/e or 1 - 1/1000 instead of a half, a power or a division for a root, doubling.
     """
-    given, right = float(answer(0.99)), math.log(2) / -math.log(0.99)
+    u = float(answer)
     slips = {
-        "the sign is wrong: ln u is negative below 1, and a time is not": -right,
-        "this is the time until 1/e is left; a half needs the factor ln 2": right / math.log(2),
-        "this is 1/(1-u), close to the time until 1/e; a half needs the logarithms": 1 / (1 - 0.99),
-        "two bases are mixed: take both logarithms to the same base": 1 / -math.log(0.99, 10),
-        "this is what is left after two steps; solve |u|^k = 1/2 for k": 0.99**2,
+        "this is 1 - 1/1000: after 1,000 steps about 1/e of the value is left, not a half": 1 - 1 / 1000,
+        "with this u 1/e is left after 1,000 steps; asked for is a half": math.exp(-1 / 1000),
+        "this is a half divided by 1,000; the factor is applied 1,000 times, so take the root": 0.5 / 1000,
+        "this doubles the value in 1,000 steps; a half needs u below 1": 2 ** (1 / 1000),
+        "the sign: -u has the same size, but asked for is u above 0": -(0.5 ** (1 / 1000)),
     }
-    otherwise = f"for u = 0.99 this gives {{:.6g}} steps, after which {0.99**given:.3g} is left, not 1/2"
-    compare_number(given, right, slips, otherwise, within=1e-9, near=1e-9)
-    for u in (-0.99, 1.0, -1.0, 1.01):
-        try:
-            value = float(answer(u))
-        except (ValueError, ZeroDivisionError, TypeError) as error:
-            what = f"u = {u} breaks the function ({error}): use |u|, and return infinity from |u| = 1 on"
-            raise AssertionError(what) from error
-        gives = f"for u = {u} this gives {value:.6g}"
-        if u == -0.99:
-            assert _close([value], [right]), f"{gives}: only the size |u| counts"
-        else:
-            assert value == math.inf, f"{gives}: nothing is ever lost, return math.inf"
-    print(f"Right: u = 0.99 keeps half of what it holds for {right:.1f} steps.")
+    for message, wrong in slips.items():
+        assert abs(u - wrong) > 1e-7, message
+    assert 0 < u < 1, f"u is {u:.6g}: from 1 on nothing is lost, and at 0 or below nothing of the sign is kept"
+    half = math.log(2) / -math.log(u)
+    assert abs(half - 1000) < 10, f"with u = {u:.7g} half of a value is left after {half:.4g} steps, not 1,000"
+    print(f"Right: 0.5^(1/1000) = {0.5 ** (1 / 1000):.6f}.")
 
 
 def _close(ones: Sequence[float], others: Sequence[float]) -> bool:

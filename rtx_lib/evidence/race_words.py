@@ -32,9 +32,8 @@ def crossings(race: Race) -> str:
     most = max(lines.values())
     names = listed([race.lanes[lane] for lane in lines if lines[lane] == most])
     if most == len(race.finish):
-        return f"All {most} finish lines are crossed with every seed by {names}."
-    none = f"No model crosses all {len(race.finish)} finish lines with every seed."
-    return f"{none} At most {most} are crossed, by {names}."
+        return f"All {most} finish lines are crossed with every seed by {names}"
+    return f"No model crosses all {len(race.finish)} finish lines with every seed: {most} is the most, by {names}"
 
 
 def lead_changes(race: Race, names: Mapping[str, str], one: str, other: str) -> str:

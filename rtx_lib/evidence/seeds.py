@@ -111,6 +111,16 @@ def fates(records: Sequence[Record], metric: str, line: float) -> str:
     return " / ".join(map(one, records)) or "no run"
 
 
+def tally(records: Sequence[Record], metric: str, line: float) -> str:
+    """How many runs met the line in training, and the step by which all of these had: "2 of 3, by 1,400"."""
+    if not records:
+        return "no run"
+    steps = [step for record in records if (step := steps_to(record, metric, line)) is not None]
+    lost = sum(bool(record["diverged"]) for record in records)
+    more = f", by {max(steps):,}" if steps else f", {lost} diverged" if lost else ""
+    return f"{len(steps)} of {len(records)}{more}"
+
+
 def summarise(records: Sequence[Record], metric: str, line: float | None = None) -> dict[str, Any]:
     """One recipe's seeds in numbers.
 

@@ -20,6 +20,7 @@ from rtx_lib.plots.images import draw_beliefs, draw_image_rows, one_of_each, pia
 from rtx_lib.plots.influence import draw_distance_bars, draw_weights_by_distance, influence_curves, influence_frames
 from rtx_lib.plots.lanes import draw_lane, draw_looks
 from rtx_lib.plots.live import play
+from rtx_lib.plots.live_runs import describe_live_runs, draw_live_runs
 from rtx_lib.plots.local import describe_reach, draw_reach, draw_windows
 from rtx_lib.plots.memory import draw_context_use, draw_costs, draw_position_losses, draw_test_memory
 from rtx_lib.plots.neurons import describe_decay, draw_composition, draw_decay, draw_half_lives, draw_scan, draw_wiring
@@ -28,6 +29,7 @@ from rtx_lib.plots.race import describe_race, describe_ranking, draw_race, draw_
 from rtx_lib.plots.race_costs import draw_lengths, draw_tradeoff
 from rtx_lib.plots.race_explorer import race_explorer
 from rtx_lib.plots.runs import draw_runs, draw_side_by_side, draw_strips
+from rtx_lib.plots.scores import draw_exact, draw_scaling, draw_softmax
 from rtx_lib.plots.segments import describe_segments, draw_clash, draw_segments
 from rtx_lib.plots.shift import SHIFT_STEPS, describe_shift, draw_shift, shifted_cells
 from rtx_lib.plots.style import CYCLE, DASHES, FAMILIES, INK, LOOKS, MARKERS, STYLE, look, style, use_style

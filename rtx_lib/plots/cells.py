@@ -92,7 +92,7 @@ _MARKS: tuple[tuple[Any, ...], ...] = (
     (5, 5, _BACK, "arrow", (_F - 0.4, _LINE + 0.42), (0.65, _LINE + 0.42)),
     (5, 5, _BACK, "word", _G, _LINE + 0.45, "1"),
     (5, 5, "", "word", _F, _LINE + 0.45, "$f_t$"),
-    (5, 5, "", "label", 7.3, _LINE + 0.75, "error signal", "center", 11),
+    (5, 5, "", "label", 7.3, _LINE + 0.75, "error signal", "center", 12),
     # GRU: old state and candidate, mixed by the update gate
     (6, 7, "", "word", 0.2, _LINE, "$h_{t-1}$"),
     (6, 7, "", "word", 9.75, _LINE, "$h_t$"),

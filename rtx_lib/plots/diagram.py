@@ -104,7 +104,7 @@ class Pen:
         """A text, bold where its part is new."""
         word(self.ax, x, y, text, **{"fontweight": "bold" if part == self.stage else "normal"} | font)
 
-    def label(self, part: str, x: float, y: float, text: str, side: str = "left", size: float = 10) -> None:
+    def label(self, part: str, x: float, y: float, text: str, side: str = "left", size: float = 11) -> None:
         """A text that is never bold."""
         self.word("", x, y, text, ha=side, fontsize=size)
 

@@ -51,7 +51,7 @@ def gradient_frames(
     if values.ndim != 2 or len(values) != len(titles):
         raise ValueError(f"eigenvalues must have shape ({len(titles)}, H), got {values.shape}")
     T, steps, errors = gradients.shape[1], *(floats("curve", side, len(titles)) for side in curve)
-    fig, axes = plt.subplot_mosaic([["top", "top"], ["left", "right"]], figsize=(6.4, 5.2), height_ratios=[1, 2])
+    fig, axes = plt.subplot_mosaic([["top", "top"], ["left", "right"]], figsize=(5.2, 5.2), height_ratios=[1, 2])
     top, left, right = axes["top"], axes["left"], axes["right"]
     top.plot(steps, errors, color=CYCLE[2], linestyle="-")
     top.axvline(steps[0], gid="cursor", color=INK, linestyle=":", linewidth=1.4)

@@ -87,7 +87,7 @@ def attention_heatmap(
             guide(after - 0.5, color=GREY, alpha=0.4, linewidth=0.6, linestyle="-")
     if note:
         text = f"fullest colour = {strongest:.2f}"
-        name_at(ax, text, (1, 0), (0, -4), "axes fraction", ha="right", va="top", fontsize=10)
+        name_at(ax, text, (1, 0), (0, -4), "axes fraction", ha="right", va="top", fontsize=12)
 
 
 def _check_maps(maps: Mapping[str, Any]) -> None:

@@ -108,12 +108,12 @@ def draw_reach(window: int, layers: int = 1) -> Figure:
     links(ax, attended, color=_FAR, linewidth=1.3, linestyle=(0, (4, 2)), zorder=1)
     own = [*(e for e in fan if e[1] >= starts[e[0]]), (layers + 1, position, position)]
     links(ax, [way(*e) for e in own], color=_NEAR, linewidth=2.2)
-    _node(ax, position, top, "near", "$t$", radius, 10)
+    _node(ax, position, top, "near", "$t$", radius, 12)
     for row, start in enumerate(starts):
         for j in range(1, length + 1):
             look = "none" if j > position else "near" if j >= start else "far"
             order = str(j - position + window) if row == layers - 1 and look == "near" else ""
-            _node(ax, j, gap * row, look, order, radius, 10)
+            _node(ax, j, gap * row, look, order, radius, 12)
     for row, name in enumerate(["inputs", *["LocalRNN"] * layers, "attention"]):
         word(ax, 0.2, gap * row, name, ha="right", fontsize=12)
     word(ax, length / 2, -1.2, "numbers: the order in which the window is read", fontsize=12)

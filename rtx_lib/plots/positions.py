@@ -84,7 +84,7 @@ def draw_bias(ax: Axes, bias: Any, *, diagonals: Sequence[int] = ()) -> None:
         ends = np.array([-0.5, size - distance - 0.5])
         ax.plot(ends, ends + distance, color=INK, linestyle=(0, (4, 2)), linewidth=1.2)
         name = f"$i-j={distance}$" if distance else "$i=j$"
-        name_at(ax, name, (ends[1], size - 0.5), (0, -4), ha="center", va="top", fontsize=10, annotation_clip=False)
+        name_at(ax, name, (ends[1], size - 0.5), (0, -4), ha="center", va="top", fontsize=12, annotation_clip=False)
     low, high = (float(cells.min()), float(cells.max())) if cells.any() else (-limit, limit)
     low, high = min(0.0, low), max(0.0, high)
     bar = scale_bar(ax, tint(np.linspace(low, high, 64) / limit, _SIGNS), low, high)
@@ -128,7 +128,7 @@ def draw_rotations(ax: Axes, vectors: Any, labels: Sequence[str], colours: Seque
     radius, middle = 0.42 * longest, np.radians((low + high) / 2)
     ax.add_patch(Arc((0, 0), 2 * radius, 2 * radius, theta1=low, theta2=high, color=INK, linewidth=1.4))
     x, y = (radius + 0.17 * longest) * np.array([np.cos(middle), np.sin(middle)])
-    word(ax, x, y, f"{abs(turn):.0f}°", fontsize=10)
+    word(ax, x, y, f"{abs(turn):.0f}°", fontsize=12)
     blank(ax, (-1.3 * longest, 1.3 * longest), (-1.3 * longest, 1.3 * longest))
 
 
@@ -173,7 +173,7 @@ def length_heatmap(ax: Axes, values: Any, schemes: Sequence[str], lengths: Seque
             word(ax, j, i + 0.26, f"{_short(low[i, j])}–{_short(high[i, j])}", fontsize=8)
     for i, row in enumerate(undefined):
         for start, stop in true_runs(row):
-            word(ax, (start + stop - 1) / 2, i, "not defined" if stop - start > 1 else "not\ndefined", fontsize=10)
+            word(ax, (start + stop - 1) / 2, i, "not defined" if stop - start > 1 else "not\ndefined", fontsize=11)
     ax.set_xticks(range(len(lengths)), [f"{length:,}" for length in lengths])
     ax.set_yticks(range(len(schemes)), schemes)
     ax.set_xlabel("tested at length")

@@ -58,7 +58,7 @@ def draw_race(
     for i, own in enumerate(arrange(lanes).values()):
         rows |= {lane: len(rows) + j + 0.45 * i for j, lane in enumerate(own)}
     bottom = max(rows.values()) + 0.7
-    size = (7.5, 1.6 + 0.225 * (bottom + 1.6))  # 720 px wide, the width of a page, and low enough for its first screen
+    size = (7.5, 1.55 + 0.205 * (bottom + 1.6))  # 720 px wide, the width of a page, and low enough for its first screen
     fig, (panels,) = plt.subplots(1, len(tasks), figsize=size, sharey=True, squeeze=False)
     panels[0].set_ylim(bottom, -1.6)  # the line above the first row is for the names of the baselines
     for ax, (key, task) in zip(panels, tasks.items(), strict=True):

@@ -95,7 +95,7 @@ def draw_segments(layers: int = 3, memory: int = 4) -> Figure:
     way = "the thick path, layer by layer" if memory else "no path crosses the border"
     name = f"memory {memory}" if memory else "no memory"
     reach = f"{name}: the output reaches {_OUTPUT - furthest[0]} positions back"
-    for text, y, font in ((reach, 2.4, 12.5), (f"{way}: {_steps(furthest)}", 1.3, 11)):
+    for text, y, font in ((reach, 2.4, 12.5), (f"{way}: {_steps(furthest)}", 1.3, 12)):
         word(ax, (_TOTAL - 3.1) / 2, top + y, text, va="baseline", fontsize=font)
     blank(ax, (-2.75, _TOTAL - 0.4), (-3.9, top + 3.1))
     return fig

@@ -117,11 +117,11 @@ class _TowerPen(Pen):
         """A box as wide as a tower, with its mask if it is an attention."""
         mask = _MASKS.get(part) if "attention" in text else None
         if mask is None:
-            self.box(part, x, y, (_HALF, half), text, fontsize=10.5)
+            self.box(part, x, y, (_HALF, half), text, fontsize=11)
             return
         own = CYCLE[list(_MASKS).index(part)] if self.stage == _THREE else None
         edge = self.box(part, x, y, (_HALF, half), "", own)
-        self.label(part, x - 0.42, y, text, "center", 10.5)
+        self.label(part, x - 0.42, y, text, "center", 11)
         rows, columns = mask.shape
         for cells, fill in ((mask, edge), (np.ones_like(mask), "none")):
             places = (np.argwhere(cells)[:, ::-1] - ((columns - 1) / 2, (rows - 1) / 2)) * (0.155, -0.155)

@@ -16,8 +16,10 @@ from rtx_lib.plots import (
     LOOKS,
     MARKERS,
     STYLE,
+    baseline,
     draw_looks,
     explorer,
+    label_lines,
     look,
     show,
     style,
@@ -123,6 +125,43 @@ def test_only_wide_figures_scroll_and_the_box_takes_the_keyboard() -> None:
     assert box["style"] == "overflow-x:auto"
 
 
+def test_a_title_stands_above_and_names_the_figure() -> None:
+    text = show(sine(), "a sine", "below", title="It falls by 3 &lt; 4 <em>steps</em>").data
+    (figure,) = Page(text).all("figure")
+    assert figure["aria-label"] == "It falls by 3 < 4 steps"
+    assert text.index("fig-title") < text.index("<svg") < text.index("<figcaption")
+    assert "<em>steps</em></p>" in text
+    assert "aria-label" not in Page(show(sine(), "a sine").data).all("figure")[0]
+    moved = explorer(lambda a: sine(), [1, 2], "a", alt="a sine", title="It moves").data
+    assert Page(moved).all("figure")[0]["aria-label"] == "It moves"
+
+
+@pytest.mark.parametrize(
+    ("size", "width", "scrolls"), [(12, 5.8, False), (9, 5.8, True), (12, 7, True), (14, 6.8, False)]
+)
+def test_text_is_large_enough_on_a_phone_or_the_figure_scrolls(size: float, width: float, scrolls: bool) -> None:
+    fig, ax = plt.subplots(figsize=(width, 2))
+    ax.set_axis_off()
+    ax.text(0.5, 0.5, "$10^{-3}$ of it", fontsize=size)
+    page = Page(show(fig, "a number").data)
+    assert bool(page.all("div")) == scrolls
+    (svg,) = page.all("svg")
+    found = re.search(r"min-width:(\d+)px", str(svg["style"]))
+    assert bool(found) == scrolls
+    if found:
+        assert int(found[1]) * size / (width * 72) == pytest.approx(10, abs=0.1)
+
+
+def test_labels_have_the_ground_of_the_page_around_them() -> None:
+    fig, ax = plt.subplots()
+    ax.plot([0, 1], [0, 1], label="line")
+    baseline(ax, 0.5, "level")
+    label_lines(ax)
+    text = show(fig, "a line").data
+    grounds = re.findall(r'<g style="paint-order:stroke[^"]*--pst-color-background[^"]*">', text)
+    assert len(grounds) == 2 and 'id="f1-halo"' not in text
+
+
 def test_pictures_inside_a_figure_stay_small() -> None:
     fig, ax = plt.subplots()
     ax.imshow(np.random.default_rng(0).random((20, 20)), interpolation="none")
@@ -213,6 +252,12 @@ def test_explorer_shows_the_start_and_names_every_frame() -> None:
 def test_explorer_adds_the_position_to_one_alt() -> None:
     made = explorer(sine, [2, 4], "period", alt="a sine")
     assert [svg["aria-label"] for svg in Page(made.data).all("svg")] == ["a sine (period = 2)", "a sine (period = 4)"]
+
+
+def test_explorer_can_write_below_each_frame_what_it_shows() -> None:
+    made = explorer(sine, [2, 4], "period", alt=lambda v: f"a & {v}", said=True)
+    assert [attrs["aria-hidden"] for attrs in Page(made.data).all("p")] == ["true"] * 2  # the picture's name has it
+    assert made.data.count(">a &amp; 2</p></div>") == 1
 
 
 def test_explorer_refuses_bad_arguments_before_it_draws() -> None:

@@ -135,6 +135,32 @@ def unfold(page: Page) -> None:
     page.evaluate("document.querySelectorAll('details').forEach(e => e.open = true)")
 
 
+def wake(page: Page) -> list[str]:
+    """Come near every live figure and wait for its widget; those that stayed pictures."""
+    faults = []
+    for figure in page.query_selector_all("figure[data-live]"):
+        figure.scroll_into_view_if_needed()
+        page.wait_for_function("e => ['ready', 'failed'].includes(e.dataset.state)", arg=figure)
+        if figure.get_attribute("data-state") != "ready":
+            faults.append(f"the live figure {figure.get_attribute('data-live')} stayed a picture")
+    return faults
+
+
+def small_text(page: Page) -> list[str]:
+    """Words in live figures that are smaller than 10 px on this screen."""
+    return page.evaluate("""() => {
+      const faults = []
+      for (const e of document.querySelectorAll('.live-body *')) {
+        const own = [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())
+        if (!own || !e.checkVisibility() || e.tagName === 'OPTION') continue
+        const matrix = e.ownerSVGElement ? e.getScreenCTM() : {a: 1, b: 0}
+        const size = parseFloat(getComputedStyle(e).fontSize) * Math.hypot(matrix.a, matrix.b)
+        if (size < 9.95) faults.push(`${size.toFixed(1)} px: ${e.textContent.trim().slice(0, 40)}`)
+      }
+      return faults.slice(0, 5)
+    }""")
+
+
 def broken_pictures(page: Page) -> list[str]:
     return page.evaluate("""async () => {
       const broken = []

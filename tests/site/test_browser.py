@@ -32,7 +32,7 @@ def test_page(contexts, address, axe_script, name, look):
         if ALL_PICTURES:
             page_checks.screenshots(page, SCREENSHOTS, picture)
         page_checks.unfold(page)
-        faults += page_checks.overflow(page)
+        faults += page_checks.wake(page) + page_checks.overflow(page) + page_checks.small_text(page)
         if look != "phone":  # the themes differ in colours only, and the phone in neither
             faults += page_checks.axe(page, axe_script, page_checks.COLOURS if look == "dark" else None)
         faults += seen.faults

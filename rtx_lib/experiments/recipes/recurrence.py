@@ -47,12 +47,12 @@ def _long(kind: str, length: int) -> Recipe:
     return Recipe(f"long-{kind}-t{length}", about, model, "adding", 2000, 32, lr, arguments, **settings)
 
 
-def _long_open(length: int) -> Recipe:
+def _told(length: int) -> Recipe:
     """The LSTM told the length too: it starts with forget bias ln T (Tallec and Ollivier 2018, for one memory)."""
     recipe, bias = _long("lstm", length), math.log(length)
     arguments = {**recipe.model_arguments, "forget_bias": round(bias, 2)}
     about = recipe.about.replace("LSTM", "LSTM with forget bias ln T")
-    return replace(recipe, name=f"long-lstm-open-t{length}", about=about, model_arguments=arguments)
+    return replace(recipe, name=f"told-lstm-t{length}", about=about, model_arguments=arguments)
 
 
 def _copy(name: str, about: str, model: str, lr: float, **arguments: Any) -> Recipe:
@@ -103,7 +103,7 @@ RECIPES = [
     _digits("depth-stacked-rows", "three stacked GRU layers", "gru", 1500, True, hidden_size=40, num_layers=3),
     *(_long(kind, length) for length in (100, 500, 1000) for kind in _LONG),
     _long("indrnn", 5000),
-    *(_long_open(length) for length in (100, 500, 1000)),
+    *(_told(length) for length in (100, 500, 1000)),
     _pixels("pixel-mnist-indrnn", True),
     _pixels("pixel-mnist-indrnn-first", False),
 ]

@@ -41,7 +41,7 @@ RTX.part('gate-drawing', (RTX) => {
       text(40, LINE - 12, `h at step ${t - 1}`), text(40, LINE + 8, two(old)),
       text(304, LINE - 12, `h at step ${t}`), text(304, LINE + 8, two(step.h[0])),
       ...circle(120, LINE, '×'), path(`M120 70V${LINE + 11}`), gate('z', 120, 87),
-      path('M147 87H229'), text(188, 81, `1 − z = ${two(1 - step.z[0])}`), ...circle(240, 87, '×'),
+      path('M147 87H229'), text(188, 81, '1 − z'), ...circle(240, LINE, '+'), ...circle(240, 87, '×'),
       path(`M240 76V${LINE + 11}`), path('M240 138V98'), ...box(240, 153, `n ${two(step.n[0])}`),
       path('M147 153H204'), gate('r', 120, 153), path(`M40 50V153H93`, 'live-gate-in'),
       path('M240 190V168', 'live-gate-in'), text(240, 204, `x ${two(step.x[0])}`),

@@ -6,6 +6,16 @@ RTX.part('gated', (RTX) => {
     lstm: {blocks: ['i', 'f', 'g', 'o'], gates: ['i', 'f', 'o'], keep: 'f', memory: 'c'},
     gru: {blocks: ['r', 'z', 'n'], gates: ['r', 'z'], keep: 'z', memory: 'h'},
   }
+  // One unit and one input, set by hand: a pulse opens i of the LSTM, and shuts z of the GRU. The LSTM's recurrent
+  // weights are 0, so that the line is the only way; the GRU's candidate hears h as loudly as x.
+  const made = (kind, ...rows) => () => Object.fromEntries(['weight_ih', 'weight_hh', 'bias_ih', 'bias_hh'].map((name, k) => {
+    const v = Float64Array.from(rows[k]), H = v.length / CELLS[kind].blocks.length
+    return [`${name}_l0`, name.startsWith('weight') ? RTX.matrix(v.length, H, v) : RTX.matrix(1, v.length, v)]
+  }))
+  const BY_HAND = {
+    lstm: made('lstm', [8, 0, 2, 0], [0, 0, 0, 0], [-4, 2, 0, 3], [0, 0, 0, 0]),
+    gru: made('gru', [0, -6, 1], [0, 0, 1], [0, 2, 0], [0, 0, 0]),
+  }
   const kindOf = ({weight_hh_l0: {r, c}}) => ({3: 'gru', 4: 'lstm'})[r / c]
 
   // weights: torch's names, each a Matrix; xs: T inputs, vectors; hands[t]: from a gate's name to its value for every
@@ -50,5 +60,5 @@ RTX.part('gated', (RTX) => {
   // Steps until half of a memory is left under a constant gate
   const halfLife = (keep) => keep <= 0 ? 0 : keep >= 1 ? Infinity : Math.LN2 / -Math.log(keep)
 
-  Object.assign(RTX, {GATED: CELLS, kindOf, gated, left, worth, halfLife})
+  Object.assign(RTX, {GATED: CELLS, BY_HAND, kindOf, gated, left, worth, halfLife})
 })

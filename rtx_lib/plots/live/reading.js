@@ -18,6 +18,7 @@ RTX.part('reading', (RTX) => {
   // The model that these weights are of; settings as its constructor takes them
   function character(weights, settings = {}) {
     if ('core.weight_hh_l0' in weights) return new CharRecurrent(weights)
+    if ('blocks.0.local_rnns.0.weight_hh_l0' in weights) return new RTX.RTransformer(weights, settings)
     return 'stack.blocks.0.norms.0.weight' in weights ? new CharGPT(weights, settings) : new CharXL(weights, settings)
   }
 

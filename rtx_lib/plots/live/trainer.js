@@ -8,6 +8,7 @@ RTX.part('trainer', (RTX) => {
   const KEEP = 0.95  // of the smoothed error, at every step
 
   // One cell as it learns. state: 'learning', 'learned' or 'diverged'.
+  // ways: of an IndRNN with the scan, RTX.bothWays.
   // events, each the step at which it first came about: opened: the gradient at the first state is OPEN of that at the
   // last (both as means of their logarithms over the last steps); moved: the smoothed error is a fifth below 1/6;
   // half: it is below 0.05; learned: below LEARNED.
@@ -18,6 +19,11 @@ RTX.part('trainer', (RTX) => {
       this.events = {}
       this.mean = this.weight = this.log = 0
       this.share = null
+      this.ways = null
+      if (this.model.scan) {  // shown beside the training: what the scan takes, and that it gives the same
+        this.model.draw()
+        this.ways = RTX.bothWays(this.model)
+      }
     }
     get steps() { return this.model.steps }
     error() { return this.mean / this.weight }
@@ -49,32 +55,25 @@ RTX.part('trainer', (RTX) => {
   function trainer(port, inPage) {
     const slice = inPage ? 8 : 40
     let now = {run: null, on: false}, learners = new Map(), waiting = false
-    const turn = (kind, learner) => {
-      if (learner.state !== 'learning' || learner.steps >= (now.most || Infinity)) return null
-      return learner.step(now.rates[kind], now.clip)
-    }
+    const goes = ({state, steps}) => state === 'learning' && steps < (now.most || Infinity)
     const work = () => {
       waiting = false
       if (!now.on) return
       const start = performance.now(), done = new Map([...learners].map(([kind]) => [kind, {losses: [], errors: []}]))
-      let some = true
-      while (some && performance.now() - start < slice) {
-        some = false
+      while (performance.now() - start < slice && [...learners.values()].some(goes))
         for (const [kind, learner] of learners) {
-          const loss = turn(kind, learner)
-          if (loss === null) continue
-          some = true
-          done.get(kind).losses.push(loss)
+          if (!goes(learner)) continue
+          done.get(kind).losses.push(learner.step(now.rates[kind], now.clip))
           done.get(kind).errors.push(learner.error())
         }
-      }
       const cells = {}
       for (const [kind, {losses, errors}] of done) {
-        const {state, events, norms, share, steps, model} = learners.get(kind)
-        cells[kind] = {losses, errors, state, events, norms, share, steps, ...question(model)}
+        const {state, events, norms, share, steps, ways, model} = learners.get(kind)
+        cells[kind] = {losses, errors, state, events, norms, share, steps, ways, ...question(model)}
       }
-      port.postMessage({run: now.run, cells, ended: !some, seconds: (performance.now() - start) / 1000})
-      if (some) later()
+      const going = [...learners.values()].some(goes)
+      port.postMessage({run: now.run, cells, ended: !going, seconds: (performance.now() - start) / 1000})
+      if (going) later()
     }
     const later = () => {
       if (waiting) return

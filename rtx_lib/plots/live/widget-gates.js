@@ -11,16 +11,17 @@ RTX.part('widget-gates', (RTX) => {
   const PLACES = {lstm: ['x', 'i', 'f', 'o', 'g', 'c', 'h'], gru: ['x', 'r', 'z', 'n', 'h']}
   const percent = (share) => `${(100 * share).toFixed(share < 0.0995 && share > 0 ? 1 : 0)} %`
 
-  // models: {lstm: ..., gru: ...}. options: steps, pulses {step: height}, follow (a step), bias of the keeping gate
-  RTX.widget('gates', (body, {steps: T = 12, pulses = {}, follow = 3, bias = 2}, models) => {
+  // options: steps, pulses {step: height}, follow (a step), bias of the keeping gate
+  RTX.widget('gates', (body, {steps: T = 12, pulses = {}, follow = 3, bias = 2}) => {
     const x = Array.from({length: T}, (_, t) => pulses[t + 1] || 0), hands = {lstm: {}, gru: {}}
+    const models = {lstm: RTX.BY_HAND.lstm(), gru: RTX.BY_HAND.gru()}
     let kind = 'lstm', at = {t: follow - 1, name: 'f'}, run = []
     const voice = RTX.voice(), table = el('tbody'), head = el('tr'), buttons = new Map(), drawn = el('div')
     const key = (t, name) => `${t} ${name}`, hand = (t, name) => hands[kind][key(t, name)]
     const isGate = (name) => RTX.GATED[kind].gates.includes(name)
 
     function compute() {
-      const {weights} = models[kind], H = weights.weight_hh_l0.c, block = RTX.GATED[kind].blocks.indexOf(RTX.GATED[kind].keep)
+      const weights = models[kind], H = weights.weight_hh_l0.c, block = RTX.GATED[kind].blocks.indexOf(RTX.GATED[kind].keep)
       weights.bias_ih_l0.v[block * H] = bias
       const held = x.map((_, t) => Object.fromEntries(
         RTX.GATED[kind].gates.filter((name) => hand(t, name) !== undefined).map((name) => [name, [hand(t, name)]])))
@@ -36,13 +37,13 @@ RTX.part('widget-gates', (RTX) => {
       else hands[kind][key(t, name)] = v
       show()
     }
-    // A press: a pulse comes or goes; a gate is shut, then opened, then given back
+    // A press: a pulse comes or goes; a gate is shut if it is more open than shut, and opened otherwise
     function press(t, name) {
       at = {t, name}
-      const v = value(t, name), by = hand(t, name)
-      set(t, name, name === 'x' ? (v ? 0 : 1) : by === undefined ? 0 : by === 0 ? 1 : undefined)
-      const now = hand(t, name), what = name === 'x' ? (x[t] ? `a pulse of ${two(x[t])}` : 'no pulse')
-        : now === undefined ? `the ${WORDS[name]} is the weights' again` : `the ${WORDS[name]} is ${now ? 'open' : 'shut'}`
+      const v = value(t, name)
+      set(t, name, v >= 0.5 || (name === 'x' && v) ? 0 : 1)
+      const what = name !== 'x' ? `the ${WORDS[name]} is ${hand(t, name) ? 'open' : 'shut'}`
+        : x[t] ? `a pulse of ${two(x[t])}` : 'no pulse'
       voice.say(`Step ${t + 1}: ${what}. ${summary()}`)
     }
     function move(event, t, name) {
@@ -137,12 +138,21 @@ RTX.part('widget-gates', (RTX) => {
           at = {t: at.t, name: RTX.GATED[kind].keep}
           build(); show(); voice.say(`${NAMES[kind]}. ${summary()}`)
         }, RTX.swatch),
-        RTX.range('forget bias (GRU: bias of z)', biases, biases.indexOf(bias), (v) => { bias = v; show(); tell() }, say).label, given),
+        RTX.range('forget bias (GRU: bias of z)', biases, biases.indexOf(bias), (v) => {
+          bias = v
+          show()
+          tell()
+        }, say).label, given),
       el('div', {className: 'live-gates'},
-        el('table', {}, el('caption', {}, 'Press a number under x: a pulse. Press a gate: shut, open, by the weights again.'), el('thead', {}, head), table),
+        el('table', {}, el('caption', {}, 'Press a number under x: a pulse. Press a gate: it shuts or opens.'),
+          el('thead', {}, head), table),
         el('div', {}, drawn, words)),
       el('div', {className: 'live-controls'}, place, gate.label, pulse.label),
       el('div', {className: 'live-buttons'},
+        RTX.button('Give this gate back', () => {
+          if (isGate(at.name)) set(at.t, at.name, undefined)
+          voice.say(`${place.textContent} by the weights. ${summary()}`)
+        }),
         reset('Hands off', () => { hands[kind] = {} }),
         reset('Keep everything', () => all(RTX.GATED[kind].keep, 1)),
         reset('No pulses', () => x.fill(0))),

@@ -1,0 +1,205 @@
+// "Train them yourself": recurrent cells learn the adding problem side by side in the reader's page.
+// options: cells, those that are ticked at the start; length; rate, one for all cells (otherwise each its own); scale,
+// forget, clip; seed, hidden, batch; most, steps until it pauses by itself; limit, seconds of work until it does;
+// controls, those that are shown; scan: true offers IndRNN's scan.
+RTX.part('widget-train', (RTX) => {
+  const {el} = RTX, {NAMES, ...words} = RTX.trainWords
+  const LENGTHS = [10, 20, 30, 50, 75, 100, 150, 200, 300, 400, 500], SCALES = [0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 3]
+  const RATES = {'': 'each cell its own', 0.001: '0.001', 0.003: '0.003', 0.01: '0.01', 0.03: '0.03'}
+  const CONTROLS = ['cells', 'length', 'scale', 'rate', 'clip', 'forget', 'scan']
+  const SHORT = 30, OLD = 8  // a shorter run leaves no line; so many lines of earlier runs stay
+  const POINTS = 2000  // of a curve; a longer one keeps every other
+  const FORBIDDEN = 'This page may start no worker, so it computes by itself and may stutter.'
+
+  RTX.widget('train', (body, options) => {
+    const {cells = ['rnn', 'gru'], most = 2000, limit = 120, controls = CONTROLS} = options
+    const settings = {length: 100, hidden: 32, batch: 16, scale: 1, forget: 1, seed: 0, scan: false}
+    for (const key in settings) settings[key] = options[key] ?? settings[key]
+    const now = {run: 0, on: false, most, clip: options.clip ?? 1, rate: options.rate ?? null}
+    const chosen = new Set(cells), old = []
+    let runs = new Map(), port = null, used = 0, drawn = 0, count = 0
+
+    // ---- what the reader does
+    const start = RTX.button('Train', () => now.on ? pause('Paused.') : go())
+    const reset = RTX.button('Reset', () => {
+      pause()
+      settings.seed++
+      renew()
+      voice.say('Reset: other weights at the start, not trained.')
+    })
+    const clear = RTX.button('Forget earlier runs', () => {
+      old.splice(0).forEach(charts.drop)
+      draw()
+      voice.say('Earlier runs are forgotten.')
+    })
+    // A change that needs new networks; training goes on with them
+    const anew = (key) => (value) => {
+      const on = now.on
+      pause()
+      settings[key] = value
+      renew()
+      if (on) go()
+    }
+    const tick = (kind) => (on) => {
+      if (on) chosen.add(kind)
+      else {
+        chosen.delete(kind)
+        if (runs.has(kind)) retire(runs.get(kind))
+        runs.delete(kind)
+      }
+      place()
+      if (!chosen.size) pause()
+      if (now.on) send()
+      draw()
+      voice.say(`${NAMES[kind]} ${on ? 'joins' : 'is left out'}.`)
+    }
+    const steer = (key, value) => {  // what running networks take up as well
+      now[key] = value
+      if (now.on) send()
+    }
+    const over = (name, values, key, say) => {
+      const all = [...new Set([...values, settings[key]])].sort((a, b) => a - b)
+      return RTX.range(name, all, all.indexOf(settings[key]), anew(key), say).label
+    }
+    const marked = (kind) => {
+      const label = RTX.check(NAMES[kind], chosen.has(kind), tick(kind))
+      label.firstChild.after(RTX.swatch(kind))
+      return label
+    }
+    const parts = {
+      cells: el('fieldset', {className: 'live-radios'}, el('legend', {}, 'Cells'), Object.keys(NAMES).map(marked)),
+      length: over('Length T', LENGTHS, 'length', (v) => `${v} steps`),
+      scale: over('Recurrent weights at the start', SCALES, 'scale', (v) => `× ${v}`),
+      rate: RTX.select('Rate', RATES, now.rate ?? '', (v) => steer('rate', +v || null)),
+      clip: RTX.check('clip the gradient at 1', now.clip > 0, (on) => steer('clip', on ? 1 : 0)),
+      forget: over('LSTM’s forget bias', [0, 1, 2, 3, 4], 'forget'),
+      scan: RTX.check('IndRNN forward by the scan', settings.scan, anew('scan')),
+    }
+    const place = () => {
+      parts.forget.hidden = !chosen.has('lstm')
+      parts.scan.hidden = !options.scan || !chosen.has('indrnn')
+      start.disabled = !chosen.size
+    }
+
+    // ---- what is seen
+    const charts = RTX.trainCharts(settings.length), voice = RTX.voice(), task = el('p', {className: 'live-task'})
+    const list = el('ul', {className: 'live-told'}), ways = el('p', {className: 'live-task'})
+    const earlier = el('p', {className: 'live-status'}), forbidden = el('p', {hidden: true}, FORBIDDEN)
+    function draw() {
+      const all = [...runs.values()], lines = [...chosen].map((kind) => words.told(runs.get(kind) || {kind}))
+      charts.draw(all, old, settings.length)
+      task.textContent = words.question(all)
+      list.replaceChildren(...lines.map((line) => el('li', {}, line)))
+      earlier.hidden = !old.length
+      if (old.length) earlier.textContent = words.earlier(old)
+      const both = runs.get('indrnn')?.ways
+      ways.hidden = !both
+      if (both) ways.textContent = words.bothWays(both, settings.length)
+      if (!now.on) charts.name(lines.join(' '))  // a name that changes all the time would be read all the time
+    }
+
+    // ---- the runs of now, one a cell, and the earlier ones
+    const fresh = (kind) => ({
+      key: ++count, kind, length: settings.length, steps: 0, at: [], losses: [], errors: [], norms: [], share: 0,
+      events: {}, state: 'learning', asked: [], answer: null, ways: null,
+    })
+    function retire(run) {
+      if (run.steps >= SHORT) old.push(run)
+      else charts.drop(run)
+      if (old.length > OLD) charts.drop(old.shift())
+    }
+    function renew() {
+      for (const run of runs.values()) retire(run)
+      runs = new Map()
+      now.run++
+      now.most = most
+      draw()
+    }
+
+    // ---- the worker
+    function send() {
+      for (const kind of chosen) if (!runs.has(kind)) runs.set(kind, fresh(kind))
+      if (!port) {
+        port = RTX.worker(RTX.TRAINER, (RTX, port, inPage) => RTX.trainer(port, inPage))
+        port.onmessage = ({data}) => take(data)
+        port.onerror = (message) => pause(`The training stopped: ${message}`)
+      }
+      const all = [...chosen], rates = now.rate ? Object.fromEntries(all.map((kind) => [kind, now.rate])) : RTX.RATES
+      port.postMessage({...now, cells: all, settings: {...settings}, rates})
+    }
+    function go() {
+      const tired = [...runs.values()].filter((run) => run.state === 'learning').every((run) => run.steps >= now.most)
+      if (runs.size && tired) now.most += most
+      now.on = true
+      used = 0
+      start.textContent = 'Pause'
+      send()
+      draw()
+      const names = [...chosen].map((kind) => NAMES[kind]).join(', ')
+      voice.say(`${names}: training on sequences of ${settings.length} steps.`)
+    }
+    function pause(word) {
+      if (!now.on) return
+      now.on = false
+      start.textContent = 'Train'
+      send()
+      draw()
+      if (word) voice.say(word)
+    }
+    function take({run, cells, ended, seconds}) {
+      if (run !== now.run) return
+      const happened = Object.entries(cells).filter(([kind, news]) => runs.has(kind) && update(runs.get(kind), news))
+      const said = happened.map(([kind]) => words.latest(runs.get(kind)))
+      forbidden.hidden = port.where !== 'page'
+      if (said.length) voice.say(said.join(' '))
+      used += seconds
+      if (ended) finish(said)
+      else if (used > limit) pause(`Paused after ${limit} seconds of work; press Train to go on.`)
+      const time = performance.now()
+      if (now.on && time - drawn < (RTX.still() ? 2000 : 80)) return
+      drawn = time
+      draw()
+    }
+    function finish(said) {
+      const left = [...runs.values()].some((run) => run.state === 'learning')
+      pause([...said, left ? `Paused after ${now.most} steps; press Train to go on.` : 'All have ended.'].join(' '))
+    }
+    // Takes up what the worker said of a cell; true if something happened to it
+    function update(run, news) {
+      if (!news.errors.length) return false
+      const first = news.steps - news.errors.length + 1
+      news.errors.forEach((error, i) => {
+        run.at.push(first + i)
+        run.errors.push(error)
+        run.losses.push(news.losses[i])
+      })
+      const half = (all) => all.filter((_, i) => i % 2 === 0 || i === all.length - 1)
+      if (run.at.length > POINTS) for (const key of ['at', 'errors', 'losses']) run[key] = half(run[key])
+      const before = words.happened(run).length
+      for (const key of ['steps', 'norms', 'share', 'events', 'state', 'asked', 'answer', 'ways']) run[key] = news[key]
+      return words.happened(run).length > before
+    }
+    // What is out of sight does not train; what was taken out of the page ends its worker
+    const rest = () => pause('Paused, as it was out of sight.')
+    const hidden = () => { if (document.hidden) rest() }
+    const sight = new IntersectionObserver((seen) => {
+      if (seen[seen.length - 1].isIntersecting) return
+      rest()
+      if (body.isConnected || !port) return
+      port.terminate()
+      sight.disconnect()
+      document.removeEventListener('visibilitychange', hidden)
+    })
+    sight.observe(body)
+    document.addEventListener('visibilitychange', hidden)
+
+    const shown = Object.keys(parts).filter((name) => controls.includes(name)).map((name) => parts[name])
+    body.append(
+      el('div', {className: 'live-controls'}, shown, el('div', {className: 'live-buttons'}, start, reset, clear)),
+      forbidden, el('div', {className: 'live-charts'}, charts.elements), task, voice.element, list, ways, earlier)
+    voice.element.classList.add('live-brief')
+    place()
+    renew()
+    voice.say('Press Train. Everything may be changed while it runs; earlier runs stay as thin lines.')
+  })
+})

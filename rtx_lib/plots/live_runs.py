@@ -1,0 +1,90 @@
+"""The still picture of the trainer: recorded runs of its default setting, and the gradient at their ends."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+
+from rtx_lib.plots.curves import baseline, label_lines
+from rtx_lib.plots.style import look
+
+NAMES = {"rnn": "tanh RNN", "irnn": "IRNN", "lstm": "LSTM", "gru": "GRU", "indrnn": "IndRNN"}
+"""What the trainer calls its cells."""
+
+
+def draw_live_runs(record: Mapping[str, Any]) -> Figure:
+    """One run of each cell: its error while it learns in a page, and the gradient at every step when it stopped.
+
+    Small marks at the line of ``record["below"]["error"]`` are the steps at which each of all the runs passed it.
+
+    Parameters
+    ----------
+    record
+        What ``make live`` wrote: ``curves`` (by cell ``step`` and ``error``), ``norms``, ``below`` and ``setting``.
+
+    Raises
+    ------
+    ValueError
+        If a part is missing, or the cells of its parts differ.
+    """
+    cells = _cells(record)
+    fig, (errors, norms) = plt.subplots(2, 1, figsize=(5.2, 4.8), height_ratios=[1.15, 1])
+    line = record["below"]["error"]
+    for place, kind in enumerate(cells):
+        looks = look(kind) | {"marker": "none"}
+        curve = record["curves"][kind]
+        errors.plot(curve["step"], curve["error"], label=NAMES[kind], **looks)
+        passed = [step for step in record["below"][kind] if step is not None]
+        heights = line * 1.13 ** (place - len(cells) / 2)
+        errors.plot(passed, np.full(len(passed), heights), "|", color=looks["color"], markersize=7, label="_passed")
+        norms.plot(np.arange(1, len(record["norms"][kind]) + 1), _positive(record["norms"][kind]), **looks)
+    errors.set(yscale="log", ylim=(0.002, 0.4), xlim=(0, None), xlabel="training step", ylabel="squared error")
+    errors.set_yticks([0.01, 0.05, 1 / 6], ["0.01", "0.05", "1/6"])
+    errors.minorticks_off()
+    norms.set(yscale="log", xlabel="step t of the sequence", ylabel=r"norm of $\partial L / \partial h_t$")
+    baseline(errors, 1 / 6, "no memory: 1/6", at=0.3)
+    label_lines(errors)
+    return fig
+
+
+def describe_live_runs(record: Mapping[str, Any]) -> str:
+    """What :func:`draw_live_runs` shows, in words, with the numbers of the record.
+
+    Raises
+    ------
+    ValueError
+        As :func:`draw_live_runs`.
+    """
+    line, said = record["below"]["error"], []
+    for kind in _cells(record):
+        runs, passed = record["below"][kind], [step for step in record["below"][kind] if step is not None]
+        if passed:
+            middle = f", in the median after {np.median(passed):.0f}" if len(passed) == len(runs) else ""
+            said.append(f"{NAMES[kind]}: {len(passed)} of {len(runs)} runs below {line}{middle}")
+        else:
+            said.append(
+                f"{NAMES[kind]}: none of {len(runs)} runs below {line} in {record['setting']['most'][kind]} steps"
+            )
+    length = record["setting"]["length"]
+    return f"Cells that learned the adding problem at T = {length} in a page. {'; '.join(said)}."
+
+
+def _cells(record: Mapping[str, Any]) -> Sequence[str]:
+    """The record's cells in the trainer's order."""
+    missing = [part for part in ("curves", "norms", "below", "setting") if part not in record]
+    if missing:
+        raise ValueError(f"record must hold curves, norms, below and setting, got none of {missing}")
+    cells = [kind for kind in NAMES if kind in record["curves"]]
+    for part in ("norms", "below"):
+        found = [kind for kind in NAMES if kind in record[part]]
+        if found != cells:
+            raise ValueError(f"{part} of the record must be of {cells}, got {found}")
+    return cells
+
+
+def _positive(values: Sequence[float | None]) -> np.ndarray:
+    """Values for a logarithmic axis; what is not positive leaves a gap."""
+    array = np.array([np.nan if value is None else value for value in values], dtype=float)
+    return np.where(array > 0, array, np.nan)

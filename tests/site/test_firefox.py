@@ -1,0 +1,41 @@
+"""The built site in Firefox: every live figure starts, and its page has no error in the console."""
+
+from __future__ import annotations
+
+from support import built
+
+START = """(async () => {
+  const figures = [...document.querySelectorAll('figure[data-live]')]
+  for (const figure of figures) {
+    figure.closest('details')?.setAttribute('open', '')
+    figure.scrollIntoView({behavior: 'instant'})
+    for (let i = 0; i < 600 && !['ready', 'failed'].includes(figure.dataset.state); i++)
+      await new Promise((done) => setTimeout(done, 100))
+  }
+  return figures.map((figure) => [figure.dataset.live, figure.dataset.state])
+})()"""
+
+
+def test_every_live_figure_starts_without_an_error(firefox, site, address):
+    found, kinds = [], set()
+    for name in built.toc():
+        if "data-live=" not in (site.folder / f"{name}.html").read_text(encoding="utf-8"):
+            continue
+        with firefox.tab(f"{address}{name}.html") as tab:
+            states = tab.evaluate(START)
+            kinds |= {kind for kind, _ in states}
+            found += [f"{name}: {kind} {state}" for kind, state in states if state != "ready"]
+            found += [f"{name}: {error}" for error in tab.errors]
+            elsewhere = [url for url in tab.requests if not url.startswith((address, "data:", "blob:"))]
+            found += [f"{name}: request to elsewhere: {url}" for url in elsewhere]
+    assert kinds and not found
+
+
+def test_a_training_makes_steps_on_the_first_page(firefox, address):
+    """The reader presses the first button of the trainer; steps are counted in words."""
+    with firefox.tab(f"{address}{built.toc()[0]}.html") as tab:
+        assert ["train", "ready"] in tab.evaluate(START)
+        figure = "document.querySelector('figure[data-live=train]')"
+        tab.evaluate(f"[...{figure}.querySelectorAll('button')].find((b) => b.textContent === 'Train').click()")
+        tab.wait(f"/step [1-9]/.test({figure}.textContent)")
+        assert not tab.errors
