@@ -146,5 +146,6 @@ RTX.part('attention', (RTX) => {
       return {logits: affine(w.readout.weight, h, w.readout.bias), attention}
     }
   }
-  Object.assign(RTX, {CharGPT, CharXL, gelu: ACTIVATIONS.gelu})
+  const layers = {attend, feedForward, before, behind, layerNorm}  // what other models are made of as well
+  Object.assign(RTX, {CharGPT, CharXL, layers, gelu: ACTIVATIONS.gelu})
 })

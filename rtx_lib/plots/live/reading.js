@@ -18,6 +18,7 @@ RTX.part('reading', (RTX) => {
   // The model that these weights are of; settings as its constructor takes them
   function character(weights, settings = {}) {
     if ('core.weight_hh_l0' in weights) return new CharRecurrent(weights)
+    if ('blocks.0.local_rnns.0.weight_hh_l0' in weights) return new RTX.RTransformer(weights, settings)
     return 'stack.blocks.0.norms.0.weight' in weights ? new CharGPT(weights, settings) : new CharXL(weights, settings)
   }
 
@@ -61,13 +62,15 @@ RTX.part('reading', (RTX) => {
     bits(counts) { return mean(this.rows.map(({bits}) => bits), counts) }
   }
 
+  const TIMED = 24  // turns
   // Models that read the same ids in turns of a few characters each, so that whatever else the machine does meets all
-  // of them alike; three times, as the first is slow in every browser. step() makes one turn of each and says whether
-  // there are more. runs: of each model {bits, time}: bits[i], what ids[i] cost, null for the first; and the
+  // of them alike; several times, as the first is slow in every browser. step() makes one turn of each and says
+  // whether there are more. runs: of each model {bits, time}: bits[i], what ids[i] cost, null for the first; and the
   // milliseconds for a character, the least of the turns in the second half of the text, where a memory is fullest.
   class Comparison {
     constructor(models, ids, turn) {
-      Object.assign(this, {models, ids, turn, at: 0, round: 0})
+      const late = Math.max(1, ids.length / turn / 2)  // turns in the second half
+      Object.assign(this, {models, ids, turn, at: 0, round: 0, rounds: Math.min(9, 1 + Math.ceil(TIMED / late))})
       this.runs = Object.fromEntries(Object.keys(models).map((name) => [name, {bits: [null], time: Infinity}]))
     }
     step() {
@@ -85,7 +88,7 @@ RTX.part('reading', (RTX) => {
       this.at += part.length
       if (this.at < this.ids.length) return true
       this.at = 0
-      return ++this.round < 3
+      return ++this.round < this.rounds
     }
   }
 
