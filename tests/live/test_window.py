@@ -112,3 +112,55 @@ def test_what_rearrangements_make_together(live, window):
     x, y = WindowOrder(20, window=window).batch("train", 3, torch.Generator().manual_seed(0))
     script = "([rows, window]) => rows.map((ids) => ids.map((_, t) => RTX.together(ids, t, window)))"
     assert live(*PARTS).evaluate(script, [x.tolist(), window]) == y.tolist()
+
+
+# ---- the widget
+WIDGET = """(weights) => {
+  const body = document.body.appendChild(document.createElement('div'))
+  RTX.widgets.window(body, {text: 'facade bead!', window: 3}, {reader: {weights: matrices(weights)}})
+}"""
+ROWS = "all => all.map((row) => [...row.querySelectorAll('td')].map((td) => td.textContent))"
+
+
+@pytest.fixture
+def typed(live):
+    torch.manual_seed(0)
+    page = live("controls", "chart", "start", *PARTS, "digits", "widget-window")
+    reader = disturb(Readout(LocalRNN(16, 30, 3, cell="gru"), 6, vocabulary=6), 0.3)
+    page.evaluate(WIDGET, arrays(reader))
+    return page
+
+
+def rows(page):
+    return page.eval_on_selector_all(".live-window-table tr", ROWS)
+
+
+def test_it_reads_the_letters_from_a_to_f_alone(typed):
+    letters, truths, answers, moved = rows(typed)
+    assert "".join(letters) == "FACADEBEAD" and set(moved) == {"–"} and len(truths) == len(answers) == 10
+    typed.fill("input[type=text]", "BAD day")
+    assert "".join(rows(typed)[0]) == "BADDA"
+
+
+def test_a_changed_letter_moves_the_states_of_the_windows_that_hold_it_and_no_other(typed):
+    typed.fill("input[type=text]", "FACEDEBEAD")  # the fourth
+    moved = rows(typed)[3]
+    assert [place for place, text in enumerate(moved) if text != "0"] == [3, 4, 5]
+    typed.wait_for_function("document.querySelector('[role=status]').textContent.includes('the 7 others by 0.')")
+
+
+def test_a_wider_window_holds_more_letters_and_the_run_shows_each(typed):
+    assert typed.locator(".live-window-run > div").count() == 3
+    typed.get_by_role("slider", name="Window M").fill("7")
+    assert typed.locator(".live-window-run > div").count() == 8
+    typed.get_by_role("slider", name="Position").fill("0")
+    first = typed.locator(".live-window-run > div > span:first-child").all_text_contents()
+    assert first == ["·"] * 7 + ["F"]
+    assert typed.get_by_role("slider", name="Position").get_attribute("aria-valuetext") == "1, the letter F"
+
+
+def test_another_letter_by_a_button_and_none_at_all(typed):
+    typed.get_by_text("Another letter here").click()
+    assert "".join(rows(typed)[0]) == "FACADEBEAE"
+    typed.fill("input[type=text]", "")
+    assert rows(typed)[0] == [] and typed.get_by_text("Another letter here").is_disabled()

@@ -59,9 +59,12 @@ RTX.part('widget-tune', (RTX) => {
       const low = Math.min(36, ...keys) - 1, high = Math.max(60, ...keys) + 1, tall = high - low
       svg.setAttribute('viewBox', `0 0 ${count * 6} ${tall * 6}`)
       const grid = []
-      for (let key = low; key <= high; key++) if (key % 12 === 3) grid.push(el('path', {class: 'live-octave', d: `M0 ${6 * (high - key)}H${6 * count}`}))
+      for (let key = low; key <= high; key++) {
+        if (key % 12 === 3) grid.push(el('path', {class: 'live-octave', d: `M0 ${6 * (high - key)}H${6 * count}`}))
+      }
       const bars = roll.notes(frames).map(({key, from, to}) => el('rect', {
-        class: from < given.length ? 'live-given' : 'live-written', x: 6 * from + 0.6, y: 6 * (high - key) - 2.4, width: 6 * (to - from) - 1.2, height: 4.8, rx: 1,
+        class: from < given.length ? 'live-given' : 'live-written', rx: 1,
+        x: 6 * from + 0.6, y: 6 * (high - key) - 2.4, width: 6 * (to - from) - 1.2, height: 4.8,
       }))
       const edge = written.length ? el('path', {class: 'live-edge', d: `M${6 * given.length} 0V${6 * tall}`}) : null
       svg.replaceChildren(...grid, ...bars, ...(edge ? [edge] : []), needle)
@@ -79,7 +82,9 @@ RTX.part('widget-tune', (RTX) => {
       else {
         const held = written.filter((frame, t) => frame.some((key) => (written[t - 1] || given.at(-1)).includes(key))).length
         const silent = written.filter((frame) => !frame.length).length
-        voice.say(`${written.length} frames written with windows of ${now.window}; in ${Math.round(100 * held / written.length)} % of them a note is held on, ${silent} are silent. On top: ${roll.melody(written.slice(0, 32))}${written.length > 32 ? ' …' : ''}`)
+        const share = Math.round(100 * held / written.length), more = written.length > 32 ? ' …' : ''
+        voice.say(`${written.length} frames written with windows of ${now.window}; in ${share} % of them a note is held on, `
+          + `${silent} are silent. On top: ${roll.melody(written.slice(0, 32))}${more}`)
       }
     }
 

@@ -17,7 +17,8 @@ RTX.part('widget-window', (RTX) => {
       type: 'text', value: text, autocomplete: 'off', spellcheck: false, maxLength: MOST + 8, className: 'live-window-text',
       oninput: () => use(known(field.value)),
     })
-    const where = el('input', {type: 'range', min: 0, max: MOST - 1, step: 1, autocomplete: 'off', oninput: () => { at = +where.value; draw() }})
+    const pick = (t) => { at = t; draw() }
+    const where = el('input', {type: 'range', min: 0, max: MOST - 1, step: 1, autocomplete: 'off', oninput: () => pick(+where.value)})
     const spot = el('output', {'aria-live': 'off'})
     const other = button('Another letter here', () => {
       const next = [...ids]
@@ -32,9 +33,12 @@ RTX.part('widget-window', (RTX) => {
     }, (value) => value === window ? `${value}, as in training` : String(value)).label
 
     // ---- what is seen
-    const letters = el('tr'), truths = el('tr'), answers = el('tr'), moves = el('tr'), inside = el('div', {className: 'live-window-run'})
+    const letters = el('tr'), truths = el('tr'), answers = el('tr'), moves = el('tr')
+    const inside = el('div', {className: 'live-window-run'})
     const table = el('table', {}, el('tbody', {}, letters, truths, answers, moves))
-    const box = el('div', {className: 'live-window-table', tabIndex: 0, role: 'region', 'aria-label': 'All positions; scrolls sideways'}, table)
+    const box = el('div', {
+      className: 'live-window-table', tabIndex: 0, role: 'region', 'aria-label': 'All positions; scrolls sideways',
+    }, table)
     const head = (name) => el('th', {scope: 'row'}, name)
 
     // A typed text: where one letter of it was replaced, the states of before are those to compare with
@@ -50,7 +54,8 @@ RTX.part('widget-window', (RTX) => {
       found = ids.map((_, t) => {
         const {states, logits} = reader.read(ids, t), h = states.at(-1), p = RTX.softmax(logits.at(-1))
         const old = before[t]?.h
-        return {h, p, answer: likeliest(p), right: together(ids, t, reader.window), move: old ? Math.max(...h.map((v, j) => Math.abs(v - old[j]))) : null}
+        const move = old ? Math.max(...h.map((v, j) => Math.abs(v - old[j]))) : null
+        return {h, p, move, answer: likeliest(p), right: together(ids, t, reader.window)}
       })
       at = Math.max(0, Math.min(at, ids.length - 1))
       draw(changed)
@@ -68,7 +73,8 @@ RTX.part('widget-window', (RTX) => {
       where.setAttribute('aria-valuetext', spot.textContent)
       other.disabled = none
       const mark = (t) => `${t >= first && t <= at ? 'live-in' : ''} ${t === at ? 'live-at' : ''}`
-      letters.replaceChildren(head('letter'), ...ids.map((id, t) => el('td', {className: mark(t), onclick: () => { at = t; draw() }}, LETTERS[id])))
+      letters.replaceChildren(head('letter'), ...ids.map((id, t) =>
+        el('td', {className: mark(t), onclick: () => pick(t)}, LETTERS[id])))
       truths.replaceChildren(head('together'), ...found.map(({right}, t) => el('td', {className: mark(t)}, LETTERS[right])))
       answers.replaceChildren(head('it says'), ...found.map(({answer, right}, t) =>
         el('td', {className: mark(t)}, `${LETTERS[answer]}${answer === right ? '' : ' ✗'}`)))
@@ -81,14 +87,18 @@ RTX.part('widget-window', (RTX) => {
       const {states, logits} = reader.read(ids, at)
       inside.replaceChildren(...states.map((h, j) => {
         const t = first + j, p = RTX.softmax(logits[j]), best = likeliest(p)
-        return el('div', {}, el('span', {}, t < 0 ? '·' : LETTERS[ids[t]]), strip(h), el('span', {}, `${LETTERS[best]} ${percent(p[best])}`))
+        const said = `${LETTERS[best]} ${percent(p[best])}`
+        return el('div', {}, el('span', {}, t < 0 ? '·' : LETTERS[ids[t]]), strip(h), el('span', {}, said))
       }))
       const wrong = found.filter(({answer, right}) => answer !== right).length, {answer, right, p} = found[at]
-      const story = `Position ${at + 1} sees ${ids.slice(Math.max(0, first), at + 1).map((id) => LETTERS[id]).join(', ')}: together ${LETTERS[right]}; `
-        + `it says ${LETTERS[answer]} (${percent(p[answer])}). Of ${found.length} positions it has ${found.length - wrong} right.`
+      const seen = ids.slice(Math.max(0, first), at + 1).map((id) => LETTERS[id]).join(', ')
+      const story = `Position ${at + 1} sees ${seen}: together ${LETTERS[right]}; it says ${LETTERS[answer]} `
+        + `(${percent(p[answer])}). Of ${found.length} positions it has ${found.length - wrong} right.`
       const held = found.filter((_, t) => t < changed || t >= changed + M), most = Math.max(0, ...held.map(({move}) => move))
-      const effect = changed < 0 || found[changed].move === null ? '' : ` Letter ${changed + 1} changed: the states of positions ${changed + 1} to `
-        + `${Math.min(ids.length, changed + M)} moved, the ${held.length} others by ${short(most)}.`
+      const last = Math.min(ids.length, changed + M)
+      const effect = changed < 0 || found[changed].move === null ? ''
+        : ` Letter ${changed + 1} changed: the states of positions ${changed + 1} to ${last} moved, `
+          + `the ${held.length} others by ${short(most)}.`
       clearTimeout(saying)
       if (voice.element.textContent) saying = setTimeout(() => voice.say(story + effect), LATER)
       else voice.say(story)
