@@ -1,7 +1,8 @@
 // Rules for the scripts of the pages: rtx_lib/plots/**/*.js and book/assets/*.js, classic scripts all of them.
 // It imports nothing, so that it works from wherever ESLint is installed.
 const browser = [
-  'AudioContext', 'Blob', 'DOMException', 'HTMLElement', 'Intl', 'IntersectionObserver', 'MessageChannel', 'MutationObserver',
+  'AudioContext', 'Blob', 'DOMException', 'HTMLElement', 'Intl', 'IntersectionObserver', 'MessageChannel', 'MouseEvent',
+  'MutationObserver',
   'ResizeObserver', 'SVGElement', 'TextDecoder', 'TextEncoder', 'URL', 'Worker', 'atob', 'btoa', 'cancelAnimationFrame',
   'clearInterval', 'clearTimeout', 'console', 'document', 'getComputedStyle', 'history', 'localStorage', 'location',
   'matchMedia', 'navigator', 'performance', 'postMessage', 'queueMicrotask', 'requestAnimationFrame', 'sessionStorage',

@@ -13,6 +13,7 @@ PAPER = {"width": 680, "height": 1000}  # A4 between margins of 15 mm, in the pi
 def printed(browser, address):
     """A chapter as it is laid out for paper."""
     context = browser.new_context(viewport=PAPER)
+    context.set_default_timeout(page_checks.PATIENCE)
 
     def lay_out(name):
         page = context.new_page()
@@ -33,7 +34,7 @@ def test_no_line_of_code_and_no_table_is_cut(printed, name):
         .filter(e => e.checkVisibility() && over(e)).map(e => `${e.tagName}: ${e.textContent.slice(0, 60)}`)
     }""")
     assert not cut
-    assert not page.locator(".prev-next-area").is_visible() and not page.locator(".copybtn").first.is_visible()
+    assert page.locator(".prev-next-area:visible, .copybtn:visible").count() == 0
 
 
 def test_a_cut_line_is_seen(printed):

@@ -62,13 +62,15 @@ RTX.part('reading', (RTX) => {
     bits(counts) { return mean(this.rows.map(({bits}) => bits), counts) }
   }
 
+  const TIMED = 24  // turns
   // Models that read the same ids in turns of a few characters each, so that whatever else the machine does meets all
-  // of them alike; three times, as the first is slow in every browser. step() makes one turn of each and says whether
-  // there are more. runs: of each model {bits, time}: bits[i], what ids[i] cost, null for the first; and the
+  // of them alike; several times, as the first is slow in every browser. step() makes one turn of each and says
+  // whether there are more. runs: of each model {bits, time}: bits[i], what ids[i] cost, null for the first; and the
   // milliseconds for a character, the least of the turns in the second half of the text, where a memory is fullest.
   class Comparison {
     constructor(models, ids, turn) {
-      Object.assign(this, {models, ids, turn, at: 0, round: 0})
+      const late = Math.max(1, ids.length / turn / 2)  // turns in the second half
+      Object.assign(this, {models, ids, turn, at: 0, round: 0, rounds: Math.min(9, 1 + Math.ceil(TIMED / late))})
       this.runs = Object.fromEntries(Object.keys(models).map((name) => [name, {bits: [null], time: Infinity}]))
     }
     step() {
@@ -86,7 +88,7 @@ RTX.part('reading', (RTX) => {
       this.at += part.length
       if (this.at < this.ids.length) return true
       this.at = 0
-      return ++this.round < 3
+      return ++this.round < this.rounds
     }
   }
 

@@ -49,6 +49,7 @@ RTX.part('widget-positions', (RTX) => {
       if (cell) { query = +cell.dataset.i; place.set(query); look() }
     }})
     const sums = el('p', {className: 'live-task'}), where = el('p', {className: 'live-task'})
+    const counted = el('p', {className: 'live-task', hidden: true})
     const asked = select('head', {best: `the one that looks ${lag} back`}, 'best', (value) => { head = value; look() })
     const tests = button(`Test ${TESTS} fresh sequences`, () => test())
     const picture = chart({width: 400, height: 230, right: 110, alt: 'Share of right answers at each position of fresh sequences',
@@ -150,9 +151,12 @@ RTX.part('widget-positions', (RTX) => {
       picture.line(key, xs, ys, {cls: `positions-${kind}${reach < MOST || first ? ' live-old' : ''}`, name: key})
       picture.settle()
       const near = mean(lag, Math.min(trained, L)), far = L > trained ? `, ${percent(mean(trained, L))} from there on` : ''
-      told.say(`${key}: over ${TESTS} fresh sequences of ${L} symbols, ${percent(mean(lag, L))} right; `
-        + `${percent(near)} before position ${trained}${far}.`)
+      counted.hidden = false
+      counted.textContent = `${key}: over ${TESTS} fresh sequences of ${L} symbols, ${percent(mean(lag, L))} right; `
+        + `${percent(near)} before position ${trained}${far}.`
+      told.say(counted.textContent)
     }
+    told.element.classList.add('positions-voice')
     const blocks = Object.values(made)[0].blocks
     for (let b = 0; b < blocks; b++) for (let h = 0; h < heads; h++)
       asked.querySelector('select').append(el('option', {value: `${b} ${h}`}, `block ${b + 1}, head ${h + 1}`))
@@ -164,7 +168,7 @@ RTX.part('widget-positions', (RTX) => {
         range('count from', FIRST, 0, (at) => { first = at; run() }).label, asked),
       el('label', {className: 'positions-label'}, el('span', {}, 'Sequence: symbols 0 to 9 and a to f'), typed),
       el('div', {className: 'live-buttons'}, button('Draw a new sequence', () => fresh(ids.length)), tests),
-      sums, strip, place.label, where, plot, told.element)
+      sums, strip, place.label, where, counted, plot, told.element)
     return fresh(24)
   })
 })
