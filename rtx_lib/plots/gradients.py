@@ -1,4 +1,4 @@
-"""Gradients as pictures: films of training runs, norms and what clips them, errors against a sequence's length."""
+"""Gradients as pictures: films of training runs, and errors against a sequence's length."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rtx_lib.plots.arrays import floats, several
-from rtx_lib.plots.curves import bands, baseline, label_lines, name_at, smooth
+from rtx_lib.plots.curves import bands, baseline, label_lines, name_at
 from rtx_lib.plots.style import CYCLE, INK, MARKERS, look
 
 
@@ -191,31 +191,3 @@ def error_by_length(ax: Axes, errors: Mapping[str, Mapping[int, Sequence[float]]
     ax.set_xticks(lengths, [f"{length:,}" for length in lengths])
     ax.margins(x=0.015)  # the names at the lines' ends stand clear of a baseline
     ax.minorticks_off()
-
-
-def draw_gradient_norms(norms: Mapping[str, Any], clip: float, *, looks: Mapping[str, str]) -> Figure:
-    """The gradient's norm at the steps of training runs, with a dashed line at the norm to which clipping cuts it.
-
-    Parameters
-    ----------
-    norms
-        By name (N,), before clipping, one for each step; a point is the mean of 20 steps.
-    clip
-        The largest norm that clipping lets through.
-    looks
-        The models whose looks the names have; else those of the names themselves, or of the cycle in order.
-
-    Raises
-    ------
-    ValueError
-        If there is no run, or one has no finite norm.
-    """
-    if not norms:
-        raise ValueError("norms must hold at least one run, got none")
-    fig, ax = plt.subplots(figsize=(5.8, 3.0))
-    for place, (name, values) in enumerate(norms.items()):
-        bands(ax, smooth(values, 20), name, **look(looks.get(name, name), place))
-    baseline(ax, clip, "")
-    ax.set(yscale="log", xlabel="training step", ylabel="gradient norm")
-    label_lines(ax, gap=1.2 * max(name.count("\n") + 1 for name in norms))
-    return fig

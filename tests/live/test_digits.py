@@ -2,7 +2,8 @@
 
 import pytest
 import torch
-from live.parity import BAR, PARTS as FILES, arrays, disturb, error
+from live.parity import BAR, arrays, disturb, error
+from live.parity import PARTS as FILES
 
 from rtx_lib.layers import RNN, Readout
 

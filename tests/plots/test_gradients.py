@@ -3,16 +3,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 
-from rtx_lib.plots import (
-    at_frame,
-    draw_gradient_norms,
-    draw_unrolled,
-    error_by_length,
-    film,
-    gradient_frames,
-    gradient_panels,
-    look,
-)
+from rtx_lib.plots import at_frame, draw_unrolled, error_by_length, film, gradient_frames, gradient_panels, look
 
 NORMS = np.geomspace(1e-6, 1, 12).reshape(2, 6)
 EIGENVALUES = np.array([[0.5 + 0.5j, -0.2], [0.9, 0.0 - 1.2j]])
@@ -64,17 +55,6 @@ def test_panels_show_each_network_its_states_its_title_and_where_the_error_stand
     assert set(cursor.get_xdata()) == {50} and set(curves["_baseline"].get_ydata()) == {1 / 6}
     assert {text.get_text() for text in below.texts if text.get_text()} == set(runs)
     film(fig, frames, "training", labels=["1", "2"], alt="It moves.")
-
-
-def test_norms_are_means_over_steps_with_a_line_where_they_are_clipped() -> None:
-    norms = {"GRU": [1.0] * 20 + [3.0, 5.0], "two\nlines": [0.1, 0.1, 0.1, 0.1]}
-    (ax,) = draw_gradient_norms(norms, 0.5, looks={"two\nlines": "lstm"}).axes
-    drawn = {str(line.get_label()): line for line in ax.get_lines()}
-    assert np.allclose(drawn["GRU"].get_ydata(), [1] * 20 + [1.1, 1.3])  # means over 20 steps
-    assert drawn["GRU"].get_color() == look("gru")["color"]
-    assert drawn["two\nlines"].get_color() == look("lstm")["color"]
-    assert set(drawn["_baseline"].get_ydata()) == {0.5} and ax.get_yscale() == "log"
-    assert {text.get_text() for text in ax.texts if text.get_text()} == set(norms)
 
 
 def test_runs_that_diverged_are_counted_at_their_length() -> None:

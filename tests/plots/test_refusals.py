@@ -180,7 +180,6 @@ CASES = [
     (lambda ax: panels(RUNS, errors={"b": [1, 2]}), r"errors must name the networks of runs, \['a'\], got \['b'\]"),
     (lambda ax: panels(RUNS, errors={"a": [1]}), r"errors of 'a' must have shape \(2,\), got \(1,\)"),
     (lambda ax: panels(RUNS, steps=[1, 2, 3]), r"steps must have shape \(2,\), got \(3,\)"),
-    (lambda ax: p.draw_gradient_norms({}, 1, looks={}), "norms must hold at least one run, got none"),
     (lambda ax: p.draw_decay(0.5, [1, 0.5, 0.25], [1, 0.5]), r"resting must have shape \(3,\), got \(2,\)"),
     (
         lambda ax: p.draw_composition(np.ones(5), lambda h: h[1:], lambda h: h, {}, "u"),
