@@ -138,7 +138,7 @@ def gradient_panels(
             line: dict[str, Any] = {"color": (look(kind, place)["color"], CYCLE[1])[index % 2], "markersize": 3}
             line |= {"linestyle": ("-", "--")[index % 2], "marker": MARKERS[index], "gid": f"{kind} {name}"}
             ax.semilogy([1, T], [1, 1], label=f"$dL/d{name}_t$", **line)
-        ax.set(xlim=(0, T + 1), ylim=(1e-13, 10), xlabel="step t of the sequence", xticks=[1, T // 2, T])
+        ax.set(xlim=(0, T + 1), ylim=(1e-13, 10), xlabel="step t", xticks=[1, T // 2, T])
         ax.set_title("-", gid=f"{kind} title")
         ax.legend(loc="lower right")
         if place:

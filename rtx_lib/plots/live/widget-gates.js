@@ -143,10 +143,10 @@ RTX.part('widget-gates', (RTX) => {
           show()
           tell()
         }, say).label, given),
-      el('div', {className: 'live-gates'},
+      el('div', {className: 'live-gates-room'}, el('div', {className: 'live-gates'},
         el('table', {}, el('caption', {}, 'Press a number under x: a pulse. Press a gate: it shuts or opens.'),
           el('thead', {}, head), table),
-        el('div', {}, drawn, words)),
+        el('div', {className: 'live-gates-seen'}, drawn, words))),
       el('div', {className: 'live-controls'}, place, gate.label, pulse.label),
       el('div', {className: 'live-buttons'},
         RTX.button('Give this gate back', () => {
