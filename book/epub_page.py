@@ -83,6 +83,8 @@ def strict(page: Page) -> None:
         summary.clear()
         summary.attrs = {}
         summary.append(FOLDS.get(text, text))
+    for block in body.select("p:has(details, div, figure, table, ul, ol, dl, pre, p)"):
+        block.name = "div"
     for fold in body.find_all("details"):
         fold.attrs = {}  # a name would close the others
     for tag in body.find_all(True):
@@ -100,6 +102,12 @@ def strict(page: Page) -> None:
         if re.search(r"\s", kept.get("id", "")):
             kept["id"] = re.sub(r"\s+", "-", kept["id"].strip())
         tag.attrs = kept
+    seen = set()
+    for tag in body.find_all(id=True):
+        if tag["id"] in seen:  # two panels of a drawing may call a line alike
+            del tag["id"]
+        else:
+            seen.add(tag["id"])
     for drawing in body.find_all("svg"):
         drawing["xmlns"] = "http://www.w3.org/2000/svg"
         if drawing.find(lambda tag: any(name.startswith("xlink:") for name in tag.attrs)):

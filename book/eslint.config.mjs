@@ -1,7 +1,8 @@
 // Rules for the scripts of the pages: rtx_lib/plots/**/*.js and book/assets/*.js, classic scripts all of them.
 // It imports nothing, so that it works from wherever ESLint is installed.
 const browser = [
-  'AudioContext', 'Blob', 'DOMException', 'HTMLElement', 'Intl', 'IntersectionObserver', 'MessageChannel', 'MutationObserver',
+  'AudioContext', 'Blob', 'DOMException', 'HTMLElement', 'Intl', 'IntersectionObserver', 'MessageChannel', 'MouseEvent',
+  'MutationObserver',
   'ResizeObserver', 'SVGElement', 'TextDecoder', 'TextEncoder', 'URL', 'Worker', 'atob', 'btoa', 'cancelAnimationFrame',
   'clearInterval', 'clearTimeout', 'console', 'document', 'getComputedStyle', 'history', 'localStorage', 'location',
   'matchMedia', 'navigator', 'performance', 'postMessage', 'queueMicrotask', 'requestAnimationFrame', 'sessionStorage',
@@ -36,7 +37,7 @@ export default [
       'max-len': ['error', {code: 140}],
       'max-lines': ['error', {max: 220}],
       'no-restricted-globals': ['error', 'event', 'name', 'status', 'parent', 'top', 'length', 'origin'],
-      'no-unused-vars': ['error', {args: 'after-used', caughtErrors: 'none'}],
+      'no-unused-vars': ['error', {args: 'after-used', caughtErrors: 'none', destructuredArrayIgnorePattern: '^_', varsIgnorePattern: '^_'}],
       'prefer-const': ['error', {destructuring: 'all'}],
     },
   },

@@ -19,37 +19,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
-import matplotlib.pyplot as plt
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from rtx_lib.evidence.records import load
-from rtx_lib.plots import bands, describe_live_runs, draw_live_runs, error_axes, evaluations, live, look, style, to_svg
+from rtx_lib.plots import describe_live_runs, draw_live_runs, live, style, to_svg
 
 RECORD = "book/results/live/trainer.json"
 FIGURE = '<figure class="book-fig live"'
 
 
 def runs_of_the_trainer(root: Path) -> tuple[Any, str]:
-    """Recorded runs of the trainer's default setting, and what they show; until there are any, runs in PyTorch."""
-    if not (root / RECORD).is_file():
-        return runs_in_torch(root)
+    """Recorded runs of the trainer's default setting, and what they show."""
     record = json.loads((root / RECORD).read_text(encoding="utf-8"))
     return draw_live_runs(record), describe_live_runs(record)
-
-
-def runs_in_torch(root: Path) -> tuple[Any, str]:
-    """The records of the same task and cells, trained in Python."""
-    names = {"tanh RNN": "long-rnn-t100", "GRU": "long-gru-t100", "IndRNN": "long-indrnn-t100"}
-    found = load(root / "book/results", curves=True)
-    fig, ax = plt.subplots()
-    for name, recipe in names.items():
-        steps, rows = evaluations(found[recipe], "mse")
-        bands(ax, rows, name, steps=steps, **look(name))
-    error_axes(ax, 1 / 6)
-    return fig, "Trained in PyTorch on the adding problem at T = 100: the error of tanh RNN, GRU and IndRNN."
 
 
 STILLS: dict[str, Callable[[Path], tuple[Any, str]]] = {"train": runs_of_the_trainer}

@@ -35,7 +35,7 @@ GROUPS = (
     ("Chapter 1: MNIST by rows", "row-mnist-"),
     ("Chapter 2: the adding problem, plain networks", "adding-"),
     ("Chapter 3: gates", "copy-|digits-|forget-bias-|depth-"),
-    ("Chapters 3 and 4: the adding problem over long distances", "long-"),
+    ("Chapters 3 and 4: the adding problem over long distances", "long-|told-"),
     ("Chapters 4 and 8: MNIST by pixels", "pixel-mnist-"),
     ("Chapter 5: number words", "numbers-"),
     ("Chapter 6: the symbol of so many steps ago", "lag"),

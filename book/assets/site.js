@@ -13,3 +13,11 @@ document.addEventListener("click", (event) => {
   for (const said of document.querySelectorAll(`.guess-said[data-guess="${name}"]`))
     said.textContent = ` You said: \u201c${answer.querySelector("summary").textContent.trim()}\u201d. `;
 });
+
+// Paper is white: whoever reads in the dark theme prints in the light one.
+addEventListener("beforeprint", () => {
+  const page = document.documentElement;
+  if (page.dataset.theme !== "dark") return;
+  page.dataset.theme = "light";
+  addEventListener("afterprint", () => (page.dataset.theme = "dark"), { once: true });
+});

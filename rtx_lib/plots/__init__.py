@@ -35,4 +35,4 @@ from rtx_lib.plots.shift import SHIFT_STEPS, describe_shift, draw_shift, shifted
 from rtx_lib.plots.style import CYCLE, DASHES, FAMILIES, INK, LOOKS, MARKERS, STYLE, look, style, use_style
 from rtx_lib.plots.tables import plain_table, sortable_table
 from rtx_lib.plots.transformer import TRANSFORMER_STAGES, describe_transformer, draw_transformer
-from rtx_lib.plots.writing import draw_expected, draw_saved
+from rtx_lib.plots.writing import TEXTS, draw_expected, draw_saved

@@ -212,7 +212,7 @@ def draw_alignment(source: Words, target: Words, weights: Any, *, marked: Collec
     if not set(marked) <= set(range(len(target))):
         raise ValueError(f"marked must hold rows from 0 to {len(target) - 1}, got {sorted(marked)}")
     count = max(rows, *array.shape)
-    fig, ax = plt.subplots(figsize=(5.4, 0.5 + 0.34 * count))
+    fig, ax = plt.subplots(figsize=(5.4, 0.5 + 0.33 * count))
     ax.set_axis_off()
     ax.set(xlim=(-0.75, 1.75), ylim=(-count + 0.4, 1.3))
     columns = ((source, "read", "right"), (target, "written", "left"))

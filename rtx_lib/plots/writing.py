@@ -15,6 +15,9 @@ _SIGNS = {" ": "␣", "\n": "⏎"}
 _NAMES = {" ": "a space", "\n": "a new line"}
 _MOST = 8
 
+TEXTS = {"shakespeare": "tinyshakespeare", "pydoc": "Python's own documentation"}
+"""What a page calls the texts of characters, by their source."""
+
 
 def draw_expected(text: str, looks: Sequence[Any], characters: str, chances: Any) -> dict[str, Any]:
     """What a model of characters looks at when it has read a text, and what it then expects: for :func:`play`.

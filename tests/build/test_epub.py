@@ -37,14 +37,14 @@ FIRST = f"""
 <!-- a remark -->
 </section>"""
 SECOND = """
-<h1>Second</h1><p id="here">Text</p>
+<h1>Second</h1><p id="here">Text</p><p>Records: <details><summary>The 9</summary>all</details></p>
 <figure class="book-fig book-explorer"><div class="book-control" onkeydown="event.stopPropagation()"><label>
 <span>slope a</span> <input type="range" min="0" max="1" oninput="go()"></label> <output aria-live="off">0.5</output>
 <button type="button">Play</button></div>
 <div class="frame" hidden><svg role="img" aria-label="first"><path d="M0 0"/></svg></div>
 <div class="frame" data-label="0.5"><svg viewBox="0 0 9 9" style="min-width:600px;max-width:100%" role="img"
  aria-label="second"><defs><clipPath id="a b" clipPathUnits="userSpaceOnUse"><rect/></clipPath></defs>
- <g><path id="m" d="M0 0"/></g><use xlink:href="#m"/></svg></div></figure>
+ <g><path id="m" d="M0 0"/><path id="m" d="M1 1"/></g><use xlink:href="#m"/></svg></div></figure>
 <figure class="book-fig live" data-live="train"><div class="live-still"><svg aria-label="still" role="img"></svg></div>
 </figure><div class="book-ask" role="group" hidden><input><button>Check</button></div>
 <iframe title="Heads" srcdoc="<p>x</p>"></iframe><div role="region" tabindex="0" aria-label="Scrolls">wide</div>"""
@@ -109,6 +109,7 @@ def test_what_moves_stands_still_and_what_html_forgives_is_mended(small):
     assert 'aria-label="still"' in page and "data-live" not in page
     assert 'viewBox="0 0 9 9"' in page and "<clipPath" in page and "min-width" not in page
     assert 'xmlns:xlink="http://www.w3.org/1999/xlink"' in page and 'id="a-b"' in page
+    assert page.count('id="m"') == 1 and "<div>Records: <details>" in page
     assert "Heads: on the site" in page and "Check" not in page
     first = small[1]["first.xhtml"]
     assert "<summary>Code</summary>" in first and ".x &gt; .y" in first and "alert" not in first

@@ -81,7 +81,10 @@ def test_exercises_count_by_their_grade(grade, minutes):
 
 def test_exercises_without_titles_count_too():
     page = new_document("page")
-    bold = [nodes.paragraph("", "", nodes.Text(""), nodes.strong("", name)) for name in ("1. A mask.", "2. A slip.", "Note.")]
+    bold = [
+        nodes.paragraph("", "", nodes.Text(""), nodes.strong("", name))
+        for name in ("1. A mask.", "2. A slip.", "Note.")
+    ]
     page += section("Exercises", *bold)
     assert reading.exercises(page) == 2 * reading.UNGRADED
 

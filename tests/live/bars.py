@@ -14,6 +14,7 @@ it ran stay the same: the command may be stopped at any time, and goes on where 
 import argparse
 import hashlib
 import json
+import os
 import platform
 import statistics
 import time
@@ -215,7 +216,7 @@ class opened:
         self.browser, self.html = browser, html
 
     def __enter__(self):
-        path = KEPT / f"page-{hashlib.sha256(self.html.encode()).hexdigest()[:8]}.html"
+        path = KEPT / f"page-{os.getpid()}.html"  # two of these commands may run at once
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"<!doctype html><html lang=en><meta charset=utf-8><title>live</title><body>{self.html}")
         self.page = self.browser.new_page(viewport=page_checks.DESKTOP)

@@ -1,7 +1,9 @@
 """Gates by hand: the page's LSTM and GRU are the library's, step by step, whatever gates are forced."""
 
+import page_checks
 import pytest
 import torch
+from live.hands import faults, figure, press, status
 from live.parity import BAR, arrays, disturb, errors, flat
 
 from rtx_lib.layers import GRU, LSTM
@@ -112,3 +114,48 @@ def test_what_is_left_is_the_derivative_along_the_line(live):
     found = of_the_page(live("arithmetic", "gated"), core, xs, [])["left"]
     assert max(errors({"left": found[:-2]}, {"left": torch.stack(by_autograd)}).values()) < BAR
     assert found[-2:] == flat(torch.ones(2))
+
+
+def column(page, name):
+    """The numbers of one column of the table, from step 1 on."""
+    heads = page.locator(".live-gates thead th").all_inner_texts()
+    place = next(k for k, head in enumerate(heads) if head == name or head.startswith(f"{name} "))
+    return [row.split("\t")[place].strip() for row in page.locator(".live-gates tbody tr").all_inner_texts()]
+
+
+def test_gates_are_shut_opened_and_given_back(browser, tmp_path):
+    with figure(browser, tmp_path, "gates", pulses={3: 1, 7: 1}) as page:
+        told = page.locator(".live-gates .live-task").inner_text
+        assert column(page, "left")[2:4] == ["100 %", "88 %"] and "is worth 0.30" in told()
+        press(page, "Keep everything")
+        assert set(column(page, "left")[2:]) == {"100 %"} and "is worth 0.95" in told()
+        gate = page.get_by_role("button", name="step 9, forget gate")
+        gate.click()
+        assert column(page, "left")[7:] == ["100 %"] + ["0 %"] * 4 and "the forget gate is shut" in status(page)
+        gate.click()
+        assert "the forget gate is open" in status(page) and column(page, "left")[8] == "100 %"
+        press(page, "Give this gate back")
+        assert "forget gate: by the weights" in status(page) and column(page, "left")[8] == "88 %"
+        press(page, "Hands off")
+        assert column(page, "left")[11] == "32 %"
+
+
+def test_all_is_done_by_keyboard(browser, tmp_path):
+    with figure(browser, tmp_path, "gates", pulses={3: 1}) as page:
+        page.get_by_role("button", name="step 3, forget gate").focus()
+        for key in ("ArrowLeft", "ArrowLeft", "ArrowDown", "ArrowDown", "Enter"):  # to the input of step 5
+            page.keyboard.press(key)
+        assert "Step 5: a pulse of 1.00" in status(page) and column(page, "x")[2:5] == ["1", "0", "1"]
+        page.keyboard.press("End")
+        assert page.evaluate("document.activeElement.ariaLabel").startswith("step 12, input")
+        page.get_by_label("height").fill("30")  # of 0 to 40, from -1 to 1
+        assert column(page, "x")[11] == "0.5"
+        page.get_by_role("radio", name="GRU").check()
+        assert "update gates of steps 4 to 12" in page.locator(".live-gates .live-task").inner_text()
+        assert page.evaluate("[...document.querySelectorAll('.live-gates button[tabindex=\"0\"]')].length") == 1
+
+
+@pytest.mark.parametrize("viewport", [page_checks.DESKTOP, page_checks.PHONE], ids=["desktop", "phone"])
+def test_the_table_fits_and_is_accessible(browser, tmp_path, viewport):
+    with figure(browser, tmp_path, "gates", viewport) as page:
+        assert not faults(page)

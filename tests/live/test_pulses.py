@@ -2,9 +2,12 @@
 of its steps join as the library's do."""
 
 import math
+import re
 
+import page_checks
 import pytest
 import torch
+from live.hands import faults, figure, press, status
 from live.parity import BAR, error, flat
 
 from rtx_lib.kernels import relu_recurrence
@@ -116,3 +119,53 @@ def test_the_rounds_of_a_scan_join_as_the_library_does(live, length):
 def test_a_slip_in_a_joint_is_caught(live, old, new):
     page = live("clamps", slips={"clamps": (old, new)})
     assert max(far_off(page, u, inputs(seed, 8)) for seed, u in enumerate(WEIGHTS)) > 1e-5
+
+
+def test_pulses_are_placed_and_u_is_moved(browser, tmp_path):
+    with figure(browser, tmp_path, "pulses", u=0.9, pulses={3: 1}) as page:
+        title, told = (page.locator(f".live-{name}").first.inner_text for name in ("pulses-title", "task"))
+        assert title() == "u = 0.9: half is left after 6.6 steps" and "is worth 0.122 at step 23" in told()
+        page.get_by_label("exactly").fill("1.05")
+        assert title() == "u = 1.05: it grows, to twice as much after 14.2 steps" and "worth 2.65 at step 23" in told()
+        assert page.get_by_label("held up by a bias of 1").is_disabled()
+        page.get_by_label("exactly").fill("-1")
+        assert "nothing is lost, with a sign that alternates" in title() and "cut off" in told()
+        page.get_by_label("held up by a bias of 1").check()
+        assert "cut off" not in told()
+        page.get_by_label("at step").fill("9")  # the tenth step
+        press(page, "Pulse down")
+        assert "The pulse of step 10, −1, is worth" in status(page)
+        press(page, "No pulse here")
+        assert "There is no pulse at step 10" in told()
+        page.locator("svg.live-pulses").click(position={"x": 300, "y": 100})
+        assert "The pulse of step" in told()
+        press(page, "Clear all")
+        assert "pulses at no step" in page.locator("svg.live-pulses").get_attribute("aria-label")
+        page.locator(".live-select select").select_option("300")
+        assert "over 300 steps" in told()
+
+
+def test_a_chain_is_joined_round_by_round(browser, tmp_path):
+    with figure(browser, tmp_path, "scan-tree", u=-0.7) as page:
+        for k, full in enumerate((2, 4, 8), start=1):
+            press(page, "Next round")
+            assert f"Round {k} joined boxes {2 ** (k - 1)} apart. {full} of 8 boxes" in status(page)
+        assert page.get_by_role("button", name="Next round").is_disabled()
+        told = page.locator(".live-task").inner_text
+        state = re.search(r"state of step 8: (−?\d+\.\d+). The loop gives (−?\d+\.\d+)", told())
+        assert state and state[1] == state[2]
+        page.get_by_label("input z of step 8").fill("3")
+        changed = re.search(r"state of step 8: (−?\d+\.\d+). The loop gives (−?\d+\.\d+)", told())
+        assert changed and changed[1] == changed[2] != state[1]
+        page.get_by_role("button", name="round 3: steps 1 to 8").focus()
+        page.keyboard.press("ArrowUp")
+        assert "The box of steps 5 to 8" in told()
+        press(page, "Start again")
+        assert page.get_by_role("button", name="round 1: not made yet").count() == 8
+
+
+@pytest.mark.parametrize("viewport", [page_checks.DESKTOP, page_checks.PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("kind", ["pulses", "scan-tree"])
+def test_the_figures_fit_and_are_accessible(browser, tmp_path, kind, viewport):
+    with figure(browser, tmp_path, kind, viewport) as page:
+        assert not faults(page)

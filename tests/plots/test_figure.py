@@ -254,6 +254,12 @@ def test_explorer_adds_the_position_to_one_alt() -> None:
     assert [svg["aria-label"] for svg in Page(made.data).all("svg")] == ["a sine (period = 2)", "a sine (period = 4)"]
 
 
+def test_explorer_can_write_below_each_frame_what_it_shows() -> None:
+    made = explorer(sine, [2, 4], "period", alt=lambda v: f"a & {v}", said=True)
+    assert [attrs["aria-hidden"] for attrs in Page(made.data).all("p")] == ["true"] * 2  # the picture's name has it
+    assert made.data.count(">a &amp; 2</p></div>") == 1
+
+
 def test_explorer_refuses_bad_arguments_before_it_draws() -> None:
     def never(value: object) -> Figure:
         raise AssertionError("drawn")

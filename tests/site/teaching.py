@@ -10,8 +10,8 @@ from playwright.sync_api import Page
 SCREEN = {"width": 1280, "height": 800}
 LEAST_TEXT = 10  # px of a figure's text on a phone
 FEWEST_GUESSES, ANSWERS = 2, (2, 4)
-GRADE = re.compile(r"^(Easy|Medium|Hard)\b.*\.$")
-EXPERIMENT, ON_THE_PAGE = "An experiment: predict first", "no Python needed"
+GRADE = re.compile(r"^(Easy|Medium|Hard|An experiment)\b.*\.$")
+EXPERIMENT, ON_THE_PAGE = re.compile("an experiment: predict first", re.I), "no Python needed"
 
 # The first figure of the article, whatever draws it.
 _FIGURE = ".book-fig, .book-live"
@@ -131,11 +131,10 @@ def exercise_faults(page: Html) -> list[str]:
     experiments = 0
     for section in found:
         name = section.find(["h2", "h3"]).get_text(" ", strip=True)[:50]
-        lines = [p.get_text(" ", strip=True) for p in section.find_all("p") if p.find("em")]
-        graded = [line for line in lines if GRADE.match(line) or line.startswith(EXPERIMENT)]
+        graded = [line for em in section.find_all("em") if GRADE.match(line := em.get_text(" ", strip=True))]
         if not graded:
             faults.append(f"{name!r} has no difficulty")
-        experiments += any(EXPERIMENT in line for line in graded)
+        experiments += any(EXPERIMENT.search(line) for line in graded)
         if any(ON_THE_PAGE in line for line in graded) and not section.select(".book-ask"):
             faults.append(f"{name!r} needs no Python and cannot be answered on the page")
     if found and experiments != 1:

@@ -13,7 +13,7 @@ def found(opened, address):
     def search(words):
         page = opened(f"{address}search.html?q={words}")
         page.wait_for_selector("#search-results li > a")
-        page.wait_for_function("document.querySelector('#search-summary')?.textContent.includes('found')")
+        page.wait_for_function("document.querySelector('.search-summary')?.textContent.includes('found')")
         links = page.query_selector_all("#search-results li > a")
         return [(link.get_attribute("href").split("?")[0].split("#")[0], link.inner_text()) for link in links]
 

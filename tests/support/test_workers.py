@@ -10,6 +10,7 @@ from support.helpers import ROOT
 from support.workers import EXECUTED, part, scope
 
 NOTEBOOK, BROWSER, OTHER = "tests/notebooks/test_execution.py", "tests/site/test_browser.py", "tests/test_other.py"
+FIREFOX = "tests/site/test_firefox.py"
 GREEN = """import pytest
 
 @pytest.mark.parametrize("name", ["a", "b"])
@@ -17,6 +18,7 @@ def test_{}(name):
     pass
 """
 FILES = {NOTEBOOK: GREEN.format("notebook_runs"), BROWSER: GREEN.format("page"), OTHER: GREEN.format("other")}
+FILES |= {FIREFOX: GREEN.format("figures")}
 READS = "import pytest\n\n@pytest.mark.data('mnist')\ndef test_reads():\n    open('mnist')\n"
 # What the settings of the tests import, without what it takes long to import.
 STAND_INS = {
@@ -76,12 +78,17 @@ def copy(tmp_path):
 def test_a_run_of_everything_is_green_with_any_number_of_workers(copy, workers):
     done = copy(FILES, "-n", workers, "-v", "-s", RTX_REQUIRE_ALL="1")
     assert done.returncode == 0 and "turn taken" in done.stdout, done.stdout + done.stderr
-    assert "6 passed" in done.stdout and "30.0  02_two  over the 25 s of a chapter" in done.stdout
+    assert "8 passed" in done.stdout and "30.0  02_two  over the 25 s of a chapter" in done.stdout
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
 @pytest.mark.parametrize(
-    ("without", "reason"), [(NOTEBOOK, "no notebook was executed"), (BROWSER, "no page was opened in a browser")]
+    ("without", "reason"),
+    [
+        (NOTEBOOK, "no notebook was executed"),
+        (BROWSER, "no page was opened in a browser"),
+        (FIREFOX, "no page was opened in Firefox"),
+    ],
 )
 def test_a_run_without_a_notebook_or_a_browser_is_red(copy, workers, without, reason):
     files = {name: text for name, text in FILES.items() if name != without}

@@ -25,13 +25,16 @@ FRAME = ("base", "engine", "weights", "controls", "chart", "start")
 
 PARTS: dict[str, tuple[str, ...]] = {
     "train": ("random", "scan", "cells", "adding", "trainer", "train-words", "train-charts", "widget-train"),
-    "write": ("random", "arithmetic", "recurrent", "attention", "reading", "widget-write"),
+    "write": ("random", "arithmetic", "recurrent", "attention", "local", "reading", "widget-write"),
     "gates": ("arithmetic", "gated", "gate-drawing", "widget-gates"),
     "pulses": ("neuron", "widget-pulses"),
     "scan-tree": ("neuron", "clamps", "widget-scan-tree"),
     "words": ("random", "arithmetic", "translator", "widget-words"),
     "scores": ("random", "arithmetic", "scores", "widget-scores"),
     "positions": ("random", "arithmetic", "attention", "schemes", "widget-positions"),
+    "digits": ("arithmetic", "recurrent", "digits", "widget-digits"),
+    "window": ("arithmetic", "recurrent", "digits", "attention", "local", "widget-window"),
+    "tune": ("random", "arithmetic", "recurrent", "attention", "local", "roll", "widget-tune"),
 }
 """The files of each kind after those of :data:`FRAME`, in order."""
 

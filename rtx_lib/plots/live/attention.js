@@ -118,7 +118,7 @@ RTX.part('attention', (RTX) => {
     }
     // As of CharGPT
     read(id) {
-      const {w, width, heads, kept, memory, segment} = this, attention = []
+      const {w, heads, kept, memory, segment} = this, attention = []
       const S = Math.min(this.at + 1, memory + this.at % segment + 1)
       let h = embed(w, id)
       this.blocks.forEach((block, l) => {
@@ -146,5 +146,6 @@ RTX.part('attention', (RTX) => {
       return {logits: affine(w.readout.weight, h, w.readout.bias), attention}
     }
   }
-  Object.assign(RTX, {CharGPT, CharXL, gelu: ACTIVATIONS.gelu})
+  const layers = {attend, feedForward, before, behind, layerNorm}  // what other models are made of as well
+  Object.assign(RTX, {CharGPT, CharXL, layers, gelu: ACTIVATIONS.gelu})
 })

@@ -15,8 +15,7 @@ RTX.part('neuron', (RTX) => {
   }
   // What the pulse of step s changes at each step: the states with it less those without it
   function worthOf(u, pulses, bias, T, s) {
-    const {[s]: _, ...others} = pulses
-    const without = response(u, others, bias, T)
+    const without = response(u, {...pulses, [s]: 0}, bias, T)
     return response(u, pulses, bias, T).map((h, t) => h - without[t])
   }
   // Steps until half is left (|u| < 1) or twice as much is there (|u| > 1)

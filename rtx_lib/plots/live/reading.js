@@ -18,6 +18,7 @@ RTX.part('reading', (RTX) => {
   // The model that these weights are of; settings as its constructor takes them
   function character(weights, settings = {}) {
     if ('core.weight_hh_l0' in weights) return new CharRecurrent(weights)
+    if ('blocks.0.local_rnns.0.weight_hh_l0' in weights) return new RTX.RTransformer(weights, settings)
     return 'stack.blocks.0.norms.0.weight' in weights ? new CharGPT(weights, settings) : new CharXL(weights, settings)
   }
 
@@ -61,37 +62,33 @@ RTX.part('reading', (RTX) => {
     bits(counts) { return mean(this.rows.map(({bits}) => bits), counts) }
   }
 
-  const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1]
-
+  const TIMED = 24  // turns
   // Models that read the same ids in turns of a few characters each, so that whatever else the machine does meets all
-  // of them alike; twice, as the first time is slow in every browser. step() makes one turn of each and says whether
-  // there are more. result: of each model {bits, time}: bits[i], what ids[i] cost, null for the first; and the
-  // milliseconds for a character, the median of the second half of the turns, when a memory is fullest.
+  // of them alike; several times, as the first is slow in every browser. step() makes one turn of each and says
+  // whether there are more. runs: of each model {bits, time}: bits[i], what ids[i] cost, null for the first; and the
+  // milliseconds for a character, the least of the turns in the second half of the text, where a memory is fullest.
   class Comparison {
-    constructor(models, ids, turn = 16) {
-      Object.assign(this, {models, ids, turn, at: 0, round: 0})
-      this.runs = Object.fromEntries(Object.keys(models).map((name) => [name, {bits: [null], times: []}]))
+    constructor(models, ids, turn) {
+      const late = Math.max(1, ids.length / turn / 2)  // turns in the second half
+      Object.assign(this, {models, ids, turn, at: 0, round: 0, rounds: Math.min(9, 1 + Math.ceil(TIMED / late))})
+      this.runs = Object.fromEntries(Object.keys(models).map((name) => [name, {bits: [null], time: Infinity}]))
     }
     step() {
-      const part = this.ids.slice(this.at, this.at + this.turn)
+      const part = this.ids.slice(this.at, this.at + this.turn), late = 2 * (this.at + part.length) > this.ids.length
       for (const [name, model] of Object.entries(this.models)) {
         if (!this.at) model.reset()
-        const began = performance.now(), read = part.map((id) => model.read(id).logits)
-        const {bits, times} = this.runs[name]
-        if (this.round) times.push((performance.now() - began) / part.length)
-        else read.forEach((logits, i) => {
+        const began = performance.now(), read = part.map((id) => model.read(id).logits), run = this.runs[name]
+        if (this.round && late) run.time = Math.min(run.time, (performance.now() - began) / part.length)
+        if (this.round) continue
+        read.forEach((logits, i) => {
           const next = this.ids[this.at + i + 1]
-          if (next !== undefined) bits.push(bitsOf(softmax(logits), next))
+          if (next !== undefined) run.bits.push(bitsOf(softmax(logits), next))
         })
       }
       this.at += part.length
       if (this.at < this.ids.length) return true
       this.at = 0
-      return ++this.round < 2
-    }
-    get result() {
-      return Object.fromEntries(Object.entries(this.runs).map(([name, {bits, times}]) =>
-        [name, {bits, time: median(times.slice(times.length >> 1))}]))
+      return ++this.round < this.rounds
     }
   }
 

@@ -37,13 +37,13 @@ RTX.part('widget-gates', (RTX) => {
       else hands[kind][key(t, name)] = v
       show()
     }
-    // A press: a pulse comes or goes; a gate is shut, then opened, then given back
+    // A press: a pulse comes or goes; a gate is shut if it is more open than shut, and opened otherwise
     function press(t, name) {
       at = {t, name}
-      const v = value(t, name), by = hand(t, name)
-      set(t, name, name === 'x' ? (v ? 0 : 1) : by === undefined ? 0 : by === 0 ? 1 : undefined)
-      const now = hand(t, name), what = name === 'x' ? (x[t] ? `a pulse of ${two(x[t])}` : 'no pulse')
-        : now === undefined ? `the ${WORDS[name]} is the weights' again` : `the ${WORDS[name]} is ${now ? 'open' : 'shut'}`
+      const v = value(t, name)
+      set(t, name, v >= 0.5 || (name === 'x' && v) ? 0 : 1)
+      const what = name !== 'x' ? `the ${WORDS[name]} is ${hand(t, name) ? 'open' : 'shut'}`
+        : x[t] ? `a pulse of ${two(x[t])}` : 'no pulse'
       voice.say(`Step ${t + 1}: ${what}. ${summary()}`)
     }
     function move(event, t, name) {
@@ -138,12 +138,21 @@ RTX.part('widget-gates', (RTX) => {
           at = {t: at.t, name: RTX.GATED[kind].keep}
           build(); show(); voice.say(`${NAMES[kind]}. ${summary()}`)
         }, RTX.swatch),
-        RTX.range('forget bias (GRU: bias of z)', biases, biases.indexOf(bias), (v) => { bias = v; show(); tell() }, say).label, given),
+        RTX.range('forget bias (GRU: bias of z)', biases, biases.indexOf(bias), (v) => {
+          bias = v
+          show()
+          tell()
+        }, say).label, given),
       el('div', {className: 'live-gates'},
-        el('table', {}, el('caption', {}, 'Press a number under x: a pulse. Press a gate: shut, open, by the weights again.'), el('thead', {}, head), table),
+        el('table', {}, el('caption', {}, 'Press a number under x: a pulse. Press a gate: it shuts or opens.'),
+          el('thead', {}, head), table),
         el('div', {}, drawn, words)),
       el('div', {className: 'live-controls'}, place, gate.label, pulse.label),
       el('div', {className: 'live-buttons'},
+        RTX.button('Give this gate back', () => {
+          if (isGate(at.name)) set(at.t, at.name, undefined)
+          voice.say(`${place.textContent} by the weights. ${summary()}`)
+        }),
         reset('Hands off', () => { hands[kind] = {} }),
         reset('Keep everything', () => all(RTX.GATED[kind].keep, 1)),
         reset('No pulses', () => x.fill(0))),

@@ -26,10 +26,11 @@ RTX.part('widget-pulses', (RTX) => {
     const svg = el('svg', {class: 'live-pulses', role: 'img'})
 
     function draw() {
-      const {T, at} = now, width = Math.max(300, Math.min(720, svg.clientWidth || 640)), box = {l: 52, r: width - 12, t: 10, b: HEIGHT - 62}
+      const {T, at} = now, width = Math.max(300, Math.min(720, svg.clientWidth || 640))
+      const box = {l: 52, r: width - 12, t: 10, b: HEIGHT - 62}
       states = RTX.response(now.u, placed, now.bias, T)
       const heights = Object.entries(placed).filter(([t]) => t <= T).map(([t, v]) => [+t, v])
-      const top = Math.max(1, ...states.filter(Number.isFinite)) * 1.05, step = (box.r - box.l) / T
+      const top = Math.max(1, ...states.filter(Number.isFinite)) * 1.05, step = (box.r - box.l) / T, wide = Math.max(step, 6)
       const px = (t) => box.l + (t - 0.5) * step, py = (v) => box.b - (box.b - box.t) * v / top
       const text = (x, y, say, anchor = 'middle') => el('text', {x, y, 'text-anchor': anchor}, say)
       const ticks = RTX.linear(4)({from: 0, to: top}), marks = RTX.linear(width < 500 ? 4 : 6)({from: 1, to: T}).filter((t) => t >= 1)
@@ -37,8 +38,9 @@ RTX.part('widget-pulses', (RTX) => {
       const held = RTX.rest(now.u, now.bias)
       svg.setAttribute('viewBox', `0 0 ${width} ${HEIGHT}`)
       svg.replaceChildren(
-        ...ticks.flatMap((v) => [el('path', {d: `M${box.l} ${py(v)}H${box.r}`, class: 'live-pulses-grid'}), text(box.l - 6, py(v) + 5, short(v), 'end')]),
-        el('rect', {x: px(at) - Math.max(step, 6) / 2, y: box.t, width: Math.max(step, 6), height: box.b - box.t + 22, class: 'live-pulses-at'}),
+        ...ticks.flatMap((v) => [
+          el('path', {d: `M${box.l} ${py(v)}H${box.r}`, class: 'live-pulses-grid'}), text(box.l - 6, py(v) + 5, short(v), 'end')]),
+        el('rect', {x: px(at) - wide / 2, y: box.t, width: wide, height: box.b - box.t + 22, class: 'live-pulses-at'}),
         held ? el('path', {d: `M${box.l} ${py(held)}H${box.r}`, class: 'live-pulses-rest'}) : '',
         el('path', {d: stems, class: 'live-pulses-stem', 'stroke-width': Math.max(1, Math.min(6, 0.6 * step))}),
         ...heights.map(([t, v]) => el('path', {class: 'live-pulses-mark', d: v > 0
@@ -56,14 +58,16 @@ RTX.part('widget-pulses', (RTX) => {
     }
     function summary() {
       const {T, at, bias} = now, [low, high] = RTX.window(T, KEEP, GROW)
-      const window_ = `To be heard over ${T} steps, |u| must lie above ${low.toFixed(4)} (a tenth is left) and, so that nothing more than doubles, below ${high.toFixed(4)}.`
+      const span = `To be heard over ${T} steps, |u| must lie above ${low.toFixed(4)} (a tenth is left) `
+        + `and, so that nothing more than doubles, below ${high.toFixed(4)}.`
       const cut = now.u < 0 && !bias ? ' A neuron at rest cannot go below zero: what would be negative is cut off.' : ''
-      if (!placed[at]) return `There is no pulse at step ${at}; the state there is ${short(states[at - 1])}. ${window_}${cut}`
+      if (!placed[at]) return `There is no pulse at step ${at}; the state there is ${short(states[at - 1])}. ${span}${cut}`
       const worth = RTX.worthOf(now.u, placed, bias, T, at), later = Math.min(T, at + 20)
       const says = later > at ? ` and ${short(worth[T - 1])} at step ${T}` : ''
-      return `The pulse of step ${at}, ${short(placed[at])}, is worth ${short(worth[later - 1])} at step ${later}${later < T ? says : ''}. ${window_}${cut}`
+      const left = `is worth ${short(worth[later - 1])} at step ${later}${later < T ? says : ''}`
+      return `The pulse of step ${at}, ${short(placed[at])}, ${left}. ${span}${cut}`
     }
-    function show(now_ = false) {
+    function show(atOnce = false) {
       const can = now.u < 1
       held.querySelector('input').disabled = !can
       held.title = can ? '' : 'With u of 1 or more no bias can hold the neuron: it would run away.'
@@ -71,15 +75,20 @@ RTX.part('widget-pulses', (RTX) => {
       title.textContent = `u = ${short(now.u)}: ${fate(now.u)}`
       draw()
       words.textContent = summary()
-      svg.setAttribute('aria-label', `States of the neuron over ${now.T} steps, with pulses at ${Object.keys(placed).join(', ') || 'no step'}. ${title.textContent}.`)
-      voice.say(`${title.textContent}. ${words.textContent}`, now_)
+      const at = Object.keys(placed).join(', ') || 'no step'
+      svg.setAttribute('aria-label', `States of the neuron over ${now.T} steps, with pulses at ${at}. ${title.textContent}.`)
+      voice.say(`${title.textContent}. ${words.textContent}`, atOnce)
     }
     function put(height) {
       if (height) placed[now.at] = height
       else delete placed[now.at]
       show(true)
     }
-    const weight = RTX.range('recurrent weight u', WEIGHTS, WEIGHTS.indexOf(u), (v) => { now.u = v; exact.value = v; show() }, (v) => v.toFixed(3).replace('-', '−'))
+    const weight = RTX.range('recurrent weight u', WEIGHTS, WEIGHTS.indexOf(u), (v) => {
+      now.u = v
+      exact.value = v
+      show()
+    }, (v) => v.toFixed(3).replace('-', '−'))
     const exact = el('input', {type: 'number', min: -UP, max: UP, step: 'any', value: u, autocomplete: 'off', oninput: () => {
       const v = exact.valueAsNumber
       if (!(Math.abs(v) <= UP)) return

@@ -13,11 +13,14 @@ RTX.part('widget-scan-tree', (RTX) => {
     // What a box is, in words: its map, and what it makes of h = 0
     function describe() {
       const {row, t} = at, box = rows[row][t], {a, u: slope, low, high} = box.map
-      const first = low === high ? `The box of ${words(box)} is one map: whatever h was, it becomes ${two(low)}. A ReLU on the way has cut off all that came before.`
-        : `The box of ${words(box)} is one map: h becomes ${two(a)} ${slope < 0 ? '−' : '+'} ${two(Math.abs(slope))} h, but at least ${two(low)} and at most ${two(high)}.`
+      const first = low === high ? `The box of ${words(box)} is one map: whatever h was, it becomes ${two(low)}. `
+        + 'A ReLU on the way has cut off all that came before.'
+        : `The box of ${words(box)} is one map: h becomes ${two(a)} ${slope < 0 ? '−' : '+'} ${two(Math.abs(slope))} h, `
+        + `but at least ${two(low)} and at most ${two(high)}.`
       if (box.from > 1) return `${first} It is made before anybody knows what h was at step ${box.from - 1}.`
       const loop = RTX.neuron(u, chain)[box.to - 1]
-      return `${first} It begins at step 1, so from h = 0 it gives the state of step ${box.to}: ${two(RTX.applyMap(box.map, 0))}. The loop gives ${two(loop)}.`
+      const state = two(RTX.applyMap(box.map, 0))
+      return `${first} It begins at step 1, so from h = 0 it gives the state of step ${box.to}: ${state}. The loop gives ${two(loop)}.`
     }
     function show() {
       rows = RTX.scanRounds(chain, u)
@@ -54,7 +57,12 @@ RTX.part('widget-scan-tree', (RTX) => {
       voice.say(`Round ${made - 1} joined boxes ${2 ** (made - 2)} apart. ${full} of ${chain.length} boxes now begin at step 1.`)
     }
     const next = RTX.button('Next round', round)
-    const again = RTX.button('Start again', () => { made = 1; at = {row: 0, t: 1}; show(); voice.say('Only the single steps are there.') })
+    const again = RTX.button('Start again', () => {
+      made = 1
+      at = {row: 0, t: 1}
+      show()
+      voice.say('Only the single steps are there.')
+    })
     const inputs = chain.map((v, t) => el('input', {type: 'number', step: 0.1, value: v, autocomplete: 'off',
       'aria-label': `input z of step ${t + 1}`, oninput: (event) => {
         if (!Number.isFinite(event.target.valueAsNumber)) return
@@ -64,7 +72,8 @@ RTX.part('widget-scan-tree', (RTX) => {
       }}))
     const total = RTX.scanRounds(chain, u).length
     for (let row = 0; row < total; row++) {
-      boxes.push(chain.map((_, t) => el('button', {type: 'button', onclick: () => choose(row, t), onkeydown: (event) => key(event, row, t)})))
+      boxes.push(chain.map((_, t) => el('button', {
+        type: 'button', onclick: () => choose(row, t), onkeydown: (event) => key(event, row, t)})))
       table.append(el('tr', {}, el('th', {scope: 'row'}, row ? `round ${row}` : 'steps'), boxes[row].map((one) => el('td', {}, one))))
     }
     const weight = RTX.range('recurrent weight u', weights, weights.indexOf(u), (v) => { u = v; show(); voice.say(describe(), false) }, two)

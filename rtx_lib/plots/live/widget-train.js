@@ -156,7 +156,7 @@ RTX.part('widget-train', (RTX) => {
       if (ended) finish(said)
       else if (used > limit) pause(`Paused after ${limit} seconds of work; press Train to go on.`)
       const time = performance.now()
-      if (time - drawn < (RTX.still() ? 2000 : 80)) return
+      if (now.on && time - drawn < (RTX.still() ? 2000 : 80)) return
       drawn = time
       draw()
     }
@@ -181,12 +181,17 @@ RTX.part('widget-train', (RTX) => {
     }
     // What is out of sight does not train; what was taken out of the page ends its worker
     const rest = () => pause('Paused, as it was out of sight.')
-    document.addEventListener('visibilitychange', () => { if (document.hidden) rest() })
-    new IntersectionObserver((seen) => {
+    const hidden = () => { if (document.hidden) rest() }
+    const sight = new IntersectionObserver((seen) => {
       if (seen[seen.length - 1].isIntersecting) return
       rest()
-      if (!body.isConnected) port?.terminate()
-    }).observe(body)
+      if (body.isConnected || !port) return
+      port.terminate()
+      sight.disconnect()
+      document.removeEventListener('visibilitychange', hidden)
+    })
+    sight.observe(body)
+    document.addEventListener('visibilitychange', hidden)
 
     const shown = Object.keys(parts).filter((name) => controls.includes(name)).map((name) => parts[name])
     body.append(

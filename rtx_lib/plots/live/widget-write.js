@@ -48,6 +48,7 @@ RTX.part('widget-write', (RTX) => {
     }
     function follow() {
       endReading()
+      endComparing()
       reading.begin(area.value)
       endReading = slices(() => reading.step(), () => {
         place.max = Math.max(0, reading.rows.length - 1)
@@ -64,9 +65,9 @@ RTX.part('widget-write', (RTX) => {
       if (text.length < 2) { table.replaceChildren(); return }
       for (const name of names) all[name] = build(name)
       all.none = build(remembers, {memory: 0})
-      const comparison = new Comparison(all, text.map((c) => reading.ids.get(c)))
+      const comparison = new Comparison(all, text.map((c) => reading.ids.get(c)), made[remembers].settings.segment)
       endComparing = slices(() => comparison.step(), () => {
-        const {none, ...others} = comparison.result, {segment} = made[remembers].settings
+        const {none, ...others} = comparison.runs, {segment} = made[remembers].settings
         const behind = (i) => i >= segment && i % segment < BEHIND
         const line = (name, {bits, time}) => el('tr', {}, el('th', {scope: 'row'}, name),
           [mean(bits)?.toFixed(2), mean(bits, behind)?.toFixed(2) ?? '–', `${(time / none.time).toFixed(1)} ×`].map((t) => el('td', {}, t)))
@@ -111,7 +112,8 @@ RTX.part('widget-write', (RTX) => {
       const cost = r.bits === null ? '' : `: it cost ${r.bits.toFixed(2)} bits`
       const where = order.slice(0, 3).map(([k, p]) => `${named(rows[k].c)} ${i - k ? `${i - k} back` : '(itself)'} ${percent(p)}`)
       const own = reading.bits((k) => !written.has(k))
-      tells.textContent = `Character ${i + 1} of ${rows.length}, ${named(r.c)}${cost}. ${where.length ? `It looked at ${where.join(', ')}. ` : ''}` +
+      tells.textContent = `Character ${i + 1} of ${rows.length}, ${named(r.c)}${cost}. ` +
+        `${where.length ? `It looked at ${where.join(', ')}. ` : ''}` +
         `${own === null ? '' : `What you wrote: ${own.toFixed(2)} bits a character.`}`
       place.setAttribute('aria-valuetext', tells.textContent)
     }
@@ -168,11 +170,11 @@ RTX.part('widget-write', (RTX) => {
 
     // --- controls
     const pickers = (layers, heads) => {
-      const count = (n, from, word) => Object.fromEntries(Array.from({length: n}, (_, i) => [i, `${word} ${i + from}`]))
+      const count = (n) => Object.fromEntries(Array.from({length: n}, (_, i) => [i, String(i + 1)]))
       now.layer = Math.min(now.layer, layers - 1)
       return [
-        select('looks of', count(layers, 1, 'layer'), now.layer, (value) => { now.layer = +value; look(now.at) }),
-        select('by', {all: 'all heads', ...count(heads, 1, 'head')}, now.head, (value) => { now.head = value; look(now.at) }),
+        select('Layer', count(layers), now.layer, (value) => { now.layer = +value; look(now.at) }),
+        select('Head', {all: 'all', ...count(heads)}, now.head, (value) => { now.head = value; look(now.at) }),
       ]
     }
     const shows = radios('Colours', {looks: 'where it looked', bits: 'bits'}, now.shows, (value) => { now.shows = value; look(now.at) })
@@ -182,9 +184,10 @@ RTX.part('widget-write', (RTX) => {
       made[remembers].settings.memory = value
       made[remembers].reading = null
       use(remembers)
-      choice?.querySelectorAll('input').forEach((one) => { one.checked = one.value === remembers })
+      choice && choice.querySelectorAll('input').forEach((one) => { one.checked = one.value === remembers })
     }, (value) => `${value} characters`)
-    const choice = names.length > 1 ? radios('Read by', Object.fromEntries(names.map((name) => [name, name])), now.name, (name) => { halt(); use(name) }) : null
+    const choice = names.length > 1 &&
+      radios('Read by', Object.fromEntries(names.map((name) => [name, name])), now.name, (name) => { halt(); use(name) })
     body.append(...[
       el('label', {className: 'live-write-field'}, el('span', {}, 'Your text'), area),
       el('div', {className: 'live-controls'}, choice, memory?.label),

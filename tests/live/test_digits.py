@@ -1,0 +1,119 @@
+"""The network that reads a drawn digit row by row, beside the book's layers in torch; and the ink of a drawing."""
+
+import pytest
+import torch
+from live.parity import BAR, PARTS as FILES, arrays, disturb, error
+
+from rtx_lib.layers import RNN, Readout
+
+PARTS = ("arithmetic", "recurrent", "digits")
+READ = """({weights, rows}) => {
+  const reader = new RTX.RowReader(matrices(weights))
+  reader.read(rows)
+  return lists(reader.read(rows))
+}"""
+SLIPS = {
+    "from the state before": ("this.core.reset()", "0"),
+    "no bias": ("this.linear.bias", "null"),
+    "the row in place of the state": ("affine(this.linear.weight, h,", "affine(this.linear.weight, x,"),
+}
+
+
+def far(page, rows, width, hidden, classes):
+    """The largest error of states and probabilities after each row."""
+    torch.manual_seed(0)
+    reader = disturb(Readout(RNN(width, hidden), classes), 0.3)
+    x = torch.rand(rows, width, dtype=torch.float64)
+    found = page.evaluate(READ, {"weights": arrays(reader), "rows": x.tolist()})
+    h = reader.core(x[None])[0][0]
+    belief = reader(x[None])[0][0].softmax(-1)
+    return max(error([row["h"] for row in found], h), error([row["p"] for row in found], belief))
+
+
+@pytest.mark.parametrize("sizes", [(8, 8, 32, 10), (5, 3, 7, 2), (1, 1, 1, 3)])
+def test_the_reader_is_the_books_own(live, double, sizes):
+    assert far(live(*PARTS), *sizes) < BAR
+
+
+@pytest.mark.parametrize("slip", SLIPS)
+def test_slips_are_caught(live, double, slip):
+    assert far(live(*PARTS, slips={"digits": SLIPS[slip]}), 8, 8, 8, 10) > 1e-6
+
+
+def test_ink_spreads_to_the_four_neighbours_of_a_drawn_cell(live):
+    scan, drawn = torch.zeros(4, 4), torch.zeros(4, 4)
+    scan[0, 0], scan[1, 2] = 0.5, 0.9
+    drawn[1, 1] = drawn[2, 1] = 1
+    found = live(*PARTS).evaluate(
+        "([scan, drawn]) => lists(RTX.soften(scan, drawn))", [scan.double().tolist(), drawn.double().tolist()]
+    )
+    wanted = [[0.5, 0.3, 0, 0], [0.3, 1, 1, 0], [0.3, 1, 0.3, 0], [0, 0.3, 0, 0]]
+    assert error(found, wanted) < BAR
+
+
+# ---- the widget
+WIDGET = """({weights, scans}) => {
+  const body = document.body.appendChild(RTX.el('div', {className: 'live live-body'}))
+  RTX.widgets.digits(body, {scans, start: 1}, {reader: {weights: matrices(weights)}})
+}"""
+
+
+@pytest.fixture
+def pad(live):
+    torch.manual_seed(0)
+    style = "".join((FILES / f"{name}.css").read_text() for name in ("live", "widget-digits"))
+    page = live("controls", "chart", "start", *PARTS, "widget-digits", head=f"<style>{style}</style>")
+    scans = {"0": [[0] * 8] * 8, "1": [[0, 0, 0, 16, 8, 0, 0, 0]] * 8}
+    page.evaluate(WIDGET, {"weights": arrays(disturb(Readout(RNN(8, 32), 10), 0.3)), "scans": scans})
+    return page
+
+
+def ticked(page):
+    labels = page.eval_on_selector_all(".live-pad input", "all => all.filter((e) => e.checked).map((e) => e.ariaLabel)")
+    return [tuple(int(word.strip(",")) for word in label.split()[1::2]) for label in labels]
+
+
+def test_a_scan_stands_there_at_first_and_can_be_turned_over_and_cleared(pad):
+    assert ticked(pad) == [(row, 4) for row in range(1, 9)]
+    pad.get_by_text("Clear").click()
+    assert ticked(pad) == []
+    pad.get_by_text("An example").click()  # the next one, which is blank
+    pad.mouse.click(*middle(pad, 0, 2))
+    pad.get_by_text("Turn it over").click()
+    assert ticked(pad) == [(8, 3)]
+
+
+def middle(page, r, c):
+    box = page.locator(f'[data-at="{r} {c}"]').bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def test_a_stroke_of_the_mouse_draws_and_one_that_begins_on_ink_rubs_out(pad):
+    pad.get_by_text("Clear").click()
+    for start, cells in (((1, 1), 3), ((1, 1), 0)):
+        pad.mouse.move(*middle(pad, *start))
+        pad.mouse.down()
+        for c in (2, 3):
+            pad.mouse.move(*middle(pad, 1, c))
+        pad.mouse.up()
+        assert len(ticked(pad)) == cells
+
+
+def test_by_keyboard_arrows_move_space_draws_and_shift_draws_a_line(pad):
+    pad.get_by_text("Clear").click()
+    stops = pad.eval_on_selector_all(".live-pad input", "all => all.filter((e) => e.tabIndex === 0).length")
+    assert stops == 1
+    pad.focus(".live-pad input")
+    for key in ("ArrowDown", "ArrowRight", "Space", "Shift+ArrowRight", "Shift+ArrowDown", "End"):
+        pad.keyboard.press(key)
+    assert ticked(pad) == [(2, 2), (2, 3), (3, 3)]
+    assert pad.evaluate("document.activeElement.ariaLabel") == "row 3, column 8"
+
+
+def test_what_changed_is_said_once_the_stroke_is_done(pad):
+    said = pad.locator("[role=status]")
+    before = said.text_content()
+    assert before.startswith("It says ")
+    pad.get_by_text("Clear").click()
+    pad.wait_for_function("(before) => document.querySelector('[role=status]').textContent !== before", arg=before)
+    assert said.text_content().startswith("Nothing is drawn.")
