@@ -167,7 +167,7 @@ XL_SLIPS = {
     "one key too few": ("memory + this.at % segment + 1)", "Math.max(1, memory + this.at % segment))"),
     "memory that forgets by characters": ("memory + this.at % segment + 1)", "memory + 1)"),
     "norm behind": ("place === 'pre' ? before : behind", "behind"),
-    "scale of the width": ("const key = k[s]", "const K = width, key = k[s]"),
+    "scale of the width": ("const key = k[s]", "const K = this.width, key = k[s]"),
 }
 
 
