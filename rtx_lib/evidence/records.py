@@ -136,6 +136,11 @@ def load_costs(task: str | None = None) -> dict[tuple[str, str], dict[str, float
     return {key: {name: row[name] for name in names} for key, row in keyed.items() if task in (None, key[0])}
 
 
+def load_trainer() -> dict[str, Any]:
+    """The recorded runs of the trainer that runs in the pages, as ``make live`` wrote them."""
+    return dict(json.loads((results_folder() / "live" / "trainer.json").read_text(encoding="utf-8")))
+
+
 def run_files(folder: Path) -> list[Path]:
     """The files of single runs."""
     return sorted([*folder.glob("*-s*.json"), *folder.glob("runs/*-s*.json")])
