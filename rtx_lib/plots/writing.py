@@ -20,7 +20,7 @@ TEXTS = {"shakespeare": "tinyshakespeare", "pydoc": "Python's own documentation"
 
 
 def draw_expected(text: str, looks: Sequence[Any], characters: str, chances: Any) -> dict[str, Any]:
-    """What a model of characters looks at when it has read a text, and what it then expects: for :func:`play`.
+    """What a model of characters looks at when it has read a text, and what it then expects: for :func:`~rtx_lib.plots.live.play`.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def draw_expected(text: str, looks: Sequence[Any], characters: str, chances: Any
 
 
 def draw_saved(text: str, losses: Mapping[str, Any], segment: int, characters: str) -> dict[str, Any]:
-    """What models have saved on a passage up to each character, against a first one: for :func:`play`.
+    """What models have saved on a passage up to each character, against a first one: for :func:`~rtx_lib.plots.live.play`.
 
     Parameters
     ----------
