@@ -20,7 +20,9 @@ TEXTS = {"shakespeare": "tinyshakespeare", "pydoc": "Python's own documentation"
 
 
 def draw_expected(text: str, looks: Sequence[Any], characters: str, chances: Any) -> dict[str, Any]:
-    """What a model of characters looks at when it has read a text, and what it then expects: for :func:`~rtx_lib.plots.live.play`.
+    """What a model of characters looks at when it has read a text, and what it then expects.
+
+    It is what :func:`~rtx_lib.plots.live.play` takes beside the model.
 
     Parameters
     ----------
@@ -69,7 +71,9 @@ def draw_expected(text: str, looks: Sequence[Any], characters: str, chances: Any
 
 
 def draw_saved(text: str, losses: Mapping[str, Any], segment: int, characters: str) -> dict[str, Any]:
-    """What models have saved on a passage up to each character, against a first one: for :func:`~rtx_lib.plots.live.play`.
+    """What models have saved on a passage up to each character, against a first one.
+
+    It is what :func:`~rtx_lib.plots.live.play` takes beside the models.
 
     Parameters
     ----------
