@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rtx_lib.checks.answers import compare, compare_cases, draw, exercise, judge
+from rtx_lib.checks.answers import compare, compare_cases, exercise, judge
 
 # What the last exercise asks: whether the report supports its conclusion, and why.
 REPORTS: dict[str, tuple[bool, str]] = {
@@ -178,31 +178,6 @@ def check_hidden_units(answer: Callable[[int, int, int], int]) -> None:
         made, closer = size(number, inputs, outputs), closest()(budget, inputs, outputs)
         what = f"budget {budget:,}, {inputs} inputs, {outputs} outputs"
         raise AssertionError(f"{what}: {number} units make {made:,} parameters, {closer} come closer")
-
-
-@exercise("Right: each slice by its share of what counts.")
-def check_join(answer: Callable[[Sequence[Tensor], Sequence[int]], Tensor]) -> None:
-    """``answer(gradients, counts)`` must be the gradient of the mean over all that counts in all slices.
-
-    gradients are those of each slice's own mean, counts how much counts in each.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: the mean of the means, their sum, weights that do not add up to 1, the weights of the others,
-        or a slice in which nothing counts.
-    """
-    for counts, G in zip(([3, 5], [7, 1, 4]), draw(11, (2, 4), (3, 4)), strict=True):
-        n, total, added = torch.tensor(counts, dtype=torch.float64), sum(counts), G.sum(0)
-        slips = {
-            "this is the mean of the means: a slice with more in it counts more": added / len(counts),
-            "the means are added: each is a mean already, and they need weights that add up to 1": added,
-            "the weights must add up to 1: divide by the sum of all counts": n @ G,
-            "divide by what counts in all slices, not by how many slices there are": n @ G / len(counts),
-            "each slice is divided by its count: it is a mean already, multiply by the count": (1 / n) @ G,
-            "the weights belong to the other slices": n.flip(0) @ G / total,
-        }
-        compare(answer([g.clone() for g in G], counts), n @ G / total, slips)
 
 
 @exercise()

@@ -57,10 +57,6 @@ def most(budget, inputs, outputs):
     return max(H for H in range(1, 400) if 3 * H * (inputs + H + 2) + outputs * (H + 1) <= budget)
 
 
-def joined(weight):
-    return lambda gradients, counts: sum(g * weight(n, counts) for g, n in zip(gradients, counts, strict=True))
-
-
 TRUE = {report: sound for report, (sound, _) in checks.REPORTS.items()}
 
 
@@ -74,7 +70,6 @@ RIGHT = {
     checks.check_interval: [(interval, "Right: quantiles"), (lambda *args: tuple(interval(*args)), "Right: quantiles")],
     checks.check_arrival: [(arrival, "Right: the first step")],
     checks.check_hidden_units: [(units(), "Right: three blocks")],
-    checks.check_join: [(joined(lambda n, counts: n / sum(counts)), "Right: each slice")],
     checks.check_reports: [(TRUE, "Right: equal size")],
 }
 SLIPS = {
@@ -115,14 +110,6 @@ SLIPS = {
         (most, "the most that fits"),
         (lambda *args: 100, "100 units make"),
         (lambda *args: ..., "a whole number"),
-    ],
-    checks.check_join: [
-        (joined(lambda n, counts: 1 / len(counts)), "mean of the means"),
-        (joined(lambda n, counts: 1), "the means are added"),
-        (joined(lambda n, counts: n), "the sum of all counts"),
-        (joined(lambda n, counts: n / len(counts)), "not by how many slices"),
-        (joined(lambda n, counts: 1 / n), "divided by its count"),
-        (lambda gs, counts: joined(lambda n, counts: n / sum(counts))(gs, counts[::-1]), "the other slices"),
     ],
 }
 
