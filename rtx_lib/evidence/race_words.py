@@ -29,11 +29,12 @@ def most_of(names: Sequence[str], every: Sequence[str]) -> str:
 def crossings(race: Race) -> str:
     """How many finish lines the lanes cross with every seed: whether one crosses all, and which cross the most."""
     lines = {lane: sum(lane in race.finishers(task) for task in race.finish) for lane in race.lanes}
-    most = max(lines.values())
-    names = listed([race.lanes[lane] for lane in lines if lines[lane] == most])
-    if most == len(race.finish):
-        return f"All {most} finish lines are crossed with every seed by {names}"
-    return f"No model crosses all {len(race.finish)} finish lines with every seed: {most} is the most, by {names}"
+    most, all_lines = max(lines.values()), len(race.finish)
+    names = [race.lanes[lane] for lane in lines if lines[lane] == most]
+    cross = f"{listed(names)} {'crosses' if len(names) == 1 else 'cross'}"
+    if most == all_lines:
+        return f"{cross} all {all_lines} lines every time"
+    return f"No model crosses all {all_lines} lines every time; {cross} {most}"
 
 
 def lead_changes(race: Race, names: Mapping[str, str], one: str, other: str) -> str:

@@ -43,9 +43,9 @@ def test_names_stand_as_in_a_sentence_and_most_are_said_by_those_left_out():
 
 
 def test_who_crosses_the_lines(race):
-    assert words.crossings(race) == "All 2 finish lines are crossed with every seed by One"
+    assert words.crossings(race) == "One crosses all 2 lines every time"
     harder = Race(LANES, race.finish | {"digits": ("accuracy", 0.96)}, race.runs)
-    told = "No model crosses all 2 finish lines with every seed: 1 is the most, by One"
+    told = "No model crosses all 2 lines every time; One crosses 1"
     assert words.crossings(harder) == told
 
 
