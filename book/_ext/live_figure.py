@@ -24,7 +24,7 @@ from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from rtx_lib.plots import describe_live_runs, draw_live_runs, live, style, to_svg
+from rtx_lib.plots import describe_live_runs, draw_live_runs, live, style
 
 RECORD = "book/results/live/trainer.json"
 FIGURE = '<figure class="book-fig live"'
@@ -58,7 +58,7 @@ class LiveFigure(SphinxDirective):
         with style():
             fig, alt = STILLS[kind](root)
         caption = "|" if self.content else None
-        whole = live.figure(kind, to_svg(fig, alt), options, {}, self.options.get("title"), caption)
+        whole = live.figure(kind, live.picture_of(fig, alt), options, {}, self.options.get("title"), caption)
         head, _, tail = whole.partition("|</figcaption>")
         opening = nodes.raw("", head, format="html")
         if not self.content:

@@ -117,7 +117,7 @@ def test_pages_and_notebooks_are_staged_with_the_records_numbers(tmp_path):
     notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
     toc = "root: book/intro\nparts:\n- chapters:\n  - file: notebooks/one\n"
     (tmp_path / "notebooks").mkdir()
-    for name, own in {"_config.yml": "", "_toc.yml": toc, "book/intro.md": text}.items():
+    for name, own in {"_config.yml": "", "CITATION.cff": "", "_toc.yml": toc, "book/intro.md": text}.items():
         (tmp_path / name).write_text(own)
     (tmp_path / "notebooks" / "one.ipynb").write_text(json.dumps(notebook))
     staged = build.pages(tmp_path, None)

@@ -17,7 +17,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from rtx_lib.plots.figure import in_figure, require_alt, to_svg
+from rtx_lib.plots.figure import in_figure, least_width, require_alt, scroll_box, svg_tree, write_svg
 from rtx_lib.plots.live.packing import FORMS, LIMIT, pack
 
 FRAME = ("base", "engine", "weights", "controls", "chart", "start")
@@ -118,8 +118,18 @@ def play(
             f"weights must take at most {LIMIT // 1000} kB, got {size / 1000:.0f} kB: "
             f"take {'a smaller model' if form == 'int8' else 'form=`int8` or a smaller model'}"
         )
-    picture = to_svg(still, name)
-    return Live(kind, figure(kind, picture, told, {m: h for m, (h, _) in packed.items()}, title, caption), scripts)
+    return Live(
+        kind,
+        figure(kind, picture_of(still, name), told, {m: h for m, (h, _) in packed.items()}, title, caption),
+        scripts,
+    )
+
+
+def picture_of(still: Figure, alt: str) -> str:
+    """``still`` as an ``<svg>``, in a box that scrolls where a phone is too narrow for its text; closes the figure."""
+    root = svg_tree(still)
+    least = least_width(root)
+    return scroll_box(write_svg(root, alt, least), alt, wide=bool(least))
 
 
 def figure(
