@@ -164,7 +164,7 @@ def test_an_output_carries_the_picture_and_all_that_makes_it_live() -> None:
     assert figure["data-parts"].split() == list(live.parts_of(KIND)) and figure["data-parts"].startswith("base ")
     assert [child.name for child in figure.children] == ["p", "div", "figcaption"]
     assert figure.select_one(".fig-title").em.text == "learns" and figure.figcaption.text == "In 3 steps."
-    assert figure.select_one(".live-still > svg[role=img]")["aria-label"] == ALT
+    assert figure.select_one(".live-still svg[role=img]")["aria-label"] == ALT
     names = [script["data-part"] for script in soup.select("script")]
     ((model, digest),) = json.loads(figure["data-weights"]).items()
     assert model == "LSTM" and names == [*live.parts_of(KIND), f"weights-{digest}", ""]
