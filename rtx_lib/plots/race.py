@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, MaxNLocator
 
-from rtx_lib.plots.curves import name_at, wrap
+from rtx_lib.plots.curves import name_at
 from rtx_lib.plots.lanes import (
     Summary,
     Task,
@@ -63,7 +63,11 @@ def draw_race(
     panels[0].set_ylim(bottom, -1.6)  # the line above the first row is for the names of the baselines
     for ax, (key, task) in zip(panels, tasks.items(), strict=True):
         _panel(ax, task, rows, {lane: own for lane, own in results.get(key, {}).items() if lane in rows and own})
-    panels[0].set_yticks(list(rows.values()), [wrap(lanes[lane]) for lane in rows], fontsize=9.5, linespacing=0.9)
+    names, above = [], ""
+    for lane in rows:  # what is a variant of the row above says only what differs: low rows hold one line
+        names.append(lanes[lane].removeprefix(f"{above} "))
+        above = lanes[lane]
+    panels[0].set_yticks(list(rows.values()), names, fontsize=9.5)
     _legend(fig)
     return fig
 
