@@ -175,16 +175,27 @@ def has_the_size_of_a_chapter(notebook: Notebook) -> list[str]:
 
 
 def hides_little(notebook: Notebook) -> list[str]:
-    """Code hidden in a notebook is still code: what is long belongs into the library."""
+    """Code hidden in a notebook is still code: what is long belongs into the library. (Answers have to be hidden.)"""
     hidden = [
         lines(cell)
         for cell in code_cells(notebook)
-        if tags(cell) & {"hide-input", "hide-cell", "remove-input", "remove-cell"} and "bootstrap" not in tags(cell)
+        if tags(cell) & {"hide-input", "hide-cell", "remove-input", "remove-cell"}
+        and "bootstrap" not in tags(cell)
+        and not ("remove-input" in tags(cell) and "ask" in calls(cell))
     ]
     faults = [f"a hidden cell of {n} lines, at most {HIDDEN_CELL}" for n in hidden if n > HIDDEN_CELL]
     if sum(hidden) > HIDDEN_LINES:
         faults.append(f"{sum(hidden)} hidden lines of code, at most {HIDDEN_LINES}")
     return faults
+
+
+def keeps_its_answers(notebook: Notebook) -> list[str]:
+    """The call that makes a field for an answer holds the answer: no reader may see it beside the question."""
+    return [
+        f"an answer stands open: {source(cell)[:60]!r}"
+        for cell in code_cells(notebook)
+        if re.search(r"^(plots\.)?ask\(", source(cell), flags=re.M) and "remove-input" not in tags(cell)
+    ]
 
 
 def asserts_proofs_only(notebook: Notebook) -> list[str]:
@@ -267,6 +278,7 @@ CHECKS: list[Callable[[Notebook], list[str]]] = [
     has_known_tags,
     has_the_size_of_a_chapter,
     hides_little,
+    keeps_its_answers,
     asserts_proofs_only,
     states_its_findings,
     names_no_machine_path,

@@ -93,6 +93,7 @@ PLANTED = {
         structure.has_the_size_of_a_chapter,
         source_of(0, f"# Title\n\n<details>{'word ' * 3000}</details>"),
     ),
+    "an open answer": (structure.keeps_its_answers, source_of(4, "ask(check, right=1, label='x')")),
     "few cells": (structure.has_the_size_of_a_chapter, lambda cells: cells.__delitem__(slice(6, 12))),
     "many cells": (structure.has_the_size_of_a_chapter, lambda cells: cells.extend(code("x = 1") for _ in range(9))),
     "a long cell": (structure.has_the_size_of_a_chapter, source_of(4, "x = 1\n" * 26)),
