@@ -21,6 +21,7 @@ RTX.part('widget-train', (RTX) => {
 
     // ---- what the reader does
     const start = RTX.button('Train', () => now.on ? pause('Paused.') : go())
+    start.classList.add('live-first')
     const reset = RTX.button('Reset', () => {
       pause()
       settings.seed++
@@ -90,7 +91,7 @@ RTX.part('widget-train', (RTX) => {
       charts.draw(all, old, settings.length)
       task.textContent = words.question(all)
       list.replaceChildren(...lines.map((line) => el('li', {}, line)))
-      earlier.hidden = !old.length
+      earlier.hidden = clear.hidden = !old.length
       if (old.length) earlier.textContent = words.earlier(old)
       const both = runs.get('indrnn')?.ways
       ways.hidden = !both
