@@ -1,7 +1,6 @@
 """An exercise that is answered on the page: a field and a button that need no kernel.
 
-Every answer a check has a word for is put to it when the cell runs; the page keeps what it said, by a hash of the
-answer. So a glance at the source does not give the answer away (who wants it opens the solution).
+Every answer that a check has a word for is put to it when the cell runs, and the page keeps what it said.
 """
 
 import contextlib
@@ -9,10 +8,8 @@ import html
 import io
 import itertools
 import json
-import math
 import re
-from base64 import b64encode
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,8 +17,8 @@ from IPython.display import HTML
 
 from rtx_lib.plots.figure import scripted
 
-Grid: TypeAlias = list[float] | None
-"""Width and middle of the interval of numbers that count as one answer; None for a text, which counts as it is."""
+Part: TypeAlias = list[float] | str
+"""What is typed into one field: the least and the greatest number that count as this answer, or a text."""
 
 Rule: TypeAlias = tuple[str, str, float, str]
 """A measure of a 2 x 2 matrix (one of :func:`measures`), "<=" or ">", the bound, and what is said where it fails."""
@@ -47,8 +44,7 @@ def ask(
 ) -> HTML:
     """A field and a button "Check" that say what ``check`` says, in Jupyter, in Colab and on a page without a kernel.
 
-    The right answer does not stand in the page's source: answers are kept as short hashes, and what is said about them
-    is enciphered with the answer. That keeps it from a glance, not from a search.
+    The answers stand in the page's source, as the solutions stand in their folds.
 
     Parameters
     ----------
@@ -107,8 +103,10 @@ def ask(
         said.append((answer, message))
     if rules:
         _agree(rules, said)
-    told: dict[str, Any] = {"kind": kind, "label": label, "otherwise": general, "rules": [list(rule) for rule in rules]}
-    told |= _kept(check, kind, said, praise, label, list(texts), bool(rules))
+    told: dict[str, Any] = {"kind": kind, "otherwise": general, "rules": [list(rule) for rule in rules]}
+    if not rules:  # they decide on the page
+        told["entries"] = [_kept(check, kind, *one, list(texts)) for one in said]
+    told["praise"] = praise
     data = html.escape(json.dumps(told, ensure_ascii=False, separators=(",", ":"), allow_nan=False))
     fields = _fields(kind, label, right, texts, parts)
     script = scripted("answer", ".book-ask", *(["answer_matrix"] if rules else []))
@@ -193,25 +191,11 @@ def _agree(rules: Sequence[Rule], said: Sequence[tuple[Any, str]]) -> None:
 
 
 def _kept(
-    check: Callable[[Any], None],
-    kind: str,
-    said: Sequence[tuple[Any, str]],
-    praise: str,
-    label: str,
-    options: Sequence[Any],
-    ruled: bool,
-) -> dict[str, Any]:
-    """Hashes of the answers, and what is said about them, enciphered; the first message is that for the right one."""
-    messages = [praise, *dict.fromkeys(message for _, message in said if message)]
-    if ruled:  # the page measures; nothing about the answer is kept
-        return {"entries": [], "messages": []}
-    entries = []
-    for answer, message in said:
-        grids, key = _place(check, _split(kind, answer, options), kind, message)
-        place = messages.index(message) if message else 0
-        key = f"{label}|{key}"
-        entries.append([grids, _hash(key), _hash(messages[place]) ^ _hash(f"#{key}"), place])
-    return {"entries": entries, "messages": [_enciphered(text, _hash(text)) for text in messages]}
+    check: Callable[[Any], None], kind: str, answer: Any, message: str, options: Sequence[Any]
+) -> tuple[list[Part], str]:
+    """What counts as an answer, field by field, and what is said about it; nothing where it is right."""
+    parts = _split(kind, answer, options)
+    return [_range(check, kind, parts, place, message) for place in range(len(parts))], message
 
 
 def _split(kind: str, answer: Any, options: Sequence[Any]) -> list[Any]:
@@ -233,27 +217,18 @@ def _plain(text: str) -> str:
     return "".join(letter for letter in text.lower() if letter.isalnum())
 
 
-def _place(check: Callable[[Any], None], parts: Sequence[Any], kind: str, message: str) -> tuple[list[Grid], str]:
-    """The interval of each number in which the check says the same, and the answer as a text on this grid."""
-    grids: list[Grid] = []
-    words = []
-    for place, part in enumerate(parts):
-        if isinstance(part, str):
-            grids.append(None)
-            words.append(part)
-            continue
+def _range(check: Callable[[Any], None], kind: str, parts: Sequence[Any], place: int, message: str) -> Part:
+    """A text as it is; around a number the interval in which the check says the same."""
+    part = parts[place]
+    if isinstance(part, str):
+        return part
 
-        def says_so(value: float, place: int = place) -> bool:
-            moved = [*parts[:place], value, *parts[place + 1 :]]
-            shaped = {"number": moved[0], "pair": tuple(moved), "matrix": [moved[:2], moved[2:]]}[kind]
-            return _judge(check, shaped)[0] == message
+    def says_so(value: float) -> bool:
+        moved = [*parts[:place], value, *parts[place + 1 :]]
+        shaped = {"number": moved[0], "pair": tuple(moved), "matrix": [moved[:2], moved[2:]]}[kind]
+        return _judge(check, shaped)[0] == message
 
-        low, high = _edge(says_so, part, -1), _edge(says_so, part, 1)
-        width = float(f"{high - low:.5g}")
-        middle = float(f"{round(math.remainder((low + high) / 2, width) / width, 5) * width:.5g}")
-        grids.append([width, middle])
-        words.append(str(round((part - middle) / width)))
-    return grids, "|".join(words)
+    return [_edge(says_so, part, -1), _edge(says_so, part, 1)]
 
 
 def _edge(says_so: Callable[[float], bool], value: float, side: int) -> float:
@@ -270,24 +245,6 @@ def _edge(says_so: Callable[[float], bool], value: float, side: int) -> float:
         middle = (inside + outside) / 2
         inside, outside = (middle, outside) if says_so(value + side * middle) else (inside, middle)
     return value + side * inside
-
-
-def _hash(text: str) -> int:
-    """FNV-1a over the text's UTF-16 units, in 32 bits: what the script computes too."""
-    value = 2166136261
-    for unit in memoryview(text.encode("utf-16-le")).cast("H"):
-        value = ((value ^ unit) * 16777619) & 0xFFFFFFFF
-    return value
-
-
-def _stream(key: int) -> Iterator[int]:
-    while True:
-        key = (key * 1664525 + 1013904223) & 0xFFFFFFFF
-        yield key >> 24
-
-
-def _enciphered(text: str, key: int) -> str:
-    return b64encode(bytes(a ^ b for a, b in zip(text.encode(), _stream(key), strict=False))).decode()
 
 
 # --------------------------------------------------------------------------------------- what the reader sees
@@ -321,7 +278,7 @@ def _fields(kind: str, label: str, right: Any, texts: Mapping[Any, str], parts: 
         return f'<input {kept} aria-label="{text}">'
 
     if texts:
-        button, group = ("radio", f' name="ask-{_hash(label)}"') if kind == "choice" else ("checkbox", "")
+        button, group = ("radio", f' name="ask-{_plain(label)}"') if kind == "choice" else ("checkbox", "")
         rows = "".join(
             f'<label><input type="{button}"{group} autocomplete="off"> <span>{html.escape(text)}</span></label>'
             for text in texts.values()

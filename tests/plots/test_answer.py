@@ -260,13 +260,6 @@ def test_nothing_of_it_on_paper_and_without_scripts(page, browser, tmp_path):
 # ------------------------------------------------------------------------------------------- what is written
 
 
-def test_the_answer_does_not_stand_in_the_source():
-    text = made(**PRODUCT)
-    for secret in ("7/144", "0.0486", "belongs to the sum", "squared mean"):
-        assert secret not in text
-    assert not re.search(r"\b(fzbcs|clipped before)\b", made(r_transformer.check_order, right="fzbcs", kind="word"))
-
-
 def test_it_weighs_nothing_and_is_the_same_every_time():
     text = made(**PRODUCT)
     assert len((figure.beside("answer.js") + figure.beside("answer.css")).encode()) < 5_000
@@ -307,8 +300,8 @@ def test_more_refusals():
 # ----------------------------------------------------------------------------------------- planted mistakes
 
 MISTAKES = {
-    "a hash that ignores the label": ("`${label}|${own.join('|')}`", "own.join('|')"),
-    "a tolerance twice too wide": ("(parts[i] - grid[1]) / grid[0])", "(parts[i] - grid[1]) / grid[0] / 2)"),
+    "no upper end": ("own[i] <= part[1]", "true"),
+    "no lower end": ("part[0] <= own[i]", "true"),
     "no decimal comma": ("plain.replace(',', '.')", "plain"),
     "no fractions": ("sides[0] / (sides[1] ?? 1)", "sides[0]"),
     "percent as it stands": ("/ cent", ""),
