@@ -94,7 +94,7 @@ def ablate_heads(
 
 
 @contextmanager
-def attention_window(model: nn.Module, size: int) -> Iterator[None]:
+def attention_window(model: nn.Module, size: int, far: Sequence[int] = ()) -> Iterator[None]:
     """Hide the keys that stand ``size`` and more steps back, inside the ``with`` block and without any training.
 
     The weights that are left of a query are divided by their sum, which is what a softmax over their scores alone
@@ -106,6 +106,8 @@ def attention_window(model: nn.Module, size: int) -> Iterator[None]:
         Any module with submodules named ``weights_tap``.
     size
         How many keys a query still sees, itself included.
+    far
+        Distances from ``size`` on whose keys it sees as well.
 
     Raises
     ------
@@ -118,8 +120,8 @@ def attention_window(model: nn.Module, size: int) -> Iterator[None]:
     def hide(module: nn.Module, args: object, weights: Tensor) -> Tensor:
         T, S = weights.shape[-2:]
         i = torch.arange(S - T, S, device=weights.device)[:, None]
-        near = i - torch.arange(S, device=weights.device) < size  # (T, S)
-        left = weights * near
+        distance = i - torch.arange(S, device=weights.device)  # (T, S)
+        left = weights * ((distance < size) | torch.isin(distance, distance.new_tensor(far)))
         return left / left.sum(-1, keepdim=True)
 
     with hooked([(tap, hide) for tap in taps(model, TAP).values()], first=True):

@@ -182,5 +182,5 @@ def draw_distance_bars(weights: Mapping[str, Any], trained: int, *, shown: int) 
         ax.annotate(f"{best} steps", (best, line[best]), (best + 4, line[best]), va="top")
         ax.set(ylabel="mean weight", xlim=(-1, shown), ylim=(0, max(0.05, 1.1 * float(line.max()))))
         ax.set_title(title, loc="left")
-    axes[-1, 0].set_xlabel("distance to the key (steps); shaded: distances of the training")
+    axes[-1, 0].set_xlabel("distance to the key (steps); shaded: seen in training")
     return fig

@@ -117,7 +117,7 @@ def draw_composition(x: Any, first: Step, second: Step, single: Mapping[str, Ste
         ax.set(**{"xlabel": "old state h", "xlim": (places[0], places[-1])} | axes)
         ax.legend(loc="upper left")
     both[0].set(ylabel="new state", title="two steps")
-    both[1].set_title(title)
+    both[1].set_title(title.replace("-", "−"))
     return fig
 
 

@@ -118,18 +118,26 @@ def draw_rotations(ax: Axes, vectors: Any, labels: Sequence[str], colours: Seque
     longest = float(lengths.max())
     for radius in sorted(set(lengths.round(6))):
         circle(ax, 0, 0, radius, facecolor="none", edgecolor=GREY, linewidth=0.8, alpha=0.6)
-    for tip, length, label, colour in zip(arrows, lengths, labels, colours, strict=True):
-        arrow(ax, (0, 0), tip, colour, 2, zorder=3)
-        x, y = tip * (1 + 0.16 * longest / max(length, 1e-12))
-        word(ax, x, y, label, fontsize=12)
     start, stop = np.degrees(np.arctan2(arrows[:, 1], arrows[:, 0]))
     turn = float((stop - start + 180) % 360 - 180)
+    # Names stand outside the outer circle; where the arrows are close, the names part, and the angle stands beside it.
+    apart = 14 * np.sign(turn) if abs(turn) < 45 else 0
+    places = np.radians([start - apart, stop + apart])
+    for tip, place, label, colour in zip(arrows, places, labels, colours, strict=True):
+        arrow(ax, (0, 0), tip, colour, 2, zorder=3)
+        x, y = np.cos(place), np.sin(place)
+        sides = {"ha": _side(x, "right", "left"), "va": _side(y, "top", "bottom")}
+        word(ax, 1.08 * longest * x, 1.08 * longest * y, label, fontsize=12, **sides)
     low, high = sorted((start, start + turn))
-    radius, middle = 0.42 * longest, np.radians((low + high) / 2)
+    radius, middle = 0.42 * longest, np.radians((low + high) / 2 if abs(turn) >= 45 else high + 26)
     ax.add_patch(Arc((0, 0), 2 * radius, 2 * radius, theta1=low, theta2=high, color=INK, linewidth=1.4))
-    x, y = (radius + 0.17 * longest) * np.array([np.cos(middle), np.sin(middle)])
+    x, y = (radius + 0.17 * longest * (abs(turn) >= 45)) * np.array([np.cos(middle), np.sin(middle)])
     word(ax, x, y, f"{abs(turn):.0f}°", fontsize=12)
-    blank(ax, (-1.3 * longest, 1.3 * longest), (-1.3 * longest, 1.3 * longest))
+    blank(ax, (-1.6 * longest, 1.6 * longest), (-1.3 * longest, 1.3 * longest))
+
+
+def _side(part: float, below: str, above: str) -> str:
+    return below if part < -0.4 else above if part > 0.4 else "center"
 
 
 def length_heatmap(ax: Axes, values: Any, schemes: Sequence[str], lengths: Sequence[int], trained: int = 64) -> None:
@@ -168,9 +176,10 @@ def length_heatmap(ax: Axes, values: Any, schemes: Sequence[str], lengths: Seque
     fill_cells(ax, undefined, **HATCHED)
     for i, j in zip(*np.nonzero(~undefined), strict=True):
         wide = high[i, j] - low[i, j] > 0.01
-        word(ax, j, i - 0.13 * wide, _short(cells[i, j]), fontsize=12)
+        word(ax, j, i - 0.2 * wide, _short(cells[i, j]), fontsize=12)
         if wide:
-            word(ax, j, i + 0.26, f"{_short(low[i, j])}–{_short(high[i, j])}", fontsize=8)
+            ends = ("1" if end > 0.995 else _short(end) for end in (low[i, j], high[i, j]))
+            word(ax, j, i + 0.27, "–".join(ends), fontsize=10)
     for i, row in enumerate(undefined):
         for start, stop in true_runs(row):
             word(ax, (start + stop - 1) / 2, i, "not defined" if stop - start > 1 else "not\ndefined", fontsize=11)

@@ -190,6 +190,15 @@ def test_a_window_is_a_mask():
     assert torch.equal(attention(x, causal=True)[0], attention(x, mask=causal_mask(9))[0])  # nothing is kept
 
 
+def test_a_window_may_have_keys_far_behind_it():
+    attention, distance = MultiHeadAttention(8, 2), torch.arange(9)[:, None] - torch.arange(9)
+    x = torch.randn(3, 9, 8)
+    with attention_window(attention, 2, far=range(4, 7, 2)):
+        y, _ = attention(x, causal=True)
+    seen = (distance == 0) | (distance == 1) | (distance == 4) | (distance == 6)
+    assert torch.allclose(y, attention(x, mask=seen)[0], atol=1e-14)
+
+
 def test_the_queries_of_a_window_are_the_last_positions():
     attention = Additive()
     with attention_window(attention, 2):

@@ -128,7 +128,11 @@ def test_pulses_are_placed_and_u_is_moved(browser, tmp_path):
         page.get_by_label("exactly").fill("1.05")
         assert title() == "u = 1.05: it grows, to twice as much after 14.2 steps" and "worth 2.65 at step 23" in told()
         assert page.get_by_label("held up by a bias of 1").is_disabled()
+        page.get_by_label("exactly").fill("1.2")
+        assert told() == status(page)
+        assert told() == "1.2 is not taken: u may go from −1.1 to 1.1. The picture still shows u = 1.05."
         page.get_by_label("exactly").fill("-1")
+        assert page.get_by_label("exactly").get_attribute("aria-invalid") == "false"
         assert "nothing is lost, with a sign that alternates" in title() and "cut off" in told()
         page.get_by_label("held up by a bias of 1").check()
         assert "cut off" not in told()

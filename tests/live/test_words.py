@@ -143,6 +143,7 @@ def translator():
         for name, attention in (("additive attention", "additive"), ("one vector", None))
     }
     options = {"vocabulary": task.words, "trained": 6, "unseen": ["thousand"], "text": "four hundred twelve, seven"}
+    options["examples"] = {"Two sevens": "seven, seven"}
     return models, options
 
 
@@ -160,6 +161,8 @@ def test_the_map_moves_as_words_are_typed(live, translator):
     page.get_by_role("button", name="8 numbers").click()
     assert page.locator(".live-task").inner_text().count("more than it ever saw") == 1
     assert field.input_value().count(",") == 7
+    page.get_by_role("button", name="Two sevens").click()
+    assert heads.all_inner_texts()[2:] == ["seven", "comma", "seven"]
     page.wait_for_function("document.querySelector('[role=status]').textContent.includes('looked at')")
 
 

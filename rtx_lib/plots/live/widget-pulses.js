@@ -2,9 +2,10 @@
 RTX.part('widget-pulses', (RTX) => {
   const {el} = RTX
   const UP = 1.1, FINE = 0.001, KEEP = 0.1, GROW = 2, HEIGHT = 250
+  const minus = (v) => String(v).replaceAll('-', '−')
   const short = (v) => {
-    if (v !== 0 && (Math.abs(v) < 0.001 || Math.abs(v) >= 1e5)) return v.toExponential(1).replace('e+', 'e').replace('-', '−')
-    return String(+v.toPrecision(3)).replace('-', '−')
+    if (v !== 0 && (Math.abs(v) < 0.001 || Math.abs(v) >= 1e5)) return minus(v.toExponential(1).replace('e+', 'e'))
+    return minus(+v.toPrecision(3))
   }
   const round = (k) => Math.round((-UP + k * FINE) * 1000) / 1000
   const WEIGHTS = Array.from({length: Math.round(2 * UP / FINE) + 1}, (_, k) => round(k))
@@ -87,15 +88,23 @@ RTX.part('widget-pulses', (RTX) => {
     const weight = RTX.range('recurrent weight u', WEIGHTS, WEIGHTS.indexOf(u), (v) => {
       now.u = v
       exact.value = v
+      exact.removeAttribute('aria-invalid')
       show()
-    }, (v) => v.toFixed(3).replace('-', '−'))
+    }, (v) => minus(v.toFixed(3)))
+    const allowed = el('span', {id: RTX.id('allowed')}, `from ${minus(-UP)} to ${UP}`)
     const exact = el('input', {type: 'number', min: -UP, max: UP, step: 'any', value: u, autocomplete: 'off', oninput: () => {
       const v = exact.valueAsNumber
-      if (!(Math.abs(v) <= UP)) return
+      if (Number.isNaN(v)) return  // nothing is typed yet
+      exact.setAttribute('aria-invalid', Math.abs(v) > UP)
+      if (Math.abs(v) > UP) {
+        words.textContent = `${minus(v)} is not taken: u may go ${allowed.textContent}. The picture still shows u = ${short(now.u)}.`
+        return voice.say(words.textContent)
+      }
       now.u = v
       weight.set(Math.round((v + UP) / FINE))
       show()
     }})
+    exact.setAttribute('aria-describedby', allowed.id)
     let where = null
     const places = el('span')
     function aim() {
@@ -110,7 +119,8 @@ RTX.part('widget-pulses', (RTX) => {
       show(true)
     })
     body.append(title,
-      el('div', {className: 'live-controls'}, weight.label, el('label', {}, el('span', {}, 'exactly'), exact), long, held),
+      el('div', {className: 'live-controls'}, weight.label,
+        el('div', {className: 'live-pulses-exact'}, el('label', {}, el('span', {}, 'exactly'), exact), allowed), long, held),
       svg, words,
       el('div', {className: 'live-controls'}, places),
       el('div', {className: 'live-buttons'},

@@ -5,8 +5,8 @@ RTX.part('widget-words', (RTX) => {
   const percent = (share) => Math.round(100 * share)
 
   // options: text; vocabulary {source, target}; trained: most numbers in a sentence of the training; unseen: words that
-  // the training never had. models: {name: a Seq2Seq}.
-  RTX.widget('words', (body, {text, vocabulary, trained, unseen}, models) => {
+  // the training never had; examples {what a button says: the text it puts in}. models: {name: a Seq2Seq}.
+  RTX.widget('words', (body, {text, vocabulary, trained, unseen, examples = {}}, models) => {
     const {source, target} = vocabulary, ids = new Map(source.map((word, i) => [word, i]).slice(1))
     const made = Object.fromEntries(Object.entries(models).map(([name, {weights}]) => [name, new Translator(weights)]))
     const [first] = Object.keys(made), draw = RTX.random(Date.now()), told = voice()
@@ -17,10 +17,11 @@ RTX.part('widget-words', (RTX) => {
     const written = el('p', {className: 'words-written'}), says = el('p', {className: 'live-task'})
     const map = el('div', {className: 'words-map', tabIndex: 0, role: 'region',
       'aria-label': 'Where each symbol looked, in percent; scrolls sideways'})
-    const fill = (count) => {
-      input.value = Array.from({length: count}, () => sayNumber(draw.below(1000))).join(', ')
+    const put = (typed) => {
+      input.value = typed
       follow()
     }
+    const fill = (count) => put(Array.from({length: count}, () => sayNumber(draw.below(1000))).join(', '))
 
     // The symbols in a row; under each how sure the model was, and a line under what it was least sure of.
     function show(out) {
@@ -76,7 +77,8 @@ RTX.part('widget-words', (RTX) => {
         (name) => { chosen = name; follow() })),
       el('label', {className: 'words-label'}, el('span', {}, 'Number words'), input),
       el('div', {className: 'live-buttons'}, button('Three others', () => fill(3)),
-        button(`${trained + 2} numbers, more than it ever saw`, () => fill(trained + 2))),
+        button(`${trained + 2} numbers, more than it ever saw`, () => fill(trained + 2)),
+        Object.entries(examples).map(([name, typed]) => button(name, () => put(typed)))),
       written, says, map, told.element)
     follow()
   })
