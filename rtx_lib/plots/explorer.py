@@ -1,7 +1,9 @@
 """A figure with a slider: every position drawn beforehand, for a page without a kernel, or drawn anew with one."""
 
 import html
+import re
 from collections.abc import Callable, Sequence
+from numbers import Real
 from typing import Any
 
 from IPython.display import HTML
@@ -92,7 +94,7 @@ def explorer(
         empty, or if all frames together exceed 600 kB.
     """
     check_start(start, len(values))
-    labels = [fmt.format(value) for value in values]
+    labels = [_written(fmt, value) for value in values]
     texts = [
         require_alt(alt(value)) if callable(alt) else f"{require_alt(alt)} ({name} = {label})"
         for value, label in zip(values, labels, strict=True)
@@ -106,6 +108,12 @@ def explorer(
     )
     head = control(name, labels, start, f"({beside('explorer.js')})(this)")
     return in_page(head + scroll_box(frames, name, wide=bool(least)), caption, "explorer", title=title)
+
+
+def _written(fmt: str, value: Any) -> str:
+    """The value as a text; a negative number has a minus sign, not a hyphen."""
+    text = fmt.format(value)
+    return re.sub(r"(?<!\w)-(?=\d)", "\N{MINUS SIGN}", text) if isinstance(value, Real) else text
 
 
 def _below(words: str) -> str:
@@ -144,7 +152,7 @@ def slider(draw: Callable[[Any], Figure], values: Sequence[Any], name: str, fmt:
     check_start(start, len(values))
     import ipywidgets  # only readers with a kernel need it
 
-    labels = [fmt.format(value) for value in values]
+    labels = [_written(fmt, value) for value in values]
     chooser = ipywidgets.SelectionSlider(
         options=[(label, i) for i, label in enumerate(labels)],
         value=start,

@@ -249,6 +249,12 @@ def test_explorer_shows_the_start_and_names_every_frame() -> None:
     assert len(page.ids()) == len(set(page.ids()))
 
 
+def test_negative_values_have_a_minus_sign_and_texts_keep_their_hyphens():
+    made = explorer(lambda a: sine(), [-0.5, 1e-5], "a", alt="a sine").data
+    assert ">−0.5</output>" in made and 'data-label="1e-05"' in made
+    assert 'data-label="pre-1"' in explorer(lambda a: sine(), ["pre-1", "b"], "a", alt="a sine").data
+
+
 def test_explorer_adds_the_position_to_one_alt() -> None:
     made = explorer(sine, [2, 4], "period", alt="a sine")
     assert [svg["aria-label"] for svg in Page(made.data).all("svg")] == ["a sine (period = 2)", "a sine (period = 4)"]
