@@ -208,6 +208,32 @@ def tell(ours: Values, theirs: Values, *, metric: str = "loss", digits: int = 3)
     return f"{np.median(ours) - np.median(theirs) + 0.0:+.{digits}f}, {WORDS[outcome]}"
 
 
+def tell_changes(rows: Mapping[str, Values], base: str, *, metric: str = "loss", digits: int = 2) -> str:
+    """How far the others are from one of them, in words: "A (+0.37) and B (+0.21) are worse with every seed".
+
+    Parameters
+    ----------
+    rows
+        A value a seed, by name.
+    base
+        The name of those with which the others are compared.
+    metric
+        As for :func:`verdict`.
+    digits
+        Decimals of the differences of the medians.
+    """
+    said: dict[str, list[str]] = {}
+    for name, row in rows.items():
+        if name != base:
+            change = f"{np.median(row) - np.median(rows[base]) + 0.0:+.{digits}f}".replace("-", "−")
+            said.setdefault(WORDS[verdict(row, rows[base], metric=metric)], []).append(f"{name} ({change})")
+    parts = []
+    for words, named in said.items():
+        *first, last = named
+        parts.append(f"{', '.join(first)} and {last} are {words}" if first else f"{last} is {words}")
+    return "; ".join(parts)
+
+
 def with_range(values: Values, *, digits: int = 2) -> str:
     """The median with the least and the greatest value, as a cell of a table: "3.29 (3.27–3.33)"; a dash for none."""
     return f"{np.median(values):.{digits}f} ({min(values):.{digits}f}–{max(values):.{digits}f})" if len(values) else "–"

@@ -15,7 +15,7 @@ from rtx_lib.plots.style import CYCLE, GREY, INK, look
 _FLOOR = 1e-7  # the smallest share of the influence that is drawn
 
 
-def influence_curves(ax: Axes, curves: Mapping[str, Any], *, reaches: Mapping[str, int] | None = None) -> None:
+def influence_curves(curves: Mapping[str, Any], *, reaches: Mapping[str, int] | None = None) -> Figure:
     """How the influence of an input falls with its distance, one line for each model, both axes logarithmic.
 
     A line leaves the picture where the influence falls below 1e-7 of the whole, and ends in a cross where it is
@@ -23,8 +23,6 @@ def influence_curves(ax: Axes, curves: Mapping[str, Any], *, reaches: Mapping[st
 
     Parameters
     ----------
-    ax
-        Axes to draw in.
     curves
         From a name to (T,) or (runs, T), the most recent input last, as
         :func:`rtx_lib.diagnostics.receptive_field.input_influence` gives it for the last position. Each run is
@@ -48,6 +46,7 @@ def influence_curves(ax: Axes, curves: Mapping[str, Any], *, reaches: Mapping[st
     for name, count in fields.items():
         if name not in curves or count < 1:
             raise ValueError(f"reaches must be at least 1 for names out of {list(curves)}, got {name!r}: {count}")
+    fig, ax = plt.subplots(figsize=(5.8, 3.7))
     ax.set(xscale="log", yscale="log", ylim=(_FLOOR / 3, 2 * max(share.max() for share in shares.values())))
     ax.set(xlabel="input, counted back from the output", ylabel="share of the influence")
     ax.xaxis.set_major_formatter("{x:,.0f}")
@@ -58,6 +57,7 @@ def influence_curves(ax: Axes, curves: Mapping[str, Any], *, reaches: Mapping[st
             ax.axvline(fields[name], linewidth=1.2, label="_reach", color=style["color"], linestyle=style["linestyle"])
             name_at(ax, f"{fields[name]:,} inputs", (fields[name], 1), (4, -2), ("data", "axes fraction"), va="top")
     label_lines(ax)
+    return fig
 
 
 def _curve(ax: Axes, style: dict[str, Any], name: str, share: np.ndarray) -> None:
