@@ -222,15 +222,17 @@ def tell_changes(rows: Mapping[str, Values], base: str, *, metric: str = "loss",
     digits
         Decimals of the differences of the medians.
     """
-    said: dict[str, list[str]] = {}
+    groups: dict[int | None, list[str]] = {}
     for name, row in rows.items():
         if name != base:
             change = f"{np.median(row) - np.median(rows[base]) + 0.0:+.{digits}f}".replace("-", "−")
-            said.setdefault(WORDS[verdict(row, rows[base], metric=metric)], []).append(f"{name} ({change})")
+            groups.setdefault(verdict(row, rows[base], metric=metric), []).append(f"{name} ({change})")
     parts = []
-    for words, named in said.items():
-        *first, last = named
-        parts.append(f"{', '.join(first)} and {last} are {words}" if first else f"{last} is {words}")
+    for outcome, (*first, last) in groups.items():
+        named = f"{', '.join(first)} and {last}" if first else last
+        decided = f"{named} {'are' if first else 'is'} {WORDS[outcome]}"
+        open_end = "the seeds overlap" if outcome == 0 else "there are too few runs"
+        parts.append(decided if outcome else f"for {named} {open_end}")
     return "; ".join(parts)
 
 

@@ -113,8 +113,8 @@ def draw_saved(text: str, losses: Mapping[str, Any], segment: int, characters: s
     ax.set(xlim=(0.5, len(text) + 0.5), xlabel="character of the passage (dashed: borders of segments)")
     ax.set_ylabel(f"bits saved against\n{base}")
     label_lines(ax)
-    told = " and ".join(f"{np.sum(plain - own):.0f} with {name}" for name, own in others)
-    title = f"{len(text)} characters cost {plain.sum():.0f} bits with {base}; saved are {told}"
+    told = " and ".join(f"{np.sum(plain - own):.0f} fewer with {name}" for name, own in others)
+    title = f"{len(text)} characters cost {plain.sum():.0f} bits with {base}, {told}"
     saved = plain - others[0][1]
     behind = sum(saved[edge : edge + 4].sum() for edge in range(segment, len(text), segment))
     alt = f"{title}. {others[0][0]} saves {behind:.0f} bits at the four characters behind each border."

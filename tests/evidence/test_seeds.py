@@ -204,7 +204,7 @@ def test_changes_are_told_by_what_the_seeds_say():
     }
     told = seeds.tell_changes(rows, "6")
     assert told == (
-        "1 (+0.40) and 2 (+0.30) are worse with every seed; 12 (+0.00) is undecided: seeds overlap; "
+        "1 (+0.40) and 2 (+0.30) are worse with every seed; for 12 (+0.00) the seeds overlap; "
         "rotary (−0.50) is better with every seed"
     )
     assert seeds.tell_changes(rows, "rotary", metric="accuracy").startswith("6 (+0.50), 1 (+0.90), 2 (+0.80) and 12")

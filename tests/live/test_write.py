@@ -319,7 +319,7 @@ def test_still_pictures_say_what_they_show():
     assert told["text"] == "ab" and told["characters"] == "ab\n"
     nats = math.log(2)
     told = draw_saved("abcdef", {"memory 0": [0, *[2 * nats] * 5], "memory 64": [0, *[nats] * 5]}, 3, "abcdef")
-    assert told["title"] == "6 characters cost 10 bits with memory 0; saved are 5 with memory 64."
+    assert told["title"] == "6 characters cost 10 bits with memory 0, 5 fewer with memory 64."
     line = next(line for line in told["still"].axes[0].get_lines() if line.get_label() == "memory 64")
     assert list(line.get_ydata()) == [0, 1, 2, 3, 4, 5]
     for wrong, message in (
