@@ -124,8 +124,8 @@ def draw_weights_by_distance(weights: Mapping[str, Any], mean: float, likeness: 
     Parameters
     ----------
     weights
-        By the panel's title (heads, N): entry d is the mean weight d steps back, as
-        :func:`rtx_lib.diagnostics.attention.weight_by_distance` gives it.
+        By the panel's title, which begins with the model's name, (heads, N): entry d is the mean weight d steps back,
+        as :func:`rtx_lib.diagnostics.attention.weight_by_distance` gives it.
     mean
         The weight that each key would get from a head that averages, drawn as a dashed line.
     likeness
@@ -146,7 +146,7 @@ def draw_weights_by_distance(weights: Mapping[str, Any], mean: float, likeness: 
     fig, axes = plt.subplots(len(arrays) + 1, 1, figsize=(5.8, 0.6 + 1.9 * len(arrays) + 1.9), sharex=True)
     for index, (ax, (title, lines)) in enumerate(zip(axes, arrays.items(), strict=False)):
         for line in lines:
-            ax.plot(line, "-", color=CYCLE[index % len(CYCLE)], linewidth=1, alpha=0.8)
+            ax.plot(line, "-", color=look(title, index)["color"], linewidth=1, alpha=0.8)
         ax.axhline(mean, color=INK, linestyle=(0, (4, 3)), linewidth=1.2)
         ax.set(yscale="log", ylabel="weight", ylim=(1e-3, 0.6))
         ax.set_title(title, loc="left")

@@ -16,8 +16,8 @@ _LOSS = "loss (nats a character)"
 
 
 def memory_look(name: str, index: int) -> dict[str, Any]:
-    """Like :func:`~rtx_lib.plots.style.look`: "memory 64" is a Transformer-XL, "no memory" a Transformer."""
-    kinds = {"memory": "transformer-xl", "no memory": "transformer"}
+    """Like :func:`~rtx_lib.plots.style.look`: "memory 64" is a Transformer-XL, "no memory" stands apart from it."""
+    kinds: dict[str, str | int] = {"memory": "transformer-xl", "no memory": 1}
     return look(next((model for start, model in kinds.items() if name.startswith(start)), name), index)
 
 

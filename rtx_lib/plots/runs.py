@@ -138,7 +138,7 @@ def draw_strips(
         if len(row):
             style = look((looks or {}).get(label, label), 0) | {"linestyle": "", "markersize": 8, "alpha": 0.75}
             ax.plot(row, np.full(len(row), y), label="_row", **style)
-            median = f"{np.median(row) + 0.0:{'+' if signed else ''}.{digits}f}"
+            median = f"{np.median(row) + 0.0:{'+' if signed else ''}.{digits}f}".replace("-", "−")
             name_at(ax, median, (1.02, y), (0, 0), ("axes fraction", "data"), va="center", annotation_clip=False)
     if line:
         ax.axvline(line[0], color=INK, linestyle=(0, (4, 3)), linewidth=1.2, label="_line")

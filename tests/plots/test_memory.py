@@ -32,7 +32,7 @@ def test_a_segment_is_repeated_and_no_line_crosses_the_border() -> None:
     assert words.count("border") == 2 and words.count("no memory") == words.count("memory 8") == 1
     assert words.count("pairs") == 1
     looks = {line.get_label(): line.get_color() for line in curves}
-    assert looks["memory 8"] == look("transformer-xl")["color"] and looks["no memory"] == look("transformer")["color"]
+    assert looks["memory 8"] == look("transformer-xl")["color"] and looks["no memory"] == look(1)["color"]
     assert len([band for band in ax.collections if isinstance(band, PolyCollection)]) == 3  # of the seeds alone
     assert ax.get_xlim() == (0.5, 24.5)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("position in the segment", "loss (nats a character)")

@@ -74,7 +74,7 @@ def test_signs_and_all_inside_the_picture() -> None:
     fig = draw_strips({"better": [-0.25], "longer name of a row": [0.125, 0.125]}, "difference", signed=True)
     fig.draw_without_rendering()
     texts = [*fig.axes[0].texts, *fig.axes[0].get_yticklabels()]
-    assert [text.get_text() for text in fig.axes[0].texts] == ["-0.250", "+0.125"]
+    assert [text.get_text() for text in fig.axes[0].texts] == ["−0.250", "+0.125"]
     boxes = [text.get_window_extent() for text in texts]
     assert all(box.x0 >= 0 and box.x1 <= fig.bbox.width for box in boxes)
 
