@@ -208,6 +208,34 @@ def tell(ours: Values, theirs: Values, *, metric: str = "loss", digits: int = 3)
     return f"{np.median(ours) - np.median(theirs) + 0.0:+.{digits}f}, {WORDS[outcome]}"
 
 
+def tell_changes(rows: Mapping[str, Values], base: str, *, metric: str = "loss", digits: int = 2) -> str:
+    """How far the others are from one of them, in words: "A (+0.37) and B (+0.21) are worse with every seed".
+
+    Parameters
+    ----------
+    rows
+        A value a seed, by name.
+    base
+        The name of those with which the others are compared.
+    metric
+        As for :func:`verdict`.
+    digits
+        Decimals of the differences of the medians.
+    """
+    groups: dict[int | None, list[str]] = {}
+    for name, row in rows.items():
+        if name != base:
+            change = f"{np.median(row) - np.median(rows[base]) + 0.0:+.{digits}f}".replace("-", "−")
+            groups.setdefault(verdict(row, rows[base], metric=metric), []).append(f"{name} ({change})")
+    parts = []
+    for outcome, (*first, last) in groups.items():
+        named = f"{', '.join(first)} and {last}" if first else last
+        decided = f"{named} {'are' if first else 'is'} {WORDS[outcome]}"
+        open_end = "the seeds overlap" if outcome == 0 else "there are too few runs"
+        parts.append(decided if outcome else f"for {named} {open_end}")
+    return "; ".join(parts)
+
+
 def with_range(values: Values, *, digits: int = 2) -> str:
     """The median with the least and the greatest value, as a cell of a table: "3.29 (3.27–3.33)"; a dash for none."""
     return f"{np.median(values):.{digits}f} ({min(values):.{digits}f}–{max(values):.{digits}f})" if len(values) else "–"

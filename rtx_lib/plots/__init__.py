@@ -7,7 +7,7 @@ from rtx_lib.plots.curves import bands, baseline, error_axes, evaluations, label
 from rtx_lib.plots.explorer import explorer, slider
 from rtx_lib.plots.figure import show, to_svg
 from rtx_lib.plots.film import at_frame, film
-from rtx_lib.plots.gradients import error_by_length, gradient_frames, gradient_panels
+from rtx_lib.plots.gradients import draw_layer_gradients, error_by_length, gradient_frames, gradient_panels
 from rtx_lib.plots.heatmaps import (
     attention_heatmap,
     attention_panels,

@@ -191,3 +191,29 @@ def error_by_length(ax: Axes, errors: Mapping[str, Mapping[int, Sequence[float]]
     ax.set_xticks(lengths, [f"{length:,}" for length in lengths])
     ax.margins(x=0.015)  # the names at the lines' ends stand clear of a baseline
     ax.minorticks_off()
+
+
+def draw_layer_gradients(norms: Mapping[str, Any], title: str) -> Figure:
+    """The norm of a gradient in each layer of a stack, one line a kind, of several runs with a band.
+
+    Parameters
+    ----------
+    norms
+        By name (L,) or (runs, L), from the layer at the input on.
+    title
+        What stands above.
+
+    Raises
+    ------
+    ValueError
+        If nothing is given or the shapes do not fit.
+    """
+    rows = several("norms", norms, "[runs]", "L", same="L")
+    depth = next(iter(rows.values())).shape[1]
+    fig, ax = plt.subplots(figsize=(5.8, 3.3))
+    for index, (name, row) in enumerate(rows.items()):
+        bands(ax, row, name, index=index, markevery=max(1, depth // 6))
+    ax.set(yscale="log", ylim=(2e-3, 6), xlabel="decoder layer, from the input", ylabel="gradient norm of $W_2$")
+    ax.set(xlim=(0.5, depth + 0.5), title=title)
+    label_lines(ax)
+    return fig

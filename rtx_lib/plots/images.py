@@ -100,7 +100,7 @@ def draw_image_rows(rows: Mapping[str, Any], *, line: float) -> Figure:
     return fig
 
 
-def piano_roll(ax: Axes, frames: Any, prediction: Any) -> None:
+def piano_roll(ax: Axes, frames: Any, prediction: Any, *, colour: str = CYCLE[1]) -> None:
     """Notes over time: what a model expected against what came.
 
     Notes are outlines and the fill is the probability: a filled outline is a note that was foreseen, an empty outline
@@ -114,6 +114,8 @@ def piano_roll(ax: Axes, frames: Any, prediction: Any) -> None:
         (T, 88), 1 where one of the piano's 88 keys sounds, the lowest (A0) first; without padding.
     prediction
         (T, 88), the probability given to each note of ``frames`` before its frame was seen.
+    colour
+        Of the fill: that of the model which expects.
 
     Raises
     ------
@@ -125,7 +127,7 @@ def piano_roll(ax: Axes, frames: Any, prediction: Any) -> None:
     if not np.isin(notes, (0, 1)).all() or not notes.any():
         raise ValueError(f"frames must hold 0 and 1, and a note, got {np.unique(notes)}")
     chances = floats("prediction", prediction, *notes.shape, low=0, high=1)
-    fill, extent = (CYCLE[1], CYCLE[1]), (-0.5, len(notes) - 0.5, -0.5, 87.5)
+    fill, extent = (colour, colour), (-0.5, len(notes) - 0.5, -0.5, 87.5)
     ax.imshow(tint(chances.T, fill), interpolation="none", aspect="auto", origin="lower", extent=extent)
     bar = scale_bar(ax, tint(np.linspace(0, 1, 64), fill), 0, 1)
     bar.set_ylabel("probability", labelpad=-4)

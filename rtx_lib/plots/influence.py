@@ -15,7 +15,7 @@ from rtx_lib.plots.style import CYCLE, GREY, INK, look
 _FLOOR = 1e-7  # the smallest share of the influence that is drawn
 
 
-def influence_curves(ax: Axes, curves: Mapping[str, Any], *, reaches: Mapping[str, int] | None = None) -> None:
+def influence_curves(curves: Mapping[str, Any], *, reaches: Mapping[str, int] | None = None) -> Figure:
     """How the influence of an input falls with its distance, one line for each model, both axes logarithmic.
 
     A line leaves the picture where the influence falls below 1e-7 of the whole, and ends in a cross where it is
@@ -23,8 +23,6 @@ def influence_curves(ax: Axes, curves: Mapping[str, Any], *, reaches: Mapping[st
 
     Parameters
     ----------
-    ax
-        Axes to draw in.
     curves
         From a name to (T,) or (runs, T), the most recent input last, as
         :func:`rtx_lib.diagnostics.receptive_field.input_influence` gives it for the last position. Each run is
@@ -48,6 +46,7 @@ def influence_curves(ax: Axes, curves: Mapping[str, Any], *, reaches: Mapping[st
     for name, count in fields.items():
         if name not in curves or count < 1:
             raise ValueError(f"reaches must be at least 1 for names out of {list(curves)}, got {name!r}: {count}")
+    fig, ax = plt.subplots(figsize=(5.8, 3.7))
     ax.set(xscale="log", yscale="log", ylim=(_FLOOR / 3, 2 * max(share.max() for share in shares.values())))
     ax.set(xlabel="input, counted back from the output", ylabel="share of the influence")
     ax.xaxis.set_major_formatter("{x:,.0f}")
@@ -58,6 +57,7 @@ def influence_curves(ax: Axes, curves: Mapping[str, Any], *, reaches: Mapping[st
             ax.axvline(fields[name], linewidth=1.2, label="_reach", color=style["color"], linestyle=style["linestyle"])
             name_at(ax, f"{fields[name]:,} inputs", (fields[name], 1), (4, -2), ("data", "axes fraction"), va="top")
     label_lines(ax)
+    return fig
 
 
 def _curve(ax: Axes, style: dict[str, Any], name: str, share: np.ndarray) -> None:
@@ -124,8 +124,8 @@ def draw_weights_by_distance(weights: Mapping[str, Any], mean: float, likeness: 
     Parameters
     ----------
     weights
-        By the panel's title (heads, N): entry d is the mean weight d steps back, as
-        :func:`rtx_lib.diagnostics.attention.weight_by_distance` gives it.
+        By the panel's title, which begins with the model's name, (heads, N): entry d is the mean weight d steps back,
+        as :func:`rtx_lib.diagnostics.attention.weight_by_distance` gives it.
     mean
         The weight that each key would get from a head that averages, drawn as a dashed line.
     likeness
@@ -146,7 +146,7 @@ def draw_weights_by_distance(weights: Mapping[str, Any], mean: float, likeness: 
     fig, axes = plt.subplots(len(arrays) + 1, 1, figsize=(5.8, 0.6 + 1.9 * len(arrays) + 1.9), sharex=True)
     for index, (ax, (title, lines)) in enumerate(zip(axes, arrays.items(), strict=False)):
         for line in lines:
-            ax.plot(line, "-", color=CYCLE[index % len(CYCLE)], linewidth=1, alpha=0.8)
+            ax.plot(line, "-", color=look(title, index)["color"], linewidth=1, alpha=0.8)
         ax.axhline(mean, color=INK, linestyle=(0, (4, 3)), linewidth=1.2)
         ax.set(yscale="log", ylabel="weight", ylim=(1e-3, 0.6))
         ax.set_title(title, loc="left")

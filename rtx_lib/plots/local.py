@@ -35,13 +35,14 @@ def _arrow(ax: Axes, start: Point, end: Point, lit: bool = True) -> None:
     diagram.arrow(ax, start, end, *((_NEAR, 2.2) if lit else (GREY, 1.0)))
 
 
-def draw_windows(ax: Axes) -> None:
+def draw_windows() -> Figure:
     """Where a window of 3 is: above an RNN over the whole sequence, below a LocalRNN, with one output's inputs lit.
 
     Boxes are steps of the recurrent network, from left to right; a 0 in front of the first is the zero state. Dashed
-    circles are the zeros that stand before the first input. Made for axes of 5.8 x 5.6 inches.
+    circles are the zeros that stand before the first input.
     """
     window, length, position, above = 3, 8, 6, 4.55
+    fig, ax = plt.subplots(figsize=(5.8, 5.6))
     first = position - window + 1
     for x in (-1, 0):
         _node(ax, x, 0, "zero", "0")
@@ -70,6 +71,7 @@ def draw_windows(ax: Axes) -> None:
         bold = "bold" if lit else "normal"
         word(ax, ends.mean(), y - 0.34, f"window of $h_{{{t}}}$", fontsize=12, fontweight=bold)
     blank(ax, (-1.45, length + 0.45), (-2.07, above + 3.2))
+    return fig
 
 
 def draw_reach(window: int, layers: int = 1) -> Figure:

@@ -5,7 +5,6 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -16,17 +15,27 @@ from rtx_lib.plots.style import INK, look
 _LOSS = "loss (nats a character)"
 
 
-def draw_position_losses(ax: Axes, losses: Mapping[str, Any], *, repeats: int) -> None:
+def memory_look(name: str, index: int) -> dict[str, Any]:
+    """Like :func:`~rtx_lib.plots.style.look`: "memory 64" is a Transformer-XL, "no memory" stands apart from it."""
+    kinds: dict[str, str | int] = {"memory": "transformer-xl", "no memory": 1}
+    return look(next((model for start, model in kinds.items() if name.startswith(start)), name), index)
+
+
+def draw_position_losses(
+    losses: Mapping[str, Any], *, repeats: int, line: tuple[float, str] | None = None, height: float = 3.6
+) -> Figure:
     """Mean loss at each position of a segment: without memory it is high behind every border.
 
     Parameters
     ----------
-    ax
-        Axes to draw in.
     losses
         By name, (T,) or (seeds, T), in one unit; of seeds the median as a line and the range as a band.
     repeats
         How often the segment is drawn, one behind the other, so that borders stand inside the picture.
+    line
+        A loss to compare with, as a dashed line, and its name.
+    height
+        Of the figure, in inches.
 
     Raises
     ------
@@ -36,10 +45,11 @@ def draw_position_losses(ax: Axes, losses: Mapping[str, Any], *, repeats: int) -
     check_least(1, repeats=repeats)
     curves = several("losses", losses, "[seeds]", "T", same="T")
     length = next(iter(curves.values())).shape[1]
+    fig, ax = plt.subplots(figsize=(5.8, height))
     for index, (name, curve) in enumerate(curves.items()):
         for r in range(repeats):  # one line for each segment: it breaks at the border
             label = name if r == repeats - 1 else f"_{name}"
-            bands(ax, curve, label, steps=np.arange(1, length + 1) + r * length, **look(name, index))
+            bands(ax, curve, label, steps=np.arange(1, length + 1) + r * length, **memory_look(name, index))
     for border in range(length, repeats * length, length):
         ax.axvline(border + 0.5, color=INK, linewidth=1.3, linestyle=(0, (2, 2)), label="_border")
         name_at(ax, "border", (border + 0.5, 1), (0, 3), ("data", "axes fraction"), ha="center")
@@ -47,16 +57,17 @@ def draw_position_losses(ax: Axes, losses: Mapping[str, Any], *, repeats: int) -
     places = {r * length + mark: str(mark) for r in range(repeats) for mark in marks} | {repeats * length: str(length)}
     ax.set_xticks(list(places), list(places.values()))
     ax.set(xlim=(0.5, repeats * length + 0.5), xlabel="position in the segment", ylabel=_LOSS)
+    if line:
+        baseline(ax, *line, at=0.13)
     label_lines(ax)
+    return fig
 
 
-def draw_costs(ax: Axes, lengths: Sequence[int], ratios: Mapping[str, Any], published: Mapping[int, float]) -> None:
+def draw_costs(lengths: Sequence[int], ratios: Mapping[str, Any], published: Mapping[int, float]) -> Figure:
     """How many times longer a sliding window takes for a token than a memory does, on two logarithmic axes.
 
     Parameters
     ----------
-    ax
-        Axes to draw in.
     lengths
         Attention lengths in tokens, rising.
     ratios
@@ -79,6 +90,7 @@ def draw_costs(ax: Axes, lengths: Sequence[int], ratios: Mapping[str, Any], publ
         or any((curve <= 0).any() for curve in curves.values())
     ):
         raise ValueError(f"ratios and published must hold values above 0, got {dict(ratios)} and {published}")
+    fig, ax = plt.subplots(figsize=(5.8, 4.2))
     ax.set(xscale="log", yscale="log")
     ax.margins(x=0.08)
     for index, (name, curve) in enumerate(curves.items()):
@@ -101,6 +113,7 @@ def draw_costs(ax: Axes, lengths: Sequence[int], ratios: Mapping[str, Any], publ
     ax.set(xlabel="attention length (tokens)", ylabel="sliding window / memory,\ntime per token (ratio)")
     if not beyond:
         label_lines(ax)
+    return fig
 
 
 def draw_test_memory(
@@ -133,7 +146,7 @@ def draw_test_memory(
     fig, ax = plt.subplots(figsize=(5.8, 4.4 if line else 3.9))
     for index, (name, curve) in enumerate(curves.items()):
         at = places.index(trained[name])
-        drawn = bands(ax, curve, name, steps=range(len(places)), index=index, markevery=1)
+        drawn = bands(ax, curve, name, steps=range(len(places)), **memory_look(name, index) | {"markevery": 1})
         ring: dict[str, Any] = {"markersize": 14, "markerfacecolor": "none", "markeredgewidth": 1.6}
         ax.plot(at, np.median(curve, axis=0)[at], "o", color=drawn.get_color(), label="_trained", **ring)
     ax.set_xticks(range(len(places)), [f"{memory:,}" for memory in places])
@@ -176,13 +189,13 @@ def draw_context_use(
         pairs[name] = [floats(f"effects[{name!r}]", side, "N", sizes=sizes) for side in given]
     fig, (top, bottom) = plt.subplots(2, 1, figsize=(5.8, 6.0), sharex=True)
     for name, (distances, effect) in pairs.items():
-        (colour, dash, _), seen = look(name, names.index(name)).values(), effect > 0
+        (colour, dash, _), seen = memory_look(name, names.index(name)).values(), effect > 0
         top.plot(distances[seen], effect[seen], color=colour, linestyle=dash, label=name)
     for name, curve in curves.items():
-        bands(bottom, curve, name, steps=contexts, **look(name, names.index(name)), markevery=1)
+        bands(bottom, curve, name, steps=contexts, **memory_look(name, names.index(name)), markevery=1)
     for axes in (top, bottom):
         for name, length in reach.items():
-            colour, dash, _ = look(name, names.index(name)).values()
+            colour, dash, _ = memory_look(name, names.index(name)).values()
             axes.axvline(length, color=colour, linestyle=dash, linewidth=1.4, label="_reach")
     top.set(yscale="log", ylabel="effect of one character\n(largest change of a logit)")
     bottom.set(xlim=(0, max([contexts[-1], *reach.values()]) + 8), ylabel=_LOSS)

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rtx_lib.plots.curves import Record, bands, evaluations, name_at
+from rtx_lib.plots.curves import Record, bands, baseline, evaluations, label_lines, name_at
 from rtx_lib.plots.style import INK, look
 
 
@@ -47,7 +47,14 @@ def draw_runs(
         ax.plot(steps, values, label="_live" if recorded else name, **line)
 
 
-def draw_side_by_side(ax: Axes, records: Sequence[Record], names: tuple[str, str]) -> None:
+def draw_side_by_side(
+    records: Sequence[Record],
+    names: tuple[str, str],
+    *,
+    unit: str = "nats",
+    line: tuple[float, str] | None = None,
+    looks: tuple[str | int, str | int] = (0, 1),
+) -> Figure:
     """The loss of two models that were trained in turns for the same time, each of them a line with a band.
 
     In that time they make unequal numbers of steps. Both are drawn over the steps of the reference, so that points at
@@ -55,21 +62,31 @@ def draw_side_by_side(ax: Axes, records: Sequence[Record], names: tuple[str, str
 
     Parameters
     ----------
-    ax
-        Axes to draw in.
     records
         Runs of a recipe with a reference, one a seed.
     names
-        Of the model and of the reference, for :func:`~rtx_lib.plots.curves.label_lines` or a legend.
+        Of the model and of the reference.
+    unit
+        Of the loss.
+    line
+        A loss to compare with, as a dashed line, and its name.
+    looks
+        The models whose looks they have, or places in the cycle.
 
     Raises
     ------
     ValueError
         If no evaluation has the loss of both.
     """
-    for name, key in zip(names, ("loss", "reference_loss"), strict=True):
+    fig, ax = plt.subplots(figsize=(5.8, 3.4))
+    for name, kind, key in zip(names, looks, ("loss", "reference_loss"), strict=True):
         steps, values = evaluations(records, key, at="reference_step")
-        bands(ax, values, name, steps=steps)
+        bands(ax, values, name, steps=steps, **look(kind))
+    ax.set(xlabel=f"training step, {names[1]} (both after equal time)", ylabel=f"validation loss ({unit})")
+    if line:
+        baseline(ax, *line)
+    label_lines(ax)
+    return fig
 
 
 def draw_strips(
@@ -121,7 +138,7 @@ def draw_strips(
         if len(row):
             style = look((looks or {}).get(label, label), 0) | {"linestyle": "", "markersize": 8, "alpha": 0.75}
             ax.plot(row, np.full(len(row), y), label="_row", **style)
-            median = f"{np.median(row) + 0.0:{'+' if signed else ''}.{digits}f}"
+            median = f"{np.median(row) + 0.0:{'+' if signed else ''}.{digits}f}".replace("-", "−")
             name_at(ax, median, (1.02, y), (0, 0), ("axes fraction", "data"), va="center", annotation_clip=False)
     if line:
         ax.axvline(line[0], color=INK, linestyle=(0, (4, 3)), linewidth=1.2, label="_line")

@@ -9,7 +9,8 @@ import numpy as np
 from rtx_lib.plots.arrays import check_least, floats, several
 from rtx_lib.plots.curves import label_lines
 from rtx_lib.plots.heatmaps import attention_heatmap
-from rtx_lib.plots.style import CYCLE, INK, look
+from rtx_lib.plots.memory import memory_look
+from rtx_lib.plots.style import CYCLE, INK
 
 _SIGNS = {" ": "␣", "\n": "⏎"}
 _NAMES = {" ": "a space", "\n": "a new line"}
@@ -63,10 +64,10 @@ def draw_expected(text: str, looks: Sequence[Any], characters: str, chances: Any
     bottom.set(xlim=(0, 1), xlabel="probability that it comes next")
     first = _NAMES.get(characters[best[0]], f"“{characters[best[0]]}”")
     read = text.replace("\n", " / ")
-    title = f"After “{read}” the model expects {first}, with a probability of {p[best[0]]:.0%}"
+    title = f"After “{read}” the model expects {first}, with a probability of {100 * p[best[0]]:.0f} %"
     head = int(rows.max(axis=1).argmax())
     seen = signs[int(rows[head].argmax())]
-    alt = f"{title}. The sharpest look is that of {names[head]}, with {rows[head].max():.0%} on “{seen}”."
+    alt = f"{title}. The sharpest look is that of {names[head]}, with {100 * rows[head].max():.0f} % on “{seen}”."
     return {"still": fig, "alt": alt, "title": f"{title}.", "characters": characters, "text": text}
 
 
@@ -105,15 +106,15 @@ def draw_saved(text: str, losses: Mapping[str, Any], segment: int, characters: s
     fig, ax = plt.subplots(figsize=(6.4, 3.4))
     ax.axhline(0, color=INK, linewidth=1.2, label="_zero")
     for index, (name, own) in enumerate(others):
-        style = look(name, index)
+        style = memory_look(name, index)
         ax.plot(places, np.cumsum(plain - own), color=style["color"], linestyle=style["linestyle"], label=name)
     for border in range(segment, len(text), segment):
         ax.axvline(border + 0.5, color=INK, linewidth=1.1, linestyle=(0, (2, 2)), label="_border")
     ax.set(xlim=(0.5, len(text) + 0.5), xlabel="character of the passage (dashed: borders of segments)")
     ax.set_ylabel(f"bits saved against\n{base}")
     label_lines(ax)
-    told = ", ".join(f"{name} saves {np.sum(plain - own):.0f} of them" for name, own in others)
-    title = f"With {base}, a passage of {len(text)} characters costs {plain.sum():.0f} bits; {told}"
+    told = " and ".join(f"{np.sum(plain - own):.0f} fewer with {name}" for name, own in others)
+    title = f"{len(text)} characters cost {plain.sum():.0f} bits with {base}, {told}"
     saved = plain - others[0][1]
     behind = sum(saved[edge : edge + 4].sum() for edge in range(segment, len(text), segment))
     alt = f"{title}. {others[0][0]} saves {behind:.0f} bits at the four characters behind each border."

@@ -147,7 +147,7 @@ GPT_SLIPS = {
     "root of D": ("map((x) => x * Math.sqrt(weight.c))", "map((x) => x)"),
     "angle of the width": ("-((j % K) / K)", "-(j / this.width)"),
     "angle a hundred-thousandth off": ("const angle = p * 10000", "const angle = p * 1.00001 * 10000"),
-    "keys not turned": ("k.push(this.turn(qkv.subarray(width, 2 * width), at))", "k.push(qkv.slice(width, 2 * width))"),
+    "keys not turned": ("k.push(turn(qkv.slice(width, 2 * width)))", "k.push(qkv.slice(width, 2 * width))"),
     "the other half turned": ("y[j + 1] = x[j] * sin + x[j + 1] * cos", "y[j + 1] = x[j] * sin - x[j + 1] * cos"),
     "GELU by tanh": (
         "x / 2 * (1 + erf(x / Math.SQRT2))",

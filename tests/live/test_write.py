@@ -314,12 +314,12 @@ def test_still_pictures_say_what_they_show():
 
     chances = np.array([0.1, 0.2, 0.7])
     told = draw_expected("ab", [[[0.25, 0.75]], [[1.0, 0.0]]], "ab\n", chances)
-    assert told["title"] == "After “ab” the model expects a new line, with a probability of 70%."
-    assert "sharpest look is that of layer 2, head 1, with 100% on “a”" in told["alt"]
+    assert told["title"] == "After “ab” the model expects a new line, with a probability of 70 %."
+    assert "sharpest look is that of layer 2, head 1, with 100 % on “a”" in told["alt"]
     assert told["text"] == "ab" and told["characters"] == "ab\n"
     nats = math.log(2)
     told = draw_saved("abcdef", {"memory 0": [0, *[2 * nats] * 5], "memory 64": [0, *[nats] * 5]}, 3, "abcdef")
-    assert told["title"] == "With memory 0, a passage of 6 characters costs 10 bits; memory 64 saves 5 of them."
+    assert told["title"] == "6 characters cost 10 bits with memory 0, 5 fewer with memory 64."
     line = next(line for line in told["still"].axes[0].get_lines() if line.get_label() == "memory 64")
     assert list(line.get_ydata()) == [0, 1, 2, 3, 4, 5]
     for wrong, message in (

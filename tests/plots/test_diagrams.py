@@ -44,16 +44,10 @@ def test_frames_make_one_explorer_inside_their_frame(name):
     assert not plt.get_fignums()
 
 
-def windows():
-    fig, ax = plt.subplots(figsize=(5.8, 5.6))
-    plots.draw_windows(ax)
-    return fig
-
-
 @pytest.mark.parametrize(
     ("draw", "apart"),
     [
-        (windows, True),
+        (plots.draw_windows, True),
         *((partial(plots.draw_reach, *given), False) for given in ((12, 2), (2, 3))),
         *((partial(plots.draw_segments, layers), True) for layers in (1, 2, 4)),
         (plots.draw_clash, True),

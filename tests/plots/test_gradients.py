@@ -3,7 +3,16 @@
 import matplotlib.pyplot as plt
 import numpy as np
 
-from rtx_lib.plots import at_frame, draw_unrolled, error_by_length, film, gradient_frames, gradient_panels, look
+from rtx_lib.plots import (
+    at_frame,
+    draw_layer_gradients,
+    draw_unrolled,
+    error_by_length,
+    film,
+    gradient_frames,
+    gradient_panels,
+    look,
+)
 
 NORMS = np.geomspace(1e-6, 1, 12).reshape(2, 6)
 EIGENVALUES = np.array([[0.5 + 0.5j, -0.2], [0.9, 0.0 - 1.2j]])
@@ -76,3 +85,12 @@ def test_the_network_unrolled_names_every_weight_and_every_shape() -> None:
     assert {"$x_1$", "$h_1$", "$o_1$", "$h_T$", "···"} <= set(words)
     shapes = [text.get_text() for text in low.texts]
     assert [shapes.count(letter) for letter in "xho"] == [1 + 1 + 3 + 2 + 3, 14, 1 + 3 + 1 + 2 + 3]
+
+
+def test_a_stack_has_a_line_for_each_kind_and_a_band_for_its_runs() -> None:
+    (ax,) = draw_layer_gradients({"pre": [[0.3, 0.1], [0.5, 0.1], [0.4, 0.2]], "post": [0.01, 0.2]}, "two layers").axes
+    pre, post = ax.get_lines()
+    np.testing.assert_allclose(pre.get_xydata(), [(1, 0.4), (2, 0.1)])
+    np.testing.assert_allclose(post.get_ydata(), [0.01, 0.2])
+    assert len(ax.collections) == 1 and ax.get_yscale() == "log" and ax.get_title() == "two layers"
+    assert {text.get_text() for text in ax.texts} == {"pre", "post"}

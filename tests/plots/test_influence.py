@@ -29,45 +29,45 @@ FIELD = np.array([0.0] * 5 + [1.0, 2.0, 5.0])
 # ---- curves
 
 
-def test_a_curve_counts_back_from_the_output_and_sums_to_one(ax: Axes) -> None:
-    influence_curves(ax, {"level": torch.full((4,), 7.0), "rising": np.array([1.0, 2.0, 3.0, 4.0])})
+def test_a_curve_counts_back_from_the_output_and_sums_to_one() -> None:
+    (ax,) = influence_curves({"level": torch.full((4,), 7.0), "rising": np.array([1.0, 2.0, 3.0, 4.0])}).axes
     np.testing.assert_allclose(named(ax, "level").get_xydata(), [(i, 0.25) for i in (1, 2, 3, 4)])
     np.testing.assert_allclose(named(ax, "rising").get_xydata(), [(1, 0.4), (2, 0.3), (3, 0.2), (4, 0.1)])
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
     assert [text.get_text() for text in ax.texts] == ["rising", "level"]  # at the lines, the lowest first
 
 
-def test_a_curve_that_falls_below_the_floor_leaves_without_a_cross(ax: Axes) -> None:
-    influence_curves(ax, {"RNN": FALLING})
+def test_a_curve_that_falls_below_the_floor_leaves_without_a_cross() -> None:
+    (ax,) = influence_curves({"RNN": FALLING}).axes
     assert len(named(ax, "RNN").get_xdata()) == 23  # 2^-23 > 1e-7 > 2^-24
     assert [line.get_label() for line in ax.get_lines()] == ["RNN"]
     assert ax.get_ylim()[0] < 1e-7
 
 
-def test_a_curve_that_ends_at_zero_ends_in_a_cross(ax: Axes) -> None:
-    influence_curves(ax, {"TCN": FIELD})
+def test_a_curve_that_ends_at_zero_ends_in_a_cross() -> None:
+    (ax,) = influence_curves({"TCN": FIELD}).axes
     cross, drop = (line for line in ax.get_lines() if line.get_label() == "_end")
     assert cross.get_marker() == "x" and cross.get_xydata().tolist() == [[3, 0.125]]
     assert drop.get_xdata().tolist() == [3, 3] and drop.get_ydata()[1] == ax.get_ylim()[0]
 
 
-def test_runs_make_a_median_and_a_band(ax: Axes) -> None:
+def test_runs_make_a_median_and_a_band() -> None:
     runs = np.stack([FIELD, FIELD * 100, FIELD[::-1] + 1])
-    influence_curves(ax, {"three": runs})
+    (ax,) = influence_curves({"three": runs}).axes
     np.testing.assert_allclose(named(ax, "three").get_ydata()[:3], [0.625, 0.25, 0.125])
     assert len(ax.collections) == 1
 
 
-def test_what_the_architecture_lets_through_is_marked(ax: Axes) -> None:
-    influence_curves(ax, {"RNN": FALLING, "TCN": FIELD}, reaches={"TCN": 1234})
+def test_what_the_architecture_lets_through_is_marked() -> None:
+    (ax,) = influence_curves({"RNN": FALLING, "TCN": FIELD}, reaches={"TCN": 1234}).axes
     line = named(ax, "_reach")
     assert list(line.get_xdata()) == [1234, 1234] and line.get_color() == look("tcn")["color"]
     assert "1,234 inputs" in [text.get_text() for text in ax.texts]
 
 
-def test_lines_differ_without_colour_and_markers_are_sparse(ax: Axes) -> None:
+def test_lines_differ_without_colour_and_markers_are_sparse() -> None:
     lines = {name: np.arange(1.0, 2000.0) ** power for name, power in (("a", 1), ("b", 2), ("c", 3), ("d", 4))}
-    influence_curves(ax, lines)
+    (ax,) = influence_curves(lines).axes
     drawn = [named(ax, name) for name in lines]
     assert len({line.get_marker() for line in drawn}) == len({str(line._unscaled_dash_pattern) for line in drawn}) == 4
     marks = np.array(drawn[0].get_markevery())

@@ -31,8 +31,8 @@ def lit(row: dict[int, Circle], colour: str) -> list[int]:
 # ---- the window
 
 
-def test_a_window_ends_at_its_output(ax: Axes) -> None:
-    draw_windows(ax)
+def test_a_window_ends_at_its_output() -> None:
+    (ax,) = draw_windows().axes
     local, h_local, plain, h_plain = rows(ax).values()
     assert sorted(local) == list(range(-1, 9))
     assert lit(plain, NEAR) == [1, 2, 3, 4, 5, 6] and lit(local, NEAR) == [4, 5, 6]
@@ -42,8 +42,8 @@ def test_a_window_ends_at_its_output(ax: Axes) -> None:
     assert all(local[x].get_facecolor()[3] == 0 for x in zeros)
 
 
-def test_a_run_has_a_box_for_each_input_of_the_window_and_starts_from_zero(ax: Axes) -> None:
-    draw_windows(ax)
+def test_a_run_has_a_box_for_each_input_of_the_window_and_starts_from_zero() -> None:
+    (ax,) = draw_windows().axes
     boxes = [box for box in ax.patches if isinstance(box, FancyBboxPatch)]
     places = {(round(box.get_x() + 0.27), round(box.get_y() + 0.27, 2)) for box in boxes}
     local, plain = min(y for _, y in places), max(y for _, y in places)
@@ -55,8 +55,8 @@ def test_a_run_has_a_box_for_each_input_of_the_window_and_starts_from_zero(ax: A
     assert [text.get_position()[1] for text in ax.texts if text.get_text() == "0"][-2:] == [plain, local]
 
 
-def test_bars_cover_their_windows_and_never_each_other(ax: Axes) -> None:
-    draw_windows(ax)
+def test_bars_cover_their_windows_and_never_each_other() -> None:
+    (ax,) = draw_windows().axes
     bars = [line.get_xydata() for line in ax.get_lines()]
     assert [int(np.floor(bar[1, 0])) for bar in bars] == [1, 6, 7]
     assert all(round(bar[1, 0] - bar[0, 0], 2) == 2.76 for bar in bars)  # three inputs

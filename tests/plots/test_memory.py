@@ -1,14 +1,12 @@
 """Losses along a segment and costs: the numbers given are the numbers drawn, and a border breaks a line."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
-from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from support.drawn import check_follows_page, check_inside
 
-from rtx_lib.plots import INK, draw_context_use, draw_costs, draw_position_losses, draw_test_memory
+from rtx_lib.plots import INK, draw_context_use, draw_costs, draw_position_losses, draw_test_memory, look
 
 PUBLISHED = {800: 363.0, 1800: 773.0, 2800: 1409.0, 3800: 1874.0}
 LENGTHS = (64, 256, 1024, 3800)
@@ -17,9 +15,10 @@ LENGTHS = (64, 256, 1024, 3800)
 # ---- losses
 
 
-def test_a_segment_is_repeated_and_no_line_crosses_the_border(ax: Axes) -> None:
+def test_a_segment_is_repeated_and_no_line_crosses_the_border() -> None:
     losses = torch.rand(3, 8) + 1
-    draw_position_losses(ax, {"no memory": losses, "memory 8": torch.ones(8)}, repeats=3)
+    given = {"no memory": losses, "memory 8": torch.ones(8)}
+    (ax,) = draw_position_losses(given, repeats=3, line=(2.5, "pairs")).axes
     curves = [line for line in ax.get_lines() if len(line.get_xdata()) == 8]
     assert len(curves) == 6
     for r, line in enumerate(curves[:3]):
@@ -31,14 +30,17 @@ def test_a_segment_is_repeated_and_no_line_crosses_the_border(ax: Axes) -> None:
     assert borders == [8.5, 16.5]
     words = [text.get_text() for text in ax.texts]
     assert words.count("border") == 2 and words.count("no memory") == words.count("memory 8") == 1
+    assert words.count("pairs") == 1
+    looks = {line.get_label(): line.get_color() for line in curves}
+    assert looks["memory 8"] == look("transformer-xl")["color"] and looks["no memory"] == look(1)["color"]
     assert len([band for band in ax.collections if isinstance(band, PolyCollection)]) == 3  # of the seeds alone
     assert ax.get_xlim() == (0.5, 24.5)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("position in the segment", "loss (nats a character)")
 
 
 @pytest.mark.parametrize(("length", "repeats"), [(64, 2), (7, 1), (128, 2)])
-def test_ticks_count_from_one_in_every_segment(ax: Axes, length: int, repeats: int) -> None:
-    draw_position_losses(ax, {"a": np.linspace(3, 2, length)}, repeats=repeats)
+def test_ticks_count_from_one_in_every_segment(length: int, repeats: int) -> None:
+    (ax,) = draw_position_losses({"a": np.linspace(3, 2, length)}, repeats=repeats).axes
     marks = {tick: label.get_text() for tick, label in zip(ax.get_xticks(), ax.get_xticklabels(), strict=True)}
     assert all(str(int((tick - 1) % length + 1)) == label for tick, label in marks.items())
     assert {1 + r * length for r in range(repeats)} | {repeats * length} <= set(marks)
@@ -46,20 +48,19 @@ def test_ticks_count_from_one_in_every_segment(ax: Axes, length: int, repeats: i
 
 
 def test_the_pictures_follow_the_page() -> None:
-    _, (upper, lower) = plt.subplots(2)
-    draw_position_losses(upper, {"no memory": np.linspace(3, 2, 64), "memory 64": np.full(64, 2.0)}, repeats=2)
-    draw_costs(lower, LENGTHS, {"here": [50, 200, 900, 3000]}, PUBLISHED)
-    check_follows_page(upper.figure, 80_000)
+    losses = {"no memory": np.linspace(3, 2, 64), "memory 64": np.full(64, 2.0)}
+    check_follows_page(draw_position_losses(losses, repeats=2), 80_000)
+    check_follows_page(draw_costs(LENGTHS, {"here": [50, 200, 900, 3000]}, PUBLISHED), 80_000)
 
 
 # ---- costs
 
 
 @pytest.mark.parametrize("scale", [3.0, 0.3])
-def test_costs_are_drawn_on_logarithms_next_to_the_published(ax: Axes, scale: float) -> None:
+def test_costs_are_drawn_on_logarithms_next_to_the_published(scale: float) -> None:
     """Whether the curve lies above the published points or below, their numbers stand away from it."""
     ratios = scale * np.array([[30, 110, 450, 1800], [34, 120, 500, 1900.0], [32, 115, 470, 1850]])
-    draw_costs(ax, LENGTHS, {"this machine": ratios}, PUBLISHED)
+    (ax,) = draw_costs(LENGTHS, {"this machine": ratios}, PUBLISHED).axes
     curve, points = ax.get_lines()[:2]
     assert ax.get_xscale() == ax.get_yscale() == "log"
     assert np.allclose(curve.get_ydata(), np.median(ratios, axis=0)) and tuple(curve.get_xdata()) == LENGTHS
@@ -80,8 +81,7 @@ def test_costs_are_drawn_on_logarithms_next_to_the_published(ax: Axes, scale: fl
 
 def test_lines_are_named_in_the_legend_where_published_points_stand_behind_their_ends() -> None:
     for last, where in ((4000, "at the line"), (2048, "in the legend")):
-        ax = plt.subplots()[1]
-        draw_costs(ax, (64, last), {"memory": [2.0, 90.0]}, PUBLISHED)
+        (ax,) = draw_costs((64, last), {"memory": [2.0, 90.0]}, PUBLISHED).axes
         legend = [text.get_text() for text in ax.get_legend().get_texts()]
         assert legend == ["memory"] * (where == "in the legend") + ["Dai et al. 2019"]
         assert ("memory" in [text.get_text() for text in ax.texts]) == (where == "at the line")

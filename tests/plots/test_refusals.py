@@ -29,7 +29,7 @@ def rotations(ax, vectors):
 
 
 def losses(ax, given, repeats=2):
-    p.draw_position_losses(ax, given, repeats=repeats)
+    p.draw_position_losses(given, repeats=repeats)
 
 
 CASES = [
@@ -92,13 +92,13 @@ CASES = [
         r"rows\['b'\] .* \(2, 3, 3\)",
     ),
     # influence, attention by distance, alignment
-    (lambda ax: p.influence_curves(ax, {}), "curves must hold at least one array, got none"),
-    (lambda ax: p.influence_curves(ax, {"a": np.ones((2, 2, 2))}), r"curves\['a'\] must have shape \(\[runs\], T\)"),
-    (lambda ax: p.influence_curves(ax, {"a": [1, -1]}), r"curves\['a'\] must be finite and at least 0"),
-    (lambda ax: p.influence_curves(ax, {"a": [1, NAN]}), r"curves\['a'\] must be finite"),
-    (lambda ax: p.influence_curves(ax, {"a": [[1, 1], [0, 0]]}), "no run that is all 0, got one in 'a'"),
-    (lambda ax: p.influence_curves(ax, {"a": FIELD}, reaches={"b": 3}), r"out of \['a'\], got 'b': 3"),
-    (lambda ax: p.influence_curves(ax, {"a": FIELD}, reaches={"a": 0}), "at least 1 .* got 'a': 0"),
+    (lambda ax: p.influence_curves({}), "curves must hold at least one array, got none"),
+    (lambda ax: p.influence_curves({"a": np.ones((2, 2, 2))}), r"curves\['a'\] must have shape \(\[runs\], T\)"),
+    (lambda ax: p.influence_curves({"a": [1, -1]}), r"curves\['a'\] must be finite and at least 0"),
+    (lambda ax: p.influence_curves({"a": [1, NAN]}), r"curves\['a'\] must be finite"),
+    (lambda ax: p.influence_curves({"a": [[1, 1], [0, 0]]}), "no run that is all 0, got one in 'a'"),
+    (lambda ax: p.influence_curves({"a": FIELD}, reaches={"b": 3}), r"out of \['a'\], got 'b': 3"),
+    (lambda ax: p.influence_curves({"a": FIELD}, reaches={"a": 0}), "at least 1 .* got 'a': 0"),
     (lambda ax: p.influence_frames({}), "sizes must hold at least one array"),
     (lambda ax: p.influence_frames({"a": np.ones((2, 3))}), r"sizes\['a'\] must have shape \(T, T\), got \(2, 3\)"),
     (lambda ax: p.influence_frames({"a": ONES, "b": np.ones((3, 3))}), r"sizes\['b'\] .* \(2, 2\), got \(3, 3\)"),
@@ -135,15 +135,15 @@ CASES = [
     (lambda ax: losses(ax, {"a": np.ones(0)}), r"losses\['a'\] .*, got \(0,\)"),
     (lambda ax: losses(ax, {"a": [1.0, NAN]}), r"losses\['a'\] must be finite"),
     (lambda ax: losses(ax, {"a": np.ones(4)}, repeats=0), "repeats must be at least 1, got 0"),
-    (lambda ax: p.draw_costs(ax, [], {"a": []}, {5: 1.0}), "lengths must be above 0 and rise"),
-    (lambda ax: p.draw_costs(ax, [2, 1], {"a": [1, 2]}, {5: 1.0}), "lengths must be above 0 and rise"),
-    (lambda ax: p.draw_costs(ax, [0, 1], {"a": [1, 2]}, {5: 1.0}), "lengths must be above 0 and rise"),
-    (lambda ax: p.draw_costs(ax, [1, 2], {}, {5: 1.0}), "ratios must hold at least one"),
-    (lambda ax: p.draw_costs(ax, [1, 2], {"a": [1, 2, 3]}, {5: 1.0}), r"ratios\['a'\] .* \(\[runs\], 2\), got \(3,\)"),
-    (lambda ax: p.draw_costs(ax, [1, 2], {"a": [1, 0]}, {5: 1.0}), "must hold values above 0"),
-    (lambda ax: p.draw_costs(ax, [1, 2], {"a": [1, np.inf]}, {5: 1.0}), r"ratios\['a'\] must be finite"),
-    (lambda ax: p.draw_costs(ax, [1, 2], {"a": [1, 2]}, {5: 0.0}), "must hold values above 0"),
-    (lambda ax: p.draw_costs(ax, [1, 2], {"a": [1, 2]}, {}), "must hold values above 0, got .* and {}"),
+    (lambda ax: p.draw_costs([], {"a": []}, {5: 1.0}), "lengths must be above 0 and rise"),
+    (lambda ax: p.draw_costs([2, 1], {"a": [1, 2]}, {5: 1.0}), "lengths must be above 0 and rise"),
+    (lambda ax: p.draw_costs([0, 1], {"a": [1, 2]}, {5: 1.0}), "lengths must be above 0 and rise"),
+    (lambda ax: p.draw_costs([1, 2], {}, {5: 1.0}), "ratios must hold at least one"),
+    (lambda ax: p.draw_costs([1, 2], {"a": [1, 2, 3]}, {5: 1.0}), r"ratios\['a'\] .* \(\[runs\], 2\), got \(3,\)"),
+    (lambda ax: p.draw_costs([1, 2], {"a": [1, 0]}, {5: 1.0}), "must hold values above 0"),
+    (lambda ax: p.draw_costs([1, 2], {"a": [1, np.inf]}, {5: 1.0}), r"ratios\['a'\] must be finite"),
+    (lambda ax: p.draw_costs([1, 2], {"a": [1, 2]}, {5: 0.0}), "must hold values above 0"),
+    (lambda ax: p.draw_costs([1, 2], {"a": [1, 2]}, {}), "must hold values above 0, got .* and {}"),
     *(
         (lambda ax, x=x, trained=trained: p.draw_test_memory(x, (0, 64, 1024), trained=trained), message)
         for x, trained, message in (

@@ -36,16 +36,18 @@ def beside(*losses: tuple[float, float], rate: float = 1.5) -> dict[str, Any]:
     return {"evaluations": rows}
 
 
-def test_two_that_were_trained_in_turns_stand_over_the_steps_of_the_reference(ax) -> None:
+def test_two_that_were_trained_in_turns_stand_over_the_steps_of_the_reference() -> None:
     """Their own steps differ from seed to seed; one that diverged ends early."""
     runs = [beside((3.0, 4.0), (2.0, 1.0)), beside((3.2, 4.2), (2.4, 1.4), rate=1.4), beside((3.4, 4.1))]
-    draw_side_by_side(ax, runs, ("without", "with"))
-    ours, theirs = ax.get_lines()
+    (ax,) = draw_side_by_side(runs, ("without", "with"), line=(2.5, "pairs"), looks=("gru", 1)).axes
+    ours, theirs, _ = ax.get_lines()
+    assert ours.get_color() == look("gru")["color"] and theirs.get_color() == CYCLE[1]
+    assert {text.get_text() for text in ax.texts} == {"without", "with", "pairs"} and "step, with" in ax.get_xlabel()
     assert (ours.get_label(), theirs.get_label()) == ("without", "with") and len(ax.collections) == 2
     np.testing.assert_allclose(ours.get_xydata(), [(50, 3.2), (100, 2.2)])
     np.testing.assert_allclose(theirs.get_xydata(), [(50, 4.1), (100, 1.2)])
     with pytest.raises(ValueError, match="'reference_loss'"):
-        draw_side_by_side(ax, [{"evaluations": [{"reference_step": 50, "loss": 0.5}]}], ("a", "b"))
+        draw_side_by_side([{"evaluations": [{"reference_step": 50, "loss": 0.5}]}], ("a", "b"))
 
 
 # ---- a row for each kind
@@ -72,7 +74,7 @@ def test_signs_and_all_inside_the_picture() -> None:
     fig = draw_strips({"better": [-0.25], "longer name of a row": [0.125, 0.125]}, "difference", signed=True)
     fig.draw_without_rendering()
     texts = [*fig.axes[0].texts, *fig.axes[0].get_yticklabels()]
-    assert [text.get_text() for text in fig.axes[0].texts] == ["-0.250", "+0.125"]
+    assert [text.get_text() for text in fig.axes[0].texts] == ["−0.250", "+0.125"]
     boxes = [text.get_window_extent() for text in texts]
     assert all(box.x0 >= 0 and box.x1 <= fig.bbox.width for box in boxes)
 

@@ -31,6 +31,22 @@ RTX.part('attention', (RTX) => {
     return {y, weights}
   }
 
+  // torch's multi-head attention for one more position x: its key and its value join those that were kept. turn: what
+  // its scheme of positions does to the query and to the key
+  function selfAttention({in_proj_weight, in_proj_bias, out_proj}, x, {k, v}, heads, turn = (z) => z) {
+    const width = x.length, K = width / heads, qkv = affine(in_proj_weight, x, in_proj_bias)
+    const q = turn(qkv.slice(0, width))
+    k.push(turn(qkv.slice(width, 2 * width)))
+    v.push(qkv.slice(2 * width))
+    const score = (s, head) => {
+      let sum = 0
+      for (let j = head * K; j < head * K + K; j++) sum += q[j] * k[s][j]
+      return sum / Math.sqrt(K)
+    }
+    const {y, weights} = attend(heads, k.length, score, v, width)
+    return {y: affine(out_proj.weight, y, out_proj.bias), weights}
+  }
+
   // A part of a layer, f, with the way around it
   const before = (h, w, f) => add(h, f(layerNorm(h, w)))
   const behind = (h, w, f) => layerNorm(add(h, f(h)), w)
@@ -66,22 +82,13 @@ RTX.part('attention', (RTX) => {
         this.reset()
         young.forEach((one) => this.read(one))
       }
-      const {w, width, heads, kept} = this, K = width / heads, at = this.ids.push(id) - 1, attention = []
+      const {w, heads, kept} = this, at = this.ids.push(id) - 1, attention = []
       let h = embed(w, id)
       this.blocks.forEach((block, l) => {
         h = this.around(h, block.norms[0], (x) => {
-          const a = block.self_attention, qkv = affine(a.in_proj_weight, x, a.in_proj_bias), {k, v} = kept[l]
-          const q = this.turn(qkv.subarray(0, width), at)
-          k.push(this.turn(qkv.subarray(width, 2 * width), at))
-          v.push(qkv.slice(2 * width))
-          const score = (s, head) => {
-            let sum = 0
-            for (let j = head * K; j < head * K + K; j++) sum += q[j] * k[s][j]
-            return sum / Math.sqrt(K)
-          }
-          const {y, weights} = attend(heads, k.length, score, v, width)
+          const {y, weights} = selfAttention(block.self_attention, x, kept[l], heads, (z) => this.turn(z, at))
           attention.push(weights)
-          return affine(a.out_proj.weight, y, a.out_proj.bias)
+          return y
         })
         h = this.around(h, block.norms[1], (x) => feedForward(block.feed_forward, x, this.activate))
       })
@@ -146,6 +153,6 @@ RTX.part('attention', (RTX) => {
       return {logits: affine(w.readout.weight, h, w.readout.bias), attention}
     }
   }
-  const layers = {attend, feedForward, before, behind, layerNorm}  // what other models are made of as well
+  const layers = {selfAttention, feedForward, before, behind, layerNorm}  // what other models are made of as well
   Object.assign(RTX, {CharGPT, CharXL, layers, gelu: ACTIVATIONS.gelu})
 })

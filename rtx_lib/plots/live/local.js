@@ -1,6 +1,6 @@
 // LocalRNN and the R-Transformer, one position at a time, and the six rearrangements that chapter 8 asks about.
 RTX.part('local', (RTX) => {
-  const {affine, row, tree, Recurrent} = RTX, {attend, feedForward, before, behind, layerNorm} = RTX.layers
+  const {affine, row, tree, Recurrent} = RTX, {selfAttention, feedForward, before, behind, layerNorm} = RTX.layers
 
   // rtx_lib.models.r_transformer.LocalRNN: a recurrent network run over the last `window` inputs of every position, from
   // the zero state; zeros stand before the first input. Its weights fit every window.
@@ -53,18 +53,6 @@ RTX.part('local', (RTX) => {
       const {weight, bias} = this.w.embedding
       return bias ? affine(weight, x, bias) : row(weight, x).map((value) => value * Math.sqrt(this.width))
     }
-    attention({in_proj_weight, in_proj_bias, out_proj}, x, {k, v}) {
-      const {width, heads} = this, K = width / heads, qkv = affine(in_proj_weight, x, in_proj_bias)
-      k.push(qkv.slice(width, 2 * width))
-      v.push(qkv.slice(2 * width))
-      const score = (s, head) => {
-        let sum = 0
-        for (let j = head * K; j < head * K + K; j++) sum += qkv[j] * k[s][j]
-        return sum / Math.sqrt(K)
-      }
-      const {y, weights} = attend(heads, k.length, score, v, width)
-      return {y: affine(out_proj.weight, y, out_proj.bias), weights}
-    }
     // x: an id, or a vector of floats. The logits of what comes after it, and attention[layer][head]
     read(x) {
       const {w, kept, around} = this, attention = []
@@ -77,7 +65,7 @@ RTX.part('local', (RTX) => {
           })
         })
         h = around(h, block.block.norms[0], (input) => {
-          const {y, weights} = this.attention(block.block.self_attention, input, kept[l])
+          const {y, weights} = selfAttention(block.block.self_attention, input, kept[l], this.heads)
           attention.push(weights)
           return y
         })

@@ -40,6 +40,13 @@ RTX.part('widget-window', (RTX) => {
       className: 'live-window-table', tabIndex: 0, role: 'region', 'aria-label': 'All positions; scrolls sideways',
     }, table)
     const head = (name) => el('th', {scope: 'row'}, name)
+    // Where not all positions fit, the one that is picked is in sight, and of its window what goes with it
+    function reveal() {
+      const [name, ...cells] = letters.children, last = cells[at], first = cells[Math.max(0, at - reader.window + 1)]
+      if (!last) return
+      const left = Math.min(box.scrollLeft, first.offsetLeft - name.offsetWidth)
+      box.scrollLeft = Math.max(left, last.offsetLeft + last.offsetWidth - box.clientWidth)
+    }
 
     // A typed text: where one letter of it was replaced, the states of before are those to compare with
     function use(next) {
@@ -79,6 +86,7 @@ RTX.part('widget-window', (RTX) => {
       answers.replaceChildren(head('it says'), ...found.map(({answer, right}, t) =>
         el('td', {className: mark(t)}, `${LETTERS[answer]}${answer === right ? '' : ' ✗'}`)))
       moves.replaceChildren(head('state moved'), ...found.map(({move}) => el('td', {}, move === null ? '–' : short(move))))
+      reveal()
       if (none) {
         inside.replaceChildren()
         voice.say('Type letters from A to F.')
@@ -111,5 +119,6 @@ RTX.part('widget-window', (RTX) => {
       box, el('p', {className: 'live-head'}, 'Inside the window: each letter (· is a zero), the state after it, and the answer so far'),
       inside, voice.element)
     read()
+    new ResizeObserver(reveal).observe(box)
   })
 })
