@@ -1,0 +1,25 @@
+"""Numbers as a sentence has them: 62 % with a space that does not break, 10⁻⁷ with raised digits."""
+
+import math
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """A share as "62 %", with so many digits behind the point."""
+    return f"{100 * share:.{digits}f}\N{NO-BREAK SPACE}%".replace("-", "\N{MINUS SIGN}")
+
+
+def power(value: float) -> str:
+    """A positive number as the nearest power of ten, "10⁻⁷"; in two digits from 0.01 to 99.
+
+    Raises
+    ------
+    ValueError
+        If ``value`` is not positive and finite.
+    """
+    if not 0 < value < math.inf:
+        raise ValueError(f"value must be positive and finite, got {value}")
+    if 0.01 <= value < 99.5:
+        return f"{value:.2g}"
+    return "10" + f"{math.log10(value):.0f}".translate(_RAISED)
