@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from rtx_lib.plots.words import percent, power
+from rtx_lib.plots.words import listed, percent, power
 
 
 def test_a_share_in_percent_does_not_break_before_its_sign():
@@ -22,3 +22,8 @@ def test_a_power_of_ten_has_raised_digits_and_what_is_near_one_two_digits():
 def test_what_has_no_power_is_refused(value):
     with pytest.raises(ValueError, match="positive"):
         power(value)
+
+
+def test_several_are_listed_as_a_sentence_does():
+    assert [listed(range(10, 10 * n + 10, 10)) for n in range(4)] == ["", "10", "10 and 20", "10, 20 and 30"]
+    assert listed([500, 1000, "more"]) == "500, 1,000 and more"
