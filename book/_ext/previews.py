@@ -1,11 +1,13 @@
 """What a link to a page shows: the texts of book/descriptions.yml, in place of the page's first words.
 
-And what the search finds: the terms of the glossary lead to the chapter that their entry names first.
+A search in pages opened from a file shows them, too. And what the search finds: the terms of the glossary lead to the
+chapter that their entry names first.
 """
 
 from __future__ import annotations
 
 import html
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -44,12 +46,21 @@ def read(app: Sphinx) -> None:
 
 def describe(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], doctree: Any) -> None:
     """Hand the page's text to the extension that writes the tags; where there is none, it takes the first words."""
+    if pagename == "search":
+        app.add_js_file("descriptions.js")
     text = app.config.descriptions.get(pagename)
     if text and doctree is not None:
         context["meta"] = {**(context.get("meta") or {}), "og:description": text}
         context["metatags"] = (
             context.get("metatags", "") + f'<meta name="description" content="{html.escape(text)}" />\n'
         )
+
+
+def write(app: Sphinx, error: Exception | None) -> None:
+    """Write the script with all texts, for the search page."""
+    if not error and app.builder.format == "html" and "epub" not in app.builder.name:
+        script = f"window.DESCRIPTIONS = {json.dumps(app.config.descriptions, ensure_ascii=False)};\n"
+        Path(app.outdir, "_static", "descriptions.js").write_text(script, encoding="utf-8")
 
 
 def terms(doctree: nodes.document) -> Iterator[tuple[str, str]]:
@@ -79,4 +90,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("doctree-read", index)
     app.connect("doctree-resolved", lead)
     app.connect("html-page-context", describe, priority=400)  # sphinxext.opengraph listens with 500
+    app.connect("build-finished", write)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

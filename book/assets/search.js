@@ -20,3 +20,17 @@ var Scorer = {
   term: 5,
   partialTerm: 2,
 };
+
+// A page opened from a file may not read another, so Sphinx shows no excerpts. What a link to the page says stands there
+// then; DESCRIPTIONS come in a script of their own (book/_ext/previews.py).
+if (location.protocol === "file:")
+  addEventListener("DOMContentLoaded", () => {
+    const list = document.getElementById("search-results");
+    const describe = (item) => {
+      const [page, anchor] = item.querySelector("a").getAttribute("href").split("?")[0].split("#");
+      const text = !anchor && window.DESCRIPTIONS?.[page.replace(/\.html$/, "")];
+      if (text) item.appendChild(document.createElement("p")).textContent = text;
+    };
+    const look = (changes) => changes.flatMap(({ addedNodes }) => [...addedNodes]).filter((node) => node.matches?.("li")).forEach(describe);
+    new MutationObserver(look).observe(list, { childList: true, subtree: true });
+  });

@@ -260,11 +260,10 @@ def number(value: float | None) -> str:
 
 
 def rate_text(rate: Rate | None) -> str:
-    """ "held in 38 of 40 runs (at least 85 %)": the rate, and its exact lower bound with 95 % confidence."""
+    """ "held in 38 of 40 runs"; the list of findings says which runs were seen before the bound was set."""
     if rate is None:
         return "not in the replication study yet"
-    runs = f"{rate.held} of {rate.runs} runs" if rate.runs != 1 else f"{rate.held} of 1 run"
-    return f"held in {runs} (at least {math.floor(100 * rate.at_least)} %)"
+    return f"held in {rate.held} of {rate.runs} {'run' if rate.runs == 1 else 'runs'}"
 
 
 def plain(found: Finding, rate: Rate | None) -> str:

@@ -235,7 +235,7 @@ def spread(heights: Sequence[float], gap: float, bottom: float, top: float) -> l
 
 
 def provenance(records: Sequence[Record] | Mapping[Any, Sequence[Record]]) -> str:
-    """One line of HTML that says how records were computed, with a link to each recipe, for a figure's caption.
+    """How many runs a figure shows, as HTML for its caption; folded behind it the machine, commits and recipes.
 
     Parameters
     ----------
@@ -257,12 +257,7 @@ def provenance(records: Sequence[Record] | Mapping[Any, Sequence[Record]]) -> st
     commits = sorted({str(record["commit"])[:7] for record in records})
     seconds = sum(float(record["seconds"]) for record in records)
     took = f"{seconds / 60:.0f} min" if seconds >= 60 else f"{seconds:.0f} s"
-    parts = [
-        f"{_plural(len(records), 'recorded run')}, seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}",
-        " to ".join(dict.fromkeys(f"{step:,}" for step in (steps[0], steps[-1]))) + " steps",
-        " and ".join(devices),
-        f"commit{'s' * (len(commits) > 1)} {', '.join(commits)}; {took} in all",
-    ]
+    made = f"{' and '.join(devices)}; commit{'s' * (len(commits) > 1)} {', '.join(commits)}; {took} in all"
     recipes: dict[str, list[str]] = {}
     for record in records:
         recipes.setdefault(str(record["recipe"]), []).append(f"s{record['seed']}")
@@ -270,11 +265,12 @@ def provenance(records: Sequence[Record] | Mapping[Any, Sequence[Record]]) -> st
         f'<a href="../book/records.html#recipe-{html.escape(recipe)}">{html.escape(recipe)}</a> {" ".join(own)}'
         for recipe, own in recipes.items()
     )
-    how = html.escape("; ".join(parts))
-    if len(recipes) <= 2:
-        return f"{how}. Records: {links}"
-    # A caption stays a line or two.
-    return f"{how}. <details><summary>The {len(records)} records</summary>{links}</details>"
+    length = " to ".join(dict.fromkeys(f"{step:,}" for step in (steps[0], steps[-1])))
+    return (
+        f"{_plural(len(records), 'recorded run')} of {length} steps, seed{'s' * (len(seeds) > 1)} "
+        f"{', '.join(map(str, seeds))}. <details><summary>Where they come from</summary>{html.escape(made)}. "
+        f"Records: {links}</details>"
+    )
 
 
 def _plural(count: int, noun: str) -> str:

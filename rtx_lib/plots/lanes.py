@@ -231,7 +231,7 @@ def draw_lane_lines(
 
 
 def draw_lane_slopes(
-    values: Mapping[str, Sequence[float]], lanes: Mapping[str, str], sides: tuple[str, str], ylabel: str, title: str
+    values: Mapping[str, Sequence[float]], lanes: Mapping[str, str], sides: tuple[str, str], ylabel: str
 ) -> Figure:
     """How a change turns the order of the lanes: a line for each from its value before, at the left, to that after.
 
@@ -245,8 +245,6 @@ def draw_lane_slopes(
         What stands below the left and the right ends.
     ylabel
         What the values are.
-    title
-        The finding, above.
 
     Raises
     ------
@@ -262,7 +260,6 @@ def draw_lane_slopes(
     ax.set_xticks([0, 1], sides)
     ax.set(xlim=(-0.08, 1.04), ylabel=ylabel)
     ax.grid(axis="x", alpha=0)
-    ax.set_title(title, loc="left", pad=14)
     label_lines(ax, fontsize=10.5)
     return fig
 

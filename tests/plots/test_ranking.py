@@ -56,10 +56,10 @@ def test_lines_have_their_lanes_looks_and_their_names_at_their_ends() -> None:
 
 def test_slopes_go_from_the_value_before_to_that_after() -> None:
     values = {"gru": [0.5, 0.9], "tcn": [0.6, 0.7]}
-    (ax,) = draw_lane_slopes(values, LANES, ("one rate", "each its own"), "accuracy", "The GRU comes first").axes
+    (ax,) = draw_lane_slopes(values, LANES, ("one rate", "each its own"), "accuracy").axes
     assert [line.get_ydata().tolist() for line in ax.get_lines()] == [[0.5, 0.9], [0.6, 0.7]]
     assert [label.get_text() for label in ax.get_xticklabels()] == ["one rate", "each its own"]
-    assert (ax.get_title(loc="left"), ax.get_ylabel()) == ("The GRU comes first", "accuracy")
+    assert ax.get_ylabel() == "accuracy"
     assert {text.get_text(): text.xy for text in ax.texts} == {"GRU": (1, 0.9), "TCN": (1, 0.7)}
     with pytest.raises(ValueError, match=r"must be two for each .* got \[0.5\] for 'gru'"):
-        draw_lane_slopes({"gru": [0.5]}, LANES, ("a", "b"), "accuracy", "")
+        draw_lane_slopes({"gru": [0.5]}, LANES, ("a", "b"), "accuracy")

@@ -1,6 +1,10 @@
 """The search page in Chromium: a reader who looks for a word finds the chapter before the function."""
 
+import re
+
+import page_checks
 import pytest
+from playwright.sync_api import expect
 from support import built
 
 CHAPTERS = [f"{page}.html" for page in built.toc() if page.startswith("notebooks/")]
@@ -46,3 +50,9 @@ def test_a_term_is_explained_in_second_place(found):
 def test_a_function_is_found_by_its_name(found):
     assert found("warmup_cosine")[0][0].startswith(("book/api/training", "notebooks/"))
     assert any("rtx_lib.training" in name for _, name in found("warmup_cosine"))
+
+
+def test_results_say_what_the_pages_show_where_pages_come_from_files(contexts, site):
+    with page_checks.visit(contexts["light"], f"{(site.folder / 'search.html').as_uri()}?q=recurrence") as seen:
+        chapter = seen.page.locator("#search-results li", has=seen.page.locator("a[href^='notebooks/02']")).first
+        expect(chapter.locator("p")).to_have_text(re.compile("film of the gradient"))
