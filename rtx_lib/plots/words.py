@@ -13,16 +13,8 @@ def percent(share: float, digits: int = 0) -> str:
 
 
 def power(value: float) -> str:
-    """A positive number as the nearest power of ten, "10⁻⁷"; in two digits from 0.01 to 99.
-
-    Raises
-    ------
-    ValueError
-        If ``value`` is not positive and finite.
-    """
-    if not 0 < value < math.inf:
-        raise ValueError(f"value must be positive and finite, got {value}")
-    if 0.01 <= value < 99.5:
+    """A size as the nearest power of ten, "10⁻⁷"; in two digits from 0.01 to 99, and where it has none (0, inf, nan)."""
+    if not 0 < value < math.inf or 0.01 <= value < 99.5:
         return f"{value:.2g}"
     return "10" + f"{math.log10(value):.0f}".translate(_RAISED)
 

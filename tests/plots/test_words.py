@@ -2,8 +2,6 @@
 
 import math
 
-import pytest
-
 from rtx_lib.plots.words import listed, percent, power
 
 
@@ -18,10 +16,8 @@ def test_a_power_of_ten_has_raised_digits_and_what_is_near_one_two_digits():
     assert [power(v) for v in (0.01, 0.123, 1, 62.4, 99.6)] == ["0.01", "0.12", "1", "62", "10²"]
 
 
-@pytest.mark.parametrize("value", [0, -1, math.inf, math.nan])
-def test_what_has_no_power_is_refused(value):
-    with pytest.raises(ValueError, match="positive"):
-        power(value)
+def test_what_has_no_power_is_said_all_the_same():
+    assert [power(v) for v in (0, math.inf, math.nan)] == ["0", "inf", "nan"], "a training may end so"
 
 
 def test_several_are_listed_as_a_sentence_does():
