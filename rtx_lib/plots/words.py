@@ -13,7 +13,7 @@ def percent(share: float, digits: int = 0) -> str:
 
 
 def power(value: float) -> str:
-    """A size as the nearest power of ten, "10⁻⁷"; in two digits from 0.01 to 99, and where it has none (0, inf, nan)."""
+    """A size as the nearest power of ten, "10⁻⁷"; in two digits from 0.01 to 99, or where it has none, as 0 and nan."""
     if not 0 < value < math.inf or 0.01 <= value < 99.5:
         return f"{value:.2g}"
     return "10" + f"{math.log10(value):.0f}".translate(_RAISED)
