@@ -90,6 +90,7 @@ RTX.part('widget-train', (RTX) => {
       const all = [...runs.values()], lines = [...chosen].map((kind) => words.told(runs.get(kind) || {kind}))
       charts.draw(all, old, settings.length)
       task.textContent = words.question(all)
+      list.classList.toggle('live-room', runs.size > 0)
       list.replaceChildren(...lines.map((line) => el('li', {}, line)))
       earlier.hidden = clear.hidden = !old.length
       if (old.length) earlier.textContent = words.earlier(old)
