@@ -40,27 +40,27 @@ def check_half_life(answer: float) -> None:
     print(f"Right: sigmoid({bias:.2f})^100 = 1/2.")
 
 
-@exercise("Right: i stays, and o moves from the second place to the last.")
-def check_gate_order(answer: Callable[[Tensor], Tensor]) -> None:
-    """``answer(weight)`` must turn an LSTM's weight (4H, D) in the order i, o, f, g into the order i, f, g, o.
+@exercise("Right: f c + i g = 1/4 * 2 + 3/4 * 3/5.")
+def check_other_order(answer: float) -> None:
+    """``answer`` must be the cell state after 2 of a unit with i, o, f, g before squashing of ln 3, 0, -ln 3, ln 2.
 
     Raises
     ------
     AssertionError
-        Naming the slip: nothing moved, the inverse permutation, two blocks swapped, columns instead of rows.
+        Naming the slip: torch's order, another order, i and f exchanged, the candidate squashed as a gate or not
+        gated, the old value dropped, the state h in place of c.
     """
-    weight = torch.arange(8 * 8, dtype=torch.float64).view(8, 8)  # square, so that columns can be mixed up with rows
-    i, o, f, g = weight.chunk(4)
-    right = torch.cat([i, f, g, o])
-    across = weight.chunk(4, dim=1)
     slips = {
-        "nothing was moved": weight,
-        "this is the way back, from i, f, g, o to i, o, f, g": torch.cat([i, g, o, f]),
-        "two blocks were swapped: here three have to move": torch.cat([i, f, o, g]),
-        "the candidate g and the output gate o are exchanged: g comes third": torch.cat([i, g, f, o]),
-        "the blocks are rows: cut along the first axis": torch.cat([across[0], across[2], across[3], across[1]], dim=1),
+        "this reads the numbers as i, f, g, o, torch's order: in ONNX the second belongs to o": 0.5 * 2 - 0.75 * 0.8,
+        "the second number was taken for f's, and it is o's": 0.5 * 2 + 0.75 * 0.6,
+        "i and f are exchanged: f multiplies the old value, i the new one": 0.75 * 2 + 0.25 * 0.6,
+        "the candidate g goes through tanh, not through the logistic function": 0.25 * 2 + 0.75 * 2 / 3,
+        "the candidate is written as far as the input gate is open: multiply it by i": 0.25 * 2 + 0.6,
+        "the old value is missing: f times c_{t-1} is kept": 0.75 * 0.6,
+        "this is the state h_t, which is read from the cell: asked for is c_t": 0.5 * math.tanh(0.95),
     }
-    compare(answer(weight.clone()), right, slips)
+    otherwise = "{:.4g} is not f c_{{t-1}} + i g: squash each number first, g with tanh"
+    compare_number(answer, 0.95, slips, otherwise)
 
 
 @exercise("Right: the second quarter of both biases, and their sum is b in every layer.")

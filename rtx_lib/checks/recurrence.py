@@ -15,30 +15,42 @@ from rtx_lib.layers import RNN
 WRONG_LINES = frozenset({1, 2})
 """The lines of exercise 1 that do not hold."""
 
-_HINTS = {
-    1: "line 1 is wrong: compare its sign with that of a loss that falls as the right answer grows likelier",
-    2: "line 2 is wrong: by the chain rule the slope of tanh at step t+1 acts before W_hh^T, not after it",
+_MISSED = {
+    1: "a line is missing: would gradient descent on what it says make the right answers likelier?",
+    2: "a line is missing: going backwards, does the gradient meet the slope of tanh or W_hh^T first?",
+}
+_HOLDS = {
     3: "line 3 is right: diag(1 - h_t^2) stands on the left of the gradient, and b reaches every step",
     4: "line 4 is right: o_t = V h_t + c, so each step adds an outer product of shape (D_out, H)",
     5: "line 5 is right: W_hh multiplies h_{t-1}, and the slope belongs to the step that W_hh helps to make",
     6: "line 6 is right: with a loss at T alone there is one path to h_t, and the product walks along it",
 }
+_RIGHT = """Right: line 1 and line 2.
+Line 1 pairs a loss with the gradient of its negative:
+descending it as it stands makes the right answers less likely.
+Line 2 does not conform, a column times a matrix from the right;
+read as elementwise factors, it lets the slope act after W_hh^T.
+Line 6 holds, as the loss is at T alone. With a loss at every step
+each h_t also gets what the steps in between contribute."""
 
 
-@exercise("Right: in line 1 a sign is wrong, in line 2 the order of the factors.")
+@exercise(_RIGHT)
 def check_slips(answer: Collection[int]) -> None:
     """Exercise 1: the numbers of the lines that do not hold.
 
     Raises
     ------
     AssertionError
-        For a number that is no line's, and for the first line that is judged wrongly.
+        For a number that is no line's, for the first line that holds, and for one that is missing, which it hints at
+        and does not name.
     """
     assert isinstance(answer, Collection), f"give a set of line numbers such as {{3, 4}}, not {answer!r}"
-    unknown = sorted(set(answer) - set(_HINTS))
-    assert not unknown, f"the lines are numbered 1 to {len(_HINTS)}; the answer names {unknown}"
-    missed = sorted(set(answer) ^ WRONG_LINES)
-    assert not missed, _HINTS[missed[0]]
+    lines = _MISSED | _HOLDS
+    unknown = sorted(set(answer) - set(lines))
+    assert not unknown, f"the lines are numbered 1 to {len(lines)}; the answer names {unknown}"
+    accused, missed = sorted(set(answer) - WRONG_LINES), sorted(WRONG_LINES - set(answer))
+    assert not accused, _HOLDS[accused[0]]
+    assert not missed, _MISSED[missed[0]]
 
 
 @exercise("Right: from the last step to the first, and turned back into order.")

@@ -13,7 +13,8 @@ holds                the rules are true, the proof is there, or the finding held
 contradicted         the contrary of every rule is shown, with at least `MIN_SEEDS` seeds on every side; where a proof
                      or a finding shows the contrary of the claim, the entry says ``refuted: true``
 undecided            anything between: seeds overlap, one rule is true and another false, too few runs, a rival that
-                     does not beat the baseline named in ``trivial``, nothing run
+                     does not beat the baseline named in ``trivial``, nothing run, or the entry says in ``open``
+                     which part of the claim its finding does not reach
 budget too small     the entry names in ``short`` what our runs lack, and they do not bear the claim out, or do so by
                      failing to learn (``failure: true``)
 claimed by nobody    no source makes the claim (``nobody: true``): a question of our own, shown apart
@@ -67,6 +68,7 @@ class Claim:
     proof: str = ""
     finding: str = ""
     refuted: bool = False
+    open: str = ""
     short: str = ""
     failure: bool = False
     nobody: bool = False
@@ -103,6 +105,8 @@ def read_claims(path: Path) -> list[Claim]:
             raise ValueError(f"{name}: one of rules, a proof and a finding decides, not two of them")
         if claim.refuted and not (claim.proof or claim.finding):
             raise ValueError(f"{name}: refuted, without the proof or the finding that says so")
+        if claim.open and not claim.finding:
+            raise ValueError(f"{name}: open, without the finding that does not decide it")
         if claim.enough and not 0 < claim.enough < len(claim.rules):
             raise ValueError(f"{name}: enough is {claim.enough}; it must be fewer than its {len(claim.rules)} rules")
         claims.append(claim)
@@ -133,6 +137,8 @@ def judge(claim: Claim, records: measured.Records, study: Mapping[str, Any] | No
 
 
 def _by_finding(claim: Claim, study: Mapping[str, Any]) -> Judgement:
+    if claim.open:
+        return Judgement(UNDECIDED, claim.open)
     found = rate_of_claim(claim, study)
     if found is None:
         return Judgement(UNDECIDED, "not in the replication study yet")

@@ -35,7 +35,7 @@ from rtx_lib.evidence.seeds import steps_to
 Records = Mapping[str, Sequence[Mapping[str, Any]]]
 
 MARK = re.compile(r'<span data-record="([^"]*)"(?: title="[^"]*")?>([^<]*)</span>')
-NUMBER = re.compile(r"([-+−]?)(\d+|\d{1,3}(?:,\d{3})+)(?:\.(\d+))?( ?%)?")
+NUMBER = re.compile(r"([-+−]?)(\d+|\d{1,3}(?:,\d{3})+)(?:\.(\d+))?([ \xa0]?%)?")
 STATISTICS: dict[str, Callable[[Sequence[float]], float]] = {
     "median": statistics.median,
     "mean": statistics.fmean,

@@ -24,9 +24,9 @@ def test_the_right_answers_pass():
 
 SLIPS = {
     check_slips: [
-        ({2}, "sign"),
-        ({1}, "before W"),
-        (set(), "line 1 is wrong"),
+        ({2}, "make the right answers likelier"),
+        ({1}, "slope of tanh or W_hh"),
+        (set(), "a line is missing"),
         (3, "give a set"),
         ({1, 2, 3}, "line 3 is right"),
         ({1, 2, 4}, "outer product"),
@@ -58,3 +58,10 @@ SLIPS = {
 def test_slips(check, answer, words):
     with pytest.raises(AssertionError, match=words):
         check(answer)
+
+
+@pytest.mark.parametrize("answer", [set(), {1}, {2}])
+def test_a_line_that_is_missing_is_not_named(answer):
+    with pytest.raises(AssertionError) as said:
+        check_slips(answer)
+    assert not any(character.isdigit() for character in str(said.value))

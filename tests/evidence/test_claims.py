@@ -125,6 +125,12 @@ def test_a_finding_decides_by_its_rate(values, expected):
     assert judged(found, {}, {}) == (OPEN, "not in the replication study yet")
 
 
+def test_a_finding_that_does_not_reach_all_of_a_claim_leaves_it_open():
+    partly = claim(rules=[], ours={}, finding="word-one", open="one unit only")
+    assert judged(partly, {}, study([1] * 10)) == (OPEN, "one unit only")
+    assert judged(partly, {}, {}) == (OPEN, "one unit only")
+
+
 def test_a_proof_decides_and_a_label_says_in_which_setting():
     proved = claim(rules=[], ours={}, proof="assert x", scale="paper")
     assert judged(proved) == ("holds", "") and claims.label(proved, claims.judge(proved, {})) == "✓ holds"
@@ -142,6 +148,7 @@ def test_a_proof_decides_and_a_label_says_in_which_setting():
         ({"proof": "assert x"}, "not two of them"),
         ({"finding": "word-one"}, "not two of them"),
         ({"refuted": True}, "refuted, without the proof or the finding"),
+        ({"open": "one unit only"}, "open, without the finding"),
         ({"enough": 1}, "enough is 1; it must be fewer than its 1 rules"),
     ],
 )

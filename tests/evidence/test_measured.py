@@ -42,6 +42,7 @@ def mark(expression, typed):
         ("lag5-xl.loss.min", "1.796"),
         ("lag5-xl.loss.max", "2"),
         ("lag5-xl.accuracy.median", "90 %"),
+        ("lag5-xl.accuracy.median", "90\u00a0%"),
         ("lag5-xl.configuration.steps", "1,500"),
         ("lag5-xl.configuration.steps", "1500"),
         ("lag5-xl.parameters", "1,200"),

@@ -115,6 +115,16 @@ def test_what_changed_is_said_once_the_stroke_is_done(pad):
     said = pad.locator("[role=status]")
     before = said.text_content()
     assert before.startswith("It says ")
-    pad.get_by_text("Clear").click()
+    pad.mouse.click(*middle(pad, 1, 1))
+    assert said.text_content() == before
     pad.wait_for_function("(before) => document.querySelector('[role=status]').textContent !== before", arg=before)
-    assert said.text_content().startswith("Nothing is drawn.")
+    assert said.text_content().startswith("It says ")
+
+
+def test_a_blank_picture_is_said_at_once_and_for_good(pad):
+    said = pad.locator("[role=status]")
+    pad.mouse.click(*middle(pad, 1, 1))  # what it says of this is still to come
+    pad.get_by_text("Clear").click()
+    assert said.text_content().startswith("The picture is blank.")
+    pad.wait_for_timeout(1000)
+    assert said.text_content().startswith("The picture is blank.")

@@ -126,18 +126,19 @@ def column(page, name):
 def test_gates_are_shut_opened_and_given_back(browser, tmp_path):
     with figure(browser, tmp_path, "gates", pulses={3: 1, 7: 1}) as page:
         told = page.locator(".live-gates .live-task").inner_text
-        assert column(page, "left")[2:4] == ["100 %", "88 %"] and "is worth 0.30" in told()
+        assert column(page, "left")[2:4] == ["100\u00a0%", "88\u00a0%"] and "is worth 0.30" in told()
         press(page, "Keep everything")
-        assert set(column(page, "left")[2:]) == {"100 %"} and "is worth 0.95" in told()
+        assert set(column(page, "left")[2:]) == {"100\u00a0%"} and "is worth 0.95" in told()
         gate = page.get_by_role("button", name="step 9, forget gate")
         gate.click()
-        assert column(page, "left")[7:] == ["100 %"] + ["0 %"] * 4 and "the forget gate is shut" in status(page)
+        assert column(page, "left")[7:] == ["100\u00a0%"] + ["0\u00a0%"] * 4
+        assert "the forget gate is shut" in status(page)
         gate.click()
-        assert "the forget gate is open" in status(page) and column(page, "left")[8] == "100 %"
+        assert "the forget gate is open" in status(page) and column(page, "left")[8] == "100\u00a0%"
         press(page, "Give this gate back")
-        assert "forget gate: by the weights" in status(page) and column(page, "left")[8] == "88 %"
+        assert "forget gate: by the weights" in status(page) and column(page, "left")[8] == "88\u00a0%"
         press(page, "Hands off")
-        assert column(page, "left")[11] == "32 %"
+        assert column(page, "left")[11] == "32\u00a0%"
 
 
 def test_all_is_done_by_keyboard(browser, tmp_path):

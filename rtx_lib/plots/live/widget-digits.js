@@ -4,7 +4,7 @@ RTX.part('widget-digits', (RTX) => {
   const {el, likeliest} = RTX, N = 8, LATER = 700, TALL = 24
   const grid = () => Array.from({length: N}, () => new Float64Array(N))
   const clamp = (i) => Math.min(N - 1, Math.max(0, i))
-  const percent = (p) => `${Math.round(100 * p)} %`
+  const percent = (p) => `${Math.round(100 * p)}\u00a0%`
 
   // options: scans, {digit: rows of ink from 0 to 16}; start, the digit that stands there at first
   RTX.widget('digits', (body, {scans = {}, start}, models) => {
@@ -104,9 +104,9 @@ RTX.part('widget-digits', (RTX) => {
       clearTimeout(saying)
       const last = rows[N - 1].p, blank = ink.every((row) => row.every((value) => !value))
       const path = `row by row: ${answers.join(', ')}`
-      const said = blank ? `Nothing is drawn. On a blank picture it says, ${path}.`
+      const said = blank ? `The picture is blank. Before you draw, it guesses, ${path}.`
         : `It says ${answers[N - 1]} (${percent(last[answers[N - 1]])}); ${path}.`
-      if (voice.element.textContent) saying = setTimeout(() => voice.say(said), LATER)  // after the stroke
+      if (voice.element.textContent && !blank) saying = setTimeout(() => voice.say(said), LATER)  // after the stroke
       else voice.say(said)
     }
 

@@ -9,7 +9,7 @@ RTX.part('widget-gates', (RTX) => {
   }
   const KEEPERS = {lstm: 'forget gates', gru: 'update gates'}
   const PLACES = {lstm: ['x', 'i', 'f', 'o', 'g', 'c', 'h'], gru: ['x', 'r', 'z', 'n', 'h']}
-  const percent = (share) => `${(100 * share).toFixed(share < 0.0995 && share > 0 ? 1 : 0)} %`
+  const percent = (share) => `${(100 * share).toFixed(share < 0.0995 && share > 0 ? 1 : 0)}\u00a0%`
 
   // options: steps, pulses {step: height}, follow (a step), bias of the keeping gate
   RTX.widget('gates', (body, {steps: T = 12, pulses = {}, follow = 3, bias = 2}) => {
