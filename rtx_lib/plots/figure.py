@@ -157,7 +157,8 @@ def to_svg(fig: Figure, alt: str) -> str:
 
 def in_figure(content: str, caption: str | None, title: str | None, kind: str = "", data: str = "") -> str:
     """The ``<figure>`` around ``content``: its finding as a line above, which also names it, and its caption below."""
-    name = html.escape(html.unescape(re.sub(r"<[^>]+>", "", title or "")).strip())
+    title, caption = (re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", text or "") for text in (title, caption))
+    name = html.escape(html.unescape(re.sub(r"<[^>]+>", "", title)).strip())
     named = f' aria-label="{name}"' if name else ""
     line = f'<p class="fig-title" style="font-weight:600;margin:0 0 0.4rem">{title}</p>' if title else ""
     return f'<figure class="book-fig{kind}"{named}{data}>{line}{content}{figcaption(caption)}</figure>'
