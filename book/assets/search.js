@@ -26,6 +26,7 @@ var Scorer = {
 if (location.protocol === "file:")
   addEventListener("DOMContentLoaded", () => {
     const list = document.getElementById("search-results");
+    if (!list) return;  // the theme loads this on every page
     const describe = (item) => {
       const [page, anchor] = item.querySelector("a").getAttribute("href").split("?")[0].split("#");
       const text = !anchor && window.DESCRIPTIONS?.[page.replace(/\.html$/, "")];

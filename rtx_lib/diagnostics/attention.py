@@ -121,7 +121,8 @@ def attention_window(model: nn.Module, size: int, far: Sequence[int] = ()) -> It
         T, S = weights.shape[-2:]
         i = torch.arange(S - T, S, device=weights.device)[:, None]
         distance = i - torch.arange(S, device=weights.device)  # (T, S)
-        left = weights * ((distance < size) | torch.isin(distance, distance.new_tensor(far)))
+        seen = torch.tensor([d < size or d in far for d in range(S)]).to(weights.device)
+        left = weights * seen[distance.clamp(min=0)]
         return left / left.sum(-1, keepdim=True)
 
     with hooked([(tap, hide) for tap in taps(model, TAP).values()], first=True):

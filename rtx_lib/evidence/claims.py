@@ -15,8 +15,7 @@ contradicted         the contrary of every rule is shown, with at least `MIN_SEE
 undecided            anything between: seeds overlap, one rule is true and another false, too few runs, a rival that
                      does not beat the baseline named in ``trivial``, nothing run, or the entry says in ``open``
                      which part of the claim its finding does not reach
-budget too small     the entry names in ``short`` what our runs lack, and they do not bear the claim out, or do so by
-                     failing to learn (``failure: true``)
+budget too small     the entry names in ``short`` what our runs lack, whatever they show
 claimed by nobody    no source makes the claim (``nobody: true``): a question of our own, shown apart
 ===================  =============================================================================================
 
@@ -70,7 +69,6 @@ class Claim:
     refuted: bool = False
     open: str = ""
     short: str = ""
-    failure: bool = False
     nobody: bool = False
 
 
@@ -105,8 +103,8 @@ def read_claims(path: Path) -> list[Claim]:
             raise ValueError(f"{name}: one of rules, a proof and a finding decides, not two of them")
         if claim.refuted and not (claim.proof or claim.finding):
             raise ValueError(f"{name}: refuted, without the proof or the finding that says so")
-        if claim.open and not claim.finding:
-            raise ValueError(f"{name}: open, without the finding that does not decide it")
+        if claim.open and not (claim.finding or claim.rules):
+            raise ValueError(f"{name}: open, without the rules or the finding that do not decide it")
         if claim.enough and not 0 < claim.enough < len(claim.rules):
             raise ValueError(f"{name}: enough is {claim.enough}; it must be fewer than its {len(claim.rules)} rules")
         claims.append(claim)
@@ -124,7 +122,9 @@ def judge(claim: Claim, records: measured.Records, study: Mapping[str, Any] | No
     ValueError
         For a path of ``ours`` that names no number of its records.
     """
-    if claim.proof:
+    if claim.open:
+        found = Judgement(UNDECIDED, claim.open)
+    elif claim.proof:
         found = Judgement(CONTRADICTED if claim.refuted else HOLDS)
     elif claim.finding:
         found = _by_finding(claim, study or {})
@@ -132,13 +132,10 @@ def judge(claim: Claim, records: measured.Records, study: Mapping[str, Any] | No
         found = _by_rules(claim, records)
     if claim.nobody:
         return Judgement(NOBODY, f"our answer: {ANSWERS[found.verdict]}")
-    counts = found.verdict == HOLDS and not claim.failure
-    return Judgement(SHORT, claim.short) if claim.short and not counts else found
+    return Judgement(SHORT, claim.short) if claim.short else found
 
 
 def _by_finding(claim: Claim, study: Mapping[str, Any]) -> Judgement:
-    if claim.open:
-        return Judgement(UNDECIDED, claim.open)
     found = rate_of_claim(claim, study)
     if found is None:
         return Judgement(UNDECIDED, "not in the replication study yet")

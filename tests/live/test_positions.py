@@ -135,6 +135,13 @@ def test_a_position_is_chosen_by_key_and_by_click(page):
     assert "Head 2 of block 1" in where.inner_text()
 
 
+def test_what_is_no_symbol_is_said_to_be_left_out(page):
+    page.locator(".positions-typed").fill("01x23y45 67")
+    page.wait_for_function("document.querySelector('.live-task').textContent.endsWith(' Left out: x y')")
+    page.get_by_role("button", name="Draw a new sequence").click()
+    page.wait_for_function("!document.querySelector('.live-task').textContent.includes('Left out')")
+
+
 def test_a_long_sequence_is_judged_before_and_behind_the_trained_length(page):
     page.get_by_label("length").first.press("End")
     page.wait_for_function("document.querySelectorAll('.positions-strip span').length === 256")

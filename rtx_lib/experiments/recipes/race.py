@@ -175,7 +175,7 @@ def privileges(lane: str) -> str:
         "lstm": f"forget bias {own.get('forget_bias', 0):g}",
         "deep-gru": "one transition layer behind each step",
         "indrnn": "a small rate of its own for the recurrent weights, not tuned, on adding also for the input of the "
-        "second layer; told the length, except of text; recurrent weights that start near 1 on adding and digits; "
+        "second layer; told the length, except on text; recurrent weights that start near 1 on adding and digits; "
         "batch norm, except on adding",
         "tcn": f"kernel {own.get('kernel_size')}; reads 253 steps",
         "transformer": "inner width 64, where papers take 4 times the width; sinusoids",

@@ -35,7 +35,7 @@ RTX.part('widget-positions', (RTX) => {
       [name, new SchemeTransformer(weights, {positions: schemes[name], heads})]))
     const draw = RTX.random(Date.now()), told = voice()
     let name = Object.keys(made)[0], reach = Infinity, first = 0, query = 0, head = 'best', ticket = 0, out = null
-    let ids = Array.from({length: 24}, () => draw.below(16)), testing = false
+    let ids = Array.from({length: 24}, () => draw.below(16)), strange = '', testing = false
     const curves = new Map()
 
     const typed = el('textarea', {rows: 2, className: 'positions-typed', spellcheck: false, autocomplete: 'off',
@@ -59,9 +59,9 @@ RTX.part('widget-positions', (RTX) => {
     const answered = (t) => largest(out.logits, t * out.V, (t + 1) * out.V) - t * out.V
     const chosen = () => head === 'best' ? finder(out.looks, lag, trained) : head.split(' ').map(Number)
     function sentence(t) {
+      if (t < lag) return `${t}: nothing is due yet`
       const says = answered(t), sure = RTX.softmax(out.logits.subarray(t * out.V, (t + 1) * out.V))[says]
-      const due = t < lag ? 'nothing is due yet' : says === ids[t - lag] ? `${sign(says)} is right`
-        : `${sign(says)} is wrong, it was ${sign(ids[t - lag])}`
+      const due = says === ids[t - lag] ? `${sign(says)} is right` : `${sign(says)} is wrong, it was ${sign(ids[t - lag])}`
       return `${t}: ${due} (${percent(sure)} sure)`
     }
     function look() {
@@ -88,6 +88,7 @@ RTX.part('widget-positions', (RTX) => {
       sums.textContent = ids.length <= lag ? `No answer is due before the symbol number ${lag + 1}.`
         : `${name}, ${ids.length} symbols: ${part(0, MOST)} of the answers right`
         + (ids.length > trained ? `; ${part(0, trained)} before position ${trained}, ${part(trained, MOST)} from there on.` : '.')
+      sums.textContent += strange
       query = Math.min(query, ids.length - 1)
       place.input.max = ids.length - 1
       place.set(query)
@@ -105,12 +106,15 @@ RTX.part('widget-positions', (RTX) => {
     function fresh(L) {
       ids = Array.from({length: L}, () => draw.below(16))
       typed.value = ids.map(sign).join('')
+      strange = ''
       query = L - 1
       return run()
     }
     function take(text) {
       const kept = [...text.toLowerCase()].filter((one) => /[0-9a-f]/.test(one)).slice(0, MOST)
       if (!kept.length) return
+      const others = [...new Set(text.toLowerCase().replace(/[0-9a-f\s]/g, ''))]
+      strange = others.length ? ` Left out: ${others.join(' ')}` : ''
       ids = kept.map((one) => parseInt(one, 16))
       query = ids.length - 1
       run()

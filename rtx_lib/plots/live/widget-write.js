@@ -113,8 +113,8 @@ RTX.part('widget-write', (RTX) => {
       const where = order.slice(0, 3).map(([k, p]) => `${named(rows[k].c)} ${i - k ? `${i - k} back` : '(itself)'} ${percent(p)}`)
       const own = reading.bits((k) => !written.has(k))
       tells.textContent = `Character ${i + 1} of ${rows.length}, ${named(r.c)}${cost}. ` +
-        `${where.length ? `It looked at ${where.join(', ')}. ` : ''}` +
-        `${own === null ? '' : `What you wrote: ${own.toFixed(2)} bits a character.`}`
+        `${where.length ? `Having read it, the model looked at ${where.join(', ')}. ` : ''}` +
+        `${own === null ? '' : `What the model did not write itself: ${own.toFixed(2)} bits a character.`}`
       place.setAttribute('aria-valuetext', tells.textContent)
     }
     function paint(k, c, strength, title, first) {
@@ -129,7 +129,7 @@ RTX.part('widget-write', (RTX) => {
     }
     function tell() {
       const r = reading.rows.at(-1)
-      if (!r) return
+      if (!r) { said.say('Nothing is written.'); return }
       const best = [...r.p.keys()].sort((a, b) => r.p[b] - r.p[a]).slice(0, 3)
       const unknown = [...new Set([...area.value].filter((c) => !reading.ids.has(c)))]
       said.say(`Next it expects ${best.map((id) => `${named(reading.characters[id])} ${percent(r.p[id])}`).join(', ')}.` +
