@@ -32,6 +32,7 @@ PREFERENCES = {
     "extensions.systemAddon.update.enabled": False,
     "network.captive-portal-service.enabled": False,
     "network.connectivity-service.enabled": False,
+    "network.prefetch-next": False,  # it would fetch the next chapter when idle, and give that up with the tab
     "network.proxy.type": 0,
     "services.settings.server": "data:,",
     "toolkit.telemetry.enabled": False,
