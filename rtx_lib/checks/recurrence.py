@@ -98,17 +98,23 @@ def check_parameter_count(answer: float) -> None:
     Raises
     ------
     AssertionError
-        Naming the slip: one direction, upper layers of one direction, one bias, the width of an upper layer's input.
+        Naming the slip: one direction, upper layers of one direction, one layer, one bias, the width of an upper
+        layer's input.
     """
     width, hidden, layers = 10, 20, 2
     right = sum(p.numel() for p in RNN(width, hidden, layers, bidirectional=True).parameters())
     one_direction = sum(p.numel() for p in RNN(width, hidden, layers).parameters())
     upper = 2 * (layers - 1) * hidden
+    bottom = 2 * hidden * (width + hidden + 2)
     slips = {
         "this counts one direction: the other has weights of its own": right // 2,
         "this counts one direction, and upper layers that read H numbers": one_direction,
         "this counts one bias: torch.nn keeps two, b_ih and b_hh": right - 2 * layers * hidden,
         "the upper layer reads both directions of the layer below: 2H numbers, not H": right - upper * hidden,
+        "this counts the lower layer alone": bottom,
+        "this counts the lower layer alone, in one direction": bottom // 2,
+        "this counts the upper layer alone": right - bottom,
+        "this counts the upper layer alone, in one direction": (right - bottom) // 2,
         "only the first layer reads the D_in inputs; the one above reads 2H": right + upper * (width - 2 * hidden),
     }
     otherwise = "{:g} is not right: add up W_ih, W_hh, b_ih and b_hh, layer by layer and direction by direction"

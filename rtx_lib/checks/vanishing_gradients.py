@@ -114,11 +114,14 @@ def check_product_baseline(answer: float) -> None:
     Raises
     ------
     AssertionError
-        Naming the slip: the sum's baseline, squared mean forgotten, product of the variances, predicting 1.
+        Naming the slip: the sum's baseline, the error of answering 0, the mean or its square in place of the error,
+        product of the variances, predicting 1.
     """
     slips = {
         "1/6 belongs to the sum: variances add there, but not for a product": 1 / 6,
-        "1/9 is E[y^2]; the squared mean, 1/16, still has to come off": 1 / 9,
+        "1/9 is E[y^2]: so much is lost by answering 0, and another constant loses less": 1 / 9,
+        "1/4 is the mean of the product, the best answer: how far, squared, does the label lie from it?": 1 / 4,
+        "1/16 is the squared mean: the error also depends on the mean of the squares": 1 / 16,
         "variances do not multiply: E[(uv)^2] = E[u^2] E[v^2], and then subtract the squared mean": 1 / 144,
         "the best constant is no longer 1: it is the mean of the product, 1/4": 1 / 9 - 0.5 + 1,
     }

@@ -201,11 +201,16 @@ def verdict(ours: Values, theirs: Values, *, metric: str = "loss") -> int | None
 
 
 def tell(ours: Values, theirs: Values, *, metric: str = "loss", digits: int = 3) -> str:
-    """How far the medians are apart, and whether the seeds allow to say so: "-0.031, better with every seed"."""
+    """How far the medians are apart, and whether the seeds allow to say so: "−0.031, better with every seed"."""
     outcome = verdict(ours, theirs, metric=metric)
     if outcome is None:
         return WORDS[None]
-    return f"{np.median(ours) - np.median(theirs) + 0.0:+.{digits}f}, {WORDS[outcome]}"
+    return f"{_signed(np.median(ours) - np.median(theirs), digits)}, {WORDS[outcome]}"
+
+
+def _signed(change: float, digits: int) -> str:
+    """A difference with its sign, which is never a hyphen: "−0.031"; nothing has a plus."""
+    return f"{change + 0.0:+.{digits}f}".replace("-", "\N{MINUS SIGN}")
 
 
 def tell_changes(rows: Mapping[str, Values], base: str, *, metric: str = "loss", digits: int = 2) -> str:
@@ -225,7 +230,7 @@ def tell_changes(rows: Mapping[str, Values], base: str, *, metric: str = "loss",
     groups: dict[int | None, list[str]] = {}
     for name, row in rows.items():
         if name != base:
-            change = f"{np.median(row) - np.median(rows[base]) + 0.0:+.{digits}f}".replace("-", "−")
+            change = _signed(np.median(row) - np.median(rows[base]), digits)
             groups.setdefault(verdict(row, rows[base], metric=metric), []).append(f"{name} ({change})")
     parts = []
     for outcome, (*first, last) in groups.items():

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from IPython.display import HTML
 
-from rtx_lib.plots.figure import beside, figcaption
+from rtx_lib.plots.figure import beside, in_figure
 
 LIBRARIES = (
     "https://cdn.jsdelivr.net/npm/jquery@3.7.1/dist/jquery.min.js",
@@ -64,7 +64,7 @@ def attention_view(
     source
         The S tokens that are attended to, on the right.
     title
-        What is shown, the frame's accessible name.
+        What is shown: the line above, and the frame's accessible name.
     caption
         Line below, as HTML.
     layer
@@ -93,11 +93,12 @@ def attention_view(
         + "".join(f'<script src="{address}"></script>' for address in LIBRARIES)
         + f"<script>{_REQUIRE}</script>{body}</body></html>"
     )
-    return HTML(
-        f'<figure class="book-fig"><iframe class="bertviz-frame" title="{html.escape(title)}" '
-        f'style="width:100%;height:{90 + 23 * max(weights.shape[2:])}px;background:#fff" onload="{html.escape(_FIT)}" '
-        f'srcdoc="{html.escape(page)}"></iframe>{figcaption(caption)}</figure>'
+    name, height = html.escape(title), 90 + 23 * max(weights.shape[2:])
+    frame = (
+        f'<iframe class="bertviz-frame" title="{name}" style="width:100%;height:{height}px;background:#fff" '
+        f'onload="{html.escape(_FIT)}" srcdoc="{html.escape(page)}"></iframe>'
     )
+    return HTML(in_figure(frame, caption, name))
 
 
 def _tame(body: str, layers: int) -> str:

@@ -3,6 +3,7 @@
 Python gives the numbers and a still picture for readers without scripts; ``race_explorer.js`` draws.
 """
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,6 +21,9 @@ from rtx_lib.plots.style import look, style
 
 POINTS = 60
 """Most points of a curve."""
+
+_YOURS = (("-", "*"), ((0, (4, 2)), "X"), ((0, (1, 1.5)), "P"))
+"""Line and marker of the reader's runs, in turn."""
 
 
 def race_explorer(
@@ -65,8 +69,9 @@ def race_explorer(
     names = {run["lane"]: str(run["name"]) for task in runs.values() for run in task}
     families = {lane: family for family, group in arrange(names).items() for lane in group}
     lanes = [_lane(names[lane], family, look(lane)) for lane, family in families.items()]
-    mine = {"color": "currentColor", "linestyle": "-", "marker": "*"}
-    lanes += [_lane(f"your run: {run['name']}", "yours", mine) for run in yours]
+    for run, (linestyle, marker) in zip(yours, itertools.cycle(_YOURS), strict=False):
+        own = {"color": "currentColor", "linestyle": linestyle, "marker": marker}
+        lanes.append(_lane(f"your run: {run['name']}", "yours", own))
     data = []
     for key, task in tasks.items():
         whole = np.unique([step for run in runs.get(key, ()) for step in run["steps"]])

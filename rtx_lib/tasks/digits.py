@@ -6,12 +6,14 @@ import gzip
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from rtx_lib.tasks.files import fetch
 from rtx_lib.tasks.splits import (
     Rows,
     check_integer,
+    check_prediction,
     class_baselines,
     draw_batch,
     last_step_loss,
@@ -55,6 +57,62 @@ class SequentialDigits:
         x = torch.from_numpy((read.data / 16).astype(np.float32)).view(-1, self.length, self.input_size)
         y = torch.from_numpy(read.target.astype(np.int64))
         self.splits = Rows({split: (x[places], y[places]) for split, places in _stratify(read.target).items()})
+
+
+class DrawnDigits(SequentialDigits):
+    """Name the digit after every row, of scans most of which are made to look as if they were drawn with a mouse.
+
+    A drawing has thin black strokes where a scan is broad and grey, and stands where the hand put it. So every image of
+    a batch of "train" moves by up to a column to either side, and 70 % of them become strokes: where they are darkest
+    along a row or a column, or all that is darker than a random threshold. Strokes then get the soft edges that a
+    drawing gets before it is read (:func:`soften`). The other splits and ``batches`` hold the scans.
+
+    x float (B, 8, 8), y (B,) int64. The loss counts the answer after row r in proportion to r squared.
+
+    Raises ValueError as :class:`SequentialDigits`.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(rows=True)
+        self.name = "digits-drawn"
+
+    def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """x and y of ``size`` digits, drawn with replacement; those of "train" as drawings."""
+        x, y = draw_batch(self, split, size, generator)
+        return (x, y) if split != "train" else (_as_drawn(x, generator), y)
+
+    def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
+        """Mean cross-entropy in nats, the later rows counting more; prediction (B, 8, 10) logits, y (B,)."""
+        check_prediction(prediction, len(y), self.output_size)
+        each = F.cross_entropy(prediction.transpose(1, 2), y[:, None].expand(-1, self.length), reduction="none")
+        counts = torch.arange(1, self.length + 1, device=each.device) ** 2
+        return (each * counts).sum(1).mean() / counts.sum()
+
+    def metrics(self, prediction: Tensor, y: Tensor) -> dict[str, float]:
+        """{"loss", "accuracy"}: that of :meth:`loss`, and the share of right answers after the last row."""
+        return last_step_metrics(self, prediction, y) | {"loss": self.loss(prediction.detach(), y).item()}
+
+
+def _as_drawn(x: Tensor, generator: torch.Generator) -> Tensor:
+    """Scans x (B, R, C): moved sideways, and most of them as strokes."""
+
+    def share() -> Tensor:
+        return torch.rand(len(x), 1, 1, generator=generator)
+
+    moves = torch.stack([F.pad(x, (1 + by, 1 - by))[..., 1:-1] for by in (-1, 0, 1)], dim=1)
+    x = moves[torch.arange(len(x)), torch.randint(3, (len(x),), generator=generator)]
+    dark = x > 0.3 + 0.5 * share()
+    row, column = F.max_pool2d(x, (1, 3), 1, (0, 1)), F.max_pool2d(x, (3, 1), 1, (1, 0))  # with both neighbours
+    thin = ((x == row) | (x == column)) & (x > 0.3)
+    strokes = torch.where(share() < 0.6, thin, dark)
+    return torch.where(share() < 0.7, soften(strokes.to(x)), x)
+
+
+def soften(strokes: Tensor, share: float = 0.3) -> Tensor:
+    """Drawn cells, 1, give each of their four neighbours this share of their ink; strokes (..., R, C) of 0 and 1."""
+    around = F.pad(strokes, (1, 1, 1, 1))
+    near = around[..., :-2, 1:-1] + around[..., 2:, 1:-1] + around[..., 1:-1, :-2] + around[..., 1:-1, 2:]
+    return torch.maximum(strokes, (share * near).clamp(max=1))
 
 
 def _stratify(labels: np.ndarray) -> dict[str, np.ndarray]:

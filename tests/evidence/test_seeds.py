@@ -138,9 +138,9 @@ def test_one_is_better_only_with_every_seed(ours, theirs, expected):
 
 def test_what_is_better_is_told_with_its_distance():
     assert seeds.MIN_SEEDS == 3
-    assert seeds.tell([1.0, 1.1, 1.2], [2.0, 2.1, 2.2]) == "-1.000, better with every seed"
+    assert seeds.tell([1.0, 1.1, 1.2], [2.0, 2.1, 2.2]) == "−1.000, better with every seed"
     assert seeds.tell([0.9] * 3, [0.5] * 3, metric="accuracy", digits=1) == "+0.4, better with every seed"
-    assert seeds.tell([1, 2, 4], [3, 5, 6], digits=0) == "-3, undecided: seeds overlap"
+    assert seeds.tell([1, 2, 4], [3, 5, 6], digits=0) == "−3, undecided: seeds overlap"
     assert seeds.tell([1.0], [2.0]) == "too few runs"
 
 

@@ -6,6 +6,7 @@ from live.parity import BAR, arrays, disturb, error
 from live.parity import PARTS as FILES
 
 from rtx_lib.layers import RNN, Readout
+from rtx_lib.tasks import digits
 
 PARTS = ("arithmetic", "recurrent", "digits")
 READ = """({weights, rows}) => {
@@ -50,6 +51,13 @@ def test_ink_spreads_to_the_four_neighbours_of_a_drawn_cell(live):
     )
     wanted = [[0.5, 0.3, 0, 0], [0.3, 1, 1, 0], [0.3, 1, 0.3, 0], [0, 0.3, 0, 0]]
     assert error(found, wanted) < BAR
+
+
+def test_ink_spreads_as_in_the_training(live):
+    """The network reads what the page makes of a drawing, and learned from what the task makes of strokes."""
+    drawn = (torch.rand(8, 8, generator=torch.Generator().manual_seed(0)) < 0.3).double()
+    soften = "(drawn) => lists(RTX.soften(drawn.map((row) => row.map(() => 0)), drawn))"
+    assert error(live(*PARTS).evaluate(soften, drawn.tolist()), digits.soften(drawn)) < BAR
 
 
 # ---- the widget

@@ -171,8 +171,10 @@ def test_the_other_model_looks_at_nothing_and_an_empty_field_asks_for_words(live
     page = opened(live, "words", models, **options)
     page.get_by_label("one vector").check()
     assert page.locator(".words-map").is_hidden() and page.locator(".words-written span").count() > 0
-    page.get_by_label("Number words").fill("dozen")
+    page.get_by_label("Number words").fill("")
     assert page.locator(".live-task").inner_text().startswith("Type number words")
+    page.get_by_label("Number words").fill("eleventy dozen")
+    assert page.locator(".live-task").inner_text().startswith("It knows no such word: eleventy, dozen. Type")
     page.get_by_label("additive attention").check()
     page.get_by_label("Number words").fill("zero")
     assert page.locator(".words-map").is_visible()

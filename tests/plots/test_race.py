@@ -462,6 +462,12 @@ def test_your_runs_come_first_and_are_named() -> None:
     assert "your run: mine &lt;b&gt;" in text and "<b>" not in text
 
 
+def test_the_lines_of_two_of_your_runs_differ() -> None:
+    yours = [{"task": "text", "name": str(k), "steps": [50], "values": [2.0], "seconds_per_step": 0.5} for k in (1, 2)]
+    one, other = data_of(race_explorer(runs(1), TASKS, COSTS, yours=yours).data)["lanes"][-2:]
+    assert one["dash"] != other["dash"] and one["mark"] != other["mark"]
+
+
 def test_names_are_escaped_everywhere() -> None:
     sly = '<img src=x onerror="a()">'
     tasks = {"a": described(sly, "loss", 1.0, **{sly: 2.0}) | {"label": sly}}

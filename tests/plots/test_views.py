@@ -130,6 +130,7 @@ def test_the_view_is_the_same_twice_and_for_every_kind_of_input() -> None:
     views = [view(given, layer=1) for given in (attention(), layers, [layer[None] for layer in layers], tensors)]
     assert len(set(views)) == 1
     assert not views[0].lstrip().startswith("<iframe") and 'title="t"' in views[0]
+    assert re.search(r'<p class="fig-title"[^>]*>t</p><iframe', views[0]), "what is shown stands above"
 
 
 @pytest.mark.parametrize(

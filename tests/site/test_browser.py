@@ -189,6 +189,23 @@ def test_search_opens_by_keyboard_and_says_when_it_finds_nothing(opened, address
     expect(page.locator("#search-results")).to_contain_text("did not match any")
 
 
+def from_a_file(context, path):
+    """What goes wrong when a page is opened by a double click: its own files are not requests to elsewhere."""
+    with visit(context, path.as_uri()) as seen:
+        faults = page_checks.wake(seen.page) + seen.faults
+        return [fault for fault in faults if not fault.startswith("request to elsewhere: file:")]
+
+
+@pytest.mark.parametrize("name", [*NAMES[:2], CHAPTERS[-1], "book/results.html", "book/api/models.html"])
+def test_a_page_opened_from_a_file_has_no_error(contexts, site, name):
+    assert not from_a_file(contexts["light"], site.folder / name)
+
+
+def test_an_error_of_pages_from_files_alone_is_seen(contexts, tmp_path):
+    (page := tmp_path / "page.html").write_text("<script>if (location.protocol === 'file:') gone()</script>")
+    assert from_a_file(contexts["light"], page) == ["error in a script: gone is not defined"]
+
+
 @pytest.mark.parametrize("path", ["gone.html", "notebooks/deep/er/gone.html"])
 def test_a_missing_address_shows_a_page_that_leads_back(contexts, address, path):
     """On GitHub Pages, where the book lies one folder down."""

@@ -17,6 +17,7 @@ from rtx_lib.tasks import (
     AddingProblem,
     CharacterText,
     CopyMemory,
+    DrawnDigits,
     Enwik8,
     Lag,
     NumberWords,
@@ -46,6 +47,7 @@ GENERATED = {
 READ = {
     "digits-pixels": lambda place: SequentialDigits(),
     "digits-rows": lambda place: SequentialDigits(rows=True),
+    "digits-drawn": lambda place: DrawnDigits(),
     "mnist-pixels": lambda place: place(small.mnist(), MNIST),
     "mnist-rows": lambda place: place(small.mnist(), MNIST, rows=True),
     "mnist-permuted-valid-10": lambda place: place(small.mnist(), MNIST, permuted=True, valid=10),
@@ -179,6 +181,8 @@ def test_a_batch_of_a_finite_split_is_rows_of_it(name: str, task: Any) -> None:
 
 def scored(name: str, task: Any, y: Tensor, steps: int) -> Tensor:
     """Which positions (B, T) count."""
+    if name == "digits-drawn":  # asked after every row
+        return torch.ones(len(y), steps, dtype=torch.bool)
     if y.ndim == 1 or y.shape[1] == 1:  # the last step only
         return (torch.arange(steps) == steps - 1).expand(len(y), steps)
     labels = y[..., 0] if y.ndim == 3 else y

@@ -11,7 +11,8 @@ import sklearn.datasets
 import torch
 from support import small_tasks as small
 
-from rtx_lib.tasks import MNIST, SequentialDigits
+from rtx_lib.tasks import MNIST, DrawnDigits, SequentialDigits
+from rtx_lib.tasks.digits import soften
 
 SPLITS = ("train", "valid", "test")
 
@@ -94,3 +95,37 @@ def test_true_files() -> None:
     first, _ = next(task.batches("train", 5))
     assert first.shape == (5, 784, 1) and first.dtype == torch.float32 and first.min() == 0 and first.max() == 1
     assert task.baselines()["most frequent class"] == 0.1135  # 1,135 ones of 10,000
+
+
+def test_only_what_is_trained_on_is_made_to_look_drawn() -> None:
+    drawn, scans = DrawnDigits(), SequentialDigits(rows=True)
+    for split in ("valid", "test"):
+        ours, theirs = (task.batch(split, 20, torch.Generator().manual_seed(0)) for task in (drawn, scans))
+        assert torch.equal(ours[0], theirs[0]) and torch.equal(ours[1], theirs[1])
+    (x, y), (again, _) = (drawn.batch("train", 400, torch.Generator().manual_seed(0)) for _ in range(2))
+    assert torch.equal(x, again) and x.shape == (400, 8, 8) and x.min() == 0 and x.max() == 1
+    levels = torch.tensor([0, 0.3, 0.6, 0.9, 1])
+    strokes = (x[..., None] - levels).abs().min(-1).values.amax((1, 2)) < 1e-6
+    assert 0.6 < strokes.double().mean() < 0.8
+    assert ((x[strokes] - 0.3).abs() < 1e-6).any(2).any(1).double().mean() > 0.95, "strokes have soft edges"
+    scan = {digit.numpy().tobytes() for digit in whole(scans, "train")[0]}
+    assert sum(digit.numpy().tobytes() in scan for digit in x[~strokes]) < len(x[~strokes]) / 2, "most have moved"
+    assert set(y.tolist()) == set(range(10))
+
+
+def test_drawn_cells_share_their_ink() -> None:
+    strokes = torch.zeros(2, 4, 4)
+    strokes[0, 1, 1] = strokes[0, 2, 1] = 1
+    wanted = torch.tensor([[0, 0.3, 0, 0], [0.3, 1, 0.3, 0], [0.3, 1, 0.3, 0], [0, 0.3, 0, 0]])
+    torch.testing.assert_close(soften(strokes), torch.stack([wanted, torch.zeros(4, 4)]))
+
+
+def test_the_answers_after_later_rows_count_more() -> None:
+    task, y = DrawnDigits(), torch.tensor([3])
+    right = torch.nn.functional.one_hot(y, 10).float()[:, None] * 50
+    losses = []
+    for row in range(8):
+        answers = right.repeat(1, 8, 1)
+        answers[:, row] = 0  # it knows nothing there
+        losses.append(task.loss(answers, y).item() / math.log(10))
+    np.testing.assert_allclose(losses, np.arange(1, 9) ** 2 / 204, rtol=1e-6)

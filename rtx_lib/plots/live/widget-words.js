@@ -55,7 +55,9 @@ RTX.part('widget-words', (RTX) => {
       if (!known.length) {
         written.replaceChildren()
         map.hidden = true
-        says.textContent = 'Type number words, from zero to nine hundred ninety nine, with commas between numbers.'
+        const lost = strange.length ? `It knows no such word: ${strange.join(', ')}. ` : ''
+        says.textContent = lost +
+          'Type number words, from zero to nine hundred ninety nine, with commas between numbers.'
         return
       }
       const out = made[chosen].write(known.map((word) => ids.get(word)), {start: target.indexOf('<start>'),
