@@ -44,7 +44,7 @@ GROUPS = (
     ("Chapter 8: JSB chorales", "jsb-"),
     ("Chapter 8: Penn Treebank", "ptb-(?!char-xl)"),
     ("Chapter 9: Transformer-XL", "shakespeare-(stream|xl)|ptb-char-xl"),
-    *((f"Chapter 10: the race, {about}", f"race-{task}-") for task, about in RACE.items()),
+    *((f"The race: {about}", f"race-{task}-") for task, about in RACE.items()),
 )
 REST = "Other runs"
 

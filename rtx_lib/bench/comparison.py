@@ -1,4 +1,4 @@
-"""What a training step of the models of the comparison costs, chapter 10."""
+"""What a training step of the models of the comparison costs."""
 
 import sys
 from collections.abc import Callable, Iterable

@@ -52,8 +52,8 @@ SWEEPS: dict[str, Sweep] = {
     "attention": Sweep("chapters 5 to 7", _recorded(attention.RECIPES)),
     "between": Sweep("chapters 8 and 9", _recorded(between.RECIPES)),
     "race-rates": Sweep("the learning rates that the lanes of the race tried", race.TRIALS, (0,)),
-    "race": Sweep("chapter 10: every model on every task", race.RACE, race.SEEDS),
-    "race-lengths": Sweep("chapter 10: shorter and longer sequences", race.LENGTHENED),
+    "race": Sweep("the race: every model on every task", race.RACE, race.SEEDS),
+    "race-lengths": Sweep("the race: shorter and longer sequences", race.LENGTHENED),
 }
 """What the book measured, by name."""
 

@@ -209,11 +209,11 @@ def test_an_installed_library_has_its_claims_papers_and_records(tmp_path):
     for source, target in lines:
         (tmp_path / target).parent.mkdir(exist_ok=True)
         (tmp_path / target).symlink_to(ROOT / source)
-    code = "import rtx_lib; from rtx_lib.evidence.claims import Audit as a; print(rtx_lib.__file__, a('10_race'))"
+    code = "import rtx_lib; from rtx_lib.evidence.claims import Audit as a; print(rtx_lib.__file__, a('14_race'))"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     first, _, table = done.stdout.partition(" ")
-    assert first.startswith(str(tmp_path)) and table.strip() == repr(claims.Audit("10_race"))
+    assert first.startswith(str(tmp_path)) and table.strip() == repr(claims.Audit("14_race"))
 
 
 # ------------------------------------------------------------------------------------------ the book itself

@@ -72,7 +72,7 @@ def test_numbers_that_were_computed_need_no_seeds(tmp_path):
 
 @pytest.fixture(scope="module")
 def race_records():
-    """What chapter 10 gives the guide."""
+    """What the race gives the guide."""
     made, tried = load(), {}
     for task, lane, rate in itertools.product(plan.TASKS, plan.LANES, plan.RATES):
         for record in made[plan.trial(task, lane, rate).name]:

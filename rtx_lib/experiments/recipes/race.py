@@ -1,4 +1,4 @@
-"""Recipes of the comparison, chapter 10: every model on every task, with equal parameters and equal tuning."""
+"""Recipes of the comparison: every model on every task, with equal parameters and equal tuning."""
 
 from collections.abc import Mapping
 from typing import Any
