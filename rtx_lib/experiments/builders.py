@@ -43,8 +43,9 @@ def _sentence(reader: Callable[..., nn.Module] | None, pool: str = "mean") -> Ca
 
     def build(task: Any, width: int, dropout: float, **how: Any) -> nn.Module:
         read = None if reader is None else reader(width, **how)
-        sizes = {"width": width, "reader": read, "pool": pool, "dropout": dropout}
-        return SentenceClassifier(task.vocabulary, task.output_size, **sizes)
+        return SentenceClassifier(
+            task.vocabulary, task.output_size, width=width, reader=read, pool=pool, dropout=dropout
+        )
 
     return build
 

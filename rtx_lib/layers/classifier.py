@@ -7,6 +7,7 @@ from embedded words x (B, T, D) and the mask ``real`` (B, T), True where a word 
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -99,7 +100,8 @@ class BothWays(nn.Module):
     def __init__(self, forward_core: nn.Module, backward_core: nn.Module | None = None) -> None:
         super().__init__()
         self.forward_core, self.backward_core = forward_core, backward_core
-        self.output_size = sum(int(core.output_size) for core in (forward_core, backward_core) if core is not None)  # type: ignore[arg-type]
+        cores: list[Any] = [core for core in (forward_core, backward_core) if core is not None]
+        self.output_size = sum(core.output_size for core in cores)
 
     def forward(self, x: Tensor, real: Tensor) -> Tensor:
         """The states (B, T, C) of embedded words x (B, T, D)."""
@@ -143,7 +145,7 @@ class WordConvolution(nn.Module):
         self.output_size = channels * len(kernel_sizes)
 
     def forward(self, x: Tensor, real: Tensor) -> Tensor:
-        """The features (B, T, C) of embedded words x (B, T, D); those of size k see (k-1)//2 words before and k//2 behind."""
+        """The features (B, T, C) of embedded words x (B, T, D): size k sees (k-1)//2 words before and k//2 behind."""
         x = x.transpose(1, 2)  # (B, D, T)
         features = []
         for convolution in self.convolutions:

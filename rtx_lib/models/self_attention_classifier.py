@@ -13,7 +13,7 @@ Where the authors' code does otherwise than a reader of the paper expects:
 - A fifth of the attention weights stays dropped out in tests: the code keeps a share of ``keep - 0.2`` of them, and
   ``keep`` is 1 there. This file drops nothing in evaluation.
 - The sinusoids of feature i have the exponent 2i/D where Vaswani et al. have 2i/D for the pair of features 2i and
-  2i + 1, so that most frequencies are too low to be of use. This file has the published ones.
+  2i + 1, so that half of the frequencies are below 1/10,000. This file has the published ones.
 """
 
 from typing import Any
@@ -37,8 +37,8 @@ class ReluAttention(MultiHeadAttention):
         q, k, v = relu(W_Q x + b_Q), relu(W_K x + b_K), relu(W_V x + b_V)
         y = relu(W_O [head_1; ...; head_H] + b_O)
 
-    No score q.k can be below 0: a word can only be preferred, by more or by less. Parameters, options and errors are
-    those of :class:`~rtx_lib.layers.attention.MultiHeadAttention`.
+    Without Shaw's distances no score can be below 0. Parameters, options and errors are those of
+    :class:`~rtx_lib.layers.attention.MultiHeadAttention`.
     """
 
     def forward(self, x: Tensor, *arguments: Any, **options: Any) -> tuple[Tensor, tuple[Tensor, Tensor]]:
@@ -103,6 +103,7 @@ class SelfAttentionClassifier(nn.Module):
         expect_choice("positions", positions, POSITIONS)
         expect_share("dropout", dropout)
         self.input_size, self.output_size, self.padding = vocabulary, output_size, padding
+        self.positions: Any
         self.positions, (of_layer,) = make_schemes(positions, 1, width=width, heads=heads, clip=clip)
         self.embedding, self.dropout = table(vocabulary, width, STD), nn.Dropout(dropout)
         self.attention = ReluAttention(width, heads, positions=of_layer)

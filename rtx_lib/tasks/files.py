@@ -138,8 +138,8 @@ def fetch(
         return path
     raise DownloadError(
         f"{path} {fault}, and {reason} ({more}). To place it by hand: put {name} ({wanted.size:,} bytes, SHA-256 "
-        f"{wanted.sha256}), from {' or '.join(wanted.mirrors)}, into {cache_folder()}, or set RTX_DATA to a folder that "
-        "holds it.",
+        f"{wanted.sha256}), from {' or '.join(wanted.mirrors)}, into {cache_folder()}, or set RTX_DATA to a folder "
+        "that holds it.",
         reason,
     )
 

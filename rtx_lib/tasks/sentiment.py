@@ -62,9 +62,9 @@ class Sentiment:
     872 "valid", 1,821 "test". These are whole sentences; what goes by the name of SST-2 elsewhere (GLUE) trains on
     67,000 phrases of them. The finite splits are run through from the shortest sentence to the longest.
 
-    The vocabulary is that of the training sentences, the attribute `words`: id 0 is padding, 1 is every word that is not
-    there, then words by falling frequency. Text is split at spaces, as in the files, where "did n't" is two words and
-    a full stop is one.
+    The vocabulary is that of the training sentences, the attribute `words`: id 0 is padding, 1 is every word that is
+    not there, then words by falling frequency. Text is split at spaces, as in the files, where "did n't" is two words
+    and a full stop is one.
 
     Baselines on "test": "most frequent class", an accuracy, and "uniform guess loss", ln 2.
 
@@ -100,7 +100,7 @@ class Sentiment:
         self.splits = Rows({split: self._read(text) for split, text in lines.items()}, lay_out=_lay_out)
 
     def encode(self, text: str) -> Tensor:
-        """The ids (T,) of a text, in small letters; 1 for a word that is not known. ValueError for a text without any."""
+        """The ids (T,) of a text, in small letters; 1 for an unknown word. ValueError for a text without words."""
         if not (words := text.lower().split()):
             raise ValueError(f"text must hold a word, got {text!r}")
         return torch.tensor([self._ids.get(word, UNKNOWN) for word in words])
@@ -131,17 +131,18 @@ class GeneratedSentiment:
     x (B, T) int64 ids, one a word, rows padded to the longest of the batch; y (B,) int64. Only the model's output at
     the last step counts, and a model of whole sentences has one step.
 
-    One sentence in three is a single clause, one has "but", one "although". Each clause has a thing, and a good or a bad
-    word; each of "not", "never", "hardly" before it turns it round, "very", "so", "truly" change nothing. Either stands
-    in half of the clauses, and all are drawn apart from each other. `words` lists the words by id: 0 is padding, and 1
-    is not used here.
+    Of three sentences, on average, one is a single clause, one has "but" and one "although". A clause has a thing and
+    a good or a bad word. In half of the clauses "not", "never" or "hardly" turns that word round; in half of them
+    "very", "so" or "truly" stands before it and changes nothing. All are drawn apart from each other. `words` lists
+    the words by id: 0 is padding, and 1 is not used here. The clause that decides ends at "although" or with the
+    sentence, so that windows of four words see enough.
 
-    Baselines on "test": "uniform guess loss", ln 2, "most frequent class", an accuracy, and the best accuracies that
-    readers without an eye for order can expect over all sentences. "best bag of words" knows which words are there. A
-    single clause it names right. Of two clauses it cannot tell which word stands where: let s be the mean of the words'
-    signs, +1 if good and -1 if bad, and g that of the clauses' signs, -1 if turned round. All ways to put them together
-    are equally likely, so the answer is "for" with probability (1 + s g) / 2. s and g are each 0 in half of the
-    sentences, else of size 1: the best guess is right in 1/2 + 1/8 of them, which makes 1/3 + 2/3 * 5/8 = 3/4.
+    Baselines on "test": "uniform guess loss", ln 2, "most frequent class", an accuracy, and "best bag of words", the
+    accuracy to be expected of whoever knows which words there are and not their order. A single clause is then clear.
+    Of two clauses nobody can tell which word stands where: let s be the mean of the two words' signs, +1 if good and -1
+    if bad, and g that of the clauses' signs, -1 if turned round. All ways to put them together are equally likely, so
+    the answer is 1 with probability (1 + s g) / 2. s and g are each 0 in half of the sentences, else 1 or -1: the best
+    guess is right in 1/4 + 3/4 * 1/2 = 5/8 of them, which makes 1/3 + 2/3 * 5/8 = 3/4 of all.
 
     Training sentences are drawn without end from the caller's generator. "valid" (1,000) and "test" (10,000) come from
     seeds of their own. A single clause in them may well have been trained on; two clauses hardly ever.
@@ -188,7 +189,9 @@ class GeneratedSentiment:
         """Ids (size, 13), words first, and labels (size,)."""
 
         def one_of(words: Sequence[str], share: float = 1.0) -> Tensor:
-            drawn = torch.tensor([_IDS[word] for word in words])[torch.randint(len(words), (size,), generator=generator)]
+            drawn = torch.tensor([_IDS[word] for word in words])[
+                torch.randint(len(words), (size,), generator=generator)
+            ]
             return torch.where(torch.rand(size, generator=generator) < share, drawn, PAD)
 
         def clause() -> list[Tensor]:

@@ -23,7 +23,7 @@ _READERS: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 _REVIEWS = COSINE | {"task": "sentiment", "steps": 400, "batch_size": 64, "warmup": 20, "eval_every": 50}
 _REVIEWS |= {"keep_best": "error"}
-_SMALL = COSINE | {"task": "generated-sentiment", "steps": 800, "batch_size": 64, "warmup": 20, "eval_every": 50}
+_SMALL = COSINE | {"task": "generated-sentiment", "steps": 400, "batch_size": 64, "warmup": 20, "eval_every": 50}
 _SMALL |= {"keep_best": "error"}
 _REVIEW_RATES = dict.fromkeys(_READERS, 1e-3)
 _SMALL_RATES = dict.fromkeys(("mean", "bilstm", "convolution", "attention", "shaw"), 1e-3)
@@ -46,9 +46,7 @@ def _small(reader: str, lr: float) -> Recipe:
 
 RECIPES: list[Recipe] = [
     # --- binary addition
-
     # --- stories
-
     # --- sentiment
     *(_review(reader, lr) for reader, lr in _REVIEW_RATES.items()),
     *(_small(reader, lr) for reader, lr in _SMALL_RATES.items()),
