@@ -4,6 +4,7 @@ import re
 
 import pytest
 import torch
+from support.far_device import assert_equal, run, run_far
 from support.helpers import relative_error
 from torch import nn
 
@@ -68,6 +69,12 @@ def test_the_filters_see_so_many_words():
         reader, x = WordConvolution(2, 40, (size,)), torch.randn(1, 9, 2, requires_grad=True)
         (seen,) = torch.autograd.grad(reader(x, torch.ones(1, 9).bool())[0, 4].sum(), x)
         assert seen[0].any(-1).nonzero().flatten().tolist() == list(range(4 - before, 5 + behind))
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_on_a_device_nothing_is_mixed_and_nothing_waits(name):
+    model = build(name, "max").float()
+    assert_equal(run_far(model, IDS), run(model, IDS))
 
 
 def test_dropout_is_off_in_evaluation():

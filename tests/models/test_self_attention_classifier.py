@@ -9,6 +9,7 @@ import pytest
 import torch
 from reference.plain_loops import Parameters
 from reference.ssan_loops import sentence_logits
+from support.far_device import assert_equal, run, run_far
 from support.helpers import relative_error
 
 from rtx_lib.diagnostics.attention import record_attention
@@ -91,6 +92,12 @@ def test_the_recorder_sees_the_weights_and_changes_nothing(positions):
     ((name, weights),) = recorded
     assert name == "attention" and weights.shape == (3, 2, 6, 6) and relative_error(after, before) < 1e-12
     assert torch.allclose(weights.sum(-1), torch.ones(3, 2, 6)) and not weights[1, :, :, 3:].any()
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_on_a_device_nothing_is_mixed_and_nothing_waits(positions):
+    model = build(positions).float()
+    assert_equal(run_far(model, IDS), run(model, IDS))
 
 
 def test_dropout_is_off_in_evaluation_and_follows_the_seed():
