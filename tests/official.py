@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from reference import official_r_transformer, official_transformers, official_txl
+from reference import official_r_transformer, official_ssan, official_transformers, official_txl
 from torch import Tensor, nn
 
 from rtx_lib.kernels import relu_recurrence
@@ -269,4 +269,5 @@ INPUTS_OF: dict[str, set[str]] = {}
 # --- memory network
 
 # --- self-attention classifier
-
+FAMILIES |= official_ssan.FAMILIES
+INPUTS_OF |= official_ssan.INPUTS

@@ -13,6 +13,7 @@ from .attention import attention, transformer
 from .between import local_rnn, txl
 from .comparison import race
 from .recurrence import cells, indrnn, rnn
+from .sentiment import sentiment
 
 CASES: dict[str, Callable[..., list[dict[str, Any]]]] = {
     "rnn": rnn,
@@ -22,5 +23,6 @@ CASES: dict[str, Callable[..., list[dict[str, Any]]]] = {
     "transformer": transformer,
     "local-rnn": local_rnn,
     "txl": txl,
+    "sentiment": sentiment,
     "race": race,
 }

@@ -9,7 +9,7 @@ from torch import nn
 
 from rtx_lib import models, tasks
 from rtx_lib.experiments.recipes import Recipe
-from rtx_lib.layers import GRU, LSTM, RNN, Readout, SampleStdNorm
+from rtx_lib.layers import GRU, LSTM, RNN, BothWays, Readout, SampleStdNorm, SentenceClassifier, WordConvolution
 from rtx_lib.training.schedules import drop_on_plateau, staircase, warmup_constant, warmup_cosine
 
 TASKS: dict[str, Callable[..., Any]] = {
@@ -23,6 +23,8 @@ TASKS: dict[str, Callable[..., Any]] = {
     "music": tasks.PolyphonicMusic,
     "ptb": tasks.PennTreebank,
     "enwik8": tasks.Enwik8,
+    "sentiment": tasks.Sentiment,
+    "generated-sentiment": tasks.GeneratedSentiment,
 }
 
 
@@ -34,6 +36,22 @@ def _core(core: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
 def _whole(model: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
     """A model that embeds its inputs and has an output layer."""
     return lambda task, **how: model(task.input_size, output_size=task.output_size, vocabulary=task.vocabulary, **how)
+
+
+def _sentence(reader: Callable[..., nn.Module] | None, pool: str = "mean") -> Callable[..., nn.Module]:
+    """A classifier of whole sentences; ``reader`` takes the width of the embeddings and what is its own."""
+
+    def build(task: Any, width: int, dropout: float, **how: Any) -> nn.Module:
+        read = None if reader is None else reader(width, **how)
+        return SentenceClassifier(
+            task.vocabulary, task.output_size, width=width, reader=read, pool=pool, dropout=dropout
+        )
+
+    return build
+
+
+def _bilstm(width: int, hidden_size: int) -> nn.Module:
+    return BothWays(*(LSTM(width, hidden_size, backend="torch") for _ in range(2)))
 
 
 # A recipe is written to a file, so it names the norm.
@@ -52,6 +70,13 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     ),
     "transformer-xl": _whole(models.TransformerXL),
     "tcn": _whole(models.TCN),
+    "sentence-mean": _sentence(None),
+    "sentence-rnn": _sentence(lambda width, hidden_size: BothWays(RNN(width, hidden_size))),
+    "sentence-bilstm": _sentence(_bilstm),
+    "sentence-convolution": _sentence(WordConvolution, "max"),
+    "self-attention-classifier": lambda task, **how: models.SelfAttentionClassifier(
+        task.vocabulary, task.output_size, **how
+    ),
     "plain-gpt": lambda task, **how: models.PlainGPT(task.vocabulary, **how),
 }
 

@@ -3,6 +3,7 @@
 from .attention import AdditiveAttention, MultiHeadAttention, causal_mask, dot_product_attention, padding_mask
 from .blocks import Block, FeedForward, SampleStdNorm, Stack
 from .cells import GRU, LSTM, RNN, Readout, convert_update_gate
+from .classifier import BothWays, SentenceClassifier, WordConvolution
 from .decoding import beam_search, greedy, sample
 from .positions import (
     SCHEMES,

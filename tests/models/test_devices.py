@@ -32,13 +32,13 @@ SETTINGS = {
     "digits": {"rows": True},
     "music": {"source": "jsb", "length": 9},
 }
-DATA = ["mnist", "music", "ptb"]
+DATA = {"mnist": "mnist", "music": "music", "ptb": "ptb", "sentiment": "sst2"}
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.data(name)] if name in DATA else [])
+        pytest.param(name, marks=[pytest.mark.data(DATA[name])] if name in DATA else [])
         for name in sorted(set(experiments.TASKS) - {"enwik8"})
     ],
 )

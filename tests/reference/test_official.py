@@ -11,6 +11,7 @@ from reference import txl_loops
 from reference.indrnn_loops import make_net, make_recurrent
 from reference.plain_loops import Parameters, make_cell
 from reference.r_transformer_loops import make_r_transformer
+from reference.ssan_loops import make_ssan
 from reference.tcn_loops import make_tcn
 from reference.transformer_loops import make_annotated, make_torch
 from reference.txl_loops import make_txl, transformer_xl
@@ -27,7 +28,7 @@ FEW_OUTCOMES = {
 QUIRK = FIXTURES / "txl_extlen_officialquirk.npz"
 MAKERS = {"cell_": make_cell, "indrnn_recurrent": make_recurrent, "indrnn_": make_net, "tcn": make_tcn}
 MAKERS |= {"txl_": make_txl, "rtransformer": make_r_transformer, "transformer_torch": make_torch}
-MAKERS |= {"transformer_annotated": make_annotated}
+MAKERS |= {"transformer_annotated": make_annotated, "ssan": make_ssan}
 
 
 def make(tmp_path, stem, **sizes):
@@ -105,6 +106,16 @@ TORCH = [
     {"causal": False, "heads": 1, "length": 9, "seed": 2},
     {"batch": 1, "length": 1, "width": 2, "inner": 1},
 ]
+SSAN = [
+    {},
+    {"sinusoids": True, "heads": 1, "seed": 1},
+    {"sinusoids": True, "heads": 1, "width": 5, "length": 7},
+    {"clip": 2, "length": 8, "heads": 3},
+    {"clip": 10, "heads": 1, "batch": 4},
+    {"clip": 1, "sinusoids": True, "width": 8, "heads": 4, "seed": 2},
+    {"batch": 1, "length": 1, "width": 1, "heads": 1, "classes": 1, "words": 2, "seed": 1},
+    {"gradients": False, "sinusoids": True, "classes": 5},
+]
 ADAPTIVE = {"cutoffs": (3, 7), "divide": 2, "tied_projections": (1, 2)}
 TXL = [
     {},
@@ -135,7 +146,7 @@ FILES += [("indrnn_dense", NETS["indrnn_dense"] | {"fresh": True, "gradients": F
 FILES += [("rtransformer_other", {"cell": cell} | sizes) for cell in ("rnn", "gru", "lstm") for sizes in R_TRANSFORMER]
 FILES += [("tcn_other", sizes) for sizes in TCN] + [("transformer_annotated_other", sizes) for sizes in ANNOTATED]
 FILES += [(f"transformer_torch_{norm}", sizes) for norm in ("post", "pre") for sizes in TORCH]
-FILES += [("txl_other", sizes) for sizes in TXL]
+FILES += [("txl_other", sizes) for sizes in TXL] + [("ssan_other", sizes) for sizes in SSAN]
 
 
 @pytest.mark.parametrize("stem, sizes", FILES, ids=str)

@@ -19,6 +19,11 @@ PTB = {
 ENWIK8 = (
     ('<page>\n  <title>"A" & B</title>\n' * 12)[:360] + "\nNo line goes here.\n" + "é\nthe end of it all"
 ).encode()
+SST2 = {
+    "train": "1 a good film .\n0 a bad film .\n0 not good\n1 not bad , a film\n0 a plot .\n1 never bad\n",
+    "valid": "0 a bad film .\n1 good film\n",
+    "test": "0 bad\n1 a good film\n0 not a film , ever\n",
+}
 TUNES = {"traindata": (4, 9, 2, 7), "validdata": (5, 3), "testdata": (6, 2, 8)}  # frames of each
 
 
@@ -28,6 +33,11 @@ def shakespeare(text: str = SHAKESPEARE) -> dict[str, bytes]:
 
 def ptb(**texts: str) -> dict[str, bytes]:
     return {f"ptb.{split}.txt": text.encode() for split, text in (PTB | texts).items()}
+
+
+def sst2(**texts: str) -> dict[str, bytes]:
+    parts = {"train": "train", "valid": "dev", "test": "test"}
+    return {f"sst2/stsa.binary.{parts[split]}": text.encode() for split, text in (SST2 | texts).items()}
 
 
 def enwik8(text: bytes = ENWIK8) -> dict[str, bytes]:

@@ -18,6 +18,7 @@ def place(monkeypatch, tmp_path):
 
     def put(files, task, *arguments, **settings):
         for name, content in files.items():
+            (tmp_path / name).parent.mkdir(exist_ok=True)
             (tmp_path / name).write_bytes(content)
             monkeypatch.setitem(FILES, name, DataFile(hashlib.sha256(content).hexdigest(), len(content), ()))
         return task(*arguments, **settings)

@@ -19,10 +19,12 @@ from rtx_lib.tasks import (
     CopyMemory,
     DrawnDigits,
     Enwik8,
+    GeneratedSentiment,
     Lag,
     NumberWords,
     PennTreebank,
     PolyphonicMusic,
+    Sentiment,
     SequentialDigits,
     StreamTask,
     Task,
@@ -43,6 +45,7 @@ GENERATED = {
     "numbers-digits": lambda place: NumberWords(),
     "numbers-german-2to4-up-to-99999": lambda place: NumberWords((2, 4), largest=99_999, to="german"),
     "numbers-digits-3": lambda place: NumberWords((3, 3)),
+    "generated-sentiment": lambda place: GeneratedSentiment(),
 }
 READ = {
     "digits-pixels": lambda place: SequentialDigits(),
@@ -51,6 +54,8 @@ READ = {
     "mnist-pixels": lambda place: place(small.mnist(), MNIST),
     "mnist-rows": lambda place: place(small.mnist(), MNIST, rows=True),
     "mnist-permuted-valid-10": lambda place: place(small.mnist(), MNIST, permuted=True, valid=10),
+    "sst2": lambda place: place(small.sst2(), Sentiment),
+    "sst2-least-1": lambda place: place(small.sst2(), Sentiment, 1),
     "jsb": lambda place: place(small.music(), PolyphonicMusic, "jsb"),
     "jsb-3": lambda place: place(small.music(), PolyphonicMusic, "jsb", length=3),
     "jsb-summed": lambda place: place(small.music(), PolyphonicMusic, "jsb", summed=True),
@@ -99,15 +104,18 @@ def rows(*batches: tuple[Any, Tensor]) -> list[Any]:
 
 
 class Model(torch.nn.Module):
-    """Some model in float64 that knows only what it reads now."""
+    """Some model in float64 that knows only what it reads now; of a whole sentence, the sum over its words."""
 
     def __init__(self, task: Any) -> None:
         super().__init__()
         draw = torch.randn(100, task.output_size, generator=generator(3), dtype=torch.float64)
         self.ids, self.table = task.vocabulary is not None, draw.repeat(3, 1)
+        self.whole = isinstance(task, Sentiment | GeneratedSentiment)
 
     def forward(self, x: Any, state: None = None) -> tuple[Tensor, None]:
         x = x[-1] if isinstance(x, tuple) else x  # a target is read by its model
+        if self.whole:
+            return (self.table[x] * (x > 0)[..., None]).sum(1, keepdim=True), None
         return (self.table[x] if self.ids else x.double() @ self.table[: x.shape[-1]]), None
 
 
@@ -320,6 +328,7 @@ REFUSED = [
     (lambda: NumberWords(label_smoothing=-0.1), "label_smoothing must be at least 0 and below 1, got -0.1"),
     (lambda: NumberWords(label_smoothing=1.0), "label_smoothing must be at least 0 and below 1, got 1.0"),
     (lambda: MNIST(rows=True, permuted=True), "permuted must be False with rows=True, .*, got True"),
+    (lambda: Sentiment(0), f"least {WHOLE} 1, got 0"),
     (lambda: CharacterText("tolstoy"), "source must be one of 'shakespeare', 'pydoc', got 'tolstoy'"),
     (lambda: PennTreebank("bytes", length=5), "level must be one of 'characters', 'words', got 'bytes'"),
     (lambda: PennTreebank(length=5, context=-1), f"context {WHOLE} 0, got -1"),
@@ -364,6 +373,7 @@ def test_every_split_must_hold_a_window(place, files, task, settings, longest: i
         (lambda: PennTreebank(length=5), "ptb.train.txt", "5,101,618"),
         (lambda: Enwik8(5), "enwik8.zip", "36,445,475"),
         (lambda: PolyphonicMusic("jsb"), "JSB_Chorales.mat", "96,095"),
+        (Sentiment, "sst2/stsa.binary.train", "738,844"),
     ],
 )
 def test_missing_and_broken_files_are_named(monkeypatch, tmp_path, make, file: str, size: str) -> None:
@@ -375,6 +385,7 @@ def test_missing_and_broken_files_are_named(monkeypatch, tmp_path, make, file: s
     wrong += [("has the wrong SHA-256", bytes(int(size.replace(",", ""))))]
     for what, content in wrong:
         if content:
+            (tmp_path / file).parent.mkdir(exist_ok=True)
             (tmp_path / file).write_bytes(content)
         with pytest.raises(DownloadError, match=f"{re.escape(file)} {what}"):
             make()

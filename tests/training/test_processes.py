@@ -145,12 +145,12 @@ SETTINGS = {
     "text": {"source": "pydoc", "length": 9},
     "ptb": {"length": 9, "context": 3},
 }
-DATA = ["mnist", "music", "ptb"]
+DATA = {"mnist": "mnist", "music": "music", "ptb": "ptb", "sentiment": "sst2"}
 NAMES = sorted(set(TASKS) - {"enwik8"})  # its bytes weigh as the characters of ptb do
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.data(name)] if name in DATA else []) for name in NAMES]
+    "name", [pytest.param(name, marks=[pytest.mark.data(DATA[name])] if name in DATA else []) for name in NAMES]
 )
 def test_the_parts_of_every_task_make_the_whole_loss(name, double):
     """The loss is what the parts say, weighted by their shares: that is so if a task weighs its loss right."""

@@ -10,14 +10,49 @@ from .recipe import COSINE, Recipe
 
 # --- sentiment
 
+# Behind embeddings of width 64, the same in all: RNN 21,047 parameters, BiLSTM 21,170, convolution 20,981,
+# self-attention 20,928, and Shaw's tables on top, 23,616. The mean of embeddings has its output layer alone, 130.
+_READERS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "mean": ("Mean of embeddings", "sentence-mean", {}),
+    "rnn": ("tanh RNN", "sentence-rnn", {"hidden_size": 115}),
+    "bilstm": ("BiLSTM", "sentence-bilstm", {"hidden_size": 28}),
+    "convolution": ("Convolution", "sentence-convolution", {"channels": 27}),
+    "attention": ("Self-attention", "self-attention-classifier", {}),
+    "sinusoids": ("Self-attention with sinusoids", "self-attention-classifier", {"positions": "sinusoidal"}),
+    "shaw": ("Self-attention with Shaw's distances", "self-attention-classifier", {"positions": "shaw"}),
+}
+# Less than four passes over the 6,920 reviews, at most 15 s of a processor. The model tested is the one that errs least
+# on the validation sentences. Each rate is the one of 0.001, 0.003 and 0.01 whose model errs least there, with seed 0;
+# where two are alike, as for the sinusoids, the error at the end decides.
+_REVIEWS = COSINE | {"task": "sentiment", "steps": 400, "batch_size": 64, "warmup": 20, "eval_every": 50}
+_REVIEWS |= {"keep_best": "error"}
+_SMALL = _REVIEWS | {"task": "generated-sentiment"}
+_REVIEW_RATES = {"mean": 1e-2, "rnn": 1e-3, "bilstm": 1e-2, "convolution": 1e-2}
+_REVIEW_RATES |= {"attention": 1e-2, "sinusoids": 3e-3, "shaw": 3e-3}
+# All three rates name all generated sentences right with the convolution: it has the middle one.
+_SMALL_RATES = {"mean": 3e-3, "bilstm": 1e-2, "convolution": 3e-3, "attention": 3e-3, "shaw": 3e-3}
+
+
+def _review(reader: str, lr: float) -> Recipe:
+    about, model, arguments = _READERS[reader]
+    arguments = {"width": 64, "dropout": 0.5} | arguments
+    return Recipe(f"sst2-{reader}", f"{about} on SST-2", model, lr=lr, model_arguments=arguments, **_REVIEWS)
+
+
+def _small(reader: str, lr: float) -> Recipe:
+    about, model, arguments = _READERS[reader]
+    arguments = {"width": 64, "dropout": 0.0} | arguments
+    about = f"{about} on generated sentences"
+    return Recipe(f"sentences-{reader}", about, model, lr=lr, model_arguments=arguments, **_SMALL)
+
+
 # --- number words: ByteNet and ConvS2S
 
 RECIPES: list[Recipe] = [
     # --- binary addition
-
     # --- stories
-
     # --- sentiment
-
+    *(_review(reader, lr) for reader, lr in _REVIEW_RATES.items()),
+    *(_small(reader, lr) for reader, lr in _SMALL_RATES.items()),
     # --- number words
 ]

@@ -1,0 +1,188 @@
+"""A sentence classifier out of anything that reads words, and two such readers.
+
+The readers and the model of :mod:`rtx_lib.models.self_attention_classifier` have one form: ``reader(x, real) -> h``
+from embedded words x (B, T, D) and the mask ``real`` (B, T), True where a word is, to h (B, T, C), with C the attribute
+``output_size``. At padding x is 0, and what h holds there does not count.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .blocks import undrawn
+from .embedding import table
+from .shapes import at_hand, expect, expect_choice, expect_ids, expect_share, expect_sizes
+from .stacking import draw_uniform
+
+PAD = 0
+STD = 0.1  # deviation of the first embeddings
+POOLS = ("mean", "max")
+
+
+class SentenceClassifier(nn.Module):
+    """Embed the words, read them, pool over the sentence, and map to one logit a class::
+
+        e_t = E[x_t]
+        h   = reader(e)                         or e itself without a reader
+        y   = W pool_t h_t + b                  over the words, padding left out
+
+    Without a reader and with the mean, y is the mean over the words of one number each, W E[x_t] + b: a bag of words
+    in which no word can change what another one means.
+
+    Parameters
+    ----------
+    vocabulary, output_size
+        Numbers of words, of which id 0 is padding, and of classes.
+    width
+        D, of the embeddings; they start from N(0, 0.1^2).
+    reader
+        A module of the form above, or None.
+    pool
+        ``"mean"``, or ``"max"``: of each of the C numbers the largest in the sentence.
+    dropout
+        Share of the embeddings' numbers set to 0 in training.
+
+    W and b start from U(-1/sqrt(C), 1/sqrt(C)).
+
+    Raises
+    ------
+    ValueError
+        For sizes below 1, an unknown pool or a dropout out of its range; in ``forward`` for what :func:`expect_words`
+        refuses.
+    """
+
+    def __init__(
+        self,
+        vocabulary: int,
+        output_size: int,
+        *,
+        width: int,
+        reader: nn.Module | None = None,
+        pool: str = "mean",
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        expect_sizes(vocabulary=vocabulary, output_size=output_size, width=width)
+        expect_choice("pool", pool, POOLS)
+        expect_share("dropout", dropout)
+        self.input_size, self.output_size, self.pool = vocabulary, output_size, pool
+        self.embedding, self.dropout, self.reader = table(vocabulary, width, STD), nn.Dropout(dropout), reader
+        size = width if reader is None else int(reader.output_size)  # type: ignore[arg-type]
+        self.readout = undrawn(nn.Linear, size, output_size)
+        draw_uniform(self.readout, size)
+
+    def forward(self, x: Tensor, state: None = None) -> tuple[Tensor, None]:
+        """Map ids (B, T), words first and then padding (0), to logits (B, 1, classes); there is no state."""
+        real = expect_words(x, self.input_size)
+        h = embed_words(self.embedding, self.dropout, x, real)
+        if self.reader is not None:
+            h = self.reader(h, real)
+        pooled = masked_mean(h, real) if self.pool == "mean" else masked_max(h, real)
+        return self.readout(pooled)[:, None], None
+
+
+class BothWays(nn.Module):
+    """Two recurrent cores, of which the second reads each sentence from its own last word (Schuster and Paliwal 1997).
+
+    h_t = [forward h_t; backward h_t]. A core is a module ``x -> (h, state)`` with ``output_size``, such as
+    :class:`~rtx_lib.layers.cells.LSTM`. A bidirectional layer would begin with the padding behind a short sentence.
+
+    Parameters
+    ----------
+    forward_core, backward_core
+        The second may be None: then the forward states are all there is.
+    """
+
+    def __init__(self, forward_core: nn.Module, backward_core: nn.Module | None = None) -> None:
+        super().__init__()
+        self.forward_core, self.backward_core = forward_core, backward_core
+        cores: list[Any] = [core for core in (forward_core, backward_core) if core is not None]
+        self.output_size = sum(core.output_size for core in cores)
+
+    def forward(self, x: Tensor, real: Tensor) -> Tensor:
+        """The states (B, T, C) of embedded words x (B, T, D)."""
+        h, _ = self.forward_core(x)
+        if self.backward_core is None:
+            return h
+        # Word t of a sentence turned round at its own length; the padding stays where it is, behind.
+        position, lengths = torch.arange(x.shape[1], device=x.device), real.sum(1, keepdim=True)
+        turned = torch.where(real, lengths - 1 - position, position)[..., None]
+        backward, _ = self.backward_core(x.gather(1, turned.expand_as(x)))
+        return torch.cat([h, backward.gather(1, turned.expand_as(backward))], dim=-1)
+
+
+class WordConvolution(nn.Module):
+    """Filters over a few neighbouring words, ReLU behind them (Kim 2014, eq. 2); Kim takes their maximum over time.
+
+    Parameters
+    ----------
+    width, channels
+        D, and the number of filters of each size.
+    kernel_sizes
+        Numbers of words that a filter sees; Kim has 3, 4 and 5. Beyond the sentence there are zeros.
+
+    Filters and biases start from torch's default rule, U(-1/sqrt(D k), 1/sqrt(D k)).
+
+    Raises
+    ------
+    ValueError
+        For sizes below 1 or no kernel.
+    """
+
+    def __init__(self, width: int, channels: int, kernel_sizes: Sequence[int] = (3, 4, 5)) -> None:
+        super().__init__()
+        expect_sizes(width=width, channels=channels)
+        if not isinstance(kernel_sizes, Sequence) or not kernel_sizes:
+            raise ValueError(f"kernel_sizes must be a sequence of at least one size, got {kernel_sizes!r}")
+        expect_sizes(**{f"kernel_sizes[{i}]": size for i, size in enumerate(kernel_sizes)})
+        self.convolutions = nn.ModuleList(undrawn(nn.Conv1d, width, channels, size) for size in kernel_sizes)
+        for convolution, size in zip(self.convolutions, kernel_sizes, strict=True):
+            draw_uniform(convolution, width * size)
+        self.output_size = channels * len(kernel_sizes)
+
+    def forward(self, x: Tensor, real: Tensor) -> Tensor:
+        """The features (B, T, C) of embedded words x (B, T, D): size k sees (k-1)//2 words before and k//2 behind."""
+        x = x.transpose(1, 2)  # (B, D, T)
+        features = []
+        for convolution in self.convolutions:
+            (size,) = convolution.kernel_size  # type: ignore[misc]
+            features.append(convolution(F.pad(x, ((size - 1) // 2, size // 2))))
+        return torch.cat(features, dim=1).relu().transpose(1, 2)
+
+
+def embed_words(embedding: nn.Embedding, dropout: Callable[[Tensor], Tensor], x: Tensor, real: Tensor) -> Tensor:
+    """The embeddings (B, T, D) of ids (B, T), after dropout, and 0 at padding."""
+    return dropout(embedding(x)) * real[..., None]
+
+
+def masked_mean(h: Tensor, real: Tensor) -> Tensor:
+    """The mean (B, C) of h (B, T, C) over the words."""
+    return (h * real[..., None]).sum(1) / real.sum(1, keepdim=True)
+
+
+def masked_max(h: Tensor, real: Tensor) -> Tensor:
+    """The largest of each of the C numbers of h (B, T, C) among the words, (B, C)."""
+    return h.masked_fill(~real[..., None], -math.inf).amax(1)
+
+
+def expect_words(x: object, vocabulary: int, padding: int | None = PAD) -> Tensor:
+    """Where ids x (B, T) hold words, bool (B, T): everywhere with ``padding=None``.
+
+    ``ValueError`` for what holds no ids below the vocabulary, and for rows that do not hold words first and then
+    padding only, at least one word. Values are looked at where they lie on the CPU.
+    """
+    ids = expect_ids(x, vocabulary)
+    if padding is None:
+        return torch.ones_like(ids, dtype=torch.bool)
+    real = expect(ids, "B T") != padding
+    if at_hand(ids):
+        bad = ~real[:, 0] | (real[:, 1:] & ~real[:, :-1]).any(1)
+        if bad.any():
+            row = int(bad.nonzero()[0])
+            rule = f"words first and then padding ({padding}), at least one word in each row"
+            raise ValueError(f"x must hold {rule}, got row {row}: {ids[row].tolist()}")
+    return real

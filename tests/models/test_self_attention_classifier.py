@@ -1,0 +1,125 @@
+"""The self-attention network for sentiment: the loop, padding, positions, and what it attends to.
+
+That it computes what the authors' code computes is tested in tests/reference/test_official.py.
+"""
+
+import re
+
+import pytest
+import torch
+from reference.plain_loops import Parameters
+from reference.ssan_loops import sentence_logits
+from support.far_device import assert_equal, run, run_far
+from support.helpers import relative_error
+
+from rtx_lib.diagnostics.attention import record_attention
+from rtx_lib.models import SelfAttentionClassifier
+from rtx_lib.models.self_attention_classifier import POSITIONS
+
+pytestmark = pytest.mark.usefixtures("double")
+
+IDS = torch.tensor([[3, 1, 4, 1, 5, 2], [6, 5, 3, 0, 0, 0], [2, 0, 0, 0, 0, 0]])
+
+
+def build(positions="none", heads=2, padding=0, dropout=0.0):
+    torch.manual_seed(0)
+    options = {"width": 8, "heads": heads, "positions": positions, "clip": 2, "padding": padding, "dropout": dropout}
+    model = SelfAttentionClassifier(7, 3, **options)
+    for parameter in model.parameters():
+        parameter.data.add_(torch.randn_like(parameter) / 2)
+    return model.eval()
+
+
+def in_loops(model, ids):
+    """The same by the loops over queries and keys, each sentence to its last word."""
+    named = dict(model.named_parameters())
+    q, k, v = named["attention.in_proj_weight"].chunk(3)
+    given = dict(zip(("q/kernel", "k/kernel", "v/kernel"), (q.T, k.T, v.T), strict=True))
+    given |= dict(zip(("q/bias", "k/bias", "v/bias"), named["attention.in_proj_bias"].chunk(3), strict=True))
+    for theirs, ours in (("attention_out", "attention.out_proj"), ("sentence", "sentence"), ("logits", "readout")):
+        given[f"{theirs}/kernel"] = named[f"{ours}.weight"].T
+        given[f"{theirs}/bias"] = named.get(f"{ours}.bias")
+    shaw = "attention.positions.keys" in named
+    if shaw:
+        given |= {f"relative_{name}": named[f"attention.positions.{name}"] for name in ("keys", "values")}
+    p, rows = Parameters(given), []
+    for row in ids:
+        x = model.embedding(row)
+        x = x if model.positions is None else model.positions.embed(x[None])[0]
+        rows.append(sentence_logits(p, x, model.attention.heads, 2 * shaw, 3, range(int((row > 0).sum()))))
+    return torch.stack(rows)[:, None]
+
+
+@pytest.mark.parametrize("heads", [1, 4])
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_equals_the_loops_in_outputs_and_gradients(positions, heads):
+    model = build(positions, heads)
+    y, state = model(IDS)
+    assert y.shape == (3, 1, 3) and state is None
+    assert relative_error(y, in_loops(model, IDS)) < 1e-12
+    weights = [*model.parameters()]
+    ours, loops = (torch.autograd.grad(out.sin().sum(), weights) for out in (y, in_loops(model, IDS)))
+    assert all(relative_error(a, b) < 1e-10 for a, b in zip(ours, loops, strict=True) if b.any())
+    assert all(gradient.any() for gradient in ours)
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_padding_changes_nothing_unless_asked_to(positions):
+    model, longer = build(positions), torch.nn.functional.pad(IDS, (0, 4))
+    assert relative_error(model(longer)[0], model(IDS)[0]) < 1e-12
+    assert relative_error(model(IDS[1:2, :3])[0], model(IDS)[0][1:2]) < 1e-12
+    model.embedding.weight.data[0] += 1
+    assert relative_error(model(longer)[0], model(IDS)[0]) < 1e-12
+    unmasked = build(positions, padding=None)
+    assert relative_error(unmasked(longer)[0], unmasked(IDS)[0]) > 1e-3
+    assert relative_error(unmasked(IDS[:1])[0], build(positions)(IDS[:1])[0]) < 1e-12  # no padding there
+
+
+def test_without_positions_the_order_of_the_words_does_not_matter_and_with_them_it_does():
+    turned = IDS[:1].flip(1)
+    for positions in POSITIONS:
+        model = build(positions)
+        same = relative_error(model(turned)[0], model(IDS[:1])[0])
+        assert same < 1e-12 if positions == "none" else same > 1e-4
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_the_recorder_sees_the_weights_and_changes_nothing(positions):
+    model = build(positions)
+    before = model(IDS)[0]
+    with record_attention(model) as recorded:
+        after = model(IDS)[0]
+    ((name, weights),) = recorded
+    assert name == "attention" and weights.shape == (3, 2, 6, 6) and relative_error(after, before) < 1e-12
+    assert torch.allclose(weights.sum(-1), torch.ones(3, 2, 6)) and not weights[1, :, :, 3:].any()
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_on_a_device_nothing_is_mixed_and_nothing_waits(positions):
+    model = build(positions).float()
+    assert_equal(run_far(model, IDS), run(model, IDS))
+
+
+def test_dropout_is_off_in_evaluation_and_follows_the_seed():
+    model = build(dropout=0.5)
+    assert torch.equal(model(IDS)[0], build()(IDS)[0])
+    torch.manual_seed(1)
+    first = model.train()(IDS)[0]
+    torch.manual_seed(1)
+    assert torch.equal(model(IDS)[0], first) and not torch.equal(model(IDS)[0], first)
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        ([[1, 7]], "x must hold ids from 0 to 6, got 7"),
+        (
+            [[1, 2], [0, 0]],
+            "x must hold words first and then padding (0), at least one word in each row, got row 1: [0, 0]",
+        ),
+        ([[1, 0, 2]], "got row 0: [1, 0, 2]"),
+    ],
+)
+def test_what_is_no_batch_of_sentences(ids, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        build()(torch.tensor(ids))
