@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from reference import official_r_transformer, official_ssan, official_transformers, official_txl
+from reference import official_qrnn, official_r_transformer, official_transformers, official_txl
 from torch import Tensor, nn
 
 from rtx_lib.kernels import relu_recurrence
@@ -261,6 +262,8 @@ FAMILIES: dict[str, Callable[[Arrays], Arrays]] = {
 INPUTS_OF: dict[str, set[str]] = {}
 
 # --- QRNN
+FAMILIES |= official_qrnn.FAMILIES
+INPUTS_OF |= official_qrnn.INPUTS
 
 # --- ByteNet and ConvS2S
 

@@ -62,6 +62,7 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "gru": _core(GRU),
     "deep-gru": _core(models.DeepTransitionGRU),
     "indrnn": _whole(models.PlainIndRNN),
+    "qrnn": _whole(models.QRNN),
     "seq2seq": lambda task, **how: models.Seq2Seq(task.input_size, task.output_size, **how),
     "transformer": lambda task, **how: models.Transformer(task.input_size, task.output_size, **how),
     "causal-transformer": _whole(models.CausalTransformer),

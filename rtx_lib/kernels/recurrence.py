@@ -1,6 +1,5 @@
 """The recurrence of a ReLU IndRNN, h_t = relu(z_t + u h_{t-1}), by the fastest exact way at hand."""
 
-import functools
 import importlib
 from collections.abc import Callable
 from types import ModuleType
@@ -10,8 +9,7 @@ import torch
 from torch import Tensor
 
 from . import scan
-
-BACKENDS = ("auto", "loop", "scan", "numba", "triton")
+from .backends import check_backend, gpu_problem, problem
 
 Forward = Callable[[Tensor, Tensor, Tensor], Tensor]
 Backward = Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
@@ -52,13 +50,10 @@ def relu_recurrence(z: Tensor, u: Tensor, h0: Tensor | None = None, *, backend: 
     ImportError
         For a backend asked for by name whose package is not installed.
     """
-    if backend not in BACKENDS:
-        raise ValueError(f"backend must be one of {list(BACKENDS)}, got {backend!r}")
     _check(z, u, h0)
+    check_backend(backend, z, "z")
     if backend == "auto":
         backend, _ = _choose(z)
-    else:
-        _check_backend(backend, z)
     if z.dtype in (torch.float16, torch.bfloat16):
         wide = relu_recurrence(z.float(), u.float(), None if h0 is None else h0.float(), backend=backend)
         return wide.to(z.dtype)
@@ -122,47 +117,19 @@ def _choose(z: Tensor) -> tuple[str, str]:
     """The backend that "auto" takes for z, and the reason."""
     batch, steps, neurons = z.shape
     if z.device.type == "cuda":
-        if _problem("triton"):
-            problem = "triton cannot be imported"
-        elif torch.cuda.get_device_capability(z.device) < (7, 0):
-            problem = "the GPU is older than Triton supports"
-        else:
+        what = gpu_problem(z.device)
+        if what is None:
             return "triton", "one kernel takes the whole sequence and reads and writes every value once"
         if steps >= 100:
-            return "scan", f"{problem}, and the scan starts far fewer GPU kernels than the loop with its few a step"
-        return "loop", f"{problem}, and so few steps are not worth a scan"
+            return "scan", f"{what}, and the scan starts far fewer GPU kernels than the loop with its few a step"
+        return "loop", f"{what}, and so few steps are not worth a scan"
     if z.device.type != "cpu":
         return "loop", f"no faster way is known for the device {z.device.type}"
-    if _problem("numba") is None:
+    if problem("numba") is None:
         return "numba", "compiled for the CPU, it reads and writes every value once"
     if batch * neurons <= 500 and steps >= 200:
         return "scan", "numba cannot be imported, and up to B * N = 500 it is the number of operations that takes time"
     return "loop", "numba cannot be imported, and the scan pays only from T = 200 and up to B * N = 500"
-
-
-@functools.cache
-def _problem(package: str) -> str | None:
-    """Why the package cannot be used, or None if it can."""
-    try:
-        module = importlib.import_module(package)
-        if package == "triton" and not hasattr(importlib.import_module("triton.language"), "tuple"):
-            return f"version {module.__version__} is too old"
-    except ImportError as error:
-        return str(error)
-    return None
-
-
-def _check_backend(backend: str, z: Tensor) -> None:
-    """Raise unless the backend asked for by name is installed and works on the device of z."""
-    if backend in ("numba", "triton") and (problem := _problem(backend)) is not None:
-        raise ImportError(f"backend {backend!r} needs the package {backend} (pip install {backend}): {problem}")
-    if backend == "numba" and z.device.type != "cpu":
-        raise ValueError(f"z must be on the CPU for backend 'numba', got {z.device}")
-    if backend == "triton" and z.device.type != "cuda":
-        from .triton_kernels import INTERPRETED
-
-        if not INTERPRETED:
-            raise ValueError(f"z must be on a GPU for backend 'triton' (or TRITON_INTERPRET=1 set), got {z.device}")
 
 
 def _check(z: Tensor, u: Tensor | None, h0: Tensor | None) -> None:

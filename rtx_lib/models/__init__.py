@@ -4,6 +4,7 @@ from .deep_transition import DeepTransitionGRU
 from .indrnn import IndRNN, IndRNNLayer, PlainIndRNN
 from .jordan import JordanRNN
 from .plain_gpt import PlainGPT
+from .qrnn import QRNN, QRNNLayer
 from .r_transformer import LocalRNN, RTransformer
 from .self_attention_classifier import SelfAttentionClassifier
 from .seq2seq import Seq2Seq

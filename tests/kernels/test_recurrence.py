@@ -7,7 +7,7 @@ import pytest
 import torch
 from kernels.against_loop import error, errors, holds, random, results
 
-from rtx_lib.kernels import explain_backend, recurrence, relu_recurrence
+from rtx_lib.kernels import backends, explain_backend, recurrence, relu_recurrence
 
 BACKENDS = ["scan", "numba"]
 # float32: what the docstring of relu_recurrence promises.
@@ -261,11 +261,11 @@ def without(monkeypatch):
 
     def remove(package):
         monkeypatch.setitem(sys.modules, package, None)
-        recurrence._problem.cache_clear()
+        backends.problem.cache_clear()
 
     yield remove
     assert builtins.__import__ is original
-    recurrence._problem.cache_clear()
+    backends.problem.cache_clear()
 
 
 @pytest.mark.parametrize("name", ["numba", "triton"])

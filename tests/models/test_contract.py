@@ -21,6 +21,7 @@ from rtx_lib.models.deep_transition import LGRU, TGRU, DeepTransitionGRU
 from rtx_lib.models.indrnn import IndRNNLayer, PlainIndRNN
 from rtx_lib.models.jordan import JordanRNN
 from rtx_lib.models.plain_gpt import PlainGPT
+from rtx_lib.models.qrnn import QRNN, QRNNLayer
 from rtx_lib.models.r_transformer import LocalRNN, RTransformer
 from rtx_lib.models.self_attention_classifier import SelfAttentionClassifier
 from rtx_lib.models.seq2seq import Seq2Seq
@@ -60,6 +61,10 @@ FLOATS = {
     "indrnn-residual": partial(ResidualIndRNN, D, 8, 2, OUT, length=T),
     "indrnn-dense": partial(DenseIndRNN, D, 4, (2, 1), OUT, initial_size=8, length=T),
     "jordan": partial(JordanRNN, D, 4, OUT),
+    "qrnn": partial(QRNN, D, 6, 2, OUT, zoneout=0.3),
+    "qrnn-ifo": partial(QRNN, D, 6, 3, OUT, window=3, pooling="ifo"),
+    "qrnn-layer": partial(QRNNLayer, D, OUT, window=1, pooling="f"),
+    "qrnn-longer": partial(QRNNLayer, D, OUT, window=14),
     "tcn": partial(TCN, D, OUT, (6, 6), 3, dropout=0.3),
     "tcn-1": partial(TCN, D, OUT, (6, 4, 4), 1),
     "tcn-published": partial(TCN, D, OUT, (6, 4), 2, init="published"),
@@ -95,6 +100,7 @@ FLOATS = {
 IDS = {
     "readout-ids": lambda: Readout(LSTM(D, 4), V, vocabulary=V),
     "indrnn-ids": partial(PlainIndRNN, D, 8, 2, V, vocabulary=V, norm="before", dropout=0.3),
+    "qrnn-ids": partial(QRNN, D, 8, 2, V, vocabulary=V, pooling="f"),
     "tcn-ids": partial(TCN, V, V, (6, 6), 3, vocabulary=V, embedding_size=4, embedding_dropout=0.3),
     "tcn-tied": partial(TCN, V, V, (6, 4), 3, vocabulary=V, tied=True),
     "r-transformer-ids": partial(RTransformer, V, V, **LOCAL, vocabulary=V, tied=True, embedding_dropout=0.3),
@@ -122,9 +128,9 @@ POINTWISE = ["tcn-1", "local-1"]  # no output sees an earlier input
 BY_SCHEME = [name for name in MODELS if name.split("-")[-1] in SCHEMES and name != "xl"]  # alike in what they refuse
 # A state of zeros is no state: what attends to keys of zeros sees them.
 RECURRENT = [
-    n for n in FLOATS if n.split("-")[0] in ("rnn", "lstm", "gru", "readout", "deep", "indrnn", "tcn", "local")
+    n for n in FLOATS if n.split("-")[0] in ("rnn", "lstm", "gru", "readout", "deep", "indrnn", "tcn", "local", "qrnn")
 ]
-DROPOUT = [name for name, build in MODELS.items() if "dropout" in str(getattr(build, "keywords", ""))]
+DROPOUT = [n for n, build in MODELS.items() if re.search("dropout|zoneout", str(getattr(build, "keywords", "")))]
 
 
 def names(*left_out):
@@ -198,6 +204,7 @@ def test_shapes_and_dtypes(name, dtype):
 SMALLEST = [RNN(1, 1), LSTM(1, 1), GRU(1, 1), Readout(GRU(1, 1), 1), DeepTransitionGRU(1, 1, 0), IndRNNLayer(1, 1)]
 SMALLEST += [PlainIndRNN(1, 1, 1, 1), ResidualIndRNN(1, 1, 1, 1), DenseIndRNN(1, 1, (1,), 1, initial_size=1)]
 SMALLEST += [JordanRNN(1, 1, 1), TCN(1, 1, (1,), 1), LocalRNN(1, 1, 1)]
+SMALLEST += [QRNNLayer(1, 1, window=1), QRNN(1, 1, 1, 1)]
 SMALLEST_IDS = [
     Readout(GRU(1, 1), 1, vocabulary=1),
     PlainIndRNN(1, 1, 1, 1, vocabulary=1),
@@ -471,6 +478,8 @@ CONSTRUCTORS = [
     ),
     (DenseIndRNN, DENSE, INDRNN | NO_NET | {"growth": 0, "block_config": [(), (1, 0)], "initial_size": 0}),
     (JordanRNN, CORE | {"output_size": 2}, NO_CORE | {"output_size": 0}),
+    (QRNNLayer, CORE, NO_CORE | {"window": [0, 2.0], "pooling": "fi", "zoneout": [1.0, -0.1]}),
+    (QRNN, PLAIN, NO_CORE | {"num_layers": 0, "output_size": 0, "vocabulary": 0, "window": 0}),
     (TCN, CONVOLVED, NO_NET | {"channels": [(), 5], "kernel_size": 0, "init": "xavier", "dropout": 1.5, "tied": True}),
     (TCN, CONVOLVED, {"vocabulary": 0, "embedding_size": 5, "embedding_dropout": 0.1}),
     (partial(TCN, vocabulary=3), CONVOLVED, {"embedding_size": 0, "tied": True}),

@@ -10,6 +10,7 @@ from official import check
 from reference import txl_loops
 from reference.indrnn_loops import make_net, make_recurrent
 from reference.plain_loops import Parameters, make_cell
+from reference.qrnn_loops import make_qrnn
 from reference.r_transformer_loops import make_r_transformer
 from reference.ssan_loops import make_ssan
 from reference.tcn_loops import make_tcn
@@ -29,6 +30,7 @@ QUIRK = FIXTURES / "txl_extlen_officialquirk.npz"
 MAKERS = {"cell_": make_cell, "indrnn_recurrent": make_recurrent, "indrnn_": make_net, "tcn": make_tcn}
 MAKERS |= {"txl_": make_txl, "rtransformer": make_r_transformer, "transformer_torch": make_torch}
 MAKERS |= {"transformer_annotated": make_annotated, "ssan": make_ssan}
+MAKERS |= {"transformer_annotated": make_annotated, "qrnn_": make_qrnn}
 
 
 def make(tmp_path, stem, **sizes):
@@ -139,6 +141,15 @@ TXL = [
     {"ext_len": 5, "memory": 3},
     {"ext_len": 1, "same_length": True, "pre": True},
 ]
+QRNN = [
+    {},
+    {"pooling": "f", "window": 1, "layers": 3},
+    {"pooling": "ifo", "window": 1},
+    {"pooling": "ifo", "window": 4, "layers": 2},
+    {"window": 5, "length": 3, "layers": 2, "seed": 1},
+    {"batch": 1, "length": 1, "size": 1, "inputs": 1},
+    {"gradients": False, "inputs": 2, "size": 9},
+]
 FILES = [(f"cell_{cell}", sizes) for cell in ("rnn", "lstm", "gru") for sizes in CELL]
 FILES += [("indrnn_recurrent", s) for s in ({}, {"time": 1, "batch": 1, "size": 1}, {"time": 300, "seed": 2})]
 FILES += [(stem, sizes | more) for stem, sizes in NETS.items() for more in ({}, CUDA)]
@@ -147,6 +158,7 @@ FILES += [("rtransformer_other", {"cell": cell} | sizes) for cell in ("rnn", "gr
 FILES += [("tcn_other", sizes) for sizes in TCN] + [("transformer_annotated_other", sizes) for sizes in ANNOTATED]
 FILES += [(f"transformer_torch_{norm}", sizes) for norm in ("post", "pre") for sizes in TORCH]
 FILES += [("txl_other", sizes) for sizes in TXL] + [("ssan_other", sizes) for sizes in SSAN]
+FILES += [("txl_other", sizes) for sizes in TXL] + [("qrnn_other", sizes) for sizes in QRNN]
 
 
 @pytest.mark.parametrize("stem, sizes", FILES, ids=str)
@@ -165,6 +177,7 @@ EXAMPLES += [(stem, NETS[stem]) for stem in ("indrnn_plain_bn_after_deep", "indr
 EXAMPLES += [("rtransformer_gru", {"local_layers": 2}), ("rtransformer_gru", {"image": (2, 4), "length": 4})]
 EXAMPLES += [("tcn", {}), ("transformer_annotated", {"gradients": True}), ("transformer_torch_pre", {"layers": 2})]
 EXAMPLES += [("transformer_torch_post", {"layers": 2}), ("txl_plain", {}), ("txl_adaptive", ADAPTIVE)]
+EXAMPLES += [("qrnn_fo", {}), ("qrnn_ifo", {"pooling": "ifo", "layers": 2})]
 examples = pytest.mark.parametrize("stem, sizes", EXAMPLES, ids=str)
 
 

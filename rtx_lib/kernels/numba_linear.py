@@ -1,0 +1,114 @@
+"""The linear recurrences compiled for a CPU: one pass forward, one backward, each value read and written once.
+
+They take the steps in their order, so they compute what the loop computes, whatever the numbers. Numba compiles at the
+first call for a type, which takes a second or two. The kernels use one thread.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+def forward(a: Tensor, b: Tensor, h0: Tensor) -> Tensor:
+    """States h (B, T, N) of h_t = a_t h_{t-1} + b_t for a, b (B, T, N), h0 (B, N), all of one type, on the CPU."""
+    return _states("_linear_forward", a, b, h0)
+
+
+def backward(g: Tensor, a: Tensor, h0: Tensor, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients of a, b and h0 for the gradient g (B, T, N) of h."""
+    return _gradients("_linear_backward", g, a, h0, h)
+
+
+def gated_forward(f: Tensor, z: Tensor, h0: Tensor) -> Tensor:
+    """States h (B, T, N) of h_t = f_t h_{t-1} + (1 - f_t) z_t; the product (1 - f) z is never a tensor."""
+    return _states("_gated_forward", f, z, h0)
+
+
+def gated_backward(g: Tensor, f: Tensor, z: Tensor, h0: Tensor, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients of f, z and h0 for the gradient g (B, T, N) of h."""
+    return _gradients("_gated_backward", g, f, z, h0, h)
+
+
+def _states(kernel: str, *tensors: Tensor) -> Tensor:
+    h = torch.empty(tensors[0].shape, dtype=tensors[0].dtype)
+    _compiled(kernel)(*map(_array, tensors), h.numpy())
+    return h
+
+
+def _gradients(kernel: str, g: Tensor, *tensors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    first, second = (torch.empty(g.shape, dtype=g.dtype) for _ in range(2))
+    start = torch.zeros((len(g), g.shape[2]), dtype=g.dtype)
+    _compiled(kernel)(*map(_array, (g, *tensors)), first.numpy(), second.numpy(), start.numpy())
+    return first, second, start
+
+
+def _array(x: Tensor) -> Any:
+    return x.contiguous().numpy(force=True)  # force: a complex conjugate is carried out first
+
+
+@functools.cache
+def _compiled(kernel: str) -> Callable[..., Any]:
+    """The loop of this name, ready to be compiled. Without fastmath: no multiply-add is fused."""
+    import numba
+
+    return numba.njit(globals()[kernel])
+
+
+# The innermost loops run over what lies side by side in memory, so that they become vector instructions; backward there
+# are several, as the compiler gives up on a loop with too many arrays that might overlap. Gradients of complex numbers
+# are torch's, with the conjugate of a factor. Until the end, h0's gradient holds conj(a_{t+1}) d_{t+1}.
+
+
+def _linear_forward(a: Any, b: Any, h0: Any, h: Any) -> None:
+    for i in range(a.shape[0]):
+        before = h0[i]
+        for t in range(a.shape[1]):
+            now, factor, added = h[i, t], a[i, t], b[i, t]
+            for n in range(a.shape[2]):
+                now[n] = factor[n] * before[n] + added[n]
+            before = now
+
+
+def _linear_backward(g: Any, a: Any, h0: Any, h: Any, da: Any, db: Any, dh0: Any) -> None:
+    for i in range(g.shape[0]):
+        later = dh0[i]
+        for t in range(g.shape[1] - 1, -1, -1):
+            before = h[i, t - 1] if t > 0 else h0[i]
+            factor, added, of_factor, of_added = a[i, t], g[i, t], da[i, t], db[i, t]
+            for n in range(g.shape[2]):
+                d = added[n] + later[n]
+                of_added[n] = d
+                later[n] = factor[n].conjugate() * d
+            for n in range(g.shape[2]):
+                of_factor[n] = of_added[n] * before[n].conjugate()
+
+
+def _gated_forward(f: Any, z: Any, h0: Any, h: Any) -> None:
+    one = f.dtype.type(1)
+    for i in range(f.shape[0]):
+        before = h0[i]
+        for t in range(f.shape[1]):
+            now, gate, new = h[i, t], f[i, t], z[i, t]
+            for n in range(f.shape[2]):
+                now[n] = gate[n] * before[n] + (one - gate[n]) * new[n]
+            before = now
+
+
+def _gated_backward(g: Any, f: Any, z: Any, h0: Any, h: Any, df: Any, dz: Any, dh0: Any) -> None:
+    one = f.dtype.type(1)
+    for i in range(g.shape[0]):
+        later = dh0[i]
+        for t in range(g.shape[1] - 1, -1, -1):
+            before = h[i, t - 1] if t > 0 else h0[i]
+            gate, new, added, of_gate, of_new = f[i, t], z[i, t], g[i, t], df[i, t], dz[i, t]
+            for n in range(g.shape[2]):
+                d = added[n] + later[n]
+                of_new[n] = d  # but for a factor
+                later[n] = gate[n].conjugate() * d
+            for n in range(g.shape[2]):
+                of_gate[n] = of_new[n] * (before[n] - new[n]).conjugate()
+            for n in range(g.shape[2]):
+                of_new[n] *= (one - gate[n]).conjugate()

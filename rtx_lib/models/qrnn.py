@@ -1,0 +1,183 @@
+"""The quasi-recurrent network: a convolution makes candidates and gates, and only a gated mean is left to recurrence.
+
+J. Bradbury, S. Merity, C. Xiong and R. Socher, *Quasi-Recurrent Neural Networks*, ICLR 2017 (arXiv 1611.01576). Over k
+inputs at a time, all steps at once,
+
+    Z = tanh(W_z * X),   F = sigmoid(W_f * X),   O = sigmoid(W_o * X),   I = sigmoid(W_i * X)           (eq. 1)
+
+where * is a masked convolution, which sees no later input. Then a pooling of T cheap steps, each unit on its own:
+
+    "f"      h_t = f_t h_{t-1} + (1 - f_t) z_t                                                          (eq. 3)
+    "fo"     c_t = f_t c_{t-1} + (1 - f_t) z_t,    h_t = o_t c_t                                        (eq. 4)
+    "ifo"    c_t = f_t c_{t-1} + i_t z_t,          h_t = o_t c_t                                        (eq. 5)
+
+No gate sees a state. So the pooling is linear in c, and a kernel takes it in one pass or in parallel over time
+(:mod:`rtx_lib.kernels.linear`).
+
+Where the authors' code (salesforce/pytorch-qrnn) does otherwise than the paper:
+
+- Its F is the share of the *new*, c_t = f_t z_t + (1 - f_t) c_{t-1}. As 1 - sigmoid(a) = sigmoid(-a), the rows of f
+  change their sign.
+- Windows are 1, its default, or 2, and there is no ifo-pooling. The state that it returns is c_T, not h_T.
+- A sequence in pieces is the sequence as a whole only if ``save_prev_x`` is asked for: else the input before each piece
+  is silently 0. And no gradient flows through the input that is kept. Here the state carries the last k - 1 inputs.
+- It has biases, and so has this file; the paper writes none.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from rtx_lib.kernels import gated_recurrence, linear_recurrence
+from rtx_lib.layers.blocks import undrawn
+from rtx_lib.layers.embedding import table
+from rtx_lib.layers.shapes import (
+    expect,
+    expect_all,
+    expect_choice,
+    expect_ids,
+    expect_share,
+    expect_sizes,
+    expect_tuple,
+)
+from rtx_lib.layers.stacking import draw_uniform
+
+POOLINGS = {"f": "zf", "fo": "zfo", "ifo": "zfoi"}  # and the blocks of rows that each has
+State = tuple[Tensor, Tensor]
+
+
+class QRNNLayer(nn.Module):
+    """One layer: the convolution (Bradbury et al. 2017, eq. 1) and the pooling (eq. 3-5).
+
+    ``conv.weight`` (G H, D_in, k) and ``conv.bias`` (G H,) hold the blocks z, f, o, i, as many as the pooling has. The
+    last tap is the present. All start from U(-1/sqrt(n), 1/sqrt(n)), n = k D_in, as in the authors' code.
+
+    Parameters
+    ----------
+    input_size, hidden_size
+        D_in and H.
+    window
+        k, the number of inputs that candidates and gates see.
+    pooling
+        ``"f"``, ``"fo"`` or ``"ifo"``.
+    zoneout
+        Chance that a unit keeps its state in a step of training: F = 1 - dropout(1 - sigmoid(W_f * X)), without the
+        factor of a usual dropout (eq. 6). In evaluation 1 - F is multiplied by 1 - zoneout, its mean, as in the
+        authors' code.
+    backend
+        Passed to ``rtx_lib.kernels``.
+
+    Raises
+    ------
+    ValueError
+        For sizes below 1, an unknown pooling, or a zoneout outside [0, 1); in ``forward`` for an empty sequence, or an
+        x or a state of the wrong shape or type.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        *,
+        window: int = 2,
+        pooling: str = "fo",
+        zoneout: float = 0.0,
+        backend: str = "auto",
+    ) -> None:
+        super().__init__()
+        expect_sizes(input_size=input_size, hidden_size=hidden_size, window=window)
+        expect_choice("pooling", pooling, list(POOLINGS))
+        expect_share("zoneout", zoneout)
+        self.input_size, self.output_size, self.window = input_size, hidden_size, window
+        self.pooling, self.zoneout, self.backend = pooling, zoneout, backend
+        self.conv = undrawn(nn.Conv1d, input_size, len(POOLINGS[pooling]) * hidden_size, window)
+        draw_uniform(self.conv, window * input_size)
+
+    def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
+        """Map x (B, T, D_in) to h (B, T, H).
+
+        The state is the pair of c (B, H) and the last k - 1 inputs (B, k - 1, D_in); zeros if None.
+        """
+        expect(x, ("B", "T", self.input_size), like=self.conv.weight)
+        shapes = [(len(x), self.output_size), (len(x), self.window - 1, self.input_size)]
+        if state is None:
+            state = (x.new_zeros(shapes[0]), x.new_zeros(shapes[1]))
+        c, past = expect_all(state, shapes, "(c, last inputs)", like=x)
+        x = torch.cat([past, x], 1)  # (B, k - 1 + T, D_in)
+        z, f, *gates = self.gates(x)
+        if self.pooling == "ifo":
+            cells = linear_recurrence(f, gates[1] * z, c.to(f.dtype), backend=self.backend)
+        else:
+            cells = gated_recurrence(f, z, c.to(f.dtype), backend=self.backend)
+        h = cells if self.pooling == "f" else gates[0] * cells
+        return h, (cells[:, -1], x[:, x.shape[1] - self.window + 1 :].clone())  # a view would keep all of x
+
+    def gates(self, x: Tensor) -> tuple[Tensor, ...]:
+        """z, f and, if the pooling has them, o and i, each (B, T, H), of x (B, k - 1 + T, D_in): eq. 1 and zoneout."""
+        windows = x.unfold(1, self.window, 1).flatten(2)  # (B, T, D_in k): as a matrix product this is fast on a CPU
+        a = F.linear(windows, self.conv.weight.flatten(1), self.conv.bias)
+        z, *gates = a.to(self.conv.weight.dtype).chunk(len(POOLINGS[self.pooling]), dim=-1)  # after autocast too
+        f, *others = map(torch.sigmoid, gates)
+        if self.zoneout:
+            kept = torch.empty_like(f).bernoulli_(1 - self.zoneout) if self.training else 1 - self.zoneout
+            f = 1 - kept * (1 - f)
+        return torch.tanh(z), f, *others
+
+
+class QRNN(nn.Module):
+    """Layers one on another, each reading the h of the one below, and a linear readout at every step.
+
+    Parameters
+    ----------
+    input_size, hidden_size, num_layers, output_size
+        D_in, H, the number of layers and D_out; each at least 1.
+    window, pooling, zoneout, backend
+        Of every :class:`QRNNLayer`.
+    vocabulary
+        If given, x holds ids below it, (B, T), and a table (vocabulary, D_in) from N(0, 1) comes first.
+
+    Raises
+    ------
+    ValueError
+        As in :class:`QRNNLayer`.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int,
+        output_size: int,
+        *,
+        window: int = 2,
+        pooling: str = "fo",
+        zoneout: float = 0.0,
+        vocabulary: int | None = None,
+        backend: str = "auto",
+    ) -> None:
+        super().__init__()
+        expect_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers, output_size=output_size)
+        self.input_size, self.output_size = input_size, output_size
+        self.embedding = None if vocabulary is None else table(vocabulary, input_size, 1.0)
+        self.layers = nn.ModuleList(
+            QRNNLayer(width, hidden_size, window=window, pooling=pooling, zoneout=zoneout, backend=backend)
+            for width in [input_size] + (num_layers - 1) * [hidden_size]
+        )
+        self.readout = undrawn(nn.Linear, hidden_size, output_size)
+        draw_uniform(self.readout, hidden_size)
+
+    def forward(self, x: Tensor, state: tuple[State, ...] | None = None) -> tuple[Tensor, tuple[State, ...]]:
+        """Map x (B, T, D_in), or ids (B, T), to y (B, T, D_out).
+
+        The state is that of each layer.
+        """
+        if self.embedding is None:
+            expect(x, ("B", "T", self.input_size), like=self.readout.weight)
+        else:
+            x = self.embedding(expect_ids(x, self.embedding.num_embeddings))
+        before = len(self.layers) * (None,) if state is None else state
+        after = []
+        for layer, own in zip(self.layers, expect_tuple(before, len(self.layers), "one for each layer"), strict=True):
+            x, own = layer(x, own)
+            after.append(own)
+        return self.readout(x), tuple(after)
