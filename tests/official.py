@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from reference import official_r_transformer, official_transformers, official_txl
+from reference import official_memory, official_r_transformer, official_transformers, official_txl
 from torch import Tensor, nn
 
 from rtx_lib.kernels import relu_recurrence
@@ -267,6 +267,8 @@ INPUTS_OF: dict[str, set[str]] = {}
 # --- Neural GPU
 
 # --- memory network
+FAMILIES |= official_memory.FAMILIES
+INPUTS_OF |= official_memory.INPUTS
 
 # --- self-attention classifier
 

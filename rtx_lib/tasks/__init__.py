@@ -6,4 +6,5 @@ from rtx_lib.tasks.generated import AddingProblem, CopyMemory, Lag, WindowOrder
 from rtx_lib.tasks.music import PolyphonicMusic
 from rtx_lib.tasks.number_words import NumberWords
 from rtx_lib.tasks.protocol import StreamTask, Task
+from rtx_lib.tasks.stories import Stories
 from rtx_lib.tasks.texts import CharacterText, Enwik8, PennTreebank
