@@ -37,7 +37,7 @@ def position_encoding(words: int, width: int, *, like: Tensor | None = None) -> 
 
         l_jk = 1 + 4 (k - (d + 1)/2) (j - (J + 1)/2) / (d J)        j = 1, ..., J and k = 1, ..., d
 
-    This is what the authors' code computes. The paper's formula (section 4.1) has about half of it. The mean is 1.
+    This is what the authors' code computes. The paper's formula (section 4.1) gives about half of it. The mean is 1.
 
     Parameters
     ----------

@@ -15,7 +15,8 @@ def memory_network(arrays: Arrays) -> Arrays:
 
     The gradient is that of the tables with the row of no word, which our parameters leave out.
     """
-    tables = arrays["p/tables"].double()
+    given = {name.removeprefix("p/"): value.double() for name, value in arrays.items() if name.startswith("p/")}
+    tables = given.pop("tables")
     vocabulary, slots, sentence = int(arrays["vocabulary"]), int(arrays["memory_size"]), arrays["story"].shape[2] - 1
     model = MemoryNetwork(
         vocabulary,
@@ -28,7 +29,7 @@ def memory_network(arrays: Arrays) -> Arrays:
     ).double()
     if tables[:, 0].any():
         raise ValueError(f"path must hold tables with 0 for no word, got {tables[:, 0].tolist()}")
-    model.load_state_dict({"words": tables[:, 1:], "steps": torch.tensor(0)})
+    model.load_state_dict({"words": tables[:, 1:], "steps": torch.tensor(0)} | given)
     tables = model.tables.detach().requires_grad_()
     with record_attention(model) as recorded:
         logits = model.read(tables, arrays["story"], arrays["question"])

@@ -9,6 +9,7 @@ import torch
 from official import check
 from reference import txl_loops
 from reference.indrnn_loops import make_net, make_recurrent
+from reference.memory_loops import make_memory_network
 from reference.plain_loops import Parameters, make_cell
 from reference.r_transformer_loops import make_r_transformer
 from reference.tcn_loops import make_tcn
@@ -23,11 +24,14 @@ FEW_OUTCOMES = {
     "transformer_torch_post": {"out", "gx"},
     "transformer_torch_pre": {"out", "gx"},
     "rtransformer_image": {"logp"},
+    "memn2n": {"attention", "probabilities", "position_encoding", "loss", "g/tables"},
+    "memn2n_linear_start": {"attention", "probabilities", "position_encoding", "loss", "g/tables"},
+    "memn2n_bow": {"attention", "probabilities", "loss", "g/tables"},
 }
 QUIRK = FIXTURES / "txl_extlen_officialquirk.npz"
 MAKERS = {"cell_": make_cell, "indrnn_recurrent": make_recurrent, "indrnn_": make_net, "tcn": make_tcn}
 MAKERS |= {"txl_": make_txl, "rtransformer": make_r_transformer, "transformer_torch": make_torch}
-MAKERS |= {"transformer_annotated": make_annotated}
+MAKERS |= {"transformer_annotated": make_annotated, "memn2n": make_memory_network}
 
 
 def make(tmp_path, stem, **sizes):
@@ -105,6 +109,13 @@ TORCH = [
     {"causal": False, "heads": 1, "length": 9, "seed": 2},
     {"batch": 1, "length": 1, "width": 2, "inner": 1},
 ]
+MEMORY = [
+    {},
+    {"hops": 1, "linear_start": True},
+    {"hops": 5, "bow": True, "slots": 7, "batch": 5},
+    {"words": 9, "width": 6, "vocabulary": 12, "seed": 3},
+    {"words": 2, "width": 1, "slots": 1, "batch": 1, "vocabulary": 2},
+]
 ADAPTIVE = {"cutoffs": (3, 7), "divide": 2, "tied_projections": (1, 2)}
 TXL = [
     {},
@@ -135,7 +146,7 @@ FILES += [("indrnn_dense", NETS["indrnn_dense"] | {"fresh": True, "gradients": F
 FILES += [("rtransformer_other", {"cell": cell} | sizes) for cell in ("rnn", "gru", "lstm") for sizes in R_TRANSFORMER]
 FILES += [("tcn_other", sizes) for sizes in TCN] + [("transformer_annotated_other", sizes) for sizes in ANNOTATED]
 FILES += [(f"transformer_torch_{norm}", sizes) for norm in ("post", "pre") for sizes in TORCH]
-FILES += [("txl_other", sizes) for sizes in TXL]
+FILES += [("txl_other", sizes) for sizes in TXL] + [("memn2n_other", sizes) for sizes in MEMORY]
 
 
 @pytest.mark.parametrize("stem, sizes", FILES, ids=str)
@@ -154,6 +165,7 @@ EXAMPLES += [(stem, NETS[stem]) for stem in ("indrnn_plain_bn_after_deep", "indr
 EXAMPLES += [("rtransformer_gru", {"local_layers": 2}), ("rtransformer_gru", {"image": (2, 4), "length": 4})]
 EXAMPLES += [("tcn", {}), ("transformer_annotated", {"gradients": True}), ("transformer_torch_pre", {"layers": 2})]
 EXAMPLES += [("transformer_torch_post", {"layers": 2}), ("txl_plain", {}), ("txl_adaptive", ADAPTIVE)]
+EXAMPLES += [("memn2n", {})]
 examples = pytest.mark.parametrize("stem, sizes", EXAMPLES, ids=str)
 
 
