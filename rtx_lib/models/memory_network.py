@@ -88,9 +88,9 @@ class MemoryNetwork(nn.Module):
     Raises
     ------
     ValueError
-        For sizes below 1, negative linear_steps or an unknown encoding; in ``forward`` for a state, for what is not such
-        a pair, is longer than the sizes say, or holds ids outside the vocabulary, and for a story or a question that
-        is empty or has words after no word. Values are looked at where they lie on the CPU.
+        For sizes below 1, negative linear_steps or an unknown encoding; in ``forward`` for a state, for what is not
+        such a pair, is longer than the sizes say, or holds ids outside the vocabulary, and for a story or a question
+        that is empty or has words after no word. Values are looked at where they lie on the CPU.
     """
 
     def __init__(
@@ -197,9 +197,7 @@ class MemoryNetwork(nn.Module):
             return
         low, high = (int(end) for end in ids.aminmax())
         if low < 0 or high >= self.input_size:
-            raise ValueError(
-                f"{name} must hold ids from 0 to {self.input_size - 1}, got {low if low < 0 else high}"
-            )
+            raise ValueError(f"{name} must hold ids from 0 to {self.input_size - 1}, got {low if low < 0 else high}")
         real = ids != NIL
         gaps = (real[..., 1:] & ~real[..., :-1]).flatten(1).any(1)
         first = real[..., 0]  # of a question (B,), of a story (B, M)

@@ -60,9 +60,8 @@ def draw_hops(
     for i, k in np.argwhere(cells >= 0.05):
         word(ax, k, i, f"{cells[i, k]:.2f}".removeprefix("0"), fontsize=11)
     for i in supports:
-        ax.add_patch(
-            Rectangle((-0.47, i - 0.42), hops - 0.06, 0.84, fill=False, edgecolor=CYCLE[1], linewidth=1.8, gid="support")
-        )
+        frame: dict[str, Any] = {"fill": False, "edgecolor": CYCLE[1], "linewidth": 1.8, "gid": "support"}
+        ax.add_patch(Rectangle((-0.47, i - 0.42), hops - 0.06, 0.84, **frame))
     ax.set_ylim(max(rows + 1, count) - 0.5, -0.5)
     ax.set_xticks(range(hops), [f"hop {k + 1}" for k in range(hops)])
     ax.set_yticks(range(count), labels)
@@ -92,7 +91,8 @@ def describe_hops(
     cells, labels = _cells(sentences, weights)
     most = [f"hop {k + 1} reads “{labels[i]}” most ({cells[i, k]:.2f})" for k, i in enumerate(cells.argmax(axis=0))]
     holds = " and ".join(f"“{sentences[i]}”" for i in supports)
-    return f"{question}? {_said(answer, right)}. {'; '.join(most)}." + (f" The answer follows from {holds}." if holds else "")
+    why = f" The answer follows from {holds}." if holds else ""
+    return f"{question}? {_said(answer, right)}. {'; '.join(most)}.{why}"
 
 
 def hops_explorer(

@@ -23,8 +23,9 @@ PEOPLE = ("Anna", "Bert", "Clara", "David")
 PLACES = ("kitchen", "garden", "cellar", "attic", "office", "hall")
 THINGS = ("ball", "book", "lamp")
 ANIMALS = {"mouse": "mice", "cat": "cats", "wolf": "wolves", "goat": "goats"}
+_WAYS = ("went", "walked")
 # Of each kind: the words that it uses, the range of its sentences, and the least and the most that it allows.
-_FACTS = (*PEOPLE, *PLACES, "went", "walked", "to", "the", "Where", "is")
+_FACTS = (*PEOPLE, *PLACES, *_WAYS, "to", "the", "Where", "is")
 WORDS = {
     "one fact": _FACTS,
     "two facts": (*_FACTS, *THINGS, "took"),
@@ -33,6 +34,8 @@ WORDS = {
 SENTENCES = {"one fact": (4, 10), "two facts": (4, 10), "deduction": (5, 8)}
 _LEAST = {"one fact": 1, "two facts": 2, "deduction": len(ANIMALS) + 1}
 _MOST = {"one fact": 100, "two facts": 100, "deduction": len(ANIMALS) + len(PEOPLE)}
+_ELSEWHERE = {place: tuple(other for other in PLACES if other != place) for place in PLACES}
+_TAKEN = 0.7  # how likely it is that somebody takes what is there
 _Told = tuple[list[str], str, str, list[int]]
 
 
@@ -46,17 +49,17 @@ class Stories:
                       Where is the ball                                                    attic        (1, then 2)
         "deduction"   goats fear wolves . Anna is a goat . ... What does Anna fear         wolves       (1, then 0)
 
-    x is the pair (story (B, M, J), question (B, Q)) of int64 ids, and y (B,) the answer's. Sentences stand from the first
-    to the last, then empty ones; words are followed by 0, which is no word. With `flat` x is (B, M J + Q): all words of
-    story and question in one row behind the zeros, for a model that reads word by word and answers at the last. In
-    either form the model's output at the last step counts. `words` lists the words by id.
+    x is the pair (story (B, M, J), question (B, Q)) of int64 ids, and y (B,) the answer's. Sentences stand from the
+    first to the last, then empty ones; words are followed by 0, which is no word. With `flat` x is (B, M J + Q): all
+    words of story and question in one row behind the zeros, for a model that reads word by word and answers at the
+    last. In either form the model's output at the last step counts. `words` lists the words by id.
 
     How a story is drawn: the number of its sentences is uniform over sentences[0]..sentences[1].
 
     - "one fact": in each sentence somebody goes to another place than before. Asked is after one of those who did.
-    - "two facts": things lie in places that nobody tells. Who has gone somewhere may take what lies or is carried there,
-      and then carries it wherever they go. Asked is after one of the things that were taken. It is where its last
-      taker went last. A story in which nothing is taken is drawn again.
+    - "two facts": things lie in places that nobody tells. Who has gone somewhere may take what lies or is carried
+      there, and then carries it wherever they go. Asked is after one of the things that were taken. It is where its
+      last taker went last. A story in which nothing is taken is drawn again.
     - "deduction": each animal fears another, and some people are animals; the order of sentences is random.
 
     Training stories are drawn without end from the caller's generator. "valid" (1,000) and "test" (10,000) come
@@ -104,6 +107,7 @@ class Stories:
         self.vocabulary = self.input_size = self.output_size = len(self.words)
         self.memory_size, self.sentence_length = self.sentences[1], 4 if kind == "deduction" else 5
         self.question_length = 3 if kind == "one fact" else 4
+        self._rows: dict[str, list[int]] = {}  # the ids of each sentence that was told
         self._tell = {"one fact": _one_fact, "two facts": _two_facts, "deduction": _deduction}[kind]
         self.splits = Rows(draw=self._draw, lay_out=self._lay_out)
 
@@ -139,20 +143,21 @@ class Stories:
 
     def _draw(self, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Stories (size, M, J), questions (size, Q), answers (size,) and the sentences that give them (size, F)."""
-        seeds = torch.randint(2**62, (size,), generator=generator).tolist()
+        rng = random.Random(int(torch.randint(2**62, (), generator=generator)))
         rows = []
-        for seed in seeds:
-            rng = random.Random(seed)
+        for _ in range(size):
             lines, question, answer, support = self._tell(rng, rng.randint(*self.sentences))
-            lines += [""] * (self.memory_size - len(lines))
             story = [self._row(line, self.sentence_length) for line in lines]
+            story += [self._row("", self.sentence_length)] * (self.memory_size - len(lines))
             rows.append((story, self._row(question, self.question_length), self._ids[answer], support))
-        story, question, answer, support = (torch.tensor(part) for part in zip(*rows, strict=True))
-        return story, question, answer, support
+        stories, questions, answers, supports = (torch.tensor(part) for part in zip(*rows, strict=True))
+        return stories, questions, answers, supports
 
     def _row(self, line: str, length: int) -> list[int]:
-        ids = [self._ids[word] for word in line.split()]
-        return ids + [0] * (length - len(ids))
+        if line not in self._rows:
+            ids = [self._ids[word] for word in line.split()]
+            self._rows[line] = ids + [0] * (length - len(ids))
+        return self._rows[line]
 
     def _lay_out(self, story: Tensor, question: Tensor, answer: Tensor, support: Tensor) -> tuple[object, Tensor]:
         if not self.flat:
@@ -162,10 +167,15 @@ class Stories:
         return ids.gather(1, (ids > 0).to(torch.uint8).argsort(dim=1, stable=True)), answer
 
 
+def _pick(rng: random.Random, items: Sequence[str]) -> str:
+    """One of a few; `rng.choice` takes four times as long, and most of the time would be spent there."""
+    return items[int(len(items) * rng.random())]
+
+
 def _go(rng: random.Random, person: str, at: dict[str, str]) -> str:
     """The person goes somewhere else."""
-    at[person] = rng.choice([place for place in PLACES if place != at.get(person)])
-    return f"{person} {rng.choice(('went', 'walked'))} to the {at[person]}"
+    at[person] = _pick(rng, _ELSEWHERE[at[person]] if person in at else PLACES)
+    return f"{person} {_pick(rng, _WAYS)} to the {at[person]}"
 
 
 def _one_fact(rng: random.Random, count: int) -> _Told:
@@ -173,29 +183,30 @@ def _one_fact(rng: random.Random, count: int) -> _Told:
     came: dict[str, int] = {}  # the sentence that tells it
     lines = []
     for i in range(count):
-        person = rng.choice(PEOPLE)
+        person = _pick(rng, PEOPLE)
         lines.append(_go(rng, person, at))
         came[person] = i
-    asked = rng.choice(list(at))
+    asked = _pick(rng, list(at))
     return lines, f"Where is {asked}", at[asked], [came[asked]]
 
 
 def _two_facts(rng: random.Random, count: int) -> _Told:
     at: dict[str, str] = {}
     came: dict[str, int] = {}
-    lies = {thing: rng.choice(PLACES) for thing in THINGS}
+    lies = {thing: _pick(rng, PLACES) for thing in THINGS}
     carries: dict[str, str] = {}  # who has the thing
     taken: dict[str, int] = {}
     lines = []
     for i in range(count):
-        person = rng.choice(PEOPLE)
-        here = [
-            thing
-            for thing in THINGS
-            if carries.get(thing) != person and at.get(carries.get(thing, ""), lies[thing]) == at.get(person)
-        ]
-        if here and rng.random() < 0.7:
-            thing = rng.choice(here)
+        person = _pick(rng, PEOPLE)
+        here = []  # what the person could take
+        if person in at:
+            for thing in THINGS:
+                owner = carries.get(thing)
+                if owner != person and at[person] == (at[owner] if owner else lies[thing]):
+                    here.append(thing)
+        if here and rng.random() < _TAKEN:
+            thing = _pick(rng, here)
             carries[thing], taken[thing] = person, i
             lines.append(f"{person} took the {thing}")
         else:
@@ -203,19 +214,19 @@ def _two_facts(rng: random.Random, count: int) -> _Told:
             came[person] = i
     if not taken:
         return _two_facts(rng, count)
-    asked = rng.choice(list(taken))
+    asked = _pick(rng, list(taken))
     person = carries[asked]
     return lines, f"Where is the {asked}", at[person], [taken[asked], came[person]]
 
 
 def _deduction(rng: random.Random, count: int) -> _Told:
-    fears = {animal: rng.choice([other for other in ANIMALS if other != animal]) for animal in ANIMALS}
-    is_a = {person: rng.choice(list(ANIMALS)) for person in rng.sample(PEOPLE, count - len(ANIMALS))}
+    fears = {animal: _pick(rng, [other for other in ANIMALS if other != animal]) for animal in ANIMALS}
+    is_a = {person: _pick(rng, list(ANIMALS)) for person in rng.sample(PEOPLE, count - len(ANIMALS))}
     rules = {animal: f"{ANIMALS[animal]} fear {ANIMALS[feared]}" for animal, feared in fears.items()}
     facts = {person: f"{person} is a {animal}" for person, animal in is_a.items()}
     lines = [*rules.values(), *facts.values()]
     rng.shuffle(lines)
-    asked = rng.choice(list(is_a))
+    asked = _pick(rng, list(is_a))
     animal = is_a[asked]
     support = [lines.index(facts[asked]), lines.index(rules[animal])]
     return lines, f"What does {asked} fear", ANIMALS[fears[animal]], support

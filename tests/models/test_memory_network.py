@@ -3,9 +3,12 @@
 That it computes what the authors' code computes is tested in tests/reference/test_official.py.
 """
 
+import contextlib
+
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from reference.memory_loops import answer
 from support.helpers import FIXTURES, drawn, relative_error
 from torch import tensor
@@ -58,7 +61,7 @@ def test_the_time_words_are_the_authors(name):
 
 
 def test_position_weights():
-    """Their mean is 1, for words and for components; turned round, both axes give the same; half of them are above 1."""
+    """Their mean is 1, for words and for components; turned round, both axes give the same; half are above 1."""
     weights = position_encoding(6, 4)
     torch.testing.assert_close(weights.mean(0), torch.ones(4))
     torch.testing.assert_close(weights.mean(1), torch.ones(6))
@@ -75,7 +78,8 @@ def test_padding_changes_nothing():
     """The memory has its full size whatever the batch."""
     model = build()
     y = model((STORY, QUESTION))[0]
-    assert torch.equal(model((torch.nn.functional.pad(STORY, (0, 0, 0, 1)), torch.nn.functional.pad(QUESTION, (0, 1))))[0], y)
+    wider = (F.pad(STORY, (0, 0, 0, 1)), F.pad(QUESTION, (0, 1)))
+    assert torch.equal(model(wider)[0], y)
     assert relative_error(model((STORY[1:, :1, :2], QUESTION[1:, :1]))[0], y[1:]) < 1e-12
     assert torch.equal(model((STORY.int(), QUESTION.int()))[0], y)
 
@@ -124,10 +128,8 @@ def test_a_training_resumed_in_linear_start_is_the_same(tmp_path):
                 if step == stop < 8:
                     raise KeyboardInterrupt
 
-            try:
+            with contextlib.suppress(KeyboardInterrupt):
                 fit(model.float(), task, **how, checkpoint_every=1, after_step=halt)
-            except KeyboardInterrupt:
-                pass
         finals.append(model.state_dict())
     for other in finals[1:]:
         assert int(other["steps"]) == 8 and torch.equal(other["words"], finals[0]["words"])
@@ -163,5 +165,5 @@ def test_what_is_no_story_is_refused(name):
 
 
 def test_a_state_is_refused():
-    with pytest.raises(ValueError, match="^state must be None.* got tuple"):
+    with pytest.raises(ValueError, match=r"^state must be None.* got tuple"):
         build()((STORY, QUESTION), (None,))

@@ -40,7 +40,7 @@ def test_stories_of_other_lengths_have_one_size() -> None:
 
 def test_in_words() -> None:
     said = describe_hops(**STORY | {"answer": "attic"})
-    assert said.startswith("Where is the ball? “attic”, wrong: hall. hop 1 reads “Bert took the ball” most (0.90); hop 2")
+    assert said.startswith("Where is the ball? “attic”, wrong: hall. hop 1 reads “Bert took the ball” most (0.90); ")
     assert said.endswith("The answer follows from “Bert took the ball” and “Bert went to the hall”.")
     assert describe_hops(**STORY | {"supports": []}).endswith("(0.75).")
 

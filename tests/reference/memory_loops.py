@@ -58,6 +58,7 @@ def make_memory_network(
     outcomes = {"attention": torch.stack([read for _, read in answers], dim=1), "probabilities": probabilities}
     outcomes |= {"loss": loss, "g/tables": torch.autograd.grad(loss, tables, retain_graph=True)[0]}
     outcomes |= {} if bow else {"position_encoding": weights}
-    given = {name: torch.tensor(part) for name, part in zip(("story", "question", "target"), zip(*told, strict=True))}
+    story, question, target = (torch.tensor(part) for part in zip(*told, strict=True))
+    given = {"story": story, "question": question, "target": target, "sentences": torch.tensor(counts)}
     settings = {"vocabulary": vocabulary, "memory_size": slots, "bow": int(bow), "linear_start": int(linear_start)}
-    return write(path, given | {"sentences": torch.tensor(counts)}, p, outcomes, **settings)
+    return write(path, given, p, outcomes, **settings)

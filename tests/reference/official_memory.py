@@ -43,6 +43,4 @@ def memory_network(arrays: Arrays) -> Arrays:
 
 
 FAMILIES = {"memn2n": memory_network}
-INPUTS = {
-    "memn2n": {"story", "question", "target", "sentences", "vocabulary", "memory_size", "linear_start", "bow"},
-}
+INPUTS = {"memn2n": {"story", "question", "target", "sentences", "vocabulary", "memory_size", "linear_start", "bow"}}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 import torch
 
@@ -67,22 +69,17 @@ def test_the_answer_can_be_read_and_the_supporting_sentences_suffice(kind: str) 
             ways = [line.split() for line in lines if "took" not in line]
             for person in PEOPLE:
                 places = [way[-1] for way in ways if way[0] == person]
-                assert all(a != b for a, b in zip(places, places[1:], strict=False))
+                assert all(a != b for a, b in itertools.pairwise(places))
     assert short > 20
 
 
 def test_the_finite_splits_are_known() -> None:
     """A record compares runs on the same stories: a change of these words is a change of the task."""
     lines, *rest = told(Stories("two facts"), 1)[0]
-    assert lines[5:] == [
-        "Clara took the book",
-        "David walked to the garden",
-        "Anna went to the attic",
-        "David went to the cellar",
-    ]
-    assert rest == ["Where is the book", "hall", [5, 3]]
-    lines = ["goats fear cats", "Anna is a mouse", "cats fear goats", "mice fear cats", "wolves fear cats"]
-    assert told(Stories("deduction"), 1)[0] == (lines, "What does Anna fear", "cats", [1, 3])
+    assert lines[:3] == ["David walked to the cellar", "David went to the hall", "David walked to the garden"]
+    assert rest == ["Where is the lamp", "garden", [5, 2]] and lines[5] == "David took the lamp"
+    lines = ["Anna is a cat", "cats fear wolves", "goats fear mice", "wolves fear cats", "mice fear goats"]
+    assert told(Stories("deduction"), 1)[0] == (lines, "What does Anna fear", "wolves", [0, 1])
 
 
 def test_two_facts_need_both_orders() -> None:
