@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from reference import official_r_transformer, official_ssan, official_transformers, official_txl
 from reference import official_qrnn, official_r_transformer, official_transformers, official_txl
+from reference import official_memory, official_r_transformer, official_transformers, official_txl
 from torch import Tensor, nn
 
 from rtx_lib.kernels import relu_recurrence
@@ -270,6 +271,8 @@ INPUTS_OF |= official_qrnn.INPUTS
 # --- Neural GPU
 
 # --- memory network
+FAMILIES |= official_memory.FAMILIES
+INPUTS_OF |= official_memory.INPUTS
 
 # --- self-attention classifier
 FAMILIES |= official_ssan.FAMILIES

@@ -10,6 +10,7 @@ from torch import nn
 from rtx_lib import models, tasks
 from rtx_lib.experiments.recipes import Recipe
 from rtx_lib.layers import GRU, LSTM, RNN, BothWays, Readout, SampleStdNorm, SentenceClassifier, WordConvolution
+from rtx_lib.layers import GRU, LSTM, RNN, Bag, Readout, SampleStdNorm
 from rtx_lib.training.schedules import drop_on_plateau, staircase, warmup_constant, warmup_cosine
 
 TASKS: dict[str, Callable[..., Any]] = {
@@ -19,6 +20,7 @@ TASKS: dict[str, Callable[..., Any]] = {
     "mnist": tasks.MNIST,
     "lag": tasks.Lag,
     "number-words": tasks.NumberWords,
+    "stories": tasks.Stories,
     "text": tasks.CharacterText,
     "music": tasks.PolyphonicMusic,
     "ptb": tasks.PennTreebank,
@@ -60,10 +62,14 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "rnn": _core(RNN),
     "lstm": _core(LSTM),
     "gru": _core(GRU),
+    "bag": _core(Bag),
     "deep-gru": _core(models.DeepTransitionGRU),
     "indrnn": _whole(models.PlainIndRNN),
     "qrnn": _whole(models.QRNN),
     "seq2seq": lambda task, **how: models.Seq2Seq(task.input_size, task.output_size, **how),
+    "memory-network": lambda task, **how: models.MemoryNetwork(
+        task.vocabulary, sentence_length=task.sentence_length, memory_size=task.memory_size, **how
+    ),
     "transformer": lambda task, **how: models.Transformer(task.input_size, task.output_size, **how),
     "causal-transformer": _whole(models.CausalTransformer),
     "r-transformer": lambda task, norm_layer="layer", **how: _whole(models.RTransformer)(

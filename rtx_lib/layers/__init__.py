@@ -1,6 +1,7 @@
 """Layers that more than one paper uses."""
 
 from .attention import AdditiveAttention, MultiHeadAttention, causal_mask, dot_product_attention, padding_mask
+from .bag import Bag
 from .blocks import Block, FeedForward, SampleStdNorm, Stack
 from .cells import GRU, LSTM, RNN, Readout, convert_update_gate
 from .classifier import BothWays, SentenceClassifier, WordConvolution

@@ -3,6 +3,7 @@
 from .deep_transition import DeepTransitionGRU
 from .indrnn import IndRNN, IndRNNLayer, PlainIndRNN
 from .jordan import JordanRNN
+from .memory_network import MemoryNetwork
 from .plain_gpt import PlainGPT
 from .qrnn import QRNN, QRNNLayer
 from .r_transformer import LocalRNN, RTransformer

@@ -7,4 +7,5 @@ from rtx_lib.tasks.music import PolyphonicMusic
 from rtx_lib.tasks.number_words import NumberWords
 from rtx_lib.tasks.protocol import StreamTask, Task
 from rtx_lib.tasks.sentiment import GeneratedSentiment, Sentiment
+from rtx_lib.tasks.stories import Stories
 from rtx_lib.tasks.texts import CharacterText, Enwik8, PennTreebank

@@ -51,7 +51,7 @@ class Task(Protocol):
     def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Any, Tensor]:
         """Draw `size` sequences x and labels y; equal states of the (CPU) generator give equal batches.
 
-        x is a tensor, or the pair (source, target in) for a sequence-to-sequence task.
+        x is a tensor, the pair (source, target in) for a sequence-to-sequence task, or (story, question).
         Raises ValueError for an unknown split or a size below 1.
         """
 

@@ -14,12 +14,13 @@ from support.far_device import Waited, assert_equal, run, run_far
 from support.helpers import relative_error
 from torch import nn
 
-from rtx_lib.layers import GRU, LSTM, RNN, Readout
+from rtx_lib.layers import GRU, LSTM, RNN, Bag, Readout
 from rtx_lib.layers.positions import SCHEMES
 from rtx_lib.models.deep_indrnn import DenseIndRNN, ResidualIndRNN
 from rtx_lib.models.deep_transition import LGRU, TGRU, DeepTransitionGRU
 from rtx_lib.models.indrnn import IndRNNLayer, PlainIndRNN
 from rtx_lib.models.jordan import JordanRNN
+from rtx_lib.models.memory_network import MemoryNetwork
 from rtx_lib.models.plain_gpt import PlainGPT
 from rtx_lib.models.qrnn import QRNN, QRNNLayer
 from rtx_lib.models.r_transformer import LocalRNN, RTransformer
@@ -36,7 +37,10 @@ LOCAL = SIZE | {"window": 3}
 XL = SIZE | {"memory": T}
 SEQ = {"width": 4, "hidden_size": 5}
 
-# Each model by the input that it reads: floats (B, T, D), ids (B, T) or a pair (source, target in) of ids.
+STORY = {"sentence_length": T, "memory_size": 4, "width": 5}
+
+# Each model by the input that it reads: floats (B, T, D), ids (B, T), a pair (source, target in) of ids, or a pair
+# (story, question), whose answer is one step.
 FLOATS = {
     "rnn": partial(RNN, D, OUT, 2),
     "rnn-relu": partial(RNN, D, OUT, nonlinearity="relu"),
@@ -52,6 +56,7 @@ FLOATS = {
     "gru-before-replaces": partial(GRU, D, OUT, 2, reset="before", update="replaces"),
     "gru-both-ways": partial(GRU, D, OUT, 2, bidirectional=True, backend="torch"),
     "readout": lambda: Readout(GRU(D, 4), OUT),
+    "bag": partial(Bag, D, OUT),
     "deep-transition": partial(DeepTransitionGRU, D, OUT, 2),
     "deep-transition-0": partial(DeepTransitionGRU, D, OUT, 0),
     "indrnn-layer": partial(IndRNNLayer, D, OUT),
@@ -121,14 +126,19 @@ PAIRS = {
     "translator": partial(Transformer, V, V, **SIZE, dropout=0.3),
     "translator-shared": partial(Transformer, V, V, **SIZE, norm="post", shared=True, tied=True),
 }
-MODELS = FLOATS | IDS | PAIRS
+STORIES = {
+    "memory-network": partial(MemoryNetwork, V, **STORY),
+    "memory-network-bag": partial(MemoryNetwork, V, **STORY, hops=1, encoding="bag", linear_steps=9),
+}
+MODELS = FLOATS | IDS | PAIRS | STORIES
 BOTH_WAYS = ["rnn-both-ways", "lstm-both-ways", "gru-both-ways", "encoder", "encoder-ids"]
-STATELESS = ["encoder", "encoder-ids", "plain-gpt", "xl-without-memory"]
+STATELESS = ["encoder", "encoder-ids", "plain-gpt", "xl-without-memory", *STORIES]
 POINTWISE = ["tcn-1", "local-1"]  # no output sees an earlier input
 BY_SCHEME = [name for name in MODELS if name.split("-")[-1] in SCHEMES and name != "xl"]  # alike in what they refuse
 # A state of zeros is no state: what attends to keys of zeros sees them.
 RECURRENT = [
     n for n in FLOATS if n.split("-")[0] in ("rnn", "lstm", "gru", "readout", "deep", "indrnn", "tcn", "local", "qrnn")
+    n for n in FLOATS if n.split("-")[0] in ("rnn", "lstm", "gru", "readout", "bag", "deep", "indrnn", "tcn", "local")
 ]
 DROPOUT = [n for n, build in MODELS.items() if re.search("dropout|zoneout", str(getattr(build, "keywords", "")))]
 
@@ -155,6 +165,10 @@ def example(name, dtype=torch.float64, batch=B, seed=0):
     ids = torch.randint(V, (batch, T), generator=generator)
     if name in IDS:
         return ids
+    if name in STORIES:
+        story = torch.randint(1, V, (batch, 3, T), generator=generator)
+        story[-1, 1:] = story[0, 0, 4:] = 0
+        return story, ids.clamp(min=1)
     source = torch.randint(1, V, (batch, 6), generator=generator)
     source[-1, 4:] = 0
     return source, ids
@@ -194,7 +208,7 @@ def test_shapes_and_dtypes(name, dtype):
     model = make(name, dtype=dtype)
     y, state = model(example(name, dtype))
     outputs = (OUT if name in FLOATS else V) * (2 if name in BOTH_WAYS[:3] else 1)
-    assert y.shape == (B, T, outputs) and y.dtype == dtype
+    assert y.shape == (B, 1 if name in STORIES else T, outputs) and y.dtype == dtype
     assert getattr(model, "output_size", outputs) == outputs
     assert (state is None) == (name in STATELESS)
     assert {part.dtype for part in tensors(state)} <= {dtype, torch.bool}
@@ -205,6 +219,7 @@ SMALLEST = [RNN(1, 1), LSTM(1, 1), GRU(1, 1), Readout(GRU(1, 1), 1), DeepTransit
 SMALLEST += [PlainIndRNN(1, 1, 1, 1), ResidualIndRNN(1, 1, 1, 1), DenseIndRNN(1, 1, (1,), 1, initial_size=1)]
 SMALLEST += [JordanRNN(1, 1, 1), TCN(1, 1, (1,), 1), LocalRNN(1, 1, 1)]
 SMALLEST += [QRNNLayer(1, 1, window=1), QRNN(1, 1, 1, 1)]
+SMALLEST += [Bag(1, 1), JordanRNN(1, 1, 1), TCN(1, 1, (1,), 1), LocalRNN(1, 1, 1)]
 SMALLEST_IDS = [
     Readout(GRU(1, 1), 1, vocabulary=1),
     PlainIndRNN(1, 1, 1, 1, vocabulary=1),
@@ -301,7 +316,7 @@ def test_looking_changes_nothing(name):
 
 
 @pytest.mark.parametrize("seen", [False, True])
-@names(*BOTH_WAYS)
+@names(*BOTH_WAYS, *STORIES)
 def test_no_output_depends_on_a_later_input(name, seen):
     """And each depends on its own and, but for what has no memory, on the first."""
     model, x = watch(make(name)) if seen else make(name), example(name)
@@ -466,6 +481,7 @@ CONSTRUCTORS = [
     (GRU, CORE, NO_CORE | {"num_layers": 0, "backend": "cudnn", "reset": "never", "update": "z"}),
     (partial(GRU, reset="before"), CORE, {"backend": "torch"}),
     (Readout, {"core": RNN(3, 4), "output_size": 2}, {"output_size": 0, "vocabulary": 0}),
+    (Bag, CORE, NO_CORE),
     (LGRU, CORE, NO_CORE),
     (TGRU, {"hidden_size": 4}, {"hidden_size": 0}),
     (DeepTransitionGRU, CORE | {"transitions": 1}, NO_CORE | {"transitions": -1}),
@@ -496,6 +512,8 @@ CONSTRUCTORS = [
     (partial(TransformerXL, same_length=True), NET | XL, {"memory": 0}),
     (partial(TransformerXL, positions="shaw"), NET | XL, {"heads": 3}),
     (Seq2Seq, TWO | SEQ, NO_TWO | {"width": 0, "hidden_size": 0, "attention": "sparse"}),
+    (MemoryNetwork, {"vocabulary": 7} | STORY, {"vocabulary": 0, "sentence_length": 0, "memory_size": 0, "width": 0}),
+    (MemoryNetwork, {"vocabulary": 7} | STORY, {"hops": 0, "encoding": "none", "linear_steps": [-1, 1.5, True]}),
     (Transformer, TWO | SIZE, NO_TWO | {"layers": 0, "heads": 3}),
     (SelfAttentionClassifier, SENTENCE, {"vocabulary": 0, "output_size": 0, "width": 0, "heads": 3}),
     (SelfAttentionClassifier, SENTENCE, {"positions": ["xl", "learned"], "dropout": [1.0, -0.1]}),
@@ -542,14 +560,14 @@ WRONG_IDS = {
 
 
 @pytest.mark.parametrize("wrong", WRONG_FLOATS)
-@names(*BY_SCHEME, *IDS, *PAIRS, "readout")
+@names(*BY_SCHEME, *IDS, *PAIRS, *STORIES, "readout")
 def test_wrong_floats(name, wrong):
     with pytest.raises(ValueError, match=r"^x must .* got "):
         make(name)(WRONG_FLOATS[wrong](example(name)))
 
 
 @pytest.mark.parametrize("wrong", WRONG_IDS)
-@names(*BY_SCHEME, *FLOATS, "readout-ids", "plain-gpt")
+@names(*BY_SCHEME, *FLOATS, *STORIES, "readout-ids", "plain-gpt")
 def test_wrong_ids(name, wrong):
     if name in IDS:
         with pytest.raises(ValueError, match=r"^x must .* got "):

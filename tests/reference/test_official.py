@@ -9,6 +9,7 @@ import torch
 from official import check
 from reference import txl_loops
 from reference.indrnn_loops import make_net, make_recurrent
+from reference.memory_loops import make_memory_network
 from reference.plain_loops import Parameters, make_cell
 from reference.qrnn_loops import make_qrnn
 from reference.r_transformer_loops import make_r_transformer
@@ -25,12 +26,16 @@ FEW_OUTCOMES = {
     "transformer_torch_post": {"out", "gx"},
     "transformer_torch_pre": {"out", "gx"},
     "rtransformer_image": {"logp"},
+    "memn2n": {"attention", "probabilities", "position_encoding", "loss", "g/tables"},
+    "memn2n_linear_start": {"attention", "probabilities", "position_encoding", "loss", "g/tables"},
+    "memn2n_bow": {"attention", "probabilities", "loss", "g/tables"},
 }
 QUIRK = FIXTURES / "txl_extlen_officialquirk.npz"
 MAKERS = {"cell_": make_cell, "indrnn_recurrent": make_recurrent, "indrnn_": make_net, "tcn": make_tcn}
 MAKERS |= {"txl_": make_txl, "rtransformer": make_r_transformer, "transformer_torch": make_torch}
 MAKERS |= {"transformer_annotated": make_annotated, "ssan": make_ssan}
 MAKERS |= {"transformer_annotated": make_annotated, "qrnn_": make_qrnn}
+MAKERS |= {"transformer_annotated": make_annotated, "memn2n": make_memory_network}
 
 
 def make(tmp_path, stem, **sizes):
@@ -118,6 +123,13 @@ SSAN = [
     {"batch": 1, "length": 1, "width": 1, "heads": 1, "classes": 1, "words": 2, "seed": 1},
     {"gradients": False, "sinusoids": True, "classes": 5},
 ]
+MEMORY = [
+    {},
+    {"hops": 1, "linear_start": True},
+    {"hops": 5, "bow": True, "slots": 7, "batch": 5},
+    {"words": 9, "width": 6, "vocabulary": 12, "seed": 3},
+    {"words": 2, "width": 1, "slots": 1, "batch": 1, "vocabulary": 2},
+]
 ADAPTIVE = {"cutoffs": (3, 7), "divide": 2, "tied_projections": (1, 2)}
 TXL = [
     {},
@@ -159,6 +171,7 @@ FILES += [("tcn_other", sizes) for sizes in TCN] + [("transformer_annotated_othe
 FILES += [(f"transformer_torch_{norm}", sizes) for norm in ("post", "pre") for sizes in TORCH]
 FILES += [("txl_other", sizes) for sizes in TXL] + [("ssan_other", sizes) for sizes in SSAN]
 FILES += [("txl_other", sizes) for sizes in TXL] + [("qrnn_other", sizes) for sizes in QRNN]
+FILES += [("txl_other", sizes) for sizes in TXL] + [("memn2n_other", sizes) for sizes in MEMORY]
 
 
 @pytest.mark.parametrize("stem, sizes", FILES, ids=str)
@@ -178,6 +191,7 @@ EXAMPLES += [("rtransformer_gru", {"local_layers": 2}), ("rtransformer_gru", {"i
 EXAMPLES += [("tcn", {}), ("transformer_annotated", {"gradients": True}), ("transformer_torch_pre", {"layers": 2})]
 EXAMPLES += [("transformer_torch_post", {"layers": 2}), ("txl_plain", {}), ("txl_adaptive", ADAPTIVE)]
 EXAMPLES += [("qrnn_fo", {}), ("qrnn_ifo", {"pooling": "ifo", "layers": 2})]
+EXAMPLES += [("memn2n", {})]
 examples = pytest.mark.parametrize("stem, sizes", EXAMPLES, ids=str)
 
 

@@ -169,7 +169,7 @@ class FarDevice(TorchDispatchMode):
 def run(model: nn.Module, x: Any) -> list[Tensor]:
     """Outputs of two calls, the second with the state of the first, and the gradients of both together."""
     first, state = model(x)
-    second, _ = model((None, x[1]) if isinstance(x, tuple) else x, detach(state))
+    second, _ = model((None, x[1]) if isinstance(x, tuple) and state is not None else x, detach(state))
     (first.square().mean() + second.square().mean()).backward()
     return [first.detach(), second.detach(), *(p.grad for p in model.parameters() if p.grad is not None)]
 

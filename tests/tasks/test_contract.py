@@ -26,6 +26,7 @@ from rtx_lib.tasks import (
     PolyphonicMusic,
     Sentiment,
     SequentialDigits,
+    Stories,
     StreamTask,
     Task,
     WindowOrder,
@@ -46,6 +47,10 @@ GENERATED = {
     "numbers-german-2to4-up-to-99999": lambda place: NumberWords((2, 4), largest=99_999, to="german"),
     "numbers-digits-3": lambda place: NumberWords((3, 3)),
     "generated-sentiment": lambda place: GeneratedSentiment(),
+    "stories-one-fact": lambda place: Stories("one fact"),
+    "stories-two-facts-3to5": lambda place: Stories(sentences=(3, 5)),
+    "stories-two-facts-flat": lambda place: Stories(flat=True),
+    "stories-deduction-8": lambda place: Stories("deduction", sentences=(8, 8)),
 }
 READ = {
     "digits-pixels": lambda place: SequentialDigits(),
@@ -142,7 +147,7 @@ def test_shapes_and_types(task: Any, split: str) -> None:
             assert one.ndim == 3 and len(one) == 5 and one.shape[-1] == task.input_size and one.dtype == torch.float32
             assert torch.isfinite(one).all()
         else:
-            assert one.ndim == 2 and len(one) == 5 and one.dtype == torch.int64 and one.min() >= 0
+            assert one.ndim in (2, 3) and len(one) == 5 and one.dtype == torch.int64 and one.min() >= 0
     assert len(y) == 5 and tensors(x, y)[0].max() < (task.vocabulary or 2)
     if not y.is_floating_point():
         assert y.dtype == torch.int64 and y.max() < task.output_size
@@ -327,6 +332,11 @@ REFUSED = [
     (lambda: NumberWords(to="french"), "to must be one of 'digits', 'german', got 'french'"),
     (lambda: NumberWords(label_smoothing=-0.1), "label_smoothing must be at least 0 and below 1, got -0.1"),
     (lambda: NumberWords(label_smoothing=1.0), "label_smoothing must be at least 0 and below 1, got 1.0"),
+    (lambda: Stories("three facts"), "kind must be one of 'one fact', 'two facts', 'deduction', got 'three facts'"),
+    (lambda: Stories(sentences=5), "sentences must be a pair.*, got 5"),
+    (lambda: Stories(sentences=(1, 5)), f"sentences[0] {WHOLE} 2 and at most 100, got 1"),
+    (lambda: Stories("one fact", sentences=(4, 3)), f"sentences[1] {WHOLE} 4 and at most 100, got 3"),
+    (lambda: Stories("deduction", sentences=(5, 9)), f"sentences[1] {WHOLE} 5 and at most 8, got 9"),
     (lambda: MNIST(rows=True, permuted=True), "permuted must be False with rows=True, .*, got True"),
     (lambda: Sentiment(0), f"least {WHOLE} 1, got 0"),
     (lambda: CharacterText("tolstoy"), "source must be one of 'shakespeare', 'pydoc', got 'tolstoy'"),

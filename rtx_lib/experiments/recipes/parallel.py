@@ -8,6 +8,37 @@ from .recipe import COSINE, Recipe
 
 # --- stories: memory networks
 
+# 32,000 stories for every model. Rates tried on two facts, one seed: RATES
+_STORIES = COSINE | {"task": "stories", "steps": 1000, "batch_size": 32}
+_MEMORY: dict[str, Any] = {"width": 20}
+_LINEAR = {"linear_steps": 300}  # without softmax in the hops
+
+
+def _story(kind: str, name: str, about: str, model: str, arguments: dict[str, Any], lr: float) -> Recipe:
+    """A model on one kind of stories; what does not read sentences has all words in a row."""
+    settings = _STORIES | {"lr": lr, "model_arguments": arguments}
+    task = {"kind": kind} | ({} if model == "memory-network" else {"flat": True})
+    return Recipe(
+        f"stories-{kind.replace(' ', '-')}-{name}", f"{about} on {kind}", model, task_arguments=task, **settings
+    )
+
+
+def _memory(kind: str, hops: int, *, linear: bool = True) -> Recipe:
+    """A memory network, with linear start or without."""
+    name = f"memory-{hops}" + ("" if linear else "-softmax")
+    about = f"Memory network, {hops} {'hop' if hops == 1 else 'hops'}, {'with' if linear else 'without'} linear start,"
+    return _story(kind, name, about, "memory-network", _MEMORY | {"hops": hops} | (_LINEAR if linear else {}), 1e-2)
+
+
+def _readers(kind: str) -> list[Recipe]:
+    """What reads word by word, and what forgets the order."""
+    lstm = {"hidden_size": 40, "backend": "torch", "forget_bias": 1.0}
+    return [
+        _story(kind, "lstm", "LSTM", "lstm", lstm, 5e-3),
+        _story(kind, "bag", "Bag of words", "bag", {"hidden_size": 40}, 1e-2),
+    ]
+
+
 # --- sentiment
 
 # Behind embeddings of width 64, the same in all: RNN 21,047 parameters, BiLSTM 21,170, convolution 20,981,
@@ -54,5 +85,11 @@ RECIPES: list[Recipe] = [
     # --- sentiment
     *(_review(reader, lr) for reader, lr in _REVIEW_RATES.items()),
     *(_small(reader, lr) for reader, lr in _SMALL_RATES.items()),
+    *(_memory("two facts", hops, linear=False) for hops in (1, 2)),
+    *(_memory("two facts", hops) for hops in (2, 3)),
+    _memory("one fact", 1, linear=False),
+    _memory("deduction", 2),
+    *(recipe for kind in ("one fact", "two facts", "deduction") for recipe in _readers(kind)),
+    # --- sentiment
     # --- number words
 ]

@@ -1,0 +1,169 @@
+"""The end-to-end memory network: the loop, time words, the memory's size, linear start and what it refuses.
+
+That it computes what the authors' code computes is tested in tests/reference/test_official.py.
+"""
+
+import contextlib
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from reference.memory_loops import answer
+from support.helpers import FIXTURES, drawn, relative_error
+from torch import tensor
+
+from rtx_lib.diagnostics.attention import record_attention
+from rtx_lib.models.memory_network import MemoryNetwork, position_encoding
+from rtx_lib.tasks import Stories
+from rtx_lib.training import fit
+
+pytestmark = pytest.mark.usefixtures("double")
+
+V, M, J = 7, 4, 4  # words, slots, and words of a sentence with its time
+STORY = tensor([[[1, 2, 3], [4, 0, 0], [5, 6, 0]], [[6, 5, 0], [0, 0, 0], [0, 0, 0]]])
+QUESTION = tensor([[3, 1], [2, 0]])
+
+
+def build(seed=0, **options):
+    sizes = {"sentence_length": J - 1, "memory_size": M, "width": 5} | options
+    model = drawn(seed, MemoryNetwork, V, **sizes).eval()
+    with torch.no_grad():
+        model.words.mul_(5)  # weights that differ
+    return model
+
+
+@pytest.mark.parametrize("linear", [0, 1])
+@pytest.mark.parametrize("encoding", ["position", "bag"])
+@pytest.mark.parametrize("hops", [1, 3])
+def test_it_is_a_loop(hops, encoding, linear):
+    model = build(hops=hops, encoding=encoding, linear_steps=linear)
+    weights = position_encoding(J, 5) if encoding == "position" else torch.ones(J, 5)
+    with record_attention(model) as recorded:
+        y, state = model((STORY, QUESTION))
+    assert state is None and len(recorded) == hops and {name for name, _ in recorded} == {""}
+    for b, age in enumerate(([2, 1, 0], [0])):
+        story = [[*line, V + old] for line, old in zip(STORY[b].tolist(), age, strict=False)]
+        story += [[0] * J] * (M - len(story))
+        logits, read = answer(model.tables, story, [*QUESTION[b].tolist(), 0], weights, bool(linear))
+        assert relative_error(y[b, 0], logits[:V]) < 1e-12
+        assert relative_error(torch.cat([p[b] for _, p in recorded]), read) < 1e-12
+
+
+@pytest.mark.parametrize("name", ["memn2n", "memn2n_bow", "memn2n_linear_start"])
+def test_the_time_words_are_the_authors(name):
+    with np.load(FIXTURES / f"{name}.npz") as file:
+        story, sizes = torch.from_numpy(file["story"]), {"memory_size": int(file["memory_size"]), "width": 3}
+        model = MemoryNetwork(int(file["vocabulary"]), sentence_length=story.shape[2] - 1, **sizes)
+        most = int(file["sentences"].max())
+    assert torch.equal(model.with_time(story[..., :-1]), story)
+    assert torch.equal(model.with_time(story[:, :most, :-1]), story)
+
+
+def test_position_weights():
+    """Their mean is 1, for words and for components; turned round, both axes give the same; half are above 1."""
+    weights = position_encoding(6, 4)
+    torch.testing.assert_close(weights.mean(0), torch.ones(4))
+    torch.testing.assert_close(weights.mean(1), torch.ones(6))
+    torch.testing.assert_close(weights.flip(0, 1), weights)
+    assert (weights > 1).sum() == 12
+    assert position_encoding(2, 2, like=torch.ones(1, dtype=torch.float32)).dtype == torch.float32
+    # About twice the paper's, and closer the larger both sizes are.
+    j, k = torch.arange(1.0, 201)[:, None] / 200, torch.arange(1.0, 101) / 100
+    paper = (1 - j) - k * (1 - 2 * j)
+    assert (position_encoding(200, 100) - 2 * paper).abs().max() < 0.03
+
+
+def test_padding_changes_nothing():
+    """The memory has its full size whatever the batch."""
+    model = build()
+    y = model((STORY, QUESTION))[0]
+    wider = (F.pad(STORY, (0, 0, 0, 1)), F.pad(QUESTION, (0, 1)))
+    assert torch.equal(model(wider)[0], y)
+    assert relative_error(model((STORY[1:, :1, :2], QUESTION[1:, :1]))[0], y[1:]) < 1e-12
+    assert torch.equal(model((STORY.int(), QUESTION.int()))[0], y)
+
+
+def test_the_order_of_sentences_and_of_words_counts():
+    position, bag, question = build(), build(encoding="bag"), QUESTION[:1]
+    told = tensor([[[1, 2, 3], [4, 5, 6]]])
+    for model, words_count in ((position, True), (bag, False)):
+        y = model((told, question))[0]
+        assert relative_error(model((told.flip(1), question))[0], y) > 1e-3
+        assert (relative_error(model((told.flip(2), question))[0], y) > 1e-3) == words_count
+
+
+def test_no_word_has_no_vector_and_gets_none():
+    """Though it can be the answer, as in the authors' code: its logit is 0."""
+    model = build().train()
+    y, _ = model((STORY, QUESTION))
+    assert not y[:, 0, 0].any()
+    y.sin().sum().backward()
+    assert model.words.grad.any() and not model.tables[:, 0].any()
+
+
+def test_linear_start_ends_after_its_steps_in_training():
+    """Evaluations do not count, and take the form of the next step."""
+    model, softmax = build(linear_steps=2), build()
+    x = (STORY, QUESTION)
+    linear, late = model(x)[0], softmax(x)[0]
+    assert relative_error(linear, late) > 1e-3
+    for _ in range(2):
+        assert torch.equal(model.eval()(x)[0], linear) and torch.equal(model.train()(x)[0], linear)
+    assert torch.equal(model.eval()(x)[0], late) and torch.equal(model.train()(x)[0], late)
+    assert int(model.steps) == 3
+
+
+def test_a_training_resumed_in_linear_start_is_the_same(tmp_path):
+    """The count is part of the checkpoint."""
+    task = Stories("one fact", sentences=(2, 3))
+    finals = []
+    for stops in ([8], [3, 8], [5, 8]):
+        path = tmp_path / f"{stops}.ckpt"
+        for stop in stops:
+            model = drawn(0, MemoryNetwork, task.vocabulary, sentence_length=5, memory_size=3, width=4, linear_steps=4)
+            how = {"steps": 8, "lr": 0.01, "batch_size": 4, "progress": False, "checkpoint": path}
+
+            def halt(step, model, loss, stop=stop):
+                if step == stop < 8:
+                    raise KeyboardInterrupt
+
+            with contextlib.suppress(KeyboardInterrupt):
+                fit(model.float(), task, **how, checkpoint_every=1, after_step=halt)
+        finals.append(model.state_dict())
+    for other in finals[1:]:
+        assert int(other["steps"]) == 8 and torch.equal(other["words"], finals[0]["words"])
+
+
+GAP, SHORT = tensor([[1, 0, 2], [0, 1, 2]]), STORY.clone()
+SHORT[1, 0] = 0
+REFUSED = {
+    "no pair": (STORY, "x must be a tuple of 2 entries"),
+    "a story of words": ((STORY[:, 0], QUESTION), r"story must .* \(B, 1 to 4, 1 to 3\), got torch.int64 of shape"),
+    "a question of floats": ((STORY, QUESTION.double()), r"question must .* \(B, 1 to 3\), got torch.float64"),
+    "a list": ((STORY.tolist(), QUESTION), "story must .* got list"),
+    "too many sentences": ((STORY.repeat(1, 2, 1), QUESTION), r"story must .* \(B, 1 to 4, .* \(2, 6, 3\)"),
+    "too long a sentence": ((STORY.repeat(1, 1, 2), QUESTION), r"story must .* 1 to 3\), got shape \(2, 3, 6\)"),
+    "too long a question": ((STORY, QUESTION.repeat(1, 2)), r"question must .* got shape \(2, 4\)"),
+    "no sentence": ((STORY[:, :0], QUESTION), r"story must .* got shape \(2, 0, 3\)"),
+    "an empty story": ((SHORT, QUESTION), r"story must hold a sentence, .* row 1"),
+    "a sentence behind an empty one": ((STORY[:, [1, 2, 0]] * tensor([[[1], [0], [1]]]), QUESTION), "story .* row 0"),
+    "an empty question": ((STORY, QUESTION * 0), r"question must hold a word, .* row 0: \[0, 0\]"),
+    "a gap in a question": ((STORY, GAP), r"question must hold a word, .* row 0: \[1, 0, 2\]"),
+    "a gap in a sentence": ((GAP[:1, None], QUESTION[:1]), r"story must hold a sentence.* row 0: \[\[1, 0, 2\]\]"),
+    "an unknown word": ((STORY + 1, QUESTION), "story must hold ids from 0 to 6, got 7"),
+    "a negative id": ((STORY, QUESTION - 1), "question must hold ids from 0 to 6, got -1"),
+    "two batches": ((STORY[:1], QUESTION), "story and question must be of one batch"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_story_is_refused(name):
+    x, message = REFUSED[name]
+    with pytest.raises(ValueError, match=rf"^{message}"):
+        build()(x)
+
+
+def test_a_state_is_refused():
+    with pytest.raises(ValueError, match=r"^state must be None.* got tuple"):
+        build()((STORY, QUESTION), (None,))
