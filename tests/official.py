@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from reference import official_r_transformer, official_transformers, official_txl
+from reference import official_convolutions, official_r_transformer, official_transformers, official_txl
 from torch import Tensor, nn
 
 from rtx_lib.kernels import relu_recurrence
@@ -263,10 +263,11 @@ INPUTS_OF: dict[str, set[str]] = {}
 # --- QRNN
 
 # --- ByteNet and ConvS2S
+FAMILIES |= official_convolutions.FAMILIES
+INPUTS_OF |= official_convolutions.INPUTS
 
 # --- Neural GPU
 
 # --- memory network
 
 # --- self-attention classifier
-
