@@ -56,26 +56,28 @@ class ByteNetBlock(nn.Module):
     def __init__(self, width: int, kernel_size: int, dilation: int, *, causal: bool) -> None:
         super().__init__()
         inner = width // 2
-        self.causal, self.reach = causal, (kernel_size - 1) * dilation
+        self.causal, self.kernel_size, self.dilation = causal, kernel_size, dilation
         self.norms = nn.ModuleList(nn.LayerNorm(size) for size in (width, inner, inner))
         self.reduce = nn.Linear(width, inner)
-        self.dilated = nn.Conv1d(inner, inner, kernel_size, dilation=dilation)
+        self.dilated = nn.Linear(kernel_size * inner, inner)  # of all taps side by side
         self.expand = nn.Linear(inner, width)
 
     def forward(self, x: Tensor, past: Tensor | None = None, *, real: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Map x (B, T, 2d) to y (B, T, 2d).
 
-        ``past`` (B, d, (k-1) r) is what the dilated convolution of a causal block read before x, zeros if None; what
+        ``past`` (B, (k-1) r, d) is what the dilated convolution of a causal block read before x, zeros if None; what
         the next piece needs comes back with y. ``real``, bool (B, T), is False where that convolution is to read
         zeros, as beyond the ends.
         """
         h = self.reduce(F.relu(self.norms[0](x)))
         h = F.relu(self.norms[1](h))
-        h = (h if real is None else h * real.unsqueeze(-1)).transpose(1, 2)  # (B, d, T)
-        before = self.reach if self.causal else self.reach // 2
-        h = F.pad(h, (before, self.reach - before)) if past is None else torch.cat([past, h], dim=2)
-        y = self.dilated(h).transpose(1, 2)
-        return x + self.expand(F.relu(self.norms[2](y))), h[:, :, h.shape[2] - self.reach :].clone()
+        h = h if real is None else h * real.unsqueeze(-1)
+        reach, (_, T, _) = (self.kernel_size - 1) * self.dilation, h.shape
+        before = reach if self.causal else reach // 2
+        h = F.pad(h, (0, 0, before, reach - before)) if past is None else torch.cat([past, h], dim=1)
+        taps = [h[:, start : start + T] for start in range(0, reach + 1, self.dilation)]  # (B, T, d) each
+        y = self.dilated(torch.cat(taps, dim=-1))
+        return x + self.expand(F.relu(self.norms[2](y))), h[:, T:].clone()
 
 
 class ByteNet(nn.Module):
@@ -163,7 +165,7 @@ class ByteNet(nn.Module):
             (B, T, V).
         state
             What is left to read of z, (B, M, 2d), M falling to 0, and for each block of the decoder the last (k-1) r
-            inputs of its dilated convolution, (B, d, (k-1) r).
+            inputs of its dilated convolution, (B, (k-1) r, d).
         """
         source, target = expect_pair(x, self.output_size, state)
         h = self.target_embedding(target)  # (B, T, 2d)
@@ -189,9 +191,9 @@ class ByteNet(nn.Module):
         for block in self.encoder:
             x, _ = block(x, real=unfolded)
         z = x * unfolded.unsqueeze(-1)
-        return z, *(z.new_zeros(len(z), z.shape[2] // 2, reach) for reach in self.reaches)
+        return z, *(z.new_zeros(len(z), reach, z.shape[2] // 2) for reach in self.reaches)
 
     def _expect_state(self, state: object, h: Tensor) -> tuple[Tensor, ...]:
         batch, _, width = h.shape
-        pasts = [(batch, width // 2, reach) for reach in self.reaches]
+        pasts = [(batch, reach, width // 2) for reach in self.reaches]
         return expect_all(state, [(batch, "M", width), *pasts], "z to come and one for each block", like=h)

@@ -6,7 +6,7 @@ J. Gehring, M. Auli, D. Grangier, D. Yarats and Y. N. Dauphin, *Convolutional Se
 - The paper adds the context to a layer's output, after the way around. The code adds it before, to the gated
   convolution alone, with a factor sqrt(1/2) of its own, so that what the convolution gives is halved in all.
 - The query, a sum of two terms, gets sqrt(1/2) too: eq. 1 has none.
-- The encoder's gradients are divided by 2n, not by the number n of attentions (section 3.5).
+- The encoder's gradients are divided by 2n, not by the number n of attentions (section 3.4).
 - The code's mean of the attentions divides by the number of all layers, also those that do not attend.
 - Padding is made 0 before each convolution of the encoder, but what the ways around carry there only at its end.
 - When it decodes, fairseq keeps each convolution's last inputs and passes no gradient through them. Here it passes.
@@ -25,39 +25,36 @@ from rtx_lib.layers.shapes import at_hand, expect, expect_ids, expect_pair, expe
 
 PAD = 0
 STD = 0.1  # of the embeddings
-HALF = math.sqrt(1 / 2)  # keeps the variance of a sum of two terms (section 3.4)
+SQRT_HALF = math.sqrt(1 / 2)  # keeps the variance of a sum of two terms (section 3.4)
 
 Memory = tuple[Tensor, Tensor, Tensor]  # keys and values (B, S, D), and where a word is (B, S)
 
 
-class NormedConv(nn.Module):
-    """A convolution without padding whose weight is normalised: w = g v / ||v||, one norm an output channel.
+class NormedLinear(nn.Module):
+    """A linear map, also of a convolution's taps side by side, with its weight normalised: w = g v / ||v||.
 
-    ``weight_v`` (C_out, C_in, k) starts from N(0, std^2), ``weight_g`` (C_out, 1, 1) as its norms, so that w = v, and
-    ``bias`` (C_out,) at 0 (Salimans and Kingma 2016, eq. 2; section 3.5 here).
+    Each row has its norm. ``weight_v`` (D_out, D_in) starts from N(0, gain / D_in), ``weight_g`` (D_out, 1) as the
+    norms, so that w = v, and ``bias`` (D_out,) at 0 (Salimans and Kingma 2016, eq. 2; gains: section 3.5).
 
     Parameters
     ----------
-    inputs, outputs, kernel_size
-        C_in, C_out and k; a linear map is the case of k = 1.
+    inputs, outputs
+        D_in and D_out.
     gain
-        std = sqrt(gain / n) with n = k C_in inputs: the share of them that dropout keeps, and 4 times this where half
-        of the outputs becomes the gates of a GLU, whose outputs would have a quarter of the variance.
+        The share of the inputs that dropout keeps, and 4 times this where half of the outputs become the gates of a
+        GLU: what comes out of these would else have about a quarter of the variance.
     """
 
-    def __init__(self, inputs: int, outputs: int, kernel_size: int = 1, *, gain: float = 1.0) -> None:
+    def __init__(self, inputs: int, outputs: int, *, gain: float = 1.0) -> None:
         super().__init__()
-        v = torch.empty(outputs, inputs, kernel_size).normal_(0, math.sqrt(gain / (inputs * kernel_size)))
-        self.weight_g = nn.Parameter(v.norm(dim=(1, 2), keepdim=True))
+        v = torch.empty(outputs, inputs).normal_(0, math.sqrt(gain / inputs))
+        self.weight_g = nn.Parameter(v.norm(dim=1, keepdim=True))
         self.weight_v = nn.Parameter(v)
         self.bias = nn.Parameter(torch.zeros(outputs))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map x (B, T, C_in) to (B, T - k + 1, C_out)."""
-        w = self.weight_v * (self.weight_g / self.weight_v.norm(dim=(1, 2), keepdim=True))
-        if w.shape[2] == 1:
-            return F.linear(x, w.squeeze(2), self.bias)
-        return F.conv1d(x.transpose(1, 2), w, self.bias).transpose(1, 2)
+        """Map x (B, T, D_in) to (B, T, D_out)."""
+        return F.linear(x, self.weight_v * (self.weight_g / self.weight_v.norm(dim=1, keepdim=True)), self.bias)
 
 
 class Embedding(nn.Module):
@@ -87,17 +84,17 @@ class Attention(nn.Module):
 
     def __init__(self, channels: int, width: int) -> None:
         super().__init__()
-        self.query, self.out = NormedConv(channels, width), NormedConv(width, channels)
+        self.query, self.out = NormedLinear(channels, width), NormedLinear(width, channels)
         self.weights_tap = nn.Identity()  # the weights (B, T, S) go through here, for hooks
 
     def forward(self, h: Tensor, g: Tensor, memory: Memory) -> Tensor:
         """y (B, T, C) of h (B, T, C) and g (B, T, D)."""
         keys, values, real = memory
-        d = HALF * (self.query(h) + g)
+        d = SQRT_HALF * (self.query(h) + g)
         scores = (d @ keys.transpose(1, 2)).masked_fill(~real.unsqueeze(1), -math.inf)
         c = self.weights_tap(scores.softmax(-1)) @ values  # (B, T, D)
         m = real.sum(1).to(c.dtype).view(-1, 1, 1)
-        return HALF * (self.out(m.sqrt() * c) + h)
+        return SQRT_HALF * (self.out(m.sqrt() * c) + h)
 
 
 class GatedConv(nn.Module):
@@ -112,12 +109,14 @@ class GatedConv(nn.Module):
     def __init__(self, inputs: int, channels: int, kernel_size: int, keep: float) -> None:
         super().__init__()
         self.reach, self.dropout = kernel_size - 1, nn.Dropout(1 - keep)
-        self.convolution = NormedConv(inputs, 2 * channels, kernel_size, gain=4 * keep)
-        self.projection = nn.Identity() if inputs == channels else NormedConv(inputs, channels)
+        self.convolution = NormedLinear(kernel_size * inputs, 2 * channels, gain=4 * keep)
+        self.projection = nn.Identity() if inputs == channels else NormedLinear(inputs, channels)
 
     def forward(self, x: Tensor) -> Tensor:
         """v (B, T - k + 1, C) of x (B, T, C_in)."""
-        return F.glu(self.convolution(x), dim=-1)
+        T = x.shape[1] - self.reach
+        taps = [x[:, start : start + T] for start in range(self.reach + 1)]
+        return F.glu(self.convolution(torch.cat(taps, dim=-1)), dim=-1)
 
 
 class EncoderLayer(nn.Module):
@@ -132,7 +131,7 @@ class EncoderLayer(nn.Module):
         """Map x (B, S, C_in) to y (B, S, C); ``real``, bool (B, S), is False where zeros are read."""
         reach = self.gated.reach
         read = F.pad(self.gated.dropout(x) * real.unsqueeze(-1), (0, 0, reach // 2, reach - reach // 2))
-        return HALF * (self.gated(read) + self.gated.projection(x))
+        return SQRT_HALF * (self.gated(read) + self.gated.projection(x))
 
 
 class DecoderLayer(nn.Module):
@@ -149,7 +148,7 @@ class DecoderLayer(nn.Module):
         read = torch.cat([past, self.gated.dropout(x)], dim=1)
         y = self.gated(read)
         y = y if self.attention is None else self.attention(y, g, memory)
-        return HALF * (y + self.gated.projection(x)), read[:, x.shape[1] :].clone()
+        return SQRT_HALF * (y + self.gated.projection(x)), read[:, x.shape[1] :].clone()
 
 
 class ConvS2S(nn.Module):
@@ -161,7 +160,7 @@ class ConvS2S(nn.Module):
         decoder   h = W_3 g + b_3,  h <- sqrt(1/2) (attend(v(conv h)) + h) in each layer
         logits = W_5 (W_4 h + b_4) + b_5
 
-    Weight norm, scaling and first weights are those of sections 3.4 and 3.5.
+    Scaling and first weights are those of sections 3.4 and 3.5.
 
     Parameters
     ----------
@@ -216,16 +215,16 @@ class ConvS2S(nn.Module):
         keep, self.dropout = 1 - dropout, nn.Dropout(dropout)
         self.source_embedding = Embedding(source_vocabulary, width, length)
         self.target_embedding = Embedding(target_vocabulary, width, length)
-        self.encoder_in = NormedConv(width, encoder[0][0], gain=keep)
+        self.encoder_in = NormedLinear(width, encoder[0][0], gain=keep)
         self.encoder = nn.ModuleList(EncoderLayer(inputs, *size, keep) for inputs, size in _stacked(encoder))
-        self.encoder_out = NormedConv(encoder[-1][0], width)
-        self.decoder_in = NormedConv(width, decoder[0][0], gain=keep)
+        self.encoder_out = NormedLinear(encoder[-1][0], width)
+        self.decoder_in = NormedLinear(width, decoder[0][0], gain=keep)
         self.decoder = nn.ModuleList(
             DecoderLayer(inputs, *size, keep, attention=Attention(size[0], width) if attends else None)
             for (inputs, size), attends in zip(_stacked(decoder), attention, strict=True)
         )
-        self.decoder_out = NormedConv(decoder[-1][0], out_width)
-        self.readout = NormedConv(out_width, target_vocabulary, gain=keep)
+        self.decoder_out = NormedLinear(decoder[-1][0], out_width)
+        self.readout = NormedLinear(out_width, target_vocabulary, gain=keep)
         self.attentions = sum(map(bool, attention))
         self.pasts = [(kernel_size - 1, inputs) for inputs, (_, kernel_size) in _stacked(decoder)]
 
@@ -275,7 +274,7 @@ class ConvS2S(nn.Module):
         # The same z, through which the encoder gets the sum of what all n attentions send back over 2n.
         z = z.detach() + (z - z.detach()) / (2 * self.attentions)
         pasts = (z.new_zeros(len(z), *past) for past in self.pasts)
-        return z, HALF * (z + e), real, torch.zeros_like(source[:, 0], dtype=torch.int64), *pasts
+        return z, SQRT_HALF * (z + e), real, torch.zeros_like(source[:, 0], dtype=torch.int64), *pasts
 
     def _expect_state(self, state: object, target: Tensor) -> tuple[Tensor, ...]:
         """The state itself; ``ValueError`` unless this model could have returned it for such a batch."""

@@ -88,15 +88,10 @@ def bytenet(arrays: Arrays, causal: bool) -> Arrays:
     rules = BLOCK if several else BLOCK | {r"^": "0."}
 
     def ours(name: str, value: Tensor) -> Tensor:
-        if not name.endswith("/w"):
-            return value
-        kernel = value.squeeze(0).permute(2, 1, 0)  # (out, in, k)
-        return kernel if "dilated" in name else kernel.squeeze(2)
+        return value.flatten(0, 2).T if name.endswith("/w") else value  # (out, k in)
 
     def theirs(name: str, value: Tensor) -> Tensor:
-        if not name.endswith("/w"):
-            return value
-        return (value if "dilated" in name else value.unsqueeze(2)).permute(2, 1, 0).unsqueeze(0)
+        return value.T.unflatten(0, arrays[f"p/{name}"].shape[:3]) if name.endswith("/w") else value
 
     _load(arrays, blocks, rules, ours)
     x = arrays["x"].double().clone().requires_grad_()
@@ -135,18 +130,18 @@ def convs2s(arrays: Arrays) -> Arrays:
             return swapped(value)
         if "embed_positions" in name:
             return value[pad + 1 :]
-        if "weight" not in name:
-            return value
-        return value.permute(2, 1, 0) if "convolutions" in name else value.unsqueeze(2)
+        return value.flatten(0, -2).T if "convolutions" in name and "weight" in name else value  # (out, k in)
 
     def theirs(name: str, value: Tensor) -> Tensor:
         if "embed_tokens" in name:
             return swapped(value)
         if "embed_positions" in name:
             return torch.cat([value.new_zeros(pad + 1, width), value])
-        if "weight" not in name:
-            return value
-        return value.permute(2, 1, 0) if "convolutions" in name else value.squeeze(2)
+        return (
+            value.T.unflatten(0, arrays[f"p/{name}"].shape[:2])
+            if "convolutions" in name and "weight" in name
+            else value
+        )
 
     _load(arrays, model, CONVS2S, ours)
     source, target = (
