@@ -36,12 +36,12 @@ def receptive_field(kernel_size: int, dilations: Sequence[int]) -> int:
 class ByteNetBlock(nn.Module):
     """The residual block with ReLUs (section 3.6, figure 3 left)::
 
-        h = W_1 relu(LN(x)) + b_1                                2d -> d
-        h_t = b + sum_{j=0}^{k-1} W_j relu(LN(h))_{t - (k-1-j) r}     d -> d, with taps r apart
-        y = x + W_2 relu(LN(h)) + b_2                            d -> 2d
+        u = W_1 relu(LN(x)) + b_1                                     2d -> d
+        v_t = b + sum_{j=0}^{k-1} W_j relu(LN(u))_{t - (k-1-j) r}     d -> d, with k taps that stand r apart
+        y = x + W_2 relu(LN(v)) + b_2                                 d -> 2d
 
-    Written is the decoder's convolution, which reads no later step. In the encoder the taps lie on either side of t,
-    and floor((k-1) r / 2) steps of their reach before it. Zeros stand where a tap reads beyond the sequence.
+    This is the decoder's convolution, which reads no later step. In the encoder the taps lie on either side of t, the
+    first of them floor((k-1) r / 2) steps before it. A tap that lies beyond the sequence reads zeros.
 
     Parameters
     ----------
