@@ -12,6 +12,7 @@ import torch
 from reference import official_r_transformer, official_ssan, official_transformers, official_txl
 from reference import official_qrnn, official_r_transformer, official_transformers, official_txl
 from reference import official_memory, official_r_transformer, official_transformers, official_txl
+from reference import official_convolutions, official_r_transformer, official_transformers, official_txl
 from torch import Tensor, nn
 
 from rtx_lib.kernels import relu_recurrence
@@ -267,6 +268,8 @@ FAMILIES |= official_qrnn.FAMILIES
 INPUTS_OF |= official_qrnn.INPUTS
 
 # --- ByteNet and ConvS2S
+FAMILIES |= official_convolutions.FAMILIES
+INPUTS_OF |= official_convolutions.INPUTS
 
 # --- Neural GPU
 

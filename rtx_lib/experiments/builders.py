@@ -70,6 +70,8 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "memory-network": lambda task, **how: models.MemoryNetwork(
         task.vocabulary, sentence_length=task.sentence_length, memory_size=task.memory_size, **how
     ),
+    "bytenet": lambda task, **how: models.ByteNet(task.input_size, task.output_size, **how),
+    "convs2s": lambda task, **how: models.ConvS2S(task.input_size, task.output_size, **how),
     "transformer": lambda task, **how: models.Transformer(task.input_size, task.output_size, **how),
     "causal-transformer": _whole(models.CausalTransformer),
     "r-transformer": lambda task, norm_layer="layer", **how: _whole(models.RTransformer)(

@@ -54,6 +54,32 @@ def expect_ids(x: object, vocabulary: int | None, name: str = "x") -> Tensor:
     return x
 
 
+def expect_pair(x: object, vocabulary: int, state: object) -> tuple[Tensor | None, Tensor]:
+    """Source (B, S) and target_in (B, T), if x is such a pair; without a state, both must be of one batch.
+
+    What the source holds is left to whoever reads it, as it is not read again where there is a state.
+    """
+    source, target = expect_tuple(x, 2, "(source, target_in)", "x")
+    expect_ids(target, vocabulary, "target_in")
+    if state is None and isinstance(source, Tensor) and source.shape[:1] != target.shape[:1]:
+        sizes = f"{tuple(source.shape)} and {tuple(target.shape)}"
+        raise ValueError(f"source and target_in must be of one batch, got shapes {sizes}")
+    return source, target
+
+
+def expect_sentences(source: object, vocabulary: int) -> tuple[Tensor, Tensor]:
+    """The source (B, S) and where its words are (B, S), if each row holds ids of words, one at least, and then 0."""
+    source = expect_ids(source, vocabulary, "source")
+    real = source != 0
+    if at_hand(source):
+        bad = ~real[:, 0] | (real[:, 1:] & ~real[:, :-1]).any(1)
+        if bad.any():
+            row = int(bad.nonzero()[0])
+            rule = "words first and then padding (0), at least one word in each row"
+            raise ValueError(f"source must hold {rule}, got row {row}: {source[row].tolist()}")
+    return source, real
+
+
 def at_hand(x: Tensor) -> bool:
     """Whether values can be looked at without waiting for a device or breaking a compiled graph."""
     return x.device.type == "cpu" and not torch.compiler.is_compiling()

@@ -1,5 +1,7 @@
 """One paper, one file."""
 
+from .bytenet import ByteNet
+from .convs2s import ConvS2S
 from .deep_transition import DeepTransitionGRU
 from .indrnn import IndRNN, IndRNNLayer, PlainIndRNN
 from .jordan import JordanRNN

@@ -14,11 +14,10 @@ from torch import Tensor, nn
 
 from rtx_lib.layers import GRU, AdditiveAttention
 from rtx_lib.layers.cells import gru_gates
-from rtx_lib.layers.shapes import at_hand, expect, expect_choice, expect_ids, expect_sizes, expect_tuple
+from rtx_lib.layers.shapes import expect, expect_choice, expect_pair, expect_sentences, expect_sizes, expect_tuple
 from rtx_lib.layers.stacking import draw_uniform, watched
 
 ATTENTIONS = (None, "additive", "dot")
-PAD = 0
 
 
 class DotAttention(nn.Module):
@@ -146,15 +145,11 @@ class Seq2Seq(nn.Module):
             Without attention (s_T, c), of shapes (B, H) and (B, 2H). With it (s_T, annotations (B, S, 2H),
             ``U h`` (B, S, H), bool (B, S): True where a word is).
         """
-        source, target = expect_tuple(x, 2, "(source, target_in)", "x")
-        expect_ids(target, self.output_size, "target_in")
-        if state is not None:
-            self._expect_state(state, len(target))
-        elif isinstance(source, Tensor) and source.shape[:1] != target.shape[:1]:
-            sizes = f"{tuple(source.shape)} and {tuple(target.shape)}"
-            raise ValueError(f"source and target_in must be of one batch, got shapes {sizes}")
-        else:
+        source, target = expect_pair(x, self.output_size, state)
+        if state is None:
             state = self.encode(source)
+        else:
+            self._expect_state(state, len(target))
         e = self.target_embedding(target)  # (B, T, W)
         s, *memory = state
         if self.attention is None:
@@ -166,10 +161,7 @@ class Seq2Seq(nn.Module):
 
     def encode(self, source: Tensor | None) -> tuple[Tensor, ...]:
         """The state before the first target symbol, from ids (B, S)."""
-        source = expect_ids(source, self.input_size, "source")
-        real = source != PAD
-        if at_hand(source):
-            _expect_padding(source, real)
+        source, real = expect_sentences(source, self.input_size)
         x = self.source_embedding(source)  # (B, S, W)
         position, lengths = torch.arange(source.shape[1], device=source.device), real.sum(1, keepdim=True)
         # Word j of a sentence turned round at its own length; the padding stays where it is, behind.
@@ -228,12 +220,3 @@ class Seq2Seq(nn.Module):
         parts = expect_tuple(state, 2 if self.attention is None else 4, "which an earlier call returned")
         for i, shape in enumerate(shapes):
             expect(parts[i], shape, f"state[{i}]", like=self.first.weight)
-
-
-def _expect_padding(source: Tensor, real: Tensor) -> None:
-    """``ValueError`` unless each row of the source (B, S) holds words, which are ``real``, and then padding."""
-    bad = ~real[:, 0] | (real[:, 1:] & ~real[:, :-1]).any(1)
-    if bad.any():
-        row = int(bad.nonzero()[0])
-        rule = f"words first and then padding ({PAD}), at least one word in each row"
-        raise ValueError(f"source must hold {rule}, got row {row}: {source[row].tolist()}")

@@ -8,6 +8,8 @@ from support.helpers import relative_error
 from torch import nn
 
 from rtx_lib.layers import GRU, Readout, beam_search, greedy, sample
+from rtx_lib.models.bytenet import ByteNet
+from rtx_lib.models.convs2s import ConvS2S
 from rtx_lib.models.plain_gpt import PlainGPT
 from rtx_lib.models.seq2seq import Seq2Seq
 from rtx_lib.models.transformer import Transformer
@@ -16,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("double")
 
 START, END = 1, 2
 SOURCE = torch.tensor([[3, 1, 4, 1, 5], [2, 6, 0, 0, 0], [5, 3, 5, 8, 0], [7, 0, 0, 0, 0]])
-MODELS = ["fixed", "additive", "dot", "transformer"]
+MODELS = ["fixed", "additive", "dot", "transformer", "bytenet", "convs2s"]
 
 
 def make(kind, seed=0, vocabulary=5, sharpness=2.0):
@@ -24,6 +26,10 @@ def make(kind, seed=0, vocabulary=5, sharpness=2.0):
     torch.manual_seed(seed)
     if kind == "transformer":
         model = Transformer(9, vocabulary, width=8, heads=2, layers=2).eval()
+    elif kind == "bytenet":
+        model = ByteNet(9, vocabulary, width=6, dilations=(1, 2))
+    elif kind == "convs2s":
+        model = ConvS2S(9, vocabulary, width=6, encoder=[(6, 3)], decoder=[(6, 2), (6, 3)])
     else:
         attention = None if kind == "fixed" else kind
         model = Seq2Seq(9, vocabulary, width=6, hidden_size=8, attention=attention)

@@ -16,6 +16,8 @@ from torch import nn
 
 from rtx_lib.layers import GRU, LSTM, RNN, Bag, Readout
 from rtx_lib.layers.positions import SCHEMES
+from rtx_lib.models.bytenet import ByteNet
+from rtx_lib.models.convs2s import ConvS2S
 from rtx_lib.models.deep_indrnn import DenseIndRNN, ResidualIndRNN
 from rtx_lib.models.deep_transition import LGRU, TGRU, DeepTransitionGRU
 from rtx_lib.models.indrnn import IndRNNLayer, PlainIndRNN
@@ -36,6 +38,8 @@ SIZE = {"width": 8, "heads": 2, "layers": 2}
 LOCAL = SIZE | {"window": 3}
 XL = SIZE | {"memory": T}
 SEQ = {"width": 4, "hidden_size": 5}
+DILATED = {"width": 6, "dilations": (1, 2, 4)}
+GATED = {"width": 4, "encoder": [(4, 3), (6, 2)], "decoder": [(4, 3), (6, 2), (6, 6)]}
 
 STORY = {"sentence_length": T, "memory_size": 4, "width": 5}
 
@@ -119,6 +123,10 @@ PAIRS = {
     "seq2seq": partial(Seq2Seq, V, V, **SEQ),
     "seq2seq-additive": partial(Seq2Seq, V, V, **SEQ, attention="additive"),
     "seq2seq-dot": partial(Seq2Seq, V, V, **SEQ, attention="dot"),
+    "bytenet": partial(ByteNet, V, V, **DILATED),
+    "bytenet-even": partial(ByteNet, V, V, **DILATED, kernel_size=2, unfold=2),
+    "convs2s": partial(ConvS2S, V, V, **GATED, length=2 * T, dropout=0.3),
+    "convs2s-last": partial(ConvS2S, V, V, **GATED, out_width=3, attention=(False, False, True)),
     **{
         f"translator-{positions}": partial(Transformer, V, V, **SIZE, positions=positions, length=2 * T, clip=3)
         for positions in SCHEMES
@@ -211,7 +219,7 @@ def test_shapes_and_dtypes(name, dtype):
     assert y.shape == (B, 1 if name in STORIES else T, outputs) and y.dtype == dtype
     assert getattr(model, "output_size", outputs) == outputs
     assert (state is None) == (name in STATELESS)
-    assert {part.dtype for part in tensors(state)} <= {dtype, torch.bool}
+    assert {part.dtype for part in tensors(state)} <= {dtype, torch.bool, torch.int64}
     assert model(steps(example(name, dtype, batch=1), 0, 1))[0].shape == (1, 1, outputs)
 
 
@@ -328,7 +336,7 @@ def test_no_output_depends_on_a_later_input(name, seen):
     assert torch.equal(model(changed(x, 0))[0][:, -1], before[:, -1]) == (name in [*POINTWISE, *NEAR])
 
 
-NEAR = ["tcn-published", "local-rnn", "local-gru", "local-lstm"]  # their reach is shorter than T
+NEAR = ["tcn-published", "local-rnn", "local-gru", "local-lstm", "bytenet-even"]  # their reach is shorter than T
 
 
 @pytest.mark.parametrize("name", BOTH_WAYS)
@@ -412,7 +420,7 @@ def test_less_precision(name):
         except ValueError as error:
             assert "indrnn" in name and str(dtype) in str(error)
             continue
-        assert half.dtype == dtype and {part.dtype for part in tensors(state)} <= {dtype, torch.bool}
+        assert half.dtype == dtype and {part.dtype for part in tensors(state)} <= {dtype, torch.bool, torch.int64}
         assert relative_error(half.double(), y) < (1e-4 if dtype == torch.float32 else 0.15)
     single, x = copy.deepcopy(model).float(), example(name, torch.float32)
     with torch.autocast("cpu", torch.bfloat16):
@@ -511,6 +519,9 @@ CONSTRUCTORS = [
     (TransformerXL, NET | XL, {"memory": [-1, 2.0, True, None]}),
     (partial(TransformerXL, same_length=True), NET | XL, {"memory": 0}),
     (partial(TransformerXL, positions="shaw"), NET | XL, {"heads": 3}),
+    (ByteNet, TWO | DILATED, NO_TWO | {"width": [0, 5], "kernel_size": 0, "dilations": [(), 3], "unfold": 0.9}),
+    (ConvS2S, TWO | GATED, NO_TWO | {"width": 0, "encoder": [(), 3, [4]], "decoder": [[], [(4,)]]}),
+    (ConvS2S, TWO | GATED, {"attention": [(True,), [False] * 3], "out_width": 0, "length": 0, "dropout": 1.0}),
     (Seq2Seq, TWO | SEQ, NO_TWO | {"width": 0, "hidden_size": 0, "attention": "sparse"}),
     (MemoryNetwork, {"vocabulary": 7} | STORY, {"vocabulary": 0, "sentence_length": 0, "memory_size": 0, "width": 0}),
     (MemoryNetwork, {"vocabulary": 7} | STORY, {"hops": 0, "encoding": "none", "linear_steps": [-1, 1.5, True]}),

@@ -4,6 +4,7 @@ The pretended device computes, so that every result can be compared with the CPU
 """
 
 import copy
+from functools import partial
 
 import pytest
 import torch
@@ -15,6 +16,8 @@ from rtx_lib.experiments import runs as experiments
 from rtx_lib.layers import GRU, RNN, Readout
 from rtx_lib.layers.decoding import beam_search, greedy, sample
 from rtx_lib.models.memory_network import MemoryNetwork
+from rtx_lib.models.bytenet import ByteNet
+from rtx_lib.models.convs2s import ConvS2S
 from rtx_lib.models.seq2seq import Seq2Seq
 from rtx_lib.models.transformer import CausalTransformer
 from rtx_lib.training import evaluate, fit
@@ -88,11 +91,19 @@ DECODERS = {
 }
 
 
-@pytest.mark.parametrize("attention", [None, "additive", "dot"])
+GATED = {"encoder": [(4, 3)], "decoder": [(4, 3), (4, 2)]}
+WRITERS = {
+    **{str(a): partial(Seq2Seq, 9, 8, width=4, hidden_size=5, attention=a) for a in (None, "additive", "dot")},
+    "bytenet": partial(ByteNet, 9, 8, width=4, dilations=(1, 2)),
+    "convs2s": partial(ConvS2S, 9, 8, width=4, **GATED),
+}
+
+
+@pytest.mark.parametrize("writer", WRITERS)
 @pytest.mark.parametrize("decoder", DECODERS)
-def test_decoding(decoder, attention):
+def test_decoding(decoder, writer):
     torch.manual_seed(0)
-    model = Seq2Seq(9, 8, width=4, hidden_size=5, attention=attention)
+    model = WRITERS[writer]()
     far, near = both(DECODERS[decoder], model, torch.tensor([[3, 1, 4, 0], [5, 6, 0, 0]]))
     assert_equal(*([each] if isinstance(each, torch.Tensor) else each for each in (far, near)))
 

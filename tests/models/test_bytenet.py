@@ -1,0 +1,107 @@
+"""ByteNet: how far its convolutions reach, on which side, and what the decoder gets of the encoder.
+
+That a block computes what the original computes is tested in tests/reference/test_official.py.
+"""
+
+import pytest
+import torch
+from support.compare import draw, ids, random_parameters
+from support.helpers import drawn, relative_error
+from torch import nn
+
+from rtx_lib.diagnostics.receptive_field import input_influence, reach
+from rtx_lib.models.bytenet import ByteNet, ByteNetBlock, receptive_field
+
+pytestmark = pytest.mark.usefixtures("double")
+
+FIELDS = [(2, (1, 2, 4), 8), (3, (1, 2, 4, 8), 31), (3, (1, 2, 1, 2), 13), (5, (3,), 13), (1, (1, 2), 1)]
+
+
+def make(**options):
+    return random_parameters(drawn(0, ByteNet, 9, 7, width=6, **options))
+
+
+class Alone(nn.Module):
+    """The decoder's blocks, or the encoder's, without what stands around them."""
+
+    def __init__(self, kernel_size, dilations, causal):
+        super().__init__()
+        self.blocks = nn.ModuleList(ByteNetBlock(6, kernel_size, r, causal=causal) for r in dilations)
+
+    def forward(self, x):
+        for block in self.blocks:
+            x, _ = block(x)
+        return x
+
+
+# ---- the receptive field
+
+
+@pytest.mark.parametrize("kernel_size, dilations, field", FIELDS)
+def test_the_receptive_field_is_what_a_gradient_reaches(kernel_size, dilations, field):
+    assert receptive_field(kernel_size, dilations) == field
+    decoder = random_parameters(drawn(0, Alone, kernel_size, dilations, causal=True))
+    assert reach(input_influence(decoder, draw(3, field + 5, 6)), 1) == field
+    assert ByteNet(9, 7, width=6, kernel_size=kernel_size, dilations=dilations).receptive_field == field
+
+
+@pytest.mark.parametrize("kernel_size, dilations, field", FIELDS)
+def test_the_encoder_reads_on_both_sides(kernel_size, dilations, field):
+    encoder = random_parameters(drawn(0, Alone, kernel_size, dilations, causal=False))
+    x, middle = draw(3, 2 * field + 3, 6).requires_grad_(), field
+    (gradient,) = torch.autograd.grad(encoder(x)[:, middle].sin().sum(), x)
+    before = sum((kernel_size - 1) * r // 2 for r in dilations)
+    reached = gradient.abs().sum((0, 2)).nonzero()[:, 0]
+    assert [int(reached[0]), int(reached[-1])] == [middle - before, middle - before + field - 1]
+
+
+def test_a_word_beyond_the_receptive_field_is_never_known():
+    """Nothing attends: a change of word j shows at those steps alone that the fixed taps lead to."""
+    model, (source, target) = make(kernel_size=3, dilations=(1,), unfold=1), (ids(1, 12, first=1), ids(1, 12))
+    before = model((source, target))[0]
+    for j in range(12):
+        other = source.clone()
+        other[0, j] = 7
+        moved = (model((other, target))[0] != before).any(-1)[0].nonzero()[:, 0].tolist()
+        assert moved == [t for t in range(12) if j - 1 <= t <= j + 3]  # 1 on either side, then 2 to the right
+
+
+# ---- decoder on encoder
+
+
+def test_the_encoder_is_unfolded_beyond_the_words():
+    source = torch.tensor([[3, 1, 4, 1, 5], [5, 3, 0, 0, 0]])
+    z, *pasts = make(dilations=(1, 2), unfold=1.6).encode(source)
+    assert z.shape == (2, 8, 6) and not any(past.any() for past in pasts)
+    assert [int(row.any(-1).sum()) for row in z] == [8, 4] and z[1, :4].any(-1).all()
+
+
+def test_beyond_the_encoder_the_decoder_reads_zeros():
+    model, (source, target) = make(dilations=(1, 2)), (ids(2, 4, first=1), ids(2, 9))
+    z, *pasts = model.encode(source)
+    logits, (left, *_) = model((source, target))
+    assert z.shape[1] == 5 and left.shape == (2, 0, 6)
+    longer = torch.cat([z, torch.zeros(2, 7, 6)], 1)
+    same, (left, *_) = model((None, target), (longer, *pasts))
+    assert relative_error(same, logits) < 1e-12 and left.shape == (2, 3, 6)
+
+
+def test_what_is_a_times_the_length_is_a_whole_number_in_single_precision_too():
+    """1.2 x 5 is 6, and not a little more."""
+    source = torch.tensor([[3, 1, 4, 1, 5, 0, 0, 0]])
+    assert int(make(unfold=1.2).encode(source)[0].any(-1).sum()) == 6
+
+
+@pytest.mark.parametrize(
+    "dilations, told", [((1, 0), r"dilations\[1\] .*got 0"), ((1.5,), r"dilations\[0\] .*got 1.5")]
+)
+def test_bad_dilations(dilations, told):
+    for build in (lambda: receptive_field(3, dilations), lambda: ByteNet(9, 7, width=6, dilations=dilations)):
+        with pytest.raises(ValueError, match=told):
+            build()
+
+
+@pytest.mark.parametrize("source", [[[0, 0]], [[1, 0, 2]], [[0, 1]]])
+def test_padding_stands_behind(source):
+    with pytest.raises(ValueError, match="words first"):
+        make()((torch.tensor(source), ids(1, 2)))
