@@ -78,16 +78,19 @@ def effects(model: Model, x: Tensor, *, embedding: nn.Module | None = None) -> T
 
     Arguments and errors are those of :func:`sequential_operations`, except that kernels may hide their steps.
     """
-    whole, columns = _run(model, x, embedding, torch.clone), []
-    for s in range(x.shape[1]):
 
-        def change(inputs: Tensor, s: int = s) -> Tensor:
+    def run(s: int) -> Tensor:
+        """y, with other numbers at input s, or at none where s is T."""
+
+        def change(inputs: Tensor) -> Tensor:
             mask = torch.zeros_like(inputs, dtype=torch.bool)
-            mask[:, s] = True
+            mask[:, s : s + 1] = True
             return _other(inputs, mask)
 
-        columns.append((_run(model, x, embedding, change) != whole).any(-1).any(0))
-    return torch.stack(columns, 1)
+        return _run(model, x, embedding, change)
+
+    whole = run(length := x.shape[1])
+    return torch.stack([(run(s) != whole).any(-1).any(0) for s in range(length)], 1)
 
 
 def growth(
@@ -148,6 +151,13 @@ class _Labels(TorchDispatchMode):
             self._kept[place] = storage, torch.full((size,), math.inf, device=numbers.device)
         return self._kept[place][1].as_strided(numbers.shape, numbers.stride(), numbers.storage_offset())
 
+    def _snapshot(self, numbers: Tensor, writes: bool) -> tuple[Tensor, Tensor]:
+        """All numbers of the storage, and their labels; copies where the operation will write over them."""
+        self.of(numbers)
+        labels = self._kept[numbers.untyped_storage().data_ptr()][1].clone()
+        whole = numbers.as_strided(labels.shape, (1,), 0)
+        return whole.clone() if writes else whole, labels
+
     def marked(self, numbers: Tensor) -> bool:
         """Whether a marked number has an effect on one of these."""
         return bool(self.of(numbers).isfinite().any())
@@ -179,17 +189,16 @@ class _Labels(TorchDispatchMode):
             for own, label in zip(outputs, moved[1], strict=True):
                 self.of(own).copy_(label)
             return made
-        given = [own.clone() if writes and isinstance(own, Tensor) else own for own in flat]
-        before = [self.of(own).clone() if _is_float(own) else None for own in flat]
+        before = [self._snapshot(own, writes) if _is_float(own) else None for own in flat]
         made, outputs = run(flat)
         places = {own.untyped_storage().data_ptr() for own in _tensors(flat)}
         if not writes and all(own.untyped_storage().data_ptr() in places for own in outputs):
             return made  # a view: its labels are there
         after = [torch.full(own.shape, math.inf, device=own.device) for own in outputs]
-        for level in torch.cat([own.flatten() for own in _tensors(before)]).unique().tolist():
+        for level in torch.cat([labels for _, labels in filter(None, before)]).unique().tolist():
             if math.isfinite(level):
-                pairs = zip(given, before, strict=True)
-                others = run([own if label is None else _other(own, label <= level) for own, label in pairs])[1]
+                pairs = zip(flat, before, strict=True)
+                others = run([own if kept is None else _moved(own, *kept, level) for own, kept in pairs])[1]
                 for label, own, other in zip(after, outputs, others, strict=True):
                     if own.is_floating_point():
                         label[(own != other) & label.isinf()] = level + self.step
@@ -260,6 +269,11 @@ def _other(numbers: Tensor, mask: Tensor) -> Tensor:
     """Other numbers where the mask is, of the same sign and nearer to 0, so that no logarithm of them fails."""
     factor = 0.5 + 0.4 * (torch.arange(numbers.numel(), device=numbers.device) * 0.618034 % 1).view(numbers.shape)
     return torch.where(mask, torch.where(numbers == 0, factor / 10, numbers * factor).to(numbers.dtype), numbers)
+
+
+def _moved(numbers: Tensor, whole: Tensor, labels: Tensor, level: float) -> Tensor:
+    """The same view of a storage with other numbers up to a level: an operation may round other strides otherwise."""
+    return _other(whole, labels <= level).as_strided(numbers.shape, numbers.stride(), numbers.storage_offset())
 
 
 def _is_float(value: Any) -> bool:

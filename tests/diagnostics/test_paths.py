@@ -140,6 +140,20 @@ def test_writes_in_place_are_followed():
     assert effects(written, x(4)).int().tolist() == [[0, 0, 0, 0], [0, 0, 1, 0], [0, 1, 0, 0], [1, 0, 0, 0]]
 
 
+def test_strides_make_no_effects():
+    """On views with gaps or overlaps torch may take another kernel, which rounds otherwise: that is no path."""
+
+    def pooled(x):
+        z, f = F.linear(x.unfold(1, 1, 1).flatten(2), torch.linspace(-2, 2, 18).view(6, 3)).chunk(2, -1)
+        z, f, c, cells = z.tanh(), f.sigmoid(), torch.zeros(3), []
+        for z_t, f_t in zip(z.unbind(1), f.unbind(1), strict=True):
+            cells.append(c := f_t * c + (1 - f_t) * z_t)
+        return torch.stack(cells, 1)
+
+    # A product, a tanh, a product with 1 - f and a sum to c_1, then a product and a sum a step.
+    assert counts(path_length, pooled) == {T: 4 + 2 * (T - 1) for T in LENGTHS}
+
+
 def test_kernels_that_hide_their_steps_are_refused():
     """The loop is seen; in torch's kernel, and in one compiled with numba, it is not."""
     fused = LSTM(3, 5, backend="torch").float()
