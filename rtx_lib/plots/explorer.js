@@ -1,8 +1,10 @@
-// An explorer's slider: the frame where it stands is there, the others are away.
-(slider) => {
-const figure = slider.closest('figure')
+// A control of an explorer: the frame where the slider stands is there, the others are away. Where there is a choice
+// too, its value is the place of its first frame.
+(control) => {
+const figure = control.closest('figure'), slider = figure.querySelector('input')
+const first = figure.querySelector('select')?.value ?? 0
 figure.querySelectorAll('.frame').forEach((frame, i) => {
-  frame.hidden = i !== +slider.value
+  frame.hidden = i !== +first + +slider.value
   if (frame.hidden) return
   figure.querySelector('output').textContent = frame.dataset.label
   slider.setAttribute('aria-valuetext', frame.dataset.label)

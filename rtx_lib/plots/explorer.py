@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Real
 from typing import Any
 
@@ -10,6 +10,9 @@ from IPython.display import HTML
 from matplotlib.figure import Figure
 
 from rtx_lib.plots.figure import beside, in_page, least_width, require_alt, scroll_box, show, svg_tree, write_svg
+
+MOVE = f"({beside('explorer.js')})(this)"
+"""What a control of an explorer does when it is moved."""
 
 
 def check_start(start: int, count: int) -> None:
@@ -99,15 +102,39 @@ def explorer(
         require_alt(alt(value)) if callable(alt) else f"{require_alt(alt)} ({name} = {label})"
         for value, label in zip(values, labels, strict=True)
     ]
-    roots = [svg_tree(draw(value)) for value in values]
+    frames, scrolls = stack_frames(map(draw, values), labels, texts, start, wide=wide, said=said)
+    head = control(name, labels, start, MOVE)
+    return in_page(head + scroll_box(frames, name, wide=scrolls), caption, "explorer", title=title)
+
+
+def stack_frames(
+    figures: Iterable[Figure],
+    labels: Sequence[str],
+    texts: Sequence[str],
+    start: int,
+    *,
+    wide: bool = False,
+    said: bool = False,
+) -> tuple[str, bool]:
+    """Frames of which one is shown, as HTML, and whether they need a box that scrolls; closes the figures.
+
+    Parameters
+    ----------
+    figures
+        All of one size.
+    labels, texts
+        Of each frame: where it stands, and what it shows.
+    start, wide, said
+        As in :func:`explorer`.
+    """
+    roots = [svg_tree(fig) for fig in figures]
     least = max(least_width(root, wide=wide) for root in roots)
     frames = "".join(
         f'<div class="frame" data-label="{html.escape(labels[i])}"{"" if i == start else " hidden"}>'
         f"{write_svg(root, texts[i], least)}{_below(texts[i]) if said else ''}</div>"
         for i, root in enumerate(roots)
     )
-    head = control(name, labels, start, f"({beside('explorer.js')})(this)")
-    return in_page(head + scroll_box(frames, name, wide=bool(least)), caption, "explorer", title=title)
+    return frames, bool(least)
 
 
 def _written(fmt: str, value: Any) -> str:
