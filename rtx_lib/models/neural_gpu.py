@@ -71,8 +71,9 @@ class CGRU(nn.Module):
         self.channels, self.cutoff = channels, cutoff
         self.gates = nn.Conv2d(channels, 2 * channels, kernel_size, padding="same")
         self.candidate = nn.Conv2d(channels, channels, kernel_size, padding="same")
-        for convolution in (self.gates, self.candidate):
-            nn.init.zeros_(convolution.bias)
+        for name, parameter in self.named_parameters():
+            if name.endswith("bias"):
+                nn.init.zeros_(parameter)
 
     def forward(self, s: Tensor) -> Tensor:
         """Map the image s (B, m, n, w), channels first, to s' of the same shape."""
