@@ -57,8 +57,8 @@ class CGRU(nn.Module):
     Raises
     ------
     ValueError
-        For sizes below 1, an even kernel_size, or a cutoff below 1; in ``forward`` for an image of the wrong shape, such
-        as one of width 0.
+        For sizes below 1, an even kernel_size, or a cutoff below 1; in ``forward`` for an image of another shape or
+        without a cell, as one of width 0.
     """
 
     def __init__(self, channels: int, *, kernel_size: int = 3, cutoff: float = 1.2) -> None:

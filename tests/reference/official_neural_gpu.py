@@ -44,6 +44,20 @@ def neural_gpu(arrays: Arrays) -> Arrays:
 FAMILIES: dict[str, Callable[[Arrays], Arrays]] = {"neural_gpu_cgru": cgru, "neural_gpu": neural_gpu}
 
 
+def official_parameters(model: NeuralGPU) -> Arrays:
+    """Our parameters by their official names, as views of them."""
+    p = {"embedding": model.embedding.weight}
+    for official, ours in ENDS.items():
+        linear = model.get_submodule(ours)
+        p |= {f"{official}/CvK": linear.weight.T[None, None], f"{official}/CvB": linear.bias}
+    for layer, unit in enumerate(model.cgrus):
+        for official, (ours, block) in UNIT.items():
+            convolution, rows = unit.get_submodule(ours), slice(block * unit.channels, (block + 1) * unit.channels)
+            p[f"cgru_{layer}/{official}/CvK"] = convolution.weight[rows].permute(2, 3, 1, 0)
+            p[f"cgru_{layer}/{official}/CvB"] = convolution.bias[rows]
+    return p
+
+
 def _parameters(arrays: Arrays) -> Arrays:
     return {name.removeprefix("p/"): value for name, value in arrays.items() if name.startswith("p/")}
 
