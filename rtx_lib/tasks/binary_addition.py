@@ -25,13 +25,14 @@ class BinaryAddition:
         x           4 3 4 2 1 1     both digits in one symbol: 1, 2, 3, 4 stand for 0+0, 1+0, 0+1, 1+1
         y           0 0 1 0 1 0     the sum's digit in the same place
 
-    x (B, T) int64 ids 1 to 4, y (B, T) int64 digits, T = length + 1 for numbers of so many digits. Id 0 is kept for
-    padding, which this task has none of: `vocabulary` is 5. All places count. Whoever reads from left to right has all
-    that he needs for a digit when it is due, and needs to remember one bit.
+    x (B, T) int64 ids, y (B, T) int64 digits. Numbers of n digits take n + 1 places; behind them the shorter sums of a
+    batch have the id 0, padding, and the label -100, which does not count. `vocabulary` is 5. Whoever reads from left
+    to right has all that is needed for a digit when it is due, and must remember one bit.
 
-    A training batch has one length, drawn uniformly from 1 to `bits`, so short sums are seen from the start; all
-    digits are independent and equally likely. "valid" (1,000 sums) and "test" (10,000) have `bits` digits, from seeds
-    of their own. Below some 10 bits, most of their sums are trained on, too: ask a model of longer ones.
+    Training sums have 1 to `bits` digits, each number of them equally likely, and all lengths in one batch: so short
+    sums are there from the start, instead of a curriculum that moves on to longer ones. The digits are independent and
+    equally likely. "valid" (1,000 sums) and "test" (10,000) have `bits` digits and come from seeds of their own. Of 8
+    digits there are 4^8 = 65,536 sums: a long training sees most of them, and only longer ones test the rule.
 
     In random sums a carry passes one place on average, and hardly ever twenty, so a model may answer most long sums
     without a rule for how carries travel. With `carry`, "valid" and "test" hold sums in which one carry starts anywhere
@@ -45,7 +46,7 @@ class BinaryAddition:
     Parameters
     ----------
     bits
-        Digits of the longest numbers trained on, and of all that are tested, at least 1.
+        Most digits of a number trained on, and the digits of all that are tested, at least 1.
     carry
         If given, the places through which one carry travels in "valid" and "test", 1 to bits - 1.
 
@@ -83,12 +84,16 @@ class BinaryAddition:
             rows.append([1 + (a >> i & 1) + 2 * (b >> i & 1) for i in range(self.bits)])
         return self._add(torch.tensor(rows))
 
+    def loss_weight(self, y: Tensor) -> int:
+        """The number of digits in labels y (B, T), padding left out: what the mean of `loss` is taken over."""
+        return int((y >= 0).sum())
+
     def metrics(self, prediction: Tensor, y: Tensor) -> dict[str, float]:
         """{"loss", "accuracy", "exact"}: nats for a digit, and the shares of right digits and of whole sums."""
         loss = self.loss(prediction.detach(), y).item()  # first, because it checks the shape
-        right = prediction.argmax(-1) == y
-        shares = {"accuracy": right.double().mean().item(), "exact": right.all(1).double().mean().item()}
-        return {"loss": loss, **shares}
+        right, counts = prediction.argmax(-1) == y, y >= 0
+        exact = (right | ~counts).all(1).double().mean().item()
+        return {"loss": loss, "accuracy": right[counts].double().mean().item(), "exact": exact}
 
     def baselines(self) -> dict[str, float]:
         """{"no carry", "no carry, whole sums"}, shares of right digits and sums (derived above), and
@@ -101,11 +106,11 @@ class BinaryAddition:
         return {"no carry": digits, "no carry, whole sums": sums, "uniform guess loss": math.log(2)}
 
     def _draw(self, size: int, generator: torch.Generator) -> tuple[Tensor]:
-        length = int(torch.randint(1, self.bits + 1, (), generator=generator))
-        return (self._random(size, generator, length),)
+        lengths = torch.randint(1, self.bits + 1, (size, 1), generator=generator)
+        return (self._random(size, generator).masked_fill(torch.arange(self.bits) >= lengths, 0),)
 
-    def _random(self, size: int, generator: torch.Generator, length: int | None = None) -> Tensor:
-        return torch.randint(1, 5, (size, length or self.bits), generator=generator)
+    def _random(self, size: int, generator: torch.Generator) -> Tensor:
+        return torch.randint(1, 5, (size, self.bits), generator=generator)
 
     def _planted(self, size: int, generator: torch.Generator) -> Tensor:
         assert self.carry is not None
@@ -117,9 +122,10 @@ class BinaryAddition:
         return x.masked_fill(place == 0, 4).masked_fill(place == self.carry + 1, 1)
 
     def _add(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        x = F.pad(x, (0, 1), value=1)
+        lengths = (x != 0).sum(1, keepdim=True)
+        x = F.pad(x, (0, 1)).scatter_(1, lengths, 1)[:, : int(lengths.max()) + 1]
         y, carry = torch.empty_like(x), torch.zeros_like(x[:, 0])
-        for place, pair in enumerate((x - 1).unbind(1)):
+        for place, pair in enumerate((x.clamp(min=1) - 1).unbind(1)):
             total = pair % 2 + pair // 2 + carry
             y[:, place], carry = total % 2, total // 2
-        return x, y
+        return x, y.masked_fill(x == 0, -100)

@@ -10,10 +10,10 @@ def generator(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def numbers(x: torch.Tensor) -> list[tuple[int, int]]:
+def numbers(rows: list[list[int]]) -> list[tuple[int, int]]:
     """The two numbers of each row, written a second time."""
     pairs = {1: (0, 0), 2: (1, 0), 3: (0, 1), 4: (1, 1)}
-    return [tuple(sum(pairs[s][k] << i for i, s in enumerate(row)) for k in (0, 1)) for row in x.tolist()]
+    return [tuple(sum(pairs[s][k] << i for i, s in enumerate(row)) for k in (0, 1)) for row in rows]
 
 
 def carries(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -25,16 +25,19 @@ def carries(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize("split", ["train", "test"])
 def test_the_sums_are_right(bits: int, carry: int | None, split: str) -> None:
     x, y = BinaryAddition(bits, carry=carry).batch(split, 50, generator())
-    assert x.dtype == y.dtype == torch.int64 and x.shape == y.shape and (x[:, -1] == 1).all()
-    for (a, b), digits in zip(numbers(x), y.tolist(), strict=True):
-        assert a + b == sum(digit << i for i, digit in enumerate(digits))
+    assert x.dtype == y.dtype == torch.int64 and x.shape == y.shape
+    for row, labels in zip(x.tolist(), y.tolist(), strict=True):
+        places = sum(symbol > 0 for symbol in row)
+        assert row[places - 1 :] == [1] + [0] * (len(row) - places) and labels[places:] == [-100] * (len(row) - places)
+        ((a, b),) = numbers([row[:places]])
+        assert a + b == sum(digit << i for i, digit in enumerate(labels[:places]))
 
 
 def test_sums_of_ones_own_choice() -> None:
     task = BinaryAddition(5)
     x, y = task.sums([(13, 7), (31, 31)])
     assert x.tolist() == [[4, 3, 4, 2, 1, 1], [4] * 5 + [1]] and y.tolist() == [[0, 0, 1, 0, 1, 0], [0] + [1] * 5]
-    assert numbers(BinaryAddition(70).sums([(2**70 - 1, 5)])[0]) == [(2**70 - 1, 5)]
+    assert numbers(BinaryAddition(70).sums([(2**70 - 1, 5)])[0].tolist()) == [(2**70 - 1, 5)]
     with pytest.raises(ValueError, match="number must be a whole number of at least 0 and at most 31, got 32"):
         task.sums([(1, 32)])
     with pytest.raises(ValueError, match=r"pairs must hold a pair of numbers, got \[\]"):
@@ -43,11 +46,14 @@ def test_sums_of_ones_own_choice() -> None:
         task.sums([(1, 2, 3)])
 
 
-def test_training_has_every_length_and_one_in_a_batch() -> None:
+def test_training_has_every_length_and_tests_have_one() -> None:
     task, draws = BinaryAddition(8), generator(1)
-    lengths = torch.tensor([task.batch("train", 1, draws)[0].shape[1] - 1 for _ in range(1_000)])
-    # 125 of each expected, standard deviation 10.5.
-    assert lengths.min() == 1 and (lengths.bincount()[1:] - 125).abs().max() < 52
+    x, y = task.batch("train", 8_000, draws)
+    lengths = (x != 0).sum(1) - 1
+    # 1,000 of each expected, standard deviation 30.
+    assert lengths.min() == 1 and (lengths.bincount()[1:] - 1_000).abs().max() < 150
+    assert task.loss_weight(y) == int(lengths.sum()) + 8_000
+    assert task.batch("train", 1, generator(3))[0].shape[1] < 9, "no more places than the longest sum needs"
     x, _ = task.batch("test", 10_000, draws)
     assert x.shape[1] == 9 and (x[:, :-1].flatten().bincount(minlength=5)[1:] - 20_000).abs().max() < 620
 
@@ -84,3 +90,11 @@ def test_one_wrong_digit_is_a_wrong_sum() -> None:
     prediction = 100.0 * torch.nn.functional.one_hot(y, 2)
     prediction[1, 0] = prediction[1, 0].flip(0)
     assert task.metrics(prediction, y) == {"loss": pytest.approx(12.5), "accuracy": 0.875, "exact": 0.5}
+
+
+def test_padding_does_not_count() -> None:
+    task = BinaryAddition(8)
+    x, y = task.batch("train", 200, generator())
+    prediction = 100.0 * torch.nn.functional.one_hot(y.clamp(min=0), 2)
+    prediction[y < 0] = torch.tensor([0.0, 100.0])
+    assert task.metrics(prediction, y) == {"loss": 0, "accuracy": 1, "exact": 1} and (x == 0).any()
