@@ -13,6 +13,7 @@ from reference import official_r_transformer, official_ssan, official_transforme
 from reference import official_qrnn, official_r_transformer, official_transformers, official_txl
 from reference import official_memory, official_r_transformer, official_transformers, official_txl
 from reference import official_convolutions, official_r_transformer, official_transformers, official_txl
+from reference import official_neural_gpu, official_r_transformer, official_transformers, official_txl
 from torch import Tensor, nn
 
 from rtx_lib.kernels import relu_recurrence
@@ -272,6 +273,8 @@ FAMILIES |= official_convolutions.FAMILIES
 INPUTS_OF |= official_convolutions.INPUTS
 
 # --- Neural GPU
+FAMILIES |= official_neural_gpu.FAMILIES
+INPUTS_OF |= official_neural_gpu.INPUTS
 
 # --- memory network
 FAMILIES |= official_memory.FAMILIES

@@ -15,6 +15,7 @@ from rtx_lib.training.schedules import drop_on_plateau, staircase, warmup_consta
 
 TASKS: dict[str, Callable[..., Any]] = {
     "adding": tasks.AddingProblem,
+    "binary-addition": tasks.BinaryAddition,
     "copy": tasks.CopyMemory,
     "digits": tasks.SequentialDigits,
     "mnist": tasks.MNIST,
@@ -86,6 +87,7 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "self-attention-classifier": lambda task, **how: models.SelfAttentionClassifier(
         task.vocabulary, task.output_size, **how
     ),
+    "neural-gpu": lambda task, **how: models.NeuralGPU(task.vocabulary, task.output_size, **how),
     "plain-gpt": lambda task, **how: models.PlainGPT(task.vocabulary, **how),
 }
 

@@ -6,6 +6,7 @@ from .deep_transition import DeepTransitionGRU
 from .indrnn import IndRNN, IndRNNLayer, PlainIndRNN
 from .jordan import JordanRNN
 from .memory_network import MemoryNetwork
+from .neural_gpu import NeuralGPU
 from .plain_gpt import PlainGPT
 from .qrnn import QRNN, QRNNLayer
 from .r_transformer import LocalRNN, RTransformer

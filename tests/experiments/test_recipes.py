@@ -36,12 +36,18 @@ def made(recipe, *sizes):
 
 
 @pytest.mark.parametrize(
-    ("prefix", "sizes"), [("nottingham-", (88, 88, None)), ("jsb-", (88, 88, None)), ("ptb-char-", (49, 49, 49))]
+    ("prefix", "first", "sizes"),
+    [
+        ("nottingham-", "r-transformer", (88, 88, None)),
+        ("jsb-", "r-transformer", (88, 88, None)),
+        ("ptb-char-", "r-transformer", (49, 49, 49)),
+        ("addition-", "neural-gpu", (5, 2, 5)),
+    ],
 )
-def test_models_that_are_compared_have_equal_parameters(prefix, sizes):
+def test_models_that_are_compared_have_equal_parameters(prefix, first, sizes):
     recipes = [recipe for name, recipe in RECIPES.items() if name.startswith(prefix) and not recipe.stream_length]
     counts = {r.name: parameter_count(made(r, *sizes)) for r in recipes}
-    ours = counts[f"{prefix}r-transformer"]
+    ours = counts[prefix + first]
     assert len(counts) > 3 and all(abs(count / ours - 1) < 0.03 for count in counts.values()), counts
 
 

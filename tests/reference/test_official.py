@@ -11,6 +11,7 @@ from reference import txl_loops
 from reference.convolution_loops import make_bytenet, make_convs2s
 from reference.indrnn_loops import make_net, make_recurrent
 from reference.memory_loops import make_memory_network
+from reference.neural_gpu_loops import make_neural_gpu
 from reference.plain_loops import Parameters, make_cell
 from reference.qrnn_loops import make_qrnn
 from reference.r_transformer_loops import make_r_transformer
@@ -38,6 +39,7 @@ MAKERS |= {"transformer_annotated": make_annotated, "ssan": make_ssan}
 MAKERS |= {"transformer_annotated": make_annotated, "qrnn_": make_qrnn}
 MAKERS |= {"transformer_annotated": make_annotated, "memn2n": make_memory_network}
 MAKERS |= {"transformer_annotated": make_annotated, "bytenet_": make_bytenet, "convs2s": make_convs2s}
+MAKERS |= {"transformer_annotated": make_annotated, "neural_gpu": make_neural_gpu}
 
 
 def make(tmp_path, stem, **sizes):
@@ -181,6 +183,15 @@ CONVS2S = [
     {"padding_idx": 4, "width": 3, "lengths": (1,), "steps": 1, "sources": 7, "targets": 5},
     {"enc_conv": ((4, 1),), "dec_conv": ((2, 5), (2, 3)), "attention": (1, 0), "steps": 2, "gradients": False},
 ]
+NEURAL_GPU = [
+    {},
+    {"layers": 1, "width": 1, "length": 6},
+    {"layers": 11, "length": 2, "channels": 1},
+    {"size": 5, "batch": 1, "outputs": 1},
+    {"size": 1, "cutoff": 1.0, "batch": 3},
+    {"batch": 1, "length": 1, "vocabulary": 2},
+    {"cutoff": 2.0},
+]
 FILES = [(f"cell_{cell}", sizes) for cell in ("rnn", "lstm", "gru") for sizes in CELL]
 FILES += [("indrnn_recurrent", s) for s in ({}, {"time": 1, "batch": 1, "size": 1}, {"time": 300, "seed": 2})]
 FILES += [(stem, sizes | more) for stem, sizes in NETS.items() for more in ({}, CUDA)]
@@ -192,6 +203,9 @@ FILES += [("txl_other", sizes) for sizes in TXL] + [("ssan_other", sizes) for si
 FILES += [("txl_other", sizes) for sizes in TXL] + [("qrnn_other", sizes) for sizes in QRNN]
 FILES += [("txl_other", sizes) for sizes in TXL] + [("memn2n_other", sizes) for sizes in MEMORY]
 FILES += [("txl_other", sizes) for sizes in TXL] + BYTENET + [("convs2s_other", sizes) for sizes in CONVS2S]
+FILES += [("txl_other", sizes) for sizes in TXL]
+FILES += [(f"neural_gpu{kind}_other", sizes) for kind in ("", "_cgru") for sizes in NEURAL_GPU]
+FILES += [("neural_gpu_other", {"gradients": False})]
 
 
 @pytest.mark.parametrize("stem, sizes", FILES, ids=str)
@@ -209,6 +223,7 @@ EXAMPLES = [("cell_rnn", {}), ("cell_lstm", {}), ("cell_gru", {}), ("indrnn_recu
 EXAMPLES += [(stem, NETS[stem]) for stem in ("indrnn_plain_bn_after_deep", "indrnn_residual", "indrnn_dense")]
 EXAMPLES += [("rtransformer_gru", {"local_layers": 2}), ("rtransformer_gru", {"image": (2, 4), "length": 4})]
 EXAMPLES += [("tcn", {}), ("transformer_annotated", {"gradients": True}), ("transformer_torch_pre", {"layers": 2})]
+EXAMPLES += [("neural_gpu", {}), ("neural_gpu_cgru", {})]
 EXAMPLES += [("transformer_torch_post", {"layers": 2}), ("txl_plain", {}), ("txl_adaptive", ADAPTIVE)]
 EXAMPLES += [("qrnn_fo", {}), ("qrnn_ifo", {"pooling": "ifo", "layers": 2})]
 EXAMPLES += [("memn2n", {})]
@@ -246,6 +261,8 @@ UNKNOWN = {
     "rtransformer_gru": ["block0_local2_rnn", "block2_out", "g/norm.a_2", "g/forward_net.0.connection.norm.b_2"],
     "tcn": ["level3_out", "g/network.1.downsample.bias", "gh0"],
     "transformer_annotated": ["gh0", "b1/norm"],
+    "neural_gpu": ["gx", "g/cgru_2/r/CvB"],
+    "neural_gpu_cgru": ["state", "ids", "g/embedding"],
     "txl_plain": ["seg3/nll", "seg0/mem3", "gx", "seg0/logits"],
 }
 
