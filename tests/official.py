@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from reference import official_r_transformer, official_transformers, official_txl
+from reference import official_neural_gpu, official_r_transformer, official_transformers, official_txl
 from torch import Tensor, nn
 
 from rtx_lib.kernels import relu_recurrence
@@ -265,8 +265,9 @@ INPUTS_OF: dict[str, set[str]] = {}
 # --- ByteNet and ConvS2S
 
 # --- Neural GPU
+FAMILIES |= official_neural_gpu.FAMILIES
+INPUTS_OF |= official_neural_gpu.INPUTS
 
 # --- memory network
 
 # --- self-attention classifier
-

@@ -14,6 +14,7 @@ from rtx_lib.training.schedules import drop_on_plateau, staircase, warmup_consta
 
 TASKS: dict[str, Callable[..., Any]] = {
     "adding": tasks.AddingProblem,
+    "binary-addition": tasks.BinaryAddition,
     "copy": tasks.CopyMemory,
     "digits": tasks.SequentialDigits,
     "mnist": tasks.MNIST,
@@ -52,6 +53,7 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     ),
     "transformer-xl": _whole(models.TransformerXL),
     "tcn": _whole(models.TCN),
+    "neural-gpu": lambda task, **how: models.NeuralGPU(task.vocabulary, task.output_size, **how),
     "plain-gpt": lambda task, **how: models.PlainGPT(task.vocabulary, **how),
 }
 

@@ -57,8 +57,8 @@ class CGRU(nn.Module):
     Raises
     ------
     ValueError
-        For sizes below 1, an even kernel_size, or a cutoff below 1; in ``forward`` for an image of the wrong shape, such
-        as one of width 0.
+        For sizes below 1, an even kernel_size, or a cutoff below 1; in ``forward`` for an image of another shape or
+        without a cell, as one of width 0.
     """
 
     def __init__(self, channels: int, *, kernel_size: int = 3, cutoff: float = 1.2) -> None:
@@ -71,8 +71,9 @@ class CGRU(nn.Module):
         self.channels, self.cutoff = channels, cutoff
         self.gates = nn.Conv2d(channels, 2 * channels, kernel_size, padding="same")
         self.candidate = nn.Conv2d(channels, channels, kernel_size, padding="same")
-        for convolution in (self.gates, self.candidate):
-            nn.init.zeros_(convolution.bias)
+        for name, parameter in self.named_parameters():
+            if name.endswith("bias"):
+                nn.init.zeros_(parameter)
 
     def forward(self, s: Tensor) -> Tensor:
         """Map the image s (B, m, n, w), channels first, to s' of the same shape."""

@@ -1,5 +1,6 @@
 """Tasks: data with a loss, a metric and a baseline (see `rtx_lib.tasks.protocol.Task`)."""
 
+from rtx_lib.tasks.binary_addition import BinaryAddition
 from rtx_lib.tasks.digits import MNIST, DrawnDigits, SequentialDigits
 from rtx_lib.tasks.files import available, fetch
 from rtx_lib.tasks.generated import AddingProblem, CopyMemory, Lag, WindowOrder

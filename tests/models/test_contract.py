@@ -20,6 +20,7 @@ from rtx_lib.models.deep_indrnn import DenseIndRNN, ResidualIndRNN
 from rtx_lib.models.deep_transition import LGRU, TGRU, DeepTransitionGRU
 from rtx_lib.models.indrnn import IndRNNLayer, PlainIndRNN
 from rtx_lib.models.jordan import JordanRNN
+from rtx_lib.models.neural_gpu import CGRU, NeuralGPU
 from rtx_lib.models.plain_gpt import PlainGPT
 from rtx_lib.models.r_transformer import LocalRNN, RTransformer
 from rtx_lib.models.seq2seq import Seq2Seq
@@ -96,6 +97,8 @@ IDS = {
     "indrnn-ids": partial(PlainIndRNN, D, 8, 2, V, vocabulary=V, norm="before", dropout=0.3),
     "tcn-ids": partial(TCN, V, V, (6, 6), 3, vocabulary=V, embedding_size=4, embedding_dropout=0.3),
     "tcn-tied": partial(TCN, V, V, (6, 4), 3, vocabulary=V, tied=True),
+    "neural-gpu": partial(NeuralGPU, V, V, width=3, channels=5),
+    "neural-gpu-1": partial(NeuralGPU, V, V, width=1, channels=6, layers=1, kernel_size=5, dropout=0.3),
     "r-transformer-ids": partial(RTransformer, V, V, **LOCAL, vocabulary=V, tied=True, embedding_dropout=0.3),
     "encoder-ids": partial(Encoder, V, V, **SIZE, vocabulary=V, positions="learned", length=T, bias=False),
     "transformer-ids": partial(CausalTransformer, V, V, **SIZE, vocabulary=V, tied=True, bias=False),
@@ -115,8 +118,8 @@ PAIRS = {
     "translator-shared": partial(Transformer, V, V, **SIZE, norm="post", shared=True, tied=True),
 }
 MODELS = FLOATS | IDS | PAIRS
-BOTH_WAYS = ["rnn-both-ways", "lstm-both-ways", "gru-both-ways", "encoder", "encoder-ids"]
-STATELESS = ["encoder", "encoder-ids", "plain-gpt", "xl-without-memory"]
+BOTH_WAYS = ["rnn-both-ways", "lstm-both-ways", "gru-both-ways", "encoder", "encoder-ids", "neural-gpu", "neural-gpu-1"]
+STATELESS = ["encoder", "encoder-ids", "neural-gpu", "neural-gpu-1", "plain-gpt", "xl-without-memory"]
 POINTWISE = ["tcn-1", "local-1"]  # no output sees an earlier input
 BY_SCHEME = [name for name in MODELS if name.split("-")[-1] in SCHEMES and name != "xl"]  # alike in what they refuse
 # A state of zeros is no state: what attends to keys of zeros sees them.
@@ -201,6 +204,7 @@ SMALLEST_IDS = [
     Readout(GRU(1, 1), 1, vocabulary=1),
     PlainIndRNN(1, 1, 1, 1, vocabulary=1),
     TCN(1, 1, (1,), 1, vocabulary=1),
+    NeuralGPU(1, 1, width=1, channels=1, layers=1, kernel_size=1),
 ]
 
 
@@ -473,6 +477,9 @@ CONSTRUCTORS = [
     (TCN, CONVOLVED, {"vocabulary": 0, "embedding_size": 5, "embedding_dropout": 0.1}),
     (partial(TCN, vocabulary=3), CONVOLVED, {"embedding_size": 0, "tied": True}),
     (partial(TCN, 3, 3, (5, 4), 3, vocabulary=3), {"embedding_size": 5}, {"tied": True}),
+    (CGRU, {"channels": 3}, {"channels": 0, "kernel_size": [0, 2], "cutoff": 0.9}),
+    (NeuralGPU, {"vocabulary": 5, "output_size": 2}, {"vocabulary": 0, "output_size": 0, "width": 0, "channels": 0}),
+    (NeuralGPU, {"vocabulary": 5, "output_size": 2}, {"layers": 0, "kernel_size": 4, "dropout": [1.0, -0.1]}),
     (LocalRNN, CORE | {"window": 3}, NO_CORE | {"window": [0, -3, 2.0, True, None, "7"], "cell": "mgu"}),
     (RTransformer, NET | LOCAL, BLOCKS | {"window": 0, "cell": "mgu", "local_layers": 0, "start": "same"}),
     (partial(RTransformer, norm="post"), NET | LOCAL, {"final_norm": True}),

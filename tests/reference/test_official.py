@@ -9,6 +9,7 @@ import torch
 from official import check
 from reference import txl_loops
 from reference.indrnn_loops import make_net, make_recurrent
+from reference.neural_gpu_loops import make_neural_gpu
 from reference.plain_loops import Parameters, make_cell
 from reference.r_transformer_loops import make_r_transformer
 from reference.tcn_loops import make_tcn
@@ -27,7 +28,7 @@ FEW_OUTCOMES = {
 QUIRK = FIXTURES / "txl_extlen_officialquirk.npz"
 MAKERS = {"cell_": make_cell, "indrnn_recurrent": make_recurrent, "indrnn_": make_net, "tcn": make_tcn}
 MAKERS |= {"txl_": make_txl, "rtransformer": make_r_transformer, "transformer_torch": make_torch}
-MAKERS |= {"transformer_annotated": make_annotated}
+MAKERS |= {"transformer_annotated": make_annotated, "neural_gpu": make_neural_gpu}
 
 
 def make(tmp_path, stem, **sizes):
@@ -128,6 +129,15 @@ TXL = [
     {"ext_len": 5, "memory": 3},
     {"ext_len": 1, "same_length": True, "pre": True},
 ]
+NEURAL_GPU = [
+    {},
+    {"layers": 1, "width": 1, "length": 6},
+    {"layers": 11, "length": 2, "channels": 1},
+    {"size": 5, "batch": 1, "outputs": 1},
+    {"size": 1, "cutoff": 1.0, "batch": 3},
+    {"batch": 1, "length": 1, "vocabulary": 2},
+    {"cutoff": 2.0},
+]
 FILES = [(f"cell_{cell}", sizes) for cell in ("rnn", "lstm", "gru") for sizes in CELL]
 FILES += [("indrnn_recurrent", s) for s in ({}, {"time": 1, "batch": 1, "size": 1}, {"time": 300, "seed": 2})]
 FILES += [(stem, sizes | more) for stem, sizes in NETS.items() for more in ({}, CUDA)]
@@ -136,6 +146,8 @@ FILES += [("rtransformer_other", {"cell": cell} | sizes) for cell in ("rnn", "gr
 FILES += [("tcn_other", sizes) for sizes in TCN] + [("transformer_annotated_other", sizes) for sizes in ANNOTATED]
 FILES += [(f"transformer_torch_{norm}", sizes) for norm in ("post", "pre") for sizes in TORCH]
 FILES += [("txl_other", sizes) for sizes in TXL]
+FILES += [(f"neural_gpu{kind}_other", sizes) for kind in ("", "_cgru") for sizes in NEURAL_GPU]
+FILES += [("neural_gpu_other", {"gradients": False})]
 
 
 @pytest.mark.parametrize("stem, sizes", FILES, ids=str)
@@ -153,6 +165,7 @@ EXAMPLES = [("cell_rnn", {}), ("cell_lstm", {}), ("cell_gru", {}), ("indrnn_recu
 EXAMPLES += [(stem, NETS[stem]) for stem in ("indrnn_plain_bn_after_deep", "indrnn_residual", "indrnn_dense")]
 EXAMPLES += [("rtransformer_gru", {"local_layers": 2}), ("rtransformer_gru", {"image": (2, 4), "length": 4})]
 EXAMPLES += [("tcn", {}), ("transformer_annotated", {"gradients": True}), ("transformer_torch_pre", {"layers": 2})]
+EXAMPLES += [("neural_gpu", {}), ("neural_gpu_cgru", {})]
 EXAMPLES += [("transformer_torch_post", {"layers": 2}), ("txl_plain", {}), ("txl_adaptive", ADAPTIVE)]
 examples = pytest.mark.parametrize("stem, sizes", EXAMPLES, ids=str)
 
@@ -181,6 +194,8 @@ UNKNOWN = {
     "rtransformer_gru": ["block0_local2_rnn", "block2_out", "g/norm.a_2", "g/forward_net.0.connection.norm.b_2"],
     "tcn": ["level3_out", "g/network.1.downsample.bias", "gh0"],
     "transformer_annotated": ["gh0", "b1/norm"],
+    "neural_gpu": ["gx", "g/cgru_2/r/CvB"],
+    "neural_gpu_cgru": ["state", "ids", "g/embedding"],
     "txl_plain": ["seg3/nll", "seg0/mem3", "gx", "seg0/logits"],
 }
 

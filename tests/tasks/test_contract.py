@@ -15,6 +15,7 @@ from torch import Tensor
 from rtx_lib.tasks import (
     MNIST,
     AddingProblem,
+    BinaryAddition,
     CharacterText,
     CopyMemory,
     DrawnDigits,
@@ -34,6 +35,8 @@ from rtx_lib.training import evaluate
 SPLITS = ("train", "valid", "test")
 GENERATED = {
     "adding-12": lambda place: AddingProblem(12),
+    "addition-9": lambda place: BinaryAddition(9),
+    "addition-9-carry-5": lambda place: BinaryAddition(9, carry=5),
     "copy-12": lambda place: CopyMemory(12),
     "copy-12-8x4": lambda place: CopyMemory(12, length=4),
     "lag-12": lambda place: Lag(12),
@@ -301,6 +304,9 @@ REFUSED = [
         (lambda value=value: AddingProblem(value), f"length {WHOLE} 2, got {value!r}")
         for value in (1, -3, 2.5, "9", True)
     ),
+    (lambda: BinaryAddition(0), f"bits {WHOLE} 1, got 0"),
+    (lambda: BinaryAddition(8, carry=0), f"carry {WHOLE} 1 and at most 7, got 0"),
+    (lambda: BinaryAddition(8, carry=8), f"carry {WHOLE} 1 and at most 7, got 8"),
     (lambda: CopyMemory(0), f"delay {WHOLE} 1, got 0"),
     (lambda: CopyMemory(5, length=0), f"length {WHOLE} 1, got 0"),
     (lambda: Lag(5), f"length {WHOLE} 6, got 5"),

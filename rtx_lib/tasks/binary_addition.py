@@ -1,0 +1,125 @@
+"""Binary addition: a rule of two lines, learned from short sums and asked of long ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from rtx_lib.tasks.splits import SEEDS, SIZES, Rows, check_integer, draw_batch, run_through
+from rtx_lib.tasks.windows import symbol_loss
+
+
+class BinaryAddition:
+    """Add two binary numbers, the last digits first (Kaiser and Sutskever 2016).
+
+    ::
+
+        bits=5, 13 + 7 = 20       least significant digit first: a carry travels to the right
+
+        first       1 0 1 1 0 .
+        second      1 1 1 0 0 .     . is a 0 in both: the place of the last carry
+        x           4 3 4 2 1 1     both digits in one symbol: 1, 2, 3, 4 stand for 0+0, 1+0, 0+1, 1+1
+        y           0 0 1 0 1 0     the sum's digit in the same place
+
+    x (B, T) int64 ids 1 to 4, y (B, T) int64 digits, T = length + 1 for numbers of so many digits. Id 0 is kept for
+    padding, which this task has none of: `vocabulary` is 5. All places count. Whoever reads from left to right has all
+    that he needs for a digit when it is due, and needs to remember one bit.
+
+    A training batch has one length, drawn uniformly from 1 to `bits`, so short sums are seen from the start; all
+    digits are independent and equally likely. "valid" (1,000 sums) and "test" (10,000) have `bits` digits, from seeds
+    of their own. Below some 10 bits, most of their sums are trained on, too: ask a model of longer ones.
+
+    In random sums a carry passes one place on average, and hardly ever twenty, so a model may answer most long sums
+    without a rule for how carries travel. With `carry`, "valid" and "test" hold sums in which one carry starts anywhere
+    (1+1), travels through so many places (1+0 or 0+1 in each) and comes to rest in the next (0+0); nowhere else is a
+    carry.
+
+    Baselines, for who adds without carrying: "no carry" is the share of digits right and "no carry, whole sums" of
+    sums. A carry comes into place i, counted from 0, with probability (1 - 2^-i) / 2, and none comes anywhere if no
+    place has 1+1, which has the probability (3/4)^bits.
+
+    Parameters
+    ----------
+    bits
+        Digits of the longest numbers trained on, and of all that are tested, at least 1.
+    carry
+        If given, the places through which one carry travels in "valid" and "test", 1 to bits - 1.
+
+    Raises
+    ------
+    ValueError
+        For `bits` or a `carry` that are not allowed, an unknown split, a size below 1, a prediction of wrong shape, or
+        numbers that do not fit.
+    """
+
+    vocabulary = input_size = 5
+    output_size = 2
+    batch, batches, loss = draw_batch, run_through, symbol_loss  # methods, written once in splits.py and windows.py
+
+    def __init__(self, bits: int, *, carry: int | None = None) -> None:
+        self.bits = check_integer("bits", bits, 1)
+        self.carry = carry if carry is None else check_integer("carry", carry, 1, self.bits - 1)
+        self.name = f"addition-{self.bits}" + ("" if carry is None else f"-carry-{carry}")
+        draw = self._random if carry is None else self._planted
+        tested = {s: (draw(SIZES[s], torch.Generator().manual_seed(SEEDS[s])),) for s in ("valid", "test")}
+        self.splits = Rows(tested, self._draw, self._add)
+
+    def sums(self, pairs: Sequence[tuple[int, int]]) -> tuple[Tensor, Tensor]:
+        """x and y of sums of one's own choice, such as [(13, 7)], with `bits` digits.
+
+        Raises ValueError for no pair, or a number that is not in 0..2^bits - 1.
+        """
+        if not pairs:
+            raise ValueError(f"pairs must hold a pair of numbers, got {pairs!r}")
+        rows = []
+        for pair in pairs:
+            if len(pair) != 2:
+                raise ValueError(f"a pair must be two numbers, got {pair!r}")
+            a, b = (check_integer("number", number, 0, 2**self.bits - 1) for number in pair)
+            rows.append([1 + (a >> i & 1) + 2 * (b >> i & 1) for i in range(self.bits)])
+        return self._add(torch.tensor(rows))
+
+    def metrics(self, prediction: Tensor, y: Tensor) -> dict[str, float]:
+        """{"loss", "accuracy", "exact"}: nats for a digit, and the shares of right digits and of whole sums."""
+        loss = self.loss(prediction.detach(), y).item()  # first, because it checks the shape
+        right = prediction.argmax(-1) == y
+        shares = {"accuracy": right.double().mean().item(), "exact": right.all(1).double().mean().item()}
+        return {"loss": loss, **shares}
+
+    def baselines(self) -> dict[str, float]:
+        """{"no carry", "no carry, whole sums"}, shares of right digits and sums (derived above), and
+        {"uniform guess loss"}: ln 2 nats."""
+        if self.carry is None:
+            digits = sum((1 + 2**-i) / 2 for i in range(self.bits + 1)) / (self.bits + 1)
+            sums = 0.75**self.bits
+        else:
+            digits, sums = 1 - (self.carry + 1) / (self.bits + 1), 0.0
+        return {"no carry": digits, "no carry, whole sums": sums, "uniform guess loss": math.log(2)}
+
+    def _draw(self, size: int, generator: torch.Generator) -> tuple[Tensor]:
+        length = int(torch.randint(1, self.bits + 1, (), generator=generator))
+        return (self._random(size, generator, length),)
+
+    def _random(self, size: int, generator: torch.Generator, length: int | None = None) -> Tensor:
+        return torch.randint(1, 5, (size, length or self.bits), generator=generator)
+
+    def _planted(self, size: int, generator: torch.Generator) -> Tensor:
+        assert self.carry is not None
+        start = torch.randint(self.bits - self.carry, (size, 1), generator=generator)
+        place = torch.arange(self.bits) - start  # counted from the start of the carry
+        x = torch.randint(1, 4, (size, self.bits), generator=generator)  # no 1+1
+        passing = torch.randint(2, 4, (size, self.bits), generator=generator)
+        x = torch.where((place > 0) & (place <= self.carry), passing, x)
+        return x.masked_fill(place == 0, 4).masked_fill(place == self.carry + 1, 1)
+
+    def _add(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        x = F.pad(x, (0, 1), value=1)
+        y, carry = torch.empty_like(x), torch.zeros_like(x[:, 0])
+        for place, pair in enumerate((x - 1).unbind(1)):
+            total = pair % 2 + pair // 2 + carry
+            y[:, place], carry = total % 2, total // 2
+        return x, y

@@ -1,0 +1,133 @@
+"""The Neural GPU: the loop, the hard gates, how fast a signal moves, and that padding is nothing.
+
+That it computes what the authors' code computes is tested in tests/reference/test_official.py.
+"""
+
+import pytest
+import torch
+from reference.neural_gpu_loops import neural_gpu
+from reference.official_neural_gpu import official_parameters
+from reference.plain_loops import Parameters
+from support.compare import draw, furthest, ids, random_parameters
+from support.helpers import drawn, relative_error
+
+from rtx_lib.models.neural_gpu import CGRU, NeuralGPU, cut
+
+pytestmark = pytest.mark.usefixtures("double")
+
+
+def build(vocabulary=5, outputs=2, **options):
+    return random_parameters(drawn(0, NeuralGPU, vocabulary, outputs, **{"width": 3, "channels": 4} | options))
+
+
+def ragged(batch=3, length=7, vocabulary=5):
+    """Ids whose rows have all, all but one, ... symbols, and then padding."""
+    x = ids(batch, length, vocabulary=vocabulary, first=1)
+    return x * (torch.arange(length) < length - torch.arange(batch)[:, None])
+
+
+# ---- what it computes
+
+
+def test_it_is_a_loop():
+    """Outputs, images and gradients."""
+    sizes = {"width": 3, "channels": 2, "layers": 2}
+    model, x = build(**sizes), ragged(2, 4)
+    p, own = Parameters(official_parameters(model)), list(model.parameters())
+    y, last = neural_gpu(p, x, size=3, cutoff=1.2, vocabulary=5, outputs=2, **sizes)
+    assert furthest([model(x)[0], model.images(x)[-1]], [y, last], own) < 1e-12
+
+
+def test_the_gates_are_hard():
+    """Open or shut from the inverse of where the line leaves 0 and 1; in between they are a stretched sigmoid."""
+    a = torch.tensor([-50.0, -2.4, 0, 2.3, 2.4, 50])
+    assert cut(a).tolist()[:2] == [0, 0] and cut(a).tolist()[4:] == [1, 1]
+    assert cut(a)[2] == 0.5 and cut(a)[3] < 1
+    assert torch.equal(cut(a, 1.0), torch.sigmoid(a))
+
+
+def test_an_open_gate_keeps_the_image():
+    """Exactly, however many steps: that is how a carry can rest."""
+    unit = CGRU(3)
+    with torch.no_grad():
+        unit.gates.weight.zero_()
+        unit.gates.bias.fill_(1.5)  # and 1 is added
+    s = draw(2, 3, 5, 4)
+    assert torch.equal(unit(s), s)
+    with torch.no_grad():
+        unit.gates.bias[:3] = -4.0  # u = 0: everything is written anew
+    assert torch.equal(unit(s), torch.tanh(unit.candidate(s)))
+
+
+def test_the_first_biases():
+    """0, to which 1 is added: a gate begins mostly open."""
+    unit = CGRU(3)
+    assert not unit.gates.bias.any() and not unit.candidate.bias.any()
+    assert cut(torch.tensor(1.0)) == pytest.approx(0.777, abs=1e-3)
+
+
+# ---- steps
+
+
+def test_the_images():
+    """One before the first step and one after each; the symbols are in the first column, and y is read there."""
+    model, x = build(), ragged(2, 6)
+    images = model.images(x)
+    assert images.shape == (7, 2, 6, 3, 4)
+    assert not images[0, :, :, 1:].any() and not images[:, 1, 5:].any()
+    first = model.input(torch.tanh(model.embedding(x)))
+    assert torch.equal(images[0, 0, :, 0], first[0])
+    for row, symbols in enumerate((6, 5)):
+        assert relative_error(model(x)[0][row], model.readout(images[symbols, row, :, 0])) < 1e-12
+
+
+@pytest.mark.parametrize("layers, size", [(1, 3), (2, 3), (3, 3), (1, 5), (2, 1)])
+def test_a_signal_moves_so_far_in_a_step(layers, size):
+    """To the last cell within l (k-1), and no further: the candidate's convolution reads what the gate r has read."""
+    model, length, middle = build(layers=layers, kernel_size=size), 31, 15
+    x = ids(1, length, vocabulary=5, first=1)
+    other = x.clone()
+    other[0, middle] = x[0, middle] % 4 + 1
+    moved = (model.images(x) != model.images(other)).flatten(3).any(3)[:, 0]  # (steps + 1, T)
+    for step in range(4):
+        reach = min(step * layers * (size - 1), middle)
+        (cells,) = moved[step].nonzero(as_tuple=True)
+        assert cells.min() == middle - reach and cells.max() == middle + reach
+
+
+def test_padding_is_nothing():
+    """However much there is of it, whatever else is in the batch."""
+    model, x = build(), ragged()
+    y, _ = model(x)
+    for row, symbols in enumerate((7, 6, 5)):
+        alone, _ = model(x[row : row + 1, :symbols])
+        assert relative_error(y[row, :symbols], alone[0]) < 1e-12
+    assert torch.equal(model(torch.zeros(1, 3, dtype=torch.int64))[0], model.readout.bias.expand(1, 3, 2))
+
+
+def test_where_dropout_acts(monkeypatch):
+    """Before each step, with a share that falls with the number of steps from 8 on."""
+    asked = []
+    monkeypatch.setattr("torch.nn.functional.dropout", lambda image, p, training: asked.append((p, training)) or image)
+    model = build(dropout=0.2)
+    for length, training in ((4, True), (8, False), (32, True)):
+        model.train(training)(ids(1, length, vocabulary=5, first=1))
+    assert asked == [(0.2, True)] * 4 + [(0.2, False)] * 8 + [(0.05, True)] * 32
+
+
+# ---- refusals
+
+
+def test_images_and_ids_that_cannot_be():
+    unit, model = CGRU(3), build()
+    for shape in ((2, 3, 5, 0), (2, 3, 0, 4), (2, 4, 5, 4), (3, 5, 4)):
+        with pytest.raises(ValueError, match=r"^s must have shape \(B, 3, n, w\).* got"):
+            unit(torch.zeros(shape))
+    for x in (torch.full((1, 3), 5), torch.full((1, 3), -1), torch.zeros(1, 0, dtype=torch.int64), draw(2, 3)):
+        for read in (model, model.images):
+            with pytest.raises(ValueError, match=r"^x must hold ids"):
+                read(x)
+    with pytest.raises(ValueError, match=r"^state must be None, .* got Tensor"):
+        model(ragged(), torch.zeros(1))
+    with pytest.raises(ValueError, match=r"^width must be at least 1, got 0"):
+        NeuralGPU(5, 2, width=0)
