@@ -17,6 +17,7 @@ from rtx_lib.plots.heatmaps import (
     heatmap_size,
 )
 from rtx_lib.plots.hops import describe_hops, draw_hops, hops_explorer
+from rtx_lib.plots.image_film import image_frames
 from rtx_lib.plots.images import draw_beliefs, draw_image_rows, one_of_each, piano_roll
 from rtx_lib.plots.influence import draw_distance_bars, draw_weights_by_distance, influence_curves, influence_frames
 from rtx_lib.plots.lanes import draw_lane, draw_looks

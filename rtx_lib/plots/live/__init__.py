@@ -35,6 +35,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "digits": ("arithmetic", "recurrent", "digits", "widget-digits"),
     "window": ("arithmetic", "recurrent", "digits", "attention", "local", "widget-window"),
     "tune": ("random", "arithmetic", "recurrent", "attention", "local", "roll", "widget-tune"),
+    "adder": ("arithmetic", "neural-gpu", "addition", "widget-adder"),
 }
 """The files of each kind after those of :data:`FRAME`, in order."""
 
