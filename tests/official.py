@@ -9,11 +9,16 @@ from typing import Any
 
 import numpy as np
 import torch
-from reference import official_r_transformer, official_ssan, official_transformers, official_txl
-from reference import official_qrnn, official_r_transformer, official_transformers, official_txl
-from reference import official_memory, official_r_transformer, official_transformers, official_txl
-from reference import official_convolutions, official_r_transformer, official_transformers, official_txl
-from reference import official_neural_gpu, official_r_transformer, official_transformers, official_txl
+from reference import (
+    official_convolutions,
+    official_memory,
+    official_neural_gpu,
+    official_qrnn,
+    official_r_transformer,
+    official_ssan,
+    official_transformers,
+    official_txl,
+)
 from torch import Tensor, nn
 
 from rtx_lib.kernels import relu_recurrence
@@ -263,23 +268,6 @@ FAMILIES: dict[str, Callable[[Arrays], Arrays]] = {
 
 # Families of one paper each, with the inputs that only they have: a name may be an input here and an outcome there.
 INPUTS_OF: dict[str, set[str]] = {}
-
-# --- QRNN
-FAMILIES |= official_qrnn.FAMILIES
-INPUTS_OF |= official_qrnn.INPUTS
-
-# --- ByteNet and ConvS2S
-FAMILIES |= official_convolutions.FAMILIES
-INPUTS_OF |= official_convolutions.INPUTS
-
-# --- Neural GPU
-FAMILIES |= official_neural_gpu.FAMILIES
-INPUTS_OF |= official_neural_gpu.INPUTS
-
-# --- memory network
-FAMILIES |= official_memory.FAMILIES
-INPUTS_OF |= official_memory.INPUTS
-
-# --- self-attention classifier
-FAMILIES |= official_ssan.FAMILIES
-INPUTS_OF |= official_ssan.INPUTS
+for _paper in (official_qrnn, official_convolutions, official_neural_gpu, official_memory, official_ssan):
+    FAMILIES |= _paper.FAMILIES
+    INPUTS_OF |= _paper.INPUTS

@@ -9,8 +9,7 @@ from torch import nn
 
 from rtx_lib import models, tasks
 from rtx_lib.experiments.recipes import Recipe
-from rtx_lib.layers import GRU, LSTM, RNN, BothWays, Readout, SampleStdNorm, SentenceClassifier, WordConvolution
-from rtx_lib.layers import GRU, LSTM, RNN, Bag, Readout, SampleStdNorm
+from rtx_lib.layers import GRU, LSTM, RNN, Bag, BothWays, Readout, SampleStdNorm, SentenceClassifier, WordConvolution
 from rtx_lib.training.schedules import drop_on_plateau, staircase, warmup_constant, warmup_cosine
 
 TASKS: dict[str, Callable[..., Any]] = {

@@ -142,17 +142,15 @@ STORIES = {
     "memory-network-bag": partial(MemoryNetwork, V, **STORY, hops=1, encoding="bag", linear_steps=9),
 }
 MODELS = FLOATS | IDS | PAIRS | STORIES
-BOTH_WAYS = ["rnn-both-ways", "lstm-both-ways", "gru-both-ways", "encoder", "encoder-ids"]
-STATELESS = ["encoder", "encoder-ids", "plain-gpt", "xl-without-memory", *STORIES]
-MODELS = FLOATS | IDS | PAIRS
 BOTH_WAYS = ["rnn-both-ways", "lstm-both-ways", "gru-both-ways", "encoder", "encoder-ids", "neural-gpu", "neural-gpu-1"]
-STATELESS = ["encoder", "encoder-ids", "neural-gpu", "neural-gpu-1", "plain-gpt", "xl-without-memory"]
+STATELESS = ["encoder", "encoder-ids", "neural-gpu", "neural-gpu-1", "plain-gpt", "xl-without-memory", *STORIES]
 POINTWISE = ["tcn-1", "local-1"]  # no output sees an earlier input
 BY_SCHEME = [name for name in MODELS if name.split("-")[-1] in SCHEMES and name != "xl"]  # alike in what they refuse
 # A state of zeros is no state: what attends to keys of zeros sees them.
 RECURRENT = [
-    n for n in FLOATS if n.split("-")[0] in ("rnn", "lstm", "gru", "readout", "deep", "indrnn", "tcn", "local", "qrnn")
-    n for n in FLOATS if n.split("-")[0] in ("rnn", "lstm", "gru", "readout", "bag", "deep", "indrnn", "tcn", "local")
+    name
+    for name in FLOATS
+    if name.split("-")[0] in ("rnn", "lstm", "gru", "readout", "bag", "deep", "indrnn", "tcn", "local", "qrnn")
 ]
 DROPOUT = [n for n, build in MODELS.items() if re.search("dropout|zoneout", str(getattr(build, "keywords", "")))]
 

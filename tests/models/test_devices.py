@@ -15,9 +15,9 @@ from rtx_lib.diagnostics import attention, context, gradients, receptive_field
 from rtx_lib.experiments import runs as experiments
 from rtx_lib.layers import GRU, RNN, Readout
 from rtx_lib.layers.decoding import beam_search, greedy, sample
-from rtx_lib.models.memory_network import MemoryNetwork
 from rtx_lib.models.bytenet import ByteNet
 from rtx_lib.models.convs2s import ConvS2S
+from rtx_lib.models.memory_network import MemoryNetwork
 from rtx_lib.models.seq2seq import Seq2Seq
 from rtx_lib.models.transformer import CausalTransformer
 from rtx_lib.training import evaluate, fit
