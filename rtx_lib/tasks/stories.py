@@ -56,10 +56,11 @@ class Stories:
 
     How a story is drawn: the number of its sentences is uniform over sentences[0]..sentences[1].
 
-    - "one fact": in each sentence somebody goes to another place than before. Asked is after one of those who did.
+    - "one fact": in each sentence somebody goes to another place than before. The question is about one of those who
+      did.
     - "two facts": things lie in places that nobody tells. Who has gone somewhere may take what lies or is carried
-      there, and then carries it wherever they go. Asked is after one of the things that were taken. It is where its
-      last taker went last. A story in which nothing is taken is drawn again.
+      there, and then carries it wherever they go. The question is about one of the things that were taken, and the
+      answer is where its last taker went last. A story in which nothing is taken is drawn again.
     - "deduction": each animal fears another, and some people are animals; the order of sentences is random.
 
     Training stories are drawn without end from the caller's generator. "valid" (1,000) and "test" (10,000) come
