@@ -13,7 +13,8 @@ mask or a closed ReLU puts in between stops it. What goes through comparisons an
 instance, is not followed. Views and copies cost nothing, since they compute nothing. All else costs
 1, however large: a matrix product, a convolution, a softmax, also torch's own scans such as ``cumsum``.
 
-Call the model's ``eval`` first, and run it in float64, in which a small effect is not lost in rounding.
+Labels go from operation to operation, so that an effect too small to be seen at the end still counts. Call the model's
+``eval`` first, and run it in float64.
 """
 
 import itertools
@@ -217,9 +218,7 @@ class _InTorch(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run one function of torch, unless it gives the numbers to NumPy."""
         if func is Tensor.numpy and self.labels.marked(args[0]):
-            raise ValueError(
-                "model must compute in torch, got a kernel that takes its numbers out of it: take its loop"
-            )
+            raise ValueError("model must compute in torch, got a kernel that takes numbers out of it: take its loop")
         return func(*args, **(kwargs or {}))
 
 
@@ -266,9 +265,13 @@ def _run(model: Model, x: Tensor, embedding: nn.Module | None, change: Callable[
 
 
 def _other(numbers: Tensor, mask: Tensor) -> Tensor:
-    """Other numbers where the mask is, of the same sign and nearer to 0, so that no logarithm of them fails."""
+    """Other numbers where the mask is, of the same sign, so that no logarithm of them fails.
+
+    Small ones become large: a state that has decayed to 1e-19 would be lost in rounding beside a bias.
+    """
     factor = 0.5 + 0.4 * (torch.arange(numbers.numel(), device=numbers.device) * 0.618034 % 1).view(numbers.shape)
-    return torch.where(mask, torch.where(numbers == 0, factor / 10, numbers * factor).to(numbers.dtype), numbers)
+    sizes = torch.where(numbers.abs() < 0.1, factor, numbers.abs() * factor)
+    return torch.where(mask, torch.where(numbers < 0, -sizes, sizes).to(numbers.dtype), numbers)
 
 
 def _moved(numbers: Tensor, whole: Tensor, labels: Tensor, level: float) -> Tensor:
