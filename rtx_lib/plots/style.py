@@ -38,13 +38,21 @@ LOOKS: dict[str, dict[str, tuple[str, Any, str]]] = {
         "gru": (CYCLE[5], DASHES[3], "D"),
         "deep-gru": ("#6f9440", DASHES[4], "h"),
         "indrnn": (CYCLE[4], DASHES[5], "v"),
+        "qrnn": ("#2b8fa6", (0, (2, 1)), "d"),
     },
-    "convolution": {"tcn": ("#c27a00", DASHES[1], "P")},
+    "convolution": {
+        "tcn": ("#c27a00", DASHES[1], "P"),
+        "bytenet": ("#b5703a", DASHES[2], "H"),
+        "convs2s": ("#a27d2c", DASHES[3], "8"),
+        "neural-gpu": ("#c4622d", "-", "*"),
+    },
     "between": {"r-transformer": ("#e2483f", "-", "X")},
     "attention": {
         "transformer": (CYCLE[3], DASHES[3], ">"),
         "transformer-none": ("#d873ae", DASHES[4], "<"),
         "transformer-xl": ("#a855d8", DASHES[2], "p"),
+        "memory-network": ("#c05fb4", DASHES[5], "x"),
+        "self-attention": ("#b06ad0", DASHES[1], "+"),
     },
 }
 """Colour, dash pattern and marker of every model of the book, by family: cold colours for the recurrent, amber for
