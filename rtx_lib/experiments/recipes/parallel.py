@@ -7,8 +7,8 @@ from .recipe import COSINE, Recipe
 # --- binary addition: Neural GPU, GRU, QRNN
 
 # Trained on sums of 1 to 8 bits, tested on longer ones and on one carry that travels. About 14,200 parameters each,
-# equal within 2 %. Each rate is the best of 0.002, 0.005 and 0.01 by whole sums of 64 bits, one seed; of 0.005 and 0.01,
-# which the GRU finds alike, the larger.
+# equal within 2 %. Each rate is the best of 0.002, 0.005 and 0.01 by whole sums of 64 bits, one seed; of the two that
+# the GRU finds alike, the larger.
 _ADDITION = COSINE | {"task": "binary-addition", "task_arguments": {"bits": 8}, "steps": 400, "batch_size": 32}
 _ADDITION |= {
     "eval_every": 50,
