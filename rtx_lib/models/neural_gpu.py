@@ -8,8 +8,8 @@ computes all of its cells at once,
     s' = u s + (1 - u) tanh(U * (r s) + B)
 
 with convolutions * over positions and columns. One step is l such units, one after the other, n symbols take n steps,
-and the answer stands in the first column of the last image. Every step is parallel; but there are n of them, so it is
-no faster than a recurrent network: its work is O(n^2), and that is what it has more.
+and the answer stands in the first column of the last image. All cells change at once, but there are n steps: no fewer
+than in a recurrent network. What it has more of is work, O(n^2) instead of O(n).
 
 Where the authors' code (tensorflow/models, 2016) does otherwise than the paper, this file follows the code:
 
@@ -41,9 +41,9 @@ def cut(a: Tensor, cutoff: float = 1.2) -> Tensor:
 
 
 class CGRU(nn.Module):
-    """A gated recurrent unit over an image, whose matrices are convolutions.
+    """A gated recurrent unit whose state is an image and whose matrices are convolutions.
 
-    ``gates`` makes u and r, in this order, ``candidate`` what is written where u is below 1.
+    ``gates`` gives u and r, in this order, and ``candidate`` what is written where u is below 1.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class CGRU(nn.Module):
 
 
 class NeuralGPU(nn.Module):
-    """n steps of CGRUs over an image whose first column holds the n symbols; an answer at every position.
+    """n steps of CGRUs on an image whose first column holds the n symbols; an answer at every position.
 
     Id 0 is padding, at the end of a row: its cells stay 0, and a row of l symbols is read after step l, so that
     neither the padding nor the rest of the batch changes its answer. All steps share one set of parameters, whatever n.

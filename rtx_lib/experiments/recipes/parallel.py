@@ -8,7 +8,9 @@ from .recipe import COSINE, Recipe
 
 # --- binary addition: Neural GPU, GRU, QRNN
 
-# Trained on sums of 1 to 8 bits, tested on longer ones and on one carry that travels. About 14,200 parameters each.
+# Trained on sums of 1 to 8 bits, tested on longer ones and on one carry that travels. About 14,200 parameters each,
+# equal within 2 %. Each rate is the best of 0.002, 0.005 and 0.01 by whole sums of 64 bits, one seed; of the two that
+# the GRU finds alike, the larger.
 _ADDITION = COSINE | {"task": "binary-addition", "task_arguments": {"bits": 8}, "steps": 400, "batch_size": 32}
 _ADDITION |= {
     "eval_every": 50,
@@ -123,6 +125,7 @@ RECIPES: list[Recipe] = [
     *(recipe for kind in ("one fact", "two facts", "deduction") for recipe in _readers(kind)),
     # --- sentiment
     _adder("neural-gpu", "Neural GPU", "neural-gpu", _NEURAL_GPU, 5e-3),
+    _adder("neural-gpu", "Neural GPU", "neural-gpu", _NEURAL_GPU, 1e-2),
     _adder("neural-gpu-dropout", "Neural GPU with dropout", "neural-gpu", _NEURAL_GPU | {"dropout": 0.1}, 5e-3),
     _adder("gru", "GRU", "gru", {"hidden_size": 65, "backend": "torch"}, 1e-2),
     _adder("qrnn", "QRNN of two layers", "qrnn", {"hidden_size": 46, "num_layers": 2}, 1e-2),
