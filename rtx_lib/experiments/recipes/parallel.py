@@ -113,25 +113,17 @@ def _digits_of(model: str, about: str, lr: float, **arguments: Any) -> Recipe:
 
 
 RECIPES: list[Recipe] = [
-    # --- binary addition
-    # --- stories
-    # --- sentiment
-    *(_review(reader, lr) for reader, lr in _REVIEW_RATES.items()),
-    *(_small(reader, lr) for reader, lr in _SMALL_RATES.items()),
+    _adder("neural-gpu", "Neural GPU", "neural-gpu", _NEURAL_GPU, 1e-2),
+    _adder("neural-gpu-dropout", "Neural GPU with dropout", "neural-gpu", _NEURAL_GPU | {"dropout": 0.1}, 5e-3),
+    _adder("gru", "GRU", "gru", {"hidden_size": 65, "backend": "torch"}, 1e-2),
+    _adder("qrnn", "QRNN of two layers", "qrnn", {"hidden_size": 46, "num_layers": 2}, 1e-2),
     *(_memory("two facts", hops, linear=False) for hops in (1, 2)),
     *(_memory("two facts", hops) for hops in (2, 3)),
     _memory("one fact", 1, linear=False),
     _memory("deduction", 2),
     *(recipe for kind in ("one fact", "two facts", "deduction") for recipe in _readers(kind)),
-    # --- sentiment
-    _adder("neural-gpu", "Neural GPU", "neural-gpu", _NEURAL_GPU, 5e-3),
-    _adder("neural-gpu", "Neural GPU", "neural-gpu", _NEURAL_GPU, 1e-2),
-    _adder("neural-gpu-dropout", "Neural GPU with dropout", "neural-gpu", _NEURAL_GPU | {"dropout": 0.1}, 5e-3),
-    _adder("gru", "GRU", "gru", {"hidden_size": 65, "backend": "torch"}, 1e-2),
-    _adder("qrnn", "QRNN of two layers", "qrnn", {"hidden_size": 46, "num_layers": 2}, 1e-2),
-    # --- stories
-    # --- sentiment
-    # --- number words
+    *(_review(reader, lr) for reader, lr in _REVIEW_RATES.items()),
+    *(_small(reader, lr) for reader, lr in _SMALL_RATES.items()),
     # 101,462 and 98,828 parameters outside the tables, where numbers-additive has 100,622.
     _digits_of("bytenet", "ByteNet", 3e-3, width=72),
     _digits_of("convs2s", "ConvS2S", 3e-3, width=40, encoder=[[40, 3]] * 4, decoder=[[40, 3]] * 4, length=128),
