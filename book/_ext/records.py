@@ -37,13 +37,17 @@ GROUPS = (
     ("Chapter 3: gates", "copy-|digits-|forget-bias-|depth-"),
     ("Chapters 3 and 4: the adding problem over long distances", "long-|told-"),
     ("Chapters 4 and 8: MNIST by pixels", "pixel-mnist-"),
-    ("Chapter 5: number words", "numbers-"),
+    ("Chapter 5: number words", "numbers-(?!bytenet|convs2s)"),
     ("Chapter 6: the symbol of so many steps ago", "lag"),
     ("Chapter 7: German number words, and characters", "german-|shakespeare-(?!stream|xl)"),
     ("Chapter 8: Nottingham tunes", "nottingham-"),
     ("Chapter 8: JSB chorales", "jsb-"),
     ("Chapter 8: Penn Treebank", "ptb-(?!char-xl)"),
     ("Chapter 9: Transformer-XL", "shakespeare-(stream|xl)|ptb-char-xl"),
+    ("Chapter 10: binary addition", "addition-"),
+    ("Chapter 10: stories", "stories-"),
+    ("Chapter 10: film reviews, and generated sentences", "sst2-|sentences-"),
+    ("Chapter 10: number words", "numbers-(bytenet|convs2s)"),
     *((f"The race: {about}", f"race-{task}-") for task, about in RACE.items()),
 )
 REST = "Other runs"
