@@ -271,4 +271,3 @@ INPUTS_OF |= official_qrnn.INPUTS
 # --- memory network
 
 # --- self-attention classifier
-

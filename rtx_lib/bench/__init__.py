@@ -12,6 +12,7 @@ from rtx_lib.diagnostics.measuring import compare, measure
 from .attention import attention, transformer
 from .between import local_rnn, txl
 from .comparison import race
+from .parallel import linear, qrnn
 from .recurrence import cells, indrnn, rnn
 
 CASES: dict[str, Callable[..., list[dict[str, Any]]]] = {
@@ -22,5 +23,7 @@ CASES: dict[str, Callable[..., list[dict[str, Any]]]] = {
     "transformer": transformer,
     "local-rnn": local_rnn,
     "txl": txl,
+    "linear": linear,
+    "qrnn": qrnn,
     "race": race,
 }

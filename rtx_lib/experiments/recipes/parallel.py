@@ -14,10 +14,7 @@ from .recipe import COSINE, Recipe
 
 RECIPES: list[Recipe] = [
     # --- binary addition
-
     # --- stories
-
     # --- sentiment
-
     # --- number words
 ]
