@@ -12,6 +12,7 @@ from rtx_lib.diagnostics.measuring import compare, measure
 from .attention import attention, transformer
 from .between import local_rnn, txl
 from .comparison import race
+from .parallel import linear, qrnn
 from .recurrence import cells, indrnn, rnn
 from .sentiment import sentiment
 
@@ -24,5 +25,7 @@ CASES: dict[str, Callable[..., list[dict[str, Any]]]] = {
     "local-rnn": local_rnn,
     "txl": txl,
     "sentiment": sentiment,
+    "linear": linear,
+    "qrnn": qrnn,
     "race": race,
 }

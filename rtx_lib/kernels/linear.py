@@ -191,8 +191,9 @@ def _choose(a: Tensor, b: Tensor, h0: Tensor | None) -> tuple[str, str]:
 
 def _wild(a: Tensor, b: Tensor, h0: Tensor | None) -> str | None:
     """What is beyond the fast forms' bounds; None if nothing is."""
-    bound = 1 + 4 * torch.finfo(a.dtype).eps  # a number on the unit circle may be rounded up
-    if not all(abs(float(end)) <= bound for end in (a.abs() if a.is_complex() else a).detach().aminmax()):
+    a, bound = a.detach(), 1 + 4 * torch.finfo(a.dtype).eps  # a number on the unit circle may be rounded up
+    squares = a.real.square().addcmul_(a.imag, a.imag) if a.is_complex() else None  # sooner made than moduli
+    if not all(abs(end) <= bound for end in (a.aminmax() if squares is None else [squares.amax().sqrt()])):
         return "a holds a value beyond 1"
     parts = (torch.view_as_real(x.resolve_conj()) if x.is_complex() else x for x in (b, h0) if x is not None)
     if not all(math.isfinite(end) for x in parts for end in x.detach().aminmax()):

@@ -37,7 +37,7 @@ def backward(g: Tensor, a: Tensor, h0: Tensor, h: Tensor) -> tuple[Tensor, Tenso
 def _run(a: Tensor, b: Tensor, start: Tensor, *, reverse: bool) -> Tensor:
     batch, steps, width = b.shape
     h = torch.empty(b.shape, dtype=b.dtype, device=b.device)
-    tensors = [x.resolve_conj().contiguous() for x in (a, b, start)] + [h]
+    tensors = [x.resolve_conj().resolve_neg().contiguous() for x in (a, b, start)] + [h]
     parts = [torch.view_as_real(x) for x in tensors] if b.is_complex() else tensors
     grid = (triton.cdiv(batch * width, COLUMNS),)
     with torch.cuda.device_of(b):  # triton launches on the current device
@@ -84,10 +84,10 @@ def _steps(
             at = first + tl.cast(steps - 1 - t if REVERSE else t, tl.int64) * width * parts
             # From the end each step takes the a of the step after it; the first has none, and starts from 0.
             of_a, has_a = (at + width * parts, inside & (t > 0)) if REVERSE else (at, inside)
-            real = tl.load(a + of_a, mask=has_a, other=0), tl.load(b + at, mask=inside, other=0)
+            a_x, b_x = tl.load(a + of_a, mask=has_a, other=0), tl.load(b + at, mask=inside, other=0)
             at += parts - 1
             of_a += parts - 1
-            rows += (real + (tl.load(a + of_a, mask=has_a, other=0), tl.load(b + at, mask=inside, other=0)),)
+            rows += ((a_x, b_x, tl.load(a + of_a, mask=has_a, other=0), tl.load(b + at, mask=inside, other=0)),)
         for k in tl.static_range(DEPTH):
             t = group + k
             inside = there & (t < steps)

@@ -45,6 +45,14 @@ def txl():
             yield f"memory, {pieces}, attention length {length}", "sliding window", "ours"
 
 
+def linear():
+    for kind in ("", "complex "):
+        for name in ("auto", "scan", "numba"):
+            yield f"{kind}{name}, B=2 T=5 N=3", f"{kind}loop over unbind", "plain loop"
+        if not kind:
+            yield "ReLU recurrence, B=2 T=5 N=3", "loop over unbind", "plain loop"
+
+
 SIZE = ", B=2 T=6 D=8 H=2"
 MHA, GPT = ("torch.nn.MultiheadAttention", "torch.nn"), ("plain GPT", "torch.nn")
 # A case, and what its rows compare: the variant, against what, of which kind; and which of them compute the same.
@@ -89,6 +97,17 @@ ROWS = {
         slice(None),
     ),
     "txl": (txl_rows, [*txl()], slice(None)),
+    "linear": (partial(bench.linear, sizes=[(2, 5, 3)]), [*linear()], [0, 1, 2, 4, 5, 6]),
+    "qrnn": (
+        partial(bench.qrnn, batch=2, time_steps=6, hidden=4),
+        [
+            ("rtx_lib, f-pooling, B=2 T=6 N=4", "loop over time, f-pooling", "plain loop"),
+            ("rtx_lib, fo-pooling, B=2 T=6 N=4", "loop over time, fo-pooling", "plain loop"),
+            ("rtx_lib QRNN layer, B=2 T=6 N=4", "QRNN layer with a loop", "plain loop"),
+            ("rtx_lib QRNN layer, B=2 T=6 N=4", "torch.nn.LSTM", "torch.nn"),
+        ],
+        slice(3),
+    ),
 }
 
 
@@ -103,8 +122,9 @@ def test_rows_of_a_case(case):
         assert row.keys() - {"memory_ratio"} == {"case", "variant", "against", "kind", "ratio", "max_error", "device"}
         assert ("memory_ratio" in row) == (case == "local-rnn") and 0 < row.get("memory_ratio", 1) < 2
     errors = [row["max_error"] for row in rows]
-    assert all(error < 1e-5 for error in errors[same])
-    assert errors.count(None) == len(errors) - len(errors[same])
+    same = [errors[i] for i in same] if isinstance(same, list) else errors[same]
+    assert all(error < 1e-5 for error in same)
+    assert errors.count(None) == len(errors) - len(same)
 
 
 def doubled(x):

@@ -20,10 +20,9 @@ def in_a_process(*arguments, **environment):
     )
 
 
-def test_in_the_interpreter():
-    answer = in_a_process(
-        "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/kernels/interpreted.py", TRITON_INTERPRET="1"
-    )
+@pytest.mark.parametrize("name", ["interpreted.py", "interpreted_linear.py"])
+def test_in_the_interpreter(name):
+    answer = in_a_process("-m", "pytest", "-q", "-p", "no:cacheprovider", f"tests/kernels/{name}", TRITON_INTERPRET="1")
     assert answer.returncode == 0, answer.stdout[-3000:] + answer.stderr[-1000:]
 
 
@@ -56,6 +55,31 @@ for name, real, one, columns, rows, warps in (
 def test_compiles_for_a_gpu(tmp_path):
     """And fuses no multiply-add, which would miss the zero of z_t = -u h_{t-1}."""
     answer = in_a_process("-c", COMPILE, TRITON_CACHE_DIR=str(tmp_path))
+    assert answer.returncode == 0, answer.stderr[-3000:]
+    assert "mul.rn.f32" in answer.stdout and "mul.rn.f64" in answer.stdout and "fma." not in answer.stdout
+
+
+COMPILE_LINEAR = """
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from rtx_lib.kernels import triton_linear as ours
+
+for real, reverse, complex_, one in (("fp32", 0, 0, ""), ("fp64", 1, 1, ""), ("fp32", 1, 1, "steps")):
+    fixed = {"WIDTH": ours.COLUMNS, "DEPTH": 4, "REVERSE": bool(reverse), "COMPLEX": bool(complex_), one: 1}
+    names = [name for name in ours._steps.arg_names if name not in fixed]
+    signature = {name: "i32" if name in ("count", "steps", "width") else "*" + real for name in names}
+    constants = {name: value for name, value in fixed.items() if name}
+    signature |= dict.fromkeys(constants, "constexpr")
+    signature = {name: signature[name] for name in ours._steps.arg_names}
+    options = {"num_warps": 1, "enable_fp_fusion": False}
+    source = ASTSource(ours._steps, signature, constants)
+    print(triton.compile(source, GPUTarget("cuda", 80, 32), options).asm["ptx"])
+"""
+
+
+def test_the_linear_recurrence_compiles_for_a_gpu(tmp_path):
+    answer = in_a_process("-c", COMPILE_LINEAR, TRITON_CACHE_DIR=str(tmp_path))
     assert answer.returncode == 0, answer.stderr[-3000:]
     assert "mul.rn.f32" in answer.stdout and "mul.rn.f64" in answer.stdout and "fma." not in answer.stdout
 

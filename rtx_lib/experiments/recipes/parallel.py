@@ -127,4 +127,8 @@ RECIPES: list[Recipe] = [
     # 101,462 and 98,828 parameters outside the tables, where numbers-additive has 100,622.
     _digits_of("bytenet", "ByteNet", 3e-3, width=72),
     _digits_of("convs2s", "ConvS2S", 3e-3, width=40, encoder=[[40, 3]] * 4, decoder=[[40, 3]] * 4, length=128),
+    # --- binary addition
+    # --- stories
+    # --- sentiment
+    # --- number words
 ]

@@ -1,0 +1,84 @@
+"""The QRNN: its equations step by step, what its state must carry, and zoneout."""
+
+import pytest
+import torch
+from reference.qrnn_loops import layer
+from support.compare import draw, in_pieces, random_parameters
+from support.helpers import drawn, relative_error
+
+from rtx_lib.models.qrnn import QRNN, QRNNLayer
+
+poolings = pytest.mark.parametrize("pooling", ["f", "fo", "ifo"])
+
+
+@poolings
+@pytest.mark.parametrize("window", [1, 2, 5])
+def test_equals_the_equations(pooling, window):
+    """Against the loops that the authors' reference values pass, with their f, the share of the new, turned round."""
+    model = drawn(0, QRNNLayer, 3, 4, window=window, pooling=pooling).double()
+    x, c = draw(2, 7, 3).double(), draw(2, 4, seed=1).double()
+    weight, bias = model.conv.weight.clone(), model.conv.bias.clone()
+    if pooling != "ifo":
+        weight[4:8], bias[4:8] = -weight[4:8], -bias[4:8]
+    columns = weight.flip(2).transpose(1, 2).flatten(1)  # the present first
+    expected, last = layer(columns, bias, x.transpose(0, 1), c, [], pooling == "ifo")
+    h, (c, _) = model(x, (c, x.new_zeros(2, window - 1, 3)))
+    assert relative_error(h.transpose(0, 1), expected) < 1e-12 and relative_error(c, last) < 1e-12
+
+
+def test_the_state_is_c_and_the_last_inputs():
+    model, x = drawn(0, QRNNLayer, 3, 4, window=3), draw(2, 7, 3)
+    _, (c, past) = model(x)
+    assert torch.equal(past, x[:, -2:]) and c.shape == (2, 4)
+    longer = drawn(0, QRNNLayer, 3, 4, window=10)(x)[1][1]
+    assert torch.equal(longer, torch.cat([torch.zeros(2, 2, 3), x], 1))
+
+
+def test_without_the_last_input_the_pieces_are_not_the_whole():
+    """What the authors' code does unless it is told to save the input: c goes on, the input before is 0."""
+    model, x = random_parameters(drawn(0, QRNNLayer, 3, 4).double()), draw(2, 9, 3).double()
+    whole = model(x)[0]
+    first, (c, past) = model(x[:, :5])
+    kept, lost = (model(x[:, 5:], (c, before))[0] for before in (past, torch.zeros_like(past)))
+    assert relative_error(torch.cat([first, kept], 1), whole) < 1e-12
+    assert relative_error(lost[:, 0], whole[:, 5]) > 0.01
+    alone = random_parameters(drawn(0, QRNNLayer, 3, 4, window=1).double())
+    assert relative_error(in_pieces(alone, x, [5, 4])[0], alone(x)[0]) < 1e-12, "a window of 1 has nothing to lose"
+
+
+def test_gradients_flow_through_the_carried_input():
+    model, x = drawn(0, QRNNLayer, 3, 4, window=3).double(), draw(2, 6, 3).double().requires_grad_()
+    pieces = in_pieces(model, x, [4, 2])[0]
+    ours, whole = (torch.autograd.grad(y[:, -2:].sum(), x)[0] for y in (pieces, model(x)[0]))
+    assert relative_error(ours, whole) < 1e-12 and whole[:, 2].any()
+
+
+@poolings
+@pytest.mark.parametrize("backend", ["scan", "numba"])
+def test_every_backend_gives_what_the_loop_gives(pooling, backend):
+    x, outcomes = draw(2, 300, 3).double(), []
+    for name in ("loop", backend):
+        model = drawn(0, QRNN, 3, 4, 2, 5, pooling=pooling, window=3, backend=name).double()
+        y = model(x)[0]
+        outcomes.append([y, *torch.autograd.grad(y.sin().sum(), list(model.parameters()))])
+    assert max(map(relative_error, outcomes[1], outcomes[0])) < 1e-10
+
+
+def test_zoneout_keeps_a_share_of_the_states():
+    """In training that many units of a step keep theirs exactly; in evaluation all are as far on as in the mean."""
+    model = drawn(0, QRNNLayer, 3, 50, pooling="f", zoneout=0.3)
+    x = draw(4, 100, 3)
+    torch.manual_seed(1)
+    h = model(x)[0]
+    assert float((h[:, 1:] == h[:, :-1]).float().mean()) == pytest.approx(0.3, abs=0.02)
+    z, f = model.eval().gates(torch.cat([x.new_zeros(4, 1, 3), x], 1))
+    model.zoneout = 0.0
+    same, plain = model.gates(torch.cat([x.new_zeros(4, 1, 3), x], 1))
+    assert torch.equal(z, same) and torch.allclose(1 - f, 0.7 * (1 - plain))
+
+
+def test_the_first_weights_are_torchs_for_as_many_inputs():
+    model = drawn(0, QRNNLayer, 25, 60, window=4)
+    bound = 100**-0.5
+    for weights in model.state_dict().values():
+        assert 0.9 * bound < weights.abs().max() <= bound and weights.mean().abs() < bound / 5
