@@ -87,8 +87,8 @@ class ByteNet(nn.Module):
         h = decoder(E_t y_{t-1} + z_t)          causal blocks; z_t = 0 for t > n
         logits = W_b relu(LN(W_a h + b_a)) + b_b
 
-    How long the target will be is not known beforehand. The encoder is therefore run over n = ceil(a |s|) positions
-    of a sentence of |s| words, of which those behind the words have no embedding, and the decoder is unfolded over
+    How long the target will be is not known beforehand. The encoder is therefore run over ``n = ceil(a |s|)`` positions
+    of a sentence of ``|s|`` words, of which those behind the words have no embedding, and the decoder is unfolded over
     these for as long as it likes; should the target turn out longer, it goes on without (dynamic unfolding,
     section 3.2). The time is linear in the lengths.
 

@@ -74,12 +74,14 @@ class Embedding(nn.Module):
 
 
 class Attention(nn.Module):
-    """What a layer of the decoder reads of the source (section 3.3)::
+    """What a layer of the decoder reads of the source (section 3.3).
 
-    d_i = sqrt(1/2) (W_d h_i + b_d + g_i)                         g_i: embedding of the target symbol before
-    a_ij = softmax_j(d_i . z_j)
-    c_i = sqrt(m) sum_j a_ij sqrt(1/2) (z_j + e_j)                m words: the variance, if all a_ij are 1/m
-    y_i = sqrt(1/2) (W_c c_i + b_c + h_i)
+    ::
+
+        d_i = sqrt(1/2) (W_d h_i + b_d + g_i)               g_i: embedding of the target symbol before
+        a_ij = softmax_j(d_i . z_j)
+        c_i = sqrt(m) sum_j a_ij sqrt(1/2) (z_j + e_j)      m words: the variance, if all a_ij are 1/m
+        y_i = sqrt(1/2) (W_c c_i + b_c + h_i)
     """
 
     def __init__(self, channels: int, width: int) -> None:

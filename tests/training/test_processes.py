@@ -140,6 +140,7 @@ SETTINGS = {
     "adding": {"length": 5},
     "copy": {"delay": 3},
     "lag": {"lag": 2, "length": 6},
+    "binary-addition": {"bits": 4},
     "music": {"summed": True},
     "number-words": {"label_smoothing": 0.1},
     "text": {"source": "pydoc", "length": 9},
