@@ -12,7 +12,7 @@ follows the code, but for the last three points:
 - An empty slot of the memory keeps the score 0 and takes its share of the softmax.
 - The authors' random noise leaves out times; the paper speaks of empty memories. Here is none.
 - The code clips each matrix by its largest singular value, where the paper says norm. Clipping belongs to
-  :func:`rtx_lib.training.fit` here.
+  :func:`rtx_lib.training.loop.fit` here.
 - In the code the answer may be a time word, or no word. Here it is chosen among the words and no word.
 """
 
