@@ -37,7 +37,7 @@ with imported(ROOT):
     from rtx_lib.evidence.findings import PLANNED, Bound
     from rtx_lib.tasks.download import available
 FILE = Path("book/results/study/replication.json")
-DATA = ("mnist", "ptb", "music", "shakespeare")  # what the chapters read where it is there
+DATA = ("mnist", "ptb", "music", "shakespeare", "sst2")  # what the chapters read where it is there
 INSTRUCTIONS = ("avx512", "avx2", "default")  # as ATEN_CPU_CAPABILITY names them; the last is what every CPU has
 # The same for the two libraries that multiply matrices for torch.
 MATRIX_LIBRARIES = {

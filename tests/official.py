@@ -271,15 +271,3 @@ INPUTS_OF: dict[str, set[str]] = {}
 for _paper in (official_qrnn, official_convolutions, official_neural_gpu, official_memory, official_ssan):
     FAMILIES |= _paper.FAMILIES
     INPUTS_OF |= _paper.INPUTS
-
-# --- QRNN
-FAMILIES |= official_qrnn.FAMILIES
-INPUTS_OF |= official_qrnn.INPUTS
-
-# --- ByteNet and ConvS2S
-
-# --- Neural GPU
-
-# --- memory network
-
-# --- self-attention classifier
