@@ -71,10 +71,10 @@ def class_probe(x: Tensor, y: Tensor, test_x: Tensor, test_y: Tensor, *, penalty
     mean = x.mean(0)
     scale = (x - mean).square().sum(1).mean().sqrt().clamp(min=1e-12)
     x, test_x = (x - mean) / scale, (test_x - mean) / scale
-    classes = int(max(y.max(), test_y.max())) + 1
+    count = 1 + int(max(y.max(), test_y.max()))
     with torch.enable_grad():
-        weight = torch.zeros(classes, x.shape[1], dtype=torch.double, requires_grad=True)
-        bias = torch.zeros(classes, dtype=torch.double, requires_grad=True)
+        weight = torch.zeros(count, x.shape[1], dtype=torch.double, requires_grad=True)
+        bias = torch.zeros(count, dtype=torch.double, requires_grad=True)
         search = torch.optim.LBFGS([weight, bias], max_iter=1000, tolerance_grad=1e-8, line_search_fn="strong_wolfe")
 
         def cost() -> Tensor:

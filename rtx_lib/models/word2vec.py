@@ -16,6 +16,7 @@ sampling and whose equation numbers stand here. Where their code does otherwise 
 Which words meet as pairs is drawn by :mod:`rtx_lib.tasks.skipgram`.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 
 import torch
@@ -161,7 +162,7 @@ class Word2Vec(nn.Module):
         return F.embedding_bag(words, self.inputs, begins, mode="mean")
 
     @torch.no_grad()
-    def update(self, x: tuple[Tensor, Tensor], y: Tensor, rate: float) -> Tensor:
+    def update(self, x: tuple[Tensor, Tensor], y: Tensor, rate: float, limit: float | None = None) -> Tensor:
         """Change the vectors by one step down the summed loss of all pairs at once; that loss before it.
 
         ::
@@ -170,9 +171,9 @@ class Word2Vec(nn.Module):
             W_in[w_t]  += rate sum_j g_tj W_out[w_j]          CBOW: each of the words around gets the whole sum
             W_out[w_j] += rate sum_t g_tj v_t
 
-        Only the rows that occur are touched, so that a step costs the same for any vocabulary. Sums, not means: what
-        occurs often in a batch takes a long step. It must stay below what the loss allows, so that a small vocabulary
-        needs small batches.
+        Only the rows that occur are touched, so that a step costs the same for any vocabulary. Sums, not means, as if
+        all pairs came one by one: a word that occurs often in the batch takes a long step, and one too long for the
+        loss to fall sends the vectors to infinity. The limit keeps them.
 
         Parameters
         ----------
@@ -182,6 +183,8 @@ class Word2Vec(nn.Module):
             As for :func:`negative_sampling_loss`, of the shape of the scores.
         rate
             The learning rate.
+        limit
+            No vector moves further than this in one step; None: as far as it is sent.
         """
         words, others = self._expect_pair(x)
         v, u = self._hidden(words), F.embedding(others, self.outputs)  # (B, T, D), (B, J, D)
@@ -189,8 +192,8 @@ class Word2Vec(nn.Module):
         expect(y, scores.shape, "y", like=scores)
         g = rate * y * torch.sigmoid(-y.sign() * scores)
         error = (g @ u).expand(*words.shape, -1)
-        self.inputs.index_add_(0, words.flatten(), error.flatten(0, 1))
-        self.outputs.index_add_(0, others.flatten(), (g.mT @ v).flatten(0, 1))
+        _move(self.inputs, words, error, limit)
+        _move(self.outputs, others, g.mT @ v, limit)
         return negative_sampling_loss(scores, y).sum()
 
     @torch.no_grad()
@@ -228,7 +231,10 @@ class Word2Vec(nn.Module):
 
 
 def fit_word2vec(
-    model: Word2Vec, batches: Iterable[tuple[float, tuple[Tensor, Tensor], Tensor]], lr: float = 0.025
+    model: Word2Vec,
+    batches: Iterable[tuple[float, tuple[Tensor, Tensor], Tensor]],
+    lr: float = 0.025,
+    limit: float | None = 0.5,
 ) -> list[tuple[float, float]]:
     """Train on batches as they come, with a rate that falls linearly to 1e-4 of itself, as in the authors' code.
 
@@ -241,6 +247,8 @@ def fit_word2vec(
         ``SkipGrams.passes`` yields them.
     lr
         The rate at the start. The authors take 0.025 for skip-gram and 0.05 for CBOW.
+    limit
+        As for ``Word2Vec.update``. The authors' code, pair by pair, needs none.
 
     Returns
     -------
@@ -250,20 +258,30 @@ def fit_word2vec(
     Raises
     ------
     ValueError
-        If lr is not above 0.
+        If lr or the limit is not above 0.
     ArithmeticError
-        As soon as a loss is not finite: the batches are too large for this rate.
+        As soon as a loss is not finite: without a limit, batches may be too large for the rate.
     """
-    if not lr > 0:
-        raise ValueError(f"lr must be above 0, got {lr}")
-    curve, device = [], model.inputs.device
+    for name, value in (("lr", lr), ("limit", limit)):
+        if value is not None and not value > 0:
+            raise ValueError(f"{name} must be above 0, got {value}")
+    curve: list[tuple[float, float]] = []
     for done, (words, others), y in batches:
-        x, y = (words.to(device), others.to(device)), y.to(model.inputs)
-        loss = float(model.update(x, y, lr * max(LEAST_RATE, 1 - done)) / (y > 0).sum().clamp(min=1))
-        if loss != loss or loss == float("inf"):
-            raise ArithmeticError(f"loss is {loss} after {len(curve)} batches; take smaller batches or a lower rate")
+        x, y = (words.to(model.inputs.device), others.to(model.inputs.device)), y.to(model.inputs)
+        loss = float(model.update(x, y, lr * max(LEAST_RATE, 1 - done), limit) / (y > 0).sum().clamp(min=1))
+        if not math.isfinite(loss):
+            raise ArithmeticError(f"loss is {loss} after {len(curve)} batches; set a limit, or take smaller batches")
         curve.append((done, loss))
     return curve
+
+
+def _move(table: Tensor, ids: Tensor, steps: Tensor, limit: float | None) -> None:
+    """Add steps (B, T, D) to the rows ids (B, T) of a table, to each row their sum, of at most this length."""
+    found, place = ids.unique(return_inverse=True)
+    step = table.new_zeros(len(found), table.shape[1]).index_add_(0, place.flatten(), steps.flatten(0, 1))
+    if limit is not None:
+        step *= (limit / step.norm(dim=1, keepdim=True)).clamp(max=1)
+    table.index_add_(0, found, step)
 
 
 def _expect_counts(counts: Tensor) -> Tensor:

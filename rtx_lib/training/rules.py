@@ -77,7 +77,7 @@ class BertAdam(torch.optim.Optimizer):
         super().__init__(params, numbers | {"bias_correction": bias_correction})
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change every parameter that has a gradient; the closure's result, if there is one."""
         loss = None
         if closure is not None:

@@ -269,10 +269,10 @@ def test_frequent_words_fall_out():
 PAIRS = [[2 * k, 2 * k + 1] * 3 for k in range(10)] * 20  # ten pairs of words that stand together only
 
 
-def fitted(seed=0, size=2, lr=0.025, passes=6):
+def fitted(seed=0, size=2, passes=6, **how):
     text = SkipGrams(PAIRS, 20, window=1, noise=cumulative_table, length=16)
     model = drawn(seed, Word2Vec, 20, 8).float()
-    return model, fit_word2vec(model, text.passes(passes, size, generator=torch.Generator().manual_seed(seed)), lr)
+    return model, fit_word2vec(model, text.passes(passes, size, generator=torch.Generator().manual_seed(seed)), **how)
 
 
 def test_words_that_stand_together_fit_together():
@@ -298,9 +298,25 @@ def test_the_rate_falls_to_a_ten_thousandth():
     assert np.array(sizes) / sizes[0] == pytest.approx([1, 0.5, 1e-4, 1e-4])
 
 
-def test_too_long_steps_are_named():
-    with pytest.raises(ArithmeticError, match=r"loss is (nan|inf) after \d+ batches; take smaller batches"):
-        fitted(size=200, lr=1e6, passes=9)
+def test_no_vector_moves_further_than_the_limit():
+    """One that would not is not held up, and the direction stays."""
+    free, held, before = build(), build(), build()
+    free.update((WORDS, OTHERS), Y, 0.1)
+    held.update((WORDS, OTHERS), Y, 0.1, limit=0.15)
+    for ours, theirs, start in zip(held.parameters(), free.parameters(), before.parameters(), strict=True):
+        moved, wanted = ours - start, theirs - start
+        long = wanted.norm(dim=1) > 0.15
+        assert long.any() and not long.all()
+        assert relative_error(moved[~long], wanted[~long]) < 1e-14
+        assert relative_error(moved[long], 0.15 * torch.nn.functional.normalize(wanted[long], dim=1)) < 1e-12
+
+
+def test_too_long_steps_are_held_or_named():
+    """Batches of 3,200 words of a vocabulary of 20, which without a limit diverge."""
+    _, curve = fitted(size=200, lr=1.0)
+    assert np.isfinite([loss for _, loss in curve]).all()
+    with pytest.raises(ArithmeticError, match=r"loss is (nan|inf) after \d+ batches; set a limit"):
+        fitted(size=200, lr=1e6, passes=9, limit=None)
 
 
 # ---- refusals
@@ -339,6 +355,7 @@ def test_what_is_no_pair_is_refused(name):
         (lambda: build().update_one_by_one((WORDS, OTHERS), Y[..., :1], 0.1), r"y must have shape \(2, 3, 4\)"),
         (lambda: build("cbow").update_one_by_one((WORDS, OTHERS), Y, 0.1), r"y must have shape \(2, 1, 4\)"),
         (lambda: fit_word2vec(build(), [], 0.0), "lr must be above 0, got 0.0"),
+        (lambda: fit_word2vec(build(), [], limit=-1.0), "limit must be above 0, got -1.0"),
         (lambda: keep_probability(COUNTS, 0.0), "sample must be above 0, got 0.0"),
         (lambda: keep_probability(COUNTS, rule="gensim"), "rule must be one of .* got 'gensim'"),
         (lambda: keep_probability(COUNTS[:0]), "counts must be"),
