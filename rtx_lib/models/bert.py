@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.layers.attention import causal_mask, expect_fits, padding_mask
-from rtx_lib.layers.blocks import ACTIVATIONS, Stack, undrawn
+from rtx_lib.layers.blocks import Activation, Stack, undrawn
 from rtx_lib.layers.embedding import table
 from rtx_lib.layers.positions import Learned
 from rtx_lib.layers.shapes import at_hand, expect, expect_choice, expect_ids, expect_share, expect_sizes, expect_tuple
@@ -28,6 +28,7 @@ KINDS = ("sentence", "token", "span", "choice")
 PAD, IGNORED = 0, -100
 IS_NEXT, RANDOM = 0, 1  # the two classes of next-sentence prediction
 STD, EPS = 0.02, 1e-12
+GELU: dict[str, Activation] = {"gelu": F.gelu, "gelu_tanh": partial(F.gelu, approximate="tanh")}  # at most 5e-4 apart
 
 Text = Tensor | tuple[Tensor, ...]  # ids (B, T), or ids and segments
 
@@ -58,7 +59,7 @@ class BERTEncoder(nn.Module):
     inner
         Width inside the feed-forward networks; 4D if None.
     activation
-        f, ``"gelu"`` or ``"gelu_tanh"``, as in :class:`~rtx_lib.layers.blocks.FeedForward`.
+        f: ``"gelu"``, exact, or ``"gelu_tanh"``.
     direction
         What a position sees: ``"both"`` sides, or itself and one side, ``"left-to-right"`` or ``"right-to-left"``.
     dropout
@@ -91,13 +92,14 @@ class BERTEncoder(nn.Module):
     ) -> None:
         super().__init__()
         expect_sizes(vocabulary=vocabulary, width=width, length=length, segments=segments)
+        expect_choice("activation", activation, list(GELU))
         expect_choice("direction", direction, DIRECTIONS)
         expect_share("dropout", dropout)
         self.input_size, self.output_size, self.heads, self.direction = vocabulary, width, heads, direction
         norm = partial(nn.LayerNorm, eps=EPS)
         self.embedding, self.segments = table(vocabulary, width, STD), table(segments, width, STD)
         self.positions, self.norm = Learned(length, width), norm(width)
-        options: dict[str, Any] = {"inner": inner, "activation": activation, "dropout": dropout}
+        options: dict[str, Any] = {"inner": inner, "activation": GELU[activation], "dropout": dropout}
         self.stack = Stack(width, heads, layers, norm="post", norm_layer=norm, **options)
         block: Any
         for block in self.stack.blocks:
@@ -174,7 +176,7 @@ class BERT(nn.Module):
 
     def predict(self, h: Tensor) -> Tensor:
         """Logits (..., V) of the words that belong where h (..., D) is."""
-        z = self.norm(ACTIVATIONS[self.activation](self.transform(h)))
+        z = self.norm(GELU[self.activation](self.transform(h)))
         return F.linear(z, self.encoder.embedding.weight, self.bias)
 
     def forward(self, x: Text, state: None = None) -> tuple[Tensor, None]:
