@@ -1,6 +1,7 @@
 """What can be read off a model's states by a linear map (Alain and Bengio 2016)."""
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 
@@ -32,3 +33,55 @@ def linear_probe(states: Tensor, target: Tensor) -> float:
     numbers, half = target.cpu().double(), len(states) // 2
     fitted = torch.linalg.lstsq(states[:half].flatten(0, 1), numbers.repeat(half)[:, None]).solution
     return float((states[half:] @ fitted - numbers[:, None]).abs().mean())
+
+
+def class_probe(x: Tensor, y: Tensor, test_x: Tensor, test_y: Tensor, *, penalty: float = 0.1) -> float:
+    """The share of test rows whose class is named right by logistic regression on the training rows.
+
+    Weights W and biases b are those of the least
+
+        sum_i -log softmax(W x_i + b)[y_i] + penalty / 2 |W|^2,
+
+    which is unique in what it predicts. Before that, the mean of the training rows is taken away from all rows, and all
+    are divided by one number that makes the mean squared length of training rows 1, so that a penalty means the same
+    for features of any size and number. All in double precision.
+
+    Parameters
+    ----------
+    x, test_x
+        Features (N, D) and (M, D).
+    y, test_y
+        Classes (N,) and (M,), whole numbers from 0 on.
+    penalty
+        Above 0.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit, a class is below 0, or the penalty is not above 0.
+    """
+    for name, rows, classes in (("x", x, y), ("test_x", test_x, test_y)):
+        if rows.ndim != 2 or not len(rows) or rows.shape[1] != x.shape[1]:
+            raise ValueError(f"{name} must have shape (N, D) with N at least 1, got {tuple(rows.shape)}")
+        if classes.shape != rows.shape[:1] or classes.is_floating_point() or int(classes.min()) < 0:
+            raise ValueError(f"the classes of {name} must be {len(rows)} whole numbers from 0 on, got {classes!r:.80}")
+    if not penalty > 0:
+        raise ValueError(f"penalty must be above 0, got {penalty}")
+    x, test_x, y, test_y = (part.detach().cpu() for part in (x.double(), test_x.double(), y.long(), test_y.long()))
+    mean = x.mean(0)
+    scale = (x - mean).square().sum(1).mean().sqrt().clamp(min=1e-12)
+    x, test_x = (x - mean) / scale, (test_x - mean) / scale
+    count = 1 + int(max(y.max(), test_y.max()))
+    with torch.enable_grad():
+        weight = torch.zeros(count, x.shape[1], dtype=torch.double, requires_grad=True)
+        bias = torch.zeros(count, dtype=torch.double, requires_grad=True)
+        search = torch.optim.LBFGS([weight, bias], max_iter=1000, tolerance_grad=1e-8, line_search_fn="strong_wolfe")
+
+        def cost() -> Tensor:
+            search.zero_grad()
+            total = F.cross_entropy(F.linear(x, weight, bias), y, reduction="sum") + penalty / 2 * weight.square().sum()
+            total.backward()
+            return total
+
+        search.step(cost)
+    return (F.linear(test_x, weight, bias).argmax(1) == test_y).double().mean().item()

@@ -15,7 +15,8 @@ from .attention import MultiHeadAttention
 from .positions import make_schemes
 from .shapes import expect, expect_all, expect_choice, expect_sizes, expect_tuple
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
+Activation = Callable[[Tensor], Tensor]
+ACTIVATIONS: dict[str, Activation] = {"relu": F.relu, "gelu": F.gelu}
 NORMS = ("pre", "post")
 # What a block remembers: the keys and values (B, H, S, K) of its self-attention; with cross-attention two such pairs.
 Cache = tuple[Any, Any]
@@ -45,7 +46,7 @@ class FeedForward(nn.Module):
     inner
         Width between the two maps; 4D if None.
     activation
-        f: ``"relu"`` as in the paper, or ``"gelu"``, x times the normal distribution function (GPT's).
+        f: ``"relu"`` as in the paper, ``"gelu"``, x times the normal distribution function, or a function.
     bias
         Whether there are b_1 and b_2.
     dropout
@@ -58,12 +59,19 @@ class FeedForward(nn.Module):
     """
 
     def __init__(
-        self, width: int, inner: int | None = None, *, activation: str = "relu", bias: bool = True, dropout: float = 0.0
+        self,
+        width: int,
+        inner: int | None = None,
+        *,
+        activation: str | Activation = "relu",
+        bias: bool = True,
+        dropout: float = 0.0,
     ) -> None:
         super().__init__()
         inner = 4 * width if inner is None else inner
         expect_sizes(width=width, inner=inner)
-        expect_choice("activation", activation, sorted(ACTIVATIONS))
+        if not callable(activation):
+            expect_choice("activation", activation, sorted(ACTIVATIONS))
         self.activation = activation
         self.linear1 = xavier_linear(width, inner, bias=bias)
         self.linear2 = xavier_linear(inner, width, bias=bias)
@@ -71,7 +79,8 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Map x (..., D) to (..., D)."""
-        return self.linear2(self.dropout(ACTIVATIONS[self.activation](self.linear1(x))))
+        f = ACTIVATIONS[self.activation] if isinstance(self.activation, str) else self.activation
+        return self.linear2(self.dropout(f(self.linear1(x))))
 
 
 class SampleStdNorm(nn.Module):
@@ -155,7 +164,7 @@ class Block(nn.Module):
         causal: bool = False,
         cross: bool = False,
         positions: nn.Module | None = None,
-        activation: str = "relu",
+        activation: str | Activation = "relu",
         bias: bool = True,
         dropout: float = 0.0,
         norm_layer: Callable[..., nn.Module] = nn.LayerNorm,
@@ -269,7 +278,7 @@ class Stack(nn.Module):
         norm: str = "pre",
         causal: bool = False,
         cross: bool = False,
-        activation: str = "relu",
+        activation: str | Activation = "relu",
         bias: bool = True,
         dropout: float = 0.0,
         norm_layer: Callable[..., nn.Module] = nn.LayerNorm,

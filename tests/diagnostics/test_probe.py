@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from rtx_lib.diagnostics.probe import linear_probe
+from rtx_lib.diagnostics.probe import class_probe, linear_probe
 
 
 def test_a_number_that_stands_there_is_found():
@@ -30,3 +30,55 @@ def test_shapes():
         linear_probe(torch.zeros(1, 4, 2), torch.arange(4.0))
     with pytest.raises(ValueError, match="target must have shape"):
         linear_probe(torch.zeros(2, 4, 2), torch.arange(5.0))
+
+
+def blobs(count, centres, seed):
+    """Points around centres (K, D), and which one each belongs to."""
+    generator = torch.Generator().manual_seed(seed)
+    y = torch.randint(len(centres), (count,), generator=generator)
+    return centres[y] + torch.randn(count, centres.shape[1], generator=generator), y
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("penalty", [0.01, 1.0])
+def test_classes_are_told_apart_as_scikit_learn_does(classes, penalty):
+    from sklearn.linear_model import LogisticRegression
+
+    centres = torch.randn(classes, 6, generator=torch.Generator().manual_seed(0))
+    (x, y), (test_x, test_y) = blobs(60, centres, 1), blobs(2000, centres, 2)
+    moved = x - x.mean(0)
+    scale = moved.square().sum(1).mean().sqrt()
+    # Of two classes they penalise one vector, the difference of ours, which is twice as long.
+    theirs = LogisticRegression(C=(2 if classes == 2 else 1) / penalty, max_iter=5000, tol=1e-8)
+    theirs.fit((moved / scale).numpy(), y.numpy())
+    expected = theirs.score(((test_x - x.mean(0)) / scale).numpy(), test_y.numpy())
+    assert class_probe(x, y, test_x, test_y, penalty=penalty) == pytest.approx(expected, abs=1.5e-3)
+
+
+def test_the_size_of_features_does_not_count():
+    centres = torch.tensor([[0.0, 0.0], [1.0, 1.0]])
+    (x, y), (test_x, test_y) = blobs(40, centres, 1), blobs(500, centres, 2)
+    found = class_probe(x, y, test_x, test_y)
+    assert 0.6 < found < 0.95 and class_probe(1000 * x + 7, y, 1000 * test_x + 7, test_y) == found
+    with torch.no_grad():
+        assert class_probe(x, y, test_x, test_y) == found
+    assert class_probe(torch.zeros(4, 3), torch.tensor([1, 1, 0, 1]), torch.ones(2, 3), torch.tensor([1, 0])) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"x": torch.zeros(4)}, r"x must have shape \(N, D\)"),
+        ({"test_x": torch.zeros(2, 5)}, r"test_x must have shape .* got \(2, 5\)"),
+        ({"test_x": torch.zeros(0, 3), "test_y": torch.zeros(0)}, "test_x must have shape"),
+        ({"y": torch.tensor([0, 1, 1])}, "the classes of x must be 4 whole numbers"),
+        ({"y": torch.zeros(4)}, "the classes of x must be 4 whole numbers"),
+        ({"test_y": torch.tensor([-1, 0])}, "the classes of test_x must be 2 whole numbers from 0 on"),
+        ({"penalty": 0.0}, "penalty must be above 0, got 0.0"),
+    ],
+)
+def test_classes_that_do_not_fit(change, message):
+    right = {"x": torch.zeros(4, 3), "y": torch.tensor([0, 1, 1, 0]), "test_x": torch.zeros(2, 3)}
+    right["test_y"] = torch.tensor([0, 1])
+    with pytest.raises(ValueError, match=f"^{message}"):
+        class_probe(**right | change)

@@ -1,0 +1,300 @@
+"""BERT: a Transformer that sees both sides of a gap and learns to fill it, and is then fine-tuned on anything.
+
+J. Devlin, M.-W. Chang, K. Lee and K. Toutanova, *BERT: Pre-training of Deep Bidirectional Transformers for Language
+Understanding*, NAACL 2019 (arXiv 1810.04805). In the paper's order: the model (section 3) with its input (figure 2),
+pre-training by masked words and next sentences (3.1), and the heads of fine-tuning (3.2 and 4).
+
+What the paper leaves open is as in the authors' code (google-research/bert): an LN behind the embeddings, 1e-12 under
+the root of every LN, a layer with GELU and LN between the encoder and the masked words, and a tanh layer on the first
+position, the pooler, which next-sentence prediction alone trains. GELU was exact in the first release and is its tanh
+form since February 2019; ``activation`` has both.
+"""
+
+from functools import partial
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from rtx_lib.layers.attention import causal_mask, expect_fits, padding_mask
+from rtx_lib.layers.blocks import Activation, Stack, undrawn
+from rtx_lib.layers.embedding import table
+from rtx_lib.layers.positions import Learned
+from rtx_lib.layers.shapes import at_hand, expect, expect_choice, expect_ids, expect_share, expect_sizes, expect_tuple
+
+DIRECTIONS = ("both", "left-to-right", "right-to-left")
+KINDS = ("sentence", "token", "span", "choice")
+PAD, IGNORED = 0, -100
+IS_NEXT, RANDOM = 0, 1  # the two classes of next-sentence prediction
+STD, EPS = 0.02, 1e-12
+GELU: dict[str, Activation] = {"gelu": F.gelu, "gelu_tanh": partial(F.gelu, approximate="tanh")}  # at most 5e-4 apart
+
+Text = Tensor | tuple[Tensor, ...]  # ids (B, T), or ids and segments
+
+
+def visible(direction: str, length: int, *, device: torch.device | str | None = None) -> Tensor:
+    """The mask (T, T), True where a position may look: everywhere, at itself and what is left of it, or right of it."""
+    expect_choice("direction", direction, DIRECTIONS)
+    if direction == "both":
+        return torch.ones(length, length, dtype=torch.bool, device=device)
+    left = causal_mask(length, device=device)
+    return left if direction == "left-to-right" else left.T
+
+
+class BERTEncoder(nn.Module):
+    """Embeddings and blocks (section 3)::
+
+        h = LN(E[x_t] + S[segment_t] + P_t)                               figure 2
+        h = LN(h + attention(h));    h = LN(h + W_2 f(W_1 h))             each block
+
+    Parameters
+    ----------
+    vocabulary
+        V, number of words; id 0 is padding, which no position sees.
+    width, heads, layers
+        D, H, which divides it, and the number of blocks; 768, 12 and 12 in the base model.
+    length, segments
+        Numbers of positions and of segments; 512 and 2 in the paper.
+    inner
+        Width inside the feed-forward networks; 4D if None.
+    activation
+        f: ``"gelu"``, exact, or ``"gelu_tanh"``.
+    direction
+        What a position sees: ``"both"`` sides, or itself and one side, ``"left-to-right"`` or ``"right-to-left"``.
+    dropout
+        Share of the values set to 0 in training: of the embedded text, of the attention's weights, and of what
+        attention and feed-forward network add; 0.1 in the paper.
+
+    Matrices and tables start from N(0, 0.02^2), cut at two deviations and not rescaled; biases at 0.
+
+    Raises
+    ------
+    ValueError
+        For sizes below 1, heads that do not divide the width, an unknown activation or direction, or a dropout out of
+        its range; in ``forward`` for a state, for what is no such text, longer than ``length`` or without a word, and
+        for ids of words or segments that are too large. Values are looked at where they lie on the CPU.
+    """
+
+    def __init__(
+        self,
+        vocabulary: int,
+        *,
+        width: int,
+        heads: int,
+        layers: int,
+        length: int = 512,
+        segments: int = 2,
+        activation: str = "gelu",
+        direction: str = "both",
+        inner: int | None = None,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        expect_sizes(vocabulary=vocabulary, width=width, length=length, segments=segments)
+        expect_choice("activation", activation, list(GELU))
+        expect_choice("direction", direction, DIRECTIONS)
+        expect_share("dropout", dropout)
+        self.input_size, self.output_size, self.heads, self.direction = vocabulary, width, heads, direction
+        norm = partial(nn.LayerNorm, eps=EPS)
+        self.embedding, self.segments = table(vocabulary, width, STD), table(segments, width, STD)
+        self.positions, self.norm = Learned(length, width), norm(width)
+        options: dict[str, Any] = {"inner": inner, "activation": GELU[activation], "dropout": dropout}
+        self.stack = Stack(width, heads, layers, norm="post", norm_layer=norm, **options)
+        block: Any
+        for block in self.stack.blocks:
+            block.feed_forward.dropout = nn.Identity()  # none between the two matrices
+        draw(self)
+
+    def forward(self, x: Text, state: None = None, *, mask: Tensor | None = None) -> tuple[Tensor, None]:
+        """The last block's output h (B, T, D) of a text; there is no state.
+
+        Parameters
+        ----------
+        x
+            Ids (B, T), all of segment 0; or the pair (ids (B, T), segments (B, T)).
+        mask
+            Bool, broadcastable to (B, H, T, T), True where a position may look, as far as ``direction`` allows; where
+            the id is not 0 if None.
+        """
+        if state is not None:
+            raise ValueError(f"state must be None, a text is read as a whole, got {type(state).__name__}")
+        pair = isinstance(x, tuple)
+        ids, segments = expect_tuple(x, 2, "(ids, segments)", "x") if pair else (x, None)
+        ids = expect_ids(ids, self.input_size, "ids" if pair else "x")
+        if at_hand(ids) and mask is None and (empty := (ids == PAD).all(1)).any():
+            raise ValueError(f"x must have a word in each row, got none in row {int(empty.nonzero()[0])}")
+        segments = torch.zeros_like(ids) if segments is None else segments
+        expect(expect_ids(segments, self.segments.num_embeddings, "segments"), ids.shape, "segments")
+        mask = padding_mask(ids, PAD) if mask is None else mask
+        expect_fits("mask", mask, (len(ids), self.heads, ids.shape[1], ids.shape[1]))
+        if self.direction != "both":
+            mask = mask & visible(self.direction, ids.shape[1], device=ids.device)
+        h = self.norm(self.positions.embed(self.embedding(ids) + self.segments(segments)))
+        return self.stack(h, mask=mask)[0], None
+
+
+class BERT(nn.Module):
+    """The encoder in pre-training (section 3.1)::
+
+        z_t    = LN(f(W h_t + b))
+        logits = z_t E^T + c                            masked words: which word stood at t
+        next   = W_n pool(h) + b_n                      next sentence: class 0 if B follows A, 1 if it is a random one
+        pool(h) = tanh(W_p h_1 + b_p)                   of the first position, where [CLS] stands
+
+    Words that are masked together are predicted apart: given what is left of the text, each has a distribution of its
+    own, whatever the others are.
+
+    Parameters
+    ----------
+    vocabulary, activation, options
+        The encoder's, as in :class:`BERTEncoder`, with width, heads and layers.
+    next_sentence
+        Whether there are a pooler and the two classes, as in the paper.
+
+    Raises
+    ------
+    ValueError
+        As in the encoder; in ``forward`` also for places outside the text.
+    """
+
+    def __init__(
+        self, vocabulary: int, *, activation: str = "gelu", next_sentence: bool = False, **options: Any
+    ) -> None:
+        super().__init__()
+        self.encoder, self.activation = BERTEncoder(vocabulary, activation=activation, **options), activation
+        self.input_size, self.output_size = vocabulary, vocabulary + 2 * next_sentence
+        width = self.encoder.output_size
+        self.transform, self.norm = drawn_linear(width, width), nn.LayerNorm(width, eps=EPS)
+        self.bias = nn.Parameter(torch.zeros(vocabulary))
+        self.pooler = drawn_linear(width, width) if next_sentence else None
+        self.next_sentence = drawn_linear(width, 2) if next_sentence else None
+
+    def encode(self, x: Text, *, mask: Tensor | None = None) -> Tensor:
+        """The hidden states h (B, T, D) of a text; x and mask as in :class:`BERTEncoder`."""
+        return self.encoder(x, mask=mask)[0]
+
+    def predict(self, h: Tensor) -> Tensor:
+        """Logits (..., V) of the words that belong where h (..., D) is."""
+        z = self.norm(GELU[self.activation](self.transform(h)))
+        return F.linear(z, self.encoder.embedding.weight, self.bias)
+
+    def forward(self, x: Text, state: None = None) -> tuple[Tensor, None]:
+        """Map texts to logits of their words; there is no state.
+
+        Parameters
+        ----------
+        x
+            Ids (B, T), some of them those of a mask token; the pair (ids, segments); or (ids, segments, places), with
+            the positions (B, N) that are asked for: with a large vocabulary the other logits take most of the time.
+
+        Returns
+        -------
+        logits
+            (B, T, V), or (B, N, V) at the places. With ``next_sentence`` two more at each: those of the next sentence,
+            which are the same everywhere.
+        """
+        *text, places = x if isinstance(x, tuple) and len(x) == 3 else (x, None)
+        h, _ = self.encoder(tuple(text) if len(text) == 2 else text[0], state)
+        at = h
+        if places is not None:
+            expect(expect_ids(places, h.shape[1], "places"), (len(h), "N"), "places")
+            at = h.gather(1, places.long()[..., None].expand(-1, -1, h.shape[2]))  # (B, N, D)
+        logits = self.predict(at)
+        if self.pooler is None or self.next_sentence is None:
+            return logits, None
+        follows = self.next_sentence(pool(self.pooler, h))[:, None].expand(-1, at.shape[1], -1)
+        return torch.cat([logits, follows], dim=-1), None
+
+
+class BERTClassifier(nn.Module):
+    """The encoder in fine-tuning, with a matrix of its own for each kind of task (sections 3.2 and 4)::
+
+        "sentence"   W pool(h) + b               a class of a sentence or of a pair                      4.1
+        "token"      W h_t + b                   a class of each word                                    5.3
+        "span"       W h_t + b, with 2 rows      whether the answer starts, and whether it ends, at t    4.2
+        "choice"     w pool(h) + b               one number for each of C texts, a softmax over them     4.4
+
+    Parameters
+    ----------
+    bert
+        A :class:`BERT`, whose encoder is trained further, and its pooler if it has one; else a new one serves.
+    output_size
+        Number of classes; 2 for a span; the number of texts to choose from.
+    kind
+        One of these.
+    dropout
+        Share of the values in front of the matrix set to 0 in training, but for spans; 0.1 in the paper.
+
+    Raises
+    ------
+    ValueError
+        For sizes below 1, an unknown kind, a span of another size, or a dropout out of its range; in ``forward`` as
+        in the encoder, and for another number of texts to choose from.
+    """
+
+    def __init__(self, bert: BERT, output_size: int, *, kind: str = "sentence", dropout: float = 0.0) -> None:
+        super().__init__()
+        expect_sizes(output_size=output_size)
+        expect_choice("kind", kind, KINDS)
+        expect_share("dropout", dropout)
+        if kind == "span" and output_size != 2:
+            raise ValueError(f"output_size must be 2 for a span, its start and its end, got {output_size}")
+        self.encoder, self.kind, self.dropout = bert.encoder, kind, nn.Dropout(0.0 if kind == "span" else dropout)
+        self.input_size, self.output_size, width = bert.input_size, output_size, bert.encoder.output_size
+        self.pooler = (bert.pooler or drawn_linear(width, width)) if kind in ("sentence", "choice") else None
+        self.readout = drawn_linear(width, 1 if kind == "choice" else output_size)
+
+    def forward(self, x: Text, state: None = None, *, mask: Tensor | None = None) -> tuple[Tensor, None]:
+        """Map texts to logits: (B, 1, C) of sentences and choices, (B, T, C) of tokens, (B, T, 2) of spans.
+
+        x and mask as in :class:`BERTEncoder`; but to choose from C texts, ids and segments are (B, C, T), and the mask
+        is one of B * C texts. There is no state.
+        """
+        if self.kind == "choice":
+            parts = [
+                expect(p, ("B", self.output_size, "T")).flatten(0, 1) for p in (x if isinstance(x, tuple) else [x])
+            ]
+            x = tuple(parts) if isinstance(x, tuple) else parts[0]
+        h, _ = self.encoder(x, state, mask=mask)
+        if self.pooler is None:
+            return self.readout(self.dropout(h)), None
+        logits = self.readout(self.dropout(pool(self.pooler, h)))  # (B, C), or (B * C, 1)
+        return logits.view(-1, 1, self.output_size), None
+
+
+def pool(pooler: nn.Linear, h: Tensor) -> Tensor:
+    """The vector (B, D) for a text as a whole."""
+    return torch.tanh(pooler(h[:, 0]))
+
+
+def masked_loss(logits: Tensor, labels: Tensor) -> Tensor:
+    """The mean of -log P(label) of logits (B, N, V) over the labels (B, N) that are not -100; 0 if all are."""
+    total = F.cross_entropy(logits.transpose(1, 2), labels, ignore_index=IGNORED, reduction="sum")
+    return total / (labels != IGNORED).sum().clamp(min=1)
+
+
+def pretraining_loss(logits: Tensor, labels: Tensor, follows: Tensor) -> Tensor:
+    """The sum of both losses, of logits (B, N, V + 2), labels (B, N) and classes (B,): 0, is next, or 1, random."""
+    return masked_loss(logits[..., :-2], labels) + F.cross_entropy(logits[:, 0, -2:], follows)
+
+
+def span_loss(logits: Tensor, start: Tensor, end: Tensor) -> Tensor:
+    """The mean of the losses of start and end (B,), over all T of logits (B, T, 2): padding takes its share."""
+    return (F.cross_entropy(logits[..., 0], start) + F.cross_entropy(logits[..., 1], end)) / 2
+
+
+@torch.no_grad()
+def draw(module: nn.Module) -> None:
+    """Draw matrices from N(0, 0.02^2), cut at two deviations."""
+    for parameter in module.parameters():
+        if parameter.ndim == 2:
+            nn.init.trunc_normal_(parameter, std=STD, a=-2 * STD, b=2 * STD)
+
+
+def drawn_linear(inputs: int, outputs: int) -> nn.Linear:
+    """A linear map, drawn so, with bias 0."""
+    linear: nn.Linear = undrawn(nn.Linear, inputs, outputs)
+    draw(linear)
+    nn.init.zeros_(linear.bias)
+    return linear

@@ -1,0 +1,190 @@
+"""How BERT and GPT were really optimised: Adam as their code has it, what decays, and the three schedules.
+
+::
+
+    m <- b1 m + (1 - b1) g                v <- b2 v + (1 - b2) g^2
+    Adam    p <- p - rate * sqrt(1 - b2^t) / (1 - b1^t) * (m / (sqrt(v) + eps) + decay p)       bias_correction=True
+    BERT    p <- p - rate *                               (m / (sqrt(v) + eps) + decay p)       bias_correction=False
+
+J. Devlin, M.-W. Chang, K. Lee and K. Toutanova, *BERT* (2018, arXiv 1810.04805), ``optimization.py``: the estimates m
+and v start at 0, and nothing corrects for it. If all gradients were equal, the first step would be sqrt(10) = 3.2 times
+too long and the twelfth 6.6 times. The authors call this an oversight that hardly matters with warm-up, of which
+pre-training has 10,000 steps; in fine-tunings of a hundred steps it does (Mosbach et al., arXiv 2006.04884; Zhang et
+al., arXiv 2006.05987). BERT's gradients are clipped to a norm of 1 before all this, as ``fit(clip=1.0)`` does.
+
+A. Radford et al., *Improving Language Understanding by Generative Pre-Training* (2018), ``opt.py``: the correction is a
+factor on the whole step. ``torch.optim.AdamW`` adds eps after v is corrected and does not correct the decay, so that
+the three differ.
+
+Both codes count updates from 0, and the first update of a schedule with warm-up changes nothing. The schedules here are
+functions of the step from 1, as :func:`rtx_lib.training.fit` counts: step s is their update s - 1.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from rtx_lib.training.schedules import Schedule
+
+UNDECAYED = r"LayerNorm|layer_norm|bias"
+"""What the names of parameters that do not decay contain, in BERT's code."""
+
+
+class BertAdam(torch.optim.Optimizer):
+    """Adam with decoupled weight decay, by the rule of BERT's code or of GPT's.
+
+    Parameters
+    ----------
+    params
+        Parameters, or groups such as :func:`decay_groups` makes.
+    lr
+        The rate.
+    betas
+        (b1, b2), each in [0, 1).
+    eps
+        BERT's code has 1e-6, GPT's 1e-8.
+    weight_decay
+        The share of each parameter that a step of rate 1 would take away. Both codes have 0.01.
+    bias_correction
+        False for BERT's rule, True for GPT's.
+
+    Raises
+    ------
+    ValueError
+        For numbers out of range.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        *,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-6,
+        weight_decay: float = 0.01,
+        bias_correction: bool = False,
+    ) -> None:
+        for name, value in (("lr", lr), ("eps", eps), ("weight_decay", weight_decay)):
+            if not 0 <= value < math.inf:
+                raise ValueError(f"{name} must be at least 0, got {value}")
+        if len(betas) != 2 or not all(0 <= beta < 1 for beta in betas):
+            raise ValueError(f"betas must be two numbers from 0 to below 1, got {betas}")
+        numbers = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        super().__init__(params, numbers | {"bias_correction": bias_correction})
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Change every parameter that has a gradient; the closure's result, if there is one."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            (beta1, beta2), eps, decay = group["betas"], group["eps"], group["weight_decay"]
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                state = self.state[p]
+                if not state:
+                    state |= {"step": 0, "m": torch.zeros_like(p), "v": torch.zeros_like(p)}
+                state["step"] += 1
+                m, v, rate = state["m"], state["v"], group["lr"]
+                m.mul_(beta1).add_(p.grad, alpha=1 - beta1)
+                v.mul_(beta2).addcmul_(p.grad, p.grad, value=1 - beta2)
+                if group["bias_correction"]:
+                    rate = rate * math.sqrt(1 - beta2 ** state["step"]) / (1 - beta1 ** state["step"])
+                p.sub_(rate * (m / (v.sqrt() + eps) + decay * p))
+        return loss
+
+
+def decay_groups(
+    model: nn.Module, weight_decay: float = 0.01, rule: str | Callable[[str, Tensor], bool] = "bert"
+) -> list[dict[str, Any]]:
+    """A model's parameters for an optimiser in two groups, those that decay and those that do not.
+
+    Parameters
+    ----------
+    model
+        Its parameters that are trained are taken, each once.
+    weight_decay
+        Of the first group; the second has 0.
+    rule
+        ``"bert"``: all decay but what has ``UNDECAYED`` in its name and the parameters of modules that are called a
+        norm, whatever their names. ``"gpt"``: all with at least two axes decay. Tables of vectors decay under either.
+        Or a function of a parameter's name and the parameter that tells whether it decays.
+
+    Raises
+    ------
+    ValueError
+        For another rule, or a decay below 0.
+    """
+    if not 0 <= weight_decay < math.inf:
+        raise ValueError(f"weight_decay must be at least 0, got {weight_decay}")
+    norms = {id(p) for part in model.modules() if "Norm" in type(part).__name__ for p in part.parameters(recurse=False)}
+    rules: dict[Any, Callable[[str, Tensor], bool]] = {
+        "bert": lambda name, p: id(p) not in norms and not re.search(UNDECAYED, name),
+        "gpt": lambda name, p: p.ndim >= 2,
+    }
+    decays = rule if callable(rule) else rules.get(rule)
+    if decays is None:
+        raise ValueError(f"rule must be one of {list(rules)} or a function, got {rule!r}")
+    parted: dict[bool, list[Tensor]] = {True: [], False: []}
+    for name, p in model.named_parameters():
+        if p.requires_grad:
+            parted[bool(decays(name, p))].append(p)
+    groups = [{"params": parted[kind], "weight_decay": weight_decay * kind} for kind in (True, False)]
+    return [group for group in groups if group["params"]]
+
+
+def bert_schedule(steps: int, warmup: int) -> Schedule:
+    """A factor for the rate: linear from 0 over ``warmup`` updates, then along the line from 1 at the start to 0.
+
+    ::
+
+        u = step - 1        u / warmup   if u < warmup,   else 1 - u / steps
+
+    The line counts from the first update, so that the factor jumps down by warmup / steps where the warm-up ends.
+    """
+    _check_warmup(steps, warmup)
+    return lambda step: (step - 1) / warmup if step - 1 < warmup else max(0.0, 1 - (step - 1) / steps)
+
+
+def gpt_finetune_schedule(steps: int, warmup: int) -> Schedule:
+    """A factor for the rate, GPT's in fine-tuning: the line from 1 to 0, times a linear warm-up.
+
+    ::
+
+        u = step - 1        min(1, u / warmup) (1 - u / steps)
+
+    GPT warms up over 0.2 % of the updates.
+    """
+    _check_warmup(steps, warmup)
+    return lambda step: min(1.0, (step - 1) / warmup if warmup else 1.0) * max(0.0, 1 - (step - 1) / steps)
+
+
+def gpt_pretrain_schedule(steps: int, warmup: int) -> Schedule:
+    """A factor for the rate, GPT's in pre-training: linear from 0 over ``warmup`` updates, then half a cosine to 0.
+
+    ::
+
+        u = step - 1        u / warmup   if u <= warmup,   else (1 + cos(pi u / steps)) / 2
+
+    The cosine counts from the first update and jumps down where the warm-up ends, other than that of
+    :func:`rtx_lib.training.schedules.warmup_cosine`.
+    """
+    _check_warmup(steps, warmup)
+
+    def factor(step: float) -> float:
+        u = step - 1
+        return u / warmup if warmup and u <= warmup else (1 + math.cos(math.pi * min(1.0, u / steps))) / 2
+
+    return factor
+
+
+def _check_warmup(steps: int, warmup: int) -> None:
+    if not 0 <= warmup < steps:
+        raise ValueError(f"warmup must lie in [0, steps), got warmup={warmup}, steps={steps}")

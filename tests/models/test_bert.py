@@ -1,0 +1,498 @@
+"""BERT: files of other sizes, who sees whom, padding, masked words apart from each other, heads and refusals."""
+
+import copy
+import math
+from functools import partial
+
+import numpy as np
+import official
+import pytest
+import torch
+import torch.nn.functional as F
+from reference import official_bert
+from reference.bert_loops import make_bert
+from support.far_device import assert_equal, run, run_far
+from support.helpers import FIXTURES, drawn, relative_error
+from torch import nn, tensor
+
+from rtx_lib.diagnostics.attention import record_attention
+from rtx_lib.layers.blocks import Stack
+from rtx_lib.models.bert import (
+    BERT,
+    DIRECTIONS,
+    IS_NEXT,
+    RANDOM,
+    BERTClassifier,
+    BERTEncoder,
+    masked_loss,
+    pretraining_loss,
+    span_loss,
+    visible,
+)
+from rtx_lib.tasks import GeneratedSentiment
+from rtx_lib.training import evaluate, fit
+
+pytestmark = pytest.mark.usefixtures("double")
+
+V, T, MASK = 9, 7, 3
+SIZES = {"width": 8, "heads": 2, "layers": 2, "length": T}
+IDS = tensor([[1, 5, 3, 6, 2, 7, 2], [1, 8, 2, 4, 3, 2, 0], [1, 3, 2, 6, 2, 0, 0]])
+SEGMENTS = tensor([[0, 0, 0, 0, 0, 1, 1], [0, 0, 0, 1, 1, 1, 0], [0, 0, 0, 1, 1, 0, 0]])
+PAIR, LENGTHS = (IDS, SEGMENTS), [7, 6, 5]
+
+
+def loud(model):
+    """Weights far enough from 0 that nothing can go missing unseen."""
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter) / 3)
+    return model.eval()
+
+
+def build(seed=0, **options):
+    return loud(drawn(seed, BERT, V, **SIZES | options))
+
+
+def classifier(output_size=3, **options):
+    torch.manual_seed(1)
+    return loud(BERTClassifier(build(next_sentence=True), output_size, **options))
+
+
+# ---- the authors' numbers, and those of plain loops
+
+
+@pytest.fixture
+def check(monkeypatch):
+    monkeypatch.setattr(official, "FAMILIES", official.FAMILIES | official_bert.FAMILIES)
+    monkeypatch.setattr(official, "INPUTS_OF", official.INPUTS_OF | official_bert.INPUTS)
+    return official.check
+
+
+@pytest.mark.parametrize("stem", official_bert.FAMILIES)
+def test_the_authors_numbers(check, stem):
+    errors = check(FIXTURES / f"{stem}.npz")
+    assert len(errors) > (2 if "visibility" in stem else 40) and max(errors.values()) < 1e-9, errors
+
+
+OTHER_SIZES = [
+    {},
+    {"width": 8, "heads": 4, "layers": 3, "batch": 2, "length": 6, "vocabulary": 23, "segments": 4, "choices": 2},
+    {
+        "width": 3,
+        "heads": 1,
+        "layers": 1,
+        "inner": 1,
+        "batch": 1,
+        "length": 5,
+        "positions": 5,
+        "classes": 2,
+        "choices": 5,
+    },
+    {"layers": 11, "width": 2, "heads": 1, "length": 4, "batch": 1, "choices": 1, "classes": 1, "vocabulary": 5},
+]
+
+
+@pytest.mark.parametrize("sizes", OTHER_SIZES, ids=str)
+@pytest.mark.parametrize("stem", official_bert.FAMILIES)
+def test_files_of_other_sizes(check, tmp_path, stem, sizes):
+    path = tmp_path / f"{stem}_other.npz"
+    outcomes = make_bert(path, seed=len(sizes), **sizes)
+    errors = check(path)
+    assert set(errors) == outcomes and max(errors.values()) < 1e-9, errors
+
+
+def test_an_unknown_array_is_refused(check, tmp_path):
+    make_bert(tmp_path / "bert_visibility.npz")
+    arrays = dict(np.load(tmp_path / "bert_visibility.npz"))
+    np.savez(tmp_path / "bert_visibility_more.npz", **arrays, labels=arrays["input_ids"])
+    with pytest.raises(ValueError, match=r"labels"):
+        check(tmp_path / "bert_visibility_more.npz")
+
+
+# ---- who sees whom
+
+
+def reach(model, x):
+    """Whether what the encoder gives at t moves with the word at s, (T, T), by gradients."""
+    embedded = []
+    hook = model.embedding.register_forward_hook(
+        lambda _, args, e: embedded.append(e.detach().requires_grad_()) or embedded[-1]
+    )
+    h, _ = model(x)
+    hook.remove()
+    found = [torch.autograd.grad(row.sin().sum(), embedded[0], retain_graph=True)[0][0] for row in h[0]]
+    return torch.stack(found).abs().sum(-1)
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+@pytest.mark.parametrize("seen", [False, True])
+def test_each_position_sees_what_its_direction_says(layers, seen):
+    """And all of it; both sides in the paper's model."""
+    for direction in DIRECTIONS:
+        model = build(layers=layers, direction=direction).encoder
+        if seen:
+            with record_attention(model):
+                found = reach(model, IDS[:1])
+        else:
+            found = reach(model, IDS[:1])
+        allowed = visible(direction, T)
+        assert not found[~allowed].any() and (found[allowed] > 1e-9).all()
+    assert visible("both", 3).all() and torch.equal(visible("left-to-right", 3), torch.ones(3, 3).tril().bool())
+    assert torch.equal(visible("right-to-left", 3), torch.ones(3, 3).triu().bool())
+
+
+def test_a_mask_and_a_direction_say_the_same():
+    """With the weights of one model, and on top of padding."""
+    model = build().encoder
+    for direction in DIRECTIONS:
+        other = loud(BERTEncoder(V, direction=direction, **SIZES))
+        other.load_state_dict(model.state_dict())
+        mask = visible(direction, T) & (IDS != 0)[:, None, None]
+        assert relative_error(model(IDS, mask=mask)[0], other(IDS)[0]) < 1e-12
+
+
+def test_left_to_right_it_is_a_causal_model():
+    """The same weights in a causal stack, which runs without a mask and in pieces."""
+    model = build(direction="left-to-right").encoder
+    norm = partial(nn.LayerNorm, eps=1e-12)
+    causal = Stack(8, 2, 2, norm="post", causal=True, activation="gelu", norm_layer=norm)
+    causal.load_state_dict(model.stack.state_dict())
+    x = IDS[:1]
+    h = model.norm(model.positions.embed(model.embedding(x) + model.segments.weight[0]))
+    whole, _ = causal(h)
+    assert relative_error(model(x)[0], whole) < 1e-12
+    first, cache = causal(h[:, :3])
+    second, _ = causal(h[:, 3:], cache=cache)
+    assert relative_error(torch.cat([first, second], dim=1), whole) < 1e-12
+
+
+def test_right_to_left_it_is_left_to_right_of_the_reverse():
+    left, right = build(direction="left-to-right").encoder, build(direction="right-to-left").encoder
+    with torch.no_grad():
+        right.positions.weight.copy_(left.positions.weight.flip(0))
+    assert relative_error(right(IDS[:1])[0], left(IDS[:1].flip(1))[0].flip(1)) < 1e-12
+
+
+# ---- masked words
+
+
+def test_masked_words_are_predicted_apart():
+    """What stood at one masked place says nothing at another: in one pass the joint distribution is a product."""
+    model = build()
+    texts = tensor([[1, 5, 4, 6, 2, 7, 2], [1, 5, 8, 6, 2, 4, 2]])  # they differ at the two masked places alone
+    masked = tensor([False, False, True, False, False, True, False])
+    assert not torch.equal(model(texts)[0][0], model(texts)[0][1])
+    y, other = (model(torch.where(masked, MASK, text))[0][0].detach() for text in texts.split(1))
+    assert torch.equal(y, other)
+    joint = y[2].softmax(-1)[:, None] * y[5].softmax(-1)  # P(a at 2) P(b at 5)
+    # In two passes the second word is asked for with the first in its place, and it matters which.
+    filled = torch.where(masked, MASK, texts[:1]).repeat(V, 1)
+    filled[:, 2] = torch.arange(V).clamp(min=1)
+    second = model(filled)[0][:, 5].softmax(-1).detach()  # (V, V)
+    chained = y[2].softmax(-1)[:, None] * second
+    values = [torch.linalg.svdvals(table) for table in (joint, chained)]
+    assert values[0][1] < 1e-12 * values[0][0] and values[1][1] > 1e-6 * values[1][0]
+    # A word that is kept, as one of ten is, does show itself elsewhere.
+    kept = model(torch.where(tensor([False] * 5 + [True, False]), MASK, texts))[0]
+    assert relative_error(kept[0, 5], kept[1, 5]) > 1e-6
+
+
+def test_the_loss_is_that_of_the_masked_places():
+    """The mean over those; of logits elsewhere nothing is asked."""
+    logits = build()(IDS)[0].detach().requires_grad_()
+    labels = torch.full_like(IDS, -100)
+    labels[0, 2], labels[0, 5], labels[2, 1] = 4, 7, 8
+    each = [-logits[b, t].log_softmax(-1)[labels[b, t]] for b, t in (labels != -100).nonzero().tolist()]
+    loss = masked_loss(logits, labels)
+    assert relative_error(loss, sum(each) / 3) < 1e-12
+    loss.backward()
+    assert torch.equal(logits.grad.abs().sum(-1) > 0, labels != -100)
+    assert masked_loss(logits, torch.full_like(IDS, -100)) == 0
+
+
+@pytest.mark.parametrize("next_sentence", [False, True])
+def test_places_are_picked_from_the_whole(next_sentence):
+    model, places = build(next_sentence=next_sentence), tensor([[2, 5], [4, 4], [1, 0]])
+    whole, state = model(PAIR)
+    some, _ = model((*PAIR, places))
+    assert state is None and whole.shape == (3, T, V + 2 * next_sentence) and model.output_size == whole.shape[2]
+    assert relative_error(some, whole.gather(1, places[..., None].expand(-1, -1, whole.shape[2]))) < 1e-12
+    assert torch.equal(model.predict(model.encode(PAIR))[..., :V], whole[..., :V])
+
+
+def test_logits_come_from_the_words_table():
+    model = build()
+    z = model.norm(F.gelu(model.transform(model.encode(PAIR))))
+    assert relative_error(model(PAIR)[0], z @ model.encoder.embedding.weight.T + model.bias) < 1e-12
+    tanh = build(activation="gelu_tanh")
+    tanh.load_state_dict(model.state_dict())
+    assert 1e-9 < relative_error(tanh(PAIR)[0], model(PAIR)[0]) < 1e-2
+
+
+# ---- next sentences
+
+
+def test_class_0_is_the_next_sentence():
+    model = build(next_sentence=True)
+    y = model(PAIR)[0]
+    labels = torch.full_like(IDS, -100)
+    probability = y[:, 0, V:].softmax(-1)
+    assert (IS_NEXT, RANDOM) == (0, 1)
+    for label in (IS_NEXT, RANDOM):
+        loss = pretraining_loss(y, labels, torch.full((3,), label))
+        assert relative_error(loss, -probability[:, label].log().mean()) < 1e-12
+    labels[:, 2] = 4
+    both = pretraining_loss(y, labels, tensor([0, 1, 1]))
+    assert (
+        relative_error(both - pretraining_loss(y, labels * 0 - 100, tensor([0, 1, 1])), masked_loss(y[..., :V], labels))
+        < 1e-12
+    )
+
+
+def test_it_is_read_at_the_first_position_through_the_pooler():
+    """Which nothing else trains: with masked words alone it stays as it was drawn."""
+    model = build(next_sentence=True)
+    h = model.encode(PAIR).detach()
+    y = model(PAIR)[0]
+    first = torch.tanh(h[:, 0] @ model.pooler.weight.T + model.pooler.bias)
+    follows = first @ model.next_sentence.weight.T + model.next_sentence.bias
+    assert relative_error(y[..., V:], follows[:, None].expand(-1, T, -1)) < 1e-12
+    masked_loss(y[..., :V], IDS).backward()
+    assert not model.pooler.weight.grad.any() and not model.next_sentence.weight.grad.any()
+    assert model.transform.weight.grad.any()
+
+
+# ---- padding and segments
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_padding_changes_nothing(direction):
+    """What stands behind a text, and how much of it, whatever segment it is said to be of."""
+    model = build(direction=direction, next_sentence=True, length=T + 2)
+    y = model(PAIR)[0]
+    longer = model((F.pad(IDS, (0, 2)), F.pad(SEGMENTS, (0, 2), value=1)))[0]
+    masked = model((IDS.clamp(min=4) * (IDS != 0) + 8 * (IDS == 0), SEGMENTS))[0]
+    for b, m in enumerate(LENGTHS):
+        alone = model((IDS[b : b + 1, :m], SEGMENTS[b : b + 1, :m]))[0]
+        assert relative_error(alone, y[b : b + 1, :m]) < 1e-12
+        assert relative_error(longer[b, :m], y[b, :m]) < 1e-12
+    assert relative_error(masked[1:], y[1:]) > 1e-3
+    h, real = model.encode(PAIR), (IDS != 0)[:, None, None]
+    assert torch.equal(model.encode(PAIR, mask=real), h)
+    filled = model.encode((torch.where(IDS == 0, 8, IDS), SEGMENTS), mask=real)
+    for b, m in enumerate(LENGTHS):
+        assert relative_error(filled[b, :m], h[b, :m]) < 1e-12
+    assert h[2, 5:].isfinite().all() and h[2, 5:].any()  # padded positions are computed all the same
+
+
+def test_without_segments_all_is_the_first():
+    model = build()
+    assert torch.equal(model(IDS)[0], model((IDS, torch.zeros_like(IDS)))[0])
+    assert relative_error(model(IDS)[0], model(PAIR)[0]) > 1e-3
+    assert torch.equal(model(IDS.int())[0], model(IDS)[0])
+
+
+def test_texts_of_a_batch_do_not_meet():
+    model, y = build(next_sentence=True), build(next_sentence=True)(PAIR)[0]
+    for b in range(3):
+        assert relative_error(model((IDS[b : b + 1], SEGMENTS[b : b + 1]))[0], y[b : b + 1]) < 1e-12
+
+
+# ---- heads
+
+
+def test_every_kind_of_head():
+    bert = build(next_sentence=True)
+    h = bert.encode(PAIR)
+    pooled = torch.tanh(bert.pooler(h[:, 0]))
+    for kind, size, of in (("sentence", 3, pooled[:, None]), ("token", 5, h), ("span", 2, h)):
+        model = loud(BERTClassifier(copy.deepcopy(bert), size, kind=kind))
+        model.encoder, model.pooler = bert.encoder, bert.pooler if kind == "sentence" else None
+        y, state = model(PAIR)
+        assert state is None and model.output_size == y.shape[2] == size
+        assert relative_error(y, of @ model.readout.weight.T + model.readout.bias) < 1e-12
+
+
+def test_choices_are_read_one_by_one():
+    model, single = classifier(3, kind="choice"), classifier(1)
+    single.load_state_dict(model.state_dict())
+    y = model((IDS[None], SEGMENTS[None]))[0]
+    assert y.shape == (1, 1, 3) and relative_error(y[0, 0], single(PAIR)[0][:, 0, 0]) < 1e-12
+    assert torch.equal(model(IDS[None])[0][0, 0], single(IDS)[0][:, 0, 0])
+
+
+def test_a_head_takes_over_what_was_trained():
+    """The encoder, and the pooler if there is one; where no pooler was trained a new one is drawn."""
+    with_pooler, without = build(next_sentence=True), build()
+    assert BERTClassifier(with_pooler, 2).pooler is with_pooler.pooler
+    for bert in (with_pooler, without):
+        model = BERTClassifier(bert, 2)
+        assert model.encoder is bert.encoder and model.pooler is not None
+        assert BERTClassifier(bert, 2, kind="span").pooler is None is BERTClassifier(bert, 2, kind="token").pooler
+
+
+def test_a_span_is_chosen_among_all_positions():
+    """Padding included, as in the authors' code: hiding it gives another loss."""
+    y = classifier(2, kind="span")(PAIR)[0].detach().requires_grad_()
+    start, end = tensor([1, 2, 3]), tensor([4, 2, 4])
+    loss = span_loss(y, start, end)
+    each = [y[b, :, i].log_softmax(0)[at[b]] for i, at in enumerate((start, end)) for b in range(3)]
+    assert relative_error(loss, -sum(each) / 6) < 1e-12
+    loss.backward()
+    assert (y.grad != 0).all()
+    hidden = y.masked_fill((IDS == 0)[..., None], -math.inf)
+    assert relative_error(span_loss(hidden, start, end), loss) > 1e-3
+
+
+@pytest.mark.parametrize("kind", ["sentence", "token", "span", "choice", "pre-training"])
+def test_gradients_reach_every_weight(kind):
+    sizes = {"sentence": 3, "token": 4, "span": 2, "choice": 3}
+    model = classifier(sizes[kind], kind=kind) if kind in sizes else build(next_sentence=True)
+    x = (IDS[None], SEGMENTS[None]) if kind == "choice" else PAIR
+    model.train()(x)[0].sin().sum().backward()
+    for key, parameter in model.named_parameters():
+        assert parameter.grad is not None and parameter.grad.isfinite().all() and parameter.grad.any(), key
+
+
+def test_it_is_trained_by_the_loop():
+    how = {"steps": 3, "batch_size": 4, "eval_every": 3, "eval_batches": 1, "progress": False}
+    task = GeneratedSentiment()
+    model = BERTClassifier(BERT(task.vocabulary, **SIZES | {"length": 20}, dropout=0.1), 2, dropout=0.1).float()
+    fit(model, task, **how)
+    assert set(evaluate(model, task, split="valid", batches=1, batch_size=9)) == {"accuracy", "error", "loss"}
+
+
+# ---- the start
+
+
+def test_how_the_weights_start():
+    """Normal ones cut at two deviations: theirs is then 0.88 times as large."""
+    model = drawn(0, BERTClassifier, BERT(500, width=64, heads=2, layers=3, length=300, next_sentence=True), 40)
+    for name, p in model.state_dict().items():
+        if p.ndim == 2:
+            assert p.abs().max() <= 0.04
+            assert len(p) == 2 or p.std().item() == pytest.approx(0.0176, rel=0.05), name
+        else:
+            assert torch.equal(p, torch.full_like(p, float("norm" in name and name.endswith("weight")))), name
+
+
+def test_the_published_size():
+    """110 million parameters of the base model, those of the word pieces of its release included."""
+    with torch.device("meta"):
+        model = BERT(30_522, width=768, heads=12, layers=12, next_sentence=True)
+    parts = [model.encoder, model.pooler]
+    assert sum(p.numel() for part in parts for p in part.parameters()) == 109_482_240
+    assert {m.eps for m in model.modules() if isinstance(m, nn.LayerNorm)} == {1e-12}
+
+
+def test_a_seed_decides_the_weights():
+    one, same, other = (drawn(seed, BERT, V, **SIZES, next_sentence=True).state_dict() for seed in (1, 1, 2))
+    assert all(torch.equal(one[key], same[key]) for key in one)
+    assert not any(torch.equal(value, other[key]) for key, value in one.items() if value.ndim == 2)
+
+
+def test_dropout_stands_where_it_stood():
+    """On the embedded text, on weights, on what is added and in front of a head, not for spans or in the MLP."""
+    model = build(dropout=0.5)
+    quiet, block = model(PAIR)[0], model.train().encoder.stack.blocks[0]
+    h = torch.randn(2, T, 8)
+    assert torch.equal(block.feed_forward(h), copy.deepcopy(block).eval().feed_forward(h))
+    assert (block.self_attention.dropout, block.dropout.p, model.encoder.stack.dropout.p) == (0.5, 0.5, 0.5)
+    torch.manual_seed(1)
+    first, other = model(PAIR)[0], model(PAIR)[0]
+    torch.manual_seed(1)
+    assert torch.equal(model(PAIR)[0], first) and not torch.equal(first, other)
+    assert torch.equal(model.eval()(PAIR)[0], quiet)
+    shares = {
+        kind: BERTClassifier(model, 2, kind=kind, dropout=0.3).dropout.p for kind in ("sentence", "token", "span")
+    }
+    assert shares == {"sentence": 0.3, "token": 0.3, "span": 0.0}
+
+
+# ---- devices and precision
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_on_a_device_nothing_is_mixed_and_nothing_waits(direction):
+    model = build(next_sentence=True, direction=direction).float()
+    for x in (IDS, PAIR, (*PAIR, tensor([[2], [4], [1]]))):
+        model.zero_grad()
+        assert_equal(run_far(model, x), run(model, x))
+    for kind, size in (("sentence", 3), ("token", 3), ("span", 2)):
+        head = classifier(size, kind=kind).float()
+        assert_equal(run_far(head, PAIR), run(head, PAIR))
+
+
+def test_less_precision():
+    model = build(next_sentence=True)
+    y = model(PAIR)[0].detach()
+    for dtype in (torch.float32, torch.bfloat16):
+        low = copy.deepcopy(model).to(dtype)(PAIR)[0]
+        assert low.dtype == dtype and relative_error(low.double(), y) < (1e-4 if dtype == torch.float32 else 0.1)
+    with torch.autocast("cpu", torch.bfloat16):
+        low = model.float()(PAIR)[0]
+    low.float().square().sum().backward()
+    assert relative_error(low.double(), y) < 0.1
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+
+
+# ---- refusals
+
+
+NO_BERT = {"vocabulary": [0, True], "width": [0], "heads": [0, 3], "layers": [0], "length": [0], "inner": [0]}
+NO_BERT |= {"segments": [0], "activation": ["sine"], "direction": ["up"], "dropout": [1.0, -0.1]}
+
+
+@pytest.mark.parametrize("argument, value", [(name, value) for name, values in NO_BERT.items() for value in values])
+def test_a_constructor_names_what_it_refuses(argument, value):
+    with pytest.raises(ValueError, match=rf"^{argument}\b.* got .*{value}"):
+        BERT(**{"vocabulary": V} | SIZES | {argument: value})
+
+
+@pytest.mark.parametrize("argument, value", [("output_size", 0), ("dropout", 1.0), ("kind", "pair"), ("kind", "span")])
+def test_a_classifier_names_what_it_refuses(argument, value):
+    name = "output_size must be 2 for a span" if value == "span" else argument
+    with pytest.raises(ValueError, match=rf"^{name}\b.* got "):
+        BERTClassifier(**{"bert": build(), "output_size": 3} | {argument: value})
+
+
+EMPTY = IDS.clone()
+EMPTY[1] = 0
+REFUSED = {
+    "floats": (IDS.double(), r"x must hold ids of shape \(B, T\)"),
+    "a sentence": (IDS[0], r"x must hold ids of shape \(B, T\)"),
+    "a list": (IDS.tolist(), r"x must hold ids .* got list"),
+    "no word": (IDS[:, :0], r"x must hold ids of shape \(B, T\)"),
+    "an unknown word": (IDS + 1, "x must hold ids from 0 to 8, got 9"),
+    "an unknown word in a pair": ((IDS + 1, SEGMENTS), "ids must hold ids from 0 to 8, got 9"),
+    "a negative id": (IDS - 1, "x must hold ids from 0 to 8, got -1"),
+    "too many words": (IDS.repeat(1, 2), "x must end within the table of 7 positions, got 14"),
+    "nothing but padding": (EMPTY, "x must have a word in each row, got none in row 1"),
+    "one in a tuple": ((IDS,), r"x must be a tuple of 2 entries, \(ids, segments\), got 1"),
+    "four in a tuple": ((IDS,) * 4, r"x must be a tuple of 2 entries, \(ids, segments\), got 4"),
+    "an unknown segment": ((IDS, SEGMENTS + 1), "segments must hold ids from 0 to 1, got 2"),
+    "segments of another length": ((IDS, SEGMENTS[:, 1:]), r"segments must have shape \(3, 7\), got \(3, 6\)"),
+    "a place behind the text": ((*PAIR, SEGMENTS + 6), "places must hold ids from 0 to 6, got 7"),
+    "places of another batch": ((*PAIR, SEGMENTS[:2]), r"places must have shape \(3, N\), got \(2, 7\)"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_text_is_refused(name):
+    x, message = REFUSED[name]
+    with pytest.raises(ValueError, match=rf"^{message}"):
+        build()(x)
+
+
+def test_a_state_a_wrong_mask_and_wrong_choices_are_refused():
+    for model in (build(), classifier()):
+        with pytest.raises(ValueError, match=r"^state must be None.* got tuple"):
+            model(PAIR, ())
+    with pytest.raises(ValueError, match=r"^mask must be a bool tensor"):
+        build().encode(IDS, mask=IDS)
+    with pytest.raises(ValueError, match=r"^mask must be broadcastable to \(3, 2, 7, 7\)"):
+        build().encode(IDS, mask=IDS != 0)
+    with pytest.raises(ValueError, match=r"^x must have shape \(B, 4, T\), got \(1, 3, 7\)"):
+        classifier(4, kind="choice")(IDS[None])
+    with pytest.raises(ValueError, match=r"^direction must be one of .* got 'up'"):
+        visible("up", 3)

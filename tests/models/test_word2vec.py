@@ -1,0 +1,382 @@
+"""word2vec: the updates, one by one and all at once, what is drawn how often, and what it refuses.
+
+That it computes what the authors' code computes is tested on the reference values here, of their sizes and of others.
+"""
+
+import copy
+import math
+from functools import partial
+
+import numpy as np
+import official
+import pytest
+import torch
+from reference import official_word2vec
+from reference.word2vec_loops import gradients, make_word2vec, walk
+from support.far_device import FAR, FarDevice, assert_equal, run, run_far
+from support.helpers import FIXTURES, drawn, relative_error
+from torch import tensor
+
+from rtx_lib.models.word2vec import (
+    Word2Vec,
+    cumulative_table,
+    fit_word2vec,
+    keep_probability,
+    negative_sampling_loss,
+    noise_distribution,
+)
+from rtx_lib.tasks.skipgram import SkipGrams
+
+pytestmark = pytest.mark.usefixtures("double")
+
+V, D = 9, 4
+WORDS = tensor([[1, 2, 3], [4, 1, 0]])  # (B, T)
+OTHERS = tensor([[5, 1, 7, 5], [0, 8, 2, 6]])  # (B, J)
+Y = tensor([[[1, 0, -0.5, 1], [0, 1, -1, -1], [0, 0, 0, 0]], [[2, -1, 0, 1], [1, 1, 1, -3], [0, 1, -1, 0.0]]]).double()
+KINDS = pytest.mark.parametrize("kind", ["skip-gram", "cbow"])
+
+
+def build(kind="skip-gram", seed=0, vocabulary=V, width=D):
+    model = drawn(seed, partial(Word2Vec, kind=kind), vocabulary, width)
+    with torch.no_grad():
+        model.outputs.normal_()
+        model.inputs.normal_()
+    return model
+
+
+def labels(kind):
+    return Y if kind == "skip-gram" else Y[:, :1]
+
+
+# ---- the reference values
+
+
+@pytest.fixture
+def families(monkeypatch):
+    for name, outcomes in official_word2vec.FAMILIES.items():
+        monkeypatch.setitem(official.FAMILIES, name, outcomes)
+        monkeypatch.setitem(official.INPUTS_OF, name, official_word2vec.INPUTS[name])
+
+
+def test_the_reference_values(families):
+    errors = official.check(FIXTURES / "word2vec_sgns.npz")
+    assert len(errors) == 14 and max(errors.values()) < 1e-9
+
+
+SIZES = [
+    {},
+    {"vocabulary": 2, "pairs": 9, "negatives": 5, "contexts": 1},  # noise is often the right word, or comes twice
+    {"vocabulary": 30, "width": 7, "negatives": 1, "contexts": 6, "sample": 1.0},
+    {"vocabulary": 1, "width": 1, "pairs": 1, "negatives": 1, "contexts": 2},
+    {"pairs": 20, "lr": 0.4, "sample": 1e-5},
+]
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_files_of_other_sizes(tmp_path, families, sizes):
+    path = tmp_path / "word2vec_other.npz"
+    names = make_word2vec(path, seed=len(str(sizes)), **sizes)
+    errors = official.check(path)
+    assert set(errors) == names and max(errors.values()) < 1e-9, errors
+    np.savez(path, **np.load(path), surprise=np.zeros(3))
+    with pytest.raises(ValueError, match=r"also holds .*surprise"):
+        official.check(path)
+
+
+# ---- updates
+
+
+@KINDS
+def test_all_at_once_is_a_step_down_the_gradient(kind):
+    """Of the summed loss; in CBOW the words around get what the mean gets, three times the gradient here."""
+    model = build(kind)
+    before = copy.deepcopy(model)
+    loss = negative_sampling_loss(before((WORDS, OTHERS))[0], labels(kind)).sum()
+    of_in, of_out = torch.autograd.grad(loss, [before.inputs, before.outputs])
+    assert model.update((WORDS, OTHERS), labels(kind), 0.1).item() == pytest.approx(loss.item(), rel=1e-12)
+    times = 3 if kind == "cbow" else 1
+    assert relative_error(model.inputs, before.inputs - 0.1 * times * of_in) < 1e-12
+    assert relative_error(model.outputs, before.outputs - 0.1 * of_out) < 1e-12
+
+
+@KINDS
+def test_one_by_one_is_the_authors_loop(kind):
+    model = build(kind)
+    w_in, w_out = model.inputs.tolist(), model.outputs.tolist()
+    y = labels(kind).sign()
+    model.update_one_by_one((WORDS, OTHERS), y, 0.3)
+    items = []
+    for words, others, wanted in zip(WORDS.tolist(), OTHERS.tolist(), y.tolist(), strict=True):
+        for read, row in zip([words] if kind == "cbow" else [[word] for word in words], wanted, strict=True):
+            items.append((read, [(j, (label + 1) / 2) for j, label in zip(others, row, strict=True) if label]))
+    walk(w_in, w_out, items, 0.3)
+    assert relative_error(model.inputs, tensor(w_in)) < 1e-12
+    assert relative_error(model.outputs, tensor(w_out)) < 1e-12
+
+
+@KINDS
+def test_where_no_word_comes_twice_both_ways_are_one(kind):
+    """For several pairs, too; where words do come twice, the two differ by the square of the rate."""
+    words, others = tensor([[0], [1]]), tensor([[2, 3, 4], [5, 6, 7]])
+    y = tensor([1.0, -1, -1]).expand(2, 1, 3)
+    once, loop = build(kind), build(kind)
+    once.update((words, others), y, 0.5)
+    loop.update_one_by_one((words, others), y, 0.5)
+    assert relative_error(once.inputs, loop.inputs) < 1e-14 and relative_error(once.outputs, loop.outputs) < 1e-14
+    apart = []
+    for rate in (1e-2, 1e-3):
+        once, loop = build(kind), build(kind)
+        once.update((WORDS, OTHERS), labels(kind), rate)
+        loop.update_one_by_one((WORDS, OTHERS), labels(kind), rate)
+        apart.append(relative_error(once.inputs, loop.inputs))
+    assert 50 < apart[0] / apart[1] < 200
+
+
+def test_a_pass_is_the_sum_over_its_pairs():
+    """Windows, subsampling and shared noise, against a loop that knows pairs only."""
+    model = build()
+    text = SkipGrams([[1, 2, 3, 4, 1, 5], [], [6, 7], [8, 1, 8, 2]], V, window=3, length=4, shared=2, negatives=5)
+    for _, (words, others), y in text.passes(1, 2, generator=torch.Generator().manual_seed(0)):
+        w_in, w_out = model.inputs.tolist(), model.outputs.tolist()
+        of_in, of_out, total = torch.zeros(V, D), torch.zeros(V, D), 0.0
+        for b in range(len(words)):
+            for t, word in enumerate(words[b].tolist()):
+                for j, other in enumerate(others[b].tolist()):
+                    if weight := y[b, t, j].item():
+                        (loss,), *tables, _ = gradients(w_in, w_out, [([word], [(other, int(weight > 0))])])
+                        total += abs(weight) * loss
+                        of_in, of_out = (
+                            old + abs(weight) * tensor(new) for old, new in zip((of_in, of_out), tables, strict=True)
+                        )
+        loss = model.update((words, others), y.double(), 0.1)
+        assert loss.item() == pytest.approx(total, rel=1e-12)
+        assert relative_error(model.inputs, tensor(w_in) - 0.1 * of_in) < 1e-12
+        assert relative_error(model.outputs, tensor(w_out) - 0.1 * of_out) < 1e-12
+
+
+@KINDS
+def test_what_does_not_count_changes_nothing(kind):
+    """A score whose y is 0, another one besides it, and a row of them; twice the weight is the pair twice."""
+    model = build(kind)
+    many, y = copy.deepcopy(model), labels(kind)
+    model.update((WORDS, OTHERS), y, 0.1)
+    words = torch.cat([WORDS, WORDS[:1]])
+    others = torch.cat([torch.cat([OTHERS, OTHERS[:1]]), torch.zeros(3, 2, dtype=torch.int64)], 1)
+    wide = torch.zeros(3, y.shape[1], 6)
+    wide[:2, :, :4] = y
+    many.update((words, others), wide, 0.1)
+    assert relative_error(many.inputs, model.inputs) < 1e-14 and relative_error(many.outputs, model.outputs) < 1e-14
+    double, twice = build(kind), build(kind)
+    double.update((WORDS, OTHERS), 2 * y, 0.1)
+    twice.update((WORDS.repeat(2, 1), OTHERS.repeat(2, 1)), y.repeat(2, 1, 1), 0.1)
+    assert relative_error(double.inputs, twice.inputs) < 1e-12
+
+
+def test_who_sees_whom():
+    """A score of skip-gram comes from two rows, one of each table; CBOW's from all words around."""
+    for kind, rows in (("skip-gram", {2}), ("cbow", {1, 2, 3})):
+        model = build(kind)
+        model((WORDS, OTHERS))[0][0, 1 if kind == "skip-gram" else 0, 2].backward()
+        assert set(model.inputs.grad.any(1).nonzero()[:, 0].tolist()) == rows
+        assert model.outputs.grad.any(1).nonzero().tolist() == [[7]]
+
+
+# ---- the model
+
+
+def test_start_and_seed():
+    one, same, other = (drawn(seed, Word2Vec, 500, 8) for seed in (1, 1, 2))
+    assert torch.equal(one.inputs, same.inputs) and not torch.equal(one.inputs, other.inputs)
+    assert 0.49 / 8 < one.inputs.max() <= 0.5 / 8 and -0.5 / 8 <= one.inputs.min() < -0.49 / 8
+    assert not one.outputs.any()
+    # So that a pair with five noise words costs six coins at first.
+    scores = one((WORDS, OTHERS))[0]
+    assert negative_sampling_loss(scores, torch.ones_like(scores)).mean().item() == pytest.approx(math.log(2))
+
+
+@KINDS
+def test_shapes_types_and_devices(kind):
+    model, steps = build(kind), 3 if kind == "skip-gram" else 1
+    y, state = model((WORDS, OTHERS))
+    assert y.shape == (2, steps, 4) and y.dtype == torch.float64 and state is None
+    assert relative_error(model((WORDS[1:], OTHERS[1:]))[0], y[1:]) < 1e-14
+    assert torch.equal(model((WORDS.int(), OTHERS.int()))[0], y)
+    for dtype, bound in ((torch.float32, 1e-5), (torch.bfloat16, 0.1)):
+        low = copy.deepcopy(model).to(dtype)
+        assert low((WORDS, OTHERS))[0].dtype == dtype and relative_error(low((WORDS, OTHERS))[0].double(), y) < bound
+        low.update((WORDS, OTHERS), labels(kind).to(dtype), 0.1)
+    single = copy.deepcopy(model).float()
+    with torch.autocast("cpu", torch.bfloat16):
+        assert relative_error(single((WORDS, OTHERS))[0].double(), y) < 0.1
+    assert_equal(run_far(single, (WORDS, OTHERS)), run(single, (WORDS, OTHERS)))
+    assert copy.deepcopy(model).to(FAR)((WORDS.to(FAR), OTHERS.to(FAR)))[0].shape == (2, steps, 4)
+
+
+def test_a_sentence_is_the_mean_of_its_words():
+    model = build()
+    found = model.sentences([tensor([1, 2, 2]), tensor([], dtype=torch.int64), tensor([8])])
+    expected = [(model.inputs[1] + 2 * model.inputs[2]) / 3, torch.zeros(D), model.inputs[8]]
+    assert relative_error(found, torch.stack(expected)) < 1e-14
+    assert model.sentences([tensor([], dtype=torch.int64)]).tolist() == [[0.0] * D]
+    assert model.sentences([]).shape == (0, D)
+    with pytest.raises(ValueError, match=r"^texts must hold ids from 0 to 8, got 9"):
+        model.sentences([tensor([9])])
+
+
+def test_one_word_has_one_vector():
+    """Whatever stands around it: no classifier can tell its senses."""
+    model = build()
+    one, other = model.sentences([tensor([3])]), model.sentences([tensor([1, 3]), tensor([3])])
+    assert torch.equal(one[0], other[1])
+
+
+# ---- what is drawn
+
+
+COUNTS = tensor([500, 300, 150, 49, 1])
+
+
+def test_noise_is_flatter_than_the_text():
+    noise, text = noise_distribution(COUNTS), COUNTS / 1000
+    assert noise.sum().item() == pytest.approx(1) and noise[0] < text[0] and noise[-1] > text[-1]
+    torch.testing.assert_close(noise[0] / noise[-1], tensor(500**0.75))
+    torch.testing.assert_close(noise_distribution(COUNTS, 1.0), text)
+    torch.testing.assert_close(noise_distribution(COUNTS, 0.0), torch.full((5,), 0.2))
+
+
+def test_the_table_draws_the_noise():
+    table = cumulative_table(COUNTS)
+    assert table[-1] == 2**31 - 1 and table.dtype == torch.int64
+    share = table.diff(prepend=tensor([0])) / table[-1]
+    assert (share - noise_distribution(COUNTS)).abs().max() < 1e-9
+    at = torch.randint(int(table[-1]), (50_000,), generator=torch.Generator().manual_seed(0))
+    found = torch.searchsorted(table, at, right=True).bincount(minlength=5) / 50_000
+    assert (found - noise_distribution(COUNTS)).abs().max() < 0.01
+    assert cumulative_table(tensor([1, 0, 3, 0])).diff().tolist()[::2] == [0, 0], "what never occurs is never drawn"
+
+
+def test_frequent_words_fall_out():
+    for rule in ("code", "paper"):
+        keep = keep_probability(COUNTS, 0.1, rule)
+        assert (keep.diff() >= 0).all() and keep[-2:].tolist() == [1, 1]
+        assert keep[0].item() == pytest.approx(math.sqrt(0.2) + (0.2 if rule == "code" else 0))
+    assert keep_probability(tensor([0, 5]), 0.5).tolist() == [1, 1]
+
+
+# ---- training
+
+
+PAIRS = [[2 * k, 2 * k + 1] * 3 for k in range(10)] * 20  # ten pairs of words that stand together only
+
+
+def fitted(seed=0, size=2, passes=6, **how):
+    text = SkipGrams(PAIRS, 20, window=1, noise=cumulative_table, length=16)
+    model = drawn(seed, Word2Vec, 20, 8).float()
+    return model, fit_word2vec(model, text.passes(passes, size, generator=torch.Generator().manual_seed(seed)), **how)
+
+
+def test_words_that_stand_together_fit_together():
+    model, curve = fitted()
+    scores = (model.inputs @ model.outputs.T).detach()
+    assert torch.equal(scores.argmax(1), torch.arange(20) ^ 1)
+    assert curve[0][1] > 3.9 > 2.5 > np.mean([loss for _, loss in curve[-10:]])
+    assert curve[0][0] == 0 and [done for done, _ in curve] == sorted({done for done, _ in curve}) and curve[-1][0] < 1
+
+
+def test_the_same_seed_trains_the_same():
+    (one, curve), (same, again), (other, _) = fitted(1, passes=1), fitted(1, passes=1), fitted(2, passes=1)
+    assert torch.equal(one.inputs, same.inputs) and curve == again and not torch.equal(one.inputs, other.inputs)
+
+
+def test_training_mixes_no_devices():
+    """What is far away computes what the CPU computes; the batches come from there."""
+    one, curve = fitted(passes=1)
+    text, other = SkipGrams(PAIRS, 20, window=1, noise=cumulative_table, length=16), drawn(0, Word2Vec, 20, 8).float()
+    with FarDevice():
+        other.to(FAR)
+        again = fit_word2vec(other, text.passes(1, 2, generator=torch.Generator().manual_seed(0)))
+        other.cpu()
+    assert_equal(other.parameters(), one.parameters())
+    assert [loss for _, loss in again] == pytest.approx([loss for _, loss in curve], rel=1e-4)
+
+
+def test_the_rate_falls_to_a_ten_thousandth():
+    """As the step on a pair that costs the same each time."""
+    sizes = []
+    for done in (0.0, 0.5, 0.99999, 1.0):
+        model, before = build(), build()
+        fit_word2vec(model, [(done, (WORDS, OTHERS), Y)], 0.1)
+        sizes.append((model.outputs - before.outputs).abs().max().item())
+    assert np.array(sizes) / sizes[0] == pytest.approx([1, 0.5, 1e-4, 1e-4])
+
+
+def test_no_vector_moves_further_than_the_limit():
+    """One that would not is not held up, and the direction stays."""
+    free, held, before = build(), build(), build()
+    free.update((WORDS, OTHERS), Y, 0.1)
+    held.update((WORDS, OTHERS), Y, 0.1, limit=0.15)
+    for ours, theirs, start in zip(held.parameters(), free.parameters(), before.parameters(), strict=True):
+        moved, wanted = ours - start, theirs - start
+        long = wanted.norm(dim=1) > 0.15
+        assert long.any() and not long.all()
+        assert relative_error(moved[~long], wanted[~long]) < 1e-14
+        assert relative_error(moved[long], 0.15 * torch.nn.functional.normalize(wanted[long], dim=1)) < 1e-12
+
+
+def test_too_long_steps_are_held_or_named():
+    """Batches of 3,200 words of a vocabulary of 20, which without a limit diverge."""
+    _, curve = fitted(size=200, lr=1.0)
+    assert np.isfinite([loss for _, loss in curve]).all()
+    with pytest.raises(ArithmeticError, match=r"loss is (nan|inf) after \d+ batches; set a limit"):
+        fitted(size=200, lr=1e6, passes=9, limit=None)
+
+
+# ---- refusals
+
+
+REFUSED = {
+    "no pair": (WORDS, "x must be a tuple of 2 entries"),
+    "floats": ((WORDS.double(), OTHERS), r"words must hold ids of shape \(B, T\)"),
+    "a list": ((WORDS, OTHERS.tolist()), "others must hold ids .* got list"),
+    "one axis": ((WORDS[0], OTHERS[0]), r"words must .* shape \(3,\)"),
+    "an unknown word": ((WORDS, OTHERS + 1), "others must hold ids from 0 to 8, got 9"),
+    "a negative id": ((WORDS - 1, OTHERS), "words must hold ids from 0 to 8, got -1"),
+    "two batches": ((WORDS[:1], OTHERS), r"words and others must be of one batch, got shapes \(1, 3\) and \(2, 4\)"),
+    "nothing": ((WORDS[:, :0], OTHERS), "words must .* at least 1"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_pair_is_refused(name):
+    x, message = REFUSED[name]
+    model = build()
+    for call in (model, lambda x: model.update(x, Y, 0.1), lambda x: model.update_one_by_one(x, Y, 0.1)):
+        with pytest.raises(ValueError, match=rf"^{message}"):
+            call(x)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Word2Vec(0, 4), "vocabulary must be at least 1, got 0"),
+        (lambda: Word2Vec(4, 2.5), "width must be at least 1, got 2.5"),
+        (lambda: Word2Vec(4, 4, kind="glove"), "kind must be one of .* got 'glove'"),
+        (lambda: build()((WORDS, OTHERS), (None,)), "state must be None.* got tuple"),
+        (lambda: build().update((WORDS, OTHERS), Y[:, :1], 0.1), r"y must have shape \(2, 3, 4\), got \(2, 1, 4\)"),
+        (lambda: build().update((WORDS, OTHERS), Y.float(), 0.1), "y must be of torch.float64.* got torch.float32"),
+        (lambda: build().update_one_by_one((WORDS, OTHERS), Y[..., :1], 0.1), r"y must have shape \(2, 3, 4\)"),
+        (lambda: build("cbow").update_one_by_one((WORDS, OTHERS), Y, 0.1), r"y must have shape \(2, 1, 4\)"),
+        (lambda: fit_word2vec(build(), [], 0.0), "lr must be above 0, got 0.0"),
+        (lambda: fit_word2vec(build(), [], limit=-1.0), "limit must be above 0, got -1.0"),
+        (lambda: keep_probability(COUNTS, 0.0), "sample must be above 0, got 0.0"),
+        (lambda: keep_probability(COUNTS, rule="gensim"), "rule must be one of .* got 'gensim'"),
+        (lambda: keep_probability(COUNTS[:0]), "counts must be"),
+        (lambda: noise_distribution(COUNTS[None]), "counts must be"),
+        (lambda: noise_distribution(-COUNTS), r"counts must be .* got '\[-500"),
+        (lambda: cumulative_table(COUNTS * 0), "counts must be"),
+    ],
+    ids=str,
+)
+def test_bad_arguments(call, message):
+    with pytest.raises(ValueError, match=rf"^{message}"):
+        call()

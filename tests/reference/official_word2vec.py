@@ -1,0 +1,56 @@
+"""word2vec among the reference values: losses, gradients, the updates of the authors' code, and what is drawn."""
+
+import torch
+from torch import Tensor
+
+from rtx_lib.models.word2vec import (
+    Word2Vec,
+    cumulative_table,
+    keep_probability,
+    negative_sampling_loss,
+    noise_distribution,
+)
+
+Arrays = dict[str, Tensor]
+
+
+def word2vec(arrays: Arrays) -> Arrays:
+    """Skip-gram, CBOW with the same noise, and the distributions, of any sizes."""
+
+    def model(kind: str) -> Word2Vec:
+        made = Word2Vec(*arrays["W_in"].shape, kind=kind).double()
+        made.load_state_dict({"inputs": arrays["W_in"], "outputs": arrays["W_out"]})
+        return made
+
+    def judged(made: Word2Vec, words: Tensor, right: Tensor) -> tuple[tuple[Tensor, Tensor], Tensor, Tensor]:
+        """x, y and the loss (B,) of each item; noise counts even where it is the right word."""
+        x = (words, torch.cat([right[:, None], arrays["negatives"]], dim=1))
+        scores = made(x)[0]
+        y = -torch.ones_like(scores)
+        y[..., 0] = 1
+        return x, y, negative_sampling_loss(scores, y).sum((1, 2))
+
+    skipgram, cbow = model("skip-gram"), model("cbow")
+    x, y, loss = judged(skipgram, arrays["center"][:, None], arrays["context"])
+    tables = torch.autograd.grad(loss.sum(), [skipgram.inputs, skipgram.outputs])
+    outcomes = {"loss_per_pair": loss, "loss": loss.sum()} | dict(zip(("g/W_in", "g/W_out"), tables, strict=True))
+    skipgram.update_one_by_one(x, y, float(arrays["lr"]))
+    outcomes |= {"seq_W_in": skipgram.inputs, "seq_W_out": skipgram.outputs}
+
+    x, y, loss = judged(cbow, arrays["cbow_context"], arrays["cbow_target"])
+    tables = torch.autograd.grad(loss.sum(), [cbow.inputs, cbow.outputs])
+    outcomes |= {"cbow_loss_per_item": loss} | dict(zip(("cbow_g/W_in", "cbow_g/W_out"), tables, strict=True))
+    cbow.update(x, y, 1.0)
+    outcomes["cbow_g/W_in_ccode"] = arrays["W_in"] - cbow.inputs  # a step of rate 1 goes down the gradient
+
+    counts, sample = arrays["counts"], float(arrays["sample_t"])
+    outcomes |= {"noise": noise_distribution(counts), "cum_table": cumulative_table(counts)}
+    outcomes |= {f"keep_{rule}": keep_probability(counts, sample, rule) for rule in ("paper", "code")}
+    return {name: value.detach() for name, value in outcomes.items()}
+
+
+FAMILIES = {"word2vec": word2vec}
+INPUTS = {
+    "word2vec": {"W_in", "W_out", "center", "context", "negatives", "lr", "cbow_context", "cbow_target", "counts"}
+    | {"sample_t"}
+}

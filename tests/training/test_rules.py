@@ -1,0 +1,198 @@
+"""The update rules of BERT and GPT, what decays, and their schedules: reference values, corners, and use in `fit`."""
+
+import contextlib
+import math
+
+import numpy as np
+import official
+import pytest
+import torch
+from reference import official_rules
+from reference.word2vec_loops import make_rules
+from support.helpers import FIXTURES, killed
+from torch import nn
+
+from rtx_lib.layers import GRU, Readout
+from rtx_lib.layers.blocks import SampleStdNorm
+from rtx_lib.tasks import AddingProblem
+from rtx_lib.training import fit
+from rtx_lib.training.rules import BertAdam, bert_schedule, decay_groups, gpt_finetune_schedule, gpt_pretrain_schedule
+
+
+@pytest.fixture
+def families(monkeypatch):
+    for name, outcomes in official_rules.FAMILIES.items():
+        monkeypatch.setitem(official.FAMILIES, name, outcomes)
+        monkeypatch.setitem(official.INPUTS_OF, name, official_rules.INPUTS[name])
+
+
+def test_the_reference_values(families):
+    errors = official.check(FIXTURES / "optim_rules.npz")
+    assert len(errors) == 6 and max(errors.values()) < 1e-9
+
+
+SIZES = [
+    {},
+    {"size": 1, "updates": 30, "decay": 0.0},
+    {"total": 7, "warmup": 6, "lr": 1e-4, "eps": 1e-8},
+    {"betas": (0.0, 0.5)},
+    {"total": 5, "warmup": 0},
+]
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_files_of_other_sizes(tmp_path, families, sizes):
+    path = tmp_path / "optim_rules_other.npz"
+    names = make_rules(path, seed=len(str(sizes)), **sizes)
+    errors = official.check(path)
+    assert set(errors) == names and max(errors.values()) < 1e-9, errors
+    np.savez(path, **np.load(path), surprise=np.zeros(3))
+    with pytest.raises(ValueError, match=r"also holds .*surprise"):
+        official.check(path)
+
+
+def walk(make, gradients, start=1.0):
+    """A number after each step by these gradients."""
+    p = torch.tensor([start], dtype=torch.double, requires_grad=True)
+    optimizer, after = make([p]), []
+    for gradient in gradients:
+        p.grad = torch.tensor([gradient], dtype=torch.double)
+        optimizer.step()
+        after.append(p.item())
+    return after
+
+
+def test_without_correction_the_first_steps_are_long():
+    """With equal gradients Adam's steps are all alike; BERT's are 3.2 times as long at first, 6.6 times the twelfth."""
+    flat = {"lr": 1e-3, "eps": 0.0, "weight_decay": 0.0}
+    steps = -np.diff([1.0, *walk(lambda p: BertAdam(p, **flat), [0.7] * 2000)]) / 1e-3
+    assert steps[0] == pytest.approx(math.sqrt(10)) and steps.argmax() == 11 and 6.55 < steps[11] < 6.65
+    assert steps[-1] == pytest.approx(1, abs=0.1)
+    corrected = -np.diff([1.0, *walk(lambda p: BertAdam(p, bias_correction=True, **flat), [0.7] * 40)]) / 1e-3
+    assert corrected == pytest.approx([1] * 40)
+
+
+def test_corrected_and_without_eps_and_decay_it_is_adam():
+    draws = np.random.default_rng(0).normal(size=20)
+    ours = walk(lambda p: BertAdam(p, 0.1, eps=0.0, weight_decay=0.0, bias_correction=True), draws)
+    assert ours == pytest.approx(walk(lambda p: torch.optim.Adam(p, 0.1, eps=0.0), draws), rel=1e-12)
+
+
+def test_decay_is_a_share_of_the_parameter_and_not_of_the_gradient():
+    """Other than an L2 penalty, it is not divided by sqrt(v)."""
+    assert walk(lambda p: BertAdam(p, 0.5, weight_decay=0.1), [0.0] * 3) == pytest.approx([0.95, 0.95**2, 0.95**3])
+
+
+def test_what_has_no_gradient_stays():
+    p, q = (torch.ones(2, requires_grad=True) for _ in range(2))
+    optimizer = BertAdam([p, q], 0.1)
+    p.sum().backward()
+    assert optimizer.step(lambda: 7.0) == 7.0
+    assert not torch.equal(p, torch.ones(2)) and torch.equal(q, torch.ones(2))
+    assert optimizer.step() is None
+
+
+class Net(nn.Module):
+    """Parameters of all kinds, one of them used under two names."""
+
+    def __init__(self):
+        super().__init__()
+        self.table, self.linear, self.norm = nn.Embedding(5, 4), nn.Linear(4, 5), nn.LayerNorm(4)
+        self.other, self.gain = SampleStdNorm(4), nn.Parameter(torch.ones(4))
+        self.LayerNorm = nn.ModuleDict({"gamma": nn.Linear(4, 4, bias=False)})
+        self.linear.weight = self.table.weight
+        self.frozen = nn.Parameter(torch.ones(4, 4), requires_grad=False)
+
+
+@pytest.mark.parametrize(
+    ("rule", "decayed"),
+    [
+        ("bert", {"table.weight", "gain"}),
+        ("gpt", {"table.weight", "LayerNorm.gamma.weight"}),
+        (lambda name, p: name == "gain", {"gain"}),
+        (lambda name, p: False, set()),
+    ],
+    ids=str,
+)
+def test_what_decays(rule, decayed):
+    """Tables do, under both rules; the names that BERT's code looks for count as such."""
+    model = Net()
+    names = {id(p): name for name, p in model.named_parameters()}
+    groups = decay_groups(model, 0.3, rule)
+    found = {group["weight_decay"]: {names[id(p)] for p in group["params"]} for group in groups}
+    rest = {name for name in names.values() if name != "frozen"} - decayed
+    assert found == ({0.3: decayed} if decayed else {}) | {0.0: rest}
+    assert sum(len(group["params"]) for group in groups) == len(decayed | rest)
+    assert len(BertAdam(groups).param_groups) == len(groups)
+
+
+def test_bert_jumps_down_where_the_warm_up_ends():
+    factor = bert_schedule(50, 10)
+    assert [factor(step) for step in (1, 6, 10, 11, 36, 51, 60)] == pytest.approx([0, 0.5, 0.9, 0.8, 0.3, 0, 0])
+    assert [bert_schedule(4, 0)(step) for step in (1, 2, 5)] == pytest.approx([1, 0.75, 0])
+
+
+def test_gpt_multiplies_both_lines():
+    factor = gpt_finetune_schedule(50, 10)
+    assert [factor(step) for step in (1, 6, 11, 36, 51, 60)] == pytest.approx([0, 0.45, 0.8, 0.3, 0, 0])
+    assert [gpt_finetune_schedule(4, 0)(step) for step in (1, 2)] == pytest.approx([1, 0.75])
+
+
+def test_gpts_cosine_counts_from_the_start():
+    factor = gpt_pretrain_schedule(50, 10)
+    after = [(1 + math.cos(math.pi * share)) / 2 for share in (0.22, 0.5, 1.0, 1.0)]
+    assert [factor(step) for step in (1, 6, 11, 12, 26, 51, 60)] == pytest.approx([0, 0.5, 1, *after])
+    assert gpt_pretrain_schedule(4, 0)(1) == 1
+
+
+def how(model, **more):
+    optimizer = BertAdam(decay_groups(model), 0.01)
+    settings = {"steps": 8, "batch_size": 4, "clip": 1.0, "schedule": bert_schedule(8, 2), "progress": False}
+    return settings | {"optimizer": optimizer} | more
+
+
+def build():
+    torch.manual_seed(0)
+    return Readout(GRU(2, 4), 1)
+
+
+def test_fit_takes_them_and_can_be_resumed(tmp_path):
+    """The first update of a warm-up changes nothing."""
+    task, whole, resumed, first = AddingProblem(6), build(), build(), build()
+    history = fit(whole, task, **how(whole))
+    assert history.lr == pytest.approx([0.01 * share for share in (0, 0.5, 0.75, 0.625, 0.5, 0.375, 0.25, 0.125)])
+    path = tmp_path / "run.ckpt"
+    with contextlib.suppress(KeyboardInterrupt):
+        killed(fit)(resumed, task, **how(resumed, checkpoint=path))
+    again = build()
+    fit(again, task, **how(again, checkpoint=path))
+    for name, value in whole.state_dict().items():
+        assert torch.equal(again.state_dict()[name], value), name
+    fit(first, task, **how(first, steps=1))
+    assert all(torch.equal(a, b) for a, b in zip(first.parameters(), build().parameters(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: BertAdam([torch.ones(1)], -1.0), "lr must be at least 0, got -1.0"),
+        (lambda: BertAdam([torch.ones(1)], math.nan), "lr must be at least 0, got nan"),
+        (lambda: BertAdam([torch.ones(1)], eps=-1e-6), "eps must be at least 0"),
+        (lambda: BertAdam([torch.ones(1)], weight_decay=-0.1), "weight_decay must be at least 0, got -0.1"),
+        (lambda: BertAdam([torch.ones(1)], betas=(0.9, 1.0)), r"betas must be two numbers .* got \(0.9, 1.0\)"),
+        (
+            lambda: decay_groups(Net(), rule="adamw"),
+            r"rule must be one of \['bert', 'gpt'\] or a function, got 'adamw'",
+        ),
+        (lambda: decay_groups(Net(), -1.0), "weight_decay must be at least 0, got -1.0"),
+        *(
+            (lambda make=make, warmup=warmup: make(5, warmup), rf"warmup must lie in \[0, steps\), got warmup={warmup}")
+            for make in (bert_schedule, gpt_finetune_schedule, gpt_pretrain_schedule)
+            for warmup in (-1, 5)
+        ),
+    ],
+    ids=str,
+)
+def test_bad_arguments(call, message):
+    with pytest.raises(ValueError, match=rf"^{message}"):
+        call()
