@@ -308,5 +308,6 @@ class XLNetClassifier(nn.Module):
         if not isinstance(x, tuple) or len(x) != 2 or not isinstance(x[1], Tensor):
             raise ValueError(f"x must be the pair (ids, segments), got {type(x).__name__}")
         ids, segments = x
-        h, _, _ = self.model.encode(ids, seen=(segments != PADDING)[:, None], segments=segments)
+        real = expect(segments, expect_ids(ids, self.input_size, "ids").shape, "segments") != PADDING
+        h, _, _ = self.model.encode(ids, seen=real[:, None], segments=segments)
         return self.readout(self.dropout(self.summary(h[:, -1:]).tanh())), None

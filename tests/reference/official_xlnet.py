@@ -1,8 +1,8 @@
 """XLNet among the reference values: its parameters' names, its one or two segments, its classifier and its masks.
 
 The files' masks say what may *not* be seen. Of the attention of the query stream they hold all positions; those without
-a target have the query 0 in the authors' code, and its outcome is thrown away. What a query attends to that sees
-nothing is 0 in the files; only ``official_logits`` and ``official_loss`` have it attend to all alike, as that code does.
+a target have the query 0 in the authors' code, and its outcome is thrown away. A query that sees nothing has weights 0
+in the files; only for ``official_logits`` and ``official_loss`` it attends to all alike, as in that code.
 """
 
 from functools import partial
@@ -15,7 +15,7 @@ from torch.func import functional_call
 
 from rtx_lib.diagnostics.attention import record_attention
 from rtx_lib.layers import causal_mask
-from rtx_lib.models.xlnet import XLNet, XLNetClassifier
+from rtx_lib.models.xlnet import PADDING, XLNet, XLNetClassifier
 from rtx_lib.tasks.orders import rank_in_windows, rank_of, seen_under
 
 Arrays = dict[str, Tensor]
@@ -109,7 +109,7 @@ def with_gradients(arrays: Arrays, function: Any) -> Arrays:
 
 
 def streams_of(model: nn.Module, run: Any) -> tuple[list[Tensor], list[Tensor], Any]:
-    """Both streams, one below the other, before the first layer and behind each, the weights of each, and the result."""
+    """Both streams, one below the other, before the first layer and behind each; the weights of each; the result."""
     streams: list[Tensor] = []
     hooks = [model.blocks[0].register_forward_pre_hook(lambda _, args: streams.append(args[0]))]
     hooks += [block.register_forward_hook(lambda _, args, y: streams.append(y)) for block in model.blocks]
@@ -160,11 +160,11 @@ def segment(model: nn.Module, part: Arrays, state: Any, both_ways: bool) -> tupl
     length = ids.shape[1]
     seen = part["perm_mask"] == 0
     halves = torch.arange(len(ids)) >= len(ids) // 2
-    how = {"targets": places_in(mapping), "segments": part.get("token_type_ids")}
+    how = {"seen": seen, "targets": places_in(mapping), "segments": part.get("token_type_ids")}
     how["backwards"] = halves if both_ways else None
 
-    def run(**changes: Tensor) -> Any:
-        return model.encode(ids, state, seen=seen, **how | changes)
+    def run(**changes: Any) -> Any:
+        return model.encode(ids, state, **how | changes)
 
     def loss_of(logits: Tensor) -> Arrays:
         nll = F.cross_entropy(logits.mT, labels, reduction="none")
@@ -178,8 +178,8 @@ def segment(model: nn.Module, part: Arrays, state: Any, both_ways: bool) -> tupl
     for i, (content, of_g) in enumerate(zip(weights, query, strict=True)):
         outcomes |= {f"attn_h{i}": content[:, :, :length], f"attn_g{i}": of_g}
     outcomes |= {f"new_mem{i}": memory.transpose(0, 1) for i, memory in enumerate(after or ())}
-    if state is None and not both_ways:
-        plain, _, _ = streams_of(model, lambda: model.encode(ids, seen=causal_mask(length)))
+    if state is None:
+        plain, _, _ = streams_of(model, lambda: run(seen=causal_mask(length), targets=None))
         outcomes |= {f"uni_h{i}": x for i, x in enumerate(plain)}
         leaking = loss_of(model.readout(leaky(model, run)[1]))
         outcomes |= {f"official_{name}": leaking[name] for name in ("logits", "loss")}
@@ -223,10 +223,11 @@ def classify(arrays: Arrays) -> Arrays:
     def run(model: nn.Module) -> tuple[Arrays, Tensor]:
         real, segments = arrays["attention_mask"] == 1, arrays["token_type_ids"]
         ids = arrays["input_ids"]
-        streams, _, (h, _, _) = streams_of(
-            model.model, lambda: model.model.encode(ids, seen=real[:, None], segments=segments)
-        )
-        logits = model(h) if False else model(( ids, segments))[0][:, 0]
+        how = {"seen": real[:, None], "segments": segments}
+        streams, _, (h, _, _) = streams_of(model.model, lambda: model.model.encode(ids, **how))
+        logits = model.readout(model.summary(h[:, -1]).tanh())
+        if torch.equal(real, segments != PADDING):  # as everywhere so far
+            logits = model((ids, segments))[0][:, 0]
         loss = F.cross_entropy(logits, arrays["labels"])
         return {"logits": logits, "loss": loss} | {f"h{i}": x for i, x in enumerate(streams)}, loss
 
