@@ -12,6 +12,7 @@ before them in the order, and plain tokens never see them.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 
 import torch
@@ -110,10 +111,11 @@ def draw_spans(
     share: int = 6,
     whole_words: bool = False,
 ) -> Tensor:
-    """Which tokens of a text to predict, (T,) bool: runs of words, one in about `share` tokens (section 3.1).
+    """Which tokens of a text to predict, (T,) bool: runs of words, and single tokens for what is missing in the end.
 
-    A run has n words with a probability that falls as 1/n, up to `longest`, and lies somewhere in n * `share` tokens of
-    its own. When the text ends too early, single tokens are drawn for what is missing.
+    A run has n words with a probability that falls as 1/n, up to `longest`, and around it n * `share` tokens that are
+    not chosen. Where every token is a word, runs thus choose one token in `share` + 1, though the authors' comment has
+    one in `share`; and where `count` is T / `share`, a seventh or so of the targets comes singly.
 
     Parameters
     ----------
@@ -121,8 +123,6 @@ def draw_spans(
         Bool (T,), True where a token begins a word.
     count
         How many tokens to choose, at most T: exactly as many are chosen.
-    generator
-        For all that is drawn.
     whole_words
         False is what the authors' code does: it takes n *tokens*, as its loop looks at the first token of the run in
         each turn instead of the next one, and so may cut a word. True is what was meant: n words, or as many of them
@@ -138,11 +138,11 @@ def draw_spans(
     while at < length and missing:
         n = min(1 + int(odds.multinomial(1, generator=generator)), missing)
         before = int(torch.randint(n * share, (), generator=generator))
-        begins = [t for t in words if t >= at + before]
-        if not begins:
+        here = bisect_left(words, at + before)
+        if here == len(words):
             break
-        begin = begins[0]
-        ends = begins[1 : n + 1] if whole_words else range(begin + 1, begin + n + 1)
+        begin = words[here]
+        ends = words[here + 1 : here + n + 1] if whole_words else range(begin + 1, begin + n + 1)
         if len(ends) < n or ends[-1] >= length:
             break
         fitting = [end for end in ends if end - begin <= missing]
