@@ -61,29 +61,21 @@ class TwoStreamAttention(RelativeAttention):
         self.s = nn.Parameter(torch.empty(2, *self.u.shape).normal_(0, PUBLISHED_STD))
 
     def forward(  # type: ignore[override]
-        self,
-        x: Tensor,
-        memory: Tensor,
-        *,
-        content: int,
-        r: Tensor,
-        columns: Tensor,
-        mask: Tensor,
-        other: Tensor | None = None,
+        self, x: Tensor, memory: Tensor, *, length: int, r: Tensor, columns: Tensor, mask: Tensor, other: Tensor | None
     ) -> Tensor:
         """Attend from both streams x (B, T + N, D) to the memory (B, M, D) and to the content; S = M + T.
 
         Parameters
         ----------
-        content
+        length
             T, how many rows of x are content.
         r, columns
             Encodings of distances, (., D) or (B, ., D), and which of them lies between query and key (B, 1, T + N, S).
         mask, other
-            Bool (B, 1, T + N, S), True where a query may attend, and where the key is of another segment; without
-            ``other``, there are none.
+            Bool (B, 1, T + N, S), True where a query may attend, and where the key is of another segment, if there are
+            segments.
         """
-        context = torch.cat([memory, x[:, :content]], dim=1)  # (B, S, D)
+        context = torch.cat([memory, x[:, :length]], dim=1)  # (B, S, D)
         size = self.heads * self.head_width
         w_q, w_kv = self.in_proj_weight.split([size, 2 * size])
         q = self._heads(F.linear(x, w_q))  # (B, H, T + N, K)
@@ -117,8 +109,6 @@ class XLNet(nn.Module):
     The layers are Transformer-XL's, with :class:`TwoStreamAttention`. The memory holds the content stream in the order
     of the text, so that nobody need know in which order an earlier segment was predicted.
 
-    ``memory``, ``reuse`` and ``clamp`` are attributes that may be changed between calls.
-
     Parameters
     ----------
     vocabulary, width, heads, layers
@@ -129,7 +119,8 @@ class XLNet(nn.Module):
         How many positions from the start of a segment enter the memory, at least 1; all if None. The next segment is
         to begin behind them.
     clamp
-        Distances beyond it, in either direction, count as it; 0 or less: no limit.
+        Distances beyond it, in either direction, count as it; 0 or less: no limit. This, ``memory`` and ``reuse`` are
+        attributes that may be changed between calls.
     activation
         Of the feed-forward networks, ``"gelu"`` or ``"relu"``.
     inner, head_width, dropout, attention_dropout
@@ -226,10 +217,9 @@ class XLNet(nn.Module):
         self._expect_settings()
         batch, length = (ids := expect_ids(ids, self.input_size, "ids").long()).shape
         expect_fits("seen", seen, (batch, length, length))
-        if segments is not None:
-            expect(segments, (batch, length), "segments", like=ids)
-        if backwards is not None:
-            expect(backwards, (batch,), "backwards", like=ids[0] < 0)
+        for name, value, like in (("segments", segments, ids), ("backwards", backwards, ids[:, 0] < 0)):
+            if value is not None:
+                expect(value, like.shape, name, like=like)
         h, places = self.embedding(ids), torch.arange(length, device=ids.device).expand(batch, -1)
         memories = (h[:, :0],) * len(self.blocks) if state is None else state
         memories = expect_all(memories, [(batch, "M", self.width)] * len(self.blocks), "one for each layer", like=h)
@@ -249,7 +239,7 @@ class XLNet(nn.Module):
             h = torch.cat([h, self.w.expand(*targets.shape, -1)], dim=1)
         mask = F.pad(mask, (past, 0), value=True) & (places >= 0)[..., None]  # (B, T + N, S)
         where = self._positions(places.clamp(min=0), past, length, backwards)
-        where |= {"content": length, "mask": mask[:, None]}
+        where |= {"length": length, "mask": mask[:, None], "other": None}
         if segments is not None:
             own, keys = segments.gather(1, places.clamp(0, length - 1)), F.pad(segments, (past, 0))
             where["other"] = (own[:, :, None] != keys[:, None])[:, None]
@@ -305,7 +295,7 @@ class XLNetClassifier(nn.Module):
         """Map the pair of ids and segments, both (B, T), to logits (B, 1, classes); there is no state."""
         if state is not None:
             raise ValueError(f"state must be None, a text is read as a whole, got {type(state).__name__}")
-        if not isinstance(x, tuple) or len(x) != 2 or not isinstance(x[1], Tensor):
+        if not isinstance(x, tuple) or len(x) != 2:
             raise ValueError(f"x must be the pair (ids, segments), got {type(x).__name__}")
         ids, segments = x
         real = expect(segments, expect_ids(ids, self.input_size, "ids").shape, "segments") != PADDING
