@@ -155,7 +155,7 @@ class WordPairs:
     def _ask(self, model: Callable[..., Any], words: Tensor, rank: Tensor) -> Tensor:
         """ln p of both words, (N, 2, V), with the pairs (N, 2) as they are given, under the ranks (N, 2)."""
         ids = self._sentence(words)
-        x = ids if self.form == "masked" else (ids, *self._order(rank))
+        x: Any = ids if self.form == "masked" else (ids, *self._order(rank))
         parameter = next(model.parameters(), None) if isinstance(model, torch.nn.Module) else None
         if parameter is not None:
             x = x.to(parameter.device) if isinstance(x, Tensor) else tuple(part.to(parameter.device) for part in x)
