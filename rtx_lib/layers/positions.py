@@ -211,15 +211,32 @@ class XLRelative(nn.Module):
         return distance_scores(q, self.v, r, self.r_proj_weight)[..., :keys] + of_keys
 
 
-def distance_scores(q: Tensor, v: Tensor, r: Tensor, r_proj_weight: Tensor) -> Tensor:
-    """(q_i + v) . W_r R_{i-j} / sqrt(K), (B, H, T, N), Transformer-XL's terms with the distance (Dai et al. 2019, 3.3).
+def distance_scores(q: Tensor, v: Tensor, r: Tensor, r_proj_weight: Tensor, columns: Tensor | None = None) -> Tensor:
+    """(q_i + v) . W_r R_{i-j} / sqrt(K), Transformer-XL's terms with the distance (Dai et al. 2019, section 3.3).
 
-    They are computed once for each of the N falling distances, whose encodings r (N, D) are, and then moved to their
-    keys by :func:`relative_shift`. v is (H, K), and W_r, ``r_proj_weight``, (HK, D).
+    They are computed once for each of N distances and then moved to their keys.
+
+    Parameters
+    ----------
+    q, v, r_proj_weight
+        Queries (B, H, T, K), v (H, K) and W_r (HK, D).
+    r
+        (N, D), the encodings of the distances, or (B, N, D) if each sequence has its own.
+    columns
+        Whole numbers, broadcastable to (B, H, T, S): which of the N distances lies between query and key. If None,
+        the distances fall by 1, the T queries stand one behind another, and :func:`relative_shift` does it.
+
+    Returns
+    -------
+    scores
+        (B, H, T, S); without columns (B, H, T, N), as the shift leaves them.
     """
     heads, head_width = v.shape
-    r = F.linear(r, r_proj_weight).view(-1, heads, head_width).permute(1, 2, 0)  # (H, K, N)
-    return relative_shift((q + v[:, None]) @ (r * (1 / math.sqrt(head_width))))  # few factors scaled, not all scores
+    r = F.linear(r, r_proj_weight).unflatten(-1, (heads, head_width)).movedim(-3, -1)  # (H, K, N) or (B, H, K, N)
+    scores = (q + v[:, None]) @ (r * (1 / math.sqrt(head_width)))  # few factors scaled, not all scores
+    if columns is None:
+        return relative_shift(scores)
+    return scores.gather(-1, columns.expand(*scores.shape[:-1], -1))
 
 
 def relative_shift(x: Tensor) -> Tensor:

@@ -1,0 +1,303 @@
+"""XLNet: a language model that may be asked for the words in any order (Yang et al. 2019).
+
+Z. Yang, Z. Dai, Y. Yang, J. Carbonell, R. Salakhutdinov and Q. Le, *XLNet: Generalized Autoregressive Pretraining for
+Language Understanding*, NeurIPS 2019 (arXiv 1906.08237): the two streams of attention (section 2.3), which is
+Transformer-XL's with relative segments (2.5), and the model with its memory (2.4) and partial prediction (eq. 5). An
+order is a mask and never shuffles the input; :mod:`rtx_lib.tasks.orders` makes such masks. Fine-tuning has no order, no
+memory and one stream: :class:`XLNetClassifier`.
+
+Where the authors' code (zihangdai/xlnet) does otherwise than this file:
+
+- A query that sees nothing, the first of an order without a memory, attends there to all tokens alike, and so sees the
+  word that it has to name. Here the attention gives it 0.
+- There the query stream attends from all positions, and what has no target is thrown away. Here only targets do.
+- The released models have the tanh form of gelu. Here, as in other implementations, it is gelu itself.
+- u, v and b are each layer's own, as in the published command; without its flag ``untie_r`` all layers share them.
+"""
+
+import math
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from rtx_lib.layers.attention import causal_mask, expect_fits
+from rtx_lib.layers.blocks import ACTIVATIONS
+from rtx_lib.layers.embedding import readout_layer, table
+from rtx_lib.layers.positions import Sinusoidal, distance_scores
+from rtx_lib.layers.shapes import at_hand, expect, expect_all, expect_choice, expect_ids, expect_share, expect_sizes
+from rtx_lib.layers.stacking import watched
+from rtx_lib.models.transformer_xl import RelativeAttention, TransformerXLBlock
+
+# What the model continues from: the last inputs of each layer's content stream, (B, M, D).
+Memory = tuple[Tensor, ...]
+PUBLISHED_STD, PUBLISHED_EPS = 0.02, 1e-12
+PADDING = 4  # the segment of padding; the authors call the sentences of a pair 0 and 1, and the last token 2
+
+
+class TwoStreamAttention(RelativeAttention):
+    """Transformer-XL's attention for two streams at once, with relative segments (sections 2.3 to 2.5).
+
+    Content h_i has read the word at position i, query g_i has not, and both attend to content::
+
+        h_i = attention(query h_i, keys and values [memory; h] of i and of those before i in the order)
+        g_i = attention(query g_i, keys and values [memory; h] of those before i in the order)
+
+    All weights are the same, so that the streams are rows of one x = [h; g]: all rows are queries, and the first T are
+    keys and values too. A query at position i and a key at position j score, where the mask lets them::
+
+        A_ij = (q_i + u) . k_j  +  (q_i + v) . W_kR R_{i-j}  +  (q_i + b) . s_ij         over sqrt(K)
+
+    i - j may be of either sign. s_ij is s[0] for two tokens of one segment and s[1] for others: no segment has a vector
+    of its own, and there may be any number of them. What may see nothing gets weights 0 and the outcome 0.
+
+    Parameters are those of :class:`~rtx_lib.models.transformer_xl.RelativeAttention`, b (H, K) and s (2, H, K).
+    """
+
+    def __init__(self, width: int, heads: int, **options: Any) -> None:
+        super().__init__(width, heads, **options)
+        self.b = nn.Parameter(torch.empty_like(self.u).normal_(0, PUBLISHED_STD))
+        self.s = nn.Parameter(torch.empty(2, *self.u.shape).normal_(0, PUBLISHED_STD))
+
+    def forward(  # type: ignore[override]
+        self, x: Tensor, memory: Tensor, *, length: int, r: Tensor, columns: Tensor, mask: Tensor, other: Tensor | None
+    ) -> Tensor:
+        """Attend from both streams x (B, T + N, D) to the memory (B, M, D) and to the content; S = M + T.
+
+        Parameters
+        ----------
+        length
+            T, how many rows of x are content.
+        r, columns
+            Encodings of distances, (., D) or (B, ., D), and which of them lies between query and key (B, 1, T + N, S).
+        mask, other
+            Bool (B, 1, T + N, S), True where a query may attend, and where the key is of another segment, if there are
+            segments.
+        """
+        context = torch.cat([memory, x[:, :length]], dim=1)  # (B, S, D)
+        size = self.heads * self.head_width
+        w_q, w_kv = self.in_proj_weight.split([size, 2 * size])
+        q = self._heads(F.linear(x, w_q))  # (B, H, T + N, K)
+        k, v = (self._heads(half) for half in F.linear(context, w_kv).chunk(2, dim=-1))  # (B, H, S, K)
+        scale = 1 / math.sqrt(self.head_width)
+        scores = distance_scores(q, self.v, r, self.r_proj_weight, columns)  # (B, H, T + N, S)
+        if other is not None:
+            same, different = ((q + self.b[:, None]) @ (self.s * scale).permute(1, 2, 0)).split(1, dim=-1)
+            scores = scores + torch.where(other, different, same)
+        sees = mask.any(-1, keepdim=True)  # a row of -inf alone would become NaN
+        scores = scores.masked_fill(sees & ~mask, -math.inf)
+        q = q + self.u[:, None]
+        if watched(self.weights_tap):
+            weights = (q * scale @ k.mT + scores).softmax(-1).masked_fill(~sees, 0)
+            y = F.dropout(self.weights_tap(weights), self.attention_dropout, self.training) @ v
+        else:
+            drop = self.attention_dropout if self.training else 0.0
+            q, scores = q.to(v.dtype), scores.to(v.dtype)  # which autocast has left in different types
+            y = F.scaled_dot_product_attention(q, k, v, scores, drop, scale=scale).masked_fill(~sees, 0)
+        return self.dropout(self.out_proj(y.transpose(1, 2).flatten(2)))
+
+
+class XLNet(nn.Module):
+    """Predict words in any order, each from those before it in the order, wherever they stand.
+
+    For an order z of the positions the model maximises (eq. 3; by eq. 5, only the last part of z counts)::
+
+        sum_k log p(x_{z_k} | x_{z_1}, ..., x_{z_{k-1}})         p = softmax(E g^L + bias)          eq. 4
+        h^0_i = E[x_i],   g^0_i = w                              one vector wherever a word is asked for
+
+    The layers are Transformer-XL's, with :class:`TwoStreamAttention`. The memory holds the content stream in the order
+    of the text, so that nobody need know in which order an earlier segment was predicted.
+
+    Parameters
+    ----------
+    vocabulary, width, heads, layers
+        V, D, even, H, and the number of layers. The readout shares the table E (V, D) of the ids.
+    memory
+        Most positions kept, at least 0; then there is no state.
+    reuse
+        How many positions from the start of a segment enter the memory, at least 1; all if None. The next segment is
+        to begin behind them.
+    clamp
+        Distances beyond it, in either direction, count as it; 0 or less: no limit. This, ``memory`` and ``reuse`` are
+        attributes that may be changed between calls.
+    activation
+        Of the feed-forward networks, ``"gelu"`` or ``"relu"``.
+    inner, head_width, dropout, attention_dropout
+        As in :class:`~rtx_lib.models.transformer_xl.TransformerXL`.
+
+    Weights start from N(0, 0.02^2), biases at 0, norms at the identity. ``ValueError`` is raised for settings out of
+    range; in ``forward`` and ``encode`` for inputs or a state of the wrong form, shape or type, and for ids or targets
+    out of range.
+    """
+
+    def __init__(
+        self,
+        vocabulary: int,
+        *,
+        width: int,
+        heads: int,
+        layers: int,
+        memory: int = 0,
+        reuse: int | None = None,
+        clamp: int = 0,
+        inner: int | None = None,
+        activation: str = "gelu",
+        dropout: float = 0.0,
+        **attention: Any,
+    ) -> None:
+        super().__init__()
+        expect_sizes(vocabulary=vocabulary, width=width, heads=heads, layers=layers)
+        expect_choice("activation", activation, sorted(ACTIVATIONS))
+        self.input_size = self.output_size = vocabulary
+        self.width, self.memory, self.reuse, self.clamp = width, memory, reuse, clamp
+        self._expect_settings()
+        attentions = [TwoStreamAttention(width, heads, dropout=dropout, **attention) for _ in range(layers)]
+        blocks: list[Any] = [TransformerXLBlock(each, inner=inner, norm="post", dropout=dropout) for each in attentions]
+        for block in blocks:
+            inside, block.feed_forward.activation = block.feed_forward, activation
+            for norm, linear in zip(block.norms, (inside.linear1, inside.linear2), strict=True):
+                norm.eps = PUBLISHED_EPS
+                nn.init.normal_(linear.weight, 0, PUBLISHED_STD)
+        self.blocks = nn.ModuleList(blocks)
+        self.encoding, self.dropout = Sinusoidal(width, layout="halves"), nn.Dropout(dropout)
+        self.embedding = table(vocabulary, width, PUBLISHED_STD)
+        self.w = nn.Parameter(torch.empty(width).normal_(0, PUBLISHED_STD))
+        self.readout: Any = readout_layer(self.embedding, width, vocabulary, tied=True)
+        self.readout.bias = nn.Parameter(torch.zeros(vocabulary))
+
+    def forward(self, x: Tensor | tuple[Any, ...], state: Memory | None = None) -> tuple[Tensor, Memory | None]:
+        """Logits (B, N, V) of what is asked for, and the state that continues the text, None without memory.
+
+        Parameters
+        ----------
+        x
+            (ids, seen, targets), with segments and backwards behind if there are any, as in :meth:`encode`. Or ids
+            (B, T) alone, which are predicted in the order of reading: y_t, N = T, is for the word behind x_t.
+        state
+            The memories (B, M, D), one for each layer.
+        """
+        if isinstance(x, tuple):
+            if not 3 <= len(x) <= 5 or x[2] is None:
+                raise ValueError(f"x must be (ids, seen, targets[, segments[, backwards]]), got {len(x)} entries")
+            ids, how = x[0], dict(zip(("seen", "targets", "segments", "backwards"), x[1:], strict=False))
+        else:
+            ids = expect_ids(x, self.input_size)
+            before = causal_mask(ids.shape[1], device=ids.device).tril(-1)
+            how = {"seen": before, "targets": torch.arange(1, ids.shape[1] + 1, device=ids.device).expand(len(ids), -1)}
+        _, g, state = self.encode(ids, state, **how)
+        return self.readout(g), state
+
+    def encode(
+        self,
+        ids: Tensor,
+        state: Memory | None = None,
+        *,
+        seen: Tensor | None = None,
+        targets: Tensor | None = None,
+        segments: Tensor | None = None,
+        backwards: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor | None, Memory | None]:
+        """The content h (B, T, D), the query stream g (B, N, D), None without targets, and the state as in ``forward``.
+
+        Parameters
+        ----------
+        ids, state
+            (B, T), and the memories, which all see, and whose segment is 0.
+        seen
+            Bool, broadcastable to (B, T, T), True where the query at a position may see another: one that stands before
+            it in the order. Content sees itself besides. All see all if None.
+        targets
+            Positions (B, N) that have a query: 0..T - 1; or T, behind the text, which sees all; or -1, none.
+        segments
+            Whole numbers (B, T), of which only counts whether two are equal.
+        backwards
+            Bool (B,), True for a text that is given from its end to its beginning: all distances change their sign.
+        """
+        self._expect_settings()
+        batch, length = (ids := expect_ids(ids, self.input_size, "ids").long()).shape
+        expect_fits("seen", seen, (batch, length, length))
+        for name, value, like in (("segments", segments, ids), ("backwards", backwards, ids[:, 0] < 0)):
+            if value is not None:
+                expect(value, like.shape, name, like=like)
+        h, places = self.embedding(ids), torch.arange(length, device=ids.device).expand(batch, -1)
+        memories = (h[:, :0],) * len(self.blocks) if state is None else state
+        memories = expect_all(memories, [(batch, "M", self.width)] * len(self.blocks), "one for each layer", like=h)
+        past = memories[0].shape[1]  # M
+
+        seen = torch.ones_like(ids[:1, :1], dtype=torch.bool) if seen is None else seen
+        seen = seen.expand(batch, length, length)
+        mask = seen | torch.eye(length, dtype=torch.bool, device=ids.device)
+        if targets is not None:
+            expect(targets, (batch, "N"), "targets", like=ids)
+            if at_hand(targets) and len(bad := targets[(targets < -1) | (targets > length)]):
+                raise ValueError(f"targets must be positions from 0 to {length}, or -1 for none, got {int(bad[0])}")
+            places = torch.cat([places, targets], dim=1)  # (B, T + N)
+            rows = F.pad(seen, (0, 0, 0, 1), value=True)  # that of position T is the last
+            rows = rows.gather(1, targets.clamp(min=0)[..., None].expand(-1, -1, length))
+            mask = torch.cat([mask, rows], dim=1)
+            h = torch.cat([h, self.w.expand(*targets.shape, -1)], dim=1)
+        mask = F.pad(mask, (past, 0), value=True) & (places >= 0)[..., None]  # (B, T + N, S)
+        where = self._positions(places.clamp(min=0), past, length, backwards)
+        where |= {"length": length, "mask": mask[:, None], "other": None}
+        if segments is not None:
+            own, keys = segments.gather(1, places.clamp(0, length - 1)), F.pad(segments, (past, 0))
+            where["other"] = (own[:, :, None] != keys[:, None])[:, None]
+
+        x, after = self.dropout(h), []
+        for block, memory in zip(self.blocks, memories, strict=True):
+            kept = torch.cat([memory, x[:, :length][:, : self.reuse]], dim=1)
+            after.append(kept[:, max(0, kept.shape[1] - self.memory) :].detach().clone())  # a view would keep all of it
+            x = block(x, memory, **where)
+        x = self.dropout(x)
+        return x[:, :length], None if targets is None else x[:, length:], tuple(after) if self.memory else None
+
+    def _positions(self, places: Tensor, past: int, length: int, backwards: Tensor | None) -> dict[str, Any]:
+        """Encodings of the distances M + T, ..., 1 - T, and which of them lies between pairs, (B, 1, T + N, S)."""
+        distances = torch.arange(past + length, -length, -1, device=places.device)
+        columns = length - places[..., None] + torch.arange(past + length, device=places.device)  # M + T - (M + i - j)
+        if self.clamp > 0:
+            distances = distances.clamp(-self.clamp, self.clamp)
+        r = self.encoding.encode(distances, self.w.dtype)
+        if backwards is not None:
+            r = torch.where(backwards[:, None, None], self.encoding.encode(-distances, self.w.dtype), r)
+        return {"r": self.dropout(r), "columns": columns[:, None]}
+
+    def _expect_settings(self) -> None:
+        for name, value, least in (("memory", self.memory, 0), ("reuse", 1 if self.reuse is None else self.reuse, 1)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")
+
+
+class XLNetClassifier(nn.Module):
+    """Name the class of a text in which every token sees every other, as in the authors' fine-tuning::
+
+        y = W_y tanh(W_s h^L_last + b_s) + b_y
+
+    The last token stands for the text, so that padding goes in front: segment 4, which nobody sees but itself. Query
+    stream and memory of the model are not used. ``dropout`` acts on the tanh. W_s and W_y start from N(0, 0.02^2), b_s
+    and b_y at 0. ``ValueError`` is raised for an output_size, the number of classes, below 1, a dropout out of its
+    range, and in ``forward`` for a state and for what the model refuses.
+    """
+
+    def __init__(self, model: XLNet, output_size: int, *, dropout: float = 0.0) -> None:
+        super().__init__()
+        expect_sizes(output_size=output_size)
+        expect_share("dropout", dropout)
+        self.input_size, self.output_size, self.model = model.input_size, output_size, model
+        self.summary, self.readout = nn.Linear(model.width, model.width), nn.Linear(model.width, output_size)
+        self.dropout = nn.Dropout(dropout)
+        for linear in (self.summary, self.readout):
+            nn.init.normal_(linear.weight, 0, PUBLISHED_STD)
+            nn.init.zeros_(linear.bias)
+
+    def forward(self, x: tuple[Tensor, Tensor], state: None = None) -> tuple[Tensor, None]:
+        """Map the pair of ids and segments, both (B, T), to logits (B, 1, classes); there is no state."""
+        if state is not None:
+            raise ValueError(f"state must be None, a text is read as a whole, got {type(state).__name__}")
+        if not isinstance(x, tuple) or len(x) != 2:
+            raise ValueError(f"x must be the pair (ids, segments), got {type(x).__name__}")
+        ids, segments = x
+        real = expect(segments, expect_ids(ids, self.input_size, "ids").shape, "segments") != PADDING
+        h, _, _ = self.model.encode(ids, seen=real[:, None], segments=segments)
+        return self.readout(self.dropout(self.summary(h[:, -1:]).tanh())), None

@@ -1,0 +1,228 @@
+"""In which order a text is predicted, and who sees whom: the data of XLNet (Yang et al. 2019, sections 2.2 and 2.3).
+
+An order z lists positions: z_k is predicted k-th. Its inverse is the rank: position t is predicted as the rank_t-th,
+counted from 0. A mask ``seen`` (B, T, T) is True where the query at position i may read position j. The input is never
+shuffled: :class:`rtx_lib.models.xlnet.XLNet` gets the text as it stands, with such a mask and the positions to predict.
+
+The authors' code (zihangdai/xlnet, ``data_utils.py``) permutes less than the paper's text says, and these functions
+follow it. Only targets, about a sixth of the tokens, have an order. The other tokens are in plain sight: they see each
+other and never a target. [SEP] and [CLS] have a rank without being targets, so that they see themselves and what was
+before them in the order, and plain tokens never see them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from rtx_lib.tasks.splits import check_integer
+
+NO_LABEL = -100  # which torch's cross-entropy leaves out
+
+
+def draw_orders(size: int, length: int, generator: torch.Generator) -> Tensor:
+    """Orders (B, T), each of the T! equally likely."""
+    size, length = check_integer("size", size, 1), check_integer("length", length, 1)
+    return torch.rand(size, length, generator=generator, dtype=torch.float64).argsort(1)
+
+
+def rank_of(order: Tensor) -> Tensor:
+    """Ranks (B, T) of orders (B, T), or the other way round; ValueError where a row is no permutation of 0..T-1."""
+    rank = _check("order", order, torch.int64).argsort(1)
+    if not torch.equal(order.gather(1, rank), torch.arange(order.shape[1]).expand_as(order)):
+        bad = order[(order.gather(1, rank) != torch.arange(order.shape[1])).any(1)][0].tolist()
+        raise ValueError(f"order must hold permutations of 0..{order.shape[1] - 1}, got {bad}")
+    return rank
+
+
+def rank_in_windows(rank: Tensor, length: int) -> Tensor:
+    """Ranks (B, T) of a text in windows of W tokens, from left to right, each of which has the same ranks (B, W).
+
+    The code draws one permutation of a window and uses it for all.
+    """
+    rank_of(rank)
+    window = rank.shape[1]
+    if check_integer("length", length, 1) % window:
+        raise ValueError(f"length must be a multiple of the window, {window}, got {length}")
+    return (torch.arange(0, length, window)[:, None] + rank[:, None]).flatten(1)
+
+
+def seen_under(rank: Tensor, target: Tensor | None = None, functional: Tensor | None = None) -> Tensor:
+    """Who sees whom, (B, T, T) bool, under ranks (B, T).
+
+    ::
+
+        plain tokens        see all plain tokens
+        targets             and the targets and functional tokens of smaller rank
+        functional tokens   and themselves
+
+    Parameters
+    ----------
+    rank
+        Any whole numbers from 0 on. Those of plain tokens are not looked at.
+    target, functional
+        Bool (B, T). All are targets if None, and none is functional.
+    """
+    _check("rank", rank, torch.int64)
+    target = torch.ones_like(rank, dtype=torch.bool) if target is None else _check("target", target, torch.bool, rank)
+    functional = torch.zeros_like(target) if functional is None else _check("functional", functional, torch.bool, rank)
+    if (target & functional).any():
+        raise ValueError("target must not hold functional tokens, got some that are both")
+    rank = torch.where(target | functional, rank, -1)
+    own = torch.where(target, rank, rank + 1)  # who is no target sees itself
+    return rank[:, None] < own[:, :, None]
+
+
+def seen_in_halves(first: Tensor, second: Tensor) -> Tensor:
+    """Who sees whom in a text of two parts (B, R, R) and (B, T - R, T - R): the second sees all of the first.
+
+    The first part becomes the memory of what follows, and may know nothing of the second.
+    """
+    reuse, rest = first.shape[1], second.shape[1]
+    seen = torch.zeros(len(first), reuse + rest, reuse + rest, dtype=torch.bool)
+    seen[:, :reuse, :reuse], seen[:, reuse:, :reuse], seen[:, reuse:, reuse:] = first, True, second
+    return seen
+
+
+def places_of(target: Tensor, count: int) -> Tensor:
+    """The positions (B, count) of targets (B, T), in the order of the text, then -1 where a row has fewer."""
+    most = int(_check("target", target, torch.bool).sum(1).max())
+    if check_integer("count", count, 1) < most:
+        raise ValueError(f"count must be at least {most}, the targets of one text, got {count}")
+    places = torch.where(target, torch.arange(target.shape[1]), target.shape[1]).sort(1).values[:, :count]
+    places = torch.nn.functional.pad(places, (0, count - places.shape[1]), value=target.shape[1])
+    return torch.where(places < target.shape[1], places, -1)
+
+
+def labels_at(ids: Tensor, places: Tensor) -> Tensor:
+    """The ids (B, N) at these positions, and -100, which counts in no loss, where there is none."""
+    return torch.where(places < 0, NO_LABEL, ids.gather(1, places.clamp(min=0)))
+
+
+def draw_spans(
+    starts: Tensor,
+    count: int,
+    generator: torch.Generator,
+    *,
+    longest: int = 5,
+    share: int = 6,
+    whole_words: bool = False,
+) -> Tensor:
+    """Which tokens of a text to predict, (T,) bool: runs of words, and single tokens for what is missing in the end.
+
+    A run has n words with a probability that falls as 1/n, up to `longest`, and around it n * `share` tokens that are
+    not chosen. Where every token is a word, runs thus choose one token in `share` + 1, though the authors' comment has
+    one in `share`; and where `count` is T / `share`, a seventh or so of the targets comes singly.
+
+    Parameters
+    ----------
+    starts
+        Bool (T,), True where a token begins a word.
+    count
+        How many tokens to choose, at most T: exactly as many are chosen.
+    whole_words
+        False is what the authors' code does: it takes n *tokens*, as its loop looks at the first token of the run in
+        each turn instead of the next one, and so may cut a word. True is what was meant: n words, or as many of them
+        as do not exceed `count`.
+    """
+    if not isinstance(starts, Tensor) or starts.dtype != torch.bool or starts.ndim != 1 or not len(starts):
+        raise ValueError("starts must be a bool tensor (T,), T at least 1, True where a word begins")
+    length, missing = len(starts), check_integer("count", count, 1, len(starts))
+    odds = 1 / torch.arange(1, check_integer("longest", longest, 1) + 1, dtype=torch.float64)
+    check_integer("share", share, 1)
+    words = starts.nonzero()[:, 0].tolist()
+    chosen, at = torch.zeros(length, dtype=torch.bool), 0
+    while at < length and missing:
+        n = min(1 + int(odds.multinomial(1, generator=generator)), missing)
+        before = int(torch.randint(n * share, (), generator=generator))
+        here = bisect_left(words, at + before)
+        if here == len(words):
+            break
+        begin = words[here]
+        ends = words[here + 1 : here + n + 1] if whole_words else range(begin + 1, begin + n + 1)
+        if len(ends) < n or ends[-1] >= length:
+            break
+        fitting = [end for end in ends if end - begin <= missing]
+        if not fitting:
+            break
+        chosen[begin : fitting[-1]] = True
+        missing -= fitting[-1] - begin
+        at = fitting[-1] + n * share - before
+    rest = (~chosen).nonzero()[:, 0]
+    chosen[rest[torch.randperm(len(rest), generator=generator)[:missing]]] = True
+    return chosen
+
+
+def lay_out(
+    ids: Tensor,
+    chosen: Tensor,
+    count: int,
+    generator: torch.Generator,
+    *,
+    window: int,
+    reuse: int | None = None,
+    functional: Sequence[int] = (),
+) -> tuple[tuple[Tensor, Tensor, Tensor], Tensor]:
+    """What a permutation language model reads and has to answer, as the authors' code lays it out.
+
+    Parameters
+    ----------
+    ids
+        (B, T).
+    chosen
+        Bool (B, T), from :func:`draw_spans`, say. Functional tokens among them are no targets.
+    count
+        N, how many places for targets there are.
+    window
+        Within so many tokens the order is drawn; it divides both parts of the text.
+    reuse
+        The first so many positions see nothing of the others, if given.
+    functional
+        The ids of [SEP] and [CLS].
+
+    Returns
+    -------
+    x
+        (ids, seen (B, T, T), targets (B, N)), what XLNet reads.
+    y
+        (B, N), the ids at the targets; -100 where there is none.
+    """
+    length, special = ids.shape[1], torch.isin(ids, torch.tensor(functional, dtype=ids.dtype))
+    target = _check("chosen", chosen, torch.bool, ids) & ~special
+    reuse = length if reuse is None else check_integer("reuse", reuse, 1, length - 1)
+    parts = []
+    for part in (slice(0, reuse), slice(reuse, length))[: 1 + (reuse < length)]:
+        rank = rank_in_windows(draw_orders(len(ids), window, generator), part.stop - part.start)
+        parts.append(seen_under(rank, target[:, part], special[:, part]))
+    seen = seen_in_halves(*parts) if len(parts) == 2 else parts[0]
+    targets = places_of(target, count)
+    return (ids, seen, targets), labels_at(ids, targets)
+
+
+def read_both_ways(ids: Tensor) -> tuple[Tensor, Tensor]:
+    """Texts (B, T) as they stand, then the same from their ends to their beginnings, and which those are.
+
+    The code calls it ``bi_data``: a memory then holds what comes before in one half of the batch, and what comes after
+    in the other. The model keeps the true distances if it is told (`backwards`).
+
+    Returns
+    -------
+    ids
+        (2B, T).
+    backwards
+        (2B,) bool.
+    """
+    return torch.cat([ids, ids.flip(1)]), torch.arange(2 * len(ids)) >= len(ids)
+
+
+def _check(name: str, value: Tensor, dtype: torch.dtype, like: Tensor | None = None) -> Tensor:
+    """`value` itself; ValueError unless it is a tensor (B, T) of this type, of the shape of `like`."""
+    shape = "(B, T), both at least 1" if like is None else str(tuple(like.shape))
+    fits = isinstance(value, Tensor) and value.dtype == dtype and value.ndim == 2 and value.numel()
+    if not fits or (like is not None and value.shape != like.shape):
+        got = f"{value.dtype} of shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
+        raise ValueError(f"{name} must be a tensor of {dtype} and shape {shape}, got {got}")
+    return value

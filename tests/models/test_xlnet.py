@@ -1,0 +1,582 @@
+"""XLNet: the reference values, who sees whom, orders as masks, memory, distances, segments, and what it refuses."""
+
+import copy
+import math
+
+import numpy as np
+import official
+import pytest
+import torch
+import torch.nn.functional as F
+from reference import official_xlnet
+from reference.official_xlnet import leaky
+from reference.plain_loops import Parameters
+from reference.xlnet_loops import DEFAULTS, batch, make_xlnet
+from support.compare import draw, furthest, ids, in_pieces, random_parameters, worst
+from support.far_device import assert_equal, run, run_far
+from support.helpers import FIXTURES, drawn, relative_error
+
+from rtx_lib.diagnostics.attention import record_attention
+from rtx_lib.layers import causal_mask
+from rtx_lib.layers.positions import distance_scores
+from rtx_lib.models.transformer_xl import TransformerXL
+from rtx_lib.models.xlnet import PADDING, XLNet, XLNetClassifier
+from rtx_lib.tasks.orders import draw_orders, rank_of, read_both_ways, seen_under
+
+pytestmark = pytest.mark.usefixtures("double")
+
+V, T, B = 6, 7, 3
+ORDERS = draw_orders(B, T, torch.Generator().manual_seed(4))
+EVERYWHERE = torch.arange(T).repeat(B, 1)
+
+
+def small(seed=1, **options):
+    options = {"width": 8, "heads": 2, "layers": 2, **options}
+    return random_parameters(drawn(seed, XLNet, V, **options), seed).eval()
+
+
+def asked(order=ORDERS, **more):
+    """A text with one order a row, and all of it to be predicted."""
+    return {"seen": seen_under(rank_of(order)), "targets": EVERYWHERE[: len(order)], **more}
+
+
+def segments_of(*lengths):
+    return torch.cat([torch.full((B, n), s) for s, n in enumerate(lengths)], dim=1)
+
+
+# ---- the reference values
+
+
+@pytest.fixture
+def check(monkeypatch):
+    for name, value in official_xlnet.FAMILIES.items():
+        monkeypatch.setitem(official.FAMILIES, name, value)
+        monkeypatch.setitem(official.INPUTS_OF, name, official_xlnet.INPUTS[name])
+    return official.check
+
+
+@pytest.mark.parametrize("path", sorted(FIXTURES.glob("xlnet_*.npz")), ids=lambda path: path.stem)
+def test_the_files_of_the_originals(check, path):
+    """What the files call official, with its leak, too."""
+    errors = check(path)
+    assert max(errors.values()) < 1e-12 and len(errors) >= (4 if "local" in path.stem else 44), errors
+    leaks = {name for name in np.load(path).files if "official" in name}
+    assert leaks <= set(errors) and bool(leaks) == (not any(w in path.stem for w in ("partial", "bi", "cl", "local")))
+
+
+@pytest.mark.parametrize("name", ["seedfigure", "segments", "bidata_clamp"])
+def test_the_loops_are_the_originals_too(name):
+    """So that the files made from them say something."""
+    arrays = {n: torch.from_numpy(v) for n, v in np.load(FIXTURES / f"xlnet_{name}.npz").items() if n != "aliases"}
+    p = Parameters({n.removeprefix("p/"): v for n, v in arrays.items() if n.startswith("p/")})
+    at = "seg0/" if "seg0/loss" in arrays else ""
+    part = {n.removeprefix(at): v for n, v in arrays.items() if n.startswith(at)}
+    c = DEFAULTS | {"width": 16, "heads": 4, "head_width": 4, "inner": 24, "clamp": int(arrays["clamp_len"])}
+    c |= {"both_ways": bool(arrays["bi_data"]), "eps": float(arrays["layer_norm_eps"])}
+    found = batch(p, c, part, [torch.zeros(0, len(part["labels"]), 16)] * 2)
+    assert len(found) == 13 and max(float((value - part[n]).abs().max()) for n, value in found.items()) < 1e-12
+
+
+OTHERS = [
+    ("xlnet_full", {}),
+    ("xlnet_identity", {"identity": True, "layers": 1, "heads": 1, "head_width": 3, "seed": 1}),
+    ("xlnet_segments", {"types": True, "batch": 3, "time": 5, "clamp": 2, "eps": 1e-2}),
+    ("xlnet_memory", {"memory": 3, "pieces": 3, "width": 6, "heads": 3, "time": 3}),
+    ("xlnet_reuse", {"memory": 3, "pieces": 3, "time": 5, "layers": 1}),
+    ("xlnet_bidata", {"partial": 3, "memory": 4, "pieces": 2, "types": True, "both_ways": True, "clamp": 3}),
+    ("xlnet_one", {"batch": 1, "time": 1, "vocabulary": 2, "width": 2, "heads": 1, "layers": 1, "inner": 1}),
+    ("xlnet_classify", {}),
+    ("xlnet_classify", {"batch": 5, "time": 3, "classes": 2, "layers": 3, "eps": 1e-2}),
+    ("xlnet_local_perm", {}),
+    ("xlnet_local_perm", {"time": 9, "window": 3, "share": 0.9, "sep": 2}),
+]
+
+
+@pytest.mark.parametrize("stem, sizes", OTHERS, ids=str)
+def test_files_of_other_sizes(check, tmp_path, stem, sizes):
+    """All outcomes equal those of loops, and every gradient autograd's through them."""
+    path = tmp_path / f"{stem}_other.npz"
+    names = make_xlnet(path, **{"seed": len(str(sizes))} | sizes)
+    errors = check(path)
+    assert set(errors) | {"h0"} == names | {"h0"} and max(errors.values()) < 1e-9, errors  # h0 counts as an input
+
+
+def test_what_a_file_says_is_compared_or_refused(check, tmp_path):
+    path = tmp_path / "xlnet_memory.npz"
+    names = make_xlnet(path, memory=2, pieces=2, layers=1, partial=2)
+    arrays = dict(np.load(path))
+    changes = {name: arrays[name] + 0.5 + i for i, name in enumerate(sorted(names))}
+    changes = {name: value for name, value in changes.items() if "perm_mask" not in name}
+    np.savez(path, **arrays | changes)
+    errors = check(path)
+    wrong = {name: errors[name] for name in changes}
+    assert wrong == {name: pytest.approx(0.5 + i) for i, name in enumerate(sorted(names)) if name in changes}
+    for name in ("surprise", "g/surprise", "seg0/surprise", "seg2/loss", "seg0/h3", "seg0/official_logit"):
+        np.savez(path, **arrays, **{name: np.zeros(3)})
+        with pytest.raises(ValueError, match=f"also holds .*{name}"):
+            check(path)
+    np.savez(path, **arrays, **{"p/surprise": np.zeros(3)})
+    with pytest.raises(ValueError, match=r"also holds .*surprise"):
+        check(path)
+    np.savez(path, **arrays | {"p/transformer.layer.0.ff.layer_2.bias": np.zeros(1)})
+    with pytest.raises(ValueError, match=r"linear2.bias of shape \(4,\), got \(1,\)"):
+        check(path)
+    np.savez(path, **arrays | {"seg0/target_mapping": arrays["seg0/target_mapping"] / 2})
+    with pytest.raises(ValueError, match="target_mapping with at most one 1"):
+        check(path)
+
+
+# ---- who sees whom
+
+
+def gradients(model, which, run=lambda encode: encode(), **how):
+    """Of each row of one stream the sum of its gradients with respect to each embedded word, (B, T, T)."""
+    embedded = []
+    hook = model.embedding.register_forward_hook(lambda _, args, y: embedded.append(y))
+    found = run(lambda: model.encode(ids(B, T), **how))[which]
+    hook.remove()
+    rows = [torch.autograd.grad(found[:, i].sin().sum(), embedded[0], retain_graph=True)[0] for i in range(T)]
+    return torch.stack([row.abs().sum(-1) for row in rows], dim=1)
+
+
+@pytest.mark.parametrize("looked_at", [False, True])
+def test_who_sees_whom(looked_at):
+    """Through all layers exactly what the order says; a query never the word that it has to name."""
+    model, before = small(layers=3), seen_under(rank_of(ORDERS))
+    with record_attention(model) if looked_at else torch.enable_grad():
+        query, content = gradients(model, 1, **asked()), gradients(model, 0, **asked())
+    assert torch.equal(query > 0, before) and not query.diagonal(dim1=1, dim2=2).any()
+    assert torch.equal(content > 0, before | torch.eye(T, dtype=torch.bool))
+
+
+def test_who_sees_whom_in_partial_prediction():
+    """Context is in plain sight and sees no target; of the targets, each sees those before it."""
+    model, rank = small(), rank_of(ORDERS)
+    target = rank >= 4
+    seen = seen_under(rank, target)
+    query, content = (gradients(model, which, **asked(seen=seen)) for which in (1, 0))
+    for b in range(B):
+        for i in range(T):
+            for j in range(T):
+                expected = not target[b, j] or (bool(target[b, i]) and rank[b, j] < rank[b, i])
+                assert (query[b, i, j] > 0) == expected
+                assert (content[b, i, j] > 0) == (expected or i == j)
+
+
+def test_the_fault_of_the_authors_code():
+    """Its first query of an order without memory sees every word, its own among them; all others are right."""
+    model, x, how = small(), ids(B, T), asked()
+    before = seen_under(rank_of(ORDERS))
+
+    query = gradients(model, 1, lambda encode: leaky(model, encode), **how) > 0
+    for b, first in enumerate(ORDERS[:, 0]):
+        before[b, first] = True
+    assert torch.equal(query, before)
+    right, wrong = model.encode(x, **how)[1], leaky(model, lambda: model.encode(x, **how))[1]
+    assert torch.equal((wrong - right).abs().amax(-1) > 1e-6, rank_of(ORDERS) == 0)
+    # A memory is seen by all, so that no row is empty: there the two do not differ.
+    model.memory = 3
+    state = model.encode(ids(B, 3, seed=5))[2]
+    wrong = leaky(model, lambda: model.encode(x, state, **how))[1]
+    assert relative_error(wrong, model.encode(x, state, **how)[1]) < 1e-13
+
+
+def test_the_first_of_an_order_says_the_same_of_every_text():
+    """It knows nothing but that it is asked: the same numbers at every place, finite, and with finite gradients."""
+    model, how = small(), asked()
+    rows = [model((x, how["seen"], how["targets"]))[0] for x in (ids(B, T), ids(B, T, seed=9))]
+    first = torch.stack([each[range(B), ORDERS[:, 0]] for each in rows]).flatten(0, 1)
+    assert relative_error(first, first[:1].expand_as(first)) < 1e-14
+    nowhere = model((ids(B, T), how["seen"], torch.full((B, 1), -1)))[0]
+    assert relative_error(nowhere[:, 0], first[:B]) < 1e-14
+    for looked_at in (False, True):
+        with record_attention(model) if looked_at else torch.enable_grad():
+            y = model((ids(B, T), how["seen"], how["targets"]))[0]
+        found = torch.autograd.grad(y.sin().sum(), list(model.parameters()), materialize_grads=True)
+        assert all(gradient.isfinite().all() for gradient in found)
+
+
+def test_both_paths_are_one():
+    """The fused kernel and the weights that are looked at, forward and every gradient, with all that there is."""
+    model = small(memory=4, clamp=3)
+    state = model(ids(B, T, seed=7))[1]
+    target = rank_of(ORDERS) > 3
+    how = {"seen": seen_under(rank_of(ORDERS), target), "targets": torch.tensor([[0, -1], [3, 4], [6, 2]])}
+    how |= {"segments": segments_of(3, 4), "backwards": torch.tensor([False, True, False])}
+
+    def run():
+        h, g, _ = model.encode(ids(B, T), state, **how)
+        return h, model.readout(g)
+
+    plain = run()
+    with record_attention(model) as seen:
+        watched = run()
+    assert furthest(watched, plain, list(model.parameters())) < 1e-12
+    sums = seen[0][1].sum(-1)
+    assert [name for name, _ in seen] == [f"blocks.{i}.attention" for i in (0, 1)]
+    assert seen[0][1].shape == (B, 2, T + 2, T + 4)
+    empty = torch.zeros(B, 2, T + 2, dtype=torch.bool)
+    empty[0, :, T + 1] = True
+    assert torch.allclose(sums, (~empty).double())
+
+
+# ---- orders are masks
+
+
+def test_the_identity_order_is_transformer_xl():
+    """Outputs, memories and gradients of the content stream, over two segments; the activation and norms alike."""
+    model = small(activation="relu", memory=4)
+    other = TransformerXL(V, V, width=8, heads=2, layers=2, memory=4, vocabulary=V, untied_uv=True).eval()
+    with torch.no_grad():
+        for name, parameter in other.named_parameters():
+            parameter.copy_(model.get_parameter(name))
+        other.embedding.weight.div_(math.sqrt(8))  # which Transformer-XL multiplies by that
+    for module in other.modules():
+        if isinstance(module, torch.nn.LayerNorm):
+            module.eps = 1e-12
+    state, theirs, seen = None, None, causal_mask(T)
+    for seed in (0, 3, 8):
+        h, g, state = model.encode(ids(B, T, seed=seed), state, seen=seen)
+        expected, theirs = other.encode(ids(B, T, seed=seed), theirs)
+        assert g is None and relative_error(h, expected) < 1e-12
+        assert worst(state, theirs[:-1]) < 1e-12
+    pairs = [(name, parameter) for name, parameter in other.named_parameters() if "block" in name]
+    ours = torch.autograd.grad(h.sin().sum(), [model.get_parameter(name) for name, _ in pairs])
+    assert worst(ours, torch.autograd.grad(expected.sin().sum(), [parameter for _, parameter in pairs])) < 1e-11
+
+
+def test_ids_alone_are_the_order_of_reading():
+    """y_t is what the query at t + 1 says under the identity order; the last one stands behind the text."""
+    model, x = small(), ids(B, T)
+    y, state = model(x)
+    identity = asked(torch.arange(T).repeat(B, 1))
+    full = model((x, identity["seen"], identity["targets"]))[0]
+    assert state is None and relative_error(y[:, :-1], full[:, 1:]) < 1e-12
+    longer = torch.cat([x, ids(B, 1, seed=3)], 1)
+    behind = model((longer, seen_under(torch.arange(T + 1).repeat(B, 1)), torch.full((B, 1), T)))[0]
+    assert relative_error(y[:, -1:], behind) < 1e-12
+
+
+def test_the_chain_rule_over_any_order():
+    """Each factor asked for in a call of its own, with only the words before it in the text, hidden by the mask."""
+    model, x, rank = small(), ids(B, T), rank_of(ORDERS)
+    whole = model((x, asked()["seen"], EVERYWHERE))[0]
+    for k in range(T):
+        known = rank < k
+        other = torch.where(known, x, (x + 1) % V)  # what is not known may be anything
+        seen = known[:, None] & (seen_under(rank) | ~known[:, :, None])
+        at = ORDERS[:, k : k + 1]
+        alone = model((other, seen, at))[0][:, 0]
+        assert relative_error(alone, whole[range(B), at[:, 0]]) < 1e-12
+
+
+def test_only_targets_have_queries():
+    """Any choice of them, in any order, gives the rows of all; those of no place are left out of nothing."""
+    model, x, how = small(memory=4), ids(B, T), asked(segments=segments_of(2, 5))
+    state = model(ids(B, T, seed=7))[1]
+    whole = model.encode(x, state, **how)
+    places = torch.tensor([[5, 0, -1], [1, -1, 2], [6, 3, 4]])
+    h, g, after = model.encode(x, state, **how | {"targets": places})
+    assert relative_error(h, whole[0]) < 1e-14 and worst(after, whole[2]) < 1e-14
+    chosen = whole[1].gather(1, places.clamp(min=0)[..., None].expand(-1, -1, 8))
+    assert relative_error(g[places >= 0], chosen[places >= 0]) < 1e-12
+    h, none, after = model.encode(x, state, **how | {"targets": None})
+    assert none is None and relative_error(h, whole[0]) < 1e-14 and worst(after, whole[2]) < 1e-14
+
+
+def test_both_streams_have_the_same_weights():
+    """Where both begin alike and see alike they stay alike; nothing but w belongs to one stream."""
+    model, x = small(), torch.full((B, T), 2)
+    with torch.no_grad():
+        model.w.copy_(model.embedding.weight[2])
+    seen = seen_under(rank_of(ORDERS)) | torch.eye(T, dtype=torch.bool)
+    h, g, _ = model.encode(x, seen=seen, targets=EVERYWHERE)
+    assert relative_error(g, h) < 1e-14
+    backbone = TransformerXL(V, V, width=8, heads=2, layers=2, memory=0, vocabulary=V, untied_uv=True)
+    count, theirs = (sum(p.numel() for p in each.parameters()) for each in (model, backbone))
+    assert count - theirs == 8 + 2 * 3 * 8  # w, and of each layer b, s_same and s_other
+    assert model.readout.weight is model.embedding.weight
+    twin = copy.deepcopy(model)
+    assert twin.readout.weight is twin.embedding.weight is not model.embedding.weight
+
+
+# ---- distances, segments and padding
+
+
+@pytest.mark.parametrize("memory", [0, 3])
+def test_the_columns_of_distances_are_the_shift(memory):
+    """Where the queries stand one behind another; of each sequence its own distances too."""
+    shapes = ((B, 2, 5, 4), (2, 4), (8, 6))
+    q, v, w = (draw(*shape, seed=shape[0]).requires_grad_() for shape in shapes)
+    keys, r = 5 + memory, draw(5 + memory + 4, 6, seed=3)
+    columns = 4 - torch.arange(5)[:, None] + torch.arange(keys)
+    shifted = distance_scores(q, v, r, w)[..., :keys]
+    assert furthest(distance_scores(q, v, r, w, columns), shifted, [q, v, w]) < 1e-12
+    each = torch.stack([r, 2 * r, r.flip(0)])
+    one = torch.stack([distance_scores(q[b : b + 1], v, each[b], w, columns)[0] for b in range(B)])
+    assert furthest(distance_scores(q, v, each, w, columns), one, [q, v, w]) < 1e-12
+
+
+def test_a_text_read_backwards_is_the_text():
+    """With its distances told, mask and segments turned round: the same numbers in the other order."""
+    model, x, how = small(clamp=3), ids(B, T), asked(segments=segments_of(3, 4))
+    h, g, _ = model.encode(x, **how)
+    turned = {"seen": how["seen"].flip(1, 2), "segments": how["segments"].flip(1), "targets": EVERYWHERE}
+    both, backwards = read_both_ways(x)
+    for flag, alike in ((backwards[B:], True), (None, False)):
+        back = model.encode(both[B:], **turned, backwards=flag)
+        assert (relative_error(back[0].flip(1), h) < 1e-12) == alike
+        assert (relative_error(back[1].flip(1), g) < 1e-12) == alike
+    together = model.encode(both, seen=torch.cat([how["seen"], turned["seen"]]), backwards=backwards)[0]
+    assert relative_error(together[:B], together[B:].flip(1)) < 1e-12
+
+
+@pytest.mark.parametrize("clamp", [0, 2])
+def test_distances_beyond_the_clamp_are_alike(clamp):
+    """In both directions: of equal words, those as far and farther get the same weights in the first layer."""
+    model, x = small(clamp=clamp, memory=9), torch.full((1, 9), 3)
+    state = model.encode(x)[2]
+    with record_attention(model) as seen:
+        model.encode(x, tuple(model.embedding(x) for _ in state))
+    weights = seen[0][1][0, 0]  # (9, 18), distances 9 + i - j
+    for i in range(9):
+        before, behind = weights[i, : 9 + i - 1], weights[i, 9 + i + 2 :]
+        for alike in (before, behind):
+            assert len(alike) < 2 or torch.allclose(alike, alike[:1]) == (clamp == 2)
+        if len(behind):
+            assert not torch.isclose(before[0], behind[0]), "the sign counts"
+
+
+def test_segments_are_relative():
+    """Only whether two are equal counts, and whether the segment is that of the memory, 0; without any, none is."""
+    model, x, how = small(), ids(B, T), asked()
+    first = model.encode(x, **how, segments=segments_of(2, 3, 2))[1]
+    assert relative_error(model.encode(x, **how, segments=5 - segments_of(2, 3, 2))[1], first) < 1e-14
+    none = model.encode(x, **how)[1]
+    assert relative_error(model.encode(x, **how, segments=segments_of(T))[1], none) < 1e-13
+    assert relative_error(first, none) > 1e-2
+    model.memory = 4
+    state = model.encode(ids(B, 4, seed=3))[2]
+    as_memory, other = (model.encode(x, state, **how, segments=segments_of(T) + s)[1] for s in (0, 7))
+    assert relative_error(model.encode(x, state, **how)[1], as_memory) < 1e-13
+    assert relative_error(other, as_memory) > 1e-2
+
+
+def test_padding_changes_nothing():
+    """In front of a text to be classified, of any id and however much; behind a text to be predicted, hidden."""
+    model = small()
+    head = random_parameters(drawn(3, XLNetClassifier, model, 4), 3).eval()
+    x, segments = ids(B, T), segments_of(3, 3, 1)
+    y, state = head((x, segments))
+    assert y.shape == (B, 1, 4) and state is None and head.output_size == 4
+    for word in (0, 5):
+        padded = F.pad(x, (3, 0), value=word), F.pad(segments, (3, 0), value=PADDING)
+        assert relative_error(head(padded)[0], y) < 1e-12
+        visible = padded[0], F.pad(segments, (3, 0), value=3)
+        assert relative_error(head(visible)[0], y) > 1e-3
+    g = model.encode(x, **asked())[1]
+    seen = F.pad(asked()["seen"], (0, 2, 0, 2))
+    assert relative_error(model.encode(F.pad(x, (0, 2)), seen=seen, targets=EVERYWHERE)[1], g) < 1e-12
+    weights = [head.summary.weight, head.readout.bias, model.blocks[0].attention.s]
+    assert all(each.any() for each in torch.autograd.grad(head((x, segments))[0].sin().sum(), weights))
+
+
+# ---- the memory
+
+
+@torch.no_grad()
+def test_pieces_equal_the_whole_when_the_memory_is_long_enough():
+    """In the order of reading, as with Transformer-XL; with less it reaches layers times memory back."""
+    model, x = small(memory=12), ids(B, 12)
+    y = model(x)[0]
+    for memory in (1, 5, 12, 1000):
+        model.memory = memory
+        for cuts in ([3] * 4, [1, 7, 4]):
+            joined, state = in_pieces(model, x, cuts)
+            assert [part.shape for part in state] == [(B, min(memory, 12), 8)] * 2
+            assert (relative_error(joined, y) < 1e-12) == (memory >= 12 - cuts[-1])
+    model.memory = 0
+    assert model(x)[1] is None
+    model.memory = 3
+    last = in_pieces(model, x, [1] * 12)[0][:, -1]
+    for t in range(12):
+        changed = x.clone()
+        changed[:, t] = (changed[:, t] + 1) % V
+        moved = not torch.equal(in_pieces(model, changed, [1] * 12)[0][:, -1], last)
+        assert moved == (t >= 11 - 2 * 3)
+
+
+def test_all_see_the_memory_and_no_gradient_reaches_it():
+    model, x = small(memory=5), ids(B, T)
+    state = tuple(part.clone().requires_grad_() for part in model.encode(ids(B, T, seed=3))[2])
+    h, g, after = model.encode(x, state, **asked())
+    assert not any(part.requires_grad for part in after)
+    assert torch.autograd.grad(g.sum() + h.sum(), state, allow_unused=True) == (None, None)
+    moved = tuple(part.detach().clone() for part in state)
+    moved[0][:, 0] += 1  # the oldest position of the first layer
+    other = model.encode(x, moved, **asked())
+    assert ((other[0] != h).any(-1)).all() and ((other[1] != g).any(-1)).all()
+    assert all(part.untyped_storage().nbytes() == part.nbytes for part in after)
+
+
+def test_the_memory_takes_the_first_positions_that_are_not_read_again():
+    """Segments overlap: the next begins behind what was kept, and under a causal mask it goes on as from the whole."""
+    model, x = small(memory=20, reuse=3), ids(B, 13)
+    state, pieces = None, []
+    for begin in range(0, 9, 3):
+        h, _, state = model.encode(x[:, begin : begin + 4], state, seen=causal_mask(4))
+        pieces.append(h[:, :3])
+    assert state[0].shape == (B, 9, 8)
+    whole = model.encode(x[:, :9], seen=causal_mask(9))[0]
+    assert relative_error(torch.cat(pieces, 1), whole) < 1e-12
+    model.memory = 2
+    short = model.encode(x[:, :4], seen=causal_mask(4))[2]
+    assert torch.equal(short[0], model.embedding(x[:, 1:3]))
+
+
+def test_the_memory_knows_no_order():
+    """Its positions are those of the text: the state of a text that all see is the same whatever is asked for."""
+    model, x = small(memory=4), ids(B, T)
+    states = [model.encode(x, targets=targets)[2] for targets in (None, EVERYWHERE, EVERYWHERE[:, :2])]
+    assert worst(states[1], states[0]) < 1e-14 and worst(states[2], states[0]) < 1e-14
+
+
+# ---- weights, dropout, devices and types
+
+
+def test_the_first_weights():
+    model = drawn(0, XLNet, 400, width=64, heads=4, layers=2)
+    head = XLNetClassifier(model, 30)
+    for name, parameter in head.named_parameters():
+        if "bias" in name:
+            assert not parameter.any(), name
+        elif "norms" in name:
+            assert (parameter == 1).all(), name
+        else:
+            assert parameter.std().item() == pytest.approx(0.02, rel=0.25), name
+    assert all(norm.eps == 1e-12 for block in model.blocks for norm in block.norms)
+    same, other = (drawn(seed, XLNet, 400, width=64, heads=4, layers=2).w for seed in (0, 1))
+    assert torch.equal(same, model.w) and not torch.equal(other, model.w)
+
+
+def test_gradients_reach_every_weight():
+    model = small(memory=3).train()
+    state = model(ids(B, T, seed=3))[1]
+    model((ids(B, T), *asked(segments=segments_of(3, 4)).values()), state)[0].sin().sum().backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad.isfinite().all() and parameter.grad.any(), name
+
+
+def test_dropout_acts_in_training_alone():
+    model, x = small(dropout=0.3, attention_dropout=0.3), ids(B, T)
+    quiet = model(x)[0]
+    assert torch.equal(model(x)[0], quiet)
+    model.train()
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        first, other = model(x)[0], model(x)[0]
+        torch.manual_seed(1)
+        assert torch.equal(model(x)[0], first) and not torch.equal(first, other)
+        model = small(dropout=1 - 1e-12).train()
+        h, g, _ = model.encode(x, **asked())
+    assert not h.any() and not g.any()
+
+
+@pytest.mark.parametrize("kind", ["reading", "order", "classes"])
+def test_on_a_device_nothing_is_mixed_and_nothing_waits(kind):
+    model, x = small(memory=4 if kind == "reading" else 0).float(), ids(B, T)
+    if kind == "order":
+        x = (x, *asked(segments=segments_of(3, 4)).values(), torch.tensor([True, False, True]))
+    if kind == "classes":
+        model, x = drawn(0, XLNetClassifier, model, 3).float().eval(), (x, segments_of(3, 3, 1))
+    assert_equal(run_far(model, x), run(model, x))
+
+
+def test_less_precision():
+    model, x = small(memory=5), (ids(B, T), *asked(segments=segments_of(3, 4)).values())
+    state = model(ids(B, T, seed=3))[1]
+    y = model(x, state)[0]
+    for dtype, most in ((torch.float32, 1e-4), (torch.bfloat16, 0.15)):
+        low, after = copy.deepcopy(model).to(dtype)(x, tuple(part.to(dtype) for part in state))
+        assert low.dtype == dtype == after[0].dtype and relative_error(low.double(), y) < most
+    single = copy.deepcopy(model).float()
+    for looked_at in (False, True):
+        with torch.autocast("cpu", torch.bfloat16), record_attention(single) if looked_at else torch.enable_grad():
+            half, after = single(x, single(ids(B, T, seed=3))[1])
+        half.float().square().sum().backward()
+        assert relative_error(half.double(), y) < 0.15
+        assert all(parameter.grad.isfinite().all() for parameter in single.parameters())
+
+
+def test_whole_numbers_of_any_type():
+    model, x = small(), ids(B, T)
+    assert torch.equal(model(x.int())[0], model(x)[0])
+
+
+# ---- refusals
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"heads": 3}, "heads must divide width = 8, got 3"),
+        ({"width": 7, "heads": 7}, "width must be even"),
+        ({"layers": 0}, "layers must be at least 1, got 0"),
+        ({"head_width": 0}, "head_width must be at least 1, got 0"),
+        ({"inner": 0}, "inner must be at least 1, got 0"),
+        ({"memory": -1}, "memory must be a whole number from 0 on, got -1"),
+        ({"memory": 2.0}, "memory must be a whole number from 0 on, got 2.0"),
+        ({"reuse": 0}, "reuse must be a whole number from 1 on, got 0"),
+        ({"activation": "tanh"}, "activation must be one of .* got 'tanh'"),
+        ({"dropout": 1.0}, "dropout must be from 0 to below 1, got 1.0"),
+        ({"attention_dropout": -0.1}, "attention_dropout must be from 0 to below 1, got -0.1"),
+    ],
+    ids=str,
+)
+def test_bad_settings(options, message):
+    with pytest.raises(ValueError, match=message):
+        small(**options)
+
+
+def test_settings_that_change_are_checked_again():
+    model = small()
+    model.reuse = 0
+    with pytest.raises(ValueError, match="reuse must be a whole number from 1 on, got 0"):
+        model(ids(B, T))
+
+
+SEEN, STATE = torch.ones(B, T, T) > 0, (torch.zeros(B, 2, 8, dtype=torch.double),) * 2
+BAD = {
+    "x must hold ids from 0 to 5, got 6": lambda m: m(ids(B, T) * 0 + 6),
+    r"x must hold ids of shape \(B, T\), .* got torch.float64": lambda m: m(draw(B, T)),
+    r"x must be \(ids, seen, targets.*got 2 entries": lambda m: m((ids(B, T), SEEN)),
+    r"x must be \(ids, seen, targets.*got 3 entries": lambda m: m((ids(B, T), SEEN, None)),
+    "ids must hold ids from 0 to 5, got -1": lambda m: m((ids(B, T) * 0 - 1, SEEN, EVERYWHERE)),
+    r"seen must be broadcastable to \(3, 7, 7\), got shape \(3, 6, 7\)": lambda m: m(
+        (ids(B, T), SEEN[:, 1:], EVERYWHERE)
+    ),
+    "seen must be a bool tensor, True = may attend, got torch.int64": lambda m: m((ids(B, T), SEEN.long(), EVERYWHERE)),
+    "targets must be positions from 0 to 7, or -1 for none, got 8": lambda m: m((ids(B, T), SEEN, EVERYWHERE + 2)),
+    "targets must be positions from 0 to 7, .* got -2": lambda m: m((ids(B, T), SEEN, EVERYWHERE - 2)),
+    r"targets must have shape \(3, N\), got \(2, 7\)": lambda m: m((ids(B, T), SEEN, EVERYWHERE[1:])),
+    "targets must be of torch.int64, .* got torch.float64": lambda m: m((ids(B, T), SEEN, EVERYWHERE.double())),
+    r"segments must have shape \(3, 7\), got \(3, 6\)": lambda m: m((ids(B, T), SEEN, EVERYWHERE, EVERYWHERE[:, 1:])),
+    r"backwards must have shape \(3,\), got \(2,\)": lambda m: m.encode(ids(B, T), backwards=SEEN[1:, 0, 0]),
+    "backwards must be of torch.bool, .* got torch.int64": lambda m: m.encode(ids(B, T), backwards=torch.arange(B)),
+    "state must be a tuple of 2 entries, one for each layer, got 1": lambda m: m(ids(B, T), STATE[:1]),
+    r"state\[1\] must have shape \(3, 2, 8\), got \(3, 1, 8\)": lambda m: m(ids(B, T), (STATE[0], STATE[0][:, 1:])),
+    r"state\[0\] must be of torch.float64": lambda m: m(ids(B, T), (STATE[0].float(),) * 2),
+    "output_size must be at least 1, got 0": lambda m: XLNetClassifier(m, 0),
+    "dropout must be from 0 to below 1, got 1": lambda m: XLNetClassifier(m, 2, dropout=1),
+    "state must be None, a text is read as a whole, got tuple": lambda m: XLNetClassifier(m, 2)(
+        (ids(B, T),) * 2, STATE
+    ),
+    r"x must be the pair \(ids, segments\), got Tensor": lambda m: XLNetClassifier(m, 2)(ids(B, T)),
+    r"segments must have shape \(3, 7\)": lambda m: XLNetClassifier(m, 2)((ids(B, T), segments_of(1))),
+}
+
+
+@pytest.mark.parametrize("message", BAD)
+def test_bad_inputs(message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        BAD[message](small())

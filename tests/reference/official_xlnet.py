@@ -1,0 +1,263 @@
+"""XLNet among the reference values: its parameters' names, its one or two segments, its classifier and its masks.
+
+The files' masks say what may *not* be seen. Of the attention of the query stream they hold all positions; those without
+a target have the query 0 in the authors' code, and its outcome is thrown away. A query that sees nothing has weights 0
+in the files; only for ``official_logits`` and ``official_loss`` it attends to all alike, as in that code.
+"""
+
+from functools import partial
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from rtx_lib.diagnostics.attention import record_attention
+from rtx_lib.layers import causal_mask
+from rtx_lib.models.xlnet import PADDING, XLNet, XLNetClassifier
+from rtx_lib.tasks.orders import rank_in_windows, rank_of, seen_under
+
+Arrays = dict[str, Tensor]
+
+# Of each layer, official names and ours; those of the attention have other shapes.
+ATTENTION = {"r": "r_proj_weight", "r_w_bias": "u", "r_r_bias": "v", "r_s_bias": "b", "seg_embed": "s"}
+LAYER = {f"rel_attn.{theirs}": f"attention.{ours}" for theirs, ours in ATTENTION.items()}
+LAYER |= {"rel_attn.o": "attention.out_proj.weight"}
+for _kind in ("weight", "bias"):
+    LAYER |= {f"rel_attn.layer_norm.{_kind}": f"norms.0.{_kind}", f"ff.layer_norm.{_kind}": f"norms.1.{_kind}"}
+    LAYER |= {f"ff.layer_{i}.{_kind}": f"feed_forward.linear{i}.{_kind}" for i in (1, 2)}
+MODEL = {"transformer.mask_emb": "w", "transformer.word_embedding.weight": "embedding.weight"}
+MODEL |= {"lm_loss.bias": "readout.bias"}
+HEAD = {"sequence_summary.summary": "summary", "logits_proj": "readout"}
+
+
+def our_parameters(official: Arrays, layers: int) -> Arrays:
+    """Ours from the official ones, as nodes of the graph; ``ValueError`` where one is left."""
+    used: set[str] = set()
+
+    def take(name: str) -> Tensor:
+        used.add(name)
+        return official[name]
+
+    ours = {name: take(theirs) for theirs, name in MODEL.items() if theirs in official}
+    ours["w"] = ours["w"].flatten()
+    ours["readout.weight"] = ours["embedding.weight"]
+    for i in range(layers):
+        at = f"transformer.layer.{i}"
+        for theirs, name in LAYER.items():
+            ours[f"blocks.{i}.{name}"] = take(f"{at}.{theirs}")
+        attention = f"blocks.{i}.attention"
+        rows = [take(f"{at}.rel_attn.{part}").flatten(1).T for part in "qkv"]  # (H K, D) each, of (D, H, K)
+        ours[f"{attention}.in_proj_weight"] = torch.cat(rows)
+        ours[f"{attention}.r_proj_weight"] = ours[f"{attention}.r_proj_weight"].flatten(1).T
+        ours[f"{attention}.out_proj.weight"] = ours[f"{attention}.out_proj.weight"].flatten(1)
+    if "logits_proj.bias" in official:
+        ours = {f"model.{name}": value for name, value in ours.items()}
+        heads = [(f"{theirs}.{kind}", f"{name}.{kind}") for theirs, name in HEAD.items() for kind in ("weight", "bias")]
+        ours |= {name: take(theirs) for theirs, name in heads}
+    if unknown := sorted(set(official) - used):
+        raise ValueError(f"path must hold parameters that the model has, also holds {unknown}")
+    return ours
+
+
+def build(arrays: Arrays) -> tuple[nn.Module, Arrays, Arrays]:
+    """A model of the file's sizes, the parameters by official names in float64, and these as ours."""
+    official = {n.removeprefix("p/"): v.double().requires_grad_() for n, v in arrays.items() if n.startswith("p/")}
+    vocabulary, width = official["transformer.word_embedding.weight"].shape
+    layers = 1 + max(int(name.split(".")[2]) for name in official if name.startswith("transformer.layer."))
+    _, heads, head_width = official["transformer.layer.0.rel_attn.q"].shape
+    if heads != int(arrays["n_head"]):
+        raise ValueError(f"path must hold parameters of n_head = {int(arrays['n_head'])} heads, got {heads}")
+    inner = len(official["transformer.layer.0.ff.layer_1.bias"])
+    sizes = {"width": width, "heads": heads, "layers": layers, "head_width": head_width, "inner": inner}
+    model: nn.Module = XLNet(vocabulary, **sizes)
+    unread = {"readout.bias"}
+    if "logits_proj.bias" in official:
+        model, unread = XLNetClassifier(model, len(official["logits_proj.bias"])), {"model.readout.bias"}
+    for module in model.modules():
+        if isinstance(module, nn.LayerNorm):
+            module.eps = float(arrays["layer_norm_eps"])
+    ours = our_parameters(official, layers)
+    for name, parameter in model.double().eval().named_parameters():
+        if name in ours and ours[name].shape != parameter.shape:  # others might be broadcast
+            shapes = f"{tuple(parameter.shape)}, got {tuple(ours[name].shape)}"
+            raise ValueError(f"path must hold a {name} of shape {shapes}")
+        if name not in ours and name not in unread:
+            raise ValueError(f"path must hold a {name}, got none")
+    return model, official, ours
+
+
+class Within(nn.Module):
+    """The function of a model as a module, so that parameters can be put in their places."""
+
+    def __init__(self, model: nn.Module, function: Any) -> None:
+        super().__init__()
+        self.model, self.function = model, function
+
+    def forward(self) -> tuple[Arrays, Tensor]:
+        return self.function(self.model)
+
+
+def with_gradients(arrays: Arrays, function: Any) -> Arrays:
+    """What the function of the model gives, and the gradients of the loss that it returns, by official names."""
+    model, official, ours = build(arrays)
+    outcomes, loss = functional_call(Within(model, function), {f"model.{name}": v for name, v in ours.items()}, ())
+    found = torch.autograd.grad(loss, list(official.values()), allow_unused=True, materialize_grads=True)
+    outcomes |= {f"g/{name}": gradient for name, gradient in zip(official, found, strict=True)}
+    return {name: value.detach() for name, value in outcomes.items()}
+
+
+def streams_of(model: nn.Module, run: Any) -> tuple[list[Tensor], list[Tensor], Any]:
+    """Both streams, one below the other, before the first layer and behind each; the weights of each; the result."""
+    streams: list[Tensor] = []
+    hooks = [model.blocks[0].register_forward_pre_hook(lambda _, args: streams.append(args[0]))]
+    hooks += [block.register_forward_hook(lambda _, args, y: streams.append(y)) for block in model.blocks]
+    with record_attention(model) as recorded:
+        result = run()
+    for hook in hooks:
+        hook.remove()
+    return streams, [weights for _, weights in recorded], result
+
+
+def places_in(mapping: Tensor) -> Tensor:
+    """The positions (B, N) in rows of one 1, -1 in rows of zeros; ``ValueError`` for other rows."""
+    if not ((mapping == 0) | (mapping == 1)).all() or (mapping.sum(2) > 1).any() or (mapping.sum(1) > 1).any():
+        raise ValueError("path must hold a target_mapping with at most one 1 in a row and in a column")
+    return torch.where(mapping.sum(2) > 0, mapping.argmax(2), -1)
+
+
+def of_all_positions(model: nn.Module, weights: list[Tensor], mapping: Tensor, run: Any) -> list[Tensor]:
+    """The query stream's weights (B, H, T, S) of every layer: of a query of 0 where no target is."""
+    batch, _, length = mapping.shape
+
+    def idle(module: nn.Module, args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        x, *rest = args
+        return torch.cat([x[:, :length], torch.zeros_like(x[:, length:])], 1), *rest
+
+    hooks = [block.attention.register_forward_pre_hook(idle) for block in model.blocks]
+    everywhere = torch.arange(length).expand(batch, -1)
+    with record_attention(model) as recorded:
+        run(targets=everywhere)
+    for hook in hooks:
+        hook.remove()
+    free = (mapping.sum(1) == 0)[:, None, :, None]
+    rows = [each[:, :, length:] for _, each in recorded]
+    filled = [torch.einsum("bnt,bhns->bhts", mapping, each[:, :, length:]) for each in weights]
+    return [torch.where(free, row, fill) for row, fill in zip(rows, filled, strict=True)]
+
+
+def masks_of(part: Arrays) -> Arrays:
+    """Ranks and mask that follow from an order, and from which positions are targets."""
+    rank = rank_of(part["order"])
+    target = part["is_target"].bool() if "is_target" in part else None
+    return {"rank": rank, "perm_mask": (~seen_under(rank, target)).double()}
+
+
+def segment(model: nn.Module, part: Arrays, state: Any, both_ways: bool) -> tuple[Arrays, Any]:
+    """All that a file claims of one segment, and the state behind it."""
+    ids, labels, mapping = part["input_ids"], part["labels"], part["target_mapping"].double()
+    length = ids.shape[1]
+    seen = part["perm_mask"] == 0
+    halves = torch.arange(len(ids)) >= len(ids) // 2
+    how = {"seen": seen, "targets": places_in(mapping), "segments": part.get("token_type_ids")}
+    how["backwards"] = halves if both_ways else None
+
+    def run(**changes: Any) -> Any:
+        return model.encode(ids, state, **how | changes)
+
+    def loss_of(logits: Tensor) -> Arrays:
+        nll = F.cross_entropy(logits.mT, labels, reduction="none")
+        return {"logits": logits, "nll": nll, "loss": nll.sum() / (labels != -100).sum()}
+
+    streams, weights, (_, g, after) = streams_of(model, run)
+    outcomes = loss_of(model.readout(g)) | masks_of(part)
+    query = of_all_positions(model, weights, mapping, run)
+    for i, x in enumerate(streams):
+        outcomes |= {f"h{i}": x[:, :length], f"g{i}": x[:, length:]}
+    for i, (content, of_g) in enumerate(zip(weights, query, strict=True)):
+        outcomes |= {f"attn_h{i}": content[:, :, :length], f"attn_g{i}": of_g}
+    outcomes |= {f"new_mem{i}": memory.transpose(0, 1) for i, memory in enumerate(after or ())}
+    if state is None:
+        plain, _, _ = streams_of(model, lambda: run(seen=causal_mask(length), targets=None))
+        outcomes |= {f"uni_h{i}": x for i, x in enumerate(plain)}
+        leaking = loss_of(model.readout(leaky(model, run)[1]))
+        outcomes |= {f"official_{name}": leaking[name] for name in ("logits", "loss")}
+    return outcomes, after
+
+
+def leaky(model: nn.Module, run: Any) -> Any:
+    """The same, but a query that sees nothing attends to all alike, as in the authors' code."""
+
+    def leak(module: nn.Module, args: tuple[Tensor, ...], weights: Tensor) -> Tensor:
+        return torch.where(weights.any(-1, keepdim=True), weights, 1 / weights.shape[-1])
+
+    hooks = [block.attention.weights_tap.register_forward_hook(leak) for block in model.blocks]
+    result = run()
+    for hook in hooks:
+        hook.remove()
+    return result
+
+
+def xlnet(arrays: Arrays, half: bool = False) -> Arrays:
+    """One segment, or several called ``seg0/``, ``seg1/``, ...; with ``half``, half of each becomes memory."""
+
+    def run(model: nn.Module) -> tuple[Arrays, Tensor]:
+        model.memory, model.clamp = int(arrays["mem_len"]), int(arrays["clamp_len"])
+        outcomes, state, s = {}, None, 0
+        while f"seg{s}/input_ids" in arrays or s == 0:
+            at = f"seg{s}/" if "seg0/input_ids" in arrays else ""
+            part = {name.removeprefix(at): value for name, value in arrays.items() if name.startswith(at)}
+            model.reuse = max(1, part["input_ids"].shape[1] // 2) if half else None
+            found, state = segment(model, part, state, bool(arrays["bi_data"]))
+            loss, s = found["loss"], s + 1
+            outcomes |= {f"{at}{name}": value for name, value in found.items()}
+        return outcomes, loss
+
+    return with_gradients(arrays, run)
+
+
+def classify(arrays: Arrays) -> Arrays:
+    """The content stream alone, with padding in front, and the head on its last token."""
+
+    def run(model: nn.Module) -> tuple[Arrays, Tensor]:
+        real, segments = arrays["attention_mask"] == 1, arrays["token_type_ids"]
+        ids = arrays["input_ids"]
+        how = {"seen": real[:, None], "segments": segments}
+        streams, _, (h, _, _) = streams_of(model.model, lambda: model.model.encode(ids, **how))
+        logits = model.readout(model.summary(h[:, -1]).tanh())
+        if torch.equal(real, segments != PADDING):  # as everywhere so far
+            logits = model((ids, segments))[0][:, 0]
+        loss = F.cross_entropy(logits, arrays["labels"])
+        return {"logits": logits, "loss": loss} | {f"h{i}": x for i, x in enumerate(streams)}, loss
+
+    return with_gradients(arrays, run)
+
+
+def local_perm(arrays: Arrays) -> Arrays:
+    """The mask of partial prediction in windows, and what is predicted."""
+    ids = arrays["inputs"]
+    if arrays["shuffle"].shape[1] != int(arrays["perm_size"]):
+        raise ValueError(f"path must hold a shuffle of perm_size = {int(arrays['perm_size'])} tokens")
+    index = rank_in_windows(arrays["shuffle"], ids.shape[1])
+    functional = (ids == arrays["sep_id"]) | (ids == arrays["cls_id"])
+    target = arrays["is_masked"].bool() & ~functional
+    mask = (~seen_under(index, target, functional)).double()
+    return {"index": index, "perm_mask": mask, "targets": ids, "target_mask": target.double()}
+
+
+FAMILIES = {
+    "xlnet_local_perm": local_perm,
+    "xlnet_classify": classify,
+    "xlnet_reuse": partial(xlnet, half=True),
+    "xlnet_": xlnet,
+}
+_SEGMENT = {"input_ids", "target_mapping", "labels", "token_type_ids", "is_target", "order"}
+_SETTINGS = {"aliases", "n_head", "layer_norm_eps", "clamp_len", "bi_data", "mem_len"}
+_TWO = _SETTINGS | _SEGMENT | {f"seg{s}/{name}" for s in range(9) for name in _SEGMENT}
+INPUTS = {
+    "xlnet_local_perm": {"inputs", "is_masked", "shuffle", "perm_size", "sep_id", "cls_id"},
+    "xlnet_classify": _SETTINGS | {"input_ids", "attention_mask", "token_type_ids", "labels"},
+    "xlnet_reuse": _TWO,
+    "xlnet_": _TWO,
+}

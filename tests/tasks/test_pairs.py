@@ -1,0 +1,184 @@
+"""Word pairs: what is hidden, who sees whom, and that baselines are what perfect models reach."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from rtx_lib.models.transformer import Encoder
+from rtx_lib.models.xlnet import XLNet
+from rtx_lib.tasks import Task
+from rtx_lib.tasks.pairs import CITIES, FORMS, ROUTES, WordPairs
+from rtx_lib.training import evaluate, fit
+
+SURE = 50.0  # a logit
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+class Perfect(torch.nn.Module):
+    """Says of each of the two words what can be known: with the other in sight it is sure, else all eight are alike."""
+
+    def __init__(self, task: WordPairs) -> None:
+        super().__init__()
+        self.task, self.scale = task, torch.nn.Parameter(torch.tensor(SURE))
+
+    def forward(self, x: Any, state: None = None) -> tuple[Tensor, None]:
+        task = self.task
+        ids, seen = (x, None) if isinstance(x, Tensor) else x[:2]
+        logits = torch.zeros(len(ids), ids.shape[1] if seen is None else 2, task.vocabulary)
+        for b in range(len(ids)):
+            for own in (0, 1):
+                word = int(ids[b, 1 - own])
+                known = word in task.pairs[:, 1 - own].tolist() and (seen is None or bool(seen[b, own, 1 - own]))
+                names = task.pairs[task.pairs[:, 1 - own] == word] if known else task.pairs
+                logits[b, own, names[:, own]] = 1.0
+        return logits * self.scale, None
+
+
+def test_the_words() -> None:
+    task = WordPairs()
+    assert isinstance(task, Task) and task.vocabulary == task.input_size == task.output_size == 20
+    assert len(set(task.words)) == 20 and [task.decode(pair) for pair in task.pairs] == list(CITIES)
+    assert [WordPairs(form).name for form in FORMS] == ["word-pairs-masked", "word-pairs-permutation"]
+    assert WordPairs(hidden="both", context=False).name == "word-pairs-masked-both-alone"
+
+
+def test_what_is_hidden() -> None:
+    """The first word, the second or both, equally often; only what is hidden is to be named."""
+    task = WordPairs()
+    x, y = task.batch("train", 3_000, generator())
+    assert x.shape == y.shape == (3_000, 5) and x.dtype == y.dtype == torch.int64
+    hidden = x == task.mask
+    assert torch.equal(hidden, y != -100) and not hidden[:, 2:].any()
+    shares = (hidden[:, 0] + 2 * hidden[:, 1]).bincount() / 3_000
+    assert shares.tolist() == [0, *[pytest.approx(1 / 3, abs=0.03)] * 3]
+    whole = torch.where(hidden, y, x)
+    assert task.exist(whole[:, :2]).all() and task.decode(whole[0]).endswith(" is a city")
+    counts = whole[:, 0].bincount()
+    assert len(counts) == 8 and counts.min() > 300
+    x, y = WordPairs(hidden="both", context=False).batch("train", 50, generator())
+    assert (x == task.mask).all() and x.shape == (50, 2) and task.exist(y).all()
+
+
+@pytest.mark.parametrize("context", [True, False])
+def test_who_sees_whom(context: bool) -> None:
+    """One word sees the other, in either order equally often; both see the context, and it sees none of them."""
+    task = WordPairs("permutation", context=context)
+    (ids, seen, targets), y = task.batch("train", 1_000, generator())
+    length = 5 if context else 2
+    assert ids.shape == (1_000, length) and seen.shape == (1_000, length, length) and seen.dtype == torch.bool
+    assert torch.equal(targets, torch.arange(2).expand(1_000, 2)) and torch.equal(y, ids[:, :2])
+    assert (seen[:, 0, 1] ^ seen[:, 1, 0]).all() and not seen[:, [0, 1], [0, 1]].any()
+    assert seen[:, 0, 1].double().mean().item() == pytest.approx(0.5, abs=0.06)
+    assert seen[:, :, 2:].all() and not seen[:, 2:, :2].any()
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("context", [True, False])
+def test_baselines_are_what_a_perfect_model_reaches(form: str, context: bool) -> None:
+    """Together the two words cost their mutual information more; one behind the other they do not."""
+    task = WordPairs(form, context=context)
+    best, found = task.baselines(), {route: task.judge(Perfect(task), route) for route in ROUTES}
+    assert best["independent loss"] == 2 * best["pair loss"] == 2 * math.log(8)
+    together = {"pair loss": best["independent loss"], "pairs that exist": best["independent pairs that exist"]}
+    assert found["one pass"] == pytest.approx(together, abs=1e-6)
+    for route in ROUTES[1:]:
+        assert found[route] == pytest.approx({"pair loss": best["pair loss"], "pairs that exist": 1}, abs=1e-6)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_joint_is_a_distribution_that_follows_from_its_questions(form: str) -> None:
+    """Of a model that knows nothing: sums to 1, and equals the products of what it says when it is asked by hand."""
+    task = WordPairs(form)
+    torch.manual_seed(0)
+    sizes = {"width": 8, "heads": 2, "layers": 1}
+    model: Any = XLNet(20, **sizes) if form == "permutation" else Encoder(20, 20, vocabulary=20, **sizes)
+    with torch.no_grad():
+        for parameter in model.eval().parameters():
+            parameter.add_(torch.randn_like(parameter) / 2)
+    joints = {route: task.log_joint(model, route).double() for route in ROUTES}
+    for joint in joints.values():
+        assert joint.shape == (20, 20) and joint.exp().sum().item() == pytest.approx(1, abs=1e-5)
+    for a, b in ((3, 11), (19, 0), (7, 7)):
+        context = [16, 17, 18]
+        for route, early in (("first word first", 0), ("second word first", 1)):
+            given = [(a, 19), (19, b)][early]
+            if form == "masked":
+                before = model(torch.tensor([[19, 19, *context]]))[0][0, early].log_softmax(-1)
+                after = model(torch.tensor([[*given, *context]]))[0][0, 1 - early].log_softmax(-1)
+            else:
+                seen = torch.zeros(1, 5, 5, dtype=torch.bool)
+                seen[..., 2:], seen[0, 1 - early, early] = True, True
+                logits = model((torch.tensor([[a, b, *context]]), seen, torch.tensor([[0, 1]])))[0][0]
+                before, after = logits[early].log_softmax(-1), logits[1 - early].log_softmax(-1)
+            expected = before[(a, b)[early]] + after[(a, b)[1 - early]]
+            assert joints[route][a, b].item() == pytest.approx(expected.item(), abs=1e-4)
+
+
+def test_samples_are_drawn_from_the_joint() -> None:
+    task = WordPairs()
+    perfect = Perfect(task)
+    shares = {route: task.exist(task.sample(perfect, route, 4_000, generator())).double().mean() for route in ROUTES}
+    assert shares["one pass"].item() == pytest.approx(1 / 8, abs=0.02)
+    assert shares["first word first"] == shares["second word first"] == 1
+    pairs = task.sample(perfect, "second word first", 4_000, generator())
+    assert pairs[:, 0].bincount().tolist() == [pytest.approx(500, abs=90)] * 8
+    assert torch.equal(pairs, task.sample(perfect, "second word first", 4_000, generator()))
+    assert task.exist(torch.tensor([[0, 8], [0, 9], [8, 0], [19, 19]])).tolist() == [True, False, False, False]
+
+
+def test_both_forms_have_the_same_best_loss() -> None:
+    """ln 8 / 2 a word: masked, a third of the texts has two words at ln 8 each and the others one at 0."""
+    for form in FORMS:
+        task = WordPairs(form)
+        found = evaluate(Perfect(task), task, batch_size=250, split="valid")
+        assert found["loss"] == pytest.approx(math.log(8) / 2, rel=0.1)
+        assert set(found) >= {"loss", "accuracy"}
+    _, y = task.batch("valid", 4, generator())
+    assert task.weight(y) == 8 and WordPairs().weight(torch.tensor([[3, -100], [1, 2]])) == 3
+
+
+def test_the_finite_splits_are_known() -> None:
+    """A record compares runs on the same sentences."""
+    task = WordPairs()
+    x, _ = next(task.batches("test", 10_000))
+    assert x.shape == (10_000, 5)
+    assert [task.decode(row) for row in x[:3]] == ["Buenos [MASK] is a city", *["Los [MASK] is a city"] * 2]
+    (ids, seen, _), y = next(WordPairs("permutation").batches("test", 3))
+    assert torch.equal(ids[:, :2], y) and ids.shape == (3, 5) and seen[:, 0, 1].tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_models_train_on_it(form: str) -> None:
+    """A few steps; what comes out of more is a finding."""
+    task, sizes = WordPairs(form), {"width": 16, "heads": 2, "layers": 1}
+    torch.manual_seed(0)
+    model: Any = XLNet(20, **sizes) if form == "permutation" else Encoder(20, 20, vocabulary=20, **sizes)
+    history = fit(model, task, steps=15, batch_size=16, lr=0.01, eval_every=15, eval_batches=1, progress=False)
+    assert history.loss[-1] < history.loss[0] and 0 <= history.evaluations[-1]["accuracy"] <= 1
+
+
+BAD = {
+    "form must be one of 'masked', 'permutation', got 'causal'": lambda: WordPairs("causal"),
+    "hidden must be one of 'any', 'both', got 'none'": lambda: WordPairs(hidden="none"),
+    "hidden must be 'any' in the form 'permutation'": lambda: WordPairs("permutation", hidden="both"),
+    "route must be one of 'one pass', .* got 'two'": lambda: WordPairs().judge(Perfect(WordPairs()), "two"),
+    "count must be .* got 0": lambda: WordPairs().sample(Perfect(WordPairs()), "one pass", 0, generator()),
+    "split must be one of": lambda: WordPairs().batch("dev", 3, generator()),
+    "size must be .* got 0": lambda: WordPairs().batch("train", 0, generator()),
+    "prediction must be .* whole output": lambda: WordPairs().loss(torch.zeros(3, 5, 7), torch.zeros(3, 5).long()),
+    "ids must be in 0..19, got 20": lambda: WordPairs().decode([20]),
+}
+
+
+@pytest.mark.parametrize("message", BAD)
+def test_bad_arguments(message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{message}"):
+        BAD[message]()
