@@ -104,9 +104,7 @@ class CharacterCNN(nn.Module):
         if isinstance(highways, bool) or not isinstance(highways, int) or highways < 0:
             raise ValueError(f"highways must be a whole number of at least 0, got {highways!r}")
         if not isinstance(filters, Sequence) or not filters or not all(map(_is_pair, filters)):
-            raise ValueError(f"filters must be pairs (characters, number), at least one, got {filters!r}")
-        for size in (size for pair in filters for size in pair):
-            expect_sizes(filters=size)
+            raise ValueError(f"filters must be pairs (characters, number) of sizes from 1 on, got {filters!r}")
         self.output_size, self.activation = width, activation
         self.widest, channels = max(reach for reach, _ in filters), sum(number for _, number in filters)
         rows = torch.empty(CHARACTERS, character_width).uniform_(-1, 1)
@@ -142,7 +140,7 @@ class CharacterCNN(nn.Module):
 
 
 def _is_pair(value: object) -> bool:
-    return isinstance(value, Sequence) and len(value) == 2
+    return isinstance(value, Sequence) and len(value) == 2 and all(isinstance(n, int) and n > 0 for n in value)
 
 
 def _filters(inputs: int, number: int, reach: int, activation: str) -> nn.Conv1d:

@@ -62,8 +62,8 @@ def projected(arrays: Arrays) -> Arrays:
     kinds = {"input_linearity.weight": "weight_ih_l0", "state_linearity.weight": "weight_hh_l0"}
     kinds |= {"state_linearity.bias": "bias_hh_l0", "state_projection.weight": "weight_hr_l0"}
     places = {f"{theirs}.{part}": f"{ours}.{kind}" for theirs, ours in blocks.items() for part, kind in kinds.items()}
-    if unknown := sorted(set(given) ^ set(places)):
-        raise ValueError(f"path must hold one set of weights a layer and direction, not so are {unknown}")
+    if unknown := sorted(set(given) - set(places)):
+        raise ValueError(f"path must hold the weights of its layers only, it also holds {unknown}")
     ours = {places[name]: value for name, value in given.items()}
     ours |= {f"{block}.bias_ih_l0": torch.zeros(4 * cells).double() for block in blocks.values()}  # they have one bias
     ours |= {name: value for name, value in model.state_dict().items() if name.startswith(("embedding", "softmax"))}
@@ -123,7 +123,7 @@ def official_tiny(arrays: Arrays) -> Arrays:
             ours |= {f"{at}.bias_ih_l0": bias, f"{at}.bias_hh_l0": torch.zeros_like(bias)}
             ours[f"{at}.weight_hr_l0"] = w.pop(f"{cell}/W_P_0").T
     if w:
-        raise ValueError(f"path must hold the weights that its options tell of, it also holds {sorted(w)}")
+        raise ValueError(f"path must hold the weights that its options tell of, it also holds {[f'w/{n}' for n in w]}")
     model.load_state_dict(ours)
     outcomes = {}
     for name in (name for name in arrays if re.fullmatch(r"sentences/\d+", name)):
