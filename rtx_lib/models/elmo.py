@@ -1,8 +1,7 @@
 """ELMo: a word's vector is a mix of what the layers of a bidirectional language model say about its sentence.
 
 M. Peters, M. Neumann, M. Iyyer, M. Gardner, C. Clark, K. Lee and L. Zettlemoyer, *Deep contextualized word
-representations*, NAACL 2018 (arXiv 1802.05365). In the paper's order: the language model (section 3.1), below it its
-LSTM, and the mix of its layers (section 3.2).
+representations*, NAACL 2018 (arXiv 1802.05365). The language model (section 3.1), its LSTM, and the mix (section 3.2).
 
 Where the authors' code (allenai/bilm-tf, and AllenNLP by the same group) says what the paper leaves out, or differs:
 
@@ -43,7 +42,7 @@ class BidirectionalLM(nn.Module):
 
     The directions never meet: layer j of one reads layer j - 1 of the same. So no logit depends on the word that it is
     about, as it would from the second layer of a bidirectional LSTM on; and none depends on both sides of that word.
-    :class:`rtx_lib.tasks.both_ways.BothWays` is a task for this output.
+    :class:`rtx_lib.tasks.both_ways.BothNeighbours` is a task for this output.
 
     Parameters
     ----------
@@ -54,7 +53,7 @@ class BidirectionalLM(nn.Module):
     hidden_size, cell_clip, projection_clip
         Of :class:`ProjectedLSTM`. Without a hidden_size the layers are plain LSTMs (D, D), and there are no clips.
     skip
-        Whether each layer but the first adds its input to its output; the recurrence does not see the sum.
+        Whether layers but the first add their input to their output, which the recurrence does not see.
     dropout
         Share set to 0 in training of what a layer reads, which is also what it adds, and of what the softmax reads.
     characters
@@ -63,10 +62,10 @@ class BidirectionalLM(nn.Module):
     padding
         The id that is no word and stands behind the words of a row; with None every id is a word.
     backend
-        Of plain LSTMs: ``"loop"``, or ``"torch"``, whose fused kernel runs where nothing is padded.
+        Of plain LSTMs: ``"loop"``, or ``"torch"``, whose fused kernel runs where no padding is possible or seen.
 
     The published model has D = 512, H = 4096, both clips 3, ``skip`` and dropout 0.1. E and W start from N(0, 1/D), c
-    at 0, the LSTMs from torch's rule with the biases of f at 1 and 0.
+    at 0, LSTMs by torch's rule with the biases of f at 1 and 0.
 
     Raises
     ------
@@ -129,7 +128,8 @@ class BidirectionalLM(nn.Module):
     def read(self, x: Tensor, state: State | None = None) -> tuple[list[Tensor], State]:
         """The layers h_0 = [e; e], h_1 = [f; b], ..., h_L, each (B, T, 2D) and 0 at padding, and the state."""
         real = self.real(x)
-        return self.run(self.embedding(x), state, None if at_hand(real) and real.all() else real)
+        full = self.padding is None and isinstance(self.embedding, nn.Embedding)
+        return self.run(self.embedding(x), state, None if full or (at_hand(real) and real.all()) else real)
 
     @torch.no_grad()
     def layers(self, x: Tensor) -> list[Tensor]:
@@ -158,8 +158,8 @@ class BidirectionalLM(nn.Module):
                 stack.append(y)
                 ends.append(end)
             outputs.append([_turned(y, real) for y in stack] if d else stack)
-        words = 1 if real is None else real[..., None]
-        joined = [torch.cat(pair, dim=-1) * words for pair in zip(*outputs, strict=True)]
+        joined = [torch.cat(pair, dim=-1) for pair in zip(*outputs, strict=True)]
+        joined = joined if real is None else [y * real[..., None] for y in joined]
         rows = [end for row in range(len(layers)) for end in ends[row :: len(layers)]]  # both ways of a layer, then on
         return joined, (torch.cat([h for h, _ in rows]), torch.cat([c for _, c in rows]))
 

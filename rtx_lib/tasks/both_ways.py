@@ -62,7 +62,7 @@ def _in_both(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     return x, neighbours(x)
 
 
-class BothWays:
+class BothNeighbours:
     """A task on a text, made one for a model of both directions.
 
     ::

@@ -8,12 +8,12 @@ import torch
 from reference.elmo_loops import mixed, normed, projected_step, read
 from reference.plain_loops import lstm_step
 from support.compare import draw, ids, random_parameters
-from support.far_device import assert_equal, run, run_far
+from support.far_device import FAR, FarDevice, assert_equal, run, run_far
 from support.helpers import drawn, relative_error
 from torch import nn, tensor
 
 from rtx_lib.diagnostics.gradients import record_states
-from rtx_lib.layers import LSTM
+from rtx_lib.layers import LSTM, cells
 from rtx_lib.layers.characters import CHARACTERS, PADDING, CharacterCNN, spell
 from rtx_lib.models.elmo import BidirectionalLM, ProjectedLSTM, ScalarMix
 
@@ -85,6 +85,26 @@ def test_torchs_kernel_gives_what_the_loop_gives():
             loss = y.sin().sum() + sum(part.sum() for part in state)
             outcomes.append([y, *state, *torch.autograd.grad(loss, list(model.parameters()))])
         assert max(map(relative_error, *outcomes)) < 1e-12
+
+
+def test_torchs_kernel_runs_where_no_padding_is_possible_or_seen(monkeypatch):
+    """On a device nobody looks at the values."""
+    ran, fused = [], cells.run_fused
+    monkeypatch.setattr(cells, "run_fused", lambda *of: ran.append(None) or fused(*of))
+    x, padded = tensor([[1, 2, 3]]), tensor([[1, 2, 0]])
+    calls = {}
+    for padding in (None, 0):
+        model = build("fused", padding=padding).float()
+        for name, words in (("full", x), ("padded", padded)):
+            ran.clear()
+            model(words)
+            calls[padding, name] = len(ran)
+        ran.clear()
+        with FarDevice():
+            model.to(FAR)(x.to(FAR))
+        calls[padding, "far"] = len(ran)
+    possible = {(0, "full"): 4, (0, "padded"): 0, (0, "far"): 0}
+    assert calls == {(None, "full"): 4, (None, "padded"): 4, (None, "far"): 4} | possible
 
 
 @pytest.mark.parametrize("sizes", [(3, 6, 2), (1, 2, 1), (5, 9, 4)], ids=str)

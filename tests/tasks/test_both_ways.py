@@ -1,8 +1,9 @@
-"""The task of both directions: what is to be named where, that nothing else counts, and what it shares with its text."""
+"""The task of both directions: what is to be named where, that nothing else counts, and what is its text's own."""
 
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 
 from rtx_lib.models.elmo import BidirectionalLM
 from rtx_lib.tasks import AddingProblem, CharacterText, Enwik8, PennTreebank, PolyphonicMusic, StreamTask, Task
-from rtx_lib.tasks.both_ways import BothWays, neighbours
+from rtx_lib.tasks.both_ways import BothNeighbours, neighbours
 from rtx_lib.training import evaluate, fit
 
 TEXTS = {
@@ -31,8 +32,8 @@ def text(request: pytest.FixtureRequest, place) -> Any:
 
 
 @pytest.fixture
-def task(text) -> BothWays:
-    return BothWays(text)
+def task(text) -> BothNeighbours:
+    return BothNeighbours(text)
 
 
 def generator(seed: int = 0) -> torch.Generator:
@@ -58,7 +59,7 @@ class Model(nn.Module):
 def test_it_is_a_task_without_streams(task, text) -> None:
     assert isinstance(task, Task) and not isinstance(task, StreamTask) and task.name == f"{text.name}-both-ways"
     assert task.vocabulary == task.input_size == text.vocabulary and task.output_size == 2 * text.vocabulary
-    with pytest.raises(ValueError, match="stream_length must be None because .*both-ways has no stream"):
+    with pytest.raises(ValueError, match=r"stream_length must be None because .*both-ways has no stream"):
         evaluate(Model(task.vocabulary), task, stream_length=4)
 
 
@@ -124,7 +125,7 @@ def test_splits_are_run_through_whatever_the_batches(task) -> None:
 
 
 def test_right_answers_cost_nothing(task) -> None:
-    x, y = task.batch("test", 4, generator())
+    _, y = task.batch("test", 4, generator())
     right = 100.0 * nn.functional.one_hot(y.clamp(min=0), task.vocabulary).flatten(2)
     found = task.metrics(right, y)
     assert found.pop("accuracy") == 1 and found == pytest.approx(dict.fromkeys(found, 0), abs=1e-6)
@@ -152,13 +153,13 @@ def test_baselines_are_means_of_both_directions(task, text) -> None:
 
     for name in set(own) - {"uniform guess loss"}:
         rows = [row for x, _ in task.batches("test", 1000) for row in x.tolist()]
-        costs = [backward(name, b, a) for row in rows for a, b in zip(row[:-1], row[1:], strict=True)]
+        costs = [backward(name, b, a) for row in rows for a, b in pairwise(row)]
         assert both[name] == pytest.approx((own[name] + sum(costs) / len(costs)) / 2, rel=1e-9)
 
 
 def test_a_model_of_both_directions_learns_the_text(place) -> None:
     """Where one symbol says half of what its neighbours are, and the text so far all of it."""
-    task = BothWays(place(small.shakespeare(), CharacterText, length=9))
+    task = BothNeighbours(place(small.shakespeare(), CharacterText, length=9))
     torch.manual_seed(0)
     model = BidirectionalLM(task.vocabulary, width=16, backend="torch")
     (row,) = fit(model, task, steps=80, lr=0.02, batch_size=16, eval_every=80, progress=False).evaluations
@@ -180,9 +181,9 @@ def test_it_mixes_no_devices(task) -> None:
 def test_other_tasks_are_refused(place) -> None:
     for other in (AddingProblem(12), place(small.music(), PolyphonicMusic, "jsb"), None):
         with pytest.raises(ValueError, match=rf"^task must read windows of a text, got {type(other).__name__}"):
-            BothWays(other)
-    with pytest.raises(ValueError, match="^task must count every position, got a context of 2"):
-        BothWays(place(small.ptb(), PennTreebank, length=6, context=2))
+            BothNeighbours(other)
+    with pytest.raises(ValueError, match=r"^task must count every position, got a context of 2"):
+        BothNeighbours(place(small.ptb(), PennTreebank, length=6, context=2))
 
 
 def test_splits_sizes_and_predictions_that_are_not_allowed(task) -> None:
