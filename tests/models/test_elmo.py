@@ -1,0 +1,542 @@
+"""ELMo: who sees whom, what is carried, what padding and a batch may change, and the mix.
+
+That it computes what the authors' code computes is tested in tests/reference/test_official.py.
+"""
+
+import pytest
+import torch
+from reference.elmo_loops import mixed, normed, projected_step, read
+from reference.plain_loops import lstm_step
+from support.compare import draw, ids, random_parameters
+from support.far_device import FAR, FarDevice, assert_equal, run, run_far
+from support.helpers import drawn, relative_error
+from torch import nn, tensor
+
+from rtx_lib.diagnostics.gradients import record_states
+from rtx_lib.layers import LSTM, cells
+from rtx_lib.layers.characters import CHARACTERS, PADDING, CharacterCNN, spell
+from rtx_lib.models.elmo import BidirectionalLM, ProjectedLSTM, ScalarMix
+
+pytestmark = pytest.mark.usefixtures("double")
+
+V, D, H, T = 7, 4, 6, 5
+PLAIN, FUSED = {}, {"backend": "torch"}
+SKIPPED = {"skip": True, "layers": 3}
+CLIPPED = {"hidden_size": H, "cell_clip": 0.7, "projection_clip": 0.3, "skip": True}
+KINDS = {"plain": PLAIN, "fused": FUSED, "skipped": SKIPPED, "clipped": CLIPPED}
+kinds = pytest.mark.parametrize("kind", KINDS)
+
+
+def build(kind="plain", seed=0, **options):
+    return random_parameters(drawn(seed, BidirectionalLM, V, width=D, **KINDS[kind] | options), seed).eval()
+
+
+def halves(y):
+    """Of both directions, by the last axis."""
+    return y.unflatten(-1, (2, -1)).unbind(-2)
+
+
+# ---- what it computes
+
+
+def steps_of(model):
+    """The steps of the loops, with the model's weights."""
+
+    def step(layer):
+        p = layer.state_dict()
+        if isinstance(layer, ProjectedLSTM):
+            weights = p["weight_ih_l0"], p["weight_hh_l0"], p["bias_ih_l0"] + p["bias_hh_l0"], p["weight_hr_l0"]
+            return lambda x, h, c: projected_step(*weights, layer.cell_clip, layer.projection_clip, x, h, c)
+        return lambda x, h, c: lstm_step(*p.values(), x, h, c)
+
+    return [[step(layer) for layer in layers] for layers in (model.forward_layers, model.backward_layers)]
+
+
+@kinds
+def test_it_is_a_loop(kind):
+    """Sentences of any lengths, from any state."""
+    model, x = build(kind, padding=0), ids(3, T, vocabulary=V, first=1)
+    x[1, 3:] = x[2, 1:] = 0
+    depth = len(model.forward_layers)
+    state = draw(2 * depth, 3, D, seed=1), draw(2 * depth, 3, H if kind == "clipped" else D, seed=2)
+    layers, last = model.read(x, state)
+    y, _ = model(x, state)
+    for b, length in enumerate((T, 3, 1)):
+        starts = [[(state[0][2 * j + d, b], state[1][2 * j + d, b]) for j in range(depth)] for d in (0, 1)]
+        told, ends = read(model.embedding.weight[x[b, :length]], steps_of(model), starts, model.skip)
+        for ours, theirs in zip(layers, told, strict=True):
+            assert relative_error(ours[b, :length], theirs) < 1e-12 and not ours[b, length:].any()
+        logits = [half @ model.softmax.weight.T + model.softmax.bias for half in told[-1].split(D, 1)]
+        assert relative_error(y[b, :length], torch.cat(logits, 1)) < 1e-12
+        for part in (0, 1):
+            theirs = torch.stack([ends[d][j][part] for j in range(depth) for d in (0, 1)])
+            assert relative_error(last[part][:, b], theirs) < 1e-12
+
+
+def test_torchs_kernel_gives_what_the_loop_gives():
+    """Where nothing is padded; where something is, the loop runs."""
+    x, padded = ids(2, T, vocabulary=V, first=1), ids(2, T, vocabulary=V, first=1)
+    padded[1, 2:] = 0
+    for words in (x, padded):
+        outcomes = []
+        for kind in ("plain", "fused"):
+            model = build(kind, padding=0)
+            y, state = model(words)
+            loss = y.sin().sum() + sum(part.sum() for part in state)
+            outcomes.append([y, *state, *torch.autograd.grad(loss, list(model.parameters()))])
+        assert max(map(relative_error, *outcomes)) < 1e-12
+
+
+def test_torchs_kernel_runs_where_no_padding_is_possible_or_seen(monkeypatch):
+    """On a device nobody looks at the values."""
+    ran, fused = [], cells.run_fused
+    monkeypatch.setattr(cells, "run_fused", lambda *of: ran.append(None) or fused(*of))
+    x, padded = tensor([[1, 2, 3]]), tensor([[1, 2, 0]])
+    calls = {}
+    for padding in (None, 0):
+        model = build("fused", padding=padding).float()
+        for name, words in (("full", x), ("padded", padded)):
+            ran.clear()
+            model(words)
+            calls[padding, name] = len(ran)
+        ran.clear()
+        with FarDevice():
+            model.to(FAR)(x.to(FAR))
+        calls[padding, "far"] = len(ran)
+    possible = {(0, "full"): 4, (0, "padded"): 0, (0, "far"): 0}
+    assert calls == {(None, "full"): 4, (None, "padded"): 4, (None, "far"): 4} | possible
+
+
+@pytest.mark.parametrize("sizes", [(3, 6, 2), (1, 2, 1), (5, 9, 4)], ids=str)
+def test_without_clips_the_projected_lstm_is_torchs(sizes):
+    inputs, cells, projection = sizes
+    ours = drawn(0, ProjectedLSTM, *sizes)
+    theirs = drawn(0, nn.LSTM, inputs, cells, batch_first=True, proj_size=projection)
+    for name, weights in theirs.named_parameters():  # the first draw is torch's, but for the biases of f
+        same = ours.state_dict()[name]
+        if name.startswith("bias"):
+            assert (same[cells : 2 * cells] == name.startswith("bias_ih")).all()
+            same, weights = (torch.cat([each[:cells], each[2 * cells :]]) for each in (same, weights))
+        assert torch.equal(same, weights)
+    theirs.load_state_dict(random_parameters(ours).state_dict())
+    x, state = draw(2, 7, inputs), (draw(1, 2, projection, seed=1), draw(1, 2, cells, seed=2))
+    outcomes = []
+    for model in (ours, theirs):
+        y, (h, c) = model(x, state)
+        weights = dict(model.named_parameters())
+        found = torch.autograd.grad(y.sin().sum() + c.sum(), [weights[name] for name in sorted(weights)])
+        outcomes.append([y, h, c, *found])
+    assert max(map(relative_error, *outcomes)) < 1e-12
+
+
+def test_both_clips_bound_what_they_clip_and_stop_its_gradient():
+    model = random_parameters(ProjectedLSTM(3, H, D, cell_clip=0.5, projection_clip=0.2))
+    x = (5 * draw(2, 7, 3)).requires_grad_()
+    with record_states(model) as states, record_states(model, "cell_tap") as cells:
+        y, _ = model(x)
+    h, c = torch.stack(states[0], 1), torch.stack(cells[0], 1)
+    assert torch.equal(h, y) and h.abs().max() == 0.2 and c.abs().max() == 0.5
+    assert (h.abs() < 0.2).any() and (c.abs() < 0.5).any()
+    stuck = h[:, -1].abs() == 0.2
+    assert not torch.autograd.grad(y[:, -1][stuck].sum(), x, retain_graph=True)[0].any()
+    assert torch.autograd.grad(y[:, -1][~stuck].sum(), x)[0].any()
+    far, none = (ProjectedLSTM(3, H, D, **clips) for clips in ({"cell_clip": 99.0, "projection_clip": 99.0}, {}))
+    for other in (far, none):
+        other.load_state_dict(model.state_dict())
+    assert torch.equal(far(x)[0], none(x)[0]) and relative_error(none(x)[0], y) > 0.1
+
+
+# ---- who sees whom
+
+
+def seen(model, e, output):
+    """Whether the output (B, T, ...) at each position depends on the vector of each word: bool (T, T)."""
+    rows = [torch.autograd.grad(output[:, t].sin().sum(), e, retain_graph=True)[0] for t in range(T)]
+    return torch.stack([row.abs().sum((0, 2)) > 0 for row in rows])
+
+
+@kinds
+def test_no_direction_sees_what_it_is_to_name(kind):
+    """Forward, all up to a word and nothing later, in every layer; backward, all from it on and nothing earlier."""
+    model, e = build(kind), draw(2, T, D).requires_grad_()
+    layers, _ = model.run(e, None, None)
+    before = torch.ones(T, T).tril().bool()
+    for layer in layers[1:]:
+        forward, backward = halves(layer)
+        assert torch.equal(seen(model, e, forward), before) and torch.equal(seen(model, e, backward), before.T)
+
+
+@kinds
+def test_a_logit_does_not_change_with_the_word_it_is_about(kind):
+    model, x = build(kind), ids(2, T, vocabulary=V)
+    following, preceding = halves(model(x)[0])
+    for t in range(T):
+        other = x.clone()
+        other[:, t] = (other[:, t] + 1) % V
+        after, before = halves(model(other)[0])
+        assert torch.equal(after[:, :t], following[:, :t]) and torch.equal(before[:, t + 1 :], preceding[:, t + 1 :])
+        assert (after[:, t:] != following[:, t:]).any(-1).all() and (before[:, : t + 1] != preceding[:, : t + 1]).any()
+
+
+@kinds
+def test_the_directions_never_meet(kind):
+    """Which a bidirectional LSTM does in its second layer: its forward half there has seen the whole sentence."""
+    model, x = build(kind), ids(2, T, vocabulary=V)
+    forward, backward = halves(model.read(x)[0][-1])
+    named = {name: weights for name, weights in model.named_parameters() if "layers" in name}
+    for half, own in ((forward, "forward"), (backward, "backward")):
+        found = torch.autograd.grad(half.sum(), list(named.values()), retain_graph=True)
+        for name, gradient in zip(named, found, strict=True):
+            assert gradient.any() == name.startswith(own), name
+    usual, e = random_parameters(LSTM(D, D, 2, bidirectional=True)), draw(2, T, D).requires_grad_()
+    assert seen(usual, e, usual(e)[0][..., :D]).all()
+
+
+def test_words_and_softmax_are_shared():
+    """One table and one softmax: turned round, with the stacks in each other's place, all is the mirror image."""
+    model, mirror, x = build(), build(), ids(2, T, vocabulary=V)
+    for ours, theirs in (("forward_layers", "backward_layers"), ("backward_layers", "forward_layers")):
+        getattr(mirror, ours).load_state_dict(getattr(model, theirs).state_dict())
+    following, preceding = halves(model(x)[0])
+    after, before = halves(mirror(x.flip(1))[0])
+    assert torch.equal(after.flip(1), preceding) and torch.equal(before.flip(1), following)
+    names = {name.partition(".")[0] for name, _ in model.named_parameters()}
+    assert names == {"embedding", "forward_layers", "backward_layers", "softmax"}
+
+
+# ---- padding
+
+
+@kinds
+def test_padding_changes_nothing(kind):
+    model, x = build(kind, padding=0), ids(3, T, vocabulary=V, first=1)
+    x[1, 3:] = x[2, 1:] = 0
+    (layers, state), (y, _) = model.read(x), model(x)
+    wider = torch.cat([x, x[:, :2] * 0], 1)
+    assert relative_error(model(wider)[0][:, :T], y) < 1e-12
+    for b, length in enumerate((T, 3, 1)):
+        alone, own = model.read(x[b : b + 1, :length])
+        for layer, expected in zip(layers, alone, strict=True):
+            assert relative_error(layer[b, :length], expected[0]) < 1e-12 and not layer[b, length:].any()
+        assert relative_error(y[b, :length], model(x[b : b + 1, :length])[0][0]) < 1e-12
+        assert all(relative_error(ours[:, b], theirs[:, 0]) < 1e-12 for ours, theirs in zip(state, own, strict=True))
+    assert torch.equal(model.real(x), x > 0) and build().real(x).all()
+
+
+def test_nothing_learns_from_padding():
+    model, x = build(padding=0), tensor([[1, 2, 0, 0], [3, 4, 5, 6]])
+    layers, state = model.read(x)
+    loss = sum(layer.square().sum() for layer in layers) + sum(part.sum() for part in state)
+    gradient = torch.autograd.grad(loss, model.embedding.weight)[0]
+    assert not gradient[0].any() and gradient[1:].any(1).all()
+
+
+# ---- the state
+
+
+@kinds
+@pytest.mark.parametrize("cuts", [[2, 3], [1] * T], ids=str)
+def test_each_direction_in_pieces_of_its_own_order_is_the_whole(kind, cuts):
+    """Forward they come from the beginning, backward from the end; the state of the other half does not matter."""
+    model, x = build(kind), ids(2, T, vocabulary=V)
+    whole = halves(model(x)[0])
+    for way, pieces in enumerate((x.split(cuts, 1), x.split(cuts, 1)[::-1])):
+        told, state = [], None
+        for piece in pieces:
+            y, state = model(piece, state)
+            told.append(halves(y)[way])
+        assert relative_error(torch.cat(told[::-1] if way else told, 1), whole[way]) < 1e-12
+
+
+@kinds
+def test_with_a_carried_state_the_same_sentence_has_other_vectors(kind):
+    """As in the authors' code, always; here only if the state is handed on. The words' own vectors are the same."""
+    model, x = build(kind), ids(2, T, vocabulary=V)
+    first, state = model.read(x)
+    again, other = model.read(x)[0], model.read(x, state)[0]
+    assert all(map(torch.equal, first, again)) and torch.equal(first[0], other[0])
+    for before, after in zip(first[1:], other[1:], strict=True):
+        assert all((a != b).any(-1).all() for a, b in zip(halves(before), halves(after), strict=True))
+
+
+def test_parallel_streams_of_sentences_are_the_streams_alone():
+    """Each row's state is that after its own last word, forward, and its first, backward."""
+    model = build("clipped", padding=0)
+    told = [ids(3, T, vocabulary=V, first=1, seed=s) for s in range(3)]
+    told[0][1, 2:] = told[1][0, 4:] = told[1][2, 1:] = told[2][1, 3:] = 0
+    state, together = None, []
+    for x in told:
+        layers, state = model.read(x, state)
+        together.append(layers[-1])
+    for b in range(3):
+        state = None
+        for x, layer in zip(told, together, strict=True):
+            words = x[b : b + 1, : int((x[b] > 0).sum())]
+            layers, state = model.read(words, state)
+            assert relative_error(layer[b, : words.shape[1]], layers[-1][0]) < 1e-12
+
+
+# ---- the mix
+
+
+def test_the_mix_is_a_loop():
+    layers, mask = [draw(3, T, 2 * D, seed=s) for s in range(3)], torch.ones(3, T)
+    mask[1, 2:] = mask[2, 4:] = 0
+    mix, norm = random_parameters(ScalarMix(3)), ScalarMix(3, norm=True, eps=0.1)
+    norm.load_state_dict(mix.state_dict())
+    assert relative_error(mix(layers), mixed(layers, mix.w, mix.gamma)) < 1e-12
+    expected = mixed([normed(layer, mask, 0.1) for layer in layers], mix.w, mix.gamma)
+    assert relative_error(norm(layers, mask.bool()), expected) < 1e-12
+    assert relative_error(norm(tuple(layers), mask), expected) < 1e-12
+    assert torch.equal(norm(layers), norm(layers, torch.ones(3, T)))
+
+
+def test_a_number_added_to_all_weights_of_the_mix_changes_nothing():
+    """Such as the 1/n in the authors' code."""
+    layers, mix = [draw(2, T, D, seed=s) for s in range(3)], random_parameters(ScalarMix(3))
+    before = mix(layers)
+    for shift in (1 / 3, -20.0):
+        with torch.no_grad():
+            mix.w.add_(shift)
+        assert relative_error(mix(layers), before) < 1e-12
+    gradient = torch.autograd.grad(mix(layers).sin().sum(), mix.w)[0]
+    assert abs(gradient.sum()) < 1e-12 < gradient.abs().max()
+
+
+def test_the_first_mix_is_the_mean_of_the_layers():
+    layers = [draw(2, T, D, seed=s) for s in range(3)]
+    assert relative_error(ScalarMix(3)(layers), sum(layers) / 3) < 1e-12
+
+
+def test_with_the_norm_a_sentence_depends_on_its_batch_and_not_on_padding():
+    layers, mask = [draw(3, T, D, seed=s) for s in range(2)], torch.ones(3, T).bool()
+    mask[0, 2:] = False
+    plain, norm = ScalarMix(2), ScalarMix(2, norm=True)
+    padded = [torch.where(mask[..., None], layer, 100.0) for layer in layers]
+    assert relative_error(norm(padded, mask)[mask], norm(layers, mask)[mask]) < 1e-12
+    assert relative_error(norm(padded)[mask], norm(layers)[mask]) > 0.1
+    alone = [layer[:1] for layer in layers]
+    assert torch.equal(plain(alone), plain(layers)[:1])
+    assert relative_error(norm(alone, mask[:1]), norm(layers, mask)[:1]) > 0.01
+    one = ScalarMix(1, norm=True)([layers[0]], mask)[mask]
+    assert abs(one.mean()) < 1e-12 and abs(one.square().mean() - 1) < 1e-9
+
+
+# ---- words from characters
+
+FILTERS = [(1, 3), (2, 4), (5, 2)]
+MANY = [["The", "cats", "sat"], ["naïve"], ["unquestionably", "."]]
+
+
+def with_characters(seed=0, **options):
+    torch.manual_seed(seed)
+    cnn = CharacterCNN(D, FILTERS, character_width=3, **options)
+    return random_parameters(BidirectionalLM(V, width=D, characters=cnn)).eval()
+
+
+def test_spelling():
+    x = spell([["é", "abcdefgh"], ["b"]], 6)
+    pad = [PADDING] * 3
+    assert x[0].tolist() == [
+        [259, 257, 260, *pad],
+        [259, 0xC3 + 1, 0xA9 + 1, 260, *pad[1:]],
+        [259, *(ord(c) + 1 for c in "abcd"), 260],  # as much as there is room for
+        [259, 258, 260, *pad],
+    ]
+    assert x[1, 1].tolist() == [259, ord("b") + 1, 260, *pad] and torch.equal(x[1, 2], x[0, 3]) and not x[1, 3].any()
+    assert x.dtype == torch.int64 and spell([["a"]]).shape == (1, 3, 50) and int(spell(MANY).max()) < CHARACTERS
+
+
+def test_padding_of_characters_changes_nothing():
+    """Sentences of a batch are those alone; a longer place for each word lets its padding take part in the maxima."""
+    model, x = with_characters(), spell(MANY, 20)
+    layers, state = model.read(x)
+    for b, sentence in enumerate(MANY):
+        alone, own = model.read(spell([sentence], 20))
+        for layer, expected in zip(layers, alone, strict=True):
+            assert relative_error(layer[b, : len(sentence) + 2], expected[0]) < 1e-12
+            assert not layer[b, len(sentence) + 2 :].any()
+        assert all(relative_error(ours[:, b], theirs[:, 0]) < 1e-12 for ours, theirs in zip(state, own, strict=True))
+    assert torch.equal(model.real(x), tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [1, 1, 1, 1, 0]]).bool())
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+def test_a_words_vector_depends_on_its_own_characters(activation):
+    model = with_characters(activation=activation)
+    one, other = (model.layers(spell([sentence], 8)) for sentence in (["a", "cat", "sat"], ["a", "cap", "sat"]))
+    same = [torch.equal(a, b) for a, b in zip(one[0][0], other[0][0], strict=True)]
+    assert same == [True, True, False, True, True]
+    assert not any(torch.equal(a, b) for a, b in zip(one[2][0], other[2][0], strict=True))
+
+
+def test_no_word_has_no_vector_and_learns_none():
+    model = with_characters()
+    with torch.no_grad():
+        model.embedding.characters.weight[0] = 0
+    y, _ = model(spell(MANY, 9))
+    y.sin().sum().backward()
+    assert not model.embedding.characters.weight.grad[0].any()
+    assert all(p.grad is not None and p.grad.any() for p in model.parameters())
+
+
+def test_the_first_weights_of_the_characters():
+    cnn = drawn(0, CharacterCNN, 300, [(2, 400), (4, 100)], character_width=50, activation="tanh")
+    first = cnn.state_dict()
+    table = first["characters.weight"]
+    assert not table[0].any() and table.abs().max() <= 1 and abs(table[1:].std() - 3**-0.5) < 0.02
+    inputs = {"convolutions.0": 100, "convolutions.1": 200, "highways.0": 500, "highways.1": 500, "projection": 500}
+    for name, count in inputs.items():
+        assert float(first[f"{name}.weight"].std()) == pytest.approx(count**-0.5, rel=0.05), name
+        gates = 500 if "highway" in name else 0
+        assert (first[f"{name}.bias"][:gates] == -2).all() and not first[f"{name}.bias"][gates:].any()
+    relu = drawn(0, CharacterCNN, 500, [(2, 400), (4, 100)], highways=0)
+    assert float(relu.state_dict()["convolutions.1.weight"].abs().max()) == pytest.approx(0.05, rel=0.01)
+    assert isinstance(relu.projection, nn.Identity) and not relu.highways
+
+
+def test_the_first_weights():
+    model = drawn(0, BidirectionalLM, 300, width=64)
+    for layer in (model.embedding, model.softmax):
+        assert float(layer.weight.detach().std()) == pytest.approx(1 / 8, rel=0.05)
+    assert not model.softmax.bias.any()
+    for layer in (*model.forward_layers, *model.backward_layers):
+        assert (layer.bias_ih_l0[64:128] == 1).all() and not layer.bias_hh_l0[64:128].any()
+        assert float(layer.weight_ih_l0.detach().abs().max()) == pytest.approx(1 / 8, rel=0.01)
+
+
+# ---- use
+
+
+def test_layers_are_features_without_gradients():
+    model, x = build(), ids(2, T, vocabulary=V)
+    layers = model.layers(x)
+    assert len(layers) == 3 and all(layer.shape == (2, T, 2 * D) and not layer.requires_grad for layer in layers)
+    assert all(map(torch.equal, layers, model.read(x)[0]))
+    assert torch.equal(*halves(layers[0])) and torch.equal(halves(layers[0])[0], model.embedding.weight[x])
+    mix = ScalarMix(3)
+    mix(layers).square().sum().backward()
+    assert mix.w.grad.any() and mix.gamma.grad.any() and all(p.grad is None for p in model.parameters())
+
+
+def test_dropout_acts_on_what_layers_and_softmax_read():
+    model, x = build("clipped", dropout=0.5).train(), ids(64, T, vocabulary=V)
+    first, other = model.read(x)[0], model.read(x)[0]
+    assert torch.equal(first[0], other[0]) and not torch.equal(first[1], other[1])
+    model.eval()
+    assert torch.equal(model(x)[0], build("clipped")(x)[0])
+
+
+def test_what_a_layer_adds_has_dropout_too():
+    """It is what the layer reads: with layers that say nothing, the last one's output is the first one's or 0."""
+    model, x = build(skip=True, dropout=0.5).train(), ids(8, T, vocabulary=V)
+    with torch.no_grad():
+        for layers in (model.forward_layers, model.backward_layers):
+            for parameter in layers[1].parameters():
+                parameter.zero_()
+    _, first, second = model.read(x)[0]
+    dropped = second == 0
+    assert 0.3 < dropped.double().mean() < 0.7 and torch.allclose(second[~dropped], 2 * first[~dropped])
+
+
+@pytest.mark.parametrize("kind", ["plain", "clipped", "characters"])
+def test_on_a_device_nothing_is_mixed_and_nothing_waits(kind):
+    """With padding, whose places must not be looked at there."""
+    if kind == "characters":
+        model, x = with_characters().float(), spell(MANY, 9)
+    else:
+        model, x = build(kind, padding=0).float(), tensor([[1, 2, 3], [4, 0, 0]])
+    assert_equal(run_far(model, x), run(model, x))
+
+
+@pytest.mark.parametrize("kind", ["plain", "clipped"])
+def test_padding_under_autocast(kind):
+    model, x = build(kind, padding=0), tensor([[1, 2, 3], [4, 0, 0]])
+    y, state = model(x)
+    with torch.autocast("cpu", torch.bfloat16):
+        low, other = model.float()(x)
+        again, _ = model(x, other)
+    assert relative_error(low.double(), y) < 0.15 and again.isfinite().all()
+    assert all(relative_error(a.double(), b) < 0.15 for a, b in zip(other, state, strict=True))
+
+
+# ---- refusals
+
+X = ids(2, T, vocabulary=V)
+GAP, EMPTY = X.clamp(min=1), X.clamp(min=1)
+GAP[1, 2], EMPTY[1] = 0, 0
+REFUSED = {
+    "a gap": (GAP, r"x must hold words first and then padding \(0\), .* row 1"),
+    "no word": (EMPTY, r"x must hold words first .* row 1: \[0, 0, 0, 0, 0\]"),
+    "an unknown id": (X + V, "x must hold ids from 0 to 6, got"),
+    "characters": (X[..., None], r"x must hold ids of shape \(B, T\)"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_batch_of_sentences_is_refused(name):
+    x, message = REFUSED[name]
+    for call in (build(padding=0), build(padding=0).layers):
+        with pytest.raises(ValueError, match=rf"^{message}"):
+            call(x)
+
+
+SPELLED = spell([["a"], ["b", "c"]], 6)
+HOLE = SPELLED.clone()
+HOLE[1, 1] = 0
+UNSPELLED = {
+    "ids of words": (X, r"x must hold characters' ids of shape \(B, T, C\), .* got torch.int64 of shape \(2, 5\)"),
+    "floats": (SPELLED.double(), r"x must hold characters' ids .* got torch.float64"),
+    "a list": ([["a"]], r"x must hold characters' ids .* got list"),
+    "no word": (SPELLED[:, :0], r"x must hold characters' ids .* got torch.int64 of shape \(2, 0, 6\)"),
+    "short words": (SPELLED[..., :4], r"x must hold words of 5 characters or more, got shape \(2, 4, 4\)"),
+    "unknown characters": (SPELLED + 1, "x must hold ids from 0 to 261, got 262"),
+    "a hole": (HOLE, r"x must hold words first .* row 1: \[1, 0, 1, 1\]"),
+}
+
+
+@pytest.mark.parametrize("name", UNSPELLED)
+def test_what_is_not_spelled_is_refused(name):
+    x, message = UNSPELLED[name]
+    with pytest.raises(ValueError, match=rf"^{message}"):
+        with_characters()(x)
+
+
+def test_what_cannot_be_spelled_is_refused():
+    for sentences in ([], "a cat"):
+        with pytest.raises(ValueError, match=r"^sentences must be at least one list of words, got"):
+            spell(sentences)
+    for sentences in (["a cat"], [["a"], [1]]):
+        with pytest.raises(ValueError, match=r"^sentences must be lists of words, got"):
+            spell(sentences)
+    for length in (2, 5.0, True):
+        with pytest.raises(ValueError, match=rf"^length must be at least 3, .* got {length}"):
+            spell([["a"]], length)
+
+
+def test_characters_of_another_width_are_refused():
+    with pytest.raises(ValueError, match=r"^characters must have the width 5, got 4"):
+        BidirectionalLM(V, width=5, characters=CharacterCNN(4, FILTERS))
+
+
+def test_states_that_do_not_fit_are_refused():
+    model = build("clipped")
+    h, c = model(X)[1]
+    assert h.shape == (4, 2, D) and c.shape == (4, 2, H)
+    for state, part in (((c, h), "h"), ((h[:2], c), "h"), ((h, c[:, :1]), "c"), ((h,), "2 entries"), (h, "2 entries")):
+        place = {"h": r"state\[0\]", "c": r"state\[1\]"}.get(part, "state must be a tuple of 2 entries")
+        with pytest.raises(ValueError, match=rf"^{place}.* got"):
+            model(X, state)
+
+
+def test_layers_that_do_not_fit_are_refused():
+    layers, mix = [draw(2, T, D) for _ in range(3)], ScalarMix(3, norm=True)
+    for wrong in (layers[:2], [], draw(2, T, D)):
+        with pytest.raises(ValueError, match=r"^layers must be a tuple of 3 entries, one for each layer, got"):
+            mix(wrong)
+    with pytest.raises(ValueError, match=r"^layers\[0\] must have shape \(B, T, C\)"):
+        mix(draw(3, T, D))
+    for wrong in (layers[2][..., 1:], layers[2].float(), None):
+        with pytest.raises(ValueError, match=r"^layers\[2\] must .* got"):
+            mix([*layers[:2], wrong])
+    with pytest.raises(ValueError, match=r"^real must have shape \(2, 5\), got"):
+        mix(layers, torch.ones(2, T + 1))
