@@ -10,14 +10,20 @@ from typing import Any
 import numpy as np
 import torch
 from reference import (
+    official_bert,
     official_convolutions,
+    official_elmo,
+    official_gpt,
     official_memory,
     official_neural_gpu,
     official_qrnn,
     official_r_transformer,
+    official_rules,
     official_ssan,
     official_transformers,
     official_txl,
+    official_word2vec,
+    official_xlnet,
 )
 from torch import Tensor, nn
 
@@ -60,7 +66,7 @@ def check(path: str | Path) -> dict[str, float]:
         raise ValueError(f"path must name a file of one of the families {sorted(FAMILIES)}, got {path.name}")
     given = INPUTS | INPUTS_OF.get(family, set())
     claimed = {n for n in arrays if n not in given and not n.startswith(("p/", "b0/", "init/", "dead/"))}
-    claimed = {n for n in claimed if not n.endswith(("/inp", "/tgt"))}
+    claimed = {n for n in claimed if not n.endswith(("/inp", "/tgt")) and not n.startswith(("w/", "sentences/"))}
     if unknown := sorted(claimed - set(ours)):
         raise ValueError(f"path must hold known arrays only, {path.name} also holds {unknown}")
     for name in sorted(claimed):
@@ -268,6 +274,8 @@ FAMILIES: dict[str, Callable[[Arrays], Arrays]] = {
 
 # Families of one paper each, with the inputs that only they have: a name may be an input here and an outcome there.
 INPUTS_OF: dict[str, set[str]] = {}
-for _paper in (official_qrnn, official_convolutions, official_neural_gpu, official_memory, official_ssan):
+PAPERS = (official_qrnn, official_convolutions, official_neural_gpu, official_memory, official_ssan)
+PAPERS += (official_word2vec, official_rules, official_elmo, official_gpt, official_bert, official_xlnet)
+for _paper in PAPERS:
     FAMILIES |= _paper.FAMILIES
     INPUTS_OF |= _paper.INPUTS

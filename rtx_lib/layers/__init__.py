@@ -4,6 +4,7 @@ from .attention import AdditiveAttention, MultiHeadAttention, causal_mask, dot_p
 from .bag import Bag
 from .blocks import Block, FeedForward, SampleStdNorm, Stack
 from .cells import GRU, LSTM, RNN, Readout, convert_update_gate
+from .characters import CharacterCNN, spell
 from .classifier import BothWays, SentenceClassifier, WordConvolution
 from .decoding import beam_search, greedy, sample
 from .positions import (

@@ -1,8 +1,11 @@
 """One paper, one file."""
 
+from .bert import BERT, BERTClassifier, BERTEncoder
 from .bytenet import ByteNet
 from .convs2s import ConvS2S
 from .deep_transition import DeepTransitionGRU
+from .elmo import BidirectionalLM, ProjectedLSTM, ScalarMix
+from .gpt import GPT, GPTClassifier
 from .indrnn import IndRNN, IndRNNLayer, PlainIndRNN
 from .jordan import JordanRNN
 from .memory_network import MemoryNetwork
@@ -15,3 +18,5 @@ from .seq2seq import Seq2Seq
 from .tcn import TCN
 from .transformer import CausalTransformer, Encoder, Transformer
 from .transformer_xl import TransformerXL
+from .word2vec import Word2Vec
+from .xlnet import XLNet, XLNetClassifier

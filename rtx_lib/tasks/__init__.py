@@ -1,12 +1,15 @@
 """Tasks: data with a loss, a metric and a baseline (see `rtx_lib.tasks.protocol.Task`)."""
 
 from rtx_lib.tasks.binary_addition import BinaryAddition
+from rtx_lib.tasks.both_ways import BothNeighbours
 from rtx_lib.tasks.digits import MNIST, DrawnDigits, SequentialDigits
 from rtx_lib.tasks.files import available, fetch
 from rtx_lib.tasks.generated import AddingProblem, CopyMemory, Lag, WindowOrder
 from rtx_lib.tasks.music import PolyphonicMusic
 from rtx_lib.tasks.number_words import NumberWords
+from rtx_lib.tasks.pairs import WordPairs
 from rtx_lib.tasks.protocol import StreamTask, Task
 from rtx_lib.tasks.sentiment import GeneratedSentiment, Sentiment
+from rtx_lib.tasks.skipgram import SkipGrams
 from rtx_lib.tasks.stories import Stories
 from rtx_lib.tasks.texts import CharacterText, Enwik8, PennTreebank

@@ -15,11 +15,15 @@ from support.helpers import relative_error
 from torch import nn
 
 from rtx_lib.layers import GRU, LSTM, RNN, Bag, Readout
+from rtx_lib.layers.characters import CharacterCNN
 from rtx_lib.layers.positions import SCHEMES
+from rtx_lib.models.bert import BERT
 from rtx_lib.models.bytenet import ByteNet
 from rtx_lib.models.convs2s import ConvS2S
 from rtx_lib.models.deep_indrnn import DenseIndRNN, ResidualIndRNN
 from rtx_lib.models.deep_transition import LGRU, TGRU, DeepTransitionGRU
+from rtx_lib.models.elmo import BidirectionalLM, ProjectedLSTM, ScalarMix
+from rtx_lib.models.gpt import GPT
 from rtx_lib.models.indrnn import IndRNNLayer, PlainIndRNN
 from rtx_lib.models.jordan import JordanRNN
 from rtx_lib.models.memory_network import MemoryNetwork
@@ -32,6 +36,8 @@ from rtx_lib.models.seq2seq import Seq2Seq
 from rtx_lib.models.tcn import TCN
 from rtx_lib.models.transformer import CausalTransformer, Encoder, Transformer
 from rtx_lib.models.transformer_xl import TransformerXL
+from rtx_lib.models.word2vec import Word2Vec
+from rtx_lib.models.xlnet import XLNet
 
 B, T, D, V = 3, 9, 3, 7  # batch, steps, inputs, vocabulary; every model has 5 outputs, or V of ids
 OUT = 5
@@ -42,6 +48,7 @@ SEQ = {"width": 4, "hidden_size": 5}
 DILATED = {"width": 6, "dilations": (1, 2, 4)}
 GATED = {"width": 4, "encoder": [(4, 3), (6, 2)], "decoder": [(4, 3), (6, 2), (6, 6)]}
 
+CLIPPED = {"hidden_size": 6, "cell_clip": 3.0, "projection_clip": 3.0}
 STORY = {"sentence_length": T, "memory_size": 4, "width": 5}
 
 # Each model by the input that it reads: floats (B, T, D), ids (B, T), a pair (source, target in) of ids, or a pair
@@ -71,6 +78,8 @@ FLOATS = {
     "indrnn-residual": partial(ResidualIndRNN, D, 8, 2, OUT, length=T),
     "indrnn-dense": partial(DenseIndRNN, D, 4, (2, 1), OUT, initial_size=8, length=T),
     "jordan": partial(JordanRNN, D, 4, OUT),
+    "lstm-projected": partial(ProjectedLSTM, D, 7, OUT),
+    "lstm-clipped": partial(ProjectedLSTM, D, 4, OUT, cell_clip=0.5, projection_clip=0.4),
     "qrnn": partial(QRNN, D, 6, 2, OUT, zoneout=0.3),
     "qrnn-ifo": partial(QRNN, D, 6, 3, OUT, window=3, pooling="ifo"),
     "qrnn-layer": partial(QRNNLayer, D, OUT, window=1, pooling="f"),
@@ -113,12 +122,20 @@ IDS = {
     "qrnn-ids": partial(QRNN, D, 8, 2, V, vocabulary=V, pooling="f"),
     "tcn-ids": partial(TCN, V, V, (6, 6), 3, vocabulary=V, embedding_size=4, embedding_dropout=0.3),
     "tcn-tied": partial(TCN, V, V, (6, 4), 3, vocabulary=V, tied=True),
+    "elmo": partial(BidirectionalLM, V, width=5),
+    "elmo-fused": partial(BidirectionalLM, V, width=5, skip=True, dropout=0.3, backend="torch"),
+    "elmo-clipped": partial(BidirectionalLM, V, width=5, **CLIPPED, skip=True, dropout=0.3),
     "neural-gpu": partial(NeuralGPU, V, V, width=3, channels=5),
     "neural-gpu-1": partial(NeuralGPU, V, V, width=1, channels=6, layers=1, kernel_size=5, dropout=0.3),
     "r-transformer-ids": partial(RTransformer, V, V, **LOCAL, vocabulary=V, tied=True, embedding_dropout=0.3),
     "encoder-ids": partial(Encoder, V, V, **SIZE, vocabulary=V, positions="learned", length=T, bias=False),
     "transformer-ids": partial(CausalTransformer, V, V, **SIZE, vocabulary=V, tied=True, bias=False),
+    "gpt": partial(GPT, V, **SIZE, length=2 * T, dropout=0.3),
+    "gpt-2": partial(GPT, V, **SIZE, length=2 * T, norm="pre"),
+    "bert": partial(BERT, V, **SIZE, length=T, dropout=0.3),
+    "bert-left": partial(BERT, V, **SIZE, length=T, direction="left-to-right", activation="gelu_tanh"),
     "plain-gpt": partial(PlainGPT, V, **SIZE, length=T),
+    "xlnet": partial(XLNet, V, **XL),
     "xl-ids": partial(TransformerXL, V, V, **XL, vocabulary=V),
     "xl-adaptive": partial(TransformerXL, V, V, **XL, vocabulary=V, cutoffs=(2, 4), divide=2),
 }
@@ -142,8 +159,10 @@ STORIES = {
     "memory-network-bag": partial(MemoryNetwork, V, **STORY, hops=1, encoding="bag", linear_steps=9),
 }
 MODELS = FLOATS | IDS | PAIRS | STORIES
-BOTH_WAYS = ["rnn-both-ways", "lstm-both-ways", "gru-both-ways", "encoder", "encoder-ids", "neural-gpu", "neural-gpu-1"]
-STATELESS = ["encoder", "encoder-ids", "neural-gpu", "neural-gpu-1", "plain-gpt", "xl-without-memory", *STORIES]
+TWICE = ["rnn-both-ways", "lstm-both-ways", "gru-both-ways", "elmo", "elmo-fused", "elmo-clipped"]  # outputs of both
+BOTH_WAYS = [*TWICE, "encoder", "encoder-ids", "neural-gpu", "neural-gpu-1", "bert"]
+STATELESS = ["encoder", "encoder-ids", "bert", "bert-left", "neural-gpu", "neural-gpu-1", "plain-gpt"]
+STATELESS += ["xl-without-memory", *STORIES]
 POINTWISE = ["tcn-1", "local-1"]  # no output sees an earlier input
 BY_SCHEME = [name for name in MODELS if name.split("-")[-1] in SCHEMES and name != "xl"]  # alike in what they refuse
 # A state of zeros is no state: what attends to keys of zeros sees them.
@@ -219,7 +238,7 @@ def mapped(state, function):
 def test_shapes_and_dtypes(name, dtype):
     model = make(name, dtype=dtype)
     y, state = model(example(name, dtype))
-    outputs = (OUT if name in FLOATS else V) * (2 if name in BOTH_WAYS[:3] else 1)
+    outputs = (OUT if name in FLOATS else V) * (2 if name in TWICE else 1)
     assert y.shape == (B, 1 if name in STORIES else T, outputs) and y.dtype == dtype
     assert getattr(model, "output_size", outputs) == outputs
     assert (state is None) == (name in STATELESS)
@@ -290,7 +309,7 @@ def test_pieces_equal_the_whole(name, cuts):
     for ours, theirs in zip(tensors(state), tensors(last), strict=True):
         assert ours.shape == theirs.shape and ours.dtype == theirs.dtype
         assert torch.allclose(ours, theirs, rtol=1e-12, atol=1e-12)
-    if not isinstance(model, TransformerXL):
+    if not isinstance(model, TransformerXL | XLNet):
         weights = list(model.parameters())
         grads = [torch.autograd.grad(y.sin().sum(), weights, materialize_grads=True) for y in (pieces, whole)]
         assert all(torch.allclose(a, b, rtol=1e-10, atol=1e-11) for a, b in zip(*grads, strict=True))
@@ -362,7 +381,7 @@ def test_sequences_of_a_batch_do_not_meet(name):
 # ---- gradients, weights and devices
 
 
-@names("local-1")  # a window of one step has no use for W_hh
+@names("local-1", "xlnet")  # a window of one step has no use for W_hh; without segments b and s have none
 def test_gradients_reach_every_weight(name):
     model = make(name).train()
     y, _ = model(example(name, batch=5))
@@ -437,7 +456,7 @@ def test_less_precision(name):
             continue
         assert half.dtype == dtype and {part.dtype for part in tensors(state)} <= {dtype, torch.bool, torch.int64}
         assert relative_error(half.double(), y) < (1e-4 if dtype == torch.float32 else 0.15)
-    if name == "lstm-fused" and not has_fused_autocast():
+    if name in ("lstm-fused", "elmo-fused") and not has_fused_autocast():
         return
     single, x = copy.deepcopy(model).float(), example(name, torch.float32)
     with torch.autocast("cpu", torch.bfloat16):
@@ -494,11 +513,13 @@ NO_CORE, NO_NET = {"input_size": [0, -1], "hidden_size": [0, -1]}, {"input_size"
 INDRNN = {"length": [0, -1], "magnitude": [0.5, math.inf], "norm": "batch", "keep": [0.0, 1.1], "dropout": [1.0, -0.1]}
 BLOCKS = {"width": 0, "heads": 3, "layers": 0, "norm": "middle", "activation": "sine", "dropout": 1.5, "tied": True}
 BLOCKS |= NO_NET | {"positions": "gps", "vocabulary": 0}
+LANGUAGE = {"vocabulary": 0, "width": 0, "heads": 3, "layers": 0, "length": 0, "inner": 0, "dropout": 1.5}
 PLAIN = CORE | {"num_layers": 2, "output_size": 1}
 DENSE = NET | {"growth": 2, "block_config": (1,), "initial_size": 4}
 CONVOLVED = NET | {"channels": (5,), "kernel_size": 3}
 TWO = {"source_vocabulary": 7, "target_vocabulary": 7}
 NO_TWO = {"source_vocabulary": 0, "target_vocabulary": 0}
+ELMO = {"vocabulary": 7, "width": 3}
 SENTENCE = {"vocabulary": 7, "output_size": 2, "width": 8}
 CONSTRUCTORS = [
     (RNN, CORE, NO_CORE | {"num_layers": 0, "nonlinearity": "gelu", "init": "zeros", "input_std": 0.0}),
@@ -533,6 +554,8 @@ CONSTRUCTORS = [
     (partial(RTransformer, norm="post"), NET | LOCAL, {"final_norm": True}),
     (Encoder, NET | SIZE, BLOCKS),
     (CausalTransformer, NET | SIZE, BLOCKS),
+    (GPT, {"vocabulary": 7} | SIZE, LANGUAGE),
+    (BERT, {"vocabulary": 7} | SIZE, LANGUAGE | {"segments": 0, "direction": "up", "activation": "sine"}),
     (PlainGPT, {"vocabulary": 7} | SIZE, {"vocabulary": 0, "width": [0, 7], "heads": 0, "layers": 0, "length": 0}),
     (TransformerXL, NET | XL, NO_NET | {"width": 0, "heads": 0, "layers": 0, "norm": "middle", "head_width": 0}),
     (TransformerXL, NET | XL, {"inner": 0, "vocabulary": 0, "dropout": 1.0, "attention_dropout": -0.5, "tied": True}),
@@ -542,8 +565,29 @@ CONSTRUCTORS = [
     (ByteNet, TWO | DILATED, NO_TWO | {"width": [0, 5], "kernel_size": 0, "dilations": [(), 3], "unfold": 0.9}),
     (ConvS2S, TWO | GATED, NO_TWO | {"width": 0, "encoder": [(), 3, [4]], "decoder": [[], [(4,)]]}),
     (ConvS2S, TWO | GATED, {"attention": [(True,), [False] * 3], "out_width": 0, "length": 0, "dropout": 1.0}),
+    (
+        ProjectedLSTM,
+        CORE | {"projection": 2},
+        NO_CORE | {"projection": 0, "cell_clip": [0.0, -1.0], "projection_clip": 0.0},
+    ),
+    (
+        BidirectionalLM,
+        ELMO,
+        {"vocabulary": 0, "width": 0, "layers": 0, "hidden_size": 0, "cell_clip": 3.0, "dropout": 1.0},
+    ),
+    (BidirectionalLM, ELMO, {"projection_clip": 3.0, "backend": "cudnn"}),
+    (partial(BidirectionalLM, **CLIPPED), ELMO, {"backend": "torch", "cell_clip": 0.0, "projection_clip": -1.0}),
+    (ScalarMix, {"layers": 3}, {"layers": 0, "eps": -1.0}),
+    (
+        CharacterCNN,
+        {"width": 3, "filters": [(1, 2)]},
+        {"width": 0, "character_width": 0, "highways": -1, "activation": "gelu"},
+    ),
+    (CharacterCNN, {"width": 3, "filters": [(1, 2)]}, {"filters": [[], 3, [3], [(1, 2, 3)], [(0, 2)]]}),
     (Seq2Seq, TWO | SEQ, NO_TWO | {"width": 0, "hidden_size": 0, "attention": "sparse"}),
+    (Word2Vec, {"vocabulary": 7, "width": 4}, {"vocabulary": 0, "width": 0, "kind": "bag"}),
     (MemoryNetwork, {"vocabulary": 7} | STORY, {"vocabulary": 0, "sentence_length": 0, "memory_size": 0, "width": 0}),
+    (Word2Vec, {"vocabulary": 7, "width": 4}, {"vocabulary": 0, "width": 0, "kind": "bag"}),
     (MemoryNetwork, {"vocabulary": 7} | STORY, {"hops": 0, "encoding": "none", "linear_steps": [-1, 1.5, True]}),
     (Transformer, TWO | SIZE, NO_TWO | {"layers": 0, "heads": 3}),
     (SelfAttentionClassifier, SENTENCE, {"vocabulary": 0, "output_size": 0, "width": 0, "heads": 3}),
