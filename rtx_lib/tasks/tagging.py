@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from rtx_lib.tasks.corpora import SENSES, TAGGED, senses, tagged
