@@ -6,7 +6,7 @@ import zipfile
 # A sentence that stands in test and, otherwise written, in "subj", so that it can be left out.
 SHARED = "a fine film , it says"
 SUBJ = "".join(f"{k % 2} {'dull' if k % 2 == 0 else 'the hero'} number{k} of the film . \n" for k in range(60))
-SUBJ = SUBJ.encode("latin-1") + f"0 {SHARED.title()} !\n0 caf\u00e9 de la paix .\n".encode("latin-1")
+SUBJ = SUBJ.encode("latin-1") + f"0 {SHARED.title()} !\n0 café de la paix .\n".encode("latin-1")
 SST2 = {
     "train": "1 a good film .\n0 a bad film .\n0 not good\n1 not bad , a film\n",
     "dev": "0 a bad film .\n1 good film\n",

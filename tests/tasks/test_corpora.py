@@ -49,7 +49,7 @@ def test_labelled_sentences_and_the_rule_of_the_split(files) -> None:
     for split, rows in found.items():
         assert rows and {digit(row.words) for row in rows} <= {"test": {0}, "valid": {1}}.get(split, set(range(2, 10)))
     everything = {" ".join(row.words): row.label for rows in found.values() for row in rows}
-    assert everything["caf\u00e9 de la paix ."] == 0 and everything["the hero number1 of the film ."] == 1
+    assert everything["café de la paix ."] == 0 and everything["the hero number1 of the film ."] == 1
     found = labelled("trec")
     assert [row.words[-2] for row in found["test"]] == ["Galileo", "atom"] and found["test"][0].label == 3
     assert len(found["train"]) + len(found["valid"]) == 61 and {digit(row.words) for row in found["valid"]} == {1}
