@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"cache: {cache_folder()}")
         for group, names in GROUPS.items():
             for name in names:
-                print(f"{group:12} {name:27} {FILES[name].size:>11,} bytes   {'here' if available(name) else '-'}")
+                print(f"{group:12} {name:29} {FILES[name].size:>11,} bytes   {'here' if available(name) else '-'}")
         return 0
     failed = 0
     try:

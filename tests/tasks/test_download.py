@@ -278,12 +278,12 @@ def test_command_line(offer, folder: Path, capsys: pytest.CaptureFixture[str], m
     offer("missing", "right")
     monkeypatch.setitem(GROUPS, "examples", (NAME,))
     assert download.main(["--list"]) == 0
-    assert f"{NAME:27}     256,000 bytes   -" in capsys.readouterr().out
+    assert f"{NAME:29}     256,000 bytes   -" in capsys.readouterr().out
     assert download.main(["examples"]) == 0
     shown = capsys.readouterr()
     assert shown.out.strip() == str(folder / NAME) and shown.err.endswith(f"{NAME} [####################] 100%\n")
     assert download.main([]) == 0
-    assert f"{NAME:27}     256,000 bytes   here" in capsys.readouterr().out
+    assert f"{NAME:29}     256,000 bytes   here" in capsys.readouterr().out
     (folder / NAME).unlink()
     offer("missing")
     assert download.main([NAME]) == 1

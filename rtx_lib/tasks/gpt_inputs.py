@@ -1,0 +1,93 @@
+"""GPT's input transformations: every task as one or more rows of ids that end in the same token (Radford et al. 2018).
+
+::
+
+    classification     start  text  extract
+    entailment         start  premise  delimiter  hypothesis  extract
+    similarity         start  a  delimiter  b  extract          and      start  b  delimiter  a  extract
+    multiple choice    start  context  delimiter  answer_k  extract      for every k
+
+Section 3.3 of the paper. The model is the same for all: its vector at the extract token, the last that a row has and
+the only one that has read all of it, goes through one linear layer. A pair that has no order is read both ways, and the
+two vectors are added. Answers are scored one by one, and the softmax is over them. The three tokens are new rows of the
+embedding table; the padding stands behind the extract token, where a causal model needs no mask against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from rtx_lib.tasks.splits import check_integer
+from rtx_lib.tasks.vocabulary import PAD, check_rows, pad_rows
+
+Ids = Sequence[int]
+
+
+class GPTInputs:
+    """Texts of ids, put together.
+
+    Parameters
+    ----------
+    start, delimiter, extract
+        The ids of the three tokens, which differ from each other and from 0, the padding.
+    size
+        V, with the three.
+    length
+        The most tokens that a row may have: the model's positions.
+
+    Raises
+    ------
+    ValueError
+        For ids that are not in 0..V-1 or are special, an empty text, no answers, or a row longer than `length`: what to
+        leave out of a text is for the caller to say (`rtx_lib.tasks.bert_data.truncate_pair` is one way).
+    """
+
+    def __init__(self, *, start: int, delimiter: int, extract: int, size: int, length: int) -> None:
+        self.size, self.length = check_integer("size", size, 4), check_integer("length", length, 3)
+        self.start, self.delimiter, self.extract = (
+            check_integer(name, number, 1, size - 1)
+            for name, number in (("start", start), ("delimiter", delimiter), ("extract", extract))
+        )
+        self.special = {PAD, start, delimiter, extract}
+        if len(self.special) < 4:
+            raise ValueError(f"start, delimiter and extract must differ, got {start}, {delimiter} and {extract}")
+
+    def classification(self, text: Ids) -> list[int]:
+        """start text extract."""
+        return self._row(text)
+
+    def entailment(self, premise: Ids, hypothesis: Ids) -> list[int]:
+        """start premise delimiter hypothesis extract."""
+        return self._row(premise, hypothesis)
+
+    def similarity(self, a: Ids, b: Ids) -> tuple[list[int], list[int]]:
+        """The pair in both orders."""
+        return self._row(a, b), self._row(b, a)
+
+    def multiple_choice(self, context: Ids, answers: Sequence[Ids]) -> list[list[int]]:
+        """One row for each answer. What a question adds to the context stands at its end."""
+        if not answers:
+            raise ValueError("answers must hold at least one text, got none")
+        return [self._row(context, answer) for answer in answers]
+
+    def batch(self, rows: Sequence[Ids]) -> tuple[Tensor, Tensor]:
+        """x (B, T) int64, padded with 0 to the longest row, and the places (B,) of the extract tokens."""
+        check_rows("rows", rows, self.size)
+        if any(len(row) > self.length or row[-1] != self.extract for row in rows):
+            raise ValueError(f"rows must end in the extract token and have at most {self.length} ids")
+        return pad_rows(rows).long(), torch.tensor([len(row) - 1 for row in rows])
+
+    def _row(self, *texts: Ids) -> list[int]:
+        check_rows("text", texts, self.size)
+        row = [self.start, *texts[0]]
+        for text in texts[1:]:
+            row += [self.delimiter, *text]
+        row.append(self.extract)
+        if found := self.special.intersection(token for text in texts for token in text):
+            raise ValueError(f"text must hold no special tokens, which are set here, got {min(found)}")
+        if len(row) > self.length:
+            raise ValueError(f"text must leave room for {self.length} positions, got a row of {len(row)}")
+        return row

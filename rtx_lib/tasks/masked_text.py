@@ -1,0 +1,281 @@
+"""Pre-training on text: name the words that were hidden (BERT), or the next one (GPT, and each half of ELMo).
+
+Both tasks have the same rows, so that two models can be compared on the same words.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from rtx_lib.tasks.corpora import TEXTS, Phrases, phrases
+from rtx_lib.tasks.masking import Masking
+from rtx_lib.tasks.splits import SEEDS, SPLITS, Rows, check_choice, check_integer, check_split, run_through
+from rtx_lib.tasks.vocabulary import IGNORED, PAD, UNKNOWN, Vocabulary, pad_rows
+from rtx_lib.tasks.windows import symbol_loss, symbol_metrics
+
+RULES = ("tokens", "words", "units")
+_SEEDS = {"train": 1_997_000_006, **SEEDS}
+
+
+class TextRows:
+    """Documents as rows of at most `length` ids: [CLS] words [SEP], whole sentences as long as they fit.
+
+    A row holds sentences of one document only; a sentence that is longer than a row is cut and goes on in the next.
+
+    Attributes
+    ----------
+    ids, begins
+        For each split (N, length): int32 ids, and where units begin. Units are phrases or names in texts of which they
+        are known, else words.
+    words
+        The vocabulary.
+    """
+
+    def __init__(
+        self, sources: Sequence[str], length: int, size: int, words: Vocabulary | None, without: Sequence[str]
+    ) -> None:
+        sources = (sources,) if isinstance(sources, str) else tuple(sources)
+        for source in sources or (None,):
+            check_choice("sources", source, TEXTS)  # type: ignore[arg-type]
+        self.sources, self.length = sources, check_integer("length", length, 4)
+        texts = {split: list[list[Phrases]]() for split in SPLITS}
+        for source in sources:
+            for split, found in phrases(source, without).items():
+                texts[split] += found
+        train = (sentence.words for document in texts["train"] for sentence in document)
+        self.words = Vocabulary.of(train, size) if words is None else words
+        self.cls, self.sep = self.words.require("[CLS]", "[SEP]")
+        self.ids, self.begins = {}, {}
+        for split, text in texts.items():
+            rows = [row for document in text for row in self._rows(document)]
+            if not rows:
+                raise ValueError(f"sources must hold text for {split!r}, got none in {', '.join(sources)}")
+            self.ids[split] = pad_rows([ids for ids, _ in rows], PAD, self.length)
+            self.begins[split] = pad_rows([begins for _, begins in rows], 1, self.length).bool()
+
+    def _rows(self, document: list[Phrases]) -> list[tuple[list[int], list[int]]]:
+        """Ids of each row, and 1 where a unit begins."""
+        room, rows = self.length - 2, []
+        ids, begins = list[int](), list[int]()
+        pieces = [
+            (self.words.ids(words[at : at + room]), [int(begin) for begin in starts[at : at + room]])
+            for words, starts in document
+            for at in range(0, len(words), room)
+        ]
+        for more, starts in [*pieces, ([], [])]:
+            if ids and (not more or len(ids) + len(more) > room):
+                rows.append(([self.cls, *ids, self.sep], [1, *begins, 1]))
+                ids, begins = [], []
+            ids, begins = ids + more, begins + starts
+        return rows
+
+
+class MaskedText:
+    """Name the words that were hidden, replaced, or only asked for, from all others of the row.
+
+    ::
+
+        text    [CLS] the cat sat on the mat . [SEP]
+        x       [CLS] the [MASK] sat on dog mat . [SEP]       [MASK] in 8 of 10, any id in 1, the word itself in 1
+        y         .    .   cat    .   .  the  .  .   .        . is -100: the position does not count
+
+    x and y (B, length) int64. `rtx_lib.tasks.masking` says how positions are chosen. A row in which "words" or "units"
+    have chosen nothing has one token chosen.
+
+    Training rows are masked anew in every batch (RoBERTa calls it dynamic), or have one of `copies` masks that were
+    drawn once (BERT's way). `batches` shows every split with one mask that is the same for everybody.
+
+    Baselines, losses in nats over what "test" asks for: "uniform guess loss" is ln V. "unigram loss" has for every
+    word its share p of the training text, with one added to every count; its mean over the training text is the entropy
+    of single words. "no context loss" is what can be reached without any other word: if s is seen, and s is not [MASK],
+    it was left as it was or drawn from all V with equal shares, so that it is the label with probability
+
+        p(s) / (p(s) + 1 / V)         (for replace = (0.8, 0.1, 0.1)),
+
+    else the label is any word, by its share. A model that has learned no context yet is on this plateau.
+
+    Parameters
+    ----------
+    sources
+        One or several of `rtx_lib.tasks.corpora.TEXTS`.
+    length
+        T, with [CLS] and [SEP], at least 4.
+    size, words
+        V, the most ids of a vocabulary made from the training text, or a `Vocabulary`, which must hold [MASK].
+    rule
+        "tokens", "words" (BERT's whole words) or "units" (ERNIE's). The last two take phrases and names together, in
+        texts of which they are known, and are "tokens" with another count elsewhere.
+    share, most, replace
+        As in `rtx_lib.tasks.masking.Masking`.
+    copies
+        How many masks a training row has; None for a new one each time.
+    without
+        Labelled sources whose valid and test sentences are left out of training (`rtx_lib.tasks.corpora.documents`).
+
+    Raises
+    ------
+    ValueError
+        For an argument that is not allowed, a vocabulary that lacks [MASK], an unknown split, a size below 1, or a
+        prediction of wrong shape.
+    """
+
+    batches, loss, metrics = run_through, symbol_loss, symbol_metrics  # methods, written once
+
+    def __init__(
+        self,
+        sources: str | Sequence[str] = "wikitext2",
+        *,
+        length: int = 64,
+        size: int = 4_000,
+        words: Vocabulary | None = None,
+        rule: str = "tokens",
+        share: float = 0.15,
+        most: int | None = None,
+        replace: tuple[float, float, float] = (0.8, 0.1, 0.1),
+        copies: int | None = None,
+        without: Sequence[str] = (),
+    ) -> None:
+        self.rule = check_choice("rule", rule, RULES)
+        self.copies = None if copies is None else check_integer("copies", copies, 1)
+        if words is not None:
+            words.require("[CLS]", "[SEP]", "[MASK]")
+        self.rows = TextRows(sources, length, size, words, without)
+        self.words, self.length = self.rows.words, self.rows.length
+        self.vocabulary = self.input_size = self.output_size = len(self.words)
+        (self.mask,) = self.words.require("[MASK]")
+        special = [self.rows.cls, self.rows.sep]
+        self.masking = Masking(
+            size=self.vocabulary, mask=self.mask, special=special, share=share, most=most, replace=replace
+        )
+        self.name = f"masked-{'-'.join(self.rows.sources)}-{self.length}" + ("" if rule == "tokens" else f"-{rule}")
+        self.name += ("" if share == 0.15 else f"-{share:g}") + (f"-{copies}-copies" if copies else "")
+        fixed = {split: torch.Generator().manual_seed(_SEEDS[split]) for split in SPLITS}
+        data = {split: self._whole(split, fixed[split]) for split in SPLITS}
+        self.splits = Rows(data, lay_out=lambda x, y: (x.long(), y.long()))
+        masks = [data["train"], *(self._whole("train", fixed["train"]) for _ in range((self.copies or 1) - 1))]
+        self._copies = [torch.stack(parts) for parts in zip(*masks, strict=True)]  # x and y (copies, N, length)
+
+    def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """x and y of `size` rows, drawn with replacement."""
+        if check_split(split) != "train":
+            return self.splits.batch(split, size, generator)
+        count = len(self.rows.ids["train"])
+        places = torch.randint(count, (check_integer("size", size, 1),), generator=generator)
+        if self.copies is None:
+            return self.masked("train", places, generator)
+        which = torch.randint(self.copies, places.shape, generator=generator)
+        x, y = (part[which, places].long() for part in self._copies)
+        return x, y
+
+    def masked(self, split: str, places: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """x and y of some rows of a split, under a new mask."""
+        ids, begins = self.rows.ids[split][places].long(), self.rows.begins[split][places]
+        if self.rule == "tokens":
+            return self.masking.tokens(ids, generator)
+        choose = self.masking.words if self.rule == "words" else self.masking.units
+        x, y = choose(ids, begins, generator)
+        empty = (y == IGNORED).all(1)
+        if empty.any():
+            one = Masking(
+                size=self.vocabulary, mask=self.mask, special=self.masking.special, most=1, replace=self.masking.replace
+            )
+            x[empty], y[empty] = one.tokens(ids[empty], generator)
+        return x, y
+
+    def cloze(self, split: str) -> tuple[Tensor, Tensor]:
+        """Whole rows (N, length) of a split, and in each the place (N,) of one known word, the same for everybody.
+
+        For models of either kind: a masked one gets [MASK] there, a causal one what stands before.
+        """
+        ids = self.rows.ids[check_split(split)].long()
+        may = ~torch.isin(ids, torch.tensor([UNKNOWN, *self.masking.special]))
+        ids, may = ids[may.any(1)], may[may.any(1)]
+        draws = torch.rand(ids.shape, generator=torch.Generator().manual_seed(_SEEDS[split]))
+        return ids, draws.masked_fill(~may, -1).argmax(1)
+
+    def weight(self, y: Tensor) -> int:
+        """The number of labels in y (B, T)."""
+        return int((y >= 0).sum())
+
+    def unigram(self) -> Tensor:
+        """p (V,), the share of each word in the training text, one added to every count; float64."""
+        return shares(self.rows, [self.rows.cls, self.rows.sep])
+
+    def baselines(self) -> dict[str, float]:
+        """{"uniform guess loss", "unigram loss", "no context loss"}, in nats on "test" (defined above)."""
+        x, y = self.splits.finite("test")
+        seen, label, p = x[y >= 0].long(), y[y >= 0].long(), self.unigram()
+        _, changed, kept = self.masking.replace
+        itself = kept * p[seen] + changed / self.vocabulary
+        same = torch.where((seen == self.mask) | (itself == 0), 0.0, kept * p[seen] / itself.clamp(min=1e-300))
+        given = same * (seen == label) + (1 - same) * p[label]
+        return {
+            "uniform guess loss": math.log(self.vocabulary),
+            "unigram loss": -p[label].log().mean().item(),
+            "no context loss": -given.log().mean().item(),
+        }
+
+    def _whole(self, split: str, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        x, y = self.masked(split, torch.arange(len(self.rows.ids[split])), generator)
+        return x.int(), y.int()
+
+
+class CausalText:
+    """Name the next word, at every position of the rows that `MaskedText` has.
+
+    ::
+
+        x       [CLS] the cat sat on  the mat .
+        y        the  cat sat on  the mat  .  [SEP]
+
+    x and y (B, length - 1) int64; what stands behind [SEP] has the label -100. Arguments and errors are those of
+    `MaskedText`. Baselines, losses in nats on "test": "uniform guess loss" is ln V, and "unigram loss" has for each
+    word its share of the training text, [SEP] counted, with one added to every count.
+    """
+
+    batches, loss, metrics = run_through, symbol_loss, symbol_metrics  # methods, written once
+
+    def __init__(
+        self,
+        sources: str | Sequence[str] = "wikitext2",
+        *,
+        length: int = 64,
+        size: int = 4_000,
+        words: Vocabulary | None = None,
+        without: Sequence[str] = (),
+    ) -> None:
+        self.rows = TextRows(sources, length, size, words, without)
+        self.words, self.length = self.rows.words, self.rows.length
+        self.vocabulary = self.input_size = self.output_size = len(self.words)
+        self.name = f"causal-{'-'.join(self.rows.sources)}-{self.length}"
+        data = {}
+        for split, ids in self.rows.ids.items():
+            ends = (ids[:, 1:] == PAD) | (ids[:, :-1] == self.rows.sep)
+            data[split] = (torch.where(ends, PAD, ids[:, :-1]), ids[:, 1:].masked_fill(ends, IGNORED))
+        self.splits = Rows(data, lay_out=lambda x, y: (x.long(), y.long()))
+
+    def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """x and y of `size` rows, drawn with replacement."""
+        return self.splits.batch(split, size, generator)
+
+    def weight(self, y: Tensor) -> int:
+        """The number of labels in y (B, T)."""
+        return int((y >= 0).sum())
+
+    def baselines(self) -> dict[str, float]:
+        """{"uniform guess loss", "unigram loss"}, in nats on "test" (defined above)."""
+        y = self.splits.finite("test")[1]
+        p = shares(self.rows, [self.rows.cls])
+        loss = -p[y[y >= 0].long()].log().mean().item()
+        return {"uniform guess loss": math.log(self.vocabulary), "unigram loss": loss}
+
+
+def shares(rows: TextRows, without: Sequence[int]) -> Tensor:
+    """p (V,), float64: the share of each id in the training rows, one added to every count; padding does not count."""
+    counts = rows.ids["train"].flatten().bincount(minlength=len(rows.words)).double()
+    counts[[PAD, *without]] = 0
+    return (counts + 1) / (counts + 1).sum()

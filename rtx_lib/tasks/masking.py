@@ -1,0 +1,213 @@
+"""Which tokens a model has to name, and what it sees in their place: the masking of BERT and of ERNIE.
+
+A row is a list of ids as a model reads it, special tokens included; a batch is ids (B, T) padded with 0. What comes out
+is x, what the model sees, and y, the labels: the token itself where one was chosen, else -100, which no loss counts.
+
+BERT (Devlin et al. 2018, appendix A.1, and its create_pretraining_data.py) chooses from a row of L tokens exactly
+
+    n = min(most, max(1, round(0.15 L)))        L counts [CLS] and [SEP], which are never chosen themselves
+
+distinct positions. Of each, by itself: in 80 % of cases the model sees [MASK]; in 10 % an id drawn from the whole
+vocabulary, special tokens included, which may be the right one; in 10 % the token as it was. So [MASK] stands at 12 %
+of the tokens, and all 15 % have to be named, because the model cannot know which of what it sees was changed.
+
+Whole words (the script's flag of May 2019): the pieces of a word are chosen together. Words come in random order, and
+one that would exceed n is passed over, so that at most n positions are chosen, and long words less often than short
+ones. The three cases are still drawn piece by piece.
+
+ERNIE (Sun et al. 2019, section 3.2, and its batching.py): every unit, a phrase or a name, is chosen with probability
+0.15, by itself, and with it all its pieces; the three cases are drawn piece by piece. No count is kept: long units
+are chosen as often as short ones, a row may have none, and 15 % of the tokens are chosen on average.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Collection, Sequence
+
+import torch
+from torch import Tensor
+
+from rtx_lib.tasks.splits import check_integer
+from rtx_lib.tasks.vocabulary import IGNORED, PAD
+
+Generator = torch.Generator | random.Random
+
+
+def prediction_count(length: int, share: float = 0.15, most: int | None = None) -> int:
+    """n of a row of `length` tokens, special ones included; halves are rounded to even, as Python 3 has it."""
+    count = max(1, round(check_integer("length", length, 1) * share))
+    return count if most is None else min(most, count)
+
+
+class Masking:
+    """How tokens are chosen and replaced.
+
+    Parameters
+    ----------
+    size, mask
+        V, the number of ids, and the id of [MASK].
+    special
+        The ids that are never chosen, such as those of [CLS] and [SEP]; 0, the padding, is one of them anyway.
+    share, most
+        Of the tokens of a row this share is chosen, and at most so many (None: no limit). BERT's script has 0.15 and
+        20, for rows of 128.
+    replace
+        The shares of [MASK], of a random id, and of the token as it was.
+
+    Raises
+    ------
+    ValueError
+        For a `mask` or `special` that is no id of the vocabulary, shares out of range; for ids that are not in 0..V-1
+        or of wrong shape, and for a row in which nothing may be chosen.
+    """
+
+    def __init__(
+        self,
+        *,
+        size: int,
+        mask: int,
+        special: Collection[int],
+        share: float = 0.15,
+        most: int | None = None,
+        replace: tuple[float, float, float] = (0.8, 0.1, 0.1),
+    ) -> None:
+        self.size = check_integer("size", size, 2)
+        self.mask = check_integer("mask", mask, 0, size - 1)
+        self.special = frozenset(check_integer("special", number, 0, size - 1) for number in (PAD, *special))
+        self.most = None if most is None else check_integer("most", most, 1)
+        if not 0 < share <= 1:
+            raise ValueError(f"share must be above 0 and at most 1, got {share}")
+        if len(replace) != 3 or min(replace) < 0 or abs(sum(replace) - 1) > 1e-9:
+            raise ValueError(f"replace must be three shares, of at least 0 and 1 together, got {tuple(replace)}")
+        self.share, self.replace = share, replace
+
+    def row(
+        self, row: Sequence[int], units: Sequence[Sequence[int]], generator: Generator
+    ) -> tuple[list[int], list[int]]:
+        """x and y of one row, by BERT's rule for `units`, groups of positions that are chosen together (`units_of`).
+
+        If each holds one position, exactly n are chosen, or all if there are fewer. The draws come in the order of
+        BERT's script: with a `random.Random` they are those that the script would make with it.
+        """
+        self._check(min(row, default=0), max(row, default=0))
+        if not units:
+            raise ValueError("row must hold a token that may be chosen, got special tokens only")
+        rng, order = python_random(generator), list(units)
+        rng.shuffle(order)
+        masked, changed, kept = self.replace
+        unchanged = kept / (changed + kept) if changed + kept else 0.0  # how likely, if no [MASK] comes
+        length = sum(token != PAD for token in row)
+        count, chosen = prediction_count(length, self.share, self.most), 0
+        x, y = list(row), [IGNORED] * len(row)
+        for unit in order:
+            if chosen >= count:
+                break
+            if chosen + len(unit) > count:
+                continue
+            for place in unit:
+                if rng.random() < masked:
+                    x[place] = self.mask
+                elif not rng.random() < unchanged:
+                    x[place] = rng.randint(0, self.size - 1)
+                y[place] = row[place]
+            chosen += len(unit)
+        return x, y
+
+    def units_of(self, row: Sequence[int], continues: Collection[int] = ()) -> list[list[int]]:
+        """The positions of a row that may be chosen, in groups: an id that `continues` a word joins the last group.
+
+        As in BERT's script it does so even where a special token stands between.
+        """
+        units: list[list[int]] = []
+        for place, token in enumerate(row):
+            if token in self.special:
+                continue
+            if units and token in continues:
+                units[-1].append(place)
+            else:
+                units.append([place])
+        return units
+
+    def tokens(self, ids: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """x and y (B, T) of a batch: BERT's rule token by token, for all rows at once."""
+        may = self._may(ids)
+        most = math.inf if self.most is None else self.most
+        counts = ((ids != PAD).sum(1).double() * self.share).round().clamp(min=1, max=most)  # n of each row
+        # The n least of equal random numbers stand at n positions, and all sets of n are equally likely.
+        order = torch.rand(ids.shape, generator=generator).masked_fill(~may, 2.0).argsort(1)
+        rank = torch.empty_like(order).scatter_(1, order, torch.arange(ids.shape[1]).expand_as(order))
+        chosen = (rank < counts[:, None]) & may
+        return self._replace(ids, chosen, torch.rand(ids.shape, generator=generator), 0, generator)
+
+    def words(self, ids: Tensor, begins: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """x and y (B, T) of a batch: BERT's rule for whole words; `begins` (B, T) is true where a word begins.
+
+        A row whose words all have more than n pieces has no label.
+        """
+        may, rng, x, y = self._may(ids), python_random(generator), [], []
+        numbers = _numbers(ids, begins, may)
+        for row, number, free in zip(ids.tolist(), numbers.tolist(), may.tolist(), strict=True):
+            units: dict[int, list[int]] = {}
+            for place in (place for place in range(len(row)) if free[place]):
+                units.setdefault(number[place], []).append(place)
+            seen, labels = self.row(row, list(units.values()), rng)
+            x.append(seen)
+            y.append(labels)
+        return torch.tensor(x), torch.tensor(y)
+
+    def units(self, ids: Tensor, begins: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """x and y (B, T) of a batch: ERNIE's rule; `begins` (B, T) is true where a unit begins.
+
+        As in ERNIE's code, one number r at its first piece decides on a unit, which is chosen if r <= 0.15, and then
+        r / 0.15 decides on that piece's case; a random id is never the padding. A row may have no label.
+        """
+        may = self._may(ids)
+        numbers = _numbers(ids, begins, may)
+        first = torch.cat([torch.ones_like(may[:, :1]), numbers.diff(dim=1) > 0], dim=1)
+        draws = torch.rand(ids.shape, generator=generator, dtype=torch.float64)
+        # Every position reads the draw at its unit's first piece out of a table by the unit's number.
+        unit = torch.zeros_like(draws).scatter_add_(1, numbers, draws * first).gather(1, numbers)
+        case = 1 - torch.where(first, draws / self.share, draws)  # the least numbers leave the token as it was
+        return self._replace(ids, (unit <= self.share) & may, case, 1, generator)
+
+    def _check(self, least: int, most: int) -> None:
+        if least < 0 or most >= self.size:
+            raise ValueError(f"ids must be in 0..{self.size - 1}, got {least if least < 0 else most}")
+
+    def _may(self, ids: Tensor) -> Tensor:
+        """Which positions (B, T) may be chosen."""
+        if ids.ndim != 2 or ids.dtype != torch.int64 or not ids.numel():
+            raise ValueError(f"ids must be int64 (B, T), got {ids.dtype} of shape {tuple(ids.shape)}")
+        self._check(int(ids.min()), int(ids.max()))
+        may = ~torch.isin(ids, torch.tensor(sorted(self.special)))
+        if not may.any(1).all():
+            raise ValueError("ids must hold a token that may be chosen in every row, got one of special tokens only")
+        return may
+
+    def _replace(
+        self, ids: Tensor, chosen: Tensor, case: Tensor, least: int, generator: torch.Generator
+    ) -> tuple[Tensor, Tensor]:
+        """x and y: where chosen, [MASK], an id of at least `least`, or the token, as `case` in 0..1 falls."""
+        masked, changed, _ = self.replace
+        drawn = torch.randint(least, self.size, ids.shape, generator=generator)
+        seen = torch.where(case < masked, self.mask, torch.where(case < masked + changed, drawn, ids))
+        return torch.where(chosen, seen, ids), torch.where(chosen, ids, IGNORED)
+
+
+def python_random(generator: Generator) -> random.Random:
+    """The generator itself, or one of Python's own that the next number of a torch.Generator seeds."""
+    if isinstance(generator, random.Random):
+        return generator
+    return random.Random(int(torch.randint(2**62, (), generator=generator)))
+
+
+def _numbers(ids: Tensor, begins: Tensor, may: Tensor) -> Tensor:
+    """The number of the unit of each position (B, T), from 0; a special token is a unit of its own."""
+    if begins.shape != ids.shape or begins.dtype != torch.bool:
+        said = f"{begins.dtype} of shape {tuple(begins.shape)}"
+        raise ValueError(f"begins must be true or false for each of the ids {tuple(ids.shape)}, got {said}")
+    cut = begins | ~may
+    cut[:, 1:] |= ~may[:, :-1]
+    return cut.long().cumsum(1) - cut[:, :1].long()

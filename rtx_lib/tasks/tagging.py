@@ -1,0 +1,185 @@
+"""What a word is in its sentence: its class, and which of its senses it has. One vector a word cannot always tell."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+from torch import Tensor
+
+from rtx_lib.tasks.corpora import SENSES, TAGGED, senses, tagged
+from rtx_lib.tasks.sentence_classes import frame
+from rtx_lib.tasks.splits import SPLITS, Rows, check_choice, check_integer, draw_batch, run_through
+from rtx_lib.tasks.vocabulary import IGNORED, PAD, Vocabulary, pad_rows, trim
+from rtx_lib.tasks.windows import symbol_loss, symbol_metrics
+
+
+def _weight(task: Any, y: Tensor) -> int:
+    """The number of labels in y (B, T)."""
+    return int((y >= 0).sum())
+
+
+def _baselines(task: Any) -> dict[str, float]:
+    """{"most frequent label", "one vector a word", "uniform guess loss"}, the first two accuracies on "test"."""
+    counts: Counter[tuple[int, int]] = Counter()
+    for x, y in task.batches("train", 500):
+        counts.update(zip(x[y >= 0].tolist(), y[y >= 0].tolist(), strict=True))
+    labels: Counter[int] = Counter()
+    for (_, label), count in counts.items():
+        labels[label] += count
+    usual = max(labels, key=lambda label: (labels[label], -label))
+    best: dict[int, tuple[int, int]] = {}
+    for (word, label), count in counts.items():
+        best[word] = max(best.get(word, (0, 0)), (count, -label))
+    right = right_by_word = total = 0
+    for x, y in task.batches("test", 500):
+        for word, label in zip(x[y >= 0].tolist(), y[y >= 0].tolist(), strict=True):
+            right += label == usual
+            right_by_word += label == (-best[word][1] if word in best else usual)
+            total += 1
+    return {
+        "most frequent label": right / total,
+        "one vector a word": right_by_word / total,
+        "uniform guess loss": math.log(task.output_size),
+    }
+
+
+class PartsOfSpeech:
+    """Name the class of every word of a sentence.
+
+    ::
+
+        x    they    refuse  to    permit  us     to    obtain  the   refuse  permit
+        y    PRON    VERB    PART  VERB    PRON   PART  VERB    DET   NOUN    NOUN       the sentence decides
+
+    x and y (B, T) int64; rows are padded with 0, where y is -100 and nothing counts, as at [CLS] and [SEP]. Finite
+    splits are run through from the shortest sentence to the longest.
+
+    "ud_ewt" has the 17 universal classes and trains on 1,788 sentences of the web, "conll2000" 44 of the Penn Treebank,
+    on 8,034 of the Wall Street Journal, and "masc" those and some slips of its own, on 28,209 of many genres;
+    "small_world" is generated and has 6. A class that no training sentence has does not count, and a sentence that has
+    only such classes is left out.
+
+    Baselines on "test": "most frequent label" and "one vector a word", accuracies. The second names for every id the
+    class that it mostly has in training, and is the most that whoever sees one word at a time can learn there.
+    "uniform guess loss" is ln of the number of classes.
+
+    Parameters
+    ----------
+    source
+        One of `rtx_lib.tasks.corpora.TAGGED`.
+    size, words
+        V, the most ids of a vocabulary made from the training sentences, or a `Vocabulary`.
+    framed
+        Whether [CLS] and [SEP] stand around a sentence.
+    length
+        The most ids of a row; longer sentences lose their end.
+
+    Raises
+    ------
+    ValueError
+        For an argument that is not allowed, a vocabulary that lacks [CLS] or [SEP] where they are needed, an unknown
+        split, a size below 1, or a prediction of wrong shape.
+    """
+
+    pad = PAD
+    batch, batches = draw_batch, run_through  # methods, written once
+    loss, metrics, weight, baselines = symbol_loss, symbol_metrics, _weight, _baselines
+
+    def __init__(
+        self,
+        source: str = "ud_ewt",
+        *,
+        size: int = 4_000,
+        words: Vocabulary | None = None,
+        framed: bool = False,
+        length: int = 64,
+    ) -> None:
+        self.source = check_choice("source", source, TAGGED)
+        self.framed, self.length = framed, check_integer("length", length, 3)
+        self.name = f"tags-{source}"
+        texts = tagged(source)
+        self.words = Vocabulary.of((row.words for row in texts["train"]), size) if words is None else words
+        self.vocabulary = self.input_size = len(self.words)
+        around = self.words.require("[CLS]", "[SEP]") if framed else ()
+        self.tags = tuple(sorted({tag for row in texts["train"] for tag in row.tags}))
+        self.output_size = len(self.tags)
+        number = {tag: place for place, tag in enumerate(self.tags)}
+        data = {}
+        for split in SPLITS:
+            rows = [row for row in texts[split] if any(tag in number for tag in row.tags[: self.length - len(around)])]
+            rows.sort(key=lambda row: len(row.words))
+            labels = [[number.get(tag, IGNORED) for tag in row.tags] for row in rows]
+            x = pad_rows([frame(self.words.ids(row.words), around, self.length) for row in rows])
+            y = pad_rows([frame(row, [IGNORED] * len(around), self.length) for row in labels], IGNORED)
+            data[split] = (x, y)
+        self.splits = Rows(data, lay_out=trim)
+
+
+class WordSense:
+    """Name the sense that one word has in its sentence.
+
+    ::
+
+        x    ... the bank raised its interest in the company ...        y   ... . . . .   5 . . . ...
+        x    ... declines in interest rates .                           y   ... . . 6 . .
+
+    x and y (B, T) int64; y is -100 but at the word that is asked for. Sentences stand in the order of the source.
+
+    "interest" has six senses, on 1,445 training and 713 test sentences (`rtx_lib.tasks.corpora.senses`); more than half
+    of them have the last, the price of money. "small_world" is generated: nouns that two topics share, and the topic.
+
+    Baselines on "test", accuracies: "most frequent label", and "one vector a word", which names for every id the sense
+    that it mostly has in training. No classifier of static vectors can do better on training sentences, for it gives
+    the same answer wherever the word stands; here the ids are two, "interest" and "interests".
+
+    Parameters
+    ----------
+    source
+        "interest" or "small_world".
+    size, words, framed
+        As for `PartsOfSpeech`.
+    length
+        The most ids of a row. Of a longer sentence a window around the word is taken.
+
+    Raises
+    ------
+    ValueError
+        As for `PartsOfSpeech`.
+    """
+
+    pad = PAD
+    batch, batches = draw_batch, run_through  # methods, written once
+    loss, metrics, weight, baselines = symbol_loss, symbol_metrics, _weight, _baselines
+
+    def __init__(
+        self,
+        source: str = "interest",
+        *,
+        size: int = 4_000,
+        words: Vocabulary | None = None,
+        framed: bool = False,
+        length: int = 64,
+    ) -> None:
+        self.source = check_choice("source", source, SENSES)
+        self.framed, self.length = framed, check_integer("length", length, 3)
+        self.name = f"senses-{source}"
+        texts = senses(source)
+        self.words = Vocabulary.of((row.words for row in texts["train"]), size) if words is None else words
+        self.vocabulary = self.input_size = len(self.words)
+        around = self.words.require("[CLS]", "[SEP]") if framed else ()
+        self.senses = tuple(sorted({row.sense for row in texts["train"]}))
+        self.output_size = len(self.senses)
+        data, room = {}, self.length - len(around)
+        for split in SPLITS:
+            x, y = [], []
+            for row in texts[split]:
+                begin = max(0, min(row.place - room // 2, len(row.words) - room))
+                ids = self.words.ids(row.words[begin : begin + room])
+                labels = [IGNORED] * len(ids)
+                labels[row.place - begin] = self.senses.index(row.sense)
+                x.append(frame(ids, around, self.length))
+                y.append(frame(labels, [IGNORED] * len(around), self.length))
+            data[split] = (pad_rows(x), pad_rows(y, IGNORED))
+        self.splits = Rows(data, lay_out=trim)

@@ -1,0 +1,111 @@
+"""Words as ids, with the special tokens of pre-training in front, and rows of different lengths in one tensor."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import torch
+from torch import Tensor
+
+from rtx_lib.tasks.splits import check_integer
+from rtx_lib.tasks.windows import check_ids
+
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+PAD, UNKNOWN, IGNORED = 0, 1, -100  # the last is the label that does not count, in torch's cross-entropy too
+_SAME = {"<unk>": "[UNK]"}  # as the files of WikiText-2 and PTB write it
+
+
+class Vocabulary:
+    """Which word has which id.
+
+    The special tokens come first: [PAD] 0 fills a row up, [UNK] 1 stands for every word without an id, [CLS] 2 begins
+    a text, [SEP] 3 ends one, and [MASK] 4 hides a word. BERT has the same five (Devlin et al. 2018), under other ids.
+    What is read is put into small letters.
+
+    Parameters
+    ----------
+    words
+        The words by id. [PAD] and [UNK] must stand at 0 and 1; [CLS], [SEP] and [MASK] may stand anywhere or be
+        missing, and `require` says so to whoever needs them.
+
+    Raises
+    ------
+    ValueError
+        For words that begin otherwise or hold one twice, an id that is not in the vocabulary, or an empty text.
+    """
+
+    pad, unknown = PAD, UNKNOWN
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = tuple(words)
+        if self.words[:2] != SPECIAL[:2]:
+            raise ValueError(f"words must begin with {SPECIAL[0]!r}, {SPECIAL[1]!r}, got {list(self.words[:2])}")
+        self._ids = {word: number for number, word in enumerate(self.words)}
+        if len(self._ids) < len(self.words):
+            twice = next(word for word, count in Counter(self.words).items() if count > 1)
+            raise ValueError(f"words must differ, got {twice!r} twice")
+
+    @classmethod
+    def of(cls, sentences: Iterable[Sequence[str]], size: int) -> Vocabulary:
+        """The special tokens and the most frequent words of sentences, at most `size` ids in all.
+
+        Equally frequent words stand in the order of the alphabet.
+        """
+        size = check_integer("size", size, len(SPECIAL) + 1)
+        counts = Counter(word.lower() for sentence in sentences for word in sentence)
+        for word in _SAME:
+            counts.pop(word, None)
+        frequent = sorted(counts, key=lambda word: (-counts[word], word))
+        return cls((*SPECIAL, *frequent[: size - len(SPECIAL)]))
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vocabulary) and self.words == other.words
+
+    def __hash__(self) -> int:
+        return hash(self.words)
+
+    def require(self, *special: str) -> tuple[int, ...]:
+        """The ids of special tokens, such as "[MASK]"; ValueError for one that the vocabulary lacks."""
+        for word in special:
+            if word not in self._ids:
+                raise ValueError(f"words must hold {word!r}, which is needed here; the {len(self)} given do not")
+        return tuple(self._ids[word] for word in special)
+
+    def ids(self, words: Iterable[str]) -> list[int]:
+        """The ids of words, 1 for those that have none; no word of a text is taken for a special token but <unk>."""
+        return [self._ids.get(_SAME.get(word, word), UNKNOWN) for word in map(str.lower, words)]
+
+    def encode(self, text: str) -> Tensor:
+        """The ids (T,) of a text, split at spaces; special tokens are known: "i like [MASK] ."."""
+        if not (words := text.split()):
+            raise ValueError(f"text must hold a word, got {text!r}")
+        return torch.tensor([self._ids[word] if word in self._ids else self.ids([word])[0] for word in words])
+
+    def decode(self, ids: Tensor | Sequence[int]) -> str:
+        """The text of ids (T,) without padding; ValueError for another shape or an id that is not in 0..V-1."""
+        return " ".join(self.words[number] for number in check_ids(ids, len(self)) if number != PAD)
+
+
+def pad_rows(rows: Sequence[Sequence[int]], value: int = PAD, length: int = 1) -> Tensor:
+    """Rows of different lengths as one tensor (N, T) of int32, filled up behind; T is at least `length`."""
+    length = max([length, *map(len, rows)])
+    return torch.tensor([[*row, *[value] * (length - len(row))] for row in rows], dtype=torch.int32)
+
+
+def trim(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """A batch no longer than its longest row, widened to int64; labels at every step are cut as x is."""
+    longest = int((x != PAD).sum(1).max())
+    return x[:, :longest].long(), (y[:, :longest] if y.ndim == 2 else y).long()
+
+
+def check_rows(name: str, rows: Sequence[Sequence[int]], size: int) -> None:
+    """ValueError unless there is a row, every row holds an id, and all ids are in 0..size-1."""
+    if not len(rows) or not all(len(row) for row in rows):
+        raise ValueError(f"{name} must hold at least one text, and every text an id, got an empty one")
+    least, most = min(map(min, rows)), max(map(max, rows))
+    if least < 0 or most >= size:
+        raise ValueError(f"{name} must hold ids in 0..{size - 1}, got {least if least < 0 else most}")

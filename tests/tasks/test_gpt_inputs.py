@@ -1,0 +1,60 @@
+"""GPT's input transformations, by hand."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from rtx_lib.tasks.gpt_inputs import GPTInputs
+
+START, DELIMITER, EXTRACT = 20, 21, 22
+
+
+def inputs(**how) -> GPTInputs:
+    return GPTInputs(**{"start": START, "delimiter": DELIMITER, "extract": EXTRACT, "size": 23, "length": 8} | how)
+
+
+def test_every_task_by_hand() -> None:
+    make = inputs()
+    assert make.classification([5, 6]) == [START, 5, 6, EXTRACT]
+    assert make.entailment([5, 6], [7]) == [START, 5, 6, DELIMITER, 7, EXTRACT]
+    assert make.similarity([5, 6], [7]) == ([20, 5, 6, 21, 7, 22], [20, 7, 21, 5, 6, 22])
+    assert make.multiple_choice([5], [[6], [7, 8]]) == [[20, 5, 21, 6, 22], [20, 5, 21, 7, 8, 22]]
+
+
+def test_a_batch_is_padded_behind_and_says_where_the_extract_tokens_are() -> None:
+    make = inputs()
+    x, places = make.batch(make.multiple_choice([5], [[6], [7, 8]]))
+    assert x.tolist() == [[20, 5, 21, 6, 22, 0], [20, 5, 21, 7, 8, 22]] and places.tolist() == [4, 5]
+    assert (x.gather(1, places[:, None]) == EXTRACT).all()
+
+
+def test_a_row_as_long_as_the_positions_is_allowed_and_no_longer_one() -> None:
+    make = inputs()
+    assert len(make.entailment([5, 6, 7], [8, 9])) == 8
+    with pytest.raises(ValueError, match="text must leave room for 8 positions, got a row of 9"):
+        make.entailment([5, 6, 7], [8, 9, 10])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: inputs(start=None), "start must be a whole number of at least 1 and at most 22, got None"),
+        (lambda: inputs(extract=23), "extract must be a whole number of at least 1 and at most 22, got 23"),
+        (lambda: inputs(delimiter=0), "delimiter must be a whole number of at least 1"),
+        (lambda: inputs(delimiter=START), "start, delimiter and extract must differ, got 20, 20 and 22"),
+        (lambda: inputs(length=2), "length must be a whole number of at least 3, got 2"),
+        (lambda: inputs().classification([]), "text must hold at least one text, and every text an id, got an empty"),
+        (lambda: inputs().entailment([5], []), "got an empty one"),
+        (lambda: inputs().classification([23]), "text must hold ids in 0..22, got 23"),
+        (lambda: inputs().classification([5, EXTRACT]), "text must hold no special tokens, which are set here, got 22"),
+        (lambda: inputs().classification([5, 0]), "text must hold no special tokens"),
+        (lambda: inputs().multiple_choice([5], []), "answers must hold at least one text, got none"),
+        (lambda: inputs().batch([]), "rows must hold at least one text"),
+        (lambda: inputs().batch([[START, 5]]), "rows must end in the extract token and have at most 8 ids"),
+    ],
+)
+def test_what_is_not_allowed(call, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        call()

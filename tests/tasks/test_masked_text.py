@@ -1,0 +1,270 @@
+"""Pre-training on text: the same rows for both tasks, what is hidden in them, and what it costs to know nothing."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+
+import pytest
+import torch
+from support import small_corpora as small
+from support import small_tasks
+from torch import nn
+
+from rtx_lib.tasks.masked_text import CausalText, MaskedText, TextRows
+from rtx_lib.tasks.vocabulary import SPECIAL, Vocabulary
+from rtx_lib.training import evaluate, fit
+
+SPLITS = ("train", "valid", "test")
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+@pytest.fixture(scope="module")
+def masked() -> MaskedText:
+    return MaskedText("small_world", length=24, size=500)
+
+
+@pytest.fixture(scope="module")
+def causal() -> CausalText:
+    return CausalText("small_world", length=24, size=500)
+
+
+# Rows
+
+
+def rows_of(text: list[list[str]], length: int, place, **more: str) -> list[str]:
+    """The training rows of one document."""
+    files = small_tasks.ptb(train="\n".join(map(" ".join, text)), **more)
+    made = place(files, TextRows, ("ptb",), length, 100, None, ())
+    return [made.words.decode(row) for row in made.ids["train"]]
+
+
+def test_rows_hold_whole_sentences_as_long_as_they_fit(place) -> None:
+    text = [["a", "b", "c"], ["d", "e"], ["f"], ["g", "h", "i", "j", "k"], ["l"]]
+    assert rows_of(text, 8, place) == ["[CLS] a b c d e f [SEP]", "[CLS] g h i j k l [SEP]"]
+    assert rows_of(text, 7, place) == [
+        "[CLS] a b c d e [SEP]",
+        "[CLS] f [SEP]",
+        "[CLS] g h i j k [SEP]",
+        "[CLS] l [SEP]",
+    ]
+    assert rows_of(text, 5, place)[2:] == ["[CLS] g h i [SEP]", "[CLS] j k l [SEP]"]  # a long sentence is cut
+
+
+def test_no_row_holds_two_documents(place) -> None:
+    place(small.corpora(), lambda: None)
+    made = TextRows(("wikitext2",), 40, 200, None, ())
+    assert [made.words.decode(row).count("number") for row in made.ids["train"] if "number" in made.words.words] == [
+        made.words.decode(row).count("is a number") * 2 for row in made.ids["train"]
+    ]
+
+
+def test_phrases_begin_where_their_first_word_stands(place) -> None:
+    place(small.corpora(), lambda: None)
+    made = TextRows(("conll2000",), 8, 100, None, ())
+    assert made.begins["test"][0].tolist() == [True, True, True, False, True, True, True, True]
+    assert made.ids["test"].shape == (2, 8) and made.begins["train"].shape == made.ids["train"].shape
+
+
+def test_both_tasks_have_the_same_rows(masked: MaskedText, causal: CausalText) -> None:
+    assert masked.words == causal.words
+    for split in SPLITS:
+        assert torch.equal(masked.rows.ids[split], causal.rows.ids[split])
+
+
+# What is hidden
+
+
+@pytest.mark.parametrize("how", [{}, {"share": 0.4}, {"rule": "words"}, {"rule": "units"}, {"copies": 2}])
+def test_labels_are_the_words_that_were_there(how: dict, masked: MaskedText) -> None:
+    task = MaskedText("small_world", length=24, words=masked.words, **how) if how else masked
+    for split in SPLITS:
+        x, y = next(task.batches(split, 100_000))
+        ids = task.rows.ids[split].long()
+        assert torch.equal(x[y < 0], ids[y < 0]) and torch.equal(y[y >= 0], ids[y >= 0])
+        assert not torch.isin(y, torch.tensor([0, 2, 3])).any() and (y >= 0).any(1).all()
+    counts = (y >= 0).sum(1)
+    wanted = ((ids > 0).sum(1).double() * how.get("share", 0.15)).round().clamp(min=1)
+    assert torch.equal(counts.double(), wanted) if "rule" not in how else (counts <= 24).all()
+    begins = task.rows.begins[split]
+    if "rule" in how:  # a name is chosen whole, but where nothing else was
+        inside = ~begins[:, 1:] & (counts > 1)[:, None]
+        assert inside.any() and torch.equal((y[:, 1:] >= 0)[inside], (y[:, :-1] >= 0)[inside])
+
+
+def test_training_rows_have_a_new_mask_each_time_or_one_of_a_few(masked: MaskedText) -> None:
+    few = MaskedText("small_world", length=24, words=masked.words, copies=2)
+    rows = Counter(map(tuple, masked.rows.ids["train"].tolist()))
+    for task, most in ((masked, None), (few, 2)):
+        masks: dict[tuple, set] = {}
+        source = generator(3)
+        for _ in range(60):
+            x, y = task.batch("train", 500, source)
+            full = torch.where(y >= 0, y, x).tolist()
+            for row, mask in zip(map(tuple, full), (y >= 0).tolist(), strict=True):
+                if rows[row] == 1:  # few words have an id here, so that some rows stand there twice
+                    masks.setdefault(row, set()).add(tuple(mask))
+        largest = max(map(len, masks.values()))
+        assert largest > 4 if most is None else largest == most
+    assert torch.equal(next(few.batches("train", 5))[1], next(masked.batches("train", 5))[1])  # the first of the two
+
+
+def test_cloze_asks_for_one_known_word_of_each_row(masked: MaskedText) -> None:
+    ids, places = masked.cloze("test")
+    asked = ids.gather(1, places[:, None])[:, 0]
+    assert len(ids) == len(masked.rows.ids["test"]) and (asked > 4).all()
+    again = masked.cloze("test")
+    assert torch.equal(again[0], ids) and torch.equal(again[1], places) and len(places.unique()) > 15
+
+
+def test_the_next_word_by_hand(place) -> None:
+    task = place(small_tasks.ptb(train="a b c\nd\n", valid="b\n", test="b a zz"), CausalText, "ptb", length=7, size=20)
+    x, y = next(task.batches("train", 9))
+    assert [task.words.decode(row) for row in x] == ["[CLS] a b c d"]
+    assert y[0].tolist() == [*task.words.ids("abcd"), 3, -100] and x[0].tolist()[5] == 0
+    x, y = next(task.batches("test", 9))
+    assert y.tolist() == [[*task.words.ids(["b", "a"]), 1, 3, -100, -100]]
+    assert task.weight(y) == 4
+
+
+# Baselines
+
+
+class Constant(nn.Module):
+    """The same logits whatever is read, or `seen` for each id that is."""
+
+    def __init__(self, logits: torch.Tensor, seen: torch.Tensor | None = None) -> None:
+        super().__init__()
+        self.logits, self.seen = logits, seen
+
+    def forward(self, x, state=None):
+        return (self.logits.expand(*x.shape, -1) if self.seen is None else self.seen[x]), None
+
+
+def test_what_a_model_without_context_reaches(masked: MaskedText) -> None:
+    """The baselines are what `evaluate` finds for tables that hold these probabilities."""
+    found, size, p = masked.baselines(), masked.vocabulary, masked.unigram()
+    assert p.sum().item() == pytest.approx(1) and p.shape == (size,)
+    flat = evaluate(Constant(torch.zeros(size).double()), masked, "test")["loss"]
+    assert flat == pytest.approx(found["uniform guess loss"], rel=1e-12) and flat == pytest.approx(math.log(size))
+    assert evaluate(Constant(p.log()), masked, "test")["loss"] == pytest.approx(found["unigram loss"], rel=1e-12)
+    itself = p / (p + 1 / size)
+    table = (1 - itself)[:, None] * p + itself.diag()
+    table[masked.mask] = p
+    best = evaluate(Constant(p, table.log()), masked, "test")["loss"]
+    assert best == pytest.approx(found["no context loss"], rel=1e-12) and best < found["unigram loss"] - 0.1
+
+
+def test_no_table_of_what_is_seen_does_better_than_the_baseline(masked: MaskedText) -> None:
+    """Counted over many masks of the training text, where p is exact: the best table gains next to nothing."""
+    x, y = masked.masked("train", torch.arange(4_000).repeat(3), generator(1))
+    seen, label = x[y >= 0], y[y >= 0]
+    shown = seen == masked.mask
+    counts = label[shown].bincount(minlength=masked.vocabulary).double() + 1e-9
+    best = -(counts / counts.sum()).log()[label[shown]].mean()
+    assert best == pytest.approx(-masked.unigram().log()[label[shown]].mean().item(), abs=0.03)
+    kept = (seen == label)[~shown].double().mean().item()  # of what is seen and no mask
+    p = masked.unigram()[seen[~shown]]
+    assert kept == pytest.approx((p / (p + 1 / masked.vocabulary)).mean().item(), abs=0.02)
+
+
+def test_baselines_for_other_replacements(masked: MaskedText) -> None:
+    """Where all is hidden the two are the same; where nothing is, the word itself is the answer."""
+    hidden = MaskedText("small_world", length=24, words=masked.words, replace=(1.0, 0.0, 0.0)).baselines()
+    assert hidden["no context loss"] == hidden["unigram loss"]
+    shown = MaskedText("small_world", length=24, words=masked.words, replace=(0.0, 0.0, 1.0)).baselines()
+    assert shown["no context loss"] == 0 < shown["unigram loss"]
+
+
+def test_the_unigram_loss_of_the_next_word(causal: CausalText) -> None:
+    found = causal.baselines()
+    counts = torch.ones(causal.vocabulary, dtype=torch.float64)
+    for x, y in causal.batches("train", 1_000):
+        assert x.shape == y.shape and x.shape[1] == 23
+        counts += y[y >= 0].bincount(minlength=causal.vocabulary)
+    best = evaluate(Constant((counts / counts.sum()).log()), causal, "test")["loss"]
+    assert best == pytest.approx(found["unigram loss"], rel=1e-12) and best < found["uniform guess loss"]
+
+
+def test_fit_trains_a_table_to_the_baseline(masked: MaskedText) -> None:
+    """A model that sees only its own position ends where "no context loss" says, and not below."""
+
+    class Table(nn.Module):
+        def __init__(self, size: int) -> None:
+            super().__init__()
+            self.table = nn.Embedding(size, size)
+            nn.init.zeros_(self.table.weight)
+
+        def forward(self, x, state=None):
+            return self.table(x), None
+
+    model = Table(masked.vocabulary)
+    fit(model, masked, steps=40, batch_size=256, lr=0.3, progress=False)
+    found, bars = evaluate(model, masked, "test")["loss"], masked.baselines()
+    assert bars["no context loss"] - 0.1 < found < bars["unigram loss"] + 0.1
+
+
+# Names and what is not allowed
+
+
+def test_names(masked: MaskedText, place) -> None:
+    assert masked.name == "masked-small_world-24"
+    place(small.corpora(), lambda: None)
+    made = MaskedText(("ptb", "sst2"), length=8, size=50, rule="units", share=0.4, copies=3)
+    assert made.name == "masked-ptb-sst2-8-units-0.4-3-copies"
+    assert CausalText(("ptb", "sst2"), length=8).name == "causal-ptb-sst2-8"
+
+
+def test_what_is_held_for_a_test_is_left_out(place) -> None:
+    place(small.corpora(), lambda: None)
+    texts = [MaskedText("subj", length=16, size=300, without=without) for without in ((), ("sst2",))]
+    said = [{task.words.decode(row) for row in task.rows.ids["train"]} for task in texts]
+    assert said[0] - said[1] != set() and len(texts[0].rows.ids["train"]) == len(texts[1].rows.ids["train"]) + 1
+
+
+def test_a_shared_vocabulary(place) -> None:
+    words = Vocabulary((*SPECIAL, "film", "good"))
+    place(small.corpora(), lambda: None)
+    task = MaskedText("sst2", length=8, words=words)
+    assert task.vocabulary == 7 and task.words is words
+    assert task.words.decode(task.rows.ids["train"][0]) == "[CLS] [UNK] good film [UNK] [SEP]"
+
+
+WHOLE = "must be a whole number of at least"
+REFUSED = [
+    ({"sources": "tolstoy"}, "sources must be one of 'wikitext2', 'masc'"),
+    ({"sources": ()}, "sources must be one of"),
+    ({"length": 3}, f"length {WHOLE} 4, got 3"),
+    ({"size": 5}, f"size {WHOLE} 6, got 5"),
+    ({"words": Vocabulary(("[PAD]", "[UNK]", "[CLS]", "[MASK]"))}, "words must hold '[SEP]', which is needed here"),
+]
+MASKED_ONLY = [
+    ({"words": Vocabulary(SPECIAL[:4])}, "words must hold '[MASK]', which is needed here; the 4 given do not"),
+    ({"rule": "sentences"}, "rule must be one of 'tokens', 'words', 'units', got 'sentences'"),
+    ({"copies": 0}, f"copies {WHOLE} 1, got 0"),
+    ({"share": 0}, "share must be above 0 and at most 1, got 0"),
+    ({"most": 0}, f"most {WHOLE} 1, got 0"),
+    ({"replace": (1, 1, 1)}, "replace must be three shares"),
+    ({"without": ("ptb",)}, "without must be one of"),
+]
+
+
+@pytest.mark.parametrize(
+    ("task", "how", "message"),
+    [(task, *case) for task in (MaskedText, CausalText) for case in REFUSED]
+    + [(MaskedText, *case) for case in MASKED_ONLY],
+)
+def test_arguments_that_are_not_allowed(place, task, how: dict, message: str) -> None:
+    place(small_tasks.ptb(), lambda: None)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        task(**{"sources": "ptb"} | how)
+
+
+def test_a_text_that_has_nothing_for_a_split(place) -> None:
+    place(small_tasks.ptb(valid=" \n "), lambda: None)
+    with pytest.raises(ValueError, match="sources must hold text for 'valid', got none in ptb"):
+        MaskedText("ptb", length=8)

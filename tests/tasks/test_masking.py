@@ -1,0 +1,355 @@
+"""Masking: what the rules say, counted and compared with the rules written out once more.
+
+Bounds on shares are six standard deviations wide: a right code misses one of them in a billion trials.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections import Counter
+
+import pytest
+import torch
+from torch import Tensor
+
+from rtx_lib.tasks.masking import Masking, prediction_count, python_random
+
+PAD, CLS, SEP, MASK, V = 0, 2, 3, 4, 40
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def masking(**how) -> Masking:
+    return Masking(**{"size": V, "mask": MASK, "special": (CLS, SEP)} | how)
+
+
+def batch(rows: int, length: int, seed: int = 1, shortest: int | None = None) -> Tensor:
+    """[CLS] words [SEP] words [SEP] and padding."""
+    lengths = torch.randint(shortest or length, length + 1, (rows,), generator=generator(seed))
+    ids = torch.randint(5, V, (rows, length), generator=generator(seed + 1))
+    place = torch.arange(length)
+    ids[:, 0] = CLS
+    ids.masked_fill_((place == lengths[:, None] // 2) | (place == lengths[:, None] - 1), SEP)
+    return ids.masked_fill(place >= lengths[:, None], PAD)
+
+
+def begins_of(ids: Tensor, seed: int = 3) -> Tensor:
+    return torch.rand(ids.shape, generator=generator(seed)) < 0.5
+
+
+def units(ids: Tensor, begins: Tensor) -> list[list[list[int]]]:
+    """The places of the units of each row, one after the other."""
+    found = []
+    for row, starts in zip(ids.tolist(), begins.tolist(), strict=True):
+        parts: list[list[int]] = []
+        inside = False
+        for place, (token, start) in enumerate(zip(row, starts, strict=True)):
+            if token in (PAD, CLS, SEP):
+                inside = False
+                continue
+            if start or not inside:
+                parts.append([])
+            parts[-1].append(place)
+            inside = True
+        found.append(parts)
+    return found
+
+
+def near(count: float, trials: int, share: float) -> bool:
+    """Whether `count` of so many independent trials is within six standard deviations of what is expected."""
+    return abs(count - trials * share) <= 6 * math.sqrt(trials * share * (1 - share))
+
+
+ROUTES = {
+    "row by row": lambda m, ids, g: tuple(
+        torch.tensor(part)
+        for part in zip(*[m.row(row, m.units_of(row), python_random(g)) for row in ids.tolist()], strict=True)
+    ),
+    "all rows at once": lambda m, ids, g: m.tokens(ids, g),
+    "words of one piece": lambda m, ids, g: m.words(ids, torch.ones_like(ids, dtype=torch.bool), g),
+}
+ALL = ROUTES | {"units of one piece": lambda m, ids, g: m.units(ids, torch.ones_like(ids, dtype=torch.bool), g)}
+
+
+# BERT's rule, by three routes
+
+
+@pytest.mark.parametrize(
+    ("length", "count"), [(1, 1), (3, 1), (9, 1), (10, 2), (16, 2), (17, 3), (30, 4), (128, 19), (134, 20), (512, 77)]
+)
+def test_n_by_hand(length: int, count: int) -> None:
+    """Halves are rounded to even: of 10 tokens 1.5 makes 2, of 30 tokens 4.5 makes 4."""
+    assert prediction_count(length) == count
+    assert prediction_count(length, most=20) == min(count, 20)
+    assert prediction_count(length, share=1.0) == length
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("how", [{}, {"share": 0.4}, {"share": 0.4, "most": 7}, {"most": 1}])
+def test_exactly_n_places_are_chosen_and_no_special_one(route: str, how: dict) -> None:
+    ids = batch(200, 60, shortest=5)
+    x, y = ROUTES[route](masking(**how), ids, generator())
+    for row, seen, label in zip(ids, x, y, strict=True):
+        chosen = label >= 0
+        length = int((row > 0).sum())
+        assert int(chosen.sum()) == prediction_count(length, how.get("share", 0.15), how.get("most"))
+        assert not torch.isin(row[chosen], torch.tensor([PAD, CLS, SEP])).any()
+        assert torch.equal(label[chosen], row[chosen]) and torch.equal(seen[~chosen], row[~chosen])
+        assert (label[~chosen] == -100).all()
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_row_with_fewer_tokens_than_n_has_all_of_them_chosen(route: str) -> None:
+    ids = torch.tensor([[CLS, 7, SEP, 8, SEP, SEP, SEP, SEP]])
+    _, y = ROUTES[route](masking(share=0.5), ids, generator())
+    assert y.tolist() == [[-100, 7, -100, 8, -100, -100, -100, -100]]
+
+
+@pytest.mark.parametrize("route", ALL)
+@pytest.mark.parametrize("replace", [(0.8, 0.1, 0.1), (0.5, 0.5, 0.0), (0.25, 0.25, 0.5)])
+def test_the_shares_of_the_three_cases(route: str, replace: tuple) -> None:
+    ids = batch(1_000, 40)
+    x, y = ALL[route](masking(replace=replace), ids, generator(5))
+    seen, label = x[y >= 0], y[y >= 0]
+    chance = replace[1] / V  # a random id may be that of the mask, or the right one
+    trials = len(label)
+    assert near(int((seen == MASK).sum()), trials, replace[0] + chance)
+    assert near(int((seen == label).sum()), trials, replace[2] + chance)
+    other = seen[(seen != MASK) & (seen != label)]
+    assert near(len(other), trials, replace[1] * (V - 2) / V)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_random_ids_come_from_the_whole_vocabulary(route: str) -> None:
+    ids = batch(800, 40)
+    x, y = ROUTES[route](masking(replace=(0.0, 1.0, 0.0), share=0.5), ids, generator(6))
+    counts = x[y >= 0].bincount(minlength=V)
+    assert all(near(int(count), int(counts.sum()), 1 / V) for count in counts)  # special ones as often as others
+    x, y = masking(replace=(0.0, 1.0, 0.0), share=0.5).units(ids, torch.ones_like(ids).bool(), generator(6))
+    counts = x[y >= 0].bincount(minlength=V)
+    assert counts[0] == 0 and all(near(int(count), int(counts.sum()), 1 / (V - 1)) for count in counts[1:])
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_every_place_is_as_likely_as_any_other_and_pairs_are_too(route: str) -> None:
+    ids = batch(1, 20).expand(3_000, -1)  # 17 tokens that may be chosen, n = 3
+    _, y = ROUTES[route](masking(), ids, generator(7))
+    chosen = (y >= 0)[:, (ids[0] > 4)]
+    assert chosen.shape[1] == 17 and all(near(int(count), 3_000, 3 / 17) for count in chosen.sum(0))
+    both = (chosen[:, :, None] & chosen[:, None]).sum(0)
+    pairs = [int(both[i, j]) for i in range(17) for j in range(i)]
+    assert all(near(count, 3_000, 3 * 2 / (17 * 16)) for count in pairs)
+
+
+def test_twelve_percent_are_masks() -> None:
+    """And all 15 % have to be named."""
+    ids = batch(500, 100)
+    x, y = masking().tokens(ids, generator(8))
+    assert (y >= 0).double().mean() == 0.15
+    assert (x == MASK).double().mean().item() == pytest.approx(0.12 + 0.015 / V, abs=0.004)
+
+
+# Whole words
+
+
+def test_words_are_chosen_whole_and_never_more_than_n_places() -> None:
+    ids = batch(300, 50, shortest=10)
+    begins = begins_of(ids)
+    x, y = masking().words(ids, begins, generator(9))
+    for row, seen, label, parts in zip(ids, x, y, units(ids, begins), strict=True):
+        chosen = (label >= 0).tolist()
+        count = prediction_count(int((row > 0).sum()))
+        assert sum(chosen) <= count and torch.equal(seen[label < 0], row[label < 0])
+        left = count - sum(chosen)
+        for part in parts:
+            assert len({chosen[place] for place in part}) == 1
+            assert chosen[part[0]] or len(part) > left  # what would still have fitted was taken
+    assert torch.equal(y[y >= 0], ids[y >= 0])
+
+
+def test_a_word_of_more_pieces_than_n_is_never_chosen_and_long_ones_are_less_often() -> None:
+    row = [CLS, *range(5, 24), SEP]  # 21 tokens, n = 3
+    ids, begins = torch.tensor([row]).expand(4_000, -1), torch.zeros(4_000, 21, dtype=torch.bool)
+    begins[:, [1, 5, 8, 10]] = True
+    begins[:, 10:] = True  # words of 4, 3 and 2 pieces, then 10 of one
+    _, y = masking().words(ids, begins, generator(10))
+    four, three, two, one = ((y[:, place] >= 0).sum().item() for place in (1, 5, 8, 15))
+    assert four == 0 < three < two < one
+    # The word of 4 is passed over wherever it stands: that of 3 is chosen if it comes first of the 12 others.
+    assert near(three, 4_000, 1 / 12)
+
+
+def test_a_row_without_a_word_that_fits_has_no_label() -> None:
+    ids = torch.tensor([[CLS, 5, 6, 7, SEP]])
+    x, y = masking().words(ids, torch.zeros(1, 5, dtype=torch.bool), generator())
+    assert torch.equal(x, ids) and (y == -100).all()
+
+
+def test_a_continuing_piece_joins_the_last_word_even_over_a_separator() -> None:
+    """As BERT's script has it: only whether there is a word before is asked."""
+    assert masking().units_of([CLS, 9, 5, 6, SEP, 7, 9, 9, SEP], continues={6, 7}) == [[1], [2, 3, 5], [6], [7]]
+    assert masking().units_of([CLS, 6, 5, SEP], continues={6}) == [[1], [2]]  # the first has none to join
+
+
+# ERNIE's units
+
+
+def by_unit(ids: Tensor, begins: Tensor, draws: Tensor, random_ids: Tensor, share: float) -> tuple[list, list]:
+    """ERNIE's rule piece by piece: the unit's first number decides, and is used a second time for the first piece."""
+    x, y = ids.tolist(), [[-100] * ids.shape[1] for _ in ids]
+    for i, parts in enumerate(units(ids, begins)):
+        for part in parts:
+            if draws[i, part[0]] > share:
+                continue
+            for place in part:
+                number = draws[i, place].item() / (share if place == part[0] else 1)
+                y[i][place] = x[i][place]
+                if number > 0.2:
+                    x[i][place] = MASK
+                elif number > 0.1:
+                    x[i][place] = random_ids[i, place].item()
+    return x, y
+
+
+@pytest.mark.parametrize("share", [0.15, 0.5])
+def test_units_equal_the_rule_written_out(share: float) -> None:
+    ids = batch(200, 40, shortest=6)
+    begins = begins_of(ids)
+    x, y = masking(share=share).units(ids, begins, generator(11))
+    again = generator(11)
+    draws = torch.rand(ids.shape, generator=again, dtype=torch.float64)
+    random_ids = torch.randint(1, V, ids.shape, generator=again)
+    assert (x.tolist(), y.tolist()) == by_unit(ids, begins, draws, random_ids, share)
+
+
+def test_units_are_chosen_as_often_whatever_their_length_and_cases_fall_piece_by_piece() -> None:
+    row = [CLS, *range(5, 14), SEP]
+    ids, begins = torch.tensor([row]).expand(20_000, -1), torch.zeros(20_000, 11, dtype=torch.bool)
+    begins[:, [1, 2, 4]] = True  # units of 1, 2 and 6 pieces
+    x, y = masking().units(ids, begins, generator(12))
+    chosen = y >= 0
+    for place in (1, 2, 4):
+        assert near(int(chosen[:, place].sum()), 20_000, 0.15)
+    assert torch.equal(chosen[:, 2], chosen[:, 3]) and (chosen[:, 4:10] == chosen[:, 4:5]).all()
+    hidden = (x == MASK)[chosen[:, 4]][:, 4:10]  # of a chosen unit, which pieces are hidden
+    share = 0.8 + 0.1 / (V - 1)
+    assert all(near(int(count), len(hidden), share) for count in hidden.sum(0))
+    assert near(int((hidden[:, 0] & hidden[:, 1]).sum()), len(hidden), share**2)
+
+
+def test_special_tokens_end_a_unit_and_belong_to_none() -> None:
+    ids = torch.tensor([[CLS, 5, 6, SEP, 7, 8, SEP, PAD]]).expand(500, -1)
+    _, y = masking().units(ids, torch.zeros(500, 8, dtype=torch.bool), generator(13))
+    chosen = y >= 0
+    assert not chosen[:, [0, 3, 6, 7]].any()
+    assert torch.equal(chosen[:, 1], chosen[:, 2]) and torch.equal(chosen[:, 4], chosen[:, 5])
+    assert not torch.equal(chosen[:, 1], chosen[:, 4])
+
+
+# Seeds
+
+
+@pytest.mark.parametrize("route", ALL)
+def test_the_same_generator_gives_the_same_masks(route: str) -> None:
+    ids, one, two = batch(20, 30), generator(3), generator(3)
+    kept = ids.clone()
+    for _ in range(2):
+        torch.manual_seed(len(route))  # the global generator does not matter
+        first, second = ALL[route](masking(), ids, one), ALL[route](masking(), ids, two)
+        assert all(map(torch.equal, first, second))
+    assert not torch.equal(ALL[route](masking(), ids, one)[1], first[1])
+    assert torch.equal(ids, kept)
+
+
+def test_a_generator_of_python_is_taken_as_it_is() -> None:
+    own = random.Random(1)
+    assert python_random(own) is own
+    assert python_random(generator(1)).random() == python_random(generator(1)).random()
+
+
+def test_the_row_is_drawn_in_the_order_of_the_script() -> None:
+    """Shuffle the places; then for each: a number, if it is not below 0.8 another, if not below 0.5 an id."""
+    row = [CLS, *range(5, 35), SEP]
+    x, y = masking(share=0.5).row(row, masking().units_of(row), random.Random(4))
+    draw, places = random.Random(4), list(range(1, 31))
+    draw.shuffle(places)
+    seen = list(row)
+    for place in places[:16]:
+        if draw.random() < 0.8:
+            seen[place] = MASK
+        elif draw.random() >= 0.5:
+            seen[place] = draw.randint(0, V - 1)
+    assert x == seen and [p for p, label in enumerate(y) if label >= 0] == sorted(places[:16])
+    assert Counter(token == MASK for token in x)[True] < 16  # some were not hidden
+
+
+# What is not allowed
+
+WHOLE = "must be a whole number of at least"
+ROW = torch.tensor([[CLS, 7, 8, SEP]])
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"mask": None}, f"mask {WHOLE} 0 and at most 39, got None"),
+        ({"mask": 40}, f"mask {WHOLE} 0 and at most 39, got 40"),
+        ({"size": 1}, f"size {WHOLE} 2, got 1"),
+        ({"special": (CLS, 40)}, f"special {WHOLE} 0 and at most 39, got 40"),
+        ({"most": 0}, f"most {WHOLE} 1, got 0"),
+        ({"share": 0.0}, "share must be above 0 and at most 1, got 0.0"),
+        ({"share": 1.5}, "share must be above 0 and at most 1, got 1.5"),
+        ({"replace": (0.8, 0.1)}, "replace must be three shares, of at least 0 and 1 together, got (0.8, 0.1)"),
+        ({"replace": (0.8, 0.1, 0.2)}, "replace must be three shares"),
+        ({"replace": (1.1, -0.2, 0.1)}, "replace must be three shares"),
+    ],
+)
+def test_settings_that_are_not_allowed(how: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        masking(**how)
+
+
+@pytest.mark.parametrize("route", ALL)
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        (torch.tensor([[CLS, 40, SEP]]), "ids must be in 0..39, got 40"),
+        (torch.tensor([[CLS, -1, SEP]]), "ids must be in 0..39, got -1"),
+        (torch.tensor([[CLS, 7, SEP], [CLS, SEP, PAD]]), "special tokens only"),
+    ],
+)
+def test_ids_that_are_not_allowed(route: str, ids: Tensor, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        ALL[route](masking(), ids, generator())
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        (ROW.double(), "ids must be int64 (B, T), got torch.float64 of shape (1, 4)"),
+        (ROW[0], "ids must be int64 (B, T), got torch.int64 of shape (4,)"),
+        (ROW[:, :0], "ids must be int64 (B, T), got torch.int64 of shape (1, 0)"),
+    ],
+)
+def test_ids_of_another_kind(ids: Tensor, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        masking().tokens(ids, generator())
+
+
+@pytest.mark.parametrize("begins", [torch.ones(1, 4), torch.ones(1, 3, dtype=torch.bool), ROW])
+def test_begins_that_do_not_fit(begins: Tensor) -> None:
+    for route in (masking().words, masking().units):
+        with pytest.raises(ValueError, match=r"begins must be true or false for each of the ids \(1, 4\), got torch"):
+            route(ROW, begins, generator())
+
+
+def test_an_empty_row_is_refused() -> None:
+    for row, chosen in (([], []), ([CLS, SEP], [])):
+        with pytest.raises(ValueError, match="row must hold a token that may be chosen"):
+            masking().row(row, chosen, generator())
+    with pytest.raises(ValueError, match="length must be a whole number of at least 1, got 0"):
+        prediction_count(0)

@@ -1,0 +1,161 @@
+"""Two small tasks: the labels by hand, and that no one who may not look can know them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from rtx_lib.tasks.next_symbol import SIDES, LookUp, NextSymbol
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+# The next symbol
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_labels_by_hand(side: str) -> None:
+    task = NextSymbol(9, symbols=4, side=side)
+    x, y = task.batch("train", 200, generator())
+    assert task.name == f"symbol-{side}-9x4" and task.mask == 5 and task.vocabulary == 6
+    for row, label in zip(x.tolist(), y.tolist(), strict=True):
+        for t in range(9):
+            if t % 2 == 0:
+                assert row[t] in (1, 2, 3, 4) and label[t] == -100
+                continue
+            left, right = row[t - 1], row[t + 1]
+            wanted = {"next": right, "previous": left, "both": (left - 1 + right - 1) % 4 + 1}[side]
+            assert row[t] == task.mask and label[t] == wanted
+    assert task.weight(y) == 200 * 4 and torch.equal(NextSymbol(9, symbols=4).batch("train", 200, generator())[0], x)
+
+
+def entropy(pairs) -> float:
+    """H(label | what is seen), in nats, counted."""
+    seen = defaultdict(Counter)
+    for what, label in pairs:
+        seen[what][label] += 1
+    total = sum(sum(counts.values()) for counts in seen.values())
+    return -sum(n * math.log(n / sum(counts.values())) for counts in seen.values() for n in counts.values()) / total
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_what_can_be_known_from_either_side(side: str) -> None:
+    """Of all rows of three: the label's entropy given the left, the right, and both."""
+    task = NextSymbol(3, symbols=3, side=side)
+    shown = torch.cartesian_prod(torch.arange(3), torch.arange(3))
+    x, y = task._label(shown)
+    given = [
+        [(key(row), label[1]) for row, label in zip(x.tolist(), y.tolist(), strict=True)]
+        for key in (lambda row: row[:2], lambda row: row[1:], lambda row: row)
+    ]
+    given = [entropy((tuple(what), label) for what, label in pairs) for pairs in given]
+    bars = task.baselines()
+    open_, shut = bars["both sides loss"], bars["marginal loss"]
+    assert shut == math.log(3) and bars["marginal"] == 1 / 3 and open_ == 0
+    wanted = {"next": [shut, open_, open_], "previous": [open_, shut, open_], "both": [shut, shut, open_]}[side]
+    assert given == pytest.approx(wanted, abs=1e-12)
+
+
+def test_two_readers_whose_logits_are_added_know_nothing_of_a_sum() -> None:
+    """Convexity, seen: from any start, the best f(left) + g(right) ends at ln S."""
+    task = NextSymbol(3, symbols=4, side="both")
+    x, y = task._label(torch.cartesian_prod(torch.arange(4), torch.arange(4)))
+    torch.manual_seed(0)
+    tables = [torch.randn(6, 6, requires_grad=True) for _ in range(2)]
+    solver = torch.optim.LBFGS(tables, max_iter=500, tolerance_grad=1e-9, line_search_fn="strong_wolfe")
+
+    def loss():
+        solver.zero_grad()
+        logits = tables[0][x[:, 0]] + tables[1][x[:, 2]]
+        value = F.cross_entropy(logits[:, 1:5], y[:, 1] - 1)
+        value.backward()
+        return value
+
+    solver.step(loss)
+    assert loss().item() == pytest.approx(math.log(4), abs=1e-5)
+
+
+def test_the_finite_splits_are_the_same_for_every_side() -> None:
+    tasks = [NextSymbol(5, side=side) for side in SIDES]
+    first = [next(task.batches("test", 10_000))[0] for task in tasks]
+    assert torch.equal(first[0], first[1]) and torch.equal(first[0], first[2]) and len(first[0]) == 10_000
+    assert Counter(first[0][:, ::2].flatten().tolist()).keys() == set(range(1, 9))
+
+
+# The dictionary of one row
+
+
+@pytest.mark.parametrize("everything", [False, True])
+def test_rows_by_their_rule(everything: bool) -> None:
+    task = LookUp(3, questions=2, keys=8, values=5, everything=everything)
+    x, y = task.batch("train", 500, generator(1))
+    assert x.shape == y.shape == (500, 9) and task.vocabulary == 14
+    for row, label in zip(x.tolist(), y.tolist(), strict=True):
+        said = dict(zip(row[:6:2], row[1:6:2], strict=True))
+        assert len(said) == len(set(said.values())) == 3
+        assert set(said) <= set(range(1, 9)) and set(said.values()) <= set(range(9, 14))
+        assert row[6] in said and row[7] == said[row[6]] and row[8] in said
+        answers = {6: said[row[6]], 8: said[row[8]]}
+        following = dict(enumerate(row[1:])) | answers
+        assert label == [following[t] if everything else answers.get(t, -100) for t in range(9)]
+    assert task.weight(y) == 500 * (9 if everything else 2)
+    assert task.name == "look-up-3-2-of-8x5" + ("-everything" if everything else "")
+
+
+def test_nothing_but_looking_up_helps() -> None:
+    """Keys and values have nothing to do with each other, nor has the place of a pair with the question."""
+    task = LookUp(4, questions=1, keys=6, values=6)
+    x, y = task.batch("train", 20_000, generator(2))
+    asked, answer = x[:, -1], y[:, -1]
+    table = torch.zeros(7, 13).index_put((asked, answer), torch.ones(20_000), accumulate=True)[1:, 7:]
+    assert (table / 20_000 - 1 / 36).abs().max() < 0.008  # more than six standard deviations
+    places = (x[:, 0:8:2] == asked[:, None]).double()
+    assert (places.sum(1) == 1).all() and (places.mean(0) - 1 / 4).abs().max() < 0.02
+    bars = task.baselines()
+    assert bars["a shown value"] == 1 / 4 and bars["a shown value loss"] == math.log(4)
+    assert (bars["a value loss"], bars["uniform guess loss"]) == (math.log(6), math.log(13))
+
+
+def test_who_sees_the_dictionary_and_not_its_keys_pays_what_the_baseline_says() -> None:
+    task = LookUp(4, questions=3)
+    x, y = next(task.batches("test", 10_000))
+    logits = torch.full((*x.shape, task.vocabulary), -1e4).double()
+    logits.scatter_(2, x[:, None, 1:8:2].expand(-1, x.shape[1], -1), 0.0)
+    found = task.metrics(logits, y)
+    assert found["loss"] == pytest.approx(task.baselines()["a shown value loss"], rel=1e-9)
+    guess = F.one_hot(x[:, None, 1].expand_as(x), task.vocabulary).double()
+    assert abs(task.metrics(guess, y)["accuracy"] - 1 / 4) < 0.015
+
+
+def test_generated_rows_are_the_same_for_everybody() -> None:
+    """A record compares runs on the same test rows: a change of these is a change of the task."""
+    found = [int(x.sum()) for task in (NextSymbol(), LookUp()) for x, _ in task.batches("test", 10_000)]
+    assert found == [1_125_082, 2_391_694]
+
+
+WHOLE = "must be a whole number of at least"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: NextSymbol(1), f"length {WHOLE} 3, got 1"),
+        (lambda: NextSymbol(8), "length must be odd, so that every hidden symbol has two neighbours, got 8"),
+        (lambda: NextSymbol(9, symbols=1), f"symbols {WHOLE} 2, got 1"),
+        (lambda: NextSymbol(9, side="left"), "side must be one of 'next', 'previous', 'both', got 'left'"),
+        (lambda: LookUp(1), f"pairs {WHOLE} 2, got 1"),
+        (lambda: LookUp(3, questions=0), f"questions {WHOLE} 1, got 0"),
+        (lambda: LookUp(3, keys=2), f"keys {WHOLE} 3, got 2"),
+        (lambda: LookUp(3, values=2), f"values {WHOLE} 3, got 2"),
+    ],
+)
+def test_arguments_that_are_not_allowed(make, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        make()
