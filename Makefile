@@ -12,7 +12,7 @@ JOBS ?= 2
 export RTX_DOWNLOAD STRICT NAME
 
 # The data that the chapters use where they find it.
-DATA := mnist ptb music shakespeare sst2
+DATA := mnist ptb music shakespeare sst2 subj trec wikitext2 masc ud_ewt conll2000 senseval
 PY := .venv/bin/python
 BUILD := $(PY) book/build.py
 ENVIRONMENT = $(PYTHON) book/environment.py $(if $(TORCH_INDEX),--torch-index "$(TORCH_INDEX)")

@@ -5,11 +5,16 @@ from rtx_lib.tasks.both_ways import BothNeighbours
 from rtx_lib.tasks.digits import MNIST, DrawnDigits, SequentialDigits
 from rtx_lib.tasks.files import available, fetch
 from rtx_lib.tasks.generated import AddingProblem, CopyMemory, Lag, WindowOrder
+from rtx_lib.tasks.masked_text import CausalText, MaskedText
 from rtx_lib.tasks.music import PolyphonicMusic
+from rtx_lib.tasks.next_symbol import LookUp, NextSymbol
 from rtx_lib.tasks.number_words import NumberWords
 from rtx_lib.tasks.pairs import WordPairs
 from rtx_lib.tasks.protocol import StreamTask, Task
+from rtx_lib.tasks.sentence_classes import SentenceClasses
+from rtx_lib.tasks.sentence_pairs import SentencePairs
 from rtx_lib.tasks.sentiment import GeneratedSentiment, Sentiment
 from rtx_lib.tasks.skipgram import SkipGrams
 from rtx_lib.tasks.stories import Stories
+from rtx_lib.tasks.tagging import PartsOfSpeech, WordSense
 from rtx_lib.tasks.texts import CharacterText, Enwik8, PennTreebank

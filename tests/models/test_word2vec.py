@@ -375,7 +375,6 @@ def test_what_is_no_pair_is_refused(name):
         (lambda: noise_distribution(-COUNTS), r"counts must be .* got '\[-500"),
         (lambda: cumulative_table(COUNTS * 0), "counts must be"),
     ],
-    ids=str,
 )
 def test_bad_arguments(call, message):
     with pytest.raises(ValueError, match=rf"^{message}"):

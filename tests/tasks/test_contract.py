@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from support import small_corpora
 from support import small_tasks as small
 from support.far_device import FAR, FarDevice
 from torch import Tensor
@@ -33,6 +34,11 @@ from rtx_lib.tasks import (
     WindowOrder,
 )
 from rtx_lib.tasks.files import DownloadError
+from rtx_lib.tasks.masked_text import CausalText, MaskedText
+from rtx_lib.tasks.next_symbol import LookUp, NextSymbol
+from rtx_lib.tasks.sentence_classes import SentenceClasses
+from rtx_lib.tasks.sentence_pairs import SentencePairs
+from rtx_lib.tasks.tagging import PartsOfSpeech, WordSense
 from rtx_lib.training import evaluate
 
 SPLITS = ("train", "valid", "test")
@@ -50,6 +56,10 @@ GENERATED = {
     "numbers-german-2to4-up-to-99999": lambda place: NumberWords((2, 4), largest=99_999, to="german"),
     "numbers-digits-3": lambda place: NumberWords((3, 3)),
     "generated-sentiment": lambda place: GeneratedSentiment(),
+    "symbol-next-9x8": lambda place: NextSymbol(9),
+    "symbol-both-5x3": lambda place: NextSymbol(5, symbols=3, side="both"),
+    "look-up-4-4-of-16x16": lambda place: LookUp(),
+    "look-up-2-1-of-5x5-everything": lambda place: LookUp(2, questions=1, keys=5, values=5, everything=True),
     "stories-one-fact": lambda place: Stories("one fact"),
     "stories-two-facts-3to5": lambda place: Stories(sentences=(3, 5)),
     "stories-two-facts-flat": lambda place: Stories(flat=True),
@@ -64,6 +74,18 @@ READ = {
     "mnist-permuted-valid-10": lambda place: place(small.mnist(), MNIST, permuted=True, valid=10),
     "sst2": lambda place: place(small.sst2(), Sentiment),
     "sst2-least-1": lambda place: place(small.sst2(), Sentiment, 1),
+    "masked-wikitext2-12": lambda place: place(CORPORA, MaskedText, length=12, size=60),
+    "masked-wikitext2-conll2000-12-units-0.4-3-copies": lambda place: place(
+        CORPORA, MaskedText, ("wikitext2", "conll2000"), length=12, size=60, rule="units", share=0.4, copies=3
+    ),
+    "causal-wikitext2-12": lambda place: place(CORPORA, CausalText, length=12, size=60),
+    "pairs-next-wikitext2-15": lambda place: place(CORPORA, SentencePairs, length=15, size=60),
+    "pairs-order-wikitext2-15": lambda place: place(CORPORA, SentencePairs, "order", length=15, size=60),
+    "classes-subj": lambda place: place(CORPORA, SentenceClasses),
+    "classes-trec-12-of-0": lambda place: place(CORPORA, SentenceClasses, "trec", labels=12, framed=True),
+    "tags-ud_ewt": lambda place: place(CORPORA, PartsOfSpeech),
+    "tags-conll2000": lambda place: place(CORPORA, PartsOfSpeech, "conll2000", framed=True),
+    "senses-interest": lambda place: place(CORPORA, WordSense, size=90),
     "jsb": lambda place: place(small.music(), PolyphonicMusic, "jsb"),
     "jsb-3": lambda place: place(small.music(), PolyphonicMusic, "jsb", length=3),
     "jsb-summed": lambda place: place(small.music(), PolyphonicMusic, "jsb", summed=True),
@@ -75,6 +97,7 @@ STREAMED = {
     "enwik8-6": lambda place: place(small.enwik8(), Enwik8, 6),
     "enwik8-6-without-newlines": lambda place: place(small.enwik8(), Enwik8, 6, newlines=False),
 }
+CORPORA = small_corpora.corpora()
 MAKERS = GENERATED | READ | STREAMED
 
 
@@ -104,7 +127,7 @@ def rows(*batches: tuple[Any, Tensor]) -> list[Any]:
     """The rows of batches, each without the padding at its end, which depends on the others."""
 
     def bare(row: Any) -> Any:
-        while isinstance(row, list) and row and row[-1] in (0, -1, [0.0] * 88, [-1.0] * 88):
+        while isinstance(row, list) and row and row[-1] in (0, -1, -100, [0.0] * 88, [-1.0] * 88):
             row.pop()
         return row
 
@@ -390,6 +413,10 @@ def test_every_split_must_hold_a_window(place, files, task, settings, longest: i
         (lambda: Enwik8(5), "enwik8.zip", "36,445,475"),
         (lambda: PolyphonicMusic("jsb"), "JSB_Chorales.mat", "96,095"),
         (Sentiment, "sst2/stsa.binary.train", "738,844"),
+        (SentenceClasses, "subj/subj.all", "1,320,246"),
+        (MaskedText, "wikitext2/valid.txt", "1,121,681"),
+        (PartsOfSpeech, "ud_ewt/en_ewt-ud-dev.conllu", "1,805,545"),
+        (WordSense, "senseval/senseval.zip", "2,151,350"),
     ],
 )
 def test_missing_and_broken_files_are_named(monkeypatch, tmp_path, make, file: str, size: str) -> None:

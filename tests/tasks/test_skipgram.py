@@ -152,7 +152,6 @@ def test_passes_come_in_another_order_and_can_be_repeated():
         (lambda: SkipGrams(TEXT, V).passes(0, generator=generator()), "count must be a whole number of at least 1"),
         (lambda: SkipGrams(TEXT, V).passes(1, 0, generator=generator()), "size must be a whole number of at least 1"),
     ],
-    ids=str,
 )
 def test_bad_arguments(call, message):
     with pytest.raises(ValueError, match=rf"^{message}"):

@@ -112,7 +112,6 @@ class Net(nn.Module):
         (lambda name, p: name == "gain", {"gain"}),
         (lambda name, p: False, set()),
     ],
-    ids=str,
 )
 def test_what_decays(rule, decayed):
     """Tables do, under both rules; the names that BERT's code looks for count as such."""
@@ -191,7 +190,6 @@ def test_fit_takes_them_and_can_be_resumed(tmp_path):
             for warmup in (-1, 5)
         ),
     ],
-    ids=str,
 )
 def test_bad_arguments(call, message):
     with pytest.raises(ValueError, match=rf"^{message}"):
