@@ -40,7 +40,7 @@ def class_probe(x: Tensor, y: Tensor, test_x: Tensor, test_y: Tensor, *, penalty
 
     Weights W and biases b are those of the least
 
-        sum_i -log softmax(W x_i + b)[y_i] + penalty / 2 |W|^2,
+        sum_i -log softmax(W x_i + b)[y_i] + penalty / 2 sum W^2,
 
     which is unique in what it predicts. Before that, the mean of the training rows is taken away from all rows, and all
     are divided by one number that makes the mean squared length of training rows 1, so that a penalty means the same

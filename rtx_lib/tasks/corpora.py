@@ -63,14 +63,14 @@ _SIGNS = {"@-@": "-", "@,@": ",", "@.@": "."}  # inside numbers and words of Wik
 class Labelled(NamedTuple):
     """A sentence and its class."""
 
-    words: Words
+    words: list[str]
     label: int
 
 
 class Tagged(NamedTuple):
     """A sentence, the class of each word, and whether a phrase begins there (at every word, if none are known)."""
 
-    words: Words
+    words: list[str]
     tags: list[str]
     begins: list[bool]
 
@@ -78,14 +78,14 @@ class Tagged(NamedTuple):
 class Phrases(NamedTuple):
     """A sentence, and whether a phrase begins at each word."""
 
-    words: Words
+    words: list[str]
     begins: list[bool]
 
 
 class Sense(NamedTuple):
     """A sentence, the place of the word that is asked for, and the name of its sense."""
 
-    words: Words
+    words: list[str]
     place: int
     sense: str
 

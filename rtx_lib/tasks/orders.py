@@ -208,12 +208,7 @@ def read_both_ways(ids: Tensor) -> tuple[Tensor, Tensor]:
     The code calls it ``bi_data``: a memory then holds what comes before in one half of the batch, and what comes after
     in the other. The model keeps the true distances if it is told (`backwards`).
 
-    Returns
-    -------
-    ids
-        (2B, T).
-    backwards
-        (2B,) bool.
+    The outcome is ids (2B, T) and a bool (2B,).
     """
     return torch.cat([ids, ids.flip(1)]), torch.arange(2 * len(ids)) >= len(ids)
 

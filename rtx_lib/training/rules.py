@@ -17,7 +17,7 @@ factor on the whole step. ``torch.optim.AdamW`` adds eps after v is corrected an
 the three differ.
 
 Both codes count updates from 0, and the first update of a schedule with warm-up changes nothing. The schedules here are
-functions of the step from 1, as :func:`rtx_lib.training.fit` counts: step s is their update s - 1.
+functions of the step from 1, as :func:`rtx_lib.training.loop.fit` counts: step s is their update s - 1.
 """
 
 import math
