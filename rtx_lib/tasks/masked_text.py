@@ -28,9 +28,10 @@ class TextRows:
 
     Attributes
     ----------
-    ids, begins
-        For each split (N, length): int32 ids, and where units begin. Units are phrases or names in texts of which they
-        are known, else words.
+    ids
+        For each split (N, length), int32.
+    begins
+        For each split (N, length), where units begin: phrases or names in texts of which they are known, else words.
     words
         The vocabulary.
     """
