@@ -102,7 +102,7 @@ class MaskedText:
     Parameters
     ----------
     sources
-        One or several of `rtx_lib.tasks.corpora.TEXTS`.
+        One or several of `TEXTS` of corpora.py.
     length
         T, with [CLS] and [SEP], at least 4.
     size, words
@@ -111,11 +111,11 @@ class MaskedText:
         "tokens", "words" (BERT's whole words) or "units" (ERNIE's). The last two take phrases and names together, in
         texts of which they are known, and are "tokens" with another count elsewhere.
     share, most, replace
-        As in `rtx_lib.tasks.masking.Masking`.
+        As in `Masking` of masking.py.
     copies
         How many masks a training row has; None for a new one each time.
     without
-        Labelled sources whose valid and test sentences are left out of training (`rtx_lib.tasks.corpora.documents`).
+        Labelled sources whose valid and test sentences are left out of training (`documents` of corpora.py).
 
     Raises
     ------

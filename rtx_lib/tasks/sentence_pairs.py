@@ -52,7 +52,7 @@ class SentencePairs:
     kind
         "next" or "order".
     source
-        One of `rtx_lib.tasks.corpora.WITH_DOCUMENTS`.
+        One of `WITH_DOCUMENTS` of corpora.py.
     length
         The most ids of a row, at least 9. A piece has at most (length - 3) / 2 words; sentences that are longer are
         cut there and their rest is left out.

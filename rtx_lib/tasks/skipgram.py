@@ -50,10 +50,10 @@ class SkipGrams:
         k. The paper has 5 to 20 for small data (section 2.2).
     keep
         From the counts (V,) of the words to the probabilities (V,) with which they stay in the text, such as
-        `rtx_lib.models.word2vec.keep_probability`; None: all stay.
+        `keep_probability` of the model's file; None: all stay.
     noise
         From the counts to a table (V,) that sums up from word to word how probable each is as noise, such as
-        `rtx_lib.models.word2vec.cumulative_table`; None: as frequent as in the text.
+        `cumulative_table` of the model's file; None: as frequent as in the text.
     left_out
         Ids that are no words: they are taken out of the text before all else.
     length

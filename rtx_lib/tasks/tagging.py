@@ -68,7 +68,7 @@ class PartsOfSpeech:
     Parameters
     ----------
     source
-        One of `rtx_lib.tasks.corpora.TAGGED`.
+        One of `TAGGED` of corpora.py.
     size, words
         V, the most ids of a vocabulary made from the training sentences, or a `Vocabulary`.
     framed
@@ -127,7 +127,7 @@ class WordSense:
 
     x and y (B, T) int64; y is -100 but at the word that is asked for. Sentences stand in the order of the source.
 
-    "interest" has six senses, on 1,445 training and 713 test sentences (`rtx_lib.tasks.corpora.senses`); more than half
+    "interest" has six senses, on 1,445 training and 713 test sentences (`senses` of corpora.py); more than half
     of them have the last, the price of money. "small_world" is generated: nouns that two topics share, and the topic.
 
     Baselines on "test", accuracies: "most frequent label", and "one vector a word", which names for every id the sense
