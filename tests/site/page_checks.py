@@ -108,12 +108,59 @@ _ONE_WORD_OF_EACH_KIND = """() => {
     if (!word.childElementCount) word.replaceWith(word.textContent)
 }"""
 
-_AXE = """async rules => {
-  const options = rules ? {runOnly: {type: 'rule', values: rules}} : {}
-  const found = (await axe.run(document, {resultTypes: ['violations'], preload: false, ...options})).violations
-  return found.filter(v => ['serious', 'critical'].includes(v.impact)).map(v =>
-    `${v.impact} ${v.id}: ${v.help}: ` + v.nodes.slice(0, 3).map(n => n.target.join(' ')).join(' | '))
+# The rules of colours are asked of one text of each kind, for they measure every text: most of axe-core's time. Here a
+# kind is all that a style sheet can tell apart by tags and classes, and all that was computed from it, of the text and
+# of everything it stands in: so texts of one kind have the same contrast. In pictures, where what lies behind a text
+# may be its neighbour, every text is asked.
+_ONE_TEXT_OF_EACH_KIND = """() => {
+  const around = new Map([[null, '']]), clips = new Map([[null, null]]), kinds = new Set(), chosen = []
+  const style = e => {
+    const {color, backgroundColor, backgroundImage, opacity, filter, position, mixBlendMode} = getComputedStyle(e)
+    const looks = [color, backgroundColor, backgroundImage, opacity, filter, position, mixBlendMode]
+    return {position, text: looks.join('|')}
+  }
+  const ground = e => {
+    if (!around.has(e)) {
+      const layers = [...e.children].map(style).filter(own => own.position !== 'static').map(own => own.text)
+      const inside = [...e.classList].sort().join('.')
+      around.set(e, [ground(e.parentElement), e.tagName, inside, style(e).text, ...layers].join('|'))
+    }
+    return around.get(e)
+  }
+  const clip = e => {
+    if (!clips.has(e))
+      clips.set(e, getComputedStyle(e).overflowX === 'visible' ? clip(e.parentElement) : e.getBoundingClientRect())
+    return clips.get(e)
+  }
+  for (const e of document.body.querySelectorAll('*')) {
+    const words = [...e.childNodes].filter(n => n.nodeType === Node.TEXT_NODE).map(n => n.data.trim()).join('')
+    if (e.tagName === 'IFRAME' || (words && e.ownerSVGElement)) chosen.push(e)
+    if (e.ownerSVGElement || !(words || ['INPUT', 'SELECT', 'TEXTAREA'].includes(e.tagName))) continue
+    const look = getComputedStyle(e), box = e.getBoundingClientRect(), frame = clip(e.parentElement)
+    const {fontSize, fontWeight, fontStyle, textShadow, textDecoration, borderBottom, textIndent} = look
+    const seen = e.checkVisibility({opacityProperty: true, visibilityProperty: true}) && box.width > 1
+    const judged = [words.length > 1, seen, !frame || (box.left >= frame.left && box.right <= frame.right)]
+    const lines = e.getClientRects().length > 1
+    const own = [fontSize, fontWeight, fontStyle, textShadow, textDecoration, borderBottom, textIndent, lines]
+    const kind = [ground(e), ...own, ...judged].join('|')
+    if (!kinds.has(kind)) chosen.push(e)
+    kinds.add(kind)
+  }
+  return chosen
 }"""
+
+_AXE = f"""async asked => {{
+  const [colours, alone] = asked, chosen = ({_ONE_TEXT_OF_EACH_KIND})()
+  const rest = Object.fromEntries(colours.map(rule => [rule, {{enabled: false}}]))
+  const runs = [[{{include: chosen}}, {{runOnly: {{type: 'rule', values: colours}}}}]]
+  if (!alone) runs.push([document, {{rules: rest}}])
+  const found = []
+  for (const [context, options] of runs)
+    if (context === document || chosen.length)
+      found.push(...(await axe.run(context, {{resultTypes: ['violations'], preload: false, ...options}})).violations)
+  return found.filter(v => ['serious', 'critical'].includes(v.impact)).map(v =>
+    `${{v.impact}} ${{v.id}}: ${{v.help}}: ` + v.nodes.slice(0, 3).map(n => n.target.join(' ')).join(' | '))
+}}"""
 
 # Whether the element that has the focus looks different from itself without it. Inside a frame the focus is the
 # frame's own matter.
@@ -214,15 +261,12 @@ def overflow(page: Page) -> list[str]:
     }""")
 
 
-def axe(page: Page, script: Path, rules: list[str] | None = None) -> list[str]:
-    """Findings of axe-core that are serious or critical, in the page and in its frames. It changes the page's code.
-
-    `rules` are those to judge by, all of them by default.
-    """
+def axe(page: Page, script: Path, *, colours_only: bool = False) -> list[str]:
+    """Findings of axe-core that are serious or critical, in the page and in its frames. It changes the page's code."""
     page.evaluate(_ONE_WORD_OF_EACH_KIND)
     for frame in page.frames:
         frame.add_script_tag(path=script)
-    return page.evaluate(_AXE, rules)
+    return page.evaluate(_AXE, [COLOURS, colours_only])
 
 
 def invisible_focus(page: Page, stops: int) -> list[str]:

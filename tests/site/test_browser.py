@@ -34,7 +34,7 @@ def test_page(contexts, address, axe_script, name, look):
         page_checks.unfold(page)
         faults += page_checks.wake(page) + page_checks.overflow(page) + page_checks.small_text(page)
         if look != "phone":  # the themes differ in colours only, and the phone in neither
-            faults += page_checks.axe(page, axe_script, page_checks.COLOURS if look == "dark" else None)
+            faults += page_checks.axe(page, axe_script, colours_only=look == "dark")
         faults += seen.faults
         if faults and not ALL_PICTURES:
             page_checks.screenshots(page, SCREENSHOTS, picture)
@@ -302,7 +302,7 @@ def test_a_planted_mistake_is_seen(opened, planted, axe_script, check, body, fau
         "overflow": page_checks.overflow,
         "focus": lambda page: page_checks.invisible_focus(page, stops=1),
         "axe": lambda page: page_checks.axe(page, axe_script),
-        "colours": lambda page: page_checks.axe(page, axe_script, page_checks.COLOURS),
+        "colours": lambda page: page_checks.axe(page, axe_script, colours_only=True),
     }
     assert bool(checks[check](page)) == bool(faults)
 
@@ -324,6 +324,36 @@ def test_code_is_looked_at_in_every_colour_and_on_every_ground(opened, planted, 
         page = opened(planted(f"<main><h1>Title</h1>{code}</main>", head))
         assert bool(page_checks.axe(page, axe_script)) == bool(faults), code
         assert page.locator("pre span").count() == left, code
+
+
+EVEN = "<style>p {color: #222; margin: 0} div {position: relative} .strip {position: absolute}</style>"
+PLAIN, UNDER = "<p>words to read</p>", "<i class='strip' style='inset: 0; background: #333'></i>"
+
+
+@pytest.mark.parametrize("colours_only", [False, True])
+@pytest.mark.parametrize(
+    ("body", "faults"),
+    [
+        (PLAIN, 0),
+        ("<p style='color: #ccc'>pale words</p>", 1),
+        ("<style>p:nth-child(7) {color: #ccc}</style>" + 7 * PLAIN, 1),
+        ("<style>p:nth-child(7) {background: #333}</style>" + 7 * PLAIN, 1),
+        (f"<div style='opacity: 0.3'>{PLAIN}</div>", 1),
+        (f"<div>{PLAIN}</div><div>{UNDER}<p style='position: relative'>dark below</p></div>", 1),
+        ("<p>Words with <em style='color: #ccc'>a pale one</em> among them</p>", 1),
+        (f"<style>.later p {{color: #ccc}}</style><div class='later'>{PLAIN}</div>", 1),
+        ("<p style='width: 3em'>pale <span style='color: #ccc'>words over several lines</span></p>", 1),
+        ("<input aria-label='a' value='words'><input aria-label='b' value='words' style='color: #ccc'>", 1),
+        ("<svg width='99' height='20'><text y='15' fill='#222'>words</text></svg>", 0),
+        ("<button>words</button><button style='color: #ccc; background: #fff'>words</button>", 1),
+        ("<iframe title='a' srcdoc=\"<html lang=en><title>a</title><p style='color: #ccc'>pale\"></iframe>", 1),
+    ],
+)
+def test_a_pale_text_among_many_is_seen(opened, planted, axe_script, body, faults, colours_only):
+    """The rules of colours get one text of each kind: what differs in any way is another kind."""
+    page = opened(planted(f"<main><h1>Title</h1>{9 * PLAIN}<div>{body}</div>{9 * PLAIN}</main>", EVEN))
+    found = page_checks.axe(page, axe_script, colours_only=colours_only)
+    assert bool(found) == bool(faults), found
 
 
 def test_a_dead_explorer_is_seen(opened, planted):
