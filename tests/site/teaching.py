@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from html_checks import Page as Html
-from page_checks import PATIENCE
+from page_checks import PATIENCE, Visit
 from playwright.sync_api import Page, expect
 
 SCREEN = {"width": 1280, "height": 800}
@@ -87,9 +87,9 @@ def unmarked_boxes(page: Page) -> list[str]:
     return [f"scrolls sideways without a cue: {text}" for text in page.evaluate(script)]
 
 
-def forgotten_guesses(page: Page) -> list[str]:
+def forgotten_guesses(seen: Visit) -> list[str]:
     """By keyboard; the first click is the guess, said where it is settled; stored nowhere, and gone on reload."""
-    faults = []
+    page, faults = seen.page, list[str]()
     kept = page.evaluate("JSON.stringify({...localStorage})")
     for guess in page.locator(".guess").all():
         summaries = guess.locator("summary")
@@ -106,6 +106,7 @@ def forgotten_guesses(page: Page) -> list[str]:
             faults.append(f"{name}: the guess is not marked")
     if page.evaluate("JSON.stringify({...localStorage})") != kept:
         faults.append("a guess was stored")
+    seen.requests.clear()
     page.reload()
     if page.locator("details.guessed").count() or "".join(page.locator(".guess-said").all_text_contents()):
         faults.append("a guess outlives the page")

@@ -190,7 +190,7 @@ def test_a_guess_that_is_not_handled_as_agreed_is_seen(contexts, planted, mistak
     more, fault = FORGETS[mistake]
     script = (ASSETS / "site.js").read_text()
     with visit(contexts["light"], planted(f"{GUESS}{SETTLED}<script>{script}</script><script>{more}</script>")) as seen:
-        faults = teaching.forgotten_guesses(seen.page)
+        faults = teaching.forgotten_guesses(seen)
     assert (fault in " ".join(faults) and faults) if more else not faults, faults
 
 
