@@ -25,6 +25,8 @@ ARGUMENTS = [
     "--disable-sync",
     f"--host-resolver-rules=MAP {GITHUB} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]
+PAPER = {"width": 680, "height": 1000}  # A4 between margins of 15 mm, in the pixels of a page that is printed
+FAR = 600 + 200  # px below the screen: where no live figure may have asked for anything
 TALLEST = 15_000  # px of a picture; beyond 16,384 Chromium repeats the top of the page
 COLOURS = ["color-contrast", "link-in-text-block"]  # axe-core's rules whose outcome a theme may change
 PATIENCE = 120_000  # milliseconds: a limit for what should take a moment, on a machine that is very busy
@@ -47,10 +49,11 @@ def launch(playwright: Playwright) -> Browser:
 
 @dataclass
 class Visit:
-    """A page in the browser, and everything that went wrong since it was opened."""
+    """A page in the browser, and what it asked for and everything that went wrong since it was opened."""
 
     page: Page
     faults: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
 
 
 @contextmanager
@@ -61,6 +64,7 @@ def visit(context: BrowserContext, address: str) -> Iterator[Visit]:
     seen = Visit(page)
 
     def request(url: str) -> None:
+        seen.requests.append(url)
         parts = urlsplit(url)
         if parts.scheme not in ("data", "blob", "about") and parts.hostname not in ("127.0.0.1", GITHUB):
             seen.faults.append(f"request to elsewhere: {url}")
@@ -306,6 +310,72 @@ def explorer_faults(page: Page, figure: ElementHandle) -> list[str]:
         if a == b
     ]
     return faults + ([f"says {after[0]!r} and {after[1]!r}"] if after[0] != after[1] else [])
+
+
+def dead_explorers(page: Page) -> list[str]:
+    """What the page's explorers and films, of which it must have one, do not do."""
+    figures = page.query_selector_all(".book-explorer, .book-film")
+    faults = [fault for figure in figures for fault in explorer_faults(page, figure)]
+    return faults if figures else ["no explorer and no film"]
+
+
+def controls_without_focus(page: Page) -> list[str]:
+    """Controls of the book itself that look the same with the focus of the keyboard."""
+    faults = []
+    boxes = ".book-scroll:not(.live-still *)"  # a still is out of sight once its figure has started
+    for control in page.query_selector_all(f".book-control input, .book-control button, {boxes}"):
+        if control.get_attribute("type") == "radio":
+            control.check()  # of a group the Tab key reaches this one alone
+        control.focus()
+        page.keyboard.press("Shift+Tab")
+        page.keyboard.press("Tab")
+        look = "e => e === document.activeElement && getComputedStyle(e).outlineStyle"
+        if control.evaluate(look) in (False, "none"):
+            faults.append(f"no sign of the focus: {control.evaluate('e => e.outerHTML')[:120]}")
+    return faults
+
+
+def _of_live_figures(seen: Visit) -> list[str]:
+    return [url.partition("?")[0] for url in seen.requests if "/_static/live/" in url]
+
+
+def loaded_early(seen: Visit) -> list[str]:
+    """Files of live figures that were asked for when all of these are far below the screen."""
+    tops = seen.page.evaluate(
+        "[...document.querySelectorAll('figure[data-live]')].map(e => e.getBoundingClientRect().top)"
+    )
+    seen.page.wait_for_timeout(300)
+    far = min(tops, default=1e9) > DESKTOP["height"] + FAR
+    return [f"{url} was loaded before the reader came near" for url in _of_live_figures(seen) if far]
+
+
+def loaded_twice(seen: Visit) -> list[str]:
+    """Once its live figures are awake, a page has loaded something for them, and each file once."""
+    loaded, figures = _of_live_figures(seen), seen.page.query_selector("figure[data-live]")
+    if bool(loaded) != bool(figures):
+        return ["nothing was loaded for live figures" if figures else f"no live figure, and files of them: {loaded}"]
+    return [f"{url} was loaded twice" for url in sorted({url for url in loaded if loaded.count(url) > 1})]
+
+
+def faults_on_paper(page: Page) -> list[str]:
+    """Live figures that do not print as pictures; lines, tables and figures that paper cuts; buttons on it."""
+    page.emulate_media(media="print")
+    faults = page.evaluate("""() => [...document.querySelectorAll('figure[data-live]')]
+      .filter(e => !e.querySelector('.live-still svg')?.checkVisibility()
+        || e.querySelector('.live-body')?.checkVisibility())
+      .map(e => `the live figure ${e.dataset.live} is no picture on paper`)""")
+    page.set_viewport_size(PAPER)
+    faults += page.evaluate("""() => {
+      const over = e => e.scrollWidth > e.clientWidth + 2 || e.getBoundingClientRect().right > innerWidth + 2
+      return [...document.querySelectorAll('main pre, main table, main figure')]
+        .filter(e => e.checkVisibility() && over(e))
+        .map(e => `is cut on paper: ${e.tagName}: ${e.textContent.slice(0, 60)}`)
+    }""")
+    if page.locator(".prev-next-area:visible, .copybtn:visible").count():
+        faults.append("a button on paper")
+    page.set_viewport_size(DESKTOP)
+    page.emulate_media(media="screen")
+    return faults
 
 
 def screenshots(page: Page, folder: Path, name: str) -> None:
