@@ -11,14 +11,14 @@ TEXTS = ["masc", "wikitext2", "ud_ewt"]
 HELD_OUT = ["subj", "sst2", "trec", "interest", "ud_ewt"]
 _TEXT: dict[str, Any] = {"sources": TEXTS, "without": HELD_OUT, "length": 40, "size": 4000}
 _BERT: dict[str, Any] = {"width": 96, "heads": 4, "layers": 2, "inner": 192, "length": 40, "segments": 1}
-_MASKED = COSINE | {"batch_size": 64, "warmup": 200, "weight_decay": 0.01, "eval_every": 250, "eval_batches": 4}
+_MASKED = COSINE | {"batch_size": 32, "warmup": 200, "weight_decay": 0.01, "eval_every": 250, "eval_batches": 4}
 _MASKED |= {"model": "bert", "task": "masked-text", "floor": 0.05}
 
 _BERT_SMALL = Recipe(
     "bert-small",
     "BERT of two blocks on masked words",
-    steps=12_000,
-    lr=2e-3,
+    steps=14_000,
+    lr=1e-3,
     model_arguments=_BERT | {"start": "word2vec"},
     task_arguments=_TEXT | {"share": 0.3, "places": True},
     **_MASKED,
