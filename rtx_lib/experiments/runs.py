@@ -21,6 +21,7 @@ from torch import nn
 import rtx_lib
 from rtx_lib.diagnostics.context import loss_by_position
 from rtx_lib.evidence.records import Record, find, runs_folder, thin
+from rtx_lib.experiments import pretrained
 from rtx_lib.experiments.builders import TASKS, build, rule
 from rtx_lib.experiments.recipes import RECIPES, Recipe, recipe_of
 from rtx_lib.training import History, Processes, Trainer, TrainingDiverged, fit, fit_side_by_side
@@ -83,6 +84,27 @@ def run(
             temporary.write_text(json.dumps(record, indent=1, allow_nan=False) + "\n")
         for file in (*path.parent.glob(f".{path.stem}.*"), *path.parent.glob(f"{path.name}.*.part")):
             file.unlink(missing_ok=True)  # checkpoint and half-written files
+    return path
+
+
+def pretrain(name: str, folder: Path | None = None, **how: Any) -> Path:
+    """Run a recipe of pre-training with seed 0, keep its weights, and return their path.
+
+    Parameters
+    ----------
+    name
+        Of a recipe whose model is one of ``pretrained.KINDS``.
+    folder
+        For the weights; that of the book's if None.
+    how
+        As in :func:`run`.
+    """
+    recipe = RECIPES[name]
+    path, code = (folder or pretrained.weights_folder()) / f"{name}.npz", commit()
+    arguments = {key: value for key, value in recipe.model_arguments.items() if key != "start"}
+    about = {"recipe": name, "seed": 0, "commit": code, "model": recipe.model, "arguments": arguments}
+    about["licence"] = pretrained.LICENCE
+    run(recipe, 0, keep=lambda model, task: pretrained.save(path, model, task.words, about), **how)
     return path
 
 

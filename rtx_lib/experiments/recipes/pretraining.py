@@ -17,8 +17,8 @@ _MASKED |= {"model": "bert", "task": "masked-text", "floor": 0.05}
 _BERT_SMALL = Recipe(
     "bert-small",
     "BERT of two blocks on masked words",
-    steps=14_000,
-    lr=1e-3,
+    steps=7_000,
+    lr=2e-3,
     model_arguments=_BERT | {"start": "word2vec"},
     task_arguments=_TEXT | {"share": 0.3, "places": True},
     **_MASKED,
