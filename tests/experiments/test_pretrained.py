@@ -2,17 +2,20 @@
 
 import shutil
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 
+from rtx_lib.diagnostics.probe import layer_probes
 from rtx_lib.experiments import pretrained, runs
 from rtx_lib.experiments.builders import build
-from rtx_lib.experiments.fine_tuning import WithAuxiliary
+from rtx_lib.experiments.fine_tuning import WithAuxiliary, overlap
 from rtx_lib.experiments.recipes import RECIPES, pretraining
 from rtx_lib.models import BERT, GPT
-from rtx_lib.tasks import MaskedText, SentenceClasses
+from rtx_lib.tasks import BothWaysText, CausalText, MaskedText, SentenceClasses
 from rtx_lib.tasks.vocabulary import SPECIAL, Vocabulary
 from rtx_lib.training.evaluation import evaluate
 
@@ -204,3 +207,45 @@ def test_logits_at_places_are_those_of_all_positions():
         loss = at.loss(model((ids, segments, places))[0], y)
         assert torch.isclose(loss, everywhere.loss(model(x)[0], labels), rtol=1e-12)
     assert evaluate(model.float(), at, "test") == pytest.approx(evaluate(model, everywhere, "test"), rel=1e-5)
+
+
+def test_text_of_both_ways_has_the_rows_and_the_neighbours():
+    causal, both = (kind("small_world", length=16, size=60) for kind in (CausalText, BothWaysText))
+    x, y = next(both.batches("test", 50))
+    assert torch.equal(x, both.rows.ids["test"][:50].long()) and both.baselines() == causal.baselines()
+    after = next(causal.batches("test", 50))[1]
+    assert torch.equal(y[:, :-1, 0], after), "the first label is that of GPT"
+    assert torch.equal(y[:, 1:, 1], x[:, :-1].masked_fill(x[:, 1:] == 0, -100)), "the second names the word before"
+    assert both.weight(y) == 2 * causal.weight(after)
+
+
+def test_layers_of_bert_are_what_its_blocks_give():
+    torch.manual_seed(0)
+    model = BERT(20, **SIZES | {"layers": 2}).eval()
+    x = torch.tensor([[2, 7, 8, 3, 0], [2, 9, 10, 11, 3]])
+    layers = model.layers(x)
+    assert len(layers) == 3 and torch.equal(layers[-1], model.encode(x))
+
+
+def test_a_probe_reads_all_labels_of_train_and_test_and_no_other_position():
+    ids = torch.tensor([[2, 5, 6, 3], [2, 6, 5, 3], [2, 5, 3, 0]])
+    labels = torch.where(ids > 4, ids - 5, -100)  # what is at [CLS] and [SEP] does not count
+    task = SimpleNamespace(batches=lambda split, size: iter([(ids[:2], labels[:2]), (ids[2:], labels[2:])]))
+
+    def layers(x):
+        return [F.one_hot(x, 7).float(), torch.zeros(*x.shape, 2)]
+
+    assert layer_probes(layers, task) == [1.0, pytest.approx(3 / 5)]
+
+
+def test_test_sentences_in_the_text_are_counted():
+    found = overlap(["small_world"], "small_world")
+    assert found["sentences"] > 0 and found["found"] >= found["found, four words or more"] > 0
+    left = overlap(["small_world"], "small_world", ["small_world"])
+    assert left["found"] == 0, "documents leaves them out"
+
+
+@pytest.mark.data("subj/subj.all")
+def test_the_text_of_the_book_s_weights_holds_no_test_sentence():
+    for source in ("subj", "sst2", "trec"):
+        assert overlap(pretraining.TEXTS, source, pretraining.HELD_OUT)["found"] == 0
