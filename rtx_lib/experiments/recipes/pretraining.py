@@ -106,6 +106,17 @@ def _gpts(labels: str) -> list[Recipe]:
 FINE_TUNED: list[Recipe] = [
     *(recipe for source in ("subj", "sst2", "trec") for labels in _BUDGETS for recipe in _both(source, labels)),
     *(recipe for labels in ("50", "200", "1000") for recipe in _domain(labels)),
+    _few(  # what the sentences do without the other texts
+        "subj",
+        "50",
+        "domain",
+        "BERT on Subj's unlabelled text only,",
+        "bert-sentences",
+        3e-4,
+        weights="bert-small",
+        trained=False,
+        domain_steps=600,
+    ),
     *(recipe for labels in ("50", "1000") for recipe in _gpts(labels)),
 ]
 
