@@ -1,6 +1,7 @@
 """What a recipe names: its model and task, and the optimiser and schedules that train it."""
 
 import fnmatch
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -8,8 +9,14 @@ import torch
 from torch import nn
 
 from rtx_lib import models, tasks
+from rtx_lib.experiments import pretrained
+from rtx_lib.experiments.fine_tuning import WithAuxiliary
 from rtx_lib.experiments.recipes import Recipe
+from rtx_lib.experiments.recipes.recipe import SEED
 from rtx_lib.layers import GRU, LSTM, RNN, Bag, BothWays, Readout, SampleStdNorm, SentenceClassifier, WordConvolution
+from rtx_lib.models.word2vec import cumulative_table, fit_word2vec, keep_probability
+from rtx_lib.tasks.vocabulary import PAD, SPECIAL
+from rtx_lib.training import fit
 from rtx_lib.training.schedules import drop_on_plateau, staircase, warmup_constant, warmup_cosine
 
 TASKS: dict[str, Callable[..., Any]] = {
@@ -27,6 +34,14 @@ TASKS: dict[str, Callable[..., Any]] = {
     "enwik8": tasks.Enwik8,
     "sentiment": tasks.Sentiment,
     "generated-sentiment": tasks.GeneratedSentiment,
+    "masked-text": tasks.MaskedText,
+    "causal-text": tasks.CausalText,
+    "both-ways-text": tasks.BothWaysText,
+    "few-labels": lambda weights, **how: _few_labels(weights, **how),
+    "parts-of-speech": tasks.PartsOfSpeech,
+    "word-sense": tasks.WordSense,
+    "next-symbol": tasks.NextSymbol,
+    "look-up": tasks.LookUp,
 }
 
 
@@ -54,6 +69,95 @@ def _sentence(reader: Callable[..., nn.Module] | None, pool: str = "mean") -> Ca
 
 def _bilstm(width: int, hidden_size: int) -> nn.Module:
     return BothWays(*(LSTM(width, hidden_size, backend="torch") for _ in range(2)))
+
+
+def _bert(task: Any, start: str | None = None, **how: Any) -> nn.Module:
+    """BERT for a task of masked words; with ``start`` "word2vec" its table begins with the vectors of skip-gram."""
+    model = models.BERT(task.vocabulary, **how)
+    if start is not None:
+        _begin(model.encoder.embedding, task)
+    return model
+
+
+def _gpt(task: Any, start: str | None = None, **how: Any) -> nn.Module:
+    """GPT, with the same start."""
+    model = models.GPT(task.vocabulary, **how)
+    if start is not None:
+        _begin(model.embedding, task)
+    return model
+
+
+@torch.no_grad()
+def _begin(table: nn.Embedding, task: Any) -> None:
+    table.weight.copy_(word_vectors(task.rows.ids["train"], *table.weight.shape))
+
+
+def _bert_sentences(
+    task: Any,
+    weights: str,
+    *,
+    trained: bool = True,
+    domain_steps: int = 0,
+    frozen: bool = False,
+    kind: str = "mean",
+    dropout: float = 0.1,
+) -> nn.Module:
+    """BERT from the book's weights, or as they began, with a layer for classes; ``frozen``: which alone is trained.
+
+    With ``domain_steps`` it first goes on with masked words for so many steps, on the task's own training sentences,
+    which need no labels for that.
+    """
+    bert, _ = pretrained.load(weights, trained=trained)
+    if domain_steps:
+        bert.load_state_dict(_in_domain(weights, trained, task.source, task.length, domain_steps))
+    model = models.BERTClassifier(bert, task.output_size, kind=kind, dropout=dropout)
+    model.encoder.requires_grad_(not frozen)
+    return model
+
+
+@functools.lru_cache(maxsize=2)
+def _in_domain(weights: str, trained: bool, source: str, length: int, steps: int) -> dict[str, torch.Tensor]:
+    """The parameters after so many steps on the sentences of a source; the same whatever the seed of the run."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        bert, words = pretrained.load(weights, trained=trained)
+        text = tasks.MaskedText(source, words=words, length=length, share=0.3, places=True)
+        adam, schedule = torch.optim.Adam(bert.parameters(), lr=1e-3), warmup_cosine(steps, steps // 20)
+        fit(bert, text, steps=steps, batch_size=32, optimizer=adam, schedule=schedule, clip=1.0, progress=False)
+    return bert.state_dict()
+
+
+def _gpt_sentences(
+    task: Any, weights: str, *, trained: bool = True, auxiliary: bool = False, dropout: float = 0.1
+) -> nn.Module:
+    """GPT from the book's weights, or as they began, with a layer for classes."""
+    gpt, _ = pretrained.load(weights, trained=trained)
+    return models.GPTClassifier(gpt, task.output_size, auxiliary=auxiliary, dropout=dropout)
+
+
+def _few_labels(weights: str, auxiliary: float = 0.0, **how: Any) -> Any:
+    """Sentences in the words of some weights."""
+    task = tasks.SentenceClasses(words=pretrained.vocabulary(weights), framed=True, **how)
+    return WithAuxiliary(task, auxiliary) if auxiliary else task
+
+
+def word_vectors(
+    rows: torch.Tensor, vocabulary: int, width: int, *, passes: int = 3, std: float = 0.05
+) -> torch.Tensor:
+    """Vectors (V, D) of skip-gram, trained on rows of ids (N, T), with mean 0 and this standard deviation.
+
+    What never occurs, and the special tokens, are drawn with the same deviation.
+    """
+    generator = torch.Generator().manual_seed(int(torch.randint(2**31, ())))
+    texts = [[number for number in row if number != PAD] for row in rows.tolist()]
+    how: dict[str, Any] = {"keep": keep_probability, "noise": cumulative_table}
+    pairs = tasks.SkipGrams(texts, vocabulary, left_out=range(len(SPECIAL)), **how)
+    model = models.Word2Vec(vocabulary, width)
+    fit_word2vec(model, pairs.passes(passes, generator=generator))
+    seen, vectors = pairs.counts > 0, torch.randn(vocabulary, width, generator=generator)
+    found = model.inputs.detach()[seen]
+    vectors[seen] = (found - found.mean(0)) / found.std()
+    return vectors * std
 
 
 # A recipe is written to a file, so it names the norm.
@@ -87,6 +191,11 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
         task.vocabulary, task.output_size, **how
     ),
     "neural-gpu": lambda task, **how: models.NeuralGPU(task.vocabulary, task.output_size, **how),
+    "bert": _bert,
+    "bert-sentences": _bert_sentences,
+    "gpt": _gpt,
+    "gpt-sentences": _gpt_sentences,
+    "elmo": lambda task, **how: models.BidirectionalLM(task.vocabulary, **how),
     "plain-gpt": lambda task, **how: models.PlainGPT(task.vocabulary, **how),
 }
 
@@ -96,7 +205,8 @@ def build(recipe: Recipe, seed: int) -> tuple[nn.Module, Any]:
     for kind, name, known in (("model", recipe.model, MODELS), ("task", recipe.task, TASKS)):
         if name not in known:
             raise ValueError(f"{kind} must be one of {sorted(known)}, got {name!r}")
-    task = TASKS[recipe.task](**recipe.task_arguments)
+    arguments = {name: seed if value == SEED else value for name, value in recipe.task_arguments.items()}
+    task = TASKS[recipe.task](**arguments)
     torch.manual_seed(seed)
     return MODELS[recipe.model](task, **recipe.model_arguments), task
 
