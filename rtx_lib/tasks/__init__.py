@@ -18,3 +18,4 @@ from rtx_lib.tasks.skipgram import SkipGrams
 from rtx_lib.tasks.stories import Stories
 from rtx_lib.tasks.tagging import PartsOfSpeech, WordSense
 from rtx_lib.tasks.texts import CharacterText, Enwik8, PennTreebank
+from rtx_lib.tasks.weekdays import Weekdays
