@@ -77,6 +77,6 @@ def test_bad_arguments_are_named() -> None:
         task.batch("train", 0, torch.Generator())
     with pytest.raises(ValueError, match="split must be one of"):
         task.batch("exam", 1, torch.Generator())
+    _, y = task.batch("train", 2, torch.Generator())
     with pytest.raises(ValueError, match="prediction must be the model's whole output"):
-        x, y = task.batch("train", 2, torch.Generator())
         task.loss(torch.zeros(2, LENGTH), y)
