@@ -1,7 +1,7 @@
 """The command line of experiments.
 
 ``python -m rtx_lib.experiments list`` shows the recipes; ``run RECIPE --seed 0 1 2`` trains one and writes one
-JSON record a seed. A killed run goes on from its checkpoint, but one at equal time, which has none, begins anew; a
+JSON record a seed. ``pretrain RECIPE`` also keeps the weights. A killed run goes on from its checkpoint, but one at equal time, which has none, begins anew; a
 record is written in one step or not at all.
 ``sweep NAME`` and ``table NAME`` are for many recipes (:mod:`rtx_lib.experiments.sweeps`).
 """
@@ -16,8 +16,8 @@ import torch
 
 from rtx_lib.evidence.records import find, load_records, pack, results_folder
 from rtx_lib.experiments import sweeps
-from rtx_lib.experiments.recipes import RECIPES, race
-from rtx_lib.experiments.runs import run
+from rtx_lib.experiments.recipes import RECIPES, pretraining, race
+from rtx_lib.experiments.runs import pretrain, run
 from rtx_lib.training.checkpoints import NotWritten
 from rtx_lib.training.processes import PRECISIONS, join
 
@@ -35,6 +35,12 @@ def _parser() -> argparse.ArgumentParser:
     of_autocast = "type of autocast (default: no; else that of accelerate launch)"
     runner.add_argument("--mixed-precision", choices=PRECISIONS, help=of_autocast)
     runner.add_argument("--quiet", action="store_true", help="no progress bar")
+    trainer = commands.add_parser("pretrain", help="train a model of the chapters on pre-training and keep its weights")
+    trainer.add_argument("recipe", choices=[recipe.name for recipe in pretraining.PRETRAINED])
+    trainer.add_argument("--out", type=Path, help="folder of the weights and the record (default: the book's)")
+    trainer.add_argument("--device", default="cpu", help="cpu or cuda")
+    trainer.add_argument("--threads", type=sweeps.at_least_one, default=1, help="torch threads (default 1)")
+    trainer.add_argument("--quiet", action="store_true", help="no progress bar")
     packer = commands.add_parser("pack", help="move the records of finished runs into their sweeps' files")
     packer.add_argument("--out", type=Path, help="folder of the sweeps' files (default: the book's)")
     sweeps.add_commands(commands)
@@ -48,6 +54,11 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments[:end])
     if options.command in ("sweep", "table"):
         return sweeps.command(options, arguments[end + 1 :])
+    if options.command == "pretrain":
+        torch.set_num_threads(options.threads)
+        how = {"out": options.out, "device": options.device, "progress": not options.quiet}
+        print(pretrain(options.recipe, options.out, **how))
+        return 0
     if options.command == "pack":
         known = {name: [recipe.name for recipe in sweep.recipes] for name, sweep in sweeps.SWEEPS.items()}
         counts = pack(options.out or results_folder(), known)

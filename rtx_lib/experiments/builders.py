@@ -8,8 +8,12 @@ import torch
 from torch import nn
 
 from rtx_lib import models, tasks
+from rtx_lib.experiments import pretrained
 from rtx_lib.experiments.recipes import Recipe
+from rtx_lib.experiments.recipes.recipe import SEED
 from rtx_lib.layers import GRU, LSTM, RNN, Bag, BothWays, Readout, SampleStdNorm, SentenceClassifier, WordConvolution
+from rtx_lib.models.word2vec import cumulative_table, fit_word2vec, keep_probability
+from rtx_lib.tasks.vocabulary import PAD, SPECIAL
 from rtx_lib.training.schedules import drop_on_plateau, staircase, warmup_constant, warmup_cosine
 
 TASKS: dict[str, Callable[..., Any]] = {
@@ -27,6 +31,13 @@ TASKS: dict[str, Callable[..., Any]] = {
     "enwik8": tasks.Enwik8,
     "sentiment": tasks.Sentiment,
     "generated-sentiment": tasks.GeneratedSentiment,
+    "masked-text": tasks.MaskedText,
+    "causal-text": tasks.CausalText,
+    "few-labels": lambda weights, **how: tasks.SentenceClasses(
+        words=pretrained.vocabulary(weights), framed=True, **how
+    ),
+    "next-symbol": tasks.NextSymbol,
+    "look-up": tasks.LookUp,
 }
 
 
@@ -54,6 +65,45 @@ def _sentence(reader: Callable[..., nn.Module] | None, pool: str = "mean") -> Ca
 
 def _bilstm(width: int, hidden_size: int) -> nn.Module:
     return BothWays(*(LSTM(width, hidden_size, backend="torch") for _ in range(2)))
+
+
+def _bert(task: Any, start: str | None = None, **how: Any) -> nn.Module:
+    """BERT for a task of masked words; with ``start`` "word2vec" its table begins with the vectors of skip-gram."""
+    model = models.BERT(task.vocabulary, **how)
+    if start is not None:
+        with torch.no_grad():
+            vectors = word_vectors(task.rows.ids["train"], task.vocabulary, how["width"])
+            model.encoder.embedding.weight.copy_(vectors)
+    return model
+
+
+def _bert_sentences(
+    task: Any, weights: str, *, trained: bool = True, frozen: bool = False, kind: str = "mean", dropout: float = 0.1
+) -> nn.Module:
+    """BERT from the book's weights, or as they began, with a layer for classes; ``frozen``: which alone is trained."""
+    bert, _ = pretrained.load(weights, trained=trained)
+    model = models.BERTClassifier(bert, task.output_size, kind=kind, dropout=dropout)
+    model.encoder.requires_grad_(not frozen)
+    return model
+
+
+def word_vectors(
+    rows: torch.Tensor, vocabulary: int, width: int, *, passes: int = 3, std: float = 0.05
+) -> torch.Tensor:
+    """Vectors (V, D) of skip-gram, trained on rows of ids (N, T), with mean 0 and this standard deviation.
+
+    What never occurs, and the special tokens, are drawn with the same deviation.
+    """
+    generator = torch.Generator().manual_seed(int(torch.randint(2**31, ())))
+    texts = [[number for number in row if number != PAD] for row in rows.tolist()]
+    how: dict[str, Any] = {"keep": keep_probability, "noise": cumulative_table}
+    pairs = tasks.SkipGrams(texts, vocabulary, left_out=range(len(SPECIAL)), **how)
+    model = models.Word2Vec(vocabulary, width)
+    fit_word2vec(model, pairs.passes(passes, generator=generator))
+    seen, vectors = pairs.counts > 0, torch.randn(vocabulary, width, generator=generator)
+    found = model.inputs.detach()[seen]
+    vectors[seen] = (found - found.mean(0)) / found.std()
+    return vectors * std
 
 
 # A recipe is written to a file, so it names the norm.
@@ -87,6 +137,8 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
         task.vocabulary, task.output_size, **how
     ),
     "neural-gpu": lambda task, **how: models.NeuralGPU(task.vocabulary, task.output_size, **how),
+    "bert": _bert,
+    "bert-sentences": _bert_sentences,
     "plain-gpt": lambda task, **how: models.PlainGPT(task.vocabulary, **how),
 }
 
@@ -96,7 +148,8 @@ def build(recipe: Recipe, seed: int) -> tuple[nn.Module, Any]:
     for kind, name, known in (("model", recipe.model, MODELS), ("task", recipe.task, TASKS)):
         if name not in known:
             raise ValueError(f"{kind} must be one of {sorted(known)}, got {name!r}")
-    task = TASKS[recipe.task](**recipe.task_arguments)
+    arguments = {name: seed if value == SEED else value for name, value in recipe.task_arguments.items()}
+    task = TASKS[recipe.task](**arguments)
     torch.manual_seed(seed)
     return MODELS[recipe.model](task, **recipe.model_arguments), task
 

@@ -9,6 +9,7 @@ import json
 import math
 import platform
 import subprocess
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from torch import nn
 import rtx_lib
 from rtx_lib.diagnostics.context import loss_by_position
 from rtx_lib.evidence.records import Record, find, runs_folder, thin
+from rtx_lib.experiments import pretrained
 from rtx_lib.experiments.builders import TASKS, build, rule
 from rtx_lib.experiments.recipes import RECIPES, Recipe, recipe_of
 from rtx_lib.training import History, Processes, Trainer, TrainingDiverged, fit, fit_side_by_side
@@ -39,11 +41,15 @@ def run(
     device: str = "cpu",
     progress: bool = True,
     processes: Processes = ALONE,
+    keep: Callable[[nn.Module, Any], None] | None = None,
 ) -> Path:
     """Train one recipe with one seed and write its record; return the record's path.
 
     Nothing is done if the record is there already with the same configuration, in whatever precision. A run that
     diverges is a result too: its record says at which step, and its metrics are empty.
+
+    ``keep`` is called with the trained model and its task, before the record is written; with it the run is made even
+    if its record is there.
 
     Several processes that all call this train one model together (:mod:`rtx_lib.training.processes`). All of them test
     it and the main one writes the record. Only the main one needs the folder.
@@ -58,7 +64,7 @@ def run(
         got = f"{processes.count} processes, {processes.precision!r}"
         raise ValueError(f"processes must be one, without mixed precision, for {recipe.name} at equal time, got {got}")
     path, there = made(Path(out) if out else runs_folder(), recipe, seed)
-    if processes.agree(there):
+    if processes.agree(there) and keep is None:
         return path
     configuration, code = asdict(recipe), commit()  # of the code that runs: the checkout may move on meanwhile
     model, task = build(recipe, seed)
@@ -72,10 +78,33 @@ def run(
     how: dict[str, Any] = {"device": device, "progress": progress, "processes": processes, "checkpoint": checkpoint}
     record |= trained(recipe, model, task, seed, **how)
     if processes.main:
+        if keep is not None:
+            keep(model, task)
         with in_one_step(path) as temporary:
             temporary.write_text(json.dumps(record, indent=1, allow_nan=False) + "\n")
         for file in (*path.parent.glob(f".{path.stem}.*"), *path.parent.glob(f"{path.name}.*.part")):
             file.unlink(missing_ok=True)  # checkpoint and half-written files
+    return path
+
+
+def pretrain(name: str, folder: Path | None = None, **how: Any) -> Path:
+    """Run a recipe of pre-training with seed 0, keep its weights, and return their path.
+
+    Parameters
+    ----------
+    name
+        Of a recipe whose model is one of ``pretrained.KINDS``.
+    folder
+        For the weights; that of the book's if None.
+    how
+        As in :func:`run`.
+    """
+    recipe = RECIPES[name]
+    path, code = (folder or pretrained.weights_folder()) / f"{name}.npz", commit()
+    arguments = {key: value for key, value in recipe.model_arguments.items() if key != "start"}
+    about = {"recipe": name, "seed": 0, "commit": code, "model": recipe.model, "arguments": arguments}
+    about["licence"] = pretrained.LICENCE
+    run(recipe, 0, keep=lambda model, task: pretrained.save(path, model, task.words, about), **how)
     return path
 
 

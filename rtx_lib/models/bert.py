@@ -24,7 +24,7 @@ from rtx_lib.layers.positions import Learned
 from rtx_lib.layers.shapes import at_hand, expect, expect_choice, expect_ids, expect_share, expect_sizes, expect_tuple
 
 DIRECTIONS = ("both", "left-to-right", "right-to-left")
-KINDS = ("sentence", "token", "span", "choice")
+KINDS = ("sentence", "mean", "token", "span", "choice")
 PAD, IGNORED = 0, -100
 IS_NEXT, RANDOM = 0, 1  # the two classes of next-sentence prediction
 STD, EPS = 0.02, 1e-12
@@ -211,6 +211,7 @@ class BERTClassifier(nn.Module):
     """The encoder in fine-tuning, with a matrix of its own for each kind of task (sections 3.2 and 4)::
 
         "sentence"   W pool(h) + b               a class of a sentence or of a pair                      4.1
+        "mean"       W mean_t h_t + b            the same, from all words alike; not in the paper
         "token"      W h_t + b                   a class of each word                                    5.3
         "span"       W h_t + b, with 2 rows      whether the answer starts, and whether it ends, at t    4.2
         "choice"     w pool(h) + b               one number for each of C texts, a softmax over them     4.4
@@ -246,7 +247,7 @@ class BERTClassifier(nn.Module):
         self.readout = drawn_linear(width, 1 if kind == "choice" else output_size)
 
     def forward(self, x: Text, state: None = None, *, mask: Tensor | None = None) -> tuple[Tensor, None]:
-        """Map texts to logits: (B, 1, C) of sentences and choices, (B, T, C) of tokens, (B, T, 2) of spans.
+        """Map texts to logits: (B, 1, C) of sentences, means and choices, (B, T, C) of tokens, (B, T, 2) of spans.
 
         x and mask as in :class:`BERTEncoder`; but to choose from C texts, ids and segments are (B, C, T), and the mask
         is one of B * C texts. There is no state.
@@ -257,6 +258,9 @@ class BERTClassifier(nn.Module):
             ]
             x = tuple(parts) if isinstance(x, tuple) else parts[0]
         h, _ = self.encoder(x, state, mask=mask)
+        if self.kind == "mean":
+            real = ((x[0] if isinstance(x, tuple) else x) != PAD)[..., None].to(h.dtype)
+            return self.readout(self.dropout((h * real).sum(1, keepdim=True) / real.sum(1, keepdim=True))), None
         if self.pooler is None:
             return self.readout(self.dropout(h)), None
         logits = self.readout(self.dropout(pool(self.pooler, h)))  # (B, C), or (B * C, 1)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -84,7 +85,9 @@ class MaskedText:
         x       [CLS] the [MASK] sat on dog mat . [SEP]       [MASK] in 8 of 10, any id in 1, the word itself in 1
         y         .    .   cat    .   .  the  .  .   .        . is -100: the position does not count
 
-    x and y (B, length) int64. `rtx_lib.tasks.masking` says how positions are chosen. A row in which "words" or "units"
+    x and y (B, length) int64; with `places` x is the triple (ids, segments, places) that `BERT` takes, and y (B, N) holds
+    the labels at the places, -100 where a row has fewer: the logits of all other positions are then never computed.
+    `rtx_lib.tasks.masking` says how positions are chosen. A row in which "words" or "units"
     have chosen nothing has one token chosen.
 
     Training rows are masked anew in every batch (RoBERTa calls it dynamic), or have one of `copies` masks that were
@@ -116,6 +119,8 @@ class MaskedText:
         How many masks a training row has; None for a new one each time.
     without
         Labelled sources whose valid and test sentences are left out of training (`documents` of corpora.py).
+    places
+        Whether batches name the positions that count.
 
     Raises
     ------
@@ -139,6 +144,7 @@ class MaskedText:
         replace: tuple[float, float, float] = (0.8, 0.1, 0.1),
         copies: int | None = None,
         without: Sequence[str] = (),
+        places: bool = False,
     ) -> None:
         self.rule = check_choice("rule", rule, RULES)
         self.copies = None if copies is None else check_integer("copies", copies, 1)
@@ -156,21 +162,21 @@ class MaskedText:
         self.name += ("" if share == 0.15 else f"-{share:g}") + (f"-{copies}-copies" if copies else "")
         fixed = {split: torch.Generator().manual_seed(_SEEDS[split]) for split in SPLITS}
         data = {split: self._whole(split, fixed[split]) for split in SPLITS}
-        self.splits = Rows(data, lay_out=lambda x, y: (x.long(), y.long()))
+        self._lay_out = at_places if places else whole
+        self.splits = Rows(data, lay_out=self._lay_out)
         masks = [data["train"], *(self._whole("train", fixed["train"]) for _ in range((self.copies or 1) - 1))]
         self._copies = [torch.stack(parts) for parts in zip(*masks, strict=True)]  # x and y (copies, N, length)
 
-    def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Any, Tensor]:
         """x and y of `size` rows, drawn with replacement."""
         if check_split(split) != "train":
             return self.splits.batch(split, size, generator)
         count = len(self.rows.ids["train"])
         places = torch.randint(count, (check_integer("size", size, 1),), generator=generator)
         if self.copies is None:
-            return self.masked("train", places, generator)
+            return self._lay_out(*self.masked("train", places, generator))
         which = torch.randint(self.copies, places.shape, generator=generator)
-        x, y = (part[which, places].long() for part in self._copies)
-        return x, y
+        return self._lay_out(*(part[which, places] for part in self._copies))
 
     def masked(self, split: str, places: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """x and y of some rows of a split, under a new mask."""
@@ -253,11 +259,11 @@ class CausalText:
         self.words, self.length = self.rows.words, self.rows.length
         self.vocabulary = self.input_size = self.output_size = len(self.words)
         self.name = f"causal-{'-'.join(self.rows.sources)}-{self.length}"
-        data = {}
+        data: dict[str, tuple[Tensor, ...]] = {}
         for split, ids in self.rows.ids.items():
             ends = (ids[:, 1:] == PAD) | (ids[:, :-1] == self.rows.sep)
             data[split] = (torch.where(ends, PAD, ids[:, :-1]), ids[:, 1:].masked_fill(ends, IGNORED))
-        self.splits = Rows(data, lay_out=lambda x, y: (x.long(), y.long()))
+        self.splits = Rows(data, lay_out=whole)
 
     def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """x and y of `size` rows, drawn with replacement."""
@@ -273,6 +279,19 @@ class CausalText:
         p = shares(self.rows, [self.rows.cls])
         loss = -p[y[y >= 0].long()].log().mean().item()
         return {"uniform guess loss": math.log(self.vocabulary), "unigram loss": loss}
+
+
+def whole(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Labels at every position."""
+    return x.long(), y.long()
+
+
+def at_places(x: Tensor, y: Tensor) -> tuple[tuple[Tensor, Tensor, Tensor], Tensor]:
+    """Ids, segments and the places (B, N) that have a label, and those labels; N is that of the row with most."""
+    x, y = whole(x, y)
+    chosen = y != IGNORED
+    order = (~chosen).int().argsort(dim=1, stable=True)[:, : int(chosen.sum(1).max())]
+    return (x, torch.zeros_like(x), order), y.gather(1, order)
 
 
 def shares(rows: TextRows, without: Sequence[int]) -> Tensor:

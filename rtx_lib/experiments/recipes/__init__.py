@@ -3,9 +3,11 @@
 :mod:`rtx_lib.experiments.runs` runs them.
 """
 
-from . import attention, between, parallel, race, recurrence
+from . import attention, between, parallel, pretraining, race, recurrence
 from .recipe import Recipe, recipe_of
 
 RECIPES: dict[str, Recipe] = {
-    recipe.name: recipe for part in (recurrence, attention, between, parallel, race) for recipe in part.RECIPES
+    recipe.name: recipe
+    for part in (recurrence, attention, between, parallel, pretraining, race)
+    for recipe in part.RECIPES
 }

@@ -4,9 +4,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 
+SEED = "of the run"
+
+
 @dataclass(frozen=True)
 class Recipe:
     """One training run up to its seed: names in ``MODELS`` and ``TASKS`` with their arguments, and the budget.
+
+    A task's argument that is ``SEED`` is the run's own: so each run draws other labels.
 
     ``lr`` is that of the ``optimizer``, "adam" or "sgd", and ``slow_lr`` that of the parameters whose names match a
     pattern in ``slow``, such as "units.*.u"; ``clip`` is the largest gradient norm or None. With a ``weight_decay`` it
@@ -25,6 +30,8 @@ class Recipe:
     is tested once more.
     ``equal_time`` names a recipe beside which this one is trained step by step, at equal wall time: ``steps`` must be
     that recipe's, and the schedule follows its progress, but how many steps are made depends on their cost.
+    ``probed`` names tasks, with their arguments, whose labels are read off each layer of the trained model by
+    :func:`rtx_lib.diagnostics.probe.class_probe`.
     ``curve_points`` is how many points of each curve the record keeps at most.
     """
 
@@ -58,6 +65,7 @@ class Recipe:
     stream_length: int | None = None
     tested_with: dict[str, dict[str, Any]] = field(default_factory=dict)
     curve_points: int = 200
+    probed: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 COSINE: dict[str, Any] = {"clip": 1.0, "schedule": "cosine"}
