@@ -9,6 +9,7 @@ from rtx_lib.tasks.masked_text import CausalText, MaskedText
 from rtx_lib.tasks.music import PolyphonicMusic
 from rtx_lib.tasks.next_symbol import LookUp, NextSymbol
 from rtx_lib.tasks.number_words import NumberWords
+from rtx_lib.tasks.on_off import OnOff
 from rtx_lib.tasks.pairs import WordPairs
 from rtx_lib.tasks.protocol import StreamTask, Task
 from rtx_lib.tasks.sentence_classes import SentenceClasses
@@ -18,4 +19,3 @@ from rtx_lib.tasks.skipgram import SkipGrams
 from rtx_lib.tasks.stories import Stories
 from rtx_lib.tasks.tagging import PartsOfSpeech, WordSense
 from rtx_lib.tasks.texts import CharacterText, Enwik8, PennTreebank
-from rtx_lib.tasks.weekdays import Weekdays
