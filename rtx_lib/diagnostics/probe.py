@@ -1,5 +1,8 @@
 """What can be read off a model's states by a linear map (Alain and Bengio 2016)."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -85,3 +88,32 @@ def class_probe(x: Tensor, y: Tensor, test_x: Tensor, test_y: Tensor, *, penalty
 
         search.step(cost)
     return (F.linear(test_x, weight, bias).argmax(1) == test_y).double().mean().item()
+
+
+def layer_probes(layers: Callable[[Tensor], Sequence[Tensor]], task: Any, *, penalty: float = 0.1) -> list[float]:
+    """For each layer of a model the share of a task's test labels that :func:`class_probe` reads off its states.
+
+    Parameters
+    ----------
+    layers
+        From ids (B, T) to the layers' states, each (B, T, D).
+    task
+        With a label at every position, -100 where none counts, such as
+        :class:`rtx_lib.tasks.tagging.PartsOfSpeech`. All of "train" is read, and all of "test".
+    penalty
+        As in :func:`class_probe`.
+    """
+    states: dict[str, list[Tensor]] = {}
+    labels: dict[str, Tensor] = {}
+    for split in ("train", "test"):
+        found: list[list[Tensor]] = []
+        marked = []
+        for x, y in task.batches(split, 250):
+            found.append([h.detach()[y >= 0] for h in layers(x)])
+            marked.append(y[y >= 0])
+        states[split] = [torch.cat(parts) for parts in zip(*found, strict=True)]
+        labels[split] = torch.cat(marked)
+    return [
+        class_probe(x, labels["train"], test_x, labels["test"], penalty=penalty)
+        for x, test_x in zip(states["train"], states["test"], strict=True)
+    ]

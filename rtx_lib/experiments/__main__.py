@@ -1,8 +1,9 @@
 """The command line of experiments.
 
 ``python -m rtx_lib.experiments list`` shows the recipes; ``run RECIPE --seed 0 1 2`` trains one and writes one
-JSON record a seed. ``pretrain RECIPE`` also keeps the weights. A killed run goes on from its checkpoint, but one at equal time, which has none, begins anew; a
-record is written in one step or not at all.
+JSON record a seed; ``pretrain RECIPE`` also keeps the weights. A killed run
+goes on from its checkpoint, but one at equal time, which has none, begins anew; a record is written in one step or not
+at all.
 ``sweep NAME`` and ``table NAME`` are for many recipes (:mod:`rtx_lib.experiments.sweeps`).
 """
 

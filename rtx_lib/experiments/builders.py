@@ -9,6 +9,7 @@ from torch import nn
 
 from rtx_lib import models, tasks
 from rtx_lib.experiments import pretrained
+from rtx_lib.experiments.fine_tuning import WithAuxiliary
 from rtx_lib.experiments.recipes import Recipe
 from rtx_lib.experiments.recipes.recipe import SEED
 from rtx_lib.layers import GRU, LSTM, RNN, Bag, BothWays, Readout, SampleStdNorm, SentenceClassifier, WordConvolution
@@ -33,9 +34,10 @@ TASKS: dict[str, Callable[..., Any]] = {
     "generated-sentiment": tasks.GeneratedSentiment,
     "masked-text": tasks.MaskedText,
     "causal-text": tasks.CausalText,
-    "few-labels": lambda weights, **how: tasks.SentenceClasses(
-        words=pretrained.vocabulary(weights), framed=True, **how
-    ),
+    "both-ways-text": tasks.BothWaysText,
+    "few-labels": lambda weights, **how: _few_labels(weights, **how),
+    "parts-of-speech": tasks.PartsOfSpeech,
+    "word-sense": tasks.WordSense,
     "next-symbol": tasks.NextSymbol,
     "look-up": tasks.LookUp,
 }
@@ -71,10 +73,21 @@ def _bert(task: Any, start: str | None = None, **how: Any) -> nn.Module:
     """BERT for a task of masked words; with ``start`` "word2vec" its table begins with the vectors of skip-gram."""
     model = models.BERT(task.vocabulary, **how)
     if start is not None:
-        with torch.no_grad():
-            vectors = word_vectors(task.rows.ids["train"], task.vocabulary, how["width"])
-            model.encoder.embedding.weight.copy_(vectors)
+        _begin(model.encoder.embedding, task)
     return model
+
+
+def _gpt(task: Any, start: str | None = None, **how: Any) -> nn.Module:
+    """GPT, with the same start."""
+    model = models.GPT(task.vocabulary, **how)
+    if start is not None:
+        _begin(model.embedding, task)
+    return model
+
+
+@torch.no_grad()
+def _begin(table: nn.Embedding, task: Any) -> None:
+    table.weight.copy_(word_vectors(task.rows.ids["train"], *table.weight.shape))
 
 
 def _bert_sentences(
@@ -85,6 +98,20 @@ def _bert_sentences(
     model = models.BERTClassifier(bert, task.output_size, kind=kind, dropout=dropout)
     model.encoder.requires_grad_(not frozen)
     return model
+
+
+def _gpt_sentences(
+    task: Any, weights: str, *, trained: bool = True, auxiliary: bool = False, dropout: float = 0.1
+) -> nn.Module:
+    """GPT from the book's weights, or as they began, with a layer for classes."""
+    gpt, _ = pretrained.load(weights, trained=trained)
+    return models.GPTClassifier(gpt, task.output_size, auxiliary=auxiliary, dropout=dropout)
+
+
+def _few_labels(weights: str, auxiliary: float = 0.0, **how: Any) -> Any:
+    """Sentences in the words of some weights."""
+    task = tasks.SentenceClasses(words=pretrained.vocabulary(weights), framed=True, **how)
+    return WithAuxiliary(task, auxiliary) if auxiliary else task
 
 
 def word_vectors(
@@ -139,6 +166,9 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "neural-gpu": lambda task, **how: models.NeuralGPU(task.vocabulary, task.output_size, **how),
     "bert": _bert,
     "bert-sentences": _bert_sentences,
+    "gpt": _gpt,
+    "gpt-sentences": _gpt_sentences,
+    "elmo": lambda task, **how: models.BidirectionalLM(task.vocabulary, **how),
     "plain-gpt": lambda task, **how: models.PlainGPT(task.vocabulary, **how),
 }
 

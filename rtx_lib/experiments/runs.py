@@ -20,6 +20,7 @@ from torch import nn
 
 import rtx_lib
 from rtx_lib.diagnostics.context import loss_by_position
+from rtx_lib.diagnostics.probe import layer_probes
 from rtx_lib.evidence.records import Record, find, runs_folder, thin
 from rtx_lib.experiments import pretrained
 from rtx_lib.experiments.builders import TASKS, build, rule
@@ -212,6 +213,12 @@ def _tested(model: nn.Module, task: Any, recipe: Recipe, device: str) -> dict[st
     for name, settings in recipe.tested_with.items():
         length = settings.get("stream_length", recipe.stream_length)
         elsewhere[name] = scores(_changed(model, settings), length)
+    for name, arguments in recipe.probed.items():
+        kind = TASKS[arguments["task"]]
+        labels = kind(words=task.words, **{key: value for key, value in arguments.items() if key != "task"})
+        for layer, share in enumerate(layer_probes(model.eval().layers, labels)):
+            elsewhere[f"{name}, layer {layer}"] = {"accuracy": share}
+        elsewhere[f"{name}, baselines"] = labels.baselines()
     if elsewhere:
         tested["elsewhere"] = elsewhere
     if recipe.stream_length:

@@ -174,6 +174,20 @@ class BERT(nn.Module):
         """The hidden states h (B, T, D) of a text; x and mask as in :class:`BERTEncoder`."""
         return self.encoder(x, mask=mask)[0]
 
+    @torch.no_grad()
+    def layers(self, x: Text) -> list[Tensor]:
+        """What the blocks read and give, each (B, T, D): the embedded text, then block by block, without gradients."""
+        found: list[Tensor] = []
+        blocks: Any = self.encoder.stack.blocks
+        hooks = [blocks[0].register_forward_pre_hook(lambda block, args: found.append(args[0]))]
+        hooks += [block.register_forward_hook(lambda block, args, out: found.append(out[0])) for block in blocks]
+        try:
+            self.encode(x)
+        finally:
+            for hook in hooks:
+                hook.remove()
+        return found
+
     def predict(self, h: Tensor) -> Tensor:
         """Logits (..., V) of the words that belong where h (..., D) is."""
         z = self.norm(GELU[self.activation](self.transform(h)))

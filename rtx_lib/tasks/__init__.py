@@ -5,7 +5,7 @@ from rtx_lib.tasks.both_ways import BothNeighbours
 from rtx_lib.tasks.digits import MNIST, DrawnDigits, SequentialDigits
 from rtx_lib.tasks.files import available, fetch
 from rtx_lib.tasks.generated import AddingProblem, CopyMemory, Lag, WindowOrder
-from rtx_lib.tasks.masked_text import CausalText, MaskedText
+from rtx_lib.tasks.masked_text import BothWaysText, CausalText, MaskedText
 from rtx_lib.tasks.music import PolyphonicMusic
 from rtx_lib.tasks.next_symbol import LookUp, NextSymbol
 from rtx_lib.tasks.number_words import NumberWords

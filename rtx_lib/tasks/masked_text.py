@@ -1,6 +1,6 @@
-"""Pre-training on text: name the words that were hidden (BERT), or the next one (GPT, and each half of ELMo).
+"""Pre-training on text: name the words that were hidden (BERT), or the next one (GPT), or the one before, too (ELMo).
 
-Both tasks have the same rows, so that two models can be compared on the same words.
+All tasks have the same rows, so that two models can be compared on the same words.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rtx_lib.tasks.both_ways import both_ways_loss, both_ways_metrics, neighbours
 from rtx_lib.tasks.corpora import TEXTS, Phrases, phrases
 from rtx_lib.tasks.masking import Masking
 from rtx_lib.tasks.splits import SEEDS, SPLITS, Rows, check_choice, check_integer, check_split, run_through
@@ -85,8 +86,9 @@ class MaskedText:
         x       [CLS] the [MASK] sat on dog mat . [SEP]       [MASK] in 8 of 10, any id in 1, the word itself in 1
         y         .    .   cat    .   .  the  .  .   .        . is -100: the position does not count
 
-    x and y (B, length) int64; with `places` x is the triple (ids, segments, places) that `BERT` takes, and y (B, N) holds
-    the labels at the places, -100 where a row has fewer: the logits of all other positions are then never computed.
+    x and y (B, length) int64. With `places` x is the triple (ids, segments, places) that `BERT` takes, and y (B, N)
+    holds the labels there, -100 where a row has fewer: the logits of all other positions are then never computed.
+
     `rtx_lib.tasks.masking` says how positions are chosen. A row in which "words" or "units"
     have chosen nothing has one token chosen.
 
@@ -279,6 +281,37 @@ class CausalText:
         p = shares(self.rows, [self.rows.cls])
         loss = -p[y[y >= 0].long()].log().mean().item()
         return {"uniform guess loss": math.log(self.vocabulary), "unigram loss": loss}
+
+
+class BothWaysText:
+    """Name the next word and the one before, at every position of the rows that `MaskedText` has.
+
+    x (B, length) int64, y (B, length, 2), -100 where there is no such word; a prediction is (B, length, 2V). Arguments,
+    errors and baselines are those of `CausalText`, whose labels are the first of the two.
+    """
+
+    batches, loss, metrics = run_through, both_ways_loss, both_ways_metrics  # methods, written once
+
+    def __init__(self, sources: str | Sequence[str] = "wikitext2", **options: Any) -> None:
+        self.causal = CausalText(sources, **options)
+        self.rows, self.words, self.length = self.causal.rows, self.causal.words, self.causal.length
+        self.vocabulary = self.input_size = len(self.words)
+        self.output_size = 2 * self.vocabulary
+        self.name = f"both-ways-{'-'.join(self.rows.sources)}-{self.length}"
+        data: dict[str, tuple[Tensor, ...]] = {split: (ids,) for split, ids in self.rows.ids.items()}
+        self.splits = Rows(data, lay_out=lambda x: (x.long(), neighbours(x.long(), PAD)))
+
+    def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """x and y of `size` rows, drawn with replacement."""
+        return self.splits.batch(split, size, generator)
+
+    def weight(self, y: Tensor) -> int:
+        """The number of labels in y (B, T, 2)."""
+        return int((y >= 0).sum())
+
+    def baselines(self) -> dict[str, float]:
+        """{"uniform guess loss", "unigram loss"} of `CausalText`."""
+        return self.causal.baselines()
 
 
 def whole(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,182 @@
+"""Weights: written and read back, refused when damaged, and what begins from them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from rtx_lib.experiments import pretrained, runs
+from rtx_lib.experiments.builders import build
+from rtx_lib.experiments.fine_tuning import WithAuxiliary
+from rtx_lib.experiments.recipes import RECIPES, pretraining
+from rtx_lib.models import BERT, GPT
+from rtx_lib.tasks import SentenceClasses, Vocabulary
+from rtx_lib.tasks.vocabulary import SPECIAL
+from rtx_lib.training.evaluation import evaluate
+
+SIZES = {"width": 8, "heads": 2, "layers": 1, "length": 16}
+TEXT = {"sources": ["small_world"], "length": 16, "size": 60}
+
+
+def tiny(name):
+    """A recipe of pre-training of ten steps on generated text."""
+    recipe, bert = RECIPES[name], name.startswith("bert")
+    text = TEXT | ({"share": 0.3, "places": True} if bert else {})
+    sizes = SIZES | ({"segments": 1} if bert else {}) | {"start": "word2vec"}
+    return replace(recipe, steps=10, batch_size=8, warmup=2, eval_every=5, model_arguments=sizes, task_arguments=text)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Weights of both kinds, made end to end in a folder of their own, which stands for the book's."""
+    for name in ("bert-small", "gpt-small"):
+        monkeypatch.setitem(RECIPES, name, tiny(name))
+        assert runs.pretrain(name, tmp_path, out=tmp_path, progress=False) == tmp_path / f"{name}.npz"
+    monkeypatch.setattr(pretrained, "weights_folder", lambda: tmp_path)
+    pretrained.vocabulary.cache_clear()
+    yield tmp_path
+    pretrained.vocabulary.cache_clear()
+
+
+def test_what_was_trained_is_read_back_and_the_same_seed_gives_the_same_file(folder):
+    first = (folder / "bert-small.npz").read_bytes()
+    model, words = pretrained.load("bert-small")
+    assert isinstance(model, BERT) and isinstance(pretrained.load("gpt-small")[0], GPT)
+    assert words.words[:5] == SPECIAL and len(words) == model.input_size
+    assert (folder / "bert-small-s0.json").exists()
+    runs.pretrain("bert-small", folder, out=folder, progress=False)
+    assert (folder / "bert-small.npz").read_bytes() == first
+    torch.manual_seed(0)
+    fresh, _ = pretrained.load("bert-small", trained=False)
+    assert not torch.equal(fresh.encoder.embedding.weight, model.encoder.embedding.weight)
+    about = pretrained.read(folder / "bert-small.npz")[2]
+    assert about["recipe"] == "bert-small" and "CC BY-SA 4.0" in about["licence"]
+
+
+def test_damaged_weights_are_refused(folder):
+    path = folder / "bert-small.npz"
+    whole = path.read_bytes()
+    for damaged in (whole[: len(whole) // 2], b"", b"no archive", whole[:2000] + b"\0\1\2\3" + whole[2004:]):
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match=r"bert-small\.npz is damaged"):
+            pretrained.load("bert-small")
+
+
+def test_one_changed_number_or_word_is_seen(folder):
+    path = folder / "bert-small.npz"
+    arrays = dict(np.load(path))
+    for name in ("p.bias", "words", "about"):
+        changed = arrays | {name: arrays[name].copy()}
+        changed[name][-1] += 1
+        np.savez(path, **changed)
+        with pytest.raises(ValueError, match="do not have the SHA-256"):
+            pretrained.load("bert-small")
+
+
+def test_parameters_of_another_model_and_a_missing_file_are_named(folder):
+    about = {"model": "bert", "arguments": SIZES}
+    pretrained.save(folder / "odd.npz", torch.nn.Linear(2, 2), Vocabulary(SPECIAL), about)
+    with pytest.raises(ValueError, match=r"odd\.npz does not hold the parameters"):
+        pretrained.load("odd", folder)
+    with pytest.raises(FileNotFoundError, match="pretrain bert-large"):
+        pretrained.load("bert-large", folder)
+
+
+def test_the_book_s_weights_are_whole_and_know_their_recipe():
+    for recipe in pretraining.PRETRAINED:
+        model, words = pretrained.load(recipe.name)
+        about = pretrained.read(pretrained.weights_folder() / f"{recipe.name}.npz")[2]
+        assert about["recipe"] == recipe.name and not about["commit"].endswith("-dirty")
+        assert about["arguments"] == {k: v for k, v in recipe.model_arguments.items() if k != "start"}
+        assert len(words) == recipe.task_arguments["size"] == model.input_size
+
+
+def test_the_book_s_bert_fills_a_gap_from_both_sides():
+    model, words = pretrained.load("bert-small")
+    (mask,) = words.require("[MASK]")
+
+    def likely(text):
+        x = words.encode(text)[None]
+        logits = model.eval()(x)[0][0, int((x[0] == mask).nonzero())]
+        return [words.words[i] for i in logits.topk(20).indices.tolist()]
+
+    assert "been" in likely("[CLS] it has [MASK] used in the past . [SEP]")
+    assert "be" in likely("[CLS] it will [MASK] used in the past . [SEP]")
+
+
+@pytest.mark.parametrize("kind", ["bert", "gpt"])
+def test_a_classifier_begins_from_the_weights_or_from_scratch(folder, kind):
+    name, trained = f"few-subj-50-{kind}", pretrained.load(f"{kind}-small")[0]
+    recipe = RECIPES[name]
+    recipe = replace(
+        recipe, task_arguments=recipe.task_arguments | {"source": "small_world", "labels": 8, "length": 16}
+    )
+    for begin in (True, False):
+        model, task = build(replace(recipe, model_arguments=recipe.model_arguments | {"trained": begin}), 1)
+        inner, table = (model.encoder, trained.encoder) if kind == "bert" else (model.gpt, trained)
+        assert torch.equal(inner.embedding.weight, table.embedding.weight) == begin
+        assert task.vocabulary == len(pretrained.vocabulary(f"{kind}-small"))
+        x, y = task.batch("train", 4, torch.Generator().manual_seed(0))
+        assert task.loss(model(x)[0], y).isfinite()
+
+
+def test_each_seed_has_labels_of_its_own(folder):
+    recipe = RECIPES["few-subj-50-bert"]
+    recipe = replace(
+        recipe, task_arguments=recipe.task_arguments | {"source": "small_world", "labels": 8, "length": 16}
+    )
+    rows = [build(recipe, seed)[1].splits.finite("train")[0].tolist() for seed in (0, 0, 1)]
+    assert rows[0] == rows[1] != rows[2]
+
+
+def test_a_frozen_encoder_stays_as_it_is(folder):
+    recipe = RECIPES["few-subj-50-bert"]
+    arguments = recipe.model_arguments | {"frozen": True}
+    task = recipe.task_arguments | {"source": "small_world", "labels": 8, "length": 16}
+    recipe = replace(recipe, model_arguments=arguments, task_arguments=task, steps=3, warmup=0)
+    model, task = build(recipe, 0)
+    before = [p.clone() for p in model.encoder.parameters()]
+    readout = model.readout.weight.detach().clone()
+    runs.trained(recipe, model, task)
+    assert all(torch.equal(p, old) for p, old in zip(model.encoder.parameters(), before, strict=True))
+    assert not torch.equal(model.readout.weight, readout)
+
+
+def test_the_auxiliary_loss_is_added_and_the_metrics_are_those_of_the_classes():
+    plain = SentenceClasses("small_world", labels=8, framed=True, size=40)
+    task = WithAuxiliary(plain, 0.5)
+    x, y = task.batch("train", 3, torch.Generator().manual_seed(0))
+    own = plain.batch("train", 3, torch.Generator().manual_seed(0))
+    assert torch.equal(x, own[0]) and torch.equal(y[:, 0], own[1]) and torch.equal(y[:, 1:], x)
+    logits = torch.randn(*x.shape, task.vocabulary + 4, dtype=torch.double)
+    logits[..., task.vocabulary :] = logits[:, -1:, task.vocabulary :]
+    nll = -logits[:, :-1, : task.vocabulary].log_softmax(-1).gather(2, x[:, 1:, None])[..., 0]
+    words = nll[x[:, 1:] != 0].mean()
+    classes = plain.loss(logits[:, -1:, task.vocabulary :], y[:, 0])
+    assert torch.isclose(task.loss(logits, y), classes + 0.5 * words, rtol=1e-12)
+    assert task.metrics(logits, y) == plain.metrics(logits[..., task.vocabulary :], y[:, 0])
+
+    def model(x):
+        return torch.zeros(*x.shape, task.vocabulary + 4), None
+
+    class Zeros(torch.nn.Module):
+        forward = staticmethod(model)
+
+    assert evaluate(Zeros(), task, "test")["loss"] == pytest.approx(task.baselines()["uniform guess loss"], abs=1e-6)
+
+
+def test_logits_at_places_are_those_of_all_positions():
+    from rtx_lib.tasks import MaskedText
+
+    at, everywhere = (MaskedText("small_world", length=16, size=60, places=places) for places in (True, False))
+    torch.manual_seed(0)
+    model = BERT(len(at.words), **SIZES).double().eval()
+    for split in ("train", "valid"):
+        (ids, segments, places), y = at.batch(split, 5, torch.Generator().manual_seed(0))
+        x, labels = everywhere.batch(split, 5, torch.Generator().manual_seed(0))
+        assert torch.equal(ids, x) and not segments.any() and (y >= 0).sum() == (labels >= 0).sum()
+        assert torch.equal(labels.gather(1, places), y)
+        loss = at.loss(model((ids, segments, places))[0], y)
+        assert torch.isclose(loss, everywhere.loss(model(x)[0], labels), rtol=1e-12)
+    assert evaluate(model.float(), at, "test") == pytest.approx(evaluate(model, everywhere, "test"), rel=1e-5)
