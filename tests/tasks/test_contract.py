@@ -36,10 +36,10 @@ from rtx_lib.tasks import (
 from rtx_lib.tasks.files import DownloadError
 from rtx_lib.tasks.masked_text import CausalText, MaskedText
 from rtx_lib.tasks.next_symbol import LookUp, NextSymbol
+from rtx_lib.tasks.on_off import OnOff
 from rtx_lib.tasks.sentence_classes import SentenceClasses
 from rtx_lib.tasks.sentence_pairs import SentencePairs
 from rtx_lib.tasks.tagging import PartsOfSpeech, WordSense
-from rtx_lib.tasks.on_off import OnOff
 from rtx_lib.training import evaluate
 
 SPLITS = ("train", "valid", "test")
