@@ -40,9 +40,9 @@ def draw_fillings(
     fig, ax = plt.subplots(figsize=(5.8, 1.35 + 0.33 * rows))
     paint(ax, tint(0.75 * table))
     for i, k in np.argwhere(table >= 0.005):
-        word(ax, k, i, f"{table[i, k]:.2f}".removeprefix("0"), fontsize=11)
+        word(ax, k, i, f"{table[i, k]:.2f}".removeprefix("0"))
     ax.set_ylim(rows - 0.5, -0.5)
-    ax.set_xticks(range(len(shares)), list(shares), fontsize=11)
+    ax.set_xticks(range(len(shares)), list(shares))
     ax.set_yticks(range(len(shown)), [words[i] for i in shown])
     name_above(ax, "", "")
     ax.spines[:].set_visible(False)
