@@ -1,6 +1,7 @@
 """What a recipe names: its model and task, and the optimiser and schedules that train it."""
 
 import fnmatch
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from rtx_lib.experiments.recipes.recipe import SEED
 from rtx_lib.layers import GRU, LSTM, RNN, Bag, BothWays, Readout, SampleStdNorm, SentenceClassifier, WordConvolution
 from rtx_lib.models.word2vec import cumulative_table, fit_word2vec, keep_probability
 from rtx_lib.tasks.vocabulary import PAD, SPECIAL
+from rtx_lib.training import fit
 from rtx_lib.training.schedules import drop_on_plateau, staircase, warmup_constant, warmup_cosine
 
 TASKS: dict[str, Callable[..., Any]] = {
@@ -91,13 +93,38 @@ def _begin(table: nn.Embedding, task: Any) -> None:
 
 
 def _bert_sentences(
-    task: Any, weights: str, *, trained: bool = True, frozen: bool = False, kind: str = "mean", dropout: float = 0.1
+    task: Any,
+    weights: str,
+    *,
+    trained: bool = True,
+    domain_steps: int = 0,
+    frozen: bool = False,
+    kind: str = "mean",
+    dropout: float = 0.1,
 ) -> nn.Module:
-    """BERT from the book's weights, or as they began, with a layer for classes; ``frozen``: which alone is trained."""
+    """BERT from the book's weights, or as they began, with a layer for classes; ``frozen``: which alone is trained.
+
+    With ``domain_steps`` it first goes on with masked words for so many steps, on the task's own training sentences,
+    which need no labels for that.
+    """
     bert, _ = pretrained.load(weights, trained=trained)
+    if domain_steps:
+        bert.load_state_dict(_in_domain(weights, trained, task.source, task.length, domain_steps))
     model = models.BERTClassifier(bert, task.output_size, kind=kind, dropout=dropout)
     model.encoder.requires_grad_(not frozen)
     return model
+
+
+@functools.lru_cache(maxsize=2)
+def _in_domain(weights: str, trained: bool, source: str, length: int, steps: int) -> dict[str, torch.Tensor]:
+    """The parameters after so many steps on the sentences of a source; the same whatever the seed of the run."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        bert, words = pretrained.load(weights, trained=trained)
+        text = tasks.MaskedText(source, words=words, length=length, share=0.3, places=True)
+        adam, schedule = torch.optim.Adam(bert.parameters(), lr=1e-3), warmup_cosine(steps, steps // 20)
+        fit(bert, text, steps=steps, batch_size=32, optimizer=adam, schedule=schedule, clip=1.0, progress=False)
+    return bert.state_dict()
 
 
 def _gpt_sentences(

@@ -1,4 +1,4 @@
-"""What fine-tuning needs beside a task and a model: GPT's auxiliary loss, and whether test sentences were read before."""
+"""What fine-tuning needs beside a task and a model: GPT's auxiliary loss, and which test sentences were read before."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def read(path: Path) -> tuple[dict[str, torch.Tensor], Vocabulary, dict[str, Any
         make = f"python -m rtx_lib.experiments pretrain {path.stem}"
         raise FileNotFoundError(f"no weights {path.name} in {path.parent}; make them with: {make}")
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         digest = arrays.pop(_DIGEST).tobytes().decode()
     except (zipfile.BadZipFile, ValueError, KeyError, EOFError, OSError, zlib.error) as error:

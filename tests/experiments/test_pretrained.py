@@ -1,5 +1,6 @@
 """Weights: written and read back, refused when damaged, and what begins from them."""
 
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -11,8 +12,8 @@ from rtx_lib.experiments.builders import build
 from rtx_lib.experiments.fine_tuning import WithAuxiliary
 from rtx_lib.experiments.recipes import RECIPES, pretraining
 from rtx_lib.models import BERT, GPT
-from rtx_lib.tasks import SentenceClasses, Vocabulary
-from rtx_lib.tasks.vocabulary import SPECIAL
+from rtx_lib.tasks import MaskedText, SentenceClasses
+from rtx_lib.tasks.vocabulary import SPECIAL, Vocabulary
 from rtx_lib.training.evaluation import evaluate
 
 SIZES = {"width": 8, "heads": 2, "layers": 1, "length": 16}
@@ -23,28 +24,41 @@ def tiny(name):
     """A recipe of pre-training of ten steps on generated text."""
     recipe, bert = RECIPES[name], name.startswith("bert")
     text = TEXT | ({"share": 0.3, "places": True} if bert else {})
-    sizes = SIZES | ({"segments": 1} if bert else {}) | {"start": "word2vec"}
+    sizes = SIZES | ({"segments": 1, "start": "word2vec"} if bert else {})
     return replace(recipe, steps=10, batch_size=8, warmup=2, eval_every=5, model_arguments=sizes, task_arguments=text)
 
 
+FEW = {"source": "small_world", "labels": 8, "length": 16}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Weights of both kinds, made end to end."""
+    folder = tmp_path_factory.mktemp("weights")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("bert-small", "gpt-small"):
+            patch.setitem(RECIPES, name, tiny(name))
+            assert runs.pretrain(name, folder, out=folder, progress=False) == folder / f"{name}.npz"
+    return folder
+
+
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """Weights of both kinds, made end to end in a folder of their own, which stands for the book's."""
-    for name in ("bert-small", "gpt-small"):
-        monkeypatch.setitem(RECIPES, name, tiny(name))
-        assert runs.pretrain(name, tmp_path, out=tmp_path, progress=False) == tmp_path / f"{name}.npz"
+def folder(made, tmp_path, monkeypatch):
+    """A copy of them, which stands for the book's folder."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     monkeypatch.setattr(pretrained, "weights_folder", lambda: tmp_path)
     pretrained.vocabulary.cache_clear()
     yield tmp_path
     pretrained.vocabulary.cache_clear()
 
 
-def test_what_was_trained_is_read_back_and_the_same_seed_gives_the_same_file(folder):
+def test_what_was_trained_is_read_back_and_the_same_seed_gives_the_same_file(folder, monkeypatch):
     first = (folder / "bert-small.npz").read_bytes()
     model, words = pretrained.load("bert-small")
     assert isinstance(model, BERT) and isinstance(pretrained.load("gpt-small")[0], GPT)
     assert words.words[:5] == SPECIAL and len(words) == model.input_size
     assert (folder / "bert-small-s0.json").exists()
+    monkeypatch.setitem(RECIPES, "bert-small", tiny("bert-small"))
     runs.pretrain("bert-small", folder, out=folder, progress=False)
     assert (folder / "bert-small.npz").read_bytes() == first
     torch.manual_seed(0)
@@ -84,9 +98,12 @@ def test_parameters_of_another_model_and_a_missing_file_are_named(folder):
 
 
 def test_the_book_s_weights_are_whole_and_know_their_recipe():
-    for recipe in pretraining.PRETRAINED:
+    paths = sorted(pretrained.weights_folder().glob("*.npz"))
+    assert "bert-small" in [path.stem for path in paths]
+    for path in paths:
+        recipe = next(recipe for recipe in pretraining.PRETRAINED if recipe.name == path.stem)
         model, words = pretrained.load(recipe.name)
-        about = pretrained.read(pretrained.weights_folder() / f"{recipe.name}.npz")[2]
+        about = pretrained.read(path)[2]
         assert about["recipe"] == recipe.name and not about["commit"].endswith("-dirty")
         assert about["arguments"] == {k: v for k, v in recipe.model_arguments.items() if k != "start"}
         assert len(words) == recipe.task_arguments["size"] == model.input_size
@@ -109,9 +126,7 @@ def test_the_book_s_bert_fills_a_gap_from_both_sides():
 def test_a_classifier_begins_from_the_weights_or_from_scratch(folder, kind):
     name, trained = f"few-subj-50-{kind}", pretrained.load(f"{kind}-small")[0]
     recipe = RECIPES[name]
-    recipe = replace(
-        recipe, task_arguments=recipe.task_arguments | {"source": "small_world", "labels": 8, "length": 16}
-    )
+    recipe = replace(recipe, task_arguments=recipe.task_arguments | FEW)
     for begin in (True, False):
         model, task = build(replace(recipe, model_arguments=recipe.model_arguments | {"trained": begin}), 1)
         inner, table = (model.encoder, trained.encoder) if kind == "bert" else (model.gpt, trained)
@@ -121,11 +136,22 @@ def test_a_classifier_begins_from_the_weights_or_from_scratch(folder, kind):
         assert task.loss(model(x)[0], y).isfinite()
 
 
+def test_text_without_labels_is_read_before_the_labels(folder):
+    recipe = RECIPES["few-subj-50-bert"]
+    how = {
+        "model_arguments": recipe.model_arguments | {"domain_steps": 3},
+        "task_arguments": recipe.task_arguments | FEW,
+    }
+    first, second = (build(replace(recipe, **how), seed)[0] for seed in (0, 1))
+    began = pretrained.load("bert-small")[0].encoder.embedding.weight
+    assert torch.equal(first.encoder.embedding.weight, second.encoder.embedding.weight)
+    assert not torch.equal(first.encoder.embedding.weight, began)
+    assert not torch.equal(first.readout.weight, second.readout.weight)
+
+
 def test_each_seed_has_labels_of_its_own(folder):
     recipe = RECIPES["few-subj-50-bert"]
-    recipe = replace(
-        recipe, task_arguments=recipe.task_arguments | {"source": "small_world", "labels": 8, "length": 16}
-    )
+    recipe = replace(recipe, task_arguments=recipe.task_arguments | FEW)
     rows = [build(recipe, seed)[1].splits.finite("train")[0].tolist() for seed in (0, 0, 1)]
     assert rows[0] == rows[1] != rows[2]
 
@@ -133,7 +159,7 @@ def test_each_seed_has_labels_of_its_own(folder):
 def test_a_frozen_encoder_stays_as_it_is(folder):
     recipe = RECIPES["few-subj-50-bert"]
     arguments = recipe.model_arguments | {"frozen": True}
-    task = recipe.task_arguments | {"source": "small_world", "labels": 8, "length": 16}
+    task = recipe.task_arguments | FEW
     recipe = replace(recipe, model_arguments=arguments, task_arguments=task, steps=3, warmup=0)
     model, task = build(recipe, 0)
     before = [p.clone() for p in model.encoder.parameters()]
@@ -167,8 +193,6 @@ def test_the_auxiliary_loss_is_added_and_the_metrics_are_those_of_the_classes():
 
 
 def test_logits_at_places_are_those_of_all_positions():
-    from rtx_lib.tasks import MaskedText
-
     at, everywhere = (MaskedText("small_world", length=16, size=60, places=places) for places in (True, False))
     torch.manual_seed(0)
     model = BERT(len(at.words), **SIZES).double().eval()
