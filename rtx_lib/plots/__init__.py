@@ -6,6 +6,7 @@ from rtx_lib.plots.cells import CELL_STAGES, describe_cell, draw_cell, draw_unro
 from rtx_lib.plots.curves import bands, baseline, error_axes, evaluations, label_lines, provenance, record_bands, smooth
 from rtx_lib.plots.explorer import explorer, slider
 from rtx_lib.plots.figure import show, to_svg
+from rtx_lib.plots.fillings import describe_fillings, draw_fillings
 from rtx_lib.plots.film import at_frame, film
 from rtx_lib.plots.gradients import draw_layer_gradients, error_by_length, gradient_frames, gradient_panels
 from rtx_lib.plots.heatmaps import (

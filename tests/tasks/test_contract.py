@@ -36,6 +36,7 @@ from rtx_lib.tasks import (
 from rtx_lib.tasks.files import DownloadError
 from rtx_lib.tasks.masked_text import CausalText, MaskedText
 from rtx_lib.tasks.next_symbol import LookUp, NextSymbol
+from rtx_lib.tasks.on_off import OnOff
 from rtx_lib.tasks.sentence_classes import SentenceClasses
 from rtx_lib.tasks.sentence_pairs import SentencePairs
 from rtx_lib.tasks.tagging import PartsOfSpeech, WordSense
@@ -60,6 +61,7 @@ GENERATED = {
     "symbol-both-5x3": lambda place: NextSymbol(5, symbols=3, side="both"),
     "look-up-4-4-of-16x16": lambda place: LookUp(),
     "look-up-2-1-of-5x5-everything": lambda place: LookUp(2, questions=1, keys=5, values=5, everything=True),
+    "on-off": lambda place: OnOff(),
     "stories-one-fact": lambda place: Stories("one fact"),
     "stories-two-facts-3to5": lambda place: Stories(sentences=(3, 5)),
     "stories-two-facts-flat": lambda place: Stories(flat=True),
