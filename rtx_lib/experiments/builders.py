@@ -27,6 +27,10 @@ TASKS: dict[str, Callable[..., Any]] = {
     "enwik8": tasks.Enwik8,
     "sentiment": tasks.Sentiment,
     "generated-sentiment": tasks.GeneratedSentiment,
+    "word-pairs": tasks.WordPairs,
+    "atlas": tasks.Atlas,
+    "instructions": tasks.Instructions,
+    "masked-text": tasks.MaskedText,
 }
 
 
@@ -87,6 +91,10 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
         task.vocabulary, task.output_size, **how
     ),
     "neural-gpu": lambda task, **how: models.NeuralGPU(task.vocabulary, task.output_size, **how),
+    "bert": lambda task, **how: models.BERT(task.vocabulary, **how),
+    "gpt": lambda task, **how: models.GPT(task.vocabulary, **how),
+    "xlnet": lambda task, **how: models.XLNet(task.vocabulary, **how),
+    "xlnet-denoising": lambda task, **how: models.Denoising(models.XLNet(task.vocabulary, **how)),
     "plain-gpt": lambda task, **how: models.PlainGPT(task.vocabulary, **how),
 }
 

@@ -3,9 +3,9 @@
 :mod:`rtx_lib.experiments.runs` runs them.
 """
 
-from . import attention, between, parallel, race, recurrence
+from . import attention, between, orders, parallel, race, recurrence
 from .recipe import Recipe, recipe_of
 
 RECIPES: dict[str, Recipe] = {
-    recipe.name: recipe for part in (recurrence, attention, between, parallel, race) for recipe in part.RECIPES
+    recipe.name: recipe for part in (recurrence, attention, between, parallel, orders, race) for recipe in part.RECIPES
 }
