@@ -14,7 +14,7 @@ from rtx_lib.tasks.windows import check_ids, symbol_loss, symbol_metrics
 
 LANDS = ("arelia", "borun", "celdor", "dravia", "elmar", "fenria", "gorland", "hesper")
 PARTS = ("north", "east", "south", "west")
-MASK = "[MASK]"
+PADDING, MASK = "[PAD]", "[MASK]"  # the former has the id 0, which BERT does not see, and is in no sentence
 HIDDEN = ("pieces", "units", "name", "piece")
 _LINKS = ("is", "in", "the", "of")
 _FIRST_WORD, _SECOND, _PART, _LAND = 0, 1, 5, 7  # their places
@@ -61,11 +61,11 @@ class Atlas:
         self.name = f"atlas-{hidden}"
         count = len(LANDS) * len(PARTS)
         names = (*(f"{a}{b}" for a in "bdfgklmn" for b in "aeiu"), *(f"{a}{b}r" for a in "prstvzhj" for b in "aeiu"))
-        self.words = (*names, *PARTS, *LANDS, *_LINKS, MASK)
+        self.words = (PADDING, *names, *PARTS, *LANDS, *_LINKS, MASK)
         self.vocabulary = self.input_size = self.output_size = len(self.words)
         self.mask = self.vocabulary - 1
         order = torch.randperm(count, generator=torch.Generator().manual_seed(12))
-        self.places = torch.stack([torch.arange(count), count + order], dim=1)  # (32, 2), by land and then by part
+        self.places = 1 + torch.stack([torch.arange(count), count + order], dim=1)  # (32, 2), by land and then by part
         self._patterns = torch.tensor(_PATTERNS[hidden], dtype=torch.bool)
         self.splits = Rows(draw=self._draw, lay_out=self._lay_out)
 
@@ -87,7 +87,7 @@ class Atlas:
         return place, torch.randint(12, (size,), generator=generator)
 
     def _lay_out(self, place: Tensor, number: Tensor) -> tuple[Tensor, Tensor]:
-        names, lands = 2 * len(self.places), 2 * len(self.places) + len(PARTS)
+        names, lands = 1 + 2 * len(self.places), 1 + 2 * len(self.places) + len(PARTS)
         links = torch.arange(lands + len(LANDS), self.mask).expand(len(place), -1)  # is in the of
         part, land = names + place % len(PARTS), lands + place // len(PARTS)
         ids = torch.cat([self.places[place], links[:, :3], part[:, None], links[:, 3:], land[:, None]], dim=1)
