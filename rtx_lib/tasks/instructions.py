@@ -26,8 +26,8 @@ class Instructions:
 
     ::
 
-        backwards next : d a f c = d g b e .        the letters from the last to the first, and of each the next one
-        sorted same : d a f c = a c d f .
+        backwards next : d a f = g b e .        the letters from the last to the first, and of each the next one
+        sorted same : d a f = a d f .
 
     Three orders and three changes of the letters (the next of j is a) make nine tasks. Seven are in the training text,
     each as often as the others; two of them, "backwards next" and "sorted previous", never are, though all of their
@@ -56,7 +56,7 @@ class Instructions:
 
     batch, batches = draw_batch, run_through  # methods, written once in splits.py
 
-    def __init__(self, tasks: str = "trained", *, named: bool = True, length: int = 4) -> None:
+    def __init__(self, tasks: str = "trained", *, named: bool = True, length: int = 3) -> None:
         self.tasks = check_choice("tasks", tasks, ("trained", *TASKS))
         self.named, self.length = named, check_integer("length", length, 2)
         self.name = f"instructions-{tasks.replace(' ', '-')}" + ("" if named else "-unnamed")

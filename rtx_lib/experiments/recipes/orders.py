@@ -29,7 +29,7 @@ def _atlas(hidden: str) -> Recipe:
     return Recipe(f"atlas-{hidden}", about, "bert", task_arguments={"hidden": hidden}, model_arguments=_SMALL, **_ATLAS)
 
 
-_PHRASES = COSINE | {"task": "masked-text", "steps": 1500, "batch_size": 32, "warmup": 75, "eval_every": 150}
+_PHRASES = COSINE | {"task": "masked-text", "steps": 500, "batch_size": 16, "warmup": 25, "eval_every": 100}
 _PHRASES |= {"lr": 3e-3, "eval_batches": 2, "elsewhere": {rule: {"rule": rule} for rule in ("tokens", "units")}}
 
 
@@ -42,16 +42,16 @@ def _phrases(source: str, rule: str) -> Recipe:
 
 # --- GPT-2: tasks told in words
 
-_LINES = COSINE | {"task": "instructions", "steps": 1000, "batch_size": 64, "warmup": 50, "eval_every": 100}
-_LINES |= {"lr": 3e-3, "eval_batches": 2}
+_LINES = COSINE | {"task": "instructions", "steps": 600, "batch_size": 64, "warmup": 30, "eval_every": 100}
+_LINES |= {"lr": 5e-3, "eval_batches": 2}
 _TASKS = ("forwards same", "backwards same", "sorted same", "backwards next", "sorted previous")
 
 
 def _lines(named: bool) -> Recipe:
     about = f"GPT-2 on lines {'with' if named else 'without'} their task's name"
     task: dict[str, Any] = {} if named else {"named": False}
-    arguments = {"width": 64, "heads": 4, "layers": 2, "length": 16, "norm": "pre"}
-    elsewhere = {task: {"tasks": task} for task in _TASKS}
+    arguments = {"width": 48, "heads": 4, "layers": 2, "length": 16, "norm": "pre"}
+    elsewhere = {name: {"tasks": name} for name in _TASKS}
     name = "lines-named" if named else "lines-unnamed"
     return Recipe(name, about, "gpt", task_arguments=task, model_arguments=arguments, elsewhere=elsewhere, **_LINES)
 
