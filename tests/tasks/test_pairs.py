@@ -174,7 +174,7 @@ BAD = {
     "split must be one of": lambda: WordPairs().batch("dev", 3, generator()),
     "size must be .* got 0": lambda: WordPairs().batch("train", 0, generator()),
     "prediction must be .* whole output": lambda: WordPairs().loss(torch.zeros(3, 5, 7), torch.zeros(3, 5).long()),
-    "ids must be in 0..20, got 21": lambda: WordPairs().decode([20]),
+    "ids must be in 0..20, got 21": lambda: WordPairs().decode([21]),
 }
 
 
