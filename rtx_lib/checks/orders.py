@@ -106,4 +106,5 @@ def check_word_perplexity(answer: Callable[[Tensor, int], float]) -> None:
         "this is the mean loss of a word; the perplexity is e to it": total / words,
         "divide by the number of words before the exponential": math.exp(total),
     }
-    compare_number(float(answer(losses.clone(), words)), math.exp(total / words), slips, "{:g} is not right", 1e-6, 1e-6)
+    given = float(answer(losses.clone(), words))
+    compare_number(given, math.exp(total / words), slips, "{:g} is not right", 1e-6, 1e-6)

@@ -67,7 +67,7 @@ class Instructions:
         self.splits = Rows(draw=self._draw, lay_out=self._lay_out)
 
     def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
-        """Mean cross-entropy in nats over all symbols of a line but the first; prediction (B, T, V) logits, y (B, T)."""
+        """Mean cross-entropy in nats over all symbols but the first; prediction (B, T, V) logits, y (B, T)."""
         check_prediction(prediction, len(y), self.output_size, y.shape[1])
         return F.cross_entropy(prediction.transpose(1, 2), y)
 
@@ -94,7 +94,7 @@ class Instructions:
         return " ".join(self.words[number] for number in check_ids(ids, self.vocabulary))
 
     def answers(self, letters: Tensor, task: Tensor) -> Tensor:
-        """The answers (N, length) to questions (N, length) of letters 0..9, by the number (N,) of the task in `TASKS`."""
+        """The answers (N, length) to questions (N, length) of letters 0..9, by the number (N,) of a task of `TASKS`."""
         order, step = task // len(STEPS), task % len(STEPS)
         orders = torch.stack([letters, letters.flip(1), letters.sort(1).values])  # (3, N, length)
         put = orders[order, torch.arange(len(letters))]

@@ -39,5 +39,5 @@ def test_the_query_vector_is_not_trained():
 
 
 def test_there_is_no_state():
-    with pytest.raises(ValueError, match="state must be None, .* got tuple"):
+    with pytest.raises(ValueError, match=r"state must be None, .* got tuple"):
         made()(torch.arange(T)[None], ())

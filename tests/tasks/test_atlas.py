@@ -29,12 +29,9 @@ def test_what_is_hidden_is_asked_for(hidden):
     assert torch.equal(x == task.mask, y != -100)
     patterns = {tuple(row.nonzero().flatten().tolist()) for row in x == task.mask}
     pieces = {(0,), (1,), (PART,), (LAND,)}
-    assert patterns == {
-        "pieces": pieces,
-        "units": {NAME, (PART,), (LAND,)},
-        "name": {NAME},
-        "piece": {(0,), (1,)},
-    }[hidden]
+    assert (
+        patterns == {"pieces": pieces, "units": {NAME, (PART,), (LAND,)}, "name": {NAME}, "piece": {(0,), (1,)}}[hidden]
+    )
     counts = (x == task.mask).double().mean(0)
     share = {"pieces": 1 / 4, "units": 1 / 3, "name": 1.0, "piece": 0.5}[hidden]
     assert counts[0].item() == pytest.approx(share, abs=0.04)
@@ -75,7 +72,7 @@ def test_a_model_trains_on_it():
 
 
 def test_bad_arguments():
-    with pytest.raises(ValueError, match="hidden must be one of 'pieces', .* got 'all'"):
+    with pytest.raises(ValueError, match=r"hidden must be one of 'pieces', .* got 'all'"):
         Atlas("all")
     with pytest.raises(ValueError, match=r"ids must be in 0\.\."):
         Atlas().decode([500])

@@ -52,7 +52,7 @@ def test_without_names_only_the_name_is_missing():
 
 def test_a_line_is_right_if_every_letter_is():
     task = Instructions()
-    x, y = task.batch("test", 4, torch.Generator().manual_seed(1))
+    _, y = task.batch("test", 4, torch.Generator().manual_seed(1))
     logits = torch.nn.functional.one_hot(y, task.vocabulary).double() * 50
     assert task.metrics(logits, y) == pytest.approx({"loss": 0, "accuracy": 1, "exact": 1}, abs=1e-9)
     logits[0, -2] = logits[0, -2].roll(1)  # the last letter of one answer

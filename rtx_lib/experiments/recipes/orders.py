@@ -8,7 +8,7 @@ _SMALL: dict[str, Any] = {"width": 32, "heads": 4, "layers": 2}
 
 # --- New York: the masked model, the permutation model, and the latter's network with the former's objective
 
-_PAIRS = COSINE | {"task": "word-pairs", "steps": 300, "batch_size": 64, "warmup": 15, "eval_every": 50}
+_PAIRS = COSINE | {"task": "word-pairs", "steps": 600, "batch_size": 64, "warmup": 30, "eval_every": 100}
 _PAIRS |= {"lr": 3e-3, "eval_batches": 2}
 _BOTH = {"elsewhere": {"both hidden": {"hidden": "both"}}}
 
