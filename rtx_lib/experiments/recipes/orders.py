@@ -8,7 +8,7 @@ _SMALL: dict[str, Any] = {"width": 32, "heads": 4, "layers": 2}
 
 # --- New York: the masked model, the permutation model, and the latter's network with the former's objective
 
-# Tried with seed 0 and 600 steps, by the loss on the validation sentences, of which 1.04 is the least that can be: 0.001
+# Tried with seed 0 and 600 steps, by the loss on validation sentences, of which 1.04 is the least that can be: 0.001
 # and 0.003 give BERT 1.32 and 1.10, XLNet 1.15 and 1.05; 0.01 gives BERT 1.09. One rate is for all three.
 _PAIRS = COSINE | {"task": "word-pairs", "steps": 300, "batch_size": 64, "warmup": 15, "eval_every": 50}
 _PAIRS |= {"lr": 3e-3, "eval_batches": 2}
