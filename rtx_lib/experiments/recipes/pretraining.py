@@ -149,12 +149,11 @@ _ELMO_SMALL = Recipe(
 _TOY = COSINE | {"batch_size": 64, "warmup": 20, "eval_batches": 4}
 
 
-def _symbol(side: str, direction: str) -> Recipe:
-    about = f"BERT that looks {direction} on symbols that the {side} neighbour decides".replace("the both", "both")
+def _symbol(name: str, direction: str, looks: str) -> Recipe:
+    about = f"BERT that looks {looks} on symbols that the next neighbour decides"
     model = {"width": 32, "heads": 4, "layers": 2, "length": 17, "segments": 1, "direction": direction}
     how = _TOY | {"steps": 400, "lr": 3e-3, "eval_every": 50, "model_arguments": model}
-    name = {"both": "both", "left-to-right": "causal"}[direction]
-    return Recipe(f"symbol-{side}-{name}", about, "bert", "next-symbol", task_arguments={"side": side}, **how)
+    return Recipe(f"symbol-next-{name}", about, "bert", "next-symbol", task_arguments={"side": "next"}, **how)
 
 
 def _look_up(layers: int) -> Recipe:
@@ -166,7 +165,8 @@ def _look_up(layers: int) -> Recipe:
 
 
 TOYS: list[Recipe] = [
-    *(_symbol(side, direction) for side in ("next", "both") for direction in ("left-to-right", "both")),
+    _symbol("causal", "left-to-right", "left-to-right"),
+    _symbol("both", "both", "both ways"),
     *(_look_up(layers) for layers in (1, 2)),
 ]
 
