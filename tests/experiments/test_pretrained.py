@@ -14,7 +14,7 @@ from rtx_lib.experiments import pretrained, runs
 from rtx_lib.experiments.builders import build
 from rtx_lib.experiments.fine_tuning import WithAuxiliary, overlap
 from rtx_lib.experiments.recipes import RECIPES, pretraining
-from rtx_lib.models import BERT, GPT
+from rtx_lib.models import BERT, GPT, BERTClassifier
 from rtx_lib.tasks import BothWaysText, CausalText, MaskedText, SentenceClasses
 from rtx_lib.tasks.vocabulary import SPECIAL, Vocabulary
 from rtx_lib.training.evaluation import evaluate
@@ -249,3 +249,13 @@ def test_test_sentences_in_the_text_are_counted():
 def test_the_text_of_the_book_s_weights_holds_no_test_sentence():
     for source in ("subj", "sst2", "trec"):
         assert overlap(pretraining.TEXTS, source, pretraining.HELD_OUT)["found"] == 0
+
+
+def test_the_mean_of_a_sentence_is_that_of_its_words():
+    torch.manual_seed(0)
+    model = BERTClassifier(BERT(20, **SIZES), 3, kind="mean").double().eval()
+    x = torch.tensor([[2, 7, 8, 3]])
+    h = model.encoder(x)[0]
+    expected = model.readout(h.mean(1, keepdim=True))
+    for padded in (x, F.pad(x, (0, 5))):
+        torch.testing.assert_close(model(padded)[0], expected, rtol=1e-12, atol=1e-12)
