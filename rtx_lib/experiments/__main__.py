@@ -57,8 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
         return sweeps.command(options, arguments[end + 1 :])
     if options.command == "pretrain":
         torch.set_num_threads(options.threads)
-        where = {"out": options.out, "device": options.device}
-        print(pretrain(options.recipe, options.out, progress=not options.quiet, **where))
+        print(pretrain(options.recipe, options.out, out=options.out, device=options.device, progress=not options.quiet))
         return 0
     if options.command == "pack":
         known = {name: [recipe.name for recipe in sweep.recipes] for name, sweep in sweeps.SWEEPS.items()}

@@ -48,9 +48,8 @@ def save(path: Path, model: nn.Module, words: Vocabulary, about: Mapping[str, An
     """
     arrays: dict[str, Any] = {f"p.{name}": p.detach().cpu().half().numpy() for name, p in model.state_dict().items()}
     arrays |= {_WORDS: _text("\n".join(words.words)), _ABOUT: _text(json.dumps(dict(about), sort_keys=True))}
-    arrays |= {_DIGEST: _text(_digest(arrays))}
     with in_one_step(path) as temporary, temporary.open("wb") as file:
-        np.savez_compressed(file, **arrays)
+        np.savez_compressed(file, **arrays | {_DIGEST: _text(_digest(arrays))})
 
 
 def read(path: Path) -> tuple[dict[str, torch.Tensor], Vocabulary, dict[str, Any]]:

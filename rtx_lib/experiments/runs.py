@@ -213,11 +213,11 @@ def _tested(model: nn.Module, task: Any, recipe: Recipe, device: str) -> dict[st
     for name, settings in recipe.tested_with.items():
         length = settings.get("stream_length", recipe.stream_length)
         elsewhere[name] = scores(_changed(model, settings), length)
-    reader: Any = model
     for name, arguments in recipe.probed.items():
         kind = TASKS[arguments["task"]]
         labels = kind(words=task.words, **{key: value for key, value in arguments.items() if key != "task"})
-        for layer, share in enumerate(layer_probes(reader.eval().layers, labels)):
+        read: Any = model.eval().layers
+        for layer, share in enumerate(layer_probes(read, labels)):
             elsewhere[f"{name}, layer {layer}"] = {"accuracy": share}
         elsewhere[f"{name}, baselines"] = labels.baselines()
     if elsewhere:

@@ -106,7 +106,7 @@ STREAMED = {
     "enwik8-6-without-newlines": lambda place: place(small.enwik8(), Enwik8, 6, newlines=False),
 }
 CORPORA = small_corpora.corpora()
-WHOLE = {"on-off"}  # all sentences that there are
+SMALL = {"on-off"}  # all sentences that there are
 MAKERS = GENERATED | READ | STREAMED
 
 
@@ -209,7 +209,7 @@ def test_finite_splits_are_run_through_once_in_order_whatever_the_batches(name: 
     for split in finite(name):
         torch.manual_seed(len(split))  # the global generator must not matter
         whole = list(task.batches(split, 100_000))
-        sizes = {"valid": 1_000, "test": 10_000} if name in GENERATED and name not in WHOLE else {}
+        sizes = {"valid": 1_000, "test": 10_000} if name in GENERATED and name not in SMALL else {}
         assert sum(len(y) for _, y in whole) == sizes.get(split, sum(len(y) for _, y in whole))
         pieces = list(again.batches(split, 7))
         assert all(len(y) == 7 for _, y in pieces[: -1 - (name in STREAMED)])
