@@ -214,7 +214,7 @@ def test_finite_splits_are_run_through_once_in_order_whatever_the_batches(name: 
         pieces = list(again.batches(split, 7))
         assert all(len(y) == 7 for _, y in pieces[: -1 - (name in STREAMED)])
         assert rows(*pieces) == rows(*whole)
-    if not name.startswith("shakespeare"):  # there "valid" is "test"
+    if not name.startswith("shakespeare") and name not in SMALL:  # there "valid" is "test"
         assert rows(next(task.batches("valid", 100))) != rows(next(task.batches("test", 100)))
 
 
