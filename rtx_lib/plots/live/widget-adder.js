@@ -165,7 +165,8 @@ RTX.part('widget-adder', (RTX) => {
       el('p', {className: 'live-task'}, `It has learnt to add numbers of up to ${trained} bits, 0 to ${said(2 ** trained - 1)}. `
         + `Type two, larger ones too: up to ${LONGEST} bits.`),
       el('div', {className: 'live-controls adder-typed'}, fields['first number'], el('span', {}, '+'), fields['second number']),
-      el('div', {className: 'live-buttons'}, any(trained), carry(trained), any(2 * trained), carry(2 * trained), travel(3 * trained), carry(LONGEST)),
+      el('div', {className: 'live-buttons'},
+        any(trained), carry(trained), any(2 * trained), carry(2 * trained), travel(3 * trained), carry(LONGEST)),
       voice.element, table, controls)
     put(first ?? 2 ** trained - 1, second ?? 1)
     new ResizeObserver(paint).observe(film)
