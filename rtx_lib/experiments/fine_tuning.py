@@ -17,13 +17,13 @@ class WithAuxiliary:
     """A task of sentences for a GPT that goes on to name the next words (Radford et al. 2018, eq. 5).
 
     A label y (B, 1 + T) is the class and then the ids of the sentence; a prediction is (B, T, V + C), as
-    :class:`rtx_lib.models.GPTClassifier` with ``auxiliary`` gives it. The loss that is trained adds ``weight`` times
+    ``GPTClassifier`` with ``auxiliary`` gives it. The loss that is trained adds ``weight`` times
     that of the words; "loss" and "accuracy" of the metrics are those of the classes alone.
 
     Parameters
     ----------
     task
-        A :class:`rtx_lib.tasks.SentenceClasses`.
+        A task of labelled sentences.
     weight
         lambda.
     """
@@ -66,7 +66,7 @@ def overlap(sources: Sequence[str], labelled_source: str, without: Sequence[str]
     Parameters
     ----------
     sources, without
-        Of the text, as :func:`rtx_lib.tasks.sentences` has them; its training split is searched.
+        Of the text, by the names of `TEXTS` in corpora.py; its training split is searched.
     labelled_source
         Whose test sentences.
 

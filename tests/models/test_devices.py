@@ -36,6 +36,7 @@ SETTINGS = {
     "mnist": {"rows": True},
     "digits": {"rows": True},
     "music": {"source": "jsb", "length": 9},
+    "few-labels": {"weights": "bert-small", "source": "small_world"},
 }
 DATA = {"mnist": "mnist", "music": "music", "ptb": "ptb", "sentiment": "sst2"}
 

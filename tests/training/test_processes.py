@@ -145,6 +145,7 @@ SETTINGS = {
     "number-words": {"label_smoothing": 0.1},
     "text": {"source": "pydoc", "length": 9},
     "ptb": {"length": 9, "context": 3},
+    "few-labels": {"weights": "bert-small", "source": "small_world"},
 }
 DATA = {"mnist": "mnist", "music": "music", "ptb": "ptb", "sentiment": "sst2"}
 NAMES = sorted(set(TASKS) - {"enwik8"})  # its bytes weigh as the characters of ptb do
