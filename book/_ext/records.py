@@ -50,7 +50,7 @@ GROUPS = (
     ("Chapter 10: number words", "numbers-(bytenet|convs2s)"),
     ("Chapters 11 and 12: pre-training", "bert-|gpt-|elmo-"),
     ("Chapters 11 and 12: fine-tuning", "few-"),
-    ("Chapters 11 and 12: who sees what, and looking up", "symbol-|look-up-"),
+    ("Chapters 11 and 12: who sees what", "symbol-"),
     *((f"The race: {about}", f"race-{task}-") for task, about in RACE.items()),
 )
 REST = "Other runs"

@@ -41,7 +41,6 @@ TASKS: dict[str, Callable[..., Any]] = {
     "parts-of-speech": tasks.PartsOfSpeech,
     "word-sense": tasks.WordSense,
     "next-symbol": tasks.NextSymbol,
-    "look-up": tasks.LookUp,
 }
 
 
