@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pybtex.plugin
 import yaml
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -136,7 +137,14 @@ def number(app: Sphinx, config: Config) -> None:
     config.version = config.release = metadata(Path(app.confdir))["version"]
 
 
+def remember_plugins() -> None:
+    """Let pybtex look up each of its styles once: for every citation it reads the metadata of all packages anew."""
+    if not hasattr(pybtex.plugin._load_entry_point, "cache_info"):
+        pybtex.plugin._load_entry_point = functools.cache(pybtex.plugin._load_entry_point)
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
+    remember_plugins()
     app.add_directive("cite-box", CiteBox)
     app.connect("config-inited", number)
     app.connect("html-page-context", sign, priority=800)

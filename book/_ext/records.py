@@ -48,9 +48,12 @@ GROUPS = (
     ("Chapter 10: stories", "stories-"),
     ("Chapter 10: film reviews, and generated sentences", "sst2-|sentences-"),
     ("Chapter 10: number words", "numbers-(bytenet|convs2s)"),
-    ("Chapters 11 and 12: pre-training", "bert-|gpt-|elmo-"),
-    ("Chapters 11 and 12: fine-tuning", "few-"),
-    ("Chapters 11 and 12: who sees what", "symbol-"),
+    ("Chapter 11: pre-training", "bert-|gpt-|elmo-"),
+    ("Chapter 11: fine-tuning", "few-"),
+    ("Chapter 11: who sees what, and looking up", "symbol-|look-up-"),
+    ("Chapter 12: pairs of words", "pairs-"),
+    ("Chapter 12: what is hidden together", "atlas-|conll2000-"),
+    ("Chapter 12: tasks told in words", "lines-"),
     *((f"The race: {about}", f"race-{task}-") for task, about in RACE.items()),
 )
 REST = "Other runs"

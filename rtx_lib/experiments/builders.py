@@ -41,6 +41,10 @@ TASKS: dict[str, Callable[..., Any]] = {
     "parts-of-speech": tasks.PartsOfSpeech,
     "word-sense": tasks.WordSense,
     "next-symbol": tasks.NextSymbol,
+    "look-up": tasks.LookUp,
+    "word-pairs": tasks.WordPairs,
+    "atlas": tasks.Atlas,
+    "instructions": tasks.Instructions,
 }
 
 
@@ -195,6 +199,8 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "gpt": _gpt,
     "gpt-sentences": _gpt_sentences,
     "elmo": lambda task, **how: models.BidirectionalLM(task.vocabulary, **how),
+    "xlnet": lambda task, **how: models.XLNet(task.vocabulary, **how),
+    "xlnet-denoising": lambda task, **how: models.Denoising(models.XLNet(task.vocabulary, **how)),
     "plain-gpt": lambda task, **how: models.PlainGPT(task.vocabulary, **how),
 }
 

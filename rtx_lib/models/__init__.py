@@ -19,4 +19,4 @@ from .tcn import TCN
 from .transformer import CausalTransformer, Encoder, Transformer
 from .transformer_xl import TransformerXL
 from .word2vec import Word2Vec
-from .xlnet import XLNet, XLNetClassifier
+from .xlnet import Denoising, XLNet, XLNetClassifier

@@ -269,6 +269,25 @@ class XLNet(nn.Module):
                 raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")
 
 
+class Denoising(nn.Module):
+    """The rival of the paper's ablation: XLNet's network, trained as BERT is (table 6, row 2)::
+
+        logits_i = E h^L_i + bias           h^0 = E[x], with mask tokens in x, and every token sees every other
+
+    Only the content stream runs, so that w has no gradient. ``ValueError`` is raised as by the model, and for a state.
+    """
+
+    def __init__(self, model: XLNet) -> None:
+        super().__init__()
+        self.input_size, self.output_size, self.model = model.input_size, model.output_size, model
+
+    def forward(self, x: Tensor, state: None = None) -> tuple[Tensor, None]:
+        """Map ids (B, T), some of them those of a mask token, to logits (B, T, V); there is no state."""
+        if state is not None:
+            raise ValueError(f"state must be None, a text is read as a whole, got {type(state).__name__}")
+        return self.model.readout(self.model.encode(x)[0]), None
+
+
 class XLNetClassifier(nn.Module):
     """Name the class of a text in which every token sees every other, as in the authors' fine-tuning::
 

@@ -6,6 +6,7 @@ from rtx_lib.plots.cells import CELL_STAGES, describe_cell, draw_cell, draw_unro
 from rtx_lib.plots.curves import bands, baseline, error_axes, evaluations, label_lines, provenance, record_bands, smooth
 from rtx_lib.plots.explorer import explorer, slider
 from rtx_lib.plots.figure import show, to_svg
+from rtx_lib.plots.fillings import describe_fillings, draw_fillings
 from rtx_lib.plots.film import at_frame, film
 from rtx_lib.plots.gradients import draw_layer_gradients, error_by_length, gradient_frames, gradient_panels
 from rtx_lib.plots.heatmaps import (
@@ -26,6 +27,7 @@ from rtx_lib.plots.live_runs import describe_live_runs, draw_live_runs
 from rtx_lib.plots.local import describe_reach, draw_reach, draw_windows
 from rtx_lib.plots.memory import draw_context_use, draw_costs, draw_position_losses, draw_test_memory
 from rtx_lib.plots.neurons import describe_decay, draw_composition, draw_decay, draw_half_lives, draw_scan, draw_wiring
+from rtx_lib.plots.orders import describe_order, draw_order, order_explorer
 from rtx_lib.plots.positions import draw_bias, draw_position_table, draw_rotations, length_heatmap
 from rtx_lib.plots.race import describe_race, describe_ranking, draw_race, draw_ranking
 from rtx_lib.plots.race_costs import draw_lengths, draw_tradeoff

@@ -1,14 +1,17 @@
 """Tasks: data with a loss, a metric and a baseline (see `rtx_lib.tasks.protocol.Task`)."""
 
+from rtx_lib.tasks.atlas import Atlas
 from rtx_lib.tasks.binary_addition import BinaryAddition
 from rtx_lib.tasks.both_ways import BothNeighbours
 from rtx_lib.tasks.digits import MNIST, DrawnDigits, SequentialDigits
 from rtx_lib.tasks.files import available, fetch
 from rtx_lib.tasks.generated import AddingProblem, CopyMemory, Lag, WindowOrder
+from rtx_lib.tasks.instructions import Instructions
 from rtx_lib.tasks.masked_text import BothWaysText, CausalText, MaskedText
 from rtx_lib.tasks.music import PolyphonicMusic
 from rtx_lib.tasks.next_symbol import LookUp, NextSymbol
 from rtx_lib.tasks.number_words import NumberWords
+from rtx_lib.tasks.on_off import OnOff
 from rtx_lib.tasks.pairs import WordPairs
 from rtx_lib.tasks.protocol import StreamTask, Task
 from rtx_lib.tasks.sentence_classes import SentenceClasses

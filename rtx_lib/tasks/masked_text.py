@@ -15,9 +15,9 @@ from torch import Tensor
 from rtx_lib.tasks.both_ways import both_ways_loss, both_ways_metrics, neighbours
 from rtx_lib.tasks.corpora import TEXTS, Phrases, phrases
 from rtx_lib.tasks.masking import Masking
-from rtx_lib.tasks.splits import SEEDS, SPLITS, Rows, check_choice, check_integer, check_split, run_through
+from rtx_lib.tasks.splits import SEEDS, SPLITS, Rows, check_choice, check_integer, check_split, draw_batch, run_through
 from rtx_lib.tasks.vocabulary import IGNORED, PAD, UNKNOWN, Vocabulary, pad_rows
-from rtx_lib.tasks.windows import symbol_loss, symbol_metrics
+from rtx_lib.tasks.windows import symbol_count, symbol_loss, symbol_metrics
 
 RULES = ("tokens", "words", "units")
 _SEEDS = {"train": 1_997_000_006, **SEEDS}
@@ -131,7 +131,7 @@ class MaskedText:
         prediction of wrong shape.
     """
 
-    batches, loss, metrics = run_through, symbol_loss, symbol_metrics  # methods, written once
+    batches, loss, metrics, weight = run_through, symbol_loss, symbol_metrics, symbol_count  # methods, written once
 
     def __init__(
         self,
@@ -206,10 +206,6 @@ class MaskedText:
         draws = torch.rand(ids.shape, generator=torch.Generator().manual_seed(_SEEDS[split]))
         return ids, draws.masked_fill(~may, -1).argmax(1)
 
-    def weight(self, y: Tensor) -> int:
-        """The number of labels in y (B, T)."""
-        return int((y >= 0).sum())
-
     def unigram(self) -> Tensor:
         """p (V,), the share of each word in the training text, one added to every count; float64."""
         return shares(self.rows, [self.rows.cls, self.rows.sep])
@@ -246,7 +242,8 @@ class CausalText:
     word its share of the training text, [SEP] counted, with one added to every count.
     """
 
-    batches, loss, metrics = run_through, symbol_loss, symbol_metrics  # methods, written once
+    batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py
+    loss, metrics, weight = symbol_loss, symbol_metrics, symbol_count
 
     def __init__(
         self,
@@ -266,14 +263,6 @@ class CausalText:
             ends = (ids[:, 1:] == PAD) | (ids[:, :-1] == self.rows.sep)
             data[split] = (torch.where(ends, PAD, ids[:, :-1]), ids[:, 1:].masked_fill(ends, IGNORED))
         self.splits = Rows(data, lay_out=whole)
-
-    def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """x and y of `size` rows, drawn with replacement."""
-        return self.splits.batch(split, size, generator)
-
-    def weight(self, y: Tensor) -> int:
-        """The number of labels in y (B, T)."""
-        return int((y >= 0).sum())
 
     def baselines(self) -> dict[str, float]:
         """{"uniform guess loss", "unigram loss"}, in nats on "test" (defined above)."""

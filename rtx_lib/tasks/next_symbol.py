@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from rtx_lib.tasks.splits import Rows, check_choice, check_integer, draw_batch, run_through
-from rtx_lib.tasks.windows import symbol_loss, symbol_metrics
+from rtx_lib.tasks.windows import symbol_count, symbol_loss, symbol_metrics
 
 SIDES = ("next", "previous", "both")
 
@@ -59,7 +59,7 @@ class NextSymbol:
     """
 
     batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py
-    loss, metrics = symbol_loss, symbol_metrics
+    loss, metrics, weight = symbol_loss, symbol_metrics, symbol_count
 
     def __init__(self, length: int = 17, *, symbols: int = 8, side: str = "next") -> None:
         self.length = check_integer("length", length, 3)
@@ -70,10 +70,6 @@ class NextSymbol:
         self.vocabulary = self.input_size = self.output_size = self.symbols + 2
         self.name = f"symbol-{side}-{self.length}x{self.symbols}"
         self.splits = Rows(draw=self._draw, lay_out=self._label)
-
-    def weight(self, y: Tensor) -> int:
-        """The number of labels in y (B, T)."""
-        return int((y >= 0).sum())
 
     def baselines(self) -> dict[str, float]:
         """{"marginal", "marginal loss", "uniform guess loss", "both sides loss"} (defined above)."""
@@ -135,7 +131,7 @@ class LookUp:
     """
 
     batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py
-    loss, metrics = symbol_loss, symbol_metrics
+    loss, metrics, weight = symbol_loss, symbol_metrics, symbol_count
 
     def __init__(
         self, pairs: int = 4, *, questions: int = 4, keys: int = 16, values: int = 16, everything: bool = False
@@ -146,10 +142,6 @@ class LookUp:
         self.vocabulary = self.input_size = self.output_size = 1 + keys + values
         self.name = f"look-up-{pairs}-{questions}-of-{keys}x{values}" + ("-everything" if everything else "")
         self.splits = Rows(draw=self._draw, lay_out=self._label)
-
-    def weight(self, y: Tensor) -> int:
-        """The number of labels in y (B, T)."""
-        return int((y >= 0).sum())
 
     def baselines(self) -> dict[str, float]:
         """{"a shown value", "a shown value loss", "a value loss", "uniform guess loss"} (defined above)."""

@@ -24,7 +24,7 @@ CITIES = (
     "Cape Town",
 )
 CONTEXT = ("is", "a", "city")
-MASK = "[MASK]"
+PADDING, MASK = "[PAD]", "[MASK]"  # the former has the id 0, which BERT does not see, and is in no sentence
 FORMS = ("masked", "permutation")
 HIDDEN = ("any", "both")
 ROUTES = ("one pass", "first word first", "second word first")
@@ -83,11 +83,11 @@ class WordPairs:
             raise ValueError(f"hidden must be 'any' in the form 'permutation', where nothing is hidden, got {hidden!r}")
         self.name = f"word-pairs-{form}" + ("-both" if hidden == "both" else "") + ("" if context else "-alone")
         names = [city.split() for city in CITIES]
-        self.words = (*(first for first, _ in names), *(second for _, second in names), *CONTEXT, MASK)
+        self.words = (PADDING, *(first for first, _ in names), *(second for _, second in names), *CONTEXT, MASK)
         self.vocabulary = self.input_size = self.output_size = len(self.words)
-        self.pairs = torch.arange(2 * len(CITIES)).view(2, -1).T  # (8, 2), the ids of each city's name
+        self.pairs = 1 + torch.arange(2 * len(CITIES)).view(2, -1).T  # (8, 2), the ids of each city's name
         self.mask = self.vocabulary - 1
-        self._context = torch.arange(2 * len(CITIES), self.mask if context else 2 * len(CITIES))
+        self._context = 1 + torch.arange(2 * len(CITIES), self.mask - 1 if context else 2 * len(CITIES))
         self.splits = Rows(draw=self._draw, lay_out=self._lay_out)
 
     def weight(self, y: Tensor) -> int:

@@ -6,18 +6,11 @@ import math
 from collections import Counter
 from typing import Any
 
-from torch import Tensor
-
 from rtx_lib.tasks.corpora import SENSES, TAGGED, senses, tagged
 from rtx_lib.tasks.sentence_classes import frame
 from rtx_lib.tasks.splits import SPLITS, Rows, check_choice, check_integer, draw_batch, run_through
 from rtx_lib.tasks.vocabulary import IGNORED, PAD, Vocabulary, pad_rows, trim
-from rtx_lib.tasks.windows import symbol_loss, symbol_metrics
-
-
-def _weight(task: Any, y: Tensor) -> int:
-    """The number of labels in y (B, T)."""
-    return int((y >= 0).sum())
+from rtx_lib.tasks.windows import symbol_count, symbol_loss, symbol_metrics
 
 
 def _baselines(task: Any) -> dict[str, float]:
@@ -85,7 +78,7 @@ class PartsOfSpeech:
 
     pad = PAD
     batch, batches = draw_batch, run_through  # methods, written once
-    loss, metrics, weight, baselines = symbol_loss, symbol_metrics, _weight, _baselines
+    loss, metrics, weight, baselines = symbol_loss, symbol_metrics, symbol_count, _baselines
 
     def __init__(
         self,
@@ -151,7 +144,7 @@ class WordSense:
 
     pad = PAD
     batch, batches = draw_batch, run_through  # methods, written once
-    loss, metrics, weight, baselines = symbol_loss, symbol_metrics, _weight, _baselines
+    loss, metrics, weight, baselines = symbol_loss, symbol_metrics, symbol_count, _baselines
 
     def __init__(
         self,

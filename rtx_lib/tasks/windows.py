@@ -95,6 +95,11 @@ def symbol_loss(task: Any, prediction: Tensor, y: Tensor) -> Tensor:
     return F.cross_entropy(prediction[:, context:].flatten(0, 1), y[:, context:].flatten())
 
 
+def symbol_count(task: Any, y: Tensor) -> int:
+    """The number of labels in y (B, T), of which symbol_metrics gives means: a task's `weight`."""
+    return int((y[:, getattr(task, "context", 0) :] >= 0).sum())
+
+
 def symbol_metrics(task: Any, prediction: Tensor, y: Tensor) -> dict[str, float]:
     """{"loss", "accuracy"} over the positions that count: nats for a symbol, and the share of symbols named.
 

@@ -166,6 +166,13 @@ def test_longer_numbers_than_trained_are_said_to_be_so(adder):
         assert len(row(page, "sum")) == 33 and status(page).startswith("4,294,967,295 + 1 = 4,294,967,296.")
 
 
+def test_a_carry_goes_through_as_many_places_as_the_button_says(adder):
+    with adder() as page:
+        for _ in range(3):
+            press(page, "A carry through 12 places")
+            assert "The longest carry passes through 12 places." in status(page) and "= 8,192." in status(page)
+
+
 def test_what_is_no_number_is_named_and_nothing_is_shown_for_it(adder):
     with adder() as page:
         said = typed(page, "seven", "-3")

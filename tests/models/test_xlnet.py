@@ -8,7 +8,6 @@ import official
 import pytest
 import torch
 import torch.nn.functional as F
-from reference import official_xlnet
 from reference.official_xlnet import leaky
 from reference.plain_loops import Parameters
 from reference.xlnet_loops import DEFAULTS, batch, make_xlnet
@@ -47,23 +46,6 @@ def segments_of(*lengths):
 # ---- the reference values
 
 
-@pytest.fixture
-def check(monkeypatch):
-    for name, value in official_xlnet.FAMILIES.items():
-        monkeypatch.setitem(official.FAMILIES, name, value)
-        monkeypatch.setitem(official.INPUTS_OF, name, official_xlnet.INPUTS[name])
-    return official.check
-
-
-@pytest.mark.parametrize("path", sorted(FIXTURES.glob("xlnet_*.npz")), ids=lambda path: path.stem)
-def test_the_files_of_the_originals(check, path):
-    """What the files call official, with its leak, too."""
-    errors = check(path)
-    assert max(errors.values()) < 1e-12 and len(errors) >= (4 if "local" in path.stem else 44), errors
-    leaks = {name for name in np.load(path).files if "official" in name}
-    assert leaks <= set(errors) and bool(leaks) == (not any(w in path.stem for w in ("partial", "bi", "cl", "local")))
-
-
 @pytest.mark.parametrize("name", ["seedfigure", "segments", "bidata_clamp"])
 def test_the_loops_are_the_originals_too(name):
     """So that the files made from them say something."""
@@ -93,37 +75,37 @@ OTHERS = [
 
 
 @pytest.mark.parametrize("stem, sizes", OTHERS, ids=str)
-def test_files_of_other_sizes(check, tmp_path, stem, sizes):
+def test_files_of_other_sizes(tmp_path, stem, sizes):
     """All outcomes equal those of loops, and every gradient autograd's through them."""
     path = tmp_path / f"{stem}_other.npz"
     names = make_xlnet(path, **{"seed": len(str(sizes))} | sizes)
-    errors = check(path)
+    errors = official.check(path)
     assert set(errors) | {"h0"} == names | {"h0"} and max(errors.values()) < 1e-9, errors  # h0 counts as an input
 
 
-def test_what_a_file_says_is_compared_or_refused(check, tmp_path):
+def test_what_a_file_says_is_compared_or_refused(tmp_path):
     path = tmp_path / "xlnet_memory.npz"
     names = make_xlnet(path, memory=2, pieces=2, layers=1, partial=2)
     arrays = dict(np.load(path))
     changes = {name: arrays[name] + 0.5 + i for i, name in enumerate(sorted(names))}
     changes = {name: value for name, value in changes.items() if "perm_mask" not in name}
     np.savez(path, **arrays | changes)
-    errors = check(path)
+    errors = official.check(path)
     wrong = {name: errors[name] for name in changes}
     assert wrong == {name: pytest.approx(0.5 + i) for i, name in enumerate(sorted(names)) if name in changes}
     for name in ("surprise", "g/surprise", "seg0/surprise", "seg2/loss", "seg0/h3", "seg0/official_logit"):
         np.savez(path, **arrays, **{name: np.zeros(3)})
         with pytest.raises(ValueError, match=f"also holds .*{name}"):
-            check(path)
+            official.check(path)
     np.savez(path, **arrays, **{"p/surprise": np.zeros(3)})
     with pytest.raises(ValueError, match=r"also holds .*surprise"):
-        check(path)
+        official.check(path)
     np.savez(path, **arrays | {"p/transformer.layer.0.ff.layer_2.bias": np.zeros(1)})
     with pytest.raises(ValueError, match=r"linear2.bias of shape \(4,\), got \(1,\)"):
-        check(path)
+        official.check(path)
     np.savez(path, **arrays | {"seg0/target_mapping": arrays["seg0/target_mapping"] / 2})
     with pytest.raises(ValueError, match="target_mapping with at most one 1"):
-        check(path)
+        official.check(path)
 
 
 # ---- who sees whom

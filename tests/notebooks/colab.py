@@ -48,7 +48,7 @@ def base() -> Path:
     content = hashlib.sha256(repr((sys.version_info[:3], index, PACKAGES)).encode()).hexdigest()
     if not (stamp.exists() and stamp.read_text() == content):
         subprocess.run([sys.executable, "-m", "venv", "--clear", VENV], check=True)
-        pip = [interpreter(VENV), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        pip = [interpreter(VENV), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
         steps = [[*pip, *PACKAGES]]
         if index:
             steps.insert(0, [*pip, "--index-url", index, TORCH])

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,9 +12,17 @@ from support.built import NOTEBOOKS
 from support.helpers import ROOT
 
 SCRIPT = Path(__file__).with_name("far_chapter.py")
+FIGURE = (
+    "import torch\nfrom matplotlib import pyplot\nfrom rtx_lib import plots\n"
+    "far, (fig, ax) = torch.ones(2, device=device), pyplot.subplots()\n(line,) = ax.plot([0, 1])\n"
+)
 PLANTED = {
     "an array of what is far": "import torch\ny = torch.ones(2, device=device)\ny.numpy()",
     "two devices": "import torch\ntorch.ones(2, device=device) + torch.ones(2)",
+    "a process that ends": "import os\nos.kill(os.getpid(), 9)",
+    "a plot of what is far": "import torch\nfrom matplotlib import pyplot\npyplot.plot(torch.ones(2, device=device))",
+    "a line that is moved": f"{FIGURE}line.set_data(far, far)\nplots.show(fig, 'a line')",
+    "names of ticks": f"{FIGURE}ax.xaxis.set_major_formatter(lambda x, _: str(far.numpy()))\nplots.show(fig, 'a line')",
 }
 
 
@@ -23,13 +32,19 @@ def run(folder, *paths):
     return subprocess.run([sys.executable, SCRIPT, *paths], cwd=folder, env=environment, capture_output=True, text=True)
 
 
+@pytest.fixture(scope="module")
+def chapters(request, tmp_path_factory):
+    """The chapters that this run asks for, each run on the device: what was said of all."""
+    asked = {item.callspec.params["name"] for item in request.session.items if "chapters" in item.fixturenames}
+    return run(tmp_path_factory.mktemp("chapters"), *(NOTEBOOKS[name] for name in NOTEBOOKS if name in asked))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_chapter_runs_on_another_device(tmp_path, name):
-    done = run(tmp_path, NOTEBOOKS[name])
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
-    operations = int(done.stdout.split(f"{name}: 0 faults, ")[1].split()[0])
-    assert operations > 1000, "its models were on the device"
+def test_chapter_runs_on_another_device(chapters, name):
+    ran = re.search(rf"^{name}: 0 faults, (\d+) operations", chapters.stdout, flags=re.M)
+    assert ran, chapters.stdout[-3000:] + chapters.stderr[-1000:]
+    assert int(ran[1]) > 1000, "its models were on the device"
 
 
 def test_planted_mistakes_of_chapters_are_seen(tmp_path):
@@ -44,4 +59,4 @@ def test_planted_mistakes_of_chapters_are_seen(tmp_path):
     done = run(tmp_path, *paths)
     assert done.returncode == len(PLANTED), done.stdout + done.stderr
     for name in PLANTED:
-        assert f"{name}: 1 faults" in done.stdout
+        assert f"{name}: 1 faults" in done.stdout or name == "a process that ends", done.stdout

@@ -25,6 +25,8 @@ ARGUMENTS = [
     "--disable-sync",
     f"--host-resolver-rules=MAP {GITHUB} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]
+PAPER = {"width": 680, "height": 1000}  # A4 between margins of 15 mm, in the pixels of a page that is printed
+FAR = 600 + 200  # px below the screen: where no live figure may have asked for anything
 TALLEST = 15_000  # px of a picture; beyond 16,384 Chromium repeats the top of the page
 COLOURS = ["color-contrast", "link-in-text-block"]  # axe-core's rules whose outcome a theme may change
 PATIENCE = 120_000  # milliseconds: a limit for what should take a moment, on a machine that is very busy
@@ -47,10 +49,11 @@ def launch(playwright: Playwright) -> Browser:
 
 @dataclass
 class Visit:
-    """A page in the browser, and everything that went wrong since it was opened."""
+    """A page in the browser, and what it asked for and everything that went wrong since it was opened."""
 
     page: Page
     faults: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
 
 
 @contextmanager
@@ -61,6 +64,7 @@ def visit(context: BrowserContext, address: str) -> Iterator[Visit]:
     seen = Visit(page)
 
     def request(url: str) -> None:
+        seen.requests.append(url)
         parts = urlsplit(url)
         if parts.scheme not in ("data", "blob", "about") and parts.hostname not in ("127.0.0.1", GITHUB):
             seen.faults.append(f"request to elsewhere: {url}")
@@ -108,12 +112,59 @@ _ONE_WORD_OF_EACH_KIND = """() => {
     if (!word.childElementCount) word.replaceWith(word.textContent)
 }"""
 
-_AXE = """async rules => {
-  const options = rules ? {runOnly: {type: 'rule', values: rules}} : {}
-  const found = (await axe.run(document, {resultTypes: ['violations'], preload: false, ...options})).violations
-  return found.filter(v => ['serious', 'critical'].includes(v.impact)).map(v =>
-    `${v.impact} ${v.id}: ${v.help}: ` + v.nodes.slice(0, 3).map(n => n.target.join(' ')).join(' | '))
+# The rules of colours are asked of one text of each kind, for they measure every text: most of axe-core's time. Here a
+# kind is all that a style sheet can tell apart by tags and classes, and all that was computed from it, of the text and
+# of everything it stands in: so texts of one kind have the same contrast. In pictures, where what lies behind a text
+# may be its neighbour, every text is asked.
+_ONE_TEXT_OF_EACH_KIND = """() => {
+  const around = new Map([[null, '']]), clips = new Map([[null, null]]), kinds = new Set(), chosen = []
+  const style = e => {
+    const {color, backgroundColor, backgroundImage, opacity, filter, position, mixBlendMode} = getComputedStyle(e)
+    const looks = [color, backgroundColor, backgroundImage, opacity, filter, position, mixBlendMode]
+    return {position, text: looks.join('|')}
+  }
+  const ground = e => {
+    if (!around.has(e)) {
+      const layers = [...e.children].map(style).filter(own => own.position !== 'static').map(own => own.text)
+      const inside = [...e.classList].sort().join('.')
+      around.set(e, [ground(e.parentElement), e.tagName, inside, style(e).text, ...layers].join('|'))
+    }
+    return around.get(e)
+  }
+  const clip = e => {
+    if (!clips.has(e))
+      clips.set(e, getComputedStyle(e).overflowX === 'visible' ? clip(e.parentElement) : e.getBoundingClientRect())
+    return clips.get(e)
+  }
+  for (const e of document.body.querySelectorAll('*')) {
+    const words = [...e.childNodes].filter(n => n.nodeType === Node.TEXT_NODE).map(n => n.data.trim()).join('')
+    if (e.tagName === 'IFRAME' || (words && e.ownerSVGElement)) chosen.push(e)
+    if (e.ownerSVGElement || !(words || ['INPUT', 'SELECT', 'TEXTAREA'].includes(e.tagName))) continue
+    const look = getComputedStyle(e), box = e.getBoundingClientRect(), frame = clip(e.parentElement)
+    const {fontSize, fontWeight, fontStyle, textShadow, textDecoration, borderBottom, textIndent} = look
+    const seen = e.checkVisibility({opacityProperty: true, visibilityProperty: true}) && box.width > 1
+    const judged = [words.length > 1, seen, !frame || (box.left >= frame.left && box.right <= frame.right)]
+    const lines = e.getClientRects().length > 1
+    const own = [fontSize, fontWeight, fontStyle, textShadow, textDecoration, borderBottom, textIndent, lines]
+    const kind = [ground(e), ...own, ...judged].join('|')
+    if (!kinds.has(kind)) chosen.push(e)
+    kinds.add(kind)
+  }
+  return chosen
 }"""
+
+_AXE = f"""async asked => {{
+  const [colours, alone] = asked, chosen = ({_ONE_TEXT_OF_EACH_KIND})()
+  const rest = Object.fromEntries(colours.map(rule => [rule, {{enabled: false}}]))
+  const runs = [[{{include: chosen}}, {{runOnly: {{type: 'rule', values: colours}}}}]]
+  if (!alone) runs.push([document, {{rules: rest}}])
+  const found = []
+  for (const [context, options] of runs)
+    if (context === document || chosen.length)
+      found.push(...(await axe.run(context, {{resultTypes: ['violations'], preload: false, ...options}})).violations)
+  return found.filter(v => ['serious', 'critical'].includes(v.impact)).map(v =>
+    `${{v.impact}} ${{v.id}}: ${{v.help}}: ` + v.nodes.slice(0, 3).map(n => n.target.join(' ')).join(' | '))
+}}"""
 
 # Whether the element that has the focus looks different from itself without it. Inside a frame the focus is the
 # frame's own matter.
@@ -214,15 +265,12 @@ def overflow(page: Page) -> list[str]:
     }""")
 
 
-def axe(page: Page, script: Path, rules: list[str] | None = None) -> list[str]:
-    """Findings of axe-core that are serious or critical, in the page and in its frames. It changes the page's code.
-
-    `rules` are those to judge by, all of them by default.
-    """
+def axe(page: Page, script: Path, *, colours_only: bool = False) -> list[str]:
+    """Findings of axe-core that are serious or critical, in the page and in its frames. It changes the page's code."""
     page.evaluate(_ONE_WORD_OF_EACH_KIND)
     for frame in page.frames:
         frame.add_script_tag(path=script)
-    return page.evaluate(_AXE, rules)
+    return page.evaluate(_AXE, [COLOURS, colours_only])
 
 
 def invisible_focus(page: Page, stops: int) -> list[str]:
@@ -262,6 +310,72 @@ def explorer_faults(page: Page, figure: ElementHandle) -> list[str]:
         if a == b
     ]
     return faults + ([f"says {after[0]!r} and {after[1]!r}"] if after[0] != after[1] else [])
+
+
+def dead_explorers(page: Page) -> list[str]:
+    """What the page's explorers and films, of which it must have one, do not do."""
+    figures = page.query_selector_all(".book-explorer, .book-film")
+    faults = [fault for figure in figures for fault in explorer_faults(page, figure)]
+    return faults if figures else ["no explorer and no film"]
+
+
+def controls_without_focus(page: Page) -> list[str]:
+    """Controls of the book itself that look the same with the focus of the keyboard."""
+    faults = []
+    boxes = ".book-scroll:not(.live-still *)"  # a still is out of sight once its figure has started
+    for control in page.query_selector_all(f".book-control input, .book-control button, {boxes}"):
+        if control.get_attribute("type") == "radio":
+            control.check()  # of a group the Tab key reaches this one alone
+        control.focus()
+        page.keyboard.press("Shift+Tab")
+        page.keyboard.press("Tab")
+        look = "e => e === document.activeElement && getComputedStyle(e).outlineStyle"
+        if control.evaluate(look) in (False, "none"):
+            faults.append(f"no sign of the focus: {control.evaluate('e => e.outerHTML')[:120]}")
+    return faults
+
+
+def _of_live_figures(seen: Visit) -> list[str]:
+    return [url.partition("?")[0] for url in seen.requests if "/_static/live/" in url]
+
+
+def loaded_early(seen: Visit) -> list[str]:
+    """Files of live figures that were asked for when all of these are far below the screen."""
+    tops = seen.page.evaluate(
+        "[...document.querySelectorAll('figure[data-live]')].map(e => e.getBoundingClientRect().top)"
+    )
+    seen.page.wait_for_timeout(300)
+    far = min(tops, default=1e9) > DESKTOP["height"] + FAR
+    return [f"{url} was loaded before the reader came near" for url in _of_live_figures(seen) if far]
+
+
+def loaded_twice(seen: Visit) -> list[str]:
+    """Once its live figures are awake, a page has loaded something for them, and each file once."""
+    loaded, figures = _of_live_figures(seen), seen.page.query_selector("figure[data-live]")
+    if bool(loaded) != bool(figures):
+        return ["nothing was loaded for live figures" if figures else f"no live figure, and files of them: {loaded}"]
+    return [f"{url} was loaded twice" for url in sorted({url for url in loaded if loaded.count(url) > 1})]
+
+
+def faults_on_paper(page: Page) -> list[str]:
+    """Live figures that do not print as pictures; lines, tables and figures that paper cuts; buttons on it."""
+    page.emulate_media(media="print")
+    faults = page.evaluate("""() => [...document.querySelectorAll('figure[data-live]')]
+      .filter(e => !e.querySelector('.live-still svg')?.checkVisibility()
+        || e.querySelector('.live-body')?.checkVisibility())
+      .map(e => `the live figure ${e.dataset.live} is no picture on paper`)""")
+    page.set_viewport_size(PAPER)
+    faults += page.evaluate("""() => {
+      const over = e => e.scrollWidth > e.clientWidth + 2 || e.getBoundingClientRect().right > innerWidth + 2
+      return [...document.querySelectorAll('main pre, main table, main figure')]
+        .filter(e => e.checkVisibility() && over(e))
+        .map(e => `is cut on paper: ${e.tagName}: ${e.textContent.slice(0, 60)}`)
+    }""")
+    if page.locator(".prev-next-area:visible, .copybtn:visible").count():
+        faults.append("a button on paper")
+    page.set_viewport_size(DESKTOP)
+    page.emulate_media(media="screen")
+    return faults
 
 
 def screenshots(page: Page, folder: Path, name: str) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from html_checks import Page as Html
-from playwright.sync_api import Page
+from page_checks import PATIENCE, Visit
+from playwright.sync_api import Page, expect
 
 SCREEN = {"width": 1280, "height": 800}
 LEAST_TEXT = 10  # px of a figure's text on a phone
@@ -84,6 +85,52 @@ def unmarked_boxes(page: Page) -> list[str]:
         && !e.closest('pre, .math, mjx-container') && !look.backgroundAttachment.includes('local')
     }).map(e => `${e.tagName}.${e.className}`.slice(0, 80))"""
     return [f"scrolls sideways without a cue: {text}" for text in page.evaluate(script)]
+
+
+def forgotten_guesses(seen: Visit) -> list[str]:
+    """By keyboard; the first click is the guess, said where it is settled; stored nowhere, and gone on reload."""
+    page, faults = seen.page, list[str]()
+    kept = page.evaluate("JSON.stringify({...localStorage})")
+    for guess in page.locator(".guess").all():
+        summaries = guess.locator("summary")
+        name = guess.locator("details").first.get_attribute("name")
+        summaries.nth(1).focus()
+        page.keyboard.press("Enter")
+        summaries.nth(0).click()
+        if guess.locator("details[open]").count() != 1:
+            faults.append(f"{name}: another answer does not close the first")
+        settled = "".join(page.locator(f'.guess-said[data-guess="{name}"]').all_inner_texts()[:1])
+        if summaries.nth(1).inner_text().strip() not in settled:
+            faults.append(f"{name}: what was clicked first is not said where it is settled")
+        if guess.locator("details.guessed").count() != 1:
+            faults.append(f"{name}: the guess is not marked")
+    if page.evaluate("JSON.stringify({...localStorage})") != kept:
+        faults.append("a guess was stored")
+    seen.requests.clear()
+    page.reload()
+    if page.locator("details.guessed").count() or "".join(page.locator(".guess-said").all_text_contents()):
+        faults.append("a guess outlives the page")
+    return faults
+
+
+def silent_fields(page: Page) -> list[str]:
+    """Whatever is written in the field of an exercise, something is said; nothing is said before."""
+    faults = []
+    for box in page.locator(".book-ask").all():
+        status = box.get_by_role("status")
+        if not box.is_visible() or status.inner_text():
+            faults.append("a field that is out of sight, or speaks first")
+            continue
+        for field in box.locator("input[type=text]").all():
+            field.fill("12345")
+        if box.locator("input[type=radio]").count():
+            box.locator("input[type=radio]").first.check()
+        box.get_by_role("button", name="Check").click()
+        try:
+            expect(status).not_to_be_empty(timeout=PATIENCE)
+        except AssertionError:
+            faults.append("a field that says nothing to an answer")
+    return faults
 
 
 def guess_faults(page: Html) -> list[str]:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import page_checks
 import pytest
+import teaching
 from page_checks import GITHUB, visit
 from playwright.sync_api import Error, expect
 from support import built
@@ -22,19 +23,40 @@ LOOKS = ["light", "dark", "phone"]
 @pytest.mark.parametrize("look", LOOKS)
 @pytest.mark.parametrize("name", NAMES)
 def test_page(contexts, address, axe_script, name, look):
-    """No error, no request to elsewhere, no broken picture or formula, nothing too wide, nothing axe-core minds."""
+    """No error, no request to elsewhere, no broken picture or formula, nothing too wide, nothing axe-core minds.
+
+    What must be seen of a page just opened comes first, what changes its code last: to open a page takes seconds.
+    """
+    chapter = name in CHAPTERS
     with visit(contexts[look], address + name) as seen:
         page, picture = seen.page, f"{name.removesuffix('.html').replace('/', '-')}-{look}"
         if name != "404.html":
             theme = page.evaluate("document.documentElement.dataset.theme")
             assert theme == ("dark" if look == "dark" else "light")
-        faults = page_checks.broken_pictures(page) + page_checks.maths_faults(page)
+        faults = page_checks.loaded_early(seen) if look == "light" else []
+        if chapter and look == "light":
+            page.set_viewport_size(teaching.SCREEN)
+            faults += teaching.first_screen(page)
+            page.set_viewport_size(page_checks.DESKTOP)
+            faults += teaching.forgotten_guesses(seen)
+        if look == "phone" and name != "404.html":
+            faults += teaching.small_texts(page) + teaching.cut_results(page) + teaching.unmarked_boxes(page)
+        faults += page_checks.broken_pictures(page) + page_checks.maths_faults(page)
         if ALL_PICTURES:
             page_checks.screenshots(page, SCREENSHOTS, picture)
+        if look == "light":
+            faults += page_checks.invisible_focus(page, stops=25) + page_checks.wake(page)
+            faults += page_checks.faults_on_paper(page)
         page_checks.unfold(page)
         faults += page_checks.wake(page) + page_checks.overflow(page) + page_checks.small_text(page)
+        if look == "light":
+            faults += page_checks.loaded_twice(seen) + page_checks.controls_without_focus(page)
+            faults += teaching.silent_fields(page)
+        if chapter and look != "dark":
+            faults += page_checks.dead_explorers(page)
+        page.mouse.move(0, 0)  # a link below the mouse has another colour
         if look != "phone":  # the themes differ in colours only, and the phone in neither
-            faults += page_checks.axe(page, axe_script, page_checks.COLOURS if look == "dark" else None)
+            faults += page_checks.axe(page, axe_script, colours_only=look == "dark")
         faults += seen.faults
         if faults and not ALL_PICTURES:
             page_checks.screenshots(page, SCREENSHOTS, picture)
@@ -67,12 +89,9 @@ def test_page_of_the_tests(opened, views_address, axe_script, look):
 
 
 @pytest.mark.parametrize("look", ["light", "phone"])
-@pytest.mark.parametrize("name", [*CHAPTERS, "views"])
-def test_explorers_and_films_move(opened, place, name, look):
+def test_explorers_and_films_of_the_tests_move(opened, views_address, look):
     """By keyboard, one step: the text, the value for screen readers and the picture follow."""
-    page = opened(place(name), look)
-    figures = page.query_selector_all(".book-explorer, .book-film")
-    assert figures and not [fault for figure in figures for fault in page_checks.explorer_faults(page, figure)]
+    assert not page_checks.dead_explorers(opened(views_address, look))
 
 
 @contextmanager
@@ -152,23 +171,12 @@ def test_theme_button_by_keyboard(browser, address):
     context.close()
 
 
-@pytest.mark.parametrize("name", [*NAMES, "views"])
-def test_focus_is_visible(opened, place, name):
+def test_focus_is_visible_on_the_page_of_the_tests(opened, views_address):
     """The first stops of the Tab key, and every control of the book itself."""
-    page = opened(place(name))
+    page = opened(views_address)
     faults = page_checks.invisible_focus(page, stops=25)
     page_checks.unfold(page)
-    boxes = ".book-scroll:not(.live-still *)"  # a still is out of sight once its figure has started
-    for control in page.query_selector_all(f".book-control input, .book-control button, {boxes}"):
-        if control.get_attribute("type") == "radio":
-            control.check()  # of a group the Tab key reaches this one alone
-        control.focus()
-        page.keyboard.press("Shift+Tab")
-        page.keyboard.press("Tab")
-        look = "e => e === document.activeElement && getComputedStyle(e).outlineStyle"
-        if control.evaluate(look) in (False, "none"):
-            faults.append(f"no sign of the focus: {control.evaluate('e => e.outerHTML')[:120]}")
-    assert not faults
+    assert not faults + page_checks.controls_without_focus(page)
 
 
 def test_search_finds_a_word(opened, address):
@@ -302,7 +310,7 @@ def test_a_planted_mistake_is_seen(opened, planted, axe_script, check, body, fau
         "overflow": page_checks.overflow,
         "focus": lambda page: page_checks.invisible_focus(page, stops=1),
         "axe": lambda page: page_checks.axe(page, axe_script),
-        "colours": lambda page: page_checks.axe(page, axe_script, page_checks.COLOURS),
+        "colours": lambda page: page_checks.axe(page, axe_script, colours_only=True),
     }
     assert bool(checks[check](page)) == bool(faults)
 
@@ -326,6 +334,36 @@ def test_code_is_looked_at_in_every_colour_and_on_every_ground(opened, planted, 
         assert page.locator("pre span").count() == left, code
 
 
+EVEN = "<style>p {color: #222; margin: 0} div {position: relative} .strip {position: absolute}</style>"
+PLAIN, UNDER = "<p>words to read</p>", "<i class='strip' style='inset: 0; background: #333'></i>"
+
+
+@pytest.mark.parametrize("colours_only", [False, True])
+@pytest.mark.parametrize(
+    ("body", "faults"),
+    [
+        (PLAIN, 0),
+        ("<p style='color: #ccc'>pale words</p>", 1),
+        ("<style>p:nth-child(7) {color: #ccc}</style>" + 7 * PLAIN, 1),
+        ("<style>p:nth-child(7) {background: #333}</style>" + 7 * PLAIN, 1),
+        (f"<div style='opacity: 0.3'>{PLAIN}</div>", 1),
+        (f"<div>{PLAIN}</div><div>{UNDER}<p style='position: relative'>dark below</p></div>", 1),
+        ("<p>Words with <em style='color: #ccc'>a pale one</em> among them</p>", 1),
+        (f"<style>.later p {{color: #ccc}}</style><div class='later'>{PLAIN}</div>", 1),
+        ("<p style='width: 3em'>pale <span style='color: #ccc'>words over several lines</span></p>", 1),
+        ("<input aria-label='a' value='words'><input aria-label='b' value='words' style='color: #ccc'>", 1),
+        ("<svg width='99' height='20'><text y='15' fill='#222'>words</text></svg>", 0),
+        ("<button>words</button><button style='color: #ccc; background: #fff'>words</button>", 1),
+        ("<iframe title='a' srcdoc=\"<html lang=en><title>a</title><p style='color: #ccc'>pale\"></iframe>", 1),
+    ],
+)
+def test_a_pale_text_among_many_is_seen(opened, planted, axe_script, body, faults, colours_only):
+    """The rules of colours get one text of each kind: what differs in any way is another kind."""
+    page = opened(planted(f"<main><h1>Title</h1>{9 * PLAIN}<div>{body}</div>{9 * PLAIN}</main>", EVEN))
+    found = page_checks.axe(page, axe_script, colours_only=colours_only)
+    assert bool(found) == bool(faults), found
+
+
 def test_a_dead_explorer_is_seen(opened, planted):
     figure = (
         "<figure class='book-explorer'><input type='range' max='2' value='{}' aria-valuetext='a = 0' oninput=\""
@@ -347,6 +385,47 @@ def test_a_dead_explorer_is_seen(opened, planted):
     assert "aria-valuetext did not change" in faults(0, moves[0], moves[2])
     assert faults(0, *moves[:2]) == ["picture did not change"]
     assert len(faults(0)) == 3
+
+
+PAGE_OF_CONTROLS = "<article><div class='book-control'><button>Play</button><input type='range'></div></article>"
+LIVE = "<figure data-live='a' data-state='ready' style='margin-top:{}px'><svg></svg></figure>"
+LOADS = "<script src='/book/_static/live/{}'></script>"
+STILL, BODY = "<div class='live-still'><svg height='9' width='9'></svg></div>", "<div class='live-body'>words</div>"
+AS_AGREED = "<style>@media print {.live-body {display: none}}</style>"
+
+
+@pytest.mark.parametrize(
+    ("check", "body", "fault"),
+    [
+        ("controls", PAGE_OF_CONTROLS, ""),
+        ("controls", "<style>button:focus {outline: none}</style>" + PAGE_OF_CONTROLS, "no sign of the focus: <button"),
+        ("explorers", "<article></article>", "no explorer and no film"),
+        ("explorers", "<figure class='book-film'><svg></svg></figure>", "no slider"),
+        ("early", LIVE.format(9000), ""),
+        ("early", LIVE.format(9) + LOADS.format("a.js"), ""),
+        ("early", LIVE.format(9000) + LOADS.format("a.js"), "before the reader came near"),
+        ("twice", LIVE.format(9) + LOADS.format("a.js") + LOADS.format("b.js"), ""),
+        ("twice", LIVE.format(9), "nothing was loaded for live figures"),
+        ("twice", LOADS.format("a.js"), "no live figure, and files"),
+        ("twice", LIVE.format(9) + LOADS.format("a.js") + LOADS.format("a.js?again"), "loaded twice"),
+        ("paper", f"<main><figure data-live='a'>{STILL}{BODY}</figure></main>{AS_AGREED}", ""),
+        ("paper", f"<main><figure data-live='a'>{STILL}{BODY}</figure></main>", "on paper"),
+        ("paper", f"<main><figure data-live='a'>{BODY}</figure></main>{AS_AGREED}", "on paper"),
+        ("paper", f"<main><pre>{'long ' * 90}</pre></main>", "is cut on paper"),
+        ("paper", "<a class='copybtn'>copy</a>", "a button on paper"),
+    ],
+)
+def test_a_mistake_in_what_a_page_does_is_seen(contexts, planted, check, body, fault):
+    checks = {
+        "controls": lambda seen: page_checks.controls_without_focus(seen.page),
+        "explorers": lambda seen: page_checks.dead_explorers(seen.page),
+        "early": page_checks.loaded_early,
+        "twice": page_checks.loaded_twice,
+        "paper": lambda seen: page_checks.faults_on_paper(seen.page),
+    }
+    with visit(contexts["light"], planted(body)) as seen:
+        found = checks[check](seen)
+    assert fault in " ".join(found) if fault else not found, found
 
 
 def test_a_missing_browser_fails_in_one_clear_line(monkeypatch):

@@ -1,4 +1,4 @@
-"""Live figures on the built site: what a page loads and when, how much it is, what paper gets; in two browsers."""
+"""Live figures on the built site: what a page loads and when, how much it is, what paper gets."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ import re
 
 import page_checks
 import pytest
-from page_checks import visit
 from support import built
 
 NAMES = [f"{page}.html" for page in built.toc()]
 CHAPTERS = [name for name in NAMES if name.startswith("notebooks/")]
 LARGEST_WEIGHTS = 1_000_000  # bytes of a page
 LOADER = "live-loader.js"
-FAR = 600 + 200  # px below the screen: where nothing may have been asked for
 
 
 def figures(page):
@@ -60,35 +58,10 @@ def test_scripts_of_the_figures_are_those_of_the_library(pages):
 
 
 @pytest.mark.parametrize("name", [NAMES[0], *CHAPTERS])
-def test_nothing_is_loaded_before_the_reader_comes_near(contexts, address, name):
-    context, asked = contexts["light"], []
-    context.on("request", lambda request: asked.append(request.url))
-    with visit(context, address + name) as seen:
-        page = seen.page
-        tops = page.evaluate(
-            "[...document.querySelectorAll('figure[data-live]')].map(e => e.getBoundingClientRect().top)"
-        )
-        page.wait_for_timeout(300)
-        loaded = [url for url in asked if "/_static/live/" in url]
-        if min(tops, default=1e9) > page_checks.DESKTOP["height"] + FAR:
-            assert not loaded
-        assert not page_checks.wake(page)
-        loaded = [url for url in asked if "/_static/live/" in url]
-        assert bool(loaded) == bool(tops) and len(loaded) == len(set(loaded)), "each file once"
-        assert not seen.faults
-
-
-@pytest.mark.parametrize("name", [NAMES[0], *CHAPTERS])
-def test_paper_and_readers_without_scripts_get_the_picture(browser, contexts, address, name):
-    with visit(contexts["light"], address + name) as seen:
-        page = seen.page
-        page_checks.wake(page)
-        page.emulate_media(media="print")
-        for figure in page.query_selector_all("figure[data-live]"):
-            assert figure.query_selector(".live-still svg").is_visible()
-            assert not figure.query_selector(".live-body").is_visible()
+def test_readers_without_scripts_get_the_picture(browser, address, name):
     context = browser.new_context(viewport=page_checks.DESKTOP, java_script_enabled=False)
     page = context.new_page()
     page.goto(address + name)
-    assert all(figure.is_visible() for figure in page.query_selector_all(".live-still svg"))
+    stills = page.query_selector_all(".live-still svg")
+    assert stills and all(figure.is_visible() for figure in stills)
     context.close()

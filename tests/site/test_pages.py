@@ -82,6 +82,12 @@ def test_no_button_leads_to_a_repository_that_is_not_known(pages):
         assert not {name: links for name, page in pages.items() if (links := html_checks.repository_links(page))}
 
 
+def test_no_page_of_the_api_names_a_repository_that_is_not_known(pages):
+    """The copy below has none of them; what the theme writes on pages it writes on all."""
+    names = [name for name in pages if name.startswith("book/api/")]
+    assert names and not [name for name in names if "OWNER/REPOSITORY" in pages[name].article.get_text()]
+
+
 def test_buttons_after_set_repo(linked):
     """In a copy that knows its address, every button opens a file that exists there."""
     tree, result = linked
@@ -90,6 +96,8 @@ def test_buttons_after_set_repo(linked):
     assert len(chapters) == len(CHAPTERS) + 1
     assert not [fault for name in chapters for fault in html_checks.launch_faults(pages[name], tree, built.SITE_URL)]
     assert not [name for name, page in pages.items() if "OWNER/REPOSITORY" in page.text]
+    left_out = set(TOC) - set(pages)  # of them nothing but their text could name it, which is the same in this tree
+    assert all(name.startswith("book/api/") for name in left_out)
     for name in chapters:
         assert not html_checks.download_faults(pages[name], tree)
     picture = pages[chapters[0]].soup.find("meta", property="og:image")["content"]

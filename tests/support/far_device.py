@@ -125,8 +125,15 @@ class FarDevice(TorchDispatchMode):
         super().__exit__(*error)
         self.patch.__exit__(*error)
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Nothing here is compiled: torch need not guard each operation against it."""
+        return False
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if FarTensor not in types and kwargs.get("device") is None:  # nothing of it concerns the device
+            return func(*args, **kwargs)
         tensors: list[Tensor] = []
         near_args = near(args, tensors)
         near_kwargs = {name: near(value, tensors) for name, value in kwargs.items()}

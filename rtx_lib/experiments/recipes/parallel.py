@@ -78,13 +78,14 @@ _READERS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "shaw": ("Self-attention with Shaw's distances", "self-attention-classifier", {"positions": "shaw"}),
 }
 # Less than four passes over the 6,920 reviews, at most 15 s of a processor. The model tested is the one that errs least
-# on the validation sentences. Each rate is the one of 0.001, 0.003 and 0.01 whose model errs least there, with seed 0;
-# where two are alike, as for the sinusoids, the error at the end decides.
+# on the validation sentences. Each rate is the one of 0.003, 0.01 and 0.03 whose models err least there, by the median
+# of seeds 0 to 4. The RNN, the sinusoids and Shaw's distances do worse at 0.001, and Shaw's and the convolution,
+# whose best is 0.03, fall to a third or more of errors at 0.1 (seed 0).
 _REVIEWS = COSINE | {"task": "sentiment", "steps": 400, "batch_size": 64, "warmup": 20, "eval_every": 50}
 _REVIEWS |= {"keep_best": "error"}
 _SMALL = _REVIEWS | {"task": "generated-sentiment"}
-_REVIEW_RATES = {"mean": 1e-2, "rnn": 1e-3, "bilstm": 1e-2, "convolution": 1e-2}
-_REVIEW_RATES |= {"attention": 1e-2, "sinusoids": 3e-3, "shaw": 3e-3}
+_REVIEW_RATES = {"mean": 1e-2, "rnn": 3e-3, "bilstm": 1e-2, "convolution": 3e-2}
+_REVIEW_RATES |= {"attention": 3e-3, "sinusoids": 1e-2, "shaw": 3e-2}
 # All three rates name all generated sentences right with the convolution: it has the middle one.
 _SMALL_RATES = {"mean": 3e-3, "bilstm": 1e-2, "convolution": 3e-3, "attention": 3e-3, "shaw": 3e-3}
 

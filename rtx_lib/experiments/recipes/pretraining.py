@@ -144,7 +144,7 @@ _ELMO_SMALL = Recipe(
     **COSINE,
 )
 
-# --- who sees what
+# --- who sees what, and looking up
 
 _TOY = COSINE | {"batch_size": 64, "warmup": 20, "eval_batches": 4}
 
@@ -156,7 +156,19 @@ def _symbol(name: str, direction: str, looks: str) -> Recipe:
     return Recipe(f"symbol-next-{name}", about, "bert", "next-symbol", task_arguments={"side": "next"}, **how)
 
 
-TOYS: list[Recipe] = [_symbol("causal", "left-to-right", "left-to-right"), _symbol("both", "both", "both ways")]
+def _look_up(layers: int) -> Recipe:
+    about = f"GPT of {layers} {'block' if layers == 1 else 'blocks'} on looking up"
+    model = {"width": 32, "heads": 2, "layers": layers, "length": 15, "norm": "pre"}
+    task: dict[str, Any] = {"pairs": 4, "questions": 4}
+    how = _TOY | {"steps": 3_000, "lr": 3e-3, "eval_every": 100, "model_arguments": model, "task_arguments": task}
+    return Recipe(f"look-up-{layers}", about, "gpt", "look-up", **how)
+
+
+TOYS: list[Recipe] = [
+    _symbol("causal", "left-to-right", "left-to-right"),
+    _symbol("both", "both", "both ways"),
+    *(_look_up(layers) for layers in (1, 2)),
+]
 
 COMPARED: list[Recipe] = [*FINE_TUNED, _ELMO_SMALL, *TOYS]
 RECIPES: list[Recipe] = [*PRETRAINED, *COMPARED]

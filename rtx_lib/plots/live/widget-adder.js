@@ -27,6 +27,12 @@ RTX.part('widget-adder', (RTX) => {
     }
     const random = (long) => Math.floor(2 ** (long - 1) * (1 + Math.random()))  // of exactly so many binary digits
     const any = (long) => button(`Any two of ${long} bits`, () => put(random(long), random(long)))
+    // Both numbers begin with 1 and then differ at each of so many places, here one and there the other having the 1
+    function through(long) {
+      const first = Math.floor(2 ** long * Math.random())
+      put(2 * first + 1, 2 * (2 ** long - 1 - first) + 1)
+    }
+    const travel = (long) => button(`A carry through ${long} places`, () => through(long))
     const carry = (long) => button(`${said(2 ** long - 1)} + 1`, () => put(2 ** long - 1, 1))
     const step = el('input', {type: 'range', min: 0, step: 1, autocomplete: 'off', oninput: () => { stop(); show(+step.value) }})
     const count = el('output', {'aria-live': 'off'}), player = button('Play', play)
@@ -159,7 +165,8 @@ RTX.part('widget-adder', (RTX) => {
       el('p', {className: 'live-task'}, `It has learnt to add numbers of up to ${trained} bits, 0 to ${said(2 ** trained - 1)}. `
         + `Type two, larger ones too: up to ${LONGEST} bits.`),
       el('div', {className: 'live-controls adder-typed'}, fields['first number'], el('span', {}, '+'), fields['second number']),
-      el('div', {className: 'live-buttons'}, any(trained), carry(trained), any(2 * trained), carry(2 * trained), carry(LONGEST)),
+      el('div', {className: 'live-buttons'},
+        any(trained), carry(trained), any(2 * trained), carry(2 * trained), travel(3 * trained), carry(LONGEST)),
       voice.element, table, controls)
     put(first ?? 2 ** trained - 1, second ?? 1)
     new ResizeObserver(paint).observe(film)
