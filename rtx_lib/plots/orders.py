@@ -65,7 +65,7 @@ def draw_order(words: Sequence[str], order: Sequence[int]) -> Figure:
     Parameters
     ----------
     words
-        Of the sentence, two at least and 12 at most.
+        Of the sentence, two at least and 8 at most.
     order
         As in :func:`streams`.
 
@@ -113,7 +113,7 @@ def order_explorer(
     Parameters
     ----------
     text
-        The sentence at first, of 2 to 12 words.
+        The sentence at first, of 2 to 8 words.
     order
         The order at first, as in :func:`streams`; from the first word to the last if empty.
     title, caption
