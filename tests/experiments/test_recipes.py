@@ -1,7 +1,7 @@
 """Recipes: what they name exists, and what they repeat is the same."""
 
 import inspect
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from types import SimpleNamespace
 
 import pytest
@@ -19,6 +19,14 @@ from rtx_lib.training import parameter_count
 
 def test_the_lab_has_every_position_scheme():
     assert set(SCHEMES) == set(positions.SCHEMES)
+
+
+def test_a_recipe_says_only_what_differs_from_its_defaults():
+    """So that a setting which comes later leaves the fingerprints of older recipes as they were."""
+    recipe = race.RECIPES[0]
+    said = repr(recipe)
+    assert "probed" not in said and f"lr={recipe.lr!r}" in said and recipe.name in said
+    assert "probed={'senses': {}}" in repr(replace(recipe, probed={"senses": {}}))
 
 
 def test_names_exist():

@@ -1,12 +1,12 @@
 """What a recipe is: a model, a task and a budget, named so that a record can hold them."""
 
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
 SEED = "of the run"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Recipe:
     """One training run up to its seed: names in ``MODELS`` and ``TASKS`` with their arguments, and the budget.
 
@@ -65,6 +65,16 @@ class Recipe:
     tested_with: dict[str, dict[str, Any]] = field(default_factory=dict)
     curve_points: int = 200
     probed: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """What is set and differs from its default, so that a setting added later leaves older recipes as they were."""
+        said = ", ".join(
+            f"{one.name}={value!r}"
+            for one in fields(self)
+            if (value := getattr(self, one.name))
+            != (one.default if one.default_factory is MISSING else one.default_factory())
+        )
+        return f"Recipe({said})"
 
 
 COSINE: dict[str, Any] = {"clip": 1.0, "schedule": "cosine"}
