@@ -4,6 +4,7 @@ const box = figure.querySelector('.order-box'), field = box.querySelector('input
 const part = (name) => box.querySelector(name)
 let words = [], order = JSON.parse(figure.dataset.order)
 box.hidden = false
+figure.querySelector('.order-still').hidden = true
 
 const element = (name, text = '', more = {}) => {
   const made = Object.assign(document.createElement(name), {textContent: text})

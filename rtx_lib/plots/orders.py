@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from rtx_lib.plots.diagram import word
 from rtx_lib.plots.figure import in_page, scripted
 from rtx_lib.plots.grids import HATCHED, fill, fill_cells, name_above
+from rtx_lib.plots.live import picture_of
 from rtx_lib.plots.style import CYCLE, GREY, INK
 from rtx_lib.plots.words import listed
 
@@ -108,7 +109,7 @@ def order_explorer(
     """A sentence that the reader types and an order that he presses word by word; needs no kernel.
 
     Shown are the question that each prediction answers, and both masks as tables. Words that are not pressed are
-    context.
+    context. Where no script runs, the first order stands as a picture.
 
     Parameters
     ----------
@@ -131,8 +132,9 @@ def order_explorer(
     streams(chosen, len(words))
     ways = {"first": "left to right", "last": "right to left", "random": "at random", "clear": "choose anew"}
     buttons = "".join(f'<button type="button" data-way="{way}">{said}</button>' for way, said in ways.items())
+    first = picture_of(draw_order(words, chosen), describe_order(words, chosen))
     content = (
-        '<div class="order-box" onkeydown="event.stopPropagation()" hidden>'
+        f'<div class="order-still">{first}</div><div class="order-box" onkeydown="event.stopPropagation()" hidden>'
         f'<label><span>sentence</span> <input type="text" value="{html.escape(text)}" maxlength="70" '
         'autocomplete="off" spellcheck="false"></label>'
         f'<div class="ways" role="group" aria-label="orders">{buttons}</div>'

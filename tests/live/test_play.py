@@ -72,12 +72,12 @@ def weights(**arrays: Any) -> dict[str, Any]:
         ({"models": {"a": {"w": np.full((2, 2), np.inf)}}, "form": "int8"}, "a: w must be finite, got inf"),
         ({"models": {"a": {"w": [1e5]}}}, "a: w must be below 65504 to fit half precision, got 100000"),
         (
-            {"models": {"a": {"w": np.zeros((400, 400))}}},
-            "weights must take at most 400 kB, got 427 kB: take form=`int8` or a smaller model",
+            {"models": {"a": {"w": np.zeros((600, 600))}}},
+            "weights must take at most 750 kB, got 960 kB: take form=`int8` or a smaller model",
         ),
         (
-            {"models": {"a": {"w": np.ones((800, 500))}}, "form": "int8"},
-            "weights must take at most 400 kB, got 533 kB: take a smaller model",
+            {"models": {"a": {"w": np.ones((900, 800))}}, "form": "int8"},
+            "weights must take at most 750 kB, got 960 kB: take a smaller model",
         ),
         ({"length": {1, 2}}, r"options must be plain JSON, got \{'length': \{1, 2\}\}"),
         ({"length": float("nan")}, r"options must be plain JSON, got \{'length': nan\}"),

@@ -35,6 +35,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "digits": ("arithmetic", "recurrent", "digits", "widget-digits"),
     "window": ("arithmetic", "recurrent", "digits", "attention", "local", "widget-window"),
     "tune": ("random", "arithmetic", "recurrent", "attention", "local", "roll", "widget-tune"),
+    "gaps": ("random", "arithmetic", "attention", "bert", "widget-gaps"),
     "adder": ("arithmetic", "neural-gpu", "addition", "widget-adder"),
 }
 """The files of each kind after those of :data:`FRAME`, in order."""
@@ -78,7 +79,7 @@ def play(
         One of :data:`PARTS`.
     models
         From the names that the widget asks for to modules, or to mappings of arrays. All together take at most
-        400 kB as the page loads them.
+        750 kB as the page loads them.
     still
         What stands there until the scripts run, in print, and where none may run. It carries the finding. Closed.
     alt

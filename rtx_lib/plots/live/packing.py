@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-LIMIT = 400_000
+LIMIT = 750_000
 """Most bytes of weights in one figure, as the page loads them."""
 
 FORMS = ("float16", "int8")
