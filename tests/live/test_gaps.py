@@ -102,7 +102,8 @@ def test_gaps_are_filled_and_an_unknown_word_is_named(opened):
 
 def test_what_exists_is_counted(opened):
     page, _ = opened(text="_ _", draws=20, exist=[f"{a} {b}" for a in WORDS[5:] for b in WORDS[5:]])
-    for name, way in (("Fill the gaps all at once", "All at once"), ("Fill one after the other", "One after the other")):
+    ways = (("Fill the gaps all at once", "All at once"), ("Fill one after the other", "One after the other"))
+    for name, way in ways:
         page.get_by_role("button", name=name).click()
         assert page.locator(".live-status").inner_text() == f"{way}: 20 of 20 exist."
         assert page.locator(".gaps-filled li").count() == 20

@@ -54,7 +54,8 @@ RTX.part('widget-gaps', (RTX) => {
     function show() {
       const open = gaps()
       strip.replaceChildren(...typed.map((word, t) => el('button', {type: 'button', className: 'gaps-word',
-        'aria-pressed': String(hidden.has(t)), 'aria-label': hidden.has(t) && word !== GAP ? `${word}, hidden` : word === GAP ? 'gap' : word,
+        'aria-pressed': String(hidden.has(t)),
+        'aria-label': word === GAP ? 'gap' : hidden.has(t) ? `${word}, hidden` : word,
         onclick: () => toggle(t)}, hidden.has(t) ? GAP.repeat(4) : word)))
       filled.replaceChildren()
       together.disabled = inTurn.disabled = !open.length
@@ -65,12 +66,13 @@ RTX.part('widget-gaps', (RTX) => {
       const found = open.length ? shares(new Map(), open) : []
       const best = found.map((p) => [...p.keys()].sort((a, b) => p[b] - p[a]).slice(0, SHOWN))
       guesses.replaceChildren(...best.map((top, i) => el('table', {},
-        el('caption', {}, `${open.length > 1 ? `Gap ${i + 1}` : 'The gap'}${typed[open[i]] === GAP ? '' : `, which hides “${typed[open[i]]}”`}`),
+        el('caption', {}, (open.length > 1 ? `Gap ${i + 1}` : 'The gap')
+          + (typed[open[i]] === GAP ? '' : `, which hides “${typed[open[i]]}”`)),
         el('tbody', {}, top.map((k) => el('tr', {}, el('th', {scope: 'row'}, words[k]),
           el('td', {style: `--share:${100 * found[i][k]}%`}, `${percent(found[i][k])} %`)))))))
       clearTimeout(later)
-      later = setTimeout(() => told.say(best.map((top, i) => `Gap ${i + 1}: ${words[top[0]]}, ${percent(found[i][top[0]])} percent.`).join(' ')
-        || 'No gap.'), 1200)
+      const first = (top, i) => `Gap ${i + 1}: ${words[top[0]]}, ${percent(found[i][top[0]])} percent.`
+      later = setTimeout(() => told.say(best.map(first).join(' ') || 'No gap.'), 1200)
     }
     function toggle(t) {
       if (hidden.has(t)) { if (typed[t] !== GAP) hidden.delete(t) } else hidden.add(t)
