@@ -61,9 +61,8 @@ def _compiled(dtype: torch.dtype) -> tuple[Any, Any]:
     real = _real(dtype)
     powers = numba.njit(fastmath={"contract"})(_powers(real))
     # Sums over channels may be taken in any order, else they would not become vector instructions.
-    return tuple(
-        numba.njit(fastmath={"reassoc", "nsz", "contract"})(make(real, powers)) for make in (_states, _gradients)
-    )
+    in_any_order = numba.njit(fastmath={"reassoc", "nsz", "contract"})
+    return in_any_order(_states(real, powers)), in_any_order(_gradients(real, powers))
 
 
 # With s = 1 for signed decays and 0 else, a = e + s (e - 1) and da = (1 + s) e = a + s. No inner loop writes more than

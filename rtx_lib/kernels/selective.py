@@ -164,10 +164,11 @@ def _check(u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor, state: Ten
     if A.ndim != 2 or len(A) != width or not A.numel():
         raise ValueError(f"A must have shape ({width}, N), N at least 1, got {tuple(A.shape)}")
     count = A.shape[1]
+    shapes: dict[str, list[tuple[int, ...]]]
     shapes = {"delta": [(batch, steps, width), (width,)], "state": [(batch, width, count)]}
-    shapes |= dict.fromkeys("BC", [(batch, steps, count), (width, count)])
+    shapes |= {name: [(batch, steps, count), (width, count)] for name in "BC"}
     for name, allowed in shapes.items():
-        if name in given and given[name].shape not in allowed:
+        if name in given and tuple(given[name].shape) not in allowed:
             forms = " or ".join(map(str, allowed))
             raise ValueError(f"{name} must have shape {forms} beside u and A, got {tuple(given[name].shape)}")
     for name, x in given.items():

@@ -41,7 +41,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.kernels import selective_scan
+from rtx_lib.kernels import matrix_recurrence, selective_scan
+from rtx_lib.kernels.selective import DISCRETISATIONS, EIGENVALUES
 from rtx_lib.layers.blocks import undrawn
 from rtx_lib.layers.shapes import expect, expect_all, expect_choice, expect_sizes
 from rtx_lib.layers.short_convolution import ShortConvolution
@@ -100,8 +101,8 @@ class Mamba(nn.Module):
         expect_sizes(width=width, state_size=state_size, expand=expand)
         self.step_rank = rank = -(-width // 16) if step_rank is None else step_rank
         expect_sizes(step_rank=rank, kernel_size=1 if kernel_size is None else kernel_size)
-        expect_choice("discretisation", discretisation, ["euler", "zoh"])
-        expect_choice("eigenvalues", eigenvalues, ["positive", "signed"])
+        expect_choice("discretisation", discretisation, DISCRETISATIONS)
+        expect_choice("eigenvalues", eigenvalues, EIGENVALUES)
         self.input_size = self.output_size = width
         self.state_size, self.inner, self.time_invariant = state_size, expand * width, time_invariant
         self.discretisation, self.eigenvalues, self.backend = discretisation, eigenvalues, backend
