@@ -13,6 +13,7 @@ from reference.convolution_loops import make_bytenet, make_convs2s
 from reference.elmo_loops import make_elmo
 from reference.gpt_loops import make_gpt
 from reference.indrnn_loops import make_net, make_recurrent
+from reference.matrix_state_loops import make_linear_attention, make_memory, make_ssd
 from reference.memory_loops import make_memory_network
 from reference.neural_gpu_loops import make_neural_gpu
 from reference.plain_loops import Parameters, make_cell
@@ -49,6 +50,8 @@ MAKERS |= {"txl_": make_txl, "rtransformer": make_r_transformer, "transformer_to
 MAKERS |= {"transformer_annotated": make_annotated, "qrnn_": make_qrnn, "bytenet_": make_bytenet}
 MAKERS |= {"elmo_": make_elmo}
 MAKERS |= {"convs2s": make_convs2s, "neural_gpu": make_neural_gpu, "memn2n": make_memory_network, "ssan": make_ssan}
+MAKERS |= {"linear_attention": make_linear_attention, "ssd": make_ssd, "gla": make_memory}
+MAKERS |= {"delta_rule": make_memory, "gated_delta_rule": make_memory}
 MAKERS |= {
     "word2vec": make_word2vec,
     "optim_rules": make_rules,
@@ -221,6 +224,12 @@ ELMO = [
     ("elmo_official_tiny_other", {"skip": True, "layers": 3, "activation": "tanh", "highways": 1, "streams": 1}),
     ("elmo_official_tiny_other", {"clips": (None, 0.2), "highways": 0, "length": 5, "filters": ((5, 7),), "words": 9}),
 ]
+MATRIX = [
+    {},
+    {"batch": 1, "heads_count": 1, "length": 1, "key": 1, "value": 1, "chunk": 1},
+    {"length": 40, "key": 5, "value": 2, "chunk": 16, "most": 2.0},
+    {"heads_count": 3, "state": False, "gradients": False},
+]
 FILES = [(f"cell_{cell}", sizes) for cell in ("rnn", "lstm", "gru") for sizes in CELL]
 FILES += [("indrnn_recurrent", s) for s in ({}, {"time": 1, "batch": 1, "size": 1}, {"time": 300, "seed": 2})]
 FILES += [(stem, sizes | more) for stem, sizes in NETS.items() for more in ({}, CUDA)]
@@ -233,6 +242,11 @@ FILES += BYTENET + [("convs2s_other", sizes) for sizes in CONVS2S]
 FILES += [("memn2n_other", sizes) for sizes in MEMORY] + [("ssan_other", sizes) for sizes in SSAN]
 FILES += [(f"neural_gpu{kind}_other", sizes) for kind in ("", "_cgru") for sizes in NEURAL_GPU]
 FILES += [("neural_gpu_other", {"gradients": False}), *ELMO]
+FILES += [(f"{kind}_other", sizes) for kind in ("delta_rule", "gated_delta_rule", "gla") for sizes in MATRIX]
+FILES += [("ssd_other", {}), ("ssd_other", {"length": 1, "states": 1, "size": 1, "batch": 1, "chunk": 1})]
+FILES += [("ssd_other", {"length": 70, "state": False}), ("ssd_other", {"gradients": False, "heads_count": 3})]
+FILES += [("linear_attention_other", {}), ("linear_attention_other", {"length": 33, "eps": 0.1, "gradients": False})]
+FILES += [("linear_attention_other", {"length": 1, "batch": 1, "heads_count": 1, "key": 1, "value": 1})]
 FILES += [("word2vec_other", {}), ("optim_rules_other", {})]
 
 
@@ -255,6 +269,8 @@ EXAMPLES += [("neural_gpu", {}), ("neural_gpu_cgru", {})]
 EXAMPLES += [("transformer_torch_post", {"layers": 2}), ("txl_plain", {}), ("txl_adaptive", ADAPTIVE)]
 EXAMPLES += [("qrnn_fo", {}), ("qrnn_ifo", {"pooling": "ifo", "layers": 2})]
 EXAMPLES += [("elmo_bilm", {"skip": True}), ("elmo_projected", {}), ("elmo_official_tiny", {})]
+EXAMPLES += [("delta_rule_negative", {"most": 2.0}), ("gated_delta_rule", {}), ("gla", {}), ("ssd", {})]
+EXAMPLES += [("linear_attention", {})]
 EXAMPLES += [("bytenet_stack", {}), ("convs2s", {}), ("memn2n", {}), ("optim_rules", {})]
 examples = pytest.mark.parametrize("stem, sizes", EXAMPLES, ids=str)
 
