@@ -15,6 +15,7 @@ from reference.gpt_loops import make_gpt
 from reference.indrnn_loops import make_net, make_recurrent
 from reference.lru_loops import make_lru
 from reference.mamba_loops import make_mamba, make_mamba2, make_s4d, make_scan
+from reference.matrix_state_loops import make_linear_attention, make_memory, make_ssd
 from reference.memory_loops import make_memory_network
 from reference.min_rnn_loops import make_extra, make_min_rnn
 from reference.neural_gpu_loops import make_neural_gpu
@@ -59,6 +60,8 @@ MAKERS |= {
     "s4d": make_s4d,
 }
 MAKERS |= {"convs2s": make_convs2s, "neural_gpu": make_neural_gpu, "memn2n": make_memory_network, "ssan": make_ssan}
+MAKERS |= {"linear_attention": make_linear_attention, "ssd": make_ssd, "gla": make_memory}
+MAKERS |= {"delta_rule": make_memory, "gated_delta_rule": make_memory}
 MAKERS |= {
     "word2vec": make_word2vec,
     "optim_rules": make_rules,
@@ -256,6 +259,12 @@ MIN_RNN = [
     {"projected": False, "width": 5, "size": 5},
     {"state": False, "gradients": False},
 ]
+MATRIX = [
+    {},
+    {"batch": 1, "heads_count": 1, "length": 1, "key": 1, "value": 1, "chunk": 1},
+    {"length": 40, "key": 5, "value": 2, "chunk": 16, "most": 2.0},
+    {"heads_count": 3, "state": False, "gradients": False},
+]
 FILES = [(f"cell_{cell}", sizes) for cell in ("rnn", "lstm", "gru") for sizes in CELL]
 FILES += [("indrnn_recurrent", s) for s in ({}, {"time": 1, "batch": 1, "size": 1}, {"time": 300, "seed": 2})]
 FILES += [(stem, sizes | more) for stem, sizes in NETS.items() for more in ({}, CUDA)]
@@ -272,6 +281,11 @@ FILES += [(f"{kind}_other", sizes) for kind in ("mingru", "minlstm") for sizes i
 FILES += [("minrnn_extra_other", {}), ("minrnn_extra_other", {"batch": 1, "length": 20, "size": 1})]
 FILES += [("lru_other", {}), ("lru_other", {"batch": 1, "length": 1, "size": 1, "width": 1})]
 FILES += [("lru_other", {"length": 30, "size": 2, "width": 7})]
+FILES += [(f"{kind}_other", sizes) for kind in ("delta_rule", "gated_delta_rule", "gla") for sizes in MATRIX]
+FILES += [("ssd_other", {}), ("ssd_other", {"length": 1, "states": 1, "size": 1, "batch": 1, "chunk": 1})]
+FILES += [("ssd_other", {"length": 70, "state": False}), ("ssd_other", {"gradients": False, "heads_count": 3})]
+FILES += [("linear_attention_other", {}), ("linear_attention_other", {"length": 33, "eps": 0.1, "gradients": False})]
+FILES += [("linear_attention_other", {"length": 1, "batch": 1, "heads_count": 1, "key": 1, "value": 1})]
 FILES += [("word2vec_other", {}), ("optim_rules_other", {})]
 
 
@@ -296,6 +310,8 @@ EXAMPLES += [("qrnn_fo", {}), ("qrnn_ifo", {"pooling": "ifo", "layers": 2})]
 EXAMPLES += [("elmo_bilm", {"skip": True}), ("elmo_projected", {}), ("elmo_official_tiny", {})]
 EXAMPLES += [("selective_scan", {}), ("mamba_block", {}), ("mamba2_block", {"groups": 2}), ("s4d", {})]
 EXAMPLES += [("mingru", {}), ("minlstm", {}), ("minrnn_extra", {}), ("lru", {})]
+EXAMPLES += [("delta_rule_negative", {"most": 2.0}), ("gated_delta_rule", {}), ("gla", {}), ("ssd", {})]
+EXAMPLES += [("linear_attention", {})]
 EXAMPLES += [("bytenet_stack", {}), ("convs2s", {}), ("memn2n", {}), ("optim_rules", {})]
 examples = pytest.mark.parametrize("stem, sizes", EXAMPLES, ids=str)
 
