@@ -4,15 +4,20 @@ from .bert import BERT, BERTClassifier, BERTEncoder
 from .bytenet import ByteNet
 from .convs2s import ConvS2S
 from .deep_transition import DeepTransitionGRU
+from .delta_net import DeltaNet, LinearAttention
 from .elmo import BidirectionalLM, ProjectedLSTM, ScalarMix
 from .gpt import GPT, GPTClassifier
 from .indrnn import IndRNN, IndRNNLayer, PlainIndRNN
 from .jordan import JordanRNN
+from .lru import LRU
+from .mamba import Mamba, Mamba2
 from .memory_network import MemoryNetwork
+from .min_rnn import MinGRU, MinLSTM
 from .neural_gpu import NeuralGPU
 from .plain_gpt import PlainGPT
 from .qrnn import QRNN, QRNNLayer
 from .r_transformer import LocalRNN, RTransformer
+from .s4d import S4D
 from .self_attention_classifier import SelfAttentionClassifier
 from .seq2seq import Seq2Seq
 from .tcn import TCN
