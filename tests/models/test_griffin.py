@@ -76,6 +76,8 @@ def test_both_ways_to_begin():
     ours = {"min": a.min(), "max": a.max(), "mean_square": a.square().mean()}
     for name, value in ours.items():
         assert float(value) == pytest.approx(theirs[f"init_r_{name}"], abs=3e-4 if name != "mean_square" else 1.2e-3)
+    squares = torch.sigmoid(-draw_a_param(500_000, "code")).square()
+    assert float(squares.mean()) == pytest.approx((0.9**2 + 0.999**2) / 2, abs=4e-4), "even in area, not in radius"
     power = a**8
     assert power.min() == pytest.approx(0.43, abs=0.005) and power.max() == pytest.approx(0.992, abs=0.001)
     power = torch.sigmoid(-draw_a_param(20_000, "paper")) ** 8
