@@ -14,6 +14,7 @@ from reference import (
     official_convolutions,
     official_elmo,
     official_gpt,
+    official_griffin,
     official_lru,
     official_mamba,
     official_matrix_state,
@@ -22,7 +23,9 @@ from reference import (
     official_neural_gpu,
     official_qrnn,
     official_r_transformer,
+    official_retnet,
     official_rules,
+    official_rwkv,
     official_ssan,
     official_transformers,
     official_txl,
@@ -282,7 +285,7 @@ PAPERS = (official_qrnn, official_convolutions, official_neural_gpu, official_me
 PAPERS += (official_matrix_state,)
 PAPERS += (official_word2vec, official_rules, official_elmo, official_gpt, official_bert, official_xlnet)
 PAPERS += (official_mamba,)
-PAPERS += (official_min_rnn, official_lru)
+PAPERS += (official_min_rnn, official_lru, official_griffin, official_rwkv, official_retnet)
 for _paper in PAPERS:
     FAMILIES |= _paper.FAMILIES
     INPUTS_OF |= _paper.INPUTS
