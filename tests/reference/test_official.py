@@ -24,6 +24,7 @@ from reference.transformer_loops import make_annotated, make_torch
 from reference.txl_loops import make_txl, transformer_xl
 from reference.word2vec_loops import make_rules, make_word2vec
 from reference.xlnet_loops import make_xlnet
+from reference.xlstm_loops import make_xlstm
 from support.helpers import FIXTURES
 
 # What the files say whose outcomes are few.
@@ -47,7 +48,7 @@ QUIRK = FIXTURES / "txl_extlen_officialquirk.npz"
 MAKERS = {"cell_": make_cell, "indrnn_recurrent": make_recurrent, "indrnn_": make_net, "tcn": make_tcn}
 MAKERS |= {"txl_": make_txl, "rtransformer": make_r_transformer, "transformer_torch": make_torch}
 MAKERS |= {"transformer_annotated": make_annotated, "qrnn_": make_qrnn, "bytenet_": make_bytenet}
-MAKERS |= {"elmo_": make_elmo}
+MAKERS |= {"elmo_": make_elmo, "slstm_": make_xlstm, "mlstm_": make_xlstm}
 MAKERS |= {"convs2s": make_convs2s, "neural_gpu": make_neural_gpu, "memn2n": make_memory_network, "ssan": make_ssan}
 MAKERS |= {
     "word2vec": make_word2vec,
@@ -221,6 +222,24 @@ ELMO = [
     ("elmo_official_tiny_other", {"skip": True, "layers": 3, "activation": "tanh", "highways": 1, "streams": 1}),
     ("elmo_official_tiny_other", {"clips": (None, 0.2), "highways": 0, "length": 5, "filters": ((5, 7),), "words": 9}),
 ]
+XLSTM = [
+    ("slstm_cell_other", {}),
+    ("slstm_cell_other", {"heads": 1, "size": 5, "state": False}),
+    ("slstm_cell_other", {"heads": 3, "size": 2, "batch": 1, "length": 1}),
+    ("slstm_cell_other", {"length": 40, "batch": 3, "gradients": False}),
+    ("slstm_layer_other", {}),
+    ("slstm_layer_other", {"heads": 1, "size": 4, "taps": 4, "length": 9}),
+    ("slstm_layer_other", {"heads": 3, "taps": 0, "batch": 1}),
+    ("slstm_layer_other", {"taps": 7, "length": 2}),
+    ("mlstm_cell_other", {}),
+    ("mlstm_cell_other", {"heads": 1, "size": 5, "width": 2, "length": 21, "chunk": 4, "spread": 10}),
+    ("mlstm_cell_other", {"batch": 1, "length": 1, "size": 1, "chunk": 64, "eps": ()}),
+    ("mlstm_cell_other", {"length": 70, "chunk": 16, "eps": ("1e-6", "0.1"), "gradients": False}),
+    ("mlstm_layer_other", {}),
+    ("mlstm_layer_other", {"width": 6, "heads": 3, "inner": 12, "block": 4, "taps": 4, "bias": False}),
+    ("mlstm_layer_other", {"width": 3, "heads": 1, "inner": 10, "block": 5, "taps": 0, "length": 17}),
+    ("mlstm_layer_other", {"width": 7, "inner": 4, "block": 1, "batch": 1, "length": 1, "gradients": False}),
+]
 FILES = [(f"cell_{cell}", sizes) for cell in ("rnn", "lstm", "gru") for sizes in CELL]
 FILES += [("indrnn_recurrent", s) for s in ({}, {"time": 1, "batch": 1, "size": 1}, {"time": 300, "seed": 2})]
 FILES += [(stem, sizes | more) for stem, sizes in NETS.items() for more in ({}, CUDA)]
@@ -233,7 +252,7 @@ FILES += BYTENET + [("convs2s_other", sizes) for sizes in CONVS2S]
 FILES += [("memn2n_other", sizes) for sizes in MEMORY] + [("ssan_other", sizes) for sizes in SSAN]
 FILES += [(f"neural_gpu{kind}_other", sizes) for kind in ("", "_cgru") for sizes in NEURAL_GPU]
 FILES += [("neural_gpu_other", {"gradients": False}), *ELMO]
-FILES += [("word2vec_other", {}), ("optim_rules_other", {})]
+FILES += [("word2vec_other", {}), ("optim_rules_other", {}), *XLSTM]
 
 
 @pytest.mark.parametrize("stem, sizes", FILES, ids=str)
@@ -255,6 +274,7 @@ EXAMPLES += [("neural_gpu", {}), ("neural_gpu_cgru", {})]
 EXAMPLES += [("transformer_torch_post", {"layers": 2}), ("txl_plain", {}), ("txl_adaptive", ADAPTIVE)]
 EXAMPLES += [("qrnn_fo", {}), ("qrnn_ifo", {"pooling": "ifo", "layers": 2})]
 EXAMPLES += [("elmo_bilm", {"skip": True}), ("elmo_projected", {}), ("elmo_official_tiny", {})]
+EXAMPLES += [("slstm_cell", {}), ("slstm_layer", {}), ("mlstm_cell", {}), ("mlstm_layer", {})]
 EXAMPLES += [("bytenet_stack", {}), ("convs2s", {}), ("memn2n", {}), ("optim_rules", {})]
 examples = pytest.mark.parametrize("stem, sizes", EXAMPLES, ids=str)
 
@@ -288,6 +308,9 @@ UNKNOWN = {
     "elmo_official_tiny": ["w/CNN/W_cnn_9", "w/softmax/W", "emb/0/9", "emb/9/0"],
     "neural_gpu": ["gx", "g/cgru_2/r/CvB"],
     "neural_gpu_cgru": ["state", "ids", "g/embedding"],
+    "slstm_cell": ["out_steps", "gstate0"],
+    "mlstm_cell": ["out_eps", "out_quadratic", "g/q"],
+    "mlstm_layer": ["out_recurrent", "g/q_proj.scale"],
     "txl_plain": ["seg3/nll", "seg0/mem3", "gx", "seg0/logits"],
 }
 
