@@ -78,6 +78,11 @@ FLOATS = {
     "indrnn-after": partial(PlainIndRNN, D, 8, 3, OUT, norm="after", dropout=0.3),
     "indrnn-residual": partial(ResidualIndRNN, D, 8, 2, OUT, length=T),
     "indrnn-dense": partial(DenseIndRNN, D, 4, (2, 1), OUT, initial_size=8, length=T),
+    "slstm": lambda: Readout(SLSTM(D), OUT),
+    "slstm-conv": lambda: Readout(SLSTM(D, kernel_size=4, forget="exp"), OUT),
+    "mlstm": lambda: Readout(MLSTM(D, 2, block_size=3), OUT),
+    "mlstm-recurrent": lambda: Readout(MLSTM(D, 1, 1.0, None, block_size=1, form="recurrent"), OUT),
+    "mlstm-parallel": lambda: Readout(MLSTM(D, 3, kernel_size=2, block_size=2, form="parallel", bias=True), OUT),
     "jordan": partial(JordanRNN, D, 4, OUT),
     "lstm-projected": partial(ProjectedLSTM, D, 7, OUT),
     "lstm-clipped": partial(ProjectedLSTM, D, 4, OUT, cell_clip=0.5, projection_clip=0.4),
@@ -85,11 +90,6 @@ FLOATS = {
     "qrnn-ifo": partial(QRNN, D, 6, 3, OUT, window=3, pooling="ifo"),
     "qrnn-layer": partial(QRNNLayer, D, OUT, window=1, pooling="f"),
     "qrnn-longer": partial(QRNNLayer, D, OUT, window=14),
-    "slstm": lambda: Readout(SLSTM(D), OUT),
-    "slstm-conv": lambda: Readout(SLSTM(D, kernel_size=4, forget="exp"), OUT),
-    "mlstm": lambda: Readout(MLSTM(D, 2, block_size=3), OUT),
-    "mlstm-recurrent": lambda: Readout(MLSTM(D, 1, 1.0, None, block_size=1, form="recurrent"), OUT),
-    "mlstm-parallel": lambda: Readout(MLSTM(D, 3, kernel_size=2, block_size=2, form="parallel", bias=True), OUT),
     "tcn": partial(TCN, D, OUT, (6, 6), 3, dropout=0.3),
     "tcn-1": partial(TCN, D, OUT, (6, 4, 4), 1),
     "tcn-published": partial(TCN, D, OUT, (6, 4), 2, init="published"),
@@ -177,10 +177,10 @@ BY_SCHEME = [name for name in MODELS if name.split("-")[-1] in SCHEMES and name 
 RECURRENT = [
     name
     for name in FLOATS
-    if name.split("-")[0]
-    in ("rnn", "lstm", "gru", "readout", "bag", "deep", "indrnn", "tcn", "local", "qrnn", "slstm", "mlstm")
+    if name.split("-")[0] in ("rnn", "lstm", "gru", "readout", "bag", "deep", "indrnn", "tcn", "local", "qrnn")
 ]
 DROPOUT = [n for n, build in MODELS.items() if re.search("dropout|zoneout", str(getattr(build, "keywords", "")))]
+RECURRENT += [name for name in FLOATS if name.startswith(("slstm", "mlstm"))]
 
 
 def names(*left_out):
@@ -555,10 +555,6 @@ CONSTRUCTORS = [
     (JordanRNN, CORE | {"output_size": 2}, NO_CORE | {"output_size": 0}),
     (QRNNLayer, CORE, NO_CORE | {"window": [0, 2.0], "pooling": "fi", "zoneout": [1.0, -0.1]}),
     (QRNN, PLAIN, NO_CORE | {"num_layers": 0, "output_size": 0, "vocabulary": 0, "window": 0}),
-    (SLSTM, {"width": 6}, {"width": [0, -1], "heads": [0, 4, 6], "kernel_size": 0, "forget": "tanh"}),
-    (SLSTM, {"width": 6}, {"block": [1, -1], "blocks": 0}),
-    (MLSTM, {"width": 6}, {"width": 0, "heads": [0, 5, 12], "expand": 0.0, "kernel_size": 0, "block_size": [0, 5]}),
-    (MLSTM, {"width": 6}, {"form": "quadratic", "eps": -1e-6, "chunk": 0, "blocks": 0}),
     (TCN, CONVOLVED, NO_NET | {"channels": [(), 5], "kernel_size": 0, "init": "xavier", "dropout": 1.5, "tied": True}),
     (TCN, CONVOLVED, {"vocabulary": 0, "embedding_size": 5, "embedding_dropout": 0.1}),
     (partial(TCN, vocabulary=3), CONVOLVED, {"embedding_size": 0, "tied": True}),
@@ -594,6 +590,10 @@ CONSTRUCTORS = [
     ),
     (BidirectionalLM, ELMO, {"projection_clip": 3.0, "backend": "cudnn"}),
     (partial(BidirectionalLM, **CLIPPED), ELMO, {"backend": "torch", "cell_clip": 0.0, "projection_clip": -1.0}),
+    (SLSTM, {"width": 6}, {"width": [0, -1], "heads": [0, 4, 6], "kernel_size": 0, "forget": "tanh"}),
+    (SLSTM, {"width": 6}, {"block": [1, -1], "blocks": 0}),
+    (MLSTM, {"width": 6}, {"width": 0, "heads": [0, 5, 12], "expand": 0.0, "kernel_size": 0, "block_size": [0, 5]}),
+    (MLSTM, {"width": 6}, {"form": "quadratic", "eps": -1e-6, "chunk": 0, "blocks": 0}),
     (ScalarMix, {"layers": 3}, {"layers": 0, "eps": -1.0}),
     (
         CharacterCNN,
