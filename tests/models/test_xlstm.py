@@ -58,9 +58,10 @@ def test_the_slstm_is_its_equations(forget, heads, size):
 
 @forms
 @pytest.mark.parametrize("eps", [0.0, 1e-6, 0.1])
-def test_the_mlstm_is_its_equations(form, eps):
+@pytest.mark.parametrize("steps", [2, 21])
+def test_the_mlstm_is_its_equations(form, eps, steps):
     """h, (C, n, m) and gradients, m's included where it matters, with a width of v of its own."""
-    given = memories()
+    given = memories(steps=steps)
     state = [part.requires_grad_() for part in state_of(given[0], given[2])]
     expected, last = loops.mlstm(*given, *state, eps)
     h, after = mlstm(*given, tuple(state), form=form, eps=eps, chunk=4)
