@@ -13,6 +13,7 @@ from reference.convolution_loops import make_bytenet, make_convs2s
 from reference.elmo_loops import make_elmo
 from reference.gpt_loops import make_gpt
 from reference.indrnn_loops import make_net, make_recurrent
+from reference.matrix_state_loops import make_linear_attention, make_memory, make_ssd
 from reference.memory_loops import make_memory_network
 from reference.neural_gpu_loops import make_neural_gpu
 from reference.plain_loops import Parameters, make_cell
@@ -50,6 +51,8 @@ MAKERS |= {"txl_": make_txl, "rtransformer": make_r_transformer, "transformer_to
 MAKERS |= {"transformer_annotated": make_annotated, "qrnn_": make_qrnn, "bytenet_": make_bytenet}
 MAKERS |= {"elmo_": make_elmo, "slstm_": make_xlstm, "mlstm_": make_xlstm}
 MAKERS |= {"convs2s": make_convs2s, "neural_gpu": make_neural_gpu, "memn2n": make_memory_network, "ssan": make_ssan}
+MAKERS |= {"linear_attention": make_linear_attention, "ssd": make_ssd, "gla": make_memory}
+MAKERS |= {"delta_rule": make_memory, "gated_delta_rule": make_memory}
 MAKERS |= {
     "word2vec": make_word2vec,
     "optim_rules": make_rules,
@@ -240,6 +243,12 @@ XLSTM = [
     ("mlstm_layer_other", {"width": 3, "heads": 1, "inner": 10, "block": 5, "taps": 0, "length": 17}),
     ("mlstm_layer_other", {"width": 7, "inner": 4, "block": 1, "batch": 1, "length": 1, "gradients": False}),
 ]
+MATRIX = [
+    {},
+    {"batch": 1, "heads_count": 1, "length": 1, "key": 1, "value": 1, "chunk": 1},
+    {"length": 40, "key": 5, "value": 2, "chunk": 16, "most": 2.0},
+    {"heads_count": 3, "state": False, "gradients": False},
+]
 FILES = [(f"cell_{cell}", sizes) for cell in ("rnn", "lstm", "gru") for sizes in CELL]
 FILES += [("indrnn_recurrent", s) for s in ({}, {"time": 1, "batch": 1, "size": 1}, {"time": 300, "seed": 2})]
 FILES += [(stem, sizes | more) for stem, sizes in NETS.items() for more in ({}, CUDA)]
@@ -252,7 +261,13 @@ FILES += BYTENET + [("convs2s_other", sizes) for sizes in CONVS2S]
 FILES += [("memn2n_other", sizes) for sizes in MEMORY] + [("ssan_other", sizes) for sizes in SSAN]
 FILES += [(f"neural_gpu{kind}_other", sizes) for kind in ("", "_cgru") for sizes in NEURAL_GPU]
 FILES += [("neural_gpu_other", {"gradients": False}), *ELMO]
-FILES += [("word2vec_other", {}), ("optim_rules_other", {}), *XLSTM]
+FILES += XLSTM
+FILES += [(f"{kind}_other", sizes) for kind in ("delta_rule", "gated_delta_rule", "gla") for sizes in MATRIX]
+FILES += [("ssd_other", {}), ("ssd_other", {"length": 1, "states": 1, "size": 1, "batch": 1, "chunk": 1})]
+FILES += [("ssd_other", {"length": 70, "state": False}), ("ssd_other", {"gradients": False, "heads_count": 3})]
+FILES += [("linear_attention_other", {}), ("linear_attention_other", {"length": 33, "eps": 0.1, "gradients": False})]
+FILES += [("linear_attention_other", {"length": 1, "batch": 1, "heads_count": 1, "key": 1, "value": 1})]
+FILES += [("word2vec_other", {}), ("optim_rules_other", {})]
 
 
 @pytest.mark.parametrize("stem, sizes", FILES, ids=str)
@@ -275,6 +290,8 @@ EXAMPLES += [("transformer_torch_post", {"layers": 2}), ("txl_plain", {}), ("txl
 EXAMPLES += [("qrnn_fo", {}), ("qrnn_ifo", {"pooling": "ifo", "layers": 2})]
 EXAMPLES += [("elmo_bilm", {"skip": True}), ("elmo_projected", {}), ("elmo_official_tiny", {})]
 EXAMPLES += [("slstm_cell", {}), ("slstm_layer", {}), ("mlstm_cell", {}), ("mlstm_layer", {})]
+EXAMPLES += [("delta_rule_negative", {"most": 2.0}), ("gated_delta_rule", {}), ("gla", {}), ("ssd", {})]
+EXAMPLES += [("linear_attention", {})]
 EXAMPLES += [("bytenet_stack", {}), ("convs2s", {}), ("memn2n", {}), ("optim_rules", {})]
 examples = pytest.mark.parametrize("stem, sizes", EXAMPLES, ids=str)
 
