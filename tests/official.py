@@ -31,6 +31,7 @@ from reference import (
     official_txl,
     official_word2vec,
     official_xlnet,
+    official_xlstm,
 )
 from torch import Tensor, nn
 
@@ -286,6 +287,7 @@ PAPERS += (official_matrix_state,)
 PAPERS += (official_word2vec, official_rules, official_elmo, official_gpt, official_bert, official_xlnet)
 PAPERS += (official_mamba,)
 PAPERS += (official_min_rnn, official_lru, official_griffin, official_rwkv, official_retnet)
+PAPERS += (official_xlstm,)
 for _paper in PAPERS:
     FAMILIES |= _paper.FAMILIES
     INPUTS_OF |= _paper.INPUTS

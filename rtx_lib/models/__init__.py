@@ -28,3 +28,4 @@ from .transformer import CausalTransformer, Encoder, Transformer
 from .transformer_xl import TransformerXL
 from .word2vec import Word2Vec
 from .xlnet import Denoising, XLNet, XLNetClassifier
+from .xlstm import MLSTM, SLSTM

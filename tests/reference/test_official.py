@@ -31,6 +31,7 @@ from reference.transformer_loops import make_annotated, make_torch
 from reference.txl_loops import make_txl, transformer_xl
 from reference.word2vec_loops import make_rules, make_word2vec
 from reference.xlnet_loops import make_xlnet
+from reference.xlstm_loops import make_xlstm
 from support.helpers import FIXTURES
 
 # What the files say whose outcomes are few.
@@ -55,13 +56,8 @@ QUIRK = FIXTURES / "txl_extlen_officialquirk.npz"
 MAKERS = {"cell_": make_cell, "indrnn_recurrent": make_recurrent, "indrnn_": make_net, "tcn": make_tcn}
 MAKERS |= {"txl_": make_txl, "rtransformer": make_r_transformer, "transformer_torch": make_torch}
 MAKERS |= {"transformer_annotated": make_annotated, "qrnn_": make_qrnn, "bytenet_": make_bytenet}
-MAKERS |= {
-    "elmo_": make_elmo,
-    "selective_scan": make_scan,
-    "mamba_": make_mamba,
-    "mamba2_": make_mamba2,
-    "s4d": make_s4d,
-}
+MAKERS |= {"selective_scan": make_scan, "mamba_": make_mamba, "mamba2_": make_mamba2, "s4d": make_s4d}
+MAKERS |= {"elmo_": make_elmo, "slstm_": make_xlstm, "mlstm_": make_xlstm}
 MAKERS |= {"convs2s": make_convs2s, "neural_gpu": make_neural_gpu, "memn2n": make_memory_network, "ssan": make_ssan}
 MAKERS |= {"linear_attention": make_linear_attention, "ssd": make_ssd, "gla": make_memory}
 MAKERS |= {"delta_rule": make_memory, "gated_delta_rule": make_memory}
@@ -263,6 +259,24 @@ MIN_RNN = [
     {"projected": False, "width": 5, "size": 5},
     {"state": False, "gradients": False},
 ]
+XLSTM = [
+    ("slstm_cell_other", {}),
+    ("slstm_cell_other", {"heads": 1, "size": 5, "state": False}),
+    ("slstm_cell_other", {"heads": 3, "size": 2, "batch": 1, "length": 1}),
+    ("slstm_cell_other", {"length": 40, "batch": 3, "gradients": False}),
+    ("slstm_layer_other", {}),
+    ("slstm_layer_other", {"heads": 1, "size": 4, "taps": 4, "length": 9}),
+    ("slstm_layer_other", {"heads": 3, "taps": 0, "batch": 1}),
+    ("slstm_layer_other", {"taps": 7, "length": 2}),
+    ("mlstm_cell_other", {}),
+    ("mlstm_cell_other", {"heads": 1, "size": 5, "width": 2, "length": 21, "chunk": 4, "spread": 10}),
+    ("mlstm_cell_other", {"batch": 1, "length": 1, "size": 1, "chunk": 64, "eps": ()}),
+    ("mlstm_cell_other", {"length": 70, "chunk": 16, "eps": ("1e-6", "0.1"), "gradients": False}),
+    ("mlstm_layer_other", {}),
+    ("mlstm_layer_other", {"width": 6, "heads": 3, "inner": 12, "block": 4, "taps": 4, "bias": False}),
+    ("mlstm_layer_other", {"width": 3, "heads": 1, "inner": 10, "block": 5, "taps": 0, "length": 17}),
+    ("mlstm_layer_other", {"width": 7, "inner": 4, "block": 1, "batch": 1, "length": 1, "gradients": False}),
+]
 MATRIX = [
     {},
     {"batch": 1, "heads_count": 1, "length": 1, "key": 1, "value": 1, "chunk": 1},
@@ -292,6 +306,7 @@ FILES += [(f"{kind}_other", sizes) for kind in ("mingru", "minlstm") for sizes i
 FILES += [("minrnn_extra_other", {}), ("minrnn_extra_other", {"batch": 1, "length": 20, "size": 1})]
 FILES += [("lru_other", {}), ("lru_other", {"batch": 1, "length": 1, "size": 1, "width": 1})]
 FILES += [("lru_other", {"length": 30, "size": 2, "width": 7})]
+FILES += XLSTM
 FILES += [(f"{kind}_other", sizes) for kind in ("delta_rule", "gated_delta_rule", "gla") for sizes in MATRIX]
 FILES += [("ssd_other", {}), ("ssd_other", {"length": 1, "states": 1, "size": 1, "batch": 1, "chunk": 1})]
 FILES += [("ssd_other", {"length": 70, "state": False}), ("ssd_other", {"gradients": False, "heads_count": 3})]
@@ -325,6 +340,7 @@ EXAMPLES += [("qrnn_fo", {}), ("qrnn_ifo", {"pooling": "ifo", "layers": 2})]
 EXAMPLES += [("elmo_bilm", {"skip": True}), ("elmo_projected", {}), ("elmo_official_tiny", {})]
 EXAMPLES += [("selective_scan", {}), ("mamba_block", {}), ("mamba2_block", {"groups": 2}), ("s4d", {})]
 EXAMPLES += [("mingru", {}), ("minlstm", {}), ("minrnn_extra", {}), ("lru", {})]
+EXAMPLES += [("slstm_cell", {}), ("slstm_layer", {}), ("mlstm_cell", {}), ("mlstm_layer", {})]
 EXAMPLES += [("delta_rule_negative", {"most": 2.0}), ("gated_delta_rule", {}), ("gla", {}), ("ssd", {})]
 EXAMPLES += [("linear_attention", {})]
 EXAMPLES += [("rglru", {}), ("rwkv4", {}), ("retention", {})]
@@ -364,6 +380,9 @@ UNKNOWN = {
     "selective_scan": ["gx", "g/A", "conv_state"],
     "mamba_block": ["last_state", "g/conv.weight", "g/dt_bias"],
     "s4d": ["g/kernel.B", "h"],
+    "slstm_cell": ["out_steps", "gstate0"],
+    "mlstm_cell": ["out_eps", "out_quadratic", "g/q"],
+    "mlstm_layer": ["out_recurrent", "g/q_proj.scale"],
     "txl_plain": ["seg3/nll", "seg0/mem3", "gx", "seg0/logits"],
 }
 
