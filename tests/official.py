@@ -14,6 +14,7 @@ from reference import (
     official_convolutions,
     official_elmo,
     official_gpt,
+    official_mamba,
     official_memory,
     official_neural_gpu,
     official_qrnn,
@@ -276,6 +277,7 @@ FAMILIES: dict[str, Callable[[Arrays], Arrays]] = {
 INPUTS_OF: dict[str, set[str]] = {}
 PAPERS = (official_qrnn, official_convolutions, official_neural_gpu, official_memory, official_ssan)
 PAPERS += (official_word2vec, official_rules, official_elmo, official_gpt, official_bert, official_xlnet)
+PAPERS += (official_mamba,)
 for _paper in PAPERS:
     FAMILIES |= _paper.FAMILIES
     INPUTS_OF |= _paper.INPUTS

@@ -19,3 +19,4 @@ from .positions import (
     make_positions,
     relative_shift,
 )
+from .short_convolution import ShortConvolution
