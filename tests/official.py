@@ -25,6 +25,7 @@ from reference import (
     official_txl,
     official_word2vec,
     official_xlnet,
+    official_xlstm,
 )
 from torch import Tensor, nn
 
@@ -278,6 +279,7 @@ INPUTS_OF: dict[str, set[str]] = {}
 PAPERS = (official_qrnn, official_convolutions, official_neural_gpu, official_memory, official_ssan)
 PAPERS += (official_word2vec, official_rules, official_elmo, official_gpt, official_bert, official_xlnet)
 PAPERS += (official_mamba,)
+PAPERS += (official_xlstm,)
 for _paper in PAPERS:
     FAMILIES |= _paper.FAMILIES
     INPUTS_OF |= _paper.INPUTS
