@@ -15,7 +15,9 @@ from reference import (
     official_elmo,
     official_gpt,
     official_mamba,
+    official_lru,
     official_memory,
+    official_min_rnn,
     official_neural_gpu,
     official_qrnn,
     official_r_transformer,
@@ -280,6 +282,7 @@ PAPERS = (official_qrnn, official_convolutions, official_neural_gpu, official_me
 PAPERS += (official_word2vec, official_rules, official_elmo, official_gpt, official_bert, official_xlnet)
 PAPERS += (official_mamba,)
 PAPERS += (official_xlstm,)
+PAPERS += (official_min_rnn, official_lru)
 for _paper in PAPERS:
     FAMILIES |= _paper.FAMILIES
     INPUTS_OF |= _paper.INPUTS
