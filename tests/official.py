@@ -15,13 +15,16 @@ from reference import (
     official_elmo,
     official_gpt,
     official_mamba,
+    official_griffin,
     official_lru,
     official_memory,
     official_min_rnn,
     official_neural_gpu,
     official_qrnn,
     official_r_transformer,
+    official_retnet,
     official_rules,
+    official_rwkv,
     official_ssan,
     official_transformers,
     official_txl,
@@ -283,6 +286,7 @@ PAPERS += (official_word2vec, official_rules, official_elmo, official_gpt, offic
 PAPERS += (official_mamba,)
 PAPERS += (official_xlstm,)
 PAPERS += (official_min_rnn, official_lru)
+PAPERS += (official_min_rnn, official_lru, official_griffin, official_rwkv, official_retnet)
 for _paper in PAPERS:
     FAMILIES |= _paper.FAMILIES
     INPUTS_OF |= _paper.INPUTS

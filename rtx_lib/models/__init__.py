@@ -6,6 +6,7 @@ from .convs2s import ConvS2S
 from .deep_transition import DeepTransitionGRU
 from .elmo import BidirectionalLM, ProjectedLSTM, ScalarMix
 from .gpt import GPT, GPTClassifier
+from .griffin import RGLRU
 from .indrnn import IndRNN, IndRNNLayer, PlainIndRNN
 from .jordan import JordanRNN
 from .lru import LRU
@@ -17,6 +18,8 @@ from .plain_gpt import PlainGPT
 from .qrnn import QRNN, QRNNLayer
 from .r_transformer import LocalRNN, RTransformer
 from .s4d import S4D
+from .retnet import MultiScaleRetention
+from .rwkv import RWKVChannelMixing, RWKVTimeMixing
 from .self_attention_classifier import SelfAttentionClassifier
 from .seq2seq import Seq2Seq
 from .tcn import TCN

@@ -17,6 +17,7 @@ from torch import nn
 from rtx_lib.layers import GRU, LSTM, RNN, AttentionMixer, Bag, MixerStack, Readout
 from rtx_lib.layers.characters import CharacterCNN
 from rtx_lib.layers.positions import SCHEMES
+from rtx_lib.layers.shapes import expect
 from rtx_lib.models.bert import BERT
 from rtx_lib.models.bytenet import ByteNet
 from rtx_lib.models.convs2s import ConvS2S
@@ -24,6 +25,7 @@ from rtx_lib.models.deep_indrnn import DenseIndRNN, ResidualIndRNN
 from rtx_lib.models.deep_transition import LGRU, TGRU, DeepTransitionGRU
 from rtx_lib.models.elmo import BidirectionalLM, ProjectedLSTM, ScalarMix
 from rtx_lib.models.gpt import GPT
+from rtx_lib.models.griffin import RGLRU
 from rtx_lib.models.indrnn import IndRNNLayer, PlainIndRNN
 from rtx_lib.models.jordan import JordanRNN
 from rtx_lib.models.lru import LRU
@@ -33,6 +35,8 @@ from rtx_lib.models.neural_gpu import CGRU, NeuralGPU
 from rtx_lib.models.plain_gpt import PlainGPT
 from rtx_lib.models.qrnn import QRNN, QRNNLayer
 from rtx_lib.models.r_transformer import LocalRNN, RTransformer
+from rtx_lib.models.retnet import MultiScaleRetention
+from rtx_lib.models.rwkv import RWKVChannelMixing, RWKVTimeMixing
 from rtx_lib.models.self_attention_classifier import SelfAttentionClassifier
 from rtx_lib.models.seq2seq import Seq2Seq
 from rtx_lib.models.tcn import TCN
@@ -53,6 +57,20 @@ GATED = {"width": 4, "encoder": [(4, 3), (6, 2)], "decoder": [(4, 3), (6, 2), (6
 CLIPPED = {"hidden_size": 6, "cell_clip": 3.0, "projection_clip": 3.0}
 MIXED = {"width": 6, "layers": 2}
 STORY = {"sentence_length": T, "memory_size": 4, "width": 5}
+
+
+class Widened(nn.Module):
+    """A mixer of another width than D between two linear maps."""
+
+    def __init__(self, mixer):
+        super().__init__()
+        self.mixer, self.output_size = mixer, OUT
+        self.inward, self.outward = nn.Linear(D, mixer.input_size), nn.Linear(mixer.output_size, OUT)
+
+    def forward(self, x, state=None):
+        y, state = self.mixer(self.inward(expect(x, ("B", "T", D), like=self.inward.weight)), state)
+        return self.outward(y), state
+
 
 # Each model by the input that it reads: floats (B, T, D), ids (B, T), a pair (source, target in) of ids, or a pair
 # (story, question), whose answer is one step.
@@ -101,6 +119,13 @@ FLOATS = {
     "min-lstm-log": lambda: Readout(MinLSTM(D, form="log"), OUT),
     "min-lstm-unnormalised": lambda: Readout(MinLSTM(D, normalised=False), OUT),
     "lru": lambda: Readout(LRU(D, 6), OUT),
+    "rg-lru": lambda: Readout(RGLRU(D), OUT),
+    "rg-lru-paper": lambda: Readout(RGLRU(D, heads=3, init="paper"), OUT),
+    "rwkv-time": lambda: Readout(RWKVTimeMixing(D, layer=1, layers=3), OUT),
+    "rwkv-channel": lambda: Readout(RWKVChannelMixing(D, 7), OUT),
+    "retention": lambda: Widened(MultiScaleRetention(8, 2, value_width=6, chunk=3)),
+    "retention-recurrent": lambda: Widened(MultiScaleRetention(4, form="recurrent")),
+    "retention-parallel": lambda: Widened(MultiScaleRetention(6, 3, form="parallel")),
     "tcn": partial(TCN, D, OUT, (6, 6), 3, dropout=0.3),
     "tcn-1": partial(TCN, D, OUT, (6, 4, 4), 1),
     "tcn-published": partial(TCN, D, OUT, (6, 4), 2, init="published"),
@@ -187,7 +212,7 @@ RECURRENT = [
     name
     for name in FLOATS
     if name.split("-")[0]
-    in ("rnn", "lstm", "gru", "readout", "bag", "deep", "indrnn", "tcn", "local", "qrnn", "min", "lru")
+    in ("rnn", "lstm", "gru", "readout", "bag", "deep", "indrnn", "tcn", "local", "qrnn", "min", "lru", "retention")
 ]
 DROPOUT = [n for n, build in MODELS.items() if re.search("dropout|zoneout", str(getattr(build, "keywords", "")))]
 
@@ -268,7 +293,7 @@ SMALLEST = [RNN(1, 1), LSTM(1, 1), GRU(1, 1), Readout(GRU(1, 1), 1), DeepTransit
 SMALLEST += [PlainIndRNN(1, 1, 1, 1), ResidualIndRNN(1, 1, 1, 1), DenseIndRNN(1, 1, (1,), 1, initial_size=1)]
 SMALLEST += [JordanRNN(1, 1, 1), TCN(1, 1, (1,), 1), LocalRNN(1, 1, 1)]
 SMALLEST += [QRNNLayer(1, 1, window=1), QRNN(1, 1, 1, 1)]
-SMALLEST += [MinGRU(1), MinLSTM(1, 1), LRU(1, 1)]
+SMALLEST += [MinGRU(1), MinLSTM(1, 1), LRU(1, 1), RGLRU(1), RWKVTimeMixing(1), RWKVChannelMixing(1, 1)]
 SMALLEST += [Bag(1, 1), JordanRNN(1, 1, 1), TCN(1, 1, (1,), 1), LocalRNN(1, 1, 1)]
 SMALLEST_IDS = [
     Readout(GRU(1, 1), 1, vocabulary=1),
@@ -379,7 +404,14 @@ def test_no_output_depends_on_a_later_input(name, seen):
     assert torch.equal(model(changed(x, 0))[0][:, -1], before[:, -1]) == (name in [*POINTWISE, *NEAR])
 
 
-NEAR = ["tcn-published", "local-rnn", "local-gru", "local-lstm", "bytenet-even"]  # their reach is shorter than T
+NEAR = [
+    "tcn-published",
+    "local-rnn",
+    "local-gru",
+    "local-lstm",
+    "bytenet-even",
+    "rwkv-channel",
+]  # their reach is shorter than T
 
 
 @pytest.mark.parametrize("name", BOTH_WAYS)
@@ -414,6 +446,8 @@ def test_a_seed_decides_the_weights(name):
     one, same, other = (weights_of(name, seed) for seed in (1, 1, 2))
     assert all(torch.equal(one[key], same[key]) for key in one)
     for key, value in one.items():
+        if re.search(r"\btime_(mix|decay|first)", key):  # of RWKV, set by the layer's place
+            continue
         constant = value.ndim < 2 and bool((value == value.flatten()[0]).all())
         assert constant or not torch.equal(value, other[key]), key
 
@@ -572,6 +606,11 @@ CONSTRUCTORS = [
     (partial(MinGRU, positive_states=False), MIXER, {"form": "log"}),
     (MinLSTM, MIXER, NO_MIXER | {"hidden_size": 0, "form": "cubic"}),
     (LRU, MIXER, NO_MIXER | {"state_size": 0, "r_min": [-0.1, 1.0], "r_max": [0.0, 1.1], "max_phase": [0.0, 7.0]}),
+    (RGLRU, MIXER, NO_MIXER | {"heads": [0, 3], "init": "ring"}),
+    (RWKVTimeMixing, MIXER, NO_MIXER | {"layer": [-1, 1, 0.0], "layers": 0}),
+    (RWKVChannelMixing, MIXER, NO_MIXER | {"inner": 0, "layer": 1, "layers": 0}),
+    (MultiScaleRetention, MIXER, NO_MIXER | {"width": [0, 5], "heads": [0, 3], "value_width": 0, "form": "quadratic"}),
+    (MultiScaleRetention, MIXER | {"heads": 2}, {"value_width": [3, True], "chunk": [0, 1.5], "eps": -1.0}),
     (TCN, CONVOLVED, NO_NET | {"channels": [(), 5], "kernel_size": 0, "init": "xavier", "dropout": 1.5, "tied": True}),
     (TCN, CONVOLVED, {"vocabulary": 0, "embedding_size": 5, "embedding_dropout": 0.1}),
     (partial(TCN, vocabulary=3), CONVOLVED, {"embedding_size": 0, "tied": True}),

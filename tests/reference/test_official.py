@@ -12,6 +12,7 @@ from reference.bert_loops import make_bert
 from reference.convolution_loops import make_bytenet, make_convs2s
 from reference.elmo_loops import make_elmo
 from reference.gpt_loops import make_gpt
+from reference.griffin_loops import make_rg_lru
 from reference.indrnn_loops import make_net, make_recurrent
 from reference.lru_loops import make_lru
 from reference.memory_loops import make_memory_network
@@ -20,6 +21,8 @@ from reference.neural_gpu_loops import make_neural_gpu
 from reference.plain_loops import Parameters, make_cell
 from reference.qrnn_loops import make_qrnn
 from reference.r_transformer_loops import make_r_transformer
+from reference.retnet_loops import make_retention
+from reference.rwkv_loops import make_rwkv
 from reference.ssan_loops import make_ssan
 from reference.tcn_loops import make_tcn
 from reference.transformer_loops import make_annotated, make_torch
@@ -45,7 +48,7 @@ FEW_OUTCOMES = {
     "memn2n_linear_start": {"attention", "probabilities", "position_encoding", "loss", "g/tables"},
     "memn2n_bow": {"attention", "probabilities", "loss", "g/tables"},
 }
-SOME_OUTCOME = {"out", "train_out", "seg0/nll", "logits", "layer2", "loss", "L3"}
+SOME_OUTCOME = {"out", "out_eps0", "train_out", "seg0/nll", "logits", "layer2", "loss", "L3"}
 QUIRK = FIXTURES / "txl_extlen_officialquirk.npz"
 MAKERS = {"cell_": make_cell, "indrnn_recurrent": make_recurrent, "indrnn_": make_net, "tcn": make_tcn}
 MAKERS |= {"txl_": make_txl, "rtransformer": make_r_transformer, "transformer_torch": make_torch}
@@ -60,6 +63,7 @@ MAKERS |= {
     "bert_": make_bert,
 }
 MAKERS |= {"mingru": make_min_rnn, "minlstm": make_min_rnn, "minrnn_extra": make_extra, "lru": make_lru}
+MAKERS |= {"rglru": make_rg_lru, "rwkv4": make_rwkv, "retention": make_retention}
 
 
 def make(tmp_path, stem, **sizes):
@@ -232,6 +236,13 @@ MIN_RNN = [
     {"projected": False, "width": 5, "size": 5},
     {"state": False, "gradients": False},
 ]
+RETENTION = [
+    {},
+    {"heads": 1, "key_size": 2, "value_size": 1, "length": 1, "chunk": 1, "batch": 1},
+    {"heads": 5, "length": 12, "chunk": 4, "eps": 1e-2, "scale": 4},
+    {"length": 8, "chunk": 2, "key_size": 6, "scale": 1, "seed": 2},
+    {"length": 6, "chunk": 6, "gradients": False},
+]
 FILES = [(f"cell_{cell}", sizes) for cell in ("rnn", "lstm", "gru") for sizes in CELL]
 FILES += [("indrnn_recurrent", s) for s in ({}, {"time": 1, "batch": 1, "size": 1}, {"time": 300, "seed": 2})]
 FILES += [(stem, sizes | more) for stem, sizes in NETS.items() for more in ({}, CUDA)]
@@ -248,6 +259,10 @@ FILES += [(f"{kind}_other", sizes) for kind in ("mingru", "minlstm") for sizes i
 FILES += [("minrnn_extra_other", {}), ("minrnn_extra_other", {"batch": 1, "length": 20, "size": 1})]
 FILES += [("lru_other", {}), ("lru_other", {"batch": 1, "length": 1, "size": 1, "width": 1})]
 FILES += [("lru_other", {"length": 30, "size": 2, "width": 7})]
+FILES += [("rglru_other", sizes) for sizes in ({}, {"heads": 1, "size": 1, "batch": 1, "length": 1}, {"heads": 5})]
+FILES += [("rglru_other", {"state": False, "packed": False, "length": 9, "size": 2, "gradients": False})]
+FILES += [("rwkv4_other", sizes) for sizes in ({}, {"width": 1, "inner": 1, "length": 1}, {"width": 7, "length": 30})]
+FILES += [("rwkv4_other", {"gradients": False}), *[("retention_other", sizes) for sizes in RETENTION]]
 FILES += [("word2vec_other", {}), ("optim_rules_other", {})]
 
 
@@ -271,6 +286,7 @@ EXAMPLES += [("transformer_torch_post", {"layers": 2}), ("txl_plain", {}), ("txl
 EXAMPLES += [("qrnn_fo", {}), ("qrnn_ifo", {"pooling": "ifo", "layers": 2})]
 EXAMPLES += [("elmo_bilm", {"skip": True}), ("elmo_projected", {}), ("elmo_official_tiny", {})]
 EXAMPLES += [("mingru", {}), ("minlstm", {}), ("minrnn_extra", {}), ("lru", {})]
+EXAMPLES += [("rglru", {}), ("rwkv4", {}), ("retention", {})]
 EXAMPLES += [("bytenet_stack", {}), ("convs2s", {}), ("memn2n", {}), ("optim_rules", {})]
 examples = pytest.mark.parametrize("stem, sizes", EXAMPLES, ids=str)
 
