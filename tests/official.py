@@ -17,6 +17,8 @@ from reference import (
     official_mamba,
     official_griffin,
     official_lru,
+    official_lru,
+    official_mamba,
     official_memory,
     official_min_rnn,
     official_neural_gpu,
@@ -287,6 +289,7 @@ PAPERS += (official_mamba,)
 PAPERS += (official_xlstm,)
 PAPERS += (official_min_rnn, official_lru)
 PAPERS += (official_min_rnn, official_lru, official_griffin, official_rwkv, official_retnet)
+PAPERS += (official_min_rnn, official_lru)
 for _paper in PAPERS:
     FAMILIES |= _paper.FAMILIES
     INPUTS_OF |= _paper.INPUTS

@@ -15,6 +15,7 @@ from reference.gpt_loops import make_gpt
 from reference.griffin_loops import make_rg_lru
 from reference.indrnn_loops import make_net, make_recurrent
 from reference.lru_loops import make_lru
+from reference.mamba_loops import make_mamba, make_mamba2, make_s4d, make_scan
 from reference.memory_loops import make_memory_network
 from reference.min_rnn_loops import make_extra, make_min_rnn
 from reference.neural_gpu_loops import make_neural_gpu
@@ -53,7 +54,13 @@ QUIRK = FIXTURES / "txl_extlen_officialquirk.npz"
 MAKERS = {"cell_": make_cell, "indrnn_recurrent": make_recurrent, "indrnn_": make_net, "tcn": make_tcn}
 MAKERS |= {"txl_": make_txl, "rtransformer": make_r_transformer, "transformer_torch": make_torch}
 MAKERS |= {"transformer_annotated": make_annotated, "qrnn_": make_qrnn, "bytenet_": make_bytenet}
-MAKERS |= {"elmo_": make_elmo}
+MAKERS |= {
+    "elmo_": make_elmo,
+    "selective_scan": make_scan,
+    "mamba_": make_mamba,
+    "mamba2_": make_mamba2,
+    "s4d": make_s4d,
+}
 MAKERS |= {"convs2s": make_convs2s, "neural_gpu": make_neural_gpu, "memn2n": make_memory_network, "ssan": make_ssan}
 MAKERS |= {
     "word2vec": make_word2vec,
@@ -229,6 +236,23 @@ ELMO = [
     ("elmo_official_tiny_other", {"skip": True, "layers": 3, "activation": "tanh", "highways": 1, "streams": 1}),
     ("elmo_official_tiny_other", {"clips": (None, 0.2), "highways": 0, "length": 5, "filters": ((5, 7),), "words": 9}),
 ]
+MAMBA = [
+    ("selective_scan_other", {}),
+    ("selective_scan_other", {"extras": (), "states": 1}),
+    ("selective_scan_other", {"extras": ("z",), "width": 1, "length": 1, "batch": 1}),
+    ("selective_scan_other", {"extras": ("delta_bias", "D"), "gradients": False, "length": 20, "states": 16}),
+    ("mamba_other", {}),
+    ("mamba_other", {"width": 5, "expand": 3, "states": 2, "rank": 3, "taps": 2}),
+    ("mamba_other", {"width": 1, "expand": 1, "states": 1, "length": 1, "batch": 1, "taps": 1}),
+    ("mamba_other", {"length": 2, "taps": 5, "gradients": False}),
+    ("mamba2_other", {}),
+    ("mamba2_other", {"width": 6, "heads": 4, "groups": 2, "states": 3, "length": 70, "batch": 1}),
+    ("mamba2_other", {"heads": 6, "groups": 3, "taps": 2, "eps": 0.1}),
+    ("mamba2_other", {"width": 1, "expand": 1, "heads": 1, "states": 1, "length": 1, "batch": 1, "taps": 1}),
+    ("s4d_other", {}),
+    ("s4d_other", {"states": 1, "width": 1, "length": 1, "batch": 1}),
+    ("s4d_other", {"states": 8, "length": 40, "gradients": False}),
+]
 MIN_RNN = [
     {},
     {"batch": 1, "length": 1, "width": 1, "size": 1},
@@ -254,7 +278,7 @@ FILES += [("txl_other", sizes) for sizes in TXL] + [("qrnn_other", sizes) for si
 FILES += BYTENET + [("convs2s_other", sizes) for sizes in CONVS2S]
 FILES += [("memn2n_other", sizes) for sizes in MEMORY] + [("ssan_other", sizes) for sizes in SSAN]
 FILES += [(f"neural_gpu{kind}_other", sizes) for kind in ("", "_cgru") for sizes in NEURAL_GPU]
-FILES += [("neural_gpu_other", {"gradients": False}), *ELMO]
+FILES += [("neural_gpu_other", {"gradients": False}), *ELMO, *MAMBA]
 FILES += [(f"{kind}_other", sizes) for kind in ("mingru", "minlstm") for sizes in MIN_RNN]
 FILES += [("minrnn_extra_other", {}), ("minrnn_extra_other", {"batch": 1, "length": 20, "size": 1})]
 FILES += [("lru_other", {}), ("lru_other", {"batch": 1, "length": 1, "size": 1, "width": 1})]
@@ -285,6 +309,7 @@ EXAMPLES += [("neural_gpu", {}), ("neural_gpu_cgru", {})]
 EXAMPLES += [("transformer_torch_post", {"layers": 2}), ("txl_plain", {}), ("txl_adaptive", ADAPTIVE)]
 EXAMPLES += [("qrnn_fo", {}), ("qrnn_ifo", {"pooling": "ifo", "layers": 2})]
 EXAMPLES += [("elmo_bilm", {"skip": True}), ("elmo_projected", {}), ("elmo_official_tiny", {})]
+EXAMPLES += [("selective_scan", {}), ("mamba_block", {}), ("mamba2_block", {"groups": 2}), ("s4d", {})]
 EXAMPLES += [("mingru", {}), ("minlstm", {}), ("minrnn_extra", {}), ("lru", {})]
 EXAMPLES += [("rglru", {}), ("rwkv4", {}), ("retention", {})]
 EXAMPLES += [("bytenet_stack", {}), ("convs2s", {}), ("memn2n", {}), ("optim_rules", {})]
@@ -320,6 +345,9 @@ UNKNOWN = {
     "elmo_official_tiny": ["w/CNN/W_cnn_9", "w/softmax/W", "emb/0/9", "emb/9/0"],
     "neural_gpu": ["gx", "g/cgru_2/r/CvB"],
     "neural_gpu_cgru": ["state", "ids", "g/embedding"],
+    "selective_scan": ["gx", "g/A", "conv_state"],
+    "mamba_block": ["last_state", "g/conv.weight", "g/dt_bias"],
+    "s4d": ["g/kernel.B", "h"],
     "txl_plain": ["seg3/nll", "seg0/mem3", "gx", "seg0/logits"],
 }
 
