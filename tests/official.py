@@ -14,9 +14,7 @@ from reference import (
     official_convolutions,
     official_elmo,
     official_gpt,
-    official_mamba,
     official_griffin,
-    official_lru,
     official_lru,
     official_mamba,
     official_memory,
@@ -287,9 +285,7 @@ PAPERS = (official_qrnn, official_convolutions, official_neural_gpu, official_me
 PAPERS += (official_word2vec, official_rules, official_elmo, official_gpt, official_bert, official_xlnet)
 PAPERS += (official_mamba,)
 PAPERS += (official_xlstm,)
-PAPERS += (official_min_rnn, official_lru)
 PAPERS += (official_min_rnn, official_lru, official_griffin, official_rwkv, official_retnet)
-PAPERS += (official_min_rnn, official_lru)
 for _paper in PAPERS:
     FAMILIES |= _paper.FAMILIES
     INPUTS_OF |= _paper.INPUTS

@@ -17,9 +17,9 @@ from .neural_gpu import NeuralGPU
 from .plain_gpt import PlainGPT
 from .qrnn import QRNN, QRNNLayer
 from .r_transformer import LocalRNN, RTransformer
-from .s4d import S4D
 from .retnet import MultiScaleRetention
 from .rwkv import RWKVChannelMixing, RWKVTimeMixing
+from .s4d import S4D
 from .self_attention_classifier import SelfAttentionClassifier
 from .seq2seq import Seq2Seq
 from .tcn import TCN
