@@ -39,20 +39,24 @@ def _mixer(
 
 # --- parity
 
-_PARITY = {"task": "parity", "task_arguments": {"length": 40}, "steps": 500}
+# Every mixer was tried with 0.003, 0.01 and 0.03, seed 0, at full length, and has the rate of the least test loss at
+# T = 40, or 0.01 where it comes within 0.001 of it. Those that solve it at 0.01 (RNN, LSTM, sLSTM, signed Mamba) do so
+# within 230 steps, and at 0.003 the RNN alone does not. Of the others no rate took any beyond 0.70 of right answers at
+# T = 40, nor beyond 0.51 of those near the end at T = 64 to 256.
+_PARITY = {"task": "parity", "task_arguments": {"length": 40}, "steps": 300}
 _PARITY |= {"elsewhere": {f"T = {length}": {"length": length} for length in (64, 128, 256)}}
 _PARITY_RATES = {
-    "rnn": 3e-3,
-    "lstm": 3e-3,
-    "slstm": 3e-3,
-    "indrnn": 3e-3,
-    "qrnn": 3e-3,
-    "min-gru": 3e-3,
-    "lru": 3e-3,
-    "mamba": 3e-3,
-    "mamba-signed": 3e-3,
-    "mamba2": 3e-3,
-    "mlstm": 3e-3,
+    "rnn": 1e-2,
+    "lstm": 1e-2,
+    "slstm": 1e-2,
+    "indrnn": 1e-2,
+    "qrnn": 1e-2,
+    "min-gru": 3e-2,
+    "lru": 3e-2,
+    "mamba": 1e-2,
+    "mamba-signed": 1e-2,
+    "mamba2": 1e-2,
+    "mlstm": 1e-2,
     "attention": 3e-3,
 }
 
