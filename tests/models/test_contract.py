@@ -94,6 +94,7 @@ FLOATS = {
     "bag": partial(Bag, D, OUT),
     "mixers-lstm": partial(MixerStack, D, OUT, lambda width: LSTM(width, width), width=6, layers=2),
     "mixers-qrnn": partial(MixerStack, D, OUT, lambda width: QRNNLayer(width, width), width=6, layers=2, mlp=0),
+    "mixers-convolved": partial(MixerStack, D, OUT, lambda width: LSTM(width, width), width=6, layers=2, kernel_size=3),
     "mixers-indrnn": partial(MixerStack, D, OUT, lambda width: IndRNNLayer(width, width), width=6, layers=2),
     **{
         f"mixers-{positions}": partial(MixerStack, D, OUT, partial(AttentionMixer, positions=positions), **MIXED)
@@ -606,7 +607,7 @@ CONSTRUCTORS = [
     (
         partial(MixerStack, mixer=lambda width: RNN(width, width)),
         NET | MIXED,
-        NO_NET | {"width": 0, "layers": 0, "mlp": [-1, 1.5, True], "vocabulary": 0},
+        NO_NET | {"width": 0, "layers": 0, "mlp": [-1, 1.5, True], "kernel_size": 0, "vocabulary": 0},
     ),
     (PlainIndRNN, PLAIN, INDRNN | NO_CORE | {"num_layers": 0, "output_size": 0, "vocabulary": 0, "input_scale": 0.0}),
     (

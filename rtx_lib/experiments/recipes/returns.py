@@ -26,11 +26,19 @@ _SETTINGS = COSINE | {"batch_size": 64, "warmup": 50, "eval_every": 100, "eval_b
 
 
 def _mixer(
-    task: str, mixer: str, lr: float, settings: dict[str, Any], on: str, *, name: str = "", **options: Any
+    task: str,
+    mixer: str,
+    lr: float,
+    settings: dict[str, Any],
+    on: str,
+    *,
+    stack: dict[str, Any] | None = None,
+    name: str = "",
+    **options: Any,
 ) -> Recipe:
     """A stack of one mixer on one task; ``options`` are added to the mixer's own."""
     about, own = _MIXERS[mixer]
-    arguments = _STACK | {"mixer": mixer}
+    arguments = _STACK | {"mixer": mixer} | (stack or {})
     if own | options:
         arguments["options"] = own | options
     name = f"{task}-{name or mixer}"
@@ -69,6 +77,7 @@ _WORDS_RATES = {"rnn": 3e-3, "lstm": 3e-3, "mamba-signed": 3e-3, "min-gru": 3e-3
 # --- associative recall
 
 _RECALL = {"task": "recall", "task_arguments": {"pairs": 8, "length": 48}, "steps": 800}
+_CONVOLVED = {"kernel_size": 4}
 _RECALL |= {"elsewhere": {"T = 96": {"length": 96}}}
 _RECALL_RATES = {"attention": 3e-3, "mamba2": 3e-3, "mamba": 3e-3, "mlstm": 3e-3, "min-gru": 3e-3, "lstm": 3e-3}
 
@@ -88,6 +97,9 @@ _SELECTIVE_RATES = {
 RECIPES: list[Recipe] = [
     *(_mixer("parity", mixer, lr, _PARITY, "parity") for mixer, lr in _PARITY_RATES.items()),
     *(_mixer("s3", mixer, lr, _WORDS, "words of S3") for mixer, lr in _WORDS_RATES.items()),
-    *(_mixer("mqar", mixer, lr, _RECALL, "associative recall") for mixer, lr in _RECALL_RATES.items()),
+    *(
+        _mixer("mqar", mixer, lr, _RECALL, "associative recall", stack=_CONVOLVED)
+        for mixer, lr in _RECALL_RATES.items()
+    ),
     *(_mixer("selective", mixer, lr, _SELECTIVE, "selective copying") for mixer, lr in _SELECTIVE_RATES.items()),
 ]
