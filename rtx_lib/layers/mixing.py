@@ -124,9 +124,7 @@ class MixerStack(nn.Module):
         The state is the tuple of the mixers' states, each a pair of the convolution's and the mixer's if there is one.
         """
         count = len(self.mixers)
-        before = count * (None,) if state is None else expect_tuple(state, count, "one for each layer")
-        if state is not None and any(own is None for own in before):
-            raise ValueError("state must be what the last call returned, one for each layer, got None for a layer")
+        before = _parts(state, count, "one for each layer")
         x, after = embed(self.embedding, x), []
         for i in range(count):
             y, own = self._mixed(i, self.norms[i](x), before[i])
@@ -139,7 +137,7 @@ class MixerStack(nn.Module):
     def _mixed(self, i: int, x: Tensor, state: Any) -> tuple[Tensor, Any]:
         if not self.convolutions:
             return self.mixers[i](x, state)
-        past, own = (None, None) if state is None else expect_tuple(state, 2, "(convolution's, mixer's)", f"state[{i}]")
+        past, own = _parts(state, 2, "(convolution's, mixer's)", f"state[{i}]")
         x, past = self.convolutions[i](x, past)
         y, own = self.mixers[i](x, own)
         return y, (past, own)
@@ -149,3 +147,13 @@ class MixerStack(nn.Module):
         for mixer in self.mixers:
             if callable(constrain := getattr(mixer, "constrain_", None)):
                 constrain()
+
+
+def _parts(state: Any, count: int, of: str, name: str = "state") -> tuple[Any, ...]:
+    """The parts of a state, none of which may be missing; each None if there is no state."""
+    if state is None:
+        return count * (None,)
+    parts = expect_tuple(state, count, of, name)
+    if any(part is None for part in parts):
+        raise ValueError(f"{name} must be what the last call returned, {of}, got None for one of them")
+    return parts
