@@ -17,6 +17,7 @@ from reference import (
     official_griffin,
     official_lru,
     official_mamba,
+    official_matrix_state,
     official_memory,
     official_min_rnn,
     official_neural_gpu,
@@ -282,6 +283,7 @@ FAMILIES: dict[str, Callable[[Arrays], Arrays]] = {
 # Families of one paper each, with the inputs that only they have: a name may be an input here and an outcome there.
 INPUTS_OF: dict[str, set[str]] = {}
 PAPERS = (official_qrnn, official_convolutions, official_neural_gpu, official_memory, official_ssan)
+PAPERS += (official_matrix_state,)
 PAPERS += (official_word2vec, official_rules, official_elmo, official_gpt, official_bert, official_xlnet)
 PAPERS += (official_mamba,)
 PAPERS += (official_xlstm,)

@@ -16,6 +16,7 @@ from reference.griffin_loops import make_rg_lru
 from reference.indrnn_loops import make_net, make_recurrent
 from reference.lru_loops import make_lru
 from reference.mamba_loops import make_mamba, make_mamba2, make_s4d, make_scan
+from reference.matrix_state_loops import make_linear_attention, make_memory, make_ssd
 from reference.memory_loops import make_memory_network
 from reference.min_rnn_loops import make_extra, make_min_rnn
 from reference.neural_gpu_loops import make_neural_gpu
@@ -62,6 +63,8 @@ MAKERS |= {
     "s4d": make_s4d,
 }
 MAKERS |= {"convs2s": make_convs2s, "neural_gpu": make_neural_gpu, "memn2n": make_memory_network, "ssan": make_ssan}
+MAKERS |= {"linear_attention": make_linear_attention, "ssd": make_ssd, "gla": make_memory}
+MAKERS |= {"delta_rule": make_memory, "gated_delta_rule": make_memory}
 MAKERS |= {
     "word2vec": make_word2vec,
     "optim_rules": make_rules,
@@ -267,6 +270,12 @@ RETENTION = [
     {"length": 8, "chunk": 2, "key_size": 6, "scale": 1, "seed": 2},
     {"length": 6, "chunk": 6, "gradients": False},
 ]
+MATRIX = [
+    {},
+    {"batch": 1, "heads_count": 1, "length": 1, "key": 1, "value": 1, "chunk": 1},
+    {"length": 40, "key": 5, "value": 2, "chunk": 16, "most": 2.0},
+    {"heads_count": 3, "state": False, "gradients": False},
+]
 FILES = [(f"cell_{cell}", sizes) for cell in ("rnn", "lstm", "gru") for sizes in CELL]
 FILES += [("indrnn_recurrent", s) for s in ({}, {"time": 1, "batch": 1, "size": 1}, {"time": 300, "seed": 2})]
 FILES += [(stem, sizes | more) for stem, sizes in NETS.items() for more in ({}, CUDA)]
@@ -287,6 +296,11 @@ FILES += [("rglru_other", sizes) for sizes in ({}, {"heads": 1, "size": 1, "batc
 FILES += [("rglru_other", {"state": False, "packed": False, "length": 9, "size": 2, "gradients": False})]
 FILES += [("rwkv4_other", sizes) for sizes in ({}, {"width": 1, "inner": 1, "length": 1}, {"width": 7, "length": 30})]
 FILES += [("rwkv4_other", {"gradients": False}), *[("retention_other", sizes) for sizes in RETENTION]]
+FILES += [(f"{kind}_other", sizes) for kind in ("delta_rule", "gated_delta_rule", "gla") for sizes in MATRIX]
+FILES += [("ssd_other", {}), ("ssd_other", {"length": 1, "states": 1, "size": 1, "batch": 1, "chunk": 1})]
+FILES += [("ssd_other", {"length": 70, "state": False}), ("ssd_other", {"gradients": False, "heads_count": 3})]
+FILES += [("linear_attention_other", {}), ("linear_attention_other", {"length": 33, "eps": 0.1, "gradients": False})]
+FILES += [("linear_attention_other", {"length": 1, "batch": 1, "heads_count": 1, "key": 1, "value": 1})]
 FILES += [("word2vec_other", {}), ("optim_rules_other", {})]
 
 
@@ -312,6 +326,8 @@ EXAMPLES += [("elmo_bilm", {"skip": True}), ("elmo_projected", {}), ("elmo_offic
 EXAMPLES += [("selective_scan", {}), ("mamba_block", {}), ("mamba2_block", {"groups": 2}), ("s4d", {})]
 EXAMPLES += [("mingru", {}), ("minlstm", {}), ("minrnn_extra", {}), ("lru", {})]
 EXAMPLES += [("rglru", {}), ("rwkv4", {}), ("retention", {})]
+EXAMPLES += [("delta_rule_negative", {"most": 2.0}), ("gated_delta_rule", {}), ("gla", {}), ("ssd", {})]
+EXAMPLES += [("linear_attention", {})]
 EXAMPLES += [("bytenet_stack", {}), ("convs2s", {}), ("memn2n", {}), ("optim_rules", {})]
 examples = pytest.mark.parametrize("stem, sizes", EXAMPLES, ids=str)
 
