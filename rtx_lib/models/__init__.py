@@ -4,6 +4,7 @@ from .bert import BERT, BERTClassifier, BERTEncoder
 from .bytenet import ByteNet
 from .convs2s import ConvS2S
 from .deep_transition import DeepTransitionGRU
+from .delta_net import DeltaNet, LinearAttention
 from .elmo import BidirectionalLM, ProjectedLSTM, ScalarMix
 from .gpt import GPT, GPTClassifier
 from .griffin import RGLRU

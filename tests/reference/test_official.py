@@ -31,6 +31,7 @@ from reference.transformer_loops import make_annotated, make_torch
 from reference.txl_loops import make_txl, transformer_xl
 from reference.word2vec_loops import make_rules, make_word2vec
 from reference.xlnet_loops import make_xlnet
+from reference.xlstm_loops import make_xlstm
 from support.helpers import FIXTURES
 
 # What the files say whose outcomes are few.
@@ -62,6 +63,7 @@ MAKERS |= {
     "mamba2_": make_mamba2,
     "s4d": make_s4d,
 }
+MAKERS |= {"slstm_": make_xlstm, "mlstm_": make_xlstm}
 MAKERS |= {"convs2s": make_convs2s, "neural_gpu": make_neural_gpu, "memn2n": make_memory_network, "ssan": make_ssan}
 MAKERS |= {"linear_attention": make_linear_attention, "ssd": make_ssd, "gla": make_memory}
 MAKERS |= {"delta_rule": make_memory, "gated_delta_rule": make_memory}
@@ -276,6 +278,24 @@ MATRIX = [
     {"length": 40, "key": 5, "value": 2, "chunk": 16, "most": 2.0},
     {"heads_count": 3, "state": False, "gradients": False},
 ]
+XLSTM = [
+    ("slstm_cell_other", {}),
+    ("slstm_cell_other", {"heads": 1, "size": 5, "state": False}),
+    ("slstm_cell_other", {"heads": 3, "size": 2, "batch": 1, "length": 1}),
+    ("slstm_cell_other", {"length": 40, "batch": 3, "gradients": False}),
+    ("slstm_layer_other", {}),
+    ("slstm_layer_other", {"heads": 1, "size": 4, "taps": 4, "length": 9}),
+    ("slstm_layer_other", {"heads": 3, "taps": 0, "batch": 1}),
+    ("slstm_layer_other", {"taps": 7, "length": 2}),
+    ("mlstm_cell_other", {}),
+    ("mlstm_cell_other", {"heads": 1, "size": 5, "width": 2, "length": 21, "chunk": 4, "spread": 10}),
+    ("mlstm_cell_other", {"batch": 1, "length": 1, "size": 1, "chunk": 64, "eps": ()}),
+    ("mlstm_cell_other", {"length": 70, "chunk": 16, "eps": ("1e-6", "0.1"), "gradients": False}),
+    ("mlstm_layer_other", {}),
+    ("mlstm_layer_other", {"width": 6, "heads": 3, "inner": 12, "block": 4, "taps": 4, "bias": False}),
+    ("mlstm_layer_other", {"width": 3, "heads": 1, "inner": 10, "block": 5, "taps": 0, "length": 17}),
+    ("mlstm_layer_other", {"width": 7, "inner": 4, "block": 1, "batch": 1, "length": 1, "gradients": False}),
+]
 FILES = [(f"cell_{cell}", sizes) for cell in ("rnn", "lstm", "gru") for sizes in CELL]
 FILES += [("indrnn_recurrent", s) for s in ({}, {"time": 1, "batch": 1, "size": 1}, {"time": 300, "seed": 2})]
 FILES += [(stem, sizes | more) for stem, sizes in NETS.items() for more in ({}, CUDA)]
@@ -301,7 +321,7 @@ FILES += [("ssd_other", {}), ("ssd_other", {"length": 1, "states": 1, "size": 1,
 FILES += [("ssd_other", {"length": 70, "state": False}), ("ssd_other", {"gradients": False, "heads_count": 3})]
 FILES += [("linear_attention_other", {}), ("linear_attention_other", {"length": 33, "eps": 0.1, "gradients": False})]
 FILES += [("linear_attention_other", {"length": 1, "batch": 1, "heads_count": 1, "key": 1, "value": 1})]
-FILES += [("word2vec_other", {}), ("optim_rules_other", {})]
+FILES += [("word2vec_other", {}), ("optim_rules_other", {}), *XLSTM]
 
 
 @pytest.mark.parametrize("stem, sizes", FILES, ids=str)
@@ -328,6 +348,7 @@ EXAMPLES += [("mingru", {}), ("minlstm", {}), ("minrnn_extra", {}), ("lru", {})]
 EXAMPLES += [("rglru", {}), ("rwkv4", {}), ("retention", {})]
 EXAMPLES += [("delta_rule_negative", {"most": 2.0}), ("gated_delta_rule", {}), ("gla", {}), ("ssd", {})]
 EXAMPLES += [("linear_attention", {})]
+EXAMPLES += [("slstm_cell", {}), ("slstm_layer", {}), ("mlstm_cell", {}), ("mlstm_layer", {})]
 EXAMPLES += [("bytenet_stack", {}), ("convs2s", {}), ("memn2n", {}), ("optim_rules", {})]
 examples = pytest.mark.parametrize("stem, sizes", EXAMPLES, ids=str)
 
@@ -364,6 +385,9 @@ UNKNOWN = {
     "selective_scan": ["gx", "g/A", "conv_state"],
     "mamba_block": ["last_state", "g/conv.weight", "g/dt_bias"],
     "s4d": ["g/kernel.B", "h"],
+    "slstm_cell": ["out_steps", "gstate0"],
+    "mlstm_cell": ["out_eps", "out_quadratic", "g/q"],
+    "mlstm_layer": ["out_recurrent", "g/q_proj.scale"],
     "txl_plain": ["seg3/nll", "seg0/mem3", "gx", "seg0/logits"],
 }
 
