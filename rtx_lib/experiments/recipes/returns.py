@@ -19,6 +19,10 @@ _MIXERS: dict[str, tuple[str, dict[str, Any]]] = {
     "mamba-signed": ("Mamba with decays from -1 to 1", {}),
     "mamba-time-invariant": ("Mamba made time-invariant", {}),
     "mamba2": ("Mamba-2", {}),
+    "linear-attention": ("Linear attention", {}),
+    "delta-net": ("DeltaNet", {}),
+    "delta-net-2": ("DeltaNet with beta up to 2", {}),
+    "gated-delta-net": ("Gated DeltaNet", {}),
     "mlstm": ("mLSTM", {"expand": 1.0}),
     "attention": ("Softmax attention", {}),
 }
@@ -64,6 +68,9 @@ _PARITY_RATES = {
     "mamba": 1e-2,
     "mamba-signed": 1e-2,
     "mamba2": 1e-2,
+    "linear-attention": 1e-2,
+    "delta-net": 1e-2,
+    "delta-net-2": 1e-2,
     "mlstm": 1e-2,
     "attention": 3e-3,
 }
@@ -72,14 +79,24 @@ _PARITY_RATES = {
 
 _WORDS = {"task": "group-words", "task_arguments": {"length": 20}, "steps": 800}
 _WORDS |= {"elsewhere": {f"T = {length}": {"length": length} for length in (40, 100)}}
-_WORDS_RATES = {"rnn": 3e-3, "lstm": 3e-3, "mamba-signed": 3e-3, "min-gru": 3e-3}
+_WORDS_RATES = {"rnn": 3e-3, "lstm": 3e-3, "mamba-signed": 3e-3, "delta-net-2": 1e-2, "min-gru": 3e-3}
 
 # --- associative recall
 
 _RECALL = {"task": "recall", "task_arguments": {"pairs": 8, "length": 48}, "steps": 800}
 _CONVOLVED = {"kernel_size": 4}
 _RECALL |= {"elsewhere": {"T = 96": {"length": 96}}}
-_RECALL_RATES = {"attention": 3e-3, "mamba2": 3e-3, "mamba": 3e-3, "mlstm": 3e-3, "min-gru": 3e-3, "lstm": 3e-3}
+_RECALL_RATES = {
+    "attention": 3e-3,
+    "linear-attention": 1e-2,
+    "delta-net": 1e-2,
+    "gated-delta-net": 1e-2,
+    "mamba2": 3e-3,
+    "mamba": 3e-3,
+    "mlstm": 3e-3,
+    "min-gru": 3e-3,
+    "lstm": 3e-3,
+}
 
 # --- selective copying
 
@@ -91,6 +108,7 @@ _SELECTIVE_RATES = {
     "mamba-time-invariant": 3e-3,
     "lstm": 3e-3,
     "attention": 3e-3,
+    "delta-net": 1e-2,
     "mlstm": 3e-3,
 }
 
