@@ -18,3 +18,4 @@ from .positions import (
     make_positions,
     relative_shift,
 )
+from .selective import SelectiveRecurrence

@@ -17,6 +17,7 @@ from torch import nn
 from rtx_lib.layers import GRU, LSTM, RNN, Bag, Readout
 from rtx_lib.layers.characters import CharacterCNN
 from rtx_lib.layers.positions import SCHEMES
+from rtx_lib.layers.selective import SelectiveRecurrence
 from rtx_lib.models.bert import BERT
 from rtx_lib.models.bytenet import ByteNet
 from rtx_lib.models.convs2s import ConvS2S
@@ -68,6 +69,8 @@ FLOATS = {
     "gru-before-replaces": partial(GRU, D, OUT, 2, reset="before", update="replaces"),
     "gru-both-ways": partial(GRU, D, OUT, 2, bidirectional=True, backend="torch"),
     "readout": lambda: Readout(GRU(D, 4), OUT),
+    "readout-signed": lambda: Readout(SelectiveRecurrence(D), OUT),
+    "readout-positive": lambda: Readout(SelectiveRecurrence(D, "positive"), OUT),
     "bag": partial(Bag, D, OUT),
     "deep-transition": partial(DeepTransitionGRU, D, OUT, 2),
     "deep-transition-0": partial(DeepTransitionGRU, D, OUT, 0),
@@ -250,6 +253,7 @@ SMALLEST = [RNN(1, 1), LSTM(1, 1), GRU(1, 1), Readout(GRU(1, 1), 1), DeepTransit
 SMALLEST += [PlainIndRNN(1, 1, 1, 1), ResidualIndRNN(1, 1, 1, 1), DenseIndRNN(1, 1, (1,), 1, initial_size=1)]
 SMALLEST += [JordanRNN(1, 1, 1), TCN(1, 1, (1,), 1), LocalRNN(1, 1, 1)]
 SMALLEST += [QRNNLayer(1, 1, window=1), QRNN(1, 1, 1, 1)]
+SMALLEST += [SelectiveRecurrence(1), SelectiveRecurrence(1, "positive")]
 SMALLEST += [Bag(1, 1), JordanRNN(1, 1, 1), TCN(1, 1, (1,), 1), LocalRNN(1, 1, 1)]
 SMALLEST_IDS = [
     Readout(GRU(1, 1), 1, vocabulary=1),
@@ -635,7 +639,7 @@ WRONG_IDS = {
 
 
 @pytest.mark.parametrize("wrong", WRONG_FLOATS)
-@names(*BY_SCHEME, *IDS, *PAIRS, *STORIES, "readout")
+@names(*BY_SCHEME, *IDS, *PAIRS, *STORIES, *(name for name in FLOATS if name.startswith("readout")))
 def test_wrong_floats(name, wrong):
     with pytest.raises(ValueError, match=r"^x must .* got "):
         make(name)(WRONG_FLOATS[wrong](example(name)))
