@@ -19,3 +19,4 @@ from .positions import (
     relative_shift,
 )
 from .selective import SelectiveRecurrence
+from .short_convolution import ShortConvolution
