@@ -18,6 +18,7 @@ from rtx_lib.layers import GRU, LSTM, RNN, AttentionMixer, Bag, MixerStack, Read
 from rtx_lib.layers.characters import CharacterCNN
 from rtx_lib.layers.positions import SCHEMES
 from rtx_lib.layers.shapes import expect
+from rtx_lib.layers.selective import SelectiveRecurrence
 from rtx_lib.models.bert import BERT
 from rtx_lib.models.bytenet import ByteNet
 from rtx_lib.models.convs2s import ConvS2S
@@ -93,6 +94,8 @@ FLOATS = {
     "gru-before-replaces": partial(GRU, D, OUT, 2, reset="before", update="replaces"),
     "gru-both-ways": partial(GRU, D, OUT, 2, bidirectional=True, backend="torch"),
     "readout": lambda: Readout(GRU(D, 4), OUT),
+    "readout-signed": lambda: Readout(SelectiveRecurrence(D), OUT),
+    "readout-positive": lambda: Readout(SelectiveRecurrence(D, "positive"), OUT),
     "bag": partial(Bag, D, OUT),
     "mixers-lstm": partial(MixerStack, D, OUT, lambda width: LSTM(width, width), width=6, layers=2),
     "mixers-qrnn": partial(MixerStack, D, OUT, lambda width: QRNNLayer(width, width), width=6, layers=2, mlp=0),
@@ -320,6 +323,7 @@ SMALLEST += [JordanRNN(1, 1, 1), TCN(1, 1, (1,), 1), LocalRNN(1, 1, 1)]
 SMALLEST += [QRNNLayer(1, 1, window=1), QRNN(1, 1, 1, 1), DeltaNet(1, decay="head"), LinearAttention(1)]
 SMALLEST += [MinGRU(1), MinLSTM(1, 1), LRU(1, 1), S4D(1, 2), Mamba(1, 1, expand=1), Mamba2(1, 1, 1, expand=1)]
 SMALLEST += [RGLRU(1), RWKVTimeMixing(1), RWKVChannelMixing(1, 1)]
+SMALLEST += [SelectiveRecurrence(1), SelectiveRecurrence(1, "positive")]
 SMALLEST += [Bag(1, 1), JordanRNN(1, 1, 1), TCN(1, 1, (1,), 1), LocalRNN(1, 1, 1)]
 SMALLEST_IDS = [
     Readout(GRU(1, 1), 1, vocabulary=1),
@@ -633,6 +637,7 @@ CONSTRUCTORS = [
     (JordanRNN, CORE | {"output_size": 2}, NO_CORE | {"output_size": 0}),
     (QRNNLayer, CORE, NO_CORE | {"window": [0, 2.0], "pooling": "fi", "zoneout": [1.0, -0.1]}),
     (QRNN, PLAIN, NO_CORE | {"num_layers": 0, "output_size": 0, "vocabulary": 0, "window": 0}),
+    (SelectiveRecurrence, MIXER, NO_MIXER | {"sign": "negative"}),
     (MinGRU, MIXER, NO_MIXER | {"hidden_size": [0, 2.0], "form": "cubic"}),
     (partial(MinGRU, positive_states=False), MIXER, {"form": "log"}),
     (MinLSTM, MIXER, NO_MIXER | {"hidden_size": 0, "form": "cubic"}),
