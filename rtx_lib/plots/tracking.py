@@ -1,4 +1,4 @@
-"""What a recurrence keeps track of: who is right how late in a sequence, and the eigenvalues of its steps in training."""
+"""What a recurrence keeps track of: who is right how late, and the eigenvalues of its steps during training."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
