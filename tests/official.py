@@ -14,7 +14,9 @@ from reference import (
     official_convolutions,
     official_elmo,
     official_gpt,
+    official_lru,
     official_memory,
+    official_min_rnn,
     official_neural_gpu,
     official_qrnn,
     official_r_transformer,
@@ -276,6 +278,7 @@ FAMILIES: dict[str, Callable[[Arrays], Arrays]] = {
 INPUTS_OF: dict[str, set[str]] = {}
 PAPERS = (official_qrnn, official_convolutions, official_neural_gpu, official_memory, official_ssan)
 PAPERS += (official_word2vec, official_rules, official_elmo, official_gpt, official_bert, official_xlnet)
+PAPERS += (official_min_rnn, official_lru)
 for _paper in PAPERS:
     FAMILIES |= _paper.FAMILIES
     INPUTS_OF |= _paper.INPUTS

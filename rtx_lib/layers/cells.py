@@ -384,7 +384,7 @@ class Readout(nn.Module):
         """Map x (B, T, D_in), or ids (B, T), to y (B, T, output_size) and the core's state."""
         if self.embedding is not None:
             x = self.embedding(expect_ids(x, self.embedding.num_embeddings))
-        elif not torch.is_floating_point(x):
+        elif isinstance(x, Tensor) and not torch.is_floating_point(x):  # what is no tensor is for the core to refuse
             raise ValueError(f"x must hold floats because no vocabulary was given, got {x.dtype}")
         h, state = self.core(x, state)
         return self.linear(h), state

@@ -8,7 +8,9 @@ from .elmo import BidirectionalLM, ProjectedLSTM, ScalarMix
 from .gpt import GPT, GPTClassifier
 from .indrnn import IndRNN, IndRNNLayer, PlainIndRNN
 from .jordan import JordanRNN
+from .lru import LRU
 from .memory_network import MemoryNetwork
+from .min_rnn import MinGRU, MinLSTM
 from .neural_gpu import NeuralGPU
 from .plain_gpt import PlainGPT
 from .qrnn import QRNN, QRNNLayer

@@ -17,6 +17,7 @@ from torch import nn
 from rtx_lib.layers import GRU, LSTM, RNN, Bag, Readout
 from rtx_lib.layers.characters import CharacterCNN
 from rtx_lib.layers.positions import SCHEMES
+from rtx_lib.layers.selective import SelectiveRecurrence
 from rtx_lib.models.bert import BERT
 from rtx_lib.models.bytenet import ByteNet
 from rtx_lib.models.convs2s import ConvS2S
@@ -26,7 +27,9 @@ from rtx_lib.models.elmo import BidirectionalLM, ProjectedLSTM, ScalarMix
 from rtx_lib.models.gpt import GPT
 from rtx_lib.models.indrnn import IndRNNLayer, PlainIndRNN
 from rtx_lib.models.jordan import JordanRNN
+from rtx_lib.models.lru import LRU
 from rtx_lib.models.memory_network import MemoryNetwork
+from rtx_lib.models.min_rnn import MinGRU, MinLSTM
 from rtx_lib.models.neural_gpu import CGRU, NeuralGPU
 from rtx_lib.models.plain_gpt import PlainGPT
 from rtx_lib.models.qrnn import QRNN, QRNNLayer
@@ -68,6 +71,8 @@ FLOATS = {
     "gru-before-replaces": partial(GRU, D, OUT, 2, reset="before", update="replaces"),
     "gru-both-ways": partial(GRU, D, OUT, 2, bidirectional=True, backend="torch"),
     "readout": lambda: Readout(GRU(D, 4), OUT),
+    "readout-signed": lambda: Readout(SelectiveRecurrence(D), OUT),
+    "readout-positive": lambda: Readout(SelectiveRecurrence(D, "positive"), OUT),
     "bag": partial(Bag, D, OUT),
     "deep-transition": partial(DeepTransitionGRU, D, OUT, 2),
     "deep-transition-0": partial(DeepTransitionGRU, D, OUT, 0),
@@ -84,6 +89,13 @@ FLOATS = {
     "qrnn-ifo": partial(QRNN, D, 6, 3, OUT, window=3, pooling="ifo"),
     "qrnn-layer": partial(QRNNLayer, D, OUT, window=1, pooling="f"),
     "qrnn-longer": partial(QRNNLayer, D, OUT, window=14),
+    "min-gru": lambda: Readout(MinGRU(D, 6), OUT),
+    "min-gru-log": lambda: Readout(MinGRU(D, form="log"), OUT),
+    "min-gru-signed": lambda: Readout(MinGRU(D, positive_states=False, bias=True), OUT),
+    "min-lstm": lambda: Readout(MinLSTM(D, 6, bias=True), OUT),
+    "min-lstm-log": lambda: Readout(MinLSTM(D, form="log"), OUT),
+    "min-lstm-unnormalised": lambda: Readout(MinLSTM(D, normalised=False), OUT),
+    "lru": lambda: Readout(LRU(D, 6), OUT),
     "tcn": partial(TCN, D, OUT, (6, 6), 3, dropout=0.3),
     "tcn-1": partial(TCN, D, OUT, (6, 4, 4), 1),
     "tcn-published": partial(TCN, D, OUT, (6, 4), 2, init="published"),
@@ -169,7 +181,8 @@ BY_SCHEME = [name for name in MODELS if name.split("-")[-1] in SCHEMES and name 
 RECURRENT = [
     name
     for name in FLOATS
-    if name.split("-")[0] in ("rnn", "lstm", "gru", "readout", "bag", "deep", "indrnn", "tcn", "local", "qrnn")
+    if name.split("-")[0]
+    in ("rnn", "lstm", "gru", "readout", "bag", "deep", "indrnn", "tcn", "local", "qrnn", "min", "lru")
 ]
 DROPOUT = [n for n, build in MODELS.items() if re.search("dropout|zoneout", str(getattr(build, "keywords", "")))]
 
@@ -250,6 +263,8 @@ SMALLEST = [RNN(1, 1), LSTM(1, 1), GRU(1, 1), Readout(GRU(1, 1), 1), DeepTransit
 SMALLEST += [PlainIndRNN(1, 1, 1, 1), ResidualIndRNN(1, 1, 1, 1), DenseIndRNN(1, 1, (1,), 1, initial_size=1)]
 SMALLEST += [JordanRNN(1, 1, 1), TCN(1, 1, (1,), 1), LocalRNN(1, 1, 1)]
 SMALLEST += [QRNNLayer(1, 1, window=1), QRNN(1, 1, 1, 1)]
+SMALLEST += [SelectiveRecurrence(1), SelectiveRecurrence(1, "positive")]
+SMALLEST += [MinGRU(1), MinLSTM(1, 1), LRU(1, 1)]
 SMALLEST += [Bag(1, 1), JordanRNN(1, 1, 1), TCN(1, 1, (1,), 1), LocalRNN(1, 1, 1)]
 SMALLEST_IDS = [
     Readout(GRU(1, 1), 1, vocabulary=1),
@@ -510,6 +525,7 @@ def test_a_planted_mistake_is_seen(name, monkeypatch):
 CORE = {"input_size": 3, "hidden_size": 4}
 NET = {"input_size": 3, "output_size": 2}
 NO_CORE, NO_NET = {"input_size": [0, -1], "hidden_size": [0, -1]}, {"input_size": 0, "output_size": 0}
+MIXER, NO_MIXER = {"width": 4}, {"width": [0, -1]}
 INDRNN = {"length": [0, -1], "magnitude": [0.5, math.inf], "norm": "batch", "keep": [0.0, 1.1], "dropout": [1.0, -0.1]}
 BLOCKS = {"width": 0, "heads": 3, "layers": 0, "norm": "middle", "activation": "sine", "dropout": 1.5, "tied": True}
 BLOCKS |= NO_NET | {"positions": "gps", "vocabulary": 0}
@@ -542,6 +558,10 @@ CONSTRUCTORS = [
     (JordanRNN, CORE | {"output_size": 2}, NO_CORE | {"output_size": 0}),
     (QRNNLayer, CORE, NO_CORE | {"window": [0, 2.0], "pooling": "fi", "zoneout": [1.0, -0.1]}),
     (QRNN, PLAIN, NO_CORE | {"num_layers": 0, "output_size": 0, "vocabulary": 0, "window": 0}),
+    (MinGRU, MIXER, NO_MIXER | {"hidden_size": [0, 2.0], "form": "cubic"}),
+    (partial(MinGRU, positive_states=False), MIXER, {"form": "log"}),
+    (MinLSTM, MIXER, NO_MIXER | {"hidden_size": 0, "form": "cubic"}),
+    (LRU, MIXER, NO_MIXER | {"state_size": 0, "r_min": [-0.1, 1.0], "r_max": [0.0, 1.1], "max_phase": [0.0, 7.0]}),
     (TCN, CONVOLVED, NO_NET | {"channels": [(), 5], "kernel_size": 0, "init": "xavier", "dropout": 1.5, "tied": True}),
     (TCN, CONVOLVED, {"vocabulary": 0, "embedding_size": 5, "embedding_dropout": 0.1}),
     (partial(TCN, vocabulary=3), CONVOLVED, {"embedding_size": 0, "tied": True}),
@@ -635,7 +655,7 @@ WRONG_IDS = {
 
 
 @pytest.mark.parametrize("wrong", WRONG_FLOATS)
-@names(*BY_SCHEME, *IDS, *PAIRS, *STORIES, "readout")
+@names(*BY_SCHEME, *IDS, *PAIRS, *STORIES, *(name for name in FLOATS if name.startswith("readout")))
 def test_wrong_floats(name, wrong):
     with pytest.raises(ValueError, match=r"^x must .* got "):
         make(name)(WRONG_FLOATS[wrong](example(name)))

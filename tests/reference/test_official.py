@@ -13,7 +13,9 @@ from reference.convolution_loops import make_bytenet, make_convs2s
 from reference.elmo_loops import make_elmo
 from reference.gpt_loops import make_gpt
 from reference.indrnn_loops import make_net, make_recurrent
+from reference.lru_loops import make_lru
 from reference.memory_loops import make_memory_network
+from reference.min_rnn_loops import make_extra, make_min_rnn
 from reference.neural_gpu_loops import make_neural_gpu
 from reference.plain_loops import Parameters, make_cell
 from reference.qrnn_loops import make_qrnn
@@ -38,6 +40,7 @@ FEW_OUTCOMES = {
     "transformer_torch_post": {"out", "gx"},
     "transformer_torch_pre": {"out", "gx"},
     "rtransformer_image": {"logp"},
+    "minrnn_extra": {"g_v", "log_g_v", "dg_v", "out_minlstm_unnormalised", "gf", "gi", "gh"},
     "memn2n": {"attention", "probabilities", "position_encoding", "loss", "g/tables"},
     "memn2n_linear_start": {"attention", "probabilities", "position_encoding", "loss", "g/tables"},
     "memn2n_bow": {"attention", "probabilities", "loss", "g/tables"},
@@ -56,6 +59,7 @@ MAKERS |= {
     "gpt": make_gpt,
     "bert_": make_bert,
 }
+MAKERS |= {"mingru": make_min_rnn, "minlstm": make_min_rnn, "minrnn_extra": make_extra, "lru": make_lru}
 
 
 def make(tmp_path, stem, **sizes):
@@ -221,6 +225,13 @@ ELMO = [
     ("elmo_official_tiny_other", {"skip": True, "layers": 3, "activation": "tanh", "highways": 1, "streams": 1}),
     ("elmo_official_tiny_other", {"clips": (None, 0.2), "highways": 0, "length": 5, "filters": ((5, 7),), "words": 9}),
 ]
+MIN_RNN = [
+    {},
+    {"batch": 1, "length": 1, "width": 1, "size": 1},
+    {"length": 40, "size": 7, "seed": 3},
+    {"projected": False, "width": 5, "size": 5},
+    {"state": False, "gradients": False},
+]
 FILES = [(f"cell_{cell}", sizes) for cell in ("rnn", "lstm", "gru") for sizes in CELL]
 FILES += [("indrnn_recurrent", s) for s in ({}, {"time": 1, "batch": 1, "size": 1}, {"time": 300, "seed": 2})]
 FILES += [(stem, sizes | more) for stem, sizes in NETS.items() for more in ({}, CUDA)]
@@ -233,6 +244,10 @@ FILES += BYTENET + [("convs2s_other", sizes) for sizes in CONVS2S]
 FILES += [("memn2n_other", sizes) for sizes in MEMORY] + [("ssan_other", sizes) for sizes in SSAN]
 FILES += [(f"neural_gpu{kind}_other", sizes) for kind in ("", "_cgru") for sizes in NEURAL_GPU]
 FILES += [("neural_gpu_other", {"gradients": False}), *ELMO]
+FILES += [(f"{kind}_other", sizes) for kind in ("mingru", "minlstm") for sizes in MIN_RNN]
+FILES += [("minrnn_extra_other", {}), ("minrnn_extra_other", {"batch": 1, "length": 20, "size": 1})]
+FILES += [("lru_other", {}), ("lru_other", {"batch": 1, "length": 1, "size": 1, "width": 1})]
+FILES += [("lru_other", {"length": 30, "size": 2, "width": 7})]
 FILES += [("word2vec_other", {}), ("optim_rules_other", {})]
 
 
@@ -255,6 +270,7 @@ EXAMPLES += [("neural_gpu", {}), ("neural_gpu_cgru", {})]
 EXAMPLES += [("transformer_torch_post", {"layers": 2}), ("txl_plain", {}), ("txl_adaptive", ADAPTIVE)]
 EXAMPLES += [("qrnn_fo", {}), ("qrnn_ifo", {"pooling": "ifo", "layers": 2})]
 EXAMPLES += [("elmo_bilm", {"skip": True}), ("elmo_projected", {}), ("elmo_official_tiny", {})]
+EXAMPLES += [("mingru", {}), ("minlstm", {}), ("minrnn_extra", {}), ("lru", {})]
 EXAMPLES += [("bytenet_stack", {}), ("convs2s", {}), ("memn2n", {}), ("optim_rules", {})]
 examples = pytest.mark.parametrize("stem, sizes", EXAMPLES, ids=str)
 

@@ -23,6 +23,8 @@ FAR = "meta"
 aten = torch.ops.aten
 MOVES = {aten._to_copy.default, aten.copy_.default}
 INDEXING = {aten.index.Tensor, aten.index_put_.default, aten.index_put.default, aten._index_put_impl_.default}
+# A conjugate or a negative that is only noted on a tensor would be forgotten within: here it is computed at once.
+AT_ONCE = {aten._conj.default: aten.conj_physical.default, aten._neg_view.default: aten.neg.default}
 READS = {aten._local_scalar_dense.default, aten.nonzero.default, aten.masked_select.default, aten.equal.default}
 
 
@@ -149,7 +151,7 @@ class FarDevice(TorchDispatchMode):
             raise MixedDevices(f"{func}: a generator on the CPU draws nothing on a GPU")
         if far and not self.waits:
             self._refuse_waiting(func, args, goes_far)
-        result = func(*near_args, **near_kwargs)
+        result = (AT_ONCE.get(func, func) if far else func)(*near_args, **near_kwargs)
         if far and torch.Tag.inplace_view in func.tags:  # such as transpose_: the shape of the far tensor follows
             with no_dispatch():
                 func(*args, **kwargs)

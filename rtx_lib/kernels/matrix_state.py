@@ -1,0 +1,212 @@
+"""The recurrence of a matrix state, S_t = decay_t (I - beta_t k_t k_t^T) S_{t-1} + write, one kernel for a whole family.
+
+S is a memory of K rows: k_t says where v_t is written, q_t where it is read, o_t = S_t^T q_t. What differs is what is
+left of the memory in a step:
+
+    nothing is lost             S_t = S_{t-1} + k_t v_t^T                              linear attention
+    everything fades            S_t = diag(a_t) S_{t-1} + k_t v_t^T                    Mamba-2, retention, GLA
+    what stood there is erased  S_t = (I - beta_t k_t k_t^T) S_{t-1} + beta_t k_t v_t^T    the delta rule
+    both                        S_t = a_t (I - beta_t k_t k_t^T) S_{t-1} + beta_t k_t v_t^T    gated delta rule
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+from . import matrix_chunks
+
+BACKENDS = ("auto", "loop", "chunks")
+TYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+CHUNKS = {"sum": 64, "decay": 64, "features": 16, "delta": 32}  # the fastest on a CPU, K = V = 32
+FEW = 8  # below so many steps the loop is the faster
+
+
+def matrix_recurrence(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    log_decay: Tensor | None = None,
+    beta: Tensor | None = None,
+    state: Tensor | None = None,
+    backend: str = "auto",
+    chunk: int | None = None,
+) -> tuple[Tensor, Tensor]:
+    """What a memory of matrix form gives out at every step, and the memory after the last one:
+
+        S_t = diag(exp(log_decay_t)) (I - beta_t k_t k_t^T) S_{t-1} + beta_t k_t v_t^T,    o_t = S_t^T q_t
+
+    Without ``beta`` nothing is erased, S_t = diag(exp(log_decay_t)) S_{t-1} + k_t v_t^T; without ``log_decay`` nothing
+    fades. Nothing is scaled or normalised.
+
+    Chunks are for finite numbers, a log_decay of at most 0 (-inf, which forgets all, is allowed), and ``beta |k|^2``
+    from 0 to 2, as with keys of unit length and beta up to 2: then no step makes the memory grow. There they give what
+    ``"loop"`` gives: in float64 the largest difference over the largest value stays below 1e-12 for o and S and 1e-10
+    for gradients. Beyond, numbers grow within a chunk and rounding errors with them; ``"auto"`` looks at the numbers on
+    a CPU, and takes the loop where they are others. On a GPU, where a look would have to wait, it does not look.
+    float16 and bfloat16 are computed in float32 and returned in their own type.
+
+    Parameters
+    ----------
+    q, k
+        (B, H, T, K), where each step reads and writes; every size at least 1.
+    v
+        (B, H, T, V), what it writes.
+    log_decay
+        (B, H, T), one for all of S, or (B, H, T, K), one for each of its rows.
+    beta
+        (B, H, T), how much of what stands at k_t is replaced: 0 nothing, 1 all (of a key of unit length), 2 a mirror.
+    state
+        (B, H, K, V), S before the first step; zeros if None.
+    backend
+        ``"loop"``: one step after the other, gradients by autograd; the reference. ``"chunks"``: matrix products within
+        chunks (:mod:`rtx_lib.kernels.matrix_chunks`). ``"auto"``: see :func:`explain_matrix_backend`.
+    chunk
+        Steps in a chunk; 64, but 32 with beta and 16 with a decay for each row if None. With a decay for each row it is
+        rounded up to a power of 2.
+
+    Returns
+    -------
+    o, state
+        (B, H, T, V), and (B, H, K, V) after the last step.
+
+    Raises
+    ------
+    ValueError
+        For an unknown backend, a tensor of the wrong shape, type or device, an empty sequence, a chunk below 1, or
+        ``"chunks"`` for beta beside a decay for each row.
+    """
+    _check(q, k, v, log_decay, beta, state)
+    if backend not in BACKENDS:
+        raise ValueError(f"backend must be one of {list(BACKENDS)}, got {backend!r}")
+    if chunk is not None and (isinstance(chunk, bool) or not isinstance(chunk, int) or chunk < 1):
+        raise ValueError(f"chunk must be a whole number of at least 1, got {chunk!r}")
+    if backend == "auto":
+        backend, _ = _choose(q, k, v, log_decay, beta, state)
+    elif backend == "chunks" and beta is not None and log_decay is not None and log_decay.ndim == 4:
+        raise ValueError("backend must be 'loop' or 'auto' for beta beside a log_decay (B, H, T, K), got 'chunks'")
+    given = dict(zip(("q", "k", "v", "log_decay", "beta", "state"), (q, k, v, log_decay, beta, state), strict=True))
+    wide = {name: x.float() if x is not None and x.dtype in TYPES[2:] else x for name, x in given.items()}
+    if wide["state"] is None:
+        wide["state"] = wide["q"].new_zeros(*q.shape[:2], q.shape[3], v.shape[3])  # type: ignore[union-attr]
+    if backend == "loop":
+        o, last = loop(**wide)  # type: ignore[arg-type]
+    else:
+        o, last = _by_chunks(**wide, chunk=chunk)  # type: ignore[arg-type]
+    return o.to(v.dtype), last.to(v.dtype)
+
+
+def explain_matrix_backend(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    log_decay: Tensor | None = None,
+    beta: Tensor | None = None,
+    state: Tensor | None = None,
+) -> str:
+    """One sentence: what ``backend="auto"`` takes for these tensors, and why."""
+    _check(q, k, v, log_decay, beta, state)
+    return ": ".join(_choose(q, k, v, log_decay, beta, state))
+
+
+def loop(
+    q: Tensor, k: Tensor, v: Tensor, log_decay: Tensor | None, beta: Tensor | None, state: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The recurrence as it is written: what the chunks must equal."""
+    decay = None if log_decay is None else (log_decay if log_decay.ndim == 4 else log_decay[..., None]).exp()
+    s, outputs = state, []
+    sequences = (x if x is None else x.unbind(2) for x in (q, k, v, decay, beta))
+    reads, keys, values, decays, rates = (x if x is not None else q.shape[2] * (None,) for x in sequences)
+    for q_t, k_t, v_t, decay_t, beta_t in zip(reads, keys, values, decays, rates, strict=True):
+        k_t, written = k_t[..., None], v_t[..., None, :]  # (B, H, K, 1) and (B, H, 1, V)
+        if beta_t is not None:
+            erased = k_t.mT @ s  # what stands at k, (B, H, 1, V)
+            k_t, kept = beta_t[..., None, None] * k_t, k_t
+            s = s - k_t * erased
+        if decay_t is not None:
+            s = decay_t[..., None] * s
+        s = s + k_t * written
+        outputs.append((q_t[..., None, :] @ s).squeeze(-2))
+    return torch.stack(outputs, 2), s
+
+
+def _by_chunks(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    log_decay: Tensor | None,
+    beta: Tensor | None,
+    state: Tensor,
+    chunk: int | None,
+) -> tuple[Tensor, Tensor]:
+    """The same by chunks of this size, with the batch and the heads as one axis."""
+    rows = log_decay is not None and log_decay.ndim == 4
+    if chunk is None:
+        chunk = CHUNKS["delta" if beta is not None else "features" if rows else "sum" if log_decay is None else "decay"]
+    chunk = min(chunk, q.shape[2])
+    if rows:
+        chunk = 2 ** (chunk - 1).bit_length()
+    columns = [None if x is None else x if x.ndim == 4 else x[..., None] for x in (log_decay, beta)]
+    flat = [None if x is None else x.flatten(0, 1) for x in (q, k, v, *columns, state)]
+    o, last = matrix_chunks.forward(*flat, chunk)  # type: ignore[arg-type]
+    return o.unflatten(0, q.shape[:2]), last.unflatten(0, q.shape[:2])
+
+
+def _choose(
+    q: Tensor, k: Tensor, v: Tensor, log_decay: Tensor | None, beta: Tensor | None, state: Tensor | None
+) -> tuple[str, str]:
+    """The backend that "auto" takes for these tensors, and the reason."""
+    if q.shape[2] < FEW:
+        return "loop", f"so few steps ({q.shape[2]}) are not worth a chunk"
+    if beta is not None and log_decay is not None and log_decay.ndim == 4:
+        return "loop", "chunks have no form for beta beside a decay for each row"
+    if q.device.type == "cpu" and (wild := _wild(q, k, v, log_decay, beta, state)) is not None:
+        return "loop", wild
+    return "chunks", "matrix products within chunks, and a state is handed on only between them"
+
+
+def _wild(
+    q: Tensor, k: Tensor, v: Tensor, log_decay: Tensor | None, beta: Tensor | None, state: Tensor | None
+) -> str | None:
+    """What is beyond the bounds of the chunks; None if nothing is."""
+    for name, x in {"q": q, "k": k, "v": v, "state": state}.items():
+        if x is not None and not all(math.isfinite(end) for end in x.detach().aminmax()):
+            return f"chunks are for finite numbers, and {name} holds others"
+    if log_decay is not None and not log_decay.detach().max() <= 0:
+        return "chunks are for a log_decay of at most 0, and it holds others"
+    if beta is not None:
+        low, high = (beta.detach() * k.detach().square().sum(-1)).aminmax()
+        if not (low >= 0 and high <= 2.001):  # 2, and what rounding makes of it
+            return "chunks are for beta |k|^2 from 0 to 2, where no step makes the memory grow, and it is beyond"
+    return None
+
+
+def _check(
+    q: Tensor, k: Tensor, v: Tensor, log_decay: Tensor | None, beta: Tensor | None, state: Tensor | None
+) -> None:
+    """Raise ``ValueError`` unless these are tensors whose shapes, types and devices fit together."""
+    given = {"q": q, "k": k, "v": v, "log_decay": log_decay, "beta": beta, "state": state}
+    for name, x in given.items():
+        if not isinstance(x, Tensor) and (x is not None or name in ("q", "k", "v")):
+            raise ValueError(f"{name} must be a tensor, got {type(x).__name__}")
+    if q.ndim != 4 or 0 in q.shape:
+        raise ValueError(f"q must have shape (B, H, T, K), each at least 1, got {tuple(q.shape)}")
+    if q.dtype not in TYPES:
+        raise ValueError(f"q must hold floats, got {q.dtype}")
+    batch, heads, steps, size = q.shape
+    if v.ndim != 4 or v.shape[:3] != q.shape[:3] or 0 in v.shape:
+        raise ValueError(f"v must have shape ({batch}, {heads}, {steps}, V), V at least 1, got {tuple(v.shape)}")
+    one = (batch, heads, steps)
+    shapes: dict[str, list[tuple[int, ...]]] = {"k": [(*one, size)], "log_decay": [one, (*one, size)], "beta": [one]}
+    shapes["state"] = [(batch, heads, size, v.shape[3])]
+    for name, allowed in shapes.items():
+        x = given[name]
+        if x is not None and tuple(x.shape) not in allowed:
+            raise ValueError(f"{name} must have shape {' or '.join(map(str, allowed))}, got {tuple(x.shape)}")
+    for name, x in given.items():
+        if x is not None and x.dtype != q.dtype:
+            raise ValueError(f"{name} must have q's type {q.dtype}, got {x.dtype}")
+        if x is not None and x.device != q.device:
+            raise ValueError(f"{name} must be on q's device {q.device}, got {x.device}")

@@ -1,0 +1,53 @@
+"""A convolution over the last few steps, each feature on its own: what recurrences of today put before their state.
+
+It lets a token meet the ones just before it, as a key its value in "key value" pairs, before anything is written.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .shapes import expect, expect_sizes
+from .stacking import draw_uniform
+
+
+class ShortConvolution(nn.Module):
+    """y_t = b + sum over j of w_j x_{t-k+1+j}, j = 0..k-1, element by element; before the first step x is 0.
+
+    ``weight`` (D, 1, k), its last tap the present, and ``bias`` (D,) are those of a torch.nn.Conv1d with ``groups=D``,
+    and start as there from U(-1/sqrt(k), 1/sqrt(k)).
+
+    Parameters
+    ----------
+    width
+        D.
+    kernel_size
+        k, the number of inputs that an output sees.
+    bias
+        Whether there is b.
+
+    Raises
+    ------
+    ValueError
+        For sizes below 1; in ``forward`` for an empty sequence, or an x or a state of the wrong shape or type.
+    """
+
+    def __init__(self, width: int, kernel_size: int = 4, bias: bool = True) -> None:
+        super().__init__()
+        expect_sizes(width=width, kernel_size=kernel_size)
+        self.width, self.kernel_size = width, kernel_size
+        self.weight = nn.Parameter(torch.empty(width, 1, kernel_size))
+        self.bias = nn.Parameter(torch.empty(width)) if bias else None
+        draw_uniform(self, kernel_size)
+
+    def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Map x (B, T, D) to y (B, T, D).
+
+        The state is the last k - 1 inputs (B, k - 1, D); zeros if None.
+        """
+        expect(x, ("B", "T", self.width), like=self.weight)
+        shape, steps = (len(x), self.kernel_size - 1, self.width), x.shape[1]
+        past = x.new_zeros(shape) if state is None else expect(state, shape, "state", like=x)
+        x = torch.cat([past, x], 1)  # (B, k - 1 + T, D)
+        y = F.conv1d(x.transpose(1, 2), self.weight, self.bias, groups=self.width).transpose(1, 2)
+        return y, x[:, steps:].clone()  # a view would keep all of x

@@ -1,0 +1,133 @@
+"""The linear recurrent unit: a plain RNN with its tanh gone, diagonal, complex, and stable by its parameters.
+
+A. Orvieto, S. L. Smith, A. Gu, A. Fernando, C. Gulcehre, R. Pascanu and S. De, *Resurrecting Recurrent Neural Networks
+for Long Sequences*, ICML 2023 (arXiv 2303.06349). Four changes to h_t = tanh(A h_{t-1} + B x_t), each measured there:
+
+    h_t = A h_{t-1} + B x_t                          linear
+    A = diag(lambda), h and lambda complex           over the complex numbers almost every A is diagonal
+    lambda = exp(-exp(nu) + i exp(theta))            inside the unit circle whatever nu and theta are
+    h_t = lambda h_{t-1} + exp(gamma) B x_t          normalised: exp(gamma) begins at sqrt(1 - |lambda|^2)
+    y_t = Re(C h_t) + D x_t
+
+element by element except for B and C. The state of white noise has a variance in proportion to 1 / (1 - |lambda|^2);
+gamma takes that back, so that slow units do not drown the fast ones.
+
+The ring (lemma 3.2): eigenvalues uniform in area between the radii r_min and r_max, phases uniform up to max_phase,
+
+    nu = log(-1/2 log(u_1 (r_max^2 - r_min^2) + r_min^2)),   theta = log(u_2 max_phase),   u_1, u_2 ~ U(0, 1)
+
+It is the thought behind IndRNN's u from U(0.9^(1/T), 2^(1/T)) (:mod:`rtx_lib.models.indrnn`): 1 / (1 - |lambda|) steps
+is how long a unit remembers, and it is set to the time scale of the task before training begins. IndRNN has no gamma;
+its recipe makes the maps above a unit of weight near 1 smaller by a factor of the length instead.
+
+The authors' code was never released but for a listing in their appendix A. Reference values come from
+NicolasZucchet/minimal-LRU, which follows it. The listing's h are single complex numbers: over T steps |lambda|^T loses
+about T times the rounding of lambda, which counts near the circle.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from rtx_lib.kernels import linear_recurrence
+from rtx_lib.layers.shapes import expect, expect_sizes
+
+
+class LRU(nn.Module):
+    """The unit as a mixer, without the block of norm, gate and residual that the paper puts around it.
+
+    Parameters have the listing's names: ``nu_log``, ``theta_log`` and ``gamma_log`` (N,), ``B_re`` and ``B_im`` (N, D),
+    ``C_re`` and ``C_im`` (D, N), ``D`` (D,). They are real, as a change of precision would drop an imaginary part. B
+    starts from N(0, 1/(2D)), C from N(0, 1/N), D from N(0, 1).
+
+    Parameters
+    ----------
+    width
+        D, of x and of y.
+    state_size
+        N, the number of complex states; D if None.
+    r_min, r_max
+        The ring's radii, 0 <= r_min < r_max <= 1.
+    max_phase
+        The largest phase, above 0, at most 2 pi. Small ones keep the states smooth over long sequences.
+    backend
+        Passed to :func:`rtx_lib.kernels.linear_recurrence`.
+
+    Raises
+    ------
+    ValueError
+        For sizes below 1, radii or a phase that are not as above; in ``forward`` for an x or a state of the wrong
+        shape, type or device.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        state_size: int | None = None,
+        *,
+        r_min: float = 0.0,
+        r_max: float = 1.0,
+        max_phase: float = 2 * math.pi,
+        backend: str = "auto",
+    ) -> None:
+        super().__init__()
+        size = width if state_size is None else state_size
+        expect_sizes(width=width, state_size=size)
+        self.input_size = self.output_size = width
+        self.state_size, self.backend = size, backend
+        nu_log, theta_log = ring(size, r_min, r_max, max_phase)
+        self.nu_log, self.theta_log = nn.Parameter(nu_log), nn.Parameter(theta_log)
+        self.gamma_log = nn.Parameter(gamma_log_of(nu_log))
+        self.B_re, self.B_im = (nn.Parameter(torch.randn(size, width) / math.sqrt(2 * width)) for _ in range(2))
+        self.C_re, self.C_im = (nn.Parameter(torch.randn(width, size) / math.sqrt(size)) for _ in range(2))
+        self.D = nn.Parameter(torch.randn(width))
+
+    def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Map x (B, T, D) to y (B, T, D).
+
+        The state is the last h as (B, N, 2), its real and imaginary parts; zeros if None.
+        """
+        expect(x, ("B", "T", self.input_size), like=self.D)
+        shape = (len(x), self.state_size, 2)
+        state = x.new_zeros(shape) if state is None else expect(state, shape, "state", like=x)
+        wide = torch.promote_types(self.D.dtype, torch.float32)  # half precision has no complex numbers
+        scale = self.gamma_log.exp()[:, None]
+        parts = F.linear(x, torch.cat([scale * self.B_re, scale * self.B_im])).to(wide)  # (B, T, 2N)
+        inputs = torch.complex(*parts.chunk(2, dim=-1))
+        h0 = torch.view_as_complex(state.to(wide).contiguous())
+        h = linear_recurrence(self.eigenvalues(), inputs, h0, backend=self.backend)
+        read = torch.cat([h.real, h.imag], -1).to(self.D.dtype)
+        y = F.linear(read, torch.cat([self.C_re, -self.C_im], 1)) + self.D * x
+        return y, torch.view_as_real(h[:, -1]).to(self.D.dtype)
+
+    def eigenvalues(self) -> Tensor:
+        """lambda (N,), complex."""
+        wide = torch.promote_types(self.D.dtype, torch.float32)
+        return torch.polar((-self.nu_log.to(wide).exp()).exp(), self.theta_log.to(wide).exp())
+
+
+def ring(size: int, r_min: float = 0.0, r_max: float = 1.0, max_phase: float = 2 * math.pi) -> tuple[Tensor, Tensor]:
+    """nu and theta (N,) of eigenvalues drawn uniformly in area between two radii (Orvieto et al. 2023, lemma 3.2).
+
+    Raises
+    ------
+    ValueError
+        Unless 0 <= r_min < r_max <= 1 and 0 < max_phase <= 2 pi.
+    """
+    if not 0 <= r_min < 1:
+        raise ValueError(f"r_min must be from 0 to below 1, got {r_min}")
+    if not r_min < r_max <= 1:
+        raise ValueError(f"r_max must be above r_min = {r_min} and at most 1, got {r_max}")
+    if not 0 < max_phase <= 2 * math.pi:
+        raise ValueError(f"max_phase must be above 0 and at most 2 pi, got {max_phase}")
+    u = torch.rand(2, size, dtype=torch.float64).clamp(min=2**-53)  # 0 has no logarithm
+    nu = -0.5 * (u[0] * (r_max**2 - r_min**2) + r_min**2).log()
+    dtype = torch.get_default_dtype()
+    return nu.log().to(dtype), (u[1] * max_phase).log().to(dtype)
+
+
+def gamma_log_of(nu_log: Tensor) -> Tensor:
+    """log sqrt(1 - |lambda|^2), the factor under which white noise of variance 1 gives states of variance 1."""
+    return 0.5 * (-torch.expm1(-2 * nu_log.double().exp())).log().to(nu_log.dtype)

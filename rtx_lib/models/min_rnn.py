@@ -1,0 +1,265 @@
+"""minGRU and minLSTM: the gates no longer see the state, so that a parallel scan can train them.
+
+L. Feng, F. Tung, M. O. Ahmed, Y. Bengio and H. Hajimirsadeghi, *Were RNNs All We Needed?*, 2024 (arXiv 2410.01201).
+From a GRU and an LSTM all that reads h_{t-1} inside a gate is taken out, and tanh with it:
+
+    minGRU     z_t = sigmoid(W_z x_t),   h~_t = W_h x_t,
+               h_t = (1 - z_t) h_{t-1} + z_t h~_t                                                   (section 3.1)
+    minLSTM    f_t = sigmoid(W_f x_t),   i_t = sigmoid(W_i x_t),   h~_t = W_h x_t,
+               h_t = f'_t h_{t-1} + i'_t h~_t,   f' = f / (f + i),   i' = i / (f + i)               (section 3.2)
+
+As f' + i' = 1, minLSTM is minGRU with z = sigmoid(log i - log f), and so it is computed here.
+
+minGRU is the f-pooling of a QRNN (Bradbury et al. 2017, :mod:`rtx_lib.models.qrnn`) with a window of 1 and another
+candidate, W_h x instead of tanh(W_h x); f is 1 - z. The step is not new. The paper's claim is that it is enough.
+
+For numbers that last, appendix B of the paper keeps the states positive and works with their logarithms,
+
+    g(x) = x + 1/2 where x >= 0, sigmoid(x) elsewhere,   h~_t = g(W_h x_t)
+    log h_t = A_t + log sum_{s <= t} exp(log b_s - A_s),   A_t = log a_1 + ... + log a_t
+
+where a is the share of the old state and b what is added (Heinsen 2023). g is continuous; its slope jumps at 0 from 1/4
+to 1. Both routes are one function here, ``form="linear"`` and ``form="log"``; without g there is only the first.
+
+Where the authors' code (BorealisAI/minRNNs, after lucidrains/minGRU-pytorch, whose values are the reference) does
+otherwise than the paper:
+
+- The maps have no bias, and a wider state has a linear map back to D behind it.
+- minLSTM can do without the division by f + i (``normalised=False``).
+- Given a state, the parallel minLSTM applies g to it once more, its step does not: two functions in one module. Here
+  the state goes on as it is.
+- A layer starts from no state, h_0 = 0. Its logarithm has no value, so the state stands outside of the sum here.
+"""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from rtx_lib.kernels import gated_recurrence, linear_recurrence
+from rtx_lib.layers.blocks import undrawn
+from rtx_lib.layers.shapes import expect, expect_choice, expect_sizes
+from rtx_lib.layers.stacking import draw_uniform
+
+FORMS = ("linear", "log")
+
+
+def positive(a: Tensor) -> Tensor:
+    """g(a) = a + 1/2 where a >= 0, sigmoid(a) elsewhere (appendix B): above 0 everywhere, and increasing."""
+    return torch.where(a >= 0, a + 0.5, torch.sigmoid(a))
+
+
+def log_positive(a: Tensor) -> Tensor:
+    """log g(a), also where g(a) is too small for a float."""
+    return torch.where(a >= 0, (a.clamp(min=0) + 0.5).log(), F.logsigmoid(a))
+
+
+def log_space_recurrence(log_a: Tensor, log_b: Tensor, h0: Tensor | None = None) -> Tensor:
+    """h_t = a_t h_{t-1} + b_t for a, b > 0, given their logarithms: two cumulative sums and no step waits (appendix B).
+
+    It is ``linear_recurrence(exp(log_a), exp(log_b), h0)``, and as a route less exact: where A_t is large, a difference
+    of large numbers tells what is left. Half precision is computed in single.
+
+    Parameters
+    ----------
+    log_a, log_b
+        (B, T, ...), both of one shape.
+    h0
+        (B, ...), the states before the first step, of either sign; zeros if None.
+
+    Returns
+    -------
+    h
+        (B, T, ...), the states of all steps.
+    """
+    wide = torch.promote_types(log_b.dtype, torch.float32)
+    total = log_a.to(wide).cumsum(1)
+    h = (total + torch.logcumsumexp(log_b.to(wide) - total, 1)).exp()
+    return (h if h0 is None else h + total.exp() * h0[:, None]).to(log_b.dtype)
+
+
+def min_gru(
+    z: Tensor,
+    candidate: Tensor,
+    h0: Tensor | None = None,
+    *,
+    positive_states: bool = True,
+    form: str = "linear",
+    backend: str = "auto",
+) -> Tensor:
+    """The states of minGRU (section 3.1; with g appendix B).
+
+    Parameters
+    ----------
+    z, candidate
+        W_z x and W_h x, (B, T, H), before the sigmoid and before g.
+    h0
+        (B, H), the states before the first step; zeros if None.
+    positive_states
+        Whether g makes the candidates positive.
+    form
+        ``"linear"``, by :func:`rtx_lib.kernels.gated_recurrence`, or ``"log"``, by :func:`log_space_recurrence`.
+    backend
+        Of the linear form.
+
+    Returns
+    -------
+    h
+        (B, T, H).
+
+    Raises
+    ------
+    ValueError
+        For an unknown form, or the log form of states that may be negative.
+    """
+    _expect_form(form, positive_states)
+    if form == "log":
+        return log_space_recurrence(F.logsigmoid(-z), F.logsigmoid(z) + log_positive(candidate), h0)
+    value = positive(candidate) if positive_states else candidate
+    return gated_recurrence(torch.sigmoid(-z), value, h0, backend=backend)
+
+
+def min_lstm(
+    f: Tensor,
+    i: Tensor,
+    candidate: Tensor,
+    h0: Tensor | None = None,
+    *,
+    normalised: bool = True,
+    positive_states: bool = True,
+    form: str = "linear",
+    backend: str = "auto",
+) -> Tensor:
+    """The states of minLSTM (section 3.2; with g appendix B).
+
+    Parameters
+    ----------
+    f, i, candidate
+        W_f x, W_i x and W_h x, (B, T, H), before sigmoids and g.
+    normalised
+        Whether f and i are divided by their sum.
+    h0, positive_states, form, backend
+        As in :func:`min_gru`, as are the errors.
+
+    Returns
+    -------
+    h
+        (B, T, H).
+    """
+    if normalised:
+        z = F.logsigmoid(i) - F.logsigmoid(f)
+        return min_gru(z, candidate, h0, positive_states=positive_states, form=form, backend=backend)
+    _expect_form(form, positive_states)
+    if form == "log":
+        return log_space_recurrence(F.logsigmoid(f), F.logsigmoid(i) + log_positive(candidate), h0)
+    value = positive(candidate) if positive_states else candidate
+    return linear_recurrence(torch.sigmoid(f), torch.sigmoid(i) * value, h0, backend=backend)
+
+
+class MinGRU(nn.Module):
+    """minGRU as a mixer: one linear map for candidate and gate, and the recurrence.
+
+    ``linear.weight`` (2H, D) holds the blocks h~, z, ``out.weight`` (D, H), if there is one, leads back. All start from
+    U(-1/sqrt(n), 1/sqrt(n)) with n inputs.
+
+    Parameters
+    ----------
+    width
+        D, of x and of y.
+    hidden_size
+        H, with a linear map to D behind it. If None, H = D and the states are the outputs, as in the paper.
+    positive_states
+        Whether candidates pass through g.
+    form
+        ``"linear"`` or ``"log"``, two routes to the same states.
+    bias
+        Whether both maps have biases.
+    backend
+        Passed to ``rtx_lib.kernels``.
+
+    Raises
+    ------
+    ValueError
+        For sizes below 1, an unknown form or the log form without g; in ``forward`` for an x or a state of the wrong
+        shape, type or device.
+    """
+
+    blocks = 2
+
+    def __init__(
+        self,
+        width: int,
+        hidden_size: int | None = None,
+        *,
+        positive_states: bool = True,
+        form: str = "linear",
+        bias: bool = False,
+        backend: str = "auto",
+    ) -> None:
+        super().__init__()
+        size = width if hidden_size is None else hidden_size
+        expect_sizes(width=width, hidden_size=size)
+        _expect_form(form, positive_states)
+        self.input_size = self.output_size = width
+        self.hidden_size = size
+        self.positive_states, self.form, self.backend = positive_states, form, backend
+        self.linear = undrawn(nn.Linear, width, self.blocks * size, bias=bias)
+        draw_uniform(self.linear, width)
+        self.out = nn.Identity() if hidden_size is None else undrawn(nn.Linear, size, width, bias=bias)
+        draw_uniform(self.out, size)
+
+    def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Map x (B, T, D) to y (B, T, D); the state is the last h (B, H), zeros if None."""
+        expect(x, ("B", "T", self.input_size), like=self.linear.weight)
+        shape = (len(x), self.hidden_size)
+        state = x.new_zeros(shape) if state is None else expect(state, shape, "state", like=x)
+        maps = self.linear(x).to(self.linear.weight.dtype)  # after autocast too
+        h = self.states(maps, state.to(maps.dtype))
+        return self.out(h), h[:, -1]
+
+    def states(self, maps: Tensor, h0: Tensor) -> Tensor:
+        """The states (B, T, H) of the linear map's blocks (B, T, 2H)."""
+        candidate, z = maps.chunk(2, dim=-1)
+        return min_gru(z, candidate, h0, positive_states=self.positive_states, form=self.form, backend=self.backend)
+
+
+class MinLSTM(MinGRU):
+    """minLSTM as a mixer; ``linear.weight`` (3H, D) holds the blocks h~, f, i.
+
+    Parameters
+    ----------
+    normalised
+        Whether f and i are divided by their sum.
+    width, hidden_size, positive_states, form, bias, backend
+        As in :class:`MinGRU`, as are the errors.
+    """
+
+    blocks = 3
+
+    def __init__(
+        self,
+        width: int,
+        hidden_size: int | None = None,
+        *,
+        normalised: bool = True,
+        positive_states: bool = True,
+        form: str = "linear",
+        bias: bool = False,
+        backend: str = "auto",
+    ) -> None:
+        super().__init__(width, hidden_size, positive_states=positive_states, form=form, bias=bias, backend=backend)
+        self.normalised = normalised
+
+    def states(self, maps: Tensor, h0: Tensor) -> Tensor:
+        """The states (B, T, H) of the linear map's blocks (B, T, 3H)."""
+        candidate, f, i = maps.chunk(3, dim=-1)
+        how: dict[str, Any] = {"positive_states": self.positive_states, "form": self.form, "backend": self.backend}
+        return min_lstm(f, i, candidate, h0, normalised=self.normalised, **how)
+
+
+def _expect_form(form: str, positive_states: bool) -> None:
+    """The form is known, and has logarithms to work with if it needs them."""
+    expect_choice("form", form, FORMS)
+    if form == "log" and not positive_states:
+        raise ValueError("form must be 'linear' where states may be negative (positive_states=False), got 'log'")

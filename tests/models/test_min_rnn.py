@@ -1,0 +1,140 @@
+"""minGRU and minLSTM: two forms of one function, the QRNN of which one is a case, and numbers at the edge."""
+
+import pytest
+import torch
+from reference.min_rnn_loops import g, states
+from support.compare import draw, furthest
+from support.helpers import drawn, relative_error
+
+from rtx_lib.kernels import linear_recurrence
+from rtx_lib.models.min_rnn import MinGRU, MinLSTM, log_positive, log_space_recurrence, min_gru, min_lstm, positive
+from rtx_lib.models.qrnn import QRNNLayer
+
+kinds = pytest.mark.parametrize("kind", [MinGRU, MinLSTM])
+
+
+def maps(kind, length=50):
+    return draw(2, length, kind.blocks * 4).double().requires_grad_()
+
+
+def run(kind, a, h0=None, **how):
+    new, *gates = a.chunk(kind.blocks, dim=-1)
+    return (min_gru if kind is MinGRU else min_lstm)(*gates, new, h0, **how)
+
+
+@kinds
+@pytest.mark.parametrize("form", ["linear", "log"])
+def test_equals_the_loop(kind, form):
+    """Which passes the authors' reference values; states and all gradients, from a state of either sign or none."""
+    a, name = maps(kind), kind.__name__.lower()
+    for h0 in (None, draw(2, 4, seed=1).double().requires_grad_()):
+        expected = states(name, a, torch.zeros(2, 4).double() if h0 is None else h0)
+        assert furthest(run(kind, a, h0, form=form), expected, [a] if h0 is None else [a, h0]) < 1e-10
+
+
+@kinds
+def test_without_g_states_may_be_negative(kind):
+    a = maps(kind)
+    h = run(kind, a, positive_states=False)
+    expected = states(kind.__name__.lower(), a, torch.zeros(2, 4).double(), candidate=lambda new: new)
+    assert relative_error(h, expected) < 1e-12 and (h < 0).any() and (run(kind, a) > 0).all()
+    with pytest.raises(ValueError, match=r"^form must be 'linear' .* got 'log'"):
+        run(kind, a, positive_states=False, form="log")
+
+
+@pytest.mark.parametrize("form", ["linear", "log"])
+def test_min_lstm_without_the_division(form):
+    a = maps(MinLSTM)
+    h = run(MinLSTM, a, normalised=False, form=form)
+    assert relative_error(h, states("minlstm", a, torch.zeros(2, 4).double(), normalised=False)) < 1e-12
+    assert relative_error(h, run(MinLSTM, a)) > 0.1
+
+
+def test_min_lstm_is_min_gru_with_another_gate():
+    """f' + i' = 1, so the difference of the logarithms decides."""
+    f, i, new = maps(MinLSTM).chunk(3, dim=-1)
+    z = torch.logit(torch.sigmoid(i) / (torch.sigmoid(f) + torch.sigmoid(i)))
+    assert relative_error(min_lstm(f, i, new), min_gru(z, new)) < 1e-12
+
+
+def test_min_gru_is_a_qrnn_with_another_candidate():
+    """f-pooling, window 1, biases 0: the rows of f change their sign, and a tanh is missing."""
+    ours, theirs = drawn(0, MinGRU, 3, positive_states=False), drawn(1, QRNNLayer, 3, 3, window=1, pooling="f")
+    candidate, gate = ours.linear.weight.chunk(2)
+    with torch.no_grad():
+        theirs.conv.weight.copy_(torch.cat([candidate, -gate])[..., None])
+        theirs.conv.bias.zero_()
+    x = draw(2, 9, 3)
+    tanh = torch.tanh(x @ candidate.T)
+    assert relative_error(min_gru(x @ gate.T, tanh, positive_states=False), theirs(x)[0]) < 1e-6
+    assert relative_error(ours(x)[0], theirs(x)[0]) > 0.01
+
+
+def test_g_is_positive_increasing_and_continuous():
+    v = torch.linspace(-40, 40, 4001, dtype=torch.float64)
+    value = positive(v)
+    assert (value > 0).all() and (value.diff() > 0).all() and relative_error(value, g(v)) < 1e-15
+    assert relative_error(log_positive(v), value.log()) < 1e-14
+    at = torch.tensor([-1e-9, 0.0], dtype=torch.float64, requires_grad=True)
+    slopes = [torch.autograd.grad(f(at).sum(), at)[0].tolist() for f in (positive, lambda a: log_positive(a).exp())]
+    assert slopes[0] == pytest.approx([0.25, 1.0]) and slopes[1] == pytest.approx([0.25, 1.0])
+
+
+def test_logarithms_where_g_is_too_small_for_a_float():
+    far = torch.tensor([-1000.0, 1000.0], requires_grad=True)
+    value = log_positive(far)
+    assert value[0] == -1000 and value.isfinite().all() and positive(far)[0] == 0
+    assert torch.autograd.grad(value.sum(), far)[0][0] == 1
+
+
+@kinds
+@pytest.mark.parametrize("form", ["linear", "log"])
+def test_gates_that_are_open_or_shut_to_the_last_bit(kind, form):
+    """No NaN in states or gradients, and a shut gate keeps what was there."""
+    a = torch.full((1, 6, kind.blocks), 200.0, dtype=torch.float64)
+    a[..., 1] = -200.0 if kind is MinGRU else 200.0  # z, or f
+    a[..., -1] = -200.0  # z, or i
+    a.requires_grad_()
+    h0 = torch.full((1, 1), 0.7, dtype=torch.float64).requires_grad_()
+    h = run(kind, a, h0, form=form)
+    assert torch.allclose(h, h0.expand_as(h), rtol=1e-12)
+    assert all(grad.isfinite().all() for grad in torch.autograd.grad(h.sum(), [a, h0]))
+    h = run(kind, -a, h0, form=form)  # z = 1 and a candidate of -200: a new state, all but 0
+    assert (h.abs() < 1e-80).all()
+    assert all(grad.isfinite().all() for grad in torch.autograd.grad(h.sum(), [a, h0]))
+
+
+def test_the_log_form_is_the_less_exact_one():
+    """Over 1,000 steps in single precision, against the loop in double."""
+    a = maps(MinGRU, 1000).detach()
+    exact = run(MinGRU, a, backend="loop")
+    linear, log = (relative_error(run(MinGRU, a.float(), form=form).double(), exact) for form in ("linear", "log"))
+    assert linear < 1e-6 < log < 1e-3
+
+
+def test_a_state_of_zeros_has_no_logarithm_and_needs_none():
+    a, zero = maps(MinGRU), torch.zeros(2, 4).double().requires_grad_()
+    assert torch.equal(run(MinGRU, a, zero, form="log"), run(MinGRU, a, form="log"))
+    ours, loops = (torch.autograd.grad(run(MinGRU, a, zero, form=f)[:, 3].sum(), zero)[0] for f in ("log", "linear"))
+    assert relative_error(ours, loops) < 1e-12 and loops.all()
+
+
+def test_log_space_recurrence_is_the_kernel():
+    log_a, log_b = -draw(2, 30, 3, 2).double().exp(), draw(2, 30, 3, 2, seed=1).double()
+    h0 = draw(2, 3, 2, seed=2).double()
+    for start in (None, h0):
+        assert (
+            relative_error(
+                log_space_recurrence(log_a, log_b, start), linear_recurrence(log_a.exp(), log_b.exp(), start)
+            )
+            < 1e-12
+        )
+
+
+def test_the_state_of_a_mixer_is_its_last_h():
+    model, x = drawn(0, MinLSTM, 3, 5), draw(2, 7, 3)
+    y, state = model(x)
+    assert state.shape == (2, 5) and torch.allclose(model.out(state), y[:, -1])
+    assert isinstance(drawn(0, MinLSTM, 3).out, torch.nn.Identity)
+    y, state = drawn(0, MinLSTM, 3)(x)
+    assert torch.equal(state, y[:, -1])

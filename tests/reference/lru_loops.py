@@ -1,0 +1,31 @@
+"""The LRU written a second time, one step at a time and without complex numbers, and files made from it."""
+
+import torch
+from reference.plain_loops import Parameters, write
+
+
+def lru(p, x, state=None):
+    """y (B, T, D) and the last real and imaginary parts, of x (B, T, D) and a pair of them (B, N)."""
+    radius, angle = torch.exp(-torch.exp(p["nu_log"])), torch.exp(p["theta_log"])
+    along, across = radius * torch.cos(angle), radius * torch.sin(angle)
+    scale = torch.exp(p["gamma_log"])
+    re, im = (x.new_zeros(len(x), len(radius)),) * 2 if state is None else state
+    rows = []
+    for t in range(x.shape[1]):
+        turned = along * re - across * im, along * im + across * re
+        re, im = turned[0] + scale * (x[:, t] @ p["B_re"].T), turned[1] + scale * (x[:, t] @ p["B_im"].T)
+        rows.append(re @ p["C_re"].T - im @ p["C_im"].T + p["D"] * x[:, t])
+    return torch.stack(rows, 1), (re, im)
+
+
+def make_lru(path, *, seed=0, batch=2, length=6, width=3, size=4):
+    """Write a file of the family."""
+    p = Parameters(seed=seed)
+    for name, *shape in (("theta_log", size), ("nu_log", size), ("gamma_log", size), ("D", width)):
+        p.of(name, *shape)
+    for part in ("re", "im"):
+        p.of(f"B_{part}", size, width), p.of(f"C_{part}", width, size)
+    x = p.random(batch, length, width)
+    out, _ = lru(p, x)
+    grad_out, found = p.gradients(out, x=x)
+    return write(path, {"x": x} | grad_out, p, {"out": out} | found)
