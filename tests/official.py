@@ -15,6 +15,7 @@ from reference import (
     official_elmo,
     official_gpt,
     official_lru,
+    official_mamba,
     official_memory,
     official_min_rnn,
     official_neural_gpu,
@@ -279,6 +280,7 @@ INPUTS_OF: dict[str, set[str]] = {}
 PAPERS = (official_qrnn, official_convolutions, official_neural_gpu, official_memory, official_ssan)
 PAPERS += (official_word2vec, official_rules, official_elmo, official_gpt, official_bert, official_xlnet)
 PAPERS += (official_min_rnn, official_lru)
+PAPERS += (official_mamba,)
 for _paper in PAPERS:
     FAMILIES |= _paper.FAMILIES
     INPUTS_OF |= _paper.INPUTS

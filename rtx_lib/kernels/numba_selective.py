@@ -1,0 +1,185 @@
+"""The selective scan compiled for a CPU: decays and states of all steps are made where they are used, and never kept.
+
+Written out, the scan of a width D with N states needs half a dozen arrays of T x D x N numbers. Here one sequence at a
+time has its states in the processor's cache, and the backward pass computes them again, as the authors' kernel for a
+GPU does (Gu and Dao 2023, section 3.3.2). A row of N x D numbers holds state n of all channels side by side, so that
+the loops are over what is side by side in memory.
+
+Decays are exponentials, one a state, which a compiled loop would ask for one by one. So they are computed here, many
+in one vector instruction: exp(z) = 2^k exp(z - k log 2), k the nearest whole number to z / log 2, and the second factor
+by its series. Errors are 2e-16 in double and 1e-7 in single precision, those of the last digit. Steps are taken in
+their order. Numba compiles at the first call for a type, which takes some seconds; the kernels use one thread.
+"""
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+def forward(x: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor, h0: Tensor, signed: bool) -> tuple[Tensor, ...]:
+    """y (B, T, D) and the last states (B, D, N), for x, delta (B, T, D), A (D, N), B, C (B, T, N), h0 (B, D, N).
+
+    h_t = a_t h_{t-1} + x_t B_t^T and y_t = h_t C_t, with a_t = exp(delta_t A), or twice that less 1 if ``signed``.
+    delta >= 0, A <= 0, and all of one type, float32 or float64, on the CPU.
+    """
+    y = torch.zeros(x.shape, dtype=x.dtype)
+    last = h0.transpose(1, 2).clone(memory_format=torch.contiguous_format)  # (B, N, D)
+    arrays = (_array(part) for part in (x, delta, A.T, B, C))
+    _compiled(A.dtype)[0](*arrays, _real(A.dtype)(signed), y.numpy(), last.numpy())
+    return y, last.transpose(1, 2)
+
+
+def backward(
+    g: Tensor, g_last: Tensor, x: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor, h0: Tensor, signed: bool
+) -> tuple[Tensor, ...]:
+    """Gradients of x, delta, A, B, C and h0, for those of y (B, T, D) and of the last states (B, D, N)."""
+    dx, ddelta, dB, dC = (torch.zeros(part.shape, dtype=part.dtype) for part in (x, delta, B, C))
+    dA, dh0 = torch.zeros(A.T.shape, dtype=A.dtype), g_last.transpose(1, 2).clone(memory_format=torch.contiguous_format)
+    arrays = (_array(part) for part in (g, x, delta, A.T, B, C, h0.transpose(1, 2)))
+    outcomes = (part.numpy() for part in (dx, ddelta, dA, dB, dC, dh0))
+    _compiled(A.dtype)[1](*arrays, _real(A.dtype)(signed), *outcomes)
+    return dx, ddelta, dA.T, dB, dC, dh0.transpose(1, 2)
+
+
+def _array(x: Tensor) -> Any:
+    return x.contiguous().numpy(force=True)
+
+
+def _real(dtype: torch.dtype) -> Any:
+    return np.float32 if dtype == torch.float32 else np.float64
+
+
+@functools.cache
+def _compiled(dtype: torch.dtype) -> tuple[Any, Any]:
+    """The forward and the backward pass, ready to be compiled for this type."""
+    import numba
+
+    real = _real(dtype)
+    powers = numba.njit(fastmath={"contract"})(_powers(real))
+    # Sums over channels may be taken in any order, else they would not become vector instructions.
+    in_any_order = numba.njit(fastmath={"reassoc", "nsz", "contract"})
+    return in_any_order(_states(real, powers)), in_any_order(_gradients(real, powers))
+
+
+# With s = 1 for signed decays and 0 else, a = e + s (e - 1) and da = (1 + s) e = a + s. No inner loop writes more than
+# two arrays: before it becomes vector instructions it has to be certain that none of them overlaps with another.
+
+
+def _states(real: Any, powers: Any) -> Any:
+    """The forward pass for this type: ``last`` begins as the first states, and y at 0."""
+
+    def states(x: Any, delta: Any, A: Any, B: Any, C: Any, s: Any, y: Any, last: Any) -> None:
+        batch, steps, width = x.shape
+        count = A.shape[0]
+        a, exponents = np.empty((count, width), real), np.empty(count * width, real)
+        for i in range(batch):
+            h = last[i]
+            for t in range(steps):
+                for n in range(count):
+                    for d in range(width):
+                        a[n, d] = delta[i, t, d] * A[n, d]
+                powers(a.reshape(count * width), exponents)
+                for n in range(count):
+                    written, read = B[i, t, n], C[i, t, n]
+                    for d in range(width):
+                        decay = a[n, d] + s * (a[n, d] - real(1))
+                        h[n, d] = decay * h[n, d] + written * x[i, t, d]
+                        y[i, t, d] += read * h[n, d]
+
+    return states
+
+
+def _gradients(real: Any, powers: Any) -> Any:
+    """The backward pass for this type: ``dh0`` begins as the gradient of the last states, dx, ddelta and dA at 0."""
+
+    def gradients(
+        g: Any,
+        x: Any,
+        delta: Any,
+        A: Any,
+        B: Any,
+        C: Any,
+        h0: Any,
+        s: Any,
+        dx: Any,
+        ddelta: Any,
+        dA: Any,
+        dB: Any,
+        dC: Any,
+        dh0: Any,
+    ) -> None:
+        batch, steps, width = x.shape
+        count = A.shape[0]
+        a, h = np.empty((steps, count, width), real), np.empty((steps + 1, count, width), real)
+        exponents, of_power = np.empty(count * width, real), np.empty(width, real)
+        for i in range(batch):
+            h[0] = h0[i]
+            for t in range(steps):
+                for n in range(count):
+                    for d in range(width):
+                        a[t, n, d] = delta[i, t, d] * A[n, d]
+                powers(a[t].reshape(count * width), exponents)
+                for n in range(count):
+                    written = B[i, t, n]
+                    for d in range(width):
+                        a[t, n, d] += s * (a[t, n, d] - real(1))
+                        h[t + 1, n, d] = a[t, n, d] * h[t, n, d] + written * x[i, t, d]
+            later = dh0[i]  # a_{t+1} d_{t+1}, where d_t is the gradient of h_t
+            for t in range(steps - 1, -1, -1):
+                for n in range(count):
+                    written, read, of_written, of_read = B[i, t, n], C[i, t, n], real(0), real(0)
+                    for d in range(width):
+                        later[n, d] += read * g[i, t, d]  # now d_t
+                        of_read += g[i, t, d] * h[t + 1, n, d]
+                        of_written += later[n, d] * x[i, t, d]
+                        dx[i, t, d] += written * later[n, d]
+                    dB[i, t, n], dC[i, t, n] = of_written, of_read
+                    for d in range(width):
+                        of_power[d] = (a[t, n, d] + s) * later[n, d] * h[t, n, d]
+                        later[n, d] *= a[t, n, d]
+                    for d in range(width):
+                        ddelta[i, t, d] += of_power[d] * A[n, d]
+                        dA[n, d] += of_power[d] * delta[i, t, d]
+
+    return gradients
+
+
+def _powers(real: Any) -> Any:
+    """The loop that puts exp(z) in the place of every z <= 0 of a row, of this type; ``exponents`` is room for it.
+
+    Adding 3 2^51 (in single precision 3 2^22) rounds a number to a whole one, which then stands in its last bits.
+    Shifted to the place of the exponent these are 2^k. exp(-708) (exp(-87)) stands for what is smaller.
+    """
+    single = real is np.float32
+    whole: Any = np.int32 if single else np.int64
+    digits, bias, terms, least = (23, 127, 8, -87.0) if single else (52, 1023, 14, -708.0)
+    rounding, least = real(1.5 * 2.0**digits), real(least)
+    shift, bias, per_power = whole(digits), whole(bias), real(1 / math.log(2))
+    # log 2 in two parts, the first of few digits, so that k times it is exact
+    coarse = real(0.693359375) if single else real(0.693145751953125)
+    fine = real(-2.121944400546905827679e-4) if single else real(1.42860682030941723212e-6)
+    last, *others = (real(1 / math.factorial(k)) for k in range(terms - 1, -1, -1))
+    series = tuple(others)
+
+    def powers(z: Any, exponents: Any) -> None:
+        bits = exponents.view(whole)
+        for j in range(z.shape[0]):
+            value = least if z[j] < least else z[j]
+            k = value * per_power + rounding
+            exponents[j] = k
+            k = k - rounding
+            rest = value - k * coarse - k * fine
+            total = last
+            for factor in series:
+                total = total * rest + factor
+            z[j] = total
+        for j in range(z.shape[0]):
+            bits[j] = (bits[j] + bias) << shift
+        for j in range(z.shape[0]):
+            z[j] *= exponents[j]
+
+    return powers

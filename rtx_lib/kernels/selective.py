@@ -1,0 +1,178 @@
+"""The selective scan: a linear recurrence whose decays, inputs and read-out are made of a few numbers a step.
+
+A channel d has N states of its own, each with a decay rate. Every step says how much time passes, delta, what is
+written, B, and what is read, C (Gu and Dao 2023, algorithm 2):
+
+    h_t = exp(delta_t A) h_{t-1} + delta_t B_t u_t,    y_t = C_t h_t
+
+Written out, it is :func:`~rtx_lib.kernels.linear_recurrence` of D N elements. On a CPU one compiled pass does it all.
+"""
+
+import importlib
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .backends import check_backend, problem
+from .linear import HALVES, linear_recurrence
+
+DISCRETISATIONS = ("euler", "zoh")
+EIGENVALUES = ("positive", "signed")
+
+
+def selective_scan(
+    u: Tensor,
+    delta: Tensor,
+    A: Tensor,
+    B: Tensor,
+    C: Tensor,
+    state: Tensor | None = None,
+    *,
+    discretisation: str = "euler",
+    eigenvalues: str = "positive",
+    backend: str = "auto",
+) -> tuple[Tensor, Tensor]:
+    """S6, the state space model whose parameters are chosen by the input (Gu and Dao 2023, section 3.2):
+
+        h_t = a_t h_{t-1} + b_t u_t,    y_t = sum over n of C_t h_t
+
+    for every channel d and state n alone, with a_t = exp(delta_t A), and b_t = delta_t B_t or, from a zero-order hold,
+    (exp(delta_t A) - 1) / A B_t.
+
+    Parameters
+    ----------
+    u
+        (B, T, D), the inputs.
+    delta
+        (B, T, D), the step sizes, at least 0; or (D,), the same in all steps.
+    A
+        (D, N), the rates, below 0.
+    B, C
+        (B, T, N), what each step writes and reads, shared by all channels; or (D, N), the same in all steps.
+    state
+        (B, D, N), the states before the first step; zeros if None.
+    discretisation
+        ``"euler"``, delta B, as in the authors' code; ``"zoh"``, the zero-order hold of their paper (eq. 4).
+    eigenvalues
+        ``"positive"``: the decays a_t as above, in (0, 1). ``"signed"``: 2 a_t - 1 in their place, in (-1, 1), with
+        which a state can change its sign (Grazzi et al. 2025).
+    backend
+        ``"auto"``: on a CPU with numba one compiled pass, which never holds a_t, b_t or h_t of all steps, where delta,
+        B and C change from step to step and the discretisation is Euler's. In other cases, and for any other name,
+        :func:`~rtx_lib.kernels.linear_recurrence` with this backend. ``"numba"`` is the same by name.
+
+    Returns
+    -------
+    y
+        (B, T, D).
+    state
+        (B, D, N), the states after the last step.
+
+    Raises
+    ------
+    ValueError
+        For an unknown discretisation, choice of eigenvalues or backend, a tensor of the wrong shape, type or device, or
+        an empty sequence.
+    ImportError
+        For a backend asked for by name whose package is not installed.
+    """
+    _check(u, delta, A, B, C, state)
+    for name, value, choices in (
+        ("discretisation", discretisation, DISCRETISATIONS),
+        ("eigenvalues", eigenvalues, EIGENVALUES),
+    ):
+        if value not in choices:
+            raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}")
+    check_backend(backend, u, "u")
+    state = u.new_zeros(len(u), *A.shape) if state is None else state
+    if u.dtype in HALVES:
+        wide = (x.float() for x in (u, delta, A, B, C, state))
+        y, state = selective_scan(*wide, discretisation=discretisation, eigenvalues=eigenvalues, backend=backend)
+        return y.to(u.dtype), state.to(u.dtype)
+    signed = eigenvalues == "signed"
+    if discretisation == "euler" and _compiled(backend, u, delta, A, B, C, state):
+        outcome: tuple[Tensor, Tensor] = _Selective.apply(delta * u, delta, A, B, C, state, signed)
+        return outcome
+    steps = delta[..., None] * A  # (B, T, D, N), or (D, N)
+    written = delta[..., None] if discretisation == "euler" else steps.expm1() / A
+    added = written * (B[:, :, None] if B.ndim == 3 else B) * u[..., None]
+    return _written_out(steps.exp(), added, C, state, signed, backend)
+
+
+def _written_out(
+    decays: Tensor, added: Tensor, C: Tensor, state: Tensor, signed: bool, backend: str
+) -> tuple[Tensor, Tensor]:
+    """y and the last states, from decays (D, N) or (B, T, D, N) and what is added, (B, T, D, N)."""
+    decays = 2 * decays - 1 if signed else decays
+    h = linear_recurrence(decays.flatten(-2), added.flatten(2), state.flatten(1), backend=backend).view(added.shape)
+    return (h * (C[:, :, None] if C.ndim == 3 else C)).sum(-1), h[:, -1].clone()  # a view would keep all of h
+
+
+class _Selective(torch.autograd.Function):
+    """Joins the compiled passes. Only what came in is kept."""
+
+    @staticmethod
+    def forward(ctx: Any, *given: Any) -> tuple[Tensor, Tensor]:
+        ctx.save_for_backward(*given[:-1])
+        ctx.signed = given[-1]
+        y, last = _kernels().forward(*given)
+        return y, last
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor, g_last: Tensor) -> tuple[Tensor | None, ...]:
+        given = ctx.saved_tensors
+        if not torch.is_grad_enabled():
+            return *_kernels().backward(g, g_last, *given, ctx.signed), None
+        # The gradients may be differentiated, and the compiled pass leaves no graph.
+        x, delta, A, B, C, state = given
+        outcomes = _written_out(
+            (delta[..., None] * A).exp(), x[..., None] * B[:, :, None], C, state, ctx.signed, "auto"
+        )
+        needed = [part for part in given if part.requires_grad]
+        found = iter(torch.autograd.grad(outcomes, needed, (g, g_last), create_graph=True, materialize_grads=True))
+        return *(next(found) if part.requires_grad else None for part in given), None
+
+
+def _kernels() -> Any:
+    """The module with the compiled passes; imported only when it is used."""
+    return importlib.import_module(".numba_selective", __package__)
+
+
+def _compiled(backend: str, u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor, state: Tensor) -> bool:
+    """Whether one compiled pass can do it, and is asked for: "auto" looks at the numbers."""
+    if u.device.type != "cpu" or (delta.ndim, B.ndim, C.ndim) != (3, 3, 3) or problem("numba") is not None:
+        return False
+    if backend != "auto":
+        return backend == "numba"
+    ends = [[float(end) for end in x.detach().aminmax()] for x in (delta, A, u, B, C, state)]
+    return ends[0][0] >= 0 >= ends[1][1] and all(math.isfinite(end) for pair in ends for end in pair)
+
+
+def _check(u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor, state: Tensor | None) -> None:
+    """Raise ``ValueError`` unless these are tensors whose shapes, types and devices fit together."""
+    given = {"u": u, "delta": delta, "A": A, "B": B, "C": C} | ({} if state is None else {"state": state})
+    for name, x in given.items():
+        if not isinstance(x, Tensor):
+            raise ValueError(f"{name} must be a tensor, got {type(x).__name__}")
+    if u.ndim != 3 or not u.numel():
+        raise ValueError(f"u must have shape (B, T, D), each at least 1, got {tuple(u.shape)}")
+    if not u.is_floating_point():
+        raise ValueError(f"u must hold floats, got {u.dtype}")
+    batch, steps, width = u.shape
+    if A.ndim != 2 or len(A) != width or not A.numel():
+        raise ValueError(f"A must have shape ({width}, N), N at least 1, got {tuple(A.shape)}")
+    count = A.shape[1]
+    shapes: dict[str, list[tuple[int, ...]]]
+    shapes = {"delta": [(batch, steps, width), (width,)], "state": [(batch, width, count)]}
+    shapes |= {name: [(batch, steps, count), (width, count)] for name in "BC"}
+    for name, allowed in shapes.items():
+        if name in given and tuple(given[name].shape) not in allowed:
+            forms = " or ".join(map(str, allowed))
+            raise ValueError(f"{name} must have shape {forms} beside u and A, got {tuple(given[name].shape)}")
+    for name, x in given.items():
+        if x.dtype != u.dtype:
+            raise ValueError(f"{name} must have u's type {u.dtype}, got {x.dtype}")
+        if x.device != u.device:
+            raise ValueError(f"{name} must be on u's device {u.device}, got {x.device}")

@@ -1,0 +1,256 @@
+"""Mamba: a state space model whose step size, input and read-out are chosen by the input; and Mamba-2, with matrices.
+
+A. Gu and T. Dao, *Mamba: Linear-Time Sequence Modeling with Selective State Spaces*, 2023 (arXiv 2312.00752). Every
+channel d of u has N states of its own. From the differential equation h' = A h + B u, y = C h with a diagonal A < 0, a
+step of size delta makes
+
+    h_t = a_t h_{t-1} + b_t u_t,    y_t = C_t h_t,    a_t = exp(delta_t A),    b_t = (a_t - 1) / A B_t   (eq. 2, 4)
+
+In an S4 model delta, A, B and C are the same in all steps. Here (S6, algorithm 2) they are not:
+
+    B_t = W_B u_t,    C_t = W_C u_t,    delta_t = softplus(W_delta u_t + bias)
+
+A large delta forgets the old and takes the new; delta near 0 lets a step go by as if it had not been. Around it is one
+block in place of attention and the feed-forward network, E = 2D channels wide:
+
+    [u; z] = W_in x,    u = silu(convolution of the last k steps of u),    y = W_out ((S6(u) + D u) silu(z))
+
+**A gate is what remains of it** with N = 1, A = -1, B = C = 1 (theorem 1): a_t = exp(-softplus(v)) = 1 - sigmoid(v), so
+h_t = (1 - g_t) h_{t-1} + g_t u_t with g_t = sigmoid(v_t), v_t = W_delta u_t + bias.
+``selective_scan(u, softplus(v), -ones, ones, ones, discretisation="zoh")`` shows it.
+
+T. Dao and A. Gu, *Transformers are SSMs*, ICML 2024 (arXiv 2405.21060) let all states of a head share one decay. Then
+the states of its P channels are a matrix S (N, P), and the recurrence is that of linear attention with a decay, with C
+for the queries, B for the keys and delta X for the values:
+
+    S_t = exp(delta_t A) S_{t-1} + B_t (delta_t X_t)^T,    y_t = S_t^T C_t
+
+Where the authors' code (state-spaces/mamba) does otherwise than the paper:
+
+- b_t is delta_t B_t, Euler's step, while a_t is exact. The theorem then does not hold: the new comes with the factor
+  softplus(v) in place of sigmoid(v). Euler's is the default here too.
+- W_delta is of low rank, D / 16 rounded up.
+- The state of its convolution holds the last k inputs, of which the first is never read again; here it is k - 1.
+- A's logarithm and D are kept in single precision and get no weight decay. That is up to whoever trains.
+"""
+
+import math
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from rtx_lib.kernels import matrix_recurrence, selective_scan
+from rtx_lib.kernels.selective import DISCRETISATIONS, EIGENVALUES
+from rtx_lib.layers.blocks import undrawn
+from rtx_lib.layers.shapes import expect, expect_all, expect_choice, expect_sizes
+from rtx_lib.layers.short_convolution import ShortConvolution
+from rtx_lib.layers.stacking import draw_uniform
+
+STEPS = (0.001, 0.1)  # between which delta begins
+State = tuple[Tensor, Tensor]
+
+
+class Mamba(nn.Module):
+    """The block of Mamba: S6 behind a short convolution, and a gate beside it.
+
+    Weights start as in the authors' code: A = -(1, ..., N) in every channel, D = 1, delta log-uniform in
+    [0.001, 0.1] at u = 0, W_delta from U(-1/sqrt(R), 1/sqrt(R)) without its bias, and all others as torch.nn's.
+
+    Parameters
+    ----------
+    width
+        D, of x and of y.
+    state_size
+        N, the number of states of a channel.
+    expand
+        E / D: how many times wider it is inside.
+    kernel_size
+        k, the number of steps that the convolution sees; None for no convolution.
+    step_rank
+        R, the rank of W_delta; D / 16, rounded up, if None.
+    time_invariant
+        Whether delta (E,), B and C (E, N) are parameters, the same in all steps, as in S4 (algorithm 1); then B starts
+        at 1 and C from N(0, 1). Convolution and gate stay.
+    discretisation, eigenvalues, backend
+        Of :func:`~rtx_lib.kernels.selective_scan`: ``"euler"`` or ``"zoh"``; ``"positive"`` decays in (0, 1) or
+        ``"signed"`` ones in (-1, 1), which can count parity.
+
+    Raises
+    ------
+    ValueError
+        For sizes below 1, an unknown discretisation or choice of eigenvalues; in ``forward`` for an empty sequence, or
+        an x or a state of the wrong shape or type.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        state_size: int = 16,
+        *,
+        expand: int = 2,
+        kernel_size: int | None = 4,
+        step_rank: int | None = None,
+        time_invariant: bool = False,
+        discretisation: str = "euler",
+        eigenvalues: str = "positive",
+        backend: str = "auto",
+    ) -> None:
+        super().__init__()
+        expect_sizes(width=width, state_size=state_size, expand=expand)
+        self.step_rank = rank = -(-width // 16) if step_rank is None else step_rank
+        expect_sizes(step_rank=rank, kernel_size=1 if kernel_size is None else kernel_size)
+        expect_choice("discretisation", discretisation, DISCRETISATIONS)
+        expect_choice("eigenvalues", eigenvalues, EIGENVALUES)
+        self.input_size = self.output_size = width
+        self.state_size, self.inner, self.time_invariant = state_size, expand * width, time_invariant
+        self.discretisation, self.eigenvalues, self.backend = discretisation, eigenvalues, backend
+        self.in_proj = _linear(width, 2 * self.inner)
+        self.conv = None if kernel_size is None else ShortConvolution(self.inner, kernel_size)
+        if time_invariant:
+            self.dt_bias = nn.Parameter(first_steps(self.inner))
+            self.B = nn.Parameter(torch.ones(self.inner, state_size))
+            self.C = nn.Parameter(torch.randn(self.inner, state_size))
+        else:
+            self.x_proj = _linear(self.inner, rank + 2 * state_size)
+            self.dt_proj = undrawn(nn.Linear, rank, self.inner)
+            draw_uniform(self.dt_proj, rank)
+            self.dt_proj.bias = nn.Parameter(first_steps(self.inner))
+        self.A_log = nn.Parameter(torch.arange(1.0, state_size + 1).log().repeat(self.inner, 1))
+        self.D = nn.Parameter(torch.ones(self.inner))
+        self.out_proj = _linear(self.inner, width)
+
+    def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
+        """Map x (B, T, D) to y (B, T, D).
+
+        The state is the pair of the convolution's last inputs (B, k - 1, E), none without it, and h (B, E, N); zeros if
+        None.
+        """
+        expect(x, ("B", "T", self.input_size), like=self.in_proj.weight)
+        u, z = self.in_proj(x).chunk(2, dim=-1)
+        past, h = _taken(state, u, self.conv, (self.inner, self.state_size))
+        u, past = (u, past) if self.conv is None else self.conv(u, past)
+        u = F.silu(u).to(self.A_log.dtype)  # after autocast too
+        delta, B, C = self.selected(u)
+        options = {"discretisation": self.discretisation, "eigenvalues": self.eigenvalues, "backend": self.backend}
+        y, h = selective_scan(u, delta, -self.A_log.exp(), B, C, h.to(u.dtype), **options)
+        return self.out_proj((y + self.D * u) * F.silu(z)), (past, h)
+
+    def selected(self, u: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """delta (B, T, E), B and C (B, T, N), chosen by u (B, T, E); or (E,) and (E, N), if time-invariant."""
+        if self.time_invariant:
+            return F.softplus(self.dt_bias), self.B, self.C
+        low, B, C = self.x_proj(u).split([self.step_rank, self.state_size, self.state_size], dim=-1)
+        return F.softplus(self.dt_proj(low).to(u.dtype)), B.to(u.dtype), C.to(u.dtype)
+
+
+class Mamba2(nn.Module):
+    """The block of Mamba-2: heads with one decay each, chosen by the input, around a matrix state.
+
+    [z; X, B, C; v] = W_in x, a convolution and silu over X, B and C, delta = softplus(v + bias), and
+    y = W_out norm((S's output + D X) silu(z)): a root mean square norm, behind the product with the gate. Weights start
+    as in the authors' code: A from U(1, 16) in every head, D = 1, delta log-uniform in [0.001, 0.1] at v = 0, and all
+    others as torch.nn's.
+
+    Parameters
+    ----------
+    width
+        D, of x and of y.
+    heads
+        H, which must divide the E = expand D channels: a head has P = E / H.
+    state_size
+        N, the number of rows of a head's state.
+    expand, kernel_size
+        As in :class:`Mamba`.
+    groups
+        G, which must divide H: H / G heads share B and C.
+    eps
+        Of the norm.
+    backend
+        Passed to ``rtx_lib.kernels``.
+
+    Raises
+    ------
+    ValueError
+        For sizes below 1, heads that do not divide E, or groups that do not divide them; in ``forward`` for an empty
+        sequence, or an x or a state of the wrong shape or type.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        state_size: int = 16,
+        *,
+        expand: int = 2,
+        kernel_size: int | None = 4,
+        groups: int = 1,
+        eps: float = 1e-5,
+        backend: str = "auto",
+    ) -> None:
+        super().__init__()
+        expect_sizes(width=width, heads=heads, state_size=state_size, expand=expand, groups=groups)
+        expect_sizes(kernel_size=1 if kernel_size is None else kernel_size)
+        if expand * width % heads:
+            raise ValueError(f"heads must divide expand * width = {expand * width}, got {heads}")
+        if heads % groups:
+            raise ValueError(f"groups must divide heads = {heads}, got {groups}")
+        self.input_size = self.output_size = width
+        self.heads, self.state_size, self.groups = heads, state_size, groups
+        self.inner, self.backend = expand * width, backend
+        self.mixed = self.inner + 2 * groups * state_size  # what the convolution sees
+        self.in_proj = _linear(width, self.inner + self.mixed + heads)
+        self.conv = None if kernel_size is None else ShortConvolution(self.mixed, kernel_size)
+        self.dt_bias = nn.Parameter(first_steps(heads))
+        self.A_log = nn.Parameter(torch.empty(heads).uniform_(1, 16).log())
+        self.D = nn.Parameter(torch.ones(heads))
+        self.norm = nn.RMSNorm(self.inner, eps)
+        self.out_proj = _linear(self.inner, width)
+
+    def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
+        """Map x (B, T, D) to y (B, T, D).
+
+        The state is the pair of the convolution's last inputs (B, k - 1, E + 2 G N), none without it, and S
+        (B, H, N, P); zeros if None.
+        """
+        expect(x, ("B", "T", self.input_size), like=self.in_proj.weight)
+        z, mixed, v = self.in_proj(x).split([self.inner, self.mixed, self.heads], dim=-1)
+        past, S = _taken(state, mixed, self.conv, (self.heads, self.state_size, self.inner // self.heads))
+        mixed, past = (mixed, past) if self.conv is None else self.conv(mixed, past)
+        mixed = F.silu(mixed).to(self.A_log.dtype)
+        X, B, C = mixed.split([self.inner, *2 * [self.groups * self.state_size]], dim=-1)
+        X = X.unflatten(-1, (self.heads, -1))  # (B, T, H, P)
+        B, C = (  # (B, H, T, N), the same for all heads of a group
+            part.unflatten(-1, (self.groups, -1)).transpose(1, 2).repeat_interleave(self.heads // self.groups, 1)
+            for part in (B, C)
+        )
+        delta = F.softplus(v + self.dt_bias).to(X.dtype)  # (B, T, H)
+        decay = (-self.A_log.exp() * delta).transpose(1, 2)
+        values = (delta[..., None] * X).transpose(1, 2)  # (B, H, T, P)
+        y, S = matrix_recurrence(C, B, values, log_decay=decay, state=S.to(X.dtype), backend=self.backend)
+        y = (y.transpose(1, 2) + self.D[:, None] * X).flatten(2)
+        return self.out_proj(self.norm(y * F.silu(z).to(y.dtype))), (past, S)
+
+
+def first_steps(count: int) -> Tensor:
+    """Biases v for which softplus(v), the first step sizes, are log-uniform in [0.001, 0.1]."""
+    low, high = (math.log(end) for end in STEPS)
+    delta = torch.empty(count).uniform_(low, high).exp()
+    return delta + torch.log(-torch.expm1(-delta))  # log(e^delta - 1)
+
+
+def _linear(inputs: int, outputs: int) -> Any:
+    """Linear, without a bias, from U(-1/sqrt(n), 1/sqrt(n)) with n inputs."""
+    layer = undrawn(nn.Linear, inputs, outputs, bias=False)
+    draw_uniform(layer, inputs)
+    return layer
+
+
+def _taken(state: object, u: Tensor, conv: ShortConvolution | None, of_h: tuple[int, ...]) -> State:
+    """The last inputs of the convolution (B, k - 1, E) and h (B, ...), if the state is such a pair; zeros if None."""
+    shapes = [(len(u), 0 if conv is None else conv.kernel_size - 1, u.shape[-1]), (len(u), *of_h)]
+    if state is None:
+        return u.new_zeros(shapes[0]), u.new_zeros(shapes[1])
+    past, h = expect_all(state, shapes, "(last inputs, h)", like=u)
+    return past, h
