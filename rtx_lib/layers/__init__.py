@@ -7,6 +7,7 @@ from .cells import GRU, LSTM, RNN, Readout, convert_update_gate
 from .characters import CharacterCNN, spell
 from .classifier import BothWays, SentenceClassifier, WordConvolution
 from .decoding import beam_search, greedy, sample
+from .mixing import AttentionMixer, MixerStack
 from .positions import (
     SCHEMES,
     ALiBi,

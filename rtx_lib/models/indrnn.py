@@ -77,19 +77,22 @@ class IndRNNLayer(Recurrence):
     ----------
     input_size, hidden_size
         D_in and N, each at least 1.
+    length
+        T: :meth:`constrain_` keeps every ``|u|`` within :func:`recurrent_bound` of it.
     backend
         Passed to ``rtx_lib.kernels.relu_recurrence``.
 
     Raises
     ------
     ValueError
-        For sizes below 1; in ``forward`` for an empty sequence, or an x or a state of the wrong shape or dtype.
+        For sizes or a length below 1; in ``forward`` for an empty sequence, or an x or a state of the wrong shape or
+        dtype.
     """
 
-    def __init__(self, input_size: int, hidden_size: int, *, backend: str = "auto") -> None:
+    def __init__(self, input_size: int, hidden_size: int, *, length: int | None = None, backend: str = "auto") -> None:
         expect_sizes(input_size=input_size, hidden_size=hidden_size)
         super().__init__(hidden_size, backend=backend)
-        self.input_size, self.output_size = input_size, hidden_size
+        self.input_size, self.output_size, self.bound = input_size, hidden_size, recurrent_bound(length)
         self.linear = he_linear(input_size, hidden_size)
         initialise_recurrent_(self.u, None)
 
@@ -99,6 +102,11 @@ class IndRNNLayer(Recurrence):
         if state is not None:
             expect(state, (len(x), self.output_size), "state", like=x)
         return super().forward(self.linear(x), state)
+
+    @torch.no_grad()
+    def constrain_(self) -> None:
+        """Clamp u to [-bound, bound] in place; call it after each step of the optimiser."""
+        self.u.clamp_(-self.bound, self.bound)
 
 
 class IndRNN(nn.Module):

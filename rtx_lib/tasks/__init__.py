@@ -14,10 +14,12 @@ from rtx_lib.tasks.number_words import NumberWords
 from rtx_lib.tasks.on_off import OnOff
 from rtx_lib.tasks.pairs import WordPairs
 from rtx_lib.tasks.protocol import StreamTask, Task
+from rtx_lib.tasks.recall import AssociativeRecall, SelectiveCopying
 from rtx_lib.tasks.sentence_classes import SentenceClasses
 from rtx_lib.tasks.sentence_pairs import SentencePairs
 from rtx_lib.tasks.sentiment import GeneratedSentiment, Sentiment
 from rtx_lib.tasks.skipgram import SkipGrams
+from rtx_lib.tasks.state_tracking import GroupWords, Parity
 from rtx_lib.tasks.stories import Stories
 from rtx_lib.tasks.tagging import PartsOfSpeech, WordSense
 from rtx_lib.tasks.texts import CharacterText, Enwik8, PennTreebank

@@ -14,7 +14,7 @@ from support.far_device import Waited, assert_equal, run, run_far
 from support.helpers import relative_error
 from torch import nn
 
-from rtx_lib.layers import GRU, LSTM, RNN, Bag, Readout
+from rtx_lib.layers import GRU, LSTM, RNN, AttentionMixer, Bag, MixerStack, Readout
 from rtx_lib.layers.characters import CharacterCNN
 from rtx_lib.layers.positions import SCHEMES
 from rtx_lib.layers.selective import SelectiveRecurrence
@@ -52,6 +52,7 @@ DILATED = {"width": 6, "dilations": (1, 2, 4)}
 GATED = {"width": 4, "encoder": [(4, 3), (6, 2)], "decoder": [(4, 3), (6, 2), (6, 6)]}
 
 CLIPPED = {"hidden_size": 6, "cell_clip": 3.0, "projection_clip": 3.0}
+MIXED = {"width": 6, "layers": 2}
 STORY = {"sentence_length": T, "memory_size": 4, "width": 5}
 
 # Each model by the input that it reads: floats (B, T, D), ids (B, T), a pair (source, target in) of ids, or a pair
@@ -74,6 +75,13 @@ FLOATS = {
     "readout-signed": lambda: Readout(SelectiveRecurrence(D), OUT),
     "readout-positive": lambda: Readout(SelectiveRecurrence(D, "positive"), OUT),
     "bag": partial(Bag, D, OUT),
+    "mixers-lstm": partial(MixerStack, D, OUT, lambda width: LSTM(width, width), width=6, layers=2),
+    "mixers-qrnn": partial(MixerStack, D, OUT, lambda width: QRNNLayer(width, width), width=6, layers=2, mlp=0),
+    "mixers-indrnn": partial(MixerStack, D, OUT, lambda width: IndRNNLayer(width, width), width=6, layers=2),
+    **{
+        f"mixers-{positions}": partial(MixerStack, D, OUT, partial(AttentionMixer, positions=positions), **MIXED)
+        for positions in ("none", "rotary", "alibi")
+    },
     "deep-transition": partial(DeepTransitionGRU, D, OUT, 2),
     "deep-transition-0": partial(DeepTransitionGRU, D, OUT, 0),
     "indrnn-layer": partial(IndRNNLayer, D, OUT),
@@ -547,7 +555,13 @@ CONSTRUCTORS = [
     (LGRU, CORE, NO_CORE),
     (TGRU, {"hidden_size": 4}, {"hidden_size": 0}),
     (DeepTransitionGRU, CORE | {"transitions": 1}, NO_CORE | {"transitions": -1}),
-    (IndRNNLayer, CORE, NO_CORE),
+    (IndRNNLayer, CORE, NO_CORE | {"length": 0}),
+    (AttentionMixer, {"width": 8, "heads": 2}, {"width": 0, "heads": [0, 3], "positions": ["learned", "xl", "gps"]}),
+    (
+        partial(MixerStack, mixer=lambda width: RNN(width, width)),
+        NET | MIXED,
+        NO_NET | {"width": 0, "layers": 0, "mlp": [-1, 1.5, True], "vocabulary": 0},
+    ),
     (PlainIndRNN, PLAIN, INDRNN | NO_CORE | {"num_layers": 0, "output_size": 0, "vocabulary": 0, "input_scale": 0.0}),
     (
         ResidualIndRNN,

@@ -1,0 +1,135 @@
+"""A stack in which only the mixer changes: what carries information from step to step, between parts that do not.
+
+A *mixer* is a module built from its width, with ``forward(x, state=None) -> (y, state)``, x and y (B, T, D). Recurrent
+cells are mixers as they are, and so is every layer of chapter 13. Between the mixers stand those parts of a Transformer
+that look at one step at a time (Vaswani et al. 2017), with norms in front of them (Ba, Kiros and Hinton 2016):
+
+    x = x + mixer(norm(x))
+    x = x + mlp(norm(x))
+    y = readout(norm(x))                after the last layer
+
+so that models which are compared differ in the mixer alone.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor, nn
+
+from .attention import MultiHeadAttention
+from .blocks import FeedForward
+from .embedding import embed, input_layer, readout_layer
+from .positions import make_positions
+from .shapes import expect_choice, expect_sizes, expect_tuple
+
+MIXER_POSITIONS = ("none", "rotary", "alibi")
+
+Mixer = Callable[[int], nn.Module]
+
+
+class AttentionMixer(nn.Module):
+    """Causal softmax attention as a mixer: its state is all keys and values so far, and grows with time.
+
+    Parameters
+    ----------
+    width, heads
+        D and H, which divides it.
+    positions
+        ``"none"``, ``"rotary"`` or ``"alibi"``: schemes that act in the scores and need no length.
+    bias
+        Whether the projections have biases.
+
+    Raises
+    ------
+    ValueError
+        For sizes below 1, heads that do not divide the width, or other positions; in ``forward`` what
+        :class:`~rtx_lib.layers.MultiHeadAttention` refuses.
+    """
+
+    def __init__(self, width: int, heads: int = 1, *, positions: str = "rotary", bias: bool = True) -> None:
+        super().__init__()
+        expect_sizes(width=width, heads=heads)
+        expect_choice("positions", positions, MIXER_POSITIONS)
+        scheme = make_positions(positions, width=width, heads=heads)
+        self.attention = MultiHeadAttention(width, heads, bias=bias, positions=scheme)
+
+    def forward(self, x: Tensor, state: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """Map x (B, T, D) to y (B, T, D).
+
+        The state is the pair of keys and values (B, H, M, K) of the M steps before x; none if None.
+        """
+        return self.attention(x, causal=True, cache=state)
+
+
+class MixerStack(nn.Module):
+    """An embedding, layers of a mixer and an MLP, a norm, and a linear readout at every step.
+
+    Parameters
+    ----------
+    input_size, output_size
+        D_in and D_out.
+    mixer
+        Makes a mixer from its width, e.g. ``lambda width: RNN(width, width)``; called once a layer.
+    width, layers
+        D and the number of layers; each at least 1.
+    mlp
+        Width of the MLP between its two maps as a multiple of D; without MLPs if 0.
+    vocabulary
+        If given, x holds ids below it, (B, T), and a table comes first, else a linear map.
+
+    Raises
+    ------
+    ValueError
+        For sizes below 1 or an ``mlp`` below 0; in ``forward`` for an x of the wrong shape or type, a state that is not
+        a tuple of one entry a layer, and what the mixers refuse.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        output_size: int,
+        mixer: Mixer,
+        *,
+        width: int,
+        layers: int,
+        mlp: int = 2,
+        vocabulary: int | None = None,
+    ) -> None:
+        super().__init__()
+        expect_sizes(input_size=input_size, output_size=output_size, width=width, layers=layers)
+        if isinstance(mlp, bool) or not isinstance(mlp, int) or mlp < 0:
+            raise ValueError(f"mlp must be a whole number of at least 0, got {mlp!r}")
+        self.input_size, self.output_size, self.width = input_size, output_size, width
+        self.embedding = input_layer(input_size, width, vocabulary=vocabulary)
+        self.mixers = nn.ModuleList(mixer(width) for _ in range(layers))
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(layers))
+        self.mlps = nn.ModuleList(
+            FeedForward(width, mlp * width, activation="gelu") for _ in range(layers if mlp else 0)
+        )
+        self.mlp_norms = nn.ModuleList(nn.LayerNorm(width) for _ in self.mlps)
+        self.norm = nn.LayerNorm(width)
+        self.readout = readout_layer(self.embedding, width, output_size, tied=False)
+
+    def forward(self, x: Tensor, state: tuple[Any, ...] | None = None) -> tuple[Tensor, tuple[Any, ...]]:
+        """Map x (B, T, D_in), or ids (B, T), to y (B, T, D_out).
+
+        The state is the tuple of the mixers' states.
+        """
+        count = len(self.mixers)
+        before = count * (None,) if state is None else expect_tuple(state, count, "one for each layer")
+        if state is not None and any(own is None for own in before):
+            raise ValueError("state must be what the last call returned, one for each layer, got None for a layer")
+        x, after = embed(self.embedding, x), []
+        for i, mixer in enumerate(self.mixers):
+            y, own = mixer(self.norms[i](x), before[i])
+            x = x + y
+            if self.mlps:
+                x = x + self.mlps[i](self.mlp_norms[i](x))
+            after.append(own)
+        return self.readout(self.norm(x)), tuple(after)
+
+    def constrain_(self) -> None:
+        """Call ``constrain_`` of every mixer that has it, as an IndRNN's bound needs after each step of training."""
+        for mixer in self.mixers:
+            if callable(constrain := getattr(mixer, "constrain_", None)):
+                constrain()

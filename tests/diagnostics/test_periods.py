@@ -1,0 +1,127 @@
+"""A stack of monotone units ends up with the period of its input, to the last bit; what turns signs over does not."""
+
+import pytest
+import torch
+from torch import nn
+
+from rtx_lib.diagnostics.periods import changes, settles
+from rtx_lib.layers import LSTM, RNN, MixerStack
+from rtx_lib.models.indrnn import IndRNNLayer
+from rtx_lib.models.qrnn import QRNNLayer
+
+ONE_ZERO = torch.tensor([[[1.0], [0.0]]])  # (1, 2, 1)
+
+
+class Flips(nn.Module):
+    """h_t = (1 - 2 x_t) h_{t-1} from 1 on: -1 after an odd number of ones."""
+
+    def forward(self, x, state=None):
+        h = (1 - 2 * x) * (1 if state is None else state)
+        return h, h
+
+
+class Counts(nn.Module):
+    """Settles by hand: counts the inputs up to ``most``."""
+
+    def __init__(self, most):
+        super().__init__()
+        self.most = most
+
+    def forward(self, x, state=None):
+        h = torch.clamp((0 if state is None else state) + torch.ones_like(x), max=self.most)
+        return h, h
+
+
+def stack(mixer, seed, layers=3):
+    torch.manual_seed(seed)
+    return MixerStack(1, 2, mixer, width=8, layers=layers).eval()
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", ["qrnn", "qrnn-ifo", "indrnn", "indrnn-negative"])
+def test_monotone_units_settle(name, seed):
+    make = {
+        "qrnn": lambda width: QRNNLayer(width, width),
+        "qrnn-ifo": lambda width: QRNNLayer(width, width, window=1, pooling="ifo"),
+    }.get(name, lambda width: IndRNNLayer(width, width))
+    model = stack(make, seed)
+    if name.startswith("indrnn"):
+        with torch.no_grad():
+            for mixer in model.mixers:
+                mixer.u.mul_(-0.9 if name == "indrnn-negative" else 0.9)  # away from 1, where it takes longer
+                mixer.linear.bias.uniform_(0, 1)
+    assert 2 < settles(model, ONE_ZERO, 500) < 400
+
+
+def test_a_relu_indrnn_that_turns_over_settles_into_even_periods_alone():
+    """With u = -1 it gives 1 0 1 0 ... on 1 1 1 ...: period 2 of an input of period 1."""
+    layer = IndRNNLayer(1, 1)
+    with torch.no_grad():
+        for parameter, value in ((layer.u, -1.0), (layer.linear.weight, 1.0), (layer.linear.bias, 0.0)):
+            parameter.fill_(value)
+    ones = torch.ones(1, 2, 1)
+    assert settles(layer, ones[:, :1], 100) == 100 and settles(layer, ones, 100) == 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("cell", [RNN, LSTM])
+def test_units_that_are_mixed_need_not(cell, seed):
+    model = stack(lambda width: cell(width, width), seed)
+    with torch.no_grad():
+        for mixer in model.mixers:
+            mixer.weight_hh_l0.mul_(5)
+    assert settles(model, ONE_ZERO, 600) >= 599
+
+
+def test_a_sign_that_the_input_decides_is_parity_for_ever():
+    steps, model = 100_000, Flips()
+    assert settles(model, ONE_ZERO, 1000) == 1000 and (changes(model, ONE_ZERO, 1000) == 2).all()
+    x = torch.randint(2, (1, steps, 1), generator=torch.Generator().manual_seed(0)).float()
+    signs, h = [], None
+    for x_t in x.split(1, dim=1):
+        y, h = model(x_t, h)
+        signs.append(y)
+    assert torch.equal((1 - torch.cat(signs, 1)) / 2, x.cumsum(1) % 2)
+
+
+def test_the_last_step_by_hand():
+    """Counts 1 2 3 4 4 4: with period 1 the last change is at step 4, with period 2 at step 5."""
+    period = torch.zeros(2, 2, 1)
+    assert settles(Counts(4), period[:, :1], 20) == 4 and settles(Counts(4), period, 20) == 5
+    assert changes(Counts(4), period, 7).tolist() == [2, 2, 1, 0, 0]
+    assert settles(Counts(1), period, 20) == 0
+    assert settles(Counts(30), period, 20) == 20  # not yet
+
+
+def test_the_smallest_difference_counts_and_infinity_is_none():
+    class Tiny(nn.Module):
+        def forward(self, x, state=None):
+            step = 0 if state is None else state
+            return torch.full_like(x, 1.0 if step < 9 else 1.0 + 2.0**-23 if step == 9 else torch.inf), step + 1
+
+    found = changes(Tiny(), torch.zeros(1, 1, 1), 14)
+    assert found[:8].tolist() == [0] * 8 and found[8] == 2.0**-23 and found[9] == torch.inf and not found[10:].any()
+
+
+def test_ids_and_batches():
+    torch.manual_seed(0)
+    model = MixerStack(2, 2, lambda width: QRNNLayer(width, width), width=4, layers=1, vocabulary=2)
+    ids = torch.tensor([[1, 0], [1, 1]])
+    assert settles(model, ids, 300) == max(settles(model, row[None], 300) for row in ids)
+
+
+@pytest.mark.parametrize(
+    ("model", "period", "steps", "message"),
+    [
+        (Counts(3), torch.zeros(2), 9, r"period must be a tensor .* got \(2,\)"),
+        (Counts(3), torch.zeros(1, 0, 1), 9, r"period must be .* got \(1, 0, 1\)"),
+        (Counts(3), [1, 0], 9, "period must be .* got list"),
+        (Counts(3), ONE_ZERO, 2, "steps must be a whole number above the period, 2, got 2"),
+        (Counts(3), ONE_ZERO, 9.5, r"steps must be .* got 9\.5"),
+        (Counts(torch.nan), ONE_ZERO, 9, "model must give numbers, got NaN at step 1"),
+        (lambda x, state: (x[:, 0], None), ONE_ZERO, 9, r"model must give y of shape .* got \(1, 1\)"),
+    ],
+)
+def test_refusals(model, period, steps, message):
+    with pytest.raises(ValueError, match=message):
+        settles(model, period, steps)

@@ -1,0 +1,66 @@
+"""The stack of mixers is its equations, and attention as a mixer is a Transformer's; the rest asks test_contract."""
+
+import pytest
+import torch
+from support.helpers import relative_error
+from torch import nn
+
+from rtx_lib.layers import RNN, AttentionMixer, MixerStack
+from rtx_lib.models.indrnn import IndRNNLayer
+from rtx_lib.training import parameter_count
+
+pytestmark = pytest.mark.usefixtures("double")
+
+
+def rnn(width):
+    return RNN(width, width)
+
+
+@pytest.mark.parametrize("mlp", [0, 2])
+def test_the_equations(mlp):
+    torch.manual_seed(0)
+    model = MixerStack(3, 5, rnn, width=4, layers=2, mlp=mlp)
+    x = torch.randn(2, 6, 3)
+    h = model.embedding(x)
+    for i in range(2):
+        h = h + model.mixers[i](model.norms[i](h))[0]
+        if mlp:
+            part = model.mlps[i]
+            h = h + part.linear2(nn.functional.gelu(part.linear1(model.mlp_norms[i](h))))
+    assert relative_error(model(x)[0], model.readout(model.norm(h))) < 1e-14
+    assert len(model.mlps) == (2 if mlp else 0)
+
+
+def test_sizes_are_those_of_its_parts():
+    """Table of ids aside: mixers, MLPs of 2 x 8D + biases, norms, readout."""
+    model = MixerStack(7, 7, rnn, width=8, layers=2, mlp=2, vocabulary=7)
+    mixer, mlp, norm = 2 * 64 + 16, 2 * 2 * 64 + 24, 16
+    assert parameter_count(model) == 2 * (mixer + mlp + 2 * norm) + norm + 8 * 7 + 7
+
+
+@pytest.mark.parametrize("positions", ["none", "rotary", "alibi"])
+def test_attention_sees_all_that_was_and_nothing_else(positions):
+    torch.manual_seed(0)
+    mixer, x = AttentionMixer(8, 2, positions=positions), torch.randn(2, 7, 8)
+    whole, (k, v) = mixer(x)
+    assert k.shape == v.shape == (2, 2, 7, 4)
+    for t in range(7):
+        assert relative_error(mixer(x[:, : t + 1])[0][:, t], whole[:, t]) < 1e-12
+
+
+def test_without_positions_the_last_output_of_attention_does_not_know_the_order():
+    torch.manual_seed(0)
+    x = torch.randn(1, 6, 8)
+    swapped = x[:, [3, 1, 4, 0, 2, 5]]
+    for positions, same in (("none", True), ("rotary", False)):
+        mixer = AttentionMixer(8, 2, positions=positions)
+        assert (relative_error(mixer(swapped)[0][:, -1], mixer(x)[0][:, -1]) < 1e-12) == same
+
+
+def test_a_bound_is_kept_where_a_mixer_has_one():
+    model = MixerStack(3, 5, lambda width: IndRNNLayer(width, width, length=40), width=4, layers=2)
+    for mixer in model.mixers:
+        nn.init.constant_(mixer.u, -3.0)
+    model.constrain_()
+    assert all((mixer.u == -(2 ** (1 / 40))).all() for mixer in model.mixers)
+    MixerStack(3, 5, rnn, width=4, layers=2).constrain_()  # has none

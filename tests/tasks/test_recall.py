@@ -1,0 +1,132 @@
+"""Recall and selective copying: rows by their rules, and that nothing else helps."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from rtx_lib.tasks import AssociativeRecall, SelectiveCopying
+from rtx_lib.tasks.recall import BLANK
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+# Associative recall
+
+
+def test_every_key_is_asked_for_once_and_answered_with_its_value() -> None:
+    task = AssociativeRecall(3, keys=8, values=5, length=12)
+    x, y = task.batch("train", 500, generator(1))
+    assert x.shape == y.shape == (500, 12) and task.vocabulary == 14
+    for row, labels in zip(x.tolist(), y.tolist(), strict=True):
+        said = dict(zip(row[:6:2], row[1:6:2], strict=True))
+        assert len(said) == len(set(said.values())) == 3
+        assert set(said) <= set(range(1, 9)) and set(said.values()) <= set(range(9, 14))
+        asked = [symbol for symbol in row[6:] if symbol != BLANK]
+        assert sorted(asked) == sorted(said)
+        assert labels == 6 * [-100] + [said.get(symbol, -100) for symbol in row[6:]]
+    assert task.weight(y) == 1500
+
+
+def test_nothing_but_looking_up_helps() -> None:
+    """Key and value, the place of a pair, and that of its question have nothing to do with each other."""
+    task = AssociativeRecall(4, keys=6, values=6, length=16)
+    x, y = task.batch("train", 20_000, generator(2))
+    asked, answers = x[y >= 0].view(-1, 4), y[y >= 0].view(-1, 4)
+    table = torch.zeros(7, 13).index_put((asked[:, 0], answers[:, 0]), torch.ones(20_000), accumulate=True)[1:, 7:]
+    assert (table / 20_000 - 1 / 36).abs().max() < 0.008  # more than six standard deviations
+    places = (x[:, 0:8:2] == asked[:, :1]).double()
+    assert (places.sum(1) == 1).all() and (places.mean(0) - 1 / 4).abs().max() < 0.02
+    assert ((y >= 0).double().mean(0)[8:] - 1 / 2).abs().max() < 0.025
+    bars = task.baselines()
+    assert (bars["a value"], bars["a shown value"]) == (1 / 6, 1 / 4)
+
+
+def test_who_sees_the_dictionary_and_not_its_keys_pays_what_the_baseline_says() -> None:
+    task = AssociativeRecall()
+    x, y = next(task.batches("test", 1_000))
+    logits = torch.full((*x.shape, task.vocabulary), -1e4).double()
+    logits.scatter_(2, x[:, None, 1:16:2].expand(-1, x.shape[1], -1), 0.0)
+    assert task.metrics(logits, y)["loss"] == pytest.approx(task.baselines()["a shown value loss"], rel=1e-9)
+
+
+def test_bits_are_those_of_all_dictionaries() -> None:
+    dictionaries = {
+        frozenset(zip(keys, values, strict=True))
+        for keys in itertools.permutations(range(4), 2)
+        for values in itertools.permutations(range(3), 2)
+    }
+    assert AssociativeRecall(2, keys=4, values=3, length=6).state_bits == pytest.approx(math.log2(len(dictionaries)))
+
+
+# Selective copying
+
+
+def test_the_answer_is_what_was_not_blank_in_order() -> None:
+    task = SelectiveCopying(3, places=9, symbols=5)
+    x, y = task.batch("train", 500, generator(1))
+    assert x.shape == y.shape == (500, task.length) == (500, 12) and task.vocabulary == 7
+    for row, labels in zip(x.tolist(), y.tolist(), strict=True):
+        read = [symbol for symbol in row[:9] if symbol != BLANK]
+        assert len(read) == 3 and set(read) <= set(range(1, 6)) and row[9:] == [6, 6, 6]
+        assert labels == 9 * [-100] + read
+    assert task.weight(y) == 1500
+
+
+def test_places_and_symbols_are_equally_likely() -> None:
+    x, y = SelectiveCopying(2, places=4, symbols=3).batch("train", 30_000, generator(3))
+    where = x[:, :4] != BLANK
+    pairs = torch.einsum("bi,bj->ij", where.double(), where.double())[torch.ones(4, 4).triu(1) == 1]
+    assert pairs.sum() == 30_000 and (pairs - 5_000).abs().max() < 330  # five standard deviations
+    table = torch.zeros(4, 4).index_put((y[:, 4], y[:, 5]), torch.ones(30_000), accumulate=True)[1:, 1:]
+    assert (table / 30_000 - 1 / 9).abs().max() < 0.0095
+
+
+def test_who_read_nothing_pays_what_the_baseline_says() -> None:
+    task = SelectiveCopying()
+    x, y = next(task.batches("test", 10_000))
+    logits = torch.full((*x.shape, task.vocabulary), -1e4).double()
+    logits[..., 1:-1] = 0
+    bars = task.baselines()
+    assert task.metrics(logits, y)["loss"] == pytest.approx(bars["a symbol loss"], rel=1e-9)
+    one = F.one_hot(torch.full_like(x, 3), task.vocabulary).double()
+    assert abs(task.metrics(one, y)["accuracy"] - bars["a symbol"]) < 0.007
+
+
+# Both
+
+
+def test_generated_rows_are_the_same_for_everybody() -> None:
+    """A record compares runs on the same test rows: a change of these is a change of the task."""
+    tasks = AssociativeRecall(), AssociativeRecall(length=96), SelectiveCopying(), SelectiveCopying(places=60)
+    assert [int((x * (1 + torch.arange(x.shape[1]))).sum()) for t in tasks for x, _ in t.batches("test", 10_000)] == (
+        NUMBERS
+    )
+
+
+NUMBERS = [88_196_643, 119_565_568, 22_639_478, 46_666_753]
+WHOLE = "must be a whole number of at least"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: AssociativeRecall(0), f"pairs {WHOLE} 1, got 0"),
+        (lambda: AssociativeRecall(9, keys=8), f"keys {WHOLE} 9, got 8"),
+        (lambda: AssociativeRecall(9, values=8), f"values {WHOLE} 9, got 8"),
+        (lambda: AssociativeRecall(4, length=11), f"length {WHOLE} 12, got 11"),
+        (lambda: SelectiveCopying(0), f"tokens {WHOLE} 1, got 0"),
+        (lambda: SelectiveCopying(5, places=4), f"places {WHOLE} 5, got 4"),
+        (lambda: SelectiveCopying(symbols=1), f"symbols {WHOLE} 2, got 1"),
+    ],
+)
+def test_arguments_that_are_not_allowed(make, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        make()

@@ -1,0 +1,116 @@
+"""Parity and words of a group: labels by hand, and what can be known without keeping the state."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from rtx_lib.tasks import GroupWords, Parity
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def certain(labels: torch.Tensor, classes: int) -> torch.Tensor:
+    return 50.0 * F.one_hot(labels, classes).double()
+
+
+def test_parity_is_that_of_all_bits_so_far() -> None:
+    x, y = Parity(40).batch("train", 200, generator())
+    assert x.dtype == y.dtype == torch.int64 and set(x.flatten().tolist()) == {0, 1}
+    for row, labels in zip(x.tolist(), y.tolist(), strict=True):
+        assert labels == [sum(row[: t + 1]) % 2 for t in range(40)]
+
+
+@pytest.mark.parametrize("group", ["S3", "S5"])
+def test_products_by_moving_things(group: str) -> None:
+    task = GroupWords(12, group=group)
+    things = int(group[1])
+    assert task.permutations == tuple(itertools.permutations(range(things)))
+    assert task.vocabulary == task.output_size == math.factorial(things)
+    x, y = task.batch("train", 100, generator(1))
+    for row, labels in zip(x.tolist(), y.tolist(), strict=True):
+        shelf = tuple(range(things))
+        for symbol, label in zip(row, labels, strict=True):
+            shelf = tuple(shelf[place] for place in task.permutations[symbol])
+            assert task.permutations[label] == shelf
+
+
+def test_the_picture_of_the_docstring() -> None:
+    task = GroupWords(4)
+    _, y = task._label(torch.tensor([[1, 2, 2, 1]]))
+    assert "".join("ABCDEF"[symbol] for symbol in y[0]) == "BEBA"
+
+
+def test_order_matters_and_nobody_can_leave_a_symbol_out() -> None:
+    """The products of all words of two are not symmetric, and each symbol but A moves every product."""
+    table = GroupWords(2)._table
+    assert not torch.equal(table, table.T)
+    assert all(len(set(line.tolist())) == 6 for line in (*table, *table.T))
+
+
+def test_metrics_are_shares_of_steps_of_late_steps_and_of_whole_sequences() -> None:
+    task = Parity(8)
+    _, y = task.batch("train", 4, generator())
+    guess = y.clone()
+    guess[0, 0] ^= 1  # one early error
+    guess[1, 6:] ^= 1  # the last quarter wrong
+    found = task.metrics(certain(guess, 2), y)
+    assert found.pop("loss") > 1
+    assert found == {"accuracy": 29 / 32, "last quarter": 6 / 8, "exact": 2 / 4}
+    _, y = Parity(256).batch("train", 3, generator())
+    guess = y.clone()
+    guess[:, :192] ^= 1
+    assert Parity(256).metrics(certain(guess, 2), y)["last quarter"] == 1  # steps 193 to 256
+    short = Parity(3)
+    assert short.metrics(certain(torch.tensor([[1, 0, 1]]), 2), torch.tensor([[0, 1, 1]]))["last quarter"] == 1
+
+
+@pytest.mark.parametrize("task", [Parity(5), GroupWords(3)])
+def test_baselines_are_the_best_that_can_be_without_a_state(task) -> None:
+    """Over all words: the last symbol says all at the first step and nothing later."""
+    x, y = task.splits._lay_out(torch.cartesian_prod(*[torch.arange(task.vocabulary)] * task.length))
+    n, right = task.vocabulary, 0
+    for t in range(task.length):
+        counts = torch.zeros(n, n).index_put((x[:, t], y[:, t]), torch.ones(len(x)), accumulate=True)
+        right += counts.max(1).values.sum().item() / len(x)
+    bars = task.baselines()
+    assert bars["last symbol"] == pytest.approx(right / task.length, rel=1e-12)
+    assert bars["uniform guess"] == 1 / n and bars["uniform guess loss"] == math.log(n)
+
+
+def test_the_sign_of_a_product_is_a_parity_and_leaves_half_of_the_group() -> None:
+    task = GroupWords(6)
+    odd = torch.tensor([sum(a > b for a, b in itertools.combinations(p, 2)) % 2 for p in task.permutations])
+    x, y = task.batch("train", 500, generator(2))
+    assert torch.equal(odd[y], odd[x].cumsum(1) % 2)
+    assert task.baselines()["sign alone"] == 1 / 3 and GroupWords(6, group="S5").baselines()["sign alone"] == 1 / 60
+
+
+def test_the_finite_splits_have_known_numbers() -> None:
+    """A record compares runs on the same test sequences: a change of these numbers is a change of the task."""
+    tasks = Parity(40), GroupWords(20), GroupWords(12, group="S5")
+    assert [int(y.sum()) for task in tasks for _, y in task.batches("test", 10_000)] == NUMBERS
+
+
+NUMBERS = [200_366, 500_085, 7_160_130]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Parity(0), "length must be a whole number of at least 1, got 0"),
+        (lambda: Parity(2.5), "length must be a whole number of at least 1, got 2.5"),
+        (lambda: GroupWords(0), "length must be a whole number of at least 1, got 0"),
+        (lambda: GroupWords(5, group="A5"), "group must be one of 'S3', 'S5', got 'A5'"),
+    ],
+)
+def test_arguments_that_are_not_allowed(make, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        make()
