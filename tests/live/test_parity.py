@@ -381,9 +381,7 @@ def test_bits_drawn_at_first_are_always_the_same(parity):
 def test_without_script_the_still_picture_is_there(browser, tmp_path):
     still, axes = plt.subplots()
     axes.plot([0, 1])
-    html = play(
-        "parity", {"flips": toggling()}, still=still, alt="Only the sign that turns keeps parity."
-    )._repr_html_()
+    html = play("parity", {"flips": toggling()}, still=still, alt="Only the sign that turns keeps it.")._repr_html_()
     (tmp_path / "page.html").write_text(f"<!doctype html><html lang=en><title>Page</title><body>{html}")
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
