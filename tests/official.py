@@ -16,8 +16,6 @@ from reference import (
     official_gpt,
     official_lru,
     official_mamba,
-    official_mamba,
-    official_lru,
     official_memory,
     official_min_rnn,
     official_neural_gpu,
@@ -284,9 +282,7 @@ PAPERS = (official_qrnn, official_convolutions, official_neural_gpu, official_me
 PAPERS += (official_word2vec, official_rules, official_elmo, official_gpt, official_bert, official_xlnet)
 PAPERS += (official_min_rnn, official_lru)
 PAPERS += (official_mamba,)
-PAPERS += (official_mamba,)
 PAPERS += (official_xlstm,)
-PAPERS += (official_min_rnn, official_lru)
 for _paper in PAPERS:
     FAMILIES |= _paper.FAMILIES
     INPUTS_OF |= _paper.INPUTS
