@@ -572,6 +572,7 @@ CONSTRUCTORS = [
     (JordanRNN, CORE | {"output_size": 2}, NO_CORE | {"output_size": 0}),
     (QRNNLayer, CORE, NO_CORE | {"window": [0, 2.0], "pooling": "fi", "zoneout": [1.0, -0.1]}),
     (QRNN, PLAIN, NO_CORE | {"num_layers": 0, "output_size": 0, "vocabulary": 0, "window": 0}),
+    (SelectiveRecurrence, MIXER, NO_MIXER | {"sign": "negative"}),
     (MinGRU, MIXER, NO_MIXER | {"hidden_size": [0, 2.0], "form": "cubic"}),
     (partial(MinGRU, positive_states=False), MIXER, {"form": "log"}),
     (MinLSTM, MIXER, NO_MIXER | {"hidden_size": 0, "form": "cubic"}),
@@ -669,7 +670,7 @@ WRONG_IDS = {
 
 
 @pytest.mark.parametrize("wrong", WRONG_FLOATS)
-@names(*BY_SCHEME, *IDS, *PAIRS, *STORIES, *(name for name in FLOATS if name.startswith("readout")))
+@names(*BY_SCHEME, *IDS, *PAIRS, *STORIES, "readout")
 def test_wrong_floats(name, wrong):
     with pytest.raises(ValueError, match=r"^x must .* got "):
         make(name)(WRONG_FLOATS[wrong](example(name)))
