@@ -11,6 +11,7 @@ from torch import nn
 from rtx_lib import models, tasks
 from rtx_lib.experiments import pretrained
 from rtx_lib.experiments.fine_tuning import WithAuxiliary
+from rtx_lib.experiments.mixers import mixers
 from rtx_lib.experiments.recipes import Recipe
 from rtx_lib.experiments.recipes.recipe import SEED
 from rtx_lib.layers import GRU, LSTM, RNN, Bag, BothWays, Readout, SampleStdNorm, SentenceClassifier, WordConvolution
@@ -45,6 +46,10 @@ TASKS: dict[str, Callable[..., Any]] = {
     "word-pairs": tasks.WordPairs,
     "atlas": tasks.Atlas,
     "instructions": tasks.Instructions,
+    "parity": tasks.Parity,
+    "group-words": tasks.GroupWords,
+    "recall": tasks.AssociativeRecall,
+    "selective-copying": tasks.SelectiveCopying,
 }
 
 
@@ -173,6 +178,7 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "deep-gru": _core(models.DeepTransitionGRU),
     "indrnn": _whole(models.PlainIndRNN),
     "qrnn": _whole(models.QRNN),
+    "mixers": mixers,
     "seq2seq": lambda task, **how: models.Seq2Seq(task.input_size, task.output_size, **how),
     "memory-network": lambda task, **how: models.MemoryNetwork(
         task.vocabulary, sentence_length=task.sentence_length, memory_size=task.memory_size, **how

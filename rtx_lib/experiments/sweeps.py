@@ -17,7 +17,17 @@ from typing import Any
 
 from rtx_lib.evidence.records import runs_folder
 from rtx_lib.evidence.seeds import better, summarise
-from rtx_lib.experiments.recipes import Recipe, attention, between, orders, parallel, pretraining, race, recurrence
+from rtx_lib.experiments.recipes import (
+    Recipe,
+    attention,
+    between,
+    orders,
+    parallel,
+    pretraining,
+    race,
+    recurrence,
+    returns,
+)
 from rtx_lib.experiments.runs import made
 from rtx_lib.training import check_device
 
@@ -55,6 +65,7 @@ SWEEPS: dict[str, Sweep] = {
     "pretraining": Sweep("chapter 11: weights", pretraining.PRETRAINED, (0,)),
     "fine-tuning": Sweep("chapter 11: what begins from them", pretraining.COMPARED, (0, 1, 2, 3, 4)),
     "orders": Sweep("chapter 12", _recorded(orders.RECIPES), (0, 1, 2, 3, 4)),
+    "returns": Sweep("chapter 13", _recorded(returns.RECIPES), (0, 1, 2, 3, 4)),
     "race-rates": Sweep("the learning rates that the lanes of the race tried", race.TRIALS, (0,)),
     "race": Sweep("the race: every model on every task", race.RACE, race.SEEDS),
     "race-lengths": Sweep("the race: shorter and longer sequences", race.LENGTHENED),

@@ -133,13 +133,7 @@ def loop(
 
 
 def _by_chunks(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    log_decay: Tensor | None,
-    beta: Tensor | None,
-    state: Tensor,
-    chunk: int | None,
+    q: Tensor, k: Tensor, v: Tensor, log_decay: Tensor | None, beta: Tensor | None, state: Tensor, chunk: int | None
 ) -> tuple[Tensor, Tensor]:
     """The same by chunks of this size, with the batch and the heads as one axis."""
     rows = log_decay is not None and log_decay.ndim == 4

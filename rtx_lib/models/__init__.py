@@ -9,12 +9,14 @@ from .gpt import GPT, GPTClassifier
 from .indrnn import IndRNN, IndRNNLayer, PlainIndRNN
 from .jordan import JordanRNN
 from .lru import LRU
+from .mamba import Mamba, Mamba2
 from .memory_network import MemoryNetwork
 from .min_rnn import MinGRU, MinLSTM
 from .neural_gpu import NeuralGPU
 from .plain_gpt import PlainGPT
 from .qrnn import QRNN, QRNNLayer
 from .r_transformer import LocalRNN, RTransformer
+from .s4d import S4D
 from .self_attention_classifier import SelfAttentionClassifier
 from .seq2seq import Seq2Seq
 from .tcn import TCN
@@ -22,3 +24,4 @@ from .transformer import CausalTransformer, Encoder, Transformer
 from .transformer_xl import TransformerXL
 from .word2vec import Word2Vec
 from .xlnet import Denoising, XLNet, XLNetClassifier
+from .xlstm import MLSTM, SLSTM

@@ -3,11 +3,11 @@
 :mod:`rtx_lib.experiments.runs` runs them.
 """
 
-from . import attention, between, orders, parallel, pretraining, race, recurrence
+from . import attention, between, orders, parallel, pretraining, race, recurrence, returns
 from .recipe import Recipe, recipe_of
 
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
-    for part in (recurrence, attention, between, parallel, pretraining, orders, race)
+    for part in (recurrence, attention, between, parallel, pretraining, orders, returns, race)
     for recipe in part.RECIPES
 }

@@ -1,0 +1,42 @@
+"""The mixers by the names that recipes have for them, each made from its width and what else a recipe says."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from torch import nn
+
+from rtx_lib import models
+from rtx_lib.layers import LSTM, RNN, AttentionMixer, MixerStack
+
+
+def _square(cell: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
+    """A cell that is made from two widths."""
+    return lambda width, **how: cell(width, width, **how)
+
+
+# Those with matrix states have one head, unless the recipe says otherwise.
+MIXERS: dict[str, Callable[..., nn.Module]] = {
+    "rnn": _square(RNN),
+    "lstm": _square(partial(LSTM, backend="torch")),
+    "indrnn": _square(models.IndRNNLayer),
+    "qrnn": _square(models.QRNNLayer),
+    "min-gru": models.MinGRU,
+    "min-lstm": models.MinLSTM,
+    "lru": models.LRU,
+    "mamba": models.Mamba,
+    "mamba-signed": partial(models.Mamba, eigenvalues="signed"),
+    "mamba-time-invariant": partial(models.Mamba, time_invariant=True),
+    "mamba2": partial(models.Mamba2, heads=1),
+    "mlstm": partial(models.MLSTM, heads=1),
+    "slstm": models.SLSTM,
+    "attention": partial(AttentionMixer, heads=1),
+}
+
+
+def mixers(task: Any, mixer: str, options: dict[str, Any] | None = None, **how: Any) -> MixerStack:
+    """A stack of one of the ``MIXERS``, made with these options, for a task; ``ValueError`` for an unknown name."""
+    if mixer not in MIXERS:
+        raise ValueError(f"mixer must be one of {sorted(MIXERS)}, got {mixer!r}")
+    made = partial(MIXERS[mixer], **(options or {}))
+    return MixerStack(task.input_size, task.output_size, made, vocabulary=task.vocabulary, **how)
