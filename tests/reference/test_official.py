@@ -14,6 +14,7 @@ from reference.elmo_loops import make_elmo
 from reference.gpt_loops import make_gpt
 from reference.indrnn_loops import make_net, make_recurrent
 from reference.lru_loops import make_lru
+from reference.mamba_loops import make_mamba, make_mamba2, make_s4d, make_scan
 from reference.memory_loops import make_memory_network
 from reference.min_rnn_loops import make_extra, make_min_rnn
 from reference.neural_gpu_loops import make_neural_gpu
@@ -50,7 +51,13 @@ QUIRK = FIXTURES / "txl_extlen_officialquirk.npz"
 MAKERS = {"cell_": make_cell, "indrnn_recurrent": make_recurrent, "indrnn_": make_net, "tcn": make_tcn}
 MAKERS |= {"txl_": make_txl, "rtransformer": make_r_transformer, "transformer_torch": make_torch}
 MAKERS |= {"transformer_annotated": make_annotated, "qrnn_": make_qrnn, "bytenet_": make_bytenet}
-MAKERS |= {"elmo_": make_elmo}
+MAKERS |= {
+    "elmo_": make_elmo,
+    "selective_scan": make_scan,
+    "mamba_": make_mamba,
+    "mamba2_": make_mamba2,
+    "s4d": make_s4d,
+}
 MAKERS |= {"convs2s": make_convs2s, "neural_gpu": make_neural_gpu, "memn2n": make_memory_network, "ssan": make_ssan}
 MAKERS |= {
     "word2vec": make_word2vec,
@@ -231,6 +238,22 @@ MIN_RNN = [
     {"length": 40, "size": 7, "seed": 3},
     {"projected": False, "width": 5, "size": 5},
     {"state": False, "gradients": False},
+MAMBA = [
+    ("selective_scan_other", {}),
+    ("selective_scan_other", {"extras": (), "states": 1}),
+    ("selective_scan_other", {"extras": ("z",), "width": 1, "length": 1, "batch": 1}),
+    ("selective_scan_other", {"extras": ("delta_bias", "D"), "gradients": False, "length": 20, "states": 16}),
+    ("mamba_other", {}),
+    ("mamba_other", {"width": 5, "expand": 3, "states": 2, "rank": 3, "taps": 2}),
+    ("mamba_other", {"width": 1, "expand": 1, "states": 1, "length": 1, "batch": 1, "taps": 1}),
+    ("mamba_other", {"length": 2, "taps": 5, "gradients": False}),
+    ("mamba2_other", {}),
+    ("mamba2_other", {"width": 6, "heads": 4, "groups": 2, "states": 3, "length": 70, "batch": 1}),
+    ("mamba2_other", {"heads": 6, "groups": 3, "taps": 2, "eps": 0.1}),
+    ("mamba2_other", {"width": 1, "expand": 1, "heads": 1, "states": 1, "length": 1, "batch": 1, "taps": 1}),
+    ("s4d_other", {}),
+    ("s4d_other", {"states": 1, "width": 1, "length": 1, "batch": 1}),
+    ("s4d_other", {"states": 8, "length": 40, "gradients": False}),
 ]
 FILES = [(f"cell_{cell}", sizes) for cell in ("rnn", "lstm", "gru") for sizes in CELL]
 FILES += [("indrnn_recurrent", s) for s in ({}, {"time": 1, "batch": 1, "size": 1}, {"time": 300, "seed": 2})]
@@ -248,6 +271,7 @@ FILES += [(f"{kind}_other", sizes) for kind in ("mingru", "minlstm") for sizes i
 FILES += [("minrnn_extra_other", {}), ("minrnn_extra_other", {"batch": 1, "length": 20, "size": 1})]
 FILES += [("lru_other", {}), ("lru_other", {"batch": 1, "length": 1, "size": 1, "width": 1})]
 FILES += [("lru_other", {"length": 30, "size": 2, "width": 7})]
+FILES += [("neural_gpu_other", {"gradients": False}), *ELMO, *MAMBA]
 FILES += [("word2vec_other", {}), ("optim_rules_other", {})]
 
 
@@ -271,6 +295,7 @@ EXAMPLES += [("transformer_torch_post", {"layers": 2}), ("txl_plain", {}), ("txl
 EXAMPLES += [("qrnn_fo", {}), ("qrnn_ifo", {"pooling": "ifo", "layers": 2})]
 EXAMPLES += [("elmo_bilm", {"skip": True}), ("elmo_projected", {}), ("elmo_official_tiny", {})]
 EXAMPLES += [("mingru", {}), ("minlstm", {}), ("minrnn_extra", {}), ("lru", {})]
+EXAMPLES += [("selective_scan", {}), ("mamba_block", {}), ("mamba2_block", {"groups": 2}), ("s4d", {})]
 EXAMPLES += [("bytenet_stack", {}), ("convs2s", {}), ("memn2n", {}), ("optim_rules", {})]
 examples = pytest.mark.parametrize("stem, sizes", EXAMPLES, ids=str)
 
@@ -304,6 +329,9 @@ UNKNOWN = {
     "elmo_official_tiny": ["w/CNN/W_cnn_9", "w/softmax/W", "emb/0/9", "emb/9/0"],
     "neural_gpu": ["gx", "g/cgru_2/r/CvB"],
     "neural_gpu_cgru": ["state", "ids", "g/embedding"],
+    "selective_scan": ["gx", "g/A", "conv_state"],
+    "mamba_block": ["last_state", "g/conv.weight", "g/dt_bias"],
+    "s4d": ["g/kernel.B", "h"],
     "txl_plain": ["seg3/nll", "seg0/mem3", "gx", "seg0/logits"],
 }
 
