@@ -238,6 +238,7 @@ MIN_RNN = [
     {"length": 40, "size": 7, "seed": 3},
     {"projected": False, "width": 5, "size": 5},
     {"state": False, "gradients": False},
+]
 MAMBA = [
     ("selective_scan_other", {}),
     ("selective_scan_other", {"extras": (), "states": 1}),
@@ -266,12 +267,11 @@ FILES += [("txl_other", sizes) for sizes in TXL] + [("qrnn_other", sizes) for si
 FILES += BYTENET + [("convs2s_other", sizes) for sizes in CONVS2S]
 FILES += [("memn2n_other", sizes) for sizes in MEMORY] + [("ssan_other", sizes) for sizes in SSAN]
 FILES += [(f"neural_gpu{kind}_other", sizes) for kind in ("", "_cgru") for sizes in NEURAL_GPU]
-FILES += [("neural_gpu_other", {"gradients": False}), *ELMO]
+FILES += [("neural_gpu_other", {"gradients": False}), *ELMO, *MAMBA]
 FILES += [(f"{kind}_other", sizes) for kind in ("mingru", "minlstm") for sizes in MIN_RNN]
 FILES += [("minrnn_extra_other", {}), ("minrnn_extra_other", {"batch": 1, "length": 20, "size": 1})]
 FILES += [("lru_other", {}), ("lru_other", {"batch": 1, "length": 1, "size": 1, "width": 1})]
 FILES += [("lru_other", {"length": 30, "size": 2, "width": 7})]
-FILES += [("neural_gpu_other", {"gradients": False}), *ELMO, *MAMBA]
 FILES += [("word2vec_other", {}), ("optim_rules_other", {})]
 
 
