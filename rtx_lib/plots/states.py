@@ -121,7 +121,7 @@ def states_explorer(
     )
 
 
-def draw_recall(shares: Mapping[str, Any], widths: Sequence[int], pairs: int, *, line: float | None = None) -> Figure:
+def draw_recall(shares: Mapping[str, Any], widths: Sequence[int], written: str, *, line: float | None = None) -> Figure:
     """The share of pairs that a matrix gives back, by the numbers that it holds: a line for each rule.
 
     Parameters
@@ -130,8 +130,8 @@ def draw_recall(shares: Mapping[str, Any], widths: Sequence[int], pairs: int, *,
         By the name of the rule, whose look it has, (W,) from 0 to 1.
     widths
         K of the W matrices, each (K, K).
-    pairs
-        How many were written.
+    written
+        What was written, such as "8 pairs".
     line
         A number of entries to be marked, such as the least that could hold the pairs at all.
 
@@ -151,12 +151,12 @@ def draw_recall(shares: Mapping[str, Any], widths: Sequence[int], pairs: int, *,
     ax.set_xticks(numbers[:: max(1, len(numbers) // 6)], [f"{n:,.0f}" for n in numbers[:: max(1, len(numbers) // 6)]])
     ax.minorticks_off()
     ax.set(ylim=(-0.04, 1.05), xlabel="numbers in the state", ylabel="pairs given back (share)")
-    ax.set_title(f"{pairs} pairs written", loc="left")
+    ax.set_title(f"written: {written}", loc="left")
     label_lines(ax)
     return fig
 
 
-def describe_recall(shares: Mapping[str, Any], widths: Sequence[int], pairs: int) -> str:
+def describe_recall(shares: Mapping[str, Any], widths: Sequence[int], written: str) -> str:
     """What :func:`draw_recall` shows, in words: how large a state each rule needs for nine pairs of ten."""
     said = []
     for name, row in several("shares", shares, len(widths), low=0, high=1).items():
@@ -167,7 +167,7 @@ def describe_recall(shares: Mapping[str, Any], widths: Sequence[int], pairs: int
             else f"more than {widths[-1] ** 2:,} numbers"
         )
         said.append(f"{name} needs {end}")
-    return f"To give back 90 % of {pairs} pairs, " + "; ".join(said) + "."
+    return f"Written: {written}. To give back 90 %, " + "; ".join(said) + "."
 
 
 def _short(value: float) -> str:

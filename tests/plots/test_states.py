@@ -54,17 +54,17 @@ def test_states_that_are_none(change: dict, message: str) -> None:
 
 def test_recall_by_the_size_of_the_state() -> None:
     shares = {"linear attention": [0.2, 0.5, 0.95], "DeltaNet": [0.5, 0.93, 1.0]}
-    (ax,) = draw_recall(shares, [4, 8, 16], 8, line=20).axes
+    (ax,) = draw_recall(shares, [4, 8, 16], "8 pairs", line=20).axes
     lines = {line.get_label(): line for line in ax.get_lines()}
     assert lines["DeltaNet"].get_xdata().tolist() == [16, 64, 256]
     assert lines["DeltaNet"].get_color() == look("DeltaNet")["color"]
     assert lines["_line"].get_xdata() == [20, 20]
-    assert ax.get_title(loc="left") == "8 pairs written"
-    said = describe_recall(shares, [4, 8, 16], 8)
+    assert ax.get_title(loc="left") == "written: 8 pairs"
+    said = describe_recall(shares, [4, 8, 16], "8 pairs")
     assert said == (
-        "To give back 90 % of 8 pairs, linear attention needs a state of 256 numbers; "
+        "Written: 8 pairs. To give back 90 %, linear attention needs a state of 256 numbers; "
         "DeltaNet needs a state of 64 numbers."
     )
-    assert "needs more than 64 numbers" in describe_recall({"DeltaNet": [0.1, 0.2]}, [4, 8], 99)
+    assert "needs more than 64 numbers" in describe_recall({"DeltaNet": [0.1, 0.2]}, [4, 8], "99 pairs")
     with pytest.raises(ValueError, match=r"shares\['DeltaNet'\] must have shape \(2,\), got \(1,\)"):
-        draw_recall({"DeltaNet": [0.1]}, [4, 8], 9)
+        draw_recall({"DeltaNet": [0.1]}, [4, 8], "9 pairs")
