@@ -14,14 +14,18 @@ from reference import (
     official_convolutions,
     official_elmo,
     official_gpt,
+    official_griffin,
     official_lru,
     official_mamba,
+    official_matrix_state,
     official_memory,
     official_min_rnn,
     official_neural_gpu,
     official_qrnn,
     official_r_transformer,
+    official_retnet,
     official_rules,
+    official_rwkv,
     official_ssan,
     official_transformers,
     official_txl,
@@ -279,10 +283,11 @@ FAMILIES: dict[str, Callable[[Arrays], Arrays]] = {
 # Families of one paper each, with the inputs that only they have: a name may be an input here and an outcome there.
 INPUTS_OF: dict[str, set[str]] = {}
 PAPERS = (official_qrnn, official_convolutions, official_neural_gpu, official_memory, official_ssan)
+PAPERS += (official_matrix_state,)
 PAPERS += (official_word2vec, official_rules, official_elmo, official_gpt, official_bert, official_xlnet)
-PAPERS += (official_min_rnn, official_lru)
 PAPERS += (official_mamba,)
 PAPERS += (official_xlstm,)
+PAPERS += (official_min_rnn, official_lru, official_griffin, official_rwkv, official_retnet)
 for _paper in PAPERS:
     FAMILIES |= _paper.FAMILIES
     INPUTS_OF |= _paper.INPUTS

@@ -1,4 +1,4 @@
-"""The recurrence of a matrix state, S_t = decay_t (I - beta_t k_t k_t^T) S_{t-1} + write, one kernel for a whole family.
+"""The recurrence of a state that is a matrix: one kernel for a whole family.
 
 S is a memory of K rows: k_t says where v_t is written, q_t where it is read, o_t = S_t^T q_t. What differs is what is
 left of the memory in a step:
@@ -18,7 +18,7 @@ from . import matrix_chunks
 
 BACKENDS = ("auto", "loop", "chunks")
 TYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
-CHUNKS = {"sum": 64, "decay": 64, "features": 16, "delta": 32}  # the fastest on a CPU, K = V = 32
+HALVES = TYPES[2:]
 FEW = 8  # below so many steps the loop is the faster
 
 
@@ -63,8 +63,8 @@ def matrix_recurrence(
         ``"loop"``: one step after the other, gradients by autograd; the reference. ``"chunks"``: matrix products within
         chunks (:mod:`rtx_lib.kernels.matrix_chunks`). ``"auto"``: see :func:`explain_matrix_backend`.
     chunk
-        Steps in a chunk; 64, but 32 with beta and 16 with a decay for each row if None. With a decay for each row it is
-        rounded up to a power of 2.
+        Steps in a chunk; if None 32, but 16 with beta or a decay for each row, which is the fastest on a CPU for K = V
+        = 32. With a log_decay it is rounded up to a power of 2.
 
     Returns
     -------
@@ -74,27 +74,25 @@ def matrix_recurrence(
     Raises
     ------
     ValueError
-        For an unknown backend, a tensor of the wrong shape, type or device, an empty sequence, a chunk below 1, or
-        ``"chunks"`` for beta beside a decay for each row.
+        For an unknown backend, a tensor of the wrong shape, type or device, an empty sequence, or a chunk below 1.
     """
     _check(q, k, v, log_decay, beta, state)
+    dtype = q.dtype
     if backend not in BACKENDS:
         raise ValueError(f"backend must be one of {list(BACKENDS)}, got {backend!r}")
     if chunk is not None and (isinstance(chunk, bool) or not isinstance(chunk, int) or chunk < 1):
         raise ValueError(f"chunk must be a whole number of at least 1, got {chunk!r}")
     if backend == "auto":
         backend, _ = _choose(q, k, v, log_decay, beta, state)
-    elif backend == "chunks" and beta is not None and log_decay is not None and log_decay.ndim == 4:
-        raise ValueError("backend must be 'loop' or 'auto' for beta beside a log_decay (B, H, T, K), got 'chunks'")
-    given = dict(zip(("q", "k", "v", "log_decay", "beta", "state"), (q, k, v, log_decay, beta, state), strict=True))
-    wide = {name: x.float() if x is not None and x.dtype in TYPES[2:] else x for name, x in given.items()}
-    if wide["state"] is None:
-        wide["state"] = wide["q"].new_zeros(*q.shape[:2], q.shape[3], v.shape[3])  # type: ignore[union-attr]
+    start = q.new_zeros(*q.shape[:2], q.shape[3], v.shape[3]) if state is None else state
+    if q.dtype in HALVES:
+        q, k, v, start = (x.float() for x in (q, k, v, start))
+        log_decay, beta = (None if x is None else x.float() for x in (log_decay, beta))
     if backend == "loop":
-        o, last = loop(**wide)  # type: ignore[arg-type]
+        o, last = loop(q, k, v, log_decay, beta, start)
     else:
-        o, last = _by_chunks(**wide, chunk=chunk)  # type: ignore[arg-type]
-    return o.to(v.dtype), last.to(v.dtype)
+        o, last = matrix_chunks.forward(q, k, v, log_decay, beta, start, chunk)
+    return o.to(dtype), last.to(dtype)
 
 
 def explain_matrix_backend(
@@ -115,37 +113,21 @@ def loop(
     q: Tensor, k: Tensor, v: Tensor, log_decay: Tensor | None, beta: Tensor | None, state: Tensor
 ) -> tuple[Tensor, Tensor]:
     """The recurrence as it is written: what the chunks must equal."""
-    decay = None if log_decay is None else (log_decay if log_decay.ndim == 4 else log_decay[..., None]).exp()
+    steps = q.shape[2]
+    decays = steps * (None,) if log_decay is None else log_decay.exp().unbind(2)
+    rates = steps * (None,) if beta is None else beta.unbind(2)
     s, outputs = state, []
-    sequences = (x if x is None else x.unbind(2) for x in (q, k, v, decay, beta))
-    reads, keys, values, decays, rates = (x if x is not None else q.shape[2] * (None,) for x in sequences)
-    for q_t, k_t, v_t, decay_t, beta_t in zip(reads, keys, values, decays, rates, strict=True):
+    for q_t, k_t, v_t, decay_t, beta_t in zip(q.unbind(2), k.unbind(2), v.unbind(2), decays, rates, strict=True):
         k_t, written = k_t[..., None], v_t[..., None, :]  # (B, H, K, 1) and (B, H, 1, V)
         if beta_t is not None:
-            erased = k_t.mT @ s  # what stands at k, (B, H, 1, V)
-            k_t, kept = beta_t[..., None, None] * k_t, k_t
-            s = s - k_t * erased
+            stands = k_t.mT @ s  # what k_t finds there, (B, H, 1, V)
+            k_t = beta_t[..., None, None] * k_t
+            s = s - k_t * stands
         if decay_t is not None:
-            s = decay_t[..., None] * s
+            s = (decay_t if decay_t.ndim == 3 else decay_t[..., None])[..., None] * s
         s = s + k_t * written
         outputs.append((q_t[..., None, :] @ s).squeeze(-2))
     return torch.stack(outputs, 2), s
-
-
-def _by_chunks(
-    q: Tensor, k: Tensor, v: Tensor, log_decay: Tensor | None, beta: Tensor | None, state: Tensor, chunk: int | None
-) -> tuple[Tensor, Tensor]:
-    """The same by chunks of this size, with the batch and the heads as one axis."""
-    rows = log_decay is not None and log_decay.ndim == 4
-    if chunk is None:
-        chunk = CHUNKS["delta" if beta is not None else "features" if rows else "sum" if log_decay is None else "decay"]
-    chunk = min(chunk, q.shape[2])
-    if rows:
-        chunk = 2 ** (chunk - 1).bit_length()
-    columns = [None if x is None else x if x.ndim == 4 else x[..., None] for x in (log_decay, beta)]
-    flat = [None if x is None else x.flatten(0, 1) for x in (q, k, v, *columns, state)]
-    o, last = matrix_chunks.forward(*flat, chunk)  # type: ignore[arg-type]
-    return o.unflatten(0, q.shape[:2]), last.unflatten(0, q.shape[:2])
 
 
 def _choose(
@@ -154,8 +136,6 @@ def _choose(
     """The backend that "auto" takes for these tensors, and the reason."""
     if q.shape[2] < FEW:
         return "loop", f"so few steps ({q.shape[2]}) are not worth a chunk"
-    if beta is not None and log_decay is not None and log_decay.ndim == 4:
-        return "loop", "chunks have no form for beta beside a decay for each row"
     if q.device.type == "cpu" and (wild := _wild(q, k, v, log_decay, beta, state)) is not None:
         return "loop", wild
     return "chunks", "matrix products within chunks, and a state is handed on only between them"

@@ -75,20 +75,19 @@ def _states(real: Any, powers: Any) -> Any:
     def states(x: Any, delta: Any, A: Any, B: Any, C: Any, s: Any, y: Any, last: Any) -> None:
         batch, steps, width = x.shape
         count = A.shape[0]
-        a, exponents = np.empty((count, width), real), np.empty(count * width, real)
+        a, exponents = np.empty(count * width, real), np.empty(count * width, real)
         for i in range(batch):
-            h = last[i]
             for t in range(steps):
                 for n in range(count):
                     for d in range(width):
-                        a[n, d] = delta[i, t, d] * A[n, d]
-                powers(a.reshape(count * width), exponents)
+                        a[n * width + d] = delta[i, t, d] * A[n, d]
+                powers(a, exponents)
                 for n in range(count):
                     written, read = B[i, t, n], C[i, t, n]
                     for d in range(width):
-                        decay = a[n, d] + s * (a[n, d] - real(1))
-                        h[n, d] = decay * h[n, d] + written * x[i, t, d]
-                        y[i, t, d] += read * h[n, d]
+                        e = a[n * width + d]
+                        last[i, n, d] = (e + s * (e - real(1))) * last[i, n, d] + written * x[i, t, d]
+                        y[i, t, d] += read * last[i, n, d]
 
     return states
 
@@ -114,33 +113,36 @@ def _gradients(real: Any, powers: Any) -> Any:
     ) -> None:
         batch, steps, width = x.shape
         count = A.shape[0]
-        a, h = np.empty((steps, count, width), real), np.empty((steps + 1, count, width), real)
-        exponents, of_power = np.empty(count * width, real), np.empty(width, real)
+        size = count * width
+        a, h = np.empty((steps, size), real), np.empty((steps + 1, size), real)
+        exponents, of_power = np.empty(size, real), np.empty(width, real)
         for i in range(batch):
-            h[0] = h0[i]
+            later = dh0[i]  # a_{t+1} d_{t+1}, where d_t is the gradient of h_t
+            for n in range(count):
+                for d in range(width):
+                    h[0, n * width + d] = h0[i, n, d]
             for t in range(steps):
                 for n in range(count):
                     for d in range(width):
-                        a[t, n, d] = delta[i, t, d] * A[n, d]
-                powers(a[t].reshape(count * width), exponents)
+                        a[t, n * width + d] = delta[i, t, d] * A[n, d]
+                powers(a[t], exponents)
                 for n in range(count):
                     written = B[i, t, n]
-                    for d in range(width):
-                        a[t, n, d] += s * (a[t, n, d] - real(1))
-                        h[t + 1, n, d] = a[t, n, d] * h[t, n, d] + written * x[i, t, d]
-            later = dh0[i]  # a_{t+1} d_{t+1}, where d_t is the gradient of h_t
+                    for j in range(n * width, (n + 1) * width):
+                        a[t, j] += s * (a[t, j] - real(1))
+                        h[t + 1, j] = a[t, j] * h[t, j] + written * x[i, t, j - n * width]
             for t in range(steps - 1, -1, -1):
                 for n in range(count):
                     written, read, of_written, of_read = B[i, t, n], C[i, t, n], real(0), real(0)
                     for d in range(width):
                         later[n, d] += read * g[i, t, d]  # now d_t
-                        of_read += g[i, t, d] * h[t + 1, n, d]
+                        of_read += g[i, t, d] * h[t + 1, n * width + d]
                         of_written += later[n, d] * x[i, t, d]
                         dx[i, t, d] += written * later[n, d]
                     dB[i, t, n], dC[i, t, n] = of_written, of_read
                     for d in range(width):
-                        of_power[d] = (a[t, n, d] + s) * later[n, d] * h[t, n, d]
-                        later[n, d] *= a[t, n, d]
+                        of_power[d] = (a[t, n * width + d] + s) * later[n, d] * h[t, n * width + d]
+                        later[n, d] *= a[t, n * width + d]
                     for d in range(width):
                         ddelta[i, t, d] += of_power[d] * A[n, d]
                         dA[n, d] += of_power[d] * delta[i, t, d]

@@ -4,7 +4,7 @@ A *mixer* is a module built from its width, with ``forward(x, state=None) -> (y,
 cells are mixers as they are, and so is every layer of chapter 13. Between the mixers stand those parts of a Transformer
 that look at one step at a time (Vaswani et al. 2017), with norms in front of them (Ba, Kiros and Hinton 2016):
 
-    x = x + mixer(norm(x))
+    x = x + mixer(norm(x))              or mixer(convolution(norm(x)))
     x = x + mlp(norm(x))
     y = readout(norm(x))                after the last layer
 
@@ -21,6 +21,7 @@ from .blocks import FeedForward
 from .embedding import embed, input_layer, readout_layer
 from .positions import make_positions
 from .shapes import expect_choice, expect_sizes, expect_tuple
+from .short_convolution import ShortConvolution
 
 MIXER_POSITIONS = ("none", "rotary", "alibi")
 
@@ -74,6 +75,9 @@ class MixerStack(nn.Module):
         D and the number of layers; each at least 1.
     mlp
         Width of the MLP between its two maps as a multiple of D; without MLPs if 0.
+    kernel_size
+        Steps that a :class:`~rtx_lib.layers.short_convolution.ShortConvolution` in front of every mixer sees; none
+        if None.
     vocabulary
         If given, x holds ids below it, (B, T), and a table comes first, else a linear map.
 
@@ -93,16 +97,20 @@ class MixerStack(nn.Module):
         width: int,
         layers: int,
         mlp: int = 2,
+        kernel_size: int | None = None,
         vocabulary: int | None = None,
     ) -> None:
         super().__init__()
         expect_sizes(input_size=input_size, output_size=output_size, width=width, layers=layers)
+        expect_sizes(kernel_size=1 if kernel_size is None else kernel_size)
         if isinstance(mlp, bool) or not isinstance(mlp, int) or mlp < 0:
             raise ValueError(f"mlp must be a whole number of at least 0, got {mlp!r}")
         self.input_size, self.output_size, self.width = input_size, output_size, width
         self.embedding = input_layer(input_size, width, vocabulary=vocabulary)
         self.mixers = nn.ModuleList(mixer(width) for _ in range(layers))
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(layers))
+        convolved = 0 if kernel_size is None else layers
+        self.convolutions = nn.ModuleList(ShortConvolution(width, kernel_size or 1) for _ in range(convolved))
         self.mlps = nn.ModuleList(
             FeedForward(width, mlp * width, activation="gelu") for _ in range(layers if mlp else 0)
         )
@@ -113,23 +121,39 @@ class MixerStack(nn.Module):
     def forward(self, x: Tensor, state: tuple[Any, ...] | None = None) -> tuple[Tensor, tuple[Any, ...]]:
         """Map x (B, T, D_in), or ids (B, T), to y (B, T, D_out).
 
-        The state is the tuple of the mixers' states.
+        The state is the tuple of the mixers' states, each a pair of the convolution's and the mixer's if there is one.
         """
         count = len(self.mixers)
-        before = count * (None,) if state is None else expect_tuple(state, count, "one for each layer")
-        if state is not None and any(own is None for own in before):
-            raise ValueError("state must be what the last call returned, one for each layer, got None for a layer")
+        before = _parts(state, count, "one for each layer")
         x, after = embed(self.embedding, x), []
-        for i, mixer in enumerate(self.mixers):
-            y, own = mixer(self.norms[i](x), before[i])
+        for i in range(count):
+            y, own = self._mixed(i, self.norms[i](x), before[i])
             x = x + y
             if self.mlps:
                 x = x + self.mlps[i](self.mlp_norms[i](x))
             after.append(own)
         return self.readout(self.norm(x)), tuple(after)
 
+    def _mixed(self, i: int, x: Tensor, state: Any) -> tuple[Tensor, Any]:
+        if not self.convolutions:
+            return self.mixers[i](x, state)
+        past, own = _parts(state, 2, "(convolution's, mixer's)", f"state[{i}]")
+        x, past = self.convolutions[i](x, past)
+        y, own = self.mixers[i](x, own)
+        return y, (past, own)
+
     def constrain_(self) -> None:
         """Call ``constrain_`` of every mixer that has it, as an IndRNN's bound needs after each step of training."""
         for mixer in self.mixers:
             if callable(constrain := getattr(mixer, "constrain_", None)):
                 constrain()
+
+
+def _parts(state: Any, count: int, of: str, name: str = "state") -> tuple[Any, ...]:
+    """The parts of a state, none of which may be missing; each None if there is no state."""
+    if state is None:
+        return count * (None,)
+    parts = expect_tuple(state, count, of, name)
+    if any(part is None for part in parts):
+        raise ValueError(f"{name} must be what the last call returned, {of}, got None for one of them")
+    return parts

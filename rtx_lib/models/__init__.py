@@ -4,8 +4,10 @@ from .bert import BERT, BERTClassifier, BERTEncoder
 from .bytenet import ByteNet
 from .convs2s import ConvS2S
 from .deep_transition import DeepTransitionGRU
+from .delta_net import DeltaNet, LinearAttention
 from .elmo import BidirectionalLM, ProjectedLSTM, ScalarMix
 from .gpt import GPT, GPTClassifier
+from .griffin import RGLRU
 from .indrnn import IndRNN, IndRNNLayer, PlainIndRNN
 from .jordan import JordanRNN
 from .lru import LRU
@@ -16,6 +18,8 @@ from .neural_gpu import NeuralGPU
 from .plain_gpt import PlainGPT
 from .qrnn import QRNN, QRNNLayer
 from .r_transformer import LocalRNN, RTransformer
+from .retnet import MultiScaleRetention
+from .rwkv import RWKVChannelMixing, RWKVTimeMixing
 from .s4d import S4D
 from .self_attention_classifier import SelfAttentionClassifier
 from .seq2seq import Seq2Seq

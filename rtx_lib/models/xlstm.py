@@ -23,9 +23,10 @@ Two consequences are used here. (1) In the sLSTM only r = c / n and L = log n, w
     L_t = log(f_t e^L_{t-1} + i_t),   p_t = i_t e^-L_t,   r_t = r_{t-1} + p_t (z_t - r_{t-1}),   h_t = o_t r_t
 
 a running mean of the candidates, whose gate p knows how much has been written before. So h stays between -1 and 1. (2)
-In the mLSTM m is known without a loop. With F_t the sum of log f up to t, and M_t the largest of m_0 and the log i_s - F_s
-up to t, m_t = F_t + M_t. Then log f'_t = M_{t-1} - M_t and log i'_t = log i_t - F_t - M_t, both at most 0: this is
-:func:`rtx_lib.kernels.matrix_recurrence` with a scalar decay, in which n is one more column of C, under values of 1.
+In the mLSTM m is known without a loop. Let F_t be the sum of log f up to t, and M_t the largest of m_0 and all
+log i_s - F_s up to t. Then m_t = F_t + M_t, log f'_t = M_{t-1} - M_t and log i'_t = log i_t - F_t - M_t. The last two
+are at most 0, so this is :func:`rtx_lib.kernels.matrix_recurrence` with a scalar decay, in which n is one more column
+of C, under values of 1.
 
 Where the authors' code (NX-AI/xlstm) does otherwise than the paper:
 
@@ -35,7 +36,7 @@ Where the authors' code (NX-AI/xlstm) does otherwise than the paper:
 - In the sLSTM's layer the weights called ``fgate`` make i and those called ``igate`` make f.
 - Whether anything has been written, n > 0, is asked of the whole batch at once. Here each number is on its own.
 - The gates of the mLSTM see [q; k; v], not x. Their weights start at 0.
-- Weights of norms are stored as their distance from 1, so that weight decay pulls them there. There are no biases.
+- The weights of norms are stored as their distance from 1.
 - The mLSTM's inner width is rounded up to a multiple of 64.
 - With heads of one unit, the first forget biases of the sLSTM are 0/0.
 """
@@ -209,10 +210,11 @@ def mlstm(
             left = torch.exp(first - most).to(q.dtype)[..., None]  # of the state before
             o = (shares * (q @ k.mT)) @ v + left * (q @ memory)
             memory = (shares[:, :, -1:] * k.mT) @ v + left[:, :, -1:] * memory
-    levels, own = levels[..., None], torch.where(levels < 0, levels, 0)[..., None]
-    small, bound = own.exp().to(q.dtype), (own - levels).exp().to(q.dtype)  # both divided by e^-m where that is large
+    wide = torch.promote_types(q.dtype, torch.float32)
+    levels, own, o = levels[..., None], torch.where(levels < 0, levels, 0)[..., None], o.to(wide)
+    small, bound = own.exp().to(wide), (own - levels).exp().to(wide)  # both divided by e^-m where that is large
     below = torch.maximum(small * o[..., -1:].abs(), bound) + eps * small
-    h = small * o[..., :-1] / below.clamp(min=torch.finfo(o.dtype).tiny)  # of k = 0 under a large m it is 0/0
+    h = small * o[..., :-1] / below.clamp(min=torch.finfo(wide).tiny ** 0.5)  # of k = 0 under a large m it is 0/0
     return h.to(q.dtype), (memory[..., :-1], memory[..., -1], levels[:, :, -1, 0].to(q.dtype))
 
 

@@ -7,6 +7,7 @@ from torch import nn
 from rtx_lib.diagnostics.periods import changes, settles
 from rtx_lib.layers import LSTM, RNN, MixerStack
 from rtx_lib.models.indrnn import IndRNNLayer
+from rtx_lib.models.min_rnn import MinGRU
 from rtx_lib.models.qrnn import QRNNLayer
 
 ONE_ZERO = torch.tensor([[[1.0], [0.0]]])  # (1, 2, 1)
@@ -38,10 +39,11 @@ def stack(mixer, seed, layers=3):
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("name", ["qrnn", "qrnn-ifo", "indrnn", "indrnn-negative"])
+@pytest.mark.parametrize("name", ["qrnn", "qrnn-ifo", "min-gru", "indrnn", "indrnn-negative"])
 def test_monotone_units_settle(name, seed):
     make = {
         "qrnn": lambda width: QRNNLayer(width, width),
+        "min-gru": MinGRU,
         "qrnn-ifo": lambda width: QRNNLayer(width, width, window=1, pooling="ifo"),
     }.get(name, lambda width: IndRNNLayer(width, width))
     model = stack(make, seed)

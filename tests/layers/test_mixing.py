@@ -31,6 +31,16 @@ def test_the_equations(mlp):
     assert len(model.mlps) == (2 if mlp else 0)
 
 
+def test_a_short_convolution_stands_in_front_of_every_mixer():
+    torch.manual_seed(0)
+    model = MixerStack(3, 5, rnn, width=4, layers=2, mlp=0, kernel_size=3)
+    x = torch.randn(2, 6, 3)
+    h = model.embedding(x)
+    for i in range(2):
+        h = h + model.mixers[i](model.convolutions[i](model.norms[i](h))[0])[0]
+    assert relative_error(model(x)[0], model.readout(model.norm(h))) < 1e-14
+
+
 def test_sizes_are_those_of_its_parts():
     """Table of ids aside: mixers, MLPs of 2 x 8D + biases, norms, readout."""
     model = MixerStack(7, 7, rnn, width=8, layers=2, mlp=2, vocabulary=7)

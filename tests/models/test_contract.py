@@ -17,7 +17,7 @@ from torch import nn
 from rtx_lib.layers import GRU, LSTM, RNN, AttentionMixer, Bag, MixerStack, Readout
 from rtx_lib.layers.characters import CharacterCNN
 from rtx_lib.layers.positions import SCHEMES
-from rtx_lib.layers.selective import SelectiveRecurrence
+from rtx_lib.layers.shapes import expect
 from rtx_lib.models.bert import BERT
 from rtx_lib.models.bytenet import ByteNet
 from rtx_lib.models.convs2s import ConvS2S
@@ -25,15 +25,20 @@ from rtx_lib.models.deep_indrnn import DenseIndRNN, ResidualIndRNN
 from rtx_lib.models.deep_transition import LGRU, TGRU, DeepTransitionGRU
 from rtx_lib.models.elmo import BidirectionalLM, ProjectedLSTM, ScalarMix
 from rtx_lib.models.gpt import GPT
+from rtx_lib.models.griffin import RGLRU
 from rtx_lib.models.indrnn import IndRNNLayer, PlainIndRNN
 from rtx_lib.models.jordan import JordanRNN
 from rtx_lib.models.lru import LRU
+from rtx_lib.models.mamba import Mamba, Mamba2
 from rtx_lib.models.memory_network import MemoryNetwork
 from rtx_lib.models.min_rnn import MinGRU, MinLSTM
 from rtx_lib.models.neural_gpu import CGRU, NeuralGPU
 from rtx_lib.models.plain_gpt import PlainGPT
 from rtx_lib.models.qrnn import QRNN, QRNNLayer
 from rtx_lib.models.r_transformer import LocalRNN, RTransformer
+from rtx_lib.models.retnet import MultiScaleRetention
+from rtx_lib.models.rwkv import RWKVChannelMixing, RWKVTimeMixing
+from rtx_lib.models.s4d import S4D
 from rtx_lib.models.self_attention_classifier import SelfAttentionClassifier
 from rtx_lib.models.seq2seq import Seq2Seq
 from rtx_lib.models.tcn import TCN
@@ -41,6 +46,7 @@ from rtx_lib.models.transformer import CausalTransformer, Encoder, Transformer
 from rtx_lib.models.transformer_xl import TransformerXL
 from rtx_lib.models.word2vec import Word2Vec
 from rtx_lib.models.xlnet import XLNet
+from rtx_lib.models.xlstm import MLSTM, SLSTM
 
 B, T, D, V = 3, 9, 3, 7  # batch, steps, inputs, vocabulary; every model has 5 outputs, or V of ids
 OUT = 5
@@ -54,6 +60,20 @@ GATED = {"width": 4, "encoder": [(4, 3), (6, 2)], "decoder": [(4, 3), (6, 2), (6
 CLIPPED = {"hidden_size": 6, "cell_clip": 3.0, "projection_clip": 3.0}
 MIXED = {"width": 6, "layers": 2}
 STORY = {"sentence_length": T, "memory_size": 4, "width": 5}
+
+
+class Widened(nn.Module):
+    """A mixer of another width than D between two linear maps."""
+
+    def __init__(self, mixer):
+        super().__init__()
+        self.mixer, self.output_size = mixer, OUT
+        self.inward, self.outward = nn.Linear(D, mixer.input_size), nn.Linear(mixer.output_size, OUT)
+
+    def forward(self, x, state=None):
+        y, state = self.mixer(self.inward(expect(x, ("B", "T", D), like=self.inward.weight)), state)
+        return self.outward(y), state
+
 
 # Each model by the input that it reads: floats (B, T, D), ids (B, T), a pair (source, target in) of ids, or a pair
 # (story, question), whose answer is one step.
@@ -72,11 +92,10 @@ FLOATS = {
     "gru-before-replaces": partial(GRU, D, OUT, 2, reset="before", update="replaces"),
     "gru-both-ways": partial(GRU, D, OUT, 2, bidirectional=True, backend="torch"),
     "readout": lambda: Readout(GRU(D, 4), OUT),
-    "readout-signed": lambda: Readout(SelectiveRecurrence(D), OUT),
-    "readout-positive": lambda: Readout(SelectiveRecurrence(D, "positive"), OUT),
     "bag": partial(Bag, D, OUT),
     "mixers-lstm": partial(MixerStack, D, OUT, lambda width: LSTM(width, width), width=6, layers=2),
     "mixers-qrnn": partial(MixerStack, D, OUT, lambda width: QRNNLayer(width, width), width=6, layers=2, mlp=0),
+    "mixers-convolved": partial(MixerStack, D, OUT, lambda width: LSTM(width, width), width=6, layers=2, kernel_size=3),
     "mixers-indrnn": partial(MixerStack, D, OUT, lambda width: IndRNNLayer(width, width), width=6, layers=2),
     **{
         f"mixers-{positions}": partial(MixerStack, D, OUT, partial(AttentionMixer, positions=positions), **MIXED)
@@ -90,6 +109,11 @@ FLOATS = {
     "indrnn-after": partial(PlainIndRNN, D, 8, 3, OUT, norm="after", dropout=0.3),
     "indrnn-residual": partial(ResidualIndRNN, D, 8, 2, OUT, length=T),
     "indrnn-dense": partial(DenseIndRNN, D, 4, (2, 1), OUT, initial_size=8, length=T),
+    "slstm": lambda: Readout(SLSTM(D), OUT),
+    "slstm-conv": lambda: Readout(SLSTM(D, kernel_size=4, forget="exp"), OUT),
+    "mlstm": lambda: Readout(MLSTM(D, 2, block_size=3), OUT),
+    "mlstm-recurrent": lambda: Readout(MLSTM(D, 1, 1.0, None, block_size=1, form="recurrent"), OUT),
+    "mlstm-parallel": lambda: Readout(MLSTM(D, 3, kernel_size=2, block_size=2, form="parallel", bias=True), OUT),
     "jordan": partial(JordanRNN, D, 4, OUT),
     "lstm-projected": partial(ProjectedLSTM, D, 7, OUT),
     "lstm-clipped": partial(ProjectedLSTM, D, 4, OUT, cell_clip=0.5, projection_clip=0.4),
@@ -104,6 +128,21 @@ FLOATS = {
     "min-lstm-log": lambda: Readout(MinLSTM(D, form="log"), OUT),
     "min-lstm-unnormalised": lambda: Readout(MinLSTM(D, normalised=False), OUT),
     "lru": lambda: Readout(LRU(D, 6), OUT),
+    "rg-lru": lambda: Readout(RGLRU(D), OUT),
+    "rg-lru-paper": lambda: Readout(RGLRU(D, heads=3, init="paper"), OUT),
+    "rwkv-time": lambda: Readout(RWKVTimeMixing(D, layer=1, layers=3), OUT),
+    "rwkv-channel": lambda: Readout(RWKVChannelMixing(D, 7), OUT),
+    "retention": lambda: Widened(MultiScaleRetention(8, 2, value_width=6, chunk=3)),
+    "retention-recurrent": lambda: Widened(MultiScaleRetention(4, form="recurrent")),
+    "retention-parallel": lambda: Widened(MultiScaleRetention(6, 3, form="parallel")),
+    "s4d-convolution": lambda: Readout(S4D(D, 6), OUT),
+    "s4d-recurrence": lambda: Readout(S4D(D, 4, init="inv", discretisation="bilinear", route="recurrence"), OUT),
+    "mamba": lambda: Readout(Mamba(D, 4), OUT),
+    "mamba-signed": lambda: Readout(Mamba(D, 2, kernel_size=None, step_rank=2, eigenvalues="signed"), OUT),
+    "mamba-zoh": lambda: Readout(Mamba(D, 2, expand=1, kernel_size=14, discretisation="zoh"), OUT),
+    "mamba-invariant": lambda: Readout(Mamba(D, 3, time_invariant=True), OUT),
+    "mamba-2": lambda: Readout(Mamba2(D, 2, 4), OUT),
+    "mamba-2-groups": lambda: Readout(Mamba2(D, 6, 3, expand=4, kernel_size=None, groups=2), OUT),
     "tcn": partial(TCN, D, OUT, (6, 6), 3, dropout=0.3),
     "tcn-1": partial(TCN, D, OUT, (6, 4, 4), 1),
     "tcn-published": partial(TCN, D, OUT, (6, 4), 2, init="published"),
@@ -140,6 +179,8 @@ IDS = {
     "readout-ids": lambda: Readout(LSTM(D, 4), V, vocabulary=V),
     "indrnn-ids": partial(PlainIndRNN, D, 8, 2, V, vocabulary=V, norm="before", dropout=0.3),
     "qrnn-ids": partial(QRNN, D, 8, 2, V, vocabulary=V, pooling="f"),
+    "slstm-ids": lambda: Readout(SLSTM(8, 2), V, vocabulary=V),
+    "mlstm-ids": lambda: Readout(MLSTM(8, eps=1e-6, chunk=4), V, vocabulary=V),
     "tcn-ids": partial(TCN, V, V, (6, 6), 3, vocabulary=V, embedding_size=4, embedding_dropout=0.3),
     "tcn-tied": partial(TCN, V, V, (6, 4), 3, vocabulary=V, tied=True),
     "elmo": partial(BidirectionalLM, V, width=5),
@@ -190,9 +231,11 @@ RECURRENT = [
     name
     for name in FLOATS
     if name.split("-")[0]
-    in ("rnn", "lstm", "gru", "readout", "bag", "deep", "indrnn", "tcn", "local", "qrnn", "min", "lru")
+    in ("rnn", "lstm", "gru", "readout", "bag", "deep", "indrnn", "tcn", "local", "qrnn", "min", "lru", "retention")
+    or name.startswith(("s4d", "mamba"))
 ]
 DROPOUT = [n for n, build in MODELS.items() if re.search("dropout|zoneout", str(getattr(build, "keywords", "")))]
+RECURRENT += [name for name in FLOATS if name.startswith(("slstm", "mlstm"))]
 
 
 def names(*left_out):
@@ -271,8 +314,8 @@ SMALLEST = [RNN(1, 1), LSTM(1, 1), GRU(1, 1), Readout(GRU(1, 1), 1), DeepTransit
 SMALLEST += [PlainIndRNN(1, 1, 1, 1), ResidualIndRNN(1, 1, 1, 1), DenseIndRNN(1, 1, (1,), 1, initial_size=1)]
 SMALLEST += [JordanRNN(1, 1, 1), TCN(1, 1, (1,), 1), LocalRNN(1, 1, 1)]
 SMALLEST += [QRNNLayer(1, 1, window=1), QRNN(1, 1, 1, 1)]
-SMALLEST += [SelectiveRecurrence(1), SelectiveRecurrence(1, "positive")]
-SMALLEST += [MinGRU(1), MinLSTM(1, 1), LRU(1, 1)]
+SMALLEST += [MinGRU(1), MinLSTM(1, 1), LRU(1, 1), RGLRU(1), RWKVTimeMixing(1), RWKVChannelMixing(1, 1)]
+SMALLEST += [MinGRU(1), MinLSTM(1, 1), LRU(1, 1), S4D(1, 2), Mamba(1, 1, expand=1), Mamba2(1, 1, 1, expand=1)]
 SMALLEST += [Bag(1, 1), JordanRNN(1, 1, 1), TCN(1, 1, (1,), 1), LocalRNN(1, 1, 1)]
 SMALLEST_IDS = [
     Readout(GRU(1, 1), 1, vocabulary=1),
@@ -371,7 +414,7 @@ def test_looking_changes_nothing(name):
 
 
 @pytest.mark.parametrize("seen", [False, True])
-@names(*BOTH_WAYS, *STORIES)
+@names(*BOTH_WAYS, *STORIES, "s4d-convolution")  # an FFT's rounding depends on all that it reads
 def test_no_output_depends_on_a_later_input(name, seen):
     """And each depends on its own and, but for what has no memory, on the first."""
     model, x = watch(make(name)) if seen else make(name), example(name)
@@ -383,7 +426,14 @@ def test_no_output_depends_on_a_later_input(name, seen):
     assert torch.equal(model(changed(x, 0))[0][:, -1], before[:, -1]) == (name in [*POINTWISE, *NEAR])
 
 
-NEAR = ["tcn-published", "local-rnn", "local-gru", "local-lstm", "bytenet-even"]  # their reach is shorter than T
+NEAR = [
+    "tcn-published",
+    "local-rnn",
+    "local-gru",
+    "local-lstm",
+    "bytenet-even",
+    "rwkv-channel",
+]  # their reach is shorter than T
 
 
 @pytest.mark.parametrize("name", BOTH_WAYS)
@@ -413,13 +463,22 @@ def test_gradients_reach_every_weight(name):
         assert parameter.grad is not None and parameter.grad.isfinite().all() and parameter.grad.any(), key
 
 
+GIVEN = (".A_log", ".log_A_real", ".A_imag", "core.B")  # rates of state space models and the like start by a formula
+
+
 @names()
 def test_a_seed_decides_the_weights(name):
     one, same, other = (weights_of(name, seed) for seed in (1, 1, 2))
     assert all(torch.equal(one[key], same[key]) for key in one)
     for key, value in one.items():
-        constant = value.ndim < 2 and bool((value == value.flatten()[0]).all())
+        if re.search(r"\btime_(mix|decay|first)", key):  # of RWKV, set by the layer's place
+            continue
+        constant = key.endswith(GIVEN) or (value.ndim < 2 and bool((value == value.flatten()[0]).all()))
+        constant = constant or not value.any() or key in BY_FORMULA
         assert constant or not torch.equal(value, other[key]), key
+
+
+BY_FORMULA = {"core.bias"}  # the forget biases of an sLSTM
 
 
 def weights_of(name, seed):
@@ -560,7 +619,7 @@ CONSTRUCTORS = [
     (
         partial(MixerStack, mixer=lambda width: RNN(width, width)),
         NET | MIXED,
-        NO_NET | {"width": 0, "layers": 0, "mlp": [-1, 1.5, True], "vocabulary": 0},
+        NO_NET | {"width": 0, "layers": 0, "mlp": [-1, 1.5, True], "kernel_size": 0, "vocabulary": 0},
     ),
     (PlainIndRNN, PLAIN, INDRNN | NO_CORE | {"num_layers": 0, "output_size": 0, "vocabulary": 0, "input_scale": 0.0}),
     (
@@ -572,11 +631,20 @@ CONSTRUCTORS = [
     (JordanRNN, CORE | {"output_size": 2}, NO_CORE | {"output_size": 0}),
     (QRNNLayer, CORE, NO_CORE | {"window": [0, 2.0], "pooling": "fi", "zoneout": [1.0, -0.1]}),
     (QRNN, PLAIN, NO_CORE | {"num_layers": 0, "output_size": 0, "vocabulary": 0, "window": 0}),
-    (SelectiveRecurrence, MIXER, NO_MIXER | {"sign": "negative"}),
     (MinGRU, MIXER, NO_MIXER | {"hidden_size": [0, 2.0], "form": "cubic"}),
     (partial(MinGRU, positive_states=False), MIXER, {"form": "log"}),
     (MinLSTM, MIXER, NO_MIXER | {"hidden_size": 0, "form": "cubic"}),
     (LRU, MIXER, NO_MIXER | {"state_size": 0, "r_min": [-0.1, 1.0], "r_max": [0.0, 1.1], "max_phase": [0.0, 7.0]}),
+    (RGLRU, MIXER, NO_MIXER | {"heads": [0, 3], "init": "ring"}),
+    (RWKVTimeMixing, MIXER, NO_MIXER | {"layer": [-1, 1, 0.0], "layers": 0}),
+    (RWKVChannelMixing, MIXER, NO_MIXER | {"inner": 0, "layer": 1, "layers": 0}),
+    (MultiScaleRetention, MIXER, NO_MIXER | {"width": [0, 5], "heads": [0, 3], "value_width": 0, "form": "quadratic"}),
+    (MultiScaleRetention, MIXER | {"heads": 2}, {"value_width": [3, True], "chunk": [0, 1.5], "eps": -1.0}),
+    (S4D, MIXER, NO_MIXER | {"state_size": [0, 3], "init": "legs", "discretisation": "euler", "route": "scan"}),
+    (Mamba, MIXER, NO_MIXER | {"state_size": 0, "expand": [0, 1.5], "kernel_size": 0, "step_rank": 0}),
+    (Mamba, MIXER, {"discretisation": "bilinear", "eigenvalues": "complex"}),
+    (Mamba2, MIXER | {"heads": 2}, NO_MIXER | {"heads": [0, 3], "state_size": 0, "expand": 0, "kernel_size": 0}),
+    (Mamba2, MIXER | {"heads": 4}, {"groups": [0, 3]}),
     (TCN, CONVOLVED, NO_NET | {"channels": [(), 5], "kernel_size": 0, "init": "xavier", "dropout": 1.5, "tied": True}),
     (TCN, CONVOLVED, {"vocabulary": 0, "embedding_size": 5, "embedding_dropout": 0.1}),
     (partial(TCN, vocabulary=3), CONVOLVED, {"embedding_size": 0, "tied": True}),
@@ -612,6 +680,10 @@ CONSTRUCTORS = [
     ),
     (BidirectionalLM, ELMO, {"projection_clip": 3.0, "backend": "cudnn"}),
     (partial(BidirectionalLM, **CLIPPED), ELMO, {"backend": "torch", "cell_clip": 0.0, "projection_clip": -1.0}),
+    (SLSTM, {"width": 6}, {"width": [0, -1], "heads": [0, 4, 6], "kernel_size": 0, "forget": "tanh"}),
+    (SLSTM, {"width": 6}, {"block": [1, -1], "blocks": 0}),
+    (MLSTM, {"width": 6}, {"width": 0, "heads": [0, 5, 12], "expand": 0.0, "kernel_size": 0, "block_size": [0, 5]}),
+    (MLSTM, {"width": 6}, {"form": "quadratic", "eps": -1e-6, "chunk": 0, "blocks": 0}),
     (ScalarMix, {"layers": 3}, {"layers": 0, "eps": -1.0}),
     (
         CharacterCNN,

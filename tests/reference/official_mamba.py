@@ -1,11 +1,11 @@
 """Mamba, Mamba-2, their scan, and S4D among the reference values: the authors' code, channels before time in part."""
 
-import math
 from collections.abc import Callable
 from importlib.util import find_spec
 
 import torch
 import torch.nn.functional as F
+from reference.furthest import furthest
 from torch import Tensor
 from torch.func import functional_call
 
@@ -23,7 +23,7 @@ def scan(arrays: Arrays) -> Arrays:
     be left out of a file.
     """
     backends = ["auto", "loop", "scan", *(["numba"] if find_spec("numba") else [])]
-    return _furthest([_scan(arrays, backend) for backend in backends], arrays)
+    return furthest([_scan(arrays, backend) for backend in backends], arrays)
 
 
 def _scan(arrays: Arrays, backend: str) -> Arrays:
@@ -77,12 +77,12 @@ def mamba2(arrays: Arrays) -> Arrays:
         x, leaves, run = _prepare(arrays, model, given)
         return _with_gradients({"out": run(x)[0]}, arrays, x, leaves)
 
-    return _furthest([by(backend) for backend in ("auto", "loop", "chunks")], arrays)
+    return furthest([by(backend) for backend in ("auto", "loop", "chunks")], arrays)
 
 
 def s4d(arrays: Arrays) -> Arrays:
     """The layer, by the convolution and by the recurrence, channels before time in the file."""
-    return _furthest([_s4d(arrays, route) for route in ("convolution", "recurrence")], arrays)
+    return furthest([_s4d(arrays, route) for route in ("convolution", "recurrence")], arrays)
 
 
 def _s4d(arrays: Arrays, route: str) -> Arrays:
@@ -135,17 +135,6 @@ def _with_gradients(outcomes: Arrays, arrays: Arrays, x: Tensor, leaves: Arrays)
         found = torch.autograd.grad((outcomes["out"] * arrays["grad_out"]).sum(), [x, *leaves.values()])
         outcomes = outcomes | dict(zip(["gx", *(f"g/{name}" for name in leaves)], found, strict=True))
     return {name: value.detach() for name, value in outcomes.items()}
-
-
-def _furthest(runs: list[Arrays], arrays: Arrays) -> Arrays:
-    """Of several ways to compute the same, for each outcome the way that is furthest from the file."""
-
-    def distance(name: str, ours: Tensor) -> float:
-        if name not in arrays or arrays[name].shape != ours.shape:
-            return 0.0
-        return float((ours - arrays[name]).abs().nan_to_num(nan=math.inf).max())
-
-    return {name: max((run[name] for run in runs), key=lambda ours: distance(name, ours)) for name in runs[0]}
 
 
 FAMILIES = {"selective_scan": scan, "mamba_": mamba, "mamba2_": mamba2, "s4d": s4d}

@@ -129,11 +129,13 @@ def _taps(leaves: Arrays) -> int | None:
 
 
 def _with_gradients(arrays: Arrays, outcomes: Arrays, inputs: Arrays, leaves: Arrays) -> Arrays:
-    """With those of sum(out * grad_out); a parameter that nothing uses is refused."""
+    """With those of sum(out * grad_out), in which every parameter has a part."""
+    loss = (outcomes["out"] * arrays.get("grad_out", torch.ones(1))).sum()
+    found = torch.autograd.grad(loss, [*inputs.values(), *leaves.values()], allow_unused=True)
+    names = [*(f"g{name}" for name in inputs), *(f"g/{name}" for name in leaves)]
+    if unused := [name for name, gradient in zip(names, found, strict=True) if gradient is None]:
+        raise ValueError(f"path must hold known parameters only, and also holds {unused}")
     if "grad_out" in arrays:
-        loss = (outcomes["out"] * arrays["grad_out"]).sum()
-        found = torch.autograd.grad(loss, [*inputs.values(), *leaves.values()])
-        names = [*(f"g{name}" for name in inputs), *(f"g/{name}" for name in leaves)]
         outcomes = outcomes | dict(zip(names, found, strict=True))
     return {name: value.detach() for name, value in outcomes.items()}
 

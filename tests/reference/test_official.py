@@ -12,21 +12,26 @@ from reference.bert_loops import make_bert
 from reference.convolution_loops import make_bytenet, make_convs2s
 from reference.elmo_loops import make_elmo
 from reference.gpt_loops import make_gpt
+from reference.griffin_loops import make_rg_lru
 from reference.indrnn_loops import make_net, make_recurrent
 from reference.lru_loops import make_lru
 from reference.mamba_loops import make_mamba, make_mamba2, make_s4d, make_scan
+from reference.matrix_state_loops import make_linear_attention, make_memory, make_ssd
 from reference.memory_loops import make_memory_network
 from reference.min_rnn_loops import make_extra, make_min_rnn
 from reference.neural_gpu_loops import make_neural_gpu
 from reference.plain_loops import Parameters, make_cell
 from reference.qrnn_loops import make_qrnn
 from reference.r_transformer_loops import make_r_transformer
+from reference.retnet_loops import make_retention
+from reference.rwkv_loops import make_rwkv
 from reference.ssan_loops import make_ssan
 from reference.tcn_loops import make_tcn
 from reference.transformer_loops import make_annotated, make_torch
 from reference.txl_loops import make_txl, transformer_xl
 from reference.word2vec_loops import make_rules, make_word2vec
 from reference.xlnet_loops import make_xlnet
+from reference.xlstm_loops import make_xlstm
 from support.helpers import FIXTURES
 
 # What the files say whose outcomes are few.
@@ -46,7 +51,7 @@ FEW_OUTCOMES = {
     "memn2n_linear_start": {"attention", "probabilities", "position_encoding", "loss", "g/tables"},
     "memn2n_bow": {"attention", "probabilities", "loss", "g/tables"},
 }
-SOME_OUTCOME = {"out", "train_out", "seg0/nll", "logits", "layer2", "loss", "L3"}
+SOME_OUTCOME = {"out", "out_eps0", "train_out", "seg0/nll", "logits", "layer2", "loss", "L3"}
 QUIRK = FIXTURES / "txl_extlen_officialquirk.npz"
 MAKERS = {"cell_": make_cell, "indrnn_recurrent": make_recurrent, "indrnn_": make_net, "tcn": make_tcn}
 MAKERS |= {"txl_": make_txl, "rtransformer": make_r_transformer, "transformer_torch": make_torch}
@@ -58,7 +63,10 @@ MAKERS |= {
     "mamba2_": make_mamba2,
     "s4d": make_s4d,
 }
+MAKERS |= {"slstm_": make_xlstm, "mlstm_": make_xlstm}
 MAKERS |= {"convs2s": make_convs2s, "neural_gpu": make_neural_gpu, "memn2n": make_memory_network, "ssan": make_ssan}
+MAKERS |= {"linear_attention": make_linear_attention, "ssd": make_ssd, "gla": make_memory}
+MAKERS |= {"delta_rule": make_memory, "gated_delta_rule": make_memory}
 MAKERS |= {
     "word2vec": make_word2vec,
     "optim_rules": make_rules,
@@ -67,6 +75,7 @@ MAKERS |= {
     "bert_": make_bert,
 }
 MAKERS |= {"mingru": make_min_rnn, "minlstm": make_min_rnn, "minrnn_extra": make_extra, "lru": make_lru}
+MAKERS |= {"rglru": make_rg_lru, "rwkv4": make_rwkv, "retention": make_retention}
 
 
 def make(tmp_path, stem, **sizes):
@@ -232,13 +241,6 @@ ELMO = [
     ("elmo_official_tiny_other", {"skip": True, "layers": 3, "activation": "tanh", "highways": 1, "streams": 1}),
     ("elmo_official_tiny_other", {"clips": (None, 0.2), "highways": 0, "length": 5, "filters": ((5, 7),), "words": 9}),
 ]
-MIN_RNN = [
-    {},
-    {"batch": 1, "length": 1, "width": 1, "size": 1},
-    {"length": 40, "size": 7, "seed": 3},
-    {"projected": False, "width": 5, "size": 5},
-    {"state": False, "gradients": False},
-]
 MAMBA = [
     ("selective_scan_other", {}),
     ("selective_scan_other", {"extras": (), "states": 1}),
@@ -256,6 +258,44 @@ MAMBA = [
     ("s4d_other", {"states": 1, "width": 1, "length": 1, "batch": 1}),
     ("s4d_other", {"states": 8, "length": 40, "gradients": False}),
 ]
+MIN_RNN = [
+    {},
+    {"batch": 1, "length": 1, "width": 1, "size": 1},
+    {"length": 40, "size": 7, "seed": 3},
+    {"projected": False, "width": 5, "size": 5},
+    {"state": False, "gradients": False},
+]
+RETENTION = [
+    {},
+    {"heads": 1, "key_size": 2, "value_size": 1, "length": 1, "chunk": 1, "batch": 1},
+    {"heads": 5, "length": 12, "chunk": 4, "eps": 1e-2, "scale": 4},
+    {"length": 8, "chunk": 2, "key_size": 6, "scale": 1, "seed": 2},
+    {"length": 6, "chunk": 6, "gradients": False},
+]
+MATRIX = [
+    {},
+    {"batch": 1, "heads_count": 1, "length": 1, "key": 1, "value": 1, "chunk": 1},
+    {"length": 40, "key": 5, "value": 2, "chunk": 16, "most": 2.0},
+    {"heads_count": 3, "state": False, "gradients": False},
+]
+XLSTM = [
+    ("slstm_cell_other", {}),
+    ("slstm_cell_other", {"heads": 1, "size": 5, "state": False}),
+    ("slstm_cell_other", {"heads": 3, "size": 2, "batch": 1, "length": 1}),
+    ("slstm_cell_other", {"length": 40, "batch": 3, "gradients": False}),
+    ("slstm_layer_other", {}),
+    ("slstm_layer_other", {"heads": 1, "size": 4, "taps": 4, "length": 9}),
+    ("slstm_layer_other", {"heads": 3, "taps": 0, "batch": 1}),
+    ("slstm_layer_other", {"taps": 7, "length": 2}),
+    ("mlstm_cell_other", {}),
+    ("mlstm_cell_other", {"heads": 1, "size": 5, "width": 2, "length": 21, "chunk": 4, "spread": 10}),
+    ("mlstm_cell_other", {"batch": 1, "length": 1, "size": 1, "chunk": 64, "eps": ()}),
+    ("mlstm_cell_other", {"length": 70, "chunk": 16, "eps": ("1e-6", "0.1"), "gradients": False}),
+    ("mlstm_layer_other", {}),
+    ("mlstm_layer_other", {"width": 6, "heads": 3, "inner": 12, "block": 4, "taps": 4, "bias": False}),
+    ("mlstm_layer_other", {"width": 3, "heads": 1, "inner": 10, "block": 5, "taps": 0, "length": 17}),
+    ("mlstm_layer_other", {"width": 7, "inner": 4, "block": 1, "batch": 1, "length": 1, "gradients": False}),
+]
 FILES = [(f"cell_{cell}", sizes) for cell in ("rnn", "lstm", "gru") for sizes in CELL]
 FILES += [("indrnn_recurrent", s) for s in ({}, {"time": 1, "batch": 1, "size": 1}, {"time": 300, "seed": 2})]
 FILES += [(stem, sizes | more) for stem, sizes in NETS.items() for more in ({}, CUDA)]
@@ -272,7 +312,16 @@ FILES += [(f"{kind}_other", sizes) for kind in ("mingru", "minlstm") for sizes i
 FILES += [("minrnn_extra_other", {}), ("minrnn_extra_other", {"batch": 1, "length": 20, "size": 1})]
 FILES += [("lru_other", {}), ("lru_other", {"batch": 1, "length": 1, "size": 1, "width": 1})]
 FILES += [("lru_other", {"length": 30, "size": 2, "width": 7})]
-FILES += [("word2vec_other", {}), ("optim_rules_other", {})]
+FILES += [("rglru_other", sizes) for sizes in ({}, {"heads": 1, "size": 1, "batch": 1, "length": 1}, {"heads": 5})]
+FILES += [("rglru_other", {"state": False, "packed": False, "length": 9, "size": 2, "gradients": False})]
+FILES += [("rwkv4_other", sizes) for sizes in ({}, {"width": 1, "inner": 1, "length": 1}, {"width": 7, "length": 30})]
+FILES += [("rwkv4_other", {"gradients": False}), *[("retention_other", sizes) for sizes in RETENTION]]
+FILES += [(f"{kind}_other", sizes) for kind in ("delta_rule", "gated_delta_rule", "gla") for sizes in MATRIX]
+FILES += [("ssd_other", {}), ("ssd_other", {"length": 1, "states": 1, "size": 1, "batch": 1, "chunk": 1})]
+FILES += [("ssd_other", {"length": 70, "state": False}), ("ssd_other", {"gradients": False, "heads_count": 3})]
+FILES += [("linear_attention_other", {}), ("linear_attention_other", {"length": 33, "eps": 0.1, "gradients": False})]
+FILES += [("linear_attention_other", {"length": 1, "batch": 1, "heads_count": 1, "key": 1, "value": 1})]
+FILES += [("word2vec_other", {}), ("optim_rules_other", {}), *XLSTM]
 
 
 @pytest.mark.parametrize("stem, sizes", FILES, ids=str)
@@ -294,8 +343,12 @@ EXAMPLES += [("neural_gpu", {}), ("neural_gpu_cgru", {})]
 EXAMPLES += [("transformer_torch_post", {"layers": 2}), ("txl_plain", {}), ("txl_adaptive", ADAPTIVE)]
 EXAMPLES += [("qrnn_fo", {}), ("qrnn_ifo", {"pooling": "ifo", "layers": 2})]
 EXAMPLES += [("elmo_bilm", {"skip": True}), ("elmo_projected", {}), ("elmo_official_tiny", {})]
-EXAMPLES += [("mingru", {}), ("minlstm", {}), ("minrnn_extra", {}), ("lru", {})]
 EXAMPLES += [("selective_scan", {}), ("mamba_block", {}), ("mamba2_block", {"groups": 2}), ("s4d", {})]
+EXAMPLES += [("mingru", {}), ("minlstm", {}), ("minrnn_extra", {}), ("lru", {})]
+EXAMPLES += [("rglru", {}), ("rwkv4", {}), ("retention", {})]
+EXAMPLES += [("delta_rule_negative", {"most": 2.0}), ("gated_delta_rule", {}), ("gla", {}), ("ssd", {})]
+EXAMPLES += [("linear_attention", {})]
+EXAMPLES += [("slstm_cell", {}), ("slstm_layer", {}), ("mlstm_cell", {}), ("mlstm_layer", {})]
 EXAMPLES += [("bytenet_stack", {}), ("convs2s", {}), ("memn2n", {}), ("optim_rules", {})]
 examples = pytest.mark.parametrize("stem, sizes", EXAMPLES, ids=str)
 
@@ -332,6 +385,9 @@ UNKNOWN = {
     "selective_scan": ["gx", "g/A", "conv_state"],
     "mamba_block": ["last_state", "g/conv.weight", "g/dt_bias"],
     "s4d": ["g/kernel.B", "h"],
+    "slstm_cell": ["out_steps", "gstate0"],
+    "mlstm_cell": ["out_eps", "out_quadratic", "g/q"],
+    "mlstm_layer": ["out_recurrent", "g/q_proj.scale"],
     "txl_plain": ["seg3/nll", "seg0/mem3", "gx", "seg0/logits"],
 }
 

@@ -1,0 +1,269 @@
+"""Linear attention, and what makes a memory of its sum: decay, the delta rule, and both.
+
+**Linear attention.** A. Katharopoulos, A. Vyas, N. Pappas and F. Fleuret, *Transformers are RNNs*, ICML 2020 (arXiv
+2006.16236). With phi(q) . phi(k) in the place of exp(q . k), attention is read out of two sums over the past,
+
+    S_t = S_{t-1} + phi(k_t) v_t^T,    z_t = z_{t-1} + phi(k_t),    o_t = S_t^T phi(q_t) / (z_t . phi(q_t))
+
+with phi(x) = elu(x) + 1. It is a recurrent network whose state is the matrix S. A sum never forgets: what is written at
+a key that was used before is added to what stands there.
+
+**The delta rule.** I. Schlag, K. Irie and J. Schmidhuber, *Linear Transformers Are Secretly Fast Weight Programmers*,
+ICML 2021 (arXiv 2102.11174); in chunks, S. Yang et al., NeurIPS 2024 (arXiv 2406.06484). What stands at the key is
+replaced:
+
+    S_t = S_{t-1} + beta_t k_t (v_t - S_{t-1}^T k_t)^T = (I - beta_t k_t k_t^T) S_{t-1} + beta_t k_t v_t^T
+
+one step of gradient descent on |S^T k_t - v_t|^2 / 2 with the rate beta_t (Widrow and Hoff 1960). With |k| = 1 its
+eigenvalues are 1 and 1 - beta_t. A beta up to 2 makes the second negative, a mirror at 2, and with it what no memory
+that only fades can do, as parity (R. Grazzi et al., ICLR 2025, arXiv 2411.12537).
+
+**Decay** acts on all of S at once: one number a_t for each head (Mamba-2; with the delta rule Gated DeltaNet, S. Yang,
+J. Kautz and A. Hatamizadeh, ICLR 2025, arXiv 2412.06464), or one for each row (gated linear attention, S. Yang et al.,
+ICML 2024, arXiv 2312.06635):
+
+    S_t = a_t (I - beta_t k_t k_t^T) S_{t-1} + beta_t k_t v_t^T,        S_t = diag(a_t) S_{t-1} + k_t v_t^T
+
+    one for each head:    a_t = exp(-exp(A_log) softplus(W_a x_t + b))
+    one for each row:     a_t = sigmoid(W_a x_t + b)^(1/16)
+
+Where the authors' code does otherwise than the papers, and this file than either:
+
+- Linear attention (idiap/fast-transformers) adds 1e-6 to the denominator. Neither q nor k is scaled.
+- The layers of flash-linear-attention divide q by sqrt(K), take silu after the short convolution, and give linear
+  attention no denominator unless asked; a norm of each head's output takes its place. So do the layers here.
+- The delta rule's keys are divided by their sum in Schlag et al., by their length in what came after. So is q.
+- Gated DeltaNet draws exp(A_log) from U(0, 16): some heads hardly forget.
+- The W_a of a decay for each row has a low rank there, and all of it is learned here. The delta rule beside it is in no
+  paper in this order: Kimi Linear lets the state decay first and erases then.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from rtx_lib.kernels import matrix_recurrence
+from rtx_lib.layers.shapes import expect, expect_all, expect_choice, expect_heads
+from rtx_lib.layers.short_convolution import ShortConvolution
+
+RULES = ("delta", "sum")
+DECAYS = (None, "head", "row")
+KEYS = ("unit", "elu", "plain")
+State = tuple[Tensor, Tensor]
+
+
+def phi(x: Tensor) -> Tensor:
+    """elu(x) + 1, which is positive (Katharopoulos et al. 2020, eq. 7)."""
+    return F.elu(x) + 1
+
+
+def linear_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    state: State | None = None,
+    *,
+    causal: bool = True,
+    eps: float = 1e-6,
+    backend: str = "auto",
+) -> tuple[Tensor, State]:
+    """o_t = S^T phi(q_t) / (z . phi(q_t) + eps), S and z the sums of phi(k) v^T and phi(k).
+
+    Parameters
+    ----------
+    q, k, v
+        (B, H, T, K), (B, H, T, K) and (B, H, T, V); every size at least 1.
+    state
+        S (B, H, K, V) and z (B, H, K) of what came before; zeros if None.
+    causal
+        Whether the sums that are read at t end at t, or at T.
+    backend
+        Of :func:`rtx_lib.kernels.matrix_recurrence`.
+
+    Returns
+    -------
+    o, state
+        (B, H, T, V), and S and z after the last step.
+
+    Raises
+    ------
+    ValueError
+        As in :func:`rtx_lib.kernels.matrix_recurrence`.
+    """
+    expect(q, "B H T K", "q")
+    expect(k, q.shape, "k", like=q)
+    expect(v, (*q.shape[:3], "V"), "v", like=q)
+    shape = (*q.shape[:2], q.shape[3])
+    sums = None  # S with z as one more column, of values that are all 1
+    if state is not None:
+        s, z = expect_all(state, [(*shape, v.shape[3]), shape], "(S, z)", like=q)
+        sums = torch.cat([s, z[..., None]], -1)
+    q, k, v = phi(q), phi(k), torch.cat([v, torch.ones_like(v[..., :1])], -1)
+    if causal:
+        o, sums = matrix_recurrence(q, k, v, state=sums, backend=backend)
+    else:
+        sums = k.mT @ v if sums is None else sums + k.mT @ v
+        o = q @ sums
+    return o[..., :-1] / (o[..., -1:] + eps), (sums[..., :-1], sums[..., -1])
+
+
+class LinearAttention(nn.Module):
+    """Katharopoulos et al.'s attention as a layer: y = W_O of :func:`linear_attention`, head by head.
+
+    Weights start as torch.nn's; there are no biases.
+
+    Parameters
+    ----------
+    width, heads
+        D and H, which must divide it.
+    backend
+        Of :func:`linear_attention`.
+
+    Raises
+    ------
+    ValueError
+        For sizes below 1 or heads that do not divide the width; in ``forward`` for an empty sequence, or an x or a
+        state of the wrong shape or type.
+    """
+
+    def __init__(self, width: int, *, heads: int = 1, backend: str = "auto") -> None:
+        super().__init__()
+        expect_heads(width, heads)
+        self.width, self.heads, self.backend = width, heads, backend
+        self.qkv, self.out = nn.Linear(width, 3 * width, bias=False), nn.Linear(width, width, bias=False)
+
+    def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
+        """Map x (B, T, D) to y (B, T, D).
+
+        The state is S (B, H, K, K) and z (B, H, K); zeros if None.
+        """
+        expect(x, ("B", "T", self.width), like=self.out.weight)
+        parts = self.qkv(x).to(self.out.weight.dtype).chunk(3, -1)
+        q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in parts)
+        o, state = linear_attention(q, k, v, state, backend=self.backend)
+        return self.out(o.transpose(1, 2).flatten(2)), state
+
+
+class DeltaNet(nn.Module):
+    """A layer with a matrix for its memory: y_t = W_O norm(S_t^T q_t / sqrt(K)), head by head.
+
+        rule="delta"                    DeltaNet
+        rule="delta", decay="head"      Gated DeltaNet
+        rule="sum", decay="head"        the recurrence of Mamba-2
+        rule="sum", decay="row"         gated linear attention
+        rule="sum"                      linear attention without its denominator
+
+    Weights start as torch.nn's, without biases, exp(A_log) from U(0, 16) and a_t so that softplus(b) is log-uniform in
+    [0.001, 0.1], as in the authors' code.
+
+    Parameters
+    ----------
+    width, heads
+        D and H, which must divide it.
+    rule
+        ``"delta"``: what stands at the key is replaced; ``"sum"``: it is added to.
+    decay
+        None, or a decay for each ``"head"`` or each ``"row"`` of its memory, all chosen by x_t.
+    largest_beta
+        beta_t = largest_beta sigmoid(W_b x_t), above 0 and up to 2. Above 1, eigenvalues may be negative.
+    keys
+        ``"unit"``: q and k are divided by their length. ``"elu"``: phi of them; ``"plain"``: as they come. With the
+        delta rule both of these can make a memory that grows without bounds.
+    convolution
+        Size of the :class:`rtx_lib.layers.ShortConvolution` and silu that q, k and v pass; none if None.
+    gate
+        Whether the heads' outputs are multiplied by silu(W_g x_t).
+    norm
+        Whether they are divided by their root mean square.
+    backend
+        Of :func:`rtx_lib.kernels.matrix_recurrence`.
+
+    Raises
+    ------
+    ValueError
+        For sizes below 1, heads that do not divide the width, an unknown rule, decay or kind of keys, or a largest_beta
+        outside (0, 2]; in ``forward`` for an empty sequence, or an x or a state of the wrong shape or type.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        *,
+        heads: int = 1,
+        rule: str = "delta",
+        decay: str | None = None,
+        largest_beta: float = 1.0,
+        keys: str = "unit",
+        convolution: int | None = 4,
+        gate: bool = False,
+        norm: bool = True,
+        backend: str = "auto",
+    ) -> None:
+        super().__init__()
+        size = expect_heads(width, heads)
+        expect_choice("rule", rule, RULES)
+        expect_choice("decay", decay, DECAYS)
+        expect_choice("keys", keys, KEYS)
+        if not 0 < largest_beta <= 2:
+            raise ValueError(f"largest_beta must be above 0 and at most 2, got {largest_beta}")
+        self.width, self.heads, self.largest_beta = width, heads, largest_beta
+        self.rule, self.decay, self.keys, self.backend = rule, decay, keys, backend
+        self.qkv = nn.Linear(width, 3 * width, bias=False)
+        self.convolution = None if convolution is None else ShortConvolution(3 * width, convolution, bias=False)
+        self.beta = nn.Linear(width, heads, bias=False) if rule == "delta" else None
+        if decay == "head":
+            self.step = nn.Linear(width, heads, bias=False)
+            self.A_log = nn.Parameter(torch.empty(heads).uniform_(0, 16).clamp(min=1e-4).log())
+            steps = torch.empty(heads).uniform_(math.log(0.001), math.log(0.1)).exp()
+            self.step_bias = nn.Parameter(steps + torch.log(-torch.expm1(-steps)))  # what softplus turns into them
+        elif decay == "row":
+            self.keep = nn.Linear(width, width)
+        self.gate = nn.Linear(width, width, bias=False) if gate else None
+        self.norm = nn.RMSNorm(size, eps=1e-5) if norm else None
+        self.out = nn.Linear(width, width, bias=False)
+
+    def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
+        """Map x (B, T, D) to y (B, T, D).
+
+        The state is S (B, H, K, K) and the last inputs of the convolution (B, k - 1, 3D), of which there are none
+        without it; zeros if None.
+        """
+        expect(x, ("B", "T", self.width), like=self.out.weight)
+        size, reach = self.width // self.heads, 1 if self.convolution is None else self.convolution.kernel_size
+        shapes = [(len(x), self.heads, size, size), (len(x), reach - 1, 3 * self.width)]
+        if state is None:
+            state = (x.new_zeros(shapes[0]), x.new_zeros(shapes[1]))
+        s, past = expect_all(state, shapes, "(S, last inputs)", like=x)
+        q, k, v, log_decay, beta, past = self.chosen(x, past)
+        o, s = matrix_recurrence(
+            q / math.sqrt(size), k, v, log_decay=log_decay, beta=beta, state=s.to(q.dtype), backend=self.backend
+        )
+        o = o if self.norm is None else self.norm(o)
+        y = o.transpose(1, 2).flatten(2)
+        return self.out(y if self.gate is None else y * F.silu(self.gate(x))), (s, past)
+
+    def chosen(self, x: Tensor, past: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor | None, Tensor]:
+        """What x (B, T, D) makes of a step: q, k, v (B, H, T, K), log_decay and beta (B, H, T), and the new past.
+
+        log_decay is (B, H, T, K) with a decay for each row. Both are None where the layer has none.
+        """
+        dtype = self.out.weight.dtype  # after autocast too
+        qkv = self.qkv(x).to(dtype)
+        if self.convolution is not None:
+            qkv, past = self.convolution(qkv, past)
+            qkv = F.silu(qkv.to(dtype))
+        q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in qkv.chunk(3, -1))
+        if self.keys == "unit":
+            q, k = (F.normalize(part, dim=-1, eps=1e-6) for part in (q, k))
+        elif self.keys == "elu":
+            q, k = phi(q), phi(k)
+        beta = log_decay = None
+        if self.beta is not None:
+            beta = self.largest_beta * torch.sigmoid(self.beta(x).to(dtype)).transpose(1, 2)
+        if self.decay == "head":
+            log_decay = (-self.A_log.exp() * F.softplus(self.step(x).to(dtype) + self.step_bias)).transpose(1, 2)
+        elif self.decay == "row":
+            log_decay = F.logsigmoid(self.keep(x).to(dtype)).unflatten(-1, (self.heads, -1)).transpose(1, 2) / 16
+        return q, k, v, log_decay, beta, past

@@ -1,0 +1,182 @@
+"""The real-gated linear recurrent unit: the LRU without complex numbers, and with gates that read the input.
+
+S. De, S. L. Smith, A. Fernando, A. Botev et al., *Griffin: Mixing Gated Linear Recurrences with Local Attention for
+Efficient Language Models*, 2024 (arXiv 2402.19427). Section 2.4:
+
+    r_t = sigmoid(W_a x_t + b_a)                     how much of the forgetting happens                      (eq. 1)
+    i_t = sigmoid(W_x x_t + b_x)                     how much of the input comes in                          (eq. 2)
+    a_t = a^(c r_t),   a = sigmoid(Lambda),   c = 8                                                          (eq. 3)
+    h_t = a_t h_{t-1} + sqrt(1 - a_t^2) (i_t x_t)                                                            (eq. 4)
+
+all element by element. Gate and root are of :mod:`rtx_lib.models.lru`'s kind: the root keeps the variance of a state at
+that of its input, now from step to step. With r_t near 0 a unit keeps its state, and takes nothing in.
+
+Computed is log a_t = -c r_t softplus(-Lambda); ``a_param`` is -Lambda.
+
+Where the authors' code (google-deepmind/recurrentgemma) does otherwise than the paper:
+
+- The first step of a document takes a_t = 0 and has the factor 1 instead of the root: documents packed into one
+  sequence do not see each other, and a first input comes in whole.
+- It begins elsewhere. The paper draws a^c uniformly from [0.9, 0.999]; the code draws a itself, uniformly in area on
+  the ring of these radii, so a^c starts between 0.43 and 0.992. Here ``init="paper"`` and ``init="code"``.
+- W_a and W_x are block-diagonal, a block for each head.
+- The root's derivative, infinite at a_t = 1, is bounded by 1,000.
+"""
+
+import math
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from rtx_lib.kernels import linear_recurrence
+from rtx_lib.layers.shapes import expect, expect_choice, expect_heads
+
+C = 8.0
+R_MIN, R_MAX = 0.9, 0.999
+INITS = ("code", "paper")
+
+
+def rg_lru(
+    x: Tensor,
+    r: Tensor,
+    i: Tensor,
+    a_param: Tensor,
+    h0: Tensor | None = None,
+    *,
+    first: Tensor | None = None,
+    backend: str = "auto",
+) -> Tensor:
+    """The states of the unit, given its gates (De et al. 2024, eq. 3 and 4).
+
+    Parameters
+    ----------
+    x, r, i
+        (B, T, D), the inputs and the two gates, from 0 to 1.
+    a_param
+        (D,), -Lambda.
+    h0
+        (B, D), the states before the first step; zeros if None.
+    first
+        (B, T), True where a document begins: what was before is forgotten, and the input's factor is 1.
+    backend
+        Passed to :func:`rtx_lib.kernels.linear_recurrence`.
+
+    Returns
+    -------
+    h
+        (B, T, D).
+    """
+    log_a = -C * r * F.softplus(a_param)
+    a, factor = log_a.exp(), _BoundedRoot.apply(-torch.expm1(2 * log_a))
+    if first is not None:
+        a, factor = a.masked_fill(first[..., None], 0.0), factor.masked_fill(first[..., None], 1.0)
+    return linear_recurrence(a, factor * (i * x), h0, backend=backend)
+
+
+class RGLRU(nn.Module):
+    """The unit as a mixer, without the block of convolution and gate that the paper puts around it.
+
+    Weights start from N(0, 1/K), biases at 0, as in the authors' code.
+
+    Parameters
+    ----------
+    width
+        D, of x, of h and of y = h.
+    heads
+        The number of blocks of W_a and W_x, which must divide D. 1 is the paper's full matrix.
+    init
+        ``"code"``: a uniform in area between the radii 0.9 and 0.999. ``"paper"``: a^c uniform between 0.9 and 0.999.
+    backend
+        Passed to :func:`rtx_lib.kernels.linear_recurrence`.
+
+    Raises
+    ------
+    ValueError
+        For sizes below 1, heads that do not divide the width, or an unknown init; in ``forward`` for an x, a state or
+        positions of the wrong shape, type or device.
+    """
+
+    def __init__(self, width: int, heads: int = 1, *, init: str = "code", backend: str = "auto") -> None:
+        super().__init__()
+        expect_heads(width, heads)
+        expect_choice("init", init, INITS)
+        self.input_size = self.output_size = width
+        self.backend = backend
+        self.a_gate, self.input_gate = BlockDiagonal(width, heads), BlockDiagonal(width, heads)
+        self.a_param = nn.Parameter(draw_a_param(width, init))
+
+    def forward(
+        self, x: Tensor, state: Tensor | None = None, *, segment_pos: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Map x (B, T, D) to y (B, T, D).
+
+        Parameters
+        ----------
+        state
+            h (B, D) before the first step; None if nothing was before it.
+        segment_pos
+            (B, T), whole numbers: each step's position in its document; 0 begins a new one. If None, all of x is of
+            the document that the state is of, and without a state a document begins with x.
+        """
+        expect(x, ("B", "T", self.input_size), like=self.a_param)
+        first = self._first(x, segment_pos, state)
+        h0 = None if state is None else expect(state, (len(x), self.input_size), "state", like=x)
+        kind = self.a_param.dtype
+        wide = torch.promote_types(kind, torch.float32)  # in half precision a slow unit's a_t would be 1
+        r, i = (torch.sigmoid(gate(x).to(wide)) for gate in (self.a_gate, self.input_gate))
+        h0 = None if h0 is None else h0.to(wide)
+        h = rg_lru(x.to(wide), r, i, self.a_param.to(wide), h0, first=first, backend=self.backend).to(kind)
+        return h, h[:, -1]
+
+    @staticmethod
+    def _first(x: Tensor, segment_pos: Tensor | None, state: Tensor | None) -> Tensor | None:
+        """Where a document begins, (B, T); None if nowhere."""
+        if segment_pos is None:
+            return None if state is not None else torch.arange(x.shape[1], device=x.device).expand(x.shape[:2]) == 0
+        expect(segment_pos, x.shape[:2], "segment_pos")
+        if segment_pos.dtype not in (torch.int64, torch.int32):
+            raise ValueError(f"segment_pos must hold whole numbers, got {segment_pos.dtype}")
+        if segment_pos.device != x.device:
+            raise ValueError(f"segment_pos must be on {x.device}, as the input is, got {segment_pos.device}")
+        return segment_pos == 0
+
+
+class BlockDiagonal(nn.Module):
+    """y = W x + b where a head sees only its own K inputs: ``weight`` (H, K, K) by [head, input, output]."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        size = expect_heads(width, heads)
+        self.weight = nn.Parameter(torch.randn(heads, size, size) / math.sqrt(size))
+        self.bias = nn.Parameter(torch.zeros(width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map x (..., D) to (..., D)."""
+        parts = x.unflatten(-1, self.weight.shape[:2])
+        return torch.einsum("...hi,hij->...hj", parts, self.weight).flatten(-2) + self.bias
+
+
+def draw_a_param(width: int, init: str = "code") -> Tensor:
+    """-Lambda (D,), such that a = sigmoid(Lambda) is drawn as ``init`` says: see :class:`RGLRU`."""
+    u = torch.rand(width, dtype=torch.float64)
+    if init == "paper":
+        rate = -(R_MIN + u * (R_MAX - R_MIN)).log() / C  # -log a
+    else:
+        rate = -0.5 * (R_MIN**2 + u * (R_MAX**2 - R_MIN**2)).log()
+    return torch.expm1(rate).log().to(torch.get_default_dtype())  # softplus of it is the rate
+
+
+class _BoundedRoot(torch.autograd.Function):
+    """The square root, whose derivative is bounded by 1,000."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return x.sqrt()
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return g / (4 * x).clamp(min=1e-6).sqrt()

@@ -1,0 +1,245 @@
+"""Multi-scale retention: linear attention that fades, read in parallel, step by step or in chunks.
+
+Y. Sun, L. Dong, S. Huang, S. Ma, Y. Xia, J. Xue, J. Wang and F. Wei, *Retentive Network: A Successor to Transformer for
+Large Language Models*, 2023 (arXiv 2307.08621). One function in three forms, for each head with its own decay gamma:
+
+    parallel    O = (Q K^T * D) V,   D_nm = gamma^(n - m) where n >= m, else 0                               (eq. 5)
+    recurrent   S_n = gamma S_{n-1} + k_n v_n^T,   o_n = S_n^T q_n                                           (eq. 6)
+    chunks      within a chunk as in parallel, from chunk to chunk through S                                 (eq. 7)
+
+    gamma_h = 1 - 2^(-5 - h),   Y = W_o (swish(x W_g) * norm(O))                                             (eq. 8)
+
+q and k are turned by their position before, as in rotary embedding, and k is divided by sqrt(K). Rotation and decay
+together are a complex decay: a linear recurrence of fixed eigenvalues, as in :mod:`rtx_lib.models.lru`, on a matrix.
+
+S is handed on as it is seen from the next position: it is turned back by the length of each piece. So the state is S
+alone, and no position has to be counted.
+
+Where the authors' code (microsoft/torchscale) does otherwise than the paper:
+
+- Each row of scores is divided by its sum of absolute values, but by 1 if that is less; the paper has no such bound.
+  These scales, of which no gradient is taken, differ from form to form (:func:`published_scale`). The norm behind takes
+  them out again, but for its epsilon: with 1e-6 the three forms differ by 1e-5, with 0 they are one function. Here no
+  scale is taken, and the three forms are one function with every epsilon.
+- The angles are 10000^(-linspace(0, 1, K/2)): the slowest is exactly 1/10000, rotary embedding's is faster.
+- The norm is a root mean square without weights, for each head, where the paper says group norm.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from rtx_lib.kernels import matrix_recurrence
+from rtx_lib.layers.blocks import undrawn
+from rtx_lib.layers.shapes import expect, expect_choice, expect_heads, expect_sizes
+
+FORMS = ("chunks", "recurrent", "parallel")
+
+
+def retention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    log_decay: Tensor,
+    state: Tensor | None = None,
+    *,
+    form: str = "chunks",
+    chunk: int | None = None,
+) -> tuple[Tensor, Tensor]:
+    """What is read at each step from a memory that fades at a constant rate (Sun et al. 2023, eq. 5 to 7).
+
+    Parameters
+    ----------
+    q, k
+        (B, H, T, K), turned by their positions.
+    v
+        (B, H, T, V).
+    log_decay
+        (H,), log gamma, at most 0.
+    state
+        (B, H, K, V), the memory before the first step; zeros if None.
+    form
+        ``"chunks"``, ``"recurrent"`` or ``"parallel"``, three routes to the same numbers.
+    chunk
+        Steps in a chunk, as in :func:`rtx_lib.kernels.matrix_recurrence`.
+
+    Returns
+    -------
+    o, state
+        (B, H, T, V), and (B, H, K, V) after the last step.
+
+    Raises
+    ------
+    ValueError
+        For an unknown form, and as in :func:`rtx_lib.kernels.matrix_recurrence`.
+    """
+    expect_choice("form", form, FORMS)
+    if form != "parallel":
+        each, backend = log_decay[:, None].expand(q.shape[:3]), {"chunks": "auto", "recurrent": "loop"}[form]
+        return matrix_recurrence(q, k, v, log_decay=each, state=state, backend=backend, chunk=chunk)
+    step = torch.arange(1, q.shape[2] + 1, device=q.device)
+    fading = decay_matrix(log_decay, q.shape[2])
+    o, left = (q @ k.transpose(-1, -2) * fading) @ v, fading[:, -1, :, None]
+    after = (k * left).transpose(-1, -2) @ v
+    if state is not None:
+        powers = (step * log_decay[:, None]).exp()[..., None]  # (H, T, 1)
+        o, after = o + powers * (q @ state), after + powers[:, -1:] * state
+    return o, after
+
+
+def decay_matrix(log_decay: Tensor, length: int) -> Tensor:
+    """D (H, T, T), of powers of gamma and zeros."""
+    step = torch.arange(length, device=log_decay.device)
+    distance = step[:, None] - step
+    return (distance.clamp(min=0) * log_decay[:, None, None]).exp() * (distance >= 0)
+
+
+def published_scale(q: Tensor, k: Tensor, v: Tensor, log_decay: Tensor, *, form: str, chunk: int) -> Tensor:
+    """By what the authors' code multiplies each o of a whole sequence before the norm, (B, H, T, 1); no gradients.
+
+    Parameters
+    ----------
+    q, k, v, log_decay, form
+        As in :func:`retention`; q and k turned by their positions from 0 on, without a state.
+    chunk
+        Steps in a chunk; they must divide T for the form in chunks.
+
+    Raises
+    ------
+    ValueError
+        For an unknown form or, with chunks, one that does not divide T.
+    """
+    expect_choice("form", form, FORMS)
+    with torch.no_grad():
+        length = q.shape[2]
+        if form == "recurrent":
+            return decay_matrix(log_decay, length).sum(-1, keepdim=True).rsqrt().expand(*q.shape[:3], 1)
+        size = length if form == "parallel" else chunk
+        if length % size:
+            raise ValueError(f"chunk must divide T = {length}, got {chunk}")
+        fading = decay_matrix(log_decay, size)
+        root = fading.sum(-1, keepdim=True).sqrt()  # (H, C, 1)
+        fading, total = fading / root, fading[:, -1].sum(-1)[:, None, None]
+        state, scales = torch.zeros_like(k[:, :, 0, :, None] * v[:, :, :1]), []
+        for qs, ks, vs in zip(q.split(size, 2), k.split(size, 2), v.split(size, 2), strict=True):
+            rows = (qs @ ks.transpose(-1, -2) * fading).abs().sum(-1, keepdim=True).clamp(min=1)
+            if form == "parallel":
+                rows = rows.clamp(max=5e4)
+            else:
+                columns = (state / total).abs().sum(-2, keepdim=True).amax(-1, keepdim=True).clamp(min=1)
+                rows = torch.maximum(rows, columns)
+                _, state = retention(qs, ks, vs, log_decay, state)
+            scales.append(1 / (root * rows))
+        return torch.cat(scales, 2)
+
+
+class MultiScaleRetention(nn.Module):
+    """Retention as a mixer: projections, heads that fade at different rates, a norm of each head and a gate.
+
+    ``q_proj`` and ``k_proj`` (D, D), ``v_proj`` and ``g_proj`` (H V, D) and ``out_proj`` (D, H V) have no biases. All
+    are Xavier-uniform, the first four times 2^-2.5, as in the authors' code.
+
+    Parameters
+    ----------
+    width, heads
+        D and H, with K = D/H even.
+    value_width
+        H V, the width of all values, which the heads must divide; D if None. The paper has 2D.
+    form
+        ``"chunks"``, ``"recurrent"`` or ``"parallel"``.
+    chunk
+        Steps in a chunk, as in :func:`rtx_lib.kernels.matrix_recurrence`.
+    eps
+        Of the norm.
+
+    Raises
+    ------
+    ValueError
+        For sizes below 1, heads that do not divide the widths, an odd K, an unknown form or an eps below 0; in
+        ``forward`` for an x or a state of the wrong shape, type or device.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        heads: int = 1,
+        *,
+        value_width: int | None = None,
+        form: str = "chunks",
+        chunk: int | None = None,
+        eps: float = 1e-6,
+    ) -> None:
+        super().__init__()
+        values = width if value_width is None else value_width
+        key_size = expect_heads(width, heads)
+        if isinstance(values, bool) or not isinstance(values, int) or values < 1 or values % heads:
+            raise ValueError(f"value_width must be at least 1 and a multiple of heads = {heads}, got {value_width}")
+        if key_size % 2:
+            raise ValueError(f"width must be an even multiple of heads = {heads}, got {width}")
+        expect_choice("form", form, FORMS)
+        if chunk is not None:
+            expect_sizes(chunk=chunk)
+        if not eps >= 0:
+            raise ValueError(f"eps must be at least 0, got {eps}")
+        self.input_size = self.output_size = width
+        self.heads, self.form, self.chunk, self.eps = heads, form, chunk, eps
+        self.q_proj, self.k_proj = (_linear(width, width, 2**-2.5) for _ in range(2))
+        self.v_proj, self.g_proj = (_linear(width, values, 2**-2.5) for _ in range(2))
+        self.out_proj = _linear(values, width, 1.0)
+
+    def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Map x (B, T, D) to y (B, T, D); the state is S (B, H, K, V), seen from the next position, zeros if None."""
+        expect(x, ("B", "T", self.input_size), like=self.q_proj.weight)
+        shape = (len(x), self.heads, self.input_size // self.heads, self.v_proj.out_features // self.heads)
+        if state is not None:
+            expect(state, shape, "state", like=x)
+        q, k, v = self.project(x)
+        state = None if state is None else state.to(q.dtype)
+        o, after = retention(q, k, v, log_decays(self.heads, like=q), state, form=self.form, chunk=self.chunk)
+        after = turn(after.transpose(-1, -2), -x.shape[1]).transpose(-1, -2)
+        return self.merge(o, x), after
+
+    def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """q and k (B, H, T, K), turned by their positions from 0 on, and v (B, H, T, V), of x (B, T, D)."""
+        q, k, v = (
+            linear(x).to(linear.weight.dtype).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for linear in (self.q_proj, self.k_proj, self.v_proj)
+        )
+        step = torch.arange(x.shape[1], device=x.device)[:, None]
+        return turn(q, step), turn(k / math.sqrt(k.shape[-1]), step), v
+
+    def merge(self, o: Tensor, x: Tensor) -> Tensor:
+        """y (B, T, D) of what was read, o (B, H, T, V), and x: norm, gate and the last map."""
+        o = o * (o.square().mean(-1, keepdim=True) + self.eps).rsqrt()
+        gate = F.silu(self.g_proj(x)).to(o.dtype)
+        y: Tensor = self.out_proj(gate * o.transpose(1, 2).flatten(2))
+        return y
+
+
+def log_decays(heads: int, *, like: Tensor) -> Tensor:
+    """log gamma (H,), gamma = 1 - 2^(-5 - h) (Sun et al. 2023, eq. 8)."""
+    kind = torch.promote_types(like.dtype, torch.float32)
+    return torch.log1p(-(2 ** (-5.0 - torch.arange(heads, dtype=kind, device=like.device)))).to(like.dtype)
+
+
+def angles(key_size: int, *, like: Tensor) -> Tensor:
+    """How far each pair of features is turned in a step, (K/2,): from 1 to 1/10000, in single precision at least."""
+    kind = torch.promote_types(like.dtype, torch.float32)
+    return 10000 ** -torch.linspace(0, 1, key_size // 2, dtype=kind, device=like.device)
+
+
+def turn(x: Tensor, step: Tensor | int) -> Tensor:
+    """x (..., K) turned by so many steps: each pair (2i, 2i + 1) by the step times its angle."""
+    angle = step * angles(x.shape[-1], like=x)
+    cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+    one, other = x[..., ::2], x[..., 1::2]
+    return torch.stack([one * cos - other * sin, one * sin + other * cos], -1).flatten(-2)
+
+
+def _linear(inputs: int, outputs: int, gain: float) -> nn.Linear:
+    """A Xavier-uniform linear map without bias."""
+    linear: nn.Linear = undrawn(nn.Linear, inputs, outputs, bias=False)
+    nn.init.xavier_uniform_(linear.weight, gain=gain)
+    return linear

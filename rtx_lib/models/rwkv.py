@@ -1,0 +1,207 @@
+"""RWKV-4: a mean over all that came before, in which the weight of a word is its own and fades with its distance.
+
+B. Peng et al., *RWKV: Reinventing RNNs for the Transformer Era*, Findings of EMNLP 2023 (arXiv 2305.13048). Each map
+reads a mix of this step and the one before (token shift), with a share mu for every feature and map:
+
+    r, k, v = W_r, W_k, W_v of (mu x_t + (1 - mu) x_{t-1})
+
+Time mixing, element by element, with a decay w > 0 and a bonus u of its own for every feature:
+
+                sum_{i < t} e^(k_i - (t - 1 - i) w) v_i + e^(u + k_t) v_t
+    wkv_t  =    ----------------------------------------------------------- ,       y_t = W_o (sigmoid(r_t) wkv_t)
+                sum_{i < t} e^(k_i - (t - 1 - i) w)     + e^(u + k_t)
+
+and channel mixing, with mixes of its own, y_t = sigmoid(r_t) W_v relu(k_t)^2.
+
+It is an average as in softmax attention, but what a word weighs depends on the word and the distance, on no query.
+
+Numerator and denominator are linear recurrences. Both are kept as multiples of e^p, so that no power overflows:
+
+    p_t = max(p_{t-1} - w, k_t)
+    a_t = e^(p_{t-1} - w - p_t) a_{t-1} + e^(k_t - p_t) v_t          and b_t likewise with 1 for v_t
+
+p looks as if it had to go step by step, but p_t + t w is the running maximum of k_i + i w: the key that holds it is
+found for all steps at once, after which a and b are one call of :func:`rtx_lib.kernels.linear_recurrence` whose factors
+are at most 1. The loop and any other backend give the same.
+
+Where the authors' code (BlinkDL/ChatRWKV and RWKV-LM) has more than the paper says:
+
+- The first p is -1e30 there; here it is -infinity, the logarithm of an empty sum.
+- Key, receptance and output matrices start at 0 there. Here all matrices start from U(-1/sqrt(n), 1/sqrt(n)) with n
+  inputs, as in ``torch.nn.Linear``; decays, bonus and mixes start as in their code.
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from rtx_lib.kernels import linear_recurrence
+from rtx_lib.layers.blocks import undrawn
+from rtx_lib.layers.shapes import expect, expect_all, expect_sizes
+from rtx_lib.layers.stacking import draw_uniform
+
+Sums = tuple[Tensor, Tensor, Tensor]
+State = tuple[Tensor, Tensor, Tensor, Tensor]
+
+
+def wkv(
+    k: Tensor, v: Tensor, w: Tensor, u: Tensor, state: Sums | None = None, *, backend: str = "auto"
+) -> tuple[Tensor, Sums]:
+    """The fading mean of time mixing, and its sums after the last step.
+
+    Parameters
+    ----------
+    k, v
+        (B, T, D).
+    w, u
+        (D,), the decay, above 0, and the bonus of the step itself.
+    state
+        (aa, bb, pp), each (B, D): the sums so far are aa e^pp and bb e^pp; empty ones if None. pp is a scale, and no
+        gradient flows into it: that of the sums flows through aa and bb.
+    backend
+        Passed to :func:`rtx_lib.kernels.linear_recurrence`.
+
+    Returns
+    -------
+    wkv, state
+        (B, T, D), and (aa, bb, pp).
+    """
+    if state is None:
+        state = (torch.zeros_like(k[:, 0]), torch.zeros_like(k[:, 0]), torch.full_like(k[:, 0], -math.inf))
+    start = torch.stack(state[:2], 1)  # (B, 2, D)
+    with torch.no_grad():  # whatever scale is taken out, the sums are the same
+        keys, step = torch.cat([state[2][:, None], k], 1), torch.arange(k.shape[1] + 1, device=k.device)[:, None]
+        holder = (keys + step * w).cummax(1).indices  # whose key is the largest by now, 0 for what was before
+        p = keys.gather(1, holder) - (step - holder) * w
+        kept = holder[:, 1:] == holder[:, :-1]
+        rise = torch.where(kept, -w, p[:, 1:] - p[:, :-1])
+        before, now = p[:, :-1], p[:, 1:]
+        top = torch.maximum(before, u + k)
+    fresh = (k - now).exp()
+    inputs = torch.stack([fresh * v, fresh], 2)  # (B, T, 2, D)
+    sums = linear_recurrence((-w - rise).exp()[:, :, None], inputs, start, backend=backend)
+    a, b = torch.cat([start[:, None], sums[:, :-1]], 1).unbind(2)
+    old, own = (before - top).exp(), (u + k - top).exp()
+    return (old * a + own * v) / (old * b + own), (sums[:, -1, 0], sums[:, -1, 1], p[:, -1])
+
+
+class RWKVTimeMixing(nn.Module):
+    """Time mixing, RWKV's place of attention, as a mixer.
+
+    ``time_mix_k``, ``time_mix_v`` and ``time_mix_r`` (D,) are the shares of the present, ``time_decay`` (D,) is log w,
+    ``time_first`` (D,) is u; ``key``, ``value``, ``receptance`` and ``output`` are linear maps without bias.
+
+    Parameters
+    ----------
+    width
+        D, of x and of y.
+    layer, layers
+        Which layer of how many this is, counted from 0: decays and mixes begin otherwise in every layer.
+    backend
+        Passed to :func:`rtx_lib.kernels.linear_recurrence`.
+
+    Raises
+    ------
+    ValueError
+        For sizes below 1, a layer that is not below the number of layers; in ``forward`` for an x or a state of the
+        wrong shape, type or device.
+    """
+
+    def __init__(self, width: int, *, layer: int = 0, layers: int = 1, backend: str = "auto") -> None:
+        super().__init__()
+        depth, height = _place(width, layer, layers)
+        self.input_size = self.output_size = width
+        self.backend = backend
+        feature = torch.arange(width)
+        share = (feature / width) ** height
+        self.time_mix_k, self.time_mix_r = nn.Parameter(share), nn.Parameter(share.sqrt())
+        self.time_mix_v = nn.Parameter(share + 0.3 * depth)
+        rank = feature / max(1, width - 1)
+        self.time_decay = nn.Parameter(-5 + 8 * rank ** (0.7 + 1.3 * depth))
+        self.time_first = nn.Parameter(math.log(0.3) + 0.5 * ((feature + 1) % 3 - 1))
+        self.key, self.value, self.receptance, self.output = (_linear(width, width) for _ in range(4))
+
+    def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
+        """Map x (B, T, D) to y (B, T, D).
+
+        The state is (last x, aa, bb, pp), each (B, D), see :func:`wkv`; 0, empty sums and pp = -infinity if None.
+        """
+        expect(x, ("B", "T", self.input_size), like=self.time_decay)
+        if state is None:
+            none = x.new_zeros(len(x), self.input_size)
+            state = (none, none, none, torch.full_like(none, -math.inf))
+        last, *sums = expect_all(state, [(len(x), self.input_size)] * 4, "(last x, aa, bb, pp)", like=x)
+        before, kind = _shifted(x, last), self.time_decay.dtype
+        wide = torch.promote_types(kind, torch.float32)
+        k, v, r = (
+            linear(torch.lerp(before, x, mix.to(x.dtype))).to(wide)
+            for linear, mix in (
+                (self.key, self.time_mix_k),
+                (self.value, self.time_mix_v),
+                (self.receptance, self.time_mix_r),
+            )
+        )
+        aa, bb, pp = (part.to(wide) for part in sums)
+        w, u = self.time_decay.to(wide).exp(), self.time_first.to(wide)
+        mean, after = wkv(k, v, w, u, (aa, bb, pp), backend=self.backend)
+        y = self.output((torch.sigmoid(r) * mean).to(kind))
+        aa, bb, pp = (part.to(kind) for part in after)
+        return y, (x[:, -1].clone(), aa, bb, pp)
+
+
+class RWKVChannelMixing(nn.Module):
+    """Channel mixing, RWKV's place of the feed-forward network: it sees this step and the one before.
+
+    ``time_mix_k`` and ``time_mix_r`` (D,) are the shares of the present; ``key`` (I, D), ``value`` (D, I) and
+    ``receptance`` (D, D) are linear maps without bias.
+
+    Parameters
+    ----------
+    width
+        D, of x and of y.
+    inner
+        I, the width between; 4D if None.
+    layer, layers
+        As in :class:`RWKVTimeMixing`, as are the errors.
+    """
+
+    def __init__(self, width: int, inner: int | None = None, *, layer: int = 0, layers: int = 1) -> None:
+        super().__init__()
+        _, height = _place(width, layer, layers)
+        inner = 4 * width if inner is None else inner
+        expect_sizes(inner=inner)
+        self.input_size = self.output_size = width
+        share = (torch.arange(width) / width) ** height
+        self.time_mix_k, self.time_mix_r = nn.Parameter(share), nn.Parameter(share.clone())
+        self.key, self.value = _linear(width, inner), _linear(inner, width)
+        self.receptance = _linear(width, width)
+
+    def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Map x (B, T, D) to y (B, T, D); the state is the last x (B, D), zeros if None."""
+        expect(x, ("B", "T", self.input_size), like=self.time_mix_k)
+        shape = (len(x), self.input_size)
+        before = _shifted(x, x.new_zeros(shape) if state is None else expect(state, shape, "state", like=x))
+        k = self.key(torch.lerp(before, x, self.time_mix_k.to(x.dtype)))
+        r = self.receptance(torch.lerp(before, x, self.time_mix_r.to(x.dtype)))
+        return torch.sigmoid(r) * self.value(k.relu().square()), x[:, -1].clone()
+
+
+def _shifted(x: Tensor, last: Tensor) -> Tensor:
+    """The step before each, (B, T, D)."""
+    return torch.cat([last[:, None].to(x.dtype), x[:, :-1]], 1)
+
+
+def _linear(inputs: int, outputs: int) -> nn.Linear:
+    """A linear map without bias."""
+    linear: nn.Linear = undrawn(nn.Linear, inputs, outputs, bias=False)
+    draw_uniform(linear, inputs)
+    return linear
+
+
+def _place(width: int, layer: int, layers: int) -> tuple[float, float]:
+    """How deep the layer lies, from 0 to 1, and its share of layers from it to the top, from 1 to almost 0."""
+    expect_sizes(width=width, layers=layers)
+    if isinstance(layer, bool) or not isinstance(layer, int) or not 0 <= layer < layers:
+        raise ValueError(f"layer must be from 0 to below layers = {layers}, got {layer!r}")
+    return layer / max(1, layers - 1), 1 - layer / layers

@@ -1,0 +1,118 @@
+"""RG-LRU: its loop, documents packed into one sequence, both ways to begin, and numbers at the edge."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from reference.griffin_loops import rg_lru as loops
+from support.compare import draw, furthest, in_pieces, random_parameters
+from support.helpers import FIXTURES, drawn, relative_error
+
+from rtx_lib.models.griffin import RGLRU, _BoundedRoot, draw_a_param, rg_lru
+
+
+def model_and_names(heads=2, **how):
+    """With the parameters by the loop's names, and biases by heads as there."""
+    model = random_parameters(drawn(0, RGLRU, 6, heads, **how).double())
+    p = {name.replace(".weight", ".w").replace(".bias", ".b"): value for name, value in model.named_parameters()}
+    return model, {name: value.view(heads, -1) if name.endswith(".b") else value for name, value in p.items()}
+
+
+@pytest.mark.parametrize("backend", ["auto", "loop", "scan", "numba"])
+@pytest.mark.parametrize("heads", [1, 2, 6])
+def test_equals_the_loop(heads, backend):
+    """Which passes the authors' reference values; with a state and without, and all gradients."""
+    model, p = model_and_names(heads, backend=backend)
+    x, h0 = draw(2, 40, 6).double(), draw(2, 6, seed=1).double().requires_grad_()
+    step = torch.arange(40).expand(2, 40)
+    assert furthest(model(x)[0], loops(p, x, torch.zeros_like(h0), step == 0), model.parameters()) < 1e-10
+    assert furthest(model(x, h0)[0], loops(p, x, h0, step < 0), [h0, *model.parameters()]) < 1e-10
+
+
+def test_packed_documents_do_not_see_each_other():
+    model, _ = model_and_names()
+    x = draw(2, 9, 6).double()
+    positions = torch.tensor([[0, 1, 2, 3, 0, 1, 2, 0, 1], [0, 0, 1, 2, 3, 4, 5, 6, 7]])
+    packed, last = model(x, segment_pos=positions)
+    for row, ends in ((0, (0, 4, 7, 9)), (1, (0, 1, 9))):
+        for begin, end in pairwise(ends):
+            alone = model(x[row : row + 1, begin:end])[0][0]
+            assert relative_error(packed[row, begin:end], alone) < 1e-12
+    assert relative_error(packed[:, 4:], model(x)[0][:, 4:]) > 1e-3
+    first, state = model(x[:, :5], segment_pos=positions[:, :5])  # and in pieces, with their positions
+    second, after = model(x[:, 5:], state, segment_pos=positions[:, 5:])
+    assert relative_error(torch.cat([first, second], 1), packed) < 1e-12 and torch.equal(after, last)
+
+
+def test_a_first_input_comes_in_whole():
+    """Without the root; but from a state of zeros, which is something that was before, with it."""
+    model, _ = model_and_names()
+    x = draw(2, 1, 6).double()
+    gate = torch.sigmoid(model.input_gate(x))
+    assert torch.allclose(model(x)[0], gate * x, rtol=1e-12)
+    a = torch.exp(-8 * torch.sigmoid(model.a_gate(x)) * F.softplus(model.a_param))
+    assert torch.allclose(model(x, torch.zeros(2, 6).double())[0], (1 - a * a).sqrt() * gate * x, rtol=1e-10)
+    middle = torch.full((2, 1), 5)  # positions decide, where they are given
+    assert torch.equal(model(x, segment_pos=middle)[0], model(x, torch.zeros(2, 6).double())[0])
+    assert torch.equal(model(x, draw(2, 6).double(), segment_pos=0 * middle)[0], model(x)[0])
+
+
+def test_states_have_the_variance_of_their_inputs():
+    """For every constant gate: white noise of variance 1 stays so, which is what the root is for."""
+    x, r = draw(20, 3000, 6), torch.linspace(0.02, 1, 6)
+    h = rg_lru(x, r.expand_as(x), torch.ones_like(x), draw_a_param(6))
+    assert torch.allclose(h[:, 500:].var((0, 1)), torch.ones(6), atol=0.1)
+
+
+def test_both_ways_to_begin():
+    """The code draws a on the ring as 20,000 draws of the original's; the paper draws a^8 evenly."""
+    theirs = {name: float(value) for name, value in np.load(FIXTURES / "rglru.npz").items() if "init" in name}
+    torch.manual_seed(0)
+    a = torch.sigmoid(-draw_a_param(20_000, "code"))
+    ours = {"min": a.min(), "max": a.max(), "mean_square": a.square().mean()}
+    for name, value in ours.items():
+        assert float(value) == pytest.approx(theirs[f"init_r_{name}"], abs=3e-4 if name != "mean_square" else 2e-3)
+    power = a**8
+    assert power.min() == pytest.approx(0.43, abs=0.005) and power.max() == pytest.approx(0.992, abs=0.001)
+    power = torch.sigmoid(-draw_a_param(20_000, "paper")) ** 8
+    for share in (0.25, 0.5, 0.75):
+        assert float((power < 0.9 + share * 0.099).float().mean()) == pytest.approx(share, abs=0.015)
+    assert power.min() >= 0.9 - 1e-5 and power.max() <= 0.999 + 1e-5
+
+
+def test_a_gate_that_shuts_keeps_the_state_and_its_gradient_is_finite():
+    """At a_t = 1 the root has no derivative: the code bounds it by 1,000."""
+    x = torch.ones(1, 5, 1).double().requires_grad_()
+    r = torch.zeros(1, 5, 1).double().requires_grad_()
+    h0 = torch.full((1, 1), 0.7).double()
+    h = rg_lru(x, r, torch.ones_like(x), torch.zeros(1).double(), h0)
+    assert torch.equal(h, h0.expand(1, 5, 1))
+    assert all(grad.isfinite().all() for grad in torch.autograd.grad(h.sum(), [x, r]))
+    square = torch.tensor([0.0, 1e-9, 0.25], dtype=torch.float64, requires_grad=True)
+    slopes = torch.autograd.grad(_BoundedRoot.apply(square).sum(), square)[0]
+    assert slopes.tolist() == pytest.approx([1000, 1000, 1.0])
+    assert torch.autograd.gradgradcheck(_BoundedRoot.apply, torch.tensor([0.3, 2.0]).double().requires_grad_())
+
+
+def test_slow_units_in_half_precision_still_forget():
+    """a_t of 0.999 would be rounded to 1."""
+    model, x = drawn(0, RGLRU, 6), draw(2, 300, 6)
+    exact = model.double()(x.double())[0]
+    assert relative_error(model.bfloat16()(x.bfloat16())[0].double(), exact) < 0.03
+
+
+def test_pieces_without_positions():
+    model, _ = model_and_names()
+    x = draw(2, 9, 6).double()
+    assert relative_error(in_pieces(model, x, [1, 5, 3])[0], model(x)[0]) < 1e-12
+
+
+@pytest.mark.parametrize(
+    "bad", [torch.zeros(2, 8, dtype=torch.int64), torch.zeros(2, 9), [0] * 9, torch.zeros(2, 9, device="meta").long()]
+)
+def test_wrong_positions(bad):
+    model, _ = model_and_names()
+    with pytest.raises(ValueError, match=r"^segment_pos must .* got "):
+        model(draw(2, 9, 6).double(), segment_pos=bad)

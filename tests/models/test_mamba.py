@@ -1,0 +1,277 @@
+"""Mamba and Mamba-2: the blocks step by step, the gate that remains of one state, signs, and the first weights."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from reference.mamba_loops import convolve, silu, softplus
+from support.compare import draw, furthest, in_pieces, random_parameters
+from support.helpers import FIXTURES, drawn, relative_error
+
+from rtx_lib.kernels import gated_recurrence, selective_scan
+from rtx_lib.models.mamba import Mamba, Mamba2, first_steps
+
+options = pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"kernel_size": None},
+        {"discretisation": "zoh", "kernel_size": 2},
+        {"eigenvalues": "signed", "expand": 3},
+        {"time_invariant": True},
+        {"time_invariant": True, "discretisation": "zoh", "eigenvalues": "signed"},
+    ],
+    ids=str,
+)
+
+
+def block(model, x):
+    """y (B, T, D) of the block, one step and one state after the other."""
+    w = dict(model.named_parameters())
+    inner, states = w["A_log"].shape
+    both = x @ w["in_proj.weight"].T
+    u, z = both[..., :inner], both[..., inner:]
+    u = silu(u) if model.conv is None else convolve(u, w["conv.weight"], w["conv.bias"])
+    h, outputs = torch.zeros(len(x), inner, states).double(), []
+    for t in range(x.shape[1]):
+        if model.time_invariant:
+            delta, B, C = softplus(w["dt_bias"]), w["B"], w["C"]
+        else:
+            low, B, C = (u[:, t] @ w["x_proj.weight"].T).split([model.step_rank, states, states], 1)
+            delta = softplus(low @ w["dt_proj.weight"].T + w["dt_proj.bias"])
+            B, C = B[:, None], C[:, None]
+        A = -torch.exp(w["A_log"])
+        a = torch.exp(delta[..., None] * A)
+        b = (a - 1) / A * B if model.discretisation == "zoh" else delta[..., None] * B
+        a = 2 * a - 1 if model.eigenvalues == "signed" else a
+        h = a * h + b * u[:, t, :, None]
+        y = (h * C).sum(-1) + w["D"] * u[:, t]
+        outputs.append((y * silu(z[:, t])) @ w["out_proj.weight"].T)
+    return torch.stack(outputs, 1)
+
+
+@options
+def test_the_block_step_by_step(options):
+    model = random_parameters(drawn(0, Mamba, 3, 4, **options).double())
+    x = draw(2, 7, 3).double().requires_grad_()
+    assert furthest(model(x)[0], block(model, x), [x, *model.parameters()]) < 1e-10
+
+
+@options
+@pytest.mark.parametrize("backend", ["loop", "scan", "numba"])
+def test_every_backend_gives_the_same(options, backend):
+    x = draw(2, 150, 3).double()
+    models = [drawn(0, Mamba, 3, 4, **options, backend=name).double() for name in ("auto", backend)]
+    assert all(torch.equal(a, b) for a, b in zip(*(model.parameters() for model in models), strict=True))
+    one, other = (model(x)[0] for model in models)
+    assert furthest(one, other, models[0].parameters(), models[1].parameters()) < 1e-10
+
+
+def test_the_state_is_the_last_inputs_of_the_convolution_and_h():
+    model, x = drawn(0, Mamba, 3, 4), draw(2, 7, 3)
+    _, (past, h) = model(x)
+    assert torch.allclose(past, model.in_proj(x)[:, -3:, :6]) and h.shape == (2, 6, 4)
+    past, h = drawn(0, Mamba, 3, 4, kernel_size=None)(x)[1]
+    assert past.shape == (2, 0, 6)
+    past, S = drawn(0, Mamba2, 3, 2, 4, groups=2)(x)[1]
+    assert past.shape == (2, 3, 6 + 16) and S.shape == (2, 2, 4, 3)
+
+
+# ---- a gate is what remains of it
+
+
+def test_with_one_state_it_is_a_gated_mean():
+    """Theorem 1, for the zero-order hold of the paper, with values of a gate from 0 to 1."""
+    u, v = draw(2, 50, 3).double(), 9 * draw(2, 50, 3, seed=1).double()
+    one = torch.ones(3, 1).double()
+    y, last = selective_scan(u, F.softplus(v), -one, one, one, discretisation="zoh")
+    g = torch.sigmoid(v)
+    expected = gated_recurrence(1 - g, u)
+    assert relative_error(y, expected) < 1e-12 and relative_error(last[..., 0], expected[:, -1]) < 1e-12
+
+
+def test_with_eulers_step_it_is_not():
+    """The old is weighed as in the theorem, the new by softplus: at v = 4 the two are 3 apart."""
+    u, v = torch.ones(1, 1, 1).double(), torch.full((1, 1, 1), 4.0).double()
+    one = torch.ones(1, 1).double()
+    y = selective_scan(u, F.softplus(v), -one, one, one)[0]
+    assert float(y) == pytest.approx(float(F.softplus(v))) and float(y - torch.sigmoid(v)) > 3
+    kept = selective_scan(0 * u, F.softplus(v), -one, one, one, torch.ones(1, 1, 1).double())[0]
+    assert float(kept) == pytest.approx(float(1 - torch.sigmoid(v)))
+
+
+def test_both_discretisations_meet_where_steps_are_small():
+    """Their difference shrinks with the square of the step."""
+    u, B, C = draw(1, 1, 2).double(), draw(1, 1, 3, seed=1).double(), draw(1, 1, 3, seed=2).double()
+    A, errors = -torch.rand(2, 3).double() - 0.5, []
+    for delta in (1e-3, 1e-4):
+        y, z = (selective_scan(u, delta + 0 * u, A, B, C, discretisation=kind)[0] for kind in ("euler", "zoh"))
+        errors.append(float((y - z).abs().max()))
+    assert errors[0] / errors[1] == pytest.approx(100, rel=0.05)
+
+
+# ---- signs
+
+
+def test_a_sign_counts_parity():
+    """A step size of 0 leaves the state as it is, a large one turns its sign: right at every one of 2,000 steps."""
+    bits = torch.randint(2, (1, 2000, 1), generator=torch.Generator().manual_seed(0)).double()
+    one, none = torch.ones(1, 1).double(), torch.zeros(1, 1).double()
+    start = torch.ones(1, 1, 1).double()
+    for backend in ("auto", "loop"):
+        options = {"eigenvalues": "signed", "backend": backend}
+        y, _ = selective_scan(
+            0 * bits, 1000 * bits, -one, none.expand(1, 2000, 1), one.expand(1, 2000, 1), start, **options
+        )
+        assert torch.equal(y, 1 - 2 * (bits.cumsum(1) % 2))
+
+
+def test_the_range_of_the_decays():
+    """Of every step, as what is left of a state of 1 without an input."""
+    v = 30 * draw(1, 500, 4).double()
+    for eigenvalues, least in (("positive", 0), ("signed", -1)):
+        one = torch.ones(4, 1).double()
+        decays = [
+            selective_scan(
+                0 * v[:, :1], F.softplus(v[:, t : t + 1]), -one, one, one, one[None], eigenvalues=eigenvalues
+            )[0]
+            for t in range(0, 500, 10)
+        ]
+        low, high = torch.stack(decays).aminmax()
+        assert least <= low < least + 1e-6 and 1 - 1e-6 < high <= 1
+
+
+def test_without_a_sign_an_input_of_period_2_is_answered_with_period_2():
+    """Bit by bit, soon: the proof that no such stack computes parity, run on one layer with large steps."""
+    model = random_parameters(drawn(0, Mamba, 4, 3).double())
+    with torch.no_grad():
+        model.dt_proj.bias.fill_(1.0)
+        x = draw(1, 2, 4).double().repeat(1, 400, 1)
+        y = model(x)[0]
+    assert torch.equal(y[:, 400:-2], y[:, 402:])
+
+
+# ---- what the input chooses
+
+
+def test_a_time_invariant_scan_is_linear_and_a_selective_one_is_not():
+    u, other = draw(2, 9, 6).double(), draw(2, 9, 6, seed=1).double()
+
+    def run(model, u):
+        delta, B, C = model.selected(u)
+        return selective_scan(u, delta, -model.A_log.exp(), B, C)[0]
+
+    for invariant in (True, False):
+        model = drawn(0, Mamba, 3, 4, time_invariant=invariant).double()
+        apart = relative_error(run(model, u + other), run(model, u) + run(model, other))
+        assert (apart < 1e-12) == invariant and (invariant or apart > 1e-3)
+
+
+def test_a_step_size_of_zero_lets_a_step_go_by():
+    """What stands there changes neither the state nor any later output."""
+    u, B, C = draw(2, 9, 3).double(), draw(2, 9, 4, seed=1).double(), draw(2, 9, 4, seed=2).double()
+    delta, A = draw(2, 9, 3, seed=3).double().exp(), -draw(3, 4).double().exp()
+    delta[:, 4] = 0
+    y, last = selective_scan(u, delta, A, B, C)
+    rest = [0, 1, 2, 3, 5, 6, 7, 8]
+    short, end = selective_scan(u[:, rest], delta[:, rest], A, B[:, rest], C[:, rest])
+    assert torch.equal(y[:, rest], short) and torch.equal(last, end)
+
+
+# ---- Mamba-2
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_a_head_is_a_selective_scan_whose_rates_are_all_alike(groups):
+    """Two routes: the matrix state, and S6 with one decay for all states of a head."""
+    model = random_parameters(drawn(0, Mamba2, 4, 2, 3, kernel_size=None, groups=groups).double())
+    x = draw(2, 80, 4).double()
+    z, X, B, C, v = model.in_proj(x).split([8, 8, groups * 3, groups * 3, 2], -1)
+    X, B, C = F.silu(X), F.silu(B), F.silu(C)
+    heads = []
+    for head in range(2):
+        part, group = slice(4 * head, 4 * head + 4), slice(3 * (head % groups), 3 * (head % groups) + 3)
+        delta = F.softplus(v[..., head : head + 1] + model.dt_bias[head]).expand(-1, -1, 4)
+        A = -model.A_log[head].exp().expand(4, 3)
+        y = selective_scan(X[..., part], delta, A, B[..., group], C[..., group])[0]
+        heads.append(y + model.D[head] * X[..., part])
+    y = torch.cat(heads, -1) * F.silu(z)
+    y = model.norm.weight * y / (y.square().mean(-1, keepdim=True) + 1e-5).sqrt()
+    expected = y @ model.out_proj.weight.T
+    for backend in ("auto", "loop", "chunks"):
+        model.backend = backend
+        assert relative_error(model(x)[0], expected) < 1e-12
+
+
+def test_the_gate_comes_before_the_norm():
+    """What comes out of the norm has mean square 1, and goes to the last map as it is."""
+    model, x = random_parameters(drawn(0, Mamba2, 4, 2, 3, eps=1e-12).double()), draw(2, 9, 4).double()
+    seen = []
+    model.norm.register_forward_hook(lambda _, args, out: seen.append(out))
+    y = model(x)[0]
+    (after,) = seen
+    assert torch.equal(model.out_proj(after), y)
+    assert torch.allclose((after / model.norm.weight).square().mean(-1), torch.ones(2, 9).double(), atol=1e-6)
+
+
+# ---- long and large
+
+
+@pytest.mark.parametrize(
+    "build", [lambda: Mamba(4, 3), lambda: Mamba(4, 3, eigenvalues="signed"), lambda: Mamba2(4, 2, 3)]
+)
+def test_large_inputs_and_many_steps_stay_finite(build):
+    torch.manual_seed(0)
+    model, x = build(), 100 * draw(1, 3000, 4)
+    y, state = model(x)
+    y.square().mean().backward()
+    assert y.isfinite().all() and all(p.grad.isfinite().all() for p in model.parameters())
+    assert all(part.isfinite().all() for part in state)
+
+
+def test_one_step_at_a_time_is_the_whole():
+    """As when a text is written."""
+    for build in (lambda: Mamba(4, 3), lambda: Mamba2(4, 2, 3)):
+        torch.manual_seed(0)
+        model, x = random_parameters(build().double()), draw(2, 30, 4).double()
+        (pieces, state), (whole, last) = in_pieces(model, x, 1), model(x)
+        assert relative_error(pieces, whole) < 1e-12 and relative_error(state[1], last[1]) < 1e-12
+
+
+# ---- where the weights start
+
+
+def test_rates_and_skip_start_as_in_the_authors_code():
+    given = np.load(FIXTURES / "mamba_block.npz")
+    inner, states = given["init/A_log"].shape
+    model = Mamba(inner // 2, states)
+    assert np.abs(model.A_log.detach().numpy() - given["init/A_log"]).max() < 1e-6
+    assert np.abs(model.D.detach().numpy() - given["init/D"]).max() < 1e-6
+
+
+def test_first_steps_are_log_uniform():
+    torch.manual_seed(0)
+    delta = F.softplus(first_steps(20_000).double())
+    assert 0.001 - 1e-9 < delta.min() < 0.00101 and 0.099 < delta.max() < 0.1 + 1e-7
+    shares = (delta.log10() + 3) / 2  # uniform in [0, 1]
+    for q in (0.25, 0.5, 0.75):
+        assert float(shares.quantile(q)) == pytest.approx(q, abs=0.015)
+
+
+def test_other_weights_start_as_in_the_authors_code():
+    model = drawn(0, Mamba, 64, 8)
+    assert model.step_rank == 4 and Mamba(65).step_rank == 5 and Mamba(3).step_rank == 1
+    bounds = {"in_proj.weight": 64, "x_proj.weight": 128, "out_proj.weight": 128, "dt_proj.weight": 4}
+    bounds |= {"conv.weight": 4, "conv.bias": 4}
+    weights = dict(model.named_parameters())
+    for name, inputs in bounds.items():
+        bound = inputs**-0.5
+        assert 0.9 * bound < weights[name].abs().max() <= bound and weights[name].mean().abs() < bound / 5
+    steps = F.softplus(weights["dt_proj.bias"])
+    assert 0.00099 < steps.min() < 0.005 and 0.05 < steps.max() < 0.101
+    two = drawn(0, Mamba2, 64, 64, 8)
+    rates = two.A_log.exp()
+    assert 1 <= rates.min() < 3 and 13 < rates.max() <= 16 and two.D.eq(1).all() and two.norm.weight.eq(1).all()
+    assert 0.00099 < F.softplus(two.dt_bias).min() < 0.005
+    fixed = drawn(0, Mamba, 64, 8, time_invariant=True)
+    assert fixed.B.eq(1).all() and float(fixed.C.detach().std()) == pytest.approx(1, abs=0.1)

@@ -1,0 +1,119 @@
+"""RWKV-4: the mean as its sums, the running maximum for all steps at once, and keys that would overflow."""
+
+import math
+
+import pytest
+import torch
+from reference.rwkv_loops import channel_mixing, mean, sums, time_mixing
+from support.compare import draw, furthest, random_parameters, worst
+from support.helpers import drawn, relative_error
+
+from rtx_lib.kernels import linear
+from rtx_lib.models.rwkv import RWKVChannelMixing, RWKVTimeMixing, wkv
+
+
+def given(length=40, size=3, scale=1.0):
+    """k, v (1, T, D), w and u (D,)."""
+    k, v = (scale * draw(1, length, size).double()), draw(1, length, size, seed=1).double()
+    w, u = draw(size, seed=2).double().exp() / 3, draw(size, seed=3).double()
+    return [x.requires_grad_() for x in (k, v, w, u)]
+
+
+def stepwise(k, v, w, u, state=None):
+    """The stabilised recurrence as it is written, with a maximum at every step; k, v (B, T, D)."""
+    zero = torch.zeros_like(k[:, 0])
+    a, b, p = (zero, zero, zero - math.inf) if state is None else state
+    rows = []
+    for t in range(k.shape[1]):
+        top = torch.maximum(p, u + k[:, t])
+        old, own = (p - top).exp(), (u + k[:, t] - top).exp()
+        rows.append((old * a + own * v[:, t]) / (old * b + own))
+        top = torch.maximum(p - w, k[:, t])
+        old, own = (p - w - top).exp(), (k[:, t] - top).exp()
+        a, b, p = old * a + own * v[:, t], old * b + own, top
+    return torch.stack(rows, 1), (a, b, p)
+
+
+@pytest.mark.parametrize("backend", ["auto", "loop", "scan", "numba"])
+def test_equals_the_sums(backend):
+    """Which pass the reference values; all gradients, and the three numbers of the state."""
+    k, v, w, u = given()
+    ours, state = wkv(k, v, w, u, backend=backend)
+    assert furthest(ours[0], mean(k[0], v[0], w, u), [k, v, w, u]) < 1e-10
+    assert worst([part[0] for part in state], sums(k[0], v[0], w)) < 1e-12
+
+
+@pytest.mark.parametrize("scale", [0.1, 5.0, 300.0])
+@pytest.mark.parametrize("decay", [1e-4, 0.1, 20.0])
+def test_equals_the_steps(scale, decay):
+    """Also where powers of the keys would overflow by far; from a state, of which each number counts."""
+    k, v, w, u = given(200, scale=scale)
+    w = (w.detach() * decay).requires_grad_()
+    state = tuple(draw(1, 3, seed=seed).double().requires_grad_() for seed in (4, 5))
+    state = (state[0], state[1].exp(), scale * draw(1, 3, seed=6).double())
+    for start in (None, state):
+        (ours, after), (theirs, last) = wkv(k, v, w, u, start), stepwise(k, v, w, u, start)
+        inputs = [k, v, w, u] + ([] if start is None else [state[0]])
+        assert ours.isfinite().all() and furthest(ours, theirs, inputs) < 1e-9
+        assert worst(after, last) < 1e-9
+
+
+def test_no_factor_is_above_1(monkeypatch):
+    """So that the kernel's fast forms are allowed; with single precision too."""
+    seen = []
+    right = linear.linear_recurrence
+
+    def watched(a, b, h0, backend):
+        seen.append(float(a.detach().max()))
+        return right(a, b, h0, backend=backend)
+
+    monkeypatch.setattr("rtx_lib.models.rwkv.linear_recurrence", watched)
+    for decay in (1e-3, 0.1, 3.0):
+        k, v, w, u = (x.detach().float() for x in given(2000))
+        ours = wkv(k, v, w * decay, u)[0]
+        exact = stepwise(k.double(), v.double(), (w * decay).double(), u.double())[0]
+        assert relative_error(ours.double(), exact) < 1e-5
+    assert len(seen) == 3 and max(seen) <= 1 + 1e-6
+
+
+def test_a_mean_stays_between_the_smallest_and_the_largest_value():
+    """All weights are positive, and they sum to 1."""
+    k, v, w, u = given(100, scale=10.0)
+    y = wkv(k, v, w, u)[0]
+    assert (y <= v.cummax(1).values + 1e-12).all() and (y >= v.cummin(1).values - 1e-12).all()
+    constant = wkv(k, torch.full_like(v, 0.7), w, u)[0]
+    assert torch.allclose(constant, torch.full_like(v, 0.7), rtol=1e-12)
+    assert torch.allclose(y[:, 0], v[:, 0], rtol=1e-12), "the first step sees itself alone"
+
+
+def test_layers_equal_the_loops():
+    """And each row of a batch is its own sequence."""
+    time, channel = drawn(0, RWKVTimeMixing, 4), drawn(1, RWKVChannelMixing, 4, 7)
+    time, channel = (random_parameters(model.double()) for model in (time, channel))
+    p = {name.removesuffix(".weight"): value for name, value in time.named_parameters()}
+    p |= {f"ffn_{name.removesuffix('.weight')}": value for name, value in channel.named_parameters()}
+    x = draw(2, 12, 4).double()
+    for row in (0, 1):
+        assert furthest(time(x)[0][row], time_mixing(p, x[row])[0], time.parameters()) < 1e-10
+        assert furthest(channel(x)[0][row], channel_mixing(p, x[row]), channel.parameters()) < 1e-10
+
+
+def test_the_state_holds_the_last_input_and_the_sums():
+    model, x = drawn(0, RWKVTimeMixing, 4), draw(2, 7, 4)
+    _, (last, aa, bb, pp) = model(x)
+    assert torch.equal(last, x[:, -1]) and aa.shape == bb.shape == pp.shape == (2, 4) and (bb > 0).all()
+    _, last = drawn(0, RWKVChannelMixing, 4)(x)
+    assert torch.equal(last, x[:, -1])
+
+
+def test_first_decays_and_mixes():
+    """Decays from e^-5 to e^3, in higher layers more of them slow; the present's share falls from layer to layer."""
+    bottom, top = (drawn(0, RWKVTimeMixing, 9, layer=layer, layers=4) for layer in (0, 3))
+    for model in (bottom, top):
+        decay = model.time_decay.detach()
+        assert decay[0] == -5 and decay[-1] == 3 and (decay.diff() > 0).all()
+        assert sorted(set((model.time_first.detach() - math.log(0.3)).round(decimals=4).tolist())) == [-0.5, 0, 0.5]
+    assert float(bottom.time_decay[4].detach()) == pytest.approx(-5 + 8 * 0.5**0.7, rel=1e-5)
+    assert float(top.time_decay[4].detach()) == pytest.approx(-5 + 8 * 0.5**2, rel=1e-5)
+    assert torch.allclose(bottom.time_mix_k, torch.arange(9) / 9)
+    assert torch.allclose(top.time_mix_v, (torch.arange(9) / 9) ** 0.25 + 0.3)

@@ -1,0 +1,162 @@
+"""S4D: the convolution and the recurrence, the steps that they are made of, and where the rates start."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from support.compare import draw, furthest, in_pieces, random_parameters
+from support.helpers import FIXTURES, drawn, relative_error
+
+from rtx_lib.models.s4d import S4D, powers, rates
+
+both = pytest.mark.parametrize("discretisation", ["zoh", "bilinear"])
+
+
+def pair(discretisation, **options):
+    """The same layer by both routes."""
+    models = [
+        drawn(0, S4D, 3, 8, discretisation=discretisation, route=r, **options) for r in ("convolution", "recurrence")
+    ]
+    return [random_parameters(model.double()) for model in models]
+
+
+@both
+@pytest.mark.parametrize("steps", [1, 2, 9, 1000])
+@pytest.mark.parametrize("backend", ["auto", "loop"])
+def test_the_convolution_is_the_recurrence(discretisation, steps, backend):
+    """Outputs, last state, and the gradients of all weights, of the input, and of the state to begin from."""
+    models = pair(discretisation, backend=backend)
+    x, h = draw(2, steps, 3).double().requires_grad_(), draw(2, 3, 4, 2, seed=1).double().requires_grad_()
+    for state in (None, h):
+        one, other = (model(x, state) for model in models)
+        inputs = [x] if state is None else [x, h]
+        weights = [[*inputs, *model.parameters()] for model in models]
+        assert relative_error(one[0], other[0]) < 1e-12 and relative_error(one[1], other[1]) < 1e-12
+        assert furthest(one, other, *weights) < 1e-10
+
+
+@both
+def test_the_kernel_is_the_answer_to_one_pulse(discretisation):
+    for model in pair(discretisation):
+        pulse = torch.zeros(1, 20, 3).double()
+        pulse[:, 0] = 1
+        y, _ = model.state_space(pulse, torch.zeros(1, 3, 4, 2).double())
+        y = y[0].T - model.D[:, None] * pulse[0].T
+        assert relative_error(model.kernel(20), y) < 1e-12
+
+
+@both
+def test_the_kernel_term_by_term(discretisation):
+    """From the definition, one complex number after the other."""
+    model = pair(discretisation)[0].requires_grad_(False)
+    K = model.kernel(6)
+    for d in (0, 2):
+        delta = math.exp(model.log_dt[d])
+        for step in range(6):
+            total = 0j
+            for n in range(4):
+                A = complex(-math.exp(model.log_A_real[d, n]), model.A_imag[d, n])
+                if discretisation == "zoh":
+                    a = math.e ** (delta * A)
+                    b = (a - 1) / A
+                else:
+                    a = (1 + delta * A / 2) / (1 - delta * A / 2)
+                    b = delta / (1 - delta * A / 2)
+                total += complex(*model.C[d, n].tolist()) * b * a**step
+            assert float(K[d, step]) == pytest.approx(2 * total.real, rel=1e-10, abs=1e-12)
+
+
+def test_the_layer_around_it():
+    model, x = pair("zoh")[0], draw(2, 9, 3).double()
+    y, _ = model.state_space(x, torch.zeros(2, 3, 4, 2).double())
+    a, b = (F.gelu(y) @ model.output_linear.weight.T + model.output_linear.bias).chunk(2, -1)
+    assert relative_error(model(x)[0], a * torch.sigmoid(b)) < 1e-12
+
+
+def test_a_hold_of_two_short_steps_is_one_long_step():
+    """The zero-order hold is exact for an input that does not change within the step; the bilinear rule is not."""
+    apart = {}
+    for discretisation in ("zoh", "bilinear"):
+        model = pair(discretisation)[1]
+        with torch.no_grad():
+            model.log_dt.fill_(math.log(0.2))
+            x, zero = draw(2, 5, 3).double(), torch.zeros(2, 3, 4, 2).double()
+            _, fine = model.state_space(x.repeat_interleave(2, 1), zero)
+            model.log_dt.fill_(math.log(0.4))
+            apart[discretisation] = relative_error(model.state_space(x, zero)[1], fine)
+    assert apart["zoh"] < 1e-12 and apart["bilinear"] > 1e-6
+
+
+def test_both_discretisations_meet_where_steps_are_small():
+    """Their a differ by the third power of the step."""
+    models, errors = [pair(discretisation)[0] for discretisation in ("zoh", "bilinear")], []
+    for delta in (0.02, 0.002):
+        for model in models:
+            torch.nn.init.constant_(model.log_dt, math.log(delta))
+        a, b = (model.step()[0].exp() for model in models)
+        errors.append(float((a - b).abs().max()))
+    assert errors[0] / errors[1] == pytest.approx(1000, rel=0.1)
+
+
+@both
+def test_no_state_can_grow(discretisation):
+    """However large the steps and frequencies are: the real part of A is negative."""
+    model = drawn(0, S4D, 3, 8, discretisation=discretisation).double()
+    with torch.no_grad():
+        model.log_dt.uniform_(-9, 5)
+        model.A_imag.uniform_(-1000, 1000)
+        model.log_A_real.uniform_(-5, 5)
+        log_a, _ = model.step()
+        assert log_a.exp().abs().max() <= 1
+        y, state = model(draw(1, 5000, 3).double())
+    assert y.isfinite().all() and state.isfinite().all()
+
+
+@both
+def test_pieces_equal_the_whole_and_gradients_flow_through_the_state(discretisation):
+    for model in pair(discretisation):
+        x = draw(2, 12, 3).double().requires_grad_()
+        (pieces, state), (whole, last) = in_pieces(model, x, [5, 1, 6]), model(x)
+        assert relative_error(pieces, whole) < 1e-12 and relative_error(state, last) < 1e-12
+        ours, theirs = (torch.autograd.grad(y[:, -3:].sum(), x, retain_graph=True)[0] for y in (pieces, whole))
+        assert relative_error(ours, theirs) < 1e-10 and theirs[:, 0].any()
+
+
+def test_the_end_does_not_run_into_the_beginning():
+    """Without the zeros behind it, a convolution by FFT goes round in a circle."""
+    model, x = pair("zoh")[0], draw(1, 16, 3).double()
+    later = x.clone()
+    later[:, 8:] += 1
+    assert relative_error(model(later)[0][:, :8], model(x)[0][:, :8]) < 1e-12
+
+
+def test_rates():
+    lin, inv = rates(8, "lin"), rates(8, "inv")
+    assert lin.real.eq(-0.5).all() and inv.real.eq(-0.5).all()
+    assert torch.allclose(lin.imag, math.pi * torch.arange(4))
+    assert inv.imag.tolist() == pytest.approx([8 / math.pi * (8 / (2 * n + 1) - 1) for n in range(4)])
+    assert (inv.imag.diff() < 0).all() and inv.imag[-1] > 0
+
+
+def test_powers():
+    log_a = rates(4, "lin")[None] / 10
+    assert torch.allclose(powers(log_a, 5)[0, 1], log_a[0, 1].exp() ** torch.arange(5))
+
+
+def test_first_weights():
+    given = np.load(FIXTURES / "s4d.npz")
+    width, states = given["init/A_imag"].shape
+    for name in ("log_A_real", "A_imag"):
+        ours = getattr(S4D(width, 2 * states), name).detach().numpy()
+        assert np.abs(ours - given[f"init/{name}"]).max() < 1e-6
+    model = drawn(0, S4D, 500, 64)
+    steps = model.log_dt.exp()
+    assert 0.001 <= steps.min() < 0.0011 and 0.09 < steps.max() <= 0.1
+    assert float(torch.view_as_complex(model.C.detach()).abs().square().mean()) == pytest.approx(1, abs=0.05)
+    assert float(model.D.detach().std()) == pytest.approx(1, abs=0.1)
+    bound = 500**-0.5
+    assert 0.99 * bound < model.output_linear.weight.abs().max() <= bound
+    inverse = drawn(0, S4D, 2, 6, init="inv")
+    assert torch.allclose(inverse.A_imag[1], rates(6, "inv").imag)

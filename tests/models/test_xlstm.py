@@ -1,0 +1,364 @@
+"""xLSTM: the equations, what the stabiliser changes and what it does not, three forms, and how the layers start."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from reference import xlstm_loops as loops
+from support.compare import draw, in_pieces, outcomes, random_parameters, worst
+from support.helpers import FIXTURES, drawn, relative_error
+
+from rtx_lib.models.xlstm import FORGET, FORMS, MLSTM, SLSTM, mlstm, slstm
+
+forgets = pytest.mark.parametrize("forget", FORGET)
+forms = pytest.mark.parametrize("form", FORMS)
+
+
+def gates(batch=2, steps=9, heads=2, size=3, spread=2.0, seed=0):
+    """What the sLSTM's cell is given, in double precision: preactivations and R."""
+    a = spread * draw(batch, steps, heads, 4 * size, seed=seed).double()
+    return a.requires_grad_(), draw(heads, 4 * size, size, seed=seed + 1).double().requires_grad_()
+
+
+def memories(batch=2, steps=21, heads=2, size=3, width=4, spread=3.0, seed=0):
+    """q, k, v, log i and log f of the mLSTM's cell, in double precision."""
+    parts = [draw(batch, heads, steps, n, seed=seed + n).double() for n in (size, size + 10, width + 20)]
+    q, k, v = parts[0], parts[1][..., :size], parts[2][..., :width]
+    i, f = (spread * draw(batch, heads, steps, seed=seed + n).double() for n in (40, 41))
+    return [x.clone().requires_grad_() for x in (q, k, v, i, F.logsigmoid(f))]
+
+
+def state_of(q, v, seed=5, m=1.0):
+    (batch, heads, _, size), width = q.shape, v.shape[3]
+    shapes = (batch, heads, size, width), (batch, heads, size), (batch, heads)
+    c, n, level = (draw(*shape, seed=seed + i).double() for i, shape in enumerate(shapes))
+    return c, n, m * level
+
+
+# ---- the equations
+
+
+@forgets
+@pytest.mark.parametrize("heads, size", [(1, 4), (2, 3), (3, 1)])
+def test_the_slstm_is_its_equations(forget, heads, size):
+    """h, (h, c, n, m) and gradients, from nothing and from a state, against the loops that the authors' values pass."""
+    a, weight = gates(heads=heads, size=size)
+    h, c, n, m = draw(4, 2, heads * size).double()
+    bias, x = torch.zeros(4 * heads * size).double(), a.unflatten(3, (4, size)).transpose(2, 3)
+    for state in (None, (h, c, n.abs() + 0.1, m)):
+        start = 4 * [torch.zeros_like(h)] if state is None else state
+        expected, last = loops.slstm(x, weight, bias, start, forget)
+        y, after = slstm(a, weight, state, forget=forget)
+        assert worst(after, last) < 1e-12
+        assert worst(outcomes(y, (a, weight)), outcomes(expected, (a, weight))) < 1e-10
+
+
+@forms
+@pytest.mark.parametrize("eps", [0.0, 1e-6, 0.1])
+@pytest.mark.parametrize("steps", [2, 21])
+def test_the_mlstm_is_its_equations(form, eps, steps):
+    """h, (C, n, m) and gradients, m's included where it matters, with a width of v of its own."""
+    given = memories(steps=steps)
+    state = [part.requires_grad_() for part in state_of(given[0], given[2])]
+    expected, last = loops.mlstm(*given, *state, eps)
+    h, after = mlstm(*given, tuple(state), form=form, eps=eps, chunk=4)
+    assert worst(after, last) < 1e-12
+    assert worst(outcomes(h, [*given, *state]), outcomes(expected, [*given, *state])) < 1e-10
+
+
+def test_what_is_written_under_a_key_is_read_by_it():
+    """A key of another direction reads 0, and a forgotten value is gone."""
+    k = torch.eye(4).double()[None, None] * 4
+    v, shut = draw(1, 1, 4, 5).double(), torch.full((1, 1, 4), -1e-9).double()
+    _, state = mlstm(k, k, v, 0 * shut, shut)
+    for key in range(3):
+        read, _ = mlstm(k[:, :, key : key + 1], k[:, :, 3:] * 0, v[:, :, :1], shut[..., :1], shut[..., :1], state)
+        assert relative_error(read, v[:, :, key : key + 1]) < 1e-6
+        lost, _ = mlstm(k[:, :, key : key + 1], k[:, :, 3:], v[:, :, :1], shut[..., :1], shut[..., :1] - 50, state)
+        assert lost.abs().max() < 1e-15
+
+
+# ---- the stabiliser is exact
+
+
+@forgets
+def test_the_slstm_without_stabiliser(forget):
+    """Equal wherever both are finite: h, gradients, and of the state c e^m and n e^m."""
+    a, weight = gates(steps=30)
+    state = slstm(*gates(seed=7), forget=forget)[1]
+    for start in (None, tuple(part.detach() for part in state)):
+        (y, after), (plain, bare) = (slstm(a, weight, start, forget=forget, stabilised=s) for s in (True, False))
+        assert worst(outcomes(y, (a, weight)), outcomes(plain, (a, weight))) < 1e-10
+        assert not bare[3].any()
+        assert worst([part * after[3].exp() for part in after[1:3]], bare[1:3]) < 1e-12
+
+
+@forms
+def test_the_mlstm_without_stabiliser(form):
+    given = memories()
+    state = state_of(given[0], given[2])
+    for start in (None, state):
+        (h, (c, n, m)), (plain, bare) = (mlstm(*given, start, form=form, stabilised=s) for s in (True, False))
+        assert worst(outcomes(h, given), outcomes(plain, given)) < 1e-10
+        assert not bare[2].any()
+        assert worst((c * m.exp()[..., None, None], n * m.exp()[..., None]), bare[:2]) < 1e-12
+
+
+def test_infinity_over_infinity():
+    """f of 0 and i of 100: e^100 is no number of single precision. Its plain form is right in double precision."""
+    a = torch.zeros(1, 5, 1, 8)
+    a[..., :2], a[..., 4:] = 100, draw(1, 5, 1, 4)
+    weight = draw(1, 8, 2) / 3
+    expected, _ = slstm(a.double(), weight.double(), stabilised=False)
+    assert slstm(a, weight, stabilised=False)[0].isnan().all()
+    assert relative_error(slstm(a, weight)[0].double(), expected) < 1e-5
+    q, k, v, *_ = (x.float() for x in memories())
+    i, f = torch.full((2, 2, 21), 100.0), torch.full((2, 2, 21), math.log(0.5))
+    given = q, k, v, i, f
+    for form in FORMS:
+        expected, _ = mlstm(*(x.double() for x in given), form=form, stabilised=False)
+        assert mlstm(*given, form=form, stabilised=False)[0].isnan().any()
+        assert relative_error(mlstm(*given, form=form)[0].double(), expected) < 1e-3  # n . q may be near 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@forgets
+def test_gates_far_apart_in_the_slstm(dtype, forget):
+    """Of preactivations of +-1000 nothing overflows, nor in the gradients, and h stays between -1 and 1."""
+    a, weight = gates(steps=60)
+    a = torch.cat([1000 * a[..., :6].sign(), a[..., 6:]], -1).to(dtype).detach().requires_grad_()
+    weight = weight.to(dtype).detach().requires_grad_()
+    y, state = slstm(a, weight, forget=forget)
+    assert y.isfinite().all() and y.abs().max() <= 1
+    assert all(part.isfinite().all() for part in state) and state[2].min() >= 1
+    assert all(gradient.isfinite().all() for gradient in torch.autograd.grad(y.sin().sum(), (a, weight)))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@forms
+def test_gates_far_apart_in_the_mlstm(form, dtype):
+    """All forms agree too, with gates of e^1000 and of e^-1000 in any order, and where m is very low."""
+    for i, f in ((1000, 1), (1000, 1000), (-1000, 1000), (1, 1000)):
+        given = memories(steps=60)
+        signs = 1 if i < 0 else given[3].sign()
+        log_i, log_f = i * signs + 0 * given[3], f * (given[4] if f == 1 else -(given[4] < -1).double())
+        given = [x.detach().to(dtype).requires_grad_() for x in (*given[:3], log_i, log_f)]
+        h, state = mlstm(*given, form=form)
+        found = torch.autograd.grad(h.sin().sum(), given)
+        assert all(x.isfinite().all() for x in (h, *state, *found))
+        expected, _ = mlstm(*(x.double() for x in given), form="recurrent")
+        off = (h - expected).detach().abs().max()
+        assert off <= (2e-2 if dtype == torch.float32 else 1e-10) * expected.detach().abs().max(), (i, f)
+
+
+def test_a_shift_of_all_input_gates_changes_nothing():
+    """In the sLSTM, whose m takes all of it; in the mLSTM not, where they are compared with 1."""
+    a, weight = gates()
+    shifted = a.clone()
+    shifted[..., :3] += 500
+    (y, state), (same, moved) = slstm(a, weight), slstm(shifted, weight)
+    assert relative_error(same, y) < 1e-12
+    assert worst(moved[:3], state[:3]) < 1e-12 and relative_error(moved[3] - 500, state[3]) < 1e-12
+    q, k, v, i, f = memories()
+    assert relative_error(mlstm(q, k, v, i + 5, f)[0], mlstm(q, k, v, i, f)[0]) > 0.01
+
+
+@forms
+def test_the_result_does_not_depend_on_m(form):
+    """A state with another m and C and n to match is the same state; to the authors' epsilon it is another."""
+    given = memories()
+    c, n, m = state_of(given[0], given[2])
+    moved = c / 50, n / 50, m + math.log(50)
+    pairs = [[mlstm(*given, state, form=form, eps=eps)[0] for state in ((c, n, m), moved)] for eps in (0.0, 1e-6)]
+    assert relative_error(*pairs[0]) < 1e-12 < 1e-10 < relative_error(*pairs[1])
+
+
+def test_the_forms_agree_up_to_the_authors_epsilon():
+    """With it the state before counts, though it is 0: m may be 0, or -inf as in the authors' parallel form."""
+    given = memories(spread=1.0)
+    q, v = given[0], given[2]
+    none = tuple(torch.zeros_like(part) for part in state_of(q, v))
+    low = (*none[:2], none[2] - math.inf)
+    for eps, most in ((0.0, 1e-12), (1e-6, 1e-4)):
+        first, *others = [
+            mlstm(*given, state, form=form, eps=eps, chunk=4)[0] for form in FORMS for state in (None, none, low)
+        ]
+        errors = [relative_error(other, first) for other in others]
+        assert max(errors) < most and (eps == 0 or max(errors) > 1e-10)
+    for form in FORMS:
+        h = mlstm(*given, low, form=form, eps=1e-6, chunk=4)[0]
+        expected = loops.mlstm(*given, *low, 1e-6)[0]
+        assert worst(outcomes(h, given), outcomes(expected, given)) < 1e-10
+
+
+@forms
+def test_a_key_of_zeros_under_a_large_gate(form):
+    """C^T q, n . q and e^-m are all 0 then, and so is h; its slope, without bound, is cut off."""
+    given = [x.detach() for x in memories()]
+    given[1] = torch.zeros_like(given[1]).requires_grad_()
+    given[3] = given[3] + 1000
+    h, _ = mlstm(*given, form=form)
+    assert not h.any() and torch.autograd.grad(h.sum(), given[1])[0].isfinite().all()
+
+
+@pytest.mark.parametrize("form", ["chunked", "parallel"])
+def test_a_long_sequence_keeps_its_precision(form):
+    """Of 1,000 steps that forget fast, in single precision: sums of log f reach -20,000, and only differences count."""
+    q, k, v, i, f = memories(batch=1, steps=1000, heads=1)
+    given = [x.detach() for x in (q, k, v, i, 5 * f - 10)]
+    expected, _ = mlstm(*given, form="recurrent")
+    assert relative_error(mlstm(*(x.float() for x in given), form=form)[0].double(), expected) < 1e-3
+
+
+# ---- states and heads
+
+
+def test_a_new_sequence_beside_an_old_one():
+    """The authors ask of the whole batch whether anything has been written, and a new sequence gets 0/0."""
+    a, weight = gates(steps=3)
+    old = slstm(*gates(batch=1, seed=3))[1]
+    mixed = tuple(torch.cat([part.detach(), torch.zeros_like(part)]) for part in old)
+    a = torch.cat([a[..., :3] - 1000, a[..., 3:]], -1)
+    y, _ = slstm(a, weight, mixed)
+    assert relative_error(y[1:], slstm(a[1:], weight)[0]) < 1e-12
+    x, bias = a.unflatten(3, (4, 3)).transpose(2, 3), torch.zeros(24).double()
+    theirs, _ = loops.slstm(x, weight, bias, mixed)
+    assert theirs[1].isnan().any() and relative_error(theirs[:1], y[:1]) < 1e-12
+
+
+def test_gradients_of_a_state_of_zeros_are_finite():
+    a, weight = gates()
+    state = [torch.zeros(2, 6).double().requires_grad_() for _ in range(4)]
+    found = torch.autograd.grad(slstm(a, weight, tuple(state))[0].sum(), state, allow_unused=True)
+    assert all(gradient is None or gradient.isfinite().all() for gradient in found)
+
+
+def test_a_head_of_the_slstm_sees_itself_alone():
+    """Across heads nothing mixes; within one, R carries a unit's past to all others."""
+    model = random_parameters(drawn(0, SLSTM, 6, 2, 3)).double()
+    x = draw(2, 8, 6).double()
+    other = x.clone()
+    other[:, 2, 0] += 1
+    moved = (model(other)[0] - model(x)[0]).abs().amax((0, 1))
+    assert (moved[:3] > 1e-6).all() and not moved[3:].any()
+    model.weight_hh.data.zero_()
+    model.weight_ih.data[0] = torch.eye(3).repeat(4, 1)  # each unit reads one feature
+    h = [model(y)[1][0] for y in (x, other)]
+    assert (h[1] - h[0]).abs().amax(0).gt(0).tolist() == [True, False, False, False, False, False]
+
+
+@pytest.mark.parametrize("kind", [SLSTM, MLSTM])
+def test_what_the_state_holds(kind):
+    """And the convolution's inputs, without which the pieces are not the whole."""
+    model, x = random_parameters(drawn(0, kind, 6, 2, kernel_size=4)).double(), 3 * draw(2, 9, 6).double()
+    whole, first = model(x)[0], model(x[:, :5])
+    shapes = [(2, 6)] * 4 + [(2, 3, 6)] if kind is SLSTM else [(2, 2, 6, 6), (2, 2, 6), (2, 2), (2, 3, 12)]
+    assert [tuple(part.shape) for part in first[1]] == shapes
+    assert relative_error(in_pieces(model, x, [5, 4])[0], whole) < 1e-12
+    *memory, past = first[1]
+    lost = model(x[:, 5:], (*memory, torch.zeros_like(past)))[0]
+    assert relative_error(lost[:, 0], whole[:, 5]) > 0.001
+
+
+# ---- the layers
+
+
+def test_the_first_biases_are_the_authors():
+    theirs = np.load(FIXTURES / "slstm_cell.npz")["init/bias"]
+    heads, _, size = theirs.shape
+    bias = SLSTM(heads * size, heads).bias.detach()
+    assert np.abs(bias.unflatten(1, (4, size)).numpy() - theirs).max() < 1e-6
+    theirs = np.load(FIXTURES / "mlstm_layer.npz")["init/fgate_bias"]
+    bias = MLSTM(4 * len(theirs), len(theirs)).gates.bias.detach()
+    assert np.abs(bias[len(theirs) :].numpy() - theirs).max() < 1e-6
+
+
+def test_the_first_weights():
+    """R and the weights of the mLSTM's gates are 0, norms and skip 1; in a stack, blocks differ."""
+    cell, layer = drawn(0, SLSTM, 200), drawn(0, MLSTM, 100, 4, blocks=3, bias=True)
+    assert not cell.weight_hh.any() and not layer.gates.weight.any()
+    assert cell.norm.weight.eq(1).all() and layer.norm.weight.eq(1).all() and layer.skip.eq(1).all()
+    deviations = {cell.weight_ih: (2 / 1000) ** 0.5, layer.up.weight: (2 / 500) ** 0.5}
+    deviations |= {layer.qkv_weight: (2 / 500) ** 0.5, layer.down.weight: 2 / 30}
+    for weight, deviation in deviations.items():
+        weight = weight.detach()
+        assert float(weight.std()) == pytest.approx(deviation, rel=0.05)
+        assert weight.abs().max() > 2.5 * deviation and weight.mean().abs() < deviation / 10
+    assert not any(bias.any() for bias in (layer.up.bias, layer.down.bias, layer.qkv_bias))
+    assert 0 < layer.gates.bias[:4].abs().max() < 0.5
+    forget = [SLSTM(5, block=block, blocks=3).bias[0, 5:10].tolist() for block in range(3)]
+    for power, bias in zip((0.3, 0.95, 1.6), forget, strict=True):
+        assert bias == pytest.approx([5 - 12 * (j / 4) ** power for j in range(5)], abs=1e-5)
+
+
+@forms
+def test_the_mlstm_layer_in_every_form(form):
+    x, results = draw(2, 40, 6).double(), []
+    for own in ("recurrent", form):
+        model = random_parameters(drawn(0, MLSTM, 6, 2, form=own)).double()
+        results.append(outcomes(model(x)[0], model.parameters()))
+    assert worst(results[1], results[0]) < 1e-10
+
+
+def test_without_a_convolution_there_is_no_silu():
+    """Then q and k see x', and i and f see x, as they are."""
+    layer = random_parameters(drawn(0, MLSTM, 4, 2, 1.0, None, block_size=2)).double()
+    x = draw(1, 1, 4).double()
+    inner, z = layer.up(x).chunk(2, -1)
+    q, k, v = (loops.blockwise(inner, weight) for weight in layer.qkv_weight)
+    i, f = layer.gates(torch.cat([q, k, v], -1)).chunk(2, -1)
+    q, k, v = (y.view(1, 2, 1, 2) for y in (q, k, v))
+    c, n, m = torch.zeros(1, 2, 2, 2), torch.zeros(1, 2, 2), torch.zeros(1, 2)
+    h, _ = loops.mlstm(q, k, v, i.view(1, 2, 1), F.logsigmoid(f.view(1, 2, 1)), c, n, m)
+    y = loops.head_norm(h.view(1, 1, 4), 2, layer.norm.weight - 1) + layer.skip * inner
+    assert relative_error(layer(x)[0], layer.down(y * F.silu(z))) < 1e-12
+    layer = random_parameters(drawn(0, SLSTM, 4, 2)).double()
+    a = loops.blockwise(x, layer.weight_ih).view(1, 1, 2, 4, 2).transpose(2, 3)
+    bias = layer.bias.view(2, 4, 2).transpose(0, 1)
+    h, _ = loops.slstm(a, layer.weight_hh, bias.reshape(-1), 4 * [torch.zeros(1, 4).double()])
+    assert relative_error(layer(x)[0], loops.head_norm(h, 2, layer.norm.weight - 1)) < 1e-12
+
+
+# ---- refusals
+
+WRONG = {
+    "weight": (lambda a, w: slstm(a, w[:, 1:]), "weight must have shape (H, 12, 3), got (2, 11, 3)"),
+    "preactivations": (lambda a, w: slstm(a[..., 1:], w), "a must have shape (B, T, 2, 12)"),
+    "no step": (lambda a, w: slstm(a[:, :0], w), "a must have shape (B, T, 2, 12) with every size at least 1"),
+    "forget": (lambda a, w: slstm(a, w, forget="relu"), "forget must be one of ['sigmoid', 'exp'], got 'relu'"),
+    "state": (lambda a, w: slstm(a, w, (a, a)), "state must be a tuple of 4 entries, (h, c, n, m), got 2"),
+}
+WRONG_MEMORIES = {
+    "keys": ({"k": (2, 2, 21, 4)}, "k must have shape (2, 2, 21, 3), got (2, 2, 21, 4)"),
+    "values": ({"v": (2, 2, 20, 4)}, "v must have shape (2, 2, 21, V), got (2, 2, 20, 4)"),
+    "input gate": ({"log_i": (2, 2, 21, 1)}, "log_i must have shape (2, 2, 21), got (2, 2, 21, 1)"),
+    "forget gate": ({"log_f": (2, 21)}, "log_f must have shape (2, 2, 21), got (2, 21)"),
+    "state": ({"state": (1,)}, "state must be a tuple of 3 entries, (C, n, m), got Tensor"),
+    "no step": ({"q": (2, 2, 0, 3)}, "q must have shape (B, H, T, K) with every size at least 1"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_the_slstm_refuses(wrong):
+    call, told = WRONG[wrong]
+    with pytest.raises(ValueError, match="^" + re.escape(told)):
+        call(*gates())
+
+
+@pytest.mark.parametrize("wrong", WRONG_MEMORIES)
+def test_the_mlstm_refuses(wrong):
+    shapes, told = WRONG_MEMORIES[wrong]
+    given = dict(zip(("q", "k", "v", "log_i", "log_f"), memories(), strict=True))
+    with pytest.raises(ValueError, match="^" + re.escape(told)):
+        mlstm(**given | {name: torch.zeros(shape).double() for name, shape in shapes.items()})
+
+
+def test_the_mlstm_refuses_options():
+    with pytest.raises(ValueError, match=r"^form must be one of .* got 'scan'"):
+        mlstm(*memories(), form="scan")
+    for eps in (-1e-6, math.nan):
+        with pytest.raises(ValueError, match=rf"^eps must be at least 0, got {eps}"):
+            mlstm(*memories(), eps=eps)

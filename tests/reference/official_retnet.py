@@ -1,0 +1,49 @@
+"""Retention among the reference values: the three forms, with the authors' scales and epsilon and without."""
+
+import torch
+from torch import Tensor
+
+from rtx_lib.models.retnet import MultiScaleRetention, angles, log_decays, published_scale, retention
+
+from .furthest import furthest
+
+Arrays = dict[str, Tensor]
+NAMES = {"parallel": "parallel", "chunks": "chunkwise", "recurrent": "recurrent"}  # ours and the files'
+
+
+def multi_scale(arrays: Arrays) -> Arrays:
+    """``gx`` belongs to the parallel form with scales; ``gx_eps0`` and all ``g/`` to eps = 0, where the forms agree.
+
+    Of those each form gives its own, and what counts is the furthest.
+    """
+    heads, length = int(arrays["num_heads"]), arrays["x"].shape[1]
+    given = {name.removeprefix("p/"): value for name, value in arrays.items() if name.startswith("p/")}
+    x, width = arrays["x"].clone().requires_grad_(), arrays["x"].shape[2]
+    model = MultiScaleRetention(width, heads, value_width=len(given["v_proj.weight"])).double()
+    model.load_state_dict(given)
+    chunk = int(arrays["chunk_size"]) if "chunk_size" in arrays else length
+    decays = log_decays(heads, like=x)
+    outcomes = {"gamma": decays.exp(), "angle": angles(width // heads, like=x).repeat_interleave(2)}
+    named, runs = dict(model.named_parameters()), []
+
+    for form, theirs in NAMES.items():
+        q, k, v = model.project(x)
+        o = retention(q, k, v, decays, form=form, chunk=chunk)[0]
+        if form != "chunks" or length % chunk == 0:  # the original refuses other lengths
+            model.eps = float(arrays["eps"]) if "eps" in arrays else 1e-6
+            y = model.merge(o * published_scale(q, k, v, decays, form=form, chunk=chunk), x)
+            outcomes[f"out_{theirs}"] = y
+            if form == "parallel" and "grad_out" in arrays:
+                outcomes["gx"] = torch.autograd.grad((y * arrays["grad_out"]).sum(), x, retain_graph=True)[0]
+        model.eps, model.form, model.chunk = 0.0, form, chunk
+        y = model(x)[0]
+        outcomes["out_eps0" if form == "parallel" else f"out_eps0_{theirs}"] = y
+        if "grad_out" in arrays:
+            found = torch.autograd.grad((y * arrays["grad_out"]).sum(), [x, *named.values()])
+            runs.append(dict(zip(["gx_eps0", *(f"g/{name}" for name in named)], found, strict=True)))
+    outcomes |= furthest(runs, arrays) if runs else {}
+    return {name: value.detach() for name, value in outcomes.items()}
+
+
+FAMILIES = {"retention": multi_scale}
+INPUTS = {"retention": {"num_heads", "chunk_size", "eps"}}
