@@ -14,6 +14,7 @@ from .between import local_rnn, txl
 from .comparison import race
 from .parallel import linear, qrnn
 from .recurrence import cells, indrnn, rnn
+from .recurrence_returns import diagonal, matrix_state
 from .sentiment import sentiment
 
 CASES: dict[str, Callable[..., list[dict[str, Any]]]] = {
@@ -27,5 +28,7 @@ CASES: dict[str, Callable[..., list[dict[str, Any]]]] = {
     "sentiment": sentiment,
     "linear": linear,
     "qrnn": qrnn,
+    "diagonal": diagonal,
+    "matrix-state": matrix_state,
     "race": race,
 }

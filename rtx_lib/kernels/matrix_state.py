@@ -9,6 +9,8 @@ left of the memory in a step:
     both                        S_t = a_t (I - beta_t k_t k_t^T) S_{t-1} + beta_t k_t v_t^T    gated delta rule
 """
 
+import contextlib
+import functools
 import math
 
 import torch
@@ -88,10 +90,10 @@ def matrix_recurrence(
     if q.dtype in HALVES:
         q, k, v, start = (x.float() for x in (q, k, v, start))
         log_decay, beta = (None if x is None else x.float() for x in (log_decay, beta))
-    if backend == "loop":
-        o, last = loop(q, k, v, log_decay, beta, start)
-    else:
-        o, last = matrix_chunks.forward(q, k, v, log_decay, beta, start, chunk)
+    run = loop if backend == "loop" else functools.partial(matrix_chunks.forward, chunk=chunk)
+    device = q.device.type  # under autocast the products would be of half the precision, and of another type
+    with torch.autocast(device, enabled=False) if torch.amp.is_autocast_available(device) else contextlib.nullcontext():
+        o, last = run(q, k, v, log_decay, beta, start)
     return o.to(dtype), last.to(dtype)
 
 
@@ -136,8 +138,10 @@ def _choose(
     """The backend that "auto" takes for these tensors, and the reason."""
     if q.shape[2] < FEW:
         return "loop", f"so few steps ({q.shape[2]}) are not worth a chunk"
-    if q.device.type == "cpu" and (wild := _wild(q, k, v, log_decay, beta, state)) is not None:
-        return "loop", wild
+    if q.device.type == "cpu" and not torch.compiler.is_compiling():
+        wild = _wild(q, k, v, log_decay, beta, state)
+        if wild is not None:
+            return "loop", wild
     return "chunks", "matrix products within chunks, and a state is handed on only between them"
 
 

@@ -128,10 +128,10 @@ class LinearAttention(nn.Module):
         state of the wrong shape or type.
     """
 
-    def __init__(self, width: int, *, heads: int = 1, backend: str = "auto") -> None:
+    def __init__(self, width: int, heads: int = 1, *, backend: str = "auto") -> None:
         super().__init__()
         expect_heads(width, heads)
-        self.width, self.heads, self.backend = width, heads, backend
+        self.input_size, self.output_size, self.heads, self.backend = width, width, heads, backend
         self.qkv, self.out = nn.Linear(width, 3 * width, bias=False), nn.Linear(width, width, bias=False)
 
     def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
@@ -139,7 +139,7 @@ class LinearAttention(nn.Module):
 
         The state is S (B, H, K, K) and z (B, H, K); zeros if None.
         """
-        expect(x, ("B", "T", self.width), like=self.out.weight)
+        expect(x, ("B", "T", self.input_size), like=self.out.weight)
         parts = self.qkv(x).to(self.out.weight.dtype).chunk(3, -1)
         q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in parts)
         o, state = linear_attention(q, k, v, state, backend=self.backend)
@@ -171,8 +171,8 @@ class DeltaNet(nn.Module):
     keys
         ``"unit"``: q and k are divided by their length. ``"elu"``: phi of them; ``"plain"``: as they come. With the
         delta rule both of these can make a memory that grows without bounds.
-    convolution
-        Size of the :class:`rtx_lib.layers.ShortConvolution` and silu that q, k and v pass; none if None.
+    kernel_size
+        Of the :class:`rtx_lib.layers.ShortConvolution` that q, k and v pass, and silu behind it; neither if None.
     gate
         Whether the heads' outputs are multiplied by silu(W_g x_t).
     norm
@@ -190,13 +190,13 @@ class DeltaNet(nn.Module):
     def __init__(
         self,
         width: int,
-        *,
         heads: int = 1,
+        *,
         rule: str = "delta",
         decay: str | None = None,
         largest_beta: float = 1.0,
         keys: str = "unit",
-        convolution: int | None = 4,
+        kernel_size: int | None = 4,
         gate: bool = False,
         norm: bool = True,
         backend: str = "auto",
@@ -208,10 +208,10 @@ class DeltaNet(nn.Module):
         expect_choice("keys", keys, KEYS)
         if not 0 < largest_beta <= 2:
             raise ValueError(f"largest_beta must be above 0 and at most 2, got {largest_beta}")
-        self.width, self.heads, self.largest_beta = width, heads, largest_beta
+        self.input_size, self.output_size, self.heads, self.largest_beta = width, width, heads, largest_beta
         self.rule, self.decay, self.keys, self.backend = rule, decay, keys, backend
         self.qkv = nn.Linear(width, 3 * width, bias=False)
-        self.convolution = None if convolution is None else ShortConvolution(3 * width, convolution, bias=False)
+        self.conv = None if kernel_size is None else ShortConvolution(3 * width, kernel_size, bias=False)
         self.beta = nn.Linear(width, heads, bias=False) if rule == "delta" else None
         if decay == "head":
             self.step = nn.Linear(width, heads, bias=False)
@@ -230,9 +230,9 @@ class DeltaNet(nn.Module):
         The state is S (B, H, K, K) and the last inputs of the convolution (B, k - 1, 3D), of which there are none
         without it; zeros if None.
         """
-        expect(x, ("B", "T", self.width), like=self.out.weight)
-        size, reach = self.width // self.heads, 1 if self.convolution is None else self.convolution.kernel_size
-        shapes = [(len(x), self.heads, size, size), (len(x), reach - 1, 3 * self.width)]
+        expect(x, ("B", "T", self.input_size), like=self.out.weight)
+        size, reach = self.input_size // self.heads, 1 if self.conv is None else self.conv.kernel_size
+        shapes = [(len(x), self.heads, size, size), (len(x), reach - 1, 3 * self.input_size)]
         if state is None:
             state = (x.new_zeros(shapes[0]), x.new_zeros(shapes[1]))
         s, past = expect_all(state, shapes, "(S, last inputs)", like=x)
@@ -251,8 +251,8 @@ class DeltaNet(nn.Module):
         """
         dtype = self.out.weight.dtype  # after autocast too
         qkv = self.qkv(x).to(dtype)
-        if self.convolution is not None:
-            qkv, past = self.convolution(qkv, past)
+        if self.conv is not None:
+            qkv, past = self.conv(qkv, past)
             qkv = F.silu(qkv.to(dtype))
         q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in qkv.chunk(3, -1))
         if self.keys == "unit":

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+import torch
 
 from rtx_lib import bench
 from rtx_lib.bench import __main__ as command
@@ -51,6 +52,12 @@ def linear():
             yield f"{kind}{name}, B=2 T=5 N=3", f"{kind}loop over unbind", "plain loop"
         if not kind:
             yield "ReLU recurrence, B=2 T=5 N=3", "loop over unbind", "plain loop"
+
+
+def matrix_state():
+    for form in ("linear attention", "decay of a head", "decay of each row", "delta rule", "gated delta rule"):
+        yield f"{form}, auto, B=2 H=1 T=9 K=3", f"{form}, loop", "plain loop"
+        yield f"{form}, auto, B=2 H=1 T=9 K=3", "softmax attention", "torch.nn"
 
 
 SIZE = ", B=2 T=6 D=8 H=2"
@@ -108,6 +115,19 @@ ROWS = {
         ],
         slice(3),
     ),
+    "diagonal": (
+        partial(bench.diagonal, batch=2, time_steps=9, units=3),
+        [
+            (f"{name}, B=2 T=9 N=3", "loop over unbind", "plain loop")
+            for name in ("auto", "scan", "log space", "textbook scan")
+        ],
+        slice(None),
+    ),
+    "matrix-state": (
+        partial(bench.matrix_state, batch=2, heads=1, time_steps=9, size=3),
+        [*matrix_state()],
+        slice(0, None, 2),
+    ),
 }
 
 
@@ -144,6 +164,36 @@ def doubled(x):
 def test_the_txl_case_sees_what_is_wrong(monkeypatch, where, wrong, seen):
     monkeypatch.setattr(f"rtx_lib.{where}", wrong)
     assert [row["max_error"] > 0.01 for row in txl_rows()][: len(seen)] == seen
+
+
+@pytest.mark.parametrize(
+    ("where", "wrong", "case", "seen"),
+    [
+        # The textbook's scan with one round too few, log space without what fades.
+        ("_textbook_scan", lambda a, b: b + a * b.roll(1, 1), "diagonal", [3]),
+        ("_in_log_space", lambda a, b: torch.logcumsumexp(b.log(), 1).exp() * a, "diagonal", [2]),
+        ("linear_recurrence", lambda a, b, backend="auto": b.cumsum(1) * a, "diagonal", [2, 3]),
+    ],
+)
+def test_the_diagonal_case_sees_what_is_wrong(monkeypatch, where, wrong, case, seen):
+    monkeypatch.setattr(f"rtx_lib.bench.recurrence_returns.{where}", wrong)
+    rows = ROWS[case][0]()
+    assert [i for i, row in enumerate(rows) if row["max_error"] > 0.01] == seen
+
+
+def test_the_case_of_matrix_states_sees_what_is_wrong(monkeypatch):
+    """Chunks that forget what came before them."""
+    right = bench.recurrence_returns.matrix_recurrence
+
+    def wrong(q, k, v, *, backend, **options):
+        if backend == "loop":
+            return right(q, k, v, backend=backend, **options)
+        o, state = right(q, k, v, backend=backend, **options)
+        return torch.cat([o[:, :, :4], 0 * o[:, :, 4:]], 2), state
+
+    monkeypatch.setattr("rtx_lib.bench.recurrence_returns.matrix_recurrence", wrong)
+    errors = [row["max_error"] for row in ROWS["matrix-state"][0]()]
+    assert all(error > 0.01 for error in errors[::2]) and set(errors[1::2]) == {None}
 
 
 def test_a_token_costs_its_share_of_a_segment(monkeypatch):

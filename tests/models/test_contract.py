@@ -23,6 +23,7 @@ from rtx_lib.models.bytenet import ByteNet
 from rtx_lib.models.convs2s import ConvS2S
 from rtx_lib.models.deep_indrnn import DenseIndRNN, ResidualIndRNN
 from rtx_lib.models.deep_transition import LGRU, TGRU, DeepTransitionGRU
+from rtx_lib.models.delta_net import DeltaNet, LinearAttention
 from rtx_lib.models.elmo import BidirectionalLM, ProjectedLSTM, ScalarMix
 from rtx_lib.models.gpt import GPT
 from rtx_lib.models.griffin import RGLRU
@@ -143,6 +144,13 @@ FLOATS = {
     "mamba-invariant": lambda: Readout(Mamba(D, 3, time_invariant=True), OUT),
     "mamba-2": lambda: Readout(Mamba2(D, 2, 4), OUT),
     "mamba-2-groups": lambda: Readout(Mamba2(D, 6, 3, expand=4, kernel_size=None, groups=2), OUT),
+    "linear-attention": lambda: Readout(LinearAttention(D, 3), OUT),
+    "delta-net": lambda: Readout(DeltaNet(D), OUT),
+    "delta-net-signed": lambda: Readout(DeltaNet(D, 3, largest_beta=2.0, kernel_size=None), OUT),
+    "delta-net-gated": lambda: Readout(DeltaNet(D, decay="head", gate=True, kernel_size=14), OUT),
+    "delta-net-rows": lambda: Readout(DeltaNet(D, decay="row", norm=False), OUT),
+    "delta-net-sum": lambda: Readout(DeltaNet(D, 3, rule="sum", keys="elu", kernel_size=1), OUT),
+    "delta-net-gla": lambda: Readout(DeltaNet(D, rule="sum", decay="row", keys="plain", gate=True), OUT),
     "tcn": partial(TCN, D, OUT, (6, 6), 3, dropout=0.3),
     "tcn-1": partial(TCN, D, OUT, (6, 4, 4), 1),
     "tcn-published": partial(TCN, D, OUT, (6, 4), 2, init="published"),
@@ -227,13 +235,9 @@ STATELESS += ["xl-without-memory", *STORIES]
 POINTWISE = ["tcn-1", "local-1"]  # no output sees an earlier input
 BY_SCHEME = [name for name in MODELS if name.split("-")[-1] in SCHEMES and name != "xl"]  # alike in what they refuse
 # A state of zeros is no state: what attends to keys of zeros sees them.
-RECURRENT = [
-    name
-    for name in FLOATS
-    if name.split("-")[0]
-    in ("rnn", "lstm", "gru", "readout", "bag", "deep", "indrnn", "tcn", "local", "qrnn", "min", "lru", "retention")
-    or name.startswith(("s4d", "mamba"))
-]
+FIRST_NAMES = ("rnn", "lstm", "gru", "readout", "bag", "deep", "indrnn", "tcn", "local", "qrnn", "linear", "delta")
+FIRST_NAMES += ("min", "lru", "retention")
+RECURRENT = [name for name in FLOATS if name.split("-")[0] in FIRST_NAMES or name.startswith(("s4d", "mamba"))]
 DROPOUT = [n for n, build in MODELS.items() if re.search("dropout|zoneout", str(getattr(build, "keywords", "")))]
 RECURRENT += [name for name in FLOATS if name.startswith(("slstm", "mlstm"))]
 
@@ -313,9 +317,9 @@ def test_shapes_and_dtypes(name, dtype):
 SMALLEST = [RNN(1, 1), LSTM(1, 1), GRU(1, 1), Readout(GRU(1, 1), 1), DeepTransitionGRU(1, 1, 0), IndRNNLayer(1, 1)]
 SMALLEST += [PlainIndRNN(1, 1, 1, 1), ResidualIndRNN(1, 1, 1, 1), DenseIndRNN(1, 1, (1,), 1, initial_size=1)]
 SMALLEST += [JordanRNN(1, 1, 1), TCN(1, 1, (1,), 1), LocalRNN(1, 1, 1)]
-SMALLEST += [QRNNLayer(1, 1, window=1), QRNN(1, 1, 1, 1)]
 SMALLEST += [MinGRU(1), MinLSTM(1, 1), LRU(1, 1), RGLRU(1), RWKVTimeMixing(1), RWKVChannelMixing(1, 1)]
-SMALLEST += [MinGRU(1), MinLSTM(1, 1), LRU(1, 1), S4D(1, 2), Mamba(1, 1, expand=1), Mamba2(1, 1, 1, expand=1)]
+SMALLEST += [S4D(1, 2), Mamba(1, 1, expand=1), Mamba2(1, 1, 1, expand=1)]
+SMALLEST += [QRNNLayer(1, 1, window=1), QRNN(1, 1, 1, 1), DeltaNet(1, decay="head"), LinearAttention(1)]
 SMALLEST += [Bag(1, 1), JordanRNN(1, 1, 1), TCN(1, 1, (1,), 1), LocalRNN(1, 1, 1)]
 SMALLEST_IDS = [
     Readout(GRU(1, 1), 1, vocabulary=1),
@@ -645,6 +649,9 @@ CONSTRUCTORS = [
     (Mamba, MIXER, {"discretisation": "bilinear", "eigenvalues": "complex"}),
     (Mamba2, MIXER | {"heads": 2}, NO_MIXER | {"heads": [0, 3], "state_size": 0, "expand": 0, "kernel_size": 0}),
     (Mamba2, MIXER | {"heads": 4}, {"groups": [0, 3]}),
+    (LinearAttention, {"width": 4, "heads": 2}, {"width": [0, -1], "heads": [0, 3]}),
+    (DeltaNet, {"width": 4, "heads": 2}, {"width": [0, -1], "heads": [0, 3], "rule": "hebb", "decay": "all"}),
+    (DeltaNet, {"width": 4}, {"largest_beta": [0.0, -1.0, 2.1, math.nan], "keys": "sum", "kernel_size": 0}),
     (TCN, CONVOLVED, NO_NET | {"channels": [(), 5], "kernel_size": 0, "init": "xavier", "dropout": 1.5, "tied": True}),
     (TCN, CONVOLVED, {"vocabulary": 0, "embedding_size": 5, "embedding_dropout": 0.1}),
     (partial(TCN, vocabulary=3), CONVOLVED, {"embedding_size": 0, "tied": True}),

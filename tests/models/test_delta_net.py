@@ -1,0 +1,240 @@
+"""Linear attention and DeltaNet: the equations step by step, one gradient step, and what a sign makes possible."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from reference.matrix_state_loops import averaged, heads, memory
+from support.compare import draw, in_pieces, random_parameters
+from support.helpers import drawn, relative_error
+
+from rtx_lib.kernels import matrix_recurrence
+from rtx_lib.models.delta_net import DeltaNet, LinearAttention, linear_attention, phi
+
+FORMS = {
+    "DeltaNet": {},
+    "signed": {"largest_beta": 2.0, "kernel_size": None},
+    "gated": {"decay": "head", "gate": True},
+    "delta rule, rows": {"decay": "row", "norm": False},
+    "sum": {"rule": "sum", "keys": "elu", "kernel_size": 1},
+    "Mamba-2's": {"rule": "sum", "decay": "head", "keys": "plain"},
+    "GLA": {"rule": "sum", "decay": "row", "keys": "plain", "gate": True, "kernel_size": None},
+}
+forms = pytest.mark.parametrize("form", FORMS)
+
+
+def layer(form, width=6, heads=2, **more):
+    return random_parameters(drawn(0, DeltaNet, width, heads, **FORMS[form] | more).double())
+
+
+def by_hand(model, x, options):
+    """y (B, T, D) from the weights alone, one head and one step after the other."""
+    p, (batch, steps, width) = {name: value.detach() for name, value in model.named_parameters()}, x.shape
+    size = width // model.heads
+    mixed = x @ p["qkv.weight"].T
+    if (taps := options.get("kernel_size", 4)) is not None:
+        before = torch.cat([torch.zeros(batch, taps - 1, 3 * width).double(), mixed], 1)
+        sums = [sum(p["conv.weight"][:, 0, j] * before[:, t + j] for j in range(taps)) for t in range(steps)]
+        mixed = torch.stack(sums, 1)
+        mixed = mixed / (1 + torch.exp(-mixed))
+    rows = []
+    for b in range(batch):
+        outputs = []
+        for h in range(model.heads):
+            q, k, v = (mixed[b, :, (i * model.heads + h) * size : (i * model.heads + h + 1) * size] for i in range(3))
+            if options.get("keys", "unit") == "unit":
+                q, k = (part / part.square().sum(1, keepdim=True).sqrt() for part in (q, k))
+            elif options["keys"] == "elu":
+                q, k = (torch.where(part > 0, part + 1, part.exp()) for part in (q, k))
+            beta = decay = None
+            if options.get("rule", "delta") == "delta":
+                beta = options.get("largest_beta", 1.0) / (1 + torch.exp(-x[b] @ p["beta.weight"][h]))
+            if options.get("decay") == "head":
+                decay = -p["A_log"][h].exp() * (1 + (x[b] @ p["step.weight"][h] + p["step_bias"][h]).exp()).log()
+            if options.get("decay") == "row":
+                kept = x[b] @ p["keep.weight"][h * size : (h + 1) * size].T + p["keep.bias"][h * size : (h + 1) * size]
+                decay = -(1 + torch.exp(-kept)).log() / 16
+            s, read = torch.zeros(size, size).double(), []
+            for t in range(steps):
+                if beta is not None:
+                    s = s - beta[t] * torch.outer(k[t], k[t] @ s)
+                if decay is not None:
+                    s = decay[t].exp().expand(size)[:, None] * s
+                s = s + (1 if beta is None else beta[t]) * torch.outer(k[t], v[t])
+                read.append(q[t] @ s / math.sqrt(size))
+            o = torch.stack(read)
+            if options.get("norm", True):
+                o = p["norm.weight"] * o / (o.square().mean(1, keepdim=True) + 1e-5).sqrt()
+            outputs.append(o)
+        rows.append(torch.cat(outputs, 1))
+    y = torch.stack(rows)
+    if options.get("gate"):
+        g = x @ p["gate.weight"].T
+        y = y * g / (1 + torch.exp(-g))
+    return y @ p["out.weight"].T
+
+
+@forms
+@pytest.mark.parametrize("backend", ["loop", "chunks", "auto"])
+def test_equals_the_equations(form, backend):
+    model, x = layer(form, backend=backend), draw(2, 40, 6).double()
+    assert relative_error(model(x)[0], by_hand(model, x, FORMS[form])) < 1e-12
+
+
+@forms
+def test_every_backend_gives_the_same_gradients(form):
+    x, outcomes = draw(2, 90, 6).double(), []
+    for backend in ("loop", "chunks"):
+        model = layer(form, backend=backend)
+        y = model(x)[0]
+        outcomes.append([y, *torch.autograd.grad(y.sin().sum(), list(model.parameters()))])
+    assert max(map(relative_error, outcomes[1], outcomes[0])) < 1e-10
+
+
+@forms
+def test_the_state_is_the_memory_and_the_last_inputs(form):
+    model, x = layer(form), draw(3, 9, 6).double()
+    _, (s, past) = model(x)
+    taps = FORMS[form].get("kernel_size", 4) or 1
+    assert s.shape == (3, 2, 3, 3) and torch.equal(past, (x @ model.qkv.weight.T)[:, 10 - taps :])
+    assert relative_error(in_pieces(model, x, [1, 2, 6])[0], model(x)[0]) < 1e-12
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_linear_attention_is_an_average_with_weights(causal):
+    q, k, v = (draw(2, 3, 40, 4, seed=seed).double() for seed in range(3))
+    both, sums = heads(lambda *parts: averaged(*parts, 1e-6), q, k, v)
+    o, (s, z) = linear_attention(q, k, v, causal=causal)
+    assert relative_error(o, both[:, :, :, 0 if causal else 1]) < 1e-12
+    assert relative_error(torch.cat([s, z[..., None]], -1), sums) < 1e-12
+    same, _ = linear_attention(q, k, torch.full_like(v, 3.0), causal=causal, eps=0.0)
+    assert relative_error(same, torch.full_like(v, 3.0)) < 1e-12, "the weights of a step add up to 1"
+
+
+@pytest.mark.parametrize("backend", ["loop", "chunks"])
+def test_linear_attention_goes_on_from_its_sums(backend):
+    q, k, v = (draw(2, 3, 60, 4, seed=seed).double() for seed in range(3))
+    whole, last = linear_attention(q, k, v, backend=backend)
+    first, state = linear_attention(q[:, :, :20], k[:, :, :20], v[:, :, :20], backend=backend)
+    rest, state = linear_attention(q[:, :, 20:], k[:, :, 20:], v[:, :, 20:], state, backend=backend)
+    assert relative_error(torch.cat([first, rest], 2), whole) < 1e-12
+    assert max(map(relative_error, state, last)) < 1e-12
+    everything, _ = linear_attention(q, k, v, causal=False)
+    begun = linear_attention(q[:, :, :20], k[:, :, :20], v[:, :, :20])[1]
+    tail, _ = linear_attention(q[:, :, 20:], k[:, :, 20:], v[:, :, 20:], begun, causal=False)
+    assert relative_error(tail, everything[:, :, 20:]) < 1e-12
+
+
+def test_the_layer_is_linear_attention_between_two_maps():
+    model, x = random_parameters(drawn(0, LinearAttention, 6, 2).double()), draw(2, 30, 6).double()
+    parts = (x @ model.qkv.weight.T).view(2, 30, 3, 2, 3).permute(2, 0, 3, 1, 4)
+    o, _ = linear_attention(*parts)
+    assert relative_error(model(x)[0], o.transpose(1, 2).reshape(2, 30, 6) @ model.out.weight.T) < 1e-12
+
+
+def test_phi_is_positive_and_smooth_at_0():
+    x = torch.tensor([-60.0, -1.0, 0.0, 2.0]).double().requires_grad_()
+    y = phi(x)
+    y.sum().backward()
+    assert (y >= 0).all() and y[2:].tolist() == [1, 3] and x.grad[2:].tolist() == [1, 1]
+
+
+def test_the_delta_rule_is_one_step_of_gradient_descent():
+    s, k, v = draw(5, 4).double().requires_grad_(), draw(5, seed=1).double(), draw(4, seed=2).double()
+    loss = (s.T @ k - v).square().sum() / 2
+    stepped = s - 0.3 * torch.autograd.grad(loss, s)[0]
+    beta = torch.tensor([[[0.3]]], dtype=torch.double)
+    one = [x.view(1, 1, 1, -1) for x in (k, k, v)]
+    assert relative_error(matrix_recurrence(*one, beta=beta, state=s[None, None])[1][0, 0], stepped) < 1e-12
+
+
+@pytest.mark.parametrize("largest", [1.0, 2.0])
+def test_a_sign_comes_with_a_beta_above_1(largest):
+    """The map from one state to the next has eigenvalues from 1 - largest_beta to 1; with 2, nearly a mirror."""
+    model = layer("DeltaNet", largest_beta=largest, kernel_size=None)
+    x = 40 * draw(1, 64, 6).double()
+    _, k, _, _, beta, _ = model.chosen(x, x.new_zeros(1, 0, 18))
+    steps = torch.eye(3).double() - beta[..., None, None] * k[..., :, None] * k[..., None, :]
+    found = torch.linalg.eigvalsh(steps)
+    assert found.max() < 1 + 1e-12 and found.min() > 1 - largest - 1e-12
+    assert found.min() < 1 - 0.99 * largest
+
+
+@pytest.mark.parametrize("backend", ["loop", "chunks"])
+def test_mirrors_count_modulo_2_and_fading_memories_do_not(backend):
+    """Parity in one number of state: a 1 turns its sign. Over 2,000 bits and more it stays what it is."""
+    bits = torch.randint(2, (1, 1, 2000), generator=torch.Generator().manual_seed(0))
+    one = torch.ones(1, 1, 2000, 1).double()
+    o, _ = matrix_recurrence(one, one, 0 * one, beta=2 * bits.double(), state=one[:, :, :1], backend=backend)
+    assert torch.equal(o[0, 0, :, 0], (1 - 2 * (bits.cumsum(2) % 2))[0, 0].double())
+    o, _ = matrix_recurrence(one, one, 0 * one, beta=bits.double(), state=one[:, :, :1], backend=backend)
+    assert (o >= 0).all()
+
+
+def test_unit_keys_are_of_unit_length_and_0_does_no_harm():
+    model, x = layer("signed"), draw(2, 30, 6).double()
+    x[:, 3] = 0
+    x.requires_grad_()
+    q, k, *_ = model.chosen(x, x.new_zeros(2, 0, 18))
+    lengths = torch.stack([q, k]).square().sum(-1).sqrt()
+    assert (lengths[..., 3] == 0).all() and (lengths[..., 4:] - 1).abs().max() < 1e-12
+    model(x)[0].sum().backward()
+    assert x.grad.isfinite().all() and all(p.grad.isfinite().all() for p in model.parameters())
+
+
+@pytest.mark.parametrize("form", ["DeltaNet", "signed", "gated", "delta rule, rows"])
+def test_the_delta_rule_has_a_memory_that_does_not_grow(form):
+    """A step is no longer than the state and what it writes: 5,000 times the same thing is once the same thing."""
+    model = layer(form)
+    x = draw(1, 1, 6).double().expand(1, 5000, 6)
+    _, (s, _) = model(x)
+    _, (early, _) = model(x[:, :100])
+    assert s.abs().max() < 2 * early.abs().max()
+
+
+def test_first_weights_are_the_authors():
+    torch.manual_seed(0)
+    model = DeltaNet(400, 400, decay="head")
+    rate, step = model.A_log.exp(), F.softplus(model.step_bias)
+    assert 0 < rate.min() < 0.5 and 15.5 < rate.max() < 16 and rate.mean().item() == pytest.approx(8, abs=0.7)
+    assert 0.001 <= step.min() < 0.0011 and 0.09 < step.max() < 0.1001
+    assert step.log().mean().item() == pytest.approx(math.log(0.01), abs=0.2)
+    bound = 1 / 20
+    for name in ("qkv", "beta", "step", "out"):
+        weight = getattr(model, name).weight
+        assert 0.99 * bound < weight.abs().max() <= bound and getattr(model, name).bias is None
+
+
+def test_an_independent_loop_of_the_gated_rule():
+    """Against the loops that the reference values pass. There S decays first, which for one number is the same."""
+    model, x = layer("gated"), draw(2, 33, 6).double()
+    q, k, v, decay, beta, _ = model.chosen(x, x.new_zeros(2, 3, 18))
+    expected, last = heads(memory, q / math.sqrt(3), k, v, beta, decay)
+    o, s = matrix_recurrence(q / math.sqrt(3), k, v, beta=beta, log_decay=decay)
+    assert relative_error(o, expected) < 1e-12 and relative_error(s, last) < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m: DeltaNet(6, 2, largest_beta=2.5), r"largest_beta must be above 0 and at most 2, got 2\.5"),
+        (lambda m: DeltaNet(6, 2, rule="hebb"), r"rule must be one of \['delta', 'sum'\], got 'hebb'"),
+        (
+            lambda m: m(torch.zeros(2, 5, 6), (torch.zeros(2, 2, 3, 3),)),
+            r"state must be a tuple of 2 entries, \(S, last",
+        ),
+        (
+            lambda m: m(torch.zeros(2, 5, 6), (torch.zeros(2, 2, 3, 3), torch.zeros(2, 2, 18))),
+            r"state\[1\] must have shape \(2, 3, 18\), got \(2, 2, 18\)",
+        ),
+        (lambda m: linear_attention(*torch.zeros(3, 2, 5, 4)), r"q must have shape \(B, H, T, K\), got \(2, 5, 4\)"),
+        (
+            lambda m: linear_attention(*torch.zeros(3, 1, 2, 5, 4), (torch.zeros(1, 2, 4, 4), torch.zeros(1, 2, 5))),
+            r"state\[1\] must have shape \(1, 2, 4\), got \(1, 2, 5\)",
+        ),
+    ],
+)
+def test_bad_arguments(call, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        call(DeltaNet(6, 2))
