@@ -286,8 +286,8 @@ PAPERS = (official_qrnn, official_convolutions, official_neural_gpu, official_me
 PAPERS += (official_matrix_state,)
 PAPERS += (official_word2vec, official_rules, official_elmo, official_gpt, official_bert, official_xlnet)
 PAPERS += (official_mamba,)
-PAPERS += (official_xlstm,)
 PAPERS += (official_min_rnn, official_lru, official_griffin, official_rwkv, official_retnet)
+PAPERS += (official_xlstm,)
 for _paper in PAPERS:
     FAMILIES |= _paper.FAMILIES
     INPUTS_OF |= _paper.INPUTS

@@ -8,7 +8,8 @@ the loops are over what is side by side in memory.
 Decays are exponentials, one a state, which a compiled loop would ask for one by one. So they are computed here, many
 in one vector instruction: exp(z) = 2^k exp(z - k log 2), k the nearest whole number to z / log 2, and the second factor
 by its series. Errors are 2e-16 in double and 1e-7 in single precision, those of the last digit. Steps are taken in
-their order. Numba compiles at the first call for a type, which takes some seconds; the kernels use one thread.
+their order. Numba compiles at the first call for a type, which takes a second or two; the kernels use one
+thread.
 """
 
 import functools
@@ -21,15 +22,16 @@ from torch import Tensor
 
 
 def forward(x: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor, h0: Tensor, signed: bool) -> tuple[Tensor, ...]:
-    """y (B, T, D) and the last states (B, D, N), for x, delta (B, T, D), A (D, N), B, C (B, T, N), h0 (B, D, N).
+    """y (B, T, D) and the last states (B, D, N), for x, delta (B, T, D), A (D, N), h0 (B, D, N), B and C.
 
-    h_t = a_t h_{t-1} + x_t B_t^T and y_t = h_t C_t, with a_t = exp(delta_t A), or twice that less 1 if ``signed``.
+    h_t = a_t h_{t-1} + x_t B_t and y_t = the sum of h_t C_t over the states, with a_t = exp(delta_t A), or twice that
+    less 1 if ``signed``. B and C are both (B, T, N), shared by all channels, or both (D, N), shared by all steps.
     delta >= 0, A <= 0, and all of one type, float32 or float64, on the CPU.
     """
     y = torch.zeros(x.shape, dtype=x.dtype)
     last = h0.transpose(1, 2).clone(memory_format=torch.contiguous_format)  # (B, N, D)
-    arrays = (_array(part) for part in (x, delta, A.T, B, C))
-    _compiled(A.dtype)[0](*arrays, _real(A.dtype)(signed), y.numpy(), last.numpy())
+    arrays = (_array(part) for part in (x, delta, A.T, _rows(B), _rows(C)))
+    _compiled(A.dtype, B.ndim == 2)[0](*arrays, _real(A.dtype)(signed), y.numpy(), last.numpy())
     return y, last.transpose(1, 2)
 
 
@@ -37,12 +39,18 @@ def backward(
     g: Tensor, g_last: Tensor, x: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor, h0: Tensor, signed: bool
 ) -> tuple[Tensor, ...]:
     """Gradients of x, delta, A, B, C and h0, for those of y (B, T, D) and of the last states (B, D, N)."""
-    dx, ddelta, dB, dC = (torch.zeros(part.shape, dtype=part.dtype) for part in (x, delta, B, C))
+    dx, ddelta, dB, dC = (torch.zeros(part.shape, dtype=part.dtype) for part in (x, delta, _rows(B), _rows(C)))
     dA, dh0 = torch.zeros(A.T.shape, dtype=A.dtype), g_last.transpose(1, 2).clone(memory_format=torch.contiguous_format)
-    arrays = (_array(part) for part in (g, x, delta, A.T, B, C, h0.transpose(1, 2)))
+    arrays = (_array(part) for part in (g, x, delta, A.T, _rows(B), _rows(C), h0.transpose(1, 2)))
     outcomes = (part.numpy() for part in (dx, ddelta, dA, dB, dC, dh0))
-    _compiled(A.dtype)[1](*arrays, _real(A.dtype)(signed), *outcomes)
+    _compiled(A.dtype, B.ndim == 2)[1](*arrays, _real(A.dtype)(signed), *outcomes)
+    dB, dC = (part[0].T if B.ndim == 2 else part for part in (dB, dC))
     return dx, ddelta, dA.T, dB, dC, dh0.transpose(1, 2)
+
+
+def _rows(x: Tensor) -> Tensor:
+    """B or C as the loops read it: (B, T, N), or (1, N, D) if it is the same in all steps."""
+    return x.T[None] if x.ndim == 2 else x
 
 
 def _array(x: Tensor) -> Any:
@@ -54,23 +62,23 @@ def _real(dtype: torch.dtype) -> Any:
 
 
 @functools.cache
-def _compiled(dtype: torch.dtype) -> tuple[Any, Any]:
-    """The forward and the backward pass, ready to be compiled for this type."""
+def _compiled(dtype: torch.dtype, fixed: bool) -> tuple[Any, Any]:
+    """The forward and the backward pass, ready to be compiled for this type, and for B and C that are ``fixed``."""
     import numba
 
     real = _real(dtype)
     powers = numba.njit(fastmath={"contract"})(_powers(real))
     # Sums over channels may be taken in any order, else they would not become vector instructions.
     in_any_order = numba.njit(fastmath={"reassoc", "nsz", "contract"})
-    return in_any_order(_states(real, powers)), in_any_order(_gradients(real, powers))
+    return in_any_order(_states(real, powers, fixed)), in_any_order(_gradients(real, powers, fixed))
 
 
 # With s = 1 for signed decays and 0 else, a = e + s (e - 1) and da = (1 + s) e = a + s. No inner loop writes more than
 # two arrays: before it becomes vector instructions it has to be certain that none of them overlaps with another.
 
 
-def _states(real: Any, powers: Any) -> Any:
-    """The forward pass for this type: ``last`` begins as the first states, and y at 0."""
+def _states(real: Any, powers: Any, fixed: bool) -> Any:
+    """The forward pass: ``last`` begins as the first states, and y at 0."""
 
     def states(x: Any, delta: Any, A: Any, B: Any, C: Any, s: Any, y: Any, last: Any) -> None:
         batch, steps, width = x.shape
@@ -83,17 +91,18 @@ def _states(real: Any, powers: Any) -> Any:
                         a[n * width + d] = delta[i, t, d] * A[n, d]
                 powers(a, exponents)
                 for n in range(count):
-                    written, read = B[i, t, n], C[i, t, n]
+                    of_all = (real(0), real(0)) if fixed else (B[i, t, n], C[i, t, n])
                     for d in range(width):
                         e = a[n * width + d]
+                        written, read = (B[0, n, d], C[0, n, d]) if fixed else of_all
                         last[i, n, d] = (e + s * (e - real(1))) * last[i, n, d] + written * x[i, t, d]
                         y[i, t, d] += read * last[i, n, d]
 
     return states
 
 
-def _gradients(real: Any, powers: Any) -> Any:
-    """The backward pass for this type: ``dh0`` begins as the gradient of the last states, dx, ddelta and dA at 0."""
+def _gradients(real: Any, powers: Any, fixed: bool) -> Any:
+    """The backward pass: ``dh0`` begins as the gradient of the last states, what else is given back at 0."""
 
     def gradients(
         g: Any,
@@ -127,19 +136,28 @@ def _gradients(real: Any, powers: Any) -> Any:
                         a[t, n * width + d] = delta[i, t, d] * A[n, d]
                 powers(a[t], exponents)
                 for n in range(count):
-                    written = B[i, t, n]
+                    of_all = real(0) if fixed else B[i, t, n]
                     for j in range(n * width, (n + 1) * width):
+                        written = B[0, n, j - n * width] if fixed else of_all
                         a[t, j] += s * (a[t, j] - real(1))
                         h[t + 1, j] = a[t, j] * h[t, j] + written * x[i, t, j - n * width]
             for t in range(steps - 1, -1, -1):
                 for n in range(count):
-                    written, read, of_written, of_read = B[i, t, n], C[i, t, n], real(0), real(0)
-                    for d in range(width):
-                        later[n, d] += read * g[i, t, d]  # now d_t
-                        of_read += g[i, t, d] * h[t + 1, n * width + d]
-                        of_written += later[n, d] * x[i, t, d]
-                        dx[i, t, d] += written * later[n, d]
-                    dB[i, t, n], dC[i, t, n] = of_written, of_read
+                    if fixed:
+                        for d in range(width):
+                            later[n, d] += C[0, n, d] * g[i, t, d]  # now d_t
+                            dC[0, n, d] += g[i, t, d] * h[t + 1, n * width + d]
+                        for d in range(width):
+                            dB[0, n, d] += later[n, d] * x[i, t, d]
+                            dx[i, t, d] += B[0, n, d] * later[n, d]
+                    else:
+                        written, read, of_written, of_read = B[i, t, n], C[i, t, n], real(0), real(0)
+                        for d in range(width):
+                            later[n, d] += read * g[i, t, d]
+                            of_read += g[i, t, d] * h[t + 1, n * width + d]
+                            of_written += later[n, d] * x[i, t, d]
+                            dx[i, t, d] += written * later[n, d]
+                        dB[i, t, n], dC[i, t, n] = of_written, of_read
                     for d in range(width):
                         of_power[d] = (a[t, n * width + d] + s) * later[n, d] * h[t, n * width + d]
                         later[n, d] *= a[t, n * width + d]

@@ -59,9 +59,9 @@ def selective_scan(
         ``"positive"``: the decays a_t as above, in (0, 1). ``"signed"``: 2 a_t - 1 in their place, in (-1, 1), with
         which a state can change its sign (Grazzi et al. 2025).
     backend
-        ``"auto"``: on a CPU with numba one compiled pass, which never holds a_t, b_t or h_t of all steps, where delta,
-        B and C change from step to step and the discretisation is Euler's. In other cases, and for any other name,
-        :func:`~rtx_lib.kernels.linear_recurrence` with this backend. ``"numba"`` is the same by name.
+        ``"auto"``: on a CPU with numba one compiled pass, which never holds a_t, b_t or h_t of all steps, if the
+        discretisation is Euler's, and B and C have one form. ``"numba"`` is the same by name, without a look at the
+        numbers. In other cases, and by any other name, :func:`~rtx_lib.kernels.linear_recurrence` with this backend.
 
     Returns
     -------
@@ -93,11 +93,11 @@ def selective_scan(
         return y.to(u.dtype), state.to(u.dtype)
     signed = eigenvalues == "signed"
     if discretisation == "euler" and _compiled(backend, u, delta, A, B, C, state):
-        outcome: tuple[Tensor, Tensor] = _Selective.apply(delta * u, delta, A, B, C, state, signed)
+        outcome: tuple[Tensor, Tensor] = _Selective.apply(delta * u, delta.expand_as(u), A, B, C, state, signed)
         return outcome
     steps = delta[..., None] * A  # (B, T, D, N), or (D, N)
     written = delta[..., None] if discretisation == "euler" else steps.expm1() / A
-    added = written * (B[:, :, None] if B.ndim == 3 else B) * u[..., None]
+    added = written * _to_states(B) * u[..., None]
     return _written_out(steps.exp(), added, C, state, signed, backend)
 
 
@@ -107,7 +107,12 @@ def _written_out(
     """y and the last states, from decays (D, N) or (B, T, D, N) and what is added, (B, T, D, N)."""
     decays = 2 * decays - 1 if signed else decays
     h = linear_recurrence(decays.flatten(-2), added.flatten(2), state.flatten(1), backend=backend).view(added.shape)
-    return (h * (C[:, :, None] if C.ndim == 3 else C)).sum(-1), h[:, -1].clone()  # a view would keep all of h
+    return (h * _to_states(C)).sum(-1), h[:, -1].clone()  # a view would keep all of h
+
+
+def _to_states(x: Tensor) -> Tensor:
+    """B or C beside states (B, T, D, N): (B, T, 1, N), or (D, N)."""
+    return x[:, :, None] if x.ndim == 3 else x
 
 
 class _Selective(torch.autograd.Function):
@@ -127,9 +132,8 @@ class _Selective(torch.autograd.Function):
             return *_kernels().backward(g, g_last, *given, ctx.signed), None
         # The gradients may be differentiated, and the compiled pass leaves no graph.
         x, delta, A, B, C, state = given
-        outcomes = _written_out(
-            (delta[..., None] * A).exp(), x[..., None] * B[:, :, None], C, state, ctx.signed, "auto"
-        )
+        decays, added = (delta[..., None] * A).exp(), x[..., None] * _to_states(B)
+        outcomes = _written_out(decays, added, C, state, ctx.signed, "auto")
         needed = [part for part in given if part.requires_grad]
         found = iter(torch.autograd.grad(outcomes, needed, (g, g_last), create_graph=True, materialize_grads=True))
         return *(next(found) if part.requires_grad else None for part in given), None
@@ -142,7 +146,7 @@ def _kernels() -> Any:
 
 def _compiled(backend: str, u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor, state: Tensor) -> bool:
     """Whether one compiled pass can do it, and is asked for: "auto" looks at the numbers."""
-    if u.device.type != "cpu" or (delta.ndim, B.ndim, C.ndim) != (3, 3, 3) or problem("numba") is not None:
+    if u.device.type != "cpu" or B.ndim != C.ndim or problem("numba") is not None:
         return False
     if backend != "auto":
         return backend == "numba"

@@ -19,4 +19,5 @@ from .positions import (
     make_positions,
     relative_shift,
 )
+from .selective import SelectiveRecurrence
 from .short_convolution import ShortConvolution

@@ -37,7 +37,9 @@ from rtx_lib.plots.runs import draw_runs, draw_side_by_side, draw_strips
 from rtx_lib.plots.scores import draw_exact, draw_scaling, draw_softmax
 from rtx_lib.plots.segments import describe_segments, draw_clash, draw_segments
 from rtx_lib.plots.shift import SHIFT_STEPS, describe_shift, draw_shift, shifted_cells
+from rtx_lib.plots.states import describe_recall, describe_states, draw_recall, draw_states, states_explorer
 from rtx_lib.plots.style import CYCLE, DASHES, FAMILIES, INK, LOOKS, MARKERS, STYLE, look, style, use_style
 from rtx_lib.plots.tables import plain_table, sortable_table
+from rtx_lib.plots.tracking import describe_spectra, draw_tracking, spectrum_frames
 from rtx_lib.plots.transformer import TRANSFORMER_STAGES, describe_transformer, draw_transformer
 from rtx_lib.plots.writing import TEXTS, draw_expected, draw_saved

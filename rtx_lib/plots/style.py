@@ -30,7 +30,7 @@ DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (1.2, 1.4)), (0, (6, 1.6, 1.2, 
 MARKERS = ("o", "s", "^", "D", "v", "P")
 """Marker of each colour of :data:`CYCLE`; given to points, and sparsely to lines of many points."""
 
-LOOKS: dict[str, dict[str, tuple[str, Any, str]]] = {
+LOOKS: dict[str, dict[str, tuple[str, Any, Any]]] = {
     "recurrent": {
         "rnn": (CYCLE[0], "-", "o"),
         "irnn": ("#67829c", DASHES[2], "s"),
@@ -39,6 +39,24 @@ LOOKS: dict[str, dict[str, tuple[str, Any, str]]] = {
         "deep-gru": ("#6f9440", DASHES[4], "h"),
         "indrnn": (CYCLE[4], DASHES[5], "v"),
         "qrnn": ("#2b8fa6", (0, (2, 1)), "d"),
+    },
+    "recurrence returned, vector states": {
+        "mingru": ("#257e7e", DASHES[1], "$1$"),
+        "minlstm": ("#489784", DASHES[4], "$2$"),
+        "rg-lru": ("#6694ad", DASHES[5], (4, 0, 0)),
+        "s4d": ("#6479e4", DASHES[2], (6, 2, 0)),
+        "lru": ("#517dbd", DASHES[3], (4, 1, 0)),
+        "mamba": ("#148a43", "-", (3, 0, 180)),
+        "rwkv": ("#1392ae", (0, (4, 1, 1, 1, 1, 1)), (3, 2, 0)),
+        "slstm": ("#816dce", DASHES[1], (5, 0, 0)),
+    },
+    "recurrence returned, matrix states": {
+        "linear-attention": ("#d4538a", DASHES[2], (8, 2, 0)),
+        "retnet": ("#3f922b", DASHES[4], (6, 1, 0)),
+        "mamba-2": ("#439d52", DASHES[5], (3, 1, 0)),
+        "mlstm": ("#9f5ff2", DASHES[3], (5, 2, 0)),
+        "deltanet": ("#d8452f", "-", (4, 2, 0)),
+        "gated-deltanet": ("#c27b38", DASHES[1], (8, 1, 0)),
     },
     "convolution": {
         "tcn": ("#c27a00", DASHES[1], "P"),
@@ -56,17 +74,21 @@ LOOKS: dict[str, dict[str, tuple[str, Any, str]]] = {
     },
 }
 """Colour, dash pattern and marker of every model of the book, by family: cold colours for the recurrent, amber for
-convolutions, red for what stands between, from magenta to purple for attention. A new model takes a row here."""
+convolutions, red for what stands between, from magenta to purple for attention. Of the recurrences after 2018 those
+with a matrix for a state that is only added to or faded are green, pink or violet, and those that overwrite it red and
+brown. A new model takes a row here."""
 
 ALIASES = {
     "tanh-rnn": "rnn",
     "deep-transition-gru": "deep-gru",
     "transformer-no-positions": "transformer-none",
     "transformer-without-positions": "transformer-none",
+    "s6": "mamba",
+    "selective": "mamba",
 }
 """Other names of models, in small letters and with hyphens."""
 
-VARIANTS = ("window-1", "rotary")
+VARIANTS = ("window-1", "rotary", "signed")
 """Endings of names of models whose figures show them beside the model itself."""
 
 FAMILIES = {family: tuple(own) for family, own in LOOKS.items()}

@@ -66,8 +66,14 @@ def test_is_the_equations(eigenvalues, discretisation, backend):
 @eigenvalues
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 @pytest.mark.parametrize("dtype", [REAL, torch.float32], ids=str)
-def test_one_compiled_pass_gives_what_the_loop_gives(eigenvalues, sizes, dtype):
+@pytest.mark.parametrize("alike", [False, True])
+def test_one_compiled_pass_gives_what_the_loop_gives(eigenvalues, sizes, dtype, alike):
+    """With B and C of every step, and with those that all steps share."""
     tensors = sequence(*sizes, dtype=dtype)
+    if alike:
+        tensors[3:5] = [
+            torch.randn(tensors[2].shape, generator=torch.Generator().manual_seed(k)).to(dtype) for k in (1, 2)
+        ]
     ours, loop = (results(tensors, backend, eigenvalues=eigenvalues) for backend in ("numba", "loop"))
     assert worst(ours[:2], loop[:2]) < (1e-12 if dtype == REAL else 1e-4)
     assert worst(ours[2:], loop[2:]) < (1e-10 if dtype == REAL else 1e-3)
@@ -98,8 +104,10 @@ def test_what_is_fixed_is_what_does_not_change():
 
 @eigenvalues
 @pytest.mark.parametrize("backend", ["numba", "loop"])
-def test_gradients_and_theirs(eigenvalues, backend):
+@pytest.mark.parametrize("alike", [False, True])
+def test_gradients_and_theirs(eigenvalues, backend, alike):
     u, delta, A, B, C, h0 = sequence(1, 4, 2, 2)
+    B, C = (B[0, :2], C[0, 1:3]) if alike else (B, C)
     tensors = [x.requires_grad_() for x in (u, delta.clamp(0.1, 2), A, B, C, h0)]
     run = lambda *given: selective_scan(*given, eigenvalues=eigenvalues, backend=backend)  # noqa: E731
     assert torch.autograd.gradcheck(run, tensors) and torch.autograd.gradgradcheck(run, tensors)
@@ -200,11 +208,11 @@ def test_auto_takes_the_compiled_pass_where_it_may(monkeypatch):
     u, delta, A, B, C, h0 = sequence()
     selective_scan(u, delta, A, B, C, h0)
     selective_scan(u, delta, A, B, C, backend="numba")
-    assert len(calls) == 2
     constant, rows, columns = fixed(delta, B, C)
+    selective_scan(u, constant, A, rows, columns)
+    assert len(calls) == 3
     for other in (
         {"discretisation": "zoh"},
-        {"delta": constant},
         {"B": rows},
         {"C": columns},
         {"delta": -delta},
@@ -216,7 +224,7 @@ def test_auto_takes_the_compiled_pass_where_it_may(monkeypatch):
         selective_scan(**{"u": u, "delta": delta, "A": A, "B": B, "C": C, "state": h0} | other)
     monkeypatch.setattr(selective, "problem", lambda package: "not there")
     selective_scan(u, delta, A, B, C, h0)
-    assert len(calls) == 2
+    assert len(calls) == 3
 
 
 @pytest.mark.parametrize("change", [("delta", -1.0), ("A", -1.0), ("u", float("inf")), ("C", float("nan"))])

@@ -17,6 +17,7 @@ from torch import nn
 from rtx_lib.layers import GRU, LSTM, RNN, AttentionMixer, Bag, MixerStack, Readout
 from rtx_lib.layers.characters import CharacterCNN
 from rtx_lib.layers.positions import SCHEMES
+from rtx_lib.layers.selective import SelectiveRecurrence
 from rtx_lib.layers.shapes import expect
 from rtx_lib.models.bert import BERT
 from rtx_lib.models.bytenet import ByteNet
@@ -93,6 +94,8 @@ FLOATS = {
     "gru-before-replaces": partial(GRU, D, OUT, 2, reset="before", update="replaces"),
     "gru-both-ways": partial(GRU, D, OUT, 2, bidirectional=True, backend="torch"),
     "readout": lambda: Readout(GRU(D, 4), OUT),
+    "readout-signed": lambda: Readout(SelectiveRecurrence(D), OUT),
+    "readout-positive": lambda: Readout(SelectiveRecurrence(D, "positive"), OUT),
     "bag": partial(Bag, D, OUT),
     "mixers-lstm": partial(MixerStack, D, OUT, lambda width: LSTM(width, width), width=6, layers=2),
     "mixers-qrnn": partial(MixerStack, D, OUT, lambda width: QRNNLayer(width, width), width=6, layers=2, mlp=0),
@@ -129,13 +132,6 @@ FLOATS = {
     "min-lstm-log": lambda: Readout(MinLSTM(D, form="log"), OUT),
     "min-lstm-unnormalised": lambda: Readout(MinLSTM(D, normalised=False), OUT),
     "lru": lambda: Readout(LRU(D, 6), OUT),
-    "rg-lru": lambda: Readout(RGLRU(D), OUT),
-    "rg-lru-paper": lambda: Readout(RGLRU(D, heads=3, init="paper"), OUT),
-    "rwkv-time": lambda: Readout(RWKVTimeMixing(D, layer=1, layers=3), OUT),
-    "rwkv-channel": lambda: Readout(RWKVChannelMixing(D, 7), OUT),
-    "retention": lambda: Widened(MultiScaleRetention(8, 2, value_width=6, chunk=3)),
-    "retention-recurrent": lambda: Widened(MultiScaleRetention(4, form="recurrent")),
-    "retention-parallel": lambda: Widened(MultiScaleRetention(6, 3, form="parallel")),
     "s4d-convolution": lambda: Readout(S4D(D, 6), OUT),
     "s4d-recurrence": lambda: Readout(S4D(D, 4, init="inv", discretisation="bilinear", route="recurrence"), OUT),
     "mamba": lambda: Readout(Mamba(D, 4), OUT),
@@ -151,6 +147,13 @@ FLOATS = {
     "delta-net-rows": lambda: Readout(DeltaNet(D, decay="row", norm=False), OUT),
     "delta-net-sum": lambda: Readout(DeltaNet(D, 3, rule="sum", keys="elu", kernel_size=1), OUT),
     "delta-net-gla": lambda: Readout(DeltaNet(D, rule="sum", decay="row", keys="plain", gate=True), OUT),
+    "rg-lru": lambda: Readout(RGLRU(D), OUT),
+    "rg-lru-paper": lambda: Readout(RGLRU(D, heads=3, init="paper"), OUT),
+    "rwkv-time": lambda: Readout(RWKVTimeMixing(D, layer=1, layers=3), OUT),
+    "rwkv-channel": lambda: Readout(RWKVChannelMixing(D, 7), OUT),
+    "retention": lambda: Widened(MultiScaleRetention(8, 2, value_width=6, chunk=3)),
+    "retention-recurrent": lambda: Widened(MultiScaleRetention(4, form="recurrent")),
+    "retention-parallel": lambda: Widened(MultiScaleRetention(6, 3, form="parallel")),
     "tcn": partial(TCN, D, OUT, (6, 6), 3, dropout=0.3),
     "tcn-1": partial(TCN, D, OUT, (6, 4, 4), 1),
     "tcn-published": partial(TCN, D, OUT, (6, 4), 2, init="published"),
@@ -235,9 +238,9 @@ STATELESS += ["xl-without-memory", *STORIES]
 POINTWISE = ["tcn-1", "local-1"]  # no output sees an earlier input
 BY_SCHEME = [name for name in MODELS if name.split("-")[-1] in SCHEMES and name != "xl"]  # alike in what they refuse
 # A state of zeros is no state: what attends to keys of zeros sees them.
-FIRST_NAMES = ("rnn", "lstm", "gru", "readout", "bag", "deep", "indrnn", "tcn", "local", "qrnn", "linear", "delta")
-FIRST_NAMES += ("min", "lru", "retention")
-RECURRENT = [name for name in FLOATS if name.split("-")[0] in FIRST_NAMES or name.startswith(("s4d", "mamba"))]
+FIRST_NAMES = ("rnn", "lstm", "gru", "readout", "bag", "deep", "indrnn", "tcn", "local", "qrnn", "min", "lru", "s4d")
+FIRST_NAMES += ("mamba", "linear", "delta", "retention")
+RECURRENT = [name for name in FLOATS if name.split("-")[0] in FIRST_NAMES]
 DROPOUT = [n for n, build in MODELS.items() if re.search("dropout|zoneout", str(getattr(build, "keywords", "")))]
 RECURRENT += [name for name in FLOATS if name.startswith(("slstm", "mlstm"))]
 
@@ -317,9 +320,10 @@ def test_shapes_and_dtypes(name, dtype):
 SMALLEST = [RNN(1, 1), LSTM(1, 1), GRU(1, 1), Readout(GRU(1, 1), 1), DeepTransitionGRU(1, 1, 0), IndRNNLayer(1, 1)]
 SMALLEST += [PlainIndRNN(1, 1, 1, 1), ResidualIndRNN(1, 1, 1, 1), DenseIndRNN(1, 1, (1,), 1, initial_size=1)]
 SMALLEST += [JordanRNN(1, 1, 1), TCN(1, 1, (1,), 1), LocalRNN(1, 1, 1)]
-SMALLEST += [MinGRU(1), MinLSTM(1, 1), LRU(1, 1), RGLRU(1), RWKVTimeMixing(1), RWKVChannelMixing(1, 1)]
-SMALLEST += [S4D(1, 2), Mamba(1, 1, expand=1), Mamba2(1, 1, 1, expand=1)]
 SMALLEST += [QRNNLayer(1, 1, window=1), QRNN(1, 1, 1, 1), DeltaNet(1, decay="head"), LinearAttention(1)]
+SMALLEST += [MinGRU(1), MinLSTM(1, 1), LRU(1, 1), S4D(1, 2), Mamba(1, 1, expand=1), Mamba2(1, 1, 1, expand=1)]
+SMALLEST += [RGLRU(1), RWKVTimeMixing(1), RWKVChannelMixing(1, 1)]
+SMALLEST += [SelectiveRecurrence(1), SelectiveRecurrence(1, "positive")]
 SMALLEST += [Bag(1, 1), JordanRNN(1, 1, 1), TCN(1, 1, (1,), 1), LocalRNN(1, 1, 1)]
 SMALLEST_IDS = [
     Readout(GRU(1, 1), 1, vocabulary=1),
@@ -467,7 +471,8 @@ def test_gradients_reach_every_weight(name):
         assert parameter.grad is not None and parameter.grad.isfinite().all() and parameter.grad.any(), key
 
 
-GIVEN = (".A_log", ".log_A_real", ".A_imag", "core.B")  # rates of state space models and the like start by a formula
+# Rates of state space models, the forget biases of an sLSTM and the like start by a formula.
+GIVEN = (".A_log", ".log_A_real", ".A_imag", "core.B", "core.bias")
 
 
 @names()
@@ -478,11 +483,8 @@ def test_a_seed_decides_the_weights(name):
         if re.search(r"\btime_(mix|decay|first)", key):  # of RWKV, set by the layer's place
             continue
         constant = key.endswith(GIVEN) or (value.ndim < 2 and bool((value == value.flatten()[0]).all()))
-        constant = constant or not value.any() or key in BY_FORMULA
+        constant = constant or not value.any()
         assert constant or not torch.equal(value, other[key]), key
-
-
-BY_FORMULA = {"core.bias"}  # the forget biases of an sLSTM
 
 
 def weights_of(name, seed):
@@ -635,15 +637,11 @@ CONSTRUCTORS = [
     (JordanRNN, CORE | {"output_size": 2}, NO_CORE | {"output_size": 0}),
     (QRNNLayer, CORE, NO_CORE | {"window": [0, 2.0], "pooling": "fi", "zoneout": [1.0, -0.1]}),
     (QRNN, PLAIN, NO_CORE | {"num_layers": 0, "output_size": 0, "vocabulary": 0, "window": 0}),
+    (SelectiveRecurrence, MIXER, NO_MIXER | {"sign": "negative"}),
     (MinGRU, MIXER, NO_MIXER | {"hidden_size": [0, 2.0], "form": "cubic"}),
     (partial(MinGRU, positive_states=False), MIXER, {"form": "log"}),
     (MinLSTM, MIXER, NO_MIXER | {"hidden_size": 0, "form": "cubic"}),
     (LRU, MIXER, NO_MIXER | {"state_size": 0, "r_min": [-0.1, 1.0], "r_max": [0.0, 1.1], "max_phase": [0.0, 7.0]}),
-    (RGLRU, MIXER, NO_MIXER | {"heads": [0, 3], "init": "ring"}),
-    (RWKVTimeMixing, MIXER, NO_MIXER | {"layer": [-1, 1, 0.0], "layers": 0}),
-    (RWKVChannelMixing, MIXER, NO_MIXER | {"inner": 0, "layer": 1, "layers": 0}),
-    (MultiScaleRetention, MIXER, NO_MIXER | {"width": [0, 5], "heads": [0, 3], "value_width": 0, "form": "quadratic"}),
-    (MultiScaleRetention, MIXER | {"heads": 2}, {"value_width": [3, True], "chunk": [0, 1.5], "eps": -1.0}),
     (S4D, MIXER, NO_MIXER | {"state_size": [0, 3], "init": "legs", "discretisation": "euler", "route": "scan"}),
     (Mamba, MIXER, NO_MIXER | {"state_size": 0, "expand": [0, 1.5], "kernel_size": 0, "step_rank": 0}),
     (Mamba, MIXER, {"discretisation": "bilinear", "eigenvalues": "complex"}),
@@ -652,6 +650,11 @@ CONSTRUCTORS = [
     (LinearAttention, {"width": 4, "heads": 2}, {"width": [0, -1], "heads": [0, 3]}),
     (DeltaNet, {"width": 4, "heads": 2}, {"width": [0, -1], "heads": [0, 3], "rule": "hebb", "decay": "all"}),
     (DeltaNet, {"width": 4}, {"largest_beta": [0.0, -1.0, 2.1, math.nan], "keys": "sum", "kernel_size": 0}),
+    (RGLRU, MIXER, NO_MIXER | {"heads": [0, 3], "init": "ring"}),
+    (RWKVTimeMixing, MIXER, NO_MIXER | {"layer": [-1, 1, 0.0], "layers": 0}),
+    (RWKVChannelMixing, MIXER, NO_MIXER | {"inner": 0, "layer": 1, "layers": 0}),
+    (MultiScaleRetention, MIXER, NO_MIXER | {"width": [0, 5], "heads": [0, 3], "value_width": 0, "form": "quadratic"}),
+    (MultiScaleRetention, MIXER | {"heads": 2}, {"value_width": [3, True], "chunk": [0, 1.5], "eps": -1.0}),
     (TCN, CONVOLVED, NO_NET | {"channels": [(), 5], "kernel_size": 0, "init": "xavier", "dropout": 1.5, "tied": True}),
     (TCN, CONVOLVED, {"vocabulary": 0, "embedding_size": 5, "embedding_dropout": 0.1}),
     (partial(TCN, vocabulary=3), CONVOLVED, {"embedding_size": 0, "tied": True}),

@@ -1,5 +1,7 @@
 """RG-LRU: its loop, documents packed into one sequence, both ways to begin, and numbers at the edge."""
 
+import copy
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -73,7 +75,9 @@ def test_both_ways_to_begin():
     a = torch.sigmoid(-draw_a_param(20_000, "code"))
     ours = {"min": a.min(), "max": a.max(), "mean_square": a.square().mean()}
     for name, value in ours.items():
-        assert float(value) == pytest.approx(theirs[f"init_r_{name}"], abs=3e-4 if name != "mean_square" else 2e-3)
+        assert float(value) == pytest.approx(theirs[f"init_r_{name}"], abs=3e-4 if name != "mean_square" else 1.2e-3)
+    squares = torch.sigmoid(-draw_a_param(500_000, "code")).square()
+    assert float(squares.mean()) == pytest.approx((0.9**2 + 0.999**2) / 2, abs=4e-4), "even in area, not in radius"
     power = a**8
     assert power.min() == pytest.approx(0.43, abs=0.005) and power.max() == pytest.approx(0.992, abs=0.001)
     power = torch.sigmoid(-draw_a_param(20_000, "paper")) ** 8
@@ -97,10 +101,12 @@ def test_a_gate_that_shuts_keeps_the_state_and_its_gradient_is_finite():
 
 
 def test_slow_units_in_half_precision_still_forget():
-    """a_t of 0.999 would be rounded to 1."""
-    model, x = drawn(0, RGLRU, 6), draw(2, 300, 6)
-    exact = model.double()(x.double())[0]
-    assert relative_error(model.bfloat16()(x.bfloat16())[0].double(), exact) < 0.03
+    """The factor 0.999 would be rounded to 1 there: it is computed in single precision."""
+    model, x = drawn(0, RGLRU, 6), 1 + draw(2, 1000, 6) / 10
+    with torch.no_grad():
+        model.a_param.fill_(math.log(math.expm1(-math.log(0.998) / 8)))
+        exact = copy.deepcopy(model).double()(x.double())[0]
+        assert relative_error(model.bfloat16()(x.bfloat16())[0].double(), exact) < 0.03
 
 
 def test_pieces_without_positions():

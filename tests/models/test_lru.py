@@ -47,6 +47,8 @@ def test_the_ring_is_uniform_in_area():
     for share in (0.25, 0.5, 0.75):
         assert float((squares < share).float().mean()) == pytest.approx(share, abs=0.015)
         assert float((phase < share * 0.314).float().mean()) == pytest.approx(share, abs=0.015)
+    wide = (-ring(20_000)[0].exp()).exp()  # on a disc it shows that it is the area, not the radius
+    assert float((wide < 0.5).float().mean()) == pytest.approx(0.25, abs=0.015)
     assert abs(np.corrcoef(squares, phase)[0, 1]) < 0.03
 
 

@@ -26,7 +26,7 @@ options = pytest.mark.parametrize(
 
 
 def block(model, x):
-    """y (B, T, D) of the block, one step and one state after the other."""
+    """y (B, T, D) and the last h (B, E, N) of the block, step by step."""
     w = dict(model.named_parameters())
     inner, states = w["A_log"].shape
     both = x @ w["in_proj.weight"].T
@@ -47,14 +47,15 @@ def block(model, x):
         h = a * h + b * u[:, t, :, None]
         y = (h * C).sum(-1) + w["D"] * u[:, t]
         outputs.append((y * silu(z[:, t])) @ w["out_proj.weight"].T)
-    return torch.stack(outputs, 1)
+    return torch.stack(outputs, 1), h
 
 
 @options
 def test_the_block_step_by_step(options):
     model = random_parameters(drawn(0, Mamba, 3, 4, **options).double())
     x = draw(2, 7, 3).double().requires_grad_()
-    assert furthest(model(x)[0], block(model, x), [x, *model.parameters()]) < 1e-10
+    y, (_, h) = model(x)
+    assert furthest((y, h), block(model, x), [x, *model.parameters()]) < 1e-10
 
 
 @options
@@ -181,19 +182,20 @@ def test_a_step_size_of_zero_lets_a_step_go_by():
 # ---- Mamba-2
 
 
-@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("groups", [1, 2, 4])
 def test_a_head_is_a_selective_scan_whose_rates_are_all_alike(groups):
-    """Two routes: the matrix state, and S6 with one decay for all states of a head."""
-    model = random_parameters(drawn(0, Mamba2, 4, 2, 3, kernel_size=None, groups=groups).double())
+    """Two routes: the matrix state, and S6 with one decay for all states of a head. Neighbours share B and C."""
+    model = random_parameters(drawn(0, Mamba2, 4, 4, 3, kernel_size=None, groups=groups).double())
     x = draw(2, 80, 4).double()
-    z, X, B, C, v = model.in_proj(x).split([8, 8, groups * 3, groups * 3, 2], -1)
+    z, X, B, C, v = model.in_proj(x).split([8, 8, groups * 3, groups * 3, 4], -1)
     X, B, C = F.silu(X), F.silu(B), F.silu(C)
     heads = []
-    for head in range(2):
-        part, group = slice(4 * head, 4 * head + 4), slice(3 * (head % groups), 3 * (head % groups) + 3)
-        delta = F.softplus(v[..., head : head + 1] + model.dt_bias[head]).expand(-1, -1, 4)
-        A = -model.A_log[head].exp().expand(4, 3)
-        y = selective_scan(X[..., part], delta, A, B[..., group], C[..., group])[0]
+    for head in range(4):
+        group = head // (4 // groups)
+        part, shared = slice(2 * head, 2 * head + 2), slice(3 * group, 3 * group + 3)
+        delta = F.softplus(v[..., head : head + 1] + model.dt_bias[head]).expand(-1, -1, 2)
+        A = -model.A_log[head].exp().expand(2, 3)
+        y = selective_scan(X[..., part], delta, A, B[..., shared], C[..., shared])[0]
         heads.append(y + model.D[head] * X[..., part])
     y = torch.cat(heads, -1) * F.silu(z)
     y = model.norm.weight * y / (y.square().mean(-1, keepdim=True) + 1e-5).sqrt()

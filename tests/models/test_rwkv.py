@@ -74,6 +74,10 @@ def test_no_factor_is_above_1(monkeypatch):
         exact = stepwise(k.double(), v.double(), (w * decay).double(), u.double())[0]
         assert relative_error(ours.double(), exact) < 1e-5
     assert len(seen) == 3 and max(seen) <= 1 + 1e-6
+    seen.clear()
+    k[:, 0] += 500  # by far the largest for all 2,000 steps: its scale falls from 500 to -300
+    wkv(k, v, torch.full_like(w, 0.4), u)
+    assert seen == [1.0]
 
 
 def test_a_mean_stays_between_the_smallest_and_the_largest_value():

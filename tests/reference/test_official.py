@@ -56,14 +56,8 @@ QUIRK = FIXTURES / "txl_extlen_officialquirk.npz"
 MAKERS = {"cell_": make_cell, "indrnn_recurrent": make_recurrent, "indrnn_": make_net, "tcn": make_tcn}
 MAKERS |= {"txl_": make_txl, "rtransformer": make_r_transformer, "transformer_torch": make_torch}
 MAKERS |= {"transformer_annotated": make_annotated, "qrnn_": make_qrnn, "bytenet_": make_bytenet}
-MAKERS |= {
-    "elmo_": make_elmo,
-    "selective_scan": make_scan,
-    "mamba_": make_mamba,
-    "mamba2_": make_mamba2,
-    "s4d": make_s4d,
-}
-MAKERS |= {"slstm_": make_xlstm, "mlstm_": make_xlstm}
+MAKERS |= {"selective_scan": make_scan, "mamba_": make_mamba, "mamba2_": make_mamba2, "s4d": make_s4d}
+MAKERS |= {"elmo_": make_elmo, "slstm_": make_xlstm, "mlstm_": make_xlstm}
 MAKERS |= {"convs2s": make_convs2s, "neural_gpu": make_neural_gpu, "memn2n": make_memory_network, "ssan": make_ssan}
 MAKERS |= {"linear_attention": make_linear_attention, "ssd": make_ssd, "gla": make_memory}
 MAKERS |= {"delta_rule": make_memory, "gated_delta_rule": make_memory}
@@ -265,19 +259,6 @@ MIN_RNN = [
     {"projected": False, "width": 5, "size": 5},
     {"state": False, "gradients": False},
 ]
-RETENTION = [
-    {},
-    {"heads": 1, "key_size": 2, "value_size": 1, "length": 1, "chunk": 1, "batch": 1},
-    {"heads": 5, "length": 12, "chunk": 4, "eps": 1e-2, "scale": 4},
-    {"length": 8, "chunk": 2, "key_size": 6, "scale": 1, "seed": 2},
-    {"length": 6, "chunk": 6, "gradients": False},
-]
-MATRIX = [
-    {},
-    {"batch": 1, "heads_count": 1, "length": 1, "key": 1, "value": 1, "chunk": 1},
-    {"length": 40, "key": 5, "value": 2, "chunk": 16, "most": 2.0},
-    {"heads_count": 3, "state": False, "gradients": False},
-]
 XLSTM = [
     ("slstm_cell_other", {}),
     ("slstm_cell_other", {"heads": 1, "size": 5, "state": False}),
@@ -296,6 +277,19 @@ XLSTM = [
     ("mlstm_layer_other", {"width": 3, "heads": 1, "inner": 10, "block": 5, "taps": 0, "length": 17}),
     ("mlstm_layer_other", {"width": 7, "inner": 4, "block": 1, "batch": 1, "length": 1, "gradients": False}),
 ]
+MATRIX = [
+    {},
+    {"batch": 1, "heads_count": 1, "length": 1, "key": 1, "value": 1, "chunk": 1},
+    {"length": 40, "key": 5, "value": 2, "chunk": 16, "most": 2.0},
+    {"heads_count": 3, "state": False, "gradients": False},
+]
+RETENTION = [
+    {},
+    {"heads": 1, "key_size": 2, "value_size": 1, "length": 1, "chunk": 1, "batch": 1},
+    {"heads": 5, "length": 12, "chunk": 4, "eps": 1e-2, "scale": 4},
+    {"length": 8, "chunk": 2, "key_size": 6, "scale": 1, "seed": 2},
+    {"length": 6, "chunk": 6, "gradients": False},
+]
 FILES = [(f"cell_{cell}", sizes) for cell in ("rnn", "lstm", "gru") for sizes in CELL]
 FILES += [("indrnn_recurrent", s) for s in ({}, {"time": 1, "batch": 1, "size": 1}, {"time": 300, "seed": 2})]
 FILES += [(stem, sizes | more) for stem, sizes in NETS.items() for more in ({}, CUDA)]
@@ -312,16 +306,17 @@ FILES += [(f"{kind}_other", sizes) for kind in ("mingru", "minlstm") for sizes i
 FILES += [("minrnn_extra_other", {}), ("minrnn_extra_other", {"batch": 1, "length": 20, "size": 1})]
 FILES += [("lru_other", {}), ("lru_other", {"batch": 1, "length": 1, "size": 1, "width": 1})]
 FILES += [("lru_other", {"length": 30, "size": 2, "width": 7})]
-FILES += [("rglru_other", sizes) for sizes in ({}, {"heads": 1, "size": 1, "batch": 1, "length": 1}, {"heads": 5})]
-FILES += [("rglru_other", {"state": False, "packed": False, "length": 9, "size": 2, "gradients": False})]
-FILES += [("rwkv4_other", sizes) for sizes in ({}, {"width": 1, "inner": 1, "length": 1}, {"width": 7, "length": 30})]
-FILES += [("rwkv4_other", {"gradients": False}), *[("retention_other", sizes) for sizes in RETENTION]]
+FILES += XLSTM
 FILES += [(f"{kind}_other", sizes) for kind in ("delta_rule", "gated_delta_rule", "gla") for sizes in MATRIX]
 FILES += [("ssd_other", {}), ("ssd_other", {"length": 1, "states": 1, "size": 1, "batch": 1, "chunk": 1})]
 FILES += [("ssd_other", {"length": 70, "state": False}), ("ssd_other", {"gradients": False, "heads_count": 3})]
 FILES += [("linear_attention_other", {}), ("linear_attention_other", {"length": 33, "eps": 0.1, "gradients": False})]
 FILES += [("linear_attention_other", {"length": 1, "batch": 1, "heads_count": 1, "key": 1, "value": 1})]
-FILES += [("word2vec_other", {}), ("optim_rules_other", {}), *XLSTM]
+FILES += [("rglru_other", sizes) for sizes in ({}, {"heads": 1, "size": 1, "batch": 1, "length": 1}, {"heads": 5})]
+FILES += [("rglru_other", {"state": False, "packed": False, "length": 9, "size": 2, "gradients": False})]
+FILES += [("rwkv4_other", sizes) for sizes in ({}, {"width": 1, "inner": 1, "length": 1}, {"width": 7, "length": 30})]
+FILES += [("rwkv4_other", {"gradients": False}), *[("retention_other", sizes) for sizes in RETENTION]]
+FILES += [("word2vec_other", {}), ("optim_rules_other", {})]
 
 
 @pytest.mark.parametrize("stem, sizes", FILES, ids=str)
@@ -345,10 +340,10 @@ EXAMPLES += [("qrnn_fo", {}), ("qrnn_ifo", {"pooling": "ifo", "layers": 2})]
 EXAMPLES += [("elmo_bilm", {"skip": True}), ("elmo_projected", {}), ("elmo_official_tiny", {})]
 EXAMPLES += [("selective_scan", {}), ("mamba_block", {}), ("mamba2_block", {"groups": 2}), ("s4d", {})]
 EXAMPLES += [("mingru", {}), ("minlstm", {}), ("minrnn_extra", {}), ("lru", {})]
-EXAMPLES += [("rglru", {}), ("rwkv4", {}), ("retention", {})]
+EXAMPLES += [("slstm_cell", {}), ("slstm_layer", {}), ("mlstm_cell", {}), ("mlstm_layer", {})]
 EXAMPLES += [("delta_rule_negative", {"most": 2.0}), ("gated_delta_rule", {}), ("gla", {}), ("ssd", {})]
 EXAMPLES += [("linear_attention", {})]
-EXAMPLES += [("slstm_cell", {}), ("slstm_layer", {}), ("mlstm_cell", {}), ("mlstm_layer", {})]
+EXAMPLES += [("rglru", {}), ("rwkv4", {}), ("retention", {})]
 EXAMPLES += [("bytenet_stack", {}), ("convs2s", {}), ("memn2n", {}), ("optim_rules", {})]
 examples = pytest.mark.parametrize("stem, sizes", EXAMPLES, ids=str)
 

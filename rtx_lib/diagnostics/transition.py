@@ -1,0 +1,82 @@
+"""What a step of a recurrence makes of the state: the matrix A_t of h_t = A_t h_{t-1} + b_t, and its eigenvalues.
+
+Nothing need be known of the layer but that it takes a state and gives one back. Its state, whatever tensors that is
+made of, is taken as one list of n numbers; each is moved a little up and a little down, and the step is made for all
+2 n of them as one batch. For a step that is linear in the state this is A_t itself, whatever the state; for another,
+the Jacobian at the state that is given.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._pytree import tree_flatten, tree_unflatten
+
+_MOVE = 1e-5  # of one number, up and down: in float64 the error of a smooth step is about 1e-10
+
+
+@torch.no_grad()
+def transition(mixer: nn.Module, x: Tensor, state: Any) -> Tensor:
+    """A_t, how each number of the state after x depends on each number before it: (n, n).
+
+    Row i belongs to number i after the step. Run it in float64, with the mixer in ``eval``.
+
+    Parameters
+    ----------
+    mixer
+        Maps x (B, T, D) and a state to (y, state).
+    x
+        (1, 1, D), the input of the step.
+    state
+        The state before it, as the mixer gives it back for one sequence: tensors, alone or in tuples, lists and dicts.
+        Which axis is that of the sequences is found out.
+
+    Raises
+    ------
+    ValueError
+        For an x of another shape, a state that does not hold real floats and nothing else, or one of another form than
+        the mixer gives back for x.
+    """
+    if x.ndim != 3 or x.shape[:2] != (1, 1):
+        raise ValueError(f"x must have shape (1, 1, D), got {tuple(x.shape)}")
+    leaves, form = tree_flatten(state)
+    if not leaves or not all(isinstance(leaf, Tensor) and leaf.is_floating_point() for leaf in leaves):
+        raise ValueError(f"state must hold tensors of real floats and nothing else, got {state!r:.80}")
+    axes = _batch_axes(mixer, x, leaves, form)
+    flat = torch.cat([leaf.flatten() for leaf in leaves])
+    n = len(flat)
+    moves = _MOVE * torch.eye(n, dtype=flat.dtype, device=flat.device)
+    pieces = (flat + torch.cat([moves, -moves])).split([leaf.numel() for leaf in leaves], dim=1)  # each (2 n, ...)
+    batch = [
+        torch.cat([row.view(leaf.shape) for row in piece], dim=axis)
+        for piece, leaf, axis in zip(pieces, leaves, axes, strict=True)
+    ]
+    _, after = mixer(x.expand(2 * n, 1, -1).contiguous(), tree_unflatten(batch, form))
+    found, _ = tree_flatten(after)
+    ends = torch.cat([leaf.movedim(axis, 0).reshape(2 * n, -1) for leaf, axis in zip(found, axes, strict=True)], dim=1)
+    return ((ends[:n] - ends[n:]) / (2 * _MOVE)).T
+
+
+def _batch_axes(mixer: nn.Module, x: Tensor, leaves: list[Tensor], form: Any) -> list[int]:
+    """Of each tensor of the state the axis of the sequences: the one that two sequences make twice as long."""
+    _, two = mixer(x.expand(2, 1, -1).contiguous(), None)
+    others, same = tree_flatten(two)
+    axes = []
+    for leaf, other in zip(leaves, others, strict=False):
+        differ = [i for i, sides in enumerate(zip(leaf.shape, other.shape, strict=False)) if sides == (1, 2)]
+        axes += differ[:1] if leaf.ndim == other.ndim and leaf.numel() * 2 == other.numel() else []
+    if same != form or len(axes) != len(leaves):
+        raise ValueError("state must be of the form and the shapes that the mixer gives back for one sequence")
+    return axes
+
+
+def eigenvalues(mixer: nn.Module, x: Tensor, state: Any) -> Tensor:
+    """The eigenvalues of :func:`transition`, complex, (n,): what a step does to the directions that it only stretches.
+
+    Arguments and errors are those of :func:`transition`.
+    """
+    matrix = transition(mixer, x, state)
+    diagonal = matrix.diagonal()
+    # A step that keeps its numbers apart has them on the diagonal, exactly; others are not that fortunate.
+    apart = bool((matrix - torch.diag(diagonal)).abs().max() < 1e-9)
+    return diagonal.to(torch.complex128) if apart else torch.linalg.eigvals(matrix).to(torch.complex128)

@@ -1,0 +1,97 @@
+// What reads bits: an embedding, recurrent layers and a readout, one step at a time. A layer is a cell of recurrent.js,
+// or steps by h = a h + b, each unit on its own, where a and b see the input alone. All that happens is handed out.
+RTX.part('mixers', (RTX) => {
+  const {affine, row, norm, tree, gelu, sigmoid, Recurrent} = RTX
+  const add = (x, y) => x.map((v, i) => v + y[i])
+  const linear = (w, x) => affine(w.weight, x, w.bias)
+  const blocks = (v, H) => (k) => v.subarray(k * H, (k + 1) * H)
+  const positive = (v) => v >= 0 ? v + 0.5 : sigmoid(v)
+
+  // From the weights w of a layer and its input x: a and b of every unit
+  const STEPS = {
+    // rtx_lib.layers.selective
+    selective({keep, write, low: {v: [low]}}, x) {
+      return {a: linear(keep, x).map((v) => low + (1 - low) * sigmoid(v)), b: linear(write, x)}
+    },
+    // rtx_lib.models.min_rnn: g, whether candidates are made positive; normalised, of minLSTM, whether f + i = 1
+    minGRU(w, x, {H, g}) {
+      const block = blocks(linear(w.linear, x), H), z = block(1).map(sigmoid), candidate = block(0)
+      return {a: z.map((v) => 1 - v), b: z.map((v, j) => v * (g ? positive(candidate[j]) : candidate[j]))}
+    },
+    minLSTM(w, x, {H, g, normalised}) {
+      const block = blocks(linear(w.linear, x), H), f = block(1).map(sigmoid), i = block(2).map(sigmoid), candidate = block(0)
+      const share = (v, j) => v / (normalised ? f[j] + i[j] : 1)
+      return {a: f.map(share), b: i.map((v, j) => share(v, j) * (g ? positive(candidate[j]) : candidate[j]))}
+    },
+  }
+  function kindOf(w, H, place) {
+    const kind = w.low && w.keep ? 'selective' : {2: 'minGRU', 3: 'minLSTM'}[(w.linear?.weight.r ?? 0) / H]
+    if (!kind) throw new Error(`mixers: no layer is known that has the weights ${place}${Object.keys(w).join(', ')}`)
+    return kind
+  }
+
+  class Diagonal {
+    constructor(w, place, {positive_states: g = true, normalised = true} = {}) {
+      const H = (w.out?.weight.c) ?? (w.keep?.weight.r) ?? w.linear?.weight.c
+      this.w = w
+      this.options = {H, g, normalised}
+      this.kind = kindOf(w, H, place)
+      this.reset()
+    }
+    reset() { this.h = new Float64Array(this.options.H) }
+    // The output y, and of each layer inside its states h, with the a and b that made them
+    read(x) {
+      const {a, b} = STEPS[this.kind](this.w, x, this.options), h = this.h.map((v, j) => a[j] * v + b[j])
+      this.h = h
+      return {y: this.w.out ? linear(this.w.out, h) : h, layers: [{h, a, b}]}
+    }
+  }
+  class Cells {
+    constructor(weights, prefix, options) { this.core = new Recurrent(weights, {prefix, ...options}) }
+    reset() { this.core.reset() }
+    read(x) {
+      const {h, layers} = this.core.read(x)
+      return {y: h, layers: layers.map(({h}) => ({h}))}
+    }
+  }
+
+  // rtx_lib.layers.Readout of one of these layers, or rtx_lib.layers.mixing.MixerStack of several. Without an embedding
+  // it reads the bit as a number, or as one of two columns.
+  class BitReader {
+    // settings: nonlinearity, reset, update of cells; positive_states, normalised of minimal layers
+    constructor(weights, settings = {}) {
+      const w = this.w = tree(weights)
+      const made = (own, prefix) => own.weight_hh_l0 ? new Cells(weights, prefix, settings) : new Diagonal(own, prefix, settings)
+      this.stacked = Boolean(w.mixers)
+      if (!this.stacked && !w.core) throw new Error('mixers: there are no weights core. or mixers.')
+      this.mixers = this.stacked ? Object.entries(w.mixers).map(([i, own]) => made(own, `mixers.${i}.`)) : [made(w.core, 'core.')]
+    }
+    embed(bit) {
+      const {embedding} = this.w
+      if (embedding && !embedding.bias) {
+        const x = row(embedding.weight, bit)  // as a Transformer's, a stack's is scaled by the root of its width
+        return this.stacked ? x.map((v) => v * Math.sqrt(x.length)) : x
+      }
+      const inputs = (embedding?.weight ?? this.w.core.weight_ih_l0 ?? (this.w.core.keep ?? this.w.core.linear).weight).c
+      const x = inputs === 1 ? Float64Array.of(bit) : Float64Array.from({length: inputs}, (_, i) => +(i === bit))
+      return embedding ? linear(embedding, x) : x
+    }
+    // Of each bit: the logits, and of all layers [{h, a, b}], a and b where the layer has them
+    run(bits) {
+      const {norms, mlps, mlp_norms: before, norm: last, readout, linear: simple} = this.w
+      this.mixers.forEach((mixer) => mixer.reset())
+      return bits.map((bit) => {
+        const layers = []
+        let x = this.embed(bit)
+        this.mixers.forEach((mixer, i) => {
+          const own = mixer.read(this.stacked ? norm(x, norms[i]) : x)
+          layers.push(...own.layers)
+          x = this.stacked ? add(x, own.y) : own.y
+          if (mlps) x = add(x, linear(mlps[i].linear2, linear(mlps[i].linear1, norm(x, before[i])).map(gelu)))
+        })
+        return {logits: this.stacked ? linear(readout, norm(x, last)) : linear(simple, x), layers}
+      })
+    }
+  }
+  RTX.BitReader = BitReader
+})
