@@ -40,13 +40,15 @@ def matrix_recurrence(
         S_t = diag(exp(log_decay_t)) (I - beta_t k_t k_t^T) S_{t-1} + beta_t k_t v_t^T,    o_t = S_t^T q_t
 
     Without ``beta`` nothing is erased, S_t = diag(exp(log_decay_t)) S_{t-1} + k_t v_t^T; without ``log_decay`` nothing
-    fades. Nothing is scaled or normalised.
+    fades. With both, what stands at k_t is erased first and the rest fades then; with one decay for all rows the order
+    is of no account. Nothing is scaled or normalised.
 
     Chunks are for finite numbers, a log_decay of at most 0 (-inf, which forgets all, is allowed), and ``beta |k|^2``
-    from 0 to 2, as with keys of unit length and beta up to 2: then no step makes the memory grow. There they give what
-    ``"loop"`` gives: in float64 the largest difference over the largest value stays below 1e-12 for o and S and 1e-10
-    for gradients. Beyond, numbers grow within a chunk and rounding errors with them; ``"auto"`` looks at the numbers on
-    a CPU, and takes the loop where they are others. On a GPU, where a look would have to wait, it does not look.
+    from 0 to 2, as with keys of unit length and beta up to 2: then no step makes the memory longer, but for what it
+    writes. There they give what ``"loop"`` gives: in float64 the largest difference over the largest value stays below
+    1e-12 for o and S and 1e-10 for gradients. Beyond, a memory grows with every step, as keys of another length make it
+    do; once it overflows, chunks spoil earlier steps too. On a CPU ``"auto"`` looks at the numbers, and takes the loop
+    where they are others. On a GPU, where a look would have to wait, it does not look.
     float16 and bfloat16 are computed in float32 and returned in their own type.
 
     Parameters
