@@ -54,6 +54,9 @@ GROUPS = (
     ("Chapter 12: pairs of words", "pairs-"),
     ("Chapter 12: what is hidden together", "atlas-|conll2000-"),
     ("Chapter 12: tasks told in words", "lines-"),
+    ("Chapter 13: parity, and words of S3", "parity-|s3-"),
+    ("Chapter 13: recall", "mqar-|state-"),
+    ("Chapter 13: selective copying", "selective-"),
     *((f"The race: {about}", f"race-{task}-") for task, about in RACE.items()),
 )
 REST = "Other runs"
