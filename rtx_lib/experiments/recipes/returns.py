@@ -51,13 +51,13 @@ def _mixer(
 
 # --- parity
 
-# Every mixer was tried with 0.003, 0.01 and 0.03, seed 0, 300 steps, and has the rate of the least test loss at T = 40,
-# or 0.01 where it comes within 0.001 of it. RNN, LSTM, sLSTM, signed Mamba and DeltaNet with beta up to 2 solve T = 40
-# with 0.01 and with 0.03, and with 0.003 all of these but the RNN. No rate takes any of the others beyond 0.68 of right
-# answers at T = 40, nor beyond 0.52 in the last quarter of 64 steps and more. All have 500 steps, as in 300 the RNN
-# gets there with three seeds of five. The rates were tried with Mamba's convolution of four inputs: the signed form then
-# has 0.91 of the last quarter of T = 256 right, and 0.97 after twice the steps (seed 0); without it 1.00, as what it
-# has to react to is one bit. So here both forms have none.
+# Every mixer was tried with 0.003, 0.01 and 0.03, seed 0, 300 steps, and has the rate of the least test loss at T =
+# 40, or 0.01 where it comes within 0.001 of it. RNN, LSTM, sLSTM, signed Mamba and DeltaNet with beta up to 2 solve T
+# = 40 with 0.01 and with 0.03, and with 0.003 all of these but the RNN. No rate takes any of the others beyond 0.68 of
+# right answers at T = 40, nor beyond 0.52 in the last quarter of 64 steps and more. All have 500 steps, as in 300 the
+# RNN gets there with three seeds of five. The rates were tried with Mamba's convolution of four inputs: the signed
+# form then has 0.91 of the last quarter of T = 256 right, and 0.97 after twice the steps (seed 0); without it 1.00, as
+# what it has to react to is one bit. So here both forms have none.
 _PARITY = {"task": "parity", "task_arguments": {"length": 40}, "steps": 500}
 _PARITY |= {"elsewhere": {f"T = {length}": {"length": length} for length in (64, 128, 256)}}
 _BARE: dict[str, dict[str, Any]] = {mixer: {"kernel_size": None} for mixer in ("mamba", "mamba-signed")}
