@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import quantile_test
 
-RISING = ("accuracy", "exact")
+RISING = ("accuracy", "exact", "last quarter")
 """Metrics of the tasks that are better where they are larger, being shares of what is right."""
 
 Record = Mapping[str, Any]
