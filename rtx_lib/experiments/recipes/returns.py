@@ -91,14 +91,17 @@ _WORDS_RATES = dict.fromkeys(("rnn", "lstm", "mamba-signed", "delta-net-2", "min
 # A short convolution stands in front of every mixer, so that a key and the value behind it are seen together. Without
 # it two layers of attention stay at one shown value in eight for 600 steps; with it they look up within 200. Rates of
 # 0.003, 0.01 and 0.03 were tried with seed 0 and 480 steps (0.003 not for linear attention and the delta nets); each
-# has the one of the least loss, or 0.01 within 0.001 of it. The LSTM stays at chance with all three.
+# has the one of the least loss, or 0.01 within 0.001 of it. The LSTM stays at chance with all three. The two delta
+# nets, whose seeds lie far apart, have the rate of the best median of five seeds: 0.98 right with 0.01 and 0.81 with
+# 0.03 for DeltaNet, 0.99 with 0.01 and 0.81 with 0.003 for the gated one. With 0.1 DeltaNet, Mamba-2 and minGRU do
+# worse (seed 0).
 _CONVOLVED = {"kernel_size": 4}
 _RECALL = {"task": "recall", "task_arguments": {"pairs": 8, "length": 48}, "steps": 600}
 _RECALL |= {"elsewhere": {"T = 96": {"length": 96}}}
 _RECALL_RATES = {
     "attention": 1e-2,
     "linear-attention": 1e-2,
-    "delta-net": 3e-2,
+    "delta-net": 1e-2,
     "gated-delta-net": 1e-2,
     "mamba2": 3e-2,
     "mamba": 1e-2,
