@@ -54,7 +54,7 @@ def outputs(kind: str, seed: int, *, D: int = 8, layers: int = 3, steps: int = S
     Parameters
     ----------
     kind
-        One of :data:`KINDS`: its units step each on its own, but for those of the tanh RNN.
+        One of ``KINDS``: its units step each on its own, but for those of the tanh RNN.
     seed
         Of its weights.
     D, layers, steps

@@ -27,7 +27,7 @@ PIECE = 1024  # so many steps are in work at a time; without gradients, a longer
 def forward(
     q: Tensor, k: Tensor, v: Tensor, log_decay: Tensor | None, beta: Tensor | None, state: Tensor, chunk: int | None
 ) -> tuple[Tensor, Tensor]:
-    """o and the last state of :func:`rtx_lib.kernels.matrix_recurrence`, for tensors of its shapes.
+    """o and the last state of :func:`rtx_lib.kernels.matrix_state.matrix_recurrence`, for tensors of its shapes.
 
     All finite but for a log_decay of -inf, which is at most 0; ``beta |k|^2`` from 0 to 2.
     """

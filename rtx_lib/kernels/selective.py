@@ -5,7 +5,8 @@ written, B, and what is read, C (Gu and Dao 2023, algorithm 2):
 
     h_t = exp(delta_t A) h_{t-1} + delta_t B_t u_t,    y_t = C_t h_t
 
-Written out, it is :func:`~rtx_lib.kernels.linear_recurrence` of D N elements. On a CPU one compiled pass does it all.
+Written out, it is :func:`~rtx_lib.kernels.linear.linear_recurrence` of D N elements. On a CPU one compiled pass does it
+all.
 """
 
 import importlib
@@ -61,7 +62,8 @@ def selective_scan(
     backend
         ``"auto"``: on a CPU with numba one compiled pass, which never holds a_t, b_t or h_t of all steps, if the
         discretisation is Euler's, and B and C have one form. ``"numba"`` is the same by name, without a look at the
-        numbers. In other cases, and by any other name, :func:`~rtx_lib.kernels.linear_recurrence` with this backend.
+        numbers. In other cases, and by any other name, :func:`~rtx_lib.kernels.linear.linear_recurrence` with this
+        backend.
 
     Returns
     -------

@@ -44,7 +44,7 @@ class AttentionMixer(nn.Module):
     ------
     ValueError
         For sizes below 1, heads that do not divide the width, or other positions; in ``forward`` what
-        :class:`~rtx_lib.layers.MultiHeadAttention` refuses.
+        :class:`~rtx_lib.layers.attention.MultiHeadAttention` refuses.
     """
 
     def __init__(self, width: int, heads: int = 1, *, positions: str = "rotary", bias: bool = True) -> None:

@@ -37,7 +37,7 @@ class SelectiveRecurrence(nn.Module):
     sign
         ``"signed"``: a_t in (-1, 1). ``"positive"``: a_t in (0, 1).
     backend
-        Of :func:`rtx_lib.kernels.linear_recurrence`.
+        Of :func:`rtx_lib.kernels.linear.linear_recurrence`.
 
     Raises
     ------

@@ -80,7 +80,7 @@ def linear_attention(
     causal
         Whether the sums that are read at t end at t, or at T.
     backend
-        Of :func:`rtx_lib.kernels.matrix_recurrence`.
+        Of :func:`rtx_lib.kernels.matrix_state.matrix_recurrence`.
 
     Returns
     -------
@@ -90,7 +90,7 @@ def linear_attention(
     Raises
     ------
     ValueError
-        As in :func:`rtx_lib.kernels.matrix_recurrence`.
+        As in :func:`rtx_lib.kernels.matrix_state.matrix_recurrence`.
     """
     expect(q, "B H T K", "q")
     expect(k, q.shape, "k", like=q)
@@ -172,13 +172,14 @@ class DeltaNet(nn.Module):
         ``"unit"``: q and k are divided by their length. ``"elu"``: phi of them; ``"plain"``: as they come. With the
         delta rule both of these can make a memory that grows without bounds.
     kernel_size
-        Of the :class:`rtx_lib.layers.ShortConvolution` that q, k and v pass, and silu behind it; neither if None.
+        Of the :class:`rtx_lib.layers.short_convolution.ShortConvolution` that q, k and v pass, and silu behind it;
+        neither if None.
     gate
         Whether the heads' outputs are multiplied by silu(W_g x_t).
     norm
         Whether they are divided by their root mean square.
     backend
-        Of :func:`rtx_lib.kernels.matrix_recurrence`.
+        Of :func:`rtx_lib.kernels.matrix_state.matrix_recurrence`.
 
     Raises
     ------

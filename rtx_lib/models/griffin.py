@@ -61,7 +61,7 @@ def rg_lru(
     first
         (B, T), True where a document begins: what was before is forgotten, and the input's factor is 1.
     backend
-        Passed to :func:`rtx_lib.kernels.linear_recurrence`.
+        Passed to :func:`rtx_lib.kernels.linear.linear_recurrence`.
 
     Returns
     -------
@@ -89,7 +89,7 @@ class RGLRU(nn.Module):
     init
         ``"code"``: a uniform in area between the radii 0.9 and 0.999. ``"paper"``: a^c uniform between 0.9 and 0.999.
     backend
-        Passed to :func:`rtx_lib.kernels.linear_recurrence`.
+        Passed to :func:`rtx_lib.kernels.linear.linear_recurrence`.
 
     Raises
     ------

@@ -6,23 +6,23 @@ for Long Sequences*, ICML 2023 (arXiv 2303.06349). Four changes to h_t = tanh(A 
     h_t = A h_{t-1} + B x_t                          linear
     A = diag(lambda), h and lambda complex           over the complex numbers almost every A is diagonal
     lambda = exp(-exp(nu) + i exp(theta))            inside the unit circle whatever nu and theta are
-    h_t = lambda h_{t-1} + exp(gamma) B x_t          normalised: exp(gamma) begins at sqrt(1 - |lambda|^2)
+    h_t = lambda h_{t-1} + exp(gamma) B x_t          normalised: exp(2 gamma) begins at 1 - abs(lambda)^2
     y_t = Re(C h_t) + D x_t
 
-element by element except for B and C. The state of white noise has a variance in proportion to 1 / (1 - |lambda|^2);
-gamma takes that back, so that slow units do not drown the fast ones.
+element by element except for B and C. The state of white noise has a variance in proportion to the
+inverse of ``1 - |lambda|^2``; gamma takes that back, so that slow units do not drown the fast ones.
 
 The ring (lemma 3.2): eigenvalues uniform in area between the radii r_min and r_max, phases uniform up to max_phase,
 
     nu = log(-1/2 log(u_1 (r_max^2 - r_min^2) + r_min^2)),   theta = log(u_2 max_phase),   u_1, u_2 ~ U(0, 1)
 
-It is the thought behind IndRNN's u from U(0.9^(1/T), 2^(1/T)) (:mod:`rtx_lib.models.indrnn`): 1 / (1 - |lambda|) steps
-is how long a unit remembers, and it is set to the time scale of the task before training begins. IndRNN has no gamma;
-its recipe makes the maps above a unit of weight near 1 smaller by a factor of the length instead.
+It is the thought behind IndRNN's u from U(0.9^(1/T), 2^(1/T)) (:mod:`rtx_lib.models.indrnn`): ``1 / (1 - |lambda|)``
+steps is how long a unit remembers, and it is set to the time scale of the task before training begins. IndRNN has no
+gamma; its recipe makes the maps above a unit of weight near 1 smaller by a factor of the length instead.
 
 The authors' code was never released but for a listing in their appendix A. Reference values come from
-NicolasZucchet/minimal-LRU, which follows it. The listing's h are single complex numbers: over T steps |lambda|^T loses
-about T times the rounding of lambda, which counts near the circle.
+NicolasZucchet/minimal-LRU, which follows it. The listing's h are single complex numbers: over T steps ``|lambda|^T``
+loses about T times the rounding of lambda, which counts near the circle.
 """
 
 import math
@@ -53,7 +53,7 @@ class LRU(nn.Module):
     max_phase
         The largest phase, above 0, at most 2 pi. Small ones keep the states smooth over long sequences.
     backend
-        Passed to :func:`rtx_lib.kernels.linear_recurrence`.
+        Passed to :func:`rtx_lib.kernels.linear.linear_recurrence`.
 
     Raises
     ------
@@ -129,5 +129,5 @@ def ring(size: int, r_min: float = 0.0, r_max: float = 1.0, max_phase: float = 2
 
 
 def gamma_log_of(nu_log: Tensor) -> Tensor:
-    """log sqrt(1 - |lambda|^2), the factor under which white noise of variance 1 gives states of variance 1."""
+    """``log sqrt(1 - |lambda|^2)``, the factor under which white noise of variance 1 gives states of variance 1."""
     return 0.5 * (-torch.expm1(-2 * nu_log.double().exp())).log().to(nu_log.dtype)

@@ -74,8 +74,8 @@ class Mamba(nn.Module):
         Whether delta (E,), B and C (E, N) are parameters, the same in all steps, as in S4 (algorithm 1); then B starts
         at 1 and C from N(0, 1). Convolution and gate stay.
     discretisation, eigenvalues, backend
-        Of :func:`~rtx_lib.kernels.selective_scan`: ``"euler"`` or ``"zoh"``; ``"positive"`` decays in (0, 1) or
-        ``"signed"`` ones in (-1, 1), which can count parity.
+        Of :func:`~rtx_lib.kernels.selective.selective_scan`: ``"euler"`` or ``"zoh"``; ``"positive"`` decays in (0, 1)
+        or ``"signed"`` ones in (-1, 1), which can count parity.
 
     Raises
     ------

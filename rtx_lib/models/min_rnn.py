@@ -99,7 +99,7 @@ def min_gru(
     positive_states
         Whether g makes the candidates positive.
     form
-        ``"linear"``, by :func:`rtx_lib.kernels.gated_recurrence`, or ``"log"``, by :func:`log_space_recurrence`.
+        ``"linear"``, by :func:`rtx_lib.kernels.linear.gated_recurrence`, or ``"log"``, by :func:`log_space_recurrence`.
     backend
         Of the linear form.
 

@@ -63,7 +63,7 @@ def retention(
     form
         ``"chunks"``, ``"recurrent"`` or ``"parallel"``, three routes to the same numbers.
     chunk
-        Steps in a chunk, as in :func:`rtx_lib.kernels.matrix_recurrence`.
+        Steps in a chunk, as in :func:`rtx_lib.kernels.matrix_state.matrix_recurrence`.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def retention(
     Raises
     ------
     ValueError
-        For an unknown form, and as in :func:`rtx_lib.kernels.matrix_recurrence`.
+        For an unknown form, and as in :func:`rtx_lib.kernels.matrix_state.matrix_recurrence`.
     """
     expect_choice("form", form, FORMS)
     if form != "parallel":
@@ -150,7 +150,7 @@ class MultiScaleRetention(nn.Module):
     form
         ``"chunks"``, ``"recurrent"`` or ``"parallel"``.
     chunk
-        Steps in a chunk, as in :func:`rtx_lib.kernels.matrix_recurrence`.
+        Steps in a chunk, as in :func:`rtx_lib.kernels.matrix_state.matrix_recurrence`.
     eps
         Of the norm.
 

@@ -7,9 +7,9 @@ reads a mix of this step and the one before (token shift), with a share mu for e
 
 Time mixing, element by element, with a decay w > 0 and a bonus u of its own for every feature:
 
-                sum_{i < t} e^(k_i - (t - 1 - i) w) v_i + e^(u + k_t) v_t
-    wkv_t  =    ----------------------------------------------------------- ,       y_t = W_o (sigmoid(r_t) wkv_t)
-                sum_{i < t} e^(k_i - (t - 1 - i) w)     + e^(u + k_t)
+    n_t = sum_{i < t} e^(k_i - (t - 1 - i) w) v_i + e^(u + k_t) v_t
+    d_t = sum_{i < t} e^(k_i - (t - 1 - i) w)     + e^(u + k_t)
+    wkv_t = n_t / d_t,       y_t = W_o (sigmoid(r_t) wkv_t)
 
 and channel mixing, with mixes of its own, y_t = sigmoid(r_t) W_v relu(k_t)^2.
 
@@ -21,8 +21,8 @@ Numerator and denominator are linear recurrences. Both are kept as multiples of 
     a_t = e^(p_{t-1} - w - p_t) a_{t-1} + e^(k_t - p_t) v_t          and b_t likewise with 1 for v_t
 
 p looks as if it had to go step by step, but p_t + t w is the running maximum of k_i + i w: the key that holds it is
-found for all steps at once, after which a and b are one call of :func:`rtx_lib.kernels.linear_recurrence` whose factors
-are at most 1. The loop and any other backend give the same.
+found for all steps at once, after which a and b are one call of :func:`rtx_lib.kernels.linear.linear_recurrence` whose
+factors are at most 1. The loop and any other backend give the same.
 
 Where the authors' code (BlinkDL/ChatRWKV and RWKV-LM) has more than the paper says:
 
@@ -60,7 +60,7 @@ def wkv(
         (aa, bb, pp), each (B, D): the sums so far are aa e^pp and bb e^pp; empty ones if None. pp is a scale, and no
         gradient flows into it: that of the sums flows through aa and bb.
     backend
-        Passed to :func:`rtx_lib.kernels.linear_recurrence`.
+        Passed to :func:`rtx_lib.kernels.linear.linear_recurrence`.
 
     Returns
     -------
@@ -99,7 +99,7 @@ class RWKVTimeMixing(nn.Module):
     layer, layers
         Which layer of how many this is, counted from 0: decays and mixes begin otherwise in every layer.
     backend
-        Passed to :func:`rtx_lib.kernels.linear_recurrence`.
+        Passed to :func:`rtx_lib.kernels.linear.linear_recurrence`.
 
     Raises
     ------

@@ -60,8 +60,8 @@ class S4D(nn.Module):
     discretisation
         ``"zoh"`` or ``"bilinear"``.
     route
-        ``"convolution"`` by FFT, or ``"recurrence"`` by :func:`~rtx_lib.kernels.linear_recurrence`. They are the same
-        up to rounding; but what an FFT rounds depends on all inputs, later ones included.
+        ``"convolution"`` by FFT, or ``"recurrence"`` by :func:`~rtx_lib.kernels.linear.linear_recurrence`. They are the
+        same up to rounding; but what an FFT rounds depends on all inputs, later ones included.
     backend
         Passed to the recurrence.
 

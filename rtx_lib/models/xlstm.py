@@ -25,8 +25,8 @@ Two consequences are used here. (1) In the sLSTM only r = c / n and L = log n, w
 a running mean of the candidates, whose gate p knows how much has been written before. So h stays between -1 and 1. (2)
 In the mLSTM m is known without a loop. Let F_t be the sum of log f up to t, and M_t the largest of m_0 and all
 log i_s - F_s up to t. Then m_t = F_t + M_t, log f'_t = M_{t-1} - M_t and log i'_t = log i_t - F_t - M_t. The last two
-are at most 0, so this is :func:`rtx_lib.kernels.matrix_recurrence` with a scalar decay, in which n is one more column
-of C, under values of 1.
+are at most 0, so this is :func:`rtx_lib.kernels.matrix_state.matrix_recurrence` with a scalar decay, in which n is one
+more column of C, under values of 1.
 
 Where the authors' code (NX-AI/xlstm) does otherwise than the paper:
 

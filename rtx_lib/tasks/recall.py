@@ -29,9 +29,9 @@ class AssociativeRecall:
     steps after the pairs, are equally likely. Answers are not shown. Only questions count. Keys have the ids 1..keys,
     values the next ones.
 
-    This is :class:`~rtx_lib.tasks.LookUp` without answers in the input, so that a row's dictionary must be held over
-    a gap, as a whole: log2 of the number of dictionaries, `bits`, is what the state of a recurrent model must hold
-    between the pairs and the questions to answer all. The paper draws its gaps from a power law and so asks most
+    This is :class:`~rtx_lib.tasks.next_symbol.LookUp` without answers in the input, so that a row's dictionary must be
+    held over a gap, as a whole: log2 of the number of dictionaries, `bits`, is what the state of a recurrent model must
+    hold between the pairs and the questions to answer all. The paper draws its gaps from a power law and so asks most
     questions soon; here the gaps are uniform.
 
     Baselines, for the answers. "uniform guess loss" is ln V, V being all ids. Who knows what values are and no more
@@ -109,9 +109,9 @@ class SelectiveCopying:
         x    _ 4 _ _ 7 1 _ _ _   ? ? ?        the symbols at random places, then as many questions
         y    . . . . . . . . .   4 7 1
 
-    x and y (B, T) int64 with T = places + tokens; only answers count. In :class:`~rtx_lib.tasks.CopyMemory` what to
-    keep comes at steps that are always the same, and a recurrence whose coefficients see only the time can copy it.
-    Here a model has to look at each input to know whether to keep it.
+    x and y (B, T) int64 with T = places + tokens; only answers count. In :class:`~rtx_lib.tasks.generated.CopyMemory`
+    what to keep comes at steps that are always the same, and a recurrence whose coefficients see only the time can copy
+    it. Here a model has to look at each input to know whether to keep it.
 
     Baselines: "a symbol", 1/symbols, the share of right answers of whoever has read nothing, "a symbol loss",
     ln symbols, and "uniform guess loss", ln (symbols + 2), of all ids.
