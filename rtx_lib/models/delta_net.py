@@ -14,9 +14,9 @@ replaced:
 
     S_t = S_{t-1} + beta_t k_t (v_t - S_{t-1}^T k_t)^T = (I - beta_t k_t k_t^T) S_{t-1} + beta_t k_t v_t^T
 
-one step of gradient descent on |S^T k_t - v_t|^2 / 2 with the rate beta_t (Widrow and Hoff 1960). With |k| = 1 its
-eigenvalues are 1 and 1 - beta_t. A beta up to 2 makes the second negative, a mirror at 2, and with it what no memory
-that only fades can do, as parity (R. Grazzi et al., ICLR 2025, arXiv 2411.12537).
+one step of gradient descent on ``|S^T k_t - v_t|^2 / 2`` with the rate beta_t (Widrow and Hoff 1960). With ``|k| = 1``
+its eigenvalues are 1 and 1 - beta_t. A beta up to 2 makes the second negative, a mirror at 2, and with it what no
+memory that only fades can do, as parity (R. Grazzi et al., ICLR 2025, arXiv 2411.12537).
 
 **Decay** acts on all of S at once: one number a_t for each head (Mamba-2; with the delta rule Gated DeltaNet, S. Yang,
 J. Kautz and A. Hatamizadeh, ICLR 2025, arXiv 2412.06464), or one for each row (gated linear attention, S. Yang et al.,

@@ -9,7 +9,7 @@ where a_t = W x_t + R h_{t-1} + b, and a head, a block of units, sees the h of i
 mLSTM keeps what it is told to under keys, in a matrix, and its gates see no h:
 
     C_t = f_t C_{t-1} + i_t k_t v_t^T,   n_t = f_t n_{t-1} + i_t k_t,                                  (eq. 19-20)
-    h_t = C_t^T q_t / max(|n_t . q_t|, 1),   k_t scaled by 1/sqrt(K)                                   (eq. 21-23)
+    h_t = C_t^T q_t / max(abs(n_t . q_t), 1), k_t scaled by 1/sqrt(K)                                   (eq. 21-23)
 
 with our C the paper's transposed. An exponential overflows, its share in a mean does not. So one divides c, n and C by
 e^m, where m_t is the larger of the two exponents that meet,

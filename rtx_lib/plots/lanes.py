@@ -30,7 +30,7 @@ Task = Mapping[str, Any]
 Run = Mapping[str, Any]
 Summary = Mapping[str, Any]
 
-RISING = ("accuracy", "exact")
+RISING = ("accuracy", "exact", "last quarter")
 """Metrics that are better where they are larger."""
 
 

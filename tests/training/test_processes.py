@@ -138,6 +138,8 @@ def test_two_processes_in_bf16(found):
 
 SETTINGS = {
     "adding": {"length": 5},
+    "parity": {"length": 5},
+    "group-words": {"length": 5},
     "copy": {"delay": 3},
     "lag": {"lag": 2, "length": 6},
     "binary-addition": {"bits": 4},
