@@ -18,16 +18,17 @@ JAVASCRIPT = re.compile(r"=>|\bfunction\b *\w*\(|\bconst \w+ =|\bdocument\.|\.ad
 
 def scripts_in_strings(text: str) -> list[int]:
     """Lines of Python where a text of more than one line holds JavaScript."""
+    tree = ast.parse(text)  # once: the numbers of nodes that are gone are given again
     documentation = {
         id(node.body[0].value)
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(tree)
         if isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef))
         and node.body
         and isinstance(node.body[0], ast.Expr)
     }
     return [
         node.lineno
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(tree)
         if isinstance(node, ast.Constant)
         and isinstance(node.value, str)
         and id(node) not in documentation
