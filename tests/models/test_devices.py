@@ -28,6 +28,8 @@ T = 10  # steps of a sequence: every further step does what these do
 
 SETTINGS = {
     "adding": {"length": 6},
+    "parity": {"length": 6},
+    "group-words": {"length": 6},
     "binary-addition": {"bits": 5},
     "copy": {"delay": 3},
     "lag": {"length": 8},
