@@ -2,12 +2,13 @@
 
 import os
 import uuid
+from pathlib import Path
 
 import pytest
 import torch
 from support.workers import EXECUTED, LOOKS, ByFile, part
 
-# With RTX_REQUIRE_ALL=1 a run is red unless a test of each of these kinds passed.
+# With RTX_REQUIRE_ALL=1 a run is red unless a test of each of these kinds passed, and every file of tests was read.
 REQUIRED = {
     EXECUTED: "no notebook was executed",
     "tests/site/test_browser.py::test_page[": "no page was opened in a browser",
@@ -15,6 +16,7 @@ REQUIRED = {
 }
 WORKER = "PYTEST_XDIST_WORKER" in os.environ
 passed: set[str] = set()
+read: set[str] = set()
 
 torch.set_num_threads(1)
 os.environ["RTX_DOWNLOAD"] = "0"  # no test asks a network for data
@@ -67,6 +69,7 @@ def take_turn(names):
 
 def pytest_runtest_logreport(report):
     """Remember which kinds of tests passed; the process in charge hears of those of all workers."""
+    read.add(report.nodeid.split("::")[0])
     if report.when == "call" and report.passed:
         passed.update(start for start in REQUIRED if report.nodeid.startswith(start))
 
@@ -92,8 +95,12 @@ def pytest_terminal_summary(terminalreporter):
 
 def missing():
     """What must have been done, and was not."""
-    required = REQUIRED if os.environ.get("RTX_REQUIRE_ALL") == "1" else {}
-    return [reason for start, reason in required.items() if start not in passed]
+    if os.environ.get("RTX_REQUIRE_ALL") != "1":
+        return []
+    here = Path(__file__).parent
+    files = {path.relative_to(here.parent).as_posix() for path in here.rglob("test_*.py")}
+    unread = [f"no test of {name} was collected" for name in sorted(files - read)]
+    return [reason for start, reason in REQUIRED.items() if start not in passed] + unread
 
 
 @pytest.fixture

@@ -9,7 +9,11 @@ import pytest
 from support.helpers import ROOT
 from support.workers import EXECUTED, part, scope
 
-NOTEBOOK, BROWSER, OTHER = "tests/notebooks/test_execution.py", "tests/site/test_browser.py", "tests/test_other.py"
+NOTEBOOK, BROWSER, OTHER = (
+    "tests/notebooks/test_execution.py",
+    "tests/site/test_browser.py",
+    "tests/build/test_other.py",
+)
 FIREFOX = "tests/site/test_firefox.py"
 GREEN = """import pytest
 
@@ -96,6 +100,13 @@ def test_a_run_without_a_notebook_or_a_browser_is_red(copy, workers, without, re
     files[without.replace("test_", "test_planted_")] = FILES[without]  # another file of the folder is not enough
     done = copy(files, "-n", workers, RTX_REQUIRE_ALL="1")
     assert done.returncode == 1 and f"ERROR: {reason}" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_run_that_overlooks_a_file_is_red(copy, workers):
+    hidden = "tests/node_modules/test_hidden.py"
+    done = copy(FILES | {hidden: GREEN.format("hidden")}, "-n", workers, RTX_REQUIRE_ALL="1")
+    assert done.returncode == 1 and f"ERROR: no test of {hidden} was collected" in done.stdout, done.stdout
 
 
 def test_nothing_is_asked_of_a_run_of_some_tests(copy):
