@@ -1,9 +1,9 @@
 """What a step of a recurrence makes of the state: the matrix A_t of h_t = A_t h_{t-1} + b_t, and its eigenvalues.
 
 Nothing need be known of the layer but that it takes a state and gives one back. Its state, whatever tensors that is
-made of, is taken as one list of n numbers; each is moved up and down, a little and twice that, and the step is made for
-all 4 n of them as one batch. For a step that is linear in the state this is A_t itself, whatever the state; for another,
-the Jacobian at the state that is given.
+made of, is taken as one list of n numbers; each is moved up and down, a little and twice that, and the step is made
+for all 4 n of them as one batch. For a step that is linear in the state this is A_t itself, whatever the state; for
+another, the Jacobian at the state that is given.
 """
 
 from typing import Any
