@@ -23,6 +23,7 @@ from rtx_lib.tasks.splits import (
 
 SEED = 1_997  # of the split; part of the task, not of a run
 TEST_SHARE, VALID_SHARE = 0.2, 0.1  # of each class, rounded; the rest is "train"
+FOLDS = 5  # whose test parts make up all digits
 MNIST_VALID = 5_000  # images
 PERMUTATION_SEED = 92_916  # seed of the order of permuted pixels
 
@@ -39,24 +40,27 @@ class SequentialDigits:
 
     x float, y (B,) int64. Only the model's output at the last step counts.
 
-    The three splits are fixed, and stratified: of every class, 20 % are "test", 10 % "valid", 70 % "train".
+    The three splits are fixed, and stratified: of every class, 20 % are "test", 10 % "valid", 70 % "train". There are
+    five such divisions, the folds 0 to 4, and each digit is in "test" in one of them; a fold from 5 on is the one that
+    remains when 5 is taken away as often as it goes.
 
-    Raises ValueError for an unknown split, a size below 1, or a prediction of wrong shape.
+    Raises ValueError for a fold below 0, an unknown split, a size below 1, or a prediction of wrong shape.
     """
 
     output_size, vocabulary = 10, None
     batch, batches = draw_batch, run_through  # methods, written once in splits.py
     loss, metrics, baselines = last_step_loss, last_step_metrics, class_baselines
 
-    def __init__(self, rows: bool = False) -> None:
+    def __init__(self, rows: bool = False, *, fold: int = 0) -> None:
         from sklearn.datasets import load_digits  # here, because the import takes longer than everything else
 
+        self.fold = check_integer("fold", fold, 0) % FOLDS
         self.length, self.input_size = (8, 8) if rows else (64, 1)
         self.name = "digits-rows" if rows else "digits-pixels"
         read = load_digits()
         x = torch.from_numpy((read.data / 16).astype(np.float32)).view(-1, self.length, self.input_size)
         y = torch.from_numpy(read.target.astype(np.int64))
-        self.splits = Rows({split: (x[places], y[places]) for split, places in _stratify(read.target).items()})
+        self.splits = Rows({split: (x[at], y[at]) for split, at in _stratify(read.target, self.fold).items()})
 
 
 class DrawnDigits(SequentialDigits):
@@ -115,15 +119,16 @@ def soften(strokes: Tensor, share: float = 0.3) -> Tensor:
     return torch.maximum(strokes, (share * near).clamp(max=1))
 
 
-def _stratify(labels: np.ndarray) -> dict[str, np.ndarray]:
+def _stratify(labels: np.ndarray, fold: int) -> dict[str, np.ndarray]:
     """Places of each split in the data, ascending: a run in order mixes the classes as the data do."""
     # Sorted random numbers, because NumPy promises less for the way that `permutation` draws its own.
     order = np.random.default_rng(SEED).random(len(labels)).argsort(kind="stable")
     parts = []
     for digit in range(10):
         members = order[labels[order] == digit]
-        test, valid = (round(len(members) * share) for share in (TEST_SHARE, VALID_SHARE))
-        parts.append(np.split(members, [test, test + valid]))
+        first, end = (round(len(members) * TEST_SHARE * n) for n in (fold, fold + 1))
+        test, valid = end - first, round(len(members) * VALID_SHARE)
+        parts.append(np.split(np.roll(members, -first), [test, test + valid]))
     splits = zip(("test", "valid", "train"), zip(*parts, strict=True), strict=True)
     return {split: np.sort(np.concatenate(places)) for split, places in splits}
 

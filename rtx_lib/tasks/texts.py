@@ -39,9 +39,10 @@ class CharacterText:
     other only where `digest`, the SHA-256 of the text in UTF-8, is the same.
 
     Splits as in nanoGPT: the first int(0.9 * characters) are "train", the rest is "valid". There is no third part;
-    "test" is "valid" under another name.
+    "test" is "valid" under another name, unless `held_out`: then the rest is cut in two halves, and "test" is the
+    second one.
 
-    Baselines, losses in nats on "valid": "uniform guess loss" is ln V. For "unigram loss" and "bigram loss", p is
+    Baselines, losses in nats on "test": "uniform guess loss" is ln V. For "unigram loss" and "bigram loss", p is
     counted in "train", with one added to every count so that what never occurred there does not cost infinity,
 
         p(b) = (n(b) + 1) / (n + V),        p(b | a) = (n(a, b) + 1) / (n(a) + V),
@@ -54,6 +55,8 @@ class CharacterText:
         "shakespeare" or "pydoc".
     length
         T, the number of predictions in a window, at least 1; "valid" must hold at least one window.
+    held_out
+        Whether "test" is text that "valid" does not hold.
 
     Raises
     ------
@@ -66,7 +69,7 @@ class CharacterText:
     batch, batches, stream = draw_batch, run_through, read_streams  # methods, written once in splits.py and windows.py
     loss, metrics = symbol_loss, symbol_metrics
 
-    def __init__(self, source: str = "shakespeare", *, length: int = 64) -> None:
+    def __init__(self, source: str = "shakespeare", *, length: int = 64, held_out: bool = False) -> None:
         self.source = check_choice("source", source, ("shakespeare", "pydoc"))
         self.length = check_integer("length", length, 1)
         self.name = f"{source}-{self.length}"
@@ -76,14 +79,16 @@ class CharacterText:
         self.vocabulary = self.input_size = self.output_size = len(self.characters)
         self._ids = {character: number for number, character in enumerate(self.characters)}
         ids, cut = self.encode(text), int(0.9 * len(text))
-        self._data = {"train": ids[:cut], "valid": ids[cut:], "test": ids[cut:]}
+        middle = (cut + len(ids)) // 2
+        valid, test = (slice(cut, middle), slice(middle, None)) if held_out else 2 * (slice(cut, None),)
+        self._data = {"train": ids[:cut], "valid": ids[valid], "test": ids[test]}
         self.splits = Windows(self._data, self.length, rest=False)
 
     def baselines(self) -> dict[str, float]:
-        """{"uniform guess loss", "unigram loss", "bigram loss"}, in nats on "valid" (defined above)."""
-        valid = self._data["valid"]
-        covered = (len(valid) - 1) // self.length * self.length  # by whole windows
-        return count_baselines(self._data["train"], valid[: covered + 1], self.output_size)
+        """{"uniform guess loss", "unigram loss", "bigram loss"}, in nats on "test" (defined above)."""
+        test = self._data["test"]
+        covered = (len(test) - 1) // self.length * self.length  # by whole windows
+        return count_baselines(self._data["train"], test[: covered + 1], self.output_size)
 
     def encode(self, text: str) -> Tensor:
         """The ids (T,) of a text; ValueError for a character that the vocabulary lacks."""

@@ -1,0 +1,102 @@
+"""How a lane of the race comes to its rate: which runs follow from the records that are there, and which rate won.
+
+The rules stand in :mod:`rtx_lib.experiments.recipes.second_race`. A run is judged on the validation split, by the loss
+that is trained, because a model at chance has an accuracy of chance at any rate.
+"""
+
+import statistics
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from rtx_lib.evidence.records import Record, runs_folder
+from rtx_lib.experiments.recipes import Recipe, second_race
+from rtx_lib.experiments.recipes.second_race import BEYOND, CELLS, FINAL_SEEDS, RATES, SEEDS
+from rtx_lib.experiments.runs import made
+
+GRID = sorted((*RATES, *BEYOND))
+Runs = list[tuple[Recipe, int]]
+
+
+def loss(record: Record, recipe: Recipe) -> float:
+    """By which a run is judged: that of the model which is tested; infinite for a run that diverged.
+
+    The model tested is that of the best evaluation where the recipe keeps it, else that of the last one.
+    """
+    metric = "mse" if recipe.task == "adding" else "loss"
+    losses = [row.get(metric, float("inf")) for row in record["evaluations"]]
+    return float("inf") if record["diverged"] else min(losses) if recipe.keep_best else losses[-1]
+
+
+def ranked(losses: Mapping[float, float]) -> list[float]:
+    """The rates by their losses, the best first; of equal ones the lower first."""
+    return sorted(losses, key=lambda lr: (losses[lr], lr))
+
+
+def beyond(lr: float, tried: Iterable[float]) -> float | None:
+    """The next rate of the grid on the side on which none was tried; None for a rate with tried ones around it."""
+    tried, place = set(tried), GRID.index(lr)
+    sides = [GRID[i] for i in (place - 1, place + 1) if 0 <= i < len(GRID)]
+    return next((other for other in sides if other not in tried), None)
+
+
+def tuned(task: str, lane: str, folder: Path | None = None) -> tuple[float | None, Runs]:
+    """The rate that a lane has won with on a task, None while runs are missing that decide it, and the next runs.
+
+    Parameters
+    ----------
+    task, lane
+        A cell of the race.
+    folder
+        Where the records are; the book's results if None.
+    """
+    folder = folder or runs_folder()
+
+    def losses(recipe: Recipe, seeds: Iterable[int], next_runs: Runs) -> list[float]:
+        found = []
+        for seed in seeds:
+            _, record = made(folder, recipe, seed)
+            if record is None:
+                next_runs.append((recipe, seed))
+            else:
+                found.append(loss(record, recipe))
+        return found
+
+    def trials(rates: Iterable[float], next_runs: Runs) -> dict[float, float]:
+        own = {lr: losses(second_race.trial(task, lane, lr), (0,), next_runs) for lr in rates}
+        return {lr: found[0] for lr, found in own.items() if found}
+
+    next_runs: Runs = []
+    tried = trials(RATES, next_runs)
+    while not next_runs and (further := beyond(ranked(tried)[0], tried)):
+        tried |= trials([further], next_runs)
+    finals = ranked(tried)[:2]
+    while not next_runs:
+        medians = {}
+        for lr in finals:
+            found = losses(second_race.race(task, lane, lr), FINAL_SEEDS, next_runs)
+            medians[lr] = statistics.median(found) if len(found) == len(FINAL_SEEDS) else float("inf")
+        if next_runs:
+            break
+        won = ranked(medians)[0]
+        if further := beyond(won, (*tried, *finals)):
+            finals.append(further)
+            continue
+        losses(second_race.race(task, lane, won), SEEDS[len(FINAL_SEEDS) :], next_runs)
+        return won, next_runs
+    return None, next_runs
+
+
+def chosen(folder: Path | None = None) -> dict[str, dict[str, float]]:
+    """By task and lane the rates that are decided."""
+    rates: dict[str, dict[str, float]] = {task: {} for task in second_race.TASKS}
+    for task, lane in CELLS:
+        won, _ = tuned(task, lane, folder)
+        if won is not None:
+            rates[task][lane] = won
+    return rates
+
+
+def next_runs(folder: Path | None = None) -> Runs:
+    """All runs of the race that follow from the records in ``folder``, the trials first."""
+    runs = [run for task, lane in CELLS for run in tuned(task, lane, folder)[1]]
+    return sorted(runs, key=lambda run: (not run[0].name.startswith("rate-"), run[1]))
