@@ -149,8 +149,8 @@ def section(title: str, *content: nodes.Node) -> nodes.section:
     return nodes.section("", nodes.title("", title), *content, ids=[nodes.make_id(f"records-{title}")], names=[])
 
 
-def trials(found: dict[str, list[dict[str, Any]]], file: str) -> nodes.section:
-    """The trials of learning rates: a row for each lane of a task, with all rates that it tried."""
+def trials(found: dict[str, list[dict[str, Any]]], files: dict[str, str]) -> nodes.section:
+    """The trials of learning rates: a row for each model of a task, with all rates that it tried."""
     lanes: dict[str, list[dict[str, Any]]] = {}
     for recipe, records in found.items():
         lanes.setdefault(recipe.rpartition("-")[0].removeprefix(TRIALS), []).append(records[0])
@@ -161,11 +161,16 @@ def trials(found: dict[str, list[dict[str, Any]]], file: str) -> nodes.section:
         name = [nodes.paragraph("", "", nodes.literal("", lane))]
         rows.append(row([name, paragraphs([f"{records[0]['configuration']['steps']:,}"]), paragraphs([told])]))
     text = (
-        "Each model of the race chose its learning rate from these runs, one seed each, by the loss of the "
-        "tested model on the validation split. They are shorter than the race and say nothing else. "
+        "Short runs, one seed each, judged by the loss of the tested model on the validation split; they say nothing "
+        "else. The models of the race chose their rates from them. Those of chapters 8 and 9 had theirs before: the "
+        "trials show which rates around it would have done better. Their records: "
     )
     head = ("Task and model", "Steps", "Rate: validation loss")
-    about = nodes.paragraph("", text, to_file("Their records", file), nodes.Text("."))
+    links: list[nodes.Node] = []
+    for file in sorted({files[recipe] for recipe in found}):
+        name = file.rpartition("/")[2].removesuffix(".jsonl")
+        links += [nodes.Text(", " * bool(links)), to_file(name, file)]
+    about = nodes.paragraph("", text, *links, nodes.Text("."))
     return section("Trials of learning rates", about, table(head, rows))
 
 
@@ -198,7 +203,7 @@ class Records(SphinxDirective):
         for title, recipes in grouped(found).items():
             rows = [row(cells(name, found[name], files[name]), ids=[f"recipe-{name}"]) for name in recipes]
             sections.append(section(title, table(HEAD, rows)))
-        return [*sections, *([trials(tried, files[next(iter(tried))])] if tried else [])]
+        return [*sections, *([trials(tried, files)] if tried else [])]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -241,12 +241,25 @@ def tell_changes(rows: Mapping[str, Values], base: str, *, metric: str = "loss",
     return "; ".join(parts)
 
 
-def with_range(values: Values, *, digits: int = 2) -> str:
-    """The median with the least and the greatest value, as a cell of a table: "3.29 (3.27–3.33)"; a dash for none."""
-    return f"{np.median(values):.{digits}f} ({min(values):.{digits}f}–{max(values):.{digits}f})" if len(values) else "–"
+def with_range(values: Values, *, digits: int = 2, metric: str = "loss", line: float | None = None) -> str:
+    """The median with the least and the greatest value, as a cell of a table: "3.29 (3.27–3.33)"; a dash for none.
+
+    With a ``line`` of the metric, what is reached without learning, a dagger marks values that :func:`misses` it.
+    """
+    if not len(values):
+        return "–"
+    mark = " †" if line is not None and misses(values, line, metric=metric) else ""
+    return f"{np.median(values):.{digits}f} ({min(values):.{digits}f}–{max(values):.{digits}f}){mark}"
 
 
-def leaders(rows: Mapping[str, Values], *, metric: str = "loss", most: int = 3) -> list[str]:
+def misses(values: Values, line: float, *, metric: str = "loss") -> bool:
+    """Whether a seed is no better than what is reached without learning: then being ahead of it says nothing."""
+    return not all(better(metric, value, line) for value in values)
+
+
+def leaders(
+    rows: Mapping[str, Values], *, metric: str = "loss", most: int = 3, line: float | None = None
+) -> list[str]:
     """The names that are ahead of all others: with every seed, the fewest of whom that can be said.
 
     Parameters
@@ -257,13 +270,16 @@ def leaders(rows: Mapping[str, Values], *, metric: str = "loss", most: int = 3) 
         As for :func:`verdict`.
     most
         If it takes more than so many names, nobody is ahead.
+    line
+        A value of the metric that is reached without learning: whoever :func:`misses` it is no rival.
 
     Returns
     -------
     list[str]
         The names, that of the best median first; none where nobody is ahead or there is nobody else.
     """
-    ranked = sorted(rows, key=lambda name: float(np.median(rows[name])), reverse=rises(metric))
+    rivals = [name for name, row in rows.items() if line is None or not misses(row, line, metric=metric)]
+    ranked = sorted(rivals, key=lambda name: float(np.median(rows[name])), reverse=rises(metric))
     for count in range(1, min(most + 1, len(ranked))):
         first, others = ranked[:count], ranked[count:]
         if all(verdict(rows[one], rows[other], metric=metric) == 1 for one in first for other in others):

@@ -158,7 +158,12 @@ def draw_test_memory(
 
 
 def draw_context_use(
-    effects: Mapping[str, tuple[Any, Any]], losses: Mapping[str, Any], contexts: Sequence[int], reach: Mapping[str, int]
+    effects: Mapping[str, tuple[Any, Any]],
+    losses: Mapping[str, Any],
+    contexts: Sequence[int],
+    reach: Mapping[str, int],
+    *,
+    line: tuple[float, str] | None = None,
 ) -> Figure:
     """How far back one character has an effect, above how far back more context lowers the loss.
 
@@ -173,6 +178,8 @@ def draw_context_use(
         The C lengths, rising.
     reach
         By name, how many characters the architecture can see; drawn as a vertical line.
+    line
+        A loss to compare with, as a dashed line below, and its name.
 
     Raises
     ------
@@ -200,6 +207,8 @@ def draw_context_use(
     top.set(yscale="log", ylabel="effect of one character\n(largest change of a logit)")
     bottom.set(xlim=(0, max([contexts[-1], *reach.values()]) + 8), ylabel=_LOSS)
     bottom.set_xlabel("characters back (above); context given (below)")
+    if line:
+        baseline(bottom, *line)
     top.legend(loc="upper center")  # at the ends of its lines the names would stand on the others
     label_lines(bottom)
     return fig

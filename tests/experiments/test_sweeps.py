@@ -15,7 +15,7 @@ from support.tiny_sweep import PLANS, RNN
 from rtx_lib.evidence.records import find, pack
 from rtx_lib.experiments import runs, sweeps
 from rtx_lib.experiments.__main__ import main
-from rtx_lib.experiments.recipes import RECIPES, race
+from rtx_lib.experiments.recipes import RECIPES, between, race
 from rtx_lib.experiments.runs import made
 from rtx_lib.experiments.sweeps import SWEEPS, Sweep, best_rate, missing, table
 
