@@ -257,9 +257,7 @@ def misses(values: Values, line: float, *, metric: str = "loss") -> bool:
     return not all(better(metric, value, line) for value in values)
 
 
-def leaders(
-    rows: Mapping[str, Values], *, metric: str = "loss", most: int = 3, line: float | None = None
-) -> list[str]:
+def leaders(rows: Mapping[str, Values], *, metric: str = "loss", most: int = 3) -> list[str]:
     """The names that are ahead of all others: with every seed, the fewest of whom that can be said.
 
     Parameters
@@ -270,16 +268,13 @@ def leaders(
         As for :func:`verdict`.
     most
         If it takes more than so many names, nobody is ahead.
-    line
-        A value of the metric that is reached without learning: whoever :func:`misses` it is no rival.
 
     Returns
     -------
     list[str]
         The names, that of the best median first; none where nobody is ahead or there is nobody else.
     """
-    rivals = [name for name, row in rows.items() if line is None or not misses(row, line, metric=metric)]
-    ranked = sorted(rivals, key=lambda name: float(np.median(rows[name])), reverse=rises(metric))
+    ranked = sorted(rows, key=lambda name: float(np.median(rows[name])), reverse=rises(metric))
     for count in range(1, min(most + 1, len(ranked))):
         first, others = ranked[:count], ranked[count:]
         if all(verdict(rows[one], rows[other], metric=metric) == 1 for one in first for other in others):
