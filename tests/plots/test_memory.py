@@ -106,7 +106,8 @@ def test_losses_against_the_memory_of_the_test_are_drawn_and_that_of_the_trainin
 def test_a_loss_to_compare_with_is_a_named_line() -> None:
     fig = draw_test_memory({"A": [4.0, 3.0]}, (0, 64), trained={"A": 64}, line=(3.5, "pairs"))
     (ax,) = fig.axes
-    assert [line.get_ydata()[0] for line in ax.get_lines() if line.get_label() == "_baseline"] == [3.5]
+    (level,) = (line for line in ax.get_lines() if line.get_label() == "pairs")
+    assert list(level.get_ydata()) == [3.5, 3.5] and tuple(level.get_xdata()) == ax.get_xlim()
     assert {text.get_text() for text in ax.texts} == {"A", "pairs"} and fig.get_figheight() == 4.4
 
 
