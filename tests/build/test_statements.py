@@ -5,6 +5,7 @@ import statements
 import yaml
 from support.helpers import ROOT
 from support.made_records import records
+from support.trivial import no_better_than_trivial
 
 from rtx_lib.evidence.records import load
 
@@ -21,6 +22,12 @@ ENTRY = {
 @pytest.mark.parametrize("entry", BOOK, ids=lambda one: one.says)
 def test_a_statement_stands_in_its_page_and_is_true_of_the_records(entry):
     assert statements.faults(entry, ROOT, RESULTS) == []
+
+
+@pytest.mark.parametrize("entry", BOOK, ids=lambda one: one.says)
+def test_no_statement_of_chapters_8_and_9_counts_a_rival_that_misses_the_trivial_baseline(entry):
+    if entry.chapter in ("08_r_transformer", "09_transformer_xl"):
+        assert no_better_than_trivial(entry, RESULTS) == set()
 
 
 def planted(tmp_path, **changes):

@@ -252,7 +252,8 @@ def test_the_sweeps_are_those_of_the_book():
     assert len(SWEEPS["race"].runs()) == 275 and len(SWEEPS["race-lengths"].runs()) == 2 * 2 * 11 * 3
     assert len(SWEEPS["race-rates"].runs()) == 5 * 11 * 4
     names = [recipe.name for sweep in SWEEPS.values() for recipe in sweep.recipes]
-    assert len(names) == len(set(names)) and set(names) - set(RECIPES) == {r.name for r in (*between.TRIALS, *race.TRIALS)}
+    trials = {recipe.name for recipe in (*between.TRIALS, *race.TRIALS)}
+    assert len(names) == len(set(names)) and set(names) - set(RECIPES) == trials
 
 
 @pytest.mark.parametrize("name", ["recurrence", "attention", "between"])
