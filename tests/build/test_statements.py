@@ -39,7 +39,7 @@ def planted(tmp_path, **changes):
     (tmp_path / "book" / "page.md").write_text("# A page\n\nHere A is better than B.\n")
     (tmp_path / "book" / "statements.yml").write_text(yaml.safe_dump([{**ENTRY, **changes}]))
     (entry,) = statements.read_statements(tmp_path / "book" / "statements.yml")
-    return statements.faults(entry, tmp_path, records(a=[1, 1, 2], b=[3, 3, 3], c=[3, 3]))
+    return statements.faults(entry, tmp_path, records(a=[1, 1, 2], b=[3, 3, 3], c=[3, 3], **{"rate-c-0.1": [3]}))
 
 
 @pytest.mark.parametrize(
@@ -51,6 +51,7 @@ def planted(tmp_path, **changes):
         ({"rules": ["every A > B"]}, "not true of the records: every A > B"),
         ({"rules": ["every A < 1.5"]}, "not true of the records: every A < 1.5"),
         ({"ours": {"A": "a.loss", "B": "c.loss"}}, "fewer than 3 runs: c.loss"),
+        ({"ours": {"A": "a.loss", "B": "rate-c-0.1.loss"}}, None),
         ({"ours": {"A": "a.loss", "B": "gone.loss"}}, "no record"),
         ({"chapter": "none"}, "there is no"),
     ],

@@ -237,13 +237,16 @@ def test_a_claim_rests_on_recipes_that_exist_and_names_the_baseline_that_a_rival
 
 
 def test_a_planted_rival_below_the_trivial_baseline_is_found():
-    found = records(a=[1, 1, 1], b=[2, 2, 2.5])
-    for run in (*found["a"], *found["b"]):
+    found = records(a=[1, 1, 1], b=[2, 2, 2.5], **{"rate-b-0.1": [9], "rate-b-0.003": [9], "rate-a-0.1": [9]})
+    for run in (run for runs in found.values() for run in runs):
         run["baselines"] = {"note transitions": 2.4, "guessing": 9}
     assert no_better_than_trivial(claim(), found) == {"B"}
-    alone = {"A": "b.loss", "B": "b.loss"}, {"A": "b.baselines.guessing", "B": "b.loss"}
+    alone = [{"A": "b.loss", "B": "b.loss"}, {"A": "b.baselines.guessing", "B": "b.loss"}]
+    alone += [{"A": "rate-b-0.1.loss", "B": "rate-b-0.003.loss"}]
     changes = [{"rules": ["every B > 1"]}, *({"ours": ours} for ours in alone)]
-    assert [no_better_than_trivial(claim(**change), found) for change in changes] == [set()] * 3, "against no rival"
+    assert [no_better_than_trivial(claim(**change), found) for change in changes] == [set()] * 4, "against no rival"
+    ours = {"A": "rate-a-0.1.loss", "B": "rate-b-0.1.loss"}
+    assert no_better_than_trivial(claim(ours=ours), found) == {"A", "B"}
 
 
 def test_no_text_of_a_claim_passes_a_verdict_of_its_own():

@@ -12,13 +12,14 @@ TRIVIAL = ("predict 1", "no memory", "note transitions", "bigram loss")
 def no_better_than_trivial(one, found):
     """Which of ours are set against another though a seed of theirs misses the mean or counting.
 
-    No rivals are a baseline itself and the same model with other settings.
+    No rivals are a baseline itself, and the same model with other settings or, in trials, at another rate.
     """
     weak = set()
     for rule in one.rules:
         names = rules.names(rules.parse(rule, one.ours), one.ours)
         sides = {name: measured.split(one.ours[name], found) for name in names}
-        alone = len({recipe for recipe, _ in sides.values()}) < 2
+        models = {re.sub(r"^(rate-.+)-[\d.]+$", r"\1", recipe) for recipe, _ in sides.values()}
+        alone = len(models) < 2
         if alone or any(metric.startswith("baselines.") for _, metric in sides.values()):
             continue
         for name, (recipe, metric) in sides.items():
