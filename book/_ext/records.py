@@ -163,7 +163,7 @@ def trials(found: dict[str, list[dict[str, Any]]], files: dict[str, str]) -> nod
     text = (
         "Short runs, one seed each, judged by the loss of the tested model on the validation split; they say nothing "
         "else. The models of the race chose their rates from them. Those of chapters 8 and 9 had theirs before: the "
-        "trials show which rates around it would have done better. Their records: "
+        "trials show which rates around them would have done better. Their records: "
     )
     head = ("Task and model", "Steps", "Rate: validation loss")
     links: list[nodes.Node] = []
