@@ -70,6 +70,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{recipe.name:24} {recipe.about} (records of seeds: {seeds})")
         return 0
     of_the_race = (*race.TRIALS, *second_race.TRIALS, *second_race.CANDIDATES, *second_race.LENGTHENED)
+    of_the_race += (*second_race.ENLARGED,)
     recipes = {recipe.name: recipe for recipe in of_the_race} | RECIPES
     if options.recipe not in recipes:
         print(f"unknown recipe {options.recipe!r}; known: {', '.join(RECIPES)}", file=sys.stderr)

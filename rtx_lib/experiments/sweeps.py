@@ -83,6 +83,12 @@ SWEEPS: dict[str, Sweep] = {
         second_race.SEEDS,
         follow=tuning.next_runs,
     ),
+    "second-race-lengths": Sweep(
+        "the race: shorter and longer sequences", second_race.LENGTHENED, follow=tuning.next_lengths
+    ),
+    "second-race-sizes": Sweep(
+        "the race: four times the parameters", second_race.ENLARGED, second_race.SEEDS, follow=tuning.next_large
+    ),
 }
 """What the book measured, by name."""
 

@@ -111,3 +111,19 @@ def test_the_rates_that_are_decided(tmp_path):
     for lr in (0.001, 0.003):
         finals(tmp_path, lr, [lr] * 3)
     assert tuning.chosen(tmp_path)["copy"] == {"gru": 0.001}
+
+
+def test_lengths_and_sizes_follow_from_the_rate_that_is_decided(tmp_path, monkeypatch):
+    assert tuning.next_lengths(tmp_path) == tuning.next_large(tmp_path) == []
+    monkeypatch.setattr(tuning, "chosen", lambda folder: {task: {"gru": 0.01} for task in plan.TASKS})
+    names = [
+        f"race-{task}-gru-{length}-0.01"
+        for task, length in [("adding", 50), ("adding", 200), ("copy", 10), ("copy", 100)]
+    ]
+    assert asked(tuning.next_lengths(tmp_path)) == [(name, seed) for seed in (0, 1, 2) for name in names]
+    first = asked(tuning.next_large(tmp_path))
+    assert first == [(f"large-{task}-gru-{lr}", 0) for task in plan.LARGE_TASKS for lr in (0.003, 0.01, 0.03)]
+    for lr, value in ((0.003, 3), (0.01, 2), (0.03, 1)):
+        put(tmp_path, plan.large("text", "gru", lr), value)
+    then = asked(tuning.next_large(tmp_path))
+    assert [run for run in then if "text" in run[0]] == [("large-text-gru-0.03", seed) for seed in (1, 2, 3, 4)]

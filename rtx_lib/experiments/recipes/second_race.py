@@ -10,6 +10,7 @@ Its second edition; the first one, in ``race.py``, is what the last chapter stil
 What follows from records is in :mod:`rtx_lib.experiments.tuning`.
 """
 
+from dataclasses import replace
 from typing import Any
 
 from .recipe import COSINE, SEED, Recipe
@@ -138,6 +139,12 @@ _SIZED = [task for task in TASKS if task != "stream"]
 SIZES = {lane: dict(zip(_SIZED, sizes, strict=True)) | {"stream": sizes[3]} for lane, sizes in _SIZES.items()}
 
 
+LARGE = {"gru": 230, "mamba": 121, "delta-net": 93, "transformer": 423}
+"""Lanes that also run with four times the parameters, and their sizes then."""
+
+LARGE_TASKS = ("text", "recall")
+
+
 def runs_on(task: str, lane: str) -> bool:
     """Whether the lane runs on this task."""
     return task != "stream" or lane not in WINDOWED
@@ -166,6 +173,15 @@ def trial(task: str, lane: str, lr: float) -> Recipe:
     if task in _TRIAL_ARGUMENTS:
         settings["elsewhere"] = {}
     return _recipe(name, about, task, lane, lr, _TRIAL_ARGUMENTS.get(task), settings)
+
+
+def large(task: str, lane: str, lr: float) -> Recipe:
+    """A lane of ``LARGE`` on one of ``LARGE_TASKS``, four times as large."""
+    plain = race(task, lane, lr)
+    wider = {"transformer": {"width": 88, "inner": LARGE[lane]}, "gru": {"hidden_size": LARGE[lane]}}
+    arguments = plain.model_arguments | wider.get(lane, {"width": LARGE[lane]})
+    name, about = plain.name.replace("race", "large", 1), f"{plain.about}, four times as large"
+    return replace(plain, name=name, about=about, model_arguments=arguments)
 
 
 def _recipe(
@@ -236,3 +252,4 @@ LENGTHENED = [
     for lane in LANES
     for lr in (*RATES, *BEYOND)
 ]
+ENLARGED = [large(task, lane, lr) for task in LARGE_TASKS for lane in LARGE for lr in (*RATES, *BEYOND)]
