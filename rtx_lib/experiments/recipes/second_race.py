@@ -127,7 +127,7 @@ _SIZES: dict[str, tuple[int, ...]] = {
     "qrnn": (90, 86, 91, 65, 62, 90, 65, 83),
     "min-gru": (50, 50, 50, 50, 51, 50, 50, 50),
     "mamba": (55, 55, 55, 55, 56, 55, 55, 55),
-    "mlstm": (60, 60, 60, 60, 60, 60, 60, 60),
+    "mlstm": (58, 58, 58, 58, 58, 58, 58, 58),
     "delta-net": (45, 45, 45, 45, 46, 45, 45, 45),
     "tcn": (39, 37, 39, 38, 37, 37, 38, 37),
     "transformer": (193, 193, 193, 199, 212, 192, 199, 194),
@@ -233,7 +233,7 @@ def _model(task: str, lane: str, length: int) -> tuple[str, dict[str, Any]]:
         "qrnn": ("qrnn", hidden | {"num_layers": 2}),
         "min-gru": ("mixers", stack | {"mlp": 4}),
         "mamba": ("mixers", stack | {"mlp": 0}),  # of these two the block is the whole layer
-        "mlstm": ("mixers", stack | {"mlp": 0}),
+        "mlstm": ("mixers", stack | {"mlp": 0, "options": {"heads": 4}}),
         "delta-net": ("mixers", stack | {"mlp": 4}),
         "tcn": ("tcn", {"channels": [size] * 6, "kernel_size": 3}),  # reads 253 steps
         "transformer": ("causal-transformer", attention | {"positions": "sinusoidal"}),
