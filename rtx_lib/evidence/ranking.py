@@ -244,6 +244,12 @@ class Ranking:
             rest = [lane for lane in rest if self.ranks[lane].low > last]
         return found
 
+    @property
+    def rows(self) -> dict[str, dict[str, float]]:
+        """By lane the numbers of its rank, and the ``group`` that it belongs to, 1 for the first."""
+        groups = {lane: n for n, own in enumerate(self.groups, start=1) for lane in own}
+        return {lane: vars(rank) | {"group": groups[lane]} for lane, rank in self.ranks.items()}
+
 
 def ranking(
     race: Race, task: str, kind: str | None = None, amount: float | None = None, *, single: bool = False
@@ -385,13 +391,10 @@ def computed(race: Race) -> dict[str, list[Record]]:
     that cannot be told from the leader: the rule ``every A < B`` about the ``high`` of one lane and the ``low`` of
     another holds where the two are told apart. ``pairs-TASK`` and ``pairs`` have what :func:`pairs` counts.
     """
-    found = {}
+    found: dict[str, dict[str, float]] = {}
     for task in race.finish:
         if race.results[task]:
-            ranked = ranking(race, task)
-            group = {lane: n for n, own in enumerate(ranked.groups, start=1) for lane in own}
-            for lane, rank in ranked.ranks.items():
-                found[f"rank-{task}-{lane}"] = vars(rank) | {"group": group[lane]}
+            found |= {f"rank-{task}-{lane}": row for lane, row in ranking(race, task).rows.items()}
         found[f"pairs-{task}"] = vars(pairs(race, task))
     found["pairs"] = vars(pairs(race))
     return {name: [computed_record(name, 0, metrics)] for name, metrics in found.items()}
