@@ -64,7 +64,7 @@ REST = "Other runs"
 
 def read_records(folder: Path) -> dict[str, list[dict[str, Any]]]:
     """The records in `folder` by recipe, ordered by seed; `ValueError` names one that is none and says why."""
-    found = load(folder, curves=True)
+    found = load(folder, curves=True, plain=False)
     for recipe, records in found.items():
         for record in records:
             check(record, f"{recipe}-s{record['seed']}")

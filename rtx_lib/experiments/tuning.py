@@ -99,4 +99,13 @@ def chosen(folder: Path | None = None) -> dict[str, dict[str, float]]:
 def next_runs(folder: Path | None = None) -> Runs:
     """All runs of the race that follow from the records in ``folder``, the trials first."""
     runs = [run for task, lane in CELLS for run in tuned(task, lane, folder)[1]]
-    return sorted(runs, key=lambda run: (not run[0].name.startswith("rate-"), run[1]))
+    return sorted(runs, key=lambda run: (not _is_trial(run), run[1]))
+
+
+def next_trials(folder: Path | None = None) -> Runs:
+    """Those of them that are trials."""
+    return [run for run in next_runs(folder) if _is_trial(run)]
+
+
+def _is_trial(run: tuple[Recipe, int]) -> bool:
+    return run[0].name.startswith("trial-")

@@ -3,7 +3,7 @@
 :mod:`rtx_lib.experiments.runs` runs them.
 """
 
-from . import attention, between, orders, parallel, pretraining, race, recurrence, returns
+from . import attention, between, orders, parallel, pretraining, race, recurrence, returns, second_race
 from .recipe import Recipe, recipe_of
 
 RECIPES: dict[str, Recipe] = {

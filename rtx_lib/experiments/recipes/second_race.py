@@ -161,8 +161,8 @@ def race(task: str, lane: str, lr: float, length: int | None = None) -> Recipe:
 
 def trial(task: str, lane: str, lr: float) -> Recipe:
     """The shorter run with which a lane tries a rate."""
-    name, about = f"rate-{task}-{lane}-{lr:g}", f"{LANES[lane]} on the race's task {task!r}, rate {lr:g}"
-    settings = {"steps": _TRIAL_STEPS[task], "curve_points": 20}
+    name, about = f"trial-{task}-{lane}-{lr:g}", f"{LANES[lane]} on the race's task {task!r}, rate {lr:g}"
+    settings: dict[str, Any] = {"steps": _TRIAL_STEPS[task], "curve_points": 20}
     if task in _TRIAL_ARGUMENTS:
         settings["elsewhere"] = {}
     return _recipe(name, about, task, lane, lr, _TRIAL_ARGUMENTS.get(task), settings)
