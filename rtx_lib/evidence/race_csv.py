@@ -27,6 +27,7 @@ is not is empty: the metric of a run that diverged, a line that was not reached,
 than that which was measured.
 """
 
+_COSTS = ("flops_per_step", "seconds_per_step")
 _LENGTHS = ("delay", "places", "length")  # the arguments of tasks that say how long a sequence is, the first counts
 
 
@@ -35,7 +36,7 @@ def race_rows(
     lanes: Mapping[str, str],
     finish: Mapping[str, tuple[str, float]],
     costs: Mapping[tuple[str, str], Mapping[str, float]],
-    chosen: Mapping[str, Mapping[str, float]] | None = None,
+    chosen: Mapping[str, str] | None = None,
 ) -> list[dict[str, Any]]:
     """A row for each run of the race and of its trials, with the entries of ``HEADER``, None for what there is not.
 
@@ -44,8 +45,8 @@ def race_rows(
     Parameters
     ----------
     records
-        The runs by recipe; those that are not called ``race-TASK-LANE`` or ``trial-TASK-LANE`` (``rate-`` in the
-        first edition), with or without a length and the rate behind, are left out.
+        The runs by recipe, as :func:`rtx_lib.evidence.records.load` gives them. Left out are those that are not called
+        ``race-TASK-LANE`` or ``trial-TASK-LANE`` (``rate-`` in the first edition), a length and the rate behind or not.
     lanes
         Their names by key.
     finish
@@ -53,23 +54,22 @@ def race_rows(
     costs
         By task and lane ``flops_per_step`` and ``seconds_per_step``, at the length of the race.
     chosen
-        By task and lane the rate that was chosen, where it is known.
+        Which recipe has won, by ``race-TASK-LANE``, as :func:`rtx_lib.evidence.records.chosen` knows it.
     """
     starts, tasks, keys = ("|".join(map(re.escape, names)) for names in (STAGES, finish, lanes))
     shape = re.compile(rf"({starts})-({tasks})-({keys})(-\d+)?")
     rows = []
     for recipe, runs in records.items():
         lr = runs[0]["configuration"].get("lr", 0.0)
-        if not (named := shape.fullmatch(recipe.removesuffix(f"-{lr:g}"))):
+        named = shape.fullmatch(recipe.removesuffix(f"-{lr:g}"))
+        if not named or runs[0]["recipe"] != recipe:  # what has won is there under its plain name, too
             continue
-        _, task, lane, other_length = named.groups()
-        stage, rate = STAGES[named[1]], (chosen or {}).get(task, {}).get(lane)
+        start, task, lane, other_length = named.groups()
+        stage, won = STAGES[start], (chosen or {}).get(f"race-{task}-{lane}")
         of_recipe = {"task": task, "lane": lane, "name": lanes[lane], "stage": stage, "lr": lr, "recipe": recipe}
-        of_recipe["chosen"] = None if rate is None else int(rate == lr)
+        of_recipe["chosen"] = int(won == f"race-{task}-{lane}-{lr:g}") if won else None
         if stage == "race" and not other_length:
-            of_recipe |= {
-                name: costs.get((task, lane), {}).get(name) for name in ("flops_per_step", "seconds_per_step")
-            }
+            of_recipe |= {name: costs.get((task, lane), {}).get(name) for name in _COSTS}
         rows += [dict.fromkeys(HEADER) | of_recipe | _of_run(run, *finish[task]) for run in runs]
     places = [list(finish), list(lanes), [*dict.fromkeys(STAGES.values())]]
 

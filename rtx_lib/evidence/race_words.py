@@ -241,11 +241,11 @@ def told_pairs(found: Pairs) -> str:
 def told_test(race: Race, names: Mapping[str, str], task: str, one: str, other: str) -> str:
     """Whether the seeds of one lane rank higher than those of another on a task, by ``rank_test`` of the test split."""
     ours, theirs = (race.scores(task, lane) for lane in (one, other))
-    p, ways = rank_test(ours, theirs), math.comb(len(ours) + len(theirs), len(ours))
+    p, ways, name = rank_test(ours, theirs), math.comb(len(ours) + len(theirs), len(ours)), race.lanes[one]
     least = ", the least that so many seeds can show" if round(p * ways) == 1 else ""
     return (
-        f"{names[task]}, {race.lanes[one]} against {race.lanes[other]}: {round(p * ways)} of {ways} ways to deal the seeds "
-        f"would rank {race.lanes[one]} at least as high, p = {p:.2g}{least}"
+        f"{names[task]}, {name} against {race.lanes[other]}: {round(p * ways)} of {ways} ways to deal the seeds would "
+        f"rank {name} at least as high, p = {p:.2g}{least}"
     )
 
 
@@ -266,7 +266,8 @@ def told_amount(kind: str, amount: float) -> str:
     if kind == "FLOPs":
         unit = next((unit for unit in _PREFIXES if amount >= unit), 1)
         return f"{amount / unit:.3g} {_PREFIXES.get(unit, '')}FLOPs"
-    return f"{amount:,.0f} {kind}" if kind == "steps" or amount >= 100 else f"{amount:.2g} {kind}"
+    text = f"{amount:,.0f}" if kind == "steps" or amount >= 100 else f"{amount:.2g}"
+    return f"{text} {kind.removesuffix('s') if text == '1' else kind}"
 
 
 def told_ranking(found: Ranking, lanes: Mapping[str, str], names: Mapping[str, str]) -> str:

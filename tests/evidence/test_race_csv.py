@@ -12,6 +12,8 @@ LANES = {"gru": "GRU", "deep-gru": "GRU, deep", "transformer": "T", "transformer
 FINISH = {"digits": ("accuracy", 0.9), "adding": ("mse", 0.01)}
 COSTS = {("adding", "gru"): {"flops_per_step": 956596224, "seconds_per_step": 0.0237800001, "parameters": 1}}
 
+CHOSEN = {"race-adding-gru": "race-adding-gru-0.03", "race-adding-gru-200": "race-adding-gru-200-0.03"}
+
 
 def run(recipe, lr, seed=0, metric="mse", curve=(0.2, 0.005, 0.02), **changes):
     """A record of a recipe with this rate."""
@@ -41,7 +43,7 @@ RUNS = [
 
 
 def test_a_run_s_row_is_its_record():
-    rows = race_rows(by_recipe(*RUNS), LANES, FINISH, COSTS, {"adding": {"gru": 0.03}})
+    rows = race_rows(by_recipe(*RUNS), LANES, FINISH, COSTS, CHOSEN)
     found = {(row["recipe"], row["seed"]): row for row in rows}
     assert len(found) == len(RUNS) and all(tuple(row) == HEADER for row in rows)
     raced = found["race-adding-gru-0.03", 1]
@@ -75,6 +77,12 @@ def test_other_runs_are_left_out(recipe):
     assert race_rows(by_recipe(run(recipe, 0.03)), LANES, FINISH, {}) == []
 
 
+def test_what_has_won_and_is_there_under_its_plain_name_too_has_one_row():
+    found = by_recipe(*RUNS)
+    twice = {"race-adding-gru": found["race-adding-gru-0.03"]} | found
+    assert race_rows(twice, LANES, FINISH, COSTS) == race_rows(found, LANES, FINISH, COSTS)
+
+
 def test_the_order_does_not_depend_on_that_of_the_records():
     rows = race_rows(by_recipe(*RUNS), LANES, FINISH, COSTS)
     assert write_csv(race_rows(by_recipe(*RUNS[::-1]), LANES, FINISH, COSTS)) == write_csv(rows)
@@ -91,7 +99,7 @@ def test_the_order_does_not_depend_on_that_of_the_records():
 
 
 def test_there_and_back_every_number_is_the_same():
-    rows = race_rows(by_recipe(*RUNS), LANES, FINISH, COSTS, {"adding": {"gru": 0.03}})
+    rows = race_rows(by_recipe(*RUNS), LANES, FINISH, COSTS, CHOSEN)
     text = write_csv(rows)
     assert text.splitlines()[0] == ",".join(HEADER) and '"GRU, deep"' in text, "a comma in a name is no column"
     words = ("task", "lane", "name", "stage", "metric", "recipe", "commit")

@@ -215,7 +215,7 @@ def test_frames_hold_what_the_rankings_say(race):
     assert frame["ranks"] == want.rows and frame["ranks"]["one"] | {"first": 1} == {
         **{"place": 1, "low": 1, "high": 1, "first": 1, "group": 1}
     }
-    assert [frame["amount"] for frame in found["Digits"]["seconds"]] == ["1 seconds"]
+    assert [frame["amount"] for frame in found["Digits"]["seconds"]] == ["1 second"]
 
 
 def test_the_link_to_all_runs_is_relative():
