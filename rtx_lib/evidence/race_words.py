@@ -250,15 +250,19 @@ def told_test(race: Race, names: Mapping[str, str], task: str, one: str, other: 
 
 
 def told_lead(found: Ranking, lanes: Mapping[str, str]) -> str:
-    """Who is first, and who cannot be told from the first: ``TCN and GRU lead and cannot be told apart``."""
-    first = [lanes[lane] for lane in found.groups[0]]
-    if len(first) == 1:
-        return f"{first[0]} is first, apart from all others"
-    if len(first) == len(found.ranks):
-        return "no model can be told from the first"
-    if len(first) <= _NAMED:
-        return f"{listed(first)} lead and cannot be told apart"
-    return f"{len(first)} of {len(found.ranks)} models cannot be told from the first, {first[0]}"
+    """Who is first, and who cannot be told from the first: ``TCN is first; GRU cannot be told from it``."""
+    best = next(iter(found.ranks.values())).place
+    first = [lanes[lane] for lane in found.groups[0] if found.ranks[lane].place == best]
+    rest = [lanes[lane] for lane in found.groups[0] if found.ranks[lane].place > best]
+    names = listed(first) if len(first) <= _NAMED else f"{len(first)} models"
+    said, them = (f"{names} share the first place", "them") if len(first) > 1 else (f"{names} is first", "it")
+    others = len(found.ranks) - len(first)
+    if not rest:
+        return f"{said}, apart from all others" if others else said
+    if len(rest) == others:
+        return f"{said}, and no other model can be told from {them}"
+    told = listed(rest) if len(rest) < _NAMED else f"{len(rest)} of {others} others"
+    return f"{said}; {told} cannot be told from {them}"
 
 
 def told_amount(kind: str, amount: float) -> str:
@@ -288,7 +292,7 @@ def told_ranking(found: Ranking, lanes: Mapping[str, str], names: Mapping[str, s
 
 
 def told_kinds(found: Mapping[str, Ranking], lanes: Mapping[str, str]) -> str:
-    """Who leads at equal steps, FLOPs and seconds: ``At equal steps and FLOPs TCN is first ...; at equal seconds ...``.
+    """Who leads at equal steps, FLOPs and seconds: ``At equal steps and FLOPs TCN is first ... At equal seconds ...``.
 
     Parameters
     ----------
@@ -300,8 +304,7 @@ def told_kinds(found: Mapping[str, Ranking], lanes: Mapping[str, str]) -> str:
     said: dict[str, list[str]] = {}
     for kind, own in found.items():
         said.setdefault(told_lead(own, lanes), []).append(kind)
-    told = "; ".join(f"at equal {listed(kinds)} {lead}" for lead, kinds in said.items())
-    return told[:1].upper() + told[1:]
+    return ". ".join(f"At equal {listed(kinds)} {lead}" for lead, kinds in said.items())
 
 
 def rank_frames(race: Race, names: Mapping[str, str], count: int = 10) -> dict[str, dict[str, list[dict[str, Any]]]]:
@@ -320,7 +323,7 @@ def rank_frames(race: Race, names: Mapping[str, str], count: int = 10) -> dict[s
     -------
     dict
         By the task's name and the kind of budget, of each amount from small to large ``amount``, how it is written,
-        ``said``, the finding, and ``ranks``, by lane ``place``, ``low``, ``high`` and ``group``.
+        ``said``, the finding, ``split``, and ``ranks``, by lane ``place``, ``low``, ``high`` and ``group``.
     """
     found: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for task in race.finish:
@@ -331,6 +334,7 @@ def rank_frames(race: Race, names: Mapping[str, str], count: int = 10) -> dict[s
                 {
                     "amount": told_amount(kind, one.amount or 0),
                     "said": told_ranking(one, race.lanes, names),
+                    "split": one.split,
                     "ranks": one.rows,
                 }
                 for one in ranked

@@ -126,6 +126,7 @@ def test_lengths_are_told_of_three_seeds_only():
 
 # ---- how sure it is
 
+TIE = "One and Two share the first place"
 FOUR = {"one": "One", "two": "Two", "three": "Three", "four": "Four"}
 
 
@@ -159,9 +160,15 @@ def test_a_test_says_when_it_can_say_no_more(race):
     ("rows", "told"),
     [
         ([(1, 1, 1), (2, 2, 3), (3, 2, 3)], "One is first, apart from all others"),
-        ([(1, 1, 2), (2, 1, 2), (3, 3, 3)], "One and Two lead and cannot be told apart"),
-        ([(1, 1, 3), (2, 1, 3), (3, 2, 3)], "no model can be told from the first"),
-        ([(n, 1, 5) for n in range(1, 6)] + [(6, 6, 6)], "5 of 6 models cannot be told from the first, One"),
+        ([(1, 1, 1), (1, 1, 1), (3, 3, 3)], f"{TIE}, apart from all others"),
+        (
+            [(1, 1, 2), (1, 1, 3), (3, 2, 4), (4, 4, 4)],
+            "One and Two share the first place; Three cannot be told from them",
+        ),
+        ([(1, 1, 1)] * 5, "5 models share the first place"),
+        ([(1, 1, 2), (2, 1, 2), (3, 3, 4), (4, 2, 4)], "One is first; Two and Four cannot be told from it"),
+        ([(1, 1, 3), (2, 1, 3), (3, 2, 3)], "One is first, and no other model can be told from it"),
+        ([(n, 1, 5) for n in range(1, 6)] + [(6, 6, 6)], "One is first; 4 of 5 others cannot be told from it"),
     ],
 )
 def test_who_leads_and_who_cannot_be_told_from_the_leader(rows, told):
@@ -186,10 +193,9 @@ def test_over_tasks_mean_ranks_are_told_with_their_ends():
 
 def test_budgets_of_one_leader_are_told_together():
     one, two = ranks((1, 1, 1), (2, 2, 2)), Ranking({"two": Rank(1, 1, 1, 1.0), "one": Rank(2, 2, 2, 0.0)}, (), "")
-    told = (
-        "At equal steps and FLOPs One is first, apart from all others; at equal seconds Two is first, apart from all "
-    )
-    assert words.told_kinds({"steps": one, "FLOPs": one, "seconds": two}, FOUR) == f"{told}others"
+    end = "is first, apart from all others"
+    told = f"At equal steps and FLOPs One {end}. At equal seconds Two {end}"
+    assert words.told_kinds({"steps": one, "FLOPs": one, "seconds": two}, FOUR) == told
     assert words.told_kinds({"steps": two}, FOUR) == "At equal steps Two is first, apart from all others"
 
 
