@@ -2,7 +2,7 @@
 (figure) => {
 const d = JSON.parse(figure.dataset.ranks), room = figure.querySelector('.room')
 const SVG = room.querySelector('svg').namespaceURI, title = figure.querySelector('.fig-title')
-const [left, right, top, row] = [206, 468, 8, 21]  // the plot's sides, its upper edge, and the height of a row
+const [left, right, top, row] = [222, 468, 8, 21]  // the plot's sides, its upper edge, and the height of a row
 
 const make = (at, tag, attributes = {}, text = '') => {
   const e = document.createElementNS(tag === 'svg' ? SVG : at.namespaceURI, tag)

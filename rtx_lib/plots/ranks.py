@@ -19,7 +19,10 @@ from rtx_lib.plots.style import GREY, look, style
 
 Ranks = Mapping[str, Mapping[str, float]]
 
-LEGEND = "Bars: 95 % intervals of the ranks over the seeds. Filled: cannot be told from the first."
+LEGEND = (
+    "Bars: 95 % intervals of the ranks over the seeds. What reaches the grey ground, the interval of the first, cannot be "
+    "told from it; its mark is filled."
+)
 """What the marks say, for a caption."""
 
 

@@ -102,7 +102,7 @@ def test_the_explorer_holds_the_numbers_given() -> None:
     assert told["Digits"]["steps"][1][2] == [[1, 1, 1, 2, 1], [0, 2, 2, 3, 1], [2, 3, 3, 3, 0]]
     assert '<p class="fig-title" style' in page and ">after 100 steps &lt;TCN&gt; is first</p>" in page
     assert "rank on the validation split after 100 steps, better →" in page, "the still picture says the split"
-    assert "Filled: cannot be told from the first. A caption." in page
+    assert "its mark is filled. A caption." in page
     assert "http" not in page.replace("http://www.w3.org", "") and "<script" not in page
 
 

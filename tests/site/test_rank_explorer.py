@@ -34,11 +34,11 @@ def opened(opened, planted):
 
 
 def shown(figure):
-    """The names from the upper to the lower row, where their marks stand, and the bold ones."""
+    """The names from the upper to the lower row, where their marks stand, and whether these are filled."""
     return figure.evaluate("""e => [...e.querySelectorAll('g[data-lane]')].map(g => [
       g.querySelector('text').textContent,
       parseFloat(g.querySelector('.mark').getAttribute('transform').match(/[0-9.]+/)[0]),
-      getComputedStyle(g.querySelector('text')).fontWeight >= 600])""")
+      getComputedStyle(g.querySelector('.mark')).fill === getComputedStyle(g.querySelector('.mark')).stroke])""")
 
 
 @pytest.mark.parametrize("look", ["light", "dark", "phone"])
@@ -46,6 +46,8 @@ def test_it_moves_by_keyboard_and_fits(opened, look):
     page = opened(rank_explorer(FRAMES, LANES).data, look=look)
     figure = page.query_selector(".book-ranks")
     assert not page_checks.explorer_faults(page, figure) + page_checks.overflow(page)
+    start = figure.bounding_box()["x"]
+    assert all(name.bounding_box()["x"] >= start for name in figure.query_selector_all("g[data-lane] text"))
     assert not page_checks.invisible_focus(page, len(page.query_selector_all("select, input")))
 
 
@@ -57,8 +59,8 @@ def test_everybody_can_read_it(opened, axe_script, look):
 def test_the_chart_is_what_the_numbers_say(opened):
     page = opened(rank_explorer(FRAMES, LANES).data)
     figure = page.query_selector(".book-ranks")
-    names, (best, second, third), bold = zip(*shown(figure), strict=True)
-    assert names == ("TCN", "GRU", "Transformer without positions") and bold == (True, True, False)
+    names, (best, second, third), filled = zip(*shown(figure), strict=True)
+    assert names == ("TCN", "GRU", "Transformer without positions") and filled == (True, True, False)
     assert best > second > third and best - second == pytest.approx(second - third, abs=0.2), "better is to the right"
     title = figure.query_selector(".fig-title")
     assert title.inner_text() == figure.get_attribute("aria-label") == "TCN after 100 steps"
