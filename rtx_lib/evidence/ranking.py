@@ -165,7 +165,7 @@ def largest(race: Race, task: str, kind: str) -> float | None:
 def amounts(race: Race, task: str, kind: str, count: int = 10) -> list[float]:
     """At most ``count`` equal budgets of a task, from a part of the largest one to all of it, each larger by a factor.
 
-    Each is the cost of an evaluation of some lane, so that it is used up by somebody. None without any cost.
+    Each is the cost of an evaluation of some lane, so that it is used up by somebody. Without any cost there is none.
 
     Raises
     ------
@@ -339,10 +339,9 @@ def _ways(
     """By lane the scores that rank it, (seeds,), and the chance of every rank, (lanes,), with seeds drawn anew."""
     if (kind is None) != (amount is None):
         raise ValueError(f"kind and amount must be given together, got {kind!r} and {amount!r}")
-    if kind is None or amount is None:
-        found = {lane: race.scores(task, lane) for lane in race.results[task]}
-    else:
-        found = {lane: scores_within(race, task, lane, kind, amount) for lane in race.results[task]}
+    within = None if kind is None or amount is None else (kind, amount)
+    found = {lane: scores_within(race, task, lane, *within) if within else race.scores(task, lane)
+             for lane in race.results[task]}  # fmt: skip
     if not (found := {lane: own for lane, own in found.items() if len(own)}):
         raise ValueError(f"task must be one with runs and costs in {kind or 'test metrics'}, got {task!r}")
     line = race.baseline(task)
