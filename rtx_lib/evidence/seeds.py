@@ -241,9 +241,20 @@ def tell_changes(rows: Mapping[str, Values], base: str, *, metric: str = "loss",
     return "; ".join(parts)
 
 
-def with_range(values: Values, *, digits: int = 2) -> str:
-    """The median with the least and the greatest value, as a cell of a table: "3.29 (3.27–3.33)"; a dash for none."""
-    return f"{np.median(values):.{digits}f} ({min(values):.{digits}f}–{max(values):.{digits}f})" if len(values) else "–"
+def with_range(values: Values, *, digits: int = 2, metric: str = "loss", line: float | None = None) -> str:
+    """The median with the least and the greatest value, as a cell of a table: "3.29 (3.27–3.33)"; a dash for none.
+
+    With a ``line`` of the metric, what is reached without learning, a dagger marks values that :func:`misses` it.
+    """
+    if not len(values):
+        return "–"
+    mark = " †" if line is not None and misses(values, line, metric=metric) else ""
+    return f"{np.median(values):.{digits}f} ({min(values):.{digits}f}–{max(values):.{digits}f}){mark}"
+
+
+def misses(values: Values, line: float, *, metric: str = "loss") -> bool:
+    """Whether a seed is no better than what is reached without learning: then being ahead of it says nothing."""
+    return not all(better(metric, value, line) for value in values)
 
 
 def leaders(rows: Mapping[str, Values], *, metric: str = "loss", most: int = 3) -> list[str]:

@@ -68,6 +68,7 @@ SWEEPS: dict[str, Sweep] = {
     "recurrence": Sweep("chapters 1 to 4", _recorded(recurrence.RECIPES)),
     "attention": Sweep("chapters 5 to 7", _recorded(attention.RECIPES)),
     "between": Sweep("chapters 8 and 9", _recorded(between.RECIPES)),
+    "between-rates": Sweep("the learning rates that the models of chapters 8 and 9 tried", between.TRIALS, (0,)),
     "parallel": Sweep("chapter 10", _recorded(parallel.RECIPES), (0, 1, 2, 3, 4)),
     "pretraining": Sweep("chapter 11: weights", pretraining.PRETRAINED, (0,)),
     "fine-tuning": Sweep("chapter 11: what begins from them", pretraining.COMPARED, (0, 1, 2, 3, 4)),
@@ -136,7 +137,7 @@ def table(plan: Sweep, folder: Path) -> str:
 def _finish(name: str) -> tuple[str, float] | None:
     """Metric and value of a finish line, for recipes of the race."""
     kind, _, rest = name.partition("-")
-    return race.FINISH[rest.partition("-")[0]] if kind in ("race", "rate") else None
+    return race.FINISH.get(rest.partition("-")[0]) if kind in ("race", "rate") else None
 
 
 def best_rate(task: str, lane: str, folder: Path | None = None) -> float | None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -19,6 +20,11 @@ def memory_look(name: str, index: int) -> dict[str, Any]:
     """Like :func:`~rtx_lib.plots.style.look`: "memory 64" is a Transformer-XL, "no memory" stands apart from it."""
     kinds: dict[str, str | int] = {"memory": "transformer-xl", "no memory": 1}
     return look(next((model for start, model in kinds.items() if name.startswith(start)), name), index)
+
+
+def _level(ax: Axes, value: float, name: str) -> None:
+    """A dashed line across the axes that bears its name at the right, as the curves do: on it they would cross it."""
+    ax.plot(ax.get_xlim(), [value, value], color=INK, linestyle=(0, (4, 3)), linewidth=1.2, label=name)
 
 
 def draw_position_losses(
@@ -58,7 +64,7 @@ def draw_position_losses(
     ax.set_xticks(list(places), list(places.values()))
     ax.set(xlim=(0.5, repeats * length + 0.5), xlabel="position in the segment", ylabel=_LOSS)
     if line:
-        baseline(ax, *line, at=0.13)
+        _level(ax, *line)
     label_lines(ax)
     return fig
 
@@ -152,13 +158,18 @@ def draw_test_memory(
     ax.set_xticks(range(len(places)), [f"{memory:,}" for memory in places])
     ax.set(xlabel="memory in the test (positions)", ylabel=f"test {_LOSS}", xlim=(-0.3, len(places) - 0.7))
     if line:
-        baseline(ax, *line, at=0.14)
+        _level(ax, *line)
     label_lines(ax)
     return fig
 
 
 def draw_context_use(
-    effects: Mapping[str, tuple[Any, Any]], losses: Mapping[str, Any], contexts: Sequence[int], reach: Mapping[str, int]
+    effects: Mapping[str, tuple[Any, Any]],
+    losses: Mapping[str, Any],
+    contexts: Sequence[int],
+    reach: Mapping[str, int],
+    *,
+    line: tuple[float, str] | None = None,
 ) -> Figure:
     """How far back one character has an effect, above how far back more context lowers the loss.
 
@@ -173,6 +184,8 @@ def draw_context_use(
         The C lengths, rising.
     reach
         By name, how many characters the architecture can see; drawn as a vertical line.
+    line
+        A loss to compare with, as a dashed line below, and its name.
 
     Raises
     ------
@@ -200,6 +213,8 @@ def draw_context_use(
     top.set(yscale="log", ylabel="effect of one character\n(largest change of a logit)")
     bottom.set(xlim=(0, max([contexts[-1], *reach.values()]) + 8), ylabel=_LOSS)
     bottom.set_xlabel("characters back (above); context given (below)")
+    if line:
+        baseline(bottom, *line, at=0.35)  # between the vertical lines
     top.legend(loc="upper center")  # at the ends of its lines the names would stand on the others
     label_lines(bottom)
     return fig

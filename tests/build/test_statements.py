@@ -5,6 +5,7 @@ import statements
 import yaml
 from support.helpers import ROOT
 from support.made_records import records
+from support.trivial import no_better_than_trivial
 
 from rtx_lib.evidence.records import load
 
@@ -23,6 +24,12 @@ def test_a_statement_stands_in_its_page_and_is_true_of_the_records(entry):
     assert statements.faults(entry, ROOT, RESULTS) == []
 
 
+@pytest.mark.parametrize("entry", BOOK, ids=lambda one: one.says)
+def test_no_statement_of_chapters_8_and_9_counts_a_rival_that_misses_the_trivial_baseline(entry):
+    if entry.chapter in ("08_r_transformer", "09_transformer_xl"):
+        assert no_better_than_trivial(entry, RESULTS) == set()
+
+
 def planted(tmp_path, **changes):
     """The faults of a statement about a notebook with one cell of Markdown."""
     (tmp_path / "notebooks").mkdir()
@@ -32,7 +39,7 @@ def planted(tmp_path, **changes):
     (tmp_path / "book" / "page.md").write_text("# A page\n\nHere A is better than B.\n")
     (tmp_path / "book" / "statements.yml").write_text(yaml.safe_dump([{**ENTRY, **changes}]))
     (entry,) = statements.read_statements(tmp_path / "book" / "statements.yml")
-    return statements.faults(entry, tmp_path, records(a=[1, 1, 2], b=[3, 3, 3], c=[3, 3]))
+    return statements.faults(entry, tmp_path, records(a=[1, 1, 2], b=[3, 3, 3], c=[3, 3], **{"rate-c-0.1": [3]}))
 
 
 @pytest.mark.parametrize(
@@ -44,6 +51,7 @@ def planted(tmp_path, **changes):
         ({"rules": ["every A > B"]}, "not true of the records: every A > B"),
         ({"rules": ["every A < 1.5"]}, "not true of the records: every A < 1.5"),
         ({"ours": {"A": "a.loss", "B": "c.loss"}}, "fewer than 3 runs: c.loss"),
+        ({"ours": {"A": "a.loss", "B": "rate-c-0.1.loss"}}, None),
         ({"ours": {"A": "a.loss", "B": "gone.loss"}}, "no record"),
         ({"chapter": "none"}, "there is no"),
     ],

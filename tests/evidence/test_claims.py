@@ -1,7 +1,6 @@
 """Claims: entries that are whole, and verdicts that are computed."""
 
 import json
-import math
 import re
 import shutil
 import subprocess
@@ -11,8 +10,9 @@ import pytest
 import yaml
 from support.helpers import ROOT
 from support.made_records import ENTRY, records
+from support.trivial import no_better_than_trivial
 
-from rtx_lib.evidence import claims, measured, rules
+from rtx_lib.evidence import claims, measured
 from rtx_lib.evidence.findings import load_study
 from rtx_lib.evidence.records import load
 from rtx_lib.experiments.recipes import RECIPES
@@ -226,25 +226,6 @@ def test_all_chapters_have_claims_and_every_paper_is_in_the_bibliography():
     assert cited and cited <= set(claims.papers())
 
 
-NATS = {"loss": 1, "mse": 1, "bpc": math.log(2)}  # that one unit of a metric has; baselines of text are in nats
-TRIVIAL = ("predict 1", "no memory", "note transitions", "bigram loss")
-
-
-def no_better_than_trivial(one, found):
-    """Which of ours are set against another though a seed of theirs misses the mean or counting."""
-    named = (rules.names(rules.parse(rule, one.ours), one.ours) for rule in one.rules)
-    weak = set()
-    for name in {name for names in named if len(names) > 1 for name in names}:
-        recipe, metric = measured.split(one.ours[name], found)
-        if (unit := NATS.get(re.split("[. ]", metric)[-1])) is None:
-            continue
-        for run, value in zip(found[recipe], measured.series(one.ours[name], found), strict=True):
-            lines = [run["baselines"][kind] / unit for kind in TRIVIAL if kind in run["baselines"]]
-            if lines and (value is None or value >= min(lines)):
-                weak.add(name)
-    return weak
-
-
 @pytest.mark.parametrize("one", BOOK, ids=lambda one: one.id)
 def test_a_claim_rests_on_recipes_that_exist_and_names_the_baseline_that_a_rival_misses(one):
     """Such a rival decides nothing: under ``trivial`` stands which baseline it is."""
@@ -256,11 +237,16 @@ def test_a_claim_rests_on_recipes_that_exist_and_names_the_baseline_that_a_rival
 
 
 def test_a_planted_rival_below_the_trivial_baseline_is_found():
-    found = records(a=[1, 1, 1], b=[2, 2, 2.5])
-    for run in (*found["a"], *found["b"]):
+    found = records(a=[1, 1, 1], b=[2, 2, 2.5], **{"rate-b-0.1": [9], "rate-b-0.003": [9], "rate-a-0.1": [9]})
+    for run in (run for runs in found.values() for run in runs):
         run["baselines"] = {"note transitions": 2.4, "guessing": 9}
     assert no_better_than_trivial(claim(), found) == {"B"}
-    assert no_better_than_trivial(claim(rules=["every B > 1"]), found) == set(), "it is set against no rival"
+    alone = [{"A": "b.loss", "B": "b.loss"}, {"A": "b.baselines.guessing", "B": "b.loss"}]
+    alone += [{"A": "rate-b-0.1.loss", "B": "rate-b-0.003.loss"}]
+    changes = [{"rules": ["every B > 1"]}, *({"ours": ours} for ours in alone)]
+    assert [no_better_than_trivial(claim(**change), found) for change in changes] == [set()] * 4, "against no rival"
+    ours = {"A": "rate-a-0.1.loss", "B": "rate-b-0.1.loss"}
+    assert no_better_than_trivial(claim(ours=ours), found) == {"A", "B"}
 
 
 def test_no_text_of_a_claim_passes_a_verdict_of_its_own():

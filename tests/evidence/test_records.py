@@ -10,15 +10,14 @@ from support.made_records import whole, write
 
 from rtx_lib.evidence import records
 from rtx_lib.evidence.records import check, find, load, load_costs, load_record, load_records, pack, sources, thin
-from rtx_lib.experiments.recipes import RECIPES, race, recipe_of, second_race
+from rtx_lib.experiments.recipes import BESIDE, RECIPES, recipe_of
 from rtx_lib.experiments.sweeps import SWEEPS
 
 RESULTS = ROOT / "book" / "results"
 
 
 def test_the_book_s_records_follow_the_schema_and_their_recipe():
-    of_the_race = (*race.TRIALS, *second_race.TRIALS, *second_race.CANDIDATES, *second_race.LENGTHENED)
-    recipes = {recipe.name: recipe for recipe in of_the_race} | RECIPES
+    recipes = BESIDE | RECIPES
     found = [record for runs in load(RESULTS, curves=True, plain=False).values() for record in runs]
     assert len(found) >= 992
     for record in found:

@@ -168,6 +168,14 @@ def test_leaders_are_the_fewest_that_are_better_than_all_others_with_every_seed(
     assert seeds.leaders({name: row[:2] for name, row in ROWS.items()}) == []  # too few seeds
 
 
+def test_whoever_misses_what_needs_no_learning_bears_a_dagger():
+    """One seed at the line is enough; equal is not better."""
+    assert seeds.misses([1.0, 2.0], 2.0) and not seeds.misses([1.0, 1.9], 2.0)
+    assert seeds.misses([0.5, 0.9], 0.5, metric="accuracy") and not seeds.misses([0.6], 0.5, metric="accuracy")
+    assert seeds.with_range([3.2, 3.3], line=3.25) == "3.25 (3.20–3.30) †"
+    assert seeds.with_range([3.2, 3.3], line=3.4) == "3.25 (3.20–3.30)" and seeds.with_range([], line=1.0) == "–"
+
+
 def test_elsewhere_holds_the_variants_that_all_runs_have():
     def tested(diverged=None, **accuracy):
         return {"diverged": diverged, "elsewhere": {name: {"accuracy": value} for name, value in accuracy.items()}}

@@ -9,7 +9,7 @@ import torch
 from support.made_records import whole, write
 
 from rtx_lib.experiments import MODELS, TASKS, build
-from rtx_lib.experiments.recipes import RECIPES, race, second_race
+from rtx_lib.experiments.recipes import RECIPES, between, race, second_race
 from rtx_lib.experiments.recipes.attention import SCHEMES
 from rtx_lib.experiments.sweeps import best_rate
 from rtx_lib.layers import positions
@@ -30,7 +30,7 @@ def test_a_recipe_says_only_what_differs_from_its_defaults():
 
 
 def test_names_exist():
-    for recipe in RECIPES.values():
+    for recipe in (*RECIPES.values(), *between.TRIALS):
         assert recipe.model in MODELS and recipe.task in TASKS
         for changes in ({}, *recipe.elsewhere.values()):
             inspect.signature(TASKS[recipe.task]).bind(**recipe.task_arguments | changes)
@@ -116,6 +116,22 @@ def test_a_dead_parameter_is_seen():
     whole, _ = live_parameters(model, task, recipe)
     model.forgotten = torch.nn.Parameter(torch.zeros(50))
     assert live_parameters(model, task, recipe) == (whole, ["forgotten"])
+
+
+def test_rates_are_half_decades_around_the_one_in_use():
+    assert between.rates(0.02) == [0.002, 0.006, 0.02, 0.06, 0.2] and between.rates(0.003, 1) == [0.001, 0.003, 0.01]
+
+
+def test_a_trial_is_its_recipe_for_fewer_steps_at_another_rate():
+    trials = {recipe.name: recipe for recipe in between.TRIALS}
+    assert len(trials) == len(between.TRIALS) == 146
+    for name, recipe in trials.items():
+        whole = RECIPES[name.removeprefix("rate-").rpartition("-")[0]]
+        assert f"rate-{whole.name}-{whole.lr:g}" in trials, "the rate in use is among those that were tried"
+        assert recipe.steps == whole.steps or 2 < whole.steps / recipe.steps <= 5
+        assert 0 < recipe.warmup < recipe.steps // 2 and recipe.eval_every <= recipe.steps // 2
+        free = {"lr", "steps", "warmup", "eval_every", "name", "about", "tested_with", "curve_points"}
+        assert {key for key, value in asdict(recipe).items() if value != asdict(whole)[key]} <= free
 
 
 def wrong_rates(chosen, folder=None):

@@ -15,7 +15,7 @@ from support.tiny_sweep import PLANS, RNN
 from rtx_lib.evidence.records import find, pack
 from rtx_lib.experiments import runs, sweeps
 from rtx_lib.experiments.__main__ import main
-from rtx_lib.experiments.recipes import RECIPES, race
+from rtx_lib.experiments.recipes import RECIPES, between, race
 from rtx_lib.experiments.runs import made
 from rtx_lib.experiments.sweeps import SWEEPS, Sweep, best_rate, missing, table
 
@@ -252,7 +252,8 @@ def test_the_sweeps_are_those_of_the_book():
     assert len(SWEEPS["race"].runs()) == 275 and len(SWEEPS["race-lengths"].runs()) == 2 * 2 * 11 * 3
     assert len(SWEEPS["race-rates"].runs()) == 5 * 11 * 4
     names = [recipe.name for name, sweep in SWEEPS.items() if not sweep.follow for recipe in sweep.recipes]
-    assert len(names) == len(set(names)) and set(names) - set(RECIPES) == {r.name for r in race.TRIALS}
+    trials = {recipe.name for recipe in (*between.TRIALS, *race.TRIALS)}
+    assert len(names) == len(set(names)) and set(names) - set(RECIPES) == trials
 
 
 @pytest.mark.parametrize("name", ["recurrence", "attention", "between"])

@@ -106,7 +106,8 @@ def test_losses_against_the_memory_of_the_test_are_drawn_and_that_of_the_trainin
 def test_a_loss_to_compare_with_is_a_named_line() -> None:
     fig = draw_test_memory({"A": [4.0, 3.0]}, (0, 64), trained={"A": 64}, line=(3.5, "pairs"))
     (ax,) = fig.axes
-    assert [line.get_ydata()[0] for line in ax.get_lines() if line.get_label() == "_baseline"] == [3.5]
+    (level,) = (line for line in ax.get_lines() if line.get_label() == "pairs")
+    assert list(level.get_ydata()) == [3.5, 3.5] and tuple(level.get_xdata()) == ax.get_xlim()
     assert {text.get_text() for text in ax.texts} == {"A", "pairs"} and fig.get_figheight() == 4.4
 
 
@@ -122,3 +123,11 @@ def test_an_effect_ends_at_the_reach_and_a_context_curve_shows_its_numbers() -> 
     assert curve.get_color() == named["plain"].get_color() != named["LSTM"].get_color()
     reaches = [line.get_xdata()[0] for ax in fig.axes for line in ax.get_lines() if line.get_label() == "_reach"]
     assert reaches == [2, 2] and top.get_yscale() == "log" and bottom.get_xlim() == (0, 56)
+
+
+def test_context_is_set_against_a_reader_of_one_character() -> None:
+    effects = {"plain": (np.array([1.0, 2.0]), np.array([1.0, 0.1]))}
+    fig = draw_context_use(effects, {"plain": [2.0, 1.5]}, (16, 32), {}, line=(2.5, "pairs"))
+    top, bottom = fig.axes
+    assert [line.get_ydata()[0] for line in bottom.get_lines() if line.get_label() == "_baseline"] == [2.5]
+    assert {text.get_text() for text in bottom.texts} == {"plain", "pairs"} and not top.texts

@@ -11,3 +11,6 @@ RECIPES: dict[str, Recipe] = {
     for part in (recurrence, attention, between, parallel, pretraining, orders, returns, race)
     for recipe in part.RECIPES
 }
+
+BESIDE: dict[str, Recipe] = {recipe.name: recipe for recipe in (*between.TRIALS, *race.TRIALS, *second_race.RECIPES)}
+"""Runs by which rates are chosen, and all that may follow from them; most are never made."""

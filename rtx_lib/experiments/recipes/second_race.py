@@ -253,3 +253,4 @@ LENGTHENED = [
     for lr in (*RATES, *BEYOND)
 ]
 ENLARGED = [large(task, lane, lr) for task in LARGE_TASKS for lane in LARGE for lr in (*RATES, *BEYOND)]
+RECIPES = TRIALS + CANDIDATES + LENGTHENED + ENLARGED
