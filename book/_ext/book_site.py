@@ -106,6 +106,16 @@ def sitemap(address: str, pages: Iterable[str]) -> str:
     )
 
 
+def put_csv(results: Path, target: Path) -> None:
+    """Write all runs of the race into one file, which the race's chapter offers; none where there are no runs."""
+    from rtx_lib.evidence import race_csv, records
+    from rtx_lib.experiments.recipes import second_race as plan
+
+    found, chosen = records.load(results, plain=False), records.chosen(results)
+    if rows := race_csv.race_rows(found, plan.LANES, plan.FINISH, records.load_costs(), chosen):
+        target.write_text(race_csv.write_csv(rows), encoding="utf-8")
+
+
 def finish_site(app: Sphinx, error: Exception | None) -> None:
     """Repair what a screen reader would stumble over, leave out what is idle, put the records beside the pages."""
     if error or app.builder.format != "html" or app.builder.name == "epub":
@@ -125,6 +135,7 @@ def finish_site(app: Sphinx, error: Exception | None) -> None:
         target = out / "book" / "results" / record.relative_to(results)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(record, target)
+    put_csv(results, out / "book" / "results" / "race.csv")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -190,7 +190,7 @@ class Ledger(SphinxDirective):
         up = "../" * self.env.docname.count("/")
         text = nodes.paragraph()
         for place, (name, recipe, told) in enumerate(numbers(claim, records)):
-            link = f"{up}book/records.html#recipe-{recipe}"
+            link = f"{up}book/records.html#recipe-{records[recipe][0]['recipe']}"
             text += [
                 nodes.Text("; " if place else ""),
                 nodes.reference("", name, refuri=link, internal=True),

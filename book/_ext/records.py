@@ -21,7 +21,7 @@ from rtx_lib.evidence.claims import number
 from rtx_lib.evidence.records import check, load, sources
 
 FOLDER = "book/results"
-TRIALS = "rate-"  # the start of the names of trials of learning rates
+TRIALS = ("rate-", "trial-")  # the starts of the names of trials of learning rates
 HOW = "python -m rtx_lib.experiments run RECIPE --seed 0 1 2"
 RACE = {
     "adding": "the adding problem",
@@ -57,6 +57,10 @@ GROUPS = (
     ("Chapter 13: parity, and words of S3", "parity-|s3-"),
     ("Chapter 13: recall", "mqar-|state-"),
     ("Chapter 13: selective copying", "selective-"),
+    (
+        "The race, second edition, as far as it is run: a rate at the end of each name",
+        r"(race|large)-.*-(0\.\d+|1|\de-\d+)$",
+    ),
     *((f"The race: {about}", f"race-{task}-") for task, about in RACE.items()),
 )
 REST = "Other runs"
@@ -64,7 +68,7 @@ REST = "Other runs"
 
 def read_records(folder: Path) -> dict[str, list[dict[str, Any]]]:
     """The records in `folder` by recipe, ordered by seed; `ValueError` names one that is none and says why."""
-    found = load(folder, curves=True)
+    found = load(folder, curves=True, plain=False)
     for recipe, records in found.items():
         for record in records:
             check(record, f"{recipe}-s{record['seed']}")
@@ -153,7 +157,8 @@ def trials(found: dict[str, list[dict[str, Any]]], files: dict[str, str]) -> nod
     """The trials of learning rates: a row for each model of a task, with all rates that it tried."""
     lanes: dict[str, list[dict[str, Any]]] = {}
     for recipe, records in found.items():
-        lanes.setdefault(recipe.rpartition("-")[0].removeprefix(TRIALS), []).append(records[0])
+        rate = f"-{records[0]['configuration']['lr']:g}"
+        lanes.setdefault(recipe.removesuffix(rate).removeprefix("rate-"), []).append(records[0])
     rows = []
     for lane, records in lanes.items():
         records.sort(key=lambda record: float(record["configuration"]["lr"]))
@@ -162,7 +167,8 @@ def trials(found: dict[str, list[dict[str, Any]]], files: dict[str, str]) -> nod
         rows.append(row([name, paragraphs([f"{records[0]['configuration']['steps']:,}"]), paragraphs([told])]))
     text = (
         "Short runs, one seed each, judged by the loss of the tested model on the validation split; they say nothing "
-        "else. The models of the race chose their rates from them. Those of chapters 8 and 9 had theirs before: the "
+        'else. The models of the race chose their rates from them; names with "trial-" belong to its second edition, '
+        "which is not whole yet. Those of chapters 8 and 9 had theirs before: the "
         "trials show which rates around them would have done better. Their records: "
     )
     head = ("Task and model", "Steps", "Rate: validation loss")

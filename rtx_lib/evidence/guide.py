@@ -60,7 +60,7 @@ def told(entry: Advice, records: measured.Records, *, page: str = "../book/recor
     """The entry as a line of Markdown: its numbers out of the records, with links to some of these."""
     text = measured.MARK.sub(lambda mark: measured.formatted(measured.value(mark[1], records), mark[2]), entry.advice)
     recipes = dict.fromkeys(measured.split(path, records)[0] for path in entry.ours.values())
-    there = [recipe for recipe in recipes if not records[recipe][0].get("computed")]
+    there = [records[recipe][0]["recipe"] for recipe in recipes if not records[recipe][0].get("computed")]
     links = [f'<a href="{html.escape(page)}#recipe-{recipe}">{recipe}</a>' for recipe in there[:MOST_LINKS]]
     rest = f"*{entry.situation}* {' '.join(text.split())}"
     return f"{rest} ({', '.join(links)}{', …' * (len(there) > MOST_LINKS)})" if links else rest

@@ -22,7 +22,11 @@ BASELINES: dict[str, str | float] = {
     "copy": 1 / 8,
     "digits": "most frequent class",
     "text": "bigram loss",
+    "stream": "bigram loss",
     "chorales": "note transitions",
+    "parity": "last symbol",
+    "recall": "a shown value",
+    "selective": "a symbol",
 }
 """What the metric of each task of the book's race is without learning: its name in the records, or its value.
 
@@ -199,12 +203,12 @@ class Race:
             worst = {lane: self._worst(task, rates) for lane, rates in tried.get(task, {}).items()}
             for lane in lanes:
                 timed = {"seconds_to_line": spent[lane], "rank": ranks.get(lane), **self.costs.get((task, lane), {})}
-                found[f"step-{task}-{lane}"] = [_computed(f"step-{task}-{lane}", 0, timed)]
+                found[f"step-{task}-{lane}"] = [computed_record(f"step-{task}-{lane}", 0, timed)]
                 places = {"place": self.place(task, lane)}
                 if lane in worst:
                     places["at_worst_rate"] = 1 + sum(other < worst[lane] for other in worst.values())
                 own = found.setdefault(f"place-{lane}", [])
-                own.append(_computed(f"place-{lane}", len(own), places))
+                own.append(computed_record(f"place-{lane}", len(own), places))
         return found
 
     def _worst(self, task: str, rates: Mapping[float, float]) -> float:
@@ -212,7 +216,8 @@ class Race:
         return max(math.inf if math.isnan(value) else self.sign(task) * value for value in rates.values())
 
 
-def _computed(recipe: str, seed: int, metrics: Mapping[str, float | None]) -> Record:
+def computed_record(recipe: str, seed: int, metrics: Mapping[str, float | None]) -> Record:
+    """What was computed from records, in the form of one, so that rules and marks can name it."""
     return {"recipe": recipe, "seed": seed, "diverged": None, "metrics": metrics, "evaluations": [], "computed": True}
 
 

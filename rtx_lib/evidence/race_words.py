@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import html
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rtx_lib.evidence.race import NO_RIVAL, Race, RateEffect
+from rtx_lib.evidence.ranking import KINDS, Pairs, Ranking, amounts, rank_test, ranking
 from rtx_lib.evidence.seeds import MIN_SEEDS
 
 COLUMNS = ["model", "task", "median", "range", "solved", "steps to the line", "s to it", "TFLOP to it", "rate"]
@@ -219,3 +222,135 @@ def told_lengths(results: Mapping[int, Mapping[str, Mapping[str, Any]]], lanes: 
     few = {length: [lane for lane in lanes if lane not in own] for length, own in known.items()}
     rest = by_length({length: own for length, own in few.items() if own})
     return f"{said} Not judged, with fewer than {MIN_SEEDS} seeds: {rest}." if rest else said
+
+
+# ------------------------------------------------------------------------------------------------ how sure it is
+
+_NAMED = 4  # at most so many lanes of a group are named in a sentence
+_PREFIXES = {1e15: "P", 1e12: "T", 1e9: "G", 1e6: "M"}
+
+
+def told_pairs(found: Pairs) -> str:
+    """How many pairs of models separate, and how many would by chance: ``179 of 275 pairs of models separate ...``."""
+    chance = f"about {found.chance:.0f}" if found.chance >= 0.5 else "fewer than one" if found.chance else "none"
+    said = f"{found.separate} of {found.judged} pairs of models separate with every seed; by chance {chance} would."
+    void = f" Of {found.void} more the loser has a seed that does not beat the baseline: they decide nothing."
+    return said + void * bool(found.void)
+
+
+def told_test(race: Race, names: Mapping[str, str], task: str, one: str, other: str) -> str:
+    """Whether the seeds of one lane rank higher than those of another on a task, by ``rank_test`` of the test split."""
+    ours, theirs = (race.scores(task, lane) for lane in (one, other))
+    p, ways, name = rank_test(ours, theirs), math.comb(len(ours) + len(theirs), len(ours)), race.lanes[one]
+    least = ", the least that so many seeds can show" if round(p * ways) == 1 else ""
+    return (
+        f"{names[task]}, {name} against {race.lanes[other]}: {round(p * ways)} of {ways} ways to deal the seeds would "
+        f"rank {name} at least as high, p = {p:.2g}{least}"
+    )
+
+
+def told_lead(found: Ranking, lanes: Mapping[str, str]) -> str:
+    """Who is first, and who cannot be told from the first: ``TCN is first; GRU cannot be told from it``."""
+    best = next(iter(found.ranks.values())).place
+    first = [lanes[lane] for lane in found.groups[0] if found.ranks[lane].place == best]
+    rest = [lanes[lane] for lane in found.groups[0] if found.ranks[lane].place > best]
+    names = listed(first) if len(first) <= _NAMED else f"{len(first)} models"
+    said, them = (f"{names} share the first place", "them") if len(first) > 1 else (f"{names} is first", "it")
+    others = len(found.ranks) - len(first)
+    if not rest:
+        return f"{said}, apart from all others" if others else said
+    if len(rest) == others:
+        return f"{said}, and no other model can be told from {them}"
+    told = listed(rest) if len(rest) < _NAMED else f"{len(rest)} of {others} others"
+    return f"{said}; {told} cannot be told from {them}"
+
+
+def told_amount(kind: str, amount: float) -> str:
+    """A budget: ``1,000 steps``, ``2.1 TFLOPs``, ``35 seconds``."""
+    if kind == "FLOPs":
+        unit = next((unit for unit in _PREFIXES if amount >= unit), 1)
+        return f"{amount / unit:.3g} {_PREFIXES.get(unit, '')}FLOPs"
+    text = f"{amount:,.0f}" if kind == "steps" or amount >= 100 else f"{amount:.2g}"
+    return f"{text} {kind.removesuffix('s') if text == '1' else kind}"
+
+
+def told_ranking(found: Ranking, lanes: Mapping[str, str], names: Mapping[str, str]) -> str:
+    """A ranking's finding as a title: where and at which budget, and who leads; over several tasks with mean ranks."""
+    if len(found.tasks) == 1:
+        within = f", after {told_amount(found.kind, found.amount)}" if found.kind and found.amount else ""
+        return f"{names[found.tasks[0]]}{within}: {told_lead(found, lanes)}"
+    best, *rest = found.groups[0]
+    rank = found.ranks[best]
+    equal = f", at equal {found.kind}," * bool(found.kind)
+    said = f"Over {len(found.tasks)} tasks{equal} {lanes[best]} has the best mean rank, {rank.place:.1f} "
+    said += f"({rank.low:.1f} to {rank.high:.1f}), "
+    if not rest:
+        return f"{said}apart from all others"
+    few = len(rest) < _NAMED
+    others = listed([lanes[lane] for lane in rest]) if few else f"{len(rest)} other models"
+    return f"{said}and {others} cannot be told from it"
+
+
+def told_kinds(found: Mapping[str, Ranking], lanes: Mapping[str, str]) -> str:
+    """Who leads at equal steps, FLOPs and seconds: ``At equal steps and FLOPs TCN is first ... At equal seconds ...``.
+
+    Parameters
+    ----------
+    found
+        By what is equal, a ranking with that budget.
+    lanes
+        Their names by key.
+    """
+    said: dict[str, list[str]] = {}
+    for kind, own in found.items():
+        said.setdefault(told_lead(own, lanes), []).append(kind)
+    return ". ".join(f"At equal {listed(kinds)} {lead}" for lead, kinds in said.items())
+
+
+def rank_frames(race: Race, names: Mapping[str, str], count: int = 10) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    """The rankings within equal budgets, as ``rank_explorer`` of ``rtx_lib.plots`` takes them, on the validation split.
+
+    Parameters
+    ----------
+    race
+        The race; on a task without costs only steps are there.
+    names
+        Of the tasks.
+    count
+        At most so many budgets of each kind.
+
+    Returns
+    -------
+    dict
+        By the task's name and the kind of budget, of each amount from small to large ``amount``, how it is written,
+        ``said``, the finding, ``split``, and ``ranks``, by lane ``place``, ``low``, ``high`` and ``group``.
+    """
+    found: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for task in race.finish:
+        own = found[names[task]] = {}
+        for kind in KINDS:
+            ranked = [ranking(race, task, kind, amount) for amount in amounts(race, task, kind, count)]
+            own[kind] = [
+                {
+                    "amount": told_amount(kind, one.amount or 0),
+                    "said": told_ranking(one, race.lanes, names),
+                    "split": one.split,
+                    "ranks": one.rows,
+                }
+                for one in ranked
+            ]
+    return {name: {kind: frames for kind, frames in own.items() if frames} for name, own in found.items()}
+
+
+def csv_link(count: int, *, file: str = "../book/results/race.csv") -> str:
+    """A link to the file of all runs (:mod:`rtx_lib.evidence.race_csv`), as HTML.
+
+    Parameters
+    ----------
+    count
+        Of its rows.
+    file
+        Where the site has it, relative to the reader's page.
+    """
+    name = html.escape(file.rpartition("/")[2])
+    return f'<a href="{html.escape(file)}" download="{name}">All {count:,} runs as one table, {name}</a>'

@@ -2,10 +2,12 @@
 
 A run writes a file of its own, ``results/runs/<recipe>-s<seed>.json``. ``python -m rtx_lib.experiments pack`` moves
 those of a sweep into its packed file ``results/<sweep>.jsonl``, a line of JSON for each recipe with what its runs
-share, and after it one for each run with the rest. ``evaluations`` are columns there: from a name to its values, or to
-the one word that all rows have. The curves lie apart, thinned, in ``results/curves/<sweep>.jsonl``.
+share, and after it one for each run with the rest. ``evaluations`` are columns there: from a name to its values, to six
+digits, or to the one word that all rows have. The curves lie apart, thinned, in ``results/curves/<sweep>.jsonl``.
 
-Whoever reads gets the same nested dicts, wherever a record lies: the form of :data:`SCHEMA`.
+Whoever reads gets the same nested dicts, wherever a record lies: the form of :data:`SCHEMA`. A recipe that was run with
+several rates has a name for each, ``race-adding-gru-0.03``; ``results/chosen.json`` says which of them has won and is
+meant by the plain ``race-adding-gru``.
 """
 
 from __future__ import annotations
@@ -65,7 +67,7 @@ def _home(folder: Path | None) -> Path:
 # ------------------------------------------------------------------------------------------------ reading
 
 
-def load(folder: Path | None = None, *, curves: bool = False) -> dict[str, list[Record]]:
+def load(folder: Path | None = None, *, curves: bool = False, plain: bool = True) -> dict[str, list[Record]]:
     """The records by recipe, in the order of their seeds: the packed ones, and over them the files of single runs.
 
     Files that have not changed are parsed once, and their records are shared: do not change them.
@@ -76,6 +78,8 @@ def load(folder: Path | None = None, *, curves: bool = False) -> dict[str, list[
         The book's results if None. Files of single runs may lie in it or in its folder ``runs``, which will do, too.
     curves
         Whether a packed record gets its curves, too.
+    plain
+        Whether what has won is there under its plain name, too.
 
     Raises
     ------
@@ -87,7 +91,15 @@ def load(folder: Path | None = None, *, curves: bool = False) -> dict[str, list[
     for path in run_files(folder):
         record = _run(path, path.stat().st_mtime_ns)
         found.setdefault(record["recipe"], {})[record["seed"]] = record
-    return {recipe: [runs[seed] for seed in sorted(runs)] for recipe, runs in found.items()}
+    by_recipe = {recipe: [runs[seed] for seed in sorted(runs)] for recipe, runs in found.items()}
+    names = chosen(folder) if plain else {}
+    return {name: by_recipe[recipe] for name, recipe in names.items() if recipe in by_recipe} | by_recipe
+
+
+def chosen(folder: Path | None = None) -> dict[str, str]:
+    """By plain name the recipe with the rate that has won, as ``results/chosen.json`` says."""
+    path = _home(folder) / "chosen.json"
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
 
 
 def load_records(recipe: str, *, curves: bool = False) -> list[Record]:
@@ -120,7 +132,8 @@ def find(recipe: str, seed: int, folder: Path | None = None) -> Record | None:
                 return copy.deepcopy(_run(path, path.stat().st_mtime_ns))
             except (FileNotFoundError, ValueError):  # packed meanwhile, or cut off
                 continue
-    return copy.deepcopy(_packed(folder).get(recipe, {}).get(seed))
+    packed = (_all(folder, path.stem, curves=False).get((recipe, seed)) for path in packed_files(folder))
+    return copy.deepcopy(next((record for record in packed if record), None))
 
 
 def load_costs(task: str | None = None) -> dict[tuple[str, str], dict[str, float]]:
@@ -155,7 +168,8 @@ def sources(folder: Path) -> dict[str, str]:
     """By recipe the file that holds its records, relative to ``folder``: a packed one, or that of its last run."""
     packed = {recipe: path.name for path in packed_files(folder) for recipe, _ in _all(folder, path.stem, False)}
     single = {path.stem.rpartition("-s")[0]: path.relative_to(folder).as_posix() for path in run_files(folder)}
-    return single | packed
+    found = single | packed
+    return {name: found[recipe] for name, recipe in chosen(folder).items() if recipe in found} | found
 
 
 def check(record: Any, name: str = "the record", schema: Mapping[str, Any] = SCHEMA) -> None:
@@ -243,7 +257,12 @@ def thin(values: Iterable[float], points: int = 200) -> list[float]:
 
 
 def _thinned(record: Record) -> Record:
-    return record | {"curves": {name: thin(record["curves"][name], POINTS) for name in CURVES}}
+    curves = {name: thin(record["curves"][name], POINTS) for name in CURVES}
+    rows = [
+        {name: float(f"{value:.6g}") if isinstance(value, float) else value for name, value in row.items()}
+        for row in record["evaluations"]
+    ]
+    return record | {"curves": curves, "evaluations": rows}
 
 
 def _lines(records: Sequence[Record], names: Collection[str]) -> Iterator[str]:

@@ -17,7 +17,7 @@ import torch
 
 from rtx_lib.evidence.records import find, load_records, pack, results_folder
 from rtx_lib.experiments import sweeps
-from rtx_lib.experiments.recipes import RECIPES, between, pretraining, race
+from rtx_lib.experiments.recipes import BESIDE, RECIPES, pretraining
 from rtx_lib.experiments.runs import pretrain, run
 from rtx_lib.training.checkpoints import NotWritten
 from rtx_lib.training.processes import PRECISIONS, join
@@ -69,7 +69,7 @@ def main(arguments: list[str] | None = None) -> int:
             seeds = " ".join(str(r["seed"]) for r in load_records(recipe.name)) or "none"
             print(f"{recipe.name:24} {recipe.about} (records of seeds: {seeds})")
         return 0
-    recipes = RECIPES | {trial.name: trial for trial in (*between.TRIALS, *race.TRIALS)}
+    recipes = BESIDE | RECIPES
     if options.recipe not in recipes:
         print(f"unknown recipe {options.recipe!r}; known: {', '.join(RECIPES)}", file=sys.stderr)
         return 2

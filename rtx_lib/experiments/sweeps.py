@@ -10,13 +10,14 @@ import fnmatch
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rtx_lib.evidence.records import runs_folder
 from rtx_lib.evidence.seeds import better, summarise
+from rtx_lib.experiments import tuning
 from rtx_lib.experiments.recipes import (
     Recipe,
     attention,
@@ -27,6 +28,7 @@ from rtx_lib.experiments.recipes import (
     race,
     recurrence,
     returns,
+    second_race,
 )
 from rtx_lib.experiments.runs import made
 from rtx_lib.training import check_device
@@ -34,12 +36,17 @@ from rtx_lib.training import check_device
 
 @dataclass(frozen=True)
 class Sweep:
-    """Recipes, the seeds with which to run each, and the folder of their records inside the folder of results."""
+    """Recipes, the seeds with which to run each, and the folder of their records inside the folder of results.
+
+    Where ``follow`` is given, not all of these are run, but what it names: the runs that follow from the records in a
+    folder and are not among them, to be asked again when they are made.
+    """
 
     about: str
     recipes: Sequence[Recipe]
     seeds: Sequence[int] = (0, 1, 2)
     folder: str = "."
+    follow: Callable[[Path], list[tuple[Recipe, int]]] | None = None
 
     def runs(self) -> list[tuple[Recipe, int]]:
         """Every recipe with the first seed, then with the second: what is unfinished is as far everywhere."""
@@ -70,22 +77,39 @@ SWEEPS: dict[str, Sweep] = {
     "race-rates": Sweep("the learning rates that the lanes of the race tried", race.TRIALS, (0,)),
     "race": Sweep("the race: every model on every task", race.RACE, race.SEEDS),
     "race-lengths": Sweep("the race: shorter and longer sequences", race.LENGTHENED),
+    "second-race-rates": Sweep("the rates that the lanes tried", second_race.TRIALS, (0,), follow=tuning.next_trials),
+    "second-race": Sweep(
+        "the race, second edition: trials, finals and the race itself",
+        second_race.CANDIDATES,
+        second_race.SEEDS,
+        follow=tuning.next_runs,
+    ),
+    "second-race-lengths": Sweep(
+        "the race: shorter and longer sequences", second_race.LENGTHENED, follow=tuning.next_lengths
+    ),
+    "second-race-sizes": Sweep(
+        "the race: four times the parameters", second_race.ENLARGED, second_race.SEEDS, follow=tuning.next_large
+    ),
 }
 """What the book measured, by name."""
 
 
 def missing(plan: Sweep, folder: Path) -> list[Path]:
-    """Where the records of a sweep will be that are not there yet, neither packed nor in ``folder``."""
-    looked_up = (made(folder, recipe, seed) for recipe, seed in plan.runs())
+    """Where the records of a sweep will be that are not there yet, neither packed nor in ``folder``.
+
+    Those that follow from missing ones are not known yet.
+    """
+    looked_up = (made(folder, recipe, seed) for recipe, seed in (plan.follow(folder) if plan.follow else plan.runs()))
     return [path for path, record in looked_up if record is None]
 
 
 def found(plan: Sweep, folder: Path) -> dict[str, list[dict[str, Any]]]:
-    """The records of a sweep that are in ``folder``, for each of its recipes by seed."""
-    return {
+    """The records of a sweep that are in ``folder``, for each of its recipes by seed; not those that need no run."""
+    records = {
         recipe.name: [record for seed in plan.seeds if (record := made(folder, recipe, seed)[1]) is not None]
         for recipe in plan.recipes
     }
+    return {name: group for name, group in records.items() if group or not plan.follow}
 
 
 def table(plan: Sweep, folder: Path) -> str:
@@ -184,18 +208,30 @@ def command(options: argparse.Namespace, engine: Sequence[str] = ()) -> int:
         return 0
     status = make(plan, folder, options.device, options.threads, engine)
     records = [record for group in found(plan, folder).values() for record in group]
-    diverged = sum(record["diverged"] is not None for record in records)
-    print(f"sweep {options.name}: {len(records)} of {len(plan.runs())} records, {diverged} of them diverged")
-    if left := missing(plan, folder):
+    diverged, left = sum(record["diverged"] is not None for record in records), missing(plan, folder)
+    count = len(records) + len(left) if plan.follow else len(plan.runs())
+    print(f"sweep {options.name}: {len(records)} of {count} records, {diverged} of them diverged")
+    if left:
         print(f"sweep {options.name}: missing: {', '.join(path.stem for path in left)}")
     return status
 
 
 def make(plan: Sweep, folder: Path, device: str, threads: int, engine: Sequence[str]) -> int:
-    """Let Snakemake make the records that are missing, a target each (``Snakefile``); returns its exit status."""
-    wanted = missing(plan, folder)
-    if not wanted:
-        return 0
+    """Let Snakemake make the records that are missing, a target each (``Snakefile``); returns its exit status.
+
+    What follows from them is made in the same way, until nothing does; what failed is not tried again.
+    """
+    tried: set[Path] = set()
+    status = 0
+    while wanted := [path for path in missing(plan, folder) if path not in tried]:
+        status = max(status, _make(wanted, folder, device, threads, engine))
+        tried |= set(wanted)
+        if not plan.follow or "--dry-run" in engine:
+            break
+    return status
+
+
+def _make(wanted: list[Path], folder: Path, device: str, threads: int, engine: Sequence[str]) -> int:
     if int(os.environ.get("WORLD_SIZE", 1)) > 1:  # its runs would wait for each other
         print("a sweep is not for accelerate launch: start it without", file=sys.stderr)
         return 2

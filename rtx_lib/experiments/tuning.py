@@ -4,13 +4,27 @@ The rules stand in :mod:`rtx_lib.experiments.recipes.second_race`. A run is judg
 that is trained, because a model at chance has an accuracy of chance at any rate.
 """
 
+import itertools
 import statistics
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from rtx_lib.evidence.records import Record, runs_folder
-from rtx_lib.experiments.recipes import Recipe, second_race
-from rtx_lib.experiments.recipes.second_race import BEYOND, CELLS, FINAL_SEEDS, RATES, SEEDS
+from rtx_lib.experiments.recipes import Recipe
+from rtx_lib.experiments.recipes.second_race import (
+    BEYOND,
+    CELLS,
+    FINAL_SEEDS,
+    LARGE,
+    LARGE_TASKS,
+    LENGTHS,
+    RATES,
+    SEEDS,
+    TASKS,
+    large,
+    race,
+    trial,
+)
 from rtx_lib.experiments.runs import made
 
 GRID = sorted((*RATES, *BEYOND))
@@ -62,7 +76,7 @@ def tuned(task: str, lane: str, folder: Path | None = None) -> tuple[float | Non
         return found
 
     def trials(rates: Iterable[float], next_runs: Runs) -> dict[float, float]:
-        own = {lr: losses(second_race.trial(task, lane, lr), (0,), next_runs) for lr in rates}
+        own = {lr: losses(trial(task, lane, lr), (0,), next_runs) for lr in rates}
         return {lr: found[0] for lr, found in own.items() if found}
 
     next_runs: Runs = []
@@ -73,7 +87,7 @@ def tuned(task: str, lane: str, folder: Path | None = None) -> tuple[float | Non
     while not next_runs:
         medians = {}
         for lr in finals:
-            found = losses(second_race.race(task, lane, lr), FINAL_SEEDS, next_runs)
+            found = losses(race(task, lane, lr), FINAL_SEEDS, next_runs)
             medians[lr] = statistics.median(found) if len(found) == len(FINAL_SEEDS) else float("inf")
         if next_runs:
             break
@@ -81,14 +95,14 @@ def tuned(task: str, lane: str, folder: Path | None = None) -> tuple[float | Non
         if further := beyond(won, (*tried, *finals)):
             finals.append(further)
             continue
-        losses(second_race.race(task, lane, won), SEEDS[len(FINAL_SEEDS) :], next_runs)
+        losses(race(task, lane, won), SEEDS[len(FINAL_SEEDS) :], next_runs)
         return won, next_runs
     return None, next_runs
 
 
 def chosen(folder: Path | None = None) -> dict[str, dict[str, float]]:
     """By task and lane the rates that are decided."""
-    rates: dict[str, dict[str, float]] = {task: {} for task in second_race.TASKS}
+    rates: dict[str, dict[str, float]] = {task: {} for task in TASKS}
     for task, lane in CELLS:
         won, _ = tuned(task, lane, folder)
         if won is not None:
@@ -99,4 +113,44 @@ def chosen(folder: Path | None = None) -> dict[str, dict[str, float]]:
 def next_runs(folder: Path | None = None) -> Runs:
     """All runs of the race that follow from the records in ``folder``, the trials first."""
     runs = [run for task, lane in CELLS for run in tuned(task, lane, folder)[1]]
-    return sorted(runs, key=lambda run: (not run[0].name.startswith("rate-"), run[1]))
+    return sorted(runs, key=lambda run: (not _is_trial(run), run[1]))
+
+
+def next_trials(folder: Path | None = None) -> Runs:
+    """Those of them that are trials."""
+    return [run for run in next_runs(folder) if _is_trial(run)]
+
+
+def next_lengths(folder: Path | None = None) -> Runs:
+    """Runs of other lengths, at the rates that are decided."""
+    runs = []
+    for task, lengths in LENGTHS.items():
+        for lane, lr in chosen(folder)[task].items():
+            recipes = [race(task, lane, lr, lengths[n]) for n in (0, 2)]
+            runs += _missing(recipes, FINAL_SEEDS, folder)
+    return sorted(runs, key=lambda run: run[1])
+
+
+def next_large(folder: Path | None = None) -> Runs:
+    """Runs of larger models: the rate of the small one and both its neighbours, then the best with all seeds."""
+    runs: Runs = []
+    for task, lane in itertools.product(LARGE_TASKS, LARGE):
+        if lane not in (rates := chosen(folder)[task]):
+            continue
+        place = GRID.index(rates[lane])
+        tried = [large(task, lane, lr) for lr in GRID[max(0, place - 1) : place + 2]]
+        missing = _missing(tried, SEEDS[:1], folder)
+        if not missing:
+            losses = {recipe.lr: loss(made(folder or runs_folder(), recipe, 0)[1] or {}, recipe) for recipe in tried}
+            missing = _missing([large(task, lane, ranked(losses)[0])], SEEDS, folder)
+        runs += missing
+    return sorted(runs, key=lambda run: run[1])
+
+
+def _missing(recipes: Iterable[Recipe], seeds: Iterable[int], folder: Path | None) -> Runs:
+    pairs = itertools.product(recipes, seeds)
+    return [(recipe, seed) for recipe, seed in pairs if made(folder or runs_folder(), recipe, seed)[1] is None]
+
+
+def _is_trial(run: tuple[Recipe, int]) -> bool:
+    return run[0].name.startswith("trial-")

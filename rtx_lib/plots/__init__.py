@@ -32,6 +32,7 @@ from rtx_lib.plots.positions import draw_bias, draw_position_table, draw_rotatio
 from rtx_lib.plots.race import describe_race, describe_ranking, draw_race, draw_ranking
 from rtx_lib.plots.race_costs import draw_lengths, draw_tradeoff
 from rtx_lib.plots.race_explorer import race_explorer
+from rtx_lib.plots.ranks import describe_ranks, draw_ranks, rank_explorer
 from rtx_lib.plots.receptive import describe_field, draw_field, field_explorer
 from rtx_lib.plots.runs import draw_runs, draw_side_by_side, draw_strips
 from rtx_lib.plots.scores import draw_exact, draw_scaling, draw_softmax

@@ -24,7 +24,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
 
 from rtx_lib.plots.curves import baseline, label_lines
-from rtx_lib.plots.style import FAMILIES, INK, look
+from rtx_lib.plots.style import FAMILIES, INK, look, model_of
 
 Task = Mapping[str, Any]
 Run = Mapping[str, Any]
@@ -36,8 +36,9 @@ RISING = ("accuracy", "exact", "last quarter")
 
 def arrange(lanes: Mapping[str, str]) -> dict[str, list[str]]:
     """The given lanes by family, in the families' order; what belongs to none is of the family ``"other"``."""
-    order = {family: [lane for lane in own if lane in lanes] for family, own in FAMILIES.items()}
-    order["other"] = [lane for lane in lanes if not any(lane in own for own in FAMILIES.values())]
+    models = {lane: model_of(lane)[0] for lane in lanes}
+    order = {family: [lane for m in own for lane in lanes if models[lane] == m] for family, own in FAMILIES.items()}
+    order["other"] = [lane for lane in lanes if not models[lane]]
     return {family: own for family, own in order.items() if own}
 
 

@@ -109,11 +109,11 @@ def _lane(name: str, family: str, looks: Mapping[str, Any]) -> dict[str, Any]:
     colour, dash, marker = (looks[part] for part in ("color", "linestyle", "marker"))
     lengths = "none" if dash == "-" else " ".join(f"{2.2 * length:.3g}" for length in dash[1])
     words = {"name": name, "label": wrap(name, 16).split("\n"), "family": family}
-    return words | {"colour": colour, "dash": lengths, "mark": _marker(marker)}
+    return words | {"colour": colour, "dash": lengths, "mark": marker_path(marker)}
 
 
-def _marker(marker: str, size: float = 8.5) -> str:
-    """A marker of matplotlib as the path of an SVG, around its middle."""
+def marker_path(marker: str, size: float = 8.5) -> str:
+    """A marker of matplotlib as the path of an SVG, around its middle and about ``size`` units wide."""
     shape = MarkerStyle(marker)
     outline = shape.get_path().transformed(shape.get_transform() + Affine2D().scale(size, -size))
     letters = {1: "M", 2: "L", 3: "Q", 4: "C"}

@@ -85,10 +85,12 @@ ALIASES = {
     "transformer-without-positions": "transformer-none",
     "s6": "mamba",
     "selective": "mamba",
+    "min-gru": "mingru",
+    "delta-net": "deltanet",
 }
 """Other names of models, in small letters and with hyphens."""
 
-VARIANTS = ("window-1", "rotary", "signed")
+VARIANTS = ("window-1", "rotary", "signed", "published")
 """Endings of names of models whose figures show them beside the model itself."""
 
 FAMILIES = {family: tuple(own) for family, own in LOOKS.items()}
@@ -141,6 +143,15 @@ def style() -> Iterator[None]:
         yield
 
 
+def model_of(name: str) -> tuple[str, str]:
+    """The model of :data:`LOOKS` with whose name this one begins, empty if there is none, and what follows it."""
+    key = "-".join(re.findall("[a-z0-9]+", name.lower()))
+    key = next((model + key.removeprefix(said) for said, model in ALIASES.items() if key.startswith(said)), key)
+    known = (model for own in LOOKS.values() for model in own if f"{key}-".startswith(f"{model}-"))
+    model = max(known, key=len, default="")
+    return model, key.removeprefix(model).lstrip("-")
+
+
 def look(name: str | int, otherwise: int | None = None) -> dict[str, Any]:
     """Colour, dash pattern and marker of a model, the same in all figures, as ``Axes.plot`` takes them.
 
@@ -160,10 +171,8 @@ def look(name: str | int, otherwise: int | None = None) -> dict[str, Any]:
     """
     if isinstance(name, int):
         otherwise, name = name, ""
-    key = "-".join(re.findall("[a-z0-9]+", name.lower()))
-    key = next((model + key.removeprefix(said) for said, model in ALIASES.items() if key.startswith(said)), key)
     looks = {model: row for own in LOOKS.values() for model, row in own.items()}
-    model = max((model for model in looks if f"{key}-".startswith(f"{model}-")), key=len, default="")
+    model, rest = model_of(name)
     if model:
         colour, dash, marker = looks[model]
     elif otherwise is not None:
@@ -171,7 +180,7 @@ def look(name: str | int, otherwise: int | None = None) -> dict[str, Any]:
     else:
         raise ValueError(f"name must be, or begin with, one of {list(looks)}, got {name!r}")
     drawn = {"color": colour, "linestyle": dash, "marker": marker}
-    if model and (ending := key.removeprefix(model).lstrip("-")) in VARIANTS:
-        place = DASHES.index(dash) + 1 + VARIANTS.index(ending)
+    if model and rest in VARIANTS:
+        place = DASHES.index(dash) + 1 + VARIANTS.index(rest)
         drawn |= {"linestyle": DASHES[place % len(DASHES)], "markerfacecolor": "none"}
     return drawn

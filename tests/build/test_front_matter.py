@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import datetime
 import subprocess
 from pathlib import Path
@@ -18,6 +19,9 @@ from docutils.utils import new_document
 from sphinx import addnodes
 from support import built
 from support.helpers import ROOT
+from support.made_records import whole, write
+
+from rtx_lib.evidence.race_csv import HEADER
 
 # ---------------------------------------------------------------------------------------------- reading times
 
@@ -272,6 +276,22 @@ def test_a_page_loads_what_it_needs():
 def test_a_title_is_not_said_twice():
     assert book_site.repaired("<title>A book &#8212; A book</title>") == "<title>A book</title>"
     assert book_site.repaired("<title>Gates &#8212; A book</title>") == "<title>Gates &#8212; A book</title>"
+
+
+def test_all_runs_of_the_race_are_one_file_beside_the_records(tmp_path):
+    runs = [whole(f"race-digits-gru-{lr:g}", seed) for lr in (0.01, 1e-5) for seed in (0, 1)]
+    for run in runs:
+        run["configuration"]["lr"] = float(run["recipe"].removeprefix("race-digits-gru-"))
+    write(tmp_path / "runs", *runs, whole())
+    (tmp_path / "chosen.json").write_text('{"race-digits-gru": "race-digits-gru-0.01"}')
+    book_site.put_csv(tmp_path, tmp_path / "race.csv")
+    rows = list(csv.DictReader((tmp_path / "race.csv").read_text().splitlines()))
+    assert tuple(rows[0]) == HEADER
+    told = [(row["recipe"], row["seed"], row["chosen"]) for row in rows]
+    want = {"race-digits-gru-1e-05": "0", "race-digits-gru-0.01": "1"}
+    assert told == [(recipe, seed, chosen) for recipe, chosen in want.items() for seed in "01"]
+    book_site.put_csv(tmp_path / "nothing", tmp_path / "none.csv")
+    assert not (tmp_path / "none.csv").exists()
 
 
 def test_idle_files_of_the_theme_are_left_out_and_the_sitemap_needs_an_address(tmp_path):

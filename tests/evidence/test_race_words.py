@@ -4,6 +4,7 @@ import pytest
 
 from rtx_lib.evidence import race_words as words
 from rtx_lib.evidence.race import Race, rate_effect
+from rtx_lib.evidence.ranking import Pairs, Rank, Ranking, ranking
 from rtx_lib.evidence.seeds import summarise
 
 LANES = {"one": "One", "two": "Two"}
@@ -121,3 +122,109 @@ def test_lengths_are_told_of_three_seeds_only():
     )
     with pytest.raises(ValueError, match="two lengths or more"):
         words.told_lengths({50: {"one": of(*good)}}, LANES)
+
+
+# ---- how sure it is
+
+TIE = "One and Two share the first place"
+FOUR = {"one": "One", "two": "Two", "three": "Three", "four": "Four"}
+
+
+def ranks(*rows, tasks=("digits",), kind=None, amount=None):
+    """A ranking of as many lanes as there are rows, each the place and the ends of its interval."""
+    own = {lane: Rank(*row, first=0.5) for lane, row in zip([*FOUR, "five", "six"], rows, strict=False)}
+    return Ranking(own, tasks, "test" if kind is None else "validation", kind, amount)
+
+
+def test_pairs_that_separate_are_set_against_chance():
+    told = "179 of 275 pairs of models separate with every seed; by chance about 2 would."
+    assert words.told_pairs(Pairs(275, 179, 0, 2.18)) == told
+    void = " Of 12 more the loser has a seed that does not beat the baseline: they decide nothing."
+    assert words.told_pairs(Pairs(275, 179, 12, 2.18)) == told + void
+    ends = {0.3: "by chance fewer than one would.", 0.0: "by chance none would."}
+    for chance, end in ends.items():
+        assert words.told_pairs(Pairs(3, 1, 0, chance)).endswith(end)
+
+
+def test_a_test_says_when_it_can_say_no_more(race):
+    told = words.told_test(race, NAMES, "adding", "one", "two")
+    assert told == (
+        "Adding, One against Two: 1 of 20 ways to deal the seeds would rank One at least as high, p = 0.05, the least "
+        "that so many seeds can show"
+    )
+    turned = words.told_test(race, NAMES, "adding", "two", "one")
+    assert turned == "Adding, Two against One: 20 of 20 ways to deal the seeds would rank Two at least as high, p = 1"
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ([(1, 1, 1), (2, 2, 3), (3, 2, 3)], "One is first, apart from all others"),
+        ([(1, 1, 1), (1, 1, 1), (3, 3, 3)], f"{TIE}, apart from all others"),
+        (
+            [(1, 1, 2), (1, 1, 3), (3, 2, 4), (4, 4, 4)],
+            "One and Two share the first place; Three cannot be told from them",
+        ),
+        ([(1, 1, 1)] * 5, "5 models share the first place"),
+        ([(1, 1, 2), (2, 1, 2), (3, 3, 4), (4, 2, 4)], "One is first; Two and Four cannot be told from it"),
+        ([(1, 1, 3), (2, 1, 3), (3, 2, 3)], "One is first, and no other model can be told from it"),
+        ([(n, 1, 5) for n in range(1, 6)] + [(6, 6, 6)], "One is first; 4 of 5 others cannot be told from it"),
+    ],
+)
+def test_who_leads_and_who_cannot_be_told_from_the_leader(rows, told):
+    lanes = FOUR | {"five": "Five", "six": "Six"}
+    assert words.told_lead(ranks(*rows), lanes) == told
+    assert words.told_ranking(ranks(*rows), lanes, NAMES) == f"Digits: {told}"
+    within = ranks(*rows, kind="FLOPs", amount=2.1e12)
+    assert words.told_ranking(within, lanes, NAMES) == f"Digits, after 2.1 TFLOPs: {told}"
+
+
+def test_over_tasks_mean_ranks_are_told_with_their_ends():
+    both = ("digits", "adding")
+    found = ranks((1.5, 1.0, 2.0), (3.0, 2.5, 3.5), tasks=both)
+    start = "Over 2 tasks One has the best mean rank, 1.5 (1.0 to 2.0)"
+    assert words.told_ranking(found, FOUR, NAMES) == f"{start}, apart from all others"
+    found = ranks((1.5, 1.0, 2.0), (2.0, 1.5, 2.5), (2.1, 2.0, 2.5), tasks=both, kind="seconds")
+    told = words.told_ranking(found, FOUR, NAMES)
+    assert told == f"{start.replace('tasks', 'tasks, at equal seconds,')}, and Two and Three cannot be told from it"
+    many = ranks((1.5, 1.0, 2.0), *[(2.0, 1.5, 2.5)] * 4, tasks=both)
+    assert words.told_ranking(many, FOUR, NAMES) == f"{start}, and 4 other models cannot be told from it"
+
+
+def test_budgets_of_one_leader_are_told_together():
+    one, two = ranks((1, 1, 1), (2, 2, 2)), Ranking({"two": Rank(1, 1, 1, 1.0), "one": Rank(2, 2, 2, 0.0)}, (), "")
+    end = "is first, apart from all others"
+    told = f"At equal steps and FLOPs One {end}. At equal seconds Two {end}"
+    assert words.told_kinds({"steps": one, "FLOPs": one, "seconds": two}, FOUR) == told
+    assert words.told_kinds({"steps": two}, FOUR) == "At equal steps Two is first, apart from all others"
+
+
+def test_amounts_are_written_with_their_unit():
+    told = {
+        "steps": {1000: "1,000 steps"},
+        "seconds": {35.2: "35 seconds", 0.25: "0.25 seconds", 1234.5: "1,234 seconds"},
+    }
+    told["FLOPs"] = {2.1e12: "2.1 TFLOPs", 956e9: "956 GFLOPs", 12.0: "12 FLOPs"}
+    for kind, own in told.items():
+        assert {amount: words.told_amount(kind, amount) for amount in own} == own
+
+
+def test_frames_hold_what_the_rankings_say(race):
+    found = words.rank_frames(race, NAMES)
+    assert {name: list(own) for name, own in found.items()} == {
+        "Digits": ["steps", "FLOPs", "seconds"],
+        "Adding": ["steps"],
+    }
+    (frame,) = found["Digits"]["steps"]
+    want = ranking(race, "digits", "steps", 50)
+    assert frame["amount"] == "50 steps" and frame["said"] == words.told_ranking(want, LANES, NAMES)
+    assert frame["ranks"] == want.rows and frame["ranks"]["one"] | {"first": 1} == {
+        **{"place": 1, "low": 1, "high": 1, "first": 1, "group": 1}
+    }
+    assert [frame["amount"] for frame in found["Digits"]["seconds"]] == ["1 second"]
+
+
+def test_the_link_to_all_runs_is_relative():
+    told = words.csv_link(1234)
+    assert told == ('<a href="../book/results/race.csv" download="race.csv">All 1,234 runs as one table, race.csv</a>')
+    assert 'href="x&amp;y.csv"' in words.csv_link(1, file="x&y.csv")

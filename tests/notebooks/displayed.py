@@ -15,7 +15,8 @@ from typing import Any
 from structure import Notebook, code_cells, source
 
 # What these return must be displayed.
-DRAWS = {"show", "explorer", "film", "play", "slider", "attention_view", "race_explorer", "sortable_table"}
+DRAWS = {"show", "explorer", "film", "play", "slider", "attention_view", "race_explorer", "rank_explorer"}
+DRAWS |= {"sortable_table"}
 NUMBER = re.compile(r'\bid=\\*"f(\d+)-')  # of a figure, counted by rtx_lib.plots as they are drawn
 PICTURES = re.compile(r"<svg|<iframe|<table|image/png|widget-view")
 # A sentence that points at a figure which stands in the same section.

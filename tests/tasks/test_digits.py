@@ -37,6 +37,26 @@ def test_splits_are_stratified(split: str, size: int, share: float) -> None:
     assert count.sum() == size and np.abs(count - share * total).max() <= 1
 
 
+def test_folds_test_every_image_once_and_are_as_the_split_is() -> None:
+    tests = []
+    for fold in range(5):
+        x, y = (
+            torch.cat(parts) for parts in zip(*(whole(SequentialDigits(fold=fold), s) for s in SPLITS), strict=True)
+        )
+        assert len(x) == 1797 and torch.equal(
+            y.bincount(), torch.from_numpy(np.bincount(sklearn.datasets.load_digits().target))
+        )
+        x, y = whole(SequentialDigits(fold=fold), "test")
+        assert 358 <= len(y) <= 361 and (y.bincount() >= 34).all()
+        tests.append(np.column_stack([y.numpy(), 16 * x.squeeze(-1).numpy()]))
+    ours, digits = np.concatenate(tests), sklearn.datasets.load_digits()
+    theirs = np.column_stack([digits.target, digits.data])
+    np.testing.assert_array_equal(ours[np.lexsort(ours.T)], theirs[np.lexsort(theirs.T)])
+    assert torch.equal(whole(SequentialDigits(fold=7), "test")[0], whole(SequentialDigits(fold=2), "test")[0])
+    with pytest.raises(ValueError, match="fold must be"):
+        SequentialDigits(fold=-1)
+
+
 def test_split_is_the_known_one() -> None:
     """Records name this split: a change of it is a change of the task."""
     labels = whole(SequentialDigits(), "test")[1][:20]

@@ -55,6 +55,15 @@ def test_the_split_is_that_of_nanogpt(place, total: int) -> None:
     assert whole(task, "valid", total - cut) == whole(task, "test", total - cut) == content[cut:]
 
 
+def test_a_test_may_be_held_out(place) -> None:
+    content, cut = small.SHAKESPEARE[:120], 108
+    task = place(small.shakespeare(content), CharacterText, length=3, held_out=True)
+    middle = 114
+    assert whole(task, "train", cut) == content[:cut]
+    assert whole(task, "valid", middle - cut) == content[cut:middle]
+    assert whole(task, "test", 6) == content[middle:]
+
+
 def test_pydoc_needs_no_file(monkeypatch) -> None:
     monkeypatch.setenv("RTX_DATA", "/nowhere")
     task = CharacterText("pydoc")

@@ -3,7 +3,7 @@
 :mod:`rtx_lib.experiments.runs` runs them.
 """
 
-from . import attention, between, orders, parallel, pretraining, race, recurrence, returns
+from . import attention, between, orders, parallel, pretraining, race, recurrence, returns, second_race
 from .recipe import Recipe, recipe_of
 
 RECIPES: dict[str, Recipe] = {
@@ -11,3 +11,6 @@ RECIPES: dict[str, Recipe] = {
     for part in (recurrence, attention, between, parallel, pretraining, orders, returns, race)
     for recipe in part.RECIPES
 }
+
+BESIDE: dict[str, Recipe] = {recipe.name: recipe for recipe in (*between.TRIALS, *race.TRIALS, *second_race.RECIPES)}
+"""Runs by which rates are chosen, and all that may follow from them; most are never made."""

@@ -10,6 +10,7 @@ Its second edition; the first one, in ``race.py``, is what the last chapter stil
 What follows from records is in :mod:`rtx_lib.experiments.tuning`.
 """
 
+from dataclasses import replace
 from typing import Any
 
 from .recipe import COSINE, SEED, Recipe
@@ -126,7 +127,7 @@ _SIZES: dict[str, tuple[int, ...]] = {
     "qrnn": (90, 86, 91, 65, 62, 90, 65, 83),
     "min-gru": (50, 50, 50, 50, 51, 50, 50, 50),
     "mamba": (55, 55, 55, 55, 56, 55, 55, 55),
-    "mlstm": (60, 60, 60, 60, 60, 60, 60, 60),
+    "mlstm": (58, 58, 58, 58, 58, 58, 58, 58),
     "delta-net": (45, 45, 45, 45, 46, 45, 45, 45),
     "tcn": (39, 37, 39, 38, 37, 37, 38, 37),
     "transformer": (193, 193, 193, 199, 212, 192, 199, 194),
@@ -136,6 +137,12 @@ _SIZES: dict[str, tuple[int, ...]] = {
 }
 _SIZED = [task for task in TASKS if task != "stream"]
 SIZES = {lane: dict(zip(_SIZED, sizes, strict=True)) | {"stream": sizes[3]} for lane, sizes in _SIZES.items()}
+
+
+LARGE = {"gru": 230, "mamba": 121, "delta-net": 93, "transformer": 423}
+"""Lanes that also run with four times the parameters, and their sizes then."""
+
+LARGE_TASKS = ("text", "recall")
 
 
 def runs_on(task: str, lane: str) -> bool:
@@ -161,11 +168,20 @@ def race(task: str, lane: str, lr: float, length: int | None = None) -> Recipe:
 
 def trial(task: str, lane: str, lr: float) -> Recipe:
     """The shorter run with which a lane tries a rate."""
-    name, about = f"rate-{task}-{lane}-{lr:g}", f"{LANES[lane]} on the race's task {task!r}, rate {lr:g}"
-    settings = {"steps": _TRIAL_STEPS[task], "curve_points": 20}
+    name, about = f"trial-{task}-{lane}-{lr:g}", f"{LANES[lane]} on the race's task {task!r}, rate {lr:g}"
+    settings: dict[str, Any] = {"steps": _TRIAL_STEPS[task], "curve_points": 20}
     if task in _TRIAL_ARGUMENTS:
         settings["elsewhere"] = {}
     return _recipe(name, about, task, lane, lr, _TRIAL_ARGUMENTS.get(task), settings)
+
+
+def large(task: str, lane: str, lr: float) -> Recipe:
+    """A lane of ``LARGE`` on one of ``LARGE_TASKS``, four times as large."""
+    plain = race(task, lane, lr)
+    wider = {"transformer": {"width": 88, "inner": LARGE[lane]}, "gru": {"hidden_size": LARGE[lane]}}
+    arguments = plain.model_arguments | wider.get(lane, {"width": LARGE[lane]})
+    name, about = plain.name.replace("race", "large", 1), f"{plain.about}, four times as large"
+    return replace(plain, name=name, about=about, model_arguments=arguments)
 
 
 def _recipe(
@@ -217,7 +233,7 @@ def _model(task: str, lane: str, length: int) -> tuple[str, dict[str, Any]]:
         "qrnn": ("qrnn", hidden | {"num_layers": 2}),
         "min-gru": ("mixers", stack | {"mlp": 4}),
         "mamba": ("mixers", stack | {"mlp": 0}),  # of these two the block is the whole layer
-        "mlstm": ("mixers", stack | {"mlp": 0}),
+        "mlstm": ("mixers", stack | {"mlp": 0, "options": {"heads": 4}}),
         "delta-net": ("mixers", stack | {"mlp": 4}),
         "tcn": ("tcn", {"channels": [size] * 6, "kernel_size": 3}),  # reads 253 steps
         "transformer": ("causal-transformer", attention | {"positions": "sinusoidal"}),
@@ -236,3 +252,5 @@ LENGTHENED = [
     for lane in LANES
     for lr in (*RATES, *BEYOND)
 ]
+ENLARGED = [large(task, lane, lr) for task in LARGE_TASKS for lane in LARGE for lr in (*RATES, *BEYOND)]
+RECIPES = TRIALS + CANDIDATES + LENGTHENED + ENLARGED
