@@ -194,8 +194,10 @@ class Rank:
     ----------
     place
         By the medians over the seeds; over several tasks their mean.
-    low, high
-        The ends of its 95 % interval over the ways of drawing the seeds anew, the better one first.
+    low
+        The better end of its 95 % interval over the ways of drawing the seeds anew.
+    high
+        The worse end.
     first
         The chance of the first rank, alone or shared, over the same ways; over several tasks the mean chance.
     """
