@@ -139,6 +139,16 @@ def test_a_run_that_diverges_is_a_result_and_one_that_fails_is_named_last(tmp_pa
 
 
 @needs_snakemake
+def test_what_follows_from_a_record_is_made_in_the_same_call_and_what_failed_is_not_tried_again(tmp_path):
+    status, said = end(start(tmp_path, "follow"))
+    assert files(tmp_path) == ["tiny-rnn-s0.json", "tiny-transformer-s0.json"] and status == 1
+    last = ["sweep follow: 2 of 3 records, 0 of them diverged", "sweep follow: missing: tiny-broken-s0"]
+    assert said.splitlines()[-2:] == last
+    begun = (tmp_path / "log").read_text().split()
+    assert begun[0] == "tiny-rnn-s0" and sorted(begun) == ["tiny-broken-s0", "tiny-rnn-s0", "tiny-transformer-s0"]
+
+
+@needs_snakemake
 def test_devices_in_turn_are_a_resource(tmp_path):
     options = ["--device", "cuda:0,cuda:1", "--", "--executor", "local", "--dry-run", "--printshellcmds"]
     status, said = end(start(tmp_path, "tiny", *options))

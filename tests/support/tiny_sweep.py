@@ -22,9 +22,18 @@ TRANSFORMER = Recipe(
 )
 EXPLODING = Recipe("tiny-exploding", "", "rnn", "adding", lr=1e30, model_arguments={"hidden_size": 4}, **BUDGET)
 BROKEN = Recipe("tiny-broken", "", "rnn", "adding", lr=1e-2, model_arguments={"hidden_sizes": 4}, **BUDGET)
+
+
+def after_the_first(folder):
+    """The second recipe follows from the first one's record, whatever came out."""
+    wanted = [(RNN, 0)] if runs.made(folder, RNN, 0)[1] is None else [(BROKEN, 0), (TRANSFORMER, 0)]
+    return [(recipe, seed) for recipe, seed in wanted if runs.made(folder, recipe, seed)[1] is None]
+
+
 PLANS = {
     "tiny": sweeps.Sweep("a test", [RNN, TRANSFORMER], (0, 1)),
     "one": sweeps.Sweep("a test", [RNN], (0,)),
+    "follow": sweeps.Sweep("one after the other", [RNN, TRANSFORMER, BROKEN], (0,), follow=after_the_first),
     "mixed": sweeps.Sweep("runs that fail and diverge", [BROKEN, EXPLODING, RNN], (0,)),
 }
 
