@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from rtx_lib.evidence.seeds import Record, final, rises, summarise, verdict
+from rtx_lib.evidence.seeds import Record, final, misses, rises, summarise, verdict
 
 BASELINES: dict[str, str | float] = {
     "adding": "predict 1",
@@ -128,7 +128,7 @@ class Race:
     def misses(self, task: str, lane: str) -> bool:
         """Whether a seed of the lane is no better than the task's baseline; False where that is not known."""
         line = self.baseline(task)
-        return line is not None and bool((self.scores(task, lane) >= self.sign(task) * line).any())
+        return line is not None and misses(self.scores(task, lane), self.sign(task) * line)
 
     def duel(self, task: str, one: str, other: str) -> int | None:
         """What :func:`rtx_lib.evidence.seeds.verdict` says of two lanes: 1 where every seed of the first is better.

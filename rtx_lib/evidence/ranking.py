@@ -341,9 +341,11 @@ def _ways(
     """By lane the scores that rank it, (seeds,), and the chance of every rank, (lanes,), with seeds drawn anew."""
     if (kind is None) != (amount is None):
         raise ValueError(f"kind and amount must be given together, got {kind!r} and {amount!r}")
-    within = None if kind is None or amount is None else (kind, amount)
-    found = {lane: scores_within(race, task, lane, *within) if within else race.scores(task, lane)
-             for lane in race.results[task]}  # fmt: skip
+    lanes = race.results[task]
+    if kind is None or amount is None:
+        found = {lane: race.scores(task, lane) for lane in lanes}
+    else:
+        found = {lane: scores_within(race, task, lane, kind, amount) for lane in lanes}
     if not (found := {lane: own for lane, own in found.items() if len(own)}):
         raise ValueError(f"task must be one with runs and costs in {kind or 'test metrics'}, got {task!r}")
     line = race.baseline(task)

@@ -12,7 +12,7 @@ from rtx_lib.experiments.builders import MODELS, TASKS
 from rtx_lib.experiments.recipes import Recipe
 from rtx_lib.experiments.recipes import race as plan
 from rtx_lib.experiments.runs import trained
-from rtx_lib.experiments.sweeps import trial_loss
+from rtx_lib.experiments.tuning import loss
 from rtx_lib.training import parameter_count
 
 Make = Callable[[int, int], nn.Module]
@@ -143,7 +143,7 @@ def enter_race(
 
     def tried(rate: float) -> float:
         recipe = named(plan.trial(task, "rnn", rate))
-        return trial_loss(one_run(recipe, TASKS[recipe.task](**recipe.task_arguments), 0), recipe)[1]
+        return loss(one_run(recipe, TASKS[recipe.task](**recipe.task_arguments), 0), recipe)
 
     def named(recipe: Recipe) -> Recipe:
         about = f"the reader's own module on the race's task {task!r}"

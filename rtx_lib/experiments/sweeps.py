@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from rtx_lib.evidence.records import runs_folder
-from rtx_lib.evidence.seeds import better, summarise
+from rtx_lib.evidence.seeds import summarise
 from rtx_lib.experiments import tuning
 from rtx_lib.experiments.recipes import (
     Recipe,
@@ -166,17 +166,9 @@ def best_rate(task: str, lane: str, folder: Path | None = None) -> float | None:
         _, record = made(folder, recipe, 0)
         if record is None:
             return None
-        metric, loss = trial_loss(record, recipe)
-        if better(metric, loss, least):
+        if (loss := tuning.loss(record, recipe)) < least:
             chosen, least = rate, loss
     return chosen
-
-
-def trial_loss(record: dict[str, Any], recipe: Recipe) -> tuple[str, float]:
-    """The metric by which a trial is judged and its value; infinite for a run that diverged."""
-    metric = "mse" if recipe.task == "adding" else "loss"
-    losses = [row.get(metric, float("inf")) for row in record["evaluations"]]
-    return metric, float("inf") if record["diverged"] else min(losses) if recipe.keep_best else losses[-1]
 
 
 def at_least_one(text: str) -> int:
