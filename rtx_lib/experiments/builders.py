@@ -213,13 +213,25 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
 
 def build(recipe: Recipe, seed: int) -> tuple[nn.Module, Any]:
     """The recipe's model, initialised from the seed, and its task; ``ValueError`` for a name that is not known."""
-    for kind, name, known in (("model", recipe.model, MODELS), ("task", recipe.task, TASKS)):
-        if name not in known:
-            raise ValueError(f"{kind} must be one of {sorted(known)}, got {name!r}")
-    arguments = {name: seed if value == SEED else value for name, value in recipe.task_arguments.items()}
-    task = TASKS[recipe.task](**arguments)
+    if recipe.model not in MODELS:
+        raise ValueError(f"model must be one of {sorted(MODELS)}, got {recipe.model!r}")
+    task = task_of(recipe, seed)
     torch.manual_seed(seed)
     return MODELS[recipe.model](task, **recipe.model_arguments), task
+
+
+def task_of(recipe: Recipe, seed: int) -> Any:
+    """A recipe's task, as a run with this seed draws it.
+
+    Raises
+    ------
+    ValueError
+        For an unknown task.
+    """
+    if recipe.task not in TASKS:
+        raise ValueError(f"task must be one of {sorted(TASKS)}, got {recipe.task!r}")
+    arguments = {name: seed if value == SEED else value for name, value in recipe.task_arguments.items()}
+    return TASKS[recipe.task](**arguments)
 
 
 def rule(recipe: Recipe, model: nn.Module) -> dict[str, Any]:

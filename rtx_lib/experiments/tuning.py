@@ -132,19 +132,31 @@ def next_lengths(folder: Path | None = None) -> Runs:
 
 
 def next_large(folder: Path | None = None) -> Runs:
-    """Runs of larger models: the rate of the small one and both its neighbours, then the best with all seeds."""
-    runs: Runs = []
-    for task, lane in itertools.product(LARGE_TASKS, LARGE):
-        if lane not in (rates := chosen(folder)[task]):
-            continue
-        place = GRID.index(rates[lane])
-        tried = [large(task, lane, lr) for lr in GRID[max(0, place - 1) : place + 2]]
-        missing = _missing(tried, SEEDS[:1], folder)
-        if not missing:
-            losses = {recipe.lr: loss(made(folder or runs_folder(), recipe, 0)[1] or {}, recipe) for recipe in tried}
-            missing = _missing([large(task, lane, ranked(losses)[0])], SEEDS, folder)
-        runs += missing
+    """Runs of larger models that follow from the records in ``folder``."""
+    runs = [run for task in LARGE_TASKS for lane in LARGE for run in large_tuned(task, lane, folder)[1]]
     return sorted(runs, key=lambda run: run[1])
+
+
+def large_tuned(task: str, lane: str, folder: Path | None = None) -> tuple[float | None, Runs]:
+    """As :func:`tuned`, of a larger model.
+
+    It tries the rate of the small one and both its neighbours with one seed, where the best is the last of its side the
+    next one beyond it, too; the best is run with all seeds.
+    """
+    small = chosen(folder)[task].get(lane)
+    if small is None:
+        return None, []
+    place = GRID.index(small)
+    rates = GRID[max(0, place - 1) : place + 2]
+    while not (missing := _missing([large(task, lane, lr) for lr in rates], SEEDS[:1], folder)):
+        tried = {lr: large(task, lane, lr) for lr in rates}
+        losses = {lr: loss(made(folder or runs_folder(), own, 0)[1] or {}, own) for lr, own in tried.items()}
+        won = ranked(losses)[0]
+        if further := beyond(won, rates):
+            rates.append(further)
+            continue
+        return won, _missing([tried[won]], SEEDS, folder)
+    return None, missing
 
 
 def _missing(recipes: Iterable[Recipe], seeds: Iterable[int], folder: Path | None) -> Runs:

@@ -126,4 +126,7 @@ def test_lengths_and_sizes_follow_from_the_rate_that_is_decided(tmp_path, monkey
     for lr, value in ((0.003, 3), (0.01, 2), (0.03, 1)):
         put(tmp_path, plan.large("text", "gru", lr), value)
     then = asked(tuning.next_large(tmp_path))
-    assert [run for run in then if "text" in run[0]] == [("large-text-gru-0.03", seed) for seed in (1, 2, 3, 4)]
+    assert [run for run in then if "text" in run[0]] == [("large-text-gru-0.1", 0)], "the best one was at the end"
+    put(tmp_path, plan.large("text", "gru", 0.1), 2)
+    won, then = tuning.large_tuned("text", "gru", tmp_path)
+    assert won == 0.03 and asked(then) == [("large-text-gru-0.03", seed) for seed in (1, 2, 3, 4)]

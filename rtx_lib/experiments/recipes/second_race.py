@@ -7,11 +7,15 @@ Its second edition; the first one, in ``race.py``, is what the last chapter stil
 2. the two best rates with three seeds, as in the race itself;
 3. the better of the two, by the median on the validation split, with two seeds more.
 
-What follows from records is in :mod:`rtx_lib.experiments.tuning`.
+What follows from records is in :mod:`rtx_lib.experiments.tuning`, and what has raced in
+:mod:`rtx_lib.experiments.raced`.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
+
+from rtx_lib.evidence.race import BASELINES
 
 from . import race as first
 from .race import LENGTHS, SEEDS, SYMBOLS
@@ -78,6 +82,19 @@ FINISH: dict[str, tuple[str, float]] = first.FINISH | {"stream": first.FINISH["t
 
 Those that the first edition had are the same.
 """
+
+# What figures call the task, its metric and what is reached without learning.
+_CALLED = {
+    "adding": ("Adding", "MSE", "always 1"),
+    "copy": ("Copy", "accuracy", "guess"),
+    "digits": ("Digits", "accuracy", "one class"),
+    "text": ("Characters", "nats a character", "pairs"),
+    "stream": ("Stream", "nats a character", "pairs"),
+    "chorales": ("Chorales", "nats a frame", "pairs"),
+    "parity": ("Parity", "accuracy", "last bit"),
+    "recall": ("Recall", "accuracy", "a shown value"),
+    "selective": ("Selective", "accuracy", "guess"),
+}
 
 FINAL_SEEDS = SEEDS[:3]
 RATES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
@@ -227,6 +244,55 @@ def _model(task: str, lane: str, length: int) -> tuple[str, dict[str, Any]]:
         "r-transformer": ("r-transformer", attention | {"width": 36, "window": 6}),
         "transformer-xl": ("transformer-xl", attention | xl),
     }[lane]
+
+
+def described(task: str, baselines: Mapping[str, float]) -> dict[str, Any]:
+    """A task as the figures of :mod:`rtx_lib.plots.lanes` want it: name, metric, line and what needs no learning.
+
+    ``baselines`` are those of a record of the task; what they lack is left out.
+    """
+    name, label, short = _CALLED[task]
+    metric, line = FINISH[task]
+    known = BASELINES[task]
+    value = baselines.get(known) if isinstance(known, str) else known
+    lines = {} if value is None else {short: value}
+    return {"name": name, "metric": metric, "line": line, "label": label, "baselines": lines}
+
+
+def shape(task: str, lane: str) -> str:
+    """Layers and width of a lane: "2 layers of 64"."""
+    own = race(task, lane, RATES[0]).model_arguments
+    if lane == "tcn":
+        return f"{len(own['channels'])} levels of {own['channels'][0]}"
+    layers = own.get("layers", own.get("num_layers", 1))
+    return f"{layers} layer{'s' * (layers > 1)} of {own.get('width', own.get('hidden_size'))}"
+
+
+def own_ways(lane: str) -> str:
+    """How a lane is built where its paper leaves a choice, or what it is given beside its rate; empty for plain ones.
+
+    Widths are those for adding.
+    """
+    own, inner = race("adding", lane, RATES[0]).model_arguments, SIZES[lane]["adding"]
+    return {
+        "irnn": f"starts from the identity; input weights of {own.get('input_std')}, in the paper 0.001",
+        "lstm": f"forget bias {own.get('forget_bias', 0):g}",
+        "deep-gru": "one transition layer behind each step",
+        "indrnn": "batch norm before the recurrence",
+        "indrnn-published": "a small rate of its own for the recurrent weights, on adding also for the input of the "
+        "second layer; told the length, except on text; recurrent weights that start near 1 on adding and digits; "
+        "batch norm, except on adding",
+        "min-gru": f"feed-forward networks of {4 * own.get('width', 0)} between",
+        "mamba": "the block is the whole layer",
+        "mlstm": "4 heads; the block is the whole layer",
+        "delta-net": f"feed-forward networks of {4 * own.get('width', 0)} between",
+        "tcn": f"kernel {own.get('kernel_size')}; reads 253 steps",
+        "transformer": f"4 heads; inner width {inner}; sinusoids",
+        "transformer-none": f"4 heads; inner width {inner}",
+        "r-transformer": f"4 heads; window {own.get('window')}; inner width {inner}",
+        "transformer-xl": f"4 heads; inner width {inner}; relative positions; a memory of 64 on the stream, none "
+        "elsewhere; norm before each part, not after it as in the paper",
+    }.get(lane, "")
 
 
 TRIALS = [trial(task, lane, lr) for task, lane in CELLS for lr in (*RATES, *BEYOND)]
