@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from rtx_lib.evidence.records import find, load_records, pack, results_folder
+from rtx_lib.evidence.records import chosen, find, load_records, pack, results_folder
 from rtx_lib.experiments import sweeps
 from rtx_lib.experiments.recipes import BESIDE, RECIPES, pretraining
 from rtx_lib.experiments.runs import pretrain, run
@@ -70,6 +70,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{recipe.name:24} {recipe.about} (records of seeds: {seeds})")
         return 0
     recipes = BESIDE | RECIPES
+    options.recipe = chosen().get(options.recipe, options.recipe)  # of a lane of the race, with the rate that won
     if options.recipe not in recipes:
         print(f"unknown recipe {options.recipe!r}; known: {', '.join(RECIPES)}", file=sys.stderr)
         return 2

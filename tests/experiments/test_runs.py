@@ -12,6 +12,7 @@ from support.helpers import killed
 from support.made_records import whole, write
 
 from rtx_lib.evidence.records import SCHEMA, find
+from rtx_lib.experiments import __main__ as command
 from rtx_lib.experiments import run
 from rtx_lib.experiments import runs as experiments
 from rtx_lib.experiments.__main__ import main
@@ -128,6 +129,15 @@ def test_command_line(capsys):
     assert "unknown recipe 'nothing'; known: adding" in capsys.readouterr().err
     with pytest.raises(ValueError, match="device must be one that torch can use here, got 'abacus'"):
         run(TINY, 9, out="unused", device="abacus")
+
+
+def test_a_plain_name_runs_what_has_won(tmp_path, monkeypatch):
+    ran = []
+    monkeypatch.setattr(command, "chosen", lambda: {"plain": TINY.name})
+    monkeypatch.setattr(command, "RECIPES", {TINY.name: TINY})
+    monkeypatch.setattr(command, "run", lambda recipe, seed, **how: ran.append((recipe, seed)) or tmp_path / "none")
+    monkeypatch.setattr(command, "find", lambda name, seed, folder: {"device": {}, "diverged": None, "metrics": {}})
+    assert main(["run", "plain", "--seed", "7", "--out", str(tmp_path)]) == 0 and ran == [(TINY, 7)]
 
 
 @pytest.mark.parametrize("name", ["model", "task", "schedule", "optimizer"])
