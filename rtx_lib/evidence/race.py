@@ -192,28 +192,32 @@ class Race:
         """What no single record holds, in the form of records, so that rules and marks can name it.
 
         ``step-TASK-LANE`` has what was timed, the seconds to the line and the ``rank`` among the lanes that reach it
-        with every seed, 1 for the soonest. ``place-LANE`` has the ``place`` on each task, and the one at the worst of
-        the rates that were ``tried``; its "seeds" are the tasks.
+        with every seed, 1 for the soonest. ``place-LANE`` has the ``place`` on each task, the one at the worst of the
+        rates that were ``tried``, and the one ``off_by_one``, where every lane has the worse of the two rates beside
+        its best one; its "seeds" are the tasks.
         """
         found: dict[str, list[Record]] = {}
         for task, lanes in self.results.items():
             spent = {lane: self.spent(task, lane, "seconds_per_step") for lane in lanes}
             there = sorted((time, lane) for lane in self.finishers(task) if (time := spent[lane]) is not None)
             ranks = {lane: rank for rank, (_, lane) in enumerate(there, start=1)}
-            worst = {lane: self._worst(task, rates) for lane, rates in tried.get(task, {}).items()}
+            scores = {lane: self._tried(task, rates) for lane, rates in tried.get(task, {}).items()}
+            worst = {lane: max(own.values()) for lane, own in scores.items()}
+            beside = {lane: worse_beside(own) for lane, own in scores.items()}
             for lane in lanes:
                 timed = {"seconds_to_line": spent[lane], "rank": ranks.get(lane), **self.costs.get((task, lane), {})}
                 found[f"step-{task}-{lane}"] = [computed_record(f"step-{task}-{lane}", 0, timed)]
                 places = {"place": self.place(task, lane)}
                 if lane in worst:
                     places["at_worst_rate"] = 1 + sum(other < worst[lane] for other in worst.values())
+                    places["off_by_one"] = 1 + sum(other < beside[lane] for other in beside.values())
                 own = found.setdefault(f"place-{lane}", [])
                 own.append(computed_record(f"place-{lane}", len(own), places))
         return found
 
-    def _worst(self, task: str, rates: Mapping[float, float]) -> float:
-        """The score of a lane's worst trial."""
-        return max(math.inf if math.isnan(value) else self.sign(task) * value for value in rates.values())
+    def _tried(self, task: str, rates: Mapping[float, float]) -> dict[float, float]:
+        """The scores of a lane's trials by rate."""
+        return {lr: math.inf if math.isnan(value) else self.sign(task) * value for lr, value in rates.items()}
 
 
 def computed_record(recipe: str, seed: int, metrics: Mapping[str, float | None]) -> Record:
@@ -227,6 +231,16 @@ Tried = Mapping[str, Mapping[float, float]]
 """Of one task, by lane and learning rate, the best validation value of a trial; nan for one that diverged."""
 
 
+def worse_beside(scores: Mapping[float, float]) -> float:
+    """Of the two rates beside the best one the worse score; that of the best one if it was tried alone.
+
+    ``scores`` are those of the trials by rate, smaller is better.
+    """
+    rates = sorted(scores)
+    place = min(range(len(rates)), key=lambda i: scores[rates[i]])
+    return max(scores[lr] for lr in rates[max(0, place - 1) : place + 2])
+
+
 @dataclass(frozen=True)
 class RateEffect:
     """How far rates move a lane on one task, set against how far the lanes are apart; all in the task's metric.
@@ -237,6 +251,8 @@ class RateEffect:
         The distance of two rates of a lane, the median over all pairs of each lane and then over the lanes.
     second
         The distance of a lane's best rate from its second best, the median over the lanes.
+    beside
+        The distance of a lane's best rate from the worse of the two beside it, the median over the lanes.
     lanes
         The distance of two lanes, each at its best rate, the median over all pairs.
     leader
@@ -249,6 +265,7 @@ class RateEffect:
 
     any_two: float
     second: float
+    beside: float
     lanes: float
     leader: str
     behind: int
@@ -280,6 +297,7 @@ def rate_effect(tried: Tried, *, higher: bool) -> RateEffect:
     return RateEffect(
         any_two=statistics.median(_apart(values) for values in ranked.values()),
         second=statistics.median(values[1] - values[0] for values in ranked.values()),
+        beside=statistics.median(worse_beside(own[lane]) - ranked[lane][0] for lane in ranked),
         lanes=_apart([values[0] for values in ranked.values()]),
         leader=leader,
         behind=sum(values[0] < ranked[leader][-1] for lane, values in ranked.items() if lane != leader),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rtx_lib.evidence import measured
-from rtx_lib.evidence.race import NO_RIVAL, Race, changed_places, rate_effect
+from rtx_lib.evidence.race import NO_RIVAL, Race, changed_places, rate_effect, worse_beside
 
 LANES = {"one": "One", "two": "Two", "three": "Three"}
 FINISH = {"digits": ("accuracy", 0.9), "text": ("loss", 1.8)}
@@ -113,12 +113,24 @@ def test_what_was_computed_can_be_named_like_a_record():
     assert measured.series("place-one.at_worst_rate", lost) == [None, 2], "a trial that diverged is the worst"
 
 
+def test_how_a_lane_stands_with_a_rate_beside_its_best():
+    found = race(one=[0.9, 0.95, 0.9], two=[0.5] * 3)
+    tried = {"one": {0.1: 9.0, 0.2: 1.9, 0.3: 1.8, 0.4: 2.2}, "two": {0.1: 2.4, 0.2: 2.0, 0.3: 2.3, 0.4: 99.0}}
+    records = found.computed({"text": tried})
+    assert measured.series("place-one.off_by_one", records) == [None, 1], "2.2 is better than 2.4"
+    assert measured.series("place-two.off_by_one", records) == [None, 2]
+    assert worse_beside({1.0: 3.0, 2.0: 1.0, 4.0: 2.0, 8.0: 9.0}) == 3.0
+    assert worse_beside({1.0: 1.0, 2.0: 4.0, 4.0: 9.0}) == 4.0, "at an end there is one beside it"
+    assert worse_beside({1.0: 5.0}) == 5.0
+
+
 def test_rates_are_set_against_lanes():
     tried = {"one": {1.0: 0.9, 2.0: 0.8, 3.0: 0.1}, "two": {1.0: 0.5, 2.0: 0.45, 3.0: 0.4}}
     tried["lost"] = {1.0: math.nan, 2.0: 0.9, 3.0: math.nan}
     found = rate_effect(tried, higher=True)
     assert found.leader == "one" and (found.behind, found.others) == (1, 1), "the lane that was lost does not count"
     assert found.second == pytest.approx((0.1 + 0.05) / 2) and found.lanes == pytest.approx(0.4)
+    assert found.beside == pytest.approx((0.1 + 0.05) / 2)
     assert found.any_two == pytest.approx((0.7 + 0.05) / 2), "medians of 0.1, 0.7, 0.8 and of 0.05, 0.05, 0.1"
     turned = {lane: {rate: -v for rate, v in own.items()} for lane, own in tried.items()}
     assert rate_effect(turned, higher=False) == found
