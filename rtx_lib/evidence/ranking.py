@@ -1,9 +1,10 @@
 """Who is ahead of whom in a race, and how sure that is: pairs that separate, ranks with intervals, equal budgets.
 
 A ranking compares values of one split and says which: at the end of the runs those of the *test* split, within a
-budget those of the *validation* split, read off the learning curves. The two are never mixed. What is no better than
-the baseline of its task, a run that diverged among it, counts as the baseline: lanes that learned nothing tie. (For
-both splits that is the baseline which the records know; one that counts symbols was counted on the test split.)
+budget those of the *validation* split, read off the learning curves. The two are never mixed. What has learned nothing
+(:meth:`rtx_lib.evidence.race.Race.floor`), a run that diverged among it, counts as the baseline with its margin, so
+that lanes which learned nothing tie. (For both splits that is the baseline which the records know; one that counts
+symbols was counted on the test split.)
 
 Ranks are those of competitions, one more than the lanes that are better, so lanes that tie share the better one.
 """
@@ -81,7 +82,7 @@ class Pairs:
     separate
         Those that separate, without ``void``.
     void
-        Those that would, but a seed of the loser is no better than the baseline of the task: it is no rival.
+        Those that would, but a seed of the loser has learned nothing: it is no rival.
     chance
         How many of those judged would separate, with a rival or without, if the lanes of each pair were alike.
     """
@@ -348,8 +349,7 @@ def _ways(
         found = {lane: scores_within(race, task, lane, kind, amount) for lane in lanes}
     if not (found := {lane: own for lane, own in found.items() if len(own)}):
         raise ValueError(f"task must be one with runs and costs in {kind or 'test metrics'}, got {task!r}")
-    line = race.baseline(task)
-    scores = found if line is None else {lane: np.minimum(own, race.sign(task) * line) for lane, own in found.items()}
+    scores = {lane: np.minimum(own, race.floor(task)) for lane, own in found.items()}
     drawn = [_drawn(own, single) for own in scores.values()]
     values = np.concatenate([own for own, _ in drawn])
     owner = np.repeat(np.arange(len(drawn)), [len(own) for own, _ in drawn])

@@ -53,6 +53,13 @@ def beyond(lr: float, tried: Iterable[float]) -> float | None:
     return next((other for other in sides if other not in tried), None)
 
 
+def finalists(losses: Mapping[float, float]) -> list[float]:
+    """The two best rates, and the one between them where only one is left out there."""
+    best = ranked(losses)[:2]
+    between = GRID[GRID.index(min(best)) + 1 : GRID.index(max(best))] if len(best) > 1 else []
+    return [*best, *between] if len(between) == 1 else best
+
+
 def tuned(task: str, lane: str, folder: Path | None = None) -> tuple[float | None, Runs]:
     """The rate that a lane has won with on a task, None while runs are missing that decide it, and the next runs.
 
@@ -83,7 +90,7 @@ def tuned(task: str, lane: str, folder: Path | None = None) -> tuple[float | Non
     tried = trials(RATES, next_runs)
     while not next_runs and (further := beyond(ranked(tried)[0], tried)):
         tried |= trials([further], next_runs)
-    finals = ranked(tried)[:2]
+    finals = finalists(tried)
     while not next_runs:
         medians = {}
         for lr in finals:

@@ -11,6 +11,7 @@ that look at one step at a time (Vaswani et al. 2017), with norms in front of th
 so that models which are compared differ in the mixer alone.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -74,7 +75,7 @@ class MixerStack(nn.Module):
     width, layers
         D and the number of layers; each at least 1.
     mlp
-        Width of the MLP between its two maps as a multiple of D; without MLPs if 0.
+        Width of the MLP between its two maps as a multiple of D, rounded; without MLPs if 0.
     kernel_size
         Steps that a :class:`~rtx_lib.layers.short_convolution.ShortConvolution` in front of every mixer sees; none
         if None.
@@ -96,15 +97,15 @@ class MixerStack(nn.Module):
         *,
         width: int,
         layers: int,
-        mlp: int = 2,
+        mlp: float = 2,
         kernel_size: int | None = None,
         vocabulary: int | None = None,
     ) -> None:
         super().__init__()
         expect_sizes(input_size=input_size, output_size=output_size, width=width, layers=layers)
         expect_sizes(kernel_size=1 if kernel_size is None else kernel_size)
-        if isinstance(mlp, bool) or not isinstance(mlp, int) or mlp < 0:
-            raise ValueError(f"mlp must be a whole number of at least 0, got {mlp!r}")
+        if isinstance(mlp, bool) or not isinstance(mlp, int | float) or not 0 <= mlp < math.inf:
+            raise ValueError(f"mlp must be a number of at least 0, got {mlp!r}")
         self.input_size, self.output_size, self.width = input_size, output_size, width
         self.embedding = input_layer(input_size, width, vocabulary=vocabulary)
         self.mixers = nn.ModuleList(mixer(width) for _ in range(layers))
@@ -112,7 +113,7 @@ class MixerStack(nn.Module):
         convolved = 0 if kernel_size is None else layers
         self.convolutions = nn.ModuleList(ShortConvolution(width, kernel_size or 1) for _ in range(convolved))
         self.mlps = nn.ModuleList(
-            FeedForward(width, mlp * width, activation="gelu") for _ in range(layers if mlp else 0)
+            FeedForward(width, round(mlp * width), activation="gelu") for _ in range(layers if mlp else 0)
         )
         self.mlp_norms = nn.ModuleList(nn.LayerNorm(width) for _ in self.mlps)
         self.norm = nn.LayerNorm(width)

@@ -90,7 +90,7 @@ ALIASES = {
 }
 """Other names of models, in small letters and with hyphens."""
 
-VARIANTS = ("window-1", "rotary", "signed", "published")
+VARIANTS = ("window-1", "rotary", "signed", "published", "convolution", "blocks")
 """Endings of names of models whose figures show them beside the model itself."""
 
 FAMILIES = {family: tuple(own) for family, own in LOOKS.items()}

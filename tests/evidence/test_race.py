@@ -73,6 +73,21 @@ def test_a_rival_with_a_seed_that_misses_the_baseline_decides_nothing(worst):
     assert found.beaten("one", "two") == {NO_RIVAL: ["digits"]}
 
 
+def test_who_is_hardly_better_than_the_baseline_has_learned_nothing():
+    """A formula for the baseline differs from its value on a sample, so models that learned nothing lie around it."""
+    runs = of("digits", one=[0.13, 0.13, 0.14], two=[0.12, 0.13, 0.11], three=[0.6, 0.65, 0.75])
+    found = Race(LANES, {"digits": FINISH["digits"]}, runs, baselines={"digits": 0.1})
+    assert found.floor("digits") == pytest.approx(-0.145), "a twentieth of the way from 0.1 to 1"
+    assert [lane for lane in LANES if found.misses("digits", lane)] == ["one", "two"]
+    assert [found.place("digits", lane) for lane in LANES] == [2, 2, 1], "they tie"
+    lost = of("text", "loss", one=[2.38, 2.38, 2.37], two=[2.36, 2.36, 2.3])
+    found = Race(LANES, {"text": FINISH["text"]}, lost, baselines={"text": 2.5})
+    assert (
+        found.floor("text") == pytest.approx(2.375) and found.misses("text", "one") and not found.misses("text", "two")
+    )
+    assert Race(LANES, {"text": FINISH["text"]}, lost, baselines={}).floor("text") == math.inf
+
+
 def test_the_better_lane_may_have_beaten_the_baseline_alone():
     runs = of("text", "loss", one=[2.4, 2.4, 2.4], two=[2.6, 2.7, 2.8], three=[2.9, 2.9, 2.9])
     runs = {key: [run | {"baselines": {"pairs": 2.5}} for run in own] for key, own in runs.items()}

@@ -55,6 +55,13 @@ def test_the_two_best_trials_are_run_with_three_seeds_and_the_better_median_with
     assert tuned(*CELL, tmp_path) == (0.001, []), "the two seeds that come later change nothing"
 
 
+def test_the_one_rate_between_the_two_best_is_run_too(tmp_path):
+    assert tuning.finalists({0.001: 3.0, 0.003: 5.0, 0.01: 1.0, 0.03: 9.0}) == [0.01, 0.001, 0.003]
+    assert tuning.finalists({0.001: 3.0, 0.003: 5.0, 0.01: 4.0, 0.03: 1.0}) == [0.03, 0.001], "two are left out"
+    try_rates(tmp_path, [9, 8, 2, 7, 1, 6, 5])
+    assert {recipe.lr for recipe, _ in tuned(*CELL, tmp_path)[1]} == {0.001, 0.003, 0.01}
+
+
 def test_a_lane_that_is_best_at_an_end_tries_on_beyond_it(tmp_path):
     try_rates(tmp_path, [1, 2, 3, 4, 5, 6, 7])
     assert asked(tuned(*CELL, tmp_path)[1]) == [("trial-copy-gru-3e-05", 0)]

@@ -46,6 +46,8 @@ def test_sizes_are_those_of_its_parts():
     model = MixerStack(7, 7, rnn, width=8, layers=2, mlp=2, vocabulary=7)
     mixer, mlp, norm = 2 * 64 + 16, 2 * 2 * 64 + 24, 16
     assert parameter_count(model) == 2 * (mixer + mlp + 2 * norm) + norm + 8 * 7 + 7
+    part = MixerStack(7, 7, rnn, width=8, layers=1, mlp=29 / 8).mlps[0]
+    assert part.linear1.weight.shape == (29, 8), "a multiple need not be whole"
 
 
 @pytest.mark.parametrize("positions", ["none", "rotary", "alibi"])
