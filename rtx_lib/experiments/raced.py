@@ -10,7 +10,7 @@ import json
 import math
 from pathlib import Path
 
-from rtx_lib.evidence.race import Race, Tried
+from rtx_lib.evidence.race import BASELINES, Race, Tried
 from rtx_lib.evidence.records import Record, load, load_costs
 from rtx_lib.evidence.records import chosen as plain_names
 from rtx_lib.evidence.seeds import best
@@ -47,11 +47,23 @@ def raced(task: str, lane: str, length: int | None = None, folder: Path | None =
     return plan.race(task, lane, rate(task, lane, folder), length)
 
 
-def recorded(records: Records | None = None) -> Race:
-    """The book's race: the runs that won, with what a step costs."""
+def recorded(records: Records | None = None, *, lengths: bool = False) -> Race:
+    """The book's race: the runs that won, with what a step costs.
+
+    With ``lengths`` the other lengths are there, too, as tasks of their own, "adding-50" behind "adding"; of these no
+    step was timed.
+    """
     records = load() if records is None else records
-    runs = {(task, lane): records.get(f"race-{task}-{lane}", []) for task, lane in plan.CELLS}
-    return Race(plan.LANES, plan.FINISH, runs, load_costs())
+    tasks = [(task, "") for task in plan.TASKS]
+    if lengths:
+        tasks = [(task, end) for task, _ in tasks for end in ("", *(f"-{n}" for n in plan.LENGTHS.get(task, ())[::2]))]
+    return Race(
+        plan.LANES,
+        {task + end: plan.FINISH[task] for task, end in tasks},
+        {(task + end, lane): records.get(f"race-{task}-{lane}{end}", []) for task, end in tasks for lane in plan.LANES},
+        load_costs(),
+        {task + end: BASELINES[task] for task, end in tasks},
+    )
 
 
 def of_lengths(task: str, records: Records | None = None) -> dict[int, dict[str, list[Record]]]:

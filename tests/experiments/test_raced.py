@@ -62,6 +62,16 @@ def test_the_race_is_made_of_what_has_won(results):
     assert lengths[30]["gru"] == list(race.of("copy", "gru"))
 
 
+def test_other_lengths_are_tasks_of_their_own(results):
+    raced.choose(results)
+    race = raced.recorded(load(results), lengths=True)
+    assert list(race.finish)[:6] == ["adding", "adding-50", "adding-200", "copy", "copy-10", "copy-100"]
+    assert race.values("copy-100", "gru") == [0.3] and race.finish["copy-100"] == plan.FINISH["copy"]
+    assert race.baseline("copy-100") == race.baseline("copy") == 1 / 8
+    assert plan.described("copy-100", {})["name"] == "Copy, pause 100"
+    assert plan.described("adding-50", {})["name"] == "Adding, T = 50" and plan.described("copy", {})["name"] == "Copy"
+
+
 def test_what_was_tried_is_told_by_task_lane_and_rate(results):
     put(results, plan.trial("copy", "gru", 0.1), 9.0, diverged={"step": 1, "reason": "loss is nan"})
     found = raced.tried(load(results))

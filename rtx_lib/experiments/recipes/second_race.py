@@ -261,9 +261,13 @@ def _model(task: str, lane: str, length: int) -> tuple[str, dict[str, Any]]:
 def described(task: str, baselines: Mapping[str, float]) -> dict[str, Any]:
     """A task as the figures of :mod:`rtx_lib.plots.lanes` want it: name, metric, line and what needs no learning.
 
-    ``baselines`` are those of a record of the task; what they lack is left out.
+    ``task`` may name another length, "adding-50". ``baselines`` are those of a record of the task; what they lack is
+    left out.
     """
+    task, _, length = task.partition("-")
     name, label, short = _CALLED[task]
+    if length:
+        name = f"{name}, {'T =' if task == 'adding' else 'pause'} {length}"
     metric, line = FINISH[task]
     known = BASELINES[task]
     value = baselines.get(known) if isinstance(known, str) else known
