@@ -18,10 +18,11 @@ from sphinx.util.docutils import SphinxDirective
 from tables import paragraphs, row, table
 
 from rtx_lib.evidence.claims import number
-from rtx_lib.evidence.records import check, load, sources
+from rtx_lib.evidence.records import check, chosen, load, sources
 
 FOLDER = "book/results"
 TRIALS = ("rate-", "trial-")  # the starts of the names of trials of learning rates
+RATED = re.compile(r"(race|large)-.*-(0\.\d+|1|\de-\d+)")  # what has raced with a rate that it names
 HOW = "python -m rtx_lib.experiments run RECIPE --seed 0 1 2"
 RACE = {
     "adding": "the adding problem",
@@ -57,10 +58,6 @@ GROUPS = (
     ("Chapter 13: parity, and words of S3", "parity-|s3-"),
     ("Chapter 13: recall", "mqar-|state-"),
     ("Chapter 13: selective copying", "selective-"),
-    (
-        "The race, second edition, as far as it is run: a rate at the end of each name",
-        r"(race|large)-.*-(0\.\d+|1|\de-\d+)$",
-    ),
     *((f"The race: {about}", f"race-{task}-") for task, about in RACE.items()),
 )
 REST = "Other runs"
@@ -153,40 +150,54 @@ def section(title: str, *content: nodes.Node) -> nodes.section:
     return nodes.section("", nodes.title("", title), *content, ids=[nodes.make_id(f"records-{title}")], names=[])
 
 
-def trials(found: dict[str, list[dict[str, Any]]], files: dict[str, str]) -> nodes.section:
-    """The trials of learning rates: a row for each model of a task, with all rates that it tried."""
-    lanes: dict[str, list[dict[str, Any]]] = {}
+def by_rate(title: str, text: str, found: dict[str, list[dict[str, Any]]], files: dict[str, str]) -> nodes.section:
+    """Runs that only say which rate is better: a row for each model of a task, with all rates that it was run with."""
+    lanes: dict[str, list[list[dict[str, Any]]]] = {}
     for recipe, records in found.items():
         rate = f"-{records[0]['configuration']['lr']:g}"
-        lanes.setdefault(recipe.removesuffix(rate).removeprefix("rate-"), []).append(records[0])
+        lanes.setdefault(recipe.removesuffix(rate).removeprefix("rate-"), []).append(records)
     rows = []
-    for lane, records in lanes.items():
-        records.sort(key=lambda record: float(record["configuration"]["lr"]))
-        told = "; ".join(f"{record['configuration']['lr']:g}: {trial_result(record)}" for record in records)
+    for lane, groups in lanes.items():
+        groups.sort(key=lambda records: float(records[0]["configuration"]["lr"]))
+        told = "; ".join(f"{records[0]['configuration']['lr']:g}: {judged(records)}" for records in groups)
         name = [nodes.paragraph("", "", nodes.literal("", lane))]
-        rows.append(row([name, paragraphs([f"{records[0]['configuration']['steps']:,}"]), paragraphs([told])]))
-    text = (
-        "Short runs, one seed each, judged by the loss of the tested model on the validation split; they say nothing "
-        'else. The models of the race chose their rates from them; names with "trial-" belong to its second edition, '
-        "which is not whole yet. Those of chapters 8 and 9 had theirs before: the "
-        "trials show which rates around them would have done better. Their records: "
-    )
+        rows.append(row([name, paragraphs([f"{groups[0][0]['configuration']['steps']:,}"]), paragraphs([told])]))
     head = ("Task and model", "Steps", "Rate: validation loss")
     links: list[nodes.Node] = []
     for file in sorted({files[recipe] for recipe in found}):
         name = file.rpartition("/")[2].removesuffix(".jsonl")
         links += [nodes.Text(", " * bool(links)), to_file(name, file)]
-    about = nodes.paragraph("", text, *links, nodes.Text("."))
-    return section("Trials of learning rates", about, table(head, rows))
+    about = nodes.paragraph("", f"{text} Their records: ", *links, nodes.Text("."))
+    return section(title, about, table(head, rows))
 
 
-def trial_result(record: dict[str, Any]) -> str:
-    """The validation loss by which ``rtx_lib.experiments.best_rate`` chooses, or that the run diverged."""
-    metric = "mse" if "mse" in record["metrics"] else "loss"
-    values = [row[metric] for row in record["evaluations"] if metric in row]
-    if record["diverged"] or not values:
-        return "diverged" if record["diverged"] else "none"
-    return f"{metric} {number(min(values) if record['configuration'].get('keep_best') else values[-1])}"
+def judged(records: Sequence[dict[str, Any]]) -> str:
+    """The validation loss by which a rate is judged, of several seeds the median, or that runs diverged."""
+    losses, said = [], []
+    metric = "mse" if any("mse" in row for record in records for row in record["evaluations"]) else "loss"
+    for record in records:
+        values = [row[metric] for row in record["evaluations"] if metric in row]
+        if values and not record["diverged"]:
+            losses.append(min(values) if record["configuration"].get("keep_best") else values[-1])
+    if losses:
+        said.append(f"{metric} {number(statistics.median(losses))}")
+    if lost := len(records) - len(losses):
+        said.append(f"{lost} of {len(records)} diverged" if len(records) > 1 else "diverged")
+    return ", ".join(said)
+
+
+TRIED = (
+    "Trials of learning rates",
+    "Short runs, one seed each, judged by the loss of the tested model on the validation split; they say nothing else. "
+    'The models of the race chose their rates from them; names with "trial-" belong to its second edition, which is '
+    "not whole yet. Those of chapters 8 and 9 had theirs before: the trials show which rates around them would have "
+    "done better.",
+)
+LOST = (
+    "Finals of learning rates",
+    "Whole runs of the race with three seeds, at the best rates of the trials, judged by the median of the loss on the "
+    "validation split. Those that won are in the tables of the race when all are run.",
+)
 
 
 class Records(SphinxDirective):
@@ -205,11 +216,14 @@ class Records(SphinxDirective):
         up = "../" * self.env.docname.count("/") + FOLDER
         files = {recipe: f"{up}/{file}" for recipe, file in sources(folder).items()}
         tried = {recipe: found.pop(recipe) for recipe in list(found) if recipe.startswith(TRIALS)}
+        won = set(chosen(folder).values())
+        lost = {recipe: found.pop(recipe) for recipe in list(found) if RATED.fullmatch(recipe) and recipe not in won}
         sections = []
         for title, recipes in grouped(found).items():
             rows = [row(cells(name, found[name], files[name]), ids=[f"recipe-{name}"]) for name in recipes]
             sections.append(section(title, table(HEAD, rows)))
-        return [*sections, *([trials(tried, files)] if tried else [])]
+        aside = [by_rate(*said, runs, files) for said, runs in ((LOST, lost), (TRIED, tried)) if runs]
+        return [*sections, *aside]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

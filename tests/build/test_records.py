@@ -58,6 +58,20 @@ def test_trials_of_rates_are_a_table_of_their_own(tmp_path):
     assert "0.0003: mse 0.125; 0.01: mse 0.200" in page
 
 
+def test_what_lost_in_the_race_is_set_apart_from_what_won(tmp_path):
+    def final(lr, seed, loss, **changes):
+        rows = [{"step": 400, "split": "valid", "loss": loss}]
+        how = whole()["configuration"] | {"lr": lr}
+        return whole(f"race-copy-gru-{lr:g}", seed, configuration=how, evaluations=rows, **changes)
+
+    lost = [final(0.01, 0, 0.2), final(0.01, 1, 0.3), final(0.01, 2, 9.0, diverged={"step": 9, "reason": "x"})]
+    write(tmp_path / "book" / "results", final(0.03, 0, 0.1), *lost)
+    (tmp_path / "book" / "results" / "chosen.json").write_text('{"race-copy-gru": "race-copy-gru-0.03"}')
+    faults, page = build_page(tmp_path, "records", "records", "```{records}\n```")
+    assert not faults and 'id="recipe-race-copy-gru-0.03"' in page and 'id="recipe-race-copy-gru-0.01"' not in page
+    assert "Finals of learning rates" in page and "0.01: loss 0.250, 1 of 3 diverged" in page
+
+
 def test_the_optimizer_is_named_and_how_the_tested_model_was_chosen():
     plain = text_of(records.cells("a", [whole()], ""))
     assert "Adam with rate 0.001, clipped at 1." in plain and "best" not in plain
