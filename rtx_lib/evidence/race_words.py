@@ -124,14 +124,14 @@ def rate_rows(
     lanes: Mapping[str, str],
     write: Callable[[float], str],
 ) -> list[tuple[str, ...]]:
-    """Of each task its name and metric, the three distances of what the rate is worth, and its leader's fall.
+    """Of each task its name and loss, the three distances of what the rate is worth, and its leader's fall.
 
     Parameters
     ----------
     effects
         By task.
     tasks
-        With ``name`` and ``label``, as :mod:`rtx_lib.plots.lanes` describes them.
+        With ``name`` and ``metric``, as :mod:`rtx_lib.plots.lanes` describes them.
     lanes
         Their names by key.
     write
@@ -139,9 +139,9 @@ def rate_rows(
     """
     rows = []
     for task, effect in effects.items():
-        worth = map(write, (effect.any_two, effect.second, effect.lanes))
+        worth = map(write, (effect.beside, effect.second, effect.lanes))
         fall = f"{lanes[effect.leader]} would fall behind {effect.behind} of {effect.others}"
-        rows.append((tasks[task]["name"], tasks[task]["label"], *worth, fall))
+        rows.append((tasks[task]["name"], "MSE" if tasks[task]["metric"] == "mse" else "nats", *worth, fall))
     return rows
 
 
