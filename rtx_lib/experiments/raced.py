@@ -42,7 +42,7 @@ def rate(task: str, lane: str, folder: Path | None = None) -> float:
     return BESIDE[won].lr
 
 
-def raced(task: str, lane: str, length: int | None = None, folder: Path | None = None) -> Recipe:
+def winner(task: str, lane: str, length: int | None = None, folder: Path | None = None) -> Recipe:
     """The recipe that a lane has raced with on a task, at the length of the race unless another is given."""
     return plan.race(task, lane, rate(task, lane, folder), length)
 

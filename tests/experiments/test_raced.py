@@ -35,7 +35,7 @@ def test_the_plain_names_are_those_of_what_has_won(results):
     assert names == {name: f"{name}-0.03" for name in plain}
     assert json.loads((results / "chosen.json").read_text()) == names
     assert raced.rate("copy", "gru", results) == 0.03
-    assert raced.raced("copy", "gru", 10, results) == plan.race("copy", "gru", 0.03, 10)
+    assert raced.winner("copy", "gru", 10, results) == plan.race("copy", "gru", 0.03, 10)
     with pytest.raises(ValueError, match="task and lane must be a cell of the race whose rate is decided"):
         raced.rate("copy", "lstm", results)
 
