@@ -1,9 +1,10 @@
 """Records of measured runs: where they lie, how they are packed, read and checked.
 
 A run writes a file of its own, ``results/runs/<recipe>-s<seed>.json``. ``python -m rtx_lib.experiments pack`` moves
-those of a sweep into its packed file ``results/<sweep>.jsonl``, a line of JSON for each recipe with what its runs
-share, and after it one for each run with the rest. ``evaluations`` are columns there: from a name to its values, to six
-digits, or to the one word that all rows have. The curves lie apart, thinned, in ``results/curves/<sweep>.jsonl``.
+those of a sweep into its packed file ``results/<sweep>.jsonl``. Its first line says what is usual in the whole file.
+Then comes a line for each recipe with what its runs share and is not usual, and after it one for each run with the
+rest. ``evaluations`` are columns there: from a name to its values, to six digits, or to the one word that all rows
+have. The curves lie apart, thinned, in ``results/curves/<sweep>.jsonl``.
 
 Whoever reads gets the same nested dicts, wherever a record lies: the form of :data:`SCHEMA`. A recipe that was run with
 several rates has a name for each, ``race-adding-gru-0.03``; ``results/chosen.json`` says which of them has won and is
@@ -17,6 +18,7 @@ import functools
 import json
 import math
 import os
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -274,11 +276,36 @@ def _lines(records: Sequence[Record], names: Collection[str]) -> Iterator[str]:
         if "evaluations" in row:
             row["evaluations"] = _columns(row["evaluations"])
         rows.setdefault(record["recipe"], []).append(row)
+    parts = []
     for recipe, own in rows.items():
         shared = [name for name in SHARED if name in own[0] and all(row.get(name) == own[0][name] for row in own)]
-        lines = [{"recipe": recipe} | {name: own[0][name] for name in shared}]
-        lines += [{name: row[name] for name in row if name not in (*shared, "recipe")} for row in own]
-        yield from (json.dumps(line, separators=(",", ":"), allow_nan=False) for line in lines)
+        rest = [{name: row[name] for name in row if name not in (*shared, "recipe")} for row in own]
+        parts.append((recipe, {name: own[0][name] for name in shared}, rest))
+    usual = _usual([head for _, head, _ in parts])
+    if all("configuration" in head for _, head, _ in parts):
+        usual["configuration"] = _usual([head["configuration"] for _, head, _ in parts])
+    lines: list[Record] = [{"usual": usual}]
+    for recipe, head, rest in parts:
+        unusual = _unusual(head, usual)
+        if "configuration" in unusual and "configuration" in usual:
+            unusual["configuration"] = _unusual(head["configuration"], usual["configuration"])
+        lines += [{"recipe": recipe} | unusual, *rest]
+    yield from (json.dumps(line, separators=(",", ":"), allow_nan=False) for line in lines)
+
+
+def _usual(rows: Sequence[Mapping[str, Any]]) -> Record:
+    """Of the names that all rows have the commonest value, where two rows share it."""
+    names = [name for name in rows[0] if all(name in row for row in rows)] if rows else []
+    found = {}
+    for name in names:
+        text, count = Counter(json.dumps(row[name], sort_keys=True) for row in rows).most_common(1)[0]
+        if count > 1:
+            found[name] = json.loads(text)
+    return found
+
+
+def _unusual(row: Mapping[str, Any], usual: Mapping[str, Any]) -> Record:
+    return {name: value for name, value in row.items() if name not in usual or value != usual[name]}
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -304,11 +331,16 @@ def _replace(path: Path, lines: Iterable[str]) -> None:
 @functools.lru_cache(maxsize=64)
 def _read(path: Path, changed: int) -> dict[tuple[str, int], Record]:
     """The entries of a packed file by recipe and seed."""
-    found, shared = {}, Record()
+    found, usual, shared = {}, Record(), Record()
     for line in path.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
+        if "usual" in row:
+            usual = row["usual"]
+            continue
         if "recipe" in row:
-            shared = row
+            shared = usual | row
+            if "configuration" in row:
+                shared["configuration"] = usual.get("configuration", {}) | row["configuration"]
             continue
         record = shared | row
         if "evaluations" in record:

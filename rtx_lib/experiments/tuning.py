@@ -91,14 +91,19 @@ def tuned(task: str, lane: str, folder: Path | None = None) -> tuple[float | Non
     while not next_runs and (further := beyond(ranked(tried)[0], tried)):
         tried |= trials([further], next_runs)
     finals = finalists(tried)
+    *first, third = FINAL_SEEDS
     while not next_runs:
-        medians = {}
-        for lr in finals:
-            found = losses(race(task, lane, lr), FINAL_SEEDS, next_runs)
-            medians[lr] = statistics.median(found) if len(found) == len(FINAL_SEEDS) else float("inf")
+        found = {lr: losses(race(task, lane, lr), first, next_runs) for lr in finals}
         if next_runs:
             break
-        won = ranked(medians)[0]
+        # Whoever has two seeds behind both of another has the worse median, whatever the third ones say.
+        least = min(max(own) for own in found.values())
+        left = {
+            lr: own + losses(race(task, lane, lr), [third], next_runs) for lr, own in found.items() if min(own) <= least
+        }
+        if next_runs:
+            break
+        won = ranked({lr: statistics.median(own) for lr, own in left.items()})[0]
         if further := beyond(won, (*tried, *finals)):
             finals.append(further)
             continue

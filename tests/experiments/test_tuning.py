@@ -46,13 +46,29 @@ def test_the_two_best_trials_are_run_with_three_seeds_and_the_better_median_with
     try_rates(tmp_path, [5, 4, 1, 0.5, 2, None, 9])  # best: 0.003, then 0.001
     won, runs = tuned(*CELL, tmp_path)
     names = ["race-copy-gru-0.003", "race-copy-gru-0.001"]
-    assert won is None and asked(runs) == [(name, seed) for name in names for seed in (0, 1, 2)]
+    assert won is None and asked(runs) == [(name, seed) for name in names for seed in (0, 1)]
+    finals(tmp_path, 0.003, [0.1, None])
+    finals(tmp_path, 0.001, [0.3, 0.4])
+    won, runs = tuned(*CELL, tmp_path)
+    assert won is None and asked(runs) == [(name, 2) for name in names]
     finals(tmp_path, 0.003, [0.1, None, None])
     finals(tmp_path, 0.001, [0.3, 0.4, 0.2])
     won, runs = tuned(*CELL, tmp_path)
     assert won == 0.001 and asked(runs) == [("race-copy-gru-0.001", 3), ("race-copy-gru-0.001", 4)]
     finals(tmp_path, 0.001, [0.3, 0.4, 0.2, 8, 9])
     assert tuned(*CELL, tmp_path) == (0.001, []), "the two seeds that come later change nothing"
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "spared"),
+    [((1, 2), (3, 4), True), ((1, 3), (2, 4), False), ((1, 2), (3, None), True), ((None, 2), (3, 4), False)],
+)
+def test_a_third_seed_is_spared_where_two_decide(tmp_path, ours, theirs, spared):
+    try_rates(tmp_path, [5, 4, 1, 0.5, 2, None, 9])
+    finals(tmp_path, 0.003, ours)
+    finals(tmp_path, 0.001, theirs)
+    missing = [("race-copy-gru-0.003", 2), ("race-copy-gru-0.001", 2)]
+    assert asked(tuned(*CELL, tmp_path)[1]) == missing[: 1 if spared else 2]
 
 
 def test_the_one_rate_between_the_two_best_is_run_too(tmp_path):
@@ -76,7 +92,7 @@ def test_a_final_that_is_won_at_an_end_is_run_beyond_it_too(tmp_path):
     finals(tmp_path, 0.03, [2, 2, 2])
     finals(tmp_path, 0.1, [1, 1, 1])
     won, runs = tuned(*CELL, tmp_path)
-    assert won is None and asked(runs) == [("race-copy-gru-0.3", seed) for seed in (0, 1, 2)]
+    assert won is None and asked(runs) == [("race-copy-gru-0.3", seed) for seed in (0, 1)]
     finals(tmp_path, 0.3, [3, 0.5, 3])
     won, runs = tuned(*CELL, tmp_path)
     assert won == 0.1 and [seed for _, seed in asked(runs)] == [3, 4]

@@ -4,7 +4,8 @@ How a lane comes to its rate:
 
 1. a *trial* of each rate of ``RATES``, one seed, shorter and at the least length; where the best one is the last of its
    side, one more rate beyond it, and so on;
-2. the two best rates, and the one between them if there is one, with three seeds, as in the race itself;
+2. the two best rates, and the one between them if there is one, with three seeds, as in the race itself; the third is
+   spared where two decide;
 3. the best of these, by the median on the validation split, with two seeds more.
 
 What follows from records is in :mod:`rtx_lib.experiments.tuning`, and what has raced in
