@@ -40,12 +40,13 @@ def short(task: Task, value: float) -> str:
 
 
 def names_of_rows(lanes: Mapping[str, str]) -> list[str]:
-    """The lanes' names in the order of the rows; what is a variant of the row above says only what differs."""
-    order = list(_rows(lanes))
-    names = [lanes[lane] for lane in order]
-    variants = [name[len(above) :] if above and name.startswith((f"{above} ", f"{above}, ")) else name
-                for above, name in zip(["", *names], names, strict=False)]  # fmt: skip
-    return [name.lstrip(" ,") for name in variants]
+    """The lanes' names in the order of the rows; what is a variant of a row above says only what differs."""
+    names = [lanes[lane] for lane in _rows(lanes)]
+    told = []
+    for i, name in enumerate(names):
+        of = [above for above in names[:i] if name.startswith((f"{above} ", f"{above}, "))]
+        told.append(name.removeprefix(max(of, key=len, default="")).lstrip(" ,"))
+    return told
 
 
 def draw_board(

@@ -77,6 +77,8 @@ def test_heads_say_the_metric_and_its_line() -> None:
 def test_a_variant_below_its_model_says_only_what_differs() -> None:
     assert names_of_rows(LANES) == ["RNN", "IndRNN", "as published", "TCN"]
     assert names_of_rows({"tcn": "TCN", "transformer": "Transformer"}) == ["TCN", "Transformer"]
+    more = {"transformer": "T", "transformer-rotary": "T, rotary", "transformer-convolution": "T, rotary and so on"}
+    assert names_of_rows(more | {"transformer-none": "T without"}) == ["T", "rotary", "and so on", "without"]
     assert names_of_rows({"transformer": "Transformer", "transformer-xl": "Transformer-XL"})[1] == "Transformer-XL"
 
 

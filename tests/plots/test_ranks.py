@@ -65,14 +65,14 @@ def test_planted_mistakes_are_seen() -> None:
         drawn(fig)
 
 
-def test_seventeen_lanes_have_seventeen_names_that_do_not_touch() -> None:
-    many = [f"gru {n}" for n in range(17)]
+def test_twenty_lanes_have_twenty_names_that_do_not_touch() -> None:
+    many = [f"gru {n}" for n in range(20)]
     ranks = {lane: {"place": n, "low": n, "high": n + 0.5, "group": n} for n, lane in enumerate(many, start=1)}
     fig = draw_ranks(ranks, dict(zip(many, many, strict=True)))
     fig.draw_without_rendering()
     boxes = [mpl.text.Text.get_window_extent(text) for text in fig.axes[0].get_yticklabels()]
-    assert len(boxes) == 17 and all(a.y0 > b.y1 for a, b in itertools.pairwise(boxes))
-    assert np.diff(fig.axes[0].get_xticks()).tolist() == [3] * 5
+    assert len(boxes) == 20 and all(a.y0 > b.y1 for a, b in itertools.pairwise(boxes))
+    assert np.diff(fig.axes[0].get_xticks()).tolist() == [3] * 6
 
 
 def test_lanes_of_the_race_have_looks_and_families() -> None:
