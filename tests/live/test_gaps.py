@@ -107,3 +107,15 @@ def test_what_exists_is_counted(opened):
         page.get_by_role("button", name=name).click()
         assert page.locator(".live-status").inner_text() == f"{way}: 20 of 20 exist."
         assert page.locator(".gaps-filled li").count() == 20
+
+
+def test_what_a_button_says_is_not_talked_over_by_what_was_typed_before(opened):
+    page, _ = opened(text="_ _", draws=20, exist=["the cat"])
+    page.clock.install()
+    page.get_by_label("Your words").fill("the _ _")
+    page.get_by_role("button", name="Fill the gaps all at once").click()
+    page.clock.run_for(5000)
+    assert page.locator(".live-status").inner_text().startswith("All at once: ")
+    page.get_by_label("Your words").fill("_ the _")
+    page.clock.run_for(5000)
+    assert page.locator(".live-status").inner_text().startswith("Gap 1: "), "without a button it is said"

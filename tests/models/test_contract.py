@@ -625,7 +625,7 @@ CONSTRUCTORS = [
     (
         partial(MixerStack, mixer=lambda width: RNN(width, width)),
         NET | MIXED,
-        NO_NET | {"width": 0, "layers": 0, "mlp": [-1, 1.5, True], "kernel_size": 0, "vocabulary": 0},
+        NO_NET | {"width": 0, "layers": 0, "mlp": [-1, "2", True], "kernel_size": 0, "vocabulary": 0},
     ),
     (PlainIndRNN, PLAIN, INDRNN | NO_CORE | {"num_layers": 0, "output_size": 0, "vocabulary": 0, "input_scale": 0.0}),
     (

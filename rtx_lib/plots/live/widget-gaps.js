@@ -40,6 +40,7 @@ RTX.part('widget-gaps', (RTX) => {
       return typed.map((word, t) => filling.has(t) ? el('b', {}, words[filling.get(t)]) : word)
     }
     function fillAll(inTurn) {
+      clearTimeout(later)  // what was typed before is no longer news
       const way = inTurn ? 'One after the other' : 'All at once'
       const rows = Array.from({length: draws}, () => fill(inTurn))
       const there = rows.map((row) => exist?.includes(row.filter((one) => one.nodeType).map((one) => one.textContent).join(' ')))
