@@ -29,12 +29,6 @@ def pytest_configure():
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers(config):
-    """One more than there are cores: while a test waits for a browser another computes."""
-    return (os.cpu_count() or 1) + 1
-
-
-@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     config.option.loadscopereorder = False  # the order is the tests' own
     return ByFile(config, log)

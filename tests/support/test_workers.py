@@ -109,12 +109,6 @@ def test_a_run_that_overlooks_a_file_is_red(copy, workers):
     assert done.returncode == 1 and f"ERROR: no test of {hidden} was collected" in done.stdout, done.stdout
 
 
-def test_there_is_a_worker_more_than_cores(copy):
-    done = copy({OTHER: FILES[OTHER]}, "-n", "logical", "--maxprocesses", "4", "-v", OTHER)
-    count = min(4, (os.cpu_count() or 1) + 1)
-    assert done.returncode == 0 and f"created: {count}/{count} workers" in done.stdout, done.stdout + done.stderr
-
-
 def test_nothing_is_asked_of_a_run_of_some_tests(copy):
     done = copy(FILES, "-s", OTHER)
     assert done.returncode == 0 and "turn taken" not in done.stdout, done.stdout + done.stderr
