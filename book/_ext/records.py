@@ -173,17 +173,17 @@ def by_rate(title: str, text: str, found: dict[str, list[dict[str, Any]]], files
 
 def judged(records: Sequence[dict[str, Any]]) -> str:
     """The validation loss by which a rate is judged, of several seeds the median, or that runs diverged."""
-    losses, said = [], []
+    losses: list[float] = []
+    lost = sum(record["diverged"] is not None for record in records)
     metric = "mse" if any("mse" in row for record in records for row in record["evaluations"]) else "loss"
     for record in records:
         values = [row[metric] for row in record["evaluations"] if metric in row]
         if values and not record["diverged"]:
             losses.append(min(values) if record["configuration"].get("keep_best") else values[-1])
-    if losses:
-        said.append(f"{metric} {number(statistics.median(losses))}")
-    if lost := len(records) - len(losses):
+    said = [f"{metric} {number(statistics.median(losses))}"] if losses else []
+    if lost:
         said.append(f"{lost} of {len(records)} diverged" if len(records) > 1 else "diverged")
-    return ", ".join(said)
+    return ", ".join(said) or "none"
 
 
 TRIED = (

@@ -155,7 +155,7 @@ def large_tuned(task: str, lane: str, folder: Path | None = None) -> tuple[float
     It tries the rate of the small one and both its neighbours with one seed, where the best is the last of its side the
     next one beyond it, too; the best is run with all seeds.
     """
-    small = chosen(folder)[task].get(lane)
+    small, _ = tuned(task, lane, folder)
     if small is None:
         return None, []
     place = GRID.index(small)

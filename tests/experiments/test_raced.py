@@ -45,7 +45,7 @@ def test_without_a_decided_rate_no_file_is_written(tmp_path):
 
 
 def test_a_larger_model_has_its_name_when_its_rate_is_decided(results, monkeypatch):
-    monkeypatch.setattr(tuning, "chosen", lambda folder: {task: {"gru": 0.01} for task in plan.TASKS})
+    monkeypatch.setattr(tuning, "tuned", lambda task, lane, folder: (0.01 if lane == "gru" else None, []))
     assert "large-text-gru" not in raced.choose(results)
     for lr, loss in ((0.003, 0.2), (0.01, 0.1), (0.03, 0.3)):
         put(results, plan.large("text", "gru", lr), loss)
@@ -60,6 +60,14 @@ def test_the_race_is_made_of_what_has_won(results):
     lengths = raced.of_lengths("copy", records)
     assert {length: len(own["gru"]) for length, own in lengths.items()} == {10: 0, 30: 5, 100: 1}
     assert lengths[30]["gru"] == list(race.of("copy", "gru"))
+
+
+def test_a_recipe_without_a_rate_in_its_name_is_not_of_this_race(results):
+    write(results, whole("race-copy-lstm", metrics={"accuracy": 0.9}))
+    raced.choose(results)
+    records = load(results)
+    assert "race-copy-lstm" in records and raced.recorded(records).values("copy", "lstm") == []
+    assert raced.of_lengths("copy", records)[30]["lstm"] == []
 
 
 def test_other_lengths_are_tasks_of_their_own(results):

@@ -138,7 +138,7 @@ def test_the_rates_that_are_decided(tmp_path):
 
 def test_lengths_and_sizes_follow_from_the_rate_that_is_decided(tmp_path, monkeypatch):
     assert tuning.next_lengths(tmp_path) == tuning.next_large(tmp_path) == []
-    monkeypatch.setattr(tuning, "chosen", lambda folder: {task: {"gru": 0.01} for task in plan.TASKS})
+    monkeypatch.setattr(tuning, "tuned", lambda task, lane, folder: (0.01 if lane == "gru" else None, []))
     names = [
         f"race-{task}-gru-{length}-0.01"
         for task, length in [("adding", 50), ("adding", 200), ("copy", 10), ("copy", 100)]
