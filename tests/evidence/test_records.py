@@ -84,6 +84,7 @@ def test_what_is_usual_in_a_file_is_told_once(tmp_path):
     """Of the configurations, too, each of which names only what is unusual."""
     runs = [whole(name, configuration=whole()["configuration"] | {"name": name, "lr": lr})
             for name, lr in (("a", 0.1), ("b", 0.1), ("c", 0.2))]  # fmt: skip
+    runs[2]["commit"] = "f" * 40
     write(tmp_path / "runs", *runs)
     pack(tmp_path, {"all": ["a", "b", "c"]})
     usual, *lines = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
@@ -93,7 +94,9 @@ def test_what_is_usual_in_a_file_is_told_once(tmp_path):
         {"name": "b"},
         {"name": "c", "lr": 0.2},
     ]
-    assert [own[0]["configuration"] for own in load(tmp_path).values()] == [run["configuration"] for run in runs]
+    found = [own[0] for own in load(tmp_path).values()]
+    for name in ("configuration", "commit"):
+        assert [record[name] for record in found] == [run[name] for run in runs], name
 
 
 def test_what_has_won_is_found_under_its_plain_name_too(packed):
