@@ -195,8 +195,9 @@ TRIED = (
 )
 LOST = (
     "Finals of learning rates",
-    "Whole runs of the race with three seeds, at the best rates of the trials, judged by the median of the loss on the "
-    "validation split. Those that won are in the tables of the race when all are run.",
+    "Whole runs of the race at the best rates of the trials, as far as they are made, judged by the median of the loss "
+    "on the validation split. A number at the end of a name is another length. Those that won are in the tables of the "
+    "race when all are run.",
 )
 
 
