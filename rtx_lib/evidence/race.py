@@ -211,32 +211,24 @@ class Race:
         """What no single record holds, in the form of records, so that rules and marks can name it.
 
         ``step-TASK-LANE`` has what was timed, the seconds to the line and the ``rank`` among the lanes that reach it
-        with every seed, 1 for the soonest. ``place-LANE`` has the ``place`` on each task, the one at the worst of the
-        rates that were ``tried``, and the one ``off_by_one``, where every lane has the worse of the two rates beside
-        its best one; its "seeds" are the tasks.
+        with every seed, 1 for the soonest. ``place-LANE`` has the ``place`` on each task, and the one ``off_by_one``,
+        where every lane has the worse of the two rates beside its best one; its "seeds" are the tasks.
         """
         found: dict[str, list[Record]] = {}
         for task, lanes in self.results.items():
             spent = {lane: self.spent(task, lane, "seconds_per_step") for lane in lanes}
             there = sorted((time, lane) for lane in self.finishers(task) if (time := spent[lane]) is not None)
             ranks = {lane: rank for rank, (_, lane) in enumerate(there, start=1)}
-            scores = {lane: self._tried(task, rates) for lane, rates in tried.get(task, {}).items()}
-            worst = {lane: max(own.values()) for lane, own in scores.items()}
-            beside = {lane: worse_beside(own) for lane, own in scores.items()}
+            beside = {lane: worse_beside(losses) for lane, losses in tried.get(task, {}).items()}
             for lane in lanes:
                 timed = {"seconds_to_line": spent[lane], "rank": ranks.get(lane), **self.costs.get((task, lane), {})}
                 found[f"step-{task}-{lane}"] = [computed_record(f"step-{task}-{lane}", 0, timed)]
                 places = {"place": self.place(task, lane)}
-                if lane in worst:
-                    places["at_worst_rate"] = 1 + sum(other < worst[lane] for other in worst.values())
+                if lane in beside:
                     places["off_by_one"] = 1 + sum(other < beside[lane] for other in beside.values())
                 own = found.setdefault(f"place-{lane}", [])
                 own.append(computed_record(f"place-{lane}", len(own), places))
         return found
-
-    def _tried(self, task: str, rates: Mapping[float, float]) -> dict[float, float]:
-        """The scores of a lane's trials by rate."""
-        return {lr: math.inf if math.isnan(value) else self.sign(task) * value for lr, value in rates.items()}
 
 
 def computed_record(recipe: str, seed: int, metrics: Mapping[str, float | None]) -> Record:
@@ -247,79 +239,63 @@ def computed_record(recipe: str, seed: int, metrics: Mapping[str, float | None])
 # ------------------------------------------------------------------------------------------------ rates
 
 Tried = Mapping[str, Mapping[float, float]]
-"""Of one task, by lane and learning rate, the best validation value of a trial; nan for one that diverged."""
+"""Of one task, by lane and learning rate, the validation loss by which a trial is judged; infinite if it diverged."""
 
 
-def worse_beside(scores: Mapping[float, float]) -> float:
-    """Of the two rates beside the best one the worse score; that of the best one if it was tried alone.
-
-    ``scores`` are those of the trials by rate, smaller is better.
-    """
-    rates = sorted(scores)
-    place = min(range(len(rates)), key=lambda i: scores[rates[i]])
-    return max(scores[lr] for lr in rates[max(0, place - 1) : place + 2])
+def worse_beside(losses: Mapping[float, float]) -> float:
+    """Of the losses by rate the worse of the two beside the best one; the best one itself if it stands alone."""
+    rates = sorted(losses)
+    place = min(range(len(rates)), key=lambda i: losses[rates[i]])
+    return max(losses[lr] for lr in rates[max(0, place - 1) : place + 2])
 
 
 @dataclass(frozen=True)
 class RateEffect:
-    """How far rates move a lane on one task, set against how far the lanes are apart; all in the task's metric.
+    """How far rates move a lane on one task, set against how far the lanes are apart; all in the loss.
 
     Attributes
     ----------
-    any_two
-        The distance of two rates of a lane, the median over all pairs of each lane and then over the lanes.
-    second
-        The distance of a lane's best rate from its second best, the median over the lanes.
     beside
         The distance of a lane's best rate from the worse of the two beside it, the median over the lanes.
+    second
+        The distance of a lane's best rate from its second best, the median over the lanes.
     lanes
         The distance of two lanes, each at its best rate, the median over all pairs.
     leader
         The lane that is best at its best rate.
     behind
-        How many lanes at their best rate the leader would fall behind with its worst one.
+        How many lanes at their best rate the leader would fall behind at the worse of the two rates beside its own.
     others
         How many lanes there are beside the leader.
     """
 
-    any_two: float
-    second: float
     beside: float
+    second: float
     lanes: float
     leader: str
     behind: int
     others: int
 
 
-def rate_effect(tried: Tried, *, higher: bool) -> RateEffect:
+def rate_effect(tried: Tried) -> RateEffect:
     """What choosing a rate is worth on one task.
-
-    Parameters
-    ----------
-    tried
-        The trials; a lane needs two finite ones, and there must be two such lanes.
-    higher
-        Whether the metric is better where it is larger.
 
     Raises
     ------
     ValueError
-        If fewer than two lanes have two finite values.
+        If fewer than two lanes have two finite losses.
     """
-    sign = -1 if higher else 1
-    own = {lane: {rate: sign * v for rate, v in rates.items() if math.isfinite(v)} for lane, rates in tried.items()}
-    own = {lane: rates for lane, rates in own.items() if len(rates) > 1}
+    own = {lane: losses for lane, losses in tried.items() if sum(map(math.isfinite, losses.values())) > 1}
     if len(own) < 2:
-        raise ValueError(f"tried must hold two lanes with two finite values each, got {len(own)}")
-    ranked = {lane: sorted(rates.values()) for lane, rates in own.items()}
+        raise ValueError(f"tried must hold two lanes with two finite losses each, got {len(own)}")
+    ranked = {lane: sorted(losses.values()) for lane, losses in own.items()}
     leader = min(ranked, key=lambda lane: ranked[lane][0])
     return RateEffect(
-        any_two=statistics.median(_apart(values) for values in ranked.values()),
-        second=statistics.median(values[1] - values[0] for values in ranked.values()),
-        beside=statistics.median(worse_beside(own[lane]) - ranked[lane][0] for lane in ranked),
-        lanes=_apart([values[0] for values in ranked.values()]),
+        beside=statistics.median(worse_beside(losses) - ranked[lane][0] for lane, losses in own.items()),
+        second=statistics.median(losses[1] - losses[0] for losses in ranked.values()),
+        lanes=_apart([losses[0] for losses in ranked.values()]),
         leader=leader,
-        behind=sum(values[0] < ranked[leader][-1] for lane, values in ranked.items() if lane != leader),
+        behind=sum(losses[0] < worse_beside(own[leader]) for lane, losses in ranked.items() if lane != leader),
         others=len(ranked) - 1,
     )
 

@@ -93,18 +93,22 @@ def cost_rows(race: Race, task: str, positions: int) -> list[tuple[str, ...]]:
         B T, the positions of a batch.
     """
     rows: list[tuple[str, ...]] = []
-    for lane, name in race.lanes.items():
-        cost = race.costs[task, lane]
+    for lane, cost in _costs(race, task).items():
         seconds, flops = cost["seconds_per_step"], cost["flops_per_step"]
         rule = 6 * cost["parameters"] * positions
         cells = f"{1e3 * seconds:.0f}", f"{flops / 1e9:.2f}", f"{flops / rule:.2f}", f"{flops / seconds / 1e9:.0f}"
-        rows.append((name, *cells))
+        rows.append((race.lanes[lane], *cells))
     return rows
+
+
+def _costs(race: Race, task: str) -> dict[str, Mapping[str, float]]:
+    """What a step costs, of the lanes that run on a task."""
+    return {lane: race.costs[task, lane] for lane in race.results[task]}
 
 
 def cost_factor(race: Race, task: str, what: str) -> tuple[float, str, str]:
     """The dearest step over the cheapest in ``what`` is counted, and the names of the cheapest and the dearest lane."""
-    own = {lane: race.costs[task, lane][what] for lane in race.lanes}
+    own = {lane: cost[what] for lane, cost in _costs(race, task).items()}
     low, high = min(own, key=own.__getitem__), max(own, key=own.__getitem__)
     return own[high] / own[low], race.lanes[low], race.lanes[high]
 
@@ -124,14 +128,14 @@ def rate_rows(
     lanes: Mapping[str, str],
     write: Callable[[float], str],
 ) -> list[tuple[str, ...]]:
-    """Of each task its name and metric, the three distances of what the rate is worth, and its leader's fall.
+    """Of each task its name and loss, the three distances of what the rate is worth, and its leader's fall.
 
     Parameters
     ----------
     effects
         By task.
     tasks
-        With ``name`` and ``label``, as :mod:`rtx_lib.plots.lanes` describes them.
+        With ``name`` and ``metric``, as :mod:`rtx_lib.plots.lanes` describes them.
     lanes
         Their names by key.
     write
@@ -139,9 +143,9 @@ def rate_rows(
     """
     rows = []
     for task, effect in effects.items():
-        worth = map(write, (effect.any_two, effect.second, effect.lanes))
+        worth = map(write, (effect.beside, effect.second, effect.lanes))
         fall = f"{lanes[effect.leader]} would fall behind {effect.behind} of {effect.others}"
-        rows.append((tasks[task]["name"], tasks[task]["label"], *worth, fall))
+        rows.append((tasks[task]["name"], "MSE" if tasks[task]["metric"] == "mse" else "nats", *worth, fall))
     return rows
 
 

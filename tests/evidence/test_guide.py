@@ -1,18 +1,14 @@
 """Advice stands only while the records bear it out: that of the book, and made-up entries with planted mistakes."""
 
-import itertools
-import math
-
 import pytest
 import yaml
 from support.made_records import records
 
 from rtx_lib.evidence import measured
 from rtx_lib.evidence.guide import guide, read_guide, supported, told
-from rtx_lib.evidence.race import Race
-from rtx_lib.evidence.records import load, load_costs
-from rtx_lib.evidence.seeds import best
-from rtx_lib.experiments.recipes import race as plan
+from rtx_lib.evidence.ranking import computed
+from rtx_lib.evidence.records import load
+from rtx_lib.experiments import recorded, tried
 
 ENTRY = {"id": "short", "situation": "It is short.", "ours": {"A": "a.loss", "B": "b.loss"}, "rules": ["every A < B"]}
 ENTRY |= {"advice": 'Take\n A, <span data-record="a.loss.median">0.2</span>.'}
@@ -73,13 +69,9 @@ def test_numbers_that_were_computed_need_no_seeds(tmp_path):
 @pytest.fixture(scope="module")
 def race_records():
     """What the race gives the guide."""
-    made, tried = load(), {}
-    for task, lane, rate in itertools.product(plan.TASKS, plan.LANES, plan.RATES):
-        for record in made[plan.trial(task, lane, rate).name]:
-            value = best(record, plan.FINISH[task][0])
-            tried.setdefault(task, {}).setdefault(lane, {})[rate] = math.nan if value is None else value
-    runs = {(task, lane): made[plan.race(task, lane).name] for task in plan.TASKS for lane in plan.LANES}
-    return made | Race(plan.LANES, plan.FINISH, runs, load_costs()).computed(tried)
+    made = load()
+    race = recorded(made)
+    return made | race.computed(tried(made)) | computed(race)
 
 
 @pytest.mark.parametrize("entry", read_guide(), ids=lambda entry: entry.id)

@@ -123,9 +123,9 @@ def test_what_was_computed_can_be_named_like_a_record():
     assert measured.value("step-text-one.seconds_per_step.median / step-text-two.seconds_per_step.median", records) == 5
     places = [measured.series(f"place-{lane}.place", records) for lane in ("one", "two")]
     assert places == [[1, 1], [2, 2]]
-    assert measured.series("place-one.at_worst_rate", records) == [None, 2], "3.0 is worse than 2.1"
-    lost = found.computed({"text": {"one": {0.1: 1.9, 0.2: math.nan}, "two": {0.1: 2.0}}})
-    assert measured.series("place-one.at_worst_rate", lost) == [None, 2], "a trial that diverged is the worst"
+    assert measured.series("place-one.off_by_one", records) == [None, 2], "3.0 is worse than 2.1"
+    lost = found.computed({"text": {"one": {0.1: 1.9, 0.2: math.inf}, "two": {0.1: 2.0}}})
+    assert measured.series("place-one.off_by_one", lost) == [None, 2], "a trial that diverged is the worst"
 
 
 def test_how_a_lane_stands_with_a_rate_beside_its_best():
@@ -140,17 +140,14 @@ def test_how_a_lane_stands_with_a_rate_beside_its_best():
 
 
 def test_rates_are_set_against_lanes():
-    tried = {"one": {1.0: 0.9, 2.0: 0.8, 3.0: 0.1}, "two": {1.0: 0.5, 2.0: 0.45, 3.0: 0.4}}
-    tried["lost"] = {1.0: math.nan, 2.0: 0.9, 3.0: math.nan}
-    found = rate_effect(tried, higher=True)
+    tried = {"one": {1.0: 1.0, 2.0: 0.9, 3.0: 0.1}, "two": {1.0: 0.5, 2.0: 0.45, 3.0: 0.4}}
+    tried["lost"] = {1.0: math.inf, 2.0: 0.9, 3.0: math.inf}
+    found = rate_effect(tried)
     assert found.leader == "one" and (found.behind, found.others) == (1, 1), "the lane that was lost does not count"
-    assert found.second == pytest.approx((0.1 + 0.05) / 2) and found.lanes == pytest.approx(0.4)
-    assert found.beside == pytest.approx((0.1 + 0.05) / 2)
-    assert found.any_two == pytest.approx((0.7 + 0.05) / 2), "medians of 0.1, 0.7, 0.8 and of 0.05, 0.05, 0.1"
-    turned = {lane: {rate: -v for rate, v in own.items()} for lane, own in tried.items()}
-    assert rate_effect(turned, higher=False) == found
-    with pytest.raises(ValueError, match="two lanes with two finite values"):
-        rate_effect({"one": {1.0: 0.9, 2.0: 0.8}}, higher=True)
+    assert found.second == pytest.approx((0.8 + 0.05) / 2) and found.lanes == pytest.approx(0.3)
+    assert found.beside == pytest.approx((0.8 + 0.05) / 2)
+    with pytest.raises(ValueError, match="two lanes with two finite losses"):
+        rate_effect({"one": {1.0: 0.9, 2.0: 0.8}})
 
 
 def test_pairs_that_change_places():
@@ -162,15 +159,16 @@ def test_pairs_that_change_places():
 
 
 def test_the_book_s_race_is_whole():
-    from rtx_lib.evidence.records import load_records
+    from rtx_lib.experiments import recorded
     from rtx_lib.experiments.recipes import race as plan
 
-    runs = {("digits", lane): load_records(f"race-digits-{lane}") for lane in plan.LANES}
-    found = Race(plan.LANES, {"digits": plan.FINISH["digits"]}, runs)
-    assert sorted(found.order("digits")) == sorted(plan.LANES)
-    assert {len(own) for own in found.runs.values()} == {len(plan.SEEDS)}
+    found = recorded()
+    assert {cell: len(found.of(*cell)) for cell in plan.CELLS} == dict.fromkeys(plan.CELLS, len(plan.SEEDS))
     assert np.isfinite(found.scores("digits", "tcn")).all()
-    assert 0.1 < found.baseline("digits") < 0.11 and not found.misses("digits", "tcn")
+    assert all(found.baseline(task) is not None for task in plan.TASKS)
+    assert not found.misses("digits", "tcn")
+    for (task, lane), cost in found.costs.items():
+        assert found.of(task, lane)[0]["parameters"] == cost["parameters"], "the costs are of other models"
 
 
 def test_curves_keep_the_best_where_the_best_is_tested():

@@ -66,11 +66,11 @@ def test_wide_ranges_are_told_with_their_rates(race):
 
 
 def test_what_a_rate_is_worth_fills_rows():
-    effect = rate_effect({"one": {1.0: 0.9, 2.0: 0.1}, "two": {1.0: 0.5, 2.0: 0.4}}, higher=True)
-    rows = words.rate_rows(
-        {"digits": effect}, {"digits": {"name": "Digits", "label": "accuracy"}}, LANES, "{:.2f}".format
-    )
-    assert rows == [("Digits", "accuracy", "0.45", "0.45", "0.40", "One would fall behind 1 of 1")]
+    effect = rate_effect({"one": {1.0: 0.1, 2.0: 0.9}, "two": {1.0: 0.5, 2.0: 0.6}})
+    told = {"digits": {"name": "Digits", "metric": "accuracy"}, "adding": {"name": "Adding", "metric": "mse"}}
+    rows = words.rate_rows({"digits": effect, "adding": effect}, told, LANES, "{:.2f}".format)
+    assert rows[0] == ("Digits", "nats", "0.45", "0.45", "0.40", "One would fall behind 1 of 1")
+    assert rows[1][:2] == ("Adding", "MSE")
 
 
 def test_hours_are_told_by_part_and_in_all():
