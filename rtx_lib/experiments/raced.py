@@ -1,8 +1,7 @@
 """The race as it was run: which rate each lane won with, and the records of what has won.
 
 ``results/chosen.json`` says which recipe each plain name, such as ``race-adding-gru``, stands for. It follows from the
-records by the rules of :mod:`rtx_lib.experiments.tuning`, and :func:`choose` writes it. While the first edition is
-shown there is none, and what has no rate in its name is not of this race.
+records by the rules of :mod:`rtx_lib.experiments.tuning`, and :func:`choose` writes it.
 """
 
 import itertools
@@ -58,7 +57,7 @@ def recorded(records: Records | None = None, *, lengths: bool = False) -> Race:
     return Race(
         plan.LANES,
         {task + end: plan.FINISH[task] for task, end in tasks},
-        {(task + end, lane): _won(records, f"race-{task}-{lane}{end}") for task, end in tasks for lane in plan.LANES},
+        {(task + end, lane): records.get(f"race-{task}-{lane}{end}", []) for task, end in tasks for lane in plan.LANES},
         load_costs(),
         {task + end: BASELINES[task] for task, end in tasks},
     )
@@ -69,7 +68,7 @@ def of_lengths(task: str, records: Records | None = None) -> dict[int, dict[str,
     records, (_, usual, _) = load() if records is None else records, plan.LENGTHS[task]
     names = {length: "" if length == usual else f"-{length}" for length in plan.LENGTHS[task]}
     return {
-        length: {lane: _won(records, f"race-{task}-{lane}{end}") for lane in plan.LANES}
+        length: {lane: records.get(f"race-{task}-{lane}{end}", []) for lane in plan.LANES}
         for length, end in names.items()
     }
 
