@@ -149,6 +149,18 @@ class Race:
         floor = self.floor(task)
         return floor < math.inf and misses(self.scores(task, lane), floor)
 
+    def way(self, task: str, lane: str) -> float | None:
+        """How far the lane's median is on the way from learning nothing, 0, to the best median, 1.
+
+        None where the lane or the baseline is missing, or where no lane has learned anything.
+        """
+        if lane not in self.results[task] or (line := self.baseline(task)) is None:
+            return None
+        start, medians = self.sign(task) * line, self.medians(task)
+        if (best := min(medians.values())) >= self.floor(task):
+            return None
+        return 0.0 if medians[lane] >= self.floor(task) else (start - medians[lane]) / (start - best)
+
     def duel(self, task: str, one: str, other: str) -> int | None:
         """What :func:`rtx_lib.evidence.seeds.verdict` says of two lanes: 1 where every seed of the first is better.
 
@@ -190,12 +202,6 @@ class Race:
             for lane, name in self.lanes.items()
             for record in self.of(task, lane)
         ]
-
-    def validation_place(self, task: str, lane: str) -> int:
-        """The lane's place by the last values on the validation split, where :meth:`place` goes by the test split."""
-        last = {other: [self.curve(task, run)["values"][-1] for run in self.of(task, other)] for other in self.lanes}
-        ends = {other: statistics.median(self.sign(task) * v for v in own) for other, own in last.items() if own}
-        return 1 + sum(end < ends[lane] for end in ends.values())
 
     def widest(self, count: int) -> list[tuple[str, str]]:
         """Task and lane of the widest ranges over the seeds, measured against the distance of the task's medians."""

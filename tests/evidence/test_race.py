@@ -88,6 +88,19 @@ def test_who_is_hardly_better_than_the_baseline_has_learned_nothing():
     assert Race(LANES, {"text": FINISH["text"]}, lost, baselines={}).floor("text") == math.inf
 
 
+def test_how_far_a_lane_gets_from_nothing_to_the_best():
+    runs = of("digits", one=[0.12, 0.13, 0.14], two=[0.3, 0.3, 0.9], three=[0.5, 0.5, 0.5])
+    found = Race(LANES | {"four": "Four"}, {"digits": FINISH["digits"]}, runs, baselines={"digits": 0.1})
+    ways = {lane: found.way("digits", lane) for lane in found.lanes}
+    assert ways == {"one": 0, "two": pytest.approx(0.5), "three": pytest.approx(1), "four": None}
+    lost = of("text", "loss", one=[2.0, 2.0, 2.0], two=[1.0, 1.0, 1.0])
+    found = Race(LANES, {"text": FINISH["text"]}, lost, baselines={"text": 3.0})
+    assert [found.way("text", lane) for lane in ("one", "two")] == [pytest.approx(0.5), pytest.approx(1)]
+    nobody = Race(LANES, {"text": FINISH["text"]}, lost, baselines={"text": 1.01})
+    assert nobody.way("text", "two") is None, "none has learned anything"
+    assert Race(LANES, {"text": FINISH["text"]}, lost, baselines={}).way("text", "two") is None
+
+
 def test_the_better_lane_may_have_beaten_the_baseline_alone():
     runs = of("text", "loss", one=[2.4, 2.4, 2.4], two=[2.6, 2.7, 2.8], three=[2.9, 2.9, 2.9])
     runs = {key: [run | {"baselines": {"pairs": 2.5}} for run in own] for key, own in runs.items()}
@@ -186,11 +199,3 @@ def test_every_run_has_its_curve_and_its_seed():
     told = [(run["lane"], run["name"], run["seed"]) for run in found.curves("digits")]
     assert told == [("one", "One", 3), ("one", "One", 5)]
     assert found.by_seed("digits") == {"one": {3: 0.9, 5: 0.8}, "two": {}, "three": {}}
-
-
-def test_the_validation_split_may_order_the_lanes_otherwise():
-    ends = {"one": (0.95, 0.6), "two": (0.9, 0.7)}  # on the test split, and at the last evaluation
-    runs = {("digits", lane): [record("accuracy", test, steps=(0.1, end))] * 3 for lane, (test, end) in ends.items()}
-    found = Race(LANES, {"digits": FINISH["digits"]}, runs)
-    assert [found.place("digits", lane) for lane in ends] == [1, 2]
-    assert [found.validation_place("digits", lane) for lane in ends] == [2, 1]
