@@ -1,6 +1,7 @@
 """The race in figures: the ranking that one seed gives, and what a lane owes to its surroundings."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
@@ -95,7 +96,8 @@ def draw_controls(
             if all(lane in own for lane in pair):
                 ax.plot([own[lane] for lane in pair], [y, y], "-", color=GREY, linewidth=2.6, zorder=1, label="_gain")
                 for lane, fill in zip(pair, ("none", "full"), strict=True):
-                    style = look(lane) | {"linestyle": "none", "markersize": 8, "fillstyle": fill}
+                    style: dict[str, Any] = {"marker": "o", "color": look(lane)["color"], "linestyle": "none"}
+                    style |= {"markersize": 8, "markeredgewidth": 1.5, "fillstyle": fill, "zorder": 2}
                     ax.plot([own[lane]], [y], label=lanes[lane] if y == 0 else "_lane", **style)
         ax.set_xlabel("way from nothing to the best")
         ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), fontsize=10.5, handletextpad=0.2)
