@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import itertools
 import json
 import re
 from typing import Any
@@ -16,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rtx_lib.evidence import seeds
-from rtx_lib.plots import FAMILIES, draw_lane, draw_lengths, draw_tradeoff, race_explorer, show
+from rtx_lib.plots import FAMILIES, draw_lane, draw_lengths, race_explorer, show
 from rtx_lib.plots.lanes import RISING, arrange, over_seeds, three
 
 LANES = {
@@ -180,51 +179,6 @@ def test_lengths_one_panel_a_lane() -> None:
     assert len(show(fig, "lengths", wide=True).data) < 160_000
     with pytest.raises(ValueError, match="must not be empty"):
         draw_lengths(TASKS["adding"], LANES, {}, x_label="T")
-
-
-def check_names(ax: Axes, count: int) -> None:
-    """So many lanes are named, and no name covers another."""
-    ax.figure.draw_without_rendering()
-    names = [text for text in ax.texts if text.get_text().replace("\n", " ") in LANES.values()]
-    boxes = [mpl.text.Text.get_window_extent(text) for text in names]
-    assert len(boxes) == count and not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
-
-
-def test_no_name_covers_another_where_points_crowd() -> None:
-    costs = (None, 1.01, 0.81, 0.14, 0.34, 0.14, 0.68, 0.47, 0.36, 0.55, 0.31)
-    values = (0.168, 5.2e-3, 1.3e-3, 3.5e-5, 2.4e-4, 6.1e-5, 2.8e-4, 6.7e-5, 7.0e-5, 6.2e-6, 2.6e-5)
-    order = [*list(LANES)[:7], "transformer", "transformer-none", "r-transformer", "transformer-xl"]
-    points = {lane: {"cost": c, "value": v} for lane, c, v in zip(order, costs, values, strict=True)}
-    _, ax = plt.subplots(figsize=(5.8, 4.2))
-    draw_tradeoff(ax, TASKS["adding"], LANES, points, x_label="FLOPs")
-    check_names(ax, 11)
-    assert [mark.get_text() for mark in ax.get_xticklabels()] == ["0.1", "0.2", "0.5", "1"]
-
-
-def test_costs_are_drawn_and_no_name_covers_another() -> None:
-    rng = np.random.default_rng(3)
-    points = {
-        lane: {"cost": c, "value": v}
-        for lane, c, v in zip(LANES, rng.uniform(1e11, 2e12, 11), rng.uniform(0.85, 0.99, 11), strict=True)
-    }
-    for lane, value in (("rnn", 0.30), ("irnn", 0.301), ("tcn", 0.302)):
-        points[lane] = {"cost": None, "value": value}
-    points["lstm"]["value"] = None  # type: ignore[typeddict-item]
-    _, ax = plt.subplots(figsize=(7, 4.4))
-    draw_tradeoff(ax, TASKS["digits"], LANES, points, x_label="FLOPs")
-    for lane, point in points.items():
-        marks = labelled(ax, f"_{lane}")
-        assert len(marks) == (lane != "lstm")
-        for mark in marks:
-            assert mark.get_ydata()[0] == point["value"]
-            assert (mark.get_fillstyle() == "none") == (point["cost"] is None)
-            assert point["cost"] is None or mark.get_xdata()[0] == point["cost"]
-    assert "never reaches it" in words(ax) and "LSTM" not in words(ax)
-    check_names(ax, 10)
-    points["gru"]["cost"] = 0
-    with pytest.raises(ValueError, match=r"points\['gru'\]\['cost'\] must be above 0 .*, got 0"):
-        draw_tradeoff(ax, TASKS["digits"], LANES, points, x_label="FLOPs")
-    draw_tradeoff(plt.subplots()[1], TASKS["chorales"], LANES, {}, x_label="FLOPs")
 
 
 # ---- the explorer
