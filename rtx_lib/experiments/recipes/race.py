@@ -29,26 +29,28 @@ LANES = {
     "gru": "GRU",
     "deep-gru": "Deep-transition GRU",
     "indrnn": "IndRNN",
-    "indrnn-published": "IndRNN, as published",
+    "indrnn-published": "IndRNN (published)",
     "qrnn": "QRNN",
     "min-gru": "minGRU",
     "mamba": "Mamba",
     "mlstm": "mLSTM",
     "delta-net": "DeltaNet",
+    "delta-net-signed": "DeltaNet up to 2",
     "tcn": "TCN",
     "transformer": "Transformer",
     "transformer-none": "Transformer without positions",
-    "transformer-rotary": "Transformer, rotary",
-    "transformer-convolution": "Transformer, rotary and convolution",
+    "transformer-rotary": "Rotary Transformer",
+    "transformer-convolution": "Rotary with convolution",
     "r-transformer": "R-Transformer",
     "transformer-xl": "Transformer-XL",
 }
 """The models that race, and their names.
 
-"IndRNN" is treated as all others are: one rate for all parameters, one arrangement on all tasks. "IndRNN, as published"
+"IndRNN" is treated as all others are: one rate for all parameters, one arrangement on all tasks. "IndRNN (published)"
 has what its authors give it: a small rate for the recurrent weights, the length of the sequences, and on each task the
 norm and the start of theirs. Three lanes are controls: an LSTM in the blocks that the newer cells come in, and
 Transformers with rotary positions, without and with the short convolution that those cells have in front of them.
+"DeltaNet up to 2" differs from the one before it in the range of its beta, which lets a step turn a direction round.
 """
 
 WINDOWED = ("transformer", "transformer-none", "transformer-rotary", "transformer-convolution", "r-transformer")
@@ -152,6 +154,7 @@ _SIZES: dict[str, tuple[int, ...]] = {
     "mamba": (55, 55, 55, 55, 56, 55, 55, 55),
     "mlstm": (58, 58, 58, 58, 58, 58, 58, 58),
     "delta-net": (45, 45, 45, 45, 46, 45, 45, 45),
+    "delta-net-signed": (45, 45, 45, 45, 46, 45, 45, 45),
     "tcn": (39, 37, 39, 38, 37, 37, 38, 37),
     "transformer": (193, 193, 193, 199, 212, 192, 199, 194),
     "transformer-none": (193, 193, 193, 199, 212, 192, 199, 194),
@@ -263,6 +266,7 @@ def _model(task: str, lane: str, length: int) -> tuple[str, dict[str, Any]]:
         "mamba": ("mixers", stack | {"mlp": 0}),  # of these two the block is the whole layer
         "mlstm": ("mixers", stack | {"mlp": 0, "options": {"heads": 4}}),
         "delta-net": ("mixers", stack | {"mlp": 4}),
+        "delta-net-signed": ("mixers", stack | {"mixer": "delta-net-2", "mlp": 4}),
         "tcn": ("tcn", {"channels": [size] * 6, "kernel_size": 3}),  # reads 253 steps
         "transformer": ("causal-transformer", attention | {"positions": "sinusoidal"}),
         "transformer-none": ("causal-transformer", attention | {"positions": "none"}),
@@ -320,6 +324,7 @@ def own_ways(lane: str) -> str:
         "mlstm": "a convolution over 4 steps; 4 heads; the block is the whole layer",
         "delta-net": f"a convolution over 4 steps; one head, beta up to 1; feed-forward networks of "
         f"{4 * own.get('width', 0)} between",
+        "delta-net-signed": "as DeltaNet, but beta up to 2",
         "tcn": f"kernel {own.get('kernel_size')}; reads 253 steps",
         "transformer": f"4 heads; inner width {inner}; sinusoids",
         "transformer-none": f"4 heads; inner width {inner}",
