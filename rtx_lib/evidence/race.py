@@ -9,7 +9,7 @@ import functools
 import itertools
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,6 +40,9 @@ A baseline that is a formula differs from its value on the sequences that were d
 error and less of an accuracy, so that models which learned nothing come out on both sides of it.
 """
 
+SOLVED = ("adding", "copy", "parity", "recall", "selective")
+"""The tasks of the book's race that are solved at their finish line: runs beyond it tie, whatever their last digit."""
+
 NO_RIVAL = 2
 """The outcome of a duel that every seed would decide, if no seed of the loser were as bad as the task's baseline."""
 
@@ -61,6 +64,8 @@ class Race:
     baselines
         Of each task what its metric is without learning, as a value or as its name in the records; by
         default those of the book's race.
+    solved
+        Tasks that are solved at their finish line: a score beyond it counts as the line, so that runs tie there.
     """
 
     lanes: Mapping[str, str]
@@ -68,6 +73,7 @@ class Race:
     runs: Mapping[tuple[str, str], Sequence[Any]]
     costs: Mapping[tuple[str, str], Mapping[str, float]] = field(default_factory=dict)
     baselines: Mapping[str, str | float] = field(default_factory=lambda: BASELINES)
+    solved: Collection[str] = ()
 
     @property
     def records(self) -> list[Record]:
@@ -103,12 +109,14 @@ class Race:
     def scores(self, task: str, lane: str, *, ties: bool = False) -> np.ndarray:
         """One number a seed, (seeds,), smaller is better and infinite for a run that diverged.
 
-        With ``ties`` a little of the test loss is added, which tells lanes apart whose metric is the same.
+        Runs that solve the task tie. With ``ties`` they are told apart, those of the same metric by the test loss.
         """
         runs = self.of(task, lane)
         values = [final(run, self.finish[task][0]) for run in runs]
         scores = [math.inf if value is None else self.sign(task) * value for value in values]
-        return np.array(scores) + 1e-9 * ties * np.array([run["metrics"].get("loss", 0) for run in runs])
+        if ties:
+            return np.array(scores) + 1e-9 * np.array([run["metrics"].get("loss", 0) for run in runs])
+        return np.maximum(scores, self.ceiling(task))
 
     def order(self, task: str) -> list[str]:
         """The lanes that have records, the best median first; the test loss decides between equals."""
@@ -143,6 +151,10 @@ class Race:
         if line is None:
             return math.inf
         return self.sign(task) * (line + MARGIN * ((1 if rises(self.finish[task][0]) else 0) - line))
+
+    def ceiling(self, task: str) -> float:
+        """The score that nobody is better than: the finish line of a task that is solved there, else minus infinity."""
+        return self.sign(task) * self.finish[task][1] if task in self.solved else -math.inf
 
     def misses(self, task: str, lane: str) -> bool:
         """Whether a seed of the lane has learned nothing, as :meth:`floor` says; False where that is not known."""

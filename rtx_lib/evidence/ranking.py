@@ -4,7 +4,7 @@ A ranking compares values of one split and says which: at the end of the runs th
 budget those of the *validation* split, read off the learning curves. The two are never mixed. What has learned nothing
 (:meth:`rtx_lib.evidence.race.Race.floor`), a run that diverged among it, counts as the baseline with its margin, so
 that lanes which learned nothing tie. (For both splits that is the baseline which the records know; one that counts
-symbols was counted on the test split.)
+symbols was counted on the test split.) Runs that solve a generated task tie, too, at its finish line.
 
 Ranks are those of competitions, one more than the lanes that are better, so lanes that tie share the better one.
 """
@@ -153,7 +153,7 @@ def scores_within(race: Race, task: str, lane: str, kind: str, amount: float) ->
         seen = [value for step, value in zip(curve["steps"], curve["values"], strict=True) if step <= last]
         lost = run["diverged"] and run["diverged"]["step"] <= last
         scores.append(math.inf if lost or not seen else race.sign(task) * seen[-1])
-    return np.array(scores)
+    return np.maximum(scores, race.ceiling(task))
 
 
 def largest(race: Race, task: str, kind: str) -> float | None:

@@ -8,7 +8,7 @@ import itertools
 import json
 from pathlib import Path
 
-from rtx_lib.evidence.race import BASELINES, Race
+from rtx_lib.evidence.race import BASELINES, SOLVED, Race
 from rtx_lib.evidence.records import Record, load, load_costs
 from rtx_lib.evidence.records import chosen as plain_names
 from rtx_lib.experiments import tuning
@@ -60,6 +60,7 @@ def recorded(records: Records | None = None, *, lengths: bool = False) -> Race:
         {(task + end, lane): records.get(f"race-{task}-{lane}{end}", []) for task, end in tasks for lane in plan.LANES},
         load_costs(),
         {task + end: BASELINES[task] for task, end in tasks},
+        [task + end for task, end in tasks if task in SOLVED],
     )
 
 

@@ -53,6 +53,18 @@ def test_equal_medians_lead_together_and_the_loss_puts_them_in_order():
     assert [found.place("digits", lane) for lane in ("one", "two")] == [1, 1]
 
 
+def test_runs_that_solve_the_task_tie():
+    runs = of("digits", one=[0.91, 0.92, 0.93], two=[0.97, 0.98, 0.99], three=[0.7, 0.8, 0.95])
+    open_end, ended = (Race(LANES, {"digits": FINISH["digits"]}, runs, {}, {}, solved) for solved in ((), ["digits"]))
+    assert open_end.duel("digits", "two", "one") == 1 and ended.duel("digits", "two", "one") == 0
+    assert open_end.leaders("digits") == ["two"] and ended.leaders("digits") == ["two", "one"]
+    assert ended.order("digits") == ["two", "one", "three"], "in the table they stand by their values"
+    assert [ended.place("digits", lane) for lane in LANES] == [1, 1, 3]
+    assert ended.values("digits", "two") == [0.97, 0.98, 0.99] and ended.ceiling("digits") == -0.9
+    lost = Race(LANES, {"text": ("loss", 1.8)}, of("text", "loss", one=[1.7, 1.9, None]), {}, {}, ["text"])
+    assert lost.scores("text", "one").tolist() == [1.8, 1.9, math.inf]
+
+
 def test_a_duel_is_decided_by_every_seed():
     found = race(one=[0.8, 0.85, 0.9], two=[0.5, 0.6, 0.7], three=[0.6, 0.82, 0.99])
     assert found.duel("digits", "one", "two") == 1 and found.duel("digits", "two", "one") == -1

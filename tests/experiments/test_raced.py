@@ -62,14 +62,6 @@ def test_the_race_is_made_of_what_has_won(results):
     assert lengths[30]["gru"] == list(race.of("copy", "gru"))
 
 
-def test_a_recipe_without_a_rate_in_its_name_is_not_of_this_race(results):
-    write(results, whole("race-copy-lstm", metrics={"accuracy": 0.9}))
-    raced.choose(results)
-    records = load(results)
-    assert "race-copy-lstm" in records and raced.recorded(records).values("copy", "lstm") == []
-    assert raced.of_lengths("copy", records)[30]["lstm"] == []
-
-
 def test_other_lengths_are_tasks_of_their_own(results):
     raced.choose(results)
     race = raced.recorded(load(results), lengths=True)
