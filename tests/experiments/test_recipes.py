@@ -110,6 +110,20 @@ def test_larger_models_have_four_times_the_parameters(task):
         assert abs(of_large / of_small / 4 - 1) < 0.04, lane
 
 
+def test_the_two_lanes_of_delta_net_differ_in_the_largest_beta_alone():
+    recipes = [second_race.race("parity", lane, 0.01) for lane in ("delta-net", "delta-net-signed")]
+    plain, signed = (build(recipe, 0)[0] for recipe in recipes)
+    largest = [
+        {module.largest_beta for module in model.modules() if hasattr(module, "largest_beta")}
+        for model in (plain, signed)
+    ]
+    assert largest == [{1.0}, {2.0}]
+    assert all(torch.equal(a, b) for a, b in zip(plain.parameters(), signed.parameters(), strict=True))
+    told = {"name", "about", "model_arguments"}
+    settings = [{key: value for key, value in asdict(recipe).items() if key not in told} for recipe in recipes]
+    assert settings[0] == settings[1]
+
+
 def test_a_dead_parameter_is_seen():
     recipe = race.race("adding", "rnn")
     model, task = build(recipe, 0)
