@@ -109,7 +109,7 @@ def sitemap(address: str, pages: Iterable[str]) -> str:
 def put_csv(results: Path, target: Path) -> None:
     """Write all runs of the race into one file, which the race's chapter offers; none where there are no runs."""
     from rtx_lib.evidence import race_csv, records
-    from rtx_lib.experiments.recipes import second_race as plan
+    from rtx_lib.experiments.recipes import race as plan
 
     found, chosen = records.load(results, plain=False), records.chosen(results)
     if rows := race_csv.race_rows(found, plan.LANES, plan.FINISH, records.load_costs(), chosen):

@@ -28,8 +28,12 @@ RACE = {
     "adding": "the adding problem",
     "copy": "copy memory",
     "digits": "digits",
-    "text": "characters",
+    "text": "characters in windows",
+    "stream": "characters as a stream",
     "chorales": "chorales",
+    "parity": "parity",
+    "recall": "recall",
+    "selective": "selective copying",
 }
 # The tables of the page in their order, each with the start of its recipes' names.
 GROUPS = (
@@ -59,6 +63,7 @@ GROUPS = (
     ("Chapter 13: recall", "mqar-|state-"),
     ("Chapter 13: selective copying", "selective-"),
     *((f"The race: {about}", f"race-{task}-") for task, about in RACE.items()),
+    ("The race: four times as large", "large-"),
 )
 REST = "Other runs"
 
@@ -189,15 +194,13 @@ def judged(records: Sequence[dict[str, Any]]) -> str:
 TRIED = (
     "Trials of learning rates",
     "Short runs, one seed each, judged by the loss of the tested model on the validation split; they say nothing else. "
-    'The models of the race chose their rates from them; names with "trial-" belong to its second edition, which is '
-    "not whole yet. Those of chapters 8 and 9 had theirs before: the trials show which rates around them would have "
-    "done better.",
+    "The models of the race came to their rates by them. Those of chapters 8 and 9 had theirs before: the trials show "
+    "which rates around them would have done better.",
 )
 LOST = (
     "Finals of learning rates",
-    "Whole runs of the race at the best rates of the trials, as far as they are made, judged by the median of the loss "
-    "on the validation split. A number at the end of a name is another length. Those that won are in the tables of the "
-    "race when all are run.",
+    "Whole runs of the race with three seeds, at the best rates of the trials, judged by the median of the loss on the "
+    "validation split. Those that won are in the tables of the race.",
 )
 
 

@@ -97,7 +97,7 @@ def _of(record: Mapping[str, Any], rest: str) -> float | None:
     elif found := re.fullmatch(r"steps to (\w+) ([\d.]+)", rest):
         value = steps_to(record, found[1], float(found[2]))
         return math.inf if value is None else float(value)
-    elif found := re.fullmatch(r"last (\w+)", rest):
+    elif rest not in record["metrics"] and (found := re.fullmatch(r"last (\w+)", rest)):  # a metric may be so called
         value = record["evaluations"][-1].get(found[1]) if record["evaluations"] else None
     else:
         value = record["metrics"].get(rest)

@@ -9,7 +9,7 @@ import functools
 import itertools
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,6 +40,9 @@ A baseline that is a formula differs from its value on the sequences that were d
 error and less of an accuracy, so that models which learned nothing come out on both sides of it.
 """
 
+SOLVED = ("adding", "copy", "parity", "recall", "selective")
+"""The tasks of the book's race that are solved at their finish line: runs beyond it tie, whatever their last digit."""
+
 NO_RIVAL = 2
 """The outcome of a duel that every seed would decide, if no seed of the loser were as bad as the task's baseline."""
 
@@ -61,6 +64,8 @@ class Race:
     baselines
         Of each task what its metric is without learning, as a value or as its name in the records; by
         default those of the book's race.
+    solved
+        Tasks that are solved at their finish line: a score beyond it counts as the line, so that runs tie there.
     """
 
     lanes: Mapping[str, str]
@@ -68,6 +73,7 @@ class Race:
     runs: Mapping[tuple[str, str], Sequence[Any]]
     costs: Mapping[tuple[str, str], Mapping[str, float]] = field(default_factory=dict)
     baselines: Mapping[str, str | float] = field(default_factory=lambda: BASELINES)
+    solved: Collection[str] = ()
 
     @property
     def records(self) -> list[Record]:
@@ -103,12 +109,14 @@ class Race:
     def scores(self, task: str, lane: str, *, ties: bool = False) -> np.ndarray:
         """One number a seed, (seeds,), smaller is better and infinite for a run that diverged.
 
-        With ``ties`` a little of the test loss is added, which tells lanes apart whose metric is the same.
+        Runs that solve the task tie. With ``ties`` they are told apart, those of the same metric by the test loss.
         """
         runs = self.of(task, lane)
         values = [final(run, self.finish[task][0]) for run in runs]
         scores = [math.inf if value is None else self.sign(task) * value for value in values]
-        return np.array(scores) + 1e-9 * ties * np.array([run["metrics"].get("loss", 0) for run in runs])
+        if ties:
+            return np.array(scores) + 1e-9 * np.array([run["metrics"].get("loss", 0) for run in runs])
+        return np.maximum(scores, self.ceiling(task))
 
     def order(self, task: str) -> list[str]:
         """The lanes that have records, the best median first; the test loss decides between equals."""
@@ -144,10 +152,26 @@ class Race:
             return math.inf
         return self.sign(task) * (line + MARGIN * ((1 if rises(self.finish[task][0]) else 0) - line))
 
+    def ceiling(self, task: str) -> float:
+        """The score that nobody is better than: the finish line of a task that is solved there, else minus infinity."""
+        return self.sign(task) * self.finish[task][1] if task in self.solved else -math.inf
+
     def misses(self, task: str, lane: str) -> bool:
         """Whether a seed of the lane has learned nothing, as :meth:`floor` says; False where that is not known."""
         floor = self.floor(task)
         return floor < math.inf and misses(self.scores(task, lane), floor)
+
+    def way(self, task: str, lane: str) -> float | None:
+        """How far the lane's median is on the way from learning nothing, 0, to the best median, 1.
+
+        None where the lane or the baseline is missing, or where no lane has learned anything.
+        """
+        if lane not in self.results[task] or (line := self.baseline(task)) is None:
+            return None
+        start, medians = self.sign(task) * line, self.medians(task)
+        if (best := min(medians.values())) >= self.floor(task):
+            return None
+        return 0.0 if medians[lane] >= self.floor(task) else (start - medians[lane]) / (start - best)
 
     def duel(self, task: str, one: str, other: str) -> int | None:
         """What :func:`rtx_lib.evidence.seeds.verdict` says of two lanes: 1 where every seed of the first is better.
@@ -191,12 +215,6 @@ class Race:
             for record in self.of(task, lane)
         ]
 
-    def validation_place(self, task: str, lane: str) -> int:
-        """The lane's place by the last values on the validation split, where :meth:`place` goes by the test split."""
-        last = {other: [self.curve(task, run)["values"][-1] for run in self.of(task, other)] for other in self.lanes}
-        ends = {other: statistics.median(self.sign(task) * v for v in own) for other, own in last.items() if own}
-        return 1 + sum(end < ends[lane] for end in ends.values())
-
     def widest(self, count: int) -> list[tuple[str, str]]:
         """Task and lane of the widest ranges over the seeds, measured against the distance of the task's medians."""
         found = {}
@@ -211,32 +229,24 @@ class Race:
         """What no single record holds, in the form of records, so that rules and marks can name it.
 
         ``step-TASK-LANE`` has what was timed, the seconds to the line and the ``rank`` among the lanes that reach it
-        with every seed, 1 for the soonest. ``place-LANE`` has the ``place`` on each task, the one at the worst of the
-        rates that were ``tried``, and the one ``off_by_one``, where every lane has the worse of the two rates beside
-        its best one; its "seeds" are the tasks.
+        with every seed, 1 for the soonest. ``place-LANE`` has the ``place`` on each task, and the one ``off_by_one``,
+        where every lane has the worse of the two rates beside its best one; its "seeds" are the tasks.
         """
         found: dict[str, list[Record]] = {}
         for task, lanes in self.results.items():
             spent = {lane: self.spent(task, lane, "seconds_per_step") for lane in lanes}
             there = sorted((time, lane) for lane in self.finishers(task) if (time := spent[lane]) is not None)
             ranks = {lane: rank for rank, (_, lane) in enumerate(there, start=1)}
-            scores = {lane: self._tried(task, rates) for lane, rates in tried.get(task, {}).items()}
-            worst = {lane: max(own.values()) for lane, own in scores.items()}
-            beside = {lane: worse_beside(own) for lane, own in scores.items()}
+            beside = {lane: worse_beside(losses) for lane, losses in tried.get(task, {}).items()}
             for lane in lanes:
                 timed = {"seconds_to_line": spent[lane], "rank": ranks.get(lane), **self.costs.get((task, lane), {})}
                 found[f"step-{task}-{lane}"] = [computed_record(f"step-{task}-{lane}", 0, timed)]
                 places = {"place": self.place(task, lane)}
-                if lane in worst:
-                    places["at_worst_rate"] = 1 + sum(other < worst[lane] for other in worst.values())
+                if lane in beside:
                     places["off_by_one"] = 1 + sum(other < beside[lane] for other in beside.values())
                 own = found.setdefault(f"place-{lane}", [])
                 own.append(computed_record(f"place-{lane}", len(own), places))
         return found
-
-    def _tried(self, task: str, rates: Mapping[float, float]) -> dict[float, float]:
-        """The scores of a lane's trials by rate."""
-        return {lr: math.inf if math.isnan(value) else self.sign(task) * value for lr, value in rates.items()}
 
 
 def computed_record(recipe: str, seed: int, metrics: Mapping[str, float | None]) -> Record:
@@ -247,79 +257,63 @@ def computed_record(recipe: str, seed: int, metrics: Mapping[str, float | None])
 # ------------------------------------------------------------------------------------------------ rates
 
 Tried = Mapping[str, Mapping[float, float]]
-"""Of one task, by lane and learning rate, the best validation value of a trial; nan for one that diverged."""
+"""Of one task, by lane and learning rate, the validation loss by which a trial is judged; infinite if it diverged."""
 
 
-def worse_beside(scores: Mapping[float, float]) -> float:
-    """Of the two rates beside the best one the worse score; that of the best one if it was tried alone.
-
-    ``scores`` are those of the trials by rate, smaller is better.
-    """
-    rates = sorted(scores)
-    place = min(range(len(rates)), key=lambda i: scores[rates[i]])
-    return max(scores[lr] for lr in rates[max(0, place - 1) : place + 2])
+def worse_beside(losses: Mapping[float, float]) -> float:
+    """Of the losses by rate the worse of the two beside the best one; the best one itself if it stands alone."""
+    rates = sorted(losses)
+    place = min(range(len(rates)), key=lambda i: losses[rates[i]])
+    return max(losses[lr] for lr in rates[max(0, place - 1) : place + 2])
 
 
 @dataclass(frozen=True)
 class RateEffect:
-    """How far rates move a lane on one task, set against how far the lanes are apart; all in the task's metric.
+    """How far rates move a lane on one task, set against how far the lanes are apart; all in the loss.
 
     Attributes
     ----------
-    any_two
-        The distance of two rates of a lane, the median over all pairs of each lane and then over the lanes.
-    second
-        The distance of a lane's best rate from its second best, the median over the lanes.
     beside
         The distance of a lane's best rate from the worse of the two beside it, the median over the lanes.
+    second
+        The distance of a lane's best rate from its second best, the median over the lanes.
     lanes
         The distance of two lanes, each at its best rate, the median over all pairs.
     leader
         The lane that is best at its best rate.
     behind
-        How many lanes at their best rate the leader would fall behind with its worst one.
+        How many lanes at their best rate the leader would fall behind at the worse of the two rates beside its own.
     others
         How many lanes there are beside the leader.
     """
 
-    any_two: float
-    second: float
     beside: float
+    second: float
     lanes: float
     leader: str
     behind: int
     others: int
 
 
-def rate_effect(tried: Tried, *, higher: bool) -> RateEffect:
+def rate_effect(tried: Tried) -> RateEffect:
     """What choosing a rate is worth on one task.
-
-    Parameters
-    ----------
-    tried
-        The trials; a lane needs two finite ones, and there must be two such lanes.
-    higher
-        Whether the metric is better where it is larger.
 
     Raises
     ------
     ValueError
-        If fewer than two lanes have two finite values.
+        If fewer than two lanes have two finite losses.
     """
-    sign = -1 if higher else 1
-    own = {lane: {rate: sign * v for rate, v in rates.items() if math.isfinite(v)} for lane, rates in tried.items()}
-    own = {lane: rates for lane, rates in own.items() if len(rates) > 1}
+    own = {lane: losses for lane, losses in tried.items() if sum(map(math.isfinite, losses.values())) > 1}
     if len(own) < 2:
-        raise ValueError(f"tried must hold two lanes with two finite values each, got {len(own)}")
-    ranked = {lane: sorted(rates.values()) for lane, rates in own.items()}
+        raise ValueError(f"tried must hold two lanes with two finite losses each, got {len(own)}")
+    ranked = {lane: sorted(losses.values()) for lane, losses in own.items()}
     leader = min(ranked, key=lambda lane: ranked[lane][0])
     return RateEffect(
-        any_two=statistics.median(_apart(values) for values in ranked.values()),
-        second=statistics.median(values[1] - values[0] for values in ranked.values()),
-        beside=statistics.median(worse_beside(own[lane]) - ranked[lane][0] for lane in ranked),
-        lanes=_apart([values[0] for values in ranked.values()]),
+        beside=statistics.median(worse_beside(losses) - ranked[lane][0] for lane, losses in own.items()),
+        second=statistics.median(losses[1] - losses[0] for losses in ranked.values()),
+        lanes=_apart([losses[0] for losses in ranked.values()]),
         leader=leader,
-        behind=sum(values[0] < ranked[leader][-1] for lane, values in ranked.items() if lane != leader),
+        behind=sum(losses[0] < worse_beside(own[leader]) for lane, losses in ranked.items() if lane != leader),
         others=len(ranked) - 1,
     )
 

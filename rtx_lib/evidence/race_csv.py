@@ -10,7 +10,7 @@ from typing import Any
 
 from rtx_lib.evidence.seeds import Record, best, final, steps_to
 
-STAGES = {"rate": "trial", "trial": "trial", "race": "race"}
+STAGES = {"trial": "trial", "race": "race"}
 """What the name of a recipe begins with, and what its runs are: shorter ones that try a rate, or whole ones."""
 
 HEADER = (
@@ -46,7 +46,7 @@ def race_rows(
     ----------
     records
         The runs by recipe, as :func:`rtx_lib.evidence.records.load` gives them. Left out are those that are not called
-        ``race-TASK-LANE`` or ``trial-TASK-LANE`` (``rate-`` in the first edition), a length and the rate behind or not.
+        ``race-TASK-LANE`` or ``trial-TASK-LANE``, a length and the rate behind or not.
     lanes
         Their names by key.
     finish

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import html
 import math
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rtx_lib.evidence.race import NO_RIVAL, Race, RateEffect
+from rtx_lib.evidence.race import NO_RIVAL, Race, RateEffect, changed_places
 from rtx_lib.evidence.ranking import KINDS, Pairs, Ranking, amounts, rank_test, ranking
 from rtx_lib.evidence.seeds import MIN_SEEDS
 
@@ -52,13 +53,7 @@ def lead_changes(race: Race, names: Mapping[str, str], one: str, other: str) -> 
     return f"{said} Undecided, because the loser has a seed that does not beat the baseline: {void}." if void else said
 
 
-def told_widest(
-    race: Race,
-    names: Mapping[str, str],
-    rates: Mapping[str, Mapping[str, float]],
-    write: Callable[[float], str],
-    count: int = 4,
-) -> str:
+def told_widest(race: Race, names: Mapping[str, str], write: Callable[[float], str], count: int = 4) -> str:
     """The widest ranges over the seeds, measured against the distance of the lanes, with the rates that they ran at.
 
     Parameters
@@ -67,8 +62,6 @@ def told_widest(
         The race.
     names
         Of the tasks.
-    rates
-        By task and lane.
     write
         How a number is written.
     count
@@ -77,7 +70,16 @@ def told_widest(
     found = [(task, lane, race.values(task, lane)) for task, lane in race.widest(count)]
     ends = {(task, lane): f"{write(min(values))} to {write(max(values))}" for task, lane, values in found}
     who = {(task, lane): f"{race.lanes[lane]} on {names[task].lower()}" for task, lane in ends}
-    return "; ".join(f"{who[key]}, {ends[key]}, rate {rates[key[0]][key[1]]:g}" for key in ends)
+    rates = {key: race.of(*key)[0]["configuration"]["lr"] for key in ends}
+    return "; ".join(f"{who[key]}, {ends[key]}, rate {rates[key]:g}" for key in ends)
+
+
+def told_folds(race: Race, task: str, folds: Sequence[int]) -> str:
+    """How many pairs of lanes change places if only the seeds of some folds count: ``8% of all pairs ...``."""
+    every = {lane: own for lane, own in race.by_seed(task).items() if set(folds) <= set(own)}
+    whole = [race.sign(task) * statistics.median(own.values()) for own in every.values()]
+    part = [race.sign(task) * statistics.median(own[fold] for fold in folds) for own in every.values()]
+    return f"{changed_places(whole, part):.0%} of all pairs of models change places"
 
 
 def cost_rows(race: Race, task: str, positions: int) -> list[tuple[str, ...]]:
@@ -93,18 +95,22 @@ def cost_rows(race: Race, task: str, positions: int) -> list[tuple[str, ...]]:
         B T, the positions of a batch.
     """
     rows: list[tuple[str, ...]] = []
-    for lane, name in race.lanes.items():
-        cost = race.costs[task, lane]
+    for lane, cost in _costs(race, task).items():
         seconds, flops = cost["seconds_per_step"], cost["flops_per_step"]
         rule = 6 * cost["parameters"] * positions
         cells = f"{1e3 * seconds:.0f}", f"{flops / 1e9:.2f}", f"{flops / rule:.2f}", f"{flops / seconds / 1e9:.0f}"
-        rows.append((name, *cells))
+        rows.append((race.lanes[lane], *cells))
     return rows
+
+
+def _costs(race: Race, task: str) -> dict[str, Mapping[str, float]]:
+    """What a step costs, of the lanes that run on a task."""
+    return {lane: race.costs[task, lane] for lane in race.results[task]}
 
 
 def cost_factor(race: Race, task: str, what: str) -> tuple[float, str, str]:
     """The dearest step over the cheapest in ``what`` is counted, and the names of the cheapest and the dearest lane."""
-    own = {lane: race.costs[task, lane][what] for lane in race.lanes}
+    own = {lane: cost[what] for lane, cost in _costs(race, task).items()}
     low, high = min(own, key=own.__getitem__), max(own, key=own.__getitem__)
     return own[high] / own[low], race.lanes[low], race.lanes[high]
 
@@ -124,14 +130,14 @@ def rate_rows(
     lanes: Mapping[str, str],
     write: Callable[[float], str],
 ) -> list[tuple[str, ...]]:
-    """Of each task its name and metric, the three distances of what the rate is worth, and its leader's fall.
+    """Of each task its name and loss, the three distances of what the rate is worth, and its leader's fall.
 
     Parameters
     ----------
     effects
         By task.
     tasks
-        With ``name`` and ``label``, as :mod:`rtx_lib.plots.lanes` describes them.
+        With ``name`` and ``metric``, as :mod:`rtx_lib.plots.lanes` describes them.
     lanes
         Their names by key.
     write
@@ -139,9 +145,9 @@ def rate_rows(
     """
     rows = []
     for task, effect in effects.items():
-        worth = map(write, (effect.any_two, effect.second, effect.lanes))
+        worth = map(write, (effect.beside, effect.second, effect.lanes))
         fall = f"{lanes[effect.leader]} would fall behind {effect.behind} of {effect.others}"
-        rows.append((tasks[task]["name"], tasks[task]["label"], *worth, fall))
+        rows.append((tasks[task]["name"], "MSE" if tasks[task]["metric"] == "mse" else "nats", *worth, fall))
     return rows
 
 

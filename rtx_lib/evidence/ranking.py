@@ -4,7 +4,7 @@ A ranking compares values of one split and says which: at the end of the runs th
 budget those of the *validation* split, read off the learning curves. The two are never mixed. What has learned nothing
 (:meth:`rtx_lib.evidence.race.Race.floor`), a run that diverged among it, counts as the baseline with its margin, so
 that lanes which learned nothing tie. (For both splits that is the baseline which the records know; one that counts
-symbols was counted on the test split.)
+symbols was counted on the test split.) Runs that solve a generated task tie, too, at its finish line.
 
 Ranks are those of competitions, one more than the lanes that are better, so lanes that tie share the better one.
 """
@@ -153,7 +153,7 @@ def scores_within(race: Race, task: str, lane: str, kind: str, amount: float) ->
         seen = [value for step, value in zip(curve["steps"], curve["values"], strict=True) if step <= last]
         lost = run["diverged"] and run["diverged"]["step"] <= last
         scores.append(math.inf if lost or not seen else race.sign(task) * seen[-1])
-    return np.array(scores)
+    return np.maximum(scores, race.ceiling(task))
 
 
 def largest(race: Race, task: str, kind: str) -> float | None:
@@ -254,9 +254,7 @@ class Ranking:
         return {lane: vars(rank) | {"group": groups[lane]} for lane, rank in self.ranks.items()}
 
 
-def ranking(
-    race: Race, task: str, kind: str | None = None, amount: float | None = None, *, single: bool = False
-) -> Ranking:
+def ranking(race: Race, task: str, kind: str | None = None, amount: float | None = None) -> Ranking:
     """The lanes' ranks on one task, at the end of their runs or within a budget, with intervals over the seeds.
 
     The seeds of each lane are drawn anew from those that ran, with replacement, and the medians ranked. That is the
@@ -272,15 +270,13 @@ def ranking(
         One of its tasks.
     kind, amount
         A budget, as :func:`scores_within` takes it: then the validation split ranks. Without one the test split does.
-    single
-        Draw one seed of each lane and rank those: the rank that a table with one run of each would show.
 
     Raises
     ------
     ValueError
         If one of ``kind`` and ``amount`` is given without the other, or no lane has a run or a cost.
     """
-    scores, ways = _ways(race, task, kind, amount, single)
+    scores, ways = _ways(race, task, kind, amount)
     places = _places({lane: float(np.median(own)) for lane, own in scores.items()})
     split = "test" if kind is None else "validation"
     return Ranking(_ordered(places, {lane: [own] for lane, own in ways.items()}), (task,), split, kind, amount)
@@ -313,7 +309,7 @@ def over_tasks(race: Race, kind: str | None = None, *, share: float = 1.0, tasks
     ways: dict[str, list[np.ndarray]] = {lane: [] for lane in race.lanes}
     for task in tasks:
         most = None if kind is None else largest(race, task, kind)
-        scores, own = _ways(race, task, kind, None if most is None else share * most, single=False)
+        scores, own = _ways(race, task, kind, None if most is None else share * most)
         for lane, place in _places({lane: float(np.median(v)) for lane, v in scores.items()}).items():
             places[lane].append(place)
             ways[lane].append(own[lane])
@@ -337,7 +333,7 @@ def _ordered(places: Mapping[str, float], ways: Mapping[str, Sequence[np.ndarray
 
 
 def _ways(
-    race: Race, task: str, kind: str | None, amount: float | None, single: bool
+    race: Race, task: str, kind: str | None, amount: float | None
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """By lane the scores that rank it, (seeds,), and the chance of every rank, (lanes,), with seeds drawn anew."""
     if (kind is None) != (amount is None):
@@ -350,7 +346,7 @@ def _ways(
     if not (found := {lane: own for lane, own in found.items() if len(own)}):
         raise ValueError(f"task must be one with runs and costs in {kind or 'test metrics'}, got {task!r}")
     scores = {lane: np.minimum(own, race.floor(task)) for lane, own in found.items()}
-    drawn = [_drawn(own, single) for own in scores.values()]
+    drawn = [_drawn(own) for own in scores.values()]
     values = np.concatenate([own for own, _ in drawn])
     owner = np.repeat(np.arange(len(drawn)), [len(own) for own, _ in drawn])
     chances = np.zeros((len(values), len(drawn)))  # given its lane's value, that so many others are better
@@ -364,11 +360,9 @@ def _ways(
     return scores, ways
 
 
-def _drawn(scores: np.ndarray, single: bool) -> tuple[np.ndarray, np.ndarray]:
+def _drawn(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """What a lane's score may be when its seeds are drawn anew, and the chance of each."""
     scores = np.sort(scores)
-    if single:
-        return scores, np.full(len(scores), 1 / len(scores))
     middle = _middles(len(scores))
     return np.array([(scores[i] + scores[j]) / 2 for i, j in middle]), np.array(list(middle.values()))
 

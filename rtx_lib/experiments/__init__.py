@@ -6,6 +6,7 @@
 from rtx_lib.evidence.records import load_costs, load_record, load_records, load_trainer, results_folder
 from rtx_lib.experiments.builders import MODELS, TASKS, build
 from rtx_lib.experiments.own_lane import enter_race
+from rtx_lib.experiments.raced import of_lengths, recorded, tried, winner
 from rtx_lib.experiments.recipes import RECIPES, Recipe, recipe_of
 from rtx_lib.experiments.runs import run
-from rtx_lib.experiments.sweeps import SWEEPS, best_rate, found
+from rtx_lib.experiments.sweeps import SWEEPS, found

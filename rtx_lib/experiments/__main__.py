@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from rtx_lib.evidence.records import chosen, find, load_records, pack, results_folder
-from rtx_lib.experiments import sweeps
+from rtx_lib.experiments import raced, sweeps
 from rtx_lib.experiments.recipes import BESIDE, RECIPES, pretraining
 from rtx_lib.experiments.runs import pretrain, run
 from rtx_lib.training.checkpoints import NotWritten
@@ -61,7 +61,9 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     if options.command == "pack":
         known = {name: [recipe.name for recipe in sweep.recipes] for name, sweep in sweeps.SWEEPS.items()}
-        counts = pack(options.out or results_folder(), known)
+        folder = options.out or results_folder()
+        counts = pack(folder, known)
+        raced.choose(folder)
         print(", ".join(f"{name}: {count}" for name, count in counts.items()) or "nothing to pack")
         return 0
     if options.command == "list":

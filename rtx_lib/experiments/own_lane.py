@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from rtx_lib.evidence.records import Record
-from rtx_lib.experiments.builders import MODELS, TASKS
+from rtx_lib.experiments.builders import build, task_of
 from rtx_lib.experiments.recipes import Recipe
 from rtx_lib.experiments.recipes import race as plan
 from rtx_lib.experiments.runs import trained
@@ -68,8 +68,7 @@ def budget(task: str) -> int:
     """
     if task not in plan.TASKS:
         raise ValueError(f"task must be one of {list(plan.TASKS)}, got {task!r}")
-    recipe = plan.race(task, "transformer")
-    return parameter_count(MODELS[recipe.model](TASKS[recipe.task](**recipe.task_arguments), **recipe.model_arguments))
+    return parameter_count(build(plan.race(task, "transformer", plan.RATES[0]), seed=0)[0])
 
 
 def fitting_size(make: Make, task: Any, wanted: int) -> int:
@@ -102,20 +101,20 @@ def enter_race(
 ) -> Record:
     """Run the reader's own module in the race, and return what a record of the race holds.
 
-    It gets the size that has the budget's parameters and, with ``lr=None``, the rate that is best of the race's four in
-    the shorter runs with which every lane chose its own; then the steps, batches, schedule and clipping of all lanes.
-    A module that returns a state reads text as a stream, as the recurrent lanes do; one that returns None, in windows.
+    It gets the size that has the budget's parameters and, with ``lr=None``, the best of the race's seven rates in the
+    shorter runs with which every lane tried them; then the steps, batches, schedule and clipping of all lanes.
 
     Parameters
     ----------
     make
         From the width of the inputs and a size to a new module.
     task
-        One of the race's: "adding", "copy", "digits", "text", "chorales".
+        One of the race's: "adding", "copy", "digits", "text", "stream", "chorales", "parity", "recall", "selective".
+        On "stream" the state is carried from piece to piece.
     lr
         The rate, if the reader chooses it.
     seed
-        Of the weights and the batches; the records of the race have 0 to 4.
+        Of the weights and the batches; the records of the race have 0 to 4. Of the digits it is the fold, too.
     device
         Where torch computes.
     changes
@@ -124,30 +123,33 @@ def enter_race(
     Raises
     ------
     ValueError
-        For an unknown task, or a module that breaks the contract or cannot be sized.
+        For an unknown task, a module that breaks the contract or cannot be sized, or one without a state on "stream".
     """
-    wanted, plain = budget(task), plan.race(task, "rnn")
-    data = TASKS[plain.task](**plain.task_arguments)
-    size = fitting_size(make, data, wanted)
+    wanted = budget(task)
+    plain = plan.race(task, "rnn", lr or plan.RATES[0])
+    size = fitting_size(make, task_of(plain, seed), wanted)
 
-    def one_run(recipe: Recipe, task: Any, seed: int) -> Record:
+    def one_run(recipe: Recipe, seed: int) -> Record:
+        data = task_of(recipe, seed)
         torch.manual_seed(seed)
-        model = OwnLane(make(task.input_size, size), task.input_size, task.output_size, task.vocabulary)
-        x, _ = task.batch("train", 1, torch.Generator().manual_seed(seed))
-        with torch.no_grad():
-            stateless = model(x[:, :2])[1] is None
+        model = OwnLane(make(data.input_size, size), data.input_size, data.output_size, data.vocabulary)
+        about = f"the reader's own module on the race's task {task!r}"
+        recipe = replace(recipe, name=f"own-{task}", about=about, model="own", model_arguments={"size": size})
         recipe = replace(recipe, **changes)
-        recipe = replace(recipe, stream_length=None) if stateless else recipe
+        if recipe.stream_length and _stateless(model, data, seed):
+            raise ValueError("make must build a module that returns its state to read a stream, got None")
         record: Record = {"recipe": recipe.name, "seed": seed, "configuration": asdict(recipe)}
-        return record | trained(recipe, model, task, seed, device=device)
+        return record | trained(recipe, model, data, seed, device=device)
 
     def tried(rate: float) -> float:
-        recipe = named(plan.trial(task, "rnn", rate))
-        return loss(one_run(recipe, TASKS[recipe.task](**recipe.task_arguments), 0), recipe)
-
-    def named(recipe: Recipe) -> Recipe:
-        about = f"the reader's own module on the race's task {task!r}"
-        return replace(recipe, name=f"own-{task}", about=about, model="own", model_arguments={"size": size})
+        recipe = plan.trial(task, "rnn", rate)
+        return loss(one_run(recipe, 0), recipe)
 
     rate = lr or min(plan.RATES, key=tried)
-    return one_run(replace(named(plain), lr=rate), data, seed)
+    return one_run(replace(plain, lr=rate), seed)
+
+
+def _stateless(model: OwnLane, task: Any, seed: int) -> bool:
+    x, _ = task.batch("train", 1, torch.Generator().manual_seed(seed))
+    with torch.no_grad():
+        return model(x[:, :2])[1] is None

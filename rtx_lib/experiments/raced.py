@@ -1,22 +1,19 @@
 """The race as it was run: which rate each lane won with, and the records of what has won.
 
 ``results/chosen.json`` says which recipe each plain name, such as ``race-adding-gru``, stands for. It follows from the
-records by the rules of :mod:`rtx_lib.experiments.tuning`, and :func:`choose` writes it. While the first edition is
-shown there is none, and what has no rate in its name is not of this race.
+records by the rules of :mod:`rtx_lib.experiments.tuning`, and :func:`choose` writes it.
 """
 
 import itertools
 import json
-import math
 from pathlib import Path
 
-from rtx_lib.evidence.race import BASELINES, Race, Tried
+from rtx_lib.evidence.race import BASELINES, SOLVED, Race
 from rtx_lib.evidence.records import Record, load, load_costs
 from rtx_lib.evidence.records import chosen as plain_names
-from rtx_lib.evidence.seeds import best
 from rtx_lib.experiments import tuning
 from rtx_lib.experiments.recipes import BESIDE, Recipe
-from rtx_lib.experiments.recipes import second_race as plan
+from rtx_lib.experiments.recipes import race as plan
 
 Records = dict[str, list[Record]]
 
@@ -60,9 +57,10 @@ def recorded(records: Records | None = None, *, lengths: bool = False) -> Race:
     return Race(
         plan.LANES,
         {task + end: plan.FINISH[task] for task, end in tasks},
-        {(task + end, lane): _won(records, f"race-{task}-{lane}{end}") for task, end in tasks for lane in plan.LANES},
+        {(task + end, lane): records.get(f"race-{task}-{lane}{end}", []) for task, end in tasks for lane in plan.LANES},
         load_costs(),
         {task + end: BASELINES[task] for task, end in tasks},
+        [task + end for task, end in tasks if task in SOLVED],
     )
 
 
@@ -71,25 +69,20 @@ def of_lengths(task: str, records: Records | None = None) -> dict[int, dict[str,
     records, (_, usual, _) = load() if records is None else records, plan.LENGTHS[task]
     names = {length: "" if length == usual else f"-{length}" for length in plan.LENGTHS[task]}
     return {
-        length: {lane: _won(records, f"race-{task}-{lane}{end}") for lane in plan.LANES}
+        length: {lane: records.get(f"race-{task}-{lane}{end}", []) for lane in plan.LANES}
         for length, end in names.items()
     }
 
 
-def _won(records: Records, name: str) -> list[Record]:
-    """The runs that stand under a plain name, unless it is that of a recipe of the first edition."""
-    return [run for run in records.get(name, []) if run["recipe"] != name]
-
-
-def tried(records: Records | None = None) -> dict[str, Tried]:
-    """By task, lane and rate the best validation value of a trial in the task's metric; nan for one that diverged."""
+def tried(records: Records | None = None) -> dict[str, dict[str, dict[float, float]]]:
+    """By task, lane and rate the validation loss by which a trial is judged; infinite for one that diverged."""
     records = load() if records is None else records
     found: dict[str, dict[str, dict[float, float]]] = {}
     for (task, lane), lr in itertools.product(plan.CELLS, tuning.GRID):
-        for run in records.get(plan.trial(task, lane, lr).name, []):
-            value = best(run, plan.FINISH[task][0])
-            found.setdefault(task, {}).setdefault(lane, {})[lr] = math.nan if value is None else value
-    return dict(found)
+        recipe = plan.trial(task, lane, lr)
+        for run in records.get(recipe.name, []):
+            found.setdefault(task, {}).setdefault(lane, {})[lr] = tuning.loss(run, recipe)
+    return found
 
 
 def choose(folder: Path) -> dict[str, str]:

@@ -28,7 +28,6 @@ from rtx_lib.experiments.recipes import (
     race,
     recurrence,
     returns,
-    second_race,
 )
 from rtx_lib.experiments.runs import made
 from rtx_lib.training import check_device
@@ -74,22 +73,10 @@ SWEEPS: dict[str, Sweep] = {
     "fine-tuning": Sweep("chapter 11: what begins from them", pretraining.COMPARED, (0, 1, 2, 3, 4)),
     "orders": Sweep("chapter 12", _recorded(orders.RECIPES), (0, 1, 2, 3, 4)),
     "returns": Sweep("chapter 13", _recorded(returns.RECIPES), (0, 1, 2, 3, 4)),
-    "race-rates": Sweep("the learning rates that the lanes of the race tried", race.TRIALS, (0,)),
-    "race": Sweep("the race: every model on every task", race.RACE, race.SEEDS),
-    "race-lengths": Sweep("the race: shorter and longer sequences", race.LENGTHENED),
-    "second-race-rates": Sweep("the rates that the lanes tried", second_race.TRIALS, (0,), follow=tuning.next_trials),
-    "second-race": Sweep(
-        "the race, second edition: trials, finals and the race itself",
-        second_race.CANDIDATES,
-        second_race.SEEDS,
-        follow=tuning.next_runs,
-    ),
-    "second-race-lengths": Sweep(
-        "the race: shorter and longer sequences", second_race.LENGTHENED, follow=tuning.next_lengths
-    ),
-    "second-race-sizes": Sweep(
-        "the race: four times the parameters", second_race.ENLARGED, second_race.SEEDS, follow=tuning.next_large
-    ),
+    "race-rates": Sweep("the rates that the lanes of the race tried", race.TRIALS, (0,), follow=tuning.next_trials),
+    "race": Sweep("the race: trials, finals and what won", race.CANDIDATES, race.SEEDS, follow=tuning.next_runs),
+    "race-lengths": Sweep("the race: shorter and longer sequences", race.LENGTHENED, follow=tuning.next_lengths),
+    "race-sizes": Sweep("the race: four times the parameters", race.ENLARGED, race.SEEDS, follow=tuning.next_large),
 }
 """What the book measured, by name."""
 
@@ -137,38 +124,7 @@ def table(plan: Sweep, folder: Path) -> str:
 def _finish(name: str) -> tuple[str, float] | None:
     """Metric and value of a finish line, for recipes of the race."""
     kind, _, rest = name.partition("-")
-    return race.FINISH.get(rest.partition("-")[0]) if kind in ("race", "rate") else None
-
-
-def best_rate(task: str, lane: str, folder: Path | None = None) -> float | None:
-    """The learning rate that was best for a lane of the race, by its trials' loss on the validation split.
-
-    The loss that is trained decides, because a model at chance has an accuracy of chance at any rate. It is that of the
-    model which is tested: at the best evaluation where the recipe keeps that, else at the last one. Of equal rates the
-    lower one is better; one with which the run diverged is worst.
-
-    Parameters
-    ----------
-    task, lane
-        Keys of the race's TASKS and LANES.
-    folder
-        Where the trials' records are; the book's results if None.
-
-    Returns
-    -------
-    float or None
-        None unless all trials of this lane have their record.
-    """
-    folder = folder or runs_folder()
-    chosen, least = min(race.RATES), float("inf")
-    for rate in sorted(race.RATES):
-        recipe = race.trial(task, lane, rate)
-        _, record = made(folder, recipe, 0)
-        if record is None:
-            return None
-        if (loss := tuning.loss(record, recipe)) < least:
-            chosen, least = rate, loss
-    return chosen
+    return race.FINISH.get(rest.partition("-")[0]) if kind in ("race", "trial", "large") else None
 
 
 def at_least_one(text: str) -> int:

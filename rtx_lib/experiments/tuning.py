@@ -1,6 +1,6 @@
 """How a lane of the race comes to its rate: which runs follow from the records that are there, and which rate won.
 
-The rules stand in :mod:`rtx_lib.experiments.recipes.second_race`. A run is judged on the validation split, by the loss
+The rules stand in :mod:`rtx_lib.experiments.recipes.race`. A run is judged on the validation split, by the loss
 that is trained, because a model at chance has an accuracy of chance at any rate.
 """
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rtx_lib.evidence.records import Record, runs_folder
 from rtx_lib.experiments.recipes import Recipe
-from rtx_lib.experiments.recipes.second_race import (
+from rtx_lib.experiments.recipes.race import (
     BEYOND,
     CELLS,
     FINAL_SEEDS,

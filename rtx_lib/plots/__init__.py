@@ -29,10 +29,10 @@ from rtx_lib.plots.memory import draw_context_use, draw_costs, draw_position_los
 from rtx_lib.plots.neurons import describe_decay, draw_composition, draw_decay, draw_half_lives, draw_scan, draw_wiring
 from rtx_lib.plots.orders import describe_order, draw_order, order_explorer
 from rtx_lib.plots.positions import draw_bias, draw_position_table, draw_rotations, length_heatmap
-from rtx_lib.plots.race import describe_race, describe_ranking, draw_race, draw_ranking
+from rtx_lib.plots.race import describe_ranking, draw_controls, draw_ranking
 from rtx_lib.plots.race_board import describe_board, draw_board
-from rtx_lib.plots.race_costs import draw_lengths, draw_tradeoff
 from rtx_lib.plots.race_explorer import race_explorer
+from rtx_lib.plots.race_lengths import draw_lengths
 from rtx_lib.plots.ranks import describe_ranks, draw_ranks, rank_explorer
 from rtx_lib.plots.receptive import describe_field, draw_field, field_explorer
 from rtx_lib.plots.runs import draw_runs, draw_side_by_side, draw_strips

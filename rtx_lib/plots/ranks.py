@@ -20,8 +20,8 @@ from rtx_lib.plots.style import GREY, look, style
 Ranks = Mapping[str, Mapping[str, float]]
 
 LEGEND = (
-    "Bars: 95 % intervals of the ranks over the seeds. What reaches the grey ground, the interval of the first, cannot "
-    "be told from it; its mark is filled."
+    "Bars: the ranks in 95 % of all ways to draw the seeds anew. Whoever reaches the grey ground, the bar of the "
+    "first, we do not tell apart from it; its mark is filled."
 )
 """What the marks say, for a caption."""
 

@@ -205,10 +205,10 @@ def test_a_token_costs_its_share_of_a_segment(monkeypatch):
     assert all(error < 1e-5 for values in errors.values() for error in values)
 
 
-def small(task, lane, length=None):
+def small(task, lane, lr=0.01):
     """A recipe of the race on sequences of a few steps."""
-    recipe = race(task, lane)
-    arguments = {"copy": {"delay": 2}, "text": {"length": 4}}.get(task, {})
+    recipe = race(task, lane, lr)
+    arguments = {"copy": {"delay": 2}, "text": {"length": 4}, "stream": {"length": 4}}.get(task, {})
     return replace(recipe, task_arguments=recipe.task_arguments | arguments, stream_length=recipe.stream_length and 4)
 
 
@@ -217,7 +217,7 @@ race = recipes.race
 
 def test_rows_of_the_race_case(monkeypatch):
     monkeypatch.setattr(recipes, "race", small)
-    chosen = ["rnn", "irnn", "lstm", "tcn", "transformer", "r-transformer"]
+    chosen = ["rnn", "irnn", "lstm", "gru", "mamba", "tcn", "transformer", "r-transformer"]
     rows = bench.race(tasks=["copy"], lanes=chosen, rounds=7)
     assert [row["variant"] for row in rows] == chosen
     told = {"case": "race-copy", "against": "transformer", "kind": "ours", "max_error": None}
@@ -232,10 +232,12 @@ def test_rows_of_the_race_case(monkeypatch):
 def test_a_model_that_reads_streams_has_the_state_of_the_piece_before(monkeypatch):
     """Half of the keys of Transformer-XL are its memory; without a state it would be empty."""
     source = {"task": "text", "task_arguments": {"source": "pydoc", "length": 4}}
-    monkeypatch.setattr(recipes, "race", lambda task, lane: replace(small(task, lane), **source))
+    monkeypatch.setattr(recipes, "race", lambda task, lane, lr: replace(small(task, lane), **source))
     monkeypatch.setattr("rtx_lib.bench.comparison.available", lambda name: True)
-    row, _ = bench.race(tasks=["text"], lanes=["transformer-xl", "transformer"], rounds=7)
-    model, task = build(recipes.race("text", "transformer-xl"), 0)
+    rows = bench.race(tasks=["stream"], lanes=["gru", "transformer", "transformer-xl"], rounds=7)
+    assert [(row["variant"], row["against"]) for row in rows] == [("gru", "gru"), ("transformer-xl", "gru")]
+    row = rows[1]
+    model, task = build(recipes.race("stream", "transformer-xl", 0.01), 0)
     ids, _ = next(task.stream("train", 32, 4))
     without = count_flops(lambda: model(ids)[0].sum().backward())
     assert row["flops_per_step"] > without > 0
@@ -254,7 +256,7 @@ def test_rows_of_the_sentiment_case():
 
 
 def test_a_race_without_the_model_that_all_are_compared_with_is_refused():
-    with pytest.raises(ValueError, match=r"lanes must hold 'transformer', .*, got \['gru'\]"):
+    with pytest.raises(ValueError, match=r"lanes must hold 'transformer' and 'gru', .*, got \['gru'\]"):
         bench.race(tasks=["copy"], lanes=iter(["gru"]))
 
 

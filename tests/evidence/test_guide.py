@@ -1,7 +1,6 @@
 """Advice stands only while the records bear it out: that of the book, and made-up entries with planted mistakes."""
 
-import itertools
-import math
+import re
 
 import pytest
 import yaml
@@ -9,10 +8,10 @@ from support.made_records import records
 
 from rtx_lib.evidence import measured
 from rtx_lib.evidence.guide import guide, read_guide, supported, told
-from rtx_lib.evidence.race import Race
-from rtx_lib.evidence.records import load, load_costs
-from rtx_lib.evidence.seeds import best
-from rtx_lib.experiments.recipes import race as plan
+from rtx_lib.evidence.ranking import computed
+from rtx_lib.evidence.records import load
+from rtx_lib.evidence.rules import parse
+from rtx_lib.experiments import recorded, tried
 
 ENTRY = {"id": "short", "situation": "It is short.", "ours": {"A": "a.loss", "B": "b.loss"}, "rules": ["every A < B"]}
 ENTRY |= {"advice": 'Take\n A, <span data-record="a.loss.median">0.2</span>.'}
@@ -73,16 +72,29 @@ def test_numbers_that_were_computed_need_no_seeds(tmp_path):
 @pytest.fixture(scope="module")
 def race_records():
     """What the race gives the guide."""
-    made, tried = load(), {}
-    for task, lane, rate in itertools.product(plan.TASKS, plan.LANES, plan.RATES):
-        for record in made[plan.trial(task, lane, rate).name]:
-            value = best(record, plan.FINISH[task][0])
-            tried.setdefault(task, {}).setdefault(lane, {})[rate] = math.nan if value is None else value
-    runs = {(task, lane): made[plan.race(task, lane).name] for task in plan.TASKS for lane in plan.LANES}
-    return made | Race(plan.LANES, plan.FINISH, runs, load_costs()).computed(tried)
+    made = load()
+    race = recorded(made)
+    return made | race.computed(tried(made)) | computed(race)
 
 
 @pytest.mark.parametrize("entry", read_guide(), ids=lambda entry: entry.id)
 def test_the_records_bear_out_the_book_s_advice(entry, race_records):
     assert supported(entry, race_records)
     assert measured.faults(entry.advice, race_records) == [], "a number of the advice is not that of the records"
+
+
+@pytest.mark.parametrize("entry", read_guide(), ids=lambda entry: entry.id)
+def test_two_models_are_told_apart_by_every_seed_and_not_by_their_medians(entry):
+    assert medians_compared([parse(rule, entry.ours) for rule in entry.rules]) == []
+
+
+def medians_compared(rules):
+    """Rules that set a median against another one; a number or what was computed is no model."""
+    compared = [rule for rule in rules if rule.kind in ("median", "close")]
+    return [rule for rule in compared if not re.fullmatch(r"[\d.]+", rule.right)]
+
+
+def test_two_medians_are_seen():
+    ours = {"A": "a.loss", "B": "b.loss"}
+    planted = [parse(rule, ours) for rule in ("every A < B", "median A < 0.5", "median A < B", "close A ~ 2 * B: 5%")]
+    assert medians_compared(planted) == planted[2:]

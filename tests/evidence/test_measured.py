@@ -17,7 +17,8 @@ from rtx_lib.evidence.records import load
 
 def run(seed, loss, **changes):
     found = {"recipe": "lag5-xl", "seed": seed, "parameters": 1200, "seconds": 10.0 + seed, "diverged": None}
-    found |= {"configuration": {"steps": 1500, "lr": 0.003}, "metrics": {"loss": loss, "accuracy": 0.9}}
+    found |= {"configuration": {"steps": 1500, "lr": 0.003}}
+    found |= {"metrics": {"loss": loss, "accuracy": 0.9, "last quarter": 0.7}}
     found |= {"baselines": {"predict 1": 1 / 6}, "elsewhere": {"memory 64": {"loss": loss + 1}}}
     rows = [{"step": 50, "loss": 2.0}, {"step": 100, "loss": 0.5, "reference_loss": 0.4}]
     return found | {"evaluations": rows} | changes
@@ -52,6 +53,7 @@ def mark(expression, typed):
         ("lag5-xl.elsewhere.memory 64.loss.median", "2.80"),
         ("lag5-xl.steps to loss 0.6.median", "100"),
         ("lag5-xl.last reference_loss.median", "0.4"),
+        ("lag5-xl.last quarter.median", "0.7"),
         ("lag5-xl.seconds.max", "12"),
         ("rate-0.003.loss.median", "1.0"),
         ("lag5-xl.loss.min - lag5-xl.loss.max", "−0.10"),

@@ -53,6 +53,18 @@ def test_equal_medians_lead_together_and_the_loss_puts_them_in_order():
     assert [found.place("digits", lane) for lane in ("one", "two")] == [1, 1]
 
 
+def test_runs_that_solve_the_task_tie():
+    runs = of("digits", one=[0.91, 0.92, 0.93], two=[0.97, 0.98, 0.99], three=[0.7, 0.8, 0.95])
+    open_end, ended = (Race(LANES, {"digits": FINISH["digits"]}, runs, {}, {}, solved) for solved in ((), ["digits"]))
+    assert open_end.duel("digits", "two", "one") == 1 and ended.duel("digits", "two", "one") == 0
+    assert open_end.leaders("digits") == ["two"] and ended.leaders("digits") == ["two", "one"]
+    assert ended.order("digits") == ["two", "one", "three"], "in the table they stand by their values"
+    assert [ended.place("digits", lane) for lane in LANES] == [1, 1, 3]
+    assert ended.values("digits", "two") == [0.97, 0.98, 0.99] and ended.ceiling("digits") == -0.9
+    lost = Race(LANES, {"text": ("loss", 1.8)}, of("text", "loss", one=[1.7, 1.9, None]), {}, {}, ["text"])
+    assert lost.scores("text", "one").tolist() == [1.8, 1.9, math.inf]
+
+
 def test_a_duel_is_decided_by_every_seed():
     found = race(one=[0.8, 0.85, 0.9], two=[0.5, 0.6, 0.7], three=[0.6, 0.82, 0.99])
     assert found.duel("digits", "one", "two") == 1 and found.duel("digits", "two", "one") == -1
@@ -86,6 +98,19 @@ def test_who_is_hardly_better_than_the_baseline_has_learned_nothing():
         found.floor("text") == pytest.approx(2.375) and found.misses("text", "one") and not found.misses("text", "two")
     )
     assert Race(LANES, {"text": FINISH["text"]}, lost, baselines={}).floor("text") == math.inf
+
+
+def test_how_far_a_lane_gets_from_nothing_to_the_best():
+    runs = of("digits", one=[0.12, 0.13, 0.14], two=[0.3, 0.3, 0.9], three=[0.5, 0.5, 0.5])
+    found = Race(LANES | {"four": "Four"}, {"digits": FINISH["digits"]}, runs, baselines={"digits": 0.1})
+    ways = {lane: found.way("digits", lane) for lane in found.lanes}
+    assert ways == {"one": 0, "two": pytest.approx(0.5), "three": pytest.approx(1), "four": None}
+    lost = of("text", "loss", one=[2.0, 2.0, 2.0], two=[1.0, 1.0, 1.0])
+    found = Race(LANES, {"text": FINISH["text"]}, lost, baselines={"text": 3.0})
+    assert [found.way("text", lane) for lane in ("one", "two")] == [pytest.approx(0.5), pytest.approx(1)]
+    nobody = Race(LANES, {"text": FINISH["text"]}, lost, baselines={"text": 1.01})
+    assert nobody.way("text", "two") is None, "none has learned anything"
+    assert Race(LANES, {"text": FINISH["text"]}, lost, baselines={}).way("text", "two") is None
 
 
 def test_the_better_lane_may_have_beaten_the_baseline_alone():
@@ -123,9 +148,9 @@ def test_what_was_computed_can_be_named_like_a_record():
     assert measured.value("step-text-one.seconds_per_step.median / step-text-two.seconds_per_step.median", records) == 5
     places = [measured.series(f"place-{lane}.place", records) for lane in ("one", "two")]
     assert places == [[1, 1], [2, 2]]
-    assert measured.series("place-one.at_worst_rate", records) == [None, 2], "3.0 is worse than 2.1"
-    lost = found.computed({"text": {"one": {0.1: 1.9, 0.2: math.nan}, "two": {0.1: 2.0}}})
-    assert measured.series("place-one.at_worst_rate", lost) == [None, 2], "a trial that diverged is the worst"
+    assert measured.series("place-one.off_by_one", records) == [None, 2], "3.0 is worse than 2.1"
+    lost = found.computed({"text": {"one": {0.1: 1.9, 0.2: math.inf}, "two": {0.1: 2.0}}})
+    assert measured.series("place-one.off_by_one", lost) == [None, 2], "a trial that diverged is the worst"
 
 
 def test_how_a_lane_stands_with_a_rate_beside_its_best():
@@ -140,17 +165,14 @@ def test_how_a_lane_stands_with_a_rate_beside_its_best():
 
 
 def test_rates_are_set_against_lanes():
-    tried = {"one": {1.0: 0.9, 2.0: 0.8, 3.0: 0.1}, "two": {1.0: 0.5, 2.0: 0.45, 3.0: 0.4}}
-    tried["lost"] = {1.0: math.nan, 2.0: 0.9, 3.0: math.nan}
-    found = rate_effect(tried, higher=True)
+    tried = {"one": {1.0: 1.0, 2.0: 0.9, 3.0: 0.1}, "two": {1.0: 0.5, 2.0: 0.45, 3.0: 0.4}}
+    tried["lost"] = {1.0: math.inf, 2.0: 0.9, 3.0: math.inf}
+    found = rate_effect(tried)
     assert found.leader == "one" and (found.behind, found.others) == (1, 1), "the lane that was lost does not count"
-    assert found.second == pytest.approx((0.1 + 0.05) / 2) and found.lanes == pytest.approx(0.4)
-    assert found.beside == pytest.approx((0.1 + 0.05) / 2)
-    assert found.any_two == pytest.approx((0.7 + 0.05) / 2), "medians of 0.1, 0.7, 0.8 and of 0.05, 0.05, 0.1"
-    turned = {lane: {rate: -v for rate, v in own.items()} for lane, own in tried.items()}
-    assert rate_effect(turned, higher=False) == found
-    with pytest.raises(ValueError, match="two lanes with two finite values"):
-        rate_effect({"one": {1.0: 0.9, 2.0: 0.8}}, higher=True)
+    assert found.second == pytest.approx((0.8 + 0.05) / 2) and found.lanes == pytest.approx(0.3)
+    assert found.beside == pytest.approx((0.8 + 0.05) / 2)
+    with pytest.raises(ValueError, match="two lanes with two finite losses"):
+        rate_effect({"one": {1.0: 0.9, 2.0: 0.8}})
 
 
 def test_pairs_that_change_places():
@@ -162,15 +184,16 @@ def test_pairs_that_change_places():
 
 
 def test_the_book_s_race_is_whole():
-    from rtx_lib.evidence.records import load_records
+    from rtx_lib.experiments import recorded
     from rtx_lib.experiments.recipes import race as plan
 
-    runs = {("digits", lane): load_records(f"race-digits-{lane}") for lane in plan.LANES}
-    found = Race(plan.LANES, {"digits": plan.FINISH["digits"]}, runs)
-    assert sorted(found.order("digits")) == sorted(plan.LANES)
-    assert {len(own) for own in found.runs.values()} == {len(plan.SEEDS)}
+    found = recorded()
+    assert {cell: len(found.of(*cell)) for cell in plan.CELLS} == dict.fromkeys(plan.CELLS, len(plan.SEEDS))
     assert np.isfinite(found.scores("digits", "tcn")).all()
-    assert 0.1 < found.baseline("digits") < 0.11 and not found.misses("digits", "tcn")
+    assert all(found.baseline(task) is not None for task in plan.TASKS)
+    assert not found.misses("digits", "tcn")
+    for (task, lane), cost in found.costs.items():
+        assert found.of(task, lane)[0]["parameters"] == cost["parameters"], "the costs are of other models"
 
 
 def test_curves_keep_the_best_where_the_best_is_tested():
@@ -188,11 +211,3 @@ def test_every_run_has_its_curve_and_its_seed():
     told = [(run["lane"], run["name"], run["seed"]) for run in found.curves("digits")]
     assert told == [("one", "One", 3), ("one", "One", 5)]
     assert found.by_seed("digits") == {"one": {3: 0.9, 5: 0.8}, "two": {}, "three": {}}
-
-
-def test_the_validation_split_may_order_the_lanes_otherwise():
-    ends = {"one": (0.95, 0.6), "two": (0.9, 0.7)}  # on the test split, and at the last evaluation
-    runs = {("digits", lane): [record("accuracy", test, steps=(0.1, end))] * 3 for lane, (test, end) in ends.items()}
-    found = Race(LANES, {"digits": FINISH["digits"]}, runs)
-    assert [found.place("digits", lane) for lane in ends] == [1, 2]
-    assert [found.validation_place("digits", lane) for lane in ends] == [2, 1]

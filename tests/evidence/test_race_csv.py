@@ -36,7 +36,7 @@ RUNS = [
     run("race-adding-gru-200-0.03", 0.03, settings={"task_arguments": {"length": 200}}),
     run("race-adding-gru-1e-05", 1e-5, metrics={}, diverged={"step": 120, "reason": "nan"}),
     run("trial-adding-gru-0.03", 0.03, settings={"task_arguments": {"length": 50}}),
-    run("rate-adding-deep-gru-0.1", 0.1),
+    run("trial-adding-deep-gru-0.1", 0.1),
     run("race-digits-transformer-xl", 0.003, metric="accuracy", settings={"task_arguments": {"fold": 0}}),
     run("race-digits-transformer-0.003", 0.003, metric="accuracy"),
 ]
@@ -69,7 +69,7 @@ def test_a_run_s_row_is_its_record():
         None,
     )
     assert (digits["validation_best"], digits["validation_last"], digits["steps_to_line"]) == (0.2, 0.02, None)
-    assert found["rate-adding-deep-gru-0.1", 0]["lane"] == "deep-gru"
+    assert found["trial-adding-deep-gru-0.1", 0]["lane"] == "deep-gru"
 
 
 @pytest.mark.parametrize("recipe", ["adding-gru-t10", "race-adding-own-0.03", "own-adding", "race-text-gru-0.03"])

@@ -60,17 +60,30 @@ def test_where_one_lane_is_ahead_of_another_and_a_rival_that_misses_the_baseline
 
 
 def test_wide_ranges_are_told_with_their_rates(race):
-    rates = {task: {"one": 0.01, "two": 0.003} for task in NAMES}
-    told = words.told_widest(race, NAMES, rates, lambda value: f"{value:.2g}", 2)
+    for run in race.runs["digits", "two"]:
+        run["configuration"] = {"lr": 0.003}
+    told = words.told_widest(race, NAMES, lambda value: f"{value:.2g}", 2)
     assert told == "Two on digits, 0.5 to 0.6, rate 0.003; One on digits, 0.95 to 0.97, rate 0.01"
 
 
+def test_some_folds_are_set_against_all():
+    by_seed = {"one": [0.9, 0.5, 0.5], "two": [0.6, 0.6, 0.6], "three": [0.1, 0.1, 0.1]}
+    runs = {
+        ("digits", lane): [record("accuracy", value, seed) for seed, value in enumerate(own)]
+        for lane, own in by_seed.items()
+    }
+    found = Race(LANES | {"three": "Three"}, {"digits": ("accuracy", 0.9)}, runs)
+    assert words.told_folds(found, "digits", (0, 1)) == "33% of all pairs of models change places"
+    assert words.told_folds(found, "digits", (0, 1, 2)).startswith("0%")
+    assert words.told_folds(found, "digits", (0, 7)).startswith("0%"), "a lane without a fold is left out"
+
+
 def test_what_a_rate_is_worth_fills_rows():
-    effect = rate_effect({"one": {1.0: 0.9, 2.0: 0.1}, "two": {1.0: 0.5, 2.0: 0.4}}, higher=True)
-    rows = words.rate_rows(
-        {"digits": effect}, {"digits": {"name": "Digits", "label": "accuracy"}}, LANES, "{:.2f}".format
-    )
-    assert rows == [("Digits", "accuracy", "0.45", "0.45", "0.40", "One would fall behind 1 of 1")]
+    effect = rate_effect({"one": {1.0: 0.1, 2.0: 0.9}, "two": {1.0: 0.5, 2.0: 0.6}})
+    told = {"digits": {"name": "Digits", "metric": "accuracy"}, "adding": {"name": "Adding", "metric": "mse"}}
+    rows = words.rate_rows({"digits": effect, "adding": effect}, told, LANES, "{:.2f}".format)
+    assert rows[0] == ("Digits", "nats", "0.45", "0.45", "0.40", "One would fall behind 1 of 1")
+    assert rows[1][:2] == ("Adding", "MSE")
 
 
 def test_hours_are_told_by_part_and_in_all():

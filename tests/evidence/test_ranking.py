@@ -117,11 +117,10 @@ THREE = {"one": [0.9, 0.8, 0.7], "two": [0.85, 0.75, 0.65], "three": [0.1, 0.72,
 TWO = {"one": [0.9, 0.8, 0.7, 0.6], "two": [0.85, 0.75], "three": [0.3]}
 
 
-@pytest.mark.parametrize("single", [False, True])
 @pytest.mark.parametrize("values", [THREE, TWO], ids=["odd", "even"])
-def test_ranks_are_those_of_all_draws_counted_one_by_one(values, single):
-    found = ranking.ranking(race(**values), "digits", single=single)
-    want = counted(values, list if single else medians)
+def test_ranks_are_those_of_all_draws_counted_one_by_one(values):
+    found = ranking.ranking(race(**values), "digits")
+    want = counted(values, medians)
     for lane, rank in found.ranks.items():
         total = want[lane].cumsum()
         ends = (1 + int(np.argmax(total > level - 1e-9)) for level in (0.025, 0.975))

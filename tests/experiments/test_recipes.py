@@ -6,12 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from support.made_records import whole, write
 
 from rtx_lib.experiments import MODELS, TASKS, build
-from rtx_lib.experiments.recipes import RECIPES, between, race, second_race
+from rtx_lib.experiments.recipes import RECIPES, between, orders, race
 from rtx_lib.experiments.recipes.attention import SCHEMES
-from rtx_lib.experiments.sweeps import best_rate
 from rtx_lib.layers import positions
 from rtx_lib.tasks import CopyMemory
 from rtx_lib.training import parameter_count
@@ -23,7 +21,7 @@ def test_the_lab_has_every_position_scheme():
 
 def test_a_recipe_says_only_what_differs_from_its_defaults():
     """So that a setting which comes later leaves the fingerprints of older recipes as they were."""
-    recipe = race.RECIPES[0]
+    recipe = orders.RECIPES[0]
     said = repr(recipe)
     assert "probed" not in said and f"lr={recipe.lr!r}" in said and recipe.name in said
     assert "probed={'senses': {}}" in repr(replace(recipe, probed={"senses": {}}))
@@ -76,27 +74,15 @@ def live_parameters(model, task, recipe):
     return sum(p.numel() for name, p in named.items() if name not in dead), dead
 
 
-@pytest.mark.parametrize(
-    "task", ["adding", "copy", "digits", needs("text", "shakespeare"), needs("chorales", "JSB_Chorales.mat")]
-)
-def test_the_models_that_race_have_equally_many_live_parameters(task):
-    counts = {}
-    for lane in race.LANES:
-        recipe = race.race(task, lane)
-        counts[lane], dead = live_parameters(*build(recipe, 0), recipe)
-        assert dead == [], lane
-    assert all(abs(count / counts["transformer"] - 1) < 0.05 for count in counts.values()), counts
-
-
 FILES = {"text": "shakespeare", "stream": "shakespeare", "chorales": "JSB_Chorales.mat"}
 
 
-@pytest.mark.parametrize("task", [needs(task, FILES[task]) if task in FILES else task for task in second_race.TASKS])
-def test_the_models_of_the_second_race_have_equally_many_live_parameters(task):
+@pytest.mark.parametrize("task", [needs(task, FILES[task]) if task in FILES else task for task in race.TASKS])
+def test_the_models_that_race_have_equally_many_live_parameters(task):
     counts = {}
-    for lane in second_race.LANES:
-        if second_race.runs_on(task, lane):
-            recipe = second_race.race(task, lane, 0.01)
+    for lane in race.LANES:
+        if race.runs_on(task, lane):
+            recipe = race.race(task, lane, 0.01)
             counts[lane], dead = live_parameters(*build(recipe, 0), recipe)
             assert dead == [], lane
     assert max(counts.values()) < 1.04 * min(counts.values()), counts
@@ -104,14 +90,14 @@ def test_the_models_of_the_second_race_have_equally_many_live_parameters(task):
 
 @pytest.mark.parametrize("task", [needs("text", "shakespeare"), "recall"])
 def test_larger_models_have_four_times_the_parameters(task):
-    for lane in second_race.LARGE:
-        small, large = (make(task, lane, 0.01) for make in (second_race.race, second_race.large))
+    for lane in race.LARGE:
+        small, large = (make(task, lane, 0.01) for make in (race.race, race.large))
         of_small, of_large = (live_parameters(*build(recipe, 0), recipe)[0] for recipe in (small, large))
         assert abs(of_large / of_small / 4 - 1) < 0.04, lane
 
 
 def test_the_two_lanes_of_delta_net_differ_in_the_largest_beta_alone():
-    recipes = [second_race.race("parity", lane, 0.01) for lane in ("delta-net", "delta-net-signed")]
+    recipes = [race.race("parity", lane, 0.01) for lane in ("delta-net", "delta-net-signed")]
     plain, signed = (build(recipe, 0)[0] for recipe in recipes)
     largest = [
         {module.largest_beta for module in model.modules() if hasattr(module, "largest_beta")}
@@ -125,7 +111,7 @@ def test_the_two_lanes_of_delta_net_differ_in_the_largest_beta_alone():
 
 
 def test_a_dead_parameter_is_seen():
-    recipe = race.race("adding", "rnn")
+    recipe = race.race("adding", "rnn", 0.01)
     model, task = build(recipe, 0)
     whole, _ = live_parameters(model, task, recipe)
     model.forgotten = torch.nn.Parameter(torch.zeros(50))
@@ -146,28 +132,6 @@ def test_a_trial_is_its_recipe_for_fewer_steps_at_another_rate():
         assert 0 < recipe.warmup < recipe.steps // 2 and recipe.eval_every <= recipe.steps // 2
         free = {"lr", "steps", "warmup", "eval_every", "name", "about", "tested_with", "curve_points"}
         assert {key for key, value in asdict(recipe).items() if value != asdict(whole)[key]} <= free
-
-
-def wrong_rates(chosen, folder=None):
-    """Lanes whose trials are all there and do not say the chosen rate."""
-    best = {(task, lane): best_rate(task, lane, folder) for task in race.TASKS for lane in race.LANES}
-    return [key for key, rate in best.items() if rate is not None and rate != chosen[key[0]][key[1]]]
-
-
-def test_each_lane_has_the_rate_that_its_trials_found_best():
-    assert wrong_rates(race.CHOSEN) == []
-
-
-def test_a_wrong_rate_is_seen(tmp_path):
-    for rate in race.RATES:
-        recipe = race.trial("copy", "gru", rate)
-        record = whole(recipe.name, configuration=asdict(recipe), evaluations=[{"step": 1, "loss": 1 / rate}])
-        write(tmp_path, record)
-    chosen = {task: dict(rates) for task, rates in race.CHOSEN.items()}
-    chosen["copy"]["gru"] = max(race.RATES)
-    assert wrong_rates(chosen, tmp_path) == []
-    chosen["copy"]["gru"] = min(race.RATES)
-    assert wrong_rates(chosen, tmp_path) == [("copy", "gru")]
 
 
 def test_transformer_xls_that_are_compared_have_equal_parameters():
@@ -207,20 +171,18 @@ def test_what_is_said_of_the_lanes_is_in_their_recipes():
     assert race.described("adding", {"predict 1": 1 / 6})["baselines"] == {"always 1": 1 / 6}
     assert race.described("adding", {})["baselines"] == {}
     assert race.described("copy", {})["baselines"] == {"guess": 1 / CopyMemory(1).symbols}
-    assert list(race.BASELINES) == list(second_race.TASKS) and set(race.TASKS) < set(race.BASELINES)
-    own = {task: {lane: race.race(task, lane).model_arguments for lane in race.LANES} for task in race.TASKS}
-    assert [task for task, found in own.items() if found["indrnn"]["norm"] is None] == ["adding"], (
-        "batch norm but there"
-    )
-    assert {task for task, found in own.items() if found["indrnn"]["last_near_one"]} == {"adding", "digits"}
-    assert [task for task, found in own.items() if found["indrnn"]["length"] is None] == ["text"]
-    memories = {task: found["transformer-xl"]["memory"] for task, found in own.items()}
-    assert memories == dict.fromkeys(race.TASKS, 0) | {"text": 64}
-    assert {found["transformer-xl"]["inner"] for found in own.values()} == {34}
-    assert {found[lane]["inner"] for found in own.values() for lane in ("transformer", "transformer-none")} == {64}
-    assert race.privileges("rnn") == race.privileges("gru") == ""
-    assert race.privileges("lstm") == "forget bias 1"
-    assert "window 6; inner width 59 to 78" in race.privileges("r-transformer")
-    assert 1 + 2 * (3 - 1) * (2**6 - 1) == 253 and race.privileges("tcn") == "kernel 3; reads 253 steps"
+    assert list(race.BASELINES) == list(race.TASKS)
+    own = {cell: race.race(*cell, 0.01).model_arguments for cell in race.CELLS}
+    published = {task: own[task, "indrnn-published"] for task in race.TASKS}
+    assert [task for task, found in published.items() if found["norm"] is None] == ["adding"], "batch norm but there"
+    assert {task for task, found in published.items() if found["last_near_one"]} == {"adding", "digits"}
+    assert [task for task, found in published.items() if found["length"] is None] == ["text", "stream"]
+    memories = {task: own[task, "transformer-xl"]["memory"] for task in race.TASKS}
+    assert memories == dict.fromkeys(race.TASKS, 0) | {"stream": 64}
+    assert race.own_ways("rnn") == race.own_ways("gru") == ""
+    assert race.own_ways("lstm") == "forget bias 1" and "window 6; inner width 161" in race.own_ways("r-transformer")
+    assert 1 + 2 * (3 - 1) * (2**6 - 1) == 253 and race.own_ways("tcn") == "kernel 3; reads 253 steps"
     assert race.shape("adding", "tcn") == "6 levels of 39" and race.shape("adding", "rnn") == "1 layer of 223"
-    assert race.shape("digits", "transformer") == "2 layers of 64"
+    assert race.shape("digits", "transformer") == "2 layers of 44"
+    pair = [own["recall", f"transformer-{end}"] for end in ("convolution", "rotary")]
+    assert pair[0] | {"kernel_size": 0, "mlp": 0} == pair[1] | {"kernel_size": 0, "mlp": 0}, "nothing else differs"

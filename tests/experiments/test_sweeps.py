@@ -17,7 +17,7 @@ from rtx_lib.experiments import runs, sweeps
 from rtx_lib.experiments.__main__ import main
 from rtx_lib.experiments.recipes import RECIPES, between, race
 from rtx_lib.experiments.runs import made
-from rtx_lib.experiments.sweeps import SWEEPS, Sweep, best_rate, missing, table
+from rtx_lib.experiments.sweeps import SWEEPS, Sweep, missing, table
 
 NAMES = ["tiny-rnn-s0", "tiny-transformer-s0", "tiny-rnn-s1", "tiny-transformer-s1"]
 
@@ -210,59 +210,34 @@ def test_what_keeps_a_sweep_from_starting_is_told(tmp_path, capsys, monkeypatch)
 
 def test_a_table_of_none_of_some_and_of_all_records(tmp_path, monkeypatch):
     monkeypatch.setitem(race.FINISH, "adding", ("mse", 0.05))
-    recipes = [race.race("adding", lane) for lane in ("rnn", "lstm")]
+    recipes = [race.race("adding", lane, 0.01) for lane in ("rnn", "lstm")]
     plan = Sweep("", recipes, (0, 1, 2))
     assert table(plan, tmp_path) == "There are no records of this sweep yet."
     values = {"evaluations": [{"mse": 0.1}, {"mse": 0.04}], "metrics": {"mse": 0.03}}
     write(tmp_path, recipes[0], 0, **values)
     head, rule, first, second = table(plan, tmp_path).splitlines()
     assert head.count("|") == rule.count("|") == first.count("|") == second.count("|") == 9
-    assert first == "| `race-adding-rnn` | mse | 0.03 | 1 of 3 | 1/1 | 100 | 10 | 1,234 |"
-    assert second == "| `race-adding-lstm` | mse | none | 0 of 3 | 0/0 | none | none | none |"
+    assert first == "| `race-adding-rnn-0.01` | mse | 0.03 | 1 of 3 | 1/1 | 100 | 10 | 1,234 |"
+    assert second == "| `race-adding-lstm-0.01` | mse | none | 0 of 3 | 0/0 | none | none | none |"
     write(tmp_path, recipes[0], 1, metrics={"mse": 0.2}, seconds=20.0)
     write(tmp_path, recipes[0], 2, diverged={"step": 3, "reason": "x"}, seconds=1.0)
     for seed in plan.seeds:
         write(tmp_path, recipes[1], seed, **values)
     *_, first, second = table(plan, tmp_path).splitlines()
-    assert first == "| `race-adding-rnn` | mse | 0.115 [0.03, 0.2] | 3 of 3, 1 diverged | 1/3 | 100 | 10 | 1,234 |"
-    assert second == "| `race-adding-lstm` | mse | 0.03 [0.03, 0.03] | 3 of 3 | 3/3 | 100 | 10 | 1,234 |"
+    assert first == "| `race-adding-rnn-0.01` | mse | 0.115 [0.03, 0.2] | 3 of 3, 1 diverged | 1/3 | 100 | 10 | 1,234 |"
+    assert second == "| `race-adding-lstm-0.01` | mse | 0.03 [0.03, 0.03] | 3 of 3 | 3/3 | 100 | 10 | 1,234 |"
     write(tmp_path, replace(recipes[1], steps=1), 0)
     assert "| 2 of 3 | 2/2 |" in table(plan, tmp_path), "a record of another configuration is none"
     write(tmp_path, RNN, metrics={"loss": 0.25, "accuracy": 0.5})  # outside the race the first metric counts
     assert "| `tiny-rnn` | loss | 0.25 | 1 of 3 | none | none | 10 | 1,234 |" in table(Sweep("", [RNN]), tmp_path)
 
 
-def trials(folder, task, lane, rows):
-    """The trials of a lane: for each rate the validation losses of its evaluations."""
-    metric = "mse" if task == "adding" else "loss"
-    for rate, losses in zip(race.RATES, rows, strict=True):
-        diverged = {"step": 3, "reason": "loss is nan"} if losses is None else None
-        evaluations = [{metric: loss} for loss in losses or ()]
-        write(folder, race.trial(task, lane, rate), evaluations=evaluations, diverged=diverged)
-
-
-def test_the_best_rate_is_that_of_the_last_evaluation_or_of_the_best_where_it_is_kept(tmp_path):
-    assert best_rate("adding", "rnn", tmp_path) is None
-    trials(tmp_path, "adding", "rnn", [(0.5, 0.3), (0.1, 0.2), (0.3, 0.3), None])
-    trials(tmp_path, "chorales", "rnn", [(0.5, 0.3), (0.2, 0.2), (0.1, 0.4), None])
-    assert best_rate("adding", "rnn", tmp_path) == race.RATES[1]
-    assert best_rate("chorales", "rnn", tmp_path) == race.RATES[2]
-    trials(tmp_path, "text", "gru", [(0.3,), (0.2,), (0.2,), (0.9,)])
-    assert best_rate("text", "gru", tmp_path) == race.RATES[1], "of equal ones the lower"
-    made(tmp_path, race.trial("text", "gru", race.RATES[3]), 0)[0].unlink()
-    assert best_rate("text", "gru", tmp_path) is None
-    trials(tmp_path, "text", "gru", [None, None, (5.0,), None])
-    assert best_rate("text", "gru", tmp_path) == race.RATES[2], "one that diverged is never the best"
-
-
 # The book's sweeps
 
 
 def test_the_sweeps_are_those_of_the_book():
-    assert len(SWEEPS["race"].runs()) == 275 and len(SWEEPS["race-lengths"].runs()) == 2 * 2 * 11 * 3
-    assert len(SWEEPS["race-rates"].runs()) == 5 * 11 * 4
     names = [recipe.name for name, sweep in SWEEPS.items() if not sweep.follow for recipe in sweep.recipes]
-    trials = {recipe.name for recipe in (*between.TRIALS, *race.TRIALS)}
+    trials = {recipe.name for recipe in between.TRIALS}
     assert len(names) == len(set(names)) and set(names) - set(RECIPES) == trials
 
 

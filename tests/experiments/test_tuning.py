@@ -7,7 +7,7 @@ import pytest
 from support.made_records import whole, write
 
 from rtx_lib.experiments import tuning
-from rtx_lib.experiments.recipes import second_race as plan
+from rtx_lib.experiments.recipes import race as plan
 from rtx_lib.experiments.tuning import GRID, beyond, next_runs, next_trials, ranked, tuned
 
 CELL = ("copy", "gru")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import itertools
 import json
 import re
 from typing import Any
@@ -16,17 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rtx_lib.evidence import seeds
-from rtx_lib.plots import (
-    FAMILIES,
-    INK,
-    describe_race,
-    draw_lane,
-    draw_lengths,
-    draw_race,
-    draw_tradeoff,
-    race_explorer,
-    show,
-)
+from rtx_lib.plots import FAMILIES, draw_lane, draw_lengths, race_explorer, show
 from rtx_lib.plots.lanes import RISING, arrange, over_seeds, three
 
 LANES = {
@@ -147,134 +136,6 @@ def test_a_run_that_ends_early_counts_as_worst() -> None:
         over_seeds([], higher=True)
 
 
-# ---- the money figure
-
-
-def panel_faults(ax: Axes, task: dict[str, Any], own: dict[str, Any]) -> list[str]:
-    """What a panel says that its numbers do not."""
-    faults = []
-    left, right = ax.get_xlim()
-    if (left < right) != (task["metric"] == "accuracy"):
-        faults.append("better is not to the right")
-    if (ax.get_xscale() == "log") != (task["metric"] == "mse"):
-        faults.append("wrong scale")
-    # A variant of the row above says only what differs.
-    names = [tick.get_text().replace("without", "Transformer without") for tick in ax.figure.axes[0].get_yticklabels()]
-    rows = dict(zip(names, ax.get_yticks(), strict=True))
-    drawn = {line.get_ydata()[0]: line for line in labelled(ax, "_median")}
-    for lane, name in LANES.items():
-        result, mark = own.get(lane), drawn.get(rows[name])
-        if (result is None) != (mark is None):
-            faults.append(f"{name}: mark without a record, or the other way round")
-        if result is None or mark is None:
-            continue
-        if mark.get_xdata()[0] != result["median"]:
-            faults.append(f"{name}: median {mark.get_xdata()[0]}")
-        solved = result["solved"] or 0
-        if mark.get_fillstyle() != ("full" if solved == result["seeds"] else "right" if solved else "none"):
-            faults.append(f"{name}: filled {mark.get_fillstyle()}")
-    return faults
-
-
-def test_every_number_is_drawn_and_better_is_to_the_right() -> None:
-    given = results()
-    fig = draw_race(TASKS, LANES, given)
-    assert len(fig.axes) == 5
-    for ax, (key, task) in zip(fig.axes, TASKS.items(), strict=True):
-        assert not panel_faults(ax, task, given[key])
-        assert "better →" in ax.get_xlabel()
-        seeds = np.sort(np.concatenate([line.get_xdata() for line in labelled(ax, "_seeds")]))
-        assert np.allclose(seeds, np.sort(np.concatenate([r["values"] for r in given[key].values()])))
-        spans = sorted(tuple(line.get_xdata()) for line in labelled(ax, "_range"))
-        assert spans == sorted((r["low"], r["high"]) for r in given[key].values())
-        lines = [line.get_xdata()[0] for line in ax.get_lines() if line.get_color() == INK]
-        assert lines == [v for v in [task["line"], *task.get("baselines", {}).values()] if v is not None]
-        assert set(task.get("baselines", {})) <= set(words(ax)) and ax.get_title() == task["name"]
-    said = [" ".join(text.split()) for text in words(fig) if "with every seed" in text]
-    counts = [sum(r["solved"] == 5 for r in given[key].values()) for key in list(TASKS)[:4]]
-    lines = [three(TASKS[key]["line"]) for key in list(TASKS)[:4]]
-    assert said == [f"{n} of 11 models reach {line} with every seed" for n, line in zip(counts, lines, strict=True)]
-    text = show(fig, "race", wide=True).data
-    assert 'width="720"' in text and "currentColor" in text and len(text) < 160_000
-    told = describe_race(TASKS, LANES, given)
-    for n, line in zip(counts, lines, strict=True):
-        assert f"{n} of 11 models cross the line of {line} with every seed" in told
-    assert told.count("best is Transformer-XL") == 5
-
-
-def test_what_stands_above_a_panel_keeps_clear_of_its_neighbours() -> None:
-    """Also the longest that five panels can say, and of the panel's name above it."""
-    tasks = {key: {**TASKS["text"], "name": task["name"], "line": 8.91} for key, task in TASKS.items()}
-    passed = dict.fromkeys(list(LANES)[:10], summary([1.0, 1.0], tasks["text"]))
-    fig = draw_race(tasks, LANES, {key: {**passed, "transformer-xl": summary([9.0], tasks["text"])} for key in tasks})
-    fig.draw_without_rendering()
-    found = [next(text for text in ax.texts if "with every seed" in text.get_text()) for ax in fig.axes]
-    assert all(text.get_text().startswith("10 of 11 models") for text in found)
-    boxes = [mpl.text.Text.get_window_extent(text) for text in found]
-    pixel = fig.dpi / 96  # of the page
-    assert all(right.x0 - left.x1 > 12 * pixel for left, right in itertools.pairwise(boxes))
-    assert all(ax.title.get_window_extent().y0 > box.y1 for ax, box in zip(fig.axes, boxes, strict=True))
-
-
-def test_a_planted_mistake_is_seen() -> None:
-    given = results()
-    fig = draw_race(TASKS, LANES, given)
-    fig.axes[2].invert_xaxis()
-    labelled(fig.axes[0], "_median")[3].set_xdata([0.5])
-    labelled(fig.axes[1], "_median")[0].set_fillstyle("full")
-    found = [panel_faults(ax, task, given[key]) for ax, (key, task) in zip(fig.axes, TASKS.items(), strict=True)]
-    assert found == [["GRU: median 0.5"], ["RNN: filled full"], ["better is not to the right"], [], []]
-
-
-def test_what_is_missing_or_diverged_is_said() -> None:
-    given = results()
-    del given["text"], given["adding"]["gru"]
-    task = TASKS["digits"]
-    given["digits"] = {
-        "lstm": summary([0.5], task),
-        "gru": summary([0.95, 0.5], task, diverged=1),
-        "rnn": summary([], task, diverged=2),
-    }
-    fig = draw_race(TASKS, LANES, given)
-    adding, digits, text = (fig.axes[i] for i in (0, 2, 3))
-    assert words(adding).count("no records") == 1 and words(text).count("no records") == len(LANES)
-    assert words(digits).count("no records") == len(LANES) - 3
-    assert [len(line.get_xdata()) for line in labelled(digits, "_diverged")] == [2, 1]
-    assert {line.get_fillstyle() for line in labelled(digits, "_median")} == {"none", "right"}
-    told = describe_race(TASKS, LANES, given)
-    assert "Characters: no records" in told and "of 10 models cross the line of 0.01" in told
-    assert "Digits: 0 of 3 models cross the line of 0.9 with every seed, 1 with some; best is GRU" in told
-    assert describe_race(TASKS, LANES, {}).count("no records") == 5
-    assert draw_race(TASKS, LANES, {}).axes[0].get_xlim() is not None
-
-
-def test_the_description_names_all_that_tie() -> None:
-    given = {"digits": {lane: summary([1.0, 1.0, 0.9], TASKS["digits"]) for lane in ("tcn", "transformer", "gru")}}
-    given["digits"]["gru"] = summary([0.9, 1.0], TASKS["digits"])
-    given["text"] = {lane: summary([v], TASKS["text"]) for lane, v in (("rnn", 1.5), ("gru", 1.5), ("tcn", 1.4))}
-    given["chorales"] = {lane: summary([8.0], TASKS["chorales"]) for lane in LANES}
-    told = describe_race(TASKS, LANES, given)
-    assert "; best are TCN and Transformer, median accuracy 1. " in told
-    assert "; best is TCN, median loss 1.4. " in told
-    assert "best are RNN, IRNN, LSTM, " in told and "and Transformer-XL with a median loss of 8." in told
-
-
-@pytest.mark.parametrize(
-    ("tasks", "lanes", "message"),
-    [
-        ({}, LANES, "tasks must hold at least one"),
-        (TASKS, {}, "lanes must hold at least one"),
-        ({"a": {"name": "A", "metric": "mse"}}, LANES, r"got none of \['baselines', 'label', 'line'\]"),
-        ({"a": described("A", "mse", 0.0)}, LANES, "line must be finite, and above 0"),
-        ({"a": described("A", "loss", 1) | {"baselines": {"b": np.nan}}}, LANES, "b must be finite"),
-    ],
-)
-def test_bad_tasks(tasks: dict[str, Any], lanes: dict[str, str], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        draw_race(tasks, lanes, {})
-    assert not plt.get_fignums()
-
-
 # ---- the reader's own run, live
 
 
@@ -318,51 +179,6 @@ def test_lengths_one_panel_a_lane() -> None:
     assert len(show(fig, "lengths", wide=True).data) < 160_000
     with pytest.raises(ValueError, match="must not be empty"):
         draw_lengths(TASKS["adding"], LANES, {}, x_label="T")
-
-
-def check_names(ax: Axes, count: int) -> None:
-    """So many lanes are named, and no name covers another."""
-    ax.figure.draw_without_rendering()
-    names = [text for text in ax.texts if text.get_text().replace("\n", " ") in LANES.values()]
-    boxes = [mpl.text.Text.get_window_extent(text) for text in names]
-    assert len(boxes) == count and not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
-
-
-def test_no_name_covers_another_where_points_crowd() -> None:
-    costs = (None, 1.01, 0.81, 0.14, 0.34, 0.14, 0.68, 0.47, 0.36, 0.55, 0.31)
-    values = (0.168, 5.2e-3, 1.3e-3, 3.5e-5, 2.4e-4, 6.1e-5, 2.8e-4, 6.7e-5, 7.0e-5, 6.2e-6, 2.6e-5)
-    order = [*list(LANES)[:7], "transformer", "transformer-none", "r-transformer", "transformer-xl"]
-    points = {lane: {"cost": c, "value": v} for lane, c, v in zip(order, costs, values, strict=True)}
-    _, ax = plt.subplots(figsize=(5.8, 4.2))
-    draw_tradeoff(ax, TASKS["adding"], LANES, points, x_label="FLOPs")
-    check_names(ax, 11)
-    assert [mark.get_text() for mark in ax.get_xticklabels()] == ["0.1", "0.2", "0.5", "1"]
-
-
-def test_costs_are_drawn_and_no_name_covers_another() -> None:
-    rng = np.random.default_rng(3)
-    points = {
-        lane: {"cost": c, "value": v}
-        for lane, c, v in zip(LANES, rng.uniform(1e11, 2e12, 11), rng.uniform(0.85, 0.99, 11), strict=True)
-    }
-    for lane, value in (("rnn", 0.30), ("irnn", 0.301), ("tcn", 0.302)):
-        points[lane] = {"cost": None, "value": value}
-    points["lstm"]["value"] = None  # type: ignore[typeddict-item]
-    _, ax = plt.subplots(figsize=(7, 4.4))
-    draw_tradeoff(ax, TASKS["digits"], LANES, points, x_label="FLOPs")
-    for lane, point in points.items():
-        marks = labelled(ax, f"_{lane}")
-        assert len(marks) == (lane != "lstm")
-        for mark in marks:
-            assert mark.get_ydata()[0] == point["value"]
-            assert (mark.get_fillstyle() == "none") == (point["cost"] is None)
-            assert point["cost"] is None or mark.get_xdata()[0] == point["cost"]
-    assert "never reaches it" in words(ax) and "LSTM" not in words(ax)
-    check_names(ax, 10)
-    points["gru"]["cost"] = 0
-    with pytest.raises(ValueError, match=r"points\['gru'\]\['cost'\] must be above 0 .*, got 0"):
-        draw_tradeoff(ax, TASKS["digits"], LANES, points, x_label="FLOPs")
-    draw_tradeoff(plt.subplots()[1], TASKS["chorales"], LANES, {}, x_label="FLOPs")
 
 
 # ---- the explorer

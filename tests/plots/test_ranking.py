@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rtx_lib.plots import describe_ranking, draw_ranking
+from rtx_lib.plots import describe_ranking, draw_controls, draw_ranking
 from rtx_lib.plots.lanes import draw_lane_lines, draw_lane_slopes
 from rtx_lib.plots.style import look
 
@@ -63,3 +63,20 @@ def test_slopes_go_from_the_value_before_to_that_after() -> None:
     assert {text.get_text(): text.xy for text in ax.texts} == {"GRU": (1, 0.9), "TCN": (1, 0.7)}
     with pytest.raises(ValueError, match=r"must be two for each .* got \[0.5\] for 'gru'"):
         draw_lane_slopes({"gru": [0.5]}, LANES, ("a", "b"), "accuracy")
+
+
+def test_two_lanes_that_differ_in_one_thing_stand_on_one_row() -> None:
+    ways = {"Digits": {"rnn": 0.2, "gru": 0.9, "tcn": 1.0}, "Adding": {"rnn": 0.0, "gru": 1.0}}
+    fig = draw_controls([("rnn", "gru"), ("gru", "tcn")], LANES, ways)
+    found = [{line.get_label(): line.get_xdata()[0] for line in ax.get_lines()} for ax in fig.axes]
+    assert found[0] == {"_gain": 0.0, "RNN": 0.2, "GRU": 0.9, "_lane": 1.0}
+    assert found[1] == {"_gain": 0.9, "GRU": 0.9, "TCN": 1.0}, "a row without one of the two stays empty"
+    gains = [list(line.get_xdata()) for line in fig.axes[0].get_lines() if line.get_label() == "_gain"]
+    assert gains == [[0.2, 0.9], [0.0, 1.0]]
+    fills = {line.get_label(): line.get_fillstyle() for line in fig.axes[0].get_lines()}
+    assert (fills["RNN"], fills["GRU"]) == ("none", "full")
+    assert [text.get_text() for text in fig.axes[0].get_yticklabels()] == ["Digits", "Adding"]
+    assert fig.axes[0].get_ylim() == (1.5, -0.5), "the first row is the upper one"
+    for wrong in ([], [("rnn", "lstm")]):
+        with pytest.raises(ValueError, match="pairs must be of the lanes"):
+            draw_controls(wrong, LANES, ways)

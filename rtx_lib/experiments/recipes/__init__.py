@@ -3,14 +3,14 @@
 :mod:`rtx_lib.experiments.runs` runs them.
 """
 
-from . import attention, between, orders, parallel, pretraining, race, recurrence, returns, second_race
+from . import attention, between, orders, parallel, pretraining, race, recurrence, returns
 from .recipe import Recipe, recipe_of
 
 RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
-    for part in (recurrence, attention, between, parallel, pretraining, orders, returns, race)
+    for part in (recurrence, attention, between, parallel, pretraining, orders, returns)
     for recipe in part.RECIPES
 }
 
-BESIDE: dict[str, Recipe] = {recipe.name: recipe for recipe in (*between.TRIALS, *race.TRIALS, *second_race.RECIPES)}
+BESIDE: dict[str, Recipe] = {recipe.name: recipe for recipe in (*between.TRIALS, *race.RECIPES)}
 """Runs by which rates are chosen, and all that may follow from them; most are never made."""

@@ -35,7 +35,7 @@ class Recipe:
     """
 
     name: str
-    about: str
+    about: str = field(compare=False)  # words, which leave a run as it was
     model: str
     task: str
     steps: int
