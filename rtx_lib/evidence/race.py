@@ -228,8 +228,8 @@ class Race:
     def computed(self, tried: Mapping[str, Tried]) -> dict[str, list[Record]]:
         """What no single record holds, in the form of records, so that rules and marks can name it.
 
-        ``step-TASK-LANE`` has what was timed, the seconds to the line and the ``rank`` among the lanes that reach it
-        with every seed, 1 for the soonest. ``place-LANE`` has the ``place`` on each task, and the one ``off_by_one``,
+        ``step-TASK-LANE`` has what was timed, the seconds to the line, the number of seeds that have ``solved`` the
+        task and the ``rank`` among the lanes that reach the line with every seed, 1 for the soonest. ``place-LANE`` has the ``place`` on each task, and the one ``off_by_one``,
         where every lane has the worse of the two rates beside its best one; its "seeds" are the tasks.
         """
         found: dict[str, list[Record]] = {}
@@ -239,7 +239,8 @@ class Race:
             ranks = {lane: rank for rank, (_, lane) in enumerate(there, start=1)}
             beside = {lane: worse_beside(losses) for lane, losses in tried.get(task, {}).items()}
             for lane in lanes:
-                timed = {"seconds_to_line": spent[lane], "rank": ranks.get(lane), **self.costs.get((task, lane), {})}
+                timed = {"seconds_to_line": spent[lane], "solved": lanes[lane]["solved"], "rank": ranks.get(lane)}
+                timed |= self.costs.get((task, lane), {})
                 found[f"step-{task}-{lane}"] = [computed_record(f"step-{task}-{lane}", 0, timed)]
                 places = {"place": self.place(task, lane)}
                 if lane in beside:

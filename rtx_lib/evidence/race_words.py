@@ -50,7 +50,7 @@ def lead_changes(race: Race, names: Mapping[str, str], one: str, other: str) -> 
     won, lost = (", ".join(names[task] for task in found.get(sign, ())) or "none" for sign in (1, -1))
     void = ", ".join(names[task] for task in found.get(NO_RIVAL, ()))
     said = f"In every seed on: {won}. It loses in every seed on: {lost}."
-    return f"{said} Undecided, because the loser has a seed that does not beat the baseline: {void}." if void else said
+    return f"{said} Not ranked, because the loser has a seed that has not learned it: {void}." if void else said
 
 
 def told_widest(race: Race, names: Mapping[str, str], write: Callable[[float], str], count: int = 4) -> str:
@@ -240,7 +240,7 @@ def told_pairs(found: Pairs) -> str:
     """How many pairs of models separate, and how many would by chance: ``179 of 275 pairs of models separate ...``."""
     chance = f"about {found.chance:.0f}" if found.chance >= 0.5 else "fewer than one" if found.chance else "none"
     said = f"{found.separate} of {found.judged} pairs of models separate with every seed; by chance {chance} would."
-    void = f" Of {found.void} more the loser has a seed that does not beat the baseline: they decide nothing."
+    void = f" Of {found.void} more the loser has a seed that has not learned the task: they say who learns it, not who is better."
     return said + void * bool(found.void)
 
 

@@ -144,6 +144,7 @@ def test_what_was_computed_can_be_named_like_a_record():
     tried = {"text": {"one": {0.1: 1.9, 0.2: 3.0}, "two": {0.1: 2.0, 0.2: 2.1}}}
     records = found.computed(tried)
     assert measured.series("step-text-one.seconds_to_line", records) == [50.0]
+    assert measured.series("step-text-one.solved", records) == [3]
     assert measured.series("step-text-one.rank", records) == [1]
     assert measured.value("step-text-one.seconds_per_step.median / step-text-two.seconds_per_step.median", records) == 5
     places = [measured.series(f"place-{lane}.place", records) for lane in ("one", "two")]

@@ -52,7 +52,7 @@ def test_who_crosses_the_lines(race):
 
 def test_where_one_lane_is_ahead_of_another_and_a_rival_that_misses_the_baseline_is_no_trophy(race):
     known = Race(LANES, race.finish, race.runs, race.costs, {"adding": 1 / 6})
-    void = " Undecided, because the loser has a seed that does not beat the baseline: Adding."
+    void = " Not ranked, because the loser has a seed that has not learned it: Adding."
     for found, both, end in ((race, "Digits, Adding", ""), (known, "Digits", void)):
         for one, other, won, lost in (("one", "two", both, "none"), ("two", "one", "none", both)):
             told = f"In every seed on: {won}. It loses in every seed on: {lost}.{end}"
@@ -152,7 +152,7 @@ def ranks(*rows, tasks=("digits",), kind=None, amount=None):
 def test_pairs_that_separate_are_set_against_chance():
     told = "179 of 275 pairs of models separate with every seed; by chance about 2 would."
     assert words.told_pairs(Pairs(275, 179, 0, 2.18)) == told
-    void = " Of 12 more the loser has a seed that does not beat the baseline: they decide nothing."
+    void = " Of 12 more the loser has a seed that has not learned the task: they say who learns it, not who is better."
     assert words.told_pairs(Pairs(275, 179, 12, 2.18)) == told + void
     ends = {0.3: "by chance fewer than one would.", 0.0: "by chance none would."}
     for chance, end in ends.items():
