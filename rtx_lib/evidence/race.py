@@ -229,8 +229,9 @@ class Race:
         """What no single record holds, in the form of records, so that rules and marks can name it.
 
         ``step-TASK-LANE`` has what was timed, the seconds to the line, the number of seeds that have ``solved`` the
-        task and the ``rank`` among the lanes that reach the line with every seed, 1 for the soonest. ``place-LANE`` has the ``place`` on each task, and the one ``off_by_one``,
-        where every lane has the worse of the two rates beside its best one; its "seeds" are the tasks.
+        task and the ``rank`` among the lanes that reach the line with every seed, 1 for the soonest. ``place-LANE`` has
+        the ``place`` on each task, and the one ``off_by_one``, where every lane has the worse of the two rates beside
+        its best one; its "seeds" are the tasks.
         """
         found: dict[str, list[Record]] = {}
         for task, lanes in self.results.items():
