@@ -240,7 +240,7 @@ def told_pairs(found: Pairs) -> str:
     """How many pairs of models separate, and how many would by chance: ``179 of 275 pairs of models separate ...``."""
     chance = f"about {found.chance:.0f}" if found.chance >= 0.5 else "fewer than one" if found.chance else "none"
     said = f"{found.separate} of {found.judged} pairs of models separate with every seed; by chance {chance} would."
-    void = f" In {found.void} more a seed of the loser has not learned the task: it shows who learns, not who is better."
+    void = f" In {found.void} more a seed of the loser has not learned the task; these show who learns."
     return said + void * bool(found.void)
 
 

@@ -152,7 +152,7 @@ def ranks(*rows, tasks=("digits",), kind=None, amount=None):
 def test_pairs_that_separate_are_set_against_chance():
     told = "179 of 275 pairs of models separate with every seed; by chance about 2 would."
     assert words.told_pairs(Pairs(275, 179, 0, 2.18)) == told
-    void = " In 12 more a seed of the loser has not learned the task: it shows who learns, not who is better."
+    void = " In 12 more a seed of the loser has not learned the task; these show who learns."
     assert words.told_pairs(Pairs(275, 179, 12, 2.18)) == told + void
     ends = {0.3: "by chance fewer than one would.", 0.0: "by chance none would."}
     for chance, end in ends.items():
