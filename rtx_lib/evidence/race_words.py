@@ -41,6 +41,18 @@ def crossings(race: Race) -> str:
     return f"No model crosses all {all_lines} lines every time; {cross} {most}"
 
 
+def told_both(race: Race, one: str, other: str, names: Mapping[str, str]) -> str:
+    """Which lanes cross the finish lines of two tasks, called by their ``names``, and with how many seeds each."""
+    runs = {lane: (race.results[one].get(lane), race.results[other].get(lane)) for lane in race.lanes}
+    both = [
+        f"{race.lanes[lane]} ({a['solved']} and {b['solved']} of {b['seeds']} seeds)"
+        for lane, (a, b) in runs.items()
+        if a and b and a["solved"] and b["solved"]
+    ]
+    said = f"{listed(both)} {'crosses' if len(both) == 1 else 'cross'}" if both else "none crosses"
+    return f"Of {len(runs)} models {said} the lines of both {names[one].lower()} and {names[other].lower()}"
+
+
 def lead_changes(race: Race, names: Mapping[str, str], one: str, other: str) -> str:
     """On which tasks, by their ``names``, one lane is better than another in every seed, and on which it is worse.
 

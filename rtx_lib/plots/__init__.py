@@ -33,6 +33,7 @@ from rtx_lib.plots.race import describe_ranking, draw_controls, draw_ranking
 from rtx_lib.plots.race_board import describe_board, draw_board
 from rtx_lib.plots.race_explorer import race_explorer
 from rtx_lib.plots.race_lengths import draw_lengths
+from rtx_lib.plots.race_two_tasks import describe_two_tasks, draw_two_tasks
 from rtx_lib.plots.ranks import describe_ranks, draw_ranks, rank_explorer
 from rtx_lib.plots.receptive import describe_field, draw_field, field_explorer
 from rtx_lib.plots.runs import draw_runs, draw_side_by_side, draw_strips

@@ -12,7 +12,7 @@ from support.sphinx_page import build_page
 from rtx_lib.bench import CASES
 from rtx_lib.diagnostics.measuring import KINDS
 from rtx_lib.evidence.records import SPEED_SCHEMA, check
-from rtx_lib.experiments.recipes.race import LANES, TASKS
+from rtx_lib.experiments.recipes.race import CELLS
 
 PAGE = "```{speed-machines}\n```\n\n```{speed} rnn\n```\n\n```{speed} race\n```"
 KEPT = sorted((ROOT / "book" / "results" / "speed").glob("*.json"))
@@ -162,7 +162,7 @@ def test_what_is_kept_covers_every_case_and_every_kind():
         assert any(row["kind"] == kind and row["max_error"] is not None for row in rows)
     assert [(row["case"], row["variant"]) for row in rows if (row["max_error"] or 0) > 1e-4] == []
     raced = {(row["case"], row["variant"]) for row in found["race", "cpu"]["rows"]}
-    assert raced == {(f"race-{task}", lane) for task in TASKS for lane in LANES}
+    assert raced == {(f"race-{task}", lane) for task, lane in CELLS}
 
 
 @pytest.mark.parametrize("path", KEPT, ids=lambda path: path.name)

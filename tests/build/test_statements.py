@@ -8,8 +8,10 @@ from support.made_records import records
 from support.trivial import no_better_than_trivial
 
 from rtx_lib.evidence.records import load
+from rtx_lib.experiments import recorded, tried
 
 RESULTS = load()
+RESULTS |= recorded(RESULTS).computed(tried(RESULTS))
 BOOK = statements.read_statements(ROOT / "book" / "statements.yml")
 ENTRY = {
     "chapter": "one",
@@ -39,7 +41,9 @@ def planted(tmp_path, **changes):
     (tmp_path / "book" / "page.md").write_text("# A page\n\nHere A is better than B.\n")
     (tmp_path / "book" / "statements.yml").write_text(yaml.safe_dump([{**ENTRY, **changes}]))
     (entry,) = statements.read_statements(tmp_path / "book" / "statements.yml")
-    return statements.faults(entry, tmp_path, records(a=[1, 1, 2], b=[3, 3, 3], c=[3, 3], **{"rate-c-0.1": [3]}))
+    found = records(a=[1, 1, 2], b=[3, 3, 3], c=[3, 3], **{"rate-c-0.1": [3]})
+    found["step-c"] = [{**found["c"][0], "recipe": "step-c", "computed": True}]
+    return statements.faults(entry, tmp_path, found)
 
 
 @pytest.mark.parametrize(
@@ -52,6 +56,7 @@ def planted(tmp_path, **changes):
         ({"rules": ["every A < 1.5"]}, "not true of the records: every A < 1.5"),
         ({"ours": {"A": "a.loss", "B": "c.loss"}}, "fewer than 3 runs: c.loss"),
         ({"ours": {"A": "a.loss", "B": "rate-c-0.1.loss"}}, None),
+        ({"ours": {"A": "a.loss", "B": "step-c.loss"}}, None),
         ({"ours": {"A": "a.loss", "B": "gone.loss"}}, "no record"),
         ({"chapter": "none"}, "there is no"),
     ],

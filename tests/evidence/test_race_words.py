@@ -50,6 +50,16 @@ def test_who_crosses_the_lines(race):
     assert words.crossings(harder) == told
 
 
+def test_who_crosses_both_of_two_lines(race):
+    told = "Of 2 models One (3 and 3 of 3 seeds) crosses the lines of both digits and adding"
+    assert words.told_both(race, "digits", "adding", NAMES) == told
+    harder = Race(LANES, race.finish | {"digits": ("accuracy", 0.99)}, race.runs)
+    assert words.told_both(harder, "digits", "adding", NAMES).startswith("Of 2 models none crosses")
+    easy = Race(LANES, {"digits": ("accuracy", 0.55), "adding": ("mse", 0.3)}, race.runs)
+    told = "Of 2 models One (3 and 3 of 3 seeds) and Two (1 and 3 of 3 seeds) cross"
+    assert words.told_both(easy, "digits", "adding", NAMES).startswith(told)
+
+
 def test_where_one_lane_is_ahead_of_another_and_a_rival_that_misses_the_baseline_is_no_trophy(race):
     known = Race(LANES, race.finish, race.runs, race.costs, {"adding": 1 / 6})
     void = " Not ranked, because the loser has a seed that has not learned it: Adding."

@@ -269,8 +269,8 @@ def test_a_run_at_equal_time_holds_both_curves(tmp_path, quick, monkeypatch):
 
 
 def test_pack_takes_the_runs_of_the_book_s_sweeps(tmp_path, capsys):
-    write(tmp_path / "runs", whole("copy-gru"), whole("race-copy-gru"), whole("mine"))
+    write(tmp_path / "runs", whole("copy-gru"), whole("race-copy-gru-0.01"), whole("mine"))
     assert main(["pack", "--out", str(tmp_path)]) == 0 and capsys.readouterr().out == "recurrence: 1, race: 1\n"
     assert main(["pack", "--out", str(tmp_path)]) == 0 and capsys.readouterr().out == "nothing to pack\n"
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["mine-s0.json"]
-    assert find("race-copy-gru", 0, tmp_path)["metrics"] == {"mse": 0.01}
+    assert find("race-copy-gru-0.01", 0, tmp_path)["metrics"] == {"mse": 0.01}

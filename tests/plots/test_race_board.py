@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
+from support.board import LANES, TASKS, summary
 
 from rtx_lib.plots import describe_board, draw_board, show
 from rtx_lib.plots.race_board import names_of_rows, short
 from rtx_lib.plots.style import GREY
-
-LANES = {"rnn": "RNN", "indrnn": "IndRNN", "indrnn-published": "IndRNN, as published", "tcn": "TCN"}
-TASKS = {
-    "adding": {"name": "Adding", "metric": "mse", "line": 0.01, "label": "MSE", "baselines": {"always 1": 1 / 6}},
-    "digits": {"name": "Digits", "metric": "accuracy", "line": 0.95, "label": "accuracy", "baselines": {}},
-    "text": {"name": "Text", "metric": "loss", "line": None, "label": "nats a character", "baselines": {}},
-}
-
-
-def summary(values, solved, diverged=0):
-    middle, low, high = (float(np.median(values)), min(values), max(values)) if values else (None, None, None)
-    told = {"seeds": len(values) + diverged, "values": values, "solved": solved, "diverged": diverged}
-    return told | {"median": middle, "low": low, "high": high}
-
 
 RESULTS = {
     "adding": {"rnn": summary([0.2, 0.2], 0), "indrnn": summary([1e-3, 2e-3], 2), "tcn": summary([0.001, 0.1], 1)},
