@@ -47,11 +47,11 @@ def draw_two_tasks(tasks: Mapping[str, Task], lanes: Mapping[str, str], results:
         ax.plot([x], [y], linestyle="none", fillstyle=fill, markerfacecoloralt="none", **mark, **style)
     ax.axvline(right["line"], color=INK, linewidth=1, linestyle=(0, (4, 2.5)), zorder=1)
     ax.axhline(top["line"], color=INK, linewidth=1, linestyle=(0, (4, 2.5)), zorder=1)
-    for (beyond_right, beyond_top), names in _quarters(tasks, lanes, results).items():
-        side: dict[str, Any] = {"x": 0.93, "ha": "right"} if beyond_right else {"x": 0.13, "ha": "left"}
+    for beyond, names in _quarters(tasks, lanes, results).items():
+        side: dict[str, Any] = {"x": 0.93, "ha": "right"} if beyond[0] else {"x": 0.13, "ha": "left"}
         side |= {"va": "top", "fontsize": 9, "transform": ax.transAxes}
-        height = 0.87 if beyond_top else 0.5
-        ax.text(y=height, s=_called(beyond_right, beyond_top, right["name"], top["name"]), fontweight="bold", **side)
+        height = 0.87 if beyond[1] else 0.5
+        ax.text(y=height, s=_called(beyond, tasks), fontweight="bold", **side)
         ax.text(y=height - 0.07, s=textwrap.fill(", ".join(names), 38), **side)
     ax.set(xlabel=f"{right['name']}: {right['label']}", ylabel=f"{top['name']}: {top['label']}")
     return fig
@@ -60,8 +60,7 @@ def draw_two_tasks(tasks: Mapping[str, Task], lanes: Mapping[str, str], results:
 def describe_two_tasks(tasks: Mapping[str, Task], lanes: Mapping[str, str], results: Results) -> str:
     """What :func:`draw_two_tasks` shows, in words: by the medians, who is beyond which line."""
     _check_two(tasks)
-    right, top = (task["name"] for task in tasks.values())
-    told = [f"{_called(*key, right, top)}: {', '.join(own)}" for key, own in _quarters(tasks, lanes, results).items()]
+    told = [f"{_called(key, tasks)}: {', '.join(own)}" for key, own in _quarters(tasks, lanes, results).items()]
     return f"Medians beyond the finish lines. {'; '.join(told)}."
 
 
@@ -92,8 +91,7 @@ def _quarters(
     return {key: own for key, own in found.items() if own}
 
 
-def _called(beyond_right: bool, beyond_top: bool, right: str, top: str) -> str:
+def _called(beyond: tuple[bool, ...], tasks: Mapping[str, Task]) -> str:
     """What a quarter of the figure is called."""
-    if beyond_right and beyond_top:
-        return "Both"
-    return f"{right} alone" if beyond_right else f"{top} alone" if beyond_top else "Neither"
+    names = [task["name"] for task, crossed in zip(tasks.values(), beyond, strict=True) if crossed]
+    return "Both" if len(names) == 2 else f"{names[0]} alone" if names else "Neither"
