@@ -124,10 +124,14 @@ def row(page, name):
 
 
 def typed(page, first, second):
-    """Type both numbers and wait for what is said of them."""
+    """Type both numbers at one moment, or the page may speak of the first one alone, and wait for what is said."""
     before = status(page)
-    page.get_by_label("First number").fill(first)
-    page.get_by_label("Second number").fill(second)
+    fields = [page.get_by_label(f"{which} number").element_handle() for which in ("First", "Second")]
+    script = """typed => typed.forEach(([field, text]) => {
+      field.value = text
+      field.dispatchEvent(new Event('input', {bubbles: true}))
+    })"""
+    page.evaluate(script, [list(one) for one in zip(fields, (first, second), strict=True)])
     page.wait_for_function("(before) => document.querySelector('[role=status]').innerText !== before", arg=before)
     return status(page)
 
