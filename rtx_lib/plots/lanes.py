@@ -35,9 +35,9 @@ RISING = ("accuracy", "exact", "last quarter")
 
 
 def arrange(lanes: Mapping[str, str]) -> dict[str, list[str]]:
-    """The given lanes by family, in the families' order; what belongs to none is of the family ``"other"``."""
+    """The given lanes by family, each in the order given; what belongs to none is of the family ``"other"``."""
     models = {lane: model_of(lane)[0] for lane in lanes}
-    order = {family: [lane for m in own for lane in lanes if models[lane] == m] for family, own in FAMILIES.items()}
+    order = {family: [lane for lane in lanes if models[lane] in own] for family, own in FAMILIES.items()}
     order["other"] = [lane for lane in lanes if not models[lane]]
     return {family: own for family, own in order.items() if own}
 

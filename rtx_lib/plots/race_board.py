@@ -40,11 +40,12 @@ def short(task: Task, value: float) -> str:
 
 
 def names_of_rows(lanes: Mapping[str, str]) -> list[str]:
-    """The lanes' names in the order of the rows; what is a variant of a row above says only what differs."""
+    """The lanes' names in the order of the rows; a variant right below its model or another says only what differs."""
     names = [lanes[lane] for lane in _rows(lanes)]
     told = []
     for i, name in enumerate(names):
         of = [above for above in names[:i] if name.startswith((f"{above} ", f"{above}, "))]
+        of = [model for model in of if all(row.startswith(model) for row in names[names.index(model) : i])]
         told.append(name.removeprefix(max(of, key=len, default="")).lstrip(" ,"))
     return told
 
@@ -87,8 +88,8 @@ def draw_board(
     ax.set(xlim=(-0.5, len(tasks) - 0.5), ylim=(bottom, -2))
     for column, (key, task) in enumerate(tasks.items()):
         head: dict[str, Any] = {"ha": "center", "va": "center"}
-        ax.text(column, -1.5, task["name"], fontsize=9, fontweight="bold", **head)
-        ax.text(column, -0.85, _asked(task), fontsize=8.5, **head)
+        ax.text(column, -1.5, task["name"], fontsize=8.5, fontweight="bold", **head)
+        ax.text(column, -0.85, _asked(task), fontsize=7.8, **head)
         for lane, y in rows.items():
             result = results.get(key, {}).get(lane)
             kind = "first" if lane in firsts.get(key, ()) else "missing" if lane in missing.get(key, ()) else ""

@@ -66,6 +66,8 @@ def test_a_variant_below_its_model_says_only_what_differs() -> None:
     more = {"transformer": "T", "transformer-rotary": "T, rotary", "transformer-convolution": "T, rotary and so on"}
     assert names_of_rows(more | {"transformer-none": "T without"}) == ["T", "rotary", "and so on", "without"]
     assert names_of_rows({"transformer": "Transformer", "transformer-xl": "Transformer-XL"})[1] == "Transformer-XL"
+    between = more | {"transformer-convolution": "Rotary T", "transformer-none": "T without"}
+    assert names_of_rows(between) == ["T", "rotary", "Rotary T", "T without"], "it would be read as one of Rotary T"
 
 
 @pytest.mark.parametrize(
