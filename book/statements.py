@@ -75,8 +75,8 @@ def faults(statement: Statement, root: Path, records: measured.Records) -> list[
     found = [] if there else [f"{name} does not say: {statement.says}"]
     for path in statement.ours.values():
         try:
-            runs = records[measured.split(path, records)[0]]
-            enough = len(runs) >= MIN_SEEDS or path.startswith(TRIAL) or runs[0].get("computed")
+            computed = records[measured.split(path, records)[0]][0].get("computed")
+            enough = len(measured.series(path, records)) >= MIN_SEEDS or path.startswith(TRIAL) or computed
             if not enough and not path.partition(".")[2].startswith("baselines."):
                 found.append(f"{name}, {statement.says!r}: fewer than {MIN_SEEDS} runs: {path}")
         except ValueError as error:

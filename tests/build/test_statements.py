@@ -58,6 +58,7 @@ def planted(tmp_path, **changes):
         ({"ours": {"A": "a.loss", "B": "rate-c-0.1.loss"}}, None),
         ({"ours": {"A": "a.loss", "B": "step-c.loss"}}, None),
         ({"ours": {"A": "a.loss", "B": "gone.loss"}}, "no record"),
+        ({"ours": {"A": "a.loss", "B": "b.gone"}}, "gone"),
         ({"chapter": "none"}, "there is no"),
     ],
 )
