@@ -53,6 +53,12 @@ def told_both(race: Race, one: str, other: str, names: Mapping[str, str]) -> str
     return f"Of {len(runs)} models {said} the lines of both {names[one].lower()} and {names[other].lower()}"
 
 
+def told_solved(race: Race, task: str, lanes: Sequence[str]) -> str:
+    """How many runs of some lanes have crossed the finish line of a task: ``3 of 5 runs``."""
+    found = [race.results[task][lane] for lane in lanes]
+    return f"{sum(own['solved'] for own in found)} of {sum(own['seeds'] for own in found)} runs"
+
+
 def lead_changes(race: Race, names: Mapping[str, str], one: str, other: str) -> str:
     """On which tasks, by their ``names``, one lane is better than another in every seed, and on which it is worse.
 
@@ -61,7 +67,7 @@ def lead_changes(race: Race, names: Mapping[str, str], one: str, other: str) -> 
     found = race.beaten(one, other)
     won, lost = (", ".join(names[task] for task in found.get(sign, ())) or "none" for sign in (1, -1))
     void = ", ".join(names[task] for task in found.get(NO_RIVAL, ()))
-    said = f"In every seed on: {won}. It loses in every seed on: {lost}."
+    said = f"Ahead in every seed on: {won}. Behind in every seed on: {lost}."
     return f"{said} Not ranked, because the loser has a seed that has not learned it: {void}." if void else said
 
 
@@ -257,7 +263,10 @@ def told_pairs(found: Pairs) -> str:
 
 
 def told_test(race: Race, names: Mapping[str, str], task: str, one: str, other: str) -> str:
-    """Whether the seeds of one lane rank higher than those of another on a task, by ``rank_test`` of the test split."""
+    """Whether the seeds of one lane rank higher than those of another on a task, by ``rank_test`` of the test split.
+
+    Not meant for tasks whose seeds test on folds of their own: there a seed can only be exchanged within its fold.
+    """
     ours, theirs = (race.scores(task, lane) for lane in (one, other))
     p, ways, name = rank_test(ours, theirs), math.comb(len(ours) + len(theirs), len(ours)), race.lanes[one]
     least = ", the least that so many seeds can show" if round(p * ways) == 1 else ""

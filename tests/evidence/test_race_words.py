@@ -60,12 +60,17 @@ def test_who_crosses_both_of_two_lines(race):
     assert words.told_both(easy, "digits", "adding", NAMES).startswith(told)
 
 
+def test_how_many_runs_of_some_lanes_cross_a_line(race):
+    assert words.told_solved(race, "digits", ["one"]) == "3 of 3 runs"
+    assert words.told_solved(race, "digits", ["one", "two"]) == "3 of 6 runs"
+
+
 def test_where_one_lane_is_ahead_of_another_and_a_rival_that_misses_the_baseline_is_no_trophy(race):
     known = Race(LANES, race.finish, race.runs, race.costs, {"adding": 1 / 6})
     void = " Not ranked, because the loser has a seed that has not learned it: Adding."
     for found, both, end in ((race, "Digits, Adding", ""), (known, "Digits", void)):
         for one, other, won, lost in (("one", "two", both, "none"), ("two", "one", "none", both)):
-            told = f"In every seed on: {won}. It loses in every seed on: {lost}.{end}"
+            told = f"Ahead in every seed on: {won}. Behind in every seed on: {lost}.{end}"
             assert words.lead_changes(found, NAMES, one, other) == told
 
 

@@ -31,7 +31,7 @@ def test_the_names_stand_by_what_their_medians_cross() -> None:
     told = "Both: IndRNN, as published; Digits alone: IndRNN; Neither: RNN."
     assert describe_two_tasks(TWO, LANES, RESULTS) == f"Medians beyond the finish lines. {told}"
     (ax,) = draw_two_tasks(TWO, LANES, RESULTS).axes
-    texts = [text.get_text() for text in ax.texts]
+    texts = [text.get_text().replace("\n", " ") for text in ax.texts]
     assert texts == ["Both", "IndRNN, as published", "Digits alone", "IndRNN", "Neither", "RNN"]
 
 
