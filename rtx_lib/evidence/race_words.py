@@ -15,6 +15,8 @@ from rtx_lib.evidence.seeds import MIN_SEEDS
 COLUMNS = ["model", "task", "median", "range", "solved", "steps to the line", "s to it", "TFLOP to it", "rate"]
 """Heads of the table whose rows are :func:`table_rows`."""
 
+_NAMED = 4  # at most so many lanes of a group are named in a sentence
+
 
 def listed(names: Sequence[str]) -> str:
     """Names as a sentence has them: ``A, B and C``; ``none`` for no name."""
@@ -28,6 +30,11 @@ def most_of(names: Sequence[str], every: Sequence[str]) -> str:
     if 2 * len(names) <= len(every):
         return listed(names)
     return f"all but {listed(rest)}" if rest else "all"
+
+
+def listed_few(names: Sequence[str]) -> str:
+    """Names as :func:`listed` has them, or how many models they are where that would be long: ``6 models``."""
+    return listed(names) if len(names) <= _NAMED else f"{len(names)} models"
 
 
 def crossings(race: Race) -> str:
@@ -250,7 +257,6 @@ def told_lengths(results: Mapping[int, Mapping[str, Mapping[str, Any]]], lanes: 
 
 # ------------------------------------------------------------------------------------------------ how sure it is
 
-_NAMED = 4  # at most so many lanes of a group are named in a sentence
 _PREFIXES = {1e15: "P", 1e12: "T", 1e9: "G", 1e6: "M"}
 
 
@@ -281,7 +287,7 @@ def told_lead(found: Ranking, lanes: Mapping[str, str]) -> str:
     best = next(iter(found.ranks.values())).place
     first = [lanes[lane] for lane in found.groups[0] if found.ranks[lane].place == best]
     rest = [lanes[lane] for lane in found.groups[0] if found.ranks[lane].place > best]
-    names = listed(first) if len(first) <= _NAMED else f"{len(first)} models"
+    names = listed_few(first)
     said, them = (f"{names} share the first place", "them") if len(first) > 1 else (f"{names} is first", "it")
     others = len(found.ranks) - len(first)
     if not rest:

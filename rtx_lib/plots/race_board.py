@@ -84,17 +84,17 @@ def draw_board(
     _check(tasks, lanes)
     rows = _rows(lanes)
     bottom = max(rows.values()) + 0.6
-    fig, ax = plt.subplots(figsize=(7.5, 0.75 + 0.215 * (bottom + 2)))
+    fig, ax = plt.subplots(figsize=(7.25, 0.75 + 0.215 * (bottom + 2)))
     ax.set(xlim=(-0.5, len(tasks) - 0.5), ylim=(bottom, -2))
     for column, (key, task) in enumerate(tasks.items()):
         head: dict[str, Any] = {"ha": "center", "va": "center"}
-        ax.text(column, -1.5, task["name"], fontsize=8.5, fontweight="bold", **head)
+        ax.text(column, -1.5, task["name"], fontsize=8, fontweight="bold", **head)
         ax.text(column, -0.85, _asked(task), fontsize=7.8, **head)
         for lane, y in rows.items():
             result = results.get(key, {}).get(lane)
             kind = "first" if lane in firsts.get(key, ()) else "missing" if lane in missing.get(key, ()) else ""
             _cell(ax, (column, y), task, lane, result, kind)
-    ax.set_yticks(list(rows.values()), names_of_rows(lanes), fontsize=9.5)
+    ax.set_yticks(list(rows.values()), names_of_rows(lanes), fontsize=9)
     ax.set_xticks([])
     ax.tick_params(axis="y", length=0)
     ax.grid(False)
@@ -119,11 +119,11 @@ def _cell(ax: Axes, at: tuple[float, float], task: Task, lane: str, result: Summ
         ax.add_patch(Rectangle((x - 0.48, y - 0.47), 0.96, 0.94, color=CYCLE[0], alpha=_TINT, linewidth=0))
     mark: dict[str, Any] = {"marker": "o", "markersize": 5.5, "markeredgewidth": 1.2, "linestyle": "none"}
     mark |= {"fillstyle": reached(result), "markerfacecoloralt": "none", "label": f"_{lane}"}
-    ax.plot([x - 0.36], [y], color=look(lane)["color"], **mark)
+    ax.plot([x - 0.4], [y], color=look(lane)["color"], **mark)
     text = short(task, result["median"]) if result["values"] else "diverged"
     kinds: dict[str, dict[str, Any]] = {"first": {"fontweight": "bold"}, "missing": {"color": GREY, "style": "italic"}}
     looks = kinds.get(kind, {})
-    ax.text(x + 0.42, y, text, ha="right", va="center", fontsize=8.5 if result["values"] else 7.5, **looks)
+    ax.text(x + 0.44, y, text, ha="right", va="center", fontsize=8.5 if result["values"] else 7.8, **looks)
 
 
 def _legend(fig: Figure) -> None:

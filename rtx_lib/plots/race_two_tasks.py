@@ -35,7 +35,7 @@ def draw_two_tasks(tasks: Mapping[str, Task], lanes: Mapping[str, str], results:
     """
     _check_two(tasks)
     right, top = tasks.values()
-    fig, ax = plt.subplots(figsize=(4.45, 3.1))  # with texts of 9 points a phone shows it whole
+    fig, ax = plt.subplots(figsize=(4.45, 3))  # with texts of 9 points a phone shows it whole
     for lane in _crossed(tasks, lanes, results):
         own = [results[key][lane] for key in tasks]
         x, y = (result["median"] for result in own)
@@ -48,7 +48,7 @@ def draw_two_tasks(tasks: Mapping[str, Task], lanes: Mapping[str, str], results:
     ax.axvline(right["line"], color=INK, linewidth=1, linestyle=(0, (4, 2.5)), zorder=1)
     ax.axhline(top["line"], color=INK, linewidth=1, linestyle=(0, (4, 2.5)), zorder=1)
     for beyond, names in _quarters(tasks, lanes, results).items():
-        side: dict[str, Any] = {"x": 0.93, "ha": "right"} if beyond[0] else {"x": 0.11, "ha": "left"}
+        side: dict[str, Any] = {"x": 0.92, "ha": "right"} if beyond[0] else {"x": 0.11, "ha": "left"}
         side |= {"va": "top", "fontsize": 9, "transform": ax.transAxes}
         height = 0.92 if beyond[1] else 0.62
         ax.text(y=height, s=_called(beyond, tasks), fontweight="bold", **side)

@@ -41,6 +41,8 @@ def test_names_stand_as_in_a_sentence_and_most_are_said_by_those_left_out():
     assert {names: words.listed(list(names)) for names in told} == told
     told = {"ABC": "all but D", "ABCD": "all", "AB": "A and B", "": "none"}
     assert {names: words.most_of(list(names), "ABCD") for names in told} == told
+    told = {"ABCD": "A, B, C and D", "ABCDE": "5 models"}
+    assert {names: words.listed_few(list(names)) for names in told} == told
 
 
 def test_who_crosses_the_lines(race):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import matplotlib.pyplot as plt
 import pytest
 from matplotlib.colors import to_hex
@@ -84,10 +86,11 @@ def test_the_board_in_words() -> None:
     assert "Digits: first TCN 98.0; 1 of 3 reach 0.95 with every seed. Text: first TCN 1.25." in told
 
 
-def test_it_is_a_picture_of_the_width_of_a_page() -> None:
+def test_it_fits_a_page_between_the_menus_of_a_small_laptop() -> None:
     many = {lane: LANES["tcn"] for lane in LANES}
     text = show(draw_board(TASKS, many, RESULTS, FIRSTS, MISSING), "board", wide=True).data
-    assert 'width="720"' in text and "currentColor" in text and len(text) < 160_000
+    assert int(re.findall(r"min-width:(\d+)px", text)[0]) <= 672, "a window of 1280 px leaves as much"
+    assert "currentColor" in text and len(text) < 160_000
 
 
 @pytest.mark.parametrize(("tasks", "lanes"), [({}, LANES), (TASKS, {}), ({"a": {"name": "A"}}, LANES)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.board import LANES, TASKS, summary
 
-from rtx_lib.plots import describe_two_tasks, draw_two_tasks
+from rtx_lib.plots import describe_two_tasks, draw_two_tasks, show
 
 TWO = {key: TASKS[key] for key in ("digits", "adding")}
 RESULTS = {
@@ -33,6 +33,10 @@ def test_the_names_stand_by_what_their_medians_cross() -> None:
     (ax,) = draw_two_tasks(TWO, LANES, RESULTS).axes
     texts = [text.get_text().replace("\n", " ") for text in ax.texts]
     assert texts == ["Both", "IndRNN, as published", "Digits alone", "IndRNN", "Neither", "RNN"]
+
+
+def test_a_phone_shows_it_whole() -> None:
+    assert "min-width" not in show(draw_two_tasks(TWO, LANES, RESULTS), "two tasks").data
 
 
 def test_a_lane_beyond_the_second_line_alone() -> None:
