@@ -22,7 +22,7 @@ from rtx_lib.evidence.records import check, chosen, load, sources
 
 FOLDER = "book/results"
 TRIALS = ("rate-", "trial-")  # the starts of the names of trials of learning rates
-RATED = re.compile(r"(race|large)-.*-(0\.\d+|1|\de-\d+)")  # what has raced with a rate that it names
+RATED = re.compile(r"(race|large|again)-.*-(0\.\d+|1|\de-\d+)")  # what has raced with a rate that it names
 HOW = "python -m rtx_lib.experiments run RECIPE --seed 0 1 2"
 RACE = {
     "adding": "the adding problem",
@@ -64,6 +64,7 @@ GROUPS = (
     ("Chapter 13: selective copying", "selective-"),
     *((f"The race: {about}", f"race-{task}-") for task, about in RACE.items()),
     ("The race: four times as large", "large-"),
+    ("The race: fresh seeds", "again-"),
 )
 REST = "Other runs"
 

@@ -88,7 +88,7 @@ def tried(records: Records | None = None) -> dict[str, dict[str, dict[float, flo
 def choose(folder: Path) -> dict[str, str]:
     """Write ``chosen.json`` into a folder of results, from its records, and return what it says.
 
-    A name is there when its rate is decided; that of another length or size has the rate of the same rule.
+    A name is there when its rate is decided; that of other lengths, sizes or seeds has the rate of the same rule.
     """
     names = {}
     for task, rates in tuning.chosen(folder).items():
@@ -100,6 +100,9 @@ def choose(folder: Path) -> dict[str, str]:
         won, _ = tuning.large_tuned(task, lane, folder)
         if won is not None:
             names[f"large-{task}-{lane}"] = plan.large(task, lane, won).name
+    for task, lane in itertools.product(plan.AGAIN_TASKS, plan.LANES):
+        if recipe := tuning.repeated(task, lane, folder)[0]:
+            names[f"again-{task}-{lane}"] = recipe.name
     if names:
         (folder / "chosen.json").write_text(json.dumps(names, indent=1) + "\n", encoding="utf-8")
     return names

@@ -77,6 +77,7 @@ SWEEPS: dict[str, Sweep] = {
     "race": Sweep("the race: trials, finals and what won", race.CANDIDATES, race.SEEDS, follow=tuning.next_runs),
     "race-lengths": Sweep("the race: shorter and longer sequences", race.LENGTHENED, follow=tuning.next_lengths),
     "race-sizes": Sweep("the race: four times the parameters", race.ENLARGED, race.SEEDS, follow=tuning.next_large),
+    "race-again": Sweep("the race: fresh seeds", race.REPEATED, race.FRESH_SEEDS, follow=tuning.next_again),
 }
 """What the book measured, by name."""
 
@@ -124,7 +125,7 @@ def table(plan: Sweep, folder: Path) -> str:
 def _finish(name: str) -> tuple[str, float] | None:
     """Metric and value of a finish line, for recipes of the race."""
     kind, _, rest = name.partition("-")
-    return race.FINISH.get(rest.partition("-")[0]) if kind in ("race", "trial", "large") else None
+    return race.FINISH.get(rest.partition("-")[0]) if kind in ("race", "trial", "large", "again") else None
 
 
 def at_least_one(text: str) -> int:

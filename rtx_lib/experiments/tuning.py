@@ -10,17 +10,23 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from rtx_lib.evidence.records import Record, runs_folder
+from rtx_lib.evidence.seeds import summarise
 from rtx_lib.experiments.recipes import Recipe
 from rtx_lib.experiments.recipes.race import (
+    AGAIN_TASKS,
     BEYOND,
     CELLS,
     FINAL_SEEDS,
+    FINISH,
+    FRESH_SEEDS,
+    LANES,
     LARGE,
     LARGE_TASKS,
     LENGTHS,
     RATES,
     SEEDS,
     TASKS,
+    again,
     large,
     race,
     trial,
@@ -169,6 +175,24 @@ def large_tuned(task: str, lane: str, folder: Path | None = None) -> tuple[float
             continue
         return won, _missing([tried[won]], SEEDS, folder)
     return None, missing
+
+
+def next_again(folder: Path | None = None) -> Runs:
+    """Runs with fresh seeds of the lanes of ``AGAIN_TASKS`` that cross the line with most of their five."""
+    runs = [run for task, lane in itertools.product(AGAIN_TASKS, LANES) for run in repeated(task, lane, folder)[1]]
+    return sorted(runs, key=lambda run: run[1])
+
+
+def repeated(task: str, lane: str, folder: Path | None = None) -> tuple[Recipe | None, Runs]:
+    """What a lane runs again, None where its five seeds are not there or most stay below the line; missing runs."""
+    won, rest = tuned(task, lane, folder)
+    if won is None or rest:
+        return None, []
+    five = [record for seed in SEEDS if (record := made(folder or runs_folder(), race(task, lane, won), seed)[1])]
+    if summarise(five, *FINISH[task])["solved"] <= len(five) / 2:
+        return None, []
+    recipe = again(task, lane, won)
+    return recipe, _missing([recipe], FRESH_SEEDS, folder)
 
 
 def _missing(recipes: Iterable[Recipe], seeds: Iterable[int], folder: Path | None) -> Runs:
