@@ -1,21 +1,24 @@
 """The command line of experiments.
 
-``python -m rtx_lib.experiments list`` shows the recipes; ``run RECIPE --seed 0 1 2`` trains one and writes one
-JSON record a seed; ``pretrain RECIPE`` also keeps the weights. A killed run
+``python -m rtx_lib.experiments list`` shows the recipes; ``run RECIPE --seed 0 1 2`` trains one, writes one
+JSON record a seed, and says what the book's seeds reached; ``pretrain RECIPE`` also keeps the weights. A killed run
 goes on from its checkpoint, but one at equal time, which has none, begins anew; a record is written in one step or not
 at all.
 ``sweep NAME`` and ``table NAME`` are for many recipes (:mod:`rtx_lib.experiments.sweeps`).
 """
 
 import argparse
+import difflib
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from rtx_lib.evidence.records import chosen, find, load_records, pack, results_folder
+from rtx_lib.evidence.records import Record, chosen, find, load, load_records, pack, results_folder
+from rtx_lib.evidence.seeds import final
 from rtx_lib.experiments import raced, sweeps
 from rtx_lib.experiments.recipes import BESIDE, RECIPES, pretraining
 from rtx_lib.experiments.runs import pretrain, run
@@ -28,8 +31,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="name every recipe and say which seeds have a record")
     runner = commands.add_parser("run", help="train a recipe and write its records")
-    runner.add_argument("recipe")
-    runner.add_argument("--seed", type=int, nargs="+", default=[0])
+    runner.add_argument("recipe", help="its name; that of a lane of the race, race-TASK-LANE, has the rate that won")
+    runner.add_argument("--seed", type=int, nargs="+", default=[0], help="one or more (default 0)")
     runner.add_argument("--out", help="folder of the records (default: the book's)")
     runner.add_argument("--device", help="cpu or cuda (default: cpu; under accelerate launch what it finds)")
     runner.add_argument("--threads", type=sweeps.at_least_one, default=1, help="threads of each process (default 1)")
@@ -46,6 +49,17 @@ def _parser() -> argparse.ArgumentParser:
     packer.add_argument("--out", type=Path, help="folder of the sweeps' files (default: the book's)")
     sweeps.add_commands(commands)
     return parser
+
+
+def _ranges(records: Sequence[Record]) -> str:
+    """What runs reached, to hold others against: their seeds, and from where to where each metric goes."""
+    found: dict[str, list[float]] = {}
+    for record in records:
+        for metric in record["metrics"]:
+            if (value := final(record, metric)) is not None:
+                found.setdefault(metric, []).append(value)
+    told = ", ".join(f"{metric} {min(own):.4g} to {max(own):.4g}" for metric, own in found.items())
+    return f"seeds of the book, {' '.join(str(r['seed']) for r in records)}: {told} (test split)" if told else ""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -66,30 +80,35 @@ def main(arguments: list[str] | None = None) -> int:
         raced.choose(folder)
         print(", ".join(f"{name}: {count}" for name, count in counts.items()) or "nothing to pack")
         return 0
+    recipes, plain = BESIDE | RECIPES, chosen()  # plain: of a lane of the race, with the rate that won
     if options.command == "list":
-        for recipe in RECIPES.values():
-            seeds = " ".join(str(r["seed"]) for r in load_records(recipe.name)) or "none"
-            print(f"{recipe.name:24} {recipe.about} (records of seeds: {seeds})")
+        records = load()
+        for name, recipe in ({name: name for name in RECIPES} | plain).items():
+            seeds = " ".join(str(record["seed"]) for record in records.get(recipe, [])) or "none"
+            print(f"{name:24} {recipes[recipe].about} (records of seeds: {seeds})")
         return 0
-    recipes = BESIDE | RECIPES
-    options.recipe = chosen().get(options.recipe, options.recipe)  # of a lane of the race, with the rate that won
-    if options.recipe not in recipes:
-        print(f"unknown recipe {options.recipe!r}; known: {', '.join(RECIPES)}", file=sys.stderr)
+    if (name := plain.get(options.recipe, options.recipe)) not in recipes:
+        close = difflib.get_close_matches(name, [*recipes, *plain], 3)
+        meant = f"did you mean {' or '.join(close)}? " if close else ""
+        print(f"unknown recipe {name!r}; {meant}'list' names them all", file=sys.stderr)
         return 2
+    beside = _ranges(load_records(name))
     processes = join(options.device, options.mixed_precision)
     torch.set_num_threads(options.threads)
     for seed in options.seed:
         try:
             how: dict[str, Any] = {"device": processes.device, "processes": processes, "progress": not options.quiet}
-            path = run(recipes[options.recipe], seed, out=options.out, **how)
+            path = run(recipes[name], seed, out=options.out, **how)
         except NotWritten as error:
             print(f"stopped: {error}; kept: finished records and the last checkpoint", file=sys.stderr)
             return 1
         if processes.main:
-            record = find(options.recipe, seed, path.parent) or {}  # it may be packed
+            record = find(name, seed, path.parent) or {}  # it may be packed
             precision = record["device"].get("precision", "no")  # of a record that was there, perhaps another
             note = "" if precision == processes.precision else f" (was there, in precision {precision!r})"
             print(f"{path} {json.dumps(record['diverged'] or record['metrics'])}{note}")
+    if processes.main and beside:
+        print(beside)
     if processes.accelerator:
         processes.accelerator.end_training()
     return 0

@@ -52,6 +52,13 @@ def test_a_larger_model_has_its_name_when_its_rate_is_decided(results, monkeypat
     assert raced.choose(results)["large-text-gru"] == "large-text-gru-0.01"
 
 
+def test_who_runs_again_has_its_name_there(results, monkeypatch):
+    again = plan.again("recall", "gru", 0.01)
+    found = {("recall", "gru"): (again, [])}
+    monkeypatch.setattr(tuning, "repeated", lambda task, lane, folder: found.get((task, lane), (None, [])))
+    assert raced.choose(results)["again-recall-gru"] == again.name
+
+
 def test_the_race_is_made_of_what_has_won(results):
     raced.choose(results)
     records = load(results)

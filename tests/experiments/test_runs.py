@@ -125,20 +125,27 @@ def test_a_run_that_diverges_is_a_record_too(tmp_path, monkeypatch):
 
 def test_command_line(capsys):
     assert main(["list"]) == 0
-    assert all(name in capsys.readouterr().out for name in list(RECIPES)[:1])
+    named = {line.split()[0] for line in capsys.readouterr().out.splitlines()}
+    assert named >= {*RECIPES, "race-digits-gru"}
     assert main(["run", "nothing"]) == 2
-    assert "unknown recipe 'nothing'; known: adding" in capsys.readouterr().err
+    assert "unknown recipe 'nothing'; 'list' names them all" in capsys.readouterr().err
+    assert main(["run", "race-digits-gruu"]) == 2
+    assert "did you mean race-digits-gru or " in capsys.readouterr().err
     with pytest.raises(ValueError, match="device must be one that torch can use here, got 'abacus'"):
         run(TINY, 9, out="unused", device="abacus")
 
 
-def test_a_plain_name_runs_what_has_won(tmp_path, monkeypatch):
+def test_a_plain_name_runs_what_has_won_and_says_what_the_seeds_of_the_book_reached(tmp_path, monkeypatch, capsys):
     ran = []
+    runs = [{"seed": seed, "diverged": None, "metrics": {"mse": seed / 8}} for seed in (1, 2)]
+    lost = {"seed": 3, "diverged": {"step": 1}, "metrics": {}}
+    monkeypatch.setattr(command, "load_records", lambda name: [*runs, lost] if name == TINY.name else [])
     monkeypatch.setattr(command, "chosen", lambda: {"plain": TINY.name})
     monkeypatch.setattr(command, "RECIPES", {TINY.name: TINY})
     monkeypatch.setattr(command, "run", lambda recipe, seed, **how: ran.append((recipe, seed)) or tmp_path / "none")
     monkeypatch.setattr(command, "find", lambda name, seed, folder: {"device": {}, "diverged": None, "metrics": {}})
     assert main(["run", "plain", "--seed", "7", "--out", str(tmp_path)]) == 0 and ran == [(TINY, 7)]
+    assert capsys.readouterr().out.endswith("seeds of the book, 1 2 3: mse 0.125 to 0.25 (test split)\n")
 
 
 @pytest.mark.parametrize("name", ["model", "task", "schedule", "optimizer"])

@@ -136,6 +136,21 @@ def test_the_rates_that_are_decided(tmp_path):
     assert tuning.chosen(tmp_path)["copy"] == {"gru": 0.001}
 
 
+def test_fresh_seeds_are_for_those_that_cross_the_line_with_most_of_their_five(tmp_path, monkeypatch):
+    rates = {"gru": 0.01, "lstm": 0.03, "rnn": 0.1}
+    monkeypatch.setattr(tuning, "tuned", lambda task, lane, folder: (rates.get(lane), [("more", 4)] * (lane == "rnn")))
+    for lane, solved in (("gru", 3), ("lstm", 2), ("rnn", 5)):
+        for seed in plan.SEEDS:
+            metrics = {"last quarter": 1.0 if seed < solved else 0.5}
+            recipe = plan.race("parity", lane, rates[lane])
+            write(tmp_path, whole(recipe.name, seed, configuration=asdict(recipe), metrics=metrics))
+    name = "again-parity-gru-0.01"
+    assert asked(tuning.next_again(tmp_path)) == [(name, seed) for seed in plan.FRESH_SEEDS]
+    assert not set(plan.FRESH_SEEDS) & set(plan.SEEDS) and plan.again("parity", "gru", 0.01).lr == 0.01
+    put(tmp_path, plan.again("parity", "gru", 0.01), 1, seed=5)
+    assert asked(tuning.next_again(tmp_path)) == [(name, seed) for seed in plan.FRESH_SEEDS[1:]]
+
+
 def test_lengths_and_sizes_follow_from_the_rate_that_is_decided(tmp_path, monkeypatch):
     assert tuning.next_lengths(tmp_path) == tuning.next_large(tmp_path) == []
     monkeypatch.setattr(tuning, "tuned", lambda task, lane, folder: (0.01 if lane == "gru" else None, []))
