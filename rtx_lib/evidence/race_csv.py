@@ -10,8 +10,8 @@ from typing import Any
 
 from rtx_lib.evidence.seeds import Record, best, final, steps_to
 
-STAGES = {"trial": "trial", "race": "race"}
-"""What the name of a recipe begins with, and what its runs are: shorter ones that try a rate, or whole ones."""
+STAGES = ("trial", "race", "large", "again")
+"""What the name of a recipe begins with: shorter runs that try a rate, whole ones, larger ones, and fresh seeds."""
 
 HEADER = (
     *("task", "lane", "name", "stage", "lr", "chosen", "length", "seed", "metric", "test"),
@@ -20,11 +20,11 @@ HEADER = (
 )
 """The columns.
 
-``chosen`` says whether the lane won its race's rate with this ``lr``, 1 or 0; ``length`` is that of the sequences, or
-of what is kept, where a task has one; ``test`` and both of ``validation`` are values of ``metric``; ``steps_to_line``
-is the first evaluation beyond the finish line; ``seconds`` are those of the whole run, evaluations included. What there
-is not is empty: the metric of a run that diverged, a line that was not reached, the cost of a step at another length
-than that which was measured.
+``chosen`` says whether this ``lr`` is the one that the lane, or the larger lane, won with, 1 or 0; ``length`` is that
+of the sequences, or of what is kept, where a task has one; ``test`` and both of ``validation`` are values of
+``metric``; ``steps_to_line`` is the first evaluation beyond the finish line; ``seconds`` are those of the whole run,
+evaluations included. What there is not is empty: the metric of a run that diverged, a line that was not reached, the
+cost of a step at another length than that which was measured.
 """
 
 _COSTS = ("flops_per_step", "seconds_per_step")
@@ -38,7 +38,7 @@ def race_rows(
     costs: Mapping[tuple[str, str], Mapping[str, float]],
     chosen: Mapping[str, str] | None = None,
 ) -> list[dict[str, Any]]:
-    """A row for each run of the race and of its trials, with the entries of ``HEADER``, None for what there is not.
+    """A row for each run of the race, whatever its stage, with the entries of ``HEADER``, None for what there is not.
 
     They are in the order of tasks and lanes, trials first, then by length, rate and seed.
 
@@ -46,7 +46,7 @@ def race_rows(
     ----------
     records
         The runs by recipe, as :func:`rtx_lib.evidence.records.load` gives them. Left out are those that are not called
-        ``race-TASK-LANE`` or ``trial-TASK-LANE``, a length and the rate behind or not.
+        ``STAGE-TASK-LANE``, a length and the rate behind or not.
     lanes
         Their names by key.
     finish
@@ -54,7 +54,8 @@ def race_rows(
     costs
         By task and lane ``flops_per_step`` and ``seconds_per_step``, at the length of the race.
     chosen
-        Which recipe has won, by ``race-TASK-LANE``, as :func:`rtx_lib.evidence.records.chosen` knows it.
+        Which recipe has won, by ``race-TASK-LANE`` or ``large-TASK-LANE``, as
+        :func:`rtx_lib.evidence.records.chosen` knows it.
     """
     starts, tasks, keys = ("|".join(map(re.escape, names)) for names in (STAGES, finish, lanes))
     shape = re.compile(rf"({starts})-({tasks})-({keys})(-\d+)?")
@@ -64,14 +65,15 @@ def race_rows(
         named = shape.fullmatch(recipe.removesuffix(f"-{lr:g}"))
         if not named or runs[0]["recipe"] != recipe:  # what has won is there under its plain name, too
             continue
-        start, task, lane, other_length = named.groups()
-        stage, won = STAGES[start], (chosen or {}).get(f"race-{task}-{lane}")
+        stage, task, lane, other_length = named.groups()
+        plain = f"{'large' if stage == 'large' else 'race'}-{task}-{lane}"
+        won = (chosen or {}).get(plain)
         of_recipe = {"task": task, "lane": lane, "name": lanes[lane], "stage": stage, "lr": lr, "recipe": recipe}
-        of_recipe["chosen"] = int(won == f"race-{task}-{lane}-{lr:g}") if won else None
-        if stage == "race" and not other_length:
+        of_recipe["chosen"] = int(won == f"{plain}-{lr:g}") if won else None
+        if stage in ("race", "again") and not other_length:
             of_recipe |= {name: costs.get((task, lane), {}).get(name) for name in _COSTS}
         rows += [dict.fromkeys(HEADER) | of_recipe | _of_run(run, *finish[task]) for run in runs]
-    places = [list(finish), list(lanes), [*dict.fromkeys(STAGES.values())]]
+    places = [list(finish), list(lanes), STAGES]
 
     def order(row: Mapping[str, Any]) -> tuple[Any, ...]:
         named = (own.index(row[name]) for own, name in zip(places, ("task", "lane", "stage"), strict=True))

@@ -13,6 +13,7 @@ FINISH = {"digits": ("accuracy", 0.9), "adding": ("mse", 0.01)}
 COSTS = {("adding", "gru"): {"flops_per_step": 956596224, "seconds_per_step": 0.0237800001, "parameters": 1}}
 
 CHOSEN = {"race-adding-gru": "race-adding-gru-0.03", "race-adding-gru-200": "race-adding-gru-200-0.03"}
+CHOSEN |= {"large-adding-gru": "large-adding-gru-0.01", "again-adding-gru": "again-adding-gru-0.03"}
 
 
 def run(recipe, lr, seed=0, metric="mse", curve=(0.2, 0.005, 0.02), **changes):
@@ -39,7 +40,13 @@ RUNS = [
     run("trial-adding-deep-gru-0.1", 0.1),
     run("race-digits-transformer-xl", 0.003, metric="accuracy", settings={"task_arguments": {"fold": 0}}),
     run("race-digits-transformer-0.003", 0.003, metric="accuracy"),
+    run("large-adding-gru-0.01", 0.01),
+    run("large-adding-gru-0.03", 0.03),
+    run("again-adding-gru-0.03", 0.03, seed=5),
 ]
+
+
+LATER = [("large", 0.01, 0), ("large", 0.03, 0), ("again", 0.03, 5)]
 
 
 def test_a_run_s_row_is_its_record():
@@ -70,6 +77,12 @@ def test_a_run_s_row_is_its_record():
     )
     assert (digits["validation_best"], digits["validation_last"], digits["steps_to_line"]) == (0.2, 0.02, None)
     assert found["trial-adding-deep-gru-0.1", 0]["lane"] == "deep-gru"
+    wider, narrow, fresh = (found[f"{name}-adding-gru-{lr}", seed] for name, lr, seed in LATER)
+    assert [(row["stage"], row["chosen"], row["flops_per_step"]) for row in (wider, narrow, fresh)] == [
+        ("large", 1, None),
+        ("large", 0, None),
+        ("again", 1, 956596224),
+    ], "a larger lane has a rate of its own, and fresh seeds have that of the race"
 
 
 @pytest.mark.parametrize("recipe", ["adding-gru-t10", "race-adding-own-0.03", "own-adding", "race-text-gru-0.03"])
@@ -94,6 +107,9 @@ def test_the_order_does_not_depend_on_that_of_the_records():
         ("adding", "gru", "race", 100, 0.03, 0),
         ("adding", "gru", "race", 100, 0.03, 1),
         ("adding", "gru", "race", 200, 0.03, 0),
+        ("adding", "gru", "large", 100, 0.01, 0),
+        ("adding", "gru", "large", 100, 0.03, 0),
+        ("adding", "gru", "again", 100, 0.03, 5),
         ("adding", "deep-gru", "trial", 100, 0.1, 0),
     ]
 
