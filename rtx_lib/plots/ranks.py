@@ -85,12 +85,13 @@ def describe_ranks(said: str, ranks: Ranks, lanes: Mapping[str, str]) -> str:
 def rank_explorer(
     frames: Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]],
     lanes: Mapping[str, str],
+    first: str | None = None,
     *,
     caption: str | None = None,
 ) -> HTML:
     """The lanes ranked within a budget: the reader picks the task, what is equal and how much; needs no kernel.
 
-    The line above says the finding of what is shown. At first that is the first task at its largest budget.
+    The line above says the finding of what is shown. At first that is one task at its largest budget.
 
     Parameters
     ----------
@@ -100,15 +101,22 @@ def rank_explorer(
         ``rtx_lib.evidence.race_words.rank_frames`` makes them.
     lanes
         Their names by key.
+    first
+        The name of the task that is shown at first; by default the first of them.
     caption
         Line below, as HTML, after :data:`LEGEND`.
 
     Raises
     ------
     ValueError
-        If there is no frame, a lane has no name, frames are of two splits, or the explorer exceeds 600 kB.
+        If there is no frame, none of ``first``, a lane has no name, frames are of two splits, or the explorer exceeds
+        600 kB.
     """
     frames = {task: kinds for task, own in frames.items() if (kinds := {k: f for k, f in own.items() if f})}
+    if first is not None:
+        if first not in frames:
+            raise ValueError(f"first must be a task with frames, got {first!r}")
+        frames = {first: frames[first], **frames}
     every = [frame for own in frames.values() for kind in own.values() for frame in kind]
     splits = sorted({frame["split"] for frame in every})
     if len(splits) != 1:

@@ -106,6 +106,16 @@ def test_the_explorer_holds_the_numbers_given() -> None:
     assert "http" not in page.replace("http://www.w3.org", "") and "<script" not in page
 
 
+def test_the_explorer_begins_with_the_task_that_is_named() -> None:
+    frames = {"Digits": {"steps": [frame()]}, "Text": {"FLOPs": [frame("1 FLOP")]}}
+    page = rank_explorer(frames, LANES, "Text").data
+    (found,) = re.findall(r'data-ranks="([^"]*)"', page)
+    assert [task["name"] for task in json.loads(html.unescape(found))["tasks"]] == ["Text", "Digits"]
+    assert "rank on the validation split after 1 FLOP" in page, "the still picture, too"
+    with pytest.raises(ValueError, match="first must be a task with frames, got 'Parity'"):
+        rank_explorer(frames, LANES, "Parity")
+
+
 def test_bad_frames() -> None:
     good = {"Digits": {"steps": [frame()]}}
     for frames, message in (
