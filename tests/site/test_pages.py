@@ -1,5 +1,6 @@
 """The HTML of every page; and every check sees a planted mistake."""
 
+import csv
 import re
 
 import html_checks
@@ -26,6 +27,26 @@ def test_pages_are_those_of_the_toc(pages):
     assert not set(TOC) - set(pages)
     assert not set(pages) - set(TOC) - OTHERS
     assert {"404.html", "index.html", "search.html"} <= set(pages)
+
+
+def runs_of_the_race(folder):
+    """How many runs the chapter says that its table has, and how many rows are in it."""
+    page = (folder / "notebooks" / "14_race.html").read_text(encoding="utf-8")
+    told = re.findall(r'download="race\.csv">All ([\d,]+) runs', page)
+    with (folder / "book" / "results" / "race.csv").open(encoding="utf-8", newline="") as file:
+        return [int(number.replace(",", "")) for number in told], len(list(csv.DictReader(file)))
+
+
+def test_the_race_counts_the_rows_of_its_table(site, tmp_path):
+    told, rows = runs_of_the_race(site.folder)
+    assert told == [rows] and rows > 3000
+    for name in ("notebooks/14_race.html", "book/results/race.csv"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_bytes((site.folder / name).read_bytes())
+    with (tmp_path / "book" / "results" / "race.csv").open("a", encoding="utf-8") as file:
+        file.write("parity\n")
+    told, rows = runs_of_the_race(tmp_path)
+    assert told == [rows - 1], "a row more is a row more"
 
 
 @pytest.mark.parametrize("name", TOC)
