@@ -1,4 +1,4 @@
-# Two commands: `make book` builds the site, `make test` checks everything. `make help` lists the rest.
+# Two commands: `make book` builds the site, `make test` checks it. `make help` lists the rest.
 PYTHON ?= python3
 TORCH_INDEX ?=
 PROFILE ?= book
@@ -15,16 +15,23 @@ export RTX_DOWNLOAD STRICT NAME
 DATA := mnist ptb music shakespeare sst2 subj trec wikitext2 masc ud_ewt conll2000 senseval
 PY := .venv/bin/python
 BUILD := $(PY) book/build.py
+PYTEST = RTX_DOWNLOAD=0 OMP_NUM_THREADS=1 $(PY) -m pytest -n "$(WORKERS)" --maxprocesses 4
 ENVIRONMENT = $(PYTHON) book/environment.py $(if $(TORCH_INDEX),--torch-index "$(TORCH_INDEX)")
+# What a developer waits for: contracts, parity with the reference arrays, statements and claims, every notebook's form.
+CHECKED := $(addprefix tests/,models layers kernels tasks training diagnostics reference evidence checks support \
+	build/test_statements.py build/test_fingerprint.py notebooks/test_structure.py notebooks/test_displayed.py)
 # $(call phase,title,command): run the command, then say how long it took; stop when it fails.
 phase = @start=$$(date +%s); echo "== $(1)"; $(2) || exit 1; echo "   $(1): $$(( $$(date +%s) - start )) s"
 
 .DEFAULT_GOAL := help
-.PHONY: help data replicate live book notebooks test lint serve epub clean set-repo set-author publish-check setup setup-tests
+.PHONY: help data replicate live book notebooks check test weekly lint serve epub clean set-repo set-author publish-check setup setup-tests
 
 help:
 	@echo 'make book             set up .venv, fetch data, run the notebooks, build the site, print where it is'
-	@echo 'make test             set up .venv, then lint, types, spelling and all tests (K=word: only tests that match)'
+	@echo 'make check            3 minutes: lint, types, contracts, parity, statements, the form of every notebook'
+	@echo 'make test             10 minutes: that, every notebook in smoke, the site and every page in a browser'
+	@echo 'make weekly           an hour: Firefox, dark and phone looks, a pretended GPU, Colab, the EPUB, long runs'
+	@echo '                      (K=word: only the tests that match)'
 	@echo 'make notebooks        run the notebooks that changed, without building the site'
 	@echo 'make data             fetch the data files that the cache lacks; what fails is left to embedded data'
 	@echo 'make replicate        run what the replication study lacks (hours; JOBS=2 at a time; goes on when killed)'
@@ -72,8 +79,17 @@ lint: setup-tests
 	$(call phase,codespell,$(PY) -m codespell_lib)
 	$(call phase,eslint,$(PY) book/scripts.py)
 
+check: lint
+	@echo "== pytest"; $(PYTEST) -m "not weekly and not slow" $(if $(K),-k "$(K)") $(CHECKED)
+
 test: lint
-	@echo "== pytest"; RTX_DOWNLOAD=0 OMP_NUM_THREADS=1 $(PY) -m pytest -n "$(WORKERS)" --maxprocesses 4 $(if $(K),-k "$(K)")
+	@$(PY) tests/support/browser.py
+	@echo "== pytest"; $(PYTEST) $(if $(K),-k "$(K)")
+
+weekly: setup-tests
+	@$(PY) tests/support/browser.py
+	@$(PY) tests/support/browser.py firefox
+	@echo "== pytest"; $(PYTEST) -m weekly $(if $(K),-k "$(K)")
 
 serve:
 	@$(PYTHON) book/build.py serve

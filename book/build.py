@@ -134,13 +134,15 @@ def pages(root: Path, executed: Path | None) -> dict[str, bytes]:
 
 
 def libraries(root: Path, build: Path) -> dict[str, bytes]:
-    """The browser libraries by staged path; empty, with a warning, where npm is missing or fails."""
+    """The browser libraries by staged path; empty, with a warning, where there is no npm or it fails."""
+    import node
+
     book, folder = root / "book", build / "npm"
     names = ("package.json", "package-lock.json", ".npmrc")
     key = hashlib.sha256(b"".join((book / name).read_bytes() for name in names)).hexdigest()
     mark = folder / "installed"
     if not (mark.exists() and mark.read_text() == key):
-        npm = shutil.which("npm")
+        npm = node.command("npm")
         if npm is None:
             print("Warning: npm is missing; the pages will load MathJax, d3 and jquery from their usual addresses.")
             return {}
@@ -149,7 +151,7 @@ def libraries(root: Path, build: Path) -> dict[str, bytes]:
         for name in names:
             shutil.copyfile(book / name, folder / name)
         answer = subprocess.run(
-            [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=folder, capture_output=True, text=True
+            [*npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=folder, capture_output=True, text=True
         )
         if answer.returncode:
             print("Warning: npm ci failed; the pages will load their libraries from the usual addresses.")

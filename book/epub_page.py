@@ -8,7 +8,6 @@ import html
 import json
 import posixpath
 import re
-import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -147,12 +146,12 @@ def put_formula(tag: Tag, tex: str, mathml: str) -> None:
 
 def mathml(found: Sequence[tuple[str, bool]], npm: Path) -> list[str]:
     """MathML for each formula, by the package mathjax in the folder `npm`; `BuildError` where one cannot be read."""
+    import node
     from execute import BuildError
 
-    node = shutil.which("node")
-    if node is None or not (npm / "node_modules" / "mathjax").is_dir():
+    if not (npm / "node_modules" / "mathjax").is_dir() or (found_node := node.command("node")) is None:
         raise BuildError("The formulas of an EPUB are made by node and the package mathjax: install node with npm.")
-    command = [node, str(Path(__file__).with_name("mathml.js")), str(npm)]
+    command = [*found_node, str(Path(__file__).with_name("mathml.js")), str(npm)]
     answer = subprocess.run(command, input=json.dumps(found), capture_output=True, text=True)
     if answer.returncode:
         raise BuildError(f"The formulas could not be made: {answer.stderr[-800:]}")

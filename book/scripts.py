@@ -1,6 +1,6 @@
 """ESLint over the scripts of the pages: `python book/scripts.py [FILE ...]`.
 
-npm installs it with the browser libraries. Where npm is missing that is said, and only `RTX_REQUIRE_ALL=1` makes it a
+npm installs it with the browser libraries. Where there is no npm that is said, and only `RTX_REQUIRE_ALL=1` makes it a
 failure: who writes no script needs none.
 """
 
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import build
+import node
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("rtx_lib/plots", "book/assets/*.js")
@@ -23,10 +24,11 @@ def lint(files: Sequence[str] = (), folder: Path = ROOT / "_build" / "test") -> 
     """Status and findings of ESLint; `folder` is where npm puts it."""
     tool = folder / "npm" / TOOL
     build.libraries(ROOT, folder)
-    if not tool.is_file():
+    program = node.command("node")
+    if program is None or not tool.is_file():
         required = os.environ.get("RTX_REQUIRE_ALL") == "1"
         return int(required), "The scripts of the pages are not linted: npm gave no eslint."
-    command = ["node", str(tool), "-c", str(ROOT / "book" / "eslint.config.mjs"), *(files or FOLDERS)]
+    command = [*program, str(tool), "-c", str(ROOT / "book" / "eslint.config.mjs"), *(files or FOLDERS)]
     answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     return answer.returncode, (answer.stdout + answer.stderr).strip()
 

@@ -1,19 +1,22 @@
 """What all tests share: one thread, real data, one order for any number of workers, and no green run of nothing."""
 
 import os
+import random
 import uuid
 from pathlib import Path
 
 import pytest
 import torch
+from support import needs
 from support.workers import EXECUTED, LOOKS, ByFile, part
 
-# With RTX_REQUIRE_ALL=1 a run is red unless a test of each of these kinds passed, and every file of tests was read.
+# With RTX_REQUIRE_ALL=1 a run is red unless nothing was left out, a test of each of these kinds passed, and every file
+# of tests was read.
 REQUIRED = {
     EXECUTED: "no notebook was executed",
     "tests/site/test_browser.py::test_page[": "no page was opened in a browser",
-    "tests/site/test_firefox.py::": "no page was opened in Firefox",
 }
+SLOW = {"browser", "firefox", "site"}  # fixtures
 WORKER = "PYTEST_XDIST_WORKER" in os.environ
 passed: set[str] = set()
 read: set[str] = set()
@@ -34,19 +37,16 @@ def pytest_xdist_make_scheduler(config, log):
     return ByFile(config, log)
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Put the tests in order, and leave out those of data that the cache lacks, unless RTX_REQUIRE_DATA=1."""
-    items.sort(key=lambda item: part(item.nodeid))
-    if os.environ.get("RTX_REQUIRE_DATA") == "1":  # then they run and fail
-        return
-    from rtx_lib.tasks import available
+    """Put the tests in order; whatever waits for a browser or for the built site is slow."""
+    from support import data
 
     for item in items:
-        marker = item.get_closest_marker("data")
-        if marker and not available(*marker.args):
-            reason = f"the cache lacks {' and '.join(marker.args)}: set RTX_DATA"
-            item.add_marker(pytest.mark.skip(reason=reason))
+        if SLOW & set(item.fixturenames):
+            item.add_marker("slow")
+    items.sort(key=lambda item: part(item.nodeid))
+    data.leave_out(items)
 
 
 def pytest_collection_finish(session):
@@ -75,15 +75,14 @@ def pytest_runtest_logreport(report):
 
 
 def pytest_sessionfinish(session):
-    """Turn a run without a notebook or a browser red where all are required."""
-    if not WORKER and missing() and session.exitstatus == 0:
+    """Turn a run red that left out what is required of it."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if not WORKER and session.exitstatus == 0 and reporter and missing(reporter):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Say why, and how long each notebook took."""
-    for reason in missing():
-        terminalreporter.write_line(f"ERROR: {reason}, so this run proves nothing about that")
+    """Say how long each notebook took, and what was left out for want of something."""
     if EXECUTED in passed and not WORKER:
         from support import built
 
@@ -91,16 +90,34 @@ def pytest_terminal_summary(terminalreporter):
         for name, took in sorted(built.execution().took.items()):
             long = "  over the 25 s of a chapter" if took["cpu"] > 25 else ""
             terminalreporter.write_line(f"{took['cpu']:6.1f}  {name}{long}")
+    for reason in missing(terminalreporter):
+        terminalreporter.write_line(f"ERROR: {reason}, so this run proves nothing about that")
+    terminalreporter.write_line(needs.line(left_out(terminalreporter)))
 
 
-def missing():
+def left_out(reporter):
+    """How many tests each thing was wanting to."""
+    return needs.left_out(str(report.longrepr) for report in reporter.stats.get("skipped", ()))
+
+
+def missing(reporter):
     """What must have been done, and was not."""
-    if os.environ.get("RTX_REQUIRE_ALL") != "1":
+    if not needs.required():
         return []
     here = Path(__file__).parent
-    files = {path.relative_to(here.parent).as_posix() for path in here.rglob("test_*.py")}
+    weekly = "pytestmark = pytest.mark.weekly"
+    found = [path for path in here.rglob("test_*.py") if weekly not in path.read_text(encoding="utf-8")]
+    files = {path.relative_to(here.parent).as_posix() for path in found}
     unread = [f"no test of {name} was collected" for name in sorted(files - read)]
-    return [reason for start, reason in REQUIRED.items() if start not in passed] + unread
+    wanting = [f"{what} was wanting" for what in left_out(reporter) if what not in needs.NEVER_REQUIRED]
+    return [reason for start, reason in REQUIRED.items() if start not in passed] + unread + wanting
+
+
+@pytest.fixture(autouse=True)
+def same_numbers():
+    """No test depends on what ran before it."""
+    torch.manual_seed(0)
+    random.seed(0)
 
 
 @pytest.fixture
@@ -117,7 +134,6 @@ def browser():
     import page_checks
     from playwright.sync_api import expect, sync_playwright
 
-    page_checks.chromium_path()
     expect.set_options(timeout=page_checks.PATIENCE)
     with sync_playwright() as playwright:
         browser = page_checks.launch(playwright)
@@ -127,11 +143,9 @@ def browser():
 
 @pytest.fixture(scope="session")
 def firefox(tmp_path_factory):
-    """Firefox, one for all tests of a worker; skipped where there is none, unless RTX_REQUIRE_ALL=1."""
-    from support import firefox
+    """Firefox, one for all tests of a worker."""
+    from support import browser, firefox
 
-    if firefox.path() is None:
-        stop = pytest.fail if os.environ.get("RTX_REQUIRE_ALL") == "1" else pytest.skip
-        stop(firefox.MISSING)
-    with firefox.launch(tmp_path_factory.mktemp("firefox")) as browser:
-        yield browser
+    path = browser.find("firefox") or needs.lack("Firefox")
+    with firefox.launch(path, tmp_path_factory.mktemp("firefox")) as running:
+        yield running

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import datetime
+import shutil
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +18,7 @@ import yaml
 from docutils import nodes
 from docutils.utils import new_document
 from sphinx import addnodes
-from support import built
+from support import built, needs
 from support.helpers import ROOT
 from support.made_records import whole, write
 
@@ -146,6 +147,8 @@ def test_the_citation_of_this_book_parses():
 @pytest.fixture
 def own_days(tmp_path, monkeypatch):
     """A repository with two commits; the function that forgets what git said."""
+    if shutil.which("git") is None:
+        needs.lack("git")
     monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
     monkeypatch.chdir(tmp_path)
 

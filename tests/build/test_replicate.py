@@ -54,7 +54,7 @@ def setting(seed, **changes):
     return replicate.Setting(seed=seed, **known | changes)
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_a_study_is_made_resumed_and_kept(study, capsys):
     assert study(setting(1), setting(102, part="second")) == 0
     assert "seed=102" in capsys.readouterr().out
@@ -72,21 +72,21 @@ def test_a_study_is_made_resumed_and_kept(study, capsys):
     assert {seed: run["values"]["one-end"] for seed, run in study.runs().items()} == {1: 0.5}
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_a_run_that_fails_is_told_and_not_kept(study, capsys):
     chapter(study.tree, FIT, *CHAPTER, "assert seed != 2, 'a proof that fails'")
     assert study(setting(1), setting(2)) == 1
     assert list(study.runs()) == [1] and "a proof that fails" in capsys.readouterr().out
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_a_setting_reaches_its_run(study):
     """The value is 0 in the second run alone: an empty folder of data, one instruction set, two threads."""
     assert study(setting(1), setting(2, data="embedded", threads=2), setting(3, threads=2), jobs=2) == 0
     assert {seed: run["values"]["one-odd"] for seed, run in study.runs().items()} == {1: 12.0, 2: 0.0, 3: 2.0}
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_what_is_edited_while_runs_are_made_belongs_to_none(study, monkeypatch):
     root = study.tree.root
     frozen = replicate.frozen
@@ -103,7 +103,7 @@ def test_what_is_edited_while_runs_are_made_belongs_to_none(study, monkeypatch):
     assert replicate.read_study(root)["chapters"]["one"]["fingerprint"] != replicate.key_of(root, "one")
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.parametrize(
     "rewritten, clocks, status, said",
     [
@@ -177,7 +177,7 @@ def test_a_call_that_began_with_older_code_takes_no_newer_run_away(tree):
     assert chapter["fingerprint"] == "new" and [run["seed"] for run in chapter["runs"]] == [1, 2]
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.parametrize("part, looked", [("first", False), ("second", True)])
 def test_words_and_bounds_are_taken_over_and_a_late_bound_is_marked(study, part, looked):
     root = study.tree.root

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from types import SimpleNamespace
 import book_site
 import build
 import environment
+import node
 import pytest
 import repository
 import yaml
@@ -111,7 +111,7 @@ def test_jupyter_book_2_is_refused_in_one_line(monkeypatch, tmp_path):
 
 
 def test_without_npm_there_is_a_warning_and_no_library(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(build.shutil, "which", lambda name: None)
+    monkeypatch.setattr(node, "command", lambda tool: None)
     assert build.libraries(ROOT, tmp_path) == {}
     assert capsys.readouterr().out.startswith("Warning: npm is missing")
 
@@ -280,23 +280,6 @@ def test_builds_scripts_stay_readable():
 def test_what_runs_before_anything_is_installed_imports_the_standard_library_only(script):
     names = re.findall(r"^(?:import|from) (\w+)", Path(script.__file__).read_text(), flags=re.M)
     assert names and set(names) <= sys.stdlib_module_names
-
-
-def test_the_plain_command_builds_the_book_without_execution(tmp_path):
-    """`jupyter-book build .` at the top, beside a `.venv` and caches full of other projects' pages."""
-    start = "import sys; from jupyter_book.cli.main import main; sys.exit(main())"
-    answer = subprocess.run(
-        [sys.executable, "-c", start, "build", "-W", "-n", "--keep-going", "--path-output", str(tmp_path), "."],
-        cwd=ROOT,
-        env={**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
-    assert answer.returncode == 0, [x for x in answer.stderr.splitlines() if "WARNING" in x] or answer.stderr[-2000:]
-    html = tmp_path / "_build/html"
-    assert (html / "index.html").is_file() and (html / "404.html").is_file()
-    for notebook in (ROOT / "notebooks").glob("*.ipynb"):
-        assert (html / "notebooks" / f"{notebook.stem}.html").is_file()
 
 
 # ------------------------------------------------------------------------------------------ findings of a build

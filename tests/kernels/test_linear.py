@@ -32,7 +32,7 @@ def test_the_loop_is_the_equation(dtype):
 @both
 @fast
 @types
-@pytest.mark.parametrize("steps", [1, 2, 3, 50, 10_000])
+@pytest.mark.parametrize("steps", [1, 2, 3, 50, pytest.param(10_000, marks=pytest.mark.weekly)])
 def test_equals_the_loop(function, backend, dtype, steps):
     *tensors, g = sequence(steps, dtype)
     for given in (tensors, tensors[:2]):

@@ -91,6 +91,7 @@ def test_equals_the_loop(form, steps):
         assert outputs < 1e-12 and gradients < 1e-10
 
 
+@pytest.mark.weekly
 @pytest.mark.parametrize("form", ["sum", "rows", "delta decay"])
 def test_equals_the_loop_over_a_long_sequence(form):
     outputs, gradients = errors(sequence(10_000, form, batch=1, size=4, width=3))

@@ -9,6 +9,8 @@ from live import test_cells
 from live.parity import BAR, IN_THE_PAGE, PARTS, errors
 from support import firefox as driver
 
+pytestmark = pytest.mark.weekly
+
 HEAD = '<!doctype html><html lang=en><meta charset=utf-8><link rel=icon href="data:,"><title>Page</title>'
 TRAIN = """new Promise((done, fail) => {
   const port = RTX.worker(RTX.TRAINER, (RTX, port, inPage) => RTX.trainer(port, inPage))

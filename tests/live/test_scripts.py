@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 
 import pytest
 import scripts
+from support import needs
 from support.helpers import ROOT
 
 LONGEST = 220
@@ -66,8 +66,7 @@ def test_a_script_in_a_string_would_be_found():
 def test_the_linter_finds_planted_faults(tmp_path, text, rule):
     folder = ROOT / "_build" / "test"
     if not (folder / "npm" / scripts.TOOL).is_file() and not scripts.build.libraries(ROOT, folder):
-        stop = pytest.fail if os.environ.get("RTX_REQUIRE_ALL") == "1" else pytest.skip
-        stop("npm is missing, so there is no ESLint")
+        needs.lack("Node")
     planted = ROOT / "_build" / "test" / f"{tmp_path.name}.js"
     planted.write_text(text)
     try:
@@ -78,7 +77,7 @@ def test_the_linter_finds_planted_faults(tmp_path, text, rule):
 
 
 def test_without_npm_it_is_said_and_fails_only_where_all_is_required(tmp_path, monkeypatch):
-    monkeypatch.setattr(scripts.build.shutil, "which", lambda name: None)
+    monkeypatch.setattr(scripts.node, "command", lambda tool: None)
     monkeypatch.delenv("RTX_REQUIRE_ALL", raising=False)
     assert scripts.lint((), tmp_path) == (0, "The scripts of the pages are not linted: npm gave no eslint.")
     monkeypatch.setenv("RTX_REQUIRE_ALL", "1")

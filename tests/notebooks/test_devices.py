@@ -39,7 +39,7 @@ def chapters(request, tmp_path_factory):
     return run(tmp_path_factory.mktemp("chapters"), *(NOTEBOOKS[name] for name in NOTEBOOKS if name in asked))
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_chapter_runs_on_another_device(chapters, name):
     ran = re.search(rf"^{name}: 0 faults, (\d+) operations", chapters.stdout, flags=re.M)

@@ -28,9 +28,10 @@ def test_notebook_runs(name):
 
 @pytest.mark.slow
 def test_same_seed_same_numbers(tmp_path):
-    """The first chapter once more, in another folder and another process."""
-    name = next(iter(NOTEBOOKS))
-    again = built.build("execute", "--profile", "smoke", "--only", name, folder=tmp_path)
+    """The quickest chapter once more, in another folder and another process."""
+    took = built.execution().took
+    name = min(NOTEBOOKS, key=lambda name: took[name]["cpu"])
+    again = built.build("execute", "--profile", "smoke", "--only", name, root=built.tree(), folder=tmp_path)
     assert again.returncode == 0, again.stdout + again.stderr
     first, second = read(built.execution().folder / f"{name}.ipynb"), read(tmp_path / "executed" / f"{name}.ipynb")
     assert len(outputs.results(first)) > 10

@@ -6,9 +6,11 @@ import json
 import re
 import subprocess
 
+import node
 import numpy as np
 import pytest
 import torch
+from support import needs
 from support.drawn import check_follows_page, check_inside
 
 from rtx_lib.plots import describe_order, draw_order, order_explorer
@@ -57,7 +59,8 @@ def test_the_picture(order):
 @pytest.mark.parametrize("order", ORDERS)
 def test_the_page_computes_the_same(order):
     script = f"console.log(JSON.stringify(({beside('order_masks.js')})({json.dumps(WORDS)}, {order})))"
-    done = subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True)
+    program = node.command("node") or needs.lack("Node")
+    done = subprocess.run([*program, "-e", script], capture_output=True, text=True, check=True)
     found, (query, content) = json.loads(done.stdout), streams(order, 5)
     assert found["query"] == query.tolist() and found["content"] == content.tolist()
     assert found["asked"] == factors(WORDS, order)

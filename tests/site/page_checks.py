@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,6 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, BrowserContext, ElementHandle, Page, Playwright
+from support import browser, needs
 
 DESKTOP, PHONE = {"width": 1280, "height": 1000}, {"width": 390, "height": 844}
 GITHUB = "reader.github.io"  # answered by the test's own host
@@ -32,19 +31,12 @@ COLOURS = ["color-contrast", "link-in-text-block"]  # axe-core's rules whose out
 PATIENCE = 120_000  # milliseconds: a limit for what should take a moment, on a machine that is very busy
 
 
-def chromium_path() -> str:
-    """The browser: `$CHROMIUM`, or the system's `chromium`; a clear failure when there is none."""
-    named = os.environ.get("CHROMIUM", "")
-    for candidate in [named] if named else ["chromium", "chromium-browser", "google-chrome", "/usr/bin/chromium"]:
-        if found := shutil.which(candidate):
-            return found
-    raise AssertionError(
-        f"chromium is missing ({named or 'not on the PATH'}): install it, or set CHROMIUM to the browser's path"
-    )
-
-
 def launch(playwright: Playwright) -> Browser:
-    return playwright.chromium.launch(executable_path=chromium_path(), args=ARGUMENTS, timeout=PATIENCE)
+    """Chromium; the test is left out where there is none."""
+    path = browser.find() or browser.of_playwright(playwright.chromium.executable_path)
+    if path is None:
+        needs.lack("a browser")
+    return playwright.chromium.launch(executable_path=path, args=ARGUMENTS, timeout=PATIENCE)
 
 
 @dataclass

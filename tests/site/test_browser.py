@@ -17,7 +17,7 @@ CHAPTERS = [name for name in NAMES if name.startswith("notebooks/")]
 SCREENSHOTS = ROOT / "_build" / "screenshots"
 ALL_PICTURES = os.environ.get("RTX_SCREENSHOTS") == "1"  # else of pages with a fault: a picture takes seconds
 WORD = "gradient"
-LOOKS = ["light", "dark", "phone"]
+LOOKS = ["light", *(pytest.param(look, marks=pytest.mark.weekly) for look in ("dark", "phone"))]
 
 
 @pytest.mark.parametrize("look", LOOKS)
@@ -57,6 +57,9 @@ def test_page(contexts, address, axe_script, name, look):
         page.mouse.move(0, 0)  # a link below the mouse has another colour
         if look != "phone":  # the themes differ in colours only, and the phone in neither
             faults += page_checks.axe(page, axe_script, colours_only=look == "dark")
+        if look == "light":  # a window as narrow as a phone; the phone itself is looked at weekly
+            page.set_viewport_size(page_checks.PHONE)
+            faults += page_checks.overflow(page)
         faults += seen.faults
         if faults and not ALL_PICTURES:
             page_checks.screenshots(page, SCREENSHOTS, picture)
@@ -88,7 +91,7 @@ def test_page_of_the_tests(opened, views_address, axe_script, look):
     frames[0].wait_for_function(f"before => {lines} !== before", arg=before)
 
 
-@pytest.mark.parametrize("look", ["light", "phone"])
+@pytest.mark.parametrize("look", [LOOKS[0], LOOKS[2]])
 def test_explorers_and_films_of_the_tests_move(opened, views_address, look):
     """By keyboard, one step: the text, the value for screen readers and the picture follow."""
     assert not page_checks.dead_explorers(opened(views_address, look))
@@ -426,12 +429,6 @@ def test_a_mistake_in_what_a_page_does_is_seen(contexts, planted, check, body, f
     with visit(contexts["light"], planted(body)) as seen:
         found = checks[check](seen)
     assert fault in " ".join(found) if fault else not found, found
-
-
-def test_a_missing_browser_fails_in_one_clear_line(monkeypatch):
-    monkeypatch.setenv("CHROMIUM", "no-such-browser")
-    with pytest.raises(AssertionError, match=r"chromium is missing \(no-such-browser\): install it, or set CHROMIUM"):
-        page_checks.chromium_path()
 
 
 def test_the_browser_reaches_nothing_but_this_machine(contexts):

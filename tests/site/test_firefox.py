@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from support import built
+
+pytestmark = pytest.mark.weekly
 
 START = """(async () => {
   const figures = [...document.querySelectorAll('figure[data-live]')]

@@ -23,7 +23,7 @@ def test_the_dark_theme_prints_on_white(contexts, address):
         assert seen.page.evaluate(f"(dispatchEvent(new Event('afterprint')), {theme})") == "dark"
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_the_whole_book_is_an_epub_without_a_fault(site):
     """The command that `make epub` calls, on the notebooks that this run has executed."""
     run = built.build("epub", "--profile", "smoke", folder=built.BUILD)

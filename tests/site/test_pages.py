@@ -1,19 +1,22 @@
 """The HTML of every page; and every check sees a planted mistake."""
 
 import csv
+import os
 import re
+import subprocess
+import sys
 
 import html_checks
 import pytest
 import repository
 from html_checks import Page, Pages
-from support import built
+from support import built, views
 from support.helpers import ROOT
 
 TOC = [f"{page}.html" for page in built.toc()]
 CHAPTERS = [name for name in TOC if name.startswith("notebooks/")]
 # Pages that Jupyter Book adds to those of the toc.
-OTHERS = {"404.html", "genindex.html", "index.html", "py-modindex.html", "search.html"}
+OTHERS = {"404.html", "genindex.html", "index.html", "py-modindex.html", "search.html", f"{views.PAGE}.html"}
 
 
 def test_site_builds_without_a_warning(site):
@@ -64,7 +67,7 @@ def test_page(pages, name):
 
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_chapter(pages, name):
-    assert not html_checks.chapter_faults(pages[name]) + html_checks.download_faults(pages[name], ROOT)
+    assert not html_checks.chapter_faults(pages[name]) + html_checks.download_faults(pages[name], built.tree())
 
 
 def test_links_lead_somewhere(pages):
@@ -98,31 +101,32 @@ def test_bibliography_is_there(pages):
     assert entries and all(len(entry.get_text().split()) > 5 for entry in entries)
 
 
-def test_no_button_leads_to_a_repository_that_is_not_known(pages):
-    if repository.current(ROOT) == repository.PLACEHOLDER:
-        assert not {name: links for name, page in pages.items() if (links := html_checks.repository_links(page))}
-
-
-def test_no_page_of_the_api_names_a_repository_that_is_not_known(pages):
-    """The copy below has none of them; what the theme writes on pages it writes on all."""
-    names = [name for name in pages if name.startswith("book/api/")]
-    assert names and not [name for name in names if "OWNER/REPOSITORY" in pages[name].article.get_text()]
-
-
-def test_buttons_after_set_repo(linked):
-    """In a copy that knows its address, every button opens a file that exists there."""
-    tree, result = linked
-    pages = Pages(result.folder)
+def test_every_button_opens_a_file_of_the_repository(pages):
+    tree = built.tree()
     chapters = [name for name in pages if name.startswith("notebooks/")]
     assert len(chapters) == len(CHAPTERS) + 1
     assert not [fault for name in chapters for fault in html_checks.launch_faults(pages[name], tree, built.SITE_URL)]
     assert not [name for name, page in pages.items() if "OWNER/REPOSITORY" in page.text]
-    left_out = set(TOC) - set(pages)  # of them nothing but their text could name it, which is the same in this tree
-    assert all(name.startswith("book/api/") for name in left_out)
-    for name in chapters:
-        assert not html_checks.download_faults(pages[name], tree)
     picture = pages[chapters[0]].soup.find("meta", property="og:image")["content"]
     assert picture.startswith("https://example-org.github.io/example-repo/")
+
+
+@pytest.mark.weekly
+def test_the_plain_command_builds_the_book_without_execution(tmp_path):
+    """`jupyter-book build .` at the top; where the repository is not known, no button leads to it."""
+    start = "import sys; from jupyter_book.cli.main import main; sys.exit(main())"
+    answer = subprocess.run(
+        [sys.executable, "-c", start, "build", "-W", "-n", "--keep-going", "--path-output", str(tmp_path), "."],
+        cwd=ROOT,
+        env={**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert answer.returncode == 0, [x for x in answer.stderr.splitlines() if "WARNING" in x] or answer.stderr[-2000:]
+    pages = Pages(tmp_path / "_build" / "html")
+    assert {"index.html", "404.html", *CHAPTERS} <= set(pages)
+    if repository.current(ROOT) == repository.PLACEHOLDER:
+        assert not {name: links for name, page in pages.items() if (links := html_checks.repository_links(page))}
 
 
 # ------------------------------------------------------------------------------------------ planted mistakes

@@ -1,7 +1,8 @@
 """The book as `make book` makes it, built once a test run for every test that looks at it, whichever worker asks.
 
-The notebooks are executed afresh in `smoke`, so that a green run means that they ran; the browser libraries are
-kept from run to run. Everything lies in `_build/test`: two runs at a time take turns.
+It is built in a copy of the tree that knows its repository, as after `make set-repo`, and has one page more, of what no
+chapter shows yet. The notebooks are executed afresh in `smoke`, so that a green run means that they ran; the browser
+libraries are kept from run to run. Everything lies in `_build/test`: two runs at a time take turns.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from typing import Any
 
 import yaml
 from filelock import FileLock
+from support import views
 from support.helpers import ROOT
 
 BUILD = ROOT / "_build" / "test"
+TREE = BUILD / "tree"
 AXE = BUILD / "npm" / "node_modules" / "axe-core" / "axe.min.js"
 SITE_URL = "https://github.com/example-org/example-repo"
 
@@ -44,13 +47,14 @@ def build(*arguments: str | Path, root: Path = ROOT, folder: Path | None = None)
 
 
 def copy_tree(target: Path) -> Path:
-    """What a clone would hold: the tracked files as they are now and the new ones that git does not ignore."""
-    listing = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
-    names = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
-    for name in filter(None, names):
-        if (ROOT / name).is_file():
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / name, target / name)
+    """What a clone would hold, without asking git: the files at the top, and the four folders but for what is built."""
+    built = shutil.ignore_patterns("__pycache__", "node_modules", "*.egg-info", ".ipynb_checkpoints")
+    for name in ("book", "notebooks", "rtx_lib", "tests"):
+        shutil.copytree(ROOT / name, target / name, ignore=built)
+    for path in ROOT.iterdir():
+        if path.is_file():
+            shutil.copyfile(path, target / path.name)
+    shutil.rmtree(target / "book" / "results" / "runs", ignore_errors=True)  # a reader's own
     return target
 
 
@@ -88,8 +92,23 @@ class Execution:
 
 
 @functools.cache
+def tree() -> Path:
+    """The copy in which the book is built."""
+    return once("tree", _make_tree)
+
+
+def _make_tree() -> Path:
+    shutil.rmtree(TREE, ignore_errors=True)
+    copy_tree(TREE)
+    command = [sys.executable, TREE / "book" / "repository.py", "set", SITE_URL]
+    subprocess.run(command, check=True, capture_output=True)
+    views.add_to(TREE)
+    return TREE
+
+
+@functools.cache
 def execution() -> Execution:
-    """Every notebook of the toc, executed now, in `smoke`."""
+    """Every notebook of the toc and the page of the tests, executed now, in `smoke`."""
     return once("execution", _execute)
 
 
@@ -98,7 +117,7 @@ def _execute() -> Execution:
         shutil.rmtree(BUILD / name, ignore_errors=True)
     report = BUILD / "durations.json"
     report.unlink(missing_ok=True)
-    run = build("execute", "--profile", "smoke", "--timeout", "600", folder=BUILD)
+    run = build("execute", "--profile", "smoke", "--timeout", "600", root=tree(), folder=BUILD)
     took = json.loads(report.read_text()) if report.exists() else {}
     return Execution(run.returncode, run.stdout + run.stderr, BUILD / "executed", took)
 
@@ -113,19 +132,18 @@ class Site:
     folder: Path
 
 
-def build_site(root: Path, folder: Path) -> Site:
-    """Stage and build the executed notebooks of `folder`; never takes over an earlier site."""
-    for name in ("site.key", "sphinx.log"):
-        (folder / name).unlink(missing_ok=True)
-    shutil.rmtree(folder / "site", ignore_errors=True)
-    run = build("site", root=root, folder=folder)
-    log = folder / "sphinx.log"
-    text = log.read_text(encoding="utf-8") if log.exists() else ""
-    return Site(run.returncode, run.stdout + run.stderr, text, folder / "site")
-
-
 @functools.cache
 def site() -> Site:
-    """The site of this tree, from the notebooks executed in this run."""
+    """The site, from the notebooks executed in this run; never one of an earlier run."""
     execution()
-    return once("site", lambda: build_site(ROOT, BUILD))
+    return once("site", _build_site)
+
+
+def _build_site() -> Site:
+    for name in ("site.key", "sphinx.log"):
+        (BUILD / name).unlink(missing_ok=True)
+    shutil.rmtree(BUILD / "site", ignore_errors=True)
+    run = build("site", root=tree(), folder=BUILD)
+    log = BUILD / "sphinx.log"
+    text = log.read_text(encoding="utf-8") if log.exists() else ""
+    return Site(run.returncode, run.stdout + run.stderr, text, BUILD / "site")

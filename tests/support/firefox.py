@@ -11,7 +11,6 @@ import itertools
 import json
 import os
 import re
-import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -20,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 PATIENCE = 120  # seconds: a limit for what should take a moment, on a machine that is very busy
-MISSING = "firefox-esr is missing: install it, or set FIREFOX to the browser's path"
 LISTENS = re.compile(r"WebDriver BiDi listening on (ws://\S+)")
 EVENTS = ["log.entryAdded", "network.beforeRequestSent", "network.fetchError"]
 # Firefox itself asks for nothing: its tests are about our pages.
@@ -37,13 +35,6 @@ PREFERENCES = {
     "services.settings.server": "data:,",
     "toolkit.telemetry.enabled": False,
 }
-
-
-def path() -> str | None:
-    """The browser: `$FIREFOX`, or the system's; None where there is none."""
-    named = os.environ.get("FIREFOX", "")
-    found = (shutil.which(name) for name in ([named] if named else ["firefox-esr", "firefox"]))
-    return next(filter(None, found), None)
 
 
 class Tab:
@@ -161,10 +152,8 @@ class Firefox:
 
 
 @contextmanager
-def launch(profile: Path) -> Iterator[Firefox]:
-    """Start Firefox with an empty profile in this folder; end it, whatever happens."""
-    browser = path()
-    assert browser, MISSING
+def launch(browser: str, profile: Path) -> Iterator[Firefox]:
+    """Start this Firefox with an empty profile in this folder; end it, whatever happens."""
     lines = [f'user_pref("{name}", {json.dumps(value)});\n' for name, value in PREFERENCES.items()]
     (profile / "user.js").write_text("".join(lines))
     said = profile / "said.txt"

@@ -14,7 +14,7 @@ LOOKS = ("tests/notebooks/test_execution.py", "tests/site/")  # at the executed 
 BOOK, ELSE, NOTEBOOKS, BROWSER = range(4)
 # The first of these make what the others look at, and the last would have to wait for it.
 STARTS = {
-    BOOK: (EXECUTED, "tests/site/test_pages.py"),
+    BOOK: (EXECUTED, "tests/site/test_pages.py", "tests/site/test_live_figures.py"),  # they read every page once
     NOTEBOOKS: ("tests/notebooks/", "tests/site/test_on_paper.py::test_the_whole_book"),  # minutes: not at the end
     BROWSER: "tests/site/",
 }

