@@ -5,6 +5,7 @@ import sys
 import pytest
 import torch
 from kernels.linear_cases import COMPLEX, FUNCTIONS, REAL, errors, results, sequence
+from support import needs
 from support.helpers import relative_error
 
 from rtx_lib.kernels import backends, explain_linear_backend, gated_recurrence, linear, linear_recurrence
@@ -232,7 +233,7 @@ def test_the_gated_form_calls_its_arguments_by_its_own_names():
         gated_recurrence(GOOD["a"].to("meta"), GOOD["b"].to("meta"), backend="numba")
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.skipif(not torch.cuda.is_available(), reason=needs.reason("a GPU"))
 @both
 @types
 @pytest.mark.parametrize("backend", ["scan", "triton", "auto"])

@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
+from support import needs
 from support.helpers import relative_error
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -335,7 +336,7 @@ def test_bad_arguments(what):
             explain_matrix_backend(**GOOD | change)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.skipif(not torch.cuda.is_available(), reason=needs.reason("a GPU"))
 @forms
 @pytest.mark.parametrize("steps", [1, 50, 2000])
 def test_on_a_gpu(form, steps):

@@ -6,6 +6,7 @@ import sys
 import pytest
 import torch
 from kernels.against_loop import error, errors, holds, random, results
+from support import needs
 
 from rtx_lib.kernels import backends, explain_backend, recurrence, relu_recurrence
 
@@ -324,7 +325,7 @@ def test_auto_runs_what_it_says(missing, shape, without, monkeypatch):
     )
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.skipif(not torch.cuda.is_available(), reason=needs.reason("a GPU"))
 @pytest.mark.parametrize("name", ["scan", "triton"])
 @pytest.mark.parametrize("steps", [1, 50, 5000])
 def test_on_a_gpu(name, steps):

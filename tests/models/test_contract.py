@@ -386,7 +386,7 @@ def test_pieces_equal_the_whole(name, cuts):
     if not isinstance(model, TransformerXL | XLNet):
         weights = list(model.parameters())
         grads = [torch.autograd.grad(y.sin().sum(), weights, materialize_grads=True) for y in (pieces, whole)]
-        assert all(torch.allclose(a, b, rtol=1e-10, atol=1e-11) for a, b in zip(*grads, strict=True))
+        assert all((a - b).abs().max() <= 1e-10 * b.abs().max().clamp(min=0.1) for a, b in zip(*grads, strict=True))
     if name not in POINTWISE and isinstance(x, torch.Tensor):
         assert relative_error(model(x[:, cuts[0] :])[0][:, 0], whole[:, cuts[0]]) > 1e-6
 

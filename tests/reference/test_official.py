@@ -120,7 +120,7 @@ R_TRANSFORMER = [
     {"window": 9, "length": 4},
     {"batch": 1, "length": 1, "window": 5},
     {"length": 1, "window": 1, "width": 2, "heads": 1, "inner": 1},
-    {"blocks": 11, "width": 2, "heads": 1, "length": 2, "window": 2},
+    {"blocks": 11, "width": 6, "heads": 1, "length": 2, "window": 2},
     {"gradients": False, "batch": 5, "heads": 8},
     {"image": (1, 5), "local_layers": 2},
     {"image": (3, 1), "blocks": 1, "length": 1, "batch": 1, "gradients": False},
