@@ -276,6 +276,7 @@ def build_site(root: Path, build: Path, executed: Path | None) -> None:
 
 def run_notebooks(root: Path, build: Path, out: Path, options: argparse.Namespace) -> None:
     """Execute what changed and keep the seconds of every notebook in `durations.json`."""
+    import papermill
     from execute import BuildError, Runner, cached_data, notebooks_in_toc
 
     parameters = {"profile": options.profile, **dict(options.parameter)}
@@ -284,7 +285,10 @@ def run_notebooks(root: Path, build: Path, out: Path, options: argparse.Namespac
     if unknown := [name for name in options.only or () if name not in names]:
         raise BuildError(f"There is no notebook {unknown[0]!r}; the notebooks are: {', '.join(names)}.")
     notebooks = [path for path in notebooks if not options.only or path.stem in options.only]
-    runner = Runner(root, out, build / "failed", parameters, cached_data(root), options.timeout, options.jobs)
+    for name, path in ((name, path) for name, _ in options.parameter for path in notebooks):
+        if name not in (known := papermill.inspect_notebook(root / path)):  # papermill itself only warns
+            raise BuildError(f"{path.name} has no parameter {name!r}; its parameters cell has {', '.join(known)}.")
+    runner = Runner(root, out, build / "failed", parameters, cached_data(), options.timeout, options.jobs)
     report = out.parent / "durations.json"
     known = json.loads(report.read_text()) if report.exists() else {}
     took = runner.run(notebooks)
@@ -296,12 +300,12 @@ def run_notebooks(root: Path, build: Path, out: Path, options: argparse.Namespac
 
 def fell_otherwise(root: Path, executed: Path) -> list[str]:
     """A line for each finding that the executed notebooks judged and that did not hold."""
-    from execute import notebooks_in_toc
+    from execute import findings_of, notebooks_in_toc
 
     lines = []
     for path in notebooks_in_toc(root):
-        file = executed / f"{path.stem}.findings.json"
-        for found in json.loads(file.read_text()) if file.exists() else ():
+        copy = executed / path.name
+        for found in findings_of(copy) if copy.exists() else ():
             if found["held"] is False:
                 lines.append(
                     f"  {path.stem}, {found['id']}: {found['value']:.4g} is not {found['bound']}"
@@ -323,7 +327,7 @@ def main() -> int:
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("step", choices=["book", "execute", "site", "epub", "serve"])
-    parser.add_argument("--profile", default="book", help="smoke, book or paper")
+    parser.add_argument("--profile", default="book", choices=["smoke", "book", "paper"])
     parser.add_argument("-p", "--parameter", type=assignment, action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--only", action="append", metavar="NAME", help="this notebook only (may be repeated)")
     parser.add_argument("--timeout", type=int, default=900, help="seconds that one cell may take")

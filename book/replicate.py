@@ -23,19 +23,19 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from execute import BuildError, Runner, Took, findings_of, imported, notebooks_in_toc, read_notebook
+from execute import BuildError, Took, findings_of, notebooks_in_toc, order, read_notebook, run_all
 from filelock import FileLock
 from fingerprint import fingerprint
 
+from rtx_lib.evidence.findings import PLANNED, Bound
+from rtx_lib.experiments.recipes import RECIPES
+from rtx_lib.tasks.download import available
+
 ROOT = Path(__file__).resolve().parent.parent
-with imported(ROOT):
-    from rtx_lib.evidence.findings import PLANNED, Bound
-    from rtx_lib.tasks.download import available
 FILE = Path("book/results/study/replication.json")
 DATA = ("mnist", "ptb", "music", "shakespeare", "sst2")  # what the chapters read where it is there
 INSTRUCTIONS = ("avx512", "avx2", "default")  # as ATEN_CPU_CAPABILITY names them; the last is what every CPU has
@@ -79,12 +79,6 @@ def instruction_sets() -> list[str]:
 
     best = torch.backends.cpu.get_cpu_capability().lower()
     return [*INSTRUCTIONS[INSTRUCTIONS.index(best) :]] if best in INSTRUCTIONS else ["default"]
-
-
-def recipes(root: Path) -> Mapping[str, Any]:
-    with imported(root):
-        from rtx_lib.experiments.recipes import RECIPES
-    return RECIPES
 
 
 def read_study(root: Path) -> dict[str, Any]:
@@ -178,36 +172,27 @@ def run_of(
 
 
 def made(
-    tree: Path, plan: Sequence[tuple[str, Setting]], runner: Runner
+    tree: Path, plan: Sequence[tuple[str, Setting]], jobs: int, timeout: int
 ) -> Iterator[tuple[str, Setting, Took, list[dict[str, Any]] | None]]:
     """Run the chapters of ``tree`` with these settings: what each took and found as it ends, None where it failed."""
     if any(setting.data == "true" for _, setting in plan) and not available(*DATA):
         raise BuildError(f"Runs on true data need {', '.join(DATA)}, verified, in the data folder: make data")
-
-    def one(name: str, setting: Setting) -> tuple[Took, str | None, list[dict[str, Any]]]:
-        with tempfile.TemporaryDirectory(prefix="book-") as work:
-            out, empty = Path(work) / f"{name}.ipynb", Path(work) / "no-data"
-            empty.mkdir()
+    with tempfile.TemporaryDirectory(prefix="book-", ignore_cleanup_errors=True) as work:
+        (empty := Path(work) / "no-data").mkdir()
+        orders = {}
+        for place, (name, setting) in enumerate(plan):
             parameters = {"profile": "book", "seed": setting.seed, "device": "cpu"}
-            notebook = tree / "notebooks" / out.name
-            took, report = runner.in_worker(notebook, out, parameters, **environment(setting, empty))
-            return took, report, [] if report else findings_of(tree, out)
-
-    with ThreadPoolExecutor(runner.jobs) as pool:
-        futures = {pool.submit(one, *run): run for run in plan}
-        try:
-            for future in as_completed(futures):
-                took, report, findings = future.result()
-                name, setting = futures.pop(future)
-                if report:
-                    print(f"{name}, {setting}: FAILED\n{report}", flush=True)
-                yield name, setting, took, None if report else findings
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-            runner.stop()
+            how = {"timeout": timeout, "variables": environment(setting, empty)}
+            one = order(tree, Path("notebooks", f"{name}.ipynb"), Path(work, str(place)), parameters, **how)
+            orders[one.output] = one, name, setting
+        for one, took, report in run_all([one for one, *_ in orders.values()], jobs, all_of_them=True):
+            _, name, setting = orders[one.output]
+            if report:
+                print(f"{name}, {setting}: FAILED\n{report}", flush=True)
+            yield name, setting, took, None if report else findings_of(one.output)
 
 
-def replicate(root: Path, names: Sequence[str], todo: Sequence[Setting], runner: Runner) -> int:
+def replicate(root: Path, names: Sequence[str], todo: Sequence[Setting], jobs: int = 2, timeout: int = 1800) -> int:
     """Make what is missing; the number of runs that failed, which the next call tries again."""
     failed = 0
     where = machine() | {"commit": commit(root)}
@@ -217,7 +202,7 @@ def replicate(root: Path, names: Sequence[str], todo: Sequence[Setting], runner:
         before = {name: study["chapters"].get(name, {}).get("fingerprint") for name in names}
         plan = list(missing(study, keys, todo))
         print(f"{len(plan)} runs to make, {len(keys) * len(todo) - len(plan)} are there", flush=True)
-        for name, setting, took, findings in made(tree, plan, replace(runner, root=tree)):
+        for name, setting, took, findings in made(tree, plan, jobs, timeout):
             if findings is None:
                 failed += 1
                 continue
@@ -229,7 +214,12 @@ def replicate(root: Path, names: Sequence[str], todo: Sequence[Setting], runner:
 
 
 def confirm(
-    root: Path, names: Sequence[str], todo: Sequence[Setting], runner: Runner, clocks: Sequence[str] = ()
+    root: Path,
+    names: Sequence[str],
+    todo: Sequence[Setting],
+    clocks: Sequence[str] = (),
+    jobs: int = 2,
+    timeout: int = 1800,
 ) -> int:
     """Run the stale chapters with these settings; where every value is the file's, its runs are of today's code.
 
@@ -250,7 +240,7 @@ def confirm(
         keys = {name: key for name, key in keys.items() if key != study[name]["fingerprint"]}
         plan = [(name, setting) for name in keys for setting in todo]
         print(f"{len(plan)} runs to make, {len(names) - len(keys)} chapters are of today's code", flush=True)
-        for name, setting, took, findings in made(tree, plan, replace(runner, root=tree)):
+        for name, setting, took, findings in made(tree, plan, jobs, timeout):
             if findings is None:
                 wrong.append(name)
                 continue
@@ -279,7 +269,7 @@ def frozen(root: Path) -> Iterator[Path]:
 
 def key_of(root: Path, name: str) -> str:
     """The fingerprint of a chapter of this tree."""
-    return fingerprint(read_notebook(root / "notebooks" / f"{name}.ipynb"), recipes(root))
+    return fingerprint(read_notebook(root / "notebooks" / f"{name}.ipynb"), RECIPES)
 
 
 @contextlib.contextmanager
@@ -315,7 +305,7 @@ def keep(
         }
 
 
-def refresh(root: Path, names: Sequence[str], runner: Runner) -> None:
+def refresh(root: Path, names: Sequence[str]) -> None:
     """Sentences and bounds as the notebooks have them now, from a run in `smoke`; refused where runs are stale.
 
     A finding that such a run lacks, for want of data, stays as it was. A bound that changes when runs of the second
@@ -326,11 +316,11 @@ def refresh(root: Path, names: Sequence[str], runner: Runner) -> None:
         if not current(read_study(root), name, key):
             raise BuildError(f"{name}: no run of today's code; make replicate")
         with tempfile.TemporaryDirectory(prefix="book-") as work:
-            out = Path(work) / f"{name}.ipynb"
-            _, report = runner.in_worker(root / "notebooks" / f"{name}.ipynb", out, {"profile": "smoke"})
+            run = order(root, Path("notebooks", f"{name}.ipynb"), Path(work, "run"), {"profile": "smoke"})
+            ((_, _, report),) = run_all([run], 1, all_of_them=True)
             if report:
                 raise BuildError(report)
-            found = {one["id"]: {"sentence": one["sentence"], "bound": one["bound"]} for one in findings_of(root, out)}
+            found = {one["id"]: {"sentence": one["sentence"], "bound": one["bound"]} for one in findings_of(run.output)}
         with changing(root) as study:
             chapter = study["chapters"][name]
             if unknown := sorted(set(found) - {id for run in chapter["runs"] for id in run["values"]}):
@@ -368,7 +358,7 @@ def main() -> int:
     names = options.only or names
     has = instruction_sets()
     todo = [one for one in settings(has) if options.part in (None, one.part)]
-    runner = Runner(ROOT, ROOT, ROOT, {}, timeout=options.timeout, jobs=options.jobs)
+    how = {"jobs": options.jobs, "timeout": options.timeout}
     try:
         if options.status:
             study = read_study(ROOT)
@@ -379,13 +369,13 @@ def main() -> int:
                 print(f"{name}: {len(there & {one.seed for one in todo})} of {len(todo)} runs{said}")
             return 0
         if options.refresh:
-            refresh(ROOT, names, runner)
+            refresh(ROOT, names)
             return 0
         if lacking := [name for name in INSTRUCTIONS if name not in has]:
             print(f"This processor lacks {', '.join(lacking)}; its runs are made with {has[0]}.")
         if options.confirm:
-            return bool(confirm(ROOT, names, todo[: options.confirm], runner, options.clock))
-        return bool(replicate(ROOT, names, todo, runner))
+            return bool(confirm(ROOT, names, todo[: options.confirm], options.clock, **how))
+        return bool(replicate(ROOT, names, todo, **how))
     except BuildError as error:
         print(error, file=sys.stderr)
         return 1

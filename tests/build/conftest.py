@@ -31,7 +31,8 @@ class Tree:
 
     def notebook(self, name: str, *sources: str) -> Path:
         cells = [code_cell("profile = 'book'\nseed: int = 0", "parameters"), *map(code_cell, sources)]
-        content = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
+        kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+        content = {"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 4}
         return self.write(f"notebooks/{name}.ipynb", json.dumps(content))
 
     def runner(self, **changes: Any) -> execute.Runner:

@@ -36,13 +36,13 @@ def chapter(tree, *cells):
 def study(tree, monkeypatch):
     """A tree with one chapter that trains in no time; a call makes the runs of the settings named."""
     os.symlink(ROOT / "rtx_lib" / "evidence", tree.root / "rtx_lib" / "evidence")
-    monkeypatch.setattr(replicate, "recipes", lambda root: {})
+    monkeypatch.setattr(replicate, "RECIPES", {})
     monkeypatch.setattr(replicate, "available", lambda *names: True)
     monkeypatch.setenv("RTX_DATA", str(tree.write("data/one.bin", "1").parent))
     chapter(tree, FIT, *CHAPTER)
 
     def make(*settings, **options):
-        return replicate.replicate(tree.root, ["one"], settings, tree.runner(**options))
+        return replicate.replicate(tree.root, ["one"], settings, **options)
 
     make.tree = tree
     make.runs = lambda: {run["seed"]: run for run in replicate.read_study(tree.root)["chapters"]["one"]["runs"]}
@@ -119,7 +119,7 @@ def test_rewritten_code_that_gives_every_value_again_keeps_the_runs(study, capsy
     study(setting(1))
     chapter(study.tree, rewritten, *CHAPTER)
     before = replicate.read_study(root)
-    assert replicate.confirm(root, ["one"], [setting(1)], study.tree.runner(), clocks) == status
+    assert replicate.confirm(root, ["one"], [setting(1)], clocks) == status
     assert said in capsys.readouterr().out
     key = before["chapters"]["one"]["fingerprint"] if status else replicate.key_of(root, "one")
     assert replicate.read_study(root)["chapters"]["one"] == before["chapters"]["one"] | {"fingerprint": key}
@@ -129,22 +129,22 @@ def test_rewritten_code_that_gives_every_value_again_keeps_the_runs(study, capsy
 def test_a_confirmation_needs_runs_and_stamps_none_that_another_call_has_replaced(study, monkeypatch):
     root = study.tree.root
     with pytest.raises(execute.BuildError, match="one has no run to confirm with seed 1"):
-        replicate.confirm(root, ["one"], [setting(1)], study.tree.runner())
+        replicate.confirm(root, ["one"], [setting(1)])
     kept_run(study.tree, ("older", None), 1)
 
-    def meanwhile(tree, plan, runner):
+    def meanwhile(tree, plan, jobs, timeout):
         kept_run(study.tree, ("newer", "older"), 1)
         yield *plan[0], execute.Took(1.0, 1.0), [FOUND]
 
     monkeypatch.setattr(replicate, "made", meanwhile)
-    assert replicate.confirm(root, ["one"], [setting(1)], study.tree.runner()) == 0
+    assert replicate.confirm(root, ["one"], [setting(1)]) == 0
     assert replicate.read_study(root)["chapters"]["one"]["fingerprint"] == "newer"
 
 
 def test_a_clock_that_no_finding_has_is_refused_before_anything_runs(study):
     kept_run(study.tree, ("older", None), 1)
     with pytest.raises(execute.BuildError, match="No finding of one is called 'one-time'"):
-        replicate.confirm(study.tree.root, ["one"], [setting(1)], study.tree.runner(), ["one-end", "one-time"])
+        replicate.confirm(study.tree.root, ["one"], [setting(1)], ["one-end", "one-time"])
 
 
 @pytest.mark.parametrize("arguments", [["--confirm", "0"], ["--clock", "one-end"]])
@@ -183,7 +183,7 @@ def test_words_and_bounds_are_taken_over_and_a_late_bound_is_marked(study, part,
     root = study.tree.root
     study(setting(1, part=part))
     chapter(study.tree, FIT, *(one.replace("The seed is small.", "Small.").replace("< 102", "< 7") for one in CHAPTER))
-    replicate.refresh(root, ["one"], study.tree.runner())
+    replicate.refresh(root, ["one"])
     told = replicate.read_study(root)["chapters"]["one"]
     assert told["findings"]["one-end"] == {"sentence": "Small.", "bound": "< 7"} | ({"looked": True} if looked else {})
     assert "looked" not in told["findings"]["one-odd"] and len(told["runs"]) == 1
@@ -194,7 +194,7 @@ def test_words_and_bounds_are_taken_over_and_a_late_bound_is_marked(study, part,
 def test_a_refresh_of_stale_runs_is_refused(study):
     kept_run(study.tree, ("older", None), 1)
     with pytest.raises(execute.BuildError, match="no run of today's code"):
-        replicate.refresh(study.tree.root, ["one"], study.tree.runner())
+        replicate.refresh(study.tree.root, ["one"])
 
 
 def test_rounding_never_crosses_a_bound():
@@ -231,7 +231,7 @@ def kept():
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_the_study_is_of_todays_trainings(kept, name):
-    key = fingerprint.fingerprint(execute.read_notebook(NOTEBOOKS[name]), replicate.recipes(ROOT))
+    key = fingerprint.fingerprint(execute.read_notebook(NOTEBOOKS[name]), replicate.RECIPES)
     assert kept[name]["fingerprint"] == key, "make replicate"
 
 
@@ -240,7 +240,7 @@ def test_the_study_is_of_todays_trainings(kept, name):
 def test_the_study_has_the_sentences_and_bounds_of_the_notebooks(kept, name):
     found = {
         one["id"]: {"sentence": one["sentence"], "bound": one["bound"]}
-        for one in json.loads((built.execution().folder / f"{name}.findings.json").read_text())
+        for one in execute.findings_of(built.execution().folder / f"{name}.ipynb")
     }
     kept = {id: {"sentence": one["sentence"], "bound": one["bound"]} for id, one in kept[name]["findings"].items()}
     assert {id: kept.get(id) for id in found} == found, "python book/replicate.py --refresh"

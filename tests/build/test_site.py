@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import book_site
 import build
 import environment
+import execute
 import node
 import pytest
 import repository
@@ -295,7 +296,8 @@ def command(tree, monkeypatch, capsys):
     """`build.py` for a small book whose chapter has these findings; status, output and errors."""
 
     def run(*arguments, findings=(), run_notebooks=lambda *rest: None):
-        tree.write("_build/executed/one.findings.json", json.dumps(findings))
+        tree.write("_build/executed/one.ipynb", "")
+        monkeypatch.setattr(execute, "findings_of", lambda executed: findings)
         monkeypatch.setattr(build, "ROOT", tree.root)
         if run_notebooks:
             monkeypatch.setattr(build, "run_notebooks", run_notebooks)
@@ -308,12 +310,11 @@ def command(tree, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--profile", "huge"], "Unknown profile 'huge'; the profiles are: smoke, book, paper."),
         (["--only", "one", "--only", "two"], "There is no notebook 'two'; the notebooks are: one."),
         (["-p", "sede=1"], "one.ipynb has no parameter 'sede'; its parameters cell has profile, seed."),
     ],
 )
-def test_unknown_profile_notebook_and_parameter_are_refused_before_anything_runs(command, arguments, message):
+def test_unknown_notebook_and_parameter_are_refused_before_anything_runs(command, arguments, message):
     assert command("book", *arguments, run_notebooks=None) == (1, "", f"\n{message}\n")
 
 
