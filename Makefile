@@ -11,12 +11,15 @@ STRICT ?=
 JOBS ?= 2
 export RTX_DOWNLOAD STRICT NAME
 
-# The data that the chapters use where they find it.
+# The data that the chapters use where they find it; `make data TRY=` fails where one file cannot be had.
+TRY := --try
 DATA := mnist ptb music shakespeare sst2 subj trec wikitext2 masc ud_ewt conll2000 senseval
 PY := .venv/bin/python
 BUILD := $(PY) book/build.py
 PYTEST = RTX_DOWNLOAD=0 OMP_NUM_THREADS=1 $(PY) -m pytest -n "$(WORKERS)" --maxprocesses 4
-ENVIRONMENT = $(PYTHON) book/environment.py $(if $(TORCH_INDEX),--torch-index "$(TORCH_INDEX)")
+# A Python that nobody named may be another one, if it is too old or too new.
+ENVIRONMENT = $(PYTHON) book/environment.py $(if $(filter file,$(origin PYTHON)),--search) \
+	$(if $(TORCH_INDEX),--torch-index "$(TORCH_INDEX)")
 # What a developer waits for: contracts, parity with the reference arrays, statements and claims, every notebook's form.
 CHECKED := $(addprefix tests/,models layers kernels tasks training diagnostics reference evidence checks support \
 	build/test_statements.py build/test_fingerprint.py notebooks/test_structure.py notebooks/test_displayed.py)
@@ -55,7 +58,7 @@ setup-tests:
 	@$(ENVIRONMENT) --tests
 
 data: setup
-	@$(PY) -m rtx_lib.tasks.download --try $(DATA)
+	@$(PY) -m rtx_lib.tasks.download $(TRY) $(DATA)
 
 book: setup data
 	@$(BUILD) book --profile "$(PROFILE)"

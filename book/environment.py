@@ -10,12 +10,14 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+OLDEST, NEWEST = (3, 10), (3, 14)  # for these every pinned package has a wheel
 INPUTS = {"book": ["requirements.txt"], "tests": ["requirements.txt", "tests/requirements.txt"]}
 
 
@@ -72,14 +74,39 @@ def install(venv: Path, kind: str, torch_index: str) -> None:
     os.replace(partial, stamp)
 
 
+def supported(version: tuple[int, ...]) -> bool:
+    return OLDEST <= version[:2] <= NEWEST
+
+
+def another() -> str | None:
+    """The newest supported `python3.x` on the path that runs: a name may be there and its program not."""
+    probe = "import ensurepip, sys, venv; print(*sys.version_info[:2])"
+    for minor in range(NEWEST[1], OLDEST[1] - 1, -1):
+        if path := shutil.which(f"python3.{minor}"):
+            answer = subprocess.run([path, "-c", probe], capture_output=True, text=True)
+            if answer.returncode == 0 and answer.stdout.split() == ["3", str(minor)]:
+                return path
+    return None
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tests", action="store_true", help="also what the tests need")
     parser.add_argument("--venv", type=Path, default=ROOT / ".venv")
     parser.add_argument("--torch-index", default="", help="package index for torch, e.g. that of the CPU wheels")
+    parser.add_argument("--search", action="store_true", help="take another Python where this one is not supported")
     options = parser.parse_args()
-    if sys.version_info < (3, 10):  # noqa: UP036 - this file is what an old Python would run
-        print("This book needs Python 3.10 or newer: make PYTHON=python3.11 ...", file=sys.stderr)
+    if not supported(sys.version_info):
+        mine = ".".join(map(str, sys.version_info[:2]))
+        found = another() if options.search else None
+        if found:
+            print(f"The pinned packages have no wheels for Python {mine}: taking {found}", flush=True)
+            return subprocess.call([found, *sys.argv])
+        print(
+            f"This book needs Python {OLDEST[0]}.{OLDEST[1]} to {NEWEST[0]}.{NEWEST[1]}, and this is {mine}: "
+            "install one of these, or name it: make PYTHON=python3.12 ...",
+            file=sys.stderr,
+        )
         return 1
     kind, start = "tests" if options.tests else "book", time.monotonic()
     if is_ready(options.venv, kind, options.torch_index):

@@ -109,8 +109,9 @@ def missing(reporter):
     found = [path for path in here.rglob("test_*.py") if weekly not in path.read_text(encoding="utf-8")]
     files = {path.relative_to(here.parent).as_posix() for path in found}
     unread = [f"no test of {name} was collected" for name in sorted(files - read)]
+    whole = [reason for start, reason in REQUIRED.items() if start not in passed] + unread
     wanting = [f"{what} was wanting" for what in left_out(reporter) if what not in needs.NEVER_REQUIRED]
-    return [reason for start, reason in REQUIRED.items() if start not in passed] + unread + wanting
+    return wanting + (whole if reporter.config.option.markexpr == "not weekly" else [])
 
 
 @pytest.fixture(autouse=True)

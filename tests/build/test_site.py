@@ -229,40 +229,7 @@ def test_buttons_and_previews_need_a_repository(tmp_path, slug, buttons):
     assert config.ogp_site_url == config.html_baseurl == ("https://some-one.github.io/book/" if buttons else "")
 
 
-# ---------------------------------------------------------------------------------------------- the environment
-
-
-def test_an_interrupted_installation_leaves_no_stamp(tmp_path, monkeypatch):
-    python = environment.interpreter(tmp_path)
-    python.parent.mkdir()
-    python.touch()
-    stamp = tmp_path / "rtx-stamp"
-    stamp.write_text("an older one")
-    monkeypatch.setattr(environment, "works", lambda venv: True)
-    calls = []
-
-    def pip(command, check):
-        calls.append(command)
-        if len(calls) == 1:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(environment.subprocess, "run", pip)
-    with pytest.raises(KeyboardInterrupt):
-        environment.install(tmp_path, "tests", "")
-    assert not stamp.exists() and not environment.is_ready(tmp_path, "tests", "")
-    environment.install(tmp_path, "tests", "")
-    assert environment.is_ready(tmp_path, "tests", "") and environment.is_ready(tmp_path, "book", "")
-    assert not environment.is_ready(tmp_path, "tests", "https://index.example/cpu")
-
-
-def test_torch_from_another_index_comes_first(tmp_path, monkeypatch):
-    calls, index = [], "https://wheels.example/cpu"
-    monkeypatch.setattr(environment, "works", lambda venv: True)
-    monkeypatch.setattr(environment.subprocess, "run", lambda command, check: calls.append([str(x) for x in command]))
-    environment.install(tmp_path, "book", index)
-    first, second = calls
-    assert first[-3:-1] == ["--index-url", index] and first[-1].startswith("torch==")
-    assert "--index-url" not in second
+# ---------------------------------------------------------------------------------------------- the commands
 
 
 def test_help_lists_every_public_target():

@@ -140,5 +140,4 @@ def test_licences_say_what_they_cover():
 @pytest.mark.parametrize("name", ["ci", "publish", "weekly"])
 def test_workflows_fetch_all_data_that_the_pages_use(name):
     """A site that was published without it would show other numbers than ours."""
-    data = re.search(r"^DATA := (.+)$", (ROOT / "Makefile").read_text(), flags=re.M)[1]
-    assert f"rtx_lib.tasks.download {data}\n" in (ROOT / f".github/workflows/{name}.yml").read_text()
+    assert "make data TRY=\n" in (ROOT / ".github" / "workflows" / f"{name}.yml").read_text()
