@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from support import needs
+from support import data, needs
 from support.workers import EXECUTED, LOOKS, ByFile, part
 
 # With RTX_REQUIRE_ALL=1 a run is red unless nothing was left out, a test of each of these kinds passed, and every file
@@ -40,13 +40,17 @@ def pytest_xdist_make_scheduler(config, log):
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Put the tests in order; whatever waits for a browser or for the built site is slow."""
-    from support import data
-
     for item in items:
         if SLOW & set(item.fixturenames):
             item.add_marker("slow")
     items.sort(key=lambda item: part(item.nodeid))
     data.leave_out(items)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """A test sees the data files that it names, and no other."""
+    data.show(item)
 
 
 def pytest_collection_finish(session):

@@ -20,6 +20,14 @@ from rtx_lib.tasks.vocabulary import PAD, SPECIAL
 from rtx_lib.training import fit
 from rtx_lib.training.schedules import drop_on_plateau, staircase, warmup_constant, warmup_cosine
 
+
+def _few_labels(weights: str, auxiliary: float = 0.0, source: str = "subj", **how: Any) -> Any:
+    """Sentences in the words of some weights."""
+    task = tasks.SentenceClasses(source, words=pretrained.vocabulary(weights), framed=True, **how)
+    return WithAuxiliary(task, auxiliary) if auxiliary else task
+
+
+_few_labels.files = tasks.SentenceClasses.files  # type: ignore[attr-defined]
 TASKS: dict[str, Callable[..., Any]] = {
     "adding": tasks.AddingProblem,
     "binary-addition": tasks.BinaryAddition,
@@ -38,7 +46,7 @@ TASKS: dict[str, Callable[..., Any]] = {
     "masked-text": tasks.MaskedText,
     "causal-text": tasks.CausalText,
     "both-ways-text": tasks.BothWaysText,
-    "few-labels": lambda weights, **how: _few_labels(weights, **how),
+    "few-labels": _few_labels,
     "parts-of-speech": tasks.PartsOfSpeech,
     "word-sense": tasks.WordSense,
     "next-symbol": tasks.NextSymbol,
@@ -143,12 +151,6 @@ def _gpt_sentences(
     return models.GPTClassifier(gpt, task.output_size, auxiliary=auxiliary, dropout=dropout)
 
 
-def _few_labels(weights: str, auxiliary: float = 0.0, **how: Any) -> Any:
-    """Sentences in the words of some weights."""
-    task = tasks.SentenceClasses(words=pretrained.vocabulary(weights), framed=True, **how)
-    return WithAuxiliary(task, auxiliary) if auxiliary else task
-
-
 def word_vectors(
     rows: torch.Tensor, vocabulary: int, width: int, *, passes: int = 3, std: float = 0.05
 ) -> torch.Tensor:
@@ -232,6 +234,13 @@ def task_of(recipe: Recipe, seed: int) -> Any:
         raise ValueError(f"task must be one of {sorted(TASKS)}, got {recipe.task!r}")
     arguments = {name: seed if value == SEED else value for name, value in recipe.task_arguments.items()}
     return TASKS[recipe.task](**arguments)
+
+
+def files_of(recipe: Recipe) -> tuple[str, ...]:
+    """The data files that a run of the recipe reads, its tests on other tasks too; names of `rtx_lib.tasks.files`."""
+    read = [(recipe.task, recipe.task_arguments | changes) for changes in ({}, *recipe.elsewhere.values())]
+    read += [(how["task"], {name: how[name] for name in how if name != "task"}) for how in recipe.probed.values()]
+    return tuple(dict.fromkeys(file for name, how in read for file in tasks.files_of(TASKS[name], **how)))
 
 
 def rule(recipe: Recipe, model: nn.Module) -> dict[str, Any]:

@@ -50,9 +50,9 @@ def require_alt(alt: object) -> str:
     Raises
     ------
     ValueError
-        If it is not a text or holds no word.
+        If it is not a text, or a word alone: that is no finding.
     """
-    if not isinstance(alt, str) or not alt.strip():
+    if not isinstance(alt, str) or len(alt.split()) < 2:
         raise ValueError(f"alt must be a text that states what the figure shows, got {alt!r}")
     return alt.strip()
 
@@ -149,7 +149,7 @@ def to_svg(fig: Figure, alt: str) -> str:
     Raises
     ------
     ValueError
-        If ``alt`` holds no word.
+        If ``alt`` is a word alone, or none.
     """
     name = require_alt(alt)  # before the figure is closed
     return write_svg(svg_tree(fig), name)
@@ -189,7 +189,7 @@ def show(fig: Figure, alt: str, caption: str | None = None, *, title: str | None
     Raises
     ------
     ValueError
-        If ``alt`` holds no word.
+        If ``alt`` is a word alone, or none.
     """
     name = require_alt(alt)
     root = svg_tree(fig)

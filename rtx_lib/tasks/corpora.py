@@ -38,7 +38,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
-from rtx_lib.tasks.files import fetch
+from rtx_lib.tasks.files import GROUPS, fetch
 from rtx_lib.tasks.small_world import small_world
 from rtx_lib.tasks.splits import SPLITS, check_choice, check_split
 
@@ -57,6 +57,8 @@ CLASSES = {  # by their number
     "sst2": ("against", "for"),
     "small_world": ("topic 0", "topic 1", "topic 2", "topic 3"),
 }
+# By source, its files.
+SOURCES = {source: GROUPS.get(source, ()) for source in TEXTS} | {"interest": GROUPS["senseval"]}
 _SIGNS = {"@-@": "-", "@,@": ",", "@.@": "."}  # inside numbers and words of WikiText
 
 
@@ -99,12 +101,11 @@ def labelled(source: str) -> dict[str, list[Labelled]]:
             for split in SPLITS
         }
     if source == "subj":
-        return _by_rule(_read_labelled("subj/subj.all"), lambda row: row.words)
+        return _by_rule(_read_labelled(*SOURCES["subj"]), lambda row: row.words)
     if source == "trec":
-        rows, test = (_read_labelled(f"trec/TREC.{part}.all") for part in ("train", "test"))
+        rows, test = map(_read_labelled, SOURCES["trec"])
         return _with_test(rows, test, lambda row: row.words)
-    parts = {"train": "train", "valid": "dev", "test": "test"}
-    return {split: _read_labelled(f"sst2/stsa.binary.{part}", "utf-8") for split, part in parts.items()}
+    return {split: _read_labelled(name, "utf-8") for split, name in zip(SPLITS, SOURCES["sst2"], strict=True)}
 
 
 def tagged(source: str) -> dict[str, list[Tagged]]:
@@ -130,7 +131,7 @@ def senses(source: str) -> dict[str, list[Sense]]:
             ]
             for split in SPLITS
         }
-    text = _zipped("senseval/senseval.zip", "senseval/interest.pos").decode("ascii")
+    text = _zipped("senseval/interest.pos", *SOURCES["interest"]).decode("ascii")
     found = []
     for sense, context in re.findall(r'senseid="([^"]*)"/>\s*<context>(.*?)</context>', text, re.S):
         tokens = re.findall(r"(<head>\s*)?<wf[^>]*>([^<]*)</wf>", context)
@@ -174,7 +175,7 @@ def _untagged(source: str) -> dict[str, list[Document]]:
     if source in LABELLED:
         return {split: [[row.words] for row in rows] for split, rows in labelled(source).items()}
     if source == "ptb":
-        texts = {split: fetch(f"ptb.{split}.txt").read_bytes().decode() for split in SPLITS}
+        texts = {split: fetch(name).read_bytes().decode() for split, name in zip(SPLITS, SOURCES["ptb"], strict=True)}
         return {split: [[line.split() for line in text.split("\n") if line.split()]] for split, text in texts.items()}
     read = _wikitext() if source == "wikitext2" else _pydoc()
     return _by_rule(read, lambda document: [word for sentence in document for word in sentence])
@@ -229,9 +230,9 @@ def _read_labelled(name: str, encoding: str = "latin-1") -> list[Labelled]:
     return [Labelled(line[2:].split(), int(line[0])) for line in lines if line.strip()]
 
 
-def _zipped(name: str, *inner: str) -> bytes:
+def _zipped(inner: str, name: str) -> bytes:
     with zipfile.ZipFile(fetch(name)) as archive:
-        return archive.read(inner[0])
+        return archive.read(inner)
 
 
 def _tagged(source: str) -> dict[str, list[list[Tagged]]]:
@@ -249,7 +250,8 @@ def _tagged(source: str) -> dict[str, list[list[Tagged]]]:
     if source == "masc":
         return _by_rule(_masc(), words)
     if source == "ud_ewt":
-        return _with_test(_conllu("dev"), _conllu("test"), words)
+        rows, test = map(_conllu, SOURCES["ud_ewt"])
+        return _with_test(rows, test, words)
     return _with_test(_conll2000("train"), _conll2000("test"), words)
 
 
@@ -257,7 +259,7 @@ def _masc() -> list[list[Tagged]]:
     """One document a file, one sentence a line, of words with an underscore and a tag; a word without one has the
     tag of what follows ("D. C._NNP"), and an underscore without a word is dropped."""
     found = []
-    with zipfile.ZipFile(fetch("masc/masc_tagged.zip")) as archive:
+    with zipfile.ZipFile(fetch(*SOURCES["masc"])) as archive:
         for name in sorted(archive.namelist()):
             if not name.endswith(".txt") or name.endswith("categories.txt"):
                 continue
@@ -274,10 +276,10 @@ def _masc() -> list[list[Tagged]]:
     return found
 
 
-def _conllu(part: str) -> list[list[Tagged]]:
+def _conllu(name: str) -> list[list[Tagged]]:
     """One document for each mark of a new one; columns 2 and 4 of the lines whose number is whole."""
     found: list[list[Tagged]] = []
-    for block in fetch(f"ud_ewt/en_ewt-ud-{part}.conllu").read_bytes().decode().split("\n\n"):
+    for block in fetch(name).read_bytes().decode().split("\n\n"):
         lines = block.split("\n")
         rows = [line.split("\t") for line in lines if line and line[0] != "#"]
         rows = [row for row in rows if row[0].isdigit()]
@@ -291,7 +293,7 @@ def _conllu(part: str) -> list[list[Tagged]]:
 def _conll2000(part: str) -> list[list[Tagged]]:
     """Lines of a word, its tag and its place in a phrase: B begins one, I goes on, O is outside of all."""
     found = []
-    for block in _zipped("conll2000/conll2000.zip", f"conll2000/{part}.txt").decode("ascii").split("\n\n"):
+    for block in _zipped(f"conll2000/{part}.txt", *SOURCES["conll2000"]).decode("ascii").split("\n\n"):
         rows = [line.split() for line in block.split("\n") if line.strip()]
         if rows:
             words, tags, phrases = map(list, zip(*rows, strict=True))
@@ -302,8 +304,8 @@ def _conll2000(part: str) -> list[list[Tagged]]:
 def _wikitext() -> list[Document]:
     """Articles without their headings; a sentence ends behind a full stop, a question or exclamation mark."""
     found: list[Document] = []
-    for part in ("valid", "test"):
-        lines = fetch(f"wikitext2/{part}.txt").read_bytes().decode().split("\n")
+    for name in SOURCES["wikitext2"]:
+        lines = fetch(name).read_bytes().decode().split("\n")
         for before, line, after in zip(lines, lines[1:], lines[2:], strict=False):
             alone = not before.strip() and not after.strip()  # formulas, too, may begin and end with a sign of equality
             if alone and re.fullmatch(r" = [^=].*[^=] = ", line):

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.tasks.files import fetch
+from rtx_lib.tasks.files import GROUPS, fetch
 from rtx_lib.tasks.splits import (
     Rows,
     check_integer,
@@ -152,6 +152,7 @@ class MNIST:
     below 1, a prediction of wrong shape, a `valid` that leaves no image to train on, or rows that are to be permuted.
     """
 
+    files = GROUPS["mnist"]
     output_size, vocabulary = 10, None
     batch, batches = draw_batch, run_through  # methods, written once in splits.py
     loss, metrics, baselines = last_step_loss, last_step_metrics, class_baselines
@@ -164,8 +165,8 @@ class MNIST:
         self.name += "" if valid == MNIST_VALID else f"-valid-{valid}"
         order = np.random.default_rng(PERMUTATION_SEED).random(784).argsort(kind="stable")
         self.permutation = torch.from_numpy(order) if permuted else torch.arange(784)
-        images, labels = _read_idx("train")
-        cut, test = len(labels) - check_integer("valid", valid, 0, len(labels) - 1), _read_idx("t10k")
+        (images, labels), test = _read_idx(*self.files[:2]), _read_idx(*self.files[2:])
+        cut = len(labels) - check_integer("valid", valid, 0, len(labels) - 1)
         rest = (images[cut:], labels[cut:]) if valid else test
         self.splits = Rows({"train": (images[:cut], labels[:cut]), "valid": rest, "test": test}, lay_out=self._lay_out)
 
@@ -175,10 +176,9 @@ class MNIST:
         return pixels.view(len(images), self.length, self.input_size), labels.long()
 
 
-def _read_idx(part: str) -> tuple[Tensor, Tensor]:
+def _read_idx(*names: str) -> tuple[Tensor, Tensor]:
     """Images (N, 784) and labels (N,) as bytes, from what is behind the headers of two gzipped IDX files."""
-    paths = [fetch(f"{part}-{kind}-ubyte.gz") for kind in ("images-idx3", "labels-idx1")]
     images, labels = (
-        torch.frombuffer(bytearray(gzip.decompress(path.read_bytes())), dtype=torch.uint8) for path in paths
+        torch.frombuffer(bytearray(gzip.decompress(fetch(name).read_bytes())), dtype=torch.uint8) for name in names
     )
     return images[16:].view(-1, 784), labels[8:]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import http.client
+import inspect
 import math
 import os
 import sys
@@ -15,8 +16,9 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 TIMEOUT = 30  # seconds that a mirror may be silent
 _PIECE = 1 << 16  # bytes read at a time
@@ -110,6 +112,23 @@ def names_of(*names: str) -> list[str]:
         if name not in known:
             raise ValueError(f"name must be one of {', '.join(known)}, got {name!r}")
     return [file for name in names for file in GROUPS.get(name, (name,))]
+
+
+def files_of(task: Callable[..., Any], *arguments: Any, **settings: Any) -> tuple[str, ...]:
+    """The files that ``task(*arguments, **settings)`` reads, which is not made; none for a task that reads no file.
+
+    A task that reads files has the attribute `files`: their names, or a mapping from its sources to their names. A
+    source is what an argument called ``source``, ``sources`` or ``without`` names. TypeError as the task has it, and
+    KeyError for an unknown source.
+    """
+    files = getattr(task, "files", ())
+    if not isinstance(files, Mapping):
+        return files
+    given = inspect.signature(task).bind(*arguments, **settings)
+    given.apply_defaults()
+    named = [(given.arguments | given.kwargs).get(name, ()) for name in ("source", "sources", "without")]
+    sources = [source for one in named for source in ((one,) if isinstance(one, str) else one)]
+    return tuple(dict.fromkeys(name for source in sources for name in files[source]))
 
 
 def available(*names: str) -> bool:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from rtx_lib.tasks.both_ways import both_ways_loss, both_ways_metrics, neighbours
-from rtx_lib.tasks.corpora import TEXTS, Phrases, phrases
+from rtx_lib.tasks.corpora import SOURCES, TEXTS, Phrases, phrases
 from rtx_lib.tasks.masking import Masking
 from rtx_lib.tasks.splits import SEEDS, SPLITS, Rows, check_choice, check_integer, check_split, draw_batch, run_through
 from rtx_lib.tasks.vocabulary import IGNORED, PAD, UNKNOWN, Vocabulary, pad_rows
@@ -131,6 +131,7 @@ class MaskedText:
         prediction of wrong shape.
     """
 
+    files = SOURCES
     batches, loss, metrics, weight = run_through, symbol_loss, symbol_metrics, symbol_count  # methods, written once
 
     def __init__(
@@ -242,6 +243,7 @@ class CausalText:
     word its share of the training text, [SEP] counted, with one added to every count.
     """
 
+    files = SOURCES
     batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py
     loss, metrics, weight = symbol_loss, symbol_metrics, symbol_count
 
@@ -279,6 +281,7 @@ class BothWaysText:
     errors and baselines are those of `CausalText`, whose labels are the first of the two.
     """
 
+    files = SOURCES
     batches, loss, metrics = run_through, both_ways_loss, both_ways_metrics  # methods, written once
 
     def __init__(self, sources: str | Sequence[str] = "wikitext2", **options: Any) -> None:

@@ -13,7 +13,13 @@ from torch import Tensor
 from rtx_lib.tasks.files import fetch
 from rtx_lib.tasks.splits import SPLITS, check_choice, check_integer, check_prediction, check_split
 
-FILE = {"nottingham": "Nottingham.mat", "jsb": "JSB_Chorales.mat", "muse": "MuseData.mat", "piano": "Piano_midi.mat"}
+# By source, its files.
+SOURCES = {
+    "nottingham": ("Nottingham.mat",),
+    "jsb": ("JSB_Chorales.mat",),
+    "muse": ("MuseData.mat",),
+    "piano": ("Piano_midi.mat",),
+}
 
 
 class PolyphonicMusic:
@@ -60,14 +66,15 @@ class PolyphonicMusic:
         `rtx_lib.tasks.fetch`, from where the file comes, pass through.
     """
 
+    files = SOURCES
     input_size = output_size = 88  # the keys of a piano
     vocabulary = None
 
     def __init__(self, source: str = "nottingham", *, length: int | None = None, summed: bool = False) -> None:
-        self.source, self.summed = check_choice("source", source, [*FILE]), summed
+        self.source, self.summed = check_choice("source", source, [*SOURCES]), summed
         self.length = None if length is None else check_integer("length", length, 1)
         self.name = source + (f"-{self.length}" if self.length else "") + ("-summed" if summed else "")
-        tunes = read_mat(fetch(FILE[source]))
+        tunes = read_mat(fetch(*self.files[source]))
         # All frames of a split one after the other, as bytes, and how many frames each tune has.
         self._frames = {split: torch.from_numpy(np.concatenate(rolls)) for split, rolls in tunes.items()}
         self._sizes = {split: torch.tensor([len(roll) for roll in rolls]) for split, rolls in tunes.items()}

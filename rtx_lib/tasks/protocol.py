@@ -27,6 +27,8 @@ class Task(Protocol):
     metrics of a whole split with what follows from their means, such as the perplexity from the loss, and is no mean
     itself.
 
+    A task that reads files names them in `files`, as `rtx_lib.tasks.files_of` says, and reads what stands there.
+
     Several processes train on shards of a batch, and how much of the loss a shard makes must be known. The loss is
     taken to be a mean over `loss_weight(y)`, else `weight(y)`, else the number of sequences; where an attribute
     `summed` is true, it is a sum.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from rtx_lib.tasks.corpora import CLASSES, LABELLED, Labelled, labelled
+from rtx_lib.tasks.corpora import CLASSES, LABELLED, SOURCES, Labelled, labelled
 from rtx_lib.tasks.splits import (
     SPLITS,
     Rows,
@@ -70,7 +70,7 @@ class SentenceClasses:
         split, a size below 1, or a prediction of wrong shape.
     """
 
-    pad = PAD
+    files, pad = SOURCES, PAD
     batch, batches, loss = draw_batch, run_through, last_step_loss  # methods, written once in splits.py
     metrics, baselines = last_step_metrics, class_baselines
 

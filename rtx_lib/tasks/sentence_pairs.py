@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rtx_lib.tasks.bert_data import join_pair
-from rtx_lib.tasks.corpora import WITH_DOCUMENTS, documents
+from rtx_lib.tasks.corpora import SOURCES, WITH_DOCUMENTS, documents
 from rtx_lib.tasks.splits import (
     SEEDS,
     SPLITS,
@@ -66,7 +66,7 @@ class SentencePairs:
         prediction of wrong shape.
     """
 
-    output_size = 2
+    files, output_size = SOURCES, 2
     loss, metrics = last_step_loss, last_step_metrics  # methods, written once in splits.py
 
     def __init__(

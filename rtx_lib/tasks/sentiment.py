@@ -10,12 +10,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.tasks.files import fetch
-from rtx_lib.tasks.splits import Rows, check_integer, class_baselines, draw_batch, last_step_loss, run_through
+from rtx_lib.tasks.files import GROUPS, fetch
+from rtx_lib.tasks.splits import SPLITS, Rows, check_integer, class_baselines, draw_batch, last_step_loss, run_through
 from rtx_lib.tasks.windows import check_ids, ids_of
 
 PAD, UNKNOWN = 0, 1
-FILES = {split: f"sst2/stsa.binary.{part}" for split, part in (("train", "train"), ("valid", "dev"), ("test", "test"))}
 
 # One list a line: things, what is good, what is bad, what turns a word round, what makes it stronger.
 _WORDS = """
@@ -83,6 +82,7 @@ class Sentiment:
         are not in the vocabulary.
     """
 
+    files = GROUPS["sst2"]
     output_size, pad, unknown = 2, PAD, UNKNOWN
     batch, batches, loss = draw_batch, run_through, last_step_loss  # methods, written once in splits.py
     metrics, baselines, decode = sentence_metrics, class_baselines, _decode
@@ -91,7 +91,8 @@ class Sentiment:
         self.least = check_integer("least", least, 1)
         self.name = "sst2" + ("" if least == 2 else f"-least-{least}")
         # Some words hold spaces that do not break, at which `split()` would cut.
-        lines = {split: fetch(name).read_bytes().decode().strip("\n").split("\n") for split, name in FILES.items()}
+        texts = [fetch(name).read_bytes().decode().strip("\n").split("\n") for name in self.files]
+        lines = dict(zip(SPLITS, texts, strict=True))
         counts = Counter(word for line in lines["train"] for word in line[2:].split(" "))
         frequent = [word for word, count in counts.items() if count >= self.least]
         self.words = ("<pad>", "<unknown>", *sorted(frequent, key=lambda word: (-counts[word], word)))

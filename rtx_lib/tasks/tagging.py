@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from typing import Any
 
-from rtx_lib.tasks.corpora import SENSES, TAGGED, senses, tagged
+from rtx_lib.tasks.corpora import SENSES, SOURCES, TAGGED, senses, tagged
 from rtx_lib.tasks.sentence_classes import frame
 from rtx_lib.tasks.splits import SPLITS, Rows, check_choice, check_integer, draw_batch, run_through
 from rtx_lib.tasks.vocabulary import IGNORED, PAD, Vocabulary, pad_rows, trim
@@ -76,7 +76,7 @@ class PartsOfSpeech:
         split, a size below 1, or a prediction of wrong shape.
     """
 
-    pad = PAD
+    files, pad = SOURCES, PAD
     batch, batches = draw_batch, run_through  # methods, written once
     loss, metrics, weight, baselines = symbol_loss, symbol_metrics, symbol_count, _baselines
 
@@ -142,7 +142,7 @@ class WordSense:
         As for `PartsOfSpeech`.
     """
 
-    pad = PAD
+    files, pad = SOURCES, PAD
     batch, batches = draw_batch, run_through  # methods, written once
     loss, metrics, weight, baselines = symbol_loss, symbol_metrics, symbol_count, _baselines
 

@@ -14,10 +14,11 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from rtx_lib.tasks.files import fetch
+from rtx_lib.tasks.files import GROUPS, fetch
 from rtx_lib.tasks.splits import SPLITS, check_choice, check_integer, draw_batch, run_through
 from rtx_lib.tasks.windows import Windows, check_ids, count_baselines, ids_of, read_streams, symbol_loss, symbol_metrics
 
+SOURCES = {"shakespeare": GROUPS["shakespeare"], "pydoc": ()}  # by source, its files
 LEVELS = ("characters", "words")
 
 
@@ -65,15 +66,16 @@ class CharacterText:
         ids that are not in the vocabulary.
     """
 
+    files = SOURCES
     bits = True  # metrics have "bpc"
     batch, batches, stream = draw_batch, run_through, read_streams  # methods, written once in splits.py and windows.py
     loss, metrics = symbol_loss, symbol_metrics
 
     def __init__(self, source: str = "shakespeare", *, length: int = 64, held_out: bool = False) -> None:
-        self.source = check_choice("source", source, ("shakespeare", "pydoc"))
+        self.source = check_choice("source", source, [*SOURCES])
         self.length = check_integer("length", length, 1)
         self.name = f"{source}-{self.length}"
-        text = _pydoc() if source == "pydoc" else fetch("tinyshakespeare.txt").read_bytes().decode()
+        text = _pydoc() if source == "pydoc" else fetch(*self.files[source]).read_bytes().decode()
         self.digest = hashlib.sha256(text.encode()).hexdigest()
         self.characters = "".join(sorted(set(text)))
         self.vocabulary = self.input_size = self.output_size = len(self.characters)
@@ -150,6 +152,7 @@ class PennTreebank:
         and characters that are not in the vocabulary.
     """
 
+    files = GROUPS["ptb"]
     batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py
     loss, metrics = symbol_loss, symbol_metrics
 
@@ -160,7 +163,7 @@ class PennTreebank:
         if self.context >= self.length:
             raise ValueError(f"context must be less than length, {self.length}, got {self.context}")
         self.name = f"ptb-{level}-{self.length}" + (f"-context-{self.context}" if self.context else "")
-        texts = {split: fetch(f"ptb.{split}.txt").read_bytes().decode() for split in SPLITS}
+        texts = {split: fetch(name).read_bytes().decode() for split, name in zip(SPLITS, self.files, strict=True)}
         if self.bits:
             texts = {split: text.replace("\n", "") for split, text in texts.items()}
         counts = Counter(self._split(texts["train"]))
@@ -242,6 +245,7 @@ class Enwik8:
         For an unknown split, a size or length out of range, or a prediction of wrong shape.
     """
 
+    files = GROUPS["enwik8"]
     bits = True  # metrics have "bpc"
     batch, batches, stream = draw_batch, run_through, read_streams  # methods, written once in splits.py and windows.py
     loss, metrics = symbol_loss, symbol_metrics
@@ -249,7 +253,7 @@ class Enwik8:
     def __init__(self, length: int, *, newlines: bool = True) -> None:
         self.length = check_integer("length", length, 1)
         self.name = f"enwik8-{self.length}" + ("" if newlines else "-without-newlines")
-        with zipfile.ZipFile(fetch("enwik8.zip")) as archive:
+        with zipfile.ZipFile(fetch(*self.files)) as archive:
             text = archive.read("enwik8")
         left_out = b"" if newlines else b"\n"
         self.symbols = bytes(byte for byte in range(256) if byte in text and byte not in left_out)

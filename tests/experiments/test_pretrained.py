@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from support.data import reads
 
 from rtx_lib.diagnostics.probe import layer_probes
 from rtx_lib.experiments import pretrained, runs
@@ -245,7 +246,8 @@ def test_test_sentences_in_the_text_are_counted():
     assert left["found"] == 0, "documents leaves them out"
 
 
-@pytest.mark.data("sst2")
+@reads(MaskedText, pretraining.TEXTS, without=pretraining.HELD_OUT)
+@reads(SentenceClasses, "sst2")
 def test_the_text_of_the_book_s_weights_holds_no_test_sentence():
     assert overlap(pretraining.TEXTS, "sst2", pretraining.HELD_OUT)["found"] == 0, "else there is one, of three words"
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from rtx_lib.experiments import MODELS, TASKS, build
+from rtx_lib.experiments.builders import files_of
 from rtx_lib.experiments.recipes import RECIPES, between, orders, race
 from rtx_lib.experiments.recipes.attention import SCHEMES
 from rtx_lib.layers import positions
@@ -35,6 +36,14 @@ def test_names_exist():
         assert recipe.equal_time is None or RECIPES[recipe.equal_time].steps == recipe.steps
 
 
+def test_a_recipe_reads_the_files_of_all_its_tasks():
+    """Those of its tests elsewhere and of its probes too."""
+    recipe = replace(RECIPES["adding-rnn-t10"], task="text", task_arguments={"source": "pydoc"})
+    assert files_of(recipe) == ()
+    recipe = replace(recipe, elsewhere={"plays": {"source": "shakespeare"}}, probed={"a": {"task": "word-sense"}})
+    assert files_of(recipe) == ("tinyshakespeare.txt", "senseval/senseval.zip")
+
+
 def made(recipe, *sizes):
     """Its model for a task of these sizes."""
     task = SimpleNamespace(**dict(zip(("input_size", "output_size", "vocabulary"), sizes, strict=True)))
@@ -57,10 +66,6 @@ def test_models_that_are_compared_have_equal_parameters(prefix, first, sizes):
     assert len(counts) > 3 and all(abs(count / ours - 1) < 0.03 for count in counts.values()), counts
 
 
-def needs(task, file):
-    return pytest.param(task, marks=pytest.mark.data(file))
-
-
 def live_parameters(model, task, recipe):
     """How many parameters outside embedding tables get a gradient from one batch, and the names of the others."""
     if recipe.stream_length:
@@ -74,10 +79,12 @@ def live_parameters(model, task, recipe):
     return sum(p.numel() for name, p in named.items() if name not in dead), dead
 
 
-FILES = {"text": "shakespeare", "stream": "shakespeare", "chorales": "JSB_Chorales.mat"}
+def param(task):
+    """A task of the race, marked with the files that its recipes read."""
+    return pytest.param(task, marks=pytest.mark.data(*files_of(race.race(task, "gru", 0.01))))
 
 
-@pytest.mark.parametrize("task", [needs(task, FILES[task]) if task in FILES else task for task in race.TASKS])
+@pytest.mark.parametrize("task", [param(task) for task in race.TASKS])
 def test_the_models_that_race_have_equally_many_live_parameters(task):
     counts = {}
     for lane in race.LANES:
@@ -88,7 +95,7 @@ def test_the_models_that_race_have_equally_many_live_parameters(task):
     assert max(counts.values()) < 1.04 * min(counts.values()), counts
 
 
-@pytest.mark.parametrize("task", [needs("text", "shakespeare"), "recall"])
+@pytest.mark.parametrize("task", [param(task) for task in ("text", "recall")])
 def test_larger_models_have_four_times_the_parameters(task):
     for lane in race.LARGE:
         small, large = (make(task, lane, 0.01) for make in (race.race, race.large))

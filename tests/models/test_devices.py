@@ -8,6 +8,7 @@ from functools import partial
 
 import pytest
 import torch
+from support.data import reads
 from support.far_device import FAR, FarDevice, MixedDevices, Waited, assert_equal, run, run_far
 from torch import nn
 
@@ -40,19 +41,14 @@ SETTINGS = {
     "music": {"source": "jsb", "length": 9},
     "few-labels": {"weights": "bert-small", "source": "small_world"},
 }
-DATA = {"mnist": "mnist", "music": "music", "ptb": "ptb", "sentiment": "sst2"}
+TASKS = {name: (task, SETTINGS.get(name, {})) for name, task in sorted(experiments.TASKS.items()) if name != "enwik8"}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[pytest.mark.data(DATA[name])] if name in DATA else [])
-        for name in sorted(set(experiments.TASKS) - {"enwik8"})
-    ],
-)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=reads(task, **how)) for name, (task, how) in TASKS.items()])
 def test_training_and_evaluation_of_every_task(name):
     """The whole loop, dropout too; on streams where the task has them."""
-    task = experiments.TASKS[name](**SETTINGS.get(name, {}))
+    kind, how = TASKS[name]
+    task = kind(**how)
     settings = {"steps": 3, "eval_every": 3, "eval_batches": 1, "clip": 1.0, "progress": False}
     settings |= {"batch_size": 4, "eval_batch_size": 4, "stream_length": 5 if hasattr(task, "stream") else None}
     settings["keep_best"] = sorted(task.metrics(*prediction_and_labels(task)))[0]

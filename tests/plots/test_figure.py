@@ -84,7 +84,7 @@ def test_same_figure_same_bytes_apart_from_the_prefix() -> None:
 
 
 def test_ids_are_unique_and_references_resolve_over_two_figures() -> None:
-    text = to_svg(sine(), "one") + to_svg(sine(), "two")
+    text = to_svg(sine(), "one sine") + to_svg(sine(), "two sines")
     ids = Page(text).ids()
     assert len(ids) == len(set(ids))
     references = re.findall(r'href="#([^"]+)"|url\(#([^)]+)\)', text)
@@ -110,7 +110,7 @@ def test_a_figure_is_one_named_picture() -> None:
     assert len(page.all("figcaption")) == 1 and len(page.all("b")) == 1
 
 
-@pytest.mark.parametrize("alt", ["", "  ", None, 3])
+@pytest.mark.parametrize("alt", ["", "  ", "Losses.", None, 3])
 def test_alt_is_required(alt: object) -> None:
     fig = sine()
     with pytest.raises(ValueError, match="alt must"):
@@ -165,7 +165,7 @@ def test_labels_have_the_ground_of_the_page_around_them() -> None:
 def test_pictures_inside_a_figure_stay_small() -> None:
     fig, ax = plt.subplots()
     ax.imshow(np.random.default_rng(0).random((20, 20)), interpolation="none")
-    assert len(to_svg(fig, "noise")) < 20_000
+    assert len(to_svg(fig, "only noise")) < 20_000
 
 
 def test_style_is_undone_and_use_style_stays() -> None:
@@ -271,9 +271,9 @@ def test_explorer_refuses_bad_arguments_before_it_draws() -> None:
         raise AssertionError("drawn")
 
     with pytest.raises(ValueError, match="start must be from 0 to 1, got 2"):
-        explorer(never, [1, 2], "x", alt="a", start=2)
+        explorer(never, [1, 2], "x", alt="a sine", start=2)
     with pytest.raises(ValueError, match="at least 2"):
-        explorer(never, [1], "x", alt="a")
+        explorer(never, [1], "x", alt="a sine")
     with pytest.raises(ValueError, match="alt must"):
         explorer(never, [1, 2], "x", alt=lambda value: "")
 
@@ -285,4 +285,4 @@ def test_an_explorer_that_is_too_big_is_refused_with_its_size() -> None:
         return fig
 
     with pytest.raises(ValueError, match=r"the explorer takes \d+ kB, allowed are 600 kB"):
-        explorer(heavy, range(4), "seed", alt="noise")
+        explorer(heavy, range(4), "seed", alt="only noise")

@@ -38,7 +38,7 @@ def test_in_words() -> None:
 
 
 def test_an_explorer_of_gaps() -> None:
-    page = explorer(lambda place: draw_fillings(**GIVEN | {"place": place}), range(5), "gap", alt="Gaps.").data
+    page = explorer(lambda place: draw_fillings(**GIVEN | {"place": place}), range(5), "gap", alt="Five gaps.").data
     assert page.count('class="frame"') == 5 and len(to_svg(draw_fillings(**GIVEN), "A gap.")) < 10_000
 
 

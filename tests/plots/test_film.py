@@ -191,7 +191,7 @@ def test_a_long_film_stays_under_the_limit_and_is_deterministic(monkeypatch: pyt
     texts = []
     for _ in range(2):
         monkeypatch.setattr(figure, "_number", itertools.count(1))
-        texts.append(film(scene(), made, "step", labels=[str(k) for k in range(60)], alt="long").data)
+        texts.append(film(scene(), made, "step", labels=[str(k) for k in range(60)], alt="a long film").data)
     assert texts[0] == texts[1]
     assert len(texts[0].encode()) < 300_000
 

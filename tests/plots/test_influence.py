@@ -74,7 +74,7 @@ def test_lines_differ_without_colour_and_markers_are_sparse() -> None:
     assert len(marks) <= 7 and marks[0] == 0
     steps = np.diff(np.log(marks + 1))
     assert steps.max() < 1.25 * steps.min()  # equally far apart on the page
-    assert len(to_svg(ax.figure, "curves")) < 200_000
+    assert len(to_svg(ax.figure, "two curves")) < 200_000
 
 
 # ---- one output

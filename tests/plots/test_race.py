@@ -176,7 +176,7 @@ def test_lengths_one_panel_a_lane() -> None:
     fills = {name: [m.get_fillstyle() for m in labelled(ax, "_median")] for name, ax in panels.items()}
     assert fills["RNN"] == ["full"] * 3 and fills["Transformer-XL"] == ["none"] * 3
     assert panels["RNN"].get_yscale() == "log"
-    assert len(show(fig, "lengths", wide=True).data) < 160_000
+    assert len(show(fig, "all lengths", wide=True).data) < 160_000
     with pytest.raises(ValueError, match="must not be empty"):
         draw_lengths(TASKS["adding"], LANES, {}, x_label="T")
 

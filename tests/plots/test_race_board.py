@@ -88,7 +88,7 @@ def test_the_board_in_words() -> None:
 
 def test_it_fits_a_page_between_the_menus_of_a_small_laptop() -> None:
     many = {lane: LANES["tcn"] for lane in LANES}
-    text = show(draw_board(TASKS, many, RESULTS, FIRSTS, MISSING), "board", wide=True).data
+    text = show(draw_board(TASKS, many, RESULTS, FIRSTS, MISSING), "a board", wide=True).data
     assert int(re.findall(r"min-width:(\d+)px", text)[0]) <= 672, "a window of 1280 px leaves as much"
     assert "currentColor" in text and len(text) < 160_000
 

@@ -48,7 +48,7 @@ def test_a_panel_a_model_and_a_frame_a_moment() -> None:
     rings, crosses = (next(a for a in fig.findobj() if a.get_gid() == f"bit{bit}-1") for bit in (0, 1))
     assert (rings.get_color(), crosses.get_color()) == CYCLE[:2]
     assert crosses.get_xdata().tolist() == [-1.0], "it shows the last moment"
-    page = film(fig, frames, "training step", labels=["0", "300"], alt="Eigenvalues.").data
+    page = film(fig, frames, "training step", labels=["0", "300"], alt="Eigenvalues move.").data
     assert len(page) < 100_000
 
 

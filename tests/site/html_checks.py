@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 import tempfile
@@ -13,6 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin
 
 from bs4 import BeautifulSoup, Tag
+from support import data
 from support.helpers import ROOT
 
 LARGEST_PAGE, LARGEST_EXPLORER = 2_500_000, 600_000
@@ -105,7 +105,7 @@ def broken_links(page: Page, pages: Pages) -> list[str]:
 def machine_paths() -> list[str]:
     """Folders of this machine that no page may name."""
     folders = {str(ROOT), str(ROOT.resolve()), f"{tempfile.gettempdir()}/", sys.prefix, f"{Path.home()}/"}
-    return sorted((folders | {os.environ.get("RTX_DATA", "")}) - {"", "/", "//"})
+    return sorted((folders | {data.CACHE}) - {"", "/", "//"})
 
 
 def traces_of_the_build(text: str) -> list[str]:

@@ -21,7 +21,7 @@ from typing import Any
 
 import yaml
 from filelock import FileLock
-from support import views
+from support import data, views
 from support.helpers import ROOT
 
 BUILD = ROOT / "_build" / "test"
@@ -43,7 +43,8 @@ NOTEBOOKS = {Path(page).name: ROOT / f"{page}.ipynb" for page in toc() if page.s
 def build(*arguments: str | Path, root: Path = ROOT, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
     """`python book/build.py ...` of the tree `root`, as the Makefile calls it, with its own build folder."""
     command = [sys.executable, root / "book" / "build.py", *arguments, "--build", folder or root / "_build"]
-    return subprocess.run([str(part) for part in command], cwd=root, capture_output=True, text=True)
+    known = os.environ | {"RTX_DATA": data.CACHE}  # the book is made of whatever data the machine has
+    return subprocess.run([str(part) for part in command], cwd=root, env=known, capture_output=True, text=True)
 
 
 def copy_tree(target: Path) -> Path:

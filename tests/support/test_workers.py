@@ -21,12 +21,22 @@ def test_{}(name):
     pass
 """
 FILES = {NOTEBOOK: GREEN.format("notebook_runs"), BROWSER: GREEN.format("page"), OTHER: GREEN.format("other")}
-READS = "import pytest\n\n@pytest.mark.data('mnist')\ndef test_reads():\n    open('mnist')\n"
+READS = """import pytest
+from rtx_lib.tasks.files import fetch
+
+@pytest.mark.data({})
+def test_reads():
+    assert fetch("one").read_text() == "true"
+"""
 # What the settings of the tests import, without what it takes long to import.
 STAND_INS = {
     "tests/torch.py": "def set_num_threads(count):\n    pass\n\ndef manual_seed(seed):\n    pass\n",
     "rtx_lib/__init__.py": "",
-    "rtx_lib/tasks.py": "def available(*names):\n    return False\n",
+    "rtx_lib/tasks/__init__.py": """import hashlib
+from .files import FILES, DataFile
+
+FILES |= dict.fromkeys(["one", "two"], DataFile(hashlib.sha256(b"true").hexdigest(), 4, ()))
+""",
     "tests/support/built.py": """class execution:
     took = {"01_one": {"cpu": 3.0}, "02_two": {"cpu": 30.0}}
 
@@ -58,7 +68,7 @@ def test_files_stay_together_the_book_is_one_and_pages_are_opened_by_whoever_is_
 def copy(tmp_path):
     """Run pytest with this tree's settings on small files: a function from files to the finished process."""
     support = [f"tests/support/{name}.py" for name in ("workers", "needs", "data")]
-    for name in ("tests/conftest.py", *support, "pyproject.toml"):
+    for name in ("tests/conftest.py", *support, "rtx_lib/tasks/files.py", "pyproject.toml"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, tmp_path / name)
 
@@ -111,8 +121,19 @@ def test_nothing_is_asked_of_a_run_of_some_tests(copy):
 @pytest.mark.parametrize("required", ["0", "1"])
 def test_what_is_left_out_is_told_in_one_line_and_red_where_all_is_required(copy, required):
     lacks = "from support import needs\n\ndef test_opens():\n    needs.lack('a browser')\n"
-    done = copy(FILES | {OTHER: READS, "tests/build/test_page.py": lacks}, "-n", "2", RTX_REQUIRE_ALL=required)
+    planted = {OTHER: READS.format("'one'"), "tests/build/test_page.py": lacks}
+    done = copy(FILES | planted, "-n", "2", RTX_REQUIRE_ALL=required)
     assert done.returncode == int(required), done.stdout + done.stderr
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("Left out: ")]
     assert "1 that need data files (make data)" in line and "1 that need a browser (install" in line
     assert ("ERROR: a browser was wanting" in done.stdout) == (required == "1")
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize("named", ["'one'", "'two', 'one'", "'two'", ""])
+def test_a_test_reads_no_file_but_those_that_it_names(copy, tmp_path, named, workers):
+    """Though the others are in the cache: so a forgotten name is seen where the data are, too."""
+    cache = {"cache/one": "true", "cache/two": "true"}
+    done = copy(cache | {OTHER: READS.format(named)}, "-n", workers, RTX_DATA=str(tmp_path / "cache"))
+    assert done.returncode == ("one" not in named), done.stdout + done.stderr
+    assert ("DownloadError" if done.returncode else "1 passed") in done.stdout

@@ -13,6 +13,7 @@ from support import small_tasks as small
 from support.far_device import FAR, FarDevice
 from torch import Tensor
 
+from rtx_lib.experiments import TASKS
 from rtx_lib.tasks import (
     MNIST,
     AddingProblem,
@@ -39,8 +40,8 @@ from rtx_lib.tasks import (
     Task,
     WindowOrder,
 )
-from rtx_lib.tasks.files import DownloadError
-from rtx_lib.tasks.masked_text import CausalText, MaskedText
+from rtx_lib.tasks.files import DownloadError, files_of
+from rtx_lib.tasks.masked_text import BothWaysText, CausalText, MaskedText
 from rtx_lib.tasks.next_symbol import LookUp, NextSymbol
 from rtx_lib.tasks.on_off import OnOff
 from rtx_lib.tasks.sentence_classes import SentenceClasses
@@ -421,6 +422,42 @@ def test_every_split_must_hold_a_window(place, files, task, settings, longest: i
     assert place(files, task, length=longest, **settings).length == longest
     with pytest.raises(ValueError, match=f"length must be at most {longest}, .* got {longest + 1}"):
         task(length=longest + 1, **settings)
+
+
+ALL = small_corpora.corpora() | small.ptb() | small.mnist() | small.music() | small.shakespeare() | small.enwik8()
+
+
+@pytest.mark.parametrize(
+    ("task", "settings", "count"),
+    [
+        (MNIST, {"rows": True}, 4),
+        (CharacterText, {"length": 5}, 1),
+        (CharacterText, {"source": "pydoc"}, 0),
+        (PennTreebank, {"length": 3}, 3),
+        (Enwik8, {"length": 5}, 1),
+        (PolyphonicMusic, {"source": "jsb"}, 1),
+        (Sentiment, {}, 3),
+        (SentenceClasses, {"source": "trec"}, 2),
+        (MaskedText, {"sources": "wikitext2"}, 2),
+        (CausalText, {"sources": ["ptb", "small_world", "masc"]}, 4),
+        (BothWaysText, {"sources": ["subj", "conll2000"], "without": ["sst2", "interest"]}, 6),
+        (SentencePairs, {"source": "small_world"}, 0),
+        (PartsOfSpeech, {}, 2),
+        (WordSense, {}, 1),
+        (TASKS["few-labels"], {"weights": "bert-small", "source": "sst2"}, 3),
+        (AddingProblem, {"length": 5}, 0),
+    ],
+)
+def test_a_task_reads_the_files_that_it_names(place, tmp_path, task, settings, count: int) -> None:
+    """All of them, and no others."""
+    names = files_of(task, **settings)
+    assert len(names) == count
+    place({name: ALL[name] for name in names}, task, **settings)
+    for name in names:
+        (tmp_path / name).rename(tmp_path / "away")
+        with pytest.raises(DownloadError, match=f"{re.escape(name)} is not there"):
+            task(**settings)
+        (tmp_path / "away").rename(tmp_path / name)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from rtx_lib.tasks.corpora import (
     CLASSES,
     LABELLED,
     SENSES,
+    SOURCES,
     TAGGED,
     TEXTS,
     documents,
@@ -167,7 +168,12 @@ def test_the_help_topics_are_cut_into_words() -> None:
 # The true files
 
 
-@pytest.mark.data("subj", "trec", "sst2")
+def of(*sources: str) -> pytest.MarkDecorator:
+    """The mark of a test that reads them."""
+    return pytest.mark.data(*(name for source in sources for name in SOURCES[source]))
+
+
+@of("subj", "trec", "sst2")
 def test_the_true_sentences_and_their_classes() -> None:
     sizes = {"subj": (8_005, 998, 997), "trec": (4_925, 527, 500), "sst2": (6_920, 872, 1_821)}
     for source, counts in sizes.items():
@@ -179,7 +185,7 @@ def test_the_true_sentences_and_their_classes() -> None:
     assert CLASSES["trec"][galileo.label] == "person"
 
 
-@pytest.mark.data("subj", "trec", "sst2")
+@of("subj", "trec", "sst2")
 def test_how_much_the_true_texts_overlap() -> None:
     test, subj = labelled("sst2")["test"], sentences("subj")
     left = sentences("subj", without=("sst2",))
@@ -190,7 +196,7 @@ def test_how_much_the_true_texts_overlap() -> None:
     assert sum(tuple(row.words) in train for row in labelled("trec")["test"]) == 10
 
 
-@pytest.mark.data("wikitext2", "ud_ewt", "conll2000", "senseval")
+@of("wikitext2", "ud_ewt", "conll2000", "interest")
 def test_the_true_texts() -> None:
     articles = documents("wikitext2")
     assert {split: len(found) for split, found in articles.items()} == {"train": 101, "valid": 9, "test": 10}
@@ -204,7 +210,7 @@ def test_the_true_texts() -> None:
     assert {row.words[row.place] for rows in words.values() for row in rows} == {"interest", "interests"}
 
 
-@pytest.mark.data("masc")
+@of("masc")
 def test_the_true_texts_with_tags_of_many_genres() -> None:
     found = documents("masc")
     assert {split: len(part) for split, part in found.items()} == {"train": 317, "valid": 43, "test": 32}

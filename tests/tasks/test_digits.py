@@ -10,6 +10,7 @@ import pytest
 import sklearn.datasets
 import torch
 from support import small_tasks as small
+from support.data import reads
 
 from rtx_lib.tasks import MNIST, DrawnDigits, SequentialDigits
 from rtx_lib.tasks.digits import soften
@@ -104,7 +105,7 @@ def test_permuted_pixels_are_the_pixels_in_the_order_that_records_name(place) ->
     assert hashlib.sha256(order.astype("<i8").tobytes()).hexdigest()[:16] == "e9a775329ea5c71d"
 
 
-@pytest.mark.data("mnist")
+@reads(MNIST)
 def test_true_files() -> None:
     task = MNIST()
     labels = {split: whole(task, split)[1] for split in SPLITS}

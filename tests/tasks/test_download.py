@@ -309,14 +309,7 @@ def test_table() -> None:
     assert all(url.endswith("/enwik8.zip") for url in FILES["enwik8.zip"].mirrors)
 
 
-def of_true_files(group: str) -> pytest.MarkDecorator:
-    """What a test of these files needs: enwik8, 36 MB, is checked where it is and required nowhere."""
-    if group == "enwik8":
-        return pytest.mark.skipif(not available(group), reason="the cache lacks enwik8")
-    return pytest.mark.data(group)
-
-
-@pytest.mark.parametrize("group", [pytest.param(group, marks=of_true_files(group)) for group in GROUPS])
+@pytest.mark.parametrize("group", [pytest.param(group, marks=pytest.mark.data(group)) for group in GROUPS])
 def test_true_files_have_the_listed_hashes(group: str) -> None:
     assert available(group)
 

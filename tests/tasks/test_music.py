@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from support import small_tasks as small
+from support.data import reads
 from torch import Tensor
 
 from rtx_lib.tasks import PolyphonicMusic
@@ -31,8 +32,7 @@ TRUE = {
 }
 
 
-@pytest.mark.data("music")
-@pytest.mark.parametrize("source", list(TRUE))
+@pytest.mark.parametrize("source", [pytest.param(source, marks=reads(PolyphonicMusic, source)) for source in TRUE])
 def test_true_files(source: str) -> None:
     tunes, frames, baselines = TRUE[source]
     task = PolyphonicMusic(source, length=50)

@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 import torch
 from support import small_corpora as small
+from support.data import reads
 
 from rtx_lib.tasks.corpora import Labelled
 from rtx_lib.tasks.sentence_classes import SentenceClasses, few
@@ -86,7 +87,7 @@ def test_a_vocabulary_of_others(place) -> None:
         SentenceClasses("sst2", words=words, framed=True)
 
 
-@pytest.mark.data("subj")
+@reads(SentenceClasses, "subj")
 def test_the_true_sentences() -> None:
     task = SentenceClasses("subj", labels=50, seed=1)
     found = texts(task, "train")

@@ -8,6 +8,7 @@ import re
 import pytest
 import torch
 from support import small_corpora as small
+from support.data import reads
 from torch import Tensor
 
 from rtx_lib.tasks.sentence_pairs import KINDS, SentencePairs
@@ -120,7 +121,7 @@ def test_the_threshold_is_the_best_of_all_in_training(place) -> None:
     assert task.baselines()["word overlap"] in accuracies and rights.max() > 0.6
 
 
-@pytest.mark.data("wikitext2")
+@reads(SentencePairs, source="wikitext2")
 def test_the_true_text() -> None:
     assert SentencePairs("next", "wikitext2", length=128).baselines()["word overlap"] == pytest.approx(0.860, abs=1e-3)
 

@@ -9,6 +9,7 @@ from collections import defaultdict
 import pytest
 import torch
 from support import small_tasks as small
+from support.data import reads
 from torch import Tensor
 
 from rtx_lib.tasks import GeneratedSentiment, Sentiment
@@ -45,7 +46,7 @@ def test_how_often_a_word_must_stand_there(place) -> None:
     assert task.name == "sst2-least-1" and "plot" in task.words and len(task.words) == 11
 
 
-@pytest.mark.data("sst2")
+@reads(Sentiment)
 def test_the_true_files() -> None:
     task = Sentiment()
     assert task.vocabulary == 7_143 and task.words[2:6] == (".", "the", ",", "a") and Sentiment(1).vocabulary == 14_832
@@ -61,7 +62,7 @@ def test_the_true_files() -> None:
     assert task.baselines()["most frequent class"] == pytest.approx(909 / 1_821)
 
 
-@pytest.mark.data("sst2")
+@reads(Sentiment)
 def test_a_file_that_was_changed_is_refused(monkeypatch, tmp_path) -> None:
     """One letter, with the size as it was."""
     (tmp_path / "sst2").mkdir()

@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 import pytest
 import torch
 from support import small_corpora as small
+from support.data import reads
 
 from rtx_lib.tasks.small_world import small_world
 from rtx_lib.tasks.tagging import PartsOfSpeech, WordSense
@@ -105,7 +106,8 @@ def test_a_long_sentence_keeps_the_word_that_is_asked_for(place, framed: bool) -
         assert x.shape[1] == 5 and ((y >= 0) == (x == interest)).all()
 
 
-@pytest.mark.data("ud_ewt", "senseval")
+@reads(PartsOfSpeech, "ud_ewt")
+@reads(WordSense, "interest")
 def test_the_true_texts() -> None:
     task = PartsOfSpeech("ud_ewt")
     assert task.output_size == 17 and 0.75 < task.baselines()["one vector a word"] < 0.85

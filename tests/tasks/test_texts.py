@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 import torch
 from support import small_tasks as small
+from support.data import reads
 
-from rtx_lib.tasks import CharacterText, Enwik8, PennTreebank, available
+from rtx_lib.tasks import CharacterText, Enwik8, PennTreebank
 from rtx_lib.tasks.files import FILES
 from rtx_lib.training import evaluate
 
@@ -77,7 +78,7 @@ def test_pydoc_needs_no_file(monkeypatch) -> None:
     assert 1.5 < baselines["bigram loss"] < baselines["unigram loss"] < baselines["uniform guess loss"]
 
 
-@pytest.mark.data("shakespeare")
+@reads(CharacterText)
 def test_true_shakespeare() -> None:
     task = CharacterText()
     assert task.name == "shakespeare-64" and task.digest == FILES[NAME].sha256
@@ -125,7 +126,7 @@ def test_characters_are_sorted_and_without_ends_of_lines(place) -> None:
     assert [task.symbols[number] for number in task.encode(" <unk> cat")] == list(" <unk> cat")
 
 
-@pytest.mark.data("ptb")
+@reads(PennTreebank)
 @pytest.mark.parametrize(
     ("level", "vocabulary", "sizes", "baselines"),
     [
@@ -193,7 +194,7 @@ def test_vocabulary_is_that_of_the_whole_file(place) -> None:
     assert wiki(place, newlines=False).symbols == task.symbols.replace(b"\n", b"")
 
 
-@pytest.mark.skipif(not available("enwik8"), reason="the cache lacks enwik8, which no run requires: 36 MB")
+@reads(Enwik8)
 def test_true_wikipedia() -> None:
     task = Enwik8(512)
     assert task.vocabulary == 205 and task.symbols[:2] == b"\t\n"  # Mahoney: no other control characters

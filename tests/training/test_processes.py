@@ -14,6 +14,7 @@ import jsonschema
 import pytest
 import torch
 from support import two_processes
+from support.data import reads
 from support.helpers import ROOT
 from support.two_processes import ALIKE, CASES, TINY, Murmur, half, interrupted, train
 
@@ -149,12 +150,11 @@ SETTINGS = {
     "ptb": {"length": 9, "context": 3},
     "few-labels": {"weights": "bert-small", "source": "small_world"},
 }
-DATA = {"mnist": "mnist", "music": "music", "ptb": "ptb", "sentiment": "sst2"}
 NAMES = sorted(set(TASKS) - {"enwik8"})  # its bytes weigh as the characters of ptb do
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.data(DATA[name])] if name in DATA else []) for name in NAMES]
+    "name", [pytest.param(name, marks=reads(TASKS[name], **SETTINGS.get(name, {}))) for name in NAMES]
 )
 def test_the_parts_of_every_task_make_the_whole_loss(name, double):
     """The loss is what the parts say, weighted by their shares: that is so if a task weighs its loss right."""
