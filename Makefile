@@ -9,6 +9,9 @@ NAME ?=
 RTX_DOWNLOAD ?= 1
 STRICT ?=
 JOBS ?= 2
+GPU_PYTHON ?=
+GPU_DEVICE ?= cuda
+GPU_OUT ?= _build/gpu
 export RTX_DOWNLOAD STRICT NAME
 
 # The data that the chapters use where they find it; `make data TRY=` fails where one file cannot be had.
@@ -27,7 +30,7 @@ CHECKED := $(addprefix tests/,models layers kernels tasks training diagnostics r
 phase = @start=$$(date +%s); echo "== $(1)"; $(2) || exit 1; echo "   $(1): $$(( $$(date +%s) - start )) s"
 
 .DEFAULT_GOAL := help
-.PHONY: help data replicate live book notebooks check test weekly lint serve epub clean set-repo set-author publish-check setup setup-tests
+.PHONY: help data replicate live book notebooks check test weekly gpu gpu-merge lint serve epub clean set-repo set-author publish-check setup setup-tests
 
 help:
 	@echo 'make book             set up .venv, fetch data, run the notebooks, build the site, print where it is'
@@ -35,6 +38,8 @@ help:
 	@echo 'make test             10 minutes: that, every notebook in smoke, the site and every page in a browser'
 	@echo 'make weekly           an hour: Firefox, dark and phone looks, a pretended GPU, Colab, the EPUB, long runs'
 	@echo '                      (K=word: only the tests that match)'
+	@echo 'make gpu              8 minutes on a machine with a GPU: its tests, every chapter, the speed of the kernels'
+	@echo '                      (GPU_PYTHON=python3 installs nothing; make gpu-merge takes the speeds over)'
 	@echo 'make notebooks        run the notebooks that changed, without building the site'
 	@echo 'make data             fetch the data files that the cache lacks; what fails is left to embedded data'
 	@echo 'make replicate        run what the replication study lacks (hours; JOBS=2 at a time; goes on when killed)'
@@ -105,6 +110,13 @@ set-author:
 
 publish-check:
 	@$(PYTHON) book/repository.py check
+
+# The GPU's machine has its own Python, and nothing is installed there; without GPU_PYTHON it is that of .venv.
+gpu: $(if $(GPU_PYTHON),,setup-tests)
+	@$(or $(GPU_PYTHON),$(PY)) book/gpu.py run --device "$(GPU_DEVICE)" --out "$(GPU_OUT)"
+
+gpu-merge:
+	@$(or $(GPU_PYTHON),$(PYTHON)) book/gpu.py merge --out "$(GPU_OUT)"
 
 clean:
 	rm -rf _build .pytest_cache .ruff_cache .mypy_cache

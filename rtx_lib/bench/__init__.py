@@ -14,7 +14,7 @@ from .between import local_rnn, txl
 from .comparison import race
 from .parallel import linear, qrnn
 from .recurrence import cells, indrnn, rnn
-from .recurrence_returns import diagonal, matrix_state
+from .recurrence_returns import diagonal, matrix_state, selective
 from .sentiment import sentiment
 
 CASES: dict[str, Callable[..., list[dict[str, Any]]]] = {
@@ -30,5 +30,6 @@ CASES: dict[str, Callable[..., list[dict[str, Any]]]] = {
     "qrnn": qrnn,
     "diagonal": diagonal,
     "matrix-state": matrix_state,
+    "selective": selective,
     "race": race,
 }

@@ -1,5 +1,6 @@
 """Comparisons of the chapter on recurrences that came back."""
 
+import importlib.util
 import math
 from collections.abc import Callable
 from functools import partial
@@ -10,7 +11,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rtx_lib.diagnostics.measuring import Variant, compare, measure, row
-from rtx_lib.kernels import explain_linear_backend, explain_matrix_backend, linear_recurrence, matrix_recurrence
+from rtx_lib.kernels import (
+    explain_linear_backend,
+    explain_matrix_backend,
+    linear_recurrence,
+    matrix_recurrence,
+    selective_scan,
+)
 
 
 def diagonal(device: str = "cpu", batch: int = 8, time_steps: int = 1000, units: int = 64) -> list[dict[str, Any]]:
@@ -37,6 +44,8 @@ def diagonal(device: str = "cpu", batch: int = 8, time_steps: int = 1000, units:
         "log space": _in_log_space,
         "textbook scan": _textbook_scan,
     }
+    if device != "cpu":  # there a compiler makes one kernel of several; on a CPU many machines have none
+        ways |= {f"{name}, torch.compile": torch.compile(ways[name]) for name in ("log space", "textbook scan")}
     variants: dict[str, Variant] = {name: partial(once, way) for name, way in ways.items()}
     found = compare("diagonal", "loop over unbind", variants, device, kind="plain loop")
     return [each | {"variant": f"{each['variant']}, B={batch} T={time_steps} N={units}"} for each in found]
@@ -58,6 +67,43 @@ def _textbook_scan(a: Tensor, b: Tensor) -> Tensor:
         a, b = a * before_a, b + a * before_b
         distance *= 2
     return b
+
+
+def selective(
+    device: str = "cpu", batch: int = 8, time_steps: int = 500, channels: int = 64, states: int = 16
+) -> list[dict[str, Any]]:
+    """Forward and backward of the selective scan of Mamba against its loop.
+
+    On a GPU where ``mamba_ssm`` can be imported the kernel of Mamba's authors stands beside ours. The error is that of
+    the gradient of delta, to which every step adds.
+    """
+    generator = torch.Generator().manual_seed(0)
+    shape, size = (batch, time_steps, channels), f", B={batch} T={time_steps} D={channels} N={states}"
+    u, delta, g = (torch.randn(shape, generator=generator).to(device) for _ in range(3))
+    B, C = (torch.randn(batch, time_steps, states, generator=generator).to(device) for _ in range(2))
+    A = -torch.arange(1.0, states + 1, device=device).expand(channels, states).contiguous()
+    delta = F.softplus(delta - 4).requires_grad_()
+
+    def once(scan: Callable[..., Tensor]) -> Tensor:
+        return torch.autograd.grad(scan(u, delta, A, B, C), delta, g)[0]
+
+    def ours(backend: str, *given: Tensor) -> Tensor:
+        return selective_scan(*given, backend=backend)[0]
+
+    ways: dict[str, Callable[..., Tensor]] = {"loop": partial(ours, "loop"), "auto": partial(ours, "auto")}
+    if device != "cpu" and importlib.util.find_spec("mamba_ssm") is not None:
+        ways["mamba_ssm"] = _of_the_authors
+    variants: dict[str, Variant] = {name: partial(once, way) for name, way in ways.items()}
+    found = compare("selective", "loop", variants, device, kind="plain loop")
+    return [each | {"variant": each["variant"] + size} for each in found]
+
+
+def _of_the_authors(u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor) -> Tensor:
+    """The kernel of Gu and Dao's package, which has time last."""
+    from mamba_ssm.ops.selective_scan_interface import selective_scan_fn
+
+    y: Tensor = selective_scan_fn(*(x.mT.contiguous() for x in (u, delta)), A, B.mT.contiguous(), C.mT.contiguous())
+    return y.mT
 
 
 FORMS = {
@@ -105,6 +151,10 @@ def matrix_state(
         taken = explain_matrix_backend(q, k, v, **options).partition(":")[0]
         pairs.append((f"{form}, auto ({taken})", f"{form}, loop"))
         variants |= {pairs[-1][0]: partial(once, options, "auto"), pairs[-1][1]: partial(once, options, "loop")}
+    if device != "cpu" and importlib.util.find_spec("fla") is not None:
+        options = {"beta": given["beta"], "log_decay": given["decay"]}
+        pairs.append(("gated delta rule, flash-linear-attention", "gated delta rule, loop"))
+        variants[pairs[-1][0]] = lambda: gradients(_of_fla(q, k, v, **options), [*options.values()])
     errors = {}
     for name, loop in pairs:
         truth = variants[loop]()
@@ -117,3 +167,15 @@ def matrix_state(
             ratio = seconds[against] / seconds[name]
             rows.append(row("matrix-state", name + told, against, ratio, error, device, kind))
     return rows
+
+
+def _of_fla(q: Tensor, k: Tensor, v: Tensor, beta: Tensor, log_decay: Tensor) -> Tensor:
+    """The chunked kernel of flash-linear-attention, which has time before heads and computes in half precision."""
+    from fla.ops.gated_delta_rule import chunk_gated_delta_rule
+
+    turned = [x.transpose(1, 2).bfloat16() for x in (q, k, v)]
+    o, _ = chunk_gated_delta_rule(
+        *turned, log_decay.transpose(1, 2).float(), beta.transpose(1, 2).bfloat16(), scale=1.0
+    )
+    result: Tensor = o.transpose(1, 2).to(q.dtype)
+    return result

@@ -123,6 +123,11 @@ ROWS = {
         ],
         slice(None),
     ),
+    "selective": (
+        partial(bench.selective, batch=2, time_steps=9, channels=3, states=2),
+        [("auto, B=2 T=9 D=3 N=2", "loop", "plain loop")],
+        slice(None),
+    ),
     "matrix-state": (
         partial(bench.matrix_state, batch=2, heads=1, time_steps=9, size=3),
         [*matrix_state()],
