@@ -1,25 +1,29 @@
 """An environment with Colab's packages only, and a notebook run in it as a Colab reader would run it.
 
-The packages are installed once into `.venv-colab`, which nothing changes afterwards. Each run lays a thin
-environment of its own over it: what the notebook's bootstrap cell installs lands there and goes with it.
+Each runtime is a file of pins beside this one. Its packages are installed once into `.venv-colab`, which nothing
+changes afterwards. Each run lays a thin environment of its own over it: what the notebook's bootstrap cell installs
+lands there and goes with it.
+
+With TORCH_INDEX, an index of CPU builds, torch and Python are Colab's too, if such a Python runs here; else both are
+the book's own, since the usual index has nothing but gigabytes.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+from filelock import FileLock
+from support import data
 from support.helpers import ROOT
 
-VENV = ROOT / ".venv-colab"
+PINS = {path.stem: path for path in sorted(Path(__file__).parent.glob("colab-*.txt"))}
 TORCH = next(line for line in (ROOT / "requirements.txt").read_text().splitlines() if line.startswith("torch=="))
-# Colab's versions where they matter to us; torch is the book's own. The last ones come with Colab as well.
-PACKAGES = ["ipywidgets==7.7.1", "ipython==7.34", "matplotlib==3.10.*", "numpy==2.1.3", TORCH]
-PACKAGES += ["ipykernel", "pip", "pyyaml", "scikit-learn", "scipy", "setuptools", "tqdm"]
 KERNEL = "colab-like"
 LIST = "import json, importlib.metadata as m; print(json.dumps({d.name.lower(): d.version for d in m.distributions()}))"
 
@@ -41,39 +45,42 @@ def versions(venv: Path) -> dict[str, str]:
     return json.loads(answer.stdout)
 
 
-def base() -> Path:
-    """`.venv-colab`, made now unless a finished one of the same content is there."""
-    index = os.environ.get("TORCH_INDEX", "")
-    stamp = VENV / "stamp"
-    content = hashlib.sha256(repr((sys.version_info[:3], index, PACKAGES)).encode()).hexdigest()
-    if not (stamp.exists() and stamp.read_text() == content):
-        subprocess.run([sys.executable, "-m", "venv", "--clear", VENV], check=True)
-        pip = [interpreter(VENV), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
-        steps = [[*pip, *PACKAGES]]
-        if index:
-            steps.insert(0, [*pip, "--index-url", index, TORCH])
-        for step in steps:
-            answer = subprocess.run(step, env=clean_environment(), capture_output=True, text=True)
-            assert answer.returncode == 0, f"pip could not install Colab's packages:\n{answer.stderr[-2000:]}"
-        stamp.write_text(content)
-    return VENV
+def python_of(pins: str) -> str | None:
+    """Colab's Python, if one of its version is on the path and runs."""
+    version = re.search(r"Python (3\.\d+)", pins)[1]
+    path = shutil.which(f"python{version}")
+    works = path and subprocess.run([path, "-c", "import ensurepip, venv"], capture_output=True).returncode == 0
+    return path if works else None
 
 
-def thin(folder: Path) -> Path:
-    """An environment in `folder` that sees the packages of `.venv-colab` and can be written to."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
-    (below,) = VENV.glob("lib/python*/site-packages")
+def base(runtime: str) -> Path:
+    """The folder of this runtime in `.venv-colab`, made now unless a finished one of the same content is there."""
+    text, index, venv = PINS[runtime].read_text(), os.environ.get("TORCH_INDEX"), ROOT / ".venv-colab" / runtime
+    python = python_of(text) if index else None
+    if python is None:
+        text, python = re.sub(r"torch==.*", TORCH, text), sys.executable
+    venv.parent.mkdir(exist_ok=True)
+    with FileLock(venv.with_suffix(".lock")):
+        stamp = venv / "stamp.txt"
+        if not (stamp.exists() and stamp.read_text() == f"{python}\n{text}"):
+            subprocess.run([python, "-m", "venv", "--clear", venv], check=True)
+            asked, torch = venv / "pins.txt", re.search(r"^torch==.*$", text, flags=re.M)[0]
+            asked.write_text(text)
+            pip = [interpreter(venv), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
+            for step in ([["--index-url", index, torch]] if index else []) + [["-r", asked]]:
+                answer = subprocess.run([*pip, *step], env=clean_environment(), capture_output=True, text=True)
+                assert answer.returncode == 0, f"pip could not install Colab's packages:\n{answer.stderr[-2000:]}"
+            stamp.write_text(f"{python}\n{text}")
+    return venv
+
+
+def thin(venv: Path, folder: Path) -> Path:
+    """An environment in `folder` that sees the packages of `venv` and can be written to."""
+    subprocess.run([interpreter(venv), "-m", "venv", "--without-pip", folder], check=True)
+    (below,) = venv.glob("lib/python*/site-packages")
     (mine,) = folder.glob("lib/python*/site-packages")
     (mine / "below.pth").write_text(f"{below}\n")
     return folder
-
-
-def repository(tree: Path) -> Path:
-    """Commit the files of `tree`: a clone of the book as it is now, with the tag that the bootstrap asks for."""
-    git = ["git", "-c", "user.name=reader", "-c", "user.email=reader@example.org", "-c", "core.hooksPath=/dev/null"]
-    for step in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "-m", "as it is"], ["tag", "v0.1.0"]):
-        subprocess.run([*git, *step], cwd=tree, check=True, capture_output=True)
-    return tree
 
 
 def run(notebook: Path, output: Path, venv: Path, repository: Path) -> str:
@@ -91,6 +98,7 @@ def run(notebook: Path, output: Path, venv: Path, repository: Path) -> str:
     command += ["--no-progress-bar", "--execution-timeout", "600", "-p", "profile", "smoke"]
     environment = clean_environment(
         RTX_REPO=str(repository),
+        RTX_DATA=data.CACHE,
         RTX_DOWNLOAD="0",
         JUPYTER_PATH=str(spec.parent.parent),
         IPYTHONDIR=str(output.parent / "ipython"),
