@@ -86,6 +86,7 @@ def whole(tmp_path_factory):
     return folder, *ends
 
 
+@pytest.mark.weekly
 @needs_snakemake
 def test_of_two_sweeps_at_once_the_second_is_refused_and_nothing_is_made_twice(whole):
     folder, (status, said), (refused, why) = whole
@@ -104,6 +105,7 @@ MISHAPS = {
 }
 
 
+@pytest.mark.weekly
 @needs_snakemake
 @needs_signals
 def test_runs_that_were_killed_or_found_no_space_are_named_and_end_with_the_same_numbers(tmp_path, whole):
@@ -117,6 +119,7 @@ def test_runs_that_were_killed_or_found_no_space_are_named_and_end_with_the_same
     assert status == 0 and files(tmp_path) == files(whole[0]) and numbers(tmp_path) == numbers(whole[0])
 
 
+@pytest.mark.weekly
 @needs_snakemake
 @needs_signals
 def test_a_sweep_that_was_killed_whole_goes_on_once_it_is_unlocked(tmp_path, whole):
@@ -138,6 +141,7 @@ def test_a_run_that_diverges_is_a_result_and_one_that_fails_is_named_last(tmp_pa
     assert files(tmp_path) == ["tiny-exploding-s0.json", "tiny-rnn-s0.json"]
 
 
+@pytest.mark.weekly
 @needs_snakemake
 def test_what_follows_from_a_record_is_made_in_the_same_call_and_what_failed_is_not_tried_again(tmp_path):
     status, said = end(start(tmp_path, "follow"))
