@@ -85,6 +85,7 @@ def pytest_sessionfinish(session):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter):
     """Say how long each notebook took, and what was left out for want of something."""
     if EXECUTED in passed and not WORKER:

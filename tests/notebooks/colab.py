@@ -59,6 +59,7 @@ def base(runtime: str) -> Path:
     python = python_of(text) if index else None
     if python is None:
         text, python = re.sub(r"torch==.*", TORCH, text), sys.executable
+        text = re.sub(r"setuptools==.*\n", "", text)  # a newer torch asks for a newer one
     venv.parent.mkdir(exist_ok=True)
     with FileLock(venv.with_suffix(".lock")):
         stamp = venv / "stamp.txt"
