@@ -40,7 +40,7 @@ CASES = [
 ]
 CASES += ["txl", "local-rnn", "race"]
 NEEDED = {"the tests": ["pytest"], "the chapters": ["numpy", "scipy", "sklearn", "matplotlib", "yaml", "tqdm"]}
-SECONDS = 470.0  # in all
+SECONDS = 440.0  # in all, and then it writes
 CACHES = ("HOME", "MPLCONFIGDIR", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME")
 
 
@@ -85,7 +85,8 @@ def stand_in(name: str) -> None:
     sys.modules[name] = module
     if above := name.rpartition(".")[0]:
         sys.modules[above] = types.ModuleType(above)
-        setattr(sys.modules[above], name.rpartition(".")[2], module)
+        known = {name.rpartition(".")[2]: module, "get_ipython": lambda: None, "version_info": (9, 0)}  # by matplotlib
+        sys.modules[above].__dict__.update(known)
 
 
 # ------------------------------------------------------------------------------------------------ all steps
