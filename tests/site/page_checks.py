@@ -145,15 +145,21 @@ _ONE_TEXT_OF_EACH_KIND = """() => {
   return chosen
 }"""
 
-_AXE = f"""async asked => {{
-  const [colours, alone] = asked, chosen = ({_ONE_TEXT_OF_EACH_KIND})()
-  const rest = Object.fromEntries(colours.map(rule => [rule, {{enabled: false}}]))
-  const runs = [[{{include: chosen}}, {{runOnly: {{type: 'rule', values: colours}}}}]]
-  if (!alone) runs.push([document, {{rules: rest}}])
+# Lines of pictures are thousands of elements, of which axe-core asks nothing; what tells a picture's meaning stays.
+_NO_LINES = "document.querySelectorAll('svg :is(path, use, defs, line, circle, clipPath)').forEach(e => e.remove())"
+
+_AXE = f"""async ([colours, kinds]) => {{
   const found = []
-  for (const [context, options] of runs)
-    if (context === document || chosen.length)
-      found.push(...(await axe.run(context, {{resultTypes: ['violations'], preload: false, ...options}})).violations)
+  const run = async (context, options) =>
+    found.push(...(await axe.run(context, {{resultTypes: ['violations'], preload: false, ...options}})).violations)
+  if (kinds !== 'rest') {{
+    const chosen = ({_ONE_TEXT_OF_EACH_KIND})()
+    if (chosen.length) await run({{include: chosen}}, {{runOnly: {{type: 'rule', values: colours}}}})
+  }}
+  if (kinds !== 'colours') {{
+    {_NO_LINES}
+    await run(document, {{rules: Object.fromEntries(colours.map(rule => [rule, {{enabled: false}}]))}})
+  }}
   return found.filter(v => ['serious', 'critical'].includes(v.impact)).map(v =>
     `${{v.impact}} ${{v.id}}: ${{v.help}}: ` + v.nodes.slice(0, 3).map(n => n.target.join(' ')).join(' | '))
 }}"""
@@ -257,12 +263,15 @@ def overflow(page: Page) -> list[str]:
     }""")
 
 
-def axe(page: Page, script: Path, *, colours_only: bool = False) -> list[str]:
-    """Findings of axe-core that are serious or critical, in the page and in its frames. It changes the page's code."""
+def axe(page: Page, script: Path, kinds: str = "both") -> list[str]:
+    """Findings of axe-core that are serious or critical, in the page and in its frames. It changes the page's code.
+
+    `kinds` are the rules: of "colours", which take most of the time, the "rest", or "both".
+    """
     page.evaluate(_ONE_WORD_OF_EACH_KIND)
     for frame in page.frames:
         frame.add_script_tag(path=script)
-    return page.evaluate(_AXE, [COLOURS, colours_only])
+    return page.evaluate(_AXE, [COLOURS, kinds])
 
 
 def invisible_focus(page: Page, stops: int) -> list[str]:
