@@ -15,6 +15,7 @@ import multiprocessing
 import os
 import platform
 import re
+import shutil
 import signal
 import sys
 import tempfile
@@ -139,7 +140,7 @@ def order(root: Path, notebook: Path, folder: Path, parameters: Mapping[str, Any
     variables = {
         **dict.fromkeys(THREADS, "1"),
         "RTX_DOWNLOAD": "0",  # what could be had was fetched before
-        "PYTHONPATH": os.pathsep.join([str(root.resolve()), os.environ.get("PYTHONPATH", "")]),
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(root.resolve()), os.environ.get("PYTHONPATH")])),
         "IPYTHONDIR": str(folder / "ipython"),
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
     }
@@ -242,7 +243,8 @@ class Runner:
                 if not report:
                     publish(what.output, self.out / name, keys[name])
                 else:
-                    kept = publish(what.output, self.failed / name, "") if what.output.exists() else "none"
+                    self.failed.mkdir(parents=True, exist_ok=True)
+                    kept = shutil.copy(what.output, self.failed) if what.output.exists() else "none"
                     reports.append(f"{report}\n  the executed copy: {kept}")
         if reports:
             raise BuildError("\n\n".join(reports))
