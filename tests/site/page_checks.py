@@ -33,8 +33,8 @@ PATIENCE = 120_000  # milliseconds: a limit for what should take a moment, on a 
 
 def launch(playwright: Playwright) -> Browser:
     """Chromium; the test is left out where there is none."""
-    path = browser.find() or browser.of_playwright(playwright.chromium.executable_path)
-    if path is None:
+    path = browser.find()  # without one Playwright takes the shell that it has beside its browser
+    if path is None and not browser.of_playwright(playwright.chromium.executable_path):
         needs.lack("a browser")
     return playwright.chromium.launch(executable_path=path, args=ARGUMENTS, timeout=PATIENCE)
 

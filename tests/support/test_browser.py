@@ -39,10 +39,10 @@ def test_the_named_browser_goes_before_the_systems_and_a_slip_is_told(bare, monk
 
 
 def test_playwrights_own_must_start(bare, tmp_path):
-    assert browser.of_playwright(str(tmp_path / "gone")) is None
-    assert browser.of_playwright(sys.executable) == sys.executable
+    assert not browser.of_playwright(str(tmp_path / "gone"))
+    assert browser.of_playwright(sys.executable)
     if sys.platform == "linux":  # where it may lack libraries of the system
-        assert browser.of_playwright(str(bare("chromium") / "chromium")) is None
+        assert not browser.of_playwright(str(bare("chromium") / "chromium"))
 
 
 @pytest.mark.parametrize(
