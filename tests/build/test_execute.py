@@ -124,9 +124,11 @@ def test_interruption_while_a_copy_is_moved_into_place(tree, monkeypatch):
 
 # ---- what is stopped or killed
 
+# Whoever starts the tests in the background makes all that they start deaf to Ctrl-C: the driver listens again.
 DRIVER = """
-import sys
+import signal, sys
 from pathlib import Path
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, {book!r})
 from execute import Runner
 if __name__ == "__main__":
