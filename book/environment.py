@@ -45,14 +45,17 @@ def is_ready(venv: Path, kind: str, torch_index: str) -> bool:
     return stamp.read_text().strip() in wanted
 
 
+def answer(python: Path | str, probe: str) -> str:
+    """What this Python prints for `probe`: nothing, if it does not run."""
+    try:
+        return subprocess.run([python, "-c", probe], capture_output=True, text=True).stdout.strip()
+    except OSError:
+        return ""
+
+
 def works(venv: Path) -> bool:
     """Whether the environment has this Python and a pip that starts."""
-    probe = "import pip, sys; print(sys.version_info[:2])"
-    try:
-        answer = subprocess.run([interpreter(venv), "-c", probe], capture_output=True, text=True)
-    except OSError:
-        return False
-    return answer.stdout.strip() == str(sys.version_info[:2])
+    return answer(interpreter(venv), "import pip, sys; print(sys.version_info[:2])") == str(sys.version_info[:2])
 
 
 def install(venv: Path, kind: str, torch_index: str) -> None:
@@ -80,12 +83,11 @@ def supported(version: tuple[int, ...]) -> bool:
 
 def another() -> str | None:
     """The newest supported `python3.x` on the path that runs: a name may be there and its program not."""
-    probe = "import ensurepip, sys, venv; print(*sys.version_info[:2])"
+    probe = "import ensurepip, sys, venv; print(sys.version_info[:2])"
     for minor in range(NEWEST[1], OLDEST[1] - 1, -1):
-        if path := shutil.which(f"python3.{minor}"):
-            answer = subprocess.run([path, "-c", probe], capture_output=True, text=True)
-            if answer.returncode == 0 and answer.stdout.split() == ["3", str(minor)]:
-                return path
+        path = shutil.which(f"python3.{minor}")
+        if path and answer(path, probe) == str((3, minor)):
+            return path
     return None
 
 
@@ -101,7 +103,10 @@ def main() -> int:
         found = another() if options.search else None
         if found:
             print(f"The pinned packages have no wheels for Python {mine}: taking {found}", flush=True)
-            return subprocess.call([found, *sys.argv])
+            try:
+                return subprocess.call([found, *sys.argv])
+            except KeyboardInterrupt:  # which the other one has told
+                return 130
         print(
             f"This book needs Python {OLDEST[0]}.{OLDEST[1]} to {NEWEST[0]}.{NEWEST[1]}, and this is {mine}: "
             "install one of these, or name it: make PYTHON=python3.12 ...",

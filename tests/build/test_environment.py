@@ -8,8 +8,7 @@ import environment
 import pytest
 from support.helpers import ROOT
 
-SCRIPT = "#!/bin/sh\n{}\n"
-ANSWERS = 'case "$*" in *ensurepip*) echo 3 {minor};; *) echo "python3.{minor} $*";; esac'
+ANSWERS = 'case "$*" in *ensurepip*) echo "(3, {minor})";; *) echo "python3.{minor} $*";; esac'
 NEWER = (3, environment.NEWEST[1] + 1)
 
 
@@ -29,7 +28,7 @@ def path(tmp_path, monkeypatch):
     def put(**programs):
         for name, does in programs.items():
             program = tmp_path / name.replace("_", ".")
-            program.write_text(SCRIPT.format(does))
+            program.write_text(does if does.startswith("#!") else f"#!/bin/sh\n{does}\n")
             program.chmod(0o755)
         return tmp_path
 
@@ -52,7 +51,7 @@ def call(monkeypatch, capfd):
 @pytest.mark.skipif(os.name == "nt", reason="the programs of these tests are shell scripts")
 def test_the_newest_python_that_runs_goes_on_in_place_of_one_that_is_too_new(path, call):
     answers = {f"python3_{minor}": ANSWERS.format(minor=minor) for minor in (11, 12)}
-    folder = path(**answers, python3_13="exit 127", python3_14="echo 3 11")
+    folder = path(**answers, python3_13="exit 127", python3_14="echo '(3, 11)'")
     status, said, _ = call("--tests", "--search")
     assert status == 0 and f"no wheels for Python 3.{NEWER[1]}: taking {folder}/python3.12" in said
     assert said.splitlines()[-1] == "python3.12 environment.py --tests --search"
@@ -61,7 +60,8 @@ def test_the_newest_python_that_runs_goes_on_in_place_of_one_that_is_too_new(pat
 @pytest.mark.skipif(os.name == "nt", reason="the programs of these tests are shell scripts")
 @pytest.mark.parametrize("named", [True, False])
 def test_a_python_that_was_named_or_has_no_better_is_refused_in_one_sentence(path, call, named):
-    path(**({"python3_12": ANSWERS.format(minor=12)} if named else {"python3_13": "exit 127"}))
+    broken = {"python3_13": "exit 127", "python3_14": "#!/no/such/program"}
+    path(**({"python3_12": ANSWERS.format(minor=12)} if named else broken))
     status, said, errors = call("--tests", *([] if named else ["--search"]))
     assert (status, said) == (1, "") and len(errors.splitlines()) == 1
     assert f"needs Python 3.10 to 3.14, and this is 3.{NEWER[1]}" in errors and "make PYTHON=" in errors

@@ -93,6 +93,9 @@ def test_workflows_run_when_they_should():
     text = (ROOT / ".github" / "workflows" / "weekly.yml").read_text()
     assert "actions/cache" not in text and "cache:" not in text
     assert "make book PROFILE=book STRICT=1" in text, "the weekly run is strict about findings"
+    pins = "".join(path.read_text() for path in (ROOT / "tests" / "notebooks").glob("colab-*.txt"))
+    setup = next(s for s in weekly["jobs"]["colab"]["steps"] if "setup-python" in s.get("uses", ""))
+    assert set(setup["with"]["python-version"].split()) == set(re.findall(r"Python (3\.\d+)", pins)), "Colab's own"
     commands = [step.get("run", "") for step in publish["jobs"]["build"]["steps"]]
     check = next(i for i, command in enumerate(commands) if "publish-check" in command)
     assert check < next(i for i, command in enumerate(commands) if "make book" in command)
