@@ -32,6 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     check_device(options.device)
     torch.set_num_threads(1)
+    torch.backends.cudnn.allow_tf32 = False  # else a GPU's fused layers have fewer digits than the loops beside them
     rows = []
     for case in CASES if options.case == "all" else [options.case]:
         code = commit()  # of the code that runs: the checkout may move on meanwhile

@@ -1,6 +1,5 @@
 """Comparisons of the chapter on recurrences that came back."""
 
-import importlib.util
 import math
 from collections.abc import Callable
 from functools import partial
@@ -10,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.diagnostics.measuring import Variant, compare, measure, row
+from rtx_lib.diagnostics.measuring import Variant, compare, measure, row, that_run
 from rtx_lib.kernels import (
     explain_linear_backend,
     explain_matrix_backend,
@@ -44,9 +43,10 @@ def diagonal(device: str = "cpu", batch: int = 8, time_steps: int = 1000, units:
         "log space": _in_log_space,
         "textbook scan": _textbook_scan,
     }
-    if device != "cpu":  # there a compiler makes one kernel of several; on a CPU many machines have none
-        ways |= {f"{name}, torch.compile": torch.compile(ways[name]) for name in ("log space", "textbook scan")}
     variants: dict[str, Variant] = {name: partial(once, way) for name, way in ways.items()}
+    if device != "cpu":  # there a compiler makes one kernel of several; on a CPU many machines have none
+        compiled = {name: torch.compile(ways[name]) for name in ("scan", "log space", "textbook scan")}
+        variants |= that_run({f"{name}, torch.compile": partial(once, way) for name, way in compiled.items()})
     found = compare("diagonal", "loop over unbind", variants, device, kind="plain loop")
     return [each | {"variant": f"{each['variant']}, B={batch} T={time_steps} N={units}"} for each in found]
 
@@ -90,10 +90,9 @@ def selective(
     def ours(backend: str, *given: Tensor) -> Tensor:
         return selective_scan(*given, backend=backend)[0]
 
-    ways: dict[str, Callable[..., Tensor]] = {"loop": partial(ours, "loop"), "auto": partial(ours, "auto")}
-    if device != "cpu" and importlib.util.find_spec("mamba_ssm") is not None:
-        ways["mamba_ssm"] = _of_the_authors
-    variants: dict[str, Variant] = {name: partial(once, way) for name, way in ways.items()}
+    variants: dict[str, Variant] = {name: partial(once, partial(ours, name)) for name in ("loop", "auto")}
+    if device != "cpu":
+        variants |= that_run({"mamba_ssm": partial(once, _of_the_authors)})
     found = compare("selective", "loop", variants, device, kind="plain loop")
     return [each | {"variant": each["variant"] + size} for each in found]
 
@@ -151,10 +150,12 @@ def matrix_state(
         taken = explain_matrix_backend(q, k, v, **options).partition(":")[0]
         pairs.append((f"{form}, auto ({taken})", f"{form}, loop"))
         variants |= {pairs[-1][0]: partial(once, options, "auto"), pairs[-1][1]: partial(once, options, "loop")}
-    if device != "cpu" and importlib.util.find_spec("fla") is not None:
+    if device != "cpu":
         options = {"beta": given["beta"], "log_decay": given["decay"]}
-        pairs.append(("gated delta rule, flash-linear-attention", "gated delta rule, loop"))
-        variants[pairs[-1][0]] = lambda: gradients(_of_fla(q, k, v, **options), [*options.values()])
+        theirs = "gated delta rule, flash-linear-attention"
+        found = that_run({theirs: lambda: gradients(_of_fla(q, k, v, **options), [*options.values()])})
+        pairs += [(name, "gated delta rule, loop") for name in found]
+        variants |= found
     errors = {}
     for name, loop in pairs:
         truth = variants[loop]()

@@ -2,6 +2,7 @@
 
 import json
 import statistics
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable
@@ -47,6 +48,22 @@ def measure(variants: Variants, rounds: int = 7, warmup: int = 2, *, device: str
             if number >= warmup:
                 times[name].append(clock() - started)
     return {name: statistics.median(values) for name, values in times.items()}
+
+
+def that_run(variants: Variants) -> Variants:
+    """Those that can be run here, each tried once; of every other a line on standard error says why not.
+
+    For what needs a package that few have, or a compiler: a failure of these must not cost the other rows.
+    """
+    found = {}
+    for name, variant in variants.items():
+        try:
+            variant()
+            found[name] = variant
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+            print(f"{name} is left out: {why}", file=sys.stderr, flush=True)
+    return found
 
 
 def own_clock(device: str | None) -> bool:
