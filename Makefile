@@ -18,25 +18,25 @@ export RTX_DOWNLOAD STRICT NAME
 TRY := --try
 DATA := mnist ptb music shakespeare sst2 subj trec wikitext2 masc ud_ewt conll2000 senseval
 PY := .venv/bin/python
-BUILD := $(PY) book/build.py
+BUILD := $(PY) -m rtx_book.build
 PYTEST = RTX_DOWNLOAD=0 OMP_NUM_THREADS=1 $(PY) -m pytest -n "$(WORKERS)" --maxprocesses 4
 # A Python that nobody named may be another one, if it is too old or too new.
-ENVIRONMENT = $(PYTHON) book/environment.py $(if $(filter file,$(origin PYTHON)),--search) \
+ENVIRONMENT = $(PYTHON) book/rtx_book/build/environment.py $(if $(filter file,$(origin PYTHON)),--search) \
 	$(if $(TORCH_INDEX),--torch-index "$(TORCH_INDEX)")
 # What a developer waits for: contracts, parity with the reference arrays, statements and claims, every notebook's form.
-CHECKED := $(addprefix tests/,models layers kernels tasks training diagnostics reference evidence checks support \
-	build/test_statements.py build/test_fingerprint.py notebooks/test_structure.py notebooks/test_displayed.py)
+CHECKED := $(addprefix tests/,lib reference support book/records book/claims book/race book/checks \
+	book/build/test_fingerprint.py book/notebooks/test_structure.py book/notebooks/test_displayed.py)
 # $(call phase,title,command): run the command, then say how long it took; stop when it fails.
 phase = @start=$$(date +%s); echo "== $(1)"; $(2) || exit 1; echo "   $(1): $$(( $$(date +%s) - start )) s"
 
 .DEFAULT_GOAL := help
-.PHONY: help data replicate live book notebooks check test weekly gpu gpu-merge lint serve epub clean set-repo set-author publish-check setup setup-tests
+.PHONY: help data replicate live book notebooks check test weekly gpu gpu-merge lint serve clean set-repo set-author publish-check setup setup-tests
 
 help:
 	@echo 'make book             set up .venv, fetch data, run the notebooks, build the site, print where it is'
 	@echo 'make check            3 minutes: lint, types, contracts, parity, statements, the form of every notebook'
 	@echo 'make test             10 minutes: that, every notebook in smoke, the site and every page in a browser'
-	@echo 'make weekly           an hour: Firefox, dark and phone looks, a pretended GPU, Colab, the EPUB, long runs'
+	@echo 'make weekly           an hour: Firefox, dark and phone looks, a pretended GPU, Colab, long runs'
 	@echo '                      (K=word: only the tests that match)'
 	@echo 'make gpu              8 minutes on a machine with a GPU: its tests, every chapter, the speed of the kernels'
 	@echo '                      (GPU_PYTHON=python3 installs nothing; make gpu-merge takes the speeds over)'
@@ -46,7 +46,6 @@ help:
 	@echo 'make live             measure the trainer of the pages in Chromium anew (half an hour; goes on when killed)'
 	@echo 'make lint             ruff, mypy, codespell and eslint only'
 	@echo 'make serve            show the built site at http://127.0.0.1:8000'
-	@echo 'make epub             the same book as one file for an e-reader: _build/book.epub'
 	@echo 'make set-repo URL=... write the address of your repository into the book'
 	@echo 'make set-author NAME="Ada Lovelace and {A group}"   write who you are into the book and its citation'
 	@echo 'make publish-check    fail unless the book knows its repository and its author'
@@ -69,13 +68,10 @@ book: setup data
 	@$(BUILD) book --profile "$(PROFILE)"
 
 replicate: setup data
-	@$(PY) book/replicate.py --jobs $(JOBS)
-
-epub: setup data
-	@$(BUILD) epub --profile "$(PROFILE)"
+	@$(PY) -m rtx_book.build.replicate --jobs $(JOBS)
 
 live: setup-tests
-	@PYTHONPATH=.:tests:tests/site nice -n 19 $(PY) tests/live/bars.py
+	@PYTHONPATH=tests:tests/book nice -n 19 $(PY) tests/book/live/bars.py
 
 notebooks: setup data
 	@$(BUILD) execute --profile "$(PROFILE)"
@@ -85,7 +81,7 @@ lint: setup-tests
 	$(call phase,ruff format,$(PY) -m ruff format --quiet --check .)
 	$(call phase,mypy,$(PY) -m mypy)
 	$(call phase,codespell,$(PY) -m codespell_lib)
-	$(call phase,eslint,$(PY) book/scripts.py)
+	$(call phase,eslint,$(PY) -m rtx_book.build.scripts)
 
 check: lint
 	@echo "== pytest"; $(PYTEST) -m "not weekly and not slow" $(if $(K),-k "$(K)") $(CHECKED)
@@ -100,23 +96,23 @@ weekly: setup-tests
 	@echo "== pytest"; $(PYTEST) -m weekly $(if $(K),-k "$(K)")
 
 serve:
-	@$(PYTHON) book/build.py serve
+	@$(PYTHON) book/rtx_book/build/serving.py
 
 set-repo:
-	@$(PYTHON) book/repository.py set "$(URL)"
+	@$(PYTHON) book/rtx_book/build/repository.py set "$(URL)"
 
 set-author:
-	@$(PYTHON) book/repository.py author "$$NAME"
+	@$(PYTHON) book/rtx_book/build/repository.py author "$$NAME"
 
 publish-check:
-	@$(PYTHON) book/repository.py check
+	@$(PYTHON) book/rtx_book/build/repository.py check
 
 # The GPU's machine has its own Python, and nothing is installed there; without GPU_PYTHON it is that of .venv.
 gpu: $(if $(GPU_PYTHON),,setup-tests)
-	@$(or $(GPU_PYTHON),$(PY)) book/gpu.py run --device "$(GPU_DEVICE)" --out "$(GPU_OUT)"
+	@$(or $(GPU_PYTHON),$(PY)) book/rtx_book/build/gpu.py run --device "$(GPU_DEVICE)" --out "$(GPU_OUT)"
 
 gpu-merge:
-	@$(or $(GPU_PYTHON),$(PYTHON)) book/gpu.py merge --out "$(GPU_OUT)"
+	@$(or $(GPU_PYTHON),$(PYTHON)) book/rtx_book/build/gpu.py merge --out "$(GPU_OUT)"
 
 clean:
 	rm -rf _build .pytest_cache .ruff_cache .mypy_cache

@@ -1,4 +1,4 @@
-// Rules for the scripts of the pages: rtx_lib/plots/**/*.js and book/assets/*.js, classic scripts all of them.
+// Rules for the scripts of the pages: book/rtx_book/**/*.js and book/assets/*.js, classic scripts all of them.
 // It imports nothing, so that it works from wherever ESLint is installed.
 const browser = [
   'AudioContext', 'Blob', 'DOMException', 'HTMLElement', 'Intl', 'IntersectionObserver', 'MessageChannel', 'MouseEvent',

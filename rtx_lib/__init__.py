@@ -1,3 +1,29 @@
-"""Sequence models in readable PyTorch: the library behind the book."""
+"""Sequence models in readable PyTorch: the library behind the book. What one names first stands here."""
+
+from rtx_lib.layers import GRU, LSTM, RNN, MultiHeadAttention, Readout, beam_search, greedy, sample
+from rtx_lib.models import (
+    BERT,
+    GPT,
+    LRU,
+    MLSTM,
+    QRNN,
+    RGLRU,
+    S4D,
+    SLSTM,
+    TCN,
+    DeltaNet,
+    IndRNN,
+    LinearAttention,
+    Mamba,
+    Mamba2,
+    MinGRU,
+    PlainGPT,
+    RTransformer,
+    Seq2Seq,
+    Transformer,
+    TransformerXL,
+)
+from rtx_lib.tasks import AddingProblem, CharacterText, CopyMemory, SequentialDigits
+from rtx_lib.training import evaluate, fit, parameter_count
 
 __version__ = "0.1.0"

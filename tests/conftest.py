@@ -14,7 +14,7 @@ from support.workers import EXECUTED, LOOKS, ByFile, part
 # of tests was read.
 REQUIRED = {
     EXECUTED: "no notebook was executed",
-    "tests/site/test_browser.py::test_page[": "no page was opened in a browser",
+    "tests/book/pages/test_browser.py::test_page[": "no page was opened in a browser",
 }
 SLOW = {"browser", "firefox", "site"}  # fixtures
 WORKER = "PYTEST_XDIST_WORKER" in os.environ
@@ -137,7 +137,7 @@ def double():
 @pytest.fixture(scope="session")
 def browser():
     """Chromium, one for all tests of a worker: playwright allows no second."""
-    import page_checks
+    from pages import page_checks
     from playwright.sync_api import expect, sync_playwright
 
     expect.set_options(timeout=page_checks.PATIENCE)

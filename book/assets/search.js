@@ -22,7 +22,7 @@ var Scorer = {
 };
 
 // A page opened from a file may not read another, so Sphinx shows no excerpts. What a link to the page says stands there
-// then; DESCRIPTIONS come in a script of their own (book/_ext/previews.py).
+// then; DESCRIPTIONS come in a script of their own (book/rtx_book/sphinx/previews.py).
 if (location.protocol === "file:")
   addEventListener("DOMContentLoaded", () => {
     const list = document.getElementById("search-results");

@@ -9,11 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.text import Annotation
 
-from rtx_lib.plots.figure import HALO
-from rtx_lib.plots.style import INK, look
+from rtx_lib.plots.style import HALO, INK, look
 
 Record = Mapping[str, Any]
-"""One run as ``rtx_lib.experiments`` writes it: recipe, seed, commit, device, seconds, curves, metrics and more."""
+"""One run as ``rtx_book.runs`` writes it: recipe, seed, commit, device, seconds, curves, metrics and more."""
 
 
 def evaluations(records: Sequence[Record], metric: str, *, at: str = "step") -> tuple[np.ndarray, np.ndarray]:

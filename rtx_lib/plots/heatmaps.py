@@ -6,13 +6,14 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from rtx_lib.plots.arrays import floats
 from rtx_lib.plots.curves import name_at
-from rtx_lib.plots.diagram import Point, word
-from rtx_lib.plots.grids import name_above, paint, tint
 from rtx_lib.plots.style import CYCLE, GREY, INK
+
+Point = tuple[float, float]
+
 
 Words = Sequence[str]
 _NUMBERED = 12  # at most so many tokens: numbers fit in the cells
@@ -225,3 +226,73 @@ def draw_alignment(source: Words, target: Words, weights: Any, *, marked: Collec
         look = {"linewidth": 4 * array[t, s], "alpha": min(1, 0.25 + array[t, s]), "solid_capstyle": "butt"}
         ax.plot([0.03, 0.97], [heights[0][s], heights[1][t]], "-", color=CYCLE[1] if t in marked else CYCLE[0], **look)
     return fig
+
+
+# ------------------------------------------------------------------------------------------------ cells and words
+
+
+def tint(strength: np.ndarray, colours: tuple[str, str] = (CYCLE[0], CYCLE[0])) -> np.ndarray:
+    """Cells as RGBA: the size of ``strength`` (at most 1) is the opacity, its sign chooses out of (minus, plus)."""
+    image = np.empty((*strength.shape, 4))
+    image[..., :3] = np.where(strength[..., None] > 0, to_rgb(colours[1]), to_rgb(colours[0]))
+    image[..., 3] = np.abs(np.nan_to_num(strength))
+    return image
+
+
+def paint(ax: Axes, image: np.ndarray, aspect: Any = "auto", **place: Any) -> None:
+    """The cells of :func:`tint` in a thin frame, without grid and tick marks."""
+    ax.imshow(image, interpolation="none", aspect=aspect, **place)
+    ax.grid(False)
+    ax.tick_params(length=0)
+    ax.spines[:].set(visible=True, color=GREY, linewidth=0.6)
+
+
+def name_above(ax: Axes, xlabel: str, ylabel: str) -> None:
+    """Name both axes, with columns named above the picture."""
+    ax.xaxis.tick_top()
+    ax.xaxis.set_label_position("top")
+    ax.set(xlabel=xlabel, ylabel=ylabel)
+
+
+def word(ax: Axes, x: float, y: float, text: str, **font: Any) -> None:
+    """A text in the middle of (x, y), over what is drawn there."""
+    look: dict[str, Any] = {"ha": "center", "va": "center", "zorder": 5}
+    ax.text(x, y, text, **look | font)
+
+
+def floats(
+    name: str,
+    values: Any,
+    *sides: int | str,
+    low: float = -np.inf,
+    high: float = np.inf,
+    finite: bool = True,
+    sizes: dict[str, int] | None = None,
+) -> np.ndarray:
+    """``values``, an array, a tensor or nested lists, as floats of one shape, finite and from ``low`` to ``high``.
+
+    Parameters
+    ----------
+    sides
+        The shape: numbers, or names for any size from 1, the same where the name is. A first one in brackets, such as
+        ``"[runs]"``, may be missing and is added.
+    finite
+        False where values are not looked at, such as where NaN says that something is missing.
+    sizes
+        Sizes of names that are known; those that are found are added.
+    """
+    array = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values, dtype=float)
+    sizes = {} if sizes is None else sizes
+    shape = ", ".join(str(sizes.get(str(side), side)) for side in sides) + "," * (len(sides) == 1)
+    given = array.shape
+    if str(sides[0]).startswith("[") and array.ndim == len(sides) - 1:
+        array = array[None]
+    known = []
+    for side, size in zip(sides, array.shape, strict=False):
+        known.append(side if isinstance(side, int) else sizes.setdefault(side, size))
+    if array.shape != tuple(known) or len(sides) != array.ndim or not array.size:
+        raise ValueError(f"{name} must have shape ({shape}), got {given}")
+    if finite and not (np.isfinite(array) & (low <= array) & (array <= high)).all():
+        bounds = f" and from {low:g} to {high:g}" if high < np.inf else f" and at least {low:g}" * (low > -np.inf)
+        raise ValueError(f"{name} must be finite{bounds}, got values from {array.min():g} to {array.max():g}")
+    return array

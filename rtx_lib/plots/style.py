@@ -1,7 +1,7 @@
 """One look for every figure of the book: it reads in light and dark, without colour, and on a phone.
 
 Axes, ticks and text are drawn in :data:`INK`, a colour that nothing else uses. When a figure becomes inline SVG
-(:func:`rtx_lib.plots.figure.to_svg`), INK turns into ``currentColor``, so that it follows the page's theme.
+(:func:`rtx_book.page.figure.to_svg`), INK turns into ``currentColor``, so that it follows the page's theme.
 Lines cannot follow it, so each colour of :data:`CYCLE` has a contrast of at least 3:1 on both backgrounds
 (WCAG 2.2, success criterion 1.4.11), and each comes with a dash pattern of its own. A model has one look in the whole
 book, :func:`look`; what is no model takes the colours of :data:`CYCLE` in order.
@@ -14,6 +14,10 @@ from typing import Any
 
 import matplotlib as mpl
 from cycler import cycler
+
+HALO = "halo"
+"""A text with this gid has the page's ground around its letters, so that it reads where lines pass below it."""
+
 
 INK = "#0a0b0c"
 """A sentinel; whatever is drawn in it follows the page's text colour."""

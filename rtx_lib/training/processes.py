@@ -145,7 +145,7 @@ def join(device: str | None = None, precision: str | None = None) -> Processes:
     unused = DistributedDataParallelKwargs(find_unused_parameters=True)  # weight decay leaves them alone, as in one
     made = Accelerator(device_placement=False, cpu=on_cpu, mixed_precision=precision, kwargs_handlers=[unused])
     if made.num_processes == 1 and "MASTER_PORT" in os.environ:
-        command = "accelerate launch --multi_gpu --num_processes N -m rtx_lib.experiments run RECIPE --device cpu"
+        command = "accelerate launch --multi_gpu --num_processes N PROGRAM"
         raise ValueError(f"num_processes is more than 1 but one was started; on CPUs use: {command}")
     where = str(made.device)
     if device is not None and device != made.device.type:

@@ -41,9 +41,11 @@ NOTEBOOKS = {Path(page).name: ROOT / f"{page}.ipynb" for page in toc() if page.s
 
 
 def build(*arguments: str | Path, root: Path = ROOT, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """`python book/build.py ...` of the tree `root`, as the Makefile calls it, with its own build folder."""
-    command = [sys.executable, root / "book" / "build.py", *arguments, "--build", folder or root / "_build"]
-    known = os.environ | {"RTX_DATA": data.CACHE}  # the book is made of whatever data the machine has
+    """`python -m rtx_book.build ...` of the tree `root`, as the Makefile calls it, with its own build folder."""
+    command = [sys.executable, "-m", "rtx_book.build", *arguments, "--build", folder or root / "_build"]
+    packages = os.pathsep.join([str(root), str(root / "book")])  # those of that tree
+    # The book is made of whatever data the machine has.
+    known = os.environ | {"RTX_DATA": data.CACHE, "PYTHONPATH": packages}
     return subprocess.run([str(part) for part in command], cwd=root, env=known, capture_output=True, text=True)
 
 
@@ -101,7 +103,7 @@ def tree() -> Path:
 def _make_tree() -> Path:
     shutil.rmtree(TREE, ignore_errors=True)
     copy_tree(TREE)
-    command = [sys.executable, TREE / "book" / "repository.py", "set", SITE_URL]
+    command = [sys.executable, TREE / "book" / "rtx_book" / "build" / "repository.py", "set", SITE_URL]
     subprocess.run(command, check=True, capture_output=True)
     views.add_to(TREE)
     return TREE

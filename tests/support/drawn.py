@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch
 from matplotlib.text import Text
 
-from rtx_lib.plots import INK, to_svg
+from rtx_book.page.figure import to_svg
+from rtx_lib.plots import INK
 
 
 def words(drawn: Figure | Axes) -> list[str]:

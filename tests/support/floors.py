@@ -1,29 +1,43 @@
-"""Which part of the library may import which: the floors of the house."""
+"""Which part of the two packages may import which: the floors of the house."""
 
 import ast
 from pathlib import Path
 
-# A room, and the rooms of the library that it may import besides itself.
-ROOMS: dict[str, set[str]] = {
+# A room, and the rooms of its package that it may import besides itself.
+LIBRARY: dict[str, set[str]] = {
     "kernels": set(),
-    "plots": set(),
-    "tasks": set(),
-    "evidence": set(),
     "layers": {"kernels"},
-    "diagnostics": set(),
     "models": {"layers", "kernels"},
+    "tasks": set(),
+    "diagnostics": set(),
     "training": {"diagnostics"},
-    "checks": {"layers", "models", "diagnostics"},
-    "experiments": {"tasks", "layers", "diagnostics", "models", "training", "evidence"},
-    "bench": {"kernels", "tasks", "layers", "diagnostics", "models", "training", "experiments"},
+    "plots": set(),
 }
-# Packages that belong to one room only.
+PRESS: dict[str, set[str]] = {
+    "paths": set(),
+    "records": {"paths"},
+    "claims": {"paths", "records"},
+    "race": {"records"},
+    "runs": {"paths", "records", "race"},
+    "bench": {"paths", "runs"},
+    "checks": set(),
+    "page": set(),
+    "pictures": {"page"},
+    "build": {"paths", "records", "claims", "runs", "page"},
+    "sphinx": {"paths", "records", "claims", "race", "runs", "page", "pictures"},
+    "__main__": {"paths", "records", "runs", "bench"},
+}
+# Rooms of the press that must not load torch, and what of the library the others may import.
+WITHOUT_LIBRARY = {"paths", "records", "claims", "race"}
+ONLY_PLOTS = {"page", "pictures", "sphinx"}
+# Packages that belong to some rooms only.
 ONLY: dict[str, set[str]] = {
-    "matplotlib": {"plots"},
-    "IPython": {"plots", "evidence"},
-    "ipywidgets": {"plots"},
-    "bertviz": {"plots"},
+    "matplotlib": {"plots", "page", "pictures"},
+    "IPython": {"page", "pictures", "claims"},
+    "ipywidgets": {"page"},
+    "bertviz": {"page"},
     "accelerate": {"training"},
+    "sphinx": {"sphinx"},
 }
 
 
@@ -40,24 +54,70 @@ def imports(tree: ast.AST, package: str) -> list[tuple[int, str]]:
     return found
 
 
-def violations(library: Path) -> list[str]:
+def refused(room: str, own: str, name: str) -> str:
+    """Why a room of the package `own` may not import this; nothing where it may."""
+    package, *rest = name.split(".")
+    first, floors = rest[0] if rest else "", LIBRARY if own == "rtx_lib" else PRESS
+    if package == own and first in floors and first not in floors[room] | {room}:
+        return f"{room} may not import {first}"
+    if package == "rtx_book" and own == "rtx_lib":
+        return "the library imports nothing of the press"
+    above = room in WITHOUT_LIBRARY or (room in ONLY_PLOTS and first != "plots")
+    if package == "rtx_lib" and own == "rtx_book" and above:
+        return f"{room} may not import {name}"
+    if package in {"tests", "notebooks", "official", "helpers"}:
+        return f"nothing imports {package}"
+    if package in ONLY and room not in ONLY[package]:
+        return f"only {', '.join(sorted(ONLY[package]))} may import {package}"
+    return ""
+
+
+def modules(package: Path) -> list[tuple[Path, str, ast.Module]]:
+    """The files of a package with their dotted names and syntax trees."""
+    found = []
+    for path in sorted(package.rglob("*.py")):
+        parts = [package.name, *path.relative_to(package).with_suffix("").parts]
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        found.append((path, name, ast.parse(path.read_text(encoding="utf-8"))))
+    return found
+
+
+def violations(package: Path) -> list[str]:
     """One line for each import that goes up or sideways: file, line, and what it may not import."""
     found = []
-    for path in sorted(library.rglob("*.py")):
-        if path == library / "__init__.py":
+    for path, _, tree in modules(package):
+        if path == package / "__init__.py":
             continue
-        room = path.relative_to(library).parts[0].removesuffix(".py")
-        if room not in ROOMS:
-            found.append(f"{path.relative_to(library)}:1: no floor is known for {room}")
+        room = path.relative_to(package).parts[0].removesuffix(".py")
+        if room not in (LIBRARY if package.name == "rtx_lib" else PRESS):
+            found.append(f"{path.relative_to(package)}:1: no floor is known for {room}")
             continue
-        inside = ".".join(("rtx_lib", *path.relative_to(library).parts[:-1]))
-        for line, name in imports(ast.parse(path.read_text(encoding="utf-8")), inside):
-            package, *rest = name.split(".")
-            where = f"{path.relative_to(library)}:{line}"
-            if package == "rtx_lib" and rest and rest[0] in ROOMS and rest[0] not in ROOMS[room] | {room}:
-                found.append(f"{where}: {room} may not import {rest[0]}")
-            if package in {"tests", "notebooks", "official", "helpers"}:
-                found.append(f"{where}: nothing imports {package}")
-            if package in ONLY and room not in ONLY[package]:
-                found.append(f"{where}: only {', '.join(sorted(ONLY[package]))} may import {package}")
+        inside = ".".join((package.name, *path.relative_to(package).parts[:-1]))
+        for line, name in imports(tree, inside):
+            if why := refused(room, package.name, name):
+                found.append(f"{path.relative_to(package)}:{line}: {why}")
+    return found
+
+
+def circles(packages: list[Path]) -> list[str]:
+    """Modules that import each other at module level, in pairs or around; the front doors of rooms hand on only."""
+    known = {name: (path, tree) for package in packages for path, name, tree in modules(package)}
+    edges: dict[str, set[str]] = {}
+    for name, (path, tree) in known.items():
+        inside = name if path.name == "__init__.py" else name.rpartition(".")[0]
+        top = ast.Module([node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)], [])
+        wanted = {imported for _, imported in imports(top, inside)}
+        edges[name] = {next((n for n in (w, w.rpartition(".")[0]) if n in known), name) for w in wanted} - {name}
+    found, done = [], set()
+
+    def visit(name: str, way: list[str]) -> None:
+        if name in way:
+            found.append(" -> ".join([*way[way.index(name) :], name]))
+        elif name not in done:
+            for other in sorted(edges[name]):
+                visit(other, [*way, name])
+            done.add(name)
+
+    for name in sorted(edges):
+        visit(name, [])
     return found

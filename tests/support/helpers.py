@@ -1,5 +1,6 @@
 """What several test files use."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from torch import Tensor, nn
 
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "tests" / "fixtures"
+PACKAGES = os.pathsep.join([str(ROOT), str(ROOT / "book")])  # for PYTHONPATH of another process
 
 
 def relative_error(a: Tensor, b: Tensor) -> float:

@@ -6,7 +6,7 @@ import math
 # An entry of the claims, whose rule `records(a=..., b=...)` decide.
 ENTRY = {
     "id": "one",
-    "chapter": "01_recurrence",
+    "chapter": "recurrence",
     "claim": "A is better than B.",
     "source": "A paper",
     "published": "1.0 against 2.0.",

@@ -13,8 +13,8 @@ def build_page(root: Path, page: str, extension: str, text: str) -> tuple[str, s
     Returns what was said on standard error, nothing where all is well, and the page as HTML.
     """
     (root / "conf.py").write_text(
-        f"import sys\nsys.path[:0] = [{str(ROOT / 'book' / '_ext')!r}, {str(ROOT)!r}]\n"
-        f"extensions = ['myst_parser', {extension!r}]\nhtml_theme = 'basic'\n"
+        f"import sys\nsys.path[:0] = [{str(ROOT / 'book')!r}, {str(ROOT)!r}]\n"
+        f"extensions = ['myst_parser', 'rtx_book.sphinx.{extension}']\nhtml_theme = 'basic'\n"
         f"exclude_patterns = ['out', 'notebooks']\nhtml_static_path = [{str(ROOT / 'book' / 'assets')!r}]\n"
     )
     (root / "book").mkdir(exist_ok=True)

@@ -10,9 +10,9 @@ from support.helpers import ROOT
 from support.workers import EXECUTED, part, scope
 
 NOTEBOOK, BROWSER, OTHER = (
-    "tests/notebooks/test_execution.py",
-    "tests/site/test_browser.py",
-    "tests/build/test_other.py",
+    "tests/book/notebooks/test_execution.py",
+    "tests/book/pages/test_browser.py",
+    "tests/book/build/test_other.py",
 )
 GREEN = """import pytest
 
@@ -52,14 +52,14 @@ def test_the_book_comes_first_and_the_browser_last():
         f"{NOTEBOOK}::test_same_seed",
         f"{OTHER}::test_a",
         f"{EXECUTED}[01]",
-        "tests/site/test_pages.py::test_title[a]",
-        "tests/site/test_on_paper.py::test_the_whole_book_is_an_epub_without_a_fault",
+        "tests/book/pages/test_pages.py::test_title[a]",
     ]
-    assert sorted(names, key=part) == [names[3], names[4], names[2], names[1], names[5], names[0]]
+    assert sorted(names, key=part) == [names[3], names[4], names[2], names[1], names[0]]
 
 
 def test_files_stay_together_the_book_is_one_and_pages_are_opened_by_whoever_is_free():
-    assert scope(f"{EXECUTED}[01]") == scope(f"{EXECUTED}[02]") == scope("tests/site/test_pages.py::test_title[a]")
+    title = "tests/book/pages/test_pages.py::test_title[a]"
+    assert scope(f"{EXECUTED}[01]") == scope(f"{EXECUTED}[02]") == scope(title)
     assert scope(f"{OTHER}::test_a") == scope(f"{OTHER}::test_b[1::2]") != scope("tests/test_two.py::test_a")
     assert scope(f"{BROWSER}::test_page[a]") != scope(f"{BROWSER}::test_page[b]")
 
@@ -121,7 +121,7 @@ def test_nothing_is_asked_of_a_run_of_some_tests(copy):
 @pytest.mark.parametrize("required", ["0", "1"])
 def test_what_is_left_out_is_told_in_one_line_and_red_where_all_is_required(copy, required):
     lacks = "from support import needs\n\ndef test_opens():\n    needs.lack('a browser')\n"
-    planted = {OTHER: READS.format("'one'"), "tests/build/test_page.py": lacks}
+    planted = {OTHER: READS.format("'one'"), "tests/book/build/test_page.py": lacks}
     done = copy(FILES | planted, "-n", "2", RTX_REQUIRE_ALL=required)
     assert done.returncode == int(required), done.stdout + done.stderr
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("Left out: ")]

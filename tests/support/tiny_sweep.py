@@ -1,4 +1,4 @@
-"""``python -m rtx_lib.experiments`` with sweeps that take seconds, and runs that die or lose the disk when told to.
+"""``python -m rtx_book`` with sweeps that take seconds, and runs that die or lose the disk when told to.
 
 ``MISHAPS`` in the environment says what happens to which run and when: with "tiny-rnn-s0:before .json:1:die" this one
 dies the first time that it is about to move its record in place. Each run writes its name into the file ``LOG``.
@@ -10,9 +10,9 @@ import sys
 import time
 from pathlib import Path
 
-from rtx_lib.experiments import __main__ as command_line
-from rtx_lib.experiments import runs, sweeps
-from rtx_lib.experiments.recipes import RECIPES, Recipe
+from rtx_book import __main__ as command_line
+from rtx_book.runs import runs, sweeps
+from rtx_book.runs.recipes import RECIPES, Recipe
 
 BUDGET = {"steps": 6, "batch_size": 4, "task_arguments": {"length": 5}, "eval_every": 3}
 DROPPING = {"width": 4, "heads": 1, "layers": 1, "inner": 4, "positions": "none", "dropout": 0.2}

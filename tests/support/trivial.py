@@ -3,7 +3,7 @@
 import math
 import re
 
-from rtx_lib.evidence import measured, rules
+from rtx_book.records import measured, rules
 
 NATS = {"loss": 1, "mse": 1, "bpc": math.log(2)}  # that one unit of a metric has; baselines of text are in nats
 TRIVIAL = ("predict 1", "no memory", "note transitions", "bigram loss")

@@ -18,8 +18,8 @@ import torch.nn.functional as F
 from accelerate.state import AcceleratorState
 from torch import nn
 
-from rtx_lib.experiments import __main__ as experiments
-from rtx_lib.experiments.recipes import RECIPES, Recipe
+from rtx_book import __main__ as experiments
+from rtx_book.runs.recipes import RECIPES, Recipe
 from rtx_lib.layers import GRU, LSTM, Readout
 from rtx_lib.models.seq2seq import Seq2Seq
 from rtx_lib.tasks import AddingProblem, NumberWords

@@ -13,7 +13,8 @@ PARTS = [
     ("# Views\n\nPrerequisites: none", None),
     (
         "import matplotlib.pyplot as plt\nimport numpy as np\n"
-        "from rtx_lib.plots import attention_heatmap, attention_view, explorer, film, show, slider, use_style\n"
+        "from rtx_book import attention_view, explorer, film, show, slider\n"
+        "from rtx_lib.plots import attention_heatmap, use_style\n"
         "use_style()\n"
         "weights = np.random.default_rng(0).dirichlet(np.ones(4), size=(2, 3, 4))\n"
         "tokens = ['a', 'sequence', 'of', '</s>']",

@@ -9,14 +9,18 @@ try:
 except ImportError:  # one process then does everything
     LoadScopeScheduling = object
 
-EXECUTED = "tests/notebooks/test_execution.py::test_notebook_runs"
-LOOKS = ("tests/notebooks/test_execution.py", "tests/site/")  # at the executed book
+EXECUTED = "tests/book/notebooks/test_execution.py::test_notebook_runs"
+LOOKS = ("tests/book/notebooks/test_execution.py", "tests/book/pages/")  # at the executed book
 BOOK, ELSE, NOTEBOOKS, BROWSER = range(4)
 # The first of these make what the others look at, and the last would have to wait for it.
 STARTS = {
-    BOOK: (EXECUTED, "tests/site/test_pages.py", "tests/site/test_live_figures.py"),  # they read every page once
-    NOTEBOOKS: ("tests/notebooks/", "tests/site/test_on_paper.py::test_the_whole_book"),  # minutes: not at the end
-    BROWSER: "tests/site/",
+    BOOK: (
+        EXECUTED,
+        "tests/book/pages/test_pages.py",
+        "tests/book/pages/test_live_figures.py",
+    ),  # they read every page once
+    NOTEBOOKS: "tests/book/notebooks/",  # minutes: not at the end
+    BROWSER: "tests/book/pages/",
 }
 
 

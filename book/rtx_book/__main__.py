@@ -1,0 +1,124 @@
+"""The command line: runs, sweeps and speed.
+
+``python -m rtx_book list`` shows the recipes; ``run RECIPE --seed 0 1 2`` trains one, writes one
+JSON record a seed, and says what the book's seeds reached; ``pretrain RECIPE`` also keeps the weights. A killed run
+goes on from its checkpoint, but one at equal time, which has none, begins anew; a record is written in one step or not
+at all.
+``sweep NAME`` and ``table NAME`` are for many recipes (:mod:`rtx_book.runs.sweeps`), ``bench NAME`` measures speed
+(:mod:`rtx_book.bench`).
+"""
+
+import argparse
+import difflib
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from rtx_book.bench import command
+from rtx_book.paths import results_folder
+from rtx_book.records.records import Record, chosen, find, load, load_records, pack
+from rtx_book.records.seeds import final
+from rtx_book.runs import raced, sweeps
+from rtx_book.runs.recipes import BESIDE, RECIPES, pretraining
+from rtx_book.runs.runs import pretrain, run
+from rtx_lib.training.checkpoints import NotWritten
+from rtx_lib.training.processes import PRECISIONS, join
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m rtx_book", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("list", help="name every recipe and say which seeds have a record")
+    runner = commands.add_parser("run", help="train a recipe and write its records")
+    runner.add_argument("recipe", help="its name; that of a lane of the race, race-TASK-LANE, has the rate that won")
+    runner.add_argument("--seed", type=int, nargs="+", default=[0], help="one or more (default 0)")
+    runner.add_argument("--out", help="folder of the records (default: the book's)")
+    runner.add_argument("--device", help="cpu or cuda (default: cpu; under accelerate launch what it finds)")
+    runner.add_argument("--threads", type=sweeps.at_least_one, default=1, help="threads of each process (default 1)")
+    of_autocast = "type of autocast (default: no; else that of accelerate launch)"
+    runner.add_argument("--mixed-precision", choices=PRECISIONS, help=of_autocast)
+    runner.add_argument("--quiet", action="store_true", help="no progress bar")
+    trainer = commands.add_parser("pretrain", help="train a model of the chapters on pre-training and keep its weights")
+    trainer.add_argument("recipe", choices=[recipe.name for recipe in pretraining.PRETRAINED])
+    trainer.add_argument("--out", type=Path, help="folder of the weights and the record (default: the book's)")
+    trainer.add_argument("--device", default="cpu", help="cpu or cuda")
+    trainer.add_argument("--threads", type=sweeps.at_least_one, default=1, help="torch threads (default 1)")
+    trainer.add_argument("--quiet", action="store_true", help="no progress bar")
+    packer = commands.add_parser("pack", help="move the records of finished runs into their sweeps' files")
+    packer.add_argument("--out", type=Path, help="folder of the sweeps' files (default: the book's)")
+    sweeps.add_commands(commands)
+    commands.add_parser("bench", help="speed and memory of one implementation against another: bench --help")
+    return parser
+
+
+def _ranges(records: Sequence[Record]) -> str:
+    """What runs reached, to hold others against: their seeds, and from where to where each metric goes."""
+    found: dict[str, list[float]] = {}
+    for record in records:
+        for metric in record["metrics"]:
+            if (value := final(record, metric)) is not None:
+                found.setdefault(metric, []).append(value)
+    told = ", ".join(f"{metric} {min(own):.4g} to {max(own):.4g}" for metric, own in found.items())
+    return f"seeds of the book, {' '.join(str(r['seed']) for r in records)}: {told} (test split)" if told else ""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; returns the exit status."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == ["bench"]:
+        return command.main(arguments[1:])
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    options = _parser().parse_args(arguments[:end])
+    if options.command in ("sweep", "table"):
+        return sweeps.command(options, arguments[end + 1 :])
+    if options.command == "pretrain":
+        torch.set_num_threads(options.threads)
+        print(pretrain(options.recipe, options.out, out=options.out, device=options.device, progress=not options.quiet))
+        return 0
+    if options.command == "pack":
+        known = {name: [recipe.name for recipe in sweep.recipes] for name, sweep in sweeps.SWEEPS.items()}
+        folder = options.out or results_folder()
+        counts = pack(folder, known)
+        raced.choose(folder)
+        print(", ".join(f"{name}: {count}" for name, count in counts.items()) or "nothing to pack")
+        return 0
+    recipes, plain = BESIDE | RECIPES, chosen()  # plain: of a lane of the race, with the rate that won
+    if options.command == "list":
+        records = load()
+        for name, recipe in ({name: name for name in RECIPES} | plain).items():
+            seeds = " ".join(str(record["seed"]) for record in records.get(recipe, [])) or "none"
+            print(f"{name:24} {recipes[recipe].about} (records of seeds: {seeds})")
+        return 0
+    if (name := plain.get(options.recipe, options.recipe)) not in recipes:
+        close = difflib.get_close_matches(name, [*recipes, *plain], 3)
+        meant = f"did you mean {' or '.join(close)}? " if close else ""
+        print(f"unknown recipe {name!r}; {meant}'list' names them all", file=sys.stderr)
+        return 2
+    beside = _ranges(load_records(name))
+    processes = join(options.device, options.mixed_precision)
+    torch.set_num_threads(options.threads)
+    for seed in options.seed:
+        try:
+            how: dict[str, Any] = {"device": processes.device, "processes": processes, "progress": not options.quiet}
+            path = run(recipes[name], seed, out=options.out, **how)
+        except NotWritten as error:
+            print(f"stopped: {error}; kept: finished records and the last checkpoint", file=sys.stderr)
+            return 1
+        if processes.main:
+            record = find(name, seed, path.parent) or {}  # it may be packed
+            precision = record["device"].get("precision", "no")  # of a record that was there, perhaps another
+            note = "" if precision == processes.precision else f" (was there, in precision {precision!r})"
+            print(f"{path} {json.dumps(record['diverged'] or record['metrics'])}{note}")
+    if processes.main and beside:
+        print(beside)
+    if processes.accelerator:
+        processes.accelerator.end_training()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,36 @@
+"""Speed and memory of one implementation against another: ratios, never pass or fail.
+
+``python -m rtx_book bench NAME --json`` runs one case; the cases are in one file for each part of the book. All
+variants of a case run interleaved in one process, so that a busy machine slows them alike; a ratio compares medians.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from rtx_book.bench.measuring import compare
+from rtx_lib.diagnostics.measuring import measure
+
+from .attention import attention, transformer
+from .between import local_rnn, txl
+from .comparison import race
+from .parallel import linear, qrnn
+from .recurrence import cells, indrnn, rnn
+from .recurrence_returns import diagonal, matrix_state, selective
+from .sentiment import sentiment
+
+CASES: dict[str, Callable[..., list[dict[str, Any]]]] = {
+    "rnn": rnn,
+    "cells": cells,
+    "indrnn": indrnn,
+    "attention": attention,
+    "transformer": transformer,
+    "local-rnn": local_rnn,
+    "txl": txl,
+    "sentiment": sentiment,
+    "linear": linear,
+    "qrnn": qrnn,
+    "diagonal": diagonal,
+    "matrix-state": matrix_state,
+    "selective": selective,
+    "race": race,
+}

@@ -1,0 +1,98 @@
+"""Comparisons of the part on attention, chapters 5 to 7."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from rtx_book.bench.measuring import Variant, both_ways, compare, row
+from rtx_lib.diagnostics.measuring import measure
+from rtx_lib.layers import MultiHeadAttention, causal_mask, make_positions
+from rtx_lib.models.plain_gpt import PlainGPT
+from rtx_lib.models.transformer import CausalTransformer
+
+
+def attention(
+    device: str = "cpu", sizes: Sequence[tuple[int, int, int, int]] = ((12, 64, 128, 4), (8, 256, 256, 8))
+) -> list[dict[str, Any]]:
+    """Forward and backward of causal self-attention for several (B, T, D, H).
+
+    Against torch.nn.MultiheadAttention with the same weights: ours as it runs when nobody looks at the weights, and
+    as it runs when somebody does. Then what each position scheme costs against none; as the schemes compute
+    different things, the error of those rows is None.
+    """
+    rows = []
+    for batch, steps, width, heads in sizes:
+        generator = torch.Generator().manual_seed(0)
+        x = torch.randn(batch, steps, width, generator=generator).to(device).requires_grad_()
+        future = ~causal_mask(steps, device=x.device)  # torch.nn's mask says what may not be seen
+        theirs = nn.MultiheadAttention(width, heads, batch_first=True).to(device)
+        ours, looked_at = (MultiHeadAttention(width, heads).to(device) for _ in range(2))
+        looked_at.weights_tap.register_forward_hook(lambda module, arguments, weights: None)
+        for layer in (ours, looked_at):
+            layer.load_state_dict(theirs.state_dict())
+
+        def torchs(x: Tensor, layer: nn.Module = theirs, mask: Tensor = future) -> Tensor:
+            return layer(x, x, x, attn_mask=mask, is_causal=True, need_weights=False)
+
+        size, against = f", B={batch} T={steps} D={width} H={heads}", "torch.nn.MultiheadAttention"
+        variants: dict[str, Variant] = {
+            against: both_ways(torchs, x),
+            f"rtx_lib{size}": both_ways(partial(ours, causal=True), x),
+            f"rtx_lib, weights looked at{size}": both_ways(partial(looked_at, causal=True), x),
+        }
+        rows += compare("attention", against, variants, device, 15, kind="torch.nn")
+        schemes: dict[str, Variant] = {"no positions": variants[f"rtx_lib{size}"]}
+        for scheme in ("shaw", "xl", "rotary", "alibi"):
+            positions = make_positions(scheme, width=width, heads=heads)
+            layer = MultiHeadAttention(width, heads, positions=positions).to(device)
+            schemes[scheme + size] = both_ways(partial(layer, causal=True), x)
+        compared = compare("attention", "no positions", schemes, device, rounds=15, kind="ours")
+        rows += [found | {"max_error": None} for found in compared]
+    return rows
+
+
+def transformer(
+    device: str = "cpu", batch: int = 12, steps: int = 64, width: int = 128, layers: int = 4, generated: int = 256
+) -> list[dict[str, Any]]:
+    """Forward and backward of the causal Transformer against a plain GPT of torch's own modules, both without biases.
+
+    The two have other positions and other initial weights, so that row has no error. Then a text of ``generated``
+    ids, drawn with the key-value cache and without it: every token is computed once, or again for each new one.
+    """
+    torch.manual_seed(0)
+    ids = torch.randint(65, (batch, steps)).to(device)
+    settings: dict[str, Any] = {"width": width, "heads": 4, "layers": layers}
+    gpt = PlainGPT(65, length=steps, **settings).to(device)
+    causal = CausalTransformer(65, 65, vocabulary=65, tied=True, bias=False, **settings).to(device)
+
+    def once(model: nn.Module) -> Tensor:
+        gradients = torch.autograd.grad(model(ids)[0].logsumexp(-1).sum(), list(model.parameters()))
+        return torch.cat([gradient.flatten() for gradient in gradients])
+
+    name = f"rtx_lib, B={batch} T={steps} D={width}, {layers} layers"
+    models: dict[str, Variant] = {"plain GPT": partial(once, gpt), name: partial(once, causal)}
+    seconds = measure(models, rounds=15, device=device)
+    rows = [row("transformer", name, "plain GPT", seconds["plain GPT"] / seconds[name], None, device, "torch.nn")]
+
+    @torch.no_grad()
+    def cached() -> Tensor:
+        y, state = causal(ids[:1, :1])
+        logits = [y]
+        for _ in range(generated - 1):
+            y, state = causal(logits[-1].argmax(-1), state)
+            logits.append(y)
+        return torch.cat(logits, 1)
+
+    @torch.no_grad()
+    def recomputed() -> Tensor:
+        text, logits = ids[:1, :1], []
+        for _ in range(generated):
+            logits.append(causal(text)[0][:, -1:])
+            text = torch.cat([text, logits[-1].argmax(-1)], 1)
+        return torch.cat(logits, 1)
+
+    variants = {"recomputing": recomputed, f"key-value cache, {generated} tokens": cached}
+    return rows + compare("transformer", "recomputing", variants, device, kind="ours")

@@ -1,0 +1,1 @@
+"""From notebooks to the site, on this machine and on a bare one."""

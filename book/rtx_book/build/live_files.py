@@ -1,0 +1,28 @@
+"""What live figures (book/rtx_book/page/live) need on the site.
+
+In a notebook an output carries every script and all weights of its figure. A page carries the figure alone: weights go
+to `_static/live/weights-HASH.js`, each once, and the scripts, which are the same for all, come from the library
+(book/rtx_book/sphinx/live_figure.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+FOLDER = "book/assets/live"
+FIGURE = '<figure class="book-fig live"'
+
+
+def take_out(page: dict[str, Any]) -> dict[str, bytes]:
+    """Leave the figures of a notebook without scripts, styles and weights; the weights by the paths of their files."""
+    found: dict[str, bytes] = {}
+    for cell in page["cells"]:
+        for output in cell.get("outputs", ()):
+            data = output.get("data", {})
+            text = "".join(data.get("text/html", ""))
+            if FIGURE in text:
+                from rtx_book.page.live import for_site  # what runs before anything is installed does not come here
+
+                data["text/html"], weights = for_site(text)
+                found |= {f"{FOLDER}/{name}": script.encode() for name, script in weights.items()}
+    return found

@@ -1,0 +1,106 @@
+"""Checks of the exercises on pre-training; each message names the likely slip.
+
+Every check returns without a word of blame if its argument is None: the exercise is not answered yet.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from rtx_book.checks.answers import compare, compare_number, draw, exercise
+
+
+@exercise("Right: 19 tokens are chosen, and eight of ten of them are replaced by [MASK].")
+def check_masks(answer: float) -> None:
+    """``answer`` must be how many [MASK] BERT's rule puts into a row of 128 tokens on average, 15.2.
+
+    Raises
+    ------
+    AssertionError
+        Naming the slip: all that are chosen counted, nothing rounded, shares of the whole row, the random words
+        counted too.
+    """
+    slips = {
+        "19 tokens are chosen and have to be named, but two of ten of them do not become [MASK]": 19,
+        "tokens are whole: 0.15 x 128 is rounded, and not all that are chosen become [MASK]": 19.2,
+        "0.15 x 128 is rounded to a whole number of tokens before eight of ten become [MASK]": 15.36,
+        "80 % is a share of the chosen tokens, not of all": 102.4,
+        "this is the whole row": 128,
+        "one in ten of the chosen becomes a random word, and one in ten stays: eight of ten become [MASK]": 17.1,
+    }
+    compare_number(answer, 15.2, slips, "{:g} is not right: how many are chosen, and how many of those?", 1e-6, 1e-5)
+
+
+@exercise("Right: the softmax makes shares of the layers, and gamma scales their sum.")
+def check_mix(answer: Callable[[Tensor, Tensor, Tensor], Tensor]) -> None:
+    """``answer(layers, w, gamma)`` must be gamma times the mean of the layers (L, B, T, C) with weights softmax(w).
+
+    Raises
+    ------
+    AssertionError
+        Naming the slip: no softmax, gamma left out or inside of the softmax, equal weights, a sum over another axis.
+    """
+    layers, w = draw(7, (3, 3, 4, 5), (3,))
+    gamma = torch.tensor(1.7, dtype=torch.float64)
+    shares = w.softmax(0)[:, None, None, None]
+    slips = {
+        "the weights are softmax(w): they must be shares": gamma * (w[:, None, None, None] * layers).sum(0),
+        "gamma is left out": (shares * layers).sum(0),
+        "gamma scales the mix, not what goes into the softmax": (
+            (gamma * w).softmax(0)[:, None, None, None] * layers
+        ).sum(0),
+        "this is the plain mean: w is not used": gamma * layers.mean(0),
+        "gamma is used and w is not": gamma * layers.sum(0),
+        "the shares sum to 1 already: a sum, not a mean": gamma * (shares * layers).mean(0),
+        "the sum runs over the layers, the first axis, not over the batch": gamma * (shares * layers).sum(1),
+    }
+    compare(answer(layers.clone(), w.clone(), gamma.clone()), gamma * (shares * layers).sum(0), slips)
+
+
+@exercise("Right: only what was chosen counts, in the sum and in the number that it is divided by.")
+def check_hidden_loss(answer: Callable[[Tensor, Tensor], Tensor]) -> None:
+    """``answer(logits, y)`` must be the mean of -log softmax(logits)[y] over the places where y is not -100.
+
+    Raises
+    ------
+    AssertionError
+        Naming the slip: a sum, a division by all places, a mean of the rows' means, the sign, logits that are no log
+        probabilities, bits in place of nats.
+    """
+    (logits,) = draw(9, (2, 4, 6))
+    y = torch.tensor([[-100, 3, 5, -100], [2, -100, -100, -100]])
+    chosen = y >= 0
+    of = y.clamp(min=0)[..., None]
+    nll = -logits.log_softmax(-1).gather(2, of).squeeze(-1) * chosen
+    raw = -logits.gather(2, of).squeeze(-1) * chosen
+    right = nll.sum() / chosen.sum()
+    slips = {
+        "this is the sum: divide by the number of chosen places": nll.sum(),
+        "places that were not chosen count in the division": nll.mean(),
+        "each row has its own mean, so that a place counts more in a row with few": (nll.sum(1) / chosen.sum(1)).mean(),
+        "the sign is turned round: a loss is the negative of a log probability": -right,
+        "logits are no log probabilities yet: log_softmax first": raw.sum() / chosen.sum(),
+        "this is in bits: take the natural logarithm": right / torch.tensor(2.0).double().log(),
+        "this is the first row alone": nll[0].sum() / 2,
+    }
+    given = answer(logits.clone(), y.clone())
+    compare(given, right, slips)
+
+
+@exercise("Right: (1 - 0.9) / sqrt(1 - 0.99) = 1. With these two numbers the first step is as it should be.")
+def check_first_step(answer: float) -> None:
+    """``answer`` must be by how much Adam's first step is too long without correction, with b2 = 0.99: 1.
+
+    Raises
+    ------
+    AssertionError
+        Naming the slip: the old b2, the root forgotten, one estimate alone, the fraction turned round.
+    """
+    slips = {
+        "this is for 0.999: the root is that of 1 - 0.99": 10**0.5,
+        "v is squared: its root divides": 10,
+        "m alone is too small by 0.1, but its divisor, the root of v, is too small as well": 0.1,
+        "the fraction is turned round, or 0.999 was kept": 0.1**0.5,
+    }
+    compare_number(answer, 1, slips, "{:g} is not right: put 0.99 into the fraction", 1e-6, 1e-4)

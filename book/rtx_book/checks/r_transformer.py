@@ -1,0 +1,137 @@
+"""Checks of the exercises on R-Transformer; each message names the likely slip.
+
+Every check returns without a word of blame if its argument is None: the exercise is not answered yet.
+"""
+
+from collections.abc import Callable, Iterable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from rtx_book.checks.answers import compare, compare_number, draw, exercise
+
+ORDER = {
+    "z": "zero_grad",
+    "f": "forward pass and loss",
+    "b": "backward pass",
+    "c": "clip",
+    "s": "step of the optimiser",
+}
+
+
+@exercise("Right: window - 1 zeros in front, then every run of `window` inputs that ends at its step.")
+def check_windows(answer: Callable[[Tensor, int], Tensor]) -> None:
+    """``answer(x, window)`` must gather from x (B, T, D) the window that ends at each step: (B, T, window, D).
+
+    Position j of a window holds its j-th input in order of time; zeros stand before the start.
+
+    Raises
+    ------
+    AssertionError
+        Naming the slip: windows that begin at their step or are centred on it, that end one step early, reversed
+        order, the first input repeated instead of zeros, axes exchanged.
+    """
+    M, (x,) = 3, draw(5, (2, 6, 4))
+
+    def cut(before: int, after: int = 0, mode: str = "constant") -> Tensor:
+        return F.pad(x.mT, (before, after), mode).unfold(2, M, 1).permute(0, 2, 3, 1)[:, :6]
+
+    right = cut(2)
+    given = answer(x.clone(), M)
+    if isinstance(given, Tensor) and given.shape == (2, 6, 4, M):
+        raise AssertionError("the last two axes are exchanged: unfold puts the window last, it has to stand before D")
+    slips = {
+        "the windows begin at their step: they show it the future": cut(0, 2),
+        "the windows are centred on their step: they show it one step of the future": cut(1, 1),
+        "the windows end one step too early: the input of the step itself is the last": cut(3),
+        "the windows run backwards: the oldest input comes first": right.flip(2),
+        "zeros stand before the start, not the first input again": cut(2, mode="replicate"),
+    }
+    compare(given, right, slips)
+
+
+@exercise("Right: all windows take their j-th step together, on z shifted by j.")
+def check_steps(answer: Callable[[Tensor, Tensor, int], Tensor]) -> None:
+    """``answer(z, weight_hh, window)`` must run the windows of a tanh LocalRNN on inputs that are projected already.
+
+    z (B, T + window - 1, H) holds W_ih x + b_ih + b_hh, also of the zeros before the start. The result is
+    (B, T, H), h_j = tanh(z_j + W_hh h_{j-1}) from h = 0 through each window.
+
+    Raises
+    ------
+    AssertionError
+        Naming the slip: one run over everything, windows read backwards, a step too few, the matrix transposed or
+        left out, the mean over the steps.
+    """
+    M, T = 3, 5
+    z, W = draw(6, (2, T + M - 1, 4), (4, 4))
+
+    def run(places: Iterable[int], matrix: Tensor = W, count: int = T) -> list[Tensor]:
+        h, states = torch.zeros(2, count, 4, dtype=torch.float64), []
+        for j in places:
+            h = torch.tanh(z[:, j : j + count] + h @ matrix.T)
+            states.append(h)
+        return states
+
+    steps, whole = run(range(M)), torch.cat(run(range(T + M - 1), count=1), dim=1)
+    given = answer(z.clone(), W.clone(), M)
+    if isinstance(given, Tensor) and given.shape == z.shape:
+        raise AssertionError("there are T windows, not T + window - 1: take T steps of z at a time")
+    slips = {
+        "this is one run over everything: each window starts from 0": whole[:, M - 1 :],
+        "the windows are read backwards: the oldest input comes first": run(reversed(range(M)))[-1],
+        "the last step is missing: each window ends with the input of its own position": steps[-2],
+        "the first step is missing: each window holds `window` inputs": run(range(1, M))[-1],
+        "W_hh is transposed: rows of a batch are multiplied as h @ W.T": run(range(M), W.T)[-1],
+        "W_hh is not there: this is the last input alone": run([M - 1])[-1],
+        "this is the mean over the steps; LocalRNN keeps the last": torch.stack(steps).mean(0),
+    }
+    compare(given, steps[-1], slips)
+
+
+@exercise("Right: one input, and window - 1 more for every layer.")
+def check_reach(answer: float) -> None:
+    """``answer`` must be how many inputs three LocalRNNs with a window of 6 let reach an output: n (M - 1) + 1.
+
+    Raises
+    ------
+    AssertionError
+        Naming the slip: windows counted as if they did not overlap, the output's own input forgotten, a product of
+        windows, the doubling of dilated convolutions.
+    """
+    n, M = 3, 6
+    slips = {
+        "the windows overlap in one input: a further layer adds window - 1": n * M,
+        "the output's own input counts too": n * (M - 1),
+        "reach adds up, it does not multiply: a window slides one step at a time": M**n,
+        "this is the reach of dilated convolutions; here every layer looks at its neighbours": (M - 1) * (2**n - 1) + 1,
+    }
+    compare_number(answer, n * (M - 1) + 1, slips, "{:g} inputs is not right: draw them", within=1e-5, near=1e-5)
+
+
+@exercise("Right: the gradient is there after the backward pass, and is clipped before the step uses it.")
+def check_order(answer: str) -> None:
+    """``answer`` must name the five parts of a training step in an order in which clipping acts, as letters.
+
+    z for zero_grad, f for forward pass and loss, b for the backward pass, c for the clip, s for the step. zero_grad
+    may stand anywhere but between the backward pass and the step.
+
+    Raises
+    ------
+    AssertionError
+        Naming the slip: the clip before the backward pass or after the step, a backward pass without a loss, a step
+        before the backward pass, zero_grad in a place where it takes the gradient away.
+    """
+    order = str(answer).lower().replace(" ", "")
+    named = ", ".join(f"{letter} {words}" for letter, words in ORDER.items())
+    assert sorted(order) == sorted(ORDER), f"the answer must hold each of five letters once: {named}; got {answer!r}"
+    z, f, b, c, s = (order.index(letter) for letter in "zfbcs")
+    assert f < b, "the backward pass needs a loss: forward comes first"
+    assert b < s, "the step is made before the backward pass: it uses the gradient of another batch, or none"
+    assert not b < z < s, "zero_grad stands between the backward pass and the step: it takes the gradient away"
+    late = "it scales the gradients of the batch before, which no step uses"
+    if z < c:
+        late = "the gradients that it sees are zero or None. This is the order of the authors' music script"
+    assert b < c, f"the clip comes before the backward pass: {late}"
+    assert c < s, "the clip comes after the step: the step has used the whole gradient"

@@ -1,0 +1,307 @@
+"""Checks of the exercises on Transformer-XL; each message names the likely slip.
+
+Every check returns without a word of blame if its argument is None: the exercise is not answered yet.
+"""
+
+import copy
+from collections.abc import Callable, Mapping
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from rtx_book.checks.answers import as_tensor, compare, compare_cases, draw, exercise, judge, shifted
+from rtx_lib.models.transformer_xl import TransformerXL
+
+# What the last exercise asks, and what is said to a wrong answer.
+BORDER = {
+    "value: tokens of segment 1 -> output of segment 2": (
+        "the memory holds what the layers computed for segment 1: other tokens there, other outputs here"
+    ),
+    "gradient: loss of segment 1 -> embeddings of segment 1": (
+        "inside a segment nothing is cut: each segment's own loss trains what the segment read"
+    ),
+    "gradient: loss of segment 2 -> embeddings of segment 1": (
+        "the memory is detached: values cross the border and gradients do not"
+    ),
+    "gradient: loss of segment 2 -> W_k, through keys made from the memory": (
+        "only the memory is detached: its keys are made from it in segment 2, by W_k as it is now, and they train W_k"
+    ),
+    "gradient: loss of segment 2 -> W_k, through what segment 1 computed with it": (
+        "how the memory came about is forgotten: the graph of segment 1 is no part of the graph of segment 2"
+    ),
+}
+
+
+@exercise("Right: row i moves T - 1 - i places to the left, so that each score stands at its key.")
+def check_shift(answer: Callable[[Tensor], Tensor]) -> None:
+    """``answer(x)`` must move scores by distance, x (..., T, S), to their keys: (..., T, S).
+
+    Row i belongs to query i, which stands at position M + i of the S = M + T keys. Column c of x is for the distance
+    S - 1 - c, so that key j finds its score, for the distance M + i - j, in column j + T - 1 - i. Keys after the query
+    (j > M + i) are masked later, and may hold anything.
+
+    Raises
+    ------
+    AssertionError
+        Naming the slip: nothing moved, columns read as distances 0, 1, ..., rows moved to the right or by i, the wrong
+        row dropped, the zeros put behind, the same move for all rows, right only without memory or for a single head;
+        else naming the first wrong cell.
+    """
+    cases = [(4, 0), (4, 3), (1, 4)]
+    results = [_shift_case(answer, *case) for case in cases]
+    wrong = [~((given - right).abs() <= 1e-10) for given, right, _ in results]
+    if not any(case.any() for case in wrong):
+        return
+    for message in results[0][2]:
+        assert not all(torch.equal(given, slips[message]) for given, _, slips in results), message
+    at = next(at for at, case in enumerate(wrong) if case.any())
+    (T, M), (given, _, _) = cases[at], results[at]
+    assert wrong[at][0, 0].any(), "right for the first head of the first example only: leave the axes in front alone"
+    i, j = (int(place) for place in wrong[at][0, 0].nonzero()[0])
+    raise AssertionError(
+        f"{_remark(T, M)}query {i}, key {j}: the score for the distance {M + i - j} belongs here, "
+        f"{_cell(given[0, 0, i, j])} stands here"
+    )
+
+
+def _remark(T: int, M: int) -> str:
+    return f"right for M = 0, wrong for T = {T}, M = {M} (there are T rows of S = M + T columns): " if M else ""
+
+
+def _shift_case(answer: Callable[[Tensor], Tensor], T: int, M: int) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+    """What was given, what is right, and what usual slips give, each with zeros where the mask hides it."""
+    S = M + T
+    row, column = torch.arange(T)[:, None], torch.arange(S)
+    cells = 100 * (row + 1) + (S - 1 - column)  # a cell names its query and its distance
+    x = (cells + torch.arange(0, 6000, 1000).view(2, 3, 1, 1)).double()
+    counted_up = shifted(x, M + row - 2 * column)
+
+    def stacked(front: int, back: int, first: int) -> Tensor:
+        """A zero column in front or behind, the same numbers in rows of T, the first or the last of these left out."""
+        rows = F.pad(x, (front, back)).view(2, 3, S + 1, T)
+        return rows[..., first : S + first, :].reshape(2, 3, T, S)
+
+    try:
+        given = as_tensor(answer(x.clone()))
+    except RuntimeError as error:  # as view and cat raise
+        raise AssertionError(f"{_remark(T, M)}torch says: {error}") from error
+    assert given.shape == x.shape, f"{_remark(T, M)}the shape must be {tuple(x.shape)}, it is {tuple(given.shape)}"
+    slips = {
+        "nothing has moved: these are still the scores by distance": x,
+        "the columns are read as distances 0, 1, 2, ...: they run from S - 1 down to 0": counted_up,
+        "the rows move the wrong way: it is T - 1 - i places to the left": shifted(x, row + 1 - T),
+        "row i moves i places: it is the last row that stays, and the first that moves furthest": shifted(x, row),
+        "row i moves i places, and to the right: it is T - 1 - i places to the left": shifted(x, -row),
+        "row i moves one place too few": shifted(x, T - 2 - row),
+        "row i moves one place too many": shifted(x, T - row),
+        "all rows move by the same: the distance of a key depends on its query": shifted(x, T - 1 - 0 * row),
+        "the last of the rows of T is dropped: it is the first, which holds nothing needed": stacked(1, 0, 0),
+        "the zeros are put behind: the column of zeros comes first": stacked(0, 1, 1),
+        "the zeros are put behind, and the last row is dropped": stacked(0, 1, 0),
+    }
+
+    def seen(scores: Tensor) -> Tensor:
+        return torch.where(column <= M + row, scores, 0)
+
+    return seen(given), seen(shifted(x, T - 1 - row)), {message: seen(slip) for message, slip in slips.items()}
+
+
+def _cell(value: Tensor) -> str:
+    number = value.item()
+    if 100 <= number < 1000 and number % 1 == 0:
+        return f"that of query {int(number) // 100 - 1} for the distance {int(number) % 100}"
+    return f"{number:g}"
+
+
+@exercise("Right: the last positions of old and new, as values alone.")
+def check_update_memory(answer: Callable[[Tensor | None, Tensor, int], Tensor]) -> None:
+    """``answer(memory, h, length)`` must be the last `length` positions of [memory; h], without a gradient.
+
+    memory (B, M, D) or None, h (B, T, D); the result is (B, min(length, M + T), D), also for a length of 0.
+
+    Raises
+    ------
+    AssertionError
+        Naming the slip: not detached, h itself cut from its graph, the first positions instead of the last, only the
+        new segment or only the old memory, the new in front of the old, everything kept, zeros for what is not there
+        yet, a memory of None or a length of 0 not thought of.
+    """
+    for M, T, length in ((3, 2, 4), (3, 2, 9), (2, 5, 3), (0, 3, 2), (3, 2, 0)):  # M = 0 stands for None
+        old, new = draw(9, (2, M, 4), (2, T, 4))
+        memory, h = old.clone() if M else None, 1 * new.clone().requires_grad_()  # h is an inner node, as in a model
+        both, turned = torch.cat([old, new], dim=1), torch.cat([new, old], dim=1)
+        right = both[:, max(M + T - length, 0) :]
+        try:
+            given = as_tensor(answer(memory, h, length))
+        except (AttributeError, TypeError) as error:
+            if M:
+                raise
+            raise AssertionError("before the first segment the memory is None, and h is all there is") from error
+        assert h.grad_fn is not None, "detach_() cuts h itself: the segment's own loss could not train what lies below"
+        assert not given.requires_grad, "a gradient goes back into the segments before: detach the new memory"
+        shape = tuple(given.shape)
+        if length == 0:
+            assert shape == (2, 0, 4), f"length 0 keeps nothing, got {shape}: [:, -0:] is everything, for -0 is 0"
+            continue
+        filled = length > M + T and shape[1:2] == (length,)
+        assert not filled, "only M + T positions are there yet: keep these, without filling up"
+        assert memory is None or torch.equal(memory, old), "the memory that was given has changed: make a new one"
+        if shape != right.shape:
+            grows = f"all {M + T} positions are kept: the memory would grow with every segment"
+            forgets = "only the new segment is kept: what fits of the old memory stays in front of it"
+            assert shape != both.shape, grows
+            assert not torch.equal(given, new[:, -length:]), forgets
+            assert not torch.equal(given, old), "this is the old memory: the new segment comes behind it"
+        slips = {
+            "these are the first positions: the memory keeps the last": both[:, :length],
+            "the new stands in front of the old": turned[:, -length:],
+            "the new stands in front of the old, and the first are kept": turned[:, :length],
+            "the positions run backwards": right.flip(1),
+        }
+        compare(given, right, slips)
+
+
+@exercise("Right: every query sees the same number of keys, wherever in its segment it stands.")
+def check_same_length_mask(answer: Callable[[int, int, int], Tensor]) -> None:
+    """``answer(queries, past, length)`` must be bool (T, past + T), True where query i sees key j.
+
+    Query i stands at position past + i and sees `length` keys, itself the last of them, or as many as there are:
+    i - length < j - past <= i.
+
+    Raises
+    ------
+    AssertionError
+        Naming the slip: a key too many or too few, the query itself left out, the future seen, True for what is
+        hidden, the memory forgotten in counting or counted as it happens to be, one window for all queries, no window.
+    """
+    for T, past, length in ((4, 4, 2), (4, 2, 5), (3, 0, 2)):
+        i, j = torch.arange(T)[:, None], torch.arange(past + T) - past
+
+        def between(first: Tensor, last: Tensor, j: Tensor = j) -> Tensor:
+            return (first <= j) & (j <= last)
+
+        right = between(i - length + 1, i)
+        given = as_tensor(answer(T, past, length))
+        assert given.dtype == torch.bool, f"the mask must be bool, it is {given.dtype}"
+        by_memory = "the count goes by the memory that is there, not by length"
+        segment = "only the memory is cut, the segment is seen whole: the window moves with its query"
+        slips = {
+            "True stands for a key that is seen, not for one that is hidden": ~right,
+            "each query sees length + 1 keys: itself counts as one of them": between(i - length, i),
+            "each query sees length - 1 keys": between(i - length + 2, i),
+            "the query does not see itself: it is the last of its keys": between(i - length, i - 1),
+            "the query does not see itself, and one key is missing": between(i - length + 1, i - 1),
+            "the future is visible: no key after the query may be seen": between(i - length + 1, 0 * i + T),
+            "the window is missing: this is the causal mask, later queries see more": between(0 * i - past, i),
+            f"{by_memory}: they differ while the memory fills": between(i - past + 1, i),
+            f"{by_memory}, and is one too many": between(i - past, i),
+            "the keys are counted as if no memory stood before them": between(i - length + 1, i, j + past),
+            "all queries begin at the same key: the window moves with its query": between(0 * i - length + 1, i),
+            segment: between(0 * i - length, i),
+        }
+        compare(given, right, slips)
+
+
+@exercise("Right: from its place in its segment each layer looks back to the start of that segment's memory.")
+def check_reach(answer: Callable[[int, int, int], int]) -> None:
+    """``answer(layers, memory, length)`` must be how far back the last output of a segment depends on inputs.
+
+    It is the distance from the last position of a segment of `length`, after many segments, to the furthest position
+    whose input changes its output. The memory may be shorter or longer than a segment.
+
+    Raises
+    ------
+    AssertionError
+        Naming the slip: segments counted instead of memories, the segment itself forgotten, a layer too many, all in
+        one layer, positions counted instead of a distance, every layer taken to add the memory and no more.
+    """
+    cases = [(1, 4, 4), (2, 4, 4), (3, 8, 4), (3, 0, 4), (3, 2, 4), (2, 6, 4), (4, 5, 1), (3, 1, 5)]
+    whatever = "each layer reaches by the memory, whatever the segment's length"
+    again = "every layer adds the segment again: only the last position of the last segment stands at its end"
+    itself = "the segment itself counts too: its last position looks back T - 1 before the memory begins"
+    slips = {
+        "this counts positions: the distance to the furthest is one less": lambda n, M, T: reach(n, M, T) + 1,
+        "this is one layer too many: the inputs are no layer": lambda n, M, T: reach(n + 1, M, T),
+        "this is one layer too few: the first layer has a memory of the inputs": lambda n, M, T: reach(n - 1, M, T),
+        whatever: lambda n, M, T: n * T,
+        f"{whatever}, and the segment comes on top": lambda n, M, T: n * T + T - 1,
+        itself: lambda n, M, T: reach(n, M, T) - T + 1,
+        "the segment itself counts too, and one memory for each layer": lambda n, M, T: n * M,
+        "this is the reach of one layer: a memory's rows have themselves read a memory": lambda n, M, T: M + T - 1,
+        again: lambda n, M, T: n * (M + T - 1),
+    }
+    if wrong := compare_cases(answer, reach, slips, cases):
+        assert any(answer(n, M, T) != reach(n, M, T) for n, M, T in cases if M % T == 0), (
+            "right where the memory is a whole number of segments. Else its oldest row stands inside a segment, "
+            "and did not look back from there but from the start of that segment"
+        )
+        (n, M, T), given = wrong
+        raise AssertionError(f"{given} for {n} layers, a memory of {M} and segments of {T} is not right: draw them")
+
+
+def reach(layers: int, memory: int, length: int) -> int:
+    """What :func:`check_reach` asks for, found by following every path back."""
+    positions = {length - 1}  # of the last segment, which starts at 0
+    for _ in range(layers):
+        # A position was computed with its segment: it read the memory before it, and the segment up to itself.
+        positions = {key for p in positions for key in range(p // length * length - memory, p + 1)}
+    return length - 1 - min(positions)
+
+
+@exercise()
+def check_border_gradient(answers: Mapping[str, bool | None]) -> None:
+    """``answers`` must say True or False to each of the five statements of ``BORDER``; None: not answered yet.
+
+    A statement names what may act on what: a value by way of the memory, or a loss in the gradient of something. What
+    is true is found with autograd, on a small model and two segments.
+
+    Raises
+    ------
+    AssertionError
+        Naming the first wrong answer and the reason, or a statement that is missing, unknown or answered by something
+        else than True and False.
+    """
+    statements = {statement: (truth, BORDER[statement]) for statement, truth in border().items()}
+    right = "Right: the memory hands on values, and the weights of now learn from them."
+    judge(answers, statements, "statements", right)
+
+
+def border() -> dict[str, bool]:
+    """What is true of each statement of ``BORDER``, tried on a small model."""
+    generator = torch.Generator().manual_seed(10)
+    with torch.random.fork_rng(devices=[]):  # every weight is drawn below, and the reader's seed stays as it is
+        model = TransformerXL(3, 2, width=4, heads=2, layers=1, memory=3).double()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_(generator=generator)
+        for parameter in model.embedding.parameters():
+            parameter[0] = 0  # feature 0 of what the layer reads: never from the segment
+    earlier = copy.deepcopy(model)  # the same weights, with gradients of their own: those that segment 1 used
+    first, second = torch.randn(2, 1, 3, 3, generator=generator, dtype=torch.float64)
+    first.requires_grad_()
+    output, state = earlier(first)
+    own = _reaches(output, first)
+    used = list(earlier.blocks.parameters())
+    after, _ = model(second, state)
+    changed, _ = model(second, earlier(first + 1)[1])
+    # A memory of feature 0 alone: whatever reaches this feature's column of W_k came through it.
+    assert state is not None
+    marked = tuple(torch.eye(4, dtype=torch.float64)[0] * memory[..., 1:2] for memory in state)
+    weight = model.get_parameter("blocks.0.attention.in_proj_weight")
+    (gradient,) = torch.autograd.grad(model(second, marked)[0].square().sum(), weight)
+    size = len(weight) // 3  # W_q, W_k and W_v lie on top of each other
+    facts = (
+        not torch.equal(after, changed),
+        own,
+        _reaches(after, first),
+        bool(gradient[size : 2 * size, 0].any()),
+        any(_reaches(after, parameter) for parameter in used),
+    )
+    return dict(zip(BORDER, facts, strict=True))
+
+
+def _reaches(output: Tensor, source: Tensor) -> bool:
+    """Whether a loss of `output` has a gradient with respect to `source`."""
+    (gradient,) = torch.autograd.grad(output.square().sum(), source, retain_graph=True, allow_unused=True)
+    return gradient is not None and bool(gradient.any())

@@ -1,0 +1,88 @@
+"""Sentences of the book about its records, and the rules that must be true for them: ``book/statements.yml``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rtx_book.records import measured, rules
+from rtx_book.records.rules import read_entries
+from rtx_book.records.seeds import MIN_SEEDS
+
+TRIAL = "rate-"  # how the names of trials of rates begin: they have one seed, and the sentence has to say so
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One entry: a part of the Markdown of a ``chapter`` or of a ``page`` of the book, and what must be true for it."""
+
+    says: str
+    ours: Mapping[str, str] = field(default_factory=dict)
+    rules: Sequence[str] = ()
+    chapter: str | None = None
+    page: str | None = None
+
+
+def read_statements(path: Path) -> list[Statement]:
+    """The statements of a file.
+
+    Raises
+    ------
+    ValueError
+        Naming the entry that is not one by its place and words, and why.
+    """
+    found = []
+    for name, statement in read_entries(path, Statement, "statement", ("says", "ours", "rules")):
+        if bool(statement.chapter) == bool(statement.page):
+            raise ValueError(f"{name} ({statement.says!r}): it must name a chapter or a page, one of them")
+        found.append(statement)
+    return found
+
+
+def markdown(statement: Statement, root: Path) -> str:
+    """The Markdown of the page that a statement stands in, cells apart by an empty line."""
+    if statement.page:
+        return (root / "book" / f"{statement.page}.md").read_text(encoding="utf-8")
+    cells = json.loads((root / "notebooks" / f"{statement.chapter}.ipynb").read_text(encoding="utf-8"))["cells"]
+    return "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+
+
+def faults(statement: Statement, root: Path, records: measured.Records) -> list[str]:
+    """What is wrong with a statement: it does not stand in its page, or the records do not bear it out.
+
+    Parameters
+    ----------
+    statement
+        The entry.
+    root
+        The checkout, with ``notebooks`` and ``book``.
+    records
+        The runs by recipe.
+
+    Returns
+    -------
+    list[str]
+        A line for each fault, none if all is well.
+    """
+    name = statement.chapter or statement.page
+    try:
+        text = markdown(statement, root)
+    except FileNotFoundError:
+        return [f"there is no {name}"]
+    there = " ".join(statement.says.split()) in " ".join(text.split())  # wherever the lines are broken
+    found = [] if there else [f"{name} does not say: {statement.says}"]
+    for path in statement.ours.values():
+        try:
+            computed = records[measured.split(path, records)[0]][0].get("computed")
+            enough = len(measured.series(path, records)) >= MIN_SEEDS or path.startswith(TRIAL) or computed
+            if not enough and not path.partition(".")[2].startswith("baselines."):
+                found.append(f"{name}, {statement.says!r}: fewer than {MIN_SEEDS} runs: {path}")
+        except ValueError as error:
+            return [*found, f"{name}, {statement.says!r}: {error}"]
+    return found + [
+        f"{name}, {statement.says!r}: not true of the records: {rule}"
+        for rule in statement.rules
+        if rules.truth(rule, statement.ours, records) is not True
+    ]

@@ -1,0 +1,199 @@
+"""Figures whose model runs, or learns, in the reader's page: in Jupyter, in Colab and on the site.
+
+``play`` makes the figure. A widget is a file ``widget-KIND.js`` of this folder (its own style sheet, if it needs one,
+lies beside it as ``widget-KIND.css``) and a row of :data:`PARTS`. In Jupyter the output carries every script that it
+needs; for the site ``rtx_book.build`` takes them out again (:func:`for_site`), keeps each once below ``_static/live``,
+and ``start.js`` loads them by script tags when the figure comes near.
+"""
+
+import functools
+import html
+import json
+import re
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from rtx_book.page.figure import in_figure, least_width, require_alt, scroll_box, svg_tree, write_svg
+from rtx_book.page.live.packing import FORMS, LIMIT, pack
+
+FRAME = ("base", "engine", "weights", "controls", "chart", "start")
+"""The files that every kind needs, in order."""
+
+PARTS: dict[str, tuple[str, ...]] = {
+    "train": ("random", "scan", "cells", "adding", "trainer", "train-words", "train-charts", "widget-train"),
+    "write": ("random", "arithmetic", "recurrent", "attention", "local", "reading", "widget-write"),
+    "gates": ("arithmetic", "gated", "gate-drawing", "widget-gates"),
+    "pulses": ("neuron", "widget-pulses"),
+    "scan-tree": ("neuron", "clamps", "widget-scan-tree"),
+    "words": ("random", "arithmetic", "translator", "widget-words"),
+    "scores": ("random", "arithmetic", "scores", "widget-scores"),
+    "positions": ("random", "arithmetic", "attention", "schemes", "widget-positions"),
+    "digits": ("arithmetic", "recurrent", "digits", "widget-digits"),
+    "window": ("arithmetic", "recurrent", "digits", "attention", "local", "widget-window"),
+    "tune": ("random", "arithmetic", "recurrent", "attention", "local", "roll", "widget-tune"),
+    "gaps": ("random", "arithmetic", "attention", "bert", "widget-gaps"),
+    "adder": ("arithmetic", "neural-gpu", "addition", "widget-adder"),
+    "parity": ("random", "arithmetic", "recurrent", "attention", "mixers", "parity", "parity-picture", "widget-parity"),
+}
+"""The files of each kind after those of :data:`FRAME`, in order."""
+
+_MARKED = re.compile(r'<(style|script) data-part="([\w-]*)">(.*?)</\1>', re.S)
+
+
+class Live:
+    """What a cell ends with. Jupyter shows the figure with all that it needs; the site takes :attr:`figure` alone."""
+
+    def __init__(self, kind: str, figure: str, weights: Mapping[str, str]) -> None:
+        self.kind, self.figure, self.weights = kind, figure, dict(weights)
+
+    def __repr__(self) -> str:
+        return f"<live figure: {self.kind}>"
+
+    def _repr_html_(self) -> str:
+        names = parts_of(self.kind)
+        styles = "".join(_tag("style", name, _asset(f"{name}.css")) for name in styles_of(self.kind))
+        scripts = [_tag("script", name, _asset(f"{name}.js")) for name in names]
+        scripts += [_tag("script", f"weights-{digest}", text) for digest, text in self.weights.items()]
+        return f"{styles}{self.figure}{''.join(scripts)}{_tag('script', '', 'RTX.start()')}"
+
+
+def play(
+    kind: str,
+    models: Mapping[str, Any] | None = None,
+    *,
+    still: Figure,
+    alt: str,
+    title: str | None = None,
+    caption: str | None = None,
+    form: str = "float16",
+    **options: Any,
+) -> Live:
+    """A figure with a model that the reader plays with; needs no kernel and asks no server.
+
+    Parameters
+    ----------
+    kind
+        One of :data:`PARTS`.
+    models
+        From the names that the widget asks for to modules, or to mappings of arrays. All together take at most
+        750 kB as the page loads them.
+    still
+        What stands there until the scripts run, in print, and where none may run. It carries the finding. Closed.
+    alt
+        What ``still`` shows, in words: the finding.
+    title
+        Line above, as HTML: the finding.
+    caption
+        Line below, as HTML: which model, trained on what, in how many steps.
+    form
+        ``"float16"``, or ``"int8"`` with a scale for each tensor.
+    **options
+        What the widget takes; plain JSON.
+
+    Returns
+    -------
+    Live
+        For a cell to end with.
+
+    Raises
+    ------
+    ValueError
+        If an argument is none of these, a weight is not finite, or the weights are too many.
+    """
+    if kind not in PARTS:
+        raise ValueError(f"kind must be one of {sorted(PARTS)}, got {kind!r}")
+    name = require_alt(alt)
+    if not isinstance(still, Figure):
+        raise ValueError(f"still must be a matplotlib Figure, got {type(still).__name__}")
+    if form not in FORMS:
+        raise ValueError(f"form must be one of {list(FORMS)}, got {form!r}")
+    if models is not None and not isinstance(models, Mapping):
+        raise ValueError(f"models must map names to modules or to mappings of arrays, got {type(models).__name__}")
+    told = _json("options", options)
+    packed = {model: pack(model, weights, form) for model, weights in (models or {}).items()}
+    scripts = dict(packed.values())
+    if (size := sum(len(text) for text in scripts.values())) > LIMIT:
+        raise ValueError(
+            f"weights must take at most {LIMIT // 1000} kB, got {size / 1000:.0f} kB: "
+            f"take {'a smaller model' if form == 'int8' else 'form=`int8` or a smaller model'}"
+        )
+    return Live(
+        kind,
+        figure(kind, picture_of(still, name), told, {m: h for m, (h, _) in packed.items()}, title, caption),
+        scripts,
+    )
+
+
+def picture_of(still: Figure, alt: str) -> str:
+    """``still`` as an ``<svg>``, in a box that scrolls where a phone is too narrow for its text; closes the figure."""
+    root = svg_tree(still)
+    least = least_width(root)
+    return scroll_box(write_svg(root, alt, least), alt, wide=bool(least))
+
+
+def figure(
+    kind: str, picture: str, options: str, weights: Mapping[str, str], title: str | None, caption: str | None
+) -> str:
+    """The ``<figure>`` of a kind: what it needs by name, and ``picture`` until the widget stands."""
+    said = {
+        "live": kind,
+        "parts": " ".join(parts_of(kind)),
+        "styles": " ".join(styles_of(kind)),
+        "weights": _json("models", weights),
+        "options": options,
+    }
+    attributes = "".join(f' data-{key}="{html.escape(text)}"' for key, text in said.items())
+    return in_figure(f'<div class="live-still">{picture}</div>', caption, title, " live", attributes)
+
+
+def parts_of(kind: str) -> tuple[str, ...]:
+    """The scripts of a kind in order, each once, without ``.js``."""
+    return tuple(dict.fromkeys((*FRAME, *PARTS[kind])))
+
+
+def styles_of(kind: str) -> tuple[str, ...]:
+    """The style sheets of a kind in order, without ``.css``: that of all, and those beside its scripts."""
+    return ("live", *(name for name in parts_of(kind) if folder().joinpath(f"{name}.css").is_file()))
+
+
+def folder() -> Path:
+    """Where the scripts and style sheets lie."""
+    return Path(str(resources.files("rtx_book.page.live")))
+
+
+def for_site(output: str) -> tuple[str, dict[str, str]]:
+    """An output for a page of the site: without its scripts and styles; and the weights by the names of their files."""
+    taken: dict[str, str] = {}
+
+    def take(found: re.Match[str]) -> str:
+        if found[2].startswith("weights-"):
+            taken[f"{found[2]}.js"] = found[3]
+        return ""
+
+    return _MARKED.sub(take, output), taken
+
+
+def _tag(kind: str, name: str, text: str) -> str:
+    """An inline script or style sheet, marked so that :func:`for_site` finds it; nothing in it ends it early."""
+    escaped = text.replace("</", "<\\/").replace("<!--", "<\\!--")
+    return f'<{kind} data-part="{name}">{escaped}</{kind}>'
+
+
+@functools.cache
+def _asset(name: str) -> str:
+    """A file of this folder without indents and without comments that fill a line."""
+    text = folder().joinpath(name).read_text(encoding="utf-8")
+    lines = (line.strip() for line in re.sub(r"^\s*/\*.*?\*/", "", text, flags=re.S | re.M).splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
+
+
+def _json(name: str, value: Any) -> str:
+    """``value`` as plain JSON."""
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be plain JSON, got {value!r:.80}: {error}") from error

@@ -1,0 +1,111 @@
+"""A table that the reader sorts and narrows, by mouse and by keyboard; without a script it is a plain table."""
+
+import html
+import math
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
+
+from IPython.display import HTML, Markdown
+
+from rtx_book.page.figure import in_page, scripted, scroll_box
+
+
+def plain_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Markdown:
+    """A small table as Markdown, which Jupyter, Colab and the site show alike; ``|`` may not occur in a cell.
+
+    Raises
+    ------
+    ValueError
+        If there is no column, or a row has another number of cells.
+    """
+    for row in rows:
+        if not columns or len(row) != len(columns):
+            raise ValueError(f"every row must have {len(columns)} cells, at least one, got {len(row)}: {row!r}")
+    lines = [columns, ["---"] * len(columns), *rows]
+    return Markdown("\n".join(f"| {' | '.join(map(str, line))} |" for line in lines))
+
+
+def sortable_table(
+    columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: str, *, note: str = "", choose: str | None = None
+) -> HTML:
+    """A table sorted by its column heads: first ascending, then descending; missing values stay last.
+
+    It scrolls sideways inside its own box, where the first column, each row's name, stays in place.
+
+    Parameters
+    ----------
+    columns
+        The heads.
+    rows
+        Each of one cell per column. A cell is a text, a number, None where there is nothing, or a tuple (value
+        to sort by, text) or (value, text, link). A column whose values are all numbers is sorted as numbers. A
+        number from 1,000 on is written with separators: a year is better given as (1997, "1997").
+    caption
+        The table's name.
+    note
+        Line below, as HTML.
+    choose
+        The head of a column whose texts the reader chooses from, in the order in which they come. At first
+        only the rows of the first are there, without this column; "all" brings back everything, as do paper and
+        a page without scripts.
+
+    Raises
+    ------
+    ValueError
+        If there is no column, a row has another number of cells, the caption holds no word, ``choose`` is
+        the head of no column after the first, a link is neither relative nor http(s), or the table exceeds 600 kB.
+    """
+    if not columns:
+        raise ValueError("columns must hold at least one head, got none")
+    if not caption.strip():
+        raise ValueError(f"caption must be a text that names the table, got {caption!r}")
+    if choose is not None and choose not in columns[1:]:
+        raise ValueError(f"choose must be one of the heads after the first, {list(columns[1:])}, got {choose!r}")
+    for row in rows:
+        if len(row) != len(columns):
+            raise ValueError(f"every row must have {len(columns)} cells, got {len(row)}: {row!r}")
+    cells = [[_cell(cell) for cell in row] for row in rows]
+    kinds = ["number" if _is_number([row[i][0] for row in cells]) else "text" for i in range(len(columns))]
+    heads = "".join(
+        f'<th scope="col" class="{kind}" aria-sort="none"><button type="button">{html.escape(name)}</button></th>'
+        for name, kind in zip(columns, kinds, strict=True)
+    )
+    lines = ("".join(_write(*row[i], kinds[i], i) for i in range(len(columns))) for row in cells)
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    name = html.escape(caption)
+    table = f"<table><caption>{name}</caption><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    by = None if choose is None else list(columns).index(choose, 1)
+    return in_page(scroll_box(table, caption) + scripted("tables"), note, "table", choose=by)
+
+
+def _cell(cell: Any) -> tuple[Any, str, str | None]:
+    """A cell as what it is sorted by, its text and its link."""
+    value, text, link = (*cell, None)[:3] if isinstance(cell, tuple) else (cell, None, None)
+    if isinstance(value, float) and not math.isfinite(value):
+        value = None
+    if link is not None and ":" in link.split("/")[0] and not link.startswith(("https:", "http:")):
+        raise ValueError(f"a link must be relative or of http(s), got {link!r}")
+    if text is None:
+        plain = isinstance(value, bool) or not _is_number([value])
+        text = "–" if value is None else str(value) if plain else _number(value)
+    return value, str(text), link
+
+
+def _is_number(values: Sequence[Any]) -> bool:
+    known = [value for value in values if value is not None]
+    return bool(known) and all(hasattr(value, "__float__") for value in known)
+
+
+def _number(value: Any) -> str:
+    """A whole number in full, another with six significant digits, both with separators: ``1,050``."""
+    return f"{value:,}" if isinstance(value, Integral) else f"{float(value):,g}"
+
+
+def _write(value: Any, text: str, link: str | None, kind: str, column: int) -> str:
+    """One cell: the first of a row is its head."""
+    tag, scope = ("th", ' scope="row"') if column == 0 else ("td", "")
+    sort = repr(float(value)) if kind == "number" and value is not None else str(value)
+    key = "" if value is None else f' data-value="{html.escape(sort)}"'
+    inner = html.escape(text) if link is None else f'<a href="{html.escape(link)}">{html.escape(text)}</a>'
+    return f'<{tag}{scope} class="{kind}"{key}>{inner}</{tag}>'

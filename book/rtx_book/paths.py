@@ -1,0 +1,35 @@
+"""Where the book's data lie: in ``book/`` of a checkout, in this package of an installed one."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent
+
+
+def book_file(name: str) -> Path:
+    """A file of the book, or a folder: ``book/NAME`` of a checkout, else ``rtx_book/NAME``."""
+    checkout = PACKAGE.parent / name
+    return checkout if checkout.exists() else PACKAGE / name
+
+
+def results_folder() -> Path:
+    """Where records live."""
+    return book_file("results")
+
+
+def runs_folder() -> Path:
+    """Where a run writes its own file."""
+    return results_folder() / "runs"
+
+
+def chapters_of(root: Path) -> list[str]:
+    """The chapters by name in the order of ``_toc.yml`` under ``root``."""
+    toc = root / "_toc.yml"
+    return re.findall(r"file: notebooks/(\w+)", toc.read_text(encoding="utf-8") if toc.is_file() else "")
+
+
+def in_order(chapters: Iterable[str], root: Path) -> list[str]:
+    """Names of chapters in the order of the book; what is not in it last, by name."""
+    places = {name: place for place, name in enumerate(chapters_of(root))}
+    return sorted(chapters, key=lambda name: (places.get(name, len(places)), name))

@@ -1,0 +1,1 @@
+"""What only one chapter draws, one file a chapter."""

@@ -1,0 +1,402 @@
+"""Hops of a memory network, the image of a Neural GPU over its steps, and receptive fields that grow with layers.
+
+The reach of every layer is handed in as it was measured (:func:`rtx_lib.diagnostics.paths.effects`), reach[l, t, s]
+(L, T, T) being True where output t of layer l + 1 reads output s of the layer below, input s for the first.
+"""
+
+import html
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from IPython.display import HTML
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from rtx_book.page.arrays import several
+from rtx_book.page.diagram import links
+from rtx_book.page.explorer import MOVE, control, explorer, stack_frames
+from rtx_book.page.figure import in_page, scroll_box
+from rtx_book.page.film import at_frame
+from rtx_book.page.words import listed
+from rtx_lib.plots.heatmaps import floats, name_above, paint, tint, word
+from rtx_lib.plots.style import CYCLE, GREY, INK, look
+
+# ------------------------------------------------------------------------------------------------ hops
+
+
+EMPTY = "(empty slots)"
+
+
+def draw_hops(
+    sentences: Sequence[str],
+    weights: Any,
+    question: str,
+    answer: str,
+    *,
+    right: str,
+    supports: Sequence[int] = (),
+    rows: int = 0,
+) -> Figure:
+    """The weights of every hop on every sentence, as cells; the sentences that hold the answer are framed.
+
+    Parameters
+    ----------
+    sentences
+        The N sentences, the oldest first.
+    weights
+        (K, M), at least 0, M at least N: what each of K hops reads. What lies on slots behind the story is added up
+        in a row of its own.
+    question, answer
+        What is asked, and what the model says.
+    right
+        The right answer.
+    supports
+        The sentences that it follows from, counted from 0.
+    rows
+        The height is that of so many sentences at least, so that figures of several stories are of one size.
+
+    Raises
+    ------
+    ValueError
+        If there is no sentence, the weights do not fit, or there is no such sentence to frame.
+    """
+    cells, labels = _cells(sentences, weights)
+    if not set(supports) <= set(range(len(sentences))):
+        raise ValueError(f"supports must hold sentences from 0 to {len(sentences) - 1}, got {list(supports)}")
+    count, hops = cells.shape
+    fig, ax = plt.subplots(figsize=(5.8, 1.0 + 0.33 * max(rows + 1, count)))
+    paint(ax, tint(0.75 * cells.clip(max=1)))
+    for i, k in np.argwhere(cells >= 0.05):
+        word(ax, k, i, f"{cells[i, k]:.2f}".removeprefix("0"), fontsize=11)
+    for i in supports:
+        frame: dict[str, Any] = {"fill": False, "edgecolor": CYCLE[1], "linewidth": 1.8, "gid": "support"}
+        ax.add_patch(Rectangle((-0.47, i - 0.42), hops - 0.06, 0.84, **frame))
+    ax.set_ylim(max(rows + 1, count) - 0.5, -0.5)
+    ax.set_xticks(range(hops), [f"hop {k + 1}" for k in range(hops)])
+    ax.set_yticks(range(count), labels)
+    name_above(ax, "", "")
+    ax.spines[:].set_visible(False)
+    for i in range(1, count):  # they lead the eye from a sentence to its cells
+        ax.axhline(i - 0.5, color=GREY, alpha=0.4, linewidth=0.6, linestyle="-")
+    fig.suptitle(f"{question}? {_said(answer, right)}", x=0.02, ha="left")
+    return fig
+
+
+def describe_hops(
+    sentences: Sequence[str], weights: Any, question: str, answer: str, *, right: str, supports: Sequence[int] = ()
+) -> str:
+    """What :func:`draw_hops` draws, in words: where each hop reads most, and the answer.
+
+    Parameters
+    ----------
+    sentences, weights, question, answer, right, supports
+        As in :func:`draw_hops`.
+
+    Raises
+    ------
+    ValueError
+        If there is no sentence or the weights do not fit.
+    """
+    cells, labels = _cells(sentences, weights)
+    most = [f"hop {k + 1} reads “{labels[i]}” most ({cells[i, k]:.2f})" for k, i in enumerate(cells.argmax(axis=0))]
+    holds = " and ".join(f"“{sentences[i]}”" for i in supports)
+    why = f" The answer follows from {holds}." if holds else ""
+    return f"{question}? {_said(answer, right)}. {'; '.join(most)}.{why}"
+
+
+def hops_explorer(
+    stories: Sequence[Mapping[str, Any]], *, title: str | None = None, caption: str | None = None, start: int = 0
+) -> HTML:
+    """A slider over several stories, without a kernel.
+
+    Parameters
+    ----------
+    stories
+        The arguments of :func:`draw_hops` for each story but ``rows``; two at least.
+    title, caption, start
+        As in :func:`rtx_book.page.explorer.explorer`.
+
+    Raises
+    ------
+    ValueError
+        As in :func:`draw_hops` and :func:`rtx_book.page.explorer.explorer`.
+    """
+    rows = max((len(story["sentences"]) for story in stories), default=0)
+    return explorer(
+        lambda number: draw_hops(**stories[number - 1], rows=rows),
+        range(1, len(stories) + 1),
+        "story",
+        alt=lambda number: describe_hops(**stories[number - 1]),
+        title=title,
+        caption=caption,
+        start=start,
+    )
+
+
+def _cells(sentences: Sequence[str], weights: Any) -> tuple[np.ndarray, list[str]]:
+    """The weights as rows by sentence, (N, K) or with a row for what is empty, and the rows' names."""
+    if not sentences:
+        raise ValueError("sentences must hold at least one sentence, got none")
+    array = floats("weights", weights, "K", "M", low=0).T  # (M, K)
+    count = len(sentences)
+    if len(array) < count:
+        raise ValueError(f"weights must have shape (K, M), M at least {count}, got {array.T.shape}")
+    if len(array) == count:
+        return array, list(sentences)
+    return np.vstack([array[:count], array[count:].sum(axis=0)]), [*sentences, EMPTY]
+
+
+def _said(answer: str, right: str) -> str:
+    return f"“{answer}”, right" if answer == right else f"“{answer}”, wrong: {right}"
+
+
+# ------------------------------------------------------------------------------------------------ image film
+
+
+LEVELS = 5
+"""So many strengths of a colour does a moving cell have."""
+
+
+def image_frames(
+    images: Any, answers: Any, right: Any, *, channel: int | None = None
+) -> tuple[Figure, list[dict[str, Any]]]:
+    """A film of the image: above, all steps below each other; below, the image after one step and what it answers.
+
+    The first symbol, the lowest digit of a number, stands at the right. Darker is more; a cross marks an answer that is
+    not right at that step. The figure shows the last step until a frame moves it.
+
+    Parameters
+    ----------
+    images
+        (S, n, w, m), the image of n places, w columns and m channels before the first step and after each.
+    answers
+        (S, n), the digits that would be read from each image.
+    right
+        (n,), the digits that are right.
+    channel
+        The channel that is drawn, from 0: above its first column, which is read, in one colour where it is positive and
+        in another where it is negative. Without it, how far a step moved each cell: the root mean square over the
+        channels, above over the columns too.
+
+    Returns
+    -------
+    tuple[Figure, list[dict[str, Any]]]
+        The figure, and a frame for each of the S images, for ``film`` or ``at_frame``.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit together, a value is not finite, or there is no such channel.
+    """
+    sizes: dict[str, int] = {}
+    values = floats("images", images, "S", "n", "w", "m", sizes=sizes)
+    said, wanted = floats("answers", answers, "S", "n", sizes=sizes), floats("right", right, "n", sizes=sizes)
+    S, n, w, m = values.shape
+    if channel is not None and channel not in range(m):
+        raise ValueError(f"channel must be from 0 to {m - 1}, got {channel}")
+    cells = _moved(values) if channel is None else values[..., channel]  # (S, n, w)
+    lanes = np.sqrt((cells**2).mean(-1)) if channel is None else cells[..., 0]  # (S, n)
+    fig, (above, below) = plt.subplots(2, 1, figsize=(5.8, 5.4), height_ratios=[1.5, 1], sharex=True)
+    paint(above, tint(_scaled(lanes)[:, ::-1], (CYCLE[0], CYCLE[1])))
+    wrong = said != wanted
+    steps, places = np.nonzero(wrong)
+    above.plot(n - 1 - places, steps, "x", color=INK, markersize=min(5.0, 90 / n))
+    above.axhline(S - 1, gid="cursor", color=INK, linestyle=":", linewidth=1.4)
+    title = "how far a step moved the image" if channel is None else f"channel {channel + 1}, the column that is read"
+    above.set_title(title, loc="left", fontsize=12)
+    above.set(ylabel="step", yticks=range(0, S, max(1, S // 8)))
+    _prepare(below, n, w, wanted)
+    frames = []
+    for t, shades in enumerate(_scaled(cells)):
+        frame: dict[str, Any] = {f"level{k}": bars for k, bars in enumerate(_bars(shades))}
+        frame |= {f"digit{i}": f"{digit:.0f}" for i, digit in enumerate(said[t])}
+        bad = np.flatnonzero(wrong[t])
+        frame["wrong"] = n - 1 - bad, np.full(len(bad), w + 1)
+        frames.append(frame | {"cursor": (np.array([0.0, 1.0]), np.array([t, t]))})
+    return at_frame(fig, frames[-1]), frames
+
+
+def _moved(values: np.ndarray) -> np.ndarray:
+    """How far each cell is from the image before, (S, n, w): the first is compared with an empty image."""
+    return np.sqrt((np.diff(values, axis=0, prepend=0) ** 2).mean(-1))
+
+
+def _scaled(values: np.ndarray) -> np.ndarray:
+    """By the largest of all steps; what only the input has may be larger, and is cut."""
+    return np.clip(values / max(np.abs(values[1:]).max(initial=0), 1e-12), -1, 1)
+
+
+def _prepare(ax: Axes, n: int, w: int, wanted: np.ndarray) -> None:
+    """Axes of one image: a row for each of its columns, then what is said, what is wrong and what is right."""
+    thick = 0.9 * ax.bbox.height * 72 / ax.figure.dpi / (w + 3)
+    for k in range(2 * LEVELS):
+        shade: dict[str, Any] = {"color": CYCLE[k // LEVELS], "alpha": (k % LEVELS + 1) / LEVELS}
+        ax.plot([0], [0], gid=f"level{k}", linestyle="-", linewidth=thick, solid_capstyle="butt", **shade)
+    for i, digit in enumerate(wanted):
+        at: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 11 if n < 20 else 9}
+        ax.text(n - 1 - i, w, "0", gid=f"digit{i}", **at)
+        ax.text(n - 1 - i, w + 2, f"{digit:.0f}", **at)
+    ax.plot([0], [0], "x", gid="wrong", color=INK, markersize=5)
+    ax.set(xlim=(-0.5, n - 0.5), ylim=(w + 2.5, -0.5), xlabel="place, counted from the right")
+    ax.set_yticks([0, w, w + 1, w + 2], ["read", "it says", "wrong", "sum"])
+    named = range(0, n, max(1, n // 8))
+    ax.set_xticks([n - 1 - i for i in named], [str(i + 1) for i in named])
+    ax.grid(False)
+    ax.tick_params(length=0)
+
+
+def _bars(shades: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Cells (n, w) as level bars by strength, the negative ones first: a line across each cell, a gap after it."""
+    bars = []
+    strength = np.round(np.abs(shades) * LEVELS)
+    for sign in (-1, 1):
+        for level in range(1, LEVELS + 1):
+            i, j = np.nonzero((strength == level) & (np.sign(shades) == sign))
+            x, gap = len(shades) - 1.0 - i, np.full(len(i), np.nan)
+            bars.append((np.stack([x - 0.45, x + 0.45, gap], 1).ravel(), np.stack([j, j, gap], 1).ravel()))
+    return bars
+
+
+# ------------------------------------------------------------------------------------------------ receptive
+
+
+_SIZE = 8.5  # of a circle, in points
+
+
+def seen(reach: Any, layers: int, *, chained: bool = False) -> np.ndarray:
+    """What of the inputs, row 0, and of each layer has a way to the last output of so many: (layers + 1, T) bool.
+
+    Parameters
+    ----------
+    reach
+        Of every layer, (L, T, T) bool.
+    layers
+        How many of them stand on one another, from 1 to L.
+    chained
+        Whether each output of a layer also reads the output before it in the same layer, as a recurrent state does.
+
+    Raises
+    ------
+    ValueError
+        For another shape, or ``layers`` out of its range.
+    """
+    reach = floats("reach", reach, "L", "T", "T", low=0, high=1) > 0
+    if not 1 <= layers <= len(reach):
+        raise ValueError(f"layers must be from 1 to {len(reach)}, got {layers}")
+    lit = np.zeros((layers + 1, reach.shape[1]), dtype=bool)
+    lit[layers, -1] = True
+    for row in range(layers, 0, -1):
+        if chained:  # all that come before one that is read
+            lit[row] = np.logical_or.accumulate(lit[row, ::-1])[::-1]
+        lit[row - 1] = reach[row - 1][lit[row]].any(0)
+    return lit
+
+
+def draw_field(reach: Any, layers: int, name: str, *, chained: bool = False, place: int = 0) -> Figure:
+    """The inputs that the last output sees through the first ``layers`` layers, with every way that leads to it.
+
+    Filled circles and coloured lines have a way to the last output, grey and empty ones have none; layers that are not
+    there yet are dotted.
+
+    Parameters
+    ----------
+    reach, layers, chained
+        As in :func:`seen`.
+    name
+        The model's, whose look it has.
+    place
+        Which colour of the cycle to take where the name is no model's.
+    """
+    lit = seen(reach, layers, chained=chained)
+    (deepest, length, _), colour = np.shape(reach), look(name, place)["color"]
+    fig, ax = plt.subplots(figsize=(5.8, 0.75 * deepest + 0.95))
+    below = [(row, t, s) for row in range(1, layers + 1) for t, s in np.argwhere(reach[row - 1]).tolist()]
+    ways = [(lit[row, t], ((t, row), (s, row - 1))) for row, t, s in below]
+    if chained:
+        ways += [(lit[row, t], ((t, row), (t - 1, row))) for row in range(1, layers + 1) for t in range(1, length)]
+    links(ax, [ends for on, ends in ways if not on], color=GREY, linewidth=0.6, alpha=0.4, zorder=1)
+    lit_ways = [ends for on, ends in ways if on]
+    links(ax, lit_ways, color=colour, linewidth=1.5 if len(lit_ways) < 100 else 0.6, zorder=2)  # many run together
+    for row in range(deepest + 1):
+        there = lit[row] if row <= layers else np.zeros(length, dtype=bool)
+        size = _SIZE if row <= layers else 2
+        for places, edge, fill in ((~there, GREY, "none"), (there, colour, colour)):
+            look_of: dict[str, Any] = {"markeredgecolor": edge, "markerfacecolor": fill, "markersize": size}
+            ax.plot(np.flatnonzero(places), np.full(places.sum(), row), "o", zorder=3, **look_of)
+        word(ax, -0.8, row, f"layer {row}" if row else "inputs", ha="right")
+    for t in (0, length - 1):
+        word(ax, t, -0.55, str(t + 1))
+    ax.set_title(f"{name}, {_layers(layers)}: {lit[0].sum()} of {length} inputs")
+    ax.set(xlim=(-3.4, length - 0.4), ylim=(-0.85, deepest + 0.4))
+    ax.set_axis_off()
+    return fig
+
+
+def describe_field(reach: Any, layers: int, name: str, *, chained: bool = False) -> str:
+    """What :func:`draw_field` shows for these arguments, in words."""
+    (field, *_), length = seen(reach, layers, chained=chained), np.shape(reach)[1]
+    if not field.any():
+        return f"{name}, {_layers(layers)}: output {length} sees no input."
+    furthest = int(field.argmax()) + 1
+    where = f"all {length} inputs" if field.all() else f"{field.sum()} of {length} inputs, from input {furthest} on"
+    return f"{name}, {_layers(layers)}: output {length} sees {where}."
+
+
+def field_explorer(models: Mapping[str, Any], *, chained: Collection[str] = (), caption: str | None = None) -> HTML:
+    """A choice of the model and a slider for its layers; works in Jupyter, in Colab and on a page without a kernel.
+
+    The line above says which of them see all inputs after one layer, and how many the others see with all theirs.
+
+    Parameters
+    ----------
+    models
+        By name, the reach of every layer, all of one shape (L, T, T), L at least 2. About 20 frames at most.
+    chained
+        Names of those whose layers have a state that goes from output to output; their reach is without it.
+    caption
+        Line below, as HTML.
+
+    Raises
+    ------
+    ValueError
+        If there is no model, shapes differ, a name in ``chained`` is none of theirs, or the explorer exceeds 600 kB.
+    """
+    models = several("models", models, "L", "T", "T", same="LT", low=0, high=1)
+    depth, length, _ = next(iter(models.values())).shape
+    if depth < 2:
+        raise ValueError(f"models must have at least 2 layers, got {depth}")
+    if unknown := set(chained) - set(models):
+        raise ValueError(f"chained must be of the models {list(models)}, got {sorted(unknown)}")
+    places = {name: place for place, name in enumerate(models)}
+    frames = [(name, layers) for name in models for layers in range(1, depth + 1)]
+    fields = {(name, n): seen(models[name], n, chained=name in chained)[0].sum() for name, n in frames}
+    drawn = (draw_field(models[name], n, name, chained=name in chained, place=places[name]) for name, n in frames)
+    labels = [f"{_layers(n)}: {fields[name, n]} of {length}" for name, n in frames]
+    texts = [describe_field(models[name], n, name, chained=name in chained) for name, n in frames]
+    stacked, scrolls = stack_frames(drawn, labels, texts, 0)
+    options = "".join(f'<option value="{k * depth}">{html.escape(name)}</option>' for name, k in places.items())
+    choice = (
+        '<div class="book-control" onkeydown="event.stopPropagation()"><label><span>model</span> '
+        f'<select autocomplete="off" style="font:inherit;min-height:44px" onchange="{html.escape(MOVE)}">{options}'
+        "</select></label></div>"
+    )
+    head = choice + control("layers", labels[:depth], 0, MOVE)
+    at_once = [name for name in models if fields[name, 1] == length]
+    title = _finding(at_once, {name: fields[name, depth] for name in models if name not in at_once}, depth, length)
+    return in_page(head + scroll_box(stacked, "layers", wide=scrolls), caption, "explorer", title=html.escape(title))
+
+
+def _finding(at_once: Sequence[str], others: Mapping[str, int], depth: int, length: int) -> str:
+    """Who sees everything after one layer, and what the others see after all of theirs."""
+    deep = f"after {depth} layers {listed(f'{name} {count}' for name, count in others.items())}"
+    if not at_once:
+        return f"Of {length} inputs the last output sees {deep}"
+    first = f"After one layer {listed(at_once)} {'see' if at_once[1:] else 'sees'} all {length} inputs"
+    return f"{first}; {deep}" if others else first
+
+
+def _layers(count: int) -> str:
+    return f"{count} layer{'' if count == 1 else 's'}"

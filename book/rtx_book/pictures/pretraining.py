@@ -1,0 +1,92 @@
+"""What several models put into the gap of a sentence: words as rows, models as columns."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+
+from rtx_lib.plots.heatmaps import floats, name_above, paint, tint, word
+
+GAP = "____"
+
+
+def draw_fillings(
+    sentence: Sequence[str], place: int, words: Sequence[str], shares: Mapping[str, Any], *, rows: int = 7
+) -> Figure:
+    """How probable each model takes each word for, as cells with their numbers; the sentence stands above.
+
+    Parameters
+    ----------
+    sentence, place
+        The words, and which of them is hidden, counted from 0.
+    words
+        The V words that may stand there.
+    shares
+        For each model its probabilities (V,), by the model's name. A name may have several lines.
+    rows
+        How many words are shown: those to which some model gives most, in the order of ``words``.
+
+    Raises
+    ------
+    ValueError
+        If the place is outside of the sentence, no model is given, probabilities do not fit or are no shares, or rows
+        is below 1.
+    """
+    table, shown = _table(sentence, place, words, shares, rows)
+    fig, ax = plt.subplots(figsize=(5.8, 1.35 + 0.33 * rows))
+    paint(ax, tint(0.75 * table))
+    for i, k in np.argwhere(table >= 0.005):
+        word(ax, k, i, f"{table[i, k]:.2f}".removeprefix("0"))
+    ax.set_ylim(rows - 0.5, -0.5)
+    ax.set_xticks(range(len(shares)), list(shares))
+    ax.set_yticks(range(len(shown)), [words[i] for i in shown])
+    name_above(ax, "", "")
+    ax.spines[:].set_visible(False)
+    fig.suptitle(_gapped(sentence, place), x=0.02, ha="left")
+    return fig
+
+
+def describe_fillings(
+    sentence: Sequence[str], place: int, words: Sequence[str], shares: Mapping[str, Any], *, rows: int = 7
+) -> str:
+    """What :func:`draw_fillings` draws, in words: the hidden word, and what each model puts there.
+
+    Parameters
+    ----------
+    sentence, place, words, shares, rows
+        As in :func:`draw_fillings`.
+
+    Raises
+    ------
+    ValueError
+        As in :func:`draw_fillings`.
+    """
+    _table(sentence, place, words, shares, rows)
+    told = []
+    for name, own in shares.items():
+        best = int(np.argmax(own))
+        right = words.index(sentence[place]) if sentence[place] in words else best
+        other = "" if best == right else f", “{sentence[place]}” {own[right]:.2f}"
+        told.append(f"{' '.join(name.split())}: “{words[best]}” {own[best]:.2f}{other}")
+    return f"{_gapped(sentence, place)}. Hidden: “{sentence[place]}”. {'; '.join(told)}."
+
+
+def _table(
+    sentence: Sequence[str], place: int, words: Sequence[str], shares: Mapping[str, Any], rows: int
+) -> tuple[np.ndarray, list[int]]:
+    """The probabilities (rows, models), and the numbers of the words that are rows."""
+    if not 0 <= place < len(sentence):
+        raise ValueError(f"place must be from 0 to {len(sentence) - 1}, got {place}")
+    if not shares:
+        raise ValueError("shares must hold at least one model, got none")
+    if rows < 1:
+        raise ValueError(f"rows must be at least 1, got {rows}")
+    table = np.stack([floats(f"shares[{name!r}]", own, len(words), low=0, high=1) for name, own in shares.items()], 1)
+    shown = sorted(np.argsort(-table.max(axis=1), kind="stable")[:rows].tolist())
+    return table[shown], shown
+
+
+def _gapped(sentence: Sequence[str], place: int) -> str:
+    return " ".join([*sentence[:place], GAP, *sentence[place + 1 :]])

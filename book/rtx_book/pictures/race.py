@@ -1,0 +1,702 @@
+"""What is raced: lanes by family, tasks with a finish line, curves over seeds, and the reader's own run among them.
+
+A *lane* is a model, and looks as :func:`rtx_lib.plots.style.look` says. A task is described by a mapping with
+
+- ``name``: what it is called;
+- ``metric``: ``"accuracy"`` or ``"exact"`` (reached from below) or another (``"mse"``, ``"loss"``, from above);
+- ``line``: the finish line, a value of the metric, or None;
+- ``label``: the metric as the axis says it, on logarithms if it is ``"mse"``;
+- ``baselines``: values of the metric by name, what is reached without learning.
+
+Of a lane on a task there are *runs*, each with ``lane``, ``name``, ``seed``, ``steps`` and ``values``, or their
+*summary*, what ``rtx_book.records.seeds.summarise`` returns: ``seeds``, ``median``, ``low``, ``high``, ``values``,
+``solved``, ``diverged``.
+"""
+
+import itertools
+import math
+import textwrap
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Literal
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
+
+from rtx_lib.plots.curves import baseline, label_lines, wrap
+from rtx_lib.plots.style import CYCLE, FAMILIES, GREY, INK, look, model_of
+
+# ------------------------------------------------------------------------------------------------ lanes
+
+
+Task = Mapping[str, Any]
+Run = Mapping[str, Any]
+Summary = Mapping[str, Any]
+
+RISING = ("accuracy", "exact", "last quarter")
+"""Metrics that are better where they are larger."""
+
+
+def arrange(lanes: Mapping[str, str]) -> dict[str, list[str]]:
+    """The given lanes by family, each in the order given; what belongs to none is of the family ``"other"``."""
+    models = {lane: model_of(lane)[0] for lane in lanes}
+    order = {family: [lane for lane in lanes if models[lane] in own] for family, own in FAMILIES.items()}
+    order["other"] = [lane for lane in lanes if not models[lane]]
+    return {family: own for family, own in order.items() if own}
+
+
+def rises(task: Task) -> bool:
+    """Whether the finish line of a task is reached from below."""
+    return task["metric"] in RISING
+
+
+def is_log(task: Task) -> bool:
+    """Whether a task's metric is drawn on logarithms."""
+    return bool(task["metric"] == "mse")
+
+
+def described(task: Task) -> str:
+    """The metric with its direction: ``"MSE (lower is better)"``."""
+    return f"{task['label']} ({'higher' if rises(task) else 'lower'} is better)"
+
+
+def three(value: float) -> str:
+    """A number with three significant digits: ``0.0123``, ``1,230``, ``1.23e-5``."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    if not 1e-3 <= abs(value) < 1e6:
+        mantissa, exponent = f"{value:.2e}".split("e")
+        return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
+    rounded = float(f"{value:.3g}")
+    return f"{rounded:,.0f}" if abs(rounded) >= 100 else f"{rounded:.3g}"
+
+
+def check_tasks(tasks: Mapping[str, Task]) -> None:
+    """Raise ValueError unless there is a task and each is whole, with a finish line that can be drawn."""
+    if not tasks:
+        raise ValueError("tasks must hold at least one task, got none")
+    for key, task in tasks.items():
+        if missing := {"name", "metric", "line", "label", "baselines"} - set(task):
+            raise ValueError(f"tasks[{key!r}] must hold all that describes a task, got none of {sorted(missing)}")
+        for what, value in {"line": task["line"], **task["baselines"]}.items():
+            if value is not None and not (math.isfinite(value) and (value > 0 or not is_log(task))):
+                raise ValueError(f"tasks[{key!r}]: {what} must be finite, and above 0 on logarithms, got {value}")
+
+
+def over_seeds(runs: Sequence[Run], higher: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Steps (N,), and the median, least and greatest value over the runs at each (N,), NaN where there is none.
+
+    A run that ended early, as one that diverged does, counts as worse than every other from then on: the median
+    ends where half of the runs have.
+
+    Raises
+    ------
+    ValueError
+        If there is no run, or a run's steps and values differ in number.
+    """
+    if not runs:
+        raise ValueError("runs must hold at least one run, got none")
+    for run in runs:
+        if len(run["steps"]) != len(run["values"]):
+            raise ValueError(f"run {run.get('name')!r}: {len(run['steps'])} steps and {len(run['values'])} values")
+    steps = np.unique(np.concatenate([np.asarray(run["steps"], dtype=float) for run in runs]))
+    worst = -np.inf if higher else np.inf
+    table = np.full((len(runs), len(steps)), worst)
+    for row, run in zip(table, runs, strict=True):
+        places, values = (np.asarray(run[key], dtype=float) for key in ("steps", "values"))  # None turns to NaN
+        if (seen := np.isfinite(values)).any():
+            row[:] = np.interp(steps, places[seen], values[seen], left=np.nan, right=worst)
+    some = np.isfinite(table).any(axis=0)
+    finite = np.where(np.isfinite(table), table, np.nan)[:, some]
+    with np.errstate(invalid="ignore"):
+        middle = np.nanmedian(table[:, some], axis=0)
+    middle[~np.isfinite(middle)] = np.nan
+    return steps[some], middle, np.nanmin(finite, axis=0), np.nanmax(finite, axis=0)
+
+
+# ---- marks and axes that the figures of the race share
+
+
+def reached(result: Summary) -> Literal["full", "right", "none"]:
+    """How a mark is filled: ``"full"`` where every seed is beyond the finish line, ``"right"`` where some are."""
+    if not result["solved"]:
+        return "none"
+    return "full" if result["solved"] == result["seeds"] else "right"
+
+
+def mark_seeds(ax: Axes, lane: str, at: float, result: Summary, *, upright: bool = False) -> None:
+    """A dash for each seed of a lane and a large mark for their median, filled as :func:`reached` says.
+
+    ``at`` is the row where values run to the right, and the column where they run upwards.
+    """
+    own, dash, size = look(lane), "_" if upright else "|", 7.5 if upright else 8.5
+    seeds: dict[str, Any] = {"marker": dash, "markersize": 8, "markeredgewidth": 1.2, "alpha": 0.75, "label": "_seeds"}
+    median: dict[str, Any] = {"marker": own["marker"], "markersize": size, "markeredgewidth": 1.6, "label": "_median"}
+    median |= {"fillstyle": reached(result), "markerfacecoloralt": "none", "zorder": 4}
+    for values, style in ((result["values"], seeds), ([result["median"]] * bool(result["values"]), median)):
+        ends = [values, [at] * len(values)]
+        ax.plot(*ends[:: -1 if upright else 1], color=own["color"], linestyle="none", **style)
+
+
+def metric_axis(ax: Axes, side: Literal["x", "y"], task: Task) -> None:
+    """A task's metric along one side: its scale, and numbers of three digits."""
+    axis = getattr(ax, f"{side}axis")
+    if is_log(task):
+        getattr(ax, f"set_{side}scale")("log", nonpositive="mask")
+        axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: three(value)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+# ---- lines
+
+
+def draw_lane(ax: Axes, runs: Sequence[Run], yours: Run | None, finish: tuple[str, float | None]) -> None:
+    """The reader's own run over the recorded ones of one task: medians of the lanes, thin, and one strong line.
+
+    For a figure that is drawn again while the run goes on.
+
+    Parameters
+    ----------
+    ax
+        Axes to draw in.
+    runs
+        Of one task: ``lane``, ``name``, ``seed``, ``steps``, ``values`` of each.
+    yours
+        The reader's run: ``name``, ``steps``, ``values``; None or empty before it starts.
+    finish
+        The metric and the finish line's value, or None.
+
+    Raises
+    ------
+    ValueError
+        If a run's steps and values differ in number.
+    """
+    metric, line = finish
+    task = {"metric": metric, "label": metric}
+    if yours and len(yours["steps"]) != len(yours["values"]):
+        sizes = f"{len(yours['steps'])} and {len(yours['values'])}"
+        raise ValueError(f"yours must hold as many steps as values, got {sizes}")
+    for lane, name in {run["lane"]: str(run["name"]) for run in runs}.items():
+        steps, middle, *_ = over_seeds([run for run in runs if run["lane"] == lane], rises(task))
+        ax.plot(steps, middle, linewidth=1.1, label=name, **look(lane) | {"marker": ""})
+    if line is not None:
+        baseline(ax, line, f"finish line {three(line)}")
+    if yours and len(yours["steps"]):
+        mark: dict[str, Any] = {"marker": "*", "markersize": 10, "markevery": max(1, len(yours["steps"]) // 8)}
+        strong: dict[str, Any] = {"color": INK, "linestyle": "-", "linewidth": 3, "zorder": 5}
+        ax.plot(yours["steps"], yours["values"], label=f"your run: {yours['name']}", **strong, **mark)
+    metric_axis(ax, "y", task)
+    ax.set(xlabel="training steps", ylabel=described(task))
+    label_lines(ax, fontsize=9)
+
+
+def draw_lane_lines(
+    curves: Mapping[str, tuple[Any, Any]],
+    lanes: Mapping[str, str],
+    *,
+    height: float,
+    floor: float,
+    every: int,
+    **axes: Any,
+) -> Figure:
+    """A line for each lane, in the look that it has everywhere, with its name at the end.
+
+    Parameters
+    ----------
+    curves
+        x and y of each lane, (N,) both.
+    lanes
+        The lanes' names by key.
+    height
+        Of the figure, in inches.
+    floor
+        Smaller values are drawn there, for a logarithmic axis.
+    every
+        One mark for so many points.
+    axes
+        What ``Axes.set`` takes, such as ``xlabel`` and ``yscale``.
+
+    Raises
+    ------
+    ValueError
+        If a lane has no name, or its x and y differ in number.
+    """
+    for lane, (x, y) in curves.items():
+        if lane not in lanes or len(x) != len(y):
+            allowed = f"as many x as y for each of the lanes {list(lanes)}"
+            raise ValueError(f"curves must hold {allowed}, got {len(x)} and {len(y)} for {lane!r}")
+    fig, ax = plt.subplots(figsize=(5.8, height))
+    for i, (lane, (x, y)) in enumerate(curves.items()):
+        ax.plot(x, np.maximum(y, floor), markevery=(i % every, every), label=lanes[lane], **look(lane))
+    ax.set(**axes)
+    label_lines(ax)
+    return fig
+
+
+def draw_lane_slopes(
+    values: Mapping[str, Sequence[float]], lanes: Mapping[str, str], sides: tuple[str, str], ylabel: str
+) -> Figure:
+    """How a change turns the order of the lanes: a line for each from its value before, at the left, to that after.
+
+    Parameters
+    ----------
+    values
+        Of each lane, the one before and the one after.
+    lanes
+        The lanes' names by key, written at the right.
+    sides
+        What stands below the left and the right ends.
+    ylabel
+        What the values are.
+
+    Raises
+    ------
+    ValueError
+        If a lane has no name or not two values.
+    """
+    for lane, own in values.items():
+        if lane not in lanes or len(own) != 2:
+            raise ValueError(f"values must be two for each of the lanes {list(lanes)}, got {own} for {lane!r}")
+    fig, ax = plt.subplots(figsize=(5.8, 4.6))
+    for lane, own in values.items():
+        ax.plot([0, 1], own, markevery=(0, 1), label=lanes[lane], **look(lane))
+    ax.set_xticks([0, 1], sides)
+    ax.set(xlim=(-0.08, 1.04), ylabel=ylabel)
+    ax.grid(axis="x", alpha=0)
+    label_lines(ax, fontsize=10.5)
+    return fig
+
+
+def draw_looks() -> Figure:
+    """The table of looks: for each model, by family, a piece of line in its colour, with its dashes and marker."""
+    fig, ax = plt.subplots(figsize=(5.8, 0.3 + 0.27 * sum(len(own) + 1 for own in FAMILIES.values())))
+    row = 0
+    for family, own in FAMILIES.items():
+        ax.text(0, row, family, fontweight="bold", va="center")
+        for name in own:
+            row += 1
+            ax.plot([0.3, 0.65, 1], [row] * 3, **look(name), markevery=(1, 2), markersize=8)
+            ax.text(1.1, row, name, va="center")
+        row += 1
+    ax.set(xlim=(0, 2), ylim=(row - 0.5, -0.5))
+    ax.set_axis_off()
+    return fig
+
+
+# ------------------------------------------------------------------------------------------------ race
+
+
+# ---- the ranking that a single seed gives
+
+
+def _ranked(task: Task, values: Mapping[str, Mapping[int, float]], seed: int) -> dict[str, float]:
+    """What each lane reached with this seed, the best first."""
+    found = {lane: own[seed] for lane, own in values.items() if seed in own}
+    if not found:
+        raise ValueError(f"seed must be one that a lane has, got {seed}")
+    return dict(sorted(found.items(), key=lambda item: item[1], reverse=rises(task)))
+
+
+def draw_ranking(task: Task, lanes: Mapping[str, str], values: Mapping[str, Mapping[int, float]], seed: int) -> Figure:
+    """The lanes from best to worst as one seed ranks them, a large mark each; thin marks are the other seeds.
+
+    Parameters
+    ----------
+    task
+        As :mod:`rtx_book.pictures.race` describes it.
+    lanes
+        The lanes' names by key.
+    values
+        By lane and seed, the metric.
+    seed
+        The one that ranks. Lanes without it are left out.
+
+    Raises
+    ------
+    ValueError
+        If no lane has the seed.
+    """
+    found = _ranked(task, values, seed)
+    fig, ax = plt.subplots(figsize=(5.8, 1.0 + 0.26 * len(found)))
+    for y, (lane, value) in enumerate(found.items()):
+        style = look(lane) | {"linestyle": "none", "markersize": 9}
+        others = list(values[lane].values())
+        ax.plot(others, [y] * len(others), alpha=0.6, label="_seeds", **style | {"marker": "|"})
+        ax.plot([value], [y], label="_seed", **style)
+    names = [f"{place}. {lanes[lane]}" for place, lane in enumerate(found, start=1)]
+    ax.set_yticks(range(len(names)), names, fontsize=12)
+    ax.set(ylim=(len(names) - 0.5, -0.5), xlabel=f"{task['name']}: {task['label']}, better to the right")
+    ax.set_xscale("log" if is_log(task) else "linear")
+    ax.xaxis.set_inverted(not rises(task))
+    fig.suptitle(f"Seed {seed} names {lanes[next(iter(found))]} the best", fontsize=12.5)
+    return fig
+
+
+def describe_ranking(task: Task, lanes: Mapping[str, str], values: Mapping[str, Mapping[int, float]], seed: int) -> str:
+    """What :func:`draw_ranking` shows, in words."""
+    told = ", ".join(f"{lanes[lane]} {three(value)}" for lane, value in _ranked(task, values, seed).items())
+    return f"{task['name']} with seed {seed}, best first: {told}"
+
+
+# ---- two lanes that differ in one thing
+
+
+def draw_controls(
+    pairs: Sequence[tuple[str, str]], lanes: Mapping[str, str], ways: Mapping[str, Mapping[str, float]]
+) -> Figure:
+    """How far two lanes get that differ in one thing, a panel for each pair and a row for each task.
+
+    The first of a pair is hollow and the second filled; the line between them is what the difference is worth. Show it
+    with ``wide=True``.
+
+    Parameters
+    ----------
+    pairs
+        Keys of two lanes each.
+    lanes
+        Their names by key.
+    ways
+        By a task's name and lane, the share of the way from what needs no learning to the best lane. A row stays empty
+        where one of the two is missing.
+
+    Raises
+    ------
+    ValueError
+        If there is no pair, or a lane has no name.
+    """
+    if not pairs or not all(lane in lanes for pair in pairs for lane in pair):
+        raise ValueError(f"pairs must be of the lanes {list(lanes)}, got {list(pairs)}")
+    size = (7.5, 1.1 + 0.27 * len(ways))
+    fig, (panels,) = plt.subplots(1, len(pairs), figsize=size, sharex=True, sharey=True, squeeze=False)
+    for ax, pair in zip(panels, pairs, strict=True):
+        for y, own in enumerate(ways.values()):
+            if all(lane in own for lane in pair):
+                ax.plot([own[lane] for lane in pair], [y, y], "-", color=GREY, linewidth=2.6, zorder=1, label="_gain")
+                for lane, fill in zip(pair, ("none", "full"), strict=True):
+                    style: dict[str, Any] = {"marker": "o", "color": look(lane)["color"], "linestyle": "none"}
+                    style |= {"markersize": 8, "markeredgewidth": 1.5, "fillstyle": fill, "zorder": 2}
+                    ax.plot([own[lane]], [y], label=lanes[lane] if y == 0 else "_lane", **style)
+        ax.set_xlabel("way from nothing to the best")
+        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), fontsize=10.5, handletextpad=0.2)
+    panels[0].set_yticks(range(len(ways)), list(ways), fontsize=11)
+    panels[0].set(xlim=(-0.06, 1.06), ylim=(len(ways) - 0.5, -0.5))
+    return fig
+
+
+# ------------------------------------------------------------------------------------------------ board
+
+
+_TINT = 0.22  # opacity of a cell that cannot be told from the best
+_GAP = 0.4  # of a row, between two families
+
+
+def _rows(lanes: Mapping[str, str]) -> dict[str, float]:
+    """Where each lane stands, from the top."""
+    rows: dict[str, float] = {}
+    for i, own in enumerate(arrange(lanes).values()):
+        rows |= {lane: len(rows) + j + _GAP * i for j, lane in enumerate(own)}
+    return rows
+
+
+def _check(tasks: Mapping[str, Task], lanes: Mapping[str, str]) -> None:
+    check_tasks(tasks)
+    if not lanes:
+        raise ValueError("lanes must hold at least one lane, got none")
+
+
+def short(task: Task, value: float) -> str:
+    """A value of a task's metric in few signs: a share in per cent, else two places, or two digits on logarithms."""
+    if is_log(task):
+        return three(float(f"{value:.2g}"))
+    if not rises(task):
+        return f"{value:.2f}"
+    return f"{100 * value:.1f}".replace("100.0", "100")
+
+
+def names_of_rows(lanes: Mapping[str, str]) -> list[str]:
+    """The lanes' names in the order of the rows; a variant right below its model or another says only what differs."""
+    names = [lanes[lane] for lane in _rows(lanes)]
+    told = []
+    for i, name in enumerate(names):
+        of = [above for above in names[:i] if name.startswith((f"{above} ", f"{above}, "))]
+        of = [model for model in of if all(row.startswith(model) for row in names[names.index(model) : i])]
+        told.append(name.removeprefix(max(of, key=len, default="")).lstrip(" ,"))
+    return told
+
+
+def draw_board(
+    tasks: Mapping[str, Task],
+    lanes: Mapping[str, str],
+    results: Mapping[str, Mapping[str, Summary]],
+    firsts: Mapping[str, Collection[str]],
+    missing: Mapping[str, Collection[str]],
+) -> Figure:
+    """Which models solve which tasks: the median over the seeds in each cell, and a mark filled as far as they get.
+
+    The mark is filled where every seed is beyond the finish line, half filled where some are, hollow where none is.
+    A cell is tinted and bold where the lane cannot be told from the best, and grey where a seed is no better than what
+    needs no learning. Of two lanes whose names begin alike the second says only the rest. Show it with ``wide=True``.
+
+    Parameters
+    ----------
+    tasks
+        By key, as :mod:`rtx_book.pictures.race` describes them.
+    lanes
+        The lanes' names by key.
+    results
+        By task and lane, the summary of its seeds. A lane that does not run on a task has a dash.
+    firsts
+        By task, the lanes that cannot be told from the best.
+    missing
+        By task, the lanes of which a seed is no better than the task's baseline.
+
+    Raises
+    ------
+    ValueError
+        If there is no task or no lane, or a finish line or baseline cannot be drawn.
+    """
+    _check(tasks, lanes)
+    rows = _rows(lanes)
+    bottom = max(rows.values()) + 0.6
+    fig, ax = plt.subplots(figsize=(7.25, 0.75 + 0.215 * (bottom + 2)))
+    ax.set(xlim=(-0.5, len(tasks) - 0.5), ylim=(bottom, -2))
+    for column, (key, task) in enumerate(tasks.items()):
+        head: dict[str, Any] = {"ha": "center", "va": "center"}
+        ax.text(column, -1.5, task["name"], fontsize=8, fontweight="bold", **head)
+        ax.text(column, -0.85, _asked(task), fontsize=7.8, **head)
+        for lane, y in rows.items():
+            result = results.get(key, {}).get(lane)
+            kind = "first" if lane in firsts.get(key, ()) else "missing" if lane in missing.get(key, ()) else ""
+            _cell(ax, (column, y), task, lane, result, kind)
+    ax.set_yticks(list(rows.values()), names_of_rows(lanes), fontsize=9)
+    ax.set_xticks([])
+    ax.tick_params(axis="y", length=0)
+    ax.grid(False)
+    for side in ("left", "bottom"):
+        ax.spines[side].set_visible(False)
+    _legend(fig)
+    return fig
+
+
+def _asked(task: Task) -> str:
+    """The metric, and the finish line where there is one: ``% ≥ 99``, ``nats ≤ 1.8``."""
+    label, sign, unit = ("%", "≥", 100) if rises(task) else (str(task["label"]).partition(" ")[0], "≤", 1)
+    return label if task["line"] is None else f"{label} {sign} {three(unit * task['line'])}"
+
+
+def _cell(ax: Axes, at: tuple[float, float], task: Task, lane: str, result: Summary | None, kind: str) -> None:
+    x, y = at
+    if not result or not result["seeds"]:
+        ax.text(x, y, "–", ha="center", va="center", fontsize=9, color=GREY)
+        return
+    if kind == "first":
+        ax.add_patch(Rectangle((x - 0.48, y - 0.47), 0.96, 0.94, color=CYCLE[0], alpha=_TINT, linewidth=0))
+    mark: dict[str, Any] = {"marker": "o", "markersize": 5.5, "markeredgewidth": 1.2, "linestyle": "none"}
+    mark |= {"fillstyle": reached(result), "markerfacecoloralt": "none", "label": f"_{lane}"}
+    ax.plot([x - 0.4], [y], color=look(lane)["color"], **mark)
+    text = short(task, result["median"]) if result["values"] else "diverged"
+    kinds: dict[str, dict[str, Any]] = {"first": {"fontweight": "bold"}, "missing": {"color": GREY, "style": "italic"}}
+    looks = kinds.get(kind, {})
+    ax.text(x + 0.44, y, text, ha="right", va="center", fontsize=8.5 if result["values"] else 7.8, **looks)
+
+
+def _legend(fig: Figure) -> None:
+    plain: dict[str, Any] = {"linestyle": "none", "color": INK, "markerfacecoloralt": "none", "marker": "o"}
+    fills: dict[str, Any] = {"every seed reaches the line": "full", "some do": "right", "none does": "none"}
+    handles: list[Any] = [Line2D([], [], label=label, fillstyle=fill, **plain) for label, fill in fills.items()]
+    handles.append(Rectangle((0, 0), 1, 1, color=CYCLE[0], alpha=_TINT, linewidth=0, label="not told from the best"))
+    place: dict[str, Any] = {"loc": "outside lower center", "ncols": len(handles), "fontsize": 9}
+    fig.legend(handles=handles, handletextpad=0.5, columnspacing=1.4, **place)
+
+
+def describe_board(
+    tasks: Mapping[str, Task],
+    lanes: Mapping[str, str],
+    results: Mapping[str, Mapping[str, Summary]],
+    firsts: Mapping[str, Collection[str]],
+) -> str:
+    """What :func:`draw_board` shows, in words: of each task who cannot be told from the best, and who solves it."""
+    _check(tasks, lanes)
+    told = []
+    for key, task in tasks.items():
+        own = {lane: result for lane, result in results.get(key, {}).items() if lane in lanes and result["seeds"]}
+        best = [
+            f"{lanes[lane]} {short(task, own[lane]['median'])}"
+            for lane in lanes
+            if lane in own and lane in firsts.get(key, ()) and own[lane]["values"]
+        ]
+        full = sum(reached(result) == "full" for result in own.values())
+        solved = "" if task["line"] is None else f"; {full} of {len(own)} reach {three(task['line'])} with every seed"
+        told.append(f"{task['name']}: first {', '.join(best) or 'none'}{solved}")
+    return f"{len(lanes)} models on {len(tasks)} tasks, medians. {'. '.join(told)}."
+
+
+# ------------------------------------------------------------------------------------------------ lengths
+
+
+def draw_lengths(
+    task: Task, lanes: Mapping[str, str], results: Mapping[int, Mapping[str, Summary]], *, x_label: str
+) -> Figure:
+    """The metric against the length, one small panel for each lane, with the others in grey behind it.
+
+    A seed is a small dash, the median a large mark: filled where every seed is beyond the finish line, half filled
+    where some are, else hollow. Show it with ``wide=True``.
+
+    Parameters
+    ----------
+    task
+        As :mod:`rtx_book.pictures.race` describes it.
+    lanes
+        The lanes' names by key.
+    results
+        By length and lane, the summary of its seeds. What is missing is left out.
+    x_label
+        What the length is of.
+
+    Raises
+    ------
+    ValueError
+        If there is no length or no lane, or the finish line or a baseline cannot be drawn.
+    """
+    check_tasks({"task": task})
+    if not lanes or not results:
+        raise ValueError(f"lanes and results must not be empty, got {len(lanes)} lanes and {len(results)} lengths")
+    lengths = sorted(results)
+    order = list(itertools.chain(*arrange(lanes).values()))
+    found = {lane: {length: results[length][lane] for length in lengths if results[length].get(lane)} for lane in order}
+    medians = {lane: [own[T]["median"] if T in own else None for T in lengths] for lane, own in found.items()}
+    curves = {lane: np.array(own, dtype=float) for lane, own in medians.items()}  # None turns to NaN
+    columns = min(4, len(order))
+    height = math.ceil(len(order) / columns)
+    size = (7.5, 0.7 + 1.5 * height)
+    fig, grid = plt.subplots(height, columns, figsize=size, sharex=True, sharey=True, squeeze=False)
+    for ax, lane in zip(grid.flat, order, strict=False):
+        _length_panel(ax, task, lane, curves, lengths)
+        for length, result in found[lane].items():
+            mark_seeds(ax, lane, length, result, upright=True)
+        ax.set_title(wrap(lanes[lane], 22), fontsize=10, linespacing=0.9, pad=4)
+    first = grid[0, 0]
+    first.set_xscale("log")
+    first.xaxis.set_minor_locator(NullLocator())
+    first.set_xticks(lengths, [str(length) for length in lengths])
+    first.set_xlim(lengths[0] / 1.3, lengths[-1] * 1.3)
+    metric_axis(first, "y", task)
+    for i, ax in enumerate(grid.flat):
+        ax.tick_params(labelsize=9)
+        ax.set_visible(i < len(order))
+        if len(order) - columns <= i < len(order):
+            ax.tick_params(axis="x", labelbottom=True)  # also above a corner that is empty
+    fig.supxlabel(x_label, fontsize=10)
+    fig.supylabel(described(task), fontsize=10)
+    if task["line"] is not None:
+        fig.suptitle(f"{task['name']}: dashed, the finish line of {three(task['line'])}", fontsize=10.5)
+    return fig
+
+
+def _length_panel(ax: Axes, task: Task, lane: str, curves: Mapping[str, np.ndarray], lengths: Sequence[int]) -> None:
+    """A lane's curve of medians over those of the others, and the lines of its task."""
+    behind = [[*curve, np.nan] for other, curve in curves.items() if other != lane]  # one line that breaks between
+    x, y = np.tile([*lengths, np.nan], len(behind)), np.concatenate([[], *behind])
+    ax.plot(x, y, color=GREY, linewidth=0.9, alpha=0.5, linestyle="-", label="_others")
+    dotted = [(value, (0, (1, 2))) for value in task["baselines"].values()]
+    for value, dots in [(task["line"], (0, (4, 2.5))), *dotted]:
+        if value is not None:
+            ax.axhline(value, color=INK, linewidth=1.1, linestyle=dots, label="_line", zorder=1)
+    ax.plot(lengths, curves[lane], color=look(lane)["color"], linewidth=2.2, linestyle="-", label="_lane", zorder=3)
+    if not np.isfinite(curves[lane]).any():
+        ax.text(0.5, 0.5, "no records", transform=ax.transAxes, ha="center", fontsize=9, style="italic")
+
+
+# ------------------------------------------------------------------------------------------------ two tasks
+
+
+Results = Mapping[str, Mapping[str, Summary]]
+
+
+def draw_two_tasks(tasks: Mapping[str, Task], lanes: Mapping[str, str], results: Results) -> Figure:
+    """Two tasks against each other: who crosses the finish line of both, of one alone, and of neither.
+
+    A mark is a lane's medians, a thin line the range of its seeds. It is filled where every seed is beyond both lines,
+    half filled where some are beyond each, else hollow. The names stand beside the marks, by the medians.
+
+    Parameters
+    ----------
+    tasks
+        Two by key, as :mod:`rtx_book.pictures.race` describes them: the first to the right, the second upwards.
+    lanes
+        The lanes' names by key.
+    results
+        By task and lane, the summary of its seeds. What has no median on both tasks is left out.
+
+    Raises
+    ------
+    ValueError
+        If there are not two tasks, each with a finish line that can be drawn.
+    """
+    _check_two(tasks)
+    right, top = tasks.values()
+    fig, ax = plt.subplots(figsize=(4.45, 3))  # with texts of 9 points a phone shows it whole
+    for lane in _crossed(tasks, lanes, results):
+        own = [results[key][lane] for key in tasks]
+        x, y = (result["median"] for result in own)
+        style: dict[str, Any] = {"color": look(lane)["color"], "label": f"_{lane}"}
+        for xs, ys in (((own[0]["low"], own[0]["high"]), (y, y)), ((x, x), (own[1]["low"], own[1]["high"]))):
+            ax.plot(xs, ys, linestyle="-", linewidth=1.2, alpha=0.6, **style)
+        fill = min((reached(result) for result in own), key=("none", "right", "full").index)
+        mark: dict[str, Any] = {"marker": look(lane)["marker"], "markersize": 9, "markeredgewidth": 1.4, "zorder": 4}
+        ax.plot([x], [y], linestyle="none", fillstyle=fill, markerfacecoloralt="none", **mark, **style)
+    ax.axvline(right["line"], color=INK, linewidth=1, linestyle=(0, (4, 2.5)), zorder=1)
+    ax.axhline(top["line"], color=INK, linewidth=1, linestyle=(0, (4, 2.5)), zorder=1)
+    for beyond, names in _quarters(tasks, lanes, results).items():
+        side: dict[str, Any] = {"x": 0.92, "ha": "right"} if beyond[0] else {"x": 0.11, "ha": "left"}
+        side |= {"va": "top", "fontsize": 9, "transform": ax.transAxes}
+        height = 0.92 if beyond[1] else 0.62
+        ax.text(y=height, s=_called(beyond, tasks), fontweight="bold", **side)
+        ax.text(y=height - 0.07, s=textwrap.fill(", ".join(names), 18 if beyond[0] else 27), **side)
+    ax.set(xlabel=f"{right['name']}: {right['label']}", ylabel=f"{top['name']}: {top['label']}")
+    return fig
+
+
+def describe_two_tasks(tasks: Mapping[str, Task], lanes: Mapping[str, str], results: Results) -> str:
+    """What :func:`draw_two_tasks` shows, in words: by the medians, who is beyond which line."""
+    _check_two(tasks)
+    told = [f"{_called(key, tasks)}: {', '.join(own)}" for key, own in _quarters(tasks, lanes, results).items()]
+    return f"Medians beyond the finish lines. {'; '.join(told)}."
+
+
+def _check_two(tasks: Mapping[str, Task]) -> None:
+    check_tasks(tasks)
+    if len(tasks) != 2 or any(task["line"] is None for task in tasks.values()):
+        raise ValueError(f"tasks must be two with a finish line each, got {list(tasks)}")
+
+
+def _crossed(tasks: Mapping[str, Task], lanes: Mapping[str, str], results: Results) -> dict[str, tuple[bool, ...]]:
+    """By lane, whether its median is beyond the line of each task."""
+    found = {}
+    for lane in lanes:
+        medians = [results.get(key, {}).get(lane, {}).get("median") for key in tasks]
+        if None not in medians:
+            pairs = zip(tasks.values(), medians, strict=True)
+            found[lane] = tuple(m >= task["line"] if rises(task) else m <= task["line"] for task, m in pairs)
+    return found
+
+
+def _quarters(
+    tasks: Mapping[str, Task], lanes: Mapping[str, str], results: Results
+) -> dict[tuple[bool, ...], list[str]]:
+    """The names of the lanes by what they cross; both first."""
+    crossed = _crossed(tasks, lanes, results)
+    keys = [(True, True), (True, False), (False, True), (False, False)]
+    found = {key: [lanes[lane] for lane, own in crossed.items() if own == key] for key in keys}
+    return {key: own for key, own in found.items() if own}
+
+
+def _called(beyond: tuple[bool, ...], tasks: Mapping[str, Task]) -> str:
+    """What a quarter of the figure is called."""
+    names = [task["name"] for task, crossed in zip(tasks.values(), beyond, strict=True) if crossed]
+    return "Both" if len(names) == 2 else f"{names[0]} alone" if names else "Neither"

@@ -1,0 +1,154 @@
+"""The encoder-decoder Transformer as a diagram, one part more at each stage, with its three attentions by name."""
+
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.patches import PathPatch, Rectangle
+
+from rtx_book.page.diagram import Pen, blank, look_up
+from rtx_book.page.grids import squares
+from rtx_lib.plots.style import CYCLE, GREY
+
+_TITLES = {
+    "embeddings": "$x_t =$ √D $E[w_t] + p_t$",
+    "encoder self-attention": r"softmax$(QK^\top$ / √K$)\,V$: all see all",
+    "encoder feed-forward": r"$W_2\,\mathrm{relu}(W_1 x + b_1) + b_2$, at each position alone",
+    "encoder stack": "the layer repeats N times",
+    "masked decoder self-attention": "no target token sees a later one",
+    "encoder-decoder attention": "$Q$ from the decoder, $K$ and $V$ from the encoder",
+    "prediction": r"$p(w_{t+1} \mid w_{\leq t}, \mathrm{source})$ at each position",
+    "decoding": "one token at a time, each fed back",
+    "three attentions": "three attentions, one formula",
+}
+_WORDS = {
+    "embeddings": "Two towers begin: on the left the source tokens, on the right the target tokens so far. Each "
+    "token becomes its embedding, and its position is added.",
+    "encoder self-attention": "Left tower: the encoder self-attention. Queries, keys and values all come from the "
+    "source, and every token sees every other. A line leads around the box; its output is added to the input and "
+    "normalised.",
+    "encoder feed-forward": "Left tower: a feed-forward net of two layers follows, the same at each position, again "
+    "with a line around it, a sum and a norm.",
+    "encoder stack": "Left tower: attention and feed-forward net together are one layer, of which N stand on one "
+    "another. What leaves the top is the memory: one vector for each source token.",
+    "masked decoder self-attention": "Right tower: the masked decoder self-attention. Queries, keys and values come "
+    "from the target so far, and the mask, a lower triangle, hides from each token all later ones.",
+    "encoder-decoder attention": "The encoder-decoder attention joins the towers: queries come up the right tower, "
+    "keys and values come from the encoder's memory, and every target token sees the whole source.",
+    "prediction": "Right tower: a feed-forward net completes the decoder's layer, which repeats N times. A linear "
+    "map and a softmax give the probabilities of the next token at every position; in training all positions at "
+    "once.",
+    "decoding": "In use, the token chosen from the probabilities is appended to the target, and the right tower runs "
+    "again. The left tower runs once.",
+    "three attentions": "The whole model with its three attentions in colour: encoder self-attention, where all see "
+    "all; masked decoder self-attention, where the mask is a lower triangle; and encoder-decoder attention, where "
+    "the queries come from the decoder and the keys and values from the encoder.",
+}
+TRANSFORMER_STAGES = tuple(_TITLES)
+"""The stages of :func:`draw_transformer` in order."""
+
+_LEFT, _RIGHT = 2.75, 8.05  # middles of the towers
+_HALF = 2.1  # half the width of a box
+_EMBED, _ENCODE, _ENCODED, _STACK, _MASKED, _CROSS, _PREDICT, _DECODE, _THREE = TRANSFORMER_STAGES
+_MASKS = {_ENCODE: np.ones((5, 5)), _MASKED: np.tri(5), _CROSS: np.ones((5, 4))}
+
+_MARKS: tuple[tuple[Any, ...], ...] = (
+    # what, stage, where and what
+    ("embed", _EMBED, _LEFT, "source tokens"),
+    ("sublayer", _ENCODE, _LEFT, 2.52, 2.87, 3.85, 4.95, "encoder\nself-attention"),
+    ("label", _ENCODE, _LEFT + 0.2, 3.12, "Q, K, V"),
+    ("sublayer", _ENCODED, _LEFT, 5.22, 5.48, 6.15, 7.1, "feed-forward"),
+    ("layer", _STACK, _LEFT, 2.62, 7.55),
+    ("label", _STACK, _LEFT - _HALF - 0.45, 7.85, "N ×", "left", 12),
+    ("arrow", _STACK, (_LEFT, 7.37), (_LEFT, 8.05)),
+    ("label", _STACK, _LEFT, 8.35, "memory", "center"),
+    ("embed", _EMBED, _RIGHT, "target tokens so far"),
+    ("sublayer", _MASKED, _RIGHT, 2.52, 2.87, 3.85, 4.95, "masked decoder\nself-attention"),
+    ("label", _MASKED, _RIGHT + 0.2, 3.12, "Q, K, V"),
+    ("sublayer", _CROSS, _RIGHT, 5.22, 5.5, 8.05, 9.15, "encoder-decoder\nattention"),
+    ("label", _CROSS, _RIGHT + 0.2, 7.25, "Q"),
+    ("arrow", _CROSS, (_LEFT, 8.05), (_RIGHT - _HALF, 8.05)),
+    ("label", _CROSS, (_LEFT + _RIGHT - _HALF) / 2 + 0.4, 8.3, "K, V", "center"),
+    ("sublayer", _PREDICT, _RIGHT, 9.42, 9.67, 10.33, 11.22, "feed-forward"),
+    ("layer", _PREDICT, _RIGHT, 2.62, 11.67),
+    ("label", _PREDICT, _RIGHT - _HALF - 0.6, 11.45, "N ×", "right", 12),
+    ("arrow", _PREDICT, (_RIGHT, 11.49), (_RIGHT, 12.05)),
+    ("plate", _PREDICT, _RIGHT, 12.4, 0.35, "linear, softmax"),
+    ("arrow", _PREDICT, (_RIGHT, 12.75), (_RIGHT, 13.15)),
+    ("label", _PREDICT, _RIGHT, 13.4, "next token", "center", 11),
+    ("arrow", _DECODE, (_RIGHT + 1.1, 13.4), (11.2, 13.4), (11.2, 0.1), (_RIGHT + 1.95, 0.1)),
+)
+
+
+def describe_transformer(stage: str) -> str:
+    """What :func:`draw_transformer` shows at this stage, in words."""
+    return look_up(stage, _WORDS)
+
+
+def draw_transformer(stage: str = "three attentions") -> Figure:
+    """The Transformer up to one stage, read from the bottom to the top, with what is new drawn thick and filled.
+
+    As published (Vaswani et al. 2017, figure 1), with the norm after each sum. The small grid in an attention shows
+    its mask: a row for each query, a filled cell for each key that it may see.
+
+    Parameters
+    ----------
+    stage
+        One of :data:`TRANSFORMER_STAGES`; the last shows everything, with the three attentions in colour.
+
+    Raises
+    ------
+    ValueError
+        If ``stage`` is not one of :data:`TRANSFORMER_STAGES`.
+    """
+    title = look_up(stage, _TITLES)
+    fig, ax = plt.subplots(figsize=(5.4, 7.0))
+    blank(ax, (-0.1, 11.5), (-0.3, 13.9), title=title)
+    reached = TRANSFORMER_STAGES[: TRANSFORMER_STAGES.index(stage) + 1]
+    _TowerPen(ax, stage, 1.2, 2.6, 0.15).draw(mark for mark in _MARKS if mark[1] in reached)
+    return fig
+
+
+class _TowerPen(Pen):
+    """With the parts that repeat in both towers."""
+
+    def plate(self, part: str, x: float, y: float, half: float, text: str) -> None:
+        """A box as wide as a tower, with its mask if it is an attention."""
+        mask = _MASKS.get(part) if "attention" in text else None
+        if mask is None:
+            self.box(part, x, y, (_HALF, half), text, fontsize=11)
+            return
+        own = CYCLE[list(_MASKS).index(part)] if self.stage == _THREE else None
+        edge = self.box(part, x, y, (_HALF, half), "", own)
+        self.label(part, x - 0.42, y, text, "center", 11)
+        rows, columns = mask.shape
+        for cells, fill in ((mask, edge), (np.ones_like(mask), "none")):
+            places = (np.argwhere(cells)[:, ::-1] - ((columns - 1) / 2, (rows - 1) / 2)) * (0.155, -0.155)
+            path = squares(np.add(places, (x + _HALF - 0.55, y)), 0.155)
+            self.ax.add_patch(PathPatch(path, facecolor=fill, edgecolor=GREY, linewidth=0.5, zorder=4))
+
+    def layer(self, part: str, x: float, low: float, high: float) -> None:
+        """A dashed frame around a layer, which is repeated."""
+        look = self.look(part) | {"linestyle": (0, (3, 2)), "facecolor": "none"}
+        edge, place = look.pop("color"), (x - _HALF - 0.45, low)
+        self.ax.add_patch(Rectangle(place, 2 * _HALF + 0.9, high - low, edgecolor=edge, **look))
+
+    def embed(self, part: str, x: float, tokens: str) -> None:
+        """From tokens to vectors with their positions."""
+        self.label(part, x, 0.1, tokens, "center", 11)
+        self.arrow(part, (x, 0.4), (x, 0.85))
+        self.plate(part, x, 1.2, 0.35, "embedding")
+        self.arrow(part, (x, 1.55), (x, 1.98))
+        self.circle(part, x, 2.25, "+")
+        self.label(part, x + 0.5, 2.25, "position", "left", 11)
+
+    def sublayer(self, part: str, x: float, start: float, fork: float, y: float, norm: float, text: str) -> None:
+        """A box at height ``y`` and the sum and norm over it, with the line that leads around from height ``fork``."""
+        half, side = 0.5 if part in _MASKS else 0.35, -1 if x == _LEFT else 1
+        self.arrow(part, (x, start), (x, y - half))
+        self.plate(part, x, y, half, text)
+        self.line(part, (x, y + half), (x, norm - 0.27))
+        self.plate(part, x, norm, 0.27, "add & norm")
+        out = x + side * (_HALF + 0.28)
+        self.arrow(part, (x, fork), (out, fork), (out, norm), (x + side * _HALF, norm))

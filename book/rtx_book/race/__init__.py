@@ -1,0 +1,1 @@
+"""The race of the models in numbers and sentences."""

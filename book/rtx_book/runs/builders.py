@@ -1,0 +1,294 @@
+"""What a recipe names: its model and task, and the optimiser and schedules that train it."""
+
+import fnmatch
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+from rtx_book.runs import pretrained
+from rtx_book.runs.fine_tuning import WithAuxiliary
+from rtx_book.runs.mixers import mixers
+from rtx_book.runs.recipes import Recipe
+from rtx_book.runs.recipes.recipe import SEED
+from rtx_lib import models, tasks
+from rtx_lib.layers import GRU, LSTM, RNN, Bag, BothWays, Readout, SampleStdNorm, SentenceClassifier, WordConvolution
+from rtx_lib.models.word2vec import cumulative_table, fit_word2vec, keep_probability
+from rtx_lib.tasks.vocabulary import PAD, SPECIAL
+from rtx_lib.training import fit
+from rtx_lib.training.schedules import drop_on_plateau, staircase, warmup_constant, warmup_cosine
+
+
+def _few_labels(weights: str, auxiliary: float = 0.0, source: str = "subj", **how: Any) -> Any:
+    """Sentences in the words of some weights."""
+    task = tasks.SentenceClasses(source, words=pretrained.vocabulary(weights), framed=True, **how)
+    return WithAuxiliary(task, auxiliary) if auxiliary else task
+
+
+_few_labels.files = tasks.SentenceClasses.files  # type: ignore[attr-defined]
+TASKS: dict[str, Callable[..., Any]] = {
+    "adding": tasks.AddingProblem,
+    "binary-addition": tasks.BinaryAddition,
+    "copy": tasks.CopyMemory,
+    "digits": tasks.SequentialDigits,
+    "mnist": tasks.MNIST,
+    "lag": tasks.Lag,
+    "number-words": tasks.NumberWords,
+    "stories": tasks.Stories,
+    "text": tasks.CharacterText,
+    "music": tasks.PolyphonicMusic,
+    "ptb": tasks.PennTreebank,
+    "enwik8": tasks.Enwik8,
+    "sentiment": tasks.Sentiment,
+    "generated-sentiment": tasks.GeneratedSentiment,
+    "masked-text": tasks.MaskedText,
+    "causal-text": tasks.CausalText,
+    "both-ways-text": tasks.BothWaysText,
+    "few-labels": _few_labels,
+    "parts-of-speech": tasks.PartsOfSpeech,
+    "word-sense": tasks.WordSense,
+    "next-symbol": tasks.NextSymbol,
+    "look-up": tasks.LookUp,
+    "word-pairs": tasks.WordPairs,
+    "atlas": tasks.Atlas,
+    "instructions": tasks.Instructions,
+    "parity": tasks.Parity,
+    "group-words": tasks.GroupWords,
+    "recall": tasks.AssociativeRecall,
+    "selective-copying": tasks.SelectiveCopying,
+}
+
+
+def _core(core: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
+    """A recurrent core, which gets a readout."""
+    return lambda task, **how: Readout(core(task.input_size, **how), task.output_size, vocabulary=task.vocabulary)
+
+
+def _whole(model: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
+    """A model that embeds its inputs and has an output layer."""
+    return lambda task, **how: model(task.input_size, output_size=task.output_size, vocabulary=task.vocabulary, **how)
+
+
+def _sentence(reader: Callable[..., nn.Module] | None, pool: str = "mean") -> Callable[..., nn.Module]:
+    """A classifier of whole sentences; ``reader`` takes the width of the embeddings and what is its own."""
+
+    def build(task: Any, width: int, dropout: float, **how: Any) -> nn.Module:
+        read = None if reader is None else reader(width, **how)
+        return SentenceClassifier(
+            task.vocabulary, task.output_size, width=width, reader=read, pool=pool, dropout=dropout
+        )
+
+    return build
+
+
+def _bilstm(width: int, hidden_size: int) -> nn.Module:
+    return BothWays(*(LSTM(width, hidden_size, backend="torch") for _ in range(2)))
+
+
+def _bert(task: Any, start: str | None = None, **how: Any) -> nn.Module:
+    """BERT for a task of masked words; with ``start`` "word2vec" its table begins with the vectors of skip-gram."""
+    model = models.BERT(task.vocabulary, **how)
+    if start is not None:
+        _begin(model.encoder.embedding, task)
+    return model
+
+
+def _gpt(task: Any, start: str | None = None, **how: Any) -> nn.Module:
+    """GPT, with the same start."""
+    model = models.GPT(task.vocabulary, **how)
+    if start is not None:
+        _begin(model.embedding, task)
+    return model
+
+
+@torch.no_grad()
+def _begin(table: nn.Embedding, task: Any) -> None:
+    table.weight.copy_(word_vectors(task.rows.ids["train"], *table.weight.shape))
+
+
+def _bert_sentences(
+    task: Any,
+    weights: str,
+    *,
+    trained: bool = True,
+    domain_steps: int = 0,
+    frozen: bool = False,
+    kind: str = "mean",
+    dropout: float = 0.1,
+) -> nn.Module:
+    """BERT from the book's weights, or as they began, with a layer for classes; ``frozen``: which alone is trained.
+
+    With ``domain_steps`` it first goes on with masked words for so many steps, on the task's own training sentences,
+    which need no labels for that.
+    """
+    bert, _ = pretrained.load(weights, trained=trained)
+    if domain_steps:
+        bert.load_state_dict(_in_domain(weights, trained, task.source, task.length, domain_steps))
+    model = models.BERTClassifier(bert, task.output_size, kind=kind, dropout=dropout)
+    model.encoder.requires_grad_(not frozen)
+    return model
+
+
+@functools.lru_cache(maxsize=2)
+def _in_domain(weights: str, trained: bool, source: str, length: int, steps: int) -> dict[str, torch.Tensor]:
+    """The parameters after so many steps on the sentences of a source; the same whatever the seed of the run."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        bert, words = pretrained.load(weights, trained=trained)
+        text = tasks.MaskedText(source, words=words, length=length, share=0.3, places=True)
+        adam, schedule = torch.optim.Adam(bert.parameters(), lr=1e-3), warmup_cosine(steps, steps // 20)
+        fit(bert, text, steps=steps, batch_size=32, optimizer=adam, schedule=schedule, clip=1.0, progress=False)
+    return bert.state_dict()
+
+
+def _gpt_sentences(
+    task: Any, weights: str, *, trained: bool = True, auxiliary: bool = False, dropout: float = 0.1
+) -> nn.Module:
+    """GPT from the book's weights, or as they began, with a layer for classes."""
+    gpt, _ = pretrained.load(weights, trained=trained)
+    return models.GPTClassifier(gpt, task.output_size, auxiliary=auxiliary, dropout=dropout)
+
+
+def word_vectors(
+    rows: torch.Tensor, vocabulary: int, width: int, *, passes: int = 3, std: float = 0.05
+) -> torch.Tensor:
+    """Vectors (V, D) of skip-gram, trained on rows of ids (N, T), with mean 0 and this standard deviation.
+
+    What never occurs, and the special tokens, are drawn with the same deviation.
+    """
+    generator = torch.Generator().manual_seed(int(torch.randint(2**31, ())))
+    texts = [[number for number in row if number != PAD] for row in rows.tolist()]
+    how: dict[str, Any] = {"keep": keep_probability, "noise": cumulative_table}
+    pairs = tasks.SkipGrams(texts, vocabulary, left_out=range(len(SPECIAL)), **how)
+    model = models.Word2Vec(vocabulary, width)
+    fit_word2vec(model, pairs.passes(passes, generator=generator))
+    seen, vectors = pairs.counts > 0, torch.randn(vocabulary, width, generator=generator)
+    found = model.inputs.detach()[seen]
+    vectors[seen] = (found - found.mean(0)) / found.std()
+    return vectors * std
+
+
+# A recipe is written to a file, so it names the norm.
+NORM_LAYERS: dict[str, Callable[..., nn.Module]] = {"layer": nn.LayerNorm, "sample-std": SampleStdNorm}
+MODELS: dict[str, Callable[..., nn.Module]] = {
+    "rnn": _core(RNN),
+    "lstm": _core(LSTM),
+    "gru": _core(GRU),
+    "bag": _core(Bag),
+    "deep-gru": _core(models.DeepTransitionGRU),
+    "indrnn": _whole(models.PlainIndRNN),
+    "qrnn": _whole(models.QRNN),
+    "mixers": mixers,
+    "seq2seq": lambda task, **how: models.Seq2Seq(task.input_size, task.output_size, **how),
+    "memory-network": lambda task, **how: models.MemoryNetwork(
+        task.vocabulary, sentence_length=task.sentence_length, memory_size=task.memory_size, **how
+    ),
+    "bytenet": lambda task, **how: models.ByteNet(task.input_size, task.output_size, **how),
+    "convs2s": lambda task, **how: models.ConvS2S(task.input_size, task.output_size, **how),
+    "transformer": lambda task, **how: models.Transformer(task.input_size, task.output_size, **how),
+    "causal-transformer": _whole(models.CausalTransformer),
+    "r-transformer": lambda task, norm_layer="layer", **how: _whole(models.RTransformer)(
+        task, norm_layer=NORM_LAYERS[norm_layer], **how
+    ),
+    "transformer-xl": _whole(models.TransformerXL),
+    "tcn": _whole(models.TCN),
+    "sentence-mean": _sentence(None),
+    "sentence-rnn": _sentence(lambda width, hidden_size: BothWays(RNN(width, hidden_size))),
+    "sentence-bilstm": _sentence(_bilstm),
+    "sentence-convolution": _sentence(WordConvolution, "max"),
+    "self-attention-classifier": lambda task, **how: models.SelfAttentionClassifier(
+        task.vocabulary, task.output_size, **how
+    ),
+    "neural-gpu": lambda task, **how: models.NeuralGPU(task.vocabulary, task.output_size, **how),
+    "bert": _bert,
+    "bert-sentences": _bert_sentences,
+    "gpt": _gpt,
+    "gpt-sentences": _gpt_sentences,
+    "elmo": lambda task, **how: models.BidirectionalLM(task.vocabulary, **how),
+    "xlnet": lambda task, **how: models.XLNet(task.vocabulary, **how),
+    "xlnet-denoising": lambda task, **how: models.Denoising(models.XLNet(task.vocabulary, **how)),
+    "plain-gpt": lambda task, **how: models.PlainGPT(task.vocabulary, **how),
+}
+
+
+def build(recipe: Recipe, seed: int) -> tuple[nn.Module, Any]:
+    """The recipe's model, initialised from the seed, and its task; ``ValueError`` for a name that is not known."""
+    if recipe.model not in MODELS:
+        raise ValueError(f"model must be one of {sorted(MODELS)}, got {recipe.model!r}")
+    task = task_of(recipe, seed)
+    torch.manual_seed(seed)
+    return MODELS[recipe.model](task, **recipe.model_arguments), task
+
+
+def task_of(recipe: Recipe, seed: int) -> Any:
+    """A recipe's task, as a run with this seed draws it.
+
+    Raises
+    ------
+    ValueError
+        For an unknown task.
+    """
+    if recipe.task not in TASKS:
+        raise ValueError(f"task must be one of {sorted(TASKS)}, got {recipe.task!r}")
+    arguments = {name: seed if value == SEED else value for name, value in recipe.task_arguments.items()}
+    return TASKS[recipe.task](**arguments)
+
+
+def files_of(recipe: Recipe) -> tuple[str, ...]:
+    """The data files that a run of the recipe reads, its tests on other tasks too; names of `rtx_lib.tasks.files`."""
+    read = [(recipe.task, recipe.task_arguments | changes) for changes in ({}, *recipe.elsewhere.values())]
+    read += [(how["task"], {name: how[name] for name in how if name != "task"}) for how in recipe.probed.values()]
+    return tuple(dict.fromkeys(file for name, how in read for file in tasks.files_of(TASKS[name], **how)))
+
+
+def rule(recipe: Recipe, model: nn.Module) -> dict[str, Any]:
+    """How the recipe changes this model's parameters: ``optimizer``, ``schedule`` and ``plateau`` of ``fit``.
+
+    Raises
+    ------
+    ValueError
+        For an unknown schedule or optimizer, or a slow rate without parameters.
+    """
+    schedules: dict[str, Callable[[], Any]] = {
+        "constant": lambda: warmup_constant(recipe.warmup) if recipe.warmup else None,
+        "cosine": lambda: warmup_cosine(recipe.steps, recipe.warmup, recipe.floor),
+        "staircase": lambda: staircase(recipe.drop_every, recipe.drop),
+        "plateau": lambda: drop_on_plateau(
+            recipe.drop_every, recipe.drop, recipe.keep_best or "loss", recipe.drop_after
+        ),
+    }
+    if recipe.schedule not in schedules:
+        raise ValueError(f"schedule must be one of {list(schedules)}, got {recipe.schedule!r}")
+    factor, by_score = schedules[recipe.schedule](), recipe.schedule == "plateau"
+    how = {"schedule": None, "plateau": factor} if by_score else {"schedule": factor, "plateau": None}
+    return {"optimizer": optimizer(recipe, model), **how}
+
+
+def optimizer(recipe: Recipe, model: nn.Module) -> torch.optim.Optimizer:
+    """Adam, AdamW where weights decay, or SGD; the parameters that match ``recipe.slow`` have a rate of their own."""
+    named = dict(model.named_parameters())
+    matches = [fnmatch.filter(named, pattern) for pattern in recipe.slow]
+    if (recipe.slow_lr is None) != (not matches) or not all(matches):
+        raise ValueError(f"slow must name parameters exactly if slow_lr is given, got {recipe.slow}, {recipe.slow_lr}")
+    slow = sorted({name for names in matches for name in names})
+    groups: list[dict[str, Any]] = [{"params": [p for name, p in named.items() if name not in slow]}]
+    groups += [{"params": [named[name] for name in slow], "lr": recipe.slow_lr}] if slow else []
+    if recipe.optimizer == "sgd":
+        return torch.optim.SGD(groups, lr=recipe.lr, weight_decay=recipe.weight_decay)
+    if recipe.optimizer != "adam":
+        raise ValueError(f"optimizer must be 'adam' or 'sgd', got {recipe.optimizer!r}")
+    betas = (recipe.betas[0], recipe.betas[1])
+    if not recipe.weight_decay:
+        return torch.optim.Adam(groups, lr=recipe.lr, betas=betas)
+    groups = [
+        {**group, "params": chosen, "weight_decay": decay}
+        for group in groups
+        for decay, chosen in (
+            (recipe.weight_decay, [p for p in group["params"] if p.ndim >= 2]),
+            (0.0, [p for p in group["params"] if p.ndim < 2]),  # norms and biases
+        )
+        if chosen
+    ]
+    return torch.optim.AdamW(groups, lr=recipe.lr, betas=betas)

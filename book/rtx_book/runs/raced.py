@@ -1,0 +1,108 @@
+"""The race as it was run: which rate each lane won with, and the records of what has won.
+
+``results/chosen.json`` says which recipe each plain name, such as ``race-adding-gru``, stands for. It follows from the
+records by the rules of :mod:`rtx_book.runs.tuning`, and :func:`choose` writes it.
+"""
+
+import itertools
+import json
+from pathlib import Path
+
+from rtx_book.race.race import BASELINES, SOLVED, Race
+from rtx_book.records.records import Record, load, load_costs
+from rtx_book.records.records import chosen as plain_names
+from rtx_book.runs import tuning
+from rtx_book.runs.recipes import BESIDE, Recipe
+from rtx_book.runs.recipes import race as plan
+
+Records = dict[str, list[Record]]
+
+
+def rate(task: str, lane: str, folder: Path | None = None) -> float:
+    """The learning rate that a lane has won with on a task of the race.
+
+    Parameters
+    ----------
+    task, lane
+        A cell of the race.
+    folder
+        Of the results; the book's if None.
+
+    Raises
+    ------
+    ValueError
+        If no rate of this lane has won on this task.
+    """
+    won = plain_names(folder).get(f"race-{task}-{lane}")
+    if won is None:
+        raise ValueError(f"task and lane must be a cell of the race whose rate is decided, got {task!r} and {lane!r}")
+    return BESIDE[won].lr
+
+
+def winner(task: str, lane: str, length: int | None = None, folder: Path | None = None) -> Recipe:
+    """The recipe that a lane has raced with on a task, at the length of the race unless another is given."""
+    return plan.race(task, lane, rate(task, lane, folder), length)
+
+
+def recorded(records: Records | None = None, *, lengths: bool = False) -> Race:
+    """The book's race: the runs that won, with what a step costs.
+
+    With ``lengths`` the other lengths are there, too, as tasks of their own, "adding-50" behind "adding"; of these no
+    step was timed.
+    """
+    records = load() if records is None else records
+    tasks = [(task, "") for task in plan.TASKS]
+    if lengths:
+        tasks = [(task, end) for task, _ in tasks for end in ("", *(f"-{n}" for n in plan.LENGTHS.get(task, ())[::2]))]
+    return Race(
+        plan.LANES,
+        {task + end: plan.FINISH[task] for task, end in tasks},
+        {(task + end, lane): records.get(f"race-{task}-{lane}{end}", []) for task, end in tasks for lane in plan.LANES},
+        load_costs(),
+        {task + end: BASELINES[task] for task, end in tasks},
+        [task + end for task, end in tasks if task in SOLVED],
+    )
+
+
+def of_lengths(task: str, records: Records | None = None) -> dict[int, dict[str, list[Record]]]:
+    """By length and lane the runs of a task of ``LENGTHS``."""
+    records, (_, usual, _) = load() if records is None else records, plan.LENGTHS[task]
+    names = {length: "" if length == usual else f"-{length}" for length in plan.LENGTHS[task]}
+    return {
+        length: {lane: records.get(f"race-{task}-{lane}{end}", []) for lane in plan.LANES}
+        for length, end in names.items()
+    }
+
+
+def tried(records: Records | None = None) -> dict[str, dict[str, dict[float, float]]]:
+    """By task, lane and rate the validation loss by which a trial is judged; infinite for one that diverged."""
+    records = load() if records is None else records
+    found: dict[str, dict[str, dict[float, float]]] = {}
+    for (task, lane), lr in itertools.product(plan.CELLS, tuning.GRID):
+        recipe = plan.trial(task, lane, lr)
+        for run in records.get(recipe.name, []):
+            found.setdefault(task, {}).setdefault(lane, {})[lr] = tuning.loss(run, recipe)
+    return found
+
+
+def choose(folder: Path) -> dict[str, str]:
+    """Write ``chosen.json`` into a folder of results, from its records, and return what it says.
+
+    A name is there when its rate is decided; that of other lengths, sizes or seeds has the rate of the same rule.
+    """
+    names = {}
+    for task, rates in tuning.chosen(folder).items():
+        for lane, lr in rates.items():
+            names[f"race-{task}-{lane}"] = plan.race(task, lane, lr).name
+            for length in plan.LENGTHS.get(task, ())[::2]:
+                names[f"race-{task}-{lane}-{length}"] = plan.race(task, lane, lr, length).name
+    for task, lane in itertools.product(plan.LARGE_TASKS, plan.LARGE):
+        won, _ = tuning.large_tuned(task, lane, folder)
+        if won is not None:
+            names[f"large-{task}-{lane}"] = plan.large(task, lane, won).name
+    for task, lane in itertools.product(plan.AGAIN_TASKS, plan.LANES):
+        if recipe := tuning.repeated(task, lane, folder)[0]:
+            names[f"again-{task}-{lane}"] = recipe.name
+    if names:
+        (folder / "chosen.json").write_text(json.dumps(names, indent=1) + "\n", encoding="utf-8")
+    return names

@@ -1,0 +1,16 @@
+"""What is trained for the records: for each recipe a model, a task and a budget, part by part of the book.
+
+:mod:`rtx_book.runs.runs` runs them.
+"""
+
+from . import attention, between, orders, parallel, pretraining, race, recurrence, returns
+from .recipe import Recipe, recipe_of
+
+RECIPES: dict[str, Recipe] = {
+    recipe.name: recipe
+    for part in (recurrence, attention, between, parallel, pretraining, orders, returns)
+    for recipe in part.RECIPES
+}
+
+BESIDE: dict[str, Recipe] = {recipe.name: recipe for recipe in (*between.TRIALS, *race.RECIPES)}
+"""Runs by which rates are chosen, and all that may follow from them; most are never made."""

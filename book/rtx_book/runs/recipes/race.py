@@ -1,0 +1,360 @@
+"""Recipes of the comparison: every model on every task, with equal parameters and equal tuning.
+
+How a lane comes to its rate:
+
+1. a *trial* of each rate of ``RATES``, one seed, shorter and at the least length; where the best one is the last of its
+   side, one more rate beyond it, and so on;
+2. the two best rates, and the one between them if there is one, with three seeds, as in the race itself; the third is
+   spared where two decide;
+3. the best of these, by the median on the validation split, with two seeds more.
+
+What follows from records is in :mod:`rtx_book.runs.tuning`, and what has raced in
+:mod:`rtx_book.runs.raced`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from rtx_book.race.race import BASELINES
+
+from .recipe import COSINE, SEED, Recipe
+from .recurrence import rate_of_u
+
+LANES = {
+    "rnn": "RNN",
+    "irnn": "IRNN",
+    "lstm": "LSTM",
+    "lstm-blocks": "LSTM in blocks",
+    "gru": "GRU",
+    "deep-gru": "Deep-transition GRU",
+    "indrnn": "IndRNN",
+    "indrnn-published": "IndRNN (published)",
+    "qrnn": "QRNN",
+    "min-gru": "minGRU",
+    "mamba": "Mamba",
+    "mlstm": "mLSTM",
+    "delta-net": "DeltaNet",
+    "delta-net-signed": "DeltaNet up to 2",
+    "tcn": "TCN",
+    "transformer": "Transformer",
+    "transformer-none": "Transformer without positions",
+    "transformer-rotary": "Rotary Transformer",
+    "transformer-convolution": "Rotary with convolution",
+    "r-transformer": "R-Transformer",
+    "transformer-xl": "Transformer-XL",
+}
+"""The models that race, and their names.
+
+"IndRNN" is treated as all others are: one rate for all parameters, one arrangement on all tasks. "IndRNN (published)"
+has what its authors give it: a small rate for the recurrent weights, the length of the sequences, and on each task the
+norm and the start of theirs. Three lanes are controls: an LSTM in the blocks that the newer cells come in, and
+Transformers with rotary positions, without and with the short convolution that those cells have in front of them.
+"DeltaNet up to 2" differs from the one before it in the range of its beta, which lets a step turn a direction round.
+"""
+
+WINDOWED = ("transformer", "transformer-none", "transformer-rotary", "transformer-convolution", "r-transformer")
+"""Lanes whose state grows with the sequence: they do not run on "stream"."""
+
+_TEXT: dict[str, Any] = {"source": "shakespeare", "length": 64, "held_out": True}
+TASKS: dict[str, dict[str, Any]] = {
+    "adding": {"task": "adding", "steps": 1500, "eval_every": 50, "eval_batches": 2},
+    "copy": {"task": "copy", "steps": 1200, "eval_every": 50, "eval_batches": 2},
+    "digits": {"task": "digits", "task_arguments": {"fold": SEED}, "steps": 1000, "eval_every": 50},
+    "text": {"task": "text", "task_arguments": _TEXT, "steps": 1000}
+    | {"eval_every": 50, "eval_batches": 10, "eval_batch_size": 32},
+    "stream": {"task": "text", "task_arguments": _TEXT, "steps": 1000, "stream_length": 64}
+    | {"eval_every": 50, "eval_batches": 10, "eval_batch_size": 32},
+    "chorales": {"task": "music", "task_arguments": {"source": "jsb"}, "steps": 400}
+    | {"eval_every": 20, "eval_batch_size": 32, "keep_best": "loss"},
+    "parity": {"task": "parity", "task_arguments": {"length": 40}, "steps": 1000}
+    | {"eval_every": 50, "eval_batches": 2, "elsewhere": {"T = 256": {"length": 256}}},
+    "recall": {"task": "recall", "task_arguments": {"pairs": 8, "length": 48}, "steps": 1000}
+    | {"eval_every": 50, "eval_batches": 2},
+    "selective": {"task": "selective-copying", "task_arguments": {"tokens": 8, "places": 56}, "steps": 1000}
+    | {"eval_every": 50, "eval_batches": 2},
+}
+"""The tasks and their budgets.
+
+Of "text" every model reads windows of 64 characters, each from an empty state; of "stream", the same text, those whose
+state has a fixed size keep it from piece to piece, and Transformer-XL has a memory. The folds of the digits are those
+of the seeds, so that five seeds are tested on all digits.
+"""
+
+FINISH: dict[str, tuple[str, float]] = {
+    "adding": ("mse", 0.01),
+    "copy": ("accuracy", 0.99),
+    "digits": ("accuracy", 0.95),
+    "text": ("loss", 1.8),
+    "stream": ("loss", 1.8),
+    "chorales": ("loss", 8.91),
+    "parity": ("last quarter", 0.99),
+    "recall": ("accuracy", 0.99),
+    "selective": ("accuracy", 0.99),
+}
+"""The finish line of each task: a test metric and its value, a share to be reached from below, others from above.
+
+The generated tasks have an end. The other lines are marks on a long road: those of the digits and the text were set
+from trials, and that of the chorales is what Bai et al. (2018, table 1) report of a tanh RNN.
+"""
+
+# What figures call the task, its metric and what is reached without learning.
+_CALLED = {
+    "adding": ("Adding", "MSE", "always 1"),
+    "copy": ("Copy", "accuracy", "guess"),
+    "digits": ("Digits", "accuracy", "one class"),
+    "text": ("Characters", "nats a character", "pairs"),
+    "stream": ("Stream", "nats a character", "pairs"),
+    "chorales": ("Chorales", "nats a frame", "pairs"),
+    "parity": ("Parity", "right in the last quarter", "guess"),
+    "recall": ("Recall", "accuracy", "a shown value"),
+    "selective": ("Selective", "accuracy", "guess"),
+}
+
+LENGTHS = {"adding": (50, 100, 200), "copy": (10, 30, 100)}
+"""The lengths, T of adding and the pause of copy memory, that are swept. The second of each is that of the race."""
+
+SYMBOLS = 5  # to be remembered in copy memory
+
+SEEDS = (0, 1, 2, 3, 4)
+FINAL_SEEDS = SEEDS[:3]
+RATES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
+"""The rates that each lane tries first."""
+
+BEYOND = (1e-5, 3e-5, 3e-1, 1.0)
+"""Further ones, for a lane that is best at an end."""
+
+# Trials, and the least lengths at which they are made: on the others too many lanes stay on the plateau for long.
+_TRIAL_STEPS = {"adding": 1000, "copy": 500, "digits": 400, "text": 400, "stream": 400, "chorales": 133}
+_TRIAL_STEPS |= {"parity": 500, "recall": 500, "selective": 500}
+_TRIAL_ARGUMENTS: dict[str, dict[str, Any]] = {
+    "adding": {"length": 50},
+    "copy": {"delay": 10, "length": SYMBOLS},
+    "digits": {},
+    "parity": {"length": 20},
+    "recall": {"pairs": 4, "length": 32},
+    "selective": {"tokens": 4, "places": 28},
+}
+
+# The size of each lane on adding, copy, digits, text and stream, chorales, parity, recall and selective copying: units,
+# channels, the width of a stack, or, of the last six, hidden units of the feed-forward networks, with which it comes
+# closest to the 50,000 to 62,000 parameters that a Transformer of width 64 with as wide a feed-forward network has,
+# embeddings not counted.
+_SIZES: dict[str, tuple[int, ...]] = {
+    "rnn": (223, 216, 220, 177, 175, 222, 177, 211),
+    "irnn": (223, 216, 220, 177, 175, 222, 177, 211),
+    "lstm": (111, 106, 111, 83, 80, 110, 83, 103),
+    "lstm-blocks": (39, 39, 39, 40, 41, 39, 40, 39),
+    "gru": (128, 123, 128, 98, 96, 128, 98, 120),
+    "deep-gru": (84, 81, 84, 64, 63, 84, 64, 79),
+    "indrnn": (220, 213, 217, 175, 173, 219, 175, 208),
+    "indrnn-published": (222, 213, 217, 175, 173, 219, 175, 208),
+    "qrnn": (90, 86, 91, 65, 62, 90, 65, 83),
+    "min-gru": (50, 50, 50, 50, 51, 50, 50, 50),
+    "mamba": (55, 55, 55, 55, 56, 55, 55, 55),
+    "mlstm": (58, 58, 58, 58, 58, 58, 58, 58),
+    "delta-net": (45, 45, 45, 45, 46, 45, 45, 45),
+    "delta-net-signed": (45, 45, 45, 45, 46, 45, 45, 45),
+    "tcn": (39, 37, 39, 38, 37, 37, 38, 37),
+    "transformer": (193, 193, 193, 199, 212, 192, 199, 194),
+    "transformer-none": (193, 193, 193, 199, 212, 192, 199, 194),
+    "transformer-rotary": (161, 160, 161, 165, 175, 161, 165, 160),
+    "transformer-convolution": (159, 158, 158, 163, 172, 158, 163, 158),
+    "r-transformer": (161, 162, 163, 173, 194, 161, 173, 163),
+    "transformer-xl": (173, 173, 174, 180, 192, 173, 180, 174),
+}
+_SIZED = [task for task in TASKS if task != "stream"]
+SIZES = {lane: dict(zip(_SIZED, sizes, strict=True)) | {"stream": sizes[3]} for lane, sizes in _SIZES.items()}
+
+
+LARGE = {"gru": 230, "mamba": 121, "delta-net": 93, "transformer": 423}
+"""Lanes that also run with four times the parameters, and their sizes then."""
+
+LARGE_TASKS = ("text", "recall")
+
+AGAIN_TASKS = ("parity", "recall")
+FRESH_SEEDS = (5, 6, 7, 8, 9)
+"""Seeds that no rate was chosen by: with them runs again whoever crosses the line of ``AGAIN_TASKS`` mostly."""
+
+
+def runs_on(task: str, lane: str) -> bool:
+    """Whether the lane runs on this task."""
+    return task != "stream" or lane not in WINDOWED
+
+
+CELLS = [(task, lane) for task in TASKS for lane in LANES if runs_on(task, lane)]
+"""All pairs of a task and a lane."""
+
+
+def race(task: str, lane: str, lr: float, length: int | None = None) -> Recipe:
+    """A lane on one task with a rate, at the length of the race unless another is given."""
+    name, about, arguments = f"race-{task}-{lane}", f"{LANES[lane]} on the race's task {task!r}", None
+    if task in LENGTHS:
+        asked = length or LENGTHS[task][1]
+        arguments = {"length": asked} if task == "adding" else {"delay": asked, "length": SYMBOLS}
+        if asked != LENGTHS[task][1]:
+            name, about = f"{name}-{asked}", f"{about}, length {asked}"
+    settings = {"steps": TASKS[task]["steps"], "curve_points": 100}
+    return _recipe(f"{name}-{lr:g}", f"{about}, rate {lr:g}", task, lane, lr, arguments, settings)
+
+
+def trial(task: str, lane: str, lr: float) -> Recipe:
+    """The shorter run with which a lane tries a rate."""
+    name, about = f"trial-{task}-{lane}-{lr:g}", f"{LANES[lane]} on the race's task {task!r}, rate {lr:g}"
+    settings: dict[str, Any] = {"steps": _TRIAL_STEPS[task], "curve_points": 20}
+    if task in _TRIAL_ARGUMENTS:
+        settings["elsewhere"] = {}
+    return _recipe(name, about, task, lane, lr, _TRIAL_ARGUMENTS.get(task), settings)
+
+
+def large(task: str, lane: str, lr: float) -> Recipe:
+    """A lane of ``LARGE`` on one of ``LARGE_TASKS``, four times as large."""
+    plain = race(task, lane, lr)
+    wider = {"transformer": {"width": 88, "inner": LARGE[lane]}, "gru": {"hidden_size": LARGE[lane]}}
+    arguments = plain.model_arguments | wider.get(lane, {"width": LARGE[lane]})
+    name, about = plain.name.replace("race", "large", 1), f"{plain.about}, four times as large"
+    return replace(plain, name=name, about=about, model_arguments=arguments)
+
+
+def again(task: str, lane: str, lr: float) -> Recipe:
+    """The run of :func:`race` under a name of its own, for ``FRESH_SEEDS``: they are not among the race's five."""
+    plain = race(task, lane, lr)
+    return replace(plain, name=plain.name.replace("race", "again", 1), about=f"{plain.about}, fresh seeds")
+
+
+def _recipe(
+    name: str, about: str, task: str, lane: str, lr: float, arguments: dict[str, Any] | None, changes: dict[str, Any]
+) -> Recipe:
+    settings = TASKS[task] | COSINE | changes
+    settings["warmup"] = settings["steps"] // 30
+    if arguments is not None:
+        settings["task_arguments"] = arguments
+    steps_read = _steps_read(task, settings["task_arguments"])
+    if lane == "indrnn-published":
+        # As in chapter 4: for adding, the second layer sums T inputs.
+        settings["slow"] = ["units.*.u", "linears.1.*"] if task == "adding" else ["units.*.u"]
+        settings["slow_lr"] = rate_of_u(steps_read)
+    model, own = _model(task, lane, steps_read)
+    return Recipe(name, about, model, model_arguments=own, batch_size=32, lr=lr, **settings)
+
+
+def _steps_read(task: str, arguments: dict[str, Any]) -> int:
+    """T, of the chorales that of the longest."""
+    if task == "copy":
+        return arguments["delay"] + 2 * SYMBOLS
+    if task == "selective":
+        return arguments["places"] + arguments["tokens"]
+    return {"digits": 64, "chorales": 160}.get(task) or arguments["length"]
+
+
+def _model(task: str, lane: str, length: int) -> tuple[str, dict[str, Any]]:
+    """The model's name and its arguments for sequences of ``length`` steps."""
+    size = SIZES[lane][task]
+    hidden: dict[str, Any] = {"hidden_size": size}
+    # Feed-forward networks are about four times as wide as their layers, as in the papers.
+    attention = {"width": 44, "heads": 4, "layers": 2, "inner": size}
+    stack: dict[str, Any] = {"mixer": lane, "width": size, "layers": 2}
+    # Rotary positions need heads of an even width.
+    rotary = stack | {"mixer": "attention", "width": 48, "mlp": size / 48, "options": {"heads": 4}}
+    # The authors normalise nothing for adding, after the recurrence for pixels, before it in language models.
+    norm = {"adding": None, "digits": "after"}.get(task, "before")
+    until = None if task in ("text", "stream") else length  # a stream has no end: no u above 1
+    published = {"num_layers": 2, "norm": norm, "last_near_one": task in ("adding", "digits"), "length": until}
+    # As the other lanes with attention, not post-norm as in the paper.
+    xl = {"memory": 64 if task == "stream" else 0, "tied": False, "norm": "pre"}
+    return {
+        "rnn": ("rnn", hidden),
+        "irnn": ("rnn", hidden | {"nonlinearity": "relu", "init": "identity", "input_std": 0.03}),
+        "lstm": ("lstm", hidden | {"backend": "torch", "forget_bias": 1.0}),
+        "lstm-blocks": ("mixers", stack | {"mixer": "lstm", "mlp": 4, "options": {"forget_bias": 1.0}}),
+        "gru": ("gru", hidden | {"backend": "torch"}),
+        "deep-gru": ("deep-gru", hidden | {"transitions": 1}),
+        "indrnn": ("indrnn", hidden | {"num_layers": 2, "norm": "before", "last_near_one": False}),
+        "indrnn-published": ("indrnn", hidden | published),
+        "qrnn": ("qrnn", hidden | {"num_layers": 2}),
+        "min-gru": ("mixers", stack | {"mlp": 4}),
+        "mamba": ("mixers", stack | {"mlp": 0}),  # of these two the block is the whole layer
+        "mlstm": ("mixers", stack | {"mlp": 0, "options": {"heads": 4}}),
+        "delta-net": ("mixers", stack | {"mlp": 4}),
+        "delta-net-signed": ("mixers", stack | {"mixer": "delta-net-2", "mlp": 4}),
+        "tcn": ("tcn", {"channels": [size] * 6, "kernel_size": 3}),  # reads 253 steps
+        "transformer": ("causal-transformer", attention | {"positions": "sinusoidal"}),
+        "transformer-none": ("causal-transformer", attention | {"positions": "none"}),
+        "transformer-rotary": ("mixers", rotary),
+        "transformer-convolution": ("mixers", rotary | {"kernel_size": 4}),
+        "r-transformer": ("r-transformer", attention | {"width": 36, "window": 6}),
+        "transformer-xl": ("transformer-xl", attention | xl),
+    }[lane]
+
+
+def described(task: str, baselines: Mapping[str, float]) -> dict[str, Any]:
+    """A task as the figures of :mod:`rtx_book.pictures.race` want it: name, metric, line and what needs no learning.
+
+    ``task`` may name another length, "adding-50". ``baselines`` are those of a record of the task; what they lack is
+    left out.
+    """
+    task, _, length = task.partition("-")
+    name, label, short = _CALLED[task]
+    if length:
+        name = f"{name}, {'T =' if task == 'adding' else 'pause'} {length}"
+    metric, line = FINISH[task]
+    known = BASELINES[task]
+    value = baselines.get(known) if isinstance(known, str) else known
+    lines = {} if value is None else {short: value}
+    return {"name": name, "metric": metric, "line": line, "label": label, "baselines": lines}
+
+
+def shape(task: str, lane: str) -> str:
+    """Layers and width of a lane: "2 layers of 64"."""
+    own = race(task, lane, RATES[0]).model_arguments
+    if lane == "tcn":
+        return f"{len(own['channels'])} levels of {own['channels'][0]}"
+    layers = own.get("layers", own.get("num_layers", 1))
+    return f"{layers} layer{'s' * (layers > 1)} of {own.get('width', own.get('hidden_size'))}"
+
+
+def own_ways(lane: str) -> str:
+    """How a lane is built where its paper leaves a choice, or what it is given beside its rate; empty for plain ones.
+
+    Widths are those for adding.
+    """
+    own, inner = race("adding", lane, RATES[0]).model_arguments, SIZES[lane]["adding"]
+    return {
+        "irnn": f"starts from the identity; input weights of {own.get('input_std')}, in the paper 0.001",
+        "lstm": f"forget bias {own.get('forget_bias', 0):g}",
+        "deep-gru": "one transition layer behind each step",
+        "indrnn": "batch norm before the recurrence, in training over all steps of the batch",
+        "indrnn-published": "a small rate of its own for the recurrent weights, on adding also for the input of the "
+        "second layer; told the length, except on text; recurrent weights that start near 1 on adding and digits; "
+        "batch norm, except on adding",
+        "lstm-blocks": f"forget bias 1; feed-forward networks of {4 * own.get('width', 0)} between",
+        "qrnn": "each gate sees two steps",
+        "min-gru": f"feed-forward networks of {4 * own.get('width', 0)} between",
+        "mamba": "a convolution over 4 steps; the block is the whole layer",
+        "mlstm": "a convolution over 4 steps; 4 heads; the block is the whole layer",
+        "delta-net": f"a convolution over 4 steps; one head, beta up to 1; feed-forward networks of "
+        f"{4 * own.get('width', 0)} between",
+        "delta-net-signed": "as DeltaNet, but beta up to 2",
+        "tcn": f"kernel {own.get('kernel_size')}; reads 253 steps",
+        "transformer": f"4 heads; inner width {inner}; sinusoids",
+        "transformer-none": f"4 heads; inner width {inner}",
+        "transformer-rotary": f"4 heads; inner width {inner}",
+        "transformer-convolution": f"4 heads; inner width {inner}; a convolution over 4 steps before each attention",
+        "r-transformer": f"4 heads; window {own.get('window')}; inner width {inner}; no last norm",
+        "transformer-xl": f"4 heads; inner width {inner}; relative positions; a memory of 64 on the stream, none "
+        "elsewhere; norm before each part, not after it as in the paper",
+    }.get(lane, "")
+
+
+TRIALS = [trial(task, lane, lr) for task, lane in CELLS for lr in (*RATES, *BEYOND)]
+CANDIDATES = [race(task, lane, lr) for task, lane in CELLS for lr in (*RATES, *BEYOND)]
+LENGTHENED = [
+    race(task, lane, lr, own[n])
+    for task, own in LENGTHS.items()
+    for n in (0, 2)
+    for lane in LANES
+    for lr in (*RATES, *BEYOND)
+]
+ENLARGED = [large(task, lane, lr) for task in LARGE_TASKS for lane in LARGE for lr in (*RATES, *BEYOND)]
+REPEATED = [again(task, lane, lr) for task in AGAIN_TASKS for lane in LANES for lr in (*RATES, *BEYOND)]
+RECIPES = TRIALS + CANDIDATES + LENGTHENED + ENLARGED + REPEATED

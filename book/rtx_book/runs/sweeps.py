@@ -1,0 +1,199 @@
+"""Sweeps: many recipes with several seeds each, which Snakemake runs on one machine or on a cluster.
+
+``python -m rtx_book sweep race`` makes the records of a sweep that are not there yet, and ``table race``
+prints what they say. Each record is a target of Snakemake, which knows what is running, goes on after a failed run
+and begins again after a kill; options after ``--`` are Snakemake's.
+"""
+
+import argparse
+import fnmatch
+import os
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rtx_book.paths import runs_folder
+from rtx_book.records.seeds import summarise
+from rtx_book.runs import tuning
+from rtx_book.runs.recipes import Recipe, attention, between, orders, parallel, pretraining, race, recurrence, returns
+from rtx_book.runs.runs import made
+from rtx_lib.training import check_device
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Recipes, the seeds with which to run each, and the folder of their records inside the folder of results.
+
+    Where ``follow`` is given, not all of these are run, but what it names: the runs that follow from the records in a
+    folder and are not among them, to be asked again when they are made.
+    """
+
+    about: str
+    recipes: Sequence[Recipe]
+    seeds: Sequence[int] = (0, 1, 2)
+    folder: str = "."
+    follow: Callable[[Path], list[tuple[Recipe, int]]] | None = None
+
+    def runs(self) -> list[tuple[Recipe, int]]:
+        """Every recipe with the first seed, then with the second: what is unfinished is as far everywhere."""
+        return [(recipe, seed) for seed in self.seeds for recipe in self.recipes]
+
+
+PROGRAM = "-m rtx_book"  # that a job gives to Python
+_OPTIONS = ["--keep-going", "--rerun-incomplete", "--rerun-triggers", "mtime", "--scheduler", "greedy"]
+
+# Recipes for a GPU and for readers: the book has no records of them.
+UNRECORDED = ("paper-*", "shakespeare-gpt", "shakespeare-large", "shakespeare-xl-64-long", "ptb-char-xl-large")
+
+
+def _recorded(recipes: Sequence[Recipe]) -> list[Recipe]:
+    return [recipe for recipe in recipes if not any(fnmatch.fnmatch(recipe.name, name) for name in UNRECORDED)]
+
+
+SWEEPS: dict[str, Sweep] = {
+    "recurrence": Sweep("chapters 1 to 4", _recorded(recurrence.RECIPES)),
+    "attention": Sweep("chapters 5 to 7", _recorded(attention.RECIPES)),
+    "between": Sweep("chapters 8 and 9", _recorded(between.RECIPES)),
+    "between-rates": Sweep("the learning rates that the models of chapters 8 and 9 tried", between.TRIALS, (0,)),
+    "parallel": Sweep("chapter 10", _recorded(parallel.RECIPES), (0, 1, 2, 3, 4)),
+    "pretraining": Sweep("chapter 11: weights", pretraining.PRETRAINED, (0,)),
+    "fine-tuning": Sweep("chapter 11: what begins from them", pretraining.COMPARED, (0, 1, 2, 3, 4)),
+    "orders": Sweep("chapter 12", _recorded(orders.RECIPES), (0, 1, 2, 3, 4)),
+    "returns": Sweep("chapter 13", _recorded(returns.RECIPES), (0, 1, 2, 3, 4)),
+    "race-rates": Sweep("the rates that the lanes of the race tried", race.TRIALS, (0,), follow=tuning.next_trials),
+    "race": Sweep("the race: trials, finals and what won", race.CANDIDATES, race.SEEDS, follow=tuning.next_runs),
+    "race-lengths": Sweep("the race: shorter and longer sequences", race.LENGTHENED, follow=tuning.next_lengths),
+    "race-sizes": Sweep("the race: four times the parameters", race.ENLARGED, race.SEEDS, follow=tuning.next_large),
+    "race-again": Sweep("the race: fresh seeds", race.REPEATED, race.FRESH_SEEDS, follow=tuning.next_again),
+}
+"""What the book measured, by name."""
+
+
+def missing(plan: Sweep, folder: Path) -> list[Path]:
+    """Where the records of a sweep will be that are not there yet, neither packed nor in ``folder``.
+
+    Those that follow from missing ones are not known yet.
+    """
+    looked_up = (made(folder, recipe, seed) for recipe, seed in (plan.follow(folder) if plan.follow else plan.runs()))
+    return [path for path, record in looked_up if record is None]
+
+
+def found(plan: Sweep, folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """The records of a sweep that are in ``folder``, for each of its recipes by seed; not those that need no run."""
+    records = {
+        recipe.name: [record for seed in plan.seeds if (record := made(folder, recipe, seed)[1]) is not None]
+        for recipe in plan.recipes
+    }
+    return {name: group for name, group in records.items() if group or not plan.follow}
+
+
+def table(plan: Sweep, folder: Path) -> str:
+    """What the records of a sweep say, as a table in Markdown; one sentence if there is no record.
+
+    A recipe of the race is judged by the metric of its finish line, any other by the first metric of its records.
+    """
+    records, lines = found(plan, folder), []
+    for name, group in records.items():
+        metric, line = _finish(name) or (next((m for r in group for m in r["metrics"]), ""), None)
+        told = summarise(group, metric, line)
+        median = f"{told['median']:.3g}" if told["values"] else "none"
+        median += f" [{told['low']:.3g}, {told['high']:.3g}]" if len(told["values"]) > 1 else ""
+        seeds = f"{told['seeds']} of {len(plan.seeds)}" + (f", {told['diverged']} diverged" if told["diverged"] else "")
+        solved = "none" if line is None else f"{told['solved']}/{told['seeds']}"
+        cells = [f"`{name}`", metric or "none", median, seeds, solved]
+        cells += ["none" if told[key] is None else f"{told[key]:,.0f}" for key in ("steps_to", "seconds", "parameters")]
+        lines.append(f"| {' | '.join(cells)} |")
+    if not any(records.values()):
+        return "There are no records of this sweep yet."
+    head = "| Recipe | Metric | Median [range] | Seeds | Solved | Steps to the line | Seconds | Parameters |"
+    return "\n".join([head, f"| --- | --- |{' ---: |' * 6}", *lines])
+
+
+def _finish(name: str) -> tuple[str, float] | None:
+    """Metric and value of a finish line, for recipes of the race."""
+    kind, _, rest = name.partition("-")
+    return race.FINISH.get(rest.partition("-")[0]) if kind in ("race", "trial", "large", "again") else None
+
+
+def at_least_one(text: str) -> int:
+    """The number of an argument of the command line."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, got {text}")
+    return number
+
+
+def add_commands(commands: Any) -> None:
+    """Add ``sweep`` and ``table`` to the commands of :mod:`rtx_book.__main__`."""
+    maker = commands.add_parser("sweep", help="make the records of a sweep that are missing")
+    printer = commands.add_parser("table", help="print the table of a sweep")
+    about = "; ".join(f"{name}: {sweep.about}" for name, sweep in SWEEPS.items())
+    for command in (maker, printer):
+        command.add_argument("name", choices=SWEEPS, metavar="NAME", help=about)
+        command.add_argument("--out", type=Path, help="folder of the runs' own files (default: the book's)")
+    maker.add_argument("--device", default="cpu", help="cpu, cuda, or several for the runs in turn: cuda:0,cuda:1")
+    maker.add_argument("--threads", type=at_least_one, default=1, help="torch threads of each run (default 1)")
+    maker.epilog = "What follows -- are options of Snakemake (default: --cores all)."
+
+
+def command(options: argparse.Namespace, engine: Sequence[str] = ()) -> int:
+    """Carry out ``sweep`` or ``table``; returns the exit status."""
+    plan, folder = SWEEPS[options.name], (options.out or runs_folder()).resolve()
+    if options.command == "table":
+        print(table(plan, folder))
+        return 0
+    status = make(plan, folder, options.device, options.threads, engine)
+    records = [record for group in found(plan, folder).values() for record in group]
+    diverged, left = sum(record["diverged"] is not None for record in records), missing(plan, folder)
+    count = len(records) + len(left) if plan.follow else len(plan.runs())
+    print(f"sweep {options.name}: {len(records)} of {count} records, {diverged} of them diverged")
+    if left:
+        print(f"sweep {options.name}: missing: {', '.join(path.stem for path in left)}")
+    return status
+
+
+def make(plan: Sweep, folder: Path, device: str, threads: int, engine: Sequence[str]) -> int:
+    """Let Snakemake make the records that are missing, a target each (``Snakefile``); returns its exit status.
+
+    What follows from them is made in the same way, until nothing does; what failed is not tried again.
+    """
+    tried: set[Path] = set()
+    status = 0
+    while wanted := [path for path in missing(plan, folder) if path not in tried]:
+        status = max(status, _make(wanted, folder, device, threads, engine))
+        tried |= set(wanted)
+        if not plan.follow or "--dry-run" in engine:
+            break
+    return status
+
+
+def _make(wanted: list[Path], folder: Path, device: str, threads: int, engine: Sequence[str]) -> int:
+    if int(os.environ.get("WORLD_SIZE", 1)) > 1:  # its runs would wait for each other
+        print("a sweep is not for accelerate launch: start it without", file=sys.stderr)
+        return 2
+    try:
+        if "--executor" not in engine:  # a machine that hands out jobs may have none
+            for name in device.split(","):
+                check_device(name)
+        from snakemake.cli import main as snakemake
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except ImportError:
+        print("a sweep needs Snakemake and Python 3.11: pip install '.[sweep]'", file=sys.stderr)
+        return 2
+    folder.mkdir(parents=True, exist_ok=True)
+    snakefile = shutil.copy(Path(__file__).with_name("Snakefile"), folder)  # it must lie there to reach other machines
+    arguments = [path.name for path in wanted]
+    arguments += ["--snakefile", str(snakefile), "--directory", str(folder), *_OPTIONS]
+    if other := [path.name for path in wanted if path.exists()]:  # of another configuration
+        arguments += ["--forcerun", *other]
+    arguments += ["--config", f"device={device}", f"threads={threads}", f"program={PROGRAM}"]
+    try:
+        snakemake([*arguments, *(engine or ["--cores", "all"])])
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0

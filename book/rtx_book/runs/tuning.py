@@ -1,0 +1,205 @@
+"""How a lane of the race comes to its rate: which runs follow from the records that are there, and which rate won.
+
+The rules stand in :mod:`rtx_book.runs.recipes.race`. A run is judged on the validation split, by the loss
+that is trained, because a model at chance has an accuracy of chance at any rate.
+"""
+
+import itertools
+import statistics
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from rtx_book.paths import runs_folder
+from rtx_book.records.records import Record
+from rtx_book.records.seeds import summarise
+from rtx_book.runs.recipes import Recipe
+from rtx_book.runs.recipes.race import (
+    AGAIN_TASKS,
+    BEYOND,
+    CELLS,
+    FINAL_SEEDS,
+    FINISH,
+    FRESH_SEEDS,
+    LANES,
+    LARGE,
+    LARGE_TASKS,
+    LENGTHS,
+    RATES,
+    SEEDS,
+    TASKS,
+    again,
+    large,
+    race,
+    trial,
+)
+from rtx_book.runs.runs import made
+
+GRID = sorted((*RATES, *BEYOND))
+Runs = list[tuple[Recipe, int]]
+
+
+def loss(record: Record, recipe: Recipe) -> float:
+    """By which a run is judged: that of the model which is tested; infinite for a run that diverged.
+
+    The model tested is that of the best evaluation where the recipe keeps it, else that of the last one.
+    """
+    metric = "mse" if recipe.task == "adding" else "loss"
+    losses = [row.get(metric, float("inf")) for row in record["evaluations"]]
+    return float("inf") if record["diverged"] else min(losses) if recipe.keep_best else losses[-1]
+
+
+def ranked(losses: Mapping[float, float]) -> list[float]:
+    """The rates by their losses, the best first; of equal ones the lower first."""
+    return sorted(losses, key=lambda lr: (losses[lr], lr))
+
+
+def beyond(lr: float, tried: Iterable[float]) -> float | None:
+    """The next rate of the grid on the side on which none was tried; None for a rate with tried ones around it."""
+    tried, place = set(tried), GRID.index(lr)
+    sides = [GRID[i] for i in (place - 1, place + 1) if 0 <= i < len(GRID)]
+    return next((other for other in sides if other not in tried), None)
+
+
+def finalists(losses: Mapping[float, float]) -> list[float]:
+    """The two best rates, and the one between them where only one is left out there."""
+    best = ranked(losses)[:2]
+    between = GRID[GRID.index(min(best)) + 1 : GRID.index(max(best))] if len(best) > 1 else []
+    return [*best, *between] if len(between) == 1 else best
+
+
+def tuned(task: str, lane: str, folder: Path | None = None) -> tuple[float | None, Runs]:
+    """The rate that a lane has won with on a task, None while runs are missing that decide it, and the next runs.
+
+    Parameters
+    ----------
+    task, lane
+        A cell of the race.
+    folder
+        Where the records are; the book's results if None.
+    """
+    folder = folder or runs_folder()
+
+    def losses(recipe: Recipe, seeds: Iterable[int], next_runs: Runs) -> list[float]:
+        found = []
+        for seed in seeds:
+            _, record = made(folder, recipe, seed)
+            if record is None:
+                next_runs.append((recipe, seed))
+            else:
+                found.append(loss(record, recipe))
+        return found
+
+    def trials(rates: Iterable[float], next_runs: Runs) -> dict[float, float]:
+        own = {lr: losses(trial(task, lane, lr), (0,), next_runs) for lr in rates}
+        return {lr: found[0] for lr, found in own.items() if found}
+
+    next_runs: Runs = []
+    tried = trials(RATES, next_runs)
+    while not next_runs and (further := beyond(ranked(tried)[0], tried)):
+        tried |= trials([further], next_runs)
+    finals = finalists(tried)
+    *first, third = FINAL_SEEDS
+    while not next_runs:
+        found = {lr: losses(race(task, lane, lr), first, next_runs) for lr in finals}
+        if next_runs:
+            break
+        # Whoever has two seeds behind both of another has the worse median, whatever the third ones say.
+        least = min(max(own) for own in found.values())
+        left = {
+            lr: own + losses(race(task, lane, lr), [third], next_runs) for lr, own in found.items() if min(own) <= least
+        }
+        if next_runs:
+            break
+        won = ranked({lr: statistics.median(own) for lr, own in left.items()})[0]
+        if further := beyond(won, (*tried, *finals)):
+            finals.append(further)
+            continue
+        losses(race(task, lane, won), SEEDS[len(FINAL_SEEDS) :], next_runs)
+        return won, next_runs
+    return None, next_runs
+
+
+def chosen(folder: Path | None = None) -> dict[str, dict[str, float]]:
+    """By task and lane the rates that are decided."""
+    rates: dict[str, dict[str, float]] = {task: {} for task in TASKS}
+    for task, lane in CELLS:
+        won, _ = tuned(task, lane, folder)
+        if won is not None:
+            rates[task][lane] = won
+    return rates
+
+
+def next_runs(folder: Path | None = None) -> Runs:
+    """All runs of the race that follow from the records in ``folder``, the trials first."""
+    runs = [run for task, lane in CELLS for run in tuned(task, lane, folder)[1]]
+    return sorted(runs, key=lambda run: (not _is_trial(run), run[1]))
+
+
+def next_trials(folder: Path | None = None) -> Runs:
+    """Those of them that are trials."""
+    return [run for run in next_runs(folder) if _is_trial(run)]
+
+
+def next_lengths(folder: Path | None = None) -> Runs:
+    """Runs of other lengths, at the rates that are decided."""
+    runs = []
+    for task, lengths in LENGTHS.items():
+        for lane, lr in chosen(folder)[task].items():
+            recipes = [race(task, lane, lr, lengths[n]) for n in (0, 2)]
+            runs += _missing(recipes, FINAL_SEEDS, folder)
+    return sorted(runs, key=lambda run: run[1])
+
+
+def next_large(folder: Path | None = None) -> Runs:
+    """Runs of larger models that follow from the records in ``folder``."""
+    runs = [run for task in LARGE_TASKS for lane in LARGE for run in large_tuned(task, lane, folder)[1]]
+    return sorted(runs, key=lambda run: run[1])
+
+
+def large_tuned(task: str, lane: str, folder: Path | None = None) -> tuple[float | None, Runs]:
+    """As :func:`tuned`, of a larger model.
+
+    It tries the rate of the small one and both its neighbours with one seed, where the best is the last of its side the
+    next one beyond it, too; the best is run with all seeds.
+    """
+    small, _ = tuned(task, lane, folder)
+    if small is None:
+        return None, []
+    place = GRID.index(small)
+    rates = GRID[max(0, place - 1) : place + 2]
+    while not (missing := _missing([large(task, lane, lr) for lr in rates], SEEDS[:1], folder)):
+        tried = {lr: large(task, lane, lr) for lr in rates}
+        losses = {lr: loss(made(folder or runs_folder(), own, 0)[1] or {}, own) for lr, own in tried.items()}
+        won = ranked(losses)[0]
+        if further := beyond(won, rates):
+            rates.append(further)
+            continue
+        return won, _missing([tried[won]], SEEDS, folder)
+    return None, missing
+
+
+def next_again(folder: Path | None = None) -> Runs:
+    """Runs with fresh seeds of the lanes of ``AGAIN_TASKS`` that cross the line with most of their five."""
+    runs = [run for task, lane in itertools.product(AGAIN_TASKS, LANES) for run in repeated(task, lane, folder)[1]]
+    return sorted(runs, key=lambda run: run[1])
+
+
+def repeated(task: str, lane: str, folder: Path | None = None) -> tuple[Recipe | None, Runs]:
+    """What a lane runs again, None where its five seeds are not there or most stay below the line; missing runs."""
+    won, rest = tuned(task, lane, folder)
+    if won is None or rest:
+        return None, []
+    five = [record for seed in SEEDS if (record := made(folder or runs_folder(), race(task, lane, won), seed)[1])]
+    if summarise(five, *FINISH[task])["solved"] <= len(five) / 2:
+        return None, []
+    recipe = again(task, lane, won)
+    return recipe, _missing([recipe], FRESH_SEEDS, folder)
+
+
+def _missing(recipes: Iterable[Recipe], seeds: Iterable[int], folder: Path | None) -> Runs:
+    pairs = itertools.product(recipes, seeds)
+    return [(recipe, seed) for recipe, seed in pairs if made(folder or runs_folder(), recipe, seed)[1] is None]
+
+
+def _is_trial(run: tuple[Recipe, int]) -> bool:
+    return run[0].name.startswith("trial-")

@@ -1,0 +1,13 @@
+"""The book's own Sphinx extension."""
+
+from typing import Any
+
+from sphinx.application import Sphinx
+
+from rtx_book.sphinx import book_site, chapters, citing, findings, ledger, live_figure, looks, previews, records, speed
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    for part in (book_site, citing, chapters, findings, ledger, live_figure, looks, previews, records, speed):
+        part.setup(app)
+    return {"version": "3", "parallel_read_safe": True, "parallel_write_safe": True}

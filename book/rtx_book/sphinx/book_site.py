@@ -1,0 +1,147 @@
+"""What the site needs beyond Jupyter Book: no outside requests, light pages, links that lead somewhere."""
+
+from __future__ import annotations
+
+import pydoc
+import re
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.config import Config
+
+from rtx_book.race import race_csv
+from rtx_book.records import records
+from rtx_book.runs.recipes import race as plan
+from rtx_book.sphinx import reading
+
+PLACEHOLDER = "OWNER/REPOSITORY"
+CDN = re.compile(r"https://cdn\.jsdelivr\.net/npm/(?:jquery|d3)@[\d.]+/dist/([\w.]+\.js)")
+
+
+def vendor(app: Sphinx) -> Path:
+    """Where the staging step puts the browser libraries; absent in a plain `jupyter-book build .`."""
+    return Path(app.confdir) / "book" / "assets" / "vendor"
+
+
+def configure(app: Sphinx, config: Config) -> None:
+    """Use the local libraries if they are there, and no button without a repository behind it."""
+    if (vendor(app) / "mathjax").is_dir():
+        config.mathjax_path = "vendor/mathjax/tex-mml-chtml.js"
+    options = config.html_theme_options
+    address = options.get("repository_url", "")
+    if PLACEHOLDER in address or not address:
+        for name in [*options]:
+            if name.startswith(("repository", "use_repository", "use_issues", "launch_buttons")):
+                del options[name]
+    elif match := re.fullmatch(r"https://github\.com/([^/]+)/([^/]+?)/?", address):
+        # Link previews need absolute addresses, and so do search engines.
+        config.ogp_site_url = config.html_baseurl = f"https://{match[1].lower()}.github.io/{match[2]}/"
+
+
+def other_libraries(app: Sphinx, env: Any, node: nodes.Node, content: nodes.Node) -> nodes.Node | None:
+    """Names of other libraries that exist stay plain text: without inventories there is nothing to link to.
+
+    They are looked up, not ignored, so that a slip in such a name is still a warning.
+    """
+    target = node.get("reftarget", "")
+    foreign = node.get("refdomain") == "py" and "." in target and not target.startswith("rtx_lib")
+    return content if foreign and pydoc.locate(target) is not None else None
+
+
+class AsWritten:
+    """Keeps napoleon from reading "The first of a: b" in an attribute's docstring as the attribute's type."""
+
+    lines: tuple[str, ...] = ()
+
+    def before(self, app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+        self.lines = tuple(lines)
+
+    def after(self, app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+        if what in ("attribute", "data", "property"):
+            lines[:] = self.lines
+
+
+def finish_page(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Local addresses for the libraries in attention views, and the reading time under a chapter's title."""
+    body = context.get("body") or ""
+    if vendor(app).is_dir():
+        body = CDN.sub("../" * pagename.count("/") + r"_static/vendor/\1", body)
+    if doctree is not None and pagename.startswith("notebooks/"):
+        body = body.replace("</h1>", f'</h1>\n<p class="reading-time">{reading.line(doctree)}</p>', 1)
+    context["body"] = body
+
+
+# In the finished pages: the theme prints a second h1 (for paper), docutils gives the bibliography a list role whose
+# items are none, and the arrows in the sidebar that unfold the pages under a page have no name. The theme draws its
+# icons twice, by a font and by 1.5 MB of script that puts pictures in their place: the font does.
+REPAIRS = (
+    (re.compile(r'(id="jb-print-docs-body"[^>]*>\s*)<h1>(.*?)</h1>', re.S), r'\1<p class="print-title">\2</p>'),
+    (re.compile(r'role="doc-biblioentry"'), 'role="listitem"'),
+    (re.compile(r'(reference internal"[^>]*>([^<]+)</a><details[^>]*><summary)>'), r'\1 aria-label="Pages under \2">'),
+    (re.compile(r"<title>(.*?) &#8212; \1</title>"), r"<title>\1</title>"),
+    (re.compile(r"<script[^>]*/fontawesome\.js[^>]*></script>\n?"), ""),
+    (re.compile(r'<link rel="preload"[^>]*/fontawesome\.js[^>]*/?>\n?'), ""),
+)
+MATHJAX = re.compile(r"<script[^>]*mathjax[^>]*></script>\n?|<script>window\.MathJax = .*?</script>\n?")
+# What no page asks for: maps for debuggers, the theme's translations, and fonts that stand there as woff2, too.
+IDLE = ("*.map", "locales/**/*", "scripts/fontawesome.js*", "vendor/**/*.ttf")
+
+
+def repaired(text: str) -> str:
+    """A finished page without the faults above, and without MathJax where there is no formula."""
+    for pattern, replacement in REPAIRS:
+        text = pattern.sub(replacement, text)
+    return text if 'class="math' in text else MATHJAX.sub("", text)
+
+
+def sitemap(address: str, pages: Iterable[str]) -> str:
+    """The list of pages for search engines."""
+    rows = "".join(f"<url><loc>{escape(address + page)}</loc></url>\n" for page in sorted(pages))
+    return (
+        '<?xml version="1.0" encoding="utf-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
+        f"{rows}</urlset>\n"
+    )
+
+
+def put_csv(results: Path, target: Path) -> None:
+    """Write all runs of the race into one file, which the race's chapter offers; none where there are no runs."""
+    found, chosen = records.load(results, plain=False), records.chosen(results)
+    if rows := race_csv.race_rows(found, plan.LANES, plan.FINISH, records.load_costs(), chosen):
+        target.write_text(race_csv.write_csv(rows), encoding="utf-8")
+
+
+def finish_site(app: Sphinx, error: Exception | None) -> None:
+    """Repair what a screen reader would stumble over, leave out what is idle, put the records beside the pages."""
+    if error or app.builder.format != "html":
+        return
+    out = Path(app.outdir)
+    for page in out.rglob("*.html"):
+        page.write_text(repaired(page.read_text(encoding="utf-8")), encoding="utf-8")
+    for pattern in IDLE:
+        for path in (out / "_static").rglob(pattern):
+            if path.is_file():
+                path.unlink()
+    if app.config.html_baseurl:
+        text = sitemap(app.config.html_baseurl, (f"{page}.html" for page in app.env.found_docs))
+        (out / "sitemap.xml").write_text(text, encoding="utf-8")
+    results = Path(app.confdir) / "book" / "results"
+    for record in results.rglob("*.json*"):
+        target = out / "book" / "results" / record.relative_to(results)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(record, target)
+    put_csv(results, out / "book" / "results" / "race.csv")
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("config-inited", configure, priority=100)
+    docstrings = AsWritten()  # napoleon listens with priority 500
+    app.connect("autodoc-process-docstring", docstrings.before, priority=400)
+    app.connect("autodoc-process-docstring", docstrings.after, priority=600)
+    app.connect("missing-reference", other_libraries)
+    app.connect("html-page-context", finish_page, priority=900)
+    app.connect("build-finished", finish_site)

@@ -1,0 +1,91 @@
+"""Live figures on the site: the directive ``live`` for prose pages, and the scripts that all of them load.
+
+The scripts come from the library, one file each below ``_static/live``. Only a page that has a live figure loads
+``live-loader.js``, and that loads nothing before the reader comes near the figure.
+
+    ```{live} train
+    :title: The line above the figure, as HTML: its finding.
+    :options: {"cell": "gru"}
+
+    The caption, as Markdown.
+    ```
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from rtx_book.page import live
+from rtx_book.page.live_runs import describe_live_runs, draw_live_runs
+from rtx_lib.plots import style
+
+RECORD = "book/results/live/trainer.json"
+FIGURE = '<figure class="book-fig live"'
+
+
+def runs_of_the_trainer(root: Path) -> tuple[Any, str]:
+    """Recorded runs of the trainer's default setting, and what they show."""
+    record = json.loads((root / RECORD).read_text(encoding="utf-8"))
+    return draw_live_runs(record), describe_live_runs(record)
+
+
+STILLS: dict[str, Callable[[Path], tuple[Any, str]]] = {"train": runs_of_the_trainer}
+"""What stands there before scripts run, by kind: from the book's folder to a figure and what it shows in words."""
+
+
+class LiveFigure(SphinxDirective):
+    required_arguments = 1
+    has_content = True
+    option_spec: ClassVar = {"title": directives.unchanged_required, "options": directives.unchanged_required}
+
+    def run(self) -> list[nodes.Node]:
+        kind = self.arguments[0]
+        if kind not in STILLS:
+            raise self.error(f"live: the kind must be one of {sorted(STILLS)}, got {kind!r}")
+        try:
+            options = json.dumps(json.loads(self.options.get("options", "{}")))
+        except ValueError as error:
+            raise self.error(f"live: the options must be JSON: {error}") from error
+        root = Path(self.env.srcdir)
+        self.env.note_dependency(str(root / RECORD))
+        with style():
+            fig, alt = STILLS[kind](root)
+        caption = "|" if self.content else None
+        whole = live.figure(kind, live.picture_of(fig, alt), options, {}, self.options.get("title"), caption)
+        head, _, tail = whole.partition("|</figcaption>")
+        opening = nodes.raw("", head, format="html")
+        if not self.content:
+            return [opening]
+        return [opening, *self.parse_content_to_nodes(), nodes.raw("", f"</figcaption>{tail}", format="html")]
+
+
+def load_near(app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
+    """Give a page with live figures the script that waits for the reader."""
+    if FIGURE in (context.get("body") or ""):
+        app.add_js_file("live-loader.js")
+
+
+def copy_scripts(app: Sphinx, error: Exception | None) -> None:
+    """Put scripts and style sheets of the library below ``_static/live``."""
+    if error or app.builder.format != "html":
+        return
+    target = Path(app.outdir) / "_static" / "live"
+    target.mkdir(parents=True, exist_ok=True)
+    for path in live.folder().iterdir():
+        if path.suffix in (".js", ".css"):
+            shutil.copyfile(path, target / path.name)
+
+
+def setup(app: Sphinx) -> None:
+    app.add_directive("live", LiveFigure)
+    app.connect("html-page-context", load_near)
+    app.connect("build-finished", copy_scripts)

@@ -1,0 +1,383 @@
+"""The bench measures interleaved and reports rows of one form."""
+
+import getpass
+import json
+import math
+import platform
+import re
+import sys
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+
+import jsonschema
+import pytest
+import torch
+
+from rtx_book import bench
+from rtx_book.bench import command
+from rtx_book.bench.between import evaluation_costs
+from rtx_book.bench.command import main
+from rtx_book.bench.measuring import that_run
+from rtx_book.records.records import SPEED_SCHEMA
+from rtx_book.runs import build
+from rtx_book.runs.recipes import RECIPES
+from rtx_book.runs.recipes import race as recipes
+from rtx_lib.diagnostics.measuring import count_flops
+from rtx_lib.kernels import matrix_recurrence, selective_scan
+from rtx_lib.layers.positions import relative_shift
+from rtx_lib.training import parameter_count
+
+
+def txl_rows():
+    return bench.txl(sizes=[(2, 3, 4), (1, 5, 2)], width=8, heads=2, lengths=(9, 12), segment=4)
+
+
+def cells():
+    for name in ("LSTM", "GRU"):
+        yield f"rtx_lib {name}", f"torch.nn.{name}", "torch.nn"
+        yield f'rtx_lib {name}, backend="torch"', f"torch.nn.{name}", "torch.nn"
+        yield f"rtx_lib {name}", f"loop of torch.nn.{name}Cell", "plain loop"
+
+
+def txl():
+    for size in ("B=2 T=3 M=4", "B=1 T=5 M=2"):
+        for about in ("", " without gradients"):
+            yield f"rtx_lib{about}, {size} D=8 H=2", "authors' layout", "original"
+    for pieces in ("4 at a time", "one by one"):
+        for length in (9, 12):
+            yield f"memory, {pieces}, attention length {length}", "sliding window", "ours"
+
+
+def linear():
+    for kind in ("", "complex "):
+        for name in ("auto", "scan", "numba"):
+            yield f"{kind}{name}, B=2 T=5 N=3", f"{kind}loop over unbind", "plain loop"
+        if not kind:
+            yield "ReLU recurrence, B=2 T=5 N=3", "loop over unbind", "plain loop"
+
+
+def matrix_state():
+    for form in ("linear attention", "decay of a head", "decay of each row", "delta rule", "gated delta rule"):
+        yield f"{form}, auto, B=2 H=1 T=9 K=3", f"{form}, loop", "plain loop"
+        yield f"{form}, auto, B=2 H=1 T=9 K=3", "softmax attention", "torch.nn"
+
+
+SIZE = ", B=2 T=6 D=8 H=2"
+MHA, GPT = ("torch.nn.MultiheadAttention", "torch.nn"), ("plain GPT", "torch.nn")
+# A case, and what its rows compare: the variant, against what, of which kind; and which of them compute the same.
+ROWS = {
+    "rnn": (
+        partial(bench.rnn, batch=2, time_steps=5, hidden=4),
+        [
+            ("rtx_lib RNN", "torch.nn.RNN", "torch.nn"),
+            ("loop over x[:, t]", "torch.nn.RNN", "torch.nn"),
+            ("rtx_lib RNN", "loop over x[:, t]", "plain loop"),
+        ],
+        slice(None),
+    ),
+    "cells": (partial(bench.cells, batch=2, time_steps=5, hidden=4), [*cells()], slice(None)),
+    "indrnn": (
+        partial(bench.indrnn, sizes=[(2, 5, 3), (1, 20, 3)]),
+        [
+            (f"{name}, B={size} N=3", "loop over unbind", "plain loop")
+            for size in ("2 T=5", "1 T=20")
+            for name in ("auto", "scan")
+        ],
+        slice(None),
+    ),
+    "attention": (
+        partial(bench.attention, sizes=[(2, 6, 8, 2)]),
+        [(f"rtx_lib{SIZE}", *MHA), (f"rtx_lib, weights looked at{SIZE}", *MHA)]
+        + [(scheme + SIZE, "no positions", "ours") for scheme in ("shaw", "xl", "rotary", "alibi")],
+        slice(2),
+    ),
+    "transformer": (
+        partial(bench.transformer, batch=2, steps=6, width=8, layers=1, generated=5),
+        [("rtx_lib, B=2 T=6 D=8, 1 layers", *GPT), ("key-value cache, 5 tokens", "recomputing", "ours")],
+        slice(1, 2),
+    ),
+    "local-rnn": (
+        partial(bench.local_rnn, batch=2, steps=6, window=3, widths=[4, 5]),
+        [
+            (f"rtx_lib, {cell}, B=2 T=6 D={width}", f"windows in torch.nn.{cell.upper()}", "original")
+            for cell in ("rnn", "gru", "lstm")
+            for width in (4, 5)
+        ],
+        slice(None),
+    ),
+    "txl": (txl_rows, [*txl()], slice(None)),
+    "linear": (partial(bench.linear, sizes=[(2, 5, 3)]), [*linear()], [0, 1, 2, 4, 5, 6]),
+    "qrnn": (
+        partial(bench.qrnn, batch=2, time_steps=6, hidden=4),
+        [
+            ("rtx_lib, f-pooling, B=2 T=6 N=4", "loop over time, f-pooling", "plain loop"),
+            ("rtx_lib, fo-pooling, B=2 T=6 N=4", "loop over time, fo-pooling", "plain loop"),
+            ("rtx_lib QRNN layer, B=2 T=6 N=4", "QRNN layer with a loop", "plain loop"),
+            ("rtx_lib QRNN layer, B=2 T=6 N=4", "torch.nn.LSTM", "torch.nn"),
+        ],
+        slice(3),
+    ),
+    "diagonal": (
+        partial(bench.diagonal, batch=2, time_steps=9, units=3),
+        [
+            (f"{name}, B=2 T=9 N=3", "loop over unbind", "plain loop")
+            for name in ("auto", "scan", "log space", "textbook scan")
+        ],
+        slice(None),
+    ),
+    "selective": (
+        partial(bench.selective, batch=2, time_steps=9, channels=3, states=2),
+        [("auto, B=2 T=9 D=3 N=2", "loop", "plain loop")],
+        slice(None),
+    ),
+    "matrix-state": (
+        partial(bench.matrix_state, batch=2, heads=1, time_steps=9, size=3),
+        [*matrix_state()],
+        slice(0, None, 2),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ROWS)
+def test_rows_of_a_case(case):
+    run, expected, same = ROWS[case]
+    rows = run()
+    backend = re.compile(r" \(\w+\)")  # of "auto", which depends on the machine
+    assert [(backend.sub("", row["variant"]), row["against"], row["kind"]) for row in rows] == expected
+    for row in rows:
+        assert row["case"] == case and row["ratio"] > 0 and "one thread" in row["device"]
+        assert row.keys() - {"memory_ratio"} == {"case", "variant", "against", "kind", "ratio", "max_error", "device"}
+        assert ("memory_ratio" in row) == (case == "local-rnn") and 0 < row.get("memory_ratio", 1) < 2
+    errors = [row["max_error"] for row in rows]
+    same = [errors[i] for i in same] if isinstance(same, list) else errors[same]
+    assert all(error < 1e-5 for error in same)
+    assert errors.count(None) == len(errors) - len(same)
+
+
+def doubled(x):
+    y = relative_shift(x)
+    return 2 * y - y.detach()
+
+
+@pytest.mark.parametrize(
+    ("where", "wrong", "seen"),
+    [
+        ("layers.positions.relative_shift", lambda x: x, [True] * 8),
+        ("layers.positions.relative_shift", doubled, [True, False, True, False]),  # a wrong gradient
+        # Older segments are lost.
+        ("models.transformer_xl.TransformerXL._remember", lambda self, m, h: h.clone(), [False] * 4 + [True] * 4),
+    ],
+)
+def test_the_txl_case_sees_what_is_wrong(monkeypatch, where, wrong, seen):
+    monkeypatch.setattr(f"rtx_lib.{where}", wrong)
+    assert [row["max_error"] > 0.01 for row in txl_rows()][: len(seen)] == seen
+
+
+@pytest.mark.parametrize(
+    ("where", "wrong", "case", "seen"),
+    [
+        # The textbook's scan with one round too few, log space without what fades.
+        ("_textbook_scan", lambda a, b: b + a * b.roll(1, 1), "diagonal", [3]),
+        ("_in_log_space", lambda a, b: torch.logcumsumexp(b.log(), 1).exp() * a, "diagonal", [2]),
+        ("linear_recurrence", lambda a, b, backend="auto": b.cumsum(1) * a, "diagonal", [2, 3]),
+    ],
+)
+def test_the_diagonal_case_sees_what_is_wrong(monkeypatch, where, wrong, case, seen):
+    monkeypatch.setattr(f"rtx_book.bench.recurrence_returns.{where}", wrong)
+    rows = ROWS[case][0]()
+    assert [i for i, row in enumerate(rows) if row["max_error"] > 0.01] == seen
+
+
+def test_the_case_of_matrix_states_sees_what_is_wrong(monkeypatch):
+    """Chunks that forget what came before them."""
+    right = bench.recurrence_returns.matrix_recurrence
+
+    def wrong(q, k, v, *, backend, **options):
+        if backend == "loop":
+            return right(q, k, v, backend=backend, **options)
+        o, state = right(q, k, v, backend=backend, **options)
+        return torch.cat([o[:, :, :4], 0 * o[:, :, 4:]], 2), state
+
+    monkeypatch.setattr("rtx_book.bench.recurrence_returns.matrix_recurrence", wrong)
+    errors = [row["max_error"] for row in ROWS["matrix-state"][0]()]
+    assert all(error > 0.01 for error in errors[::2]) and set(errors[1::2]) == {None}
+
+
+def test_a_token_costs_its_share_of_a_segment(monkeypatch):
+    """Every run takes one second here: a token of a segment of four a quarter of it."""
+    monkeypatch.setattr("rtx_book.bench.between.measure", lambda variants, **_: dict.fromkeys(variants, 1.0))
+    seconds, errors = evaluation_costs((3, 9), segment=4, width=8, heads=2, layers=1)
+    assert seconds == {"sliding window": [1, 1], "memory, 4 at a time": [0.25, 0.25], "memory, one by one": [1, 1]}
+    assert list(errors) == ["memory, 4 at a time", "memory, one by one"]
+    assert all(error < 1e-5 for values in errors.values() for error in values)
+
+
+def small(task, lane, lr=0.01):
+    """A recipe of the race on sequences of a few steps."""
+    recipe = race(task, lane, lr)
+    arguments = {"copy": {"delay": 2}, "text": {"length": 4}, "stream": {"length": 4}}.get(task, {})
+    return replace(recipe, task_arguments=recipe.task_arguments | arguments, stream_length=recipe.stream_length and 4)
+
+
+race = recipes.race
+
+
+def test_rows_of_the_race_case(monkeypatch):
+    monkeypatch.setattr(recipes, "race", small)
+    chosen = ["rnn", "irnn", "lstm", "gru", "mamba", "tcn", "transformer", "r-transformer"]
+    rows = bench.race(tasks=["copy"], lanes=chosen, rounds=7)
+    assert [row["variant"] for row in rows] == chosen
+    told = {"case": "race-copy", "against": "transformer", "kind": "ours", "max_error": None}
+    for row in rows:
+        assert row.items() >= told.items() and row["ratio"] > 0 and row["seconds_per_step"] > 0
+        assert row["parameters"] == parameter_count(build(small("copy", row["variant"]), 0)[0])
+    lanes = {row["variant"]: row for row in rows}
+    assert lanes["transformer"]["ratio"] == 1
+    assert lanes["rnn"]["flops_per_step"] == lanes["irnn"]["flops_per_step"] > 32 * 22 * lanes["rnn"]["parameters"]
+
+
+def test_a_model_that_reads_streams_has_the_state_of_the_piece_before(monkeypatch):
+    """Half of the keys of Transformer-XL are its memory; without a state it would be empty."""
+    source = {"task": "text", "task_arguments": {"source": "pydoc", "length": 4}}
+    monkeypatch.setattr(recipes, "race", lambda task, lane, lr: replace(small(task, lane), **source))
+    monkeypatch.setattr("rtx_book.bench.comparison.available", lambda name: True)
+    rows = bench.race(tasks=["stream"], lanes=["gru", "transformer", "transformer-xl"], rounds=7)
+    assert [(row["variant"], row["against"]) for row in rows] == [("gru", "gru"), ("transformer-xl", "gru")]
+    row = rows[1]
+    model, task = build(recipes.race("stream", "transformer-xl", 0.01), 0)
+    ids, _ = next(task.stream("train", 32, 4))
+    without = count_flops(lambda: model(ids)[0].sum().backward())
+    assert row["flops_per_step"] > without > 0
+
+
+def test_rows_of_the_sentiment_case():
+    """All readers of SST-2, and about as many parameters in each but the mean."""
+    rows = {row["variant"]: row for row in bench.sentiment(batch=2, longest=6, vocabulary=9, rounds=7)}
+    assert {f"sst2-{reader}" for reader in rows} == {name for name in RECIPES if name.startswith("sst2-")}
+    for row in rows.values():
+        assert row["case"] == "sentiment" and row["against"] == "bilstm" and row["max_error"] is None
+        assert row["ratio"] > 0 and row["seconds_per_step"] > 0 and row["flops_per_step"] > 0
+    sizes = {reader: row["parameters"] for reader, row in rows.items()}
+    assert sizes.pop("mean") == 130 and sizes.pop("shaw") == sizes["attention"] + 2 * 21 * 64
+    assert all(abs(size / sizes["bilstm"] - 1) < 0.015 for size in sizes.values()), sizes
+
+
+def test_a_race_without_the_model_that_all_are_compared_with_is_refused():
+    with pytest.raises(ValueError, match=r"lanes must hold 'transformer' and 'gru', .*, got \['gru'\]"):
+        bench.race(tasks=["copy"], lanes=iter(["gru"]))
+
+
+def test_a_task_without_data_is_left_out_and_said_so(monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("RTX_DATA", str(tmp_path))
+    assert bench.race(tasks=["text", "chorales"]) == []
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(" is left out")[0] for line in lines] == ["race: text", "race: chorales"]
+
+
+def test_moving_the_bytes_is_a_row_where_there_is_a_gpu(monkeypatch):
+    """On the device "meta" nothing is computed, so the backends are replaced."""
+    monkeypatch.setattr(
+        "rtx_book.bench.recurrence.compare",
+        lambda case, against, variants, device, rounds, kind: [
+            {"variant": name, "value": variants[name]()} for name in variants if name != against
+        ],
+    )
+    monkeypatch.setattr("rtx_book.bench.recurrence.explain_backend", lambda z: "triton: one kernel")
+    monkeypatch.setattr("rtx_book.bench.recurrence.relu_recurrence", lambda z, u, backend: z * u)
+    rows = bench.indrnn("meta", sizes=[(2, 5, 3)])
+    assert [row["variant"].partition(", B")[0] for row in rows] == ["auto (triton)", "scan", "moving the bytes"]
+    assert all(row["value"].shape == (3,) for row in rows)
+
+
+def test_what_does_not_run_costs_no_other_row(capsys):
+    def needing():
+        raise ImportError("no package\nof that name")
+
+    assert [*that_run({"good": lambda: torch.ones(1), "needing": needing})] == ["good"]
+    assert capsys.readouterr().err == "needing is left out: ImportError: no package\n"
+
+
+def test_other_peoples_kernels_and_a_compiler_have_rows_on_a_gpu(monkeypatch, capsys):
+    """ "cpu:0" is another name than "cpu"; the packages are planted, with the order of axes that theirs have."""
+
+    def fla(q, k, v, g, beta, scale):
+        turned = [x.transpose(1, 2) for x in (q.float() * scale, k.float(), v.float())]
+        gates = {"log_decay": g.transpose(1, 2), "beta": beta.float().transpose(1, 2)}
+        return matrix_recurrence(*turned, **gates, backend="loop")[0].transpose(1, 2), None
+
+    def scan(u, delta, A, B, C):
+        return selective_scan(u.mT, delta.mT, A, B.mT, C.mT)[0].mT
+
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "A card")
+    monkeypatch.setattr(torch, "compile", lambda way: way)
+    cases = ("diagonal", "selective", "matrix-state")
+    run = {case: partial(bench.CASES[case], "cpu:0", **ROWS[case][0].keywords) for case in cases}
+    without = {case: {row["variant"] for row in run[case]()} for case in run}
+    said = capsys.readouterr().err
+    assert "mamba_ssm is left out: ModuleNotFoundError" in said and said.count("\n") == 2
+    planted = SimpleNamespace(chunk_gated_delta_rule=fla, selective_scan_fn=scan)
+    parents = ("fla", "fla.ops", "mamba_ssm", "mamba_ssm.ops")
+    for name in (*parents, "fla.ops.gated_delta_rule", "mamba_ssm.ops.selective_scan_interface"):
+        monkeypatch.setitem(sys.modules, name, planted)
+    rows = {row["variant"]: row for case in run for row in run[case]() if row["kind"] == "plain loop"}
+    more = rows.keys() - set().union(*without.values())
+    assert {name.partition(", B=")[0] for name in more} == {"mamba_ssm", "gated delta rule, flash-linear-attention"}
+    compiled = [row["max_error"] for name, row in rows.items() if "torch.compile" in name]
+    assert len(compiled) == 3 and max(compiled) < 1e-5
+    for name in more:
+        assert rows[name]["max_error"] < (0.1 if "flash" in name else 1e-5) and rows[name]["device"] == "A card"
+
+
+def test_the_command_prints_json_or_a_table(capsys, monkeypatch):
+    for case in ("rnn", "transformer", "local-rnn"):
+        monkeypatch.setitem(bench.CASES, case, ROWS[case][0])
+    told = {}
+    for arguments in (["rnn", "--json"], ["rnn"], ["transformer"], ["local-rnn"]):
+        assert main(arguments) == 0
+        told[arguments[-1]] = capsys.readouterr().out
+    assert len(json.loads(told["--json"])) == 3 and "x of torch.nn.RNN" in told["rnn"]
+    assert told["transformer"].count("error") == 1, "models that differ have no error"
+    assert "memory" not in told["transformer"] and told["local-rnn"].count(" of its memory, error ") == 6
+
+
+def test_a_device_that_is_not_there(capsys):
+    with pytest.raises(ValueError, match="device must be one that torch can use here, got 'cuda:99'"):
+        main(["indrnn", "--device", "cuda:99"])
+    assert not capsys.readouterr().out
+
+
+def test_what_was_measured_is_kept(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(command, "CASES", {"rnn": ROWS["rnn"][0], "race": lambda device: []})
+    assert main(["all", "--record", "--out", str(tmp_path)]) == 0
+    assert "rnn-cpu.json is written" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["rnn-cpu.json"], "a case without rows is not kept"
+    found = json.loads((tmp_path / "rnn-cpu.json").read_text())
+    jsonschema.validate(found, SPEED_SCHEMA)
+    assert found["case"] == "rnn" and len(found["rows"]) == 3 and found["machine"]["threads"] == 1
+    assert found["clock"] == "processor" and found["machine"]["gpu"] is None
+    text = (tmp_path / "rnn-cpu.json").read_text()
+    assert not [name for name in (platform.node(), getpass.getuser(), str(Path.home())) if f'"{name}' in text]
+    monkeypatch.setattr(command, "results_folder", lambda: tmp_path)
+    assert main(["rnn"]) == 0 and not (tmp_path / "speed").exists(), "nothing is kept unasked"
+    assert main(["rnn", "--record"]) == 0 and (tmp_path / "speed" / "rnn-cpu.json").is_file()
+
+
+def test_numbers_that_json_cannot_hold_leave_what_was_there(tmp_path):
+    path = command.keep("rnn", [{"ratio": 1.0}], "cpu", commit="unknown", folder=tmp_path)
+    before = path.read_text()
+    for rows in ([{"ratio": math.nan}], []):
+        with pytest.raises(ValueError):
+            command.keep("rnn", rows, "cpu", commit="unknown", folder=tmp_path)
+    assert path.read_text() == before and list(tmp_path.iterdir()) == [path]
+
+
+def test_the_processor_is_the_one_that_the_system_lists(tmp_path, monkeypatch):
+    listing = tmp_path / "cpuinfo"
+    listing.write_text("processor\t: 0\nmodel\t\t: 17\nmodel name\t: A processor\n\nmodel name\t: Another\n")
+    assert command._processor(listing) == "A processor"
+    monkeypatch.setattr(platform, "machine", lambda: "arm64")
+    assert command._processor(tmp_path / "none") == "arm64"
+    monkeypatch.setattr(platform, "machine", lambda: "")
+    assert command._processor(tmp_path / "none") == "unknown"

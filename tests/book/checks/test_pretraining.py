@@ -1,0 +1,68 @@
+"""The checks accept the right answer, and name each planted slip."""
+
+import torch
+from support.answers import chapter
+
+from rtx_book.checks import pretraining as checks
+
+
+def mix(layers, w, gamma):
+    return gamma * torch.einsum("l,lbtc->btc", w.softmax(0), layers)
+
+
+def hidden_loss(logits, y):
+    return torch.nn.functional.cross_entropy(logits.transpose(1, 2), y, ignore_index=-100)
+
+
+def by_row(logits, y):
+    return torch.stack([hidden_loss(*row) for row in zip(logits.split(1), y.split(1), strict=True)]).mean()
+
+
+RIGHT = {
+    checks.check_masks: [(0.8 * 19, "Right: 19 tokens")],
+    checks.check_mix: [(mix, "Right: the softmax")],
+    checks.check_hidden_loss: [(hidden_loss, "Right: only what was chosen")],
+    checks.check_first_step: [(0.1 / 0.01**0.5, "Right: ")],
+}
+SLIPS = {
+    checks.check_masks: [
+        (19, "two of ten"),
+        (19.2, "tokens are whole"),
+        (15.36, "rounded to a whole number"),
+        (102.4, "not of all"),
+        (128, "whole row"),
+        (17.1, "random word"),
+        (12, "12 is not right"),
+    ],
+    checks.check_mix: [
+        (lambda layers, w, gamma: gamma * torch.einsum("l,lbtc->btc", w, layers), "must be shares"),
+        (lambda layers, w, gamma: mix(layers, w, 1), "gamma is left out"),
+        (lambda layers, w, gamma: mix(layers, gamma * w, 1), "not what goes into the softmax"),
+        (lambda layers, w, gamma: gamma * layers.mean(0), "plain mean"),
+        (lambda layers, w, gamma: gamma * layers.sum(0), "w is not"),
+        (lambda layers, w, gamma: mix(layers, w, gamma) / 3, "not a mean"),
+        (lambda layers, w, gamma: gamma * (w.softmax(0)[:, None, None, None] * layers).sum(1), "not over the batch"),
+    ],
+    checks.check_hidden_loss: [
+        (lambda logits, y: hidden_loss(logits, y) * 3, "this is the sum"),
+        (lambda logits, y: hidden_loss(logits, y) * 3 / 8, "not chosen count"),
+        (by_row, "its own mean"),
+        (lambda logits, y: -hidden_loss(logits, y), "sign"),
+        (
+            lambda logits, y: -(logits.gather(2, y.clamp(min=0)[..., None]).squeeze(-1) * (y >= 0)).sum() / 3,
+            "log_softmax first",
+        ),
+        (lambda logits, y: hidden_loss(logits, y) / torch.tensor(2.0).double().log(), "bits"),
+        (lambda logits, y: hidden_loss(logits[:1], y[:1]), "first row"),
+        (lambda logits, y: hidden_loss(logits, y) + 0.1, "off by"),
+    ],
+    checks.check_first_step: [
+        (10**0.5, r"for 0\.999"),
+        (10, "v is squared"),
+        (0.1, "m alone"),
+        (0.1**0.5, "turned round"),
+        (2, "2 is not right"),
+    ],
+}
+
+test_right_answers, test_slips, test_stubs = chapter(RIGHT, SLIPS)

@@ -1,0 +1,71 @@
+"""Each check of chapter 1 passes the right answer and names the slip behind a wrong one."""
+
+import pytest
+import torch
+from support.answers import rows
+
+from rtx_book.checks.recurrence import check_backward_states, check_parameter_count, check_slips
+
+
+def backward_states(z, weight):
+    h, states = torch.zeros_like(z[:, 0]), []
+    for z_t in reversed(z.unbind(1)):
+        h = torch.tanh(z_t + h @ weight.T)
+        states.append(h)
+    return torch.stack(states[::-1], dim=1)
+
+
+def test_the_right_answers_pass():
+    check_slips({1, 2})
+    check_slips([2, 1])
+    check_backward_states(backward_states)
+    check_parameter_count(2 * (20 * 10 + 20 * 20 + 2 * 20) + 2 * (20 * 40 + 20 * 20 + 2 * 20))
+
+
+SLIPS = {
+    check_slips: [
+        ({2}, "make the right answers likelier"),
+        ({1}, "slope of tanh or W_hh"),
+        (set(), "a line is missing"),
+        (3, "give a set"),
+        ({1, 2, 3}, "line 3 is right"),
+        ({1, 2, 4}, "outer product"),
+        ({1, 2, 5}, "line 5 is right"),
+        ({1, 2, 6}, "T alone"),
+        ({0, 1, 2}, "numbered 1 to 6"),
+    ],
+    check_backward_states: [
+        (lambda z, w: backward_states(z.flip(1), w).flip(1), "reads the one at t-1"),
+        (lambda z, w: backward_states(z, w).flip(1), "order in which they were made"),
+        (lambda z, w: torch.tanh(z), "no state depends on another"),
+        (lambda z, w: backward_states(z, w.T), "transposed"),
+        (lambda z, w: backward_states(z, 2 * w), "differ by up to"),
+        (lambda z, w: backward_states(z, w)[:, 0], "shape"),
+        (lambda z, w: None, "must return a tensor"),
+    ],
+    check_parameter_count: [
+        (1880, "one direction"),
+        (1480, "one direction, and"),
+        (3680, "one bias"),
+        (2960, "both directions"),
+        (2560, "only the first layer"),
+        (1280, "the lower layer alone"),
+        (640, "the lower layer alone, in one"),
+        (2480, "the upper layer alone"),
+        (1240, "the upper layer alone, in one"),
+        (0, "0 is not right: add up"),
+    ],
+}
+
+
+@rows(SLIPS)
+def test_slips(check, answer, words):
+    with pytest.raises(AssertionError, match=words):
+        check(answer)
+
+
+@pytest.mark.parametrize("answer", [set(), {1}, {2}])
+def test_a_line_that_is_missing_is_not_named(answer):
+    with pytest.raises(AssertionError) as said:
+        check_slips(answer)
+    assert not any(character.isdigit() for character in str(said.value))

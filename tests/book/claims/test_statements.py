@@ -1,0 +1,84 @@
+"""Sentences of the book about its records: they stand where they are said to stand, and the records bear them out."""
+
+import pytest
+import yaml
+from support.helpers import ROOT
+from support.made_records import records
+from support.trivial import no_better_than_trivial
+
+from rtx_book.claims import statements
+from rtx_book.records.records import load
+from rtx_book.runs import recorded, tried
+
+RESULTS = load()
+RESULTS |= recorded(RESULTS).computed(tried(RESULTS))
+BOOK = statements.read_statements(ROOT / "book" / "statements.yml")
+ENTRY = {
+    "chapter": "one",
+    "says": "A is better than B",
+    "ours": {"A": "a.loss", "B": "b.loss"},
+    "rules": ["every A < B"],
+}
+
+
+@pytest.mark.parametrize("entry", BOOK, ids=lambda one: one.says)
+def test_a_statement_stands_in_its_page_and_is_true_of_the_records(entry):
+    assert statements.faults(entry, ROOT, RESULTS) == []
+
+
+@pytest.mark.parametrize("entry", BOOK, ids=lambda one: one.says)
+def test_no_statement_of_chapters_8_and_9_counts_a_rival_that_misses_the_trivial_baseline(entry):
+    if entry.chapter in ("r_transformer", "transformer_xl"):
+        assert no_better_than_trivial(entry, RESULTS) == set()
+
+
+def planted(tmp_path, **changes):
+    """The faults of a statement about a notebook with one cell of Markdown."""
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "book").mkdir()
+    notebook = '{"cells": [{"cell_type": "markdown", "source": ["The model A\\n", "is better than B."]}]}'
+    (tmp_path / "notebooks" / "one.ipynb").write_text(notebook)
+    (tmp_path / "book" / "page.md").write_text("# A page\n\nHere A is better than B.\n")
+    (tmp_path / "book" / "statements.yml").write_text(yaml.safe_dump([{**ENTRY, **changes}]))
+    (entry,) = statements.read_statements(tmp_path / "book" / "statements.yml")
+    found = records(a=[1, 1, 2], b=[3, 3, 3], c=[3, 3], **{"rate-c-0.1": [3]})
+    found["step-c"] = [{**found["c"][0], "recipe": "step-c", "computed": True}]
+    return statements.faults(entry, tmp_path, found)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({}, None),
+        ({"chapter": None, "page": "page"}, None),
+        ({"says": "A is worse than B"}, "does not say"),
+        ({"rules": ["every A > B"]}, "not true of the records: every A > B"),
+        ({"rules": ["every A < 1.5"]}, "not true of the records: every A < 1.5"),
+        ({"ours": {"A": "a.loss", "B": "c.loss"}}, "fewer than 3 runs: c.loss"),
+        ({"ours": {"A": "a.loss", "B": "rate-c-0.1.loss"}}, None),
+        ({"ours": {"A": "a.loss", "B": "step-c.loss"}}, None),
+        ({"ours": {"A": "a.loss", "B": "gone.loss"}}, "no record"),
+        ({"ours": {"A": "a.loss", "B": "b.gone"}}, "gone"),
+        ({"chapter": "none"}, "there is no"),
+    ],
+)
+def test_planted_mistakes_are_found(tmp_path, changes, message):
+    found = planted(tmp_path, **changes)
+    assert bool(found) == bool(message)
+    assert not message or any(message in fault for fault in found)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"chapter": None}, "a chapter or a page"),
+        ({"page": "results"}, "a chapter or a page"),
+        ({"rules": []}, "rules"),
+        ({"says": ""}, "says"),
+        ({"claim": "x"}, "unknown claim"),
+        ({"rules": ["all A < B"]}, "is no rule"),
+    ],
+)
+def test_an_entry_that_is_none_is_named(tmp_path, changes, message):
+    with pytest.raises(ValueError, match=f"statement number 1.*{message}"):
+        planted(tmp_path, **changes)

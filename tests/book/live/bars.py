@@ -1,0 +1,333 @@
+"""What the trainer in the page must reach, measured in Chromium: `make live`.
+
+    python tests/live/bars.py              what is missing, then the record book/results/live/trainer.json
+    python tests/live/bars.py seeds speed  only these of seeds, speed and rest; no record
+
+seeds: 20 runs of the tanh RNN, the GRU and the IndRNN with the trainer's settings at T = 100, counted in steps.
+speed: milliseconds a step beside the book's layers in torch with one thread, in turn.
+rest:  ten minutes of all five cells in the widget: its heap and its worker's, and the longest tasks of the page.
+
+About half an hour of one core. Every run is kept in _build/live as soon as it is done, for as long as the scripts that
+it ran stay the same: the command may be stopped at any time, and goes on where it was.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import platform
+import statistics
+import time
+
+import matplotlib
+import matplotlib.pyplot as plt
+import torch
+from live.parity import PARTS
+from live.test_cells import CELLS
+from pages import page_checks
+from playwright.sync_api import sync_playwright
+from support.helpers import ROOT
+
+from rtx_book.page.live import parts_of, play
+from rtx_book.runs.runs import commit
+from rtx_lib.tasks import AddingProblem
+
+KEPT, RECORD = ROOT / "_build" / "live", ROOT / "book" / "results" / "live" / "trainer.json"
+LEARN = ("base", "engine", "random", "scan", "cells", "adding", "trainer")
+LENGTH, HIDDEN, BATCH, SEEDS = 100, 32, 16, 20
+MOST = {"rnn": 1500, "gru": 600, "indrnn": 600}  # steps
+BELOW, STUCK = 0.05, 0.8 / 6  # smoothed errors: what must be reached, and what a tanh RNN must stay above
+SETTLED, EARLY = 19, 40  # steps: smoothed errors count after the first; norms are kept at the second and the last
+POINTS, FIRST = 100, 25  # of a curve in the record; steps of each cell's seed 0 that `make test` makes again
+BLOCKS, MINUTES = 7, 10  # of speed; of rest
+
+# Trains cells in a worker in turn, and returns all that the trainer said of them.
+TRAIN = """({cells, settings, most}) => new Promise((done, fail) => {
+  const told = Object.fromEntries(cells.map((kind) => [kind, {losses: [], errors: [], shares: []}]))
+  const port = RTX.worker(RTX.TRAINER, (RTX, port, inPage) => RTX.trainer(port, inPage))
+  port.onerror = fail
+  port.onmessage = ({data}) => {
+    for (const [kind, of] of Object.entries(data.cells)) {
+      told[kind].losses.push(...of.losses)
+      told[kind].errors.push(...of.errors)
+      if (of.errors.length) told[kind].shares.push([of.steps, of.share])
+      Object.assign(told[kind], {steps: of.steps, state: of.state, events: of.events, norms: of.norms})
+    }
+    if (data.ended) { port.terminate(); done({where: port.where, cells: told}) }
+  }
+  port.postMessage({run: 1, settings, cells, rates: RTX.RATES, clip: 1, on: true, most})
+})"""
+
+# window.more(n): n further steps of one cell in a worker; milliseconds a step, as the worker's own clock has them.
+MORE = """({kind, settings}) => {
+  const port = RTX.worker(RTX.TRAINER, (RTX, port, inPage) => RTX.trainer(port, inPage))
+  let most = 0
+  window.more = (n) => new Promise((done) => {
+    let seconds = 0
+    most += n
+    port.onmessage = ({data}) => { seconds += data.seconds; if (data.ended) done(1000 * seconds / n) }
+    port.postMessage({run: 1, settings, cells: [kind], rates: {[kind]: 1e-6}, clip: 1, on: true, most})
+  })
+}"""
+
+
+def seeds(browser):
+    """{cell: its runs from all seeds}."""
+    runs = {kind: [] for kind in MOST}
+    for seed in range(SEEDS):
+        for kind, own in runs.items():
+            own.append(kept(f"{kind}-{seed}", LEARN, run_seed, browser, kind, seed, MOST[kind]))
+    return runs
+
+
+def run_seed(browser, kind, seed, most):
+    with opened(browser, scripts(LEARN)) as page:
+        settings = {"length": LENGTH, "hidden": HIDDEN, "batch": BATCH, "seed": seed}
+        told = page.evaluate(TRAIN, {"cells": [kind], "settings": settings, "most": most})
+    assert told["where"] == "worker", told["where"]
+    return told["cells"][kind]
+
+
+def speed(browser):
+    """{cell: milliseconds a step in the page and in torch, and their ratio}; medians of blocks made in turn."""
+    return {kind: kept(f"speed-{kind}", LEARN, run_speed, browser, kind) for kind in CELLS}
+
+
+def run_speed(browser, kind):
+    page_ms, torch_ms = [], []
+    step = torch_step(kind)
+    with opened(browser, scripts(LEARN)) as page:
+        page.evaluate(MORE, {"kind": kind, "settings": {"length": LENGTH, "hidden": HIDDEN, "batch": BATCH}})
+        for block in range(BLOCKS + 1):
+            milliseconds = page.evaluate("() => more(20)")
+            start = time.perf_counter()
+            for _ in range(20):
+                step()
+            if block:  # the first is for the compilers
+                page_ms.append(milliseconds)
+                torch_ms.append((time.perf_counter() - start) * 1000 / 20)
+    ratio = statistics.median(own / other for own, other in zip(page_ms, torch_ms, strict=True))
+    return {"page": statistics.median(page_ms), "torch": statistics.median(torch_ms), "ratio": ratio}
+
+
+def torch_step(kind):
+    """One training step of the same size in torch: batch, forward, backward, clipping, Adam."""
+    torch.set_num_threads(1)
+    model, task, generator = CELLS[kind](HIDDEN, LENGTH), AddingProblem(LENGTH), torch.Generator().manual_seed(0)
+    for unit in getattr(model, "units", []):
+        unit.backend = "loop"
+    adam = torch.optim.Adam(model.parameters(), lr=1e-6)
+
+    def step():
+        x, y = task.batch("train", BATCH, generator)
+        adam.zero_grad()
+        task.loss(model(x)[0], y).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        adam.step()
+        if kind == "indrnn":
+            model.constrain_()
+
+    return step
+
+
+def rest(browser):
+    """The widget over ten minutes: heaps after each minute, in MB, and the longest tasks of the page's main thread."""
+    return kept("rest", parts_of("train"), run_rest, browser)
+
+
+def run_rest(browser):
+    figure = plt.figure()
+    options = {"cells": list(CELLS), "rate": 1e-6, "most": 10**9, "limit": 10**9}  # none learns, so none ends
+    heaps = []
+    with opened(browser, play("train", still=figure, alt="a picture", **options)._repr_html_()) as page:
+        heap = Heaps(page)
+        page.locator("figure[data-state=ready]").wait_for()
+        page.get_by_role("button", name="Train", exact=True).click()
+        page.wait_for_timeout(5000)
+        browser.start_tracing(page=page, categories=["disabled-by-default-devtools.timeline", "__metadata"])
+        page.wait_for_timeout(30_000)
+        tasks = main_thread(json.loads(browser.stop_tracing())["traceEvents"])
+        for _ in range(MINUTES):
+            page.wait_for_timeout(60_000)
+            heaps.append(heap.sizes())
+        steps = int(page.locator(".live-told li").first.inner_text().split("step ")[1].split(":")[0])
+    return {"steps of each cell": steps, "heaps": heaps, "tasks": tasks}
+
+
+def main_thread(events):
+    """The tasks of the page's main thread: how many, and the longest in milliseconds of the processor and of the clock.
+
+    On a machine that is busy with other work the clock says how long that work took.
+    """
+    main = {(e["pid"], e["tid"]) for e in events
+            if e["name"] == "thread_name" and e["args"]["name"] == "CrRendererMain"}  # fmt: skip
+    run = [e for e in events if e["name"] == "RunTask" and (e["pid"], e["tid"]) in main and "tdur" in e]
+    return {
+        "number": len(run),
+        "processor": max(e["tdur"] for e in run) / 1000,
+        "clock": max(e["dur"] for e in run) / 1000,
+    }
+
+
+class Heaps:
+    """What a page and its worker hold after a sweep, arrays included, in MB."""
+
+    def __init__(self, page):
+        self.page, self.session, self.number, self.answers, self.worker = page, None, 0, {}, None
+        self.session = page.context.new_cdp_session(page)
+        self.session.on("Target.attachedToTarget", self._attached)
+        self.session.on("Target.receivedMessageFromTarget", self._received)
+        self.session.send(
+            "Target.setAutoAttach", {"autoAttach": True, "waitForDebuggerOnStart": False, "flatten": False}
+        )
+
+    def _attached(self, event):
+        self.worker = event["sessionId"]
+
+    def _received(self, event):
+        message = json.loads(event["message"])
+        self.answers[message.get("id")] = message.get("result")
+
+    def _ask_worker(self, method):
+        self.number += 1
+        message = json.dumps({"id": self.number, "method": method})
+        self.session.send("Target.sendMessageToTarget", {"message": message, "sessionId": self.worker})
+        while self.number not in self.answers:
+            self.page.wait_for_timeout(50)
+        return self.answers[self.number]
+
+    def sizes(self):
+        return {"page": self._size(self.session.send), "worker": self._size(self._ask_worker)}
+
+    @staticmethod
+    def _size(ask):
+        ask("HeapProfiler.collectGarbage")
+        usage = ask("Runtime.getHeapUsage")
+        return (usage["usedSize"] + usage.get("backingStorageSize", 0)) / 1e6
+
+
+# ---- one page, one kept result, one record
+
+
+class opened:
+    """A page with this HTML, opened from a file, for as long as the `with` block lasts."""
+
+    def __init__(self, browser, html):
+        self.browser, self.html = browser, html
+
+    def __enter__(self):
+        path = KEPT / f"page-{os.getpid()}.html"  # two of these commands may run at once
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"<!doctype html><html lang=en><meta charset=utf-8><title>live</title><body>{self.html}")
+        self.page = self.browser.new_page(viewport=page_checks.DESKTOP)
+        self.page.set_default_timeout(0)
+        self.page.goto(path.as_uri())
+        return self.page
+
+    def __exit__(self, *error):
+        self.page.close()
+
+
+def scripts(parts):
+    return "".join(f"<script>{(PARTS / f'{part}.js').read_text()}</script>" for part in parts)
+
+
+def fingerprint(parts):
+    """A name for what these scripts do; comments count too, as they change seldom."""
+    return hashlib.sha256(scripts(parts).encode()).hexdigest()[:12]
+
+
+def kept(name, parts, make, *arguments):
+    """What `make` returned for these scripts, from the file if it is there."""
+    path = KEPT / f"{name}-{fingerprint(parts)}.json"
+    if not path.is_file():
+        start, path_while = time.perf_counter(), path.with_suffix(".part")
+        found = make(*arguments)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path_while.write_text(json.dumps(found))
+        path_while.rename(path)
+        print(f"{name}: {time.perf_counter() - start:.0f} s", flush=True)
+    return json.loads(path.read_text())
+
+
+def short(value, digits=3):
+    return None if value is None else float(f"{value:.{digits}g}")
+
+
+def thin(run):
+    """A run's curve of the smoothed error with about POINTS points: [steps, errors]."""
+    steps = sorted({round(1 + i * (run["steps"] - 1) / (POINTS - 1)) for i in range(POINTS)})
+    return {"step": steps, "error": [short(run["errors"][step - 1]) for step in steps]}
+
+
+def record(found, browser):
+    """The record: what decides the bars for every seed, and the curves of seed 0."""
+    runs, tasks = found["seeds"], found["rest"]["tasks"]
+    early = {kind: kept(f"{kind}-early", LEARN, run_seed, browser, kind, 0, EARLY) for kind in MOST}
+    every = max(1, len(runs["gru"][0]["shares"]) // POINTS)
+    with opened(browser, scripts(LEARN)) as page:
+        rates = page.evaluate("() => RTX.RATES")
+    setting = {"length": LENGTH, "hidden": HIDDEN, "batch": BATCH, "clip": 1, "most": MOST, "rates": rates}
+    rest = {"minutes": MINUTES, "steps of each cell": found["rest"]["steps of each cell"]}
+    for place in ("page", "worker"):
+        rest[f"heap of the {place}, MB"] = [short(one[place]) for one in found["rest"]["heaps"]]
+    rest["tasks of the page"] = {"number": tasks["number"], "longest, ms of the processor": short(tasks["processor"])}
+    rest["tasks of the page"]["longest, ms of the clock"] = short(tasks["clock"])
+    return {
+        "about": "The trainer in the page: 20 runs of its default setting at T = 100, in Chromium, in a worker",
+        "commit": commit(),
+        "versions": {"chromium": browser.version, "torch": torch.__version__, "python": platform.python_version()},
+        "scripts": fingerprint(LEARN),
+        "setting": setting,
+        "below": {"error": BELOW, **{kind: [first_below(run) for run in own] for kind, own in runs.items()}},
+        "lowest": {"rnn": [short(min(run["errors"][SETTLED:])) for run in runs["rnn"]]},
+        "last": {kind: [short(run["errors"][-1]) for run in own] for kind, own in runs.items()},
+        "opened": {"gru": [run["events"].get("opened") for run in runs["gru"]]},
+        "moved": {kind: [run["events"].get("moved") for run in runs[kind]] for kind in ("gru", "indrnn")},
+        "curves": {kind: thin(own[0]) for kind, own in runs.items()},
+        "shares": {"gru": [[step, short(share)] for step, share in runs["gru"][0]["shares"][::every]]},
+        "norms": {kind: [short(v) for v in own[0]["norms"]] for kind, own in runs.items()},
+        "early": {"step": EARLY, **{kind: [short(v) for v in own["norms"]] for kind, own in early.items()}},
+        "first": {kind: [short(loss, 9) for loss in own[0]["losses"][:FIRST]] for kind, own in runs.items()},
+        "milliseconds": {kind: {key: short(v) for key, v in own.items()} for kind, own in found["speed"].items()},
+        "rest": rest,
+    }
+
+
+def first_below(run):
+    """The first step at which the smoothed error was below the bar."""
+    return next((i + 1 for i, error in enumerate(run["errors"]) if i >= SETTLED and error < BELOW), None)
+
+
+def say(made):
+    """The bars beside what was found."""
+    for kind in ("gru", "indrnn"):
+        steps = [step for step in made["below"][kind] if step is not None]
+        print(f"{kind}: below {BELOW} within {MOST[kind]} steps in {len(steps)} of {SEEDS} (bar 18): {sorted(steps)}")
+    stuck = sum(error > STUCK for error in made["lowest"]["rnn"])
+    print(f"rnn: never below {STUCK:.3f} in {MOST['rnn']} steps in {stuck} of {SEEDS} (bar {SEEDS})")
+    print("milliseconds a step, page against torch:", made["milliseconds"])
+    print("ten minutes:", made["rest"])
+
+
+def main():
+    commands = {"seeds": seeds, "speed": speed, "rest": rest}
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("only", nargs="*", help=f"of {', '.join(commands)}; without any, all and the record")
+    only = parser.parse_args().only
+    if wrong := set(only) - set(commands):
+        parser.error(f"unknown: {', '.join(sorted(wrong))}")
+    matplotlib.use("agg")
+    with sync_playwright() as playwright:
+        browser = page_checks.launch(playwright)
+        found = {name: commands[name](browser) for name in only or commands}
+        if not only:
+            made = record(found, browser)
+            RECORD.parent.mkdir(parents=True, exist_ok=True)
+            RECORD.write_text(json.dumps(made, separators=(",", ":")).replace(',"', ',\n"') + "\n")
+            say(made)
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

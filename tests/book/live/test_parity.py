@@ -1,0 +1,390 @@
+"""Models that read bits in the page beside the library's, what the page knows of parity, and the widget in use."""
+
+from functools import partial
+
+import matplotlib.pyplot as plt
+import pytest
+import torch
+from live.hands import faults, figure, press, status
+from live.parity import BAR, arrays, disturb, error
+from pages import page_checks
+from torch import nn
+
+from rtx_book.page.live import play
+from rtx_lib.layers import GRU, LSTM, RNN, Readout, SelectiveRecurrence
+from rtx_lib.layers.mixing import MixerStack
+from rtx_lib.models.min_rnn import MinGRU, MinLSTM
+
+PARTS = ("arithmetic", "recurrent", "attention", "mixers", "parity")
+
+
+def readout(core):
+    return Readout(core, 2, vocabulary=2)
+
+
+def stack(mixer, **options):
+    return MixerStack(2, 2, mixer, **{"width": 6, "layers": 2, "vocabulary": 2, **options})
+
+
+MODELS = {  # and the settings that its weights do not tell
+    "tanh RNN": (lambda: readout(RNN(4, 6)), {}),
+    "two ReLU RNNs": (lambda: readout(RNN(4, 6, 2, nonlinearity="relu")), {"nonlinearity": "relu"}),
+    "LSTM": (lambda: readout(LSTM(3, 5)), {}),
+    "GRU": (lambda: readout(GRU(3, 5)), {}),
+    "signed": (lambda: readout(SelectiveRecurrence(6)), {}),
+    "positive": (lambda: readout(SelectiveRecurrence(6, "positive")), {}),
+    "one unit": (lambda: readout(SelectiveRecurrence(1)), {}),
+    "minGRU": (lambda: readout(MinGRU(6)), {}),
+    "minGRU, of logarithms": (lambda: readout(MinGRU(6, form="log")), {}),
+    "minGRU, wider, with biases": (lambda: readout(MinGRU(4, 7, bias=True)), {}),
+    "minGRU, of any sign": (lambda: readout(MinGRU(6, positive_states=False)), {"positive_states": False}),
+    "minLSTM": (lambda: readout(MinLSTM(6)), {}),
+    "minLSTM, wider": (lambda: readout(MinLSTM(4, 9)), {}),
+    "minLSTM, as it is": (lambda: readout(MinLSTM(6, normalised=False)), {"normalised": False}),
+    "the bit as a number": (lambda: Readout(RNN(1, 6), 2), {}),
+    "the bit as one of two, signed": (lambda: Readout(SelectiveRecurrence(2), 2), {}),
+    "the bit as one of two, minGRU": (lambda: Readout(MinGRU(2, 5), 2), {}),
+    "stack of signed": (lambda: stack(SelectiveRecurrence), {}),
+    "stack of positive, one layer": (lambda: stack(partial(SelectiveRecurrence, sign="positive"), layers=1), {}),
+    "stack of RNNs": (lambda: stack(lambda width: RNN(width, width)), {}),
+    "stack of minGRUs": (lambda: stack(MinGRU), {}),
+    "stack of minLSTMs without MLPs": (lambda: stack(partial(MinLSTM, hidden_size=9), mlp=0), {}),
+    "stack that reads numbers": (lambda: MixerStack(1, 2, MinGRU, width=6, layers=3), {}),
+}
+RUN = """({weights, settings, bits}) => {
+  const model = new RTX.BitReader(matrices(weights), settings)
+  model.run(bits)  // each run begins anew
+  return lists(model.run(bits))
+}"""
+
+
+def made(name):
+    torch.manual_seed(0)
+    return disturb(MODELS[name][0](), 0.3)
+
+
+def bits(count, seed=0):
+    return torch.randint(2, (1, count), generator=torch.Generator().manual_seed(seed))
+
+
+def read(model, x):
+    """The model's logits of bits, in the form in which it reads them."""
+    ids = getattr(model, "embedding", None)
+    if not isinstance(ids, nn.Embedding):
+        inputs = model.core.input_size if ids is None else ids.in_features
+        x = x[..., None].double() if inputs == 1 else nn.functional.one_hot(x, 2).double()
+    return model(x)[0]
+
+
+@torch.no_grad()
+def far(page, name, count=50):
+    """The largest error of all logits, and of the states of the layers as they come out of their mixers."""
+    model, x, seen = made(name), bits(count), []
+    mixers = list(model.mixers) if isinstance(model, MixerStack) else [model.core]
+    for mixer in mixers:
+        mixer.register_forward_hook(lambda _, __, out: seen.append(out[0][0]))
+    wanted = read(model, x)[0]
+    found = page.evaluate(RUN, {"weights": arrays(model), "settings": MODELS[name][1], "bits": x[0].tolist()})
+    worst = [error([step["logits"] for step in found], wanted)]
+    if all(isinstance(getattr(mixer, "out", nn.Identity()), nn.Identity) for mixer in mixers):
+        states = [[step["layers"][k]["h"] for step in found] for k in range(len(found[0]["layers"]))]
+        worst += [error(own, out) for own, out in zip(states[-len(seen) :], seen, strict=True)]
+    return max(worst)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_pages_model_is_the_librarys(live, double, name):
+    assert far(live(*PARTS), name) < BAR
+
+
+@pytest.mark.parametrize("name", ["signed", "minGRU", "minLSTM", "stack of positive, one layer"])
+def test_factor_and_what_is_added_make_the_state(live, double, name):
+    model = made(name)
+    found = live(*PARTS).evaluate(RUN, {"weights": arrays(model), "settings": {}, "bits": bits(30)[0].tolist()})
+    a, b, h = (torch.tensor([step["layers"][0][key] for step in found]) for key in "abh")
+    before = torch.cat([torch.zeros_like(h[:1]), h[:-1]])
+    assert error(a * before + b, h) < BAR
+    assert (a.min() < 0) == (name == "signed") and a.abs().max() < 1
+
+
+SLIPS = {
+    "signed": ("low + (1 - low) * sigmoid(v)", "low + (1 - 1.00001 * low) * sigmoid(v)"),
+    "positive": ("low: {v: [low]}}, x) {", "low: {v: [low]}}, x) { low = -1"),
+    "one unit": ("a[j] * v + b[j]", "a[j] * b[j] + v"),
+    "minGRU": ("v + 0.5 : sigmoid(v)", "v + 0.5 : Math.exp(v)"),
+    "minGRU, wider, with biases": ("z = block(1).map(sigmoid)", "z = block(0).map(sigmoid)"),
+    "minGRU, of any sign": ("positive_states: g = true", "other: g = true"),
+    "minLSTM": ("v / (normalised ? f[j] + i[j] : 1)", "v / (f[j] + 1.00001 * i[j])"),
+    "minLSTM, as it is": ("normalised ? f[j] + i[j] : 1", "normalised || f ? f[j] + i[j] : 1"),
+    "minLSTM, wider": ("i = block(2).map(sigmoid)", "i = block(0).map(sigmoid)"),
+    "tanh RNN": ("this.mixers.forEach((mixer) => mixer.reset())", "0"),
+    "two ReLU RNNs": ("{prefix, ...options}", "{prefix}"),
+    "stack of signed": ("x.map((v) => v * Math.sqrt(x.length))", "x"),
+    "stack of RNNs": ("norm(x, norms[i]) : x", "x : x"),
+    "stack of minGRUs": ("norm(x, before[i])", "norm(x, norms[i])"),
+    "stack of positive, one layer": ("add(x, own.y)", "own.y"),
+    "stack of minLSTMs without MLPs": ("linear(readout, norm(x, last))", "linear(readout, x)"),
+    "the bit as one of two, signed": ("+(i === bit)", "+(i !== bit)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SLIPS)
+def test_a_slip_is_seen(live, double, name):
+    assert far(live(*PARTS, slips={"mixers": SLIPS[name]}), name) > 1e3 * BAR
+
+
+def test_what_is_no_model_of_these_is_named(live):
+    page = live(*PARTS)
+    said = """(weights) => { try { new RTX.BitReader(matrices(weights)) } catch (e) { return e.message } }"""
+    strange = {"core.conv.weight": torch.zeros(2, 2), "embedding.weight": torch.zeros(2, 2)}
+    assert page.evaluate(said, arrays(strange)) == "mixers: no layer is known that has the weights core.conv"
+    assert "no weights core. or mixers." in page.evaluate(said, arrays({"a.b": torch.zeros(1, 1)}))
+
+
+def test_the_page_counts_as_the_task_does(live):
+    page, x = live(*PARTS), bits(300)[0]
+    assert page.evaluate("(bits) => RTX.parities(bits)", x.tolist()) == (x.cumsum(0) % 2).tolist()
+    judged = "([answers, wanted]) => RTX.judge(answers, wanted)"
+    found = page.evaluate(judged, [[1, 0, 0, 1], [1, 0, 1, 0]])
+    assert found == {"wrong": [False, False, True, True], "right": 2, "first": 3}
+    assert page.evaluate(judged, [[1], [1]]) == {"wrong": [False], "right": 1, "first": 0}
+
+
+def test_how_well_a_unit_tells_odd_from_even_is_the_size_of_a_correlation(live):
+    page, odd = live(*PARTS), bits(100)[0].double()
+    states = torch.randn(100, generator=torch.Generator().manual_seed(1), dtype=torch.float64) - 0.7 * odd
+    tells = "([states, odd]) => RTX.tells(states, odd)"
+    wanted = abs(torch.corrcoef(torch.stack([states, odd]))[0, 1])
+    assert page.evaluate(tells, [states.tolist(), odd.tolist()]) == pytest.approx(float(wanted), abs=1e-12)
+    assert page.evaluate(tells, [(5 - odd).tolist(), odd.tolist()]) == pytest.approx(1)
+    assert page.evaluate(tells, [[3, 3, 3], [0, 1, 0]]) == 0 == page.evaluate(tells, [[1, 2, 3], [1, 1, 1]])
+
+
+TYPED = {
+    "": [], " 0 1\n1 ": [0, 1, 1], "0" * 1000: [0] * 1000,
+    "0120": "Bits are 0 or 1, and “2” is neither.", "-1": "Bits are 0 or 1, and “-” is neither.",
+    "1" * 1001: "At most 1,000 bits are read, not 1,001.",
+}  # fmt: skip
+
+
+def test_what_is_typed_is_bits_or_is_told_why_not(live):
+    found = live(*PARTS).evaluate("(texts) => texts.map((text) => RTX.bitsOf(text))", list(TYPED))
+    assert found == [{"fault": said} if isinstance(said, str) else {"bits": said} for said in TYPED.values()]
+
+
+# ---- the widget
+
+
+def toggling():
+    """One signed unit that is right for good: a = 1 at a zero and -1 at a one, and a one adds 1."""
+    model = readout(SelectiveRecurrence(1))
+    set_to(model, keep=(-80.0, 40.0), write=(1.0, 0.0), readout=([[0.0], [2.0]], [1.0, 0.0]))
+    return model
+
+
+def last_bit():
+    """One positive unit that holds nothing and answers with the bit itself: a is 0 at either."""
+    model = readout(SelectiveRecurrence(1, "positive"))
+    set_to(model, keep=(0.0, -80.0), write=(1.0, 0.0), readout=([[0.0], [2.0]], [1.0, 0.0]))
+    return model
+
+
+@torch.no_grad()
+def set_to(model, **values):
+    model.embedding.weight.copy_(torch.tensor([[0.0], [1.0]]))
+    parts = {"keep": model.core.keep, "write": model.core.write, "readout": model.linear}
+    for name, (weight, bias) in values.items():
+        parts[name].weight.copy_(torch.tensor(weight))
+        parts[name].bias.copy_(torch.tensor(bias))
+
+
+@pytest.fixture
+def parity(browser, tmp_path):
+    def opened(viewport=page_checks.DESKTOP, models=None, **options):
+        models = models or {"flips": toggling(), "repeats": last_bit()}
+        given = {"models": models, "trained": 6, "long": 256, "bits": "01101000"} | options
+        return figure(browser, tmp_path, "parity", viewport, **given)
+
+    return opened
+
+
+def row(page, name):
+    head = page.get_by_role("rowheader", name=name, exact=True)
+    return [text.split()[0] for text in page.locator("tr", has=head).locator("td").all_inner_texts() if text.strip()]
+
+
+def digits(page, name):
+    return "".join(row(page, name))
+
+
+def wrong(page, name):
+    """The steps at which a model's answer is marked, and whether each mark is more than a colour."""
+    head = page.get_by_role("rowheader", name=name, exact=True)
+    return (
+        page.locator("tr", has=head)
+        .locator("td")
+        .evaluate_all(
+            """(cells) => cells.flatMap((cell, t) => {
+          const marked = getComputedStyle(cell).textDecorationLine === 'underline'
+          if (marked !== cell.textContent.includes('wrong')) throw new Error(`step ${t + 1}`)
+          return marked ? [t + 1] : []
+        })"""
+        )
+    )
+
+
+def told(page, begins):
+    """What is said, once it begins so."""
+    page.wait_for_function("(text) => document.querySelector('[role=status]').innerText.startsWith(text)", arg=begins)
+    return status(page)
+
+
+def test_answers_stand_below_the_bits_and_wrong_ones_are_marked(parity):
+    with parity() as page:
+        assert digits(page, "bit") == "01101000" and digits(page, "odd so far?") == "01001111"
+        assert digits(page, "flips") == "01001111" and digits(page, "repeats") == "01101000"
+        assert wrong(page, "flips") == [] and wrong(page, "repeats") == [3, 6, 7, 8]
+        assert told(page, "8 bits, 3 of them ones: odd at the end. flips: right at every step.").endswith(
+            "repeats: 50\u00a0% right, first wrong at 3. The training had 6 steps."
+        )
+        assert page.locator("td.parity-new").count() == 5
+        assert page.locator("td.parity-new").first.evaluate("(cell) => cell.cellIndex") == 7  # after six steps
+        picture = page.locator("svg.parity-picture")
+        assert "repeats: 50\u00a0% right, first wrong at 3." in picture.get_attribute("aria-label")
+        bars = page.locator(".parity-bars").evaluate_all(
+            "all => all.map((one) => one.getAttribute('d').split('M').length - 1)"
+        )
+        assert bars == [0, 4]
+
+
+def test_a_factor_of_minus_one_is_told_and_so_is_the_step(parity):
+    with parity() as page:
+        title, words = page.locator(".parity-title"), page.locator(".parity-box ~ .live-task").last
+        assert "flips, unit 1: its factor a is −1.000 at a one, 1.000 at a zero." in title.inner_text()
+        page.get_by_role("slider", name="Step").press("End")
+        page.get_by_role("slider", name="Step").press("Home")
+        for _ in range(2):
+            page.get_by_role("slider", name="Step").press("ArrowRight")
+        assert words.inner_text() == (
+            "Step 3 reads 1; the number of ones is even. flips: h = a × h before + b = −1.00 × 1.00 + 1.00 = 0.00."
+        )
+        page.get_by_role("radio", name="repeats").check()
+        assert "repeats, unit 1: its factor a is 0.000 at a one, 0.000 at a zero." in title.inner_text()
+        assert "flips says even, repeats says odd" in page.get_by_role("slider").get_attribute("aria-valuetext")
+
+
+def test_the_unit_that_tells_best_is_shown_until_the_reader_picks_one(parity):
+    torch.manual_seed(0)
+    two = readout(SelectiveRecurrence(2))
+    with torch.no_grad():  # the second unit toggles
+        two.embedding.weight.copy_(torch.tensor([[0.0, 0.0], [1.0, 1.0]]))
+        two.core.keep.weight.copy_(torch.tensor([[0.0, 0.0], [-80.0, 0.0]]))
+        two.core.keep.bias.copy_(torch.tensor([0.0, 40.0]))
+        two.core.write.weight.copy_(torch.tensor([[1.0, 0.0], [1.0, 0.0]]))
+        two.core.write.bias.zero_()
+    with parity(models={"two": two, "RNN": readout(RNN(2, 3, 2))}) as page:
+        title = page.locator(".parity-title")
+        assert title.inner_text().startswith("two, unit 2: its factor a is −1.000 at a one")
+        page.get_by_label("shows").select_option("unit 1")
+        assert title.inner_text().startswith("two, unit 1: its factor a is 0.000 at a one")
+        press(page, "Random 6")
+        assert title.inner_text().startswith("two, unit 1")
+        page.get_by_role("radio", name="RNN").check()
+        page.get_by_label("shows").select_option("unit 3 of layer 2")
+        assert title.inner_text().startswith("RNN, unit 3 of layer 2. Filled")
+        assert "h goes from" in page.locator(".parity-box ~ .live-task").last.inner_text()
+
+
+def test_bits_are_typed_pressed_drawn_and_cleared(parity):
+    with parity() as page:
+        area = page.get_by_label("Bits", exact=True)
+        area.fill("11 1")
+        assert digits(page, "odd so far?") == "101"
+        told(page, "3 bits, 3 of them ones: odd at the end.")
+        area.fill("112")
+        assert told(page, "Bits are 0 or 1, and “2” is neither.").endswith("Shown is what stood there before.")
+        assert area.get_attribute("aria-invalid") == "true" and digits(page, "bit") == "111"
+        press(page, "Add a 0")
+        assert digits(page, "bit") == "1110" and area.input_value() == "1110"
+        assert area.get_attribute("aria-invalid") == "false"
+        press(page, "Add a 1")
+        page.locator(".parity-bits td").nth(1).click()
+        assert digits(page, "bit") == "10101"
+        press(page, "Flip this bit")
+        assert digits(page, "bit") == "11101"
+        press(page, "All ones")
+        assert digits(page, "bit") == "11111" and digits(page, "odd so far?") == "10101"
+        for count in (6, 256):
+            press(page, f"Random {count}")
+            assert len(digits(page, "bit")) == count == len(area.input_value()) and wrong(page, "flips") == []
+        press(page, "Clear")
+        assert told(page, "There are no bits.") and page.locator(".parity-box").is_hidden()
+        assert page.get_by_role("slider").is_hidden() and page.locator("svg.parity-picture").is_hidden()
+        press(page, "All ones")
+        assert digits(page, "bit") == "111111"
+
+
+def test_the_table_takes_keys(parity):
+    with parity() as page:
+        box = page.locator(".parity-box")
+        box.focus()
+
+        def keys(*names):
+            for name in names:
+                page.keyboard.press(name)
+            return digits(page, "bit"), page.locator("td.parity-here").first.evaluate("(cell) => cell.cellIndex")
+
+        assert keys("ArrowRight", "ArrowRight", "ArrowLeft") == ("01101000", 2)
+        assert keys(" ") == ("00101000", 2)
+        assert keys("1", "0") == ("01001000", 4)
+        assert keys("End", "1") == ("01001001", 8)
+        assert keys("1", "0") == ("0100100110", 10), "after the last step it goes on"
+        assert keys("Backspace") == ("010010011", 9)
+        assert keys("Home", "x") == ("010010011", 1)
+
+
+def test_a_press_in_the_picture_picks_a_step_and_the_table_shows_it(parity):
+    with parity() as page:
+        press(page, "Random 256")
+        picture = page.locator("svg.parity-picture")
+        width = picture.bounding_box()["width"]
+        picture.click(position={"x": width - 12, "y": 20})
+        assert page.get_by_role("slider").input_value() in ("255", "256")
+        box, cell = page.locator(".parity-box").bounding_box(), page.locator("td.parity-here").first.bounding_box()
+        assert box["x"] <= cell["x"] and cell["x"] + cell["width"] <= box["x"] + box["width"] + 1
+
+
+@pytest.mark.parametrize("viewport", [page_checks.DESKTOP, page_checks.PHONE], ids=["desktop", "phone"])
+def test_long_sequences_scroll_in_their_box_and_all_can_be_read(parity, viewport):
+    torch.manual_seed(0)
+    models = {"flips": toggling(), "repeats": last_bit(), "tanh RNN": readout(RNN(4, 4)), "minGRU": readout(MinGRU(4))}
+    with parity(viewport, models=models) as page:
+        page.emulate_media(reduced_motion="reduce")
+        press(page, "Random 256")
+        assert page.locator(".parity-box").evaluate("(box) => box.scrollWidth > 2 * box.clientWidth")
+        page.get_by_role("slider").press("End")
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            assert not faults(page) and not page_checks.small_text(page)
+        assert not page_checks.invisible_focus(page, 14)
+        heads = page.get_by_role("rowheader").evaluate_all("all => all.map((one) => one.getBoundingClientRect().left)")
+        assert len({round(left) for left in heads}) == 1 and heads[0] >= 0, "names stay when the table scrolls"
+
+
+def test_bits_drawn_at_first_are_always_the_same(parity):
+    with parity(bits=None) as page:
+        first = digits(page, "bit")
+    with parity(bits=None) as page:
+        assert digits(page, "bit") == first and len(first) == 256
+
+
+def test_without_script_the_still_picture_is_there(browser, tmp_path):
+    still, axes = plt.subplots()
+    axes.plot([0, 1])
+    html = play("parity", {"flips": toggling()}, still=still, alt="Only the sign that turns keeps it.")._repr_html_()
+    (tmp_path / "page.html").write_text(f"<!doctype html><html lang=en><title>Page</title><body>{html}")
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto((tmp_path / "page.html").as_uri())
+    assert page.get_by_role("img", name="Only the sign that turns keeps it.").is_visible()
+    context.close()

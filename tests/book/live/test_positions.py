@@ -1,0 +1,161 @@
+"""The page's causal Transformer beside the library's, for every scheme of positions, and the widget in use."""
+
+import matplotlib.pyplot as plt
+import pytest
+import torch
+from live.parity import BAR, arrays, disturb, error
+
+from rtx_book.page.live import play
+from rtx_book.pictures.attention import draw_softmax
+from rtx_lib.diagnostics.attention import attention_window, record_attention
+from rtx_lib.layers import Sinusoidal
+from rtx_lib.layers.positions import SCHEMES, Learned
+from rtx_lib.models.transformer import CausalTransformer
+
+SIZES = [(4, 1, 1, 3, 1), (8, 2, 2, 2, 9), (16, 4, 2, 4, 23)]  # D, H, layers, clip, T
+READ = """({weights, positions, heads, ids, options}) => {
+  const model = new RTX.SchemeTransformer(matrices(weights), {positions, heads})
+  const {logits, looks} = model.read(ids, {...options, window: options.window || Infinity})
+  const full = looks.map((block) => block.map((queries) => queries.map(({from, a}) =>
+    [...Array(from).fill(0), ...a, ...Array(ids.length - from - a.length).fill(0)])))
+  return {logits: lists(logits), looks: full}
+}"""
+
+
+def made(scheme, size, seed=0):
+    width, heads, layers, clip, _ = size
+    torch.manual_seed(seed)
+    model = CausalTransformer(
+        16, 16, vocabulary=16, width=width, heads=heads, layers=layers, positions=scheme, clip=clip, length=200
+    )
+    return disturb(model, 0.3, seed)
+
+
+@torch.no_grad()
+def far(page, model, scheme, size, window=None, first=0):
+    """The largest error of the logits and of all weights, with a window and counted from `first`."""
+    ids = torch.randint(16, (1, size[-1]), generator=torch.Generator().manual_seed(1))
+    told = {"weights": arrays(model), "positions": scheme, "heads": size[1], "ids": ids[0].tolist()}
+    found = page.evaluate(READ, told | {"options": {"first": first, "window": window}})
+    scheme_of = model.stack.positions
+    if first and isinstance(scheme_of, Sinusoidal | Learned):
+        own = scheme_of.embed
+        scheme_of.embed = lambda x, _: own(x, first)
+    with record_attention(model) as seen:
+        if window:
+            with attention_window(model, window):
+                logits, _ = model(ids)
+        else:
+            logits, _ = model(ids)
+    weights = torch.stack([a[0] for _, a in seen])
+    return max(error(found["logits"], logits), error(found["looks"], weights))
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_the_model_is_the_librarys(live, double, scheme):
+    page = live("arithmetic", "attention", "schemes")
+    assert page.evaluate("() => RTX.SCHEMES") == list(SCHEMES)
+    for size in SIZES:
+        assert far(page, made(scheme, size), scheme, size) < BAR, size
+    assert far(page, made(scheme, SIZES[2]), scheme, SIZES[2], window=6) < BAR
+    assert far(page, made(scheme, SIZES[2]), scheme, SIZES[2], first=64) < BAR
+
+
+SLIPS = {
+    "none": ("= gelu(inner[i])", "*= 1 / (1 + Math.exp(-1.702 * inner[i]))"),
+    "sinusoidal": ("wave(first + t, D)", "wave(first + t + 1, D)"),
+    "learned": ("RTX.row(w.stack.positions.weight, first + t)", "RTX.row(w.stack.positions.weight, t + 1)"),
+    "shaw": ("values.v[row + n]", "0 * values.v[row + n]"),
+    "xl": ("moved[i] = q[i] + v[i % D]", "moved[i] = q[i] + u[i % D]"),
+    "rotary": ("x[at] * cos - x[at + 1] * sin", "x[at] * cos + x[at + 1] * sin"),
+    "alibi": ("2 ** (-8 * (h + 1) / heads)", "2 ** (-8 * h / heads)"),
+}
+MORE = [
+    ("scores[j - from] = sum * scale + (bias", "scores[j - from] = sum * scale * 1.00001 + (bias"),
+    ("Math.sqrt(D) * own[j]", "own[j]"),
+    ("norm(x, D, norms[1])", "norm(x, D, norms[0])"),
+    ("Math.max(0, i - window + 1)", "Math.max(0, i - window)"),
+]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_slip_is_seen(live, double, scheme):
+    page = live("arithmetic", "attention", "schemes", slips={"schemes": SLIPS[scheme]})
+    assert far(page, made(scheme, SIZES[2]), scheme, SIZES[2]) > 1e-5
+
+
+@pytest.mark.parametrize("slip", MORE)
+def test_another_slip_is_seen(live, double, slip):
+    page = live("arithmetic", "attention", "schemes", slips={"schemes": slip})
+    assert far(page, made("rotary", SIZES[2]), "rotary", SIZES[2], window=6) > 1e-7
+
+
+# ---- the widget
+
+
+@pytest.fixture
+def page(live):
+    models = {}
+    for name in ("rotary", "sinusoidal"):
+        torch.manual_seed(0)
+        models[name] = CausalTransformer(16, 16, vocabulary=16, width=16, heads=2, layers=1, positions=name)
+    figure = play(
+        "positions", models, still=draw_softmax([0.0, 1.0], 4), alt="The finding.", form="int8",
+        schemes={name: name for name in models}, lag=5, trained=64, heads=2,
+    )  # fmt: skip
+    plt.close("all")
+    page = live(body=figure._repr_html_())
+    page.wait_for_selector("figure[data-state=ready]")
+    return page
+
+
+def test_a_typed_sequence_is_answered_and_another_scheme_answers_otherwise(page):
+    page.locator(".positions-typed").fill("0123456789abcdef0 zz 12")
+    cells = page.locator(".positions-strip span")
+    assert cells.count() == 19
+    assert cells.nth(3).inner_text().split() == ["3", "·"]
+    said = page.locator(".live-task").first
+    assert said.inner_text().startswith("rotary, 19 symbols:")
+    first = cells.all_inner_texts()
+    page.get_by_label("sinusoidal").check()
+    page.wait_for_function("document.querySelector('.live-task').textContent.startsWith('sinusoidal')")
+    assert cells.all_inner_texts() != first
+
+
+def test_a_position_is_chosen_by_key_and_by_click(page):
+    page.locator(".positions-typed").fill("0123456789abcdef")
+    slider = page.locator(".positions-place input")
+    slider.press("Home")
+    assert slider.get_attribute("aria-valuetext").startswith("0: nothing is due yet")
+    page.locator(".positions-strip span").nth(9).click()
+    where = page.locator(".live-task").nth(1)
+    assert where.inner_text().startswith("Position 9:") and "of block 1" in where.inner_text()
+    assert page.locator(".positions-due").get_attribute("data-i") == "4"
+    page.get_by_label("head").select_option("0 1")
+    assert "Head 2 of block 1" in where.inner_text()
+
+
+def test_what_is_no_symbol_is_said_to_be_left_out(page):
+    page.locator(".positions-typed").fill("01x23y45 67")
+    page.wait_for_function("document.querySelector('.live-task').textContent.endsWith(' Left out: x y')")
+    page.get_by_role("button", name="Draw a new sequence").click()
+    page.wait_for_function("!document.querySelector('.live-task').textContent.includes('Left out')")
+
+
+def test_a_long_sequence_is_judged_before_and_behind_the_trained_length(page):
+    page.get_by_label("length").first.press("End")
+    page.wait_for_function("document.querySelectorAll('.positions-strip span').length === 256")
+    assert "from there on" in page.locator(".live-task").first.inner_text()
+    assert len(page.locator(".positions-typed").input_value()) == 256
+    page.get_by_label("window").press("End")
+    page.wait_for_function("document.querySelectorAll('.positions-strip span').length === 256")
+
+
+def test_fresh_sequences_are_counted_at_every_position(page):
+    page.get_by_role("button", name="Test 20").click()
+    page.wait_for_function("document.querySelector('[role=status]').textContent.includes('fresh sequences of 24')")
+    assert page.locator(".live-chart .live-line.positions-rotary").count() == 1
+    page.get_by_label("count from").press("End")
+    page.get_by_role("button", name="Test 20").click()
+    page.wait_for_function("document.querySelector('[role=status]').textContent.includes('from 128')")
+    assert page.locator(".live-chart .live-line.positions-rotary").count() == 2

@@ -1,0 +1,317 @@
+"""Where live figures must start, or stay the picture that they were: file, frame, notebook, site, paper."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+from itertools import pairwise
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from pages import page_checks
+from support.helpers import ROOT
+
+from rtx_book.page import live
+from rtx_book.page.live import play
+
+# A widget with one control of each sort, weights, and work in a worker.
+PROBE = """RTX.part('widget-probe', (RTX) => {
+  const {el} = RTX
+  RTX.widget('probe', (body, options, models) => {
+    if (options.fails) throw new Error('on purpose')
+    const out = el('p', {className: 'out', id: RTX.id('out')}), worked = el('p', {className: 'worked'})
+    const voice = RTX.voice()
+    const worker = RTX.worker(['engine'], (RTX, port) => {
+      port.onmessage = ({data}) => port.postMessage(data * RTX.matrix(2, 3).v.length)
+    })
+    worker.onmessage = ({data}) => { worked.textContent = `${data} ${worker.where}` }
+    worker.postMessage(7)
+    const xs = [0, 1, 2, 3], x = {from: 0, to: 4, label: 'step'}, y = {from: 1e-12, to: 1, log: true, label: 'norm'}
+    const chart = RTX.chart({x, y, alt: 'lines'})
+    for (const [name, end] of [['first', 0.01], ['second', 0.011], ['third', 0.009], ['broken', NaN]])
+      chart.line(name, xs, [1, 1e-4, end, end], {name, cls: 'live-rnn'})
+    chart.settle()
+    const say = (what) => { out.textContent = what; voice.say(what, false) }
+    body.append(
+      RTX.range('length', [10, 20, 50], 1, (v) => say(`length ${v}`), (v) => `${v} steps`).label,
+      RTX.radios('cell', {rnn: 'tanh RNN', gru: 'GRU'}, 'rnn', (v) => say(`cell ${v}`), RTX.swatch),
+      RTX.select('rate', {0.01: '0.01', 0.1: '0.1'}, 0.1, (v) => say(`rate ${v}`)),
+      RTX.check('clip', true, (on) => say(`clip ${on}`)), RTX.button('Go', () => say('gone')),
+      out, worked, chart.svg, voice.element)
+    const {weights} = models.m || {}
+    out.textContent = weights ? `${weights.w.r} ${weights.w.c} ${weights.w.v.join(' ')}` : `none ${options.word}`
+    document.defaultView.reduced = RTX.still()
+  })
+})
+"""
+HEAD = '<!doctype html><html lang=en><meta charset=utf-8><link rel=icon href="data:,"><title>Page</title>'
+FAR = '<div style="height:4000px">far</div>'
+# As JupyterLab shows an output: the HTML first, then each script made anew.
+AS_JUPYTERLAB = """async html => {
+  const place = document.body.appendChild(document.createElement('div'))
+  place.innerHTML = html
+  for (const old of place.querySelectorAll('script')) {
+    const script = document.createElement('script')
+    script.textContent = old.textContent
+    old.replaceWith(script)
+  }
+}"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The real scripts and the probe beside them, as the library's folder."""
+    place = tmp_path / "library"
+    shutil.copytree(live.folder(), place, ignore=shutil.ignore_patterns("*.py*", "__pycache__"))
+    (place / "widget-probe.js").write_text(PROBE)
+    monkeypatch.setitem(live.PARTS, "probe", ("widget-probe",))
+    monkeypatch.setattr(live, "folder", lambda: place)
+    live._asset.cache_clear()
+    yield place
+    live._asset.cache_clear()
+
+
+@pytest.fixture
+def output(folder):
+    """A probe as a notebook's output."""
+
+    def make(**options):
+        models = {"m": {"w": [[1.5, -2.0, 0.25], [3.0, 0.0, 1e-3]]}} if options.pop("weights", True) else None
+        fig, ax = plt.subplots()
+        ax.plot([0, 1])
+        return play("probe", models, still=fig, alt="a rising line", title="It rises", **options)._repr_html_()
+
+    return make
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    """Open a page from a file; what went wrong on it, requests of files apart."""
+    contexts = []
+
+    def open_page(body, **settings):
+        path = tmp_path / "page.html"
+        path.write_text(HEAD + body)
+        contexts.append(browser.new_context(**({"viewport": page_checks.DESKTOP} | settings)))
+        visits.append(page_checks.visit(contexts[-1], path.as_uri()))
+        return visits[-1].__enter__()
+
+    visits = []
+    yield open_page
+    for visit in visits:
+        visit.__exit__(None, None, None)
+    for context in contexts:
+        context.close()
+
+
+def faults(visit):
+    """What went wrong, but for reading files."""
+    return [fault for fault in visit.faults if not fault.startswith("request to elsewhere: file:")]
+
+
+def started(place, count=1):
+    """Wait until the figures of a page or frame stand; the text of the first."""
+    place.wait_for_function("n => document.querySelectorAll('figure[data-state=ready]').length === n", arg=count)
+    assert not place.locator(".live-still").first.is_visible()
+    return place.locator(".live-body .out").first.inner_text()
+
+
+SAYS = f"2 3 1.5 -2 0.25 3 0 {float(np.float16(1e-3))!r}"
+
+
+def test_an_output_starts_from_a_file_and_its_weights_are_numpys(output, opened):
+    visit = opened(output())
+    assert started(visit.page) == SAYS
+    visit.page.wait_for_function("document.querySelector('.worked').textContent === '42 worker'")
+    assert not faults(visit)
+    assert visit.page.locator("figure > .fig-title").is_visible()
+    assert visit.page.evaluate("reduced") is False
+
+
+def test_two_equal_figures_live_side_by_side(output, opened):
+    visit = opened(output() + output())
+    started(visit.page, 2)
+    ids = visit.page.evaluate("[...document.querySelectorAll('[id]')].map(e => e.id)")
+    assert len(ids) == len(set(ids)) and len([i for i in ids if i.startswith("live-out")]) == 2
+    groups = visit.page.evaluate("[...document.querySelectorAll('[type=radio]')].map(e => e.name)")
+    assert len(set(groups)) == 2
+    visit.page.get_by_role("button", name="Go").last.click()
+    assert visit.page.locator(".out").all_inner_texts() == [SAYS, "gone"]
+    assert not faults(visit)
+
+
+def test_scripts_made_anew_by_the_notebook_start_the_figure(output, opened):
+    visit = opened("<body>")
+    for count in (1, 2):
+        visit.page.evaluate(AS_JUPYTERLAB, output())
+        assert started(visit.page, count) == SAYS
+    assert not faults(visit)
+
+
+def test_a_frame_without_rights_starts_it(output, opened):
+    """As Colab shows an output; Colab itself was not tried."""
+    visit = opened(f'<iframe sandbox="allow-scripts" width=900 height=900 srcdoc="{html.escape(output())}"></iframe>')
+    frame = visit.page.frames[1]
+    assert started(frame) == SAYS
+    frame.wait_for_function("document.querySelector('.worked').textContent === '42 worker'")
+    assert not faults(visit)
+
+
+def test_a_page_with_a_module_loader_does_not_steal_it(output, opened):
+    loader = "window.define = (...all) => { throw Error('stolen') }; define.amd = {}; window.require = define"
+    visit = opened(f"<script>{loader}</script>{output()}")
+    assert started(visit.page) == SAYS and not faults(visit)
+
+
+@pytest.mark.parametrize("policy", ["script-src 'unsafe-inline'", "script-src 'unsafe-inline'; worker-src 'none'"])
+def test_where_workers_and_eval_are_forbidden_the_page_does_the_work(output, opened, policy):
+    visit = opened(f'<meta http-equiv="Content-Security-Policy" content="{policy}">' + output())
+    assert started(visit.page) == SAYS
+    visit.page.wait_for_function("document.querySelector('.worked').textContent === '42 page'")
+    assert [fault for fault in faults(visit) if "worker" not in fault.lower() and "blob:" not in fault] == []
+
+
+def test_without_scripts_the_picture_stays(output, opened):
+    page = opened(output(), java_script_enabled=False).page
+    assert page.locator(".live-still svg").is_visible() and not page.locator(".live-body").count()
+
+
+def test_where_a_widget_fails_the_picture_stays_and_the_page_goes_on(output, opened):
+    visit = opened(output(fails=True) + output())
+    visit.page.wait_for_selector("figure[data-state=failed]")
+    visit.page.wait_for_selector("figure[data-state=ready]")
+    assert visit.page.locator(".live-still").first.is_visible() and visit.page.locator(".live-body").count() == 1
+    assert not faults(visit)
+
+
+def test_paper_gets_the_picture_and_the_reader_who_wants_rest_gets_it(output, opened):
+    visit = opened(output(), reduced_motion="reduce")
+    started(visit.page)
+    assert visit.page.evaluate("reduced") is True
+    visit.page.emulate_media(media="print")
+    assert visit.page.locator(".live-still svg").is_visible() and not visit.page.locator(".live-body").is_visible()
+    assert visit.page.locator(".fig-title").is_visible()
+
+
+# ---- controls
+
+
+def test_every_control_works_by_keyboard_and_says_what_changed(output, opened):
+    visit = opened(output() + "<script>addEventListener('keydown', () => { window.leaked = true })</script>")
+    page = visit.page
+    started(page)
+    said = []
+
+    def press(locator, key):
+        locator.focus()
+        page.keyboard.press(key)
+        said.append(page.locator(".out").inner_text())
+
+    slider = page.get_by_role("slider", name="length")
+    assert slider.get_attribute("aria-valuetext") == "20 steps" == page.locator("output").inner_text()
+    press(slider, "ArrowRight")
+    assert slider.get_attribute("aria-valuetext") == "50 steps" == page.locator("output").inner_text()
+    press(page.get_by_role("radio", name="tanh RNN"), "ArrowDown")
+    press(page.get_by_role("checkbox", name="clip"), "Space")
+    press(page.get_by_role("combobox", name="rate"), "ArrowUp")
+    press(page.get_by_role("button", name="Go"), "Enter")
+    assert said == ["length 50", "cell gru", "clip false", "rate 0.01", "gone"]
+    assert page.get_by_role("group", name="cell").is_visible()
+    assert page.locator("[role=status]").inner_text() == "length 50", "the others came within six seconds"
+    assert page.evaluate("window.leaked") is None, "JupyterLab takes keys that leave the figure"
+    page.wait_for_function("document.querySelector('[role=status]').textContent === 'gone'")
+    assert not faults(visit)
+
+
+def test_targets_are_large_and_texts_legible_on_a_phone(output, opened):
+    visit = opened('<meta name=viewport content="width=device-width">' + output(), viewport=page_checks.PHONE)
+    page = visit.page
+    started(page)
+    assert not page_checks.overflow(page)
+    heights = page.evaluate("[...document.querySelectorAll('.live-body :is(label, button)')].map(e => e.offsetHeight)")
+    assert min(heights) >= 44
+    sizes = page.evaluate("""[...document.querySelectorAll('.live-chart text')].map(t =>
+      parseFloat(getComputedStyle(t).fontSize) * Math.hypot(t.getScreenCTM().a, t.getScreenCTM().b))""")
+    assert min(sizes) >= 10
+
+
+def test_names_at_the_ends_of_lines_stand_apart_in_their_order_and_inside(output, opened):
+    page = opened(output()).page
+    started(page)
+    names = page.evaluate("""[...document.querySelectorAll('.live-names text')].filter(t => t.textContent)
+      .map(t => [t.textContent, +t.getAttribute('y'), t.getBoundingClientRect().bottom])""")
+    assert [name for name, _, _ in sorted(names, key=lambda one: one[1])] == ["second", "first", "third", "broken"]
+    heights = sorted(y for _, y, _ in names)
+    assert all(b - a >= 14 for a, b in pairwise(heights))
+    box = page.locator(".live-chart").bounding_box()
+    assert max(bottom for _, _, bottom in names) <= box["y"] + box["height"]
+    broken = page.locator(".live-chart .live-line").nth(3).get_attribute("d")
+    assert broken.count("M") == 1 and broken.count("L") == 1
+    ticks = page.locator(".live-grid text").all_text_contents()
+    assert "10⁻¹²" in ticks and "1" in ticks and "step" in ticks
+
+
+# ---- the site
+
+
+@pytest.fixture
+def page_of_the_site(folder, output, tmp_path):
+    """A page as the site has it: the body, and `_static` beside it."""
+
+    def make(*outputs):
+        static = tmp_path / "_static"
+        shutil.copytree(folder, static / "live", dirs_exist_ok=True)
+        shutil.copyfile(ROOT / "book/assets/live-loader.js", static / "live-loader.js")
+        figures = []
+        for text in outputs or (output(),):
+            figure, files = live.for_site(text)
+            assert not re.search("<script|<style", figure)
+            for name, script in files.items():
+                (static / "live" / name).write_text(script)
+            figures.append(figure)
+        return f'<script src="_static/live-loader.js"></script>{FAR}{"".join(figures)}'
+
+    return make
+
+
+def asked(visit):
+    """Files of `_static/live` that the page asked for."""
+    return [fault.rpartition("/")[2] for fault in visit.faults if "/_static/live/" in fault]
+
+
+def test_the_site_loads_nothing_before_the_reader_comes_near_and_then_each_file_once(page_of_the_site, output, opened):
+    visit = opened(page_of_the_site(output(), output(), output(weights=False, word="without")))
+    page = visit.page
+    page.wait_for_timeout(500)
+    assert asked(visit) == [] and page.locator(".live-still").first.is_visible()
+    page.locator("figure").first.scroll_into_view_if_needed()
+    assert started(page, 3) == SAYS
+    assert page.locator(".out").all_inner_texts() == [SAYS, SAYS, "none without"]
+    names = asked(visit)
+    assert len(names) == len(set(names)) and len([name for name in names if name.startswith("weights-")]) == 1
+    assert set(names) >= {"live.css", *(f"{part}.js" for part in live.parts_of("probe"))}
+    assert not faults(visit)
+
+
+@pytest.mark.parametrize("missing", ["weights-*.js", "widget-probe.js", "engine.js", "base.js", "live.css"])
+def test_where_a_file_does_not_come_the_picture_stays(page_of_the_site, output, opened, tmp_path, missing):
+    body = page_of_the_site()
+    for path in (tmp_path / "_static/live").glob(missing):
+        path.unlink()
+    page = opened(body).page
+    page.locator("figure").scroll_into_view_if_needed()
+    if missing == "base.js":
+        page.wait_for_timeout(500)
+    else:
+        page.wait_for_selector("figure[data-state=failed]")
+    assert page.locator(".live-still svg").is_visible() and not page.locator(".live-body").count()
+
+
+def test_options_reach_the_widget_as_they_were(output, opened):
+    word = 'a "b" <i> & \\ é 數'
+    visit = opened(output(weights=False, word=word))
+    assert started(visit.page) == f"none {word}"
+    assert json.loads(visit.page.locator("figure").get_attribute("data-options")) == {"word": word}

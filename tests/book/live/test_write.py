@@ -1,0 +1,332 @@
+"""A text read in the page: what it costs, what models pay for it side by side, and the figure in which one writes."""
+
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from live.parity import BAR, arrays, disturb, error
+from pages import page_checks
+
+from rtx_book.page.live import packing, play
+from rtx_lib.diagnostics.context import stream_losses
+from rtx_lib.layers import GRU, LSTM, RNN, Readout
+from rtx_lib.models.transformer import CausalTransformer
+from rtx_lib.models.transformer_xl import TransformerXL
+
+PARTS = ("random", "arithmetic", "recurrent", "attention", "reading")
+LETTERS = "\n abcdef"
+V = len(LETTERS)
+READ = """({weights, settings, characters, text}) => {
+  const reading = new RTX.Reading(RTX.character(matrices(weights), settings), characters)
+  reading.begin(text)
+  while (reading.step());
+  return {bits: reading.rows.map((row) => row.bits), p: lists(reading.rows.map((row) => row.p)), mean: reading.bits()}
+}"""
+
+
+def lstm():
+    torch.manual_seed(0)
+    return Readout(LSTM(V, 6), V, vocabulary=V)
+
+
+def xl(memory=4):
+    torch.manual_seed(0)
+    return TransformerXL(V, V, vocabulary=V, width=8, heads=2, layers=2, memory=memory, norm="pre")
+
+
+def gpt():
+    torch.manual_seed(0)
+    return CausalTransformer(V, V, vocabulary=V, width=8, heads=2, layers=2, bias=False, tied=True)
+
+
+MODELS = {  # a model, the settings of the page, how many characters torch reads at once
+    "LSTM": (lstm, {}, 1),
+    "GRU": (lambda: Readout(GRU(4, 5, 2), V, vocabulary=V), {}, 1),
+    "RNN": (lambda: Readout(RNN(4, 5), V, vocabulary=V), {}, 1),
+    "Transformer-XL": (xl, {"memory": 4, "segment": 5, "norm": "pre"}, 5),
+    "GPT": (gpt, {"heads": 2}, 40),
+}
+
+
+def letters(length, seed=0):
+    ids = torch.randint(V, (length,), generator=torch.Generator().manual_seed(seed))
+    return ids, "".join(LETTERS[i] for i in ids)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_bits_of_a_text_are_torchs(live, double, name):
+    make, settings, segment = MODELS[name]
+    model, (ids, text) = disturb(make().eval(), 0.4), letters(40)
+    found = live(*PARTS).evaluate(
+        READ, {"weights": arrays(model), "settings": settings, "characters": LETTERS, "text": text}
+    )
+    bits = stream_losses(model, ids, segment=segment)[1:] / math.log(2)
+    assert found["bits"][0] is None and error(found["bits"][1:], bits) < BAR
+    assert abs(found["mean"] - bits.mean()) < BAR
+    assert all(abs(sum(p) - 1) < 1e-12 for p in found["p"])
+
+
+@pytest.mark.parametrize(
+    ("part", "slip", "name"),
+    [
+        ("reading", ("-Math.log2(p[id])", "-Math.log(p[id])"), "LSTM"),
+        ("reading", ("this.rows[i - 1].p", "this.rows[Math.max(0, i - 2)].p"), "GPT"),
+        ("reading", ("linear.bias)", "null)"), "LSTM"),
+        ("reading", ("prefix: 'core.'", "prefix: 'core.', update: 'replaces'"), "GRU"),
+    ],
+)
+def test_slip_is_caught(live, double, part, slip, name):
+    make, settings, segment = MODELS[name]
+    model, (ids, text) = disturb(make().eval(), 0.4), letters(20)
+    found = live(*PARTS, slips={part: slip}).evaluate(
+        READ, {"weights": arrays(model), "settings": settings, "characters": LETTERS, "text": text}
+    )
+    assert error(found["bits"][1:], stream_losses(model, ids, segment=segment)[1:] / math.log(2)) > 1e-6
+
+
+def test_trained_weights_in_half_precision_cost_torchs_bits(live):
+    """Three hundred characters, end to end: packed in Python, unpacked and read in the page."""
+    ids, text = letters(300, seed=1)
+    for make, settings, segment in (MODELS["LSTM"], MODELS["Transformer-XL"], MODELS["GPT"]):
+        model = make()
+        rule = torch.optim.Adam(model.parameters(), lr=0.01)
+        for _ in range(20):
+            rule.zero_grad()
+            F.cross_entropy(model(ids[None, :-1])[0].mT, ids[None, 1:]).backward()
+            rule.step()
+        _, script = packing.pack("m", model.eval())
+        page = live(*PARTS, "weights")
+        page.evaluate("(script) => { new Function(script)() }", script)
+        bits = page.evaluate(
+            """({settings, characters, text}) => {
+              const [packed] = Object.values(RTX.weights), weights = RTX.unpack(packed)
+              const reading = new RTX.Reading(RTX.character(weights, settings), characters)
+              reading.begin(text)
+              while (reading.step());
+              return reading.bits()
+            }""",
+            {"settings": settings, "characters": LETTERS, "text": text},
+        )
+        assert abs(bits - stream_losses(model, ids, segment=segment)[1:].mean().item() / math.log(2)) < 1e-3
+
+
+def test_text_is_read_on_where_it_grew_and_anew_where_it_changed(live, double):
+    page = live(*PARTS)
+    steps = page.evaluate(
+        """({weights, characters}) => {
+          const reading = new RTX.Reading(RTX.character(matrices(weights)), characters), told = []
+          for (const text of ['abc', 'abcd', 'abXcd', 'abc', '', 'a\\ufffdb']) {
+            const left = reading.begin(text)
+            while (reading.step());
+            told.push([left, reading.rows.length, reading.rows.map(({c}) => c).join('')])
+          }
+          return told
+        }""",
+        {"weights": arrays(lstm()), "characters": LETTERS},
+    )
+    assert steps == [[3, 3, "abc"], [1, 4, "abcd"], [0, 4, "abcd"], [3, 3, "abc"], [0, 0, ""], [2, 2, "ab"]]
+
+
+def test_models_that_read_in_turns_pay_what_each_pays_alone(live, double):
+    models = {"a": disturb(lstm(), 0.4), "b": disturb(xl().eval(), 0.4)}
+    ids, _ = letters(23)
+    runs = live(*PARTS).evaluate(
+        """({weights, settings, ids}) => {
+          const models = Object.fromEntries(Object.entries(weights).map(([name, own]) =>
+            [name, RTX.character(matrices(own), settings)]))
+          const comparison = new RTX.Comparison(models, ids, 5)
+          let steps = 1
+          while (comparison.step()) steps++
+          return [comparison.runs, steps]
+        }""",
+        {
+            "weights": {name: arrays(model) for name, model in models.items()},
+            "settings": MODELS["Transformer-XL"][1],
+            "ids": ids.tolist(),
+        },
+    )
+    assert runs[1] == 9 * 5  # rounds of turns
+    for name, model in models.items():
+        bits = stream_losses(model, ids, segment=5)[1:] / math.log(2)
+        assert runs[0][name]["bits"][0] is None and error(runs[0][name]["bits"][1:], bits) < BAR
+        assert 0 <= runs[0][name]["time"] < 1000
+
+
+def test_slices_leave_the_page_to_the_reader_and_can_be_ended(live):
+    told = live(*PARTS).evaluate(
+        """() => new Promise((done) => {
+          let steps = 0, others = 0, ended = 0
+          const wait = (ms) => { const until = performance.now() + ms; while (performance.now() < until); }
+          const other = setInterval(() => others++, 0)
+          const stop = RTX.slices(() => { ended++; return true }, () => { ended = -1000 })
+          setTimeout(stop, 30)
+          RTX.slices(() => { wait(3); return ++steps < 40 }, () => setTimeout(() => {
+            clearInterval(other)
+            done([steps, others, ended])
+          }, 60))
+        })"""
+    )
+    assert told[0] == 40 and told[1] >= 3 and told[2] > 0
+
+
+# ---- the figure
+
+
+def figure(models, reads, text="abc def\nabc def\nfed abc", **options):
+    fig, ax = plt.subplots()
+    ax.plot([0, 1])
+    shown = play(
+        "write", models, still=fig, alt="it expects an a", characters=LETTERS, text=text, reads=reads, **options
+    )
+    return shown._repr_html_()
+
+
+@pytest.fixture
+def write(browser, tmp_path):
+    """A page with the figure of one GPT, or of a Transformer-XL and an LSTM."""
+    context = browser.new_context(viewport=page_checks.DESKTOP, reduced_motion="reduce")
+
+    def open_page(two=False):
+        models = {"Transformer-XL": xl(), "LSTM": lstm()} if two else {"GPT": gpt()}
+        reads = {"Transformer-XL": {"memory": 4, "segment": 5, "norm": "pre"}} if two else {"GPT": {"heads": 2}}
+        head = '<!doctype html><html lang=en><meta charset=utf-8><link rel=icon href="data:,"><title>Write</title>'
+        path = tmp_path / "write.html"
+        path.write_text(f"{head}<body><main><h1>Write</h1>{figure(models, reads)}</main>")
+        visited = page_checks.visit(context, path.as_uri())
+        seen = visited.__enter__()
+        opened.append((visited, seen))
+        seen.page.locator(".live-write-bars li").first.wait_for()
+        return seen.page
+
+    opened = []
+    yield open_page
+    for visited, seen in opened:
+        faults = [fault for fault in seen.faults if f"file://{tmp_path}" not in fault]
+        visited.__exit__(None, None, None)
+        assert not faults
+    context.close()
+
+
+def test_typing_is_read_at_once(write):
+    page = write()
+    area = page.get_by_label("Your text")
+    area.fill("abc abc a")
+    strip = page.locator(".live-write-text span")
+    page.wait_for_function("document.querySelectorAll('.live-write-text span').length === 9")
+    assert strip.all_inner_texts() == list("abc abc a")
+    assert "Character 9 of 9, “a”: it cost" in page.locator(".live-task").inner_text()
+    assert "the model looked at" in page.locator(".live-task").inner_text()
+    assert page.locator(".live-write-bars li").count() == 8
+    page.get_by_label("Character").focus()
+    page.keyboard.press("Home")
+    said = page.get_by_label("Character").get_attribute("aria-valuetext")
+    assert said.startswith("Character 1 of 9, “a”. Having read it")
+    area.fill("abÄ")
+    page.get_by_text("Left out, as its text never had it: “Ä”").wait_for()
+    area.fill("")
+    page.get_by_text("Type a few letters.").wait_for()
+
+
+def test_heads_and_layers_and_bits_can_be_looked_at(write):
+    page = write()
+    told = set()
+    for layer in "12":
+        page.get_by_label("Layer").select_option(label=layer)
+        for head in ("all", "1", "2"):
+            page.get_by_label("Head").select_option(label=head)
+            told.add(page.locator(".live-task").inner_text())
+    assert len(told) == 6
+    page.get_by_label("bits").check()
+    assert page.locator(".live-write-text span").nth(3).get_attribute("title").endswith("bits")
+
+
+def test_the_model_writes_on_and_can_be_stopped_and_taken_back(write):
+    page = write()
+    page.get_by_role("button", name="Continue").click()
+    page.wait_for_function("document.querySelectorAll('.live-made').length > 10")
+    if page.get_by_role("button", name="Stop").count():
+        page.get_by_role("button", name="Stop").click()
+    page.get_by_role("button", name="Continue").wait_for()
+    assert len(page.get_by_label("Your text").input_value()) > 32
+    page.get_by_role("button", name="Start again").click()
+    assert page.get_by_label("Your text").input_value() == "abc def\nabc def\nfed abc"
+    page.wait_for_function("document.querySelectorAll('.live-made').length === 0")
+
+
+def test_a_cold_model_writes_the_likeliest(write):
+    """At the least temperature the next character is the first of the bars, nearly always."""
+    page = write()
+    page.get_by_label("Temperature").focus()
+    page.keyboard.press("Home")
+    first = page.locator(".live-write-bars li code").first.inner_text()
+    page.get_by_role("button", name="Continue").click()
+    page.wait_for_function("document.querySelectorAll('.live-made').length > 2")
+    made = page.locator(".live-made").first.inner_text().strip("\n")
+    assert made.replace(" ", "␣") in (first, *page.locator(".live-write-bars li code").all_inner_texts()[:2])
+
+
+def test_memory_moves_and_every_model_pays_for_the_text(write):
+    page = write(two=True)
+    rows = page.locator(".live-write-table tbody tr")
+    rows.nth(2).wait_for()
+    assert [row.split("\t")[0] for row in rows.all_inner_texts()] == [
+        "Transformer-XL, memory 0",
+        "Transformer-XL, memory 4",
+        "LSTM",
+    ]
+    edges = page.locator(".live-write-text .live-edge")
+    assert edges.count() == 4  # of 23 characters in segments of 5
+    before = page.locator(".live-task").inner_text()
+    page.get_by_label("Memory").focus()
+    page.keyboard.press("Home")
+    page.get_by_text("Transformer-XL, memory 0").nth(1).wait_for()
+    first, second = (row.split("\t")[1:3] for row in rows.all_inner_texts()[:2])
+    assert first == second and page.locator(".live-task").inner_text() != before
+    page.get_by_label("LSTM").check()
+    assert not page.get_by_label("Layer").is_visible()
+    assert "looked" not in page.locator(".live-task").inner_text()
+    page.get_by_label("Memory").focus()
+    page.keyboard.press("End")  # back to the model that has one
+    assert page.get_by_label("Transformer-XL").is_checked() and page.get_by_label("Layer").is_visible()
+
+
+@pytest.mark.parametrize("two", [False, True])
+def test_figure_fits_a_phone_and_paper(write, two):
+    page = write(two=two)
+    if two:
+        page.locator(".live-write-table tbody tr").nth(2).wait_for()
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    ids = page.evaluate("[...document.querySelectorAll('[id]')].map((e) => e.id)")
+    assert len(ids) == len(set(ids))
+    page.emulate_media(media="print")
+    assert page.locator(".live-still svg").is_visible() and not page.locator(".live-body").is_visible()
+
+
+# ---- the still pictures
+
+
+def test_still_pictures_say_what_they_show():
+    from rtx_book.pictures.transformer_xl import draw_expected, draw_saved
+
+    chances = np.array([0.1, 0.2, 0.7])
+    told = draw_expected("ab", [[[0.25, 0.75]], [[1.0, 0.0]]], "ab\n", chances)
+    assert told["title"] == "After “ab” the model expects a new line, with a probability of 70 %."
+    assert "sharpest look is that of layer 2, head 1, with 100 % on “a”" in told["alt"]
+    assert told["text"] == "ab" and told["characters"] == "ab\n"
+    nats = math.log(2)
+    told = draw_saved("abcdef", {"memory 0": [0, *[2 * nats] * 5], "memory 64": [0, *[nats] * 5]}, 3, "abcdef")
+    assert told["title"] == "6 characters cost 10 bits with memory 0, 5 fewer with memory 64."
+    line = next(line for line in told["still"].axes[0].get_lines() if line.get_label() == "memory 64")
+    assert list(line.get_ydata()) == [0, 1, 2, 3, 4, 5]
+    for wrong, message in (
+        (lambda: draw_expected("ab", [], "ab", [0.5, 0.5]), "looks must hold the weights of one layer at least"),
+        (lambda: draw_expected("ab", [[[1.0]]], "ab", [0.5, 0.5]), "looks must have shape"),
+        (lambda: draw_saved("ab", {"a": [0, 1]}, 3, "ab"), r"losses must hold two models at least, got \['a'\]"),
+        (lambda: draw_saved("ab", {"a": [0, 1], "b": [0, 1]}, 0, "ab"), "segment"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            wrong()

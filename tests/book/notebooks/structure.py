@@ -1,0 +1,301 @@
+"""What every chapter must look like. Each check takes a notebook and returns its faults, one text each."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+import statistics
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+from rtx_book.build import dependence, execute
+from rtx_book.build.execute import source
+
+Notebook = Mapping[str, Any]
+
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+PARAMETERS = {"profile": "book", "seed": 0, "device": "auto"}
+TAGS = {
+    "bootstrap",  # installs the library on Colab
+    "parameters",
+    "exercise",  # the reader's cell; it runs as it stands
+    "live",  # an ipywidgets control, plots.slider: its output is not on the page
+    "proof",  # an exact statement about a trained model: its asserts hold for any weights
+    "timing",  # its output holds seconds, which differ from run to run
+    "hide-input",
+    "hide-output",
+    "hide-cell",  # a solution
+    "remove-cell",
+    "remove-input",
+    "remove-output",
+}
+WORDS, CODE_CELLS, EXERCISES = (2200, 3200), (18, 26), (3, 5)
+MEDIAN_LINES, MOST_LINES = 8, 25
+HIDDEN_LINES, HIDDEN_CELL = 230, 45  # code that a reader of the page does not see: of a chapter, of a cell
+LINE_WIDTH = 88  # what a page shows without scrolling sideways
+FENCE = re.compile(r"^(`{3,}|~{3,}|:{3,}).*?^\1[ \t]*$", flags=re.M | re.S)
+FOLDED = re.compile(r"<details.*?</details>", flags=re.S)  # an answer to a guess, until the reader opens it
+MACHINE_PATH = re.compile(
+    r"(?<![\w.~$})/])/(?:home|root|tmp|Users|work|opt|usr|var|mnt|srv|data|content)/\w|(?<!\w)[A-Za-z]:\\\w"
+)
+
+
+def tags(cell: Mapping[str, Any]) -> set[str]:
+    return set(execute.tags(cell))
+
+
+def code_cells(notebook: Notebook) -> list[Mapping[str, Any]]:
+    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+
+
+def is_shown(cell: Mapping[str, Any]) -> bool:
+    """Whether a reader of the page sees the cell's code without opening anything."""
+    return not any(tag.startswith(("remove", "hide")) or tag in ("bootstrap", "parameters") for tag in tags(cell))
+
+
+def lines(cell: Mapping[str, Any]) -> int:
+    return sum(bool(line.strip()) for line in source(cell).splitlines())
+
+
+def calls(cell: Mapping[str, Any]) -> set[str]:
+    """Names of the functions that the cell calls, without what stands before the last dot."""
+    try:
+        tree = ast.parse(source(cell))
+    except SyntaxError:  # a magic: another check's matter
+        return set()
+    functions = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return {f.id if isinstance(f, ast.Name) else f.attr for f in functions if isinstance(f, ast.Name | ast.Attribute)}
+
+
+def is_valid(notebook: Notebook) -> list[str]:
+    """Jupyter's own schema, in the version that gives every cell an id."""
+    try:
+        nbformat.validate(nbformat.from_dict(notebook))
+    except nbformat.ValidationError as error:
+        return [f"not a valid notebook: {str(error).splitlines()[0]}"]
+    if (notebook["nbformat"], notebook["nbformat_minor"]) < (4, 5):
+        return [f"format {notebook['nbformat']}.{notebook['nbformat_minor']}, which has no cell ids"]
+    return []
+
+
+def has_no_outputs(notebook: Notebook) -> list[str]:
+    return [
+        f"cell {number} holds outputs or a counter"
+        for number, cell in enumerate(notebook["cells"], start=1)
+        if cell.get("outputs") or cell.get("execution_count") is not None
+    ]
+
+
+def has_clean_metadata(notebook: Notebook) -> list[str]:
+    """The kernel is `python3`; no version of the author's Python, no widget state, no trace of a run."""
+    wanted = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
+    faults = [] if notebook["metadata"] == wanted else [f"metadata is {notebook['metadata']}, must be {wanted}"]
+    extras = [set(cell["metadata"]) - {"tags"} for cell in notebook["cells"]]
+    return faults + [f"cell {n} has metadata {sorted(extra)}" for n, extra in enumerate(extras, start=1) if extra]
+
+
+def has_unique_ids(notebook: Notebook) -> list[str]:
+    ids = [cell.get("id") for cell in notebook["cells"]]
+    return [f"id {name!r} occurs {ids.count(name)} times" for name in sorted(set(map(str, ids))) if ids.count(name) > 1]
+
+
+def headings(notebook: Notebook) -> list[tuple[int, str]]:
+    """Level and text of every heading, without what stands in fenced blocks."""
+    text = "\n\n".join(FENCE.sub("", source(c)) for c in notebook["cells"] if c["cell_type"] == "markdown")
+    return [(len(marks), title) for marks, title in re.findall(r"^(#{1,6})[ \t]+(.+)$", text, flags=re.M)]
+
+
+def has_one_title(notebook: Notebook) -> list[str]:
+    """One h1, which comes first; no level is left out on the way down."""
+    found = headings(notebook)
+    if [level for level, _ in found].count(1) != 1:
+        return [f"{[level for level, _ in found].count(1)} h1 headings, must be one"]
+    faults = [] if found[0][0] == 1 else ["the h1 is not the first heading"]
+    pairs = itertools.pairwise(found)
+    return faults + [f"{title!r} is of level {b} after level {a}" for (a, _), (b, title) in pairs if b > a + 1]
+
+
+def begins_as_agreed(notebook: Notebook) -> list[str]:
+    """Text first, prerequisites there or below the first figure; the bootstrap, and exactly the known parameters."""
+    faults = []
+    first, code = notebook["cells"][0], code_cells(notebook)
+    texts = [source(cell) for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
+    if first["cell_type"] != "markdown":
+        faults.append("the first cell is no text")
+    if not any("Prerequisites" in text for text in texts[:2]):
+        faults.append("neither the first text nor the one below the first figure names the prerequisites")
+    if not code or not {"bootstrap", "remove-cell"} <= tags(code[0]):
+        faults.append("the first code cell is not tagged bootstrap and remove-cell")
+    if len(code) < 2 or "parameters" not in tags(code[1]):
+        return [*faults, "the second code cell is not tagged parameters"]
+    values = {}
+    for node in ast.parse(source(code[1])).body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            values[node.targets[0].id] = ast.literal_eval(node.value)
+        else:
+            faults.append(f"the parameters cell holds more than assignments: {ast.unparse(node)[:60]}")
+    if values != PARAMETERS:
+        faults.append(f"the parameters are {values}, must be {PARAMETERS}")
+    return faults
+
+
+def has_known_tags(notebook: Notebook) -> list[str]:
+    """A tag nobody knows does nothing, and `raises-exception` would let a failing cell pass."""
+    return [
+        f"cell {number} is tagged {tag!r}; known are {', '.join(sorted(TAGS))}"
+        for number, cell in enumerate(notebook["cells"], start=1)
+        for tag in sorted(tags(cell) - TAGS)
+    ]
+
+
+def has_the_size_of_a_chapter(notebook: Notebook) -> list[str]:
+    texts = [FOLDED.sub("", source(cell)) for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
+    words = sum(len(text.split()) for text in texts)
+    shown = [cell for cell in code_cells(notebook) if is_shown(cell)]
+    counts = [lines(cell) for cell in shown] or [0]
+    faults = []
+    if not WORDS[0] <= words <= WORDS[1]:
+        faults.append(f"{words} words, must be {WORDS[0]} to {WORDS[1]}")
+    if not CODE_CELLS[0] <= len(shown) <= CODE_CELLS[1]:
+        faults.append(f"{len(shown)} code cells on the page, must be {CODE_CELLS[0]} to {CODE_CELLS[1]}")
+    if statistics.median(counts) > MEDIAN_LINES:
+        faults.append(f"the median code cell has {statistics.median(counts):g} lines, at most {MEDIAN_LINES}")
+    faults += [f"a code cell of {n} lines, at most {MOST_LINES}" for n in counts if n > MOST_LINES]
+    faults += [
+        f"a line of {len(line)} characters, at most {LINE_WIDTH}: {line.strip()[:40]}"
+        for cell in shown
+        for line in source(cell).splitlines()
+        if len(line) > LINE_WIDTH
+    ]
+    return faults
+
+
+def hides_little(notebook: Notebook) -> list[str]:
+    """Code hidden in a notebook is still code: what is long belongs into the library. (Answers have to be hidden.)"""
+    hidden = [
+        lines(cell)
+        for cell in code_cells(notebook)
+        if tags(cell) & {"hide-input", "hide-cell", "remove-input", "remove-cell"}
+        and "bootstrap" not in tags(cell)
+        and not ("remove-input" in tags(cell) and "ask" in calls(cell))
+    ]
+    faults = [f"a hidden cell of {n} lines, at most {HIDDEN_CELL}" for n in hidden if n > HIDDEN_CELL]
+    if sum(hidden) > HIDDEN_LINES:
+        faults.append(f"{sum(hidden)} hidden lines of code, at most {HIDDEN_LINES}")
+    return faults
+
+
+def keeps_its_answers(notebook: Notebook) -> list[str]:
+    """The call that makes a field for an answer holds the answer: no reader may see it beside the question."""
+    return [
+        f"an answer stands open: {source(cell)[:60]!r}"
+        for cell in code_cells(notebook)
+        if re.search(r"^(plots\.)?ask\(", source(cell), flags=re.M) and "remove-input" not in tags(cell)
+    ]
+
+
+def asserts_proofs_only(notebook: Notebook) -> list[str]:
+    """What a training reached is a finding; an assert on it would stop a build whose seed fell otherwise."""
+    return dependence.judged_trainings(notebook)
+
+
+def states_its_findings(notebook: Notebook) -> list[str]:
+    """There are findings, each with a sentence that ends, and no remark that something was tried over some seeds."""
+    faults = [
+        f"cell {number}: {found[0]!r}: a finding carries its rate"
+        for number, cell in enumerate(notebook["cells"], start=1)
+        if (found := re.search(r"(checked )?over \d+ seeds", source(cell)))
+    ]
+    found = [
+        node
+        for cell in code_cells(notebook)
+        for node in ast.walk(ast.parse(source(cell)))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "finding"
+    ]
+    if not found:
+        faults.append("no finding: the headline of a chapter is one")
+    for call in found:
+        texts = [ast.unparse(argument) for argument in call.args[:2]]
+        if len(call.args) != 4:
+            faults.append(f"evidence.finding({', '.join(texts)}) does not have id, sentence, value and bound")
+        elif not ast.unparse(call.args[1]).rstrip("'\"").endswith("."):
+            faults.append(f"the sentence of {texts[0]} does not end with a full stop")
+    return faults
+
+
+def names_no_machine_path(notebook: Notebook) -> list[str]:
+    return [
+        f"cell {number} names a path of one machine: {found[0]!r}"
+        for number, cell in enumerate(notebook["cells"], start=1)
+        if (found := MACHINE_PATH.search(source(cell)))
+    ]
+
+
+def solves_its_exercises(notebook: Notebook) -> list[str]:
+    """Between an exercise and the next one stands a solution: a hidden code cell, which is run."""
+    marks = [
+        "exercise" if "exercise" in tags(c) else "solution"
+        for c in code_cells(notebook)
+        if tags(c) & {"exercise", "hide-cell"}
+    ]
+    count = marks.count("exercise")
+    faults = []
+    if not EXERCISES[0] <= count <= EXERCISES[1]:
+        faults.append(f"{count} cells tagged exercise, must be {EXERCISES[0]} to {EXERCISES[1]}")
+    number = 0
+    for mark, following in zip(marks, [*marks[1:], "end"], strict=True):
+        number += mark == "exercise"
+        if mark == "exercise" and following != "solution":
+            faults.append(f"exercise {number} has no solution: a code cell tagged hide-cell after it")
+    return faults
+
+
+def has_both_kinds_of_control(notebook: Notebook) -> list[str]:
+    """What works on the page, and the control for readers with a kernel, tagged `live`."""
+    faults = []
+    code = code_cells(notebook)
+    if not any({"explorer", "film", "play"} & calls(cell) for cell in code):
+        faults.append("no explorer, no film and no live figure")
+    if not any("live" in tags(cell) for cell in code):
+        faults.append("no cell is tagged live")
+    for number, cell in enumerate(code, start=1):
+        if ("live" in tags(cell)) != ("slider" in calls(cell)):
+            faults.append(f"code cell {number}: the tag live and a call of plots.slider go together")
+    return faults
+
+
+CHECKS: list[Callable[[Notebook], list[str]]] = [
+    is_valid,
+    has_no_outputs,
+    has_clean_metadata,
+    has_unique_ids,
+    has_one_title,
+    begins_as_agreed,
+    has_known_tags,
+    has_the_size_of_a_chapter,
+    hides_little,
+    keeps_its_answers,
+    asserts_proofs_only,
+    states_its_findings,
+    names_no_machine_path,
+    solves_its_exercises,
+    has_both_kinds_of_control,
+]
+
+
+def bootstraps_differ(notebooks: Mapping[str, Notebook]) -> list[str]:
+    """Names of the notebooks whose bootstrap cell is not that of the first one."""
+    texts = {name: source(code_cells(notebook)[0]) for name, notebook in notebooks.items()}
+    return [name for name, text in texts.items() if text != next(iter(texts.values()))]
+
+
+def toc_faults(named: Iterable[Path], there: Iterable[Path]) -> list[str]:
+    """Notebooks that the table of contents names and nobody wrote, and the other way round."""
+    named, there = list(named), set(there)
+    faults = [f"_toc.yml names {path.name}, which is missing" for path in named if path not in there]
+    faults += [f"{path.name} is not in _toc.yml" for path in sorted(there - set(named))]
+    return faults + [f"_toc.yml names {path.name} twice" for path in sorted({p for p in named if named.count(p) > 1})]

@@ -1,0 +1,126 @@
+"""Every notebook of the toc runs in `smoke`, the same seed gives the same numbers, and what is wrong is seen."""
+
+import subprocess
+import sys
+
+import nbformat.v4 as v4
+import pytest
+from support import built
+from support.built import NOTEBOOKS
+from support.helpers import PACKAGES, code_cell
+
+from notebooks import displayed, outputs
+from rtx_book.build.execute import read_notebook as read
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_notebook_runs(name):
+    """Without a warning; what was drawn is on the page, and what the text speaks of was drawn."""
+    execution = built.execution()
+    assert execution.returncode == 0, execution.text
+    notebook = read(execution.folder / f"{name}.ipynb")
+    assert not outputs.errors(notebook) + outputs.not_run(notebook)
+    assert not outputs.warnings(notebook) + outputs.addresses(notebook)
+    assert not displayed.numbers_missing(notebook) + displayed.text_without_figure(notebook)
+    assert execution.took[name]["cpu"] > 0, "reported at the end of the run, and judged by nobody"
+
+
+@pytest.mark.slow
+def test_same_seed_same_numbers(tmp_path):
+    """The quickest chapter once more, in another folder and another process."""
+    took = built.execution().took
+    name = min(NOTEBOOKS, key=lambda name: took[name]["cpu"])
+    again = built.build("execute", "--profile", "smoke", "--only", name, root=built.tree(), folder=tmp_path)
+    assert again.returncode == 0, again.stdout + again.stderr
+    first, second = read(built.execution().folder / f"{name}.ipynb"), read(tmp_path / "executed" / f"{name}.ipynb")
+    assert len(outputs.results(first)) > 10
+    assert not outputs.differences(first, second)
+
+
+REFUSAL = """
+import json, sys
+from IPython.core.interactiveshell import InteractiveShell
+for path in sys.argv[1:]:
+    shell = InteractiveShell()
+    shell.showtraceback = lambda *args, **kwargs: None
+    cells = [c for c in json.load(open(path))["cells"] if c["cell_type"] == "code"][:6]
+    for cell in cells:
+        text = "".join(cell["source"])
+        if "parameters" in cell["metadata"].get("tags", []):
+            text += '\\nprofile = "huge"'
+        if error := shell.run_cell(text).error_in_exec:
+            print(f"{type(error).__name__}: {error}")
+            break
+    else:
+        print("no error")
+"""
+
+
+def test_notebooks_refuse_an_unknown_profile_themselves(tmp_path):
+    """On Colab nothing stands between the reader and the parameters cell."""
+    run = subprocess.run(
+        [sys.executable, "-c", REFUSAL, *map(str, NOTEBOOKS.values())],
+        cwd=tmp_path,
+        env={"PYTHONPATH": PACKAGES, "HOME": str(tmp_path), "PATH": "", "MPLBACKEND": "agg"},
+        capture_output=True,
+        text=True,
+    )
+    answers = run.stdout.splitlines()
+    assert len(answers) == len(NOTEBOOKS), run.stdout + run.stderr
+    for answer in answers:
+        assert answer.startswith("ValueError") and "huge" in answer, answers
+        assert all(profile in answer for profile in ("smoke", "book", "paper")), answers
+
+
+# ------------------------------------------------------------------------------------------ planted mistakes
+
+
+def executed(*cells):
+    """A notebook as papermill leaves it: a parameters cell, and cells of (code, outputs, tags)."""
+    injected = ('profile = "smoke"', [], ["injected-parameters"])
+    made = [
+        code_cell(text, *marks, outputs=shown) | {"execution_count": 1} for text, shown, marks in (injected, *cells)
+    ]
+    return {"cells": made}
+
+
+def stderr(text):
+    return v4.new_output("stream", name="stderr", text=text)
+
+
+def test_an_error_and_a_cell_that_was_not_run_are_seen():
+    notebook = executed(("1 / 0", [v4.new_output("error", ename="ZeroDivisionError", evalue="by zero")], []))
+    assert outputs.errors(notebook) == ["cell 2: ZeroDivisionError: by zero"]
+    notebook = executed(("x = 1", [], []))
+    assert not outputs.not_run(notebook)
+    notebook["cells"][1]["execution_count"] = None
+    assert outputs.not_run(notebook) == ["cell 2 was not run"]
+    assert outputs.not_run(v4.new_notebook())
+
+
+def test_a_warning_is_seen_and_a_progress_bar_is_not():
+    bar = "\r  0%|          | 0/200 [00:00<?, ?it/s]\rfit:  50%|#####     | 100/200 [00:01<00:01, 80.1it/s]\n"
+    assert not outputs.warnings(executed(("fit()", [stderr(bar)], [])))
+    assert outputs.warnings(executed(("fit()", [stderr(bar + "UserWarning: deprecated\n")], [])))
+
+
+def test_a_place_in_memory_is_seen_and_a_figure_with_one_is_not():
+    data = {"text/plain": "<torch._C.Generator at 0x7ff1e21b4930>"}
+    for more, faults in (({}, 1), ({"text/html": "<figure></figure>"}, 0)):
+        shown = [v4.new_output("execute_result", data=data | more)]
+        assert len(outputs.addresses(executed(("torch.manual_seed(0)", shown, [])))) == faults
+
+
+def test_another_number_is_seen_unless_it_is_a_time():
+    def run(text, *marks):
+        return executed(("print(x)", [v4.new_output("stream", text=text)], list(marks)))
+
+    def show(text):
+        return executed(("show(x)", [v4.new_output("display_data", data={"text/html": text})], []))
+
+    assert not outputs.differences(run("0.25"), run("0.25"))
+    assert outputs.differences(run("0.25"), run("0.26"))
+    assert outputs.differences(show("<svg>1</svg>"), show("<svg>2</svg>"))
+    assert not outputs.differences(run("3.1 s", "timing"), run("3.2 s", "timing"))
+    assert outputs.differences(run("0.25"), v4.new_notebook())

@@ -1,0 +1,163 @@
+"""Every chapter has the agreed anatomy, and every check of it sees a planted mistake."""
+
+import copy
+import json
+
+import nbformat.v4 as v4
+import pytest
+from notebooks.structure import CHECKS
+from support.built import NOTEBOOKS
+from support.helpers import ROOT
+
+from notebooks import structure
+from rtx_book.build.execute import read_notebook as read
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_chapter(name, check):
+    assert not check(read(NOTEBOOKS[name]))
+
+
+def test_notebooks_and_toc_agree():
+    assert not structure.toc_faults(NOTEBOOKS.values(), (ROOT / "notebooks").rglob("*.ipynb"))
+    assert NOTEBOOKS
+
+
+def test_bootstrap_is_the_same_everywhere():
+    assert not structure.bootstraps_differ({name: read(path) for name, path in NOTEBOOKS.items()})
+
+
+# ------------------------------------------------------------------------------------------ planted mistakes
+
+
+def code(text, *tags):
+    cell = v4.new_code_cell(text)
+    return cell | {"metadata": {"tags": list(tags)} if tags else {}}
+
+
+def chapter():
+    """The smallest notebook without a fault."""
+    cells = [v4.new_markdown_cell("# Title\n\nPrerequisites: none\n\n```\n# no heading\n```\n\n" + 2300 * "word ")]
+    cells += [
+        code("import sys", "bootstrap", "remove-cell"),
+        code('profile = "book"  # or smoke\nseed = 0\ndevice = "auto"', "parameters"),
+        v4.new_markdown_cell("## Part"),
+        code("explorer(draw, values)"),
+        code("plots.slider(draw, values)", "live"),
+        *(code(f"x = {i}") for i in range(13)),
+        code("\n".join(f"y = {i}" for i in range(25))),
+    ]
+    for i in range(3):
+        cells += [v4.new_markdown_cell(f"### Exercise {i}"), code("answer = None", "exercise")]
+        cells += [code("answer = 1\ncheck(answer)", "hide-cell")]
+    cells += [code("\n".join(f"z = {i}" for i in range(30)), "hide-input")]
+    cells += [code('fit(model, task)\nevidence.finding("part-z", "It learns.", 1.0, "> 0")', "hide-input")]
+    return v4.new_notebook(cells=cells, metadata={"kernelspec": structure.KERNEL, "language_info": {"name": "python"}})
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_a_right_chapter_has_no_fault(check):
+    assert check(chapter()) == []
+
+
+def source_of(number, text):
+    return lambda cells: cells[number].update(source=text)
+
+
+def tags_of(number, *tags):
+    return lambda cells: cells[number]["metadata"].update(tags=list(tags))
+
+
+PLANTED = {
+    "an unknown cell type": (structure.is_valid, lambda cells: cells[1].update(cell_type="cod")),
+    "an output": (structure.has_no_outputs, lambda cells: cells[4].update(outputs=[v4.new_output("stream", text="1")])),
+    "a counter": (structure.has_no_outputs, lambda cells: cells[4].update(execution_count=1)),
+    "cell metadata": (structure.has_clean_metadata, lambda cells: cells[4]["metadata"].update(papermill={})),
+    "one id twice": (structure.has_unique_ids, lambda cells: cells[4].update(id=cells[5]["id"])),
+    "two h1": (structure.has_one_title, source_of(3, "# Another")),
+    "no h1": (structure.has_one_title, source_of(0, "Title")),
+    "h1 not first": (structure.has_one_title, lambda cells: cells.insert(0, v4.new_markdown_cell("## Early"))),
+    "a level left out": (structure.has_one_title, source_of(3, "### Deep")),
+    "no prerequisites": (structure.begins_as_agreed, source_of(0, "# Title")),
+    "bootstrap not first": (structure.begins_as_agreed, lambda cells: cells.insert(1, code("import torch"))),
+    "bootstrap on the page": (structure.begins_as_agreed, tags_of(1, "bootstrap")),
+    "no parameters": (structure.begins_as_agreed, tags_of(2)),
+    "one more parameter": (structure.begins_as_agreed, source_of(2, 'profile, seed = "book", 0')),
+    "a parameter less": (structure.begins_as_agreed, source_of(2, 'profile = "book"\nseed = 0')),
+    "another default": (structure.begins_as_agreed, source_of(2, 'profile = "smoke"\nseed = 0\ndevice = "cpu"')),
+    "an unknown tag": (structure.has_known_tags, tags_of(4, "hide_input")),
+    "an error let pass": (structure.has_known_tags, tags_of(4, "raises-exception")),
+    "few words": (structure.has_the_size_of_a_chapter, source_of(0, "# Title\n\nshort")),
+    "many words": (structure.has_the_size_of_a_chapter, source_of(0, "word " * 4000)),
+    "folded words": (
+        structure.has_the_size_of_a_chapter,
+        source_of(0, f"# Title\n\n<details>{'word ' * 3000}</details>"),
+    ),
+    "an open answer": (structure.keeps_its_answers, source_of(4, "ask(check, right=1, label='x')")),
+    "few cells": (structure.has_the_size_of_a_chapter, lambda cells: cells.__delitem__(slice(6, 12))),
+    "many cells": (structure.has_the_size_of_a_chapter, lambda cells: cells.extend(code("x = 1") for _ in range(9))),
+    "a long cell": (structure.has_the_size_of_a_chapter, source_of(4, "x = 1\n" * 26)),
+    "a wide line": (structure.has_the_size_of_a_chapter, source_of(4, "x = " + "1" * 85)),
+    "long cells": (
+        structure.has_the_size_of_a_chapter,
+        lambda cells: [cell.update(source="x = 1\n" * 9) for cell in cells if cell["cell_type"] == "code"],
+    ),
+    "a path of one machine": (structure.names_no_machine_path, source_of(4, 'open("/home/someone/data.txt")')),
+    "a path of another": (structure.names_no_machine_path, source_of(4, r'open("C:\data.txt")')),
+    "a long hidden cell": (structure.hides_little, source_of(-2, "x = 1\n" * 46)),
+    "many hidden lines": (
+        structure.hides_little,
+        lambda cells: cells.extend(code("x = 1\n" * 40, tag) for tag in 3 * ["remove-input", "hide-cell"]),
+    ),
+    "an assert on a training": (structure.asserts_proofs_only, source_of(4, "h = fit(m, t)\nassert h.loss[-1] < 1")),
+    "no finding": (structure.states_its_findings, lambda cells: cells.pop()),
+    "a finding without a sentence": (structure.states_its_findings, source_of(-1, 'evidence.finding("a-b", 1, "> 0")')),
+    "a sentence cut short": (structure.states_its_findings, source_of(-1, 'evidence.finding("a-b", "It", 1, "> 0")')),
+    "a remark on seeds": (structure.states_its_findings, source_of(3, "## Part\n\nIt learns (checked over 3 seeds).")),
+    "no solution": (structure.solves_its_exercises, lambda cells: cells.__delitem__(slice(-3, -2))),
+    "two exercises": (structure.solves_its_exercises, lambda cells: cells.__delitem__(slice(-5, -2))),
+    "a solution too early": (structure.solves_its_exercises, lambda cells: cells.insert(-4, cells.pop(-3))),
+    "slider without its tag": (structure.has_both_kinds_of_control, tags_of(5)),
+    "a tag without slider": (structure.has_both_kinds_of_control, source_of(5, "x = 1")),
+    "no explorer": (structure.has_both_kinds_of_control, source_of(4, "x = 1")),
+}
+
+
+@pytest.mark.parametrize("what", PLANTED)
+def test_a_planted_mistake_is_seen(what):
+    check, plant = PLANTED[what]
+    notebook = copy.deepcopy(chapter())
+    plant(notebook["cells"])
+    assert check(notebook)
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {},
+        {"kernelspec": {"display_name": "Book", "name": "rtx-book"}},
+        chapter()["metadata"] | {"widgets": {}},
+        chapter()["metadata"] | {"language_info": {"name": "python", "version": "3.11.7"}},
+    ],
+)
+def test_wrong_metadata_is_seen(metadata):
+    assert structure.has_clean_metadata(chapter() | {"metadata": metadata})
+
+
+def test_an_old_format_is_seen():
+    assert structure.is_valid(json.loads(json.dumps(chapter())) | {"nbformat_minor": 4})
+
+
+def test_a_changed_bootstrap_is_seen():
+    other = chapter()
+    other["cells"][1]["source"] += "\n"
+    assert structure.bootstraps_differ({"one": chapter(), "two": other}) == ["two"]
+
+
+def test_a_wrong_toc_is_seen():
+    a, b = ROOT / "a.ipynb", ROOT / "b.ipynb"
+    assert structure.toc_faults([a, b], [a, b]) == []
+    assert structure.toc_faults([a, b], [a]) == ["_toc.yml names b.ipynb, which is missing"]
+    assert structure.toc_faults([a], [a, b]) == ["b.ipynb is not in _toc.yml"]
+    assert structure.toc_faults([a, a], [a]) == ["_toc.yml names a.ipynb twice"]

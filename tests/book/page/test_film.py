@@ -1,0 +1,258 @@
+"""The film: numbers survive the way into the picture and back, gaps break lines, bad input is refused."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from rtx_book.page import figure
+from rtx_book.page.film import at_frame, film
+
+X = np.linspace(0.0, 200.0, 41)
+FRAMES = 4
+
+
+class Elements(HTMLParser):
+    """The start tags with their attributes, in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, Any]]] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def all(self, tag: str) -> list[dict[str, Any]]:
+        return [attrs for name, attrs in self.tags if name == tag]
+
+
+def scene() -> Figure:
+    fig, (left, right) = plt.subplots(1, 2, figsize=(8, 3.5))
+    left.plot([1], [1], gid="norm")
+    left.set(yscale="log", xlim=(0, 200), ylim=(1e-6, 10), xlabel="t")
+    left.axvline(0, gid="now")
+    left.text(5, 3, "", gid="words")
+    right.plot([0], [0], "o", gid="eigenvalues")
+    right.set(xlim=(-1.5, 1.5), ylim=(-1.5, 1.5), aspect="equal")
+    return fig
+
+
+def frames() -> list[dict[str, Any]]:
+    rng = np.random.default_rng(0)
+    made = []
+    for k in range(FRAMES):
+        points = rng.normal(size=(2, 6))
+        made.append(
+            {
+                "norm": (X, np.exp(-(200 - X) / (20 + 10 * k))),
+                "eigenvalues": (points[0], points[1]),
+                "now": ([40 * k, 40 * k], [0, 1]),
+                "words": f"step {k} <&",
+            }
+        )
+    return made
+
+
+def make(made: list[dict[str, Any]], fig: Figure | None = None, **settings: Any) -> Elements:
+    labels = [f"step {k}" for k in range(len(made))]
+    arguments: dict[str, Any] = {"labels": labels, "alt": "Gradients reach further back."} | settings
+    return Elements(film(fig or scene(), made, "training step", **arguments).data)
+
+
+def data(page: Elements) -> dict[str, Any]:
+    (found,) = (attrs for attrs in page.all("figure") if "data-film" in attrs)
+    loaded: dict[str, Any] = json.loads(found["data-film"])
+    return loaded
+
+
+def numbers(path: str) -> np.ndarray:
+    return np.array(re.findall(r"-?[\d.]+", path), dtype=float).reshape(-1, 2)
+
+
+def frame_of_axes(page: Elements, number: int) -> np.ndarray:
+    """Corners of the axes' box in the picture, from its clip rectangle: ((x0, y0), (x1, y1)), lower left first."""
+    rect = page.all("rect")[number]
+    x, y, width, height = (float(rect[key]) for key in ("x", "y", "width", "height"))
+    return np.array([[x, y + height], [x + width, y]])
+
+
+def test_numbers_come_back_from_the_picture() -> None:
+    page, made = make(frames()), frames()
+    moves = data(page)["moves"]
+    log_box, linear_box = frame_of_axes(page, 0), frame_of_axes(page, 1)
+    for k in range(FRAMES):
+        share = (numbers(moves[0][k]) - log_box[0]) / (log_box[1] - log_box[0])
+        x, y = made[k]["norm"]
+        np.testing.assert_allclose(200 * share[:, 0], x, atol=0.1)
+        np.testing.assert_allclose(-6 + 7 * share[:, 1], np.log10(y), atol=2e-3)
+        share = (numbers(moves[1][k]) - linear_box[0]) / (linear_box[1] - linear_box[0])
+        np.testing.assert_allclose(-1.5 + 3 * share, np.array(made[k]["eigenvalues"]).T, atol=1e-3)
+        share = (numbers(moves[2][k]) - log_box[0]) / (log_box[1] - log_box[0])
+        np.testing.assert_allclose(share, [[0.2 * k, 0], [0.2 * k, 1]], atol=1e-3)
+    assert moves[3] == [f"step {k} <&" for k in range(FRAMES)]
+
+
+def test_the_first_picture_is_the_frame_at_start() -> None:
+    page = make(frames(), start=2)
+    moves = data(page)["moves"]
+    paths = {attrs["data-moves"]: attrs["d"] for attrs in page.all("path") if "data-moves" in attrs}
+    assert paths["0"] == moves[0][2] and paths["2"] == moves[2][2]
+    uses = [attrs for attrs in page.all("use") if attrs.get("display") == "inline"]
+    assert len(uses) == 6
+    drawn = np.array([[float(attrs["x"]), float(attrs["y"])] for attrs in uses])
+    np.testing.assert_allclose(drawn, numbers(moves[1][2]))
+    assert "step 2 <&" in page.text
+    (slider,) = page.all("input")
+    assert slider["value"] == "2" and slider["aria-valuetext"] == "step 2"
+
+
+def test_matplotlib_would_have_drawn_the_same_points() -> None:
+    fig = scene()
+    fig.axes[1].lines[0].set_data(*frames()[1]["eigenvalues"])
+    own = Elements(figure.to_svg(fig, "one frame"))
+    ticks = {attrs["href"] for attrs in own.all("use")}
+    moved = numbers(data(make(frames()))["moves"][1][1])
+    by_marker = [
+        np.array([[float(a["x"]), float(a["y"])] for a in own.all("use") if a["href"] == mark]) for mark in ticks
+    ]
+    inside = moved[(moved > 0).all(axis=1) & (moved[:, 0] < 576) & (moved[:, 1] < 252)]
+    assert any(points.shape == inside.shape and np.abs(points - inside).max() < 0.06 for points in by_marker), (
+        "no marker of the figure lies where the film puts the points"
+    )
+
+
+def test_gaps_break_the_line_and_drop_the_point() -> None:
+    made = frames()
+    y = made[1]["norm"][1]
+    y[5:8], y[20], y[30] = np.nan, 0.0, -1.0  # the last two cannot be shown on a logarithmic axis
+    made[1]["eigenvalues"][0][2] = np.inf
+    page = make(made)
+    moves = data(page)["moves"]
+    assert moves[0][0].count("M") == 1
+    assert moves[0][1].count("M") == 4
+    assert len(numbers(moves[0][1])) == len(X) - 5
+    assert len(numbers(moves[1][1])) == 5
+    assert "n" not in moves[0][1] + moves[1][1]
+
+
+def test_points_may_differ_in_number_and_start_empty() -> None:
+    made = frames()
+    for k in range(FRAMES):
+        made[k]["eigenvalues"] = (np.zeros(3 * k), np.zeros(3 * k))
+    page = make(made)
+    hidden = [attrs for attrs in page.all("use") if attrs.get("display") == "none"]
+    assert len(hidden) == 9
+    assert data(page)["moves"][1][0] == ""
+
+
+def test_values_near_infinity_stay_short() -> None:
+    made = frames()
+    made[0]["eigenvalues"][0][0] = 1e300
+    assert "100000" in data(make(made))["moves"][1][0]
+
+
+def test_the_caller_s_arrays_are_left_alone() -> None:
+    made = frames()
+    made[0]["norm"][1][3] = -1.0
+    make(made)
+    assert made[0]["norm"][1][3] == -1.0
+
+
+def test_play_and_range_are_named_and_nothing_starts_alone() -> None:
+    page = make(frames(), fps=4, wide=True)
+    (button,), (slider,), (svg,) = page.all("button"), page.all("input"), page.all("svg")
+    assert button["type"] == "button" and data(page)["pause"] == 250
+    assert "autoplay" not in str(page.tags) and not page.all("script")
+    (style,) = page.all("style")
+    assert style["onload"].startswith("((figure) => {") and "prefers-reduced-motion" in style["onload"] + page.text
+    assert slider["type"] == "range" and svg["aria-label"] == "Gradients reach further back." and svg["role"] == "img"
+    assert any(attrs.get("role") == "region" for attrs in page.all("div"))
+
+
+def test_a_long_film_stays_under_the_limit_and_is_deterministic(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    x = np.arange(200.0)
+    made = [
+        {"norm": (x, np.exp(-x / (k + 5))), "eigenvalues": (rng.normal(size=64), rng.normal(size=64))}
+        for k in range(60)
+    ]
+    texts = []
+    for _ in range(2):
+        monkeypatch.setattr(figure, "_number", itertools.count(1))
+        texts.append(film(scene(), made, "step", labels=[str(k) for k in range(60)], alt="a long film").data)
+    assert texts[0] == texts[1]
+    assert len(texts[0].encode()) < 300_000
+
+
+def test_a_film_that_is_too_big_is_refused_with_its_size() -> None:
+    x = np.linspace(0, 200, 20_000)
+    made = [{"norm": (x, np.full_like(x, 0.1))} for _ in range(4)]
+    with pytest.raises(ValueError, match=r"the film takes \d+ kB, allowed are 600 kB"):
+        make(made)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"labels": ["one"]}, r"labels must hold one text per frame \(4\), got 1"),
+        ({"alt": " "}, "alt must"),
+        ({"start": 4}, "start must be from 0 to 3, got 4"),
+        ({"fps": 0}, "fps must be positive, got 0"),
+    ],
+)
+def test_bad_arguments_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make(frames(), **settings)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"ghost": ([1], [1])}, r"'ghost' of the frames must belong to one artist, .* got \[\]"),
+        ({"norm": ([1, 2], [1])}, "'norm' must be"),
+        ({"norm": "text"}, "'norm' must be"),
+        ({"words": 3}, "'words' must be a str"),
+        ({"bars": ([1], [1])}, r"got \['Rectangle'\]"),
+    ],
+)
+def test_bad_frames_are_refused(change: dict[str, Any], message: str) -> None:
+    fig = scene()
+    fig.axes[1].add_patch(plt.Rectangle((0, 0), 1, 1, gid="bars"))
+    with pytest.raises(ValueError, match=message):
+        make([frame | change for frame in frames()], fig)
+
+
+def test_frames_must_name_the_same_artists_and_each_once() -> None:
+    made = frames()
+    del made[2]["norm"]
+    with pytest.raises(ValueError, match=r"frames\[2\] must name"):
+        make(made)
+    fig = scene()
+    fig.axes[1].plot([0], [0], gid="norm")
+    with pytest.raises(ValueError, match=r"got \['Line2D', 'Line2D'\]"):
+        make(frames(), fig)
+
+
+# ---- one frame
+
+
+def test_one_frame_moves_the_named_artists() -> None:
+    fig = at_frame(scene(), {"norm": ([1.0, 2.0], [3.0, 4.0]), "words": "step 7"})
+    lines = {line.get_gid(): line for ax in fig.axes for line in ax.get_lines()}
+    assert lines["norm"].get_data()[1] == [3.0, 4.0] and lines["eigenvalues"].get_data()[0] == [0]
+    assert fig.axes[0].texts[0].get_text() == "step 7"
+    with pytest.raises(ValueError, match="gid 'loss'"):
+        at_frame(scene(), {"loss": ([1], [1])})

@@ -1,0 +1,98 @@
+"""A run on the page lies over the recorded ones, thin and dotted; two trained in turns share the reference's steps."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rtx_book.page.runs import draw_runs, draw_side_by_side, draw_strips
+from rtx_lib.plots import CYCLE, MARKERS, look
+
+
+def record(*values: float) -> dict[str, Any]:
+    return {"evaluations": [{"step": 50 * (i + 1), "accuracy": value} for i, value in enumerate(values)]}
+
+
+def test_bands_bear_the_names_and_live_runs_lie_over_them(ax) -> None:
+    live = {"rotary": ([10, 20], [0.3, 0.4]), "none": ([10, 20], [0.1, 0.1])}
+    draw_runs(ax, live, {"rotary": [record(0.2, 0.6), record(0.4, 0.8), record(0.3, 0.9)]}, "accuracy")
+    band, over, alone = ax.get_lines()
+    assert [line.get_label() for line in (band, over, alone)] == ["rotary", "_live", "none"]
+    np.testing.assert_allclose(band.get_xydata(), [(50, 0.3), (100, 0.8)])
+    np.testing.assert_array_equal(over.get_xydata(), [(10, 0.3), (20, 0.4)])
+    assert over.get_linestyle() == ":" and over.get_color() == band.get_color() == CYCLE[0]
+    assert alone.get_color() == CYCLE[1] and len(ax.collections) == 1
+
+
+def test_looks_can_be_those_of_another_figure(ax) -> None:
+    draw_runs(ax, {"none": ([1], [0.1])}, {"none": [record(0.2)]}, "accuracy", looks={"none": "gru"})
+    assert {line.get_color() for line in ax.get_lines()} == {look("gru")["color"]}
+
+
+def beside(*losses: tuple[float, float], rate: float = 1.5) -> dict[str, Any]:
+    rows = [
+        {"step": int(50 * rate * n), "reference_step": 50 * n, "loss": ours, "reference_loss": theirs}
+        for n, (ours, theirs) in enumerate(losses, start=1)
+    ]
+    return {"evaluations": rows}
+
+
+def test_two_that_were_trained_in_turns_stand_over_the_steps_of_the_reference() -> None:
+    """Their own steps differ from seed to seed; one that diverged ends early."""
+    runs = [beside((3.0, 4.0), (2.0, 1.0)), beside((3.2, 4.2), (2.4, 1.4), rate=1.4), beside((3.4, 4.1))]
+    (ax,) = draw_side_by_side(runs, ("without", "with"), line=(2.5, "pairs"), looks=("gru", 1)).axes
+    ours, theirs, _ = ax.get_lines()
+    assert ours.get_color() == look("gru")["color"] and theirs.get_color() == CYCLE[1]
+    assert {text.get_text() for text in ax.texts} == {"without", "with", "pairs"} and "step, with" in ax.get_xlabel()
+    assert (ours.get_label(), theirs.get_label()) == ("without", "with") and len(ax.collections) == 2
+    np.testing.assert_allclose(ours.get_xydata(), [(50, 3.2), (100, 2.2)])
+    np.testing.assert_allclose(theirs.get_xydata(), [(50, 4.1), (100, 1.2)])
+    with pytest.raises(ValueError, match="'reference_loss'"):
+        draw_side_by_side([{"evaluations": [{"reference_step": 50, "loss": 0.5}]}], ("a", "b"))
+
+
+# ---- a row for each kind
+
+ROWS = {"Group": [], "A": [1.0, 3.0, 1.5], "B": np.array([[4.0, 5.0]])}
+
+
+def test_values_medians_and_line_are_those_given() -> None:
+    fig = draw_strips(ROWS, "loss (nats)", looks={"B": "lstm"}, line=(2.5, "counting"), digits=1)
+    (ax,) = fig.axes
+    marks = {line.get_ydata()[0]: line for line in ax.get_lines() if line.get_label() == "_row"}
+    assert {y: sorted(line.get_xdata()) for y, line in marks.items()} == {1: [1, 1.5, 3], 2: [4, 5]}
+    assert (marks[1].get_color(), marks[1].get_marker()) == (CYCLE[0], MARKERS[0])
+    assert (marks[2].get_color(), marks[2].get_marker()) == (look("lstm")["color"], look("lstm")["marker"])
+    words = {text.get_text(): text for text in ax.texts}
+    assert list(words) == ["1.5", "4.5", "counting"] and (words["1.5"].xy[1], words["4.5"].xy[1]) == (1, 2)
+    (line,) = (line for line in ax.get_lines() if line.get_label() == "_line")
+    assert list(line.get_xdata()) == [2.5, 2.5]
+    assert [text.get_fontweight() for text in ax.get_yticklabels()] == ["bold", "normal", "normal"]
+    assert ax.get_xlabel() == "loss (nats)" and ax.yaxis_inverted()  # the first row is at the top
+
+
+def test_signs_and_all_inside_the_picture() -> None:
+    fig = draw_strips({"better": [-0.25], "longer name of a row": [0.125, 0.125]}, "difference", signed=True)
+    fig.draw_without_rendering()
+    texts = [*fig.axes[0].texts, *fig.axes[0].get_yticklabels()]
+    assert [text.get_text() for text in fig.axes[0].texts] == ["−0.250", "+0.125"]
+    boxes = [text.get_window_extent() for text in texts]
+    assert all(box.x0 >= 0 and box.x1 <= fig.bbox.width for box in boxes)
+
+
+def test_a_title_stands_above_the_line_s_name_and_the_axis_ends_where_asked() -> None:
+    fig = draw_strips(ROWS, "loss", line=(2.5, "counting"), title="A leads", xlim=(0, 6))
+    (ax,) = fig.axes
+    fig.draw_without_rendering()
+    name = next(text for text in ax.texts if text.get_text() == "counting")
+    assert ax.get_title() == "A leads" and ax.get_xlim() == (0, 6)
+    assert ax.title.get_window_extent().y0 >= name.get_window_extent().y1
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [({}, "must hold values"), ({"Group": []}, "must hold values"), ({"A": [1.0, np.nan]}, "all finite, got .*'A'")],
+)
+def test_rows_without_values_are_refused(rows, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        draw_strips(rows, "loss")

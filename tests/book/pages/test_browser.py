@@ -1,0 +1,438 @@
+"""Every page in Chromium: in both themes and at phone width, by keyboard, without any request to elsewhere."""
+
+import os
+import re
+from contextlib import contextmanager
+
+import pytest
+from pages import page_checks, teaching
+from pages.page_checks import GITHUB, visit
+from playwright.sync_api import Error, expect
+from support import built
+from support.helpers import ROOT
+
+NAMES = [*(f"{page}.html" for page in built.toc()), "search.html", "404.html"]
+CHAPTERS = [name for name in NAMES if name.startswith("notebooks/")]
+SCREENSHOTS = ROOT / "_build" / "screenshots"
+ALL_PICTURES = os.environ.get("RTX_SCREENSHOTS") == "1"  # else of pages with a fault: a picture takes seconds
+WORD = "gradient"
+WEEKLY = [pytest.param(look, marks=pytest.mark.weekly) for look in ("dark", "phone", "colours")]
+LOOKS = ["light", *WEEKLY]  # "colours": in light, what axe-core says of them, which is most of the time of a page
+COLOURED = {NAMES[0], CHAPTERS[0], "book/records.html", "book/api/models.html"}  # in every push
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("name", NAMES)
+def test_page(contexts, address, axe_script, name, look):
+    """No error, no request to elsewhere, no broken picture or formula, nothing too wide, nothing axe-core minds.
+
+    What must be seen of a page just opened comes first, what changes its code last: to open a page takes seconds.
+    """
+    chapter = name in CHAPTERS
+    with visit(contexts["light" if look == "colours" else look], address + name) as seen:
+        page, picture = seen.page, f"{name.removesuffix('.html').replace('/', '-')}-{look}"
+        if name != "404.html":
+            theme = page.evaluate("document.documentElement.dataset.theme")
+            assert theme == ("dark" if look == "dark" else "light")
+        faults = page_checks.loaded_early(seen) if look == "light" else []
+        if chapter and look == "light":
+            page.set_viewport_size(teaching.SCREEN)
+            faults += teaching.first_screen(page)
+            page.set_viewport_size(page_checks.DESKTOP)
+            faults += teaching.forgotten_guesses(seen)
+        if look == "phone" and name != "404.html":
+            faults += teaching.small_texts(page) + teaching.cut_results(page) + teaching.unmarked_boxes(page)
+        faults += page_checks.broken_pictures(page) + page_checks.maths_faults(page)
+        if ALL_PICTURES:
+            page_checks.screenshots(page, SCREENSHOTS, picture)
+        if look == "light":
+            faults += page_checks.invisible_focus(page, stops=25) + page_checks.wake(page)
+            faults += page_checks.faults_on_paper(page)
+        page_checks.unfold(page)
+        faults += page_checks.wake(page) + page_checks.overflow(page) + page_checks.small_text(page)
+        if look == "light":
+            faults += page_checks.loaded_twice(seen) + page_checks.controls_without_focus(page)
+            faults += teaching.silent_fields(page)
+        if chapter and look in ("light", "phone"):
+            faults += page_checks.dead_explorers(page)
+        page.mouse.move(0, 0)  # a link below the mouse has another colour
+        if look != "phone":  # the themes differ in colours only, and the phone in neither
+            kinds = "colours" if look != "light" else "both" if name in COLOURED else "rest"
+            faults += page_checks.axe(page, axe_script, kinds)
+        if look == "light":  # a window as narrow as a phone; the phone itself is looked at weekly
+            page.set_viewport_size(page_checks.PHONE)
+            faults += page_checks.overflow(page)
+        faults += seen.faults
+        if faults and not ALL_PICTURES:
+            page_checks.screenshots(page, SCREENSHOTS, picture)
+        assert not faults
+
+
+@pytest.fixture
+def place(address, views_address):
+    """The address of a page, that of the tests among them."""
+    return lambda name: views_address if name == "views" else address + name
+
+
+@pytest.mark.parametrize("look", LOOKS[:3])
+def test_page_of_the_tests(opened, views_address, axe_script, look):
+    """The same for what no chapter shows yet: attention views, which draw other lines for another layer."""
+    page = opened(views_address, look)
+    frames = [frame.content_frame() for frame in page.query_selector_all("iframe.bertviz-frame")]
+    assert len(frames) == 2
+    for frame in frames:
+        frame.wait_for_selector("svg line", state="attached")
+    faults = page_checks.broken_pictures(page) + page_checks.overflow(page)
+    if look != "phone":
+        faults += page_checks.axe(page, axe_script)
+    page_checks.screenshots(page, SCREENSHOTS, f"views-{look}")
+    assert not faults
+    lines = "[...document.querySelectorAll('svg line')].map(e => e.outerHTML).join('')"
+    before = frames[0].evaluate(lines)
+    frames[0].select_option("select#layer", index=1)
+    frames[0].wait_for_function(f"before => {lines} !== before", arg=before)
+
+
+@pytest.mark.parametrize("look", [LOOKS[0], LOOKS[2]])
+def test_explorers_and_films_of_the_tests_move(opened, views_address, look):
+    """By keyboard, one step: the text, the value for screen readers and the picture follow."""
+    assert not page_checks.dead_explorers(opened(views_address, look))
+
+
+@contextmanager
+def visit_with_a_clock(browser, address, **settings):
+    """A visit to a page whose clock, once it is loaded, stands still unless the test moves it."""
+    context = browser.new_context(viewport=page_checks.DESKTOP, **settings)
+    context.clock.install(time=0)
+    with visit(context, address) as seen:
+        seen.page.clock.pause_at(3600)
+        yield seen
+    context.close()
+
+
+def test_film_plays_and_pauses(browser, views_address):
+    with visit_with_a_clock(browser, views_address) as seen:
+        page, film = seen.page, seen.page.locator(".book-film").first
+        slider, button, output = film.locator("input"), film.locator("button"), film.locator("output")
+        before = page_checks.state(film.element_handle())
+        assert slider.input_value() == "0"
+        page.clock.run_for(3000)
+        assert slider.input_value() == "0", "a film does not start by itself"
+        button.focus()
+        page.keyboard.press("Enter")
+        expect(button).to_have_text("Pause")
+        page.clock.run_for(2000)
+        place = int(slider.input_value())
+        assert 5 < place < 29
+        assert output.inner_text() == slider.get_attribute("aria-valuetext") == f"shift {place}"
+        assert page_checks.state(film.element_handle())[2] != before[2]
+        page.keyboard.press("Enter")
+        expect(button).to_have_text("Play")
+        place = slider.input_value()
+        page.clock.run_for(5000)
+        assert slider.input_value() == place, "a paused film stands still"
+        button.click()
+        page.clock.run_for(20_000)
+        expect(button).to_have_text("Play")
+        assert slider.input_value() == "29", "a film ends at its last frame"
+        assert not seen.faults
+
+
+@pytest.mark.parametrize("name", [*CHAPTERS, "views"])
+def test_films_of_readers_who_ask_for_less_motion(browser, place, name):
+    """No Play button, nothing moves by itself, and the slider still works."""
+    with visit_with_a_clock(browser, place(name), reduced_motion="reduce") as seen:
+        page = seen.page
+        for film in page.query_selector_all(".book-film"):
+            assert not any(button.is_visible() for button in film.query_selector_all("button"))
+            before = page_checks.state(film)
+            page.clock.run_for(3000)
+            assert page_checks.state(film) == before
+            assert not page_checks.explorer_faults(page, film)
+        assert not seen.faults
+
+
+def test_theme_button_by_keyboard(browser, address):
+    """The Tab key reaches the button; it goes through the themes; figures take the page's ink along."""
+    context = browser.new_context(viewport=page_checks.DESKTOP, color_scheme="light")
+    page = context.new_page()
+    page.goto(address + CHAPTERS[0])
+    there = "document.activeElement.classList.contains('theme-switch-button')"
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        if page.evaluate(there):
+            break
+    else:
+        raise AssertionError("the Tab key does not reach the theme button")
+    ink = "getComputedStyle(document.querySelector('.book-fig svg')).color"
+    found = {}
+    for _ in range(3):
+        mode = page.evaluate("document.documentElement.dataset.mode")
+        page.keyboard.press("Enter")
+        page.wait_for_function("mode => document.documentElement.dataset.mode !== mode", arg=mode)
+        page.wait_for_function(there)
+        found[page.evaluate("document.documentElement.dataset.theme")] = page.evaluate(ink)
+    assert set(found) == {"light", "dark"} and found["light"] != found["dark"]
+    context.close()
+
+
+def test_focus_is_visible_on_the_page_of_the_tests(opened, views_address):
+    """The first stops of the Tab key, and every control of the book itself."""
+    page = opened(views_address)
+    faults = page_checks.invisible_focus(page, stops=25)
+    page_checks.unfold(page)
+    assert not faults + page_checks.controls_without_focus(page)
+
+
+def test_search_finds_a_word(opened, address):
+    results = opened(f"{address}search.html?q={WORD}").locator("#search-results ul.search li a")
+    expect(results.first).to_be_visible()
+    links = results.evaluate_all("all => all.map(e => e.href)")
+    assert any(chapter in link for link in links for chapter in CHAPTERS), links
+
+
+def test_search_opens_by_keyboard_and_says_when_it_finds_nothing(opened, address):
+    page = opened(address + CHAPTERS[0])
+    page.keyboard.press("Control+k")
+    field = page.locator("#pst-search-dialog input[type=search]")
+    expect(field).to_be_focused()
+    field.fill("xylophonist")
+    field.press("Enter")
+    page.wait_for_url("**/search.html?q=xylophonist*")
+    expect(page.locator("#search-results")).to_contain_text("did not match any")
+
+
+def from_a_file(context, path):
+    """What goes wrong when a page is opened by a double click: its own files are not requests to elsewhere."""
+    with visit(context, path.as_uri()) as seen:
+        faults = page_checks.wake(seen.page) + seen.faults
+        return [fault for fault in faults if not fault.startswith("request to elsewhere: file:")]
+
+
+@pytest.mark.parametrize("name", [*NAMES[:2], CHAPTERS[-1], "book/results.html", "book/api/models.html"])
+def test_a_page_opened_from_a_file_has_no_error(contexts, site, name):
+    assert not from_a_file(contexts["light"], site.folder / name)
+
+
+def test_an_error_of_pages_from_files_alone_is_seen(contexts, tmp_path):
+    (page := tmp_path / "page.html").write_text("<script>if (location.protocol === 'file:') gone()</script>")
+    assert from_a_file(contexts["light"], page) == ["error in a script: gone is not defined"]
+
+
+@pytest.mark.parametrize("path", ["gone.html", "notebooks/deep/er/gone.html"])
+def test_a_missing_address_shows_a_page_that_leads_back(contexts, address, path):
+    """On GitHub Pages, where the book lies one folder down."""
+    host = address.replace("127.0.0.1", GITHUB)
+    with visit(contexts["dark"], host + path) as seen:
+        page = seen.page
+        expect(page.locator("h1")).to_have_count(1)
+        assert not [fault for fault in seen.faults if path not in fault and "status of 404" not in fault]
+        with page.expect_navigation(url=re.compile(built.toc()[0])):
+            page.locator("a#home").click()
+        expect(page.locator("h1").first).to_be_visible()
+
+
+# ------------------------------------------------------------------------------------------ planted mistakes
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        ("<script>console.error('planted')</script>", "console: planted"),
+        ("<script>throw new Error('planted')</script>", "error in a script: planted"),
+        ("<script src='gone.js'></script>", "status 404"),
+        ("<img src='https://example.org/a.png' alt='a'>", "request to elsewhere: https://example.org/a.png"),
+        ("<iframe srcdoc=\"<img src='https://example.org/a.png' alt='a'>\"></iframe>", "request to elsewhere"),
+        ("<script>fetch('https://example.org/a.json').catch(() => 0)</script>", "failed: https://example.org/a.json"),
+    ],
+)
+def test_a_planted_fault_is_seen(contexts, planted, body, fault):
+    with visit(contexts["light"], planted(body)) as seen:
+        seen.page.evaluate("fetch(location.href)")  # an answer later than everything the page asked for before
+        assert any(fault in found for found in seen.faults), seen.faults
+
+
+DOT = "data:image/gif;base64,R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw=="
+
+
+def test_a_page_without_fault_has_none(opened, planted, axe_script):
+    page = opened(planted(f"<main><h1>Title</h1><img src='{DOT}' alt='a dot'></main>"), "phone")
+    assert not page_checks.broken_pictures(page) + page_checks.maths_faults(page) + page_checks.overflow(page)
+    assert not page_checks.axe(page, axe_script)
+
+
+def test_a_broken_picture_is_seen(contexts, planted):
+    with visit(contexts["light"], planted("<img loading='lazy' style='margin-top:9000px' src='gone.png'>")) as seen:
+        assert page_checks.broken_pictures(seen.page)
+
+
+MATHJAX = "<script>MathJax = {startup: {promise: Promise.resolve()}}</script>"
+SET = "<p class='math'><mjx-container>x</mjx-container></p>"
+BUTTON, UNSEEN = "<button>Play</button>", "<style>:focus {outline: none !important}</style>"
+ARROW = "<details><summary aria-label='Pages'><i class='toctree-toggle'>v</i></summary></details>"
+INSIDE = "<style>:focus i {outline: 2px solid}</style>"
+WIDE = "<p style='width: 600px'>wide</p>"
+PALE = "<p style='color: #999; background: #fff'>pale</p>"
+LINK = (
+    "<p style='color: #222; background: #fff'>There is a long text about it, which you can read "
+    "<a href='#' style='color: #555; text-decoration: none'>over there</a>, now or later.</p>"
+)
+FRAME = "<iframe title='frame' srcdoc='<html lang=en><title>a</title><button></button>'></iframe>"
+
+
+@pytest.mark.parametrize(
+    ("check", "body", "faults"),
+    [
+        ("maths_faults", MATHJAX + SET, 0),
+        ("maths_faults", SET, 1),
+        ("maths_faults", MATHJAX + "<p class='math'>\\(x\\)</p>", 1),
+        ("maths_faults", MATHJAX + SET.replace("x<", "<mjx-merror>x</mjx-merror><"), 1),
+        ("overflow", WIDE, 1),
+        ("overflow", f"<style>html, body {{overflow-x: hidden}}</style>{WIDE}", 1),
+        ("overflow", f"<div style='overflow: hidden'>{WIDE}</div>", 1),
+        ("overflow", f"<div style='overflow-x: auto'>{WIDE}</div>", 0),
+        ("focus", BUTTON, 0),
+        ("focus", UNSEEN + BUTTON, 1),
+        ("focus", "text", 1),
+        ("focus", UNSEEN + INSIDE + ARROW, 0),
+        ("focus", UNSEEN + ARROW, 1),
+        ("axe", "<input>", 1),
+        ("axe", PALE, 1),
+        ("axe", FRAME, 1),
+        ("axe", FRAME.replace("title='frame'", "").replace("<button></button>", "a"), 1),
+        ("axe", f"<img src='{DOT}'>", 1),
+        ("axe", "<select><option>1</option></select>", 1),
+        ("colours", PALE, 1),
+        ("colours", LINK, 1),
+        ("colours", "<input>", 0),  # of the dark theme only the rules of colours are asked for
+    ],
+)
+def test_a_planted_mistake_is_seen(opened, planted, axe_script, check, body, faults):
+    head = '<meta name="viewport" content="width=device-width">'
+    page = opened(planted(f"<main><h1>Title</h1><article>{body}</article></main>", head), "phone")
+    checks = {
+        "maths_faults": page_checks.maths_faults,
+        "overflow": page_checks.overflow,
+        "focus": lambda page: page_checks.invisible_focus(page, stops=1),
+        "axe": lambda page: page_checks.axe(page, axe_script),
+        "colours": lambda page: page_checks.axe(page, axe_script, "colours"),
+    }
+    assert bool(checks[check](page)) == bool(faults)
+
+
+def test_code_is_looked_at_in_every_colour_and_on_every_ground(opened, planted, axe_script):
+    """axe-core gets one word of each kind: no kind may be lost, and no word that differs in more than its class."""
+    head = "<style>.k {color: #222} .pale {color: #ccc} .k .k {font-weight: bold}</style>"
+    words = "<span class='k'>def</span> <span class='k'>def</span> "
+    pale, nested = "<span class='pale'>is</span>", "<span class='k'><span class='k'>not</span></span> "
+    for code, left, faults in (
+        (2 * f"<pre>{words}</pre>", 1, 0),
+        (f"<pre>{words}<span class='pale'>=</span> {pale} {words}</pre>", 3, 1),
+        (f"<pre>{words}</pre><pre style='background: #333'>{words}</pre>", 2, 1),
+        (f"<pre>{words}</pre><div style='opacity: 0.3'><pre>{words}</pre></div>", 2, 1),
+        (f"<pre>{words}<span class='k' style='color: #ccc'>is</span> <span class='k' id='a'>if</span></pre>", 3, 1),
+        (f"<pre style='width: 9em; overflow: auto'>{words * 9}{pale}\n{words}{pale}</pre>", 4, 1),
+        (f"<pre>{words}{nested}{nested}</pre>", 3, 0),
+    ):
+        page = opened(planted(f"<main><h1>Title</h1>{code}</main>", head))
+        assert bool(page_checks.axe(page, axe_script)) == bool(faults), code
+        assert page.locator("pre span").count() == left, code
+
+
+EVEN = "<style>p {color: #222; margin: 0} div {position: relative} .strip {position: absolute}</style>"
+PLAIN, UNDER = "<p>words to read</p>", "<i class='strip' style='inset: 0; background: #333'></i>"
+
+
+@pytest.mark.parametrize("kinds", ["both", "colours"])
+@pytest.mark.parametrize(
+    ("body", "faults"),
+    [
+        (PLAIN, 0),
+        ("<p style='color: #ccc'>pale words</p>", 1),
+        ("<style>p:nth-child(7) {color: #ccc}</style>" + 7 * PLAIN, 1),
+        ("<style>p:nth-child(7) {background: #333}</style>" + 7 * PLAIN, 1),
+        (f"<div style='opacity: 0.3'>{PLAIN}</div>", 1),
+        (f"<div>{PLAIN}</div><div>{UNDER}<p style='position: relative'>dark below</p></div>", 1),
+        ("<p>Words with <em style='color: #ccc'>a pale one</em> among them</p>", 1),
+        (f"<style>.later p {{color: #ccc}}</style><div class='later'>{PLAIN}</div>", 1),
+        ("<p style='width: 3em'>pale <span style='color: #ccc'>words over several lines</span></p>", 1),
+        ("<input aria-label='a' value='words'><input aria-label='b' value='words' style='color: #ccc'>", 1),
+        ("<svg width='99' height='20'><text y='15' fill='#222'>words</text></svg>", 0),
+        ("<button>words</button><button style='color: #ccc; background: #fff'>words</button>", 1),
+        ("<iframe title='a' srcdoc=\"<html lang=en><title>a</title><p style='color: #ccc'>pale\"></iframe>", 1),
+    ],
+)
+def test_a_pale_text_among_many_is_seen(opened, planted, axe_script, body, faults, kinds):
+    """The rules of colours get one text of each kind: what differs in any way is another kind."""
+    page = opened(planted(f"<main><h1>Title</h1>{9 * PLAIN}<div>{body}</div>{9 * PLAIN}</main>", EVEN))
+    found = page_checks.axe(page, axe_script, kinds)
+    assert bool(found) == bool(faults), found
+
+
+def test_a_dead_explorer_is_seen(opened, planted):
+    figure = (
+        "<figure class='book-explorer'><input type='range' max='2' value='{}' aria-valuetext='a = 0' oninput=\""
+        "const f = this.closest('figure'), text = 'a = ' + this.value;{}\"><output>a = 0</output>"
+        "<svg><text>0</text></svg></figure>"
+    )
+    moves = [
+        "f.querySelector('output').textContent = text",
+        "this.setAttribute('aria-valuetext', text)",
+        "f.querySelector('svg').innerHTML = '<text>' + text + '</text>'",
+    ]
+
+    def faults(start, *scripts):
+        page = opened(planted(figure.format(start, ";".join(scripts))))
+        return page_checks.explorer_faults(page, page.query_selector("figure"))
+
+    assert not faults(0, *moves) + faults(2, *moves)
+    assert "text did not change" in faults(0, *moves[1:])
+    assert "aria-valuetext did not change" in faults(0, moves[0], moves[2])
+    assert faults(0, *moves[:2]) == ["picture did not change"]
+    assert len(faults(0)) == 3
+
+
+PAGE_OF_CONTROLS = "<article><div class='book-control'><button>Play</button><input type='range'></div></article>"
+LIVE = "<figure data-live='a' data-state='ready' style='margin-top:{}px'><svg></svg></figure>"
+LOADS = "<script src='/book/_static/live/{}'></script>"
+STILL, BODY = "<div class='live-still'><svg height='9' width='9'></svg></div>", "<div class='live-body'>words</div>"
+AS_AGREED = "<style>@media print {.live-body {display: none}}</style>"
+
+
+@pytest.mark.parametrize(
+    ("check", "body", "fault"),
+    [
+        ("controls", PAGE_OF_CONTROLS, ""),
+        ("controls", "<style>button:focus {outline: none}</style>" + PAGE_OF_CONTROLS, "no sign of the focus: <button"),
+        ("explorers", "<article></article>", "no explorer and no film"),
+        ("explorers", "<figure class='book-film'><svg></svg></figure>", "no slider"),
+        ("early", LIVE.format(9000), ""),
+        ("early", LIVE.format(9) + LOADS.format("a.js"), ""),
+        ("early", LIVE.format(9000) + LOADS.format("a.js"), "before the reader came near"),
+        ("twice", LIVE.format(9) + LOADS.format("a.js") + LOADS.format("b.js"), ""),
+        ("twice", LIVE.format(9), "nothing was loaded for live figures"),
+        ("twice", LOADS.format("a.js"), "no live figure, and files"),
+        ("twice", LIVE.format(9) + LOADS.format("a.js") + LOADS.format("a.js?again"), "loaded twice"),
+        ("paper", f"<main><figure data-live='a'>{STILL}{BODY}</figure></main>{AS_AGREED}", ""),
+        ("paper", f"<main><figure data-live='a'>{STILL}{BODY}</figure></main>", "on paper"),
+        ("paper", f"<main><figure data-live='a'>{BODY}</figure></main>{AS_AGREED}", "on paper"),
+        ("paper", f"<main><pre>{'long ' * 90}</pre></main>", "is cut on paper"),
+        ("paper", "<a class='copybtn'>copy</a>", "a button on paper"),
+    ],
+)
+def test_a_mistake_in_what_a_page_does_is_seen(contexts, planted, check, body, fault):
+    checks = {
+        "controls": lambda seen: page_checks.controls_without_focus(seen.page),
+        "explorers": lambda seen: page_checks.dead_explorers(seen.page),
+        "early": page_checks.loaded_early,
+        "twice": page_checks.loaded_twice,
+        "paper": lambda seen: page_checks.faults_on_paper(seen.page),
+    }
+    with visit(contexts["light"], planted(body)) as seen:
+        found = checks[check](seen)
+    assert fault in " ".join(found) if fault else not found, found
+
+
+def test_the_browser_reaches_nothing_but_this_machine(contexts):
+    with pytest.raises(Error, match="ERR_NAME_NOT_RESOLVED"), visit(contexts["light"], "http://example.org/"):
+        pass

@@ -1,0 +1,270 @@
+"""The HTML of every page; and every check sees a planted mistake."""
+
+import csv
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from pages import html_checks
+from pages.html_checks import Page, Pages
+from support import built, views
+from support.helpers import PACKAGES, ROOT
+
+from rtx_book.build import repository
+
+TOC = [f"{page}.html" for page in built.toc()]
+CHAPTERS = [name for name in TOC if name.startswith("notebooks/")]
+# Pages that Jupyter Book adds to those of the toc.
+OTHERS = {"404.html", "genindex.html", "index.html", "py-modindex.html", "search.html", f"{views.PAGE}.html"}
+
+
+def test_site_builds_without_a_warning(site):
+    """Sphinx ran with `-W -n --keep-going`; nothing that it wrote is a warning."""
+    log = re.sub(r"\x1b\[[0-9;]*m", "", site.log)
+    assert "build succeeded" in log
+    assert not [line for line in log.splitlines() if re.search(r"\bWARNING\b|\bERROR\b", line)]
+
+
+def test_pages_are_those_of_the_toc(pages):
+    assert not set(TOC) - set(pages)
+    assert not set(pages) - set(TOC) - OTHERS
+    assert {"404.html", "index.html", "search.html"} <= set(pages)
+
+
+def runs_of_the_race(folder):
+    """How many runs the chapter says that its table has, and how many rows are in it."""
+    page = (folder / "notebooks" / "race.html").read_text(encoding="utf-8")
+    told = re.findall(r'download="race\.csv">All ([\d,]+) runs', page)
+    with (folder / "book" / "results" / "race.csv").open(encoding="utf-8", newline="") as file:
+        return [int(number.replace(",", "")) for number in told], len(list(csv.DictReader(file)))
+
+
+def test_the_race_counts_the_rows_of_its_table(site, tmp_path):
+    told, rows = runs_of_the_race(site.folder)
+    assert told == [rows] and rows > 3000
+    for name in ("notebooks/race.html", "book/results/race.csv"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_bytes((site.folder / name).read_bytes())
+    with (tmp_path / "book" / "results" / "race.csv").open("a", encoding="utf-8") as file:
+        file.write("parity\n")
+    told, rows = runs_of_the_race(tmp_path)
+    assert told == [rows - 1], "a row more is a row more"
+
+
+@pytest.mark.parametrize("name", TOC)
+def test_page(pages, name):
+    page = pages[name]
+    checks = [
+        html_checks.one_h1,
+        html_checks.missing_alternatives,
+        html_checks.too_large,
+        html_checks.missing_preview,
+        html_checks.unresolved,
+    ]
+    assert not [fault for check in checks for fault in check(page)]
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_chapter(pages, name):
+    assert not html_checks.chapter_faults(pages[name]) + html_checks.download_faults(pages[name], built.tree())
+
+
+def test_links_lead_somewhere(pages):
+    """The page for missing addresses works at any depth in another way, which the browser tries."""
+    faults = {name: html_checks.broken_links(page, pages) for name, page in pages.items() if name != "404.html"}
+    assert not {name: found for name, found in faults.items() if found}
+
+
+def test_index_leads_to_the_first_page(pages):
+    (leads,) = pages["index.html"].soup.find_all("meta", attrs={"http-equiv": re.compile("refresh", re.I)})
+    assert TOC[0] in leads["content"]
+
+
+def test_no_file_names_the_place_where_it_was_built(site):
+    texts = [
+        path
+        for path in site.folder.rglob("*")
+        if "vendor" not in path.parts and path.suffix in (".html", ".js", ".json", ".jsonl", ".ipynb", ".md", ".txt")
+    ]
+    faults = {path.name: html_checks.traces_of_the_build(path.read_text(encoding="utf-8")) for path in texts}
+    assert not {name: found for name, found in faults.items() if found}
+
+
+def test_search_index_knows_every_page(site):
+    index = (site.folder / "searchindex.js").read_text(encoding="utf-8")
+    assert not [name for name in TOC if f'"{name.removesuffix(".html")}"' not in index]
+
+
+def test_bibliography_is_there(pages):
+    entries = pages["book/references.html"].article.select(".citation")
+    assert entries and all(len(entry.get_text().split()) > 5 for entry in entries)
+
+
+def test_every_button_opens_a_file_of_the_repository(pages):
+    tree = built.tree()
+    chapters = [name for name in pages if name.startswith("notebooks/")]
+    assert len(chapters) == len(CHAPTERS) + 1
+    assert not [fault for name in chapters for fault in html_checks.launch_faults(pages[name], tree, built.SITE_URL)]
+    assert not [name for name, page in pages.items() if "OWNER/REPOSITORY" in page.text]
+    picture = pages[chapters[0]].soup.find("meta", property="og:image")["content"]
+    assert picture.startswith("https://example-org.github.io/example-repo/")
+
+
+@pytest.mark.weekly
+def test_the_plain_command_builds_the_book_without_execution(tmp_path):
+    """`jupyter-book build .` at the top; where the repository is not known, no button leads to it."""
+    start = "import sys; from jupyter_book.cli.main import main; sys.exit(main())"
+    answer = subprocess.run(
+        [sys.executable, "-c", start, "build", "-W", "-n", "--keep-going", "--path-output", str(tmp_path), "."],
+        cwd=ROOT,
+        env={**os.environ, "NO_COLOR": "1", "PYTHONPATH": PACKAGES},
+        capture_output=True,
+        text=True,
+    )
+    assert answer.returncode == 0, [x for x in answer.stderr.splitlines() if "WARNING" in x] or answer.stderr[-2000:]
+    pages = Pages(tmp_path / "_build" / "html")
+    assert {"index.html", "404.html", *CHAPTERS} <= set(pages)
+    if repository.current(ROOT) == repository.PLACEHOLDER:
+        assert not {name: links for name, page in pages.items() if (links := html_checks.repository_links(page))}
+
+
+# ------------------------------------------------------------------------------------------ planted mistakes
+
+
+def page(tmp_path, body, head="", name="page.html"):
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"<html><head>{head}</head><body><article>{body}</article></body></html>")
+    return Page(tmp_path, name)
+
+
+BODIES = {
+    html_checks.one_h1: ("<h1>One</h1>", ["", "<h1></h1>", "<h1>One</h1><h1>Two</h1>"]),
+    html_checks.missing_alternatives: (
+        '<img alt="loss falls" src="a.png"><svg role="img" aria-label="loss falls"><g><svg/></g></svg>'
+        '<span aria-hidden="true"><svg/></span><figure><iframe title="heads"></iframe></figure>',
+        [
+            '<img src="a.png" alt="">',
+            "<svg/>",
+            '<svg role="img" aria-label="figure"/>',
+            '<svg aria-label="loss falls"/>',
+            "<figure><figcaption>loss</figcaption></figure>",
+        ],
+    ),
+    html_checks.too_large: (
+        '<figure class="book-explorer">' + 500_000 * "x" + "</figure>" + 1_900_000 * "x",
+        [2_500_001 * "x", '<figure class="book-film">' + 600_001 * "x" + "</figure>"],
+    ),
+    html_checks.unresolved: (
+        '<p>By <a href="#equation-a">(1.2)</a>, is it so?</p><pre>{eq}`a`</pre>',
+        [
+            "<p>see {eq}`a`</p>",
+            "<p>{cite:t}`elman1990`</p>",
+            "<p>as [?] says</p>",
+            '<a href="#equation-a">here</a>',
+            "<p>{doc}`/notebooks/01`</p>",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("check", BODIES, ids=lambda check: check.__name__)
+def test_a_planted_mistake_is_seen(tmp_path, check):
+    right, wrong = BODIES[check]
+    assert not check(page(tmp_path, right))
+    for body in wrong:
+        assert check(page(tmp_path, body)), body
+
+
+def test_a_broken_link_is_seen(tmp_path):
+    page(tmp_path, '<p id="there"></p><a name="old"></a>', name="a/target.html")
+    page(tmp_path, "home", name="index.html")
+    (tmp_path / "a.css").write_text("")
+
+    def faults(body):
+        one = page(tmp_path, body, name="a/page.html")
+        return html_checks.broken_links(one, Pages(tmp_path))
+
+    assert not faults(
+        '<i id="x"></i><a href="#x"></a><a href="target.html#there"></a><a href="target.html?q=1#old">'
+        '</a><a href="../"></a><script src="../a.css?v=1"></script><a href="https://example.org/x"></a>'
+    )
+    for address in ("#y", "target.html#gone", "gone.html", "/a/target.html"):
+        assert faults(f'<a href="{address}"></a>'), address
+    assert faults('<img src="gone.png">') and faults('<script src="gone.js"></script>')
+
+
+@pytest.mark.parametrize("text", [f"{ROOT}/notebooks/x.py", '{"papermill": {"duration": 1}}', "In ipykernel_12/3.py"])
+def test_a_trace_of_the_build_is_seen(text):
+    assert html_checks.traces_of_the_build(f"some text, {text}")
+    assert not html_checks.traces_of_the_build("papermill runs the notebooks")
+
+
+def test_a_missing_preview_is_seen(tmp_path):
+    (tmp_path / "a.png").touch()
+    right = [
+        "<title>Gates</title>",
+        '<meta name="description" content="Why gates keep a gradient alive.">',
+        '<meta property="og:description" content="Why gates keep a gradient alive.">',
+        '<meta property="og:image" content="https://someone.github.io/book/a.png">',
+    ]
+    assert not html_checks.missing_preview(page(tmp_path, "", "".join(right)))
+    for i, tag in enumerate(right):
+        assert html_checks.missing_preview(page(tmp_path, "", "".join(right[:i] + right[i + 1 :]))), tag
+    for wrong in ("b.png", "https://elsewhere.org/a.png"):
+        head = "".join(right[:3]) + f'<meta property="og:image" content="{wrong}">'
+        assert html_checks.missing_preview(page(tmp_path, "", head))
+
+
+CHAPTER = {
+    "time": '<p class="reading-time">About 12 minutes to read</p>',
+    "solution": '<div class="cell tag_hide-cell"><details><pre>answer</pre></details></div>',
+    "equation": '<div class="math"><span class="eqno">(1.1)</span></div>',
+    "citation": '<a class="reference" href="../book/references.html#id1">Elman (1990)</a>',
+}
+
+
+@pytest.mark.parametrize(
+    ("part", "instead"),
+    [
+        *((part, "") for part in CHAPTER),
+        ("time", '<p class="reading-time">About a while</p>'),
+        ("solution", CHAPTER["solution"].replace("<details>", "<details open>")),
+        ("solution", '<div class="cell tag_hide-cell"><pre>answer</pre></div>'),
+        ("equation", 2 * CHAPTER["equation"]),
+        ("equation", CHAPTER["equation"].replace("1.1", "")),
+    ],
+)
+def test_a_missing_part_of_a_chapter_is_seen(tmp_path, part, instead):
+    assert not html_checks.chapter_faults(page(tmp_path, "".join(CHAPTER.values())))
+    assert html_checks.chapter_faults(page(tmp_path, "".join((CHAPTER | {part: instead}).values())))
+
+
+def test_wrong_buttons_are_seen(tmp_path):
+    name = "notebooks/01.html"
+    colab = "https://colab.research.google.com/github/someone/book/blob/main/notebooks/01.ipynb"
+    address = "https://github.com/someone/book"
+    download = '<a class="btn-download-source-button" href="../_sources/notebooks/01.ipynb">.ipynb</a>'
+    buttons = f'<a href="{colab}">Colab</a><a class="btn-source-repository-button" href="{address}">code</a>'
+    tree = tmp_path / "tree"
+    for notebook in (tree / "notebooks" / "01.ipynb", tmp_path / "_sources" / "notebooks" / "01.ipynb"):
+        notebook.parent.mkdir(parents=True)
+        notebook.write_text("{}")
+    right = page(tmp_path, buttons + download, name=name)
+    assert not html_checks.launch_faults(right, tree, address) + html_checks.download_faults(right, tree)
+    assert html_checks.repository_links(right) == sorted([colab, address])
+    for wrong in (
+        buttons.replace("main/notebooks", "main/book"),
+        buttons.replace(f'href="{address}"', 'href="x"'),
+        f'{buttons}<a href="https://github.com/OWNER/REPOSITORY">code</a>',
+        "",
+    ):
+        assert html_checks.launch_faults(page(tmp_path, wrong, name=name), tree, address), wrong
+    assert html_checks.download_faults(page(tmp_path, "", name=name), tree)
+    assert html_checks.download_faults(page(tmp_path, download.replace("01.", "02."), name=name), tree)
+    (tree / "notebooks" / "01.ipynb").write_text('{"cells": []}')
+    assert html_checks.download_faults(page(tmp_path, download, name=name), tree)
+    (tree / "notebooks" / "01.ipynb").unlink()
+    assert html_checks.launch_faults(page(tmp_path, buttons, name=name), tree, address)

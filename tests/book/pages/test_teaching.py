@@ -1,0 +1,324 @@
+"""What a chapter does for its reader: the first screen, guesses that are clicked, exercises, what a phone shows."""
+
+import pytest
+from docutils import nodes
+from docutils.frontend import get_default_settings
+from docutils.utils import new_document
+from pages import teaching
+from pages.html_checks import Page
+from pages.page_checks import visit
+from support import built
+from support.helpers import ROOT
+
+from rtx_book.sphinx import chapters
+
+CHAPTERS = [f"{page}.html" for page in built.toc() if page.startswith("notebooks/")]
+ASSETS = ROOT / "book" / "assets"
+
+
+# ----------------------------------------------------------------------------------------------- the chapters
+
+
+@pytest.fixture(scope="session")
+def screen(browser):
+    """A laptop's screen."""
+    context = browser.new_context(viewport=teaching.SCREEN)
+    yield context
+    context.close()
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_guesses(pages, name):
+    assert not teaching.guess_faults(pages[name])
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_exercises(pages, name):
+    assert not teaching.exercise_faults(pages[name])
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_folds_say_what_they_hold(pages, name):
+    """The name that a screen reader gives a fold is what is written on it, and no picture waits behind its code."""
+    article = pages[name].article
+    for fold in article.select("details.hide"):
+        summary = fold.find("summary")
+        assert not summary.has_attr("aria-label") and summary.get_text(strip=True)
+    for cell in article.select(".cell.tag_hide-input"):
+        parts = [child.name for child in cell.find_all(["div", "details"], recursive=False)]
+        assert parts in (["div", "details"], ["details"], ["div"]), parts
+
+
+# ------------------------------------------------------------------------- the same checks on planted mistakes
+
+GUESS = (
+    '<div class="guess"><p>Which?</p><details name="g-1"><summary>One</summary><p>No.</p></details>'
+    '<details name="g-1"><summary>Two</summary><p>Yes.</p></details></div>'
+)
+SETTLED = '<p><strong>Guess 1 settled.</strong><span class="guess-said" data-guess="g-1"></span> It is two.</p>'
+OTHER = GUESS.replace("g-1", "g-2") + SETTLED.replace("g-1", "g-2")
+EXERCISE = (
+    "<section><h3>Exercise 1: one</h3><p><em>Easy; no Python needed.</em></p>"
+    '<div class="book-ask"></div><div class="cell tag_hide-cell"><details><summary>Solution</summary></details></div>'
+    "</section><section><h3>Exercise 2: two</h3><p><em>An experiment: predict first.</em></p></section>"
+)
+
+
+def page_of(tmp_path, body):
+    (tmp_path / "page.html").write_text(f"<html><body><article>{body}</article></body></html>")
+    return Page(tmp_path, "page.html")
+
+
+GUESSES = {
+    "one only": (GUESS + SETTLED, "1 guesses"),
+    "not settled": (GUESS + OTHER, "g-1 is settled nowhere"),
+    "settled before": (SETTLED + GUESS + OTHER, "before it is asked"),
+    "never asked": (GUESS + SETTLED + OTHER + SETTLED.replace("g-1", "g-9"), "never asked"),
+    "the same name twice": (GUESS + GUESS + SETTLED + SETTLED, "2 guesses are called"),
+    "two names": (GUESS.replace('name="g-1"', 'name="g-7"', 1) + SETTLED + OTHER, "do not have one name"),
+    "no reason": (GUESS.replace("<p>No.</p>", "") + SETTLED + OTHER, "says nothing"),
+    "given away": (GUESS.replace('name="g-1">', 'name="g-1" open>', 1) + SETTLED + OTHER, "is open"),
+    "one answer": (GUESS.replace("</summary><p>No.</p></details>", "<!--", 1) + "--></div>" + SETTLED, "answers"),
+    "written by hand": (GUESS + SETTLED.replace("></span>", ">two</span>") + OTHER, "said by the script"),
+}
+
+
+def test_guesses_as_agreed(tmp_path):
+    assert not teaching.guess_faults(page_of(tmp_path, GUESS + SETTLED + OTHER))
+
+
+@pytest.mark.parametrize("mistake", GUESSES)
+def test_a_mistake_in_a_guess_is_seen(tmp_path, mistake):
+    body, fault = GUESSES[mistake]
+    assert fault in " ".join(teaching.guess_faults(page_of(tmp_path, body)))
+
+
+EXERCISES = {
+    "none": ("", "no exercises"),
+    "no difficulty": (EXERCISE.replace("Easy; no Python needed.", "Nice."), "no difficulty"),
+    "no field": (EXERCISE.replace("book-ask", "book-asks"), "cannot be answered on the page"),
+    "no experiment": (EXERCISE.replace("An experiment: predict first.", "Hard."), "0 experiments"),
+    "two experiments": (EXERCISE.replace("Easy; no Python needed.", "An experiment: predict first."), "2 experiments"),
+    "an old name": (EXERCISE.replace("Solution", "Show code cell content"), "a solution is called"),
+    "a plea": (
+        EXERCISE + '<div class="tag_exercise"><div class="cell_output">Not answered yet.</div></div>',
+        "not answered yet",
+    ),
+}
+
+
+def test_exercises_as_agreed(tmp_path):
+    assert not teaching.exercise_faults(page_of(tmp_path, EXERCISE))
+
+
+@pytest.mark.parametrize("mistake", EXERCISES)
+def test_a_mistake_in_an_exercise_is_seen(tmp_path, mistake):
+    body, fault = EXERCISES[mistake]
+    assert fault in " ".join(teaching.exercise_faults(page_of(tmp_path, body)))
+
+
+HERO = (
+    '<article><h1>One</h1><p>Where it fails.</p><figure class="book-fig"><p class="fig-title">Short memory fails at'
+    '<br>a hundred steps</p><svg style="display:block" height="{height}" width="300"></svg>'
+    "<figcaption>How it was computed.</figcaption></figure></article>"
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        (HERO.format(height=300), ""),
+        (HERO.format(height=900), "the figure ends at"),
+        (HERO.format(height=300).replace("fig-title", "title"), "has no title"),
+        (HERO.format(height=300).replace("Short memory fails at<br>a hundred steps", "Results"), "no finding"),
+        (HERO.format(height=300).replace("</h1>", "</h1><details class='hide'>x</details>"), "pieces of code"),
+        ("<article><h1>One</h1></article>", "no figure"),
+    ],
+)
+def test_a_mistake_in_the_first_screen_is_seen(screen, planted, body, fault):
+    with visit(screen, planted(body)) as seen:
+        faults = " ".join(teaching.first_screen(seen.page))
+    assert fault in faults if fault else not faults
+
+
+SVG = (
+    '<article><figure><div class="{box}"><svg aria-label="a curve that falls" viewBox="0 0 400 100" '
+    'style="width:100%;min-width:{least}px"><text x="10" y="20" style="font-size:{size}px">error<tspan '
+    'style="font-size:6px">2</tspan></text></svg></div></figure></article>'
+)
+
+
+@pytest.mark.parametrize(
+    ("least", "size", "fault"), [(0, 13, ""), (0, 9, "at least 10"), (800, 9, "without a cue"), (0, 0.5, "at least 10")]
+)
+def test_small_text_and_silent_boxes_are_seen(contexts, planted, least, size, fault):
+    body = SVG.format(least=least, size=size, box="wide")
+    with visit(contexts["phone"], planted(body, "<style>.wide{overflow-x:auto;width:350px}</style>")) as seen:
+        page = seen.page
+        faults = " ".join(teaching.small_texts(page) + teaching.unmarked_boxes(page))
+    assert fault in faults if fault else not faults
+
+
+def test_results_wrap_and_boxes_show_that_they_scroll(contexts, planted):
+    """With the book's style sheet, and not without it."""
+    line = "perplexity " * 12
+    body = (
+        f'<article class="bd-article"><div class="cell_output"><pre><span class="line">{line}</span></pre></div>'
+        f'<div class="book-scroll"><table><tr><td style="white-space:nowrap">{line}</td></tr></table></div></article>'
+    )
+    style = (ASSETS / "book.css").read_text()
+    bare = "<style>.book-scroll,pre{overflow-x:auto;width:340px}</style>"
+    head = '<meta name="viewport" content="width=device-width">'
+    faults = []
+    for sheet in (bare, f"<style>{style}</style>{bare}"):
+        with visit(contexts["phone"], planted(body, head + sheet)) as seen:
+            faults.append((len(teaching.cut_results(seen.page)), len(teaching.unmarked_boxes(seen.page))))
+    assert faults == [(1, 1), (0, 0)]
+
+
+STORES = "document.querySelector('summary').onclick = () => localStorage.setItem('a', Math.random())"
+FORGETS = {
+    "as agreed": ("", ""),
+    "nothing is said": ("document.querySelectorAll('.guess-said').forEach(e => e.remove())", "is not said"),
+    "both stay open": ("document.querySelectorAll('details').forEach(e => e.removeAttribute('name'))", ""),
+    "kept": (STORES, "was stored"),
+    "back again": ("document.querySelector('.guess-said').textContent = 'One'", "outlives the page"),
+}
+
+
+@pytest.mark.parametrize("mistake", FORGETS)
+def test_a_guess_that_is_not_handled_as_agreed_is_seen(contexts, planted, mistake):
+    more, fault = FORGETS[mistake]
+    script = (ASSETS / "site.js").read_text()
+    with visit(contexts["light"], planted(f"{GUESS}{SETTLED}<script>{script}</script><script>{more}</script>")) as seen:
+        faults = teaching.forgotten_guesses(seen)
+    assert (fault in " ".join(faults) and faults) if more else not faults, faults
+
+
+@pytest.mark.parametrize(
+    ("said", "first", "fault"), [("No.", "", ""), ("No.", "No.", "speaks first"), ("", "", "says nothing")]
+)
+def test_a_field_that_is_silent_is_seen(contexts, planted, monkeypatch, said, first, fault):
+    monkeypatch.setattr(teaching, "PATIENCE", 1000)
+    box = (
+        f"<div class='book-ask'><input type='text' aria-label='a'><button onclick=\"document.querySelector('p')"
+        f".textContent = '{said}'\">Check</button><p role='status'>{first}</p></div>"
+    )
+    with visit(contexts["light"], planted(box)) as seen:
+        faults = " ".join(teaching.silent_fields(seen.page))
+    assert fault in faults if fault else not faults
+
+
+def test_guesses_on_paper(contexts, planted):
+    """A printed guess shows its question and all answers, and gives nothing away."""
+    style, script = ((ASSETS / name).read_text() for name in ("book.css", "site.js"))
+    with visit(
+        contexts["light"], planted(f"{GUESS}{SETTLED}<script>{script}</script>", f"<style>{style}</style>")
+    ) as seen:
+        page = seen.page
+        page.locator("summary").nth(1).click()
+        assert page.locator(".guess-said").inner_text().strip() == "You said: “Two”."
+        assert page.get_by_text("Yes.").is_visible()
+        assert page.locator("summary").nth(0).bounding_box()["height"] >= 44
+        page.emulate_media(media="print")
+        assert not page.get_by_text("Yes.").is_visible()
+        assert all(summary.is_visible() for summary in page.locator("summary").all())
+
+
+# --------------------------------------------------------------------------------------- the order of the cells
+
+
+def cell(*tags, code="x = 1", output=None, text=None):
+    """A code cell as myst-nb makes it."""
+    made = nodes.container(nb_element="cell_code", classes=["cell", *(f"tag_{tag}" for tag in tags)])
+    mode = {"hide-input": "input", "hide-cell": "all"}
+    if hidden := [mode[tag] for tag in tags if tag in mode]:
+        made.update_basic_atts({})
+        made["hide_mode"], made["prompt_show"], made["prompt_hide"] = hidden[0], "Show", "Hide"
+    source = nodes.container(nb_element="cell_code_source", classes=["cell_input"])
+    source += nodes.literal_block(code, code)
+    made += source
+    if output or text:
+        box = nodes.container(nb_element="cell_code_output", classes=["cell_output"])
+        if output:
+            box += nodes.raw("", output, format="html")
+        if text:
+            box += nodes.literal_block(text, text, classes=["output", "stream"])
+        made += box
+    return made
+
+
+def page_with(*cells):
+    document = new_document("page", get_default_settings())
+    section = nodes.section()
+    section += nodes.paragraph("", "The hook.")
+    section.extend(cells)
+    document += section
+    return section
+
+
+PICTURE = '<figure class="book-fig"><svg></svg></figure>'
+FIELD = '<div class="book-ask" hidden></div>'
+
+
+def test_the_first_figure_comes_before_the_code():
+    setup, hero = cell("hide-input", code="import x", output="<p>computed</p>"), cell("hide-input", output=PICTURE)
+    after = cell(output=PICTURE)
+    section = page_with(setup, hero, nodes.paragraph("", "After."), after)
+    chapters.figure_first([setup, hero, after])
+    chapters.fold(hero, chapters.CODE)
+    assert [type(child) for child in section.children[1:3]] == [nodes.container, nodes.paragraph]
+    assert [part.tagname for part in hero.children] == ["container", "HideCodeCellNode"]
+    assert chapters.raw_html(hero) == PICTURE + "<p>computed</p>"
+    assert hero.astext().index("import x") < hero.astext().index("x = 1")
+    assert section.children[-1] is after
+
+
+def test_open_code_before_the_first_figure_stays_open_behind_it():
+    opened, hero = cell(code="y = 2"), cell("hide-input", output=PICTURE)
+    section = page_with(opened, hero)
+    chapters.figure_first([opened, hero])
+    assert section.children[1:] == [hero, opened]
+
+
+def test_without_figures_nothing_moves():
+    setup, plain = cell("hide-input"), cell(text="2")
+    section = page_with(setup, plain)
+    chapters.figure_first([setup, plain])
+    assert section.children[1:] == [setup, plain]
+
+
+def test_fields_stand_above_the_exercise():
+    asked, solved = cell("exercise"), cell("hide-cell", output=FIELD)
+    section = page_with(nodes.paragraph("", "How many?"), asked, solved)
+    chapters.move_fields([asked, solved])
+    assert FIELD in chapters.raw_html(section.children[2]) and section.children[3] is asked
+    assert chapters.part(solved, "output") is None and chapters.part(solved, "source") is not None
+    assert asked.children[-1].tagname == "HideCodeCellNode"
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [("not answered yet\n", None), ("Not answered yet.", None), ("a statement\nNot answered yet.\n", "a statement")],
+)
+def test_the_unanswered_says_nothing(text, left):
+    asked = cell("exercise", text=text)
+    chapters.forget_the_unanswered(asked)
+    output = chapters.part(asked, "output")
+    assert (output.astext() if output is not None else None) == left
+
+
+def test_the_attention_view_by_keyboard(opened, views_address):
+    """One Tab stop a side; an arrow goes to the next word and shows its lines alone."""
+    page = opened(views_address)
+    frame = page.query_selector("iframe.bertviz-frame").content_frame()
+    frame.wait_for_selector("svg line", state="attached")
+    assert frame.locator("#left [tabindex='0'], #right [tabindex='0']").count() == 2
+    frame.locator("#left [tabindex='0']").focus()
+    shown = "[...document.querySelectorAll('line[visibility=visible]')].map(e => e.outerHTML).join('')"
+    first = frame.evaluate(shown)
+    page.keyboard.press("ArrowDown")
+    assert frame.evaluate("document.activeElement.getAttribute('aria-label')") == "sequence"
+    assert first and frame.evaluate(shown) not in ("", first)
+    page.keyboard.press("Tab")
+    assert frame.evaluate("document.activeElement.closest('#right') !== null")

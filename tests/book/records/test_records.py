@@ -1,0 +1,185 @@
+"""Records: of one format, packed without loss, and found by name."""
+
+import json
+import os
+
+import pytest
+from support.helpers import ROOT
+from support.made_records import whole, write
+
+from rtx_book.records import records
+from rtx_book.records.records import check, find, load, load_costs, load_record, load_records, pack, sources, thin
+from rtx_book.runs.recipes import BESIDE, RECIPES, recipe_of
+from rtx_book.runs.sweeps import SWEEPS
+
+RESULTS = ROOT / "book" / "results"
+
+
+def test_the_book_s_records_follow_the_schema_and_their_recipe():
+    recipes = BESIDE | RECIPES
+    found = [record for runs in load(RESULTS, curves=True, plain=False).values() for record in runs]
+    assert len(found) >= 992
+    for record in found:
+        check(record)
+        assert recipe_of(record) == recipes[record["recipe"]], record["recipe"]
+        assert not record["commit"].endswith("-dirty") and "/" not in json.dumps(record["device"])
+    packed = {path.stem for path in records.packed_files(RESULTS)}
+    assert packed <= set(SWEEPS) and {name for name, sweep in SWEEPS.items() if not sweep.follow} <= packed
+
+
+def test_the_book_s_records_are_few_small_files_that_the_wheel_has():
+    files = [path for path in RESULTS.rglob("*") if path.is_file() and path.parent.name != "runs"]
+    weights = [path for path in files if path.suffix == ".npz"]
+    assert len(files) <= 50 and sum(path.stat().st_size for path in set(files) - set(weights)) < 10e6
+    assert all(path.stat().st_size < 1.5e6 for path in weights)
+
+
+def test_a_record_with_a_missing_field_is_refused():
+    record = whole()
+    check(record)
+    del record["commit"]
+    with pytest.raises(ValueError, match="the record does not follow the schema: all of it: 'commit' is a required"):
+        check(record)
+
+
+# A run of every kind: rows that lack a metric, no row at all, a run that diverged, other settings than its sister's.
+RUNS = [
+    whole("b", 1, evaluations=[{"step": 1, "split": "valid", "mse": 1 / 3 + 1}, {"step": 2, "split": "valid"}]),
+    whole("b", 0, evaluations=[], metrics={}, diverged={"step": 1, "reason": "nan"}),
+    whole("b", 10, configuration=whole("b")["configuration"] | {"lr": 0.1}, elsewhere={"64": {"mse": 0.1 + 0.2}}),
+    whole("a", 0, loss_by_position=[0.5, 0.25], evaluations=[{"step": i, "split": f"s{i}"} for i in range(3)]),
+]
+MINE = whole("mine")
+PLAN = {"first": ["b", "a"], "second": ["c"]}
+
+
+@pytest.fixture
+def packed(tmp_path):
+    write(tmp_path / "runs", *RUNS, MINE)
+    assert pack(tmp_path, PLAN) == {"first": 4}
+    return tmp_path
+
+
+def test_what_is_packed_is_loaded_as_it_was_and_a_reader_s_own_run_stays_a_file(packed):
+    assert [path.name for path in packed.iterdir() if path.is_file()] == ["first.jsonl"]
+    assert [path.name for path in (packed / "runs").iterdir()] == ["mine-s0.json"]
+    found = load(packed, curves=True)
+    row = found["b"][1]["evaluations"][0]
+    assert row["mse"] == 1.33333, "evaluations along the way have six digits"
+    found["b"][1] = found["b"][1] | {"evaluations": [row | {"mse": 1 / 3 + 1}, *found["b"][1]["evaluations"][1:]]}
+    assert found == {"b": [RUNS[1], RUNS[0], RUNS[2]], "a": [RUNS[3]], "mine": [MINE]}
+    assert "curves" not in load(packed)["a"][0]
+    assert sources(packed) == {"b": "first.jsonl", "a": "first.jsonl", "mine": "runs/mine-s0.json"}
+    assert load(packed / "runs") == load(packed), "whoever names the folder of runs means all of them"
+    lines = [json.loads(line) for line in (packed / "first.jsonl").read_text().splitlines()]
+    assert [line.get("recipe", line.get("seed")) for line in lines] == [None, "b", 0, 1, 10, "a", 0]
+    assert "configuration" in lines[5] and "configuration" in lines[2] and "versions" not in lines[2]
+    assert lines[0]["usual"]["versions"] == RUNS[0]["versions"] and "versions" not in lines[1]
+
+
+def test_what_is_usual_in_a_file_is_told_once(tmp_path):
+    """Of the configurations, too, each of which names only what is unusual."""
+    runs = [whole(name, configuration=whole()["configuration"] | {"name": name, "lr": lr})
+            for name, lr in (("a", 0.1), ("b", 0.1), ("c", 0.2))]  # fmt: skip
+    runs[2]["commit"] = "f" * 40
+    write(tmp_path / "runs", *runs)
+    pack(tmp_path, {"all": ["a", "b", "c"]})
+    usual, *lines = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
+    assert usual["usual"]["configuration"]["lr"] == 0.1 and "name" not in usual["usual"]["configuration"]
+    assert [line.get("configuration") for line in lines[::2]] == [
+        {"name": "a"},
+        {"name": "b"},
+        {"name": "c", "lr": 0.2},
+    ]
+    found = [own[0] for own in load(tmp_path).values()]
+    for name in ("configuration", "commit"):
+        assert [record[name] for record in found] == [run[name] for run in runs], name
+
+
+def test_what_has_won_is_found_under_its_plain_name_too(packed):
+    assert records.chosen(packed) == {}
+    (packed / "chosen.json").write_text('{"race": "b", "b": "a", "gone": "never-run"}')
+    found = load(packed)
+    assert found["race"] == found["b"] and found["b"][0]["recipe"] == "b", "a recipe's own name comes first"
+    assert set(found) == {"race", "a", "b", "mine"} and set(load(packed, plain=False)) == {"a", "b", "mine"}
+    assert sources(packed)["race"] == "first.jsonl"
+    assert find("race", 0, packed) is None, "a run has one name"
+
+
+def test_a_run_made_again_takes_the_place_of_the_packed_one(packed):
+    again = whole("b", 1, metrics={"mse": 7.0})
+    write(packed / "runs", again)
+    assert load(packed)["b"][1]["metrics"] == find("b", 1, packed)["metrics"] == {"mse": 7.0}, (
+        "before it is packed, too"
+    )
+    assert pack(packed, PLAN) == {"first": 1} and pack(packed, PLAN) == {}
+    assert load(packed, curves=True)["b"] == [RUNS[1], again, RUNS[2]] and load(packed)["a"]
+
+
+def test_curves_are_thinned_and_that_of_the_rate_is_dropped(tmp_path):
+    names = ("step", "loss", "gradient_norm", "lr")
+    write(tmp_path / "runs", whole("c", curves={name: [i / 7 for i in range(200)] for name in names}))
+    pack(tmp_path, PLAN)
+    (record,) = load(tmp_path, curves=True)["c"]
+    assert record["curves"] == {name: thin([i / 7 for i in range(200)], 50) for name in names[:3]}
+    check(record)
+
+
+def test_a_run_s_file_is_kept_until_its_packed_record_was_read_back(packed, monkeypatch):
+    before = (packed / "first.jsonl").read_text()
+    write(packed / "runs", whole("b", 2))
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "replace", lambda old, new: (_ for _ in ()).throw(OSError("disk full")))
+        with pytest.raises(OSError, match="disk full"):
+            pack(packed, PLAN)
+    with monkeypatch.context() as broken:
+        broken.setattr(records, "_replace", lambda path, lines: None)
+        with pytest.raises(ValueError, match=r"first\.jsonl does not hold what was packed"):
+            pack(packed, PLAN)
+    assert (packed / "first.jsonl").read_text() == before and (packed / "runs" / "b-s2.json").exists()
+    assert pack(packed, PLAN) == {"first": 1} and find("b", 2, packed)
+
+
+def test_one_run_is_found_wherever_it_lies(packed):
+    assert find("b", 10, packed)["configuration"]["lr"] == 0.1 and find("b", 3, packed) is find("d", 0, packed) is None
+    assert find("mine", 0, packed) == MINE and find("a", 0, packed / "runs")["loss_by_position"]
+    find("a", 0, packed)["metrics"]["mse"] = 0
+    assert find("a", 0, packed)["metrics"] == {"mse": 0.01}, "a copy"
+    (packed / "runs" / "mine-s0.json").write_text('{"recipe": "mi')
+    assert find("mine", 0, packed) is None, "cut off, as if there were none"
+    with pytest.raises(ValueError, match=r"mine-s0\.json is not JSON"):
+        load(packed)
+
+
+def test_a_file_is_read_again_when_it_has_changed(packed):
+    load(packed)["b"][0]["metrics"]["seen"] = 1.0
+    assert "seen" in load(packed)["b"][0]["metrics"], "parsed once"
+    os.utime(packed / "first.jsonl", ns=(0, 0))
+    assert "seen" not in load(packed)["b"][0]["metrics"]
+
+
+def test_thin_keeps_the_mean_and_the_length_small():
+    values = thin(range(1000), points=200)
+    assert len(values) == 200 and values[0] == 2.0 and thin([1, 2, 3]) == [1.0, 2.0, 3.0] and thin([]) == []
+    assert thin([1, 2, 3], points=2) == [1.5, 3.0]
+
+
+def test_loading_by_name():
+    with pytest.raises(FileNotFoundError, match="rtx_book run nothing --seed 7"):
+        load_record("nothing-s7")
+    assert load_records("nothing") == []
+    assert [record["seed"] for record in load_records("copy-gru")] == [0, 1, 2]
+    record = load_record("copy-gru-s1")
+    assert record["recipe"] == "copy-gru" and record["seed"] == 1 and len(record["curves"]["loss"]) == 50
+
+
+def test_costs_of_the_race(monkeypatch, tmp_path):
+    monkeypatch.setattr(records, "results_folder", lambda: tmp_path)
+    assert load_costs() == load_costs("copy") == {}, "nothing was measured"
+    costs = {"seconds_per_step": 0.01, "flops_per_step": 1000, "parameters": 50}
+    pairs = [(task, lane) for task in ("copy", "adding") for lane in ("rnn", "transformer-xl")]
+    rows = [{"case": f"race-{task}", "variant": lane, "ratio": 1.0, **costs} for task, lane in pairs]
+    (tmp_path / "speed").mkdir()
+    (tmp_path / "speed" / "race-cpu.json").write_text(json.dumps({"rows": rows}))
+    assert load_costs("copy") == {("copy", "rnn"): costs, ("copy", "transformer-xl"): costs}
+    assert len(load_costs()) == 4 and load_costs("text") == {}

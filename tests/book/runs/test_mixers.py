@@ -1,0 +1,44 @@
+"""Every mixer by its name stands in a stack, carries its state, and sees nothing later; recipes name what there is."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from support.helpers import relative_error
+
+from rtx_book.runs.mixers import MIXERS, mixers
+from rtx_book.runs.recipes import RECIPES
+
+TASK = SimpleNamespace(input_size=5, output_size=4, vocabulary=5)
+
+
+@pytest.mark.parametrize("name", MIXERS)
+def test_a_stack_of_any_mixer_can_be_fed_in_pieces_and_sees_nothing_later(name):
+    torch.manual_seed(0)
+    model = mixers(TASK, name, width=8, layers=2).double().eval()
+    x = torch.randint(5, (2, 9), generator=torch.Generator().manual_seed(1))
+    whole, _ = model(x)
+    first, state = model(x[:, :4])
+    assert relative_error(torch.cat([first, model(x[:, 4:], state)[0]], 1), whole) < 1e-12
+    changed = x.clone()
+    changed[:, 5] = (changed[:, 5] + 1) % 5
+    after = model(changed)[0]
+    assert relative_error(after[:, :5], whole[:, :5]) < 1e-12 and relative_error(after[:, 5:], whole[:, 5:]) > 1e-6
+
+
+def test_options_reach_the_mixer():
+    assert mixers(TASK, "qrnn", {"window": 3}, width=8, layers=1).mixers[0].window == 3
+
+
+def test_an_unknown_mixer_is_refused():
+    with pytest.raises(ValueError, match=r"mixer must be one of \[.*'min-gru'.*\], got 'gru'"):
+        mixers(TASK, "gru", width=8, layers=1)
+
+
+def test_what_is_compared_on_a_task_has_one_budget():
+    """All but the mixer and the rate is the same."""
+    for prefix in ("parity-", "s3-", "mqar-", "selective-"):
+        recipes = [recipe for name, recipe in RECIPES.items() if name.startswith(prefix)]
+        budgets = {(r.steps, r.batch_size, r.schedule, r.warmup, r.clip, r.weight_decay) for r in recipes}
+        stacks = {str({k: v for k, v in r.model_arguments.items() if k not in ("mixer", "options")}) for r in recipes}
+        assert len(recipes) > 3 and len(budgets) == len(stacks) == 1

@@ -1,0 +1,262 @@
+"""Weights: written and read back, refused when damaged, and what begins from them."""
+
+import shutil
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from support.data import reads
+
+from rtx_book.runs import pretrained, runs
+from rtx_book.runs.builders import build
+from rtx_book.runs.fine_tuning import WithAuxiliary, overlap
+from rtx_book.runs.recipes import RECIPES, pretraining
+from rtx_lib.diagnostics.probe import layer_probes
+from rtx_lib.models import BERT, GPT, BERTClassifier
+from rtx_lib.tasks import BothWaysText, CausalText, MaskedText, SentenceClasses
+from rtx_lib.tasks.vocabulary import SPECIAL, Vocabulary
+from rtx_lib.training.evaluation import evaluate
+
+SIZES = {"width": 8, "heads": 2, "layers": 1, "length": 16}
+TEXT = {"sources": ["small_world"], "length": 16, "size": 60}
+
+
+def tiny(name):
+    """A recipe of pre-training of ten steps on generated text."""
+    recipe, bert = RECIPES[name], name.startswith("bert")
+    text = TEXT | ({"share": 0.3, "places": True} if bert else {})
+    sizes = SIZES | ({"segments": 1, "start": "word2vec"} if bert else {})
+    return replace(recipe, steps=10, batch_size=8, warmup=2, eval_every=5, model_arguments=sizes, task_arguments=text)
+
+
+FEW = {"source": "small_world", "labels": 8, "length": 16}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Weights of both kinds, made end to end."""
+    folder = tmp_path_factory.mktemp("weights")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("bert-small", "gpt-small"):
+            patch.setitem(RECIPES, name, tiny(name))
+            assert runs.pretrain(name, folder, out=folder, progress=False) == folder / f"{name}.npz"
+    return folder
+
+
+@pytest.fixture
+def folder(made, tmp_path, monkeypatch):
+    """A copy of them, which stands for the book's folder."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.setattr(pretrained, "weights_folder", lambda: tmp_path)
+    pretrained.vocabulary.cache_clear()
+    yield tmp_path
+    pretrained.vocabulary.cache_clear()
+
+
+def test_what_was_trained_is_read_back_and_the_same_seed_gives_the_same_file(folder, monkeypatch):
+    first = (folder / "bert-small.npz").read_bytes()
+    model, words = pretrained.load("bert-small")
+    assert isinstance(model, BERT) and isinstance(pretrained.load("gpt-small")[0], GPT)
+    assert words.words[:5] == SPECIAL and len(words) == model.input_size
+    assert (folder / "bert-small-s0.json").exists()
+    monkeypatch.setitem(RECIPES, "bert-small", tiny("bert-small"))
+    runs.pretrain("bert-small", folder, out=folder, progress=False)
+    assert (folder / "bert-small.npz").read_bytes() == first
+    torch.manual_seed(0)
+    fresh, _ = pretrained.load("bert-small", trained=False)
+    assert not torch.equal(fresh.encoder.embedding.weight, model.encoder.embedding.weight)
+    about = pretrained.read(folder / "bert-small.npz")[2]
+    assert about["recipe"] == "bert-small" and "CC BY-SA 4.0" in about["licence"]
+
+
+def test_damaged_weights_are_refused(folder):
+    path = folder / "bert-small.npz"
+    whole = path.read_bytes()
+    for damaged in (whole[: len(whole) // 2], b"", b"no archive", whole[:2000] + b"\0\1\2\3" + whole[2004:]):
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match=r"bert-small\.npz is damaged"):
+            pretrained.load("bert-small")
+
+
+def test_one_changed_number_or_word_is_seen(folder):
+    path = folder / "bert-small.npz"
+    arrays = dict(np.load(path))
+    for name in ("p.bias", "words", "about"):
+        changed = arrays | {name: arrays[name].copy()}
+        changed[name][-1] += 1
+        np.savez(path, **changed)
+        with pytest.raises(ValueError, match="do not have the SHA-256"):
+            pretrained.load("bert-small")
+
+
+def test_parameters_of_another_model_and_a_missing_file_are_named(folder):
+    about = {"model": "bert", "arguments": SIZES}
+    pretrained.save(folder / "odd.npz", torch.nn.Linear(2, 2), Vocabulary(SPECIAL), about)
+    with pytest.raises(ValueError, match=r"odd\.npz does not hold the parameters"):
+        pretrained.load("odd", folder)
+    with pytest.raises(FileNotFoundError, match="pretrain bert-large"):
+        pretrained.load("bert-large", folder)
+
+
+def test_the_book_s_weights_are_whole_and_know_their_recipe():
+    paths = sorted(pretrained.weights_folder().glob("*.npz"))
+    assert "bert-small" in [path.stem for path in paths]
+    for path in paths:
+        recipe = next(recipe for recipe in pretraining.PRETRAINED if recipe.name == path.stem)
+        model, words = pretrained.load(recipe.name)
+        about = pretrained.read(path)[2]
+        assert about["recipe"] == recipe.name and not about["commit"].endswith("-dirty")
+        assert about["arguments"] == {k: v for k, v in recipe.model_arguments.items() if k != "start"}
+        assert len(words) == recipe.task_arguments["size"] == model.input_size
+
+
+def test_the_book_s_bert_fills_a_gap_from_both_sides():
+    model, words = pretrained.load("bert-small")
+    (mask,) = words.require("[MASK]")
+
+    def likely(text):
+        x = words.encode(text)[None]
+        logits = model.eval()(x)[0][0, int((x[0] == mask).nonzero())]
+        return [words.words[i] for i in logits.topk(20).indices.tolist()]
+
+    assert "been" in likely("[CLS] it has [MASK] used in the past . [SEP]")
+    assert "be" in likely("[CLS] it will [MASK] used in the past . [SEP]")
+
+
+@pytest.mark.parametrize("kind", ["bert", "gpt"])
+def test_a_classifier_begins_from_the_weights_or_from_scratch(folder, kind):
+    name, trained = f"few-subj-50-{kind}", pretrained.load(f"{kind}-small")[0]
+    recipe = RECIPES[name]
+    recipe = replace(recipe, task_arguments=recipe.task_arguments | FEW)
+    for begin in (True, False):
+        model, task = build(replace(recipe, model_arguments=recipe.model_arguments | {"trained": begin}), 1)
+        inner, table = (model.encoder, trained.encoder) if kind == "bert" else (model.gpt, trained)
+        assert torch.equal(inner.embedding.weight, table.embedding.weight) == begin
+        assert task.vocabulary == len(pretrained.vocabulary(f"{kind}-small"))
+        x, y = task.batch("train", 4, torch.Generator().manual_seed(0))
+        assert task.loss(model(x)[0], y).isfinite()
+
+
+def test_text_without_labels_is_read_before_the_labels(folder):
+    recipe = RECIPES["few-subj-50-bert"]
+    how = {
+        "model_arguments": recipe.model_arguments | {"domain_steps": 3},
+        "task_arguments": recipe.task_arguments | FEW,
+    }
+    first, second = (build(replace(recipe, **how), seed)[0] for seed in (0, 1))
+    began = pretrained.load("bert-small")[0].encoder.embedding.weight
+    assert torch.equal(first.encoder.embedding.weight, second.encoder.embedding.weight)
+    assert not torch.equal(first.encoder.embedding.weight, began)
+    assert not torch.equal(first.readout.weight, second.readout.weight)
+
+
+def test_each_seed_has_labels_of_its_own(folder):
+    recipe = RECIPES["few-subj-50-bert"]
+    recipe = replace(recipe, task_arguments=recipe.task_arguments | FEW)
+    rows = [build(recipe, seed)[1].splits.finite("train")[0].tolist() for seed in (0, 0, 1)]
+    assert rows[0] == rows[1] != rows[2]
+
+
+def test_a_frozen_encoder_stays_as_it_is(folder):
+    recipe = RECIPES["few-subj-50-bert"]
+    arguments = recipe.model_arguments | {"frozen": True}
+    task = recipe.task_arguments | FEW
+    recipe = replace(recipe, model_arguments=arguments, task_arguments=task, steps=3, warmup=0)
+    model, task = build(recipe, 0)
+    before = [p.clone() for p in model.encoder.parameters()]
+    readout = model.readout.weight.detach().clone()
+    runs.trained(recipe, model, task)
+    assert all(torch.equal(p, old) for p, old in zip(model.encoder.parameters(), before, strict=True))
+    assert not torch.equal(model.readout.weight, readout)
+
+
+def test_the_auxiliary_loss_is_added_and_the_metrics_are_those_of_the_classes():
+    plain = SentenceClasses("small_world", labels=8, framed=True, size=40)
+    task = WithAuxiliary(plain, 0.5)
+    x, y = task.batch("train", 3, torch.Generator().manual_seed(0))
+    own = plain.batch("train", 3, torch.Generator().manual_seed(0))
+    assert torch.equal(x, own[0]) and torch.equal(y[:, 0], own[1]) and torch.equal(y[:, 1:], x)
+    logits = torch.randn(*x.shape, task.vocabulary + 4, dtype=torch.double)
+    logits[..., task.vocabulary :] = logits[:, -1:, task.vocabulary :]
+    nll = -logits[:, :-1, : task.vocabulary].log_softmax(-1).gather(2, x[:, 1:, None])[..., 0]
+    words = nll[x[:, 1:] != 0].mean()
+    classes = plain.loss(logits[:, -1:, task.vocabulary :], y[:, 0])
+    assert torch.isclose(task.loss(logits, y), classes + 0.5 * words, rtol=1e-12)
+    assert task.metrics(logits, y) == plain.metrics(logits[..., task.vocabulary :], y[:, 0])
+
+    def model(x):
+        return torch.zeros(*x.shape, task.vocabulary + 4), None
+
+    class Zeros(torch.nn.Module):
+        forward = staticmethod(model)
+
+    assert evaluate(Zeros(), task, "test")["loss"] == pytest.approx(task.baselines()["uniform guess loss"], abs=1e-6)
+
+
+def test_logits_at_places_are_those_of_all_positions():
+    at, everywhere = (MaskedText("small_world", length=16, size=60, places=places) for places in (True, False))
+    torch.manual_seed(0)
+    model = BERT(len(at.words), **SIZES).double().eval()
+    for split in ("train", "valid"):
+        (ids, segments, places), y = at.batch(split, 5, torch.Generator().manual_seed(0))
+        x, labels = everywhere.batch(split, 5, torch.Generator().manual_seed(0))
+        assert torch.equal(ids, x) and not segments.any() and (y >= 0).sum() == (labels >= 0).sum()
+        assert torch.equal(labels.gather(1, places), y)
+        loss = at.loss(model((ids, segments, places))[0], y)
+        assert torch.isclose(loss, everywhere.loss(model(x)[0], labels), rtol=1e-12)
+    assert evaluate(model.float(), at, "test") == pytest.approx(evaluate(model, everywhere, "test"), rel=1e-5)
+
+
+def test_text_of_both_ways_has_the_rows_and_the_neighbours():
+    causal, both = (kind("small_world", length=16, size=60) for kind in (CausalText, BothWaysText))
+    x, y = next(both.batches("test", 50))
+    assert torch.equal(x, both.rows.ids["test"][:50].long()) and both.baselines() == causal.baselines()
+    after = next(causal.batches("test", 50))[1]
+    assert torch.equal(y[:, :-1, 0], after), "the first label is that of GPT"
+    assert torch.equal(y[:, 1:, 1], x[:, :-1].masked_fill(x[:, 1:] == 0, -100)), "the second names the word before"
+    assert both.weight(y) == 2 * causal.weight(after)
+
+
+def test_layers_of_bert_are_what_its_blocks_give():
+    torch.manual_seed(0)
+    model = BERT(20, **SIZES | {"layers": 2}).eval()
+    x = torch.tensor([[2, 7, 8, 3, 0], [2, 9, 10, 11, 3]])
+    layers = model.layers(x)
+    assert len(layers) == 3 and torch.equal(layers[-1], model.encode(x))
+
+
+def test_a_probe_reads_all_labels_of_train_and_test_and_no_other_position():
+    ids = torch.tensor([[2, 5, 6, 3], [2, 6, 5, 3], [2, 5, 3, 0]])
+    labels = torch.where(ids > 4, ids - 5, -100)  # what is at [CLS] and [SEP] does not count
+    task = SimpleNamespace(batches=lambda split, size: iter([(ids[:2], labels[:2]), (ids[2:], labels[2:])]))
+
+    def layers(x):
+        return [F.one_hot(x, 7).float(), torch.zeros(*x.shape, 2)]
+
+    assert layer_probes(layers, task) == [1.0, pytest.approx(3 / 5)]
+
+
+def test_test_sentences_in_the_text_are_counted():
+    found = overlap(["small_world"], "small_world")
+    assert found["sentences"] > 0 and found["found"] >= found["found, four words or more"] > 0
+    left = overlap(["small_world"], "small_world", ["small_world"])
+    assert left["found"] == 0, "documents leaves them out"
+
+
+@reads(MaskedText, pretraining.TEXTS, without=pretraining.HELD_OUT)
+@reads(SentenceClasses, "sst2")
+def test_the_text_of_the_book_s_weights_holds_no_test_sentence():
+    assert overlap(pretraining.TEXTS, "sst2", pretraining.HELD_OUT)["found"] == 0, "else there is one, of three words"
+
+
+def test_the_mean_of_a_sentence_is_that_of_its_words():
+    torch.manual_seed(0)
+    model = BERTClassifier(BERT(20, **SIZES), 3, kind="mean").double().eval()
+    x = torch.tensor([[2, 7, 8, 3]])
+    h = model.encoder(x)[0]
+    expected = model.readout(h.mean(1, keepdim=True))
+    for padded in (x, F.pad(x, (0, 5))):
+        torch.testing.assert_close(model(padded)[0], expected, rtol=1e-12, atol=1e-12)

@@ -1,0 +1,170 @@
+"""Rates of the race: which runs follow from which records, and which rate wins."""
+
+import math
+from dataclasses import asdict
+
+import pytest
+from support.made_records import whole, write
+
+from rtx_book.runs import tuning
+from rtx_book.runs.recipes import race as plan
+from rtx_book.runs.tuning import GRID, beyond, next_runs, next_trials, ranked, tuned
+
+CELL = ("copy", "gru")
+
+
+def put(folder, recipe, value, seed=0):
+    """A record whose last validation loss is ``value``; one that diverged for None."""
+    diverged = {"step": 3, "reason": "loss is nan"} if value is None else None
+    rows = [{"step": 1, "split": "valid", "loss": loss} for loss in (9.0, value or 0.0)]
+    changes = {"configuration": asdict(recipe), "evaluations": rows, "diverged": diverged}
+    write(folder, whole(recipe.name, seed, **changes))
+
+
+def try_rates(folder, losses, rates=plan.RATES):
+    for lr, value in zip(rates, losses, strict=True):
+        put(folder, plan.trial(*CELL, lr), value)
+
+
+def finals(folder, lr, values):
+    for seed, value in enumerate(values):
+        put(folder, plan.race(*CELL, lr), value, seed)
+
+
+def asked(runs):
+    return [(recipe.name, seed) for recipe, seed in runs]
+
+
+def test_at_first_all_cells_try_all_rates_and_nothing_else(tmp_path):
+    runs = next_runs(tmp_path)
+    assert len(runs) == len(plan.CELLS) * len(plan.RATES) == len({recipe.name for recipe, _ in runs})
+    assert runs == next_trials(tmp_path) and {seed for _, seed in runs} == {0}
+    assert tuned(*CELL, tmp_path) == (None, [(plan.trial(*CELL, lr), 0) for lr in plan.RATES])
+
+
+def test_the_two_best_trials_are_run_with_three_seeds_and_the_better_median_with_five(tmp_path):
+    try_rates(tmp_path, [5, 4, 1, 0.5, 2, None, 9])  # best: 0.003, then 0.001
+    won, runs = tuned(*CELL, tmp_path)
+    names = ["race-copy-gru-0.003", "race-copy-gru-0.001"]
+    assert won is None and asked(runs) == [(name, seed) for name in names for seed in (0, 1)]
+    finals(tmp_path, 0.003, [0.1, None])
+    finals(tmp_path, 0.001, [0.3, 0.4])
+    won, runs = tuned(*CELL, tmp_path)
+    assert won is None and asked(runs) == [(name, 2) for name in names]
+    finals(tmp_path, 0.003, [0.1, None, None])
+    finals(tmp_path, 0.001, [0.3, 0.4, 0.2])
+    won, runs = tuned(*CELL, tmp_path)
+    assert won == 0.001 and asked(runs) == [("race-copy-gru-0.001", 3), ("race-copy-gru-0.001", 4)]
+    finals(tmp_path, 0.001, [0.3, 0.4, 0.2, 8, 9])
+    assert tuned(*CELL, tmp_path) == (0.001, []), "the two seeds that come later change nothing"
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "spared"),
+    [((1, 2), (3, 4), True), ((1, 3), (2, 4), False), ((1, 2), (3, None), True), ((None, 2), (3, 4), False)],
+)
+def test_a_third_seed_is_spared_where_two_decide(tmp_path, ours, theirs, spared):
+    try_rates(tmp_path, [5, 4, 1, 0.5, 2, None, 9])
+    finals(tmp_path, 0.003, ours)
+    finals(tmp_path, 0.001, theirs)
+    missing = [("race-copy-gru-0.003", 2), ("race-copy-gru-0.001", 2)]
+    assert asked(tuned(*CELL, tmp_path)[1]) == missing[: 1 if spared else 2]
+
+
+def test_the_one_rate_between_the_two_best_is_run_too(tmp_path):
+    assert tuning.finalists({0.001: 3.0, 0.003: 5.0, 0.01: 1.0, 0.03: 9.0}) == [0.01, 0.001, 0.003]
+    assert tuning.finalists({0.001: 3.0, 0.003: 5.0, 0.01: 4.0, 0.03: 1.0}) == [0.03, 0.001], "two are left out"
+    try_rates(tmp_path, [9, 8, 2, 7, 1, 6, 5])
+    assert {recipe.lr for recipe, _ in tuned(*CELL, tmp_path)[1]} == {0.001, 0.003, 0.01}
+
+
+def test_a_lane_that_is_best_at_an_end_tries_on_beyond_it(tmp_path):
+    try_rates(tmp_path, [1, 2, 3, 4, 5, 6, 7])
+    assert asked(tuned(*CELL, tmp_path)[1]) == [("trial-copy-gru-3e-05", 0)]
+    put(tmp_path, plan.trial(*CELL, 3e-5), 0.5)
+    assert asked(tuned(*CELL, tmp_path)[1]) == [("trial-copy-gru-1e-05", 0)]
+    put(tmp_path, plan.trial(*CELL, 1e-5), 0.7)
+    assert {name for name, _ in asked(tuned(*CELL, tmp_path)[1])} == {"race-copy-gru-3e-05", "race-copy-gru-1e-05"}
+
+
+def test_a_final_that_is_won_at_an_end_is_run_beyond_it_too(tmp_path):
+    try_rates(tmp_path, [9, 8, 7, 6, 5, 1, 2])  # best: 0.03, then 0.1
+    finals(tmp_path, 0.03, [2, 2, 2])
+    finals(tmp_path, 0.1, [1, 1, 1])
+    won, runs = tuned(*CELL, tmp_path)
+    assert won is None and asked(runs) == [("race-copy-gru-0.3", seed) for seed in (0, 1)]
+    finals(tmp_path, 0.3, [3, 0.5, 3])
+    won, runs = tuned(*CELL, tmp_path)
+    assert won == 0.1 and [seed for _, seed in asked(runs)] == [3, 4]
+
+
+def test_where_nothing_is_beyond_the_grid_the_end_wins(tmp_path):
+    try_rates(tmp_path, range(len(GRID), 0, -1), GRID)
+    finals(tmp_path, GRID[-1], [1, 1, 1])
+    finals(tmp_path, GRID[-2], [2, 2, 2])
+    assert tuned(*CELL, tmp_path)[0] == GRID[-1]
+
+
+def test_a_record_of_another_configuration_is_none(tmp_path):
+    try_rates(tmp_path, [5, 4, 1, 0.5, 2, None, 9])
+    record = tmp_path / "trial-copy-gru-0.003-s0.json"
+    record.write_text(record.read_text().replace('"steps": 500', '"steps": 400'))
+    assert asked(tuned(*CELL, tmp_path)[1]) == [("trial-copy-gru-0.003", 0)]
+
+
+def test_ranked_and_beyond():
+    assert ranked({0.1: 2.0, 0.01: 1.0, 0.001: 1.0, 1e-4: math.inf}) == [0.001, 0.01, 0.1, 1e-4]
+    assert beyond(0.01, plan.RATES) is None
+    assert beyond(0.1, plan.RATES) == 0.3 and beyond(1e-4, plan.RATES) == 3e-5
+    assert beyond(GRID[0], GRID) is None and beyond(GRID[-1], GRID[1:]) is None
+
+
+@pytest.mark.parametrize(
+    ("keep", "rows", "expected"), [(None, [3.0, 1.0, 2.0], 2.0), ("loss", [3.0, 1.0, 2.0], 1.0), (None, None, math.inf)]
+)
+def test_what_a_run_is_judged_by(keep, rows, expected):
+    recipe = plan.race("chorales" if keep else "copy", "rnn", 0.01)
+    record = {"evaluations": [{"loss": value} for value in rows or [1.0]], "diverged": None if rows else {"step": 1}}
+    assert recipe.keep_best == keep and tuning.loss(record, recipe) == expected
+
+
+def test_the_rates_that_are_decided(tmp_path):
+    assert tuning.chosen(tmp_path) == {task: {} for task in plan.TASKS}
+    try_rates(tmp_path, [5, 4, 1, 0.5, 2, None, 9])
+    for lr in (0.001, 0.003):
+        finals(tmp_path, lr, [lr] * 3)
+    assert tuning.chosen(tmp_path)["copy"] == {"gru": 0.001}
+
+
+def test_fresh_seeds_are_for_those_that_cross_the_line_with_most_of_their_five(tmp_path, monkeypatch):
+    rates = {"gru": 0.01, "lstm": 0.03, "rnn": 0.1}
+    monkeypatch.setattr(tuning, "tuned", lambda task, lane, folder: (rates.get(lane), [("more", 4)] * (lane == "rnn")))
+    for lane, solved in (("gru", 3), ("lstm", 2), ("rnn", 5)):
+        for seed in plan.SEEDS:
+            metrics = {"last quarter": 1.0 if seed < solved else 0.5}
+            recipe = plan.race("parity", lane, rates[lane])
+            write(tmp_path, whole(recipe.name, seed, configuration=asdict(recipe), metrics=metrics))
+    name = "again-parity-gru-0.01"
+    assert asked(tuning.next_again(tmp_path)) == [(name, seed) for seed in plan.FRESH_SEEDS]
+    assert not set(plan.FRESH_SEEDS) & set(plan.SEEDS) and plan.again("parity", "gru", 0.01).lr == 0.01
+    put(tmp_path, plan.again("parity", "gru", 0.01), 1, seed=5)
+    assert asked(tuning.next_again(tmp_path)) == [(name, seed) for seed in plan.FRESH_SEEDS[1:]]
+
+
+def test_lengths_and_sizes_follow_from_the_rate_that_is_decided(tmp_path, monkeypatch):
+    assert tuning.next_lengths(tmp_path) == tuning.next_large(tmp_path) == []
+    monkeypatch.setattr(tuning, "tuned", lambda task, lane, folder: (0.01 if lane == "gru" else None, []))
+    names = [
+        f"race-{task}-gru-{length}-0.01"
+        for task, length in [("adding", 50), ("adding", 200), ("copy", 10), ("copy", 100)]
+    ]
+    assert asked(tuning.next_lengths(tmp_path)) == [(name, seed) for seed in (0, 1, 2) for name in names]
+    first = asked(tuning.next_large(tmp_path))
+    assert first == [(f"large-{task}-gru-{lr}", 0) for task in plan.LARGE_TASKS for lr in (0.003, 0.01, 0.03)]
+    for lr, value in ((0.003, 3), (0.01, 2), (0.03, 1)):
+        put(tmp_path, plan.large("text", "gru", lr), value)
+    then = asked(tuning.next_large(tmp_path))
+    assert [run for run in then if "text" in run[0]] == [("large-text-gru-0.1", 0)], "the best one was at the end"
+    put(tmp_path, plan.large("text", "gru", 0.1), 2)
+    won, then = tuning.large_tuned("text", "gru", tmp_path)
+    assert won == 0.03 and asked(then) == [("large-text-gru-0.03", seed) for seed in (1, 2, 3, 4)]

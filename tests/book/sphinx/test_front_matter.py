@@ -1,0 +1,320 @@
+"""What the pages say about themselves: reading times, author, date and citation, link texts, search, light pages."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import shutil
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import yaml
+from docutils import nodes
+from docutils.utils import new_document
+from sphinx import addnodes
+from support import built, needs
+from support.helpers import ROOT
+from support.made_records import whole, write
+
+from rtx_book.race.race_csv import HEADER
+from rtx_book.sphinx import book_site, citing, previews, reading
+
+# ---------------------------------------------------------------------------------------------- reading times
+
+
+def section(title, *content):
+    return nodes.section("", nodes.title("", title), *content)
+
+
+def cell(source, *classes):
+    block = nodes.container("", nodes.literal_block(source, source), classes=["cell_input"])
+    return nodes.container("", block, classes=["cell", *classes])
+
+
+def test_reading_counts_words_formulas_and_figures():
+    page = new_document("page")
+    page += nodes.paragraph("", "word " * 5 * reading.WORDS_PER_MINUTE)
+    assert reading.reading_time(page) == (5, 5)
+    page += nodes.math_block(r"a \\ b \\ c \\ d", r"a \\ b \\ c \\ d")
+    assert reading.reading_time(page)[0] == 6
+    page += nodes.container("", nodes.raw("", "<figure><svg></svg></figure>", format="html"), classes=["cell_output"])
+    page += nodes.raw("", "<figure>a live model</figure>", format="html")
+    assert reading.reading_time(page)[0] == 7
+
+
+def test_reading_leaves_out_code_outputs_and_markup():
+    page = new_document("page")
+    words = "word " * 5 * reading.WORDS_PER_MINUTE
+    page += nodes.container("", nodes.paragraph("", words), classes=["cell_output"])
+    page += nodes.raw("", f"<p>{words}</p>", format="html")
+    page += nodes.comment("", words)
+    page += nodes.literal_block(words, words)
+    assert reading.reading_time(page) == (0, 0)
+
+
+def test_visible_code_counts_and_folded_code_does_not():
+    page, source = new_document("page"), "x = 1\n\ny = 2\n" * 6
+    page += cell(source)
+    assert reading.visible_code(page) == 12 and reading.reading_time(page) == (0, 1)
+    page += cell(source, "tag_hide-input")
+    page += cell(source, "tag_hide-cell")
+    assert reading.visible_code(page) == 12
+
+
+@pytest.mark.parametrize(
+    ("grade", "minutes"),
+    [
+        ("Easy.", 5),
+        ("Easy; no Python needed.", 5),
+        ("Medium.", 10),
+        ("Hard.", 20),
+        ("An experiment: predict first.", 15),
+        ("Fill in the cell.", 10),
+    ],
+)
+def test_exercises_count_by_their_grade(grade, minutes):
+    page = new_document("page")
+    line = nodes.paragraph("", "", nodes.emphasis("", grade))
+    page += section("Exercises", section("Exercise 2: name", line, nodes.paragraph("", "Do it.")))
+    assert reading.exercises(page) == minutes
+
+
+def test_exercises_without_titles_count_too():
+    page = new_document("page")
+    bold = [
+        nodes.paragraph("", "", nodes.Text(""), nodes.strong("", name))
+        for name in ("1. A mask.", "2. A slip.", "Note.")
+    ]
+    page += section("Exercises", *bold)
+    assert reading.exercises(page) == 2 * reading.UNGRADED
+
+
+@pytest.mark.parametrize(
+    ("minutes", "said"),
+    [
+        (0.2, "1 minute"),
+        (12, "12 minutes"),
+        (23, "25 minutes"),
+        (54, "55 minutes"),
+        (62, "an hour"),
+        (85, "an hour and a half"),
+        (130, "two hours"),
+        (146, "two hours and a half"),
+        (600, "10 hours"),
+    ],
+)
+def test_durations_are_rough(minutes, said):
+    assert reading.in_words(minutes) == said
+
+
+# ---------------------------------------------------------------------------------------------- author and date
+
+CFF = {"title": "Recurrence, and more", "version": "1.2", "authors": [{"name": citing.UNNAMED}]}
+
+
+def test_the_entry_for_bibtex():
+    day = datetime.date(2026, 11, 23)
+    named = {**CFF, "authors": [{"family-names": "van Beethoven", "given-names": "Ludwig"}, {"name": "The group"}]}
+    assert citing.bibtex(named, day, "https://a.github.io/b/").splitlines() == [
+        "@misc{beethoven2026,",
+        "  title   = {Recurrence, and more},",
+        "  author  = {van Beethoven, Ludwig and {The group}},",
+        "  year    = {2026},",
+        "  month   = nov,",
+        "  version = {1.2},",
+        "  url     = {https://a.github.io/b/}",
+        "}",
+    ]
+    unnamed = citing.bibtex(CFF, day, "")
+    assert unnamed.startswith("@misc{recurrence2026,") and r"{{The rtx\_lib authors}}" in unnamed
+    assert "url" not in unnamed
+
+
+def test_the_citation_of_this_book_parses():
+    cff = citing.metadata(ROOT)
+    assert citing.bibtex(cff, datetime.date.today(), "").count("{") == citing.bibtex(
+        cff, datetime.date.today(), ""
+    ).count("}")
+    config = yaml.safe_load((ROOT / "_config.yml").read_text())
+    assert (config["author"] == citing.UNNAMED) == (not citing.authors(cff)), "make set-author writes both"
+
+
+@pytest.fixture
+def own_days(tmp_path, monkeypatch):
+    """A repository with two commits; the function that forgets what git said."""
+    if shutil.which("git") is None:
+        needs.lack("git")
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+    def commit(name, day):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(day)
+        who = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+        when = {"GIT_COMMITTER_DATE": f"{day}T12:00:00Z", "GIT_AUTHOR_DATE": "2001-01-01T00:00:00Z"}
+        for command in (["add", name], [*who, "commit", "-qm", name]):
+            subprocess.run(["git", *command], check=True, env={"PATH": "/usr/bin:/bin", **when})
+
+    subprocess.run(["git", "init", "-q"], check=True)
+    commit("book/a.md", "2020-02-03")
+    commit("notebooks/b.ipynb", "2021-04-05")
+    commit("tests/c.py", "2022-06-07")
+    citing.committed.cache_clear()
+    yield commit
+    citing.committed.cache_clear()
+
+
+def test_a_page_bears_the_day_of_its_last_commit(own_days, monkeypatch):
+    assert citing.day_of("book/a.md") == datetime.date(2020, 2, 3)
+    assert citing.last_day() == datetime.date(2021, 4, 5), "a change of a test changes no page"
+    assert citing.day_of("book/new.md") == datetime.date.today(), "not committed yet"
+    own_days("book/a.md", "2023-01-01")
+    citing.committed.cache_clear()
+    assert citing.day_of("book/a.md") == citing.last_day() == datetime.date(2023, 1, 1)
+    citing.committed.cache_clear()
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    assert citing.day_of("book/a.md") == citing.last_day() == datetime.date(1970, 1, 2)
+    assert citing.spelled(citing.last_day()) == "2 January 1970"
+
+
+def test_without_git_a_page_bears_the_day_of_the_build(tmp_path, monkeypatch):
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
+    assert citing.days_of_change(tmp_path) == {}
+    monkeypatch.setenv("PATH", "")
+    assert citing.git(tmp_path, "log") == ""
+    assert citing.today() == datetime.date.today()
+
+
+def signed(author, doctree=True):
+    builder = SimpleNamespace(name="html", format="html", get_relative_uri=lambda start, end: f"../{end}.html")
+    app = SimpleNamespace(
+        builder=builder,
+        env=SimpleNamespace(doc2path=lambda name, base: f"{name}.md"),
+        config=SimpleNamespace(root_doc="book/intro"),
+    )
+    context = {"author": author}
+    citing.sign(app, "notebooks/a", "", context, doctree or None)
+    return context
+
+
+def test_the_footer_names_nobody_until_somebody_is_named():
+    assert signed(citing.UNNAMED)["author"] == ""
+    assert signed("Ada Lovelace")["author"] == "Ada Lovelace"
+    assert 'href="../book/intro.html#how-to-cite"' in signed("")["theme_extra_footer"]
+    assert signed("", doctree=False)["last_updated"] is None, "the search page was written by nobody"
+
+
+# ---------------------------------------------------------------------------------------------- link texts, search
+
+TEXTS = yaml.safe_load((ROOT / previews.FILE).read_text(encoding="utf-8"))
+
+
+def test_every_page_has_a_text_of_its_own_for_links():
+    assert set(TEXTS) == set(built.toc())
+    assert not previews.faults(TEXTS)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "Short.", "Prerequisites: the chain rule, and a little PyTorch, and patience.", 161 * "x"]
+)
+def test_a_text_that_no_link_can_show_is_refused(text):
+    assert previews.faults({"a": text})
+    assert len(previews.faults({"a": 50 * "x", "b": 50 * "x"})) == 2
+
+
+def glossary():
+    """Two terms, the second under a heading of its own, in the form that a page has while it is read."""
+
+    def link(target):
+        return addnodes.pending_xref("", reftype="doc", reftarget=target)
+
+    page = new_document("page")
+    page += section(
+        "Glossary",
+        nodes.paragraph("", "", link("notation")),
+        section("Nats", nodes.paragraph("", "", link("/notebooks/a"), link("/notebooks/b"))),
+        section("Tasks", section("Copy memory", nodes.paragraph("", "", link("/notebooks/b")))),
+        section("Record", nodes.paragraph("", "", link("records"))),
+    )
+    return page
+
+
+def test_a_term_of_the_glossary_leads_to_the_chapter_that_it_names_first():
+    assert dict(previews.terms(glossary())) == {
+        "Nats": "notebooks/a",
+        "Copy memory": "notebooks/b",
+        "Record": "records",
+    }
+    app = SimpleNamespace(env=SimpleNamespace(docname=previews.GLOSSARY))
+    previews.index(app, glossary())
+    chapter = new_document("notebooks/b")
+    previews.lead(app, chapter, "notebooks/b")
+    (entry,) = chapter.findall(addnodes.index)
+    assert entry["entries"] == [("single", "Copy memory", "", "main", None)]
+    other = new_document("records")
+    previews.lead(app, other, "records")
+    assert not list(other.findall(addnodes.index))
+
+
+# ---------------------------------------------------------------------------------------------- light pages
+
+HEAD = (
+    '<script>window.MathJax = {"options": {}}</script>\n<script defer="defer" src="../_static/vendor/mathjax/tex.js">'
+    '</script>\n<script defer src="../_static/scripts/fontawesome.js?digest=1"></script>\n<script src="a.js"></script>'
+)
+
+
+def test_a_page_loads_what_it_needs():
+    plain = book_site.repaired(f"{HEAD}<p>text</p>")
+    assert plain == '<script src="a.js"></script><p>text</p>'
+    maths = book_site.repaired(f'{HEAD}<span class="math notranslate">x</span>')
+    assert "mathjax" in maths and "window.MathJax" in maths and "fontawesome" not in maths
+
+
+def test_a_title_is_not_said_twice():
+    assert book_site.repaired("<title>A book &#8212; A book</title>") == "<title>A book</title>"
+    assert book_site.repaired("<title>Gates &#8212; A book</title>") == "<title>Gates &#8212; A book</title>"
+
+
+def test_all_runs_of_the_race_are_one_file_beside_the_records(tmp_path):
+    runs = [whole(f"race-digits-gru-{lr:g}", seed) for lr in (0.01, 1e-5) for seed in (0, 1)]
+    for run in runs:
+        run["configuration"]["lr"] = float(run["recipe"].removeprefix("race-digits-gru-"))
+    write(tmp_path / "runs", *runs, whole())
+    (tmp_path / "chosen.json").write_text('{"race-digits-gru": "race-digits-gru-0.01"}')
+    book_site.put_csv(tmp_path, tmp_path / "race.csv")
+    rows = list(csv.DictReader((tmp_path / "race.csv").read_text().splitlines()))
+    assert tuple(rows[0]) == HEADER
+    told = [(row["recipe"], row["seed"], row["chosen"]) for row in rows]
+    want = {"race-digits-gru-1e-05": "0", "race-digits-gru-0.01": "1"}
+    assert told == [(recipe, seed, chosen) for recipe, chosen in want.items() for seed in "01"]
+    book_site.put_csv(tmp_path / "nothing", tmp_path / "none.csv")
+    assert not (tmp_path / "none.csv").exists()
+
+
+def test_idle_files_of_the_theme_are_left_out_and_the_sitemap_needs_an_address(tmp_path):
+    kept = ["scripts/bootstrap.js", "vendor/fa/solid.woff2", "styles/theme.css", "scripts/fontawesome.css"]
+    idle = ["scripts/bootstrap.js.map", "vendor/fa/solid.ttf", "locales/de/a.po", "scripts/fontawesome.js"]
+    for name in [*kept, *idle]:
+        (tmp_path / "_static" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "_static" / name).touch()
+
+    def finish(address):
+        app = SimpleNamespace(
+            builder=SimpleNamespace(name="html", format="html"),
+            outdir=tmp_path,
+            confdir=tmp_path,
+            config=SimpleNamespace(html_baseurl=address),
+            env=SimpleNamespace(found_docs={"book/intro", "notebooks/a"}),
+        )
+        book_site.finish_site(app, None)
+
+    finish("")
+    left = [path.relative_to(tmp_path / "_static").as_posix() for path in tmp_path.rglob("*") if path.is_file()]
+    assert sorted(left) == sorted(kept)
+    finish("https://a.github.io/b/")
+    text = (tmp_path / "sitemap.xml").read_text()
+    assert "<loc>https://a.github.io/b/book/intro.html</loc>" in text and text.count("<url>") == 2
+    assert Path(tmp_path / "_static" / "styles" / "theme.css").is_file()

@@ -1,0 +1,1 @@
+from support.drawing import ax, book_style  # noqa: F401
