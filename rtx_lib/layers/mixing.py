@@ -1,8 +1,9 @@
 """A stack in which only the mixer changes: what carries information from step to step, between parts that do not.
 
 A *mixer* is a module built from its width, with ``forward(x, state=None) -> (y, state)``, x and y (B, T, D). Recurrent
-cells are mixers as they are, and so is every layer of chapter 13. Between the mixers stand those parts of a Transformer
-that look at one step at a time (Vaswani et al. 2017), with norms in front of them (Ba, Kiros and Hinton 2016):
+cells are mixers as they are, and so are Mamba, DeltaNet and the like. Between the mixers stand those parts of a
+Transformer that look at one step at a time (Vaswani et al. 2017), with norms in front of them (Ba, Kiros and Hinton
+2016):
 
     x = x + mixer(norm(x))              or mixer(convolution(norm(x)))
     x = x + mlp(norm(x))

@@ -41,7 +41,7 @@ PARTS = [
         [],
     ),
 ]
-PAGE = "notebooks/99_views"
+PAGE = "notebooks/views"
 
 
 def notebook() -> dict[str, Any]:

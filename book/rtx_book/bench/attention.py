@@ -1,4 +1,4 @@
-"""Comparisons of the part on attention, chapters 5 to 7."""
+"""Comparisons of the part on attention."""
 
 from collections.abc import Sequence
 from functools import partial

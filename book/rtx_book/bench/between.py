@@ -1,4 +1,4 @@
-"""Comparisons of the part between recurrence and attention, chapters 8 and 9."""
+"""Comparisons of the part between recurrence and attention."""
 
 import math
 from collections.abc import Sequence

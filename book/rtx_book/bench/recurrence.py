@@ -1,4 +1,4 @@
-"""Comparisons of the part on recurrence, chapters 1 to 4."""
+"""Comparisons of the part on recurrence."""
 
 from collections.abc import Sequence
 from functools import partial

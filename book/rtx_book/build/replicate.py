@@ -345,7 +345,9 @@ def main() -> int:
     parser.add_argument(
         "--confirm", type=int, metavar="N", help="rewritten code: run N settings, keep all if no value differs"
     )
-    clock = "with --confirm: this finding measures a time and may differ, as xl-speed of chapter 9 (may be repeated)"
+    clock = (
+        "with --confirm: this finding measures a time and may differ, as xl-speed of Transformer-XL (may be repeated)"
+    )
     parser.add_argument("--clock", action="append", default=[], metavar="ID", help=clock)
     parser.add_argument("--refresh", action="store_true", help="take over sentences and bounds of the notebooks")
     options = parser.parse_args()

@@ -32,6 +32,13 @@ LIVE_NOTE = {
     "metadata": {},
     "data": {"text/html": '<p class="live-note">In Jupyter or Colab this cell draws the control as a widget.</p>'},
 }
+# Stands where a chapter was; a script keeps the place on the page that an old link names.
+MOVED = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>This chapter has a new address</title>
+<link rel="canonical" href="{name}.html"><meta http-equiv="refresh" content="1; url={name}.html">
+<script>location.replace("{name}.html" + location.hash)</script></head>
+<body><p>This chapter is now at <a href="{name}.html">{name}.html</a>.</p></body></html>
+"""
 # What the pages load, from the packages of book/package.json to book/assets/vendor.
 LIBRARIES = {
     "d3/dist/d3.min.js": "d3.min.js",
@@ -191,6 +198,9 @@ def publish(html: Path, root: Path, site: Path) -> None:
     shutil.copytree(html, new, ignore=shutil.ignore_patterns(".buildinfo*", ".doctrees"))
     for path in (new / "_sources" / "notebooks").glob("*.ipynb"):  # the download button gives the clean notebook
         shutil.copyfile(root / "notebooks" / path.name, path)
+    for old in root.glob("notebooks/[0-9][0-9]_*.ipynb"):  # a chapter's address before chapters bore names alone
+        (new / "notebooks").mkdir(exist_ok=True)
+        (new / "notebooks" / f"{old.stem}.html").write_text(MOVED.format(name=old.stem[3:]), encoding="utf-8")
     (new / ".nojekyll").touch()  # GitHub Pages would leave out folders that begin with an underscore
     if site.exists():
         site.rename(old)

@@ -1,4 +1,4 @@
-"""Checks of the exercises of chapter 1: spot the slip, the backward direction, counting parameters.
+"""Checks of the exercises on recurrence: spot the slip, the backward direction, counting parameters.
 
 Each takes the reader's answer; None stands for one that is not there yet. If it is wrong, the message of the
 AssertionError names the slip that most likely led there.

@@ -84,6 +84,18 @@ def test_publish_swaps_the_whole_site_and_offers_the_clean_notebook(tmp_path, ht
     assert sorted(p.name for p in tmp_path.glob("site*")) == ["site"]
 
 
+def test_old_addresses_of_chapters_lead_to_the_new_ones(tmp_path, html):
+    (tmp_path / "notebooks/01_one.ipynb").write_text("{}")
+    build.publish(html, tmp_path, tmp_path / "site")
+    page = (tmp_path / "site/notebooks/01_one.html").read_text()
+    assert page.count('"one.html"') == 3 and "location.hash" in page
+    moved = {path.stem: json.loads(path.read_text()) for path in (ROOT / "notebooks").glob("[0-9]*.ipynb")}
+    assert sorted(name[3:] for name in moved) == sorted(path.stem for path in (ROOT / "notebooks").glob("[a-z]*.ipynb"))
+    for name, notebook in moved.items():
+        (cell,) = notebook["cells"]
+        assert f"]({name[3:]}.ipynb)" in "".join(cell["source"]) and "/blob/main/notebooks/" in cell["source"][-1]
+
+
 def test_an_interrupted_copy_leaves_the_old_site(tmp_path, html, monkeypatch):
     site = tmp_path / "site"
     site.mkdir()

@@ -1,4 +1,4 @@
-"""Each check of chapter 1 passes the right answer and names the slip behind a wrong one."""
+"""Each check on recurrence passes the right answer and names the slip behind a wrong one."""
 
 import pytest
 import torch

@@ -53,7 +53,8 @@ class Pages(dict[str, Page]):
     """The HTML files of a site by name, each read and parsed once."""
 
     def __init__(self, site: Path) -> None:
-        files = (path for path in sorted(site.rglob("*.html")) if "_static" not in path.relative_to(site).parts)
+        found = (path for path in sorted(site.rglob("*.html")) if "_static" not in path.relative_to(site).parts)
+        files = (path for path in found if not path.name[0].isdigit())  # those are old addresses
         super().__init__(
             {path.relative_to(site).as_posix(): Page(site, path.relative_to(site).as_posix()) for path in files}
         )

@@ -84,7 +84,7 @@ def test_every_recipe_has_a_table_of_its_chapter():
     names = [name for name in RECIPES if not name.startswith("paper-")]
     tables = records.grouped(names)
     assert sum(map(len, tables.values())) == len(names) and records.REST not in tables
-    assert tables["Chapter 8: Penn Treebank"] and "ptb-char-xl-64" in tables["Chapter 9: Transformer-XL"]
+    assert tables["R-Transformer: Penn Treebank"] and "ptb-char-xl-64" in tables["Transformer-XL"]
     assert records.grouped(["new-thing"]) == {records.REST: ["new-thing"]}
 
 

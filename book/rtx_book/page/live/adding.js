@@ -30,7 +30,7 @@ RTX.part('adding', (RTX) => {
       this.target = new Float64Array(batch)
       const named = Object.entries(this.named())
       // In a stack of IndRNNs u acts through T steps, and the layers above add up T inputs: both learn at a rate that
-      // falls with T (chapter 4).
+      // falls with T (the chapter on the IndRNN).
       const slow = ([name]) => kind === 'indrnn' && /^u_|_l[1-9]/.test(name)
       this.adam = new RTX.Adam(named.map(([, p]) => p), named.map((one) => slow(one) ? 3 / length : 1))
     }

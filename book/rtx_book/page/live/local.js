@@ -1,4 +1,4 @@
-// LocalRNN and the R-Transformer, one position at a time, and the six rearrangements that chapter 8 asks about.
+// LocalRNN and the R-Transformer, one position at a time, and the six rearrangements that the chapter asks about.
 RTX.part('local', (RTX) => {
   const {affine, row, tree, Recurrent} = RTX, {selfAttention, feedForward, before, behind, layerNorm} = RTX.layers
 

@@ -1,4 +1,4 @@
-"""Recipes of the part on attention, chapters 5 to 7."""
+"""Recipes of the part on attention."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Recipes of the part between recurrence and attention, chapters 8 and 9."""
+"""Recipes of the part between recurrence and attention."""
 
 from dataclasses import replace
 from typing import Any
@@ -29,7 +29,7 @@ _CHARACTERS |= {"task": "ptb", "task_arguments": {"level": "characters", "length
 # The authors' windows, for a small part of an epoch.
 _WORDS = COSINE | {"steps": 400, "batch_size": 16, "warmup": 40, "eval_every": 100, "eval_batches": 4}
 _WORDS |= {"eval_batch_size": 32, "task": "ptb", "task_arguments": {"level": "words", "length": 80, "context": 40}}
-# The budget of the IndRNN's records in chapter 4.
+# The budget of the IndRNN's records.
 _PIXELS = COSINE | {"steps": 300, "batch_size": 32, "warmup": 30, "eval_every": 100, "eval_batches": 10}
 _PIXELS |= {"eval_batch_size": 50, "task": "mnist"}
 # Segments of 32 from 16 streams that are read in order: 768,000 symbols in 1,500 steps. All Transformers have one rate.

@@ -108,9 +108,9 @@ def _small(reader: str, lr: float) -> Recipe:
 
 # Tried with seed 0, as the share of validation sentences that are all right: after 500 steps at the rates 0.001, 0.003
 # and 0.01 ByteNet has 0.55, 0.76 and 0.83, ConvS2S 0.73, 0.99 and 1.00. After all 1,500 the last two rates give ByteNet
-# 0.94 both, and ConvS2S 1.00, so that both models have chapter 5's rate, 0.003.
+# 0.94 both, and ConvS2S 1.00, so that both models have the rate of the chapter on attention, 0.003.
 def _digits_of(model: str, about: str, lr: float, **arguments: Any) -> Recipe:
-    """English number words to digits as in chapter 5: only the model and its rate are others."""
+    """English number words to digits as in the chapter on attention: only the model and its rate are others."""
     like = next(recipe for recipe in attention.RECIPES if recipe.name == "numbers-additive")
     about = f"{about} from number words to digits"
     return replace(like, name=f"numbers-{model}", about=about, model=model, lr=lr, model_arguments=arguments)

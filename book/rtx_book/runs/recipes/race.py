@@ -231,7 +231,7 @@ def _recipe(
         settings["task_arguments"] = arguments
     steps_read = _steps_read(task, settings["task_arguments"])
     if lane == "indrnn-published":
-        # As in chapter 4: for adding, the second layer sums T inputs.
+        # As in the IndRNN's own recipes: for adding, the second layer sums T inputs.
         settings["slow"] = ["units.*.u", "linears.1.*"] if task == "adding" else ["units.*.u"]
         settings["slow_lr"] = rate_of_u(steps_read)
     model, own = _model(task, lane, steps_read)

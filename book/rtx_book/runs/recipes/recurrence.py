@@ -1,4 +1,4 @@
-"""Recipes of the part on recurrence, chapters 1 to 4."""
+"""Recipes of the part on recurrence."""
 
 import math
 from dataclasses import replace
