@@ -1,0 +1,41 @@
+"""The front door of the press, the order of its chapters, and which code a record calls its own."""
+
+import subprocess
+
+import pytest
+from support.helpers import ROOT
+
+import rtx_book
+from rtx_book.paths import chapters_of, in_order
+from rtx_book.runs import runs
+
+
+def test_every_name_of_the_front_door_is_there():
+    assert {"Evidence", "ask", "explorer", "load_records", "play", "show", "slider"} <= set(rtx_book.__all__)
+    assert all(callable(getattr(rtx_book, name)) for name in rtx_book.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'shwo'"):
+        rtx_book.shwo  # noqa: B018
+
+
+def test_chapters_stand_in_the_order_of_the_toc(tmp_path):
+    (tmp_path / "_toc.yml").write_text("- file: notebooks/two\n- file: book/page\n- file: notebooks/one\n")
+    assert chapters_of(tmp_path) == ["two", "one"]
+    assert in_order({"one", "two", "zero", "attic"}, tmp_path) == ["two", "one", "attic", "zero"]
+    assert in_order(["b", "a"], tmp_path / "nowhere") == ["a", "b"]
+    assert chapters_of(ROOT)[0] == "recurrence" and chapters_of(ROOT)[-1] == "race"
+
+
+@pytest.mark.parametrize("place", ["rtx_lib", "book/rtx_book"])
+def test_a_change_of_either_package_makes_a_commit_dirty(tmp_path, monkeypatch, place):
+    def git(*arguments):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments], cwd=tmp_path, check=True)
+
+    for name in ("rtx_lib", "book/rtx_book"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "a.py").touch()
+    git("init", "--quiet"), git("add", "."), git("commit", "--quiet", "-m", "start")
+    monkeypatch.setattr(runs, "PACKAGE", tmp_path / "book" / "rtx_book")
+    (tmp_path / "README.md").touch()
+    assert len(runs.commit()) == 40
+    (tmp_path / place / "a.py").write_text("1\n")
+    assert runs.commit().endswith("-dirty")
