@@ -13,8 +13,8 @@ from rtx_book.runs import runs
 def test_every_name_of_the_front_door_is_there():
     assert {"Evidence", "ask", "explorer", "load_records", "play", "show", "slider"} <= set(rtx_book.__all__)
     assert all(callable(getattr(rtx_book, name)) for name in rtx_book.__all__)
-    with pytest.raises(AttributeError, match="no attribute 'shwo'"):
-        rtx_book.shwo  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'no_such_name'"):
+        rtx_book.no_such_name  # noqa: B018
 
 
 def test_chapters_stand_in_the_order_of_the_toc(tmp_path):
