@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .shapes import expect, expect_ids, expect_sizes
+from rtx_lib.shapes import expect, expect_ids, expect_sizes
 
 
 class AdaptiveEmbedding(nn.Module):

@@ -13,7 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .shapes import expect, expect_all, expect_heads, expect_share, expect_sizes
+from rtx_lib.shapes import expect, expect_all, expect_heads, expect_share, expect_sizes
+
 from .stacking import draw_uniform, watched
 
 

@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor, nn
 
-from .shapes import expect, expect_all, expect_sizes
+from rtx_lib.shapes import expect, expect_all, expect_sizes
+
 from .stacking import draw_uniform
 
 

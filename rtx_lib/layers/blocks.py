@@ -11,9 +11,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rtx_lib.shapes import expect, expect_all, expect_choice, expect_sizes, expect_tuple
+
 from .attention import MultiHeadAttention
 from .positions import make_schemes
-from .shapes import expect, expect_all, expect_choice, expect_sizes, expect_tuple
 
 Activation = Callable[[Tensor], Tensor]
 ACTIVATIONS: dict[str, Activation] = {"relu": F.relu, "gelu": F.gelu}

@@ -12,7 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .shapes import expect_all, expect_choice, expect_ids, expect_sizes
+from rtx_lib.shapes import expect_all, expect_choice, expect_ids, expect_sizes
+
 from .stacking import BACKENDS, States, first_state, run_fused, run_stack, watched
 
 NONLINEARITIES: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}

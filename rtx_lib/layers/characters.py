@@ -14,9 +14,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from rtx_lib.shapes import expect_choice, expect_ids, expect_sizes
+
 from .blocks import undrawn
 from .classifier import expect_words
-from .shapes import expect_choice, expect_ids, expect_sizes
 
 SENTENCE_BEGINS, SENTENCE_ENDS, WORD_BEGINS, WORD_ENDS, PADDING = range(257, 262)
 CHARACTERS = 262  # rows of the table, that of no word included

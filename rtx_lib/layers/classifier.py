@@ -13,9 +13,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rtx_lib.shapes import at_hand, expect, expect_choice, expect_ids, expect_share, expect_sizes
+
 from .blocks import undrawn
 from .embedding import table
-from .shapes import at_hand, expect, expect_choice, expect_ids, expect_share, expect_sizes
 from .stacking import draw_uniform
 
 PAD = 0

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .shapes import expect_ids, expect_sizes
+from rtx_lib.shapes import expect_ids, expect_sizes
 
 Model = Callable[[Any, Any], tuple[Tensor, Any]]
 PAD = 0

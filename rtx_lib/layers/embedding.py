@@ -5,8 +5,9 @@ import math
 import torch
 from torch import Tensor, nn
 
+from rtx_lib.shapes import expect, expect_ids, expect_sizes
+
 from .blocks import undrawn, xavier_linear
-from .shapes import expect, expect_ids, expect_sizes
 
 
 def table(vocabulary: int, width: int, std: float) -> nn.Embedding:

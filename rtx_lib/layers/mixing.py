@@ -18,11 +18,12 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from rtx_lib.shapes import expect_choice, expect_sizes, expect_tuple
+
 from .attention import MultiHeadAttention
 from .blocks import FeedForward
 from .embedding import embed, input_layer, readout_layer
 from .positions import make_positions
-from .shapes import expect_choice, expect_sizes, expect_tuple
 from .short_convolution import ShortConvolution
 
 MIXER_POSITIONS = ("none", "rotary", "alibi")

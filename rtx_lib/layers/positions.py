@@ -22,7 +22,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .shapes import expect, expect_choice, expect_heads, expect_sizes
+from rtx_lib.shapes import expect, expect_choice, expect_heads, expect_sizes
 
 SCHEMES = ("none", "sinusoidal", "learned", "shaw", "xl", "rotary", "alibi")
 LAYOUTS = ("interleaved", "halves")

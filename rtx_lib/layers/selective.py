@@ -15,9 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from rtx_lib.kernels import linear_recurrence
+from rtx_lib.shapes import expect, expect_choice, expect_sizes
 
 from .blocks import undrawn
-from .shapes import expect, expect_choice, expect_sizes
 from .stacking import draw_uniform
 
 LOWS = {"signed": -1.0, "positive": 0.0}

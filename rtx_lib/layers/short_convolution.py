@@ -6,7 +6,8 @@ It lets a token meet the ones just before it, as a key its value in "key value" 
 import torch
 from torch import Tensor, nn
 
-from .shapes import expect, expect_sizes
+from rtx_lib.shapes import expect, expect_sizes
+
 from .stacking import draw_uniform
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .shapes import expect
+from rtx_lib.shapes import expect
 
 States = tuple[Tensor, ...]
 # Runs one layer and direction: (x (B, T, D), initial parts of the state, its weights) -> (h_1..h_T, last parts).

@@ -21,7 +21,7 @@ from rtx_lib.layers.attention import causal_mask, expect_fits, padding_mask
 from rtx_lib.layers.blocks import Activation, Stack, undrawn
 from rtx_lib.layers.embedding import table
 from rtx_lib.layers.positions import Learned
-from rtx_lib.layers.shapes import at_hand, expect, expect_choice, expect_ids, expect_share, expect_sizes, expect_tuple
+from rtx_lib.shapes import at_hand, expect, expect_choice, expect_ids, expect_share, expect_sizes, expect_tuple
 
 DIRECTIONS = ("both", "left-to-right", "right-to-left")
 KINDS = ("sentence", "mean", "token", "span", "choice")

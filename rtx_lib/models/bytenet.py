@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.layers.shapes import expect_all, expect_pair, expect_sentences, expect_sizes
+from rtx_lib.shapes import expect_all, expect_pair, expect_sentences, expect_sizes
 
 
 def receptive_field(kernel_size: int, dilations: Sequence[int]) -> int:

@@ -21,7 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.layers.embedding import table
-from rtx_lib.layers.shapes import at_hand, expect, expect_ids, expect_pair, expect_share, expect_sizes, expect_tuple
+from rtx_lib.shapes import at_hand, expect, expect_ids, expect_pair, expect_share, expect_sizes, expect_tuple
 
 PAD = 0
 STD = 0.1  # of the embeddings

@@ -12,7 +12,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rtx_lib.layers.shapes import expect_sizes
 from rtx_lib.models.indrnn import (
     AUTHORS_SCALE,
     Recurrence,
@@ -23,6 +22,7 @@ from rtx_lib.models.indrnn import (
     recurrent_bound,
     states_before,
 )
+from rtx_lib.shapes import expect_sizes
 
 
 class ResidualIndRNN(nn.Module):

@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.layers.shapes import expect, expect_sizes
 from rtx_lib.layers.stacking import draw_uniform
+from rtx_lib.shapes import expect, expect_sizes
 
 
 class LGRU(nn.Module):

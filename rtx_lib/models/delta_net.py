@@ -45,8 +45,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.kernels import matrix_recurrence
-from rtx_lib.layers.shapes import expect, expect_all, expect_choice, expect_heads
 from rtx_lib.layers.short_convolution import ShortConvolution
+from rtx_lib.shapes import expect, expect_all, expect_choice, expect_heads
 
 RULES = ("delta", "sum")
 DECAYS = (None, "head", "row")

@@ -26,8 +26,8 @@ from rtx_lib.layers.cells import LSTM
 from rtx_lib.layers.characters import CharacterCNN
 from rtx_lib.layers.classifier import expect_words
 from rtx_lib.layers.embedding import table
-from rtx_lib.layers.shapes import at_hand, expect, expect_all, expect_choice, expect_share, expect_sizes, expect_tuple
 from rtx_lib.layers.stacking import BACKENDS, draw_uniform
+from rtx_lib.shapes import at_hand, expect, expect_all, expect_choice, expect_share, expect_sizes, expect_tuple
 
 State = tuple[Tensor, Tensor]
 

@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from rtx_lib.layers.blocks import Cache, Stack, undrawn
 from rtx_lib.layers.classifier import expect_words
 from rtx_lib.layers.embedding import table
-from rtx_lib.layers.shapes import expect, expect_choice, expect_ids, expect_share, expect_sizes
+from rtx_lib.shapes import expect, expect_choice, expect_ids, expect_share, expect_sizes
 
 STD = 0.02
 gelu = partial(F.gelu, approximate="tanh")

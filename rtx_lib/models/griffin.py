@@ -31,7 +31,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.kernels import linear_recurrence
-from rtx_lib.layers.shapes import expect, expect_choice, expect_heads
+from rtx_lib.shapes import expect, expect_choice, expect_heads
 
 C = 8.0
 R_MIN, R_MAX = 0.9, 0.999

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from rtx_lib.kernels import relu_recurrence
 from rtx_lib.layers.embedding import table
-from rtx_lib.layers.shapes import expect, expect_all, expect_choice, expect_ids, expect_share, expect_sizes
+from rtx_lib.shapes import expect, expect_all, expect_choice, expect_ids, expect_share, expect_sizes
 
 State = tuple[Tensor, ...]
 NORMS = (None, "before", "after")

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.layers.shapes import expect, expect_sizes
+from rtx_lib.shapes import expect, expect_sizes
 
 
 class JordanRNN(nn.Module):

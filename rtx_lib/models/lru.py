@@ -32,7 +32,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.kernels import linear_recurrence
-from rtx_lib.layers.shapes import expect, expect_sizes
+from rtx_lib.shapes import expect, expect_sizes
 
 
 class LRU(nn.Module):

@@ -44,9 +44,9 @@ from torch import Tensor, nn
 from rtx_lib.kernels import matrix_recurrence, selective_scan
 from rtx_lib.kernels.selective import DISCRETISATIONS, EIGENVALUES
 from rtx_lib.layers.blocks import undrawn
-from rtx_lib.layers.shapes import expect, expect_all, expect_choice, expect_sizes
 from rtx_lib.layers.short_convolution import ShortConvolution
 from rtx_lib.layers.stacking import draw_uniform
+from rtx_lib.shapes import expect, expect_all, expect_choice, expect_sizes
 
 STEPS = (0.001, 0.1)  # between which delta begins
 State = tuple[Tensor, Tensor]

@@ -23,7 +23,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.layers.shapes import at_hand, expect_choice, expect_sizes, expect_tuple
+from rtx_lib.shapes import at_hand, expect_choice, expect_sizes, expect_tuple
 
 ENCODINGS = ("position", "bag")
 NIL = 0

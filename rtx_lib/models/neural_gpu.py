@@ -27,7 +27,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.layers.shapes import expect, expect_ids, expect_share, expect_sizes
+from rtx_lib.shapes import expect, expect_ids, expect_share, expect_sizes
 
 DROPOUT_LENGTH = 8
 

@@ -31,16 +31,8 @@ from torch import Tensor, nn
 from rtx_lib.kernels import gated_recurrence, linear_recurrence
 from rtx_lib.layers.blocks import undrawn
 from rtx_lib.layers.embedding import table
-from rtx_lib.layers.shapes import (
-    expect,
-    expect_all,
-    expect_choice,
-    expect_ids,
-    expect_share,
-    expect_sizes,
-    expect_tuple,
-)
 from rtx_lib.layers.stacking import draw_uniform
+from rtx_lib.shapes import expect, expect_all, expect_choice, expect_ids, expect_share, expect_sizes, expect_tuple
 
 POOLINGS = {"f": "zf", "fo": "zfo", "ifo": "zfoi"}  # and the blocks of rows that each has
 State = tuple[Tensor, Tensor]

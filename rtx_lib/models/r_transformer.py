@@ -16,8 +16,8 @@ from rtx_lib.layers.blocks import Block
 from rtx_lib.layers.cells import gru_gates
 from rtx_lib.layers.embedding import embed, input_layer, readout_layer
 from rtx_lib.layers.positions import make_schemes
-from rtx_lib.layers.shapes import expect, expect_all, expect_choice, expect_sizes, expect_tuple
 from rtx_lib.layers.stacking import draw_uniform
+from rtx_lib.shapes import expect, expect_all, expect_choice, expect_sizes, expect_tuple
 
 # The cells that a LocalRNN may have, by torch's names for them.
 CELLS = {"rnn": "RNN_TANH", "gru": "GRU", "lstm": "LSTM"}

@@ -33,7 +33,7 @@ from torch import Tensor, nn
 
 from rtx_lib.kernels import matrix_recurrence
 from rtx_lib.layers.blocks import undrawn
-from rtx_lib.layers.shapes import expect, expect_choice, expect_heads, expect_sizes
+from rtx_lib.shapes import expect, expect_choice, expect_heads, expect_sizes
 
 FORMS = ("chunks", "recurrent", "parallel")
 

@@ -38,8 +38,8 @@ from torch import Tensor, nn
 
 from rtx_lib.kernels import linear_recurrence
 from rtx_lib.layers.blocks import undrawn
-from rtx_lib.layers.shapes import expect, expect_all, expect_sizes
 from rtx_lib.layers.stacking import draw_uniform
+from rtx_lib.shapes import expect, expect_all, expect_sizes
 
 Sums = tuple[Tensor, Tensor, Tensor]
 State = tuple[Tensor, Tensor, Tensor, Tensor]

@@ -35,8 +35,8 @@ from torch import Tensor, nn
 
 from rtx_lib.kernels import linear_recurrence
 from rtx_lib.layers.blocks import undrawn
-from rtx_lib.layers.shapes import expect, expect_choice, expect_sizes
 from rtx_lib.layers.stacking import draw_uniform
+from rtx_lib.shapes import expect, expect_choice, expect_sizes
 
 INITS = ("lin", "inv")
 DISCRETISATIONS = ("zoh", "bilinear")

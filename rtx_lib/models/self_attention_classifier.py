@@ -26,7 +26,7 @@ from rtx_lib.layers.blocks import xavier_linear
 from rtx_lib.layers.classifier import PAD, STD, embed_words, expect_words, masked_mean
 from rtx_lib.layers.embedding import table
 from rtx_lib.layers.positions import make_schemes
-from rtx_lib.layers.shapes import expect_choice, expect_share, expect_sizes
+from rtx_lib.shapes import expect_choice, expect_share, expect_sizes
 
 POSITIONS = ("none", "sinusoidal", "shaw")
 

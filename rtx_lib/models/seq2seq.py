@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from rtx_lib.layers import GRU, AdditiveAttention
 from rtx_lib.layers.cells import gru_gates
-from rtx_lib.layers.shapes import expect, expect_choice, expect_pair, expect_sentences, expect_sizes, expect_tuple
 from rtx_lib.layers.stacking import draw_uniform, watched
+from rtx_lib.shapes import expect, expect_choice, expect_pair, expect_sentences, expect_sizes, expect_tuple
 
 ATTENTIONS = (None, "additive", "dot")
 

@@ -22,8 +22,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.layers.blocks import undrawn
-from rtx_lib.layers.shapes import expect, expect_all, expect_choice, expect_ids, expect_sizes
 from rtx_lib.layers.stacking import draw_uniform
+from rtx_lib.shapes import expect, expect_all, expect_choice, expect_ids, expect_sizes
 
 INITS = ("effective", "published")
 PUBLISHED_STD = 0.01

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from rtx_lib.layers.attention import padding_mask
 from rtx_lib.layers.blocks import Cache, Stack
 from rtx_lib.layers.embedding import embed, input_layer, readout_layer
-from rtx_lib.layers.shapes import at_hand, expect, expect_ids, expect_sizes, expect_tuple
+from rtx_lib.shapes import at_hand, expect, expect_ids, expect_sizes, expect_tuple
 
 # What a decoder continues from: the memory (B, S, D), its mask (B, 1, 1, S), and the caches of its blocks.
 DecoderState = tuple[Tensor, Tensor, tuple[Cache, ...] | None]

@@ -20,16 +20,8 @@ from rtx_lib.layers.attention import MultiHeadAttention, causal_mask, expect_fit
 from rtx_lib.layers.blocks import NORMS, FeedForward, undrawn
 from rtx_lib.layers.embedding import embed, input_layer, readout_layer
 from rtx_lib.layers.positions import Sinusoidal, distance_scores, make_schemes
-from rtx_lib.layers.shapes import (
-    expect,
-    expect_all,
-    expect_choice,
-    expect_heads,
-    expect_ids,
-    expect_share,
-    expect_sizes,
-)
 from rtx_lib.layers.stacking import watched
+from rtx_lib.shapes import expect, expect_all, expect_choice, expect_heads, expect_ids, expect_share, expect_sizes
 
 # What the model continues from: of the embedding and of each layer the last outputs, (B, M, D).
 Memory = tuple[Tensor, ...]

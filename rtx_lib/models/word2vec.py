@@ -23,7 +23,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.layers.shapes import expect, expect_choice, expect_ids, expect_sizes, expect_tuple
+from rtx_lib.shapes import expect, expect_choice, expect_ids, expect_sizes, expect_tuple
 
 KINDS = ("skip-gram", "cbow")
 RULES = ("code", "paper")

@@ -26,9 +26,9 @@ from rtx_lib.layers.attention import causal_mask, expect_fits
 from rtx_lib.layers.blocks import ACTIVATIONS
 from rtx_lib.layers.embedding import readout_layer, table
 from rtx_lib.layers.positions import Sinusoidal, distance_scores
-from rtx_lib.layers.shapes import at_hand, expect, expect_all, expect_choice, expect_ids, expect_share, expect_sizes
 from rtx_lib.layers.stacking import watched
 from rtx_lib.models.transformer_xl import RelativeAttention, TransformerXLBlock
+from rtx_lib.shapes import at_hand, expect, expect_all, expect_choice, expect_ids, expect_share, expect_sizes
 
 # What the model continues from: the last inputs of each layer's content stream, (B, M, D).
 Memory = tuple[Tensor, ...]

@@ -50,8 +50,8 @@ from torch import Tensor, nn
 
 from rtx_lib.kernels import matrix_recurrence
 from rtx_lib.layers.blocks import undrawn
-from rtx_lib.layers.shapes import expect, expect_all, expect_choice, expect_sizes
 from rtx_lib.layers.short_convolution import ShortConvolution
+from rtx_lib.shapes import expect, expect_all, expect_choice, expect_sizes
 
 FORGET = ("sigmoid", "exp")
 FORMS = ("chunked", "recurrent", "parallel")

@@ -18,7 +18,7 @@ from rtx_lib.layers import GRU, LSTM, RNN, AttentionMixer, Bag, MixerStack, Read
 from rtx_lib.layers.characters import CharacterCNN
 from rtx_lib.layers.positions import SCHEMES
 from rtx_lib.layers.selective import SelectiveRecurrence
-from rtx_lib.layers.shapes import expect
+from rtx_lib.shapes import expect
 from rtx_lib.models.bert import BERT
 from rtx_lib.models.bytenet import ByteNet
 from rtx_lib.models.convs2s import ConvS2S
