@@ -67,7 +67,7 @@ data: setup
 book: setup data
 	@$(BUILD) book --profile "$(PROFILE)"
 
-replicate: setup data
+replicate: setup-tests data
 	@$(PY) -m rtx_book.build.replicate --jobs $(JOBS)
 
 live: setup-tests
