@@ -38,6 +38,14 @@ def expect(x: object, shape: str | Sequence[int | str], name: str = "x", *, like
     return x
 
 
+def expect_floats(x: object, shape: str | Sequence[int | str], name: str = "x", *, complex: bool = False) -> Tensor:
+    """x itself, if it is a tensor of this shape that holds floats, or also ``complex`` numbers."""
+    found = expect(x, shape, name)
+    if not (found.is_floating_point() or (complex and found.is_complex())):
+        raise ValueError(f"{name} must hold floats{' or complex numbers' if complex else ''}, got {found.dtype}")
+    return found
+
+
 def expect_ids(x: object, vocabulary: int | None, name: str = "x") -> Tensor:
     """x itself, if it holds ids (B, T) below the vocabulary, if there is one, B and T at least 1.
 
