@@ -3,14 +3,18 @@
 Each raises ``ValueError`` with the argument's name, what is allowed and what was given.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+Shape = Sequence[int | str]
+Shapes = dict[str, tuple[int, ...]]
+"""Of the tensors of a state, by their names: what a model's ``state_shapes(batch)`` declares."""
 
-def expect(x: object, shape: str | Sequence[int | str], name: str = "x", *, like: Tensor | None = None) -> Tensor:
+
+def expect(x: object, shape: str | Shape, name: str = "x", *, like: Tensor | None = None) -> Tensor:
     """x itself, if it is a tensor of this shape, and of the device and dtype of ``like``.
 
     Parameters
@@ -38,7 +42,7 @@ def expect(x: object, shape: str | Sequence[int | str], name: str = "x", *, like
     return x
 
 
-def expect_floats(x: object, shape: str | Sequence[int | str], name: str = "x", *, complex: bool = False) -> Tensor:
+def expect_floats(x: object, shape: str | Shape, name: str = "x", *, complex: bool = False) -> Tensor:
     """x itself, if it is a tensor of this shape that holds floats, or also ``complex`` numbers."""
     found = expect(x, shape, name)
     if not (found.is_floating_point() or (complex and found.is_complex())):
@@ -101,8 +105,28 @@ def expect_tuple(entries: object, count: int, of: str, name: str = "state") -> t
     return entries
 
 
+def expect_state(state: object, shapes: Mapping[str, Shape] | Shape, x: Tensor, name: str = "state") -> Any:
+    """The state, if it is of these shapes and of x's type and device; zeros of them if None.
+
+    Parameters
+    ----------
+    state
+        A tuple of tensors, or one tensor alone.
+    shapes
+        The shape of each by its name, as a model's ``state_shapes`` declares them; or that of the one. M, a memory, is
+        the same in all, and 0 if the state is None.
+    """
+    many = shapes if isinstance(shapes, Mapping) else {name: shapes}
+    if state is None:
+        parts = tuple(x.new_zeros([0 if size == "M" else int(size) for size in shape]) for shape in many.values())
+        return parts if many is shapes else parts[0]
+    if many is not shapes:
+        return expect(state, many[name], name, like=x)
+    return expect_all(state, list(many.values()), f"({', '.join(many)})", name, like=x)
+
+
 def expect_all(
-    entries: object, shapes: Sequence[Sequence[int | str]], of: str, name: str = "state", *, like: Tensor
+    entries: object, shapes: Sequence[Shape], of: str, name: str = "state", *, like: Tensor
 ) -> tuple[Any, ...]:
     """The entries, if they are a tuple of tensors of these shapes, in which M, a memory, is the same in all."""
     past: int | str = "M"

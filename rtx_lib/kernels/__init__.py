@@ -5,3 +5,4 @@ from .matrix_state import explain_matrix_backend, matrix_recurrence, matrix_recu
 from .recurrence import explain_backend, relu_recurrence, relu_recurrence_loop
 from .scan import ClampMap, compose, scan_maps, step_maps
 from .selective import selective_scan, selective_scan_loop
+from .xlstm import mlstm, mlstm_loop, slstm, slstm_loop

@@ -27,11 +27,6 @@ def causal_mask(queries: int, keys: int | None = None, *, device: torch.device |
         T and S, 1 <= T <= S; S = T if None.
     device
         Where the mask is made.
-
-    Raises
-    ------
-    ValueError
-        For fewer than one query, or fewer keys than queries.
     """
     keys = queries if keys is None else keys
     expect_sizes(queries=queries)
@@ -41,13 +36,7 @@ def causal_mask(queries: int, keys: int | None = None, *, device: torch.device |
 
 
 def padding_mask(ids: Tensor, pad: int = 0) -> Tensor:
-    """The mask (B, 1, 1, S) that is True where ids (B, S) hold a token and False where they hold ``pad``.
-
-    Raises
-    ------
-    ValueError
-        If the ids have another number of axes, or are none.
-    """
+    """The mask (B, 1, 1, S) that is True where ids (B, S) hold a token and False where they hold ``pad``."""
     return (expect(ids, "B S", "ids") != pad)[:, None, None]
 
 
@@ -79,11 +68,6 @@ def dot_product_attention(
         (B, H, T, K_v).
     weights
         (B, H, T, S); each row sums to 1, or to 0 if all of it is masked.
-
-    Raises
-    ------
-    ValueError
-        For shapes that do not fit each other, no keys, and a mask or bias of the wrong type or shape.
     """
     expect(q, "B H T K", "q")
     batch, heads, queries, width = q.shape
@@ -113,11 +97,6 @@ class AdditiveAttention(nn.Module):
         ``key.weight``, v is ``score.weight``.
 
     All three are drawn from U(-1/sqrt(n), 1/sqrt(n)) with n inputs.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1; in ``forward`` for inputs or masks of the wrong shape or type, and for no keys.
     """
 
     def __init__(self, query_size: int, key_size: int, width: int) -> None:
@@ -188,12 +167,6 @@ class MultiHeadAttention(nn.Module):
 
     They start as in torch.nn: Glorot's uniform rule for W_Q, W_K and W_V taken as one matrix, U(-1/sqrt(D), 1/sqrt(D))
     for W_O, biases 0.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, heads that do not divide the width, or a dropout out of its range; in ``forward`` for an
-        input, mask or cache of the wrong shape or type, no keys, or ``causal`` in cross-attention.
     """
 
     def __init__(

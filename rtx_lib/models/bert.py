@@ -67,13 +67,6 @@ class BERTEncoder(nn.Module):
         attention and feed-forward network add; 0.1 in the paper.
 
     Matrices and tables start from N(0, 0.02^2), cut at two deviations and not rescaled; biases at 0.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, heads that do not divide the width, an unknown activation or direction, or a dropout out of
-        its range; in ``forward`` for a state, for what is no such text, longer than ``length`` or without a word, and
-        for ids of words or segments that are too large. Values are looked at where they lie on the CPU.
     """
 
     def __init__(
@@ -151,11 +144,6 @@ class BERT(nn.Module):
         The encoder's, as in :class:`BERTEncoder`, with width, heads and layers.
     next_sentence
         Whether there are a pooler and the two classes, as in the paper.
-
-    Raises
-    ------
-    ValueError
-        As in the encoder; in ``forward`` also for places outside the text.
     """
 
     def __init__(
@@ -240,12 +228,6 @@ class BERTClassifier(nn.Module):
         One of these.
     dropout
         Share of the values in front of the matrix set to 0 in training, but for spans; 0.1 in the paper.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, an unknown kind, a span of another size, or a dropout out of its range; in ``forward`` as
-        in the encoder, and for another number of texts to choose from.
     """
 
     def __init__(self, bert: BERT, output_size: int, *, kind: str = "sentence", dropout: float = 0.0) -> None:

@@ -182,13 +182,6 @@ class ConvS2S(nn.Module):
     dropout
         Probability with which a value is dropped in training: of the embeddings, the convolutions' inputs and the
         last layer's input.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, no layers, another number of entries in ``attention`` or none that is true, or a dropout
-        outside [0, 1); in ``forward`` for what is not a pair of ids within the vocabularies, a source without a word,
-        more words than positions (values are looked at on a CPU only), or a state of another shape.
     """
 
     def __init__(

@@ -55,12 +55,6 @@ class RelativeAttention(nn.Module):
 
     W_q, W_kE and W_v lie on top of each other in ``in_proj_weight`` (3HK, D); W_kR is ``r_proj_weight`` (HK, D). All
     weights start from N(0, 0.02^2).
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, an odd width, heads that do not divide it or a dropout out of its range; in ``forward`` for
-        arrays of the wrong shape or type.
     """
 
     def __init__(
@@ -262,13 +256,6 @@ class TransformerXL(nn.Module):
 
     Weights start from N(0, 0.02^2), but projections of the tables from N(0, 0.01^2), the weights of norms from
     N(1, 0.02^2), biases at 0, and the input layer of floats by Xavier's rule.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, a memory below 0, or below 1 with ``same_length``, what layers and tables refuse, or
-        ``tied`` or an adaptive softmax without vocabulary = output_size; in ``forward`` for an input or a state of the
-        wrong form, shape or type.
     """
 
     def __init__(

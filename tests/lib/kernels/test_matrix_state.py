@@ -305,10 +305,7 @@ BAD = {
     "other k": ({"k": torch.zeros(2, 2, 9, 5)}, r"k must have shape \(2, 2, 9, 6\), got \(2, 2, 9, 5\)"),
     "other v": ({"v": torch.zeros(2, 2, 8, 5)}, r"v must have shape \(2, 2, 9, V\), got \(2, 2, 8, 5\)"),
     "no value": ({"v": torch.zeros(2, 2, 9, 0)}, "v must have shape"),
-    "log_decay": (
-        {"log_decay": torch.zeros(2, 2, 9, 1)},
-        r"log_decay must have shape \(2, 2, 9, 6\)",
-    ),
+    "log_decay": ({"log_decay": torch.zeros(2, 2, 9, 1)}, r"log_decay must have shape \(2, 2, 9, 6\)"),
     "beta": ({"beta": torch.zeros(2, 9)}, r"beta must have shape \(2, 2, 9\), got \(2, 9\)"),
     "state": ({"state": torch.zeros(2, 2, 5, 6)}, r"state must have shape \(2, 2, 6, 5\), got \(2, 2, 5, 6\)"),
     "type": ({"v": GOOD["v"].double()}, "v must be of torch.float32, as the input is, got torch.float64"),

@@ -18,7 +18,6 @@ from rtx_lib.layers import GRU, LSTM, RNN, AttentionMixer, Bag, MixerStack, Read
 from rtx_lib.layers.characters import CharacterCNN
 from rtx_lib.layers.positions import SCHEMES
 from rtx_lib.layers.selective import SelectiveRecurrence
-from rtx_lib.shapes import expect
 from rtx_lib.models.bert import BERT
 from rtx_lib.models.bytenet import ByteNet
 from rtx_lib.models.convs2s import ConvS2S
@@ -31,7 +30,7 @@ from rtx_lib.models.griffin import RGLRU
 from rtx_lib.models.indrnn import IndRNNLayer, PlainIndRNN
 from rtx_lib.models.jordan import JordanRNN
 from rtx_lib.models.lru import LRU
-from rtx_lib.models.mamba import Mamba, Mamba2
+from rtx_lib.models.mamba import Mamba, Mamba2, TimeInvariantMamba
 from rtx_lib.models.memory_network import MemoryNetwork
 from rtx_lib.models.min_rnn import MinGRU, MinLSTM
 from rtx_lib.models.neural_gpu import CGRU, NeuralGPU
@@ -49,6 +48,7 @@ from rtx_lib.models.transformer_xl import TransformerXL
 from rtx_lib.models.word2vec import Word2Vec
 from rtx_lib.models.xlnet import XLNet
 from rtx_lib.models.xlstm import MLSTM, SLSTM
+from rtx_lib.shapes import expect
 
 B, T, D, V = 3, 9, 3, 7  # batch, steps, inputs, vocabulary; every model has 5 outputs, or V of ids
 OUT = 5
@@ -137,7 +137,7 @@ FLOATS = {
     "mamba": lambda: Readout(Mamba(D, 4), OUT),
     "mamba-signed": lambda: Readout(Mamba(D, 2, kernel_size=None, step_rank=2, eigenvalues="signed"), OUT),
     "mamba-zoh": lambda: Readout(Mamba(D, 2, expand=1, kernel_size=14, discretisation="zoh"), OUT),
-    "mamba-invariant": lambda: Readout(Mamba(D, 3, time_invariant=True), OUT),
+    "mamba-invariant": lambda: Readout(TimeInvariantMamba(D, 3), OUT),
     "mamba-2": lambda: Readout(Mamba2(D, 2, 4), OUT),
     "mamba-2-groups": lambda: Readout(Mamba2(D, 6, 3, expand=4, kernel_size=None, groups=2), OUT),
     "linear-attention": lambda: Readout(LinearAttention(D, 3), OUT),
