@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 Shape = Sequence[int | str]
-Shapes = dict[str, tuple[int, ...]]
+Shapes = dict[str, tuple[int | str, ...]]
 """Of the tensors of a state, by their names: what a model's ``state_shapes(batch)`` declares."""
 
 
@@ -136,6 +136,20 @@ def expect_all(
     return tuple(entries)  # type: ignore[arg-type]
 
 
+def expect_fits(name: str, value: object, shape: tuple[int, ...], kind: str = "bool") -> None:
+    """Raise ``ValueError`` unless a mask (bool) or bias (float) is None or can be expanded to the shape."""
+    if value is None:
+        return
+    if not isinstance(value, Tensor):
+        raise ValueError(f"{name} must be a {kind} tensor, got {type(value).__name__}")
+    if value.dtype != torch.bool if kind == "bool" else not value.is_floating_point():
+        meaning = ", True = may attend" if kind == "bool" else ""
+        raise ValueError(f"{name} must be a {kind} tensor{meaning}, got {value.dtype}")
+    sizes = zip(reversed(value.shape), reversed(shape), strict=False)
+    if value.ndim > len(shape) or any(size not in (1, full) for size, full in sizes):
+        raise ValueError(f"{name} must be broadcastable to {shape}, got shape {tuple(value.shape)}")
+
+
 def expect_sizes(**sizes: int) -> None:
     """Every size is a whole number of at least 1."""
     for name, size in sizes.items():
@@ -149,10 +163,11 @@ def expect_choice(name: str, value: str | None, choices: Sequence[str | None]) -
         raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}")
 
 
-def expect_share(name: str, value: float) -> None:
-    """The value, a share of what is dropped, is from 0 to below 1."""
-    if not 0 <= value < 1:
-        raise ValueError(f"{name} must be from 0 to below 1, got {value}")
+def expect_share(**shares: float) -> None:
+    """Every share, of what is dropped, is from 0 to below 1."""
+    for name, value in shares.items():
+        if not 0 <= value < 1:
+            raise ValueError(f"{name} must be from 0 to below 1, got {value}")
 
 
 def expect_heads(width: int, heads: int) -> int:

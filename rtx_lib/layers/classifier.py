@@ -63,7 +63,7 @@ class SentenceClassifier(nn.Module):
         super().__init__()
         expect_sizes(vocabulary=vocabulary, output_size=output_size, width=width)
         expect_choice("pool", pool, POOLS)
-        expect_share("dropout", dropout)
+        expect_share(dropout=dropout)
         self.input_size, self.output_size, self.pool = vocabulary, output_size, pool
         self.embedding, self.dropout, self.reader = table(vocabulary, width, STD), nn.Dropout(dropout), reader
         size = width if reader is None else int(reader.output_size)  # type: ignore[arg-type]

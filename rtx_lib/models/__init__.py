@@ -26,6 +26,7 @@ from .seq2seq import Seq2Seq
 from .tcn import TCN
 from .transformer import CausalTransformer, Encoder, Transformer
 from .transformer_xl import TransformerXL
+from .transformer_xl_variants import AdaptiveTransformerXL, PositionedTransformerXL
 from .word2vec import Word2Vec
 from .xlnet import Denoising, XLNet, XLNetClassifier
 from .xlstm import MLSTM, SLSTM

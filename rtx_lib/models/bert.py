@@ -17,11 +17,20 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.layers.attention import causal_mask, expect_fits, padding_mask
+from rtx_lib.layers.attention import causal_mask, padding_mask
 from rtx_lib.layers.blocks import Activation, Stack, undrawn
 from rtx_lib.layers.embedding import table
 from rtx_lib.layers.positions import Learned
-from rtx_lib.shapes import at_hand, expect, expect_choice, expect_ids, expect_share, expect_sizes, expect_tuple
+from rtx_lib.shapes import (
+    at_hand,
+    expect,
+    expect_choice,
+    expect_fits,
+    expect_ids,
+    expect_share,
+    expect_sizes,
+    expect_tuple,
+)
 
 DIRECTIONS = ("both", "left-to-right", "right-to-left")
 KINDS = ("sentence", "mean", "token", "span", "choice")
@@ -87,7 +96,7 @@ class BERTEncoder(nn.Module):
         expect_sizes(vocabulary=vocabulary, width=width, length=length, segments=segments)
         expect_choice("activation", activation, list(GELU))
         expect_choice("direction", direction, DIRECTIONS)
-        expect_share("dropout", dropout)
+        expect_share(dropout=dropout)
         self.input_size, self.output_size, self.heads, self.direction = vocabulary, width, heads, direction
         norm = partial(nn.LayerNorm, eps=EPS)
         self.embedding, self.segments = table(vocabulary, width, STD), table(segments, width, STD)
@@ -234,7 +243,7 @@ class BERTClassifier(nn.Module):
         super().__init__()
         expect_sizes(output_size=output_size)
         expect_choice("kind", kind, KINDS)
-        expect_share("dropout", dropout)
+        expect_share(dropout=dropout)
         if kind == "span" and output_size != 2:
             raise ValueError(f"output_size must be 2 for a span, its start and its end, got {output_size}")
         self.encoder, self.kind, self.dropout = bert.encoder, kind, nn.Dropout(0.0 if kind == "span" else dropout)

@@ -201,7 +201,7 @@ class ConvS2S(nn.Module):
         out_width = width if out_width is None else out_width
         expect_sizes(source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary, width=width)
         expect_sizes(out_width=out_width, length=length)
-        expect_share("dropout", dropout)
+        expect_share(dropout=dropout)
         _expect_layers(encoder=encoder, decoder=decoder)
         attention = [True] * len(decoder) if attention is None else attention
         if len(attention) != len(decoder) or not any(attention):

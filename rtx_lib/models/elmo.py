@@ -86,7 +86,7 @@ class BidirectionalLM(nn.Module):
         super().__init__()
         expect_sizes(vocabulary=vocabulary, width=width, layers=layers)
         expect_choice("backend", backend, BACKENDS if hidden_size is None else BACKENDS[:1])
-        expect_share("dropout", dropout)
+        expect_share(dropout=dropout)
         clips = {"cell_clip": cell_clip, "projection_clip": projection_clip}
         for name, clip in clips.items() if hidden_size is None else ():
             if clip is not None:

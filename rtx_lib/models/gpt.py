@@ -81,7 +81,7 @@ class GPT(nn.Module):
     ) -> None:
         super().__init__()
         expect_sizes(vocabulary=vocabulary, width=width, length=length)
-        expect_share("dropout", dropout)
+        expect_share(dropout=dropout)
         self.input_size = self.output_size = vocabulary
         self.embedding = table(vocabulary, width, STD)
         self.stack = Stack(
@@ -153,7 +153,7 @@ class GPTClassifier(nn.Module):
     def __init__(self, gpt: GPT, classes: int, *, auxiliary: bool = False, dropout: float = 0.0) -> None:
         super().__init__()
         expect_sizes(classes=classes)
-        expect_share("dropout", dropout)
+        expect_share(dropout=dropout)
         self.gpt, self.dropout, self.auxiliary = gpt, nn.Dropout(dropout), auxiliary
         self.input_size, self.output_size = gpt.input_size, classes + (gpt.output_size if auxiliary else 0)
         self.readout: nn.Linear = undrawn(nn.Linear, gpt.embedding.embedding_dim, classes)

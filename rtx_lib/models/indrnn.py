@@ -34,7 +34,7 @@ class Recurrence(nn.Module):
     def __init__(self, size: int, norm: str | None = None, dropout: float = 0.0, backend: str = "auto") -> None:
         super().__init__()
         expect_choice("norm", norm, NORMS)
-        expect_share("dropout", dropout)
+        expect_share(dropout=dropout)
         self.norm, self.dropout, self.backend = norm, dropout, backend
         self.u = nn.Parameter(torch.empty(size))
         self.bn = nn.BatchNorm1d(size) if norm else nn.Identity()

@@ -113,7 +113,7 @@ class NeuralGPU(nn.Module):
     ) -> None:
         super().__init__()
         expect_sizes(vocabulary=vocabulary, output_size=output_size, width=width, channels=channels, layers=layers)
-        expect_share("dropout", dropout)
+        expect_share(dropout=dropout)
         self.output_size, self.width, self.dropout = output_size, width, dropout
         self.embedding = nn.Embedding(vocabulary, channels)
         self.input = nn.Linear(channels, channels)

@@ -91,7 +91,7 @@ class QRNNLayer(nn.Module):
         super().__init__()
         expect_sizes(input_size=input_size, hidden_size=hidden_size, window=window)
         expect_choice("pooling", pooling, list(POOLINGS))
-        expect_share("zoneout", zoneout)
+        expect_share(zoneout=zoneout)
         self.input_size, self.output_size, self.window = input_size, hidden_size, window
         self.pooling, self.zoneout, self.backend = pooling, zoneout, backend
         self.conv = undrawn(nn.Conv1d, input_size, len(POOLINGS[pooling]) * hidden_size, window)

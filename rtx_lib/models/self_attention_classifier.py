@@ -94,7 +94,7 @@ class SelfAttentionClassifier(nn.Module):
         super().__init__()
         expect_sizes(vocabulary=vocabulary, output_size=output_size)
         expect_choice("positions", positions, POSITIONS)
-        expect_share("dropout", dropout)
+        expect_share(dropout=dropout)
         self.input_size, self.output_size, self.padding = vocabulary, output_size, padding
         self.positions: Any
         self.positions, (of_layer,) = make_schemes(positions, 1, width=width, heads=heads, clip=clip)

@@ -156,6 +156,8 @@ class MLSTM(nn.Module):
         super().__init__()
         expect_sizes(width=width, block_size=block_size, blocks=blocks, chunk=1 if chunk is None else chunk)
         inner = round(expand * width)
+        if inner < 1:
+            raise ValueError(f"expand must leave at least 1 of width = {width}, got {expand}")
         _expect_head(inner, heads, f"round(expand * width) = {inner}")
         if inner % block_size:
             raise ValueError(f"block_size must divide round(expand * width) = {inner}, got {block_size}")

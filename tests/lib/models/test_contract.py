@@ -45,6 +45,7 @@ from rtx_lib.models.seq2seq import Seq2Seq
 from rtx_lib.models.tcn import TCN
 from rtx_lib.models.transformer import CausalTransformer, Encoder, Transformer
 from rtx_lib.models.transformer_xl import TransformerXL
+from rtx_lib.models.transformer_xl_variants import AdaptiveTransformerXL, PositionedTransformerXL
 from rtx_lib.models.word2vec import Word2Vec
 from rtx_lib.models.xlnet import XLNet
 from rtx_lib.models.xlstm import MLSTM, SLSTM
@@ -182,7 +183,7 @@ FLOATS = {
     "xl-same-length": partial(TransformerXL, D, OUT, **XL, same_length=True, clamp=5),
     "xl-without-memory": partial(TransformerXL, D, OUT, **SIZE, memory=0),
     **{
-        f"xl-{positions}": partial(TransformerXL, D, OUT, **XL, positions=positions, clip=3)
+        f"xl-{positions}": partial(PositionedTransformerXL, D, OUT, **XL, positions=positions, clip=3)
         for positions in ("none", "rotary", "alibi", "shaw")
     },
 }
@@ -209,7 +210,7 @@ IDS = {
     "plain-gpt": partial(PlainGPT, V, **SIZE, length=T),
     "xlnet": partial(XLNet, V, **XL),
     "xl-ids": partial(TransformerXL, V, V, **XL, vocabulary=V),
-    "xl-adaptive": partial(TransformerXL, V, V, **XL, vocabulary=V, cutoffs=(2, 4), divide=2),
+    "xl-adaptive": partial(AdaptiveTransformerXL, V, **XL, cutoffs=(2, 4), divide=2),
 }
 PAIRS = {
     "seq2seq": partial(Seq2Seq, V, V, **SEQ),
@@ -674,7 +675,7 @@ CONSTRUCTORS = [
     (TransformerXL, NET | XL, {"inner": 0, "vocabulary": 0, "dropout": 1.0, "attention_dropout": -0.5, "tied": True}),
     (TransformerXL, NET | XL, {"memory": [-1, 2.0, True, None]}),
     (partial(TransformerXL, same_length=True), NET | XL, {"memory": 0}),
-    (partial(TransformerXL, positions="shaw"), NET | XL, {"heads": 3}),
+    (partial(PositionedTransformerXL, positions="shaw"), NET | XL, {"heads": 3}),
     (ByteNet, TWO | DILATED, NO_TWO | {"width": [0, 5], "kernel_size": 0, "dilations": [(), 3], "unfold": 0.9}),
     (ConvS2S, TWO | GATED, NO_TWO | {"width": 0, "encoder": [(), 3, [4]], "decoder": [[], [(4,)]]}),
     (ConvS2S, TWO | GATED, {"attention": [(True,), [False] * 3], "out_width": 0, "length": 0, "dropout": 1.0}),
