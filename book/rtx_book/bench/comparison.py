@@ -7,14 +7,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rtx_book.bench.measuring import row
+from rtx_book.bench.measuring import row, training_step
 from rtx_book.runs import build
 from rtx_book.runs.recipes import race as recipes
 from rtx_lib.diagnostics.measuring import count_flops, measure
 from rtx_lib.tasks import available
 from rtx_lib.training import parameter_count
 from rtx_lib.training.checkpoints import move
-from rtx_lib.training.loop import update
 
 _FILES = {"text": "shakespeare", "stream": "shakespeare", "chorales": "music"}  # the data of the tasks that need some
 
@@ -73,11 +72,5 @@ def _step(task_name: str, lane: str, device: str) -> tuple[Callable[[], Tensor],
         batches = [task.batch("train", recipe.batch_size, generator) for _ in range(9)]
         batch = sorted(batches, key=lambda batch: batch[0].shape[1])[4]
     x, y = move(batch[0], device), batch[1].to(device)
-
-    def step() -> Tensor:
-        loss, _, _ = update(model, task, (x, y), optimizer, clip=recipe.clip, state=state)
-        if hasattr(model, "constrain_"):
-            model.constrain_()
-        return torch.tensor(loss)
-
+    step = training_step(model, task, optimizer, (x, y), recipe.clip, state)
     return step, parameter_count(model)

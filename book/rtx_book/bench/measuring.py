@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from rtx_lib.diagnostics.measuring import Variant, Variants, measure, peak_memory
+from rtx_lib.training.loop import clip_gradients
 
 KINDS = ("torch.nn", "plain loop", "original", "ours")
 """What a row compares with: torch's own layers, a loop in Python over the steps, the construction of a paper's authors,
@@ -84,3 +85,23 @@ def both_ways(forward: Callable[[Tensor], Any], x: Tensor, weights: Iterable[Ten
         return gradients[0] if len(gradients) == 1 else torch.cat([gradient.flatten() for gradient in gradients])
 
     return once
+
+
+def training_step(
+    model: Any, task: Any, optimizer: torch.optim.Optimizer, batch: Any, clip: float | None, state: Any = None
+) -> Callable[[], Tensor]:
+    """A step of training on one batch, which can be made again and again; it gives the loss."""
+    x, y = batch
+
+    def step() -> Tensor:
+        prediction, _ = model(x, state)
+        loss: Tensor = task.loss(prediction, y)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        clip_gradients(model, clip)
+        optimizer.step()
+        if hasattr(model, "constrain_"):
+            model.constrain_()
+        return loss.detach()
+
+    return step

@@ -7,13 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rtx_book.bench.measuring import row
+from rtx_book.bench.measuring import row, training_step
 from rtx_book.runs.builders import MODELS
 from rtx_book.runs.recipes import RECIPES
 from rtx_lib.diagnostics.measuring import count_flops, measure
 from rtx_lib.tasks import GeneratedSentiment
 from rtx_lib.training import parameter_count
-from rtx_lib.training.loop import update
 
 READERS = ("bilstm", "mean", "rnn", "convolution", "attention", "sinusoids", "shaw")
 
@@ -52,4 +51,4 @@ def _step(reader: str, vocabulary: int, batch: tuple[Tensor, Tensor], device: st
     model = MODELS[recipe.model](SimpleNamespace(vocabulary=vocabulary, output_size=2), **recipe.model_arguments)
     model.to(device).train()
     optimizer = torch.optim.Adam(model.parameters(), lr=recipe.lr)
-    return lambda: torch.tensor(update(model, task, batch, optimizer, clip=recipe.clip)[0]), parameter_count(model)
+    return training_step(model, task, optimizer, batch, recipe.clip), parameter_count(model)
