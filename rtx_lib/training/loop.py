@@ -102,11 +102,10 @@ def fit(
     run = Run(model, optimizer or torch.optim.Adam(model.parameters(), lr=lr), seed, device, processes)
     how: dict[str, Any] = {"batch_size": batch_size, "clip": clip, "stream_length": stream_length}
     run.resume(checkpoint, {"task": task.name, "steps": steps, "keep_best": keep_best} | how)
-    step = len(run.history.step)
-    with tqdm(
-        total=steps, initial=step, desc=task.name, disable=not (progress and processes.main), mininterval=1
-    ) as bar:
-        for step in islice(updates(run, task, schedule=schedule, plateau=plateau, **how), steps - step):
+    made, quiet = len(run.history.step), not (progress and processes.main)
+    scored: dict[str, Any] = {"batch_size": eval_batch_size, "batches": eval_batches, "stream_length": stream_length}
+    with tqdm(total=steps, initial=made, desc=task.name, disable=quiet, mininterval=1) as bar:
+        for step in islice(updates(run, task, schedule=schedule, plateau=plateau, **how), steps - made):
             if after_step:
                 after_step(step, model, run.history.loss[-1])
             if eval_every and (step % eval_every == 0 or step == steps):
@@ -152,9 +151,7 @@ def updates(
         loss.backward()
         norm = clip_gradients(model, clip)
         loss = run.processes.mean(loss.detach())
-        history.add(
-            float(loss), float(norm), run.rates[0] * factor, run.path
-        )  # no step is made where one is not finite
+        history.add(float(loss), float(norm), run.rates[0] * factor, run.path)  # no step where one is not finite
         optimizer.step()
         run.state = detach(state) if stream_length else None  # truncated backpropagation: no gradient goes back
         yield step
