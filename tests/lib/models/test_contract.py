@@ -19,14 +19,14 @@ from rtx_lib.layers import GRU, LSTM, RNN, AttentionMixer, Bag, MixerStack, Read
 from rtx_lib.layers.characters import CharacterCNN
 from rtx_lib.layers.positions import SCHEMES
 from rtx_lib.layers.selective import SelectiveRecurrence
-from rtx_lib.models.bert import BERT
+from rtx_lib.models.bert import BERT, BERTClassifier
 from rtx_lib.models.bytenet import ByteNet
 from rtx_lib.models.convs2s import ConvS2S
 from rtx_lib.models.deep_indrnn import DenseIndRNN, ResidualIndRNN
 from rtx_lib.models.deep_transition import LGRU, TGRU, DeepTransitionGRU
 from rtx_lib.models.delta_net import DeltaNet, LinearAttention
 from rtx_lib.models.elmo import BidirectionalLM, ProjectedLSTM, ScalarMix
-from rtx_lib.models.gpt import GPT
+from rtx_lib.models.gpt import GPT, GPTClassifier
 from rtx_lib.models.griffin import RGLRU
 from rtx_lib.models.indrnn import IndRNNLayer, PlainIndRNN
 from rtx_lib.models.jordan import JordanRNN
@@ -47,7 +47,7 @@ from rtx_lib.models.tcn import TCN
 from rtx_lib.models.transformer import CausalTransformer, Encoder, Transformer
 from rtx_lib.models.transformer_xl import TransformerXL
 from rtx_lib.models.word2vec import Word2Vec
-from rtx_lib.models.xlnet import XLNet
+from rtx_lib.models.xlnet import XLNet, XLNetClassifier
 from rtx_lib.models.xlstm import MLSTM, SLSTM
 from rtx_lib.shapes import expect
 
@@ -237,7 +237,6 @@ BOTH_WAYS = [*TWICE, "encoder", "encoder-ids", "neural-gpu", "neural-gpu-1", "be
 STATELESS = ["encoder", "encoder-ids", "bert", "bert-left", "neural-gpu", "neural-gpu-1", "plain-gpt"]
 STATELESS += ["xl-without-memory", *STORIES]
 POINTWISE = ["tcn-1", "local-1"]  # no output sees an earlier input
-BY_SCHEME = [name for name in MODELS if name.split("-")[-1] in SCHEMES and name != "xl"]  # alike in what they refuse
 # A state of zeros is no state: what attends to keys of zeros sees them.
 FIRST_NAMES = ("rnn", "lstm", "gru", "readout", "bag", "deep", "indrnn", "tcn", "local", "qrnn", "min", "lru", "s4d")
 FIRST_NAMES += ("mamba", "linear", "delta", "retention")
@@ -642,6 +641,9 @@ CONSTRUCTORS = [
     (Encoder, NET | SIZE, {"heads": 3, "norm": "middle", "activation": "sine", "dropout": 1.5}),
     (CausalTransformer, NET | SIZE, {"heads": 3, "layers": 0, "tied": True, "positions": "gps"}),
     (BERT, WORDS | SIZE, {"activation": "sine"}),
+    (GPTClassifier, {"gpt": GPT(V, **SIZE), "classes": 2}, {}),
+    (BERTClassifier, {"bert": BERT(V, **SIZE), "output_size": 2}, {}),
+    (XLNetClassifier, {"model": XLNet(V, **SIZE), "output_size": 2}, {}),
     (TransformerXL, NET | XL | {"same_length": True}, {"memory": 0}),
     (partial(TransformerXL, positions="shaw"), NET | XL, {"heads": 3}),
     (ByteNet, TWO | DILATED, {"dilations": (), "unfold": 0.9, "width": 5}),
