@@ -5,7 +5,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from reference.mamba_loops import convolve, silu, softplus
-from support.compare import draw, furthest, in_pieces, random_parameters
+from support.compare import draw, furthest, random_parameters
 from support.helpers import FIXTURES, drawn, relative_error
 
 from rtx_lib.kernels import gated_recurrence, selective_scan
@@ -233,15 +233,6 @@ def test_large_inputs_and_many_steps_stay_finite(build):
     y.square().mean().backward()
     assert y.isfinite().all() and all(p.grad.isfinite().all() for p in model.parameters())
     assert all(part.isfinite().all() for part in state)
-
-
-def test_one_step_at_a_time_is_the_whole():
-    """As when a text is written."""
-    for build in (lambda: Mamba(4, 3), lambda: Mamba2(4, 2, 3)):
-        torch.manual_seed(0)
-        model, x = random_parameters(build().double()), draw(2, 30, 4).double()
-        (pieces, state), (whole, last) = in_pieces(model, x, 1), model(x)
-        assert relative_error(pieces, whole) < 1e-12 and relative_error(state[1], last[1]) < 1e-12
 
 
 # ---- where the weights start
