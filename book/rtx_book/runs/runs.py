@@ -248,14 +248,15 @@ def finite(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if not isinstance(value, float) or math.isfinite(value)}
 
 
-def commit() -> str:
-    """The checkout's commit, with "-dirty" if one of the two packages differs from it; "unknown" outside git."""
+def commit(*more: str) -> str:
+    """The checkout's commit, with "-dirty" if a package, or ``more``, differs from it; "unknown" outside git."""
 
     def git(*arguments: str) -> str:
         done = subprocess.run(["git", *arguments], cwd=PACKAGE, capture_output=True, text=True, check=True)
         return done.stdout.strip()
 
     try:
-        return git("rev-parse", "HEAD") + ("-dirty" if git("status", "--porcelain", "--", ".", ":/rtx_lib") else "")
+        dirty = git("status", "--porcelain", "--", ".", ":/rtx_lib", *more)
+        return git("rev-parse", "HEAD") + ("-dirty" if dirty else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
