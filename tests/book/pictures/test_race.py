@@ -15,9 +15,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rtx_book.page.figure import show
-from rtx_book.pictures.race import RISING, arrange, draw_lane, draw_lengths, over_seeds, three
+from rtx_book.pictures.race import arrange, draw_lane, draw_lengths, over_seeds
 from rtx_book.pictures.race_explorer import race_explorer
-from rtx_book.records import seeds
 from rtx_lib.plots import FAMILIES
 
 LANES = {
@@ -103,21 +102,6 @@ def test_lanes_are_in_their_families_order_and_strangers_come_last() -> None:
     assert sorted(lane for own in groups.values() for lane in own) == sorted(["new", *LANES])
     assert arrange({"tcn": "TCN"}) == {"convolution": ["tcn"]}
     assert set(LANES) <= {model for own in FAMILIES.values() for model in own}
-
-
-def test_what_is_better_where_it_is_larger_is_what_the_summaries_say() -> None:
-    assert set(RISING) == set(seeds.RISING)
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        *((0, "0"), (0.01234, "0.0123"), (1234.5, "1,230"), (1000, "1,000"), (1050, "1,050"), (99.96, "100")),
-        *((1e-5, "1e-5"), (1.2e7, "1.2e7"), (-1, "-1")),
-    ],
-)
-def test_numbers_have_three_digits(value: float, text: str) -> None:
-    assert three(value) == text
 
 
 def test_a_run_that_ends_early_counts_as_worst() -> None:
