@@ -185,14 +185,14 @@ def test_the_txl_case_sees_what_is_wrong(monkeypatch, where, wrong, seen):
     ],
 )
 def test_the_diagonal_case_sees_what_is_wrong(monkeypatch, where, wrong, case, seen):
-    monkeypatch.setattr(f"rtx_book.bench.recurrence_returns.{where}", wrong)
+    monkeypatch.setattr(f"rtx_book.bench.kernels.{where}", wrong)
     rows = ROWS[case][0]()
     assert [i for i, row in enumerate(rows) if row["max_error"] > 0.01] == seen
 
 
 def test_the_case_of_matrix_states_sees_what_is_wrong(monkeypatch):
     """Chunks that forget what came before them."""
-    right = bench.recurrence_returns.matrix_recurrence
+    right = bench.kernels.matrix_recurrence
 
     def wrong(q, k, v, *, backend, **options):
         if backend == "loop":
@@ -200,7 +200,7 @@ def test_the_case_of_matrix_states_sees_what_is_wrong(monkeypatch):
         o, state = right(q, k, v, backend=backend, **options)
         return torch.cat([o[:, :, :4], 0 * o[:, :, 4:]], 2), state
 
-    monkeypatch.setattr("rtx_book.bench.recurrence_returns.matrix_recurrence", wrong)
+    monkeypatch.setattr("rtx_book.bench.kernels.matrix_recurrence", wrong)
     errors = [row["max_error"] for row in ROWS["matrix-state"][0]()]
     assert all(error > 0.01 for error in errors[::2]) and set(errors[1::2]) == {None}
 
@@ -242,7 +242,7 @@ def test_a_model_that_reads_streams_has_the_state_of_the_piece_before(monkeypatc
     """Half of the keys of Transformer-XL are its memory; without a state it would be empty."""
     source = {"task": "text", "task_arguments": {"source": "pydoc", "length": 4}}
     monkeypatch.setattr(recipes, "race", lambda task, lane, lr: replace(small(task, lane), **source))
-    monkeypatch.setattr("rtx_book.bench.comparison.available", lambda name: True)
+    monkeypatch.setattr("rtx_book.bench.steps.available", lambda name: True)
     rows = bench.race(tasks=["stream"], lanes=["gru", "transformer", "transformer-xl"], rounds=7)
     assert [(row["variant"], row["against"]) for row in rows] == [("gru", "gru"), ("transformer-xl", "gru")]
     row = rows[1]
@@ -278,17 +278,12 @@ def test_a_task_without_data_is_left_out_and_said_so(monkeypatch, capsys, tmp_pa
 
 def test_moving_the_bytes_is_a_row_where_there_is_a_gpu(monkeypatch):
     """On the device "meta" nothing is computed, so the backends are replaced."""
-    monkeypatch.setattr(
-        "rtx_book.bench.recurrence.compare",
-        lambda case, against, variants, device, rounds, kind: [
-            {"variant": name, "value": variants[name]()} for name in variants if name != against
-        ],
-    )
-    monkeypatch.setattr("rtx_book.bench.recurrence.explain_backend", lambda z: "triton: one kernel")
-    monkeypatch.setattr("rtx_book.bench.recurrence.relu_recurrence", lambda z, u, backend: z * u)
-    rows = bench.indrnn("meta", sizes=[(2, 5, 3)])
-    assert [row["variant"].partition(", B")[0] for row in rows] == ["auto (triton)", "scan", "moving the bytes"]
-    assert all(row["value"].shape == (3,) for row in rows)
+    monkeypatch.setattr("rtx_book.bench.kernels.compare", lambda case, variants, pairs, *_: [variants])
+    monkeypatch.setattr("rtx_book.bench.kernels.explain_backend", lambda z: "triton: one kernel")
+    monkeypatch.setattr("rtx_book.bench.kernels.relu_recurrence", lambda z, u, backend: z * u)
+    (variants,) = bench.indrnn("meta", sizes=[(2, 5, 3)])
+    assert [*variants] == ["loop over unbind", "auto (triton)", "scan", "moving the bytes"]
+    assert all(run().shape == (3,) for run in variants.values())
 
 
 def test_what_does_not_run_costs_no_other_row(capsys):
