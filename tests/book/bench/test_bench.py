@@ -15,10 +15,10 @@ import jsonschema
 import pytest
 import torch
 
+from rtx_book import __main__ as command_line
 from rtx_book import bench
-from rtx_book.bench import command
+from rtx_book.bench import kept
 from rtx_book.bench.between import evaluation_costs
-from rtx_book.bench.command import main
 from rtx_book.bench.measuring import that_run
 from rtx_book.records.records import SPEED_SCHEMA
 from rtx_book.runs import build
@@ -330,7 +330,7 @@ def test_the_command_prints_json_or_a_table(capsys, monkeypatch):
         monkeypatch.setitem(bench.CASES, case, ROWS[case][0])
     told = {}
     for arguments in (["rnn", "--json"], ["rnn"], ["transformer"], ["local-rnn"]):
-        assert main(arguments) == 0
+        assert command_line.main(["bench", *arguments]) == 0
         told[arguments[-1]] = capsys.readouterr().out
     assert len(json.loads(told["--json"])) == 3 and "x of torch.nn.RNN" in told["rnn"]
     assert told["transformer"].count("error") == 1, "models that differ have no error"
@@ -339,13 +339,13 @@ def test_the_command_prints_json_or_a_table(capsys, monkeypatch):
 
 def test_a_device_that_is_not_there(capsys):
     with pytest.raises(ValueError, match="device must be one that torch can use here, got 'cuda:99'"):
-        main(["indrnn", "--device", "cuda:99"])
+        command_line.main(["bench", "indrnn", "--device", "cuda:99"])
     assert not capsys.readouterr().out
 
 
 def test_what_was_measured_is_kept(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(command, "CASES", {"rnn": ROWS["rnn"][0], "race": lambda device: []})
-    assert main(["all", "--record", "--out", str(tmp_path)]) == 0
+    monkeypatch.setattr(kept, "CASES", {"rnn": ROWS["rnn"][0], "race": lambda device: []})
+    assert command_line.main(["bench", "all", "--record", "--out", str(tmp_path)]) == 0
     assert "rnn-cpu.json is written" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["rnn-cpu.json"], "a case without rows is not kept"
     found = json.loads((tmp_path / "rnn-cpu.json").read_text())
@@ -354,25 +354,25 @@ def test_what_was_measured_is_kept(monkeypatch, tmp_path, capsys):
     assert found["clock"] == "processor" and found["machine"]["gpu"] is None
     text = (tmp_path / "rnn-cpu.json").read_text()
     assert not [name for name in (platform.node(), getpass.getuser(), str(Path.home())) if f'"{name}' in text]
-    monkeypatch.setattr(command, "results_folder", lambda: tmp_path)
-    assert main(["rnn"]) == 0 and not (tmp_path / "speed").exists(), "nothing is kept unasked"
-    assert main(["rnn", "--record"]) == 0 and (tmp_path / "speed" / "rnn-cpu.json").is_file()
+    monkeypatch.setattr(command_line, "results_folder", lambda: tmp_path)
+    assert command_line.main(["bench", "rnn"]) == 0 and not (tmp_path / "speed").exists(), "nothing is kept unasked"
+    assert command_line.main(["bench", "rnn", "--record"]) == 0 and (tmp_path / "speed" / "rnn-cpu.json").is_file()
 
 
 def test_numbers_that_json_cannot_hold_leave_what_was_there(tmp_path):
-    path = command.keep("rnn", [{"ratio": 1.0}], "cpu", commit="unknown", folder=tmp_path)
+    path = kept.keep("rnn", [{"ratio": 1.0}], "cpu", commit="unknown", folder=tmp_path)
     before = path.read_text()
     for rows in ([{"ratio": math.nan}], []):
         with pytest.raises(ValueError):
-            command.keep("rnn", rows, "cpu", commit="unknown", folder=tmp_path)
+            kept.keep("rnn", rows, "cpu", commit="unknown", folder=tmp_path)
     assert path.read_text() == before and list(tmp_path.iterdir()) == [path]
 
 
 def test_the_processor_is_the_one_that_the_system_lists(tmp_path, monkeypatch):
     listing = tmp_path / "cpuinfo"
     listing.write_text("processor\t: 0\nmodel\t\t: 17\nmodel name\t: A processor\n\nmodel name\t: Another\n")
-    assert command._processor(listing) == "A processor"
+    assert kept._processor(listing) == "A processor"
     monkeypatch.setattr(platform, "machine", lambda: "arm64")
-    assert command._processor(tmp_path / "none") == "arm64"
+    assert kept._processor(tmp_path / "none") == "arm64"
     monkeypatch.setattr(platform, "machine", lambda: "")
-    assert command._processor(tmp_path / "none") == "unknown"
+    assert kept._processor(tmp_path / "none") == "unknown"
