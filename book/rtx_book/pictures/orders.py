@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from rtx_book.page.figure import in_page, scripted
 from rtx_book.page.grids import HATCHED, fill, fill_cells
 from rtx_book.page.live import picture_of
-from rtx_book.page.words import listed
+from rtx_book.words import listed
 from rtx_lib.plots.heatmaps import name_above, word
 from rtx_lib.plots.style import CYCLE, GREY, INK
 

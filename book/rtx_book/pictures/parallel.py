@@ -20,7 +20,7 @@ from rtx_book.page.diagram import links
 from rtx_book.page.explorer import MOVE, control, explorer, stack_frames
 from rtx_book.page.figure import in_page, scroll_box
 from rtx_book.page.film import at_frame
-from rtx_book.page.words import listed
+from rtx_book.words import listed
 from rtx_lib.plots.heatmaps import floats, name_above, paint, tint, word
 from rtx_lib.plots.style import CYCLE, GREY, INK, look
 

@@ -27,6 +27,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
 
+from rtx_book.words import rises, three
 from rtx_lib.plots.curves import baseline, label_lines, wrap
 from rtx_lib.plots.style import CYCLE, FAMILIES, GREY, INK, look, model_of
 
@@ -37,9 +38,6 @@ Task = Mapping[str, Any]
 Run = Mapping[str, Any]
 Summary = Mapping[str, Any]
 
-RISING = ("accuracy", "exact", "last quarter")
-"""Metrics that are better where they are larger."""
-
 
 def arrange(lanes: Mapping[str, str]) -> dict[str, list[str]]:
     """The given lanes by family, each in the order given; what belongs to none is of the family ``"other"``."""
@@ -49,11 +47,6 @@ def arrange(lanes: Mapping[str, str]) -> dict[str, list[str]]:
     return {family: own for family, own in order.items() if own}
 
 
-def rises(task: Task) -> bool:
-    """Whether the finish line of a task is reached from below."""
-    return task["metric"] in RISING
-
-
 def is_log(task: Task) -> bool:
     """Whether a task's metric is drawn on logarithms."""
     return bool(task["metric"] == "mse")
@@ -61,18 +54,7 @@ def is_log(task: Task) -> bool:
 
 def described(task: Task) -> str:
     """The metric with its direction: ``"MSE (lower is better)"``."""
-    return f"{task['label']} ({'higher' if rises(task) else 'lower'} is better)"
-
-
-def three(value: float) -> str:
-    """A number with three significant digits: ``0.0123``, ``1,230``, ``1.23e-5``."""
-    if value == 0 or not math.isfinite(value):
-        return f"{value:g}"
-    if not 1e-3 <= abs(value) < 1e6:
-        mantissa, exponent = f"{value:.2e}".split("e")
-        return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
-    rounded = float(f"{value:.3g}")
-    return f"{rounded:,.0f}" if abs(rounded) >= 100 else f"{rounded:.3g}"
+    return f"{task['label']} ({'higher' if rises(task['metric']) else 'lower'} is better)"
 
 
 def over_seeds(runs: Sequence[Run], higher: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -152,7 +134,7 @@ def draw_lane(ax: Axes, runs: Sequence[Run], yours: Run | None, finish: tuple[st
     metric, line = finish
     task = {"metric": metric, "label": metric}
     for lane, name in {run["lane"]: str(run["name"]) for run in runs}.items():
-        steps, middle, *_ = over_seeds([run for run in runs if run["lane"] == lane], rises(task))
+        steps, middle, *_ = over_seeds([run for run in runs if run["lane"] == lane], rises(task["metric"]))
         ax.plot(steps, middle, linewidth=1.1, label=name, **look(lane) | {"marker": ""})
     if line is not None:
         baseline(ax, line, f"finish line {three(line)}")
@@ -250,7 +232,7 @@ def draw_looks() -> Figure:
 def _ranked(task: Task, values: Mapping[str, Mapping[int, float]], seed: int) -> dict[str, float]:
     """What each lane reached with this seed, the best first."""
     found = {lane: own[seed] for lane, own in values.items() if seed in own}
-    return dict(sorted(found.items(), key=lambda item: item[1], reverse=rises(task)))
+    return dict(sorted(found.items(), key=lambda item: item[1], reverse=rises(task["metric"])))
 
 
 def draw_ranking(task: Task, lanes: Mapping[str, str], values: Mapping[str, Mapping[int, float]], seed: int) -> Figure:
@@ -278,7 +260,7 @@ def draw_ranking(task: Task, lanes: Mapping[str, str], values: Mapping[str, Mapp
     ax.set_yticks(range(len(names)), names, fontsize=12)
     ax.set(ylim=(len(names) - 0.5, -0.5), xlabel=f"{task['name']}: {task['label']}, better to the right")
     ax.set_xscale("log" if is_log(task) else "linear")
-    ax.xaxis.set_inverted(not rises(task))
+    ax.xaxis.set_inverted(not rises(task["metric"]))
     fig.suptitle(f"Seed {seed} names {lanes[next(iter(found))]} the best", fontsize=12.5)
     return fig
 
@@ -346,7 +328,7 @@ def short(task: Task, value: float) -> str:
     """A value of a task's metric in few signs: a share in per cent, else two places, or two digits on logarithms."""
     if is_log(task):
         return three(float(f"{value:.2g}"))
-    if not rises(task):
+    if not rises(task["metric"]):
         return f"{value:.2f}"
     return f"{100 * value:.1f}".replace("100.0", "100")
 
@@ -412,7 +394,7 @@ def draw_board(
 
 def _asked(task: Task) -> str:
     """The metric, and the finish line where there is one: ``% ≥ 99``, ``nats ≤ 1.8``."""
-    label, sign, unit = ("%", "≥", 100) if rises(task) else (str(task["label"]).partition(" ")[0], "≤", 1)
+    label, sign, unit = ("%", "≥", 100) if rises(task["metric"]) else (str(task["label"]).partition(" ")[0], "≤", 1)
     return label if task["line"] is None else f"{label} {sign} {three(unit * task['line'])}"
 
 
@@ -587,7 +569,7 @@ def _crossed(tasks: Mapping[str, Task], lanes: Mapping[str, str], results: Resul
         medians = [results.get(key, {}).get(lane, {}).get("median") for key in tasks]
         if None not in medians:
             pairs = zip(tasks.values(), medians, strict=True)
-            found[lane] = tuple(m >= task["line"] if rises(task) else m <= task["line"] for task, m in pairs)
+            found[lane] = tuple(m >= task["line"] if rises(task["metric"]) else m <= task["line"] for task, m in pairs)
     return found
 
 

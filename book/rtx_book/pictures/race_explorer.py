@@ -123,7 +123,7 @@ def marker_path(marker: str, size: float = 8.5) -> str:
 
 def _best(entries: Mapping[int, Mapping[str, Any]], task: Task, families: Sequence[str]) -> list[int]:
     """The lane of each family that ends best; one without an end is the last."""
-    sign = 1 if rises(task) else -1
+    sign = 1 if rises(task["metric"]) else -1
     ends = {k: -math.inf if entry["end"][0] is None else sign * entry["end"][0] for k, entry in entries.items()}
     groups = [[k for k in ends if families[k] == family] for family in dict.fromkeys(families)]
     return [max(group, key=ends.__getitem__) for group in groups if group]
@@ -134,7 +134,7 @@ def _entry(runs: Sequence[Run], task: Task, cost: Mapping[str, Any], whole: np.n
 
     ``whole`` holds the steps of the task, sorted: a run that does not come to the last of them ended early.
     """
-    higher, line = rises(task), task["line"]
+    higher, line = rises(task["metric"]), task["line"]
     steps, *curves = over_seeds(runs, higher)
     if len(after := whole[whole > max(steps, default=-math.inf)]):  # all ended early: nothing is there from then on
         steps, *curves = np.append(steps, after[0]), *(np.append(curve, np.nan) for curve in curves)
@@ -167,7 +167,7 @@ def _round(value: Any) -> float | int | None:
 
 def _task(task: Task, entries: dict[int, dict[str, Any]], best: list[int]) -> dict[str, Any]:
     """What the page needs to draw a task: its lanes, its lines and the range of its metric."""
-    higher, log, finish = rises(task), is_log(task), task["line"]
+    higher, log, finish = rises(task["metric"]), is_log(task), task["line"]
     baselines = {name: value for name, value in task["baselines"].items() if value is not None}
     lines = baselines if finish is None else {f"finish line {three(finish)}": finish, **baselines}
     values = [v for entry in entries.values() for v in entry["m"] if v is not None and (v > 0 or not log)]
@@ -254,7 +254,7 @@ def rank_explorer(
     frames
         By the task's name and by what is equal ("steps"), from small to large: ``amount``, the budget as it is written,
         ``said``, the finding, ``split``, the same everywhere, and ``ranks``, by lane, the best first.
-        ``rtx_book.race.race_words.rank_frames`` makes them.
+        ``rtx_book.race.race_tables.rank_frames`` makes them.
     lanes
         Their names by key.
     first

@@ -12,7 +12,6 @@ from support.drawn import words
 
 from rtx_book.page.figure import show
 from rtx_book.pictures.race import (
-    RISING,
     arrange,
     describe_board,
     describe_ranking,
@@ -28,9 +27,7 @@ from rtx_book.pictures.race import (
     names_of_rows,
     over_seeds,
     short,
-    three,
 )
-from rtx_book.records import seeds
 from rtx_lib.plots import FAMILIES, look
 from rtx_lib.plots.style import GREY
 
@@ -57,13 +54,7 @@ def test_lanes_are_in_their_families_order_and_strangers_come_last() -> None:
     assert list(groups)[:-1] == [family for family in FAMILIES if family in groups]
 
 
-def test_what_is_better_where_it_is_larger_is_what_the_summaries_say() -> None:
-    assert set(RISING) == set(seeds.RISING)
-
-
-def test_numbers_have_three_digits_and_on_the_board_fewer() -> None:
-    values = {0: "0", 0.01234: "0.0123", 1234.5: "1,230", 99.96: "100", 1e-5: "1e-5", 1.2e7: "1.2e7", -1: "-1"}
-    assert [three(value) for value in values] == list(values.values())
+def test_numbers_on_the_board_have_few_digits() -> None:
     told = [
         ("adding", 0.000123, "1.2e-4"),
         ("digits", 0.9996, "100"),
