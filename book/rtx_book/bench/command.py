@@ -16,6 +16,7 @@ import rtx_lib
 from rtx_book import bench
 from rtx_book.bench import CASES
 from rtx_book.paths import results_folder
+from rtx_book.records.records import load_speeds
 from rtx_book.runs.runs import commit
 from rtx_lib.diagnostics.measuring import own_clock
 from rtx_lib.training import check_device
@@ -28,8 +29,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("case", choices=[*sorted(CASES), "all"])
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
-    parser.add_argument("--record", action="store_true", help="keep each case in a file, one after the other")
-    parser.add_argument("--out", help="folder of these files (default: results/speed of the book)")
+    parser.add_argument("--record", action="store_true", help="keep each case, one after the other")
+    parser.add_argument("--out", type=Path, help="the file that keeps them (default: results/speed.jsonl of the book)")
     options = parser.parse_args(arguments)
     check_device(options.device)
     torch.set_num_threads(1)
@@ -40,8 +41,8 @@ def main(arguments: list[str] | None = None) -> int:
         measured = CASES[case](device=options.device)
         rows += measured
         if options.record and measured:
-            path = keep(case, measured, options.device, commit=code, folder=options.out)
-            print(f"{path.name} is written", file=sys.stderr, flush=True)
+            keep(case, measured, options.device, commit=code, path=options.out)
+            print(f"{case} is kept", file=sys.stderr, flush=True)
     if options.json:
         print(json.dumps(rows, indent=1))
     else:
@@ -53,8 +54,8 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def keep(case: str, rows: list[dict[str, Any]], device: str, *, commit: str, folder: str | Path | None = None) -> Path:
-    """Write ``<case>-cpu.json`` or ``<case>-cuda.json`` in one step; return its path.
+def keep(case: str, rows: list[dict[str, Any]], device: str, *, commit: str, path: Path | None = None) -> None:
+    """Put what was measured of a case into the file of speeds in one step, in the place of what it has of that case.
 
     Parameters
     ----------
@@ -62,8 +63,9 @@ def keep(case: str, rows: list[dict[str, Any]], device: str, *, commit: str, fol
         A case, what it returned, and where it ran.
     commit
         The code's, taken before it ran (:func:`rtx_book.runs.runs.commit`).
-    folder
-        ``speed`` beside the book's records if None. The format is :data:`rtx_book.records.records.SPEED_SCHEMA`.
+    path
+        The file; ``speed.jsonl`` beside the book's records if None. Each entry follows
+        :data:`rtx_book.records.records.SPEED_SCHEMA`.
 
     Raises
     ------
@@ -72,7 +74,7 @@ def keep(case: str, rows: list[dict[str, Any]], device: str, *, commit: str, fol
     """
     if not rows:
         raise ValueError(f"rows must not be empty, case {case!r} measured nothing")
-    found = {
+    measured = {
         "format": 1,
         "case": case,
         "date": datetime.date.today().isoformat(),
@@ -82,11 +84,11 @@ def keep(case: str, rows: list[dict[str, Any]], device: str, *, commit: str, fol
         "clock": "processor" if own_clock(device) else "wall",
         "rows": rows,
     }
-    path = Path(folder or results_folder() / "speed") / f"{case}-{torch.device(device).type}.json"
-    text = json.dumps(found, indent=1, allow_nan=False) + "\n"
+    path = path or results_folder() / "speed.jsonl"
+    kept = {(one["case"], bool(one["machine"]["gpu"])): one for one in [*load_speeds(path), measured]}
+    text = "".join(json.dumps(kept[key], allow_nan=False) + "\n" for key in sorted(kept))
     with in_one_step(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
-    return path
 
 
 def machine(device: str) -> dict[str, Any]:
