@@ -264,9 +264,9 @@ def refresh(root: Path, names: Sequence[str]) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", metavar="NAME", help="this chapter only (may be repeated)")
-    parser.add_argument("--jobs", type=sweeps.at_least_one, default=2, help="runs at a time")
+    parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
     parser.add_argument("--status", action="store_true", help="say what is there, and run nothing")
-    parser.add_argument("--confirm", type=sweeps.at_least_one, metavar="N", help="keep all runs if N give every value")
+    parser.add_argument("--confirm", type=int, metavar="N", help="keep all runs if N give every value")
     parser.add_argument("--clock", action="append", default=[], metavar="ID", help="with --confirm: may differ")
     parser.add_argument("--refresh", action="store_true", help="take over sentences and bounds of the notebooks")
     parser.add_argument("--run", type=Path, help=argparse.SUPPRESS)  # what Snakemake calls

@@ -16,9 +16,10 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from rtx_book.claims.findings import CONFIDENCE, PLANNED, Finding, Rate, number, rate_of, runs_of, values_of
+from rtx_book.claims.findings import CONFIDENCE, PLANNED, Finding, Rate, rate_of, runs_of, values_of
 from rtx_book.sphinx.ledger import title_of
 from rtx_book.sphinx.tables import paragraphs, row, table
+from rtx_book.words import number
 
 FILE = "book/results/study/replication.json"
 HOW = "make replicate"

@@ -16,9 +16,9 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from rtx_book.claims.claims import number
-from rtx_book.records.records import check, chosen, load, sources
+from rtx_book.records.records import PACKED, check, chosen, load, sources
 from rtx_book.sphinx.tables import paragraphs, row, table
+from rtx_book.words import padded
 
 FOLDER = "book/results"
 TRIALS = ("rate-", "trial-")  # the starts of the names of trials of learning rates
@@ -71,7 +71,7 @@ REST = "Other runs"
 
 def read_records(folder: Path) -> dict[str, list[dict[str, Any]]]:
     """The records in `folder` by recipe, ordered by seed; `ValueError` names one that is none and says why."""
-    found = load(folder, curves=True, plain=False)
+    found = load(folder, plain=False)
     for recipe, records in found.items():
         for record in records:
             check(record, f"{recipe}-s{record['seed']}")
@@ -106,8 +106,8 @@ def results(records: Sequence[dict[str, Any]]) -> list[str]:
     said = []
     for name in metric_names(records):
         values = [record["metrics"][name] for record in records if name in record["metrics"]]
-        spread = f" ({number(min(values))} to {number(max(values))})" if len(values) > 1 else ""
-        said.append(f"{name} {number(statistics.median(values))}{spread}")
+        spread = f" ({padded(min(values))} to {padded(max(values))})" if len(values) > 1 else ""
+        said.append(f"{name} {padded(statistics.median(values))}{spread}")
     if steps := [record["diverged"]["step"] for record in records if record["diverged"]]:
         said.append(f"{len(steps)} of {len(records)} diverged, at step {', '.join(f'{step:,}' for step in steps)}")
     return said
@@ -126,7 +126,7 @@ def cells(recipe: str, records: Sequence[dict[str, Any]], file: str) -> list[lis
     """A recipe's row: what was trained, what came out, its size, and its seeds with a link to the `file` of records."""
     about = records[0]["configuration"].get("about") or recipe
     seeds = " ".join(f"{record['seed']}{'*' * record['commit'].endswith('-dirty')}" for record in records)
-    baselines = [f"{number(value)} ({name})" for name, value in records[0]["baselines"].items()]
+    baselines = [f"{padded(value)} ({name})" for name, value in records[0]["baselines"].items()]
     seconds = statistics.median(record["seconds"] for record in records)
     budget = (
         f"{records[0]['configuration']['steps']:,} steps",
@@ -171,7 +171,7 @@ def by_rate(title: str, text: str, found: dict[str, list[dict[str, Any]]], files
     head = ("Task and model", "Steps", "Rate: validation loss")
     links: list[nodes.Node] = []
     for file in sorted({files[recipe] for recipe in found}):
-        sweep = file.rpartition("/")[2].removesuffix(".jsonl")
+        sweep = file.rpartition("/")[2].removesuffix(PACKED)
         links += [nodes.Text(", " * bool(links)), to_file(sweep, file)]
     about = nodes.paragraph("", f"{text} Their records: ", *links, nodes.Text("."))
     return section(title, about, table(head, rows))
@@ -186,7 +186,7 @@ def judged(records: Sequence[dict[str, Any]]) -> str:
         values = [row[metric] for row in record["evaluations"] if metric in row]
         if values and not record["diverged"]:
             losses.append(min(values) if record["configuration"].get("keep_best") else values[-1])
-    said = [f"{metric} {number(statistics.median(losses))}"] if losses else []
+    said = [f"{metric} {padded(statistics.median(losses))}"] if losses else []
     if lost:
         said.append(f"{lost} of {len(records)} diverged" if len(records) > 1 else "diverged")
     return ", ".join(said) or "none"
