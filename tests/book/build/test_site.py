@@ -86,6 +86,7 @@ def test_publish_swaps_the_whole_site_and_offers_the_clean_notebook(tmp_path, ht
 
 def test_old_addresses_of_chapters_lead_to_the_new_ones(tmp_path, html):
     (tmp_path / "notebooks/01_one.ipynb").write_text("{}")
+    (tmp_path / "site").mkdir()
     build.publish(html, tmp_path, tmp_path / "site")
     page = (tmp_path / "site/notebooks/01_one.html").read_text()
     assert page.count('"one.html"') == 3 and "location.hash" in page
