@@ -3,13 +3,14 @@
 Each raises ``ValueError`` with the argument's name, what is allowed and what was given.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 Shape = Sequence[int | str]
+Form = Any  # a shape as a tuple; or forms by their names in a dict, or in a list
 Shapes = dict[str, tuple[int | str, ...]]
 """Of the tensors of a state, by their names: what a model's ``state_shapes(batch)`` declares."""
 
@@ -97,43 +98,42 @@ def at_hand(x: Tensor) -> bool:
     return x.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
-def expect_tuple(entries: object, count: int, of: str, name: str = "state") -> tuple[Any, ...]:
-    """The entries, if they are a tuple of so many. ``of`` tells what, as "one for each layer"."""
+def expect_tuple(entries: object, count: int, of: str = "", name: str = "state") -> tuple[Any, ...]:
+    """The entries, if they are a tuple of so many. ``of`` tells what, as "(h, c)"."""
     if not isinstance(entries, tuple) or len(entries) != count:
         got = f"{len(entries)} entries" if isinstance(entries, tuple) else type(entries).__name__
-        raise ValueError(f"{name} must be a tuple of {count} entries, {of}, got {got}")
+        raise ValueError(f"{name} must be a tuple of {count} entries{of and f', {of}'}, got {got}")
     return entries
 
 
-def expect_state(state: object, shapes: Mapping[str, Shape] | Shape, x: Tensor, name: str = "state") -> Any:
-    """The state, if it is of these shapes and of x's type and device; zeros of them if None.
+def expect_state(state: object, shapes: Form, x: Tensor, name: str = "state") -> Any:
+    """The state, if it is of this form and of x's type and device; zeros if None.
 
     Parameters
     ----------
-    state
-        A tuple of tensors, or one tensor alone.
     shapes
-        The shape of each by its name, as a model's ``state_shapes`` declares them; or that of the one. M, a memory, is
-        the same in all, and 0 if the state is None.
+        The shape of a tensor, as a tuple; or the forms of the parts of a tuple, by their names in a dict or, where they
+        are of one kind, in a list: what a model's ``state_shapes`` declares. A letter stands for one size wherever it
+        occurs; M, a memory, may be empty, and is where there is no state.
     """
-    many = shapes if isinstance(shapes, Mapping) else {name: shapes}
-    if state is None:
-        parts = tuple(x.new_zeros([0 if size == "M" else int(size) for size in shape]) for shape in many.values())
-        return parts if many is shapes else parts[0]
-    if many is not shapes:
-        return expect(state, many[name], name, like=x)
-    return expect_all(state, list(many.values()), f"({', '.join(many)})", name, like=x)
+    return _zeros(shapes, x) if state is None else _expect_form(state, shapes, x, name, {})
 
 
-def expect_all(
-    entries: object, shapes: Sequence[Shape], of: str, name: str = "state", *, like: Tensor
-) -> tuple[Any, ...]:
-    """The entries, if they are a tuple of tensors of these shapes, in which M, a memory, is the same in all."""
-    past: int | str = "M"
-    for i, entry in enumerate(expect_tuple(entries, len(shapes), of, name)):
-        expect(entry, [past if size == "M" else size for size in shapes[i]], f"{name}[{i}]", like=like)
-        past = entry.shape[shapes[i].index("M")] if "M" in shapes[i] else past
-    return tuple(entries)  # type: ignore[arg-type]
+def _zeros(shapes: Form, x: Tensor) -> Any:
+    if isinstance(shapes, tuple):
+        return x.new_zeros([0 if isinstance(size, str) else size for size in shapes])
+    return tuple(_zeros(shape, x) for shape in (shapes.values() if isinstance(shapes, dict) else shapes))
+
+
+def _expect_form(state: object, shapes: Form, x: Tensor, name: str, sizes: dict[Any, Any]) -> Any:
+    if isinstance(shapes, tuple):
+        found = expect(state, [sizes.get(size, size) for size in shapes], name, like=x)
+        sizes |= {size: n for size, n in zip(shapes, found.shape, strict=True) if isinstance(size, str)}
+        return found
+    names = f"({', '.join(shapes)})" if isinstance(shapes, dict) else ""
+    parts = list(shapes.values()) if isinstance(shapes, dict) else shapes
+    entries = enumerate(expect_tuple(state, len(parts), names, name))
+    return tuple(_expect_form(entry, parts[i], x, f"{name}[{i}]", sizes) for i, entry in entries)
 
 
 def expect_fits(name: str, value: object, shape: tuple[int, ...], kind: str = "bool") -> None:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from rtx_lib.shapes import expect, expect_all, expect_sizes
+from rtx_lib.shapes import expect, expect_sizes, expect_state
 
 from .stacking import draw_uniform
 
@@ -31,9 +31,7 @@ class Bag(nn.Module):
         weight = self.linear.weight
         expect(x, ("B", "T", self.input_size), like=weight)
         batch, steps, width = x.shape
-        if state is None:
-            state = (x.new_zeros(batch, width), x.new_zeros(batch, 1))
-        total, count = expect_all(state, [(batch, width), (batch, 1)], "(sum, number)", like=x)
+        total, count = expect_state(state, {"sum": (batch, width), "number": (batch, 1)}, x)
         totals = total.unsqueeze(1) + x.cumsum(1)  # (B, T, D_in)
         counts = count + torch.arange(1, steps + 1, dtype=x.dtype, device=x.device)  # (B, T)
         h = torch.tanh(self.linear(totals / counts.unsqueeze(-1)))

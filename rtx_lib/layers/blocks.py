@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.shapes import expect, expect_all, expect_choice, expect_sizes, expect_tuple
+from rtx_lib.shapes import Form, expect, expect_choice, expect_sizes, expect_state
 
 from .attention import MultiHeadAttention
 from .positions import make_schemes
@@ -283,7 +283,10 @@ class Stack(nn.Module):
         """
         first: Any = self.blocks[0]
         expect(x, ("B", "T", first.self_attention.width), like=first.self_attention.in_proj_weight)
-        past = 0 if cache is None else self._expect_cache(cache, x)
+        past = 0
+        if cache is not None:
+            cache = expect_state(cache, self.cache_shapes(len(x)), x, "cache")
+            past = (cache[0][0] if first.cross else cache[0])[0].shape[2]
         if self.positions is not None:
             x = self.positions.embed(x, past)  # type: ignore[operator]
         x = self.dropout(x)
@@ -293,17 +296,9 @@ class Stack(nn.Module):
             after.append(entry)
         return x if self.norm is None else self.norm(x), tuple(after)
 
-    def _expect_cache(self, cache: object, x: Tensor) -> int:
-        """How many positions the cache holds; ``ValueError`` unless that is the same in all blocks."""
-        past: Any = "M"
-        first: Any = self.blocks[0]
-        heads = first.self_attention.heads
-        for i, entry in enumerate(expect_tuple(cache, len(self.blocks), "one for each block", "cache")):
-            own, name = entry, f"cache[{i}]"
-            if first.cross:
-                own, theirs = expect_tuple(entry, 2, "((k, v), (k, v))", name)
-                expect_tuple(theirs, 2, "(k, v)", f"{name}[1]")
-                name = f"{name}[0]"
-            shape = (len(x), heads, past, x.shape[2] // heads)
-            past = expect_all(own, [shape] * 2, "(k, v)", name, like=x)[0].shape[2]
-        return past
+    def cache_shapes(self, batch: int) -> list[Form]:
+        """Keys and values of every block, M positions in all; with ``cross`` the pair of these and of the memory's."""
+        attention: Any = self.blocks[0].self_attention
+        size = attention.width // attention.heads
+        own, theirs = ({"k": shape, "v": shape} for shape in ((batch, attention.heads, n, size) for n in "MS"))
+        return len(self.blocks) * [{"own": own, "memory": theirs} if self.blocks[0].cross else own]

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.shapes import expect_all, expect_choice, expect_ids, expect_sizes
+from rtx_lib.shapes import expect_choice, expect_ids, expect_sizes, expect_state
 
 from .stacking import BACKENDS, States, first_state, run_fused, run_stack, watched
 
@@ -208,7 +208,7 @@ class LSTM(nn.RNNBase):
         """
         h = c = first_state(self, x, None)  # which also checks x
         if state is not None:
-            h, c = expect_all(state, [c.shape] * 2, "(h, c)", like=x)
+            h, c = expect_state(state, dict.fromkeys("hc", tuple(c.shape)), x)
         if self.backend == "torch" and not watched(self.tap, self.cell_tap, self.gate_tap):
             y, *last = run_fused(torch.lstm, self, x, (h, c))
             return y, tuple(last)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from rtx_lib.kernels import linear_recurrence
-from rtx_lib.shapes import expect, expect_choice, expect_sizes
+from rtx_lib.shapes import expect, expect_choice, expect_sizes, expect_state
 
 from .blocks import undrawn
 from .stacking import draw_uniform
@@ -55,10 +55,9 @@ class SelectiveRecurrence(nn.Module):
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Map x (B, T, D) to h (B, T, D) and h_T (B, D); the state before the first step is zero if None."""
         expect(x, ("B", "T", self.input_size), like=self.keep.weight)
-        if state is not None:
-            expect(state, (len(x), self.output_size), "state", like=x)
+        state = expect_state(state, (len(x), self.output_size), x)
         a, b = self.steps(x)
-        h = linear_recurrence(a, b, None if state is None else state.to(b.dtype), backend=self.backend)
+        h = linear_recurrence(a, b, state.to(b.dtype), backend=self.backend)
         return h, h[:, -1].clone()  # a view would keep all of h
 
     def steps(self, x: Tensor) -> tuple[Tensor, Tensor]:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rtx_lib.shapes import expect
+from rtx_lib.shapes import expect, expect_state
 
 States = tuple[Tensor, ...]
 # Runs one layer and direction: (x (B, T, D), initial parts of the state, its weights) -> (h_1..h_T, last parts).
@@ -33,8 +33,8 @@ def watched(*taps: nn.Module) -> bool:
 def first_state(module: nn.RNNBase, x: Tensor, state: Tensor | None) -> Tensor:
     """The state (num_layers * directions, B, H) itself, zeros for None; ``ValueError`` if it or x does not fit."""
     expect(x, ("B", "T", module.input_size), like=module.all_weights[0][0])
-    shape = (len(module.all_weights), len(x), module.hidden_size)
-    return x.new_zeros(shape) if state is None else expect(state, shape, "state", like=x)
+    first: Tensor = expect_state(state, (len(module.all_weights), len(x), module.hidden_size), x)
+    return first
 
 
 def run_fused(

@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.shapes import expect_all, expect_pair, expect_sentences, expect_sizes
+from rtx_lib.shapes import Shape, expect_pair, expect_sentences, expect_sizes, expect_state
 
 
 def receptive_field(kernel_size: int, dilations: Sequence[int]) -> int:
@@ -156,7 +156,7 @@ class ByteNet(nn.Module):
         """
         source, target = expect_pair(x, self.output_size, state)
         h = self.target_embedding(target)  # (B, T, 2d)
-        z, *pasts = self.encode(source) if state is None else self._expect_state(state, h)
+        z, *pasts = self.encode(source) if state is None else expect_state(state, self.state_shapes(len(h)), h)
         T, after = h.shape[1], []
         h = h + F.pad(z[:, :T], (0, 0, 0, max(T - z.shape[1], 0)))
         for block, past in zip(self.decoder, pasts, strict=True):
@@ -180,7 +180,7 @@ class ByteNet(nn.Module):
         z = x * unfolded.unsqueeze(-1)
         return z, *(z.new_zeros(len(z), reach, z.shape[2] // 2) for reach in self.reaches)
 
-    def _expect_state(self, state: object, h: Tensor) -> tuple[Tensor, ...]:
-        batch, _, width = h.shape
-        pasts = [(batch, reach, width // 2) for reach in self.reaches]
-        return expect_all(state, [(batch, "M", width), *pasts], "z to come and one for each block", like=h)
+    def state_shapes(self, batch: int) -> list[Shape]:
+        """What is to come of z, and each block's last inputs."""
+        width = self.target_embedding.embedding_dim
+        return [(batch, "M", width), *((batch, reach, width // 2) for reach in self.reaches)]

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.layers.stacking import draw_uniform
-from rtx_lib.shapes import expect, expect_sizes
+from rtx_lib.shapes import expect, expect_sizes, expect_state
 
 
 class LGRU(nn.Module):
@@ -61,8 +61,7 @@ class LGRU(nn.Module):
     def forward(self, x: Tensor, h: Tensor | None = None) -> Tensor:
         """The next state (B, H) from the input x (B, D_in) and the state h (B, H), zeros if None."""
         expect(x, ("B", self.input_size))
-        shape = (len(x), self.hidden_size)
-        return self.step(self.project(x), x.new_zeros(shape) if h is None else expect(h, shape, "h", like=x))
+        return self.step(self.project(x), expect_state(h, (len(x), self.hidden_size), x, "h"))
 
 
 class TGRU(nn.Module):
@@ -144,8 +143,7 @@ class DeepTransitionGRU(nn.Module):
             (1, B, H), the last of them.
         """
         expect(x, ("B", "T", self.input_size), like=self.lgru.weight_ih)
-        shape = (1, len(x), self.hidden_size)
-        h = (x.new_zeros(shape) if state is None else expect(state, shape, "state", like=x))[0]
+        h = expect_state(state, (1, len(x), self.hidden_size), x)[0]
         a = self.lgru.project(x)  # (B, T, 5H): all inputs at once, they wait for nobody
         h = h.to(a.dtype)  # under autocast, a has less precision
         states = []

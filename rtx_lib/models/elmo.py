@@ -27,7 +27,7 @@ from rtx_lib.layers.characters import CharacterCNN
 from rtx_lib.layers.classifier import expect_words
 from rtx_lib.layers.embedding import table
 from rtx_lib.layers.stacking import BACKENDS, draw_uniform
-from rtx_lib.shapes import at_hand, expect, expect_all, expect_choice, expect_share, expect_sizes, expect_tuple
+from rtx_lib.shapes import at_hand, expect, expect_choice, expect_share, expect_sizes, expect_state, expect_tuple
 
 State = tuple[Tensor, Tensor]
 
@@ -138,9 +138,8 @@ class BidirectionalLM(nn.Module):
 
     def run(self, e: Tensor, state: State | None, real: Tensor | None) -> tuple[list[Tensor], State]:
         """What :meth:`read` gives for words' vectors e (B, T, D); with real None, all of them are words."""
-        sizes = [(2 * len(self.forward_layers), len(e), size) for size in self.sizes]
-        state = (e.new_zeros(sizes[0]), e.new_zeros(sizes[1])) if state is None else state
-        h, c = expect_all(state, sizes, "(h, c)", like=e)
+        rows = 2 * len(self.forward_layers)
+        h, c = expect_state(state, {name: (rows, len(e), n) for name, n in zip("hc", self.sizes, strict=True)}, e)
         outputs, ends = [], []  # of both directions
         for d, layers in enumerate((self.forward_layers, self.backward_layers)):
             y = _turned(e, real) if d else e
@@ -154,8 +153,8 @@ class BidirectionalLM(nn.Module):
             outputs.append([_turned(y, real) for y in stack] if d else stack)
         joined = [torch.cat(pair, dim=-1) for pair in zip(*outputs, strict=True)]
         joined = joined if real is None else [y * real[..., None] for y in joined]
-        rows = [end for row in range(len(layers)) for end in ends[row :: len(layers)]]  # both ways of a layer, then on
-        return joined, (torch.cat([h for h, _ in rows]), torch.cat([c for _, c in rows]))
+        ends = [end for row in range(len(layers)) for end in ends[row :: len(layers)]]  # both ways of a layer, then on
+        return joined, (torch.cat([h for h, _ in ends]), torch.cat([c for _, c in ends]))
 
 
 class ProjectedLSTM(nn.Module):
@@ -204,9 +203,8 @@ class ProjectedLSTM(nn.Module):
     def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
         """The states (B, T, P) of x (B, T, D), and the last pair (h (1, B, P), c (1, B, H)); zeros before if None."""
         expect(x, ("B", "T", self.input_size), like=self.weight_ih_l0)
-        sizes = [(1, len(x), size) for size in (self.output_size, self.hidden_size)]
-        state = (x.new_zeros(sizes[0]), x.new_zeros(sizes[1])) if state is None else state
-        h, c = (part[0] for part in expect_all(state, sizes, "(h, c)", like=x))
+        shapes = {"h": (1, len(x), self.output_size), "c": (1, len(x), self.hidden_size)}
+        h, c = (part[0] for part in expect_state(state, shapes, x))
         z = F.linear(x, self.weight_ih_l0, self.bias_ih_l0 + self.bias_hh_l0)  # (B, T, 4H)
         states, cells = [], []
         for z_t in z.unbind(1):
@@ -249,8 +247,8 @@ class ScalarMix(nn.Module):
     def forward(self, layers: Sequence[Tensor], real: Tensor | None = None) -> Tensor:
         """The mix (B, T, C) of layers (B, T, C). Only the norm asks where words are, bool (B, T); None: everywhere."""
         layers = expect_tuple(tuple(layers), len(self.w), "one for each layer", "layers")
-        shape = expect(layers[0], "B T C", "layers[0]").shape
-        expect_all(layers, [shape] * len(layers), "of one shape", "layers", like=layers[0])
+        shape = tuple(expect(layers[0], "B T C", "layers[0]").shape)
+        expect_state(layers, len(layers) * [shape], layers[0], "layers")
         if self.norm:
             real = torch.ones_like(layers[0][..., 0]) if real is None else expect(real, shape[:2], "real")
             layers = [self._normed(h, real[..., None].to(h.dtype)) for h in layers]

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from rtx_lib.kernels import relu_recurrence
 from rtx_lib.layers.embedding import table
-from rtx_lib.shapes import expect, expect_all, expect_choice, expect_ids, expect_share, expect_sizes
+from rtx_lib.shapes import expect, expect_choice, expect_ids, expect_share, expect_sizes, expect_state
 
 State = tuple[Tensor, ...]
 NORMS = (None, "before", "after")
@@ -44,6 +44,7 @@ class Recurrence(nn.Module):
         """Map z (B, T, N) and the state (B, N) before it, zeros if None, to y (B, T, N) and the last state (B, N)."""
         if self.norm == "before":
             z = self.bn(z.flatten(0, 1)).view_as(z)
+        state = None if state is None else state.to(self.u.dtype)
         h = y = self.states(z.to(self.u.dtype), state)  # autocast makes z in half precision
         if self.norm == "after":
             y = self.bn(h.flatten(0, 1)).view_as(h)
@@ -93,9 +94,7 @@ class IndRNNLayer(Recurrence):
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Map x (B, T, D_in) and the state (B, N) before it, zeros if None, to h (B, T, N) and its last step (B, N)."""
         expect(x, ("B", "T", self.input_size), like=self.u)
-        if state is not None:
-            expect(state, (len(x), self.output_size), "state", like=x)
-        return super().forward(self.linear(x), state)
+        return super().forward(self.linear(x), expect_state(state, (len(x), self.output_size), x))
 
     @torch.no_grad()
     def constrain_(self) -> None:
@@ -243,6 +242,5 @@ def states_before(net: nn.Module, x: Tensor, state: object) -> Sequence[Tensor |
     expect(x, ("B", "T", int(net.input_size)), like=units[0].u)  # type: ignore[arg-type]
     if net.training and units[0].norm and x.shape[0] * x.shape[1] < 2:
         raise ValueError(f"x must hold at least 2 steps for batch statistics, got shape {tuple(x.shape)}")
-    if state is None:
-        return [None] * len(units)
-    return expect_all(state, [(len(x), len(unit.u)) for unit in units], "one for each recurrence", like=x)
+    states: Sequence[Tensor] = expect_state(state, [(len(x), len(unit.u)) for unit in units], x)
+    return states

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.shapes import expect, expect_sizes
+from rtx_lib.shapes import expect, expect_sizes, expect_state
 
 
 class JordanRNN(nn.Module):
@@ -70,8 +70,7 @@ class JordanRNN(nn.Module):
             raise ValueError(f"teacher_probability must lie in [0, 1], got {teacher_probability}")
         if targets is not None:
             expect(targets, (*x.shape[:2], self.output_size), "targets")
-        shape = (len(x), self.output_size)
-        previous = x.new_zeros(shape) if state is None else expect(state, shape, "state")
+        previous = expect_state(state, (len(x), self.output_size), x)
         z = self.input(x)  # (B, T, H)
         if targets is not None and teacher_probability == 1:
             # Every step knows what it will read, so all are computed at once.

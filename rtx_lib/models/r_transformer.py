@@ -17,7 +17,7 @@ from rtx_lib.layers.cells import gru_gates
 from rtx_lib.layers.embedding import embed, input_layer, readout_layer
 from rtx_lib.layers.positions import make_schemes
 from rtx_lib.layers.stacking import draw_uniform
-from rtx_lib.shapes import expect, expect_all, expect_choice, expect_sizes, expect_tuple
+from rtx_lib.shapes import Form, expect, expect_choice, expect_sizes, expect_state
 
 # The cells that a LocalRNN may have, by torch's names for them.
 CELLS = {"rnn": "RNN_TANH", "gru": "GRU", "lstm": "LSTM"}
@@ -83,8 +83,7 @@ class LocalRNN(nn.RNNBase):
         """
         weight_ih, weight_hh, bias_ih, bias_hh = self.all_weights[0]
         expect(x, ("B", "T", self.input_size), like=weight_ih)
-        steps, shape = x.shape[1], (len(x), self.window - 1, self.input_size)
-        before = x.new_zeros(shape) if state is None else expect(state, shape, "state", like=x)
+        steps, before = x.shape[1], expect_state(state, (len(x), self.window - 1, self.input_size), x)
         x = torch.cat([before, x], dim=1)  # (B, T + window - 1, D_in)
         # The GRU's b_hn stands inside a product with r, and has to wait.
         z = F.linear(x, weight_ih, bias_ih if self.cell == "gru" else bias_ih + bias_hh)
@@ -181,9 +180,7 @@ class RTransformerBlock(nn.Module):
         """Map x (B, T, D) to (B, T, D) and the state that continues it: (LocalRNNs' inputs, (keys, values))."""
         first: Any = self.local_rnns[0]
         expect(x, ("B", "T", first.input_size), like=first.weight_ih_l0)
-        if state is not None:
-            self.expect_state(state, x)
-        windows, cache = ((None,) * len(self.local_rnns), None) if state is None else state
+        windows, cache = expect_state(state, self.state_shapes(len(x)), x)
         after = []
         for local_rnn, norm, window in zip(self.local_rnns, self.local_norms, windows, strict=True):
             h, window = local_rnn(norm(x) if self.norm == "pre" else x, window)
@@ -193,14 +190,12 @@ class RTransformerBlock(nn.Module):
         x, cache = self.block(x, cache=cache)
         return x, (tuple(after), cache)
 
-    def expect_state(self, state: object, x: Tensor, past: int | str = "M", name: str = "state") -> int:
-        """How many steps the state has behind it; ``ValueError`` unless it fits this layer and x (B, T, D)."""
+    def state_shapes(self, batch: int) -> dict[str, Form]:
+        """The last inputs of each LocalRNN, and the keys and values of the attention."""
         first: Any = self.local_rnns[0]
-        windows, cache = expect_tuple(state, 2, "(inputs of the LocalRNNs, (k, v))", name)
-        shapes = [(len(x), first.window - 1, x.shape[2])] * len(self.local_rnns)
-        expect_all(windows, shapes, "one for each LocalRNN", f"{name}[0]", like=x)
-        shape = (len(x), self.heads, past, x.shape[2] // self.heads)
-        return expect_all(cache, [shape] * 2, "(k, v)", f"{name}[1]", like=x)[0].shape[2]
+        windows = len(self.local_rnns) * [(batch, first.window - 1, first.input_size)]
+        cache = (batch, self.heads, "M", first.input_size // self.heads)
+        return {"inputs of the LocalRNNs": windows, "(k, v)": {"k": cache, "v": cache}}
 
 
 class RTransformer(nn.Module):
@@ -275,22 +270,18 @@ class RTransformer(nn.Module):
         The state has, for each layer, the last window - 1 inputs of its LocalRNNs and the keys and values of all steps.
         """
         x = embed(self.embedding, x)
-        past = 0 if state is None else self._expect_state(state, x)
+        state = expect_state(state, self.state_shapes(len(x)), x)
         if self.positions is not None:
-            x = self.positions.embed(x, past)  # type: ignore[operator]
+            x = self.positions.embed(x, state[0][1][0].shape[2])  # type: ignore[operator]
         x, after = self.dropout(x), []
-        for i, block in enumerate(self.blocks):
-            x, end = block(x, None if state is None else state[i])
+        for block, before in zip(self.blocks, state, strict=True):
+            x, end = block(x, before)
             after.append(end)
         return self.readout(x if self.norm is None else self.norm(x)), tuple(after)
 
-    def _expect_state(self, state: object, x: Tensor) -> int:
-        """How many steps the state has behind it; ``ValueError`` unless that is the same in all layers."""
-        past: Any = "M"
-        entries, blocks = expect_tuple(state, len(self.blocks), "one for each layer"), cast(Any, self.blocks)
-        for i, (block, entry) in enumerate(zip(blocks, entries, strict=True)):
-            past = block.expect_state(entry, x, past, f"state[{i}]")
-        return past
+    def state_shapes(self, batch: int) -> list[Form]:
+        """That of every layer, M the same in all."""
+        return [block.state_shapes(batch) for block in cast(Any, self.blocks)]
 
 
 @torch.no_grad()

@@ -36,7 +36,7 @@ from torch import Tensor, nn
 from rtx_lib.kernels import linear_recurrence
 from rtx_lib.layers.blocks import undrawn
 from rtx_lib.layers.stacking import draw_uniform
-from rtx_lib.shapes import expect, expect_choice, expect_sizes
+from rtx_lib.shapes import expect, expect_choice, expect_sizes, expect_state
 
 INITS = ("lin", "inv")
 DISCRETISATIONS = ("zoh", "bilinear")
@@ -100,8 +100,7 @@ class S4D(nn.Module):
         The state h is (B, D, N / 2, 2), real and imaginary parts; zeros if None.
         """
         expect(x, ("B", "T", self.input_size), like=self.D)
-        shape = (len(x), *self.C.shape)
-        state = x.new_zeros(shape) if state is None else expect(state, shape, "state", like=x)
+        state = expect_state(state, (len(x), *self.C.shape), x)
         y, state = self.state_space(x, state)
         return F.glu(self.output_linear(F.gelu(y)), dim=-1), state
 

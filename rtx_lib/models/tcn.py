@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from rtx_lib.layers.blocks import undrawn
 from rtx_lib.layers.stacking import draw_uniform
-from rtx_lib.shapes import expect, expect_all, expect_choice, expect_ids, expect_sizes
+from rtx_lib.shapes import Shape, expect, expect_choice, expect_ids, expect_sizes, expect_state
 
 INITS = ("effective", "published")
 PUBLISHED_STD = 0.01
@@ -187,11 +187,10 @@ class TCN(nn.Module):
             expect(x, ("B", "T", self.input_size), like=self.readout.weight)
         else:
             x = self.embedding_dropout(self.embedding(expect_ids(x, self.embedding.num_embeddings)))
-        if state is not None:
-            self._expect_state(state, x)
+        state = expect_state(state, self.state_shapes(len(x)), x)
         h, after = x.transpose(1, 2), []  # (B, C, T)
         for i, level in enumerate(self.network):
-            h, pasts = level(h, None if state is None else state[2 * i : 2 * i + 2])
+            h, pasts = level(h, state[2 * i : 2 * i + 2])
             after += pasts
         return self.readout(h.transpose(1, 2)), tuple(after)
 
@@ -212,7 +211,7 @@ class TCN(nn.Module):
         expect_sizes(vocabulary=vocabulary, embedding_size=width)
         return nn.Embedding.from_pretrained(torch.empty(vocabulary, width).uniform_(-0.1, 0.1), freeze=False)
 
-    def _expect_state(self, state: object, x: Tensor) -> None:
+    def state_shapes(self, batch: int) -> list[Shape]:
+        """Each convolution's last inputs."""
         convolutions = [module for module in self.modules() if isinstance(module, CausalConv)]
-        shapes = [(len(x), conv.weight_v.shape[1], conv.padding) for conv in convolutions]
-        expect_all(state, shapes, "one for each convolution", like=x)
+        return [(batch, conv.weight_v.shape[1], conv.padding) for conv in convolutions]

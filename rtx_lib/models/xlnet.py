@@ -31,12 +31,12 @@ from rtx_lib.models.transformer_xl import RelativeAttention, TransformerXLBlock
 from rtx_lib.shapes import (
     at_hand,
     expect,
-    expect_all,
     expect_choice,
     expect_fits,
     expect_ids,
     expect_share,
     expect_sizes,
+    expect_state,
 )
 
 # What the model continues from: the last inputs of each layer's content stream, (B, M, D).
@@ -230,8 +230,7 @@ class XLNet(nn.Module):
             if value is not None:
                 expect(value, like.shape, name, like=like)
         h, places = self.embedding(ids), torch.arange(length, device=ids.device).expand(batch, -1)
-        memories = (h[:, :0],) * len(self.blocks) if state is None else state
-        memories = expect_all(memories, [(batch, "M", self.width)] * len(self.blocks), "one for each layer", like=h)
+        memories = expect_state(state, len(self.blocks) * [(batch, "M", self.width)], h)
         past = memories[0].shape[1]  # M
 
         seen = torch.ones_like(ids[:1, :1], dtype=torch.bool) if seen is None else seen

@@ -201,7 +201,7 @@ def test_bad_caches():
     ]:
         with pytest.raises(ValueError, match=message):
             stack(x, cache=value)
-    with pytest.raises(ValueError, match=r"cache\[0\]\[1\] must be a tuple of 2 entries, \(k, v\)"):
+    with pytest.raises(ValueError, match=r"cache\[0\]\[0\] must be a tuple of 2 entries, \(k, v\)"):
         reading(x, memory=memory, cache=(entry, (k, v)))
     with pytest.raises(ValueError, match="must have shape"):
         reading(x, memory=draw(2, 6, 12), cache=both)
