@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from reference import xlstm_loops as loops
-from support.compare import draw, in_pieces, outcomes, random_parameters, worst
+from support.compare import draw, outcomes, random_parameters, worst
 from support.helpers import FIXTURES, drawn, relative_error
 
 from rtx_lib.models.xlstm import FORGET, FORMS, MLSTM, SLSTM, mlstm, slstm
@@ -247,19 +247,6 @@ def test_a_head_of_the_slstm_sees_itself_alone():
     model.weight_ih.data[0] = torch.eye(3).repeat(4, 1)  # each unit reads one feature
     h = [model(y)[1][0] for y in (x, other)]
     assert (h[1] - h[0]).abs().amax(0).gt(0).tolist() == [True, False, False, False, False, False]
-
-
-@pytest.mark.parametrize("kind", [SLSTM, MLSTM])
-def test_what_the_state_holds(kind):
-    """And the convolution's inputs, without which the pieces are not the whole."""
-    model, x = random_parameters(drawn(0, kind, 6, 2, kernel_size=4)).double(), 3 * draw(2, 9, 6).double()
-    whole, first = model(x)[0], model(x[:, :5])
-    shapes = [(2, 6)] * 4 + [(2, 3, 6)] if kind is SLSTM else [(2, 2, 6, 6), (2, 2, 6), (2, 2), (2, 3, 12)]
-    assert [tuple(part.shape) for part in first[1]] == shapes
-    assert relative_error(in_pieces(model, x, [5, 4])[0], whole) < 1e-12
-    *memory, past = first[1]
-    lost = model(x[:, 5:], (*memory, torch.zeros_like(past)))[0]
-    assert relative_error(lost[:, 0], whole[:, 5]) > 0.001
 
 
 # ---- the layers
