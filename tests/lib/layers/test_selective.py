@@ -68,21 +68,6 @@ def test_the_backends_agree(double):
     assert torch.allclose(loop(x)[0], scan(x)[0], rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: SelectiveRecurrence(0), "width must be at least 1, got 0"),
-        (lambda: SelectiveRecurrence(2, "negative"), r"sign must be one of \['signed', 'positive'\], got 'negative'"),
-        (lambda: SelectiveRecurrence(2)(torch.zeros(1, 3, 4)), r"x must have shape \(B, T, 2\), got \(1, 3, 4\)"),
-        (lambda: SelectiveRecurrence(2)(torch.zeros(1, 0, 2)), "every size at least 1"),
-        (lambda: SelectiveRecurrence(2)(torch.zeros(1, 3, 2), torch.zeros(2, 2)), r"state must have shape \(1, 2\)"),
-    ],
-)
-def test_what_does_not_fit_is_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
-
-
 def test_one_signed_unit_keeps_parity_for_good_and_a_positive_one_stands_still_on_ones(double):
     """a = 1 - 2x and b = x: h is 1 while the number of ones is odd. A positive factor comes to rest on ones."""
     unit = SelectiveRecurrence(1)
