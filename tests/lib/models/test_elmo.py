@@ -169,62 +169,12 @@ def test_no_direction_sees_what_it_is_to_name(kind):
 # ---- padding
 
 
-@kinds
-def test_padding_changes_nothing(kind):
-    model, x = build(kind, padding=0), ids(3, T, vocabulary=V, first=1)
-    x[1, 3:] = x[2, 1:] = 0
-    (layers, state), (y, _) = model.read(x), model(x)
-    wider = torch.cat([x, x[:, :2] * 0], 1)
-    assert relative_error(model(wider)[0][:, :T], y) < 1e-12
-    for b, length in enumerate((T, 3, 1)):
-        alone, own = model.read(x[b : b + 1, :length])
-        for layer, expected in zip(layers, alone, strict=True):
-            assert relative_error(layer[b, :length], expected[0]) < 1e-12 and not layer[b, length:].any()
-        assert relative_error(y[b, :length], model(x[b : b + 1, :length])[0][0]) < 1e-12
-        assert all(relative_error(ours[:, b], theirs[:, 0]) < 1e-12 for ours, theirs in zip(state, own, strict=True))
-    assert torch.equal(model.real(x), x > 0) and build().real(x).all()
-
-
 def test_nothing_learns_from_padding():
     model, x = build(padding=0), tensor([[1, 2, 0, 0], [3, 4, 5, 6]])
     layers, state = model.read(x)
     loss = sum(layer.square().sum() for layer in layers) + sum(part.sum() for part in state)
     gradient = torch.autograd.grad(loss, model.embedding.weight)[0]
     assert not gradient[0].any() and gradient[1:].any(1).all()
-
-
-# ---- the state
-
-
-@kinds
-@pytest.mark.parametrize("cuts", [[2, 3], [1] * T], ids=str)
-def test_each_direction_in_pieces_of_its_own_order_is_the_whole(kind, cuts):
-    """Forward they come from the beginning, backward from the end; the state of the other half does not matter."""
-    model, x = build(kind), ids(2, T, vocabulary=V)
-    whole = halves(model(x)[0])
-    for way, pieces in enumerate((x.split(cuts, 1), x.split(cuts, 1)[::-1])):
-        told, state = [], None
-        for piece in pieces:
-            y, state = model(piece, state)
-            told.append(halves(y)[way])
-        assert relative_error(torch.cat(told[::-1] if way else told, 1), whole[way]) < 1e-12
-
-
-def test_parallel_streams_of_sentences_are_the_streams_alone():
-    """Each row's state is that after its own last word, forward, and its first, backward."""
-    model = build("clipped", padding=0)
-    told = [ids(3, T, vocabulary=V, first=1, seed=s) for s in range(3)]
-    told[0][1, 2:] = told[1][0, 4:] = told[1][2, 1:] = told[2][1, 3:] = 0
-    state, together = None, []
-    for x in told:
-        layers, state = model.read(x, state)
-        together.append(layers[-1])
-    for b in range(3):
-        state = None
-        for x, layer in zip(told, together, strict=True):
-            words = x[b : b + 1, : int((x[b] > 0).sum())]
-            layers, state = model.read(words, state)
-            assert relative_error(layer[b, : words.shape[1]], layers[-1][0]) < 1e-12
 
 
 # ---- the mix

@@ -106,20 +106,6 @@ def test_who_sees_whom(looked_at):
     assert torch.equal(content > 0, before | torch.eye(T, dtype=torch.bool))
 
 
-def test_who_sees_whom_in_partial_prediction():
-    """Context is in plain sight and sees no target; of the targets, each sees those before it."""
-    model, rank = small(), rank_of(ORDERS)
-    target = rank >= 4
-    seen = seen_under(rank, target)
-    query, content = (gradients(model, which, **asked(seen=seen)) for which in (1, 0))
-    for b in range(B):
-        for i in range(T):
-            for j in range(T):
-                expected = not target[b, j] or (bool(target[b, i]) and rank[b, j] < rank[b, i])
-                assert (query[b, i, j] > 0) == expected
-                assert (content[b, i, j] > 0) == (expected or i == j)
-
-
 def test_the_fault_of_the_authors_code():
     """Its first query of an order without memory sees every word, its own among them; all others are right."""
     model, x, how = small(), ids(B, T), asked()
@@ -136,21 +122,6 @@ def test_the_fault_of_the_authors_code():
     state = model.encode(ids(B, 3, seed=5))[2]
     wrong = leaky(model, lambda: model.encode(x, state, **how))[1]
     assert relative_error(wrong, model.encode(x, state, **how)[1]) < 1e-13
-
-
-def test_the_first_of_an_order_says_the_same_of_every_text():
-    """It knows nothing but that it is asked: the same numbers at every place, finite, and with finite gradients."""
-    model, how = small(), asked()
-    rows = [model((x, how["seen"], how["targets"]))[0] for x in (ids(B, T), ids(B, T, seed=9))]
-    first = torch.stack([each[range(B), ORDERS[:, 0]] for each in rows]).flatten(0, 1)
-    assert relative_error(first, first[:1].expand_as(first)) < 1e-14
-    nowhere = model((ids(B, T), how["seen"], torch.full((B, 1), -1)))[0]
-    assert relative_error(nowhere[:, 0], first[:B]) < 1e-14
-    for looked_at in (False, True):
-        with record_attention(model) if looked_at else torch.enable_grad():
-            y = model((ids(B, T), how["seen"], how["targets"]))[0]
-        found = torch.autograd.grad(y.sin().sum(), list(model.parameters()), materialize_grads=True)
-        assert all(gradient.isfinite().all() for gradient in found)
 
 
 def test_both_paths_are_one():
@@ -329,13 +300,6 @@ def test_all_see_the_memory_and_no_gradient_reaches_it():
     other = model.encode(x, moved, **asked())
     assert ((other[0] != h).any(-1)).all() and ((other[1] != g).any(-1)).all()
     assert all(part.untyped_storage().nbytes() == part.nbytes for part in after)
-
-
-def test_the_memory_knows_no_order():
-    """Its positions are those of the text: the state of a text that all see is the same whatever is asked for."""
-    model, x = small(memory=4), ids(B, T)
-    states = [model.encode(x, targets=targets)[2] for targets in (None, EVERYWHERE, EVERYWHERE[:, :2])]
-    assert worst(states[1], states[0]) < 1e-14 and worst(states[2], states[0]) < 1e-14
 
 
 # ---- weights, dropout, devices and types

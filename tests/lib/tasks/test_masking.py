@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import random
 import re
-from collections import Counter
 
 import pytest
 import torch
@@ -178,12 +177,6 @@ def test_a_row_without_a_word_that_fits_has_no_label() -> None:
     assert torch.equal(x, ids) and (y == -100).all()
 
 
-def test_a_continuing_piece_joins_the_last_word_even_over_a_separator() -> None:
-    """As BERT's script has it: only whether there is a word before is asked."""
-    assert masking().units_of([CLS, 9, 5, 6, SEP, 7, 9, 9, SEP], continues={6, 7}) == [[1], [2, 3, 5], [6], [7]]
-    assert masking().units_of([CLS, 6, 5, SEP], continues={6}) == [[1], [2]]  # the first has none to join
-
-
 # ERNIE's units
 
 
@@ -215,30 +208,6 @@ def test_units_equal_the_rule_written_out(share: float) -> None:
     assert (x.tolist(), y.tolist()) == by_unit(ids, begins, draws, random_ids, share)
 
 
-def test_units_are_chosen_as_often_whatever_their_length_and_cases_fall_piece_by_piece() -> None:
-    row = [CLS, *range(5, 14), SEP]
-    ids, begins = torch.tensor([row]).expand(20_000, -1), torch.zeros(20_000, 11, dtype=torch.bool)
-    begins[:, [1, 2, 4]] = True  # units of 1, 2 and 6 pieces
-    x, y = masking().units(ids, begins, generator(12))
-    chosen = y >= 0
-    for place in (1, 2, 4):
-        assert near(int(chosen[:, place].sum()), 20_000, 0.15)
-    assert torch.equal(chosen[:, 2], chosen[:, 3]) and (chosen[:, 4:10] == chosen[:, 4:5]).all()
-    hidden = (x == MASK)[chosen[:, 4]][:, 4:10]  # of a chosen unit, which pieces are hidden
-    share = 0.8 + 0.1 / (V - 1)
-    assert all(near(int(count), len(hidden), share) for count in hidden.sum(0))
-    assert near(int((hidden[:, 0] & hidden[:, 1]).sum()), len(hidden), share**2)
-
-
-def test_special_tokens_end_a_unit_and_belong_to_none() -> None:
-    ids = torch.tensor([[CLS, 5, 6, SEP, 7, 8, SEP, PAD]]).expand(500, -1)
-    _, y = masking().units(ids, torch.zeros(500, 8, dtype=torch.bool), generator(13))
-    chosen = y >= 0
-    assert not chosen[:, [0, 3, 6, 7]].any()
-    assert torch.equal(chosen[:, 1], chosen[:, 2]) and torch.equal(chosen[:, 4], chosen[:, 5])
-    assert not torch.equal(chosen[:, 1], chosen[:, 4])
-
-
 # Seeds
 
 
@@ -246,22 +215,6 @@ def test_a_generator_of_python_is_taken_as_it_is() -> None:
     own = random.Random(1)
     assert python_random(own) is own
     assert python_random(generator(1)).random() == python_random(generator(1)).random()
-
-
-def test_the_row_is_drawn_in_the_order_of_the_script() -> None:
-    """Shuffle the places; then for each: a number, if it is not below 0.8 another, if not below 0.5 an id."""
-    row = [CLS, *range(5, 35), SEP]
-    x, y = masking(share=0.5).row(row, masking().units_of(row), random.Random(4))
-    draw, places = random.Random(4), list(range(1, 31))
-    draw.shuffle(places)
-    seen = list(row)
-    for place in places[:16]:
-        if draw.random() < 0.8:
-            seen[place] = MASK
-        elif draw.random() >= 0.5:
-            seen[place] = draw.randint(0, V - 1)
-    assert x == seen and [p for p, label in enumerate(y) if label >= 0] == sorted(places[:16])
-    assert Counter(token == MASK for token in x)[True] < 16  # some were not hidden
 
 
 # What is not allowed

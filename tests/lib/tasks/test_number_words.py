@@ -125,20 +125,6 @@ def test_a_slip_in_german_is_noticed(monkeypatch: pytest.MonkeyPatch, slip: Call
 # The layout
 
 
-def test_layout_is_that_of_the_picture() -> None:
-    task = NumberWords()
-    (source, target_in), y = task.sentences([[412, 7], [30]])
-    assert task.decode(source[0], "source") == "four hundred twelve, seven"
-    words = [[task.words["target"][i] for i in row] for row in torch.stack([target_in, y], 1).flatten(0, 1).tolist()]
-    assert words == [
-        ["<start>", "4", "1", "2", ",", "7"],
-        ["4", "1", "2", ",", "7", "<end>"],
-        ["<start>", "3", "0", "<pad>", "<pad>", "<pad>"],
-        ["3", "0", "<end>", "<pad>", "<pad>", "<pad>"],
-    ]
-    assert source[1, 0] == task.words["source"].index("thirty") and not source[1, 1:].any()
-
-
 @pytest.mark.parametrize("to", BOTH)
 @pytest.mark.parametrize("largest", [9, 999, 123_456])
 def test_layout_of_drawn_sentences(to: str, largest: int) -> None:
