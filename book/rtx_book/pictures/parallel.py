@@ -91,7 +91,7 @@ def describe_hops(
 
 
 def hops_explorer(
-    stories: Sequence[Mapping[str, Any]], *, title: str | None = None, caption: str | None = None, start: int = 0
+    stories: Sequence[Mapping[str, Any]], *, title: str | None = None, caption: str | None = None
 ) -> HTML:
     """A slider over several stories, without a kernel.
 
@@ -99,7 +99,7 @@ def hops_explorer(
     ----------
     stories
         The arguments of :func:`draw_hops` for each story but ``rows``; two at least.
-    title, caption, start
+    title, caption
         As in :func:`rtx_book.page.explorer.explorer`.
     """
     rows = max((len(story["sentences"]) for story in stories), default=0)
@@ -110,7 +110,6 @@ def hops_explorer(
         alt=lambda number: describe_hops(**stories[number - 1]),
         title=title,
         caption=caption,
-        start=start,
     )
 
 

@@ -119,14 +119,13 @@ def rows_from_above(ax: Axes, names: Sequence[str], fontsize: float | None = Non
     ax.set_ylim(len(names) - 0.5, -0.5)
 
 
-def metric_axis(ax: Axes, side: Literal["x", "y"], task: Task) -> None:
-    """A task's metric along one side: its scale, and numbers of three digits."""
-    axis = getattr(ax, f"{side}axis")
+def metric_upwards(ax: Axes, task: Task) -> None:
+    """A task's metric as the upward axis: its scale, and numbers of three digits."""
     if is_log(task):
-        getattr(ax, f"set_{side}scale")("log", nonpositive="mask")
-        axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: three(value)))
-    axis.set_minor_formatter(NullFormatter())
+        ax.set_yscale("log", nonpositive="mask")
+        ax.yaxis.set_minor_locator(NullLocator())
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: three(value)))
+    ax.yaxis.set_minor_formatter(NullFormatter())
 
 
 # ---- lines
@@ -159,7 +158,7 @@ def draw_lane(ax: Axes, runs: Sequence[Run], yours: Run | None, finish: tuple[st
         strong: dict[str, Any] = {"color": INK, "linestyle": "-", "linewidth": 3, "zorder": 5}
         strong |= {"marker": "*", "markersize": 10, "markevery": max(1, len(yours["steps"]) // 8)}
         ax.plot(yours["steps"], yours["values"], label=f"your run: {yours['name']}", **strong)
-    metric_axis(ax, "y", task)
+    metric_upwards(ax, task)
     ax.set(xlabel="training steps", ylabel=described(task))
     label_lines(ax, fontsize=9)
 
@@ -500,7 +499,7 @@ def draw_lengths(
     first.xaxis.set_minor_locator(NullLocator())
     first.set_xticks(lengths, [str(length) for length in lengths])
     first.set_xlim(lengths[0] / 1.3, lengths[-1] * 1.3)
-    metric_axis(first, "y", task)
+    metric_upwards(first, task)
     for i, ax in enumerate(grid.flat):
         ax.tick_params(labelsize=9)
         ax.set_visible(i < len(order))
