@@ -190,7 +190,6 @@ def test_validation_and_test_are_never_mixed():
     tested, validated = ranking.ranking(found, "digits"), ranking.ranking(found, "digits", "steps", 50)
     assert (list(tested.ranks), tested.split) == (["one", "two"], "test")
     assert (list(validated.ranks), validated.split) == (["two", "one"], "validation")
-    assert (validated.kind, validated.amount) == ("steps", 50)
     other = race(**{lane: [record(1 - test, [last])] * 3 for lane, (test, last) in ends.items()})
     assert ranking.ranking(other, "digits", "steps", 50) == validated
     other = race(**{lane: [record(test, [1 - last])] * 3 for lane, (test, last) in ends.items()})
