@@ -89,14 +89,6 @@ def test_pairs_that_separate_are_counted_and_those_without_a_rival_apart():
     assert pairs(same) == Pairs(3, 0, 0, 0), "what ties cannot separate, by chance neither"
 
 
-def test_pairs_of_all_tasks_are_those_of_each():
-    own = {(t, lane): [record(v) for v in values] for t in "ab" for lane, values in zip(LANES, np.eye(3), strict=True)}
-    found = Race(LANES, {"a": FINISH["digits"], "b": FINISH["digits"]}, own, {}, {})
-    each = [pairs(found, task) for task in "ab"]
-    assert pairs(found).judged == sum(p.judged for p in each) == 6
-    assert pairs(found).chance == pytest.approx(sum(p.chance for p in each))
-
-
 # ---- ranks
 
 
@@ -136,11 +128,6 @@ def test_the_order_is_that_of_the_medians_and_ties_share_the_better_place():
     assert found.groups == [["two", "three"], ["one"]] and (found.split, found.tasks) == ("test", ("digits",))
 
 
-def test_of_a_loss_the_smaller_is_better():
-    found = ranking.ranking(race("text", ("loss", 1.8), one=[2.0] * 3, two=[1.5] * 3), "text")
-    assert list(found.ranks) == ["two", "one"]
-
-
 def test_what_learned_nothing_ties_whatever_its_numbers():
     values = {"one": [0.9, 0.91, 0.92], "two": [0.09, 0.1, 0.095], "three": [0.05, 0.06, record(0, lost=60)]}
     found = ranking.ranking(race(**values, baselines={"digits": 0.1}), "digits")
@@ -176,11 +163,6 @@ def test_the_value_within_a_budget_is_that_of_the_last_evaluation_in_it():
     assert len(scores_within(race(one=runs), "digits", "one", "seconds", 40.0)) == 0, "nobody timed it"
     with pytest.raises(ValueError, match=r"kind must be one of \['steps', 'FLOPs', 'seconds'\], got 'hours'"):
         scores_within(found, "digits", "one", "hours", 1)
-
-
-def test_where_the_best_model_is_kept_the_best_so_far_counts():
-    kept = record(0.9, [0.5, 0.7, 0.6]) | {"configuration": {"keep_best": "accuracy"}}
-    assert scores_within(race(one=[kept]), "digits", "one", "steps", 150).tolist() == [-0.7]
 
 
 def test_validation_and_test_are_never_mixed():
