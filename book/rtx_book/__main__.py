@@ -157,8 +157,8 @@ def _table(options: argparse.Namespace) -> None:
 
 
 def _bench(options: argparse.Namespace) -> None:
-    folder = (options.out or results_folder() / "speed") if options.record else None
-    rows = kept.measured(options.case, options.device, folder)
+    path = (options.out or results_folder() / "speed.jsonl") if options.record else None
+    rows = kept.measured(options.case, options.device, path)
     print(json.dumps(rows, indent=1) if options.json else "\n".join(map(kept.told, rows)))
 
 

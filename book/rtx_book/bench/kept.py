@@ -14,14 +14,15 @@ import torch
 
 import rtx_lib
 from rtx_book.bench import CASES
+from rtx_book.records.records import load_speeds
 from rtx_book.runs.runs import commit
 from rtx_lib.diagnostics.measuring import own_clock
 from rtx_lib.training import check_device
 from rtx_lib.training.checkpoints import in_one_step
 
 
-def measured(case: str, device: str = "cpu", folder: Path | None = None) -> list[dict[str, Any]]:
-    """The rows of a case, or of ``all``; with a ``folder`` each case is kept there as soon as it is measured."""
+def measured(case: str, device: str = "cpu", path: Path | None = None) -> list[dict[str, Any]]:
+    """The rows of a case, or of ``all``; with a ``path`` each case is kept there as soon as it is measured."""
     check_device(device)
     torch.set_num_threads(1)
     torch.backends.cudnn.allow_tf32 = False  # else a GPU's fused layers have fewer digits than the loops beside them
@@ -30,9 +31,9 @@ def measured(case: str, device: str = "cpu", folder: Path | None = None) -> list
         code = commit()  # of the code that runs: the checkout may move on meanwhile
         found = CASES[name](device=device)
         rows += found
-        if folder and found:
-            path = keep(name, found, device, commit=code, folder=folder)
-            print(f"{path.name} is written", file=sys.stderr, flush=True)
+        if path and found:
+            keep(name, found, device, commit=code, path=path)
+            print(f"{name} is kept", file=sys.stderr, flush=True)
     return rows
 
 
@@ -44,8 +45,8 @@ def told(row: Mapping[str, Any]) -> str:
     return f"{line}{memory}{error} ({row['device']})"
 
 
-def keep(case: str, rows: list[dict[str, Any]], device: str, *, commit: str, folder: Path) -> Path:
-    """Write ``<case>-cpu.json`` or ``<case>-cuda.json`` in one step; return its path.
+def keep(case: str, rows: list[dict[str, Any]], device: str, *, commit: str, path: Path) -> None:
+    """Put what was measured of a case into the file of speeds in one step, in the place of what it has of that case.
 
     Parameters
     ----------
@@ -53,8 +54,8 @@ def keep(case: str, rows: list[dict[str, Any]], device: str, *, commit: str, fol
         A case, what it returned, and where it ran.
     commit
         The code's, taken before it ran (:func:`rtx_book.runs.runs.commit`).
-    folder
-        Of the file, whose format is :data:`rtx_book.records.records.SPEED_SCHEMA`.
+    path
+        The file. Each entry follows :data:`rtx_book.records.records.SPEED_SCHEMA`.
 
     Raises
     ------
@@ -63,7 +64,7 @@ def keep(case: str, rows: list[dict[str, Any]], device: str, *, commit: str, fol
     """
     if not rows:
         raise ValueError(f"rows must not be empty, case {case!r} measured nothing")
-    found = {
+    entry: dict[str, Any] = {
         "format": 1,
         "case": case,
         "date": datetime.date.today().isoformat(),
@@ -73,11 +74,10 @@ def keep(case: str, rows: list[dict[str, Any]], device: str, *, commit: str, fol
         "clock": "processor" if own_clock(device) else "wall",
         "rows": rows,
     }
-    path = folder / f"{case}-{torch.device(device).type}.json"
-    text = json.dumps(found, indent=1, allow_nan=False) + "\n"
+    kept = {(one["case"], bool(one["machine"]["gpu"])): one for one in [*load_speeds(path), entry]}
+    text = "".join(json.dumps(kept[key], allow_nan=False) + "\n" for key in sorted(kept))
     with in_one_step(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
-    return path
 
 
 def machine(device: str) -> dict[str, Any]:

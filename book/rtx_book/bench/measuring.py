@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from rtx_lib.diagnostics.measuring import Variant, Variants, measure, peak_memory
+from rtx_lib.training.loop import clip_gradients
 
 KINDS = ("torch.nn", "plain loop", "original", "ours")
 """What a row compares with: torch's own layers, a loop in Python over the steps, the construction of a paper's authors,
@@ -104,6 +105,26 @@ def both_ways(forward: Callable[[Tensor], Any], x: Tensor, weights: Iterable[Ten
         return joined(torch.autograd.grad(y.square().sum(), leaves))
 
     return once
+
+
+def training_step(
+    model: Any, task: Any, optimizer: torch.optim.Optimizer, batch: Any, clip: float | None, state: Any = None
+) -> Callable[[], Tensor]:
+    """A step of training on one batch, which can be made again and again; it gives the loss."""
+    x, y = batch
+
+    def step() -> Tensor:
+        prediction, _ = model(x, state)
+        loss: Tensor = task.loss(prediction, y)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        clip_gradients(model, clip)
+        optimizer.step()
+        if hasattr(model, "constrain_"):
+            model.constrain_()
+        return loss.detach()
+
+    return step
 
 
 def gradient(run: Callable[..., Tensor], given: Sequence[Tensor], g: Tensor, of: slice = slice(1)) -> Variant:

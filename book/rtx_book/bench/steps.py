@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rtx_book.bench.measuring import row
+from rtx_book.bench.measuring import row, training_step
 from rtx_book.runs import build
 from rtx_book.runs.builders import MODELS
 from rtx_book.runs.recipes import RECIPES, Recipe
@@ -17,7 +17,6 @@ from rtx_lib.diagnostics.measuring import count_flops, measure
 from rtx_lib.tasks import GeneratedSentiment, available
 from rtx_lib.training import parameter_count
 from rtx_lib.training.checkpoints import move
-from rtx_lib.training.loop import update
 
 READERS = ("bilstm", "mean", "rnn", "convolution", "attention", "sinusoids", "shaw")
 _FILES = {"text": "shakespeare", "stream": "shakespeare", "chorales": "music"}  # the data of the tasks that need some
@@ -113,11 +112,4 @@ def _made(model: Any, task: Any, recipe: Recipe, batch: tuple[Any, Tensor], devi
     model.to(device).train()
     optimizer = torch.optim.Adam(model.parameters(), lr=recipe.lr)
     batch = move(batch[0], device), batch[1].to(device)
-
-    def step() -> Tensor:
-        loss, _, _ = update(model, task, batch, optimizer, clip=recipe.clip, state=state)
-        if hasattr(model, "constrain_"):
-            model.constrain_()
-        return torch.tensor(loss)
-
-    return model, step
+    return model, training_step(model, task, optimizer, batch, recipe.clip, state)

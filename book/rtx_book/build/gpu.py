@@ -2,7 +2,7 @@
 
 The tests that need a GPU, every chapter's code in `smoke`, and the speed of the kernels. Nothing is installed: it takes
 a Python that has torch, says in a line what is missing beside it, and runs the chapters without Jupyter. All that it
-writes goes into one folder, anew after every step: `summary.json`, `speed.json` and `log.txt`.
+writes goes into one folder, anew after every step: `summary.json`, `speed.jsonl` and `log.txt`.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def everything(out: Path, device: str) -> int:
     told: dict[str, Any] = {"card": card, "torch": torch.__version__, "python": sys.version.split()[0], "left out": []}
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="gpu-", ignore_cleanup_errors=True) as scratch:
-        steps, speeds, lock = Steps(Path(scratch)), Path(scratch, "speed"), threading.Lock()
+        steps, speeds, lock = Steps(Path(scratch)), Path(scratch, "speed.jsonl"), threading.Lock()
         todo = commands(device, speeds)
         for kind, names in NEEDED.items():
             if lacking := missing(names):
@@ -222,14 +222,13 @@ def everything(out: Path, device: str) -> int:
 
 def write(out: Path, told: dict[str, Any], speeds: Path, said: dict[str, str]) -> None:
     """What is known by now."""
-    records = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(speeds.glob("*.json"))]
     logs = "\n".join(f"==== {name}\n{text}" for name, text in [*said.items()])  # another step may end now
     for name, text in (
-        ("speed.json", json.dumps(records, indent=1)),
-        ("summary.json", json.dumps(told, indent=1)),
-        ("log.txt", logs),
+        ("speed.jsonl", speeds.read_text(encoding="utf-8") if speeds.exists() else ""),
+        ("summary.json", json.dumps(told, indent=1) + "\n"),
+        ("log.txt", logs + "\n"),
     ):
-        (out / name).write_text(text + "\n", encoding="utf-8")
+        (out / name).write_text(text, encoding="utf-8")
 
 
 def summary(told: dict[str, Any], out: Path) -> int:
@@ -252,17 +251,21 @@ def summary(told: dict[str, Any], out: Path) -> int:
 
 
 def merge(out: Path, results: Path) -> int:
-    """Take the speeds on a GPU over into the book's records, a file a case."""
-    if not (out / "speed.json").is_file():
-        print(f"{out} has no speed.json: make gpu writes it")
+    """Take the speeds on a GPU over into the book's records."""
+    if not (out / "speed.jsonl").is_file():
+        print(f"{out} has no speed.jsonl: make gpu writes it")
         return 1
-    for record in json.loads((out / "speed.json").read_text(encoding="utf-8")):
-        if not (card := record["machine"]["gpu"]):
-            print(f"{record['case']}: measured without a GPU, not taken over")
-            continue
-        path = results / "speed" / f"{record['case']}-cuda.json"
-        path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-        print(f"{path.name}: {len(record['rows'])} rows, {card}")
+    path, kept = results / "speed.jsonl", {}
+    for file in (path, out / "speed.jsonl"):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            record = json.loads(line)
+            card = record["machine"]["gpu"]
+            if file == path or card:
+                kept[record["case"], bool(card)] = record
+            if file != path:
+                told = f"{len(record['rows'])} rows, {card}" if card else "measured without a GPU, not taken over"
+                print(f"{record['case']}: {told}")
+    path.write_text("".join(json.dumps(kept[key]) + "\n" for key in sorted(kept)), encoding="utf-8")
     return 0
 
 

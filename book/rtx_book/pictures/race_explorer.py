@@ -20,18 +20,7 @@ from matplotlib.markers import MarkerStyle
 from matplotlib.transforms import Affine2D
 
 from rtx_book.page.figure import in_page, scripted, to_svg
-from rtx_book.pictures.race import (
-    Run,
-    Task,
-    arrange,
-    check_tasks,
-    described,
-    draw_lane,
-    is_log,
-    over_seeds,
-    rises,
-    three,
-)
+from rtx_book.pictures.race import Run, Task, arrange, described, draw_lane, is_log, over_seeds, rises, three
 from rtx_lib.plots.curves import wrap
 from rtx_lib.plots.style import GREY, look, style
 
@@ -74,17 +63,7 @@ def race_explorer(
         ``seconds_per_step`` and ``flops_per_step``.
     caption
         Line below, as HTML.
-
-    Raises
-    ------
-    ValueError
-        If there is no task, a run or one of ``yours`` is of a task that is not there, steps and values differ in
-        number, or the explorer exceeds 600 kB.
     """
-    check_tasks(tasks)
-    for key in [*runs, *(run["task"] for run in yours)]:
-        if key not in tasks:
-            raise ValueError(f"runs and yours must be of the tasks {list(tasks)}, got {key!r}")
     names = {run["lane"]: str(run["name"]) for task in runs.values() for run in task}
     families = {lane: family for family, group in arrange(names).items() for lane in group}
     lanes = [_lane(names[lane], family, look(lane)) for lane, family in families.items()]
@@ -215,11 +194,6 @@ LEGEND = (
 """What the marks say, for a caption."""
 
 
-def _check(ranks: Ranks, lanes: Mapping[str, str]) -> None:
-    if not ranks or not set(ranks) <= set(lanes):
-        raise ValueError(f"ranks must be of one or more of the lanes {list(lanes)}, got {list(ranks)}")
-
-
 def draw_ranks(ranks: Ranks, lanes: Mapping[str, str], label: str = "rank") -> Figure:
     """The lanes from best to worst, each a mark at its rank and a bar over its interval; better is to the right.
 
@@ -233,13 +207,7 @@ def draw_ranks(ranks: Ranks, lanes: Mapping[str, str], label: str = "rank") -> F
         Their names by key.
     label
         What the ranks are, below the axis.
-
-    Raises
-    ------
-    ValueError
-        If there is no rank, or a lane has no name.
     """
-    _check(ranks, lanes)
     fig, ax = plt.subplots(figsize=(5.8, 0.9 + 0.26 * len(ranks)))
     leader = next(iter(ranks.values()))
     ax.axvspan(leader["low"] - 0.12, leader["high"] + 0.12, color=GREY, alpha=0.2, linewidth=0)
@@ -266,7 +234,6 @@ def draw_ranks(ranks: Ranks, lanes: Mapping[str, str], label: str = "rank") -> F
 
 def describe_ranks(said: str, ranks: Ranks, lanes: Mapping[str, str]) -> str:
     """What :func:`draw_ranks` shows, in words: the finding, then each lane's rank with its interval."""
-    _check(ranks, lanes)
     told = (f"{lanes[lane]} {r['place']:.3g} ({r['low']:.3g} to {r['high']:.3g})" for lane, r in ranks.items())
     return f"{said}. Rank and interval: {', '.join(told)}"
 
@@ -294,24 +261,14 @@ def rank_explorer(
         The name of the task that is shown at first; by default the first of them.
     caption
         Line below, as HTML, after :data:`LEGEND`.
-
-    Raises
-    ------
-    ValueError
-        If there is no frame, none of ``first``, a lane has no name, frames are of two splits, or the explorer exceeds
-        600 kB.
     """
     frames = {task: kinds for task, own in frames.items() if (kinds := {k: f for k, f in own.items() if f})}
     if first is not None:
-        if first not in frames:
-            raise ValueError(f"first must be a task with frames, got {first!r}")
         frames = {first: frames[first], **frames}
     every = [frame for own in frames.values() for kind in own.values() for frame in kind]
     splits = sorted({frame["split"] for frame in every})
     if len(splits) != 1:
         raise ValueError(f"frames must hold budgets of one split, got {splits or 'none'}")
-    for frame in every:
-        _check(frame["ranks"], lanes)
     keys = list(lanes)
     tasks = [
         {"name": task, "kinds": [{"name": kind, "frames": [_frame(one, keys) for one in f]} for kind, f in own.items()]}

@@ -1,10 +1,9 @@
 """Records of measured runs: where they lie, how they are packed, read and checked.
 
 A run writes a file of its own, ``results/runs/<recipe>-s<seed>.json``. ``python -m rtx_book pack`` moves
-those of a sweep into its packed file ``results/<sweep>.jsonl``. Its first line says what is usual in the whole file.
-Then comes a line for each recipe with what its runs share and is not usual, and after it one for each run with the
-rest. ``evaluations`` are columns there: from a name to its values, to six digits, or to the one word that all rows
-have. The curves lie apart, thinned, in ``results/curves/<sweep>.jsonl``.
+those of a sweep into its packed file ``results/<sweep>.jsonl.xz``: JSON lines, one record a line, compressed. There the
+curves are thinned, and evaluations along the way have six digits. A reader's ``pandas.read_json(path, lines=True)``
+opens it.
 
 Whoever reads gets the same nested dicts, wherever a record lies: the form of :data:`SCHEMA`. A recipe that was run with
 several rates has a name for each, ``race-adding-gru-0.03``; ``results/chosen.json`` says which of them has won and is
@@ -16,10 +15,10 @@ from __future__ import annotations
 import copy
 import functools
 import json
+import lzma
 import math
 import os
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +39,10 @@ with such a value.
 """
 
 SPEED_SCHEMA = _schema("speed")
-"""JSON schema of a file of ``results/speed``: what one case of :mod:`rtx_book.bench` measured, and on which machine."""
+"""JSON schema of an entry of ``results/speed.jsonl``: what one case of :mod:`rtx_book.bench` measured, and on what."""
 
-SHARED = ("format", "configuration", "commit", "versions", "device", "parameters", "baselines", "step")
-"""What stands in the line of a recipe where all its runs agree; ``step`` is that of the curves."""
+PACKED = ".jsonl.xz"
+"""How the name of a packed file ends. Against gzip this saves a quarter, and no header names a time or a file."""
 
 CURVES, POINTS = ("step", "loss", "gradient_norm"), 50
 """The curves that are packed, with so many points at most; that of the learning rate follows from the recipe."""
@@ -57,7 +56,7 @@ def _home(folder: Path | None) -> Path:
 # ------------------------------------------------------------------------------------------------ reading
 
 
-def load(folder: Path | None = None, *, curves: bool = False, plain: bool = True) -> dict[str, list[Record]]:
+def load(folder: Path | None = None, *, plain: bool = True) -> dict[str, list[Record]]:
     """The records by recipe, in the order of their seeds: the packed ones, and over them the files of single runs.
 
     Files that have not changed are parsed once, and their records are shared: do not change them.
@@ -66,8 +65,6 @@ def load(folder: Path | None = None, *, curves: bool = False, plain: bool = True
     ----------
     folder
         The book's results if None. Files of single runs may lie in it or in its folder ``runs``, which will do, too.
-    curves
-        Whether a packed record gets its curves, too.
     plain
         Whether what has won is there under its plain name, too.
 
@@ -77,11 +74,15 @@ def load(folder: Path | None = None, *, curves: bool = False, plain: bool = True
         Naming a file that is not JSON or holds another run than its name says.
     """
     folder = _home(folder)
-    found = _packed(folder, curves)
+    runs = {key: record for path in packed_files(folder) for key, record in _packed(path).items()}
     for path in run_files(folder):
         record = _run(path, path.stat().st_mtime_ns)
-        found.setdefault(record["recipe"], {})[record["seed"]] = record
-    by_recipe = {recipe: [runs[seed] for seed in sorted(runs)] for recipe, runs in found.items()}
+        runs[record["recipe"], record["seed"]] = record
+    by_recipe: dict[str, list[Record]] = {}
+    for (recipe, _), record in runs.items():
+        by_recipe.setdefault(recipe, []).append(record)
+    for own in by_recipe.values():
+        own.sort(key=lambda record: int(record["seed"]))
     names = chosen(folder) if plain else {}
     return {name: by_recipe[recipe] for name, recipe in names.items() if recipe in by_recipe} | by_recipe
 
@@ -92,13 +93,13 @@ def chosen(folder: Path | None = None) -> dict[str, str]:
     return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
 
 
-def load_records(recipe: str, *, curves: bool = False) -> list[Record]:
+def load_records(recipe: str) -> list[Record]:
     """All records of one recipe, ordered by seed; an empty list if there are none."""
-    return copy.deepcopy(load(curves=curves).get(recipe, []))
+    return copy.deepcopy(load().get(recipe, []))
 
 
 def load_record(name: str) -> Record:
-    """The record called ``name`` ("<recipe>-s<seed>"), with its curves.
+    """The record called ``name`` ("<recipe>-s<seed>").
 
     Raises
     ------
@@ -106,14 +107,14 @@ def load_record(name: str) -> Record:
         If there is no such record; the message says how to make it.
     """
     recipe, _, seed = name.rpartition("-s")
-    for record in load_records(recipe, curves=True):
+    for record in load_records(recipe):
         if str(record["seed"]) == seed:
             return record
     raise FileNotFoundError(f"no record {name}; make it with: python -m rtx_book run {recipe} --seed {seed}")
 
 
 def find(recipe: str, seed: int, folder: Path | None = None) -> Record | None:
-    """The record of one run, without curves if it is packed; None where there is none, or its file is broken."""
+    """The record of one run; None where there is none, or its file is broken."""
     folder = _home(folder)
     for place in (folder / "runs", folder):
         path = place / f"{recipe}-s{seed}.json"
@@ -122,8 +123,14 @@ def find(recipe: str, seed: int, folder: Path | None = None) -> Record | None:
                 return copy.deepcopy(_run(path, path.stat().st_mtime_ns))
             except (FileNotFoundError, ValueError):  # packed meanwhile, or cut off
                 continue
-    packed = (_all(folder, path.stem, curves=False).get((recipe, seed)) for path in packed_files(folder))
+    packed = (_packed(path).get((recipe, seed)) for path in packed_files(folder))
     return copy.deepcopy(next((record for record in packed if record), None))
+
+
+def load_speeds(path: Path | None = None) -> list[dict[str, Any]]:
+    """What the bench measured, an entry for each case and device, out of a file of JSON lines; the book's if None."""
+    path = path or results_folder() / "speed.jsonl"
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
 
 def load_costs(task: str | None = None) -> dict[tuple[str, str], dict[str, float]]:
@@ -132,9 +139,8 @@ def load_costs(task: str | None = None) -> dict[tuple[str, str], dict[str, float
     ``seconds_per_step`` on one thread of a CPU, ``flops_per_step`` and ``parameters``, as the case ``race`` of
     :mod:`rtx_book.bench` measured them.
     """
-    path = results_folder() / "speed" / "race-cpu.json"
-    rows = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else []
-    keyed = {(row["case"].removeprefix("race-"), row["variant"]): row for row in rows}
+    found = (one["rows"] for one in load_speeds() if one["case"] == "race" and not one["machine"]["gpu"])
+    keyed = {(row["case"].removeprefix("race-"), row["variant"]): row for rows in found for row in rows}
     names = ("seconds_per_step", "flops_per_step", "parameters")
     return {key: {name: row[name] for name in names} for key, row in keyed.items() if task in (None, key[0])}
 
@@ -151,12 +157,12 @@ def run_files(folder: Path) -> list[Path]:
 
 def packed_files(folder: Path) -> list[Path]:
     """The packed files, one a sweep."""
-    return sorted(folder.glob("*.jsonl"))
+    return sorted(folder.glob(f"*{PACKED}"))
 
 
 def sources(folder: Path) -> dict[str, str]:
     """By recipe the file that holds its records, relative to ``folder``: a packed one, or that of its last run."""
-    packed = {recipe: path.name for path in packed_files(folder) for recipe, _ in _all(folder, path.stem, False)}
+    packed = {recipe: path.name for path in packed_files(folder) for recipe, _ in _packed(path)}
     single = {path.stem.rpartition("-s")[0]: path.relative_to(folder).as_posix() for path in run_files(folder)}
     found = single | packed
     return {name: found[recipe] for name, recipe in chosen(folder).items() if recipe in found} | found
@@ -224,16 +230,16 @@ def pack(folder: Path, sweeps: Mapping[str, Collection[str]]) -> dict[str, int]:
         own = {path: record for path, record in runs if record["recipe"] in recipes}
         if not own:
             continue
-        known = {key: record for key, record in _all(folder, name).items() if key[0] in recipes}
+        path = folder / f"{name}{PACKED}"
+        known = {key: record for key, record in _packed(path).items() if key[0] in recipes}
         known |= {(record["recipe"], record["seed"]): _thinned(record) for record in own.values()}
         order = {recipe: place for place, recipe in enumerate(recipes)}
         records = [known[key] for key in sorted(known, key=lambda key: (order[key[0]], key[1]))]
-        _replace(folder / "curves" / f"{name}.jsonl", _lines(records, ("curves",)))
-        _replace(folder / f"{name}.jsonl", _lines(records, [key for key in SCHEMA["properties"] if key != "curves"]))
-        if _all(folder, name) != known:
-            raise ValueError(f"{name}.jsonl does not hold what was packed; the files of the runs were kept")
-        for path in own:
-            path.unlink()
+        _write(path, records)
+        if _packed(path) != known:
+            raise ValueError(f"{path.name} does not hold what was packed; the files of the runs were kept")
+        for run in own:
+            run.unlink()
         counts[name] = len(own)
     return counts
 
@@ -255,102 +261,23 @@ def _thinned(record: Record) -> Record:
     return record | {"curves": curves, "evaluations": rows}
 
 
-def _lines(records: Sequence[Record], names: Collection[str]) -> Iterator[str]:
-    """Lines of a packed file with these entries: one for each recipe with what its runs share, one for each run."""
-    rows: dict[str, list[Record]] = {}
-    for record in records:
-        row = {name: record[name] for name in names if name in record}
-        row = row.get("curves", row) | {"seed": record["seed"]}
-        if "evaluations" in row:
-            row["evaluations"] = _columns(row["evaluations"])
-        rows.setdefault(record["recipe"], []).append(row)
-    parts = []
-    for recipe, own in rows.items():
-        shared = [name for name in SHARED if name in own[0] and all(row.get(name) == own[0][name] for row in own)]
-        rest = [{name: row[name] for name in row if name not in (*shared, "recipe")} for row in own]
-        parts.append((recipe, {name: own[0][name] for name in shared}, rest))
-    usual = _usual([head for _, head, _ in parts])
-    if all("configuration" in head for _, head, _ in parts):
-        usual["configuration"] = _usual([head["configuration"] for _, head, _ in parts])
-    lines: list[Record] = [{"usual": usual}]
-    for recipe, head, rest in parts:
-        unusual = _unusual(head, usual)
-        if "configuration" in unusual and "configuration" in usual:
-            unusual["configuration"] = _unusual(head["configuration"], usual["configuration"])
-        lines += [{"recipe": recipe} | unusual, *rest]
-    yield from (json.dumps(line, separators=(",", ":"), allow_nan=False) for line in lines)
-
-
-def _usual(rows: Sequence[Mapping[str, Any]]) -> Record:
-    """Of the names that all rows have the commonest value, where two rows share it."""
-    names = [name for name in rows[0] if all(name in row for row in rows)] if rows else []
-    found = {}
-    for name in names:
-        text, count = Counter(json.dumps(row[name], sort_keys=True) for row in rows).most_common(1)[0]
-        if count > 1:
-            found[name] = json.loads(text)
-    return found
-
-
-def _unusual(row: Mapping[str, Any], usual: Mapping[str, Any]) -> Record:
-    return {name: value for name, value in row.items() if name not in usual or value != usual[name]}
-
-
-def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    names = dict.fromkeys(name for row in rows for name in row)
-    found: dict[str, Any] = {name: [row.get(name) for row in rows] for name in names}
-    words = {name for name, column in found.items() if isinstance(column[0], str) and len({*column}) == 1}
-    return {name: column[0] if name in words else column for name, column in found.items()}
-
-
-def _rows(columns: Mapping[str, Any]) -> list[Record]:
-    count = len(columns.get("step", ()))
-    filled = {name: [column] * count if isinstance(column, str) else column for name, column in columns.items()}
-    return [{name: filled[name][i] for name in filled if filled[name][i] is not None} for i in range(count)]
-
-
-def _replace(path: Path, lines: Iterable[str]) -> None:
+def _write(path: Path, records: Iterable[Record]) -> None:
+    """Replace a packed file in one step; the same records give the same bytes."""
+    rows = ({name: record[name] for name in SCHEMA["properties"] if name in record} for record in records)
+    text = "".join(json.dumps(row, separators=(",", ":"), allow_nan=False) + "\n" for row in rows)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.part")
-    partial.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    partial.write_bytes(lzma.compress(text.encode(), preset=6 | lzma.PRESET_EXTREME))
     os.replace(partial, path)
+
+
+def _packed(path: Path) -> dict[tuple[str, int], Record]:
+    """The records of a packed file by recipe and seed; none where there is no file."""
+    return _read(path, path.stat().st_mtime_ns) if path.exists() else {}
 
 
 @functools.lru_cache(maxsize=64)
 def _read(path: Path, changed: int) -> dict[tuple[str, int], Record]:
-    """The entries of a packed file by recipe and seed."""
-    found, usual, shared = {}, Record(), Record()
-    for line in path.read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        if "usual" in row:
-            usual = row["usual"]
-            continue
-        if "recipe" in row:
-            shared = usual | row
-            if "configuration" in row:
-                shared["configuration"] = usual.get("configuration", {}) | row["configuration"]
-            continue
-        record = shared | row
-        if "evaluations" in record:
-            record["evaluations"] = _rows(record["evaluations"])
-        found[record["recipe"], record["seed"]] = record
-    return found
-
-
-def _all(folder: Path, sweep: str, curves: bool = True) -> dict[tuple[str, int], Record]:
-    """The records of a sweep's packed file by recipe and seed."""
-    path, beside = folder / f"{sweep}.jsonl", folder / "curves" / f"{sweep}.jsonl"
-    found = _read(path, path.stat().st_mtime_ns) if path.exists() else {}
-    if not curves or not beside.exists():
-        return found
-    theirs = _read(beside, beside.stat().st_mtime_ns)
-    return {key: record | {"curves": {name: theirs[key][name] for name in CURVES}} for key, record in found.items()}
-
-
-def _packed(folder: Path, curves: bool = False) -> dict[str, dict[int, Record]]:
-    """All packed records by recipe and seed."""
-    found: dict[str, dict[int, Record]] = {}
-    for path in packed_files(folder):
-        for (recipe, seed), record in _all(folder, path.stem, curves).items():
-            found.setdefault(recipe, {})[seed] = record
-    return found
+    with lzma.open(path, "rt", encoding="utf-8") as lines:
+        records = [json.loads(line) for line in lines]
+    return {(record["recipe"], record["seed"]): record for record in records}

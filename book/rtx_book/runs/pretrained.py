@@ -8,6 +8,7 @@ shared, and the SHA-256 of all that. ``python -m rtx_book pretrain NAME`` makes 
 import functools
 import hashlib
 import json
+import lzma
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
@@ -48,8 +49,11 @@ def save(path: Path, model: nn.Module, words: Vocabulary, about: Mapping[str, An
     """
     arrays: dict[str, Any] = {f"p.{name}": p.detach().cpu().half().numpy() for name, p in model.state_dict().items()}
     arrays |= {_WORDS: _text("\n".join(words.words)), _ABOUT: _text(json.dumps(dict(about), sort_keys=True))}
-    with in_one_step(path) as temporary, temporary.open("wb") as file:
-        np.savez_compressed(file, **arrays | {_DIGEST: _text(_digest(arrays))})
+    arrays[_DIGEST] = _text(_digest(arrays))
+    with in_one_step(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_LZMA) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w") as file:
+                np.lib.format.write_array(file, np.asarray(array))
 
 
 def read(path: Path) -> tuple[dict[str, torch.Tensor], Vocabulary, dict[str, Any]]:
@@ -69,7 +73,7 @@ def read(path: Path) -> tuple[dict[str, torch.Tensor], Vocabulary, dict[str, Any
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         digest = arrays.pop(_DIGEST).tobytes().decode()
-    except (zipfile.BadZipFile, ValueError, KeyError, EOFError, OSError, zlib.error) as error:
+    except (zipfile.BadZipFile, ValueError, KeyError, EOFError, OSError, lzma.LZMAError, zlib.error) as error:
         raise ValueError(f"{path.name} is damaged and cannot be read ({error}); get or make it anew") from error
     if digest != _digest(arrays):
         raise ValueError(f"{path.name} is damaged: its contents do not have the SHA-256 it names; get or make it anew")

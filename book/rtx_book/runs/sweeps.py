@@ -137,14 +137,15 @@ def make(plan: Sweep, folder: Path, device: str, threads: int, engine: Sequence[
     tried: set[Path] = set()
     status = 0
     while wanted := [path for path in missing(plan, folder) if path not in tried]:
-        status = max(status, _make(wanted, folder, device, threads, engine))
+        status = max(status, snakemake(wanted, folder, device, threads, engine))
         tried |= set(wanted)
         if not plan.follow or "--dry-run" in engine:
             break
     return status
 
 
-def _make(wanted: list[Path], folder: Path, device: str, threads: int, engine: Sequence[str]) -> int:
+def snakemake(wanted: list[Path], folder: Path, device: str, threads: int, engine: Sequence[str]) -> int:
+    """Have these files made, in or below ``folder``; returns the exit status."""
     if int(os.environ.get("WORLD_SIZE", 1)) > 1:  # its runs would wait for each other
         print("a sweep is not for accelerate launch: start it without", file=sys.stderr)
         return 2
@@ -152,7 +153,7 @@ def _make(wanted: list[Path], folder: Path, device: str, threads: int, engine: S
         if "--executor" not in engine:  # a machine that hands out jobs may have none
             for name in device.split(","):
                 check_device(name)
-        from snakemake.cli import main as snakemake
+        from snakemake.cli import main as start
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
@@ -161,13 +162,13 @@ def _make(wanted: list[Path], folder: Path, device: str, threads: int, engine: S
         return 2
     folder.mkdir(parents=True, exist_ok=True)
     snakefile = shutil.copy(Path(__file__).with_name("Snakefile"), folder)  # it must lie there to reach other machines
-    arguments = [path.name for path in wanted]
-    arguments += ["--snakefile", str(snakefile), "--directory", str(folder), *_OPTIONS]
-    if other := [path.name for path in wanted if path.exists()]:  # of another configuration
+    targets = [path.relative_to(folder).as_posix() for path in wanted]
+    arguments = [*targets, "--snakefile", str(snakefile), "--directory", str(folder), *_OPTIONS]
+    if other := [name for name in targets if (folder / name).exists()]:  # of another configuration
         arguments += ["--forcerun", *other]
     arguments += ["--config", f"device={device}", f"threads={threads}", f"program={PROGRAM}"]
     try:
-        snakemake([*arguments, *(engine or ["--cores", "all"])])
+        start([*arguments, *(engine or ["--cores", "all"])])
     except SystemExit as end:
         return int(end.code or 0)
     return 0

@@ -16,7 +16,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from rtx_book.records.records import check, chosen, load, sources
+from rtx_book.records.records import PACKED, check, chosen, load, sources
 from rtx_book.sphinx.tables import paragraphs, row, table
 from rtx_book.words import padded
 
@@ -71,7 +71,7 @@ REST = "Other runs"
 
 def read_records(folder: Path) -> dict[str, list[dict[str, Any]]]:
     """The records in `folder` by recipe, ordered by seed; `ValueError` names one that is none and says why."""
-    found = load(folder, curves=True, plain=False)
+    found = load(folder, plain=False)
     for recipe, records in found.items():
         for record in records:
             check(record, f"{recipe}-s{record['seed']}")
@@ -171,7 +171,7 @@ def by_rate(title: str, text: str, found: dict[str, list[dict[str, Any]]], files
     head = ("Task and model", "Steps", "Rate: validation loss")
     links: list[nodes.Node] = []
     for file in sorted({files[recipe] for recipe in found}):
-        sweep = file.rpartition("/")[2].removesuffix(".jsonl")
+        sweep = file.rpartition("/")[2].removesuffix(PACKED)
         links += [nodes.Text(", " * bool(links)), to_file(sweep, file)]
     about = nodes.paragraph("", f"{text} Their records: ", *links, nodes.Text("."))
     return section(title, about, table(head, rows))

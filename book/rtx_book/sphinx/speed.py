@@ -1,14 +1,13 @@
-"""The directives ``speed CASE`` and ``speed-machines``: tables from the JSON files in ``book/results/speed``.
+"""The directives ``speed CASE`` and ``speed-machines``: tables from ``book/results/speed.jsonl``.
 
-``python -m rtx_book bench all --record`` writes these files. One that does not follow the schema of
-``rtx_book.records.records`` is an error of the build, which names the file and the fault.
+``python -m rtx_book bench all --record`` writes the file. An entry that does not follow the schema of
+``rtx_book.records.records`` is an error of the build, which names it and the fault.
 """
 
 from __future__ import annotations
 
 import datetime
 import itertools
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,30 +17,24 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from rtx_book.records.records import SPEED_SCHEMA, check
+from rtx_book.records.records import SPEED_SCHEMA, check, load_speeds
 from rtx_book.sphinx.tables import line, row, table
 
-FOLDER = "book/results/speed"
+FILE = "book/results/speed.jsonl"
 HOW = "python -m rtx_book bench {} --record"
 DEVICES = ("cpu", "cuda")
 
 
-def read_speeds(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
-    """The files in `folder` by case and device; `ValueError` names a file that is none and says why."""
+def read_speeds(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    """The entries of a file by case and device; `ValueError` names one that is none and says why."""
     found = {}
-    for path in sorted(folder.glob("*.json")):
-        try:
-            measured = json.loads(path.read_text(encoding="utf-8"))
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{path.name} is not JSON: {error}") from error
-        check(measured, path.name, SPEED_SCHEMA)
-        case, _, device = path.stem.rpartition("-")
-        if case != measured["case"] or device not in DEVICES or (device == "cuda") != bool(measured["machine"]["gpu"]):
-            raise ValueError(f"{path.name} holds case {measured['case']} on {where_of(measured)}: a wrong name")
+    for place, measured in enumerate(load_speeds(path), start=1):
+        check(measured, f"{path.name}, line {place}", SPEED_SCHEMA)
+        case = measured["case"]
         for one in measured["rows"]:
             if one["case"] != case and not one["case"].startswith(f"{case}-"):
-                raise ValueError(f"{path.name} holds a row of case {one['case']}")
-        found[case, device] = measured
+                raise ValueError(f"{path.name}, line {place}, holds a row of case {one['case']}")
+        found[case, "cuda" if measured["machine"]["gpu"] else "cpu"] = measured
     return found
 
 
@@ -118,7 +111,7 @@ def day(date: str) -> str:
     return f"{at.day} {at:%B %Y}"
 
 
-def source(measured: dict[str, Any], name: str, to_files: str) -> nodes.paragraph:
+def source(measured: dict[str, Any], file: str) -> nodes.paragraph:
     """When and with which code the rows were measured, and their file."""
     commit = measured["commit"]
     short = commit[:7] + ("-dirty" if commit.endswith("-dirty") else "")
@@ -128,13 +121,13 @@ def source(measured: dict[str, Any], name: str, to_files: str) -> nodes.paragrap
         nodes.Text(f"Measured on {day(measured['date'])} at commit "),
         nodes.literal("", short),
         nodes.Text(": "),
-        nodes.reference("", name, refuri=to_files + name, internal=True),
+        nodes.reference("", "speed.jsonl", refuri=file, internal=True),
         nodes.Text("."),
         classes=["speed-source"],
     )
 
 
-def case_nodes(found: dict[tuple[str, str], dict[str, Any]], case: str, to_files: str) -> list[nodes.Node]:
+def case_nodes(found: dict[tuple[str, str], dict[str, Any]], case: str, file: str) -> list[nodes.Node]:
     """For each device that was measured: a table, or one for each part of the case, and where its rows come from."""
     shown: list[nodes.Node] = []
     for device in DEVICES:
@@ -144,7 +137,7 @@ def case_nodes(found: dict[tuple[str, str], dict[str, Any]], case: str, to_files
                     title = f"{part.removeprefix(f'{case}-').capitalize()}"
                     shown.append(nodes.paragraph("", "", nodes.strong("", title), classes=["speed-part"]))
                 shown += tables(list(rows))
-            shown.append(source(measured, f"{case}-{device}.json", to_files))
+            shown.append(source(measured, file))
     if not shown:
         shown.append(nodes.paragraph("", "Nothing is measured yet: ", nodes.literal("", HOW.format(case))))
     return shown
@@ -189,16 +182,14 @@ class Speed(SphinxDirective):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        to_files = "../" * self.env.docname.count("/") + FOLDER + "/"
-        return case_nodes(self.found(), self.arguments[0], to_files)
+        return case_nodes(self.found(), self.arguments[0], "../" * self.env.docname.count("/") + FILE)
 
     def found(self) -> dict[tuple[str, str], dict[str, Any]]:
-        """The files, each of them a dependency of the page."""
-        folder = Path(self.env.app.confdir) / FOLDER
-        for path in folder.glob("*.json"):
-            self.env.note_dependency(str(path))
+        """What was measured; its file is a dependency of the page."""
+        path = Path(self.env.app.confdir) / FILE
+        self.env.note_dependency(str(path))
         try:
-            return read_speeds(folder)
+            return read_speeds(path)
         except ValueError as error:
             raise self.error(f"speed: {error}") from error
 

@@ -20,7 +20,8 @@ from rtx_book import bench
 from rtx_book.bench import kept
 from rtx_book.bench.between import evaluation_costs
 from rtx_book.bench.measuring import that_run
-from rtx_book.records.records import SPEED_SCHEMA
+from rtx_book.records import records
+from rtx_book.records.records import SPEED_SCHEMA, load_speeds
 from rtx_book.runs import build
 from rtx_book.runs.recipes import RECIPES
 from rtx_book.runs.recipes import race as recipes
@@ -335,26 +336,33 @@ def test_a_device_that_is_not_there(capsys):
 
 def test_what_was_measured_is_kept(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(kept, "CASES", {"rnn": ROWS["rnn"][0], "race": lambda device: []})
-    assert command_line.main(["bench", "all", "--record", "--out", str(tmp_path)]) == 0
-    assert "rnn-cpu.json is written" in capsys.readouterr().err
-    assert [path.name for path in tmp_path.iterdir()] == ["rnn-cpu.json"], "a case without rows is not kept"
-    found = json.loads((tmp_path / "rnn-cpu.json").read_text())
+    path = tmp_path / "mine.jsonl"
+    there = [
+        {"case": case, "machine": {"gpu": gpu}} for case, gpu in (("race", None), ("rnn", None), ("rnn", "A card"))
+    ]
+    path.write_text("".join(json.dumps(one) + "\n" for one in there))
+    assert command_line.main(["bench", "all", "--record", "--out", str(path)]) == 0
+    assert capsys.readouterr().err == "rnn is kept\n", "a case without rows is not"
+    before, found, after = load_speeds(path)
+    assert (before, after) == (there[0], there[2]), "what it did not measure"
     jsonschema.validate(found, SPEED_SCHEMA)
     assert found["case"] == "rnn" and len(found["rows"]) == 3 and found["machine"]["threads"] == 1
     assert found["clock"] == "processor" and found["machine"]["gpu"] is None
-    text = (tmp_path / "rnn-cpu.json").read_text()
+    text = json.dumps(found)
     assert not [name for name in (platform.node(), getpass.getuser(), str(Path.home())) if f'"{name}' in text]
     monkeypatch.setattr(command_line, "results_folder", lambda: tmp_path)
-    assert command_line.main(["bench", "rnn"]) == 0 and not (tmp_path / "speed").exists(), "nothing is kept unasked"
-    assert command_line.main(["bench", "rnn", "--record"]) == 0 and (tmp_path / "speed" / "rnn-cpu.json").is_file()
+    monkeypatch.setattr(records, "results_folder", lambda: tmp_path)
+    assert command_line.main(["bench", "rnn"]) == 0 and load_speeds() == [], "nothing is kept unasked"
+    assert command_line.main(["bench", "rnn", "--record"]) == 0 and len(load_speeds()) == 1
 
 
 def test_numbers_that_json_cannot_hold_leave_what_was_there(tmp_path):
-    path = kept.keep("rnn", [{"ratio": 1.0}], "cpu", commit="unknown", folder=tmp_path)
+    path = tmp_path / "speed.jsonl"
+    kept.keep("rnn", [{"ratio": 1.0}], "cpu", commit="unknown", path=path)
     before = path.read_text()
     for rows in ([{"ratio": math.nan}], []):
         with pytest.raises(ValueError):
-            kept.keep("rnn", rows, "cpu", commit="unknown", folder=tmp_path)
+            kept.keep("rnn", rows, "cpu", commit="unknown", path=path)
     assert path.read_text() == before and list(tmp_path.iterdir()) == [path]
 
 

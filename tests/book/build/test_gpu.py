@@ -16,9 +16,9 @@ from rtx_book.build import gpu
 
 BENCH = """import json, pathlib, sys
 case, out = sys.argv[-1], pathlib.Path(sys.argv[-2])
-out.mkdir(exist_ok=True)
 record = {"case": case, "machine": {"gpu": "A card" if case == "rnn" else None}, "rows": [1]}
-(out / f"{case}.json").write_text(json.dumps(record))
+with out.open("a") as file:
+    file.write(json.dumps(record) + "\\n")
 sys.exit(case == "txl")
 """
 TEST = "import kernels\n\ndef test_on_a_gpu():\n    assert {}\n\ndef test_elsewhere():\n    assert False\n"
@@ -60,10 +60,12 @@ def test_what_fails_is_named_and_the_rest_is_kept(tree, tmp_path, capsys):
     assert "02_bad, cell 4" in (out / "log.txt").read_text()
     assert len([*out.iterdir()]) <= 8 and json.loads((out / "summary.json").read_text())["card"] == "CPU"
 
-    (results / "speed").mkdir(parents=True)
+    results.mkdir()
+    kept = [{"case": "rnn", "machine": {"gpu": gpu}, "rows": []} for gpu in (None, "An older card")]
+    (results / "speed.jsonl").write_text("".join(json.dumps(one) + "\n" for one in kept))
     assert gpu.merge(out, results) == 0 and "txl: measured without a GPU" in capsys.readouterr().out
-    assert [path.name for path in (results / "speed").iterdir()] == ["rnn-cuda.json"]
-    assert json.loads((results / "speed" / "rnn-cuda.json").read_text())["machine"] == {"gpu": "A card"}
+    found = [json.loads(line) for line in (results / "speed.jsonl").read_text().splitlines()]
+    assert found == [kept[0], kept[1] | {"machine": {"gpu": "A card"}, "rows": [1]}]
     assert gpu.merge(tmp_path, results) == 1
 
 

@@ -1,6 +1,7 @@
 """The HTML of every page; and every check sees a planted mistake."""
 
 import csv
+import lzma
 import os
 import re
 import subprocess
@@ -86,9 +87,11 @@ def test_no_file_names_the_place_where_it_was_built(site):
     texts = [
         path
         for path in site.folder.rglob("*")
-        if "vendor" not in path.parts and path.suffix in (".html", ".js", ".json", ".jsonl", ".ipynb", ".md", ".txt")
+        if "vendor" not in path.parts
+        and path.suffix in (".html", ".js", ".json", ".jsonl", ".xz", ".ipynb", ".md", ".txt")
     ]
-    faults = {path.name: html_checks.traces_of_the_build(path.read_text(encoding="utf-8")) for path in texts}
+    read = {path: (lzma.open if path.suffix == ".xz" else open)(path, "rt", encoding="utf-8").read() for path in texts}
+    faults = {path.name: html_checks.traces_of_the_build(text) for path, text in read.items()}
     assert not {name: found for name, found in faults.items() if found}
 
 

@@ -1,6 +1,7 @@
 """Records: of one format, packed without loss, and found by name."""
 
 import json
+import lzma
 import os
 
 import pytest
@@ -17,21 +18,19 @@ RESULTS = ROOT / "book" / "results"
 
 def test_the_book_s_records_follow_the_schema_and_their_recipe():
     recipes = BESIDE | RECIPES
-    found = [record for runs in load(RESULTS, curves=True, plain=False).values() for record in runs]
+    found = [record for runs in load(RESULTS, plain=False).values() for record in runs]
     assert len(found) >= 992
     for record in found:
         check(record)
         assert recipe_of(record) == recipes[record["recipe"]], record["recipe"]
         assert not record["commit"].endswith("-dirty") and "/" not in json.dumps(record["device"])
-    packed = {path.stem for path in records.packed_files(RESULTS)}
+    packed = {path.name.removesuffix(records.PACKED) for path in records.packed_files(RESULTS)}
     assert packed <= set(SWEEPS) and {name for name, sweep in SWEEPS.items() if not sweep.follow} <= packed
 
 
 def test_the_book_s_records_are_few_small_files_that_the_wheel_has():
     files = [path for path in RESULTS.rglob("*") if path.is_file() and path.parent.name != "runs"]
-    weights = [path for path in files if path.suffix == ".npz"]
-    assert len(files) <= 50 and sum(path.stat().st_size for path in set(files) - set(weights)) < 10e6
-    assert all(path.stat().st_size < 1.5e6 for path in weights)
+    assert len(files) <= 30 and sum(path.stat().st_size for path in files) <= 4e6
 
 
 def test_a_record_with_a_missing_field_is_refused():
@@ -61,39 +60,27 @@ def packed(tmp_path):
 
 
 def test_what_is_packed_is_loaded_as_it_was_and_a_reader_s_own_run_stays_a_file(packed):
-    assert [path.name for path in packed.iterdir() if path.is_file()] == ["first.jsonl"]
+    assert [path.name for path in packed.iterdir() if path.is_file()] == ["first.jsonl.xz"]
     assert [path.name for path in (packed / "runs").iterdir()] == ["mine-s0.json"]
-    found = load(packed, curves=True)
+    found = load(packed)
     row = found["b"][1]["evaluations"][0]
     assert row["mse"] == 1.33333, "evaluations along the way have six digits"
     found["b"][1] = found["b"][1] | {"evaluations": [row | {"mse": 1 / 3 + 1}, *found["b"][1]["evaluations"][1:]]}
     assert found == {"b": [RUNS[1], RUNS[0], RUNS[2]], "a": [RUNS[3]], "mine": [MINE]}
-    assert "curves" not in load(packed)["a"][0]
-    assert sources(packed) == {"b": "first.jsonl", "a": "first.jsonl", "mine": "runs/mine-s0.json"}
+    assert sources(packed) == {"b": "first.jsonl.xz", "a": "first.jsonl.xz", "mine": "runs/mine-s0.json"}
     assert load(packed / "runs") == load(packed), "whoever names the folder of runs means all of them"
-    lines = [json.loads(line) for line in (packed / "first.jsonl").read_text().splitlines()]
-    assert [line.get("recipe", line.get("seed")) for line in lines] == [None, "b", 0, 1, 10, "a", 0]
-    assert "configuration" in lines[5] and "configuration" in lines[2] and "versions" not in lines[2]
-    assert lines[0]["usual"]["versions"] == RUNS[0]["versions"] and "versions" not in lines[1]
+    with lzma.open(packed / "first.jsonl.xz", "rt") as lines:
+        rows = [json.loads(line) for line in lines]
+    assert [(row["recipe"], row["seed"]) for row in rows] == [("b", 0), ("b", 1), ("b", 10), ("a", 0)]
 
 
-def test_what_is_usual_in_a_file_is_told_once(tmp_path):
-    """Of the configurations, too, each of which names only what is unusual."""
-    runs = [whole(name, configuration=whole()["configuration"] | {"name": name, "lr": lr})
-            for name, lr in (("a", 0.1), ("b", 0.1), ("c", 0.2))]  # fmt: skip
-    runs[2]["commit"] = "f" * 40
-    write(tmp_path / "runs", *runs)
-    pack(tmp_path, {"all": ["a", "b", "c"]})
-    usual, *lines = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
-    assert usual["usual"]["configuration"]["lr"] == 0.1 and "name" not in usual["usual"]["configuration"]
-    assert [line.get("configuration") for line in lines[::2]] == [
-        {"name": "a"},
-        {"name": "b"},
-        {"name": "c", "lr": 0.2},
-    ]
-    found = [own[0] for own in load(tmp_path).values()]
-    for name in ("configuration", "commit"):
-        assert [record[name] for record in found] == [run[name] for run in runs], name
+def test_the_same_runs_give_the_same_bytes_in_whatever_order_they_came(packed, tmp_path):
+    write(tmp_path / "runs", *({name: run[name] for name in reversed(run)} for run in RUNS))
+    for run in RUNS[::-1]:
+        os.utime(tmp_path / "runs" / f"{run['recipe']}-s{run['seed']}.json", ns=(0, 0))
+    (again := tmp_path / "first.jsonl.xz").rename(tmp_path / "before")
+    pack(tmp_path, PLAN)
+    assert again.read_bytes() == (tmp_path / "before").read_bytes()
 
 
 def test_what_has_won_is_found_under_its_plain_name_too(packed):
@@ -102,7 +89,7 @@ def test_what_has_won_is_found_under_its_plain_name_too(packed):
     found = load(packed)
     assert found["race"] == found["b"] and found["b"][0]["recipe"] == "b", "a recipe's own name comes first"
     assert set(found) == {"race", "a", "b", "mine"} and set(load(packed, plain=False)) == {"a", "b", "mine"}
-    assert sources(packed)["race"] == "first.jsonl"
+    assert sources(packed)["race"] == "first.jsonl.xz"
     assert find("race", 0, packed) is None, "a run has one name"
 
 
@@ -113,30 +100,30 @@ def test_a_run_made_again_takes_the_place_of_the_packed_one(packed):
         "before it is packed, too"
     )
     assert pack(packed, PLAN) == {"first": 1} and pack(packed, PLAN) == {}
-    assert load(packed, curves=True)["b"] == [RUNS[1], again, RUNS[2]] and load(packed)["a"]
+    assert load(packed)["b"] == [RUNS[1], again, RUNS[2]] and load(packed)["a"]
 
 
 def test_curves_are_thinned_and_that_of_the_rate_is_dropped(tmp_path):
     names = ("step", "loss", "gradient_norm", "lr")
     write(tmp_path / "runs", whole("c", curves={name: [i / 7 for i in range(200)] for name in names}))
     pack(tmp_path, PLAN)
-    (record,) = load(tmp_path, curves=True)["c"]
+    (record,) = load(tmp_path)["c"]
     assert record["curves"] == {name: thin([i / 7 for i in range(200)], 50) for name in names[:3]}
     check(record)
 
 
 def test_a_run_s_file_is_kept_until_its_packed_record_was_read_back(packed, monkeypatch):
-    before = (packed / "first.jsonl").read_text()
+    before = (packed / "first.jsonl.xz").read_bytes()
     write(packed / "runs", whole("b", 2))
     with monkeypatch.context() as broken:
         broken.setattr(os, "replace", lambda old, new: (_ for _ in ()).throw(OSError("disk full")))
         with pytest.raises(OSError, match="disk full"):
             pack(packed, PLAN)
     with monkeypatch.context() as broken:
-        broken.setattr(records, "_replace", lambda path, lines: None)
-        with pytest.raises(ValueError, match=r"first\.jsonl does not hold what was packed"):
+        broken.setattr(records, "_write", lambda path, found: None)
+        with pytest.raises(ValueError, match=r"first\.jsonl\.xz does not hold what was packed"):
             pack(packed, PLAN)
-    assert (packed / "first.jsonl").read_text() == before and (packed / "runs" / "b-s2.json").exists()
+    assert (packed / "first.jsonl.xz").read_bytes() == before and (packed / "runs" / "b-s2.json").exists()
     assert pack(packed, PLAN) == {"first": 1} and find("b", 2, packed)
 
 
@@ -154,7 +141,7 @@ def test_one_run_is_found_wherever_it_lies(packed):
 def test_a_file_is_read_again_when_it_has_changed(packed):
     load(packed)["b"][0]["metrics"]["seen"] = 1.0
     assert "seen" in load(packed)["b"][0]["metrics"], "parsed once"
-    os.utime(packed / "first.jsonl", ns=(0, 0))
+    os.utime(packed / "first.jsonl.xz", ns=(0, 0))
     assert "seen" not in load(packed)["b"][0]["metrics"]
 
 
@@ -179,7 +166,8 @@ def test_costs_of_the_race(monkeypatch, tmp_path):
     costs = {"seconds_per_step": 0.01, "flops_per_step": 1000, "parameters": 50}
     pairs = [(task, lane) for task in ("copy", "adding") for lane in ("rnn", "transformer-xl")]
     rows = [{"case": f"race-{task}", "variant": lane, "ratio": 1.0, **costs} for task, lane in pairs]
-    (tmp_path / "speed").mkdir()
-    (tmp_path / "speed" / "race-cpu.json").write_text(json.dumps({"rows": rows}))
+    other = {"case": "race", "machine": {"gpu": "A card"}, "rows": [rows[0] | {"seconds_per_step": 9.0}]}
+    found = [other, {"case": "race", "machine": {"gpu": None}, "rows": rows}, {"case": "rnn", "machine": {"gpu": None}}]
+    (tmp_path / "speed.jsonl").write_text("".join(json.dumps(one) + "\n" for one in found))
     assert load_costs("copy") == {("copy", "rnn"): costs, ("copy", "transformer-xl"): costs}
     assert len(load_costs()) == 4 and load_costs("text") == {}

@@ -10,12 +10,12 @@ from support.sphinx_page import build_page
 
 from rtx_book.bench import CASES
 from rtx_book.bench.measuring import KINDS
-from rtx_book.records.records import SPEED_SCHEMA, check
+from rtx_book.records.records import SPEED_SCHEMA
 from rtx_book.runs.recipes.race import CELLS
 from rtx_book.sphinx import speed
 
 PAGE = "```{speed-machines}\n```\n\n```{speed} rnn\n```\n\n```{speed} race\n```"
-KEPT = sorted((ROOT / "book" / "results" / "speed").glob("*.json"))
+KEPT = speed.load_speeds()
 
 
 def row(variant="rtx_lib RNN", ratio=1.5, **changes):
@@ -51,21 +51,20 @@ def on_gpu(**changes):
     return measured(machine=machine, clock="wall", rows=[row(device="A GPU"), row("loop", device="A GPU")], **changes)
 
 
-def build(root, **files):
+def build(root, *found):
     """Build a page with the directives in it, warnings as errors; what was said, and the page."""
-    folder = root / "book" / "results" / "speed"
+    folder = root / "book" / "results"
     folder.mkdir(parents=True)
-    for name, content in files.items():
-        (folder / f"{name.replace('_', '-')}.json").write_text(json.dumps(content))
+    (folder / "speed.jsonl").write_text("".join(json.dumps(one) + "\n" for one in found))
     return build_page(root, "speed", "speed", PAGE)
 
 
 def test_the_page_holds_what_was_measured_and_links_the_files(tmp_path):
     race = measured("race", [raced("rnn"), raced("transformer", ratio=1.0)])
-    faults, page = build(tmp_path, rnn_cpu=measured(), race_cpu=race, rnn_cuda=on_gpu())
+    faults, page = build(tmp_path, measured(), race, on_gpu())
     assert not faults
     assert page.count("<table") == 3 and page.count('class="faster"') == 5 and page.count('class="slower"') == 1
-    assert 'href="../book/results/speed/rnn-cuda.json"' in page and "Measured on 2 November 2026" in page
+    assert 'href="../book/results/speed.jsonl"' in page and "Measured on 2 November 2026" in page
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
     assert "Variant Ratio Against Kind Error rtx_lib RNN 1.50×" in text and "3.5e-07 loop 0.25×" in text
     assert "For every row: against torch.nn.RNN; kind torch.nn; device A GPU." in text
@@ -85,36 +84,31 @@ def test_what_is_missing_is_said(tmp_path):
 def test_a_broken_file_makes_the_build_red_and_is_named(tmp_path):
     broken = measured()
     del broken["rows"][1]["kind"]
-    faults, _ = build(tmp_path, rnn_cpu=broken)
-    assert "rnn-cpu.json does not follow the schema: rows/1" in faults and "'kind'" in faults
+    faults, _ = build(tmp_path, broken)
+    assert "speed.jsonl, line 1 does not follow the schema: rows/1" in faults and "'kind'" in faults
     assert "speed.md" in faults and "Traceback" not in faults
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "message"),
+    ("content", "message"),
     [
-        ("rnn-cpu", "{", "is not JSON"),
-        ("rnn-cpu", [], "does not follow the schema"),
-        ("cells-cpu", measured(), "holds case rnn on A processor: a wrong name"),
-        ("rnn", measured(), "a wrong name"),
-        ("rnn-cuda", measured(), "a wrong name"),
-        ("rnn-cpu", on_gpu(), "a wrong name"),
-        ("rnn-cpu", measured(rows=[row(case="cells")]), "holds a row of case cells"),
-        ("rnn-cpu", measured(rows=[row(ratio=0)]), "rows/0/ratio"),
-        ("rnn-cpu", measured(rows=[row(kind="theirs")]), "rows/0/kind"),
-        ("rnn-cpu", measured(commit="main"), "commit"),
-        ("rnn-cpu", measured(machine=measured()["machine"] | {"host": "here"}), "machine: .*'host' was unexpected"),
-        ("rnn-cpu", measured(versions=measured()["versions"] | {"torch": "/home/me"}), "versions/torch"),
+        ([], "does not follow the schema"),
+        (measured(rows=[row(case="cells")]), "holds a row of case cells"),
+        (measured(rows=[row(ratio=0)]), "rows/0/ratio"),
+        (measured(rows=[row(kind="theirs")]), "rows/0/kind"),
+        (measured(commit="main"), "commit"),
+        (measured(machine=measured()["machine"] | {"host": "here"}), "machine: .*'host' was unexpected"),
+        (measured(versions=measured()["versions"] | {"torch": "/home/me"}), "versions/torch"),
         *(
-            ("rnn-cpu", {key: value for key, value in measured().items() if key != name}, f"'{name}' is a required")
+            ({key: value for key, value in measured().items() if key != name}, f"'{name}' is a required")
             for name in measured()
         ),
     ],
 )
-def test_every_planted_fault_is_named(tmp_path, name, content, message):
-    (tmp_path / f"{name}.json").write_text(content if isinstance(content, str) else json.dumps(content))
-    with pytest.raises(ValueError, match=rf"{name}\.json .*{message}"):
-        speed.read_speeds(tmp_path)
+def test_every_planted_fault_is_named(tmp_path, content, message):
+    (tmp_path / "speed.jsonl").write_text(json.dumps(measured()) + "\n" + json.dumps(content))
+    with pytest.raises(ValueError, match=rf"speed\.jsonl, line 2.*{message}"):
+        speed.read_speeds(tmp_path / "speed.jsonl")
 
 
 def test_memory_has_a_column_where_it_was_measured():
@@ -153,7 +147,7 @@ def test_the_page_shows_every_case_of_the_bench_and_names_every_kind():
 
 
 def test_what_is_kept_covers_every_case_and_every_kind():
-    found = speed.read_speeds(ROOT / "book" / "results" / "speed")
+    found = speed.read_speeds(ROOT / "book" / "results" / "speed.jsonl")
     assert [case for case in CASES if (case, "cpu") not in found] == []
     assert [key for key in found if key[0] not in CASES] == []
     rows = [row for measured in found.values() for row in measured["rows"]]
@@ -165,11 +159,6 @@ def test_what_is_kept_covers_every_case_and_every_kind():
     assert raced == {(f"race-{task}", lane) for task, lane in CELLS}
 
 
-@pytest.mark.parametrize("path", KEPT, ids=lambda path: path.name)
-def test_a_kept_file_follows_the_schema_and_was_measured_with_what_is_in_git(path):
-    found = json.loads(path.read_text(encoding="utf-8"))
-    check(found, path.name, SPEED_SCHEMA)
+@pytest.mark.parametrize("found", KEPT, ids=lambda found: found["case"])
+def test_what_is_kept_was_measured_with_what_is_in_git(found):
     assert not found["commit"].endswith("-dirty") and found["commit"] != "unknown"
-    found["rows"][0]["note"] = "hello"
-    with pytest.raises(ValueError, match=r"rows/0: .*'note' was unexpected"):
-        check(found, path.name, SPEED_SCHEMA)
