@@ -20,9 +20,9 @@ DATA := mnist ptb music shakespeare sst2 subj trec wikitext2 masc ud_ewt conll20
 PY := .venv/bin/python
 BUILD := $(PY) -m rtx_book.build
 PYTEST = RTX_DOWNLOAD=0 OMP_NUM_THREADS=1 $(PY) -m pytest -n "$(WORKERS)" --maxprocesses 4
-# A Python that nobody named may be another one, if it is too old or too new.
-ENVIRONMENT = $(PYTHON) book/rtx_book/build/environment.py $(if $(filter file,$(origin PYTHON)),--search) \
-	$(if $(TORCH_INDEX),--torch-index "$(TORCH_INDEX)")
+# It takes another Python only where nobody named one.
+ENVIRONMENT = $(if $(filter-out file,$(origin PYTHON)),PYTHON="$(PYTHON)") TORCH_INDEX="$(TORCH_INDEX)" \
+	sh book/rtx_book/build/environment.sh
 # What a developer waits for: contracts, parity with the reference arrays, statements and claims, every notebook's form.
 CHECKED := $(addprefix tests/,lib reference support book/test_press.py book/records book/claims book/race book/checks \
 	book/build/test_fingerprint.py book/notebooks/test_structure.py book/notebooks/test_displayed.py)
@@ -67,7 +67,7 @@ data: setup
 book: setup data
 	@$(BUILD) book --profile "$(PROFILE)"
 
-replicate: setup data
+replicate: setup-tests data
 	@$(PY) -m rtx_book.build.replicate --jobs $(JOBS)
 
 live: setup-tests

@@ -3,14 +3,18 @@
 Each raises ``ValueError`` with the argument's name, what is allowed and what was given.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+Shape = Sequence[int | str]
+Shapes = dict[str, tuple[int | str, ...]]
+"""Of the tensors of a state, by their names: what a model's ``state_shapes(batch)`` declares."""
 
-def expect(x: object, shape: str | Sequence[int | str], name: str = "x", *, like: Tensor | None = None) -> Tensor:
+
+def expect(x: object, shape: str | Shape, name: str = "x", *, like: Tensor | None = None) -> Tensor:
     """x itself, if it is a tensor of this shape, and of the device and dtype of ``like``.
 
     Parameters
@@ -36,6 +40,14 @@ def expect(x: object, shape: str | Sequence[int | str], name: str = "x", *, like
         if x.dtype != like.dtype and not torch.is_autocast_enabled(x.device.type):
             raise ValueError(f"{name} must be of {like.dtype}, as {owner}, got {x.dtype}")
     return x
+
+
+def expect_floats(x: object, shape: str | Shape, name: str = "x", *, complex: bool = False) -> Tensor:
+    """x itself, if it is a tensor of this shape that holds floats, or also ``complex`` numbers."""
+    found = expect(x, shape, name)
+    if not (found.is_floating_point() or (complex and found.is_complex())):
+        raise ValueError(f"{name} must hold floats{' or complex numbers' if complex else ''}, got {found.dtype}")
+    return found
 
 
 def expect_ids(x: object, vocabulary: int | None, name: str = "x") -> Tensor:
@@ -93,8 +105,28 @@ def expect_tuple(entries: object, count: int, of: str, name: str = "state") -> t
     return entries
 
 
+def expect_state(state: object, shapes: Mapping[str, Shape] | Shape, x: Tensor, name: str = "state") -> Any:
+    """The state, if it is of these shapes and of x's type and device; zeros of them if None.
+
+    Parameters
+    ----------
+    state
+        A tuple of tensors, or one tensor alone.
+    shapes
+        The shape of each by its name, as a model's ``state_shapes`` declares them; or that of the one. M, a memory, is
+        the same in all, and 0 if the state is None.
+    """
+    many = shapes if isinstance(shapes, Mapping) else {name: shapes}
+    if state is None:
+        parts = tuple(x.new_zeros([0 if size == "M" else int(size) for size in shape]) for shape in many.values())
+        return parts if many is shapes else parts[0]
+    if many is not shapes:
+        return expect(state, many[name], name, like=x)
+    return expect_all(state, list(many.values()), f"({', '.join(many)})", name, like=x)
+
+
 def expect_all(
-    entries: object, shapes: Sequence[Sequence[int | str]], of: str, name: str = "state", *, like: Tensor
+    entries: object, shapes: Sequence[Shape], of: str, name: str = "state", *, like: Tensor
 ) -> tuple[Any, ...]:
     """The entries, if they are a tuple of tensors of these shapes, in which M, a memory, is the same in all."""
     past: int | str = "M"
@@ -102,6 +134,20 @@ def expect_all(
         expect(entry, [past if size == "M" else size for size in shapes[i]], f"{name}[{i}]", like=like)
         past = entry.shape[shapes[i].index("M")] if "M" in shapes[i] else past
     return tuple(entries)  # type: ignore[arg-type]
+
+
+def expect_fits(name: str, value: object, shape: tuple[int, ...], kind: str = "bool") -> None:
+    """Raise ``ValueError`` unless a mask (bool) or bias (float) is None or can be expanded to the shape."""
+    if value is None:
+        return
+    if not isinstance(value, Tensor):
+        raise ValueError(f"{name} must be a {kind} tensor, got {type(value).__name__}")
+    if value.dtype != torch.bool if kind == "bool" else not value.is_floating_point():
+        meaning = ", True = may attend" if kind == "bool" else ""
+        raise ValueError(f"{name} must be a {kind} tensor{meaning}, got {value.dtype}")
+    sizes = zip(reversed(value.shape), reversed(shape), strict=False)
+    if value.ndim > len(shape) or any(size not in (1, full) for size, full in sizes):
+        raise ValueError(f"{name} must be broadcastable to {shape}, got shape {tuple(value.shape)}")
 
 
 def expect_sizes(**sizes: int) -> None:
@@ -117,10 +163,11 @@ def expect_choice(name: str, value: str | None, choices: Sequence[str | None]) -
         raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}")
 
 
-def expect_share(name: str, value: float) -> None:
-    """The value, a share of what is dropped, is from 0 to below 1."""
-    if not 0 <= value < 1:
-        raise ValueError(f"{name} must be from 0 to below 1, got {value}")
+def expect_share(**shares: float) -> None:
+    """Every share, of what is dropped, is from 0 to below 1."""
+    for name, value in shares.items():
+        if not 0 <= value < 1:
+            raise ValueError(f"{name} must be from 0 to below 1, got {value}")
 
 
 def expect_heads(width: int, heads: int) -> int:

@@ -14,11 +14,6 @@ def error(ours: Tensor, theirs: Tensor) -> float:
         Any shape.
     theirs
         The reference, of the same shape; not 0 everywhere.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ, which broadcasting would hide, or if the reference is 0 everywhere.
     """
     if ours.shape != theirs.shape:
         raise ValueError(f"ours must have the shape of theirs, {tuple(theirs.shape)}, got {tuple(ours.shape)}")

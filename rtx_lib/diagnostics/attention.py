@@ -28,11 +28,6 @@ def record_attention(model: nn.Module) -> Iterator[list[Recorded]]:
     (B, H, T, S) or (B, T, S). They are nodes of the graph, so a score can be differentiated with respect to them.
     The hooks go away with the block, and the model keeps nothing. Blocks may be nested, in each other and in
     :func:`ablate_heads`.
-
-    Raises
-    ------
-    ValueError
-        If the model has no submodule named ``weights_tap``.
     """
     recorded: list[Recorded] = []
 
@@ -60,12 +55,6 @@ def ablate_heads(
         ``"zero"``: the head reads nothing, its weights become 0 (Michel, Levy and Neubig 2019). ``"uniform"``: it
         reads all the keys it may see alike, so that only the choice is lost. A weight of exactly 0 counts as one
         that may not be seen; a float32 softmax also gives 0 to scores about 100 below its largest.
-
-    Raises
-    ------
-    ValueError
-        If the model has no ``weights_tap``, a name is unknown, ``to`` is not one of the two or a head is negative;
-        in the forward pass, if there is no such head.
     """
     if to not in ("zero", "uniform"):
         raise ValueError(f"to must be 'zero' or 'uniform', got {to!r}")
@@ -108,11 +97,6 @@ def attention_window(model: nn.Module, size: int, far: Sequence[int] = ()) -> It
         How many keys a query still sees, itself included.
     far
         Distances from ``size`` on whose keys it sees as well.
-
-    Raises
-    ------
-    ValueError
-        If the model has no ``weights_tap`` or ``size`` is below 1.
     """
     if size < 1:
         raise ValueError(f"size must be at least 1, got {size}")
@@ -144,11 +128,6 @@ def weight_by_distance(weights: Tensor, first: int) -> Tensor:
     Returns
     -------
     (..., first); entry d is the mean over the queries i = first, ..., T - 1 of their weight on key i - d.
-
-    Raises
-    ------
-    ValueError
-        If the weights are not square or ``first`` is not between 1 and T - 1.
     """
     if weights.ndim < 2 or weights.shape[-1] != weights.shape[-2]:
         raise ValueError(f"weights must have shape (..., T, T), got {tuple(weights.shape)}")
@@ -168,11 +147,6 @@ def gradient_saliency(score: Callable[[], Tensor], embedding: nn.Module) -> Tens
         ``embedding`` exactly once. The gradients of the parameters stay as they are.
     embedding
         The module that turns ids (B, S) into e, (B, S, D).
-
-    Raises
-    ------
-    ValueError
-        If ``score`` does not call ``embedding`` once, or its result does not carry a gradient.
     """
     with torch.enable_grad(), embedded(embedding, "score") as leaves:
         total = score().sum()
@@ -201,11 +175,6 @@ def leave_one_out(score: Callable[[Tensor], Tensor], ids: Tensor, replacement: i
         The id put in the place of each token in turn, for example that of a token without meaning.
     batch
         How many variants are scored at once.
-
-    Raises
-    ------
-    ValueError
-        If ``ids`` is not one sentence of at least one token, ``batch`` is below 1, or the scores do not fit.
     """
     if ids.ndim != 2 or ids.shape[0] != 1 or ids.shape[1] < 1:
         raise ValueError(f"ids must have shape (1, S) with S at least 1, got {tuple(ids.shape)}")
@@ -230,11 +199,6 @@ def kendall_tau(a: Tensor, b: Tensor) -> float:
     This is tau-b, (P - Q) / sqrt((N - n_a)(N - n_b)): P pairs in the same order, Q in opposite order, N = n(n-1)/2
     pairs in all, n_a and n_b of them tied in a and in b (Kendall 1945). Where all of a or all of b are tied no
     order exists and the result is NaN. Memory grows with n^2.
-
-    Raises
-    ------
-    ValueError
-        If the two are not of one shape (n,) with n at least 2, or hold NaN.
     """
     if a.ndim != 1 or a.shape != b.shape or len(a) < 2:
         raise ValueError(f"a and b must be of one shape (n,), n at least 2, got {tuple(a.shape)} and {tuple(b.shape)}")
@@ -258,11 +222,6 @@ def rank_agreement(one: Sequence[Tensor], other: Sequence[Tensor]) -> tuple[floa
     -------
     The mean over the sentences, and half the width of its 95 % interval (1.96 standard errors; NaN for a single
     sentence).
-
-    Raises
-    ------
-    ValueError
-        If there is no map, or the two do not hold maps of the same shapes.
     """
     shapes, others = ([tuple(m.shape) for m in maps] for maps in (one, other))
     if not shapes or shapes != others:

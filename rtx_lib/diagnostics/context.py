@@ -30,11 +30,6 @@ def context_losses(
     segment
         If given, the c tokens are fed in pieces of so many, the state carried on; the first may be shorter, so that
         the last is whole and ends at t - 1. If None, they are one piece.
-
-    Raises
-    ------
-    ValueError
-        For other arguments than these, or a model that gives something else than logits for all symbols.
     """
     _check_ids(1, ids=ids, targets=targets)
     _check_whole(1, contexts=contexts, segment=[] if segment is None else [segment])
@@ -65,11 +60,6 @@ def loss_by_position(model: nn.Module, pieces: Pieces, *, skip: int = 0) -> Tens
         Segments x and what follows each symbol, y, all (B, T), as ``task.stream`` gives them.
     skip
         How many pieces are read first and not counted: those in which the memory is still filling.
-
-    Raises
-    ------
-    ValueError
-        For a ``skip`` that leaves nothing or is below 0, pieces of other shapes, or such a model as above.
     """
     _check_whole(0, skip=[skip])
     losses: list[Tensor] = []  # of each piece, (T,)
@@ -99,11 +89,6 @@ def stream_losses(model: nn.Module, ids: Tensor, *, segment: int, memory: int | 
         How many tokens are read at once; the last may be fewer.
     memory
         If given, ``model.memory`` is set to it; afterwards it is as before.
-
-    Raises
-    ------
-    ValueError
-        For other arguments than these, or such a model as above.
     """
     _check_ids(1, ids=ids)
     _check_whole(1, segment=[segment])
@@ -131,11 +116,6 @@ def loss_against_memory(
         compared on the same symbols, those after the first ``skip`` pieces.
     memories
         Whole numbers, at least 0.
-
-    Raises
-    ------
-    ValueError
-        For a model without ``memory``, pieces that are no function, other lengths, and as in :func:`loss_by_position`.
     """
     _expect_memory(model)
     if not callable(pieces):
@@ -180,11 +160,6 @@ def relative_gain(losses: Mapping[str, Tensor], c: int, wider: int, *, share: fl
     share
         The paper's r, above 0 and at most 1: T holds round(share N) tokens and at least one. Of tokens that are
         equally hard the earlier ones are taken.
-
-    Raises
-    ------
-    ValueError
-        For no models, tables of other shapes or not finite, rows that are not there, or another share.
     """
     table = _stack(losses)  # (models, C, N)
     _check_whole(0, c=[c], wider=[wider])
@@ -213,11 +188,6 @@ def relative_effective_context_length(
         As in :func:`relative_gain`.
     contexts
         The lengths that the rows of ``losses`` belong to: at least two, increasing in equal steps.
-
-    Raises
-    ------
-    ValueError
-        As in :func:`relative_gain`, and for other contexts.
     """
     _check_whole(1, contexts=contexts)
     rows, steps = _stack(losses).shape[1], torch.tensor([*contexts]).diff()

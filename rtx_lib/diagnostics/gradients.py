@@ -32,11 +32,6 @@ def record_states(model: nn.Module, name: str = "tap") -> Iterator[list[States]]
         ``"tap"``: the states h_t, (B, H). An LSTM has ``"cell_tap"``, the cell states c_t, (B, H), too; an
         LSTM and a GRU have ``"gate_tap"``, the gate values side by side, (B, 4H) in the order i, f, g, o or
         (B, 3H) in the order r, z, n; these are there to be read, the loss does not go through them.
-
-    Raises
-    ------
-    ValueError
-        If the model has no submodule of that name.
     """
     recorded: list[States] = []
     found = taps(model, name).values()

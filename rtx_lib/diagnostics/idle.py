@@ -16,11 +16,6 @@ def idle_parameters(model: nn.Module) -> int:
     ----------
     model
         In float64, after ``loss.backward()`` on inputs that use all of it.
-
-    Raises
-    ------
-    ValueError
-        If the model is not in float64 or has no gradient at all.
     """
     gradients: list[Tensor] = []
     for name, parameter in model.named_parameters():

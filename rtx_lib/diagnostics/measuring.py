@@ -23,11 +23,6 @@ def measure(variants: Variants, rounds: int = 7, warmup: int = 2, *, device: str
 
     They are seconds of the clock on the wall; but if ``device`` is a CPU and torch has one thread, seconds that the
     processor spent on this program, to which other programs on a shared machine add little.
-
-    Raises
-    ------
-    ValueError
-        For fewer than 7 rounds: a median of less says little.
     """
     if rounds < 7:
         raise ValueError(f"rounds must be at least 7, got {rounds}")

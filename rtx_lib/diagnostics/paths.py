@@ -52,13 +52,6 @@ def sequential_operations(model: Model, x: Tensor, *, embedding: nn.Module | Non
         What the model takes: floats (B, T, D), or with ``embedding`` whatever it is, for example ids (B, T).
     embedding
         The module whose output (B, T, D) stands for the inputs; the model must call it exactly once.
-
-    Raises
-    ------
-    ValueError
-        For an x that is not floats (B, T, D) without ``embedding``, a model that gives another shape or does not
-        call ``embedding`` once, and a kernel that hides its steps: one of torch's fused recurrent ones, or one that
-        leaves torch for NumPy.
     """
     labels = _follow(model, x, embedding, step=-1, marked=slice(None))
     return int(-labels.min().clamp(max=0))
@@ -106,11 +99,6 @@ def order(counts: Mapping[int, int | None]) -> str:
 
     From one doubling to the next the increase of a + b f(T) stays 0, stays the same, or grows by sqrt 2 or by 2. The
     nearest of these is taken, by the exponent between the first and the last increase.
-
-    Raises
-    ------
-    ValueError
-        For fewer than three lengths, or lengths that do not double.
     """
     lengths = [*counts]
     if len(lengths) < 3 or any(2 * one != other for one, other in itertools.pairwise(lengths)):

@@ -30,11 +30,6 @@ def changes(model: nn.Module, period: Tensor, steps: int) -> Tensor:
         One period of inputs, floats (B, P, D) or ids (B, P).
     steps
         How many inputs are read, more than P.
-
-    Raises
-    ------
-    ValueError
-        For a period of another form, too few steps, or a model that gives NaN or another shape.
     """
     if not isinstance(period, Tensor) or period.ndim not in (2, 3) or not period.numel():
         got = tuple(period.shape) if isinstance(period, Tensor) else type(period).__name__

@@ -20,11 +20,6 @@ def linear_probe(states: Tensor, target: Tensor) -> float:
         (B, T, D), B at least 2.
     target
         (T,), the number to guess at each step, the same in all sequences.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not fit.
     """
     if states.ndim != 3 or len(states) < 2:
         raise ValueError(f"states must have shape (B, T, D) with B at least 2, got {tuple(states.shape)}")
@@ -57,11 +52,6 @@ def class_probe(x: Tensor, y: Tensor, test_x: Tensor, test_y: Tensor, *, penalty
         Classes (N,) and (M,), whole numbers from 0 on.
     penalty
         Above 0.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not fit, a class is below 0, or the penalty is not above 0.
     """
     for name, rows, classes in (("x", x, y), ("test_x", test_x, test_y)):
         if rows.ndim != 2 or not len(rows) or rows.shape[1] != x.shape[1]:

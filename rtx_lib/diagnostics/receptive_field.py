@@ -42,12 +42,6 @@ def input_influence(
         norm without bias (Hutchinson 1990); its root, which is returned, comes out slightly low.
     generator
         Draws the signs; torch's global one if None.
-
-    Raises
-    ------
-    ValueError
-        For ids without ``embedding``, ``samples`` below 1, or a model that gives another shape, carries no gradient, or
-        does not call ``embedding`` once.
     """
     if x.ndim < 2 or 0 in x.shape:
         raise ValueError(f"x must be of shape (B, T, ...) and not empty, got {tuple(x.shape)}")
@@ -73,11 +67,6 @@ def reach(influence: Tensor, share: float = 0.95) -> int:
         (T,), at least 0, the most recent input last, as :func:`input_influence` gives it.
     share
         Above 0 and at most 1; 1 counts up to the most distant input that has any influence.
-
-    Raises
-    ------
-    ValueError
-        For another shape, values that are negative, not finite or all 0, or a share outside its range.
     """
     if influence.ndim != 1 or not (influence.isfinite() & (influence >= 0)).all() or not influence.any():
         values = f" with values from {influence.min():g} to {influence.max():g}" if influence.numel() else ""

@@ -32,12 +32,6 @@ def transition(mixer: nn.Module, x: Tensor, state: Any) -> Tensor:
     state
         The state before it, as the mixer gives it back for one sequence: tensors, alone or in tuples, lists and dicts.
         Which axis is that of the sequences is found out.
-
-    Raises
-    ------
-    ValueError
-        For an x of another shape, a state that does not hold real floats and nothing else, or one of another form than
-        the mixer gives back for x.
     """
     if x.ndim != 3 or x.shape[:2] != (1, 1):
         raise ValueError(f"x must have shape (1, 1, D), got {tuple(x.shape)}")

@@ -17,11 +17,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rtx_lib.shapes import expect, expect_floats
+
 from . import linear_scan
 from .backends import check_backend, gpu_problem, problem
 
-TYPES = (torch.float64, torch.float32, torch.complex128, torch.complex64, torch.float16, torch.bfloat16)
-HALVES = TYPES[4:]
+HALVES = (torch.float16, torch.bfloat16)
+
+
+def linear_recurrence_loop(a: Tensor, b: Tensor, h0: Tensor) -> Tensor:
+    """The recurrence as it is written, for a, b (B, T, ...), h0 (B, ...): what every backend must equal."""
+    h, states = h0, []
+    for a_t, b_t in zip(a.unbind(1), b.unbind(1), strict=True):
+        h = a_t * h + b_t
+        states.append(h)
+    return torch.stack(states, 1)
 
 
 def linear_recurrence(a: Tensor, b: Tensor, h0: Tensor | None = None, *, backend: str = "auto") -> Tensor:
@@ -52,14 +62,6 @@ def linear_recurrence(a: Tensor, b: Tensor, h0: Tensor | None = None, *, backend
     -------
     h
         (B, T, ...), the states of all steps.
-
-    Raises
-    ------
-    ValueError
-        For an unknown backend, a tensor of the wrong shape, type or device, an empty sequence, or a backend
-        that does not work on the device of b.
-    ImportError
-        For a backend asked for by name whose package is not installed.
     """
     _check(a, b, h0, "a", "b")
     check_backend(backend, b, "b")
@@ -69,7 +71,9 @@ def linear_recurrence(a: Tensor, b: Tensor, h0: Tensor | None = None, *, backend
         wide = linear_recurrence(a.float(), b.float(), None if h0 is None else h0.float(), backend=backend)
         return wide.to(b.dtype)
     h0 = torch.zeros_like(b[:, 0]) if h0 is None else h0
-    return loop(a.expand_as(b), b, h0) if backend == "loop" else _fast(_Linear, a, b, h0, backend)
+    if backend == "loop":
+        return linear_recurrence_loop(a.expand_as(b), b, h0)
+    return _fast(_Linear, a, b, h0, backend)
 
 
 def gated_recurrence(f: Tensor, z: Tensor, h0: Tensor | None = None, *, backend: str = "auto") -> Tensor:
@@ -112,15 +116,6 @@ def explain_linear_backend(a: Tensor, b: Tensor, h0: Tensor | None = None) -> st
     """One sentence: what ``backend="auto"`` takes for these tensors, and why. For f and z it is the same."""
     _check(a, b, h0, "a", "b")
     return ": ".join(_choose(a, b, h0))
-
-
-def loop(a: Tensor, b: Tensor, h0: Tensor) -> Tensor:
-    """The recurrence as it is written, for a, b (B, T, ...), h0 (B, ...): what the other backends must equal."""
-    h, states = h0, []
-    for a_t, b_t in zip(a.unbind(1), b.unbind(1), strict=True):
-        h = a_t * h + b_t
-        states.append(h)
-    return torch.stack(states, 1)
 
 
 def _fast(function: Any, a: Tensor, b: Tensor, h0: Tensor, backend: str) -> Tensor:
@@ -202,22 +197,8 @@ def _wild(a: Tensor, b: Tensor, h0: Tensor | None) -> str | None:
 
 
 def _check(a: Tensor, b: Tensor, h0: Tensor | None, of_a: str, of_b: str) -> None:
-    """Raise ``ValueError`` unless these are tensors whose shapes, types and devices fit together."""
-    for name, given in {of_a: a, of_b: b, "h0": h0}.items():
-        if given is not None and not isinstance(given, Tensor):
-            raise ValueError(f"{name} must be a tensor, got {type(given).__name__}")
-    shape = tuple(b.shape)
-    if b.ndim < 2 or 0 in shape:
-        raise ValueError(f"{of_b} must have shape (B, T, ...), each at least 1, got {shape}")
-    if b.dtype not in TYPES:
-        raise ValueError(f"{of_b} must hold floats or complex numbers, got {b.dtype}")
-    sizes = zip(reversed(a.shape), reversed(shape), strict=False)
-    if a.ndim > b.ndim or any(size not in (1, whole) for size, whole in sizes):
-        raise ValueError(f"{of_a} must have {of_b}'s shape {shape} or broadcast to it, got {tuple(a.shape)}")
-    if h0 is not None and h0.shape != b[:, 0].shape:
-        raise ValueError(f"h0 must have shape {tuple(b[:, 0].shape)} beside {of_b} {shape}, got {tuple(h0.shape)}")
-    for name, x in {of_a: a, "h0": h0}.items():
-        if x is not None and x.dtype != b.dtype:
-            raise ValueError(f"{name} must have {of_b}'s type {b.dtype}, got {x.dtype}")
-        if x is not None and x.device != b.device:
-            raise ValueError(f"{name} must be on {of_b}'s device {b.device}, got {x.device}")
+    expect_floats(b, ("B", "T", *b.shape[2:]), of_b, complex=True)
+    sizes = zip(reversed(a.shape), reversed(b.shape), strict=False)
+    expect(a, [1 if n == 1 else whole for n, whole in sizes][::-1], of_a, like=b)
+    if h0 is not None:
+        expect(h0, (len(b), *b.shape[2:]), "h0", like=b)

@@ -16,12 +16,34 @@ import math
 import torch
 from torch import Tensor
 
+from rtx_lib.shapes import expect, expect_choice, expect_floats, expect_sizes
+
 from . import matrix_chunks
 
 BACKENDS = ("auto", "loop", "chunks")
-TYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
-HALVES = TYPES[2:]
+HALVES = (torch.float16, torch.bfloat16)
 FEW = 8  # below so many steps the loop is the faster
+
+
+def matrix_recurrence_loop(
+    q: Tensor, k: Tensor, v: Tensor, log_decay: Tensor | None, beta: Tensor | None, state: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The recurrence as it is written: what every backend must equal."""
+    steps = q.shape[2]
+    decays = steps * (None,) if log_decay is None else log_decay.exp().unbind(2)
+    rates = steps * (None,) if beta is None else beta.unbind(2)
+    s, outputs = state, []
+    for q_t, k_t, v_t, decay_t, beta_t in zip(q.unbind(2), k.unbind(2), v.unbind(2), decays, rates, strict=True):
+        k_t, written = k_t[..., None], v_t[..., None, :]  # (B, H, K, 1) and (B, H, 1, V)
+        if beta_t is not None:
+            stands = k_t.mT @ s  # what k_t finds there, (B, H, 1, V)
+            k_t = beta_t[..., None, None] * k_t
+            s = s - k_t * stands
+        if decay_t is not None:
+            s = (decay_t if decay_t.ndim == 3 else decay_t[..., None])[..., None] * s
+        s = s + k_t * written
+        outputs.append((q_t[..., None, :] @ s).squeeze(-2))
+    return torch.stack(outputs, 2), s
 
 
 def matrix_recurrence(
@@ -74,25 +96,18 @@ def matrix_recurrence(
     -------
     o, state
         (B, H, T, V), and (B, H, K, V) after the last step.
-
-    Raises
-    ------
-    ValueError
-        For an unknown backend, a tensor of the wrong shape, type or device, an empty sequence, or a chunk below 1.
     """
     _check(q, k, v, log_decay, beta, state)
     dtype = q.dtype
-    if backend not in BACKENDS:
-        raise ValueError(f"backend must be one of {list(BACKENDS)}, got {backend!r}")
-    if chunk is not None and (isinstance(chunk, bool) or not isinstance(chunk, int) or chunk < 1):
-        raise ValueError(f"chunk must be a whole number of at least 1, got {chunk!r}")
+    expect_choice("backend", backend, BACKENDS)
+    expect_sizes(chunk=1 if chunk is None else chunk)
     if backend == "auto":
         backend, _ = _choose(q, k, v, log_decay, beta, state)
     start = q.new_zeros(*q.shape[:2], q.shape[3], v.shape[3]) if state is None else state
     if q.dtype in HALVES:
         q, k, v, start = (x.float() for x in (q, k, v, start))
         log_decay, beta = (None if x is None else x.float() for x in (log_decay, beta))
-    run = loop if backend == "loop" else functools.partial(matrix_chunks.forward, chunk=chunk)
+    run = matrix_recurrence_loop if backend == "loop" else functools.partial(matrix_chunks.forward, chunk=chunk)
     device = q.device.type  # under autocast the products would be of half the precision, and of another type
     with torch.autocast(device, enabled=False) if torch.amp.is_autocast_available(device) else contextlib.nullcontext():
         o, last = run(q, k, v, log_decay, beta, start)
@@ -111,27 +126,6 @@ def explain_matrix_backend(
     """One sentence: what ``backend="auto"`` takes for these tensors, and why."""
     _check(q, k, v, log_decay, beta, state)
     return ": ".join(_choose(q, k, v, log_decay, beta, state))
-
-
-def loop(
-    q: Tensor, k: Tensor, v: Tensor, log_decay: Tensor | None, beta: Tensor | None, state: Tensor
-) -> tuple[Tensor, Tensor]:
-    """The recurrence as it is written: what the chunks must equal."""
-    steps = q.shape[2]
-    decays = steps * (None,) if log_decay is None else log_decay.exp().unbind(2)
-    rates = steps * (None,) if beta is None else beta.unbind(2)
-    s, outputs = state, []
-    for q_t, k_t, v_t, decay_t, beta_t in zip(q.unbind(2), k.unbind(2), v.unbind(2), decays, rates, strict=True):
-        k_t, written = k_t[..., None], v_t[..., None, :]  # (B, H, K, 1) and (B, H, 1, V)
-        if beta_t is not None:
-            stands = k_t.mT @ s  # what k_t finds there, (B, H, 1, V)
-            k_t = beta_t[..., None, None] * k_t
-            s = s - k_t * stands
-        if decay_t is not None:
-            s = (decay_t if decay_t.ndim == 3 else decay_t[..., None])[..., None] * s
-        s = s + k_t * written
-        outputs.append((q_t[..., None, :] @ s).squeeze(-2))
-    return torch.stack(outputs, 2), s
 
 
 def _choose(
@@ -166,27 +160,12 @@ def _wild(
 def _check(
     q: Tensor, k: Tensor, v: Tensor, log_decay: Tensor | None, beta: Tensor | None, state: Tensor | None
 ) -> None:
-    """Raise ``ValueError`` unless these are tensors whose shapes, types and devices fit together."""
-    given = {"q": q, "k": k, "v": v, "log_decay": log_decay, "beta": beta, "state": state}
-    for name, x in given.items():
-        if not isinstance(x, Tensor) and (x is not None or name in ("q", "k", "v")):
-            raise ValueError(f"{name} must be a tensor, got {type(x).__name__}")
-    if q.ndim != 4 or 0 in q.shape:
-        raise ValueError(f"q must have shape (B, H, T, K), each at least 1, got {tuple(q.shape)}")
-    if q.dtype not in TYPES:
-        raise ValueError(f"q must hold floats, got {q.dtype}")
-    batch, heads, steps, size = q.shape
-    if v.ndim != 4 or v.shape[:3] != q.shape[:3] or 0 in v.shape:
-        raise ValueError(f"v must have shape ({batch}, {heads}, {steps}, V), V at least 1, got {tuple(v.shape)}")
-    one = (batch, heads, steps)
-    shapes: dict[str, list[tuple[int, ...]]] = {"k": [(*one, size)], "log_decay": [one, (*one, size)], "beta": [one]}
-    shapes["state"] = [(batch, heads, size, v.shape[3])]
-    for name, allowed in shapes.items():
-        x = given[name]
-        if x is not None and tuple(x.shape) not in allowed:
-            raise ValueError(f"{name} must have shape {' or '.join(map(str, allowed))}, got {tuple(x.shape)}")
-    for name, x in given.items():
-        if x is not None and x.dtype != q.dtype:
-            raise ValueError(f"{name} must have q's type {q.dtype}, got {x.dtype}")
-        if x is not None and x.device != q.device:
-            raise ValueError(f"{name} must be on q's device {q.device}, got {x.device}")
+    batch, heads, steps, size = expect_floats(q, "B H T K", "q").shape
+    expect(k, q.shape, "k", like=q)
+    values = expect(v, (batch, heads, steps, "V"), "v", like=q).shape[3]
+    if log_decay is not None:
+        expect(log_decay, q.shape if log_decay.ndim == 4 else q.shape[:3], "log_decay", like=q)
+    if beta is not None:
+        expect(beta, q.shape[:3], "beta", like=q)
+    if state is not None:
+        expect(state, (batch, heads, size, values), "state", like=q)

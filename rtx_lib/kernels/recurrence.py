@@ -8,11 +8,22 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rtx_lib.shapes import expect, expect_floats
+
 from . import scan
 from .backends import check_backend, gpu_problem, problem
 
 Forward = Callable[[Tensor, Tensor, Tensor], Tensor]
 Backward = Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
+
+
+def relu_recurrence_loop(z: Tensor, u: Tensor, h0: Tensor) -> Tensor:
+    """The recurrence as it is written, for z (B, T, N), u (N,), h0 (B, N): what every backend must equal."""
+    h, states = h0, []
+    for z_t in z.unbind(1):  # one backward node; z[:, t] would make T of them, each as large as z
+        h = torch.relu(z_t + u * h)
+        states.append(h)
+    return torch.stack(states, 1)
 
 
 def relu_recurrence(z: Tensor, u: Tensor, h0: Tensor | None = None, *, backend: str = "auto") -> Tensor:
@@ -41,14 +52,6 @@ def relu_recurrence(z: Tensor, u: Tensor, h0: Tensor | None = None, *, backend: 
     -------
     h
         (B, T, N), the states of all steps.
-
-    Raises
-    ------
-    ValueError
-        For an unknown backend, a tensor of the wrong shape, type or device, an empty sequence, or a backend
-        that does not work on the device of z.
-    ImportError
-        For a backend asked for by name whose package is not installed.
     """
     _check(z, u, h0)
     check_backend(backend, z, "z")
@@ -60,7 +63,7 @@ def relu_recurrence(z: Tensor, u: Tensor, h0: Tensor | None = None, *, backend: 
     if h0 is None:
         h0 = z.new_zeros(z.shape[0], z.shape[2])
     if backend == "loop":
-        return loop(z, u, h0)
+        return relu_recurrence_loop(z, u, h0)
     kernels = _kernels(backend)
     h: Tensor = _Recurrence.apply(z, u, h0, kernels.forward, kernels.backward)
     return h
@@ -69,15 +72,6 @@ def relu_recurrence(z: Tensor, u: Tensor, h0: Tensor | None = None, *, backend: 
 def _kernels(backend: str) -> ModuleType:
     """The module with the forward and the backward pass of a backend; imported only when it is used."""
     return scan if backend == "scan" else importlib.import_module(f".{backend}_kernels", __package__)
-
-
-def loop(z: Tensor, u: Tensor, h0: Tensor) -> Tensor:
-    """The recurrence as it is written, for z (B, T, N), u (N,), h0 (B, N): what the other backends must equal."""
-    h, states = h0, []
-    for z_t in z.unbind(1):  # one backward node; z[:, t] would make T of them, each as large as z
-        h = torch.relu(z_t + u * h)
-        states.append(h)
-    return torch.stack(states, 1)
 
 
 def loop_backward(g: Tensor, u: Tensor, h0: Tensor, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -133,22 +127,8 @@ def _choose(z: Tensor) -> tuple[str, str]:
 
 
 def _check(z: Tensor, u: Tensor | None, h0: Tensor | None) -> None:
-    """Raise ``ValueError`` unless these are tensors whose shapes, types and devices fit together."""
-    for name, given in {"z": z, "u": u, "h0": h0}.items():
-        if given is not None and not isinstance(given, Tensor):
-            raise ValueError(f"{name} must be a tensor, got {type(given).__name__}")
-    if z.ndim != 3 or 0 in z.shape:
-        raise ValueError(f"z must have shape (B, T, N), each at least 1, got {tuple(z.shape)}")
-    if z.dtype not in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
-        raise ValueError(f"z must hold floats of 16, 32 or 64 bits, got {z.dtype}")
-    batch, _, neurons = z.shape
-    others: dict[str, tuple[Tensor | None, tuple[int, ...]]] = {"u": (u, (neurons,)), "h0": (h0, (batch, neurons))}
-    for name, (tensor, shape) in others.items():
-        if tensor is None:
-            continue
-        if tensor.shape != shape:
-            raise ValueError(f"{name} must have shape {shape} beside z {tuple(z.shape)}, got {tuple(tensor.shape)}")
-        if tensor.dtype != z.dtype:
-            raise ValueError(f"{name} must have z's type {z.dtype}, got {tensor.dtype}")
-        if tensor.device != z.device:
-            raise ValueError(f"{name} must be on z's device {z.device}, got {tensor.device}")
+    batch, _, neurons = expect_floats(z, "B T N", "z").shape
+    if u is not None:
+        expect(u, (neurons,), "u", like=z)
+    if h0 is not None:
+        expect(h0, (batch, neurons), "h0", like=z)

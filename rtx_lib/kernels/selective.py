@@ -16,11 +16,45 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rtx_lib.shapes import expect, expect_choice, expect_floats
+
 from .backends import check_backend, problem
 from .linear import HALVES, linear_recurrence
 
 DISCRETISATIONS = ("euler", "zoh")
 EIGENVALUES = ("positive", "signed")
+
+
+def selective_scan_loop(
+    u: Tensor,
+    delta: Tensor,
+    A: Tensor,
+    B: Tensor,
+    C: Tensor,
+    h: Tensor,
+    discretisation: str = "euler",
+    eigenvalues: str = "positive",
+) -> tuple[Tensor, Tensor]:
+    """The recurrence as it is written: what every backend of :func:`selective_scan` must equal. h is the first state.
+
+    All are of every step: u and delta (B, T, D), B and C (B, T, N); or B and C (B, T, D, N), one for each channel.
+    """
+    B, C = (x if x.ndim == 4 else x[:, :, None] for x in (B, C))  # beside the channels
+    outputs = []
+    for u_t, delta_t, B_t, C_t in zip(u.unbind(1), delta.unbind(1), B.unbind(1), C.unbind(1), strict=True):
+        a_t, b_t = discretised(delta_t[..., None], A, B_t, discretisation, eigenvalues)
+        h = a_t * h + b_t * u_t[..., None]  # (B, D, N)
+        outputs.append((C_t * h).sum(-1))  # (B, D)
+    return torch.stack(outputs, 1), h
+
+
+def discretised(
+    delta: Tensor, A: Tensor, B: Tensor, discretisation: str = "euler", eigenvalues: str = "positive"
+) -> tuple[Tensor, Tensor]:
+    """What is left of a state in a step of size delta, and how much of an input it takes in; all broadcast to A."""
+    a = torch.exp(delta * A)
+    b = delta * B if discretisation == "euler" else torch.expm1(delta * A) / A * B
+    return (2 * a - 1 if eigenvalues == "signed" else a), b
 
 
 def selective_scan(
@@ -71,22 +105,10 @@ def selective_scan(
         (B, T, D).
     state
         (B, D, N), the states after the last step.
-
-    Raises
-    ------
-    ValueError
-        For an unknown discretisation, choice of eigenvalues or backend, a tensor of the wrong shape, type or device, or
-        an empty sequence.
-    ImportError
-        For a backend asked for by name whose package is not installed.
     """
     _check(u, delta, A, B, C, state)
-    for name, value, choices in (
-        ("discretisation", discretisation, DISCRETISATIONS),
-        ("eigenvalues", eigenvalues, EIGENVALUES),
-    ):
-        if value not in choices:
-            raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}")
+    expect_choice("discretisation", discretisation, DISCRETISATIONS)
+    expect_choice("eigenvalues", eigenvalues, EIGENVALUES)
     check_backend(backend, u, "u")
     state = u.new_zeros(len(u), *A.shape) if state is None else state
     if u.dtype in HALVES:
@@ -94,20 +116,18 @@ def selective_scan(
         y, state = selective_scan(*wide, discretisation=discretisation, eigenvalues=eigenvalues, backend=backend)
         return y.to(u.dtype), state.to(u.dtype)
     signed = eigenvalues == "signed"
+    if backend == "loop":
+        B, C = (x if x.ndim == 3 else x.expand(*u.shape, -1) for x in (B, C))
+        return selective_scan_loop(u, delta.expand_as(u), A, B, C, state, discretisation, eigenvalues)
     if discretisation == "euler" and _compiled(backend, u, delta, A, B, C, state):
         outcome: tuple[Tensor, Tensor] = _Selective.apply(delta * u, delta.expand_as(u), A, B, C, state, signed)
         return outcome
-    steps = delta[..., None] * A  # (B, T, D, N), or (D, N)
-    written = delta[..., None] if discretisation == "euler" else steps.expm1() / A
-    added = written * _to_states(B) * u[..., None]
-    return _written_out(steps.exp(), added, C, state, signed, backend)
+    a, b = discretised(delta[..., None], A, _to_states(B), discretisation, eigenvalues)
+    return _written_out(a, b * u[..., None], C, state, backend)
 
 
-def _written_out(
-    decays: Tensor, added: Tensor, C: Tensor, state: Tensor, signed: bool, backend: str
-) -> tuple[Tensor, Tensor]:
+def _written_out(decays: Tensor, added: Tensor, C: Tensor, state: Tensor, backend: str) -> tuple[Tensor, Tensor]:
     """y and the last states, from decays (D, N) or (B, T, D, N) and what is added, (B, T, D, N)."""
-    decays = 2 * decays - 1 if signed else decays
     h = linear_recurrence(decays.flatten(-2), added.flatten(2), state.flatten(1), backend=backend).view(added.shape)
     return (h * _to_states(C)).sum(-1), h[:, -1].clone()  # a view would keep all of h
 
@@ -134,8 +154,9 @@ class _Selective(torch.autograd.Function):
             return *_kernels().backward(g, g_last, *given, ctx.signed), None
         # The gradients may be differentiated, and the compiled pass leaves no graph.
         x, delta, A, B, C, state = given
-        decays, added = (delta[..., None] * A).exp(), x[..., None] * _to_states(B)
-        outcomes = _written_out(decays, added, C, state, ctx.signed, "auto")
+        decays = (delta[..., None] * A).exp()  # and x is delta u
+        decays = 2 * decays - 1 if ctx.signed else decays
+        outcomes = _written_out(decays, x[..., None] * _to_states(B), C, state, "auto")
         needed = [part for part in given if part.requires_grad]
         found = iter(torch.autograd.grad(outcomes, needed, (g, g_last), create_graph=True, materialize_grads=True))
         return *(next(found) if part.requires_grad else None for part in given), None
@@ -157,28 +178,10 @@ def _compiled(backend: str, u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: T
 
 
 def _check(u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor, state: Tensor | None) -> None:
-    """Raise ``ValueError`` unless these are tensors whose shapes, types and devices fit together."""
-    given = {"u": u, "delta": delta, "A": A, "B": B, "C": C} | ({} if state is None else {"state": state})
-    for name, x in given.items():
-        if not isinstance(x, Tensor):
-            raise ValueError(f"{name} must be a tensor, got {type(x).__name__}")
-    if u.ndim != 3 or not u.numel():
-        raise ValueError(f"u must have shape (B, T, D), each at least 1, got {tuple(u.shape)}")
-    if not u.is_floating_point():
-        raise ValueError(f"u must hold floats, got {u.dtype}")
-    batch, steps, width = u.shape
-    if A.ndim != 2 or len(A) != width or not A.numel():
-        raise ValueError(f"A must have shape ({width}, N), N at least 1, got {tuple(A.shape)}")
-    count = A.shape[1]
-    shapes: dict[str, list[tuple[int, ...]]]
-    shapes = {"delta": [(batch, steps, width), (width,)], "state": [(batch, width, count)]}
-    shapes |= {name: [(batch, steps, count), (width, count)] for name in "BC"}
-    for name, allowed in shapes.items():
-        if name in given and tuple(given[name].shape) not in allowed:
-            forms = " or ".join(map(str, allowed))
-            raise ValueError(f"{name} must have shape {forms} beside u and A, got {tuple(given[name].shape)}")
-    for name, x in given.items():
-        if x.dtype != u.dtype:
-            raise ValueError(f"{name} must have u's type {u.dtype}, got {x.dtype}")
-        if x.device != u.device:
-            raise ValueError(f"{name} must be on u's device {u.device}, got {x.device}")
+    batch, steps, width = expect_floats(u, "B T D", "u").shape
+    expect(delta, u.shape if delta.ndim == 3 else (width,), "delta", like=u)
+    count = expect(A, (width, "N"), "A", like=u).shape[1]
+    for name, x in (("B", B), ("C", C)):
+        expect(x, (batch, steps, count) if x.ndim == 3 else (width, count), name, like=u)
+    if state is not None:
+        expect(state, (batch, width, count), "state", like=u)

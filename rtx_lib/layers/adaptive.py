@@ -31,12 +31,6 @@ class AdaptiveEmbedding(nn.Module):
         E_i = E // divide^i. With divide = 1 and E = D there are no projections.
 
     Tables start from N(0, 0.02^2), projections from N(0, 0.01^2).
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, cut-offs that are no rising whole numbers from 1 to V - 1, or a divide that leaves a cluster
-        without width; in ``forward`` for ids of the wrong shape or type, or outside the vocabulary.
     """
 
     def __init__(
@@ -90,11 +84,6 @@ class AdaptiveSoftmax(nn.Module):
         Whether its tables serve here too, and its projections but the first, as in Transformer-XL for WikiText-103.
 
     What is not shared starts as there, biases at 0.
-
-    Raises
-    ------
-    ValueError
-        In ``nll`` for targets that do not fit h, or outside the vocabulary.
     """
 
     def __init__(self, embedding: AdaptiveEmbedding, *, tied: bool = True) -> None:

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.shapes import expect, expect_all, expect_heads, expect_share, expect_sizes
+from rtx_lib.shapes import expect, expect_fits, expect_heads, expect_share, expect_sizes, expect_state
 
 from .stacking import draw_uniform, watched
 
@@ -27,11 +27,6 @@ def causal_mask(queries: int, keys: int | None = None, *, device: torch.device |
         T and S, 1 <= T <= S; S = T if None.
     device
         Where the mask is made.
-
-    Raises
-    ------
-    ValueError
-        For fewer than one query, or fewer keys than queries.
     """
     keys = queries if keys is None else keys
     expect_sizes(queries=queries)
@@ -41,13 +36,7 @@ def causal_mask(queries: int, keys: int | None = None, *, device: torch.device |
 
 
 def padding_mask(ids: Tensor, pad: int = 0) -> Tensor:
-    """The mask (B, 1, 1, S) that is True where ids (B, S) hold a token and False where they hold ``pad``.
-
-    Raises
-    ------
-    ValueError
-        If the ids have another number of axes, or are none.
-    """
+    """The mask (B, 1, 1, S) that is True where ids (B, S) hold a token and False where they hold ``pad``."""
     return (expect(ids, "B S", "ids") != pad)[:, None, None]
 
 
@@ -79,11 +68,6 @@ def dot_product_attention(
         (B, H, T, K_v).
     weights
         (B, H, T, S); each row sums to 1, or to 0 if all of it is masked.
-
-    Raises
-    ------
-    ValueError
-        For shapes that do not fit each other, no keys, and a mask or bias of the wrong type or shape.
     """
     expect(q, "B H T K", "q")
     batch, heads, queries, width = q.shape
@@ -92,8 +76,17 @@ def dot_product_attention(
     expect(v, (batch, heads, k.shape[2], "K_v"), "v", like=q)
     expect_fits("mask", mask, shape)
     expect_fits("bias", bias, shape, "float")
-    weights = _softmax(_scores(q, k, bias, scale), mask)
+    scores = q * (1 / math.sqrt(width) if scale is None else scale) @ k.mT
+    weights = masked_softmax(scores if bias is None else scores + bias, mask)
     return weights @ v, weights
+
+
+def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
+    """Softmax of scores (..., S) over what the mask lets through; 0 elsewhere, in whole rows too."""
+    if mask is None:
+        return scores.softmax(-1)
+    # The least finite number, as -inf would make NaN of a row that is masked as a whole.
+    return scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(-1).masked_fill(~mask, 0)
 
 
 class AdditiveAttention(nn.Module):
@@ -113,11 +106,6 @@ class AdditiveAttention(nn.Module):
         ``key.weight``, v is ``score.weight``.
 
     All three are drawn from U(-1/sqrt(n), 1/sqrt(n)) with n inputs.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1; in ``forward`` for inputs or masks of the wrong shape or type, and for no keys.
     """
 
     def __init__(self, query_size: int, key_size: int, width: int) -> None:
@@ -146,7 +134,7 @@ class AdditiveAttention(nn.Module):
         expect(query, ("B", "T", self.query_size), "query", like=self.query.weight)
         expect(keys, (len(query), "S", self.key_size), "keys", like=self.key.weight)
         expect_fits("mask", mask, (*query.shape[:2], keys.shape[1]))
-        weights = self.weights_tap(_softmax(self.scorer(self.key(keys))(query), mask))  # (B, T, S)
+        weights = self.weights_tap(masked_softmax(self.scorer(self.key(keys))(query), mask))  # (B, T, S)
         return weights @ keys
 
     def scorer(self, projected: Tensor) -> Callable[[Tensor], Tensor]:
@@ -188,12 +176,6 @@ class MultiHeadAttention(nn.Module):
 
     They start as in torch.nn: Glorot's uniform rule for W_Q, W_K and W_V taken as one matrix, U(-1/sqrt(D), 1/sqrt(D))
     for W_O, biases 0.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, heads that do not divide the width, or a dropout out of its range; in ``forward`` for an
-        input, mask or cache of the wrong shape or type, no keys, or ``causal`` in cross-attention.
     """
 
     def __init__(
@@ -201,7 +183,7 @@ class MultiHeadAttention(nn.Module):
     ) -> None:
         super().__init__()
         expect_heads(width, heads)
-        expect_share("dropout", dropout)
+        expect_share(dropout=dropout)
         self.width, self.heads, self.dropout, self.positions = width, heads, dropout, positions
         self.in_proj_weight = nn.Parameter(torch.empty(3 * width, width))
         self.in_proj_bias = nn.Parameter(torch.zeros(3 * width)) if bias else None
@@ -246,34 +228,45 @@ class MultiHeadAttention(nn.Module):
         cache
             All S keys and values, each (B, H, S, K), for the next call; the keys without rotation.
         """
+        past = self._expect(x, memory, mask, causal, cache)
+        q, k, v = self._project(x, memory, cache)  # (B, H, T, K), and (B, H, S, K) twice
+        cache, bias, value_bias = (k, v), None, None
+        if memory is None and self.positions is not None:
+            q, k, bias, value_bias = self._placed(q, k, past)
+
+        if value_bias is None and not watched(self.weights_tap):
+            y = fused_attention(q, k, v, mask, bias, causal, self.dropout if self.training else 0.0)
+        else:
+            scores = q * (1 / math.sqrt(q.shape[-1])) @ k.mT  # (B, H, T, S)
+            scores = scores if bias is None else scores + bias
+            weights = masked_softmax(scores, _with_causal(mask, causal, q, k))
+            weights = F.dropout(self.weights_tap(weights), self.dropout, self.training)
+            y = weights @ v if value_bias is None else weights @ v + value_bias(weights)  # (B, H, T, K)
+        return self.out_proj(y.transpose(1, 2).reshape(x.shape)), cache
+
+    def _expect(self, x: Tensor, memory: Tensor | None, mask: Tensor | None, causal: bool, cache: Any) -> int:
+        """How many positions stand before x (M), if all of it fits."""
         expect(x, ("B", "T", self.width), like=self.in_proj_weight)
         if memory is not None:
             expect(memory, (len(x), "S", self.width), "memory", like=self.in_proj_weight)
             if causal:
                 raise ValueError("causal must be False in cross-attention, whose keys have their own time, got True")
         if cache is not None:
-            size = "M" if memory is None else memory.shape[1]
-            expect_all(cache, [(len(x), self.heads, size, self.width // self.heads)] * 2, "(k, v)", "cache", like=x)
-        past = 0 if cache is None else cache[0].shape[2]  # M
+            shape = (len(x), self.heads, "M" if memory is None else memory.shape[1], self.width // self.heads)
+            expect_state(cache, {"k": shape, "v": shape}, x, "cache")
+        past = 0 if cache is None else cache[0].shape[2]
         keys = past + x.shape[1] if memory is None else memory.shape[1]
         expect_fits("mask", mask, (x.shape[0], self.heads, x.shape[1], keys))
+        return past
 
-        q, k, v = self._project(x, memory, cache)
-        cache, bias = (k, v), None
-        positions: Any = self.positions if memory is None else None
-        if hasattr(positions, "rotate"):
-            q, k = positions.rotate(q, k, past)
-        if hasattr(positions, "score_bias"):
-            bias = positions.score_bias(q, k, past).to(q.dtype)  # which under autocast has less precision
-        value_bias = getattr(positions, "value_bias", None)
-
-        if value_bias is None and not watched(self.weights_tap):
-            y = _fused(q, k, v, mask, bias, causal, self.dropout if self.training else 0.0)
-        else:
-            weights = self.weights_tap(_softmax(_scores(q, k, bias), _with_causal(mask, causal, q, k)))
-            weights = F.dropout(weights, self.dropout, self.training)
-            y = weights @ v if value_bias is None else weights @ v + value_bias(weights)  # (B, H, T, K)
-        return self.out_proj(y.transpose(1, 2).reshape(x.shape)), cache
+    def _placed(self, q: Tensor, k: Tensor, past: int) -> tuple[Tensor, Tensor, Tensor | None, Any]:
+        """q and k turned, what is added to the scores, and what to the values, as far as the position scheme has it."""
+        scheme, bias = self.positions, None
+        if hasattr(scheme, "rotate"):
+            q, k = scheme.rotate(q, k, past)
+        if hasattr(scheme, "score_bias"):
+            bias = scheme.score_bias(q, k, past).to(q.dtype)  # which under autocast has less precision
+        return q, k, bias, getattr(scheme, "value_bias", None)
 
     def keys_and_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
         """Keys and values (B, H, M, K) of a memory (B, M, D): the cache that puts these positions in front of x."""
@@ -299,20 +292,6 @@ class MultiHeadAttention(nn.Module):
         return tuple(part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in z.chunk(parts, dim=-1))
 
 
-def _scores(q: Tensor, k: Tensor, bias: Tensor | None, scale: float | None = None) -> Tensor:
-    """``scale q k^T + bias`` (B, H, T, S)."""
-    scores = q * (1 / math.sqrt(q.shape[-1]) if scale is None else scale) @ k.transpose(-1, -2)
-    return scores if bias is None else scores + bias
-
-
-def _softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
-    """Softmax over what the mask lets through; 0 elsewhere, in whole rows too."""
-    if mask is None:
-        return scores.softmax(-1)
-    # The least finite number, as -inf would make NaN of a row that is masked as a whole.
-    return scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(-1).masked_fill(~mask, 0)
-
-
 def _with_causal(mask: Tensor | None, causal: bool, q: Tensor, k: Tensor) -> Tensor | None:
     """The mask and, if asked for, the causal one in one; a single query is the last and sees all keys."""
     if not causal or q.shape[2] == 1:
@@ -321,7 +300,7 @@ def _with_causal(mask: Tensor | None, causal: bool, q: Tensor, k: Tensor) -> Ten
     return past if mask is None else mask & past
 
 
-def _fused(
+def fused_attention(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, bias: Tensor | None, causal: bool, dropout: float
 ) -> Tensor:
     """Softmax, dropout and the product with v (B, H, T, K) in torch's kernel, which keeps no weights."""
@@ -343,17 +322,3 @@ def _fused(
 def _four_axes(mask: Tensor) -> Tensor:
     """The fast kernels take no mask of three axes."""
     return mask[(None,) * (4 - mask.ndim)]
-
-
-def expect_fits(name: str, value: object, shape: tuple[int, ...], kind: str = "bool") -> None:
-    """Raise ``ValueError`` unless a mask (bool) or bias (float) is None or can be expanded to the shape."""
-    if value is None:
-        return
-    if not isinstance(value, Tensor):
-        raise ValueError(f"{name} must be a {kind} tensor, got {type(value).__name__}")
-    if value.dtype != torch.bool if kind == "bool" else not value.is_floating_point():
-        meaning = ", True = may attend" if kind == "bool" else ""
-        raise ValueError(f"{name} must be a {kind} tensor{meaning}, got {value.dtype}")
-    sizes = zip(reversed(value.shape), reversed(shape), strict=False)
-    if value.ndim > len(shape) or any(size not in (1, full) for size, full in sizes):
-        raise ValueError(f"{name} must be broadcastable to {shape}, got shape {tuple(value.shape)}")

@@ -17,11 +17,6 @@ class Bag(nn.Module):
     ----------
     input_size, hidden_size
         D_in and H. Weights start from U(-1/sqrt(D_in), 1/sqrt(D_in)).
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, and for an input or a state of another shape.
     """
 
     def __init__(self, input_size: int, hidden_size: int) -> None:

@@ -52,11 +52,6 @@ class FeedForward(nn.Module):
         Whether there are b_1 and b_2.
     dropout
         Probability with which an inner value is dropped in training.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, an unknown activation, or a dropout outside [0, 1].
     """
 
     def __init__(
@@ -98,11 +93,6 @@ class SampleStdNorm(nn.Module):
         Keeps a constant x from dividing by 0.
     bias
         Whether there is b.
-
-    Raises
-    ------
-    ValueError
-        For a width below 2.
     """
 
     def __init__(self, width: int, eps: float = 1e-6, *, bias: bool = True) -> None:
@@ -147,12 +137,6 @@ class Block(nn.Module):
         Probability with which a value is dropped in training.
     norm_layer
         Called with the width and ``bias``, e.g. :class:`SampleStdNorm`.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, a width that the heads do not divide, an unknown norm or activation; in ``forward`` for a
-        memory that is missing or not asked for, and what the attention refuses.
     """
 
     def __init__(
@@ -259,11 +243,6 @@ class Stack(nn.Module):
         :func:`~rtx_lib.layers.positions.make_positions`.
     inner, norm, causal, cross, activation, bias, dropout, norm_layer
         As in :class:`Block`; the dropout acts on the embedded x too.
-
-    Raises
-    ------
-    ValueError
-        As in :class:`Block`; for unknown positions; in ``forward`` for a cache of another depth, batch or form.
     """
 
     def __init__(

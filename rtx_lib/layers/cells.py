@@ -47,12 +47,6 @@ class RNN(nn.RNNBase):
         are 1 (Saxe, McClelland and Ganguli 2014, section 3).
     input_std
         Standard deviation of W_ih under ``init="identity"``.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1 or an unknown nonlinearity or initialisation; in ``forward`` for an input or a
-        state of the wrong shape or type, or an empty sequence.
     """
 
     def __init__(
@@ -164,12 +158,6 @@ class LSTM(nn.RNNBase):
     backend
         ``"loop"``: the equations step by step. ``"torch"``: the same weights in torch's fused kernel (cuDNN
         on a GPU); while a forward hook sits on one of the taps, the loop runs instead.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, an unknown backend or a forget_bias that is not finite; in ``forward`` for an input or a
-        state of the wrong shape or type, or an empty sequence.
     """
 
     def __init__(
@@ -284,13 +272,6 @@ class GRU(nn.RNNBase):
         ``"loop"``: the equations step by step. ``"torch"``: the same weights in torch's fused kernel (cuDNN
         on a GPU); while a forward hook sits on one of the taps, the loop runs instead. torch has no kernel
         for ``reset="before"``.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, an unknown reset, update or backend, or ``reset="before"`` with
-        ``backend="torch"``; in ``forward`` for an input or a state of the wrong shape or type, or an empty
-        sequence.
     """
 
     def __init__(
@@ -367,11 +348,6 @@ class Readout(nn.Module):
         Width of y, at least 1.
     vocabulary
         If given, x holds ids below it, (B, T), and an embedding of width D_in comes first.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, and for ids where floats are expected or the other way round.
     """
 
     def __init__(self, core: nn.Module, output_size: int, *, vocabulary: int | None = None) -> None:

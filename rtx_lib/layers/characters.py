@@ -35,11 +35,6 @@ def spell(sentences: Sequence[Sequence[str]], length: int = 50) -> Tensor:
         Lists of words.
     length
         C, at least 3. Of a word, as many bytes are kept as find room between its two marks.
-
-    Raises
-    ------
-    ValueError
-        For no sentence, what is no list of words, or a length below 3.
     """
     if isinstance(length, bool) or not isinstance(length, int) or length < 3:
         raise ValueError(f"length must be at least 3, a byte and two marks, got {length!r}")
@@ -81,13 +76,6 @@ class CharacterCNN(nn.Module):
 
     Characters start from U(-1, 1), but 0 at id 0, which stays; filters with ReLU from U(-0.05, 0.05), else from
     N(0, 1/(n character_width)); matrices from N(0, 1/inputs), b_t at -2 and other biases at 0.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, no filters, negative highways or an unknown activation; in ``forward`` for what holds no ids
-        (B, T, C), words shorter than the widest filter, ids that are no characters, a row without a word, or words
-        behind none.
     """
 
     def __init__(

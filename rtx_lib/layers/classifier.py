@@ -48,12 +48,6 @@ class SentenceClassifier(nn.Module):
         Share of the embeddings' numbers set to 0 in training.
 
     W and b start from U(-1/sqrt(C), 1/sqrt(C)).
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, an unknown pool or a dropout out of its range; in ``forward`` for what :func:`expect_words`
-        refuses.
     """
 
     def __init__(
@@ -69,7 +63,7 @@ class SentenceClassifier(nn.Module):
         super().__init__()
         expect_sizes(vocabulary=vocabulary, output_size=output_size, width=width)
         expect_choice("pool", pool, POOLS)
-        expect_share("dropout", dropout)
+        expect_share(dropout=dropout)
         self.input_size, self.output_size, self.pool = vocabulary, output_size, pool
         self.embedding, self.dropout, self.reader = table(vocabulary, width, STD), nn.Dropout(dropout), reader
         size = width if reader is None else int(reader.output_size)  # type: ignore[arg-type]
@@ -127,11 +121,6 @@ class WordConvolution(nn.Module):
         Numbers of words that a filter sees; Kim has 3, 4 and 5. Beyond the sentence there are zeros.
 
     Filters and biases start from torch's default rule, U(-1/sqrt(D k), 1/sqrt(D k)).
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1 or no kernel.
     """
 
     def __init__(self, width: int, channels: int, kernel_sizes: Sequence[int] = (3, 4, 5)) -> None:

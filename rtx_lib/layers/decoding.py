@@ -36,11 +36,6 @@ def greedy(model: Model, source: Tensor, *, start: int, end: int, max_length: in
     -------
     ids
         (B, L), L <= max_length: the sentences without ``start`` and with ``end``, where they reached it, then 0.
-
-    Raises
-    ------
-    ValueError
-        For a source without a sentence, a max_length below 1, or ids that the model's vocabulary lacks.
     """
     _expect_search(source, start=start, end=end, max_length=max_length)
     ids = torch.full((len(source), 1), start, device=source.device)
@@ -88,11 +83,6 @@ def beam_search(
         (B, L) as from :func:`greedy`: the best sentence found for each source.
     log_probabilities
         (B,) their log p(y | x) in nats, without the penalty.
-
-    Raises
-    ------
-    ValueError
-        As :func:`greedy`, and for beams below 1 or a length_penalty below 0.
     """
     _expect_search(source, start=start, end=end, max_length=max_length, beams=beams)
     if not 0 <= length_penalty < float("inf"):
@@ -169,11 +159,6 @@ def sample(
     -------
     ids
         (B, T + steps), the prompt and its continuation.
-
-    Raises
-    ------
-    ValueError
-        For a prompt that is empty or holds no ids, steps below 1, a temperature that is not above 0, or a top below 1.
     """
     expect_ids(prompt, None, "prompt")
     expect_sizes(steps=steps, top=1 if top is None else top)

@@ -42,12 +42,6 @@ class AttentionMixer(nn.Module):
         ``"none"``, ``"rotary"`` or ``"alibi"``: schemes that act in the scores and need no length.
     bias
         Whether the projections have biases.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, heads that do not divide the width, or other positions; in ``forward`` what
-        :class:`~rtx_lib.layers.attention.MultiHeadAttention` refuses.
     """
 
     def __init__(self, width: int, heads: int = 1, *, positions: str = "rotary", bias: bool = True) -> None:
@@ -83,12 +77,6 @@ class MixerStack(nn.Module):
         if None.
     vocabulary
         If given, x holds ids below it, (B, T), and a table comes first, else a linear map.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1 or an ``mlp`` below 0; in ``forward`` for an x of the wrong shape or type, a state that is not
-        a tuple of one entry a layer, and what the mixers refuse.
     """
 
     def __init__(

@@ -41,12 +41,6 @@ class Sinusoidal(nn.Module):
     layout
         Order of the D entries: ``"interleaved"``: sin w_0, cos w_0, sin w_1, ... (the paper's); ``"halves"``: all
         sines, then all cosines (Transformer-XL's code).
-
-    Raises
-    ------
-    ValueError
-        For an odd width, a width below 1 or an unknown layout; in ``embed`` for an x of the wrong shape or type, or an
-        offset below 0.
     """
 
     def __init__(self, width: int, *, layout: str = "interleaved") -> None:
@@ -88,12 +82,6 @@ class Learned(nn.Module):
     ----------
     length, width
         Number of positions and D. ``weight`` (length, D) is drawn from N(0, 0.02^2).
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1; in ``embed`` for an x of the wrong shape or type, an offset below 0, or a position past
-        the table.
     """
 
     def __init__(self, length: int, width: int) -> None:
@@ -126,11 +114,6 @@ class ShawRelative(nn.Module):
     head_width, clip
         K and c; each at least 1. The tables ``keys`` and ``values`` are (2c + 1, K); row 0 is for keys that stand c or
         more before the query.
-
-    Raises
-    ------
-    ValueError
-        For a head_width or clip below 1; in the methods for arrays of the wrong shape or an offset below 0.
     """
 
     def __init__(self, head_width: int, clip: int) -> None:
@@ -181,12 +164,6 @@ class XLRelative(nn.Module):
         the mask has to hide it. False: the distances of either sign.
 
     u and v (H, K) are drawn from N(0, 0.02^2).
-
-    Raises
-    ------
-    ValueError
-        For an odd width, sizes below 1, or heads that do not divide the width; in ``score_bias`` for arrays of the
-        wrong shape, an offset below 0, or, if causal, one other than S - T.
     """
 
     def __init__(self, width: int, heads: int, *, causal: bool = True) -> None:
@@ -259,11 +236,6 @@ class Rotary(nn.Module):
     ----------
     head_width
         K, even.
-
-    Raises
-    ------
-    ValueError
-        For an odd head_width or one below 1; in ``rotate`` for arrays of the wrong shape or an offset below 0.
     """
 
     def __init__(self, head_width: int) -> None:
@@ -296,11 +268,6 @@ class ALiBi(nn.Module):
     ----------
     heads
         H, at least 1.
-
-    Raises
-    ------
-    ValueError
-        For heads below 1; in ``score_bias`` for arrays of the wrong shape or an offset below 0.
     """
 
     def __init__(self, heads: int) -> None:
@@ -336,11 +303,6 @@ def make_positions(
         D and H, which divides it.
     length, clip, causal
         For ``"learned"``, ``"shaw"`` and ``"xl"``; the other schemes ignore them.
-
-    Raises
-    ------
-    ValueError
-        For an unknown scheme, heads that do not divide the width, and whatever the scheme refuses.
     """
     expect_choice("scheme", scheme, SCHEMES)
     head_width = expect_heads(width, heads)

@@ -38,12 +38,6 @@ class SelectiveRecurrence(nn.Module):
         ``"signed"``: a_t in (-1, 1). ``"positive"``: a_t in (0, 1).
     backend
         Of :func:`rtx_lib.kernels.linear.linear_recurrence`.
-
-    Raises
-    ------
-    ValueError
-        For a width below 1 or an unknown sign; in ``forward`` for an empty sequence, or an x or a state of the wrong
-        shape or type.
     """
 
     low: Tensor

@@ -6,7 +6,7 @@ It lets a token meet the ones just before it, as a key its value in "key value" 
 import torch
 from torch import Tensor, nn
 
-from rtx_lib.shapes import expect, expect_sizes
+from rtx_lib.shapes import Shapes, expect, expect_sizes, expect_state
 
 from .stacking import draw_uniform
 
@@ -25,11 +25,6 @@ class ShortConvolution(nn.Module):
         k, the number of inputs that an output sees.
     bias
         Whether there is b.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1; in ``forward`` for an empty sequence, or an x or a state of the wrong shape or type.
     """
 
     def __init__(self, width: int, kernel_size: int = 4, bias: bool = True) -> None:
@@ -40,14 +35,14 @@ class ShortConvolution(nn.Module):
         self.bias = nn.Parameter(torch.empty(width)) if bias else None
         draw_uniform(self, kernel_size)
 
-    def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Map x (B, T, D) to y (B, T, D).
+    def state_shapes(self, batch: int) -> Shapes:
+        """The last k - 1 inputs; they are the state, alone."""
+        return {"last inputs": (batch, self.kernel_size - 1, self.width)}
 
-        The state is the last k - 1 inputs (B, k - 1, D); zeros if None.
-        """
+    def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Map x (B, T, D) to y (B, T, D); the state is the last k - 1 inputs (B, k - 1, D), zeros if None."""
         expect(x, ("B", "T", self.width), like=self.weight)
-        shape, steps = (len(x), self.kernel_size - 1, self.width), x.shape[1]
-        past = x.new_zeros(shape) if state is None else expect(state, shape, "state", like=x)
+        past, steps = expect_state(state, (len(x), self.kernel_size - 1, self.width), x), x.shape[1]
         x = torch.cat([past, x], 1)  # (B, k - 1 + T, D)
         y = x[:, :steps] * self.weight[:, 0, 0]
         for j in range(1, self.kernel_size):  # a few products take less time than torch's convolution, which turns axes

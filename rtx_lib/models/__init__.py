@@ -11,7 +11,7 @@ from .griffin import RGLRU
 from .indrnn import IndRNN, IndRNNLayer, PlainIndRNN
 from .jordan import JordanRNN
 from .lru import LRU
-from .mamba import Mamba, Mamba2
+from .mamba import Mamba, Mamba2, TimeInvariantMamba
 from .memory_network import MemoryNetwork
 from .min_rnn import MinGRU, MinLSTM
 from .neural_gpu import NeuralGPU
@@ -26,6 +26,7 @@ from .seq2seq import Seq2Seq
 from .tcn import TCN
 from .transformer import CausalTransformer, Encoder, Transformer
 from .transformer_xl import TransformerXL
+from .transformer_xl_variants import AdaptiveTransformerXL, PositionedTransformerXL
 from .word2vec import Word2Vec
 from .xlnet import Denoising, XLNet, XLNetClassifier
 from .xlstm import MLSTM, SLSTM

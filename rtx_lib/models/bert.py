@@ -17,11 +17,20 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.layers.attention import causal_mask, expect_fits, padding_mask
+from rtx_lib.layers.attention import causal_mask, padding_mask
 from rtx_lib.layers.blocks import Activation, Stack, undrawn
 from rtx_lib.layers.embedding import table
 from rtx_lib.layers.positions import Learned
-from rtx_lib.shapes import at_hand, expect, expect_choice, expect_ids, expect_share, expect_sizes, expect_tuple
+from rtx_lib.shapes import (
+    at_hand,
+    expect,
+    expect_choice,
+    expect_fits,
+    expect_ids,
+    expect_share,
+    expect_sizes,
+    expect_tuple,
+)
 
 DIRECTIONS = ("both", "left-to-right", "right-to-left")
 KINDS = ("sentence", "mean", "token", "span", "choice")
@@ -67,13 +76,6 @@ class BERTEncoder(nn.Module):
         attention and feed-forward network add; 0.1 in the paper.
 
     Matrices and tables start from N(0, 0.02^2), cut at two deviations and not rescaled; biases at 0.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, heads that do not divide the width, an unknown activation or direction, or a dropout out of
-        its range; in ``forward`` for a state, for what is no such text, longer than ``length`` or without a word, and
-        for ids of words or segments that are too large. Values are looked at where they lie on the CPU.
     """
 
     def __init__(
@@ -94,7 +96,7 @@ class BERTEncoder(nn.Module):
         expect_sizes(vocabulary=vocabulary, width=width, length=length, segments=segments)
         expect_choice("activation", activation, list(GELU))
         expect_choice("direction", direction, DIRECTIONS)
-        expect_share("dropout", dropout)
+        expect_share(dropout=dropout)
         self.input_size, self.output_size, self.heads, self.direction = vocabulary, width, heads, direction
         norm = partial(nn.LayerNorm, eps=EPS)
         self.embedding, self.segments = table(vocabulary, width, STD), table(segments, width, STD)
@@ -151,11 +153,6 @@ class BERT(nn.Module):
         The encoder's, as in :class:`BERTEncoder`, with width, heads and layers.
     next_sentence
         Whether there are a pooler and the two classes, as in the paper.
-
-    Raises
-    ------
-    ValueError
-        As in the encoder; in ``forward`` also for places outside the text.
     """
 
     def __init__(
@@ -240,19 +237,13 @@ class BERTClassifier(nn.Module):
         One of these.
     dropout
         Share of the values in front of the matrix set to 0 in training, but for spans; 0.1 in the paper.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, an unknown kind, a span of another size, or a dropout out of its range; in ``forward`` as
-        in the encoder, and for another number of texts to choose from.
     """
 
     def __init__(self, bert: BERT, output_size: int, *, kind: str = "sentence", dropout: float = 0.0) -> None:
         super().__init__()
         expect_sizes(output_size=output_size)
         expect_choice("kind", kind, KINDS)
-        expect_share("dropout", dropout)
+        expect_share(dropout=dropout)
         if kind == "span" and output_size != 2:
             raise ValueError(f"output_size must be 2 for a span, its start and its end, got {output_size}")
         self.encoder, self.kind, self.dropout = bert.encoder, kind, nn.Dropout(0.0 if kind == "span" else dropout)

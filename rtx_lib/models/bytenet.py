@@ -22,13 +22,7 @@ from rtx_lib.shapes import expect_all, expect_pair, expect_sentences, expect_siz
 
 
 def receptive_field(kernel_size: int, dilations: Sequence[int]) -> int:
-    """How many inputs an output depends on: 1 + (k-1) sum_i r_i for convolutions of dilations r_i on one another.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1.
-    """
+    """How many inputs an output depends on: 1 + (k-1) sum_i r_i for convolutions of dilations r_i on one another."""
     expect_sizes(kernel_size=kernel_size, **{f"dilations[{i}]": size for i, size in enumerate(dilations)})
     return 1 + (kernel_size - 1) * sum(dilations)
 
@@ -106,13 +100,6 @@ class ByteNet(nn.Module):
         a, at least 1; 1.2 in the paper, from English to German.
 
     Embeddings start from N(0, 1), all others by torch's own rule.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, an odd width, no dilations, or an unfold below 1; in ``forward`` for what is not such a
-        pair, ids outside the vocabularies, a source that is empty or has padding before a word (looked up on a CPU
-        only), or a state of another shape.
     """
 
     def __init__(

@@ -182,13 +182,6 @@ class ConvS2S(nn.Module):
     dropout
         Probability with which a value is dropped in training: of the embeddings, the convolutions' inputs and the
         last layer's input.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, no layers, another number of entries in ``attention`` or none that is true, or a dropout
-        outside [0, 1); in ``forward`` for what is not a pair of ids within the vocabularies, a source without a word,
-        more words than positions (values are looked at on a CPU only), or a state of another shape.
     """
 
     def __init__(
@@ -208,7 +201,7 @@ class ConvS2S(nn.Module):
         out_width = width if out_width is None else out_width
         expect_sizes(source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary, width=width)
         expect_sizes(out_width=out_width, length=length)
-        expect_share("dropout", dropout)
+        expect_share(dropout=dropout)
         _expect_layers(encoder=encoder, decoder=decoder)
         attention = [True] * len(decoder) if attention is None else attention
         if len(attention) != len(decoder) or not any(attention):

@@ -113,12 +113,6 @@ class DeepTransitionGRU(nn.Module):
         D_in and H, each at least 1.
     transitions
         L, the number of T-GRUs; with 0 the L-GRU is alone.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1 or a negative number of transitions; in ``forward`` for an input or a state of the
-        wrong shape or type, or an empty sequence.
     """
 
     def __init__(self, input_size: int, hidden_size: int, transitions: int) -> None:

@@ -46,7 +46,7 @@ from torch import Tensor, nn
 
 from rtx_lib.kernels import matrix_recurrence
 from rtx_lib.layers.short_convolution import ShortConvolution
-from rtx_lib.shapes import expect, expect_all, expect_choice, expect_heads
+from rtx_lib.shapes import Shapes, expect, expect_choice, expect_heads, expect_state
 
 RULES = ("delta", "sum")
 DECAYS = (None, "head", "row")
@@ -86,25 +86,18 @@ def linear_attention(
     -------
     o, state
         (B, H, T, V), and S and z after the last step.
-
-    Raises
-    ------
-    ValueError
-        As in :func:`rtx_lib.kernels.matrix_state.matrix_recurrence`.
     """
     expect(q, "B H T K", "q")
     expect(k, q.shape, "k", like=q)
     expect(v, (*q.shape[:3], "V"), "v", like=q)
     shape = (*q.shape[:2], q.shape[3])
-    sums = None  # S with z as one more column, of values that are all 1
-    if state is not None:
-        s, z = expect_all(state, [(*shape, v.shape[3]), shape], "(S, z)", like=q)
-        sums = torch.cat([s, z[..., None]], -1)
+    s, z = expect_state(state, {"S": (*shape, v.shape[3]), "z": shape}, q)
+    sums = torch.cat([s, z[..., None]], -1)  # z is one more column, of values that are all 1
     q, k, v = phi(q), phi(k), torch.cat([v, torch.ones_like(v[..., :1])], -1)
     if causal:
         o, sums = matrix_recurrence(q, k, v, state=sums, backend=backend)
     else:
-        sums = k.mT @ v if sums is None else sums + k.mT @ v
+        sums = sums + k.mT @ v
         o = q @ sums
     return o[..., :-1] / (o[..., -1:] + eps), (sums[..., :-1], sums[..., -1])
 
@@ -120,12 +113,6 @@ class LinearAttention(nn.Module):
         D and H, which must divide it.
     backend
         Of :func:`linear_attention`.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1 or heads that do not divide the width; in ``forward`` for an empty sequence, or an x or a
-        state of the wrong shape or type.
     """
 
     def __init__(self, width: int, heads: int = 1, *, backend: str = "auto") -> None:
@@ -180,12 +167,6 @@ class DeltaNet(nn.Module):
         Whether they are divided by their root mean square.
     backend
         Of :func:`rtx_lib.kernels.matrix_state.matrix_recurrence`.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, heads that do not divide the width, an unknown rule, decay or kind of keys, or a largest_beta
-        outside (0, 2]; in ``forward`` for an empty sequence, or an x or a state of the wrong shape or type.
     """
 
     def __init__(
@@ -225,21 +206,18 @@ class DeltaNet(nn.Module):
         self.norm = nn.RMSNorm(size, eps=1e-5) if norm else None
         self.out = nn.Linear(width, width, bias=False)
 
-    def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
-        """Map x (B, T, D) to y (B, T, D).
-
-        The state is S (B, H, K, K) and the last inputs of the convolution (B, k - 1, 3D), of which there are none
-        without it; zeros if None.
-        """
-        expect(x, ("B", "T", self.input_size), like=self.out.weight)
+    def state_shapes(self, batch: int) -> Shapes:
+        """S (B, H, K, K), and the last k - 1 inputs of the convolution, none without it."""
         size, reach = self.input_size // self.heads, 1 if self.conv is None else self.conv.kernel_size
-        shapes = [(len(x), self.heads, size, size), (len(x), reach - 1, 3 * self.input_size)]
-        if state is None:
-            state = (x.new_zeros(shapes[0]), x.new_zeros(shapes[1]))
-        s, past = expect_all(state, shapes, "(S, last inputs)", like=x)
+        return {"S": (batch, self.heads, size, size), "last inputs": (batch, reach - 1, 3 * self.input_size)}
+
+    def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
+        """Map x (B, T, D) to y (B, T, D)."""
+        expect(x, ("B", "T", self.input_size), like=self.out.weight)
+        s, past = expect_state(state, self.state_shapes(len(x)), x)
         q, k, v, log_decay, beta, past = self.chosen(x, past)
         o, s = matrix_recurrence(
-            q / math.sqrt(size), k, v, log_decay=log_decay, beta=beta, state=s.to(q.dtype), backend=self.backend
+            q / math.sqrt(q.shape[-1]), k, v, log_decay=log_decay, beta=beta, state=s.to(q.dtype), backend=self.backend
         )
         o = o if self.norm is None else self.norm(o)
         y = o.transpose(1, 2).flatten(2)

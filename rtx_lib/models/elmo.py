@@ -66,12 +66,6 @@ class BidirectionalLM(nn.Module):
 
     The published model has D = 512, H = 4096, both clips 3, ``skip`` and dropout 0.1. E and W start from N(0, 1/D), c
     at 0, LSTMs by torch's rule with the biases of f at 1 and 0.
-
-    Raises
-    ------
-    ValueError
-        For sizes and shares out of range, clips without a hidden_size, backend "torch" with one, or characters of
-        another width; in ``forward`` for unknown ids, rows that are not words and then padding, and other states.
     """
 
     def __init__(
@@ -92,7 +86,7 @@ class BidirectionalLM(nn.Module):
         super().__init__()
         expect_sizes(vocabulary=vocabulary, width=width, layers=layers)
         expect_choice("backend", backend, BACKENDS if hidden_size is None else BACKENDS[:1])
-        expect_share("dropout", dropout)
+        expect_share(dropout=dropout)
         clips = {"cell_clip": cell_clip, "projection_clip": projection_clip}
         for name, clip in clips.items() if hidden_size is None else ():
             if clip is not None:
@@ -179,11 +173,6 @@ class ProjectedLSTM(nn.Module):
         D, H and P.
     cell_clip, projection_clip
         Bounds above 0, or None.
-
-    Raises
-    ------
-    ValueError
-        For sizes and bounds out of range; in ``forward`` for an input or a state that does not fit.
     """
 
     def __init__(
@@ -247,11 +236,6 @@ class ScalarMix(nn.Module):
         Whether each layer is brought to mean 0 and variance 1 first, over all words of the batch and all components.
     eps
         Added to the variance; 1e-12 in the authors' code.
-
-    Raises
-    ------
-    ValueError
-        For no layers or a negative eps; in ``forward`` for another number of layers, or arrays that do not fit.
     """
 
     def __init__(self, layers: int, *, norm: bool = False, eps: float = 1e-12) -> None:

@@ -65,13 +65,6 @@ class GPT(nn.Module):
 
     Matrices and tables start from N(0, 0.02^2), biases at 0. In GPT-2, P starts from N(0, 0.01^2), and the last matrix
     of each of the N = 2 ``layers`` residual branches from N(0, 0.02^2 / N).
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, heads that do not divide the width, an unknown norm or a dropout out of its range; in
-        ``forward`` for what holds no ids, ids outside the vocabulary (looked at where they lie on the CPU), more
-        positions than there are, and for a state of another depth, batch or form.
     """
 
     def __init__(
@@ -88,7 +81,7 @@ class GPT(nn.Module):
     ) -> None:
         super().__init__()
         expect_sizes(vocabulary=vocabulary, width=width, length=length)
-        expect_share("dropout", dropout)
+        expect_share(dropout=dropout)
         self.input_size = self.output_size = vocabulary
         self.embedding = table(vocabulary, width, STD)
         self.stack = Stack(
@@ -155,18 +148,12 @@ class GPTClassifier(nn.Module):
         Share of the values of h_m set to 0 in training; 0.1 in the paper.
 
     W starts from N(0, 0.02^2), b at 0.
-
-    Raises
-    ------
-    ValueError
-        For classes below 1 or a dropout out of its range; in ``forward`` for rows that do not hold words first and
-        then padding, and for what the model refuses.
     """
 
     def __init__(self, gpt: GPT, classes: int, *, auxiliary: bool = False, dropout: float = 0.0) -> None:
         super().__init__()
         expect_sizes(classes=classes)
-        expect_share("dropout", dropout)
+        expect_share(dropout=dropout)
         self.gpt, self.dropout, self.auxiliary = gpt, nn.Dropout(dropout), auxiliary
         self.input_size, self.output_size = gpt.input_size, classes + (gpt.output_size if auxiliary else 0)
         self.readout: nn.Linear = undrawn(nn.Linear, gpt.embedding.embedding_dim, classes)
@@ -223,11 +210,6 @@ def language_loss(logits: Tensor, x: Tensor, real: Tensor | None = None, *, aver
     average
         ``"token"``, the mean over all words of the batch; or ``"sequence"``, the mean over each text and then over the
         texts, as in GPT's code, where a word counts the less the longer its text is.
-
-    Raises
-    ------
-    ValueError
-        For fewer than two positions, another shape or an unknown average.
     """
     expect_choice("average", average, AVERAGES)
     expect(logits, (*expect_ids(x, None).shape, "V"), "logits")

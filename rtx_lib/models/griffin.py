@@ -38,6 +38,18 @@ R_MIN, R_MAX = 0.9, 0.999
 INITS = ("code", "paper")
 
 
+def rg_lru_loop(x: Tensor, r: Tensor, i: Tensor, a_param: Tensor, h: Tensor, first: Tensor | None = None) -> Tensor:
+    """Equations 3 and 4 step by step, as :func:`rg_lru` has them: what every backend must equal."""
+    states = []
+    for t in range(x.shape[1]):
+        a = torch.sigmoid(-a_param) ** (C * r[:, t])
+        new = i[:, t] * x[:, t]
+        h = a * h + _BoundedRoot.apply(1 - a**2) * new
+        h = h if first is None else torch.where(first[:, t, None], new, h)
+        states.append(h)
+    return torch.stack(states, 1)
+
+
 def rg_lru(
     x: Tensor,
     r: Tensor,
@@ -68,6 +80,8 @@ def rg_lru(
     h
         (B, T, D).
     """
+    if backend == "loop":
+        return rg_lru_loop(x, r, i, a_param, torch.zeros_like(x[:, 0]) if h0 is None else h0, first)
     log_a = -C * r * F.softplus(a_param)
     a, factor = log_a.exp(), _BoundedRoot.apply(-torch.expm1(2 * log_a))
     if first is not None:
@@ -90,12 +104,6 @@ class RGLRU(nn.Module):
         ``"code"``: a uniform in area between the radii 0.9 and 0.999. ``"paper"``: a^c uniform between 0.9 and 0.999.
     backend
         Passed to :func:`rtx_lib.kernels.linear.linear_recurrence`.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, heads that do not divide the width, or an unknown init; in ``forward`` for an x, a state or
-        positions of the wrong shape, type or device.
     """
 
     def __init__(self, width: int, heads: int = 1, *, init: str = "code", backend: str = "auto") -> None:

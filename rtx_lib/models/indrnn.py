@@ -34,7 +34,7 @@ class Recurrence(nn.Module):
     def __init__(self, size: int, norm: str | None = None, dropout: float = 0.0, backend: str = "auto") -> None:
         super().__init__()
         expect_choice("norm", norm, NORMS)
-        expect_share("dropout", dropout)
+        expect_share(dropout=dropout)
         self.norm, self.dropout, self.backend = norm, dropout, backend
         self.u = nn.Parameter(torch.empty(size))
         self.bn = nn.BatchNorm1d(size) if norm else nn.Identity()
@@ -81,12 +81,6 @@ class IndRNNLayer(Recurrence):
         T: :meth:`constrain_` keeps every ``|u|`` within :func:`recurrent_bound` of it.
     backend
         Passed to ``rtx_lib.kernels.relu_recurrence``.
-
-    Raises
-    ------
-    ValueError
-        For sizes or a length below 1; in ``forward`` for an empty sequence, or an x or a state of the wrong shape or
-        dtype.
     """
 
     def __init__(self, input_size: int, hidden_size: int, *, length: int | None = None, backend: str = "auto") -> None:
@@ -137,12 +131,6 @@ class IndRNN(nn.Module):
         Chance that a neuron of a sequence is dropped, after each layer, in training mode.
     backend
         Passed to ``rtx_lib.kernels.relu_recurrence``.
-
-    Raises
-    ------
-    ValueError
-        For arguments out of range; in ``forward`` for an empty sequence, an x or a state of the wrong shape, number or
-        dtype, or a single step when statistics are to be taken over it.
     """
 
     def __init__(
@@ -207,11 +195,6 @@ def recurrent_bound(length: int | None, magnitude: float = 2.0) -> float:
 
     magnitude^(1/length). Li et al. (2018) take magnitude 2 for the adding problem, their code 5 for pixel MNIST.
     None stands for sequences of any length: the limit 1, which their README calls sufficient.
-
-    Raises
-    ------
-    ValueError
-        For a length or a magnitude below 1.
     """
     if length is not None and length < 1:
         raise ValueError(f"length must be at least 1 or None, got {length}")
@@ -230,11 +213,6 @@ def initialise_recurrent_(
     the last output counts, the last layer needs long memories only, so its u should lie near 1 (S. Li in
     batzner/indrnn, issue 9). There each neuron keeps at least the fraction ``keep`` of a state over ``length`` steps;
     the authors' code takes 1/magnitude. Without a length the interval shrinks to u = 1.
-
-    Raises
-    ------
-    ValueError
-        As :func:`recurrent_bound`, and for ``keep`` outside (0, 1].
     """
     bound = recurrent_bound(length, magnitude)
     if not 0 < keep <= 1:

@@ -64,11 +64,6 @@ class JordanRNN(nn.Module):
             (B, T, D_out).
         state
             (B, D_out), what the next step would read: the last output, or the true one from the teacher.
-
-        Raises
-        ------
-        ValueError
-            For an input, state or targets of the wrong shape, or a probability outside [0, 1].
         """
         expect(x, ("B", "T", self.input_size), like=self.input.weight)
         if not 0 <= teacher_probability <= 1:

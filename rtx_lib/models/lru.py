@@ -32,7 +32,18 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.kernels import linear_recurrence
-from rtx_lib.shapes import expect, expect_sizes
+from rtx_lib.shapes import expect, expect_sizes, expect_state
+
+
+def lru_loop(
+    x: Tensor, eigenvalues: Tensor, gamma: Tensor, B: Tensor, C: Tensor, D: Tensor, h: Tensor
+) -> tuple[Tensor, Tensor]:
+    """y (B, T, D) and the last h (B, N) step by step: what every backend must equal. lambda, B, C and h are complex."""
+    outputs = []
+    for x_t in x.unbind(1):
+        h = eigenvalues * h + gamma * (x_t.to(B.dtype) @ B.T)
+        outputs.append((h @ C.T).real + D * x_t)
+    return torch.stack(outputs, 1), h
 
 
 class LRU(nn.Module):
@@ -54,12 +65,6 @@ class LRU(nn.Module):
         The largest phase, above 0, at most 2 pi. Small ones keep the states smooth over long sequences.
     backend
         Passed to :func:`rtx_lib.kernels.linear.linear_recurrence`.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, radii or a phase that are not as above; in ``forward`` for an x or a state of the wrong
-        shape, type or device.
     """
 
     def __init__(
@@ -90,13 +95,19 @@ class LRU(nn.Module):
         The state is the last h as (B, N, 2), its real and imaginary parts; zeros if None.
         """
         expect(x, ("B", "T", self.input_size), like=self.D)
-        shape = (len(x), self.state_size, 2)
-        state = x.new_zeros(shape) if state is None else expect(state, shape, "state", like=x)
+        state = expect_state(state, (len(x), self.state_size, 2), x)
         wide = torch.promote_types(self.D.dtype, torch.float32)  # half precision has no complex numbers
+        h0 = torch.view_as_complex(state.to(wide).contiguous())
+        if self.backend == "loop":
+            B, C = (
+                torch.complex(self.B_re.to(wide), self.B_im.to(wide)),
+                torch.complex(self.C_re.to(wide), self.C_im.to(wide)),
+            )
+            y, h = lru_loop(x.to(wide), self.eigenvalues(), self.gamma_log.to(wide).exp(), B, C, self.D.to(wide), h0)
+            return y.to(self.D.dtype), torch.view_as_real(h).to(self.D.dtype)
         scale = self.gamma_log.exp()[:, None]
         parts = F.linear(x, torch.cat([scale * self.B_re, scale * self.B_im])).to(wide)  # (B, T, 2N)
         inputs = torch.complex(*parts.chunk(2, dim=-1))
-        h0 = torch.view_as_complex(state.to(wide).contiguous())
         h = linear_recurrence(self.eigenvalues(), inputs, h0, backend=self.backend)
         read = torch.cat([h.real, h.imag], -1).to(self.D.dtype)
         y = F.linear(read, torch.cat([self.C_re, -self.C_im], 1)) + self.D * x
@@ -109,13 +120,7 @@ class LRU(nn.Module):
 
 
 def ring(size: int, r_min: float = 0.0, r_max: float = 1.0, max_phase: float = 2 * math.pi) -> tuple[Tensor, Tensor]:
-    """nu and theta (N,) of eigenvalues drawn uniformly in area between two radii (Orvieto et al. 2023, lemma 3.2).
-
-    Raises
-    ------
-    ValueError
-        Unless 0 <= r_min < r_max <= 1 and 0 < max_phase <= 2 pi.
-    """
+    """nu and theta (N,) of eigenvalues drawn uniformly in area between two radii (Orvieto et al. 2023, lemma 3.2)."""
     if not 0 <= r_min < 1:
         raise ValueError(f"r_min must be from 0 to below 1, got {r_min}")
     if not r_min < r_max <= 1:

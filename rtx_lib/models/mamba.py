@@ -35,6 +35,7 @@ Where the authors' code (state-spaces/mamba) does otherwise than the paper:
 """
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -43,10 +44,9 @@ from torch import Tensor, nn
 
 from rtx_lib.kernels import matrix_recurrence, selective_scan
 from rtx_lib.kernels.selective import DISCRETISATIONS, EIGENVALUES
-from rtx_lib.layers.blocks import undrawn
+from rtx_lib.layers.official import load_official
 from rtx_lib.layers.short_convolution import ShortConvolution
-from rtx_lib.layers.stacking import draw_uniform
-from rtx_lib.shapes import expect, expect_all, expect_choice, expect_sizes
+from rtx_lib.shapes import Shapes, expect, expect_choice, expect_sizes, expect_state
 
 STEPS = (0.001, 0.1)  # between which delta begins
 State = tuple[Tensor, Tensor]
@@ -54,6 +54,9 @@ State = tuple[Tensor, Tensor]
 
 class Mamba(nn.Module):
     """The block of Mamba: S6 behind a short convolution, and a gate beside it.
+
+    ``Readout(MixerStack([Mamba(64), Mamba(64)], 64), 10)`` makes a model of it. The recurrence itself is
+    :func:`~rtx_lib.kernels.selective.selective_scan_loop`.
 
     Weights start as in the authors' code: A = -(1, ..., N) in every channel, D = 1, delta log-uniform in
     [0.001, 0.1] at u = 0, W_delta from U(-1/sqrt(R), 1/sqrt(R)) without its bias, and all others as torch.nn's.
@@ -70,18 +73,9 @@ class Mamba(nn.Module):
         k, the number of steps that the convolution sees; None for no convolution.
     step_rank
         R, the rank of W_delta; D / 16, rounded up, if None.
-    time_invariant
-        Whether delta (E,), B and C (E, N) are parameters, the same in all steps, as in S4 (algorithm 1); then B starts
-        at 1 and C from N(0, 1). Convolution and gate stay.
     discretisation, eigenvalues, backend
         Of :func:`~rtx_lib.kernels.selective.selective_scan`: ``"euler"`` or ``"zoh"``; ``"positive"`` decays in (0, 1)
         or ``"signed"`` ones in (-1, 1), which can count parity.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, an unknown discretisation or choice of eigenvalues; in ``forward`` for an empty sequence, or
-        an x or a state of the wrong shape or type.
     """
 
     def __init__(
@@ -92,44 +86,41 @@ class Mamba(nn.Module):
         expand: int = 2,
         kernel_size: int | None = 4,
         step_rank: int | None = None,
-        time_invariant: bool = False,
         discretisation: str = "euler",
         eigenvalues: str = "positive",
         backend: str = "auto",
     ) -> None:
         super().__init__()
-        expect_sizes(width=width, state_size=state_size, expand=expand)
-        self.step_rank = rank = -(-width // 16) if step_rank is None else step_rank
-        expect_sizes(step_rank=rank, kernel_size=1 if kernel_size is None else kernel_size)
+        self.step_rank = -(-width // 16) if step_rank is None else step_rank
+        expect_sizes(width=width, state_size=state_size, expand=expand, step_rank=self.step_rank)
         expect_choice("discretisation", discretisation, DISCRETISATIONS)
         expect_choice("eigenvalues", eigenvalues, EIGENVALUES)
         self.input_size = self.output_size = width
-        self.state_size, self.inner, self.time_invariant = state_size, expand * width, time_invariant
+        self.state_size, self.inner = state_size, expand * width
         self.discretisation, self.eigenvalues, self.backend = discretisation, eigenvalues, backend
-        self.in_proj = _linear(width, 2 * self.inner)
+        self.in_proj = nn.Linear(width, 2 * self.inner, bias=False)
         self.conv = None if kernel_size is None else ShortConvolution(self.inner, kernel_size)
-        if time_invariant:
-            self.dt_bias = nn.Parameter(first_steps(self.inner))
-            self.B = nn.Parameter(torch.ones(self.inner, state_size))
-            self.C = nn.Parameter(torch.randn(self.inner, state_size))
-        else:
-            self.x_proj = _linear(self.inner, rank + 2 * state_size)
-            self.dt_proj = undrawn(nn.Linear, rank, self.inner)
-            draw_uniform(self.dt_proj, rank)
-            self.dt_proj.bias = nn.Parameter(first_steps(self.inner))
+        self.add_selection()
         self.A_log = nn.Parameter(torch.arange(1.0, state_size + 1).log().repeat(self.inner, 1))
         self.D = nn.Parameter(torch.ones(self.inner))
-        self.out_proj = _linear(self.inner, width)
+        self.out_proj = nn.Linear(self.inner, width, bias=False)
+
+    def add_selection(self) -> None:
+        """The weights of delta, B and C."""
+        self.x_proj = nn.Linear(self.inner, self.step_rank + 2 * self.state_size, bias=False)
+        self.dt_proj = nn.Linear(self.step_rank, self.inner)
+        self.dt_proj.bias = nn.Parameter(first_steps(self.inner))
+
+    def state_shapes(self, batch: int) -> Shapes:
+        """The last k - 1 inputs of the convolution, none without it, and h."""
+        reach = 1 if self.conv is None else self.conv.kernel_size
+        return {"last inputs": (batch, reach - 1, self.inner), "h": (batch, self.inner, self.state_size)}
 
     def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
-        """Map x (B, T, D) to y (B, T, D).
-
-        The state is the pair of the convolution's last inputs (B, k - 1, E), none without it, and h (B, E, N); zeros if
-        None.
-        """
+        """Map x (B, T, D) to y (B, T, D)."""
         expect(x, ("B", "T", self.input_size), like=self.in_proj.weight)
         u, z = self.in_proj(x).chunk(2, dim=-1)
-        past, h = _taken(state, u, self.conv, (self.inner, self.state_size))
+        past, h = expect_state(state, self.state_shapes(len(x)), u)
         u, past = (u, past) if self.conv is None else self.conv(u, past)
         u = F.silu(u).to(self.A_log.dtype)  # after autocast too
         delta, B, C = self.selected(u)
@@ -138,11 +129,33 @@ class Mamba(nn.Module):
         return self.out_proj((y + self.D * u) * F.silu(z)), (past, h)
 
     def selected(self, u: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """delta (B, T, E), B and C (B, T, N), chosen by u (B, T, E); or (E,) and (E, N), if time-invariant."""
-        if self.time_invariant:
-            return F.softplus(self.dt_bias), self.B, self.C
+        """delta (B, T, E), B and C (B, T, N), chosen by u (B, T, E)."""
         low, B, C = self.x_proj(u).split([self.step_rank, self.state_size, self.state_size], dim=-1)
         return F.softplus(self.dt_proj(low).to(u.dtype)), B.to(u.dtype), C.to(u.dtype)
+
+    @classmethod
+    def from_official(cls, arrays: Mapping[str, Tensor], **options: Any) -> "Mamba":
+        """The block with the arrays of state-spaces/mamba, by their names there."""
+        (inner, states), (_, rank) = arrays["A_log"].shape, arrays["dt_proj.weight"].shape
+        width, kernel_size = len(arrays["out_proj.weight"]), arrays["conv1d.weight"].shape[-1]
+        model = cls(width, states, expand=inner // width, kernel_size=kernel_size, step_rank=rank, **options)
+        return load_official(model, official_weights(arrays))
+
+
+class TimeInvariantMamba(Mamba):
+    """Mamba whose delta (E,), B and C (E, N) are the same in all steps, as in S4 (algorithm 1): nothing is selected.
+
+    B starts at 1 and C from N(0, 1). Convolution and gate stay.
+    """
+
+    def add_selection(self) -> None:
+        self.dt_bias = nn.Parameter(first_steps(self.inner))
+        self.B = nn.Parameter(torch.ones(self.inner, self.state_size))
+        self.C = nn.Parameter(torch.randn(self.inner, self.state_size))
+
+    def selected(self, u: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """delta (E,), B and C (E, N), whatever u is."""
+        return F.softplus(self.dt_bias), self.B, self.C
 
 
 class Mamba2(nn.Module):
@@ -169,12 +182,6 @@ class Mamba2(nn.Module):
         Of the norm.
     backend
         Passed to ``rtx_lib.kernels``.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, heads that do not divide E, or groups that do not divide them; in ``forward`` for an empty
-        sequence, or an x or a state of the wrong shape or type.
     """
 
     def __init__(
@@ -191,7 +198,6 @@ class Mamba2(nn.Module):
     ) -> None:
         super().__init__()
         expect_sizes(width=width, heads=heads, state_size=state_size, expand=expand, groups=groups)
-        expect_sizes(kernel_size=1 if kernel_size is None else kernel_size)
         if expand * width % heads:
             raise ValueError(f"heads must divide expand * width = {expand * width}, got {heads}")
         if heads % groups:
@@ -200,23 +206,25 @@ class Mamba2(nn.Module):
         self.heads, self.state_size, self.groups = heads, state_size, groups
         self.inner, self.backend = expand * width, backend
         self.mixed = self.inner + 2 * groups * state_size  # what the convolution sees
-        self.in_proj = _linear(width, self.inner + self.mixed + heads)
+        self.in_proj = nn.Linear(width, self.inner + self.mixed + heads, bias=False)
         self.conv = None if kernel_size is None else ShortConvolution(self.mixed, kernel_size)
         self.dt_bias = nn.Parameter(first_steps(heads))
         self.A_log = nn.Parameter(torch.empty(heads).uniform_(1, 16).log())
         self.D = nn.Parameter(torch.ones(heads))
         self.norm = nn.RMSNorm(self.inner, eps)
-        self.out_proj = _linear(self.inner, width)
+        self.out_proj = nn.Linear(self.inner, width, bias=False)
+
+    def state_shapes(self, batch: int) -> Shapes:
+        """The last k - 1 inputs of the convolution, E + 2 G N channels, none without it, and S (B, H, N, P)."""
+        reach = 1 if self.conv is None else self.conv.kernel_size
+        S = (batch, self.heads, self.state_size, self.inner // self.heads)
+        return {"last inputs": (batch, reach - 1, self.mixed), "S": S}
 
     def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
-        """Map x (B, T, D) to y (B, T, D).
-
-        The state is the pair of the convolution's last inputs (B, k - 1, E + 2 G N), none without it, and S
-        (B, H, N, P); zeros if None.
-        """
+        """Map x (B, T, D) to y (B, T, D)."""
         expect(x, ("B", "T", self.input_size), like=self.in_proj.weight)
         z, mixed, v = self.in_proj(x).split([self.inner, self.mixed, self.heads], dim=-1)
-        past, S = _taken(state, mixed, self.conv, (self.heads, self.state_size, self.inner // self.heads))
+        past, S = expect_state(state, self.state_shapes(len(x)), mixed)
         mixed, past = (mixed, past) if self.conv is None else self.conv(mixed, past)
         mixed = F.silu(mixed).to(self.A_log.dtype)
         X, B, C = mixed.split([self.inner, *2 * [self.groups * self.state_size]], dim=-1)
@@ -232,25 +240,23 @@ class Mamba2(nn.Module):
         y = (y.transpose(1, 2) + self.D[:, None] * X).flatten(2)
         return self.out_proj(self.norm(y * F.silu(z).to(y.dtype))), (past, S)
 
+    @classmethod
+    def from_official(cls, arrays: Mapping[str, Tensor], *, groups: int = 1, **options: Any) -> "Mamba2":
+        """The block with the arrays of state-spaces/mamba, by their names there; their groups are no array."""
+        (channels, _, kernel_size), inner = arrays["conv1d.weight"].shape, len(arrays["norm.weight"])
+        width, states = len(arrays["out_proj.weight"]), (channels - inner) // (2 * groups)
+        options |= {"expand": inner // width, "kernel_size": kernel_size, "groups": groups}
+        model = cls(width, len(arrays["A_log"]), states, **options)
+        return load_official(model, official_weights(arrays))
+
+
+def official_weights(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Parameters of state-spaces/mamba by our names."""
+    return {name.replace("conv1d.", "conv."): value for name, value in arrays.items()}
+
 
 def first_steps(count: int) -> Tensor:
     """Biases v for which softplus(v), the first step sizes, are log-uniform in [0.001, 0.1]."""
     low, high = (math.log(end) for end in STEPS)
     delta = torch.empty(count).uniform_(low, high).exp()
     return delta + torch.log(-torch.expm1(-delta))  # log(e^delta - 1)
-
-
-def _linear(inputs: int, outputs: int) -> Any:
-    """Linear, without a bias, from U(-1/sqrt(n), 1/sqrt(n)) with n inputs."""
-    layer = undrawn(nn.Linear, inputs, outputs, bias=False)
-    draw_uniform(layer, inputs)
-    return layer
-
-
-def _taken(state: object, u: Tensor, conv: ShortConvolution | None, of_h: tuple[int, ...]) -> State:
-    """The last inputs of the convolution (B, k - 1, E) and h (B, ...), if the state is such a pair; zeros if None."""
-    shapes = [(len(u), 0 if conv is None else conv.kernel_size - 1, u.shape[-1]), (len(u), *of_h)]
-    if state is None:
-        return u.new_zeros(shapes[0]), u.new_zeros(shapes[1])
-    past, h = expect_all(state, shapes, "(last inputs, h)", like=u)
-    return past, h

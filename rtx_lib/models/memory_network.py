@@ -84,13 +84,6 @@ class MemoryNetwork(nn.Module):
         are counted in the buffer ``steps``, so that an interrupted training goes on with the right form.
 
     Weights start from N(0, 0.1^2).
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, negative linear_steps or an unknown encoding; in ``forward`` for a state, for what is not
-        such a pair, is longer than the sizes say, or holds ids outside the vocabulary, and for a story or a question
-        that is empty or has words after no word. Values are looked at where they lie on the CPU.
     """
 
     def __init__(

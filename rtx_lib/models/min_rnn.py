@@ -40,9 +40,28 @@ from torch import Tensor, nn
 from rtx_lib.kernels import gated_recurrence, linear_recurrence
 from rtx_lib.layers.blocks import undrawn
 from rtx_lib.layers.stacking import draw_uniform
-from rtx_lib.shapes import expect, expect_choice, expect_sizes
+from rtx_lib.shapes import expect, expect_choice, expect_sizes, expect_state
 
 FORMS = ("linear", "log")
+
+
+def min_gru_loop(z: Tensor, candidate: Tensor, h: Tensor) -> Tensor:
+    """minGRU step by step (section 3.1), z before its sigmoid, candidates as they are: what every form must equal."""
+    states = []
+    for z_t, new in zip(torch.sigmoid(z).unbind(1), candidate.unbind(1), strict=True):
+        h = (1 - z_t) * h + z_t * new
+        states.append(h)
+    return torch.stack(states, 1)
+
+
+def min_lstm_loop(f: Tensor, i: Tensor, candidate: Tensor, h: Tensor, normalised: bool = True) -> Tensor:
+    """minLSTM step by step (section 3.2), f and i before their sigmoids: what every form must equal."""
+    states = []
+    for f_t, i_t, new in zip(torch.sigmoid(f).unbind(1), torch.sigmoid(i).unbind(1), candidate.unbind(1), strict=True):
+        total = f_t + i_t if normalised else 1
+        h = f_t / total * h + i_t / total * new
+        states.append(h)
+    return torch.stack(states, 1)
 
 
 def positive(a: Tensor) -> Tensor:
@@ -107,16 +126,13 @@ def min_gru(
     -------
     h
         (B, T, H).
-
-    Raises
-    ------
-    ValueError
-        For an unknown form, or the log form of states that may be negative.
     """
     _expect_form(form, positive_states)
     if form == "log":
         return log_space_recurrence(F.logsigmoid(-z), F.logsigmoid(z) + log_positive(candidate), h0)
     value = positive(candidate) if positive_states else candidate
+    if backend == "loop":
+        return min_gru_loop(z, value, torch.zeros_like(z[:, 0]) if h0 is None else h0)
     return gated_recurrence(torch.sigmoid(-z), value, h0, backend=backend)
 
 
@@ -147,6 +163,9 @@ def min_lstm(
     h
         (B, T, H).
     """
+    if form == "linear" and backend == "loop":
+        value = positive(candidate) if positive_states else candidate
+        return min_lstm_loop(f, i, value, torch.zeros_like(f[:, 0]) if h0 is None else h0, normalised)
     if normalised:
         z = F.logsigmoid(i) - F.logsigmoid(f)
         return min_gru(z, candidate, h0, positive_states=positive_states, form=form, backend=backend)
@@ -177,12 +196,6 @@ class MinGRU(nn.Module):
         Whether both maps have biases.
     backend
         Passed to ``rtx_lib.kernels``.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, an unknown form or the log form without g; in ``forward`` for an x or a state of the wrong
-        shape, type or device.
     """
 
     blocks = 2
@@ -212,8 +225,7 @@ class MinGRU(nn.Module):
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Map x (B, T, D) to y (B, T, D); the state is the last h (B, H), zeros if None."""
         expect(x, ("B", "T", self.input_size), like=self.linear.weight)
-        shape = (len(x), self.hidden_size)
-        state = x.new_zeros(shape) if state is None else expect(state, shape, "state", like=x)
+        state = expect_state(state, (len(x), self.hidden_size), x)
         maps = self.linear(x).to(self.linear.weight.dtype)  # after autocast too
         h = self.states(maps, state.to(maps.dtype))
         return self.out(h), h[:, -1]

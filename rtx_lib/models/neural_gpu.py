@@ -53,12 +53,6 @@ class CGRU(nn.Module):
         k, an odd number: each convolution sees k x k cells, zeros around the image.
     cutoff
         c of :func:`cut`; the paper's is 1.2.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, an even kernel_size, or a cutoff below 1; in ``forward`` for an image of another shape or
-        without a cell, as one of width 0.
     """
 
     def __init__(self, channels: int, *, kernel_size: int = 3, cutoff: float = 1.2) -> None:
@@ -103,12 +97,6 @@ class NeuralGPU(nn.Module):
     dropout
         Probability with which a value of the image is dropped before a step in training, for up to 8 positions; for n
         positions it is 8/n of that, as n steps drop n times.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, a dropout that is no share, or what :class:`CGRU` refuses; for ids that are not (B, T), not
-        integers or not below V, and for a state.
     """
 
     def __init__(
@@ -125,7 +113,7 @@ class NeuralGPU(nn.Module):
     ) -> None:
         super().__init__()
         expect_sizes(vocabulary=vocabulary, output_size=output_size, width=width, channels=channels, layers=layers)
-        expect_share("dropout", dropout)
+        expect_share(dropout=dropout)
         self.output_size, self.width, self.dropout = output_size, width, dropout
         self.embedding = nn.Embedding(vocabulary, channels)
         self.input = nn.Linear(channels, channels)

@@ -41,12 +41,6 @@ class PlainGPT(nn.Module):
         D, a multiple of ``heads``; H; number of blocks.
     length
         Most positions that a sequence can have.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, or a width that is no multiple of ``heads``; in ``forward`` for more than ``length``
-        positions.
     """
 
     def __init__(self, vocabulary: int, *, width: int = 128, heads: int = 4, layers: int = 4, length: int = 64) -> None:

@@ -32,10 +32,28 @@ from rtx_lib.kernels import gated_recurrence, linear_recurrence
 from rtx_lib.layers.blocks import undrawn
 from rtx_lib.layers.embedding import table
 from rtx_lib.layers.stacking import draw_uniform
-from rtx_lib.shapes import expect, expect_all, expect_choice, expect_ids, expect_share, expect_sizes, expect_tuple
+from rtx_lib.shapes import (
+    Shapes,
+    expect,
+    expect_choice,
+    expect_ids,
+    expect_share,
+    expect_sizes,
+    expect_state,
+    expect_tuple,
+)
 
 POOLINGS = {"f": "zf", "fo": "zfo", "ifo": "zfoi"}  # and the blocks of rows that each has
 State = tuple[Tensor, Tensor]
+
+
+def pooling_loop(z: Tensor, f: Tensor, c: Tensor, i: Tensor | None = None) -> Tensor:
+    """The cells c_t of a pooling step by step (eq. 3-5), all (B, T, H): what every backend must equal."""
+    cells = []
+    for t in range(z.shape[1]):
+        c = f[:, t] * c + (1 - f[:, t] if i is None else i[:, t]) * z[:, t]
+        cells.append(c)
+    return torch.stack(cells, 1)
 
 
 class QRNNLayer(nn.Module):
@@ -58,12 +76,6 @@ class QRNNLayer(nn.Module):
         authors' code.
     backend
         Passed to ``rtx_lib.kernels``.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, an unknown pooling, or a zoneout outside [0, 1); in ``forward`` for an empty sequence, or an
-        x or a state of the wrong shape or type.
     """
 
     def __init__(
@@ -79,28 +91,29 @@ class QRNNLayer(nn.Module):
         super().__init__()
         expect_sizes(input_size=input_size, hidden_size=hidden_size, window=window)
         expect_choice("pooling", pooling, list(POOLINGS))
-        expect_share("zoneout", zoneout)
+        expect_share(zoneout=zoneout)
         self.input_size, self.output_size, self.window = input_size, hidden_size, window
         self.pooling, self.zoneout, self.backend = pooling, zoneout, backend
         self.conv = undrawn(nn.Conv1d, input_size, len(POOLINGS[pooling]) * hidden_size, window)
         draw_uniform(self.conv, window * input_size)
 
-    def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
-        """Map x (B, T, D_in) to h (B, T, H).
+    def state_shapes(self, batch: int) -> Shapes:
+        """c, and the last k - 1 inputs."""
+        return {"c": (batch, self.output_size), "last inputs": (batch, self.window - 1, self.input_size)}
 
-        The state is the pair of c (B, H) and the last k - 1 inputs (B, k - 1, D_in); zeros if None.
-        """
+    def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
+        """Map x (B, T, D_in) to h (B, T, H)."""
         expect(x, ("B", "T", self.input_size), like=self.conv.weight)
-        shapes = [(len(x), self.output_size), (len(x), self.window - 1, self.input_size)]
-        if state is None:
-            state = (x.new_zeros(shapes[0]), x.new_zeros(shapes[1]))
-        c, past = expect_all(state, shapes, "(c, last inputs)", like=x)
+        c, past = expect_state(state, self.state_shapes(len(x)), x)
         x = torch.cat([past, x], 1)  # (B, k - 1 + T, D_in)
         z, f, *gates = self.gates(x)
-        if self.pooling == "ifo":
-            cells = linear_recurrence(f, gates[1] * z, c.to(f.dtype), backend=self.backend)
+        c = c.to(f.dtype)
+        if self.backend == "loop":
+            cells = pooling_loop(z, f, c, gates[1] if self.pooling == "ifo" else None)
+        elif self.pooling == "ifo":
+            cells = linear_recurrence(f, gates[1] * z, c, backend=self.backend)
         else:
-            cells = gated_recurrence(f, z, c.to(f.dtype), backend=self.backend)
+            cells = gated_recurrence(f, z, c, backend=self.backend)
         h = cells if self.pooling == "f" else gates[0] * cells
         return h, (cells[:, -1], x[:, x.shape[1] - self.window + 1 :].clone())  # a view would keep all of x
 
@@ -127,11 +140,6 @@ class QRNN(nn.Module):
         Of every :class:`QRNNLayer`.
     vocabulary
         If given, x holds ids below it, (B, T), and a table (vocabulary, D_in) from N(0, 1) comes first.
-
-    Raises
-    ------
-    ValueError
-        As in :class:`QRNNLayer`.
     """
 
     def __init__(

@@ -52,12 +52,6 @@ class LocalRNN(nn.RNNBase):
         The paper's M, at least 1. With 1 there is no step before the last, and W_hh has neither use nor gradient.
     cell
         ``"rnn"`` (with tanh), ``"gru"`` or ``"lstm"``, as defined in ``torch.nn``.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, a window that is not a whole number from 1 on, or an unknown cell; in ``forward`` for an
-        input or a state of the wrong shape or type, or an empty sequence.
     """
 
     def __init__(self, input_size: int, hidden_size: int, window: int, *, cell: str = "gru") -> None:
@@ -159,12 +153,6 @@ class RTransformerBlock(nn.Module):
     norm, norm_layer, dropout, options
         As in :class:`~rtx_lib.layers.blocks.Block`, with positions, inner and activation among the options;
         ``norm_layer`` is called with the width alone for the LocalRNNs.
-
-    Raises
-    ------
-    ValueError
-        For whatever the LocalRNN and the block refuse, or local_layers below 1; in ``forward`` for an input or a state
-        of the wrong form, shape or type.
     """
 
     def __init__(
@@ -240,12 +228,6 @@ class RTransformer(nn.Module):
         start equal too. Training tells them apart, as each has its own gradient.
     norm, norm_layer, options
         As in :class:`RTransformerBlock`, with cell, local_layers, inner, activation and dropout among the options.
-
-    Raises
-    ------
-    ValueError
-        For whatever the layers refuse, unknown positions or start, ``tied`` without equal sizes, or a final_norm with
-        ``norm="post"``; in ``forward`` for an input or a state of the wrong form, shape or type.
     """
 
     def __init__(

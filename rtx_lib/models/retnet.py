@@ -33,9 +33,18 @@ from torch import Tensor, nn
 
 from rtx_lib.kernels import matrix_recurrence
 from rtx_lib.layers.blocks import undrawn
-from rtx_lib.shapes import expect, expect_choice, expect_heads, expect_sizes
+from rtx_lib.shapes import expect, expect_choice, expect_heads, expect_sizes, expect_state
 
 FORMS = ("chunks", "recurrent", "parallel")
+
+
+def retention_loop(q: Tensor, k: Tensor, v: Tensor, gamma: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+    """Equation 6 step by step, gamma (H,): what every form of :func:`retention` must equal."""
+    outputs = []
+    for q_t, k_t, v_t in zip(q.unbind(2), k.unbind(2), v.unbind(2), strict=True):
+        state = gamma[:, None, None] * state + k_t[..., None] * v_t[..., None, :]  # S_n (B, H, K, V)
+        outputs.append((q_t[..., None] * state).sum(-2))  # (B, H, V)
+    return torch.stack(outputs, 2), state
 
 
 def retention(
@@ -69,16 +78,16 @@ def retention(
     -------
     o, state
         (B, H, T, V), and (B, H, K, V) after the last step.
-
-    Raises
-    ------
-    ValueError
-        For an unknown form, and as in :func:`rtx_lib.kernels.matrix_state.matrix_recurrence`.
     """
     expect_choice("form", form, FORMS)
-    if form != "parallel":
-        each, backend = log_decay[:, None].expand(q.shape[:3]), {"chunks": "auto", "recurrent": "loop"}[form]
-        return matrix_recurrence(q, k, v, log_decay=each, state=state, backend=backend, chunk=chunk)
+    if form == "recurrent":
+        start = q.new_zeros(*q.shape[:2], q.shape[3], v.shape[3]) if state is None else state
+        wide = torch.promote_types(q.dtype, torch.float32)  # a sum of many small numbers
+        o, after = retention_loop(*(part.to(wide) for part in (q, k, v, log_decay.exp(), start)))
+        return o.to(q.dtype), after.to(q.dtype)
+    if form == "chunks":
+        each = log_decay[:, None].expand(q.shape[:3])
+        return matrix_recurrence(q, k, v, log_decay=each, state=state, chunk=chunk)
     step = torch.arange(1, q.shape[2] + 1, device=q.device)
     fading = decay_matrix(log_decay, q.shape[2])
     o, left = (q @ k.transpose(-1, -2) * fading) @ v, fading[:, -1, :, None]
@@ -105,11 +114,6 @@ def published_scale(q: Tensor, k: Tensor, v: Tensor, log_decay: Tensor, *, form:
         As in :func:`retention`; q and k turned by their positions from 0 on, without a state.
     chunk
         Steps in a chunk; they must divide T for the form in chunks.
-
-    Raises
-    ------
-    ValueError
-        For an unknown form or, with chunks, one that does not divide T.
     """
     expect_choice("form", form, FORMS)
     with torch.no_grad():
@@ -153,12 +157,6 @@ class MultiScaleRetention(nn.Module):
         Steps in a chunk, as in :func:`rtx_lib.kernels.matrix_state.matrix_recurrence`.
     eps
         Of the norm.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, heads that do not divide the widths, an odd K, an unknown form or an eps below 0; in
-        ``forward`` for an x or a state of the wrong shape, type or device.
     """
 
     def __init__(
@@ -193,10 +191,8 @@ class MultiScaleRetention(nn.Module):
         """Map x (B, T, D) to y (B, T, D); the state is S (B, H, K, V), seen from the next position, zeros if None."""
         expect(x, ("B", "T", self.input_size), like=self.q_proj.weight)
         shape = (len(x), self.heads, self.input_size // self.heads, self.v_proj.out_features // self.heads)
-        if state is not None:
-            expect(state, shape, "state", like=x)
         q, k, v = self.project(x)
-        state = None if state is None else state.to(q.dtype)
+        state = expect_state(state, shape, x).to(q.dtype)
         o, after = retention(q, k, v, log_decays(self.heads, like=q), state, form=self.form, chunk=self.chunk)
         after = turn(after.transpose(-1, -2), -x.shape[1]).transpose(-1, -2)
         return self.merge(o, x), after

@@ -39,10 +39,24 @@ from torch import Tensor, nn
 from rtx_lib.kernels import linear_recurrence
 from rtx_lib.layers.blocks import undrawn
 from rtx_lib.layers.stacking import draw_uniform
-from rtx_lib.shapes import expect, expect_all, expect_sizes
+from rtx_lib.shapes import Shapes, expect, expect_sizes, expect_state
 
 Sums = tuple[Tensor, Tensor, Tensor]
 State = tuple[Tensor, Tensor, Tensor, Tensor]
+
+
+def wkv_loop(k: Tensor, v: Tensor, w: Tensor, u: Tensor, state: Sums) -> tuple[Tensor, Sums]:
+    """The mean of time mixing step by step, as :func:`wkv` has it: what every backend must equal."""
+    a, b, p = state  # the sums so far are a e^p and b e^p
+    means = []
+    for k_t, v_t in zip(k.unbind(1), v.unbind(1), strict=True):
+        top = torch.maximum(p, u + k_t).detach()
+        old, own = (p - top).exp(), (u + k_t - top).exp()
+        means.append((old * a + own * v_t) / (old * b + own))
+        top = torch.maximum(p - w, k_t).detach()  # p_t
+        old, own = (p - w - top).exp(), (k_t - top).exp()
+        a, b, p = old * a + own * v_t, old * b + own, top
+    return torch.stack(means, 1), (a, b, p)
 
 
 def wkv(
@@ -69,6 +83,8 @@ def wkv(
     """
     if state is None:
         state = (torch.zeros_like(k[:, 0]), torch.zeros_like(k[:, 0]), torch.full_like(k[:, 0], -math.inf))
+    if backend == "loop":
+        return wkv_loop(k, v, w, u, state)
     start = torch.stack(state[:2], 1)  # (B, 2, D)
     with torch.no_grad():  # whatever scale is taken out, the sums are the same
         keys, step = torch.cat([state[2][:, None], k], 1), torch.arange(k.shape[1] + 1, device=k.device)[:, None]
@@ -100,12 +116,6 @@ class RWKVTimeMixing(nn.Module):
         Which layer of how many this is, counted from 0: decays and mixes begin otherwise in every layer.
     backend
         Passed to :func:`rtx_lib.kernels.linear.linear_recurrence`.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, a layer that is not below the number of layers; in ``forward`` for an x or a state of the
-        wrong shape, type or device.
     """
 
     def __init__(self, width: int, *, layer: int = 0, layers: int = 1, backend: str = "auto") -> None:
@@ -122,16 +132,16 @@ class RWKVTimeMixing(nn.Module):
         self.time_first = nn.Parameter(math.log(0.3) + 0.5 * ((feature + 1) % 3 - 1))
         self.key, self.value, self.receptance, self.output = (_linear(width, width) for _ in range(4))
 
-    def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
-        """Map x (B, T, D) to y (B, T, D).
+    def state_shapes(self, batch: int) -> Shapes:
+        """The last x, and the sums of :func:`wkv`."""
+        return {name: (batch, self.input_size) for name in ("x", "aa", "bb", "pp")}
 
-        The state is (last x, aa, bb, pp), each (B, D), see :func:`wkv`; 0, empty sums and pp = -infinity if None.
-        """
+    def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
+        """Map x (B, T, D) to y (B, T, D); without a state the sums are empty, pp = -infinity."""
         expect(x, ("B", "T", self.input_size), like=self.time_decay)
+        last, *sums = expect_state(state, self.state_shapes(len(x)), x)
         if state is None:
-            none = x.new_zeros(len(x), self.input_size)
-            state = (none, none, none, torch.full_like(none, -math.inf))
-        last, *sums = expect_all(state, [(len(x), self.input_size)] * 4, "(last x, aa, bb, pp)", like=x)
+            sums[2] = sums[2] - math.inf  # pp is a logarithm, and the sums are empty
         before, kind = _shifted(x, last), self.time_decay.dtype
         wide = torch.promote_types(kind, torch.float32)
         k, v, r = (
@@ -180,8 +190,7 @@ class RWKVChannelMixing(nn.Module):
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Map x (B, T, D) to y (B, T, D); the state is the last x (B, D), zeros if None."""
         expect(x, ("B", "T", self.input_size), like=self.time_mix_k)
-        shape = (len(x), self.input_size)
-        before = _shifted(x, x.new_zeros(shape) if state is None else expect(state, shape, "state", like=x))
+        before = _shifted(x, expect_state(state, (len(x), self.input_size), x))
         k = self.key(torch.lerp(before, x, self.time_mix_k.to(x.dtype)))
         r = self.receptance(torch.lerp(before, x, self.time_mix_r.to(x.dtype)))
         return torch.sigmoid(r) * self.value(k.relu().square()), x[:, -1].clone()

@@ -64,12 +64,6 @@ class S4D(nn.Module):
         same up to rounding; but what an FFT rounds depends on all inputs, later ones included.
     backend
         Passed to the recurrence.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, an odd ``state_size``, or an unknown choice; in ``forward`` for an empty sequence, or an x or
-        a state of the wrong shape or type.
     """
 
     def __init__(

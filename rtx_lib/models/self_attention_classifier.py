@@ -77,13 +77,6 @@ class SelfAttentionClassifier(nn.Module):
         The id that is no word. With None every id is one.
 
     The embeddings start from N(0, 0.1^2), the attention by its own rule, W_s and W_y by Glorot's uniform one, b_s at 0.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, heads that do not divide the width, an odd width with sinusoids, an unknown kind of
-        positions, or a dropout out of its range; in ``forward`` for what is no batch of sentences: ids outside the
-        vocabulary, a row without a word, or a word behind padding.
     """
 
     def __init__(
@@ -101,7 +94,7 @@ class SelfAttentionClassifier(nn.Module):
         super().__init__()
         expect_sizes(vocabulary=vocabulary, output_size=output_size)
         expect_choice("positions", positions, POSITIONS)
-        expect_share("dropout", dropout)
+        expect_share(dropout=dropout)
         self.input_size, self.output_size, self.padding = vocabulary, output_size, padding
         self.positions: Any
         self.positions, (of_layer,) = make_schemes(positions, 1, width=width, heads=heads, clip=clip)

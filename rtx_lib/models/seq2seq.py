@@ -77,13 +77,6 @@ class Seq2Seq(nn.Module):
         None, ``"additive"`` or ``"dot"``.
 
     Embeddings start from N(0, 1), the GRUs by their own rule, all others from U(-1/sqrt(n), 1/sqrt(n)) with n inputs.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1 or an unknown attention; in ``forward`` for what is not such a pair, ids outside the
-        vocabularies, a source that is empty or has padding before a word, or a state of another shape. Values are
-        looked at where they lie on the CPU: on a GPU each look would wait for all that it has still to do.
     """
 
     def __init__(

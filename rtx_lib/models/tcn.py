@@ -133,12 +133,6 @@ class TCN(nn.Module):
         ``"effective"``: what the authors' code starts from. The convolutions' weights and the readout have torch's
         default rule, and only the 1x1 convolutions N(0, 0.01). ``"published"``: N(0, 0.01) takes effect in all of
         them, as the paper says; the biases keep torch's default.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, no channels, an unknown init, an embedding_size or embedding_dropout without a vocabulary,
-        or ``tied`` without equal sizes; in ``forward`` for an input or a state of the wrong shape or type.
     """
 
     def __init__(

@@ -44,13 +44,6 @@ class Encoder(nn.Module):
         Whether the readout uses the table of the ids, which then needs output_size = vocabulary, and has no bias.
     options
         What is left of the :class:`~rtx_lib.layers.blocks.Stack`: inner, norm, length, clip, dropout and norm_layer.
-
-    Raises
-    ------
-    ValueError
-        For whatever the stack refuses, sizes below 1, or ``tied`` without equal sizes; in ``forward`` for an input of
-        the wrong shape or type. Whether ids are below the vocabulary is looked up on a CPU only: another device
-        would have to be waited for.
     """
 
     def __init__(
@@ -86,12 +79,6 @@ class CausalTransformer(nn.Module):
     ----------
     input_size, output_size, width, heads, layers, vocabulary, positions, activation, bias, tied, options
         As in :class:`Encoder`.
-
-    Raises
-    ------
-    ValueError
-        As in :class:`Encoder`; in ``forward`` also for a state of another depth, batch or form, and for positions
-        past the end of a learned table, whether they come at once or in pieces.
     """
 
     def __init__(
@@ -178,12 +165,6 @@ class Transformer(nn.Module):
         positions, bias and options as in :class:`Encoder`, on either side.
 
     The source id 0 is padding: nothing sees it.
-
-    Raises
-    ------
-    ValueError
-        As in :class:`Encoder`; for ``shared`` with two vocabularies; in ``forward`` for an empty source, which may be
-        a row of nothing but padding (looked up on a CPU only), and for a state of another depth, batch or form.
     """
 
     def __init__(

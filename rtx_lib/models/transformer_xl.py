@@ -8,20 +8,28 @@ acts, and u and v, which are the same in all layers unless ``untied_uv``.
 """
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.layers.adaptive import AdaptiveEmbedding, AdaptiveSoftmax
-from rtx_lib.layers.attention import MultiHeadAttention, causal_mask, expect_fits
+from rtx_lib.layers.attention import causal_mask
 from rtx_lib.layers.blocks import NORMS, FeedForward, undrawn
 from rtx_lib.layers.embedding import embed, input_layer, readout_layer
-from rtx_lib.layers.positions import Sinusoidal, distance_scores, make_schemes
+from rtx_lib.layers.positions import Sinusoidal, distance_scores
 from rtx_lib.layers.stacking import watched
-from rtx_lib.shapes import expect, expect_all, expect_choice, expect_heads, expect_ids, expect_share, expect_sizes
+from rtx_lib.shapes import (
+    Shapes,
+    expect,
+    expect_choice,
+    expect_fits,
+    expect_heads,
+    expect_ids,
+    expect_share,
+    expect_sizes,
+    expect_state,
+)
 
 # What the model continues from: of the embedding and of each layer the last outputs, (B, M, D).
 Memory = tuple[Tensor, ...]
@@ -55,12 +63,6 @@ class RelativeAttention(nn.Module):
 
     W_q, W_kE and W_v lie on top of each other in ``in_proj_weight`` (3HK, D); W_kR is ``r_proj_weight`` (HK, D). All
     weights start from N(0, 0.02^2).
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, an odd width, heads that do not divide it or a dropout out of its range; in ``forward`` for
-        arrays of the wrong shape or type.
     """
 
     def __init__(
@@ -75,9 +77,8 @@ class RelativeAttention(nn.Module):
     ) -> None:
         super().__init__()
         head_width = expect_heads(width, heads) if head_width is None else head_width
-        expect_sizes(width=width, heads=heads, head_width=head_width)
-        expect_share("dropout", dropout)
-        expect_share("attention_dropout", attention_dropout)
+        expect_sizes(head_width=head_width)
+        expect_share(dropout=dropout, attention_dropout=attention_dropout)
         self.width, self.heads, self.head_width, self.attention_dropout = width, heads, head_width, attention_dropout
         self.encoding = Sinusoidal(width, layout="halves")
         self.in_proj_weight = _normal(3 * heads * head_width, width)
@@ -111,23 +112,15 @@ class RelativeAttention(nn.Module):
             (B, T, D).
         """
         expect(x, ("B", "T", self.width), like=self.in_proj_weight)
-        batch, queries, width = x.shape
-        memory = x[:, :0] if memory is None else expect(memory, (batch, "M", width), "memory", like=x)
+        memory = expect_state(memory, (len(x), "M", self.width), x, "memory")
         context = torch.cat([memory, x], dim=1)  # (B, S, D)
-        keys = context.shape[1]
-        if r is None:
-            r = self.encoding.encode(torch.arange(keys - 1, -1, -1, device=x.device), self.r_proj_weight.dtype)
-        expect(r, (keys, width), "r")
-        mask = causal_mask(queries, keys, device=x.device) if mask is None else mask
-        expect_fits("mask", mask, (queries, keys))
+        r, mask = self._defaults(r, mask, x.shape[1], context.shape[1])
 
-        size = self.heads * self.head_width
-        w_q, w_kv = self.in_proj_weight.split([size, 2 * size])
+        w_q, w_kv = self.in_proj_weight.tensor_split([self.heads * self.head_width])
         q = self._heads(F.linear(x, w_q))  # (B, H, T, K)
         k, v = (self._heads(half) for half in F.linear(context, w_kv).chunk(2, dim=-1))  # (B, H, S, K)
         position = distance_scores(q, self.v, r, self.r_proj_weight)  # (b) + (d), (B, H, T, S)
-        hidden = torch.zeros_like(mask, dtype=q.dtype).masked_fill_(~mask, -math.inf)  # (T, S): cheaper than all heads
-        position = position + hidden
+        position = position + torch.zeros_like(mask, dtype=q.dtype).masked_fill_(~mask, -math.inf)
         q = q + self.u[:, None]  # for (a) + (c)
         scale = 1 / math.sqrt(self.head_width)
         if watched(self.weights_tap):
@@ -139,42 +132,18 @@ class RelativeAttention(nn.Module):
             y = F.scaled_dot_product_attention(q, k, v, position, drop, scale=scale)  # (B, H, T, K)
         return self.dropout(self.out_proj(y.transpose(1, 2).flatten(2)))
 
+    def _defaults(self, r: Tensor | None, mask: Tensor | None, queries: int, keys: int) -> tuple[Tensor, Tensor]:
+        """The distances' encodings (S, D) and the mask (T, S), as they come or, if None, of every key that is past."""
+        weight = self.r_proj_weight
+        if r is None:
+            r = self.encoding.encode(torch.arange(keys - 1, -1, -1, device=weight.device), weight.dtype)
+        mask = causal_mask(queries, keys, device=weight.device) if mask is None else mask
+        expect_fits("mask", mask, (queries, keys))
+        return expect(r, (keys, self.width), "r"), mask
+
     def _heads(self, z: Tensor) -> Tensor:
         """(B, N, H K) as (B, H, N, K)."""
         return z.unflatten(-1, (self.heads, self.head_width)).transpose(1, 2)
-
-
-class MemoryAttention(nn.Module):
-    """Multi-head attention to hidden states that were kept and to the past, under any position scheme, without biases.
-
-    It stands in the place of Transformer-XL's own attention where schemes are compared, as in table 6 of Dai et al.
-    (2019), and is called alike. The memory holds what the layer below computed, and becomes keys and values in each
-    call anew.
-
-    Parameters
-    ----------
-    width, heads, attention_dropout
-        As in :class:`~rtx_lib.layers.attention.MultiHeadAttention`.
-    positions
-        A scheme that acts in attention (:mod:`rtx_lib.layers.positions`), or None. Positions are counted from the start
-        of the memory.
-    dropout
-        Probability with which a value of the output is dropped in training.
-    """
-
-    def __init__(
-        self, width: int, heads: int, positions: Any, *, dropout: float = 0.0, attention_dropout: float = 0.0
-    ) -> None:
-        super().__init__()
-        self.width = width
-        self.inner = MultiHeadAttention(width, heads, bias=False, dropout=attention_dropout, positions=positions)
-        self.dropout = nn.Dropout(dropout)
-
-    def forward(self, x: Tensor, memory: Tensor | None = None, *, mask: Tensor | None = None) -> Tensor:
-        """Attend from x (B, T, D) to the memory (B, M, D) and to x itself."""
-        cache = self.inner.keys_and_values(memory) if memory is not None and memory.shape[1] else None
-        y, _ = self.inner(x, cache=cache, mask=mask, causal=mask is None)
-        return self.dropout(y)
 
 
 class TransformerXLBlock(nn.Module):
@@ -191,9 +160,7 @@ class TransformerXLBlock(nn.Module):
         As in :class:`TransformerXL`, which makes the attention.
     """
 
-    def __init__(
-        self, attention: RelativeAttention | MemoryAttention, *, inner: int | None, norm: str, dropout: float
-    ) -> None:
+    def __init__(self, attention: Any, *, inner: int | None, norm: str, dropout: float) -> None:
         super().__init__()
         expect_choice("norm", norm, NORMS)
         self.norm, self.attention = norm, attention
@@ -206,9 +173,10 @@ class TransformerXLBlock(nn.Module):
         memory = memory.detach()  # SG
         if self.norm == "pre":
             h = h + self.attention(self.norms[0](h), self.norms[0](memory), **positions)
-            return h + self.dropout(self.feed_forward(self.norms[1](h)))
-        h = self.norms[0](h + self.attention(h, memory, **positions))
-        return self.norms[1](h + self.dropout(self.feed_forward(h)))
+        else:
+            h = self.norms[0](h + self.attention(h, memory, **positions))
+        y: Tensor = h + self.dropout(self.feed_forward(self.norms[1](h) if self.norm == "pre" else h))
+        return y if self.norm == "pre" else self.norms[1](y)
 
 
 class TransformerXL(nn.Module):
@@ -231,20 +199,10 @@ class TransformerXL(nn.Module):
         Most positions kept, at least 0; then there is no state.
     vocabulary
         If given, x holds ids below it; they become sqrt(D) times their rows of the table.
-    head_width
-        K; D / H if None.
     inner
         Width inside the feed-forward networks; 4D if None.
     norm
         ``"post"``, or ``"pre"``, which normalises the memory anew in every segment and has no last norm.
-    positions
-        ``"xl"``, the paper's, or another of ``rtx_lib.layers.positions.SCHEMES``. Those that act in attention count
-        from the start of the memory. Those that are added to the embedding count from 0 in every segment, so that the
-        positions of memory and segment clash; "learned" has ``length`` of them.
-    length, clip
-        Of the schemes "learned" and "shaw" alone.
-    untied_uv
-        Whether every layer has its own u and v.
     same_length
         Whether a query sees no more than ``memory`` keys, itself included, wherever in its segment it stands.
     clamp
@@ -252,23 +210,15 @@ class TransformerXL(nn.Module):
     dropout
         Probability with which a value is dropped in training: of the embedding, of R, of what attention and
         feed-forward network add, inside the latter, and of the last layer's output.
-    attention_dropout
-        The same for the weights of the attention.
     tied
         Whether the readout uses the table of the ids, with a bias; None: where output_size = vocabulary.
-    cutoffs, divide, embedding_size
-        Of an adaptive softmax and its tables (:mod:`rtx_lib.layers.adaptive`), where one of them is given; y are then
-        log-probabilities, which serve as logits.
+    untied_uv
+        Whether every layer has its own u and v.
+    attention
+        ``head_width`` and ``attention_dropout`` of every :class:`RelativeAttention`.
 
-    Weights start from N(0, 0.02^2), but projections of the tables from N(0, 0.01^2), the weights of norms from
-    N(1, 0.02^2), biases at 0, and the input layer of floats by Xavier's rule.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, a memory below 0, or below 1 with ``same_length``, what layers and tables refuse, or
-        ``tied`` or an adaptive softmax without vocabulary = output_size; in ``forward`` for an input or a state of the
-        wrong form, shape or type.
+    Weights start from N(0, 0.02^2), the weights of norms from N(1, 0.02^2), biases at 0, and the input layer of floats
+    by Xavier's rule. What single experiments change, stands in :mod:`rtx_lib.models.transformer_xl_variants`.
     """
 
     def __init__(
@@ -287,35 +237,34 @@ class TransformerXL(nn.Module):
         clamp: int = 0,
         dropout: float = 0.0,
         tied: bool | None = None,
-        cutoffs: Sequence[int] = (),
-        divide: int = 1,
-        embedding_size: int | None = None,
         **attention: Any,
     ) -> None:
         super().__init__()
-        expect_sizes(input_size=input_size, output_size=output_size, width=width, heads=heads, layers=layers)
+        expect_sizes(input_size=input_size, output_size=output_size, layers=layers)
         self.input_size, self.output_size, self.width = input_size, output_size, width
         self.memory, self.same_length, self.clamp = memory, same_length, clamp
         self._expect_settings()
-        self.positions, attentions = _attentions(width, heads, layers, dropout=dropout, **attention)
-        self.blocks = nn.ModuleList(
-            TransformerXLBlock(each, inner=inner, norm=norm, dropout=dropout) for each in attentions
-        )
+        each = self.attentions(heads, layers, dropout=dropout, **attention)
+        self.blocks = nn.ModuleList(TransformerXLBlock(a, inner=inner, norm=norm, dropout=dropout) for a in each)
         self.encoding = Sinusoidal(width, layout="halves")
         self.dropout = nn.Dropout(dropout)
         tied = vocabulary == output_size if tied is None else tied
-        if cutoffs or divide != 1 or embedding_size not in (None, width):
-            if vocabulary != output_size:
-                raise ValueError(f"vocabulary must be output_size = {output_size} with cutoffs, got {vocabulary}")
-            tables = AdaptiveEmbedding(output_size, width, cutoffs, embedding_size=embedding_size, divide=divide)
-            self.embedding: Any = tables
-            self.readout: Any = AdaptiveSoftmax(tables, tied=tied)
-        else:
-            self.embedding = input_layer(input_size, width, vocabulary=vocabulary)
-            self.readout = readout_layer(self.embedding, width, output_size, tied=tied)
-            if tied:
-                self.readout.bias = nn.Parameter(torch.zeros(output_size))
+        self.embedding: Any = input_layer(input_size, width, vocabulary=vocabulary)
+        self.readout: Any = readout_layer(self.embedding, width, output_size, tied=tied)
+        if tied:
+            self.readout.bias = nn.Parameter(torch.zeros(output_size))
         self._start()
+
+    def attentions(self, heads: int, layers: int, *, untied_uv: bool = False, **options: Any) -> list[Any]:
+        """The attention of each layer."""
+        first = RelativeAttention(self.width, heads, **options)
+        options["shared"] = None if untied_uv else first
+        return [first, *(RelativeAttention(self.width, heads, **options) for _ in range(layers - 1))]
+
+    def state_shapes(self, batch: int) -> Shapes:
+        """Of the embedding and of each layer the last outputs, M of them."""
+        names = ["embedding", *(f"layer {n}" for n in range(1, len(self.blocks) + 1))]
+        return dict.fromkeys(names, (batch, "M", self.width))
 
     def forward(self, x: Tensor, state: Memory | None = None) -> tuple[Tensor, Memory | None]:
         """Map ids (B, T) or floats (B, T, input_size) to y (B, T, output_size) and the state that continues them."""
@@ -325,40 +274,36 @@ class TransformerXL(nn.Module):
     def encode(self, x: Tensor, state: Memory | None = None) -> tuple[Tensor, Memory | None]:
         """What the readout reads, (B, T, D), and the state that continues x: the memories, or None without memory."""
         self._expect_settings()
-        h = self.embedding(x) if isinstance(self.embedding, AdaptiveEmbedding) else embed(self.embedding, x)
-        h = self.dropout(h if self.positions is None else self.positions.embed(h))
-        before = (h[:, :0],) * (len(self.blocks) + 1) if state is None else self._expect_state(state, h)
-        positions = self._positions(h, keys=before[0].shape[1] + h.shape[1])
+        h = self.dropout(self.embed(x))
+        before = expect_state(state, self.state_shapes(len(h)), h)
+        positions = self.positions(h, keys=before[0].shape[1] + h.shape[1])
         outputs = [h]
         for block, memory in zip(self.blocks, before, strict=False):  # nobody reads the last layer's memory
             outputs.append(block(outputs[-1], memory, **positions))
         after = tuple(map(self._remember, before, outputs)) if self.memory else None
         return self.dropout(outputs[-1]), after
 
+    def embed(self, x: Tensor) -> Tensor:
+        """The first layer's input (B, T, D)."""
+        return embed(self.embedding, x)
+
     def _remember(self, memory: Tensor, h: Tensor) -> Tensor:
         """The last ``memory`` positions of [memory; h], from which no gradient goes back."""
         kept = torch.cat([memory, h], dim=1)[:, -self.memory :]
         return kept.detach().clone()  # a view would keep all of it
 
-    def _positions(self, h: Tensor, keys: int) -> dict[str, Tensor]:
+    def positions(self, h: Tensor, keys: int) -> dict[str, Tensor]:
         """What the attention of all layers asks for: the encodings r (S, D) of the distances, and the mask (T, S)."""
         mask = causal_mask(h.shape[1], keys, device=h.device)
         if self.same_length:
             mask = mask.triu(keys - h.shape[1] - self.memory + 1)  # the first key of query i is M + i - memory + 1
-        if not isinstance(self.blocks[0].attention, RelativeAttention):
-            return {"mask": mask}
         distances = torch.arange(keys - 1, -1, -1, device=h.device)
         if self.clamp > 0:
             distances = distances.clamp(max=self.clamp)
         return {"mask": mask, "r": self.dropout(self.encoding.encode(distances, h.dtype))}
 
     def nll(self, h: Tensor, target: Tensor) -> Tensor:
-        """-log p(target) in nats, (B, T), after h (B, T, D) from :meth:`encode`.
-
-        With an adaptive softmax this is much cheaper than y: a later cluster is computed for its own targets alone.
-        """
-        if isinstance(self.readout, AdaptiveSoftmax):
-            return self.readout.nll(h, target)
+        """-log p(target) in nats, (B, T), after h (B, T, D) from :meth:`encode`."""
         expect(expect_ids(target, self.output_size, "target"), h.shape[:2], "target")
         return F.cross_entropy(self.readout(h).mT, target.long(), reduction="none")
 
@@ -376,37 +321,9 @@ class TransformerXL(nn.Module):
                 parameter.normal_(0, 0.01 if "projections" in name else 0.02)
 
     def _expect_settings(self) -> None:
-        least = 1 if self.same_length else 0
-        if isinstance(self.memory, bool) or not isinstance(self.memory, int) or self.memory < least:
-            condition = " with same_length" if self.same_length else ""
-            raise ValueError(f"memory must be a whole number from {least} on{condition}, got {self.memory!r}")
-
-    def _expect_state(self, state: object, h: Tensor) -> Memory:
-        shapes = [(len(h), "M", self.width)] * (len(self.blocks) + 1)
-        return expect_all(state, shapes, "of the embedding and of each layer", like=h)
-
-
-def _attentions(
-    width: int,
-    heads: int,
-    layers: int,
-    *,
-    positions: str = "xl",
-    head_width: int | None = None,
-    untied_uv: bool = False,
-    length: int = 1024,
-    clip: int = 16,
-    **dropouts: Any,
-) -> tuple[Any, list[Any]]:
-    """What acts on the embedded input, which is nothing in the paper, and the attention of each layer."""
-    if positions == "xl":
-        first = RelativeAttention(width, heads, head_width=head_width, **dropouts)
-        options = {"head_width": head_width, "shared": None if untied_uv else first, **dropouts}
-        return None, [first, *(RelativeAttention(width, heads, **options) for _ in range(layers - 1))]
-    if head_width is not None or untied_uv:
-        raise ValueError(f'positions must be "xl" with a head_width or untied_uv, got {positions!r}')
-    below, schemes = make_schemes(positions, layers, width=width, heads=heads, length=length, clip=clip)
-    return below, [MemoryAttention(width, heads, scheme, **dropouts) for scheme in schemes]
+        if isinstance(self.memory, bool) or not isinstance(self.memory, int) or self.memory < self.same_length:
+            least = f"{int(self.same_length)} on{' with same_length' if self.same_length else ''}"
+            raise ValueError(f"memory must be a whole number from {least}, got {self.memory!r}")
 
 
 def _normal(*shape: int) -> nn.Parameter:

@@ -65,11 +65,6 @@ def keep_probability(counts: Tensor, sample: float = 1e-3, rule: str = "code") -
         t, above 0: what is rarer than this share is always kept.
     rule
         ``"code"`` or ``"paper"``.
-
-    Raises
-    ------
-    ValueError
-        For counts that are no counts, a ``sample`` that is not above 0, or an unknown rule.
     """
     expect_choice("rule", rule, RULES)
     if not sample > 0:
@@ -110,12 +105,6 @@ class Word2Vec(nn.Module):
         ``"skip-gram"`` or ``"cbow"``.
 
     W_in starts from U(-1/(2D), 1/(2D)), W_out from 0, as in the authors' code.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1 or an unknown kind; where words are read, for a state, for what is no pair of ids of one
-        batch, and for ids outside the vocabulary.
     """
 
     def __init__(self, vocabulary: int, width: int, *, kind: str = "skip-gram") -> None:

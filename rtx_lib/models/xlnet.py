@@ -22,13 +22,22 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.layers.attention import causal_mask, expect_fits
+from rtx_lib.layers.attention import causal_mask
 from rtx_lib.layers.blocks import ACTIVATIONS
 from rtx_lib.layers.embedding import readout_layer, table
 from rtx_lib.layers.positions import Sinusoidal, distance_scores
 from rtx_lib.layers.stacking import watched
 from rtx_lib.models.transformer_xl import RelativeAttention, TransformerXLBlock
-from rtx_lib.shapes import at_hand, expect, expect_all, expect_choice, expect_ids, expect_share, expect_sizes
+from rtx_lib.shapes import (
+    at_hand,
+    expect,
+    expect_all,
+    expect_choice,
+    expect_fits,
+    expect_ids,
+    expect_share,
+    expect_sizes,
+)
 
 # What the model continues from: the last inputs of each layer's content stream, (B, M, D).
 Memory = tuple[Tensor, ...]
@@ -302,7 +311,7 @@ class XLNetClassifier(nn.Module):
     def __init__(self, model: XLNet, output_size: int, *, dropout: float = 0.0) -> None:
         super().__init__()
         expect_sizes(output_size=output_size)
-        expect_share("dropout", dropout)
+        expect_share(dropout=dropout)
         self.input_size, self.output_size, self.model = model.input_size, output_size, model
         self.summary, self.readout = nn.Linear(model.width, model.width), nn.Linear(model.width, output_size)
         self.dropout = nn.Dropout(dropout)

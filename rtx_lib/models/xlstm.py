@@ -18,15 +18,7 @@ e^m, where m_t is the larger of the two exponents that meet,
 
 The quotients stay as they were, if the 1 in the maximum is divided too and becomes e^-m. No output depends on m.
 
-Two consequences are used here. (1) In the sLSTM only r = c / n and L = log n, with m in it, matter. They step by
-
-    L_t = log(f_t e^L_{t-1} + i_t),   p_t = i_t e^-L_t,   r_t = r_{t-1} + p_t (z_t - r_{t-1}),   h_t = o_t r_t
-
-a running mean of the candidates, whose gate p knows how much has been written before. So h stays between -1 and 1. (2)
-In the mLSTM m is known without a loop. Let F_t be the sum of log f up to t, and M_t the largest of m_0 and all
-log i_s - F_s up to t. Then m_t = F_t + M_t, log f'_t = M_{t-1} - M_t and log i'_t = log i_t - F_t - M_t. The last two
-are at most 0, so this is :func:`rtx_lib.kernels.matrix_state.matrix_recurrence` with a scalar decay, in which n is one
-more column of C, under values of 1.
+How both are computed, and the equations step by step, stands in :mod:`rtx_lib.kernels.xlstm`.
 
 Where the authors' code (NX-AI/xlstm) does otherwise than the paper:
 
@@ -42,195 +34,15 @@ Where the authors' code (NX-AI/xlstm) does otherwise than the paper:
 """
 
 import math
-from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.kernels import matrix_recurrence
+from rtx_lib.kernels.xlstm import FORGET, FORMS, State, mlstm, slstm
 from rtx_lib.layers.blocks import undrawn
 from rtx_lib.layers.short_convolution import ShortConvolution
-from rtx_lib.shapes import expect, expect_all, expect_choice, expect_sizes
-
-FORGET = ("sigmoid", "exp")
-FORMS = ("chunked", "recurrent", "parallel")
-State = tuple[Tensor, ...]
-
-
-def slstm(
-    a: Tensor, weight: Tensor, state: State | None = None, *, forget: str = "sigmoid", stabilised: bool = True
-) -> tuple[Tensor, State]:
-    """The sLSTM cell over a sequence (Beck et al. 2024, eq. 8-17).
-
-    Parameters
-    ----------
-    a
-        (B, T, H, 4 K), what the input says to the gates, W x + b: in each head the blocks i, f, z, o.
-    weight
-        R (H, 4 K, K), what h says to them.
-    state
-        (h, c, n, m), each (B, H K), c and n divided by e^m; zeros if None. Where n is 0 nothing has been written, and m
-        means nothing.
-    forget
-        ``"sigmoid"`` or ``"exp"``.
-    stabilised
-        If False, i and f are computed as they are written, m is 0, and large gates give NaN.
-
-    Returns
-    -------
-    h, state
-        (B, T, H K), and (h, c, n, m) after the last step. The gradient takes m as given, which is exact for all that
-        depends on c and n through c / n and n e^m.
-
-    Raises
-    ------
-    ValueError
-        For a tensor of the wrong shape or type, an empty sequence, or an unknown forget.
-    """
-    expect_choice("forget", forget, FORGET)
-    expect(weight, ("H", "4K", "K"), "weight")
-    heads, gates, size = weight.shape
-    expect(weight, ("H", 4 * size, size), "weight")
-    batch = len(expect(a, ("B", "T", heads, gates), "a", like=weight))
-    shape = (batch, heads * size)
-    parts = 4 * (a.new_zeros(shape),) if state is None else expect_all(state, 4 * [shape], "(h, c, n, m)", like=a)
-    h, c, n, m = (part.to(weight.dtype).view(batch, heads, size).transpose(0, 1) for part in parts)  # (H, B, K)
-    inputs, recurrent = a.permute(1, 2, 0, 3).contiguous(), weight.mT  # (T, H, B, 4 K): a head is a matrix product
-    states = []
-    if stabilised:
-        written = n > 0
-        mass = torch.where(written, n, 1)  # so that no gradient is 0/0
-        level = torch.where(written, m + mass.log(), -math.inf)  # L = log n, m included
-        m, r = torch.where(written, m, -math.inf), c / mass
-    else:
-        c, n, m = c * m.exp(), n * m.exp(), torch.zeros_like(m)
-    for a_t in inputs.unbind(0):
-        i, f, z, o = torch.baddbmm(a_t, h, recurrent).to(weight.dtype).chunk(4, -1)
-        if not stabilised:
-            i, f = i.exp(), f.exp() if forget == "exp" else f.sigmoid()
-            c, n = f * c + i * z.tanh(), f * n + i
-            h = o.sigmoid() * c / n
-        else:
-            f = f if forget == "exp" else F.logsigmoid(f)
-            with torch.no_grad():
-                m = torch.maximum(f + m, i)
-            kept = f + level
-            level = torch.logaddexp(kept, i)
-            r = torch.lerp(r, z.tanh(), torch.sigmoid(i - kept))  # p = i / (f n + i) is a sigmoid
-            h = o.sigmoid() * r
-        states.append(h)
-    if stabilised:
-        n = torch.exp(level - m)
-        c = r * n
-    y = torch.stack(states, 2).permute(1, 2, 0, 3)  # (B, T, H, K)
-    return y.flatten(2), tuple(part.transpose(0, 1).reshape(shape) for part in (h, c, n, m))
-
-
-def mlstm(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    log_i: Tensor,
-    log_f: Tensor,
-    state: State | None = None,
-    *,
-    form: str = "chunked",
-    eps: float = 0.0,
-    chunk: int | None = None,
-    stabilised: bool = True,
-) -> tuple[Tensor, State]:
-    """The mLSTM cell over a sequence (Beck et al. 2024, eq. 15-27), in three forms that are one function.
-
-    Parameters
-    ----------
-    q, k
-        (B, H, T, K); k is scaled here.
-    v
-        (B, H, T, V).
-    log_i, log_f
-        (B, H, T), the logarithms of the gates, finite: of i the preactivation, of f that or its log-sigmoid.
-    state
-        (C (B, H, K, V), n (B, H, K), m (B, H)), C and n divided by e^m; zeros if None. Where m is -inf nothing has been
-        written.
-    form
-        ``"recurrent"``: step by step. ``"parallel"``: all pairs of steps at once, (B, H, T, T) numbers. ``"chunked"``:
-        by the kernel of matrix states, parallel within chunks and recurrent from chunk to chunk.
-    eps
-        Added to the denominator, which has been divided by e^m. With 0 the result does not depend on m.
-    chunk
-        Steps in a chunk; the kernel's choice if None.
-    stabilised
-        If False, m is 0, and large gates give NaN.
-
-    Returns
-    -------
-    h, state
-        (B, H, T, V), and (C, n, m) after the last step.
-
-    Raises
-    ------
-    ValueError
-        For a tensor of the wrong shape or type, an empty sequence, an unknown form, or a negative eps.
-    """
-    expect_choice("form", form, FORMS)
-    if not eps >= 0:
-        raise ValueError(f"eps must be at least 0, got {eps}")
-    batch, heads, steps, size = expect(q, "B H T K", "q").shape
-    expect(k, q.shape, "k", like=q)
-    width = expect(v, (batch, heads, steps, "V"), "v", like=q).shape[3]
-    for name, gate in (("log_i", log_i), ("log_f", log_f)):
-        expect(gate, (batch, heads, steps), name, like=q)
-    shapes = [(batch, heads, size, width), (batch, heads, size), (batch, heads)]
-    if state is None:
-        state = tuple(map(q.new_zeros, shapes))
-    c, n, m = expect_all(state, shapes, "(C, n, m)", like=q)
-    memory = torch.cat([c, n[..., None]], 3)  # n is the column under values of 1
-    if not stabilised:
-        memory, m = memory * m.exp()[..., None, None], torch.zeros_like(m)
-    k, v = k / math.sqrt(size), torch.cat([v, torch.ones_like(v[..., :1])], 3)
-    precise = torch.float32 if q.device.type == "mps" else torch.float64  # sums over all steps lose small differences
-    log_i, log_f, m = log_i.to(precise), log_f.to(precise), m.to(precise)
-    if form == "recurrent":
-        o, memory, levels = _recurrent(q, k, v, log_i, log_f, m, memory, stabilised)
-    else:
-        total, first = log_f.cumsum(2), m[..., None]
-        entries = log_i - total  # what each step writes, as it was before anything faded
-        most = torch.maximum(first, entries.cummax(2).values) if stabilised else -total  # M
-        if stabilised and not eps:
-            most = most.detach()  # the result does not depend on it
-        levels = total + most
-        if form == "chunked":
-            fade, write = torch.cat([first, most[..., :-1]], 2) - most, torch.exp(entries - most).to(q.dtype)
-            k = write[..., None] * k
-            o, memory = matrix_recurrence(q, k, v, log_decay=fade.to(q.dtype), state=memory, chunk=chunk)
-        else:
-            later = torch.ones(steps, steps, dtype=torch.bool, device=q.device).triu(1)
-            shares = (entries[:, :, None] - most[..., None]).masked_fill(later, -math.inf).exp().to(q.dtype)
-            left = torch.exp(first - most).to(q.dtype)[..., None]  # of the state before
-            o = (shares * (q @ k.mT)) @ v + left * (q @ memory)
-            memory = (shares[:, :, -1:] * k.mT) @ v + left[:, :, -1:] * memory
-    wide = torch.promote_types(q.dtype, torch.float32)
-    levels, own, o = levels[..., None], torch.where(levels < 0, levels, 0)[..., None], o.to(wide)
-    small, bound = own.exp().to(wide), (own - levels).exp().to(wide)  # both divided by e^-m where that is large
-    below = torch.maximum(small * o[..., -1:].abs(), bound) + eps * small
-    h = small * o[..., :-1] / below.clamp(min=torch.finfo(wide).tiny ** 0.5)  # of k = 0 under a large m it is 0/0
-    return h.to(q.dtype), (memory[..., :-1], memory[..., -1], levels[:, :, -1, 0].to(q.dtype))
-
-
-def _recurrent(
-    q: Tensor, k: Tensor, v: Tensor, log_i: Tensor, log_f: Tensor, m: Tensor, memory: Tensor, stabilised: bool
-) -> tuple[Tensor, Tensor, Tensor]:
-    """What is read of C and n in every step, C and n after the last, and every m: the equations as they stand."""
-    reads, levels = [], []
-    for q_t, k_t, v_t, i_t, f_t in zip(*(x.unbind(2) for x in (q, k, v, log_i, log_f)), strict=True):
-        kept = f_t + m
-        m = torch.maximum(kept, i_t) if stabilised else torch.zeros_like(m)
-        f, i = (torch.exp(gate - m).to(v.dtype)[..., None, None] for gate in (kept, i_t))
-        memory = f * memory + i * k_t[..., None] * v_t[..., None, :]
-        reads.append((q_t[..., None, :] @ memory).squeeze(2))
-        levels.append(m)
-    return torch.stack(reads, 2), memory, torch.stack(levels, 2)
+from rtx_lib.shapes import Shapes, expect, expect_choice, expect_sizes, expect_state
 
 
 class SLSTM(nn.Module):
@@ -251,12 +63,6 @@ class SLSTM(nn.Module):
         ``"sigmoid"`` or ``"exp"``.
     block, blocks
         Which of how many such layers in a stack this is, from 0.
-
-    Raises
-    ------
-    ValueError
-        For sizes below these, heads that do not divide the width, an unknown forget, or a block that is none of the
-        blocks; in ``forward`` for an empty sequence, or an x or a state of the wrong shape or type.
     """
 
     def __init__(
@@ -285,18 +91,20 @@ class SLSTM(nn.Module):
         self.bias.data[:, size : 2 * size] = 5 - 12 * torch.linspace(0, 1, size) ** power
         self.norm = HeadNorm(width)
 
-    def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
-        """Map x (B, T, D) to y (B, T, D).
+    def state_shapes(self, batch: int) -> Shapes:
+        """h, c, n and m, and with a convolution its last k - 1 inputs."""
+        shapes: Shapes = dict.fromkeys(("h", "c", "n", "m"), (batch, self.input_size))
+        return shapes if self.conv is None else shapes | self.conv.state_shapes(batch)
 
-        The state is (h, c, n, m), each (B, D), and with a convolution the last k - 1 inputs (B, k - 1, D) behind them;
-        zeros if None.
-        """
+    def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
+        """Map x (B, T, D) to y (B, T, D)."""
         expect(x, ("B", "T", self.input_size), like=self.weight_ih)
-        memory, past = _split(state, 4 * [(len(x), self.input_size)], "(h, c, n, m", self.conv, x)
+        state = expect_state(state, self.state_shapes(len(x)), x)
+        memory, past = state[:4], state[4:]
         if self.conv is None:
             a, after = blockwise(x, self.weight_ih), ()
         else:
-            seen, *after = self.conv(x, past)
+            seen, *after = self.conv(x, *past)
             gates, others = self.weight_ih.chunk(2, 1)
             a = torch.cat([blockwise(F.silu(seen), gates), blockwise(x, others)], -1)
         a = (a + self.bias).to(self.bias.dtype)  # after autocast too
@@ -329,12 +137,6 @@ class MLSTM(nn.Module):
         As in :func:`mlstm`.
     blocks
         How many such layers stand on one another.
-
-    Raises
-    ------
-    ValueError
-        For sizes below 1, an expand of 0 or less, heads or a block_size that do not divide E, an unknown form, or a
-        negative eps; in ``forward`` for an empty sequence, or an x or a state of the wrong shape or type.
     """
 
     def __init__(
@@ -352,9 +154,7 @@ class MLSTM(nn.Module):
         blocks: int = 1,
     ) -> None:
         super().__init__()
-        expect_sizes(
-            width=width, heads=heads, block_size=block_size, blocks=blocks, chunk=1 if chunk is None else chunk
-        )
+        expect_sizes(width=width, block_size=block_size, blocks=blocks, chunk=1 if chunk is None else chunk)
         inner = round(expand * width)
         if inner < 1:
             raise ValueError(f"expand must leave at least 1 of width = {width}, got {expand}")
@@ -383,20 +183,22 @@ class MLSTM(nn.Module):
         self.gates.bias.data[:heads].normal_(0, 0.1)
         self.gates.bias.data[heads:] = torch.linspace(3, 6, heads)
 
-    def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
-        """Map x (B, T, D) to y (B, T, D).
+    def state_shapes(self, batch: int) -> Shapes:
+        """C, n and m, K = E / H, and with a convolution its last k - 1 inputs."""
+        heads, size = (batch, self.heads), self.inner // self.heads
+        shapes: Shapes = {"C": (*heads, size, size), "n": (*heads, size), "m": heads}
+        return shapes if self.conv is None else shapes | self.conv.state_shapes(batch)
 
-        The state is C (B, H, K, K), n (B, H, K) and m (B, H), K = E / H, and with a convolution its last k - 1 inputs
-        (B, k - 1, E) behind them; zeros if None.
-        """
+    def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
+        """Map x (B, T, D) to y (B, T, D)."""
         expect(x, ("B", "T", self.input_size), like=self.up.weight)
+        state = expect_state(state, self.state_shapes(len(x)), x)
+        memory, past = state[:3], state[3:]
         size = self.inner // self.heads
-        shapes = [(len(x), self.heads, size, size), (len(x), self.heads, size), (len(x), self.heads)]
-        memory, past = _split(state, shapes, "(C, n, m", self.conv, x)
         inner, z = self.up(x).chunk(2, -1)
         seen, after = inner, ()
         if self.conv is not None:
-            seen, *after = self.conv(inner, past)
+            seen, *after = self.conv(inner, *past)
             seen = F.silu(seen)
         qkv = [blockwise(y, w).flatten(2) for y, w in zip((seen, seen, inner), self.qkv_weight, strict=True)]
         if self.qkv_bias is not None:
@@ -432,16 +234,3 @@ def _expect_head(width: int, heads: int, name: str = "width") -> int:
         name = name if "=" in name else f"{name} = {width}"
         raise ValueError(f"heads must divide {name} and leave at least 2 to each, got {heads}")
     return width // heads
-
-
-def _split(
-    state: State | None, shapes: Sequence[tuple[int, ...]], names: str, conv: ShortConvolution | None, x: Tensor
-) -> tuple[State | None, Tensor | None]:
-    """The state of the cell, and that of the convolution if there is one."""
-    if state is None:
-        return None, None
-    if conv is None:
-        return expect_all(state, shapes, f"{names})", like=x), None
-    shapes = [*shapes, (len(x), conv.kernel_size - 1, conv.width)]
-    *memory, past = expect_all(state, shapes, f"{names}, last inputs)", like=x)
-    return tuple(memory), past

@@ -31,11 +31,6 @@ def evaluations(records: Sequence[Record], metric: str, *, at: str = "step") -> 
     -------
     tuple[np.ndarray, np.ndarray]
         Steps (N,) in order, all at which some run has the metric, and values (runs, N), NaN where a run has none.
-
-    Raises
-    ------
-    ValueError
-        If no evaluation of any record has the metric.
     """
     rows = [{row[at]: row[metric] for row in record["evaluations"] if metric in row} for record in records]
     steps = sorted(set().union(*rows))
@@ -45,13 +40,7 @@ def evaluations(records: Sequence[Record], metric: str, *, at: str = "step") -> 
 
 
 def smooth(values: Any, width: int) -> np.ndarray:
-    """Mean over the last ``width`` points (fewer at the start), along the last axis.
-
-    Raises
-    ------
-    ValueError
-        If ``width`` is below 1.
-    """
+    """Mean over the last ``width`` points (fewer at the start), along the last axis."""
     if width < 1:
         raise ValueError(f"width must be at least 1, got {width}")
     array = np.asarray(values, dtype=float)
@@ -82,11 +71,6 @@ def bands(ax: Axes, curves: Any, label: str, *, steps: Any = None, index: int | 
     -------
     Line2D
         The median's line.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not fit or nothing is finite.
     """
     values = np.atleast_2d(np.asarray(curves, dtype=float))
     if values.ndim != 2 or not np.isfinite(values).any():
@@ -127,13 +111,7 @@ def record_bands(ax: Axes, records: Mapping[str, Sequence[Record]], metric: str,
 
 
 def baseline(ax: Axes, value: float, label: str, *, at: float = 0.01) -> Line2D:
-    """A dashed level line across the axes, named at its left end, or where ``at``, from 0 to 1, says.
-
-    Raises
-    ------
-    ValueError
-        If ``value`` is not finite.
-    """
+    """A dashed level line across the axes, named at its left end, or where ``at``, from 0 to 1, says."""
     if not np.isfinite(value):
         raise ValueError(f"value must be finite, got {value}")
     line = ax.axhline(value, color=INK, linestyle=(0, (4, 3)), linewidth=1.2, label="_baseline")
@@ -206,11 +184,6 @@ def error_axes(ax: Axes, *levels: float, **settings: Any) -> None:
         Errors to compare with, such as that of an empty memory; the caption says what each is.
     settings
         Of the axes, such as ``xlim``; the labels of both axes may be given, too.
-
-    Raises
-    ------
-    ValueError
-        If a level is not finite.
     """
     ax.set(**{"yscale": "log", "xlabel": "training step", "ylabel": "validation error (MSE)"} | settings)
     for level in levels:
@@ -240,11 +213,6 @@ def provenance(records: Sequence[Record] | Mapping[Any, Sequence[Record]]) -> st
     ----------
     records
         The runs drawn, in one list or in a list for each name.
-
-    Raises
-    ------
-    ValueError
-        If there is no record.
     """
     if isinstance(records, Mapping):
         records = [record for found in records.values() for record in found]

@@ -62,11 +62,6 @@ def attention_heatmap(
         them a thin line after every fifth token leads the eye.
     note
         Say below a map without numbers which weight the fullest colour stands for.
-
-    Raises
-    ------
-    ValueError
-        If the shape does not fit the tokens, or a weight is negative or not finite.
     """
     cells = floats("weights", weights, len(rows), len(columns), low=0)
     numbers = max(cells.shape) <= _NUMBERED if numbers is None else numbers
@@ -112,11 +107,6 @@ def attention_panels(
         What the rows are.
     figsize
         In inches.
-
-    Raises
-    ------
-    ValueError
-        If there is no map, or one does not fit its tokens.
     """
     _check_maps(maps)
     queries = [list(rows) for _, rows, _ in maps.values()]
@@ -148,11 +138,6 @@ def attention_stack(maps: Mapping[str, Any], rows: Words, columns: Words, *, bor
     border
         M, where the first M keys are a memory and the others the segment: a line between them. A caption says
         which is which.
-
-    Raises
-    ------
-    ValueError
-        If there is no map, or one does not fit its tokens.
     """
     _check_maps(maps)
     width, height = heatmap_size(rows, columns)
@@ -176,11 +161,6 @@ def describe_alignment(source: Words, target: Words, weights: Any) -> str:
         The T words that were written.
     weights
         (T, S), what the row's word gives to each word of the source.
-
-    Raises
-    ------
-    ValueError
-        If the weights have another shape.
     """
     array = floats("weights", weights, len(target), len(source), low=0)
     return ", ".join(f"{text} at {source[s]}" for text, s in zip(target, array.argmax(axis=1), strict=True))
@@ -203,11 +183,6 @@ def draw_alignment(source: Words, target: Words, weights: Any, *, marked: Collec
         Rows whose lines have the second colour.
     rows
         The height is that of so many words at least, so that figures of several sentences are of one size.
-
-    Raises
-    ------
-    ValueError
-        If the weights have another shape, are negative or not finite, or there is no such row to mark.
     """
     array = floats("weights", weights, len(target), len(source), low=0)
     if not set(marked) <= set(range(len(target))):

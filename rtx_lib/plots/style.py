@@ -167,11 +167,6 @@ def look(name: str | int, otherwise: int | None = None) -> dict[str, Any]:
         dashes of its own and hollow markers. A number is a place in the cycle, for what is no model.
     otherwise
         Which colour of the cycle to take where the name is no model's.
-
-    Raises
-    ------
-    ValueError
-        If the name begins with no model's, and there is no ``otherwise``.
     """
     if isinstance(name, int):
         otherwise, name = name, ""

@@ -46,11 +46,6 @@ class Atlas:
     ----------
     hidden
         "pieces" or "units" as above; for tests also "name", always both words of the name, and "piece", one of them.
-
-    Raises
-    ------
-    ValueError
-        For an argument that is not allowed, an unknown split, a size below 1, or a prediction of wrong shape.
     """
 
     batch, batches = draw_batch, run_through  # methods, written once in splits.py

@@ -72,12 +72,6 @@ def bert_examples(
         How often every document is gone through, and how often such a turn aims at shorter rows.
     continues
         The ids that continue a word; where there are any, whole words are masked.
-
-    Raises
-    ------
-    ValueError
-        For no document, an empty document or sentence, ids that are not in 0..V-1 or are special, or a number out of
-        range.
     """
     length, copies = check_integer("length", length, 5), check_integer("copies", copies, 1)
     if not 0 <= short <= 1:

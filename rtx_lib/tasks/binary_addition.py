@@ -49,12 +49,6 @@ class BinaryAddition:
         Most digits of a number trained on, and the digits of all that are tested, at least 1.
     carry
         If given, the places through which one carry travels in "valid" and "test", 1 to bits - 1.
-
-    Raises
-    ------
-    ValueError
-        For `bits` or a `carry` that are not allowed, an unknown split, a size below 1, a prediction of wrong shape, or
-        numbers that do not fit.
     """
 
     vocabulary = input_size = 5

@@ -88,11 +88,6 @@ class BothNeighbours:
     task
         :class:`~rtx_lib.tasks.texts.CharacterText`, :class:`~rtx_lib.tasks.texts.PennTreebank` or
         :class:`~rtx_lib.tasks.texts.Enwik8`, or another with such windows, in which every position counts.
-
-    Raises
-    ------
-    ValueError
-        For another task, and whatever that task refuses.
     """
 
     loss, metrics = both_ways_loss, both_ways_metrics

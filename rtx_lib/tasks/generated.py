@@ -40,11 +40,6 @@ class AddingProblem:
     ----------
     length
         T, at least 2. Two distinct steps anywhere are marked, every pair equally likely.
-
-    Raises
-    ------
-    ValueError
-        For a `length` below 2, an unknown split, a size below 1, or a prediction of wrong shape.
     """
 
     input_size, output_size, vocabulary = 2, 1, None
@@ -107,11 +102,6 @@ class CopyMemory:
         Steps between the last symbol read and the first symbol due, at least 1; the last of them shows the delimiter.
     length
         Number of symbols to remember, at least 1.
-
-    Raises
-    ------
-    ValueError
-        For a parameter below its least value, an unknown split, a size below 1, or a prediction of wrong shape.
     """
 
     symbols = 8
@@ -168,11 +158,6 @@ class Lag:
         T, more than `lag`.
     lag
         Steps between the symbol and its repetition, at least 1.
-
-    Raises
-    ------
-    ValueError
-        For a parameter below its least value, an unknown split, a size below 1, or a prediction of wrong shape.
     """
 
     vocabulary = input_size = output_size = 16
@@ -237,12 +222,6 @@ class WindowOrder:
         How many symbols count, at least 1.
     question
         "product" or "last".
-
-    Raises
-    ------
-    ValueError
-        For a parameter below its least value, an unknown question or split, a size below 1, or a prediction of wrong
-        shape.
     """
 
     vocabulary = input_size = 6

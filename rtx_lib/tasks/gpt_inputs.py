@@ -37,12 +37,6 @@ class GPTInputs:
         V, with the three.
     length
         The most tokens that a row may have: the model's positions.
-
-    Raises
-    ------
-    ValueError
-        For ids that are not in 0..V-1 or are special, an empty text, no answers, or a row longer than `length`: what to
-        leave out of a text is for the caller to say (`rtx_lib.tasks.bert_data.truncate_pair` is one way).
     """
 
     def __init__(self, *, start: int, delimiter: int, extract: int, size: int, length: int) -> None:

@@ -47,11 +47,6 @@ class Instructions:
         Whether the line tells its task; else "please please" stands in its place.
     length
         Letters of a question, at least 2.
-
-    Raises
-    ------
-    ValueError
-        For an argument that is not allowed, an unknown split, a size below 1, or a prediction of wrong shape.
     """
 
     batch, batches = draw_batch, run_through  # methods, written once in splits.py

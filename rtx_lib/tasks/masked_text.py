@@ -123,12 +123,6 @@ class MaskedText:
         Labelled sources whose valid and test sentences are left out of training (`documents` of corpora.py).
     places
         Whether batches name the positions that count.
-
-    Raises
-    ------
-    ValueError
-        For an argument that is not allowed, a vocabulary that lacks [MASK], an unknown split, a size below 1, or a
-        prediction of wrong shape.
     """
 
     files = SOURCES

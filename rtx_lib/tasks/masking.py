@@ -55,12 +55,6 @@ class Masking:
         20, for rows of 128.
     replace
         The shares of [MASK], of a random id, and of the token as it was.
-
-    Raises
-    ------
-    ValueError
-        For a `mask` or `special` that is no id of the vocabulary, shares out of range; for ids that are not in 0..V-1
-        or of wrong shape, and for a row in which nothing may be chosen.
     """
 
     def __init__(

@@ -58,12 +58,6 @@ class PolyphonicMusic:
     summed
         The training loss is the sum over all frames that count, as in the code of Bai et al. (2018) and of
         R-Transformer, not the mean. Metrics are means always.
-
-    Raises
-    ------
-    ValueError
-        For an unknown source or split, a size or length below 1, or a prediction of wrong shape. Errors of
-        `rtx_lib.tasks.fetch`, from where the file comes, pass through.
     """
 
     files = SOURCES

@@ -51,11 +51,6 @@ class NextSymbol:
         S, at least 2. The task's input and output have S + 2 ids.
     side
         "next", "previous" or "both".
-
-    Raises
-    ------
-    ValueError
-        For an argument that is not allowed, an unknown split, a size below 1, or a prediction of wrong shape.
     """
 
     batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py
@@ -123,11 +118,6 @@ class LookUp:
         How many there are, each at least `pairs`.
     everything
         Whether all positions have a label, the symbol behind them, and not only questions.
-
-    Raises
-    ------
-    ValueError
-        For an argument that is not allowed, an unknown split, a size below 1, or a prediction of wrong shape.
     """
 
     batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py

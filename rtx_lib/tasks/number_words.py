@@ -69,12 +69,6 @@ class NumberWords:
     label_smoothing
         Share of the probability that the training loss wants spread over all tokens (Szegedy et al. 2016; Vaswani et
         al. 2017, section 5.4). The metrics are not smoothed.
-
-    Raises
-    ------
-    ValueError
-        For an argument that is not allowed, an unknown split, a size below 1, a prediction of wrong shape, or ids
-        that are not in the vocabulary.
     """
 
     pad, start, end = 0, 1, 2

@@ -37,11 +37,6 @@ class OnOff:
     Baselines, losses in nats, means over all places: "one side loss", (ln 3 + 2 ln 2) / 8, of whoever sees the left or
     the right alone; "glued loss", (ln 3 + ln 2) / 8, of two readers whose logits are added; "both sides loss",
     ln 3 / 8; "uniform guess loss", ln V.
-
-    Raises
-    ------
-    ValueError
-        For an unknown split, a size below 1, or a prediction of wrong shape.
     """
 
     name = "on-off"

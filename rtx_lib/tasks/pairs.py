@@ -67,11 +67,6 @@ class WordPairs:
         all equally likely; "both": always both.
     context
         Whether the words of the context are there; without them T = 2, and the first word of an order sees nothing.
-
-    Raises
-    ------
-    ValueError
-        For an argument that is not allowed, an unknown split or route, a size below 1, or a prediction of wrong shape.
     """
 
     batch, batches = draw_batch, run_through  # methods, written once in splits.py

@@ -50,11 +50,6 @@ class AssociativeRecall:
         How many there are, each at least `pairs`.
     length
         T, at least 3 `pairs`.
-
-    Raises
-    ------
-    ValueError
-        For an argument that is not allowed, an unknown split, a size below 1, or a prediction of wrong shape.
     """
 
     batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py
@@ -128,11 +123,6 @@ class SelectiveCopying:
     symbols
         How many different ones there are, at least 2; a row may hold one twice. Ids 1..symbols; 0 is the blank, and
         symbols + 1 the question.
-
-    Raises
-    ------
-    ValueError
-        For an argument that is not allowed, an unknown split, a size below 1, or a prediction of wrong shape.
     """
 
     batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py

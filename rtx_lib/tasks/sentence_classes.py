@@ -62,12 +62,6 @@ class SentenceClasses:
         Whether [CLS] and [SEP] stand around a sentence.
     length
         The most ids of a row; longer sentences lose their end.
-
-    Raises
-    ------
-    ValueError
-        For an argument that is not allowed, a vocabulary that lacks [CLS] or [SEP] where they are needed, an unknown
-        split, a size below 1, or a prediction of wrong shape.
     """
 
     files, pad = SOURCES, PAD

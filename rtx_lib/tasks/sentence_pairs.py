@@ -58,12 +58,6 @@ class SentencePairs:
         cut there and their rest is left out.
     size, words
         V, the most ids of a vocabulary made from the training text, or a `Vocabulary`.
-
-    Raises
-    ------
-    ValueError
-        For an argument that is not allowed, documents too short to have pairs, an unknown split, a size below 1, or a
-        prediction of wrong shape.
     """
 
     files, output_size = SOURCES, 2

@@ -74,12 +74,6 @@ class Sentiment:
         of 2 there are 7,143 ids for 14,830 words.
 
     The files come from `rtx_lib.tasks.fetch`, whose errors pass through.
-
-    Raises
-    ------
-    ValueError
-        For a `least` below 1, an unknown split, a size below 1, a prediction of wrong shape, an empty text, or ids that
-        are not in the vocabulary.
     """
 
     files = GROUPS["sst2"]
@@ -147,12 +141,6 @@ class GeneratedSentiment:
 
     Training sentences are drawn without end from the caller's generator. "valid" (1,000) and "test" (10,000) come from
     seeds of their own. A single clause in them may well have been trained on; two clauses hardly ever.
-
-    Raises
-    ------
-    ValueError
-        For an unknown split, a size below 1, a prediction of wrong shape, or words and ids that are not in the
-        vocabulary.
     """
 
     name, output_size, pad, unknown, words = "generated-sentiment", 2, PAD, UNKNOWN, _GENERATED

@@ -62,12 +62,6 @@ class SkipGrams:
         N.
 
     The attribute `counts` (V,) holds how often each word stands in the text, and is 0 for what was left out.
-
-    Raises
-    ------
-    ValueError
-        For numbers below 1, ids outside the vocabulary, a text in which no two words stand together, or results of
-        keep and noise that are no such table.
     """
 
     def __init__(
@@ -120,11 +114,6 @@ class SkipGrams:
         y
             (B, T, T + 2 window + N): 1 for each pair of words that stand together, minus the weight of each word drawn
             as noise, and 0 for the rest.
-
-        Raises
-        ------
-        ValueError
-            For a count or size below 1, at the call.
         """
         count, size = check_integer("count", count, 1), check_integer("size", size, 1)
         return self._passes(count, size, generator)

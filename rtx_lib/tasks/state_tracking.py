@@ -59,11 +59,6 @@ class Parity:
     ----------
     length
         T, at least 1.
-
-    Raises
-    ------
-    ValueError
-        For a `length` below 1, an unknown split, a size below 1, or a prediction of wrong shape.
     """
 
     vocabulary = input_size = output_size = 2
@@ -107,11 +102,6 @@ class GroupWords:
         T, at least 1.
     group
         "S3", 6 symbols, or "S5", 120.
-
-    Raises
-    ------
-    ValueError
-        For an argument that is not allowed, an unknown split, a size below 1, or a prediction of wrong shape.
     """
 
     batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py

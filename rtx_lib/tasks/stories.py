@@ -77,12 +77,6 @@ class Stories:
         Least and most sentences of a story; (4, 10), for "deduction" (5, 8), if None. `memory_size` is the most.
     flat
         Whether story and question come as one row of words.
-
-    Raises
-    ------
-    ValueError
-        For an argument that is not allowed, an unknown split, a size below 1, a prediction of wrong shape, or ids
-        that are not in the vocabulary.
     """
 
     batch, batches = draw_batch, run_through  # methods, written once in splits.py

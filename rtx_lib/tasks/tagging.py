@@ -68,12 +68,6 @@ class PartsOfSpeech:
         Whether [CLS] and [SEP] stand around a sentence.
     length
         The most ids of a row; longer sentences lose their end.
-
-    Raises
-    ------
-    ValueError
-        For an argument that is not allowed, a vocabulary that lacks [CLS] or [SEP] where they are needed, an unknown
-        split, a size below 1, or a prediction of wrong shape.
     """
 
     files, pad = SOURCES, PAD
@@ -135,11 +129,6 @@ class WordSense:
         As for `PartsOfSpeech`.
     length
         The most ids of a row. Of a longer sentence a window around the word is taken.
-
-    Raises
-    ------
-    ValueError
-        As for `PartsOfSpeech`.
     """
 
     files, pad = SOURCES, PAD

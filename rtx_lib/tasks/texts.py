@@ -58,12 +58,6 @@ class CharacterText:
         T, the number of predictions in a window, at least 1; "valid" must hold at least one window.
     held_out
         Whether "test" is text that "valid" does not hold.
-
-    Raises
-    ------
-    ValueError
-        For an unknown source or split, a size or length out of range, a prediction of wrong shape, or characters and
-        ids that are not in the vocabulary.
     """
 
     files = SOURCES
@@ -144,12 +138,6 @@ class PennTreebank:
         T, the number of predictions in a window, more than `context`; every split must hold one window.
     context
         The first positions of each window, which are not scored, at least 0.
-
-    Raises
-    ------
-    ValueError
-        For an unknown level or split, a size, length or context out of range, a prediction of wrong shape, or words
-        and characters that are not in the vocabulary.
     """
 
     files = GROUPS["ptb"]
@@ -238,11 +226,6 @@ class Enwik8:
         T, the number of predictions in a window, at least 1; every split must hold one window.
     newlines
         Whether ends of lines belong to the text.
-
-    Raises
-    ------
-    ValueError
-        For an unknown split, a size or length out of range, or a prediction of wrong shape.
     """
 
     files = GROUPS["enwik8"]

@@ -28,11 +28,6 @@ class Vocabulary:
     words
         The words by id. [PAD] and [UNK] must stand at 0 and 1; [CLS], [SEP] and [MASK] may stand anywhere or be
         missing, and `require` says so to whoever needs them.
-
-    Raises
-    ------
-    ValueError
-        For words that begin otherwise or hold one twice, an id that is not in the vocabulary, or an empty text.
     """
 
     pad, unknown = PAD, UNKNOWN

@@ -1,22 +1,19 @@
 """Files that are whole or not there, and checkpoints that belong to one run."""
 
+import math
 import os
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-
-def map_tensors(state: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    """The same nested state, with ``change`` applied to every tensor."""
-    if isinstance(state, Tensor):
-        return change(state)
-    if isinstance(state, tuple | list):
-        return type(state)(map_tensors(part, change) for part in state)
-    return state
+from rtx_lib.training.history import History
+from rtx_lib.training.processes import ALONE, Processes, check_device, map_tensors
 
 
 def detach(state: Any) -> Any:
@@ -96,3 +93,85 @@ def load(path: Path, run: dict[str, Any]) -> dict[str, Any]:
     if differing:
         raise ValueError(f"checkpoint {path} belongs to another run (its value, this one's): {differing}")
     return saved
+
+
+@dataclass
+class Run:
+    """Where a training stands: all that a checkpoint holds.
+
+    Attributes
+    ----------
+    rates
+        The optimizer's own, which schedules multiply.
+    generator
+        Of the batches.
+    history
+        One entry for each step that was made.
+    position, state
+        Which piece of a stream came last, from 1, and the state behind it.
+    best, least
+        The weights at the best evaluation so far, or empty, and its metric.
+    """
+
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    seed: int = 0
+    device: str | torch.device = "cpu"
+    processes: Processes = ALONE
+    history: History = field(default_factory=History)
+    position: int = 0
+    state: Any = None
+    best: dict[str, Tensor] = field(default_factory=dict)
+    least: float = math.inf
+    path: Path | None = None
+
+    def __post_init__(self) -> None:
+        check_device(self.device)
+        self.model.to(self.device).train()
+        self.rates = [group["lr"] for group in self.optimizer.param_groups]
+        self.generator = torch.Generator().manual_seed(self.seed)
+        self.started = time.perf_counter()
+
+    def note(self, scores: dict[str, float], keep_best: str | None = None) -> dict[str, float]:
+        """Note an evaluation, the main process's for all, and the weights if they are the best by this metric."""
+        scores = self.processes.agree(scores)  # one set of scores decides on the best and on a plateau
+        if keep_best and scores[keep_best] < self.least:
+            self.least = scores[keep_best]
+            self.best = {name: value.detach().cpu().clone() for name, value in self.model.state_dict().items()}
+        self.history.evaluations.append({"step": len(self.history.step), "split": "valid", **scores})
+        return scores
+
+    def tick(self) -> None:
+        """Note the time."""
+        self.history.seconds = time.perf_counter() - self.started
+
+    def save(self) -> None:
+        """Write the checkpoint that :meth:`resume` was told of: the main process does, for all."""
+        own = {"state": move(self.state, "cpu"), "generators": generators(self.device)}
+        contents = {"run": self.settings, "history": asdict(self.history), "position": self.position}
+        contents |= {"least": self.least, "best": self.best, "own": self.processes.gather(own)}
+        contents |= {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}
+        contents["generator"] = self.generator.get_state()
+        if self.path and self.processes.main:
+            save(self.path, contents)
+
+    def resume(self, checkpoint: str | Path | None, settings: dict[str, Any]) -> None:
+        """Go on from a checkpoint if it is there; it must be of a run of the same settings."""
+        self.path, saved = Path(checkpoint) if checkpoint else None, None
+        self.settings = settings | {"seed": self.seed, "rates": self.rates}
+        self.settings |= {"format": 2}  # what an older version wrote is refused, not misread
+        self.settings |= {"processes": self.processes.count, "precision": self.processes.precision}
+        if self.path and self.processes.main and self.path.exists():
+            saved = load(self.path, self.settings)
+        saved = self.processes.agree(saved)
+        if saved is None:
+            return
+        self.model.load_state_dict(saved["model"])
+        self.optimizer.load_state_dict(saved["optimizer"])
+        self.generator.set_state(saved["generator"])
+        self.history, self.position = History(**saved["history"]), saved["position"]
+        self.least, self.best = saved["least"], saved["best"]
+        own = saved["own"][self.processes.rank]
+        self.state = move(own["state"], self.device)
+        set_generators(own["generators"], self.device)
+        self.started -= self.history.seconds

@@ -1,12 +1,7 @@
-"""Training of any model on any task, with a history that can be drawn and a run that can be resumed."""
+"""Training of any model on any task: the loop, with a history that can be drawn and a run that can be resumed."""
 
-from __future__ import annotations
-
-import copy
-import math
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +9,10 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from rtx_lib.training.checkpoints import detach, generators, load, move, save, set_generators
+from rtx_lib.training.checkpoints import Run, detach, move
 from rtx_lib.training.evaluation import check_positive, check_stream, evaluate
-from rtx_lib.training.processes import ALONE, Processes, check_device
+from rtx_lib.training.history import History
+from rtx_lib.training.processes import ALONE, Processes
 from rtx_lib.training.schedules import Plateau, Schedule
 
 
@@ -96,72 +92,74 @@ def fit(
     TrainingDiverged
         As soon as the loss or the gradient norm is not finite.
     ValueError
-        For numbers out of range, a device that torch cannot use, a stream of a task that has none, a best evaluation or
-        a plateau without evaluations, fewer sequences than processes, or a checkpoint of another run (of another
-        number of processes or precision, too) or that cannot be read.
+        For a checkpoint of another run (of another number of processes or precision, too) or that cannot be read.
     """
-    check_positive(steps=steps, lr=lr, checkpoint_every=checkpoint_every)
-    check_positive(eval_every=eval_every, eval_batches=eval_batches, eval_batch_size=eval_batch_size)
+    check_positive(steps=steps, lr=lr, eval_every=eval_every, checkpoint_every=checkpoint_every)
+    check_positive(eval_batches=eval_batches, eval_batch_size=eval_batch_size)
     if (keep_best or plateau) and not eval_every:
         raise ValueError("eval_every must be given with keep_best or plateau, got None")
-    optimizer = optimizer or torch.optim.Adam(model.parameters(), lr=lr)
-    scored = {"batch_size": eval_batch_size, "batches": eval_batches}
-    trainer = Trainer(
-        model, task, optimizer, batch_size, clip, schedule, plateau, stream_length, scored, seed, device, processes
-    )
     torch.manual_seed(seed + 1_000_003 * processes.rank)  # for dropout, another mask in each process
-    trainer.resume(checkpoint, steps=steps, keep_best=keep_best)
-    history, started = trainer.history, time.perf_counter() - trainer.history.seconds
-    todo = range(len(history.step) + 1, steps + 1)
-    bar = tqdm(todo, task.name, steps, initial=todo.start - 1, disable=not (progress and processes.main), mininterval=1)
-    for step in bar:
-        trainer.step(step)
-        if after_step:
-            after_step(step, model, history.loss[-1])
-        if eval_every and (step % eval_every == 0 or step == steps):
-            bar.set_postfix(trainer.evaluate(keep_best))
-        history.seconds = time.perf_counter() - started
-        if checkpoint and (step % checkpoint_every == 0 or step == steps):
-            trainer.save()
-    if trainer.best:
-        model.load_state_dict(trainer.best)
-    return history
+    run = Run(model, optimizer or torch.optim.Adam(model.parameters(), lr=lr), seed, device, processes)
+    how: dict[str, Any] = {"batch_size": batch_size, "clip": clip, "stream_length": stream_length}
+    run.resume(checkpoint, {"task": task.name, "steps": steps, "keep_best": keep_best} | how)
+    made, quiet = len(run.history.step), not (progress and processes.main)
+    scored: dict[str, Any] = {"batch_size": eval_batch_size, "batches": eval_batches, "stream_length": stream_length}
+    with tqdm(total=steps, initial=made, desc=task.name, disable=quiet, mininterval=1) as bar:
+        for step in islice(updates(run, task, schedule=schedule, plateau=plateau, **how), steps - made):
+            if after_step:
+                after_step(step, model, run.history.loss[-1])
+            if eval_every and (step % eval_every == 0 or step == steps):
+                bar.set_postfix(run.note(evaluate(model, task, device=device, **scored), keep_best))
+            run.tick()
+            bar.update()
+            if checkpoint and (step % checkpoint_every == 0 or step == steps):
+                run.save()
+    if run.best:
+        model.load_state_dict(run.best)
+    return run.history
 
 
-def update(
-    model: nn.Module,
+def updates(
+    run: Run,
     task: Any,
-    batch: tuple[Any, Tensor],
-    optimizer: torch.optim.Optimizer,
     *,
+    batch_size: int,
     clip: float | None = None,
-    state: Any = None,
-    share: float = 1.0,
-    accelerator: Any = None,
-) -> tuple[float, float, Any]:
-    """One step of training: the loss, the gradient norm before clipping, and the model's new state, cut from its graph.
+    schedule: Schedule | None = None,
+    plateau: Plateau | None = None,
+    stream_length: int | None = None,
+) -> Iterator[int]:
+    """The loop itself: one update after the other, without end; the number of each, from 1, when it is made.
 
-    Nothing is changed where the loss or the norm is not finite. Arguments as in :func:`fit`; with an ``accelerator``
-    the batch is a shard that makes this ``share`` of the loss, and loss and norm are those of the whole batch.
+    Arguments as in :func:`fit`.
     """
-    x, y = batch
-    prediction, state = model(x, state)
-    # A shard in which nothing counts has no mean, but it takes part in the sum over the processes.
-    loss = task.loss(prediction, y) if share else (prediction * 0).sum()
-    optimizer.zero_grad(set_to_none=True)
-    parameters = [p for p in model.parameters() if p.requires_grad]
-    limit = math.inf if clip is None else clip
-    if accelerator is None:
+    check_positive(batch_size=batch_size, clip=clip, stream_length=stream_length)
+    check_stream(task, stream_length)
+    model, task = run.processes.prepare(run.model, task)  # alone, as they are
+    optimizer, history = run.optimizer, run.history
+    source = batches(task, batch_size, stream_length, run.generator, run.position)
+    for step in count(len(history.step) + 1):
+        run.position, (x, y) = next(source)
+        x, y = move(x, run.device), y.to(run.device)
+        factor = (schedule(step) if schedule else 1.0) * (plateau(history.evaluations) if plateau else 1.0)
+        for group, rate in zip(optimizer.param_groups, run.rates, strict=True):
+            group["lr"] = rate * factor
+
+        prediction, state = model(x, run.state if run.position > 1 else None)
+        loss = task.loss(prediction, y)
+        optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        norm = nn.utils.clip_grad_norm_(parameters, limit)
-    else:
-        accelerator.backward(loss * share * accelerator.num_processes)  # it takes the mean over the processes
-        norm = accelerator.clip_grad_norm_(parameters, limit)
-        loss = accelerator.reduce(loss.detach() * share)
-    value, size = float(loss.detach()), float(norm)
-    if math.isfinite(value) and math.isfinite(size):
+        norm = clip_gradients(model, clip)
+        loss = run.processes.mean(loss.detach())
+        history.add(float(loss), float(norm), run.rates[0] * factor, run.path)  # no step where one is not finite
         optimizer.step()
-    return value, size, detach(state)
+        run.state = detach(state) if stream_length else None  # truncated backpropagation: no gradient goes back
+        yield step
+
+
+def clip_gradients(model: nn.Module, clip: float | None) -> Tensor:
+    """The norm of all gradients, which are then scaled down to ``clip`` if it is larger."""
+    return nn.utils.clip_grad_norm_(model.parameters(), float("inf") if clip is None else clip)
 
 
 def batches(
@@ -181,170 +179,3 @@ def batches(
         if not number:
             raise ValueError(f"stream_length and batch_size must leave at least one piece of {task.name}, got none")
         skip = 0
-
-
-@dataclass
-class History:
-    """What a training run left behind, one entry a step.
-
-    Attributes
-    ----------
-    step
-        Step numbers from 1.
-    loss
-        Training loss.
-    gradient_norm
-        Gradient norm before clipping.
-    lr
-        Learning rate.
-    evaluations
-        One dict for each evaluation: ``step``, ``split`` and the task's metrics.
-    seconds
-        Wall-clock time of training and evaluation, over all sittings of a resumed run.
-    """
-
-    step: list[int] = field(default_factory=list)
-    loss: list[float] = field(default_factory=list)
-    gradient_norm: list[float] = field(default_factory=list)
-    lr: list[float] = field(default_factory=list)
-    evaluations: list[dict[str, Any]] = field(default_factory=list)
-    seconds: float = 0.0
-
-    def add(self, loss: float, gradient_norm: float, lr: float, checkpoint: Path | None = None) -> None:
-        """Append the next step; ``TrainingDiverged``, with this last ``checkpoint``, if a number is not finite."""
-        step = len(self.step) + 1
-        for what, number in (("loss", loss), ("gradient norm", gradient_norm)):
-            if not math.isfinite(number):
-                raise TrainingDiverged(f"{what} is {number}", step, checkpoint, self)
-        self.step.append(step)
-        self.loss.append(loss)
-        self.gradient_norm.append(gradient_norm)
-        self.lr.append(lr)
-
-    def curve(self, metric: str) -> tuple[list[int], list[float]]:
-        """Steps and values of one metric over the evaluations."""
-        rows = [row for row in self.evaluations if metric in row]
-        return [row["step"] for row in rows], [row[metric] for row in rows]
-
-
-class TrainingDiverged(ArithmeticError):
-    """The loss or the gradient is no longer finite.
-
-    Attributes
-    ----------
-    step
-        The step at which it was seen; its update was not made.
-    history
-        Everything up to the step before.
-    """
-
-    def __init__(self, what: str, step: int, checkpoint: Path | None, history: History) -> None:
-        good = checkpoint if checkpoint and checkpoint.exists() else None
-        rescue = f"the last good checkpoint is {good}" if good else "no checkpoint was written"
-        super().__init__(f"{what} at step {step}; {rescue}")
-        self.step, self.history = step, history
-
-
-@dataclass
-class Trainer:
-    """A model on its way through :func:`fit`, whose arguments these are: what one step needs and what it leaves.
-
-    Attributes
-    ----------
-    scored
-        Further arguments of ``evaluate``: ``batch_size``, ``batches``.
-    history
-        One entry for each step that was made.
-    best
-        The weights at the best evaluation so far, or empty.
-    """
-
-    model: nn.Module
-    task: Any
-    optimizer: torch.optim.Optimizer
-    batch_size: int
-    clip: float | None = None
-    schedule: Schedule | None = None
-    plateau: Plateau | None = None
-    stream_length: int | None = None
-    scored: dict[str, Any] = field(default_factory=dict)
-    seed: int = 0
-    device: str | torch.device = "cpu"
-    processes: Processes = ALONE
-    history: History = field(default_factory=History)
-
-    def __post_init__(self) -> None:
-        check_positive(batch_size=self.batch_size, clip=self.clip, stream_length=self.stream_length)
-        check_stream(self.task, self.stream_length)
-        check_device(self.device)
-        self.rates = [group["lr"] for group in self.optimizer.param_groups]
-        self.generator = torch.Generator().manual_seed(self.seed)
-        self.position, self.state = 0, None
-        self.source = batches(self.task, self.batch_size, self.stream_length, self.generator)
-        self.best: dict[str, Tensor] = {}
-        self.checkpoint: Path | None = None
-        self.least = math.inf
-        self.model.to(self.device).train()
-        self.sharded = self.model
-        if accelerator := self.processes.accelerator:
-            accelerator.free_memory()  # of the run before
-            # A copy with the same parameters: what is prepared computes in mixed precision, and evaluations do not.
-            self.sharded, self.optimizer = accelerator.prepare(copy.copy(self.model), self.optimizer)
-
-    def step(self, at: int) -> None:
-        """Make one update, with the rate that the schedule has at step ``at``."""
-        self.position, (x, y) = next(self.source)
-        state = self.state if self.position > 1 else None
-        factor = self.schedule(at) if self.schedule else 1.0
-        factor *= self.plateau(self.history.evaluations) if self.plateau else 1.0
-        for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
-            group["lr"] = rate * factor
-        x, y, share = self.processes.part(self.task, x, y)
-        batch = (move(x, self.device), y.to(self.device))
-        together = {"clip": self.clip, "state": state, "share": share, "accelerator": self.processes.accelerator}
-        loss, norm, state = update(self.sharded, self.task, batch, self.optimizer, **together)
-        self.history.add(loss, norm, self.rates[0] * factor, self.checkpoint)
-        self.state = state if self.stream_length else None
-
-    def evaluate(self, keep_best: str | None = None) -> dict[str, float]:
-        """Note the scores on "valid", and the weights if they are the best by this metric."""
-        scores = evaluate(self.model, self.task, device=self.device, stream_length=self.stream_length, **self.scored)
-        scores = self.processes.agree(scores)  # one set of scores decides on the best and on a plateau
-        if keep_best and scores[keep_best] < self.least:
-            self.least = scores[keep_best]
-            self.best = {name: value.detach().cpu().clone() for name, value in self.model.state_dict().items()}
-        self.history.evaluations.append({"step": len(self.history.step), "split": "valid", **scores})
-        return scores
-
-    def save(self) -> None:
-        """Write the checkpoint that `resume` was told of: the main process does, for all."""
-        own = {"state": move(self.state, "cpu"), "generators": generators(self.device)}
-        contents = {"run": self.run, "history": asdict(self.history), "position": self.position}
-        contents |= {"least": self.least, "best": self.best, "own": self.processes.gather(own)}
-        contents |= {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}
-        contents["generator"] = self.generator.get_state()
-        if self.checkpoint and self.processes.main:
-            save(self.checkpoint, contents)
-
-    def resume(self, checkpoint: str | Path | None, **run: Any) -> None:
-        """Go on from a checkpoint if it is there; it must be of the same run, which these further settings describe."""
-        for name in ("batch_size", "stream_length", "seed", "clip", "rates"):
-            run[name] = getattr(self, name)
-        self.run = run | {"task": self.task.name, "format": 2}  # what an older version wrote is refused, not misread
-        self.run |= {"processes": self.processes.count, "precision": self.processes.precision}
-        self.checkpoint = Path(checkpoint) if checkpoint else None
-        saved = None
-        if self.checkpoint and self.processes.main and self.checkpoint.exists():
-            saved = load(self.checkpoint, self.run)
-        saved = self.processes.agree(saved)
-        if saved is None:
-            return
-        self.model.load_state_dict(saved["model"])
-        self.optimizer.load_state_dict(saved["optimizer"])
-        self.generator.set_state(saved["generator"])
-        self.history, self.position = History(**saved["history"]), saved["position"]
-        self.source = batches(self.task, self.batch_size, self.stream_length, self.generator, self.position)
-        self.least, self.best = saved["least"], saved["best"]
-        own = saved["own"][self.processes.rank]
-        self.state = move(own["state"], self.device)
-        set_generators(own["generators"], self.device)

@@ -19,15 +19,15 @@ the launcher ends the others. ``Accelerator.save_state`` is not used: it writes 
 can leave half-written, and knows neither a stream's state nor which run it belongs to. The package is optional.
 """
 
+import copy
 import math
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch import Tensor
-
-from rtx_lib.training.checkpoints import map_tensors
+from torch import Tensor, nn
 
 PRECISIONS = ("no", "bf16")
 """What ``--mixed-precision`` of ``accelerate`` may be here; parameters stay as they are. fp16 would leave out steps."""
@@ -91,6 +91,18 @@ class Processes:
         share = 1.0 if getattr(task, "summed", False) else weight(rows(y)) / whole
         return map_tensors(x, rows), rows(y), share
 
+    def prepare(self, model: nn.Module, task: Any) -> tuple[nn.Module, Any]:
+        """The model as this process trains it, and its share of the task; alone, both as they are."""
+        if self.accelerator is None:
+            return model, task
+        self.accelerator.free_memory()  # of the run before
+        # A copy with the same parameters: what is prepared computes in mixed precision, and evaluations do not.
+        return self.accelerator.prepare(copy.copy(model)), Shared(task, self)
+
+    def mean(self, loss: Tensor) -> Tensor:
+        """The mean over all processes, which is the loss of the global batch."""
+        return loss if self.accelerator is None else self.accelerator.reduce(loss, reduction="mean")
+
     def agree(self, value: Any) -> Any:
         """The main process's value, in all of them."""
         if self.count == 1:
@@ -106,6 +118,43 @@ class Processes:
         from accelerate.utils import gather_object
 
         return gather_object([value])
+
+
+class Shared:
+    """A task of which each process sees its own rows, and whose losses have the global one for their mean."""
+
+    def __init__(self, task: Any, processes: Processes) -> None:
+        self.task, self.processes, self.share = task, processes, 1.0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.task, name)
+
+    def batch(self, *arguments: Any) -> tuple[Any, Tensor]:
+        """This process's rows of a batch."""
+        return self._own(self.task.batch(*arguments))
+
+    def stream(self, *arguments: Any) -> Any:
+        """This process's rows of every piece."""
+        return map(self._own, self.task.stream(*arguments))
+
+    def _own(self, batch: tuple[Any, Tensor]) -> tuple[Any, Tensor]:
+        x, y, self.share = self.processes.part(self.task, *batch)
+        return x, y
+
+    def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
+        """N times this process's share of the loss."""
+        # A shard in which nothing counts has no mean, but it takes part in the sum over the processes.
+        loss: Tensor = self.task.loss(prediction, y) if self.share else (prediction * 0).sum()
+        return loss * self.share * self.processes.count
+
+
+def map_tensors(state: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """The same nested state, with ``change`` applied to every tensor."""
+    if isinstance(state, Tensor):
+        return change(state)
+    if isinstance(state, tuple | list):
+        return type(state)(map_tensors(part, change) for part in state)
+    return state
 
 
 ALONE = Processes()

@@ -36,7 +36,7 @@ def _rwkv4(arrays: Arrays, backend: str) -> Arrays:
             loss = loss + (outcomes["out_channel"] * arrays["grad_channel"]).sum()
             named |= {f"ffn_{name}": parameter for name, parameter in channel.named_parameters()}
     if "grad_out" in arrays:
-        found = torch.autograd.grad(loss, [x, *named.values()])
+        found = torch.autograd.grad(loss, [x, *named.values()], materialize_grads=True)
         names = ["gx", *(f"g/{name.removesuffix('.weight')}" for name in named)]
         outcomes |= dict(zip(names, found, strict=True))
     return {name: value.detach() for name, value in outcomes.items()}

@@ -1,6 +1,8 @@
 """Transformer-XL among the reference values: which of our parameters its official names mean, and its segments."""
 
+from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -8,6 +10,7 @@ from torch.func import functional_call
 
 from rtx_lib.layers.adaptive import AdaptiveSoftmax
 from rtx_lib.models.transformer_xl import TransformerXL
+from rtx_lib.models.transformer_xl_variants import AdaptiveTransformerXL
 
 Arrays = dict[str, Tensor]
 
@@ -32,10 +35,12 @@ LAYER = {
 def build(arrays: Arrays, tied: bool = False) -> TransformerXL:
     """A model of the file's sizes, with random weights."""
     vocabulary, width = int(arrays["n_token"]), int(arrays["d_model"])
-    return TransformerXL(
-        vocabulary,
-        vocabulary,
-        vocabulary=vocabulary,
+    tables = {"cutoffs": arrays["cutoffs"].tolist(), "divide": int(arrays["div_val"])}
+    tables["embedding_size"] = int(arrays["d_embed"])
+    kind: Any = partial(TransformerXL, vocabulary, vocabulary, vocabulary=vocabulary)
+    if tables != {"cutoffs": [], "divide": 1, "embedding_size": width}:
+        kind = partial(AdaptiveTransformerXL, vocabulary, **tables)
+    model: TransformerXL = kind(
         width=width,
         heads=int(arrays["n_head"]),
         layers=int(arrays["n_layer"]),
@@ -47,10 +52,8 @@ def build(arrays: Arrays, tied: bool = False) -> TransformerXL:
         clamp=int(arrays["clamp_len"]),
         tied=tied,
         untied_uv=not tied,
-        cutoffs=arrays["cutoffs"].tolist(),
-        divide=int(arrays["div_val"]),
-        embedding_size=int(arrays["d_embed"]),
-    ).double()
+    )
+    return model.double()
 
 
 def official_parameters(arrays: Arrays) -> Arrays:

@@ -328,23 +328,9 @@ def test_files_of_other_sizes(tmp_path, stem, sizes):
     assert max(errors.values()) < 1e-9, errors
 
 
-# ---- what a file says is compared, or refused
+# ---- what a file says is compared, or refused: the code that does it is one for all families
 
-EXAMPLES = [("cell_rnn", {}), ("cell_lstm", {}), ("cell_gru", {}), ("indrnn_recurrent", {})]
-EXAMPLES += [(stem, NETS[stem]) for stem in ("indrnn_plain_bn_after_deep", "indrnn_residual", "indrnn_dense")]
-EXAMPLES += [("rtransformer_gru", {"local_layers": 2}), ("rtransformer_gru", {"image": (2, 4), "length": 4})]
-EXAMPLES += [("tcn", {}), ("transformer_annotated", {"gradients": True}), ("transformer_torch_pre", {"layers": 2})]
-EXAMPLES += [("neural_gpu", {}), ("neural_gpu_cgru", {})]
-EXAMPLES += [("transformer_torch_post", {"layers": 2}), ("txl_plain", {}), ("txl_adaptive", ADAPTIVE)]
-EXAMPLES += [("qrnn_fo", {}), ("qrnn_ifo", {"pooling": "ifo", "layers": 2})]
-EXAMPLES += [("elmo_bilm", {"skip": True}), ("elmo_projected", {}), ("elmo_official_tiny", {})]
-EXAMPLES += [("selective_scan", {}), ("mamba_block", {}), ("mamba2_block", {"groups": 2}), ("s4d", {})]
-EXAMPLES += [("mingru", {}), ("minlstm", {}), ("minrnn_extra", {}), ("lru", {})]
-EXAMPLES += [("slstm_cell", {}), ("slstm_layer", {}), ("mlstm_cell", {}), ("mlstm_layer", {})]
-EXAMPLES += [("delta_rule_negative", {"most": 2.0}), ("gated_delta_rule", {}), ("gla", {}), ("ssd", {})]
-EXAMPLES += [("linear_attention", {})]
-EXAMPLES += [("rglru", {}), ("rwkv4", {}), ("retention", {})]
-EXAMPLES += [("bytenet_stack", {}), ("convs2s", {}), ("memn2n", {}), ("optim_rules", {})]
+EXAMPLES = [("cell_gru", {}), ("elmo_bilm", {"skip": True}), ("txl_plain", {})]
 examples = pytest.mark.parametrize("stem, sizes", EXAMPLES, ids=str)
 
 
@@ -352,7 +338,7 @@ examples = pytest.mark.parametrize("stem, sizes", EXAMPLES, ids=str)
 def test_a_wrong_number_is_seen(tmp_path, stem, sizes):
     """In its own outcome: each is wrong by another amount."""
     path, names = make(tmp_path, stem, **sizes)
-    amounts = {name: k if "tracked" in name else k / 1000 for k, name in enumerate(sorted(names), start=1)}
+    amounts = {name: k / 1000 for k, name in enumerate(sorted(names), start=1)}
 
     def change(name):
         def changed(arrays):
@@ -368,21 +354,7 @@ def test_a_wrong_number_is_seen(tmp_path, stem, sizes):
 
 UNKNOWN = {
     "cell_gru": ["cn"],
-    "indrnn_plain_bn_after_deep": ["b1/RNNs.7.norm1.bn.running_var", "g/RNNs.0", "b1/h", "gh0"],
-    "rtransformer_gru": ["block0_local2_rnn", "block2_out", "g/norm.a_2", "g/forward_net.0.connection.norm.b_2"],
-    "tcn": ["level3_out", "g/network.1.downsample.bias", "gh0"],
-    "transformer_annotated": ["gh0", "b1/norm"],
     "elmo_bilm": ["layer4", "g/embed", "mix_g", "forward0"],
-    "elmo_projected": ["layer3", "forward2_hn", "mix_out", "g/forward_layer_2.state_linearity.bias"],
-    "elmo_official_tiny": ["w/CNN/W_cnn_9", "w/softmax/W", "emb/0/9", "emb/9/0"],
-    "neural_gpu": ["gx", "g/cgru_2/r/CvB"],
-    "neural_gpu_cgru": ["state", "ids", "g/embedding"],
-    "selective_scan": ["gx", "g/A", "conv_state"],
-    "mamba_block": ["last_state", "g/conv.weight", "g/dt_bias"],
-    "s4d": ["g/kernel.B", "h"],
-    "slstm_cell": ["out_steps", "gstate0"],
-    "mlstm_cell": ["out_eps", "out_quadratic", "g/q"],
-    "mlstm_layer": ["out_recurrent", "g/q_proj.scale"],
     "txl_plain": ["seg3/nll", "seg0/mem3", "gx", "seg0/logits"],
 }
 
@@ -391,7 +363,7 @@ UNKNOWN = {
 def test_arrays_that_we_do_not_compute_are_refused(tmp_path, stem, sizes):
     path, _ = make(tmp_path, stem, **sizes)
     arrays = dict(np.load(path))
-    for name in ["surprise", "g/surprise", *UNKNOWN.get(stem, [])]:
+    for name in ["surprise", "g/surprise", *UNKNOWN[stem]]:
         np.savez(path, **arrays, **{name: np.zeros(8)})
         with pytest.raises(ValueError, match=f"also holds .*{name}"):
             check(path)
@@ -415,10 +387,8 @@ def test_other_parameters_are_refused(tmp_path, stem, sizes):
     """One too many, and one too few."""
     path, _ = make(tmp_path, stem, **sizes)
     arrays = dict(np.load(path))
-    parameters = [name for name in arrays if name.startswith("p/") and "output.0" not in name and "rt.norm" not in name]
-    if not parameters:  # of the recurrence alone
-        return
-    for name in ("p/other", "p/network.0.conv3.bias", "p/layers.2.dec_attn.r_net.weight"):
+    parameters = [name for name in arrays if name.startswith("p/")]
+    for name in ("p/other", "p/layers.2.dec_attn.r_net.weight"):
         np.savez(path, **arrays, **{name: np.zeros(8)})
         with pytest.raises((ValueError, RuntimeError), match=rf"(also holds|Unexpected key).*{name[-5:]}"):
             check(path)

@@ -12,11 +12,8 @@ from rtx_lib.diagnostics.measuring import measure
 
 from .attention import attention, transformer
 from .between import local_rnn, txl
-from .comparison import race
-from .parallel import linear, qrnn
-from .recurrence import cells, indrnn, rnn
-from .recurrence_returns import diagonal, matrix_state, selective
-from .sentiment import sentiment
+from .kernels import cells, diagonal, indrnn, linear, matrix_state, qrnn, rnn, selective
+from .steps import race, sentiment
 
 CASES: dict[str, Callable[..., list[dict[str, Any]]]] = {
     "rnn": rnn,

@@ -7,8 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rtx_book.bench.measuring import Variant, both_ways, compare, row
-from rtx_lib.diagnostics.measuring import measure
+from rtx_book.bench.measuring import Variant, both_ways, compare, joined, pairs
 from rtx_lib.layers import MultiHeadAttention, causal_mask, make_positions
 from rtx_lib.models.plain_gpt import PlainGPT
 from rtx_lib.models.transformer import CausalTransformer
@@ -40,17 +39,17 @@ def attention(
         size, against = f", B={batch} T={steps} D={width} H={heads}", "torch.nn.MultiheadAttention"
         variants: dict[str, Variant] = {
             against: both_ways(torchs, x),
-            f"rtx_lib{size}": both_ways(partial(ours, causal=True), x),
-            f"rtx_lib, weights looked at{size}": both_ways(partial(looked_at, causal=True), x),
+            "rtx_lib": both_ways(partial(ours, causal=True), x),
+            "rtx_lib, weights looked at": both_ways(partial(looked_at, causal=True), x),
         }
-        rows += compare("attention", against, variants, device, 15, kind="torch.nn")
-        schemes: dict[str, Variant] = {"no positions": variants[f"rtx_lib{size}"]}
+        rows += compare("attention", variants, pairs(variants, against, "torch.nn"), device, 15, size)
+        schemes = {"no positions": variants["rtx_lib"]}
         for scheme in ("shaw", "xl", "rotary", "alibi"):
             positions = make_positions(scheme, width=width, heads=heads)
             layer = MultiHeadAttention(width, heads, positions=positions).to(device)
-            schemes[scheme + size] = both_ways(partial(layer, causal=True), x)
-        compared = compare("attention", "no positions", schemes, device, rounds=15, kind="ours")
-        rows += [found | {"max_error": None} for found in compared]
+            schemes[scheme] = both_ways(partial(layer, causal=True), x)
+        told = pairs(schemes, "no positions", "ours", same=False)
+        rows += compare("attention", schemes, told, device, 15, size)
     return rows
 
 
@@ -69,13 +68,11 @@ def transformer(
     causal = CausalTransformer(65, 65, vocabulary=65, tied=True, bias=False, **settings).to(device)
 
     def once(model: nn.Module) -> Tensor:
-        gradients = torch.autograd.grad(model(ids)[0].logsumexp(-1).sum(), list(model.parameters()))
-        return torch.cat([gradient.flatten() for gradient in gradients])
+        return joined(torch.autograd.grad(model(ids)[0].logsumexp(-1).sum(), list(model.parameters())))
 
-    name = f"rtx_lib, B={batch} T={steps} D={width}, {layers} layers"
-    models: dict[str, Variant] = {"plain GPT": partial(once, gpt), name: partial(once, causal)}
-    seconds = measure(models, rounds=15, device=device)
-    rows = [row("transformer", name, "plain GPT", seconds["plain GPT"] / seconds[name], None, device, "torch.nn")]
+    size = f", B={batch} T={steps} D={width}, {layers} layers"
+    models: dict[str, Variant] = {"plain GPT": partial(once, gpt), "rtx_lib": partial(once, causal)}
+    rows = compare("transformer", models, pairs(models, "plain GPT", "torch.nn", same=False), device, 15, size)
 
     @torch.no_grad()
     def cached() -> Tensor:
@@ -95,4 +92,4 @@ def transformer(
         return torch.cat(logits, 1)
 
     variants = {"recomputing": recomputed, f"key-value cache, {generated} tokens": cached}
-    return rows + compare("transformer", "recomputing", variants, device, kind="ours")
+    return rows + compare("transformer", variants, pairs(variants, "recomputing", "ours"), device)

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rtx_book.bench.measuring import Variant, both_ways, compare, row
+from rtx_book.bench.measuring import Variant, both_ways, compare, joined, pairs, row
 from rtx_lib.diagnostics.measuring import measure
 from rtx_lib.layers import causal_mask
 from rtx_lib.models.r_transformer import LocalRNN
@@ -38,12 +38,10 @@ def local_rnn(
                 windows = padded.index_select(1, index).reshape(-1, window, x.shape[-1])
                 return layer(windows)[0][:, -1].view(x.shape)
 
-            against, name = f"windows in torch.nn.{twin.__name__}", f"rtx_lib, {cell}, B={batch} T={steps} D={width}"
-            variants = {
-                against: both_ways(gathered, x, theirs.parameters()),
-                name: both_ways(ours, x, ours.parameters()),
-            }
-            rows += compare("local-rnn", against, variants, device, kind="original", memory=True)
+            against, size = f"windows in torch.nn.{twin.__name__}", f", B={batch} T={steps} D={width}"
+            variants = {against: both_ways(gathered, x, theirs.parameters())}
+            variants[f"rtx_lib, {cell}"] = both_ways(ours, x, ours.parameters())
+            rows += compare("local-rnn", variants, pairs(variants, against, "original"), device, size=size, memory=True)
     return rows
 
 
@@ -147,18 +145,17 @@ def _layouts(device: str, batch: int, queries: int, past: int, width: int, heads
 
     def gradients(forward: Variant, leaf: Tensor) -> Tensor:
         dx, *others = torch.autograd.grad(forward().square().sum(), [leaf, *layer.parameters()])
-        dx = dx if leaf is x else dx.transpose(0, 1)
-        return torch.cat([gradient.flatten() for gradient in (dx, *others)])
+        return joined([dx if leaf is x else dx.transpose(0, 1), *others])
 
-    size = f"B={batch} T={queries} M={past} D={width} H={heads}"
+    against, size = "authors' layout", f", B={batch} T={queries} M={past} D={width} H={heads}"
     variants: dict[str, Variant] = {
-        "authors' layout": partial(gradients, theirs, x_first),
-        f"rtx_lib, {size}": partial(gradients, ours, x),
+        against: partial(gradients, theirs, x_first),
+        "rtx_lib": partial(gradients, ours, x),
     }
-    rows = compare("txl", "authors' layout", variants, device, rounds=15, kind="original")
+    rows = compare("txl", variants, pairs(variants, against, "original"), device, 15, size)
     with torch.no_grad():
-        variants = {"authors' layout": theirs, f"rtx_lib without gradients, {size}": ours}
-        return rows + compare("txl", "authors' layout", variants, device, rounds=15, kind="original")
+        variants = {against: theirs, "rtx_lib without gradients": ours}
+        return rows + compare("txl", variants, pairs(variants, against, "original"), device, 15, size)
 
 
 def _time_major(layer: RelativeAttention, x: Tensor, memory: Tensor, r: Tensor, hidden: Tensor) -> Tensor:

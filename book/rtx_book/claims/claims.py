@@ -39,6 +39,7 @@ from rtx_book.paths import book_file
 from rtx_book.records import measured, rules
 from rtx_book.records.rules import read_entries, truth
 from rtx_book.records.seeds import MIN_SEEDS, better, median_interval
+from rtx_book.words import padded
 
 VERDICTS = ("holds", "contradicted", "undecided", "budget too small", "claimed by nobody")
 HOLDS, CONTRADICTED, UNDECIDED, SHORT, NOBODY = VERDICTS
@@ -217,14 +218,6 @@ def all_claims() -> tuple[Claim, ...]:
 # ------------------------------------------------------------------------------------------------ how they are told
 
 
-def number(value: float) -> str:
-    """Three significant digits; whole numbers from a thousand on with commas; never for a step not reached."""
-    if math.isinf(value):
-        return "never"
-    digits = f"{value:#.3g}"
-    return f"{value:,.0f}" if abs(float(digits)) >= 1000 else digits.rstrip(".")
-
-
 def said(values: Sequence[float | None], runs: Sequence[Mapping[str, Any]]) -> str:
     """Median and range over the seeds, and how many runs diverged or have no value for another reason."""
     whole = [value for value in values if value is not None]
@@ -232,8 +225,7 @@ def said(values: Sequence[float | None], runs: Sequence[Mapping[str, Any]]) -> s
     if whole:
         finite = all(map(math.isfinite, whole))
         low, high = median_interval(whole) if finite else (min(whole), max(whole))
-        text = number(statistics.median(whole))
-        ends = number(low), number(high)
+        text, *ends = ("never" if math.isinf(end) else padded(end) for end in (statistics.median(whole), low, high))
         parts.append(text if {*ends} == {text} else f"{text} [{ends[0]}, {ends[1]}]")
     for reason, count in measured.lost(values, runs).items():
         parts.append(f"all {count} {reason}" if count == len(runs) else f"{count} of {len(runs)} {reason}")

@@ -170,16 +170,6 @@ def rate_of(study: Mapping[str, Any], found: Finding, part: str | None = None, *
 # ------------------------------------------------------------------------------------------------ in words
 
 
-def number(value: float | None) -> str:
-    """Three significant digits: ``0.163``, ``1,240``, ``2.1e-24``; ``not finite`` for None."""
-    if value is None:
-        return "not finite"
-    short = float(f"{value:.3g}")
-    if value and not 1e-3 <= abs(short) < 1e6:
-        return f"{value:.1e}"
-    return f"{value:,.0f}" if abs(short) >= 1000 or value == int(value) else f"{short:g}"
-
-
 def rate_text(rate: Rate | None) -> str:
     """ "held in 38 of 40 runs"; the list of findings says which runs were seen before the bound was set."""
     if rate is None:

@@ -11,21 +11,10 @@ from typing import Any
 
 from rtx_book.claims.claims import Claim, Judgement, all_claims, as_html, budget, judge, label, numbers, told_finding
 from rtx_book.claims.claims import plain as words
-from rtx_book.claims.findings import (
-    AUDIT,
-    LOOKS,
-    MIME,
-    PROFILES,
-    Bound,
-    Finding,
-    Rate,
-    load_study,
-    number,
-    rate_of,
-    rate_text,
-)
+from rtx_book.claims.findings import AUDIT, LOOKS, MIME, PROFILES, Bound, Finding, Rate, load_study, rate_of, rate_text
 from rtx_book.records import measured
 from rtx_book.records.records import load
+from rtx_book.words import number
 
 _ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)+")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ TRIAL = "rate-"  # how the names of trials of rates begin: they have one seed, a
 
 @dataclass(frozen=True)
 class Statement:
-    """One entry: a part of the Markdown of a ``chapter`` or of a ``page`` of the book, and what must be true for it."""
+    """One entry: a part of the text of a ``chapter`` or of a ``page`` of the book, and what must be true for it."""
 
     says: str
     ours: Mapping[str, str] = field(default_factory=dict)
@@ -41,12 +42,22 @@ def read_statements(path: Path) -> list[Statement]:
     return found
 
 
-def markdown(statement: Statement, root: Path) -> str:
-    """The Markdown of the page that a statement stands in, cells apart by an empty line."""
+def text_of(statement: Statement, root: Path) -> str:
+    """What the page of a statement says, cells apart by an empty line: its Markdown and the strings of its code.
+
+    A figure's title, and a sentence that stands under a table, are typed in code.
+    """
     if statement.page:
         return (root / "book" / f"{statement.page}.md").read_text(encoding="utf-8")
     cells = json.loads((root / "notebooks" / f"{statement.chapter}.ipynb").read_text(encoding="utf-8"))["cells"]
-    return "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    sources = [(cell["cell_type"], "".join(cell["source"])) for cell in cells]
+    return "\n\n".join(text for kind, own in sources for text in ([own] if kind == "markdown" else strings(own)))
+
+
+def strings(code: str) -> list[str]:
+    """The strings typed in Python, those that stand one behind the other as one."""
+    nodes = ast.walk(ast.parse(code))
+    return [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
 
 
 def faults(statement: Statement, root: Path, records: measured.Records) -> list[str]:
@@ -68,7 +79,7 @@ def faults(statement: Statement, root: Path, records: measured.Records) -> list[
     """
     name = statement.chapter or statement.page
     try:
-        text = markdown(statement, root)
+        text = text_of(statement, root)
     except FileNotFoundError:
         return [f"there is no {name}"]
     there = " ".join(statement.says.split()) in " ".join(text.split())  # wherever the lines are broken

@@ -37,15 +37,7 @@ _FIT = (  # after the view has drawn itself, and again when a map of another len
 def _weights(attention: Any, queries: int, keys: int) -> np.ndarray:
     """The weights as (layers, heads, queries, keys), with three decimals."""
     layers = [np.asarray(layer.detach().cpu() if hasattr(layer, "detach") else layer) for layer in attention]
-    layers = [layer[0] if layer.ndim == 4 and layer.shape[0] == 1 else layer for layer in layers]
-    shapes = [layer.shape for layer in layers]
-    if len(set(shapes)) != 1 or len(shapes[0]) != 3 or shapes[0][1:] != (queries, keys):
-        allowed = "layers of one shape (1, H, T, S) or (H, T, S)"
-        raise ValueError(f"attention must hold {allowed} with T = {queries} and S = {keys} tokens, got {shapes}")
-    weights = np.stack(layers).astype(np.float64)
-    if not np.isfinite(weights).all():
-        raise ValueError("attention must be finite, got NaN or infinity")
-    return weights.round(3)
+    return np.stack(layers).reshape(len(layers), -1, queries, keys).astype(np.float64).round(3)
 
 
 def attention_view(
@@ -69,14 +61,7 @@ def attention_view(
         Line below, as HTML.
     layer
         Which is shown at first; else the first.
-
-    Raises
-    ------
-    ValueError
-        If ``title`` is empty, a shape does not fit the tokens or the other layers, or a weight is not finite.
     """
-    if not title.strip():
-        raise ValueError(f"title must say what is shown, got {title!r}")
     weights = _weights(attention, len(tokens), len(source))
 
     # bertviz stacks with torch and so takes nothing but tensors; float64, since float32 writes 0.1 as 0.10000000149.

@@ -1,6 +1,6 @@
 """What diagrams are drawn with: boxes, circles, arrows and words, and lines by the hundred as one artist."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,16 +100,3 @@ class Pen:
     def label(self, part: str, x: float, y: float, text: str, side: str = "left", size: float = 11) -> None:
         """A text that is never bold."""
         self.word("", x, y, text, ha=side, fontsize=size)
-
-
-def look_up(stage: str, texts: Mapping[str, str]) -> str:
-    """What belongs to a stage of a diagram.
-
-    Raises
-    ------
-    ValueError
-        If there is no such stage.
-    """
-    if stage not in texts:
-        raise ValueError(f"stage must be one of {list(texts)}, got {stage!r}")
-    return texts[stage]

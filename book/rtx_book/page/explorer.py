@@ -15,14 +15,6 @@ MOVE = f"({beside('explorer.js')})(this)"
 """What a control of an explorer does when it is moved."""
 
 
-def check_start(start: int, count: int) -> None:
-    """Raise ValueError unless there are at least two positions and ``start`` is one of them."""
-    if count < 2:
-        raise ValueError(f"values or frames must hold at least 2 positions, got {count}")
-    if not 0 <= start < count:
-        raise ValueError(f"start must be from 0 to {count - 1}, got {start}")
-
-
 def control(name: str, labels: Sequence[str], start: int, oninput: str = "", button: str = "") -> str:
     """The control that explorers and films share: a native range, named, driven by keyboard, and where it stands.
 
@@ -89,14 +81,7 @@ def explorer(
         Keep the frames at least 600 px wide and let them scroll inside their own box.
     said
         Write below each frame what it shows; screen readers have it as the picture's name.
-
-    Raises
-    ------
-    ValueError
-        If ``start`` is no index of ``values``, if there are fewer than two, if an alternative text is
-        empty, or if all frames together exceed 600 kB.
     """
-    check_start(start, len(values))
     labels = [_written(fmt, value) for value in values]
     texts = [
         require_alt(alt(value)) if callable(alt) else f"{require_alt(alt)} ({name} = {label})"
@@ -170,13 +155,7 @@ def slider(draw: Callable[[Any], Figure], values: Sequence[Any], name: str, fmt:
     -------
     Any
         An ``ipywidgets.VBox`` of the slider and the picture.
-
-    Raises
-    ------
-    ValueError
-        If ``start`` is no index of ``values`` or there are fewer than two.
     """
-    check_start(start, len(values))
     import ipywidgets  # only readers with a kernel need it
 
     labels = [_written(fmt, value) for value in values]

@@ -43,13 +43,7 @@ _FONT_LIST = re.compile(r"('DejaVu Sans')(, '[^']*')+")
 
 
 def require_alt(alt: object) -> str:
-    """The text alternative, stripped.
-
-    Raises
-    ------
-    ValueError
-        If it is not a text, or a word alone: that is no finding.
-    """
+    """The text alternative, stripped."""
     if not isinstance(alt, str) or len(alt.split()) < 2:
         raise ValueError(f"alt must be a text that states what the figure shows, got {alt!r}")
     return alt.strip()
@@ -143,11 +137,6 @@ def to_svg(fig: Figure, alt: str) -> str:
     -------
     str
         The element as text. The same figures in the same order give the same bytes.
-
-    Raises
-    ------
-    ValueError
-        If ``alt`` is a word alone, or none.
     """
     name = require_alt(alt)  # before the figure is closed
     return write_svg(svg_tree(fig), name)
@@ -183,11 +172,6 @@ def show(fig: Figure, alt: str, caption: str | None = None, *, title: str | None
     wide
         Keep it at least 600 px wide and let it scroll inside its own box; otherwise it shrinks with the page, as far
         as its text can be read.
-
-    Raises
-    ------
-    ValueError
-        If ``alt`` is a word alone, or none.
     """
     name = require_alt(alt)
     root = svg_tree(fig)
@@ -197,13 +181,7 @@ def show(fig: Figure, alt: str, caption: str | None = None, *, title: str | None
 
 
 def in_page(content: str, caption: str | None, kind: str, *, title: str | None = None, **data: Any) -> HTML:
-    """A figure of the given kind that answers to the reader; its script finds ``data``, numbers and texts, on it.
-
-    Raises
-    ------
-    ValueError
-        If it takes more than :data:`LIMIT`.
-    """
+    """A figure of the given kind that answers to the reader; its script finds ``data``, numbers and texts, on it."""
     packed = {
         name: json.dumps(own, ensure_ascii=False, separators=(",", ":"), allow_nan=False) for name, own in data.items()
     }

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
-from rtx_book.page.explorer import check_start, control
+from rtx_book.page.explorer import control
 from rtx_book.page.figure import in_page, least_width, require_alt, scripted, scroll_box, svg_tree, write_svg
 
 Frame: TypeAlias = Mapping[str, Any]
@@ -61,25 +61,13 @@ def film(
         Line above, as HTML: the finding in one sentence.
     wide
         Keep the picture at least 600 px wide and let it scroll inside its own box; use it above 6.5 inches.
-
-    Raises
-    ------
-    ValueError
-        If arguments do not fit together, a gid is missing, doubled or of another kind of artist, x and y differ in
-        length, or the film exceeds 600 kB.
     """
     text = require_alt(alt)
-    check_start(start, len(frames))
     if len(labels) != len(frames):
         raise ValueError(f"labels must hold one text per frame ({len(frames)}), got {len(labels)}")
-    if not fps > 0:
-        raise ValueError(f"fps must be positive, got {fps}")
-    for i, frame in enumerate(frames):
-        if set(frame) != set(frames[0]):
-            raise ValueError(f"frames[{i}] must name {sorted(frames[0])} like the first frame, got {sorted(frame)}")
     artists = {gid: _find(fig, gid) for gid in frames[0]}
     for gid, artist in artists.items():
-        _place(artist, max(_check(artist, frame[gid], gid) for frame in frames))
+        _place(artist, [frame[gid] for frame in frames])
 
     root = svg_tree(fig)
     fig.set_dpi(72)  # an SVG's user unit: from here on display coordinates are the picture's, upside down
@@ -96,16 +84,9 @@ def film(
 
 
 def at_frame(fig: Figure, frame: Frame) -> Figure:
-    """``fig`` with its named artists where ``frame`` has them: one frame of a :func:`film`, for ``slider``.
-
-    Raises
-    ------
-    ValueError
-        If a gid is missing, doubled or of another kind of artist, or a line's x and y differ in length.
-    """
+    """``fig`` with its named artists where ``frame`` has them: one frame of a :func:`film`, for ``slider``."""
     for gid, value in frame.items():
         artist = _find(fig, gid)
-        _check(artist, value, gid)
         if isinstance(artist, Text):
             artist.set_text(value)
         else:
@@ -123,25 +104,14 @@ def _find(fig: Figure, gid: str) -> Line2D | Text:
     raise ValueError(f"gid {gid!r} of the frames must belong to one artist, a Line2D or Text, got {kinds}")
 
 
-def _check(artist: Line2D | Text, value: Any, gid: str) -> int:
-    """Number of points of one frame's value, 0 for a text."""
-    if isinstance(artist, Text):
-        if not isinstance(value, str):
-            raise ValueError(f"a frame of the text {gid!r} must be a str, got {value!r}")
-        return 0
-    if len(value) != 2 or np.ndim(value[0]) != 1 or np.shape(value[0]) != np.shape(value[1]):
-        raise ValueError(f"a frame of the line {gid!r} must be (x, y), two one-dimensional arrays of one length")
-    return len(value[0])
-
-
-def _place(artist: Line2D | Text, points: int) -> None:
+def _place(artist: Line2D | Text, values: Sequence[Any]) -> None:
     """Give the artist a stand-in inside the axes, so that matplotlib draws every element the film will move."""
     if isinstance(artist, Text):
         artist.set_text(artist.get_text() or "-")
         return
     assert artist.axes is not None
     middle = artist.get_transform().inverted().transform(artist.axes.transAxes.transform((0.5, 0.5)))
-    artist.set_data(np.tile(middle[:, None], max(points, 1)))
+    artist.set_data(np.tile(middle[:, None], max(1, *(len(x) for x, _ in values))))
 
 
 def _move(artist: Line2D | Text, value: Any) -> str:

@@ -72,11 +72,6 @@ def draw_side_by_side(
         A loss to compare with, as a dashed line, and its name.
     looks
         The models whose looks they have, or places in the cycle.
-
-    Raises
-    ------
-    ValueError
-        If no evaluation has the loss of both.
     """
     fig, ax = plt.subplots(figsize=(5.8, 3.4))
     for name, kind, key in zip(names, looks, ("loss", "reference_loss"), strict=True):
@@ -123,16 +118,8 @@ def draw_strips(
         Decimals of the medians.
     signed
         Whether they bear a plus sign too.
-
-    Raises
-    ------
-    ValueError
-        If no row has values, or one is not finite.
     """
     values = {label: np.asarray(row, dtype=float).ravel() for label, row in rows.items()}
-    every = np.concatenate([[], *values.values()])
-    if not len(every) or not np.isfinite(every).all():
-        raise ValueError(f"rows must hold values, all finite, got {rows}")
     fig, ax = plt.subplots(figsize=(5.8, 0.95 + 0.36 * len(values)))
     for y, (label, row) in enumerate(values.items()):
         if len(row):

@@ -25,22 +25,15 @@ def draw_exact(shares: Mapping[str, Mapping[Any, Any]], *, trained: int) -> Figu
         From the names of the models to {numbers in a sentence: one share for each seed}.
     trained
         The most numbers in a sentence of the training; the ground up to it is shaded.
-
-    Raises
-    ------
-    ValueError
-        If there is no model, or two models were not tested at the same counts.
     """
-    counts = [[int(n) for n in found] for found in shares.values()]
-    if not counts or any(own != counts[0] for own in counts):
-        raise ValueError(f"shares must hold models tested at the same counts, got {counts}")
+    counts = [int(n) for n in next(iter(shares.values()))]
     fig, ax = plt.subplots(figsize=(5.8, 3.2))
     ax.axvspan(0.5, trained + 0.5, color="#808080", alpha=0.13, linewidth=0)
     ax.text((trained + 1) / 2, 1.07, "trained on", ha="center")
     for index, (name, found) in enumerate(shares.items()):
-        bands(ax, np.stack(list(found.values()), 1), name, steps=counts[index], index=index, markevery=1)
+        bands(ax, np.stack(list(found.values()), 1), name, steps=counts, index=index, markevery=1)
     ax.set(xlabel="numbers in the sentence", ylabel="sentences right (share)", ylim=(-0.03, 1.17))
-    ax.set(xlim=(0.5, counts[0][-1] + 0.5), xticks=counts[0])
+    ax.set(xlim=(0.5, counts[-1] + 0.5), xticks=counts)
     ax.legend(loc="upper right", bbox_to_anchor=(1.0, 0.95))
     return fig
 
@@ -54,11 +47,6 @@ def draw_scaling(found: Mapping[bool, Any], widths: Sequence[int]) -> Figure:
         From whether the scale was used to a row (variance, gradient) for each width.
     widths
         K, in rising order.
-
-    Raises
-    ------
-    ValueError
-        If there is no such row for each width.
     """
     fig, axes = plt.subplots(1, 2, figsize=(7.4, 3.4))
     for index, (scaled, rows) in enumerate(found.items()):
@@ -84,15 +72,8 @@ def draw_softmax(scores: Any, width: int) -> Figure:
         (S,), of standard deviation near 1: what q . k is at K = 1.
     width
         K; at this width the scores are multiplied by its root.
-
-    Raises
-    ------
-    ValueError
-        If the scores are no finite row, or the width is below 1.
     """
     row = floats("scores", scores, "S")
-    if width < 1:
-        raise ValueError(f"width must be at least 1, got {width}")
     fig, axes = plt.subplots(1, 2, figsize=(6.4, 2.7), sharey=True)
     for i, (ax, factor, name) in enumerate(
         zip(axes, (math.sqrt(width), 1.0), ("without", "with the scale"), strict=True)

@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rtx_book.page.diagram import Pen, arrow, blank, look_up
+from rtx_book.page.diagram import Pen, arrow, blank
 from rtx_lib.plots.heatmaps import Point, word
 from rtx_lib.plots.style import CYCLE, INK
 
@@ -124,7 +124,7 @@ _MARKS: tuple[tuple[Any, ...], ...] = (
 
 def describe_cell(stage: str) -> str:
     """What :func:`draw_cell` shows at this stage, in words."""
-    return look_up(stage, _WORDS)
+    return _WORDS[stage]
 
 
 def draw_cell(stage: str) -> Figure:
@@ -133,15 +133,9 @@ def draw_cell(stage: str) -> Figure:
     Boxes read x_t and h_{t-1} and hold weights; circles act component by component. The stages follow the history of
     the LSTM (Hochreiter and Schmidhuber 1997: cell state, input and output gate; Gers, Schmidhuber and Cummins 2000:
     forget gate), then the way of the error signal, then the GRU (Cho et al. 2014) with the reset after the matrix.
-
-    Raises
-    ------
-    ValueError
-        If ``stage`` is not one of :data:`CELL_STAGES`.
     """
-    equation = look_up(stage, _TITLES)
     fig, ax = plt.subplots(figsize=(5.8, 3.7))
-    blank(ax, (-0.2, 10.2), (-0.35, 5.55), title=equation)
+    blank(ax, (-0.2, 10.2), (-0.35, 5.55), title=_TITLES[stage])
     pen = _CellPen(ax, stage, 1.3, 2.8, 0.12, CYCLE[stage == _BACK])
     at = CELL_STAGES.index(stage)
     pen.draw((mark, part, *where) for first, last, part, mark, *where in _MARKS if first <= at <= last)

@@ -46,11 +46,6 @@ def draw_decay(u: float, held: Any, resting: Any) -> Figure:
         The neuron's recurrent weight.
     held, resting
         (K + 1,), the shares that are left after k = 0..K steps.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ or there are no steps.
     """
     alive = floats("held", held, "K + 1", finite=False)
     curves = {
@@ -97,11 +92,6 @@ def draw_composition(x: Any, first: Step, second: Step, single: Mapping[str, Ste
         Of the right panel.
     axes
         Settings of both panels, such as ``ylim``.
-
-    Raises
-    ------
-    ValueError
-        If a function changes the shape.
     """
     places = np.asarray(x, dtype=float)
     parts = {"first, $f_1$": first(x), "second, $f_2$": second(x)}
@@ -135,26 +125,14 @@ def draw_half_lives(panels: Mapping[str, Sequence[tuple[Any, Any]]], longest: in
         The most that can be measured; it stands for itself and all that is longer.
     seed
         For small shifts of the marks, which would hide one another.
-
-    Raises
-    ------
-    ValueError
-        If there is no panel, the shapes of a pair differ, or a half-life lies outside 1 to ``longest``.
     """
-    if not panels:
-        raise ValueError("panels must hold at least one, got none")
-    drawn: dict[str, list[list[np.ndarray]]] = {title: [] for title in panels}
-    for title, layers in panels.items():
-        for pair in layers:
-            bounds: dict[str, Any] = {"low": 1, "high": longest, "sizes": {}}
-            drawn[title].append([floats(f"half-lives of {title!r}", side, "N", **bounds) for side in pair])
     fig, axes = plt.subplots(1, len(panels), figsize=(0.2 + 3.3 * len(panels), 3.6), sharey=True, squeeze=False)
     shift = np.random.default_rng(seed)
     marks = [mark for mark in (1, 3, 10, 30, 100, 300, 1000) if mark < 0.7 * longest]
     ticks = [*marks, longest], [*map(str, marks), f"{longest}+"]
-    for ax, (title, pairs) in zip(axes[0], drawn.items(), strict=True):
+    for ax, (title, pairs) in zip(axes[0], panels.items(), strict=True):
         for index, sides in enumerate(pairs):
-            x, y = (side * shift.uniform(0.9, 1.1, len(side)) for side in sides)
+            x, y = (np.asarray(side) * shift.uniform(0.9, 1.1, len(side)) for side in sides)
             ax.plot(x, y, MARKERS[index], color=CYCLE[index], alpha=0.7, linestyle="", label=f"layer {index + 1}")
         ax.plot([1, longest], [1, longest], color=INK, linewidth=1, linestyle="--", label="_diagonal")
         ax.set(xscale="log", yscale="log", xlabel="half-life by u (steps)", title=title)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from rtx_book.page.figure import in_page, scripted
 from rtx_book.page.grids import HATCHED, fill, fill_cells
 from rtx_book.page.live import picture_of
-from rtx_book.page.words import listed
+from rtx_book.words import listed
 from rtx_lib.plots.heatmaps import name_above, word
 from rtx_lib.plots.style import CYCLE, GREY, INK
 
@@ -32,11 +32,6 @@ def streams(order: Sequence[int], count: int) -> tuple[np.ndarray, np.ndarray]:
         Places of words, counted from 0, each at most once; at least one.
     count
         How many words there are.
-
-    Raises
-    ------
-    ValueError
-        If ``order`` holds no place, one twice, or one outside the text.
     """
     order = [int(place) for place in order]
     if not order or sorted(set(order)) != sorted(order) or not set(order) <= set(range(count)):
@@ -69,14 +64,7 @@ def draw_order(words: Sequence[str], order: Sequence[int]) -> Figure:
         Of the sentence, two at least and 8 at most.
     order
         As in :func:`streams`.
-
-    Raises
-    ------
-    ValueError
-        For too few or too many words, or an order that is none.
     """
-    if not 2 <= len(words) <= MOST_WORDS:
-        raise ValueError(f"words must be 2 to {MOST_WORDS}, got {len(words)}")
     query, content = streams(order, len(words))
     rank = {place: number for number, place in enumerate(order, start=1)}
     labels = [f"{w}  {rank.get(place, '·')}" for place, w in enumerate(words)]
@@ -119,17 +107,9 @@ def order_explorer(
         The order at first, as in :func:`streams`; from the first word to the last if empty.
     title, caption
         Lines above and below, as HTML.
-
-    Raises
-    ------
-    ValueError
-        For too few or too many words, or an order that is none.
     """
     words = text.split()
-    if not 2 <= len(words) <= MOST_WORDS:
-        raise ValueError(f"text must have 2 to {MOST_WORDS} words, got {len(words)}")
     chosen = [int(place) for place in order or range(len(words))]
-    streams(chosen, len(words))
     ways = {"first": "left to right", "last": "right to left", "random": "at random", "clear": "choose anew"}
     buttons = "".join(f'<button type="button" data-way="{way}">{said}</button>' for way, said in ways.items())
     first = picture_of(draw_order(words, chosen), describe_order(words, chosen))

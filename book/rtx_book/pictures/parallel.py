@@ -20,7 +20,7 @@ from rtx_book.page.diagram import links
 from rtx_book.page.explorer import MOVE, control, explorer, stack_frames
 from rtx_book.page.figure import in_page, scroll_box
 from rtx_book.page.film import at_frame
-from rtx_book.page.words import listed
+from rtx_book.words import listed
 from rtx_lib.plots.heatmaps import floats, name_above, paint, tint, word
 from rtx_lib.plots.style import CYCLE, GREY, INK, look
 
@@ -57,15 +57,8 @@ def draw_hops(
         The sentences that it follows from, counted from 0.
     rows
         The height is that of so many sentences at least, so that figures of several stories are of one size.
-
-    Raises
-    ------
-    ValueError
-        If there is no sentence, the weights do not fit, or there is no such sentence to frame.
     """
     cells, labels = _cells(sentences, weights)
-    if not set(supports) <= set(range(len(sentences))):
-        raise ValueError(f"supports must hold sentences from 0 to {len(sentences) - 1}, got {list(supports)}")
     count, hops = cells.shape
     fig, ax = plt.subplots(figsize=(5.8, 1.0 + 0.33 * max(rows + 1, count)))
     paint(ax, tint(0.75 * cells.clip(max=1)))
@@ -94,11 +87,6 @@ def describe_hops(
     ----------
     sentences, weights, question, answer, right, supports
         As in :func:`draw_hops`.
-
-    Raises
-    ------
-    ValueError
-        If there is no sentence or the weights do not fit.
     """
     cells, labels = _cells(sentences, weights)
     most = [f"hop {k + 1} reads “{labels[i]}” most ({cells[i, k]:.2f})" for k, i in enumerate(cells.argmax(axis=0))]
@@ -118,11 +106,6 @@ def hops_explorer(
         The arguments of :func:`draw_hops` for each story but ``rows``; two at least.
     title, caption, start
         As in :func:`rtx_book.page.explorer.explorer`.
-
-    Raises
-    ------
-    ValueError
-        As in :func:`draw_hops` and :func:`rtx_book.page.explorer.explorer`.
     """
     rows = max((len(story["sentences"]) for story in stories), default=0)
     return explorer(
@@ -138,12 +121,8 @@ def hops_explorer(
 
 def _cells(sentences: Sequence[str], weights: Any) -> tuple[np.ndarray, list[str]]:
     """The weights as rows by sentence, (N, K) or with a row for what is empty, and the rows' names."""
-    if not sentences:
-        raise ValueError("sentences must hold at least one sentence, got none")
     array = floats("weights", weights, "K", "M", low=0).T  # (M, K)
     count = len(sentences)
-    if len(array) < count:
-        raise ValueError(f"weights must have shape (K, M), M at least {count}, got {array.T.shape}")
     if len(array) == count:
         return array, list(sentences)
     return np.vstack([array[:count], array[count:].sum(axis=0)]), [*sentences, EMPTY]
@@ -185,18 +164,11 @@ def image_frames(
     -------
     tuple[Figure, list[dict[str, Any]]]
         The figure, and a frame for each of the S images, for ``film`` or ``at_frame``.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not fit together, a value is not finite, or there is no such channel.
     """
     sizes: dict[str, int] = {}
     values = floats("images", images, "S", "n", "w", "m", sizes=sizes)
     said, wanted = floats("answers", answers, "S", "n", sizes=sizes), floats("right", right, "n", sizes=sizes)
-    S, n, w, m = values.shape
-    if channel is not None and channel not in range(m):
-        raise ValueError(f"channel must be from 0 to {m - 1}, got {channel}")
+    S, n, w, _ = values.shape
     cells = _moved(values) if channel is None else values[..., channel]  # (S, n, w)
     lanes = np.sqrt((cells**2).mean(-1)) if channel is None else cells[..., 0]  # (S, n)
     fig, (above, below) = plt.subplots(2, 1, figsize=(5.8, 5.4), height_ratios=[1.5, 1], sharex=True)
@@ -277,15 +249,8 @@ def seen(reach: Any, layers: int, *, chained: bool = False) -> np.ndarray:
         How many of them stand on one another, from 1 to L.
     chained
         Whether each output of a layer also reads the output before it in the same layer, as a recurrent state does.
-
-    Raises
-    ------
-    ValueError
-        For another shape, or ``layers`` out of its range.
     """
     reach = floats("reach", reach, "L", "T", "T", low=0, high=1) > 0
-    if not 1 <= layers <= len(reach):
-        raise ValueError(f"layers must be from 1 to {len(reach)}, got {layers}")
     lit = np.zeros((layers + 1, reach.shape[1]), dtype=bool)
     lit[layers, -1] = True
     for row in range(layers, 0, -1):
@@ -358,18 +323,9 @@ def field_explorer(models: Mapping[str, Any], *, chained: Collection[str] = (), 
         Names of those whose layers have a state that goes from output to output; their reach is without it.
     caption
         Line below, as HTML.
-
-    Raises
-    ------
-    ValueError
-        If there is no model, shapes differ, a name in ``chained`` is none of theirs, or the explorer exceeds 600 kB.
     """
-    models = several("models", models, "L", "T", "T", same="LT", low=0, high=1)
+    models = several("models", models, "L", "T", "T", low=0, high=1)
     depth, length, _ = next(iter(models.values())).shape
-    if depth < 2:
-        raise ValueError(f"models must have at least 2 layers, got {depth}")
-    if unknown := set(chained) - set(models):
-        raise ValueError(f"chained must be of the models {list(models)}, got {sorted(unknown)}")
     places = {name: place for place, name in enumerate(models)}
     frames = [(name, layers) for name in models for layers in range(1, depth + 1)]
     fields = {(name, n): seen(models[name], n, chained=name in chained)[0].sum() for name, n in frames}

@@ -31,11 +31,6 @@ def draw_position_table(ax: Axes, table: Any) -> None:
         Axes to draw in.
     table
         (T, D), finite.
-
-    Raises
-    ------
-    ValueError
-        If the table has another shape or holds a value that is not finite.
     """
     cells = floats("table", table, "T", "D")
     limit = float(np.abs(cells).max()) or 1.0
@@ -59,19 +54,10 @@ def draw_bias(ax: Axes, bias: Any, *, diagonals: Sequence[int] = ()) -> None:
     diagonals
         Distances i - j from 0 that are marked by a line along the diagonal and named at its end, for example where a
         clip begins.
-
-    Raises
-    ------
-    ValueError
-        If the bias has another shape, is infinite or masked everywhere, or a diagonal does not cross it.
     """
     cells = floats("bias", bias, "T", "T", finite=False)
     masked = np.isnan(cells) | np.isneginf(cells)
-    if masked.all() or np.isposinf(cells).any():
-        raise ValueError(f"bias must hold finite values, and NaN or minus infinity where a key is masked, got {cells}")
     size = len(cells)
-    if not set(diagonals) <= set(range(size)):
-        raise ValueError(f"diagonals must be from 0 to {size - 1}, got {diagonals}")
     cells = np.where(masked, 0, cells)
     limit = float(np.abs(cells).max()) or 1.0
     paint(ax, tint(cells / limit, _SIGNS), "equal")
@@ -106,15 +92,8 @@ def draw_rotations(ax: Axes, vectors: Any, labels: Sequence[str], colours: Seque
         Two names, written at the tips.
     colours
         One for each arrow.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not fit, a value is not finite, or both vectors are 0.
     """
     arrows = floats("vectors", vectors, 2, 2)
-    if not arrows.any():
-        raise ValueError("vectors must not all be 0, got nothing else")
     lengths = np.hypot(*arrows.T)
     longest = float(lengths.max())
     for radius in sorted(set(lengths.round(6))):
@@ -157,19 +136,8 @@ def length_heatmap(ax: Axes, values: Any, schemes: Sequence[str], lengths: Seque
         Of the columns, in order.
     trained
         The length trained at; the line stands behind it.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not fit, a value is outside 0 to 1, the lengths do not rise, or none is at most
-        ``trained``.
     """
     runs = floats("values", values, "[seeds]", len(schemes), len(lengths), finite=False)
-    if not ((runs >= 0) & (runs <= 1) | np.isnan(runs)).all():
-        least, most = np.nanmin(runs), np.nanmax(runs)
-        raise ValueError(f"values must be from 0 to 1, or NaN where a scheme is not defined, got {least:g} to {most:g}")
-    if list(lengths) != sorted(set(lengths)) or lengths[0] > trained:
-        raise ValueError(f"lengths must rise and begin at or below trained = {trained}, got {list(lengths)}")
     undefined = np.isnan(runs).any(axis=0)
     known = np.where(undefined, 0, runs)
     cells, low, high = np.median(known, axis=0), known.min(axis=0), known.max(axis=0)

@@ -27,12 +27,6 @@ def draw_fillings(
         For each model its probabilities (V,), by the model's name. A name may have several lines.
     rows
         How many words are shown: those to which some model gives most, in the order of ``words``.
-
-    Raises
-    ------
-    ValueError
-        If the place is outside of the sentence, no model is given, probabilities do not fit or are no shares, or rows
-        is below 1.
     """
     table, shown = _table(sentence, place, words, shares, rows)
     fig, ax = plt.subplots(figsize=(5.8, 1.35 + 0.33 * rows))
@@ -57,13 +51,7 @@ def describe_fillings(
     ----------
     sentence, place, words, shares, rows
         As in :func:`draw_fillings`.
-
-    Raises
-    ------
-    ValueError
-        As in :func:`draw_fillings`.
     """
-    _table(sentence, place, words, shares, rows)
     told = []
     for name, own in shares.items():
         best = int(np.argmax(own))
@@ -77,12 +65,6 @@ def _table(
     sentence: Sequence[str], place: int, words: Sequence[str], shares: Mapping[str, Any], rows: int
 ) -> tuple[np.ndarray, list[int]]:
     """The probabilities (rows, models), and the numbers of the words that are rows."""
-    if not 0 <= place < len(sentence):
-        raise ValueError(f"place must be from 0 to {len(sentence) - 1}, got {place}")
-    if not shares:
-        raise ValueError("shares must hold at least one model, got none")
-    if rows < 1:
-        raise ValueError(f"rows must be at least 1, got {rows}")
     table = np.stack([floats(f"shares[{name!r}]", own, len(words), low=0, high=1) for name, own in shares.items()], 1)
     shown = sorted(np.argsort(-table.max(axis=1), kind="stable")[:rows].tolist())
     return table[shown], shown

@@ -12,7 +12,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rtx_book.page import diagram
-from rtx_book.page.arrays import check_least
 from rtx_book.page.diagram import blank, links
 from rtx_lib.plots.heatmaps import Point, word
 from rtx_lib.plots.style import CYCLE, GREY
@@ -87,11 +86,6 @@ def draw_reach(window: int, layers: int = 1) -> Figure:
         M.
     layers
         N, LocalRNNs on one another; as many blocks reach as far along the residual connections.
-
-    Raises
-    ------
-    ValueError
-        If ``window`` or ``layers`` is below 1.
     """
     near, length, position = _near(window, layers), _POSITION + 1, _POSITION
     gap, wide, radius = 2.5, length + 4.9, 0.38
@@ -127,7 +121,6 @@ def draw_reach(window: int, layers: int = 1) -> Figure:
 
 def _near(window: int, layers: int) -> int:
     """How many inputs LocalRNN alone connects with the output."""
-    check_least(1, window=window, layers=layers)
     return min(layers * (window - 1) + 1, _POSITION)
 
 

@@ -27,6 +27,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
 
+from rtx_book.words import rises, three
 from rtx_lib.plots.curves import baseline, label_lines, wrap
 from rtx_lib.plots.style import CYCLE, FAMILIES, GREY, INK, look, model_of
 
@@ -37,9 +38,6 @@ Task = Mapping[str, Any]
 Run = Mapping[str, Any]
 Summary = Mapping[str, Any]
 
-RISING = ("accuracy", "exact", "last quarter")
-"""Metrics that are better where they are larger."""
-
 
 def arrange(lanes: Mapping[str, str]) -> dict[str, list[str]]:
     """The given lanes by family, each in the order given; what belongs to none is of the family ``"other"``."""
@@ -49,11 +47,6 @@ def arrange(lanes: Mapping[str, str]) -> dict[str, list[str]]:
     return {family: own for family, own in order.items() if own}
 
 
-def rises(task: Task) -> bool:
-    """Whether the finish line of a task is reached from below."""
-    return task["metric"] in RISING
-
-
 def is_log(task: Task) -> bool:
     """Whether a task's metric is drawn on logarithms."""
     return bool(task["metric"] == "mse")
@@ -61,30 +54,7 @@ def is_log(task: Task) -> bool:
 
 def described(task: Task) -> str:
     """The metric with its direction: ``"MSE (lower is better)"``."""
-    return f"{task['label']} ({'higher' if rises(task) else 'lower'} is better)"
-
-
-def three(value: float) -> str:
-    """A number with three significant digits: ``0.0123``, ``1,230``, ``1.23e-5``."""
-    if value == 0 or not math.isfinite(value):
-        return f"{value:g}"
-    if not 1e-3 <= abs(value) < 1e6:
-        mantissa, exponent = f"{value:.2e}".split("e")
-        return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
-    rounded = float(f"{value:.3g}")
-    return f"{rounded:,.0f}" if abs(rounded) >= 100 else f"{rounded:.3g}"
-
-
-def check_tasks(tasks: Mapping[str, Task]) -> None:
-    """Raise ValueError unless there is a task and each is whole, with a finish line that can be drawn."""
-    if not tasks:
-        raise ValueError("tasks must hold at least one task, got none")
-    for key, task in tasks.items():
-        if missing := {"name", "metric", "line", "label", "baselines"} - set(task):
-            raise ValueError(f"tasks[{key!r}] must hold all that describes a task, got none of {sorted(missing)}")
-        for what, value in {"line": task["line"], **task["baselines"]}.items():
-            if value is not None and not (math.isfinite(value) and (value > 0 or not is_log(task))):
-                raise ValueError(f"tasks[{key!r}]: {what} must be finite, and above 0 on logarithms, got {value}")
+    return f"{task['label']} ({'higher' if rises(task['metric']) else 'lower'} is better)"
 
 
 def over_seeds(runs: Sequence[Run], higher: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -92,17 +62,7 @@ def over_seeds(runs: Sequence[Run], higher: bool) -> tuple[np.ndarray, np.ndarra
 
     A run that ended early, as one that diverged does, counts as worse than every other from then on: the median
     ends where half of the runs have.
-
-    Raises
-    ------
-    ValueError
-        If there is no run, or a run's steps and values differ in number.
     """
-    if not runs:
-        raise ValueError("runs must hold at least one run, got none")
-    for run in runs:
-        if len(run["steps"]) != len(run["values"]):
-            raise ValueError(f"run {run.get('name')!r}: {len(run['steps'])} steps and {len(run['values'])} values")
     steps = np.unique(np.concatenate([np.asarray(run["steps"], dtype=float) for run in runs]))
     worst = -np.inf if higher else np.inf
     table = np.full((len(runs), len(steps)), worst)
@@ -170,19 +130,11 @@ def draw_lane(ax: Axes, runs: Sequence[Run], yours: Run | None, finish: tuple[st
         The reader's run: ``name``, ``steps``, ``values``; None or empty before it starts.
     finish
         The metric and the finish line's value, or None.
-
-    Raises
-    ------
-    ValueError
-        If a run's steps and values differ in number.
     """
     metric, line = finish
     task = {"metric": metric, "label": metric}
-    if yours and len(yours["steps"]) != len(yours["values"]):
-        sizes = f"{len(yours['steps'])} and {len(yours['values'])}"
-        raise ValueError(f"yours must hold as many steps as values, got {sizes}")
     for lane, name in {run["lane"]: str(run["name"]) for run in runs}.items():
-        steps, middle, *_ = over_seeds([run for run in runs if run["lane"] == lane], rises(task))
+        steps, middle, *_ = over_seeds([run for run in runs if run["lane"] == lane], rises(task["metric"]))
         ax.plot(steps, middle, linewidth=1.1, label=name, **look(lane) | {"marker": ""})
     if line is not None:
         baseline(ax, line, f"finish line {three(line)}")
@@ -220,16 +172,7 @@ def draw_lane_lines(
         One mark for so many points.
     axes
         What ``Axes.set`` takes, such as ``xlabel`` and ``yscale``.
-
-    Raises
-    ------
-    ValueError
-        If a lane has no name, or its x and y differ in number.
     """
-    for lane, (x, y) in curves.items():
-        if lane not in lanes or len(x) != len(y):
-            allowed = f"as many x as y for each of the lanes {list(lanes)}"
-            raise ValueError(f"curves must hold {allowed}, got {len(x)} and {len(y)} for {lane!r}")
     fig, ax = plt.subplots(figsize=(5.8, height))
     for i, (lane, (x, y)) in enumerate(curves.items()):
         ax.plot(x, np.maximum(y, floor), markevery=(i % every, every), label=lanes[lane], **look(lane))
@@ -253,15 +196,7 @@ def draw_lane_slopes(
         What stands below the left and the right ends.
     ylabel
         What the values are.
-
-    Raises
-    ------
-    ValueError
-        If a lane has no name or not two values.
     """
-    for lane, own in values.items():
-        if lane not in lanes or len(own) != 2:
-            raise ValueError(f"values must be two for each of the lanes {list(lanes)}, got {own} for {lane!r}")
     fig, ax = plt.subplots(figsize=(5.8, 4.6))
     for lane, own in values.items():
         ax.plot([0, 1], own, markevery=(0, 1), label=lanes[lane], **look(lane))
@@ -297,9 +232,7 @@ def draw_looks() -> Figure:
 def _ranked(task: Task, values: Mapping[str, Mapping[int, float]], seed: int) -> dict[str, float]:
     """What each lane reached with this seed, the best first."""
     found = {lane: own[seed] for lane, own in values.items() if seed in own}
-    if not found:
-        raise ValueError(f"seed must be one that a lane has, got {seed}")
-    return dict(sorted(found.items(), key=lambda item: item[1], reverse=rises(task)))
+    return dict(sorted(found.items(), key=lambda item: item[1], reverse=rises(task["metric"])))
 
 
 def draw_ranking(task: Task, lanes: Mapping[str, str], values: Mapping[str, Mapping[int, float]], seed: int) -> Figure:
@@ -315,11 +248,6 @@ def draw_ranking(task: Task, lanes: Mapping[str, str], values: Mapping[str, Mapp
         By lane and seed, the metric.
     seed
         The one that ranks. Lanes without it are left out.
-
-    Raises
-    ------
-    ValueError
-        If no lane has the seed.
     """
     found = _ranked(task, values, seed)
     fig, ax = plt.subplots(figsize=(5.8, 1.0 + 0.26 * len(found)))
@@ -332,7 +260,7 @@ def draw_ranking(task: Task, lanes: Mapping[str, str], values: Mapping[str, Mapp
     ax.set_yticks(range(len(names)), names, fontsize=12)
     ax.set(ylim=(len(names) - 0.5, -0.5), xlabel=f"{task['name']}: {task['label']}, better to the right")
     ax.set_xscale("log" if is_log(task) else "linear")
-    ax.xaxis.set_inverted(not rises(task))
+    ax.xaxis.set_inverted(not rises(task["metric"]))
     fig.suptitle(f"Seed {seed} names {lanes[next(iter(found))]} the best", fontsize=12.5)
     return fig
 
@@ -363,14 +291,7 @@ def draw_controls(
     ways
         By a task's name and lane, the share of the way from what needs no learning to the best lane. A row stays empty
         where one of the two is missing.
-
-    Raises
-    ------
-    ValueError
-        If there is no pair, or a lane has no name.
     """
-    if not pairs or not all(lane in lanes for pair in pairs for lane in pair):
-        raise ValueError(f"pairs must be of the lanes {list(lanes)}, got {list(pairs)}")
     size = (7.5, 1.1 + 0.27 * len(ways))
     fig, (panels,) = plt.subplots(1, len(pairs), figsize=size, sharex=True, sharey=True, squeeze=False)
     for ax, pair in zip(panels, pairs, strict=True):
@@ -403,17 +324,11 @@ def _rows(lanes: Mapping[str, str]) -> dict[str, float]:
     return rows
 
 
-def _check(tasks: Mapping[str, Task], lanes: Mapping[str, str]) -> None:
-    check_tasks(tasks)
-    if not lanes:
-        raise ValueError("lanes must hold at least one lane, got none")
-
-
 def short(task: Task, value: float) -> str:
     """A value of a task's metric in few signs: a share in per cent, else two places, or two digits on logarithms."""
     if is_log(task):
         return three(float(f"{value:.2g}"))
-    if not rises(task):
+    if not rises(task["metric"]):
         return f"{value:.2f}"
     return f"{100 * value:.1f}".replace("100.0", "100")
 
@@ -454,13 +369,7 @@ def draw_board(
         By task, the lanes that cannot be told from the best.
     missing
         By task, the lanes of which a seed is no better than the task's baseline.
-
-    Raises
-    ------
-    ValueError
-        If there is no task or no lane, or a finish line or baseline cannot be drawn.
     """
-    _check(tasks, lanes)
     rows = _rows(lanes)
     bottom = max(rows.values()) + 0.6
     fig, ax = plt.subplots(figsize=(7.25, 0.75 + 0.215 * (bottom + 2)))
@@ -485,7 +394,7 @@ def draw_board(
 
 def _asked(task: Task) -> str:
     """The metric, and the finish line where there is one: ``% ≥ 99``, ``nats ≤ 1.8``."""
-    label, sign, unit = ("%", "≥", 100) if rises(task) else (str(task["label"]).partition(" ")[0], "≤", 1)
+    label, sign, unit = ("%", "≥", 100) if rises(task["metric"]) else (str(task["label"]).partition(" ")[0], "≤", 1)
     return label if task["line"] is None else f"{label} {sign} {three(unit * task['line'])}"
 
 
@@ -521,7 +430,6 @@ def describe_board(
     firsts: Mapping[str, Collection[str]],
 ) -> str:
     """What :func:`draw_board` shows, in words: of each task who cannot be told from the best, and who solves it."""
-    _check(tasks, lanes)
     told = []
     for key, task in tasks.items():
         own = {lane: result for lane, result in results.get(key, {}).items() if lane in lanes and result["seeds"]}
@@ -557,15 +465,7 @@ def draw_lengths(
         By length and lane, the summary of its seeds. What is missing is left out.
     x_label
         What the length is of.
-
-    Raises
-    ------
-    ValueError
-        If there is no length or no lane, or the finish line or a baseline cannot be drawn.
     """
-    check_tasks({"task": task})
-    if not lanes or not results:
-        raise ValueError(f"lanes and results must not be empty, got {len(lanes)} lanes and {len(results)} lengths")
     lengths = sorted(results)
     order = list(itertools.chain(*arrange(lanes).values()))
     found = {lane: {length: results[length][lane] for length in lengths if results[length].get(lane)} for lane in order}
@@ -632,13 +532,7 @@ def draw_two_tasks(tasks: Mapping[str, Task], lanes: Mapping[str, str], results:
         The lanes' names by key.
     results
         By task and lane, the summary of its seeds. What has no median on both tasks is left out.
-
-    Raises
-    ------
-    ValueError
-        If there are not two tasks, each with a finish line that can be drawn.
     """
-    _check_two(tasks)
     right, top = tasks.values()
     fig, ax = plt.subplots(figsize=(4.45, 3))  # with texts of 9 points a phone shows it whole
     for lane in _crossed(tasks, lanes, results):
@@ -664,15 +558,8 @@ def draw_two_tasks(tasks: Mapping[str, Task], lanes: Mapping[str, str], results:
 
 def describe_two_tasks(tasks: Mapping[str, Task], lanes: Mapping[str, str], results: Results) -> str:
     """What :func:`draw_two_tasks` shows, in words: by the medians, who is beyond which line."""
-    _check_two(tasks)
     told = [f"{_called(key, tasks)}: {', '.join(own)}" for key, own in _quarters(tasks, lanes, results).items()]
     return f"Medians beyond the finish lines. {'; '.join(told)}."
-
-
-def _check_two(tasks: Mapping[str, Task]) -> None:
-    check_tasks(tasks)
-    if len(tasks) != 2 or any(task["line"] is None for task in tasks.values()):
-        raise ValueError(f"tasks must be two with a finish line each, got {list(tasks)}")
 
 
 def _crossed(tasks: Mapping[str, Task], lanes: Mapping[str, str], results: Results) -> dict[str, tuple[bool, ...]]:
@@ -682,7 +569,7 @@ def _crossed(tasks: Mapping[str, Task], lanes: Mapping[str, str], results: Resul
         medians = [results.get(key, {}).get(lane, {}).get("median") for key in tasks]
         if None not in medians:
             pairs = zip(tasks.values(), medians, strict=True)
-            found[lane] = tuple(m >= task["line"] if rises(task) else m <= task["line"] for task, m in pairs)
+            found[lane] = tuple(m >= task["line"] if rises(task["metric"]) else m <= task["line"] for task, m in pairs)
     return found
 
 

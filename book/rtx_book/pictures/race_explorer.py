@@ -20,18 +20,7 @@ from matplotlib.markers import MarkerStyle
 from matplotlib.transforms import Affine2D
 
 from rtx_book.page.figure import in_page, scripted, to_svg
-from rtx_book.pictures.race import (
-    Run,
-    Task,
-    arrange,
-    check_tasks,
-    described,
-    draw_lane,
-    is_log,
-    over_seeds,
-    rises,
-    three,
-)
+from rtx_book.pictures.race import Run, Task, arrange, described, draw_lane, is_log, over_seeds, rises, three
 from rtx_lib.plots.curves import wrap
 from rtx_lib.plots.style import GREY, look, style
 
@@ -74,17 +63,7 @@ def race_explorer(
         ``seconds_per_step`` and ``flops_per_step``.
     caption
         Line below, as HTML.
-
-    Raises
-    ------
-    ValueError
-        If there is no task, a run or one of ``yours`` is of a task that is not there, steps and values differ in
-        number, or the explorer exceeds 600 kB.
     """
-    check_tasks(tasks)
-    for key in [*runs, *(run["task"] for run in yours)]:
-        if key not in tasks:
-            raise ValueError(f"runs and yours must be of the tasks {list(tasks)}, got {key!r}")
     names = {run["lane"]: str(run["name"]) for task in runs.values() for run in task}
     families = {lane: family for family, group in arrange(names).items() for lane in group}
     lanes = [_lane(names[lane], family, look(lane)) for lane, family in families.items()]
@@ -144,7 +123,7 @@ def marker_path(marker: str, size: float = 8.5) -> str:
 
 def _best(entries: Mapping[int, Mapping[str, Any]], task: Task, families: Sequence[str]) -> list[int]:
     """The lane of each family that ends best; one without an end is the last."""
-    sign = 1 if rises(task) else -1
+    sign = 1 if rises(task["metric"]) else -1
     ends = {k: -math.inf if entry["end"][0] is None else sign * entry["end"][0] for k, entry in entries.items()}
     groups = [[k for k in ends if families[k] == family] for family in dict.fromkeys(families)]
     return [max(group, key=ends.__getitem__) for group in groups if group]
@@ -155,7 +134,7 @@ def _entry(runs: Sequence[Run], task: Task, cost: Mapping[str, Any], whole: np.n
 
     ``whole`` holds the steps of the task, sorted: a run that does not come to the last of them ended early.
     """
-    higher, line = rises(task), task["line"]
+    higher, line = rises(task["metric"]), task["line"]
     steps, *curves = over_seeds(runs, higher)
     if len(after := whole[whole > max(steps, default=-math.inf)]):  # all ended early: nothing is there from then on
         steps, *curves = np.append(steps, after[0]), *(np.append(curve, np.nan) for curve in curves)
@@ -188,7 +167,7 @@ def _round(value: Any) -> float | int | None:
 
 def _task(task: Task, entries: dict[int, dict[str, Any]], best: list[int]) -> dict[str, Any]:
     """What the page needs to draw a task: its lanes, its lines and the range of its metric."""
-    higher, log, finish = rises(task), is_log(task), task["line"]
+    higher, log, finish = rises(task["metric"]), is_log(task), task["line"]
     baselines = {name: value for name, value in task["baselines"].items() if value is not None}
     lines = baselines if finish is None else {f"finish line {three(finish)}": finish, **baselines}
     values = [v for entry in entries.values() for v in entry["m"] if v is not None and (v > 0 or not log)]
@@ -215,11 +194,6 @@ LEGEND = (
 """What the marks say, for a caption."""
 
 
-def _check(ranks: Ranks, lanes: Mapping[str, str]) -> None:
-    if not ranks or not set(ranks) <= set(lanes):
-        raise ValueError(f"ranks must be of one or more of the lanes {list(lanes)}, got {list(ranks)}")
-
-
 def draw_ranks(ranks: Ranks, lanes: Mapping[str, str], label: str = "rank") -> Figure:
     """The lanes from best to worst, each a mark at its rank and a bar over its interval; better is to the right.
 
@@ -233,13 +207,7 @@ def draw_ranks(ranks: Ranks, lanes: Mapping[str, str], label: str = "rank") -> F
         Their names by key.
     label
         What the ranks are, below the axis.
-
-    Raises
-    ------
-    ValueError
-        If there is no rank, or a lane has no name.
     """
-    _check(ranks, lanes)
     fig, ax = plt.subplots(figsize=(5.8, 0.9 + 0.26 * len(ranks)))
     leader = next(iter(ranks.values()))
     ax.axvspan(leader["low"] - 0.12, leader["high"] + 0.12, color=GREY, alpha=0.2, linewidth=0)
@@ -266,7 +234,6 @@ def draw_ranks(ranks: Ranks, lanes: Mapping[str, str], label: str = "rank") -> F
 
 def describe_ranks(said: str, ranks: Ranks, lanes: Mapping[str, str]) -> str:
     """What :func:`draw_ranks` shows, in words: the finding, then each lane's rank with its interval."""
-    _check(ranks, lanes)
     told = (f"{lanes[lane]} {r['place']:.3g} ({r['low']:.3g} to {r['high']:.3g})" for lane, r in ranks.items())
     return f"{said}. Rank and interval: {', '.join(told)}"
 
@@ -287,31 +254,21 @@ def rank_explorer(
     frames
         By the task's name and by what is equal ("steps"), from small to large: ``amount``, the budget as it is written,
         ``said``, the finding, ``split``, the same everywhere, and ``ranks``, by lane, the best first.
-        ``rtx_book.race.race_words.rank_frames`` makes them.
+        ``rtx_book.race.race_tables.rank_frames`` makes them.
     lanes
         Their names by key.
     first
         The name of the task that is shown at first; by default the first of them.
     caption
         Line below, as HTML, after :data:`LEGEND`.
-
-    Raises
-    ------
-    ValueError
-        If there is no frame, none of ``first``, a lane has no name, frames are of two splits, or the explorer exceeds
-        600 kB.
     """
     frames = {task: kinds for task, own in frames.items() if (kinds := {k: f for k, f in own.items() if f})}
     if first is not None:
-        if first not in frames:
-            raise ValueError(f"first must be a task with frames, got {first!r}")
         frames = {first: frames[first], **frames}
     every = [frame for own in frames.values() for kind in own.values() for frame in kind]
     splits = sorted({frame["split"] for frame in every})
     if len(splits) != 1:
         raise ValueError(f"frames must hold budgets of one split, got {splits or 'none'}")
-    for frame in every:
-        _check(frame["ranks"], lanes)
     keys = list(lanes)
     tasks = [
         {"name": task, "kinds": [{"name": kind, "frames": [_frame(one, keys) for one in f]} for kind, f in own.items()]}

@@ -49,18 +49,11 @@ def draw_beliefs(images: Any, beliefs: Any, names: Sequence[str] = ()) -> Figure
         (N, T, C), the probabilities of C classes after each row.
     names
         N texts above the images, such as "a nine".
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not fit together, there is no image, or there is another number of names.
     """
     sizes: dict[str, int] = {}
     pictures = floats("images", images, "N", "T", "W", sizes=sizes)
     shares = floats("beliefs", beliefs, "N", "T", "C", sizes=sizes)
     count, rows, classes = shares.shape
-    if names and len(names) != count:
-        raise ValueError(f"names must hold a text for each of {count} images, got {list(names)}")
     fig, axes = plt.subplots(1, 2 * count, figsize=(0.1 + 2.5 * count, 2.75), width_ratios=[1, 1.25] * count)
     for k, (left, right) in enumerate(zip(axes[::2], axes[1::2], strict=True)):
         left.imshow(pictures[k], aspect="auto", **_GREY)
@@ -86,13 +79,8 @@ def draw_image_rows(rows: Mapping[str, Any], *, line: float) -> Figure:
         From a name to (N, H, W) in [0, 1], all of one shape.
     line
         A level line through every picture, below so many of its rows of pixels.
-
-    Raises
-    ------
-    ValueError
-        If there is no row, no picture or the shapes differ.
     """
-    pictures = several("rows", rows, "N", "H", "W", same="NHW")
+    pictures = several("rows", rows, "N", "H", "W")
     count = len(next(iter(pictures.values())))
     size = (1.5 + 0.7 * count, 0.15 + 0.85 * len(rows))
     fig, axes = plt.subplots(len(rows), count, figsize=size, squeeze=False)
@@ -121,16 +109,8 @@ def piano_roll(ax: Axes, frames: Any, prediction: Any, *, colour: str = CYCLE[1]
         (T, 88), the probability given to each note of ``frames`` before its frame was seen.
     colour
         Of the fill: that of the model which expects.
-
-    Raises
-    ------
-    ValueError
-        If a shape does not fit, a frame is not 0 or 1 or holds no note at all, or a probability is
-        outside 0 to 1.
     """
     notes = floats("frames", frames, "T", 88, finite=False)
-    if not np.isin(notes, (0, 1)).all() or not notes.any():
-        raise ValueError(f"frames must hold 0 and 1, and a note, got {np.unique(notes)}")
     chances = floats("prediction", prediction, *notes.shape, low=0, high=1)
     fill, extent = (colour, colour), (-0.5, len(notes) - 0.5, -0.5, 87.5)
     ax.imshow(tint(chances.T, fill), interpolation="none", aspect="auto", origin="lower", extent=extent)
@@ -169,22 +149,10 @@ def influence_curves(curves: Mapping[str, Any], *, reaches: Mapping[str, int] | 
     reaches
         From some of the names to the number of inputs that the architecture lets through, each marked by a
         vertical line with the number at its head.
-
-    Raises
-    ------
-    ValueError
-        If there is no curve, one has another shape, is negative, not finite or has a run that is all 0, or a
-        reach belongs to no curve or is below 1.
     """
-    shares = {}
-    for name, runs in several("curves", curves, "[runs]", "T", low=0).items():
-        if not runs.any(axis=1).all():
-            raise ValueError(f"curves must have no run that is all 0, got one in {name!r}")
-        shares[name] = (runs / runs.sum(axis=1, keepdims=True))[:, ::-1]
-    fields = dict(reaches or {})
-    for name, count in fields.items():
-        if name not in curves or count < 1:
-            raise ValueError(f"reaches must be at least 1 for names out of {list(curves)}, got {name!r}: {count}")
+    drawn = several("curves", curves, "[runs]", "T", low=0)
+    shares = {name: (runs / runs.sum(axis=1, keepdims=True))[:, ::-1] for name, runs in drawn.items()}
+    fields = reaches or {}
     fig, ax = plt.subplots(figsize=(5.8, 3.7))
     ax.set(xscale="log", yscale="log", ylim=(_FLOOR / 3, 2 * max(share.max() for share in shares.values())))
     ax.set(xlabel="input, counted back from the output", ylabel="share of the influence")
@@ -226,13 +194,8 @@ def influence_frames(sizes: Mapping[str, Any]) -> tuple[Figure, list[dict[str, A
     -------
     tuple[Figure, list[dict[str, Any]]]
         The figure, and a frame for each of the T outputs, for ``film`` or ``at_frame``.
-
-    Raises
-    ------
-    ValueError
-        If there is no model, a map is not (T, T) like the first.
     """
-    maps = several("sizes", sizes, "T", "T", same="T", low=0)
+    maps = several("sizes", sizes, "T", "T", low=0)
     T, floor = len(next(iter(maps.values()))), 1e-6  # where the bars begin
     steps = np.arange(1, T + 1)
     fig, axes = plt.subplots(len(maps), 1, figsize=(5.8, 1.4 * len(maps)), sharex=True, sharey=True, squeeze=False)
@@ -272,16 +235,9 @@ def draw_weights_by_distance(weights: Mapping[str, Any], mean: float, likeness: 
         0 to 1.
     unit
         What a step is, such as ``"frame"``.
-
-    Raises
-    ------
-    ValueError
-        If there is no model, an array has another shape, or a weight is negative or not finite.
     """
     arrays = several("weights", weights, "heads", "N", low=0)
     data = floats("likeness", likeness, "n")
-    if len(data) > (least := min(lines.shape[1] for lines in arrays.values())):
-        raise ValueError(f"likeness must have at most as many entries as a head ({least}), got {len(data)}")
     fig, axes = plt.subplots(len(arrays) + 1, 1, figsize=(5.8, 0.6 + 1.9 * len(arrays) + 1.9), sharex=True)
     for index, (ax, (title, lines)) in enumerate(zip(axes, arrays.items(), strict=False)):
         for line in lines:
@@ -306,11 +262,6 @@ def draw_distance_bars(weights: Mapping[str, Any], trained: int, *, shown: int) 
         The distances below this one, which occurred in training, are shaded.
     shown
         How many distances the axis holds.
-
-    Raises
-    ------
-    ValueError
-        If there is no panel, or weights are not (N,), negative or not finite.
     """
     arrays = several("weights", weights, "N", low=0)
     fig, axes = plt.subplots(len(arrays), 1, figsize=(5.8, 2.4 * len(arrays)), sharex=True, squeeze=False)

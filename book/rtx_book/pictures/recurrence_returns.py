@@ -38,17 +38,8 @@ def draw_states(
         The key that was just written: its name is bold.
     title
         Above all of them.
-
-    Raises
-    ------
-    ValueError
-        If there is no matrix, one has another shape, or ``row`` is no key.
     """
     tables = {name: floats(f"states[{name!r}]", S, len(keys), len(values)) for name, S in states.items()}
-    if not tables:
-        raise ValueError("states must hold at least one matrix, got none")
-    if row and row not in keys:
-        raise ValueError(f"row must be one of {list(keys)}, got {row!r}")
     fig, axes = plt.subplots(1, len(tables), figsize=(5.8, 1.3 + 0.36 * len(keys)), squeeze=False, sharey=True)
     for ax, (name, S) in zip(axes[0], tables.items(), strict=True):
         paint(ax, tint(np.clip(0.7 * S, -0.7, 0.7), (CYCLE[1], CYCLE[0])))
@@ -101,11 +92,6 @@ def states_explorer(
         Names of the rows and the columns.
     title, caption, start
         As in :func:`rtx_book.page.explorer.explorer`.
-
-    Raises
-    ------
-    ValueError
-        As in :func:`draw_states` and :func:`rtx_book.page.explorer.explorer`.
     """
     known = {"T": len(sentences), "K": len(keys), "V": len(values)}
     tables = {n: floats(f"states[{n!r}]", S, "T", "K", "V", sizes=dict(known)) for n, S in states.items()}
@@ -137,11 +123,6 @@ def draw_recall(shares: Mapping[str, Any], widths: Sequence[int], written: str, 
         What was written, such as "8 pairs".
     line
         A number of entries to be marked, such as the least that could hold the pairs at all.
-
-    Raises
-    ------
-    ValueError
-        If there is nothing to draw, a row has another length, or a share is not one.
     """
     rows = several("shares", shares, len(widths), low=0, high=1)
     fig, ax = plt.subplots(figsize=(5.8, 3.2))
@@ -204,13 +185,8 @@ def draw_tracking(
         A point is the mean of so many steps, its own and those before it.
     figsize
         In inches.
-
-    Raises
-    ------
-    ValueError
-        If there is nothing to draw, lengths differ, or a share is not one.
     """
-    rows = several("shares", shares, "T", same="T", low=0, high=1)
+    rows = several("shares", shares, "T", low=0, high=1)
     fig, ax = plt.subplots(figsize=figsize)
     length = len(next(iter(rows.values())))
     ax.axvspan(0, trained, color=GREY, alpha=0.15, linewidth=0)
@@ -245,17 +221,7 @@ def spectrum_frames(
     -------
     tuple[Figure, list[dict[str, Any]]]
         The figure, and a frame for each moment, for ``film`` or ``at_frame``.
-
-    Raises
-    ------
-    ValueError
-        If there is no panel, a panel does not have two sets for each moment, or a value is not finite.
     """
-    if not panels:
-        raise ValueError("panels must hold at least one, got none")
-    for name, moments in panels.items():
-        if len(moments) != len(steps) or any(len(pair) != 2 for pair in moments):
-            raise ValueError(f"panels[{name!r}] must hold two sets for each of {len(steps)} moments")
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
     fig, axes = plt.subplots(rows, columns, figsize=(5.8, 0.35 + 2.15 * rows), squeeze=False)

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch, Rectangle
 
-from rtx_book.page.diagram import Pen, blank, look_up
+from rtx_book.page.diagram import Pen, blank
 from rtx_book.page.grids import squares
 from rtx_lib.plots.style import CYCLE, GREY
 
@@ -83,7 +83,7 @@ _MARKS: tuple[tuple[Any, ...], ...] = (
 
 def describe_transformer(stage: str) -> str:
     """What :func:`draw_transformer` shows at this stage, in words."""
-    return look_up(stage, _WORDS)
+    return _WORDS[stage]
 
 
 def draw_transformer(stage: str = "three attentions") -> Figure:
@@ -96,15 +96,9 @@ def draw_transformer(stage: str = "three attentions") -> Figure:
     ----------
     stage
         One of :data:`TRANSFORMER_STAGES`; the last shows everything, with the three attentions in colour.
-
-    Raises
-    ------
-    ValueError
-        If ``stage`` is not one of :data:`TRANSFORMER_STAGES`.
     """
-    title = look_up(stage, _TITLES)
     fig, ax = plt.subplots(figsize=(5.4, 7.0))
-    blank(ax, (-0.1, 11.5), (-0.3, 13.9), title=title)
+    blank(ax, (-0.1, 11.5), (-0.3, 13.9), title=_TITLES[stage])
     reached = TRANSFORMER_STAGES[: TRANSFORMER_STAGES.index(stage) + 1]
     _TowerPen(ax, stage, 1.2, 2.6, 0.15).draw(mark for mark in _MARKS if mark[1] in reached)
     return fig

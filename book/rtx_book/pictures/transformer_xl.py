@@ -20,8 +20,8 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from rtx_book.page import diagram
-from rtx_book.page.arrays import check_least, several
-from rtx_book.page.diagram import arrow, blank, box, links, look_up
+from rtx_book.page.arrays import several
+from rtx_book.page.diagram import arrow, blank, box, links
 from rtx_book.page.grids import fill
 from rtx_lib.plots.curves import bands, baseline, label_lines, name_at
 from rtx_lib.plots.heatmaps import Point, attention_heatmap, floats, word
@@ -59,14 +59,8 @@ def draw_position_losses(
         A loss to compare with, as a dashed line, and its name.
     height
         Of the figure, in inches.
-
-    Raises
-    ------
-    ValueError
-        If nothing is given, the shapes do not fit, a loss is not finite, or ``repeats`` is below 1.
     """
-    check_least(1, repeats=repeats)
-    curves = several("losses", losses, "[seeds]", "T", same="T")
+    curves = several("losses", losses, "[seeds]", "T")
     length = next(iter(curves.values())).shape[1]
     fig, ax = plt.subplots(figsize=(5.8, height))
     for index, (name, curve) in enumerate(curves.items()):
@@ -98,21 +92,8 @@ def draw_costs(lengths: Sequence[int], ratios: Mapping[str, Any], published: Map
         time with a memory.
     published
         Ratios by attention length from Dai et al. 2019, drawn as hollow diamonds, the outermost with their numbers.
-
-    Raises
-    ------
-    ValueError
-        If nothing is given, the shapes do not fit, the lengths do not rise, or a value is not above 0.
     """
-    if not len(lengths) or list(lengths) != sorted(set(lengths)) or lengths[0] <= 0:
-        raise ValueError(f"lengths must be above 0 and rise, got {list(lengths)}")
     curves = several("ratios", ratios, "[runs]", len(lengths))
-    if (
-        not published
-        or min(*published, *published.values()) <= 0
-        or any((curve <= 0).any() for curve in curves.values())
-    ):
-        raise ValueError(f"ratios and published must hold values above 0, got {dict(ratios)} and {published}")
     fig, ax = plt.subplots(figsize=(5.8, 4.2))
     ax.set(xscale="log", yscale="log")
     ax.margins(x=0.08)
@@ -154,17 +135,8 @@ def draw_test_memory(
         For each name, with which of the memories it was trained.
     line
         A loss to compare with, as a dashed line, and its name.
-
-    Raises
-    ------
-    ValueError
-        If nothing is given, the shapes do not fit, a loss is not finite, or a name of ``losses`` has no
-        memory of its training among ``memories``.
     """
     places = list(memories)
-    for name in losses:
-        if trained.get(name) not in places:
-            raise ValueError(f"trained must be one of {places} for {name!r}, got {trained.get(name)}")
     curves = several("losses", losses, "[seeds]", len(places))
     fig, ax = plt.subplots(figsize=(5.8, 4.4 if line else 3.9))
     for index, (name, curve) in enumerate(curves.items()):
@@ -203,22 +175,12 @@ def draw_context_use(
         By name, how many characters the architecture can see; drawn as a vertical line.
     line
         A loss to compare with, as a dashed line below, and its name.
-
-    Raises
-    ------
-    ValueError
-        If nothing is given, the shapes do not fit, a value is not finite, or a reach is of no name above.
     """
     curves = several("losses", losses, "[seeds]", len(contexts))
     names = list(dict.fromkeys([*effects, *curves]))
-    if unknown := sorted(set(reach) - set(names)):
-        raise ValueError(f"reach must name only {names}, got {unknown}")
-    pairs = {}
-    for name, given in effects.items():
-        sizes: dict[str, int] = {}
-        pairs[name] = [floats(f"effects[{name!r}]", side, "N", sizes=sizes) for side in given]
     fig, (top, bottom) = plt.subplots(2, 1, figsize=(5.8, 6.0), sharex=True)
-    for name, (distances, effect) in pairs.items():
+    for name, given in effects.items():
+        distances, effect = (floats(f"effects[{name!r}]", side, "N") for side in given)
         (colour, dash, _), seen = memory_look(name, names.index(name)).values(), effect > 0
         top.plot(distances[seen], effect[seen], color=colour, linestyle=dash, label=name)
     for name, curve in curves.items():
@@ -261,8 +223,6 @@ def _window(p: int, memory: int) -> range:
 
 def _cone(layers: int, memory: int) -> list[set[int]]:
     """What the output depends on: of each row, the inputs first, the positions; below 0 is what came before."""
-    check_least(1, layers=layers)
-    check_least(0, memory=memory)
     rows = [{_OUTPUT}]
     for _ in range(layers):
         rows.append({k for p in rows[-1] for k in _window(p, memory)})
@@ -288,11 +248,6 @@ def draw_segments(layers: int = 3, memory: int = 4) -> Figure:
         N.
     memory
         M, positions that each layer keeps; with 0 nothing crosses a border.
-
-    Raises
-    ------
-    ValueError
-        If ``layers`` is below 1 or ``memory`` below 0.
     """
     rows = _cone(layers, memory)
     furthest = [min(row) for row in rows]
@@ -493,21 +448,14 @@ def shifted_cells(queries: int, keys: int) -> list[list[Cell]]:
     list[list[Cell]]
         T rows of S cells: (query, distance), or None for a zero that was put in front. Up to its own position, j at
         most M + i, query i has at key j the distance M + i - j; beyond it stands what a mask has to hide.
-
-    Raises
-    ------
-    ValueError
-        If ``queries`` is below 1 or there are fewer keys than queries.
     """
-    if not 1 <= queries <= keys:
-        raise ValueError(f"queries must be from 1 to keys = {keys}, got {queries}")
     left = _padded_line(queries, keys)[queries:]
     return [left[i * keys : (i + 1) * keys] for i in range(queries)]
 
 
 def describe_shift(stage: str) -> str:
     """What :func:`draw_shift` shows at this stage, in words."""
-    return look_up(stage, _WORDS)
+    return _WORDS[stage]
 
 
 def draw_shift(stage: str) -> Figure:
@@ -515,13 +463,7 @@ def draw_shift(stage: str) -> Figure:
 
     A cell is named by its query, a letter, and its distance, which also sets the strength of its colour. Hatched are
     the cells that no query needs: their key would come before the first.
-
-    Raises
-    ------
-    ValueError
-        If ``stage`` is not one of :data:`SHIFT_STEPS`.
     """
-    title, told = look_up(stage, _TITLES), (_ABOVE.get(stage, ""), _BESIDE.get(stage, ""))
     at, line = SHIFT_STEPS.index(stage), _padded_line(_QUERIES, _KEYS)
     high = _BELOW + _QUERIES + 2.1
     fig, ax = plt.subplots(figsize=(5.8, 5.8 * (high - 0.7) / _WIDE + 0.4))
@@ -539,9 +481,9 @@ def draw_shift(stage: str) -> Figure:
         _draw_memory(ax, tiles, stage, line)
     _draw_keys(ax, tiles, stage)
     _draw_tiles(ax, tiles, waste=at > 0)
-    for y, words in zip((0, _BELOW), told, strict=True):
+    for y, words in zip((0, _BELOW), (_ABOVE.get(stage, ""), _BESIDE.get(stage, "")), strict=True):
         ax.text(_LEFT + _KEYS + 0.1, y + 0.5, words, va="top", fontsize=12, linespacing=1.35)
-    blank(ax, (-0.6, _WIDE - 0.4), (high - 1.3, -0.6), title=title)
+    blank(ax, (-0.6, _WIDE - 0.4), (high - 1.3, -0.6), title=_TITLES[stage])
     return fig
 
 
@@ -652,16 +594,9 @@ def draw_expected(text: str, looks: Sequence[Any], characters: str, chances: Any
     -------
     dict
         ``still``, the figure; ``alt`` and ``title``, what it shows; ``characters`` and ``text``, for the widget.
-
-    Raises
-    ------
-    ValueError
-        If a shape does not fit or a value is below 0.
     """
     p = floats("chances", chances, len(characters), low=0)
     layers = [floats("looks", weights, "H", len(text), low=0) for weights in looks]
-    if not layers:
-        raise ValueError("looks must hold the weights of one layer at least, got none")
     rows = np.concatenate(layers)
     names = [f"layer {n}, head {h}" for n, own in enumerate(layers, start=1) for h in range(1, len(own) + 1)]
     signs = [_SIGNS.get(c, c) for c in text]
@@ -703,16 +638,8 @@ def draw_saved(text: str, losses: Mapping[str, Any], segment: int, characters: s
     -------
     dict
         As :func:`draw_expected`.
-
-    Raises
-    ------
-    ValueError
-        If there are not two models, the shapes do not fit, or the segment is shorter than 1.
     """
-    check_least(1, segment=segment)
     costs = {name: nats / np.log(2) for name, nats in several("losses", losses, len(text)).items()}
-    if len(costs) < 2:
-        raise ValueError(f"losses must hold two models at least, got {list(costs)}")
     (base, plain), *others = costs.items()
     places = np.arange(1, len(text) + 1)
     fig, ax = plt.subplots(figsize=(6.4, 3.4))

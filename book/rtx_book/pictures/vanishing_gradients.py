@@ -42,15 +42,8 @@ def gradient_frames(
     tuple[Figure, list[dict[str, Any]]]
         The figure, and a frame for each moment, for ``film`` or ``at_frame``. The spectral radius is written above
         the panel of the eigenvalues.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not fit together or there is no frame.
     """
     gradients, values = floats("norms", norms, len(titles), "T", finite=False), np.asarray(eigenvalues)
-    if values.ndim != 2 or len(values) != len(titles):
-        raise ValueError(f"eigenvalues must have shape ({len(titles)}, H), got {values.shape}")
     T, steps, errors = gradients.shape[1], *(floats("curve", side, len(titles)) for side in curve)
     fig, axes = plt.subplot_mosaic([["top", "top"], ["left", "right"]], figsize=(5.2, 5.2), height_ratios=[1, 2])
     top, left, right = axes["top"], axes["left"], axes["right"]
@@ -113,21 +106,10 @@ def gradient_panels(
     -------
     tuple[Figure, list[dict[str, Any]]]
         The figure, and a frame for each moment, for ``film`` or ``at_frame``.
-
-    Raises
-    ------
-    ValueError
-        If there is no network, or the shapes or the names do not fit together.
     """
-    if not runs or set(titles) != set(runs):
-        raise ValueError(f"titles must name the networks of runs, at least one, {list(runs)}, got {list(titles)}")
     given = {(kind, state): rows for kind, own in runs.items() for state, rows in own.items()}
-    norms = several("runs", given, "F", "T", same="FT", finite=False)
+    norms = several("runs", given, "F", "T", finite=False)
     count, T = next(iter(norms.values())).shape
-    if any(len(texts) != count for texts in titles.values()):
-        raise ValueError(f"titles must hold {count} texts for each network, got {[*map(len, titles.values())]}")
-    if set(errors) != set(runs):
-        raise ValueError(f"errors must name the networks of runs, {list(runs)}, got {list(errors)}")
     curves = {kind: floats(f"errors of {kind!r}", values, count, finite=False) for kind, values in errors.items()}
     at = floats("steps", steps, count)
     fig = plt.figure(figsize=(0.4 + 2.4 * len(runs), 5.4))
@@ -172,11 +154,6 @@ def error_by_length(ax: Axes, errors: Mapping[str, Mapping[int, Sequence[float]]
         Axes to draw in; the lengths are on a logarithmic axis.
     errors
         From a model's name to its runs' errors at each length, NaN for a run that diverged.
-
-    Raises
-    ------
-    ValueError
-        If a model has no finite error at any length.
     """
     lengths = sorted({length for own in errors.values() for length in own})
     for index, (name, own) in enumerate(errors.items()):
@@ -203,13 +180,8 @@ def draw_layer_gradients(norms: Mapping[str, Any], title: str) -> Figure:
         By name (L,) or (runs, L), from the layer at the input on.
     title
         What stands above.
-
-    Raises
-    ------
-    ValueError
-        If nothing is given or the shapes do not fit.
     """
-    rows = several("norms", norms, "[runs]", "L", same="L")
+    rows = several("norms", norms, "[runs]", "L")
     depth = next(iter(rows.values())).shape[1]
     fig, ax = plt.subplots(figsize=(5.8, 3.3))
     for index, (name, row) in enumerate(rows.items()):

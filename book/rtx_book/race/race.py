@@ -229,25 +229,41 @@ class Race:
         """What no single record holds, in the form of records, so that rules and marks can name it.
 
         ``step-TASK-LANE`` has what was timed, the seconds to the line, the number of seeds that have ``solved`` the
-        task and the ``rank`` among the lanes that reach the line with every seed, 1 for the soonest. ``place-LANE`` has
-        the ``place`` on each task, and the one ``off_by_one``, where every lane has the worse of the two rates beside
-        its best one; its "seeds" are the tasks.
+        task, the ``rank`` among the lanes that reach the line with every seed, 1 for the soonest, and how many
+        ``times`` as long, and as much ``work``, a step is as the cheapest. The "seeds" of ``step-TASK`` are the lanes.
+        ``place-LANE`` has the ``place`` on each task, and the one ``off_by_one``, where every lane has the worse of the
+        two rates beside its best one; its "seeds" are the tasks. ``lines-LANE`` has how many lines are ``crossed`` with
+        every seed, and how many ``rivals`` cross as many or more.
         """
         found: dict[str, list[Record]] = {}
+
+        def add(name: str, metrics: Mapping[str, float | None]) -> None:
+            own = found.setdefault(name, [])
+            own.append(computed_record(name, len(own), metrics))
+
         for task, lanes in self.results.items():
             spent = {lane: self.spent(task, lane, "seconds_per_step") for lane in lanes}
             there = sorted((time, lane) for lane in self.finishers(task) if (time := spent[lane]) is not None)
             ranks = {lane: rank for rank, (_, lane) in enumerate(there, start=1)}
             beside = {lane: worse_beside(losses) for lane, losses in tried.get(task, {}).items()}
+            costs = {lane: self.costs[task, lane] for lane in lanes if (task, lane) in self.costs}
             for lane in lanes:
                 timed = {"seconds_to_line": spent[lane], "solved": lanes[lane]["solved"], "rank": ranks.get(lane)}
-                timed |= self.costs.get((task, lane), {})
-                found[f"step-{task}-{lane}"] = [computed_record(f"step-{task}-{lane}", 0, timed)]
+                if own := costs.get(lane):
+                    cheapest = {name: min(cost[name] for cost in costs.values()) for name in own}
+                    timed |= dict(own) | {
+                        "times": own["seconds_per_step"] / cheapest["seconds_per_step"],
+                        "work": own["flops_per_step"] / cheapest["flops_per_step"],
+                    }
+                add(f"step-{task}-{lane}", timed)
+                add(f"step-{task}", timed)
                 places = {"place": self.place(task, lane)}
                 if lane in beside:
                     places["off_by_one"] = 1 + sum(other < beside[lane] for other in beside.values())
-                own = found.setdefault(f"place-{lane}", [])
-                own.append(computed_record(f"place-{lane}", len(own), places))
+                add(f"place-{lane}", places)
+        lines = {lane: sum(lane in self.finishers(task) for task in self.finish) for lane in self.lanes}
+        for lane, crossed in lines.items():
+            add(f"lines-{lane}", {"crossed": crossed, "rivals": sum(n >= crossed for n in lines.values()) - 1})
         return found
 
 

@@ -11,6 +11,7 @@ Ranks are those of competitions, one more than the lanes that are better, so lan
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import math
@@ -384,14 +385,21 @@ def _middles(count: int) -> dict[tuple[int, int], float]:
 def computed(race: Race) -> dict[str, list[Record]]:
     """What rules and marks may name, beside :meth:`rtx_book.race.race.Race.computed`, in the form of records.
 
-    ``rank-TASK-LANE`` has ``place``, ``low``, ``high`` and ``first`` of the test split, and ``group``, 1 for the lanes
-    that cannot be told from the leader: the rule ``every A < B`` about the ``high`` of one lane and the ``low`` of
-    another holds where the two are told apart. ``pairs-TASK`` and ``pairs`` have what :func:`pairs` counts.
+    ``rank-TASK-LANE`` has ``place``, ``low``, ``high`` and ``first`` of the test split, ``order``, 1 for the leader,
+    and ``group``, 1 for the lanes that cannot be told from the leader: the rule ``every A < B`` about the ``high`` of
+    one lane and the ``low`` of another holds where the two are told apart. ``rank-LANE`` has these over the tasks, and
+    ``rank-KIND-LANE`` over the tasks at the largest equal budgets. ``rank-TASK``, ``rank`` and ``rank-KIND`` have how
+    many lanes are ``beside`` the leader, not told from it. ``pairs-TASK`` and ``pairs`` have what :func:`pairs` counts.
     """
-    found: dict[str, dict[str, float]] = {}
-    for task in race.finish:
-        if race.results[task]:
-            found |= {f"rank-{task}-{lane}": row for lane, row in ranking(race, task).rows.items()}
-        found[f"pairs-{task}"] = vars(pairs(race, task))
+    ranked = {f"rank-{task}": ranking(race, task) for task in race.finish if race.results[task]}
+    for kind in (None, *KINDS):
+        with contextlib.suppress(ValueError):  # where no task has all lanes
+            ranked[f"rank-{kind}" if kind else "rank"] = over_tasks(race, kind)
+    found: dict[str, Mapping[str, float]] = {}
+    for name, own in ranked.items():
+        rows = enumerate(own.rows.items(), start=1)
+        found |= {f"{name}-{lane}": row | {"order": order} for order, (lane, row) in rows}
+        found[name] = {"beside": len(own.groups[0]) - 1}
+    found |= {f"pairs-{task}": vars(pairs(race, task)) for task in race.finish}
     found["pairs"] = vars(pairs(race))
     return {name: [computed_record(name, 0, metrics)] for name, metrics in found.items()}

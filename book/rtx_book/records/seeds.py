@@ -1,7 +1,8 @@
 """What several seeds say together: medians with their range, how many solved a task, and in how many steps.
 
-The metrics of ``RISING`` are better where they are larger; every other one (a loss, an error, bits per character)
-where it is smaller. The finish line of a task is a value of its metric; a run that meets it exactly has reached it.
+The metrics of :data:`rtx_book.words.RISING` are better where they are larger; every other one (a loss, an error, bits
+per character) where it is smaller. The finish line of a task is a value of its metric; a run that meets it exactly has
+reached it.
 """
 
 import statistics
@@ -11,8 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import quantile_test
 
-RISING = ("accuracy", "exact", "last quarter")
-"""Metrics of the tasks that are better where they are larger, being shares of what is right."""
+from rtx_book.words import rises
 
 Record = Mapping[str, Any]
 Values = Sequence[float] | np.ndarray
@@ -21,11 +21,6 @@ MIN_SEEDS = 3
 """With fewer runs on either side nothing is said about which is better."""
 
 LEVEL = 0.95
-
-
-def rises(metric: str) -> bool:
-    """Whether the metric is better where it is larger; that of a reference as the metric itself."""
-    return metric.removeprefix("reference_") in RISING
 
 
 def median_interval(values: Values) -> tuple[float, float]:
@@ -187,7 +182,7 @@ def verdict(ours: Values, theirs: Values, *, metric: str = "loss") -> int | None
     ours, theirs
         A value a seed, in any number.
     metric
-        Its name, which says whether larger is better (:func:`rises`).
+        Its name, which says whether larger is better (:func:`rtx_book.words.rises`).
 
     Returns
     -------

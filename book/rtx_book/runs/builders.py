@@ -170,6 +170,13 @@ def word_vectors(
     return vectors * std
 
 
+def _transformer_xl(task: Any, **how: Any) -> nn.Module:
+    """With the paper's positions, or those that ``positions`` names."""
+    if how.get("positions", "xl") == "xl":
+        return _whole(models.TransformerXL)(task, **{key: value for key, value in how.items() if key != "positions"})
+    return _whole(models.PositionedTransformerXL)(task, **how)
+
+
 # A recipe is written to a file, so it names the norm.
 NORM_LAYERS: dict[str, Callable[..., nn.Module]] = {"layer": nn.LayerNorm, "sample-std": SampleStdNorm}
 MODELS: dict[str, Callable[..., nn.Module]] = {
@@ -192,7 +199,7 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "r-transformer": lambda task, norm_layer="layer", **how: _whole(models.RTransformer)(
         task, norm_layer=NORM_LAYERS[norm_layer], **how
     ),
-    "transformer-xl": _whole(models.TransformerXL),
+    "transformer-xl": _transformer_xl,
     "tcn": _whole(models.TCN),
     "sentence-mean": _sentence(None),
     "sentence-rnn": _sentence(lambda width, hidden_size: BothWays(RNN(width, hidden_size))),

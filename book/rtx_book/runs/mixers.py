@@ -27,7 +27,7 @@ MIXERS: dict[str, Callable[..., nn.Module]] = {
     "rg-lru": models.RGLRU,
     "mamba": models.Mamba,
     "mamba-signed": partial(models.Mamba, eigenvalues="signed"),
-    "mamba-time-invariant": partial(models.Mamba, time_invariant=True),
+    "mamba-time-invariant": models.TimeInvariantMamba,
     "mamba2": partial(models.Mamba2, heads=1),
     "linear-attention": models.LinearAttention,
     "delta-net": models.DeltaNet,

@@ -24,10 +24,10 @@ from rtx_book.records.records import Record, find, thin
 from rtx_book.runs import pretrained
 from rtx_book.runs.builders import TASKS, build, rule
 from rtx_book.runs.recipes import RECIPES, Recipe, recipe_of
-from rtx_book.runs.side_by_side import fit_side_by_side
+from rtx_book.runs.side_by_side import Side, fit_side_by_side
 from rtx_lib.diagnostics.context import loss_by_position
 from rtx_lib.diagnostics.probe import layer_probes
-from rtx_lib.training import History, Processes, Trainer, TrainingDiverged, fit
+from rtx_lib.training import History, Processes, TrainingDiverged, fit
 from rtx_lib.training.checkpoints import in_one_step
 from rtx_lib.training.evaluation import evaluate, parameter_count
 from rtx_lib.training.processes import ALONE
@@ -166,9 +166,9 @@ def _beside(model: nn.Module, task: Any, recipe: Recipe, seed: int, device: str)
     if reference.steps != recipe.steps:
         raise ValueError(f"steps must be the {reference.steps} of {reference.name}, got {recipe.steps}")
 
-    def side(own: Recipe, model: nn.Module, task: Any) -> Trainer:
+    def side(own: Recipe, model: nn.Module, task: Any) -> Side:
         how = {name: getattr(own, name) for name in ("batch_size", "clip", "stream_length")} | rule(own, model)
-        return Trainer(model, task, **how, scored={"batch_size": own.eval_batch_size}, seed=seed, device=device)
+        return Side(model, task, **how, eval_batch_size=own.eval_batch_size, seed=seed, device=device)
 
     theirs, ours = side(reference, *build(reference, seed)), side(recipe, model, task)
     try:
@@ -248,14 +248,15 @@ def finite(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if not isinstance(value, float) or math.isfinite(value)}
 
 
-def commit() -> str:
-    """The checkout's commit, with "-dirty" if one of the two packages differs from it; "unknown" outside git."""
+def commit(*more: str) -> str:
+    """The checkout's commit, with "-dirty" if a package, or ``more``, differs from it; "unknown" outside git."""
 
     def git(*arguments: str) -> str:
         done = subprocess.run(["git", *arguments], cwd=PACKAGE, capture_output=True, text=True, check=True)
         return done.stdout.strip()
 
     try:
-        return git("rev-parse", "HEAD") + ("-dirty" if git("status", "--porcelain", "--", ".", ":/rtx_lib") else "")
+        dirty = git("status", "--porcelain", "--", ".", ":/rtx_lib", *more)
+        return git("rev-parse", "HEAD") + ("-dirty" if dirty else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"

@@ -5,7 +5,6 @@ prints what they say. Each record is a target of Snakemake, which knows what is 
 and begins again after a kill; options after ``--`` are Snakemake's.
 """
 
-import argparse
 import fnmatch
 import os
 import shutil
@@ -15,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rtx_book.paths import runs_folder
 from rtx_book.records.seeds import summarise
 from rtx_book.runs import tuning
 from rtx_book.runs.recipes import Recipe, attention, between, orders, parallel, pretraining, race, recurrence, returns
@@ -118,40 +116,16 @@ def _finish(name: str) -> tuple[str, float] | None:
     return race.FINISH.get(rest.partition("-")[0]) if kind in ("race", "trial", "large", "again") else None
 
 
-def at_least_one(text: str) -> int:
-    """The number of an argument of the command line."""
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, got {text}")
-    return number
-
-
-def add_commands(commands: Any) -> None:
-    """Add ``sweep`` and ``table`` to the commands of :mod:`rtx_book.__main__`."""
-    maker = commands.add_parser("sweep", help="make the records of a sweep that are missing")
-    printer = commands.add_parser("table", help="print the table of a sweep")
-    about = "; ".join(f"{name}: {sweep.about}" for name, sweep in SWEEPS.items())
-    for command in (maker, printer):
-        command.add_argument("name", choices=SWEEPS, metavar="NAME", help=about)
-        command.add_argument("--out", type=Path, help="folder of the runs' own files (default: the book's)")
-    maker.add_argument("--device", default="cpu", help="cpu, cuda, or several for the runs in turn: cuda:0,cuda:1")
-    maker.add_argument("--threads", type=at_least_one, default=1, help="torch threads of each run (default 1)")
-    maker.epilog = "What follows -- are options of Snakemake (default: --cores all)."
-
-
-def command(options: argparse.Namespace, engine: Sequence[str] = ()) -> int:
-    """Carry out ``sweep`` or ``table``; returns the exit status."""
-    plan, folder = SWEEPS[options.name], (options.out or runs_folder()).resolve()
-    if options.command == "table":
-        print(table(plan, folder))
-        return 0
-    status = make(plan, folder, options.device, options.threads, engine)
+def sweep(name: str, folder: Path, device: str, threads: int, engine: Sequence[str] = ()) -> int:
+    """Make the records of a sweep that are missing, and say which are there; returns the exit status."""
+    plan, folder = SWEEPS[name], folder.resolve()
+    status = make(plan, folder, device, threads, engine)
     records = [record for group in found(plan, folder).values() for record in group]
     diverged, left = sum(record["diverged"] is not None for record in records), missing(plan, folder)
     count = len(records) + len(left) if plan.follow else len(plan.runs())
-    print(f"sweep {options.name}: {len(records)} of {count} records, {diverged} of them diverged")
+    print(f"sweep {name}: {len(records)} of {count} records, {diverged} of them diverged")
     if left:
-        print(f"sweep {options.name}: missing: {', '.join(path.stem for path in left)}")
+        print(f"sweep {name}: missing: {', '.join(path.stem for path in left)}")
     return status
 
 
@@ -163,14 +137,15 @@ def make(plan: Sweep, folder: Path, device: str, threads: int, engine: Sequence[
     tried: set[Path] = set()
     status = 0
     while wanted := [path for path in missing(plan, folder) if path not in tried]:
-        status = max(status, _make(wanted, folder, device, threads, engine))
+        status = max(status, snakemake(wanted, folder, device, threads, engine))
         tried |= set(wanted)
         if not plan.follow or "--dry-run" in engine:
             break
     return status
 
 
-def _make(wanted: list[Path], folder: Path, device: str, threads: int, engine: Sequence[str]) -> int:
+def snakemake(wanted: list[Path], folder: Path, device: str, threads: int, engine: Sequence[str]) -> int:
+    """Have these files made, in or below ``folder``; returns the exit status."""
     if int(os.environ.get("WORLD_SIZE", 1)) > 1:  # its runs would wait for each other
         print("a sweep is not for accelerate launch: start it without", file=sys.stderr)
         return 2
@@ -178,7 +153,7 @@ def _make(wanted: list[Path], folder: Path, device: str, threads: int, engine: S
         if "--executor" not in engine:  # a machine that hands out jobs may have none
             for name in device.split(","):
                 check_device(name)
-        from snakemake.cli import main as snakemake
+        from snakemake.cli import main as start
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
@@ -187,13 +162,13 @@ def _make(wanted: list[Path], folder: Path, device: str, threads: int, engine: S
         return 2
     folder.mkdir(parents=True, exist_ok=True)
     snakefile = shutil.copy(Path(__file__).with_name("Snakefile"), folder)  # it must lie there to reach other machines
-    arguments = [path.name for path in wanted]
-    arguments += ["--snakefile", str(snakefile), "--directory", str(folder), *_OPTIONS]
-    if other := [path.name for path in wanted if path.exists()]:  # of another configuration
+    targets = [path.relative_to(folder).as_posix() for path in wanted]
+    arguments = [*targets, "--snakefile", str(snakefile), "--directory", str(folder), *_OPTIONS]
+    if other := [name for name in targets if (folder / name).exists()]:  # of another configuration
         arguments += ["--forcerun", *other]
     arguments += ["--config", f"device={device}", f"threads={threads}", f"program={PROGRAM}"]
     try:
-        snakemake([*arguments, *(engine or ["--cores", "all"])])
+        start([*arguments, *(engine or ["--cores", "all"])])
     except SystemExit as end:
         return int(end.code or 0)
     return 0

@@ -6,35 +6,18 @@ that is trained, because a model at chance has an accuracy of chance at any rate
 
 import itertools
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from rtx_book.paths import runs_folder
 from rtx_book.records.records import Record
 from rtx_book.records.seeds import summarise
 from rtx_book.runs.recipes import Recipe
-from rtx_book.runs.recipes.race import (
-    AGAIN_TASKS,
-    BEYOND,
-    CELLS,
-    FINAL_SEEDS,
-    FINISH,
-    FRESH_SEEDS,
-    LANES,
-    LARGE,
-    LARGE_TASKS,
-    LENGTHS,
-    RATES,
-    SEEDS,
-    TASKS,
-    again,
-    large,
-    race,
-    trial,
-)
+from rtx_book.runs.recipes import race as plan
 from rtx_book.runs.runs import made
 
-GRID = sorted((*RATES, *BEYOND))
+GRID = sorted((*plan.RATES, *plan.BEYOND))
 Runs = list[tuple[Recipe, int]]
 
 
@@ -90,23 +73,25 @@ def tuned(task: str, lane: str, folder: Path | None = None) -> tuple[float | Non
         return found
 
     def trials(rates: Iterable[float], next_runs: Runs) -> dict[float, float]:
-        own = {lr: losses(trial(task, lane, lr), (0,), next_runs) for lr in rates}
+        own = {lr: losses(plan.trial(task, lane, lr), (0,), next_runs) for lr in rates}
         return {lr: found[0] for lr, found in own.items() if found}
 
     next_runs: Runs = []
-    tried = trials(RATES, next_runs)
+    tried = trials(plan.RATES, next_runs)
     while not next_runs and (further := beyond(ranked(tried)[0], tried)):
         tried |= trials([further], next_runs)
     finals = finalists(tried)
-    *first, third = FINAL_SEEDS
+    *first, third = plan.FINAL_SEEDS
     while not next_runs:
-        found = {lr: losses(race(task, lane, lr), first, next_runs) for lr in finals}
+        found = {lr: losses(plan.race(task, lane, lr), first, next_runs) for lr in finals}
         if next_runs:
             break
         # Whoever has two seeds behind both of another has the worse median, whatever the third ones say.
         least = min(max(own) for own in found.values())
         left = {
-            lr: own + losses(race(task, lane, lr), [third], next_runs) for lr, own in found.items() if min(own) <= least
+            lr: own + losses(plan.race(task, lane, lr), [third], next_runs)
+            for lr, own in found.items()
+            if min(own) <= least
         }
         if next_runs:
             break
@@ -114,46 +99,19 @@ def tuned(task: str, lane: str, folder: Path | None = None) -> tuple[float | Non
         if further := beyond(won, (*tried, *finals)):
             finals.append(further)
             continue
-        losses(race(task, lane, won), SEEDS[len(FINAL_SEEDS) :], next_runs)
+        losses(plan.race(task, lane, won), plan.SEEDS[len(plan.FINAL_SEEDS) :], next_runs)
         return won, next_runs
     return None, next_runs
 
 
 def chosen(folder: Path | None = None) -> dict[str, dict[str, float]]:
     """By task and lane the rates that are decided."""
-    rates: dict[str, dict[str, float]] = {task: {} for task in TASKS}
-    for task, lane in CELLS:
+    rates: dict[str, dict[str, float]] = {task: {} for task in plan.TASKS}
+    for task, lane in plan.CELLS:
         won, _ = tuned(task, lane, folder)
         if won is not None:
             rates[task][lane] = won
     return rates
-
-
-def next_runs(folder: Path | None = None) -> Runs:
-    """All runs of the race that follow from the records in ``folder``, the trials first."""
-    runs = [run for task, lane in CELLS for run in tuned(task, lane, folder)[1]]
-    return sorted(runs, key=lambda run: (not _is_trial(run), run[1]))
-
-
-def next_trials(folder: Path | None = None) -> Runs:
-    """Those of them that are trials."""
-    return [run for run in next_runs(folder) if _is_trial(run)]
-
-
-def next_lengths(folder: Path | None = None) -> Runs:
-    """Runs of other lengths, at the rates that are decided."""
-    runs = []
-    for task, lengths in LENGTHS.items():
-        for lane, lr in chosen(folder)[task].items():
-            recipes = [race(task, lane, lr, lengths[n]) for n in (0, 2)]
-            runs += _missing(recipes, FINAL_SEEDS, folder)
-    return sorted(runs, key=lambda run: run[1])
-
-
-def next_large(folder: Path | None = None) -> Runs:
-    """Runs of larger models that follow from the records in ``folder``."""
-    runs = [run for task in LARGE_TASKS for lane in LARGE for run in large_tuned(task, lane, folder)[1]]
-    return sorted(runs, key=lambda run: run[1])
 
 
 def large_tuned(task: str, lane: str, folder: Path | None = None) -> tuple[float | None, Runs]:
@@ -167,21 +125,15 @@ def large_tuned(task: str, lane: str, folder: Path | None = None) -> tuple[float
         return None, []
     place = GRID.index(small)
     rates = GRID[max(0, place - 1) : place + 2]
-    while not (missing := _missing([large(task, lane, lr) for lr in rates], SEEDS[:1], folder)):
-        tried = {lr: large(task, lane, lr) for lr in rates}
+    while not (missing := _missing([plan.large(task, lane, lr) for lr in rates], plan.SEEDS[:1], folder)):
+        tried = {lr: plan.large(task, lane, lr) for lr in rates}
         losses = {lr: loss(made(folder or runs_folder(), own, 0)[1] or {}, own) for lr, own in tried.items()}
         won = ranked(losses)[0]
         if further := beyond(won, rates):
             rates.append(further)
             continue
-        return won, _missing([tried[won]], SEEDS, folder)
+        return won, _missing([tried[won]], plan.SEEDS, folder)
     return None, missing
-
-
-def next_again(folder: Path | None = None) -> Runs:
-    """Runs with fresh seeds of the lanes of ``AGAIN_TASKS`` that cross the line with most of their five."""
-    runs = [run for task, lane in itertools.product(AGAIN_TASKS, LANES) for run in repeated(task, lane, folder)[1]]
-    return sorted(runs, key=lambda run: run[1])
 
 
 def repeated(task: str, lane: str, folder: Path | None = None) -> tuple[Recipe | None, Runs]:
@@ -189,11 +141,19 @@ def repeated(task: str, lane: str, folder: Path | None = None) -> tuple[Recipe |
     won, rest = tuned(task, lane, folder)
     if won is None or rest:
         return None, []
-    five = [record for seed in SEEDS if (record := made(folder or runs_folder(), race(task, lane, won), seed)[1])]
-    if summarise(five, *FINISH[task])["solved"] <= len(five) / 2:
+    five = [
+        record for seed in plan.SEEDS if (record := made(folder or runs_folder(), plan.race(task, lane, won), seed)[1])
+    ]
+    if summarise(five, *plan.FINISH[task])["solved"] <= len(five) / 2:
         return None, []
-    recipe = again(task, lane, won)
-    return recipe, _missing([recipe], FRESH_SEEDS, folder)
+    recipe = plan.again(task, lane, won)
+    return recipe, _missing([recipe], plan.FRESH_SEEDS, folder)
+
+
+def _lengthened(task: str, lane: str, folder: Path | None) -> tuple[None, Runs]:
+    won, _ = tuned(task, lane, folder)
+    recipes = [] if won is None else [plan.race(task, lane, won, length) for length in plan.LENGTHS[task][::2]]
+    return None, _missing(recipes, plan.FINAL_SEEDS, folder)
 
 
 def _missing(recipes: Iterable[Recipe], seeds: Iterable[int], folder: Path | None) -> Runs:
@@ -201,5 +161,36 @@ def _missing(recipes: Iterable[Recipe], seeds: Iterable[int], folder: Path | Non
     return [(recipe, seed) for recipe, seed in pairs if made(folder or runs_folder(), recipe, seed)[1] is None]
 
 
+def _in_order(rule: Callable[..., tuple[Any, Runs]], cells: Iterable[tuple[str, str]], folder: Path | None) -> Runs:
+    """What follows of several cells by a rule, the trials first, then seed by seed."""
+    runs = [run for task, lane in cells for run in rule(task, lane, folder)[1]]
+    return sorted(runs, key=lambda run: (not _is_trial(run), run[1]))
+
+
 def _is_trial(run: tuple[Recipe, int]) -> bool:
     return run[0].name.startswith("trial-")
+
+
+def next_runs(folder: Path | None = None) -> Runs:
+    """All runs of the race that follow from the records in ``folder``, the trials first."""
+    return _in_order(tuned, plan.CELLS, folder)
+
+
+def next_trials(folder: Path | None = None) -> Runs:
+    """Those of them that are trials."""
+    return [run for run in next_runs(folder) if _is_trial(run)]
+
+
+def next_lengths(folder: Path | None = None) -> Runs:
+    """Runs of other lengths, at the rates that are decided."""
+    return _in_order(_lengthened, itertools.product(plan.LENGTHS, plan.LANES), folder)
+
+
+def next_large(folder: Path | None = None) -> Runs:
+    """Runs of larger models that follow from the records in ``folder``."""
+    return _in_order(large_tuned, itertools.product(plan.LARGE_TASKS, plan.LARGE), folder)
+
+
+def next_again(folder: Path | None = None) -> Runs:
+    """Runs with fresh seeds of the lanes of ``AGAIN_TASKS`` that cross the line with most of their five."""
+    return _in_order(repeated, itertools.product(plan.AGAIN_TASKS, plan.LANES), folder)

@@ -10,19 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rtx_book.claims.findings import (
-    CONFIDENCE,
-    PLANNED,
-    STUDY,
-    Finding,
-    Rate,
-    load_study,
-    number,
-    rate_of,
-    runs_of,
-    values_of,
-)
+from rtx_book.claims.findings import CONFIDENCE, PLANNED, STUDY, Finding, Rate, load_study, rate_of, runs_of, values_of
 from rtx_book.sphinx.ledger import title_of
+from rtx_book.words import number
 
 
 def rows_of(study: Mapping[str, Any]) -> list[tuple[Finding, Rate]]:

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from rtx_book.claims.claims import number
 from rtx_book.records.records import check, chosen, load, sources
+from rtx_book.words import padded
 
 FOLDER = "book/results"
 TRIALS = ("rate-", "trial-")  # the starts of the names of trials of learning rates
@@ -95,8 +95,8 @@ def results(records: Sequence[dict[str, Any]]) -> list[str]:
     said = []
     for name in dict.fromkeys(name for record in records for name in record["metrics"]):
         values = [record["metrics"][name] for record in records if name in record["metrics"]]
-        spread = f" ({number(min(values))} to {number(max(values))})" if len(values) > 1 else ""
-        said.append(f"{name} {number(statistics.median(values))}{spread}")
+        spread = f" ({padded(min(values))} to {padded(max(values))})" if len(values) > 1 else ""
+        said.append(f"{name} {padded(statistics.median(values))}{spread}")
     if steps := [record["diverged"]["step"] for record in records if record["diverged"]]:
         said.append(f"{len(steps)} of {len(records)} diverged, at step {', '.join(f'{step:,}' for step in steps)}")
     return said
@@ -111,7 +111,7 @@ def row(recipe: str, records: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "about": about[0].upper() + about[1:],
         "how": {"optimizer": "adam", "clip": None, "keep_best": None, **how},
         "results": results(records) or ["none"],
-        "baselines": [f"{number(value)} ({name})" for name, value in records[0]["baselines"].items()] or ["none"],
+        "baselines": [f"{padded(value)} ({name})" for name, value in records[0]["baselines"].items()] or ["none"],
         "parameters": records[0]["parameters"],
         "seconds": statistics.median(record["seconds"] for record in records),
         "seeds": " ".join(f"{record['seed']}{'*' * record['commit'].endswith('-dirty')}" for record in records),
@@ -141,7 +141,7 @@ def judged(records: Sequence[dict[str, Any]]) -> str:
         values = [row[metric] for row in record["evaluations"] if metric in row]
         if values and not record["diverged"]:
             losses.append(min(values) if record["configuration"].get("keep_best") else values[-1])
-    said = [f"{metric} {number(statistics.median(losses))}"] if losses else []
+    said = [f"{metric} {padded(statistics.median(losses))}"] if losses else []
     if lost:
         said.append(f"{lost} of {len(records)} diverged" if len(records) > 1 else "diverged")
     return ", ".join(said) or "none"

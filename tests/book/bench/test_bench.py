@@ -15,10 +15,10 @@ import jsonschema
 import pytest
 import torch
 
+from rtx_book import __main__ as command_line
 from rtx_book import bench
-from rtx_book.bench import command
+from rtx_book.bench import kept
 from rtx_book.bench.between import evaluation_costs
-from rtx_book.bench.command import main
 from rtx_book.bench.measuring import that_run
 from rtx_book.records import records
 from rtx_book.records.records import SPEED_SCHEMA, load_speeds
@@ -186,14 +186,14 @@ def test_the_txl_case_sees_what_is_wrong(monkeypatch, where, wrong, seen):
     ],
 )
 def test_the_diagonal_case_sees_what_is_wrong(monkeypatch, where, wrong, case, seen):
-    monkeypatch.setattr(f"rtx_book.bench.recurrence_returns.{where}", wrong)
+    monkeypatch.setattr(f"rtx_book.bench.kernels.{where}", wrong)
     rows = ROWS[case][0]()
     assert [i for i, row in enumerate(rows) if row["max_error"] > 0.01] == seen
 
 
 def test_the_case_of_matrix_states_sees_what_is_wrong(monkeypatch):
     """Chunks that forget what came before them."""
-    right = bench.recurrence_returns.matrix_recurrence
+    right = bench.kernels.matrix_recurrence
 
     def wrong(q, k, v, *, backend, **options):
         if backend == "loop":
@@ -201,7 +201,7 @@ def test_the_case_of_matrix_states_sees_what_is_wrong(monkeypatch):
         o, state = right(q, k, v, backend=backend, **options)
         return torch.cat([o[:, :, :4], 0 * o[:, :, 4:]], 2), state
 
-    monkeypatch.setattr("rtx_book.bench.recurrence_returns.matrix_recurrence", wrong)
+    monkeypatch.setattr("rtx_book.bench.kernels.matrix_recurrence", wrong)
     errors = [row["max_error"] for row in ROWS["matrix-state"][0]()]
     assert all(error > 0.01 for error in errors[::2]) and set(errors[1::2]) == {None}
 
@@ -243,7 +243,7 @@ def test_a_model_that_reads_streams_has_the_state_of_the_piece_before(monkeypatc
     """Half of the keys of Transformer-XL are its memory; without a state it would be empty."""
     source = {"task": "text", "task_arguments": {"source": "pydoc", "length": 4}}
     monkeypatch.setattr(recipes, "race", lambda task, lane, lr: replace(small(task, lane), **source))
-    monkeypatch.setattr("rtx_book.bench.comparison.available", lambda name: True)
+    monkeypatch.setattr("rtx_book.bench.steps.available", lambda name: True)
     rows = bench.race(tasks=["stream"], lanes=["gru", "transformer", "transformer-xl"], rounds=7)
     assert [(row["variant"], row["against"]) for row in rows] == [("gru", "gru"), ("transformer-xl", "gru")]
     row = rows[1]
@@ -279,17 +279,12 @@ def test_a_task_without_data_is_left_out_and_said_so(monkeypatch, capsys, tmp_pa
 
 def test_moving_the_bytes_is_a_row_where_there_is_a_gpu(monkeypatch):
     """On the device "meta" nothing is computed, so the backends are replaced."""
-    monkeypatch.setattr(
-        "rtx_book.bench.recurrence.compare",
-        lambda case, against, variants, device, rounds, kind: [
-            {"variant": name, "value": variants[name]()} for name in variants if name != against
-        ],
-    )
-    monkeypatch.setattr("rtx_book.bench.recurrence.explain_backend", lambda z: "triton: one kernel")
-    monkeypatch.setattr("rtx_book.bench.recurrence.relu_recurrence", lambda z, u, backend: z * u)
-    rows = bench.indrnn("meta", sizes=[(2, 5, 3)])
-    assert [row["variant"].partition(", B")[0] for row in rows] == ["auto (triton)", "scan", "moving the bytes"]
-    assert all(row["value"].shape == (3,) for row in rows)
+    monkeypatch.setattr("rtx_book.bench.kernels.compare", lambda case, variants, pairs, *_: [variants])
+    monkeypatch.setattr("rtx_book.bench.kernels.explain_backend", lambda z: "triton: one kernel")
+    monkeypatch.setattr("rtx_book.bench.kernels.relu_recurrence", lambda z, u, backend: z * u)
+    (variants,) = bench.indrnn("meta", sizes=[(2, 5, 3)])
+    assert [*variants] == ["loop over unbind", "auto (triton)", "scan", "moving the bytes"]
+    assert all(run().shape == (3,) for run in variants.values())
 
 
 def test_what_does_not_run_costs_no_other_row(capsys):
@@ -336,7 +331,7 @@ def test_the_command_prints_json_or_a_table(capsys, monkeypatch):
         monkeypatch.setitem(bench.CASES, case, ROWS[case][0])
     told = {}
     for arguments in (["rnn", "--json"], ["rnn"], ["transformer"], ["local-rnn"]):
-        assert main(arguments) == 0
+        assert command_line.main(["bench", *arguments]) == 0
         told[arguments[-1]] = capsys.readouterr().out
     assert len(json.loads(told["--json"])) == 3 and "x of torch.nn.RNN" in told["rnn"]
     assert told["transformer"].count("error") == 1, "models that differ have no error"
@@ -345,17 +340,18 @@ def test_the_command_prints_json_or_a_table(capsys, monkeypatch):
 
 def test_a_device_that_is_not_there(capsys):
     with pytest.raises(ValueError, match="device must be one that torch can use here, got 'cuda:99'"):
-        main(["indrnn", "--device", "cuda:99"])
+        command_line.main(["bench", "indrnn", "--device", "cuda:99"])
     assert not capsys.readouterr().out
 
 
 def test_what_was_measured_is_kept(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(command, "CASES", {"rnn": ROWS["rnn"][0], "race": lambda device: []})
+    monkeypatch.setattr(kept, "CASES", {"rnn": ROWS["rnn"][0], "race": lambda device: []})
     path = tmp_path / "mine.jsonl"
-    kept = (("race", None), ("rnn", None), ("rnn", "A card"))
-    there = [{"case": case, "machine": {"gpu": gpu}} for case, gpu in kept]
+    there = [
+        {"case": case, "machine": {"gpu": gpu}} for case, gpu in (("race", None), ("rnn", None), ("rnn", "A card"))
+    ]
     path.write_text("".join(json.dumps(one) + "\n" for one in there))
-    assert main(["all", "--record", "--out", str(path)]) == 0
+    assert command_line.main(["bench", "all", "--record", "--out", str(path)]) == 0
     assert capsys.readouterr().err == "rnn is kept\n", "a case without rows is not"
     before, found, after = load_speeds(path)
     assert (before, after) == (there[0], there[2]), "what it did not measure"
@@ -364,27 +360,27 @@ def test_what_was_measured_is_kept(monkeypatch, tmp_path, capsys):
     assert found["clock"] == "processor" and found["machine"]["gpu"] is None
     text = json.dumps(found)
     assert not [name for name in (platform.node(), getpass.getuser(), str(Path.home())) if f'"{name}' in text]
-    monkeypatch.setattr(command, "results_folder", lambda: tmp_path)
+    monkeypatch.setattr(command_line, "results_folder", lambda: tmp_path)
     monkeypatch.setattr(records, "results_folder", lambda: tmp_path)
-    assert main(["rnn"]) == 0 and load_speeds() == [], "nothing is kept unasked"
-    assert main(["rnn", "--record"]) == 0 and len(load_speeds()) == 1
+    assert command_line.main(["bench", "rnn"]) == 0 and load_speeds() == [], "nothing is kept unasked"
+    assert command_line.main(["bench", "rnn", "--record"]) == 0 and len(load_speeds()) == 1
 
 
 def test_numbers_that_json_cannot_hold_leave_what_was_there(tmp_path):
     path = tmp_path / "speed.jsonl"
-    command.keep("rnn", [{"ratio": 1.0}], "cpu", commit="unknown", path=path)
+    kept.keep("rnn", [{"ratio": 1.0}], "cpu", commit="unknown", path=path)
     before = path.read_text()
     for rows in ([{"ratio": math.nan}], []):
         with pytest.raises(ValueError):
-            command.keep("rnn", rows, "cpu", commit="unknown", path=path)
+            kept.keep("rnn", rows, "cpu", commit="unknown", path=path)
     assert path.read_text() == before and list(tmp_path.iterdir()) == [path]
 
 
 def test_the_processor_is_the_one_that_the_system_lists(tmp_path, monkeypatch):
     listing = tmp_path / "cpuinfo"
     listing.write_text("processor\t: 0\nmodel\t\t: 17\nmodel name\t: A processor\n\nmodel name\t: Another\n")
-    assert command._processor(listing) == "A processor"
+    assert kept._processor(listing) == "A processor"
     monkeypatch.setattr(platform, "machine", lambda: "arm64")
-    assert command._processor(tmp_path / "none") == "arm64"
+    assert kept._processor(tmp_path / "none") == "arm64"
     monkeypatch.setattr(platform, "machine", lambda: "")
-    assert command._processor(tmp_path / "none") == "unknown"
+    assert kept._processor(tmp_path / "none") == "unknown"

@@ -1,101 +1,88 @@
-"""The environment: which Python makes it, and that an interrupted installation is taken up again."""
+"""The environment: which Python makes it, and when it is made anew, with programs that write down what is asked."""
 
 import os
 import re
-import sys
+import shutil
+import subprocess
 
 import pytest
 from support.helpers import ROOT
 
-from rtx_book.build import environment
+SCRIPT = "book/rtx_book/build/environment.sh"
+INPUTS = ("requirements.txt", "tests/requirements.txt", "pyproject.toml")
+# Says its version; makes an environment with itself in it; installs, unless there is a file `broken`.
+PYTHON = """#!/bin/sh
+case "$*" in
+    "-c "*) printf %s {version} ;;
+    "-m venv"*) mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
+    *) echo "$*" >>log; [ ! -e broken ] || {{ echo "no such package" >&2; exit 1; }} ;;
+esac
+"""
 
-ANSWERS = 'case "$*" in *ensurepip*) echo "(3, {minor})";; *) echo "python3.{minor} $*";; esac'
-NEWER = (3, environment.NEWEST[1] + 1)
-
-
-def test_the_range_is_that_of_the_metadata():
-    text = (ROOT / "pyproject.toml").read_text()
-    named = [int(minor) for minor in re.findall(r'"Programming Language :: Python :: 3\.(\d+)"', text)]
-    assert named == [*range(environment.OLDEST[1], environment.NEWEST[1] + 1)]
-    assert 'requires-python = ">={}.{}"'.format(*environment.OLDEST) in text
-    assert environment.supported(sys.version_info) and not environment.supported(NEWER)
-
-
-@pytest.fixture
-def path(tmp_path, monkeypatch):
-    """A path with nothing on it but what a test puts there: names and what these programs do."""
-    monkeypatch.setenv("PATH", str(tmp_path))
-
-    def put(**programs):
-        for name, does in programs.items():
-            program = tmp_path / name.replace("_", ".")
-            program.write_text(does if does.startswith("#!") else f"#!/bin/sh\n{does}\n")
-            program.chmod(0o755)
-        return tmp_path
-
-    return put
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the programs of these tests are shell scripts")
 
 
 @pytest.fixture
-def call(monkeypatch, capfd):
-    """`python3.15 book/rtx_book/build/environment.py ...`: its status, what it printed and its errors."""
+def call(tmp_path):
+    """`make setup` with the Pythons that are named: status, what was said, and what pip was asked."""
+    for name in (SCRIPT, *INPUTS):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("make", "sh", "cat", "cksum", "grep", "rm", "mkdir", "cp", "dirname"):
+        (programs / name).symlink_to(shutil.which(name))
 
-    def run(*arguments):
-        monkeypatch.setattr(environment.sys, "version_info", NEWER)
-        monkeypatch.setattr(environment.sys, "argv", ["environment.py", *arguments])
-        monkeypatch.setattr(environment, "install", None)
-        return environment.main(), *capfd.readouterr()
+    def run(*arguments, broken=False, **versions):
+        for name, version in versions.items():
+            (programs / name.replace("_", ".")).write_text(PYTHON.format(version=version))
+            (programs / name.replace("_", ".")).chmod(0o755)
+        (tmp_path / "log").write_text("")
+        (tmp_path / "broken").touch() if broken else (tmp_path / "broken").unlink(missing_ok=True)
+        line = ["make", "--silent", *(arguments or ["setup"])]
+        done = subprocess.run(line, cwd=tmp_path, env={"PATH": str(programs)}, capture_output=True, text=True)
+        return done.returncode, done.stdout + done.stderr, (tmp_path / "log").read_text().splitlines()
 
+    run.folder = tmp_path
     return run
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the programs of these tests are shell scripts")
-def test_the_newest_python_that_runs_goes_on_in_place_of_one_that_is_too_new(path, call):
-    answers = {f"python3_{minor}": ANSWERS.format(minor=minor) for minor in (11, 12)}
-    folder = path(**answers, python3_13="exit 127", python3_14="echo '(3, 11)'")
-    status, said, _ = call("--tests", "--search")
-    assert status == 0 and f"no wheels for Python 3.{NEWER[1]}: taking {folder}/python3.12" in said
-    assert said.splitlines()[-1] == "python3.12 environment.py --tests --search"
+def test_the_range_is_that_of_the_metadata():
+    named = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', (ROOT / "pyproject.toml").read_text())
+    tried = re.findall(r"python(3\.\d+)", re.search(r"PYTHON:-(.*)}", (ROOT / SCRIPT).read_text())[1])
+    assert named == tried[::-1] == ["3.10", "3.11", "3.12", "3.13", "3.14"]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the programs of these tests are shell scripts")
-@pytest.mark.parametrize("named", [True, False])
-def test_a_python_that_was_named_or_has_no_better_is_refused_in_one_sentence(path, call, named):
-    broken = {"python3_13": "exit 127", "python3_14": "#!/no/such/program"}
-    path(**({"python3_12": ANSWERS.format(minor=12)} if named else broken))
-    status, said, errors = call("--tests", *([] if named else ["--search"]))
-    assert (status, said) == (1, "") and len(errors.splitlines()) == 1
-    assert f"needs Python 3.10 to 3.14, and this is 3.{NEWER[1]}" in errors and "make PYTHON=" in errors
+def test_python3_makes_it_or_the_newest_that_is_supported(call):
+    assert "python3, Python 3.11" in call(python3="3.11", python3_12="3.12")[1]
+    status, said, _ = call(python3="3.15", python3_11="3.11", python3_13="3.9")
+    assert status == 0 and "programs/python3.12, Python 3.12" in said, "a new version makes a new environment"
 
 
-def test_an_interrupted_installation_leaves_no_stamp(tmp_path, monkeypatch):
-    python = environment.interpreter(tmp_path)
-    python.parent.mkdir()
-    python.touch()
-    stamp = tmp_path / "rtx-stamp"
-    stamp.write_text("an older one")
-    monkeypatch.setattr(environment, "works", lambda venv: True)
-    calls = []
-
-    def pip(command, check):
-        calls.append(command)
-        if len(calls) == 1:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(environment.subprocess, "run", pip)
-    with pytest.raises(KeyboardInterrupt):
-        environment.install(tmp_path, "tests", "")
-    assert not stamp.exists() and not environment.is_ready(tmp_path, "tests", "")
-    environment.install(tmp_path, "tests", "")
-    assert environment.is_ready(tmp_path, "tests", "") and environment.is_ready(tmp_path, "book", "")
-    assert not environment.is_ready(tmp_path, "tests", "https://index.example/cpu")
+@pytest.mark.parametrize("named", [["PYTHON=python3"], []])
+def test_a_python_that_was_named_or_has_no_better_is_refused_in_one_sentence(call, named):
+    status, said, asked = call("setup", *named, python3="3.15", **({"python3_12": "3.12"} if named else {}))
+    assert status == 2 and not asked and not (call.folder / ".venv").exists()
+    assert said.splitlines()[0].startswith("This book needs Python 3.10 to 3.14") and "make PYTHON=" in said
 
 
-def test_torch_from_another_index_comes_first(tmp_path, monkeypatch):
-    calls, index = [], "https://wheels.example/cpu"
-    monkeypatch.setattr(environment, "works", lambda venv: True)
-    monkeypatch.setattr(environment.subprocess, "run", lambda command, check: calls.append([str(x) for x in command]))
-    environment.install(tmp_path, "book", index)
-    first, second = calls
-    assert first[-3:-1] == ["--index-url", index] and first[-1].startswith("torch==")
-    assert "--index-url" not in second
+def test_the_stamp_is_renewed_when_something_changed_and_only_then(call):
+    assert len(call(python3="3.11")[2]) == 1
+    assert call() == (0, "", [])
+    assert call("setup-tests")[2][0].endswith("-r tests/requirements.txt -e .")
+    assert call("setup") == call("setup-tests") == (0, "", []), "the tests' packages include the book's"
+    for name in INPUTS:
+        (call.folder / name).write_text((call.folder / name).read_text() + "# changed\n")
+        assert len(call()[2]) == 1 and call()[2] == []
+
+
+def test_an_installation_that_failed_is_told_and_done_again(call):
+    status, said, _ = call(python3="3.11", broken=True)
+    assert status == 2 and said.index("no such package") < said.index("it says above why")
+    assert len(call()[2]) == 1 and call()[2] == []
+
+
+def test_torch_from_another_index_comes_first(call):
+    first, second = call("setup", "TORCH_INDEX=https://wheels.example/cpu", python3="3.11")[2]
+    assert "--index-url https://wheels.example/cpu torch==" in first and "--index-url" not in second

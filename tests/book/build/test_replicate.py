@@ -1,8 +1,9 @@
 """The study resumes, keeps what no change of code has touched, and is of one piece with the notebooks."""
 
 import ast
-import contextlib
+import importlib.util
 import json
+import shutil
 
 import pytest
 from support import built
@@ -12,37 +13,47 @@ from support.helpers import ROOT, code_cell
 from rtx_book.build import execute, fingerprint, replicate
 from rtx_book.claims.findings import ALMOST_ALWAYS, Bound, Finding, rate_of, values_of
 
-CHAPTER = (
+CODE = (
     'from rtx_book.claims import Evidence\nimport os\nevidence = Evidence("one", profile, seed, device)',
-    "end = fit(seed)",
+    "end = seed / 1",
     'evidence.finding("one-end", "The seed is small.", end, "< 102")',
-    'set_so = [os.environ.get(name) for name in ("ATEN_CPU_CAPABILITY", "OMP_NUM_THREADS", "RTX_DOWNLOAD")]',
-    'odd = len(os.listdir(os.environ["RTX_DATA"])) + 10 * (set_so != ["default", "2", "0"])',
+    'set_so = [os.environ.get(name) for name in ("ATEN_CPU_CAPABILITY", "OMP_NUM_THREADS")]',
+    'odd = len(os.listdir(os.environ["RTX_DATA"])) + 10 * int(set_so[1]) + 100 * (set_so[0] == "default")',
     'evidence.finding("one-odd", "The setting arrives.", odd, "< 1")',
 )
-FIT = "def fit(seed):\n    return seed / 1"
 
 
-def chapter(tree, *cells):
-    parameters = code_cell("profile = 'book'\nseed = 0\ndevice = 'cpu'", "parameters")
-    content = {"cells": [parameters, *map(code_cell, cells)], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
-    tree.write("notebooks/one.ipynb", json.dumps(content))
+class Study:
+    """A book with one chapter that trains in no time."""
+
+    def __init__(self, tree):
+        self.tree, self.root = tree, tree.root
+        self.chapter(*CODE)
+
+    def chapter(self, *cells):
+        parameters = code_cell("profile = 'book'\nseed = 0\ndevice = 'cpu'", "parameters")
+        content = {"cells": [parameters, *map(code_cell, cells)], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
+        self.tree.write("notebooks/one.ipynb", json.dumps(content))
+
+    def made(self, seed, value=1.0, part="first"):
+        """As if Snakemake had made a run of the chapter as it is now."""
+        words = {"one-end": {"sentence": "It is small.", "bound": "< 102"}}
+        run = {"part": part, "seed": seed, "values": {"one-end": value}}
+        one = {"fingerprint": replicate.key_of(self.root, "one"), "findings": words, "run": run}
+        self.tree.write(f"_build/study/one-s{seed}.json", json.dumps(one))
+
+    def kept(self):
+        return replicate.read_study(self.root)["chapters"]["one"]
+
+    def values(self, id="one-end"):
+        return {run["seed"]: run["values"][id] for run in self.kept()["runs"]}
 
 
 @pytest.fixture
 def study(tree, monkeypatch):
-    """A tree with one chapter that trains in no time; a call makes the runs of the settings named."""
-    monkeypatch.setattr(replicate, "RECIPES", {})
     monkeypatch.setattr(replicate, "available", lambda *names: True)
     monkeypatch.setenv("RTX_DATA", str(tree.write("data/one.bin", "1").parent))
-    chapter(tree, FIT, *CHAPTER)
-
-    def make(*settings, **options):
-        return replicate.replicate(tree.root, ["one"], settings, **options)
-
-    make.tree = tree
-    make.runs = lambda: {run["seed"]: run for run in replicate.read_study(tree.root)["chapters"]["one"]["runs"]}
-    return make
+    return Study(tree)
 
 
 def setting(seed, **changes):
@@ -51,152 +62,86 @@ def setting(seed, **changes):
 
 
 @pytest.mark.weekly
-def test_a_study_is_made_resumed_and_kept(study, capsys):
-    assert study(setting(1), setting(102, part="second")) == 0
-    assert "seed=102" in capsys.readouterr().out
-    first = study.runs()
-    assert {seed: run["values"]["one-end"] for seed, run in first.items()} == {1: 1.0, 102: 102.0}
-    assert first[1]["instructions"] == "default" and first[1]["cpu_seconds"] > 0
-    assert not any(str(study.tree.root) in json.dumps(run) for run in first.values()), "no path of the machine"
-
-    chapter(study.tree, FIT, "import math  # a figure came", *CHAPTER)  # decides nothing: the runs are kept
-    assert study(setting(1), setting(2)) == 0
-    assert "1 runs to make, 1 are there" in capsys.readouterr().out and len(study.runs()) == 3
-
-    chapter(study.tree, FIT.replace("/ 1", "/ 2"), *CHAPTER)
-    assert study(setting(1)) == 0
-    assert {seed: run["values"]["one-end"] for seed, run in study.runs().items()} == {1: 0.5}
-
-
-@pytest.mark.weekly
-def test_a_run_that_fails_is_told_and_not_kept(study, capsys):
-    chapter(study.tree, FIT, *CHAPTER, "assert seed != 2, 'a proof that fails'")
-    assert study(setting(1), setting(2)) == 1
-    assert list(study.runs()) == [1] and "a proof that fails" in capsys.readouterr().out
+@pytest.mark.skipif(importlib.util.find_spec("snakemake") is None, reason="Snakemake 9 comes with Python 3.11 to 3.13")
+def test_a_study_is_made_with_its_settings_and_goes_on_after_a_failure(study, capfd):
+    """As planned, seed 2 has an empty folder of data, 3 the plainest instructions, 4 two threads."""
+    study.chapter(*CODE, "assert seed != 1, 'a proof that fails'")
+    todo = [one for one in replicate.settings(replicate.instruction_sets()) if one.seed in (1, 2, 3, 4)]
+    assert replicate.make(study.root, ["one"], todo, jobs=2) == 1
+    replicate.pack(study.root, ["one"])
+    assert study.values() == {2: 2.0, 3: 3.0, 4: 4.0} and "a proof that fails" in "".join(capfd.readouterr())
+    plain = {one.seed: 100 * (one.instructions == "default") for one in todo}
+    assert study.values("one-odd") == {2: plain[2] + 10, 3: plain[3] + 12, 4: plain[4] + 22}
+    run = study.kept()["runs"][0]
+    assert run["cpu_seconds"] > 0 and str(study.root) not in json.dumps(run), "no path of the machine"
+    assert replicate.make(study.root, ["one"], todo, jobs=2) == 1
+    assert "1 runs to make, 3 are there" in capfd.readouterr().out
 
 
-@pytest.mark.weekly
-def test_a_setting_reaches_its_run(study):
-    """The value is 0 in the second run alone: an empty folder of data, one instruction set, two threads."""
-    assert study(setting(1), setting(2, data="embedded", threads=2), setting(3, threads=2), jobs=2) == 0
-    assert {seed: run["values"]["one-odd"] for seed, run in study.runs().items()} == {1: 12.0, 2: 0.0, 3: 2.0}
+def test_runs_of_todays_code_are_packed_and_replace_those_of_older_code(study):
+    study.made(1)
+    study.made(2)
+    study.chapter(CODE[0], "end = seed / 2", *CODE[2:])
+    study.made(2, 0.5)
+    study.made(102, 51.0)
+    assert [path.name for path in replicate.missing(study.root, ["one"], [setting(2), setting(1)])] == ["one-s1.json"]
+    replicate.pack(study.root, ["one"])
+    assert study.values() == {2: 0.5, 102: 51.0}
+    study.made(2, 7.0)  # a run that is packed stays
+    replicate.pack(study.root, ["one"])
+    assert study.values() == {2: 0.5, 102: 51.0}
 
 
-@pytest.mark.weekly
-def test_what_is_edited_while_runs_are_made_belongs_to_none(study, monkeypatch):
-    root = study.tree.root
-    frozen = replicate.frozen
-
-    @contextlib.contextmanager
-    def edit_after(start):
-        with frozen(start) as tree:
-            chapter(study.tree, FIT.replace("/ 1", "/ 4"), *CHAPTER)
-            yield tree
-
-    monkeypatch.setattr(replicate, "frozen", edit_after)
-    study(setting(1))
-    assert study.runs()[1]["values"]["one-end"] == 1.0
-    assert replicate.read_study(root)["chapters"]["one"]["fingerprint"] != replicate.key_of(root, "one")
+def test_the_books_study_is_written_to_the_same_file(tmp_path):
+    shutil.copy(ROOT / "_toc.yml", tmp_path)
+    replicate.write_study(tmp_path, replicate.read_study(ROOT))
+    assert (tmp_path / replicate.FILE).read_bytes() == (ROOT / replicate.FILE).read_bytes()
 
 
-@pytest.mark.weekly
 @pytest.mark.parametrize(
-    "rewritten, clocks, status, said",
-    [
-        ("def fit(seed):\n    end = seed\n    return end / 1", [], 0, "every value as before"),
-        (FIT.replace("/ 1", "/ 2"), [], 1, "other values: one-end"),
-        (FIT.replace("/ 1", "/ 2"), ["one-odd"], 1, "other values: one-end"),
-        (FIT.replace("/ 1", "/ 2"), ["one-end"], 0, "every value as before"),
-        (FIT.replace("/ 1", "/ 0"), ["one-end"], 1, "FAILED"),
-    ],
+    ("value", "clocks", "status"),
+    [(1.0, [], 0), (0.5, [], 1), (0.5, ["one-end"], 0), (None, ["one-end"], 1)],
+    ids=["the same", "another", "another time", "none"],
 )
-def test_rewritten_code_that_gives_every_value_again_keeps_the_runs(study, capsys, rewritten, clocks, status, said):
-    root = study.tree.root
-    study(setting(1))
-    chapter(study.tree, rewritten, *CHAPTER)
-    before = replicate.read_study(root)
-    assert replicate.confirm(root, ["one"], [setting(1)], clocks) == status
-    assert said in capsys.readouterr().out
-    key = before["chapters"]["one"]["fingerprint"] if status else replicate.key_of(root, "one")
-    assert replicate.read_study(root)["chapters"]["one"] == before["chapters"]["one"] | {"fingerprint": key}
-    assert replicate.key_of(root, "one") != before["chapters"]["one"]["fingerprint"]
+def test_rewritten_code_that_gives_every_value_again_keeps_the_runs(study, monkeypatch, value, clocks, status):
+    study.made(1)
+    study.made(2)
+    replicate.pack(study.root, ["one"])
+    before = study.kept()
+    study.chapter(CODE[0], "end = seed", *CODE[2:])
+    monkeypatch.setattr(replicate, "make", lambda *rest: None if value is None else study.made(1, value))
+    assert replicate.confirm(study.root, ["one"], [setting(1)], clocks, 2) == status
+    key = before["fingerprint"] if status else replicate.key_of(study.root, "one")
+    assert study.kept() == before | {"fingerprint": key}
 
 
-def test_a_confirmation_needs_runs_and_stamps_none_that_another_call_has_replaced(study, monkeypatch):
-    root = study.tree.root
+def test_what_cannot_be_made_is_refused_before_anything_runs(study, monkeypatch):
     with pytest.raises(execute.BuildError, match="one has no run to confirm with seed 1"):
-        replicate.confirm(root, ["one"], [setting(1)])
-    kept_run(study.tree, ("older", None), 1)
-
-    def meanwhile(tree, plan, jobs, timeout):
-        kept_run(study.tree, ("newer", "older"), 1)
-        yield *plan[0], execute.Took(1.0, 1.0), [FOUND]
-
-    monkeypatch.setattr(replicate, "made", meanwhile)
-    assert replicate.confirm(root, ["one"], [setting(1)]) == 0
-    assert replicate.read_study(root)["chapters"]["one"]["fingerprint"] == "newer"
-
-
-def test_a_clock_that_no_finding_has_is_refused_before_anything_runs(study):
-    kept_run(study.tree, ("older", None), 1)
+        replicate.confirm(study.root, ["one"], [setting(1)], [], 2)
     with pytest.raises(execute.BuildError, match="No finding of one is called 'one-time'"):
-        replicate.confirm(study.tree.root, ["one"], [setting(1)], ["one-end", "one-time"])
-
-
-@pytest.mark.parametrize("arguments", [["--confirm", "0"], ["--clock", "one-end"]])
-def test_a_confirmation_without_a_run_is_refused(monkeypatch, arguments):
-    monkeypatch.setattr("sys.argv", ["replicate.py", *arguments])
-    with pytest.raises(SystemExit, match="2"):
-        replicate.main()
-
-
-def test_true_data_are_asked_for_before_anything_runs(study, monkeypatch):
+        replicate.confirm(study.root, ["one"], [], ["one-time"], 2)
+    with pytest.raises(execute.BuildError, match="no run of today's code"):
+        replicate.refresh(study.root, ["one"])
     monkeypatch.setattr(replicate, "available", lambda *names: False)
     with pytest.raises(execute.BuildError, match="make data"):
-        study(setting(1))
+        replicate.make(study.root, ["one"], [setting(1)], 2)
 
 
-FOUND = {"id": "one-end", "sentence": "It is small.", "value": 1.0, "bound": "< 2", "held": True}
-
-
-def kept_run(tree, keys, seed, part="first"):
-    run = {"part": part, "seed": seed, "values": {"one-end": 1.0}}
-    replicate.keep(tree.root, "one", keys, [FOUND], run)
-
-
-def test_a_call_that_began_with_older_code_takes_no_newer_run_away(tree):
-    kept_run(tree, ("new", "old"), 1)  # the file had old ones, and gets new ones
-    kept_run(tree, ("new", "old"), 2)
-    with pytest.raises(execute.BuildError, match="another call"):
-        kept_run(tree, ("old", "old"), 3)
-    chapter = replicate.read_study(tree.root)["chapters"]["one"]
-    assert chapter["fingerprint"] == "new" and [run["seed"] for run in chapter["runs"]] == [1, 2]
-
-
-@pytest.mark.weekly
-@pytest.mark.parametrize("part, looked", [("first", False), ("second", True)])
-def test_words_and_bounds_are_taken_over_and_a_late_bound_is_marked(study, part, looked):
-    root = study.tree.root
-    study(setting(1, part=part))
-    chapter(study.tree, FIT, *(one.replace("The seed is small.", "Small.").replace("< 102", "< 7") for one in CHAPTER))
-    replicate.refresh(root, ["one"])
-    told = replicate.read_study(root)["chapters"]["one"]
-    assert told["findings"]["one-end"] == {"sentence": "Small.", "bound": "< 7"} | ({"looked": True} if looked else {})
-    assert "looked" not in told["findings"]["one-odd"] and len(told["runs"]) == 1
-    rate = rate_of(replicate.read_study(root), Finding("one-end", "one", "Small.", None, "< 7", True), "second")
+@pytest.mark.parametrize("part, looked", [("first", {}), ("second", {"looked": True})])
+def test_words_and_bounds_are_taken_over_and_a_late_bound_is_marked(study, monkeypatch, part, looked):
+    study.made(1, part=part)
+    replicate.pack(study.root, ["one"])
+    found = {"id": "one-end", "sentence": "Small.", "bound": "< 7"}
+    monkeypatch.setattr(replicate, "run_chapter", lambda *rest: (1.0, [found]))
+    replicate.refresh(study.root, ["one"])
+    assert study.kept()["findings"]["one-end"] == {"sentence": "Small.", "bound": "< 7"} | looked
+    rate = rate_of(replicate.read_study(study.root), Finding("one-end", "one", "Small.", None, "< 7", True), "second")
     assert rate is None
 
 
-def test_a_refresh_of_stale_runs_is_refused(study):
-    kept_run(study.tree, ("older", None), 1)
-    with pytest.raises(execute.BuildError, match="no run of today's code"):
-        replicate.refresh(study.tree.root, ["one"])
-
-
 def test_rounding_never_crosses_a_bound():
-    found = [FOUND | {"bound": "< 1", "value": 0.99999996}, FOUND | {"id": "one-far", "value": 0.123456789}]
-    values = replicate.run_of(setting(1), found, execute.Took(1, 1), {})["values"]
-    assert values == {"one-end": 0.99999996, "one-far": 0.123457}
+    assert replicate.short(0.99999996, Bound("< 1")) == 0.99999996
+    assert replicate.short(0.123456789, Bound("< 1")) == 0.123457
 
 
 def test_settings_are_balanced_and_no_seed_occurs_twice():
@@ -209,12 +154,6 @@ def test_settings_are_balanced_and_no_seed_occurs_twice():
     older = replicate.settings(["avx2", "default"])
     assert [one.seed for one in older] == [one.seed for one in settings], "no seed is left out on an older processor"
     assert {one.instructions for one in older} == {"avx2", "default"}
-
-
-def test_embedded_data_means_an_empty_folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("RTX_DATA", "elsewhere")
-    assert replicate.environment(setting(1, data="embedded"), tmp_path)["RTX_DATA"] == str(tmp_path)
-    assert "RTX_DATA" not in replicate.environment(setting(1), tmp_path)
 
 
 # ------------------------------------------------------------------------------------------ the book's own study
@@ -239,7 +178,7 @@ def test_the_study_has_the_sentences_and_bounds_of_the_notebooks(kept, name):
         for one in execute.findings_of(built.execution().folder / f"{name}.ipynb")
     }
     kept = {id: {"sentence": one["sentence"], "bound": one["bound"]} for id, one in kept[name]["findings"].items()}
-    assert {id: kept.get(id) for id in found} == found, "python book/rtx_book/build/replicate.py --refresh"
+    assert {id: kept.get(id) for id in found} == found, "python -m rtx_book.build.replicate --refresh"
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)

@@ -14,7 +14,7 @@ import yaml
 from support.helpers import ROOT, code_cell
 
 from rtx_book.build import __main__ as line
-from rtx_book.build import environment, gpu, node, repository, serving
+from rtx_book.build import gpu, node, repository, serving
 from rtx_book.build import website as build
 from rtx_book.build.execute import BuildError
 from rtx_book.claims import findings
@@ -256,7 +256,7 @@ def test_builds_scripts_stay_readable():
         assert path.read_text().count("\n") <= 400, path
 
 
-@pytest.mark.parametrize("script", [environment, gpu, repository, serving], ids=lambda script: script.__name__)
+@pytest.mark.parametrize("script", [gpu, repository, serving], ids=lambda script: script.__name__)
 def test_what_runs_before_anything_is_installed_imports_the_standard_library_only(script):
     names = re.findall(r"^(?:import|from) (\w+)", Path(script.__file__).read_text(), flags=re.M)
     assert names and set(names) <= sys.stdlib_module_names

@@ -115,12 +115,6 @@ def test_what_is_no_finding_is_refused(shown, wrong, named):
         page.finding(**GOOD | wrong)
 
 
-def test_numbers_are_short():
-    short = {None: "not finite", 0.1634: "0.163", 2.1e-24: "2.1e-24", 1240.2: "1,240", 5.0: "5", 0.0: "0"}
-    short |= {12.34: "12.3", 999.6: "1,000", 999_600.0: "1.0e+06", 0.0009999: "0.001"}
-    assert {value: findings.number(value) for value in short} == short
-
-
 def test_findings_are_read_from_an_executed_notebook(shown):
     (data,) = shown(lambda: evidence().finding(**GOOD))
     outputs = [{"output_type": "stream", "text": "1"}, {"output_type": "display_data", "data": data}]

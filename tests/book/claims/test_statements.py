@@ -1,5 +1,7 @@
 """Sentences of the book about its records: they stand where they are said to stand, and the records bear them out."""
 
+import json
+
 import pytest
 import yaml
 from support.helpers import ROOT
@@ -7,11 +9,13 @@ from support.made_records import records
 from support.trivial import no_better_than_trivial
 
 from rtx_book.claims import statements
+from rtx_book.race.ranking import computed
 from rtx_book.records.records import load
 from rtx_book.runs import recorded, tried
 
 RESULTS = load()
-RESULTS |= recorded(RESULTS).computed(tried(RESULTS))
+RACE = recorded(RESULTS)
+RESULTS |= RACE.computed(tried(RESULTS)) | computed(RACE)
 BOOK = statements.read_statements(ROOT / "book" / "statements.yml")
 ENTRY = {
     "chapter": "one",
@@ -33,11 +37,12 @@ def test_no_statement_of_chapters_8_and_9_counts_a_rival_that_misses_the_trivial
 
 
 def planted(tmp_path, **changes):
-    """The faults of a statement about a notebook with one cell of Markdown."""
+    """The faults of a statement about a notebook with a cell of Markdown and one of code."""
     (tmp_path / "notebooks").mkdir()
     (tmp_path / "book").mkdir()
-    notebook = '{"cells": [{"cell_type": "markdown", "source": ["The model A\\n", "is better than B."]}]}'
-    (tmp_path / "notebooks" / "one.ipynb").write_text(notebook)
+    cells = [("markdown", "The model A\nis better than B."), ("code", "show(title='B loses '\n     'to A')  # always")]
+    notebook = {"cells": [{"cell_type": kind, "source": [text]} for kind, text in cells]}
+    (tmp_path / "notebooks" / "one.ipynb").write_text(json.dumps(notebook))
     (tmp_path / "book" / "page.md").write_text("# A page\n\nHere A is better than B.\n")
     (tmp_path / "book" / "statements.yml").write_text(yaml.safe_dump([{**ENTRY, **changes}]))
     (entry,) = statements.read_statements(tmp_path / "book" / "statements.yml")
@@ -51,6 +56,8 @@ def planted(tmp_path, **changes):
     [
         ({}, None),
         ({"chapter": None, "page": "page"}, None),
+        ({"says": "B loses to A"}, None),
+        ({"says": "always"}, "does not say"),
         ({"says": "A is worse than B"}, "does not say"),
         ({"rules": ["every A > B"]}, "not true of the records: every A > B"),
         ({"rules": ["every A < 1.5"]}, "not true of the records: every A < 1.5"),

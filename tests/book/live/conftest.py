@@ -1,10 +1,16 @@
-"""The page in which the live models are tested: opened from a file, as a reader may open it, with nothing but them."""
+"""The pages in which live models and widgets are tested: opened from a file, as a reader may open it."""
 
+import re
 from contextlib import ExitStack
 
+import matplotlib.pyplot as plt
 import pytest
+import torch
 from live.parity import IN_THE_PAGE, PARTS
+from live.widgets import GIVEN
 from pages import page_checks
+
+from rtx_book.page.live import play
 
 FIRST = ("base", "engine")  # in every page, before the parts that a test names
 
@@ -41,3 +47,35 @@ def live(browser, tmp_path):
         yield open_page
         faults = [(fault, allowed) for visit, allowed in visits for fault in visit.faults]
         assert not [fault for fault, allowed in faults if not any(words in fault for words in allowed)]
+
+
+@pytest.fixture
+def widget(browser, tmp_path):
+    """`widget("adder", first=7)`: a page with the figure of this kind, ready, with other options than `GIVEN` has.
+
+    count: of figures on the page. context: of the browser. head: HTML. ready: whether to wait for the widget. expected:
+    a pattern of the errors that the page may meet. At the end of the test nothing else may have gone wrong.
+    """
+    visits = []
+    with ExitStack() as stack:
+
+        def open_page(kind, *, count=1, context=None, head="", ready=True, expected="file://", **options):
+            torch.manual_seed(0)
+            still, axes = plt.subplots()
+            axes.plot([0, 1])
+            html = play(kind, still=still, alt="A line rises.", **GIVEN[kind]() | options)._repr_html_()
+            head = f"<meta charset=utf-8><meta name=viewport content='width=device-width'><title>Page</title>{head}"
+            path = tmp_path / f"page{len(visits)}.html"
+            path.write_text(f"<!doctype html><html lang=en>{head}<body><main><h1>Page</h1>{html * count}</main>")
+            made = browser.new_context(**({"viewport": page_checks.DESKTOP} | (context or {})))
+            stack.callback(made.close)
+            visits.append((stack.enter_context(page_checks.visit(made, path.as_uri())), expected))
+            page = visits[-1][0].page
+            if ready:
+                page.wait_for_function(
+                    "n => document.querySelectorAll('figure[data-state=ready]').length === n", arg=count
+                )
+            return page
+
+        yield open_page
+        assert not [fault for visit, expected in visits for fault in visit.faults if not re.search(expected, fault)]

@@ -25,19 +25,15 @@ GPTS = {  # width, heads, layers, options, the part's settings
     "norm behind": (8, 1, 3, {"norm": "post"}, {}),
     "ReLU": (16, 4, 2, {"activation": "relu"}, {"activation": "relu"}),
     "one layer of one head": (2, 1, 1, {"inner": 5, "bias": False, "tied": True}, {}),
-    "as wide as the page's": (64, 4, 2, {"bias": False, "tied": True}, {}),
 }
 XLS = {  # width, heads, layers, options, memory, segment
     "as on the page": (8, 2, 2, {"norm": "pre"}, 16, 8),
     "norm behind": (8, 2, 2, {}, 16, 8),
     "no memory": (8, 2, 2, {"norm": "pre"}, 0, 8),
-    "no memory, by characters": (8, 2, 2, {}, 0, 1),
     "by characters": (12, 3, 3, {"norm": "pre"}, 5, 1),
-    "memory of half a segment": (8, 4, 2, {}, 3, 6),
     "memory that forgets nothing": (8, 1, 2, {"norm": "pre"}, 100, 7),
     "own u and v": (8, 2, 3, {"untied_uv": True}, 4, 4),
     "another width of the heads": (10, 2, 2, {"head_width": 3, "norm": "pre", "tied": False}, 6, 4),
-    "as wide as the page's": (64, 4, 2, {"norm": "pre"}, 12, 32),
 }
 
 
@@ -144,30 +140,12 @@ def test_gelu_has_all_its_digits(live, double):
 
 
 GPT_SLIPS = {
-    "root of D": ("map((x) => x * Math.sqrt(weight.c))", "map((x) => x)"),
-    "angle of the width": ("-((j % K) / K)", "-(j / this.width)"),
     "angle a hundred-thousandth off": ("const angle = p * 10000", "const angle = p * 1.00001 * 10000"),
-    "keys not turned": ("k.push(turn(qkv.slice(width, 2 * width)))", "k.push(qkv.slice(width, 2 * width))"),
-    "the other half turned": ("y[j + 1] = x[j] * sin + x[j + 1] * cos", "y[j + 1] = x[j] * sin - x[j + 1] * cos"),
-    "GELU by tanh": (
-        "x / 2 * (1 + erf(x / Math.SQRT2))",
-        "x / 2 * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)))",
-    ),
     "no last norm": ("if (w.stack.norm) h = layerNorm(h, w.stack.norm)", ""),
-    "norm behind": ("w.stack.norm ? before : behind", "behind"),
 }
 XL_SLIPS = {
     "distance off by one": ("this.ways[S - 1 - s][l]", "this.ways[Math.max(0, S - 2 - s)][l]"),
-    "first layer's distances": ("this.ways[S - 1 - s][l]", "this.ways[S - 1 - s][0]"),
-    "u for v": ("v = add(q, a.v.v)", "v = add(q, a.u.v)"),
-    "cosines first": (
-        "j < half ? Math.sin(angle(j)) : Math.cos(angle(j - half))",
-        "j < half ? Math.cos(angle(j)) : Math.sin(angle(j - half))",
-    ),
     "one key too few": ("memory + this.at % segment + 1)", "Math.max(1, memory + this.at % segment))"),
-    "memory that forgets by characters": ("memory + this.at % segment + 1)", "memory + 1)"),
-    "norm behind": ("place === 'pre' ? before : behind", "behind"),
-    "scale of the width": ("const key = k[s]", "const K = this.width, key = k[s]"),
 }
 
 

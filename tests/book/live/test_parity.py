@@ -2,15 +2,13 @@
 
 from functools import partial
 
-import matplotlib.pyplot as plt
 import pytest
 import torch
-from live.hands import faults, figure, press, status
 from live.parity import BAR, arrays, disturb, error
+from live.widgets import GIVEN, press, status
 from pages import page_checks
 from torch import nn
 
-from rtx_book.page.live import play
 from rtx_lib.layers import GRU, LSTM, RNN, Readout, SelectiveRecurrence
 from rtx_lib.layers.mixing import MixerStack
 from rtx_lib.models.min_rnn import MinGRU, MinLSTM
@@ -107,25 +105,12 @@ def test_factor_and_what_is_added_make_the_state(live, double, name):
     assert (a.min() < 0) == (name == "signed") and a.abs().max() < 1
 
 
-SLIPS = {
+SLIPS = {  # one of each form of a layer, and of the stack
     "signed": ("low + (1 - low) * sigmoid(v)", "low + (1 - 1.00001 * low) * sigmoid(v)"),
-    "positive": ("low: {v: [low]}}, x) {", "low: {v: [low]}}, x) { low = -1"),
-    "one unit": ("a[j] * v + b[j]", "a[j] * b[j] + v"),
     "minGRU": ("v + 0.5 : sigmoid(v)", "v + 0.5 : Math.exp(v)"),
-    "minGRU, wider, with biases": ("z = block(1).map(sigmoid)", "z = block(0).map(sigmoid)"),
-    "minGRU, of any sign": ("positive_states: g = true", "other: g = true"),
     "minLSTM": ("v / (normalised ? f[j] + i[j] : 1)", "v / (f[j] + 1.00001 * i[j])"),
-    "minLSTM, as it is": ("normalised ? f[j] + i[j] : 1", "normalised || f ? f[j] + i[j] : 1"),
-    "minLSTM, wider": ("i = block(2).map(sigmoid)", "i = block(0).map(sigmoid)"),
-    "tanh RNN": ("this.mixers.forEach((mixer) => mixer.reset())", "0"),
-    "two ReLU RNNs": ("{prefix, ...options}", "{prefix}"),
-    "stack of signed": ("x.map((v) => v * Math.sqrt(x.length))", "x"),
-    "stack of RNNs": ("norm(x, norms[i]) : x", "x : x"),
     "stack of minGRUs": ("norm(x, before[i])", "norm(x, norms[i])"),
-    "stack of positive, one layer": ("add(x, own.y)", "own.y"),
-    "stack of minLSTMs without MLPs": ("linear(readout, norm(x, last))", "linear(readout, x)"),
-    "the bit as one of two, signed": ("+(i === bit)", "+(i !== bit)"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", SLIPS)
@@ -175,39 +160,6 @@ def test_what_is_typed_is_bits_or_is_told_why_not(live):
 # ---- the widget
 
 
-def toggling():
-    """One signed unit that is right for good: a = 1 at a zero and -1 at a one, and a one adds 1."""
-    model = readout(SelectiveRecurrence(1))
-    set_to(model, keep=(-80.0, 40.0), write=(1.0, 0.0), readout=([[0.0], [2.0]], [1.0, 0.0]))
-    return model
-
-
-def last_bit():
-    """One positive unit that holds nothing and answers with the bit itself: a is 0 at either."""
-    model = readout(SelectiveRecurrence(1, "positive"))
-    set_to(model, keep=(0.0, -80.0), write=(1.0, 0.0), readout=([[0.0], [2.0]], [1.0, 0.0]))
-    return model
-
-
-@torch.no_grad()
-def set_to(model, **values):
-    model.embedding.weight.copy_(torch.tensor([[0.0], [1.0]]))
-    parts = {"keep": model.core.keep, "write": model.core.write, "readout": model.linear}
-    for name, (weight, bias) in values.items():
-        parts[name].weight.copy_(torch.tensor(weight))
-        parts[name].bias.copy_(torch.tensor(bias))
-
-
-@pytest.fixture
-def parity(browser, tmp_path):
-    def opened(viewport=page_checks.DESKTOP, models=None, **options):
-        models = models or {"flips": toggling(), "repeats": last_bit()}
-        given = {"models": models, "trained": 6, "long": 256, "bits": "01101000"} | options
-        return figure(browser, tmp_path, "parity", viewport, **given)
-
-    return opened
-
-
 def row(page, name):
     head = page.get_by_role("rowheader", name=name, exact=True)
     return [text.split()[0] for text in page.locator("tr", has=head).locator("td").all_inner_texts() if text.strip()]
@@ -239,41 +191,41 @@ def told(page, begins):
     return status(page)
 
 
-def test_answers_stand_below_the_bits_and_wrong_ones_are_marked(parity):
-    with parity() as page:
-        assert digits(page, "bit") == "01101000" and digits(page, "odd so far?") == "01001111"
-        assert digits(page, "flips") == "01001111" and digits(page, "repeats") == "01101000"
-        assert wrong(page, "flips") == [] and wrong(page, "repeats") == [3, 6, 7, 8]
-        assert told(page, "8 bits, 3 of them ones: odd at the end. flips: right at every step.").endswith(
-            "repeats: 50\u00a0% right, first wrong at 3. The training had 6 steps."
-        )
-        assert page.locator("td.parity-new").count() == 5
-        assert page.locator("td.parity-new").first.evaluate("(cell) => cell.cellIndex") == 7  # after six steps
-        picture = page.locator("svg.parity-picture")
-        assert "repeats: 50\u00a0% right, first wrong at 3." in picture.get_attribute("aria-label")
-        bars = page.locator(".parity-bars").evaluate_all(
-            "all => all.map((one) => one.getAttribute('d').split('M').length - 1)"
-        )
-        assert bars == [0, 4]
+def test_answers_stand_below_the_bits_and_wrong_ones_are_marked(widget):
+    page = widget("parity")
+    assert digits(page, "bit") == "01101000" and digits(page, "odd so far?") == "01001111"
+    assert digits(page, "flips") == "01001111" and digits(page, "repeats") == "01101000"
+    assert wrong(page, "flips") == [] and wrong(page, "repeats") == [3, 6, 7, 8]
+    assert told(page, "8 bits, 3 of them ones: odd at the end. flips: right at every step.").endswith(
+        "repeats: 50\u00a0% right, first wrong at 3. The training had 6 steps."
+    )
+    assert page.locator("td.parity-new").count() == 5
+    assert page.locator("td.parity-new").first.evaluate("(cell) => cell.cellIndex") == 7  # after six steps
+    picture = page.locator("svg.parity-picture")
+    assert "repeats: 50\u00a0% right, first wrong at 3." in picture.get_attribute("aria-label")
+    bars = page.locator(".parity-bars").evaluate_all(
+        "all => all.map((one) => one.getAttribute('d').split('M').length - 1)"
+    )
+    assert bars == [0, 4]
 
 
-def test_a_factor_of_minus_one_is_told_and_so_is_the_step(parity):
-    with parity() as page:
-        title, words = page.locator(".parity-title"), page.locator(".parity-box ~ .live-task").last
-        assert "flips, unit 1: its factor a is −1.000 at a one, 1.000 at a zero." in title.inner_text()
-        page.get_by_role("slider", name="Step").press("End")
-        page.get_by_role("slider", name="Step").press("Home")
-        for _ in range(2):
-            page.get_by_role("slider", name="Step").press("ArrowRight")
-        assert words.inner_text() == (
-            "Step 3 reads 1; the number of ones is even. flips: h = a × h before + b = −1.00 × 1.00 + 1.00 = 0.00."
-        )
-        page.get_by_role("radio", name="repeats").check()
-        assert "repeats, unit 1: its factor a is 0.000 at a one, 0.000 at a zero." in title.inner_text()
-        assert "flips says even, repeats says odd" in page.get_by_role("slider").get_attribute("aria-valuetext")
+def test_a_factor_of_minus_one_is_told_and_so_is_the_step(widget):
+    page = widget("parity")
+    title, words = page.locator(".parity-title"), page.locator(".parity-box ~ .live-task").last
+    assert "flips, unit 1: its factor a is −1.000 at a one, 1.000 at a zero." in title.inner_text()
+    page.get_by_role("slider", name="Step").press("End")
+    page.get_by_role("slider", name="Step").press("Home")
+    for _ in range(2):
+        page.get_by_role("slider", name="Step").press("ArrowRight")
+    assert words.inner_text() == (
+        "Step 3 reads 1; the number of ones is even. flips: h = a × h before + b = −1.00 × 1.00 + 1.00 = 0.00."
+    )
+    page.get_by_role("radio", name="repeats").check()
+    assert "repeats, unit 1: its factor a is 0.000 at a one, 0.000 at a zero." in title.inner_text()
+    assert "flips says even, repeats says odd" in page.get_by_role("slider").get_attribute("aria-valuetext")
 
 
-def test_the_unit_that_tells_best_is_shown_until_the_reader_picks_one(parity):
+def test_the_unit_that_tells_best_is_shown_until_the_reader_picks_one(widget):
     torch.manual_seed(0)
     two = readout(SelectiveRecurrence(2))
     with torch.no_grad():  # the second unit toggles
@@ -282,109 +234,89 @@ def test_the_unit_that_tells_best_is_shown_until_the_reader_picks_one(parity):
         two.core.keep.bias.copy_(torch.tensor([0.0, 40.0]))
         two.core.write.weight.copy_(torch.tensor([[1.0, 0.0], [1.0, 0.0]]))
         two.core.write.bias.zero_()
-    with parity(models={"two": two, "RNN": readout(RNN(2, 3, 2))}) as page:
-        title = page.locator(".parity-title")
-        assert title.inner_text().startswith("two, unit 2: its factor a is −1.000 at a one")
-        page.get_by_label("shows").select_option("unit 1")
-        assert title.inner_text().startswith("two, unit 1: its factor a is 0.000 at a one")
-        press(page, "Random 6")
-        assert title.inner_text().startswith("two, unit 1")
-        page.get_by_role("radio", name="RNN").check()
-        page.get_by_label("shows").select_option("unit 3 of layer 2")
-        assert title.inner_text().startswith("RNN, unit 3 of layer 2. Filled")
-        assert "h goes from" in page.locator(".parity-box ~ .live-task").last.inner_text()
+    page = widget("parity", models={"two": two, "RNN": readout(RNN(2, 3, 2))})
+    title = page.locator(".parity-title")
+    assert title.inner_text().startswith("two, unit 2: its factor a is −1.000 at a one")
+    page.get_by_label("shows").select_option("unit 1")
+    assert title.inner_text().startswith("two, unit 1: its factor a is 0.000 at a one")
+    press(page, "Random 6")
+    assert title.inner_text().startswith("two, unit 1")
+    page.get_by_role("radio", name="RNN").check()
+    page.get_by_label("shows").select_option("unit 3 of layer 2")
+    assert title.inner_text().startswith("RNN, unit 3 of layer 2. Filled")
+    assert "h goes from" in page.locator(".parity-box ~ .live-task").last.inner_text()
 
 
-def test_bits_are_typed_pressed_drawn_and_cleared(parity):
-    with parity() as page:
-        area = page.get_by_label("Bits", exact=True)
-        area.fill("11 1")
-        assert digits(page, "odd so far?") == "101"
-        told(page, "3 bits, 3 of them ones: odd at the end.")
-        area.fill("112")
-        assert told(page, "Bits are 0 or 1, and “2” is neither.").endswith("Shown is what stood there before.")
-        assert area.get_attribute("aria-invalid") == "true" and digits(page, "bit") == "111"
-        press(page, "Add a 0")
-        assert digits(page, "bit") == "1110" and area.input_value() == "1110"
-        assert area.get_attribute("aria-invalid") == "false"
-        press(page, "Add a 1")
-        page.locator(".parity-bits td").nth(1).click()
-        assert digits(page, "bit") == "10101"
-        press(page, "Flip this bit")
-        assert digits(page, "bit") == "11101"
-        press(page, "All ones")
-        assert digits(page, "bit") == "11111" and digits(page, "odd so far?") == "10101"
-        for count in (6, 256):
-            press(page, f"Random {count}")
-            assert len(digits(page, "bit")) == count == len(area.input_value()) and wrong(page, "flips") == []
-        press(page, "Clear")
-        assert told(page, "There are no bits.") and page.locator(".parity-box").is_hidden()
-        assert page.get_by_role("slider").is_hidden() and page.locator("svg.parity-picture").is_hidden()
-        press(page, "All ones")
-        assert digits(page, "bit") == "111111"
+def test_bits_are_typed_pressed_drawn_and_cleared(widget):
+    page = widget("parity")
+    area = page.get_by_label("Bits", exact=True)
+    area.fill("11 1")
+    assert digits(page, "odd so far?") == "101"
+    told(page, "3 bits, 3 of them ones: odd at the end.")
+    area.fill("112")
+    assert told(page, "Bits are 0 or 1, and “2” is neither.").endswith("Shown is what stood there before.")
+    assert area.get_attribute("aria-invalid") == "true" and digits(page, "bit") == "111"
+    press(page, "Add a 0")
+    assert digits(page, "bit") == "1110" and area.input_value() == "1110"
+    assert area.get_attribute("aria-invalid") == "false"
+    press(page, "Add a 1")
+    page.locator(".parity-bits td").nth(1).click()
+    assert digits(page, "bit") == "10101"
+    press(page, "Flip this bit")
+    assert digits(page, "bit") == "11101"
+    press(page, "All ones")
+    assert digits(page, "bit") == "11111" and digits(page, "odd so far?") == "10101"
+    for count in (6, 256):
+        press(page, f"Random {count}")
+        assert len(digits(page, "bit")) == count == len(area.input_value()) and wrong(page, "flips") == []
+    press(page, "Clear")
+    assert told(page, "There are no bits.") and page.locator(".parity-box").is_hidden()
+    assert page.get_by_role("slider").is_hidden() and page.locator("svg.parity-picture").is_hidden()
+    press(page, "All ones")
+    assert digits(page, "bit") == "111111"
 
 
-def test_the_table_takes_keys(parity):
-    with parity() as page:
-        box = page.locator(".parity-box")
-        box.focus()
+def test_the_table_takes_keys(widget):
+    page = widget("parity")
+    box = page.locator(".parity-box")
+    box.focus()
 
-        def keys(*names):
-            for name in names:
-                page.keyboard.press(name)
-            return digits(page, "bit"), page.locator("td.parity-here").first.evaluate("(cell) => cell.cellIndex")
+    def keys(*names):
+        for name in names:
+            page.keyboard.press(name)
+        return digits(page, "bit"), page.locator("td.parity-here").first.evaluate("(cell) => cell.cellIndex")
 
-        assert keys("ArrowRight", "ArrowRight", "ArrowLeft") == ("01101000", 2)
-        assert keys(" ") == ("00101000", 2)
-        assert keys("1", "0") == ("01001000", 4)
-        assert keys("End", "1") == ("01001001", 8)
-        assert keys("1", "0") == ("0100100110", 10), "after the last step it goes on"
-        assert keys("Backspace") == ("010010011", 9)
-        assert keys("Home", "x") == ("010010011", 1)
-
-
-def test_a_press_in_the_picture_picks_a_step_and_the_table_shows_it(parity):
-    with parity() as page:
-        press(page, "Random 256")
-        picture = page.locator("svg.parity-picture")
-        width = picture.bounding_box()["width"]
-        picture.click(position={"x": width - 12, "y": 20})
-        assert page.get_by_role("slider").input_value() in ("255", "256")
-        box, cell = page.locator(".parity-box").bounding_box(), page.locator("td.parity-here").first.bounding_box()
-        assert box["x"] <= cell["x"] and cell["x"] + cell["width"] <= box["x"] + box["width"] + 1
+    assert keys("ArrowRight", "ArrowRight", "ArrowLeft") == ("01101000", 2)
+    assert keys(" ") == ("00101000", 2)
+    assert keys("1", "0") == ("01001000", 4)
+    assert keys("End", "1") == ("01001001", 8)
+    assert keys("1", "0") == ("0100100110", 10), "after the last step it goes on"
+    assert keys("Backspace") == ("010010011", 9)
+    assert keys("Home", "x") == ("010010011", 1)
 
 
-@pytest.mark.parametrize("viewport", [page_checks.DESKTOP, page_checks.PHONE], ids=["desktop", "phone"])
-def test_long_sequences_scroll_in_their_box_and_all_can_be_read(parity, viewport):
-    torch.manual_seed(0)
-    models = {"flips": toggling(), "repeats": last_bit(), "tanh RNN": readout(RNN(4, 4)), "minGRU": readout(MinGRU(4))}
-    with parity(viewport, models=models) as page:
-        page.emulate_media(reduced_motion="reduce")
-        press(page, "Random 256")
-        assert page.locator(".parity-box").evaluate("(box) => box.scrollWidth > 2 * box.clientWidth")
-        page.get_by_role("slider").press("End")
-        for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme)
-            assert not faults(page) and not page_checks.small_text(page)
-        assert not page_checks.invisible_focus(page, 14)
-        heads = page.get_by_role("rowheader").evaluate_all("all => all.map((one) => one.getBoundingClientRect().left)")
-        assert len({round(left) for left in heads}) == 1 and heads[0] >= 0, "names stay when the table scrolls"
+def test_a_press_in_the_picture_picks_a_step_and_the_table_shows_it(widget):
+    page = widget("parity")
+    press(page, "Random 256")
+    picture = page.locator("svg.parity-picture")
+    width = picture.bounding_box()["width"]
+    picture.click(position={"x": width - 12, "y": 20})
+    assert page.get_by_role("slider").input_value() in ("255", "256")
+    box, cell = page.locator(".parity-box").bounding_box(), page.locator("td.parity-here").first.bounding_box()
+    assert box["x"] <= cell["x"] and cell["x"] + cell["width"] <= box["x"] + box["width"] + 1
 
 
-def test_bits_drawn_at_first_are_always_the_same(parity):
-    with parity(bits=None) as page:
-        first = digits(page, "bit")
-    with parity(bits=None) as page:
-        assert digits(page, "bit") == first and len(first) == 256
+def test_long_sequences_scroll_in_their_box_and_all_can_be_read(widget):
+    given = GIVEN["parity"]()["models"] | {"tanh RNN": readout(RNN(4, 4)), "minGRU": readout(MinGRU(4))}
+    page = widget("parity", models=given, context={"viewport": page_checks.PHONE})
+    press(page, "Random 256")
+    assert page.locator(".parity-box").evaluate("(box) => box.scrollWidth > 2 * box.clientWidth")
+    page.get_by_role("slider").press("End")
+    assert not page_checks.overflow(page) and not page_checks.small_text(page)
+    heads = page.get_by_role("rowheader").evaluate_all("all => all.map((one) => one.getBoundingClientRect().left)")
+    assert len({round(left) for left in heads}) == 1 and heads[0] >= 0, "names stay when the table scrolls"
 
 
-def test_without_script_the_still_picture_is_there(browser, tmp_path):
-    still, axes = plt.subplots()
-    axes.plot([0, 1])
-    html = play("parity", {"flips": toggling()}, still=still, alt="Only the sign that turns keeps it.")._repr_html_()
-    (tmp_path / "page.html").write_text(f"<!doctype html><html lang=en><title>Page</title><body>{html}")
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto((tmp_path / "page.html").as_uri())
-    assert page.get_by_role("img", name="Only the sign that turns keeps it.").is_visible()
-    context.close()
+def test_bits_drawn_at_first_are_always_the_same(widget):
+    first, second = (digits(widget("parity", bits=None), "bit") for _ in range(2))
+    assert first == second and len(first) == 256

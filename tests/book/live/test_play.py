@@ -61,33 +61,20 @@ def weights(**arrays: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"kind": "tran"}, r"kind must be one of \[.*'train'.*\], got 'tran'"),
         ({"alt": "  "}, "alt must be a text that states what the figure shows, got '  '"),
-        ({"still": "<svg/>"}, "still must be a matplotlib Figure, got str"),
-        ({"form": "float32"}, r"form must be one of \['float16', 'int8'\], got 'float32'"),
-        ({"models": nn.RNN(2, 3)}, "models must map names to modules or to mappings of arrays, got RNN"),
-        ({"models": {"a": [1, 2]}}, r"models must map names to modules or to mappings of arrays, got 'a': \[1, 2\]"),
-        ({"models": {"a": {}}}, "models must hold weights, got none in 'a'"),
-        ({"models": {"a": {"w": "text"}}}, "a: w must be an array of numbers, got 'text'"),
+        ({"models": {"a": {}}, "form": "float32"}, r"form must be one of \['float16', 'int8'\], got 'float32'"),
         ({"models": {"a": {"w": np.array([1, np.nan])}}}, "a: w must be finite, got nan"),
-        ({"models": {"a": {"w": np.full((2, 2), np.inf)}}, "form": "int8"}, "a: w must be finite, got inf"),
         ({"models": {"a": {"w": [1e5]}}}, "a: w must be below 65504 to fit half precision, got 100000"),
         (
             {"models": {"a": {"w": np.zeros((600, 600))}}},
             "weights must take at most 750 kB, got 960 kB: take form=`int8` or a smaller model",
         ),
-        (
-            {"models": {"a": {"w": np.ones((900, 800))}}, "form": "int8"},
-            "weights must take at most 750 kB, got 960 kB: take a smaller model",
-        ),
-        ({"length": {1, 2}}, r"options must be plain JSON, got \{'length': \{1, 2\}\}"),
-        ({"length": float("nan")}, r"options must be plain JSON, got \{'length': nan\}"),
     ],
 )
-def test_what_does_not_fit_is_refused(changes: dict[str, Any], message: str) -> None:
-    call = {"kind": KIND, "models": None, "still": picture(), "alt": ALT} | changes
+def test_what_would_be_wrong_in_silence_is_refused(changes: dict[str, Any], message: str) -> None:
+    call = {"models": None, "still": picture(), "alt": ALT} | changes
     with pytest.raises(ValueError, match=message):
-        play(call.pop("kind"), call.pop("models"), **call)
+        play(KIND, call.pop("models"), **call)
 
 
 # ---- weights

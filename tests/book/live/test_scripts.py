@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 
-import pytest
 from support import needs
 from support.helpers import ROOT
 
@@ -53,28 +52,17 @@ def test_a_script_in_a_string_would_be_found():
     assert scripts_in_strings('"""Docs: x => y\n"""\nA = "x => y"\nB = """\nconst a = 1\na()\n"""\n') == [4]
 
 
-@pytest.mark.parametrize(
-    ("text", "rule"),
-    [
-        ("RTX.part('a', (RTX) => { let b = 1; RTX.c = b })", "prefer-const"),
-        ("RTX.part('a', (RTX) => { RTX.c = unknown })", "no-undef"),
-        ("RTX.part('a', (RTX) => { const b = 1; RTX.c = 2 })", "no-unused-vars"),
-        ("RTX.part('a', (RTX) => { if (RTX.b == 1) RTX.c = eval('1') })", "no-eval"),
-        ("RTX.part('a', (RTX) => { RTX.b = ", "Parsing error"),
-        ("\n" * 230, "max-lines"),
-    ],
-)
-def test_the_linter_finds_planted_faults(tmp_path, text, rule):
+def test_the_linter_finds_a_planted_fault(tmp_path):
     folder = ROOT / "_build" / "test"
     if not (folder / "npm" / scripts.TOOL).is_file() and not scripts.build.libraries(ROOT, folder):
         needs.lack("Node")
     planted = ROOT / "_build" / "test" / f"{tmp_path.name}.js"
-    planted.write_text(text)
+    planted.write_text("RTX.part('a', (RTX) => { RTX.c = unknown })")
     try:
         status, said = scripts.lint([str(planted)])
     finally:
         planted.unlink()
-    assert status == 1 and rule in said
+    assert status == 1 and "no-undef" in said
 
 
 def test_without_npm_it_is_said_and_fails_only_where_all_is_required(tmp_path, monkeypatch):

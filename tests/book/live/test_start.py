@@ -43,7 +43,6 @@ PROBE = """RTX.part('widget-probe', (RTX) => {
       out, worked, chart.svg, voice.element)
     const {weights} = models.m || {}
     out.textContent = weights ? `${weights.w.r} ${weights.w.c} ${weights.w.v.join(' ')}` : `none ${options.word}`
-    document.defaultView.reduced = RTX.still()
   })
 })
 """
@@ -128,7 +127,6 @@ def test_an_output_starts_from_a_file_and_its_weights_are_numpys(output, opened)
     visit.page.wait_for_function("document.querySelector('.worked').textContent === '42 worker'")
     assert not faults(visit)
     assert visit.page.locator("figure > .fig-title").is_visible()
-    assert visit.page.evaluate("reduced") is False
 
 
 def test_two_equal_figures_live_side_by_side(output, opened):
@@ -174,26 +172,12 @@ def test_where_workers_and_eval_are_forbidden_the_page_does_the_work(output, ope
     assert [fault for fault in faults(visit) if "worker" not in fault.lower() and "blob:" not in fault] == []
 
 
-def test_without_scripts_the_picture_stays(output, opened):
-    page = opened(output(), java_script_enabled=False).page
-    assert page.locator(".live-still svg").is_visible() and not page.locator(".live-body").count()
-
-
 def test_where_a_widget_fails_the_picture_stays_and_the_page_goes_on(output, opened):
     visit = opened(output(fails=True) + output())
     visit.page.wait_for_selector("figure[data-state=failed]")
     visit.page.wait_for_selector("figure[data-state=ready]")
     assert visit.page.locator(".live-still").first.is_visible() and visit.page.locator(".live-body").count() == 1
     assert not faults(visit)
-
-
-def test_paper_gets_the_picture_and_the_reader_who_wants_rest_gets_it(output, opened):
-    visit = opened(output(), reduced_motion="reduce")
-    started(visit.page)
-    assert visit.page.evaluate("reduced") is True
-    visit.page.emulate_media(media="print")
-    assert visit.page.locator(".live-still svg").is_visible() and not visit.page.locator(".live-body").is_visible()
-    assert visit.page.locator(".fig-title").is_visible()
 
 
 # ---- controls

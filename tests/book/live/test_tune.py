@@ -4,12 +4,10 @@ import math
 
 import pytest
 import torch
-from live.parity import BAR, arrays, disturb, error
-
-from rtx_lib.models.r_transformer import RTransformer
+from live.parity import BAR, error
+from live.widgets import FRAMES
 
 PARTS = ("random", "arithmetic", "recurrent", "attention", "local", "roll")
-FRAMES = [[39], [39, 43, 60], [39, 43, 60], [], [43, 62], [43]]
 
 
 @pytest.fixture
@@ -77,19 +75,12 @@ def test_it_sounds_softly_at_the_right_pitches_and_ends(roll):
 
 
 # ---- the widget
-WIDGET = """({weights, tunes}) => {
-  const body = document.body.appendChild(document.createElement('div'))
-  RTX.widgets.tune(body, {tunes, heads: 2, window: 3}, {model: {weights: matrices(weights)}})
-}"""
 
 
 @pytest.fixture
-def tune(live):
-    torch.manual_seed(0)
-    page = live("controls", "chart", "start", *PARTS, "widget-tune")
+def tune(widget):
+    page = widget("tune")
     page.evaluate("() => { globalThis.AudioContext = class { constructor() { throw new Error('sound, unasked') } } }")
-    model = disturb(RTransformer(88, 88, width=8, heads=2, layers=1, window=3), 0.1)
-    page.evaluate(WIDGET, {"weights": arrays(model), "tunes": [FRAMES, [[50]] * 8]})
     return page
 
 

@@ -1,46 +1,18 @@
 """The trainer as a reader meets it: what stands there, what every control does, and what is said."""
 
 import re
-from contextlib import ExitStack
+from functools import partial
 
-import matplotlib.pyplot as plt
 import pytest
+from live.widgets import press, status
 from pages import page_checks
 
-from rtx_book.page.live import play
-
-SMALL = {"length": 10, "hidden": 4, "batch": 2, "most": 120}  # a second of work
 POLICY = "<meta http-equiv=Content-Security-Policy content=\"worker-src 'none'\">"
 
 
 @pytest.fixture
-def trainer(browser, tmp_path):
-    """Open a page with trainers of these options; at the end nothing else than `expected` may have gone wrong on it."""
-    opened = []
-    with ExitStack() as stack:
-
-        def open_page(*, head="", count=1, expected="file://", context=None, **options):
-            figure, axes = plt.subplots()
-            axes.plot([0, 1])
-            html = play("train", still=figure, alt="a line", **{**SMALL, **options})._repr_html_()
-            head += "<title>Page</title><meta name=viewport content='width=device-width'>"
-            path = tmp_path / f"page{len(opened)}.html"
-            text = f"<html lang=en><meta charset=utf-8>{head}<body>{html * count}<div style='height: 3000px'></div>"
-            path.write_text(f"<!doctype html>{text}")
-            made = browser.new_context(**({"viewport": page_checks.DESKTOP} | (context or {})))
-            stack.callback(made.close)
-            opened.append((stack.enter_context(page_checks.visit(made, path.as_uri())), expected))
-            page = opened[-1][0].page
-            page.wait_for_function("n => document.querySelectorAll('figure[data-state=ready]').length === n", arg=count)
-            return page
-
-        yield open_page
-        faults = [fault for visit, expected in opened for fault in visit.faults if not re.search(expected, fault)]
-        assert not faults
-
-
-def press(page, name):
-    page.get_by_role("button", name=name, exact=True).click()
+def trainer(widget):
+    return partial(widget, "train")
 
 
 def told(page):
@@ -54,10 +26,6 @@ def steps(page):
 
 def wait_for_end(page):
     page.get_by_role("button", name="Train", exact=True).wait_for()
-
-
-def status(page):
-    return page.locator("[role=status]").inner_text()
 
 
 def test_nothing_trains_before_it_is_asked_to(trainer):
@@ -155,7 +123,7 @@ def test_forget_bias_belongs_to_the_lstm_and_the_scan_to_the_indrnn(trainer):
 def test_out_of_sight_it_rests(trainer):
     page = trainer(rate=1e-9, most=10**6)
     press(page, "Train")
-    page.evaluate("scrollTo(0, 2500)")
+    page.evaluate("document.body.style.height = '4000px'; scrollTo(0, 3000)")
     page.wait_for_function("document.querySelector('[role=status]').textContent.includes('out of sight')")
     assert page.get_by_role("button", name="Train", exact=True).count() == 1
 
@@ -199,8 +167,6 @@ def test_two_on_a_page_do_not_meet(trainer):
     page.get_by_role("button", name="Train").first.click()
     page.wait_for_function("/step 120/.test(document.querySelector('.live-told').innerText)")
     assert "not trained yet" in page.locator(".live-told").nth(1).inner_text()
-    names = page.evaluate("[...document.querySelectorAll('.live-body [id]')].map((e) => e.id)")
-    assert len(names) == len(set(names))
 
 
 def test_a_phone_shows_the_charts_below_each_other(trainer):
@@ -209,7 +175,6 @@ def test_a_phone_shows_the_charts_below_each_other(trainer):
     wait_for_end(page)
     first, second = (page.locator(".live-chart").nth(i).bounding_box() for i in (0, 1))
     assert second["y"] >= first["y"] + first["height"]
-    assert page.evaluate("document.documentElement.scrollWidth") <= page_checks.PHONE["width"]
 
 
 def test_reduced_motion_redraws_seldom(trainer):

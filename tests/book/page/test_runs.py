@@ -87,12 +87,3 @@ def test_a_title_stands_above_the_line_s_name_and_the_axis_ends_where_asked() ->
     name = next(text for text in ax.texts if text.get_text() == "counting")
     assert ax.get_title() == "A leads" and ax.get_xlim() == (0, 6)
     assert ax.title.get_window_extent().y0 >= name.get_window_extent().y1
-
-
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [({}, "must hold values"), ({"Group": []}, "must hold values"), ({"A": [1.0, np.nan]}, "all finite, got .*'A'")],
-)
-def test_rows_without_values_are_refused(rows, message) -> None:
-    with pytest.raises(ValueError, match=message):
-        draw_strips(rows, "loss")

@@ -1,123 +1,67 @@
 """The race: the numbers given are the numbers drawn, better is to the right, and what is missing is said."""
 
-from __future__ import annotations
-
-import html
-import json
 import re
 from typing import Any
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from support.board import LANES, TASKS, summary
+from support.drawn import words
 
 from rtx_book.page.figure import show
-from rtx_book.pictures.race import RISING, arrange, draw_lane, draw_lengths, over_seeds, three
-from rtx_book.pictures.race_explorer import race_explorer
-from rtx_book.records import seeds
-from rtx_lib.plots import FAMILIES
-
-LANES = {
-    "rnn": "RNN",
-    "irnn": "IRNN",
-    "lstm": "LSTM",
-    "gru": "GRU",
-    "deep-gru": "Deep-transition GRU",
-    "indrnn": "IndRNN",
-    "tcn": "TCN",
-    "transformer": "Transformer",
-    "transformer-none": "Transformer without positions",
-    "r-transformer": "R-Transformer",
-    "transformer-xl": "Transformer-XL",
-}
-
-
-def described(name: str, metric: str, line: float | None, **baselines: float) -> dict[str, Any]:
-    return {"name": name, "metric": metric, "line": line, "label": metric, "baselines": baselines}
-
-
-TASKS = {
-    "adding": described("Adding", "mse", 0.01, constant=1 / 6),
-    "copy": described("Copy memory", "loss", 0.02, memoryless=0.416),
-    "digits": described("Digits", "accuracy", 0.9, commonest=0.1),
-    "text": described("Characters", "loss", 1.9, bigram=2.48),
-    "chorales": described("Chorales", "loss", None),
-}
-STEPS = list(range(50, 1501, 50))
-COSTS = {(task, lane): {"seconds_per_step": 0.02, "flops_per_step": 2e9} for task in TASKS for lane in LANES}
-
-
-def summary(values: list[float], task: dict[str, Any], diverged: int = 0) -> dict[str, Any]:
-    line, higher = task["line"], task["metric"] == "accuracy"
-    solved = None if line is None else sum(v >= line if higher else v <= line for v in values)
-    middle, low, high = (float(np.median(values)), min(values), max(values)) if values else (None, None, None)
-    told = {"seeds": len(values) + diverged, "values": values, "solved": solved, "diverged": diverged}
-    return told | {"median": middle, "low": low, "high": high}
-
-
-def results() -> dict[str, dict[str, Any]]:
-    rng = np.random.default_rng(0)
-    ends = {"adding": (0.17, 1e-4), "copy": (0.4, 1e-3), "digits": (0.3, 0.99), "text": (2.4, 1.6), "chorales": (11, 8)}
-    made: dict[str, dict[str, Any]] = {}
-    for task, (worst, best) in ends.items():
-        shares = np.linspace(0, 1, len(LANES))
-        middles = [worst * (best / worst) ** share for share in shares]
-        made[task] = {
-            lane: summary(list(m * rng.uniform(0.99, 1.01, 5)), TASKS[task])
-            for lane, m in zip(LANES, middles, strict=True)
-        }
-    return made
-
-
-def runs(seeds: int = 5, **names: str) -> dict[str, list[dict[str, Any]]]:
-    rng = np.random.default_rng(1)
-    return {
-        task: [
-            {"lane": lane, "name": names.get(lane, name), "seed": seed, "steps": STEPS, "values": values.tolist()}
-            for i, (lane, name) in enumerate(LANES.items())
-            for seed in range(seeds)
-            for values in [np.linspace(0.1, 0.5 + i / 25, 30) * rng.uniform(0.95, 1.05, 30)]
-        ]
-        for task in TASKS
-    }
+from rtx_book.pictures.race import (
+    arrange,
+    describe_board,
+    describe_ranking,
+    describe_two_tasks,
+    draw_board,
+    draw_controls,
+    draw_lane,
+    draw_lane_lines,
+    draw_lane_slopes,
+    draw_lengths,
+    draw_ranking,
+    draw_two_tasks,
+    names_of_rows,
+    over_seeds,
+    short,
+)
+from rtx_lib.plots import FAMILIES, look
+from rtx_lib.plots.style import GREY
 
 
 def labelled(ax: Axes, label: str) -> list[Any]:
     return [line for line in ax.get_lines() if line.get_label() == label]
 
 
-def words(of: Figure | Axes) -> list[str]:
-    return [text.get_text() for text in of.findobj(mpl.text.Text) if text.get_text().strip()]
+def ticks(ax: Axes) -> list[str]:
+    return [text.get_text() for text in ax.get_yticklabels()]
 
 
-# ---- lanes
+# ---- lanes and numbers
 
 
 def test_lanes_are_in_their_families_order_and_strangers_come_last() -> None:
-    groups = arrange({"new": "New", **LANES})
-    assert list(groups) == ["recurrent", "convolution", "between", "attention", "other"]
-    assert groups["other"] == ["new"] and groups["attention"][0] == "transformer"
-    assert sorted(lane for own in groups.values() for lane in own) == sorted(["new", *LANES])
-    assert arrange({"tcn": "TCN"}) == {"convolution": ["tcn"]}
-    assert set(LANES) <= {model for own in FAMILIES.values() for model in own}
+    groups = arrange({"new": "New", "transformer": "Transformer", "tcn": "TCN", "gru": "GRU", "rnn": "RNN"})
+    assert groups == {
+        "recurrent": ["gru", "rnn"],
+        "convolution": ["tcn"],
+        "attention": ["transformer"],
+        "other": ["new"],
+    }
+    assert list(groups)[:-1] == [family for family in FAMILIES if family in groups]
 
 
-def test_what_is_better_where_it_is_larger_is_what_the_summaries_say() -> None:
-    assert set(RISING) == set(seeds.RISING)
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        *((0, "0"), (0.01234, "0.0123"), (1234.5, "1,230"), (1000, "1,000"), (1050, "1,050"), (99.96, "100")),
-        *((1e-5, "1e-5"), (1.2e7, "1.2e7"), (-1, "-1")),
-    ],
-)
-def test_numbers_have_three_digits(value: float, text: str) -> None:
-    assert three(value) == text
+def test_numbers_on_the_board_have_few_digits() -> None:
+    told = [
+        ("adding", 0.000123, "1.2e-4"),
+        ("digits", 0.9996, "100"),
+        ("digits", 0.9994, "99.9"),
+        ("text", 8.567, "8.57"),
+    ]
+    assert [short(TASKS[task], value) for task, value, _ in told] == [said for *_, said in told]
 
 
 def test_a_run_that_ends_early_counts_as_worst() -> None:
@@ -132,186 +76,161 @@ def test_a_run_that_ends_early_counts_as_worst() -> None:
     nan = {"steps": [1, 2, 3], "values": [1.0, None, float("nan")]}
     assert over_seeds([nan], higher=False)[0].tolist() == [1]
     assert len(over_seeds([{"steps": [], "values": []}], higher=False)[0]) == 0
-    with pytest.raises(ValueError, match="2 steps and 1 values"):
-        over_seeds([{"steps": [1, 2], "values": [1]}], higher=True)
-    with pytest.raises(ValueError, match="at least one run"):
-        over_seeds([], higher=True)
 
 
-# ---- the reader's own run, live
+# ---- lines
 
 
 def test_your_run_is_strong_and_labelled(ax: Axes) -> None:
+    runs = [
+        {"lane": lane, "name": name, "seed": seed, "steps": [50, 100], "values": [0.1, 0.2 + seed]}
+        for lane, name in LANES.items()
+        for seed in range(2)
+    ]
     yours = {"name": "GRU, my rate", "steps": [50, 100], "values": [0.2, 0.6]}
-    draw_lane(ax, runs(2)["digits"], yours, ("accuracy", 0.9))
-    assert len(ax.get_lines()) == len(LANES) + 2 and set(words(ax)) >= set(LANES.values())
-    (mine,) = labelled(ax, "your run: GRU, my rate")
-    assert mine.get_ydata().tolist() == [0.2, 0.6] and mine.get_linewidth() > 2 * ax.get_lines()[0].get_linewidth()
-    assert "finish line 0.9" in words(ax) and "higher is better" in ax.get_ylabel()
+    draw_lane(ax, runs, yours, ("accuracy", 0.9))
+    (tcn,), (mine,) = labelled(ax, "TCN"), labelled(ax, "your run: GRU, my rate")
+    assert tcn.get_ydata().tolist() == [0.1, 0.7] and mine.get_ydata().tolist() == [0.2, 0.6]
+    assert mine.get_linewidth() > 2 * tcn.get_linewidth() and {*LANES.values(), "finish line 0.9"} <= set(words(ax))
     ax = plt.subplots()[1]
-    draw_lane(ax, [], None, ("mse", None))
     draw_lane(ax, [], {"name": "x", "steps": [], "values": []}, ("mse", None))
     assert not ax.get_lines() and ax.get_yscale() == "log"
-    with pytest.raises(ValueError, match="got 1 and 2"):
-        draw_lane(ax, [], {"name": "x", "steps": [1], "values": [1, 2]}, ("mse", None))
 
 
-# ---- lengths and costs
+def test_lines_have_their_lanes_looks_and_their_names_at_their_ends() -> None:
+    curves = {"rnn": ([0, 1, 2], [1.0, 1e-9, 1e-2]), "tcn": ([0, 1], [1, 2])}
+    settings: dict[str, Any] = {"height": 3, "floor": 1e-6, "every": 2, "yscale": "log", "xlabel": "step"}
+    (ax,) = draw_lane_lines(curves, LANES, **settings).axes
+    assert (ax.get_yscale(), ax.get_xlabel()) == ("log", "step")
+    assert ax.get_lines()[0].get_ydata().tolist() == [1.0, 1e-6, 1e-2], "what is smaller is drawn at the floor"
+    assert [line.get_color() for line in ax.get_lines()] == [look(name)["color"] for name in ("rnn", "tcn")]
+    assert {text.get_text(): text.xy for text in ax.texts} == {"RNN": (2, 1e-2), "TCN": (1, 2)}
 
 
-def test_lengths_one_panel_a_lane() -> None:
-    given = {
-        length: {
-            lane: summary([v * length / 100] * 3, TASKS["adding"])
-            for lane, v in zip(LANES, np.geomspace(1e-3, 0.1, 11), strict=True)
-        }
-        for length in (200, 50, 100)
-    }
-    del given[200]["gru"], given[50]["tcn"], given[100]["tcn"], given[200]["tcn"]
-    fig = draw_lengths(TASKS["adding"], LANES, given, x_label="T")
-    panels = {ax.get_title().replace("\n", " "): ax for ax in fig.axes if ax.get_visible()}
-    assert list(panels)[6:8] == ["TCN", "R-Transformer"] and set(panels) == set(LANES.values())
-    (line,) = labelled(panels["RNN"], "_lane")
-    assert line.get_xdata().tolist() == [50, 100, 200] and np.allclose(line.get_ydata(), [5e-4, 1e-3, 2e-3])
-    assert len(labelled(panels["GRU"], "_median")) == 2
-    assert "no records" in words(panels["TCN"]) and "no records" not in words(panels["GRU"])
-    fills = {name: [m.get_fillstyle() for m in labelled(ax, "_median")] for name, ax in panels.items()}
-    assert fills["RNN"] == ["full"] * 3 and fills["Transformer-XL"] == ["none"] * 3
-    assert panels["RNN"].get_yscale() == "log"
-    assert len(show(fig, "all lengths", wide=True).data) < 160_000
-    with pytest.raises(ValueError, match="must not be empty"):
-        draw_lengths(TASKS["adding"], LANES, {}, x_label="T")
+def test_slopes_go_from_the_value_before_to_that_after() -> None:
+    (ax,) = draw_lane_slopes(
+        {"rnn": [0.5, 0.9], "tcn": [0.6, 0.7]}, LANES, ("one rate", "each its own"), "accuracy"
+    ).axes
+    assert [line.get_ydata().tolist() for line in ax.get_lines()] == [[0.5, 0.9], [0.6, 0.7]]
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["one rate", "each its own"]
+    assert {text.get_text(): text.xy for text in ax.texts} == {"RNN": (1, 0.9), "TCN": (1, 0.7)}
 
 
-# ---- the explorer
-
-
-def data_of(text: str) -> dict[str, Any]:
-    (found,) = re.findall(r'data-race="([^"]*)"', text)
-    return json.loads(html.unescape(found))
-
-
-def test_the_explorer_holds_the_numbers_given() -> None:
-    given = runs()
-    given["digits"] = [run for run in given["digits"] if run["lane"] != "tcn"]
-    data = data_of(text := race_explorer(given, TASKS, COSTS).data)
-    names = [lane["name"] for lane in data["lanes"]]
-    assert sorted(names) == sorted(LANES.values())
-    gru, tcn = str(names.index("GRU")), str(names.index("TCN"))
-    own = np.array([run["values"] for run in given["digits"] if run["lane"] == "gru"])
-    entry = data["tasks"][2]["lanes"][gru]
-    assert entry["s"] == STEPS
-    assert np.allclose(entry["m"], np.median(own, axis=0), rtol=1e-3)
-    assert np.allclose(entry["l"], own.min(axis=0), rtol=1e-3) and np.allclose(entry["h"], own.max(axis=0), rtol=1e-3)
-    assert entry["cost"] == [0.02, 2_000_000_000] and entry["n"] == 5 and entry["reach"] is None
-    assert tcn not in data["tasks"][2]["lanes"] and tcn in data["tasks"][0]["lanes"]
-    best = data["tasks"][2]["best"]
-    assert [names[k] for k in best] == ["IndRNN", "R-Transformer", "Transformer-XL"]
-    low, high = data["tasks"][2]["y"]
-    assert low <= 0.1 and 0.9 <= high <= 1.05
-    assert len(text.encode()) < 150_000
-    assert "http" not in text and "<script" not in text
-
-
-def test_the_finish_line_is_reached_from_the_right_side() -> None:
-    tasks = {"a": described("A", "accuracy", 0.5), "b": described("B", "loss", 0.5)}
-    gru = {"lane": "gru", "name": "GRU", "steps": [10, 20, 30]}
-    rising = [gru | {"seed": seed, "values": [0.2, 0.4 + 0.2 * seed, 0.6]} for seed in range(2)]
-    falling = [dict(run, values=run["values"][::-1]) for run in rising]
-    drawn = data_of(race_explorer({"a": rising, "b": falling}, tasks, {}).data)["tasks"]
-    for task, higher in zip(drawn, (True, False), strict=True):
-        lane = task["lanes"]["0"]
-        assert (task["higher"], lane["reach"], lane["reached"], lane["cost"]) == (higher, 25, 2, [None, None])
-
-
-def test_long_curves_are_thinned_and_the_ends_stay() -> None:
-    steps = list(range(1, 5001))
-    long = {"adding": [{"lane": "gru", "name": "GRU", "seed": 0, "steps": steps, "values": [1 / s for s in steps]}]}
-    (entry,) = data_of(race_explorer(long, TASKS, {}).data)["tasks"][0]["lanes"].values()
-    assert len(entry["s"]) == len(entry["m"]) == 60
-    assert (entry["s"][0], entry["s"][-1], entry["m"][-1]) == (1, 5000, 0.0002)
-
-
-def test_runs_that_diverged_or_are_not_there() -> None:
-    gone = {"lane": "rnn", "name": "RNN", "seed": 1, "steps": [50, 100], "values": [0.2, float("inf")]}
-    text = race_explorer({"digits": [gone], "text": [dict(gone, values=[None, None])]}, TASKS, COSTS).data
-    data = data_of(text)
-    entry = data["tasks"][2]["lanes"]["0"]
-    assert (entry["s"], entry["m"], entry["off"], entry["end"]) == ([50, 100], [0.2, None], 1, [None] * 3)
-    assert data["tasks"][3]["lanes"]["0"]["m"] == [None] and data["tasks"][0]["lanes"] == {}
-    assert "no value yet" in text
-    assert "no value yet" in race_explorer({}, TASKS, {}).data
-
-
-def with_ended(*lasts: int) -> dict[str, Any]:
-    """The entry of a lane whose runs end with these evaluations, on a task where another lane runs to step 300."""
-    steps, rising = [100, 200, 300], [0.3, 0.5, 0.7]
-    mine = [
-        {"lane": "irnn", "name": "IRNN", "seed": s, "steps": steps[:n], "values": [v + s / 100 for v in rising[:n]]}
-        for s, n in enumerate(lasts)
-    ]
-    other = {"lane": "gru", "name": "GRU", "seed": 0, "steps": steps, "values": rising}
-    (task,) = data_of(race_explorer({"digits": [*mine, other]}, {"digits": TASKS["digits"]}, {}).data)["tasks"]
-    assert task["best"] == [1], "what has no end is not the best of its family"
-    return task["lanes"]["0"]  # type: ignore[no-any-return]
-
-
-def test_a_lane_whose_every_run_ends_early_ends_there() -> None:
-    """As runs do that diverge between two evaluations, all between the same two or not: no value stays for later."""
-    for lasts, steps in (((1, 1), [100, 200]), ((2, 1, 1), [100, 200, 300]), ((0, 0), [100])):
-        entry = with_ended(*lasts)
-        assert entry["off"] == len(lasts) and entry["end"] == [None] * 3
-        assert entry["s"] == steps and entry["m"][-1] is None
-
-
-def test_a_lane_of_which_half_ends_early_has_no_median_at_the_end() -> None:
-    entry = with_ended(3, 1)
-    assert (entry["off"], entry["end"]) == (1, [None, 0.7, 0.7])
-    assert entry["s"] == [100, 200, 300] and entry["m"] == [0.305, None, None]
-
-
-def test_your_runs_come_first_and_are_named() -> None:
-    yours = [{"task": "text", "name": "mine <b>", "steps": [50, 100], "values": [2.0, 1.8], "seconds_per_step": 0.5}]
-    data = data_of(text := race_explorer(runs(1), TASKS, COSTS, yours=yours).data)
-    assert data["lanes"][-1]["name"] == "your run: mine <b>" and data["lanes"][-1]["family"] == "yours"
-    assert data["tasks"][3]["lanes"]["11"]["cost"] == [0.5, None] and 11 in data["tasks"][3]["best"]
-    assert "11" not in data["tasks"][0]["lanes"]
-    assert data["start"] == 3, "the explorer opens on your task"
-    assert "your run: mine &lt;b&gt;" in text and "<b>" not in text
-
-
-def test_the_lines_of_two_of_your_runs_differ() -> None:
-    yours = [{"task": "text", "name": str(k), "steps": [50], "values": [2.0], "seconds_per_step": 0.5} for k in (1, 2)]
-    one, other = data_of(race_explorer(runs(1), TASKS, COSTS, yours=yours).data)["lanes"][-2:]
-    assert one["dash"] != other["dash"] and one["mark"] != other["mark"]
-
-
-def test_names_are_escaped_everywhere() -> None:
-    sly = '<img src=x onerror="a()">'
-    tasks = {"a": described(sly, "loss", 1.0, **{sly: 2.0}) | {"label": sly}}
-    given = {"a": [{"lane": "gru", "name": sly, "seed": 0, "steps": [1, 2], "values": [2.0, 1.0]}]}
-    text = race_explorer(given, tasks, {}).data
-    assert "<img" not in text
-    assert data_of(text)["lanes"][0]["name"] == sly
-
-
-def test_without_a_script_there_is_a_picture_of_all_lanes_and_your_run() -> None:
-    """And it says who is first."""
-    yours = [{"task": "digits", "name": "mine", "steps": [50, 1500], "values": [0.4, 0.97]}]
-    text = race_explorer(runs(1), TASKS, COSTS, yours=yours).data
-    (alt,) = re.findall(r'role="img" aria-label="([^"]+)"', text)
-    assert alt.startswith("accuracy (higher is better) of 12 models on Digits, over steps; first: your run: mine 0.97")
-    assert set(re.findall(r">([^<]+)</text>", text)) >= {*LANES.values(), "your run: mine", "finish line 0.9"}
+# ---- one seed's ranking, and lanes that differ in one thing
 
 
 @pytest.mark.parametrize(
-    ("given", "options", "message"),
-    [
-        ({"golf": []}, {}, "got 'golf'"),
-        ({}, {"yours": [{"task": "golf", "name": "x", "steps": [], "values": []}]}, "got 'golf'"),
-        ({"text": [{"lane": "gru", "name": "GRU", "steps": [1], "values": []}]}, {}, "1 steps and 0 values"),
-    ],
+    ("task", "order"), [("digits", ["IndRNN", "TCN", "RNN"]), ("adding", ["RNN", "TCN", "IndRNN"])]
 )
-def test_bad_explorers(given: Any, options: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        race_explorer(given, TASKS, {}, **options)
+def test_the_best_of_the_seed_stands_on_top_and_better_is_to_the_right(task: str, order: list[str]) -> None:
+    values = {"rnn": {0: 0.5, 1: 0.9}, "indrnn": {0: 0.7, 1: 0.6}, "tcn": {0: 0.6}}
+    (ax,) = draw_ranking(TASKS[task], LANES, values, 0).axes
+    assert ticks(ax) == [f"{place}. {name}" for place, name in enumerate(order, start=1)]
+    assert ax.yaxis_inverted() and ax.figure.get_suptitle() == f"Seed 0 names {order[0]} the best"
+    assert ax.xaxis_inverted() == (task == "adding") and ax.get_xscale() == ("log" if task == "adding" else "linear")
+    (other,) = draw_ranking(TASKS[task], LANES, values, 1).axes
+    assert {tuple(line.get_xdata()) for line in labelled(other, "_seeds")} == {(0.5, 0.9), (0.7, 0.6)}
+    if task == "digits":
+        assert describe_ranking(TASKS[task], LANES, values, 1) == "Digits with seed 1, best first: RNN 0.9, IndRNN 0.6"
+
+
+def test_two_lanes_that_differ_in_one_thing_stand_on_one_row() -> None:
+    ways = {"Digits": {"rnn": 0.2, "indrnn": 0.9, "tcn": 1.0}, "Adding": {"rnn": 0.0, "indrnn": 1.0}}
+    first, second = draw_controls([("rnn", "indrnn"), ("indrnn", "tcn")], LANES, ways).axes
+    assert [list(line.get_xdata()) for line in labelled(first, "_gain")] == [[0.2, 0.9], [0.0, 1.0]]
+    assert len(labelled(second, "_gain")) == 1, "a row without one of the two stays empty"
+    fills = {line.get_label(): line.get_fillstyle() for line in first.get_lines()}
+    assert (fills["RNN"], fills["IndRNN"]) == ("none", "full") and ticks(first) == ["Digits", "Adding"]
+
+
+# ---- the board
+
+RESULTS = {
+    "adding": {"rnn": summary([0.2, 0.2], 0), "indrnn": summary([1e-3, 2e-3], 2), "tcn": summary([0.001, 0.1], 1)},
+    "digits": {"rnn": summary([], 0, 2), "indrnn": summary([0.9, 0.9], 0), "tcn": summary([0.96, 0.999], 2)},
+    "text": {"tcn": summary([1.25], 0)},
+}
+FIRSTS = {"adding": ["indrnn", "tcn"], "digits": ["tcn"], "text": ["tcn"]}
+
+
+def test_each_cell_of_the_board_says_what_its_seeds_reached() -> None:
+    (ax,) = draw_board(TASKS, LANES, RESULTS, FIRSTS, {"adding": ["rnn"]}).axes
+    texts, rows = {text.get_position(): text for text in ax.texts}, sorted(ax.get_yticks())
+    cells = {(column, row): texts[x, y] for column, row, x, y in _places(texts, rows)}
+    told = {
+        (0, 0): "0.2", (0, 1): "0.0015", (0, 2): "–", (0, 3): "0.051", (1, 0): "diverged", (1, 1): "90.0",
+        (1, 2): "–", (1, 3): "98.0", (2, 0): "–", (2, 1): "–", (2, 2): "–", (2, 3): "1.25",
+    }  # fmt: skip
+    assert {place: text.get_text() for place, text in cells.items()} == told
+    assert {place for place, text in cells.items() if text.get_fontweight() == "bold"} == {
+        (0, 1),
+        (0, 3),
+        (1, 3),
+        (2, 3),
+    }
+    assert [place for place, text in cells.items() if text.get_color() == GREY and told[place] != "–"] == [(0, 0)]
+    fills = {(line.get_label(), round(line.get_xdata()[0] + 0.4)): line.get_fillstyle() for line in ax.get_lines()}
+    assert [fills["_tcn", column] for column in range(3)] == ["right", "full", "none"]
+    assert {"Adding", "MSE ≤ 0.01", "Digits", "% ≥ 95", "Text", "nats"} <= set(words(ax))
+
+
+def _places(texts: Any, rows: list[float]) -> list[tuple[int, int, float, float]]:
+    return [(round(x), rows.index(y), x, y) for x, y in texts if y in rows]
+
+
+def test_the_board_in_words_and_between_the_menus_of_a_small_laptop() -> None:
+    told = describe_board(TASKS, LANES, RESULTS, FIRSTS)
+    assert told.startswith("4 models on 3 tasks, medians. Adding: first IndRNN 0.0015, TCN 0.051; ")
+    assert "Digits: first TCN 98.0; 1 of 3 reach 0.95 with every seed. Text: first TCN 1.25." in told
+    text = show(draw_board(TASKS, LANES, RESULTS, FIRSTS, {}), "a board", wide=True).data
+    assert int(re.findall(r"min-width:(\d+)px", text)[0]) <= 672, "a window of 1280 px leaves as much"
+
+
+def test_a_variant_below_its_model_says_only_what_differs() -> None:
+    assert names_of_rows(LANES) == ["RNN", "IndRNN", "as published", "TCN"]
+    more = {"transformer": "T", "transformer-rotary": "T, rotary", "transformer-convolution": "T, rotary and so on"}
+    assert names_of_rows(more | {"transformer-none": "T without"}) == ["T", "rotary", "and so on", "without"]
+    assert names_of_rows({"transformer": "Transformer", "transformer-xl": "Transformer-XL"})[1] == "Transformer-XL"
+    between = more | {"transformer-convolution": "Rotary T", "transformer-none": "T without"}
+    assert names_of_rows(between) == ["T", "rotary", "Rotary T", "T without"], "it would be read as one of Rotary T"
+
+
+# ---- lengths, and two tasks
+
+
+def test_lengths_have_a_panel_a_lane() -> None:
+    given = {length: {"rnn": summary([length / 1e5] * 3, 3), "indrnn": summary([1.0], 0)} for length in (200, 50, 100)}
+    del given[200]["indrnn"]
+    fig = draw_lengths(TASKS["adding"], LANES, given, x_label="T")
+    panels = {ax.get_title().replace("\n", " "): ax for ax in fig.axes if ax.get_visible()}
+    assert set(panels) == set(LANES.values()) and panels["RNN"].get_yscale() == "log"
+    (line,) = labelled(panels["RNN"], "_lane")
+    np.testing.assert_allclose(line.get_xydata(), [[50, 5e-4], [100, 1e-3], [200, 2e-3]])
+    fills = {name: [mark.get_fillstyle() for mark in labelled(ax, "_median")] for name, ax in panels.items()}
+    assert fills["RNN"] == ["full"] * 3 and fills["IndRNN"] == ["none"] * 2
+    assert "no records" in words(panels["TCN"]) and "no records" not in words(panels["IndRNN"])
+
+
+TWO = {key: TASKS[key] for key in ("digits", "adding")}
+BOTH = {
+    "digits": {"rnn": summary([0.4, 0.5, 0.6], 0), "indrnn": summary([0.96, 0.97, 0.99], 3)}
+    | {"indrnn-published": summary([0.5, 0.96, 0.97], 2), "tcn": summary([], 0, 2)},
+    "adding": {"rnn": summary([0.2, 0.2, 0.2], 0), "indrnn": summary([0.1, 0.2, 0.3], 0)}
+    | {"indrnn-published": summary([0.001] * 3, 3), "tcn": summary([0.001] * 3, 3)},
+}
+
+
+def test_a_mark_stands_at_the_medians_and_is_filled_as_far_as_the_seeds_get_on_both_tasks() -> None:
+    (ax,) = draw_two_tasks(TWO, LANES, BOTH).axes
+    marks = {line.get_label(): line for line in ax.get_lines() if line.get_marker() not in ("None", None, "")}
+    places = {lane: (*line.get_xdata(), *line.get_ydata(), line.get_fillstyle()) for lane, line in marks.items()}
+    assert places == {
+        "_rnn": (0.5, 0.2, "none"), "_indrnn": (0.97, 0.2, "none"), "_indrnn-published": (0.96, 0.001, "right"),
+    }, "a lane without a median is left out"  # fmt: skip
+    ranges = [(*line.get_xdata(), *line.get_ydata()) for line in labelled(ax, "_rnn")]
+    assert ranges[:2] == [(0.4, 0.6, 0.2, 0.2), (0.5, 0.5, 0.2, 0.2)]
+    texts = [text.replace("\n", " ") for text in words(ax)]
+    assert texts == ["Both", "IndRNN, as published", "Digits alone", "IndRNN", "Neither", "RNN"]
+    told = "Both: IndRNN, as published; Digits alone: IndRNN; Neither: RNN."
+    assert describe_two_tasks(TWO, LANES, BOTH) == f"Medians beyond the finish lines. {told}"
+    assert "min-width" not in show(ax.figure, "two tasks").data, "a phone shows it whole"

@@ -147,6 +147,9 @@ def test_what_was_computed_can_be_named_like_a_record():
     assert measured.series("step-text-one.solved", records) == [3]
     assert measured.series("step-text-one.rank", records) == [1]
     assert measured.value("step-text-one.seconds_per_step.median / step-text-two.seconds_per_step.median", records) == 5
+    assert measured.series("step-text.times", records) == [5.0, 1.0]
+    assert measured.value("step-text.work.max", records) == 1
+    assert measured.series("lines-one.crossed", records) == [2] and measured.series("lines-one.rivals", records) == [0]
     places = [measured.series(f"place-{lane}.place", records) for lane in ("one", "two")]
     assert places == [[1, 1], [2, 2]]
     assert measured.series("place-one.off_by_one", records) == [None, 2], "3.0 is worse than 2.1"

@@ -266,6 +266,7 @@ def test_rules_can_name_ranks_and_pairs():
     records = ranking.computed(race(one=[0.9, 0.92, 0.94], two=[0.7, 0.75, 0.8], three=[0.72, 0.76, 0.79]))
     assert measured.series("rank-digits-one.group", records) == [1]
     assert [measured.series(f"rank-digits-{lane}.group", records) for lane in ("two", "three")] == [[2], [2]]
+    assert measured.series("rank-two.order", records) == [3] and measured.series("rank-digits.beside", records) == [0]
     assert measured.value("pairs.separate.median", records) == 2 and measured.series("pairs-digits.void", records) == [
         0
     ]

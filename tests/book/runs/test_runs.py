@@ -266,7 +266,7 @@ def test_a_reference_that_diverges_is_named(tmp_path, quick, monkeypatch):
 def test_a_run_at_equal_time_holds_both_curves(tmp_path, quick, monkeypatch):
     monkeypatch.setitem(RECIPES, "yardstick", replace(TINY, name="yardstick"))
     # A clock of its own: six real steps of this size take less than the hundredth of a second that records keep.
-    monkeypatch.setattr("rtx_lib.training.loop.time.perf_counter", itertools.count().__next__)
+    monkeypatch.setattr("time.perf_counter", itertools.count().__next__)
     record = recorded(replace(TINY, equal_time="yardstick"), tmp_path)
     last = record["evaluations"][-1]
     assert last["reference_step"] == TINY.steps and last["mse"] > 0 and last["reference_mse"] > 0

@@ -199,17 +199,18 @@ def test_auto_on_other_devices(without, monkeypatch):
 
 GOOD = {"a": torch.zeros(2, 5, 3), "b": torch.zeros(2, 5, 3), "h0": torch.zeros(2, 3)}
 BAD = {
-    "b of one axis": ({"b": torch.zeros(5)}, r"b must have shape \(B, T, \.\.\.\), each at least 1, got \(5,\)"),
+    "b of one axis": ({"b": torch.zeros(5)}, r"b must have shape \(B, T\), got \(5,\)"),
     "no step": ({"b": torch.zeros(2, 0, 3)}, r"b must have shape .* got \(2, 0, 3\)"),
     "integers": ({"b": torch.zeros(2, 5, 3, dtype=torch.int64)}, "b must hold floats or complex .* got torch.int64"),
-    "other a": ({"a": torch.zeros(2, 4, 3)}, r"a must have b's shape \(2, 5, 3\) or broadcast to it, got \(2, 4, 3\)"),
-    "larger a": ({"a": torch.zeros(1, 2, 5, 3)}, "a must have b's shape"),
-    "other h0": ({"h0": torch.zeros(1, 3)}, r"h0 must have shape \(2, 3\) beside b \(2, 5, 3\), got \(1, 3\)"),
-    "other type": ({"a": torch.zeros(2, 5, 3).double()}, "a must have b's type torch.float32, got torch.float64"),
-    "complex h0": ({"h0": torch.zeros(2, 3) + 0j}, "h0 must have b's type torch.float32, got torch.complex64"),
-    "other device": ({"a": torch.zeros(2, 5, 3, device="meta")}, "a must be on b's device cpu, got meta"),
-    "a list": ({"b": [[0.0]]}, "b must be a tensor, got list"),
-    "a number": ({"a": 0.5}, "a must be a tensor, got float"),
+    "other a": ({"a": torch.zeros(2, 4, 3)}, r"a must have shape \(2, 5, 3\), got \(2, 4, 3\)"),
+    "larger a": ({"a": torch.zeros(1, 2, 5, 3)}, "a must have shape"),
+    "other h0": ({"h0": torch.zeros(1, 3)}, r"h0 must have shape \(2, 3\), got \(1, 3\)"),
+    "other type": (
+        {"a": torch.zeros(2, 5, 3).double()},
+        "a must be of torch.float32, as the input is, got torch.float64",
+    ),
+    "complex h0": ({"h0": torch.zeros(2, 3) + 0j}, "h0 must be of torch.float32"),
+    "other device": ({"a": torch.zeros(2, 5, 3, device="meta")}, "a must be on cpu, as the input is, got meta"),
     "backend": ({"backend": "cuda"}, r"backend must be one of \['auto', .*\], got 'cuda'"),
     "no GPU": ({"backend": "triton"}, "b must be on a GPU for backend 'triton'"),
 }
@@ -227,7 +228,7 @@ def test_bad_arguments(what):
 
 
 def test_the_gated_form_calls_its_arguments_by_its_own_names():
-    with pytest.raises(ValueError, match="f must have z's type"):
+    with pytest.raises(ValueError, match=r"f must be of torch.float32"):
         gated_recurrence(GOOD["a"].double(), GOOD["b"])
     with pytest.raises(ValueError, match="z must be on the CPU for backend 'numba', got meta"):
         gated_recurrence(GOOD["a"].to("meta"), GOOD["b"].to("meta"), backend="numba")

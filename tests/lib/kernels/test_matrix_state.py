@@ -299,29 +299,20 @@ def test_on_a_device_whose_numbers_cannot_be_looked_at(form):
 
 GOOD = {name: x.float() for name, x in sequence(9, "delta decay").items()}
 BAD = {
-    "q of three axes": (
-        {"q": torch.zeros(2, 9, 6)},
-        r"q must have shape \(B, H, T, K\), each at least 1, got \(2, 9, 6\)",
-    ),
+    "q of three axes": ({"q": torch.zeros(2, 9, 6)}, r"q must have shape \(B, H, T, K\), got \(2, 9, 6\)"),
     "no step": ({"q": torch.zeros(2, 2, 0, 6)}, "q must have shape"),
     "integers": ({"q": GOOD["q"].long()}, "q must hold floats, got torch.int64"),
     "other k": ({"k": torch.zeros(2, 2, 9, 5)}, r"k must have shape \(2, 2, 9, 6\), got \(2, 2, 9, 5\)"),
-    "other v": ({"v": torch.zeros(2, 2, 8, 5)}, r"v must have shape \(2, 2, 9, V\), V at least 1, got \(2, 2, 8, 5\)"),
+    "other v": ({"v": torch.zeros(2, 2, 8, 5)}, r"v must have shape \(2, 2, 9, V\), got \(2, 2, 8, 5\)"),
     "no value": ({"v": torch.zeros(2, 2, 9, 0)}, "v must have shape"),
-    "log_decay": (
-        {"log_decay": torch.zeros(2, 2, 9, 1)},
-        r"log_decay must have shape \(2, 2, 9\) or \(2, 2, 9, 6\), got \(2, 2, 9, 1\)",
-    ),
+    "log_decay": ({"log_decay": torch.zeros(2, 2, 9, 1)}, r"log_decay must have shape \(2, 2, 9, 6\)"),
     "beta": ({"beta": torch.zeros(2, 9)}, r"beta must have shape \(2, 2, 9\), got \(2, 9\)"),
     "state": ({"state": torch.zeros(2, 2, 5, 6)}, r"state must have shape \(2, 2, 6, 5\), got \(2, 2, 5, 6\)"),
-    "type": ({"v": GOOD["v"].double()}, "v must have q's type torch.float32, got torch.float64"),
-    "device": ({"beta": GOOD["beta"].to("meta")}, "beta must be on q's device cpu, got meta"),
-    "a list": ({"k": [1.0]}, "k must be a tensor, got list"),
-    "nothing": ({"v": None}, "v must be a tensor, got NoneType"),
-    "a number": ({"beta": 1.0}, "beta must be a tensor, got float"),
+    "type": ({"v": GOOD["v"].double()}, "v must be of torch.float32, as the input is, got torch.float64"),
+    "device": ({"beta": GOOD["beta"].to("meta")}, "beta must be on cpu, as the input is, got meta"),
+    "nothing": ({"v": None}, "v must be a tensor of shape"),
     "backend": ({"backend": "scan"}, r"backend must be one of \['auto', 'loop', 'chunks'\], got 'scan'"),
-    "chunk": ({"chunk": 0}, "chunk must be a whole number of at least 1, got 0"),
-    "chunk of truth": ({"chunk": True}, "chunk must be a whole number of at least 1, got True"),
+    "chunk": ({"chunk": 0}, "chunk must be at least 1, got 0"),
 }
 
 

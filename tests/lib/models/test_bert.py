@@ -4,7 +4,6 @@ import copy
 import math
 from functools import partial
 
-import numpy as np
 import official
 import pytest
 import torch
@@ -86,14 +85,6 @@ def test_files_of_other_sizes(tmp_path, stem, sizes):
     outcomes = make_bert(path, seed=len(sizes), **sizes)
     errors = official.check(path)
     assert set(errors) == outcomes and max(errors.values()) < 1e-9, errors
-
-
-def test_an_unknown_array_is_refused(tmp_path):
-    make_bert(tmp_path / "bert_visibility.npz")
-    arrays = dict(np.load(tmp_path / "bert_visibility.npz"))
-    np.savez(tmp_path / "bert_visibility_more.npz", **arrays, labels=arrays["input_ids"])
-    with pytest.raises(ValueError, match=r"labels"):
-        official.check(tmp_path / "bert_visibility_more.npz")
 
 
 # ---- who sees whom
@@ -279,12 +270,6 @@ def test_without_segments_all_is_the_first():
     assert torch.equal(model(IDS.int())[0], model(IDS)[0])
 
 
-def test_texts_of_a_batch_do_not_meet():
-    model, y = build(next_sentence=True), build(next_sentence=True)(PAIR)[0]
-    for b in range(3):
-        assert relative_error(model((IDS[b : b + 1], SEGMENTS[b : b + 1]))[0], y[b : b + 1]) < 1e-12
-
-
 # ---- heads
 
 
@@ -331,16 +316,6 @@ def test_a_span_is_chosen_among_all_positions():
     assert relative_error(span_loss(hidden, start, end), loss) > 1e-3
 
 
-@pytest.mark.parametrize("kind", ["sentence", "token", "span", "choice", "pre-training"])
-def test_gradients_reach_every_weight(kind):
-    sizes = {"sentence": 3, "token": 4, "span": 2, "choice": 3}
-    model = classifier(sizes[kind], kind=kind) if kind in sizes else build(next_sentence=True)
-    x = (IDS[None], SEGMENTS[None]) if kind == "choice" else PAIR
-    model.train()(x)[0].sin().sum().backward()
-    for key, parameter in model.named_parameters():
-        assert parameter.grad is not None and parameter.grad.isfinite().all() and parameter.grad.any(), key
-
-
 def test_it_is_trained_by_the_loop():
     how = {"steps": 3, "batch_size": 4, "eval_every": 3, "eval_batches": 1, "progress": False}
     task = GeneratedSentiment()
@@ -372,37 +347,26 @@ def test_the_published_size():
     assert {m.eps for m in model.modules() if isinstance(m, nn.LayerNorm)} == {1e-12}
 
 
-def test_a_seed_decides_the_weights():
-    one, same, other = (drawn(seed, BERT, V, **SIZES, next_sentence=True).state_dict() for seed in (1, 1, 2))
-    assert all(torch.equal(one[key], same[key]) for key in one)
-    assert not any(torch.equal(value, other[key]) for key, value in one.items() if value.ndim == 2)
-
-
 def test_dropout_stands_where_it_stood():
     """On the embedded text, on weights, on what is added and in front of a head, not for spans or in the MLP."""
     model = build(dropout=0.5)
-    quiet, block = model(PAIR)[0], model.train().encoder.stack.blocks[0]
+    block = model.train().encoder.stack.blocks[0]
     h = torch.randn(2, T, 8)
     assert torch.equal(block.feed_forward(h), copy.deepcopy(block).eval().feed_forward(h))
     assert (block.self_attention.dropout, block.dropout.p, model.encoder.stack.dropout.p) == (0.5, 0.5, 0.5)
-    torch.manual_seed(1)
-    first, other = model(PAIR)[0], model(PAIR)[0]
-    torch.manual_seed(1)
-    assert torch.equal(model(PAIR)[0], first) and not torch.equal(first, other)
-    assert torch.equal(model.eval()(PAIR)[0], quiet)
     shares = {
         kind: BERTClassifier(model, 2, kind=kind, dropout=0.3).dropout.p for kind in ("sentence", "token", "span")
     }
     assert shares == {"sentence": 0.3, "token": 0.3, "span": 0.0}
 
 
-# ---- devices and precision
+# ---- devices
 
 
-@pytest.mark.parametrize("direction", DIRECTIONS)
-def test_on_a_device_nothing_is_mixed_and_nothing_waits(direction):
-    model = build(next_sentence=True, direction=direction).float()
-    for x in (IDS, PAIR, (*PAIR, tensor([[2], [4], [1]]))):
+def test_on_a_device_nothing_is_mixed_and_nothing_waits():
+    """With segments, places and every head; the rest is the contract's."""
+    model = build(next_sentence=True).float()
+    for x in (PAIR, (*PAIR, tensor([[2], [4], [1]]))):
         model.zero_grad()
         assert_equal(run_far(model, x), run(model, x))
     for kind, size in (("sentence", 3), ("token", 3), ("span", 2)):
@@ -410,76 +374,34 @@ def test_on_a_device_nothing_is_mixed_and_nothing_waits(direction):
         assert_equal(run_far(head, PAIR), run(head, PAIR))
 
 
-def test_less_precision():
-    model = build(next_sentence=True)
-    y = model(PAIR)[0].detach()
-    for dtype in (torch.float32, torch.bfloat16):
-        low = copy.deepcopy(model).to(dtype)(PAIR)[0]
-        assert low.dtype == dtype and relative_error(low.double(), y) < (1e-4 if dtype == torch.float32 else 0.1)
-    with torch.autocast("cpu", torch.bfloat16):
-        low = model.float()(PAIR)[0]
-    low.float().square().sum().backward()
-    assert relative_error(low.double(), y) < 0.1
-    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
-
-
 # ---- refusals
-
-
-NO_BERT = {"vocabulary": [0, True], "width": [0], "heads": [0, 3], "layers": [0], "length": [0], "inner": [0]}
-NO_BERT |= {"segments": [0], "activation": ["sine"], "direction": ["up"], "dropout": [1.0, -0.1]}
-
-
-@pytest.mark.parametrize("argument, value", [(name, value) for name, values in NO_BERT.items() for value in values])
-def test_a_constructor_names_what_it_refuses(argument, value):
-    with pytest.raises(ValueError, match=rf"^{argument}\b.* got .*{value}"):
-        BERT(**{"vocabulary": V} | SIZES | {argument: value})
-
-
-@pytest.mark.parametrize("argument, value", [("output_size", 0), ("dropout", 1.0), ("kind", "pair"), ("kind", "span")])
-def test_a_classifier_names_what_it_refuses(argument, value):
-    name = "output_size must be 2 for a span" if value == "span" else argument
-    with pytest.raises(ValueError, match=rf"^{name}\b.* got "):
-        BERTClassifier(**{"bert": build(), "output_size": 3} | {argument: value})
 
 
 EMPTY = IDS.clone()
 EMPTY[1] = 0
 REFUSED = {
-    "floats": (IDS.double(), r"x must hold ids of shape \(B, T\)"),
-    "a sentence": (IDS[0], r"x must hold ids of shape \(B, T\)"),
-    "a list": (IDS.tolist(), r"x must hold ids .* got list"),
-    "no word": (IDS[:, :0], r"x must hold ids of shape \(B, T\)"),
-    "an unknown word": (IDS + 1, "x must hold ids from 0 to 8, got 9"),
-    "an unknown word in a pair": ((IDS + 1, SEGMENTS), "ids must hold ids from 0 to 8, got 9"),
-    "a negative id": (IDS - 1, "x must hold ids from 0 to 8, got -1"),
-    "too many words": (IDS.repeat(1, 2), "x must end within the table of 7 positions, got 14"),
-    "nothing but padding": (EMPTY, "x must have a word in each row, got none in row 1"),
-    "one in a tuple": ((IDS,), r"x must be a tuple of 2 entries, \(ids, segments\), got 1"),
-    "four in a tuple": ((IDS,) * 4, r"x must be a tuple of 2 entries, \(ids, segments\), got 4"),
-    "an unknown segment": ((IDS, SEGMENTS + 1), "segments must hold ids from 0 to 1, got 2"),
-    "segments of another length": ((IDS, SEGMENTS[:, 1:]), r"segments must have shape \(3, 7\), got \(3, 6\)"),
-    "a place behind the text": ((*PAIR, SEGMENTS + 6), "places must hold ids from 0 to 6, got 7"),
-    "places of another batch": ((*PAIR, SEGMENTS[:2]), r"places must have shape \(3, N\), got \(2, 7\)"),
+    "x must end within the table of 7 positions, got 14": IDS.repeat(1, 2),
+    "x must have a word in each row, got none in row 1": EMPTY,
+    r"x must be a tuple of 2 entries, \(ids, segments\), got 4": (IDS,) * 4,
+    "segments must hold ids from 0 to 1, got 2": (IDS, SEGMENTS + 1),
+    r"segments must have shape \(3, 7\), got \(3, 6\)": (IDS, SEGMENTS[:, 1:]),
+    "places must hold ids from 0 to 6, got 7": (*PAIR, SEGMENTS + 6),
+    r"places must have shape \(3, N\), got \(2, 7\)": (*PAIR, SEGMENTS[:2]),
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_is_no_text_is_refused(name):
-    x, message = REFUSED[name]
-    with pytest.raises(ValueError, match=rf"^{message}"):
-        build()(x)
+@pytest.mark.parametrize("message", REFUSED)
+def test_what_is_no_text_is_refused(message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        build()(REFUSED[message])
 
 
-def test_a_state_a_wrong_mask_and_wrong_choices_are_refused():
-    for model in (build(), classifier()):
-        with pytest.raises(ValueError, match=r"^state must be None.* got tuple"):
-            model(PAIR, ())
+def test_wrong_masks_and_heads_are_refused():
     with pytest.raises(ValueError, match=r"^mask must be a bool tensor"):
         build().encode(IDS, mask=IDS)
     with pytest.raises(ValueError, match=r"^mask must be broadcastable to \(3, 2, 7, 7\)"):
         build().encode(IDS, mask=IDS != 0)
     with pytest.raises(ValueError, match=r"^x must have shape \(B, 4, T\), got \(1, 3, 7\)"):
         classifier(4, kind="choice")(IDS[None])
-    with pytest.raises(ValueError, match=r"^direction must be one of .* got 'up'"):
-        visible("up", 3)
+    with pytest.raises(ValueError, match=r"^output_size must be 2 for a span, .* got 3"):
+        classifier(3, kind="span")

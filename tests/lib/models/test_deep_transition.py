@@ -74,15 +74,3 @@ def test_the_tap_sees_the_state_after_the_last_transition():
 
 def test_the_first_weights():
     assert all(0.08 < parameter.abs().max() <= 0.1 for parameter in DeepTransitionGRU(3, 100, 1).parameters())
-
-
-def test_bad_steps():
-    model, x = make(), torch.zeros(4, 7, 3)
-    for shape in [(4, 2), (0, 3), (4, 1, 3)]:
-        with pytest.raises(ValueError, match=r"x must have shape \(B, 3\)"):
-            model.lgru(torch.zeros(shape))
-    with pytest.raises(ValueError, match=r"h must have shape \(4, 5\)"):
-        model.lgru(x[:, 0], torch.zeros(3, 5))
-    for shape in [(4, 4), (0, 5), (4, 1, 5)]:
-        with pytest.raises(ValueError, match=r"h must have shape \(B, 5\)"):
-            model.transitions[0](torch.zeros(shape))

@@ -213,28 +213,3 @@ def test_an_independent_loop_of_the_gated_rule():
     expected, last = heads(memory, q / math.sqrt(3), k, v, beta, decay)
     o, s = matrix_recurrence(q / math.sqrt(3), k, v, beta=beta, log_decay=decay)
     assert relative_error(o, expected) < 1e-12 and relative_error(s, last) < 1e-12
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda m: DeltaNet(6, 2, largest_beta=2.5), r"largest_beta must be above 0 and at most 2, got 2\.5"),
-        (lambda m: DeltaNet(6, 2, rule="hebb"), r"rule must be one of \['delta', 'sum'\], got 'hebb'"),
-        (
-            lambda m: m(torch.zeros(2, 5, 6), (torch.zeros(2, 2, 3, 3),)),
-            r"state must be a tuple of 2 entries, \(S, last",
-        ),
-        (
-            lambda m: m(torch.zeros(2, 5, 6), (torch.zeros(2, 2, 3, 3), torch.zeros(2, 2, 18))),
-            r"state\[1\] must have shape \(2, 3, 18\), got \(2, 2, 18\)",
-        ),
-        (lambda m: linear_attention(*torch.zeros(3, 2, 5, 4)), r"q must have shape \(B, H, T, K\), got \(2, 5, 4\)"),
-        (
-            lambda m: linear_attention(*torch.zeros(3, 1, 2, 5, 4), (torch.zeros(1, 2, 4, 4), torch.zeros(1, 2, 5))),
-            r"state\[1\] must have shape \(1, 2, 4\), got \(1, 2, 5\)",
-        ),
-    ],
-)
-def test_bad_arguments(call, message):
-    with pytest.raises(ValueError, match=f"^{message}"):
-        call(DeltaNet(6, 2))

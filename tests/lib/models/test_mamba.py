@@ -5,11 +5,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 from reference.mamba_loops import convolve, silu, softplus
-from support.compare import draw, furthest, in_pieces, random_parameters
+from support.compare import draw, furthest, random_parameters
 from support.helpers import FIXTURES, drawn, relative_error
 
 from rtx_lib.kernels import gated_recurrence, selective_scan
-from rtx_lib.models.mamba import Mamba, Mamba2, first_steps
+from rtx_lib.models.mamba import Mamba, Mamba2, TimeInvariantMamba, first_steps
 
 options = pytest.mark.parametrize(
     "options",
@@ -18,11 +18,15 @@ options = pytest.mark.parametrize(
         {"kernel_size": None},
         {"discretisation": "zoh", "kernel_size": 2},
         {"eigenvalues": "signed", "expand": 3},
-        {"time_invariant": True},
-        {"time_invariant": True, "discretisation": "zoh", "eigenvalues": "signed"},
+        {"kind": TimeInvariantMamba},
+        {"kind": TimeInvariantMamba, "discretisation": "zoh", "eigenvalues": "signed"},
     ],
     ids=str,
 )
+
+
+def built(kind=Mamba, **options):
+    return drawn(0, kind, 3, 4, **options)
 
 
 def block(model, x):
@@ -34,7 +38,7 @@ def block(model, x):
     u = silu(u) if model.conv is None else convolve(u, w["conv.weight"], w["conv.bias"])
     h, outputs = torch.zeros(len(x), inner, states).double(), []
     for t in range(x.shape[1]):
-        if model.time_invariant:
+        if isinstance(model, TimeInvariantMamba):
             delta, B, C = softplus(w["dt_bias"]), w["B"], w["C"]
         else:
             low, B, C = (u[:, t] @ w["x_proj.weight"].T).split([model.step_rank, states, states], 1)
@@ -52,7 +56,7 @@ def block(model, x):
 
 @options
 def test_the_block_step_by_step(options):
-    model = random_parameters(drawn(0, Mamba, 3, 4, **options).double())
+    model = random_parameters(built(**options).double())
     x = draw(2, 7, 3).double().requires_grad_()
     y, (_, h) = model(x)
     assert furthest((y, h), block(model, x), [x, *model.parameters()]) < 1e-10
@@ -62,7 +66,7 @@ def test_the_block_step_by_step(options):
 @pytest.mark.parametrize("backend", ["loop", "scan", "numba"])
 def test_every_backend_gives_the_same(options, backend):
     x = draw(2, 150, 3).double()
-    models = [drawn(0, Mamba, 3, 4, **options, backend=name).double() for name in ("auto", backend)]
+    models = [built(**options, backend=name).double() for name in ("auto", backend)]
     assert all(torch.equal(a, b) for a, b in zip(*(model.parameters() for model in models), strict=True))
     one, other = (model(x)[0] for model in models)
     assert furthest(one, other, models[0].parameters(), models[1].parameters()) < 1e-10
@@ -163,7 +167,7 @@ def test_a_time_invariant_scan_is_linear_and_a_selective_one_is_not():
         return selective_scan(u, delta, -model.A_log.exp(), B, C)[0]
 
     for invariant in (True, False):
-        model = drawn(0, Mamba, 3, 4, time_invariant=invariant).double()
+        model = drawn(0, TimeInvariantMamba if invariant else Mamba, 3, 4).double()
         apart = relative_error(run(model, u + other), run(model, u) + run(model, other))
         assert (apart < 1e-12) == invariant and (invariant or apart > 1e-3)
 
@@ -231,15 +235,6 @@ def test_large_inputs_and_many_steps_stay_finite(build):
     assert all(part.isfinite().all() for part in state)
 
 
-def test_one_step_at_a_time_is_the_whole():
-    """As when a text is written."""
-    for build in (lambda: Mamba(4, 3), lambda: Mamba2(4, 2, 3)):
-        torch.manual_seed(0)
-        model, x = random_parameters(build().double()), draw(2, 30, 4).double()
-        (pieces, state), (whole, last) = in_pieces(model, x, 1), model(x)
-        assert relative_error(pieces, whole) < 1e-12 and relative_error(state[1], last[1]) < 1e-12
-
-
 # ---- where the weights start
 
 
@@ -275,5 +270,5 @@ def test_other_weights_start_as_in_the_authors_code():
     rates = two.A_log.exp()
     assert 1 <= rates.min() < 3 and 13 < rates.max() <= 16 and two.D.eq(1).all() and two.norm.weight.eq(1).all()
     assert 0.00099 < F.softplus(two.dt_bias).min() < 0.005
-    fixed = drawn(0, Mamba, 64, 8, time_invariant=True)
+    fixed = drawn(0, TimeInvariantMamba, 64, 8)
     assert fixed.B.eq(1).all() and float(fixed.C.detach().std()) == pytest.approx(1, abs=0.1)

@@ -138,32 +138,21 @@ def test_a_training_resumed_in_linear_start_is_the_same(tmp_path):
 GAP, SHORT = tensor([[1, 0, 2], [0, 1, 2]]), STORY.clone()
 SHORT[1, 0] = 0
 REFUSED = {
-    "no pair": (STORY, "x must be a tuple of 2 entries"),
-    "a story of words": ((STORY[:, 0], QUESTION), r"story must .* \(B, 1 to 4, 1 to 3\), got torch.int64 of shape"),
-    "a question of floats": ((STORY, QUESTION.double()), r"question must .* \(B, 1 to 3\), got torch.float64"),
-    "a list": ((STORY.tolist(), QUESTION), "story must .* got list"),
-    "too many sentences": ((STORY.repeat(1, 2, 1), QUESTION), r"story must .* \(B, 1 to 4, .* \(2, 6, 3\)"),
-    "too long a sentence": ((STORY.repeat(1, 1, 2), QUESTION), r"story must .* 1 to 3\), got shape \(2, 3, 6\)"),
-    "too long a question": ((STORY, QUESTION.repeat(1, 2)), r"question must .* got shape \(2, 4\)"),
-    "no sentence": ((STORY[:, :0], QUESTION), r"story must .* got shape \(2, 0, 3\)"),
-    "an empty story": ((SHORT, QUESTION), r"story must hold a sentence, .* row 1"),
-    "a sentence behind an empty one": ((STORY[:, [1, 2, 0]] * tensor([[[1], [0], [1]]]), QUESTION), "story .* row 0"),
-    "an empty question": ((STORY, QUESTION * 0), r"question must hold a word, .* row 0: \[0, 0\]"),
-    "a gap in a question": ((STORY, GAP), r"question must hold a word, .* row 0: \[1, 0, 2\]"),
-    "a gap in a sentence": ((GAP[:1, None], QUESTION[:1]), r"story must hold a sentence.* row 0: \[\[1, 0, 2\]\]"),
-    "an unknown word": ((STORY + 1, QUESTION), "story must hold ids from 0 to 6, got 7"),
-    "a negative id": ((STORY, QUESTION - 1), "question must hold ids from 0 to 6, got -1"),
-    "two batches": ((STORY[:1], QUESTION), "story and question must be of one batch"),
+    r"story must .* \(B, 1 to 4, .* \(2, 6, 3\)": (STORY.repeat(1, 2, 1), QUESTION),
+    r"story must .* 1 to 3\), got shape \(2, 3, 6\)": (STORY.repeat(1, 1, 2), QUESTION),
+    r"question must .* got shape \(2, 4\)": (STORY, QUESTION.repeat(1, 2)),
+    r"question must .* \(B, 1 to 3\), got torch.float64": (STORY, QUESTION.double()),
+    "story must hold a sentence, .* row 1": (SHORT, QUESTION),
+    "story .* row 0": (STORY[:, [1, 2, 0]] * tensor([[[1], [0], [1]]]), QUESTION),
+    r"story must hold a sentence.* row 0: \[\[1, 0, 2\]\]": (GAP[:1, None], QUESTION[:1]),
+    r"question must hold a word, .* row 0: \[1, 0, 2\]": (STORY, GAP),
+    "story must hold ids from 0 to 6, got 7": (STORY + 1, QUESTION),
+    "question must hold ids from 0 to 6, got -1": (STORY, QUESTION - 1),
+    "story and question must be of one batch": (STORY[:1], QUESTION),
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_is_no_story_is_refused(name):
-    x, message = REFUSED[name]
-    with pytest.raises(ValueError, match=rf"^{message}"):
-        build()(x)
-
-
-def test_a_state_is_refused():
-    with pytest.raises(ValueError, match=r"^state must be None.* got tuple"):
-        build()((STORY, QUESTION), (None,))
+@pytest.mark.parametrize("message", REFUSED)
+def test_what_is_no_story_is_refused(message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        build()(REFUSED[message])

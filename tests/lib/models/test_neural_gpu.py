@@ -113,21 +113,3 @@ def test_where_dropout_acts(monkeypatch):
     for length, training in ((4, True), (8, False), (32, True)):
         model.train(training)(ids(1, length, vocabulary=5, first=1))
     assert asked == [(0.2, True)] * 4 + [(0.2, False)] * 8 + [(0.05, True)] * 32
-
-
-# ---- refusals
-
-
-def test_images_and_ids_that_cannot_be():
-    unit, model = CGRU(3), build()
-    for shape in ((2, 3, 5, 0), (2, 3, 0, 4), (2, 4, 5, 4), (3, 5, 4)):
-        with pytest.raises(ValueError, match=r"^s must have shape \(B, 3, n, w\).* got"):
-            unit(torch.zeros(shape))
-    for x in (torch.full((1, 3), 5), torch.full((1, 3), -1), torch.zeros(1, 0, dtype=torch.int64), draw(2, 3)):
-        for read in (model, model.images):
-            with pytest.raises(ValueError, match=r"^x must hold ids"):
-                read(x)
-    with pytest.raises(ValueError, match=r"^state must be None, .* got Tensor"):
-        model(ragged(), torch.zeros(1))
-    with pytest.raises(ValueError, match=r"^width must be at least 1, got 0"):
-        NeuralGPU(5, 2, width=0)

@@ -46,13 +46,6 @@ def test_without_the_last_input_the_pieces_are_not_the_whole():
     assert relative_error(in_pieces(alone, x, [5, 4])[0], alone(x)[0]) < 1e-12, "a window of 1 has nothing to lose"
 
 
-def test_gradients_flow_through_the_carried_input():
-    model, x = drawn(0, QRNNLayer, 3, 4, window=3).double(), draw(2, 6, 3).double().requires_grad_()
-    pieces = in_pieces(model, x, [4, 2])[0]
-    ours, whole = (torch.autograd.grad(y[:, -2:].sum(), x)[0] for y in (pieces, model(x)[0]))
-    assert relative_error(ours, whole) < 1e-12 and whole[:, 2].any()
-
-
 @poolings
 @pytest.mark.parametrize("backend", ["scan", "numba"])
 def test_every_backend_gives_what_the_loop_gives(pooling, backend):

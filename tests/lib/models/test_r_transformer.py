@@ -150,13 +150,6 @@ def test_compiles_as_one_graph():
     assert LocalRNN in kinds and not any(issubclass(kind, (nn.RNN, nn.GRU, nn.LSTM)) for kind in kinds)
 
 
-def test_bad_arguments():
-    with pytest.raises(ValueError, match="dropout"):
-        small(embedding_dropout=-1.0)
-    with pytest.raises(TypeError, match="windows"):
-        small(windows=3)
-
-
 def test_bad_forms_of_state():
     """Of two layers; what all models refuse is in test_contract.py."""
     model, x = small(), draw(2, 3, 3)
@@ -170,8 +163,3 @@ def test_bad_forms_of_state():
     ]:
         with pytest.raises(ValueError, match=message):
             model(x, bad)
-    _, state = block()(draw(2, 3, 8))
-    for wrong in (draw(3, 8), draw(2, 3, 5)):
-        for before in (None, state):
-            with pytest.raises(ValueError, match=r"x must have shape \(B, T, 8\), got"):
-                block()(wrong, before)

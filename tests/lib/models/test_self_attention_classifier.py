@@ -3,8 +3,6 @@
 That it computes what the authors' code computes is tested in tests/reference/test_official.py.
 """
 
-import re
-
 import pytest
 import torch
 from reference.plain_loops import Parameters
@@ -109,17 +107,6 @@ def test_dropout_is_off_in_evaluation_and_follows_the_seed():
     assert torch.equal(model(IDS)[0], first) and not torch.equal(model(IDS)[0], first)
 
 
-@pytest.mark.parametrize(
-    ("ids", "message"),
-    [
-        ([[1, 7]], "x must hold ids from 0 to 6, got 7"),
-        (
-            [[1, 2], [0, 0]],
-            "x must hold words first and then padding (0), at least one word in each row, got row 1: [0, 0]",
-        ),
-        ([[1, 0, 2]], "got row 0: [1, 0, 2]"),
-    ],
-)
-def test_what_is_no_batch_of_sentences(ids, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        build()(torch.tensor(ids))
+def test_padding_stands_behind():
+    with pytest.raises(ValueError, match=r"^x must hold words first and then padding .* got row 0: \[1, 0, 2\]"):
+        build()(torch.tensor([[1, 0, 2]]))

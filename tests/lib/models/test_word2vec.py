@@ -322,47 +322,22 @@ def test_too_long_steps_are_held_or_named():
 
 
 REFUSED = {
-    "no pair": (WORDS, "x must be a tuple of 2 entries"),
-    "floats": ((WORDS.double(), OTHERS), r"words must hold ids of shape \(B, T\)"),
-    "a list": ((WORDS, OTHERS.tolist()), "others must hold ids .* got list"),
-    "one axis": ((WORDS[0], OTHERS[0]), r"words must .* shape \(3,\)"),
-    "an unknown word": ((WORDS, OTHERS + 1), "others must hold ids from 0 to 8, got 9"),
-    "a negative id": ((WORDS - 1, OTHERS), "words must hold ids from 0 to 8, got -1"),
-    "two batches": ((WORDS[:1], OTHERS), r"words and others must be of one batch, got shapes \(1, 3\) and \(2, 4\)"),
-    "nothing": ((WORDS[:, :0], OTHERS), "words must .* at least 1"),
+    "others must hold ids from 0 to 8, got 9": lambda m: m((WORDS, OTHERS + 1)),
+    "words must hold ids from 0 to 8, got -1": lambda m: m.update((WORDS - 1, OTHERS), Y, 0.1),
+    r"words and others must be of one batch, got shapes \(1, 3\) and \(2, 4\)": lambda m: m((WORDS[:1], OTHERS)),
+    "state must be None.* got tuple": lambda m: m((WORDS, OTHERS), (None,)),
+    r"y must have shape \(2, 3, 4\), got \(2, 1, 4\)": lambda m: m.update((WORDS, OTHERS), Y[:, :1], 0.1),
+    r"y must have shape \(2, 3, 4\), got": lambda m: m.update_one_by_one((WORDS, OTHERS), Y[..., :1], 0.1),
+    "lr must be above 0, got 0.0": lambda m: fit_word2vec(m, [], 0.0),
+    "limit must be above 0, got -1.0": lambda m: fit_word2vec(m, [], limit=-1.0),
+    "sample must be above 0, got 0.0": lambda m: keep_probability(COUNTS, 0.0),
+    "rule must be one of .* got 'gensim'": lambda m: keep_probability(COUNTS, rule="gensim"),
+    "counts must be": lambda m: cumulative_table(COUNTS * 0),
+    r"counts must be .* got '\[-500": lambda m: noise_distribution(-COUNTS),
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_is_no_pair_is_refused(name):
-    x, message = REFUSED[name]
-    model = build()
-    for call in (model, lambda x: model.update(x, Y, 0.1), lambda x: model.update_one_by_one(x, Y, 0.1)):
-        with pytest.raises(ValueError, match=rf"^{message}"):
-            call(x)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: Word2Vec(0, 4), "vocabulary must be at least 1, got 0"),
-        (lambda: Word2Vec(4, 2.5), "width must be at least 1, got 2.5"),
-        (lambda: Word2Vec(4, 4, kind="glove"), "kind must be one of .* got 'glove'"),
-        (lambda: build()((WORDS, OTHERS), (None,)), "state must be None.* got tuple"),
-        (lambda: build().update((WORDS, OTHERS), Y[:, :1], 0.1), r"y must have shape \(2, 3, 4\), got \(2, 1, 4\)"),
-        (lambda: build().update((WORDS, OTHERS), Y.float(), 0.1), "y must be of torch.float64.* got torch.float32"),
-        (lambda: build().update_one_by_one((WORDS, OTHERS), Y[..., :1], 0.1), r"y must have shape \(2, 3, 4\)"),
-        (lambda: build("cbow").update_one_by_one((WORDS, OTHERS), Y, 0.1), r"y must have shape \(2, 1, 4\)"),
-        (lambda: fit_word2vec(build(), [], 0.0), "lr must be above 0, got 0.0"),
-        (lambda: fit_word2vec(build(), [], limit=-1.0), "limit must be above 0, got -1.0"),
-        (lambda: keep_probability(COUNTS, 0.0), "sample must be above 0, got 0.0"),
-        (lambda: keep_probability(COUNTS, rule="gensim"), "rule must be one of .* got 'gensim'"),
-        (lambda: keep_probability(COUNTS[:0]), "counts must be"),
-        (lambda: noise_distribution(COUNTS[None]), "counts must be"),
-        (lambda: noise_distribution(-COUNTS), r"counts must be .* got '\[-500"),
-        (lambda: cumulative_table(COUNTS * 0), "counts must be"),
-    ],
-)
-def test_bad_arguments(call, message):
-    with pytest.raises(ValueError, match=rf"^{message}"):
-        call()
+@pytest.mark.parametrize("message", REFUSED)
+def test_what_is_refused(message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        REFUSED[message](build())

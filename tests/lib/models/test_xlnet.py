@@ -83,31 +83,6 @@ def test_files_of_other_sizes(tmp_path, stem, sizes):
     assert set(errors) | {"h0"} == names | {"h0"} and max(errors.values()) < 1e-9, errors  # h0 counts as an input
 
 
-def test_what_a_file_says_is_compared_or_refused(tmp_path):
-    path = tmp_path / "xlnet_memory.npz"
-    names = make_xlnet(path, memory=2, pieces=2, layers=1, partial=2)
-    arrays = dict(np.load(path))
-    changes = {name: arrays[name] + 0.5 + i for i, name in enumerate(sorted(names))}
-    changes = {name: value for name, value in changes.items() if "perm_mask" not in name}
-    np.savez(path, **arrays | changes)
-    errors = official.check(path)
-    wrong = {name: errors[name] for name in changes}
-    assert wrong == {name: pytest.approx(0.5 + i) for i, name in enumerate(sorted(names)) if name in changes}
-    for name in ("surprise", "g/surprise", "seg0/surprise", "seg2/loss", "seg0/h3", "seg0/official_logit"):
-        np.savez(path, **arrays, **{name: np.zeros(3)})
-        with pytest.raises(ValueError, match=f"also holds .*{name}"):
-            official.check(path)
-    np.savez(path, **arrays, **{"p/surprise": np.zeros(3)})
-    with pytest.raises(ValueError, match=r"also holds .*surprise"):
-        official.check(path)
-    np.savez(path, **arrays | {"p/transformer.layer.0.ff.layer_2.bias": np.zeros(1)})
-    with pytest.raises(ValueError, match=r"linear2.bias of shape \(4,\), got \(1,\)"):
-        official.check(path)
-    np.savez(path, **arrays | {"seg0/target_mapping": arrays["seg0/target_mapping"] / 2})
-    with pytest.raises(ValueError, match="target_mapping with at most one 1"):
-        official.check(path)
-
-
 # ---- who sees whom
 
 
@@ -464,30 +439,14 @@ def test_dropout_acts_in_training_alone():
     assert not h.any() and not g.any()
 
 
-@pytest.mark.parametrize("kind", ["reading", "order", "classes"])
+@pytest.mark.parametrize("kind", ["order", "classes"])
 def test_on_a_device_nothing_is_mixed_and_nothing_waits(kind):
-    model, x = small(memory=4 if kind == "reading" else 0).float(), ids(B, T)
+    model, x = small().float(), ids(B, T)
     if kind == "order":
         x = (x, *asked(segments=segments_of(3, 4)).values(), torch.tensor([True, False, True]))
     if kind == "classes":
         model, x = drawn(0, XLNetClassifier, model, 3).float().eval(), (x, segments_of(3, 3, 1))
     assert_equal(run_far(model, x), run(model, x))
-
-
-def test_less_precision():
-    model, x = small(memory=5), (ids(B, T), *asked(segments=segments_of(3, 4)).values())
-    state = model(ids(B, T, seed=3))[1]
-    y = model(x, state)[0]
-    for dtype, most in ((torch.float32, 1e-4), (torch.bfloat16, 0.15)):
-        low, after = copy.deepcopy(model).to(dtype)(x, tuple(part.to(dtype) for part in state))
-        assert low.dtype == dtype == after[0].dtype and relative_error(low.double(), y) < most
-    single = copy.deepcopy(model).float()
-    for looked_at in (False, True):
-        with torch.autocast("cpu", torch.bfloat16), record_attention(single) if looked_at else torch.enable_grad():
-            half, after = single(x, single(ids(B, T, seed=3))[1])
-        half.float().square().sum().backward()
-        assert relative_error(half.double(), y) < 0.15
-        assert all(parameter.grad.isfinite().all() for parameter in single.parameters())
 
 
 def test_whole_numbers_of_any_type():
@@ -498,28 +457,6 @@ def test_whole_numbers_of_any_type():
 # ---- refusals
 
 
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        ({"heads": 3}, "heads must divide width = 8, got 3"),
-        ({"width": 7, "heads": 7}, "width must be even"),
-        ({"layers": 0}, "layers must be at least 1, got 0"),
-        ({"head_width": 0}, "head_width must be at least 1, got 0"),
-        ({"inner": 0}, "inner must be at least 1, got 0"),
-        ({"memory": -1}, "memory must be a whole number from 0 on, got -1"),
-        ({"memory": 2.0}, "memory must be a whole number from 0 on, got 2.0"),
-        ({"reuse": 0}, "reuse must be a whole number from 1 on, got 0"),
-        ({"activation": "tanh"}, "activation must be one of .* got 'tanh'"),
-        ({"dropout": 1.0}, "dropout must be from 0 to below 1, got 1.0"),
-        ({"attention_dropout": -0.1}, "attention_dropout must be from 0 to below 1, got -0.1"),
-    ],
-    ids=str,
-)
-def test_bad_settings(options, message):
-    with pytest.raises(ValueError, match=message):
-        small(**options)
-
-
 def test_settings_that_change_are_checked_again():
     model = small()
     model.reuse = 0
@@ -527,13 +464,9 @@ def test_settings_that_change_are_checked_again():
         model(ids(B, T))
 
 
-SEEN, STATE = torch.ones(B, T, T) > 0, (torch.zeros(B, 2, 8, dtype=torch.double),) * 2
+SEEN = torch.ones(B, T, T) > 0
 BAD = {
-    "x must hold ids from 0 to 5, got 6": lambda m: m(ids(B, T) * 0 + 6),
-    r"x must hold ids of shape \(B, T\), .* got torch.float64": lambda m: m(draw(B, T)),
-    r"x must be \(ids, seen, targets.*got 2 entries": lambda m: m((ids(B, T), SEEN)),
     r"x must be \(ids, seen, targets.*got 3 entries": lambda m: m((ids(B, T), SEEN, None)),
-    "ids must hold ids from 0 to 5, got -1": lambda m: m((ids(B, T) * 0 - 1, SEEN, EVERYWHERE)),
     r"seen must be broadcastable to \(3, 7, 7\), got shape \(3, 6, 7\)": lambda m: m(
         (ids(B, T), SEEN[:, 1:], EVERYWHERE)
     ),
@@ -541,20 +474,9 @@ BAD = {
     "targets must be positions from 0 to 7, or -1 for none, got 8": lambda m: m((ids(B, T), SEEN, EVERYWHERE + 2)),
     "targets must be positions from 0 to 7, .* got -2": lambda m: m((ids(B, T), SEEN, EVERYWHERE - 2)),
     r"targets must have shape \(3, N\), got \(2, 7\)": lambda m: m((ids(B, T), SEEN, EVERYWHERE[1:])),
-    "targets must be of torch.int64, .* got torch.float64": lambda m: m((ids(B, T), SEEN, EVERYWHERE.double())),
     r"segments must have shape \(3, 7\), got \(3, 6\)": lambda m: m((ids(B, T), SEEN, EVERYWHERE, EVERYWHERE[:, 1:])),
-    r"backwards must have shape \(3,\), got \(2,\)": lambda m: m.encode(ids(B, T), backwards=SEEN[1:, 0, 0]),
     "backwards must be of torch.bool, .* got torch.int64": lambda m: m.encode(ids(B, T), backwards=torch.arange(B)),
-    "state must be a tuple of 2 entries, one for each layer, got 1": lambda m: m(ids(B, T), STATE[:1]),
-    r"state\[1\] must have shape \(3, 2, 8\), got \(3, 1, 8\)": lambda m: m(ids(B, T), (STATE[0], STATE[0][:, 1:])),
-    r"state\[0\] must be of torch.float64": lambda m: m(ids(B, T), (STATE[0].float(),) * 2),
-    "output_size must be at least 1, got 0": lambda m: XLNetClassifier(m, 0),
-    "dropout must be from 0 to below 1, got 1": lambda m: XLNetClassifier(m, 2, dropout=1),
-    "state must be None, a text is read as a whole, got tuple": lambda m: XLNetClassifier(m, 2)(
-        (ids(B, T),) * 2, STATE
-    ),
-    r"x must be the pair \(ids, segments\), got Tensor": lambda m: XLNetClassifier(m, 2)(ids(B, T)),
-    r"segments must have shape \(3, 7\)": lambda m: XLNetClassifier(m, 2)((ids(B, T), segments_of(1))),
+    "state must be None, a text is read as a whole, got tuple": lambda m: XLNetClassifier(m, 2)((ids(B, T),) * 2, ()),
 }
 
 

@@ -109,3 +109,24 @@ def test_marked_rows_have_the_second_colour_and_few_words_the_height_that_was_as
     lines = fig.axes[0].get_lines()
     assert [line.get_color() for line in lines] == [CYCLE[0], CYCLE[1], CYCLE[1]]
     assert fig.get_figheight() == draw_alignment(["a"], ["b"], [[1.0]], marked=[], rows=9).get_figheight()
+
+
+MAP, KEYS = np.array([[0.1, 0.9], [0.6, 0.4], [0.0, 0.2]]), (["fifty", "four"], ["vier", "und", "fünfzig"])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda ax: attention_heatmap(ax, np.ones((2, 3)), "ab", "cd"), r"must have shape \(2, 2\), got \(2, 3\)"),
+        (lambda ax: attention_heatmap(ax, -np.ones((2, 2)), "ab", "cd"), "weights must be finite and at least 0"),
+        (lambda ax: attention_stack({}, "ab", "cd", border=1), "maps must hold at least one map, got none"),
+        (lambda ax: attention_panels({}, xlabel="x", ylabel="y"), "maps must hold at least one map, got none"),
+        (lambda ax: describe_alignment(["fifty"], ["vier"], MAP), r"weights must have shape \(1, 1\), got \(3, 2\)"),
+        (lambda ax: draw_alignment(*KEYS, MAP * np.nan, marked=[], rows=0), "weights must"),
+        (lambda ax: draw_alignment(*KEYS, MAP, marked=[3], rows=0), r"marked must hold rows from 0 to 2, got \[3\]"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_anything_is_drawn(ax: Axes, call, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call(ax)
+    assert not ax.has_data() and not ax.texts and plt.get_fignums() == [ax.figure.number]

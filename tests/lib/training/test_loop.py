@@ -2,15 +2,16 @@
 
 import itertools
 import math
+import time
 
 import pytest
 import torch
 from torch import nn
 
-from rtx_book.runs.side_by_side import fit_side_by_side
+from rtx_book.runs.side_by_side import Side, fit_side_by_side
 from rtx_lib.layers import RNN, Readout
 from rtx_lib.tasks import AddingProblem, CharacterText
-from rtx_lib.training import Trainer, TrainingDiverged, choose_device, evaluate, fit, loop, parameter_count
+from rtx_lib.training import TrainingDiverged, choose_device, evaluate, fit, parameter_count
 from rtx_lib.training.schedules import drop_on_plateau, warmup_cosine
 
 SETTINGS = {"batch_size": 8, "lr": 0.01, "clip": 1.0, "progress": False}
@@ -267,7 +268,7 @@ class Clock:
 
     def __init__(self, monkeypatch):
         self.now = 0.0
-        monkeypatch.setattr(loop.time, "perf_counter", lambda: self.now)
+        monkeypatch.setattr(time, "perf_counter", lambda: self.now)
 
 
 class Costly(nn.Module):
@@ -286,7 +287,7 @@ def side(clock, seconds, task=None, **settings):
     torch.manual_seed(0)
     model = Costly(clock, seconds)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-    return Trainer(model, task or AddingProblem(6), optimizer, 8, 1.0, **settings)
+    return Side(model, task or AddingProblem(6), optimizer, batch_size=8, clip=1.0, **settings)
 
 
 def test_both_get_the_same_time_and_end_their_schedule_together(monkeypatch):
@@ -317,13 +318,15 @@ def test_streams_are_read_as_in_a_run_alone(monkeypatch):
     def reading():
         torch.manual_seed(0)
         model = Readout(RNN(text.vocabulary, 4), text.vocabulary, vocabulary=text.vocabulary)
-        return Trainer(model, text, torch.optim.Adam(model.parameters(), lr=0.01), 4, stream_length=4)
+        return Side(model, text, torch.optim.Adam(model.parameters(), lr=0.01), batch_size=4, stream_length=4)
 
     one, other, alone = reading(), reading(), reading()
     for side_ in (one, other):
         side_.model.register_forward_hook(lambda *_: setattr(clock, "now", clock.now + 1.0))
     fit_side_by_side(one, other, steps=9)
-    history = fit(alone.model, text, steps=9, batch_size=4, optimizer=alone.optimizer, stream_length=4, progress=False)
+    history = fit(
+        alone.model, text, steps=9, batch_size=4, optimizer=alone.run.optimizer, stream_length=4, progress=False
+    )
     assert one.history.loss == other.history.loss == history.loss
 
 

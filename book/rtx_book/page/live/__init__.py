@@ -18,7 +18,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from rtx_book.page.figure import in_figure, least_width, require_alt, scroll_box, svg_tree, write_svg
-from rtx_book.page.live.packing import FORMS, LIMIT, pack
+from rtx_book.page.live.packing import LIMIT, pack
 
 FRAME = ("base", "engine", "weights", "controls", "chart", "start")
 """The files that every kind needs, in order."""
@@ -98,22 +98,9 @@ def play(
     -------
     Live
         For a cell to end with.
-
-    Raises
-    ------
-    ValueError
-        If an argument is none of these, a weight is not finite, or the weights are too many.
     """
-    if kind not in PARTS:
-        raise ValueError(f"kind must be one of {sorted(PARTS)}, got {kind!r}")
     name = require_alt(alt)
-    if not isinstance(still, Figure):
-        raise ValueError(f"still must be a matplotlib Figure, got {type(still).__name__}")
-    if form not in FORMS:
-        raise ValueError(f"form must be one of {list(FORMS)}, got {form!r}")
-    if models is not None and not isinstance(models, Mapping):
-        raise ValueError(f"models must map names to modules or to mappings of arrays, got {type(models).__name__}")
-    told = _json("options", options)
+    told = _json(options)
     packed = {model: pack(model, weights, form) for model, weights in (models or {}).items()}
     scripts = dict(packed.values())
     if (size := sum(len(text) for text in scripts.values())) > LIMIT:
@@ -143,7 +130,7 @@ def figure(
         "live": kind,
         "parts": " ".join(parts_of(kind)),
         "styles": " ".join(styles_of(kind)),
-        "weights": _json("models", weights),
+        "weights": _json(weights),
         "options": options,
     }
     attributes = "".join(f' data-{key}="{html.escape(text)}"' for key, text in said.items())
@@ -191,9 +178,5 @@ def _asset(name: str) -> str:
     return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
-def _json(name: str, value: Any) -> str:
-    """``value`` as plain JSON."""
-    try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be plain JSON, got {value!r:.80}: {error}") from error
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

@@ -35,24 +35,17 @@ def pack(name: str, model: Any, form: str = "float16") -> tuple[str, str]:
     -------
     tuple of str
         The hash and the script.
-
-    Raises
-    ------
-    ValueError
-        If there are no weights, or one is not finite in this form.
     """
     if form not in FORMS:
         raise ValueError(f"form must be one of {list(FORMS)}, got {form!r}")
     tensors: dict[str, dict[str, Any]] = {}
     data, places = bytearray(), dict[Any, dict[str, Any]]()
-    for key, identity, array in _arrays(name, model):
+    for key, identity, array in _arrays(model):
         if identity not in places:
             entry, raw = _packed(f"{name}: {key}", array, form)
             places[identity] = {"shape": list(array.shape), "at": len(data), **entry}
             data += raw
         tensors[key] = places[identity]
-    if not tensors:
-        raise ValueError(f"models must hold weights, got none in {name!r}")
     body = json.dumps(
         {"tensors": tensors, "data": base64.b64encode(data).decode()}, separators=(",", ":"), allow_nan=False
     )
@@ -71,23 +64,17 @@ def unpacked(packed: Mapping[str, Any]) -> dict[str, np.ndarray]:
     return arrays
 
 
-def _arrays(name: str, model: Any) -> Iterator[tuple[str, Any, np.ndarray]]:
+def _arrays(model: Any) -> Iterator[tuple[str, Any, np.ndarray]]:
     """Name, identity (equal for tied tensors) and values of every weight."""
     if hasattr(model, "state_dict"):
         for key, tensor in model.state_dict().items():
             if tensor.is_floating_point():
                 place = (tensor.data_ptr(), tuple(tensor.shape), tensor.stride()) if tensor.numel() else key
                 yield key, place, tensor.detach().cpu().double().numpy()
-    elif isinstance(model, Mapping):
-        items = list(model.items())  # kept, so that no two have one id
-        for key, given in items:
-            array = given.detach().cpu() if hasattr(given, "detach") else given
-            try:
-                yield key, id(given), np.asarray(array, dtype=np.float64)
-            except (TypeError, ValueError) as error:
-                raise ValueError(f"{name}: {key} must be an array of numbers, got {array!r:.60}") from error
-    else:
-        raise ValueError(f"models must map names to modules or to mappings of arrays, got {name!r}: {model!r:.60}")
+        return
+    items = list(model.items())  # kept, so that no two have one id
+    for key, given in items:
+        yield key, id(given), np.asarray(given.detach().cpu() if hasattr(given, "detach") else given, dtype=np.float64)
 
 
 def _packed(name: str, array: np.ndarray, form: str) -> tuple[dict[str, float], bytes]:

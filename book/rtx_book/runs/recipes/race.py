@@ -57,22 +57,22 @@ WINDOWED = ("transformer", "transformer-none", "transformer-rotary", "transforme
 """Lanes whose state grows with the sequence: they do not run on "stream"."""
 
 _TEXT: dict[str, Any] = {"source": "shakespeare", "length": 64, "held_out": True}
+_SEQUENCES: dict[str, Any] = {"eval_every": 50, "eval_batches": 2}
+_READ: dict[str, Any] = {"task": "text", "task_arguments": _TEXT, "steps": 1000}
+_READ |= {"eval_every": 50, "eval_batches": 10, "eval_batch_size": 32}
+_BARS: dict[str, Any] = {"task": "music", "task_arguments": {"source": "jsb"}, "eval_every": 20, "eval_batch_size": 32}
 TASKS: dict[str, dict[str, Any]] = {
-    "adding": {"task": "adding", "steps": 1500, "eval_every": 50, "eval_batches": 2},
-    "copy": {"task": "copy", "steps": 1200, "eval_every": 50, "eval_batches": 2},
+    "adding": _SEQUENCES | {"task": "adding", "steps": 1500},
+    "copy": _SEQUENCES | {"task": "copy", "steps": 1200},
     "digits": {"task": "digits", "task_arguments": {"fold": SEED}, "steps": 1000, "eval_every": 50},
-    "text": {"task": "text", "task_arguments": _TEXT, "steps": 1000}
-    | {"eval_every": 50, "eval_batches": 10, "eval_batch_size": 32},
-    "stream": {"task": "text", "task_arguments": _TEXT, "steps": 1000, "stream_length": 64}
-    | {"eval_every": 50, "eval_batches": 10, "eval_batch_size": 32},
-    "chorales": {"task": "music", "task_arguments": {"source": "jsb"}, "steps": 400}
-    | {"eval_every": 20, "eval_batch_size": 32, "keep_best": "loss"},
-    "parity": {"task": "parity", "task_arguments": {"length": 40}, "steps": 1000}
-    | {"eval_every": 50, "eval_batches": 2, "elsewhere": {"T = 256": {"length": 256}}},
-    "recall": {"task": "recall", "task_arguments": {"pairs": 8, "length": 48}, "steps": 1000}
-    | {"eval_every": 50, "eval_batches": 2},
-    "selective": {"task": "selective-copying", "task_arguments": {"tokens": 8, "places": 56}, "steps": 1000}
-    | {"eval_every": 50, "eval_batches": 2},
+    "text": _READ,
+    "stream": _READ | {"stream_length": 64},
+    "chorales": _BARS | {"steps": 400, "keep_best": "loss"},
+    "parity": _SEQUENCES
+    | {"task": "parity", "task_arguments": {"length": 40}, "steps": 1000, "elsewhere": {"T = 256": {"length": 256}}},
+    "recall": _SEQUENCES | {"task": "recall", "task_arguments": {"pairs": 8, "length": 48}, "steps": 1000},
+    "selective": _SEQUENCES
+    | {"task": "selective-copying", "task_arguments": {"tokens": 8, "places": 56}, "steps": 1000},
 }
 """The tasks and their budgets.
 
@@ -346,15 +346,10 @@ def own_ways(lane: str) -> str:
     }.get(lane, "")
 
 
-TRIALS = [trial(task, lane, lr) for task, lane in CELLS for lr in (*RATES, *BEYOND)]
-CANDIDATES = [race(task, lane, lr) for task, lane in CELLS for lr in (*RATES, *BEYOND)]
-LENGTHENED = [
-    race(task, lane, lr, own[n])
-    for task, own in LENGTHS.items()
-    for n in (0, 2)
-    for lane in LANES
-    for lr in (*RATES, *BEYOND)
-]
-ENLARGED = [large(task, lane, lr) for task in LARGE_TASKS for lane in LARGE for lr in (*RATES, *BEYOND)]
-REPEATED = [again(task, lane, lr) for task in AGAIN_TASKS for lane in LANES for lr in (*RATES, *BEYOND)]
+_GRID = (*RATES, *BEYOND)
+TRIALS = [trial(*cell, lr) for cell in CELLS for lr in _GRID]
+CANDIDATES = [race(*cell, lr) for cell in CELLS for lr in _GRID]
+LENGTHENED = [race(t, m, lr, own[n]) for t, own in LENGTHS.items() for n in (0, 2) for m in LANES for lr in _GRID]
+ENLARGED = [large(task, lane, lr) for task in LARGE_TASKS for lane in LARGE for lr in _GRID]
+REPEATED = [again(task, lane, lr) for task in AGAIN_TASKS for lane in LANES for lr in _GRID]
 RECIPES = TRIALS + CANDIDATES + LENGTHENED + ENLARGED + REPEATED

@@ -61,23 +61,11 @@ def _mixer(
 _PARITY = {"task": "parity", "task_arguments": {"length": 40}, "steps": 500}
 _PARITY |= {"elsewhere": {f"T = {length}": {"length": length} for length in (64, 128, 256)}}
 _BARE: dict[str, dict[str, Any]] = {mixer: {"kernel_size": None} for mixer in ("mamba", "mamba-signed")}
-_PARITY_RATES = {
-    "rnn": 1e-2,
-    "lstm": 1e-2,
-    "slstm": 1e-2,
-    "indrnn": 1e-2,
-    "qrnn": 1e-2,
-    "min-gru": 3e-2,
-    "lru": 3e-2,
-    "mamba": 1e-2,
-    "mamba-signed": 1e-2,
-    "mamba2": 1e-2,
-    "linear-attention": 1e-2,
-    "delta-net": 1e-2,
-    "delta-net-2": 1e-2,
-    "mlstm": 1e-2,
-    "attention": 3e-3,
-}
+_PARITY_RATES = dict.fromkeys(
+    ("rnn", "lstm", "slstm", "indrnn", "qrnn", "min-gru", "lru", "mamba", "mamba-signed"), 1e-2
+)
+_PARITY_RATES |= dict.fromkeys(("mamba2", "linear-attention", "delta-net", "delta-net-2", "mlstm"), 1e-2)
+_PARITY_RATES |= {"min-gru": 3e-2, "lru": 3e-2, "attention": 3e-3}
 
 # --- words of S3
 
@@ -100,17 +88,8 @@ _WORDS_RATES = {"rnn": 1e-2, "lstm": 1e-2, "mamba-signed": 1e-2, "delta-net-2": 
 _CONVOLVED = {"kernel_size": 4}
 _RECALL = {"task": "recall", "task_arguments": {"pairs": 8, "length": 48}, "steps": 600}
 _RECALL |= {"elsewhere": {"T = 96": {"length": 96}}}
-_RECALL_RATES = {
-    "attention": 1e-2,
-    "linear-attention": 1e-2,
-    "delta-net": 1e-2,
-    "gated-delta-net": 1e-2,
-    "mamba2": 1e-2,
-    "mamba": 1e-2,
-    "mlstm": 1e-2,
-    "min-gru": 3e-2,
-    "lstm": 1e-2,
-}
+_RECALL_RATES = dict.fromkeys(("attention", "linear-attention", "delta-net", "gated-delta-net"), 1e-2)
+_RECALL_RATES |= dict.fromkeys(("mamba2", "mamba", "mlstm", "min-gru", "lstm"), 1e-2) | {"min-gru": 3e-2}
 
 # How much a state holds: 16 pairs, and heads of K numbers, of which a layer of width 32 has 32 / K, so that its state
 # has 32 K numbers. One rate, that of most above; K = 4 and 32 of DeltaNet were tried with it.
@@ -131,15 +110,8 @@ def _state(mixer: str, heads: int) -> Recipe:
 # are 1. With 0.03 two of five seeds of attention stay below 0.83.
 _SELECTIVE = {"task": "selective-copying", "task_arguments": {"tokens": 4, "places": 28}, "steps": 600}
 _SELECTIVE |= {"elsewhere": {"T = 64": {"places": 60}}}
-_SELECTIVE_RATES = {
-    "min-gru": 3e-2,
-    "mamba": 1e-2,
-    "mamba-time-invariant": 3e-2,
-    "lstm": 1e-2,
-    "attention": 1e-2,
-    "delta-net": 3e-2,
-    "mlstm": 1e-2,
-}
+_SELECTIVE_RATES = {"min-gru": 3e-2, "mamba": 1e-2, "mamba-time-invariant": 3e-2, "lstm": 1e-2, "attention": 1e-2}
+_SELECTIVE_RATES |= {"delta-net": 3e-2, "mlstm": 1e-2}
 
 RECIPES: list[Recipe] = [
     *(_mixer("parity", mixer, lr, _PARITY, "parity", **_BARE.get(mixer, {})) for mixer, lr in _PARITY_RATES.items()),

@@ -1,11 +1,11 @@
-"""``python -m rtx_book bench NAME``, or ``all``; with ``--record`` what was measured is kept."""
+"""What ``python -m rtx_book bench NAME`` measures, prints, and with ``--record`` keeps."""
 
-import argparse
 import datetime
 import json
 import os
 import platform
 import sys
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,7 @@ from typing import Any
 import torch
 
 import rtx_lib
-from rtx_book import bench
 from rtx_book.bench import CASES
-from rtx_book.paths import results_folder
 from rtx_book.records.records import load_speeds
 from rtx_book.runs.runs import commit
 from rtx_lib.diagnostics.measuring import own_clock
@@ -23,38 +21,31 @@ from rtx_lib.training import check_device
 from rtx_lib.training.checkpoints import in_one_step
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """The command line; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m rtx_book bench", description=bench.__doc__)
-    parser.add_argument("case", choices=[*sorted(CASES), "all"])
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
-    parser.add_argument("--record", action="store_true", help="keep each case, one after the other")
-    parser.add_argument("--out", type=Path, help="the file that keeps them (default: results/speed.jsonl of the book)")
-    options = parser.parse_args(arguments)
-    check_device(options.device)
+def measured(case: str, device: str = "cpu", path: Path | None = None) -> list[dict[str, Any]]:
+    """The rows of a case, or of ``all``; with a ``path`` each case is kept there as soon as it is measured."""
+    check_device(device)
     torch.set_num_threads(1)
     torch.backends.cudnn.allow_tf32 = False  # else a GPU's fused layers have fewer digits than the loops beside them
     rows = []
-    for case in CASES if options.case == "all" else [options.case]:
+    for name in CASES if case == "all" else [case]:
         code = commit()  # of the code that runs: the checkout may move on meanwhile
-        measured = CASES[case](device=options.device)
-        rows += measured
-        if options.record and measured:
-            keep(case, measured, options.device, commit=code, path=options.out)
-            print(f"{case} is kept", file=sys.stderr, flush=True)
-    if options.json:
-        print(json.dumps(rows, indent=1))
-    else:
-        for row in rows:
-            line = f"{row['case']}: {row['variant']:24} {row['ratio']:.2f}x of {row['against']}"
-            memory = f", {row['memory_ratio']:.2f} of its memory" if "memory_ratio" in row else ""
-            error = "" if row["max_error"] is None else f", error {row['max_error']:.1e}"
-            print(f"{line}{memory}{error} ({row['device']})")
-    return 0
+        found = CASES[name](device=device)
+        rows += found
+        if path and found:
+            keep(name, found, device, commit=code, path=path)
+            print(f"{name} is kept", file=sys.stderr, flush=True)
+    return rows
 
 
-def keep(case: str, rows: list[dict[str, Any]], device: str, *, commit: str, path: Path | None = None) -> None:
+def told(row: Mapping[str, Any]) -> str:
+    """A row as a line: ``rnn: rtx_lib RNN 1.20x of torch.nn.RNN, error 1.2e-07 (cpu, one thread)``."""
+    line = f"{row['case']}: {row['variant']:24} {row['ratio']:.2f}x of {row['against']}"
+    memory = f", {row['memory_ratio']:.2f} of its memory" if "memory_ratio" in row else ""
+    error = "" if row["max_error"] is None else f", error {row['max_error']:.1e}"
+    return f"{line}{memory}{error} ({row['device']})"
+
+
+def keep(case: str, rows: list[dict[str, Any]], device: str, *, commit: str, path: Path) -> None:
     """Put what was measured of a case into the file of speeds in one step, in the place of what it has of that case.
 
     Parameters
@@ -64,8 +55,7 @@ def keep(case: str, rows: list[dict[str, Any]], device: str, *, commit: str, pat
     commit
         The code's, taken before it ran (:func:`rtx_book.runs.runs.commit`).
     path
-        The file; ``speed.jsonl`` beside the book's records if None. Each entry follows
-        :data:`rtx_book.records.records.SPEED_SCHEMA`.
+        The file. Each entry follows :data:`rtx_book.records.records.SPEED_SCHEMA`.
 
     Raises
     ------
@@ -74,7 +64,7 @@ def keep(case: str, rows: list[dict[str, Any]], device: str, *, commit: str, pat
     """
     if not rows:
         raise ValueError(f"rows must not be empty, case {case!r} measured nothing")
-    measured = {
+    entry: dict[str, Any] = {
         "format": 1,
         "case": case,
         "date": datetime.date.today().isoformat(),
@@ -84,8 +74,7 @@ def keep(case: str, rows: list[dict[str, Any]], device: str, *, commit: str, pat
         "clock": "processor" if own_clock(device) else "wall",
         "rows": rows,
     }
-    path = path or results_folder() / "speed.jsonl"
-    kept = {(one["case"], bool(one["machine"]["gpu"])): one for one in [*load_speeds(path), measured]}
+    kept = {(one["case"], bool(one["machine"]["gpu"])): one for one in [*load_speeds(path), entry]}
     text = "".join(json.dumps(kept[key], allow_nan=False) + "\n" for key in sorted(kept))
     with in_one_step(path) as temporary:
         temporary.write_text(text, encoding="utf-8")

@@ -1,0 +1,120 @@
+"""One small, untrained figure of each kind of widget, and what a hand does with it."""
+
+import torch
+from live.parity import disturb
+
+from rtx_lib.layers import LSTM, RNN, Readout, SelectiveRecurrence
+from rtx_lib.models import BERT
+from rtx_lib.models.neural_gpu import NeuralGPU
+from rtx_lib.models.r_transformer import LocalRNN, RTransformer
+from rtx_lib.models.seq2seq import Seq2Seq
+from rtx_lib.models.transformer import CausalTransformer
+from rtx_lib.models.transformer_xl import TransformerXL
+from rtx_lib.tasks import NumberWords
+
+LETTERS = "\n abcdef"
+V = len(LETTERS)
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat", "down", "."]
+FRAMES = [[39], [39, 43, 60], [39, 43, 60], [], [43, 62], [43]]
+
+
+@torch.no_grad()
+def without_carries():
+    """A network whose gates are open for good, so that its image stays; it answers 1 where one digit alone is 1."""
+    net = NeuralGPU(5, 2, width=2, channels=3)
+    for parameter in net.parameters():
+        parameter.zero_()
+    net.embedding.weight[2:4, 0] = 1.0  # 1 + 0 and 0 + 1
+    net.input.weight[0, 0] = 1.0
+    for cgru in net.cgrus:
+        cgru.gates.bias.fill_(9.0)
+    net.readout.weight[1, 0] = 10.0
+    net.readout.bias.copy_(torch.tensor([3.0, 0.0]))
+    return net
+
+
+@torch.no_grad()
+def of_one_unit(sign, keep):
+    """A unit that adds 1 at a one, whose factor is told by (weight, bias); it answers odd where it holds 1."""
+    model = Readout(SelectiveRecurrence(1, sign), 2, vocabulary=2)
+    model.embedding.weight.copy_(torch.tensor([[0.0], [1.0]]))
+    parts = [(model.core.keep, keep), (model.core.write, (1.0, 0.0)), (model.linear, ([[0.0], [2.0]], [1.0, 0.0]))]
+    for part, (weight, bias) in parts:
+        part.weight.copy_(torch.tensor(weight))
+        part.bias.copy_(torch.tensor(bias))
+    return model
+
+
+def gpt():
+    return CausalTransformer(V, V, vocabulary=V, width=8, heads=2, layers=2, bias=False, tied=True)
+
+
+def two_readers():
+    xl = TransformerXL(V, V, vocabulary=V, width=8, heads=2, layers=2, memory=4, norm="pre")
+    models = {"Transformer-XL": xl, "LSTM": Readout(LSTM(V, 6), V, vocabulary=V)}
+    return {"models": models, "reads": {"Transformer-XL": {"memory": 4, "segment": 5, "norm": "pre"}}}
+
+
+def positions():
+    schemes = ("rotary", "sinusoidal")
+    models = {s: CausalTransformer(16, 16, vocabulary=16, width=16, heads=2, layers=1, positions=s) for s in schemes}
+    return {"models": models, "form": "int8", "schemes": {s: s for s in schemes}, "lag": 5, "trained": 64, "heads": 2}
+
+
+def words():
+    task, kinds = NumberWords((1, 6)), {"additive attention": "additive", "one vector": None}
+    sizes = (task.input_size, task.output_size)
+    models = {name: Seq2Seq(*sizes, width=6, hidden_size=8, attention=kind).eval() for name, kind in kinds.items()}
+    told = {"vocabulary": task.words, "trained": 6, "unseen": ["thousand"], "examples": {"Two sevens": "seven, seven"}}
+    return {"models": models, "text": "four hundred twelve, seven", **told}
+
+
+GIVEN = {  # of each kind: what `play` is given
+    "train": lambda: {"length": 10, "hidden": 4, "batch": 2, "most": 120},  # a second of work
+    "write": lambda: {
+        "models": {"GPT": gpt()},
+        "reads": {"GPT": {"heads": 2}},
+        "characters": LETTERS,
+        "text": "abc def\nabc def\nfed abc",
+    },
+    "gates": lambda: {"pulses": {3: 1, 7: 1}},
+    "pulses": lambda: {"u": 0.9, "pulses": {3: 1}},
+    "scan-tree": lambda: {"u": -0.7},
+    "words": words,
+    "scores": lambda: {"scores": [0.0, 1.0, -1.0, 0.5, 0.2, 0.1, -0.3, 0.9], "width": 64},
+    "positions": positions,
+    "digits": lambda: {
+        "models": {"reader": disturb(Readout(RNN(8, 32), 10), 0.3)},
+        "scans": {"0": [[0] * 8] * 8, "1": [[0, 0, 0, 16, 8, 0, 0, 0]] * 8},
+        "start": 1,
+    },
+    "window": lambda: {
+        "models": {"reader": Readout(LocalRNN(16, 30, 3, cell="gru"), 6, vocabulary=6)},
+        "text": "facade bead!",
+        "window": 3,
+    },
+    "tune": lambda: {
+        "models": {"model": RTransformer(88, 88, width=8, heads=2, layers=1, window=3)},
+        "tunes": [FRAMES, [[50]] * 8],
+        "heads": 2,
+        "window": 3,
+    },
+    "gaps": lambda: {
+        "models": {"BERT": BERT(len(WORDS), width=8, heads=2, layers=1, length=8).eval()},
+        **{"text": "The cat _ down .", "words": WORDS, "mask": 4, "unknown": 1, "never": [0, 1, 2, 3, 4]},
+        **{"frame": [2, 3], "heads": 2},
+    },
+    "adder": lambda: {"models": {"adder": without_carries()}, **{"trained": 4, "width": 2, "first": 12, "second": 3}},
+    "parity": lambda: {
+        "models": {"flips": of_one_unit("signed", (-80.0, 40.0)), "repeats": of_one_unit("positive", (0.0, -80.0))},
+        **{"trained": 6, "long": 256, "bits": "01101000"},
+    },
+}
+
+
+def press(page, name):
+    page.get_by_role("button", name=name, exact=True).click()
+
+
+def status(page):
+    return page.locator("[role=status]").inner_text()

@@ -1,0 +1,88 @@
+"""Every check of rtx_lib.shapes: what it lets through, and one case of each message."""
+
+import pytest
+import torch
+from torch import nn, tensor
+
+from rtx_lib.shapes import (
+    at_hand,
+    expect,
+    expect_all,
+    expect_choice,
+    expect_heads,
+    expect_ids,
+    expect_pair,
+    expect_sentences,
+    expect_share,
+    expect_sizes,
+    expect_tuple,
+)
+
+X, IDS, WEIGHT = torch.zeros(2, 3, 4), tensor([[1, 2, 3], [4, 5, 0]]), nn.Parameter(torch.zeros(1))
+STATE = (X, X[:, :0])
+SHAPES = [(2, "M", 4), (2, "M", 4)]
+META = X.to("meta")
+
+
+def test_what_may_come_in_comes_out():
+    assert (
+        expect(X, "B T D", like=WEIGHT) is X and expect(X, (2, "T", 4)) is X and expect(X[:, :0], "B M D").numel() == 0
+    )
+    with torch.autocast("cpu", torch.bfloat16):
+        assert expect(X.half(), "B T D", like=WEIGHT).dtype == torch.float16
+    assert expect_ids(IDS, 6) is IDS and expect_ids(IDS.int() + 100, None).max() == 105
+    assert expect_ids((IDS + 100).to("meta"), 6).is_meta, "values far away are not looked at"
+    assert expect_pair((IDS[:1], IDS), 6, STATE)[1] is IDS and expect_pair((None, IDS), 6, None)[0] is None
+    assert expect_sentences(IDS, 6)[1].tolist() == [[True, True, True], [True, True, False]]
+    assert expect_tuple(STATE, 2, "of two") is STATE and expect_all((X, X), SHAPES, "of two", like=X) == (X, X)
+    expect_sizes(width=1, layers=10**9)
+    expect_choice("kind", None, ["a", None])
+    expect_share("dropout", 0)
+    assert expect_heads(6, 2) == 3 and at_hand(X) and not at_hand(META)
+
+
+REFUSED = {
+    r"x must be a tensor of shape \(B, T, D\), got list": lambda: expect([1], "B T D"),
+    r"y must have shape \(2,\), got \(2, 3, 4\)": lambda: expect(X, (2,), "y"),
+    r"x must have shape \(B, 5, D\), got \(2, 3, 4\)": lambda: expect(X, ("B", 5, "D")),
+    r"x must have shape \(B, T, D\) with every size at least 1, got \(2, 0, 4\)": lambda: expect(X[:, :0], "B T D"),
+    "x must be on cpu, as the weights are, got meta": lambda: expect(META, "B T D", like=WEIGHT),
+    "x must be of torch.float32, as the input is, got torch.float64": lambda: expect(X.double(), "B T D", like=X),
+    r"x must hold ids of shape \(B, T\), B and T at least 1, got list": lambda: expect_ids([[1]], 6),
+    "x must hold ids .* got torch.float32 of shape": lambda: expect_ids(IDS.float(), 6),
+    r"x must hold ids .* got torch.int64 of shape \(3,\)": lambda: expect_ids(IDS[0], 6),
+    r"x must hold ids .* got torch.int64 of shape \(2, 0\)": lambda: expect_ids(IDS[:, :0], 6),
+    "words must hold ids from 0 to 4, got 5": lambda: expect_ids(IDS, 5, "words"),
+    "x must hold ids from 0 to 5, got -1": lambda: expect_ids(IDS - 1, 6),
+    "x must hold ids from 0 on, got -1": lambda: expect_ids(IDS - 1, None),
+    r"x must be a tuple of 2 entries, \(source, target_in\), got Tensor": lambda: expect_pair(IDS, 6, None),
+    "target_in must hold ids from 0 to 4, got 5": lambda: expect_pair((IDS, IDS), 5, None),
+    r"source and target_in must be of one batch, got shapes \(1, 3\) and \(2, 3\)": lambda: expect_pair(
+        (IDS[:1], IDS), 6, None
+    ),
+    r"source must hold words first .* got row 1: \[0, 1, 2\]": lambda: expect_sentences(
+        tensor([[1, 2, 0], [0, 1, 2]]), 6
+    ),
+    r"source must hold words first .* got row 0: \[1, 0, 2\]": lambda: expect_sentences(tensor([[1, 0, 2]]), 6),
+    r"source must hold words first .* got row 1: \[0, 0\]": lambda: expect_sentences(tensor([[1, 0], [0, 0]]), 6),
+    "state must be a tuple of 2 entries, one for each layer, got list": lambda: expect_tuple(
+        [X, X], 2, "one for each layer"
+    ),
+    "state must be a tuple of 3 entries, .* got 2 entries": lambda: expect_tuple(STATE, 3, "one for each layer"),
+    r"state\[1\] must have shape \(2, 3, 4\), got \(2, 0, 4\)": lambda: expect_all(STATE, SHAPES, "of two", like=X),
+    r"state\[0\] must be of torch.float64": lambda: expect_all(STATE, SHAPES, "of two", like=X.double()),
+    "layers must be at least 1, got 0": lambda: expect_sizes(width=1, layers=0),
+    "width must be at least 1, got True": lambda: expect_sizes(width=True),
+    "width must be at least 1, got 2.0": lambda: expect_sizes(width=2.0),
+    r"kind must be one of \['a', 'b'\], got 'c'": lambda: expect_choice("kind", "c", ["a", "b"]),
+    "dropout must be from 0 to below 1, got 1$": lambda: expect_share("dropout", 1),
+    "dropout must be from 0 to below 1, got -0.1": lambda: expect_share("dropout", -0.1),
+    "heads must divide width = 6, got 4": lambda: expect_heads(6, 4),
+    "heads must be at least 1, got 0": lambda: expect_heads(6, 0),
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_what_is_refused(message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        REFUSED[message]()
