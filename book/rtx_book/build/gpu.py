@@ -98,7 +98,7 @@ class Steps:
             Path(folder).mkdir()
         files = {name: STAND_INS[name] for name in missing([*STAND_INS])}
         # The tests' own folder, wherever a package of that name is installed.
-        files["kernels"] = {"__init__": f"__path__ = [{str(ROOT / 'tests' / 'kernels')!r}]\n"}
+        files["kernels"] = {"__init__": f"__path__ = [{str(ROOT / 'tests' / 'lib' / 'kernels')!r}]\n"}
         for package, texts in files.items():
             (scratch / "first" / package).mkdir(parents=True)
             for name, text in texts.items():

@@ -14,7 +14,6 @@ from rtx_book.build.execute import BuildError
 
 def check_jupyter_book(version: str) -> None:
     """Refuse Jupyter Book 2, which is another program under the same name."""
-
     if int(version.split(".")[0]) != 1:
         raise BuildError(
             f"This environment has jupyter-book {version}; the book needs 1.x: "
@@ -22,9 +21,8 @@ def check_jupyter_book(version: str) -> None:
         )
 
 
-def run_sphinx(root: Path, staged: Path, log: Path, builder: str = "html") -> Path:
+def run_sphinx(root: Path, staged: Path, log: Path) -> Path:
     """Build the staged tree with warnings as errors; the folder of the pages."""
-
     shutil.rmtree(staged / "_build", ignore_errors=True)  # a fresh build: Sphinx does not see every change
     start = "import sys; from jupyter_book.cli.main import main; sys.exit(main())"
     environment = {
@@ -33,10 +31,9 @@ def run_sphinx(root: Path, staged: Path, log: Path, builder: str = "html") -> Pa
         "PYTHONDONTWRITEBYTECODE": "1",
         "NO_COLOR": "1",
     }
-    another = [] if builder == "html" else ["--builder", "custom", "--custom-builder", builder]
     with log.open("w") as file:
         code = subprocess.run(
-            [sys.executable, "-c", start, "build", "-W", "-n", "--keep-going", *another, str(staged)],
+            [sys.executable, "-c", start, "build", "-W", "-n", "--keep-going", str(staged)],
             cwd=root,
             env=environment,
             stdout=file,
@@ -48,4 +45,4 @@ def run_sphinx(root: Path, staged: Path, log: Path, builder: str = "html") -> Pa
         lines = (found or text.splitlines()[-20:])[:40]
         shown = "\n".join("  " + line.replace(f"{staged}/", "")[:300] for line in lines)
         raise BuildError(f"jupyter-book found faults (all of its output: {log}):\n{shown}")
-    return staged / "_build" / builder
+    return staged / "_build" / "html"

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from rtx_book.page.live import for_site
+
 FOLDER = "book/assets/live"
 FIGURE = '<figure class="book-fig live"'
 
@@ -21,8 +23,6 @@ def take_out(page: dict[str, Any]) -> dict[str, bytes]:
             data = output.get("data", {})
             text = "".join(data.get("text/html", ""))
             if FIGURE in text:
-                from rtx_book.page.live import for_site  # what runs before anything is installed does not come here
-
                 data["text/html"], weights = for_site(text)
                 found |= {f"{FOLDER}/{name}": script.encode() for name, script in weights.items()}
     return found

@@ -94,8 +94,6 @@ def without_paths(text: str, root: Path) -> str:
 
 def with_numbers(name: str, text: str, root: Path) -> str:
     """The Markdown `text` with the marked numbers out of the records: see book/rtx_book/records/measured.py."""
-    from rtx_book.build.execute import BuildError
-
     if "data-record" not in text:
         return text
     try:
@@ -198,9 +196,9 @@ def publish(html: Path, root: Path, site: Path) -> None:
     shutil.copytree(html, new, ignore=shutil.ignore_patterns(".buildinfo*", ".doctrees"))
     for path in (new / "_sources" / "notebooks").glob("*.ipynb"):  # the download button gives the clean notebook
         shutil.copyfile(root / "notebooks" / path.name, path)
-    for old in root.glob("notebooks/[0-9][0-9]_*.ipynb"):  # a chapter's address before chapters bore names alone
+    for path in root.glob("notebooks/[0-9][0-9]_*.ipynb"):  # a chapter's address before chapters bore names alone
         (new / "notebooks").mkdir(exist_ok=True)
-        (new / "notebooks" / f"{old.stem}.html").write_text(MOVED.format(name=old.stem[3:]), encoding="utf-8")
+        (new / "notebooks" / f"{path.stem}.html").write_text(MOVED.format(name=path.stem[3:]), encoding="utf-8")
     (new / ".nojekyll").touch()  # GitHub Pages would leave out folders that begin with an underscore
     if site.exists():
         site.rename(old)

@@ -21,7 +21,7 @@ with out.open("a") as file:
     file.write(json.dumps(record) + "\\n")
 sys.exit(case == "txl")
 """
-TEST = "import kernels\n\ndef test_on_a_gpu():\n    assert {}\n\ndef test_elsewhere():\n    assert False\n"
+TEST = "from kernels.cases import x\n\ndef test_on_a_gpu():\n    assert {}\n\ndef test_elsewhere():\n    assert False\n"
 
 
 @pytest.fixture
@@ -41,6 +41,7 @@ def tree(tmp_path, monkeypatch):
     notebook("02_bad", "x = 1", "assert x == 2, 'planted mistake'")
     for name in gpu.TESTS:
         write(f"tests/lib/kernels/test_{name}.py", TEST.format(name != "recurrence"))
+    write("tests/lib/kernels/cases.py", "x = 1")
     write("_toc.yml", "- file: notebooks/01_good\n- file: notebooks/02_bad\n")
     write("rtx_lib/__init__.py", "")  # a package, and not ours
     write("book/rtx_book/__init__.py", "")
