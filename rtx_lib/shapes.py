@@ -127,7 +127,8 @@ def _zeros(shapes: Form, x: Tensor) -> Any:
 
 def _expect_form(state: object, shapes: Form, x: Tensor, name: str, sizes: dict[Any, Any]) -> Any:
     if isinstance(shapes, tuple):
-        found = expect(state, [sizes.get(size, size) for size in shapes], name, like=x)
+        wanted: Any = [sizes.get(size, size) for size in shapes]
+        found = expect(state, wanted, name, like=x)
         sizes |= {size: n for size, n in zip(shapes, found.shape, strict=True) if isinstance(size, str)}
         return found
     names = f"({', '.join(shapes)})" if isinstance(shapes, dict) else ""

@@ -4,20 +4,24 @@ import torch
 from torch import Tensor
 
 
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
 def draw(*shape, seed=0):
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+    return torch.randn(shape, generator=generator(seed))
 
 
 def ids(*shape, vocabulary=6, first=0, seed=0):
-    return torch.randint(first, vocabulary, shape, generator=torch.Generator().manual_seed(seed))
+    return torch.randint(first, vocabulary, shape, generator=generator(seed))
 
 
 def random_parameters(model, seed=1):
     """No bias is 0 and no norm the identity, so that none can go missing unseen; scores are large."""
-    generator = torch.Generator().manual_seed(seed)
+    source = generator(seed)
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter.add_(torch.randn(parameter.shape, generator=generator) / 3)
+            parameter.add_(torch.randn(parameter.shape, generator=source) / 3)
     return model
 
 

@@ -16,20 +16,21 @@ LIBRARY: dict[str, set[str]] = {
 }
 PRESS: dict[str, set[str]] = {
     "paths": set(),
-    "records": {"paths"},
-    "claims": {"paths", "records"},
-    "race": {"records"},
+    "words": set(),
+    "records": {"paths", "words"},
+    "claims": {"paths", "records", "words"},
+    "race": {"records", "words"},
     "runs": {"paths", "records", "race"},
-    "bench": {"paths", "runs"},
+    "bench": {"paths", "records", "runs"},
     "checks": set(),
-    "page": set(),
-    "pictures": {"page"},
+    "page": {"words"},
+    "pictures": {"page", "words"},
     "build": {"paths", "records", "claims", "runs", "page"},
-    "sphinx": {"paths", "records", "claims", "race", "runs", "page", "pictures"},
+    "sphinx": {"paths", "records", "claims", "race", "runs", "page", "pictures", "words"},
     "__main__": {"paths", "records", "runs", "bench"},
 }
 # Rooms of the press that must not load torch, and what of the library the others may import.
-WITHOUT_LIBRARY = {"paths", "records", "claims", "race"}
+WITHOUT_LIBRARY = {"paths", "words", "records", "claims", "race"}
 ONLY_PLOTS = {"page", "pictures", "sphinx"}
 # Packages that belong to some rooms only.
 ONLY: dict[str, set[str]] = {

@@ -15,6 +15,7 @@ def build_page(root: Path, page: str, extension: str, text: str) -> tuple[str, s
     (root / "conf.py").write_text(
         f"import sys\nsys.path[:0] = [{str(ROOT / 'book')!r}, {str(ROOT)!r}]\n"
         f"extensions = ['myst_parser', 'rtx_book.sphinx.{extension}']\nhtml_theme = 'basic'\n"
+        "myst_enable_extensions = ['attrs_block', 'colon_fence', 'dollarmath']\n"
         f"exclude_patterns = ['out', 'notebooks']\nhtml_static_path = [{str(ROOT / 'book' / 'assets')!r}]\n"
     )
     (root / "book").mkdir(exist_ok=True)

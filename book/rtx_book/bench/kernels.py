@@ -153,7 +153,8 @@ def indrnn(
         z, g = (torch.randn(batch, steps, neurons, generator=generator).to(device) for _ in range(2))
         u = (torch.rand(neurons, generator=generator) * 2 - 1).to(device) * 2 ** (1 / steps)
         z.requires_grad_(), u.requires_grad_()
-        backends = {LOOP: "loop", _named(explain_backend(z)): "auto"}
+        auto = _named(explain_backend(z))
+        backends = {LOOP: "loop", auto: "auto"}
         if z.numel() < 10**7 or device != "cpu":
             backends["scan"] = "scan"
         variants = {
@@ -161,8 +162,7 @@ def indrnn(
             for name, backend in backends.items()
         }
         if device != "cpu":
-            result = variants[LOOP]()
-            variants["moving the bytes"] = partial(_move_five_words, z.detach(), torch.empty_like(z), result)
+            variants["moving the bytes"] = partial(_move_five_words, z.detach(), torch.empty_like(z), variants[auto]())
         rounds, size = 7 if steps > 1000 else 15, f", B={batch} T={steps} N={neurons}"
         rows += compare("indrnn", variants, pairs(variants, LOOP, "plain loop"), device, rounds, size)
     return rows

@@ -52,6 +52,12 @@ def shifted(x: Tensor, places: Tensor) -> Tensor:
     return x.gather(-1, columns.remainder(x.shape[-1]).expand(x.shape))
 
 
+def refuse(slips: Mapping[str, Any], given: Callable[[Any], bool]) -> None:
+    """Raise AssertionError with the message of the first slip of which ``given`` says that this was the answer."""
+    for message, wrong in slips.items():
+        assert not given(wrong), message
+
+
 def compare(
     given: object, right: Tensor, slips: dict[str, Tensor], tolerance: float = 1e-10, seen: Tensor | None = None
 ) -> None:
@@ -83,8 +89,7 @@ def compare(
 
     if off(right) < tolerance:
         return
-    for message, wrong in slips.items():
-        assert off(wrong) > tolerance, message
+    refuse(slips, lambda wrong: not off(wrong) > tolerance)
     raise AssertionError(f"off by {off(right):.3g}, by none of the usual slips")
 
 
@@ -100,8 +105,7 @@ def compare_number(
         in which braces stand for the answer.
     """
     value = float(answer)
-    for message, wrong in slips.items():
-        assert abs(value - wrong) > near * max(abs(wrong), 0.01), message
+    refuse(slips, lambda wrong: not abs(value - wrong) > near * max(abs(wrong), 0.01))
     assert abs(value - right) < within * abs(right), otherwise.format(value)
 
 
@@ -121,8 +125,7 @@ def compare_cases(
     given, wanted = ([function(*case) for case in cases] for function in (answer, right))
     if given == wanted:
         return None
-    for message, slip in slips.items():
-        assert given != [slip(*case) for case in cases], message
+    refuse(slips, lambda slip: given == [slip(*case) for case in cases])
     return next((case, value) for case, value, true in zip(cases, given, wanted, strict=True) if value != true)
 
 

@@ -17,12 +17,6 @@ def check_masked_softmax(answer: Callable[[Tensor, Tensor], Tensor]) -> None:
     """``answer(scores, mask)`` must be the weights (B, T, S): softmax over what the mask lets through.
 
     True in the mask means that a query may attend. A row that is masked as a whole has weights 0.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: NaN or equal weights in the masked row, mask turned round, wrong axis, weights that no longer
-        sum to 1, scores set to 0 or to -1.
     """
     (scores,) = draw(5, (2, 3, 4))
     mask = torch.tensor([[1, 1, 0, 1], [0, 1, 1, 0], [0, 0, 0, 0]], dtype=torch.bool).expand(2, 3, 4)
@@ -52,12 +46,6 @@ def check_additive(answer: Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Te
     """``answer(s, h, W, U, v)`` must be the context (B, N) of additive attention.
 
     s is (B, Q), h (B, S, N), W (N, Q), U (N, N) and v (N,).
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: tanh missing or in the wrong place, softmax missing or over the wrong axis, projected
-        annotations averaged, plain mean, weights returned.
     """
     s, h, W, U, v = draw(6, (3, 5), (3, 7, 4), (4, 5), (4, 4), (4,))
 
@@ -89,13 +77,7 @@ def check_additive(answer: Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Te
 
 @exercise()
 def check_leak(answer: float) -> None:
-    """``answer`` must be the weight of two masked keys out of four, all of score 1, if "masked" means a score of -1.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: what minus infinity gives, one key alone, no mask, a difference of 1 between the scores.
-    """
+    """``answer`` must be the weight of two masked keys out of four, all of score 1, if "masked" means a score of -1."""
     leak = 1 / (1 + math.exp(2))
     slips = {
         "0 is what minus infinity gives; the notes' mask sets the scores to -1": 0.0,
@@ -111,14 +93,7 @@ def check_leak(answer: float) -> None:
 
 @exercise("Right: Var(q . k) = 48 * 1/3 * 1 = 16, so the factor is 1/4.")
 def check_scale(answer: float) -> None:
-    """``answer`` must be the factor that gives q . k variance 1; q of 48 values U(-1, 1), k of 48 values N(0, 1).
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: components of variance 1 assumed, variance instead of its root, the root itself, 1/K, the
-        variance of U(0, 1).
-    """
+    """``answer`` must be the factor that gives q . k variance 1; q of 48 values U(-1, 1), k of 48 values N(0, 1)."""
     slips = {
         "1/sqrt(K) belongs to components of variance 1; those of q have variance 1/3": 48**-0.5,
         "16 is the variance of q . k; the factor acts on q . k itself, so divide by the root": 1 / 16,
@@ -136,11 +111,6 @@ def check_beam(answer: tuple[str, float]) -> None:
 
     The first symbol is a (0.45), b (0.30) or c (0.25). The second is x, y or z: after a with 0.4, 0.35 and 0.25,
     after b with 0.1, 0.8 and 0.1, after c always z.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: the greedy choice, exhaustive search, the most probable second symbol, a wrong probability.
     """
     assert isinstance(answer, tuple) and len(answer) == 2, 'the answer is a pair such as ("ax", 0.18)'
     sentence, probability = answer

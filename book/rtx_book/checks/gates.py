@@ -16,13 +16,7 @@ Weights = dict[str, Tensor]
 
 @exercise()
 def check_half_life(answer: float) -> None:
-    """``answer`` must be the forget bias b whose memory halves in 100 steps: sigmoid(b)^100 = 1/2.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: the gate's value or its time constant instead of the bias, 1/e instead of a half, a sign.
-    """
+    """``answer`` must be the forget bias b whose memory halves in 100 steps: sigmoid(b)^100 = 1/2."""
     gate = 2 ** (-1 / 100)
     bias = math.log(gate / (1 - gate))
     decay = math.exp(-1 / 100)
@@ -42,14 +36,7 @@ def check_half_life(answer: float) -> None:
 
 @exercise("Right: f c + i g = 1/4 * 2 + 3/4 * 3/5.")
 def check_other_order(answer: float) -> None:
-    """``answer`` must be the cell state after 2 of a unit with i, o, f, g before squashing of ln 3, 0, -ln 3, ln 2.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: torch's order, another order, i and f exchanged, the candidate squashed as a gate or not
-        gated, the old value dropped, the state h in place of c.
-    """
+    """``answer`` must be the cell state after 2 of a unit with i, o, f, g before squashing of ln 3, 0, -ln 3, ln 2."""
     slips = {
         "this reads the numbers as i, f, g, o, torch's order: in ONNX the second belongs to o": 0.5 * 2 - 0.75 * 0.8,
         "the second number was taken for f's, and it is o's": 0.5 * 2 + 0.75 * 0.6,
@@ -65,14 +52,7 @@ def check_other_order(answer: float) -> None:
 
 @exercise("Right: the second quarter of both biases, and their sum is b in every layer.")
 def check_forget_bias(answer: Callable[[nn.LSTM, float], object]) -> None:
-    """``answer(lstm, b)`` must set the forget gates of a torch.nn.LSTM so that their two biases sum to b.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: both biases set to b, another gate's block, every block, one of the two biases left random,
-        only the first layer, weights changed.
-    """
+    """``answer(lstm, b)`` must set the forget gates of a torch.nn.LSTM so that their two biases sum to b."""
     with torch.random.fork_rng(devices=[]):
         lstm = nn.LSTM(2, 3, num_layers=2).double()
     before = {name: value.clone() for name, value in lstm.state_dict().items()}
@@ -99,14 +79,7 @@ def check_forget_bias(answer: Callable[[nn.LSTM, float], object]) -> None:
 
 @exercise("Right: z's rows change their sign, in weights and biases.")
 def check_convert(answer: Callable[[Weights], Weights]) -> None:
-    """``answer(weights)`` must give the GRU's function under the other meaning of z; a dict from name to tensor.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: one minus the weights, another block or all blocks negated, biases forgotten, only the
-        input's or only the state's weights.
-    """
+    """``answer(weights)`` must give the GRU's function under the other meaning of z; a dict from name to tensor."""
     names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
     weights = dict(zip(names, draw(1, (6, 3), (6, 2), (6,), (6,)), strict=True))
     plain = flat(list(weights.values()))
@@ -136,13 +109,7 @@ def check_convert(answer: Callable[[Weights], Weights]) -> None:
 
 @exercise("Right: the linear path stands outside the tanh.")
 def check_lgru(answer: Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]) -> None:
-    """``answer(a, u, r, l, H)`` must be the L-GRU's candidate: tanh(a + r * u) + l * H, a = W_xh x and u = W_hh h.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: the linear path inside the tanh, its gate missing, the reset on the wrong term, no tanh.
-    """
+    """``answer(a, u, r, l, H)`` must be the L-GRU's candidate: tanh(a + r * u) + l * H, a = W_xh x and u = W_hh h."""
     a, u, r, l, linear = draw(3, (5, 4))[0]  # noqa: E741
     tanh, r, l = torch.tanh, r.sigmoid(), l.sigmoid()  # noqa: E741
     twice = tanh(a + u + l * linear + r * u)

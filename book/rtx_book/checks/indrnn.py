@@ -3,13 +3,14 @@
 Every check returns without a word of blame if its argument is None: the exercise is not answered yet.
 """
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import compare, exercise
+from rtx_book.checks.answers import compare, exercise, refuse
 
 Clamp = tuple[float, float, float, float]
 """A map h -> clamp(a + u h, lo, hi) as (a, u, lo, hi)."""
@@ -20,11 +21,6 @@ def check_interval(answer: Callable[[int, float, float], tuple[float, float]]) -
     """``answer(length, keep, magnitude)`` must return the least and the largest ``|u|`` allowed.
 
     Over ``length`` steps the factor ``|u|^length`` must lie between ``keep`` (below 1) and ``magnitude`` (at least 1).
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: powers for roots, division by the length, swapped ends, one factor too few.
     """
     given = answer(784, 0.1, 5.0)
     assert isinstance(given, Sequence) and len(given) == 2, "the function must return two numbers: (low, high)"
@@ -36,8 +32,7 @@ def check_interval(answer: Callable[[int, float, float], tuple[float, float]]) -
         "these roots have one factor too few: over T steps u is applied T times": (0.1 ** (1 / 783), 5 ** (1 / 783)),
         "the logarithm is left: undo it with exp": (math.log(0.1) / 784, math.log(5) / 784),
     }
-    for message, wrong in slips.items():
-        assert not _close((low, high), wrong), message
+    refuse(slips, lambda wrong: _close((low, high), wrong))
     for name, end, factor in (("low", low, 0.1), ("high", high, 5.0)):
         power = torch.tensor(end, dtype=torch.float64) ** 784  # of Python's floats it raises where it overflows
         made = f"{end:.8g}^784 = {power.item():.3g}"
@@ -50,12 +45,6 @@ def check_gradient(answer: Callable[[Tensor, float, Tensor], Tensor]) -> None:
     """``answer(h, u, g)`` must be dL/dh_t, (T,), of one ReLU neuron with losses at every step.
 
     h (T,) holds the states and g (T,) the direct derivatives dL_t/dh_t.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: loss at T alone, slope of the wrong step, the gradient of the pre-activation, wrong
-        direction of time, a missing slope.
     """
     h = torch.tensor([0.7, 0.4, 0.0, 0.5, 0.9, 0.3, 0.0, 0.2, 0.6], dtype=torch.float64)
     g = torch.tensor([0.3, -0.8, 0.5, 1.1, -0.4, 0.9, 0.6, -0.7, 1.3], dtype=torch.float64)
@@ -77,14 +66,7 @@ def check_gradient(answer: Callable[[Tensor, float, Tensor], Tensor]) -> None:
 
 @exercise("Right: two clamped lines make a clamped line, for every sign of u.")
 def check_compose(answer: Callable[[Clamp, Clamp], Clamp]) -> None:
-    """``answer(g, f)`` must be the map h -> g(f(h)), each map (a, u, lo, hi) for h -> clamp(a + u h, lo, hi).
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: order of the two maps, ends not exchanged for a negative u, ends of one map only, ends
-        not clamped or not carried along.
-    """
+    """``answer(g, f)`` must be the map h -> g(f(h)), each map (a, u, lo, hi) for h -> clamp(a + u h, lo, hi)."""
     f: Clamp = (0.3, 0.8, 0.2, 2.0)  # with the first partner, every slip gives another map
     pairs: dict[str, tuple[Clamp, Clamp]] = {
         "positive u": (f, (-0.1, 0.9, 0.0, 1.0)),
@@ -102,20 +84,14 @@ def check_compose(answer: Callable[[Clamp, Clamp], Clamp]) -> None:
         h = torch.linspace(-8, 8, 1601, dtype=torch.float64)
         if (_apply(map_, h) - _apply(second, _apply(first, h))).abs().max() < 1e-9:
             continue
-        for message, wrong in _slips(first, second).items():
-            assert not _close(map_, wrong), f"{name}: {message}"
+        slips = {f"{name}: {message}": wrong for message, wrong in _slips(first, second).items()}
+        refuse(slips, functools.partial(_close, map_))
         raise AssertionError(f"{name}: {map_} is another function than first f, then g, by none of the usual slips")
 
 
 @exercise()
 def check_memory(answer: float) -> None:
-    """``answer`` must be the u > 0 of which half a value is left after 1,000 steps, u^1000 = 1/2, to four decimals.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: 1/e or 1 - 1/1000 instead of a half, a power or a division for a root, doubling.
-    """
+    """``answer`` must be the u > 0 of which half a value is left after 1,000 steps, u^1000 = 1/2, to four decimals."""
     u = float(answer)
     slips = {
         "this is 1 - 1/1000: after 1,000 steps about 1/e of the value is left, not a half": 1 - 1 / 1000,
@@ -124,8 +100,7 @@ def check_memory(answer: float) -> None:
         "this doubles the value in 1,000 steps; a half needs u below 1": 2 ** (1 / 1000),
         "the sign: -u has the same size, but asked for is u above 0": -(0.5 ** (1 / 1000)),
     }
-    for message, wrong in slips.items():
-        assert abs(u - wrong) > 1e-7, message
+    refuse(slips, lambda wrong: not abs(u - wrong) > 1e-7)
     assert 0 < u < 1, f"u is {u:.6g}: from 1 on nothing is lost, and at 0 or below nothing of the sign is kept"
     half = math.log(2) / -math.log(u)
     assert abs(half - 1000) < 12, f"with u = {u:.7g} half of a value is left after {half:.4g} steps, not 1,000"

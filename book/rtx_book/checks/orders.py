@@ -9,7 +9,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rtx_book.checks.answers import as_tensor, compare, compare_number, draw, exercise
+from rtx_book.checks.answers import as_tensor, compare, compare_number, draw, exercise, flat
 
 _ORDERS = ([2, 0, 3, 1], [4, 3, 2, 0, 1], [1, 2, 0], [0, 1, 2, 3, 4, 5], [5, 2, 4, 0, 1, 3])
 
@@ -19,45 +19,33 @@ def check_seen(answer: Callable[[Tensor], Tensor]) -> None:
     """``answer(order)`` must be the query stream's mask (T, T), True where row i may see column j.
 
     ``order`` (T,) lists positions: order[0] is predicted first.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: the order used as if it were the rank, rows and columns exchanged, a word that sees itself, the
-        mask turned round, the causal mask whatever the order.
     """
-    given, right = [], []
-    wrong: dict[str, list[Tensor]] = {
-        "order lists positions; what is compared is each position's place in it, the rank: order.argsort()": [],
-        "rows and columns are exchanged: row i asks, column j is seen": [],
-        "a query never sees its own word: that is the content stream's mask": [],
-        "this is the contrary: a word sees what comes before it in the order, not behind it": [],
-        "this is the mask from left to right, whatever the order": [],
-    }
+    by_place = "order lists positions; what is compared is each position's place in it, the rank: order.argsort()"
+    masks: dict[str, list[Tensor]] = {}
     for order in map(torch.tensor, _ORDERS):
         rank, index = order.argsort(), torch.arange(len(order))
         found = as_tensor(answer(order.clone()))
         assert found.shape == (len(order),) * 2, f"the shape must be {(len(order),) * 2}, it is {tuple(found.shape)}"
         assert found.dtype == torch.bool, f"the mask must hold True and False, it is of {found.dtype}"
         seen = rank[None] < rank[:, None]
-        slips = (order[None] < order[:, None], seen.T, rank[None] <= rank[:, None], ~seen, index[None] < index[:, None])
-        given.append(found.flatten())
-        right.append(seen.flatten())
-        for kept, slip in zip(wrong.values(), slips, strict=True):
-            kept.append(slip.flatten())
-    every = {message: torch.cat(masks).double() for message, masks in wrong.items()}
-    compare(torch.cat(given).double(), torch.cat(right).double(), every)
+        every = {
+            "given": found,
+            "right": seen,
+            by_place: order[None] < order[:, None],
+            "rows and columns are exchanged: row i asks, column j is seen": seen.T,
+            "a query never sees its own word: that is the content stream's mask": rank[None] <= rank[:, None],
+            "this is the contrary: a word sees what comes before it in the order, not behind it": ~seen,
+            "this is the mask from left to right, whatever the order": index[None] < index[:, None],
+        }
+        for name, mask in every.items():
+            masks.setdefault(name, []).append(mask)
+    slips = {name: flat(own) for name, own in masks.items()}
+    compare(slips.pop("given"), slips.pop("right"), slips)
 
 
 @exercise("Right: one token in six is a target, 510 / 6.")
 def check_targets(answer: float) -> None:
-    """``answer`` must be the number of targets in a text of 510 tokens with K = 6: 85.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: the context counted in place of the targets, K taken for their ratio, BERT's share, all tokens.
-    """
+    """``answer`` must be the number of targets in a text of 510 tokens with K = 6: 85."""
     slips = {
         "these are the tokens that are not predicted": 425,
         "K is all tokens over the targets, not context over targets": 102,
@@ -70,13 +58,7 @@ def check_targets(answer: float) -> None:
 
 @exercise("Right: three words have to be chosen, each by itself: 0.15 cubed, one name in 296.")
 def check_whole_name(answer: float) -> None:
-    """``answer`` must be the probability that all three words of a name are hidden, each with 0.15 by itself: 0.003375.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: ERNIE's probability, shares added, two words alone, at least one word, no word.
-    """
+    """``answer`` must be the probability that all three words of a name are hidden, each with 0.15 by itself."""
     slips = {
         "this is how often ERNIE hides it, which draws once for the whole name": 0.15,
         "probabilities of words that are chosen by themselves multiply, they do not add": 0.45,
@@ -89,14 +71,7 @@ def check_whole_name(answer: float) -> None:
 
 @exercise("Right: the losses of all tokens are added, divided by the words, and only then comes the exponential.")
 def check_word_perplexity(answer: Callable[[Tensor, int], float]) -> None:
-    """``answer(losses, words)`` must be the perplexity of a word, given the losses (N,) of N tokens in nats.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: divided by the tokens, the mean of the tokens' perplexities, bits, no exponential, nothing
-        divided.
-    """
+    """``answer(losses, words)`` must be the perplexity of a word, given the losses (N,) of N tokens in nats."""
     losses = draw(5, (9,))[0].abs() + 0.5
     words, total = 6, float(losses.sum())
     slips = {

@@ -18,12 +18,6 @@ def check_compose(answer: Callable[[Map, Map], Map]) -> None:
     """``answer(second, first)`` must make one step of two, each a pair (a, b) that stands for h -> a h + b.
 
     The pair that it returns must do to any h what ``first`` and then ``second`` do.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: the two in the wrong order, what the first step added not multiplied, factors added, one of
-        the steps left out.
     """
     a1, b1, a2, b2 = draw(3, *4 * [(5,)])
     given = answer((a2, b2), (a1, b1))
@@ -39,14 +33,7 @@ def check_compose(answer: Callable[[Map, Map], Map]) -> None:
 
 @exercise("Right: 1 for the position itself, and (kernel - 1) x dilation more for every layer.")
 def check_field(answer: float) -> None:
-    """``answer`` must be the receptive field of a stack with kernel 3 and the dilations 1, 2, 4, 8 and 16.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: the position itself forgotten, taps counted in place of gaps, dilations left out, a product,
-        a kernel of 2, the dilations counted one too few.
-    """
+    """``answer`` must be the receptive field of a stack with kernel 3 and the dilations 1, 2, 4, 8 and 16."""
     slips = {
         "the position itself counts too": 62,
         "three taps have two gaps between them: a layer adds (kernel - 1) x dilation": 94,
@@ -60,14 +47,7 @@ def check_field(answer: float) -> None:
 
 @exercise("Right: only words count, in the sum and in the number that it is divided by.")
 def check_masked_mean(answer: Callable[[Tensor, Tensor], Tensor]) -> None:
-    """``answer(x, ids)`` must average x (B, T, D) over the positions whose id is not 0, the padding: (B, D).
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: padding averaged over as in the authors' code, a sum divided by T or not at all, the mean over
-        the whole batch, the maximum, the last word alone.
-    """
+    """``answer(x, ids)`` must average x (B, T, D) over the positions whose id is not 0, the padding: (B, D)."""
     ids = torch.tensor([[4, 2, 7, 1, 3], [5, 2, 0, 0, 0], [6, 0, 0, 0, 0]])
     (x,) = draw(8, (3, 5, 4))
     words = (ids != 0).unsqueeze(-1)
@@ -86,13 +66,7 @@ def check_masked_mean(answer: Callable[[Tensor, Tensor], Tensor]) -> None:
 
 @exercise("Right: 1.0 - 0.2 of the weights are kept, so one in five is dropped, at every test anew.")
 def check_left_on(answer: float) -> None:
-    """``answer`` must be the share of attention weights that the authors' code drops at test time: 0.2.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: the share that is kept, nothing, the rate of the training, the keep rate of the training.
-    """
+    """``answer`` must be the share of attention weights that the authors' code drops at test time: 0.2."""
     value = float(answer)
     assert abs(value) > 1e-3, "at test time keep is 1.0, and the attention is given keep - 0.2"
     slips = {

@@ -19,12 +19,6 @@ def check_shift_matrix(answer: Callable[[int, int], Tensor]) -> None:
     """``answer(k, width)`` must be the matrix (D, D) that takes the sinusoidal encoding of any p to that of p + k.
 
     The entries of an encoding come in the paper's order: sin w_0 p, cos w_0 p, sin w_1 p, ...
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: the way back, one sign for both sines, sines and cosines in halves, one frequency for each
-        component instead of each pair, all pairs alike, cosine and sine exchanged.
     """
     k, width = 3, 6
     steps = torch.arange(0, width, 2, dtype=torch.float64)
@@ -48,14 +42,7 @@ def check_shift_matrix(answer: Callable[[int, int], Tensor]) -> None:
 
 @exercise("Right: every pair of neighbours turns by p times its own frequency.")
 def check_rotary(answer: Callable[[Tensor, int], Tensor]) -> None:
-    """``answer(x, p)`` must be x (K,), a query or a key at position p, turned as rotary embedding turns it.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: turned backwards, pairs taken from the two halves, exponent i/K, all pairs alike, positions
-        that start at 1, a sign lost, the encoding added instead.
-    """
+    """``answer(x, p)`` must be x (K,), a query or a key at position p, turned as rotary embedding turns it."""
     width, p = 6, 3
     x = torch.tensor([0.5, -1.0, 2.0, 0.25, -0.75, 1.5], dtype=torch.float64)
     w = _BASE ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
@@ -80,14 +67,7 @@ def check_rotary(answer: Callable[[Tensor, int], Tensor]) -> None:
 
 @exercise("Right: 2^(-8/H), and each slope is that times the one before.")
 def check_slopes(answer: Callable[[int], Tensor]) -> None:
-    """``answer(heads)`` must be ALiBi's slopes (H,) for a number of heads that is a power of two.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: a first slope of 1, a rule that is right for 8 heads only, minus signs, reversed order,
-        slopes in equal steps, e instead of 2.
-    """
+    """``answer(heads)`` must be ALiBi's slopes (H,) for a number of heads that is a power of two."""
     for heads in (8, 4):
         h = torch.arange(1, heads + 1, dtype=torch.float64)
         right, share = ALiBi(heads).slopes(), (h - 1) / heads
@@ -105,14 +85,7 @@ def check_slopes(answer: Callable[[int], Tensor]) -> None:
 
 @exercise("Right: row i starts at distance i, and no row was copied by itself.")
 def check_relative_shift(answer: Callable[[Tensor], Tensor]) -> None:
-    """``answer(x)`` must move row i of x (T, N) by T - 1 - i to the left; what wraps around is not looked at.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: nothing moved, rows moved to the right or one place too few, all rows moved alike, the column
-        of zeros behind instead of in front, the first row not dropped.
-    """
+    """``answer(x)`` must move row i of x (T, N) by T - 1 - i to the left; what wraps around is not looked at."""
     for rows, columns in ((4, 4), (3, 5)):
         x = torch.arange(1.0, rows * columns + 1, dtype=torch.float64).view(rows, columns)
         seen = torch.ones(rows, columns, dtype=torch.bool).tril(columns - rows)
@@ -136,11 +109,6 @@ def check_slip(answer: str) -> None:
     """``answer`` must be the letter of the property that a table with one frequency for each component has lost.
 
     That table holds sin(p base^(-j/D)) at even j and cos(p base^(-j/D)) at odd j.
-
-    Raises
-    ------
-    AssertionError
-        Saying why the property that was named still holds, or that the answer is none of the letters.
     """
     holds = {
         "a": "they do stay between -1 and 1: every entry is still a sine or a cosine",

@@ -13,14 +13,7 @@ from rtx_book.checks.answers import compare, compare_number, draw, exercise
 
 @exercise("Right: 19 tokens are chosen, and eight of ten of them are replaced by [MASK].")
 def check_masks(answer: float) -> None:
-    """``answer`` must be how many [MASK] BERT's rule puts into a row of 128 tokens on average, 15.2.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: all that are chosen counted, nothing rounded, shares of the whole row, the random words
-        counted too.
-    """
+    """``answer`` must be how many [MASK] BERT's rule puts into a row of 128 tokens on average, 15.2."""
     slips = {
         "19 tokens are chosen and have to be named, but two of ten of them do not become [MASK]": 19,
         "tokens are whole: 0.15 x 128 is rounded, and not all that are chosen become [MASK]": 19.2,
@@ -34,13 +27,7 @@ def check_masks(answer: float) -> None:
 
 @exercise("Right: the softmax makes shares of the layers, and gamma scales their sum.")
 def check_mix(answer: Callable[[Tensor, Tensor, Tensor], Tensor]) -> None:
-    """``answer(layers, w, gamma)`` must be gamma times the mean of the layers (L, B, T, C) with weights softmax(w).
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: no softmax, gamma left out or inside of the softmax, equal weights, a sum over another axis.
-    """
+    """``answer(layers, w, gamma)`` must be gamma times the mean of the layers (L, B, T, C) with weights softmax(w)."""
     layers, w = draw(7, (3, 3, 4, 5), (3,))
     gamma = torch.tensor(1.7, dtype=torch.float64)
     shares = w.softmax(0)[:, None, None, None]
@@ -60,14 +47,7 @@ def check_mix(answer: Callable[[Tensor, Tensor, Tensor], Tensor]) -> None:
 
 @exercise("Right: only what was chosen counts, in the sum and in the number that it is divided by.")
 def check_hidden_loss(answer: Callable[[Tensor, Tensor], Tensor]) -> None:
-    """``answer(logits, y)`` must be the mean of -log softmax(logits)[y] over the places where y is not -100.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: a sum, a division by all places, a mean of the rows' means, the sign, logits that are no log
-        probabilities, bits in place of nats.
-    """
+    """``answer(logits, y)`` must be the mean of -log softmax(logits)[y] over the places where y is not -100."""
     (logits,) = draw(9, (2, 4, 6))
     y = torch.tensor([[-100, 3, 5, -100], [2, -100, -100, -100]])
     chosen = y >= 0
@@ -90,13 +70,7 @@ def check_hidden_loss(answer: Callable[[Tensor, Tensor], Tensor]) -> None:
 
 @exercise("Right: (1 - 0.9) / sqrt(1 - 0.99) = 1. With these two numbers the first step is as it should be.")
 def check_first_step(answer: float) -> None:
-    """``answer`` must be by how much Adam's first step is too long without correction, with b2 = 0.99: 1.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: the old b2, the root forgotten, one estimate alone, the fraction turned round.
-    """
+    """``answer`` must be by how much Adam's first step is too long without correction, with b2 = 0.99: 1."""
     slips = {
         "this is for 0.999: the root is that of 1 - 0.99": 10**0.5,
         "v is squared: its root divides": 10,

@@ -25,12 +25,6 @@ def check_windows(answer: Callable[[Tensor, int], Tensor]) -> None:
     """``answer(x, window)`` must gather from x (B, T, D) the window that ends at each step: (B, T, window, D).
 
     Position j of a window holds its j-th input in order of time; zeros stand before the start.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: windows that begin at their step or are centred on it, that end one step early, reversed
-        order, the first input repeated instead of zeros, axes exchanged.
     """
     M, (x,) = 3, draw(5, (2, 6, 4))
 
@@ -57,12 +51,6 @@ def check_steps(answer: Callable[[Tensor, Tensor, int], Tensor]) -> None:
 
     z (B, T + window - 1, H) holds W_ih x + b_ih + b_hh, also of the zeros before the start. The result is
     (B, T, H), h_j = tanh(z_j + W_hh h_{j-1}) from h = 0 through each window.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: one run over everything, windows read backwards, a step too few, the matrix transposed or
-        left out, the mean over the steps.
     """
     M, T = 3, 5
     z, W = draw(6, (2, T + M - 1, 4), (4, 4))
@@ -92,14 +80,7 @@ def check_steps(answer: Callable[[Tensor, Tensor, int], Tensor]) -> None:
 
 @exercise("Right: one input, and window - 1 more for every layer.")
 def check_reach(answer: float) -> None:
-    """``answer`` must be how many inputs three LocalRNNs with a window of 6 let reach an output: n (M - 1) + 1.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: windows counted as if they did not overlap, the output's own input forgotten, a product of
-        windows, the doubling of dilated convolutions.
-    """
+    """``answer`` must be how many inputs three LocalRNNs with a window of 6 let reach an output: n (M - 1) + 1."""
     n, M = 3, 6
     slips = {
         "the windows overlap in one input: a further layer adds window - 1": n * M,
@@ -116,12 +97,6 @@ def check_order(answer: str) -> None:
 
     z for zero_grad, f for forward pass and loss, b for the backward pass, c for the clip, s for the step. zero_grad
     may stand anywhere but between the backward pass and the step.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: the clip before the backward pass or after the step, a backward pass without a loss, a step
-        before the backward pass, zero_grad in a place where it takes the gradient away.
     """
     order = str(answer).lower().replace(" ", "")
     named = ", ".join(f"{letter} {words}" for letter, words in ORDER.items())

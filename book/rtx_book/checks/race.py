@@ -51,12 +51,6 @@ def check_interval(answer: Callable[..., Sequence[float]]) -> None:
     """``answer(values, draws, level=0.95)`` must be the ends of the percentile interval of the median.
 
     values are n numbers, draws an array (R, n) of indices.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: values not drawn, the mean in place of the median, the wrong axis, all of the rest on each
-        side, the level taken as a quantile, a standard deviation in place of quantiles.
     """
     rng = np.random.default_rng(10)
     for n, level, z in ((7, 0.95, 1.959964), (9, 0.8, 1.281552)):
@@ -99,12 +93,6 @@ def check_arrival(answer: Callable[..., int | None]) -> None:
     """``answer(steps, values, metric, line)`` must be the first step at the finish line or beyond it, or None.
 
     "accuracy" is reached from below, every other metric from above.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: the direction of a loss or of the accuracy, a run that meets the line exactly, a place in place
-        of a step, the best or the last step, the last arrival, a run that never arrives.
     """
     steps = [50, 100, 150, 200, 250]
     exact = "a run that meets the line exactly has reached it"
@@ -143,12 +131,6 @@ def check_hidden_units(answer: Callable[[int, int, int], int]) -> None:
     """``answer(budget, inputs, outputs)`` must be the hidden units of a GRU with readout closest to a budget.
 
     The GRU has two biases, 3 H (D + H + 2) parameters, the readout O (H + 1).
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: one bias, none, no readout, a readout without bias, the gates of an LSTM or an RNN, the most
-        units within the budget rather than the closest number.
     """
     cases = [(50_817, 2, 1), (51_300, 1, 10), (54_700, 64, 65), (310, 3, 5), (1_000, 2, 40), (5_600, 3, 90)]
 
@@ -182,12 +164,5 @@ def check_hidden_units(answer: Callable[[int, int, int], int]) -> None:
 
 @exercise()
 def check_reports(answers: Mapping[str, bool | None]) -> None:
-    """``answers`` must say of each report in ``REPORTS`` whether it supports its conclusion; None: not answered yet.
-
-    Raises
-    ------
-    AssertionError
-        Naming the first wrong answer and the reason, or a report that is unknown or answered by something else than
-        True and False.
-    """
+    """``answers`` must say of each report in ``REPORTS`` whether it supports its conclusion; None: not answered yet."""
     judge(answers, REPORTS, "reports", "Right: equal size, equal tuning, equal cost, and seeds enough to tell.")

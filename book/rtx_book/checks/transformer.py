@@ -21,12 +21,6 @@ def check_masks(answer: Callable[[Tensor, Tensor], tuple[Tensor, Tensor, Tensor]
     source (B, S) and target (B, T) are ids, 0 is padding, which stands at the end of a row. The masks are bool,
     broadcastable to (B, 1, S, S), (B, 1, T, T) and (B, 1, T, S), in the order of ``NAMES``. Whether the decoder hides
     the target's padding too is left open: no real query comes after it.
-
-    Raises
-    ------
-    AssertionError
-        Naming the attention and the slip: meaning turned round, later keys seen, earlier keys hidden, the own
-        position hidden, padding forgotten, padding of the queries or of the wrong side, a wrong type or shape.
     """
     source = torch.tensor([[5, 6, 7, 8], [5, 6, 0, 0]])
     target = torch.tensor([[1, 3, 4], [1, 3, 0]])
@@ -74,13 +68,7 @@ def check_masks(answer: Callable[[Tensor, Tensor], tuple[Tensor, Tensor, Tensor]
 
 @exercise("Right: x + f(LN(x)) before, LN(x + f(x)) behind.")
 def check_sublayer(answer: Callable[[Tensor, Callable[[Tensor], Tensor], Callable, str], Tensor]) -> None:
-    """``answer(x, f, norm, where)`` must be x + f(norm(x)) for "pre" and norm(x + f(x)) for "post".
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: the two exchanged, no way around, the norm on the way around, only f normalised.
-    """
+    """``answer(x, f, norm, where)`` must be x + f(norm(x)) for "pre" and norm(x + f(x)) for "post"."""
     weight, x = draw(7, (6, 6), (2, 3, 6))
     x = 3 * x + 1
 
@@ -114,12 +102,6 @@ def check_smoothing(answer: Callable[[Tensor, Tensor, float], Tensor]) -> None:
     """``answer(logits (N, V), y (N,), epsilon)`` must be the mean cross-entropy in nats against smoothed labels.
 
     The right class gets 1 - epsilon + epsilon / V and every other class epsilon / V.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: nothing smoothed, epsilon shared by the others alone, the right class left at 1, a sum
-        instead of a mean, probabilities smoothed instead of labels, a missing sign.
     """
     logits = 2 * draw(3, (5, 4))[0]
     y, epsilon = torch.tensor([0, 1, 2, 3, 1]), 0.2
@@ -147,13 +129,7 @@ def check_smoothing(answer: Callable[[Tensor, Tensor, float], Tensor]) -> None:
 
 @exercise()
 def check_training_cost(answer: float) -> None:
-    """``answer`` must be the floating-point operations of 12 hours on 8 GPUs at 9.5e12 a second, to one per cent.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: a rate instead of a total, one GPU, hours or minutes for seconds, the exponent of tera.
-    """
+    """``answer`` must be the floating-point operations of 12 hours on 8 GPUs at 9.5e12 a second, to one per cent."""
     rate, seconds = 9.5e12, 12 * 3600
     slips = {
         "this is the rate of one GPU, operations per second; the table holds a total": rate,

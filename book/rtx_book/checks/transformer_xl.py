@@ -40,13 +40,6 @@ def check_shift(answer: Callable[[Tensor], Tensor]) -> None:
     Row i belongs to query i, which stands at position M + i of the S = M + T keys. Column c of x is for the distance
     S - 1 - c, so that key j finds its score, for the distance M + i - j, in column j + T - 1 - i. Keys after the query
     (j > M + i) are masked later, and may hold anything.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: nothing moved, columns read as distances 0, 1, ..., rows moved to the right or by i, the wrong
-        row dropped, the zeros put behind, the same move for all rows, right only without memory or for a single head;
-        else naming the first wrong cell.
     """
     cases = [(4, 0), (4, 3), (1, 4)]
     results = [_shift_case(answer, *case) for case in cases]
@@ -119,13 +112,6 @@ def check_update_memory(answer: Callable[[Tensor | None, Tensor, int], Tensor]) 
     """``answer(memory, h, length)`` must be the last `length` positions of [memory; h], without a gradient.
 
     memory (B, M, D) or None, h (B, T, D); the result is (B, min(length, M + T), D), also for a length of 0.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: not detached, h itself cut from its graph, the first positions instead of the last, only the
-        new segment or only the old memory, the new in front of the old, everything kept, zeros for what is not there
-        yet, a memory of None or a length of 0 not thought of.
     """
     for M, T, length in ((3, 2, 4), (3, 2, 9), (2, 5, 3), (0, 3, 2), (3, 2, 0)):  # M = 0 stands for None
         old, new = draw(9, (2, M, 4), (2, T, 4))
@@ -168,12 +154,6 @@ def check_same_length_mask(answer: Callable[[int, int, int], Tensor]) -> None:
 
     Query i stands at position past + i and sees `length` keys, itself the last of them, or as many as there are:
     i - length < j - past <= i.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: a key too many or too few, the query itself left out, the future seen, True for what is
-        hidden, the memory forgotten in counting or counted as it happens to be, one window for all queries, no window.
     """
     for T, past, length in ((4, 4, 2), (4, 2, 5), (3, 0, 2)):
         i, j = torch.arange(T)[:, None], torch.arange(past + T) - past
@@ -209,12 +189,6 @@ def check_reach(answer: Callable[[int, int, int], int]) -> None:
 
     It is the distance from the last position of a segment of `length`, after many segments, to the furthest position
     whose input changes its output. The memory may be shorter or longer than a segment.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: segments counted instead of memories, the segment itself forgotten, a layer too many, all in
-        one layer, positions counted instead of a distance, every layer taken to add the memory and no more.
     """
     cases = [(1, 4, 4), (2, 4, 4), (3, 8, 4), (3, 0, 4), (3, 2, 4), (2, 6, 4), (4, 5, 1), (3, 1, 5)]
     whatever = "each layer reaches by the memory, whatever the segment's length"
@@ -255,12 +229,6 @@ def check_border_gradient(answers: Mapping[str, bool | None]) -> None:
 
     A statement names what may act on what: a value by way of the memory, or a loss in the gradient of something. What
     is true is found with autograd, on a small model and two segments.
-
-    Raises
-    ------
-    AssertionError
-        Naming the first wrong answer and the reason, or a statement that is missing, unknown or answered by something
-        else than True and False.
     """
     statements = {statement: (truth, BORDER[statement]) for statement, truth in border().items()}
     right = "Right: the memory hands on values, and the weights of now learn from them."

@@ -27,14 +27,7 @@ TRANSIENT = (
 
 @exercise("Right: diag(1 - h_j^2) W_hh.")
 def check_jacobian(answer: Callable[[Tensor, Tensor, Tensor], Tensor]) -> None:
-    """``answer(h_before, h_after, W)`` must be dh_after/dh_before of a tanh RNN, (H, H), from (H,), (H,) and (H, H).
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: slope at the wrong step, slope of the state instead of the pre-activation, diagonal
-        on the wrong side, transpose, missing square.
-    """
+    """``answer(h_before, h_after, W)`` must be dh_after/dh_before of a tanh RNN, (H, H), from (H,), (H,) and (H, H)."""
     weight, before, drive = draw(2, (4, 4), (4,), (4,))
     weight, before = 0.5 * weight, torch.tanh(before)
     after = torch.tanh(weight @ before + drive)
@@ -58,14 +51,7 @@ def check_jacobian(answer: Callable[[Tensor, Tensor, Tensor], Tensor]) -> None:
 
 @exercise()
 def check_transient(answer: Tensor) -> None:
-    """``answer`` must be 2 x 2 with eigenvalues of modulus <= 0.9, ||W||_2 <= 2, and ||W^k||_2 > 5 for some k.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: wrong shape, eigenvalues too large, growth in a single step, a normal matrix, too
-        little growth.
-    """
+    """``answer`` must be 2 x 2 with eigenvalues of modulus <= 0.9, ||W||_2 <= 2, and ||W^k||_2 > 5 for some k."""
     weight = torch.as_tensor(answer, dtype=torch.float64)
     assert weight.shape == (2, 2), f"W must be 2 x 2, this is {tuple(weight.shape)}"
     powers = [torch.linalg.matrix_norm(torch.linalg.matrix_power(weight, k), 2).item() for k in range(1, 100)]
@@ -81,14 +67,7 @@ def check_transient(answer: Tensor) -> None:
 
 @exercise("Right: one factor for all gradients, and only when their joint norm exceeds the threshold.")
 def check_clip(answer: Callable[[Sequence[Tensor], float], Sequence[Tensor]]) -> None:
-    """``answer(gradients, threshold)`` must return the gradients, scaled to a joint norm of at most the threshold.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: each tensor clipped alone, values clipped, small gradients scaled up, sum of norms,
-        nothing returned.
-    """
+    """``answer(gradients, threshold)`` must return the gradients, scaled to a joint norm of at most the threshold."""
     gradients = (torch.tensor([2.0, 1.0], dtype=torch.float64), torch.tensor([[2.0], [4.0]], dtype=torch.float64))
     large, alone = flat(gradients), flat([g / g.norm() for g in gradients])
     added = large / sum(float(g.norm()) for g in gradients)
@@ -109,14 +88,7 @@ def check_clip(answer: Callable[[Sequence[Tensor], float], Sequence[Tensor]]) ->
 
 @exercise("Right: 1/9 - 1/16 = 7/144.")
 def check_product_baseline(answer: float) -> None:
-    """``answer`` must be the least squared error of a constant when the label is the *product* of two U(0, 1) values.
-
-    Raises
-    ------
-    AssertionError
-        Naming the slip: the sum's baseline, the error of answering 0, the mean or its square in place of the error,
-        product of the variances, predicting 1.
-    """
+    """``answer`` must be the least squared error of a constant when the label is the *product* of two U(0, 1)."""
     slips = {
         "1/6 belongs to the sum: variances add there, but not for a product": 1 / 6,
         "1/9 is E[y^2]: so much is lost by answering 0, and another constant loses less": 1 / 9,

@@ -285,6 +285,3 @@ def plain(text: str) -> str:
 def as_html(text: str) -> str:
     """The same as HTML, with code in its own face."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(plain(text), quote=False))
-
-
-# ------------------------------------------------------------------------------------------------ the table

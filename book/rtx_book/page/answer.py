@@ -35,7 +35,6 @@ def ask(
     label: str,
     options: Sequence[Any] | Mapping[Any, str] | None = None,
     parts: Sequence[str] = ("first", "second"),
-    otherwise: str | None = None,
     rules: Sequence[Rule] = (),
 ) -> HTML:
     """A field and a button "Check" that say what ``check`` says, in Jupyter, in Colab and on a page without a kernel.
@@ -60,8 +59,6 @@ def ask(
         gives each its text.
     parts
         Names of the two fields of a pair.
-    otherwise
-        What is said about any other answer, which stands for braces; by default what the check says.
     rules
         For a matrix that many answers solve: what the check tests, in its order. They decide on the page.
     """
@@ -71,7 +68,7 @@ def ask(
     judged, praise = _judge(check, right)
     if judged:
         raise ValueError(f"right must be an answer that the check accepts, about {right!r} it says: {judged}")
-    general = otherwise or (_general(check, float(right)) if kind == "number" else _NEVER)
+    general = _general(check, float(right)) if kind == "number" else _NEVER
     answers = _answers(kind, right, slips, list(texts))
     if texts and not any(_same(answer, right) for answer in answers):
         raise ValueError(f"right must be made of the options {list(texts)}, got {right!r}")

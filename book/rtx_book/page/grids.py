@@ -1,5 +1,6 @@
 """Pictures made of cells: a value is opacity over the page, light or dark, and a bar says which value looks how."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 
-from rtx_lib.plots.heatmaps import paint
+from rtx_lib.plots.heatmaps import name_above, paint, tint, word
 from rtx_lib.plots.style import GREY
 
 HATCHED: dict[str, Any] = {"facecolor": "none", "edgecolor": GREY, "linewidth": 0, "hatch": "////", "alpha": 0.5}
@@ -29,6 +30,19 @@ def fill(ax: Axes, places: Any, **look: Any) -> None:
 def fill_cells(ax: Axes, cells: np.ndarray, **look: Any) -> None:
     """The cells (rows, columns) that are True as one shape, from the top."""
     fill(ax, np.argwhere(cells)[:, ::-1], **look)
+
+
+def share_cells(
+    ax: Axes, shares: np.ndarray, columns: Sequence[str], rows: Sequence[str], least: float, **font: Any
+) -> None:
+    """Shares as cells, with the numbers from ``least`` on; the columns are named above, the rows at the left."""
+    paint(ax, tint(0.75 * shares.clip(max=1)))
+    for i, k in np.argwhere(shares >= least):
+        word(ax, k, i, f"{shares[i, k]:.2f}".removeprefix("0"), **font)
+    ax.set_xticks(range(len(columns)), columns)
+    ax.set_yticks(range(len(rows)), rows)
+    name_above(ax, "", "")
+    ax.spines[:].set_visible(False)
 
 
 def scale_bar(ax: Axes, image: np.ndarray, low: float, high: float) -> Axes:

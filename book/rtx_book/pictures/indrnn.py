@@ -67,16 +67,6 @@ def draw_decay(u: float, held: Any, resting: Any) -> Figure:
     return fig
 
 
-def describe_decay(u: float) -> str:
-    """What :func:`draw_decay` shows of an IndRNN's neuron, in words."""
-    if u == 0:
-        return "With u = 0 nothing is left after one step."
-    size = "decays" if abs(u) < 1 else "keeps its size" if abs(u) == 1 else "grows"
-    if u < 0:
-        return f"With u = {u:g} the nudge {size}, with alternating sign, around a bias; at rest it is gone at once."
-    return f"With u = {u:g} the nudge {size}, at rest and around a bias alike."
-
-
 def draw_composition(x: Any, first: Step, second: Step, single: Mapping[str, Step], title: str, **axes: Any) -> Figure:
     """Left two functions; right the second applied to the first, and over it a single function that does the same.
 

@@ -17,7 +17,6 @@ from rtx_lib.plots.heatmaps import name_above, word
 from rtx_lib.plots.style import CYCLE, GREY, INK
 
 MOST_WORDS = 8
-HOLE = "▢"
 
 
 def streams(order: Sequence[int], count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -41,15 +40,6 @@ def streams(order: Sequence[int], count: int) -> tuple[np.ndarray, np.ndarray]:
     query = (rank[None] < rank[:, None]) & (rank[:, None] >= 0)
     content = query | (rank[None] < 0) | np.eye(count, dtype=bool)
     return query, content
-
-
-def factors(words: Sequence[str], order: Sequence[int]) -> list[str]:
-    """What is asked, step by step: the text with the words that are seen, and holes for the others."""
-    query, _ = streams(order, len(words))
-    return [
-        f"p({words[place]} | {' '.join(w if sees else HOLE for w, sees in zip(words, query[place], strict=True))})"
-        for place in order
-    ]
 
 
 def draw_order(words: Sequence[str], order: Sequence[int]) -> Figure:

@@ -20,8 +20,9 @@ from rtx_book.page.diagram import links
 from rtx_book.page.explorer import MOVE, control, explorer, stack_frames
 from rtx_book.page.figure import in_page, scroll_box
 from rtx_book.page.film import at_frame
+from rtx_book.page.grids import share_cells
 from rtx_book.words import listed
-from rtx_lib.plots.heatmaps import floats, name_above, paint, tint, word
+from rtx_lib.plots.heatmaps import floats, paint, tint, word
 from rtx_lib.plots.style import CYCLE, GREY, INK, look
 
 # ------------------------------------------------------------------------------------------------ hops
@@ -61,17 +62,11 @@ def draw_hops(
     cells, labels = _cells(sentences, weights)
     count, hops = cells.shape
     fig, ax = plt.subplots(figsize=(5.8, 1.0 + 0.33 * max(rows + 1, count)))
-    paint(ax, tint(0.75 * cells.clip(max=1)))
-    for i, k in np.argwhere(cells >= 0.05):
-        word(ax, k, i, f"{cells[i, k]:.2f}".removeprefix("0"), fontsize=11)
+    share_cells(ax, cells, [f"hop {k + 1}" for k in range(hops)], labels, 0.05, fontsize=11)
     for i in supports:
         frame: dict[str, Any] = {"fill": False, "edgecolor": CYCLE[1], "linewidth": 1.8, "gid": "support"}
         ax.add_patch(Rectangle((-0.47, i - 0.42), hops - 0.06, 0.84, **frame))
     ax.set_ylim(max(rows + 1, count) - 0.5, -0.5)
-    ax.set_xticks(range(hops), [f"hop {k + 1}" for k in range(hops)])
-    ax.set_yticks(range(count), labels)
-    name_above(ax, "", "")
-    ax.spines[:].set_visible(False)
     for i in range(1, count):  # they lead the eye from a sentence to its cells
         ax.axhline(i - 0.5, color=GREY, alpha=0.4, linewidth=0.6, linestyle="-")
     fig.suptitle(f"{question}? {_said(answer, right)}", x=0.02, ha="left")
@@ -96,7 +91,7 @@ def describe_hops(
 
 
 def hops_explorer(
-    stories: Sequence[Mapping[str, Any]], *, title: str | None = None, caption: str | None = None, start: int = 0
+    stories: Sequence[Mapping[str, Any]], *, title: str | None = None, caption: str | None = None
 ) -> HTML:
     """A slider over several stories, without a kernel.
 
@@ -104,7 +99,7 @@ def hops_explorer(
     ----------
     stories
         The arguments of :func:`draw_hops` for each story but ``rows``; two at least.
-    title, caption, start
+    title, caption
         As in :func:`rtx_book.page.explorer.explorer`.
     """
     rows = max((len(story["sentences"]) for story in stories), default=0)
@@ -115,7 +110,6 @@ def hops_explorer(
         alt=lambda number: describe_hops(**stories[number - 1]),
         title=title,
         caption=caption,
-        start=start,
     )
 
 

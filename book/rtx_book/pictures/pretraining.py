@@ -7,7 +7,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from rtx_lib.plots.heatmaps import floats, name_above, paint, tint, word
+from rtx_book.page.grids import share_cells
+from rtx_lib.plots.heatmaps import floats
 
 GAP = "____"
 
@@ -30,14 +31,8 @@ def draw_fillings(
     """
     table, shown = _table(sentence, place, words, shares, rows)
     fig, ax = plt.subplots(figsize=(5.8, 1.35 + 0.33 * rows))
-    paint(ax, tint(0.75 * table))
-    for i, k in np.argwhere(table >= 0.005):
-        word(ax, k, i, f"{table[i, k]:.2f}".removeprefix("0"))
+    share_cells(ax, table, list(shares), [words[i] for i in shown], 0.005)
     ax.set_ylim(rows - 0.5, -0.5)
-    ax.set_xticks(range(len(shares)), list(shares))
-    ax.set_yticks(range(len(shown)), [words[i] for i in shown])
-    name_above(ax, "", "")
-    ax.spines[:].set_visible(False)
     fig.suptitle(_gapped(sentence, place), x=0.02, ha="left")
     return fig
 

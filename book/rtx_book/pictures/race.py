@@ -88,28 +88,26 @@ def reached(result: Summary) -> Literal["full", "right", "none"]:
     return "full" if result["solved"] == result["seeds"] else "right"
 
 
-def mark_seeds(ax: Axes, lane: str, at: float, result: Summary, *, upright: bool = False) -> None:
-    """A dash for each seed of a lane and a large mark for their median, filled as :func:`reached` says.
-
-    ``at`` is the row where values run to the right, and the column where they run upwards.
-    """
-    own, dash, size = look(lane), "_" if upright else "|", 7.5 if upright else 8.5
-    seeds: dict[str, Any] = {"marker": dash, "markersize": 8, "markeredgewidth": 1.2, "alpha": 0.75, "label": "_seeds"}
-    median: dict[str, Any] = {"marker": own["marker"], "markersize": size, "markeredgewidth": 1.6, "label": "_median"}
-    median |= {"fillstyle": reached(result), "markerfacecoloralt": "none", "zorder": 4}
-    for values, style in ((result["values"], seeds), ([result["median"]] * bool(result["values"]), median)):
-        ends = [values, [at] * len(values)]
-        ax.plot(*ends[:: -1 if upright else 1], color=own["color"], linestyle="none", **style)
+def mark(ax: Axes, lane: str, x: Any, y: Any, size: float, edge: float, **style: Any) -> None:
+    """Marks of a lane in its look; ``fillstyle`` is "full", "right" (half) or "none"."""
+    own = look(lane)
+    looks = {"marker": own["marker"], "markersize": size, "markeredgewidth": edge, "markerfacecoloralt": "none"}
+    ax.plot(x, y, **{"color": own["color"], "linestyle": "none"} | looks | style)
 
 
-def metric_axis(ax: Axes, side: Literal["x", "y"], task: Task) -> None:
-    """A task's metric along one side: its scale, and numbers of three digits."""
-    axis = getattr(ax, f"{side}axis")
+def rows_from_above(ax: Axes, names: Sequence[str], fontsize: float | None = None) -> None:
+    """A row for each name, the first on top."""
+    ax.set_yticks(range(len(names)), names, fontsize=fontsize)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+
+
+def metric_upwards(ax: Axes, task: Task) -> None:
+    """A task's metric as the upward axis: its scale, and numbers of three digits."""
     if is_log(task):
-        getattr(ax, f"set_{side}scale")("log", nonpositive="mask")
-        axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: three(value)))
-    axis.set_minor_formatter(NullFormatter())
+        ax.set_yscale("log", nonpositive="mask")
+        ax.yaxis.set_minor_locator(NullLocator())
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: three(value)))
+    ax.yaxis.set_minor_formatter(NullFormatter())
 
 
 # ---- lines
@@ -139,10 +137,10 @@ def draw_lane(ax: Axes, runs: Sequence[Run], yours: Run | None, finish: tuple[st
     if line is not None:
         baseline(ax, line, f"finish line {three(line)}")
     if yours and len(yours["steps"]):
-        mark: dict[str, Any] = {"marker": "*", "markersize": 10, "markevery": max(1, len(yours["steps"]) // 8)}
         strong: dict[str, Any] = {"color": INK, "linestyle": "-", "linewidth": 3, "zorder": 5}
-        ax.plot(yours["steps"], yours["values"], label=f"your run: {yours['name']}", **strong, **mark)
-    metric_axis(ax, "y", task)
+        strong |= {"marker": "*", "markersize": 10, "markevery": max(1, len(yours["steps"]) // 8)}
+        ax.plot(yours["steps"], yours["values"], label=f"your run: {yours['name']}", **strong)
+    metric_upwards(ax, task)
     ax.set(xlabel="training steps", ylabel=described(task))
     label_lines(ax, fontsize=9)
 
@@ -252,13 +250,11 @@ def draw_ranking(task: Task, lanes: Mapping[str, str], values: Mapping[str, Mapp
     found = _ranked(task, values, seed)
     fig, ax = plt.subplots(figsize=(5.8, 1.0 + 0.26 * len(found)))
     for y, (lane, value) in enumerate(found.items()):
-        style = look(lane) | {"linestyle": "none", "markersize": 9}
         others = list(values[lane].values())
-        ax.plot(others, [y] * len(others), alpha=0.6, label="_seeds", **style | {"marker": "|"})
-        ax.plot([value], [y], label="_seed", **style)
-    names = [f"{place}. {lanes[lane]}" for place, lane in enumerate(found, start=1)]
-    ax.set_yticks(range(len(names)), names, fontsize=12)
-    ax.set(ylim=(len(names) - 0.5, -0.5), xlabel=f"{task['name']}: {task['label']}, better to the right")
+        mark(ax, lane, others, [y] * len(others), 9, 1, alpha=0.6, label="_seeds", marker="|")
+        mark(ax, lane, [value], [y], 9, 1, label="_seed")
+    rows_from_above(ax, [f"{place}. {lanes[lane]}" for place, lane in enumerate(found, start=1)], 12)
+    ax.set_xlabel(f"{task['name']}: {task['label']}, better to the right")
     ax.set_xscale("log" if is_log(task) else "linear")
     ax.xaxis.set_inverted(not rises(task["metric"]))
     fig.suptitle(f"Seed {seed} names {lanes[next(iter(found))]} the best", fontsize=12.5)
@@ -299,13 +295,12 @@ def draw_controls(
             if all(lane in own for lane in pair):
                 ax.plot([own[lane] for lane in pair], [y, y], "-", color=GREY, linewidth=2.6, zorder=1, label="_gain")
                 for lane, fill in zip(pair, ("none", "full"), strict=True):
-                    style: dict[str, Any] = {"marker": "o", "color": look(lane)["color"], "linestyle": "none"}
-                    style |= {"markersize": 8, "markeredgewidth": 1.5, "fillstyle": fill, "zorder": 2}
-                    ax.plot([own[lane]], [y], label=lanes[lane] if y == 0 else "_lane", **style)
+                    label = lanes[lane] if y == 0 else "_lane"
+                    mark(ax, lane, [own[lane]], [y], 8, 1.5, marker="o", fillstyle=fill, zorder=2, label=label)
         ax.set_xlabel("way from nothing to the best")
         ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), fontsize=10.5, handletextpad=0.2)
-    panels[0].set_yticks(range(len(ways)), list(ways), fontsize=11)
-    panels[0].set(xlim=(-0.06, 1.06), ylim=(len(ways) - 0.5, -0.5))
+    rows_from_above(panels[0], list(ways), 11)
+    panels[0].set_xlim(-0.06, 1.06)
     return fig
 
 
@@ -405,9 +400,7 @@ def _cell(ax: Axes, at: tuple[float, float], task: Task, lane: str, result: Summ
         return
     if kind == "first":
         ax.add_patch(Rectangle((x - 0.48, y - 0.47), 0.96, 0.94, color=CYCLE[0], alpha=_TINT, linewidth=0))
-    mark: dict[str, Any] = {"marker": "o", "markersize": 5.5, "markeredgewidth": 1.2, "linestyle": "none"}
-    mark |= {"fillstyle": reached(result), "markerfacecoloralt": "none", "label": f"_{lane}"}
-    ax.plot([x - 0.4], [y], color=look(lane)["color"], **mark)
+    mark(ax, lane, [x - 0.4], [y], 5.5, 1.2, marker="o", fillstyle=reached(result), label=f"_{lane}")
     text = short(task, result["median"]) if result["values"] else "diverged"
     kinds: dict[str, dict[str, Any]] = {"first": {"fontweight": "bold"}, "missing": {"color": GREY, "style": "italic"}}
     looks = kinds.get(kind, {})
@@ -478,14 +471,17 @@ def draw_lengths(
     for ax, lane in zip(grid.flat, order, strict=False):
         _length_panel(ax, task, lane, curves, lengths)
         for length, result in found[lane].items():
-            mark_seeds(ax, lane, length, result, upright=True)
+            at = [length] * len(result["values"])
+            mark(ax, lane, at, result["values"], 8, 1.2, marker="_", alpha=0.75, label="_seeds")
+            middle = [result["median"]] * bool(at)
+            mark(ax, lane, at[:1], middle, 7.5, 1.6, label="_median", fillstyle=reached(result), zorder=4)
         ax.set_title(wrap(lanes[lane], 22), fontsize=10, linespacing=0.9, pad=4)
     first = grid[0, 0]
     first.set_xscale("log")
     first.xaxis.set_minor_locator(NullLocator())
     first.set_xticks(lengths, [str(length) for length in lengths])
     first.set_xlim(lengths[0] / 1.3, lengths[-1] * 1.3)
-    metric_axis(first, "y", task)
+    metric_upwards(first, task)
     for i, ax in enumerate(grid.flat):
         ax.tick_params(labelsize=9)
         ax.set_visible(i < len(order))
@@ -538,12 +534,11 @@ def draw_two_tasks(tasks: Mapping[str, Task], lanes: Mapping[str, str], results:
     for lane in _crossed(tasks, lanes, results):
         own = [results[key][lane] for key in tasks]
         x, y = (result["median"] for result in own)
-        style: dict[str, Any] = {"color": look(lane)["color"], "label": f"_{lane}"}
         for xs, ys in (((own[0]["low"], own[0]["high"]), (y, y)), ((x, x), (own[1]["low"], own[1]["high"]))):
-            ax.plot(xs, ys, linestyle="-", linewidth=1.2, alpha=0.6, **style)
+            colour = look(lane)["color"]
+            ax.plot(xs, ys, linestyle="-", linewidth=1.2, alpha=0.6, color=colour, label=f"_{lane}")
         fill = min((reached(result) for result in own), key=("none", "right", "full").index)
-        mark: dict[str, Any] = {"marker": look(lane)["marker"], "markersize": 9, "markeredgewidth": 1.4, "zorder": 4}
-        ax.plot([x], [y], linestyle="none", fillstyle=fill, markerfacecoloralt="none", **mark, **style)
+        mark(ax, lane, [x], [y], 9, 1.4, fillstyle=fill, zorder=4, label=f"_{lane}")
     ax.axvline(right["line"], color=INK, linewidth=1, linestyle=(0, (4, 2.5)), zorder=1)
     ax.axhline(top["line"], color=INK, linewidth=1, linestyle=(0, (4, 2.5)), zorder=1)
     for beyond, names in _quarters(tasks, lanes, results).items():

@@ -20,7 +20,19 @@ from matplotlib.markers import MarkerStyle
 from matplotlib.transforms import Affine2D
 
 from rtx_book.page.figure import in_page, scripted, to_svg
-from rtx_book.pictures.race import Run, Task, arrange, described, draw_lane, is_log, over_seeds, rises, three
+from rtx_book.pictures.race import (
+    Run,
+    Task,
+    arrange,
+    described,
+    draw_lane,
+    is_log,
+    mark,
+    over_seeds,
+    rises,
+    rows_from_above,
+    three,
+)
 from rtx_lib.plots.curves import wrap
 from rtx_lib.plots.style import GREY, look, style
 
@@ -212,20 +224,12 @@ def draw_ranks(ranks: Ranks, lanes: Mapping[str, str], label: str = "rank") -> F
     leader = next(iter(ranks.values()))
     ax.axvspan(leader["low"] - 0.12, leader["high"] + 0.12, color=GREY, alpha=0.2, linewidth=0)
     for y, (lane, rank) in enumerate(ranks.items()):
-        own = look(lane)
-        fill = own["color"] if rank["group"] == 1 else "none"
-        ends = [rank["low"], rank["high"]]
         bar: dict[str, Any] = {"linestyle": "-", "linewidth": 5, "alpha": 0.45, "solid_capstyle": "round"}
-        ax.plot(ends, [y, y], color=own["color"], label="_interval", **bar)
-        mark: dict[str, Any] = {
-            "marker": own["marker"],
-            "markersize": 8,
-            "markeredgewidth": 1.6,
-            "markerfacecolor": fill,
-        }
-        ax.plot([rank["place"]], [y], color=own["color"], linestyle="none", label="_place", **mark)
-    ax.set_yticks(range(len(ranks)), [lanes[lane] for lane in ranks])
-    ax.set(xlim=(len(ranks) + 0.5, 0.5), ylim=(len(ranks) - 0.5, -0.5), xlabel=f"{label}, better →")
+        ax.plot([rank["low"], rank["high"]], [y, y], color=look(lane)["color"], label="_interval", **bar)
+        fill = "full" if rank["group"] == 1 else "none"
+        mark(ax, lane, [rank["place"]], [y], 8, 1.6, fillstyle=fill, label="_place")
+    rows_from_above(ax, [lanes[lane] for lane in ranks])
+    ax.set(xlim=(len(ranks) + 0.5, 0.5), xlabel=f"{label}, better →")
     ax.set_xticks(range(1, len(ranks) + 1, math.ceil(len(ranks) / 8)))
     ax.tick_params(axis="y", length=0)
     ax.grid(axis="y", alpha=0)

@@ -110,7 +110,7 @@ def states_explorer(
     )
 
 
-def draw_recall(shares: Mapping[str, Any], widths: Sequence[int], written: str, *, line: float | None = None) -> Figure:
+def draw_recall(shares: Mapping[str, Any], widths: Sequence[int], written: str) -> Figure:
     """The share of pairs that a matrix gives back, by the numbers that it holds: a line for each rule.
 
     Parameters
@@ -121,18 +121,15 @@ def draw_recall(shares: Mapping[str, Any], widths: Sequence[int], written: str, 
         K of the W matrices, each (K, K).
     written
         What was written, such as "8 pairs".
-    line
-        A number of entries to be marked, such as the least that could hold the pairs at all.
     """
     rows = several("shares", shares, len(widths), low=0, high=1)
     fig, ax = plt.subplots(figsize=(5.8, 3.2))
     numbers = np.square(np.asarray(widths, dtype=float))
     for place, (name, row) in enumerate(rows.items()):
         ax.plot(numbers, row, label=name, **look(name, place))
-    if line:
-        ax.axvline(line, color=INK, linestyle=(0, (4, 3)), linewidth=1.2, label="_line")
     ax.set_xscale("log", base=2)
-    ax.set_xticks(numbers[:: max(1, len(numbers) // 6)], [f"{n:,.0f}" for n in numbers[:: max(1, len(numbers) // 6)]])
+    marked = numbers[:: max(1, len(numbers) // 6)]
+    ax.set_xticks(marked, [f"{n:,.0f}" for n in marked])
     ax.minorticks_off()
     ax.set(ylim=(-0.04, 1.05), xlabel="numbers in the state", ylabel="pairs given back (share)")
     ax.set_title(f"written: {written}", loc="left")
@@ -145,12 +142,8 @@ def describe_recall(shares: Mapping[str, Any], widths: Sequence[int], written: s
     said = []
     for name, row in several("shares", shares, len(widths), low=0, high=1).items():
         enough = np.flatnonzero(row >= 0.9)
-        end = (
-            f"a state of {widths[enough[0]] ** 2:,} numbers"
-            if len(enough)
-            else f"more than {widths[-1] ** 2:,} numbers"
-        )
-        said.append(f"{name} needs {end}")
+        end = f"a state of {widths[enough[0]] ** 2:,}" if len(enough) else f"more than {widths[-1] ** 2:,}"
+        said.append(f"{name} needs {end} numbers")
     return f"Written: {written}. To give back 90 %, " + "; ".join(said) + "."
 
 
@@ -163,15 +156,10 @@ def _short(value: float) -> str:
 # ------------------------------------------------------------------------------------------------ tracking
 
 
-def draw_tracking(
-    shares: Mapping[str, Any],
-    trained: int,
-    *,
-    chance: float = 0.5,
-    width: int = 8,
-    figsize: tuple[float, float] = (5.8, 3.1),
-) -> Figure:
+def draw_tracking(shares: Mapping[str, Any], trained: int) -> Figure:
     """The share of right answers at each step of a sequence, a line for each model; shaded: the steps of the training.
+
+    A point is the mean of eight steps, its own and those before it; guessing gives one half.
 
     Parameters
     ----------
@@ -179,23 +167,17 @@ def draw_tracking(
         By name of a model, whose look it has, (T,) from 0 to 1; all of one length.
     trained
         How many steps the sequences of the training had.
-    chance
-        What guessing gives, a dashed line.
-    width
-        A point is the mean of so many steps, its own and those before it.
-    figsize
-        In inches.
     """
     rows = several("shares", shares, "T", low=0, high=1)
-    fig, ax = plt.subplots(figsize=figsize)
+    fig, ax = plt.subplots(figsize=(5.8, 3.1))
     length = len(next(iter(rows.values())))
     ax.axvspan(0, trained, color=GREY, alpha=0.15, linewidth=0)
     name_at(ax, "trained", (0, 0), (3, 3), ("data", "axes fraction"), va="bottom")
     for place, (name, row) in enumerate(rows.items()):
         every = {"markevery": (place * length // 40, max(1, length // 6))}
-        ax.plot(np.arange(1, length + 1), smooth(row, width), label=name, **look(name, place) | every)
+        ax.plot(np.arange(1, length + 1), smooth(row, 8), label=name, **look(name, place) | every)
     ax.set(xlim=(0, length), ylim=(0.35, 1.04), xlabel="step of the sequence", ylabel="right answers (share)")
-    baseline(ax, chance, "guessing" if chance >= 0.5 else "", at=0.42)
+    baseline(ax, 0.5, "guessing", at=0.42)
     label_lines(ax)
     return fig
 
@@ -260,19 +242,11 @@ def _places(name: str, values: Any) -> tuple[np.ndarray, np.ndarray]:
     return rounded[:, 0], rounded[:, 1]
 
 
-def describe_spectra(panels: Mapping[str, Sequence[Sequence[Any]]], moment: int = -1) -> str:
-    """What :func:`spectrum_frames` shows at a moment, in words: the least and the greatest real part at a 1.
-
-    Parameters
-    ----------
-    panels
-        As there.
-    moment
-        Which one, from 0, or from the end.
-    """
+def describe_spectra(panels: Mapping[str, Sequence[Sequence[Any]]]) -> str:
+    """What :func:`spectrum_frames` shows at the end, in words: the least and the greatest real part at a 1."""
     said = []
     for name, moments in panels.items():
-        real, _ = _places(name, moments[moment][1])
+        real, _ = _places(name, moments[-1][1])
         low, high = (f"{value:.2f}".replace("-", "−") for value in (real.min(), real.max()))
         said.append(f"{name} {low}" if low == high else f"{name} {low} to {high}")
     return "Eigenvalues of the step at a 1, real parts: " + "; ".join(said) + "."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -73,11 +74,11 @@ def race_rows(
         if stage in ("race", "again") and not other_length:
             of_recipe |= {name: costs.get((task, lane), {}).get(name) for name in _COSTS}
         rows += [dict.fromkeys(HEADER) | of_recipe | _of_run(run, *finish[task]) for run in runs]
-    places = [list(finish), list(lanes), STAGES]
+    place = {cell: n for n, cell in enumerate(itertools.product(finish, lanes, STAGES))}
 
     def order(row: Mapping[str, Any]) -> tuple[Any, ...]:
-        named = (own.index(row[name]) for own, name in zip(places, ("task", "lane", "stage"), strict=True))
-        return (*named, row["length"] or 0, row["lr"], row["seed"], row["recipe"])
+        cell = place[row["task"], row["lane"], row["stage"]]
+        return cell, row["length"] or 0, row["lr"], row["seed"], row["recipe"]
 
     return sorted(rows, key=order)
 

@@ -110,17 +110,13 @@ def pairs(race: Race, task: str | None = None) -> Pairs:
 # ------------------------------------------------------------------------------------------------ budgets
 
 
-def _price(race: Race, task: str, lane: str, kind: str) -> float | None:
-    """What a step of a lane costs; None where that was not measured."""
+def _prices(race: Race, task: str, kind: str) -> dict[str, float]:
+    """What a step costs, of the lanes of which that was measured."""
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {list(KINDS)}, got {kind!r}")
-    what = KINDS[kind]
-    return 1 if what is None else race.costs.get((task, lane), {}).get(what)
-
-
-def _prices(race: Race, task: str, kind: str) -> dict[str, float]:
-    found = {lane: _price(race, task, lane, kind) for lane in race.results[task]}
-    return {lane: price for lane, price in found.items() if price is not None}
+    if (what := KINDS[kind]) is None:
+        return dict.fromkeys(race.results[task], 1)
+    return {lane: race.costs[task, lane][what] for lane in race.results[task] if (task, lane) in race.costs}
 
 
 def scores_within(race: Race, task: str, lane: str, kind: str, amount: float) -> np.ndarray:
@@ -145,8 +141,7 @@ def scores_within(race: Race, task: str, lane: str, kind: str, amount: float) ->
     ValueError
         For an unknown ``kind``.
     """
-    price = _price(race, task, lane, kind)
-    if price is None:
+    if (price := _prices(race, task, kind).get(lane)) is None:
         return np.array([])
     scores, last = [], amount / price * (1 + 1e-9)
     for run in race.of(task, lane):
@@ -222,17 +217,11 @@ class Ranking:
         On which.
     split
         "test", or "validation" within a budget.
-    kind
-        What the budget is counted in; None for whole runs.
-    amount
-        The budget; None for whole runs and over several tasks.
     """
 
     ranks: Mapping[str, Rank]
     tasks: tuple[str, ...]
     split: str
-    kind: str | None = None
-    amount: float | None = None
 
     @property
     def groups(self) -> list[list[str]]:
@@ -277,10 +266,7 @@ def ranking(race: Race, task: str, kind: str | None = None, amount: float | None
     ValueError
         If one of ``kind`` and ``amount`` is given without the other, or no lane has a run or a cost.
     """
-    scores, ways = _ways(race, task, kind, amount)
-    places = _places({lane: float(np.median(own)) for lane, own in scores.items()})
-    split = "test" if kind is None else "validation"
-    return Ranking(_ordered(places, {lane: [own] for lane, own in ways.items()}), (task,), split, kind, amount)
+    return _ranked(race, {task: amount}, kind)
 
 
 def over_tasks(race: Race, kind: str | None = None, *, share: float = 1.0, tasks: Sequence[str] = ()) -> Ranking:
@@ -306,31 +292,28 @@ def over_tasks(race: Race, kind: str | None = None, *, share: float = 1.0, tasks
     tasks = tuple(tasks) or tuple(task for task, lanes in able.items() if lanes == set(race.lanes))
     if not tasks or any(able.get(task) != set(race.lanes) for task in tasks):
         raise ValueError(f"tasks must be some on which all {len(race.lanes)} lanes can be ranked, got {list(tasks)}")
-    places: dict[str, list[int]] = {lane: [] for lane in race.lanes}
-    ways: dict[str, list[np.ndarray]] = {lane: [] for lane in race.lanes}
-    for task in tasks:
-        most = None if kind is None else largest(race, task, kind)
-        scores, own = _ways(race, task, kind, None if most is None else share * most)
-        for lane, place in _places({lane: float(np.median(v)) for lane, v in scores.items()}).items():
-            places[lane].append(place)
-            ways[lane].append(own[lane])
-    means = {lane: sum(own) / len(own) for lane, own in places.items()}
-    return Ranking(_ordered(means, ways), tasks, "test" if kind is None else "validation", kind)
+    most = {task: None if kind is None else largest(race, task, kind) for task in tasks}
+    return _ranked(race, {task: None if own is None else share * own for task, own in most.items()}, kind)
 
 
-def _places(medians: Mapping[str, float]) -> dict[str, int]:
-    return {lane: 1 + sum(other < own for other in medians.values()) for lane, own in medians.items()}
-
-
-def _ordered(places: Mapping[str, float], ways: Mapping[str, Sequence[np.ndarray]]) -> dict[str, Rank]:
-    """The ranks, the best first, of each lane's chances of every rank on each task."""
-    found = {}
+def _ranked(race: Race, budgets: Mapping[str, float | None], kind: str | None) -> Ranking:
+    """The lanes by their mean ranks over tasks, each with its budget."""
+    places: dict[str, list[int]] = {}
+    ways: dict[str, list[np.ndarray]] = {}
+    for task, amount in budgets.items():
+        scores, chances = _ways(race, task, kind, amount)
+        medians = {lane: float(np.median(own)) for lane, own in scores.items()}
+        for lane, median in medians.items():
+            places.setdefault(lane, []).append(1 + sum(other < median for other in medians.values()))
+            ways.setdefault(lane, []).append(chances[lane])
+    ranks = {}
     for lane, own in ways.items():
         total = functools.reduce(np.convolve, own).cumsum()  # of the sum of the ranks less the number of tasks
         low, high = (int(np.argmax(total > level)) for level in ((1 - LEVEL) / 2, (1 + LEVEL) / 2 - 1e-9))
-        first = float(np.mean([chances[0] for chances in own]))
-        found[lane] = Rank(places[lane], 1 + low / len(own), 1 + high / len(own), first)
-    return dict(sorted(found.items(), key=lambda item: (item[1].place, item[1].low + item[1].high)))
+        first = float(np.mean([chance[0] for chance in own]))
+        ranks[lane] = Rank(sum(places[lane]) / len(own), 1 + low / len(own), 1 + high / len(own), first)
+    ordered = dict(sorted(ranks.items(), key=lambda item: (item[1].place, item[1].low + item[1].high)))
+    return Ranking(ordered, tuple(budgets), "test" if kind is None else "validation")
 
 
 def _ways(

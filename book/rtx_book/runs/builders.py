@@ -71,6 +71,11 @@ def _whole(model: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
     return lambda task, **how: model(task.input_size, output_size=task.output_size, vocabulary=task.vocabulary, **how)
 
 
+def _given(model: Callable[..., nn.Module], *sizes: str) -> Callable[..., nn.Module]:
+    """A model that begins with these sizes of the task."""
+    return lambda task, **how: model(*(getattr(task, size) for size in sizes), **how)
+
+
 def _sentence(reader: Callable[..., nn.Module] | None, pool: str = "mean") -> Callable[..., nn.Module]:
     """A classifier of whole sentences; ``reader`` takes the width of the embeddings and what is its own."""
 
@@ -87,25 +92,18 @@ def _bilstm(width: int, hidden_size: int) -> nn.Module:
     return BothWays(*(LSTM(width, hidden_size, backend="torch") for _ in range(2)))
 
 
-def _bert(task: Any, start: str | None = None, **how: Any) -> nn.Module:
-    """BERT for a task of masked words; with ``start`` "word2vec" its table begins with the vectors of skip-gram."""
-    model = models.BERT(task.vocabulary, **how)
-    if start is not None:
-        _begin(model.encoder.embedding, task)
-    return model
+def _begun(model: Callable[..., nn.Module], table: str) -> Callable[..., nn.Module]:
+    """A model of ids; with ``start`` "word2vec" its table of embeddings begins with the vectors of skip-gram."""
 
+    def build(task: Any, start: str | None = None, **how: Any) -> nn.Module:
+        made = model(task.vocabulary, **how)
+        if start is not None:
+            weight: Any = made.get_parameter(f"{table}.weight")
+            with torch.no_grad():
+                weight.copy_(word_vectors(task.rows.ids["train"], *weight.shape))
+        return made
 
-def _gpt(task: Any, start: str | None = None, **how: Any) -> nn.Module:
-    """GPT, with the same start."""
-    model = models.GPT(task.vocabulary, **how)
-    if start is not None:
-        _begin(model.embedding, task)
-    return model
-
-
-@torch.no_grad()
-def _begin(table: nn.Embedding, task: Any) -> None:
-    table.weight.copy_(word_vectors(task.rows.ids["train"], *table.weight.shape))
+    return build
 
 
 def _bert_sentences(
@@ -188,13 +186,13 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "indrnn": _whole(models.PlainIndRNN),
     "qrnn": _whole(models.QRNN),
     "mixers": mixers,
-    "seq2seq": lambda task, **how: models.Seq2Seq(task.input_size, task.output_size, **how),
+    "seq2seq": _given(models.Seq2Seq, "input_size", "output_size"),
     "memory-network": lambda task, **how: models.MemoryNetwork(
         task.vocabulary, sentence_length=task.sentence_length, memory_size=task.memory_size, **how
     ),
-    "bytenet": lambda task, **how: models.ByteNet(task.input_size, task.output_size, **how),
-    "convs2s": lambda task, **how: models.ConvS2S(task.input_size, task.output_size, **how),
-    "transformer": lambda task, **how: models.Transformer(task.input_size, task.output_size, **how),
+    "bytenet": _given(models.ByteNet, "input_size", "output_size"),
+    "convs2s": _given(models.ConvS2S, "input_size", "output_size"),
+    "transformer": _given(models.Transformer, "input_size", "output_size"),
     "causal-transformer": _whole(models.CausalTransformer),
     "r-transformer": lambda task, norm_layer="layer", **how: _whole(models.RTransformer)(
         task, norm_layer=NORM_LAYERS[norm_layer], **how
@@ -205,18 +203,16 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "sentence-rnn": _sentence(lambda width, hidden_size: BothWays(RNN(width, hidden_size))),
     "sentence-bilstm": _sentence(_bilstm),
     "sentence-convolution": _sentence(WordConvolution, "max"),
-    "self-attention-classifier": lambda task, **how: models.SelfAttentionClassifier(
-        task.vocabulary, task.output_size, **how
-    ),
-    "neural-gpu": lambda task, **how: models.NeuralGPU(task.vocabulary, task.output_size, **how),
-    "bert": _bert,
+    "self-attention-classifier": _given(models.SelfAttentionClassifier, "vocabulary", "output_size"),
+    "neural-gpu": _given(models.NeuralGPU, "vocabulary", "output_size"),
+    "bert": _begun(models.BERT, "encoder.embedding"),
     "bert-sentences": _bert_sentences,
-    "gpt": _gpt,
+    "gpt": _begun(models.GPT, "embedding"),
     "gpt-sentences": _gpt_sentences,
-    "elmo": lambda task, **how: models.BidirectionalLM(task.vocabulary, **how),
-    "xlnet": lambda task, **how: models.XLNet(task.vocabulary, **how),
+    "elmo": _given(models.BidirectionalLM, "vocabulary"),
+    "xlnet": _given(models.XLNet, "vocabulary"),
     "xlnet-denoising": lambda task, **how: models.Denoising(models.XLNet(task.vocabulary, **how)),
-    "plain-gpt": lambda task, **how: models.PlainGPT(task.vocabulary, **how),
+    "plain-gpt": _given(models.PlainGPT, "vocabulary"),
 }
 
 

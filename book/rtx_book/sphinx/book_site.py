@@ -17,7 +17,6 @@ from sphinx.config import Config
 from rtx_book.race import race_csv
 from rtx_book.records import records
 from rtx_book.runs.recipes import race as plan
-from rtx_book.sphinx import reading
 
 PLACEHOLDER = "OWNER/REPOSITORY"
 CDN = re.compile(r"https://cdn\.jsdelivr\.net/npm/(?:jquery|d3)@[\d.]+/dist/([\w.]+\.js)")
@@ -71,8 +70,8 @@ def finish_page(app: Sphinx, pagename: str, _template: str, context: dict[str, A
     body = context.get("body") or ""
     if vendor(app).is_dir():
         body = CDN.sub("../" * pagename.count("/") + r"_static/vendor/\1", body)
-    if doctree is not None and pagename.startswith("notebooks/"):
-        body = body.replace("</h1>", f'</h1>\n<p class="reading-time">{reading.line(doctree)}</p>', 1)
+    if time := app.config.reading.get(pagename):
+        body = body.replace("</h1>", f'</h1>\n<p class="reading-time">{time}</p>', 1)
     context["body"] = body
 
 

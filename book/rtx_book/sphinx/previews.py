@@ -17,31 +17,14 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 
-FILE = "book/descriptions.yml"
 GLOSSARY = "book/glossary"
-LONGEST = 160
-
-
-def faults(texts: dict[str, str]) -> list[str]:
-    """A line for each description that a link could not show: empty, too long, given twice, or not about the page."""
-    found = []
-    for page, text in texts.items():
-        if not 40 <= len(text) <= LONGEST:
-            found.append(f"{page}: {len(text)} characters, must be 40 to {LONGEST}")
-        if text.startswith("Prerequisites"):
-            found.append(f"{page}: says what one must know, not what the page shows")
-        if list(texts.values()).count(text) > 1:
-            found.append(f"{page}: another page says the same")
-    return found
 
 
 def read(app: Sphinx) -> None:
-    """Read the descriptions, and refuse those that no link could show."""
-    path = Path(app.confdir) / FILE
-    texts = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    if wrong := faults(texts):
-        raise ValueError(f"{FILE}: " + "; ".join(wrong))
-    app.config.descriptions = texts
+    """Read the descriptions and the reading times."""
+    for name in ("descriptions", "reading"):
+        path = Path(app.confdir) / "book" / f"{name}.yml"
+        app.config[name] = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
 def describe(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], doctree: Any) -> None:
@@ -85,7 +68,8 @@ def lead(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    app.add_config_value("descriptions", {}, "html", types=(dict,))
+    for name in ("descriptions", "reading"):
+        app.add_config_value(name, {}, "html", types=(dict,))
     app.connect("builder-inited", read)
     app.connect("doctree-read", index)
     app.connect("doctree-resolved", lead)

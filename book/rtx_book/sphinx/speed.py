@@ -1,4 +1,4 @@
-"""The directives ``speed CASE`` and ``speed-machines``: tables from ``book/results/speed.jsonl``.
+"""The parts ``speed CASE`` and ``speed-machines``: tables from ``book/results/speed.jsonl``.
 
 ``python -m rtx_book bench all --record`` writes the file. An entry that does not follow the schema of
 ``rtx_book.records.records`` is an error of the build, which names it and the fault.
@@ -13,15 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from docutils import nodes
-from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective
-
 from rtx_book.records.records import SPEED_SCHEMA, check, load_speeds
-from rtx_book.sphinx.tables import line, row, table
+from rtx_book.runs.recipes.race import LANES
 
 FILE = "book/results/speed.jsonl"
-HOW = "python -m rtx_book bench {} --record"
 DEVICES = ("cpu", "cuda")
 
 
@@ -38,12 +33,6 @@ def read_speeds(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
     return found
 
 
-def where_of(measured: dict[str, Any]) -> str:
-    """The device by the name of its model."""
-    machine = measured["machine"]
-    return str(machine["gpu"] or machine["processor"])
-
-
 def ratio_text(ratio: float) -> str:
     """Three digits at most: 0.404, 2.57, 38.1, 418."""
     return f"{ratio:.{max(0, 2 - max(0, math.floor(math.log10(ratio))))}f}×"
@@ -54,22 +43,18 @@ def error_text(error: float | None) -> str:
     return "–" if error is None else f"{error:.1e}" if error else "0"
 
 
-def bar(ratio: float, widest: float) -> nodes.raw:
+def bar(ratio: float, widest: float) -> dict[str, str]:
     """A bar from the middle of its box: to the right and full for faster, to the left and hollow for slower.
 
     Its length is the logarithm of the ratio, `widest` the largest that has to fit.
     """
     share = 50 * min(1.0, abs(math.log(ratio)) / widest)
     kind, left = ("faster", 50.0) if ratio >= 1 else ("slower", 50 - share)
-    style = f"left:{left:.1f}%;width:{share:.1f}%"
-    html = f'<span class="speed-bar" aria-hidden="true"><span class="{kind}" style="{style}"></span></span>'
-    return nodes.raw("", html, format="html")
+    return {"kind": kind, "left": f"{left:.1f}", "width": f"{share:.1f}"}
 
 
-def tables(rows: Sequence[dict[str, Any]]) -> list[nodes.Node]:
+def table(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The table of one case. What all rows lack has no column, and what they share stands in a line above."""
-    from rtx_book.runs.recipes.race import LANES
-
     widest = max(math.log(2), *(abs(math.log(row["ratio"])) for row in rows))
     columns: list[tuple[str, Any]] = [
         ("Variant", lambda row: LANES.get(row["variant"], row["variant"])),
@@ -96,13 +81,8 @@ def tables(rows: Sequence[dict[str, Any]]) -> list[nodes.Node]:
     ):
         if any(key in row for row in rows):
             columns.append((head, lambda row, key=key, text=text: text(row[key]) if key in row else "–"))
-    body = []
-    for measured in rows:
-        cells: list[list[nodes.Node]] = [[nodes.Text(text(measured))] for _, text in columns]
-        cells[1] += [nodes.Text(" "), bar(measured["ratio"], widest)]
-        body.append(row(line(*cell) for cell in cells))
-    above = nodes.paragraph("", f"For every row: {'; '.join(shared)}.", classes=["speed-source"])
-    return [*([above] if shared else []), table([head for head, _ in columns], body, "speed")]
+    body = [{"texts": [text(row) for _, text in columns], **bar(row["ratio"], widest)} for row in rows]
+    return {"head": [head for head, _ in columns], "rows": body, "shared": "; ".join(shared)}
 
 
 def day(date: str) -> str:
@@ -111,40 +91,23 @@ def day(date: str) -> str:
     return f"{at.day} {at:%B %Y}"
 
 
-def source(measured: dict[str, Any], file: str) -> nodes.paragraph:
-    """When and with which code the rows were measured, and their file."""
-    commit = measured["commit"]
-    short = commit[:7] + ("-dirty" if commit.endswith("-dirty") else "")
-    return nodes.paragraph(
-        "",
-        "",
-        nodes.Text(f"Measured on {day(measured['date'])} at commit "),
-        nodes.literal("", short),
-        nodes.Text(": "),
-        nodes.reference("", "speed.jsonl", refuri=file, internal=True),
-        nodes.Text("."),
-        classes=["speed-source"],
-    )
+def context(root: Path, case: str) -> dict[str, Any]:
+    """What the template tells of a case: for each device that was measured a table, or one for each part of it."""
+    found = read_speeds(root / FILE)
+    devices = []
+    for measured in (found[case, device] for device in DEVICES if (case, device) in found):
+        parts = []
+        for part, rows in itertools.groupby(measured["rows"], key=lambda row: row["case"]):
+            title = part.removeprefix(f"{case}-").capitalize() if part != case else ""
+            parts.append({"title": title, **table(list(rows))})
+        commit = measured["commit"][:7] + "-dirty" * measured["commit"].endswith("-dirty")
+        devices.append({"parts": parts, "day": day(measured["date"]), "commit": commit})
+    return {"case": case, "devices": devices}
 
 
-def case_nodes(found: dict[tuple[str, str], dict[str, Any]], case: str, file: str) -> list[nodes.Node]:
-    """For each device that was measured: a table, or one for each part of the case, and where its rows come from."""
-    shown: list[nodes.Node] = []
-    for device in DEVICES:
-        if measured := found.get((case, device)):
-            for part, rows in itertools.groupby(measured["rows"], key=lambda row: row["case"]):
-                if part != case:
-                    title = f"{part.removeprefix(f'{case}-').capitalize()}"
-                    shown.append(nodes.paragraph("", "", nodes.strong("", title), classes=["speed-part"]))
-                shown += tables(list(rows))
-            shown.append(source(measured, file))
-    if not shown:
-        shown.append(nodes.paragraph("", "Nothing is measured yet: ", nodes.literal("", HOW.format(case))))
-    return shown
-
-
-def machines(found: dict[tuple[str, str], dict[str, Any]]) -> list[nodes.Node]:
-    """What the cases ran on, one item a machine, and a plain sentence where no GPU is among them."""
+def machines(root: Path) -> dict[str, Any]:
+    """What the cases ran on, by machine, and whether a GPU is among them."""
+    found = read_speeds(root / FILE)
     groups: dict[str, list[str]] = {}
     for (case, _), measured in found.items():
         machine, versions = measured["machine"], measured["versions"]
@@ -160,50 +123,4 @@ def machines(found: dict[tuple[str, str], dict[str, Any]]) -> list[nodes.Node]:
         )
         clock = {"processor": "the processor's time for this program alone", "wall": "the time on the wall"}
         groups.setdefault(f"{text}; {clock[measured['clock']]}", []).append(case)
-    items = [
-        nodes.list_item("", nodes.paragraph("", f"{text}. Cases: {', '.join(cases)}."))
-        for text, cases in groups.items()
-    ]
-    shown: list[nodes.Node] = [nodes.bullet_list("", *items)] if items else []
-    if not any(device == "cuda" for _, device in found):
-        shown.append(
-            nodes.paragraph(
-                "",
-                "No case has been measured on a GPU yet. With one at hand: ",
-                nodes.literal("", HOW.format("all") + " --device cuda"),
-            )
-        )
-    return shown
-
-
-class Speed(SphinxDirective):
-    """All that was measured of one case, or a line that it was not."""
-
-    required_arguments = 1
-
-    def run(self) -> list[nodes.Node]:
-        return case_nodes(self.found(), self.arguments[0], "../" * self.env.docname.count("/") + FILE)
-
-    def found(self) -> dict[tuple[str, str], dict[str, Any]]:
-        """What was measured; its file is a dependency of the page."""
-        path = Path(self.env.app.confdir) / FILE
-        self.env.note_dependency(str(path))
-        try:
-            return read_speeds(path)
-        except ValueError as error:
-            raise self.error(f"speed: {error}") from error
-
-
-class Machines(Speed):
-    """The machines, and what each measured."""
-
-    required_arguments = 0
-
-    def run(self) -> list[nodes.Node]:
-        return machines(self.found())
-
-
-def setup(app: Sphinx) -> None:
-    app.add_css_file("speed.css")
-    app.add_directive("speed", Speed)
-    app.add_directive("speed-machines", Machines)
+    return {"machines": groups, "gpu": any(device == "cuda" for _, device in found)}

@@ -176,19 +176,9 @@ def test_the_txl_case_sees_what_is_wrong(monkeypatch, where, wrong, seen):
     assert [row["max_error"] > 0.01 for row in txl_rows()][: len(seen)] == seen
 
 
-@pytest.mark.parametrize(
-    ("where", "wrong", "case", "seen"),
-    [
-        # The textbook's scan with one round too few, log space without what fades.
-        ("_textbook_scan", lambda a, b: b + a * b.roll(1, 1), "diagonal", [3]),
-        ("_in_log_space", lambda a, b: torch.logcumsumexp(b.log(), 1).exp() * a, "diagonal", [2]),
-        ("linear_recurrence", lambda a, b, backend="auto": b.cumsum(1) * a, "diagonal", [2, 3]),
-    ],
-)
-def test_the_diagonal_case_sees_what_is_wrong(monkeypatch, where, wrong, case, seen):
-    monkeypatch.setattr(f"rtx_book.bench.kernels.{where}", wrong)
-    rows = ROWS[case][0]()
-    assert [i for i, row in enumerate(rows) if row["max_error"] > 0.01] == seen
+def test_the_diagonal_case_sees_what_is_wrong(monkeypatch):
+    monkeypatch.setattr("rtx_book.bench.kernels._textbook_scan", lambda a, b: b + a * b.roll(1, 1))  # a round too few
+    assert [row["max_error"] > 0.01 for row in ROWS["diagonal"][0]()] == [False, False, False, True]
 
 
 def test_the_case_of_matrix_states_sees_what_is_wrong(monkeypatch):

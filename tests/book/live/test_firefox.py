@@ -7,7 +7,6 @@ import json
 import pytest
 from live import test_cells
 from live.parity import BAR, IN_THE_PAGE, PARTS, errors
-from support import firefox as driver
 
 pytestmark = pytest.mark.weekly
 
@@ -68,13 +67,3 @@ def test_what_goes_wrong_is_noticed(opened):
     assert any("later" in error for error in tab.errors)
     with pytest.raises(AssertionError, match="did not come true"):
         tab.wait("false", 0.2)
-
-
-def test_without_firefox_one_line_says_what_is_missing(monkeypatch, tmp_path):
-    monkeypatch.setenv("FIREFOX", str(tmp_path / "none"))
-    assert driver.path() is None
-    with (
-        pytest.raises(AssertionError, match="firefox-esr is missing: install it, or set FIREFOX"),
-        driver.launch(tmp_path),
-    ):
-        pass

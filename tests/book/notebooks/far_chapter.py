@@ -1,4 +1,4 @@
-"""Run chapters on a pretended GPU, in `smoke`: `python tests/notebooks/far_chapter.py notebooks/01_*.ipynb`.
+"""Run chapters on a pretended GPU, in `smoke`: `python tests/book/notebooks/far_chapter.py notebooks/recurrence.ipynb`.
 
 Prints a line for each cell that fails there, and for each chapter how many operations ran on the device. Each chapter
 runs in a process of its own, which begins with the library imported.
@@ -71,6 +71,8 @@ if __name__ == "__main__":
     import rtx_book.claims.page
     import rtx_book.page.explorer
     import rtx_book.page.figure
+    import rtx_book.page.film
+    import rtx_book.page.live
     import rtx_book.runs
 
     torch.set_num_threads(1)

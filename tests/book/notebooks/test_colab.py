@@ -12,10 +12,10 @@ import rtx_lib
 from notebooks import colab, outputs
 from rtx_book.build.execute import read_notebook as read
 
-# Run after the chapter in its own kernel: the control of `plots.slider` draws again when it is moved.
+# Run after the chapter in its own kernel: the control of `rtx_book.slider` draws again when it is moved.
 PROBE = """
 import matplotlib.pyplot as plt
-from rtx_lib.plots import slider
+from rtx_book import slider
 
 def draw(value):
     fig, ax = plt.subplots()

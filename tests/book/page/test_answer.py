@@ -289,32 +289,10 @@ def test_rules_that_judge_otherwise_than_the_check_are_refused():
 
 # ----------------------------------------------------------------------------------------- planted mistakes
 
-MISTAKES = {
-    "no upper end": ("own[i] <= part[1]", "true"),
-    "no lower end": ("part[0] <= own[i]", "true"),
-    "no decimal comma": ("plain.replace(',', '.')", "plain"),
-    "no fractions": ("sides[0] / (sides[1] ?? 1)", "sides[0]"),
-    "percent as it stands": ("/ cent", ""),
-}
 
-
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_planted_mistakes_are_caught(mistake, browser, tmp_path, monkeypatch):
-    """Each mistake in the script changes what is said about one of these answers."""
-    old, new = MISTAKES[mistake]
-    script = figure.beside("answer.js")
-    assert script.count(old) == 1
-    texts = []
-    for own in (script, script.replace(old, new)):
-        monkeypatch.setattr(figure, "beside", lambda name, own=own: own if name == "answer.js" else "")
-        texts.append(made(**PRODUCT))
-    replies = []
-    with browser.new_context() as context:
-        for number, text in enumerate(texts):
-            path = tmp_path / f"{number}.html"
-            path.write_text(f'<!doctype html><meta charset="utf-8">{text}')
-            opened = context.new_page()
-            opened.goto(path.as_uri())
-            replies.append([reply(opened, typed) for typed in ("7/144", "0,0486", "4.86 %", "0.04873", "1/6")])
-    assert replies[0] != replies[1]
-    assert all(text.startswith("✓") for text in replies[0][:3])
+def test_a_planted_mistake_is_caught(page, monkeypatch):
+    """Without the decimal comma another number is read."""
+    script, old = figure.beside("answer.js"), "plain.replace(',', '.')"
+    assert script.count(old) == 1 and reply(page(made(**PRODUCT)), "0,0486").startswith("✓")
+    monkeypatch.setattr(figure, "beside", lambda name: script.replace(old, "plain") if name == "answer.js" else "")
+    assert not reply(page(made(**PRODUCT)), "0,0486").startswith("✓")

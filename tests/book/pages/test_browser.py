@@ -238,12 +238,9 @@ def test_a_missing_address_shows_a_page_that_leads_back(contexts, address, path)
 @pytest.mark.parametrize(
     ("body", "fault"),
     [
-        ("<script>console.error('planted')</script>", "console: planted"),
         ("<script>throw new Error('planted')</script>", "error in a script: planted"),
         ("<script src='gone.js'></script>", "status 404"),
-        ("<img src='https://example.org/a.png' alt='a'>", "request to elsewhere: https://example.org/a.png"),
         ("<iframe srcdoc=\"<img src='https://example.org/a.png' alt='a'>\"></iframe>", "request to elsewhere"),
-        ("<script>fetch('https://example.org/a.json').catch(() => 0)</script>", "failed: https://example.org/a.json"),
     ],
 )
 def test_a_planted_fault_is_seen(contexts, planted, body, fault):
@@ -266,44 +263,22 @@ def test_a_broken_picture_is_seen(contexts, planted):
         assert page_checks.broken_pictures(seen.page)
 
 
-MATHJAX = "<script>MathJax = {startup: {promise: Promise.resolve()}}</script>"
-SET = "<p class='math'><mjx-container>x</mjx-container></p>"
 BUTTON, UNSEEN = "<button>Play</button>", "<style>:focus {outline: none !important}</style>"
-ARROW = "<details><summary aria-label='Pages'><i class='toctree-toggle'>v</i></summary></details>"
-INSIDE = "<style>:focus i {outline: 2px solid}</style>"
 WIDE = "<p style='width: 600px'>wide</p>"
 PALE = "<p style='color: #999; background: #fff'>pale</p>"
-LINK = (
-    "<p style='color: #222; background: #fff'>There is a long text about it, which you can read "
-    "<a href='#' style='color: #555; text-decoration: none'>over there</a>, now or later.</p>"
-)
 FRAME = "<iframe title='frame' srcdoc='<html lang=en><title>a</title><button></button>'></iframe>"
 
 
 @pytest.mark.parametrize(
     ("check", "body", "faults"),
     [
-        ("maths_faults", MATHJAX + SET, 0),
-        ("maths_faults", SET, 1),
-        ("maths_faults", MATHJAX + "<p class='math'>\\(x\\)</p>", 1),
-        ("maths_faults", MATHJAX + SET.replace("x<", "<mjx-merror>x</mjx-merror><"), 1),
-        ("overflow", WIDE, 1),
-        ("overflow", f"<style>html, body {{overflow-x: hidden}}</style>{WIDE}", 1),
+        ("maths_faults", "<p class='math'>\\(x\\)</p>", 1),
         ("overflow", f"<div style='overflow: hidden'>{WIDE}</div>", 1),
         ("overflow", f"<div style='overflow-x: auto'>{WIDE}</div>", 0),
         ("focus", BUTTON, 0),
         ("focus", UNSEEN + BUTTON, 1),
-        ("focus", "text", 1),
-        ("focus", UNSEEN + INSIDE + ARROW, 0),
-        ("focus", UNSEEN + ARROW, 1),
-        ("axe", "<input>", 1),
-        ("axe", PALE, 1),
         ("axe", FRAME, 1),
-        ("axe", FRAME.replace("title='frame'", "").replace("<button></button>", "a"), 1),
-        ("axe", f"<img src='{DOT}'>", 1),
-        ("axe", "<select><option>1</option></select>", 1),
         ("colours", PALE, 1),
-        ("colours", LINK, 1),
         ("colours", "<input>", 0),  # of the dark theme only the rules of colours are asked for
     ],
 )
@@ -322,17 +297,12 @@ def test_a_planted_mistake_is_seen(opened, planted, axe_script, check, body, fau
 
 def test_code_is_looked_at_in_every_colour_and_on_every_ground(opened, planted, axe_script):
     """axe-core gets one word of each kind: no kind may be lost, and no word that differs in more than its class."""
-    head = "<style>.k {color: #222} .pale {color: #ccc} .k .k {font-weight: bold}</style>"
+    head = "<style>.k {color: #222} .pale {color: #ccc}</style>"
     words = "<span class='k'>def</span> <span class='k'>def</span> "
-    pale, nested = "<span class='pale'>is</span>", "<span class='k'><span class='k'>not</span></span> "
     for code, left, faults in (
         (2 * f"<pre>{words}</pre>", 1, 0),
-        (f"<pre>{words}<span class='pale'>=</span> {pale} {words}</pre>", 3, 1),
+        (f"<pre>{words}<span class='pale'>=</span> <span class='pale'>is</span> {words}</pre>", 3, 1),
         (f"<pre>{words}</pre><pre style='background: #333'>{words}</pre>", 2, 1),
-        (f"<pre>{words}</pre><div style='opacity: 0.3'><pre>{words}</pre></div>", 2, 1),
-        (f"<pre>{words}<span class='k' style='color: #ccc'>is</span> <span class='k' id='a'>if</span></pre>", 3, 1),
-        (f"<pre style='width: 9em; overflow: auto'>{words * 9}{pale}\n{words}{pale}</pre>", 4, 1),
-        (f"<pre>{words}{nested}{nested}</pre>", 3, 0),
     ):
         page = opened(planted(f"<main><h1>Title</h1>{code}</main>", head))
         assert bool(page_checks.axe(page, axe_script)) == bool(faults), code
@@ -348,17 +318,8 @@ PLAIN, UNDER = "<p>words to read</p>", "<i class='strip' style='inset: 0; backgr
     ("body", "faults"),
     [
         (PLAIN, 0),
-        ("<p style='color: #ccc'>pale words</p>", 1),
         ("<style>p:nth-child(7) {color: #ccc}</style>" + 7 * PLAIN, 1),
-        ("<style>p:nth-child(7) {background: #333}</style>" + 7 * PLAIN, 1),
-        (f"<div style='opacity: 0.3'>{PLAIN}</div>", 1),
         (f"<div>{PLAIN}</div><div>{UNDER}<p style='position: relative'>dark below</p></div>", 1),
-        ("<p>Words with <em style='color: #ccc'>a pale one</em> among them</p>", 1),
-        (f"<style>.later p {{color: #ccc}}</style><div class='later'>{PLAIN}</div>", 1),
-        ("<p style='width: 3em'>pale <span style='color: #ccc'>words over several lines</span></p>", 1),
-        ("<input aria-label='a' value='words'><input aria-label='b' value='words' style='color: #ccc'>", 1),
-        ("<svg width='99' height='20'><text y='15' fill='#222'>words</text></svg>", 0),
-        ("<button>words</button><button style='color: #ccc; background: #fff'>words</button>", 1),
         ("<iframe title='a' srcdoc=\"<html lang=en><title>a</title><p style='color: #ccc'>pale\"></iframe>", 1),
     ],
 )
@@ -371,25 +332,12 @@ def test_a_pale_text_among_many_is_seen(opened, planted, axe_script, body, fault
 
 def test_a_dead_explorer_is_seen(opened, planted):
     figure = (
-        "<figure class='book-explorer'><input type='range' max='2' value='{}' aria-valuetext='a = 0' oninput=\""
-        "const f = this.closest('figure'), text = 'a = ' + this.value;{}\"><output>a = 0</output>"
-        "<svg><text>0</text></svg></figure>"
+        "<figure class='book-explorer'><input type='range' max='2' value='0' aria-valuetext='a = 0' oninput=\""
+        "const f = this.closest('figure'), text = 'a = ' + this.value;f.querySelector('output').textContent = text;"
+        "this.setAttribute('aria-valuetext', text)\"><output>a = 0</output><svg><text>0</text></svg></figure>"
     )
-    moves = [
-        "f.querySelector('output').textContent = text",
-        "this.setAttribute('aria-valuetext', text)",
-        "f.querySelector('svg').innerHTML = '<text>' + text + '</text>'",
-    ]
-
-    def faults(start, *scripts):
-        page = opened(planted(figure.format(start, ";".join(scripts))))
-        return page_checks.explorer_faults(page, page.query_selector("figure"))
-
-    assert not faults(0, *moves) + faults(2, *moves)
-    assert "text did not change" in faults(0, *moves[1:])
-    assert "aria-valuetext did not change" in faults(0, moves[0], moves[2])
-    assert faults(0, *moves[:2]) == ["picture did not change"]
-    assert len(faults(0)) == 3
+    page = opened(planted(figure))
+    assert page_checks.explorer_faults(page, page.query_selector("figure")) == ["picture did not change"]
 
 
 PAGE_OF_CONTROLS = "<article><div class='book-control'><button>Play</button><input type='range'></div></article>"
@@ -405,19 +353,12 @@ AS_AGREED = "<style>@media print {.live-body {display: none}}</style>"
         ("controls", PAGE_OF_CONTROLS, ""),
         ("controls", "<style>button:focus {outline: none}</style>" + PAGE_OF_CONTROLS, "no sign of the focus: <button"),
         ("explorers", "<article></article>", "no explorer and no film"),
-        ("explorers", "<figure class='book-film'><svg></svg></figure>", "no slider"),
         ("early", LIVE.format(9000), ""),
-        ("early", LIVE.format(9) + LOADS.format("a.js"), ""),
         ("early", LIVE.format(9000) + LOADS.format("a.js"), "before the reader came near"),
         ("twice", LIVE.format(9) + LOADS.format("a.js") + LOADS.format("b.js"), ""),
-        ("twice", LIVE.format(9), "nothing was loaded for live figures"),
-        ("twice", LOADS.format("a.js"), "no live figure, and files"),
         ("twice", LIVE.format(9) + LOADS.format("a.js") + LOADS.format("a.js?again"), "loaded twice"),
         ("paper", f"<main><figure data-live='a'>{STILL}{BODY}</figure></main>{AS_AGREED}", ""),
         ("paper", f"<main><figure data-live='a'>{STILL}{BODY}</figure></main>", "on paper"),
-        ("paper", f"<main><figure data-live='a'>{BODY}</figure></main>{AS_AGREED}", "on paper"),
-        ("paper", f"<main><pre>{'long ' * 90}</pre></main>", "is cut on paper"),
-        ("paper", "<a class='copybtn'>copy</a>", "a button on paper"),
     ],
 )
 def test_a_mistake_in_what_a_page_does_is_seen(contexts, planted, check, body, fault):

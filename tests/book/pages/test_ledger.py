@@ -6,28 +6,28 @@ import pytest
 from pages import page_checks
 from support.helpers import ROOT
 
-from rtx_book.sphinx import ledger
+from rtx_book.claims.claims import CONTRADICTED, HOLDS, NOBODY, SHORT, UNDECIDED, VERDICTS
+from rtx_book.sphinx.generated import TEMPLATES
 
 HEAD = (
     '<meta name="viewport" content="width=device-width">'
     f"<style>{(ROOT / 'book' / 'assets' / 'site.css').read_text(encoding='utf-8')}</style>"
 )
-CHAPTERS = (
-    (ledger.HOLDS, ledger.CONTRADICTED, ledger.CONTRADICTED),
-    (ledger.UNDECIDED, ledger.UNDECIDED, ledger.CONTRADICTED),
-    (ledger.SHORT, ledger.NOBODY),
-)
+CHAPTERS = ((HOLDS, CONTRADICTED, CONTRADICTED), (UNDECIDED, UNDECIDED, CONTRADICTED), (SHORT, NOBODY))
 LEFT = "name => [...document.querySelectorAll(name)].filter(e => e.checkVisibility()).length"
 
 
 @pytest.mark.parametrize("look", ["light", "phone"])
 def test_every_choice_leaves_what_its_label_says(opened, planted, look):
-    chapters = [[f'<div class="claim {ledger.css(outcome)}">A claim</div>' for outcome in own] for own in CHAPTERS]
+    chapters = [
+        [f'<div class="claim claim-{outcome.replace(" ", "-")}">A claim</div>' for outcome in own] for own in CHAPTERS
+    ]
     body = "".join(f'<section class="claims"><h2>A chapter</h2>{"".join(claims)}</section>' for claims in chapters)
     count = Counter(outcome for own in CHAPTERS for outcome in own)
-    page = opened(planted(f"<article>{ledger.chooser(count)}{body}</article>", HEAD), look)
+    chooser = TEMPLATES.get_template("html.jinja").module.chooser(count)
+    page = opened(planted(f"<article>{chooser}{body}</article>", HEAD), look)
     labels = page.query_selector_all(".ledger-filter label")
-    assert len(labels) == 1 + len(ledger.VERDICTS)
+    assert len(labels) == 1 + len(VERDICTS)
     for label in labels:
         label.click()
         name, _, said = label.inner_text().strip().partition(" (")

@@ -143,32 +143,20 @@ def page(tmp_path, body, head="", name="page.html"):
     return Page(tmp_path, name)
 
 
-BODIES = {
-    html_checks.one_h1: ("<h1>One</h1>", ["", "<h1></h1>", "<h1>One</h1><h1>Two</h1>"]),
+BODIES = {  # what is right, and what is not
+    html_checks.one_h1: ("<h1>One</h1>", "<h1>One</h1><h1>Two</h1>"),
     html_checks.missing_alternatives: (
         '<img alt="loss falls" src="a.png"><svg role="img" aria-label="loss falls"><g><svg/></g></svg>'
         '<span aria-hidden="true"><svg/></span><figure><iframe title="heads"></iframe></figure>',
-        [
-            '<img src="a.png" alt="">',
-            "<svg/>",
-            '<svg role="img" aria-label="figure"/>',
-            '<svg aria-label="loss falls"/>',
-            "<figure><figcaption>loss</figcaption></figure>",
-        ],
+        '<svg role="img" aria-label="figure"/>',
     ),
     html_checks.too_large: (
         '<figure class="book-explorer">' + 500_000 * "x" + "</figure>" + 1_900_000 * "x",
-        [2_500_001 * "x", '<figure class="book-film">' + 600_001 * "x" + "</figure>"],
+        '<figure class="book-film">' + 600_001 * "x" + "</figure>",
     ),
     html_checks.unresolved: (
         '<p>By <a href="#equation-a">(1.2)</a>, is it so?</p><pre>{eq}`a`</pre>',
-        [
-            "<p>see {eq}`a`</p>",
-            "<p>{cite:t}`elman1990`</p>",
-            "<p>as [?] says</p>",
-            '<a href="#equation-a">here</a>',
-            "<p>{doc}`/notebooks/01`</p>",
-        ],
+        "<p>{cite:t}`elman1990`</p>",
     ),
 }
 
@@ -177,8 +165,7 @@ BODIES = {
 def test_a_planted_mistake_is_seen(tmp_path, check):
     right, wrong = BODIES[check]
     assert not check(page(tmp_path, right))
-    for body in wrong:
-        assert check(page(tmp_path, body)), body
+    assert check(page(tmp_path, wrong))
 
 
 def test_a_broken_link_is_seen(tmp_path):
@@ -194,14 +181,11 @@ def test_a_broken_link_is_seen(tmp_path):
         '<i id="x"></i><a href="#x"></a><a href="target.html#there"></a><a href="target.html?q=1#old">'
         '</a><a href="../"></a><script src="../a.css?v=1"></script><a href="https://example.org/x"></a>'
     )
-    for address in ("#y", "target.html#gone", "gone.html", "/a/target.html"):
-        assert faults(f'<a href="{address}"></a>'), address
-    assert faults('<img src="gone.png">') and faults('<script src="gone.js"></script>')
+    assert faults('<a href="target.html#gone"></a>') and faults('<img src="gone.png">')
 
 
-@pytest.mark.parametrize("text", [f"{ROOT}/notebooks/x.py", '{"papermill": {"duration": 1}}', "In ipykernel_12/3.py"])
-def test_a_trace_of_the_build_is_seen(text):
-    assert html_checks.traces_of_the_build(f"some text, {text}")
+def test_a_trace_of_the_build_is_seen():
+    assert html_checks.traces_of_the_build(f"some text, {ROOT}/notebooks/x.py")
     assert not html_checks.traces_of_the_build("papermill runs the notebooks")
 
 
@@ -214,11 +198,7 @@ def test_a_missing_preview_is_seen(tmp_path):
         '<meta property="og:image" content="https://someone.github.io/book/a.png">',
     ]
     assert not html_checks.missing_preview(page(tmp_path, "", "".join(right)))
-    for i, tag in enumerate(right):
-        assert html_checks.missing_preview(page(tmp_path, "", "".join(right[:i] + right[i + 1 :]))), tag
-    for wrong in ("b.png", "https://elsewhere.org/a.png"):
-        head = "".join(right[:3]) + f'<meta property="og:image" content="{wrong}">'
-        assert html_checks.missing_preview(page(tmp_path, "", head))
+    assert html_checks.missing_preview(page(tmp_path, "", "".join(right).replace("a.png", "b.png")))
 
 
 CHAPTER = {
@@ -229,20 +209,10 @@ CHAPTER = {
 }
 
 
-@pytest.mark.parametrize(
-    ("part", "instead"),
-    [
-        *((part, "") for part in CHAPTER),
-        ("time", '<p class="reading-time">About a while</p>'),
-        ("solution", CHAPTER["solution"].replace("<details>", "<details open>")),
-        ("solution", '<div class="cell tag_hide-cell"><pre>answer</pre></div>'),
-        ("equation", 2 * CHAPTER["equation"]),
-        ("equation", CHAPTER["equation"].replace("1.1", "")),
-    ],
-)
-def test_a_missing_part_of_a_chapter_is_seen(tmp_path, part, instead):
+def test_a_missing_part_of_a_chapter_is_seen(tmp_path):
     assert not html_checks.chapter_faults(page(tmp_path, "".join(CHAPTER.values())))
-    assert html_checks.chapter_faults(page(tmp_path, "".join((CHAPTER | {part: instead}).values())))
+    for part in CHAPTER:
+        assert html_checks.chapter_faults(page(tmp_path, "".join((CHAPTER | {part: ""}).values()))), part
 
 
 def test_wrong_buttons_are_seen(tmp_path):
@@ -258,16 +228,7 @@ def test_wrong_buttons_are_seen(tmp_path):
     right = page(tmp_path, buttons + download, name=name)
     assert not html_checks.launch_faults(right, tree, address) + html_checks.download_faults(right, tree)
     assert html_checks.repository_links(right) == sorted([colab, address])
-    for wrong in (
-        buttons.replace("main/notebooks", "main/book"),
-        buttons.replace(f'href="{address}"', 'href="x"'),
-        f'{buttons}<a href="https://github.com/OWNER/REPOSITORY">code</a>',
-        "",
-    ):
-        assert html_checks.launch_faults(page(tmp_path, wrong, name=name), tree, address), wrong
-    assert html_checks.download_faults(page(tmp_path, "", name=name), tree)
-    assert html_checks.download_faults(page(tmp_path, download.replace("01.", "02."), name=name), tree)
+    wrong = page(tmp_path, buttons.replace("main/notebooks", "main/book"), name=name)
+    assert html_checks.launch_faults(wrong, tree, address)
     (tree / "notebooks" / "01.ipynb").write_text('{"cells": []}')
     assert html_checks.download_faults(page(tmp_path, download, name=name), tree)
-    (tree / "notebooks" / "01.ipynb").unlink()
-    assert html_checks.launch_faults(page(tmp_path, buttons, name=name), tree, address)

@@ -2,7 +2,6 @@
 
 import pytest
 from pages import page_checks
-from pages.page_checks import visit
 from pages.test_race_explorer import HEAD, article
 
 from rtx_book.pictures.race_explorer import rank_explorer
@@ -42,18 +41,14 @@ def shown(figure):
 
 
 @pytest.mark.parametrize("look", ["light", "dark", "phone"])
-def test_it_moves_by_keyboard_and_fits(opened, look):
+def test_it_moves_by_keyboard_fits_and_can_be_read(opened, axe_script, look):
     page = opened(rank_explorer(FRAMES, LANES).data, look=look)
     figure = page.query_selector(".book-ranks")
     assert not page_checks.explorer_faults(page, figure) + page_checks.overflow(page)
     start = figure.bounding_box()["x"]
     assert all(name.bounding_box()["x"] >= start for name in figure.query_selector_all("g[data-lane] text"))
     assert not page_checks.invisible_focus(page, len(page.query_selector_all("select, input")))
-
-
-@pytest.mark.parametrize("look", ["light", "dark"])
-def test_everybody_can_read_it(opened, axe_script, look):
-    assert not page_checks.axe(opened(rank_explorer(FRAMES, LANES).data, look=look), axe_script)
+    assert look == "phone" or not page_checks.axe(page, axe_script)
 
 
 def test_the_chart_is_what_the_numbers_say(opened):
@@ -87,11 +82,3 @@ def test_a_choice_keeps_what_is_equal_where_the_task_has_it(opened):
     kind.select_option("1")
     task.select_option("0")
     assert figure.query_selector("output").inner_text() == "2 seconds"
-
-
-def test_a_broken_script_is_seen(contexts, planted):
-    text = rank_explorer(FRAMES, LANES).data
-    broken = text.replace("output.textContent = amount", "outputs.textContent = amount")
-    assert broken != text, "the mistake is planted"
-    with visit(contexts["light"], planted(article(broken), HEAD)) as seen:
-        assert any("error in a script" in fault for fault in seen.faults)

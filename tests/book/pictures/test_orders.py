@@ -13,10 +13,19 @@ from support import needs
 
 from rtx_book.build import node
 from rtx_book.page.figure import beside
-from rtx_book.pictures.orders import describe_order, draw_order, factors, order_explorer, streams
+from rtx_book.pictures.orders import describe_order, draw_order, order_explorer, streams
 from rtx_lib.tasks.orders import rank_of, seen_under
 
 WORDS = ["New", "York", "is", "a", "city"]
+
+
+def factors(words, order):
+    """What is asked, step by step: the text with the words that are seen, and holes for the others."""
+    query, _ = streams(order, len(words))
+    seen = (" ".join(w if sees else "▢" for w, sees in zip(words, query[place], strict=True)) for place in order)
+    return [f"p({words[place]} | {text})" for place, text in zip(order, seen, strict=True)]
+
+
 ORDERS = [[0, 1, 2, 3, 4], [4, 3, 2, 0, 1], [0, 1], [1, 0], [3]]
 
 

@@ -48,7 +48,7 @@ def test_hops_in_words_and_as_an_explorer() -> None:
     said = describe_hops(**wrong)
     assert said.startswith("Where is the ball? “attic”, wrong: hall. hop 1 reads “Bert took the ball” most (0.90); ")
     assert said.endswith("The answer follows from “Bert took the ball” and “Bert went to the hall”.")
-    page = hops_explorer([STORY, wrong | {"sentences": STORY["sentences"][:2]}], title="Two hops", start=1).data
+    page = hops_explorer([STORY, wrong | {"sentences": STORY["sentences"][:2]}], title="Two hops").data
     assert page.count('class="frame"') == 2 and "wrong: hall" in page and "Two hops" in page
     assert len(set(re.findall(r"<svg[^>]*? height=.(\d+)", page))) == 1, "stories of other lengths have one size"
 

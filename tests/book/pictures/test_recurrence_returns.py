@@ -40,10 +40,10 @@ def test_states_in_words_and_an_explorer_over_the_story() -> None:
 
 def test_recall_by_the_size_of_the_state() -> None:
     shares = {"linear attention": [0.2, 0.5, 0.95], "DeltaNet": [0.5, 0.93, 1.0], "GRU": [0.1, 0.2, 0.3]}
-    (ax,) = draw_recall(shares, [4, 8, 16], "8 pairs", line=20).axes
+    (ax,) = draw_recall(shares, [4, 8, 16], "8 pairs").axes
     lines = {line.get_label(): line for line in ax.get_lines()}
     assert lines["DeltaNet"].get_xydata().tolist() == [[16, 0.5], [64, 0.93], [256, 1.0]]
-    assert lines["DeltaNet"].get_color() == look("DeltaNet")["color"] and lines["_line"].get_xdata() == [20, 20]
+    assert lines["DeltaNet"].get_color() == look("DeltaNet")["color"]
     assert describe_recall(shares, [4, 8, 16], "8 pairs") == (
         "Written: 8 pairs. To give back 90 %, linear attention needs a state of 256 numbers; "
         "DeltaNet needs a state of 64 numbers; GRU needs more than 256 numbers."
@@ -51,10 +51,10 @@ def test_recall_by_the_size_of_the_state() -> None:
 
 
 def test_a_line_a_model_in_its_look_smoothed() -> None:
-    (ax,) = draw_tracking({"tanh RNN": np.ones(256), "minGRU": np.r_[np.ones(40), np.full(216, 0.5)]}, 40, width=4).axes
+    (ax,) = draw_tracking({"tanh RNN": np.ones(256), "minGRU": np.r_[np.ones(40), np.full(216, 0.5)]}, 40).axes
     lines = {line.get_label(): line for line in ax.get_lines()}
     assert lines["minGRU"].get_color() == look("minGRU")["color"] and lines["minGRU"].get_xdata()[-1] == 256
-    np.testing.assert_allclose(lines["minGRU"].get_ydata()[39:44], [1, 0.875, 0.75, 0.625, 0.5])
+    np.testing.assert_allclose(lines["minGRU"].get_ydata()[39:48:2], [1, 0.875, 0.75, 0.625, 0.5])
     assert {"trained", "guessing"} <= {text.get_text() for text in ax.texts}
 
 
@@ -70,5 +70,4 @@ def test_eigenvalues_have_a_panel_a_model_and_a_frame_a_moment() -> None:
     (crosses,) = (line for line in fig.axes[1].get_lines() if line.get_gid() == "bit1-1")
     assert crosses.get_xdata().tolist() == [-1.0], "it shows the last moment"
     assert describe_spectra(panels) == "Eigenvalues of the step at a 1, real parts: Mamba 0.20; DeltaNet −1.00."
-    assert "Mamba 0.50 to 0.90" in describe_spectra(panels, 0)
     assert "Eigenvalues move." in film(fig, frames, "step", labels=["0", "300"], alt="Eigenvalues move.").data

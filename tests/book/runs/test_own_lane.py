@@ -56,13 +56,6 @@ def test_the_rate_is_the_one_whose_trial_is_best(monkeypatch):
     assert seen == [(rate, 0) for rate in plan.RATES] + [(0.01, 9)]
 
 
-def test_the_seed_is_the_fold_of_the_digits(monkeypatch):
-    folds = []
-    monkeypatch.setattr(own_lane, "trained", lambda recipe, model, task, seed, **how: folds.append(task.fold) or {})
-    enter_race(gru, "digits", lr=0.01, seed=3)
-    assert folds == [3]
-
-
 class Stateless(nn.Module):
     """A module of the contract without a state, whose output is wider than any task's."""
 

@@ -105,13 +105,6 @@ def test_where_nothing_is_beyond_the_grid_the_end_wins(tmp_path):
     assert tuned(*CELL, tmp_path)[0] == GRID[-1]
 
 
-def test_a_record_of_another_configuration_is_none(tmp_path):
-    try_rates(tmp_path, [5, 4, 1, 0.5, 2, None, 9])
-    record = tmp_path / "trial-copy-gru-0.003-s0.json"
-    record.write_text(record.read_text().replace('"steps": 500', '"steps": 400'))
-    assert asked(tuned(*CELL, tmp_path)[1]) == [("trial-copy-gru-0.003", 0)]
-
-
 def test_ranked_and_beyond():
     assert ranked({0.1: 2.0, 0.01: 1.0, 0.001: 1.0, 1e-4: math.inf}) == [0.001, 0.01, 0.1, 1e-4]
     assert beyond(0.01, plan.RATES) is None

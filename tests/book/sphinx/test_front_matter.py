@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import datetime
+import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -19,94 +21,31 @@ from support.helpers import ROOT
 from support.made_records import whole, write
 
 from rtx_book.race.race_csv import HEADER
-from rtx_book.sphinx import book_site, citing, previews, reading
+from rtx_book.sphinx import book_site, citing, previews
 
 # ---------------------------------------------------------------------------------------------- reading times
 
 
-def section(title, *content):
-    return nodes.section("", nodes.title("", title), *content)
+TIMES = yaml.safe_load((ROOT / "book" / "reading.yml").read_text(encoding="utf-8"))
 
 
-def cell(source, *classes):
-    block = nodes.container("", nodes.literal_block(source, source), classes=["cell_input"])
-    return nodes.container("", block, classes=["cell", *classes])
+def stale(times, words):
+    """Chapters whose words, 130 a minute with formulas and figures, take longer or shorter than is said."""
+    minutes = {
+        page: int(re.match(r"About (\d+) minutes to read, [a-z ]+ with the code", text)[1])
+        for page, text in times.items()
+    }
+    return [page for page, count in words.items() if page not in minutes or abs(count / 130 - minutes[page]) > 7]
 
 
-def test_reading_counts_words_formulas_and_figures():
-    page = new_document("page")
-    page += nodes.paragraph("", "word " * 5 * reading.WORDS_PER_MINUTE)
-    assert reading.reading_time(page) == (5, 5)
-    page += nodes.math_block(r"a \\ b \\ c \\ d", r"a \\ b \\ c \\ d")
-    assert reading.reading_time(page)[0] == 6
-    page += nodes.container("", nodes.raw("", "<figure><svg></svg></figure>", format="html"), classes=["cell_output"])
-    page += nodes.raw("", "<figure>a live model</figure>", format="html")
-    assert reading.reading_time(page)[0] == 7
-
-
-def test_reading_leaves_out_code_outputs_and_markup():
-    page = new_document("page")
-    words = "word " * 5 * reading.WORDS_PER_MINUTE
-    page += nodes.container("", nodes.paragraph("", words), classes=["cell_output"])
-    page += nodes.raw("", f"<p>{words}</p>", format="html")
-    page += nodes.comment("", words)
-    page += nodes.literal_block(words, words)
-    assert reading.reading_time(page) == (0, 0)
-
-
-def test_visible_code_counts_and_folded_code_does_not():
-    page, source = new_document("page"), "x = 1\n\ny = 2\n" * 6
-    page += cell(source)
-    assert reading.visible_code(page) == 12 and reading.reading_time(page) == (0, 1)
-    page += cell(source, "tag_hide-input")
-    page += cell(source, "tag_hide-cell")
-    assert reading.visible_code(page) == 12
-
-
-@pytest.mark.parametrize(
-    ("grade", "minutes"),
-    [
-        ("Easy.", 5),
-        ("Easy; no Python needed.", 5),
-        ("Medium.", 10),
-        ("Hard.", 20),
-        ("An experiment: predict first.", 15),
-        ("Fill in the cell.", 10),
-    ],
-)
-def test_exercises_count_by_their_grade(grade, minutes):
-    page = new_document("page")
-    line = nodes.paragraph("", "", nodes.emphasis("", grade))
-    page += section("Exercises", section("Exercise 2: name", line, nodes.paragraph("", "Do it.")))
-    assert reading.exercises(page) == minutes
-
-
-def test_exercises_without_titles_count_too():
-    page = new_document("page")
-    bold = [
-        nodes.paragraph("", "", nodes.Text(""), nodes.strong("", name))
-        for name in ("1. A mask.", "2. A slip.", "Note.")
-    ]
-    page += section("Exercises", *bold)
-    assert reading.exercises(page) == 2 * reading.UNGRADED
-
-
-@pytest.mark.parametrize(
-    ("minutes", "said"),
-    [
-        (0.2, "1 minute"),
-        (12, "12 minutes"),
-        (23, "25 minutes"),
-        (54, "55 minutes"),
-        (62, "an hour"),
-        (85, "an hour and a half"),
-        (130, "two hours"),
-        (146, "two hours and a half"),
-        (600, "10 hours"),
-    ],
-)
-def test_durations_are_rough(minutes, said):
-    assert reading.in_words(minutes) == said
+def test_what_stands_under_a_title_goes_with_the_words_of_the_chapter():
+    words = {}
+    for page in (page for page in built.toc() if page.startswith("notebooks/")):
+        cells = json.loads((ROOT / f"{page}.ipynb").read_text(encoding="utf-8"))["cells"]
+        words[page] = sum(len("".join(cell["source"]).split()) for cell in cells if cell["cell_type"] == "markdown")
+    assert stale(TIMES, words) == [] and set(TIMES) == set(words)
+    one = next(iter(words))
+    assert stale(TIMES, {**words, one: 2 * words[one], "notebooks/new": 3000}) == [one, "notebooks/new"]
 
 
 # ---------------------------------------------------------------------------------------------- author and date
@@ -208,20 +147,18 @@ def test_the_footer_names_nobody_until_somebody_is_named():
 
 # ---------------------------------------------------------------------------------------------- link texts, search
 
-TEXTS = yaml.safe_load((ROOT / previews.FILE).read_text(encoding="utf-8"))
+
+def test_every_page_has_a_text_of_its_own_that_a_link_can_show():
+    texts = yaml.safe_load((ROOT / "book" / "descriptions.yml").read_text(encoding="utf-8"))
+    assert set(texts) == set(built.toc()) and len({*texts.values()}) == len(texts)
+    assert [page for page, text in texts.items() if not 40 <= len(text) <= 160] == []
+    assert not any(text.startswith("Prerequisites") for text in texts.values()), (
+        "what the page shows, not what it needs"
+    )
 
 
-def test_every_page_has_a_text_of_its_own_for_links():
-    assert set(TEXTS) == set(built.toc())
-    assert not previews.faults(TEXTS)
-
-
-@pytest.mark.parametrize(
-    "text", ["", "Short.", "Prerequisites: the chain rule, and a little PyTorch, and patience.", 161 * "x"]
-)
-def test_a_text_that_no_link_can_show_is_refused(text):
-    assert previews.faults({"a": text})
-    assert len(previews.faults({"a": 50 * "x", "b": 50 * "x"})) == 2
+def section(title, *content):
+    return nodes.section("", nodes.title("", title), *content)
 
 
 def glossary():

@@ -19,10 +19,8 @@ from rtx_lib.diagnostics.attention import (
     record_attention,
     weight_by_distance,
 )
-from rtx_lib.layers.attention import AdditiveAttention, MultiHeadAttention, causal_mask
-from rtx_lib.layers.positions import SCHEMES
-from rtx_lib.models.seq2seq import Seq2Seq
-from rtx_lib.models.transformer import CausalTransformer, Transformer
+from rtx_lib.layers.attention import MultiHeadAttention, causal_mask
+from rtx_lib.models.transformer import Transformer
 
 pytestmark = pytest.mark.usefixtures("double")
 TOKENS, WIDTH, HEADS = 7, 6, 3
@@ -293,9 +291,6 @@ def test_scores_of_several_numbers_and_bare_numbers(model, ids):
     ("ids", "batch", "message"),
     [
         (torch.ones(2, 5).long(), 1, r"ids must have shape \(1, S\)"),
-        (torch.ones(5).long(), 1, r"ids must have shape \(1, S\)"),
-        (torch.ones(1, 0).long(), 1, r"ids must have shape \(1, S\)"),
-        (torch.ones(1, 5).long(), 0, "batch must be at least 1, got 0"),
         (torch.ones(1, 5).long(), 2, "score must return one score for each of 2 rows"),
     ],
 )
@@ -328,84 +323,22 @@ def test_kendall_tau_by_hand():
         kendall_tau(a, a / torch.tensor([1.0, 0.0, 1.0]) * 0)
 
 
-# ---- the library's own models
-
-
-SOURCE = torch.tensor([[1, 3, 2, 6, 3], [4, 4, 1, 0, 0]])  # the second ends in padding
-TARGET = torch.tensor([[1, 2, 5], [1, 4, 3]])
-
-
-def causal(positions):
-    options = {"heads": 2, "layers": 2, "vocabulary": TOKENS, "positions": positions, "length": 8}
-    return CausalTransformer(8, 4, width=8, **options)
-
-
-def pair(model):
-    return lambda: model((SOURCE, TARGET))[0]
-
-
-def attention_of(module):
-    """A bare layer with a query of length 3 on keys of length 5."""
-    query, keys = torch.randn(2, 3, 8), torch.randn(2, 5, 8)
-    mask = (SOURCE != 0).unsqueeze(1)
-    if isinstance(module, AdditiveAttention):
-        return lambda: module(query, keys, mask=mask)
-    return lambda: module(query, keys, mask=mask.unsqueeze(1))[0]
-
-
-def one(model):
-    return lambda: model(SOURCE)[0]
-
-
-def seq2seq(kind):
-    return Seq2Seq(TOKENS, TOKENS, width=4, hidden_size=5, attention=kind)
-
-
-PAIRED = {(2, 2, 5, 5), (2, 2, 3, 3), (2, 2, 3, 5)}
-CASES = {  # make the model, how it is run, how many attentions, the shapes of their weights
-    **{f"causal, {scheme}": (lambda scheme=scheme: causal(scheme), one, 2, {(2, 2, 5, 5)}) for scheme in SCHEMES},
-    "multi-head, cross": (lambda: MultiHeadAttention(8, 4), attention_of, 1, {(2, 4, 3, 5)}),
-    "additive": (lambda: AdditiveAttention(8, 8, 6), attention_of, 1, {(2, 3, 5)}),
-    "Transformer": (lambda: Transformer(TOKENS, TOKENS, width=8, heads=2, layers=2), pair, 6, PAIRED),
-    "Seq2Seq, additive": (lambda: seq2seq("additive"), pair, 1, {(2, 3, 5)}),
-    "Seq2Seq, dot": (lambda: seq2seq("dot"), pair, 1, {(2, 3, 5)}),
-}
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_looking_at_a_model_does_not_change_it(case):
-    torch.manual_seed(0)
-    make, runner, count, shapes = CASES[case]
-    model = make()
-    run = runner(model)
-    expected = run()
-    with record_attention(model) as recorded:
-        y = run()
-    assert relative_error(y, expected) < 1e-12
-    assert len(recorded) == len({name for name, _ in recorded}) == count
-    assert {tuple(weights.shape) for _, weights in recorded} == shapes
-    assert all(relative_error(weights.sum(-1), torch.ones(())) < 1e-12 for _, weights in recorded)
-    with ablate_heads(model, [0], to="uniform"), record_attention(model) as recorded:
-        changed = run()
-    for _, weights in recorded:
-        head = weights if weights.ndim == 3 else weights[:, 0]
-        assert ((head == 0) | (head > 0.2 - 1e-12)).all()  # at most 5 keys, read alike
-    assert relative_error(changed, expected) > 1e-4
-    assert not hooks(model) and torch.equal(run(), expected)
+# ---- in a Transformer
 
 
 def test_without_its_encoder_decoder_attention_a_transformer_does_not_see_the_source():
-    torch.manual_seed(0)
-    model = CASES["Transformer"][0]()
+    model = Transformer(TOKENS, TOKENS, width=8, heads=2, layers=2)
+    source = torch.tensor([[1, 3, 2, 6, 3], [4, 4, 1, 0, 0]])  # the second ends in padding
+    target = torch.tensor([[1, 2, 5], [1, 4, 3]])
     with record_attention(model) as recorded:
-        model((SOURCE, TARGET))
+        model((source, target))
     cross = [name for name, weights in recorded if weights.shape[2:] == (3, 5)]
     assert len(cross) == 2 and all("cross_attention" in name for name in cross)
-    other = SOURCE.flip(0)
+    other = source.flip(0)
     with ablate_heads(model, {name: [0, 1] for name in cross}):
-        assert relative_error(model((SOURCE, TARGET))[0], model((other, TARGET))[0]) < 1e-12
+        assert relative_error(model((source, target))[0], model((other, target))[0]) < 1e-12
     with ablate_heads(model, {name: [0] for name in cross}):
-        assert relative_error(model((SOURCE, TARGET))[0], model((other, TARGET))[0]) > 1e-4
+        assert relative_error(model((source, target))[0], model((other, target))[0]) > 1e-4
 
 
 def test_rank_agreement_is_a_mean_of_means():

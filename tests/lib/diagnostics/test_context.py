@@ -296,18 +296,11 @@ def test_the_share_can_lengthen_the_effective_context():
     ("change", "message"),
     [
         ({"ids": torch.zeros(2, 9).long()}, r"ids must be whole .* 1 axes, not empty, got torch.int64 of shape"),
-        ({"ids": torch.zeros(9)}, "ids must be whole numbers"),
-        ({"ids": [1, 2]}, "ids must be whole numbers .* got list"),
-        ({"targets": torch.zeros(0).long()}, "targets must be whole numbers .* not empty"),
-        ({"targets": torch.ones(9).bool()}, "targets must be whole numbers"),
         ({"targets": torch.tensor([3, 9])}, "contexts .*targets not before the longest .* got targets from 3 to 9"),
         ({"targets": torch.tensor([12, 80])}, "below 80, the length of ids, got targets from 12 to 80"),
-        ({"targets": torch.tensor([-1])}, "got targets from -1 to -1"),
         ({"contexts": []}, r"contexts \[\] must be at least one"),
         ({"contexts": [4, 0]}, "contexts must be whole numbers from 1 on, got 0"),
-        ({"contexts": [4.0]}, "contexts must be whole numbers from 1 on, got 4.0"),
         ({"segment": 0}, "segment must be whole numbers from 1 on, got 0"),
-        ({"segment": True}, "segment must be"),
     ],
 )
 def test_bad_arguments_of_context_losses_are_refused_before_the_model_runs(change, message):
@@ -328,7 +321,6 @@ class Wrong(nn.Module):
     ("result", "message"),
     [
         (lambda x: torch.zeros(*x.shape, V), r"model must give \(y, state\) .* got Tensor"),
-        (lambda x: (torch.zeros(len(x), V), None), r"with y of shape \(2, 4, 'V'\), got \(2, 6\)"),
         (lambda x: (torch.zeros(len(x), 1, V), None), r"with y of shape \(2, 4, 'V'\), got \(2, 1, 6\)"),
         (lambda x: (torch.zeros(*x.shape, 2), None), "a y for every symbol, got 2 of them and the symbol"),
     ],
@@ -348,12 +340,7 @@ PIECE, OTHER = (text(8).view(2, 4),) * 2, (text(6).view(2, 3),) * 2
     [
         ([PIECE, OTHER], 0, r"all have the shape of the first y, \(2, 4\), got x \(2, 3\) and y \(2, 3\)"),
         ([(PIECE[0], OTHER[0])], 0, r"first y, \(2, 3\), got x \(2, 4\) and y \(2, 3\)"),
-        ([(PIECE[0], PIECE[1][0])], 0, "y must be whole numbers in a tensor with 2 axes"),
-        ([(PIECE[0].double(), PIECE[1])], 0, "x must be whole numbers"),
-        ([(PIECE[0], -PIECE[1] - 1)], 0, "a y for every symbol, got 6 of them and the symbol -"),
         ([PIECE] * 2, 2, "skip must leave one of 2 pieces to count, got 2"),
-        ([], 0, "skip must leave one of 0 pieces"),
-        ([PIECE], -1, "skip must be whole numbers from 0 on, got -1"),
     ],
 )
 def test_bad_pieces_are_refused(pieces, skip, message):
@@ -370,10 +357,7 @@ INCREASE = "memories must be at least two increasing lengths, one for each loss"
         (lambda: loss_against_memory(Bigram(table()), lambda: [PIECE], [1]), "an attribute memory, got Bigram without"),
         (lambda: loss_against_memory(make("xl"), [PIECE], [1]), "a function that gives them anew, got list"),
         (lambda: loss_against_memory(make("xl"), lambda: [PIECE], [3, -1]), "memories must be whole numbers from 0 on"),
-        (lambda: loss_against_memory(make("xl"), lambda: [PIECE], [2.5]), "memories must be whole numbers from 0 on"),
         (lambda: gain_per_position(torch.ones(2), [4, 4]), INCREASE),
-        (lambda: gain_per_position(torch.ones(1), [4]), INCREASE),
-        (lambda: gain_per_position(torch.ones(3), [1, 2]), INCREASE),
     ],
 )
 def test_bad_memories_are_refused(call, message):
@@ -385,8 +369,6 @@ def test_bad_memories_are_refused(call, message):
     ("losses", "message"),
     [
         ({}, r"losses must hold tables of one shape \(C, N\), at least one, got shapes \[\]"),
-        ({"a": torch.ones(4)}, r"got shapes \[\(4,\)\]"),
-        ({"a": torch.ones(4, 0)}, "losses must hold tables"),
         (group() | {"a": torch.ones(4, 3)}, "losses must hold tables of one shape"),
         (group() | {"b": torch.full((4, 40), math.inf)}, "losses must be finite, got others in those of 'b'"),
     ],
@@ -401,7 +383,6 @@ def test_bad_groups_are_refused(losses, message):
     ("rows", "share", "message"),
     [
         ((0, 4), 1, "c and wider must be rows of losses, from 0 to 3"),
-        ((4, 0), 1, "c and wider must be rows of losses, from 0 to 3"),
         ((0, -1), 1, "wider must be whole numbers from 0 on, got -1"),
         *[((0, 1), share, "share must be above 0 and at most 1") for share in (0, 1.5, math.nan)],
     ],
@@ -411,16 +392,11 @@ def test_bad_rows_are_refused(rows, share, message):
         relative_gain(group(), *rows, share=share)
 
 
-@pytest.mark.parametrize("contexts", [[1, 2, 3], [1, 2, 4, 8], [4, 3, 2, 1], [2, 2, 2, 2], [0, 1, 2, 3], []])
+@pytest.mark.parametrize("contexts", [[1, 2, 3], [1, 2, 4, 8], [0, 1, 2, 3]])
 def test_bad_contexts_are_refused(contexts):
     words = "at least two lengths in equal steps upwards, one for each of the 4|whole numbers from 1 on, got 0"
     with pytest.raises(ValueError, match=f"contexts must be ({words})"):
         relative_effective_context_length(group(), contexts)
-
-
-def test_one_context_is_refused():
-    with pytest.raises(ValueError, match="contexts must be at least two"):
-        relative_effective_context_length({"a": torch.ones(1, 4)}, [3])
 
 
 # ---- stream_losses
@@ -445,9 +421,7 @@ def test_losses_of_a_stream_are_those_of_its_pieces():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"ids": torch.ones(4)}, "ids must be whole numbers"),
         ({"ids": text(1)}, "two tokens at least, got 1"),
-        ({"segment": 0}, "segment must be whole numbers from 1 on, got 0"),
         ({"memory": -1}, "memory must be whole numbers from 0 on, got -1"),
         ({"model": Reach(3), "memory": 2}, "an attribute memory, got Reach without"),
     ],

@@ -221,8 +221,6 @@ X = torch.zeros(2, 5, 3, dtype=torch.float64)
     ("model", "given", "options", "message"),
     [
         (attend, X[0], {}, r"x must be floats \(B, T, D\) where no embedding is given, got .* \(5, 3\)"),
-        (attend, X.long(), {}, "x must be floats .* got torch.int64"),
-        (attend, X[:, :0], {}, r"x must be floats .* got .* \(2, 0, 3\)"),
         (lambda x: x[:, -1], X, {}, r"model must give y of shape \(2, 5, '...'\), got \(2, 3\)"),
         (attend, X, {"embedding": nn.Identity()}, "model must call embedding once, it did 0"),
     ],
@@ -232,7 +230,7 @@ def test_bad_arguments(measure, model, given, options, message):
         measure(model, given, **options)
 
 
-@pytest.mark.parametrize("lengths", [(8, 16), (8, 16, 24), ()])
+@pytest.mark.parametrize("lengths", [(8, 16), (8, 16, 24)])
 def test_an_order_needs_doubled_lengths(lengths):
     with pytest.raises(ValueError, match="counts must be at three lengths at least, each twice the one before, got"):
         order(dict.fromkeys(lengths, 1))

@@ -68,11 +68,8 @@ def test_the_size_of_features_does_not_count():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"x": torch.zeros(4)}, r"x must have shape \(N, D\)"),
         ({"test_x": torch.zeros(2, 5)}, r"test_x must have shape .* got \(2, 5\)"),
-        ({"test_x": torch.zeros(0, 3), "test_y": torch.zeros(0)}, "test_x must have shape"),
         ({"y": torch.tensor([0, 1, 1])}, "the classes of x must be 4 whole numbers"),
-        ({"y": torch.zeros(4)}, "the classes of x must be 4 whole numbers"),
         ({"test_y": torch.tensor([-1, 0])}, "the classes of test_x must be 2 whole numbers from 0 on"),
         ({"penalty": 0.0}, "penalty must be above 0, got 0.0"),
     ],

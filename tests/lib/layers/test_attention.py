@@ -2,7 +2,6 @@
 
 import math
 from contextlib import contextmanager
-from itertools import pairwise
 
 import pytest
 import torch
@@ -152,25 +151,6 @@ def test_a_masked_key_and_its_value_change_nothing(biased, path):
     parameters = list(model.parameters())
     ours, theirs = outcomes(z, [huge, *parameters]), outcomes(y, [x, *parameters])
     assert worst(ours, theirs) < 1e-12 and not ours[1][:, 4:].any()
-
-
-@pytest.mark.parametrize("path", PATHS)
-def test_pieces_equal_the_whole(path):
-    for seed in range(12):
-        generator = torch.Generator().manual_seed(seed)
-        t = int(torch.randint(2, 12, (), generator=generator))
-        model = make(6, 3, seed, positions=(None, Bias(3, t), Turn(), Value(t))[seed % 4])
-        look(model, path)
-        x, mask = draw(2, t, 6, seed=seed), make_mask("any", 2, t, t, 3, seed) if seed % 2 else None
-        whole, (k, v) = model(x, mask=mask, causal=True)
-        cuts = [0, *(torch.randperm(t - 1, generator=generator)[: seed % 5] + 1).sort().values.tolist(), t]
-        cache, pieces = None, []
-        for start, end in pairwise(cuts):
-            rows = None if mask is None else mask[:, :, start:end, :end]
-            y, cache = model(x[:, start:end], mask=rows, causal=True, cache=cache)
-            pieces.append(y)
-            assert cache[0].shape == cache[1].shape == (2, 3, end, 2)
-        assert worst([torch.cat(pieces, 1), *cache], [whole, k, v]) < 1e-12
 
 
 def test_the_cache_holds_the_projected_keys_and_values():
@@ -342,17 +322,13 @@ def test_masks():
 
 
 def test_initial_weights():
-    """Those of torch.nn in distribution; the same for the same generator."""
-    first, second, third = (drawn(s, MultiHeadAttention, 64, 4) for s in (1, 1, 2))
-    assert all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))
-    assert not torch.equal(first.in_proj_weight, third.in_proj_weight)
+    """Those of torch.nn in distribution."""
     theirs = nn.MultiheadAttention(64, 4)
-    for name, parameter in first.named_parameters():
+    for name, parameter in drawn(1, MultiHeadAttention, 64, 4).named_parameters():
         other = theirs.get_parameter(name)
         assert abs(parameter.abs().max() - other.abs().max()) < 0.01 and abs(parameter.std() - other.std()) < 0.005
-    additive = (drawn(1, AdditiveAttention, 3, 4, 50) for _ in range(2))
-    for (name, a), b in zip(next(additive).named_parameters(), next(additive).parameters(), strict=True):
-        assert torch.equal(a, b) and 0.8 < a.abs().max() * math.sqrt(a.shape[1]) <= 1, name
+    for name, a in drawn(1, AdditiveAttention, 3, 4, 50).named_parameters():
+        assert 0.8 < a.abs().max() * math.sqrt(a.shape[1]) <= 1, name
 
 
 def plain_additive(model, query, keys, mask):
@@ -391,38 +367,16 @@ def test_additive_attention_ignores_padding_and_lets_a_hook_change_it():
 X, Q, ADDITIVE = torch.zeros(2, 3, 6), torch.zeros(2, 3, 4, 5), AdditiveAttention(3, 4, 5)
 CACHE = (torch.zeros(2, 3, 7, 2), torch.zeros(2, 3, 7, 2))
 BAD = [
-    (lambda m: MultiHeadAttention(0, 1), r"width must be at least 1, got 0"),
-    (lambda m: MultiHeadAttention(6, 4), r"heads must divide width = 6, got 4"),
-    (lambda m: MultiHeadAttention(6, 3, dropout=1), r"dropout must be from 0 to below 1, got 1"),
-    (lambda m: m([1]), r"x must be a tensor of shape \(B, T, 6\), got list"),
-    (lambda m: m(X[..., :5]), r"x must have shape \(B, T, 6\), got \(2, 3, 5\)"),
-    (lambda m: m(X.double()), r"x must be of torch.float32, as the weights are, got torch.float64"),
-    (lambda m: m(X, X[:, :0]), r"memory must .* every size at least 1, got \(2, 0, 6\)"),
-    (lambda m: m(X, X.double()), r"memory must be of torch.float32, as the weights are, got torch.float64"),
     (lambda m: m(X, X, causal=True), r"causal must be False in cross-attention.* got True"),
     (lambda m: m(X, mask=X), r"mask must be a bool tensor, True = may attend, got torch.float32"),
     (lambda m: m(X, mask=[True]), r"mask must be a bool tensor, got list"),
-    (lambda m: m(X, mask=causal_mask(4)), r"mask must be broadcastable to \(2, 3, 3, 3\), got shape \(4, 4\)"),
     (lambda m: m(X, mask=causal_mask(3), cache=CACHE), r"mask must be .* \(2, 3, 3, 10\), got shape \(3, 3\)"),
-    (lambda m: m(X, X[:, :2], mask=causal_mask(3)), r"mask must be broadcastable to \(2, 3, 3, 2\)"),
-    (lambda m: m(X, cache=CACHE[0]), r"cache must be a tuple of 2 entries, \(k, v\), got Tensor$"),
-    (lambda m: m(X, cache=(CACHE[0][0], CACHE[1])), r"cache\[0\] must have shape \(2, 3, M, 2\), got \(3, 7, 2\)"),
     (lambda m: m(X, cache=(CACHE[0], CACHE[1][:, :, 1:])), r"cache\[1\] must .* \(2, 3, 7, 2\), got \(2, 3, 6, 2\)"),
-    (lambda m: m(X, cache=(CACHE[0], CACHE[1].double())), r"cache\[1\] must be of torch.float32, as the input is, got"),
-    (lambda m: m(X, X, cache=CACHE), r"cache\[0\] must have shape \(2, 3, 3, 2\), got \(2, 3, 7, 2\)"),
-    (lambda m: causal_mask(0), r"queries must be at least 1, got 0"),
     (lambda m: causal_mask(3, 2), r"keys must be at least queries = 3, got 2"),
     (lambda m: padding_mask(torch.ones(3)), r"ids must have shape \(B, S\), got \(3,\)"),
-    (lambda m: dot_product_attention(Q[0], Q, Q), r"q must have shape \(B, H, T, K\), got \(3, 4, 5\)"),
-    (lambda m: dot_product_attention(Q, Q.double(), Q), r"k must be of torch.float32, .* got torch.float64"),
-    (lambda m: dot_product_attention(Q, Q[:, :, :0], Q), r"k must .* every size at least 1, got \(2, 3, 0, 5\)"),
-    (lambda m: dot_product_attention(Q, Q, Q[:, :, 1:]), r"v must have shape \(2, 3, 4, K_v\), got \(2, 3, 3, 5\)"),
     (lambda m: dot_product_attention(Q, Q, Q, mask=Q), r"mask must be a bool tensor"),
     (lambda m: dot_product_attention(Q, Q, Q, bias=causal_mask(4)), r"bias must be a float tensor, got torch.bool"),
     (lambda m: dot_product_attention(Q, Q, Q, bias=Q), r"bias must be broadcastable to \(2, 3, 4, 4\), got shape"),
-    (lambda m: AdditiveAttention(3, 4, 0), r"width must be at least 1, got 0"),
-    (lambda m: ADDITIVE(Q[0], Q[0, :, :, 1:]), r"query must have shape \(B, T, 3\), got \(3, 4, 5\)"),
-    (lambda m: ADDITIVE(Q[0, ..., :3], Q[0]), r"keys must have shape \(3, S, 4\), got \(3, 4, 5\)"),
     (lambda m: ADDITIVE(X[..., :3], X[..., :4], mask=causal_mask(4)), r"mask must be .* \(2, 3, 3\), got"),
 ]
 

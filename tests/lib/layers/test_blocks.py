@@ -63,26 +63,6 @@ def test_a_block_with_a_memory_equals_torchs_decoder_layer(norm):
     assert compare(ours, theirs, DECODER, y, expected, [x, memory]) < 1e-12
 
 
-@pytest.mark.parametrize("cross", [True, False])
-@pytest.mark.parametrize("norm", NORMS)
-def test_a_stack_equals_torchs(norm, cross):
-    """Pre-norm ends in a norm, post-norm does not."""
-    ours = random_parameters(Stack(12, 3, 2, inner=7, norm=norm, causal=True, cross=cross))
-    rules = {"blocks.": "layers.", **(DECODER if cross else ENCODER)}
-    kind = nn.TransformerDecoderLayer if cross else nn.TransformerEncoderLayer
-    layer = kind(12, 3, 7, 0.0, batch_first=True, norm_first=norm == "pre")
-    last, hidden = nn.LayerNorm(12) if norm == "pre" else None, torch.ones(5, 5).triu(1).bool()
-    x, memory = draw(2, 5, 12).requires_grad_(), draw(2, 4, 12, seed=3).requires_grad_()
-    if cross:
-        theirs = nn.TransformerDecoder(layer, 2, last)
-    else:
-        theirs = nn.TransformerEncoder(layer, 2, last, enable_nested_tensor=False)
-    theirs.load_state_dict({theirs_of(name, rules): value for name, value in ours.state_dict().items()})
-    y, _ = ours(x, memory=memory if cross else None)
-    expected = theirs(x, memory, tgt_mask=hidden) if cross else theirs(x, hidden)
-    assert compare(ours, theirs, rules, y, expected, [x, memory] if cross else [x]) < 1e-12
-
-
 @pytest.mark.parametrize("positions", SCHEMES)
 def test_each_block_has_its_own_positions_and_an_embedding_acts_once(positions):
     stack = Stack(12, 3, 3, positions=positions, causal=True)
@@ -160,16 +140,11 @@ def test_without_bias_nothing_is_added():
 @pytest.mark.parametrize(
     "build, message",
     [
-        (lambda: FeedForward(0), "width must be at least 1, got 0"),
-        (lambda: FeedForward(3, 0), "inner must be at least 1, got 0"),
         (lambda: FeedForward(3, activation="swish"), r"activation must be one of \['gelu', 'relu'\], got 'swish'"),
         (lambda: SampleStdNorm(1), "width must be at least 2, got 1"),
-        (lambda: Block(10, 4), "heads must divide width = 10, got 4"),
         (lambda: Block(12, 3, norm="both"), r"norm must be one of \['pre', 'post'\], got 'both'"),
         (lambda: Block(12, 3, dropout=1.5), "dropout"),
         (lambda: Stack(12, 3, 2, positions="relative"), "positions must be one of .*'sinusoidal'.* got 'relative'"),
-        (lambda: Stack(12, 4, 2, positions="rotary"), "head_width must be even"),
-        (lambda: Stack(12, 3, 2, positions="learned", length=0), "length must be at least 1"),
     ],
 )
 def test_bad_arguments(build, message):
@@ -183,9 +158,6 @@ def test_bad_memories():
         Block(12, 3, cross=True)(x)
     with pytest.raises(ValueError, match="memory must be given if and only if cross is True, got a memory"):
         Block(12, 3)(x, memory=memory)
-    for bad in (memory[:1], memory[:, :0], memory[..., :6]):
-        with pytest.raises(ValueError, match="memory must"):
-            Block(12, 3, cross=True)(x, memory=bad)
 
 
 def test_bad_caches():
@@ -207,13 +179,7 @@ def test_bad_caches():
         reading(x, memory=draw(2, 6, 12), cache=both)
 
 
-def test_bad_inputs_and_masks():
-    stack = Stack(12, 3, 2, causal=True)
-    for shape in [(2, 0, 12), (0, 5, 12), (2, 5, 11), (5, 12)]:
-        with pytest.raises(ValueError, match="x must"):
-            stack(torch.zeros(shape))
-    with pytest.raises(ValueError, match="x must have shape"):
-        stack(draw(2, 5, 11), cache=stack(draw(2, 5, 12))[1])
-    for mask in (torch.ones(5, 5), torch.ones(4, 5, dtype=torch.bool), torch.ones(3, 1, 5, 5, dtype=torch.bool)):
-        with pytest.raises(ValueError, match="mask must"):
-            stack(draw(2, 5, 12), mask=mask)
+@pytest.mark.parametrize("mask", [torch.ones(5, 5), torch.ones(4, 5, dtype=torch.bool)])
+def test_bad_masks(mask):
+    with pytest.raises(ValueError, match="mask must"):
+        Stack(12, 3, 2, causal=True)(draw(2, 5, 12), mask=mask)

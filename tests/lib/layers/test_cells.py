@@ -264,6 +264,3 @@ def test_gru_taps_hold_states_and_gates(reset, update):
     assert relative_error(torch.tanh(inputs + inside), n) < 1e-12
     new, old = (1 - z, z) if update == "keeps" else (z, 1 - z)
     assert relative_error(new * n + old * before, h) < 1e-12
-
-
-# Precision, and what is refused.

@@ -121,15 +121,6 @@ def test_enough_beams_find_the_best_sentence(kind, penalty):
             assert abs(log_p[row] - each[best]) < 1e-12
 
 
-@pytest.mark.parametrize("beams", [2, 3, 8])
-@pytest.mark.parametrize("kind", MODELS)
-def test_log_probabilities_are_the_models_own(kind, beams):
-    model = make(kind, 1, sharpness=1.5)
-    ids, log_p = beam_search(model, SOURCE, start=START, end=END, max_length=8, beams=beams)
-    assert relative_error(log_p, log_probabilities(model, SOURCE, ids)) < 1e-12
-    assert ids.shape[1] == max(8 if END not in row else row.index(END) + 1 for row in ids.tolist())
-
-
 @pytest.mark.parametrize("penalty", [0.0, 1.0])
 @pytest.mark.parametrize("kind", MODELS)
 def test_a_batch_is_decoded_as_its_sentences_one_by_one(kind, penalty):
@@ -220,13 +211,9 @@ def test_decoding_leaves_no_graph_and_no_change():
     [
         ({"max_length": 0}, "max_length must be at least 1, got 0"),
         ({"start": -1}, "start must be the id"),
-        ({"start": 5}, "ids from 0 to 4, got 5"),
-        ({"end": -1}, "end must be the id"),
         ({"end": 5}, "end must be below the vocabulary's size 5, got 5"),
         ({"end": True}, "end must be the id"),
         ({"source": SOURCE[:0]}, "source must be a tensor with at least one sentence"),
-        ({"source": [[1, 2]]}, "source must be a tensor.*list"),
-        ({"source": SOURCE * 0}, "source must hold words"),
     ],
 )
 @pytest.mark.parametrize("decode", [greedy, beam_search])
@@ -236,17 +223,10 @@ def test_bad_arguments(decode, change, message):
         decode(make("additive"), arguments.pop("source"), **arguments)
 
 
-@pytest.mark.parametrize(
-    "change, message",
-    [
-        ({"beams": 0}, "beams must be at least 1, got 0"),
-        ({"length_penalty": -0.5}, "length_penalty must be at least 0 and finite, got -0.5"),
-        ({"length_penalty": float("nan")}, "length_penalty must be at least 0"),
-    ],
-)
-def test_bad_beams(change, message):
-    with pytest.raises(ValueError, match=message):
-        beam_search(make("additive"), SOURCE, start=START, end=END, max_length=3, **change)
+@pytest.mark.parametrize("penalty", [-0.5, float("nan")])
+def test_bad_penalties(penalty):
+    with pytest.raises(ValueError, match="length_penalty must be at least 0 and finite, got"):
+        beam_search(make("additive"), SOURCE, start=START, end=END, max_length=3, length_penalty=penalty)
 
 
 def test_a_state_without_the_batch_in_front_is_named():
@@ -258,15 +238,9 @@ def test_a_state_without_the_batch_in_front_is_named():
 @pytest.mark.parametrize(
     "change, message",
     [
-        ({"steps": 0}, "steps must be at least 1"),
         ({"temperature": 0.0}, "temperature must be above 0 and finite, got 0.0"),
-        ({"temperature": float("nan")}, "temperature must be above 0"),
         ({"top": 0}, "top must be at least 1"),
-        ({"prompt": PROMPT[:, :0]}, "prompt must hold ids"),
-        ({"prompt": PROMPT.double()}, "prompt must hold ids.*float64"),
-        ({"prompt": PROMPT[0]}, "prompt must hold ids"),
         ({"prompt": -PROMPT}, "prompt must hold ids from 0 on, got -6"),
-        ({"prompt": [[1]]}, "prompt must hold ids.*list"),
     ],
 )
 def test_bad_samples(change, message):

@@ -18,19 +18,7 @@ def test_is_a_grouped_convolution_with_zeros_before_it(taps, bias):
     y, state = ours(X)
     assert relative_error(y, theirs(X.transpose(1, 2))[..., :9].transpose(1, 2)) < 1e-14
     assert state.shape == (2, taps - 1, 5) and torch.equal(state[:, -9:], X[:, max(0, 10 - taps) :])
-
-
-@pytest.mark.parametrize("taps", [1, 4, 12])
-@pytest.mark.parametrize("sizes", [[4, 5], [1] * 9, [2, 7]])
-def test_pieces_are_the_whole(taps, sizes):
-    layer = drawn(1, ShortConvolution, 5, taps).double()
-    whole, last = layer(X)
-    pieces, state = [], None
-    for piece in X.split(sizes, 1):
-        y, state = layer(piece, state)
-        pieces.append(y)
-    assert relative_error(torch.cat(pieces, 1), whole) < 1e-14 and torch.equal(state, last)
-    assert last.untyped_storage().nbytes() == last.numel() * 8, "the state keeps none of the rest alive"
+    assert state.untyped_storage().nbytes() == state.numel() * 8, "the state keeps none of the rest alive"
 
 
 def test_starts_as_torch_does():
@@ -38,13 +26,3 @@ def test_starts_as_torch_does():
     layer = drawn(0, ShortConvolution, 500, 4)
     for weight in layer.parameters():
         assert 0.98 * bound < weight.abs().max() <= bound and abs(weight.mean()) < 0.1 * bound
-
-
-def test_bad_arguments():
-    with pytest.raises(ValueError, match="kernel_size must be at least 1, got 0"):
-        ShortConvolution(5, 0)
-    layer = ShortConvolution(5, 4)
-    with pytest.raises(ValueError, match=r"x must have shape \(B, T, 5\), got \(2, 9, 4\)"):
-        layer(torch.zeros(2, 9, 4))
-    with pytest.raises(ValueError, match=r"state must have shape \(2, 3, 5\), got \(2, 4, 5\)"):
-        layer(torch.zeros(2, 9, 5), torch.zeros(2, 4, 5))

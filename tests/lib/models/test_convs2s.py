@@ -117,17 +117,6 @@ def test_weights_of_gates_keep_the_variance():
     assert 0.9 < y.square().mean() < 1.6
 
 
-def test_equals_torchs_weight_norm():
-    linear, theirs = drawn(0, NormedLinear, 3, 4), torch.nn.Linear(3, 4)
-    with torch.no_grad():
-        theirs.weight.copy_(linear.weight_v)
-        theirs.bias.copy_(linear.bias)
-        theirs = torch.nn.utils.parametrizations.weight_norm(theirs)
-        linear.weight_v *= torch.tensor([[0.5], [2], [3], [100]])
-    x = draw(2, 9, 3)
-    assert relative_error(linear(x), theirs(x)) < 1e-12
-
-
 @pytest.mark.parametrize("layers, told", [([(4, 0)], r"encoder\[0\] k .*got 0"), ([(0, 3)], r"encoder\[0\] channels")])
 def test_bad_layers(layers, told):
     with pytest.raises(ValueError, match=told):

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from reference.matrix_state_loops import averaged, heads, memory
+from reference.matrix_state_loops import averaged, heads
 from support.compare import draw, in_pieces, random_parameters
 from support.helpers import drawn, relative_error
 
@@ -204,12 +204,3 @@ def test_first_weights_are_the_authors():
     for name in ("qkv", "beta", "step", "out"):
         weight = getattr(model, name).weight
         assert 0.99 * bound < weight.abs().max() <= bound and getattr(model, name).bias is None
-
-
-def test_an_independent_loop_of_the_gated_rule():
-    """Against the loops that the reference values pass. There S decays first, which for one number is the same."""
-    model, x = layer("gated"), draw(2, 33, 6).double()
-    q, k, v, decay, beta, _ = model.chosen(x, x.new_zeros(2, 3, 18))
-    expected, last = heads(memory, q / math.sqrt(3), k, v, beta, decay)
-    o, s = matrix_recurrence(q / math.sqrt(3), k, v, beta=beta, log_decay=decay)
-    assert relative_error(o, expected) < 1e-12 and relative_error(s, last) < 1e-12

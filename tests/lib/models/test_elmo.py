@@ -166,35 +166,7 @@ def test_no_direction_sees_what_it_is_to_name(kind):
         assert torch.equal(seen(model, e, forward), before) and torch.equal(seen(model, e, backward), before.T)
 
 
-def test_words_and_softmax_are_shared():
-    """One table and one softmax: turned round, with the stacks in each other's place, all is the mirror image."""
-    model, mirror, x = build(), build(), ids(2, T, vocabulary=V)
-    for ours, theirs in (("forward_layers", "backward_layers"), ("backward_layers", "forward_layers")):
-        getattr(mirror, ours).load_state_dict(getattr(model, theirs).state_dict())
-    following, preceding = halves(model(x)[0])
-    after, before = halves(mirror(x.flip(1))[0])
-    assert torch.equal(after.flip(1), preceding) and torch.equal(before.flip(1), following)
-    names = {name.partition(".")[0] for name, _ in model.named_parameters()}
-    assert names == {"embedding", "forward_layers", "backward_layers", "softmax"}
-
-
 # ---- padding
-
-
-@kinds
-def test_padding_changes_nothing(kind):
-    model, x = build(kind, padding=0), ids(3, T, vocabulary=V, first=1)
-    x[1, 3:] = x[2, 1:] = 0
-    (layers, state), (y, _) = model.read(x), model(x)
-    wider = torch.cat([x, x[:, :2] * 0], 1)
-    assert relative_error(model(wider)[0][:, :T], y) < 1e-12
-    for b, length in enumerate((T, 3, 1)):
-        alone, own = model.read(x[b : b + 1, :length])
-        for layer, expected in zip(layers, alone, strict=True):
-            assert relative_error(layer[b, :length], expected[0]) < 1e-12 and not layer[b, length:].any()
-        assert relative_error(y[b, :length], model(x[b : b + 1, :length])[0][0]) < 1e-12
-        assert all(relative_error(ours[:, b], theirs[:, 0]) < 1e-12 for ours, theirs in zip(state, own, strict=True))
-    assert torch.equal(model.real(x), x > 0) and build().real(x).all()
 
 
 def test_nothing_learns_from_padding():
@@ -203,51 +175,6 @@ def test_nothing_learns_from_padding():
     loss = sum(layer.square().sum() for layer in layers) + sum(part.sum() for part in state)
     gradient = torch.autograd.grad(loss, model.embedding.weight)[0]
     assert not gradient[0].any() and gradient[1:].any(1).all()
-
-
-# ---- the state
-
-
-@kinds
-@pytest.mark.parametrize("cuts", [[2, 3], [1] * T], ids=str)
-def test_each_direction_in_pieces_of_its_own_order_is_the_whole(kind, cuts):
-    """Forward they come from the beginning, backward from the end; the state of the other half does not matter."""
-    model, x = build(kind), ids(2, T, vocabulary=V)
-    whole = halves(model(x)[0])
-    for way, pieces in enumerate((x.split(cuts, 1), x.split(cuts, 1)[::-1])):
-        told, state = [], None
-        for piece in pieces:
-            y, state = model(piece, state)
-            told.append(halves(y)[way])
-        assert relative_error(torch.cat(told[::-1] if way else told, 1), whole[way]) < 1e-12
-
-
-@kinds
-def test_with_a_carried_state_the_same_sentence_has_other_vectors(kind):
-    """As in the authors' code, always; here only if the state is handed on. The words' own vectors are the same."""
-    model, x = build(kind), ids(2, T, vocabulary=V)
-    first, state = model.read(x)
-    again, other = model.read(x)[0], model.read(x, state)[0]
-    assert all(map(torch.equal, first, again)) and torch.equal(first[0], other[0])
-    for before, after in zip(first[1:], other[1:], strict=True):
-        assert all((a != b).any(-1).all() for a, b in zip(halves(before), halves(after), strict=True))
-
-
-def test_parallel_streams_of_sentences_are_the_streams_alone():
-    """Each row's state is that after its own last word, forward, and its first, backward."""
-    model = build("clipped", padding=0)
-    told = [ids(3, T, vocabulary=V, first=1, seed=s) for s in range(3)]
-    told[0][1, 2:] = told[1][0, 4:] = told[1][2, 1:] = told[2][1, 3:] = 0
-    state, together = None, []
-    for x in told:
-        layers, state = model.read(x, state)
-        together.append(layers[-1])
-    for b in range(3):
-        state = None
-        for x, layer in zip(told, together, strict=True):
-            words = x[b : b + 1, : int((x[b] > 0).sum())]
-            layers, state = model.read(words, state)
-            assert relative_error(layer[b, : words.shape[1]], layers[-1][0]) < 1e-12
 
 
 # ---- the mix
@@ -265,35 +192,9 @@ def test_the_mix_is_a_loop():
     assert torch.equal(norm(layers), norm(layers, torch.ones(3, T)))
 
 
-def test_a_number_added_to_all_weights_of_the_mix_changes_nothing():
-    """Such as the 1/n in the authors' code."""
-    layers, mix = [draw(2, T, D, seed=s) for s in range(3)], random_parameters(ScalarMix(3))
-    before = mix(layers)
-    for shift in (1 / 3, -20.0):
-        with torch.no_grad():
-            mix.w.add_(shift)
-        assert relative_error(mix(layers), before) < 1e-12
-    gradient = torch.autograd.grad(mix(layers).sin().sum(), mix.w)[0]
-    assert abs(gradient.sum()) < 1e-12 < gradient.abs().max()
-
-
 def test_the_first_mix_is_the_mean_of_the_layers():
     layers = [draw(2, T, D, seed=s) for s in range(3)]
     assert relative_error(ScalarMix(3)(layers), sum(layers) / 3) < 1e-12
-
-
-def test_with_the_norm_a_sentence_depends_on_its_batch_and_not_on_padding():
-    layers, mask = [draw(3, T, D, seed=s) for s in range(2)], torch.ones(3, T).bool()
-    mask[0, 2:] = False
-    plain, norm = ScalarMix(2), ScalarMix(2, norm=True)
-    padded = [torch.where(mask[..., None], layer, 100.0) for layer in layers]
-    assert relative_error(norm(padded, mask)[mask], norm(layers, mask)[mask]) < 1e-12
-    assert relative_error(norm(padded)[mask], norm(layers)[mask]) > 0.1
-    alone = [layer[:1] for layer in layers]
-    assert torch.equal(plain(alone), plain(layers)[:1])
-    assert relative_error(norm(alone, mask[:1]), norm(layers, mask)[:1]) > 0.01
-    one = ScalarMix(1, norm=True)([layers[0]], mask)[mask]
-    assert abs(one.mean()) < 1e-12 and abs(one.square().mean() - 1) < 1e-9
 
 
 # ---- words from characters
@@ -332,15 +233,6 @@ def test_padding_of_characters_changes_nothing():
             assert not layer[b, len(sentence) + 2 :].any()
         assert all(relative_error(ours[:, b], theirs[:, 0]) < 1e-12 for ours, theirs in zip(state, own, strict=True))
     assert torch.equal(model.real(x), tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [1, 1, 1, 1, 0]]).bool())
-
-
-@pytest.mark.parametrize("activation", ["relu", "tanh"])
-def test_a_words_vector_depends_on_its_own_characters(activation):
-    model = with_characters(activation=activation)
-    one, other = (model.layers(spell([sentence], 8)) for sentence in (["a", "cat", "sat"], ["a", "cap", "sat"]))
-    same = [torch.equal(a, b) for a, b in zip(one[0][0], other[0][0], strict=True)]
-    assert same == [True, True, False, True, True]
-    assert not any(torch.equal(a, b) for a, b in zip(one[2][0], other[2][0], strict=True))
 
 
 def test_no_word_has_no_vector_and_learns_none():

@@ -1,19 +1,16 @@
 """GPT and GPT-2: files of other sizes, the start, fine-tuning, and both averages of the auxiliary loss."""
 
-import math
-
 import official
 import pytest
 import torch
 import torch.nn.functional as F
 from reference import official_gpt
-from reference.gpt_loops import gelu, make_gpt
+from reference.gpt_loops import make_gpt
 from support.far_device import assert_equal, run, run_far
 from support.helpers import drawn, relative_error
 from torch import tensor
 
 from rtx_lib.models.gpt import GPT, GPTClassifier, fine_tuning_loss, language_loss
-from rtx_lib.models.plain_gpt import PlainGPT
 from rtx_lib.tasks import CopyMemory, GeneratedSentiment
 from rtx_lib.training import evaluate, fit
 
@@ -66,51 +63,6 @@ def test_files_of_other_sizes(tmp_path, stem, sizes):
     assert set(errors) == outcomes and max(errors.values()) < 1e-9, errors
 
 
-def test_the_library_has_no_fault_that_plain_torch_lacks():
-    """GPT-2 with biases 0 and the exact GELU is the plain one."""
-    plain = drawn(0, PlainGPT, V, **SIZES)
-    model = build("pre")
-    official_names = {"tokens": "embedding", "positions": "stack.positions", "norm": "stack.norm"}
-    weights = {}
-    for name, value in plain.state_dict().items():
-        head, _, rest = name.partition(".")
-        name = f"{official_names.get(head, f'stack.{head}')}.{rest}"
-        for theirs, ours in (("norm1", "norms.0"), ("norm2", "norms.1"), ("qkv.", "self_attention.in_proj_")):
-            name = name.replace(theirs, ours)
-        for theirs, ours in (("out", "self_attention.out_proj"), ("up", "feed_forward.linear1")):
-            name = name.replace(f".{theirs}.", f".{ours}.")
-        weights[name.replace(".down.", ".feed_forward.linear2.")] = value * 3
-        plain.state_dict()[f"{head}.{rest}"].mul_(3)
-    zeros = {name: torch.zeros_like(value) for name, value in model.state_dict().items() if name.endswith("bias")}
-    model.load_state_dict(weights | zeros)
-    for block in model.stack.blocks:
-        block.feed_forward.activation = "gelu"
-    x = ids(3, T)
-    assert relative_error(model(x)[0], plain(x)[0]) < 1e-12
-
-
-def test_gelu_in_its_tanh_form():
-    x = torch.linspace(-6, 6, 10_001)
-    (ours,) = {block.feed_forward.activation for block in build().stack.blocks}
-    ours, exact = ours(x), F.gelu(x)
-    torch.testing.assert_close(ours, gelu(x), rtol=0, atol=1e-14)
-    torch.testing.assert_close(exact, x / 2 * (1 + torch.erf(x / math.sqrt(2))), rtol=0, atol=1e-14)
-    assert 4e-4 < (ours - exact).abs().max() < 5e-4
-
-
-# ---- logits
-
-
-@pytest.mark.parametrize("norm", NORMS)
-def test_logits_come_from_the_words_table(norm):
-    """Tied, without a bias; GPT has no norm behind its last block, whose own norm comes last anyway."""
-    model = drawn(0, GPT, V, norm=norm, **SIZES)
-    h, _ = model.encode(ids(2, T))
-    assert torch.equal(model(ids(2, T))[0], h @ model.embedding.weight.T)
-    assert (model.stack.norm is None) == (norm == "post")
-    torch.testing.assert_close(h.mean(-1), torch.zeros(2, T), rtol=0, atol=1e-12)
-
-
 # ---- the start
 
 
@@ -151,16 +103,6 @@ def test_dropout_stands_where_it_stood():
 # ---- fine-tuning
 
 
-@pytest.mark.parametrize("norm", NORMS)
-def test_the_class_is_read_at_the_last_word(norm):
-    model = classifier(norm=norm)
-    y, state = model(TEXT)
-    h, _ = model.gpt.encode(TEXT)
-    last = torch.stack([h[b, m - 1] for b, m in enumerate(LENGTHS)])
-    assert state is None and y.shape == (3, 1, 3)
-    assert relative_error(y[:, 0], F.linear(last, model.readout.weight, model.readout.bias)) < 1e-12
-
-
 def test_padding_changes_nothing():
     model = classifier(auxiliary=True)
     y = model(TEXT)[0]
@@ -186,32 +128,6 @@ def test_both_outputs_in_one():
     assert y.shape == (3, 6, V + 3) and (alone.output_size, both.output_size) == (3, V + 3)
     assert torch.equal(y[..., :V], both.gpt(TEXT)[0])
     assert torch.equal(y[..., V:], alone(TEXT)[0].expand(-1, 6, -1))
-
-
-def test_two_averages_of_the_auxiliary_loss():
-    """Each text counts alike, or each word; the same where all texts are of one length, and only there."""
-    logits, real = build()(TEXT)[0], TEXT != 0
-    logp = logits.log_softmax(-1)
-    words = [[-logp[b, t, TEXT[b, t + 1]] for t in range(m - 1)] for b, m in enumerate(LENGTHS)]
-    by_sequence = sum(sum(row) / len(row) for row in words) / 3
-    by_token = sum(map(sum, words)) / sum(map(len, words))
-    assert relative_error(language_loss(logits, TEXT, real, average="sequence"), by_sequence) < 1e-12
-    assert relative_error(language_loss(logits, TEXT, real), by_token) < 1e-12
-    assert relative_error(by_token, by_sequence) > 1e-3
-    full = [language_loss(logits, TEXT, average=average) for average in ("sequence", "token")]
-    assert relative_error(*full) < 1e-12
-    assert relative_error(full[0], F.cross_entropy(logits[:, :-1].flatten(0, 1), TEXT[:, 1:].flatten())) < 1e-12
-
-
-def test_the_sum_of_both_objectives():
-    y, label = classifier(auxiliary=True)(TEXT)[0], tensor([0, 2, 1])
-    words, classes = y[..., :V], y[:, -1, V:]
-    auxiliary = language_loss(words, TEXT, TEXT != 0, average="sequence")
-    of_class = F.cross_entropy(classes, label)
-    assert relative_error(fine_tuning_loss(words, classes, TEXT, label), of_class + 0.5 * auxiliary) < 1e-12
-    assert torch.equal(fine_tuning_loss(words, classes, TEXT, label, weight=0.0), of_class)
-    by_token = fine_tuning_loss(words, classes, TEXT, label, weight=2.0, average="token")
-    assert relative_error(by_token, of_class + 2 * language_loss(words, TEXT, TEXT != 0)) < 1e-12
 
 
 def test_it_is_trained_by_the_loop():

@@ -7,7 +7,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 from reference.griffin_loops import rg_lru as loops
 from support.compare import draw, furthest, random_parameters
 from support.helpers import FIXTURES, drawn, relative_error
@@ -46,19 +45,6 @@ def test_packed_documents_do_not_see_each_other():
     first, state = model(x[:, :5], segment_pos=positions[:, :5])  # and in pieces, with their positions
     second, after = model(x[:, 5:], state, segment_pos=positions[:, 5:])
     assert relative_error(torch.cat([first, second], 1), packed) < 1e-12 and torch.equal(after, last)
-
-
-def test_a_first_input_comes_in_whole():
-    """Without the root; but from a state of zeros, which is something that was before, with it."""
-    model, _ = model_and_names()
-    x = draw(2, 1, 6).double()
-    gate = torch.sigmoid(model.input_gate(x))
-    assert torch.allclose(model(x)[0], gate * x, rtol=1e-12)
-    a = torch.exp(-8 * torch.sigmoid(model.a_gate(x)) * F.softplus(model.a_param))
-    assert torch.allclose(model(x, torch.zeros(2, 6).double())[0], (1 - a * a).sqrt() * gate * x, rtol=1e-10)
-    middle = torch.full((2, 1), 5)  # positions decide, where they are given
-    assert torch.equal(model(x, segment_pos=middle)[0], model(x, torch.zeros(2, 6).double())[0])
-    assert torch.equal(model(x, draw(2, 6).double(), segment_pos=0 * middle)[0], model(x)[0])
 
 
 def test_states_have_the_variance_of_their_inputs():

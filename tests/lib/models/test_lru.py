@@ -7,7 +7,7 @@ import pytest
 import torch
 from reference.lru_loops import lru
 from support.compare import draw, furthest, random_parameters
-from support.helpers import FIXTURES, drawn, relative_error
+from support.helpers import FIXTURES, drawn
 
 from rtx_lib.models.lru import LRU, gamma_log_of, ring
 
@@ -81,11 +81,3 @@ def test_first_weights():
     weights = model.state_dict()
     for weight, std in ((weights[name], std) for name, std in stds.items()):
         assert float(weight.std()) == pytest.approx(std, rel=0.2) and abs(float(weight.mean())) < 0.3 * std
-
-
-def test_all_parameters_are_real():
-    """A complex one would lose its imaginary part when the module is moved to another precision."""
-    model = drawn(0, LRU, 3, 4)
-    assert not any(p.is_complex() for p in model.parameters())
-    x = draw(2, 9, 3)
-    assert relative_error(model.double()(x.double())[0].float(), model.float()(x)[0]) < 1e-5

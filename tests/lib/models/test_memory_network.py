@@ -84,15 +84,6 @@ def test_padding_changes_nothing():
     assert torch.equal(model((STORY.int(), QUESTION.int()))[0], y)
 
 
-def test_the_order_of_sentences_and_of_words_counts():
-    position, bag, question = build(), build(encoding="bag"), QUESTION[:1]
-    told = tensor([[[1, 2, 3], [4, 5, 6]]])
-    for model, words_count in ((position, True), (bag, False)):
-        y = model((told, question))[0]
-        assert relative_error(model((told.flip(1), question))[0], y) > 1e-3
-        assert (relative_error(model((told.flip(2), question))[0], y) > 1e-3) == words_count
-
-
 def test_no_word_has_no_vector_and_gets_none():
     """Though it can be the answer, as in the authors' code: its logit is 0."""
     model = build().train()

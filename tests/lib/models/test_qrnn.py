@@ -3,7 +3,7 @@
 import pytest
 import torch
 from reference.qrnn_loops import layer
-from support.compare import draw, in_pieces, random_parameters
+from support.compare import draw
 from support.helpers import drawn, relative_error
 
 from rtx_lib.models.qrnn import QRNN, QRNNLayer
@@ -32,18 +32,6 @@ def test_the_state_is_c_and_the_last_inputs():
     assert torch.equal(past, x[:, -2:]) and c.shape == (2, 4)
     longer = drawn(0, QRNNLayer, 3, 4, window=10)(x)[1][1]
     assert torch.equal(longer, torch.cat([torch.zeros(2, 2, 3), x], 1))
-
-
-def test_without_the_last_input_the_pieces_are_not_the_whole():
-    """What the authors' code does unless it is told to save the input: c goes on, the input before is 0."""
-    model, x = random_parameters(drawn(0, QRNNLayer, 3, 4).double()), draw(2, 9, 3).double()
-    whole = model(x)[0]
-    first, (c, past) = model(x[:, :5])
-    kept, lost = (model(x[:, 5:], (c, before))[0] for before in (past, torch.zeros_like(past)))
-    assert relative_error(torch.cat([first, kept], 1), whole) < 1e-12
-    assert relative_error(lost[:, 0], whole[:, 5]) > 0.01
-    alone = random_parameters(drawn(0, QRNNLayer, 3, 4, window=1).double())
-    assert relative_error(in_pieces(alone, x, [5, 4])[0], alone(x)[0]) < 1e-12, "a window of 1 has nothing to lose"
 
 
 @poolings

@@ -8,7 +8,6 @@ from support.compare import draw, furthest, ids, in_pieces, random_parameters
 from support.helpers import drawn, relative_error
 from torch import nn
 
-from rtx_lib.diagnostics.attention import record_attention
 from rtx_lib.layers import SampleStdNorm
 from rtx_lib.models.r_transformer import CELLS, LocalRNN, RTransformer, RTransformerBlock
 
@@ -62,22 +61,6 @@ def test_ids_are_scaled_and_may_share_their_table():
         y = one(y)[0]
     assert relative_error(model(x)[0], y @ model.embedding.weight.T) < 1e-12
     assert model.readout.weight is model.embedding.weight and model.readout.bias is None
-
-
-def test_a_state_without_its_windows_is_not_enough():
-    model, x = small(), draw(2, 9, 3)
-    state = model(x[:, :5])[1]
-    state = tuple((tuple(torch.zeros_like(w) for w in windows), cache) for windows, cache in state)
-    assert relative_error(model(x[:, 5:], state)[0], model(x)[0][:, 5:]) > 1e-3
-
-
-def test_the_weights_are_there_for_who_looks():
-    model, x = small(), draw(2, 6, 3)
-    with record_attention(model) as recorded:
-        model(x)
-    assert [name for name, _ in recorded] == [f"blocks.{i}.block.self_attention" for i in range(2)]
-    for _, weights in recorded:
-        assert weights.shape == (2, 2, 6, 6) and not weights.triu(1).any()
 
 
 def matrices_of(model, i):

@@ -57,21 +57,6 @@ def test_tied():
     assert not TCN(6, 6, (3,), 2, vocabulary=6, tied=True).readout.bias.any()
 
 
-def test_equals_torchs_weight_norm():
-    """The weight has length g whatever v."""
-    conv, theirs = drawn(0, CausalConv, 3, 4, 2, 3), torch.nn.Conv1d(3, 4, 2, dilation=3)
-    with torch.no_grad():
-        theirs.weight.copy_(conv.weight_v)
-        theirs.bias.copy_(conv.bias)
-    theirs = torch.nn.utils.parametrizations.weight_norm(theirs)
-    with torch.no_grad():
-        conv.weight_v *= torch.tensor([0.5, 2, 3, 100]).view(4, 1, 1)
-    x = draw(2, 3, 9)
-    assert relative_error(conv(x)[0], theirs(torch.nn.functional.pad(x, (3, 0)))) < 1e-12
-    names = {"weight_g": "parametrizations.weight.original0", "weight_v": "parametrizations.weight.original1"}
-    assert {names.get(name, name) for name in conv.state_dict()} == set(theirs.state_dict())
-
-
 def test_filters_are_normalised_once_a_forward(monkeypatch):
     made = []
     weight = CausalConv.weight

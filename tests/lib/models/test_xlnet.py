@@ -20,7 +20,7 @@ from rtx_lib.layers import causal_mask
 from rtx_lib.layers.positions import distance_scores
 from rtx_lib.models.transformer_xl import TransformerXL
 from rtx_lib.models.xlnet import PADDING, XLNet, XLNetClassifier
-from rtx_lib.tasks.orders import draw_orders, rank_of, read_both_ways, seen_under
+from rtx_lib.tasks.orders import draw_orders, rank_of, seen_under
 
 pytestmark = pytest.mark.usefixtures("double")
 
@@ -106,20 +106,6 @@ def test_who_sees_whom(looked_at):
     assert torch.equal(content > 0, before | torch.eye(T, dtype=torch.bool))
 
 
-def test_who_sees_whom_in_partial_prediction():
-    """Context is in plain sight and sees no target; of the targets, each sees those before it."""
-    model, rank = small(), rank_of(ORDERS)
-    target = rank >= 4
-    seen = seen_under(rank, target)
-    query, content = (gradients(model, which, **asked(seen=seen)) for which in (1, 0))
-    for b in range(B):
-        for i in range(T):
-            for j in range(T):
-                expected = not target[b, j] or (bool(target[b, i]) and rank[b, j] < rank[b, i])
-                assert (query[b, i, j] > 0) == expected
-                assert (content[b, i, j] > 0) == (expected or i == j)
-
-
 def test_the_fault_of_the_authors_code():
     """Its first query of an order without memory sees every word, its own among them; all others are right."""
     model, x, how = small(), ids(B, T), asked()
@@ -136,21 +122,6 @@ def test_the_fault_of_the_authors_code():
     state = model.encode(ids(B, 3, seed=5))[2]
     wrong = leaky(model, lambda: model.encode(x, state, **how))[1]
     assert relative_error(wrong, model.encode(x, state, **how)[1]) < 1e-13
-
-
-def test_the_first_of_an_order_says_the_same_of_every_text():
-    """It knows nothing but that it is asked: the same numbers at every place, finite, and with finite gradients."""
-    model, how = small(), asked()
-    rows = [model((x, how["seen"], how["targets"]))[0] for x in (ids(B, T), ids(B, T, seed=9))]
-    first = torch.stack([each[range(B), ORDERS[:, 0]] for each in rows]).flatten(0, 1)
-    assert relative_error(first, first[:1].expand_as(first)) < 1e-14
-    nowhere = model((ids(B, T), how["seen"], torch.full((B, 1), -1)))[0]
-    assert relative_error(nowhere[:, 0], first[:B]) < 1e-14
-    for looked_at in (False, True):
-        with record_attention(model) if looked_at else torch.enable_grad():
-            y = model((ids(B, T), how["seen"], how["targets"]))[0]
-        found = torch.autograd.grad(y.sin().sum(), list(model.parameters()), materialize_grads=True)
-        assert all(gradient.isfinite().all() for gradient in found)
 
 
 def test_both_paths_are_one():
@@ -274,51 +245,6 @@ def test_the_columns_of_distances_are_the_shift(memory):
     assert furthest(distance_scores(q, v, each, w, columns), one, [q, v, w]) < 1e-12
 
 
-def test_a_text_read_backwards_is_the_text():
-    """With its distances told, mask and segments turned round: the same numbers in the other order."""
-    model, x, how = small(clamp=3), ids(B, T), asked(segments=segments_of(3, 4))
-    h, g, _ = model.encode(x, **how)
-    turned = {"seen": how["seen"].flip(1, 2), "segments": how["segments"].flip(1), "targets": EVERYWHERE}
-    both, backwards = read_both_ways(x)
-    for flag, alike in ((backwards[B:], True), (None, False)):
-        back = model.encode(both[B:], **turned, backwards=flag)
-        assert (relative_error(back[0].flip(1), h) < 1e-12) == alike
-        assert (relative_error(back[1].flip(1), g) < 1e-12) == alike
-    together = model.encode(both, seen=torch.cat([how["seen"], turned["seen"]]), backwards=backwards)[0]
-    assert relative_error(together[:B], together[B:].flip(1)) < 1e-12
-
-
-@pytest.mark.parametrize("clamp", [0, 2])
-def test_distances_beyond_the_clamp_are_alike(clamp):
-    """In both directions: of equal words, those as far and farther get the same weights in the first layer."""
-    model, x = small(clamp=clamp, memory=9), torch.full((1, 9), 3)
-    state = model.encode(x)[2]
-    with record_attention(model) as seen:
-        model.encode(x, tuple(model.embedding(x) for _ in state))
-    weights = seen[0][1][0, 0]  # (9, 18), distances 9 + i - j
-    for i in range(9):
-        before, behind = weights[i, : 9 + i - 1], weights[i, 9 + i + 2 :]
-        for alike in (before, behind):
-            assert len(alike) < 2 or torch.allclose(alike, alike[:1]) == (clamp == 2)
-        if len(behind):
-            assert not torch.isclose(before[0], behind[0]), "the sign counts"
-
-
-def test_segments_are_relative():
-    """Only whether two are equal counts, and whether the segment is that of the memory, 0; without any, none is."""
-    model, x, how = small(), ids(B, T), asked()
-    first = model.encode(x, **how, segments=segments_of(2, 3, 2))[1]
-    assert relative_error(model.encode(x, **how, segments=5 - segments_of(2, 3, 2))[1], first) < 1e-14
-    none = model.encode(x, **how)[1]
-    assert relative_error(model.encode(x, **how, segments=segments_of(T))[1], none) < 1e-13
-    assert relative_error(first, none) > 1e-2
-    model.memory = 4
-    state = model.encode(ids(B, 4, seed=3))[2]
-    as_memory, other = (model.encode(x, state, **how, segments=segments_of(T) + s)[1] for s in (0, 7))
-    assert relative_error(model.encode(x, state, **how)[1], as_memory) < 1e-13
-    assert relative_error(other, as_memory) > 1e-2
-
-
 def test_padding_changes_nothing():
     """In front of a text to be classified, of any id and however much; behind a text to be predicted, hidden."""
     model = small()
@@ -374,28 +300,6 @@ def test_all_see_the_memory_and_no_gradient_reaches_it():
     other = model.encode(x, moved, **asked())
     assert ((other[0] != h).any(-1)).all() and ((other[1] != g).any(-1)).all()
     assert all(part.untyped_storage().nbytes() == part.nbytes for part in after)
-
-
-def test_the_memory_takes_the_first_positions_that_are_not_read_again():
-    """Segments overlap: the next begins behind what was kept, and under a causal mask it goes on as from the whole."""
-    model, x = small(memory=20, reuse=3), ids(B, 13)
-    state, pieces = None, []
-    for begin in range(0, 9, 3):
-        h, _, state = model.encode(x[:, begin : begin + 4], state, seen=causal_mask(4))
-        pieces.append(h[:, :3])
-    assert state[0].shape == (B, 9, 8)
-    whole = model.encode(x[:, :9], seen=causal_mask(9))[0]
-    assert relative_error(torch.cat(pieces, 1), whole) < 1e-12
-    model.memory = 2
-    short = model.encode(x[:, :4], seen=causal_mask(4))[2]
-    assert torch.equal(short[0], model.embedding(x[:, 1:3]))
-
-
-def test_the_memory_knows_no_order():
-    """Its positions are those of the text: the state of a text that all see is the same whatever is asked for."""
-    model, x = small(memory=4), ids(B, T)
-    states = [model.encode(x, targets=targets)[2] for targets in (None, EVERYWHERE, EVERYWHERE[:, :2])]
-    assert worst(states[1], states[0]) < 1e-14 and worst(states[2], states[0]) < 1e-14
 
 
 # ---- weights, dropout, devices and types

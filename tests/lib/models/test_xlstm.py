@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from reference import xlstm_loops as loops
-from support.compare import draw, in_pieces, outcomes, random_parameters, worst
+from support.compare import draw, outcomes, random_parameters, worst
 from support.helpers import FIXTURES, drawn, relative_error
 
 from rtx_lib.models.xlstm import FORGET, FORMS, MLSTM, SLSTM, mlstm, slstm
@@ -66,18 +66,6 @@ def test_the_mlstm_is_its_equations(form, eps, steps):
     h, after = mlstm(*given, tuple(state), form=form, eps=eps, chunk=4)
     assert worst(after, last) < 1e-12
     assert worst(outcomes(h, [*given, *state]), outcomes(expected, [*given, *state])) < 1e-10
-
-
-def test_what_is_written_under_a_key_is_read_by_it():
-    """A key of another direction reads 0, and a forgotten value is gone."""
-    k = torch.eye(4).double()[None, None] * 4
-    v, shut = draw(1, 1, 4, 5).double(), torch.full((1, 1, 4), -1e-9).double()
-    _, state = mlstm(k, k, v, 0 * shut, shut)
-    for key in range(3):
-        read, _ = mlstm(k[:, :, key : key + 1], k[:, :, 3:] * 0, v[:, :, :1], shut[..., :1], shut[..., :1], state)
-        assert relative_error(read, v[:, :, key : key + 1]) < 1e-6
-        lost, _ = mlstm(k[:, :, key : key + 1], k[:, :, 3:], v[:, :, :1], shut[..., :1], shut[..., :1] - 50, state)
-        assert lost.abs().max() < 1e-15
 
 
 # ---- the stabiliser is exact
@@ -235,33 +223,6 @@ def test_gradients_of_a_state_of_zeros_are_finite():
     assert all(gradient is None or gradient.isfinite().all() for gradient in found)
 
 
-def test_a_head_of_the_slstm_sees_itself_alone():
-    """Across heads nothing mixes; within one, R carries a unit's past to all others."""
-    model = random_parameters(drawn(0, SLSTM, 6, 2, 3)).double()
-    x = draw(2, 8, 6).double()
-    other = x.clone()
-    other[:, 2, 0] += 1
-    moved = (model(other)[0] - model(x)[0]).abs().amax((0, 1))
-    assert (moved[:3] > 1e-6).all() and not moved[3:].any()
-    model.weight_hh.data.zero_()
-    model.weight_ih.data[0] = torch.eye(3).repeat(4, 1)  # each unit reads one feature
-    h = [model(y)[1][0] for y in (x, other)]
-    assert (h[1] - h[0]).abs().amax(0).gt(0).tolist() == [True, False, False, False, False, False]
-
-
-@pytest.mark.parametrize("kind", [SLSTM, MLSTM])
-def test_what_the_state_holds(kind):
-    """And the convolution's inputs, without which the pieces are not the whole."""
-    model, x = random_parameters(drawn(0, kind, 6, 2, kernel_size=4)).double(), 3 * draw(2, 9, 6).double()
-    whole, first = model(x)[0], model(x[:, :5])
-    shapes = [(2, 6)] * 4 + [(2, 3, 6)] if kind is SLSTM else [(2, 2, 6, 6), (2, 2, 6), (2, 2), (2, 3, 12)]
-    assert [tuple(part.shape) for part in first[1]] == shapes
-    assert relative_error(in_pieces(model, x, [5, 4])[0], whole) < 1e-12
-    *memory, past = first[1]
-    lost = model(x[:, 5:], (*memory, torch.zeros_like(past)))[0]
-    assert relative_error(lost[:, 0], whole[:, 5]) > 0.001
-
-
 # ---- the layers
 
 
@@ -300,25 +261,6 @@ def test_the_mlstm_layer_in_every_form(form):
         model = random_parameters(drawn(0, MLSTM, 6, 2, form=own)).double()
         results.append(outcomes(model(x)[0], model.parameters()))
     assert worst(results[1], results[0]) < 1e-10
-
-
-def test_without_a_convolution_there_is_no_silu():
-    """Then q and k see x', and i and f see x, as they are."""
-    layer = random_parameters(drawn(0, MLSTM, 4, 2, 1.0, None, block_size=2)).double()
-    x = draw(1, 1, 4).double()
-    inner, z = layer.up(x).chunk(2, -1)
-    q, k, v = (loops.blockwise(inner, weight) for weight in layer.qkv_weight)
-    i, f = layer.gates(torch.cat([q, k, v], -1)).chunk(2, -1)
-    q, k, v = (y.view(1, 2, 1, 2) for y in (q, k, v))
-    c, n, m = torch.zeros(1, 2, 2, 2), torch.zeros(1, 2, 2), torch.zeros(1, 2)
-    h, _ = loops.mlstm(q, k, v, i.view(1, 2, 1), F.logsigmoid(f.view(1, 2, 1)), c, n, m)
-    y = loops.head_norm(h.view(1, 1, 4), 2, layer.norm.weight - 1) + layer.skip * inner
-    assert relative_error(layer(x)[0], layer.down(y * F.silu(z))) < 1e-12
-    layer = random_parameters(drawn(0, SLSTM, 4, 2)).double()
-    a = loops.blockwise(x, layer.weight_ih).view(1, 1, 2, 4, 2).transpose(2, 3)
-    bias = layer.bias.view(2, 4, 2).transpose(0, 1)
-    h, _ = loops.slstm(a, layer.weight_hh, bias.reshape(-1), 4 * [torch.zeros(1, 4).double()])
-    assert relative_error(layer(x)[0], loops.head_norm(h, 2, layer.norm.weight - 1)) < 1e-12
 
 
 # ---- refusals

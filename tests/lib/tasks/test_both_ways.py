@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from support import small_tasks as small
+from support.compare import generator
 from support.far_device import FAR, FarDevice
 from torch import Tensor, nn
 
@@ -34,10 +35,6 @@ def text(request: pytest.FixtureRequest, place) -> Any:
 @pytest.fixture
 def task(text) -> BothNeighbours:
     return BothNeighbours(text)
-
-
-def generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 class Model(nn.Module):

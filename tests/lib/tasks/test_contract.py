@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+import typing
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 import torch
 from support import small_corpora
 from support import small_tasks as small
+from support.compare import generator
 from support.far_device import FAR, FarDevice
 from torch import Tensor
 
@@ -119,10 +122,6 @@ STREAMED = {
 CORPORA = small_corpora.corpora()
 SMALL = {"on-off"}  # all sentences that there are
 MAKERS = GENERATED | READ | STREAMED
-
-
-def generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 @pytest.fixture(params=MAKERS)
@@ -354,59 +353,63 @@ def test_predictions_of_wrong_shape(name: str, task: Any) -> None:
                 judge(torch.zeros(shape), y)
 
 
-WHOLE = "must be a whole number of at least"
-REFUSED = [
-    *(
-        (lambda value=value: AddingProblem(value), f"length {WHOLE} 2, got {value!r}")
-        for value in (1, -3, 2.5, "9", True)
-    ),
-    (lambda: BinaryAddition(0), f"bits {WHOLE} 1, got 0"),
-    (lambda: BinaryAddition(8, carry=0), f"carry {WHOLE} 1 and at most 7, got 0"),
-    (lambda: BinaryAddition(8, carry=8), f"carry {WHOLE} 1 and at most 7, got 8"),
-    (lambda: CopyMemory(0), f"delay {WHOLE} 1, got 0"),
-    (lambda: CopyMemory(5, length=0), f"length {WHOLE} 1, got 0"),
-    (lambda: Lag(5), f"length {WHOLE} 6, got 5"),
-    (lambda: Lag(3, lag=3), f"length {WHOLE} 4, got 3"),
-    (lambda: Lag(9, lag=0), f"lag {WHOLE} 1, got 0"),
-    (lambda: WindowOrder(4), f"length {WHOLE} 5, got 4"),
-    (lambda: WindowOrder(9, window=0), f"window {WHOLE} 1, got 0"),
-    (lambda: WindowOrder(9, question="first"), "question must be one of 'product', 'last', got 'first'"),
-    (lambda: NumberWords(3), "count must be a pair.*, got 3"),
-    (lambda: NumberWords((1, 2, 3)), "count must be a pair.*, got (1, 2, 3)"),
-    (lambda: NumberWords((0, 2)), f"count[0] {WHOLE} 1, got 0"),
-    (lambda: NumberWords((4, 2)), f"count[1] {WHOLE} 4, got 2"),
-    (lambda: NumberWords("12"), f"count[0] {WHOLE} 1, got '1'"),
-    (lambda: NumberWords(largest=0), f"largest {WHOLE} 1 and at most 999999, got 0"),
-    (lambda: NumberWords(largest=1_000_000), f"largest {WHOLE} 1 and at most 999999, got 1000000"),
-    (lambda: NumberWords(to="french"), "to must be one of 'digits', 'german', got 'french'"),
-    (lambda: NumberWords(label_smoothing=-0.1), "label_smoothing must be at least 0 and below 1, got -0.1"),
-    (lambda: NumberWords(label_smoothing=1.0), "label_smoothing must be at least 0 and below 1, got 1.0"),
-    (lambda: Stories("three facts"), "kind must be one of 'one fact', 'two facts', 'deduction', got 'three facts'"),
-    (lambda: Stories(sentences=5), "sentences must be a pair.*, got 5"),
-    (lambda: Stories(sentences=(1, 5)), f"sentences[0] {WHOLE} 2 and at most 100, got 1"),
-    (lambda: Stories("one fact", sentences=(4, 3)), f"sentences[1] {WHOLE} 4 and at most 100, got 3"),
-    (lambda: Stories("deduction", sentences=(5, 9)), f"sentences[1] {WHOLE} 5 and at most 8, got 9"),
-    (lambda: MNIST(rows=True, permuted=True), "permuted must be False with rows=True, .*, got True"),
-    (lambda: Sentiment(0), f"least {WHOLE} 1, got 0"),
-    (lambda: CharacterText("tolstoy"), "source must be one of 'shakespeare', 'pydoc', got 'tolstoy'"),
-    (lambda: PennTreebank("bytes", length=5), "level must be one of 'characters', 'words', got 'bytes'"),
-    (lambda: PennTreebank(length=5, context=-1), f"context {WHOLE} 0, got -1"),
-    (lambda: PennTreebank(length=5, context=5), "context must be less than length, 5, got 5"),
-    (lambda: PolyphonicMusic("bach"), "source must be one of 'nottingham', 'jsb', 'muse', 'piano', got 'bach'"),
-]
-REFUSED += [
-    (lambda make=make, length=length: make(length=length), f"length {WHOLE} 1, got {length!r}")
-    for make in (CharacterText, PennTreebank, Enwik8, PolyphonicMusic)
-    for length in (0, 2.5, True, "8")
-]
+KINDS = [*filter(inspect.isclass, TASKS.values()), SentenceClasses, SentencePairs, DrawnDigits, OnOff]
+AFTER_READING = {"size", "most", "valid"}
 
 
-@pytest.mark.parametrize(("make", "message"), REFUSED, ids=[message for _, message in REFUSED])
-def test_arguments_that_are_not_allowed(monkeypatch, tmp_path, make, message: str) -> None:
-    """Before any work: there is no file to be read."""
+@pytest.fixture
+def no_files(monkeypatch, tmp_path) -> None:
+    """Whoever works before a refusal finds no file to read."""
     monkeypatch.setenv("RTX_DATA", str(tmp_path))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sizes_and_choices_that_are_not_allowed(no_files, kind) -> None:
+    """A wrong value for each that the constructor's signature names."""
+    good = {"length": 5} if kind in (PennTreebank, Enwik8) else {}
+    good |= {"bits": 8} if kind is BinaryAddition else {"delay": 8} if kind is CopyMemory else {}
+    good |= {"length": 9} if kind in (AddingProblem, Lag, WindowOrder, Parity, GroupWords) else {}
+    for name, hint in typing.get_type_hints(kind.__init__).items():
+        wrong = {int: -1, int | None: -1, str: "nonsense", str | None: "nonsense"}.get(hint)
+        if wrong is not None and name not in AFTER_READING:
+            with pytest.raises(ValueError, match=rf"^{name}\b.* must be .* got {wrong!r}"):
+                kind(**good | {name: wrong})
+
+
+WHOLE = "must be a whole number of at least"
+REFUSED = {  # what no signature tells: bounds by other arguments, pairs, and shares
+    f"length {WHOLE} 2, got 1": lambda: AddingProblem(1),
+    f"length {WHOLE} 2, got 2.5": lambda: AddingProblem(2.5),
+    f"length {WHOLE} 2, got True": lambda: AddingProblem(True),
+    f"carry {WHOLE} 1 and at most 7, got 8": lambda: BinaryAddition(8, carry=8),
+    f"length {WHOLE} 6, got 5": lambda: Lag(5),
+    f"length {WHOLE} 5, got 4": lambda: WindowOrder(4),
+    "count must be a pair.*, got 3": lambda: NumberWords(3),
+    f"count[0] {WHOLE} 1, got 0": lambda: NumberWords((0, 2)),
+    f"count[1] {WHOLE} 4, got 2": lambda: NumberWords((4, 2)),
+    f"largest {WHOLE} 1 and at most 999999, got 1000000": lambda: NumberWords(largest=1_000_000),
+    "label_smoothing must be at least 0 and below 1, got 1.0": lambda: NumberWords(label_smoothing=1.0),
+    "sentences must be a pair.*, got 5": lambda: Stories(sentences=5),
+    f"sentences[1] {WHOLE} 4 and at most 100, got 3": lambda: Stories("one fact", sentences=(4, 3)),
+    f"sentences[1] {WHOLE} 5 and at most 8, got 9": lambda: Stories("deduction", sentences=(5, 9)),
+    "permuted must be False with rows=True, .*, got True": lambda: MNIST(rows=True, permuted=True),
+    "context must be less than length, 5, got 5": lambda: PennTreebank(length=5, context=5),
+    "length must be odd, so that every hidden symbol has two neighbours, got 8": lambda: NextSymbol(8),
+    f"keys {WHOLE} 3, got 2": lambda: LookUp(3, keys=2),
+    f"values {WHOLE} 3, got 2": lambda: LookUp(3, values=2),
+    f"keys {WHOLE} 9, got 8": lambda: AssociativeRecall(9, keys=8),
+    f"values {WHOLE} 9, got 8": lambda: AssociativeRecall(9, values=8),
+    f"length {WHOLE} 12, got 11": lambda: AssociativeRecall(4, length=11),
+    f"places {WHOLE} 5, got 4": lambda: SelectiveCopying(5, places=4),
+    f"symbols {WHOLE} 2, got 1": lambda: SelectiveCopying(symbols=1),
+    f"length {WHOLE} 9, got 8": lambda: SentencePairs(length=8),
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_arguments_that_are_not_allowed(no_files, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message).replace(r"\.\*", ".*")):
-        make()
+        REFUSED[message]()
 
 
 @pytest.mark.parametrize(

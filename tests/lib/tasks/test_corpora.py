@@ -4,28 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-import sys
 from collections import Counter
 
 import pytest
 from support import small_corpora as small
 
 from rtx_lib.tasks import corpora
-from rtx_lib.tasks.corpora import (
-    CLASSES,
-    LABELLED,
-    SENSES,
-    SOURCES,
-    TAGGED,
-    TEXTS,
-    documents,
-    labelled,
-    phrases,
-    senses,
-    sentences,
-    tagged,
-)
-from rtx_lib.tasks.files import FILES, GROUPS, DownloadError
+from rtx_lib.tasks.corpora import CLASSES, SOURCES, documents, labelled, phrases, senses, sentences, tagged
+from rtx_lib.tasks.files import FILES, GROUPS
 from rtx_lib.tasks.small_world import small_world
 
 SPLITS = ["train", "valid", "test"]
@@ -220,13 +206,9 @@ def test_the_true_texts_with_tags_of_many_genres() -> None:
 # What is not allowed
 
 
-@pytest.mark.parametrize(
-    ("call", "allowed"),
-    [(labelled, LABELLED), (tagged, TAGGED), (senses, SENSES), (documents, TEXTS), (phrases, TEXTS)],
-)
-def test_unknown_sources_are_refused(call, allowed) -> None:
-    said = "source must be one of " + ", ".join(map(repr, allowed)) + ", got 'mr'"
-    with pytest.raises(ValueError, match=re.escape(said)):
+@pytest.mark.parametrize("call", [labelled, tagged, senses, documents, phrases])
+def test_unknown_sources_are_refused(call) -> None:
+    with pytest.raises(ValueError, match=r"source must be one of '.*, got 'mr'"):
         call("mr")
 
 
@@ -237,34 +219,7 @@ def test_other_arguments_that_are_not_allowed(files) -> None:
         sentences("ptb", split="dev")
 
 
-READ = {
-    "subj": (labelled, "subj", "subj/subj.all"),
-    "trec": (labelled, "trec", "trec/TREC.train.all"),
-    "wikitext2": (documents, "wikitext2", "wikitext2/valid.txt"),
-    "masc": (documents, "masc", "masc/masc_tagged.zip"),
-    "ud_ewt": (tagged, "ud_ewt", "ud_ewt/en_ewt-ud-dev.conllu"),
-    "conll2000": (tagged, "conll2000", "conll2000/conll2000.zip"),
-    "senseval": (senses, "interest", "senseval/senseval.zip"),
-}
-
-
-@pytest.mark.parametrize("group", READ)
-def test_missing_and_broken_files_are_named(group: str, monkeypatch, tmp_path) -> None:
-    """And nobody is asked where RTX_DOWNLOAD is 0."""
-    read, source, name = READ[group]
-    assert name in GROUPS[group]
-    monkeypatch.setenv("RTX_DATA", str(tmp_path))
-    monkeypatch.setenv("RTX_DOWNLOAD", "0")
-    monkeypatch.setitem(sys.modules, "pooch", None)
-    with pytest.raises(DownloadError, match=f"{re.escape(name)} is not there, and downloads are off.*by hand"):
-        read(source)
-    (tmp_path / name).parent.mkdir()
-    (tmp_path / name).write_bytes(b"<html>moved</html>")
-    with pytest.raises(DownloadError, match=f"has 18 bytes where {FILES[name].size:,} are right"):
-        read(source)
-    (tmp_path / name).write_bytes(bytes(FILES[name].size))
-    with pytest.raises(DownloadError, match="has the wrong SHA-256"):
-        read(source)
+READ = ("subj", "trec", "wikitext2", "masc", "ud_ewt", "conll2000", "senseval")
 
 
 def test_the_addresses_name_a_commit() -> None:

@@ -8,13 +8,10 @@ from collections import Counter, defaultdict
 
 import pytest
 import torch
+from support.compare import generator
 
 from rtx_lib.tasks import AddingProblem, CopyMemory, Lag, WindowOrder
 from rtx_lib.tasks.generated import PERMUTATIONS, QUESTIONS
-
-
-def generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def test_the_finite_splits_have_known_numbers() -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from rtx_lib.models import GPT
 from rtx_lib.tasks import Instructions, Task
 from rtx_lib.tasks.instructions import HELD, LETTERS, TASKS, UNNAMED
-from rtx_lib.training import fit
 
 STEPS = {"same": 0, "next": 1, "previous": -1}
 
@@ -72,23 +70,6 @@ def test_a_question_of_ones_own():
     assert task.baselines() == {"one task of seven": 1 / 7}
 
 
-def test_a_model_trains_on_it():
-    task = Instructions()
-    torch.manual_seed(0)
-    model = GPT(task.vocabulary, width=16, heads=2, layers=1, length=12, norm="pre")
-    history = fit(model, task, steps=20, batch_size=16, lr=0.01, eval_every=20, eval_batches=1, progress=False)
-    assert history.loss[-1] < history.loss[0]
-
-
-BAD = {
-    "tasks must be one of 'trained', .* got 'sorted'": lambda: Instructions("sorted"),
-    "length must be .* got 1": lambda: Instructions(length=1),
-    "text must be one of .* got 'x'": lambda: Instructions().encode("sorted x"),
-    "prediction must be": lambda: Instructions().loss(torch.zeros(2, 3, 4), torch.zeros(2, 3).long()),
-}
-
-
-@pytest.mark.parametrize("message", BAD)
-def test_bad_arguments(message):
-    with pytest.raises(ValueError, match=message):
-        BAD[message]()
+def test_unknown_words_are_refused():
+    with pytest.raises(ValueError, match=r"text must be one of .* got 'x'"):
+        Instructions().encode("sorted x")

@@ -9,14 +9,11 @@ import numpy as np
 import pytest
 import torch
 from support import small_tasks as small
+from support.compare import generator
 from support.data import reads
 from torch import Tensor
 
 from rtx_lib.tasks import PolyphonicMusic
-
-
-def generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 @pytest.fixture

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter, defaultdict
 
 import pytest
 import torch
 import torch.nn.functional as F
+from support.compare import generator
 
 from rtx_lib.tasks.next_symbol import SIDES, LookUp, NextSymbol
-
-
-def generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
-
 
 # The next symbol
 
@@ -138,24 +133,3 @@ def test_generated_rows_are_the_same_for_everybody() -> None:
     """A record compares runs on the same test rows: a change of these is a change of the task."""
     found = [int(x.sum()) for task in (NextSymbol(), LookUp()) for x, _ in task.batches("test", 10_000)]
     assert found == [1_125_082, 2_391_694]
-
-
-WHOLE = "must be a whole number of at least"
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: NextSymbol(1), f"length {WHOLE} 3, got 1"),
-        (lambda: NextSymbol(8), "length must be odd, so that every hidden symbol has two neighbours, got 8"),
-        (lambda: NextSymbol(9, symbols=1), f"symbols {WHOLE} 2, got 1"),
-        (lambda: NextSymbol(9, side="left"), "side must be one of 'next', 'previous', 'both', got 'left'"),
-        (lambda: LookUp(1), f"pairs {WHOLE} 2, got 1"),
-        (lambda: LookUp(3, questions=0), f"questions {WHOLE} 1, got 0"),
-        (lambda: LookUp(3, keys=2), f"keys {WHOLE} 3, got 2"),
-        (lambda: LookUp(3, values=2), f"values {WHOLE} 3, got 2"),
-    ],
-)
-def test_arguments_that_are_not_allowed(make, message: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
-        make()

@@ -9,16 +9,13 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from support.compare import generator
 
 from rtx_lib.tasks import NumberWords, number_words
 
 BOTH = ("digits", "german")
 EDGES = [999, 1_000, 1_001, 1_011, 1_100, 2_021, 11_000, 20_000, 21_000, 99_999, 100_000, 100_001, 101_000, 101_101]
 EDGES += [110_000, 201_001, 300_012, 999_000, 999_999]
-
-
-def generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 # A grammar and a value for each language, written a second time; what does not follow the grammar is a ValueError.
@@ -126,20 +123,6 @@ def test_a_slip_in_german_is_noticed(monkeypatch: pytest.MonkeyPatch, slip: Call
 
 
 # The layout
-
-
-def test_layout_is_that_of_the_picture() -> None:
-    task = NumberWords()
-    (source, target_in), y = task.sentences([[412, 7], [30]])
-    assert task.decode(source[0], "source") == "four hundred twelve, seven"
-    words = [[task.words["target"][i] for i in row] for row in torch.stack([target_in, y], 1).flatten(0, 1).tolist()]
-    assert words == [
-        ["<start>", "4", "1", "2", ",", "7"],
-        ["4", "1", "2", ",", "7", "<end>"],
-        ["<start>", "3", "0", "<pad>", "<pad>", "<pad>"],
-        ["3", "0", "<end>", "<pad>", "<pad>", "<pad>"],
-    ]
-    assert source[1, 0] == task.words["source"].index("thirty") and not source[1, 1:].any()
 
 
 @pytest.mark.parametrize("to", BOTH)
@@ -294,17 +277,10 @@ def test_decode_stops_at_the_end_and_hides_nothing_before_it() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        *(
-            (lambda task, wrong=wrong: task.decode([3, wrong]), f"ids must be in 0..13, got {wrong}")
-            for wrong in (-1, 14)
-        ),
-        (lambda task: task.decode(torch.zeros(2, 3).long()), "ids must be one text, (T,), got shape (2, 3)"),
+        (lambda task: task.decode([3, 14]), "ids must be in 0..13, got 14"),
         (lambda task: task.decode([3], "left"), "side must be one of 'source', 'target', got 'left'"),
-        *((lambda task, none=none: task.sentences(none), "every sentence a number") for none in ([], [[1], []])),
-        *(
-            (lambda task, wrong=wrong: task.sentences([[3], [4, wrong]]), f"at least 0 and at most 999999, got {wrong}")
-            for wrong in (-1, 1_000_000)
-        ),
+        (lambda task: task.sentences([[1], []]), "every sentence a number"),
+        (lambda task: task.sentences([[3], [4, 1_000_000]]), "at least 0 and at most 999999, got 1000000"),
     ],
 )
 def test_ids_and_numbers_that_are_not_allowed(call, message: str) -> None:

@@ -71,14 +71,3 @@ def test_added_logits_cannot_name_how_often() -> None:
     loss = torch.nn.functional.cross_entropy(left[of[0]] + right[of[1]], of[2])
     slopes = torch.autograd.grad(loss, (left, right))
     assert loss.item() == pytest.approx(math.log(2)) and max(float(s.abs().max()) for s in slopes) < 1e-15
-
-
-def test_bad_arguments_are_named() -> None:
-    task = OnOff()
-    with pytest.raises(ValueError, match="size must be a whole number of at least 1"):
-        task.batch("train", 0, torch.Generator())
-    with pytest.raises(ValueError, match="split must be one of"):
-        task.batch("exam", 1, torch.Generator())
-    _, y = task.batch("train", 2, torch.Generator())
-    with pytest.raises(ValueError, match="prediction must be the model's whole output"):
-        task.loss(torch.zeros(2, LENGTH), y)

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 
 import pytest
 import torch
 import torch.nn.functional as F
+from support.compare import generator
 
 from rtx_lib.tasks import AssociativeRecall, SelectiveCopying
 from rtx_lib.tasks.recall import BLANK
-
-
-def generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
-
 
 # Associative recall
 
@@ -112,21 +107,3 @@ def test_generated_rows_are_the_same_for_everybody() -> None:
 
 
 NUMBERS = [88_196_643, 119_565_568, 22_639_478, 46_666_753]
-WHOLE = "must be a whole number of at least"
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: AssociativeRecall(0), f"pairs {WHOLE} 1, got 0"),
-        (lambda: AssociativeRecall(9, keys=8), f"keys {WHOLE} 9, got 8"),
-        (lambda: AssociativeRecall(9, values=8), f"values {WHOLE} 9, got 8"),
-        (lambda: AssociativeRecall(4, length=11), f"length {WHOLE} 12, got 11"),
-        (lambda: SelectiveCopying(0), f"tokens {WHOLE} 1, got 0"),
-        (lambda: SelectiveCopying(5, places=4), f"places {WHOLE} 5, got 4"),
-        (lambda: SelectiveCopying(symbols=1), f"symbols {WHOLE} 2, got 1"),
-    ],
-)
-def test_arguments_that_are_not_allowed(make, message: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
-        make()

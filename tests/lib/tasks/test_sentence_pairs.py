@@ -8,16 +8,13 @@ import re
 import pytest
 import torch
 from support import small_corpora as small
+from support.compare import generator
 from support.data import reads
 from torch import Tensor
 
 from rtx_lib.tasks.sentence_pairs import KINDS, SentencePairs
 
 CLS, SEP = 2, 3
-
-
-def generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -124,20 +121,6 @@ def test_the_threshold_is_the_best_of_all_in_training(place) -> None:
 @reads(SentencePairs, source="wikitext2")
 def test_the_true_text() -> None:
     assert SentencePairs("next", "wikitext2", length=128).baselines()["word overlap"] == pytest.approx(0.860, abs=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("how", "message"),
-    [
-        ({"kind": "both"}, "kind must be one of 'next', 'order', got 'both'"),
-        ({"source": "ptb"}, "source must be one of 'wikitext2', 'masc', 'ud_ewt', 'pydoc', 'small_world', got 'ptb'"),
-        ({"length": 8}, "length must be a whole number of at least 9, got 8"),
-        ({"size": 5}, "size must be a whole number of at least 6, got 5"),
-    ],
-)
-def test_arguments_that_are_not_allowed(how: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
-        SentencePairs(**{"source": "small_world"} | how)
 
 
 def test_documents_that_have_no_pairs(place) -> None:

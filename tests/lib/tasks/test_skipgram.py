@@ -4,16 +4,13 @@ from collections import Counter
 
 import pytest
 import torch
+from support.compare import generator
 from torch import tensor
 
 from rtx_lib.tasks.skipgram import SkipGrams
 
 TEXT = [[1, 2, 3, 4, 1, 5, 2, 6], [], [7], [6, 7], [0, 8, 1, 8, 2]]
 V = 9
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def together(text, window, radius=None):
@@ -132,25 +129,14 @@ def test_passes_come_in_another_order_and_can_be_repeated():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: SkipGrams(TEXT, 0), "vocabulary must be a whole number of at least 1, got 0"),
         (lambda: SkipGrams(TEXT, 8), "sentences must hold ids from 0 to 7, got 8"),
         (lambda: SkipGrams([[0, -1]], 8), "sentences must hold ids from 0 to 7, got -1"),
         (lambda: SkipGrams([[1], [2]], 8), "sentences must hold two words that stand together, got 2 words"),
-        (lambda: SkipGrams([], 8), "sentences must hold two words that stand together, got 0 words"),
         (lambda: SkipGrams([[1, 2, 1]], 8, left_out=(1,)), "sentences must hold two words .*, got 1 words"),
-        *(
-            (lambda name=name: SkipGrams(TEXT, V, **{name: 0}), f"{name} must be a whole number of at least 1, got 0")
-            for name in ("window", "negatives", "length", "shared")
-        ),
-        (
-            lambda: SkipGrams(TEXT, V, keep=lambda counts: counts[:3]),
-            r"keep must give a number for each of the 9 .* \(3,",
-        ),
+        (lambda: SkipGrams(TEXT, V, keep=lambda counts: counts[:3]), "keep must give a number for each of the 9"),
         (lambda: SkipGrams(TEXT, V, noise=lambda counts: counts / 9), "noise must give whole numbers that rise"),
         (lambda: SkipGrams(TEXT, V, noise=lambda counts: -counts), "noise must give whole numbers that rise"),
-        (lambda: SkipGrams(TEXT, V, noise=lambda counts: counts * 0), "noise must give whole numbers that rise"),
         (lambda: SkipGrams(TEXT, V).passes(0, generator=generator()), "count must be a whole number of at least 1"),
-        (lambda: SkipGrams(TEXT, V).passes(1, 0, generator=generator()), "size must be a whole number of at least 1"),
     ],
 )
 def test_bad_arguments(call, message):

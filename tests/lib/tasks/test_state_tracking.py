@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 
 import pytest
 import torch
 import torch.nn.functional as F
+from support.compare import generator
 
 from rtx_lib.tasks import GroupWords, Parity
-
-
-def generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def certain(labels: torch.Tensor, classes: int) -> torch.Tensor:
@@ -100,17 +96,3 @@ def test_the_finite_splits_have_known_numbers() -> None:
 
 
 NUMBERS = [200_366, 500_085, 7_160_130]
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Parity(0), "length must be a whole number of at least 1, got 0"),
-        (lambda: Parity(2.5), "length must be a whole number of at least 1, got 2.5"),
-        (lambda: GroupWords(0), "length must be a whole number of at least 1, got 0"),
-        (lambda: GroupWords(5, group="A5"), "group must be one of 'S3', 'S5', got 'A5'"),
-    ],
-)
-def test_arguments_that_are_not_allowed(make, message: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
-        make()

@@ -6,15 +6,12 @@ import itertools
 
 import pytest
 import torch
+from support.compare import generator
 
 from rtx_lib.tasks import Stories
 from rtx_lib.tasks.stories import ANIMALS, PEOPLE, PLACES, SENTENCES, THINGS
 
 KINDS = tuple(SENTENCES)
-
-
-def generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def told(task: Stories, count: int = 400) -> list[tuple[list[str], str, str, list[int]]]:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 from support import small_tasks as small
+from support.compare import generator
 from support.data import reads
 
 from rtx_lib.tasks import CharacterText, Enwik8, PennTreebank
@@ -18,10 +19,6 @@ from rtx_lib.tasks.files import FILES
 from rtx_lib.training import evaluate
 
 NAME = "tinyshakespeare.txt"
-
-
-def generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def whole(task: Any, split: str, total: int) -> Any:

@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -51,17 +51,6 @@ def pack(name: str, model: Any, form: str = "float16") -> tuple[str, str]:
     )
     digest = hashlib.sha256(body.encode()).hexdigest()[:16]
     return digest, f'(globalThis.RTX.weights||={{}})["{digest}"]={body}'
-
-
-def unpacked(packed: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """What the page makes of packed weights, in float64."""
-    data = base64.b64decode(packed["data"])
-    arrays = {}
-    for key, entry in packed["tensors"].items():
-        kind, count = ("i1" if "scale" in entry else "<f2"), int(np.prod(entry["shape"]))
-        flat = np.frombuffer(data, kind, count, entry["at"]).astype(np.float64)
-        arrays[key] = (flat * entry.get("scale", 1.0)).reshape(entry["shape"])
-    return arrays
 
 
 def _arrays(model: Any) -> Iterator[tuple[str, Any, np.ndarray]]:

@@ -1,0 +1,81 @@
+"""The parts of pages that are made from files: ``ledger``, ``records``, ``findings``, ``speed`` and ``speed-machines``.
+
+In a page each is an empty fence, such as ``{speed} rnn``. A module of this package reads the files and says what there
+is to tell, a template of ``templates`` says it in Markdown, and that takes the place of the fence before the page is
+parsed. So a number can be neither mistyped nor stale. A file that is broken is an error of the build, which names it
+and the fault.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from docutils import nodes
+from docutils.utils.smartquotes import smartyPants
+from markupsafe import Markup
+from sphinx.application import Sphinx
+from sphinx.util import logging
+
+from rtx_book.sphinx import findings, ledger, records, speed
+
+CONTEXTS: dict[str, Callable[..., dict[str, Any]]] = {
+    "findings": findings.context,
+    "ledger": ledger.context,
+    "records": records.context,
+    "speed": speed.context,
+    "speed-machines": speed.machines,
+}
+"""By name what its template tells, from the book's folder and the argument in the fence, if it has one."""
+
+FENCE = re.compile(rf"^```\{{({'|'.join(CONTEXTS)})\}} *(.*)\n```$", re.M)
+logger = logging.getLogger(__name__)
+
+
+def plain(text: str) -> str:
+    """A text as Markdown that means nothing but itself."""
+    return re.sub(r"([\\`*_{}\[\]<>$~|])", r"\\\1", text)
+
+
+def smart(text: str) -> str:
+    """A text of a table with the quotation marks and dashes that Sphinx gives to the text around."""
+    return smartyPants(text, "qDe")
+
+
+TEMPLATES = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+    autoescape=True,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    undefined=jinja2.StrictUndefined,
+)
+TEMPLATES.filters |= {"plain": lambda text: Markup(plain(text)), "smart": smart, "id": nodes.make_id}
+
+
+def rendered(name: str, root: Path, *arguments: str) -> str:
+    """The Markdown of a part."""
+    return TEMPLATES.get_template(f"{name}.md.jinja").render(CONTEXTS[name](root, *arguments))
+
+
+def fill(app: Sphinx, page: str, source: list[str]) -> None:
+    """Put what is made into a page's text, before it is parsed."""
+    root = Path(app.confdir)
+
+    def part(fence: re.Match[str]) -> str:
+        try:
+            return rendered(fence[1], root, *fence[2].split())
+        except ValueError as error:
+            logger.error("%s: %s", fence[1], error, location=page)
+            return ""
+
+    source[0], count = FENCE.subn(part, source[0])
+    for path in (root / "book" / "claims.yml", *(root / "book" / "results").rglob("*.json*")) if count else ():
+        app.env.note_dependency(str(path))
+
+
+def setup(app: Sphinx) -> None:
+    app.add_css_file("speed.css")
+    app.connect("source-read", fill)
