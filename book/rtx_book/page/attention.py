@@ -37,7 +37,10 @@ _FIT = (  # after the view has drawn itself, and again when a map of another len
 def _weights(attention: Any, queries: int, keys: int) -> np.ndarray:
     """The weights as (layers, heads, queries, keys), with three decimals."""
     layers = [np.asarray(layer.detach().cpu() if hasattr(layer, "detach") else layer) for layer in attention]
-    return np.stack(layers).reshape(len(layers), -1, queries, keys).astype(np.float64).round(3)
+    weights = np.stack([layer[0] if layer.ndim == 4 else layer for layer in layers])
+    if weights.shape[2:] != (queries, keys):
+        raise ValueError(f"attention must be of T = {queries} and S = {keys} tokens, got {weights.shape}")
+    return weights.astype(np.float64).round(3)
 
 
 def attention_view(

@@ -65,6 +65,8 @@ def film(
     text = require_alt(alt)
     if len(labels) != len(frames):
         raise ValueError(f"labels must hold one text per frame ({len(frames)}), got {len(labels)}")
+    if any(frame.keys() != frames[0].keys() for frame in frames):
+        raise ValueError(f"frames must all name the same artists, {sorted(frames[0])}")
     artists = {gid: _find(fig, gid) for gid in frames[0]}
     for gid, artist in artists.items():
         _place(artist, [frame[gid] for frame in frames])

@@ -26,11 +26,11 @@ def draw_exact(shares: Mapping[str, Mapping[Any, Any]], *, trained: int) -> Figu
     trained
         The most numbers in a sentence of the training; the ground up to it is shaded.
     """
-    counts = [int(n) for n in next(iter(shares.values()))]
     fig, ax = plt.subplots(figsize=(5.8, 3.2))
     ax.axvspan(0.5, trained + 0.5, color="#808080", alpha=0.13, linewidth=0)
     ax.text((trained + 1) / 2, 1.07, "trained on", ha="center")
     for index, (name, found) in enumerate(shares.items()):
+        counts = [int(n) for n in found]
         bands(ax, np.stack(list(found.values()), 1), name, steps=counts, index=index, markevery=1)
     ax.set(xlabel="numbers in the sentence", ylabel="sentences right (share)", ylim=(-0.03, 1.17))
     ax.set(xlim=(0.5, counts[-1] + 0.5), xticks=counts)

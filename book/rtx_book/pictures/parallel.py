@@ -320,6 +320,8 @@ def field_explorer(models: Mapping[str, Any], *, chained: Collection[str] = (), 
     """
     models = several("models", models, "L", "T", "T", low=0, high=1)
     depth, length, _ = next(iter(models.values())).shape
+    if unknown := set(chained) - set(models):
+        raise ValueError(f"chained must be of the models {list(models)}, got {sorted(unknown)}")
     places = {name: place for place, name in enumerate(models)}
     frames = [(name, layers) for name in models for layers in range(1, depth + 1)]
     fields = {(name, n): seen(models[name], n, chained=name in chained)[0].sum() for name, n in frames}

@@ -1,7 +1,7 @@
 """What the trainer in the page must reach, measured in Chromium: `make live`.
 
-    python tests/live/bars.py              what is missing, then the record book/results/live/trainer.json
-    python tests/live/bars.py seeds speed  only these of seeds, speed and rest; no record
+    python tests/book/live/bars.py              what is missing, then the record book/results/live/trainer.json
+    python tests/book/live/bars.py seeds speed  only these of seeds, speed and rest; no record
 
 seeds: 20 runs of the tanh RNN, the GRU and the IndRNN with the trainer's settings at T = 100, counted in steps.
 speed: milliseconds a step beside the book's layers in torch with one thread, in turn.

@@ -1,6 +1,5 @@
 """The page's BERT beside the library's, and the figure whose gaps it fills."""
 
-import pytest
 import torch
 from live.parity import BAR, arrays, disturb, error
 from live.widgets import GIVEN, WORDS
@@ -32,14 +31,6 @@ def test_bert_of_the_page_is_the_librarys(live, double):
 def test_a_slip_is_seen(live, double):
     slip = ("row(positions.weight, t)", "row(positions.weight, 0)")
     assert far(live("arithmetic", "attention", "bert", slips={"bert": slip}), SIZES[1]) > 1e-7
-
-
-def test_a_text_that_is_too_long_is_refused(live, double):
-    page = live("arithmetic", "attention", "bert")
-    model = BERT(5, width=4, heads=1, layers=1, length=3)
-    told = {"weights": arrays(model), "heads": 1, "ids": [1, 2, 3, 4], "places": [0]}
-    with pytest.raises(Exception, match="4 words, at most 3"):
-        page.evaluate(PREDICT, told)
 
 
 def test_the_guesses_are_those_of_the_model_and_words_can_be_hidden(widget):

@@ -118,14 +118,6 @@ def test_a_slip_is_seen(live, double, name):
     assert far(live(*PARTS, slips={"mixers": SLIPS[name]}), name) > 1e3 * BAR
 
 
-def test_what_is_no_model_of_these_is_named(live):
-    page = live(*PARTS)
-    said = """(weights) => { try { new RTX.BitReader(matrices(weights)) } catch (e) { return e.message } }"""
-    strange = {"core.conv.weight": torch.zeros(2, 2), "embedding.weight": torch.zeros(2, 2)}
-    assert page.evaluate(said, arrays(strange)) == "mixers: no layer is known that has the weights core.conv"
-    assert "no weights core. or mixers." in page.evaluate(said, arrays({"a.b": torch.zeros(1, 1)}))
-
-
 def test_the_page_counts_as_the_task_does(live):
     page, x = live(*PARTS), bits(300)[0]
     assert page.evaluate("(bits) => RTX.parities(bits)", x.tolist()) == (x.cumsum(0) % 2).tolist()

@@ -95,10 +95,3 @@ def test_state_can_be_taken_up_again(live, double):
     for layer in (LSTM(2, 4, 2), GRU(2, 4), RNN(2, 4)):
         kept, first, again, start, restart = page.evaluate(script, {"weights": arrays(layer), "x": x})
         assert kept and first == again and start == restart
-
-
-def test_weights_that_are_not_there_are_named(live):
-    said = live("arithmetic", "recurrent").evaluate(
-        "() => { try { new RTX.Recurrent({}, {prefix: 'encoder.'}) } catch (e) { return e.message } }"
-    )
-    assert "encoder.weight_hh_l0" in said

@@ -5,11 +5,9 @@ import math
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 from live.parity import BAR, arrays, disturb, error
 from live.widgets import LETTERS, V, gpt, two_readers
 
-from rtx_book.page.live import packing
 from rtx_book.pictures.transformer_xl import draw_expected, draw_saved
 from rtx_lib.diagnostics.context import stream_losses
 from rtx_lib.layers import GRU, LSTM, RNN, Readout
@@ -65,32 +63,6 @@ def test_a_slip_is_caught(live, double):
         READ, {"weights": arrays(model), "settings": {}, "characters": LETTERS, "text": text}
     )
     assert error(found["bits"][1:], stream_losses(model, ids, segment=1)[1:] / math.log(2)) > 1e-6
-
-
-def test_trained_weights_in_half_precision_cost_torchs_bits(live):
-    """Three hundred characters, end to end: packed in Python, unpacked and read in the page."""
-    ids, text = letters(300, seed=1)
-    for make, settings, segment in (MODELS["LSTM"], MODELS["Transformer-XL"], MODELS["GPT"]):
-        model = make()
-        rule = torch.optim.Adam(model.parameters(), lr=0.01)
-        for _ in range(20):
-            rule.zero_grad()
-            F.cross_entropy(model(ids[None, :-1])[0].mT, ids[None, 1:]).backward()
-            rule.step()
-        _, script = packing.pack("m", model.eval())
-        page = live(*PARTS, "weights")
-        page.evaluate("(script) => { new Function(script)() }", script)
-        bits = page.evaluate(
-            """({settings, characters, text}) => {
-              const [packed] = Object.values(RTX.weights), weights = RTX.unpack(packed)
-              const reading = new RTX.Reading(RTX.character(weights, settings), characters)
-              reading.begin(text)
-              while (reading.step());
-              return reading.bits()
-            }""",
-            {"settings": settings, "characters": LETTERS, "text": text},
-        )
-        assert abs(bits - stream_losses(model, ids, segment=segment)[1:].mean().item() / math.log(2)) < 1e-3
 
 
 def test_text_is_read_on_where_it_grew_and_anew_where_it_changed(live, double):

@@ -184,6 +184,10 @@ def test_a_name_belongs_to_one_line_or_text() -> None:
     fig.axes[1].plot([0], [0], gid="norm")
     with pytest.raises(ValueError, match=r"got \['Line2D', 'Line2D'\]"):
         make(frames(), fig)
+    made = frames()
+    made[2]["loss"] = ([1], [1])
+    with pytest.raises(ValueError, match="frames must all name the same artists"):
+        make(made)
     with pytest.raises(ValueError, match=r"gid 'loss' .* got \[\]"):
         at_frame(scene(), {"loss": ([1], [1])})
 

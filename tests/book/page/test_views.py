@@ -87,6 +87,11 @@ def test_the_view_holds_the_weights_once_and_rounded_queries_left_and_keys_right
     assert "PYTHON_PARAMS" not in page and "encoder" not in page.partition("<script type")[0]
 
 
+def test_weights_of_other_words_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"T = 4 and S = 3 tokens, got \(3, 2, 3, 4\)"):
+        view(attention().swapaxes(2, 3))
+
+
 def test_one_layer_and_one_head_leave_nothing_to_choose() -> None:
     assert 'style="display:none"' not in inside(view())
     page = inside(attention_view(attention()[:1, :1], TOKENS, source=SOURCE, title="t").data)

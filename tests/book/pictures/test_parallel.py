@@ -128,5 +128,7 @@ def test_the_explorer_has_a_frame_for_each_model_and_depth() -> None:
     assert ET.fromstring(re.search("<p class=.fig-title.*?</p>", page)[0]).text == title
     one = field_explorer({"attention": MODELS["attention"]}).data
     assert ">After one layer attention sees all 16 inputs</p>" in one
+    with pytest.raises(ValueError, match=r"chained must be of the models .*, got \['GRU'\]"):
+        field_explorer(MODELS, chained=["GRU"])
     none = field_explorer({"ByteNet": BYTENET}).data
     assert ">Of 16 inputs the last output sees after 4 layers ByteNet 16</p>" in none
