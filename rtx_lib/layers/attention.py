@@ -89,6 +89,22 @@ def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
     return scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(-1).masked_fill(~mask, 0)
 
 
+def attend(
+    q: Tensor, k: Tensor, v: Tensor, bias: Tensor, *, tap: nn.Module, dropout: float, sees: Tensor | None = None
+) -> Tensor:
+    """``softmax(q k^T / sqrt K + bias) v``, by torch's fused kernel unless a hook on the tap wants to see the weights.
+
+    q may be of another precision than k and v, as autocast leaves it. What ``sees`` (B, 1, T, 1) is False for gets 0.
+    """
+    scale = 1 / math.sqrt(q.shape[-1])
+    if watched(tap):
+        weights = (q * scale @ k.mT + bias).softmax(-1)
+        weights = weights if sees is None else weights.masked_fill(~sees, 0)
+        return F.dropout(tap(weights), dropout) @ v
+    y = F.scaled_dot_product_attention(q.to(v.dtype), k, v, bias.to(v.dtype), dropout, scale=scale)
+    return y if sees is None else y.masked_fill(~sees, 0)
+
+
 class AdditiveAttention(nn.Module):
     """Additive attention (Bahdanau, Cho and Bengio 2015, section 3.1 and appendix A.1.2).
 

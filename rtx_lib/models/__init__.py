@@ -11,7 +11,8 @@ from .griffin import RGLRU
 from .indrnn import IndRNN, IndRNNLayer, PlainIndRNN
 from .jordan import JordanRNN
 from .lru import LRU
-from .mamba import Mamba, Mamba2, TimeInvariantMamba
+from .mamba import Mamba, TimeInvariantMamba
+from .mamba2 import Mamba2
 from .memory_network import MemoryNetwork
 from .min_rnn import MinGRU, MinLSTM
 from .neural_gpu import NeuralGPU

@@ -1,4 +1,4 @@
-"""Mamba: a state space model whose step size, input and read-out are chosen by the input; and Mamba-2, with matrices.
+"""Mamba: a state space model whose step size, input and read-out are chosen by the input.
 
 A. Gu and T. Dao, *Mamba: Linear-Time Sequence Modeling with Selective State Spaces*, 2023 (arXiv 2312.00752). Every
 channel d of u has N states of its own. From the differential equation h' = A h + B u, y = C h with a diagonal A < 0, a
@@ -19,12 +19,6 @@ block in place of attention and the feed-forward network, E = 2D channels wide:
 h_t = (1 - g_t) h_{t-1} + g_t u_t with g_t = sigmoid(v_t), v_t = W_delta u_t + bias.
 ``selective_scan(u, softplus(v), -ones, ones, ones, discretisation="zoh")`` shows it.
 
-T. Dao and A. Gu, *Transformers are SSMs*, ICML 2024 (arXiv 2405.21060) let all states of a head share one decay. Then
-the states of its P channels are a matrix S (N, P), and the recurrence is that of linear attention with a decay, with C
-for the queries, B for the keys and delta X for the values:
-
-    S_t = exp(delta_t A) S_{t-1} + B_t (delta_t X_t)^T,    y_t = S_t^T C_t
-
 Where the authors' code (state-spaces/mamba) does otherwise than the paper:
 
 - b_t is delta_t B_t, Euler's step, while a_t is exact. The theorem then does not hold: the new comes with the factor
@@ -42,7 +36,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.kernels import matrix_recurrence, selective_scan
+from rtx_lib.kernels import selective_scan
 from rtx_lib.kernels.selective import DISCRETISATIONS, EIGENVALUES
 from rtx_lib.layers.official import load_official
 from rtx_lib.layers.short_convolution import ShortConvolution
@@ -156,98 +150,6 @@ class TimeInvariantMamba(Mamba):
     def selected(self, u: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """delta (E,), B and C (E, N), whatever u is."""
         return F.softplus(self.dt_bias), self.B, self.C
-
-
-class Mamba2(nn.Module):
-    """The block of Mamba-2: heads with one decay each, chosen by the input, around a matrix state.
-
-    [z; X, B, C; v] = W_in x, a convolution and silu over X, B and C, delta = softplus(v + bias), and
-    y = W_out norm((S's output + D X) silu(z)): a root mean square norm, behind the product with the gate. Weights start
-    as in the authors' code: A from U(1, 16) in every head, D = 1, delta log-uniform in [0.001, 0.1] at v = 0, and all
-    others as torch.nn's.
-
-    Parameters
-    ----------
-    width
-        D, of x and of y.
-    heads
-        H, which must divide the E = expand D channels: a head has P = E / H.
-    state_size
-        N, the number of rows of a head's state.
-    expand, kernel_size
-        As in :class:`Mamba`.
-    groups
-        G, which must divide H: H / G heads share B and C.
-    eps
-        Of the norm.
-    backend
-        Passed to ``rtx_lib.kernels``.
-    """
-
-    def __init__(
-        self,
-        width: int,
-        heads: int,
-        state_size: int = 16,
-        *,
-        expand: int = 2,
-        kernel_size: int | None = 4,
-        groups: int = 1,
-        eps: float = 1e-5,
-        backend: str = "auto",
-    ) -> None:
-        super().__init__()
-        expect_sizes(width=width, heads=heads, state_size=state_size, expand=expand, groups=groups)
-        if expand * width % heads:
-            raise ValueError(f"heads must divide expand * width = {expand * width}, got {heads}")
-        if heads % groups:
-            raise ValueError(f"groups must divide heads = {heads}, got {groups}")
-        self.input_size = self.output_size = width
-        self.heads, self.state_size, self.groups = heads, state_size, groups
-        self.inner, self.backend = expand * width, backend
-        self.mixed = self.inner + 2 * groups * state_size  # what the convolution sees
-        self.in_proj = nn.Linear(width, self.inner + self.mixed + heads, bias=False)
-        self.conv = None if kernel_size is None else ShortConvolution(self.mixed, kernel_size)
-        self.dt_bias = nn.Parameter(first_steps(heads))
-        self.A_log = nn.Parameter(torch.empty(heads).uniform_(1, 16).log())
-        self.D = nn.Parameter(torch.ones(heads))
-        self.norm = nn.RMSNorm(self.inner, eps)
-        self.out_proj = nn.Linear(self.inner, width, bias=False)
-
-    def state_shapes(self, batch: int) -> Shapes:
-        """The last k - 1 inputs of the convolution, E + 2 G N channels, none without it, and S (B, H, N, P)."""
-        reach = 1 if self.conv is None else self.conv.kernel_size
-        S = (batch, self.heads, self.state_size, self.inner // self.heads)
-        return {"last inputs": (batch, reach - 1, self.mixed), "S": S}
-
-    def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
-        """Map x (B, T, D) to y (B, T, D)."""
-        expect(x, ("B", "T", self.input_size), like=self.in_proj.weight)
-        z, mixed, v = self.in_proj(x).split([self.inner, self.mixed, self.heads], dim=-1)
-        past, S = expect_state(state, self.state_shapes(len(x)), mixed)
-        mixed, past = (mixed, past) if self.conv is None else self.conv(mixed, past)
-        mixed = F.silu(mixed).to(self.A_log.dtype)
-        X, B, C = mixed.split([self.inner, *2 * [self.groups * self.state_size]], dim=-1)
-        X = X.unflatten(-1, (self.heads, -1))  # (B, T, H, P)
-        B, C = (  # (B, H, T, N), the same for all heads of a group
-            part.unflatten(-1, (self.groups, -1)).transpose(1, 2).repeat_interleave(self.heads // self.groups, 1)
-            for part in (B, C)
-        )
-        delta = F.softplus(v + self.dt_bias).to(X.dtype)  # (B, T, H)
-        decay = (-self.A_log.exp() * delta).transpose(1, 2)
-        values = (delta[..., None] * X).transpose(1, 2)  # (B, H, T, P)
-        y, S = matrix_recurrence(C, B, values, log_decay=decay, state=S.to(X.dtype), backend=self.backend)
-        y = (y.transpose(1, 2) + self.D[:, None] * X).flatten(2)
-        return self.out_proj(self.norm(y * F.silu(z).to(y.dtype))), (past, S)
-
-    @classmethod
-    def from_official(cls, arrays: Mapping[str, Tensor], *, groups: int = 1, **options: Any) -> "Mamba2":
-        """The block with the arrays of state-spaces/mamba, by their names there; their groups are no array."""
-        (channels, _, kernel_size), inner = arrays["conv1d.weight"].shape, len(arrays["norm.weight"])
-        width, states = len(arrays["out_proj.weight"]), (channels - inner) // (2 * groups)
-        options |= {"expand": inner // width, "kernel_size": kernel_size, "groups": groups}
-        model = cls(width, len(arrays["A_log"]), states, **options)
-        return load_official(model, official_weights(arrays))
 
 
 def official_weights(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -14,11 +14,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.layers.attention import causal_mask
+from rtx_lib.layers.attention import attend, causal_mask
 from rtx_lib.layers.blocks import NORMS, FeedForward, undrawn
 from rtx_lib.layers.embedding import embed, input_layer, readout_layer
 from rtx_lib.layers.positions import Sinusoidal, distance_scores
-from rtx_lib.layers.stacking import watched
 from rtx_lib.shapes import (
     Shapes,
     expect,
@@ -121,15 +120,8 @@ class RelativeAttention(nn.Module):
         k, v = (self._heads(half) for half in F.linear(context, w_kv).chunk(2, dim=-1))  # (B, H, S, K)
         position = distance_scores(q, self.v, r, self.r_proj_weight)  # (b) + (d), (B, H, T, S)
         position = position + torch.zeros_like(mask, dtype=q.dtype).masked_fill_(~mask, -math.inf)
-        q = q + self.u[:, None]  # for (a) + (c)
-        scale = 1 / math.sqrt(self.head_width)
-        if watched(self.weights_tap):
-            weights = self.weights_tap((q * scale @ k.mT + position).softmax(-1))
-            y = F.dropout(weights, self.attention_dropout, self.training) @ v
-        else:
-            drop = self.attention_dropout if self.training else 0.0
-            q, position = q.to(v.dtype), position.to(v.dtype)  # which autocast has left in different types
-            y = F.scaled_dot_product_attention(q, k, v, position, drop, scale=scale)  # (B, H, T, K)
+        drop = self.attention_dropout if self.training else 0.0
+        y = attend(q + self.u[:, None], k, v, position, tap=self.weights_tap, dropout=drop)  # (a) + (c); (B, H, T, K)
         return self.dropout(self.out_proj(y.transpose(1, 2).flatten(2)))
 
     def _defaults(self, r: Tensor | None, mask: Tensor | None, queries: int, keys: int) -> tuple[Tensor, Tensor]:

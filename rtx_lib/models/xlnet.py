@@ -22,11 +22,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.layers.attention import causal_mask
+from rtx_lib.layers.attention import attend, causal_mask
 from rtx_lib.layers.blocks import ACTIVATIONS
 from rtx_lib.layers.embedding import readout_layer, table
 from rtx_lib.layers.positions import Sinusoidal, distance_scores
-from rtx_lib.layers.stacking import watched
 from rtx_lib.models.transformer_xl import RelativeAttention, TransformerXLBlock
 from rtx_lib.shapes import (
     at_hand,
@@ -96,14 +95,8 @@ class TwoStreamAttention(RelativeAttention):
             scores = scores + torch.where(other, different, same)
         sees = mask.any(-1, keepdim=True)  # a row of -inf alone would become NaN
         scores = scores.masked_fill(sees & ~mask, -math.inf)
-        q = q + self.u[:, None]
-        if watched(self.weights_tap):
-            weights = (q * scale @ k.mT + scores).softmax(-1).masked_fill(~sees, 0)
-            y = F.dropout(self.weights_tap(weights), self.attention_dropout, self.training) @ v
-        else:
-            drop = self.attention_dropout if self.training else 0.0
-            q, scores = q.to(v.dtype), scores.to(v.dtype)  # which autocast has left in different types
-            y = F.scaled_dot_product_attention(q, k, v, scores, drop, scale=scale).masked_fill(~sees, 0)
+        drop = self.attention_dropout if self.training else 0.0
+        y = attend(q + self.u[:, None], k, v, scores, tap=self.weights_tap, dropout=drop, sees=sees)
         return self.dropout(self.out_proj(y.transpose(1, 2).flatten(2)))
 
 

@@ -10,7 +10,8 @@ from torch import Tensor
 from torch.func import functional_call
 
 from rtx_lib.kernels import selective_scan
-from rtx_lib.models.mamba import Mamba, Mamba2
+from rtx_lib.models.mamba import Mamba
+from rtx_lib.models.mamba2 import Mamba2
 from rtx_lib.models.s4d import S4D
 
 Arrays = dict[str, Tensor]

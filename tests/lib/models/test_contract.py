@@ -31,7 +31,8 @@ from rtx_lib.models.griffin import RGLRU
 from rtx_lib.models.indrnn import IndRNNLayer, PlainIndRNN
 from rtx_lib.models.jordan import JordanRNN
 from rtx_lib.models.lru import LRU
-from rtx_lib.models.mamba import Mamba, Mamba2, TimeInvariantMamba
+from rtx_lib.models.mamba import Mamba, TimeInvariantMamba
+from rtx_lib.models.mamba2 import Mamba2
 from rtx_lib.models.memory_network import MemoryNetwork
 from rtx_lib.models.min_rnn import MinGRU, MinLSTM
 from rtx_lib.models.neural_gpu import CGRU, NeuralGPU

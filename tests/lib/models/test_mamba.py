@@ -9,7 +9,8 @@ from support.compare import draw, furthest, random_parameters
 from support.helpers import FIXTURES, drawn, relative_error
 
 from rtx_lib.kernels import gated_recurrence, selective_scan
-from rtx_lib.models.mamba import Mamba, Mamba2, TimeInvariantMamba, first_steps
+from rtx_lib.models.mamba import Mamba, TimeInvariantMamba, first_steps
+from rtx_lib.models.mamba2 import Mamba2
 
 options = pytest.mark.parametrize(
     "options",
