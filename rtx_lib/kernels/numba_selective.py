@@ -70,7 +70,8 @@ def _compiled(dtype: torch.dtype, fixed: bool) -> tuple[Any, Any]:
     powers = numba.njit(fastmath={"contract"})(_powers(real))
     # Sums over channels may be taken in any order, else they would not become vector instructions.
     in_any_order = numba.njit(fastmath={"reassoc", "nsz", "contract"})
-    return in_any_order(_states(real, powers, fixed)), in_any_order(_gradients(real, powers, fixed))
+    again = in_any_order(_states_again(real, powers, fixed))
+    return in_any_order(_states(real, powers, fixed)), in_any_order(_gradients(real, again, fixed))
 
 
 # With s = 1 for signed decays and 0 else, a = e + s (e - 1) and da = (1 + s) e = a + s. No inner loop writes more than
@@ -101,28 +102,32 @@ def _states(real: Any, powers: Any, fixed: bool) -> Any:
     return states
 
 
-def _gradients(real: Any, powers: Any, fixed: bool) -> Any:
+def _states_again(real: Any, powers: Any, fixed: bool) -> Any:
+    """The forward pass of sequence i once more, for the gradients: decays a (T, N D) and states h (T + 1, N D)."""
+
+    def again(i, x, delta, A, B, s, a, h, exponents):  # type: ignore[no-untyped-def]
+        count, width = A.shape
+        for t in range(x.shape[1]):
+            for n in range(count):
+                for d in range(width):
+                    a[t, n * width + d] = delta[i, t, d] * A[n, d]
+            powers(a[t], exponents)
+            for n in range(count):
+                of_all = real(0) if fixed else B[i, t, n]
+                for j in range(n * width, (n + 1) * width):
+                    written = B[0, n, j - n * width] if fixed else of_all
+                    a[t, j] += s * (a[t, j] - real(1))
+                    h[t + 1, j] = a[t, j] * h[t, j] + written * x[i, t, j - n * width]
+
+    return again
+
+
+def _gradients(real: Any, again: Any, fixed: bool) -> Any:
     """The backward pass: ``dh0`` begins as the gradient of the last states, what else is given back at 0."""
 
-    def gradients(
-        g: Any,
-        x: Any,
-        delta: Any,
-        A: Any,
-        B: Any,
-        C: Any,
-        h0: Any,
-        s: Any,
-        dx: Any,
-        ddelta: Any,
-        dA: Any,
-        dB: Any,
-        dC: Any,
-        dh0: Any,
-    ) -> None:
+    def gradients(g, x, delta, A, B, C, h0, s, dx, ddelta, dA, dB, dC, dh0):  # type: ignore[no-untyped-def]
         batch, steps, width = x.shape
-        count = A.shape[0]
-        size = count * width
+        count, size = A.shape[0], A.shape[0] * width
         a, h = np.empty((steps, size), real), np.empty((steps + 1, size), real)
         exponents, of_power = np.empty(size, real), np.empty(width, real)
         for i in range(batch):
@@ -130,17 +135,7 @@ def _gradients(real: Any, powers: Any, fixed: bool) -> Any:
             for n in range(count):
                 for d in range(width):
                     h[0, n * width + d] = h0[i, n, d]
-            for t in range(steps):
-                for n in range(count):
-                    for d in range(width):
-                        a[t, n * width + d] = delta[i, t, d] * A[n, d]
-                powers(a[t], exponents)
-                for n in range(count):
-                    of_all = real(0) if fixed else B[i, t, n]
-                    for j in range(n * width, (n + 1) * width):
-                        written = B[0, n, j - n * width] if fixed else of_all
-                        a[t, j] += s * (a[t, j] - real(1))
-                        h[t + 1, j] = a[t, j] * h[t, j] + written * x[i, t, j - n * width]
+            again(i, x, delta, A, B, s, a, h, exponents)
             for t in range(steps - 1, -1, -1):
                 for n in range(count):
                     if fixed:
