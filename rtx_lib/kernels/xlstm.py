@@ -215,10 +215,17 @@ def mlstm(
             k = write[..., None] * k
             o, memory = matrix_recurrence(q, k, v, log_decay=fade.to(q.dtype), state=memory, chunk=chunk)
         else:
-            later = torch.ones(steps, steps, dtype=torch.bool, device=q.device).triu(1)
-            shares = (entries[:, :, None] - most[..., None]).masked_fill(later, -math.inf).exp().to(q.dtype)
-            left = torch.exp(first - most).to(q.dtype)[..., None]  # of the state before
-            o = (shares * (q @ k.mT)) @ v + left * (q @ memory)
-            memory = (shares[:, :, -1:] * k.mT) @ v + left[:, :, -1:] * memory
+            o, memory = _all_pairs(q, k, v, entries, most, first, memory)
     h = mlstm_output(o, levels, eps).to(q.dtype)
     return h, (memory[..., :-1], memory[..., -1], levels[:, :, -1].to(q.dtype))
+
+
+def _all_pairs(
+    q: Tensor, k: Tensor, v: Tensor, entries: Tensor, most: Tensor, first: Tensor, memory: Tensor
+) -> tuple[Tensor, Tensor]:
+    """What is read of C, and C after the last step, all pairs of steps at once."""
+    later = torch.ones(q.shape[2], q.shape[2], dtype=torch.bool, device=q.device).triu(1)
+    shares = (entries[:, :, None] - most[..., None]).masked_fill(later, -math.inf).exp().to(q.dtype)
+    left = torch.exp(first - most).to(q.dtype)[..., None]  # of the state before
+    o = (shares * (q @ k.mT)) @ v + left * (q @ memory)
+    return o, (shares[:, :, -1:] * k.mT) @ v + left[:, :, -1:] * memory

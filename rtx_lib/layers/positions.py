@@ -22,7 +22,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.shapes import expect, expect_choice, expect_heads, expect_sizes
+from rtx_lib.shapes import expect, expect_choice, expect_floats, expect_heads, expect_sizes
 
 SCHEMES = ("none", "sinusoidal", "learned", "shaw", "xl", "rotary", "alibi")
 LAYOUTS = ("interleaved", "halves")
@@ -56,7 +56,7 @@ class Sinusoidal(nn.Module):
 
     def embed(self, x: Tensor, offset: int = 0) -> Tensor:
         """Add the encodings of positions offset..offset + T - 1 to x (B, T, D)."""
-        _expect_embedded(x, self.width, offset)
+        expect_floats(x, ("B", "T", self.width))
         positions = torch.arange(offset, offset + x.shape[1], device=x.device)
         return x + self.encode(positions, x.dtype)
 
@@ -92,7 +92,7 @@ class Learned(nn.Module):
     def embed(self, x: Tensor, offset: int = 0) -> Tensor:
         """Add the vectors of positions offset..offset + T - 1 to x (B, T, D)."""
         length, width = self.weight.shape
-        _expect_embedded(x, width, offset)
+        expect_floats(x, ("B", "T", width))
         end = offset + x.shape[1]
         if end > length:
             raise ValueError(f"x must end within the table of {length} positions, got {end} positions")
@@ -127,7 +127,7 @@ class ShawRelative(nn.Module):
 
     def score_bias(self, q: Tensor, k: Tensor, offset: int) -> Tensor:
         """q_i . a^K_ij / sqrt(K), (B, H, T, S)."""
-        _expect_queries(q, k, offset, self.head_width)
+        _expect_queries(q, k, self.head_width)
         by_distance = q @ (self.keys.T / math.sqrt(self.head_width))  # (B, H, T, 2c+1)
         index = self._index(q.shape[-2], k.shape[-2], offset, q.device)
         return by_distance.gather(-1, index.expand(*q.shape[:-1], -1))
@@ -177,7 +177,7 @@ class XLRelative(nn.Module):
     def score_bias(self, q: Tensor, k: Tensor, offset: int) -> Tensor:
         """(u . k_j + (q_i + v) . W_r R_{i-j}) / sqrt(K), (B, H, T, S)."""
         heads, head_width = self.u.shape
-        _expect_queries(q, k, offset, head_width, heads)
+        _expect_queries(q, k, head_width, heads)
         queries, keys = q.shape[-2], k.shape[-2]
         if self.causal and offset != keys - queries:
             raise ValueError(f"offset must be S - T = {keys - queries} if causal, got {offset}")
@@ -245,7 +245,7 @@ class Rotary(nn.Module):
 
     def rotate(self, q: Tensor, k: Tensor, offset: int) -> tuple[Tensor, Tensor]:
         """Turn q (B, H, T, K) from position offset on and k (B, H, S, K) from 0 on."""
-        _expect_queries(q, k, offset, self.head_width)
+        _expect_queries(q, k, self.head_width)
         return self._turn(q, offset), self._turn(k, 0)
 
     def _turn(self, x: Tensor, start: int) -> Tensor:
@@ -284,7 +284,7 @@ class ALiBi(nn.Module):
 
     def score_bias(self, q: Tensor, k: Tensor, offset: int) -> Tensor:
         """-m_h ``|i - j|``, (H, T, S)."""
-        _expect_queries(q, k, offset, heads=self.heads)
+        _expect_queries(q, k, heads=self.heads)
         wide = torch.promote_types(q.dtype, torch.float32)
         distances = _distances(q.shape[-2], k.shape[-2], offset, q.device).abs().to(wide)
         return (-self.slopes(q.device).to(wide)[:, None, None] * distances).to(q.dtype)
@@ -356,19 +356,6 @@ def _expect_even(name: str, size: int) -> None:
         raise ValueError(f"{name} must be even, because the entries go in pairs, got {size}")
 
 
-def _expect_offset(offset: int) -> None:
-    if offset < 0:
-        raise ValueError(f"offset must be at least 0, got {offset}")
-
-
-def _expect_embedded(x: Tensor, width: int, offset: int) -> None:
-    expect(x, ("B", "T", width))
-    if not x.is_floating_point():
-        raise ValueError(f"x must hold floats, got {x.dtype}")
-    _expect_offset(offset)
-
-
-def _expect_queries(q: Tensor, k: Tensor, offset: int, head_width: int | str = "K", heads: int | str = "H") -> None:
+def _expect_queries(q: Tensor, k: Tensor, head_width: int | str = "K", heads: int | str = "H") -> None:
     expect(q, ("B", heads, "T", head_width), "q")
     expect(k, (*q.shape[:2], "S", q.shape[3]), "k")
-    _expect_offset(offset)

@@ -17,13 +17,12 @@ follows the code, but for the last three points:
 """
 
 from itertools import pairwise
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.shapes import at_hand, expect_choice, expect_sizes, expect_tuple
+from rtx_lib.shapes import at_hand, expect, expect_choice, expect_ids, expect_sizes, expect_tuple
 
 ENCODINGS = ("position", "bag")
 NIL = 0
@@ -178,26 +177,14 @@ class MemoryNetwork(nn.Module):
             u = u + (p @ c).squeeze(1)
         return u @ tables[-1].T
 
-    def _expect_ids(self, ids: Any, most: tuple[int, ...], name: str) -> None:
+    def _expect_ids(self, ids: Tensor, most: tuple[int, ...], name: str) -> None:
         """``ValueError`` unless these are ids (B, ...) of at most these sizes, words first and then no word."""
-        form = ", ".join(["B", *(f"1 to {size}" for size in most)])
-        if not isinstance(ids, Tensor) or ids.dtype not in (torch.int64, torch.int32) or ids.ndim != 1 + len(most):
-            got = f"{ids.dtype} of shape {tuple(ids.shape)}" if isinstance(ids, Tensor) else type(ids).__name__
-            raise ValueError(f"{name} must hold ids of shape ({form}), got {got}")
-        if not ids.numel() or any(size > limit for size, limit in zip(ids.shape[1:], most, strict=True)):
-            raise ValueError(f"{name} must hold ids of shape ({form}), got shape {tuple(ids.shape)}")
-        if not at_hand(ids):
-            return
-        low, high = (int(end) for end in ids.aminmax())
-        if low < 0 or high >= self.input_size:
-            raise ValueError(f"{name} must hold ids from 0 to {self.input_size - 1}, got {low if low < 0 else high}")
-        real = ids != NIL
-        gaps = (real[..., 1:] & ~real[..., :-1]).flatten(1).any(1)
-        first = real[..., 0]  # of a question (B,), of a story (B, M)
-        if ids.ndim == 3:
-            gaps |= (first[:, 1:] & ~first[:, :-1]).any(1)
-            first = first[:, 0]
-        if (bad := gaps | ~first).any():
-            row = int(bad.nonzero()[0])
-            what = "a sentence, and words" if ids.ndim == 3 else "a word, and words"
-            raise ValueError(f"{name} must hold {what} before no word ({NIL}), got row {row}: {ids[row].tolist()}")
+        expect(ids, ["B", *(f"1 to {size}" for size in most)], name)
+        if any(size > limit for size, limit in zip(ids.shape[1:], most, strict=True)):
+            raise ValueError(f"{name} must have at most {most} behind the batch, got shape {tuple(ids.shape)}")
+        real = expect_ids(ids.flatten(0, -2), self.input_size, name).view_as(ids) != NIL
+        for is_there in (real, real[..., 0])[: len(most)] if at_hand(ids) else ():  # words, and of a story sentences
+            if (is_there[..., 1:] & ~is_there[..., :-1]).any() or not real.flatten(1)[:, 0].all():
+                raise ValueError(
+                    f"{name} must hold words first, and then no word ({NIL}), in each row and each sentence"
+                )

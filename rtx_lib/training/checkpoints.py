@@ -145,6 +145,12 @@ class Run:
         """Note the time."""
         self.history.seconds = time.perf_counter() - self.started
 
+    def finish(self) -> History:
+        """Leave the model as it was at the best evaluation, if that was asked for; what the run leaves behind."""
+        if self.best:
+            self.model.load_state_dict(self.best)
+        return self.history
+
     def save(self) -> None:
         """Write the checkpoint that :meth:`resume` was told of: the main process does, for all."""
         own = {"state": move(self.state, "cpu"), "generators": generators(self.device)}

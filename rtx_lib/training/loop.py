@@ -94,8 +94,8 @@ def fit(
     ValueError
         For a checkpoint of another run (of another number of processes or precision, too) or that cannot be read.
     """
-    check_positive(steps=steps, lr=lr, eval_every=eval_every, checkpoint_every=checkpoint_every)
-    check_positive(eval_batches=eval_batches, eval_batch_size=eval_batch_size)
+    sizes = {"eval_batches": eval_batches, "eval_batch_size": eval_batch_size, "checkpoint_every": checkpoint_every}
+    check_positive(steps=steps, lr=lr, eval_every=eval_every, **sizes)
     if (keep_best or plateau) and not eval_every:
         raise ValueError("eval_every must be given with keep_best or plateau, got None")
     torch.manual_seed(seed + 1_000_003 * processes.rank)  # for dropout, another mask in each process
@@ -114,9 +114,7 @@ def fit(
             bar.update()
             if checkpoint and (step % checkpoint_every == 0 or step == steps):
                 run.save()
-    if run.best:
-        model.load_state_dict(run.best)
-    return run.history
+    return run.finish()
 
 
 def updates(

@@ -225,7 +225,6 @@ BAD = {
     "width must be even": lambda: Sinusoidal(7),
     "layout must be one of": lambda: Sinusoidal(8, layout="mixed"),
     "x must hold floats, got torch.int64": lambda: Learned(8, 8).embed(torch.zeros(2, 3, 8, dtype=torch.int64)),
-    "offset must be at least 0, got -1": lambda: Learned(8, 8).embed(draw(2, 3, 8), -1),
     "clip must be at least 1, got 0": lambda: ShawRelative(4, 0),
     "weights must have shape": lambda: ShawRelative(4, 2).value_bias(draw(2, 3, 5, 4)),
     "head_width must be even": lambda: Rotary(5),
