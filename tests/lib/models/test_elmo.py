@@ -1,4 +1,4 @@
-"""ELMo: who sees whom, what is carried, what padding and a batch may change, and the mix.
+"""ELMo: the loop, who sees whom, what learns from padding, the mix, and words from characters.
 
 That it computes what the authors' code computes is tested in tests/reference/test_official.py.
 """

@@ -1,4 +1,4 @@
-"""GPT and GPT-2: files of other sizes, the start, fine-tuning, and both averages of the auxiliary loss."""
+"""GPT and GPT-2: files of other sizes, the start, dropout, and what a classifier of padded texts reads."""
 
 import official
 import pytest
