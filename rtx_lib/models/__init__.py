@@ -19,6 +19,7 @@ from .neural_gpu import NeuralGPU
 from .plain_gpt import PlainGPT
 from .qrnn import QRNN, QRNNLayer
 from .r_transformer import LocalRNN, RTransformer
+from .r_transformer_variants import ClonedRTransformer, PositionedRTransformer
 from .retnet import MultiScaleRetention
 from .rwkv import RWKVChannelMixing, RWKVTimeMixing
 from .s4d import S4D

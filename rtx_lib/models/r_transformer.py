@@ -2,7 +2,7 @@
 
 Z. Wang, Y. Ma, Z. Liu and J. Tang, *R-Transformer: Recurrent Neural Network Enhanced Transformer*, arXiv 1907.05572.
 In the paper's order: the LocalRNN (section 3.1, eq. 2-3), a layer (sections 3.2 and 3.3, eq. 4-8), and the model. Where
-the authors' code differs from the paper, both are here: ``norm``, ``final_norm``, ``local_layers`` and ``start``.
+the authors' code differs from the paper, both are here: ``norm``, ``final_norm`` and ``local_layers``.
 """
 
 from collections.abc import Callable
@@ -15,13 +15,10 @@ from torch import Tensor, nn
 from rtx_lib.layers.blocks import Block
 from rtx_lib.layers.cells import gru_gates
 from rtx_lib.layers.embedding import embed, input_layer, readout_layer
-from rtx_lib.layers.positions import make_schemes
-from rtx_lib.layers.stacking import draw_uniform
 from rtx_lib.shapes import Form, expect, expect_choice, expect_sizes, expect_state
 
 # The cells that a LocalRNN may have, by torch's names for them.
 CELLS = {"rnn": "RNN_TANH", "gru": "GRU", "lstm": "LSTM"}
-STARTS = ("independent", "clones")
 # What a layer continues from: the last inputs (B, window - 1, D) of each LocalRNN, and the keys and values
 # (B, H, S, K) of its attention.
 LayerState = tuple[tuple[Tensor, ...], tuple[Tensor, Tensor]]
@@ -211,18 +208,14 @@ class RTransformer(nn.Module):
         If given, x holds ids below it.
     final_norm
         Whether a norm follows the last layer of ``norm="pre"``. The authors' code has none.
-    positions, length, clip
-        As in :class:`~rtx_lib.layers.blocks.Stack`.
     embedding_dropout
         Probability with which an embedded value is dropped in training.
     tied
         Whether the readout uses the table of the ids, which then needs output_size = vocabulary, and has no bias.
-    start
-        ``"independent"``, or ``"clones"`` as the authors' copies start: W_q = W_k = W_v = W_o in every layer, and one
-        bias for the four, both from U(-1/sqrt(D), 1/sqrt(D)), ``torch.nn.Linear``'s rule; the LocalRNNs of a layer
-        start equal too. Training tells them apart, as each has its own gradient.
     norm, norm_layer, options
         As in :class:`RTransformerBlock`, with cell, local_layers, inner, activation and dropout among the options.
+
+    What single experiments change, stands in :mod:`rtx_lib.models.r_transformer_variants`.
     """
 
     def __init__(
@@ -236,33 +229,31 @@ class RTransformer(nn.Module):
         window: int,
         vocabulary: int | None = None,
         final_norm: bool | None = None,
-        positions: str = "none",
-        length: int = 1024,
-        clip: int = 16,
         embedding_dropout: float = 0.0,
         tied: bool = False,
-        start: str = "independent",
         norm: str = "pre",
         norm_layer: Callable[..., nn.Module] = nn.LayerNorm,
         **options: Any,
     ) -> None:
         super().__init__()
-        expect_choice("start", start, STARTS)
+        expect_sizes(layers=layers)
         if final_norm and norm == "post":
             raise ValueError("final_norm must be False with norm='post', whose layers end in a norm, got True")
         self.input_size, self.output_size = input_size, output_size
         self.embedding = input_layer(input_size, width, vocabulary=vocabulary)
-        self.positions, schemes = make_schemes(positions, layers, width=width, heads=heads, length=length, clip=clip)
         options |= {"norm": norm, "norm_layer": norm_layer}
-        self.blocks = nn.ModuleList(
-            RTransformerBlock(width, heads, window, positions=own, **options) for own in schemes
-        )
+        self.blocks = nn.ModuleList(self.layers(width, heads, layers, window, **options))
         self.norm = norm_layer(width) if final_norm else None
         self.dropout = nn.Dropout(embedding_dropout)
         self.readout = readout_layer(self.embedding, width, output_size, tied=tied)
-        if start == "clones":
-            for block in self.blocks:
-                _start_equal(block)
+
+    def layers(self, width: int, heads: int, layers: int, window: int, **options: Any) -> list[RTransformerBlock]:
+        """The layers."""
+        return [RTransformerBlock(width, heads, window, **options) for _ in range(layers)]
+
+    def place(self, x: Tensor, past: int) -> Tensor:
+        """The embedded x (B, T, D), which stands behind so many steps, with what tells the positions: nothing."""
+        return x
 
     def forward(self, x: Tensor, state: tuple[LayerState, ...] | None = None) -> tuple[Tensor, tuple[LayerState, ...]]:
         """Map ids (B, T) or floats (B, T, input_size) to y (B, T, output_size).
@@ -271,9 +262,7 @@ class RTransformer(nn.Module):
         """
         x = embed(self.embedding, x)
         state = expect_state(state, self.state_shapes(len(x)), x)
-        if self.positions is not None:
-            x = self.positions.embed(x, state[0][1][0].shape[2])  # type: ignore[operator]
-        x, after = self.dropout(x), []
+        x, after = self.dropout(self.place(x, state[0][1][0].shape[2])), []
         for block, before in zip(self.blocks, state, strict=True):
             x, end = block(x, before)
             after.append(end)
@@ -282,15 +271,3 @@ class RTransformer(nn.Module):
     def state_shapes(self, batch: int) -> list[Form]:
         """That of every layer, M the same in all."""
         return [block.state_shapes(batch) for block in cast(Any, self.blocks)]
-
-
-@torch.no_grad()
-def _start_equal(block: Any) -> None:
-    """Let the four matrices of a layer's attention start as one, and its LocalRNNs as its first."""
-    attention, (first, *others) = block.block.self_attention, block.local_rnns
-    one = attention.out_proj
-    draw_uniform(one, attention.width)
-    attention.in_proj_weight.copy_(one.weight.repeat(3, 1))
-    attention.in_proj_bias.copy_(one.bias.repeat(3))
-    for other in others:
-        other.load_state_dict(first.state_dict())

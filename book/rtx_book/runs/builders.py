@@ -177,6 +177,17 @@ def _transformer_xl(task: Any, **how: Any) -> nn.Module:
 
 # A recipe is written to a file, so it names the norm.
 NORM_LAYERS: dict[str, Callable[..., nn.Module]] = {"layer": nn.LayerNorm, "sample-std": SampleStdNorm}
+
+
+def _r_transformer(task: Any, norm_layer: str = "layer", start: str = "independent", **how: Any) -> nn.Module:
+    """With or without positions, from weights of its own or the authors' clones."""
+    if how.get("positions") == "none":
+        del how["positions"]
+    plain = models.PositionedRTransformer if "positions" in how else models.RTransformer
+    kind = models.ClonedRTransformer if start == "clones" else plain
+    return _whole(kind)(task, norm_layer=NORM_LAYERS[norm_layer], **how)
+
+
 MODELS: dict[str, Callable[..., nn.Module]] = {
     "rnn": _core(RNN),
     "lstm": _core(LSTM),
@@ -194,9 +205,7 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "convs2s": _given(models.ConvS2S, "input_size", "output_size"),
     "transformer": _given(models.Transformer, "input_size", "output_size"),
     "causal-transformer": _whole(models.CausalTransformer),
-    "r-transformer": lambda task, norm_layer="layer", **how: _whole(models.RTransformer)(
-        task, norm_layer=NORM_LAYERS[norm_layer], **how
-    ),
+    "r-transformer": _r_transformer,
     "transformer-xl": _transformer_xl,
     "tcn": _whole(models.TCN),
     "sentence-mean": _sentence(None),

@@ -39,6 +39,7 @@ from rtx_lib.models.neural_gpu import CGRU, NeuralGPU
 from rtx_lib.models.plain_gpt import PlainGPT
 from rtx_lib.models.qrnn import QRNN, QRNNLayer
 from rtx_lib.models.r_transformer import LocalRNN, RTransformer
+from rtx_lib.models.r_transformer_variants import ClonedRTransformer, PositionedRTransformer
 from rtx_lib.models.retnet import MultiScaleRetention
 from rtx_lib.models.rwkv import RWKVChannelMixing, RWKVTimeMixing
 from rtx_lib.models.s4d import S4D
@@ -167,9 +168,11 @@ FLOATS = {
     "local-1": partial(LocalRNN, D, OUT, 1),
     "r-transformer": partial(RTransformer, D, OUT, **LOCAL, dropout=0.3),
     "r-transformer-post": partial(RTransformer, D, OUT, **LOCAL, norm="post", cell="lstm"),
-    "r-transformer-clones": partial(RTransformer, D, OUT, **LOCAL, start="clones", local_layers=2, final_norm=True),
+    "r-transformer-clones": partial(ClonedRTransformer, D, OUT, **LOCAL, local_layers=2, final_norm=True),
     **{
-        f"r-transformer-{positions}": partial(RTransformer, D, OUT, **LOCAL, positions=positions, length=2 * T, clip=3)
+        f"r-transformer-{positions}": partial(
+            PositionedRTransformer, D, OUT, **LOCAL, positions=positions, length=2 * T, clip=3
+        )
         for positions in SCHEMES
     },
     "encoder": partial(Encoder, D, OUT, **SIZE, dropout=0.3),

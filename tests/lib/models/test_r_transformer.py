@@ -10,6 +10,7 @@ from torch import nn
 
 from rtx_lib.layers import SampleStdNorm
 from rtx_lib.models.r_transformer import CELLS, LocalRNN, RTransformer, RTransformerBlock
+from rtx_lib.models.r_transformer_variants import ClonedRTransformer, PositionedRTransformer
 
 pytestmark = pytest.mark.usefixtures("double")
 
@@ -21,8 +22,9 @@ def block(**options):
 
 
 def small(inputs=3, outputs=5, **options):
-    options = {"width": 8, "heads": 2, "layers": 2, "clip": 3, "window": 3, **options}
-    return random_parameters(drawn(1, RTransformer, inputs, outputs, **options))
+    options = {"width": 8, "heads": 2, "layers": 2, "window": 3, **options}
+    kind = PositionedRTransformer if "positions" in options else RTransformer
+    return random_parameters(drawn(1, kind, inputs, outputs, **options))
 
 
 def error(ours, x, cell, order, norm=layer_norm):
@@ -76,8 +78,8 @@ def same(tensors):
 
 
 def test_clones_start_equal_and_part_in_training():
-    options = {"width": 64, "heads": 2, "layers": 2, "window": 3, "local_layers": 3, "start": "clones"}
-    model = drawn(0, RTransformer, 3, 5, **options)
+    options = {"width": 64, "heads": 2, "layers": 2, "window": 3, "local_layers": 3}
+    model = drawn(0, ClonedRTransformer, 3, 5, **options)
     for i in range(2):
         matrices, biases, locals_ = matrices_of(model, i)
         assert all(same(matrices)) and all(same(biases))
