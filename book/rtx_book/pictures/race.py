@@ -89,7 +89,7 @@ def reached(result: Summary) -> Literal["full", "right", "none"]:
 
 
 def mark(ax: Axes, lane: str, x: Any, y: Any, size: float, edge: float, **style: Any) -> None:
-    """Marks of a lane in its look; ``fillstyle`` is "full", "right" (half) or "none"."""
+    """Marks of a lane in its colour and form, filled by ``fillstyle``: "full", "right" (half) or "none"."""
     own = look(lane)
     looks = {"marker": own["marker"], "markersize": size, "markeredgewidth": edge, "markerfacecoloralt": "none"}
     ax.plot(x, y, **{"color": own["color"], "linestyle": "none"} | looks | style)
@@ -250,9 +250,9 @@ def draw_ranking(task: Task, lanes: Mapping[str, str], values: Mapping[str, Mapp
     found = _ranked(task, values, seed)
     fig, ax = plt.subplots(figsize=(5.8, 1.0 + 0.26 * len(found)))
     for y, (lane, value) in enumerate(found.items()):
-        others = list(values[lane].values())
-        mark(ax, lane, others, [y] * len(others), 9, 1, alpha=0.6, label="_seeds", marker="|")
-        mark(ax, lane, [value], [y], 9, 1, label="_seed")
+        own, others = look(lane) | {"linestyle": "none", "markersize": 9}, list(values[lane].values())
+        ax.plot(others, [y] * len(others), alpha=0.6, label="_seeds", **own | {"marker": "|"})
+        ax.plot([value], [y], label="_seed", **own)
     rows_from_above(ax, [f"{place}. {lanes[lane]}" for place, lane in enumerate(found, start=1)], 12)
     ax.set_xlabel(f"{task['name']}: {task['label']}, better to the right")
     ax.set_xscale("log" if is_log(task) else "linear")

@@ -69,46 +69,48 @@ def words():
     return {"models": models, "text": "four hundred twelve, seven", **told}
 
 
+def gaps():
+    model = BERT(len(WORDS), width=8, heads=2, layers=1, length=8).eval()
+    told = {"words": WORDS, "mask": 4, "unknown": 1, "never": [0, 1, 2, 3, 4], "frame": [2, 3], "heads": 2}
+    return {"models": {"BERT": model}, "text": "The cat _ down .", **told}
+
+
+def parity():
+    models = {"flips": of_one_unit("signed", (-80.0, 40.0)), "repeats": of_one_unit("positive", (0.0, -80.0))}
+    return {"models": models, "trained": 6, "long": 256, "bits": "01101000"}
+
+
+def write():
+    told = {"reads": {"GPT": {"heads": 2}}, "characters": LETTERS, "text": "abc def\nabc def\nfed abc"}
+    return {"models": {"GPT": gpt()}, **told}
+
+
+def digits():
+    scans = {"0": [[0] * 8] * 8, "1": [[0, 0, 0, 16, 8, 0, 0, 0]] * 8}
+    return {"models": {"reader": disturb(Readout(RNN(8, 32), 10), 0.3)}, "scans": scans, "start": 1}
+
+
+def window():
+    reader = Readout(LocalRNN(16, 30, 3, cell="gru"), 6, vocabulary=6)
+    return {"models": {"reader": reader}, "text": "facade bead!", "window": 3}
+
+
+def tune():
+    model = RTransformer(88, 88, width=8, heads=2, layers=1, window=3)
+    return {"models": {"model": model}, "tunes": [FRAMES, [[50]] * 8], "heads": 2, "window": 3}
+
+
+def adder():
+    return {"models": {"adder": without_carries()}, "trained": 4, "width": 2, "first": 12, "second": 3}
+
+
 GIVEN = {  # of each kind: what `play` is given
-    "train": lambda: {"length": 10, "hidden": 4, "batch": 2, "most": 120},  # a second of work
-    "write": lambda: {
-        "models": {"GPT": gpt()},
-        "reads": {"GPT": {"heads": 2}},
-        "characters": LETTERS,
-        "text": "abc def\nabc def\nfed abc",
-    },
+    **{made.__name__: made for made in (adder, digits, gaps, parity, positions, tune, window, words, write)},
     "gates": lambda: {"pulses": {3: 1, 7: 1}},
     "pulses": lambda: {"u": 0.9, "pulses": {3: 1}},
     "scan-tree": lambda: {"u": -0.7},
-    "words": words,
     "scores": lambda: {"scores": [0.0, 1.0, -1.0, 0.5, 0.2, 0.1, -0.3, 0.9], "width": 64},
-    "positions": positions,
-    "digits": lambda: {
-        "models": {"reader": disturb(Readout(RNN(8, 32), 10), 0.3)},
-        "scans": {"0": [[0] * 8] * 8, "1": [[0, 0, 0, 16, 8, 0, 0, 0]] * 8},
-        "start": 1,
-    },
-    "window": lambda: {
-        "models": {"reader": Readout(LocalRNN(16, 30, 3, cell="gru"), 6, vocabulary=6)},
-        "text": "facade bead!",
-        "window": 3,
-    },
-    "tune": lambda: {
-        "models": {"model": RTransformer(88, 88, width=8, heads=2, layers=1, window=3)},
-        "tunes": [FRAMES, [[50]] * 8],
-        "heads": 2,
-        "window": 3,
-    },
-    "gaps": lambda: {
-        "models": {"BERT": BERT(len(WORDS), width=8, heads=2, layers=1, length=8).eval()},
-        **{"text": "The cat _ down .", "words": WORDS, "mask": 4, "unknown": 1, "never": [0, 1, 2, 3, 4]},
-        **{"frame": [2, 3], "heads": 2},
-    },
-    "adder": lambda: {"models": {"adder": without_carries()}, **{"trained": 4, "width": 2, "first": 12, "second": 3}},
-    "parity": lambda: {
-        "models": {"flips": of_one_unit("signed", (-80.0, 40.0)), "repeats": of_one_unit("positive", (0.0, -80.0))},
-        **{"trained": 6, "long": 256, "bits": "01101000"},
-    },
+    "train": lambda: {"length": 10, "hidden": 4, "batch": 2, "most": 120},  # a second of work
 }
 
 

@@ -120,14 +120,17 @@ def test_slopes_go_from_the_value_before_to_that_after() -> None:
 
 
 @pytest.mark.parametrize(
-    ("task", "order"), [("digits", ["IndRNN", "TCN", "RNN"]), ("adding", ["RNN", "TCN", "IndRNN"])]
+    ("task", "order"),
+    [("digits", ["IndRNN", "IndRNN, as published", "RNN"]), ("adding", ["RNN", "IndRNN, as published", "IndRNN"])],
 )
 def test_the_best_of_the_seed_stands_on_top_and_better_is_to_the_right(task: str, order: list[str]) -> None:
-    values = {"rnn": {0: 0.5, 1: 0.9}, "indrnn": {0: 0.7, 1: 0.6}, "tcn": {0: 0.6}}
+    values = {"rnn": {0: 0.5, 1: 0.9}, "indrnn": {0: 0.7, 1: 0.6}, "indrnn-published": {0: 0.6}}
     (ax,) = draw_ranking(TASKS[task], LANES, values, 0).axes
     assert ticks(ax) == [f"{place}. {name}" for place, name in enumerate(order, start=1)]
     assert ax.yaxis_inverted() and ax.figure.get_suptitle() == f"Seed 0 names {order[0]} the best"
     assert ax.xaxis_inverted() == (task == "adding") and ax.get_xscale() == ("log" if task == "adding" else "linear")
+    hollow = [line.get_markerfacecolor() == "none" for line in labelled(ax, "_seed")]
+    assert hollow == [False, True, False], "as variants are"
     (other,) = draw_ranking(TASKS[task], LANES, values, 1).axes
     assert {tuple(line.get_xdata()) for line in labelled(other, "_seeds")} == {(0.5, 0.9), (0.7, 0.6)}
     if task == "digits":
