@@ -34,7 +34,7 @@ TAGS = {
     "remove-input",
     "remove-output",
 }
-WORDS, CODE_CELLS, EXERCISES = (2200, 3500), (18, 26), (3, 5)
+WORDS, CODE_CELLS, EXERCISES = (2200, 3400), (18, 26), (3, 5)
 MEDIAN_LINES, MOST_LINES = 8, 25
 HIDDEN_LINES, HIDDEN_CELL = 230, 45  # code that a reader of the page does not see: of a chapter, of a cell
 LINE_WIDTH = 88  # what a page shows without scrolling sideways
