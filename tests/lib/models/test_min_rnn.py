@@ -23,13 +23,13 @@ def run(kind, a, h0=None, **how):
 
 
 @kinds
-@pytest.mark.parametrize("form", ["linear", "log"])
-def test_equals_the_loop(kind, form):
+@pytest.mark.parametrize("how", [{}, {"backend": "loop"}, {"form": "log"}], ids=str)
+def test_equals_the_loop(kind, how):
     """Which passes the authors' reference values; states and all gradients, from a state of either sign or none."""
     a, name = maps(kind), kind.__name__.lower()
     for h0 in (None, draw(2, 4, seed=1).double().requires_grad_()):
         expected = states(name, a, torch.zeros(2, 4).double() if h0 is None else h0)
-        assert furthest(run(kind, a, h0, form=form), expected, [a] if h0 is None else [a, h0]) < 1e-10
+        assert furthest(run(kind, a, h0, **how), expected, [a] if h0 is None else [a, h0]) < 1e-10
 
 
 @kinds
@@ -42,10 +42,10 @@ def test_without_g_states_may_be_negative(kind):
         run(kind, a, positive_states=False, form="log")
 
 
-@pytest.mark.parametrize("form", ["linear", "log"])
-def test_min_lstm_without_the_division(form):
+@pytest.mark.parametrize("how", [{}, {"backend": "loop"}, {"form": "log"}], ids=str)
+def test_min_lstm_without_the_division(how):
     a = maps(MinLSTM)
-    h = run(MinLSTM, a, normalised=False, form=form)
+    h = run(MinLSTM, a, normalised=False, **how)
     assert relative_error(h, states("minlstm", a, torch.zeros(2, 4).double(), normalised=False)) < 1e-12
     assert relative_error(h, run(MinLSTM, a)) > 0.1
 

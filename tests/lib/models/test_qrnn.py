@@ -13,9 +13,10 @@ poolings = pytest.mark.parametrize("pooling", ["f", "fo", "ifo"])
 
 @poolings
 @pytest.mark.parametrize("window", [1, 2, 5])
-def test_equals_the_equations(pooling, window):
+@pytest.mark.parametrize("backend", ["auto", "loop"])
+def test_equals_the_equations(pooling, window, backend):
     """Against the loops that the authors' reference values pass, with their f, the share of the new, turned round."""
-    model = drawn(0, QRNNLayer, 3, 4, window=window, pooling=pooling).double()
+    model = drawn(0, QRNNLayer, 3, 4, window=window, pooling=pooling, backend=backend).double()
     x, c = draw(2, 7, 3).double(), draw(2, 4, seed=1).double()
     weight, bias = model.conv.weight.clone(), model.conv.bias.clone()
     if pooling != "ifo":

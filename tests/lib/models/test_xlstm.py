@@ -10,6 +10,7 @@ from reference import xlstm_loops as loops
 from support.compare import draw, outcomes, random_parameters, worst
 from support.helpers import FIXTURES, drawn, relative_error
 
+from rtx_lib.kernels import slstm_loop
 from rtx_lib.models.xlstm import FORGET, FORMS, MLSTM, SLSTM, mlstm, slstm
 
 forgets = pytest.mark.parametrize("forget", FORGET)
@@ -53,6 +54,18 @@ def test_the_slstm_is_its_equations(forget, heads, size):
         y, after = slstm(a, weight, state, forget=forget)
         assert worst(after, last) < 1e-12
         assert worst(outcomes(y, (a, weight)), outcomes(expected, (a, weight))) < 1e-10
+
+
+@forgets
+def test_the_slstm_is_its_loop(forget):
+    """Equations 8 to 17 as they stand, from a state that holds something; outputs, state and gradients."""
+    a, weight = gates()
+    h, c, n, m = draw(4, 2, 2, 3).double()
+    state = (h, c, n.abs() + 0.1, m)
+    expected, last = slstm_loop(a, weight, state, forget=forget)
+    y, after = slstm(a, weight, tuple(part.flatten(1) for part in state), forget=forget)
+    assert worst(after, [part.flatten(1) for part in last]) < 1e-12
+    assert worst(outcomes(y, (a, weight)), outcomes(expected.flatten(2), (a, weight))) < 1e-10
 
 
 @forms
