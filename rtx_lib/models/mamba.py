@@ -49,8 +49,8 @@ State = tuple[Tensor, Tensor]
 class Mamba(nn.Module):
     """The block of Mamba: S6 behind a short convolution, and a gate beside it.
 
-    ``Readout(MixerStack([Mamba(64), Mamba(64)], 64), 10)`` makes a model of it. The recurrence itself is
-    :func:`~rtx_lib.kernels.selective.selective_scan_loop`.
+    ``MixerStack(65, 65, Mamba, width=64, layers=2, vocabulary=65)`` makes a language model of two. The recurrence
+    itself, step by step, is :func:`~rtx_lib.kernels.selective.selective_scan_loop`.
 
     Weights start as in the authors' code: A = -(1, ..., N) in every channel, D = 1, delta log-uniform in
     [0.001, 0.1] at u = 0, W_delta from U(-1/sqrt(R), 1/sqrt(R)) without its bias, and all others as torch.nn's.
