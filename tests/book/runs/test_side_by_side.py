@@ -6,6 +6,7 @@ import time
 
 import pytest
 import torch
+from support.exploding import Exploding
 from torch import nn
 
 from rtx_book.runs.side_by_side import Side, fit_side_by_side
@@ -13,20 +14,6 @@ from rtx_lib.layers import RNN, Readout
 from rtx_lib.tasks import AddingProblem, CharacterText
 from rtx_lib.training import TrainingDiverged, fit
 from rtx_lib.training.schedules import warmup_cosine
-
-
-class Exploding(AddingProblem):
-    """A loss that is not finite at its sixth call, or whose gradient is not."""
-
-    def __init__(self, factor=math.nan):
-        super().__init__(6)
-        self.calls, self.factor = 0, factor
-
-    def loss(self, prediction, y):
-        self.calls += 1
-        if self.calls < 6:
-            return super().loss(prediction, y)
-        return super().loss(prediction, y) * self.factor if self.factor else (prediction * 0).sum().sqrt()
 
 
 class Clock:

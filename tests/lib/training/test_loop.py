@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from support.exploding import Exploding
 from torch import nn
 
 from rtx_lib.layers import RNN, Readout
@@ -117,20 +118,6 @@ def test_a_checkpoint_of_an_older_version_is_refused(tmp_path):
     torch.save(saved, path)
     with pytest.raises(ValueError, match=r"another run.*'format': \(None, 2\)"):
         train(checkpoint=path)
-
-
-class Exploding(AddingProblem):
-    """A loss that is not finite at its sixth call, or whose gradient is not."""
-
-    def __init__(self, factor=math.nan):
-        super().__init__(6)
-        self.calls, self.factor = 0, factor
-
-    def loss(self, prediction, y):
-        self.calls += 1
-        if self.calls < 6:
-            return super().loss(prediction, y)
-        return super().loss(prediction, y) * self.factor if self.factor else (prediction * 0).sum().sqrt()
 
 
 @pytest.mark.parametrize(("factor", "what"), [(math.nan, "loss"), (math.inf, "loss"), (0, "gradient norm")])
