@@ -1,5 +1,7 @@
 """A task whose loss stops being finite."""
 
+import math
+
 from rtx_lib.tasks import AddingProblem
 
 
