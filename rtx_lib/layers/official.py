@@ -1,11 +1,27 @@
 """Published weights in our models: what their ``from_official`` share."""
 
-from collections.abc import Mapping
-from typing import TypeVar
+import re
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 from torch import Tensor, nn
 
 Model = TypeVar("Model", bound=nn.Module)
+P = ParamSpec("P")
+
+
+def reads_official(load: Callable[P, Model]) -> Callable[P, Model]:
+    """A ``from_official`` that raises ``ValueError`` where it looks for an array in vain."""
+
+    @wraps(load)
+    def loaded(*args: P.args, **options: P.kwargs) -> Model:
+        try:
+            return load(*args, **options)
+        except KeyError as error:
+            raise ValueError(f"arrays must hold {error}") from error
+
+    return loaded
 
 
 def load_official(model: Model, weights: Mapping[str, Tensor]) -> Model:
@@ -16,3 +32,17 @@ def load_official(model: Model, weights: Mapping[str, Tensor]) -> Model:
     except RuntimeError as error:
         raise ValueError(f"arrays must be those of a {type(model).__name__}: {error}") from error
     return model
+
+
+def renamed(arrays: Mapping[str, Tensor], rules: Mapping[str, str]) -> dict[str, Tensor]:
+    """The arrays by other names: what each rule's regular expression finds becomes what the rule says.
+
+    An array whose name becomes empty is left out.
+    """
+    found = {}
+    for name, value in arrays.items():
+        for pattern, ours in rules.items():
+            name = re.sub(pattern, ours, name)
+        if name:
+            found[name] = value
+    return found

@@ -44,7 +44,7 @@ from torch import Tensor, nn
 
 from rtx_lib.kernels import matrix_recurrence, selective_scan
 from rtx_lib.kernels.selective import DISCRETISATIONS, EIGENVALUES
-from rtx_lib.layers.official import load_official
+from rtx_lib.layers.official import load_official, reads_official, renamed
 from rtx_lib.layers.short_convolution import ShortConvolution
 from rtx_lib.shapes import Shapes, expect, expect_choice, expect_sizes, expect_state
 
@@ -134,6 +134,7 @@ class Mamba(nn.Module):
         return F.softplus(self.dt_proj(low).to(u.dtype)), B.to(u.dtype), C.to(u.dtype)
 
     @classmethod
+    @reads_official
     def from_official(cls, arrays: Mapping[str, Tensor], **options: Any) -> "Mamba":
         """The block with the arrays of state-spaces/mamba, by their names there."""
         (inner, states), (_, rank) = arrays["A_log"].shape, arrays["dt_proj.weight"].shape
@@ -241,6 +242,7 @@ class Mamba2(nn.Module):
         return self.out_proj(self.norm(y * F.silu(z).to(y.dtype))), (past, S)
 
     @classmethod
+    @reads_official
     def from_official(cls, arrays: Mapping[str, Tensor], *, groups: int = 1, **options: Any) -> "Mamba2":
         """The block with the arrays of state-spaces/mamba, by their names there; their groups are no array."""
         (channels, _, kernel_size), inner = arrays["conv1d.weight"].shape, len(arrays["norm.weight"])
@@ -252,7 +254,7 @@ class Mamba2(nn.Module):
 
 def official_weights(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Parameters of state-spaces/mamba by our names."""
-    return {name.replace("conv1d.", "conv."): value for name, value in arrays.items()}
+    return renamed(arrays, {r"^conv1d\.": "conv."})
 
 
 def first_steps(count: int) -> Tensor:
