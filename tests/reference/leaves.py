@@ -12,6 +12,14 @@ def parameters(arrays: Arrays, start: str = "p/") -> Arrays:
     return {name: value.double().clone().requires_grad_() for name, value in named.items()}
 
 
+def with_eps(arrays: Arrays, model: nn.Module) -> nn.Module:
+    """The model with the file's epsilon in every norm."""
+    for module in model.modules():
+        if isinstance(module, nn.LayerNorm):
+            module.eps = float(arrays["layer_norm_eps"])
+    return model
+
+
 def gradients(loss: Tensor, model: nn.Module, leaves: Arrays, ours: Arrays, **inputs: Tensor) -> Arrays:
     """``gNAME`` of each input and ``g/NAME`` of each leaf; 0 for what has no part in the loss.
 

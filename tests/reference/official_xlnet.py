@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from reference.leaves import with_eps
 from torch import Tensor, nn
 from torch.func import functional_call
 
@@ -75,9 +76,7 @@ def build(arrays: Arrays) -> tuple[nn.Module, Arrays, Arrays]:
     unread = {"readout.bias"}
     if "logits_proj.bias" in official:
         model, unread = XLNetClassifier(model, len(official["logits_proj.bias"])), {"model.readout.bias"}
-    for module in model.modules():
-        if isinstance(module, nn.LayerNorm):
-            module.eps = float(arrays["layer_norm_eps"])
+    with_eps(arrays, model)
     ours = our_parameters(official, layers)
     for name, parameter in model.double().eval().named_parameters():
         if name in ours and ours[name].shape != parameter.shape:  # others might be broadcast
