@@ -1,6 +1,5 @@
 """Compare our modules with the numbers of the original implementations (tests/fixtures/README.md)."""
 
-import math
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
@@ -33,13 +32,17 @@ from reference import (
     official_xlnet,
     official_xlstm,
 )
+from reference.furthest import furthest
+from reference.leaves import parameters, with_gradients
 from torch import Tensor, nn
 
 from rtx_lib.kernels import relu_recurrence
 from rtx_lib.layers import GRU, LSTM, RNN, relative_shift
+from rtx_lib.layers.official import load_official
 from rtx_lib.models.deep_indrnn import DenseIndRNN, ResidualIndRNN
 from rtx_lib.models.indrnn import PlainIndRNN
 from rtx_lib.models.tcn import TCN
+from rtx_lib.models.tcn import official_weights as tcn_weights
 
 Arrays = dict[str, Tensor]
 
@@ -100,27 +103,19 @@ def cell(arrays: Arrays, kind: type[RNN] | type[LSTM] | type[GRU]) -> Arrays:
     A file without ``grad_out`` claims no gradients, one without ``h0`` or ``c0`` starts from zeros, and ``h`` is
     another name of ``out``.
     """
-    parameters = _parameters(arrays)
-    hidden, width = parameters["weight_hh_l0"].shape[1], parameters["weight_ih_l0"].shape[1]
-    both_ways = "weight_hh_l0_reverse" in parameters
-    rows = sum(name.startswith("weight_hh") for name in parameters)
-    model = kind(width, hidden, rows // (1 + both_ways), bidirectional=both_ways).double()
-    model.load_state_dict(parameters)
-    x = arrays["x"].double().transpose(0, 1).requires_grad_()
-    zeros = torch.zeros(rows, len(x), hidden)
+    given = parameters(arrays)
+    hidden, width = given["weight_hh_l0"].shape[1], given["weight_ih_l0"].shape[1]
+    both_ways = "weight_hh_l0_reverse" in given
+    rows = sum(name.startswith("weight_hh") for name in given)
+    model = load_official(kind(width, hidden, rows // (1 + both_ways), bidirectional=both_ways), given)
+    x, zeros = arrays["x"].clone().requires_grad_(), torch.zeros(rows, arrays["x"].shape[1], hidden)
     parts = ("h", "c") if kind is LSTM else ("h",)
-    start = [arrays.get(f"{part}0", zeros).double().clone().requires_grad_() for part in parts]
-    y, state = model(x, tuple(start) if kind is LSTM else start[0])
+    start = {f"{part}0": arrays.get(f"{part}0", zeros).double().clone().requires_grad_() for part in parts}
+    y, state = model(x.transpose(0, 1), tuple(start.values()) if kind is LSTM else start["h0"])
     last = state if kind is LSTM else (state,)
     outcomes = {"out": y.transpose(0, 1), "h": y.transpose(0, 1)}
     outcomes |= {f"{part}n": value for part, value in zip(parts, last, strict=True)}
-    if "grad_out" in arrays:
-        named = dict(model.named_parameters())
-        loss = (y * arrays["grad_out"].transpose(0, 1)).sum()
-        gx, *gradients = torch.autograd.grad(loss, [x, *start, *named.values()])
-        names = [*(f"g{part}0" for part in parts), *(f"g/{name}" for name in named)]
-        outcomes |= {"gx": gx.transpose(0, 1), **dict(zip(names, gradients, strict=True))}
-    return {name: value.detach() for name, value in outcomes.items()}
+    return with_gradients(arrays, outcomes, model, given, given, x=x, **start)
 
 
 def indrnn_recurrent(arrays: Arrays) -> Arrays:
@@ -129,25 +124,15 @@ def indrnn_recurrent(arrays: Arrays) -> Arrays:
     What may be left out of a file, and ``h``, are as in :func:`cell`.
     """
     backends = ["auto", "loop", "scan", *(["numba"] if find_spec("numba") else [])]
-    runs = [_indrnn_recurrent(arrays, backend) for backend in backends]
-
-    def furthest(name: str) -> Tensor:
-        return max(
-            (run[name] for run in runs), key=lambda ours: (ours - arrays[name]).abs().nan_to_num(nan=math.inf).max()
-        )
-
-    return {name: furthest(name) for name in runs[0] if name in arrays}
+    return furthest([_indrnn_recurrent(arrays, backend) for backend in backends], arrays)
 
 
 def _indrnn_recurrent(arrays: Arrays, backend: str) -> Arrays:
-    x, u = arrays["x"].transpose(0, 1).clone().requires_grad_(), arrays["u"].clone().requires_grad_()
-    h0 = arrays.get("h0", torch.zeros_like(x[:, 0])).clone().requires_grad_()
-    h, h_none = relu_recurrence(x, u, h0, backend=backend), relu_recurrence(x, u, backend=backend)
-    outcomes = {name: value.detach().transpose(0, 1) for name, value in (("out", h), ("h", h), ("out_h0none", h_none))}
-    if "grad_out" in arrays:
-        gx, gu, gh0 = torch.autograd.grad((h * arrays["grad_out"].transpose(0, 1)).sum(), [x, u, h0])
-        outcomes |= {"gx": gx.transpose(0, 1), "gu": gu, "gh0": gh0}
-    return outcomes
+    given = {"x": arrays["x"], "u": arrays["u"], "h0": arrays.get("h0", torch.zeros_like(arrays["x"][0]))}
+    given = {name: value.clone().requires_grad_() for name, value in given.items()}
+    x, u, h0 = given.values()
+    h, h_none = (relu_recurrence(x.transpose(0, 1), u, start, backend=backend).transpose(0, 1) for start in (h0, None))
+    return with_gradients(arrays, {"out": h, "h": h, "out_h0none": h_none}, **given)
 
 
 def indrnn_plain(arrays: Arrays, norm: str) -> Arrays:
@@ -236,25 +221,14 @@ def tcn(arrays: Arrays) -> Arrays:
 
     A file without ``grad_out`` claims no gradients.
     """
-    parameters = _parameters(arrays)
-    depth = sum(name.endswith("conv1.bias") for name in parameters)
-    channels = [len(parameters[f"network.{i}.conv1.bias"]) for i in range(depth)]
-    _, inputs, taps = parameters["network.0.conv1.weight_v"].shape
-    model = TCN(inputs, 1, channels, taps).double()
-    ends = {name: value for name, value in model.state_dict().items() if name.startswith("readout")}
-    model.load_state_dict(parameters | ends)  # the names are the same
-    outcomes: Arrays = {}
+    given, x, outcomes = parameters(arrays), arrays["x"].clone().requires_grad_(), {}
+    one = torch.eye(arrays["out"].shape[1]).double()  # for a readout that changes nothing
+    ours = tcn_weights(given | {"linear.weight": one, "linear.bias": 0 * one[0]})
+    model = TCN.from_official(ours)
     for i, level in enumerate(model.network):
         level.register_forward_hook(lambda _, args, result, i=i: outcomes.update({f"level{i}_out": result[0]}))
-    x = arrays["x"].double().clone().requires_grad_()
-    model(x.transpose(1, 2))
-    outcomes["out"] = outcomes[f"level{depth - 1}_out"]
-    if "grad_out" in arrays:
-        named = dict(model.network.named_parameters(prefix="network"))
-        loss = (outcomes["out"] * arrays["grad_out"]).sum()
-        found = torch.autograd.grad(loss, [x, *named.values()])
-        outcomes |= dict(zip(["gx", *(f"g/{name}" for name in named)], found, strict=True))
-    return {name: value.detach() for name, value in outcomes.items()}
+    outcomes["out"] = model(x.transpose(1, 2))[0].transpose(1, 2)
+    return with_gradients(arrays, outcomes, model, given, ours, x=x)
 
 
 def txl_relshift(arrays: Arrays) -> Arrays:
