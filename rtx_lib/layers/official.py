@@ -1,10 +1,11 @@
 """Published weights in our models: what their ``from_official`` share."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
+import torch
 from torch import Tensor, nn
 
 Model = TypeVar("Model", bound=nn.Module)
@@ -45,4 +46,16 @@ def renamed(arrays: Mapping[str, Tensor], rules: Mapping[str, str]) -> dict[str,
             name = re.sub(pattern, ours, name)
         if name:
             found[name] = value
+    return found
+
+
+def joined(weights: Mapping[str, Tensor], parts: Sequence[str], whole: str) -> dict[str, Tensor]:
+    """The weights with the rows of one matrix, ``whole``, in place of those that differ in these parts of their names.
+
+    So ``joined(weights, ["query", "key", "value"], "in_proj")`` joins three matrices of every layer, in this order.
+    """
+    found = dict(weights)
+    for first in [name for name in weights if parts[0] in name]:
+        rows = [found.pop(first.replace(parts[0], part)) for part in parts]
+        found[first.replace(parts[0], whole)] = torch.cat(rows)
     return found

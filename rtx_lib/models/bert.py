@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from rtx_lib.layers.attention import causal_mask, padding_mask
 from rtx_lib.layers.blocks import Activation, Stack, undrawn
 from rtx_lib.layers.embedding import table
-from rtx_lib.layers.official import load_official, reads_official, renamed
+from rtx_lib.layers.official import joined, load_official, reads_official, renamed
 from rtx_lib.layers.positions import Learned
 from rtx_lib.shapes import (
     at_hand,
@@ -254,11 +254,7 @@ class BERT(nn.Module):
 
 def official_weights(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Parameters of Hugging Face's BERT, or of a classifier made of it, by our names."""
-    weights = renamed(arrays, OFFICIAL)
-    for query in [name for name in weights if ".query." in name]:
-        rows = [weights.pop(query.replace("query", part)) for part in ("query", "key", "value")]
-        weights[query.replace("query.", "in_proj_")] = torch.cat(rows)
-    return weights
+    return joined(renamed(arrays, OFFICIAL), [".query.", ".key.", ".value."], ".in_proj_")
 
 
 def official_sizes(weights: Mapping[str, Tensor]) -> dict[str, int]:

@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from rtx_lib.layers.attention import causal_mask
 from rtx_lib.layers.blocks import ACTIVATIONS
 from rtx_lib.layers.embedding import readout_layer, table
-from rtx_lib.layers.official import load_official, reads_official, renamed
+from rtx_lib.layers.official import joined, load_official, reads_official, renamed
 from rtx_lib.layers.positions import Sinusoidal, distance_scores
 from rtx_lib.layers.stacking import watched
 from rtx_lib.models.transformer_xl import RelativeAttention, TransformerXLBlock
@@ -314,9 +314,7 @@ def official_weights(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
     matrices = {name: value.flatten(1) for name, value in arrays.items() if re.search(r"\.rel_attn\.[qkvro]$", name)}
     turned = {name: value if name.endswith("o") else value.T for name, value in matrices.items()}
     weights = renamed({**arrays, **turned}, OFFICIAL)
-    for query in [name for name in weights if name.endswith(".rel_attn.q")]:
-        rows = [weights.pop(query[:-1] + part) for part in "qkv"]
-        weights[query.replace("rel_attn.q", "attention.in_proj_weight")] = torch.cat(rows)
+    weights = joined(weights, [f".rel_attn.{part}" for part in "qkv"], ".attention.in_proj_weight")
     return weights | {"w": weights["w"].flatten(), "readout.weight": weights["embedding.weight"]}
 
 

@@ -43,7 +43,7 @@ from torch import Tensor, nn
 
 from rtx_lib.kernels.xlstm import FORGET, FORMS, State, mlstm, slstm
 from rtx_lib.layers.blocks import undrawn
-from rtx_lib.layers.official import load_official, reads_official, renamed
+from rtx_lib.layers.official import joined, load_official, reads_official, renamed
 from rtx_lib.layers.short_convolution import ShortConvolution
 from rtx_lib.shapes import Shapes, expect, expect_choice, expect_sizes, expect_state
 
@@ -242,9 +242,8 @@ def official_slstm(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def official_mlstm(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Parameters of NX-AI/xlstm's mLSTM by our names."""
     names = {"^proj_": "", "^conv1d.conv": "conv", "^mlstm_cell.outnorm": "norm", "^learnable_skip": "skip"}
-    weights = renamed(arrays, names)
+    weights = joined(renamed(arrays, names), ["mlstm_cell.igate.", "mlstm_cell.fgate."], "gates.")
     for kind in ("weight", "bias"):
-        weights[f"gates.{kind}"] = torch.cat([weights.pop(f"mlstm_cell.{gate}gate.{kind}") for gate in "if"])
         if f"q_proj.{kind}" in weights:
             weights[f"qkv_{kind}"] = torch.stack([weights.pop(f"{part}_proj.{kind}") for part in "qkv"])
     return weights | {"norm.weight": 1 + weights["norm.weight"]}  # theirs is the distance from 1

@@ -43,13 +43,14 @@ def with_gradients(
     model: nn.Module | None = None,
     leaves: Arrays | None = None,
     ours: Arrays | None = None,
+    out: str = "out",
     **inputs: Tensor,
 ) -> Arrays:
-    """The outcomes, with the gradients of sum(out * grad_out) if the file has ``grad_out``.
+    """The outcomes, with the gradients of sum(out * grad_out), for the outcome so called, if the file has ``grad_out``.
 
     Without a model, of the inputs alone.
     """
     if "grad_out" not in arrays:
         return outcomes
-    loss = (outcomes["out"] * arrays["grad_out"]).sum()
+    loss = (outcomes[out] * arrays["grad_out"]).sum()
     return outcomes | (gradients(loss, model, leaves, ours, **inputs) if model else gradients_of(loss, inputs))
