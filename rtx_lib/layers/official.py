@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 Model = TypeVar("Model", bound=nn.Module)
 P = ParamSpec("P")
+Value = TypeVar("Value")
 
 
 def reads_official(load: Callable[P, Model]) -> Callable[P, Model]:
@@ -35,7 +36,7 @@ def load_official(model: Model, weights: Mapping[str, Tensor]) -> Model:
     return model
 
 
-def renamed(arrays: Mapping[str, Tensor], rules: Mapping[str, str]) -> dict[str, Tensor]:
+def renamed(arrays: Mapping[str, Value], rules: Mapping[str, str]) -> dict[str, Value]:
     """The arrays by other names: what each rule's regular expression finds becomes what the rule says.
 
     An array whose name becomes empty is left out.

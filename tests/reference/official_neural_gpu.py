@@ -69,8 +69,8 @@ def _load(views: Arrays, arrays: Arrays) -> None:
     """Give a model, of which these are views, the file's parameters."""
     given = {name: value for name, value in arrays.items() if name.startswith("p/")}
     shapes, ours = ({name: tuple(value.shape) for name, value in p.items()} for p in (given, views))
-    if shapes != (needed := {f"p/{name}": shape for name, shape in ours.items()}):
-        raise ValueError(f"path must hold parameters of shapes {needed}, got {shapes}")
+    if shapes != {f"p/{name}": shape for name, shape in ours.items()}:
+        raise ValueError(f"path must hold parameters of shapes {ours}, got {shapes}")
     with torch.no_grad():
         for name, view in views.items():
             view.copy_(given[f"p/{name}"])
