@@ -1,6 +1,6 @@
 """Compare our modules with the numbers of the original implementations (tests/fixtures/README.md)."""
 
-import math
+import re
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
@@ -33,13 +33,17 @@ from reference import (
     official_xlnet,
     official_xlstm,
 )
+from reference.furthest import furthest
+from reference.leaves import parameters, with_gradients
 from torch import Tensor, nn
 
 from rtx_lib.kernels import relu_recurrence
 from rtx_lib.layers import GRU, LSTM, RNN, relative_shift
+from rtx_lib.layers.official import load_official, renamed
 from rtx_lib.models.deep_indrnn import DenseIndRNN, ResidualIndRNN
 from rtx_lib.models.indrnn import PlainIndRNN
 from rtx_lib.models.tcn import TCN
+from rtx_lib.models.tcn import official_weights as tcn_weights
 
 Arrays = dict[str, Tensor]
 
@@ -68,7 +72,7 @@ def check(path: str | Path) -> dict[str, float]:
         if path.stem.startswith(family):
             with np.load(path) as file:
                 arrays = {name: _tensor(file[name]) for name in file.files}
-            ours = outcomes(arrays)
+            ours = {name: value.detach() for name, value in outcomes(arrays).items()}
             break
     else:
         raise ValueError(f"path must name a file of one of the families {sorted(FAMILIES)}, got {path.name}")
@@ -90,37 +94,25 @@ def _tensor(array: np.ndarray) -> Any:
     return torch.from_numpy(array) if array.dtype.kind != "U" else array.tolist()
 
 
-def _parameters(arrays: Arrays) -> Arrays:
-    return {name.removeprefix("p/"): value for name, value in arrays.items() if name.startswith("p/")}
-
-
 def cell(arrays: Arrays, kind: type[RNN] | type[LSTM] | type[GRU]) -> Arrays:
     """A stack of one of torch.nn's cells, time-major in the file and batch-first in the library.
 
     A file without ``grad_out`` claims no gradients, one without ``h0`` or ``c0`` starts from zeros, and ``h`` is
     another name of ``out``.
     """
-    parameters = _parameters(arrays)
-    hidden, width = parameters["weight_hh_l0"].shape[1], parameters["weight_ih_l0"].shape[1]
-    both_ways = "weight_hh_l0_reverse" in parameters
-    rows = sum(name.startswith("weight_hh") for name in parameters)
-    model = kind(width, hidden, rows // (1 + both_ways), bidirectional=both_ways).double()
-    model.load_state_dict(parameters)
-    x = arrays["x"].double().transpose(0, 1).requires_grad_()
-    zeros = torch.zeros(rows, len(x), hidden)
+    given = parameters(arrays)
+    hidden, width = given["weight_hh_l0"].shape[1], given["weight_ih_l0"].shape[1]
+    both_ways = "weight_hh_l0_reverse" in given
+    rows = sum(name.startswith("weight_hh") for name in given)
+    model = load_official(kind(width, hidden, rows // (1 + both_ways), bidirectional=both_ways), given)
+    x, zeros = arrays["x"].clone().requires_grad_(), torch.zeros(rows, arrays["x"].shape[1], hidden)
     parts = ("h", "c") if kind is LSTM else ("h",)
-    start = [arrays.get(f"{part}0", zeros).double().clone().requires_grad_() for part in parts]
-    y, state = model(x, tuple(start) if kind is LSTM else start[0])
+    start = {f"{part}0": arrays.get(f"{part}0", zeros).double().clone().requires_grad_() for part in parts}
+    y, state = model(x.transpose(0, 1), tuple(start.values()) if kind is LSTM else start["h0"])
     last = state if kind is LSTM else (state,)
     outcomes = {"out": y.transpose(0, 1), "h": y.transpose(0, 1)}
     outcomes |= {f"{part}n": value for part, value in zip(parts, last, strict=True)}
-    if "grad_out" in arrays:
-        named = dict(model.named_parameters())
-        loss = (y * arrays["grad_out"].transpose(0, 1)).sum()
-        gx, *gradients = torch.autograd.grad(loss, [x, *start, *named.values()])
-        names = [*(f"g{part}0" for part in parts), *(f"g/{name}" for name in named)]
-        outcomes |= {"gx": gx.transpose(0, 1), **dict(zip(names, gradients, strict=True))}
-    return {name: value.detach() for name, value in outcomes.items()}
+    return with_gradients(arrays, outcomes, model, given, given, x=x, **start)
 
 
 def indrnn_recurrent(arrays: Arrays) -> Arrays:
@@ -129,106 +121,74 @@ def indrnn_recurrent(arrays: Arrays) -> Arrays:
     What may be left out of a file, and ``h``, are as in :func:`cell`.
     """
     backends = ["auto", "loop", "scan", *(["numba"] if find_spec("numba") else [])]
-    runs = [_indrnn_recurrent(arrays, backend) for backend in backends]
-
-    def furthest(name: str) -> Tensor:
-        return max(
-            (run[name] for run in runs), key=lambda ours: (ours - arrays[name]).abs().nan_to_num(nan=math.inf).max()
-        )
-
-    return {name: furthest(name) for name in runs[0] if name in arrays}
+    return furthest([_indrnn_recurrent(arrays, backend) for backend in backends], arrays)
 
 
 def _indrnn_recurrent(arrays: Arrays, backend: str) -> Arrays:
-    x, u = arrays["x"].transpose(0, 1).clone().requires_grad_(), arrays["u"].clone().requires_grad_()
-    h0 = arrays.get("h0", torch.zeros_like(x[:, 0])).clone().requires_grad_()
-    h, h_none = relu_recurrence(x, u, h0, backend=backend), relu_recurrence(x, u, backend=backend)
-    outcomes = {name: value.detach().transpose(0, 1) for name, value in (("out", h), ("h", h), ("out_h0none", h_none))}
-    if "grad_out" in arrays:
-        gx, gu, gh0 = torch.autograd.grad((h * arrays["grad_out"].transpose(0, 1)).sum(), [x, u, h0])
-        outcomes |= {"gx": gx.transpose(0, 1), "gu": gu, "gh0": gh0}
-    return outcomes
+    given = {"x": arrays["x"], "u": arrays["u"], "h0": arrays.get("h0", torch.zeros_like(arrays["x"][0]))}
+    given = {name: value.clone().requires_grad_() for name, value in given.items()}
+    x, u, h0 = given.values()
+    h, h_none = (relu_recurrence(x.transpose(0, 1), u, start, backend=backend).transpose(0, 1) for start in (h0, None))
+    return with_gradients(arrays, {"out": h, "h": h, "out_h0none": h_none}, **given)
 
 
 def indrnn_plain(arrays: Arrays, norm: str) -> Arrays:
     """Linear maps ``DIs`` and units ``RNNs``."""
-    parameters = _parameters(arrays)
-    layers = sum(name.startswith("DIs") and name.endswith("weight") for name in parameters)
-    hidden, width = parameters["DIs.0.fc.weight"].shape
-    net = PlainIndRNN(width, hidden, layers, len(parameters["classifier.bias"]), norm=norm)
-    places = {f"DIs.{i}.fc": f"linears.{i}" for i in range(layers)}
-    return _indrnn_net(arrays, net, places | {f"RNNs.{i}": f"units.{i}" for i in range(layers)})
+    hidden, width = arrays["p/DIs.0.fc.weight"].shape
+    layers = sum(name.startswith("p/DIs") and name.endswith("weight") for name in arrays)
+    net = PlainIndRNN(width, hidden, layers, len(arrays["p/classifier.bias"]), norm=norm)
+    return _indrnn_net(arrays, net, {r"^DIs\.": "linears.", r"^RNNs\.": "units."})
 
 
 def indrnn_residual(arrays: Arrays) -> Arrays:
     """``resblock1`` has the first two units, ``IndRNNwithBN_last`` the last one."""
-    parameters = _parameters(arrays)
-    hidden, width = parameters["features.fc0.fc.weight"].shape
-    blocks = len({name.split(".")[1] for name in parameters if "resblock" in name})
-    places = {"features.fc0.fc": "linears.0", "features.IndRNNwithBN_last": f"units.{2 * blocks}"}
+    hidden, width = arrays["p/features.fc0.fc.weight"].shape
+    blocks = len({name.split(".")[1] for name in arrays if name.startswith("p/features.resblock")})
+    rules = {r"^features\.fc0\.": "linears.0.", r"^features\.IndRNNwithBN_last\.": f"units.{2 * blocks}."}
     for block in range(blocks):
         for part in (1, 2):
-            places[f"features.resblock{block + 1}.fc{part}.fc"] = f"linears.{2 * block + part}"
-            places[f"features.resblock{block + 1}.IndRNNwithBN{part}"] = f"units.{2 * block + part - 1}"
-    net = ResidualIndRNN(width, hidden, blocks, len(parameters["classifier.bias"]))
-    return _indrnn_net(arrays, net, places)
+            rules[rf"^features\.resblock{block + 1}\.fc{part}\."] = f"linears.{2 * block + part}."
+            rules[rf"^features\.resblock{block + 1}\.IndRNNwithBN{part}\."] = f"units.{2 * block + part - 1}."
+    net = ResidualIndRNN(width, hidden, blocks, len(arrays["p/classifier.bias"]))
+    return _indrnn_net(arrays, net, rules)
 
 
 def indrnn_dense(arrays: Arrays) -> Arrays:
     """Two layers in each dense layer, one in each transition; the last transition is called ``lastlayer``."""
-    parameters = _parameters(arrays)
     config = arrays["block_config"].tolist()
-    layers = [("features.fc0.fc", "features.IndRNNwithBN0")]
+    layers = ["features.{}0"]
     for block, depth in enumerate(config, start=1):
         for dense in range(1, depth + 1):
-            at = f"features.denseblock{block}.denselayer{dense}"
-            layers += [(f"{at}.fc{part}.fc", f"{at}.IndRNNwithBN{part}") for part in (1, 2)]
-        at = "features.lastlayer" if block == len(config) else f"features.transition{block}"
-        layers.append((f"{at}.fc.fc", f"{at}.IndRNNwithBN"))
-    places = {}
-    for i, (linear, unit) in enumerate(layers):
-        places |= {linear: f"linears.{i}", unit: f"units.{i}"}
-    width, initial = parameters["features.fc0.fc.weight"].shape[1], int(arrays["num_init_features"])
-    classes = len(parameters["classifier.bias"])
+            layers += [f"features.denseblock{block}.denselayer{dense}.{{}}{part}" for part in (1, 2)]
+        at = "lastlayer" if block == len(config) else f"transition{block}"
+        layers.append(f"features.{at}.{{}}")
+    rules = {}
+    for i, layer in enumerate(layers):
+        for theirs, ours in (("fc", "linears"), ("IndRNNwithBN", "units")):
+            rules[rf"^{re.escape(layer.format(theirs))}\."] = f"{ours}.{i}."
+    width, initial = arrays["p/features.fc0.fc.weight"].shape[1], int(arrays["num_init_features"])
+    classes = len(arrays["p/classifier.bias"])
     net = DenseIndRNN(width, int(arrays["growth_rate"]), config, classes, initial_size=initial)
-    return _indrnn_net(arrays, net, places)
+    return _indrnn_net(arrays, net, rules)
 
 
-def _indrnn_net(arrays: Arrays, net: nn.Module, places: dict[str, str]) -> Arrays:
+def _indrnn_net(arrays: Arrays, net: nn.Module, rules: dict[str, str]) -> Arrays:
     """One forward and backward pass in training mode from the state ``b0``, then one forward pass in eval mode.
 
-    ``places`` leads from the modules' official names to ours.
+    The rules lead from the modules' official names to ours.
     """
-    places = places | {"classifier": "readout"}
-    # The first spelling is that of the authors' loop, the second that of their CUDA kernel.
-    recurrent = {"indrnn1.indrnn_cell.weight_hh": "u", "indrnn1.weight_hh": "u"}
-
-    def ours(official: str) -> str:
-        for theirs, place in places.items():
-            if official.startswith(f"{theirs}."):
-                rest = official.removeprefix(f"{theirs}.")
-                return f"{place}.{recurrent.get(rest, rest.removeprefix('norm1.'))}"
-        return official
-
-    before = {name.removeprefix("b0/"): value for name, value in arrays.items() if name.startswith("b0/")}
-    given = {ours(name): value for name, value in (_parameters(arrays) | before).items()}
-    net.double().load_state_dict(dict(net.named_buffers()) | given)
-    x = arrays["x"].transpose(0, 1).clone().requires_grad_()
-    train_out = net.train()(x)[0][:, -1]
-    outcomes = {"train_out": train_out.detach()}
-    known = {f"b1/{name}": buffer for name, buffer in net.named_buffers()}
-    if "grad_out" in arrays:
-        (train_out * arrays["grad_out"]).sum().backward()
-        assert x.grad is not None
-        outcomes["gx"] = x.grad.transpose(0, 1)
-        known |= {f"g/{name}": p.grad for name, p in net.named_parameters() if p.grad is not None}
-    with torch.no_grad():
-        outcomes["eval_out"] = net.eval()(x)[0][:, -1]
-    for name in arrays:
-        kind, _, official = name.partition("/")
-        if (place := f"{kind}/{ours(official)}") in known:
-            outcomes[name] = known[place]
-    return outcomes
+    # The first spelling of u is that of the authors' loop, the second that of their CUDA kernel.
+    unit = {r"\.indrnn1\.(indrnn_cell\.)?weight_hh$": ".u", r"\.norm1\.": "."}
+    rules = rules | {r"^(linears\.\d+)\.fc\.": r"\1.", r"^classifier\.": "readout."} | unit
+    given, before = parameters(arrays), {n.removeprefix("b0/"): v for n, v in arrays.items() if n.startswith("b0/")}
+    ours, x = renamed(given, rules), arrays["x"].clone().requires_grad_()
+    load_official(net, ours | dict(net.named_buffers()) | renamed(before, rules))
+    outcomes = {"train_out": net.train()(x.transpose(0, 1))[0][:, -1]}
+    outcomes = with_gradients(arrays, outcomes, net, given, ours, out="train_out", x=x)
+    buffers, after = dict(net.named_buffers()), [name.removeprefix("b1/") for name in arrays if name.startswith("b1/")]
+    places = renamed({theirs: theirs for theirs in after}, rules)
+    outcomes |= {f"b1/{theirs}": buffers[ours] for ours, theirs in places.items() if ours in buffers}
+    return outcomes | {"eval_out": net.eval()(x.transpose(0, 1))[0][:, -1]}
 
 
 def tcn(arrays: Arrays) -> Arrays:
@@ -236,25 +196,14 @@ def tcn(arrays: Arrays) -> Arrays:
 
     A file without ``grad_out`` claims no gradients.
     """
-    parameters = _parameters(arrays)
-    depth = sum(name.endswith("conv1.bias") for name in parameters)
-    channels = [len(parameters[f"network.{i}.conv1.bias"]) for i in range(depth)]
-    _, inputs, taps = parameters["network.0.conv1.weight_v"].shape
-    model = TCN(inputs, 1, channels, taps).double()
-    ends = {name: value for name, value in model.state_dict().items() if name.startswith("readout")}
-    model.load_state_dict(parameters | ends)  # the names are the same
-    outcomes: Arrays = {}
+    given, x, outcomes = parameters(arrays), arrays["x"].clone().requires_grad_(), {}
+    one = torch.eye(arrays["out"].shape[1]).double()  # for a readout that changes nothing
+    ours = tcn_weights(given | {"linear.weight": one, "linear.bias": 0 * one[0]})
+    model = TCN.from_official(ours)
     for i, level in enumerate(model.network):
         level.register_forward_hook(lambda _, args, result, i=i: outcomes.update({f"level{i}_out": result[0]}))
-    x = arrays["x"].double().clone().requires_grad_()
-    model(x.transpose(1, 2))
-    outcomes["out"] = outcomes[f"level{depth - 1}_out"]
-    if "grad_out" in arrays:
-        named = dict(model.network.named_parameters(prefix="network"))
-        loss = (outcomes["out"] * arrays["grad_out"]).sum()
-        found = torch.autograd.grad(loss, [x, *named.values()])
-        outcomes |= dict(zip(["gx", *(f"g/{name}" for name in named)], found, strict=True))
-    return {name: value.detach() for name, value in outcomes.items()}
+    outcomes["out"] = model(x.transpose(1, 2))[0].transpose(1, 2)
+    return with_gradients(arrays, outcomes, model, given, ours, x=x)
 
 
 def txl_relshift(arrays: Arrays) -> Arrays:

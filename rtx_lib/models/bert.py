@@ -10,6 +10,7 @@ position, the pooler, which next-sentence prediction alone trains. GELU was exac
 form since February 2019; ``activation`` has both.
 """
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -20,6 +21,7 @@ from torch import Tensor, nn
 from rtx_lib.layers.attention import causal_mask, padding_mask
 from rtx_lib.layers.blocks import Activation, Stack, undrawn
 from rtx_lib.layers.embedding import table
+from rtx_lib.layers.official import joined, load_official, reads_official, renamed
 from rtx_lib.layers.positions import Learned
 from rtx_lib.shapes import (
     at_hand,
@@ -38,6 +40,30 @@ PAD, IGNORED = 0, -100
 IS_NEXT, RANDOM = 0, 1  # the two classes of next-sentence prediction
 STD, EPS = 0.02, 1e-12
 GELU: dict[str, Activation] = {"gelu": F.gelu, "gelu_tanh": partial(F.gelu, approximate="tanh")}  # at most 5e-4 apart
+# What Hugging Face's names are here; the query, key and value of a layer lie in one matrix of ours.
+OFFICIAL = {
+    r"^(bert\.embeddings\.position_ids|cls\.predictions\.decoder\..*)$": "",  # numbers, and the table once more
+    r"^bert\.": "",
+    r"\.gamma$": ".weight",
+    r"\.beta$": ".bias",
+    r"^encoder\.layer\.": "encoder.stack.blocks.",
+    r"\.attention\.self\.": ".self_attention.",
+    r"\.attention\.output\.dense\.": ".self_attention.out_proj.",
+    r"\.attention\.output\.LayerNorm\.": ".norms.0.",
+    r"\.intermediate\.dense\.": ".feed_forward.linear1.",
+    r"\.output\.dense\.": ".feed_forward.linear2.",
+    r"\.output\.LayerNorm\.": ".norms.1.",
+    r"^embeddings\.LayerNorm\.": "encoder.norm.",
+    r"^embeddings\.word_embeddings\.": "encoder.embedding.",
+    r"^embeddings\.position_embeddings\.": "encoder.positions.",
+    r"^embeddings\.token_type_embeddings\.": "encoder.segments.",
+    r"^pooler\.dense\.": "pooler.",
+    r"^cls\.predictions\.(transform\.)?": "",
+    r"^dense\.": "transform.",
+    r"^LayerNorm\.": "norm.",
+    r"^cls\.seq_relationship\.": "next_sentence.",
+    r"^(classifier|qa_outputs)\.": "readout.",
+}
 
 Text = Tensor | tuple[Tensor, ...]  # ids (B, T), or ids and segments
 
@@ -167,6 +193,14 @@ class BERT(nn.Module):
         self.pooler = drawn_linear(width, width) if next_sentence else None
         self.next_sentence = drawn_linear(width, 2) if next_sentence else None
 
+    @classmethod
+    @reads_official
+    def from_official(cls, arrays: Mapping[str, Tensor], *, heads: int, **options: Any) -> "BERT":
+        """The model with the arrays of Hugging Face's, by their names there; the heads are no array."""
+        weights = official_weights(arrays)
+        options |= official_sizes(weights) | {"heads": heads, "next_sentence": "next_sentence.bias" in weights}
+        return load_official(cls(**options), weights)
+
     def encode(self, x: Text, *, mask: Tensor | None = None) -> Tensor:
         """The hidden states h (B, T, D) of a text; x and mask as in :class:`BERTEncoder`."""
         return self.encoder(x, mask=mask)[0]
@@ -216,6 +250,20 @@ class BERT(nn.Module):
             return logits, None
         follows = self.next_sentence(pool(self.pooler, h))[:, None].expand(-1, at.shape[1], -1)
         return torch.cat([logits, follows], dim=-1), None
+
+
+def official_weights(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Parameters of Hugging Face's BERT, or of a classifier made of it, by our names."""
+    return joined(renamed(arrays, OFFICIAL), [".query.", ".key.", ".value."], ".in_proj_")
+
+
+def official_sizes(weights: Mapping[str, Tensor]) -> dict[str, int]:
+    """The sizes of a :class:`BERT` with these weights, all but the heads."""
+    tables = {"vocabulary": "embedding", "length": "positions", "segments": "segments"}
+    sizes = {size: len(weights[f"encoder.{name}.weight"]) for size, name in tables.items()}
+    inner, width = weights["encoder.stack.blocks.0.feed_forward.linear1.weight"].shape
+    layers = sum(name.endswith("linear1.weight") for name in weights)
+    return sizes | {"width": width, "inner": inner, "layers": layers}
 
 
 class BERTClassifier(nn.Module):

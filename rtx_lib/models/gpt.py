@@ -17,6 +17,8 @@ form, at most 5e-4 off, and how the auxiliary objective is averaged. Where this 
 """
 
 import math
+import re
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -27,11 +29,27 @@ from torch import Tensor, nn
 from rtx_lib.layers.blocks import Cache, Stack, undrawn
 from rtx_lib.layers.classifier import expect_words
 from rtx_lib.layers.embedding import table
+from rtx_lib.layers.official import load_official, reads_official, renamed
 from rtx_lib.shapes import expect, expect_choice, expect_ids, expect_share, expect_sizes
 
 STD = 0.02
 gelu = partial(F.gelu, approximate="tanh")
 AVERAGES = ("sequence", "token")
+# What Hugging Face's names are here; the matrices called c_ are stored (inputs, outputs) there.
+OFFICIAL = {
+    r"^(lm_head\.weight|.*\.attn\.(masked_)?bias)$": "",  # the table once more, and masks
+    r"^transformer\.": "",
+    r"^(tokens_embed|wte)\.": "embedding.",
+    r"^(positions_embed|wpe)\.": "stack.positions.",
+    r"^ln_f\.": "stack.norm.",
+    r"^h\.": "stack.blocks.",
+    r"\.ln_1\.": ".norms.0.",
+    r"\.ln_2\.": ".norms.1.",
+    r"\.attn\.c_attn\.": ".self_attention.in_proj_",
+    r"\.attn\.c_proj\.": ".self_attention.out_proj.",
+    r"\.mlp\.c_fc\.": ".feed_forward.linear1.",
+    r"\.mlp\.c_proj\.": ".feed_forward.linear2.",
+}
 
 
 class GPT(nn.Module):
@@ -123,6 +141,24 @@ class GPT(nn.Module):
         """
         h, state = self.encode(x, state)
         return F.linear(h, self.embedding.weight), state
+
+    @classmethod
+    @reads_official
+    def from_official(cls, arrays: Mapping[str, Tensor], *, heads: int, **options: Any) -> "GPT":
+        """The model with the arrays of Hugging Face's GPT or GPT-2, by their names there; the heads are no array."""
+        weights = official_weights(arrays)
+        vocabulary, width = weights["embedding.weight"].shape
+        options |= {"width": width, "heads": heads, "layers": sum(name.endswith("linear1.bias") for name in weights)}
+        options |= {"inner": len(weights["stack.blocks.0.feed_forward.linear1.bias"])}
+        options |= {"length": len(weights["stack.positions.weight"])}
+        options |= {"norm": "pre" if "stack.norm.weight" in weights else "post"}
+        return load_official(cls(vocabulary, **options), weights)
+
+
+def official_weights(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Parameters of Hugging Face's GPT or GPT-2 by our names."""
+    turned = {name: value.T if re.search(r"\.c_\w+\.weight", name) else value for name, value in arrays.items()}
+    return renamed(turned, OFFICIAL)
 
 
 class GPTClassifier(nn.Module):

@@ -24,6 +24,7 @@ Where the authors' code (google-deepmind/recurrentgemma) does otherwise than the
 """
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -31,6 +32,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.kernels import linear_recurrence
+from rtx_lib.layers.official import load_official, reads_official, renamed
 from rtx_lib.shapes import expect, expect_choice, expect_heads
 
 C = 8.0
@@ -149,6 +151,19 @@ class RGLRU(nn.Module):
         if segment_pos.device != x.device:
             raise ValueError(f"segment_pos must be on {x.device}, as the input is, got {segment_pos.device}")
         return segment_pos == 0
+
+    @classmethod
+    @reads_official
+    def from_official(cls, arrays: Mapping[str, Tensor], **options: Any) -> "RGLRU":
+        """The unit with the arrays of google-deepmind/recurrentgemma, by their names there."""
+        model = cls(len(arrays["a_param"]), len(arrays["a_gate.w"]), **options)
+        return load_official(model, official_weights(arrays))
+
+
+def official_weights(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Parameters of google-deepmind/recurrentgemma by our names; their biases are (heads, features of a head)."""
+    flat = {name: value.flatten() if name.endswith(".b") else value for name, value in arrays.items()}
+    return renamed(flat, {r"\.w$": ".weight", r"\.b$": ".bias"})
 
 
 class BlockDiagonal(nn.Module):

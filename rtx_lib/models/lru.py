@@ -26,12 +26,15 @@ loses about T times the rounding of lambda, which counts near the circle.
 """
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.kernels import linear_recurrence
+from rtx_lib.layers.official import load_official, reads_official
 from rtx_lib.shapes import expect, expect_sizes, expect_state
 
 
@@ -112,6 +115,12 @@ class LRU(nn.Module):
         read = torch.cat([h.real, h.imag], -1).to(self.D.dtype)
         y = F.linear(read, torch.cat([self.C_re, -self.C_im], 1)) + self.D * x
         return y, torch.view_as_real(h[:, -1]).to(self.D.dtype)
+
+    @classmethod
+    @reads_official
+    def from_official(cls, arrays: Mapping[str, Tensor], **options: Any) -> "LRU":
+        """The unit with the parameters of the paper's listing, whose names are ours."""
+        return load_official(cls(len(arrays["D"]), len(arrays["nu_log"]), **options), arrays)
 
     def eigenvalues(self) -> Tensor:
         """lambda (N,), complex."""

@@ -38,7 +38,7 @@ from torch import Tensor, nn
 
 from rtx_lib.kernels import selective_scan
 from rtx_lib.kernels.selective import DISCRETISATIONS, EIGENVALUES
-from rtx_lib.layers.official import load_official
+from rtx_lib.layers.official import load_official, reads_official, renamed
 from rtx_lib.layers.short_convolution import ShortConvolution
 from rtx_lib.shapes import Shapes, expect, expect_choice, expect_sizes, expect_state
 
@@ -128,6 +128,7 @@ class Mamba(nn.Module):
         return F.softplus(self.dt_proj(low).to(u.dtype)), B.to(u.dtype), C.to(u.dtype)
 
     @classmethod
+    @reads_official
     def from_official(cls, arrays: Mapping[str, Tensor], **options: Any) -> "Mamba":
         """The block with the arrays of state-spaces/mamba, by their names there."""
         (inner, states), (_, rank) = arrays["A_log"].shape, arrays["dt_proj.weight"].shape
@@ -154,7 +155,7 @@ class TimeInvariantMamba(Mamba):
 
 def official_weights(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Parameters of state-spaces/mamba by our names."""
-    return {name.replace("conv1d.", "conv."): value for name, value in arrays.items()}
+    return renamed(arrays, {r"^conv1d\.": "conv."})
 
 
 def first_steps(count: int) -> Tensor:

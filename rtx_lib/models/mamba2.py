@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.kernels import matrix_recurrence
-from rtx_lib.layers.official import load_official
+from rtx_lib.layers.official import load_official, reads_official
 from rtx_lib.layers.short_convolution import ShortConvolution
 from rtx_lib.models.mamba import State, first_steps, official_weights
 from rtx_lib.shapes import Shapes, expect, expect_sizes, expect_state
@@ -105,6 +105,7 @@ class Mamba2(nn.Module):
         return self.out_proj(self.norm(y * F.silu(z).to(y.dtype))), (past, S)
 
     @classmethod
+    @reads_official
     def from_official(cls, arrays: Mapping[str, Tensor], *, groups: int = 1, **options: Any) -> "Mamba2":
         """The block with the arrays of state-spaces/mamba, by their names there; their groups are no array."""
         (channels, _, kernel_size), inner = arrays["conv1d.weight"].shape, len(arrays["norm.weight"])

@@ -31,6 +31,7 @@ otherwise than the paper:
 - A layer starts from no state, h_0 = 0. Its logarithm has no value, so the state stands outside of the sum here.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -39,6 +40,7 @@ from torch import Tensor, nn
 
 from rtx_lib.kernels import gated_recurrence, linear_recurrence
 from rtx_lib.layers.blocks import undrawn
+from rtx_lib.layers.official import load_official, reads_official, renamed
 from rtx_lib.layers.stacking import draw_uniform
 from rtx_lib.shapes import expect, expect_choice, expect_sizes, expect_state
 
@@ -230,6 +232,15 @@ class MinGRU(nn.Module):
         h = self.states(maps, state.to(maps.dtype))
         return self.out(h), h[:, -1]
 
+    @classmethod
+    @reads_official
+    def from_official(cls, arrays: Mapping[str, Tensor], **options: Any) -> "MinGRU":
+        """The layer with the arrays of lucidrains/minGRU-pytorch, by their names there."""
+        weights = official_weights(arrays)
+        rows, width = weights["linear.weight"].shape
+        size = rows // cls.blocks if "out.weight" in weights else None
+        return load_official(cls(width, size, bias="linear.bias" in weights, **options), weights)
+
     def states(self, maps: Tensor, h0: Tensor) -> Tensor:
         """The states (B, T, H) of the linear map's blocks (B, T, 2H)."""
         candidate, z = maps.chunk(2, dim=-1)
@@ -268,6 +279,11 @@ class MinLSTM(MinGRU):
         candidate, f, i = maps.chunk(3, dim=-1)
         how: dict[str, Any] = {"positive_states": self.positive_states, "form": self.form, "backend": self.backend}
         return min_lstm(f, i, candidate, h0, normalised=self.normalised, **how)
+
+
+def official_weights(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Parameters of lucidrains/minGRU-pytorch by our names."""
+    return renamed(arrays, {"^to_hidden_and_(f_i_)?gate": "linear", "^to_out": "out"})
 
 
 def _expect_form(form: str, positive_states: bool) -> None:

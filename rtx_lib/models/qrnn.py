@@ -24,6 +24,9 @@ Where the authors' code (salesforce/pytorch-qrnn) does otherwise than the paper:
 - It has biases, and so has this file; the paper writes none.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -31,6 +34,7 @@ from torch import Tensor, nn
 from rtx_lib.kernels import gated_recurrence, linear_recurrence
 from rtx_lib.layers.blocks import undrawn
 from rtx_lib.layers.embedding import table
+from rtx_lib.layers.official import load_official, reads_official, renamed
 from rtx_lib.layers.stacking import draw_uniform
 from rtx_lib.shapes import (
     Shapes,
@@ -181,3 +185,33 @@ class QRNN(nn.Module):
             x, own = layer(x, own)
             after.append(own)
         return self.readout(x), tuple(after)
+
+    @classmethod
+    @reads_official
+    def from_official(
+        cls, arrays: Mapping[str, Tensor], *, window: int = 2, pooling: str = "fo", **options: Any
+    ) -> "QRNN":
+        """The layers with the arrays of salesforce/pytorch-qrnn, by their names there; the readout is the identity.
+
+        Window and pooling are no arrays.
+        """
+        weights = official_weights(arrays, window, pooling)
+        rows, width, _ = weights["layers.0.conv.weight"].shape
+        layers, size = sum(name.endswith("bias") for name in weights), rows // len(POOLINGS[pooling])
+        model = cls(width, size, layers, size, window=window, pooling=pooling, **options)
+        one = torch.eye(size).to(weights["layers.0.conv.bias"])
+        return load_official(model, weights | {"readout.weight": one, "readout.bias": torch.zeros_like(one[0])})
+
+
+def official_weights(arrays: Mapping[str, Tensor], window: int, pooling: str) -> dict[str, Tensor]:
+    """Parameters of salesforce/pytorch-qrnn as ours: its f is the share of the new, its columns begin with the present.
+
+    It has no ``"ifo"``, whose f is taken to be the paper's.
+    """
+
+    def ours(rows: Tensor) -> Tensor:
+        z, f, *others = rows.chunk(len(POOLINGS[pooling]))
+        rows = torch.cat([z, f if pooling == "ifo" else -f, *others])  # 1 - sigmoid(a) = sigmoid(-a)
+        return rows if rows.ndim == 1 else torch.stack(rows.chunk(window, 1)[::-1], 2)
+
+    return {name: ours(rows) for name, rows in renamed(arrays, {r"\.linear\.": ".conv."}).items()}

@@ -26,6 +26,8 @@ Where the authors' code (microsoft/torchscale) does otherwise than the paper:
 """
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -33,6 +35,7 @@ from torch import Tensor, nn
 
 from rtx_lib.kernels import matrix_recurrence
 from rtx_lib.layers.blocks import undrawn
+from rtx_lib.layers.official import load_official, reads_official
 from rtx_lib.shapes import expect, expect_choice, expect_heads, expect_sizes, expect_state
 
 FORMS = ("chunks", "recurrent", "parallel")
@@ -212,6 +215,13 @@ class MultiScaleRetention(nn.Module):
         gate = F.silu(self.g_proj(x)).to(o.dtype)
         y: Tensor = self.out_proj(gate * o.transpose(1, 2).flatten(2))
         return y
+
+    @classmethod
+    @reads_official
+    def from_official(cls, arrays: Mapping[str, Tensor], *, heads: int, **options: Any) -> "MultiScaleRetention":
+        """The mixer with the arrays of microsoft/torchscale, whose names are ours; the heads are no array."""
+        values, width = arrays["v_proj.weight"].shape
+        return load_official(cls(width, heads, value_width=values, **options), arrays)
 
 
 def log_decays(heads: int, *, like: Tensor) -> Tensor:

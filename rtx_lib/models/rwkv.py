@@ -32,12 +32,15 @@ Where the authors' code (BlinkDL/ChatRWKV and RWKV-LM) has more than the paper s
 """
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from rtx_lib.kernels import linear_recurrence
 from rtx_lib.layers.blocks import undrawn
+from rtx_lib.layers.official import load_official, reads_official
 from rtx_lib.layers.stacking import draw_uniform
 from rtx_lib.shapes import Shapes, expect, expect_sizes, expect_state
 
@@ -159,6 +162,12 @@ class RWKVTimeMixing(nn.Module):
         aa, bb, pp = (part.to(kind) for part in after)
         return y, (x[:, -1].clone(), aa, bb, pp)
 
+    @classmethod
+    @reads_official
+    def from_official(cls, arrays: Mapping[str, Tensor], **options: Any) -> "RWKVTimeMixing":
+        """The mixer with the arrays of BlinkDL/RWKV-LM (RWKV-4), by their names there behind ``att.``."""
+        return load_official(cls(arrays["time_decay"].numel(), **options), official_weights(arrays))
+
 
 class RWKVChannelMixing(nn.Module):
     """Channel mixing, RWKV's place of the feed-forward network: it sees this step and the one before.
@@ -194,6 +203,22 @@ class RWKVChannelMixing(nn.Module):
         k = self.key(torch.lerp(before, x, self.time_mix_k.to(x.dtype)))
         r = self.receptance(torch.lerp(before, x, self.time_mix_r.to(x.dtype)))
         return torch.sigmoid(r) * self.value(k.relu().square()), x[:, -1].clone()
+
+    @classmethod
+    @reads_official
+    def from_official(cls, arrays: Mapping[str, Tensor], **options: Any) -> "RWKVChannelMixing":
+        """The mixer with the arrays of BlinkDL/RWKV-LM (RWKV-4), by their names there behind ``ffn.``."""
+        weights = official_weights(arrays)
+        inner, width = weights["key.weight"].shape
+        return load_official(cls(width, inner, **options), weights)
+
+
+def official_weights(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Parameters of BlinkDL/RWKV-LM by our names; some of its ports leave out ``.weight``."""
+    vectors = {name: value.flatten() for name, value in arrays.items() if name.startswith("time_")}  # once (1, 1, D)
+    return vectors | {
+        f"{name.removesuffix('.weight')}.weight": value for name, value in arrays.items() if name not in vectors
+    }
 
 
 def _shifted(x: Tensor, last: Tensor) -> Tensor:

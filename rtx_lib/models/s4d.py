@@ -28,6 +28,8 @@ Where the authors' code (state-spaces/s4, models/s4/s4d.py) does otherwise than 
 """
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -35,6 +37,7 @@ from torch import Tensor, nn
 
 from rtx_lib.kernels import linear_recurrence
 from rtx_lib.layers.blocks import undrawn
+from rtx_lib.layers.official import load_official, reads_official, renamed
 from rtx_lib.layers.stacking import draw_uniform
 from rtx_lib.shapes import expect, expect_choice, expect_sizes, expect_state
 
@@ -114,6 +117,13 @@ class S4D(nn.Module):
         y, h = run(x, log_a, b, C, h)
         return (y + self.D * x).to(dtype), torch.view_as_real(h).to(dtype)
 
+    @classmethod
+    @reads_official
+    def from_official(cls, arrays: Mapping[str, Tensor], **options: Any) -> "S4D":
+        """The layer with the arrays of S4D in state-spaces/s4, by their names there."""
+        width, states = arrays["kernel.A_imag"].shape
+        return load_official(cls(width, 2 * states, **options), official_weights(arrays))
+
     def step(self) -> tuple[Tensor, Tensor]:
         """The logarithm of a, and b, each complex (D, N / 2)."""
         A = torch.complex(-_single(self.log_A_real).exp(), _single(self.A_imag))
@@ -144,6 +154,12 @@ class S4D(nn.Module):
         states = linear_recurrence(log_a.exp().flatten(), added, h.flatten(1), backend=self.backend)
         states = states.unflatten(2, log_a.shape)
         return 2 * (C * states).sum(-1).real, states[:, -1]
+
+
+def official_weights(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Parameters of state-spaces/s4 by our names; their last map is a convolution of one step."""
+    weights = renamed(arrays, {r"^kernel\.": "", r"^output_linear\.0\.": "output_linear."})
+    return weights | {"output_linear.weight": weights["output_linear.weight"].flatten(1)}
 
 
 def rates(state_size: int, init: str) -> Tensor:

@@ -15,13 +15,15 @@ Where the authors' code (locuslab/TCN) does otherwise than the paper:
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.layers.blocks import undrawn
+from rtx_lib.layers.official import load_official, reads_official, renamed
 from rtx_lib.layers.stacking import draw_uniform
 from rtx_lib.shapes import Shape, expect, expect_choice, expect_ids, expect_sizes, expect_state
 
@@ -194,6 +196,16 @@ class TCN(nn.Module):
             after += pasts
         return self.readout(h.transpose(1, 2)), tuple(after)
 
+    @classmethod
+    @reads_official
+    def from_official(cls, arrays: Mapping[str, Tensor], **options: Any) -> "TCN":
+        """The model with the arrays of locuslab/TCN's for sequences of numbers, by their names there."""
+        weights = official_weights(arrays)
+        depth = sum(name.endswith("conv1.bias") for name in weights)
+        channels = [len(weights[f"network.{level}.conv1.bias"]) for level in range(depth)]
+        _, inputs, taps = weights["network.0.conv1.weight_v"].shape
+        return load_official(cls(inputs, len(weights["readout.bias"]), channels, taps, **options), weights)
+
     def _table(
         self, vocabulary: int | None, embedding_size: int | None, dropout: float, tied: bool
     ) -> nn.Embedding | None:
@@ -215,3 +227,8 @@ class TCN(nn.Module):
         """Each convolution's last inputs."""
         convolutions = [module for module in self.modules() if isinstance(module, CausalConv)]
         return [(batch, conv.weight_v.shape[1], conv.padding) for conv in convolutions]
+
+
+def official_weights(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Parameters of locuslab/TCN by our names; what a level calls ``net`` is the same once more."""
+    return renamed(arrays, {r"^.*\.net\..*$": "", r"^tcn\.": "", r"^linear\.": "readout."})

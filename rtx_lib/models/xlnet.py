@@ -16,6 +16,8 @@ Where the authors' code (zihangdai/xlnet) does otherwise than this file:
 """
 
 import math
+import re
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -25,6 +27,7 @@ from torch import Tensor, nn
 from rtx_lib.layers.attention import attend, causal_mask
 from rtx_lib.layers.blocks import ACTIVATIONS
 from rtx_lib.layers.embedding import readout_layer, table
+from rtx_lib.layers.official import joined, load_official, reads_official, renamed
 from rtx_lib.layers.positions import Sinusoidal, distance_scores
 from rtx_lib.models.transformer_xl import RelativeAttention, TransformerXLBlock
 from rtx_lib.shapes import (
@@ -42,6 +45,24 @@ from rtx_lib.shapes import (
 Memory = tuple[Tensor, ...]
 PUBLISHED_STD, PUBLISHED_EPS = 0.02, 1e-12
 PADDING = 4  # the segment of padding; the authors call the sentences of a pair 0 and 1, and the last token 2
+
+# What Hugging Face's names are here.
+OFFICIAL = {
+    r"^lm_loss\.weight$": "",  # the table once more
+    r"^lm_loss\.": "readout.",
+    r"^transformer\.mask_emb$": "w",
+    r"^transformer\.word_embedding\.": "embedding.",
+    r"^transformer\.layer\.": "blocks.",
+    r"\.rel_attn\.layer_norm\.": ".norms.0.",
+    r"\.ff\.layer_norm\.": ".norms.1.",
+    r"\.ff\.layer_": ".feed_forward.linear",
+    r"\.rel_attn\.r$": ".attention.r_proj_weight",
+    r"\.rel_attn\.o$": ".attention.out_proj.weight",
+    r"\.rel_attn\.r_w_bias$": ".attention.u",
+    r"\.rel_attn\.r_r_bias$": ".attention.v",
+    r"\.rel_attn\.r_s_bias$": ".attention.b",
+    r"\.rel_attn\.seg_embed$": ".attention.s",
+}
 
 
 class TwoStreamAttention(RelativeAttention):
@@ -190,6 +211,17 @@ class XLNet(nn.Module):
         _, g, state = self.encode(ids, state, **how)
         return self.readout(g), state
 
+    @classmethod
+    @reads_official
+    def from_official(cls, arrays: Mapping[str, Tensor], **options: Any) -> "XLNet":
+        """The model with the arrays of Hugging Face's, by their names there."""
+        weights = official_weights(arrays)
+        (vocabulary, width), (heads, size) = weights["embedding.weight"].shape, weights["blocks.0.attention.u"].shape
+        options |= {"width": width, "heads": heads, "head_width": size}
+        options |= {"inner": len(weights["blocks.0.feed_forward.linear1.bias"])}
+        options |= {"layers": sum(name.endswith("linear1.bias") for name in weights)}
+        return load_official(cls(vocabulary, **options), weights)
+
     def encode(
         self,
         ids: Tensor,
@@ -268,6 +300,15 @@ class XLNet(nn.Module):
         for name, value, least in (("memory", self.memory, 0), ("reuse", 1 if self.reuse is None else self.reuse, 1)):
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")
+
+
+def official_weights(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Parameters of Hugging Face's XLNet by our names; its maps to and from heads are (D, H, K)."""
+    matrices = {name: value.flatten(1) for name, value in arrays.items() if re.search(r"\.rel_attn\.[qkvro]$", name)}
+    turned = {name: value if name.endswith("o") else value.T for name, value in matrices.items()}
+    weights = renamed({**arrays, **turned}, OFFICIAL)
+    weights = joined(weights, [f".rel_attn.{part}" for part in "qkv"], ".attention.in_proj_weight")
+    return weights | {"w": weights["w"].flatten(), "readout.weight": weights["embedding.weight"]}
 
 
 class Denoising(nn.Module):

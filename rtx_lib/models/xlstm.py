@@ -34,6 +34,8 @@ Where the authors' code (NX-AI/xlstm) does otherwise than the paper:
 """
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -41,6 +43,7 @@ from torch import Tensor, nn
 
 from rtx_lib.kernels.xlstm import FORGET, FORMS, State, mlstm, slstm
 from rtx_lib.layers.blocks import undrawn
+from rtx_lib.layers.official import joined, load_official, reads_official, renamed
 from rtx_lib.layers.short_convolution import ShortConvolution
 from rtx_lib.shapes import Shapes, expect, expect_choice, expect_sizes, expect_state
 
@@ -110,6 +113,14 @@ class SLSTM(nn.Module):
         a = (a + self.bias).to(self.bias.dtype)  # after autocast too
         y, memory = slstm(a, self.weight_hh, memory, forget=self.forget)
         return self.norm(y.unflatten(2, (self.heads, -1))), (*memory, *after)
+
+    @classmethod
+    @reads_official
+    def from_official(cls, arrays: Mapping[str, Tensor], **options: Any) -> "SLSTM":
+        """The layer with the arrays of NX-AI/xlstm's, by their names there."""
+        weights = official_slstm(arrays)
+        heads, _, size = weights["weight_ih"].shape
+        return load_official(cls(heads * size, heads, _taps(weights), **options), weights)
 
 
 class MLSTM(nn.Module):
@@ -208,6 +219,39 @@ class MLSTM(nn.Module):
         h, memory = mlstm(q, k, v, log_i, F.logsigmoid(f), memory, form=self.form, eps=self.eps, chunk=self.chunk)
         y = self.norm(h.transpose(1, 2)) + self.skip * seen
         return self.down(y * F.silu(z)), (*memory, *after)
+
+    @classmethod
+    @reads_official
+    def from_official(cls, arrays: Mapping[str, Tensor], *, eps: float = 1e-6, **options: Any) -> "MLSTM":
+        """The layer with the arrays of NX-AI/xlstm's, by their names there, and its epsilon."""
+        weights = official_mlstm(arrays)
+        (width, inner), heads = weights["down.weight"].shape, len(weights["gates.bias"]) // 2
+        options |= {"block_size": weights["qkv_weight"].shape[-1], "bias": "up.bias" in weights, "eps": eps}
+        return load_official(cls(width, heads, inner / width, _taps(weights), **options), weights)
+
+
+def official_slstm(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Parameters of NX-AI/xlstm's sLSTM by our names: under ``fgate`` are the weights of i, under ``igate`` of f."""
+    cell = {"^slstm_cell._recurrent_kernel_": "weight_hh", "^slstm_cell._bias_": "bias", "^group_norm": "norm"}
+    weights = renamed(arrays, cell | {"^conv1d.conv": "conv"})
+    weights["weight_ih"] = torch.cat([weights.pop(f"{gate}gate.weight") for gate in "fizo"], 1)
+    weights["bias"] = weights["bias"].view(4, len(weights["weight_ih"]), -1).transpose(0, 1).flatten(1)
+    return weights | {"norm.weight": 1 + weights["norm.weight"]}  # theirs is the distance from 1
+
+
+def official_mlstm(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Parameters of NX-AI/xlstm's mLSTM by our names."""
+    names = {"^proj_": "", "^conv1d.conv": "conv", "^mlstm_cell.outnorm": "norm", "^learnable_skip": "skip"}
+    weights = joined(renamed(arrays, names), ["mlstm_cell.igate.", "mlstm_cell.fgate."], "gates.")
+    for kind in ("weight", "bias"):
+        if f"q_proj.{kind}" in weights:
+            weights[f"qkv_{kind}"] = torch.stack([weights.pop(f"{part}_proj.{kind}") for part in "qkv"])
+    return weights | {"norm.weight": 1 + weights["norm.weight"]}  # theirs is the distance from 1
+
+
+def _taps(weights: Mapping[str, Tensor]) -> int | None:
+    """Steps that the convolution shows; None without one."""
+    return weights["conv.weight"].shape[2] if "conv.weight" in weights else None
 
 
 class HeadNorm(nn.Module):

@@ -14,6 +14,6 @@ def furthest(runs: Sequence[Arrays], arrays: Arrays) -> Arrays:
     def error(ours: Tensor, name: str) -> float:
         if name not in arrays or ours.shape != arrays[name].shape or not ours.numel():
             return 0.0
-        return float((ours - arrays[name]).abs().nan_to_num(nan=math.inf).max())
+        return float((ours.detach() - arrays[name]).abs().nan_to_num(nan=math.inf).max())
 
     return {name: max((run[name] for run in runs), key=lambda ours: error(ours, name)) for name in runs[0]}

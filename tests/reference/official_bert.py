@@ -1,66 +1,30 @@
 """BERT among the reference values: which of our parameters its names mean, and one pass of each kind with its loss."""
 
 import math
-import re
 from functools import partial
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.func import functional_call
 
 from rtx_lib.diagnostics.attention import record_attention
-from rtx_lib.models.bert import BERT, PAD, BERTClassifier, masked_loss, pretraining_loss, span_loss
+from rtx_lib.models.bert import (
+    BERT,
+    PAD,
+    BERTClassifier,
+    BERTEncoder,
+    masked_loss,
+    official_sizes,
+    official_weights,
+    pretraining_loss,
+    span_loss,
+)
+
+from .leaves import gradients, parameters, with_eps
 
 Arrays = dict[str, Tensor]
 
-# Official names and ours; query, key and value lie in one matrix of ours.
-NAMES = {
-    r"^(bert\.)?embeddings\.word_embeddings\.": "encoder.embedding.",
-    r"^(bert\.)?embeddings\.position_embeddings\.": "encoder.positions.",
-    r"^(bert\.)?embeddings\.token_type_embeddings\.": "encoder.segments.",
-    r"^(bert\.)?embeddings\.LayerNorm\.": "encoder.norm.",
-    r"^(bert\.)?encoder\.layer\.(\d+)\.": r"encoder.stack.blocks.\2.",
-    r"\.attention\.self\.(query|key|value)\.": ".self_attention.in_proj_",
-    r"\.attention\.output\.dense\.": ".self_attention.out_proj.",
-    r"\.attention\.output\.LayerNorm\.": ".norms.0.",
-    r"\.intermediate\.dense\.": ".feed_forward.linear1.",
-    r"(blocks\.\d+)\.output\.dense\.": r"\1.feed_forward.linear2.",
-    r"(blocks\.\d+)\.output\.LayerNorm\.": r"\1.norms.1.",
-    r"^bert\.pooler\.dense\.": "pooler.",
-    r"^cls\.predictions\.transform\.dense\.": "transform.",
-    r"^cls\.predictions\.transform\.LayerNorm\.": "norm.",
-    r"^cls\.predictions\.bias$": "bias",
-    r"^cls\.seq_relationship\.": "next_sentence.",
-    r"^(classifier|qa_outputs)\.": "readout.",
-}
-PARTS = ("query", "key", "value")
 DIRECTIONS = {"full": "both", "ltr": "left-to-right", "rtl": "right-to-left"}
-
-
-def ours(official: str) -> str:
-    for pattern, name in NAMES.items():
-        official = re.sub(pattern, name, official)
-    return official
-
-
-def parameters(arrays: Arrays) -> tuple[Arrays, Arrays]:
-    """Leaves by official names, and our parameters made of them."""
-    leaves = {n.removeprefix("p/"): a.double().requires_grad_() for n, a in arrays.items() if n.startswith("p/")}
-    parts: dict[str, list[Tensor]] = {}
-    for name in sorted(leaves, key=lambda n: next((i for i, part in enumerate(PARTS) if f".self.{part}." in n), 0)):
-        parts.setdefault(ours(name), []).append(leaves[name])
-    return leaves, {name: torch.cat(part) for name, part in parts.items()}
-
-
-def build(arrays: Arrays, given: Arrays, **options: object) -> BERT:
-    """A model of the file's sizes."""
-    vocabulary, width = given["encoder.embedding.weight"].shape
-    depth = sum(name.endswith("linear1.weight") for name in given)
-    sizes = {"heads": int(arrays["n_head"]), "length": len(given["encoder.positions.weight"]), "layers": depth}
-    sizes |= {"inner": len(given["encoder.stack.blocks.0.feed_forward.linear1.bias"])}
-    sizes |= {"segments": len(given["encoder.segments.weight"])}
-    return BERT(vocabulary, width=width, **sizes, **options)
 
 
 def exact(arrays: Arrays, model: nn.Module) -> nn.Module:
@@ -70,15 +34,7 @@ def exact(arrays: Arrays, model: nn.Module) -> nn.Module:
     a port; the authors' code has no such rule, and neither has ours.
     """
     getattr(model, "encoder", model).embedding.padding_idx = PAD
-    for module in model.double().modules():
-        if isinstance(module, nn.LayerNorm):
-            module.eps = float(arrays["layer_norm_eps"])
-    return model
-
-
-def gradients(loss: Tensor, leaves: Arrays) -> Arrays:
-    found = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True, materialize_grads=True)
-    return {f"g/{name}": g for name, g in zip(leaves, found, strict=True)}
+    return with_eps(arrays, model.double())
 
 
 def attended(arrays: Arrays) -> Tensor:
@@ -88,8 +44,8 @@ def attended(arrays: Arrays) -> Tensor:
 
 def pretrain(arrays: Arrays, activation: str) -> Arrays:
     """Both objectives, the hidden states, and the weights of the attention."""
-    leaves, given = parameters(arrays)
-    model = exact(arrays, build(arrays, given, activation=activation, next_sentence=True))
+    given = parameters(arrays)
+    model = exact(arrays, BERT.from_official(given, heads=int(arrays["n_head"]), activation=activation))
     outcomes: Arrays = {}
     hidden: list[Tensor] = []
     model.encoder.register_forward_pre_hook(
@@ -102,25 +58,26 @@ def pretrain(arrays: Arrays, activation: str) -> Arrays:
     model.pooler.register_forward_hook(lambda _, args, y: outcomes.update(pooled=y.tanh()))
     model.norm.register_forward_hook(lambda _, args, y: outcomes.update(mlm_transform=y))
     with record_attention(model) as recorded:
-        y, _ = functional_call(model, given, ((arrays["input_ids"], arrays["token_type_ids"]),))
+        y, _ = model((arrays["input_ids"], arrays["token_type_ids"]))
     labels, follows = arrays["labels"], arrays["next_sentence_label"]
     loss = pretraining_loss(y, labels, follows)
     outcomes |= {"prediction_logits": y[..., :-2], "seq_relationship_logits": y[:, 0, -2:], "loss": loss}
     outcomes |= {"mlm_loss": masked_loss(y[..., :-2], labels), "nsp_loss": F.cross_entropy(y[:, 0, -2:], follows)}
     outcomes |= {f"hidden{i}": h for i, h in enumerate(hidden)}
     outcomes |= {f"attn{i}": weights for i, (_, weights) in enumerate(recorded)}
-    outcomes |= gradients(loss, leaves)
-    return {name: value.detach() for name, value in outcomes.items()}
+    return outcomes | gradients(loss, model, given, official_weights(given))
 
 
 def head(arrays: Arrays, kind: str) -> Arrays:
     """One of the heads with its loss."""
-    leaves, given = parameters(arrays)
-    size = arrays["input_ids"].shape[1] if kind == "choice" else len(given["readout.bias"])
-    bert = build(arrays, given, next_sentence="pooler.weight" in given)
+    given = parameters(arrays)
+    ours = official_weights(given)
+    size = arrays["input_ids"].shape[1] if kind == "choice" else len(ours["readout.bias"])
+    bert = BERT(**official_sizes(ours), heads=int(arrays["n_head"]), next_sentence="pooler.weight" in ours)
     model = exact(arrays, BERTClassifier(bert, size, kind=kind))
+    model.load_state_dict(ours)
     x = (arrays["input_ids"], arrays["token_type_ids"])
-    y, _ = functional_call(model, given, (x,), {"mask": attended(arrays)})
+    y, _ = model(x, mask=attended(arrays))
     if kind == "span":
         loss = span_loss(y, arrays["start_positions"], arrays["end_positions"])
         outcomes = {"start_logits": y[..., 0], "end_logits": y[..., 1]}
@@ -128,22 +85,20 @@ def head(arrays: Arrays, kind: str) -> Arrays:
         loss, outcomes = masked_loss(y, arrays["labels"]), {"logits": y}
     else:
         loss, outcomes = F.cross_entropy(y[:, 0], arrays["labels"]), {"logits": y[:, 0]}
-    outcomes |= {"loss": loss} | gradients(loss, leaves)
-    return {name: value.detach() for name, value in outcomes.items()}
+    return outcomes | {"loss": loss} | gradients(loss, model, given, ours)
 
 
 def visibility(arrays: Arrays) -> Arrays:
     """The encoder under each mask of the file, and by our own direction where that is the same; the worse of both."""
-    _, given = parameters(arrays)
-    given = {name.removeprefix("encoder."): p for name, p in given.items()}
-    outcomes, x = {}, arrays["input_ids"]
+    ours, x = official_weights(parameters(arrays)), arrays["input_ids"]
+    outcomes, sizes = {}, official_sizes(ours) | {"heads": int(arrays["n_head"])}
     for name in (name.removeprefix("visible_") for name in arrays if name.startswith("visible_")):
         claimed, runs = arrays[f"out_{name}"], []
         for direction, mask in (("both", arrays[f"visible_{name}"].bool()), (DIRECTIONS[name], torch.tensor([True]))):
-            bert = build(arrays, {f"encoder.{key}": p for key, p in given.items()}, direction=direction)
-            encoder = exact(arrays, bert.encoder)
-            runs.append(functional_call(encoder, given, (x,), {"mask": mask})[0])
-        outcomes[f"out_{name}"] = max(runs, key=lambda run, claimed=claimed: furthest(run, claimed)).detach()
+            encoder = exact(arrays, BERTEncoder(**sizes, direction=direction))
+            encoder.load_state_dict({name.removeprefix("encoder."): p for name, p in ours.items()})
+            runs.append(encoder(x, mask=mask)[0])
+        outcomes[f"out_{name}"] = max(runs, key=lambda run, claimed=claimed: furthest(run, claimed))
     return outcomes
 
 

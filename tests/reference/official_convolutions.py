@@ -1,14 +1,16 @@
 """ByteNet's blocks and ConvS2S among the reference values: which of our parameters theirs are, and one pass."""
 
-import re
 from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
 from rtx_lib.diagnostics.attention import record_attention
+from rtx_lib.layers.official import load_official, renamed
 from rtx_lib.models.bytenet import ByteNetBlock
 from rtx_lib.models.convs2s import ConvS2S
+
+from .leaves import parameters, with_gradients
 
 Arrays = dict[str, Tensor]
 
@@ -41,37 +43,6 @@ CONVS2S = {
 }
 
 
-def _load(arrays: Arrays, model: nn.Module, rules: dict[str, str], ours: Callable[[str, Tensor], Tensor]) -> None:
-    """Give the model the file's parameters, each laid out as ours are."""
-    found = {}
-    for name, value in arrays.items():
-        if name.startswith("p/"):
-            official = name.removeprefix("p/")
-            found[_place(official, rules)] = ours(official, value)
-    model.double().load_state_dict(found)
-
-
-def _place(official: str, rules: dict[str, str]) -> str:
-    for pattern, name in rules.items():
-        official = re.sub(pattern, name, official)
-    return official
-
-
-def _gradients(
-    arrays: Arrays, out: Tensor, model: nn.Module, rules: dict[str, str], theirs: Callable[[str, Tensor], Tensor]
-) -> Arrays:
-    """``g/NAME`` of sum(out * grad_out), by official names and laid out as theirs are."""
-    (out * arrays["grad_out"]).sum().backward()
-    named, found = dict(model.named_parameters()), {}
-    for name in arrays:
-        if name.startswith("p/"):
-            official = name.removeprefix("p/")
-            gradient = named[_place(official, rules)].grad
-            assert gradient is not None
-            found[f"g/{official}"] = theirs(official, gradient)
-    return found
-
-
 def bytenet(arrays: Arrays, causal: bool) -> Arrays:
     """Blocks on one another, x (B, T, 2d); one of the dilation that the file gives, or several of its dilations.
 
@@ -87,23 +58,13 @@ def bytenet(arrays: Arrays, causal: bool) -> Arrays:
             module.eps = float(arrays["ln_eps"])
     rules = BLOCK if several else BLOCK | {r"^": "0."}
 
-    def ours(name: str, value: Tensor) -> Tensor:
-        return value.flatten(0, 2).T if name.endswith("/w") else value  # (out, k in)
-
-    def theirs(name: str, value: Tensor) -> Tensor:
-        return value.T.unflatten(0, arrays[f"p/{name}"].shape[:3]) if name.endswith("/w") else value
-
-    _load(arrays, blocks, rules, ours)
-    x = arrays["x"].double().clone().requires_grad_()
+    given, x = parameters(arrays), arrays["x"].clone().requires_grad_()
+    turned = {name: value.flatten(0, 2).T if name.endswith("/w") else value for name, value in given.items()}
+    ours = renamed(turned, rules)  # kernels are (out, k in)
     out = x
-    for block in blocks:
+    for block in load_official(blocks, ours):
         out, _ = block(out)
-    outcomes = {"out": out}
-    if "grad_out" in arrays:
-        outcomes |= _gradients(arrays, out, blocks, rules, theirs)
-        assert x.grad is not None
-        outcomes["gx"] = x.grad
-    return {name: value.detach() for name, value in outcomes.items()}
+    return with_gradients(arrays, {"out": out}, blocks, given, ours, x=x)
 
 
 def convs2s(arrays: Arrays) -> Arrays:
@@ -132,18 +93,9 @@ def convs2s(arrays: Arrays) -> Arrays:
             return value[pad + 1 :]
         return value.flatten(0, -2).T if "convolutions" in name and "weight" in name else value  # (out, k in)
 
-    def theirs(name: str, value: Tensor) -> Tensor:
-        if "embed_tokens" in name:
-            return swapped(value)
-        if "embed_positions" in name:
-            return torch.cat([value.new_zeros(pad + 1, width), value])
-        return (
-            value.T.unflatten(0, arrays[f"p/{name}"].shape[:2])
-            if "convolutions" in name and "weight" in name
-            else value
-        )
-
-    _load(arrays, model, CONVS2S, ours)
+    given = parameters(arrays)
+    rows = renamed({name: ours(name, value) for name, value in given.items()}, CONVS2S)
+    load_official(model, rows)
     source, target = (
         swapped(torch.arange(max(size, pad + 1)))[arrays[side]]
         for side, size in zip(("src", "tgt"), sizes, strict=True)
@@ -152,9 +104,7 @@ def convs2s(arrays: Arrays) -> Arrays:
         logits, (keys, values, *_) = model((source, target))
     mean = torch.stack([weights for _, weights in recorded]).sum(0) / len(attention)
     outcomes = {"enc_z": keys, "enc_zx": values, "logits": logits, "attn_mean": mean}
-    if "grad_out" in arrays:
-        outcomes |= _gradients(arrays, logits, model, CONVS2S, theirs)
-    return {name: value.detach() for name, value in outcomes.items()}
+    return with_gradients(arrays, outcomes, model, given, rows, out="logits")
 
 
 FAMILIES: dict[str, Callable[[Arrays], Arrays]] = {

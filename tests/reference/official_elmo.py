@@ -8,7 +8,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from rtx_lib.layers.characters import CharacterCNN, spell
+from rtx_lib.layers.official import load_official, renamed
 from rtx_lib.models.elmo import BidirectionalLM, ScalarMix
+
+from .leaves import gradients, parameters, with_gradients
 
 Arrays = dict[str, Tensor]
 WAYS = ("forward", "backward")
@@ -16,12 +19,11 @@ WAYS = ("forward", "backward")
 
 def language_model(arrays: Arrays) -> Arrays:
     """Plain LSTMs, any number of layers, with or without the skip connection; every loss is per direction a mean."""
-    given = _parameters(arrays)
+    given = parameters(arrays)
     layers = sum(name.startswith("fwd.") and name.endswith("weight_ih_l0") for name in given)
     vocabulary, width = given["embed.weight"].shape
-    model = BidirectionalLM(vocabulary, width=width, layers=layers, skip=bool(arrays["skip"])).double()
-    ours = {"embed": "embedding", "fwd": "forward_layers", "bwd": "backward_layers"}
-    model.load_state_dict({_renamed(name, ours): value for name, value in given.items()})
+    ours = renamed(given, {"^embed": "embedding", "^fwd": "forward_layers", "^bwd": "backward_layers"})
+    model = load_official(BidirectionalLM(vocabulary, width=width, layers=layers, skip=bool(arrays["skip"])), ours)
     ids = arrays["input_ids"]
     h, _ = model.read(ids)
     y, _ = model(ids)
@@ -32,13 +34,10 @@ def language_model(arrays: Arrays) -> Arrays:
     losses = [outcomes[f"nll_{way}"].mean() for way in WAYS]
     outcomes |= {f"loss_{way}": loss for way, loss in zip(WAYS, losses, strict=True)}
     outcomes |= {"loss": sum(losses), "loss_official_half": sum(losses) / 2}
-    named = dict(model.named_parameters())
-    found = torch.autograd.grad(sum(losses), list(named.values()), retain_graph=True)
-    theirs = {ours: theirs for theirs, ours in ours.items()}
-    outcomes |= {f"g/{_renamed(name, theirs)}": g for name, g in zip(named, found, strict=True)}
+    outcomes |= gradients(sum(losses), model, given, ours)
     if "mix_w" in arrays:
         outcomes |= _mixed([layer.detach() for layer in h], arrays)
-    return {name: value.detach() for name, value in outcomes.items()}
+    return outcomes
 
 
 def _mixed(layers: list[Tensor], arrays: Arrays) -> Arrays:
@@ -53,21 +52,15 @@ def _mixed(layers: list[Tensor], arrays: Arrays) -> Arrays:
 
 def projected(arrays: Arrays) -> Arrays:
     """AllenNLP's cells, of any number of layers, with both clips and the skip connection, on rows of any lengths."""
-    given, x = _parameters(arrays), arrays["x"].clone().requires_grad_()
+    given, x = parameters(arrays), arrays["x"].clone().requires_grad_()
     layers = sum(name.startswith("forward_layer_") and name.endswith("state_projection.weight") for name in given)
     cells = given["forward_layer_0.state_projection.weight"].shape[1]
     clips = {f"{ours}_clip": float(arrays[f"{theirs}_clip"]) or None for ours, theirs in CLIPS.items()}
+    ours = renamed(given, ALLENNLP)
+    weights = {name.replace("_hh_", "_ih_"): torch.zeros_like(b) for name, b in ours.items() if "bias_hh" in name}
     model = BidirectionalLM(1, width=x.shape[2], layers=layers, hidden_size=cells, skip=True, **clips).double()
-    blocks = {f"{way}_layer_{j}": f"{way}_layers.{j}" for way in WAYS for j in range(layers)}
-    kinds = {"input_linearity.weight": "weight_ih_l0", "state_linearity.weight": "weight_hh_l0"}
-    kinds |= {"state_linearity.bias": "bias_hh_l0", "state_projection.weight": "weight_hr_l0"}
-    places = {f"{theirs}.{part}": f"{ours}.{kind}" for theirs, ours in blocks.items() for part, kind in kinds.items()}
-    if unknown := sorted(set(given) - set(places)):
-        raise ValueError(f"path must hold the weights of its layers only, it also holds {unknown}")
-    ours = {places[name]: value for name, value in given.items()}
-    ours |= {f"{block}.bias_ih_l0": torch.zeros(4 * cells).double() for block in blocks.values()}  # they have one bias
-    ours |= {name: value for name, value in model.state_dict().items() if name.startswith(("embedding", "softmax"))}
-    model.load_state_dict(ours)
+    ends = {name: value for name, value in model.state_dict().items() if name.startswith(("embedding", "softmax"))}
+    load_official(model, ours | weights | ends)  # they have one bias, and neither table nor softmax
     real = torch.arange(x.shape[1]) < arrays["lengths"][:, None]
     h, (last, memory) = model.run(x, None, real)
     outcomes = {f"layer{j}": layer for j, layer in enumerate(h) if j}
@@ -76,12 +69,8 @@ def projected(arrays: Arrays) -> Arrays:
         for d, (way, own) in enumerate(zip(WAYS, (h[j + 1] - added).chunk(2, dim=-1), strict=True)):
             outcomes[f"{way}{j}"] = own
             outcomes |= {f"{way}{j}_hn": last[2 * j + d], f"{way}{j}_cn": memory[2 * j + d]}
-    if "grad_out" in arrays:
-        named = dict(model.named_parameters())
-        wanted = [x, *(named[place] for place in places.values())]
-        found = torch.autograd.grad((h[-1] * arrays["grad_out"]).sum(), wanted)
-        outcomes |= dict(zip(["gx", *(f"g/{name}" for name in places)], found, strict=True))
-    return {name: value.detach() for name, value in outcomes.items()}
+    outcomes["out"] = h[-1]
+    return with_gradients(arrays, outcomes, model, given, ours, x=x)
 
 
 def official_tiny(arrays: Arrays) -> Arrays:
@@ -142,15 +131,13 @@ def _reordered(columns: Tensor) -> Tensor:
     return torch.cat([i, f, g, o], dim=-1)
 
 
-def _parameters(arrays: Arrays) -> Arrays:
-    return {name.removeprefix("p/"): value.double() for name, value in arrays.items() if name.startswith("p/")}
-
-
-def _renamed(name: str, names: dict[str, str]) -> str:
-    first, _, rest = name.partition(".")
-    return f"{names.get(first, first)}.{rest}"
-
-
+# AllenNLP's names of a direction's cells and ours.
+ALLENNLP = {
+    r"^(forward|backward)_layer_": r"\1_layers.",
+    r"\.input_linearity\.weight$": ".weight_ih_l0",
+    r"\.state_linearity\.(weight|bias)$": r".\1_hh_l0",
+    r"\.state_projection\.weight$": ".weight_hr_l0",
+}
 CLIPS = {"cell": "cell", "projection": "proj"}
 FAMILIES = {"elmo_bilm": language_model, "elmo_projected": projected, "elmo_official_tiny": official_tiny}
 INPUTS = {

@@ -2,12 +2,12 @@
 
 from importlib.util import find_spec
 
-import torch
 from torch import Tensor
 
 from rtx_lib.models.lru import LRU
 
 from .furthest import furthest
+from .leaves import parameters, with_gradients
 
 Arrays = dict[str, Tensor]
 
@@ -19,17 +19,9 @@ def lru(arrays: Arrays) -> Arrays:
 
 
 def _lru(arrays: Arrays, backend: str) -> Arrays:
-    given = {name.removeprefix("p/"): value for name, value in arrays.items() if name.startswith("p/")}
-    x = arrays["x"].clone().requires_grad_()
-    model = LRU(x.shape[2], len(given["nu_log"]), backend=backend).double()
-    model.load_state_dict(given)
-    out = model(x)[0]
-    outcomes = {"out": out.detach()}
-    if "grad_out" in arrays:
-        named = dict(model.named_parameters())
-        found = torch.autograd.grad((out * arrays["grad_out"]).sum(), [x, *named.values()])
-        outcomes |= dict(zip(["gx", *(f"g/{name}" for name in named)], found, strict=True))
-    return outcomes
+    given, x = parameters(arrays), arrays["x"].clone().requires_grad_()
+    model = LRU.from_official(given, backend=backend)
+    return with_gradients(arrays, {"out": model(x)[0]}, model, given, given, x=x)
 
 
 # What 20,000 draws gave the original cannot be had from other draws: tests/models/test_lru.py judges it.

@@ -3,13 +3,13 @@
 import math
 from functools import partial
 
-import torch
 from torch import Tensor
 
 from rtx_lib.kernels import matrix_recurrence
 from rtx_lib.models.delta_net import linear_attention
 
 from .furthest import furthest
+from .leaves import with_gradients
 
 Arrays = dict[str, Tensor]
 
@@ -23,10 +23,10 @@ def attention(arrays: Arrays) -> Arrays:
     for backend in ("loop", "chunks"):
         out, (s, z) = linear_attention(q, k, v, eps=eps, backend=backend)
         whole, (same_s, same_z) = linear_attention(q, k, v, eps=eps, causal=False)
-        out, whole = out.transpose(1, 2), whole.transpose(1, 2)
-        runs.append({"out": out, "state_S": s, "state_z": z, "out_noncausal": whole} | _gradients(out, arrays, given))
+        outcomes = {"out": out.transpose(1, 2), "state_S": s, "state_z": z, "out_noncausal": whole.transpose(1, 2)}
+        runs.append(with_gradients(arrays, outcomes, **given))
         runs.append(runs[-1] | {"state_S": same_s, "state_z": same_z})
-    return furthest([_detached(run) for run in runs], arrays)
+    return furthest(runs, arrays)
 
 
 def memory(arrays: Arrays, heads_first: bool) -> Arrays:
@@ -47,8 +47,8 @@ def memory(arrays: Arrays, heads_first: bool) -> Arrays:
             o, run[f"S_last{ending}"] = matrix_recurrence(**tensors, state=state, backend=backend, chunk=size)
             run[f"out{ending}"] = o if heads_first else o.transpose(1, 2)
         run["out_chunkwise"] = run["out"]
-        runs.append(run | _gradients(run["out"], arrays, given))
-    return furthest([_detached(run) for run in runs], arrays)
+        runs.append(with_gradients(arrays, run, **given))
+    return furthest(runs, arrays)
 
 
 def ssd(arrays: Arrays) -> Arrays:
@@ -67,20 +67,8 @@ def ssd(arrays: Arrays) -> Arrays:
         for ending, state in (("", start), ("_nostate", None)):
             o, s = matrix_recurrence(q, k, v, log_decay=decay, state=state, backend=backend, chunk=size)
             run[f"out{ending}"], run["final_state" if ending == "" else "final_nostate"] = o.transpose(1, 2), s.mT
-        runs.append(run | _gradients(run["out"], arrays, given))
-    return furthest([_detached(run) for run in runs], arrays)
-
-
-def _gradients(out: Tensor, arrays: Arrays, given: Arrays) -> Arrays:
-    """Of sum(out * grad_out), if the file has such."""
-    if "grad_out" not in arrays:
-        return {}
-    found = torch.autograd.grad((out * arrays["grad_out"]).sum(), list(given.values()), retain_graph=True)
-    return {f"g{name}": gradient for name, gradient in zip(given, found, strict=True)}
-
-
-def _detached(outcomes: Arrays) -> Arrays:
-    return {name: value.detach() for name, value in outcomes.items()}
+        runs.append(with_gradients(arrays, run, **given))
+    return furthest(runs, arrays)
 
 
 FAMILIES = {

@@ -39,7 +39,7 @@ def memory_network(arrays: Arrays) -> Arrays:
     outcomes["g/tables"] = torch.autograd.grad(loss, tables, retain_graph=True)[0]
     if not arrays["bow"]:
         outcomes["position_encoding"] = position_encoding(sentence + 1, tables.shape[2], like=tables)
-    return {name: value.detach() for name, value in outcomes.items()}
+    return outcomes
 
 
 FAMILIES = {"memn2n": memory_network}

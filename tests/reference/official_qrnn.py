@@ -4,9 +4,10 @@ import re
 
 import torch
 from torch import Tensor
-from torch.func import functional_call
 
-from rtx_lib.models.qrnn import POOLINGS, QRNN
+from rtx_lib.models.qrnn import POOLINGS, QRNN, official_weights
+
+from .leaves import parameters, with_gradients
 
 Arrays = dict[str, Tensor]
 
@@ -17,22 +18,18 @@ def qrnn(arrays: Arrays) -> Arrays:
     ``out_nostate`` starts from nothing, and ``out_pieces`` is the same sequence in two pieces. A file without
     ``grad_out`` claims no gradients.
     """
-    given = {name.removeprefix("p/"): value for name, value in arrays.items() if name.startswith("p/")}
+    given = parameters(arrays)
     x, c0 = (arrays[name].clone().requires_grad_() for name in ("x", "c0"))
     stack = c0 if c0.ndim == 3 else c0[None]
     layers, batch, size = stack.shape
-    first = next(value for name, value in given.items() if name.endswith("weight"))
-    window = first.shape[1] // x.shape[2]
-    pooling = {len(blocks): name for name, blocks in POOLINGS.items()}[len(first) // size]
-    formula = pooling == "ifo"  # the paper's, where f is the share of the old: the authors' code has none
-    model = QRNN(x.shape[2], size, layers, size, window=window, pooling=pooling).double()
-
-    leaves = {name: value.clone().requires_grad_() for name, value in given.items()}
-    weights = {_place(name): _ours(value, size, window, formula) for name, value in leaves.items()}
-    weights |= {"readout.weight": torch.eye(size).double(), "readout.bias": torch.zeros(size).double()}
+    placed = {_place(name): value for name, value in given.items()}
+    rows, columns = placed["layers.0.linear.weight"].shape
+    window = columns // x.shape[2]
+    pooling = {len(blocks): name for name, blocks in POOLINGS.items()}[rows // size]
+    model = QRNN.from_official(placed, window=window, pooling=pooling)
 
     def run(x: Tensor, state: object) -> tuple[Tensor, tuple[tuple[Tensor, Tensor], ...]]:
-        y, after = functional_call(model, weights, (x.transpose(0, 1), state), strict=True)
+        y, after = model(x.transpose(0, 1), state)
         return y.transpose(0, 1), after
 
     def last(state: tuple[tuple[Tensor, Tensor], ...]) -> Tensor:
@@ -49,23 +46,13 @@ def qrnn(arrays: Arrays) -> Arrays:
         y, state = run(piece, state)
         pieces.append(y)
     outcomes |= {"out_pieces": torch.cat(pieces), "cn_pieces": last(state)}
-    if "grad_out" in arrays:
-        found = torch.autograd.grad((outcomes["out"] * arrays["grad_out"]).sum(), [x, c0, *leaves.values()])
-        outcomes |= dict(zip(["gx", "gc0", *(f"g/{name}" for name in leaves)], found, strict=True))
-    return {name: value.detach() for name, value in outcomes.items()}
+    return with_gradients(arrays, outcomes, model, given, official_weights(placed, window, pooling), x=x, c0=c0)
 
 
 def _place(official: str) -> str:
-    """Our name of ``weight``, ``linear.weight`` or ``layers.1.linear.weight``, and of the biases."""
+    """The name in a stack of ``weight``, ``linear.weight`` or ``layers.1.linear.weight``, and of the biases."""
     name = re.fullmatch(r"(?:layers\.(\d+)\.)?(?:linear\.)?(weight|bias)", official)
-    return f"layers.{name[1] or 0}.conv.{name[2]}" if name else official
-
-
-def _ours(theirs: Tensor, size: int, window: int, formula: bool) -> Tensor:
-    """Their rows with another sign of f, as 1 - sigmoid(a) = sigmoid(-a); their columns begin with the present."""
-    z, f, *others = theirs.split(size)
-    rows = theirs if formula else torch.cat([z, -f, *others])
-    return rows if rows.ndim == 1 else torch.stack(rows.chunk(window, dim=1)[::-1], dim=2)
+    return f"layers.{name[1] or 0}.linear.{name[2]}" if name else official
 
 
 FAMILIES = {"qrnn_": qrnn}

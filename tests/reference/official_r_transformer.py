@@ -3,11 +3,14 @@
 import re
 
 import torch
-from reference.official_transformers import gradients, load
 from torch import Tensor, nn
 
 from rtx_lib.layers import SampleStdNorm
+from rtx_lib.layers.official import load_official
 from rtx_lib.models.r_transformer import RTransformer
+
+from .leaves import parameters, with_gradients
+from .official_transformers import annotated_weights
 
 Arrays = dict[str, Tensor]
 
@@ -19,8 +22,8 @@ NAMES = {
     r"\.layers\.(\d+)\.local_rnn\.rnn\.": r".local_rnns.\1.",
     r"\.layers\.(\d+)\.connection\.norm\.": r".local_norms.\1.",
     r"\.connections\.(\d)\.norm\.": r".block.norms.\1.",
-    r"\.pooling\.linears\.[012]\.": ".block.self_attention.in_proj_",
     r"\.pooling\.linears\.3\.": ".block.self_attention.out_proj.",
+    r"\.pooling\.": ".block.self_attention.",
     r"\.feed_forward\.w_(\d)\.": r".block.feed_forward.linear\1.",
     r"\.a_2$": ".weight",
     r"\.b_2$": ".bias",
@@ -39,33 +42,29 @@ def r_transformer(arrays: Arrays) -> Arrays:
     for name in arrays:
         if name.startswith("dead/") and not DEAD.match(name.removeprefix("dead/")):
             raise ValueError(f"path must call dead only what the authors' code never uses, got {name}")
-    live = {n: v for n, v in arrays.items() if n.startswith("p/") and not DEAD.match(n.removeprefix("p/"))}
-    image = "p/encoder.weight" in live
-    x = arrays["x"].double().clone().requires_grad_()
-    model = _build(arrays, live, image)
+    live = {name: value for name, value in parameters(arrays).items() if not DEAD.match(name)}
+    image, x = "encoder.weight" in live, arrays["x"].clone().requires_grad_()
+    model, ours = _build(arrays, live, image)
     outcomes: Arrays = {}
     _record(model, outcomes)
     y, _ = model(x.transpose(1, 2) if image else x)
     claimed = "logp" if image else "out"
     outcomes[claimed] = y[:, -1].log_softmax(-1) if image else y
-    if "grad_out" in arrays:
-        outcomes |= gradients(live | {"grad_out": arrays["grad_out"]}, outcomes[claimed], model, NAMES)
-        assert x.grad is not None
-        outcomes["gx"] = x.grad
-    return {name: value.detach() for name, value in outcomes.items()}
+    return with_gradients(arrays, outcomes, model, live, ours, out=claimed, x=x)
 
 
-def _build(arrays: Arrays, live: Arrays, image: bool) -> RTransformer:
-    """Our model with the file's sizes and weights."""
-    at = "p/rt.forward_net" if image else "p/forward_net"
+def _build(arrays: Arrays, live: Arrays, image: bool) -> tuple[RTransformer, Arrays]:
+    """Our model with the file's sizes and weights, and these by our names."""
+    at = "rt.forward_net" if image else "forward_net"
     rows, width = live[f"{at}.0.layers.0.local_rnn.rnn.weight_hh_l0"].shape
     local_layers = sum(name.startswith(f"{at}.0.") and name.endswith("weight_hh_l0") for name in live)
     if not image:  # input layer and readout that change nothing
-        live = {"p/encoder.weight": torch.eye(width), "p/encoder.bias": torch.zeros(width), **live}
-        live = {"p/linear.weight": torch.eye(width), "p/linear.bias": torch.zeros(width), **live}
+        one = torch.eye(width).double()
+        live = live | {f"{end}.weight": one for end in ("encoder", "linear")}
+        live |= {f"{end}.bias": 0 * one[0] for end in ("encoder", "linear")}
     model = RTransformer(
-        live["p/encoder.weight"].shape[1],
-        len(live["p/linear.bias"]),
+        live["encoder.weight"].shape[1],
+        len(live["linear.bias"]),
         width=width,
         heads=int(arrays["n_head"]),
         layers=sum(name.endswith("w_1.bias") for name in live),
@@ -75,8 +74,8 @@ def _build(arrays: Arrays, live: Arrays, image: bool) -> RTransformer:
         inner=len(live[f"{at}.0.feed_forward.w_1.bias"]),
         norm_layer=SampleStdNorm,
     )
-    load(live, model, NAMES)
-    return model
+    ours = annotated_weights(live, NAMES)
+    return load_official(model, ours), ours
 
 
 def _record(model: RTransformer, outcomes: Arrays) -> None:

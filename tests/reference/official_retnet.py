@@ -6,6 +6,7 @@ from torch import Tensor
 from rtx_lib.models.retnet import MultiScaleRetention, angles, log_decays, published_scale, retention
 
 from .furthest import furthest
+from .leaves import gradients, parameters
 
 Arrays = dict[str, Tensor]
 NAMES = {"parallel": "parallel", "chunks": "chunkwise", "recurrent": "recurrent"}  # ours and the files'
@@ -17,14 +18,12 @@ def multi_scale(arrays: Arrays) -> Arrays:
     Of those each form gives its own, and what counts is the furthest.
     """
     heads, length = int(arrays["num_heads"]), arrays["x"].shape[1]
-    given = {name.removeprefix("p/"): value for name, value in arrays.items() if name.startswith("p/")}
-    x, width = arrays["x"].clone().requires_grad_(), arrays["x"].shape[2]
-    model = MultiScaleRetention(width, heads, value_width=len(given["v_proj.weight"])).double()
-    model.load_state_dict(given)
+    given, x, width = parameters(arrays), arrays["x"].clone().requires_grad_(), arrays["x"].shape[2]
+    model = MultiScaleRetention.from_official(given, heads=heads)
     chunk = int(arrays["chunk_size"]) if "chunk_size" in arrays else length
     decays = log_decays(heads, like=x)
     outcomes = {"gamma": decays.exp(), "angle": angles(width // heads, like=x).repeat_interleave(2)}
-    named, runs = dict(model.named_parameters()), []
+    runs = []
 
     for form, theirs in NAMES.items():
         q, k, v = model.project(x)
@@ -39,10 +38,8 @@ def multi_scale(arrays: Arrays) -> Arrays:
         y = model(x)[0]
         outcomes["out_eps0" if form == "parallel" else f"out_eps0_{theirs}"] = y
         if "grad_out" in arrays:
-            found = torch.autograd.grad((y * arrays["grad_out"]).sum(), [x, *named.values()])
-            runs.append(dict(zip(["gx_eps0", *(f"g/{name}" for name in named)], found, strict=True)))
-    outcomes |= furthest(runs, arrays) if runs else {}
-    return {name: value.detach() for name, value in outcomes.items()}
+            runs.append(gradients((y * arrays["grad_out"]).sum(), model, given, given, x_eps0=x))
+    return outcomes | (furthest(runs, arrays) if runs else {})
 
 
 FAMILIES = {"retention": multi_scale}

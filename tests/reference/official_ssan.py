@@ -3,14 +3,23 @@
 import torch
 from torch import Tensor, nn
 
+from rtx_lib.layers.official import joined, load_official, renamed
 from rtx_lib.models.self_attention_classifier import SelfAttentionClassifier
+
+from .leaves import parameters, with_gradients
 
 Arrays = dict[str, Tensor]
 
 SETTINGS = {"heads", "max_relative_positions", "relative"}
 # Official names and ours; a kernel is (D_in, D_out).
-NAMES = {"attention_out": "attention.out_proj", "sentence": "sentence", "logits": "readout"}
-TABLES = {"p/relative_keys": "attention.positions.keys", "p/relative_values": "attention.positions.values"}
+NAMES = {
+    r"^table$": "embedding.weight",
+    r"^relative_": "attention.positions.",
+    r"^attention_out/": "attention.out_proj/",
+    r"^logits/": "readout/",
+    r"/kernel$": ".weight",
+    r"/bias$": ".bias",
+}
 
 
 class Added(nn.Module):
@@ -46,41 +55,12 @@ def ssan(arrays: Arrays) -> Arrays:
     if "pe" in arrays:
         outcomes["pe"] = encodings(ids.shape[1], width)
         model.positions = Added(outcomes["pe"])
-    with torch.no_grad():
-        model.double().load_state_dict(_ours(arrays))
-    y = model.eval()(ids)[0][:, 0]
-    outcomes["out"] = y.detach()
-    if "grad_out" in arrays:
-        (y * arrays["grad_out"]).sum().backward()
-        found = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
-        outcomes |= _theirs(found, width)
-    return outcomes
-
-
-def _ours(arrays: Arrays) -> Arrays:
-    """Our parameters: queries, keys and values lie on top of each other, and a linear map is (D_out, D_in)."""
-    given = {"embedding.weight": arrays["table"]}
-    given["attention.in_proj_weight"] = torch.cat([arrays[f"p/{part}/kernel"].T for part in "qkv"])
-    given["attention.in_proj_bias"] = torch.cat([arrays[f"p/{part}/bias"] for part in "qkv"])
-    for theirs, ours in NAMES.items():
-        given[f"{ours}.weight"] = arrays[f"p/{theirs}/kernel"].T
-        if theirs != "logits":
-            given[f"{ours}.bias"] = arrays[f"p/{theirs}/bias"]
-    return given | {ours: arrays[theirs] for theirs, ours in TABLES.items() if theirs in arrays}
-
-
-def _theirs(found: Arrays, width: int) -> Arrays:
-    """Gradients of our parameters by the names that the files have for them."""
-    outcomes = {"gtable": found["embedding.weight"]}
-    for place, part in enumerate("qkv"):
-        rows = slice(place * width, (place + 1) * width)
-        outcomes[f"g/{part}/kernel"] = found["attention.in_proj_weight"][rows].T
-        outcomes[f"g/{part}/bias"] = found["attention.in_proj_bias"][rows]
-    for theirs, ours in NAMES.items():
-        outcomes[f"g/{theirs}/kernel"] = found[f"{ours}.weight"].T
-        if theirs != "logits":
-            outcomes[f"g/{theirs}/bias"] = found[f"{ours}.bias"]
-    return outcomes | {theirs.replace("p/", "g/"): found[ours] for theirs, ours in TABLES.items() if ours in found}
+    given = parameters(arrays) | {"table": arrays["table"].clone().requires_grad_()}
+    turned = {name: value.T if name.endswith("/kernel") else value for name, value in given.items()}
+    ours = joined(renamed(turned, NAMES), ["q.", "k.", "v."], "attention.in_proj_")
+    outcomes["out"] = load_official(model, ours).eval()(ids)[0][:, 0]
+    found = with_gradients(arrays, outcomes, model, given, ours)
+    return found | ({"gtable": found["g/table"]} if "g/table" in found else {})
 
 
 FAMILIES = {"ssan": ssan}

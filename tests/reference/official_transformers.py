@@ -1,13 +1,14 @@
 """The Transformers among the reference values: which of our parameters their official names mean, and one pass."""
 
-import math
-import re
-
 import torch
 from torch import Tensor
 
 from rtx_lib.layers import SampleStdNorm, Sinusoidal, Stack, causal_mask
+from rtx_lib.layers.official import joined, load_official, renamed
 from rtx_lib.models.transformer import Decoder, Transformer
+
+from .furthest import furthest
+from .leaves import parameters, with_gradients
 
 Arrays = dict[str, Tensor]
 
@@ -25,7 +26,6 @@ ANNOTATED = {
     r"\.layers\.": ".blocks.",
     r"\.self_attn\.": ".self_attention.",
     r"\.src_attn\.": ".cross_attention.",
-    r"\.linears\.[012]\.": ".in_proj_",
     r"\.linears\.3\.": ".out_proj.",
     r"\.w_(\d)\.": r".linear\1.",
     r"\.sublayer\.(\d)\.norm\.": r".norms.\1.",
@@ -37,32 +37,9 @@ ANNOTATED = {
 }
 
 
-def _ours(official: str, rules: dict[str, str]) -> str:
-    for pattern, name in rules.items():
-        official = re.sub(pattern, name, official)
-    return official
-
-
-def load(arrays: Arrays, model: torch.nn.Module, rules: dict[str, str]) -> None:
-    """Give the model the file's parameters."""
-    parts: dict[str, list[Tensor]] = {}
-    for name in sorted(name for name in arrays if name.startswith("p/")):  # linears 0, 1, 2 in this order
-        parts.setdefault(_ours(name.removeprefix("p/"), rules), []).append(arrays[name])
-    model.double().load_state_dict({name: torch.cat(part) for name, part in parts.items()})
-
-
-def gradients(arrays: Arrays, out: Tensor, model: torch.nn.Module, rules: dict[str, str]) -> Arrays:
-    """``g/NAME`` of sum(out * grad_out), by official names; 0 for a parameter that was not used."""
-    (out * arrays["grad_out"]).sum().backward()
-    grads = {name: torch.zeros_like(p) if p.grad is None else p.grad for name, p in model.named_parameters()}
-    found = {}
-    for name, value in arrays.items():
-        if name.startswith("p/"):
-            official = name.removeprefix("p/")
-            rows = re.search(r"\.linears\.([012])\.", official)
-            start = int(rows[1]) * len(value) if rows else 0
-            found[f"g/{official}"] = grads[_ours(official, rules)][start : start + len(value)]
-    return found
+def annotated_weights(arrays: Arrays, rules: dict[str, str] = ANNOTATED) -> Arrays:
+    """Parameters of the Annotated Transformer, or of what is made of its code, by our names."""
+    return joined(renamed(arrays, rules), [f".linears.{i}." for i in range(3)], ".in_proj_")
 
 
 def torch_stack(arrays: Arrays, norm: str) -> Arrays:
@@ -70,20 +47,14 @@ def torch_stack(arrays: Arrays, norm: str) -> Arrays:
 
     A file without ``grad_out`` claims no gradients.
     """
-    parameters = {name: value for name, value in arrays.items() if name.startswith("p/")}
-    inner, width = parameters["p/layers.0.linear1.weight"].shape
-    layers = sum(name.endswith("linear1.weight") for name in parameters)
-    options = {"inner": inner, "norm": norm, "bias": "p/layers.0.linear1.bias" in parameters}
+    given, x = parameters(arrays), arrays["x"].clone().requires_grad_()
+    inner, width = given["layers.0.linear1.weight"].shape
+    layers = sum(name.endswith("linear1.weight") for name in given)
+    options = {"inner": inner, "norm": norm, "bias": "layers.0.linear1.bias" in given}
     model = Stack(width, int(arrays["n_head"]), layers, causal=bool(arrays.get("causal", True)), **options)
-    load(arrays, model, TORCH)
-    x = arrays["x"].double().clone().requires_grad_()
-    out, _ = model(x)
-    outcomes = {"out": out}
-    if "grad_out" in arrays:
-        outcomes |= gradients(arrays, out, model, TORCH)
-        assert x.grad is not None
-        outcomes["gx"] = x.grad
-    return {name: value.detach() for name, value in outcomes.items()}
+    ours = renamed(given, TORCH)
+    outcomes = {"out": load_official(model, ours)(x)[0]}
+    return with_gradients(arrays, outcomes, model, given, ours, x=x)
 
 
 def annotated(arrays: Arrays) -> Arrays:
@@ -95,25 +66,22 @@ def annotated(arrays: Arrays) -> Arrays:
     runs = [_annotated(arrays, own_mask=False)]
     if torch.equal(arrays["tgt_mask"].bool(), causal_mask(arrays["tgt"].shape[1])[None]):
         runs.append(_annotated(arrays, own_mask=True))
-
-    def furthest(name: str) -> Tensor:
-        return max((run[name] for run in runs), key=lambda ours: (ours - arrays[name]).abs().nan_to_num(math.inf).max())
-
-    return {name: furthest(name) for name in runs[0] if name in arrays}
+    return furthest(runs, arrays)
 
 
 def _annotated(arrays: Arrays, own_mask: bool) -> Arrays:
-    vocabularies = [len(arrays[f"p/{side}_embed.0.lut.weight"]) for side in ("src", "tgt")]
-    width = arrays["p/src_embed.0.lut.weight"].shape[1]
+    given = parameters(arrays)
+    tables = [given[f"{side}_embed.0.lut.weight"] for side in ("src", "tgt")]
+    vocabularies, width = [len(table) for table in tables], tables[0].shape[1]
     options = {"width": width, "heads": int(arrays["n_head"]), "norm_layer": SampleStdNorm, "activation": "relu"}
     sizes = []
     for side in ("encoder", "decoder"):
-        inner = len(arrays[f"p/{side}.layers.0.feed_forward.w_1.bias"])
-        depth = sum(name.startswith(f"p/{side}.") and name.endswith("w_1.bias") for name in arrays)
+        inner = len(given[f"{side}.layers.0.feed_forward.w_1.bias"])
+        depth = sum(name.startswith(f"{side}.") and name.endswith("w_1.bias") for name in given)
         sizes.append({"inner": inner, "layers": depth})
-    model = Transformer(*vocabularies, **options, **sizes[0])
+    model, ours = Transformer(*vocabularies, **options, **sizes[0]), annotated_weights(given)
     model.decoder = Decoder(vocabularies[1], **options, **sizes[1])
-    load(arrays, model, ANNOTATED)
+    load_official(model, ours)
     stack, decoded = model.decoder.stack, []
     if not own_mask:
         for block in stack.blocks:
@@ -125,6 +93,4 @@ def _annotated(arrays: Arrays, own_mask: bool) -> Arrays:
     logits, _ = model((None, arrays["tgt"]), state)
     outcomes = {"memory": state[0], "decoded": decoded[0], "logp": logits.log_softmax(-1)}
     outcomes["pe"] = Sinusoidal(width).encode(torch.arange(len(arrays.get("pe", ()))), torch.double)
-    if "grad_out" in arrays:
-        outcomes |= gradients(arrays, outcomes["logp"], model, ANNOTATED)
-    return {name: value.detach() for name, value in outcomes.items()}
+    return with_gradients(arrays, outcomes, model, given, ours, out="logp")

@@ -5,12 +5,15 @@ from itertools import pairwise
 from typing import Any
 
 import torch
-from torch import Tensor, nn
-from torch.func import functional_call
+from torch import Tensor
 
 from rtx_lib.layers.adaptive import AdaptiveSoftmax
+from rtx_lib.layers.official import load_official
 from rtx_lib.models.transformer_xl import TransformerXL
 from rtx_lib.models.transformer_xl_variants import AdaptiveTransformerXL
+
+from .furthest import furthest
+from .leaves import gradients, parameters
 
 Arrays = dict[str, Tensor]
 
@@ -56,9 +59,8 @@ def build(arrays: Arrays, tied: bool = False) -> TransformerXL:
     return model.double()
 
 
-def official_parameters(arrays: Arrays) -> Arrays:
+def official_parameters(arrays: Arrays, found: Arrays) -> Arrays:
     """The file's parameters by official names, aliases included: these are the same tensors."""
-    found = {name.removeprefix("p/"): value for name, value in arrays.items() if name.startswith("p/")}
     aliases = dict(pair.split("=") for pair in arrays.get("aliases", ()))
     return found | {alias: found[name] for alias, name in aliases.items()}
 
@@ -104,38 +106,30 @@ def our_parameters(official: Arrays, model: TransformerXL) -> Arrays:
     return ours
 
 
-class Segments(nn.Module):
-    """The segments of a file one after another, all that is claimed of them, and the loss of the last."""
-
-    def __init__(self, model: TransformerXL, arrays: Arrays) -> None:
-        super().__init__()
-        self.model, self.arrays = model, arrays
-
-    def forward(self) -> tuple[Arrays, Tensor]:
-        arrays, model = self.arrays, self.model
-        outcomes, state, loss = {}, None, torch.tensor(torch.nan)
-        extra, bounds = int(arrays["ext_len"]), [0, *arrays["cutoffs"].tolist(), int(arrays["n_token"])]
-        for s in range(int(arrays["n_segments"])):
-            x, target = arrays[f"seg{s}/inp"].T, arrays[f"seg{s}/tgt"].T
-            h, after = model.encode(x, state)
-            scored = slice(x.shape[1] - target.shape[1], None)
-            nll = model.nll(h[:, scored], target)
-            loss = nll.mean()
-            logits, _ = model(x, state)
-            both = [nll, -logits[:, scored].log_softmax(-1).gather(2, target[..., None]).squeeze(2)]
-            if extra and x.shape[1] > extra:  # the last tokens come again: what they leave is not yet memory
-                _, after = model.encode(x[:, : x.shape[1] - extra], state)
-            elif extra:
-                after = state
-            state = after
-            both = [by_cluster(each.T, target.T, bounds) for each in both]
-            claimed = arrays[f"seg{s}/nll"]
-            outcomes[f"seg{s}/nll"] = max(both, key=lambda ours, claimed=claimed: furthest(ours, claimed))
-            outcomes[f"seg{s}/hidden_top"] = h.transpose(0, 1)
-            for i, memory in enumerate(state or (h[:, :0],) * (len(model.blocks) + 1)):
-                name, rows = f"seg{s}/mem{i}", memory.transpose(0, 1)
-                outcomes[name] = in_length(rows, len(arrays[name])) if extra and name in arrays else rows
-        return outcomes, loss
+def segments(model: TransformerXL, arrays: Arrays) -> tuple[Arrays, Tensor]:
+    """All that is claimed of a file's segments, one after another, and the loss of the last."""
+    outcomes, state, loss = {}, None, torch.tensor(torch.nan)
+    extra, bounds = int(arrays["ext_len"]), [0, *arrays["cutoffs"].tolist(), int(arrays["n_token"])]
+    for s in range(int(arrays["n_segments"])):
+        x, target = arrays[f"seg{s}/inp"].T, arrays[f"seg{s}/tgt"].T
+        h, after = model.encode(x, state)
+        scored = slice(x.shape[1] - target.shape[1], None)
+        nll = model.nll(h[:, scored], target)
+        loss = nll.mean()
+        logits, _ = model(x, state)
+        both = [nll, -logits[:, scored].log_softmax(-1).gather(2, target[..., None]).squeeze(2)]
+        if extra and x.shape[1] > extra:  # the last tokens come again: what they leave is not yet memory
+            _, after = model.encode(x[:, : x.shape[1] - extra], state)
+        elif extra:
+            after = state
+        state = after
+        name = f"seg{s}/nll"
+        outcomes |= furthest([{name: by_cluster(each.T, target.T, bounds)} for each in both], arrays)
+        outcomes[f"seg{s}/hidden_top"] = h.transpose(0, 1)
+        for i, memory in enumerate(state or (h[:, :0],) * (len(model.blocks) + 1)):
+            name, rows = f"seg{s}/mem{i}", memory.transpose(0, 1)
+            outcomes[name] = in_length(rows, len(arrays[name])) if extra and name in arrays else rows
+    return outcomes, loss
 
 
 def txl(arrays: Arrays) -> Arrays:
@@ -144,15 +138,11 @@ def txl(arrays: Arrays) -> Arrays:
     With ``ext_len``, every segment begins with the last tokens of the one before. The rows meant for the memory then
     leave these out; the authors' code keeps others. Where it keeps more, ours are counted as 0 there.
     """
-    leaf = {name: value.double().requires_grad_() for name, value in arrays.items() if name.startswith("p/")}
-    stored = arrays | leaf
-    official = official_parameters(stored)
-    model = build(stored).eval()
-    ours = {f"model.{name}": value for name, value in our_parameters(official, model).items()}
-    outcomes, loss = functional_call(Segments(model, stored), ours, ())
-    found = torch.autograd.grad(loss, list(leaf.values()), allow_unused=True, materialize_grads=True)
-    outcomes |= {f"g/{name.removeprefix('p/')}": g for name, g in zip(leaf, found, strict=True)}
-    return {name: value.detach() for name, value in outcomes.items()}
+    leaves = parameters(arrays)
+    official, model = official_parameters(arrays, leaves), build(arrays).eval()
+    ours = our_parameters(official, model)
+    outcomes, loss = segments(load_official(model, model.state_dict() | ours), arrays)
+    return outcomes | gradients(loss, model, leaves, ours)
 
 
 def by_cluster(nll: Tensor, target: Tensor, bounds: list[int]) -> Tensor:
@@ -165,10 +155,3 @@ def in_length(memory: Tensor, length: int) -> Tensor:
     """The last rows, after zeros where there are too few."""
     missing = max(length - len(memory), 0)
     return torch.cat([memory.new_zeros(missing, *memory.shape[1:]), memory])[len(memory) + missing - length :]
-
-
-def furthest(ours: Tensor, claimed: Tensor) -> float:
-    """The error; infinite where it is NaN or the shapes differ."""
-    if ours.shape != claimed.shape:
-        return torch.inf
-    return float((ours.detach() - claimed).abs().nan_to_num(torch.inf).max())

@@ -46,7 +46,7 @@ def word2vec(arrays: Arrays) -> Arrays:
     counts, sample = arrays["counts"], float(arrays["sample_t"])
     outcomes |= {"noise": noise_distribution(counts), "cum_table": cumulative_table(counts)}
     outcomes |= {f"keep_{rule}": keep_probability(counts, sample, rule) for rule in ("paper", "code")}
-    return {name: value.detach() for name, value in outcomes.items()}
+    return outcomes
 
 
 FAMILIES = {"word2vec": word2vec}

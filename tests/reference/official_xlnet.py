@@ -5,107 +5,49 @@ a target have the query 0 in the authors' code, and its outcome is thrown away. 
 in the files; only for ``official_logits`` and ``official_loss`` it attends to all alike, as in that code.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import torch
 import torch.nn.functional as F
+from reference.leaves import gradients, parameters, with_eps
 from torch import Tensor, nn
-from torch.func import functional_call
 
 from rtx_lib.diagnostics.attention import record_attention
 from rtx_lib.layers import causal_mask
-from rtx_lib.models.xlnet import PADDING, XLNet, XLNetClassifier
+from rtx_lib.layers.official import load_official
+from rtx_lib.models.xlnet import PADDING, XLNet, XLNetClassifier, official_weights
 from rtx_lib.tasks.orders import rank_in_windows, rank_of, seen_under
 
 Arrays = dict[str, Tensor]
 
-# Of each layer, official names and ours; those of the attention have other shapes.
-ATTENTION = {"r": "r_proj_weight", "r_w_bias": "u", "r_r_bias": "v", "r_s_bias": "b", "seg_embed": "s"}
-LAYER = {f"rel_attn.{theirs}": f"attention.{ours}" for theirs, ours in ATTENTION.items()}
-LAYER |= {"rel_attn.o": "attention.out_proj.weight"}
-for _kind in ("weight", "bias"):
-    LAYER |= {f"rel_attn.layer_norm.{_kind}": f"norms.0.{_kind}", f"ff.layer_norm.{_kind}": f"norms.1.{_kind}"}
-    LAYER |= {f"ff.layer_{i}.{_kind}": f"feed_forward.linear{i}.{_kind}" for i in (1, 2)}
-MODEL = {"transformer.mask_emb": "w", "transformer.word_embedding.weight": "embedding.weight"}
-MODEL |= {"lm_loss.bias": "readout.bias"}
-HEAD = {"sequence_summary.summary": "summary", "logits_proj": "readout"}
-
-
-def our_parameters(official: Arrays, layers: int) -> Arrays:
-    """Ours from the official ones, as nodes of the graph; ``ValueError`` where one is left."""
-    used: set[str] = set()
-
-    def take(name: str) -> Tensor:
-        used.add(name)
-        return official[name]
-
-    ours = {name: take(theirs) for theirs, name in MODEL.items() if theirs in official}
-    ours["w"] = ours["w"].flatten()
-    ours["readout.weight"] = ours["embedding.weight"]
-    for i in range(layers):
-        at = f"transformer.layer.{i}"
-        for theirs, name in LAYER.items():
-            ours[f"blocks.{i}.{name}"] = take(f"{at}.{theirs}")
-        attention = f"blocks.{i}.attention"
-        rows = [take(f"{at}.rel_attn.{part}").flatten(1).T for part in "qkv"]  # (H K, D) each, of (D, H, K)
-        ours[f"{attention}.in_proj_weight"] = torch.cat(rows)
-        ours[f"{attention}.r_proj_weight"] = ours[f"{attention}.r_proj_weight"].flatten(1).T
-        ours[f"{attention}.out_proj.weight"] = ours[f"{attention}.out_proj.weight"].flatten(1)
-    if "logits_proj.bias" in official:
-        ours = {f"model.{name}": value for name, value in ours.items()}
-        heads = [(f"{theirs}.{kind}", f"{name}.{kind}") for theirs, name in HEAD.items() for kind in ("weight", "bias")]
-        ours |= {name: take(theirs) for theirs, name in heads}
-    if unknown := sorted(set(official) - used):
-        raise ValueError(f"path must hold parameters that the model has, also holds {unknown}")
-    return ours
-
 
 def build(arrays: Arrays) -> tuple[nn.Module, Arrays, Arrays]:
-    """A model of the file's sizes, the parameters by official names in float64, and these as ours."""
-    official = {n.removeprefix("p/"): v.double().requires_grad_() for n, v in arrays.items() if n.startswith("p/")}
-    vocabulary, width = official["transformer.word_embedding.weight"].shape
-    layers = 1 + max(int(name.split(".")[2]) for name in official if name.startswith("transformer.layer."))
-    _, heads, head_width = official["transformer.layer.0.rel_attn.q"].shape
-    if heads != int(arrays["n_head"]):
-        raise ValueError(f"path must hold parameters of n_head = {int(arrays['n_head'])} heads, got {heads}")
-    inner = len(official["transformer.layer.0.ff.layer_1.bias"])
-    sizes = {"width": width, "heads": heads, "layers": layers, "head_width": head_width, "inner": inner}
-    model: nn.Module = XLNet(vocabulary, **sizes)
-    unread = {"readout.bias"}
-    if "logits_proj.bias" in official:
-        model, unread = XLNetClassifier(model, len(official["logits_proj.bias"])), {"model.readout.bias"}
-    for module in model.modules():
-        if isinstance(module, nn.LayerNorm):
-            module.eps = float(arrays["layer_norm_eps"])
-    ours = our_parameters(official, layers)
-    for name, parameter in model.double().eval().named_parameters():
-        if name in ours and ours[name].shape != parameter.shape:  # others might be broadcast
-            shapes = f"{tuple(parameter.shape)}, got {tuple(ours[name].shape)}"
-            raise ValueError(f"path must hold a {name} of shape {shapes}")
-        if name not in ours and name not in unread:
-            raise ValueError(f"path must hold a {name}, got none")
-    return model, official, ours
+    """The file's model, its parameters by official names, and these as ours.
+
+    A file with ``logits_proj`` is of a classifier, and may leave out the bias of the words, which nothing reads there.
+    """
+    given = parameters(arrays)
+    heads = {"sequence_summary.summary": "summary", "logits_proj": "readout"}
+    ends = {f"{theirs}.{kind}": f"{ours}.{kind}" for theirs, ours in heads.items() for kind in ("weight", "bias")}
+    head = {ours: given[theirs] for theirs, ours in ends.items() if theirs in given}
+    body = {name: value for name, value in given.items() if name not in ends}
+    if head:
+        body.setdefault("lm_loss.bias", torch.zeros_like(body["transformer.word_embedding.weight"][:, 0]))
+    model: nn.Module = with_eps(arrays, XLNet.from_official(body))
+    ours = official_weights(body)
+    if head:
+        ours = {f"model.{name}": value for name, value in ours.items()} | head
+        model = load_official(XLNetClassifier(model, len(head["readout.bias"])), ours)
+    return model.eval(), given, ours
 
 
-class Within(nn.Module):
-    """The function of a model as a module, so that parameters can be put in their places."""
-
-    def __init__(self, model: nn.Module, function: Any) -> None:
-        super().__init__()
-        self.model, self.function = model, function
-
-    def forward(self) -> tuple[Arrays, Tensor]:
-        return self.function(self.model)
-
-
-def with_gradients(arrays: Arrays, function: Any) -> Arrays:
+def with_gradients(arrays: Arrays, function: Callable[[Any], tuple[Arrays, Tensor]]) -> Arrays:
     """What the function of the model gives, and the gradients of the loss that it returns, by official names."""
-    model, official, ours = build(arrays)
-    outcomes, loss = functional_call(Within(model, function), {f"model.{name}": v for name, v in ours.items()}, ())
-    found = torch.autograd.grad(loss, list(official.values()), allow_unused=True, materialize_grads=True)
-    outcomes |= {f"g/{name}": gradient for name, gradient in zip(official, found, strict=True)}
-    return {name: value.detach() for name, value in outcomes.items()}
+    model, given, ours = build(arrays)
+    outcomes, loss = function(model)
+    return outcomes | gradients(loss, model, given, ours)
 
 
 def streams_of(model: nn.Module, run: Any) -> tuple[list[Tensor], list[Tensor], Any]:
