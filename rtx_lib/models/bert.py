@@ -42,7 +42,7 @@ STD, EPS = 0.02, 1e-12
 GELU: dict[str, Activation] = {"gelu": F.gelu, "gelu_tanh": partial(F.gelu, approximate="tanh")}  # at most 5e-4 apart
 # What Hugging Face's names are here; the query, key and value of a layer lie in one matrix of ours.
 OFFICIAL = {
-    r"^(bert\.embeddings\.position_ids|cls\.predictions\.decoder\..*)$": "",  # numbers, and the table once more
+    r"^((bert\.)?embeddings\.position_ids|cls\.predictions\.decoder\..*)$": "",  # numbers, and the table once more
     r"^bert\.": "",
     r"\.gamma$": ".weight",
     r"\.beta$": ".bias",

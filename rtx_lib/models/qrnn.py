@@ -195,6 +195,7 @@ class QRNN(nn.Module):
 
         Window and pooling are no arrays.
         """
+        expect_choice("pooling", pooling, list(POOLINGS))
         weights = official_weights(arrays, window, pooling)
         rows, width, _ = weights["layers.0.conv.weight"].shape
         layers, size = sum(name.endswith("bias") for name in weights), rows // len(POOLINGS[pooling])
