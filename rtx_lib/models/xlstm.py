@@ -145,7 +145,7 @@ class MLSTM(nn.Module):
     bias
         Whether the maps have biases, but for the gates, which always have them.
     form, eps, chunk
-        As in :func:`mlstm`.
+        As in :func:`~rtx_lib.kernels.xlstm.mlstm`.
     blocks
         How many such layers stand on one another.
     """

@@ -107,10 +107,14 @@ class Run:
         Of the batches.
     history
         One entry for each step that was made.
-    position, state
-        Which piece of a stream came last, from 1, and the state behind it.
-    best, least
-        The weights at the best evaluation so far, or empty, and its metric.
+    position
+        Which piece of a stream came last, from 1.
+    state
+        What the model carries to the next piece.
+    best
+        The weights at the best evaluation so far, or empty.
+    least
+        Its metric.
     """
 
     model: nn.Module

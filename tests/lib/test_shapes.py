@@ -7,20 +7,22 @@ from torch import nn, tensor
 from rtx_lib.shapes import (
     at_hand,
     expect,
-    expect_all,
     expect_choice,
+    expect_fits,
+    expect_floats,
     expect_heads,
     expect_ids,
     expect_pair,
     expect_sentences,
     expect_share,
     expect_sizes,
+    expect_state,
     expect_tuple,
 )
 
 X, IDS, WEIGHT = torch.zeros(2, 3, 4), tensor([[1, 2, 3], [4, 5, 0]]), nn.Parameter(torch.zeros(1))
 STATE = (X, X[:, :0])
-SHAPES = [(2, "M", 4), (2, "M", 4)]
+SHAPES = {"k": (2, "M", 4), "v": (2, "M", 4)}
 META = X.to("meta")
 
 
@@ -34,10 +36,16 @@ def test_what_may_come_in_comes_out():
     assert expect_ids((IDS + 100).to("meta"), 6).is_meta, "values far away are not looked at"
     assert expect_pair((IDS[:1], IDS), 6, STATE)[1] is IDS and expect_pair((None, IDS), 6, None)[0] is None
     assert expect_sentences(IDS, 6)[1].tolist() == [[True, True, True], [True, True, False]]
-    assert expect_tuple(STATE, 2, "of two") is STATE and expect_all((X, X), SHAPES, "of two", like=X) == (X, X)
+    assert expect_tuple(STATE, 2, "of two") is STATE and expect_state((X, X), SHAPES, X) == (X, X)
+    assert [part.shape for part in expect_state(None, SHAPES, X)] == [(2, 0, 4), (2, 0, 4)]
+    (inner,) = expect_state(((X, X),), [SHAPES], X)
+    assert inner == (X, X) and expect_state(X, (2, 3, 4), X) is X
+    assert expect_floats(X, "B T D") is X and expect_floats(X + 0j, "B T D", complex=True).is_complex()
+    expect_fits("mask", None, (2, 3))
+    expect_fits("mask", torch.ones(1, 3, dtype=torch.bool), (2, 3))
     expect_sizes(width=1, layers=10**9)
     expect_choice("kind", None, ["a", None])
-    expect_share("dropout", 0)
+    expect_share(dropout=0)
     assert expect_heads(6, 2) == 3 and at_hand(X) and not at_hand(META)
 
 
@@ -69,14 +77,22 @@ REFUSED = {
         [X, X], 2, "one for each layer"
     ),
     "state must be a tuple of 3 entries, .* got 2 entries": lambda: expect_tuple(STATE, 3, "one for each layer"),
-    r"state\[1\] must have shape \(2, 3, 4\), got \(2, 0, 4\)": lambda: expect_all(STATE, SHAPES, "of two", like=X),
-    r"state\[0\] must be of torch.float64": lambda: expect_all(STATE, SHAPES, "of two", like=X.double()),
+    r"state\[1\] must have shape \(2, 3, 4\), got \(2, 0, 4\)": lambda: expect_state(STATE, SHAPES, X),
+    r"state\[0\] must be of torch.float64": lambda: expect_state(STATE, SHAPES, X.double()),
+    r"state must be a tuple of 2 entries, \(k, v\), got Tensor": lambda: expect_state(X, SHAPES, X),
+    r"state\[0\]\[1\] must be a tensor": lambda: expect_state(((X, None),), [SHAPES], X),
+    "x must hold floats, got torch.int64": lambda: expect_floats(IDS, "B T"),
+    "x must hold floats or complex": lambda: expect_floats(IDS, "B T", complex=True),
+    "mask must be a bool tensor, True = may attend, got torch.float32": lambda: expect_fits("mask", X, (2, 3, 4)),
+    r"mask must be broadcastable to \(2, 3\), got shape \(2, 2\)": lambda: expect_fits(
+        "mask", torch.ones(2, 2, dtype=torch.bool), (2, 3)
+    ),
     "layers must be at least 1, got 0": lambda: expect_sizes(width=1, layers=0),
     "width must be at least 1, got True": lambda: expect_sizes(width=True),
     "width must be at least 1, got 2.0": lambda: expect_sizes(width=2.0),
     r"kind must be one of \['a', 'b'\], got 'c'": lambda: expect_choice("kind", "c", ["a", "b"]),
-    "dropout must be from 0 to below 1, got 1$": lambda: expect_share("dropout", 1),
-    "dropout must be from 0 to below 1, got -0.1": lambda: expect_share("dropout", -0.1),
+    "dropout must be from 0 to below 1, got 1$": lambda: expect_share(dropout=1),
+    "dropout must be from 0 to below 1, got -0.1": lambda: expect_share(dropout=-0.1),
     "heads must divide width = 6, got 4": lambda: expect_heads(6, 4),
     "heads must be at least 1, got 0": lambda: expect_heads(6, 0),
 }
