@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import PathPatch
+from matplotlib.patches import FancyBboxPatch, PathPatch
 from matplotlib.text import Text
 
 from rtx_book.page.figure import to_svg
@@ -19,7 +19,7 @@ def words(drawn: Figure | Axes) -> list[str]:
 
 
 def check_inside(fig: Figure, *, apart: bool = True) -> None:
-    """Texts, titles and legends lie inside the figure, and no two of them overlap."""
+    """Texts, titles and legends lie inside the figure and whole in their boxes, and no two of them overlap."""
     fig.draw_without_rendering()
     for ax in fig.axes:
         texts = [text for text in (*ax.texts, ax.title) if text.get_text()]
@@ -27,6 +27,8 @@ def check_inside(fig: Figure, *, apart: bool = True) -> None:
         boxes = [artist.get_window_extent() for artist in (*texts, *legend)]
         for box in boxes:
             assert box.x0 >= 0 and box.x1 <= fig.bbox.width + 1 and box.y0 >= 0 and box.y1 <= fig.bbox.height
+        for frame in [patch.get_window_extent() for patch in ax.patches if isinstance(patch, FancyBboxPatch)]:
+            assert all(frame.containsx(box.x0) and frame.containsx(box.x1) for box in boxes if frame.overlaps(box))
         assert not apart or not any(one.overlaps(other) for one, other in combinations(boxes, 2))
 
 

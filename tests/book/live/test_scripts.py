@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+import pytest
 from support import needs
 from support.helpers import ROOT
 
@@ -65,8 +66,9 @@ def test_the_linter_finds_a_planted_fault(tmp_path):
     assert status == 1 and "no-undef" in said
 
 
-def test_without_npm_it_is_said_and_fails_only_where_all_is_required(tmp_path, monkeypatch):
-    monkeypatch.setattr(scripts.node, "command", lambda tool: None)
+@pytest.mark.parametrize("node", [None, ["node"]])
+def test_without_npm_it_is_said_and_fails_only_where_all_is_required(tmp_path, monkeypatch, node):
+    monkeypatch.setattr(scripts.node, "command", {"node": node, "npm": None}.get)
     monkeypatch.delenv("RTX_REQUIRE_ALL", raising=False)
     assert scripts.lint((), tmp_path) == (0, "The scripts of the pages are not linted: npm gave no eslint.")
     monkeypatch.setenv("RTX_REQUIRE_ALL", "1")

@@ -2,7 +2,7 @@
 
 import pytest
 from matplotlib.colors import to_hex
-from matplotlib.patches import Circle
+from matplotlib.patches import Circle, FancyBboxPatch
 
 from rtx_book.pictures.r_transformer import describe_reach, draw_reach, draw_windows
 from rtx_lib.plots import CYCLE
@@ -18,6 +18,8 @@ def lit(fig) -> list[list[int]]:
 
 def test_a_window_ends_at_its_output() -> None:
     assert lit(draw_windows()) == [[4, 5, 6], [6], [1, 2, 3, 4, 5, 6], [6]]
+    runs = [box.get_bbox() for box in draw_windows().axes[0].patches if isinstance(box, FancyBboxPatch)]
+    assert sorted(round((box.x0 + box.x1) / 2) for box in runs) == sorted([4, 5, 6, *range(1, 9)])
 
 
 @pytest.mark.parametrize(("window", "layers"), [(1, 1), (4, 1), (12, 1), (3, 2), (8, 3)])

@@ -129,6 +129,8 @@ def test_restarting_numbers_repeat_and_distances_do_not() -> None:
     assert "".join(word for word in words(ax) if word.isdigit()) == "0123012376543210"
     same, near = (text for text in words(ax) if " and " in text)
     assert same.startswith("1 and 1: the query cannot") and near.startswith("6 and 2: one is far")
+    marked = [box.get_bbox() for box in ax.patches if box.get_facecolor()[3]]
+    assert [((box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2) for box in marked] == [(1, 4.5), (5, 4.5), (1, 0), (5, 0)]
 
 
 # ---- shift

@@ -235,6 +235,8 @@ def test_a_table_of_none_of_some_and_of_all_records(tmp_path, monkeypatch):
     assert "| 2 of 3 | 2/2 |" in table(plan, tmp_path), "a record of another configuration is none"
     write(tmp_path, RNN, metrics={"loss": 0.25, "accuracy": 0.5})  # outside the race the first metric counts
     assert "| `tiny-rnn` | loss | 0.25 | 1 of 3 | none | none | 10 | 1,234 |" in table(Sweep("", [RNN]), tmp_path)
+    kinds = [make("adding", "gru", 0.01) for make in (race.trial, race.large, race.again)]
+    assert table(Sweep("", [RNN, *kinds]), tmp_path).count("| mse |") == 3, "every kind of race has the finish line"
 
 
 # The book's sweeps
