@@ -94,13 +94,9 @@ def layer_probes(layers: Callable[[Tensor], Sequence[Tensor]], task: Any, *, pen
     states: dict[str, list[Tensor]] = {}
     labels: dict[str, Tensor] = {}
     for split in ("train", "test"):
-        found: list[list[Tensor]] = []
-        marked = []
-        for x, y in task.batches(split, 250):
-            found.append([h.detach()[y >= 0] for h in layers(x)])
-            marked.append(y[y >= 0])
-        states[split] = [torch.cat(parts) for parts in zip(*found, strict=True)]
-        labels[split] = torch.cat(marked)
+        found = [([h.detach()[y >= 0] for h in layers(x)], y[y >= 0]) for x, y in task.batches(split, 250)]
+        states[split] = [torch.cat(parts) for parts in zip(*(own for own, _ in found), strict=True)]
+        labels[split] = torch.cat([marked for _, marked in found])
     return [
         class_probe(x, labels["train"], test_x, labels["test"], penalty=penalty)
         for x, test_x in zip(states["train"], states["test"], strict=True)

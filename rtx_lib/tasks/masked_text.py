@@ -17,7 +17,7 @@ from rtx_lib.shapes import expect_choice, expect_sizes
 from rtx_lib.tasks.both_ways import both_ways_loss, both_ways_metrics, neighbours
 from rtx_lib.tasks.corpora import SOURCES, Document, phrases
 from rtx_lib.tasks.masking import Masking
-from rtx_lib.tasks.splits import SEEDS, SPLITS, Rows, draw_batch, expect_part, run_through
+from rtx_lib.tasks.splits import SEEDS, SPLITS, Rows, draw_batch, run_through
 from rtx_lib.tasks.vocabulary import IGNORED, PAD, UNKNOWN, Vocabulary, pad_rows
 from rtx_lib.tasks.windows import symbol_count, symbol_loss, symbol_metrics
 
@@ -132,7 +132,8 @@ class MaskedText:
     """
 
     files = SOURCES
-    batches, loss, metrics, weight = run_through, symbol_loss, symbol_metrics, symbol_count  # methods, written once
+    batch, batches = draw_batch, run_through  # methods, written once
+    loss, metrics, weight = symbol_loss, symbol_metrics, symbol_count
 
     def __init__(
         self,
@@ -164,21 +165,9 @@ class MaskedText:
         self.name += ("" if share == 0.15 else f"-{share:g}") + (f"-{copies}-copies" if copies else "")
         fixed = {split: torch.Generator().manual_seed(_SEEDS[split]) for split in SPLITS}
         data = {split: self._whole(split, fixed[split]) for split in SPLITS}
-        self._lay_out = at_places if places else whole
-        self.splits = Rows(data, lay_out=self._lay_out)
+        self.splits = Rows(data, self._draw, at_places if places else whole)
         masks = [data["train"], *(self._whole("train", fixed["train"]) for _ in range((self.copies or 1) - 1))]
         self._copies = [torch.stack(parts) for parts in zip(*masks, strict=True)]  # x and y (copies, N, length)
-
-    def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Any, Tensor]:
-        """x and y of `size` rows, drawn with replacement."""
-        if split != "train":
-            return self.splits.batch(split, size, generator)
-        expect_part(split, size)
-        places = torch.randint(len(self.rows.ids["train"]), (size,), generator=generator)
-        if self.copies is None:
-            return self._lay_out(*self.masked("train", places, generator))
-        which = torch.randint(self.copies, places.shape, generator=generator)
-        return self._lay_out(*(part[which, places] for part in self._copies))
 
     def masked(self, split: str, places: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """x and y of some rows of a split, under a new mask."""
@@ -223,6 +212,13 @@ class MaskedText:
             "unigram loss": -p[label].log().mean().item(),
             "no context loss": -given.log().mean().item(),
         }
+
+    def _draw(self, size: int, generator: torch.Generator) -> tuple[Tensor, ...]:
+        places = torch.randint(len(self.rows.ids["train"]), (size,), generator=generator)
+        if self.copies is None:
+            return self.masked("train", places, generator)
+        which = torch.randint(self.copies, places.shape, generator=generator)
+        return tuple(part[which, places] for part in self._copies)
 
     def _whole(self, split: str, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         x, y = self.masked(split, torch.arange(len(self.rows.ids[split])), generator)

@@ -74,24 +74,24 @@ class PolyphonicMusic:
         rolls = [roll for split in SPLITS for roll in tunes[split]]
         self._frames = torch.from_numpy(np.concatenate(rolls))
         sizes = torch.tensor([len(roll) for roll in rolls])
-        self._firsts, self._predictions = sizes.cumsum(0) - sizes, sizes - 1
-        places = torch.arange(len(rolls)).split([len(tunes[split]) for split in SPLITS])
-        self.splits = Rows({split: (own,) for split, own in zip(SPLITS, places, strict=True)}, lay_out=self._whole)
+        counts = [len(tunes[split]) for split in SPLITS]
+        firsts, predictions = (sizes.cumsum(0) - sizes).split(counts), (sizes - 1).split(counts)
+        self.splits = Rows(dict(zip(SPLITS, zip(firsts, predictions, strict=True), strict=True)), lay_out=self._cut)
 
     def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """x, y (size, T, 88): tunes, or windows of tunes, drawn with replacement; T is the longest of them."""
         if self.length is None:
             return self.splits.batch(split, size, generator)
         expect_part(split, size)
-        (own,) = self.splits.finite(split)
-        ends = self._predictions[own].cumsum(0)
+        firsts, predictions = self.splits.finite(split)
+        ends = predictions.cumsum(0)
         places = torch.randint(int(ends[-1]), (size,), generator=generator)
-        tunes = own[torch.searchsorted(ends, places, right=True)]  # as likely as they have predictions
-        lengths = self._predictions[tunes].clamp(max=self.length)
+        tunes = torch.searchsorted(ends, places, right=True)  # as likely as they have predictions
+        lengths = predictions[tunes].clamp(max=self.length)
         # Not torch.randint, because every tune has a bound of its own.
-        bounds = self._predictions[tunes] - lengths + 1
+        bounds = predictions[tunes] - lengths + 1
         starts = (torch.rand(size, generator=generator, dtype=torch.float64) * bounds).long()
-        return self._cut(self._firsts[tunes] + starts, lengths)
+        return self._cut(firsts[tunes] + starts, lengths)
 
     def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
         """NLL in nats, the mean over the frames that count, or their sum; prediction (B, T, 88) logits, y the same."""
@@ -116,9 +116,6 @@ class PolyphonicMusic:
             "note frequencies": -((test.sum(0) * frequencies.log()).sum() / frames).item(),
             "note transitions": -((test * transitions.log()).sum() / frames).item(),
         }
-
-    def _whole(self, tunes: Tensor) -> tuple[Tensor, Tensor]:
-        return self._cut(self._firsts[tunes], self._predictions[tunes])
 
     def _cut(self, starts: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """x, y (B, T, 88): in row b `lengths[b]` predictions from the frame `starts[b]` on."""

@@ -10,7 +10,7 @@ from torch import Tensor
 from rtx_lib.shapes import expect_choice, expect_sizes
 from rtx_lib.tasks.bert_data import join_pair
 from rtx_lib.tasks.corpora import SOURCES, WITH_DOCUMENTS, documents
-from rtx_lib.tasks.splits import SEEDS, SPLITS, Rows, expect_part, last_step_loss, last_step_metrics, run_through
+from rtx_lib.tasks.splits import SEEDS, SPLITS, Rows, draw_batch, last_step_loss, last_step_metrics, run_through
 from rtx_lib.tasks.vocabulary import PAD, Vocabulary, pad_rows
 
 KINDS = ("next", "order")
@@ -53,7 +53,8 @@ class SentencePairs:
     """
 
     files, output_size = SOURCES, 2
-    batches, loss, metrics = run_through, last_step_loss, last_step_metrics  # methods, written once in splits.py
+    batch, batches = draw_batch, run_through  # methods, written once in splits.py
+    loss, metrics = last_step_loss, last_step_metrics
 
     def __init__(
         self,
@@ -88,16 +89,8 @@ class SentencePairs:
             # Each pair twice, as it is and changed.
             others = self._others(split, torch.arange(len(pairs)), torch.Generator().manual_seed(_SEEDS[split]))
             rows[split] = 2 * first + torch.arange(2 * len(pairs)), first + others.repeat_interleave(2)
-        self.splits = Rows(rows, lay_out=self._lay_out)
+        self.splits = Rows(rows, self._draw, self._lay_out)
         self._rarity = self._count(self._pairs[: len(self._homes["train"])])
-
-    def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[tuple[Tensor, Tensor], Tensor]:
-        """x and y of `size` pairs, drawn with replacement; those of "train" are changed anew."""
-        if split != "train":
-            return self.splits.batch(split, size, generator)
-        expect_part(split, size)
-        places = torch.randint(2 * len(self._homes["train"]), (size,), generator=generator)
-        return self._lay_out(places, self._others("train", places // 2, generator))
 
     def overlap(self, x: tuple[Tensor, Tensor]) -> Tensor:
         """Of each row (B,) how much its two pieces share, float64: the summed rarity of the words that both have."""
@@ -146,6 +139,11 @@ class SentencePairs:
         while (same := home[others] == home[places]).any():
             others[same] = torch.randint(len(home), (int(same.sum()),), generator=generator)
         return others
+
+    def _draw(self, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """Rows of "train", changed anew."""
+        places = torch.randint(2 * len(self._homes["train"]), (size,), generator=generator)
+        return places, self._others("train", places // 2, generator)
 
     def _lay_out(self, places: Tensor, others: Tensor) -> tuple[tuple[Tensor, Tensor], Tensor]:
         """Rows by twice the number of their pair, plus 1 for a changed one."""

@@ -31,8 +31,9 @@ def expect_part(split: str, size: int) -> None:
 class Rows:
     """The rows of a task's splits, each a tuple of tensors, and how they are laid out as a batch.
 
-    `data` holds splits that are read. Where there is `draw`, "train" is endless, and `draw(size, generator)` gives rows
-    of it; the finite splits are drawn when first asked for, the same for everybody.
+    `data` holds splits that are read. Where there is `draw`, `draw(size, generator)` gives the rows of a batch of
+    "train", which is endless if it is not in `data`; so are finite splits drawn that are not, when first asked for, the
+    same for everybody.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class Rows:
         self._lay_out, self._data, self._draw = lay_out, dict(data or {}), draw
 
     def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Any, Tensor]:
-        """`size` rows, fresh from an endless split and with replacement from a finite one."""
+        """`size` rows, fresh ones of "train" where there is `draw`, else with replacement from those that there are."""
         expect_part(split, size)
         if self._draw and split == "train":
             return self._lay_out(*self._draw(size, generator))
@@ -55,7 +56,7 @@ class Rows:
     def batches(self, split: str, size: int) -> Iterator[tuple[Any, Tensor]]:
         """Run once through a finite split, `size` rows at a time; the last piece may be smaller."""
         expect_part(split, size)
-        if self._draw and split == "train":
+        if split == "train" and split not in self._data:
             raise ValueError("split must be 'valid' or 'test', for 'train' has no end (use batch), got 'train'")
         pieces = zip(*(tensor.split(size) for tensor in self.finite(split)), strict=True)
         return (self._lay_out(*rows) for rows in pieces)

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from rtx_lib.shapes import expect_choice, expect_sizes
-from rtx_lib.tasks.corpora import SENSES, SOURCES, TAGGED, senses, tagged
+from rtx_lib.tasks.corpora import SENSES, SOURCES, TAGGED, Sentence, senses, tagged
 from rtx_lib.tasks.sentence_classes import frame
 from rtx_lib.tasks.splits import SPLITS, Rows, draw_batch, run_through
 from rtx_lib.tasks.vocabulary import IGNORED, PAD, Vocabulary, pad_rows, trim
 from rtx_lib.tasks.windows import symbol_count, symbol_loss, symbol_metrics
-
-
-def _framed(ids: list[list[int]], labels: list[list[int]], around: Sequence[int], length: int) -> tuple[Tensor, Tensor]:
-    """Rows of ids and their labels, padded; what stands around a row has no label."""
-    x = [frame(row, around, length) for row in ids]
-    y = [frame(row, [IGNORED] * len(around), length) for row in labels]
-    return pad_rows(x), pad_rows(y, IGNORED)
 
 
 def _baselines(task: Any) -> dict[str, float]:
@@ -74,7 +66,8 @@ class PartsOfSpeech:
         The most ids of a row; longer sentences lose their end.
     """
 
-    files, pad = SOURCES, PAD
+    files, pad, kind = SOURCES, PAD, "tags"
+    sources: tuple[str, ...] = TAGGED
     batch, batches = draw_batch, run_through  # methods, written once
     loss, metrics, weight, baselines = symbol_loss, symbol_metrics, symbol_count, _baselines
 
@@ -87,27 +80,38 @@ class PartsOfSpeech:
         framed: bool = False,
         length: int = 64,
     ) -> None:
-        expect_choice("source", source, TAGGED)
+        expect_choice("source", source, self.sources)
         expect_sizes(length=(length, 3))
         self.source, self.framed, self.length = source, framed, length
-        self.name = f"tags-{source}"
-        texts = tagged(source)
+        self.name = f"{self.kind}-{source}"
+        texts = self._read(source)
         self.words = Vocabulary.of((row.words for row in texts["train"]), size) if words is None else words
         self.vocabulary = self.input_size = len(self.words)
         around = self.words.require("[CLS]", "[SEP]") if framed else ()
-        self.tags = tuple(sorted({tag for row in texts["train"] for tag in row.tags}))
+        self.tags = tuple(sorted({tag for row in texts["train"] for tag in row.tags if tag}))
         self.output_size = len(self.tags)
-        number = {tag: place for place, tag in enumerate(self.tags)}
-        data = {}
+        number, room, data = {tag: place for place, tag in enumerate(self.tags)}, length - len(around), {}
         for split in SPLITS:
-            rows = [row for row in texts[split] if any(tag in number for tag in row.tags[: length - len(around)])]
-            rows.sort(key=lambda row: len(row.words))
-            labels = [[number.get(tag, IGNORED) for tag in row.tags] for row in rows]
-            data[split] = _framed([self.words.ids(row.words) for row in rows], labels, around, length)
+            x, y = [], []
+            for row in texts[split]:
+                begin = self._begin(row, room)
+                labels = [number.get(tag, IGNORED) for tag in row.tags[begin : begin + room]]
+                if any(label != IGNORED for label in labels):
+                    x.append(frame(self.words.ids(row.words[begin : begin + room]), around, length))
+                    y.append(frame(labels, [IGNORED] * len(around), length))
+            data[split] = (pad_rows(x), pad_rows(y, IGNORED))
         self.splits = Rows(data, lay_out=trim)
 
+    def _read(self, source: str) -> dict[str, list[Sentence]]:
+        """By split the sentences in their order, with tags; a word without a label has the tag ""."""
+        return {split: sorted(rows, key=lambda row: len(row.words)) for split, rows in tagged(source).items()}
 
-class WordSense:
+    def _begin(self, row: Sentence, room: int) -> int:
+        """The first word that is read of a sentence, if there is room for so many."""
+        return 0
+
+
+class WordSense(PartsOfSpeech):
     """Name the sense that one word has in its sentence.
 
     ::
@@ -134,36 +138,17 @@ class WordSense:
         The most ids of a row. Of a longer sentence a window around the word is taken.
     """
 
-    files, pad = SOURCES, PAD
-    batch, batches = draw_batch, run_through  # methods, written once
-    loss, metrics, weight, baselines = symbol_loss, symbol_metrics, symbol_count, _baselines
+    sources, kind = SENSES, "senses"
 
-    def __init__(
-        self,
-        source: str = "interest",
-        *,
-        size: int = 4_000,
-        words: Vocabulary | None = None,
-        framed: bool = False,
-        length: int = 64,
-    ) -> None:
-        expect_choice("source", source, SENSES)
-        expect_sizes(length=(length, 3))
-        self.source, self.framed, self.length = source, framed, length
-        self.name = f"senses-{source}"
-        texts = senses(source)
-        self.words = Vocabulary.of((row.words for row in texts["train"]), size) if words is None else words
-        self.vocabulary = self.input_size = len(self.words)
-        around = self.words.require("[CLS]", "[SEP]") if framed else ()
-        self.senses = tuple(sorted({row.sense for row in texts["train"]}))
-        self.output_size = len(self.senses)
-        data, room = {}, length - len(around)
-        for split in SPLITS:
-            ids, labels = [], []
-            for row in texts[split]:
-                begin = max(0, min(row.place - room // 2, len(row.words) - room))
-                ids.append(self.words.ids(row.words[begin : begin + room]))
-                labels.append([IGNORED] * len(ids[-1]))
-                labels[-1][row.place - begin] = self.senses.index(row.sense)
-            data[split] = _framed(ids, labels, around, length)
-        self.splits = Rows(data, lay_out=trim)
+    def __init__(self, source: str = "interest", **options: Any) -> None:
+        super().__init__(source, **options)
+        self.senses = self.tags
+
+    def _read(self, source: str) -> dict[str, list[Sentence]]:
+        def marked(row: Sentence) -> Sentence:
+            return row._replace(tags=[row.sense if place == row.place else "" for place in range(len(row.words))])
+
+        return {split: [marked(row) for row in rows] for split, rows in senses(source).items()}
+
+    def _begin(self, row: Sentence, room: int) -> int:
+        return max(0, min(row.place - room // 2, len(row.words) - room))
