@@ -151,11 +151,12 @@ def expect_fits(name: str, value: object, shape: tuple[int, ...], kind: str = "b
         raise ValueError(f"{name} must be broadcastable to {shape}, got shape {tuple(value.shape)}")
 
 
-def expect_sizes(**sizes: int) -> None:
-    """Every size is a whole number of at least 1."""
-    for name, size in sizes.items():
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise ValueError(f"{name} must be at least 1, got {size!r}")
+def expect_sizes(**sizes: int | tuple[int, int]) -> None:
+    """Every size is a whole number of at least 1, or of a pair (size, least) at least the latter."""
+    for name, given in sizes.items():
+        size, least = given if isinstance(given, tuple) else (given, 1)
+        if isinstance(size, bool) or not isinstance(size, int) or size < least:
+            raise ValueError(f"{name} must be at least {least}, got {size!r}")
 
 
 def expect_choice(name: str, value: str | None, choices: Sequence[str | None]) -> None:

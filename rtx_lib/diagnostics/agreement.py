@@ -2,6 +2,8 @@
 
 from torch import Tensor
 
+from rtx_lib.shapes import expect
+
 
 def error(ours: Tensor, theirs: Tensor) -> float:
     """max|ours - theirs| / max|theirs| over the whole arrays: the largest difference, relative to the reference.
@@ -15,10 +17,8 @@ def error(ours: Tensor, theirs: Tensor) -> float:
     theirs
         The reference, of the same shape; not 0 everywhere.
     """
-    if ours.shape != theirs.shape:
-        raise ValueError(f"ours must have the shape of theirs, {tuple(theirs.shape)}, got {tuple(ours.shape)}")
     theirs = theirs.detach()
-    ours = ours.detach().to(theirs.device)
+    ours = expect(ours, tuple(theirs.shape), "ours").detach().to(theirs.device)
     if not (largest := theirs.abs().max()):
         raise ValueError("theirs must not be 0 everywhere: there is nothing to relate a difference to")
     return float((ours - theirs).abs().max() / largest)

@@ -7,13 +7,15 @@ compare the three by Kendall's rank correlation.
 """
 
 import math
+import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
 
-from rtx_lib.diagnostics.hooks import Hook, embedded, hooked, taps
+from rtx_lib.diagnostics.hooks import Hook, embedded, hooked, leaf, taps
+from rtx_lib.shapes import expect, expect_choice, expect_sizes
 
 TAP = "weights_tap"
 Recorded = tuple[str, Tensor]
@@ -56,22 +58,18 @@ def ablate_heads(
         reads all the keys it may see alike, so that only the choice is lost. A weight of exactly 0 counts as one
         that may not be seen; a float32 softmax also gives 0 to scores about 100 below its largest.
     """
-    if to not in ("zero", "uniform"):
-        raise ValueError(f"to must be 'zero' or 'uniform', got {to!r}")
+    expect_choice("to", to, ("zero", "uniform"))
     found = taps(model, TAP)
     chosen = dict(heads) if isinstance(heads, Mapping) else dict.fromkeys(found, heads)
-    for name, numbers in chosen.items():
-        if name not in found:
-            raise ValueError(f"heads must name modules out of {sorted(found)}, got {name!r}")
-        if min(numbers, default=0) < 0:
-            raise ValueError(f"heads must be counted from 0, got {list(numbers)}")
+    for name in chosen:
+        expect_choice("heads", name, sorted(found))
 
     def ablation(numbers: Sequence[int]) -> Hook:
         def ablate(module: nn.Module, args: object, weights: Tensor) -> Tensor:
             changed = (weights if weights.ndim == 4 else weights.unsqueeze(1)).clone()  # (B, H, T, S)
-            if max(numbers, default=-1) >= changed.shape[1]:
-                raise ValueError(f"heads must be below {changed.shape[1]}, the number of heads, got {list(numbers)}")
             for head in numbers:
+                if not 0 <= head < changed.shape[1]:
+                    raise ValueError(f"heads must be from 0 to {changed.shape[1] - 1}, got {head}")
                 seen = (changed[:, head] > 0).to(changed.dtype)  # (B, T, S)
                 changed[:, head] = 0 if to == "zero" else seen / seen.sum(-1, keepdim=True).clamp(min=1)
             return changed.view_as(weights)
@@ -98,8 +96,7 @@ def attention_window(model: nn.Module, size: int, far: Sequence[int] = ()) -> It
     far
         Distances from ``size`` on whose keys it sees as well.
     """
-    if size < 1:
-        raise ValueError(f"size must be at least 1, got {size}")
+    expect_sizes(size=size)
 
     def hide(module: nn.Module, args: object, weights: Tensor) -> Tensor:
         T, S = weights.shape[-2:]
@@ -129,10 +126,10 @@ def weight_by_distance(weights: Tensor, first: int) -> Tensor:
     -------
     (..., first); entry d is the mean over the queries i = first, ..., T - 1 of their weight on key i - d.
     """
-    if weights.ndim < 2 or weights.shape[-1] != weights.shape[-2]:
-        raise ValueError(f"weights must have shape (..., T, T), got {tuple(weights.shape)}")
-    if not 1 <= first < weights.shape[-1]:
-        raise ValueError(f"first must be from 1 to {weights.shape[-1] - 1}, got {first}")
+    T = weights.shape[-1]
+    expect(weights, (*weights.shape[:-2], T, T), "weights")
+    if not 1 <= first < T:
+        raise ValueError(f"first must be from 1 to {T - 1}, got {first}")
     late = weights[..., first:, :]  # (..., T - first, T)
     return torch.stack([late.diagonal(first - d, -2, -1).mean(-1) for d in range(first)], dim=-1)
 
@@ -148,10 +145,8 @@ def gradient_saliency(score: Callable[[], Tensor], embedding: nn.Module) -> Tens
     embedding
         The module that turns ids (B, S) into e, (B, S, D).
     """
-    with torch.enable_grad(), embedded(embedding, "score") as leaves:
+    with torch.enable_grad(), embedded(embedding, leaf) as leaves:
         total = score().sum()
-    if not total.requires_grad:
-        raise ValueError("score must carry a gradient, got one without (was it computed under no_grad?)")
     (gradient,) = torch.autograd.grad(total, leaves, allow_unused=True)
     if gradient is None:  # the score does not depend on any token
         gradient = torch.zeros_like(leaves[0])
@@ -176,20 +171,15 @@ def leave_one_out(score: Callable[[Tensor], Tensor], ids: Tensor, replacement: i
     batch
         How many variants are scored at once.
     """
-    if ids.ndim != 2 or ids.shape[0] != 1 or ids.shape[1] < 1:
-        raise ValueError(f"ids must have shape (1, S) with S at least 1, got {tuple(ids.shape)}")
-    if batch < 1:
-        raise ValueError(f"batch must be at least 1, got {batch}")
+    expect(ids, (1, "S"), "ids")
+    expect_sizes(batch=batch)
     variants = ids.repeat(ids.shape[1], 1)  # (S, S)
     variants.fill_diagonal_(replacement)
     scores = []
     for some in (ids, *variants.split(batch)):
         value = score(some)
         value = value.unsqueeze(0) if value.ndim == 0 else value
-        if value.shape[0] != len(some):
-            shape = tuple(value.shape)
-            raise ValueError(f"score must return one score for each of {len(some)} rows, got shape {shape}")
-        scores.append(value)
+        scores.append(expect(value, (len(some), *value.shape[1:]), "score"))
     return scores[0] - torch.cat(scores[1:])
 
 
@@ -200,8 +190,8 @@ def kendall_tau(a: Tensor, b: Tensor) -> float:
     pairs in all, n_a and n_b of them tied in a and in b (Kendall 1945). Where all of a or all of b are tied no
     order exists and the result is NaN. Memory grows with n^2.
     """
-    if a.ndim != 1 or a.shape != b.shape or len(a) < 2:
-        raise ValueError(f"a and b must be of one shape (n,), n at least 2, got {tuple(a.shape)} and {tuple(b.shape)}")
+    expect(a, "n", "a")
+    expect(b, a.shape, "b")
     if a.isnan().any() or b.isnan().any():
         raise ValueError("a and b must not hold NaN")
     above = [torch.triu_indices(len(a), len(a), 1, device=side.device) for side in (a, b)]
@@ -223,10 +213,8 @@ def rank_agreement(one: Sequence[Tensor], other: Sequence[Tensor]) -> tuple[floa
     The mean over the sentences, and half the width of its 95 % interval (1.96 standard errors; NaN for a single
     sentence).
     """
-    shapes, others = ([tuple(m.shape) for m in maps] for maps in (one, other))
-    if not shapes or shapes != others:
-        raise ValueError(f"one and other must hold maps of the same shapes, at least one, got {shapes} and {others}")
-    means = [math.fsum(map(kendall_tau, a, b)) / len(a) for a, b in zip(one, other, strict=True)]
+    pairs = [zip(a, b, strict=True) for a, b in zip(one, other, strict=True)]
+    means = [statistics.fmean(kendall_tau(*rows) for rows in pair) for pair in pairs]
     taus = torch.tensor(means, dtype=torch.float64)  # (sentences,)
     error = float(taus.std()) / math.sqrt(len(taus)) if len(taus) > 1 else math.nan
     return float(taus.mean()), 1.96 * error

@@ -15,6 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from rtx_lib.shapes import expect, expect_ids, expect_sizes
+
 Pieces = Iterable[tuple[Tensor, Tensor]]  # x, y (B, T), in which row i goes on in row i of the next
 
 
@@ -31,13 +33,12 @@ def context_losses(
         If given, the c tokens are fed in pieces of so many, the state carried on; the first may be shorter, so that
         the last is whole and ends at t - 1. If None, they are one piece.
     """
-    _check_ids(1, ids=ids, targets=targets)
-    _check_whole(1, contexts=contexts, segment=[] if segment is None else [segment])
-    first, last = int(targets.min()), int(targets.max())
-    if not (contexts and max(contexts) <= first and last < len(ids)):
-        lengths = f"contexts {list(contexts)} must be at least one, and targets not before the longest"
-        raise ValueError(f"{lengths} and below {len(ids)}, the length of ids, got targets from {first} to {last}")
     ids, targets = ids.cpu().long(), targets.cpu().long()
+    expect_ids(ids[None], None, "ids")
+    expect_ids(targets[None], len(ids), "targets")
+    expect_sizes(contexts=min(contexts), segment=1 if segment is None else segment)
+    if max(contexts) > targets.min():
+        raise ValueError(f"targets must not be before the longest of contexts, {max(contexts)}, got {targets.min()}")
     losses = torch.empty(len(contexts), len(targets), dtype=torch.float64)
     with _frozen(model):
         for row, c in zip(losses, contexts, strict=True):
@@ -61,20 +62,13 @@ def loss_by_position(model: nn.Module, pieces: Pieces, *, skip: int = 0) -> Tens
     skip
         How many pieces are read first and not counted: those in which the memory is still filling.
     """
-    _check_whole(0, skip=[skip])
+    expect_sizes(skip=(skip, 0))
     losses: list[Tensor] = []  # of each piece, (T,)
-    state = shape = None
+    state = None
     with _frozen(model):
         for x, y in pieces:
-            _check_ids(2, x=x, y=y)
-            shape = shape or y.shape
-            if not x.shape == y.shape == shape:
-                got = f"x {tuple(x.shape)} and y {tuple(y.shape)}"
-                raise ValueError(f"pieces must all have the shape of the first y, {tuple(shape)}, got {got}")
             prediction, state = _run(model, x, state)
             losses.append(_nll(prediction, y).mean(0))
-    if len(losses) <= skip:
-        raise ValueError(f"skip must leave one of {len(losses)} pieces to count, got {skip}")
     return torch.stack(losses[skip:]).mean(0)
 
 
@@ -90,17 +84,15 @@ def stream_losses(model: nn.Module, ids: Tensor, *, segment: int, memory: int | 
     memory
         If given, ``model.memory`` is set to it; afterwards it is as before.
     """
-    _check_ids(1, ids=ids)
-    _check_whole(1, segment=[segment])
-    _check_whole(0, memory=[] if memory is None else [memory])
-    if len(ids) < 2:
-        raise ValueError(f"ids must hold two tokens at least, got {len(ids)}")
+    ids = ids.cpu().long()[None]  # (1, L)
+    expect_ids(ids, None, "ids")
+    expect_sizes(segment=segment)
     rows, state = [], None
     with _frozen(model), _remembering(model, memory):
-        for x in ids.cpu().long()[None].split(segment, dim=1):
+        for x in ids.split(segment, dim=1):
             y, state = _run(model, x, state)
             rows.append(y)
-    losses = _nll(torch.cat(rows, dim=1)[:, :-1], ids.cpu().long()[None, 1:])[0]
+    losses = _nll(torch.cat(rows, dim=1)[:, :-1], ids[:, 1:])[0]
     return F.pad(losses, (1, 0))
 
 
@@ -117,10 +109,6 @@ def loss_against_memory(
     memories
         Whole numbers, at least 0.
     """
-    _expect_memory(model)
-    if not callable(pieces):
-        raise ValueError(f"pieces must be a function that gives them anew, got {type(pieces).__name__}")
-    _check_whole(0, memories=memories)
     losses = []
     for memory in memories:
         with _remembering(model, memory):
@@ -162,8 +150,7 @@ def relative_gain(losses: Mapping[str, Tensor], c: int, wider: int, *, share: fl
         equally hard the earlier ones are taken.
     """
     table = _stack(losses)  # (models, C, N)
-    _check_whole(0, c=[c], wider=[wider])
-    if max(c, wider) >= table.shape[1]:
+    if not (0 <= c < table.shape[1] and 0 <= wider < table.shape[1]):
         raise ValueError(f"c and wider must be rows of losses, from 0 to {table.shape[1] - 1}, got {c} and {wider}")
     if not 0 < share <= 1:
         raise ValueError(f"share must be above 0 and at most 1, got {share}")
@@ -189,7 +176,6 @@ def relative_effective_context_length(
     contexts
         The lengths that the rows of ``losses`` belong to: at least two, increasing in equal steps.
     """
-    _check_whole(1, contexts=contexts)
     rows, steps = _stack(losses).shape[1], torch.tensor([*contexts]).diff()
     if len(contexts) != rows or rows < 2 or steps[0] < 1 or (steps != steps[0]).any():
         condition = f"at least two lengths in equal steps upwards, one for each of the {rows} rows of losses"
@@ -221,7 +207,9 @@ def _remembering(model: nn.Module, memory: int | None) -> Iterator[None]:
     if memory is None:
         yield
         return
-    _expect_memory(model)
+    if not hasattr(model, "memory"):
+        raise ValueError(f"model must have an attribute memory, got {type(model).__name__} without")
+    expect_sizes(memory=(memory, 0))
     before = model.memory
     model.memory = memory  # type: ignore[assignment]
     try:
@@ -230,48 +218,20 @@ def _remembering(model: nn.Module, memory: int | None) -> Iterator[None]:
         model.memory = before
 
 
-def _expect_memory(model: nn.Module) -> None:
-    if not hasattr(model, "memory"):
-        raise ValueError(f"model must have an attribute memory, got {type(model).__name__} without")
-
-
 def _run(model: nn.Module, x: Tensor, state: Any) -> tuple[Tensor, Any]:
-    result = model(x.to(next(model.parameters(), x).device), state)
-    if not isinstance(result, tuple) or len(result) != 2 or result[0].ndim != 3 or result[0].shape[:2] != x.shape:
-        got = tuple(result[0].shape) if isinstance(result, tuple) else type(result).__name__
-        raise ValueError(f"model must give (y, state) with y of shape {(*x.shape, 'V')}, got {got}")
-    return result
+    y, state = model(x.to(next(model.parameters(), x).device), state)
+    return expect(y, (*x.shape, "V"), "the model's y"), state
 
 
 def _nll(y: Tensor, target: Tensor) -> Tensor:
     """-log p(target) (B, T) under y (B, T, V)."""
-    if target.min() < 0 or target.max() >= y.shape[-1]:
-        wrong = target.min() if target.min() < 0 else target.max()
-        raise ValueError(f"model must give a y for every symbol, got {y.shape[-1]} of them and the symbol {wrong}")
+    expect_ids(expect(target, y.shape[:2], "the symbols"), y.shape[-1], "the symbols")
     return F.cross_entropy(y.double().mT, target.to(y.device, torch.long), reduction="none").cpu()
 
 
 def _stack(losses: Mapping[str, Tensor]) -> Tensor:
     """(models, C, N), checked."""
-    shapes = [tuple(table.shape) for table in losses.values()]
-    if len(set(shapes)) != 1 or len(shapes[0]) != 2 or 0 in shapes[0]:
-        raise ValueError(f"losses must hold tables of one shape (C, N), at least one, got shapes {shapes}")
-    for name, table in losses.items():
-        if not table.isfinite().all():
-            raise ValueError(f"losses must be finite, got others in those of {name!r}")
-    return torch.stack([table.detach().cpu().double() for table in losses.values()])
-
-
-def _check_ids(dimensions: int, **arrays: object) -> None:
-    for name, ids in arrays.items():
-        got = f"{ids.dtype} of shape {tuple(ids.shape)}" if isinstance(ids, Tensor) else type(ids).__name__
-        whole = isinstance(ids, Tensor) and not (ids.is_floating_point() or ids.dtype == torch.bool)
-        if not (isinstance(ids, Tensor) and whole and ids.ndim == dimensions and ids.numel()):
-            raise ValueError(f"{name} must be whole numbers in a tensor with {dimensions} axes, not empty, got {got}")
-
-
-def _check_whole(least: int, **numbers: Sequence[int]) -> None:
-    for name, values in numbers.items():
-        for value in values:
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ValueError(f"{name} must be whole numbers from {least} on, got {value!r}")
+    tables = torch.stack([expect(table, "C N", "losses").detach().cpu().double() for table in losses.values()])
+    if not tables.isfinite().all():
+        raise ValueError("losses must be finite, got others")
+    return tables

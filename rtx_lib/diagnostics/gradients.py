@@ -76,8 +76,6 @@ def step_jacobians(states: Sequence[Tensor], weight_hh: Tensor) -> Tensor:
     -------
     (T-1, B, H, H); entry [t-1, b] is dh_{t+1}/dh_t of sequence b, rows are components of h_{t+1}.
     """
-    if len(states) < 2:
-        raise ValueError(f"states must hold at least 2 steps, got {len(states)}")
     h = torch.stack(list(states[1:])).detach()  # (T-1, B, H)
     return (1 - h**2).unsqueeze(-1) * weight_hh.detach()
 

@@ -6,6 +6,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from rtx_lib.shapes import expect
+
 Hook = Callable[[nn.Module, Any, Any], Any]
 
 
@@ -28,18 +30,28 @@ def hooked(hooks: Iterable[tuple[nn.Module, Hook]], *, first: bool = False) -> I
 
 
 @contextmanager
-def embedded(embedding: nn.Module, caller: str) -> Iterator[list[Tensor]]:
-    """Replace what ``embedding`` gives inside the ``with`` block by a leaf of the same values, also where it is frozen.
+def embedded(embedding: nn.Module, change: Callable[[Tensor], Tensor]) -> Iterator[list[Tensor]]:
+    """Change what ``embedding`` gives inside the ``with`` block.
 
-    Yields a list that holds the leaf. Raises ``ValueError`` at the end unless the ``caller`` called the module once.
+    Yields a list that holds what the change made. Raises ``ValueError`` at the end unless the module was called once.
     """
-    leaves: list[Tensor] = []
+    changed: list[Tensor] = []
 
-    def cut(module: nn.Module, args: object, output: Tensor) -> Tensor:
-        leaves.append(output.detach().requires_grad_())
-        return leaves[-1]
+    def hook(module: nn.Module, args: object, output: Tensor) -> Tensor:
+        changed.append(change(output))
+        return changed[-1]
 
-    with hooked([(embedding, cut)]):
-        yield leaves
-    if len(leaves) != 1:
-        raise ValueError(f"{caller} must call embedding once, it did {len(leaves)} times")
+    with hooked([(embedding, hook)], first=True):
+        yield changed
+    if len(changed) != 1:
+        raise ValueError(f"embedding must be called once, it was called {len(changed)} times")
+
+
+def leaf(inputs: Tensor) -> Tensor:
+    """The same values as a leaf of the graph, also where they come from something frozen."""
+    return inputs.detach().requires_grad_()
+
+
+def output_of(result: Any, x: Tensor) -> Tensor:
+    """y (B, T, O) of what a model gives for x (B, T, ...): y, or a pair (y, state)."""
+    return expect(result[0] if isinstance(result, tuple) else result, (*x.shape[:2], "O"), "the model's y")

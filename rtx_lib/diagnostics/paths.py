@@ -28,7 +28,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from rtx_lib.diagnostics.hooks import hooked
+from rtx_lib.diagnostics.hooks import embedded, output_of
+from rtx_lib.shapes import expect_floats
 
 Model = Callable[[Tensor], Any]
 
@@ -230,26 +231,10 @@ def _follow(model: Model, x: Tensor, embedding: nn.Module | None, *, step: int, 
 
 def _run(model: Model, x: Tensor, embedding: nn.Module | None, change: Callable[[Tensor], Tensor]) -> Tensor:
     """y (B, T, O) for changed inputs, those that the model is given or what its embedding makes of them."""
-    if embedding is None and not (x.is_floating_point() and x.ndim == 3 and x.numel()):
-        raise ValueError(f"x must be floats (B, T, D) where no embedding is given, got {x.dtype} {tuple(x.shape)}")
     if embedding is None:
-        result = model(change(x))
-    else:
-        calls = 0
-
-        def hook(module: nn.Module, args: object, output: Tensor) -> Tensor:
-            nonlocal calls
-            calls += 1
-            return change(output)
-
-        with hooked([(embedding, hook)], first=True):
-            result = model(x)
-        if calls != 1:
-            raise ValueError(f"model must call embedding once, it did {calls} times")
-    y = result[0] if isinstance(result, tuple) else result
-    if y.ndim != 3 or y.shape[:2] != x.shape[:2]:
-        raise ValueError(f"model must give y of shape {(*x.shape[:2], '...')}, got {tuple(y.shape)}")
-    return y
+        return output_of(model(change(expect_floats(x, "B T D"))), x)
+    with embedded(embedding, change):
+        return output_of(model(x), x)
 
 
 def _other(numbers: Tensor, mask: Tensor) -> Tensor:

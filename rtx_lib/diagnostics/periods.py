@@ -14,6 +14,8 @@ Parity does not repeat itself like that. On 1 0 1 0 ... the input has period 2 a
 import torch
 from torch import Tensor, nn
 
+from rtx_lib.shapes import expect, expect_sizes
+
 
 @torch.no_grad()
 def changes(model: nn.Module, period: Tensor, steps: int) -> Tensor:
@@ -31,18 +33,12 @@ def changes(model: nn.Module, period: Tensor, steps: int) -> Tensor:
     steps
         How many inputs are read, more than P.
     """
-    if not isinstance(period, Tensor) or period.ndim not in (2, 3) or not period.numel():
-        got = tuple(period.shape) if isinstance(period, Tensor) else type(period).__name__
-        raise ValueError(f"period must be a tensor of shape (B, P, D) or (B, P) and not empty, got {got}")
-    if isinstance(steps, bool) or not isinstance(steps, int) or steps <= period.shape[1]:
-        raise ValueError(f"steps must be a whole number above the period, {period.shape[1]}, got {steps!r}")
+    expect_sizes(steps=(steps, period.shape[1] + 1))
     inputs, state = period.split(1, dim=1), None
     outputs: list[Tensor] = []
     for step in range(steps):
         y, state = model(inputs[step % len(inputs)], state)
-        if not outputs and (y.ndim != 3 or y.shape[:2] != (len(period), 1)):
-            raise ValueError(f"model must give y of shape {(len(period), 1, '...')} for a step, got {tuple(y.shape)}")
-        outputs.append(y)
+        outputs.append(expect(y, (len(period), 1, "O"), "the model's y"))
     y = torch.cat(outputs, dim=1)  # (B, steps, O)
     if y.isnan().any():
         raise ValueError(f"model must give numbers, got NaN at step {int(y.isnan().any(-1).any(0).nonzero()[0]) + 1}")

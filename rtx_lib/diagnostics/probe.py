@@ -7,6 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from rtx_lib.shapes import expect, expect_ids
+
 
 def linear_probe(states: Tensor, target: Tensor) -> float:
     """Mean distance between a number and its best linear guess from a state.
@@ -21,11 +23,9 @@ def linear_probe(states: Tensor, target: Tensor) -> float:
     target
         (T,), the number to guess at each step, the same in all sequences.
     """
-    if states.ndim != 3 or len(states) < 2:
-        raise ValueError(f"states must have shape (B, T, D) with B at least 2, got {tuple(states.shape)}")
-    if target.shape != states.shape[1:2]:
-        wanted = tuple(states.shape[1:2])
-        raise ValueError(f"target must have shape {wanted}, one for each step, got {tuple(target.shape)}")
+    if len(expect(states, "B T D", "states")) < 2:
+        raise ValueError("states must be of at least 2 sequences, got 1")
+    expect(target, states.shape[1:2], "target")
     states = states.detach().cpu().double()
     states = torch.cat([states, torch.ones_like(states[..., :1])], dim=-1)  # and a bias
     numbers, half = target.cpu().double(), len(states) // 2
@@ -54,10 +54,8 @@ def class_probe(x: Tensor, y: Tensor, test_x: Tensor, test_y: Tensor, *, penalty
         Above 0.
     """
     for name, rows, classes in (("x", x, y), ("test_x", test_x, test_y)):
-        if rows.ndim != 2 or not len(rows) or rows.shape[1] != x.shape[1]:
-            raise ValueError(f"{name} must have shape (N, D) with N at least 1, got {tuple(rows.shape)}")
-        if classes.shape != rows.shape[:1] or classes.is_floating_point() or int(classes.min()) < 0:
-            raise ValueError(f"the classes of {name} must be {len(rows)} whole numbers from 0 on, got {classes!r:.80}")
+        expect(rows, ("N", x.shape[-1]), name)
+        expect_ids(expect(classes, rows.shape[:1], f"the classes of {name}")[None], None, f"the classes of {name}")
     if not penalty > 0:
         raise ValueError(f"penalty must be above 0, got {penalty}")
     x, test_x, y, test_y = (part.detach().cpu() for part in (x.double(), test_x.double(), y.long(), test_y.long()))
@@ -96,13 +94,9 @@ def layer_probes(layers: Callable[[Tensor], Sequence[Tensor]], task: Any, *, pen
     states: dict[str, list[Tensor]] = {}
     labels: dict[str, Tensor] = {}
     for split in ("train", "test"):
-        found: list[list[Tensor]] = []
-        marked = []
-        for x, y in task.batches(split, 250):
-            found.append([h.detach()[y >= 0] for h in layers(x)])
-            marked.append(y[y >= 0])
-        states[split] = [torch.cat(parts) for parts in zip(*found, strict=True)]
-        labels[split] = torch.cat(marked)
+        found = [([h.detach()[y >= 0] for h in layers(x)], y[y >= 0]) for x, y in task.batches(split, 250)]
+        states[split] = [torch.cat(parts) for parts in zip(*(own for own, _ in found), strict=True)]
+        labels[split] = torch.cat([marked for _, marked in found])
     return [
         class_probe(x, labels["train"], test_x, labels["test"], penalty=penalty)
         for x, test_x in zip(states["train"], states["test"], strict=True)

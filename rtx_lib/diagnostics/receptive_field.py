@@ -14,7 +14,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-from rtx_lib.diagnostics.hooks import embedded
+from rtx_lib.diagnostics.hooks import embedded, leaf, output_of
+from rtx_lib.shapes import expect, expect_floats, expect_sizes
 
 
 def input_influence(
@@ -43,12 +44,7 @@ def input_influence(
     generator
         Draws the signs; torch's global one if None.
     """
-    if x.ndim < 2 or 0 in x.shape:
-        raise ValueError(f"x must be of shape (B, T, ...) and not empty, got {tuple(x.shape)}")
-    if embedding is None and not (x.is_floating_point() and x.ndim == 3):
-        raise ValueError(f"x must be floats (B, T, D) where no embedding is given, got {x.dtype} {tuple(x.shape)}")
-    if samples is not None and samples < 1:
-        raise ValueError(f"samples must be at least 1, or None for the exact norm, got {samples}")
+    expect_sizes(samples=1 if samples is None else samples)
     output, inputs = _run(model, x, embedding)
     squares = torch.zeros(x.shape[:2], dtype=torch.float64)
     for v in _cotangents(output, samples, generator):
@@ -68,10 +64,9 @@ def reach(influence: Tensor, share: float = 0.95) -> int:
     share
         Above 0 and at most 1; 1 counts up to the most distant input that has any influence.
     """
-    if influence.ndim != 1 or not (influence.isfinite() & (influence >= 0)).all() or not influence.any():
-        values = f" with values from {influence.min():g} to {influence.max():g}" if influence.numel() else ""
-        what = "influence must be of shape (T,), finite, at least 0 and not all 0"
-        raise ValueError(f"{what}, got shape {tuple(influence.shape)}{values}")
+    expect(influence, "T", "influence")
+    if not (influence.isfinite() & (influence >= 0)).all() or not influence.any():
+        raise ValueError(f"influence must be finite, at least 0 and not all 0, got {influence.tolist()}")
     if not 0 < share <= 1:
         raise ValueError(f"share must be above 0 and at most 1, got {share}")
     recent = influence.detach().cpu().double().flip(0)
@@ -85,18 +80,11 @@ def reach(influence: Tensor, share: float = 0.95) -> int:
 def _run(model: nn.Module, x: Tensor, embedding: nn.Module | None) -> tuple[Tensor, Tensor]:
     """The last output (B, O), and the leaf that stands for the inputs."""
     if embedding is None:
-        result = model(inputs := x.detach().requires_grad_())
-    else:
-        with embedded(embedding, "model") as leaves:
-            result = model(x)
-        (inputs,) = leaves
-    y = result[0] if isinstance(result, tuple) else result
-    for name, array in (("model must give y", y), ("embedding must give inputs", inputs)):
-        if array.ndim != 3 or array.shape[:2] != x.shape[:2]:
-            raise ValueError(f"{name} of shape {(*x.shape[:2], '...')}, got {tuple(array.shape)}")
-    if not y.requires_grad:
-        raise ValueError("model must carry a gradient from its inputs to y, got a y without")
-    return y[:, -1], inputs
+        inputs = leaf(expect_floats(x, "B T D"))
+        return output_of(model(inputs), x)[:, -1], inputs
+    with embedded(embedding, leaf) as leaves:
+        y = output_of(model(x), x)
+    return y[:, -1], expect(leaves[0], (*x.shape[:2], "D"), "what embedding gives")
 
 
 def _cotangents(outputs: Tensor, samples: int | None, generator: torch.Generator | None) -> Iterator[Tensor]:

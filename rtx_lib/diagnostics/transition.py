@@ -12,6 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
+from rtx_lib.shapes import expect
+
 # Of one number, up and down. With the double move taken off, what is left of a smooth step's curvature is of the order
 # of its fourth power; rounding, which a small move would make worse, is 1e-12 of the largest number of the state.
 _MOVE = 1e-4
@@ -33,8 +35,7 @@ def transition(mixer: nn.Module, x: Tensor, state: Any) -> Tensor:
         The state before it, as the mixer gives it back for one sequence: tensors, alone or in tuples, lists and dicts.
         Which axis is that of the sequences is found out.
     """
-    if x.ndim != 3 or x.shape[:2] != (1, 1):
-        raise ValueError(f"x must have shape (1, 1, D), got {tuple(x.shape)}")
+    expect(x, (1, 1, "D"))
     leaves, form = tree_flatten(state)
     if not leaves or not all(isinstance(leaf, Tensor) and leaf.is_floating_point() for leaf in leaves):
         raise ValueError(f"state must hold tensors of real floats and nothing else, got {state!r:.80}")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from rtx_lib.tasks.splits import Rows, check_choice, draw_batch, run_through
+from rtx_lib.shapes import expect_choice
+from rtx_lib.tasks.splits import Rows, draw_batch, run_through
 from rtx_lib.tasks.vocabulary import IGNORED
-from rtx_lib.tasks.windows import check_ids, symbol_loss, symbol_metrics
+from rtx_lib.tasks.windows import symbol_count, symbol_loss, symbol_metrics, text_of
 
 LANDS = ("arelia", "borun", "celdor", "dravia", "elmar", "fenria", "gorland", "hesper")
 PARTS = ("north", "east", "south", "west")
@@ -48,11 +48,12 @@ class Atlas:
         "pieces" or "units" as above; for tests also "name", always both words of the name, and "piece", one of them.
     """
 
-    batch, batches = draw_batch, run_through  # methods, written once in splits.py
-    loss, metrics = symbol_loss, symbol_metrics
+    batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py
+    loss, metrics, weight, decode = symbol_loss, symbol_metrics, symbol_count, text_of
 
     def __init__(self, hidden: str = "pieces") -> None:
-        self.hidden = check_choice("hidden", hidden, HIDDEN)
+        expect_choice("hidden", hidden, HIDDEN)
+        self.hidden = hidden
         self.name = f"atlas-{hidden}"
         count = len(LANDS) * len(PARTS)
         names = (*(f"{a}{b}" for a in "bdfgklmn" for b in "aeiu"), *(f"{a}{b}r" for a in "prstvzhj" for b in "aeiu"))
@@ -64,17 +65,9 @@ class Atlas:
         self._patterns = torch.tensor(_PATTERNS[hidden], dtype=torch.bool)
         self.splits = Rows(draw=self._draw, lay_out=self._lay_out)
 
-    def weight(self, y: Tensor) -> int:
-        """How many words have to be named."""
-        return int((y != IGNORED).sum())
-
     def baselines(self) -> dict[str, float]:
         """Losses in nats of who names a word of a name: "unigram loss", ln 32; "land alone loss", ln 4."""
         return {"unigram loss": math.log(len(self.places)), "land alone loss": math.log(len(PARTS))}
-
-    def decode(self, ids: Tensor | Sequence[int]) -> str:
-        """The text of a row of ids (T,)."""
-        return " ".join(self.words[number] for number in check_ids(ids, self.vocabulary))
 
     def _draw(self, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Places (size,), and for each a number that says what is hidden."""

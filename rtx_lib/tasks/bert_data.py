@@ -24,9 +24,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from rtx_lib.shapes import expect_sizes
 from rtx_lib.tasks.masking import Generator, Masking, python_random
-from rtx_lib.tasks.splits import check_integer
-from rtx_lib.tasks.vocabulary import IGNORED, PAD, check_rows, pad_rows
+from rtx_lib.tasks.vocabulary import IGNORED, PAD, expect_rows, pad_rows
 
 Sentence = Sequence[int]
 
@@ -73,15 +73,11 @@ def bert_examples(
     continues
         The ids that continue a word; where there are any, whole words are masked.
     """
-    length, copies = check_integer("length", length, 5), check_integer("copies", copies, 1)
-    if not 0 <= short <= 1:
-        raise ValueError(f"short must be in 0..1, got {short}")
+    expect_sizes(copies=copies, length=(length, 5))
     if not {cls, sep} <= masking.special:
         raise ValueError(f"masking must have cls and sep, {cls} and {sep}, among its special ids")
-    if not documents or not all(documents):
-        raise ValueError("documents must hold at least one document, and every document a sentence, got an empty one")
     for document in documents:
-        check_rows("documents", document, masking.size)
+        expect_rows("documents", document, masking.size)
         if not masking.special.isdisjoint(token for sentence in document for token in sentence):
             raise ValueError("documents must hold no special tokens, which are set here, got one that does")
     rng, order = python_random(generator), list(documents)
@@ -147,7 +143,7 @@ def truncate_pair(a: list[int], b: list[int], room: int, generator: Generator | 
     With a generator it goes from the front or the back, 50 % each, as in pre-training; without one from the back, as in
     fine-tuning. ValueError for a `room` below 2, in which not both could keep a token.
     """
-    check_integer("room", room, 2)
+    expect_sizes(room=(room, 2))
     rng = None if generator is None else python_random(generator)
     while len(a) + len(b) > room:
         longer = a if len(a) > len(b) else b
@@ -165,10 +161,7 @@ def tensors_of(examples: Sequence[Example], length: int) -> tuple[tuple[Tensor, 
     Rows are filled up with x 0, segment 0 and label -100. A pair's label is 0 if B is next and 1 if it is random.
     ValueError for no example, or a `length` that one exceeds.
     """
-    longest = max((len(example.x) for example in examples), default=0)
-    if not longest:
-        raise ValueError("examples must hold at least one row, got none")
-    check_integer("length", length, longest)
+    expect_sizes(length=(length, max(len(example.x) for example in examples)))
     x, segments = (pad_rows([example[k] for example in examples], PAD, length).long() for k in (0, 1))  # type: ignore[misc]
     y = pad_rows([example.y for example in examples], IGNORED, length).long()
     return (x, segments), y, torch.tensor([int(example.random_next) for example in examples])

@@ -9,8 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.tasks.splits import SEEDS, SIZES, Rows, check_integer, draw_batch, run_through
-from rtx_lib.tasks.windows import symbol_loss
+from rtx_lib.shapes import expect_sizes
+from rtx_lib.tasks.splits import SEEDS, SIZES, Rows, draw_batch, run_through
+from rtx_lib.tasks.windows import symbol_count, symbol_loss
 
 
 class BinaryAddition:
@@ -53,11 +54,14 @@ class BinaryAddition:
 
     vocabulary = input_size = 5
     output_size = 2
-    batch, batches, loss = draw_batch, run_through, symbol_loss  # methods, written once in splits.py and windows.py
+    batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py
+    loss, loss_weight = symbol_loss, symbol_count
 
     def __init__(self, bits: int, *, carry: int | None = None) -> None:
-        self.bits = check_integer("bits", bits, 1)
-        self.carry = carry if carry is None else check_integer("carry", carry, 1, self.bits - 1)
+        expect_sizes(bits=bits)
+        if carry is not None and not 1 <= carry < bits:
+            raise ValueError(f"carry must be from 1 to {bits - 1}, got {carry}")
+        self.bits, self.carry = bits, carry
         self.name = f"addition-{self.bits}" + ("" if carry is None else f"-carry-{carry}")
         draw = self._random if carry is None else self._planted
         tested = {s: (draw(SIZES[s], torch.Generator().manual_seed(SEEDS[s])),) for s in ("valid", "test")}
@@ -68,19 +72,10 @@ class BinaryAddition:
 
         Raises ValueError for no pair, or a number that is not in 0..2^bits - 1.
         """
-        if not pairs:
-            raise ValueError(f"pairs must hold a pair of numbers, got {pairs!r}")
-        rows = []
-        for pair in pairs:
-            if len(pair) != 2:
-                raise ValueError(f"a pair must be two numbers, got {pair!r}")
-            a, b = (check_integer("number", number, 0, 2**self.bits - 1) for number in pair)
-            rows.append([1 + (a >> i & 1) + 2 * (b >> i & 1) for i in range(self.bits)])
+        if not pairs or not all(0 <= number < 2**self.bits for pair in pairs for number in pair):
+            raise ValueError(f"pairs must hold pairs of numbers from 0 to {2**self.bits - 1}, got {pairs!r}")
+        rows = [[1 + (a >> i & 1) + 2 * (b >> i & 1) for i in range(self.bits)] for a, b in pairs]
         return self._add(torch.tensor(rows))
-
-    def loss_weight(self, y: Tensor) -> int:
-        """The number of digits in labels y (B, T), padding left out: what the mean of `loss` is taken over."""
-        return int((y >= 0).sum())
 
     def metrics(self, prediction: Tensor, y: Tensor) -> dict[str, float]:
         """{"loss", "accuracy", "exact"}: nats for a digit, and the shares of right digits and of whole sums."""

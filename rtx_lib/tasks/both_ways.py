@@ -13,10 +13,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.tasks.splits import check_prediction
-from rtx_lib.tasks.windows import Windows, count_baselines
+from rtx_lib.shapes import expect
+from rtx_lib.tasks.windows import Windows, count_baselines, symbol_count
 
-NONE = -100  # the label of a position that has none
+NONE = -100  # the label of a position that has none, which torch's cross-entropy leaves out
 
 
 def neighbours(x: Tensor, padding: int | None = None) -> Tensor:
@@ -49,11 +49,9 @@ def both_ways_metrics(task: Any, prediction: Tensor, y: Tensor) -> dict[str, flo
 
 
 def _losses(task: Any, prediction: Tensor, y: Tensor) -> list[Tensor]:
-    check_prediction(prediction, len(y), task.output_size, y.shape[1])
+    expect(prediction, (*y.shape[:2], task.output_size), "prediction")
     logits = prediction.unflatten(-1, (2, -1))  # (B, T, 2, V)
-    return [
-        F.cross_entropy(logits[:, :, way].flatten(0, 1), y[..., way].flatten(), ignore_index=NONE) for way in (0, 1)
-    ]
+    return [F.cross_entropy(logits[:, :, way].flatten(0, 1), y[..., way].flatten()) for way in (0, 1)]
 
 
 def _in_both(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -90,7 +88,7 @@ class BothNeighbours:
         :class:`~rtx_lib.tasks.texts.Enwik8`, or another with such windows, in which every position counts.
     """
 
-    loss, metrics = both_ways_loss, both_ways_metrics
+    loss, metrics, weight = both_ways_loss, both_ways_metrics, symbol_count
 
     def __init__(self, task: Any) -> None:
         if not isinstance(getattr(task, "splits", None), Windows):
@@ -109,10 +107,6 @@ class BothNeighbours:
     def batches(self, split: str, size: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Run once through the windows of a split, `size` at a time."""
         return (_in_both(x, y) for x, y in self.task.batches(split, size))
-
-    def weight(self, y: Tensor) -> int:
-        """The number of labels in y (B, T + 1, 2)."""
-        return int((y >= 0).sum())
 
     def finish(self, metrics: dict[str, float]) -> dict[str, float]:
         """With what the task adds to the metrics of a whole split; a perplexity is that of the loss."""

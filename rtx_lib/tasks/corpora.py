@@ -34,17 +34,17 @@ import hashlib
 import html
 import re
 import zipfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
-from typing import NamedTuple, TypeVar
+from typing import Any
 
+from rtx_lib.shapes import expect_choice
 from rtx_lib.tasks.files import GROUPS, fetch
-from rtx_lib.tasks.small_world import small_world
-from rtx_lib.tasks.splits import SPLITS, check_choice, check_split
+from rtx_lib.tasks.small_world import Sentence, small_world
+from rtx_lib.tasks.splits import SPLITS
 
 Words = list[str]
-Document = list[Words]
-Part = TypeVar("Part")
+Document = list[Sentence]
 
 LABELLED = ("subj", "trec", "sst2", "small_world")
 TAGGED = ("ud_ewt", "conll2000", "masc", "small_world")
@@ -62,85 +62,27 @@ SOURCES = {source: GROUPS.get(source, ()) for source in TEXTS} | {"interest": GR
 _SIGNS = {"@-@": "-", "@,@": ",", "@.@": "."}  # inside numbers and words of WikiText
 
 
-class Labelled(NamedTuple):
-    """A sentence and its class."""
-
-    words: list[str]
-    label: int
+def labelled(source: str) -> dict[str, list[Sentence]]:
+    """The sentences of a source of `LABELLED`, by split, each with its `label`."""
+    return _sentences(source, LABELLED)
 
 
-class Tagged(NamedTuple):
-    """A sentence, the class of each word, and whether a phrase begins there (at every word, if none are known)."""
-
-    words: list[str]
-    tags: list[str]
-    begins: list[bool]
+def tagged(source: str) -> dict[str, list[Sentence]]:
+    """The sentences of a source of `TAGGED`, by split, each with its `tags`."""
+    return _sentences(source, TAGGED)
 
 
-class Phrases(NamedTuple):
-    """A sentence, and whether a phrase begins at each word."""
-
-    words: list[str]
-    begins: list[bool]
-
-
-class Sense(NamedTuple):
-    """A sentence, the place of the word that is asked for, and the name of its sense."""
-
-    words: list[str]
-    place: int
-    sense: str
-
-
-def labelled(source: str) -> dict[str, list[Labelled]]:
-    """The sentences of a source of `LABELLED`, by split."""
-    check_choice("source", source, LABELLED)
-    if source == "small_world":
-        return {
-            split: [Labelled(s.words, s.topic) for document in small_world()[split] for s in document]
-            for split in SPLITS
-        }
-    if source == "subj":
-        return _by_rule(_read_labelled(*SOURCES["subj"]), lambda row: row.words)
-    if source == "trec":
-        rows, test = map(_read_labelled, SOURCES["trec"])
-        return _with_test(rows, test, lambda row: row.words)
-    return {split: _read_labelled(name, "utf-8") for split, name in zip(SPLITS, SOURCES["sst2"], strict=True)}
-
-
-def tagged(source: str) -> dict[str, list[Tagged]]:
-    """The sentences of a source of `TAGGED`, by split."""
-    return {split: [row for document in rows for row in document] for split, rows in _tagged(source).items()}
-
-
-def senses(source: str) -> dict[str, list[Sense]]:
-    """Sentences with a word of several senses, by split.
+def senses(source: str) -> dict[str, list[Sentence]]:
+    """Sentences with a word of several senses, by split, each with the word's `place` and `sense`.
 
     "interest": the noun, in 2,368 sentences of the Wall Street Journal, with six senses (Bruce and Wiebe 1994). Digits
     0 to 2 are "test", for a tenth of so few would be too little. "small_world": the shared nouns; the topic is their
     sense.
     """
-    check_choice("source", source, SENSES)
-    if source == "small_world":
-        return {
-            split: [
-                Sense(s.words, s.shared, f"topic {s.topic}")
-                for document in small_world()[split]
-                for s in document
-                if s.shared >= 0
-            ]
-            for split in SPLITS
-        }
-    text = _zipped("senseval/interest.pos", *SOURCES["interest"]).decode("ascii")
-    found = []
-    for sense, context in re.findall(r'senseid="([^"]*)"/>\s*<context>(.*?)</context>', text, re.S):
-        tokens = re.findall(r"(<head>\s*)?<wf[^>]*>([^<]*)</wf>", context)
-        place = next(number for number, (head, _) in enumerate(tokens) if head)
-        found.append(Sense([html.unescape(word) for _, word in tokens], place, sense))
-    return _by_rule(found, lambda row: row.words, test=3)
+    return {split: [row for row in rows if row.place >= 0] for split, rows in _sentences(source, SENSES).items()}
 
 
-def documents(source: str, without: Sequence[str] = ()) -> dict[str, list[Document]]:
+def documents(source: str, without: Sequence[str] = ()) -> dict[str, list[list[Words]]]:
     """The documents of a source of `TEXTS`, by split; in some every sentence is one, and ``ptb`` is one a split.
 
     `without` names labelled or tagged sources or "interest": their valid and test sentences are left out of "train",
@@ -149,52 +91,29 @@ def documents(source: str, without: Sequence[str] = ()) -> dict[str, list[Docume
     return {split: [[row.words for row in rows] for rows in parts] for split, parts in phrases(source, without).items()}
 
 
-def phrases(source: str, without: Sequence[str] = ()) -> dict[str, list[list[Phrases]]]:
+def phrases(source: str, without: Sequence[str] = ()) -> dict[str, list[Document]]:
     """The same documents, with where phrases and names begin; where they are not known, every word is one."""
-    check_choice("source", source, TEXTS)
-    if source == "small_world":
-        found = {
-            split: [[Phrases(s.words, s.begins) for s in part] for part in small_world()[split]] for split in SPLITS
-        }
-    elif source in TAGGED:
-        read = _tagged(source)
-        found = {split: [[Phrases(row.words, row.begins) for row in rows] for rows in read[split]] for split in SPLITS}
-    else:
-        texts = _untagged(source)
-        found = {
-            split: [[Phrases(words, [True] * len(words)) for words in d] for d in texts[split]] for split in SPLITS
-        }
-    if without:
-        held = _held(without)
-        kept = [[row for row in rows if _letters(row.words) not in held] for rows in found["train"]]
-        found["train"] = [rows for rows in kept if rows]
+    expect_choice("source", source, TEXTS)
+    found, held = dict(_READERS[source]()), set[str]()
+    for other in without:
+        expect_choice("without", other, (*LABELLED, *TAGGED, "interest"))
+        rows = _sentences(other, [other])
+        held |= {_letters(row.words) for split in ("valid", "test") for row in rows[split]}
+    if held:
+        kept = [[row for row in document if _letters(row.words) not in held] for document in found["train"]]
+        found["train"] = [document for document in kept if document]
     return found
-
-
-def _untagged(source: str) -> dict[str, list[Document]]:
-    if source in LABELLED:
-        return {split: [[row.words] for row in rows] for split, rows in labelled(source).items()}
-    if source == "ptb":
-        texts = {split: fetch(name).read_bytes().decode() for split, name in zip(SPLITS, SOURCES["ptb"], strict=True)}
-        return {split: [[line.split() for line in text.split("\n") if line.split()]] for split, text in texts.items()}
-    read = _wikitext() if source == "wikitext2" else _pydoc()
-    return _by_rule(read, lambda document: [word for sentence in document for word in sentence])
 
 
 def sentences(*sources: str, split: str = "train", without: Sequence[str] = ()) -> list[Words]:
     """All sentences of a split of some texts, one source after the other; `without` as in `documents`."""
-    check_split(split)
+    expect_choice("split", split, SPLITS)
     return [words for source in sources for document in documents(source, without)[split] for words in document]
 
 
-def _held(sources: Sequence[str]) -> set[str]:
-    held = set()
-    for source in sources:
-        check_choice("without", source, (*LABELLED, *TAGGED, "interest"))
-        found: Mapping[str, Sequence[Labelled | Tagged | Sense]]
-        found = labelled(source) if source in LABELLED else tagged(source) if source in TAGGED else senses(source)
-        held |= {_letters(row.words) for split in ("valid", "test") for row in found[split]}
-    return held
+def _sentences(source: str, allowed: Sequence[str]) -> dict[str, list[Sentence]]:
+    expect_choice("source", source, allowed)
+    return {split: [row for document in found for row in document] for split, found in _READERS[source]().items()}
 
 
 def _letters(words: Iterable[str]) -> str:
@@ -202,60 +121,61 @@ def _letters(words: Iterable[str]) -> str:
     return re.sub("[^a-z]+", " ", " ".join(words).lower()).strip()
 
 
-def _digit(words: Iterable[str]) -> int:
-    return int(hashlib.sha256(" ".join(words).encode()).hexdigest(), 16) % 10
+def _digit(document: Document) -> int:
+    words = " ".join(word for row in document for word in row.words)
+    return int(hashlib.sha256(words.encode()).hexdigest(), 16) % 10
 
 
-def _by_rule(parts: Sequence[Part], words: Callable[[Part], Iterable[str]], test: int = 1) -> dict[str, list[Part]]:
+def _by_rule(parts: list[Document], test: int = 1) -> dict[str, list[Document]]:
     """Digits below `test` are "test", the next is "valid", the others are "train"."""
-    found: dict[str, list[Part]] = {split: [] for split in SPLITS}
+    found: dict[str, list[Document]] = {split: [] for split in SPLITS}
     for part in parts:
-        digit = _digit(words(part))
+        digit = _digit(part)
         found["test" if digit < test else "valid" if digit == test else "train"].append(part)
     return found
 
 
-def _with_test(
-    parts: Sequence[Part], test: Sequence[Part], words: Callable[[Part], Iterable[str]]
-) -> dict[str, list[Part]]:
+def _with_test(parts: list[Document], test: list[Document]) -> dict[str, list[Document]]:
     """Digit 1 is "valid"; "test" is given."""
-    valid = [_digit(words(part)) == 1 for part in parts]
-    chosen = {flag: [part for part, is_valid in zip(parts, valid, strict=True) if is_valid == flag] for flag in (0, 1)}
-    return {"train": chosen[0], "valid": chosen[1], "test": list(test)}
+    found: dict[str, list[Document]] = {"train": [], "valid": [], "test": test}
+    for part in parts:
+        found["valid" if _digit(part) == 1 else "train"].append(part)
+    return found
 
 
-def _read_labelled(name: str, encoding: str = "latin-1") -> list[Labelled]:
-    """Lines of a digit and words."""
+def _plain(words: Words, **known: Any) -> Sentence:
+    """A sentence in which no phrases are known."""
+    return Sentence(words, begins=[True] * len(words), **known)
+
+
+def _labelled(name: str, encoding: str = "latin-1") -> list[Document]:
+    """Lines of a digit and words, each a document."""
     lines = fetch(name).read_bytes().decode(encoding).split("\n")
-    return [Labelled(line[2:].split(), int(line[0])) for line in lines if line.strip()]
+    return [[_plain(line[2:].split(), label=int(line[0]))] for line in lines if line.strip()]
 
 
-def _zipped(inner: str, name: str) -> bytes:
+def _lines(name: str) -> list[Document]:
+    """One document of all lines."""
+    lines = fetch(name).read_bytes().decode().split("\n")
+    return [[_plain(line.split()) for line in lines if line.split()]]
+
+
+def _zipped(inner: str, name: str) -> str:
     with zipfile.ZipFile(fetch(name)) as archive:
-        return archive.read(inner)
+        return archive.read(inner).decode("ascii")
 
 
-def _tagged(source: str) -> dict[str, list[list[Tagged]]]:
-    """Documents of tagged sentences; those of CoNLL-2000 are one sentence long."""
-    check_choice("source", source, TAGGED)
-
-    def words(document: list[Tagged]) -> Words:
-        return [word for row in document for word in row.words]
-
-    if source == "small_world":
-        return {
-            split: [[Tagged(s.words, s.tags, s.begins) for s in document] for document in found]
-            for split, found in small_world().items()
-        }
-    if source == "masc":
-        return _by_rule(_masc(), words)
-    if source == "ud_ewt":
-        rows, test = map(_conllu, SOURCES["ud_ewt"])
-        return _with_test(rows, test, words)
-    return _with_test(_conll2000("train"), _conll2000("test"), words)
+def _interest() -> list[Document]:
+    """Sentences in which a head stands before the word that is asked for."""
+    text, found = _zipped("senseval/interest.pos", *SOURCES["interest"]), []
+    for sense, context in re.findall(r'senseid="([^"]*)"/>\s*<context>(.*?)</context>', text, re.S):
+        tokens = re.findall(r"(<head>\s*)?<wf[^>]*>([^<]*)</wf>", context)
+        place = next(number for number, (head, _) in enumerate(tokens) if head)
+        found.append([_plain([html.unescape(word) for _, word in tokens], place=place, sense=sense)])
+    return found
 
 
-def _masc() -> list[list[Tagged]]:
+def _masc() -> list[Document]:
     """One document a file, one sentence a line, of words with an underscore and a tag; a word without one has the
     tag of what follows ("D. C._NNP"), and an underscore without a word is dropped."""
     found = []
@@ -263,7 +183,7 @@ def _masc() -> list[list[Tagged]]:
         for name in sorted(archive.namelist()):
             if not name.endswith(".txt") or name.endswith("categories.txt"):
                 continue
-            document = []
+            document: Document = []
             for line in archive.read(name).decode().split("\n"):
                 words: Words = []
                 tags: list[str] = []
@@ -271,14 +191,14 @@ def _masc() -> list[list[Tagged]]:
                     words += [word if mark else tag] if word or not mark else []
                     tags += [tag] * (len(words) - len(tags)) if mark else []
                 del words[len(tags) :]
-                document += [Tagged(words, tags, [True] * len(words))] if words else []
+                document += [_plain(words, tags=tags)] if words else []
             found.append(document)
     return found
 
 
-def _conllu(name: str) -> list[list[Tagged]]:
+def _conllu(name: str) -> list[Document]:
     """One document for each mark of a new one; columns 2 and 4 of the lines whose number is whole."""
-    found: list[list[Tagged]] = []
+    found: list[Document] = []
     for block in fetch(name).read_bytes().decode().split("\n\n"):
         lines = block.split("\n")
         rows = [line.split("\t") for line in lines if line and line[0] != "#"]
@@ -286,18 +206,18 @@ def _conllu(name: str) -> list[list[Tagged]]:
         if any(line.startswith("# newdoc") for line in lines) or not found:
             found.append([])
         if rows:
-            found[-1].append(Tagged([row[1] for row in rows], [row[3] for row in rows], [True] * len(rows)))
+            found[-1].append(_plain([row[1] for row in rows], tags=[row[3] for row in rows]))
     return [document for document in found if document]
 
 
-def _conll2000(part: str) -> list[list[Tagged]]:
+def _conll2000(part: str) -> list[Document]:
     """Lines of a word, its tag and its place in a phrase: B begins one, I goes on, O is outside of all."""
     found = []
-    for block in _zipped(f"conll2000/{part}.txt", *SOURCES["conll2000"]).decode("ascii").split("\n\n"):
+    for block in _zipped(f"conll2000/{part}.txt", *SOURCES["conll2000"]).split("\n\n"):
         rows = [line.split() for line in block.split("\n") if line.strip()]
         if rows:
             words, tags, phrases = map(list, zip(*rows, strict=True))
-            found.append([Tagged(words, tags, [phrase[0] != "I" for phrase in phrases])])
+            found.append([Sentence(words, tags, [phrase[0] != "I" for phrase in phrases])])
     return found
 
 
@@ -325,12 +245,32 @@ def _pydoc() -> list[Document]:
             [match[0] for match in re.finditer(r"[A-Za-z]+|\d+|([^\sA-Za-z\d])\1*", text)]
             for text in topics[name].split("\n\n")
         ]
-        found.append([sentence for words in paragraphs for sentence in _cut(words)])
+        found.append([row for words in paragraphs for row in _cut(words)])
     return [document for document in found if document]
 
 
-def _cut(words: Words) -> list[Words]:
+def _cut(words: Words) -> Document:
     """The sentences of a paragraph."""
     ends = [number + 1 for number, word in enumerate(words) if word in (".", "?", "!")]
     places = sorted({0, *ends, len(words)})
-    return [[_SIGNS.get(word, word) for word in words[begin:end]] for begin, end in pairwise(places)]
+    return [_plain([_SIGNS.get(word, word) for word in words[begin:end]]) for begin, end in pairwise(places)]
+
+
+def _parts(read: Callable[[str], list[Document]], source: str) -> dict[str, list[Document]]:
+    """A source that has a file for each split."""
+    return {split: read(name) for split, name in zip(SPLITS, SOURCES[source], strict=True)}
+
+
+_READERS: dict[str, Callable[[], dict[str, list[Document]]]] = {
+    "subj": lambda: _by_rule(_labelled(*SOURCES["subj"])),
+    "trec": lambda: _with_test(*map(_labelled, SOURCES["trec"])),
+    "sst2": lambda: _parts(lambda name: _labelled(name, "utf-8"), "sst2"),
+    "wikitext2": lambda: _by_rule(_wikitext()),
+    "masc": lambda: _by_rule(_masc()),
+    "ud_ewt": lambda: _with_test(*map(_conllu, SOURCES["ud_ewt"])),
+    "conll2000": lambda: _with_test(_conll2000("train"), _conll2000("test")),
+    "ptb": lambda: _parts(_lines, "ptb"),
+    "pydoc": lambda: _by_rule(_pydoc()),
+    "interest": lambda: _by_rule(_interest(), test=3),
+    "small_world": small_world,
+}

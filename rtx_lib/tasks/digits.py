@@ -9,17 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from rtx_lib.shapes import expect, expect_sizes
 from rtx_lib.tasks.files import GROUPS, fetch
-from rtx_lib.tasks.splits import (
-    Rows,
-    check_integer,
-    check_prediction,
-    class_baselines,
-    draw_batch,
-    last_step_loss,
-    last_step_metrics,
-    run_through,
-)
+from rtx_lib.tasks.splits import Rows, class_baselines, draw_batch, last_step_loss, last_step_metrics, run_through
 
 SEED = 1_997  # of the split; part of the task, not of a run
 TEST_SHARE, VALID_SHARE = 0.2, 0.1  # of each class, rounded; the rest is "train"
@@ -54,7 +46,8 @@ class SequentialDigits:
     def __init__(self, rows: bool = False, *, fold: int = 0) -> None:
         from sklearn.datasets import load_digits  # here, because the import takes longer than everything else
 
-        self.fold = check_integer("fold", fold, 0) % FOLDS
+        expect_sizes(fold=(fold, 0))
+        self.fold = fold % FOLDS
         self.length, self.input_size = (8, 8) if rows else (64, 1)
         self.name = "digits-rows" if rows else "digits-pixels"
         read = load_digits()
@@ -87,7 +80,7 @@ class DrawnDigits(SequentialDigits):
 
     def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
         """Mean cross-entropy in nats, the later rows counting more; prediction (B, 8, 10) logits, y (B,)."""
-        check_prediction(prediction, len(y), self.output_size)
+        expect(prediction, (len(y), self.length, self.output_size), "prediction")
         each = F.cross_entropy(prediction.transpose(1, 2), y[:, None].expand(-1, self.length), reduction="none")
         counts = torch.arange(1, self.length + 1, device=each.device) ** 2
         return (each * counts).sum(1).mean() / counts.sum()
@@ -166,7 +159,9 @@ class MNIST:
         order = np.random.default_rng(PERMUTATION_SEED).random(784).argsort(kind="stable")
         self.permutation = torch.from_numpy(order) if permuted else torch.arange(784)
         (images, labels), test = _read_idx(*self.files[:2]), _read_idx(*self.files[2:])
-        cut = len(labels) - check_integer("valid", valid, 0, len(labels) - 1)
+        if not 0 <= valid < len(labels):
+            raise ValueError(f"valid must be from 0 to {len(labels) - 1}, got {valid}")
+        cut = len(labels) - valid
         rest = (images[cut:], labels[cut:]) if valid else test
         self.splits = Rows({"train": (images[:cut], labels[:cut]), "valid": rest, "test": test}, lay_out=self._lay_out)
 

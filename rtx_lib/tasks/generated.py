@@ -10,8 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.tasks.splits import Rows, check_choice, check_integer, check_prediction, draw_batch, run_through
-from rtx_lib.tasks.windows import symbol_loss, symbol_metrics
+from rtx_lib.shapes import expect, expect_choice, expect_sizes
+from rtx_lib.tasks.splits import Rows, draw_batch, run_through
+from rtx_lib.tasks.windows import draw_symbols, symbol_loss, symbol_metrics
 
 PERMUTATIONS = tuple(itertools.permutations(range(3)))
 QUESTIONS = ("product", "last")
@@ -46,13 +47,14 @@ class AddingProblem:
     batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py
 
     def __init__(self, length: int) -> None:
-        self.length = check_integer("length", length, 2)
+        expect_sizes(length=(length, 2))
+        self.length = length
         self.name = f"adding-{self.length}"
         self.splits = Rows(draw=self._draw)
 
     def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
         """Mean squared error at the last step; prediction (B, T, 1), y (B, 1)."""
-        check_prediction(prediction, len(y), self.output_size)
+        expect(prediction, (len(y), "T", self.output_size), "prediction")
         return (prediction[:, -1] - y).square().mean()
 
     def metrics(self, prediction: Tensor, y: Tensor) -> dict[str, float]:
@@ -109,7 +111,8 @@ class CopyMemory:
     batch, batches, loss = draw_batch, run_through, symbol_loss  # methods, written once in splits.py and windows.py
 
     def __init__(self, delay: int, *, length: int = 10) -> None:
-        self.delay, self.length = check_integer("delay", delay, 1), check_integer("length", length, 1)
+        expect_sizes(delay=delay, length=length)
+        self.delay, self.length = delay, length
         self.name = f"copy-{self.delay}" + ("" if self.length == 10 else f"-{self.symbols}x{self.length}")
         # Only the symbols are kept; a long delay would fill the memory with blanks.
         self.splits = Rows(draw=self._draw, lay_out=self._lay_out)
@@ -162,20 +165,17 @@ class Lag:
 
     vocabulary = input_size = output_size = 16
     batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py
-    loss, metrics = symbol_loss, symbol_metrics
+    loss, metrics, _draw = symbol_loss, symbol_metrics, draw_symbols
 
     def __init__(self, length: int, *, lag: int = 5) -> None:
-        self.lag = check_integer("lag", lag, 1)
-        self.length = check_integer("length", length, self.lag + 1)
+        expect_sizes(lag=lag, length=(length, lag + 1))
+        self.length, self.lag = length, lag
         self.name = f"lag-{self.length}" + ("" if self.lag == 5 else f"-{self.lag}x{self.vocabulary}")
         self.splits = Rows(draw=self._draw, lay_out=self._label)
 
     def baselines(self) -> dict[str, float]:
         """{"uniform guess": 1/16, an accuracy, "uniform guess loss": ln 16, in nats}."""
         return {"uniform guess": 1 / self.vocabulary, "uniform guess loss": math.log(self.vocabulary)}
-
-    def _draw(self, size: int, generator: torch.Generator) -> tuple[Tensor]:
-        return (torch.randint(self.vocabulary, (size, self.length), generator=generator),)
 
     def _label(self, x: Tensor) -> tuple[Tensor, Tensor]:
         return x, F.pad(x[:, : -self.lag], (self.lag, 0), value=-100)  # which torch's cross-entropy leaves out
@@ -226,12 +226,12 @@ class WindowOrder:
 
     vocabulary = input_size = 6
     batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py
-    loss, metrics = symbol_loss, symbol_metrics
+    loss, metrics, _draw = symbol_loss, symbol_metrics, draw_symbols
 
     def __init__(self, length: int, *, window: int = 5, question: str = "product") -> None:
-        self.window = check_integer("window", window, 1)
-        self.length = check_integer("length", length, self.window)
-        self.question = check_choice("question", question, QUESTIONS)
+        expect_choice("question", question, QUESTIONS)
+        expect_sizes(window=window, length=(length, window))
+        self.length, self.window, self.question = length, window, question
         self.name = f"window-{question}-{self.length}" + ("" if self.window == 5 else f"-{self.window}")
         self._table = _tables()[question]
         self._start = 0 if question == "product" else 2  # the state before the first symbol
@@ -257,9 +257,6 @@ class WindowOrder:
         for (bag, _), orders in ways.items():
             most[bag] = max(most.get(bag, 0), orders)
         return sum(most.values()) / 6**self.window
-
-    def _draw(self, size: int, generator: torch.Generator) -> tuple[Tensor]:
-        return (torch.randint(6, (size, self.length), generator=generator),)
 
     def _label(self, x: Tensor) -> tuple[Tensor, Tensor]:
         y = torch.full_like(x, self._start)

@@ -20,8 +20,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from rtx_lib.tasks.splits import check_integer
-from rtx_lib.tasks.vocabulary import PAD, check_rows, pad_rows
+from rtx_lib.shapes import expect_ids, expect_sizes
+from rtx_lib.tasks.vocabulary import PAD, expect_rows, pad_rows
 
 Ids = Sequence[int]
 
@@ -40,14 +40,13 @@ class GPTInputs:
     """
 
     def __init__(self, *, start: int, delimiter: int, extract: int, size: int, length: int) -> None:
-        self.size, self.length = check_integer("size", size, 4), check_integer("length", length, 3)
-        self.start, self.delimiter, self.extract = (
-            check_integer(name, number, 1, size - 1)
-            for name, number in (("start", start), ("delimiter", delimiter), ("extract", extract))
-        )
+        expect_sizes(length=(length, 3))
+        expect_ids(torch.tensor([[start, delimiter, extract]]), size, "start, delimiter and extract")
+        self.start, self.delimiter, self.extract, self.size, self.length = start, delimiter, extract, size, length
         self.special = {PAD, start, delimiter, extract}
         if len(self.special) < 4:
-            raise ValueError(f"start, delimiter and extract must differ, got {start}, {delimiter} and {extract}")
+            given = f"{start}, {delimiter} and {extract}"
+            raise ValueError(f"start, delimiter and extract must differ from each other and from 0, got {given}")
 
     def classification(self, text: Ids) -> list[int]:
         """start text extract."""
@@ -63,19 +62,17 @@ class GPTInputs:
 
     def multiple_choice(self, context: Ids, answers: Sequence[Ids]) -> list[list[int]]:
         """One row for each answer. What a question adds to the context stands at its end."""
-        if not answers:
-            raise ValueError("answers must hold at least one text, got none")
         return [self._row(context, answer) for answer in answers]
 
     def batch(self, rows: Sequence[Ids]) -> tuple[Tensor, Tensor]:
         """x (B, T) int64, padded with 0 to the longest row, and the places (B,) of the extract tokens."""
-        check_rows("rows", rows, self.size)
+        expect_rows("rows", rows, self.size)
         if any(len(row) > self.length or row[-1] != self.extract for row in rows):
             raise ValueError(f"rows must end in the extract token and have at most {self.length} ids")
         return pad_rows(rows).long(), torch.tensor([len(row) - 1 for row in rows])
 
     def _row(self, *texts: Ids) -> list[int]:
-        check_rows("text", texts, self.size)
+        expect_rows("text", texts, self.size)
         row = [self.start, *texts[0]]
         for text in texts[1:]:
             row += [self.delimiter, *text]

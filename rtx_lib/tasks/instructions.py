@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.tasks.splits import Rows, check_choice, check_integer, check_prediction, draw_batch, run_through
-from rtx_lib.tasks.windows import check_ids
+from rtx_lib.shapes import expect, expect_choice, expect_sizes
+from rtx_lib.tasks.splits import Rows, draw_batch, run_through
+from rtx_lib.tasks.windows import ids_of, text_of
 
 LETTERS = "abcdefghij"
 ORDERS = ("forwards", "backwards", "sorted")
@@ -49,13 +47,16 @@ class Instructions:
         Letters of a question, at least 2.
     """
 
-    batch, batches = draw_batch, run_through  # methods, written once in splits.py
+    batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py
+    decode = text_of
 
     def __init__(self, tasks: str = "trained", *, named: bool = True, length: int = 3) -> None:
-        self.tasks = check_choice("tasks", tasks, ("trained", *TASKS))
-        self.named, self.length = named, check_integer("length", length, 2)
+        expect_choice("tasks", tasks, ("trained", *TASKS))
+        expect_sizes(length=(length, 2))
+        self.tasks, self.named, self.length = tasks, named, length
         self.name = f"instructions-{tasks.replace(' ', '-')}" + ("" if named else "-unnamed")
         self.words = (*LETTERS, *ORDERS, *STEPS, *_MARKS, UNNAMED)
+        self._ids = {word: number for number, word in enumerate(self.words)}
         self.vocabulary = self.input_size = self.output_size = len(self.words)
         chosen = [task for task in TASKS if task not in HELD] if tasks == "trained" else [tasks]
         self._chosen = torch.tensor([TASKS.index(task) for task in chosen])
@@ -63,7 +64,7 @@ class Instructions:
 
     def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
         """Mean cross-entropy in nats over all symbols but the first; prediction (B, T, V) logits, y (B, T)."""
-        check_prediction(prediction, len(y), self.output_size, y.shape[1])
+        expect(prediction, (*y.shape, self.output_size), "prediction")
         return F.cross_entropy(prediction.transpose(1, 2), y)
 
     def metrics(self, prediction: Tensor, y: Tensor) -> dict[str, float]:
@@ -78,15 +79,7 @@ class Instructions:
 
     def encode(self, text: str) -> Tensor:
         """The ids (T,) of words and letters that stand apart; ValueError for a word that is not known."""
-        ids = []
-        for word in text.split():
-            check_choice("text", word, self.words)
-            ids.append(self.words.index(word))
-        return torch.tensor(ids, dtype=torch.int64)
-
-    def decode(self, ids: Tensor | Sequence[int]) -> str:
-        """The text of a row of ids (T,)."""
-        return " ".join(self.words[number] for number in check_ids(ids, self.vocabulary))
+        return ids_of(text.split(), self._ids, f"the {len(self.words)} words of the instructions")
 
     def answers(self, letters: Tensor, task: Tensor) -> Tensor:
         """The answers (N, length) to questions (N, length) of letters 0..9, by the number (N,) of a task of `TASKS`."""
@@ -101,7 +94,7 @@ class Instructions:
         return torch.randint(len(LETTERS), (size, self.length), generator=generator), task
 
     def _lay_out(self, letters: Tensor, task: Tensor) -> tuple[Tensor, Tensor]:
-        at: dict[str, Any] = {word: number for number, word in enumerate(self.words)}
+        at = self._ids
         order = at[ORDERS[0]] + task // len(STEPS) if self.named else torch.full_like(task, at[UNNAMED])
         step = at[STEPS[0]] + task % len(STEPS) if self.named else order
 

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from rtx_lib.shapes import expect_choice, expect_sizes
 from rtx_lib.tasks.both_ways import both_ways_loss, both_ways_metrics, neighbours
-from rtx_lib.tasks.corpora import SOURCES, TEXTS, Phrases, phrases
+from rtx_lib.tasks.corpora import SOURCES, Document, phrases
 from rtx_lib.tasks.masking import Masking
-from rtx_lib.tasks.splits import SEEDS, SPLITS, Rows, check_choice, check_integer, check_split, draw_batch, run_through
+from rtx_lib.tasks.splits import SEEDS, SPLITS, Rows, draw_batch, run_through
 from rtx_lib.tasks.vocabulary import IGNORED, PAD, UNKNOWN, Vocabulary, pad_rows
 from rtx_lib.tasks.windows import symbol_count, symbol_loss, symbol_metrics
 
@@ -39,14 +41,18 @@ class TextRows:
     """
 
     def __init__(
-        self, sources: Sequence[str], length: int, size: int, words: Vocabulary | None, without: Sequence[str]
+        self,
+        sources: str | Sequence[str] = "wikitext2",
+        *,
+        length: int = 64,
+        size: int = 4_000,
+        words: Vocabulary | None = None,
+        without: Sequence[str] = (),
     ) -> None:
-        sources = (sources,) if isinstance(sources, str) else tuple(sources)
-        for source in sources or (None,):
-            check_choice("sources", source, TEXTS)  # type: ignore[arg-type]
-        self.sources, self.length = sources, check_integer("length", length, 4)
-        texts = {split: list[list[Phrases]]() for split in SPLITS}
-        for source in sources:
+        expect_sizes(length=(length, 4))
+        self.sources, self.length = (sources,) if isinstance(sources, str) else tuple(sources), length
+        texts = {split: list[Document]() for split in SPLITS}
+        for source in self.sources:
             for split, found in phrases(source, without).items():
                 texts[split] += found
         train = (sentence.words for document in texts["train"] for sentence in document)
@@ -56,18 +62,18 @@ class TextRows:
         for split, text in texts.items():
             rows = [row for document in text for row in self._rows(document)]
             if not rows:
-                raise ValueError(f"sources must hold text for {split!r}, got none in {', '.join(sources)}")
+                raise ValueError(f"sources must hold text for {split!r}, got none in {', '.join(self.sources)}")
             self.ids[split] = pad_rows([ids for ids, _ in rows], PAD, self.length)
             self.begins[split] = pad_rows([begins for _, begins in rows], 1, self.length).bool()
 
-    def _rows(self, document: list[Phrases]) -> list[tuple[list[int], list[int]]]:
+    def _rows(self, document: Document) -> list[tuple[list[int], list[int]]]:
         """Ids of each row, and 1 where a unit begins."""
         room, rows = self.length - 2, []
         ids, begins = list[int](), list[int]()
         pieces = [
-            (self.words.ids(words[at : at + room]), [int(begin) for begin in starts[at : at + room]])
-            for words, starts in document
-            for at in range(0, len(words), room)
+            (self.words.ids(row.words[at : at + room]), [int(begin) for begin in row.begins[at : at + room]])
+            for row in document
+            for at in range(0, len(row.words), room)
         ]
         for more, starts in [*pieces, ([], [])]:
             if ids and (not more or len(ids) + len(more) > room):
@@ -126,7 +132,8 @@ class MaskedText:
     """
 
     files = SOURCES
-    batches, loss, metrics, weight = run_through, symbol_loss, symbol_metrics, symbol_count  # methods, written once
+    batch, batches = draw_batch, run_through  # methods, written once
+    loss, metrics, weight = symbol_loss, symbol_metrics, symbol_count
 
     def __init__(
         self,
@@ -143,11 +150,10 @@ class MaskedText:
         without: Sequence[str] = (),
         places: bool = False,
     ) -> None:
-        self.rule = check_choice("rule", rule, RULES)
-        self.copies = None if copies is None else check_integer("copies", copies, 1)
-        if words is not None:
-            words.require("[CLS]", "[SEP]", "[MASK]")
-        self.rows = TextRows(sources, length, size, words, without)
+        expect_choice("rule", rule, RULES)
+        expect_sizes(copies=1 if copies is None else copies)
+        self.rule, self.copies = rule, copies
+        self.rows = TextRows(sources, length=length, size=size, words=words, without=without)
         self.words, self.length = self.rows.words, self.rows.length
         self.vocabulary = self.input_size = self.output_size = len(self.words)
         (self.mask,) = self.words.require("[MASK]")
@@ -159,21 +165,9 @@ class MaskedText:
         self.name += ("" if share == 0.15 else f"-{share:g}") + (f"-{copies}-copies" if copies else "")
         fixed = {split: torch.Generator().manual_seed(_SEEDS[split]) for split in SPLITS}
         data = {split: self._whole(split, fixed[split]) for split in SPLITS}
-        self._lay_out = at_places if places else whole
-        self.splits = Rows(data, lay_out=self._lay_out)
+        self.splits = Rows(data, self._draw, at_places if places else whole)
         masks = [data["train"], *(self._whole("train", fixed["train"]) for _ in range((self.copies or 1) - 1))]
         self._copies = [torch.stack(parts) for parts in zip(*masks, strict=True)]  # x and y (copies, N, length)
-
-    def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Any, Tensor]:
-        """x and y of `size` rows, drawn with replacement."""
-        if check_split(split) != "train":
-            return self.splits.batch(split, size, generator)
-        count = len(self.rows.ids["train"])
-        places = torch.randint(count, (check_integer("size", size, 1),), generator=generator)
-        if self.copies is None:
-            return self._lay_out(*self.masked("train", places, generator))
-        which = torch.randint(self.copies, places.shape, generator=generator)
-        return self._lay_out(*(part[which, places] for part in self._copies))
 
     def masked(self, split: str, places: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """x and y of some rows of a split, under a new mask."""
@@ -184,9 +178,8 @@ class MaskedText:
         x, y = choose(ids, begins, generator)
         empty = (y == IGNORED).all(1)
         if empty.any():
-            one = Masking(
-                size=self.vocabulary, mask=self.mask, special=self.masking.special, most=1, replace=self.masking.replace
-            )
+            one = copy(self.masking)
+            one.most = 1
             x[empty], y[empty] = one.tokens(ids[empty], generator)
         return x, y
 
@@ -195,7 +188,8 @@ class MaskedText:
 
         For models of either kind: a masked one gets [MASK] there, a causal one what stands before.
         """
-        ids = self.rows.ids[check_split(split)].long()
+        expect_choice("split", split, SPLITS)
+        ids = self.rows.ids[split].long()
         may = ~torch.isin(ids, torch.tensor([UNKNOWN, *self.masking.special]))
         ids, may = ids[may.any(1)], may[may.any(1)]
         draws = torch.rand(ids.shape, generator=torch.Generator().manual_seed(_SEEDS[split]))
@@ -219,6 +213,13 @@ class MaskedText:
             "no context loss": -given.log().mean().item(),
         }
 
+    def _draw(self, size: int, generator: torch.Generator) -> tuple[Tensor, ...]:
+        places = torch.randint(len(self.rows.ids["train"]), (size,), generator=generator)
+        if self.copies is None:
+            return self.masked("train", places, generator)
+        which = torch.randint(self.copies, places.shape, generator=generator)
+        return tuple(part[which, places] for part in self._copies)
+
     def _whole(self, split: str, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         x, y = self.masked(split, torch.arange(len(self.rows.ids[split])), generator)
         return x.int(), y.int()
@@ -241,16 +242,8 @@ class CausalText:
     batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py
     loss, metrics, weight = symbol_loss, symbol_metrics, symbol_count
 
-    def __init__(
-        self,
-        sources: str | Sequence[str] = "wikitext2",
-        *,
-        length: int = 64,
-        size: int = 4_000,
-        words: Vocabulary | None = None,
-        without: Sequence[str] = (),
-    ) -> None:
-        self.rows = TextRows(sources, length, size, words, without)
+    def __init__(self, sources: str | Sequence[str] = "wikitext2", **options: Any) -> None:
+        self.rows = TextRows(sources, **options)
         self.words, self.length = self.rows.words, self.rows.length
         self.vocabulary = self.input_size = self.output_size = len(self.words)
         self.name = f"causal-{'-'.join(self.rows.sources)}-{self.length}"
@@ -276,7 +269,8 @@ class BothWaysText:
     """
 
     files = SOURCES
-    batches, loss, metrics = run_through, both_ways_loss, both_ways_metrics  # methods, written once
+    batch, batches = draw_batch, run_through  # methods, written once
+    loss, metrics, weight = both_ways_loss, both_ways_metrics, symbol_count
 
     def __init__(self, sources: str | Sequence[str] = "wikitext2", **options: Any) -> None:
         self.causal = CausalText(sources, **options)
@@ -286,14 +280,6 @@ class BothWaysText:
         self.name = f"both-ways-{'-'.join(self.rows.sources)}-{self.length}"
         data: dict[str, tuple[Tensor, ...]] = {split: (ids,) for split, ids in self.rows.ids.items()}
         self.splits = Rows(data, lay_out=lambda x: (x.long(), neighbours(x.long(), PAD)))
-
-    def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """x and y of `size` rows, drawn with replacement."""
-        return self.splits.batch(split, size, generator)
-
-    def weight(self, y: Tensor) -> int:
-        """The number of labels in y (B, T, 2)."""
-        return int((y >= 0).sum())
 
     def baselines(self) -> dict[str, float]:
         """{"uniform guess loss", "unigram loss"} of `CausalText`."""

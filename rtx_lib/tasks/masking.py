@@ -29,7 +29,7 @@ from collections.abc import Collection, Sequence
 import torch
 from torch import Tensor
 
-from rtx_lib.tasks.splits import check_integer
+from rtx_lib.shapes import expect, expect_ids, expect_sizes
 from rtx_lib.tasks.vocabulary import IGNORED, PAD
 
 Generator = torch.Generator | random.Random
@@ -37,7 +37,8 @@ Generator = torch.Generator | random.Random
 
 def prediction_count(length: int, share: float = 0.15, most: int | None = None) -> int:
     """n of a row of `length` tokens, special ones included; halves are rounded to even, as Python 3 has it."""
-    count = max(1, round(check_integer("length", length, 1) * share))
+    expect_sizes(length=length)
+    count = max(1, round(length * share))
     return count if most is None else min(most, count)
 
 
@@ -67,15 +68,14 @@ class Masking:
         most: int | None = None,
         replace: tuple[float, float, float] = (0.8, 0.1, 0.1),
     ) -> None:
-        self.size = check_integer("size", size, 2)
-        self.mask = check_integer("mask", mask, 0, size - 1)
-        self.special = frozenset(check_integer("special", number, 0, size - 1) for number in (PAD, *special))
-        self.most = None if most is None else check_integer("most", most, 1)
+        expect_sizes(most=1 if most is None else most)
+        expect_ids(torch.tensor([[mask, *special]]), size, "mask and special")
         if not 0 < share <= 1:
             raise ValueError(f"share must be above 0 and at most 1, got {share}")
         if len(replace) != 3 or min(replace) < 0 or abs(sum(replace) - 1) > 1e-9:
             raise ValueError(f"replace must be three shares, of at least 0 and 1 together, got {tuple(replace)}")
-        self.share, self.replace = share, replace
+        self.size, self.mask, self.special = size, mask, frozenset((PAD, *special))
+        self.share, self.most, self.replace = share, most, replace
 
     def row(
         self, row: Sequence[int], units: Sequence[Sequence[int]], generator: Generator
@@ -85,7 +85,7 @@ class Masking:
         If each holds one position, exactly n are chosen, or all if there are fewer. The draws come in the order of
         BERT's script: with a `random.Random` they are those that the script would make with it.
         """
-        self._check(min(row, default=0), max(row, default=0))
+        expect_ids(torch.tensor([[*row]]), self.size, "row")
         if not units:
             raise ValueError("row must hold a token that may be chosen, got special tokens only")
         rng, order = python_random(generator), list(units)
@@ -166,16 +166,9 @@ class Masking:
         case = 1 - torch.where(first, draws / self.share, draws)  # the least numbers leave the token as it was
         return self._replace(ids, (unit <= self.share) & may, case, 1, generator)
 
-    def _check(self, least: int, most: int) -> None:
-        if least < 0 or most >= self.size:
-            raise ValueError(f"ids must be in 0..{self.size - 1}, got {least if least < 0 else most}")
-
     def _may(self, ids: Tensor) -> Tensor:
         """Which positions (B, T) may be chosen."""
-        if ids.ndim != 2 or ids.dtype != torch.int64 or not ids.numel():
-            raise ValueError(f"ids must be int64 (B, T), got {ids.dtype} of shape {tuple(ids.shape)}")
-        self._check(int(ids.min()), int(ids.max()))
-        may = ~torch.isin(ids, torch.tensor(sorted(self.special)))
+        may = ~torch.isin(expect_ids(ids, self.size, "ids"), torch.tensor(sorted(self.special)))
         if not may.any(1).all():
             raise ValueError("ids must hold a token that may be chosen in every row, got one of special tokens only")
         return may
@@ -199,9 +192,6 @@ def python_random(generator: Generator) -> random.Random:
 
 def _numbers(ids: Tensor, begins: Tensor, may: Tensor) -> Tensor:
     """The number of the unit of each position (B, T), from 0; a special token is a unit of its own."""
-    if begins.shape != ids.shape or begins.dtype != torch.bool:
-        said = f"{begins.dtype} of shape {tuple(begins.shape)}"
-        raise ValueError(f"begins must be true or false for each of the ids {tuple(ids.shape)}, got {said}")
-    cut = begins | ~may
+    cut = expect(begins, tuple(ids.shape), "begins") | ~may
     cut[:, 1:] |= ~may[:, :-1]
     return cut.long().cumsum(1) - cut[:, :1].long()

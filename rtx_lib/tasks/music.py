@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from rtx_lib.shapes import expect, expect_choice, expect_sizes
 from rtx_lib.tasks.files import fetch
-from rtx_lib.tasks.splits import SPLITS, check_choice, check_integer, check_prediction, check_split
+from rtx_lib.tasks.splits import SPLITS, Rows, expect_part, run_through
 
 # By source, its files.
 SOURCES = {
@@ -62,39 +62,36 @@ class PolyphonicMusic:
 
     files = SOURCES
     input_size = output_size = 88  # the keys of a piano
-    vocabulary = None
+    vocabulary, batches = None, run_through  # a method, written once in splits.py
 
     def __init__(self, source: str = "nottingham", *, length: int | None = None, summed: bool = False) -> None:
-        self.source, self.summed = check_choice("source", source, [*SOURCES]), summed
-        self.length = None if length is None else check_integer("length", length, 1)
+        expect_choice("source", source, [*SOURCES])
+        expect_sizes(length=1 if length is None else length)
+        self.source, self.length, self.summed = source, length, summed
         self.name = source + (f"-{self.length}" if self.length else "") + ("-summed" if summed else "")
         tunes = read_mat(fetch(*self.files[source]))
-        # All frames of a split one after the other, as bytes, and how many frames each tune has.
-        self._frames = {split: torch.from_numpy(np.concatenate(rolls)) for split, rolls in tunes.items()}
-        self._sizes = {split: torch.tensor([len(roll) for roll in rolls]) for split, rolls in tunes.items()}
-        self._firsts = {split: sizes.cumsum(0) - sizes for split, sizes in self._sizes.items()}
+        # All frames one after the other, as bytes, and of each tune its first frame and how many can be named in it.
+        rolls = [roll for split in SPLITS for roll in tunes[split]]
+        self._frames = torch.from_numpy(np.concatenate(rolls))
+        sizes = torch.tensor([len(roll) for roll in rolls])
+        counts = [len(tunes[split]) for split in SPLITS]
+        firsts, predictions = (sizes.cumsum(0) - sizes).split(counts), (sizes - 1).split(counts)
+        self.splits = Rows(dict(zip(SPLITS, zip(firsts, predictions, strict=True), strict=True)), lay_out=self._cut)
 
     def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """x, y (size, T, 88): tunes, or windows of tunes, drawn with replacement; T is the longest of them."""
-        predictions = self._sizes[check_split(split)] - 1
-        size = check_integer("size", size, 1)
         if self.length is None:
-            tunes = torch.randint(len(predictions), (size,), generator=generator)
-            return self._cut(split, tunes, 0, predictions[tunes])
+            return self.splits.batch(split, size, generator)
+        expect_part(split, size)
+        firsts, predictions = self.splits.finite(split)
         ends = predictions.cumsum(0)
         places = torch.randint(int(ends[-1]), (size,), generator=generator)
         tunes = torch.searchsorted(ends, places, right=True)  # as likely as they have predictions
-        spare = (predictions[tunes] - self.length).clamp(min=0)
+        lengths = predictions[tunes].clamp(max=self.length)
         # Not torch.randint, because every tune has a bound of its own.
-        starts = (torch.rand(size, generator=generator, dtype=torch.float64) * (spare + 1)).long()
-        return self._cut(split, tunes, starts, predictions[tunes].clamp(max=self.length))
-
-    def batches(self, split: str, size: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Run once through the whole tunes of a split in the order of the file, `size` at a time."""
-        predictions = self._sizes[check_split(split)] - 1
-        size = check_integer("size", size, 1)
-        pieces = torch.arange(len(predictions)).split(size)
-        return (self._cut(split, tunes, 0, predictions[tunes]) for tunes in pieces)
+        bounds = predictions[tunes] - lengths + 1
+        starts = (torch.rand(size, generator=generator, dtype=torch.float64) * bounds).long()
+        return self._cut(firsts[tunes] + starts, lengths)
 
     def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
         """NLL in nats, the mean over the frames that count, or their sum; prediction (B, T, 88) logits, y the same."""
@@ -120,30 +117,27 @@ class PolyphonicMusic:
             "note transitions": -((test * transitions.log()).sum() / frames).item(),
         }
 
-    def _cut(self, split: str, tunes: Tensor, starts: Tensor | int, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """x, y (B, T, 88): in row b `lengths[b]` predictions of tune `tunes[b]` from its frame `starts[b]` on."""
-        frames, steps = self._frames[split], torch.arange(int(lengths.max()))
+    def _cut(self, starts: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """x, y (B, T, 88): in row b `lengths[b]` predictions from the frame `starts[b]` on."""
+        steps = torch.arange(int(lengths.max()))
         missing = steps >= lengths[:, None]  # (B, T)
-        firsts = (self._firsts[split][tunes] + starts)[:, None]
-        places = (firsts + steps).masked_fill_(missing, 0)
-        x, y = frames[places].float(), frames[places + 1].float()
+        places = (starts[:, None] + steps).masked_fill_(missing, 0)
+        x, y = self._frames[places].float(), self._frames[places + 1].float()
         return x.masked_fill_(missing[..., None], 0), y.masked_fill_(missing[..., None], -1)
 
     def _total(self, prediction: Tensor, y: Tensor) -> Tensor:
-        check_prediction(prediction, len(y), self.output_size, y.shape[1])
+        expect(prediction, y.shape, "prediction")
         weight = _counts(y)[..., None].to(prediction.dtype)
         labels = y.clamp(min=0).to(prediction.dtype)
         return F.binary_cross_entropy_with_logits(prediction, labels, weight, reduction="sum")
 
     def _count(self, split: str) -> Tensor:
         """n (2, 2, 88), double: how often key k was a in one frame and b in the next of the same tune, n[a, b, k]."""
-        frames, firsts, lasts = self._frames[split], self._firsts[split], self._firsts[split] + self._sizes[split] - 1
-        inner = torch.ones(len(frames), dtype=torch.bool)
-        before = frames[inner.index_fill(0, lasts, False)].numpy()
-        now = frames[inner.index_fill(0, firsts, False)].numpy()
-        on, first, second = (part.sum(0, dtype=np.int64) for part in (before & now, before, now))
+        tunes = zip(*self.batches(split, 1), strict=True)  # one by one, so that no frame is padding
+        before, now = (torch.cat(frames, dim=1)[0].bool() for frames in tunes)
+        on, first, second = (notes.sum(0) for notes in (before & now, before, now))
         off = len(now) - first - second + on  # in both frames
-        return torch.from_numpy(np.array([[off, second - on], [first - on, on]])).double()
+        return torch.stack([off, second - on, first - on, on]).view(2, 2, -1).double()
 
 
 def _counts(y: Tensor) -> Tensor:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from rtx_lib.tasks.splits import Rows, check_choice, check_integer, draw_batch, run_through
+from rtx_lib.shapes import expect_choice, expect_sizes
+from rtx_lib.tasks.splits import Rows, chances, draw_batch, draw_some, run_through
 from rtx_lib.tasks.windows import symbol_count, symbol_loss, symbol_metrics
 
 SIDES = ("next", "previous", "both")
@@ -57,10 +59,11 @@ class NextSymbol:
     loss, metrics, weight = symbol_loss, symbol_metrics, symbol_count
 
     def __init__(self, length: int = 17, *, symbols: int = 8, side: str = "next") -> None:
-        self.length = check_integer("length", length, 3)
+        expect_choice("side", side, SIDES)
+        expect_sizes(symbols=(symbols, 2), length=(length, 3))
         if length % 2 == 0:
             raise ValueError(f"length must be odd, so that every hidden symbol has two neighbours, got {length}")
-        self.symbols, self.side = check_integer("symbols", symbols, 2), check_choice("side", side, SIDES)
+        self.length, self.symbols, self.side = length, symbols, side
         self.mask = self.symbols + 1
         self.vocabulary = self.input_size = self.output_size = self.symbols + 2
         self.name = f"symbol-{side}-{self.length}x{self.symbols}"
@@ -68,12 +71,7 @@ class NextSymbol:
 
     def baselines(self) -> dict[str, float]:
         """{"marginal", "marginal loss", "uniform guess loss", "both sides loss"} (defined above)."""
-        return {
-            "marginal": 1 / self.symbols,
-            "marginal loss": math.log(self.symbols),
-            "uniform guess loss": math.log(self.vocabulary),
-            "both sides loss": 0.0,
-        }
+        return chances({"marginal": self.symbols}, self.vocabulary) | {"both sides loss": 0.0}
 
     def _draw(self, size: int, generator: torch.Generator) -> tuple[Tensor]:
         return (torch.randint(self.symbols, (size, (self.length + 1) // 2), generator=generator),)
@@ -85,6 +83,12 @@ class NextSymbol:
         left, right = shown[:, :-1], shown[:, 1:]
         y[:, 1::2] = {"next": right, "previous": left, "both": (left + right) % self.symbols}[self.side] + 1
         return x, y
+
+
+def draw_pairs(task: Any, size: int, generator: torch.Generator) -> Tensor:
+    """Keys and values (size, pairs, 2), each of a row different from its others; values have the ids behind keys."""
+    keys, values = (draw_some(task.pairs, most, size, generator) for most in (task.keys, task.values))
+    return torch.stack([keys + 1, values + task.keys + 1], dim=2)
 
 
 class LookUp:
@@ -126,9 +130,8 @@ class LookUp:
     def __init__(
         self, pairs: int = 4, *, questions: int = 4, keys: int = 16, values: int = 16, everything: bool = False
     ) -> None:
-        self.pairs, self.questions = check_integer("pairs", pairs, 2), check_integer("questions", questions, 1)
-        self.keys, self.values = check_integer("keys", keys, pairs), check_integer("values", values, pairs)
-        self.everything = everything
+        expect_sizes(questions=questions, pairs=(pairs, 2), keys=(keys, pairs), values=(values, pairs))
+        self.pairs, self.questions, self.keys, self.values, self.everything = pairs, questions, keys, values, everything
         self.vocabulary = self.input_size = self.output_size = 1 + keys + values
         self.name = f"look-up-{pairs}-{questions}-of-{keys}x{values}" + ("-everything" if everything else "")
         self.splits = Rows(draw=self._draw, lay_out=self._label)
@@ -144,11 +147,7 @@ class LookUp:
 
     def _draw(self, size: int, generator: torch.Generator) -> tuple[Tensor]:
         """The rows with all answers (size, 2 (pairs + questions))."""
-
-        def some(count: int) -> Tensor:  # of `count` things as many as there are pairs, in random order
-            return torch.rand(size, count, generator=generator).argsort(1)[:, : self.pairs]
-
-        said = torch.stack([some(self.keys) + 1, some(self.values) + self.keys + 1], dim=2)  # (size, pairs, 2)
+        said = draw_pairs(self, size, generator)
         asked = torch.randint(self.pairs, (size, self.questions), generator=generator)
         answers = said.gather(1, asked[..., None].expand(-1, -1, 2))
         return (torch.cat([said, answers], dim=1).flatten(1),)

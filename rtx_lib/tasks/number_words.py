@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
-from rtx_lib.tasks.splits import Rows, check_choice, check_integer, check_prediction, draw_batch, run_through
-from rtx_lib.tasks.windows import check_ids
+from rtx_lib.shapes import expect, expect_choice, expect_share
+from rtx_lib.tasks.splits import Rows, draw_batch, run_through
+from rtx_lib.tasks.vocabulary import expect_rows, pad_rows
+from rtx_lib.tasks.windows import numbers_of
 
 LARGEST = 999_999
 Pair = tuple[Tensor, Tensor]
@@ -77,16 +78,14 @@ class NumberWords:
     def __init__(
         self, count: tuple[int, int] = (1, 6), *, largest: int = 999, to: str = "digits", label_smoothing: float = 0.0
     ) -> None:
-        try:
-            least, most = count
-        except (TypeError, ValueError):
-            raise ValueError(f"count must be a pair, the least and the most numbers, got {count!r}") from None
-        self.count = (check_integer("count[0]", least, 1), check_integer("count[1]", most, least))
-        self.largest = check_integer("largest", largest, 1, LARGEST)
-        self.to = check_choice("to", to, ("digits", "german"))
-        if not 0 <= label_smoothing < 1:
-            raise ValueError(f"label_smoothing must be at least 0 and below 1, got {label_smoothing}")
-        self.label_smoothing = label_smoothing
+        expect_choice("to", to, ("digits", "german"))
+        expect_share(label_smoothing=label_smoothing)
+        least, most = count
+        if not 1 <= least <= most:
+            raise ValueError(f"count must be the least and the most numbers, at least 1, got {count}")
+        if not 1 <= largest <= LARGEST:
+            raise ValueError(f"largest must be from 1 to {LARGEST}, got {largest}")
+        self.count, self.largest, self.to, self.label_smoothing = (least, most), largest, to, label_smoothing
         self.name = f"numbers-{to}"
         if self.count != (1, 6):
             self.name += f"-{least}" if least == most else f"-{least}to{most}"
@@ -107,18 +106,15 @@ class NumberWords:
 
         Raises ValueError for no sentence, a sentence without a number, or a number that is not in 0..999,999.
         """
-        rows = [[check_integer("number", number, 0, LARGEST) for number in sentence] for sentence in numbers]
-        if not rows or not all(rows):
-            raise ValueError(f"numbers must hold a sentence, and every sentence a number, got {rows}")
-        padded = pad_sequence([torch.tensor(row) for row in rows], batch_first=True)
-        return self._lay_out(padded, torch.tensor([len(row) for row in rows]))
+        expect_rows("numbers", numbers, LARGEST + 1)
+        return self._lay_out(pad_rows(numbers).long(), torch.tensor([len(row) for row in numbers]))
 
     def loss(self, prediction: Tensor, y: Tensor) -> Tensor:
         """Mean cross-entropy in nats over all tokens but padding, smoothed if asked for.
 
         prediction (B, T, V) logits, y (B, T) ids.
         """
-        check_prediction(prediction, len(y), self.output_size, y.shape[1])
+        expect(prediction, (*y.shape, self.output_size), "prediction")
         logits, share = prediction.flatten(0, 1), self.label_smoothing
         return F.cross_entropy(logits, y.flatten(), ignore_index=self.pad, label_smoothing=share)
 
@@ -138,8 +134,7 @@ class NumberWords:
         every token is right after the true ones before it, greedy decoding writes the first right, therefore reads
         the true one next, and so on to the end. If some are wrong, it is right up to the first of them and errs there.
         """
-        prediction = prediction.detach()
-        check_prediction(prediction, len(y), self.output_size, y.shape[1])
+        prediction = expect(prediction, (*y.shape, self.output_size), "prediction").detach()
         counts = y != self.pad  # (B, T)
         tokens = counts.sum(1)
         nats = F.cross_entropy(prediction.transpose(1, 2), y, ignore_index=self.pad, reduction="none").double()
@@ -165,8 +160,9 @@ class NumberWords:
 
         Raises ValueError for another shape than (T,), and for an id that is not in the vocabulary.
         """
-        words = self.words[check_choice("side", side, ("source", "target"))]
-        numbers = check_ids(ids, len(words))
+        expect_choice("side", side, ("source", "target"))
+        words = self.words[side]
+        numbers = numbers_of(ids, len(words))
         if side == "target":
             numbers = numbers[numbers[:1] == [self.start] :]
             numbers = numbers[: numbers.index(self.end)] if self.end in numbers else numbers

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from rtx_lib.tasks.splits import Rows, draw_batch, run_through
 from rtx_lib.tasks.vocabulary import IGNORED, SPECIAL, Vocabulary
-from rtx_lib.tasks.windows import symbol_loss, symbol_metrics
+from rtx_lib.tasks.windows import symbol_count, symbol_loss, symbol_metrics
 
 THINGS, STATES, TIMES = ("lamp", "radio", "heater"), ("off", "on"), ("twice", "once")
 
@@ -41,7 +41,7 @@ class OnOff:
 
     name = "on-off"
     batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py
-    loss, metrics = symbol_loss, symbol_metrics
+    loss, metrics, weight = symbol_loss, symbol_metrics, symbol_count
 
     def __init__(self) -> None:
         self.words = Vocabulary((*SPECIAL, "the", "was", "pressed", "now", *THINGS, *STATES, *TIMES))
@@ -63,10 +63,6 @@ class OnOff:
         at = places[:, None]
         y = torch.full_like(rows, IGNORED).scatter(1, at, rows.gather(1, at))
         return rows.scatter(1, at, self.mask), y
-
-    def weight(self, y: Tensor) -> int:
-        """The number of labels in y (B, 8)."""
-        return int((y >= 0).sum())
 
     def baselines(self) -> dict[str, float]:
         """{"one side loss", "glued loss", "both sides loss", "uniform guess loss"} (defined above)."""

@@ -18,23 +18,22 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from rtx_lib.tasks.splits import check_integer
+from rtx_lib.shapes import expect, expect_fits, expect_ids, expect_sizes
 
 NO_LABEL = -100  # which torch's cross-entropy leaves out
 
 
 def draw_orders(size: int, length: int, generator: torch.Generator) -> Tensor:
     """Orders (B, T), each of the T! equally likely."""
-    size, length = check_integer("size", size, 1), check_integer("length", length, 1)
+    expect_sizes(size=size, length=length)
     return torch.rand(size, length, generator=generator, dtype=torch.float64).argsort(1)
 
 
 def rank_of(order: Tensor) -> Tensor:
     """Ranks (B, T) of orders (B, T), or the other way round; ValueError where a row is no permutation of 0..T-1."""
-    rank = _check("order", order, torch.int64).argsort(1)
-    if not torch.equal(order.gather(1, rank), torch.arange(order.shape[1]).expand_as(order)):
-        bad = order[(order.gather(1, rank) != torch.arange(order.shape[1])).any(1)][0].tolist()
-        raise ValueError(f"order must hold permutations of 0..{order.shape[1] - 1}, got {bad}")
+    rank = expect_ids(order, None, "order").argsort(1)
+    if not (order.gather(1, rank) == torch.arange(order.shape[1])).all():
+        raise ValueError(f"order must hold permutations of 0..{order.shape[1] - 1}, got {order.tolist()}")
     return rank
 
 
@@ -45,7 +44,7 @@ def rank_in_windows(rank: Tensor, length: int) -> Tensor:
     """
     rank_of(rank)
     window = rank.shape[1]
-    if check_integer("length", length, 1) % window:
+    if length % window:
         raise ValueError(f"length must be a multiple of the window, {window}, got {length}")
     return (torch.arange(0, length, window)[:, None] + rank[:, None]).flatten(1)
 
@@ -66,9 +65,11 @@ def seen_under(rank: Tensor, target: Tensor | None = None, functional: Tensor | 
     target, functional
         Bool (B, T). All are targets if None, and none is functional.
     """
-    _check("rank", rank, torch.int64)
-    target = torch.ones_like(rank, dtype=torch.bool) if target is None else _check("target", target, torch.bool, rank)
-    functional = torch.zeros_like(target) if functional is None else _check("functional", functional, torch.bool, rank)
+    expect_ids(rank, None, "rank")
+    expect_fits("target", target, tuple(rank.shape))
+    expect_fits("functional", functional, tuple(rank.shape))
+    target = torch.ones_like(rank, dtype=torch.bool) if target is None else target
+    functional = torch.zeros_like(target) if functional is None else functional
     if (target & functional).any():
         raise ValueError("target must not hold functional tokens, got some that are both")
     rank = torch.where(target | functional, rank, -1)
@@ -89,9 +90,7 @@ def seen_in_halves(first: Tensor, second: Tensor) -> Tensor:
 
 def places_of(target: Tensor, count: int) -> Tensor:
     """The positions (B, count) of targets (B, T), in the order of the text, then -1 where a row has fewer."""
-    most = int(_check("target", target, torch.bool).sum(1).max())
-    if check_integer("count", count, 1) < most:
-        raise ValueError(f"count must be at least {most}, the targets of one text, got {count}")
+    expect_sizes(count=(count, int(expect(target, "B T", "target").sum(1).max())))
     places = torch.where(target, torch.arange(target.shape[1]), target.shape[1]).sort(1).values[:, :count]
     places = torch.nn.functional.pad(places, (0, count - places.shape[1]), value=target.shape[1])
     return torch.where(places < target.shape[1], places, -1)
@@ -128,11 +127,11 @@ def draw_spans(
         each turn instead of the next one, and so may cut a word. True is what was meant: n words, or as many of them
         as do not exceed `count`.
     """
-    if not isinstance(starts, Tensor) or starts.dtype != torch.bool or starts.ndim != 1 or not len(starts):
-        raise ValueError("starts must be a bool tensor (T,), T at least 1, True where a word begins")
-    length, missing = len(starts), check_integer("count", count, 1, len(starts))
-    odds = 1 / torch.arange(1, check_integer("longest", longest, 1) + 1, dtype=torch.float64)
-    check_integer("share", share, 1)
+    expect_sizes(count=count, longest=longest, share=share)
+    length, missing = len(expect(starts, "T", "starts")), count
+    if count > length:
+        raise ValueError(f"count must be at most {length}, got {count}")
+    odds = 1 / torch.arange(1, longest + 1, dtype=torch.float64)
     words = starts.nonzero()[:, 0].tolist()
     chosen, at = torch.zeros(length, dtype=torch.bool), 0
     while at < length and missing:
@@ -191,8 +190,8 @@ def lay_out(
         (B, N), the ids at the targets; -100 where there is none.
     """
     length, special = ids.shape[1], torch.isin(ids, torch.tensor(functional, dtype=ids.dtype))
-    target = _check("chosen", chosen, torch.bool, ids) & ~special
-    reuse = length if reuse is None else check_integer("reuse", reuse, 1, length - 1)
+    expect_fits("chosen", chosen, tuple(ids.shape))
+    target, reuse = chosen & ~special, length if reuse is None else reuse
     parts = []
     for part in (slice(0, reuse), slice(reuse, length))[: 1 + (reuse < length)]:
         rank = rank_in_windows(draw_orders(len(ids), window, generator), part.stop - part.start)
@@ -211,13 +210,3 @@ def read_both_ways(ids: Tensor) -> tuple[Tensor, Tensor]:
     The outcome is ids (2B, T) and a bool (2B,).
     """
     return torch.cat([ids, ids.flip(1)]), torch.arange(2 * len(ids)) >= len(ids)
-
-
-def _check(name: str, value: Tensor, dtype: torch.dtype, like: Tensor | None = None) -> Tensor:
-    """`value` itself; ValueError unless it is a tensor (B, T) of this type, of the shape of `like`."""
-    shape = "(B, T), both at least 1" if like is None else str(tuple(like.shape))
-    fits = isinstance(value, Tensor) and value.dtype == dtype and value.ndim == 2 and value.numel()
-    if not fits or (like is not None and value.shape != like.shape):
-        got = f"{value.dtype} of shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
-        raise ValueError(f"{name} must be a tensor of {dtype} and shape {shape}, got {got}")
-    return value

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from rtx_lib.shapes import expect_choice
 from rtx_lib.tasks.orders import NO_LABEL, seen_under
-from rtx_lib.tasks.splits import Rows, check_choice, check_integer, draw_batch, run_through
-from rtx_lib.tasks.windows import check_ids, symbol_loss, symbol_metrics
+from rtx_lib.tasks.splits import Rows, draw_batch, run_through
+from rtx_lib.tasks.windows import symbol_count, symbol_loss, symbol_metrics, text_of
 
-CITIES = (
+CITIES = [
     "New York",
     "Los Angeles",
     "Hong Kong",
@@ -22,7 +23,7 @@ CITIES = (
     "Addis Ababa",
     "Tel Aviv",
     "Cape Town",
-)
+]
 CONTEXT = ("is", "a", "city")
 PADDING, MASK = "[PAD]", "[MASK]"  # the former has the id 0, which BERT does not see, and is in no sentence
 FORMS = ("masked", "permutation")
@@ -69,13 +70,15 @@ class WordPairs:
         Whether the words of the context are there; without them T = 2, and the first word of an order sees nothing.
     """
 
-    batch, batches = draw_batch, run_through  # methods, written once in splits.py
-    loss, metrics = symbol_loss, symbol_metrics
+    batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py
+    loss, metrics, weight, decode = symbol_loss, symbol_metrics, symbol_count, text_of
 
     def __init__(self, form: str = "masked", *, hidden: str = "any", context: bool = True) -> None:
-        self.form, self.hidden = check_choice("form", form, FORMS), check_choice("hidden", hidden, HIDDEN)
+        expect_choice("form", form, FORMS)
+        expect_choice("hidden", hidden, HIDDEN)
         if form == "permutation" and hidden != "any":
             raise ValueError(f"hidden must be 'any' in the form 'permutation', where nothing is hidden, got {hidden!r}")
+        self.form, self.hidden = form, hidden
         self.name = f"word-pairs-{form}" + ("-both" if hidden == "both" else "") + ("" if context else "-alone")
         names = [city.split() for city in CITIES]
         self.words = (PADDING, *(first for first, _ in names), *(second for _, second in names), *CONTEXT, MASK)
@@ -84,10 +87,6 @@ class WordPairs:
         self.mask = self.vocabulary - 1
         self._context = 1 + torch.arange(2 * len(CITIES), self.mask - 1 if context else 2 * len(CITIES))
         self.splits = Rows(draw=self._draw, lay_out=self._lay_out)
-
-    def weight(self, y: Tensor) -> int:
-        """How many words have to be named."""
-        return int((y != NO_LABEL).sum())
 
     def baselines(self) -> dict[str, float]:
         """Of the best prediction of two hidden words: {"independent loss": 2 ln 8, "pair loss": ln 8}, nats a pair, and
@@ -98,10 +97,6 @@ class WordPairs:
     def exist(self, pairs: Tensor) -> Tensor:
         """Which of the pairs (N, 2) of ids are names of cities, (N,) bool."""
         return (pairs[:, None].cpu() == self.pairs).all(2).any(1)
-
-    def decode(self, ids: Tensor | Sequence[int]) -> str:
-        """The text of a row of ids (T,)."""
-        return " ".join(self.words[number] for number in check_ids(ids, self.vocabulary))
 
     @torch.no_grad()
     def log_joint(self, model: Callable[..., Any], route: str) -> Tensor:
@@ -115,9 +110,10 @@ class WordPairs:
 
         `model` is called as the form says, and returns logits and a state; it should be in evaluation mode.
         """
-        check_choice("route", route, ROUTES)
+        expect_choice("route", route, ROUTES)
+        hidden = torch.full((1, 2), self.mask)
         if route == "one pass":
-            first, second = self._ask(model, torch.full((1, 2), self.mask), torch.zeros(1, 2, dtype=torch.int64))[0]
+            first, second = self._ask(model, hidden, torch.zeros_like(hidden))[0]
             return first[:, None] + second
         early, late = (0, 1) if route == "first word first" else (1, 0)
         asked = torch.full((self.vocabulary, 2), self.mask)
@@ -127,7 +123,7 @@ class WordPairs:
             answers = self._ask(model, asked, rank)
             before, after = answers[0, early], answers[:, late]
         else:
-            before = self._ask(model, torch.full((1, 2), self.mask), rank)[0, early]
+            before = self._ask(model, hidden, rank)[0, early]
             after = self._ask(model, asked, rank)[:, late]
         joint = before[:, None] + after  # (early word, late word)
         return joint if early == 0 else joint.T
@@ -143,7 +139,7 @@ class WordPairs:
 
     def sample(self, model: Callable[..., Any], route: str, count: int, generator: torch.Generator) -> Tensor:
         """Pairs (count, 2) of ids drawn from what the model says by a route."""
-        count, joint = check_integer("count", count, 1), self.log_joint(model, route).double().cpu().exp()
+        joint = self.log_joint(model, route).double().cpu().exp()
         drawn = joint.flatten().multinomial(count, replacement=True, generator=generator)
         return torch.stack([drawn // self.vocabulary, drawn % self.vocabulary], dim=1)
 

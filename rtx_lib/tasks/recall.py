@@ -8,7 +8,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.tasks.splits import Rows, check_integer, draw_batch, run_through
+from rtx_lib.shapes import expect_sizes
+from rtx_lib.tasks.next_symbol import draw_pairs
+from rtx_lib.tasks.splits import Rows, chances, draw_batch, draw_some, run_through
 from rtx_lib.tasks.windows import symbol_count, symbol_loss, symbol_metrics
 
 BLANK = 0
@@ -56,9 +58,8 @@ class AssociativeRecall:
     loss, metrics, weight = symbol_loss, symbol_metrics, symbol_count
 
     def __init__(self, pairs: int = 8, *, keys: int = 32, values: int = 32, length: int = 48) -> None:
-        self.pairs = check_integer("pairs", pairs, 1)
-        self.keys, self.values = check_integer("keys", keys, self.pairs), check_integer("values", values, self.pairs)
-        self.length = check_integer("length", length, 3 * self.pairs)
+        expect_sizes(pairs=pairs, keys=(keys, pairs), values=(values, pairs), length=(length, 3 * pairs))
+        self.pairs, self.keys, self.values, self.length = pairs, keys, values, length
         self.vocabulary = self.input_size = self.output_size = 1 + self.keys + self.values
         self.name = f"recall-{self.length}-{self.pairs}-of-{self.keys}x{self.values}"
         # Only pairs and places are kept; a long row of blanks would fill the memory.
@@ -71,22 +72,12 @@ class AssociativeRecall:
 
     def baselines(self) -> dict[str, float]:
         """{"a value", "a shown value", "a value loss", "a shown value loss", "uniform guess loss"} (defined above)."""
-        return {
-            "a value": 1 / self.values,
-            "a shown value": 1 / self.pairs,
-            "a value loss": math.log(self.values),
-            "a shown value loss": math.log(self.pairs),
-            "uniform guess loss": math.log(self.vocabulary),
-        }
+        return chances({"a value": self.values, "a shown value": self.pairs}, self.vocabulary)
 
     def _draw(self, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Keys and values (size, pairs, 2), and the step at which each key is asked for (size, pairs)."""
-
-        def some(count: int) -> Tensor:  # of `count` things as many as there are pairs, in random order
-            return torch.rand(size, count, generator=generator).argsort(1)[:, : self.pairs]
-
-        said = torch.stack([some(self.keys) + 1, some(self.values) + self.keys + 1], dim=2)
-        return said, some(self.length - 2 * self.pairs) + 2 * self.pairs
+        said, first = draw_pairs(self, size, generator), 2 * self.pairs
+        return said, first + draw_some(self.pairs, self.length - first, size, generator)
 
     def _lay_out(self, said: Tensor, asked: Tensor) -> tuple[Tensor, Tensor]:
         x = F.pad(said.flatten(1), (0, self.length - 2 * self.pairs), value=BLANK)
@@ -129,27 +120,21 @@ class SelectiveCopying:
     loss, metrics, weight = symbol_loss, symbol_metrics, symbol_count
 
     def __init__(self, tokens: int = 4, *, places: int = 28, symbols: int = 14) -> None:
-        self.tokens = check_integer("tokens", tokens, 1)
-        self.places = check_integer("places", places, self.tokens)
-        self.symbols = check_integer("symbols", symbols, 2)
-        self.length = self.places + self.tokens
+        expect_sizes(tokens=tokens, places=(places, tokens), symbols=(symbols, 2))
+        self.tokens, self.places, self.symbols = tokens, places, symbols
+        self.length = places + tokens
         self.vocabulary = self.input_size = self.output_size = self.symbols + 2
         self.name = f"selective-copying-{self.tokens}-in-{self.places}-of-{self.symbols}"
         self.splits = Rows(draw=self._draw, lay_out=self._lay_out)
 
     def baselines(self) -> dict[str, float]:
         """{"a symbol", "a symbol loss", "uniform guess loss"} (defined above)."""
-        return {
-            "a symbol": 1 / self.symbols,
-            "a symbol loss": math.log(self.symbols),
-            "uniform guess loss": math.log(self.vocabulary),
-        }
+        return chances({"a symbol": self.symbols}, self.vocabulary)
 
     def _draw(self, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """The symbols (size, tokens), and the places of a row in order (size, tokens)."""
         symbols = torch.randint(1, self.symbols + 1, (size, self.tokens), generator=generator)
-        places = torch.rand(size, self.places, generator=generator).argsort(1)[:, : self.tokens]
-        return symbols, places.sort(1).values
+        return symbols, draw_some(self.tokens, self.places, size, generator).sort(1).values
 
     def _lay_out(self, symbols: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
         x = torch.full((len(symbols), self.places), BLANK).scatter(1, places, symbols)

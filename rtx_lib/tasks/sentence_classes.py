@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from rtx_lib.tasks.corpora import CLASSES, LABELLED, SOURCES, Labelled, labelled
+from rtx_lib.shapes import expect_choice, expect_sizes
+from rtx_lib.tasks.corpora import CLASSES, LABELLED, SOURCES, Sentence, labelled
 from rtx_lib.tasks.splits import (
     SPLITS,
     Rows,
-    check_choice,
-    check_integer,
     class_baselines,
     draw_batch,
     last_step_loss,
@@ -79,13 +78,13 @@ class SentenceClasses:
         framed: bool = False,
         length: int = 64,
     ) -> None:
-        self.source = check_choice("source", source, LABELLED)
-        self.classes, self.framed = CLASSES[source], framed
+        expect_choice("source", source, LABELLED)
+        self.classes = CLASSES[source]
         self.output_size = len(self.classes)
+        expect_sizes(seed=(seed, 0), length=(length, 3))
         if labels is not None:
-            check_integer("labels", labels, self.output_size)
-        self.labels, self.seed = labels, check_integer("seed", seed, 0)
-        self.length = check_integer("length", length, 3)
+            expect_sizes(labels=(labels, self.output_size))
+        self.source, self.labels, self.seed, self.framed, self.length = source, labels, seed, framed, length
         self.name = f"classes-{source}" + ("" if labels is None else f"-{labels}-of-{seed}")
         texts = labelled(source)
         self.words = Vocabulary.of((row.words for row in texts["train"]), size) if words is None else words
@@ -101,7 +100,7 @@ class SentenceClasses:
             raise ValueError(f"text must hold a word, got {text!r}")
         return torch.tensor(frame(self.words.ids(text.split()), self._frame, self.length))
 
-    def _read(self, rows: list[Labelled]) -> tuple[Tensor, Tensor]:
+    def _read(self, rows: list[Sentence]) -> tuple[Tensor, Tensor]:
         rows = sorted(rows, key=lambda row: len(row.words))
         ids = [frame(self.words.ids(row.words), self._frame, self.length) for row in rows]
         return pad_rows(ids), torch.tensor([row.label for row in rows])
@@ -109,14 +108,13 @@ class SentenceClasses:
 
 def frame(ids: list[int], around: Sequence[int], length: int) -> list[int]:
     """At most `length` ids, between two others if `around` holds them."""
-    if not around:
-        return ids[:length]
-    return [around[0], *ids[: length - 2], around[1]]
+    return [*around[:1], *ids[: length - len(around)], *around[1:]]
 
 
-def few(rows: Sequence[Labelled], labels: int, seed: int) -> list[Labelled]:
+def few(rows: Sequence[Sentence], labels: int, seed: int) -> list[Sentence]:
     """`labels` of the rows, each class with its share; ValueError if there are not so many."""
-    check_integer("labels", labels, len({row.label for row in rows}), len(rows))
+    if labels > len(rows):
+        raise ValueError(f"labels must be at most {len(rows)}, got {labels}")
     generator = torch.Generator().manual_seed(seed)
     order = [rows[place] for place in torch.randperm(len(rows), generator=generator).tolist()]
     parts = {label: [row for row in order if row.label == label] for label in sorted({row.label for row in rows})}

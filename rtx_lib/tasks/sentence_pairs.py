@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import torch
 from torch import Tensor
 
+from rtx_lib.shapes import expect_choice, expect_sizes
 from rtx_lib.tasks.bert_data import join_pair
 from rtx_lib.tasks.corpora import SOURCES, WITH_DOCUMENTS, documents
-from rtx_lib.tasks.splits import (
-    SEEDS,
-    SPLITS,
-    check_choice,
-    check_integer,
-    check_split,
-    last_step_loss,
-    last_step_metrics,
-)
+from rtx_lib.tasks.splits import SEEDS, SPLITS, Rows, draw_batch, last_step_loss, last_step_metrics, run_through
 from rtx_lib.tasks.vocabulary import PAD, Vocabulary, pad_rows
 
 KINDS = ("next", "order")
@@ -61,7 +53,8 @@ class SentencePairs:
     """
 
     files, output_size = SOURCES, 2
-    loss, metrics = last_step_loss, last_step_metrics  # methods, written once in splits.py
+    batch, batches = draw_batch, run_through  # methods, written once in splits.py
+    loss, metrics = last_step_loss, last_step_metrics
 
     def __init__(
         self,
@@ -72,38 +65,32 @@ class SentencePairs:
         size: int = 4_000,
         words: Vocabulary | None = None,
     ) -> None:
-        self.kind = check_choice("kind", kind, KINDS)
-        self.source = check_choice("source", source, WITH_DOCUMENTS)
-        self.length = check_integer("length", length, 9)
+        expect_choice("kind", kind, KINDS)
+        expect_choice("source", source, WITH_DOCUMENTS)
+        expect_sizes(length=(length, 9))
+        self.kind, self.source, self.length = kind, source, length
         self.name = f"pairs-{kind}-{source}-{self.length}"
         texts = documents(source)
         known = Vocabulary.of((s for document in texts["train"] for s in document), size) if words is None else words
         self.words, self.vocabulary = known, len(known)
         self.input_size = self.vocabulary
         self.cls, self.sep = known.require("[CLS]", "[SEP]")
-        # Of each split the pairs of pieces, and the document of each.
-        self._pairs = {split: self._read(texts[split]) for split in SPLITS}
-        for split, (_, places) in self._pairs.items():
-            if len(set(places)) < 2:
-                raise ValueError(
-                    f"source must have pairs in two documents of {split!r}, {source!r} with length "
-                    f"{self.length} has them in {len(set(places))}"
-                )
-        self._rarity = self._count(self._pairs["train"][0])
-
-    def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[tuple[Tensor, Tensor], Tensor]:
-        """x and y of `size` pairs, drawn with replacement; those of "train" are changed anew."""
-        count = 2 * len(self._pairs[check_split(split)][0])
-        places = torch.randint(count, (check_integer("size", size, 1),), generator=generator)
-        if split == "train":
-            return self._rows(split, places, self._others(split, places // 2, generator))
-        return self._rows(split, places, self._fixed(split)[places // 2])
-
-    def batches(self, split: str, size: int) -> Iterator[tuple[tuple[Tensor, Tensor], Tensor]]:
-        """Run once through a split in its fixed order, `size` rows at a time: each pair as it is, then changed."""
-        places = torch.arange(2 * len(self._pairs[check_split(split)][0])).split(check_integer("size", size, 1))
-        others = self._fixed(split)
-        return (self._rows(split, some, others[some // 2]) for some in places)
+        # The pairs of pieces of all splits, and the document of each.
+        self._pairs: list[tuple[list[int], list[int]]] = []
+        self._homes: dict[str, Tensor] = {}
+        rows: dict[str, tuple[Tensor, ...]] = {}
+        for split in SPLITS:
+            first, (pairs, homes) = len(self._pairs), self._read(texts[split])
+            if len(set(homes)) < 2:
+                found = f"{source!r} with length {length} has them in {len(set(homes))}"
+                raise ValueError(f"source must have pairs in two documents of {split!r}, {found}")
+            self._pairs += pairs
+            self._homes[split] = torch.tensor(homes)
+            # Each pair twice, as it is and changed.
+            others = self._others(split, torch.arange(len(pairs)), torch.Generator().manual_seed(_SEEDS[split]))
+            rows[split] = 2 * first + torch.arange(2 * len(pairs)), first + others.repeat_interleave(2)
+        self.splits = Rows(rows, self._draw, self._lay_out)
+        self._rarity = self._count(self._pairs[: len(self._homes["train"])])
 
     def overlap(self, x: tuple[Tensor, Tensor]) -> Tensor:
         """Of each row (B,) how much its two pieces share, float64: the summed rarity of the words that both have."""
@@ -147,23 +134,24 @@ class SentencePairs:
 
     def _others(self, split: str, places: Tensor, generator: torch.Generator) -> Tensor:
         """For each pair one of another document."""
-        home = torch.tensor(self._pairs[split][1])
+        home = self._homes[split]
         others = torch.randint(len(home), places.shape, generator=generator)
         while (same := home[others] == home[places]).any():
             others[same] = torch.randint(len(home), (int(same.sum()),), generator=generator)
         return others
 
-    def _fixed(self, split: str) -> Tensor:
-        generator = torch.Generator().manual_seed(_SEEDS[split])
-        return self._others(split, torch.arange(len(self._pairs[split][0])), generator)
+    def _draw(self, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """Rows of "train", changed anew."""
+        places = torch.randint(2 * len(self._homes["train"]), (size,), generator=generator)
+        return places, self._others("train", places // 2, generator)
 
-    def _rows(self, split: str, places: Tensor, others: Tensor) -> tuple[tuple[Tensor, Tensor], Tensor]:
+    def _lay_out(self, places: Tensor, others: Tensor) -> tuple[tuple[Tensor, Tensor], Tensor]:
         """Rows by twice the number of their pair, plus 1 for a changed one."""
-        rows, pairs = [], self._pairs[split][0]
+        rows = []
         for place, other in zip(places.tolist(), others.tolist(), strict=True):
-            a, b = pairs[place // 2]
+            a, b = self._pairs[place // 2]
             if place % 2:
-                a, b = (a, pairs[other][1]) if self.kind == "next" else (b, a)
+                a, b = (a, self._pairs[other][1]) if self.kind == "next" else (b, a)
             rows.append(join_pair(a, b, cls=self.cls, sep=self.sep))
         ids, segments = (pad_rows(part, PAD).long() for part in zip(*rows, strict=True))
         return (ids, segments), places % 2

@@ -10,11 +10,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from rtx_lib.shapes import expect_sizes
 from rtx_lib.tasks.files import GROUPS, fetch
-from rtx_lib.tasks.splits import SPLITS, Rows, check_integer, class_baselines, draw_batch, last_step_loss, run_through
-from rtx_lib.tasks.windows import check_ids, ids_of
-
-PAD, UNKNOWN = 0, 1
+from rtx_lib.tasks.splits import (
+    SPLITS,
+    Rows,
+    class_baselines,
+    draw_batch,
+    last_step_loss,
+    last_step_metrics,
+    run_through,
+)
+from rtx_lib.tasks.vocabulary import PAD, UNKNOWN, pad_rows, trim
+from rtx_lib.tasks.windows import ids_of, text_of
 
 # One list a line: things, what is good, what is bad, what turns a word round, what makes it stronger.
 _WORDS = """
@@ -31,19 +39,15 @@ _IDS = {word: number for number, word in enumerate(_GENERATED)}
 
 def sentence_metrics(task: Sentiment | GeneratedSentiment, prediction: Tensor, y: Tensor) -> dict[str, float]:
     """{"accuracy", "error", "loss"}: the share of sentences that are named right, 1 minus that, and nats."""
-    loss = task.loss(prediction.detach(), y).item()
-    accuracy = (prediction[:, -1].argmax(-1) == y).double().mean().item()
-    return {"accuracy": accuracy, "error": 1 - accuracy, "loss": loss}
+    metrics = last_step_metrics(task, prediction, y)
+    return {"accuracy": metrics["accuracy"], "error": 1 - metrics["accuracy"], "loss": metrics["loss"]}
 
 
-def _decode(task: Sentiment | GeneratedSentiment, ids: Tensor | Sequence[int]) -> str:
-    """The text of ids (T,) without padding; ValueError for another shape or an id that is not in 0..V-1."""
-    return " ".join(task.words[number] for number in check_ids(ids, len(task.words)) if number != PAD)
-
-
-def _lay_out(ids: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """No longer than the longest sentence of the batch."""
-    return ids[:, : int((ids != PAD).sum(1).max())].long(), y
+def _words(text: str) -> list[str]:
+    """The words of a text, in small letters; ValueError where there is none."""
+    if not (words := text.lower().split()):
+        raise ValueError(f"text must hold a word, got {text!r}")
+    return words
 
 
 class Sentiment:
@@ -79,37 +83,31 @@ class Sentiment:
     files = GROUPS["sst2"]
     output_size, pad, unknown = 2, PAD, UNKNOWN
     batch, batches, loss = draw_batch, run_through, last_step_loss  # methods, written once in splits.py
-    metrics, baselines, decode = sentence_metrics, class_baselines, _decode
+    metrics, baselines, decode = sentence_metrics, class_baselines, text_of
 
     def __init__(self, least: int = 2) -> None:
-        self.least = check_integer("least", least, 1)
+        expect_sizes(least=least)
+        self.least = least
         self.name = "sst2" + ("" if least == 2 else f"-least-{least}")
         # Some words hold spaces that do not break, at which `split()` would cut.
         texts = [fetch(name).read_bytes().decode().strip("\n").split("\n") for name in self.files]
         lines = dict(zip(SPLITS, texts, strict=True))
         counts = Counter(word for line in lines["train"] for word in line[2:].split(" "))
-        frequent = [word for word, count in counts.items() if count >= self.least]
+        frequent = [word for word, count in counts.items() if count >= least]
         self.words = ("<pad>", "<unknown>", *sorted(frequent, key=lambda word: (-counts[word], word)))
         self.vocabulary = self.input_size = len(self.words)
         self._ids = {word: number for number, word in enumerate(self.words)}
-        self.splits = Rows({split: self._read(text) for split, text in lines.items()}, lay_out=_lay_out)
+        self.splits = Rows({split: self._read(text) for split, text in lines.items()}, lay_out=trim)
 
     def encode(self, text: str) -> Tensor:
         """The ids (T,) of a text, in small letters; 1 for an unknown word. ValueError for a text without words."""
-        if not (words := text.lower().split()):
-            raise ValueError(f"text must hold a word, got {text!r}")
-        return torch.tensor([self._ids.get(word, UNKNOWN) for word in words])
+        return torch.tensor([self._ids.get(word, UNKNOWN) for word in _words(text)])
 
     def _read(self, lines: list[str]) -> tuple[Tensor, Tensor]:
         """Ids (N, T) and labels (N,) of lines of a label and words, the shortest first."""
-        rows = [[self._ids.get(word, UNKNOWN) for word in line[2:].split(" ")] for line in sorted(lines, key=_length)]
-        longest = max(map(len, rows))
-        ids = torch.tensor([row + [PAD] * (longest - len(row)) for row in rows], dtype=torch.int32)
-        return ids, torch.tensor([int(line[0]) for line in sorted(lines, key=_length)])
-
-
-def _length(line: str) -> int:
-    return line.count(" ")
+        lines = sorted(lines, key=lambda line: line.count(" "))
+        ids = [[self._ids.get(word, UNKNOWN) for word in line[2:].split(" ")] for line in lines]
+        return pad_rows(ids), torch.tensor([int(line[0]) for line in lines])
 
 
 class GeneratedSentiment:
@@ -146,10 +144,10 @@ class GeneratedSentiment:
     name, output_size, pad, unknown, words = "generated-sentiment", 2, PAD, UNKNOWN, _GENERATED
     vocabulary = input_size = len(_GENERATED)
     batch, batches, loss = draw_batch, run_through, last_step_loss  # methods, written once in splits.py
-    metrics, decode = sentence_metrics, _decode
+    metrics, decode = sentence_metrics, text_of
 
     def __init__(self) -> None:
-        self.splits = Rows(draw=self._draw, lay_out=_lay_out)
+        self.splits = Rows(draw=self._draw, lay_out=trim)
 
     def baselines(self) -> dict[str, float]:
         """{"most frequent class", "best bag of words", "uniform guess loss"} (the second is derived above)."""
@@ -159,9 +157,7 @@ class GeneratedSentiment:
 
     def encode(self, text: str) -> Tensor:
         """The ids (T,) of a text; ValueError for a text without words or with a word that is not in `words`."""
-        if not (words := text.lower().split()):
-            raise ValueError(f"text must hold a word, got {text!r}")
-        return ids_of(words, _IDS, f"the {len(_IDS) - 2} words of the generated sentences")
+        return ids_of(_words(text), _IDS, f"the {len(_IDS) - 2} words of the generated sentences")
 
     def answers(self, ids: Tensor) -> Tensor:
         """The labels (B,) of sentences (B, T) of this form, by the rule."""
@@ -178,9 +174,8 @@ class GeneratedSentiment:
         """Ids (size, 13), words first, and labels (size,)."""
 
         def one_of(words: Sequence[str], share: float = 1.0) -> Tensor:
-            drawn = torch.tensor([_IDS[word] for word in words])[
-                torch.randint(len(words), (size,), generator=generator)
-            ]
+            which = torch.randint(len(words), (size,), generator=generator)
+            drawn = torch.tensor([_IDS[word] for word in words])[which]
             return torch.where(torch.rand(size, generator=generator) < share, drawn, PAD)
 
         def clause() -> list[Tensor]:

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.tasks.splits import check_integer
+from rtx_lib.shapes import expect, expect_sizes
 
 Rows = tuple[Tensor, Tensor, Tensor]
 _NOWHERE = -1  # the sentence to which what lies beyond the text belongs
@@ -77,9 +77,9 @@ class SkipGrams:
         length: int = 32,
         shared: int = 16,
     ) -> None:
-        self.vocabulary = check_integer("vocabulary", vocabulary, 1)
-        self.window, self.negatives = check_integer("window", window, 1), check_integer("negatives", negatives, 1)
-        self.length, self.shared = check_integer("length", length, 1), check_integer("shared", shared, 1)
+        expect_sizes(vocabulary=vocabulary, window=window, negatives=negatives, length=length, shared=shared)
+        self.vocabulary, self.window, self.negatives = vocabulary, window, negatives
+        self.length, self.shared = length, shared
         texts = [list(sentence) for sentence in sentences]
         ids = torch.tensor([number for text in texts for number in text], dtype=torch.int64)
         if len(wrong := ids[(ids < 0) | (ids >= self.vocabulary)]):
@@ -93,10 +93,8 @@ class SkipGrams:
         self.counts = self._ids.bincount(minlength=self.vocabulary)
         self._keep = torch.ones(self.vocabulary) if keep is None else keep(self.counts)
         self._noise = self.counts.cumsum(0) if noise is None else noise(self.counts)
-        for name, table in (("keep", self._keep), ("noise", self._noise)):
-            if table.shape != self.counts.shape:
-                wanted = f"a number for each of the {self.vocabulary} words"
-                raise ValueError(f"{name} must give {wanted}, got shape {tuple(table.shape)}")
+        expect(self._keep, (vocabulary,), "keep")
+        expect(self._noise, (vocabulary,), "noise")
         if self._noise.is_floating_point() or (self._noise.diff() < 0).any() or self._noise[-1] < 1:
             raise ValueError(f"noise must give whole numbers that rise, got {self._noise[:4].tolist()}, ...")
 
@@ -115,12 +113,7 @@ class SkipGrams:
             (B, T, T + 2 window + N): 1 for each pair of words that stand together, minus the weight of each word drawn
             as noise, and 0 for the rest.
         """
-        count, size = check_integer("count", count, 1), check_integer("size", size, 1)
-        return self._passes(count, size, generator)
-
-    def _passes(
-        self, count: int, size: int, generator: torch.Generator
-    ) -> Iterator[tuple[float, tuple[Tensor, Tensor], Tensor]]:
+        expect_sizes(count=count, size=size)
         for number in range(count):
             rows = self._rows(generator)
             pieces = zip(*(part.split(size) for part in rows), strict=True)

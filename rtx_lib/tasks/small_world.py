@@ -18,6 +18,7 @@ together, and few labelled sentences do not. Some words are a noun or a verb, wh
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -30,13 +31,18 @@ _SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "
 
 
 class Sentence(NamedTuple):
-    """Words with their classes; whether a unit begins at each; the topic; the place of a shared word, or -1."""
+    """A sentence of any text, with what is known of it.
+
+    Of each word its class, if there are `tags`, and whether a phrase begins there; the sentence's class, `label`; and
+    of a word that has several senses its place, and the name of its sense there.
+    """
 
     words: list[str]
-    tags: list[str]
-    begins: list[bool]
-    topic: int
-    shared: int
+    tags: Sequence[str] = ()
+    begins: Sequence[bool] = ()
+    label: int = -1
+    place: int = -1
+    sense: str = ""
 
 
 @lru_cache
@@ -101,4 +107,4 @@ def _sentence(rng: random.Random, topic: int, subject: tuple[str, str], thing: t
         if len(tags) and "VERB" not in tags:
             say(rng.choice(lexicon()[topic]["VERB"]), "VERB")
     say(".", "PUNCT")
-    return Sentence(words, tags, begins, topic, shared)
+    return Sentence(words, tags, begins, topic, shared, f"topic {topic}")

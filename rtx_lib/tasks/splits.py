@@ -1,4 +1,4 @@
-"""What tasks share: checks of arguments, the rows of their splits, and naming a class at the last step.
+"""What tasks share: the rows of their splits, and naming a class at the last step.
 
 The functions whose first argument is a task are methods of several tasks.
 """
@@ -6,13 +6,14 @@ The functions whose first argument is a task are methods of several tasks.
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+from rtx_lib.shapes import expect, expect_choice, expect_sizes
 
 SPLITS = ("train", "valid", "test")
 # Seeds and sizes of the finite splits of generated tasks. The seeds are large so that no seed that a
@@ -21,46 +22,18 @@ SEEDS = {"valid": 1_997_000_001, "test": 1_997_000_002}
 SIZES = {"valid": 1_000, "test": 10_000}
 
 
-def check_integer(name: str, value: object, least: int, most: float = math.inf) -> int:
-    """`value` as an int; ValueError where it is not a whole number of at least `least` and at most `most`."""
-    try:
-        number = operator.index(value)  # type: ignore[arg-type]  # accepts int and NumPy integers only
-    except TypeError:
-        number = least - 1
-    if isinstance(value, bool) or not least <= number <= most:
-        limit = "" if most == math.inf else f" and at most {most}"
-        raise ValueError(f"{name} must be a whole number of at least {least}{limit}, got {value!r}")
-    return number
-
-
-def check_choice(name: str, value: str, allowed: Sequence[str]) -> str:
-    """`value` itself; ValueError where it is not one of `allowed`."""
-    if value not in allowed:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
-    return value
-
-
-def check_split(split: str) -> str:
-    """`split` itself; ValueError where it is none."""
-    return check_choice("split", split, SPLITS)
-
-
-def check_prediction(prediction: Tensor, batch: int, output_size: int, length: int | None = None) -> None:
-    """ValueError unless `prediction` is (batch, T, output_size), with T = `length` where that is given.
-
-    Losses would broadcast a wrong shape in silence and return a number that means nothing.
-    """
-    shape = tuple(prediction.shape)
-    if len(shape) != 3 or shape != (batch, length or max(shape[1], 1), output_size):
-        wanted = f"({batch}, {length or 'T'}, {output_size})"
-        raise ValueError(f"prediction must be the model's whole output {wanted}, got shape {shape}")
+def expect_part(split: str, size: int) -> None:
+    """There is such a split, and the size of a part of it is at least 1."""
+    expect_choice("split", split, SPLITS)
+    expect_sizes(size=size)
 
 
 class Rows:
     """The rows of a task's splits, each a tuple of tensors, and how they are laid out as a batch.
 
-    `data` holds splits that are read. Where there is `draw`, "train" is endless, and `draw(size, generator)` gives rows
-    of it; the finite splits are drawn when first asked for, the same for everybody.
+    `data` holds splits that are read. Where there is `draw`, `draw(size, generator)` gives the rows of a batch of
+    "train", which is endless if it is not in `data`; so are finite splits drawn that are not, when first asked for, the
+    same for everybody.
     """
 
     def __init__(
@@ -72,9 +45,8 @@ class Rows:
         self._lay_out, self._data, self._draw = lay_out, dict(data or {}), draw
 
     def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Any, Tensor]:
-        """`size` rows, fresh from an endless split and with replacement from a finite one."""
-        check_split(split)
-        size = check_integer("size", size, 1)
+        """`size` rows, fresh ones of "train" where there is `draw`, else with replacement from those that there are."""
+        expect_part(split, size)
         if self._draw and split == "train":
             return self._lay_out(*self._draw(size, generator))
         data = self.finite(split)
@@ -83,9 +55,8 @@ class Rows:
 
     def batches(self, split: str, size: int) -> Iterator[tuple[Any, Tensor]]:
         """Run once through a finite split, `size` rows at a time; the last piece may be smaller."""
-        check_split(split)
-        size = check_integer("size", size, 1)
-        if self._draw and split == "train":
+        expect_part(split, size)
+        if split == "train" and split not in self._data:
             raise ValueError("split must be 'valid' or 'test', for 'train' has no end (use batch), got 'train'")
         pieces = zip(*(tensor.split(size) for tensor in self.finite(split)), strict=True)
         return (self._lay_out(*rows) for rows in pieces)
@@ -107,9 +78,24 @@ def run_through(task: Any, split: str, size: int) -> Iterator[tuple[Any, Tensor]
     return task.splits.batches(split, size)
 
 
+def draw_some(count: int, most: int, size: int, generator: torch.Generator) -> Tensor:
+    """So many different numbers below `most` in random order, anew for every row: (size, count)."""
+    return torch.rand(size, most, generator=generator).argsort(1)[:, :count]
+
+
+def chances(counts: Mapping[str, int], symbols: int) -> dict[str, float]:
+    """Baselines of who knows that one of n is right and no more: 1/n and, with "loss" behind the name, ln n.
+
+    "uniform guess loss" is ln of all `symbols`.
+    """
+    shares = {name: 1 / n for name, n in counts.items()}
+    losses = {f"{name} loss": math.log(n) for name, n in counts.items()}
+    return shares | losses | {"uniform guess loss": math.log(symbols)}
+
+
 def last_step_loss(task: Any, prediction: Tensor, y: Tensor) -> Tensor:
     """Mean cross-entropy in nats at the last step; prediction (B, T, classes) logits, y (B,)."""
-    check_prediction(prediction, len(y), task.output_size)
+    expect(prediction, (len(y), "T", task.output_size), "prediction")
     return F.cross_entropy(prediction[:, -1], y)
 
 

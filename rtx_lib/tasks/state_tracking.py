@@ -8,8 +8,9 @@ import math
 import torch
 from torch import Tensor
 
-from rtx_lib.tasks.splits import Rows, check_choice, check_integer, draw_batch, run_through
-from rtx_lib.tasks.windows import symbol_loss, symbol_metrics
+from rtx_lib.shapes import expect_choice, expect_sizes
+from rtx_lib.tasks.splits import Rows, draw_batch, run_through
+from rtx_lib.tasks.windows import draw_symbols, symbol_loss, symbol_metrics
 
 THINGS = {"S3": 3, "S5": 5}
 
@@ -62,16 +63,14 @@ class Parity:
     """
 
     vocabulary = input_size = output_size = 2
-    batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py
+    batch, batches, _draw = draw_batch, run_through, draw_symbols  # methods, written once in splits.py and windows.py
     loss, metrics, baselines = symbol_loss, prefix_metrics, prefix_baselines
 
     def __init__(self, length: int) -> None:
-        self.length = check_integer("length", length, 1)
+        expect_sizes(length=length)
+        self.length = length
         self.name = f"parity-{self.length}"
         self.splits = Rows(draw=self._draw, lay_out=lambda x: (x, x.cumsum(1) % 2))
-
-    def _draw(self, size: int, generator: torch.Generator) -> tuple[Tensor]:
-        return (torch.randint(2, (size, self.length), generator=generator),)
 
 
 class GroupWords:
@@ -104,12 +103,13 @@ class GroupWords:
         "S3", 6 symbols, or "S5", 120.
     """
 
-    batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py
+    batch, batches, _draw = draw_batch, run_through, draw_symbols  # methods, written once in splits.py and windows.py
     loss, metrics = symbol_loss, prefix_metrics
 
     def __init__(self, length: int, *, group: str = "S3") -> None:
-        self.length = check_integer("length", length, 1)
-        self.group = check_choice("group", group, list(THINGS))
+        expect_choice("group", group, list(THINGS))
+        expect_sizes(length=length)
+        self.length, self.group = length, group
         self.name = f"words-{group}-{self.length}"
         self.permutations = tuple(itertools.permutations(range(THINGS[group])))
         self.vocabulary = self.input_size = self.output_size = len(self.permutations)
@@ -119,9 +119,6 @@ class GroupWords:
     def baselines(self) -> dict[str, float]:
         """{"uniform guess", "last symbol", "sign alone", "uniform guess loss"} (defined above)."""
         return {**prefix_baselines(self), "sign alone": 2 / self.output_size}
-
-    def _draw(self, size: int, generator: torch.Generator) -> tuple[Tensor]:
-        return (torch.randint(self.vocabulary, (size, self.length), generator=generator),)
 
     def _label(self, x: Tensor) -> tuple[Tensor, Tensor]:
         products = [x[:, 0]]

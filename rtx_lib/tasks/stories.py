@@ -8,16 +8,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from rtx_lib.tasks.splits import (
-    Rows,
-    check_choice,
-    check_integer,
-    draw_batch,
-    last_step_loss,
-    last_step_metrics,
-    run_through,
-)
-from rtx_lib.tasks.windows import check_ids
+from rtx_lib.shapes import expect_choice
+from rtx_lib.tasks.splits import Rows, draw_batch, last_step_loss, last_step_metrics, run_through
+from rtx_lib.tasks.windows import text_of
 
 PEOPLE = ("Anna", "Bert", "Clara", "David")
 PLACES = ("kitchen", "garden", "cellar", "attic", "office", "hall")
@@ -79,20 +72,19 @@ class Stories:
         Whether story and question come as one row of words.
     """
 
-    batch, batches = draw_batch, run_through  # methods, written once in splits.py
-    loss, metrics = last_step_loss, last_step_metrics
+    pad = 0
+    batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py
+    loss, metrics, decode = last_step_loss, last_step_metrics, text_of
 
     def __init__(
         self, kind: str = "two facts", *, sentences: tuple[int, int] | None = None, flat: bool = False
     ) -> None:
-        self.kind = check_choice("kind", kind, tuple(WORDS))
-        try:
-            least, most = SENTENCES[kind] if sentences is None else sentences
-        except (TypeError, ValueError):
-            raise ValueError(f"sentences must be a pair, the least and the most of them, got {sentences!r}") from None
-        least = check_integer("sentences[0]", least, _LEAST[kind], _MOST[kind])
-        self.sentences = (least, check_integer("sentences[1]", most, least, _MOST[kind]))
-        self.flat = flat
+        expect_choice("kind", kind, tuple(WORDS))
+        least, most = SENTENCES[kind] if sentences is None else sentences
+        if not _LEAST[kind] <= least <= most <= _MOST[kind]:
+            allowed = f"the least and the most of them, from {_LEAST[kind]} to {_MOST[kind]}"
+            raise ValueError(f"sentences must be {allowed}, got {sentences}")
+        self.kind, self.sentences, self.flat = kind, (least, most), flat
         self.name = f"stories-{kind.replace(' ', '-')}"
         if self.sentences != SENTENCES[kind]:
             self.name += f"-{least}" if least == most else f"-{least}to{most}"
@@ -111,30 +103,18 @@ class Stories:
 
         Of one fact F is 1, else 2, in the order in which the question leads to them.
         """
-        return self.splits.finite(check_choice("split", split, ("valid", "test")))[3]
+        expect_choice("split", split, ("valid", "test"))
+        return self.splits.finite(split)[3]
 
     def baselines(self) -> dict[str, float]:
         """{"guess", "named last"}, shares of right answers."""
         story, _, y, _ = self.splits.finite("test")
-        answers = torch.tensor([self._ids[word] for word in self._answers()])
+        words = tuple(ANIMALS.values()) if self.kind == "deduction" else PLACES
+        answers = torch.tensor([self._ids[word] for word in words])
         named = torch.where(torch.isin(story[..., 2:], answers), story[..., 2:], 0).sum(-1)  # (N, M), at most one each
-        last = named.gather(1, self._last(named > 0))[:, 0]
+        place = ((named > 0) * torch.arange(named.shape[1])).argmax(1, keepdim=True)
+        last = named.gather(1, place)[:, 0]
         return {"guess": 1 / len(answers), "named last": (last == y).double().mean().item()}
-
-    def decode(self, ids: Tensor | Sequence[int]) -> str:
-        """The text of a row of ids (T,), such as a sentence, without the zeros.
-
-        Raises ValueError for another shape, and for an id that is not in the vocabulary.
-        """
-        return " ".join(self.words[number] for number in check_ids(ids, self.vocabulary) if number)
-
-    def _answers(self) -> Sequence[str]:
-        return tuple(ANIMALS.values()) if self.kind == "deduction" else PLACES
-
-    @staticmethod
-    def _last(where: Tensor) -> Tensor:
-        """The last place (N, 1) in each row (N, M) that is true."""
-        return (where * torch.arange(where.shape[1])).argmax(1, keepdim=True)
 
     def _draw(self, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Stories (size, M, J), questions (size, Q), answers (size,) and the sentences that give them (size, F)."""

@@ -3,39 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from typing import Any
 
-from rtx_lib.tasks.corpora import SENSES, SOURCES, TAGGED, senses, tagged
+import torch
+from torch import Tensor
+
+from rtx_lib.shapes import expect_choice, expect_sizes
+from rtx_lib.tasks.corpora import SENSES, SOURCES, TAGGED, Sentence, senses, tagged
 from rtx_lib.tasks.sentence_classes import frame
-from rtx_lib.tasks.splits import SPLITS, Rows, check_choice, check_integer, draw_batch, run_through
+from rtx_lib.tasks.splits import SPLITS, Rows, draw_batch, run_through
 from rtx_lib.tasks.vocabulary import IGNORED, PAD, Vocabulary, pad_rows, trim
 from rtx_lib.tasks.windows import symbol_count, symbol_loss, symbol_metrics
 
 
 def _baselines(task: Any) -> dict[str, float]:
     """{"most frequent label", "one vector a word", "uniform guess loss"}, the first two accuracies on "test"."""
-    counts: Counter[tuple[int, int]] = Counter()
-    for x, y in task.batches("train", 500):
-        counts.update(zip(x[y >= 0].tolist(), y[y >= 0].tolist(), strict=True))
-    labels: Counter[int] = Counter()
-    for (_, label), count in counts.items():
-        labels[label] += count
-    usual = max(labels, key=lambda label: (labels[label], -label))
-    best: dict[int, tuple[int, int]] = {}
-    for (word, label), count in counts.items():
-        best[word] = max(best.get(word, (0, 0)), (count, -label))
-    right = right_by_word = total = 0
-    for x, y in task.batches("test", 500):
-        for word, label in zip(x[y >= 0].tolist(), y[y >= 0].tolist(), strict=True):
-            right += label == usual
-            right_by_word += label == (-best[word][1] if word in best else usual)
-            total += 1
-    return {
-        "most frequent label": right / total,
-        "one vector a word": right_by_word / total,
-        "uniform guess loss": math.log(task.output_size),
-    }
+    (x, y), (test_x, test_y) = (_labels(task, split) for split in ("train", "test"))
+    places = x * task.output_size + y
+    counts = places.bincount(minlength=task.vocabulary * task.output_size).view(-1, task.output_size)  # (V, labels)
+    usual = counts.sum(0).argmax()
+    best = torch.where(counts.any(1), counts.argmax(1), usual)
+    right = {"most frequent label": test_y == usual, "one vector a word": test_y == best[test_x]}
+    shares = {name: share.double().mean().item() for name, share in right.items()}
+    return shares | {"uniform guess loss": math.log(task.output_size)}
+
+
+def _labels(task: Any, split: str) -> tuple[Tensor, ...]:
+    """All ids (N,) of a split that have a label, and these labels."""
+    pairs = ((x[y >= 0], y[y >= 0]) for x, y in task.batches(split, 500))
+    return tuple(map(torch.cat, zip(*pairs, strict=True)))
 
 
 class PartsOfSpeech:
@@ -70,7 +66,8 @@ class PartsOfSpeech:
         The most ids of a row; longer sentences lose their end.
     """
 
-    files, pad = SOURCES, PAD
+    files, pad, kind = SOURCES, PAD, "tags"
+    sources: tuple[str, ...] = TAGGED
     batch, batches = draw_batch, run_through  # methods, written once
     loss, metrics, weight, baselines = symbol_loss, symbol_metrics, symbol_count, _baselines
 
@@ -83,28 +80,38 @@ class PartsOfSpeech:
         framed: bool = False,
         length: int = 64,
     ) -> None:
-        self.source = check_choice("source", source, TAGGED)
-        self.framed, self.length = framed, check_integer("length", length, 3)
-        self.name = f"tags-{source}"
-        texts = tagged(source)
+        expect_choice("source", source, self.sources)
+        expect_sizes(length=(length, 3))
+        self.source, self.framed, self.length = source, framed, length
+        self.name = f"{self.kind}-{source}"
+        texts = self._read(source)
         self.words = Vocabulary.of((row.words for row in texts["train"]), size) if words is None else words
         self.vocabulary = self.input_size = len(self.words)
         around = self.words.require("[CLS]", "[SEP]") if framed else ()
-        self.tags = tuple(sorted({tag for row in texts["train"] for tag in row.tags}))
+        self.tags = tuple(sorted({tag for row in texts["train"] for tag in row.tags if tag}))
         self.output_size = len(self.tags)
-        number = {tag: place for place, tag in enumerate(self.tags)}
-        data = {}
+        number, room, data = {tag: place for place, tag in enumerate(self.tags)}, length - len(around), {}
         for split in SPLITS:
-            rows = [row for row in texts[split] if any(tag in number for tag in row.tags[: self.length - len(around)])]
-            rows.sort(key=lambda row: len(row.words))
-            labels = [[number.get(tag, IGNORED) for tag in row.tags] for row in rows]
-            x = pad_rows([frame(self.words.ids(row.words), around, self.length) for row in rows])
-            y = pad_rows([frame(row, [IGNORED] * len(around), self.length) for row in labels], IGNORED)
-            data[split] = (x, y)
+            x, y = [], []
+            for row in texts[split]:
+                begin = self._begin(row, room)
+                labels = [number.get(tag, IGNORED) for tag in row.tags[begin : begin + room]]
+                if any(label != IGNORED for label in labels):
+                    x.append(frame(self.words.ids(row.words[begin : begin + room]), around, length))
+                    y.append(frame(labels, [IGNORED] * len(around), length))
+            data[split] = (pad_rows(x), pad_rows(y, IGNORED))
         self.splits = Rows(data, lay_out=trim)
 
+    def _read(self, source: str) -> dict[str, list[Sentence]]:
+        """By split the sentences in their order, with tags; a word without a label has the tag ""."""
+        return {split: sorted(rows, key=lambda row: len(row.words)) for split, rows in tagged(source).items()}
 
-class WordSense:
+    def _begin(self, row: Sentence, room: int) -> int:
+        """The first word that is read of a sentence, if there is room for so many."""
+        return 0
+
+
+class WordSense(PartsOfSpeech):
     """Name the sense that one word has in its sentence.
 
     ::
@@ -131,37 +138,17 @@ class WordSense:
         The most ids of a row. Of a longer sentence a window around the word is taken.
     """
 
-    files, pad = SOURCES, PAD
-    batch, batches = draw_batch, run_through  # methods, written once
-    loss, metrics, weight, baselines = symbol_loss, symbol_metrics, symbol_count, _baselines
+    sources, kind = SENSES, "senses"
 
-    def __init__(
-        self,
-        source: str = "interest",
-        *,
-        size: int = 4_000,
-        words: Vocabulary | None = None,
-        framed: bool = False,
-        length: int = 64,
-    ) -> None:
-        self.source = check_choice("source", source, SENSES)
-        self.framed, self.length = framed, check_integer("length", length, 3)
-        self.name = f"senses-{source}"
-        texts = senses(source)
-        self.words = Vocabulary.of((row.words for row in texts["train"]), size) if words is None else words
-        self.vocabulary = self.input_size = len(self.words)
-        around = self.words.require("[CLS]", "[SEP]") if framed else ()
-        self.senses = tuple(sorted({row.sense for row in texts["train"]}))
-        self.output_size = len(self.senses)
-        data, room = {}, self.length - len(around)
-        for split in SPLITS:
-            x, y = [], []
-            for row in texts[split]:
-                begin = max(0, min(row.place - room // 2, len(row.words) - room))
-                ids = self.words.ids(row.words[begin : begin + room])
-                labels = [IGNORED] * len(ids)
-                labels[row.place - begin] = self.senses.index(row.sense)
-                x.append(frame(ids, around, self.length))
-                y.append(frame(labels, [IGNORED] * len(around), self.length))
-            data[split] = (pad_rows(x), pad_rows(y, IGNORED))
-        self.splits = Rows(data, lay_out=trim)
+    def __init__(self, source: str = "interest", **options: Any) -> None:
+        super().__init__(source, **options)
+        self.senses = self.tags
+
+    def _read(self, source: str) -> dict[str, list[Sentence]]:
+        def marked(row: Sentence) -> Sentence:
+            return row._replace(tags=[row.sense if place == row.place else "" for place in range(len(row.words))])
+
+        return {split: [marked(row) for row in rows] for split, rows in senses(source).items()}
+
+    def _begin(self, row: Sentence, room: int) -> int:
+        return max(0, min(row.place - room // 2, len(row.words) - room))

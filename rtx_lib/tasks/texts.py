@@ -14,9 +14,19 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
+from rtx_lib.shapes import expect_choice, expect_sizes
 from rtx_lib.tasks.files import GROUPS, fetch
-from rtx_lib.tasks.splits import SPLITS, check_choice, check_integer, draw_batch, run_through
-from rtx_lib.tasks.windows import Windows, check_ids, count_baselines, ids_of, read_streams, symbol_loss, symbol_metrics
+from rtx_lib.tasks.splits import SPLITS, draw_batch, run_through
+from rtx_lib.tasks.windows import (
+    Windows,
+    count_baselines,
+    ids_of,
+    numbers_of,
+    read_streams,
+    symbol_count,
+    symbol_loss,
+    symbol_metrics,
+)
 
 SOURCES = {"shakespeare": GROUPS["shakespeare"], "pydoc": ()}  # by source, its files
 LEVELS = ("characters", "words")
@@ -66,8 +76,9 @@ class CharacterText:
     loss, metrics = symbol_loss, symbol_metrics
 
     def __init__(self, source: str = "shakespeare", *, length: int = 64, held_out: bool = False) -> None:
-        self.source = check_choice("source", source, [*SOURCES])
-        self.length = check_integer("length", length, 1)
+        expect_choice("source", source, [*SOURCES])
+        expect_sizes(length=length)
+        self.source, self.length = source, length
         self.name = f"{source}-{self.length}"
         text = _pydoc() if source == "pydoc" else fetch(*self.files[source]).read_bytes().decode()
         self.digest = hashlib.sha256(text.encode()).hexdigest()
@@ -92,7 +103,7 @@ class CharacterText:
 
     def decode(self, ids: Tensor | Sequence[int]) -> str:
         """The text of ids (T,); ValueError for another shape or an id that is not in 0..V-1."""
-        return "".join(self.characters[number] for number in check_ids(ids, self.vocabulary))
+        return "".join(self.characters[number] for number in numbers_of(ids, self.vocabulary))
 
 
 def _pydoc() -> str:
@@ -142,14 +153,15 @@ class PennTreebank:
 
     files = GROUPS["ptb"]
     batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py
-    loss, metrics = symbol_loss, symbol_metrics
+    loss, metrics, weight = symbol_loss, symbol_metrics, symbol_count
 
     def __init__(self, level: str = "characters", *, length: int, context: int = 0) -> None:
-        self.level = check_choice("level", level, LEVELS)
+        expect_choice("level", level, LEVELS)
+        expect_sizes(length=length)
+        if not 0 <= context < length:
+            raise ValueError(f"context must be from 0 to {length - 1}, got {context}")
+        self.level, self.length, self.context = level, length, context
         self.bits = level == "characters"  # metrics have "bpc" for characters, a perplexity for words
-        self.length, self.context = check_integer("length", length, 1), check_integer("context", context, 0)
-        if self.context >= self.length:
-            raise ValueError(f"context must be less than length, {self.length}, got {self.context}")
         self.name = f"ptb-{level}-{self.length}" + (f"-context-{self.context}" if self.context else "")
         texts = {split: fetch(name).read_bytes().decode() for split, name in zip(SPLITS, self.files, strict=True)}
         if self.bits:
@@ -167,10 +179,6 @@ class PennTreebank:
         if self.context:
             raise ValueError(f"context must be 0 for streams, where every position counts, got {self.context}")
         return read_streams(self, split, size, length)
-
-    def weight(self, y: Tensor) -> int:
-        """The number of scored positions in labels y (B, T)."""
-        return len(y) * max(y.shape[1] - self.context, 0)
 
     def finish(self, metrics: dict[str, float]) -> dict[str, float]:
         """`metrics` of a whole split, for words with "perplexity", e to the mean loss.
@@ -231,10 +239,11 @@ class Enwik8:
     files = GROUPS["enwik8"]
     bits = True  # metrics have "bpc"
     batch, batches, stream = draw_batch, run_through, read_streams  # methods, written once in splits.py and windows.py
-    loss, metrics = symbol_loss, symbol_metrics
+    loss, metrics, weight = symbol_loss, symbol_metrics, symbol_count
 
     def __init__(self, length: int, *, newlines: bool = True) -> None:
-        self.length = check_integer("length", length, 1)
+        expect_sizes(length=length)
+        self.length = length
         self.name = f"enwik8-{self.length}" + ("" if newlines else "-without-newlines")
         with zipfile.ZipFile(fetch(*self.files)) as archive:
             text = archive.read("enwik8")
@@ -246,10 +255,6 @@ class Enwik8:
         ids = {split: bytearray(text[cut].translate(numbers, left_out)) for split, cut in cuts.items()}
         self._data = {split: torch.frombuffer(own, dtype=torch.uint8) for split, own in ids.items()}
         self.splits = Windows(self._data, self.length)
-
-    def weight(self, y: Tensor) -> int:
-        """The number of positions in labels y (B, T)."""
-        return y.numel()
 
     def baselines(self) -> dict[str, float]:
         """{"uniform guess loss", "unigram loss", "bigram loss"}, in nats on "test" (defined above)."""

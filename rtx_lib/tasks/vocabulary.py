@@ -8,12 +8,11 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch import Tensor
 
-from rtx_lib.tasks.splits import check_integer
-from rtx_lib.tasks.windows import check_ids
+from rtx_lib.shapes import expect_ids, expect_sizes
+from rtx_lib.tasks.windows import text_of
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 PAD, UNKNOWN, IGNORED = 0, 1, -100  # the last is the label that does not count, in torch's cross-entropy too
-_SAME = {"<unk>": "[UNK]"}  # as the files of WikiText-2 and PTB write it
 
 
 class Vocabulary:
@@ -30,7 +29,7 @@ class Vocabulary:
         missing, and `require` says so to whoever needs them.
     """
 
-    pad, unknown = PAD, UNKNOWN
+    pad, unknown, decode = PAD, UNKNOWN, text_of
 
     def __init__(self, words: Sequence[str]) -> None:
         self.words = tuple(words)
@@ -38,8 +37,7 @@ class Vocabulary:
             raise ValueError(f"words must begin with {SPECIAL[0]!r}, {SPECIAL[1]!r}, got {list(self.words[:2])}")
         self._ids = {word: number for number, word in enumerate(self.words)}
         if len(self._ids) < len(self.words):
-            twice = next(word for word, count in Counter(self.words).items() if count > 1)
-            raise ValueError(f"words must differ, got {twice!r} twice")
+            raise ValueError(f"words must differ, got {len(self.words) - len(self._ids)} that stand there before")
 
     @classmethod
     def of(cls, sentences: Iterable[Sequence[str]], size: int) -> Vocabulary:
@@ -47,10 +45,9 @@ class Vocabulary:
 
         Equally frequent words stand in the order of the alphabet.
         """
-        size = check_integer("size", size, len(SPECIAL) + 1)
+        expect_sizes(size=(size, len(SPECIAL) + 1))
         counts = Counter(word.lower() for sentence in sentences for word in sentence)
-        for word in _SAME:
-            counts.pop(word, None)
+        counts.pop("<unk>", None)  # as the files of WikiText-2 and PTB write a word without an id
         frequent = sorted(counts, key=lambda word: (-counts[word], word))
         return cls((*SPECIAL, *frequent[: size - len(SPECIAL)]))
 
@@ -71,18 +68,14 @@ class Vocabulary:
         return tuple(self._ids[word] for word in special)
 
     def ids(self, words: Iterable[str]) -> list[int]:
-        """The ids of words, 1 for those that have none; no word of a text is taken for a special token but <unk>."""
-        return [self._ids.get(_SAME.get(word, word), UNKNOWN) for word in map(str.lower, words)]
+        """The ids of words, 1 for those that have none; no word of a text is taken for a special token."""
+        return [self._ids.get(word.lower(), UNKNOWN) for word in words]
 
     def encode(self, text: str) -> Tensor:
         """The ids (T,) of a text, split at spaces; special tokens are known: "i like [MASK] ."."""
         if not (words := text.split()):
             raise ValueError(f"text must hold a word, got {text!r}")
         return torch.tensor([self._ids[word] if word in self._ids else self.ids([word])[0] for word in words])
-
-    def decode(self, ids: Tensor | Sequence[int]) -> str:
-        """The text of ids (T,) without padding; ValueError for another shape or an id that is not in 0..V-1."""
-        return " ".join(self.words[number] for number in check_ids(ids, len(self)) if number != PAD)
 
 
 def pad_rows(rows: Sequence[Sequence[int]], value: int = PAD, length: int = 1) -> Tensor:
@@ -97,10 +90,7 @@ def trim(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     return x[:, :longest].long(), (y[:, :longest] if y.ndim == 2 else y).long()
 
 
-def check_rows(name: str, rows: Sequence[Sequence[int]], size: int) -> None:
-    """ValueError unless there is a row, every row holds an id, and all ids are in 0..size-1."""
-    if not len(rows) or not all(len(row) for row in rows):
-        raise ValueError(f"{name} must hold at least one text, and every text an id, got an empty one")
-    least, most = min(map(min, rows)), max(map(max, rows))
-    if least < 0 or most >= size:
-        raise ValueError(f"{name} must hold ids in 0..{size - 1}, got {least if least < 0 else most}")
+def expect_rows(name: str, rows: Sequence[Sequence[int]], size: int) -> None:
+    """There is a row, every row holds an id, and all ids are in 0..size-1."""
+    for row in rows or ((),):
+        expect_ids(torch.tensor([[*row]]), size, name)

@@ -14,7 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.tasks.splits import check_integer, check_prediction, check_split
+from rtx_lib.shapes import expect, expect_ids, expect_sizes
+from rtx_lib.tasks.splits import expect_part
 
 _PIECE = 10_000_000  # pairs counted at a time
 
@@ -41,18 +42,21 @@ class Windows:
 
     def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """x, y (size, T): windows that begin anywhere in the split, drawn with replacement."""
-        ids, size = self.splits[check_split(split)], check_integer("size", size, 1)
+        expect_part(split, size)
+        ids = self.splits[split]
         starts = torch.randint(len(ids) - self.length, (size, 1), generator=generator)
         places = starts + torch.arange(self.length)  # (B, T)
         return ids[places].long(), ids[places + 1].long()
 
     def batches(self, split: str, size: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Run once through the windows of a split, `size` at a time; a shorter last one comes alone."""
-        return self._in_order(self.splits[check_split(split)], check_integer("size", size, 1))
+        expect_part(split, size)
+        return self._in_order(self.splits[split], size)
 
     def stream(self, split: str, size: int, length: int) -> Iterator[tuple[Tensor, Tensor]]:
         """The pieces of `streams`."""
-        return ((x.long(), y.long()) for x, y in streams(self.splits[check_split(split)], size, length, split))
+        expect_part(split, size)
+        return ((x.long(), y.long()) for x, y in streams(self.splits[split], size, length, split))
 
     def _in_order(self, ids: Tensor, size: int) -> Iterator[tuple[Tensor, Tensor]]:
         step = self.length - self.context
@@ -69,7 +73,7 @@ def streams(ids: Tensor, size: int, length: int, split: str) -> Iterator[tuple[T
     Row i of a piece goes on in row i of the next. What does not fill a last piece of all streams is left out.
     Raises ValueError, which names `split`, where `ids` does not hold one piece.
     """
-    size, length = check_integer("size", size, 1), check_integer("length", length, 1)
+    expect_sizes(size=size, length=length)
     steps = (len(ids) - 1) // size  # of each stream; the last symbol is a label only
     if length > steps:
         raise ValueError(f"length must be at most {steps}, a stream of {split!r} with size {size}, got {length}")
@@ -82,13 +86,18 @@ def read_streams(task: Any, split: str, size: int, length: int) -> Iterator[tupl
     return task.splits.stream(split, size, length)
 
 
+def draw_symbols(task: Any, size: int, generator: torch.Generator) -> tuple[Tensor]:
+    """Rows (size, length) of independent symbols, all of the task's vocabulary equally likely."""
+    return (torch.randint(task.vocabulary, (size, task.length), generator=generator),)
+
+
 def symbol_loss(task: Any, prediction: Tensor, y: Tensor) -> Tensor:
     """Mean cross-entropy in nats over the positions that count; prediction (B, T, V) logits, y (B, T) ids.
 
     A label of -100 does not count, nor do the first positions where the task has a `context`. Raises ValueError for a
     prediction of wrong shape, or where no position is left.
     """
-    check_prediction(prediction, len(y), task.output_size, y.shape[1])
+    expect(prediction, (*y.shape, task.output_size), "prediction")
     context = getattr(task, "context", 0)
     if y.shape[1] <= context:
         raise ValueError(f"y must be longer than the context, {context}, got shape {tuple(y.shape)}")
@@ -139,13 +148,12 @@ def ids_of(text: Iterable[str], ids: Mapping[str, int], known: str) -> Tensor:
         raise ValueError(f"text must keep to {known}, got {error.args[0]!r}") from None
 
 
-def check_ids(ids: Tensor | Sequence[int], symbols: int) -> list[int]:
+def numbers_of(ids: Tensor | Sequence[int], symbols: int) -> list[int]:
     """The numbers of one sequence of ids (T,); ValueError for another shape or an id that is not in 0..V-1."""
-    ids = torch.as_tensor(ids)
-    if ids.ndim != 1:
-        raise ValueError(f"ids must be one text, (T,), got shape {tuple(ids.shape)}")
-    numbers = ids.tolist()
-    for number in numbers:
-        if not 0 <= number < symbols:
-            raise ValueError(f"ids must be in 0..{symbols - 1}, got {number}")
-    return numbers
+    return expect_ids(expect(torch.as_tensor(ids), "T", "ids")[None], symbols, "ids")[0].tolist() if len(ids) else []
+
+
+def text_of(task: Any, ids: Tensor | Sequence[int]) -> str:
+    """The text of ids (T,), of the task's `words` and without its `pad`: the `decode` of several tasks."""
+    pad = getattr(task, "pad", None)
+    return " ".join(task.words[number] for number in numbers_of(ids, len(task.words)) if number != pad)

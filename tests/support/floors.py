@@ -9,8 +9,8 @@ LIBRARY: dict[str, set[str]] = {
     "kernels": {"shapes"},
     "layers": {"shapes", "kernels"},
     "models": {"shapes", "layers", "kernels"},
-    "tasks": set(),
-    "diagnostics": set(),
+    "tasks": {"shapes"},
+    "diagnostics": {"shapes"},
     "training": {"diagnostics"},
     "plots": set(),
 }

@@ -160,10 +160,10 @@ def test_a_row_that_sees_nothing_stays_so():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([0], "mean"), "to must be 'zero' or 'uniform', got 'mean'"),
-        (({"blocks.2": [0]}, "zero"), r"heads must name .* \['blocks.0', 'blocks.1', 'reader'\], got 'blocks.2'"),
-        (([-1], "zero"), "heads must be counted from 0"),
-        (([3], "zero"), "heads must be below 3"),
+        (([0], "mean"), "to must be one of .* got 'mean'"),
+        (({"blocks.2": [0]}, "zero"), r"heads must be one of \['blocks.0', 'blocks.1', 'reader'\], got 'blocks.2'"),
+        (([-1], "zero"), "heads must be from 0 to 2, got -1"),
+        (([3], "zero"), "heads must be from 0 to 2, got 3"),
     ],
 )
 def test_ablation_refuses_bad_arguments(model, ids, arguments, message):
@@ -256,9 +256,8 @@ def test_a_token_that_does_not_count_has_saliency_zero(model, ids):
 @pytest.mark.parametrize(
     ("score", "message"),
     [
-        (lambda model, ids: torch.ones(()), "score must call embedding once, it did 0 times"),
-        (lambda model, ids: (model(ids) + model(ids)).sum(), "it did 2 times"),
-        (lambda model, ids: model(ids).sum().detach(), "score must carry a gradient"),
+        (lambda model, ids: torch.ones(()), "embedding must be called once, it was called 0 times"),
+        (lambda model, ids: (model(ids) + model(ids)).sum(), "it was called 2 times"),
     ],
 )
 def test_saliency_refuses_a_score_that_does_not_fit(model, ids, score, message):
@@ -291,7 +290,7 @@ def test_scores_of_several_numbers_and_bare_numbers(model, ids):
     ("ids", "batch", "message"),
     [
         (torch.ones(2, 5).long(), 1, r"ids must have shape \(1, S\)"),
-        (torch.ones(1, 5).long(), 2, "score must return one score for each of 2 rows"),
+        (torch.ones(1, 5).long(), 2, r"score must have shape \(2,\), got \(1,\)"),
     ],
 )
 def test_leave_one_out_refuses_what_does_not_fit(ids, batch, message):
@@ -316,8 +315,8 @@ def test_kendall_tau_by_hand():
     # Pairs: 12 tied in b, 13 and 23 in order, so (2 - 0) / sqrt(3 * 2).
     assert kendall_tau(a, torch.tensor([1.0, 1.0, 2.0])) == pytest.approx(2 / math.sqrt(6), abs=1e-15)
     assert math.isnan(kendall_tau(a, torch.ones(3)))
-    for wrong in ((a, a[:2]), (a[:1], a[:1]), (a.unsqueeze(0), a.unsqueeze(0))):
-        with pytest.raises(ValueError, match="a and b must be of one shape"):
+    for wrong in ((a, a[:2]), (a.unsqueeze(0), a.unsqueeze(0))):
+        with pytest.raises(ValueError, match="must have shape"):
             kendall_tau(*wrong)
     with pytest.raises(ValueError, match="NaN"):
         kendall_tau(a, a / torch.tensor([1.0, 0.0, 1.0]) * 0)
@@ -351,6 +350,6 @@ def test_rank_agreement_is_a_mean_of_means():
     assert half == pytest.approx(1.96 * torch.tensor(by_hand).std().item() / math.sqrt(3))
     mean, half = rank_agreement(maps[:1], maps[:1])
     assert mean == 1 and math.isnan(half)
-    for wrong in (([], []), (maps, others[:2]), (maps, [m.T for m in others])):
-        with pytest.raises(ValueError, match="maps of the same shapes"):
-            rank_agreement(*wrong)
+    for wrong in (others[:2], [m.T for m in others]):
+        with pytest.raises(ValueError, match=r"shorter|longer|shape"):
+            rank_agreement(maps, wrong)

@@ -295,12 +295,11 @@ def test_the_share_can_lengthen_the_effective_context():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"ids": torch.zeros(2, 9).long()}, r"ids must be whole .* 1 axes, not empty, got torch.int64 of shape"),
-        ({"targets": torch.tensor([3, 9])}, "contexts .*targets not before the longest .* got targets from 3 to 9"),
-        ({"targets": torch.tensor([12, 80])}, "below 80, the length of ids, got targets from 12 to 80"),
-        ({"contexts": []}, r"contexts \[\] must be at least one"),
-        ({"contexts": [4, 0]}, "contexts must be whole numbers from 1 on, got 0"),
-        ({"segment": 0}, "segment must be whole numbers from 1 on, got 0"),
+        ({"ids": torch.zeros(2, 9).long()}, "ids must hold ids of shape"),
+        ({"targets": torch.tensor([3, 9])}, "targets must not be before the longest of contexts, 4, got 3"),
+        ({"targets": torch.tensor([12, 80])}, "targets must hold ids from 0 to 79, got 80"),
+        ({"contexts": [4, 0]}, "contexts must be at least 1, got 0"),
+        ({"segment": 0}, "segment must be at least 1, got 0"),
     ],
 )
 def test_bad_arguments_of_context_losses_are_refused_before_the_model_runs(change, message):
@@ -320,9 +319,9 @@ class Wrong(nn.Module):
 @pytest.mark.parametrize(
     ("result", "message"),
     [
-        (lambda x: torch.zeros(*x.shape, V), r"model must give \(y, state\) .* got Tensor"),
-        (lambda x: (torch.zeros(len(x), 1, V), None), r"with y of shape \(2, 4, 'V'\), got \(2, 1, 6\)"),
-        (lambda x: (torch.zeros(*x.shape, 2), None), "a y for every symbol, got 2 of them and the symbol"),
+        (lambda x: torch.zeros(*x.shape, V), "the model's y must have shape"),
+        (lambda x: (torch.zeros(len(x), 1, V), None), r"the model's y must have shape \(2, 4, V\), got \(2, 1, 6\)"),
+        (lambda x: (torch.zeros(*x.shape, 2), None), "the symbols must hold ids from 0 to 1, got 4"),
     ],
 )
 def test_a_model_that_gives_something_else_is_refused(result, message):
@@ -335,17 +334,9 @@ def test_a_model_that_gives_something_else_is_refused(result, message):
 PIECE, OTHER = (text(8).view(2, 4),) * 2, (text(6).view(2, 3),) * 2
 
 
-@pytest.mark.parametrize(
-    ("pieces", "skip", "message"),
-    [
-        ([PIECE, OTHER], 0, r"all have the shape of the first y, \(2, 4\), got x \(2, 3\) and y \(2, 3\)"),
-        ([(PIECE[0], OTHER[0])], 0, r"first y, \(2, 3\), got x \(2, 4\) and y \(2, 3\)"),
-        ([PIECE] * 2, 2, "skip must leave one of 2 pieces to count, got 2"),
-    ],
-)
-def test_bad_pieces_are_refused(pieces, skip, message):
-    with pytest.raises(ValueError, match=message):
-        loss_by_position(Bigram(table()), pieces, skip=skip)
+def test_bad_pieces_are_refused():
+    with pytest.raises(ValueError, match=r"the symbols must have shape \(2, 4\), got \(2, 3\)"):
+        loss_by_position(Bigram(table()), [(PIECE[0], OTHER[0])])
 
 
 INCREASE = "memories must be at least two increasing lengths, one for each loss"
@@ -355,8 +346,7 @@ INCREASE = "memories must be at least two increasing lengths, one for each loss"
     ("call", "message"),
     [
         (lambda: loss_against_memory(Bigram(table()), lambda: [PIECE], [1]), "an attribute memory, got Bigram without"),
-        (lambda: loss_against_memory(make("xl"), [PIECE], [1]), "a function that gives them anew, got list"),
-        (lambda: loss_against_memory(make("xl"), lambda: [PIECE], [3, -1]), "memories must be whole numbers from 0 on"),
+        (lambda: loss_against_memory(make("xl"), lambda: [PIECE], [3, -1]), "memory must be at least 0, got -1"),
         (lambda: gain_per_position(torch.ones(2), [4, 4]), INCREASE),
     ],
 )
@@ -368,9 +358,8 @@ def test_bad_memories_are_refused(call, message):
 @pytest.mark.parametrize(
     ("losses", "message"),
     [
-        ({}, r"losses must hold tables of one shape \(C, N\), at least one, got shapes \[\]"),
-        (group() | {"a": torch.ones(4, 3)}, "losses must hold tables of one shape"),
-        (group() | {"b": torch.full((4, 40), math.inf)}, "losses must be finite, got others in those of 'b'"),
+        (group() | {"a": torch.ones(4)}, r"losses must have shape \(C, N\), got \(4,\)"),
+        (group() | {"b": torch.full((4, 40), math.inf)}, "losses must be finite"),
     ],
 )
 def test_bad_groups_are_refused(losses, message):
@@ -383,7 +372,7 @@ def test_bad_groups_are_refused(losses, message):
     ("rows", "share", "message"),
     [
         ((0, 4), 1, "c and wider must be rows of losses, from 0 to 3"),
-        ((0, -1), 1, "wider must be whole numbers from 0 on, got -1"),
+        ((0, -1), 1, "c and wider must be rows of losses, from 0 to 3"),
         *[((0, 1), share, "share must be above 0 and at most 1") for share in (0, 1.5, math.nan)],
     ],
 )
@@ -392,10 +381,10 @@ def test_bad_rows_are_refused(rows, share, message):
         relative_gain(group(), *rows, share=share)
 
 
-@pytest.mark.parametrize("contexts", [[1, 2, 3], [1, 2, 4, 8], [0, 1, 2, 3]])
+@pytest.mark.parametrize("contexts", [[1, 2, 3], [1, 2, 4, 8]])
 def test_bad_contexts_are_refused(contexts):
-    words = "at least two lengths in equal steps upwards, one for each of the 4|whole numbers from 1 on, got 0"
-    with pytest.raises(ValueError, match=f"contexts must be ({words})"):
+    words = "at least two lengths in equal steps upwards, one for each of the 4"
+    with pytest.raises(ValueError, match=f"contexts must be {words}"):
         relative_effective_context_length(group(), contexts)
 
 
@@ -421,8 +410,8 @@ def test_losses_of_a_stream_are_those_of_its_pieces():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"ids": text(1)}, "two tokens at least, got 1"),
-        ({"memory": -1}, "memory must be whole numbers from 0 on, got -1"),
+        ({"ids": text(9)[:0]}, "ids must hold ids of shape"),
+        ({"memory": -1}, "memory must be at least 0, got -1"),
         ({"model": Reach(3), "memory": 2}, "an attribute memory, got Reach without"),
     ],
 )

@@ -81,8 +81,3 @@ def test_spectrum_of_a_rotation_and_singular_values_of_a_shear():
     shear = torch.tensor([[0.5, 3.0], [0.0, 0.5]])
     assert gradients.spectrum(shear).abs() == pytest.approx([0.5, 0.5])
     assert gradients.singular_values(shear)[0] > 3
-
-
-def test_bad_arguments():
-    with pytest.raises(ValueError, match="states must hold at least 2"):
-        gradients.step_jacobians([torch.zeros(1, 2)], torch.eye(2))

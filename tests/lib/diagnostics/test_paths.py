@@ -220,9 +220,9 @@ X = torch.zeros(2, 5, 3, dtype=torch.float64)
 @pytest.mark.parametrize(
     ("model", "given", "options", "message"),
     [
-        (attend, X[0], {}, r"x must be floats \(B, T, D\) where no embedding is given, got .* \(5, 3\)"),
-        (lambda x: x[:, -1], X, {}, r"model must give y of shape \(2, 5, '...'\), got \(2, 3\)"),
-        (attend, X, {"embedding": nn.Identity()}, "model must call embedding once, it did 0"),
+        (attend, X[0], {}, r"x must have shape \(B, T, D\), got \(5, 3\)"),
+        (lambda x: x[:, -1], X, {}, r"the model's y must have shape \(2, 5, O\), got \(2, 3\)"),
+        (attend, X, {"embedding": nn.Identity()}, "embedding must be called once, it was called 0 times"),
     ],
 )
 def test_bad_arguments(measure, model, given, options, message):

@@ -69,8 +69,8 @@ def test_the_size_of_features_does_not_count():
     ("change", "message"),
     [
         ({"test_x": torch.zeros(2, 5)}, r"test_x must have shape .* got \(2, 5\)"),
-        ({"y": torch.tensor([0, 1, 1])}, "the classes of x must be 4 whole numbers"),
-        ({"test_y": torch.tensor([-1, 0])}, "the classes of test_x must be 2 whole numbers from 0 on"),
+        ({"y": torch.tensor([0, 1, 1])}, r"the classes of x must have shape \(4,\), got \(3,\)"),
+        ({"test_y": torch.tensor([-1, 0])}, "the classes of test_x must hold ids from 0 on, got -1"),
         ({"penalty": 0.0}, "penalty must be above 0, got 0.0"),
     ],
 )

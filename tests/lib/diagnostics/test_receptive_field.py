@@ -163,13 +163,15 @@ X = torch.zeros(2, 5, 3, dtype=torch.float64)
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda m: input_influence(m, X[0]), r"x must be floats \(B, T, D\) where no embedding is given"),
-        (lambda m: input_influence(m, X, samples=0), "samples must be at least 1, or None for the exact norm, got 0"),
-        (lambda m: input_influence(m, X, embedding=nn.Linear(3, 3)), "model must call embedding once, it did 0"),
-        (lambda m: input_influence(Wrong(lambda x: x[:, 1:]), X), r"model must give y .* got \(2, 4, 3\)"),
-        (lambda m: input_influence(Wrong(lambda x: x.detach()), X), "model must carry a gradient from its inputs"),
-        (lambda m: reach(torch.zeros(3)), "influence must be .* not all 0, .* from 0 to 0"),
-        (lambda m: reach(torch.tensor([1.0, -1])), "influence must be .* at least 0 .* from -1 to 1"),
+        (lambda m: input_influence(m, X[0]), r"x must have shape \(B, T, D\), got \(5, 3\)"),
+        (lambda m: input_influence(m, X, samples=0), "samples must be at least 1, got 0"),
+        (
+            lambda m: input_influence(m, X, embedding=nn.Linear(3, 3)),
+            "embedding must be called once, it was called 0 times",
+        ),
+        (lambda m: input_influence(Wrong(lambda x: x[:, 1:]), X), r"the model's y must have shape .* got \(2, 4, 3\)"),
+        (lambda m: reach(torch.zeros(3)), "influence must be .* not all 0, got"),
+        (lambda m: reach(torch.tensor([1.0, -1])), "influence must be .* at least 0 .*, got"),
         (lambda m: reach(torch.ones(2), 1.5), "share must be above 0 and at most 1, got 1.5"),
     ],
 )

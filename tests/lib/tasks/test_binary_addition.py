@@ -35,12 +35,10 @@ def test_sums_of_ones_own_choice() -> None:
     x, y = task.sums([(13, 7), (31, 31)])
     assert x.tolist() == [[4, 3, 4, 2, 1, 1], [4] * 5 + [1]] and y.tolist() == [[0, 0, 1, 0, 1, 0], [0] + [1] * 5]
     assert numbers(BinaryAddition(70).sums([(2**70 - 1, 5)])[0].tolist()) == [(2**70 - 1, 5)]
-    with pytest.raises(ValueError, match="number must be a whole number of at least 0 and at most 31, got 32"):
+    with pytest.raises(ValueError, match="pairs must hold pairs of numbers from 0 to 31"):
         task.sums([(1, 32)])
-    with pytest.raises(ValueError, match=r"pairs must hold a pair of numbers, got \[\]"):
+    with pytest.raises(ValueError, match="pairs must hold pairs of numbers"):
         task.sums([])
-    with pytest.raises(ValueError, match=r"a pair must be two numbers, got \(1, 2, 3\)"):
-        task.sums([(1, 2, 3)])
 
 
 def test_training_has_every_length_and_tests_have_one() -> None:

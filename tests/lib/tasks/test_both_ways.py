@@ -186,12 +186,12 @@ def test_other_tasks_are_refused(place) -> None:
 def test_splits_sizes_and_predictions_that_are_not_allowed(task) -> None:
     """At the call, not at the first batch."""
     for call in (lambda *of: task.batch(*of, generator()), task.batches):
-        with pytest.raises(ValueError, match="split must be one of 'train', 'valid', 'test', got 'dev'"):
+        with pytest.raises(ValueError, match=r"split must be one of .*, got 'dev'"):
             call("dev", 4)
-        with pytest.raises(ValueError, match="size must be a whole number of at least 1, got 0"):
+        with pytest.raises(ValueError, match="size must be at least 1, got 0"):
             call("test", 0)
     x, y = task.batch("test", 4, generator())
     for shape in (x.shape, (4, x.shape[1], task.vocabulary), (4, x.shape[1] + 1, task.output_size)):
         for judge in (task.loss, task.metrics):
-            with pytest.raises(ValueError, match=r"prediction must be the model's whole output \(4, .*, got shape \("):
+            with pytest.raises(ValueError, match=r"prediction must have shape \(4, .*, got \("):
                 judge(torch.zeros(shape), y)

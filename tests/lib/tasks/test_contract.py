@@ -318,10 +318,10 @@ def test_splits_and_sizes_that_are_not_allowed(name: str, task: Any) -> None:
     """At the call, not at the first batch."""
     for call in calls(name, task):
         for split in ("dev", "", "Train", None):
-            with pytest.raises(ValueError, match=f"split must be one of 'train', 'valid', 'test', got {split!r}"):
+            with pytest.raises(ValueError, match=f"split must be one of .*, got {split!r}"):
                 call(split, 4)
         for size in (0, -1, 1.5, True):
-            with pytest.raises(ValueError, match=f"size must be a whole number of at least 1, got {size!r}"):
+            with pytest.raises(ValueError, match=f"size must be at least 1, got {size!r}"):
                 call("test", size)
     if name in GENERATED:
         with pytest.raises(ValueError, match=r"split must be 'valid' or 'test'.*use batch.*got 'train'"):
@@ -337,7 +337,7 @@ def test_streams_that_do_not_fit(name: str, task: Any) -> None:
                 ValueError, match=f"length must be at most {most}, a stream of 'test' with size {size},"
             ):
                 task.stream("test", size, most + 1)
-        with pytest.raises(ValueError, match="length must be a whole number of at least 1, got 0"):
+        with pytest.raises(ValueError, match="length must be at least 1, got 0"):
             task.stream("test", 1, 0)
 
 
@@ -349,7 +349,7 @@ def test_predictions_of_wrong_shape(name: str, task: Any) -> None:
         wrong += [(4, steps - 1, width), (4, steps + 1, width)]
     for shape in wrong:
         for judge in (task.loss, task.metrics):
-            with pytest.raises(ValueError, match=r"prediction must be the model's whole output \(4, .*, got shape \("):
+            with pytest.raises(ValueError, match=r"prediction must have shape \(4, .*, got \("):
                 judge(torch.zeros(shape), y)
 
 
@@ -376,24 +376,22 @@ def test_sizes_and_choices_that_are_not_allowed(no_files, kind) -> None:
                 kind(**good | {name: wrong})
 
 
-WHOLE = "must be a whole number of at least"
+WHOLE = "must be at least"
 REFUSED = {  # what no signature tells: bounds by other arguments, pairs, and shares
     f"length {WHOLE} 2, got 1": lambda: AddingProblem(1),
     f"length {WHOLE} 2, got 2.5": lambda: AddingProblem(2.5),
     f"length {WHOLE} 2, got True": lambda: AddingProblem(True),
-    f"carry {WHOLE} 1 and at most 7, got 8": lambda: BinaryAddition(8, carry=8),
+    "carry must be from 1 to 7, got 8": lambda: BinaryAddition(8, carry=8),
     f"length {WHOLE} 6, got 5": lambda: Lag(5),
     f"length {WHOLE} 5, got 4": lambda: WindowOrder(4),
-    "count must be a pair.*, got 3": lambda: NumberWords(3),
-    f"count[0] {WHOLE} 1, got 0": lambda: NumberWords((0, 2)),
-    f"count[1] {WHOLE} 4, got 2": lambda: NumberWords((4, 2)),
-    f"largest {WHOLE} 1 and at most 999999, got 1000000": lambda: NumberWords(largest=1_000_000),
-    "label_smoothing must be at least 0 and below 1, got 1.0": lambda: NumberWords(label_smoothing=1.0),
-    "sentences must be a pair.*, got 5": lambda: Stories(sentences=5),
-    f"sentences[1] {WHOLE} 4 and at most 100, got 3": lambda: Stories("one fact", sentences=(4, 3)),
-    f"sentences[1] {WHOLE} 5 and at most 8, got 9": lambda: Stories("deduction", sentences=(5, 9)),
+    "count must be .*, got (0, 2)": lambda: NumberWords((0, 2)),
+    "count must be .*, got (4, 2)": lambda: NumberWords((4, 2)),
+    "largest must be from 1 to 999999, got 1000000": lambda: NumberWords(largest=1_000_000),
+    "label_smoothing must be from 0 to below 1, got 1.0": lambda: NumberWords(label_smoothing=1.0),
+    "sentences must be .*, from 1 to 100, got (4, 3)": lambda: Stories("one fact", sentences=(4, 3)),
+    "sentences must be .*, from 5 to 8, got (5, 9)": lambda: Stories("deduction", sentences=(5, 9)),
     "permuted must be False with rows=True, .*, got True": lambda: MNIST(rows=True, permuted=True),
-    "context must be less than length, 5, got 5": lambda: PennTreebank(length=5, context=5),
+    "context must be from 0 to 4, got 5": lambda: PennTreebank(length=5, context=5),
     "length must be odd, so that every hidden symbol has two neighbours, got 8": lambda: NextSymbol(8),
     f"keys {WHOLE} 3, got 2": lambda: LookUp(3, keys=2),
     f"values {WHOLE} 3, got 2": lambda: LookUp(3, values=2),

@@ -59,12 +59,12 @@ def test_tagged_sentences(files) -> None:
         row[:2] for row in everything
     ]
     assert next(row.begins for row in everything if row.words[0] == "He") == [True, True, True, False, True]
-    assert rows["test"] == [
+    assert [row[:3] for row in rows["test"]] == [
         (["Rockwell", "fell", "will", "!"], ["NNP", "VBP", "MD", "."], [True, True, False, True]),
         (["fell"], ["VBD"], [True]),
     ]
     rows = tagged("ud_ewt")
-    assert rows["test"] == [
+    assert [row[:3] for row in rows["test"]] == [
         (["It", "'s", "him", "."], ["PRON", "AUX", "PRON", "PUNCT"], [True] * 4),
         (["Go"], ["VERB"], [True]),
     ]
@@ -126,9 +126,9 @@ def test_sentences_of_several_sources(files) -> None:
 
 
 def test_phrases(files) -> None:
-    ((words, begins),) = phrases("conll2000")["test"][0]
-    assert words[2] == "will" and begins == [True, True, False, True]
-    assert phrases("ptb")["valid"] == [[(["a", "cat"], [True, True])]]
+    (row,) = phrases("conll2000")["test"][0]
+    assert row.words[2] == "will" and row.begins == [True, True, False, True]
+    assert [[row.begins for row in rows] for rows in phrases("ptb")["valid"]] == [[[True, True]]]
     assert not all(all(row.begins) for document in phrases("small_world")["test"] for row in document)
 
 
@@ -208,14 +208,14 @@ def test_the_true_texts_with_tags_of_many_genres() -> None:
 
 @pytest.mark.parametrize("call", [labelled, tagged, senses, documents, phrases])
 def test_unknown_sources_are_refused(call) -> None:
-    with pytest.raises(ValueError, match=r"source must be one of '.*, got 'mr'"):
+    with pytest.raises(ValueError, match=r"source must be one of .*, got 'mr'"):
         call("mr")
 
 
 def test_other_arguments_that_are_not_allowed(files) -> None:
-    with pytest.raises(ValueError, match=r"without must be one of 'subj', 'trec', .*, got 'ptb'"):
+    with pytest.raises(ValueError, match=r"without must be one of .*, got 'ptb'"):
         documents("subj", ("ptb",))
-    with pytest.raises(ValueError, match="split must be one of 'train', 'valid', 'test', got 'dev'"):
+    with pytest.raises(ValueError, match=r"split must be one of .*, got 'dev'"):
         sentences("ptb", split="dev")
 
 

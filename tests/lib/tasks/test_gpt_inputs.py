@@ -40,10 +40,10 @@ def test_a_row_as_long_as_the_positions_is_allowed_and_no_longer_one() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: inputs(extract=23), "extract must be a whole number of at least 1 and at most 22, got 23"),
-        (lambda: inputs(delimiter=START), "start, delimiter and extract must differ, got 20, 20 and 22"),
-        (lambda: inputs().entailment([5], []), "got an empty one"),
-        (lambda: inputs().classification([23]), "text must hold ids in 0..22, got 23"),
+        (lambda: inputs(extract=23), "start, delimiter and extract must hold ids from 0 to 22, got 23"),
+        (lambda: inputs(delimiter=START), "start, delimiter and extract must differ from each other"),
+        (lambda: inputs().entailment([5], []), "text must hold ids of shape"),
+        (lambda: inputs().classification([23]), "text must hold ids from 0 to 22, got 23"),
         (lambda: inputs().classification([5, EXTRACT]), "text must hold no special tokens, which are set here, got 22"),
         (lambda: inputs().batch([[START, 5]]), "rows must end in the extract token and have at most 8 ids"),
     ],

@@ -36,7 +36,7 @@ def causal() -> CausalText:
 def rows_of(text: list[list[str]], length: int, place, **more: str) -> list[str]:
     """The training rows of one document."""
     files = small_tasks.ptb(train="\n".join(map(" ".join, text)), **more)
-    made = place(files, TextRows, ("ptb",), length, 100, None, ())
+    made = place(files, TextRows, "ptb", length=length, size=100)
     return [made.words.decode(row) for row in made.ids["train"]]
 
 
@@ -54,7 +54,7 @@ def test_rows_hold_whole_sentences_as_long_as_they_fit(place) -> None:
 
 def test_no_row_holds_two_documents(place) -> None:
     place(small.corpora(), lambda: None)
-    made = TextRows(("wikitext2",), 40, 200, None, ())
+    made = TextRows("wikitext2", length=40, size=200)
     assert [made.words.decode(row).count("number") for row in made.ids["train"] if "number" in made.words.words] == [
         made.words.decode(row).count("is a number") * 2 for row in made.ids["train"]
     ]
@@ -62,7 +62,7 @@ def test_no_row_holds_two_documents(place) -> None:
 
 def test_phrases_begin_where_their_first_word_stands(place) -> None:
     place(small.corpora(), lambda: None)
-    made = TextRows(("conll2000",), 8, 100, None, ())
+    made = TextRows("conll2000", length=8, size=100)
     assert made.begins["test"][0].tolist() == [True, True, True, False, True, True, True, True]
     assert made.ids["test"].shape == (2, 8) and made.begins["train"].shape == made.ids["train"].shape
 
@@ -209,8 +209,8 @@ def test_a_shared_vocabulary(place) -> None:
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"sources": ()}, "sources must be one of"),
-        ({"size": 5}, "size must be a whole number of at least 6, got 5"),
+        ({"sources": ()}, "sources must hold text for 'train', got none"),
+        ({"size": 5}, "size must be at least 6, got 5"),
         ({"words": Vocabulary(SPECIAL[:3])}, "words must hold '[SEP]', which is needed here"),
         ({"without": ("ptb",)}, "without must be one of"),
     ],

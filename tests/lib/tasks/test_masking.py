@@ -219,14 +219,12 @@ def test_a_generator_of_python_is_taken_as_it_is() -> None:
 
 # What is not allowed
 
-WHOLE = "must be a whole number of at least"
-
 
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"mask": None}, f"mask {WHOLE} 0 and at most 39, got None"),
-        ({"most": 0}, f"most {WHOLE} 1, got 0"),
+        ({"mask": 40}, "mask and special must hold ids from 0 to 39, got 40"),
+        ({"most": 0}, "most must be at least 1, got 0"),
         ({"share": 0.0}, "share must be above 0 and at most 1, got 0.0"),
         ({"replace": (0.8, 0.1, 0.2)}, "replace must be three shares"),
         ({"replace": (1.1, -0.2, 0.1)}, "replace must be three shares"),
@@ -241,7 +239,7 @@ def test_settings_that_are_not_allowed(how: dict, message: str) -> None:
 @pytest.mark.parametrize(
     ("ids", "message"),
     [
-        (torch.tensor([[CLS, 40, SEP]]), "ids must be in 0..39, got 40"),
+        (torch.tensor([[CLS, 40, SEP]]), "must hold ids from 0 to 39, got 40"),
         (torch.tensor([[CLS, 7, SEP], [CLS, SEP, PAD]]), "special tokens only"),
     ],
 )
@@ -250,16 +248,16 @@ def test_ids_that_are_not_allowed(route: str, ids: Tensor, message: str) -> None
         ALL[route](masking(), ids, generator())
 
 
-@pytest.mark.parametrize("begins", [torch.ones(1, 4), torch.ones(1, 3, dtype=torch.bool)])
-def test_begins_that_do_not_fit(begins: Tensor) -> None:
+def test_begins_that_do_not_fit() -> None:
     for route in (masking().words, masking().units):
-        with pytest.raises(ValueError, match=r"begins must be true or false for each of the ids \(1, 4\), got torch"):
-            route(torch.tensor([[CLS, 7, 8, SEP]]), begins, generator())
+        with pytest.raises(ValueError, match=r"begins must have shape \(1, 4\), got \(1, 3\)"):
+            route(torch.tensor([[CLS, 7, 8, SEP]]), torch.ones(1, 3, dtype=torch.bool), generator())
 
 
 def test_an_empty_row_is_refused() -> None:
-    for row, chosen in (([], []), ([CLS, SEP], [])):
-        with pytest.raises(ValueError, match="row must hold a token that may be chosen"):
-            masking().row(row, chosen, generator())
-    with pytest.raises(ValueError, match="length must be a whole number of at least 1, got 0"):
+    with pytest.raises(ValueError, match="row must hold ids of shape"):
+        masking().row([], [], generator())
+    with pytest.raises(ValueError, match="row must hold a token that may be chosen"):
+        masking().row([CLS, SEP], [], generator())
+    with pytest.raises(ValueError, match="length must be at least 1, got 0"):
         prediction_count(0)

@@ -277,10 +277,10 @@ def test_decode_stops_at_the_end_and_hides_nothing_before_it() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda task: task.decode([3, 14]), "ids must be in 0..13, got 14"),
-        (lambda task: task.decode([3], "left"), "side must be one of 'source', 'target', got 'left'"),
-        (lambda task: task.sentences([[1], []]), "every sentence a number"),
-        (lambda task: task.sentences([[3], [4, 1_000_000]]), "at least 0 and at most 999999, got 1000000"),
+        (lambda task: task.decode([3, 14]), "ids must hold ids from 0 to 13, got 14"),
+        (lambda task: task.decode([3], "left"), "side must be one of ['source', 'target'], got 'left'"),
+        (lambda task: task.sentences([[1], []]), "numbers must hold ids of shape"),
+        (lambda task: task.sentences([[3], [4, 1_000_000]]), "numbers must hold ids from 0 to 999999, got 1000000"),
     ],
 )
 def test_ids_and_numbers_that_are_not_allowed(call, message: str) -> None:

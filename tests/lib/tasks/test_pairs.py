@@ -154,9 +154,11 @@ def test_the_finite_splits_are_known() -> None:
 
 BAD = {
     "hidden must be 'any' in the form 'permutation'": lambda: WordPairs("permutation", hidden="both"),
-    "route must be one of 'one pass', .* got 'two'": lambda: WordPairs().judge(Perfect(WordPairs()), "two"),
-    "prediction must be .* whole output": lambda: WordPairs().loss(torch.zeros(3, 5, 7), torch.zeros(3, 5).long()),
-    "ids must be in 0..20, got 21": lambda: WordPairs().decode([21]),
+    "route must be one of .* got 'two'": lambda: WordPairs().judge(Perfect(WordPairs()), "two"),
+    r"prediction must have shape \(3, 5, 21\)": lambda: WordPairs().loss(
+        torch.zeros(3, 5, 7), torch.zeros(3, 5).long()
+    ),
+    "ids must hold ids from 0 to 20, got 21": lambda: WordPairs().decode([21]),
 }
 
 

@@ -9,7 +9,7 @@ import torch
 from support import small_corpora as small
 from support.data import reads
 
-from rtx_lib.tasks.corpora import Labelled
+from rtx_lib.tasks.corpora import Sentence
 from rtx_lib.tasks.sentence_classes import SentenceClasses, few
 from rtx_lib.tasks.vocabulary import SPECIAL, Vocabulary
 
@@ -49,8 +49,8 @@ def test_labels_are_few_and_of_every_class(place, source: str) -> None:
         assert task.words == whole.words
 
 
-def rows(*counts: int) -> list[Labelled]:
-    return [Labelled([f"c{label}", str(k)], label) for label, count in enumerate(counts) for k in range(count)]
+def rows(*counts: int) -> list[Sentence]:
+    return [Sentence([f"c{label}", str(k)], label=label) for label, count in enumerate(counts) for k in range(count)]
 
 
 def test_shares_are_rounded_and_no_class_is_left_out() -> None:
@@ -96,7 +96,7 @@ def test_the_true_sentences() -> None:
 
 
 def test_more_labels_than_sentences_are_refused(place) -> None:
-    with pytest.raises(ValueError, match="labels must be a whole number of at least 2 and at most 4, got 5"):
+    with pytest.raises(ValueError, match="labels must be at most 4, got 5"):
         place(small.corpora(), SentenceClasses, "sst2", labels=5)
 
 

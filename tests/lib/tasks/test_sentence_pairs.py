@@ -65,8 +65,8 @@ def test_small_pairs_by_hand(place) -> None:
     ((a, b),) = pieces(ids, segments)
     # d x . and y . have five words, which is all that fits; then z z ., and of what follows the first five.
     assert task.words.decode(a).split()[1:] == ["x", ".", "y", "."] and task.words.decode(b) == "z z ."
-    assert len(task._pairs["train"][0]) == 2 * len(set(task._pairs["train"][1]))
-    second = [task.words.decode(part) for part in task._pairs["train"][0][1]]
+    assert len(task._homes["train"]) == 2 * len(set(task._homes["train"].tolist()))
+    second = [task.words.decode(part) for part in task._pairs[1]]
     assert second == ["a b c d e", "g ."]
 
 

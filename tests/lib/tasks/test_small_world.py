@@ -30,9 +30,9 @@ def test_the_lexicon() -> None:
 
 def test_sentences_have_one_form_and_end_with_what_the_next_begins_with() -> None:
     for document in small_world()["valid"]:
-        assert len(document) == 6 and len({sentence.topic for sentence in document}) == 1
+        assert len(document) == 6 and len({sentence.label for sentence in document}) == 1
         things = []
-        for words, tags, begins, topic, shared in document:
+        for words, tags, begins, topic, shared, _ in document:
             assert len(words) == len(tags) == len(begins) and all(
                 begins[k] for k in range(len(tags)) if tags[k] != "PROPN"
             )
@@ -60,7 +60,7 @@ def test_shares() -> None:
     names = tags["PROPN"] / 3
     assert abs(names / (names + tags["NOUN"]) - 0.2) < 0.02
     assert abs(tags["ADJ"] / tags["DET"] - 0.5) < 0.02
-    topics = Counter(document[0].topic for document in small_world()["train"])
+    topics = Counter(document[0].label for document in small_world()["train"])
     assert all(abs(count / 3_000 - 0.25) < 0.05 for count in topics.values())
 
 

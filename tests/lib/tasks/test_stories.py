@@ -103,9 +103,9 @@ def test_names_sizes_and_words() -> None:
     assert Stories("one fact").sentence_length == 5 and Stories("deduction").sentence_length == 4
     task = Stories(sentences=(6, 12))
     assert task.name == "stories-two-facts-6to12" and task.memory_size == 12 and task.words[0] == "<nil>"
-    with pytest.raises(ValueError, match="split must be one of 'valid', 'test', got 'train'"):
+    with pytest.raises(ValueError, match=r"split must be one of .*, got 'train'"):
         task.supports("train")
-    with pytest.raises(ValueError, match=r"ids must be in 0..20, got 21"):
+    with pytest.raises(ValueError, match=r"ids must hold ids from 0 to 20, got 21"):
         task.decode([21])
 
 

@@ -75,7 +75,7 @@ def test_no_answer_by_the_word_alone_is_better_in_training() -> None:
         for sentence in document:
             for place, word in enumerate(sentence.words):
                 if sentence.tags[place] == "VERB":
-                    owner[word].add(sentence.topic)
+                    owner[word].add(sentence.label)
     right = total = 0
     for x, y in task.batches("test", 999):
         for row, label in zip(x, y.max(1).values.tolist(), strict=True):
@@ -121,5 +121,5 @@ def test_the_true_texts() -> None:
 def test_words_without_what_is_needed_are_refused() -> None:
     with pytest.raises(ValueError, match=r"words must hold '\[CLS\]', which is needed here"):
         PartsOfSpeech("small_world", words=Vocabulary(("[PAD]", "[UNK]")), framed=True)
-    with pytest.raises(ValueError, match="size must be a whole number of at least 6, got 5"):
+    with pytest.raises(ValueError, match="size must be at least 6, got 5"):
         WordSense("small_world", size=5)

@@ -7,7 +7,7 @@ import re
 import pytest
 import torch
 
-from rtx_lib.tasks.vocabulary import SPECIAL, Vocabulary, check_rows, pad_rows, trim
+from rtx_lib.tasks.vocabulary import SPECIAL, Vocabulary, expect_rows, pad_rows, trim
 
 SENTENCES = [["The", "cat", "saw", "the", "<unk>"], ["a", "CAT", "[MASK]", "<unk>", "<unk>"]]
 
@@ -41,11 +41,11 @@ def test_rows_are_padded_and_trimmed() -> None:
     ("call", "message"),
     [
         (lambda: Vocabulary(["the"]), "words must begin with '[PAD]', '[UNK]', got ['the']"),
-        (lambda: Vocabulary([*SPECIAL, "a", "b", "a"]), "words must differ, got 'a' twice"),
+        (lambda: Vocabulary([*SPECIAL, "a", "b", "a"]), "words must differ, got 1 that stand there before"),
         (lambda: Vocabulary(SPECIAL).encode(" "), "text must hold a word, got ' '"),
-        (lambda: Vocabulary(SPECIAL).decode([5]), "ids must be in 0..4, got 5"),
-        (lambda: check_rows("rows", [[1], []], 5), "got an empty one"),
-        (lambda: check_rows("rows", [[1, -1]], 5), "rows must hold ids in 0..4, got -1"),
+        (lambda: Vocabulary(SPECIAL).decode([5]), "ids must hold ids from 0 to 4, got 5"),
+        (lambda: expect_rows("rows", [[1], []], 5), "rows must hold ids of shape"),
+        (lambda: expect_rows("rows", [[1, -1]], 5), "rows must hold ids from 0 to 4, got -1"),
     ],
 )
 def test_what_is_not_allowed(call, message: str) -> None:
