@@ -73,7 +73,7 @@ def test_a_curve_counts_back_from_the_output_and_sums_to_one() -> None:
     np.testing.assert_allclose(lines["runs"].get_ydata()[:3], [0.625, 0.25, 0.125])
     assert len(lines["RNN"].get_xdata()) == 23, "it leaves where 2^-23 > 1e-7 > 2^-24"
     crosses = [line.get_xydata().tolist() for line in ax.get_lines() if line.get_marker() == "x"]
-    assert [[3, 0.125]] in crosses, "a curve that ends at zero ends in a cross"
+    assert crosses == [[[3, 0.125]]], "a curve that ends at zero ends in a cross, and no other"
 
 
 def test_what_the_architecture_lets_through_is_marked() -> None:
