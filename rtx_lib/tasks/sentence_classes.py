@@ -18,7 +18,7 @@ from rtx_lib.tasks.splits import (
     last_step_metrics,
     run_through,
 )
-from rtx_lib.tasks.vocabulary import PAD, Vocabulary, pad_rows, trim
+from rtx_lib.tasks.vocabulary import PAD, Vocabulary, pad_rows, split_words, trim
 
 
 class SentenceClasses:
@@ -96,9 +96,7 @@ class SentenceClasses:
 
     def encode(self, text: str) -> Tensor:
         """The ids (T,) of a text as training has them. ValueError for a text without words."""
-        if not text.split():
-            raise ValueError(f"text must hold a word, got {text!r}")
-        return torch.tensor(frame(self.words.ids(text.split()), self._frame, self.length))
+        return torch.tensor(frame(self.words.ids(split_words(text)), self._frame, self.length))
 
     def _read(self, rows: list[Sentence]) -> tuple[Tensor, Tensor]:
         rows = sorted(rows, key=lambda row: len(row.words))

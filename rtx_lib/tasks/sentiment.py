@@ -21,7 +21,7 @@ from rtx_lib.tasks.splits import (
     last_step_metrics,
     run_through,
 )
-from rtx_lib.tasks.vocabulary import PAD, UNKNOWN, pad_rows, trim
+from rtx_lib.tasks.vocabulary import PAD, UNKNOWN, pad_rows, split_words, trim
 from rtx_lib.tasks.windows import ids_of, text_of
 
 # One list a line: things, what is good, what is bad, what turns a word round, what makes it stronger.
@@ -41,13 +41,6 @@ def sentence_metrics(task: Sentiment | GeneratedSentiment, prediction: Tensor, y
     """{"accuracy", "error", "loss"}: the share of sentences that are named right, 1 minus that, and nats."""
     metrics = last_step_metrics(task, prediction, y)
     return {"accuracy": metrics["accuracy"], "error": 1 - metrics["accuracy"], "loss": metrics["loss"]}
-
-
-def _words(text: str) -> list[str]:
-    """The words of a text, in small letters; ValueError where there is none."""
-    if not (words := text.lower().split()):
-        raise ValueError(f"text must hold a word, got {text!r}")
-    return words
 
 
 class Sentiment:
@@ -101,7 +94,7 @@ class Sentiment:
 
     def encode(self, text: str) -> Tensor:
         """The ids (T,) of a text, in small letters; 1 for an unknown word. ValueError for a text without words."""
-        return torch.tensor([self._ids.get(word, UNKNOWN) for word in _words(text)])
+        return torch.tensor([self._ids.get(word, UNKNOWN) for word in split_words(text.lower())])
 
     def _read(self, lines: list[str]) -> tuple[Tensor, Tensor]:
         """Ids (N, T) and labels (N,) of lines of a label and words, the shortest first."""
@@ -157,7 +150,7 @@ class GeneratedSentiment:
 
     def encode(self, text: str) -> Tensor:
         """The ids (T,) of a text; ValueError for a text without words or with a word that is not in `words`."""
-        return ids_of(_words(text), _IDS, f"the {len(_IDS) - 2} words of the generated sentences")
+        return ids_of(split_words(text.lower()), _IDS, f"the {len(_IDS) - 2} words of the generated sentences")
 
     def answers(self, ids: Tensor) -> Tensor:
         """The labels (B,) of sentences (B, T) of this form, by the rule."""

@@ -9,7 +9,7 @@ import hashlib
 import math
 import zipfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -135,8 +135,9 @@ class PennTreebank:
 
     The protocol is that of Bai, Kolter and Koltun (2018), which R-Transformer took over: a model without state reads
     windows of `length`, of which the first `context` positions are not scored, so that every prediction that counts
-    knows at least `context` symbols before its own. In `batches` every symbol of a split but the first context + 1
-    is scored once. Their numbers are length 400, context 80 for characters and 80, 40 for words.
+    knows at least `context` symbols before its own; there are streams only if it is 0. In `batches` every symbol of a
+    split but the first context + 1 is scored once. Their numbers are length 400, context 80 for characters and 80, 40
+    for words.
 
     Baselines, losses in nats over what `batches("test", ...)` scores: "uniform guess loss" is ln V; "unigram loss"
     and, for characters, "bigram loss" count in "train", as defined for `rtx_lib.tasks.CharacterText`.
@@ -152,7 +153,7 @@ class PennTreebank:
     """
 
     files = GROUPS["ptb"]
-    batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py
+    batch, batches, stream = draw_batch, run_through, read_streams  # methods, written once in splits.py and windows.py
     loss, metrics, weight = symbol_loss, symbol_metrics, symbol_count
 
     def __init__(self, level: str = "characters", *, length: int, context: int = 0) -> None:
@@ -173,12 +174,6 @@ class PennTreebank:
         self._ids = {symbol: number for number, symbol in enumerate(self.symbols)}
         self._data = {split: self.encode(text).short() for split, text in texts.items()}  # two bytes are enough
         self.splits = Windows(self._data, self.length, self.context)
-
-    def stream(self, split: str, size: int, length: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """As for `CharacterText`, for models that carry a state, which is their context: ValueError unless it is 0."""
-        if self.context:
-            raise ValueError(f"context must be 0 for streams, where every position counts, got {self.context}")
-        return read_streams(self, split, size, length)
 
     def finish(self, metrics: dict[str, float]) -> dict[str, float]:
         """`metrics` of a whole split, for words with "perplexity", e to the mean loss.

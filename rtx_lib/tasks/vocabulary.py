@@ -73,9 +73,15 @@ class Vocabulary:
 
     def encode(self, text: str) -> Tensor:
         """The ids (T,) of a text, split at spaces; special tokens are known: "i like [MASK] ."."""
-        if not (words := text.split()):
-            raise ValueError(f"text must hold a word, got {text!r}")
+        words = split_words(text)
         return torch.tensor([self._ids[word] if word in self._ids else self.ids([word])[0] for word in words])
+
+
+def split_words(text: str) -> list[str]:
+    """What spaces separate; ValueError where there is nothing."""
+    if not (words := text.split()):
+        raise ValueError(f"text must hold a word, got {text!r}")
+    return words
 
 
 def pad_rows(rows: Sequence[Sequence[int]], value: int = PAD, length: int = 1) -> Tensor:

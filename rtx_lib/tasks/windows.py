@@ -54,8 +54,10 @@ class Windows:
         return self._in_order(self.splits[split], size)
 
     def stream(self, split: str, size: int, length: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """The pieces of `streams`."""
+        """The pieces of `streams`, for models that carry a state, which is their context."""
         expect_part(split, size)
+        if self.context:
+            raise ValueError(f"context must be 0 for streams, where every position counts, got {self.context}")
         return ((x.long(), y.long()) for x, y in streams(self.splits[split], size, length, split))
 
     def _in_order(self, ids: Tensor, size: int) -> Iterator[tuple[Tensor, Tensor]]:
