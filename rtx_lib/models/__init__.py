@@ -30,5 +30,5 @@ from .transformer import CausalTransformer, Encoder, Transformer
 from .transformer_xl import TransformerXL
 from .transformer_xl_variants import AdaptiveTransformerXL, PositionedTransformerXL
 from .word2vec import Word2Vec
-from .xlnet import Denoising, XLNet, XLNetClassifier
+from .xlnet import Denoising, TwoWayXLNet, XLNet, XLNetClassifier
 from .xlstm import MLSTM, SLSTM

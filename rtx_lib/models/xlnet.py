@@ -138,11 +138,8 @@ class XLNet(nn.Module):
         V, D, even, H, and the number of layers. The readout shares the table E (V, D) of the ids.
     memory
         Most positions kept, at least 0; then there is no state.
-    reuse
-        How many positions from the start of a segment enter the memory, at least 1; all if None. The next segment is
-        to begin behind them.
     clamp
-        Distances beyond it, in either direction, count as it; 0 or less: no limit. This, ``memory`` and ``reuse`` are
+        Distances beyond it, in either direction, count as it; 0 or less: no limit. This and ``memory`` are
         attributes that may be changed between calls.
     activation
         Of the feed-forward networks, ``"gelu"`` or ``"relu"``.
@@ -154,6 +151,8 @@ class XLNet(nn.Module):
     out of range.
     """
 
+    entries: tuple[str, ...] = ("seen", "targets", "segments")  # of a tuple that stands for x, behind the ids
+
     def __init__(
         self,
         vocabulary: int,
@@ -162,7 +161,6 @@ class XLNet(nn.Module):
         heads: int,
         layers: int,
         memory: int = 0,
-        reuse: int | None = None,
         clamp: int = 0,
         inner: int | None = None,
         activation: str = "gelu",
@@ -173,7 +171,7 @@ class XLNet(nn.Module):
         expect_sizes(vocabulary=vocabulary, width=width, heads=heads, layers=layers)
         expect_choice("activation", activation, sorted(ACTIVATIONS))
         self.input_size = self.output_size = vocabulary
-        self.width, self.memory, self.reuse, self.clamp = width, memory, reuse, clamp
+        self.width, self.memory, self.clamp = width, memory, clamp
         self._expect_settings()
         attentions = [TwoStreamAttention(width, heads, dropout=dropout, **attention) for _ in range(layers)]
         blocks: list[Any] = [TransformerXLBlock(each, inner=inner, norm="post", dropout=dropout) for each in attentions]
@@ -195,15 +193,17 @@ class XLNet(nn.Module):
         Parameters
         ----------
         x
-            (ids, seen, targets), with segments and backwards behind if there are any, as in :meth:`encode`. Or ids
+            (ids, seen, targets), with segments behind if there are any, as in :meth:`encode`. Or ids
             (B, T) alone, which are predicted in the order of reading: y_t, N = T, is for the word behind x_t.
         state
             The memories (B, M, D), one for each layer.
         """
         if isinstance(x, tuple):
-            if not 3 <= len(x) <= 5 or x[2] is None:
-                raise ValueError(f"x must be (ids, seen, targets[, segments[, backwards]]), got {len(x)} entries")
-            ids, how = x[0], dict(zip(("seen", "targets", "segments", "backwards"), x[1:], strict=False))
+            if not 3 <= len(x) <= 1 + len(self.entries) or x[2] is None:
+                raise ValueError(
+                    f"x must be (ids, seen, targets, ...), at most with {self.entries}, got {len(x)} entries"
+                )
+            ids, how = x[0], dict(zip(self.entries, x[1:], strict=False))
         else:
             ids = expect_ids(x, self.input_size)
             before = causal_mask(ids.shape[1], device=ids.device).tril(-1)
@@ -230,7 +230,7 @@ class XLNet(nn.Module):
         seen: Tensor | None = None,
         targets: Tensor | None = None,
         segments: Tensor | None = None,
-        backwards: Tensor | None = None,
+        **more: Any,
     ) -> tuple[Tensor, Tensor | None, Memory | None]:
         """The content h (B, T, D), the query stream g (B, N, D), None without targets, and the state as in ``forward``.
 
@@ -245,15 +245,14 @@ class XLNet(nn.Module):
             Positions (B, N) that have a query: 0..T - 1; or T, behind the text, which sees all; or -1, none.
         segments
             Whole numbers (B, T), of which only counts whether two are equal.
-        backwards
-            Bool (B,), True for a text that is given from its end to its beginning: all distances change their sign.
+        more
+            For :meth:`encodings`.
         """
         self._expect_settings()
         batch, length = (ids := expect_ids(ids, self.input_size, "ids").long()).shape
         expect_fits("seen", seen, (batch, length, length))
-        for name, value, like in (("segments", segments, ids), ("backwards", backwards, ids[:, 0] < 0)):
-            if value is not None:
-                expect(value, like.shape, name, like=like)
+        if segments is not None:
+            expect(segments, ids.shape, "segments", like=ids)
         h, places = self.embedding(ids), torch.arange(length, device=ids.device).expand(batch, -1)
         memories = expect_state(state, len(self.blocks) * [(batch, "M", self.width)], h)
         past = memories[0].shape[1]  # M
@@ -271,7 +270,7 @@ class XLNet(nn.Module):
             mask = torch.cat([mask, rows], dim=1)
             h = torch.cat([h, self.w.expand(*targets.shape, -1)], dim=1)
         mask = F.pad(mask, (past, 0), value=True) & (places >= 0)[..., None]  # (B, T + N, S)
-        where = self._positions(places.clamp(min=0), past, length, backwards)
+        where = self.positions(places.clamp(min=0), past, length, **more)
         where |= {"length": length, "mask": mask[:, None], "other": None}
         if segments is not None:
             own, keys = segments.gather(1, places.clamp(0, length - 1)), F.pad(segments, (past, 0))
@@ -279,27 +278,33 @@ class XLNet(nn.Module):
 
         x, after = self.dropout(h), []
         for block, memory in zip(self.blocks, memories, strict=True):
-            kept = torch.cat([memory, x[:, :length][:, : self.reuse]], dim=1)
-            after.append(kept[:, max(0, kept.shape[1] - self.memory) :].detach().clone())  # a view would keep all of it
+            after.append(self.remember(memory, x[:, :length]))
             x = block(x, memory, **where)
         x = self.dropout(x)
         return x[:, :length], None if targets is None else x[:, length:], tuple(after) if self.memory else None
 
-    def _positions(self, places: Tensor, past: int, length: int, backwards: Tensor | None) -> dict[str, Any]:
+    def remember(self, memory: Tensor, content: Tensor) -> Tensor:
+        """The last ``memory`` positions of [memory; content], from which no gradient goes back."""
+        kept = torch.cat([memory, content], dim=1)
+        return kept[:, max(0, kept.shape[1] - self.memory) :].detach().clone()  # a view would keep all of it
+
+    def positions(self, places: Tensor, past: int, length: int, **more: Any) -> dict[str, Any]:
         """Encodings of the distances M + T, ..., 1 - T, and which of them lies between pairs, (B, 1, T + N, S)."""
-        distances = torch.arange(past + length, -length, -1, device=places.device)
         columns = length - places[..., None] + torch.arange(past + length, device=places.device)  # M + T - (M + i - j)
-        if self.clamp > 0:
-            distances = distances.clamp(-self.clamp, self.clamp)
-        r = self.encoding.encode(distances, self.w.dtype)
-        if backwards is not None:
-            r = torch.where(backwards[:, None, None], self.encoding.encode(-distances, self.w.dtype), r)
-        return {"r": self.dropout(r), "columns": columns[:, None]}
+        return {"r": self.dropout(self.encodings(past, length, **more)), "columns": columns[:, None]}
+
+    def encodings(self, past: int, length: int) -> Tensor:
+        """Encodings of the distances, (., D)."""
+        return self.encoding.encode(self.distances(past, length), self.w.dtype)
+
+    def distances(self, past: int, length: int) -> Tensor:
+        """M + T, ..., 1 - T, none beyond the clamp."""
+        distances = torch.arange(past + length, -length, -1, device=self.w.device)
+        return distances.clamp(-self.clamp, self.clamp) if self.clamp > 0 else distances
 
     def _expect_settings(self) -> None:
-        for name, value, least in (("memory", self.memory, 0), ("reuse", 1 if self.reuse is None else self.reuse, 1)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ValueError(f"{name} must be a whole number from {least} on, got {value!r}")
+        if isinstance(self.memory, bool) or not isinstance(self.memory, int) or self.memory < 0:
+            raise ValueError(f"memory must be a whole number from 0 on, got {self.memory!r}")
 
 
 def official_weights(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -309,6 +314,31 @@ def official_weights(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
     weights = renamed({**arrays, **turned}, OFFICIAL)
     weights = joined(weights, [f".rel_attn.{part}" for part in "qkv"], ".attention.in_proj_weight")
     return weights | {"w": weights["w"].flatten(), "readout.weight": weights["embedding.weight"]}
+
+
+class TwoWayXLNet(XLNet):
+    """XLNet in the authors' pre-training, whose rows are read from both ends and overlap.
+
+    Half of the texts are given from their end to their beginning (``encode(..., backwards=)``, bool (B,)): all their
+    distances change their sign. And only the first ``reuse`` positions of a segment enter the memory, all if None; the
+    next segment begins behind them.
+    """
+
+    entries = (*XLNet.entries, "backwards")
+    reuse: int | None = None
+
+    def remember(self, memory: Tensor, content: Tensor) -> Tensor:
+        """The last ``memory`` positions of [memory; content[:reuse]], from which no gradient goes back."""
+        if self.reuse is not None:
+            expect_sizes(reuse=self.reuse)
+        return super().remember(memory, content[:, : self.reuse])
+
+    def encodings(self, past: int, length: int, backwards: Tensor | None = None) -> Tensor:
+        """As above, (., D); for texts that are given backwards those of the opposite distances, (B, ., D)."""
+        r = super().encodings(past, length)
+        if backwards is None:
+            return r
+        return torch.where(backwards[:, None, None], self.encoding.encode(-self.distances(past, length), r.dtype), r)
 
 
 class Denoising(nn.Module):

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from rtx_lib.diagnostics.attention import record_attention
 from rtx_lib.layers import causal_mask
 from rtx_lib.layers.official import load_official
-from rtx_lib.models.xlnet import PADDING, XLNet, XLNetClassifier, official_weights
+from rtx_lib.models.xlnet import PADDING, TwoWayXLNet, XLNetClassifier, official_weights
 from rtx_lib.tasks.orders import rank_in_windows, rank_of, seen_under
 
 Arrays = dict[str, Tensor]
@@ -35,7 +35,7 @@ def build(arrays: Arrays) -> tuple[nn.Module, Arrays, Arrays]:
     body = {name: value for name, value in given.items() if name not in ends}
     if head:
         body.setdefault("lm_loss.bias", torch.zeros_like(body["transformer.word_embedding.weight"][:, 0]))
-    model: nn.Module = with_eps(arrays, XLNet.from_official(body))
+    model: nn.Module = with_eps(arrays, TwoWayXLNet.from_official(body))
     ours = official_weights(body)
     if head:
         ours = {f"model.{name}": value for name, value in ours.items()} | head
