@@ -215,7 +215,7 @@ class RTransformer(nn.Module):
     norm, norm_layer, options
         As in :class:`RTransformerBlock`, with cell, local_layers, inner, activation and dropout among the options.
 
-    What single experiments change, stands in :mod:`rtx_lib.models.r_transformer_variants`.
+    What single experiments change, stands in :mod:`~rtx_lib.models.r_transformer_variants`.
     """
 
     def __init__(

@@ -210,7 +210,7 @@ class TransformerXL(nn.Module):
         ``head_width`` and ``attention_dropout`` of every :class:`RelativeAttention`.
 
     Weights start from N(0, 0.02^2), the weights of norms from N(1, 0.02^2), biases at 0, and the input layer of floats
-    by Xavier's rule. What single experiments change, stands in :mod:`rtx_lib.models.transformer_xl_variants`.
+    by Xavier's rule. What single experiments change, stands in :mod:`~rtx_lib.models.transformer_xl_variants`.
     """
 
     def __init__(
