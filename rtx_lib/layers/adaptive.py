@@ -19,6 +19,8 @@ from rtx_lib.shapes import expect, expect_ids, expect_sizes
 class AdaptiveEmbedding(nn.Module):
     """A table for each cluster, ``tables[i]`` (V_i, E_i), whose rows ``projections[i]`` (D, E_i) brings to D numbers.
 
+    Tables start from N(0, 0.02^2), projections from N(0, 0.01^2).
+
     Parameters
     ----------
     vocabulary, width
@@ -29,8 +31,6 @@ class AdaptiveEmbedding(nn.Module):
         E; D if None.
     divide
         E_i = E // divide^i. With divide = 1 and E = D there are no projections.
-
-    Tables start from N(0, 0.02^2), projections from N(0, 0.01^2).
     """
 
     def __init__(
@@ -76,14 +76,14 @@ class AdaptiveSoftmax(nn.Module):
     ``torch.nn.AdaptiveLogSoftmaxWithLoss`` does the same arithmetic, but cannot share its tables with the input, and
     has no biases in the later clusters and no projection for the first.
 
+    What is not shared starts as there, biases at 0.
+
     Parameters
     ----------
     embedding
         Says what the clusters are.
     tied
         Whether its tables serve here too, and its projections but the first, as in Transformer-XL for WikiText-103.
-
-    What is not shared starts as there, biases at 0.
     """
 
     def __init__(self, embedding: AdaptiveEmbedding, *, tied: bool = True) -> None:

@@ -115,13 +115,13 @@ class AdditiveAttention(nn.Module):
         a_ij = exp(e_ij) / sum_k exp(e_ik)
         c_i  = sum_j a_ij h_j
 
+    All three are drawn from U(-1/sqrt(n), 1/sqrt(n)) with n inputs.
+
     Parameters
     ----------
     query_size, key_size, width
         Sizes of s (D_q), of h (D_k) and of the hidden layer; each at least 1. W is ``query.weight``, U is
         ``key.weight``, v is ``score.weight``.
-
-    All three are drawn from U(-1/sqrt(n), 1/sqrt(n)) with n inputs.
     """
 
     def __init__(self, query_size: int, key_size: int, width: int) -> None:
@@ -177,6 +177,9 @@ class MultiHeadAttention(nn.Module):
     While nobody looks at the weights, torch's fused kernel computes the heads and they are never stored. A forward
     hook on ``weights_tap`` sees them, (B, H, T, S), before dropout; if it returns other weights, those are used.
 
+    They start as in torch.nn: Glorot's uniform rule for W_Q, W_K and W_V taken as one matrix, U(-1/sqrt(D), 1/sqrt(D))
+    for W_O, biases 0.
+
     Parameters
     ----------
     width, heads
@@ -189,9 +192,6 @@ class MultiHeadAttention(nn.Module):
         A position scheme; in self-attention, those of its methods ``rotate``, ``score_bias`` and ``value_bias`` that
         it has are asked, with the position of the first query as ``offset``. The last one needs
         the weights and therefore the slower form.
-
-    They start as in torch.nn: Glorot's uniform rule for W_Q, W_K and W_V taken as one matrix, U(-1/sqrt(D), 1/sqrt(D))
-    for W_O, biases 0.
     """
 
     def __init__(

@@ -61,6 +61,9 @@ class CharacterCNN(nn.Module):
 
     The authors' code calls t the carry gate; it is what Srivastava et al. (2015) call the transform gate.
 
+    Characters start from U(-1, 1), but 0 at id 0, which stays; filters with ReLU from U(-0.05, 0.05), else from
+    N(0, 1/(n character_width)); matrices from N(0, 1/inputs), b_t at -2 and other biases at 0.
+
     Parameters
     ----------
     width
@@ -73,9 +76,6 @@ class CharacterCNN(nn.Module):
         Number of highway layers, at least 0.
     activation
         f, ``"relu"`` or ``"tanh"``.
-
-    Characters start from U(-1, 1), but 0 at id 0, which stays; filters with ReLU from U(-0.05, 0.05), else from
-    N(0, 1/(n character_width)); matrices from N(0, 1/inputs), b_t at -2 and other biases at 0.
     """
 
     def __init__(

@@ -34,6 +34,8 @@ class SentenceClassifier(nn.Module):
     Without a reader and with the mean, y is the mean over the words of one number each, W E[x_t] + b: a bag of words
     in which no word can change what another one means.
 
+    W and b start from U(-1/sqrt(C), 1/sqrt(C)).
+
     Parameters
     ----------
     vocabulary, output_size
@@ -46,8 +48,6 @@ class SentenceClassifier(nn.Module):
         ``"mean"``, or ``"max"``: of each of the C numbers the largest in the sentence.
     dropout
         Share of the embeddings' numbers set to 0 in training.
-
-    W and b start from U(-1/sqrt(C), 1/sqrt(C)).
     """
 
     def __init__(
@@ -113,14 +113,14 @@ class BothWays(nn.Module):
 class WordConvolution(nn.Module):
     """Filters over a few neighbouring words, ReLU behind them (Kim 2014, eq. 2); Kim takes their maximum over time.
 
+    Filters and biases start from torch's default rule, U(-1/sqrt(D k), 1/sqrt(D k)).
+
     Parameters
     ----------
     width, channels
         D, and the number of filters of each size.
     kernel_sizes
         Numbers of words that a filter sees; Kim has 3, 4 and 5. Beyond the sentence there are zeros.
-
-    Filters and biases start from torch's default rule, U(-1/sqrt(D k), 1/sqrt(D k)).
     """
 
     def __init__(self, width: int, channels: int, kernel_sizes: Sequence[int] = (3, 4, 5)) -> None:

@@ -155,6 +155,8 @@ class XLRelative(nn.Module):
     with R the sinusoidal encoding of the distance, sines first; ``score_bias`` holds all but the first term. The terms
     with R are computed once for each distance and then moved to their keys by :func:`relative_shift`.
 
+    u and v (H, K) are drawn from N(0, 0.02^2).
+
     Parameters
     ----------
     width, heads
@@ -162,8 +164,6 @@ class XLRelative(nn.Module):
     causal
         True: only the distances 0..S - 1 are computed; where a key stands after the query the bias means nothing, and
         the mask has to hide it. False: the distances of either sign.
-
-    u and v (H, K) are drawn from N(0, 0.02^2).
     """
 
     def __init__(self, width: int, heads: int, *, causal: bool = True) -> None:

@@ -83,6 +83,8 @@ class BERTEncoder(nn.Module):
         h = LN(E[x_t] + S[segment_t] + P_t)                               figure 2
         h = LN(h + attention(h));    h = LN(h + W_2 f(W_1 h))             each block
 
+    Matrices and tables start from N(0, 0.02^2), cut at two deviations and not rescaled; biases at 0.
+
     Parameters
     ----------
     vocabulary
@@ -100,8 +102,6 @@ class BERTEncoder(nn.Module):
     dropout
         Share of the values set to 0 in training: of the embedded text, of the attention's weights, and of what
         attention and feed-forward network add; 0.1 in the paper.
-
-    Matrices and tables start from N(0, 0.02^2), cut at two deviations and not rescaled; biases at 0.
     """
 
     def __init__(

@@ -86,6 +86,8 @@ class ByteNet(nn.Module):
     these for as long as it likes; should the target turn out longer, it goes on without (dynamic unfolding,
     section 3.2). The time is linear in the lengths.
 
+    Embeddings start from N(0, 1), all others by torch's own rule.
+
     Parameters
     ----------
     source_vocabulary, target_vocabulary
@@ -98,8 +100,6 @@ class ByteNet(nn.Module):
         r of each block, on either side.
     unfold
         a, at least 1; 1.2 in the paper, from English to German.
-
-    Embeddings start from N(0, 1), all others by torch's own rule.
     """
 
     def __init__(

@@ -44,6 +44,9 @@ class BidirectionalLM(nn.Module):
     about, as it would from the second layer of a bidirectional LSTM on; and none depends on both sides of that word.
     :class:`rtx_lib.tasks.both_ways.BothNeighbours` is a task for this output.
 
+    The published model has D = 512, H = 4096, both clips 3, ``skip`` and dropout 0.1. E and W start from N(0, 1/D), c
+    at 0, LSTMs by torch's rule with the biases of f at 1 and 0.
+
     Parameters
     ----------
     vocabulary
@@ -63,9 +66,6 @@ class BidirectionalLM(nn.Module):
         The id that is no word and stands behind the words of a row; with None every id is a word.
     backend
         Of plain LSTMs: ``"loop"``, or ``"torch"``, whose fused kernel runs where no padding is possible or seen.
-
-    The published model has D = 512, H = 4096, both clips 3, ``skip`` and dropout 0.1. E and W start from N(0, 1/D), c
-    at 0, LSTMs by torch's rule with the biases of f at 1 and 0.
     """
 
     def __init__(

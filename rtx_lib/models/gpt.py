@@ -65,6 +65,9 @@ class GPT(nn.Module):
 
     Sequences are at most ``length`` long, all pieces together, as each position has a vector P_t that is learned.
 
+    Matrices and tables start from N(0, 0.02^2), biases at 0. In GPT-2, P starts from N(0, 0.01^2), and the last matrix
+    of each of the N = 2 ``layers`` residual branches from N(0, 0.02^2 / N).
+
     Parameters
     ----------
     vocabulary
@@ -80,9 +83,6 @@ class GPT(nn.Module):
     dropout
         Share of the values set to 0 in training: of the embedded sequence, of the attention's weights, and of what
         attention and feed-forward network add; 0.1 in GPT.
-
-    Matrices and tables start from N(0, 0.02^2), biases at 0. In GPT-2, P starts from N(0, 0.01^2), and the last matrix
-    of each of the N = 2 ``layers`` residual branches from N(0, 0.02^2 / N).
     """
 
     def __init__(
@@ -172,6 +172,8 @@ class GPTClassifier(nn.Module):
     first may imply the second have a delimiter between them. For similarity the vectors h_m of both orders are added
     before W; of several answers each goes through by itself, and the softmax is over their scores (section 3.3).
 
+    W starts from N(0, 0.02^2), b at 0.
+
     Parameters
     ----------
     gpt
@@ -182,8 +184,6 @@ class GPTClassifier(nn.Module):
         Whether the logits of the next words come out too, for :func:`fine_tuning_loss`.
     dropout
         Share of the values of h_m set to 0 in training; 0.1 in the paper.
-
-    W starts from N(0, 0.02^2), b at 0.
     """
 
     def __init__(self, gpt: GPT, classes: int, *, auxiliary: bool = False, dropout: float = 0.0) -> None:

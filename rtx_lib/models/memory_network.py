@@ -64,6 +64,8 @@ class MemoryNetwork(nn.Module):
 
     T^1, ..., T^{K+1} are tables of all words. Nothing else is learned.
 
+    Weights start from N(0, 0.1^2).
+
     Parameters
     ----------
     vocabulary
@@ -81,8 +83,6 @@ class MemoryNetwork(nn.Module):
     linear_steps
         For so many training steps the hops work without softmax, p^k_i = u^k . m^k_i (linear start, section 4.2). They
         are counted in the buffer ``steps``, so that an interrupted training goes on with the right form.
-
-    Weights start from N(0, 0.1^2).
     """
 
     def __init__(

@@ -198,6 +198,8 @@ class RTransformerBlock(nn.Module):
 class RTransformer(nn.Module):
     """Layers one on another between an input layer and a readout, without positions unless asked for.
 
+    What single experiments change, stands in :mod:`~rtx_lib.models.r_transformer_variants`.
+
     Parameters
     ----------
     input_size, output_size
@@ -214,8 +216,6 @@ class RTransformer(nn.Module):
         Whether the readout uses the table of the ids, which then needs output_size = vocabulary, and has no bias.
     norm, norm_layer, options
         As in :class:`RTransformerBlock`, with cell, local_layers, inner, activation and dropout among the options.
-
-    What single experiments change, stands in :mod:`~rtx_lib.models.r_transformer_variants`.
     """
 
     def __init__(

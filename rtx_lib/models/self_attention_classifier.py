@@ -61,6 +61,8 @@ class SelfAttentionClassifier(nn.Module):
     Without positions the network sees a bag of words: any order of them gives the same answer. But it is no sum over
     single words, as the weight of each depends on the others.
 
+    The embeddings start from N(0, 0.1^2), the attention by its own rule, W_s and W_y by Glorot's uniform one, b_s at 0.
+
     Parameters
     ----------
     vocabulary, output_size
@@ -75,8 +77,6 @@ class SelfAttentionClassifier(nn.Module):
         Share of the embeddings' numbers set to 0 in training.
     padding
         The id that is no word. With None every id is one.
-
-    The embeddings start from N(0, 0.1^2), the attention by its own rule, W_s and W_y by Glorot's uniform one, b_s at 0.
     """
 
     def __init__(

@@ -65,6 +65,8 @@ class Seq2Seq(nn.Module):
       h_j (Bahdanau et al. 2015, eq. 5-6), which is v^T tanh(W s_{i-1} + U h_j) or
       (W s_{i-1}) . (U h_j) / sqrt(H).
 
+    Embeddings start from N(0, 1), the GRUs by their own rule, all others from U(-1/sqrt(n), 1/sqrt(n)) with n inputs.
+
     Parameters
     ----------
     source_vocabulary, target_vocabulary
@@ -75,8 +77,6 @@ class Seq2Seq(nn.Module):
         H, of each direction of the encoder, of the decoder and of the hidden layer of the score.
     attention
         None, ``"additive"`` or ``"dot"``.
-
-    Embeddings start from N(0, 1), the GRUs by their own rule, all others from U(-1/sqrt(n), 1/sqrt(n)) with n inputs.
     """
 
     def __init__(

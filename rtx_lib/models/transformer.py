@@ -151,6 +151,8 @@ class Transformer(nn.Module):
 
     The paper has ``norm="post"``; ``"pre"``, the default, trains without warm-up.
 
+    The source id 0 is padding: nothing sees it.
+
     Parameters
     ----------
     source_vocabulary, target_vocabulary
@@ -163,8 +165,6 @@ class Transformer(nn.Module):
         Whether source and target have one vocabulary and one table.
     options
         positions, bias and options as in :class:`Encoder`, on either side.
-
-    The source id 0 is padding: nothing sees it.
     """
 
     def __init__(

@@ -49,6 +49,9 @@ class RelativeAttention(nn.Module):
     While nobody looks at the weights, torch's fused kernel takes (b) + (d) as its mask. A forward hook on
     ``weights_tap`` sees the weights (B, H, T, S) before dropout; if it returns other weights, those are used.
 
+    W_q, W_kE and W_v lie on top of each other in ``in_proj_weight`` (3HK, D); W_kR is ``r_proj_weight`` (HK, D). All
+    weights start from N(0, 0.02^2).
+
     Parameters
     ----------
     width, heads
@@ -59,9 +62,6 @@ class RelativeAttention(nn.Module):
         Probabilities with which a value of the output and a weight are dropped in training; each from 0 to below 1.
     shared
         Another layer, whose u and v (H, K) this one has too; new ones if None.
-
-    W_q, W_kE and W_v lie on top of each other in ``in_proj_weight`` (3HK, D); W_kR is ``r_proj_weight`` (HK, D). All
-    weights start from N(0, 0.02^2).
     """
 
     def __init__(
@@ -181,6 +181,9 @@ class TransformerXL(nn.Module):
     ``memory``, ``same_length`` and ``clamp`` are attributes that may be changed between calls: the papers' models are
     tested with more memory than they were trained with.
 
+    Weights start from N(0, 0.02^2), the weights of norms from N(1, 0.02^2), biases at 0, and the input layer of floats
+    by Xavier's rule. What single experiments change, stands in :mod:`~rtx_lib.models.transformer_xl_variants`.
+
     Parameters
     ----------
     input_size, output_size
@@ -208,9 +211,6 @@ class TransformerXL(nn.Module):
         Whether every layer has its own u and v.
     attention
         ``head_width`` and ``attention_dropout`` of every :class:`RelativeAttention`.
-
-    Weights start from N(0, 0.02^2), the weights of norms from N(1, 0.02^2), biases at 0, and the input layer of floats
-    by Xavier's rule. What single experiments change, stands in :mod:`~rtx_lib.models.transformer_xl_variants`.
     """
 
     def __init__(

@@ -95,6 +95,8 @@ class Word2Vec(nn.Module):
         v     = 1/C sum_c W_in[w_c]         CBOW: the C words around
         s_tj  = v_t . W_out[w_j]            how well word j fits there
 
+    W_in starts from U(-1/(2D), 1/(2D)), W_out from 0, as in the authors' code.
+
     Parameters
     ----------
     vocabulary
@@ -103,8 +105,6 @@ class Word2Vec(nn.Module):
         D.
     kind
         ``"skip-gram"`` or ``"cbow"``.
-
-    W_in starts from U(-1/(2D), 1/(2D)), W_out from 0, as in the authors' code.
     """
 
     def __init__(self, vocabulary: int, width: int, *, kind: str = "skip-gram") -> None:

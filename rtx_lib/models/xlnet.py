@@ -132,6 +132,10 @@ class XLNet(nn.Module):
     The layers are Transformer-XL's, with :class:`TwoStreamAttention`. The memory holds the content stream in the order
     of the text, so that nobody need know in which order an earlier segment was predicted.
 
+    Weights start from N(0, 0.02^2), biases at 0, norms at the identity. ``ValueError`` is raised for settings out of
+    range; in ``forward`` and ``encode`` for inputs or a state of the wrong form, shape or type, and for ids or targets
+    out of range.
+
     Parameters
     ----------
     vocabulary, width, heads, layers
@@ -145,10 +149,6 @@ class XLNet(nn.Module):
         Of the feed-forward networks, ``"gelu"`` or ``"relu"``.
     inner, head_width, dropout, attention_dropout
         As in :class:`~rtx_lib.models.transformer_xl.TransformerXL`.
-
-    Weights start from N(0, 0.02^2), biases at 0, norms at the identity. ``ValueError`` is raised for settings out of
-    range; in ``forward`` and ``encode`` for inputs or a state of the wrong form, shape or type, and for ids or targets
-    out of range.
     """
 
     entries: tuple[str, ...] = ("seen", "targets", "segments")  # of a tuple that stands for x, behind the ids

@@ -64,13 +64,13 @@ class Sentiment:
 
     Baselines on "test": "most frequent class", an accuracy, and "uniform guess loss", ln 2.
 
+    The files come from `rtx_lib.tasks.fetch`, whose errors pass through.
+
     Parameters
     ----------
     least
         How often a word must stand in the training sentences to have an id of its own, at least 1. With the default
         of 2 there are 7,143 ids for 14,830 words.
-
-    The files come from `rtx_lib.tasks.fetch`, whose errors pass through.
     """
 
     files = GROUPS["sst2"]

@@ -38,6 +38,8 @@ class SkipGrams:
     scores of a row are one product of two small matrices (compare Ji et al. 2016, arXiv 1604.04661). A noise word that
     is the right one counts for nothing in this pair.
 
+    The attribute `counts` (V,) holds how often each word stands in the text, and is 0 for what was left out.
+
     Parameters
     ----------
     sentences
@@ -60,8 +62,6 @@ class SkipGrams:
         T.
     shared
         N.
-
-    The attribute `counts` (V,) holds how often each word stands in the text, and is 0 for what was left out.
     """
 
     def __init__(
