@@ -129,7 +129,7 @@ def test_the_plain_command_builds_the_book_without_execution(tmp_path):
     assert answer.returncode == 0, [x for x in answer.stderr.splitlines() if "WARNING" in x] or answer.stderr[-2000:]
     pages = Pages(tmp_path / "_build" / "html")
     assert {"index.html", "404.html", *CHAPTERS} <= set(pages)
-    if repository.current(ROOT) == repository.PLACEHOLDER:
+    if repository.current(ROOT) == ("OWNER", "REPOSITORY"):
         assert not {name: links for name, page in pages.items() if (links := html_checks.repository_links(page))}
 
 
