@@ -15,7 +15,9 @@ Shapes = dict[str, tuple[int | str, ...]]
 """Of the tensors of a state, by their names: what a model's ``state_shapes(batch)`` declares."""
 
 
-def expect(x: object, shape: str | Shape, name: str = "x", *, like: Tensor | None = None) -> Tensor:
+def expect(
+    x: object, shape: str | Shape, name: str = "x", *, like: Tensor | None = None, exact: bool = False
+) -> Tensor:
     """x itself, if it is a tensor of this shape, and of the device and dtype of ``like``.
 
     Parameters
@@ -23,7 +25,7 @@ def expect(x: object, shape: str | Shape, name: str = "x", *, like: Tensor | Non
     shape
         Sizes, or letters as in ``"B T D"``. A letter stands for a size of at least 1; but M, a memory, may be empty.
     like
-        A weight, or another input. Under autocast types may differ.
+        A weight, or another input. Under autocast types may differ, unless ``exact``.
     """
     wanted = tuple(shape.split() if isinstance(shape, str) else shape)
     form = f"({', '.join(map(str, wanted))}{',' if len(wanted) == 1 else ''})"
@@ -38,7 +40,7 @@ def expect(x: object, shape: str | Shape, name: str = "x", *, like: Tensor | Non
         owner = "the weights are" if isinstance(like, nn.Parameter) else "the input is"
         if x.device != like.device:
             raise ValueError(f"{name} must be on {like.device}, as {owner}, got {x.device}")
-        if x.dtype != like.dtype and not torch.is_autocast_enabled(x.device.type):
+        if x.dtype != like.dtype and (exact or not torch.is_autocast_enabled(x.device.type)):
             raise ValueError(f"{name} must be of {like.dtype}, as {owner}, got {x.dtype}")
     return x
 

@@ -199,6 +199,6 @@ def _wild(a: Tensor, b: Tensor, h0: Tensor | None) -> str | None:
 def _check(a: Tensor, b: Tensor, h0: Tensor | None, of_a: str, of_b: str) -> None:
     expect_floats(b, ("B", "T", *b.shape[2:]), of_b, complex=True)
     sizes = zip(reversed(a.shape), reversed(b.shape), strict=False)
-    expect(a, [1 if n == 1 else whole for n, whole in sizes][::-1], of_a, like=b)
+    expect(a, [1 if n == 1 else whole for n, whole in sizes][::-1], of_a, like=b, exact=True)
     if h0 is not None:
-        expect(h0, (len(b), *b.shape[2:]), "h0", like=b)
+        expect(h0, (len(b), *b.shape[2:]), "h0", like=b, exact=True)

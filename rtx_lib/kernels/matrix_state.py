@@ -161,11 +161,11 @@ def _check(
     q: Tensor, k: Tensor, v: Tensor, log_decay: Tensor | None, beta: Tensor | None, state: Tensor | None
 ) -> None:
     batch, heads, steps, size = expect_floats(q, "B H T K", "q").shape
-    expect(k, q.shape, "k", like=q)
-    values = expect(v, (batch, heads, steps, "V"), "v", like=q).shape[3]
+    expect(k, q.shape, "k", like=q, exact=True)
+    values = expect(v, (batch, heads, steps, "V"), "v", like=q, exact=True).shape[3]
     if log_decay is not None:
-        expect(log_decay, q.shape if log_decay.ndim == 4 else q.shape[:3], "log_decay", like=q)
+        expect(log_decay, q.shape if log_decay.ndim == 4 else q.shape[:3], "log_decay", like=q, exact=True)
     if beta is not None:
-        expect(beta, q.shape[:3], "beta", like=q)
+        expect(beta, q.shape[:3], "beta", like=q, exact=True)
     if state is not None:
-        expect(state, (batch, heads, size, values), "state", like=q)
+        expect(state, (batch, heads, size, values), "state", like=q, exact=True)

@@ -129,6 +129,6 @@ def _choose(z: Tensor) -> tuple[str, str]:
 def _check(z: Tensor, u: Tensor | None, h0: Tensor | None) -> None:
     batch, _, neurons = expect_floats(z, "B T N", "z").shape
     if u is not None:
-        expect(u, (neurons,), "u", like=z)
+        expect(u, (neurons,), "u", like=z, exact=True)
     if h0 is not None:
-        expect(h0, (batch, neurons), "h0", like=z)
+        expect(h0, (batch, neurons), "h0", like=z, exact=True)

@@ -179,9 +179,9 @@ def _compiled(backend: str, u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: T
 
 def _check(u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor, state: Tensor | None) -> None:
     batch, steps, width = expect_floats(u, "B T D", "u").shape
-    expect(delta, u.shape if delta.ndim == 3 else (width,), "delta", like=u)
-    count = expect(A, (width, "N"), "A", like=u).shape[1]
+    expect(delta, u.shape if delta.ndim == 3 else (width,), "delta", like=u, exact=True)
+    count = expect(A, (width, "N"), "A", like=u, exact=True).shape[1]
     for name, x in (("B", B), ("C", C)):
-        expect(x, (batch, steps, count) if x.ndim == 3 else (width, count), name, like=u)
+        expect(x, (batch, steps, count) if x.ndim == 3 else (width, count), name, like=u, exact=True)
     if state is not None:
-        expect(state, (batch, width, count), "state", like=u)
+        expect(state, (batch, width, count), "state", like=u, exact=True)

@@ -227,6 +227,12 @@ def test_bad_arguments(what):
             explain_linear_backend(**GOOD | change)
 
 
+def test_autocast_mixes_no_types():
+    """Models bring to one type what autocast left in two: a compiled pass would fail, and a scan mix them in silence."""
+    with torch.autocast("cpu", torch.bfloat16), pytest.raises(ValueError, match=r"a must be of torch\.float32"):
+        linear_recurrence(GOOD["a"].bfloat16(), GOOD["b"])
+
+
 def test_the_gated_form_calls_its_arguments_by_its_own_names():
     with pytest.raises(ValueError, match=r"f must be of torch.float32"):
         gated_recurrence(GOOD["a"].double(), GOOD["b"])
