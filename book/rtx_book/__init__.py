@@ -13,7 +13,7 @@ _PLACES = {
     "page.live": ["play"],
     "page.runs": ["draw_runs", "draw_side_by_side", "draw_strips"],
     "page.tables": ["plain_table", "sortable_table"],
-    "records.records": ["load_record", "load_records", "load_trainer"],
+    "records.records": ["load_records", "load_trainer"],
 }
 __all__ = sorted(name for names in _PLACES.values() for name in names)
 

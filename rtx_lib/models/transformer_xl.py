@@ -24,7 +24,6 @@ from rtx_lib.shapes import (
     expect_choice,
     expect_fits,
     expect_heads,
-    expect_ids,
     expect_share,
     expect_sizes,
     expect_state,
@@ -293,11 +292,6 @@ class TransformerXL(nn.Module):
         if self.clamp > 0:
             distances = distances.clamp(max=self.clamp)
         return {"mask": mask, "r": self.dropout(self.encoding.encode(distances, h.dtype))}
-
-    def nll(self, h: Tensor, target: Tensor) -> Tensor:
-        """-log p(target) in nats, (B, T), after h (B, T, D) from :meth:`encode`."""
-        expect(expect_ids(target, self.output_size, "target"), h.shape[:2], "target")
-        return F.cross_entropy(self.readout(h).mT, target.long(), reduction="none")
 
     @torch.no_grad()
     def _start(self) -> None:

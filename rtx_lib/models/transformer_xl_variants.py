@@ -112,6 +112,9 @@ class AdaptiveTransformerXL(TransformerXL):
         return h
 
     def nll(self, h: Tensor, target: Tensor) -> Tensor:
-        """As above, but much cheaper than y: a later cluster is computed for its own targets alone."""
+        """-log p(target) in nats, (B, T), after h (B, T, D) from :meth:`encode`.
+
+        It is much cheaper than y: a later cluster is computed for its own targets alone.
+        """
         nll: Tensor = self.readout.nll(h, target)
         return nll

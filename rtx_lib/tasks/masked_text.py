@@ -18,7 +18,7 @@ from rtx_lib.tasks.both_ways import both_ways_loss, both_ways_metrics, neighbour
 from rtx_lib.tasks.corpora import SOURCES, Document, phrases
 from rtx_lib.tasks.masking import Masking
 from rtx_lib.tasks.splits import SEEDS, SPLITS, Rows, draw_batch, run_through
-from rtx_lib.tasks.vocabulary import IGNORED, PAD, UNKNOWN, Vocabulary, pad_rows
+from rtx_lib.tasks.vocabulary import IGNORED, PAD, Vocabulary, pad_rows
 from rtx_lib.tasks.windows import symbol_count, symbol_loss, symbol_metrics
 
 RULES = ("tokens", "words", "units")
@@ -182,18 +182,6 @@ class MaskedText:
             one.most = 1
             x[empty], y[empty] = one.tokens(ids[empty], generator)
         return x, y
-
-    def cloze(self, split: str) -> tuple[Tensor, Tensor]:
-        """Whole rows (N, length) of a split, and in each the place (N,) of one known word, the same for everybody.
-
-        For models of either kind: a masked one gets [MASK] there, a causal one what stands before.
-        """
-        expect_choice("split", split, SPLITS)
-        ids = self.rows.ids[split].long()
-        may = ~torch.isin(ids, torch.tensor([UNKNOWN, *self.masking.special]))
-        ids, may = ids[may.any(1)], may[may.any(1)]
-        draws = torch.rand(ids.shape, generator=torch.Generator().manual_seed(_SEEDS[split]))
-        return ids, draws.masked_fill(~may, -1).argmax(1)
 
     def unigram(self) -> Tensor:
         """p (V,), the share of each word in the training text, one added to every count; float64."""

@@ -199,14 +199,3 @@ def lay_out(
     seen = seen_in_halves(*parts) if len(parts) == 2 else parts[0]
     targets = places_of(target, count)
     return (ids, seen, targets), labels_at(ids, targets)
-
-
-def read_both_ways(ids: Tensor) -> tuple[Tensor, Tensor]:
-    """Texts (B, T) as they stand, then the same from their ends to their beginnings, and which those are.
-
-    The code calls it ``bi_data``: a memory then holds what comes before in one half of the batch, and what comes after
-    in the other. The model keeps the true distances if it is told (`backwards`).
-
-    The outcome is ids (2B, T) and a bool (2B,).
-    """
-    return torch.cat([ids, ids.flip(1)]), torch.arange(2 * len(ids)) >= len(ids)

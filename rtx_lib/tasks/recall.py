@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -64,11 +62,6 @@ class AssociativeRecall:
         self.name = f"recall-{self.length}-{self.pairs}-of-{self.keys}x{self.values}"
         # Only pairs and places are kept; a long row of blanks would fill the memory.
         self.splits = Rows(draw=self._draw, lay_out=self._lay_out)
-
-    @property
-    def state_bits(self) -> float:
-        """log2 of the number of dictionaries that a row may hold: (keys over pairs) * values! / (values - pairs)!."""
-        return math.log2(math.comb(self.keys, self.pairs) * math.perm(self.values, self.pairs))
 
     def baselines(self) -> dict[str, float]:
         """{"a value", "a shown value", "a value loss", "a shown value loss", "uniform guess loss"} (defined above)."""

@@ -114,10 +114,11 @@ def segments(model: TransformerXL, arrays: Arrays) -> tuple[Arrays, Tensor]:
         x, target = arrays[f"seg{s}/inp"].T, arrays[f"seg{s}/tgt"].T
         h, after = model.encode(x, state)
         scored = slice(x.shape[1] - target.shape[1], None)
-        nll = model.nll(h[:, scored], target)
-        loss = nll.mean()
         logits, _ = model(x, state)
-        both = [nll, -logits[:, scored].log_softmax(-1).gather(2, target[..., None]).squeeze(2)]
+        both = [-logits[:, scored].log_softmax(-1).gather(2, target[..., None]).squeeze(2)]
+        if isinstance(model, AdaptiveTransformerXL):  # by the shorter way too
+            both.insert(0, model.nll(h[:, scored], target))
+        loss = both[0].mean()
         if extra and x.shape[1] > extra:  # the last tokens come again: what they leave is not yet memory
             _, after = model.encode(x[:, : x.shape[1] - extra], state)
         elif extra:

@@ -98,21 +98,6 @@ def load_records(recipe: str) -> list[Record]:
     return copy.deepcopy(load().get(recipe, []))
 
 
-def load_record(name: str) -> Record:
-    """The record called ``name`` ("<recipe>-s<seed>").
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such record; the message says how to make it.
-    """
-    recipe, _, seed = name.rpartition("-s")
-    for record in load_records(recipe):
-        if str(record["seed"]) == seed:
-            return record
-    raise FileNotFoundError(f"no record {name}; make it with: python -m rtx_book run {recipe} --seed {seed}")
-
-
 def find(recipe: str, seed: int, folder: Path | None = None) -> Record | None:
     """The record of one run; None where there is none, or its file is broken."""
     folder = _home(folder)

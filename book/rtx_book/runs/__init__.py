@@ -4,7 +4,7 @@
 """
 
 from rtx_book.paths import results_folder
-from rtx_book.records.records import load_costs, load_record, load_records, load_trainer
+from rtx_book.records.records import load_costs, load_records, load_trainer
 from rtx_book.runs.builders import MODELS, TASKS, build
 from rtx_book.runs.own_lane import enter_race
 from rtx_book.runs.raced import of_lengths, recorded, tried, winner

@@ -228,7 +228,7 @@ def test_bad_arguments(what):
 
 
 def test_autocast_mixes_no_types():
-    """Models bring to one type what autocast left in two: a compiled pass would fail, and a scan mix them in silence."""
+    """Models bring to one type what autocast left in two: a compiled pass would fail, a scan mix them in silence."""
     with torch.autocast("cpu", torch.bfloat16), pytest.raises(ValueError, match=r"a must be of torch\.float32"):
         linear_recurrence(GOOD["a"].bfloat16(), GOOD["b"])
 

@@ -110,14 +110,6 @@ def test_training_rows_have_a_new_mask_each_time_or_one_of_a_few(masked: MaskedT
     assert torch.equal(next(few.batches("train", 5))[1], next(masked.batches("train", 5))[1])  # the first of the two
 
 
-def test_cloze_asks_for_one_known_word_of_each_row(masked: MaskedText) -> None:
-    ids, places = masked.cloze("test")
-    asked = ids.gather(1, places[:, None])[:, 0]
-    assert len(ids) == len(masked.rows.ids["test"]) and (asked > 4).all()
-    again = masked.cloze("test")
-    assert torch.equal(again[0], ids) and torch.equal(again[1], places) and len(places.unique()) > 15
-
-
 def test_the_next_word_by_hand(place) -> None:
     task = place(small_tasks.ptb(train="a b c\nd\n", valid="b\n", test="b a zz"), CausalText, "ptb", length=7, size=20)
     x, y = next(task.batches("train", 9))

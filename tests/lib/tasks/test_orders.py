@@ -18,7 +18,6 @@ from rtx_lib.tasks.orders import (
     places_of,
     rank_in_windows,
     rank_of,
-    read_both_ways,
     seen_in_halves,
     seen_under,
 )
@@ -205,12 +204,6 @@ def test_runs_choose_one_token_in_seven_and_the_rest_is_single() -> None:
     sixth = draw_spans(starts, 20_000 // 6, generator(), longest=1)
     beside = sum(end - begin - 1 for begin, end in runs(sixth))  # single tokens that fell beside a run of one
     assert int(sixth.sum()) == 3_333 and 50 < beside < 3_333 - 20_000 // 7
-
-
-def test_a_text_is_read_both_ways() -> None:
-    both, backwards = read_both_ways(tensor([[1, 2, 3], [4, 5, 6]]))
-    assert both.tolist() == [[1, 2, 3], [4, 5, 6], [3, 2, 1], [6, 5, 4]]
-    assert backwards.tolist() == [False, False, True, True]
 
 
 # Refusals

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import math
-
 import pytest
 import torch
 import torch.nn.functional as F
@@ -50,15 +47,6 @@ def test_who_sees_the_dictionary_and_not_its_keys_pays_what_the_baseline_says() 
     logits = torch.full((*x.shape, task.vocabulary), -1e4).double()
     logits.scatter_(2, x[:, None, 1:16:2].expand(-1, x.shape[1], -1), 0.0)
     assert task.metrics(logits, y)["loss"] == pytest.approx(task.baselines()["a shown value loss"], rel=1e-9)
-
-
-def test_bits_are_those_of_all_dictionaries() -> None:
-    dictionaries = {
-        frozenset(zip(keys, values, strict=True))
-        for keys in itertools.permutations(range(4), 2)
-        for values in itertools.permutations(range(3), 2)
-    }
-    assert AssociativeRecall(2, keys=4, values=3, length=6).state_bits == pytest.approx(math.log2(len(dictionaries)))
 
 
 # Selective copying
