@@ -280,3 +280,12 @@ def test_sampling_without_memory_reads_everything_again():
 def test_the_memory_does_not_keep_the_segment():
     state = small(memory=3)(ids(2, 11))[1]
     assert all(part.shape == (2, 3, 8) and part.untyped_storage().nbytes() == part.nbytes for part in state)
+
+
+@pytest.mark.parametrize("options", [{}, {"positions": "rotary"}], ids=str)
+def test_a_query_sees_no_more_keys_than_the_memory_has(options):
+    model = small(memory=3, same_length=True, **options)
+    with record_attention(model) as seen:
+        in_pieces(model, ids(2, 10), [5, 5])
+    for _, weights in seen:
+        assert (weights > 0).sum(-1).max() == 3
