@@ -33,7 +33,7 @@ def test_equals_the_sums(backend):
 def test_equals_the_steps(scale, decay):
     """Also where powers of the keys would overflow by far; from a state, of which each number counts."""
     k, v, w, u = given(200, scale=scale)
-    w, u = (w.detach() * decay).requires_grad_(), (u.detach() * scale).requires_grad_()
+    w, u = (w.detach() * decay).requires_grad_(), (4 * scale * u.detach()).requires_grad_()
     state = tuple(draw(1, 3, seed=seed).double().requires_grad_() for seed in (4, 5))
     state = (state[0], state[1].exp(), scale * draw(1, 3, seed=6).double())
     for start in (None, state):
