@@ -40,30 +40,6 @@ PAD, IGNORED = 0, -100
 IS_NEXT, RANDOM = 0, 1  # the two classes of next-sentence prediction
 STD, EPS = 0.02, 1e-12
 GELU: dict[str, Activation] = {"gelu": F.gelu, "gelu_tanh": partial(F.gelu, approximate="tanh")}  # at most 5e-4 apart
-# What Hugging Face's names are here; the query, key and value of a layer lie in one matrix of ours.
-OFFICIAL = {
-    r"^((bert\.)?embeddings\.position_ids|cls\.predictions\.decoder\..*)$": "",  # numbers, and the table once more
-    r"^bert\.": "",
-    r"\.gamma$": ".weight",
-    r"\.beta$": ".bias",
-    r"^encoder\.layer\.": "encoder.stack.blocks.",
-    r"\.attention\.self\.": ".self_attention.",
-    r"\.attention\.output\.dense\.": ".self_attention.out_proj.",
-    r"\.attention\.output\.LayerNorm\.": ".norms.0.",
-    r"\.intermediate\.dense\.": ".feed_forward.linear1.",
-    r"\.output\.dense\.": ".feed_forward.linear2.",
-    r"\.output\.LayerNorm\.": ".norms.1.",
-    r"^embeddings\.LayerNorm\.": "encoder.norm.",
-    r"^embeddings\.word_embeddings\.": "encoder.embedding.",
-    r"^embeddings\.position_embeddings\.": "encoder.positions.",
-    r"^embeddings\.token_type_embeddings\.": "encoder.segments.",
-    r"^pooler\.dense\.": "pooler.",
-    r"^cls\.predictions\.(transform\.)?": "",
-    r"^dense\.": "transform.",
-    r"^LayerNorm\.": "norm.",
-    r"^cls\.seq_relationship\.": "next_sentence.",
-    r"^(classifier|qa_outputs)\.": "readout.",
-}
 
 Text = Tensor | tuple[Tensor, ...]  # ids (B, T), or ids and segments
 
@@ -250,6 +226,32 @@ class BERT(nn.Module):
             return logits, None
         follows = self.next_sentence(pool(self.pooler, h))[:, None].expand(-1, at.shape[1], -1)
         return torch.cat([logits, follows], dim=-1), None
+
+
+# What Hugging Face's names are here; the query, key and value of a layer lie in one matrix of ours.
+OFFICIAL = {
+    r"^((bert\.)?embeddings\.position_ids|cls\.predictions\.decoder\..*)$": "",  # numbers, and the table once more
+    r"^bert\.": "",
+    r"\.gamma$": ".weight",
+    r"\.beta$": ".bias",
+    r"^encoder\.layer\.": "encoder.stack.blocks.",
+    r"\.attention\.self\.": ".self_attention.",
+    r"\.attention\.output\.dense\.": ".self_attention.out_proj.",
+    r"\.attention\.output\.LayerNorm\.": ".norms.0.",
+    r"\.intermediate\.dense\.": ".feed_forward.linear1.",
+    r"\.output\.dense\.": ".feed_forward.linear2.",
+    r"\.output\.LayerNorm\.": ".norms.1.",
+    r"^embeddings\.LayerNorm\.": "encoder.norm.",
+    r"^embeddings\.word_embeddings\.": "encoder.embedding.",
+    r"^embeddings\.position_embeddings\.": "encoder.positions.",
+    r"^embeddings\.token_type_embeddings\.": "encoder.segments.",
+    r"^pooler\.dense\.": "pooler.",
+    r"^cls\.predictions\.(transform\.)?": "",
+    r"^dense\.": "transform.",
+    r"^LayerNorm\.": "norm.",
+    r"^cls\.seq_relationship\.": "next_sentence.",
+    r"^(classifier|qa_outputs)\.": "readout.",
+}
 
 
 def official_weights(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -35,21 +35,6 @@ from rtx_lib.shapes import expect, expect_choice, expect_ids, expect_share, expe
 STD = 0.02
 gelu = partial(F.gelu, approximate="tanh")
 AVERAGES = ("sequence", "token")
-# What Hugging Face's names are here; the matrices called c_ are stored (inputs, outputs) there.
-OFFICIAL = {
-    r"^(lm_head\.weight|.*\.attn\.(masked_)?bias)$": "",  # the table once more, and masks
-    r"^transformer\.": "",
-    r"^(tokens_embed|wte)\.": "embedding.",
-    r"^(positions_embed|wpe)\.": "stack.positions.",
-    r"^ln_f\.": "stack.norm.",
-    r"^h\.": "stack.blocks.",
-    r"\.ln_1\.": ".norms.0.",
-    r"\.ln_2\.": ".norms.1.",
-    r"\.attn\.c_attn\.": ".self_attention.in_proj_",
-    r"\.attn\.c_proj\.": ".self_attention.out_proj.",
-    r"\.mlp\.c_fc\.": ".feed_forward.linear1.",
-    r"\.mlp\.c_proj\.": ".feed_forward.linear2.",
-}
 
 
 class GPT(nn.Module):
@@ -153,6 +138,23 @@ class GPT(nn.Module):
         options |= {"length": len(weights["stack.positions.weight"])}
         options |= {"norm": "pre" if "stack.norm.weight" in weights else "post"}
         return load_official(cls(vocabulary, **options), weights)
+
+
+# What Hugging Face's names are here; the matrices called c_ are stored (inputs, outputs) there.
+OFFICIAL = {
+    r"^(lm_head\.weight|.*\.attn\.(masked_)?bias)$": "",  # the table once more, and masks
+    r"^transformer\.": "",
+    r"^(tokens_embed|wte)\.": "embedding.",
+    r"^(positions_embed|wpe)\.": "stack.positions.",
+    r"^ln_f\.": "stack.norm.",
+    r"^h\.": "stack.blocks.",
+    r"\.ln_1\.": ".norms.0.",
+    r"\.ln_2\.": ".norms.1.",
+    r"\.attn\.c_attn\.": ".self_attention.in_proj_",
+    r"\.attn\.c_proj\.": ".self_attention.out_proj.",
+    r"\.mlp\.c_fc\.": ".feed_forward.linear1.",
+    r"\.mlp\.c_proj\.": ".feed_forward.linear2.",
+}
 
 
 def official_weights(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:

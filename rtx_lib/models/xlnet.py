@@ -46,24 +46,6 @@ Memory = tuple[Tensor, ...]
 PUBLISHED_STD, PUBLISHED_EPS = 0.02, 1e-12
 PADDING = 4  # the segment of padding; the authors call the sentences of a pair 0 and 1, and the last token 2
 
-# What Hugging Face's names are here.
-OFFICIAL = {
-    r"^lm_loss\.weight$": "",  # the table once more
-    r"^lm_loss\.": "readout.",
-    r"^transformer\.mask_emb$": "w",
-    r"^transformer\.word_embedding\.": "embedding.",
-    r"^transformer\.layer\.": "blocks.",
-    r"\.rel_attn\.layer_norm\.": ".norms.0.",
-    r"\.ff\.layer_norm\.": ".norms.1.",
-    r"\.ff\.layer_": ".feed_forward.linear",
-    r"\.rel_attn\.r$": ".attention.r_proj_weight",
-    r"\.rel_attn\.o$": ".attention.out_proj.weight",
-    r"\.rel_attn\.r_w_bias$": ".attention.u",
-    r"\.rel_attn\.r_r_bias$": ".attention.v",
-    r"\.rel_attn\.r_s_bias$": ".attention.b",
-    r"\.rel_attn\.seg_embed$": ".attention.s",
-}
-
 
 class TwoStreamAttention(RelativeAttention):
     """Transformer-XL's attention for two streams at once, with relative segments (sections 2.3 to 2.5).
@@ -305,6 +287,25 @@ class XLNet(nn.Module):
     def _expect_settings(self) -> None:
         if isinstance(self.memory, bool) or not isinstance(self.memory, int) or self.memory < 0:
             raise ValueError(f"memory must be a whole number from 0 on, got {self.memory!r}")
+
+
+# What Hugging Face's names are here.
+OFFICIAL = {
+    r"^lm_loss\.weight$": "",  # the table once more
+    r"^lm_loss\.": "readout.",
+    r"^transformer\.mask_emb$": "w",
+    r"^transformer\.word_embedding\.": "embedding.",
+    r"^transformer\.layer\.": "blocks.",
+    r"\.rel_attn\.layer_norm\.": ".norms.0.",
+    r"\.ff\.layer_norm\.": ".norms.1.",
+    r"\.ff\.layer_": ".feed_forward.linear",
+    r"\.rel_attn\.r$": ".attention.r_proj_weight",
+    r"\.rel_attn\.o$": ".attention.out_proj.weight",
+    r"\.rel_attn\.r_w_bias$": ".attention.u",
+    r"\.rel_attn\.r_r_bias$": ".attention.v",
+    r"\.rel_attn\.r_s_bias$": ".attention.b",
+    r"\.rel_attn\.seg_embed$": ".attention.s",
+}
 
 
 def official_weights(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
