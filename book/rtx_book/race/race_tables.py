@@ -110,11 +110,15 @@ def told_amount(kind: str, amount: float) -> str:
 
 
 def told_lead(found: Ranking, lanes: Mapping[str, str]) -> str:
-    """Who is first, and who cannot be told from that: ``first TCN; not told from the first: GRU and LSTM``."""
+    """Who is first, and who cannot be told from the first: ``TCN is first; GRU and LSTM cannot be told from it``."""
     best = min(rank.place for rank in found.ranks.values())
     first = [lanes[lane] for lane, rank in found.ranks.items() if rank.place == best]
     near = [lanes[lane] for lane in found.groups[0] if found.ranks[lane].place > best]
-    return f"first {few(first, 'models')}; not told from the first: {few(near, 'models')}"
+    verb, them = ("is", "it") if len(first) == 1 else ("are", "them")
+    others = (
+        f"; {few(near, 'models')} cannot be told from {them}" if near else f", and all others can be told from {them}"
+    )
+    return f"{few(first, 'models')} {verb} first{others}"
 
 
 def rank_frames(race: Race, names: Mapping[str, str], count: int = 10) -> dict[str, dict[str, list[dict[str, Any]]]]:

@@ -67,10 +67,10 @@ def test_a_lane_whose_runs_all_diverged_has_a_row(race):
 @pytest.mark.parametrize(
     ("rows", "told"),
     [
-        ([(1, 1, 1), (2, 2, 3), (3, 2, 3)], "first One; not told from the first: none"),
-        ([(1, 1, 2), (1, 1, 3), (3, 2, 4), (4, 4, 4)], "first One and Two; not told from the first: Three"),
-        ([(1, 1, 1)] * 5, "first 5 models; not told from the first: none"),
-        ([(n, 1, 6) for n in range(1, 7)], "first One; not told from the first: 5 models"),
+        ([(1, 1, 1), (2, 2, 3), (3, 2, 3)], "One is first, and all others can be told from it"),
+        ([(1, 1, 2), (1, 1, 3), (3, 2, 4), (4, 4, 4)], "One and Two are first; Three cannot be told from them"),
+        ([(1, 1, 1)] * 5, "5 models are first, and all others can be told from them"),
+        ([(n, 1, 6) for n in range(1, 7)], "One is first; 5 models cannot be told from it"),
     ],
 )
 def test_who_leads_and_who_cannot_be_told_from_the_leader(rows, told):
