@@ -112,7 +112,7 @@ class AdaptiveTransformerXL(TransformerXL):
         return h
 
     def nll(self, h: Tensor, target: Tensor) -> Tensor:
-        """-log p(target) in nats, (B, T), after h (B, T, D) from :meth:`encode`.
+        """-log p(target) in nats, (B, T), after h (B, T, D) from `encode`.
 
         It is much cheaper than y: a later cluster is computed for its own targets alone.
         """
