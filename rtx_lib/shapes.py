@@ -96,8 +96,9 @@ def expect_sentences(source: object, vocabulary: int) -> tuple[Tensor, Tensor]:
 
 
 def at_hand(x: Tensor) -> bool:
-    """Whether values can be looked at without waiting for a device or breaking a compiled graph."""
-    return x.device.type == "cpu" and not torch.compiler.is_compiling()
+    """Whether values can be looked at: not on a device, nor while a graph is made or inside ``torch.func``."""
+    graph = torch.compiler.is_compiling() or torch.jit.is_tracing()
+    return x.device.type == "cpu" and not graph and not torch._C._functorch.is_functorch_wrapped_tensor(x)
 
 
 def expect_tuple(entries: object, count: int, of: str = "", name: str = "state") -> tuple[Any, ...]:

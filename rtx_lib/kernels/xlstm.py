@@ -132,10 +132,8 @@ def _running_mean(a: Tensor, weight: Tensor, state: State, forget: str) -> tuple
     for a_t in inputs.unbind(0):
         i, f, z, o = torch.baddbmm(a_t, h, recurrent).to(weight.dtype).chunk(4, -1)
         f = f if forget == "exp" else F.logsigmoid(f)
-        with torch.no_grad():
-            m = torch.maximum(f + m, i)
-        kept = f + level
-        level = torch.logaddexp(kept, i)
+        m, kept = torch.maximum(f + m, i).detach(), f + level
+        level = m + torch.log(torch.exp(kept - m) + torch.exp(i - m))  # logaddexp's second derivative is NaN at -inf
         r = torch.lerp(r, z.tanh(), torch.sigmoid(i - kept))  # p = i / (f n + i) is a sigmoid
         h = o.sigmoid() * r
         states.append(h)

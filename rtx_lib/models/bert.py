@@ -305,7 +305,7 @@ class BERTClassifier(nn.Module):
         """Map texts to logits: (B, 1, C) of sentences, means and choices, (B, T, C) of tokens, (B, T, 2) of spans.
 
         x and mask as in :class:`BERTEncoder`; but to choose from C texts, ids and segments are (B, C, T), and the mask
-        is one of B * C texts. There is no state.
+        is one of B * C texts. The mask of a mean, broadcastable to (B, 1, 1, T), tells its words. There is no state.
         """
         if self.kind == "choice":
             parts = [
@@ -314,12 +314,23 @@ class BERTClassifier(nn.Module):
             x = tuple(parts) if isinstance(x, tuple) else parts[0]
         h, _ = self.encoder(x, state, mask=mask)
         if self.kind == "mean":
-            real = ((x[0] if isinstance(x, tuple) else x) != PAD)[..., None].to(h.dtype)
-            return self.readout(self.dropout((h * real).sum(1, keepdim=True) / real.sum(1, keepdim=True))), None
+            real = _words(x[0] if isinstance(x, tuple) else x, mask).to(h.dtype)
+            return self.readout(self.dropout(real @ h / real.sum(-1, keepdim=True))), None
         if self.pooler is None:
             return self.readout(self.dropout(h)), None
         logits = self.readout(self.dropout(pool(self.pooler, h)))  # (B, C), or (B * C, 1)
         return logits.view(-1, 1, self.output_size), None
+
+
+def _words(ids: Tensor, mask: Tensor | None) -> Tensor:
+    """Which words count, (B, 1, T): those of the mask (B, 1, 1, T), at least one in each row, or all but padding."""
+    if mask is None:
+        return (ids != PAD)[:, None]
+    expect_fits("mask", mask, (len(ids), 1, 1, ids.shape[1]))
+    words = mask.expand(len(ids), 1, 1, ids.shape[1])[:, 0]
+    if at_hand(words) and (empty := ~words.any(-1)).any():
+        raise ValueError(f"mask must show a word in each row, got none in row {int(empty.nonzero()[0, 0])}")
+    return words
 
 
 def pool(pooler: nn.Linear, h: Tensor) -> Tensor:

@@ -100,9 +100,11 @@ class RelativeAttention(nn.Module):
         memory
             (B, M, D), what stands before x; M = 0 if None. S = M + T.
         r
-            (S, D), the encodings of the distances S - 1, ..., 0; computed here if None.
+            The encodings of the distances S - 1, ..., 0, (S, D), with which no query sees what stands behind it; or of
+            S - 1, ..., 1 - T, (S + T - 1, D). Computed here if None, the latter if there is a mask.
         mask
-            Bool, broadcastable to (T, S), True where a query may attend; each has to see a key. The causal one if None.
+            Bool, broadcastable to (T, S), True where a query may attend; one that sees nothing gets zeros. The causal
+            one if None.
 
         Returns
         -------
@@ -113,24 +115,31 @@ class RelativeAttention(nn.Module):
         memory = expect_state(memory, (len(x), "M", self.width), x, "memory")
         context = torch.cat([memory, x], dim=1)  # (B, S, D)
         r, mask = self._defaults(r, mask, x.shape[1], context.shape[1])
+        sees = mask.any(-1, keepdim=True)  # a row of -inf alone would become NaN
 
         w_q, w_kv = self.in_proj_weight.tensor_split([self.heads * self.head_width])
         q = self._heads(F.linear(x, w_q))  # (B, H, T, K)
         k, v = (self._heads(half) for half in F.linear(context, w_kv).chunk(2, dim=-1))  # (B, H, S, K)
-        position = distance_scores(q, self.v, r, self.r_proj_weight)  # (b) + (d), (B, H, T, S)
-        position = position + torch.zeros_like(mask, dtype=q.dtype).masked_fill_(~mask, -math.inf)
+        position = distance_scores(q, self.v, r, self.r_proj_weight)[..., : mask.shape[-1]]  # (b) + (d), (B, H, T, S)
+        position = position + torch.zeros_like(mask, dtype=q.dtype).masked_fill_(sees & ~mask, -math.inf)
         drop = self.attention_dropout if self.training else 0.0
-        y = attend(q + self.u[:, None], k, v, position, tap=self.weights_tap, dropout=drop)  # (a) + (c); (B, H, T, K)
+        # (a) + (c); (B, H, T, K)
+        y = attend(q + self.u[:, None], k, v, position, tap=self.weights_tap, dropout=drop, sees=sees)
         return self.dropout(self.out_proj(y.transpose(1, 2).flatten(2)))
 
     def _defaults(self, r: Tensor | None, mask: Tensor | None, queries: int, keys: int) -> tuple[Tensor, Tensor]:
-        """The distances' encodings (S, D) and the mask (T, S), as they come or, if None, of every key that is past."""
+        """The distances' encodings, of both signs where a mask may show what stands behind a query, and the mask."""
         weight = self.r_proj_weight
-        if r is None:
-            r = self.encoding.encode(torch.arange(keys - 1, -1, -1, device=weight.device), weight.dtype)
-        mask = causal_mask(queries, keys, device=weight.device) if mask is None else mask
         expect_fits("mask", mask, (queries, keys))
-        return expect(r, (keys, self.width), "r"), mask
+        if r is None:
+            nearest = 0 if mask is None else 1 - queries
+            r = self.encoding.encode(torch.arange(keys - 1, nearest - 1, -1, device=weight.device), weight.dtype)
+        behind = queries - 1 if len(expect(r, ("S", self.width), "r")) > keys else 0
+        expect(r, (keys + behind, self.width), "r")
+        if mask is None or not behind:
+            past = causal_mask(queries, keys, device=weight.device)
+            mask = past if mask is None else mask & past
+        return r, mask.expand(queries, keys)
 
     def _heads(self, z: Tensor) -> Tensor:
         """(B, N, H K) as (B, H, N, K)."""
