@@ -96,9 +96,17 @@ def expect_sentences(source: object, vocabulary: int) -> tuple[Tensor, Tensor]:
 
 
 def at_hand(x: Tensor) -> bool:
-    """Whether values can be looked at: not on a device, nor while a graph is made or inside ``torch.func``."""
-    graph = torch.compiler.is_compiling() or torch.jit.is_tracing()
-    return x.device.type == "cpu" and not graph and not torch._C._functorch.is_functorch_wrapped_tensor(x)
+    """Whether values can be looked at without waiting for a device, and are there."""
+    return x.device.type == "cpu" and not traced()
+
+
+def traced() -> bool:
+    """Whether operations are recorded or transformed, by compile, export, jit.trace or ``torch.func``: no values then.
+
+    Under the last, a ``torch.autograd.Function`` cannot be called either.
+    """
+    recorded = torch.compiler.is_compiling() or torch.jit.is_tracing()
+    return recorded or torch._C._are_functorch_transforms_active()
 
 
 def expect_tuple(entries: object, count: int, of: str = "", name: str = "state") -> tuple[Any, ...]:
@@ -158,8 +166,12 @@ def expect_sizes(**sizes: int | tuple[int, int]) -> None:
     """Every size is a whole number of at least 1, or of a pair (size, least) at least the latter."""
     for name, given in sizes.items():
         size, least = given if isinstance(given, tuple) else (given, 1)
-        if isinstance(size, bool) or not isinstance(size, int) or size < least:
-            raise ValueError(f"{name} must be at least {least}, got {size!r}")
+        if isinstance(size, torch.SymInt | Tensor) and traced():  # a size that is not known yet
+            continue
+        if isinstance(size, bool) or not hasattr(size, "__index__"):
+            raise ValueError(f"{name} must be a whole number of at least {least}, got {size!r}")
+        if size < least:
+            raise ValueError(f"{name} must be at least {least}, got {size}")
 
 
 def expect_choice(name: str, value: str | None, choices: Sequence[str | None]) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rtx_lib.shapes import expect, expect_floats
+from rtx_lib.shapes import expect, expect_floats, traced
 
 from . import linear_scan
 from .backends import check_backend, gpu_problem, problem
@@ -121,7 +121,8 @@ def explain_linear_backend(a: Tensor, b: Tensor, h0: Tensor | None = None) -> st
 def _fast(function: Any, a: Tensor, b: Tensor, h0: Tensor, backend: str) -> Tensor:
     """The states, with all axes after time as one."""
     shape = (*b.shape[:2], -1)
-    h: Tensor = function.apply(a.expand_as(b).reshape(shape), b.reshape(shape), h0.reshape(len(b), -1), backend)
+    given = a.expand_as(b).reshape(shape), b.reshape(shape), h0.reshape(len(b), -1)
+    h: Tensor = linear_scan.forward(*given) if traced() else function.apply(*given, backend)
     return h.view(b.shape)
 
 
@@ -169,6 +170,8 @@ class _Gated(torch.autograd.Function):
 def _choose(a: Tensor, b: Tensor, h0: Tensor | None) -> tuple[str, str]:
     """The backend that "auto" takes for these tensors, and the reason."""
     batch, steps, *rest = b.shape
+    if traced():
+        return ("scan" if steps >= 100 else "loop"), "only plain operations can be recorded or transformed"
     on_gpu = b.device.type == "cuda"
     what = gpu_problem(b.device) if on_gpu else None
     if on_gpu and what is None:

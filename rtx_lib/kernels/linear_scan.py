@@ -28,10 +28,11 @@ def forward(a: Tensor, b: Tensor, h0: Tensor) -> Tensor:
     for c in range(chunks):
         starts.append(h)
         h = torch.addcmul(end[:, c], product[:, c], h)
-    states, h = torch.empty_like(b), torch.stack(starts, 1)
-    for a_k, b_k, state in zip(a.unbind(2), b.unbind(2), states.unbind(2), strict=True):
-        h = torch.addcmul(b_k, a_k, h, out=state)
-    return states.flatten(1, 2)[:, :steps]
+    states, h = [], torch.stack(starts, 1)
+    for a_k, b_k in zip(a.unbind(2), b.unbind(2), strict=True):
+        h = torch.addcmul(b_k, a_k, h)
+        states.append(h)
+    return torch.stack(states, 2).flatten(1, 2)[:, :steps]
 
 
 def backward(g: Tensor, a: Tensor, h0: Tensor, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:

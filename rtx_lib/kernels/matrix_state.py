@@ -16,7 +16,7 @@ import math
 import torch
 from torch import Tensor
 
-from rtx_lib.shapes import expect, expect_choice, expect_floats, expect_sizes
+from rtx_lib.shapes import at_hand, expect, expect_choice, expect_floats, expect_sizes
 
 from . import matrix_chunks
 
@@ -134,7 +134,7 @@ def _choose(
     """The backend that "auto" takes for these tensors, and the reason."""
     if q.shape[2] < FEW:
         return "loop", f"so few steps ({q.shape[2]}) are not worth a chunk"
-    if q.device.type == "cpu" and not torch.compiler.is_compiling():
+    if at_hand(q):
         wild = _wild(q, k, v, log_decay, beta, state)
         if wild is not None:
             return "loop", wild

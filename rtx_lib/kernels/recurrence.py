@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rtx_lib.shapes import expect, expect_floats
+from rtx_lib.shapes import expect, expect_floats, traced
 
 from . import scan
 from .backends import check_backend, gpu_problem, problem
@@ -110,6 +110,8 @@ def explain_backend(z: Tensor, u: Tensor | None = None, h0: Tensor | None = None
 def _choose(z: Tensor) -> tuple[str, str]:
     """The backend that "auto" takes for z, and the reason."""
     batch, steps, neurons = z.shape
+    if traced():
+        return "loop", "only plain operations can be recorded or transformed"
     if z.device.type == "cuda":
         what = gpu_problem(z.device)
         if what is None:

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rtx_lib.shapes import expect, expect_choice, expect_floats
+from rtx_lib.shapes import expect, expect_choice, expect_floats, traced
 
 from .backends import check_backend, problem
 from .linear import HALVES, linear_recurrence
@@ -169,7 +169,7 @@ def _kernels() -> Any:
 
 def _compiled(backend: str, u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor, state: Tensor) -> bool:
     """Whether one compiled pass can do it, and is asked for: "auto" looks at the numbers."""
-    if u.device.type != "cpu" or B.ndim != C.ndim or problem("numba") is not None:
+    if traced() or u.device.type != "cpu" or B.ndim != C.ndim or problem("numba") is not None:
         return False
     if backend != "auto":
         return backend == "numba"

@@ -5,6 +5,7 @@ the masks of ``torch.nn.MultiheadAttention`` mean the opposite. A query that may
 output 0, and passes no gradient; what multi-head attention returns for it is the bias b_O of its last map.
 """
 
+import contextlib
 import math
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from rtx_lib.shapes import expect, expect_fits, expect_heads, expect_share, expect_sizes, expect_state
 
@@ -101,7 +103,7 @@ def attend(
         weights = (q * scale @ k.mT + bias).softmax(-1)
         weights = weights if sees is None else weights.masked_fill(~sees, 0)
         return F.dropout(tap(weights), dropout) @ v
-    y = F.scaled_dot_product_attention(q.to(v.dtype), k, v, bias.to(v.dtype), dropout, scale=scale)
+    y = fused(q.to(v.dtype), k, v, bias.to(v.dtype), dropout, scale=scale)
     return y if sees is None else y.masked_fill(~sees, 0)
 
 
@@ -321,18 +323,24 @@ def fused_attention(
 ) -> Tensor:
     """Softmax, dropout and the product with v (B, H, T, K) in torch's kernel, which keeps no weights."""
     if causal and mask is None and bias is None and q.shape[2] == k.shape[2]:
-        return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True)
+        return fused(q, k, v, dropout_p=dropout, is_causal=True)
     mask = _with_causal(mask, causal, q, k)
     if bias is not None:
         bias = _four_axes(bias)
     if mask is None:
-        return F.scaled_dot_product_attention(q, k, v, bias, dropout)
+        return fused(q, k, v, bias, dropout)
     # A row that is masked as a whole is NaN in some versions: it sees everything, and its output is set to 0.
     mask = _four_axes(mask)
     seen = mask.any(-1, keepdim=True)
     mask = mask | ~seen
     bias = mask if bias is None else bias.masked_fill(~mask, -math.inf)
-    return F.scaled_dot_product_attention(q, k, v, bias, dropout).masked_fill(~seen, 0)
+    return fused(q, k, v, bias, dropout).masked_fill(~seen, 0)
+
+
+def fused(q: Tensor, k: Tensor, v: Tensor, *options: Any, **more: Any) -> Tensor:
+    """``F.scaled_dot_product_attention``, in float64 by its plain form, whose gradients can be differentiated."""
+    with sdpa_kernel(SDPBackend.MATH) if q.dtype == torch.float64 else contextlib.nullcontext():
+        return F.scaled_dot_product_attention(q, k, v, *options, **more)
 
 
 def _four_axes(mask: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.shapes import expect_choice, expect_ids, expect_sizes, expect_state
+from rtx_lib.shapes import expect_choice, expect_ids, expect_sizes, expect_state, traced
 
 from .stacking import BACKENDS, States, first_state, run_fused, run_stack, watched
 
@@ -209,7 +209,7 @@ class LSTM(nn.RNNBase):
         h = c = first_state(self, x, None)  # which also checks x
         if state is not None:
             h, c = expect_state(state, dict.fromkeys("hc", tuple(c.shape)), x)
-        if self.backend == "torch" and not watched(self.tap, self.cell_tap, self.gate_tap):
+        if self.backend == "torch" and not (traced() or watched(self.tap, self.cell_tap, self.gate_tap)):
             y, *last = run_fused(torch.lstm, self, x, (h, c))
             return y, tuple(last)
         y, (h, c) = run_stack(self, x, (h, c), self._run)
@@ -305,7 +305,7 @@ class GRU(nn.RNNBase):
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Run the whole sequence; shapes and states are those of :meth:`RNN.forward`."""
         h = first_state(self, x, state)
-        if self.backend == "torch" and not watched(self.tap, self.gate_tap):
+        if self.backend == "torch" and not (traced() or watched(self.tap, self.gate_tap)):
             return run_fused(torch.gru, self, x, h, _negate_update_gate if self.update == "replaces" else None)
         y, (last,) = run_stack(self, x, (h,), self._run)
         return y, last

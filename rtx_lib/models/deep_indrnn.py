@@ -45,7 +45,8 @@ class ResidualIndRNN(nn.Module):
 
     def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
         """As :class:`~rtx_lib.models.indrnn.IndRNN`."""
-        before, after = states_before(self, x, state), list[Tensor]()
+        before = states_before(self, x, state)
+        after: list[Tensor] = []
 
         def unit(h: Tensor) -> Tensor:
             y, last = self.units[len(after)](h, before[len(after)])
@@ -109,7 +110,8 @@ class DenseIndRNN(nn.Module):
 
     def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
         """As :class:`ResidualIndRNN`; the recurrences have different widths."""
-        before, after = states_before(self, x, state), list[Tensor]()
+        before = states_before(self, x, state)
+        after: list[Tensor] = []
 
         def layer(h: Tensor) -> Tensor:
             i = len(after)

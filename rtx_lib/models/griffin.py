@@ -192,12 +192,17 @@ def draw_a_param(width: int, init: str = "code") -> Tensor:
 
 
 class _BoundedRoot(torch.autograd.Function):
-    """The square root, whose derivative is bounded by 1,000."""
+    """The square root, whose derivative is bounded by 1,000; not for forward-mode derivatives."""
+
+    generate_vmap_rule = True
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
-        ctx.save_for_backward(x)
+    def forward(x: Tensor) -> Tensor:
         return x.sqrt()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs)
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Tensor:
