@@ -94,7 +94,8 @@ def rg_lru(
 class RGLRU(nn.Module):
     """The unit as a mixer, without the block of convolution and gate that the paper puts around it.
 
-    Weights start from N(0, 1/K), biases at 0, as in the authors' code.
+    Weights start from N(0, 1/K), biases at 0, as in the authors' code. Forward-mode derivatives are refused, as the
+    gradient of a root is bounded.
 
     Parameters
     ----------

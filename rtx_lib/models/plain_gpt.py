@@ -33,6 +33,8 @@ class _Block(nn.Module):
 class PlainGPT(nn.Module):
     """A causal language model over ids, without biases and without dropout.
 
+    Not for second or forward-mode derivatives: torch's fused attention has none on a CPU.
+
     Parameters
     ----------
     vocabulary

@@ -1,5 +1,6 @@
 """Every check of rtx_lib.shapes: what it lets through, and one case of each message."""
 
+import numpy as np
 import pytest
 import torch
 from torch import nn, tensor
@@ -43,7 +44,7 @@ def test_what_may_come_in_comes_out():
     assert expect_floats(X, "B T D") is X and expect_floats(X + 0j, "B T D", complex=True).is_complex()
     expect_fits("mask", None, (2, 3))
     expect_fits("mask", torch.ones(1, 3, dtype=torch.bool), (2, 3))
-    expect_sizes(width=1, layers=10**9)
+    expect_sizes(width=1, layers=10**9, heads=np.int64(2))
     expect_choice("kind", None, ["a", None])
     expect_share(dropout=0)
     assert expect_heads(6, 2) == 3 and at_hand(X) and not at_hand(META)
@@ -88,8 +89,8 @@ REFUSED = {
         "mask", torch.ones(2, 2, dtype=torch.bool), (2, 3)
     ),
     "layers must be at least 1, got 0": lambda: expect_sizes(width=1, layers=0),
-    "width must be at least 1, got True": lambda: expect_sizes(width=True),
-    "width must be at least 1, got 2.0": lambda: expect_sizes(width=2.0),
+    "width must be a whole number of at least 1, got True": lambda: expect_sizes(width=True),
+    "width must be a whole number of at least 1, got 2.0": lambda: expect_sizes(width=2.0),
     r"kind must be one of \['a', 'b'\], got 'c'": lambda: expect_choice("kind", "c", ["a", "b"]),
     "dropout must be from 0 to below 1, got 1$": lambda: expect_share(dropout=1),
     "dropout must be from 0 to below 1, got -0.1": lambda: expect_share(dropout=-0.1),

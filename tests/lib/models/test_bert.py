@@ -271,3 +271,17 @@ def test_wrong_masks_and_heads_are_refused():
         classifier(4, kind="choice")(IDS[None])
     with pytest.raises(ValueError, match=r"^output_size must be 2 for a span, .* got 3"):
         classifier(3, kind="span")
+
+
+def test_a_mean_is_over_the_words_of_the_mask():
+    model = BERTClassifier(drawn(0, BERT, 11, width=8, heads=2, layers=1, length=6), 3, kind="mean").eval()
+    ids = tensor([[4, 5, 6], [7, 8, 9]])
+    mask = tensor([[True, True, False], [True, False, True]])[:, None, None]
+    hidden = ids.masked_fill(~mask[:, 0, 0], 3)
+    assert torch.equal(model(ids, mask=mask)[0], model(hidden, mask=mask)[0])
+    padded = ids.masked_fill(tensor([False, False, True]), 0)
+    assert torch.equal(model(padded)[0], model(padded, mask=tensor([True, True, False]))[0])
+    with pytest.raises(ValueError, match="mask must show a word in each row, got none in row 1"):
+        model(ids, mask=mask & tensor([True, False])[:, None, None, None])
+    with pytest.raises(ValueError, match=r"mask must be broadcastable to \(2, 1, 1, 3\)"):
+        model(ids, mask=mask.expand(2, 1, 3, 3))

@@ -55,6 +55,30 @@ def test_a_mask_of_ones_own():
         assert relative_error(layer(x, mask=seen), y) < 1e-12
 
 
+@pytest.mark.parametrize("memory", [0, 3])
+@pytest.mark.parametrize("seen", ["all", "some", "few", "keys"])
+def test_any_mask_and_keys_behind_the_query(seen, memory):
+    """The scores of section 3.3 as they are written, with R of negative distances; zeros for who sees nothing."""
+    layer, x, before = attention(), draw(2, 5, 8), draw(2, memory, 8)
+    chance = torch.rand(5, 5 + memory, generator=torch.Generator().manual_seed(1))
+    mask = {"all": chance > -1, "some": chance > 0.4, "few": chance > 0.9, "keys": chance[0] > 0.3}[seen]
+    context = torch.cat([before, x], 1)
+    w_q, w_k, w_v = layer.in_proj_weight.unflatten(0, (3, 2, 4)).unbind()
+    distances = torch.arange(5)[:, None] + memory - torch.arange(5 + memory)
+    waves = layer.encoding.encode(distances.flatten(), x.dtype).view(*distances.shape, 8)
+    r = torch.einsum("tsd,hkd->tshk", waves, layer.r_proj_weight.unflatten(0, (2, 4)))
+    q, k, v = (torch.einsum("btd,hkd->bthk", z, w) for z, w in ((x, w_q), (context, w_k), (context, w_v)))
+    scores = torch.einsum("bthk,bshk->bhts", q + layer.u, k) + torch.einsum("bthk,tshk->bhts", q + layer.v, r)
+    weights = (scores / 2).masked_fill(~mask, -torch.inf).softmax(-1).nan_to_num(0)
+    expected = torch.einsum("bhts,bshk->bthk", weights, v).flatten(2) @ layer.out_proj.weight.T
+    assert relative_error(layer(x, before, mask=mask), expected) < 1e-12
+    with record_attention(layer):
+        assert relative_error(layer(x, before, mask=mask), expected) < 1e-12
+    r = layer.encoding.encode(torch.arange(4 + memory, -1, -1), x.dtype)
+    alone = layer(x, before, mask=mask & (distances >= 0))
+    assert relative_error(layer(x, before, r=r, mask=mask), alone) < 1e-12
+
+
 def test_what_is_shared():
     model = small(layers=3)
     assert model.readout.weight is model.embedding.weight

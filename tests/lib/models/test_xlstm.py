@@ -287,3 +287,25 @@ def test_unknown_options_are_refused():
     for eps in (-1e-6, math.nan):
         with pytest.raises(ValueError, match=rf"^eps must be at least 0, got {eps}"):
             mlstm(*memories(), eps=eps)
+
+
+@pytest.mark.parametrize("forget", FORGET)
+@pytest.mark.parametrize("written", [False, True])
+def test_the_slstms_second_derivatives_are_the_loops(written, forget):
+    """In a loop that starts from something written, else 0/0 is in it; from nothing they are the slope of the first."""
+    a, weight = (draw(*shape).double().mul(3).requires_grad_() for shape in ((2, 4, 2, 12), (2, 12, 3)))
+    state = tuple(f(draw(2, 6).double()) for f in (abs, abs, abs, torch.neg)) if written else None
+    assert torch.autograd.gradgradcheck(lambda *x: slstm(*x, state, forget=forget)[0], (a, weight))
+    if written:
+        heads = tuple(part.view(2, 2, 3) for part in state)
+        ours, loops_ = (
+            torch.autograd.functional.hessian(lambda x, run=run: run(x)[0].sin().sum(), a.detach())
+            for run in (
+                lambda x: slstm(x, weight, state, forget=forget),
+                lambda x: slstm_loop(x, weight, heads, forget=forget),
+            )
+        )
+        assert relative_error(ours, loops_) < 1e-10
+    large = (30 * a.detach().float()).requires_grad_()
+    (first,) = torch.autograd.grad(slstm(large, weight.float())[0].square().sum(), large, create_graph=True)
+    assert torch.autograd.grad(first.square().sum(), large)[0].isfinite().all()
