@@ -3,11 +3,13 @@
 Each raises ``ValueError`` with the argument's name, what is allowed and what was given.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_map
 
 Shape = Sequence[int | str]
 Form = Any  # a shape as a tuple; or forms by their names in a dict, or in a list
@@ -193,3 +195,15 @@ def expect_heads(width: int, heads: int) -> int:
     if width % heads:
         raise ValueError(f"heads must divide width = {width}, got {heads}")
     return width // heads
+
+
+def map_tensors(state: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """The same state, with ``change`` applied to each tensor of its tuples, named tuples, lists, dicts and dataclasses."""
+
+    def changed(part: Any) -> Any:
+        if is_dataclass(part) and not isinstance(part, type):
+            parts = {field.name: map_tensors(getattr(part, field.name), change) for field in fields(part)}
+            return replace(part, **parts)
+        return change(part) if isinstance(part, Tensor) else part
+
+    return tree_map(changed, state, is_leaf=is_dataclass)

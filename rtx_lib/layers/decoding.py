@@ -5,13 +5,14 @@ A state returned as None means that the model keeps nothing: it then reads the w
 A model is used in the mode in which it stands; one with dropout should be in ``eval()``.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from rtx_lib.shapes import expect_ids, expect_sizes
+from rtx_lib.shapes import expect_ids, expect_sizes, map_tensors
 
 Model = Callable[[Any, Any], tuple[Tensor, Any]]
 PAD = 0
@@ -40,9 +41,9 @@ def greedy(model: Model, source: Tensor, *, start: int, end: int, max_length: in
     _expect_search(source, start=start, end=end, max_length=max_length)
     ids = torch.full((len(source), 1), start, device=source.device)
     ended, state = ids.new_zeros(len(source), dtype=torch.bool), None
-    for _ in range(max_length):
+    for step in range(max_length):
         logits, state = _read(model, source, ids, state)
-        _expect_known(end, logits)
+        _expect_logits(logits, step, end)
         chosen = logits.argmax(-1).masked_fill(ended, PAD)  # (B,)
         ids = torch.cat([ids, chosen.unsqueeze(1)], dim=1)
         ended = ended | (chosen == end)
@@ -85,12 +86,13 @@ def beam_search(
         (B,) their log p(y | x) in nats, without the penalty.
     """
     _expect_search(source, start=start, end=end, max_length=max_length, beams=beams)
-    if not 0 <= length_penalty < float("inf"):
-        raise ValueError(f"length_penalty must be at least 0 and finite, got {length_penalty}")
+    if not (length_penalty >= 0 and length_penalty * math.log(max_length) < 80):  # of float32
+        rule = "length_penalty must be at least 0, and max_length ** length_penalty within a float's range"
+        raise ValueError(f"{rule}, got {length_penalty}")
     batch, device = len(source), source.device
     ids = torch.full((batch, 1), start, device=device)
     logits, state = _read(model, source, ids, None)
-    _expect_known(end, logits)
+    _expect_logits(logits, 0, end)
     # From here on every sentence has `beams` rows, its beginnings. A row with log-probability -inf is empty;
     # at first all rows but one are.
     source, ids, logits = (each.repeat_interleave(beams, dim=0) for each in (source, ids, logits))
@@ -106,6 +108,7 @@ def beam_search(
         if length > 1:
             logits, state = _read(model, source, ids, state)
         vocabulary = logits.shape[-1]
+        _expect_logits(logits.view(batch, beams, vocabulary), length - 1, end, log_p > -torch.inf)
         extended = log_p.unsqueeze(-1) + logits.log_softmax(-1).view(batch, beams, vocabulary)
         log_p, index = _largest(extended.flatten(1), beams)  # (B, beams)
         rows = (first_row + index // vocabulary).flatten()
@@ -165,8 +168,9 @@ def sample(
     if not 0 < temperature < float("inf"):
         raise ValueError(f"temperature must be above 0 and finite, got {temperature}")
     ids, state = prompt, None
-    for _ in range(steps):
+    for step in range(steps):
         logits, state = model(ids if state is None else ids[:, -1:], state)
+        _expect_logits(logits[:, -1], step)
         logits, order = _largest(logits[:, -1].double(), logits.shape[-1] if top is None else top)
         logits = (logits - logits[:, :1]) / temperature  # the largest is 0, so that no temperature is too small
         drawn = torch.multinomial(logits.softmax(-1).to(generator.device), 1, generator=generator)
@@ -183,12 +187,14 @@ def _read(model: Model, source: Tensor, ids: Tensor, state: Any) -> tuple[Tensor
 
 def _select(state: Any, rows: Tensor, size: int) -> Any:
     """The state with these rows of all its tensors, which must have ``size`` of them."""
-    if isinstance(state, Tensor):
-        if state.ndim < 1 or len(state) != size:
-            got = tuple(state.shape)
+
+    def selected(part: Tensor) -> Tensor:
+        if part.ndim < 1 or len(part) != size:
+            got = tuple(part.shape)
             raise ValueError(f"model must keep a state of tensors whose first axis is the batch of {size}, got {got}")
-        return state.index_select(0, rows)
-    return None if state is None else tuple(_select(part, rows, size) for part in state)
+        return part.index_select(0, rows)
+
+    return map_tensors(state, selected)
 
 
 def _largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
@@ -202,11 +208,18 @@ def _expect_search(source: object, *, start: int, end: int, **counts: int) -> No
         got = f"shape {tuple(source.shape)}" if isinstance(source, Tensor) else type(source).__name__
         raise ValueError(f"source must be a tensor with at least one sentence, got {got}")
     for name, value in (("start", start), ("end", end)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        if isinstance(value, bool) or not hasattr(value, "__index__") or value < 0:
             raise ValueError(f"{name} must be the id of a symbol, got {value!r}")
     expect_sizes(**counts)
 
 
-def _expect_known(end: int, logits: Tensor) -> None:
+def _expect_logits(logits: Tensor, step: int, end: int = 0, counts: Tensor | None = None) -> None:
+    """Raise unless each row (B, V), or of several beginnings (B, N, V) each that counts, says which symbols are likely."""
     if end >= logits.shape[-1]:
         raise ValueError(f"end must be below the vocabulary's size {logits.shape[-1]}, got {end}")
+    largest = logits.amax(-1)  # NaN where one is; -inf where all are
+    bad = ~largest.isfinite() if counts is None else ~largest.isfinite() & counts
+    if bad.any():
+        row = int(bad.nonzero()[0, 0])
+        rule = "logits must be finite, or -inf for some symbols that are forbidden"
+        raise ValueError(f"{rule}, got a largest one of {float(largest[bad][0])} in row {row} at step {step}")

@@ -12,8 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from rtx_lib.shapes import map_tensors
 from rtx_lib.training.history import History
-from rtx_lib.training.processes import ALONE, Processes, check_device, map_tensors
+from rtx_lib.training.processes import ALONE, Processes, check_device
 
 
 def detach(state: Any) -> Any:

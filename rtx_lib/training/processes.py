@@ -22,12 +22,13 @@ can leave half-written, and knows neither a stream's state nor which run it belo
 import copy
 import math
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from rtx_lib.shapes import map_tensors
 
 PRECISIONS = ("no", "bf16")
 """What ``--mixed-precision`` of ``accelerate`` may be here; parameters stay as they are. fp16 would leave out steps."""
@@ -146,15 +147,6 @@ class Shared:
         # A shard in which nothing counts has no mean, but it takes part in the sum over the processes.
         loss: Tensor = self.task.loss(prediction, y) if self.share else (prediction * 0).sum()
         return loss * self.share * self.processes.count
-
-
-def map_tensors(state: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    """The same nested state, with ``change`` applied to every tensor."""
-    if isinstance(state, Tensor):
-        return change(state)
-    if isinstance(state, tuple | list):
-        return type(state)(map_tensors(part, change) for part in state)
-    return state
 
 
 ALONE = Processes()

@@ -1,5 +1,8 @@
 """Every check of rtx_lib.shapes: what it lets through, and one case of each message."""
 
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
 import numpy as np
 import pytest
 import torch
@@ -19,6 +22,7 @@ from rtx_lib.shapes import (
     expect_sizes,
     expect_state,
     expect_tuple,
+    map_tensors,
 )
 
 X, IDS, WEIGHT = torch.zeros(2, 3, 4), tensor([[1, 2, 3], [4, 5, 0]]), nn.Parameter(torch.zeros(1))
@@ -103,3 +107,17 @@ REFUSED = {
 def test_what_is_refused(message):
     with pytest.raises(ValueError, match=f"^{message}"):
         REFUSED[message]()
+
+
+class Named(NamedTuple):
+    h: Any
+
+
+@dataclass(frozen=True)
+class Frozen:
+    h: Any
+
+
+def test_states_of_every_form_are_mapped_and_keep_it():
+    for state in (Named(X), Frozen(X), {"h": X}, [X], (X,), [Named({"h": Frozen((X, None, 3))})], None, Named):
+        assert repr(map_tensors(state, lambda x: x + 1)) == repr(state).replace("0.", "1.")

@@ -1,11 +1,15 @@
 """Greedy decoding is repeated argmax, wide beams find the best sentence, and samples follow the probabilities."""
 
+import math
+from dataclasses import dataclass, is_dataclass
 from itertools import product
+from typing import NamedTuple
 
 import pytest
 import torch
 from support.helpers import relative_error
 from torch import nn
+from torch.utils._pytree import tree_leaves
 
 from rtx_lib.layers import GRU, Readout, beam_search, greedy, sample
 from rtx_lib.models.bytenet import ByteNet
@@ -223,10 +227,53 @@ def test_bad_arguments(decode, change, message):
         decode(make("additive"), arguments.pop("source"), **arguments)
 
 
-@pytest.mark.parametrize("penalty", [-0.5, float("nan")])
+@pytest.mark.parametrize("penalty", [-0.5, float("nan"), 1000])
 def test_bad_penalties(penalty):
-    with pytest.raises(ValueError, match="length_penalty must be at least 0 and finite, got"):
+    with pytest.raises(ValueError, match=r"length_penalty must be at least 0, and .* within a float's range, got"):
         beam_search(make("additive"), SOURCE, start=START, end=END, max_length=3, length_penalty=penalty)
+
+
+class Kept(NamedTuple):
+    part: torch.Tensor
+
+
+@dataclass(frozen=True)
+class Frozen:
+    part: torch.Tensor
+
+
+@pytest.mark.parametrize("keep", [Kept, Frozen, lambda s: {"part": s}, lambda s: [None, Kept(s)]])
+def test_states_of_any_form(keep):
+    """What a model keeps comes back in the form in which it gave it, with the rows of the beginnings that go on."""
+    model, form = make("fixed"), type(keep(torch.zeros(1)))
+
+    def kept(x, state=None):
+        assert state is None or type(state) is form
+        parts = None if state is None else tree_leaves(state, is_leaf=is_dataclass)[-1]
+        logits, state = model(x, None if state is None else getattr(parts, "part", parts).split([8, 16], -1))
+        return logits, keep(torch.cat(state, -1))
+
+    plain, _ = model((SOURCE, SOURCE * 0 + START))
+    for decode in (greedy, beam_search):
+        ours, theirs = (decode(m, SOURCE, start=START, end=END, max_length=5) for m in (kept, model))
+        assert all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True)) and plain.isfinite().all()
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_a_model_that_has_diverged_is_named_with_step_and_row(bad):
+    def logits_of(ids):
+        logits = torch.zeros(*ids.shape, 5).index_fill_(-1, torch.tensor(END), -math.inf)  # which is forbidden
+        places = slice(None) if bad < 0 else 3
+        logits[-1, :, places] = bad if ids.shape[1] == 3 else 0
+        return logits
+
+    said = rf"logits must be finite, or -inf .* got a largest one of {bad} in row 3 at step 2"
+    for decode in (greedy, beam_search):
+        with pytest.raises(ValueError, match=said):
+            decode(lambda x, _: (logits_of(x[1]), None), SOURCE, start=START, end=END, max_length=4)
+    with pytest.raises(ValueError, match=said.replace("step 2", "step 1")):
+        sample(lambda x, _: (logits_of(x), None), SOURCE[:, :2], 3, generator=torch.Generator())
+    assert (sample(lambda x, _: (logits_of(x), None), SOURCE, 3, generator=torch.Generator())[:, 5:] != END).all()
 
 
 def test_a_state_without_the_batch_in_front_is_named():
