@@ -198,7 +198,7 @@ def expect_heads(width: int, heads: int) -> int:
 
 
 def map_tensors(state: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    """The same state, with ``change`` applied to each tensor of its tuples, named tuples, lists, dicts and dataclasses."""
+    """The same state, with ``change`` applied to each tensor, in tuples, named tuples, lists, dicts and dataclasses."""
 
     def changed(part: Any) -> Any:
         if is_dataclass(part) and not isinstance(part, type):

@@ -214,7 +214,7 @@ def _expect_search(source: object, *, start: int, end: int, **counts: int) -> No
 
 
 def _expect_logits(logits: Tensor, step: int, end: int = 0, counts: Tensor | None = None) -> None:
-    """Raise unless each row (B, V), or of several beginnings (B, N, V) each that counts, says which symbols are likely."""
+    """Raise unless each row (B, V), or each beginning (B, N, V) that counts, says which symbols are likely."""
     if end >= logits.shape[-1]:
         raise ValueError(f"end must be below the vocabulary's size {logits.shape[-1]}, got {end}")
     largest = logits.amax(-1)  # NaN where one is; -inf where all are
