@@ -1,11 +1,8 @@
-"""Mamba, Mamba-2, their scan and S4D a second time, one number or one vector at a time."""
+"""Pieces of Mamba a second time, one number or one vector at a time."""
 
 import torch
-from reference.plain_loops import sigmoid
-
-
-def silu(a):
-    return a * sigmoid(a)
+from reference import xlstm_loops
+from reference.xlstm_loops import silu
 
 
 def softplus(a):
@@ -14,11 +11,4 @@ def softplus(a):
 
 def convolve(x, weight, bias):
     """silu of the causal convolution of x (B, L, D) with taps (D, 1, k), the last of them the present."""
-    taps, outputs = weight.shape[-1], []
-    for t in range(x.shape[1]):
-        total = bias
-        for j in range(taps):
-            if (s := t - taps + 1 + j) >= 0:
-                total = total + weight[:, 0, j] * x[:, s]
-        outputs.append(silu(total).expand_as(x[:, t]))
-    return torch.stack(outputs, 1)
+    return silu(xlstm_loops.convolve(x, weight, bias))
