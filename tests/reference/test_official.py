@@ -13,7 +13,6 @@ from reference.elmo_loops import make_official
 from reference.plain_loops import Parameters
 from reference.retnet_loops import make_retention
 from reference.txl_loops import make_txl, transformer_xl
-from reference.word2vec_loops import make_rules, make_word2vec
 from reference.xlstm_loops import make_mlstm_layer, make_slstm_layer
 from support.helpers import FIXTURES
 
@@ -36,13 +35,8 @@ FEW_OUTCOMES = {
 }
 SOME_OUTCOME = {"out", "out_eps0", "train_out", "seg0/nll", "logits", "layer2", "loss", "L3"}
 QUIRK = FIXTURES / "txl_extlen_officialquirk.npz"
-MAKERS = {"txl_": make_txl, "elmo_official": make_official, "slstm_layer": make_slstm_layer}
-MAKERS |= {
-    "word2vec": make_word2vec,
-    "optim_rules": make_rules,
-    "retention": make_retention,
-    "mlstm_layer": make_mlstm_layer,
-}
+MAKERS = {"txl_": make_txl, "elmo_official": make_official, "retention": make_retention}
+MAKERS |= {"slstm_layer": make_slstm_layer, "mlstm_layer": make_mlstm_layer}
 
 
 def make(tmp_path, stem, **sizes):
@@ -125,7 +119,7 @@ RETENTION = [
     {"length": 6, "chunk": 6, "gradients": False},
 ]
 FILES = [("txl_other", sizes) for sizes in TXL] + [("elmo_official_tiny_other", sizes) for sizes in ELMO] + XLSTM
-FILES += [("retention_other", sizes) for sizes in RETENTION] + [("word2vec_other", {}), ("optim_rules_other", {})]
+FILES += [("retention_other", sizes) for sizes in RETENTION]
 
 
 @pytest.mark.parametrize("stem, sizes", FILES, ids=str)
