@@ -177,7 +177,8 @@ def _indrnn_net(arrays: Arrays, net: nn.Module, rules: dict[str, str]) -> Arrays
 
     The rules lead from the modules' official names to ours.
     """
-    unit = {r"\.indrnn1\.indrnn_cell\.weight_hh$": ".u", r"\.norm1\.": "."}
+    # The first spelling of u is that of the authors' loop, the second that of their CUDA kernel.
+    unit = {r"\.indrnn1\.(indrnn_cell\.)?weight_hh$": ".u", r"\.norm1\.": "."}
     rules = rules | {r"^(linears\.\d+)\.fc\.": r"\1.", r"^classifier\.": "readout."} | unit
     given, before = parameters(arrays), {n.removeprefix("b0/"): v for n, v in arrays.items() if n.startswith("b0/")}
     ours, x = renamed(given, rules), arrays["x"].clone().requires_grad_()
