@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import torch
-from reference.plain_loops import Parameters, blocks, log_softmax, lstm_step, sigmoid, softmax, write
+from reference.plain_loops import Parameters, blocks, sigmoid, softmax
 
 WAYS = ("forward", "backward")
 
@@ -50,18 +50,7 @@ def zeros(layers, width, cells):
     return [[(torch.zeros(width).double(), torch.zeros(cells).double())] * layers for _ in WAYS]
 
 
-# ---- the language model and the mix
-
-
-def plain_steps(p, width, layers):
-    shapes = {"weight_ih": (4 * width, width), "weight_hh": (4 * width, width)}
-    shapes |= {"bias_ih": (4 * width,), "bias_hh": (4 * width,)}
-
-    def steps(way):
-        rows = [[p.of(f"{way}.{j}.{name}_l0", *shape) for name, shape in shapes.items()] for j in range(layers)]
-        return [lambda x, h, c, weights=weights: lstm_step(*weights, x, h, c) for weights in rows]
-
-    return [steps("fwd"), steps("bwd")]
+# ---- the mix
 
 
 def mixed(layers, w, gamma):
@@ -75,72 +64,6 @@ def normed(layer, mask, eps):
     mean = numbers.sum() / len(numbers)
     variance = sum((number - mean) ** 2 for number in numbers) / len(numbers)
     return (layer - mean) / (variance + eps).sqrt()
-
-
-def make_language_model(path, *, seed=0, batch=2, time=4, vocabulary=7, width=3, layers=2, skip=False, eps=1e-13):
-    p = Parameters(seed=seed)
-    table, stacks = p.of("embed.weight", vocabulary, width), plain_steps(p, width, layers)
-    matrix, bias = p.of("softmax.weight", vocabulary, width), p.of("softmax.bias", vocabulary)
-    ids = torch.randint(vocabulary, (batch, time), generator=p.generator)
-    told, nll = [], {way: [] for way in WAYS}
-    for row in ids.tolist():
-        rows, _ = read(table[row], stacks, zeros(layers, width, width), skip)
-        told.append(rows)
-        forward, backward = (log_softmax(half @ matrix.T + bias) for half in rows[-1].split(width, 1))
-        nll["forward"].append(torch.stack([-forward[t, row[t + 1]] for t in range(time - 1)]))
-        nll["backward"].append(torch.stack([-backward[t, row[t - 1]] for t in range(1, time)]))
-    h = [torch.stack(layer) for layer in zip(*told, strict=True)]
-    outcomes = {f"layer{j}": layer for j, layer in enumerate(h)} | {"embedding": table[ids]}
-    outcomes |= {f"nll_{way}": torch.stack(nll[way]) for way in WAYS}
-    outcomes |= {f"loss_{way}": outcomes[f"nll_{way}"].mean() for way in WAYS}
-    outcomes["loss"] = outcomes["loss_forward"] + outcomes["loss_backward"]
-    outcomes["loss_official_half"] = outcomes["loss"] / 2
-    found = torch.autograd.grad(outcomes["loss"], list(p.values()), retain_graph=True)
-    outcomes |= {f"g/{name}": gradient for name, gradient in zip(p, found, strict=True)}
-    h = [layer.detach() for layer in h]
-    w, gamma, grad_out = p.random(layers + 1), p.random(1), p.random(batch, time, 2 * width)
-    mask = torch.zeros(batch, time).double()
-    for b in range(batch):
-        mask[b, : max(1, time - b)] = 1
-    outcomes |= {"mix_softmax": softmax(w), "mix_out": mixed(h, w, gamma)}
-    found = torch.autograd.grad((outcomes["mix_out"] * grad_out).sum(), [w, gamma])
-    outcomes |= {"mix_g_w": found[0], "mix_g_gamma": found[1]}
-    outcomes["mix_out_layernorm"] = mixed([normed(layer, mask, eps) for layer in h], w, gamma)
-    given = {"input_ids": ids, "mix_w": w, "mix_gamma": gamma, "mix_grad_out": grad_out, "mix_mask": mask}
-    return write(path, given, p, outcomes, skip=int(skip), mix_layernorm_eps=eps)
-
-
-# ---- the projected cells
-
-
-def make_projected(path, *, seed=0, lengths=(4, 2), time=5, width=3, cells=4, layers=2, clips=(0.4, 0.2), wide=2.0):
-    p = Parameters(seed=seed)
-    parts = {"input_linearity.weight": (4 * cells, width), "state_linearity.weight": (4 * cells, width)}
-    parts |= {"state_linearity.bias": (4 * cells,), "state_projection.weight": (width, cells)}
-
-    def steps(way):
-        rows = [[p.of(f"{way}_layer_{j}.{name}", *shape) for name, shape in parts.items()] for j in range(layers)]
-        return [lambda x, h, c, weights=weights: projected_step(*weights, *clips, x, h, c) for weights in rows]
-
-    stacks, x = [steps(way) for way in WAYS], (wide * p.random(len(lengths), time, width)).detach().requires_grad_()
-    h = [torch.zeros(len(lengths), time, 2 * width).double() for _ in range(layers + 1)]
-    outcomes = {f"{way}{j}_{part}": [] for way in WAYS for j in range(layers) for part in ("hn", "cn")}
-    for b, length in enumerate(lengths):
-        told, ends = read(x[b, :length], stacks, zeros(layers, width, cells), skip=True)
-        for layer, said in zip(h, told, strict=True):
-            layer[b, :length] = said
-        for way, last in zip(WAYS, ends, strict=True):
-            for j, pair in enumerate(last):
-                for part, value in zip(("hn", "cn"), pair, strict=True):
-                    outcomes[f"{way}{j}_{part}"].append(value)
-    outcomes = {name: torch.stack(rows) for name, rows in outcomes.items()}
-    for j in range(1, layers + 1):
-        own = h[j] - h[j - 1] if j > 1 else h[j]
-        outcomes |= {f"layer{j}": h[j]}
-        outcomes |= {f"{way}{j - 1}": half for way, half in zip(WAYS, own.split(width, 2), strict=True)}
-    given, found = p.gradients(h[-1], x=x)
-    given |= {"x": x, "lengths": torch.tensor(lengths)}
-    return write(path, given, p, outcomes | found, cell_clip=clips[0], proj_clip=clips[1])
 
 
 # ---- words from characters
@@ -227,9 +150,3 @@ def make_official(
     arrays |= {f"w/{name}": value.detach().numpy() for name, value in p.items()}
     np.savez(path, **arrays, **outcomes)
     return set(outcomes)
-
-
-def make_elmo(path, **sizes):
-    """Write a file of the family that its name says; the names of its outcomes."""
-    makers = {"elmo_bilm": make_language_model, "elmo_projected": make_projected, "elmo_official": make_official}
-    return next(make for start, make in makers.items() if path.stem.startswith(start))(path, **sizes)

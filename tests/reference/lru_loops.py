@@ -1,7 +1,6 @@
-"""The LRU written a second time, one step at a time and without complex numbers, and files made from it."""
+"""The LRU written a second time, one step at a time and without complex numbers."""
 
 import torch
-from reference.plain_loops import Parameters, write
 
 
 def lru(p, x, state=None):
@@ -16,16 +15,3 @@ def lru(p, x, state=None):
         re, im = turned[0] + scale * (x[:, t] @ p["B_re"].T), turned[1] + scale * (x[:, t] @ p["B_im"].T)
         rows.append(re @ p["C_re"].T - im @ p["C_im"].T + p["D"] * x[:, t])
     return torch.stack(rows, 1), (re, im)
-
-
-def make_lru(path, *, seed=0, batch=2, length=6, width=3, size=4):
-    """Write a file of the family."""
-    p = Parameters(seed=seed)
-    for name, *shape in (("theta_log", size), ("nu_log", size), ("gamma_log", size), ("D", width)):
-        p.of(name, *shape)
-    for part in ("re", "im"):
-        p.of(f"B_{part}", size, width), p.of(f"C_{part}", width, size)
-    x = p.random(batch, length, width)
-    out, _ = lru(p, x)
-    grad_out, found = p.gradients(out, x=x)
-    return write(path, {"x": x} | grad_out, p, {"out": out} | found)

@@ -1,7 +1,7 @@
-"""The Neural GPU written a second time, cell by cell, and files made from it."""
+"""The Neural GPU written a second time, cell by cell."""
 
 import torch
-from reference.plain_loops import Parameters, sigmoid, write
+from reference.plain_loops import sigmoid
 
 
 def convolve(p, at, s, size):
@@ -48,36 +48,3 @@ def neural_gpu(p, ids, *, width, channels, layers, size, cutoff, vocabulary, out
         images.append(image)
     read = torch.stack([images[int((row != 0).sum())][b, :, 0] for b, row in enumerate(ids)])
     return read @ p.of("output/CvK", 1, 1, channels, outputs)[0, 0] + p.of("output/CvB", outputs), image
-
-
-def make_neural_gpu(
-    path,
-    *,
-    seed=0,
-    batch=2,
-    length=4,
-    width=3,
-    channels=2,
-    layers=2,
-    size=3,
-    cutoff=1.2,
-    vocabulary=4,
-    outputs=5,
-    gradients=True,
-):
-    """Write a file of the family that its name says."""
-    p = Parameters(seed=seed)
-    if path.stem.startswith("neural_gpu_cgru"):
-        given = {"x": p.random(batch, length, width, channels)}
-        outcomes, inputs = {"out": unit(p, "", given["x"], size, cutoff)}, given
-        settings = {"cutoff": cutoff}
-    else:
-        ids = torch.randint(1, vocabulary, (batch, length), generator=p.generator)
-        for row in range(1, batch):  # each later row is shorter
-            ids[row, max(length - row, 1) :] = 0
-        sizes = {"width": width, "channels": channels, "layers": layers, "size": size}
-        y, image = neural_gpu(p, ids, cutoff=cutoff, vocabulary=vocabulary, outputs=outputs, **sizes)
-        given, outcomes, inputs = {"ids": ids}, {"out": y, "state": image}, {}
-        settings = {"cutoff": cutoff, "width": width}
-    grad_out, found = p.gradients(outcomes["out"], **inputs) if gradients else ({}, {})
-    return write(path, given | grad_out, p, outcomes | found, **settings)

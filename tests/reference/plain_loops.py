@@ -202,20 +202,3 @@ def write(path, given, p, outcomes, **settings):
     arrays = {name: value.detach().numpy() for name, value in arrays.items()}
     np.savez(path, **arrays, **{name: np.array(value) for name, value in settings.items()})
     return set(outcomes)
-
-
-def make_cell(path, *, seed=5, time=4, batch=2, width=3, hidden=6, layers=3, both_ways=False, gradients=True):
-    """Write a file of the family that its name says."""
-    cell = path.stem.split("_")[1]
-    (step, gates), p, below = STEPS[cell], Parameters(seed=seed), width
-    for layer in range(layers):
-        for suffix in ("", "_reverse")[: 1 + both_ways]:
-            for name, shape in (("weight_ih", (below,)), ("weight_hh", (hidden,)), ("bias_ih", ()), ("bias_hh", ())):
-                p.of(f"{name}_l{layer}{suffix}", gates * hidden, *shape)
-        below = hidden * (1 + both_ways)
-    x, rows = p.random(time, batch, width), layers * (1 + both_ways)
-    start = {f"{part}0": p.random(rows, batch, hidden) for part in ("hc" if cell == "lstm" else "h")}
-    y, *last = run(step, p, x.transpose(0, 1), *start.values())
-    outcomes = {"out": y.transpose(0, 1), **dict(zip(("hn", "cn"), last, strict=False))}
-    grad_out, found = p.gradients(outcomes["out"], x=x, **start) if gradients else ({}, {})
-    return write(path, {"x": x} | start | grad_out, p, outcomes | found)

@@ -1,7 +1,7 @@
-"""RWKV-4 written a second time, as the sums that its mean is made of, and files made from it."""
+"""RWKV-4 written a second time, as the sums that its mean is made of."""
 
 import torch
-from reference.plain_loops import Parameters, sigmoid, write
+from reference.plain_loops import sigmoid
 
 
 def mean(k, v, w, u):
@@ -42,23 +42,3 @@ def channel_mixing(p, x):
     """The output (T, D) of x (T, D)."""
     k, r = (mixed(x, p[f"ffn_time_mix_{name[0]}"]) @ p[f"ffn_{name}"].T for name in ("key", "receptance"))
     return sigmoid(r) * (k.clamp(min=0) ** 2 @ p["ffn_value"].T)
-
-
-def make_rwkv(path, *, seed=0, length=6, width=3, inner=5, gradients=True):
-    """Write a file of the family; without a batch, as the original."""
-    p = Parameters(seed=seed)
-    for name in ("time_mix_k", "time_mix_v", "time_mix_r", "time_first", "time_decay"):
-        p.of(name, width)
-    for name in ("key", "value", "receptance", "output", "ffn_receptance"):
-        p.of(name, width, width)
-    p.of("ffn_time_mix_k", width), p.of("ffn_time_mix_r", width)
-    p.of("ffn_key", inner, width), p.of("ffn_value", width, inner)
-    x = p.random(length, width)
-    out, last = time_mixing(p, x)
-    outcomes = {"out": out, "out_channel": channel_mixing(p, x)}
-    outcomes |= {f"state_{name}": part for name, part in zip(("aa", "bb", "pp"), last, strict=True)}
-    given, found = {"x": x}, {}
-    if gradients:  # of both outputs together, side by side
-        both, found = p.gradients(torch.cat([out, outcomes["out_channel"]], 1), x=x)
-        given["grad_out"], given["grad_channel"] = both["grad_out"].split(width, 1)
-    return write(path, given, p, outcomes | found)

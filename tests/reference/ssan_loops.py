@@ -1,24 +1,13 @@
-"""The self-attention sentiment classifier written a second time, one query and one key at a time, and files of it."""
+"""The self-attention sentiment classifier written a second time, one query and one key at a time."""
 
 import math
 
 import torch
-from reference.plain_loops import Parameters, write
 
 
 def affine(p, at, x, outputs):
     """x W + b with W (D_in, D_out)."""
     return x @ p.of(f"{at}/kernel", x.shape[-1], outputs) + p.of(f"{at}/bias", outputs)
-
-
-def encodings(length, width):
-    """One number at a time, numbered through all positions: even ones are sines."""
-    pe = torch.empty(length, width, dtype=torch.double)
-    for t in range(length):
-        for i in range(width):
-            angle = t / 10_000 ** (2 * i / width)
-            pe[t, i] = math.sin(angle) if (t * width + i) % 2 == 0 else math.cos(angle)
-    return pe
 
 
 def sentence_logits(p, x, heads, clip, classes, real=None):
@@ -44,18 +33,3 @@ def sentence_logits(p, x, heads, clip, classes, real=None):
         outputs.append(affine(p, "attention_out", torch.cat(joined), width).clamp(min=0))
     sentence = affine(p, "sentence", sum(outputs) / len(outputs), width).clamp(min=0)
     return sentence @ p.of("logits/kernel", width, classes)
-
-
-def make_ssan(
-    path, *, seed=0, batch=2, length=5, words=9, width=6, heads=2, clip=0, classes=3, sinusoids=False, gradients=True
-):
-    """Write a file of the family, with Shaw's tables where there is a clip."""
-    p = Parameters(seed=seed)
-    table = p.random(words, width)
-    ids = torch.randint(words, (batch, length), generator=p.generator)
-    pe = encodings(length, width) if sinusoids else torch.zeros(())
-    out = torch.stack([sentence_logits(p, x + pe, heads, clip, classes) for x in table[ids]])
-    grad_out, found = p.gradients(out, table=table) if gradients else ({}, {})
-    outcomes = {"out": out} | found | ({"pe": pe} if sinusoids else {})
-    settings = {"heads": heads, "max_relative_positions": clip, "relative": int(clip > 0)}
-    return write(path, {"ids": ids, "table": table} | grad_out, p, outcomes, **settings)

@@ -1,7 +1,6 @@
-"""The temporal convolutional network written a second time, tap by tap and step by step, and files made from it."""
+"""The temporal convolutional network written a second time, tap by tap and step by step."""
 
 import torch
-from reference.plain_loops import Parameters, write
 
 
 def convolve(p, at, x, size, taps, dilation):
@@ -36,13 +35,3 @@ def levels(p, x, channels, taps):
         x = (y + around).clamp(min=0)
         outputs.append(x)
     return outputs
-
-
-def make_tcn(path, *, seed=0, inputs=3, channels=(5, 5, 5), kernel=3, batch=2, length=11, gradients=True):
-    """Write a file of the family, with the gradients of all parameters or with none."""
-    p = Parameters(seed=seed)
-    x = p.random(batch, inputs, length)
-    outputs = levels(p, x, channels, kernel)
-    outcomes = {"out": outputs[-1], **{f"level{i}_out": value for i, value in enumerate(outputs)}}
-    grad_out, found = p.gradients(outputs[-1], x=x) if gradients else ({}, {})
-    return write(path, {"x": x} | grad_out, p, outcomes | found, kernel_size=kernel, channels=channels)

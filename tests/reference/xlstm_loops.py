@@ -80,27 +80,8 @@ def head_norm(x, heads, weight):
 # ---- files
 
 
-def make_xlstm(path, **sizes):
-    """Write a file of the family that its name says."""
-    return MAKERS[path.stem[: len("slstm_layer")].removesuffix("_")](path, **sizes)
-
-
-def make_slstm_cell(path, *, seed=0, batch=2, length=6, heads=2, size=3, gradients=True, state=True):
-    p, width = Parameters(seed=seed), heads * size
-    kernel, bias = p.of("_recurrent_kernel_", heads, 4 * size, size), p.of("_bias_", 4 * width)
-    x = p.random(batch, length, 4 * width)
-    given, outcomes = {"x": x}, {}
-    if state:
-        h, c, n, m = p.random(4, batch, width).detach().unbind()
-        given["state0"] = torch.stack([h, c, n.abs() + 0.5, m])
-    for name in ("", "_state") if state else ("",):
-        start = given["state0"] if name else torch.zeros(4, batch, width).double()
-        y, after = slstm(x.unflatten(2, (4, heads, size)), kernel, bias, start)
-        outcomes |= {f"out{name}": y, f"state{name}": torch.stack(after)}
-    return _finish(path, p, given, outcomes, {"x": x}, gradients, num_heads=heads)
-
-
 def make_slstm_layer(path, *, seed=0, batch=2, length=6, heads=2, size=3, taps=3, gradients=True):
+    """Write a file of the family."""
     p, width = Parameters(seed=seed), heads * size
     x = p.random(batch, length, width)
     seen = x
@@ -114,30 +95,6 @@ def make_slstm_layer(path, *, seed=0, batch=2, length=6, heads=2, size=3, taps=3
     y, _ = slstm(torch.stack(a, 2).unflatten(3, (heads, size)), kernel, bias, start)
     out = head_norm(y, heads, p.of("group_norm.weight", width))
     return _finish(path, p, {"x": x}, {"out": out}, {"x": x}, gradients, num_heads=heads)
-
-
-def make_mlstm_cell(
-    path, *, seed=0, batch=2, length=8, heads=2, size=3, width=None, chunk=4, eps=("1e-6",), spread=3, gradients=True
-):
-    p, width = Parameters(seed=seed), width or size
-    given = {name: p.random(batch, heads, length, size) for name in "qk"}
-    given |= {"v": p.random(batch, heads, length, width)}
-    given |= {
-        name: (spread * p.random(batch, heads, length, 1)).detach().requires_grad_() for name in ("igate", "fgate")
-    }
-    q, k, v, i, f = given.values()
-    outcomes = {}
-    for ending in ("", *eps):
-        for form in ("", "_recurrent", "_chunkwise"):  # of which the first has no m_0
-            start = q.new_zeros(batch, heads, size, width), q.new_zeros(batch, heads, size), q.new_zeros(batch, heads)
-            c, n, m = start
-            m = m if form else m - math.inf
-            log_f = -torch.log1p(torch.exp(-f[..., 0]))
-            y, (c, n, m) = mlstm(q, k, v, i[..., 0], log_f, c, n, m, float(ending or 0))
-            outcomes[f"out{form}" + (f"_eps{ending}" if ending else "")] = y
-            if form == "_recurrent" and not ending:
-                outcomes |= {"C_last": c, "n_last": n[..., None], "m_last": m[..., None, None]}
-    return _finish(path, p, given, outcomes, given, gradients, chunk_size=chunk)
 
 
 def make_mlstm_layer(
@@ -176,7 +133,3 @@ def make_mlstm_layer(
 def _finish(path, p, given, outcomes, inputs, gradients, **settings):
     grad_out, found = p.gradients(outcomes["out"], **inputs) if gradients else ({}, {})
     return write(path, given | grad_out, p, outcomes | found, **settings)
-
-
-MAKERS = {"slstm_cell": make_slstm_cell, "slstm_layer": make_slstm_layer}
-MAKERS |= {"mlstm_cell": make_mlstm_cell, "mlstm_layer": make_mlstm_layer}
