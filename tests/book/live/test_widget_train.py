@@ -5,7 +5,6 @@ from functools import partial
 
 import pytest
 from live.widgets import press, status
-from pages import page_checks
 
 POLICY = "<meta http-equiv=Content-Security-Policy content=\"worker-src 'none'\">"
 
@@ -167,14 +166,6 @@ def test_two_on_a_page_do_not_meet(trainer):
     page.get_by_role("button", name="Train").first.click()
     page.wait_for_function("/step 120/.test(document.querySelector('.live-told').innerText)")
     assert "not trained yet" in page.locator(".live-told").nth(1).inner_text()
-
-
-def test_a_phone_shows_the_charts_below_each_other(trainer):
-    page = trainer(context={"viewport": page_checks.PHONE, "is_mobile": True})
-    press(page, "Train")
-    wait_for_end(page)
-    first, second = (page.locator(".live-chart").nth(i).bounding_box() for i in (0, 1))
-    assert second["y"] >= first["y"] + first["height"]
 
 
 def test_reduced_motion_redraws_seldom(trainer):

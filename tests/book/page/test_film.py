@@ -190,13 +190,3 @@ def test_a_name_belongs_to_one_line_or_text() -> None:
         make(made)
     with pytest.raises(ValueError, match=r"gid 'loss' .* got \[\]"):
         at_frame(scene(), {"loss": ([1], [1])})
-
-
-# ---- one frame
-
-
-def test_one_frame_moves_the_named_artists() -> None:
-    fig = at_frame(scene(), {"norm": ([1.0, 2.0], [3.0, 4.0]), "words": "step 7"})
-    lines = {line.get_gid(): line for ax in fig.axes for line in ax.get_lines()}
-    assert lines["norm"].get_data()[1] == [3.0, 4.0] and lines["eigenvalues"].get_data()[0] == [0]
-    assert fig.axes[0].texts[0].get_text() == "step 7"
