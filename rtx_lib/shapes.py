@@ -82,17 +82,18 @@ def expect_pair(x: object, vocabulary: int, state: object) -> tuple[Tensor | Non
     return source, target
 
 
-def expect_sentences(source: object, vocabulary: int) -> tuple[Tensor, Tensor]:
-    """The source (B, S) and where its words are (B, S), if each row holds ids of words, one at least, and then 0."""
-    source = expect_ids(source, vocabulary, "source")
-    real = source != 0
-    if at_hand(source):
-        bad = ~real[:, 0] | (real[:, 1:] & ~real[:, :-1]).any(1)
-        if bad.any():
-            row = int(bad.nonzero()[0])
-            rule = "words first and then padding (0), at least one word in each row"
-            raise ValueError(f"source must hold {rule}, got row {row}: {source[row].tolist()}")
-    return source, real
+def expect_sentences(
+    x: object, vocabulary: int, name: str = "source", padding: int | None = 0
+) -> tuple[Tensor, Tensor]:
+    """The ids (B, S) and where words are (B, S), if each row holds words, one at least, and then padding, if any."""
+    ids = expect_ids(x, vocabulary, name)
+    real = torch.ones_like(ids, dtype=torch.bool) if padding is None else ids != padding
+    bad = ~real[:, 0] | (real[:, 1:] & ~real[:, :-1]).any(1)
+    if at_hand(ids) and bad.any():
+        rule = f"words first and then padding ({padding}), at least one word in each row"
+        row = int(bad.nonzero()[0])
+        raise ValueError(f"{name} must hold {rule}, got row {row}: {ids[row].tolist()}")
+    return ids, real
 
 
 def at_hand(x: Tensor) -> bool:
@@ -129,14 +130,36 @@ def _zeros(shapes: Form, x: Tensor) -> Any:
 
 def _expect_form(state: object, shapes: Form, x: Tensor, name: str, sizes: dict[Any, Any]) -> Any:
     if isinstance(shapes, tuple):
-        wanted: Any = [sizes.get(size, size) for size in shapes]
-        found = expect(state, wanted, name, like=x)
-        sizes |= {size: n for size, n in zip(shapes, found.shape, strict=True) if isinstance(size, str)}
-        return found
+        return _expect_bound(state, shapes, x, name, sizes)
     names = f"({', '.join(shapes)})" if isinstance(shapes, dict) else ""
     parts = list(shapes.values()) if isinstance(shapes, dict) else shapes
     entries = enumerate(expect_tuple(state, len(parts), names, name))
     return tuple(_expect_form(entry, parts[i], x, f"{name}[{i}]", sizes) for i, entry in entries)
+
+
+def _expect_bound(
+    found: object, shape: Shape, x: Tensor, name: str, sizes: dict[Any, Any], exact: bool = False
+) -> Tensor:
+    """A tensor of the shape, whose letters are bound; of x's type and device, or of the type that the shape ends in."""
+    if own := isinstance(shape[-1], torch.dtype):
+        x, shape = x.new_empty(0, dtype=shape[-1]), shape[:-1]
+    tensor = expect(found, [sizes.get(size, size) for size in shape], name, like=x, exact=exact or own)
+    sizes |= {size: n for size, n in zip(shape, tensor.shape, strict=True) if isinstance(size, str)}
+    return tensor
+
+
+def expect_no_state(state: object, why: str = "a text is read as a whole") -> None:
+    """There is none, for a reason that is told."""
+    if state is not None:
+        raise ValueError(f"state must be None, {why}, got {type(state).__name__}")
+
+
+def expect_like(x: Tensor, /, *, exact: bool = True, **others: tuple[object, Shape]) -> None:
+    """Every other tensor, if it is given, has its shape, and x's type and device; a letter stands for one size."""
+    sizes: dict[Any, Any] = {}
+    for name, (other, shape) in others.items():
+        if other is not None:
+            _expect_bound(other, shape, x, name, sizes, exact)
 
 
 def expect_fits(name: str, value: object, shape: tuple[int, ...], kind: str = "bool") -> None:
@@ -153,30 +176,37 @@ def expect_fits(name: str, value: object, shape: tuple[int, ...], kind: str = "b
         raise ValueError(f"{name} must be broadcastable to {shape}, got shape {tuple(value.shape)}")
 
 
-def expect_sizes(**sizes: int | tuple[int, int]) -> None:
-    """Every size is a whole number of at least 1, or of a pair (size, least) at least the latter."""
-    for name, given in sizes.items():
-        size, least = given if isinstance(given, tuple) else (given, 1)
-        if isinstance(size, bool) or not isinstance(size, int) or size < least:
-            raise ValueError(f"{name} must be at least {least}, got {size!r}")
+def expect_each(**given: Any) -> None:
+    """Every argument keeps its rule: a whole number is at least 1, a pair is a value and what is allowed for it.
+
+    That is, for a whole number, the least; for any number an interval, as ``"[0, 1)"`` or ``"None or (0, inf)"``; for a
+    name the choices.
+    """
+    for name, entry in given.items():
+        value, rule = entry if isinstance(entry, tuple) else (entry, 1)
+        if isinstance(rule, str):
+            _expect_within(name, value, rule)
+        elif isinstance(rule, int):
+            if isinstance(value, bool) or not isinstance(value, int) or value < rule:
+                raise ValueError(f"{name} must be at least {rule}, got {value!r}")
+        elif value not in rule:
+            raise ValueError(f"{name} must be one of {list(rule)}, got {value!r}")
 
 
-def expect_choice(name: str, value: str | None, choices: Sequence[str | None]) -> None:
-    """The value is one of the choices."""
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}")
-
-
-def expect_share(**shares: float) -> None:
-    """Every share, of what is dropped, is from 0 to below 1."""
-    for name, value in shares.items():
-        if not 0 <= value < 1:
-            raise ValueError(f"{name} must be from 0 to below 1, got {value}")
+def _expect_within(name: str, value: Any, rule: str) -> None:
+    interval = rule.removeprefix("None or ")
+    if value is None and interval != rule:
+        return
+    low, high = map(float, interval[1:-1].split(", "))
+    closed, ends = interval[0] == "[", interval[-1] == "]"
+    if not (low < value < high or (closed and value == low) or (ends and value == high)):
+        words = f"{'at least' if closed else 'above'} {low:g} and {'at most' if ends else 'below'} {high:g}"
+        raise ValueError(f"{name} must be {words}{' or None' if interval != rule else ''}, got {value!r}")
 
 
 def expect_heads(width: int, heads: int) -> int:
     """The heads divide the width; returns the width of one, K."""
-    expect_sizes(width=width, heads=heads)
+    expect_each(width=width, heads=heads)
     if width % heads:
         raise ValueError(f"heads must divide width = {width}, got {heads}")
     return width // heads

@@ -14,7 +14,7 @@ Parity does not repeat itself like that. On 1 0 1 0 ... the input has period 2 a
 import torch
 from torch import Tensor, nn
 
-from rtx_lib.shapes import expect, expect_sizes
+from rtx_lib.shapes import expect, expect_each
 
 
 @torch.no_grad()
@@ -33,7 +33,7 @@ def changes(model: nn.Module, period: Tensor, steps: int) -> Tensor:
     steps
         How many inputs are read, more than P.
     """
-    expect_sizes(steps=(steps, period.shape[1] + 1))
+    expect_each(steps=(steps, period.shape[1] + 1))
     inputs, state = period.split(1, dim=1), None
     outputs: list[Tensor] = []
     for step in range(steps):

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.shapes import Form, expect, expect_choice, expect_sizes, expect_state
+from rtx_lib.shapes import Form, expect, expect_each, expect_state
 
 from .attention import MultiHeadAttention
 from .positions import make_schemes
@@ -65,9 +65,9 @@ class FeedForward(nn.Module):
     ) -> None:
         super().__init__()
         inner = 4 * width if inner is None else inner
-        expect_sizes(width=width, inner=inner)
+        expect_each(width=width, inner=inner)
         if not callable(activation):
-            expect_choice("activation", activation, sorted(ACTIVATIONS))
+            expect_each(activation=(activation, sorted(ACTIVATIONS)))
         self.activation = activation
         self.linear1 = xavier_linear(width, inner, bias=bias)
         self.linear2 = xavier_linear(inner, width, bias=bias)
@@ -155,7 +155,7 @@ class Block(nn.Module):
         norm_layer: Callable[..., nn.Module] = nn.LayerNorm,
     ) -> None:
         super().__init__()
-        expect_choice("norm", norm, NORMS)
+        expect_each(norm=(norm, NORMS))
         self.norm, self.causal, self.cross = norm, causal, cross
         options: dict[str, Any] = {"bias": bias, "dropout": dropout}
         self.self_attention = _attention(width, heads, positions=positions, **options)
@@ -264,7 +264,7 @@ class Stack(nn.Module):
         norm_layer: Callable[..., nn.Module] = nn.LayerNorm,
     ) -> None:
         super().__init__()
-        expect_choice("norm", norm, NORMS)
+        expect_each(norm=(norm, NORMS))
         self.positions, schemes = make_schemes(
             positions, layers, width=width, heads=heads, length=length, clip=clip, causal=causal
         )

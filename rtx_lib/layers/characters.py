@@ -14,10 +14,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from rtx_lib.shapes import expect_choice, expect_ids, expect_sizes
+from rtx_lib.shapes import expect_each, expect_ids, expect_sentences
 
 from .blocks import undrawn
-from .classifier import expect_words
 
 SENTENCE_BEGINS, SENTENCE_ENDS, WORD_BEGINS, WORD_ENDS, PADDING = range(257, 262)
 CHARACTERS = 262  # rows of the table, that of no word included
@@ -36,8 +35,7 @@ def spell(sentences: Sequence[Sequence[str]], length: int = 50) -> Tensor:
     length
         C, at least 3. Of a word, as many bytes are kept as find room between its two marks.
     """
-    if isinstance(length, bool) or not isinstance(length, int) or length < 3:
-        raise ValueError(f"length must be at least 3, a byte and two marks, got {length!r}")
+    expect_each(length=(length, 3))
     if isinstance(sentences, str) or not sentences:
         raise ValueError(f"sentences must be at least one list of words, got {sentences!r}")
     ids = torch.zeros(len(sentences), max(map(len, sentences)) + 2, length, dtype=torch.int64)
@@ -88,10 +86,8 @@ class CharacterCNN(nn.Module):
         activation: str = "relu",
     ) -> None:
         super().__init__()
-        expect_sizes(width=width, character_width=character_width)
-        expect_choice("activation", activation, list(ACTIVATIONS))
-        if isinstance(highways, bool) or not isinstance(highways, int) or highways < 0:
-            raise ValueError(f"highways must be a whole number of at least 0, got {highways!r}")
+        expect_each(width=width, character_width=character_width, activation=(activation, list(ACTIVATIONS)))
+        expect_each(highways=(highways, 0))
         if not isinstance(filters, Sequence) or not filters or not all(map(_is_pair, filters)):
             raise ValueError(f"filters must be pairs (characters, number) of sizes from 1 on, got {filters!r}")
         self.output_size, self.activation = width, activation
@@ -125,7 +121,7 @@ class CharacterCNN(nn.Module):
         if x.shape[2] < self.widest:
             raise ValueError(f"x must hold words of {self.widest} characters or more, got shape {tuple(x.shape)}")
         expect_ids(x.flatten(1), CHARACTERS)
-        return expect_words((x != 0).any(2).long(), 2)
+        return expect_sentences((x != 0).any(2).long(), 2, "x")[1]
 
 
 def _is_pair(value: object) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rtx_lib.shapes import expect_ids, expect_sizes
+from rtx_lib.shapes import expect_each, expect_ids
 
 Model = Callable[[Any, Any], tuple[Tensor, Any]]
 PAD = 0
@@ -85,8 +85,7 @@ def beam_search(
         (B,) their log p(y | x) in nats, without the penalty.
     """
     _expect_search(source, start=start, end=end, max_length=max_length, beams=beams)
-    if not 0 <= length_penalty < float("inf"):
-        raise ValueError(f"length_penalty must be at least 0 and finite, got {length_penalty}")
+    expect_each(length_penalty=(length_penalty, "[0, inf)"))
     batch, device = len(source), source.device
     ids = torch.full((batch, 1), start, device=device)
     logits, state = _read(model, source, ids, None)
@@ -161,9 +160,7 @@ def sample(
         (B, T + steps), the prompt and its continuation.
     """
     expect_ids(prompt, None, "prompt")
-    expect_sizes(steps=steps, top=1 if top is None else top)
-    if not 0 < temperature < float("inf"):
-        raise ValueError(f"temperature must be above 0 and finite, got {temperature}")
+    expect_each(steps=steps, top=1 if top is None else top, temperature=(temperature, "(0, inf)"))
     ids, state = prompt, None
     for _ in range(steps):
         logits, state = model(ids if state is None else ids[:, -1:], state)
@@ -204,7 +201,7 @@ def _expect_search(source: object, *, start: int, end: int, **counts: int) -> No
     for name, value in (("start", start), ("end", end)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             raise ValueError(f"{name} must be the id of a symbol, got {value!r}")
-    expect_sizes(**counts)
+    expect_each(**counts)
 
 
 def _expect_known(end: int, logits: Tensor) -> None:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from rtx_lib.kernels import linear_recurrence
-from rtx_lib.shapes import expect, expect_choice, expect_sizes, expect_state
+from rtx_lib.shapes import expect, expect_each, expect_state
 
 from .blocks import undrawn
 from .stacking import draw_uniform
@@ -44,8 +44,7 @@ class SelectiveRecurrence(nn.Module):
 
     def __init__(self, width: int, sign: str = "signed", *, backend: str = "auto") -> None:
         super().__init__()
-        expect_sizes(width=width)
-        expect_choice("sign", sign, list(LOWS))
+        expect_each(width=width, sign=(sign, list(LOWS)))
         self.input_size = self.output_size = width
         self.backend = backend
         self.keep, self.write = (undrawn(nn.Linear, width, width) for _ in range(2))

@@ -42,7 +42,7 @@ from rtx_lib.kernels import gated_recurrence, linear_recurrence
 from rtx_lib.layers.blocks import undrawn
 from rtx_lib.layers.official import load_official, reads_official, renamed
 from rtx_lib.layers.stacking import draw_uniform
-from rtx_lib.shapes import expect, expect_choice, expect_sizes, expect_state
+from rtx_lib.shapes import expect, expect_each, expect_state
 
 FORMS = ("linear", "log")
 
@@ -214,7 +214,7 @@ class MinGRU(nn.Module):
     ) -> None:
         super().__init__()
         size = width if hidden_size is None else hidden_size
-        expect_sizes(width=width, hidden_size=size)
+        expect_each(width=width, hidden_size=size)
         _expect_form(form, positive_states)
         self.input_size = self.output_size = width
         self.hidden_size = size
@@ -288,6 +288,6 @@ def official_weights(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def _expect_form(form: str, positive_states: bool) -> None:
     """The form is known, and has logarithms to work with if it needs them."""
-    expect_choice("form", form, FORMS)
+    expect_each(form=(form, FORMS))
     if form == "log" and not positive_states:
         raise ValueError("form must be 'linear' where states may be negative (positive_states=False), got 'log'")

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from rtx_lib.layers.blocks import Block
 from rtx_lib.layers.cells import gru_gates
 from rtx_lib.layers.embedding import embed, input_layer, readout_layer
-from rtx_lib.shapes import Form, expect, expect_choice, expect_sizes, expect_state
+from rtx_lib.shapes import Form, expect, expect_each, expect_state
 
 # The cells that a LocalRNN may have, by torch's names for them.
 CELLS = {"rnn": "RNN_TANH", "gru": "GRU", "lstm": "LSTM"}
@@ -52,8 +52,7 @@ class LocalRNN(nn.RNNBase):
     """
 
     def __init__(self, input_size: int, hidden_size: int, window: int, *, cell: str = "gru") -> None:
-        expect_sizes(input_size=input_size, hidden_size=hidden_size, window=window)
-        expect_choice("cell", cell, tuple(CELLS))
+        expect_each(input_size=input_size, hidden_size=hidden_size, window=window, cell=(cell, tuple(CELLS)))
         super().__init__(CELLS[cell], input_size, hidden_size, batch_first=True)
         self.output_size, self.window, self.cell = hidden_size, window, cell
 
@@ -165,7 +164,7 @@ class RTransformerBlock(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        expect_sizes(width=width, heads=heads, local_layers=local_layers)
+        expect_each(width=width, heads=heads, local_layers=local_layers)
         self.heads, self.norm = heads, norm
         self.local_rnns = nn.ModuleList(LocalRNN(width, width, window, cell=cell) for _ in range(local_layers))
         self.local_norms = nn.ModuleList(norm_layer(width) for _ in range(local_layers))
@@ -236,7 +235,7 @@ class RTransformer(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        expect_sizes(layers=layers)
+        expect_each(layers=layers)
         if final_norm and norm == "post":
             raise ValueError("final_norm must be False with norm='post', whose layers end in a norm, got True")
         self.input_size, self.output_size = input_size, output_size

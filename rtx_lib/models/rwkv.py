@@ -42,7 +42,7 @@ from rtx_lib.kernels import linear_recurrence
 from rtx_lib.layers.blocks import undrawn
 from rtx_lib.layers.official import load_official, reads_official
 from rtx_lib.layers.stacking import draw_uniform
-from rtx_lib.shapes import Shapes, expect, expect_sizes, expect_state
+from rtx_lib.shapes import Shapes, expect, expect_each, expect_state
 
 Sums = tuple[Tensor, Tensor, Tensor]
 State = tuple[Tensor, Tensor, Tensor, Tensor]
@@ -189,7 +189,7 @@ class RWKVChannelMixing(nn.Module):
         super().__init__()
         _, height = _place(width, layer, layers)
         inner = 4 * width if inner is None else inner
-        expect_sizes(inner=inner)
+        expect_each(inner=inner)
         self.input_size = self.output_size = width
         share = (torch.arange(width) / width) ** height
         self.time_mix_k, self.time_mix_r = nn.Parameter(share), nn.Parameter(share.clone())
@@ -235,7 +235,5 @@ def _linear(inputs: int, outputs: int) -> nn.Linear:
 
 def _place(width: int, layer: int, layers: int) -> tuple[float, float]:
     """How deep the layer lies, from 0 to 1, and its share of layers from it to the top, from 1 to almost 0."""
-    expect_sizes(width=width, layers=layers)
-    if isinstance(layer, bool) or not isinstance(layer, int) or not 0 <= layer < layers:
-        raise ValueError(f"layer must be from 0 to below layers = {layers}, got {layer!r}")
+    expect_each(width=width, layers=layers, layer=(layer, f"[0, {layers})"))
     return layer / max(1, layers - 1), 1 - layer / layers

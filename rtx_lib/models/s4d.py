@@ -39,7 +39,7 @@ from rtx_lib.kernels import linear_recurrence
 from rtx_lib.layers.blocks import undrawn
 from rtx_lib.layers.official import load_official, reads_official, renamed
 from rtx_lib.layers.stacking import draw_uniform
-from rtx_lib.shapes import expect, expect_choice, expect_sizes, expect_state
+from rtx_lib.shapes import expect, expect_each, expect_state
 
 INITS = ("lin", "inv")
 DISCRETISATIONS = ("zoh", "bilinear")
@@ -80,12 +80,10 @@ class S4D(nn.Module):
         backend: str = "auto",
     ) -> None:
         super().__init__()
-        expect_sizes(width=width, state_size=state_size)
+        expect_each(width=width, state_size=state_size)
         if state_size % 2:
             raise ValueError(f"state_size must be even, got {state_size}")
-        expect_choice("init", init, INITS)
-        expect_choice("discretisation", discretisation, DISCRETISATIONS)
-        expect_choice("route", route, ROUTES)
+        expect_each(init=(init, INITS), discretisation=(discretisation, DISCRETISATIONS), route=(route, ROUTES))
         self.input_size = self.output_size = width
         self.discretisation, self.route, self.backend = discretisation, route, backend
         start = rates(state_size, init).expand(width, -1)

@@ -18,16 +18,7 @@ from rtx_lib.layers.attention import attend, causal_mask
 from rtx_lib.layers.blocks import NORMS, FeedForward, undrawn
 from rtx_lib.layers.embedding import embed, input_layer, readout_layer
 from rtx_lib.layers.positions import Sinusoidal, distance_scores
-from rtx_lib.shapes import (
-    Shapes,
-    expect,
-    expect_choice,
-    expect_fits,
-    expect_heads,
-    expect_share,
-    expect_sizes,
-    expect_state,
-)
+from rtx_lib.shapes import Shapes, expect, expect_each, expect_fits, expect_heads, expect_state
 
 # What the model continues from: of the embedding and of each layer the last outputs, (B, M, D).
 Memory = tuple[Tensor, ...]
@@ -75,8 +66,7 @@ class RelativeAttention(nn.Module):
     ) -> None:
         super().__init__()
         head_width = expect_heads(width, heads) if head_width is None else head_width
-        expect_sizes(head_width=head_width)
-        expect_share(dropout=dropout, attention_dropout=attention_dropout)
+        expect_each(head_width=head_width)
         self.width, self.heads, self.head_width, self.attention_dropout = width, heads, head_width, attention_dropout
         self.encoding = Sinusoidal(width, layout="halves")
         self.in_proj_weight = _normal(3 * heads * head_width, width)
@@ -153,7 +143,7 @@ class TransformerXLBlock(nn.Module):
 
     def __init__(self, attention: Any, *, inner: int | None, norm: str, dropout: float) -> None:
         super().__init__()
-        expect_choice("norm", norm, NORMS)
+        expect_each(norm=(norm, NORMS))
         self.norm, self.attention = norm, attention
         self.feed_forward = FeedForward(attention.width, inner, dropout=dropout)
         self.norms = nn.ModuleList(nn.LayerNorm(attention.width) for _ in range(2))
@@ -231,7 +221,7 @@ class TransformerXL(nn.Module):
         **attention: Any,
     ) -> None:
         super().__init__()
-        expect_sizes(input_size=input_size, output_size=output_size, layers=layers)
+        expect_each(input_size=input_size, output_size=output_size, layers=layers)
         self.input_size, self.output_size, self.width = input_size, output_size, width
         self.memory, self.same_length, self.clamp = memory, same_length, clamp
         self._expect_settings()

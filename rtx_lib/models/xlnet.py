@@ -30,16 +30,7 @@ from rtx_lib.layers.embedding import readout_layer, table
 from rtx_lib.layers.official import joined, load_official, reads_official, renamed
 from rtx_lib.layers.positions import Sinusoidal, distance_scores
 from rtx_lib.models.transformer_xl import RelativeAttention, TransformerXLBlock
-from rtx_lib.shapes import (
-    at_hand,
-    expect,
-    expect_choice,
-    expect_fits,
-    expect_ids,
-    expect_share,
-    expect_sizes,
-    expect_state,
-)
+from rtx_lib.shapes import at_hand, expect, expect_each, expect_fits, expect_ids, expect_no_state, expect_state
 
 # What the model continues from: the last inputs of each layer's content stream, (B, M, D).
 Memory = tuple[Tensor, ...]
@@ -150,8 +141,8 @@ class XLNet(nn.Module):
         **attention: Any,
     ) -> None:
         super().__init__()
-        expect_sizes(vocabulary=vocabulary, width=width, heads=heads, layers=layers)
-        expect_choice("activation", activation, sorted(ACTIVATIONS))
+        expect_each(vocabulary=vocabulary, width=width, heads=heads, layers=layers)
+        expect_each(activation=(activation, sorted(ACTIVATIONS)))
         self.input_size = self.output_size = vocabulary
         self.width, self.memory, self.clamp = width, memory, clamp
         self._expect_settings()
@@ -285,8 +276,7 @@ class XLNet(nn.Module):
         return distances.clamp(-self.clamp, self.clamp) if self.clamp > 0 else distances
 
     def _expect_settings(self) -> None:
-        if isinstance(self.memory, bool) or not isinstance(self.memory, int) or self.memory < 0:
-            raise ValueError(f"memory must be a whole number from 0 on, got {self.memory!r}")
+        expect_each(memory=(self.memory, 0))
 
 
 # What Hugging Face's names are here.
@@ -331,7 +321,7 @@ class TwoWayXLNet(XLNet):
     def remember(self, memory: Tensor, content: Tensor) -> Tensor:
         """The last ``memory`` positions of [memory; content[:reuse]], from which no gradient goes back."""
         if self.reuse is not None:
-            expect_sizes(reuse=self.reuse)
+            expect_each(reuse=self.reuse)
         return super().remember(memory, content[:, : self.reuse])
 
     def encodings(self, past: int, length: int, backwards: Tensor | None = None) -> Tensor:
@@ -356,8 +346,7 @@ class Denoising(nn.Module):
 
     def forward(self, x: Tensor, state: None = None) -> tuple[Tensor, None]:
         """Map ids (B, T), some of them those of a mask token, to logits (B, T, V); there is no state."""
-        if state is not None:
-            raise ValueError(f"state must be None, a text is read as a whole, got {type(state).__name__}")
+        expect_no_state(state)
         return self.model.readout(self.model.encode(x)[0]), None
 
 
@@ -374,8 +363,7 @@ class XLNetClassifier(nn.Module):
 
     def __init__(self, model: XLNet, output_size: int, *, dropout: float = 0.0) -> None:
         super().__init__()
-        expect_sizes(output_size=output_size)
-        expect_share(dropout=dropout)
+        expect_each(output_size=output_size)
         self.input_size, self.output_size, self.model = model.input_size, output_size, model
         self.summary, self.readout = nn.Linear(model.width, model.width), nn.Linear(model.width, output_size)
         self.dropout = nn.Dropout(dropout)
@@ -385,8 +373,7 @@ class XLNetClassifier(nn.Module):
 
     def forward(self, x: tuple[Tensor, Tensor], state: None = None) -> tuple[Tensor, None]:
         """Map the pair of ids and segments, both (B, T), to logits (B, 1, classes); there is no state."""
-        if state is not None:
-            raise ValueError(f"state must be None, a text is read as a whole, got {type(state).__name__}")
+        expect_no_state(state)
         if not isinstance(x, tuple) or len(x) != 2:
             raise ValueError(f"x must be the pair (ids, segments), got {type(x).__name__}")
         ids, segments = x

@@ -45,7 +45,7 @@ from rtx_lib.kernels.xlstm import FORGET, FORMS, State, mlstm, slstm
 from rtx_lib.layers.blocks import undrawn
 from rtx_lib.layers.official import joined, load_official, reads_official, renamed
 from rtx_lib.layers.short_convolution import ShortConvolution
-from rtx_lib.shapes import Shapes, expect, expect_choice, expect_sizes, expect_state
+from rtx_lib.shapes import Shapes, expect, expect_each, expect_state
 
 
 class SLSTM(nn.Module):
@@ -80,10 +80,7 @@ class SLSTM(nn.Module):
     ) -> None:
         super().__init__()
         size = _expect_head(width, heads)
-        expect_choice("forget", forget, FORGET)
-        expect_sizes(blocks=blocks)
-        if not 0 <= block < blocks:
-            raise ValueError(f"block must be from 0 to blocks - 1 = {blocks - 1}, got {block}")
+        expect_each(forget=(forget, FORGET), blocks=blocks, block=(block, f"[0, {blocks})"))
         self.input_size = self.output_size = width
         self.heads, self.forget = heads, forget
         self.conv = None if kernel_size is None else ShortConvolution(width, kernel_size)
@@ -165,16 +162,14 @@ class MLSTM(nn.Module):
         blocks: int = 1,
     ) -> None:
         super().__init__()
-        expect_sizes(width=width, block_size=block_size, blocks=blocks, chunk=1 if chunk is None else chunk)
+        expect_each(width=width, block_size=block_size, blocks=blocks, chunk=1 if chunk is None else chunk)
         inner = round(expand * width)
         if inner < 1:
             raise ValueError(f"expand must leave at least 1 of width = {width}, got {expand}")
         _expect_head(inner, heads, f"round(expand * width) = {inner}")
         if inner % block_size:
             raise ValueError(f"block_size must divide round(expand * width) = {inner}, got {block_size}")
-        expect_choice("form", form, FORMS)
-        if not eps >= 0:
-            raise ValueError(f"eps must be at least 0, got {eps}")
+        expect_each(form=(form, FORMS), eps=(eps, "[0, inf]"))
         self.input_size = self.output_size = width
         self.heads, self.inner, self.form, self.eps, self.chunk = heads, inner, form, eps, chunk
         self.up = undrawn(nn.Linear, width, 2 * inner, bias=bias)
@@ -273,7 +268,7 @@ def blockwise(x: Tensor, weight: Tensor) -> Tensor:
 
 def _expect_head(width: int, heads: int, name: str = "width") -> int:
     """The width of a head, if heads divide the width and leave 2 at least."""
-    expect_sizes(width=width, heads=heads)
+    expect_each(width=width, heads=heads)
     if width % heads or width < 2 * heads:
         name = name if "=" in name else f"{name} = {width}"
         raise ValueError(f"heads must divide {name} and leave at least 2 to each, got {heads}")

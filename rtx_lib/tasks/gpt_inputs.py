@@ -20,7 +20,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from rtx_lib.shapes import expect_ids, expect_sizes
+from rtx_lib.shapes import expect_each, expect_ids
 from rtx_lib.tasks.vocabulary import PAD, expect_rows, pad_rows
 
 Ids = Sequence[int]
@@ -40,7 +40,7 @@ class GPTInputs:
     """
 
     def __init__(self, *, start: int, delimiter: int, extract: int, size: int, length: int) -> None:
-        expect_sizes(length=(length, 3))
+        expect_each(length=(length, 3))
         expect_ids(torch.tensor([[start, delimiter, extract]]), size, "start, delimiter and extract")
         self.start, self.delimiter, self.extract, self.size, self.length = start, delimiter, extract, size, length
         self.special = {PAD, start, delimiter, extract}

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch import Tensor
 
-from rtx_lib.shapes import expect_ids, expect_sizes
+from rtx_lib.shapes import expect_each, expect_ids
 from rtx_lib.tasks.windows import text_of
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -45,7 +45,7 @@ class Vocabulary:
 
         Equally frequent words stand in the order of the alphabet.
         """
-        expect_sizes(size=(size, len(SPECIAL) + 1))
+        expect_each(size=(size, len(SPECIAL) + 1))
         counts = Counter(word.lower() for sentence in sentences for word in sentence)
         counts.pop("<unk>", None)  # as the files of WikiText-2 and PTB write a word without an id
         frequent = sorted(counts, key=lambda word: (-counts[word], word))

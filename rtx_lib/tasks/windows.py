@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.shapes import expect, expect_ids, expect_sizes
+from rtx_lib.shapes import expect, expect_each, expect_ids
 from rtx_lib.tasks.splits import expect_part
 
 _PIECE = 10_000_000  # pairs counted at a time
@@ -75,7 +75,7 @@ def streams(ids: Tensor, size: int, length: int, split: str) -> Iterator[tuple[T
     Row i of a piece goes on in row i of the next. What does not fill a last piece of all streams is left out.
     Raises ValueError, which names `split`, where `ids` does not hold one piece.
     """
-    expect_sizes(size=size, length=length)
+    expect_each(size=size, length=length)
     steps = (len(ids) - 1) // size  # of each stream; the last symbol is a label only
     if length > steps:
         raise ValueError(f"length must be at most {steps}, a stream of {split!r} with size {size}, got {length}")
