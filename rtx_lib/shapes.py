@@ -3,6 +3,7 @@
 Each raises ``ValueError`` with the argument's name, what is allowed and what was given.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -179,34 +180,55 @@ def expect_fits(name: str, value: object, shape: tuple[int, ...], kind: str = "b
 def expect_each(**given: Any) -> None:
     """Every argument keeps its rule: a whole number is at least 1, a pair is a value and what is allowed for it.
 
-    That is, for a whole number, the least; for any number an interval, as ``"[0, 1)"`` or ``"None or (0, inf)"``; for a
+    That is, for a whole number, the least, ``"multiple of 2"`` or ``"divisor of 6"``; for any number an interval, as
+    ``"[0, 1)"`` or ``"None or (0, inf)"``; for a sequence ``"sizes"`` or ``"pairs of sizes"``, not empty; for a
     name the choices.
     """
     for name, entry in given.items():
         value, rule = entry if isinstance(entry, tuple) else (entry, 1)
-        if isinstance(rule, str):
-            _expect_within(name, value, rule)
-        elif isinstance(rule, int):
-            if isinstance(value, bool) or not isinstance(value, int) or value < rule:
-                raise ValueError(f"{name} must be at least {rule}, got {value!r}")
-        elif value not in rule:
-            raise ValueError(f"{name} must be one of {list(rule)}, got {value!r}")
+        fine, allowed = _kept(value, rule)
+        if not fine:
+            raise ValueError(f"{name} must be {allowed}, got {value!r}")
 
 
-def _expect_within(name: str, value: Any, rule: str) -> None:
+def _kept(value: Any, rule: Any) -> tuple[bool, str]:
+    """Whether the value keeps the rule, and the rule in words."""
+    if isinstance(rule, int):
+        return _is_size(value, rule), f"at least {rule}"
+    if not isinstance(rule, str):
+        return value in rule, f"one of {list(rule)}"
+    if rule.endswith("sizes"):
+        parts = value if isinstance(value, Sequence) else ()
+        pairs = parts if rule.startswith("pairs") else [(part, part) for part in parts]
+        sizes = all(isinstance(pair, Sequence) and len(pair) == 2 and all(map(_is_size, pair)) for pair in pairs)
+        return sizes and len(parts) > 0, f"a sequence of {rule}, with one at least"
+    kind, _, number = rule.partition(" of ")
+    if kind in ("multiple", "divisor"):
+        rest = (lambda size: size % int(number)) if kind == "multiple" else (lambda size: int(number) % size)
+        return _is_size(value) and rest(value) == 0, f"a {rule}"
+    return _is_within(value, rule)
+
+
+def _is_size(value: object, least: int = 1) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _is_within(value: Any, rule: str) -> tuple[bool, str]:
+    """Whether the number is in the interval, or None where that is allowed, and what is, in words."""
     interval = rule.removeprefix("None or ")
-    if value is None and interval != rule:
-        return
+    optional = interval != rule
     low, high = map(float, interval[1:-1].split(", "))
     closed, ends = interval[0] == "[", interval[-1] == "]"
-    if not (low < value < high or (closed and value == low) or (ends and value == high)):
-        words = f"{'at least' if closed else 'above'} {low:g} and {'at most' if ends else 'below'} {high:g}"
-        raise ValueError(f"{name} must be {words}{' or None' if interval != rule else ''}, got {value!r}")
+    words = [f"{'at least' if closed else 'above'} {low:g}"] if low > -math.inf else []
+    if high < math.inf or not ends:
+        words.append("finite" if high == math.inf else f"{'at most' if ends else 'below'} {high:g}")
+    told = " and ".join(words) + (" or None" if optional else "")
+    if value is None:
+        return optional, told
+    return bool(low < value < high or (closed and value == low) or (ends and value == high)), told
 
 
 def expect_heads(width: int, heads: int) -> int:
     """The heads divide the width; returns the width of one, K."""
-    expect_each(width=width, heads=heads)
-    if width % heads:
-        raise ValueError(f"heads must divide width = {width}, got {heads}")
+    expect_each(width=width, heads=(heads, f"divisor of {width}"))
     return width // heads

@@ -68,8 +68,7 @@ def ablate_heads(
         def ablate(module: nn.Module, args: object, weights: Tensor) -> Tensor:
             changed = (weights if weights.ndim == 4 else weights.unsqueeze(1)).clone()  # (B, H, T, S)
             for head in numbers:
-                if not 0 <= head < changed.shape[1]:
-                    raise ValueError(f"heads must be from 0 to {changed.shape[1] - 1}, got {head}")
+                expect_each(heads=(head, f"[0, {changed.shape[1]})"))
                 seen = (changed[:, head] > 0).to(changed.dtype)  # (B, T, S)
                 changed[:, head] = 0 if to == "zero" else seen / seen.sum(-1, keepdim=True).clamp(min=1)
             return changed.view_as(weights)

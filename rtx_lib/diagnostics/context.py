@@ -150,9 +150,8 @@ def relative_gain(losses: Mapping[str, Tensor], c: int, wider: int, *, share: fl
         equally hard the earlier ones are taken.
     """
     table = _stack(losses)  # (models, C, N)
-    if not (0 <= c < table.shape[1] and 0 <= wider < table.shape[1]):
-        raise ValueError(f"c and wider must be rows of losses, from 0 to {table.shape[1] - 1}, got {c} and {wider}")
-    expect_each(share=(share, "(0, 1]"))
+    rows = f"[0, {table.shape[1]})"  # of losses
+    expect_each(c=(c, rows), wider=(wider, rows), share=(share, "(0, 1]"))
     baseline = table[:, c].amin(0)  # (N,)
     hardest = baseline.argsort(descending=True, stable=True)[: max(1, round(share * len(baseline)))]
     lowered = (baseline - table[:, wider]).clamp(min=0)[:, hardest].mean(1)  # f_i(c, c) - f_i(c, c')

@@ -264,7 +264,6 @@ class Stack(nn.Module):
         norm_layer: Callable[..., nn.Module] = nn.LayerNorm,
     ) -> None:
         super().__init__()
-        expect_each(norm=(norm, NORMS))
         self.positions, schemes = make_schemes(
             positions, layers, width=width, heads=heads, length=length, clip=clip, causal=causal
         )

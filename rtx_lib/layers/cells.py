@@ -61,8 +61,8 @@ class RNN(nn.RNNBase):
         input_std: float = 0.001,
     ) -> None:
         expect_each(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
-        expect_each(nonlinearity=(nonlinearity, sorted(NONLINEARITIES)), init=(init, INITIALISATIONS))
         expect_each(input_std=(input_std, "(0, inf]"))
+        expect_each(nonlinearity=(nonlinearity, sorted(NONLINEARITIES)), init=(init, INITIALISATIONS))
         # `RNNBase.__init__` calls `reset_parameters`, which reads these.
         self.nonlinearity, self.init, self.input_std = nonlinearity, init, input_std
         sizes, options = (input_size, hidden_size, num_layers), {"batch_first": True, "bidirectional": bidirectional}
@@ -168,9 +168,9 @@ class LSTM(nn.RNNBase):
         forget_bias: float | None = None,
         backend: str = "loop",
     ) -> None:
-        expect_each(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers, backend=(backend, BACKENDS))
-        if forget_bias is not None and not math.isfinite(forget_bias):
-            raise ValueError(f"forget_bias must be finite or None, got {forget_bias}")
+        rule = "None or (-inf, inf)"
+        expect_each(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
+        expect_each(backend=(backend, BACKENDS), forget_bias=(forget_bias, rule))
         super().__init__("LSTM", input_size, hidden_size, num_layers, batch_first=True, bidirectional=bidirectional)
         self.forget_bias, self.backend = forget_bias, backend
         self.output_size = hidden_size * (1 + bidirectional)
@@ -282,9 +282,8 @@ class GRU(nn.RNNBase):
         update: str = "keeps",
         backend: str = "loop",
     ) -> None:
-        expect_each(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
+        expect_each(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers, backend=(backend, BACKENDS))
         expect_each(reset=(reset, ("after", "before")), update=(update, ("keeps", "replaces")))
-        expect_each(backend=(backend, BACKENDS))
         if backend == "torch" and reset == "before":
             raise ValueError("backend must be 'loop' with reset='before', for which torch has no kernel; got 'torch'")
         super().__init__("GRU", input_size, hidden_size, num_layers, batch_first=True, bidirectional=bidirectional)

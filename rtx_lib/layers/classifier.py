@@ -123,10 +123,7 @@ class WordConvolution(nn.Module):
 
     def __init__(self, width: int, channels: int, kernel_sizes: Sequence[int] = (3, 4, 5)) -> None:
         super().__init__()
-        expect_each(width=width, channels=channels)
-        if not isinstance(kernel_sizes, Sequence) or not kernel_sizes:
-            raise ValueError(f"kernel_sizes must be a sequence of at least one size, got {kernel_sizes!r}")
-        expect_each(**{f"kernel_sizes[{i}]": size for i, size in enumerate(kernel_sizes)})
+        expect_each(width=width, channels=channels, kernel_sizes=(kernel_sizes, "sizes"))
         self.convolutions = nn.ModuleList(undrawn(nn.Conv1d, width, channels, size) for size in kernel_sizes)
         for convolution, size in zip(self.convolutions, kernel_sizes, strict=True):
             draw_uniform(convolution, width * size)

@@ -37,7 +37,7 @@ def greedy(model: Model, source: Tensor, *, start: int, end: int, max_length: in
     ids
         (B, L), L <= max_length: the sentences without ``start`` and with ``end``, where they reached it, then 0.
     """
-    _expect_search(source, start=start, end=end, max_length=max_length)
+    _expect_search(source, start=(start, 0), end=(end, 0), max_length=max_length)
     ids = torch.full((len(source), 1), start, device=source.device)
     ended, state = ids.new_zeros(len(source), dtype=torch.bool), None
     for _ in range(max_length):
@@ -84,8 +84,8 @@ def beam_search(
     log_probabilities
         (B,) their log p(y | x) in nats, without the penalty.
     """
-    _expect_search(source, start=start, end=end, max_length=max_length, beams=beams)
-    expect_each(length_penalty=(length_penalty, "[0, inf)"))
+    rules: dict[str, Any] = {"beams": beams, "length_penalty": (length_penalty, "[0, inf)")}
+    _expect_search(source, start=(start, 0), end=(end, 0), max_length=max_length, **rules)
     batch, device = len(source), source.device
     ids = torch.full((batch, 1), start, device=device)
     logits, state = _read(model, source, ids, None)
@@ -194,14 +194,11 @@ def _largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     return values[:, :count], index[:, :count]
 
 
-def _expect_search(source: object, *, start: int, end: int, **counts: int) -> None:
+def _expect_search(source: object, **rules: Any) -> None:
     if not isinstance(source, Tensor) or source.ndim < 1 or len(source) < 1:
         got = f"shape {tuple(source.shape)}" if isinstance(source, Tensor) else type(source).__name__
         raise ValueError(f"source must be a tensor with at least one sentence, got {got}")
-    for name, value in (("start", start), ("end", end)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise ValueError(f"{name} must be the id of a symbol, got {value!r}")
-    expect_each(**counts)
+    expect_each(**rules)
 
 
 def _expect_known(end: int, logits: Tensor) -> None:

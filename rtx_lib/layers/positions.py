@@ -45,8 +45,7 @@ class Sinusoidal(nn.Module):
 
     def __init__(self, width: int, *, layout: str = "interleaved") -> None:
         super().__init__()
-        _expect_even("width", width)
-        expect_each(layout=(layout, LAYOUTS))
+        expect_each(width=(width, "multiple of 2"), layout=(layout, LAYOUTS))
         self.width, self.layout = width, layout
 
     def encode(self, positions: Tensor, dtype: torch.dtype | None = None) -> Tensor:
@@ -240,7 +239,7 @@ class Rotary(nn.Module):
 
     def __init__(self, head_width: int) -> None:
         super().__init__()
-        _expect_even("head_width", head_width)
+        expect_each(head_width=(head_width, "multiple of 2"))
         self.head_width = head_width
 
     def rotate(self, q: Tensor, k: Tensor, offset: int) -> tuple[Tensor, Tensor]:
@@ -347,12 +346,6 @@ def _angles(positions: Tensor, width: int) -> Tensor:
 def _distances(queries: int, keys: int, offset: int, device: torch.device) -> Tensor:
     """i - j for query positions i = offset.. and key positions j = 0.., (T, S)."""
     return torch.arange(offset, offset + queries, device=device)[:, None] - torch.arange(keys, device=device)
-
-
-def _expect_even(name: str, size: int) -> None:
-    expect_each(**{name: size})
-    if size % 2:
-        raise ValueError(f"{name} must be even, because the entries go in pairs, got {size}")
 
 
 def _expect_queries(q: Tensor, k: Tensor, head_width: int | str = "K", heads: int | str = "H") -> None:

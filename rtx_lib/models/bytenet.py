@@ -23,7 +23,7 @@ from rtx_lib.shapes import Shape, expect_each, expect_pair, expect_sentences, ex
 
 def receptive_field(kernel_size: int, dilations: Sequence[int]) -> int:
     """How many inputs an output depends on: 1 + (k-1) sum_i r_i for convolutions of dilations r_i on one another."""
-    expect_each(kernel_size=kernel_size, **{f"dilations[{i}]": size for i, size in enumerate(dilations)})
+    expect_each(kernel_size=kernel_size, dilations=(dilations, "sizes"))
     return 1 + (kernel_size - 1) * sum(dilations)
 
 
@@ -113,12 +113,8 @@ class ByteNet(nn.Module):
         unfold: float = 1.2,
     ) -> None:
         super().__init__()
-        expect_each(source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary, width=width)
-        if width % 2:
-            raise ValueError(f"width must be even, as blocks halve it, got {width}")
-        if not isinstance(dilations, Sequence) or not dilations:
-            raise ValueError(f"dilations must be a sequence of at least one, got {dilations!r}")
-        expect_each(unfold=(unfold, "[1, inf)"))
+        expect_each(source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary)
+        expect_each(width=(width, "multiple of 2"), dilations=(dilations, "sizes"), unfold=(unfold, "[1, inf)"))
         self.reaches = [(kernel_size - 1) * dilation for dilation in dilations]
         self.receptive_field = receptive_field(kernel_size, dilations)  # of either side
         self.input_size, self.output_size, self.unfold = source_vocabulary, target_vocabulary, unfold

@@ -201,7 +201,7 @@ class ConvS2S(nn.Module):
         out_width = width if out_width is None else out_width
         expect_each(source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary, width=width)
         expect_each(out_width=out_width, length=length, dropout=(dropout, "[0, 1)"))
-        _expect_layers(encoder=encoder, decoder=decoder)
+        expect_each(encoder=(encoder, "pairs of sizes"), decoder=(decoder, "pairs of sizes"))
         attention = [True] * len(decoder) if attention is None else attention
         if len(attention) != len(decoder) or not any(attention):
             raise ValueError(f"attention must have an entry for each layer and be true in one, got {attention}")
@@ -244,11 +244,8 @@ class ConvS2S(nn.Module):
             read (B,) int64, and for each layer of the decoder the last inputs of its convolution, (B, k - 1, C_in)).
         """
         source, target = expect_pair(x, self.output_size, state)
-        state = (
-            self.encode(source)
-            if state is None
-            else expect_state(state, self._state_form(len(target)), self.encoder_out.weight_v)
-        )
+        state = self.encode(source) if state is None else state
+        expect_state(state, self._state_form(len(target)), self.encoder_out.weight_v)
         keys, values, real, read, *pasts = state
         g = self.dropout(self.target_embedding(target, read, name="target_in"))  # (B, T, D)
         h, after = self.decoder_in(g), []
@@ -284,13 +281,3 @@ class ConvS2S(nn.Module):
 def _stacked(layers: Sequence[tuple[int, int]]) -> Iterator[tuple[int, tuple[int, int]]]:
     """Each layer's C_in, and its pair (channels, k); the first has as many channels below it as it has itself."""
     return zip((channels for channels, _ in (layers[0], *layers)), layers, strict=False)
-
-
-def _expect_layers(**sides: Any) -> None:
-    """Every side is a sequence of at least one pair (channels, k)."""
-    for name, layers in sides.items():
-        pairs = isinstance(layers, Sequence) and all(isinstance(one, Sequence) and len(one) == 2 for one in layers)
-        if not pairs or not layers:
-            raise ValueError(f"{name} must be a sequence of at least one pair (channels, k), got {layers!r}")
-        for i, (channels, kernel_size) in enumerate(layers):
-            expect_each(**{f"{name}[{i}] channels": channels, f"{name}[{i}] k": kernel_size})

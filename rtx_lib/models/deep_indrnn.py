@@ -94,8 +94,7 @@ class DenseIndRNN(nn.Module):
     ) -> None:
         super().__init__()
         expect_each(input_size=input_size, growth=growth, output_size=output_size, initial_size=initial_size)
-        if not block_config or min(block_config) < 1:
-            raise ValueError(f"block_config must hold numbers of at least 1, got {block_config!r}")
+        expect_each(block_config=(block_config, "sizes"))
         self.input_size, self.output_size, self.block_config = input_size, output_size, tuple(block_config)
         shapes, width = [(input_size, initial_size)], initial_size
         for depth in block_config:

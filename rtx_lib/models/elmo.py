@@ -183,9 +183,8 @@ class ProjectedLSTM(nn.Module):
     ) -> None:
         super().__init__()
         expect_each(input_size=input_size, hidden_size=hidden_size, projection=projection)
-        for name, clip in (("cell_clip", cell_clip), ("projection_clip", projection_clip)):
-            if clip is not None and not clip > 0:
-                raise ValueError(f"{name} must be above 0 or None, got {clip}")
+        rule = "None or (0, inf]"
+        expect_each(cell_clip=(cell_clip, rule), projection_clip=(projection_clip, rule))
         self.input_size, self.hidden_size, self.output_size = input_size, hidden_size, projection
         self.cell_clip, self.projection_clip = (clip or math.inf for clip in (cell_clip, projection_clip))
         self.weight_ih_l0 = nn.Parameter(torch.empty(4 * hidden_size, input_size))

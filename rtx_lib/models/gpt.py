@@ -249,8 +249,7 @@ def language_loss(logits: Tensor, x: Tensor, real: Tensor | None = None, *, aver
     """
     expect_each(average=(average, AVERAGES))
     expect(logits, (*expect_ids(x, None).shape, "V"), "logits")
-    if x.shape[1] < 2:
-        raise ValueError(f"x must have at least 2 positions, of which the first predicts, got shape {tuple(x.shape)}")
+    expect_each(**{"positions of x": (x.shape[1], 2)})
     nll = F.cross_entropy(logits[:, :-1].transpose(1, 2), x[:, 1:].long(), reduction="none")  # (B, T - 1)
     counted = torch.ones_like(nll) if real is None else expect(real, x.shape, "real")[:, 1:].to(nll.dtype)
     axes = (0, 1) if average == "token" else (1,)

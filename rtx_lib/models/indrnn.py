@@ -234,7 +234,5 @@ def states_before(net: nn.Module, x: Tensor, state: object) -> Sequence[Tensor |
     """The state (B, N) from which each of the net's recurrences starts; ``ValueError`` if x or one does not fit."""
     units: list[Recurrence] = list(net.units)  # type: ignore[arg-type]
     expect(x, ("B", "T", int(net.input_size)), like=units[0].u)  # type: ignore[arg-type]
-    if net.training and units[0].norm and x.shape[0] * x.shape[1] < 2:
-        raise ValueError(f"x must hold at least 2 steps for batch statistics, got shape {tuple(x.shape)}")
     states: Sequence[Tensor] = expect_state(state, [(len(x), len(unit.u)) for unit in units], x)
     return states

@@ -112,6 +112,7 @@ class NeuralGPU(nn.Module):
     ) -> None:
         super().__init__()
         expect_each(vocabulary=vocabulary, output_size=output_size, width=width, channels=channels, layers=layers)
+        expect_each(dropout=(dropout, "[0, 1)"))
         self.output_size, self.width, self.dropout = output_size, width, dropout
         self.embedding = nn.Embedding(vocabulary, channels)
         self.input = nn.Linear(channels, channels)

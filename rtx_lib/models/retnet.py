@@ -174,15 +174,9 @@ class MultiScaleRetention(nn.Module):
     ) -> None:
         super().__init__()
         values = width if value_width is None else value_width
-        key_size = expect_heads(width, heads)
-        if isinstance(values, bool) or not isinstance(values, int) or values < 1 or values % heads:
-            raise ValueError(f"value_width must be at least 1 and a multiple of heads = {heads}, got {value_width}")
-        if key_size % 2:
-            raise ValueError(f"width must be an even multiple of heads = {heads}, got {width}")
-        expect_each(form=(form, FORMS))
-        if chunk is not None:
-            expect_each(chunk=chunk)
-        expect_each(eps=(eps, "[0, inf]"))
+        expect_heads(width, heads)
+        expect_each(value_width=(values, f"multiple of {heads}"), width=(width, f"multiple of {2 * heads}"))
+        expect_each(form=(form, FORMS), chunk=1 if chunk is None else chunk, eps=(eps, "[0, inf]"))
         self.input_size = self.output_size = width
         self.heads, self.form, self.chunk, self.eps = heads, form, chunk, eps
         self.q_proj, self.k_proj = (_linear(width, width, 2**-2.5) for _ in range(2))

@@ -152,10 +152,8 @@ class TCN(nn.Module):
         init: str = "effective",
     ) -> None:
         super().__init__()
-        if not isinstance(channels, Sequence) or not channels:
-            raise ValueError(f"channels must be a sequence of at least one size, got {channels!r}")
         expect_each(input_size=input_size, output_size=output_size, kernel_size=kernel_size)
-        expect_each(**{f"channels[{i}]": size for i, size in enumerate(channels)}, init=(init, INITS))
+        expect_each(channels=(channels, "sizes"), init=(init, INITS))
         self.input_size, self.output_size, self.channels = input_size, output_size, tuple(channels)
         self.kernel_size, self.init = kernel_size, init
         self.embedding = self._table(vocabulary, embedding_size, embedding_dropout, tied)

@@ -224,7 +224,7 @@ class TransformerXL(nn.Module):
         expect_each(input_size=input_size, output_size=output_size, layers=layers)
         self.input_size, self.output_size, self.width = input_size, output_size, width
         self.memory, self.same_length, self.clamp = memory, same_length, clamp
-        self._expect_settings()
+        expect_each(memory=(memory, int(same_length)))  # with same_length, one position at least
         each = self.attentions(heads, layers, dropout=dropout, **attention)
         self.blocks = nn.ModuleList(TransformerXLBlock(a, inner=inner, norm=norm, dropout=dropout) for a in each)
         self.encoding = Sinusoidal(width, layout="halves")
@@ -254,7 +254,7 @@ class TransformerXL(nn.Module):
 
     def encode(self, x: Tensor, state: Memory | None = None) -> tuple[Tensor, Memory | None]:
         """What the readout reads, (B, T, D), and the state that continues x: the memories, or None without memory."""
-        self._expect_settings()
+        expect_each(memory=(self.memory, int(self.same_length)))
         h = self.dropout(self.embed(x))
         before = expect_state(state, self.state_shapes(len(h)), h)
         positions = self.positions(h, keys=before[0].shape[1] + h.shape[1])
@@ -295,11 +295,6 @@ class TransformerXL(nn.Module):
                 parameter.normal_(1, 0.02)
             else:
                 parameter.normal_(0, 0.01 if "projections" in name else 0.02)
-
-    def _expect_settings(self) -> None:
-        if isinstance(self.memory, bool) or not isinstance(self.memory, int) or self.memory < self.same_length:
-            least = f"{int(self.same_length)} on{' with same_length' if self.same_length else ''}"
-            raise ValueError(f"memory must be a whole number from {least}, got {self.memory!r}")
 
 
 def _normal(*shape: int) -> nn.Parameter:

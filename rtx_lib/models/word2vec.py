@@ -208,10 +208,7 @@ class Word2Vec(nn.Module):
     def _expect_pair(self, x: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         words, others = expect_tuple(x, 2, "(words, others)", "x")
         expect_ids(words, self.vocabulary, "words")
-        expect_ids(others, self.vocabulary, "others")
-        if len(words) != len(others):
-            sizes = f"{tuple(words.shape)} and {tuple(others.shape)}"
-            raise ValueError(f"words and others must be of one batch, got shapes {sizes}")
+        expect(expect_ids(others, self.vocabulary, "others"), (len(words), "J"), "others")
         return words, others
 
 
@@ -247,9 +244,7 @@ def fit_word2vec(
     ArithmeticError
         As soon as a loss is not finite: without a limit, batches may be too large for the rate.
     """
-    for name, value in (("lr", lr), ("limit", limit)):
-        if value is not None and not value > 0:
-            raise ValueError(f"{name} must be above 0, got {value}")
+    expect_each(lr=(lr, "(0, inf]"), limit=(limit, "None or (0, inf]"))
     curve: list[tuple[float, float]] = []
     for done, (words, others), y in batches:
         x, y = (words.to(model.inputs.device), others.to(model.inputs.device)), y.to(model.inputs)

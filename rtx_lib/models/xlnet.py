@@ -25,12 +25,21 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.layers.attention import attend, causal_mask
-from rtx_lib.layers.blocks import ACTIVATIONS
 from rtx_lib.layers.embedding import readout_layer, table
 from rtx_lib.layers.official import joined, load_official, reads_official, renamed
 from rtx_lib.layers.positions import Sinusoidal, distance_scores
 from rtx_lib.models.transformer_xl import RelativeAttention, TransformerXLBlock
-from rtx_lib.shapes import at_hand, expect, expect_each, expect_fits, expect_ids, expect_no_state, expect_state
+from rtx_lib.shapes import (
+    at_hand,
+    expect,
+    expect_each,
+    expect_fits,
+    expect_ids,
+    expect_like,
+    expect_no_state,
+    expect_state,
+    expect_tuple,
+)
 
 # What the model continues from: the last inputs of each layer's content stream, (B, M, D).
 Memory = tuple[Tensor, ...]
@@ -141,11 +150,9 @@ class XLNet(nn.Module):
         **attention: Any,
     ) -> None:
         super().__init__()
-        expect_each(vocabulary=vocabulary, width=width, heads=heads, layers=layers)
-        expect_each(activation=(activation, sorted(ACTIVATIONS)))
+        expect_each(vocabulary=vocabulary, layers=layers, memory=(memory, 0))
         self.input_size = self.output_size = vocabulary
         self.width, self.memory, self.clamp = width, memory, clamp
-        self._expect_settings()
         attentions = [TwoStreamAttention(width, heads, dropout=dropout, **attention) for _ in range(layers)]
         blocks: list[Any] = [TransformerXLBlock(each, inner=inner, norm="post", dropout=dropout) for each in attentions]
         for block in blocks:
@@ -221,11 +228,10 @@ class XLNet(nn.Module):
         more
             For :meth:`encodings`.
         """
-        self._expect_settings()
+        expect_each(memory=(self.memory, 0))
         batch, length = (ids := expect_ids(ids, self.input_size, "ids").long()).shape
         expect_fits("seen", seen, (batch, length, length))
-        if segments is not None:
-            expect(segments, ids.shape, "segments", like=ids)
+        expect_like(ids, segments=(segments, ids.shape), targets=(targets, (batch, "N")))
         h, places = self.embedding(ids), torch.arange(length, device=ids.device).expand(batch, -1)
         memories = expect_state(state, len(self.blocks) * [(batch, "M", self.width)], h)
         past = memories[0].shape[1]  # M
@@ -234,7 +240,6 @@ class XLNet(nn.Module):
         seen = seen.expand(batch, length, length)
         mask = seen | torch.eye(length, dtype=torch.bool, device=ids.device)
         if targets is not None:
-            expect(targets, (batch, "N"), "targets", like=ids)
             if at_hand(targets) and len(bad := targets[(targets < -1) | (targets > length)]):
                 raise ValueError(f"targets must be positions from 0 to {length}, or -1 for none, got {int(bad[0])}")
             places = torch.cat([places, targets], dim=1)  # (B, T + N)
@@ -274,9 +279,6 @@ class XLNet(nn.Module):
         """M + T, ..., 1 - T, none beyond the clamp."""
         distances = torch.arange(past + length, -length, -1, device=self.w.device)
         return distances.clamp(-self.clamp, self.clamp) if self.clamp > 0 else distances
-
-    def _expect_settings(self) -> None:
-        expect_each(memory=(self.memory, 0))
 
 
 # What Hugging Face's names are here.
@@ -320,8 +322,7 @@ class TwoWayXLNet(XLNet):
 
     def remember(self, memory: Tensor, content: Tensor) -> Tensor:
         """The last ``memory`` positions of [memory; content[:reuse]], from which no gradient goes back."""
-        if self.reuse is not None:
-            expect_each(reuse=self.reuse)
+        expect_each(reuse=1 if self.reuse is None else self.reuse)
         return super().remember(memory, content[:, : self.reuse])
 
     def encodings(self, past: int, length: int, backwards: Tensor | None = None) -> Tensor:
@@ -374,9 +375,7 @@ class XLNetClassifier(nn.Module):
     def forward(self, x: tuple[Tensor, Tensor], state: None = None) -> tuple[Tensor, None]:
         """Map the pair of ids and segments, both (B, T), to logits (B, 1, classes); there is no state."""
         expect_no_state(state)
-        if not isinstance(x, tuple) or len(x) != 2:
-            raise ValueError(f"x must be the pair (ids, segments), got {type(x).__name__}")
-        ids, segments = x
+        ids, segments = expect_tuple(x, 2, "(ids, segments)", "x")
         real = expect(segments, expect_ids(ids, self.input_size, "ids").shape, "segments") != PADDING
         h, _, _ = self.model.encode(ids, seen=real[:, None], segments=segments)
         return self.readout(self.dropout(self.summary(h[:, -1:]).tanh())), None

@@ -45,7 +45,7 @@ from rtx_lib.kernels.xlstm import FORGET, FORMS, State, mlstm, slstm
 from rtx_lib.layers.blocks import undrawn
 from rtx_lib.layers.official import joined, load_official, reads_official, renamed
 from rtx_lib.layers.short_convolution import ShortConvolution
-from rtx_lib.shapes import Shapes, expect, expect_each, expect_state
+from rtx_lib.shapes import Shapes, expect, expect_each, expect_heads, expect_state
 
 
 class SLSTM(nn.Module):
@@ -79,8 +79,9 @@ class SLSTM(nn.Module):
         blocks: int = 1,
     ) -> None:
         super().__init__()
-        size = _expect_head(width, heads)
+        size = expect_heads(width, heads)
         expect_each(forget=(forget, FORGET), blocks=blocks, block=(block, f"[0, {blocks})"))
+        expect_each(heads=(heads, f"[1, {width // 2}]"))
         self.input_size = self.output_size = width
         self.heads, self.forget = heads, forget
         self.conv = None if kernel_size is None else ShortConvolution(width, kernel_size)
@@ -164,12 +165,9 @@ class MLSTM(nn.Module):
         super().__init__()
         expect_each(width=width, block_size=block_size, blocks=blocks, chunk=1 if chunk is None else chunk)
         inner = round(expand * width)
-        if inner < 1:
-            raise ValueError(f"expand must leave at least 1 of width = {width}, got {expand}")
-        _expect_head(inner, heads, f"round(expand * width) = {inner}")
-        if inner % block_size:
-            raise ValueError(f"block_size must divide round(expand * width) = {inner}, got {block_size}")
-        expect_each(form=(form, FORMS), eps=(eps, "[0, inf]"))
+        expect_each(expand=(expand, f"({0.5 / width}, inf)"), heads=(heads, f"divisor of {inner}"))
+        expect_each(block_size=(block_size, f"divisor of {inner}"), form=(form, FORMS), eps=(eps, "[0, inf]"))
+        expect_each(heads=(heads, f"[1, {inner // 2}]"))  # the norm of a head needs 2 numbers
         self.input_size = self.output_size = width
         self.heads, self.inner, self.form, self.eps, self.chunk = heads, inner, form, eps, chunk
         self.up = undrawn(nn.Linear, width, 2 * inner, bias=bias)
@@ -264,12 +262,3 @@ class HeadNorm(nn.Module):
 def blockwise(x: Tensor, weight: Tensor) -> Tensor:
     """A block-diagonal linear map with weight (N, O, I), of x (B, T, N I) to (B, T, N, O)."""
     return torch.einsum("btni,noi->btno", x.unflatten(2, (len(weight), -1)), weight)
-
-
-def _expect_head(width: int, heads: int, name: str = "width") -> int:
-    """The width of a head, if heads divide the width and leave 2 at least."""
-    expect_each(width=width, heads=heads)
-    if width % heads or width < 2 * heads:
-        name = name if "=" in name else f"{name} = {width}"
-        raise ValueError(f"heads must divide {name} and leave at least 2 to each, got {heads}")
-    return width // heads

@@ -68,9 +68,8 @@ class Masking:
         most: int | None = None,
         replace: tuple[float, float, float] = (0.8, 0.1, 0.1),
     ) -> None:
-        expect_each(most=1 if most is None else most)
+        expect_each(most=1 if most is None else most, share=(share, "(0, 1]"))
         expect_ids(torch.tensor([[mask, *special]]), size, "mask and special")
-        expect_each(share=(share, "(0, 1]"))
         if len(replace) != 3 or min(replace) < 0 or abs(sum(replace) - 1) > 1e-9:
             raise ValueError(f"replace must be three shares, of at least 0 and 1 together, got {tuple(replace)}")
         self.size, self.mask, self.special = size, mask, frozenset((PAD, *special))

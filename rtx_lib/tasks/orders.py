@@ -44,8 +44,7 @@ def rank_in_windows(rank: Tensor, length: int) -> Tensor:
     """
     rank_of(rank)
     window = rank.shape[1]
-    if length % window:
-        raise ValueError(f"length must be a multiple of the window, {window}, got {length}")
+    expect_each(length=(length, f"multiple of {window}"))
     return (torch.arange(0, length, window)[:, None] + rank[:, None]).flatten(1)
 
 
@@ -127,9 +126,8 @@ def draw_spans(
         each turn instead of the next one, and so may cut a word. True is what was meant: n words, or as many of them
         as do not exceed `count`.
     """
-    expect_each(count=count, longest=longest, share=share)
     length, missing = len(expect(starts, "T", "starts")), count
-    expect_each(count=(count, f"[1, {length}]"))
+    expect_each(longest=longest, share=share, count=(count, f"[1, {length}]"))
     odds = 1 / torch.arange(1, longest + 1, dtype=torch.float64)
     words = starts.nonzero()[:, 0].tolist()
     chosen, at = torch.zeros(length, dtype=torch.bool), 0

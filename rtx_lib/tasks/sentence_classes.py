@@ -81,9 +81,8 @@ class SentenceClasses:
         expect_each(source=(source, LABELLED))
         self.classes = CLASSES[source]
         self.output_size = len(self.classes)
-        expect_each(seed=(seed, 0), length=(length, 3))
-        if labels is not None:
-            expect_each(labels=(labels, self.output_size))
+        least = self.output_size if labels is None else labels
+        expect_each(seed=(seed, 0), length=(length, 3), labels=(least, self.output_size))
         self.source, self.labels, self.seed, self.framed, self.length = source, labels, seed, framed, length
         self.name = f"classes-{source}" + ("" if labels is None else f"-{labels}-of-{seed}")
         texts = labelled(source)

@@ -29,6 +29,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from rtx_lib.shapes import expect_each
+
 PRECISIONS = ("no", "bf16")
 """What ``--mixed-precision`` of ``accelerate`` may be here; parameters stay as they are. fp16 would leave out steps."""
 
@@ -181,8 +183,7 @@ def join(device: str | None = None, precision: str | None = None) -> Processes:
     """
     launched = "ACCELERATE_MIXED_PRECISION" in os.environ or int(os.environ.get("WORLD_SIZE", 1)) > 1
     precision = precision or os.environ.get("ACCELERATE_MIXED_PRECISION", "no")
-    if precision not in PRECISIONS:
-        raise ValueError(f"precision must be one of {', '.join(PRECISIONS)}, got {precision!r}")
+    expect_each(precision=(precision, PRECISIONS))
     if precision == "no" and not launched:
         return Processes(device=device or "cpu")
     try:

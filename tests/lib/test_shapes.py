@@ -7,15 +7,15 @@ from torch import nn, tensor
 from rtx_lib.shapes import (
     at_hand,
     expect,
-    expect_choice,
+    expect_each,
     expect_fits,
     expect_floats,
     expect_heads,
     expect_ids,
+    expect_like,
+    expect_no_state,
     expect_pair,
     expect_sentences,
-    expect_share,
-    expect_sizes,
     expect_state,
     expect_tuple,
 )
@@ -43,9 +43,9 @@ def test_what_may_come_in_comes_out():
     assert expect_floats(X, "B T D") is X and expect_floats(X + 0j, "B T D", complex=True).is_complex()
     expect_fits("mask", None, (2, 3))
     expect_fits("mask", torch.ones(1, 3, dtype=torch.bool), (2, 3))
-    expect_sizes(width=1, layers=10**9)
-    expect_choice("kind", None, ["a", None])
-    expect_share(dropout=0)
+    expect_each(width=1, layers=10**9, length=(3, 3), kind=(None, ["a", None]), heads=(2, "divisor of 6"))
+    expect_each(dropout=(0, "[0, 1)"), keep=(1, "(0, 1]"), limit=(None, "None or (0, inf)"), size=(6, "multiple of 2"))
+    expect_each(channels=([3, 1], "sizes"), filters=(((1, 2), [3, 4]), "pairs of sizes"), bias=(-1e9, "(-inf, inf)"))
     assert expect_heads(6, 2) == 3 and at_hand(X) and not at_hand(META)
 
 
@@ -87,14 +87,33 @@ REFUSED = {
     r"mask must be broadcastable to \(2, 3\), got shape \(2, 2\)": lambda: expect_fits(
         "mask", torch.ones(2, 2, dtype=torch.bool), (2, 3)
     ),
-    "layers must be at least 1, got 0": lambda: expect_sizes(width=1, layers=0),
-    "width must be at least 1, got True": lambda: expect_sizes(width=True),
-    "width must be at least 1, got 2.0": lambda: expect_sizes(width=2.0),
-    r"kind must be one of \['a', 'b'\], got 'c'": lambda: expect_choice("kind", "c", ["a", "b"]),
-    "dropout must be from 0 to below 1, got 1$": lambda: expect_share(dropout=1),
-    "dropout must be from 0 to below 1, got -0.1": lambda: expect_share(dropout=-0.1),
-    "heads must divide width = 6, got 4": lambda: expect_heads(6, 4),
-    "heads must be at least 1, got 0": lambda: expect_heads(6, 0),
+    "layers must be at least 1, got 0": lambda: expect_each(width=1, layers=0),
+    "width must be at least 1, got True": lambda: expect_each(width=True),
+    "width must be at least 1, got 2.0": lambda: expect_each(width=2.0),
+    "length must be at least 3, got 2": lambda: expect_each(length=(2, 3)),
+    r"kind must be one of \['a', 'b'\], got 'c'": lambda: expect_each(kind=("c", ["a", "b"])),
+    "dropout must be at least 0 and below 1, got 1$": lambda: expect_each(dropout=(1, "[0, 1)")),
+    "dropout must be at least 0 and below 1, got -0.1": lambda: expect_each(dropout=(-0.1, "[0, 1)")),
+    "dropout must be at least 0 and below 1, got nan": lambda: expect_each(dropout=(float("nan"), "[0, 1)")),
+    "dropout must be at least 0 and below 1, got None": lambda: expect_each(dropout=(None, "[0, 1)")),
+    "share must be above 0 and at most 1, got 0": lambda: expect_each(share=(0, "(0, 1]")),
+    "limit must be above 0 or None, got 0": lambda: expect_each(limit=(0, "None or (0, inf]")),
+    "limit must be above 0 and finite, got inf": lambda: expect_each(limit=(float("inf"), "(0, inf)")),
+    "width must be a multiple of 2, got 3": lambda: expect_each(width=(3, "multiple of 2")),
+    "heads must be a divisor of 6, got 4": lambda: expect_heads(6, 4),
+    "heads must be a divisor of 6, got 0": lambda: expect_heads(6, 0),
+    r"channels must be a sequence of sizes, with one at least, got \[\]": lambda: expect_each(channels=([], "sizes")),
+    r"channels must be a sequence of sizes, .* got \[3, 0\]": lambda: expect_each(channels=([3, 0], "sizes")),
+    r"filters must be a sequence of pairs of sizes, .* got \[\(1,\)\]": lambda: expect_each(
+        filters=([(1,)], "pairs of sizes")
+    ),
+    "state must be None, a text is read as a whole, got tuple": lambda: expect_no_state(()),
+    r"k must have shape \(2, 3, 5\), got \(2, 3, 4\)": lambda: expect_like(X, k=(X, (2, 3, 5))),
+    r"v must have shape \(2, 3, V\), got \(2, 0, 4\)": lambda: expect_like(
+        X, k=(X, (2, "S", 4)), v=(X[:, :0], (2, "S", "V"))
+    ),
+    "k must be of torch.float32, as the input is, got torch.float64": lambda: expect_like(X, k=(X.double(), X.shape)),
+    r"state\[0\] must be of torch.bool": lambda: expect_state((X,), {"real": (2, 3, 4, torch.bool)}, X),
 }
 
 
