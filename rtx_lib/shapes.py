@@ -11,14 +11,13 @@ import torch
 from torch import Tensor, nn
 
 Shape = Sequence[int | str]
+Sizes = str | Shape  # "B T D", or numbers among the letters
 Form = Any  # a shape as a tuple; or forms by their names in a dict, or in a list
 Shapes = dict[str, tuple[int | str, ...]]
 """Of the tensors of a state, by their names: what a model's ``state_shapes(batch)`` declares."""
 
 
-def expect(
-    x: object, shape: str | Shape, name: str = "x", *, like: Tensor | None = None, exact: bool = False
-) -> Tensor:
+def expect(x: object, shape: Sizes, name: str = "x", *, like: Tensor | None = None, exact: bool = False) -> Tensor:
     """x itself, if it is a tensor of this shape, and of the device and dtype of ``like``.
 
     Parameters
@@ -46,7 +45,7 @@ def expect(
     return x
 
 
-def expect_floats(x: object, shape: str | Shape, name: str = "x", *, complex: bool = False) -> Tensor:
+def expect_floats(x: object, shape: Sizes, name: str = "x", *, complex: bool = False) -> Tensor:
     """x itself, if it is a tensor of this shape that holds floats, or also ``complex`` numbers."""
     found = expect(x, shape, name)
     if not (found.is_floating_point() or (complex and found.is_complex())):
@@ -77,15 +76,12 @@ def expect_pair(x: object, vocabulary: int, state: object) -> tuple[Tensor | Non
     """
     source, target = expect_tuple(x, 2, "(source, target_in)", "x")
     expect_ids(target, vocabulary, "target_in")
-    if state is None and isinstance(source, Tensor) and source.shape[:1] != target.shape[:1]:
-        sizes = f"{tuple(source.shape)} and {tuple(target.shape)}"
-        raise ValueError(f"source and target_in must be of one batch, got shapes {sizes}")
+    if state is None:
+        expect(source, (len(target), "S"), "source")
     return source, target
 
 
-def expect_sentences(
-    x: object, vocabulary: int, name: str = "source", padding: int | None = 0
-) -> tuple[Tensor, Tensor]:
+def expect_sentences(x: object, vocabulary: int, name: str, padding: int | None = 0) -> tuple[Tensor, Tensor]:
     """The ids (B, S) and where words are (B, S), if each row holds words, one at least, and then padding, if any."""
     ids = expect_ids(x, vocabulary, name)
     real = torch.ones_like(ids, dtype=torch.bool) if padding is None else ids != padding
@@ -131,16 +127,14 @@ def _zeros(shapes: Form, x: Tensor) -> Any:
 
 def _expect_form(state: object, shapes: Form, x: Tensor, name: str, sizes: dict[Any, Any]) -> Any:
     if isinstance(shapes, tuple):
-        return _expect_bound(state, shapes, x, name, sizes)
+        return _expect_bound(state, shapes, x, name, sizes, False)
     names = f"({', '.join(shapes)})" if isinstance(shapes, dict) else ""
     parts = list(shapes.values()) if isinstance(shapes, dict) else shapes
     entries = enumerate(expect_tuple(state, len(parts), names, name))
     return tuple(_expect_form(entry, parts[i], x, f"{name}[{i}]", sizes) for i, entry in entries)
 
 
-def _expect_bound(
-    found: object, shape: Shape, x: Tensor, name: str, sizes: dict[Any, Any], exact: bool = False
-) -> Tensor:
+def _expect_bound(found: object, shape: Shape, x: Tensor, name: str, sizes: dict[Any, Any], exact: bool) -> Tensor:
     """A tensor of the shape, whose letters are bound; of x's type and device, or of the type that the shape ends in."""
     if own := isinstance(shape[-1], torch.dtype):
         x, shape = x.new_empty(0, dtype=shape[-1]), shape[:-1]
@@ -155,23 +149,25 @@ def expect_no_state(state: object, why: str = "a text is read as a whole") -> No
         raise ValueError(f"state must be None, {why}, got {type(state).__name__}")
 
 
-def expect_like(x: Tensor, /, *, exact: bool = True, **others: tuple[object, Shape]) -> None:
-    """Every other tensor, if it is given, has its shape, and x's type and device; a letter stands for one size."""
+def expect_like(x: Tensor, /, *, exact: bool = True, optional: bool = False, **others: tuple[object, Shape]) -> None:
+    """Every other tensor, None only if ``optional``, has its shape and x's type; a letter stands for one size."""
     sizes: dict[Any, Any] = {}
     for name, (other, shape) in others.items():
-        if other is not None:
+        if other is not None or not optional:
             _expect_bound(other, shape, x, name, sizes, exact)
 
 
-def expect_fits(name: str, value: object, shape: tuple[int, ...], kind: str = "bool") -> None:
+def expect_fits(name: str, value: Any, shape: tuple[int, ...], kind: str = "bool") -> None:
     """Raise ``ValueError`` unless a mask (bool) or bias (float) is None or can be expanded to the shape."""
     if value is None:
         return
-    if not isinstance(value, Tensor):
-        raise ValueError(f"{name} must be a {kind} tensor, got {type(value).__name__}")
-    if value.dtype != torch.bool if kind == "bool" else not value.is_floating_point():
+    if not isinstance(value, Tensor) or (
+        value.dtype != torch.bool if kind == "bool" else not value.is_floating_point()
+    ):
         meaning = ", True = may attend" if kind == "bool" else ""
-        raise ValueError(f"{name} must be a {kind} tensor{meaning}, got {value.dtype}")
+        raise ValueError(
+            f"{name} must be a {kind} tensor{meaning}, got {getattr(value, 'dtype', type(value).__name__)}"
+        )
     sizes = zip(reversed(value.shape), reversed(shape), strict=False)
     if value.ndim > len(shape) or any(size not in (1, full) for size, full in sizes):
         raise ValueError(f"{name} must be broadcastable to {shape}, got shape {tuple(value.shape)}")
@@ -180,9 +176,9 @@ def expect_fits(name: str, value: object, shape: tuple[int, ...], kind: str = "b
 def expect_each(**given: Any) -> None:
     """Every argument keeps its rule: a whole number is at least 1, a pair is a value and what is allowed for it.
 
-    That is, for a whole number, the least, ``"multiple of 2"`` or ``"divisor of 6"``; for any number an interval, as
-    ``"[0, 1)"`` or ``"None or (0, inf)"``; for a sequence ``"sizes"`` or ``"pairs of sizes"``, not empty; for a
-    name the choices.
+    That is, for a whole number, the least, ``"odd"``, ``"multiple of 2"`` or ``"divisor of 6"``; for any number an
+    interval, as ``"[0, 1)"`` or ``"None or (0, inf)"``; for a sequence ``"sizes"`` or ``"pairs of sizes"``, not empty;
+    for a name the choices.
     """
     for name, entry in given.items():
         value, rule = entry if isinstance(entry, tuple) else (entry, 1)
@@ -202,6 +198,8 @@ def _kept(value: Any, rule: Any) -> tuple[bool, str]:
         pairs = parts if rule.startswith("pairs") else [(part, part) for part in parts]
         sizes = all(isinstance(pair, Sequence) and len(pair) == 2 and all(map(_is_size, pair)) for pair in pairs)
         return sizes and len(parts) > 0, f"a sequence of {rule}, with one at least"
+    if rule == "odd":
+        return _is_size(value) and value % 2 == 1, rule
     kind, _, number = rule.partition(" of ")
     if kind in ("multiple", "divisor"):
         rest = (lambda size: size % int(number)) if kind == "multiple" else (lambda size: int(number) % size)
@@ -217,11 +215,11 @@ def _is_within(value: Any, rule: str) -> tuple[bool, str]:
     """Whether the number is in the interval, or None where that is allowed, and what is, in words."""
     interval = rule.removeprefix("None or ")
     optional = interval != rule
-    low, high = map(float, interval[1:-1].split(", "))
-    closed, ends = interval[0] == "[", interval[-1] == "]"
-    words = [f"{'at least' if closed else 'above'} {low:g}"] if low > -math.inf else []
+    least, most = interval[1:-1].split(", ")
+    low, high, closed, ends = float(least), float(most), interval[0] == "[", interval[-1] == "]"
+    words = [f"{'at least' if closed else 'above'} {least}"] if low > -math.inf else []
     if high < math.inf or not ends:
-        words.append("finite" if high == math.inf else f"{'at most' if ends else 'below'} {high:g}")
+        words.append("finite" if high == math.inf else f"{'at most' if ends else 'below'} {most}")
     told = " and ".join(words) + (" or None" if optional else "")
     if value is None:
         return optional, told

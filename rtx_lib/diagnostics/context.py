@@ -205,8 +205,6 @@ def _remembering(model: nn.Module, memory: int | None) -> Iterator[None]:
     if memory is None:
         yield
         return
-    if not hasattr(model, "memory"):
-        raise ValueError(f"model must have an attribute memory, got {type(model).__name__} without")
     expect_each(memory=(memory, 0))
     before = model.memory
     model.memory = memory  # type: ignore[assignment]

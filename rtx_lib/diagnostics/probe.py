@@ -23,8 +23,7 @@ def linear_probe(states: Tensor, target: Tensor) -> float:
     target
         (T,), the number to guess at each step, the same in all sequences.
     """
-    if len(expect(states, "B T D", "states")) < 2:
-        raise ValueError("states must be of at least 2 sequences, got 1")
+    expect_each(**{"sequences of states": (len(expect(states, "B T D", "states")), 2)})
     expect(target, states.shape[1:2], "target")
     states = states.detach().cpu().double()
     states = torch.cat([states, torch.ones_like(states[..., :1])], dim=-1)  # and a bias

@@ -43,6 +43,5 @@ def check_backend(backend: str, x: Tensor, name: str) -> None:
         from .triton_kernels import INTERPRETED
 
         if not INTERPRETED:
-            raise ValueError(
-                f"{name} must be on a GPU for backend 'triton' (or TRITON_INTERPRET=1 set), got {x.device}"
-            )
+            where = "on a GPU for backend 'triton' (or TRITON_INTERPRET=1 set)"
+            raise ValueError(f"{name} must be {where}, got {x.device}")

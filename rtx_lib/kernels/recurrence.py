@@ -128,4 +128,4 @@ def _choose(z: Tensor) -> tuple[str, str]:
 
 def _check(z: Tensor, u: Tensor | None, h0: Tensor | None) -> None:
     batch, _, neurons = expect_floats(z, "B T N", "z").shape
-    expect_like(z, u=(u, (neurons,)), h0=(h0, (batch, neurons)))
+    expect_like(z, optional=True, u=(u, (neurons,)), h0=(h0, (batch, neurons)))

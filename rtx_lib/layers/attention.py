@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.shapes import expect, expect_each, expect_fits, expect_heads, expect_like, expect_state
+from rtx_lib.shapes import expect, expect_each, expect_fits, expect_like, expect_state
 
 from .stacking import draw_uniform, watched
 
@@ -195,8 +195,7 @@ class MultiHeadAttention(nn.Module):
         self, width: int, heads: int, *, bias: bool = True, dropout: float = 0.0, positions: Any = None
     ) -> None:
         super().__init__()
-        expect_heads(width, heads)
-        expect_each(dropout=(dropout, "[0, 1)"))
+        expect_each(width=width, heads=(heads, f"divisor of {width}"), dropout=(dropout, "[0, 1)"))
         self.width, self.heads, self.dropout, self.positions = width, heads, dropout, positions
         self.in_proj_weight = nn.Parameter(torch.empty(3 * width, width))
         self.in_proj_bias = nn.Parameter(torch.zeros(3 * width)) if bias else None
@@ -260,7 +259,7 @@ class MultiHeadAttention(nn.Module):
     def _expect(self, x: Tensor, memory: Tensor | None, mask: Tensor | None, causal: bool, cache: Any) -> int:
         """How many positions stand before x (M), if all of it fits."""
         expect(x, ("B", "T", self.width), like=self.in_proj_weight)
-        expect_like(x, exact=False, memory=(memory, (len(x), "S", self.width)))
+        expect_like(x, exact=False, optional=True, memory=(memory, (len(x), "S", self.width)))
         if memory is not None and causal:
             raise ValueError("causal must be False in cross-attention, whose keys have their own time, got True")
         if cache is not None:

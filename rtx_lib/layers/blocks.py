@@ -97,8 +97,7 @@ class SampleStdNorm(nn.Module):
 
     def __init__(self, width: int, eps: float = 1e-6, *, bias: bool = True) -> None:
         super().__init__()
-        if width < 2:
-            raise ValueError(f"width must be at least 2, got {width}")
+        expect_each(width=(width, 2))
         self.eps = eps
         self.weight = nn.Parameter(torch.ones(width))
         self.bias = nn.Parameter(torch.zeros(width)) if bias else None

@@ -282,10 +282,10 @@ class GRU(nn.RNNBase):
         update: str = "keeps",
         backend: str = "loop",
     ) -> None:
-        expect_each(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers, backend=(backend, BACKENDS))
+        expect_each(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
         expect_each(reset=(reset, ("after", "before")), update=(update, ("keeps", "replaces")))
-        if backend == "torch" and reset == "before":
-            raise ValueError("backend must be 'loop' with reset='before', for which torch has no kernel; got 'torch'")
+        # Torch has no kernel for a reset before the map.
+        expect_each(backend=(backend, BACKENDS if reset == "after" else ["loop"]))
         super().__init__("GRU", input_size, hidden_size, num_layers, batch_first=True, bidirectional=bidirectional)
         self.reset, self.update, self.backend = reset, update, backend
         self.output_size = hidden_size * (1 + bidirectional)
@@ -356,8 +356,6 @@ class Readout(nn.Module):
         """Map x (B, T, D_in), or ids (B, T), to y (B, T, output_size) and the core's state."""
         if self.embedding is not None:
             x = self.embedding(expect_ids(x, self.embedding.num_embeddings))
-        elif isinstance(x, Tensor) and not torch.is_floating_point(x):  # what is no tensor is for the core to refuse
-            raise ValueError(f"x must hold floats because no vocabulary was given, got {x.dtype}")
         h, state = self.core(x, state)
         return self.linear(h), state
 

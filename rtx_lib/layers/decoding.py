@@ -41,8 +41,7 @@ def greedy(model: Model, source: Tensor, *, start: int, end: int, max_length: in
     ids = torch.full((len(source), 1), start, device=source.device)
     ended, state = ids.new_zeros(len(source), dtype=torch.bool), None
     for _ in range(max_length):
-        logits, state = _read(model, source, ids, state)
-        _expect_known(end, logits)
+        logits, state = _read(model, source, ids, state, end)
         chosen = logits.argmax(-1).masked_fill(ended, PAD)  # (B,)
         ids = torch.cat([ids, chosen.unsqueeze(1)], dim=1)
         ended = ended | (chosen == end)
@@ -88,8 +87,7 @@ def beam_search(
     _expect_search(source, start=(start, 0), end=(end, 0), max_length=max_length, **rules)
     batch, device = len(source), source.device
     ids = torch.full((batch, 1), start, device=device)
-    logits, state = _read(model, source, ids, None)
-    _expect_known(end, logits)
+    logits, state = _read(model, source, ids, None, end)
     # From here on every sentence has `beams` rows, its beginnings. A row with log-probability -inf is empty;
     # at first all rows but one are.
     source, ids, logits = (each.repeat_interleave(beams, dim=0) for each in (source, ids, logits))
@@ -103,7 +101,7 @@ def beam_search(
 
     for length in range(1, max_length + 1):
         if length > 1:
-            logits, state = _read(model, source, ids, state)
+            logits, state = _read(model, source, ids, state, end)
         vocabulary = logits.shape[-1]
         extended = log_p.unsqueeze(-1) + logits.log_softmax(-1).view(batch, beams, vocabulary)
         log_p, index = _largest(extended.flatten(1), beams)  # (B, beams)
@@ -171,10 +169,11 @@ def sample(
     return ids
 
 
-def _read(model: Model, source: Tensor, ids: Tensor, state: Any) -> tuple[Tensor, Any]:
-    """The logits (B, V) of the next symbol, and the state."""
+def _read(model: Model, source: Tensor, ids: Tensor, state: Any, end: int) -> tuple[Tensor, Any]:
+    """The logits (B, V) of the next symbol, of which ``end`` is one, and the state."""
     x = (source, ids) if state is None else (None, ids[:, -1:])
     logits, state = model(x, state)
+    expect_each(end=(end, f"[0, {logits.shape[-1]})"))
     return logits[:, -1], state
 
 
@@ -199,8 +198,3 @@ def _expect_search(source: object, **rules: Any) -> None:
         got = f"shape {tuple(source.shape)}" if isinstance(source, Tensor) else type(source).__name__
         raise ValueError(f"source must be a tensor with at least one sentence, got {got}")
     expect_each(**rules)
-
-
-def _expect_known(end: int, logits: Tensor) -> None:
-    if end >= logits.shape[-1]:
-        raise ValueError(f"end must be below the vocabulary's size {logits.shape[-1]}, got {end}")

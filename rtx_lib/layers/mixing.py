@@ -90,8 +90,7 @@ class MixerStack(nn.Module):
         vocabulary: int | None = None,
     ) -> None:
         super().__init__()
-        expect_each(input_size=input_size, output_size=output_size, width=width, layers=layers)
-        expect_each(kernel_size=1 if kernel_size is None else kernel_size, mlp=(mlp, "[0, inf)"))
+        expect_each(layers=layers, kernel_size=1 if kernel_size is None else kernel_size, mlp=(mlp, "[0, inf)"))
         self.input_size, self.output_size, self.width = input_size, output_size, width
         self.embedding = input_layer(input_size, width, vocabulary=vocabulary)
         self.mixers = nn.ModuleList(mixer(width) for _ in range(layers))

@@ -86,7 +86,6 @@ class BERTEncoder(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        expect_each(vocabulary=vocabulary, width=width, length=length, segments=segments)
         expect_each(activation=(activation, list(GELU)), direction=(direction, DIRECTIONS))
         self.input_size, self.output_size, self.heads, self.direction = vocabulary, width, heads, direction
         norm = partial(nn.LayerNorm, eps=EPS)

@@ -164,7 +164,7 @@ class ByteNet(nn.Module):
 
         z is 0 behind the positions over which a sentence is unfolded.
         """
-        source, real = expect_sentences(source, self.input_size)
+        source, real = expect_sentences(source, self.input_size, "source")
         more = math.ceil(self.unfold * source.shape[1]) - source.shape[1]
         x = F.pad(self.source_embedding(source) * real.unsqueeze(-1), (0, 0, 0, more))
         position = torch.arange(x.shape[1], device=x.device)

@@ -83,8 +83,8 @@ class BidirectionalLM(nn.Module):
         backend: str = "loop",
     ) -> None:
         super().__init__()
-        expect_each(vocabulary=vocabulary, width=width, layers=layers)
-        expect_each(backend=(backend, BACKENDS if hidden_size is None else BACKENDS[:1]))
+        backends = BACKENDS if hidden_size is None else ["loop"]
+        expect_each(vocabulary=vocabulary, width=width, layers=layers, backend=(backend, backends))
         clips = {"cell_clip": cell_clip, "projection_clip": projection_clip}
         for name, clip in clips.items() if hidden_size is None else ():
             if clip is not None:

@@ -82,7 +82,6 @@ class GPT(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        expect_each(vocabulary=vocabulary, width=width, length=length)
         self.input_size = self.output_size = vocabulary
         self.embedding = table(vocabulary, width, STD)
         self.stack = Stack(

@@ -57,10 +57,7 @@ class CGRU(nn.Module):
 
     def __init__(self, channels: int, *, kernel_size: int = 3, cutoff: float = 1.2) -> None:
         super().__init__()
-        expect_each(channels=channels, kernel_size=kernel_size)
-        if kernel_size % 2 == 0:
-            raise ValueError(f"kernel_size must be odd, so that a cell is in the middle, got {kernel_size}")
-        expect_each(cutoff=(cutoff, "[1, inf]"))
+        expect_each(channels=channels, kernel_size=(kernel_size, "odd"), cutoff=(cutoff, "[1, inf]"))
         self.channels, self.cutoff = channels, cutoff
         self.gates = nn.Conv2d(channels, 2 * channels, kernel_size, padding="same")
         self.candidate = nn.Conv2d(channels, channels, kernel_size, padding="same")
@@ -111,8 +108,8 @@ class NeuralGPU(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        expect_each(vocabulary=vocabulary, output_size=output_size, width=width, channels=channels, layers=layers)
-        expect_each(dropout=(dropout, "[0, 1)"))
+        rule = "[0, 1)"
+        expect_each(vocabulary=vocabulary, output_size=output_size, width=width, layers=layers, dropout=(dropout, rule))
         self.output_size, self.width, self.dropout = output_size, width, dropout
         self.embedding = nn.Embedding(vocabulary, channels)
         self.input = nn.Linear(channels, channels)

@@ -165,9 +165,7 @@ class QRNN(nn.Module):
 
         The state is that of each layer.
         """
-        if self.embedding is None:
-            expect(x, ("B", "T", self.input_size), like=self.readout.weight)
-        else:
+        if self.embedding is not None:
             x = self.embedding(expect_ids(x, self.embedding.num_embeddings))
         before = len(self.layers) * (None,) if state is None else state
         after = []

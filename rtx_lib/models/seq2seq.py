@@ -152,7 +152,7 @@ class Seq2Seq(nn.Module):
 
     def encode(self, source: Tensor | None) -> tuple[Tensor, ...]:
         """The state before the first target symbol, from ids (B, S)."""
-        source, real = expect_sentences(source, self.input_size)
+        source, real = expect_sentences(source, self.input_size, "source")
         x = self.source_embedding(source)  # (B, S, W)
         position, lengths = torch.arange(source.shape[1], device=source.device), real.sum(1, keepdim=True)
         # Word j of a sentence turned round at its own length; the padding stays where it is, behind.

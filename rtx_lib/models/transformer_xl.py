@@ -221,10 +221,9 @@ class TransformerXL(nn.Module):
         **attention: Any,
     ) -> None:
         super().__init__()
-        expect_each(input_size=input_size, output_size=output_size, layers=layers)
+        expect_each(layers=layers, memory=(memory, int(same_length)))  # with same_length, one position at least
         self.input_size, self.output_size, self.width = input_size, output_size, width
         self.memory, self.same_length, self.clamp = memory, same_length, clamp
-        expect_each(memory=(memory, int(same_length)))  # with same_length, one position at least
         each = self.attentions(heads, layers, dropout=dropout, **attention)
         self.blocks = nn.ModuleList(TransformerXLBlock(a, inner=inner, norm=norm, dropout=dropout) for a in each)
         self.encoding = Sinusoidal(width, layout="halves")

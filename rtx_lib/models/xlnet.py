@@ -25,12 +25,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.layers.attention import attend, causal_mask
+from rtx_lib.layers.blocks import ACTIVATIONS
 from rtx_lib.layers.embedding import readout_layer, table
 from rtx_lib.layers.official import joined, load_official, reads_official, renamed
 from rtx_lib.layers.positions import Sinusoidal, distance_scores
 from rtx_lib.models.transformer_xl import RelativeAttention, TransformerXLBlock
 from rtx_lib.shapes import (
-    at_hand,
     expect,
     expect_each,
     expect_fits,
@@ -150,7 +150,7 @@ class XLNet(nn.Module):
         **attention: Any,
     ) -> None:
         super().__init__()
-        expect_each(vocabulary=vocabulary, layers=layers, memory=(memory, 0))
+        expect_each(layers=layers, memory=(memory, 0), activation=(activation, sorted(ACTIVATIONS)))
         self.input_size = self.output_size = vocabulary
         self.width, self.memory, self.clamp = width, memory, clamp
         attentions = [TwoStreamAttention(width, heads, dropout=dropout, **attention) for _ in range(layers)]
@@ -180,9 +180,7 @@ class XLNet(nn.Module):
         """
         if isinstance(x, tuple):
             if not 3 <= len(x) <= 1 + len(self.entries) or x[2] is None:
-                raise ValueError(
-                    f"x must be (ids, seen, targets, ...), at most with {self.entries}, got {len(x)} entries"
-                )
+                raise ValueError(f"x must be (ids, seen, targets, ...), up to {self.entries}, got {len(x)} entries")
             ids, how = x[0], dict(zip(self.entries, x[1:], strict=False))
         else:
             ids = expect_ids(x, self.input_size)
@@ -231,7 +229,7 @@ class XLNet(nn.Module):
         expect_each(memory=(self.memory, 0))
         batch, length = (ids := expect_ids(ids, self.input_size, "ids").long()).shape
         expect_fits("seen", seen, (batch, length, length))
-        expect_like(ids, segments=(segments, ids.shape), targets=(targets, (batch, "N")))
+        expect_like(ids, optional=True, segments=(segments, ids.shape), targets=(targets, (batch, "N")))
         h, places = self.embedding(ids), torch.arange(length, device=ids.device).expand(batch, -1)
         memories = expect_state(state, len(self.blocks) * [(batch, "M", self.width)], h)
         past = memories[0].shape[1]  # M
@@ -240,8 +238,7 @@ class XLNet(nn.Module):
         seen = seen.expand(batch, length, length)
         mask = seen | torch.eye(length, dtype=torch.bool, device=ids.device)
         if targets is not None:
-            if at_hand(targets) and len(bad := targets[(targets < -1) | (targets > length)]):
-                raise ValueError(f"targets must be positions from 0 to {length}, or -1 for none, got {int(bad[0])}")
+            expect_ids(targets + 1, length + 2, "targets + 1")  # a target of -1 is none
             places = torch.cat([places, targets], dim=1)  # (B, T + N)
             rows = F.pad(seen, (0, 0, 0, 1), value=True)  # that of position T is the last
             rows = rows.gather(1, targets.clamp(min=0)[..., None].expand(-1, -1, length))

@@ -60,8 +60,7 @@ class NextSymbol:
 
     def __init__(self, length: int = 17, *, symbols: int = 8, side: str = "next") -> None:
         expect_each(side=(side, SIDES), symbols=(symbols, 2), length=(length, 3))
-        if length % 2 == 0:
-            raise ValueError(f"length must be odd, so that every hidden symbol has two neighbours, got {length}")
+        expect_each(length=(length, "odd"))  # so that every hidden symbol has two neighbours
         self.length, self.symbols, self.side = length, symbols, side
         self.mask = self.symbols + 1
         self.vocabulary = self.input_size = self.output_size = self.symbols + 2

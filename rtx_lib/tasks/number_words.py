@@ -80,9 +80,7 @@ class NumberWords:
     ) -> None:
         expect_each(to=(to, ("digits", "german")), label_smoothing=(label_smoothing, "[0, 1)"))
         least, most = count
-        if not 1 <= least <= most:
-            raise ValueError(f"count must be the least and the most numbers, at least 1, got {count}")
-        expect_each(largest=(largest, f"[1, {LARGEST}]"))
+        expect_each(**{"count[0]": least, "count[1]": (most, least)}, largest=(largest, f"[1, {LARGEST}]"))
         self.count, self.largest, self.to, self.label_smoothing = (least, most), largest, to, label_smoothing
         self.name = f"numbers-{to}"
         if self.count != (1, 6):

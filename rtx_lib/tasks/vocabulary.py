@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import torch
 from torch import Tensor
@@ -96,7 +96,9 @@ def trim(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     return x[:, :longest].long(), (y[:, :longest] if y.ndim == 2 else y).long()
 
 
-def expect_rows(name: str, rows: Sequence[Sequence[int]], size: int) -> None:
+def expect_rows(name: str, rows: Sequence[Sequence[int]], size: int, special: Collection[int] = ()) -> None:
     """There is a row, every row holds an id, and all ids are in 0..size-1."""
     for row in rows or ((),):
         expect_ids(torch.tensor([[*row]]), size, name)
+        if found := set(special).intersection(row):
+            raise ValueError(f"{name} must hold no special tokens, which are set here, got {min(found)}")

@@ -34,8 +34,8 @@ def test_what_may_come_in_comes_out():
         assert expect(X.half(), "B T D", like=WEIGHT).dtype == torch.float16
     assert expect_ids(IDS, 6) is IDS and expect_ids(IDS.int() + 100, None).max() == 105
     assert expect_ids((IDS + 100).to("meta"), 6).is_meta, "values far away are not looked at"
-    assert expect_pair((IDS[:1], IDS), 6, STATE)[1] is IDS and expect_pair((None, IDS), 6, None)[0] is None
-    assert expect_sentences(IDS, 6)[1].tolist() == [[True, True, True], [True, True, False]]
+    assert expect_pair((IDS[:1], IDS), 6, STATE)[1] is IDS and expect_pair((None, IDS), 6, STATE)[0] is None
+    assert expect_sentences(IDS, 6, "x")[1].tolist() == [[True, True, True], [True, True, False]]
     assert expect_tuple(STATE, 2, "of two") is STATE and expect_state((X, X), SHAPES, X) == (X, X)
     assert [part.shape for part in expect_state(None, SHAPES, X)] == [(2, 0, 4), (2, 0, 4)]
     (inner,) = expect_state(((X, X),), [SHAPES], X)
@@ -65,14 +65,16 @@ REFUSED = {
     "x must hold ids from 0 on, got -1": lambda: expect_ids(IDS - 1, None),
     r"x must be a tuple of 2 entries, \(source, target_in\), got Tensor": lambda: expect_pair(IDS, 6, None),
     "target_in must hold ids from 0 to 4, got 5": lambda: expect_pair((IDS, IDS), 5, None),
-    r"source and target_in must be of one batch, got shapes \(1, 3\) and \(2, 3\)": lambda: expect_pair(
-        (IDS[:1], IDS), 6, None
-    ),
+    r"source must have shape \(2, S\), got \(1, 3\)": lambda: expect_pair((IDS[:1], IDS), 6, None),
     r"source must hold words first .* got row 1: \[0, 1, 2\]": lambda: expect_sentences(
-        tensor([[1, 2, 0], [0, 1, 2]]), 6
+        tensor([[1, 2, 0], [0, 1, 2]]), 6, "source"
     ),
-    r"source must hold words first .* got row 0: \[1, 0, 2\]": lambda: expect_sentences(tensor([[1, 0, 2]]), 6),
-    r"source must hold words first .* got row 1: \[0, 0\]": lambda: expect_sentences(tensor([[1, 0], [0, 0]]), 6),
+    r"source must hold words first .* got row 0: \[1, 0, 2\]": lambda: expect_sentences(
+        tensor([[1, 0, 2]]), 6, "source"
+    ),
+    r"source must hold words first .* got row 1: \[0, 0\]": lambda: expect_sentences(
+        tensor([[1, 0], [0, 0]]), 6, "source"
+    ),
     "state must be a tuple of 2 entries, one for each layer, got list": lambda: expect_tuple(
         [X, X], 2, "one for each layer"
     ),

@@ -202,7 +202,7 @@ def test_the_memory_and_the_mode_are_restored_after_an_error():
         loss_against_memory(model, pieces, [7, 9])
     assert model.memory == 3 and model.training and torch.is_grad_enabled()
     model.same_length = True
-    with pytest.raises(ValueError, match="memory must be a whole number from 1 on with same_length"):
+    with pytest.raises(ValueError, match="memory must be at least 1, got 0"):
         loss_against_memory(model, lambda: streams(text(), 2, 8, "test"), [2, 0])
     assert model.memory == 3
 
@@ -371,8 +371,8 @@ def test_bad_groups_are_refused(losses, message):
 @pytest.mark.parametrize(
     ("rows", "share", "message"),
     [
-        ((0, 4), 1, "c and wider must be rows of losses, from 0 to 3"),
-        ((0, -1), 1, "c and wider must be rows of losses, from 0 to 3"),
+        ((0, 4), 1, "(c|wider) must be at least 0 and below 4"),
+        ((0, -1), 1, "(c|wider) must be at least 0 and below 4"),
         *[((0, 1), share, "share must be above 0 and at most 1") for share in (0, 1.5, math.nan)],
     ],
 )

@@ -142,7 +142,7 @@ def test_all_layers_read_the_same_distances():
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"width": 7, "heads": 7}, "width must be even"),
+        ({"width": 7, "heads": 7}, "width must be a multiple of 2"),
         ({"vocabulary": 7, "tied": True}, "tied must be False unless vocabulary = output_size = 6, got True"),
         ({"positions": "absolute"}, "positions must be one of"),
     ],

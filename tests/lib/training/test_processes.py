@@ -189,7 +189,7 @@ def test_a_run_at_equal_time_is_for_one_process(tmp_path):
 def test_wrong_arguments(monkeypatch):
     for name in ("ACCELERATE_MIXED_PRECISION", "WORLD_SIZE", "MASTER_PORT"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(ValueError, match="precision must be one of no, bf16, got 'fp16'"):
+    with pytest.raises(ValueError, match=r"precision must be one of \['no', 'bf16'\], got 'fp16'"):
         join(precision="fp16")
     monkeypatch.setitem(sys.modules, "accelerate", None)  # it cannot be imported, and nobody minds
     runpy.run_path(str(ROOT / "rtx_lib" / "training" / "processes.py"))
