@@ -161,13 +161,10 @@ def expect_fits(name: str, value: Any, shape: tuple[int, ...], kind: str = "bool
     """Raise ``ValueError`` unless a mask (bool) or bias (float) is None or can be expanded to the shape."""
     if value is None:
         return
-    if not isinstance(value, Tensor) or (
-        value.dtype != torch.bool if kind == "bool" else not value.is_floating_point()
-    ):
+    got = getattr(value, "dtype", type(value).__name__)
+    if not isinstance(value, Tensor) or (got != torch.bool if kind == "bool" else not value.is_floating_point()):
         meaning = ", True = may attend" if kind == "bool" else ""
-        raise ValueError(
-            f"{name} must be a {kind} tensor{meaning}, got {getattr(value, 'dtype', type(value).__name__)}"
-        )
+        raise ValueError(f"{name} must be a {kind} tensor{meaning}, got {got}")
     sizes = zip(reversed(value.shape), reversed(shape), strict=False)
     if value.ndim > len(shape) or any(size not in (1, full) for size, full in sizes):
         raise ValueError(f"{name} must be broadcastable to {shape}, got shape {tuple(value.shape)}")

@@ -36,7 +36,8 @@ def spell(sentences: Sequence[Sequence[str]], length: int = 50) -> Tensor:
         C, at least 3. Of a word, as many bytes are kept as find room between its two marks.
     """
     expect_each(length=(length, 3))
-    if isinstance(sentences, str) or not sentences or any(isinstance(sentence, str) for sentence in sentences):
+    wrong = [isinstance(row, str) or not all(isinstance(word, str) for word in row) for row in sentences]
+    if isinstance(sentences, str) or not sentences or any(wrong):
         raise ValueError(f"sentences must be lists of words, one at least, got {sentences!r}")
     ids = torch.zeros(len(sentences), max(map(len, sentences)) + 2, length, dtype=torch.int64)
     for row, sentence in zip(ids, sentences, strict=True):

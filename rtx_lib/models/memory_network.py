@@ -138,10 +138,10 @@ class MemoryNetwork(nn.Module):
         most = {"sentences of story": (sentences, f"[1, {self.memory_size}]")}
         longest = max(words, question.shape[1])
         expect_each(**most, **{"words of a sentence": (longest, f"[1, {self.sentence_length}]")})
-        for name, ids in (("question", question), ("the first words of story", story[..., 0])):
+        for name, ids in (("question", question), ("story", story[..., 0])):
             expect_sentences(ids, self.input_size, name)
         marked = F.pad(story, (1, 0), value=1)  # a slot of the memory may be empty, and its mark may not
-        expect_sentences(marked.flatten(0, 1), self.input_size, "each sentence of story, behind a mark,")
+        expect_sentences(marked.flatten(0, 1), self.input_size, "story, each sentence behind a mark,")
         question = F.pad(question, (0, self.sentence_length - question.shape[1]))
         logits = self.read(self.tables, self.with_time(story), question)
         if self.training:
