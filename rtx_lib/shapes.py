@@ -4,7 +4,7 @@ Each raises ``ValueError`` with the argument's name, what is allowed and what wa
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -117,6 +117,12 @@ def expect_state(state: object, shapes: Form, x: Tensor, name: str = "state") ->
         occurs; M, a memory, may be empty, and is where there is no state.
     """
     return _zeros(shapes, x) if state is None else _expect_form(state, shapes, x, name, {})
+
+
+def expect_step(x: Tensor, width: int, state: object, shapes: Callable[[int], Form], like: Tensor) -> Any:
+    """The state of x's batch, zeros if None, once x is (B, T, width) and as the weights are."""
+    expect(x, ("B", "T", width), like=like)
+    return expect_state(state, shapes(len(x)), x)
 
 
 def _zeros(shapes: Form, x: Tensor) -> Any:

@@ -34,7 +34,6 @@ def context_losses(
         the last is whole and ends at t - 1. If None, they are one piece.
     """
     ids, targets = ids.cpu().long(), targets.cpu().long()
-    expect_ids(ids[None], None, "ids")
     expect_ids(targets[None], len(ids), "targets")
     expect_each(contexts=min(contexts), segment=1 if segment is None else segment)
     if max(contexts) > targets.min():
@@ -85,7 +84,6 @@ def stream_losses(model: nn.Module, ids: Tensor, *, segment: int, memory: int | 
         If given, ``model.memory`` is set to it; afterwards it is as before.
     """
     ids = ids.cpu().long()[None]  # (1, L)
-    expect_ids(ids, None, "ids")
     expect_each(segment=segment)
     rows, state = [], None
     with _frozen(model), _remembering(model, memory):

@@ -29,7 +29,9 @@ def causal_mask(queries: int, keys: int | None = None, *, device: torch.device |
         Where the mask is made.
     """
     keys = queries if keys is None else keys
-    expect_each(queries=queries, keys=(keys, queries))
+    expect_each(queries=queries)
+    if keys < queries:
+        raise ValueError(f"keys must be at least queries = {queries}, got {keys}")
     return torch.ones(queries, keys, dtype=torch.bool, device=device).tril(keys - queries)
 
 

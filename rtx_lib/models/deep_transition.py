@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.layers.stacking import draw_uniform
-from rtx_lib.shapes import expect, expect_each, expect_state
+from rtx_lib.shapes import expect, expect_each, expect_state, expect_step
 
 
 class LGRU(nn.Module):
@@ -141,8 +141,7 @@ class DeepTransitionGRU(nn.Module):
         state
             (1, B, H), the last of them.
         """
-        expect(x, ("B", "T", self.input_size), like=self.lgru.weight_ih)
-        h = expect_state(state, (1, len(x), self.hidden_size), x)[0]
+        h = expect_step(x, self.input_size, state, lambda batch: (1, batch, self.hidden_size), self.lgru.weight_ih)[0]
         a = self.lgru.project(x)  # (B, T, 5H): all inputs at once, they wait for nobody
         h = h.to(a.dtype)  # under autocast, a has less precision
         states = []

@@ -46,7 +46,7 @@ from torch import Tensor, nn
 
 from rtx_lib.kernels import matrix_recurrence
 from rtx_lib.layers.short_convolution import ShortConvolution
-from rtx_lib.shapes import Shapes, expect, expect_each, expect_heads, expect_like, expect_state
+from rtx_lib.shapes import Shapes, expect, expect_each, expect_heads, expect_like, expect_state, expect_step
 
 RULES = ("delta", "sum")
 DECAYS = (None, "head", "row")
@@ -208,8 +208,7 @@ class DeltaNet(nn.Module):
 
     def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
         """Map x (B, T, D) to y (B, T, D)."""
-        expect(x, ("B", "T", self.input_size), like=self.out.weight)
-        s, past = expect_state(state, self.state_shapes(len(x)), x)
+        s, past = expect_step(x, self.input_size, state, self.state_shapes, self.out.weight)
         q, k, v, log_decay, beta, past = self.chosen(x, past)
         o, s = matrix_recurrence(
             q / math.sqrt(q.shape[-1]), k, v, log_decay=log_decay, beta=beta, state=s.to(q.dtype), backend=self.backend

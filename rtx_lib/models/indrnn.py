@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from rtx_lib.kernels import relu_recurrence
 from rtx_lib.layers.embedding import table
-from rtx_lib.shapes import expect, expect_each, expect_ids, expect_state
+from rtx_lib.shapes import expect, expect_each, expect_ids, expect_state, expect_step
 
 State = tuple[Tensor, ...]
 NORMS = (None, "before", "after")
@@ -92,8 +92,8 @@ class IndRNNLayer(Recurrence):
 
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Map x (B, T, D_in) and the state (B, N) before it, zeros if None, to h (B, T, N) and its last step (B, N)."""
-        expect(x, ("B", "T", self.input_size), like=self.u)
-        return super().forward(self.linear(x), expect_state(state, (len(x), self.output_size), x))
+        state = expect_step(x, self.input_size, state, lambda batch: (batch, self.output_size), self.u)
+        return super().forward(self.linear(x), state)
 
     @torch.no_grad()
     def constrain_(self) -> None:

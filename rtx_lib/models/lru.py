@@ -35,7 +35,7 @@ from torch import Tensor, nn
 
 from rtx_lib.kernels import linear_recurrence
 from rtx_lib.layers.official import load_official, reads_official
-from rtx_lib.shapes import expect, expect_each, expect_state
+from rtx_lib.shapes import expect_each, expect_step
 
 
 def lru_loop(
@@ -97,8 +97,7 @@ class LRU(nn.Module):
 
         The state is the last h as (B, N, 2), its real and imaginary parts; zeros if None.
         """
-        expect(x, ("B", "T", self.input_size), like=self.D)
-        state = expect_state(state, (len(x), self.state_size, 2), x)
+        state = expect_step(x, self.input_size, state, lambda batch: (batch, self.state_size, 2), self.D)
         wide = torch.promote_types(self.D.dtype, torch.float32)  # half precision has no complex numbers
         h0 = torch.view_as_complex(state.to(wide).contiguous())
         if self.backend == "loop":

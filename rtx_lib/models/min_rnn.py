@@ -42,7 +42,7 @@ from rtx_lib.kernels import gated_recurrence, linear_recurrence
 from rtx_lib.layers.blocks import undrawn
 from rtx_lib.layers.official import load_official, reads_official, renamed
 from rtx_lib.layers.stacking import draw_uniform
-from rtx_lib.shapes import expect, expect_each, expect_state
+from rtx_lib.shapes import expect_each, expect_step
 
 FORMS = ("linear", "log")
 
@@ -225,8 +225,7 @@ class MinGRU(nn.Module):
 
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Map x (B, T, D) to y (B, T, D); the state is the last h (B, H), zeros if None."""
-        expect(x, ("B", "T", self.input_size), like=self.linear.weight)
-        state = expect_state(state, (len(x), self.hidden_size), x)
+        state = expect_step(x, self.input_size, state, lambda batch: (batch, self.hidden_size), self.linear.weight)
         maps = self.linear(x).to(self.linear.weight.dtype)  # after autocast too
         h = self.states(maps, state.to(maps.dtype))
         return self.out(h), h[:, -1]

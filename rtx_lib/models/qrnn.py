@@ -36,7 +36,7 @@ from rtx_lib.layers.blocks import undrawn
 from rtx_lib.layers.embedding import table
 from rtx_lib.layers.official import load_official, reads_official, renamed
 from rtx_lib.layers.stacking import draw_uniform
-from rtx_lib.shapes import Shapes, expect, expect_each, expect_ids, expect_state, expect_tuple
+from rtx_lib.shapes import Shapes, expect_each, expect_ids, expect_step, expect_tuple
 
 POOLINGS = {"f": "zf", "fo": "zfo", "ifo": "zfoi"}  # and the blocks of rows that each has
 State = tuple[Tensor, Tensor]
@@ -97,8 +97,7 @@ class QRNNLayer(nn.Module):
 
     def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
         """Map x (B, T, D_in) to h (B, T, H)."""
-        expect(x, ("B", "T", self.input_size), like=self.conv.weight)
-        c, past = expect_state(state, self.state_shapes(len(x)), x)
+        c, past = expect_step(x, self.input_size, state, self.state_shapes, self.conv.weight)
         x = torch.cat([past, x], 1)  # (B, k - 1 + T, D_in)
         z, f, *gates = self.gates(x)
         c = c.to(f.dtype)

@@ -124,7 +124,8 @@ def published_scale(q: Tensor, k: Tensor, v: Tensor, log_decay: Tensor, *, form:
         if form == "recurrent":
             return decay_matrix(log_decay, length).sum(-1, keepdim=True).rsqrt().expand(*q.shape[:3], 1)
         size = length if form == "parallel" else chunk
-        expect_each(chunk=(size, f"divisor of {length}"))
+        if length % size:
+            raise ValueError(f"chunk must divide T = {length}, got {chunk}")
         fading = decay_matrix(log_decay, size)
         root = fading.sum(-1, keepdim=True).sqrt()  # (H, C, 1)
         fading, total = fading / root, fading[:, -1].sum(-1)[:, None, None]

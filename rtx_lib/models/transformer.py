@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from rtx_lib.layers.attention import padding_mask
 from rtx_lib.layers.blocks import Cache, Stack
 from rtx_lib.layers.embedding import embed, input_layer, readout_layer
-from rtx_lib.shapes import at_hand, expect, expect_each, expect_ids, expect_tuple
+from rtx_lib.shapes import at_hand, expect, expect_each, expect_ids, expect_pair, expect_tuple
 
 # What a decoder continues from: the memory (B, S, D), its mask (B, 1, 1, S), and the caches of its blocks.
 DecoderState = tuple[Tensor, Tensor, tuple[Cache, ...] | None]
@@ -215,10 +215,8 @@ class Transformer(nn.Module):
 
         With a state, the source is not read again and may be None, and the target continues.
         """
-        source, target = expect_tuple(x, 2, "(source, target in)", "x")
-        expect_ids(target, self.output_size, "target in")
-        if state is None:
-            expect(source, (len(target), "S"), "source")
+        source, target = expect_pair(x, self.output_size, state)
+        if source is not None and state is None:
             state = self.encode(source)
         return self.decoder(target, state)
 

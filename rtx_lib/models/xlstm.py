@@ -45,7 +45,7 @@ from rtx_lib.kernels.xlstm import FORGET, FORMS, State, mlstm, slstm
 from rtx_lib.layers.blocks import undrawn
 from rtx_lib.layers.official import joined, load_official, reads_official, renamed
 from rtx_lib.layers.short_convolution import ShortConvolution
-from rtx_lib.shapes import Shapes, expect, expect_each, expect_heads, expect_state
+from rtx_lib.shapes import Shapes, expect_each, expect_heads, expect_step
 
 
 class SLSTM(nn.Module):
@@ -99,8 +99,7 @@ class SLSTM(nn.Module):
 
     def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
         """Map x (B, T, D) to y (B, T, D)."""
-        expect(x, ("B", "T", self.input_size), like=self.weight_ih)
-        state = expect_state(state, self.state_shapes(len(x)), x)
+        state = expect_step(x, self.input_size, state, self.state_shapes, self.weight_ih)
         memory, past = state[:4], state[4:]
         if self.conv is None:
             a, after = blockwise(x, self.weight_ih), ()
@@ -195,8 +194,7 @@ class MLSTM(nn.Module):
 
     def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
         """Map x (B, T, D) to y (B, T, D)."""
-        expect(x, ("B", "T", self.input_size), like=self.up.weight)
-        state = expect_state(state, self.state_shapes(len(x)), x)
+        state = expect_step(x, self.input_size, state, self.state_shapes, self.up.weight)
         memory, past = state[:3], state[3:]
         size = self.inner // self.heads
         inner, z = self.up(x).chunk(2, -1)

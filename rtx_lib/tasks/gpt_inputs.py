@@ -77,6 +77,5 @@ class GPTInputs:
         for text in texts[1:]:
             row += [self.delimiter, *text]
         row.append(self.extract)
-        if len(row) > self.length:
-            raise ValueError(f"text must leave room for {self.length} positions, got a row of {len(row)}")
+        expect_each(**{"length of text with its special tokens": (len(row), f"[1, {self.length}]")})
         return row

@@ -61,8 +61,7 @@ class TextRows:
         self.ids, self.begins = {}, {}
         for split, text in texts.items():
             rows = [row for document in text for row in self._rows(document)]
-            if not rows:
-                raise ValueError(f"sources must hold text for {split!r}, got none in {', '.join(self.sources)}")
+            expect_each(**{f"rows of text for {split!r} in {', '.join(self.sources)}": len(rows)})
             self.ids[split] = pad_rows([ids for ids, _ in rows], PAD, self.length)
             self.begins[split] = pad_rows([begins for _, begins in rows], 1, self.length).bool()
 

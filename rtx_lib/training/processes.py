@@ -82,8 +82,7 @@ class Processes:
         """
         if self.count == 1:
             return x, y, 1.0
-        if len(y) < self.count:
-            raise ValueError(f"batch_size must be at least the number of processes, {self.count}, got {len(y)}")
+        expect_each(batch_size=(len(y), self.count))  # a row for each process
 
         def rows(tensor: Tensor) -> Tensor:
             return tensor.tensor_split(self.count)[self.rank]

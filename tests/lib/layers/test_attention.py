@@ -372,7 +372,7 @@ BAD = [
     (lambda m: m(X, mask=[True]), r"mask must be a bool tensor, .* got list"),
     (lambda m: m(X, mask=causal_mask(3), cache=CACHE), r"mask must be .* \(2, 3, 3, 10\), got shape \(3, 3\)"),
     (lambda m: m(X, cache=(CACHE[0], CACHE[1][:, :, 1:])), r"cache\[1\] must .* \(2, 3, 7, 2\), got \(2, 3, 6, 2\)"),
-    (lambda m: causal_mask(3, 2), r"keys must be at least 3, got 2"),
+    (lambda m: causal_mask(3, 2), r"keys must be at least queries = 3, got 2"),
     (lambda m: padding_mask(torch.ones(3)), r"ids must have shape \(B, S\), got \(3,\)"),
     (lambda m: dot_product_attention(Q, Q, Q, mask=Q), r"mask must be a bool tensor"),
     (lambda m: dot_product_attention(Q, Q, Q, bias=causal_mask(4)), r"bias must be a float tensor, got torch.bool"),

@@ -58,7 +58,7 @@ def test_with_the_authors_scales_the_forms_differ_by_their_epsilon():
         one, *others = (model.merge(o * scale, x) for scale in scales.values())
         assert all(least <= relative_error(other, one) <= most for other in others)
     assert not any(scale.requires_grad for scale in scales.values())
-    with pytest.raises(ValueError, match=r"^chunk must be a divisor of 24, got 7"):
+    with pytest.raises(ValueError, match=r"^chunk must divide T = 24, got 7"):
         published_scale(q, k, v, decays, form="chunks", chunk=7)
 
 

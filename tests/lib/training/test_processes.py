@@ -113,7 +113,7 @@ def test_a_loss_that_is_not_finite_in_one_process_stops_all(found):
 
 
 def test_fewer_sequences_than_processes(found):
-    message = "batch_size must be at least the number of processes, 2, got 1"
+    message = "batch_size must be at least 2, got 1"
     assert [saying["few"] for saying in found] == [message] * 2
     with pytest.raises(ValueError, match=message.replace("2", "4").replace("1", "3")):
         Processes(0, 4).part(Murmur(), torch.zeros(3, 2), torch.zeros(3, 2))
