@@ -226,7 +226,8 @@ def _is_within(value: Any, rule: str) -> tuple[bool, str]:
     told = " and ".join(words) + (" or None" if optional else "")
     if value is None:
         return optional, told
-    return bool(low < value < high or (closed and value == low) or (ends and value == high)), told
+    above = value >= low if closed else value > low
+    return bool(above and (value <= high if ends else value < high)), told
 
 
 def expect_heads(width: int, heads: int) -> int:

@@ -199,8 +199,8 @@ class ConvS2S(nn.Module):
     ) -> None:
         super().__init__()
         out_width = width if out_width is None else out_width
-        expect_each(source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary, out_width=out_width)
-        expect_each(width=width, length=length, dropout=(dropout, "[0, 1)"))
+        expect_each(source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary, width=width)
+        expect_each(out_width=out_width, length=length, dropout=(dropout, "[0, 1)"))
         expect_each(encoder=(encoder, "pairs of sizes"), decoder=(decoder, "pairs of sizes"))
         attention = [True] * len(decoder) if attention is None else attention
         if len(attention) != len(decoder) or not any(attention):

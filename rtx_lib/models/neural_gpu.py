@@ -108,8 +108,8 @@ class NeuralGPU(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        rule = "[0, 1)"
-        expect_each(vocabulary=vocabulary, output_size=output_size, width=width, layers=layers, dropout=(dropout, rule))
+        expect_each(vocabulary=vocabulary, output_size=output_size, width=width, channels=channels, layers=layers)
+        expect_each(dropout=(dropout, "[0, 1)"))
         self.output_size, self.width, self.dropout = output_size, width, dropout
         self.embedding = nn.Embedding(vocabulary, channels)
         self.input = nn.Linear(channels, channels)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from rtx_lib.training.history import History
-from rtx_lib.training.processes import ALONE, Processes, map_tensors
+from rtx_lib.training.processes import ALONE, Processes, check_device, map_tensors
 
 
 def detach(state: Any) -> Any:
@@ -130,6 +130,7 @@ class Run:
     path: Path | None = None
 
     def __post_init__(self) -> None:
+        check_device(self.device)
         self.model.to(self.device).train()
         self.rates = [group["lr"] for group in self.optimizer.param_groups]
         self.generator = torch.Generator().manual_seed(self.seed)

@@ -98,6 +98,7 @@ REFUSED = {
     "dropout must be at least 0 and below 1, got -0.1": lambda: expect_each(dropout=(-0.1, "[0, 1)")),
     "dropout must be at least 0 and below 1, got nan": lambda: expect_each(dropout=(float("nan"), "[0, 1)")),
     "dropout must be at least 0 and below 1, got None": lambda: expect_each(dropout=(None, "[0, 1)")),
+    "length must be at least 1 and at most 0, got 1": lambda: expect_each(length=(1, "[1, 0]")),
     "share must be above 0 and at most 1, got 0": lambda: expect_each(share=(0, "(0, 1]")),
     "limit must be above 0 or None, got 0": lambda: expect_each(limit=(0, "None or (0, inf]")),
     "limit must be above 0 and finite, got inf": lambda: expect_each(limit=(float("inf"), "(0, inf)")),

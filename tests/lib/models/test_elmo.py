@@ -354,7 +354,7 @@ def test_what_cannot_be_spelled_is_refused():
     for sentences in ([], "a cat", ["a cat"], [["a"], [1]]):
         with pytest.raises(ValueError, match=r"^sentences must be"):
             spell(sentences)
-    with pytest.raises(ValueError, match=r"^length must be at least 3, .* got 2"):
+    with pytest.raises(ValueError, match=r"^length must be at least 3, got 2"):
         spell([["a"]], 2)
 
 

@@ -134,7 +134,7 @@ REFUSED = {
     r"words of a sentence must be at least 1 and at most 3, got 4": (STORY, QUESTION.repeat(1, 2)),
     "question must hold ids .* got torch.float64": (STORY, QUESTION.double()),
     "story must hold words first": (SHORT, QUESTION),
-    "story must hold words first,": (STORY[:, [1, 2, 0]] * tensor([[[1], [0], [1]]]), QUESTION),
+    "story must hold words first .* got row 0": (STORY[:, [1, 2, 0]] * tensor([[[1], [0], [1]]]), QUESTION),
     "story, each sentence behind a mark, must hold words first": (GAP[:1, None], QUESTION[:1]),
     "question must hold words first": (STORY, GAP),
     "story must hold ids from 0 to 6, got 7": (STORY + 1, QUESTION),
