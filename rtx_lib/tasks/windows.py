@@ -56,7 +56,7 @@ class Windows:
         """The pieces of `streams`, for models that carry a state, which is their context."""
         expect_part(split, size)
         expect_each(context=(self.context, "[0, 0]"))  # every position of a stream counts
-        return ((x.long(), y.long()) for x, y in streams(self.splits[split], size, length, split))
+        return ((x.long(), y.long()) for x, y in streams(self.splits[split], size, length))
 
     def _in_order(self, ids: Tensor, size: int) -> Iterator[tuple[Tensor, Tensor]]:
         step = self.length - self.context
@@ -67,11 +67,11 @@ class Windows:
             yield rest[None, :-1], rest[None, 1:]
 
 
-def streams(ids: Tensor, size: int, length: int, split: str) -> Iterator[tuple[Tensor, Tensor]]:
+def streams(ids: Tensor, size: int, length: int) -> Iterator[tuple[Tensor, Tensor]]:
     """Cut `ids` into `size` parallel streams, and these into pieces x, y (size, length), in order.
 
     Row i of a piece goes on in row i of the next. What does not fill a last piece of all streams is left out.
-    Raises ValueError, which names `split`, where `ids` does not hold one piece.
+    Raises ValueError where `ids` does not hold one piece.
     """
     expect_each(size=size, length=length)
     steps = (len(ids) - 1) // size  # of each stream; the last symbol is a label only
