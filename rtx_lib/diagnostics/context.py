@@ -34,6 +34,7 @@ def context_losses(
         the last is whole and ends at t - 1. If None, they are one piece.
     """
     ids, targets = ids.cpu().long(), targets.cpu().long()
+    expect_ids(ids[None], None, "ids")
     expect_ids(targets[None], len(ids), "targets")
     expect_each(contexts=min(contexts), segment=1 if segment is None else segment)
     if max(contexts) > targets.min():
@@ -83,7 +84,7 @@ def stream_losses(model: nn.Module, ids: Tensor, *, segment: int, memory: int | 
     memory
         If given, ``model.memory`` is set to it; afterwards it is as before.
     """
-    ids = ids.cpu().long()[None]  # (1, L)
+    ids = expect_ids(ids.cpu().long()[None], None, "ids")  # (1, L)
     expect_each(segment=segment)
     rows, state = [], None
     with _frozen(model), _remembering(model, memory):

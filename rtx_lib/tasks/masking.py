@@ -84,7 +84,8 @@ class Masking:
         BERT's script: with a `random.Random` they are those that the script would make with it.
         """
         expect_ids(torch.tensor([[*row]]), self.size, "row")
-        expect_each(**{"tokens of row that may be chosen": len(units)})
+        if not units:
+            raise ValueError("row must hold a token that may be chosen, got special tokens only")
         rng, order = python_random(generator), list(units)
         rng.shuffle(order)
         masked, changed, kept = self.replace
