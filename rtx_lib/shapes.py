@@ -85,8 +85,7 @@ def expect_sentences(x: object, vocabulary: int, name: str, padding: int | None 
     """The ids (B, S) and where words are (B, S), if each row holds words, one at least, and then padding, if any."""
     ids = expect_ids(x, vocabulary, name)
     real = torch.ones_like(ids, dtype=torch.bool) if padding is None else ids != padding
-    bad = ~real[:, 0] | (real[:, 1:] & ~real[:, :-1]).any(1)
-    if at_hand(ids) and bad.any():
+    if at_hand(ids) and (bad := ~real[:, 0] | (real[:, 1:] & ~real[:, :-1]).any(1)).any():
         rule = f"words first and then padding ({padding}), at least one word in each row"
         row = int(bad.nonzero()[0])
         raise ValueError(f"{name} must hold {rule}, got row {row}: {ids[row].tolist()}")
