@@ -3,6 +3,7 @@
 Each raises ``ValueError`` with the argument's name, what is allowed and what was given.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
@@ -12,14 +13,13 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
 Shape = Sequence[int | str]
+Sizes = str | Shape  # "B T D", or numbers among the letters
 Form = Any  # a shape as a tuple; or forms by their names in a dict, or in a list
 Shapes = dict[str, tuple[int | str, ...]]
 """Of the tensors of a state, by their names: what a model's ``state_shapes(batch)`` declares."""
 
 
-def expect(
-    x: object, shape: str | Shape, name: str = "x", *, like: Tensor | None = None, exact: bool = False
-) -> Tensor:
+def expect(x: object, shape: Sizes, name: str = "x", *, like: Tensor | None = None, exact: bool = False) -> Tensor:
     """x itself, if it is a tensor of this shape, and of the device and dtype of ``like``.
 
     Parameters
@@ -47,7 +47,7 @@ def expect(
     return x
 
 
-def expect_floats(x: object, shape: str | Shape, name: str = "x", *, complex: bool = False) -> Tensor:
+def expect_floats(x: object, shape: Sizes, name: str = "x", *, complex: bool = False) -> Tensor:
     """x itself, if it is a tensor of this shape that holds floats, or also ``complex`` numbers."""
     found = expect(x, shape, name)
     if not (found.is_floating_point() or (complex and found.is_complex())):
@@ -78,23 +78,20 @@ def expect_pair(x: object, vocabulary: int, state: object) -> tuple[Tensor | Non
     """
     source, target = expect_tuple(x, 2, "(source, target_in)", "x")
     expect_ids(target, vocabulary, "target_in")
-    if state is None and isinstance(source, Tensor) and source.shape[:1] != target.shape[:1]:
-        sizes = f"{tuple(source.shape)} and {tuple(target.shape)}"
-        raise ValueError(f"source and target_in must be of one batch, got shapes {sizes}")
+    if state is None:
+        expect(source, (len(target), "S"), "source")
     return source, target
 
 
-def expect_sentences(source: object, vocabulary: int) -> tuple[Tensor, Tensor]:
-    """The source (B, S) and where its words are (B, S), if each row holds ids of words, one at least, and then 0."""
-    source = expect_ids(source, vocabulary, "source")
-    real = source != 0
-    if at_hand(source):
-        bad = ~real[:, 0] | (real[:, 1:] & ~real[:, :-1]).any(1)
-        if bad.any():
-            row = int(bad.nonzero()[0])
-            rule = "words first and then padding (0), at least one word in each row"
-            raise ValueError(f"source must hold {rule}, got row {row}: {source[row].tolist()}")
-    return source, real
+def expect_sentences(x: object, vocabulary: int, name: str, padding: int | None = 0) -> tuple[Tensor, Tensor]:
+    """The ids (B, S) and where words are (B, S), if each row holds words, one at least, and then padding, if any."""
+    ids = expect_ids(x, vocabulary, name)
+    real = torch.ones_like(ids, dtype=torch.bool) if padding is None else ids != padding
+    if at_hand(ids) and (bad := ~real[:, 0] | (real[:, 1:] & ~real[:, :-1]).any(1)).any():
+        rule = f"words first and then padding ({padding}), at least one word in each row"
+        row = int(bad.nonzero()[0])
+        raise ValueError(f"{name} must hold {rule}, got row {row}: {ids[row].tolist()}")
+    return ids, real
 
 
 def at_hand(x: Tensor) -> bool:
@@ -132,6 +129,12 @@ def expect_state(state: object, shapes: Form, x: Tensor, name: str = "state") ->
     return _zeros(shapes, x) if state is None else _expect_form(state, shapes, x, name, {})
 
 
+def expect_step(x: Tensor, width: int, state: object, shapes: Callable[[int], Form], like: Tensor) -> Any:
+    """The state of x's batch, zeros if None, once x is (B, T, width) and as the weights are."""
+    expect(x, ("B", "T", width), like=like)
+    return expect_state(state, shapes(len(x)), x)
+
+
 def _zeros(shapes: Form, x: Tensor) -> Any:
     if isinstance(shapes, tuple):
         return x.new_zeros([0 if isinstance(size, str) else size for size in shapes])
@@ -140,60 +143,115 @@ def _zeros(shapes: Form, x: Tensor) -> Any:
 
 def _expect_form(state: object, shapes: Form, x: Tensor, name: str, sizes: dict[Any, Any]) -> Any:
     if isinstance(shapes, tuple):
-        wanted: Any = [sizes.get(size, size) for size in shapes]
-        found = expect(state, wanted, name, like=x)
-        sizes |= {size: n for size, n in zip(shapes, found.shape, strict=True) if isinstance(size, str)}
-        return found
+        return _expect_bound(state, shapes, x, name, sizes, False)
     names = f"({', '.join(shapes)})" if isinstance(shapes, dict) else ""
     parts = list(shapes.values()) if isinstance(shapes, dict) else shapes
     entries = enumerate(expect_tuple(state, len(parts), names, name))
     return tuple(_expect_form(entry, parts[i], x, f"{name}[{i}]", sizes) for i, entry in entries)
 
 
-def expect_fits(name: str, value: object, shape: tuple[int, ...], kind: str = "bool") -> None:
+def _expect_bound(found: object, shape: Shape, x: Tensor, name: str, sizes: dict[Any, Any], exact: bool) -> Tensor:
+    """A tensor of the shape, whose letters are bound; of x's type and device, or of the type that the shape ends in."""
+    if own := isinstance(shape[-1], torch.dtype):
+        x, shape = x.new_empty(0, dtype=shape[-1]), shape[:-1]
+    tensor = expect(found, [sizes.get(size, size) for size in shape], name, like=x, exact=exact or own)
+    sizes |= {size: n for size, n in zip(shape, tensor.shape, strict=True) if isinstance(size, str)}
+    return tensor
+
+
+def expect_no_state(state: object, why: str = "a text is read as a whole") -> None:
+    """There is none, for a reason that is told."""
+    if state is not None:
+        raise ValueError(f"state must be None, {why}, got {type(state).__name__}")
+
+
+def expect_like(x: Tensor, /, *, exact: bool = True, optional: bool = False, **others: tuple[object, Shape]) -> None:
+    """Every other tensor, None only if ``optional``, has its shape and x's type; a letter stands for one size."""
+    sizes: dict[Any, Any] = {}
+    for name, (other, shape) in others.items():
+        if other is not None or not optional:
+            _expect_bound(other, shape, x, name, sizes, exact)
+
+
+def expect_fits(name: str, value: Any, shape: tuple[int, ...], kind: str = "bool") -> None:
     """Raise ``ValueError`` unless a mask (bool) or bias (float) is None or can be expanded to the shape."""
     if value is None:
         return
-    if not isinstance(value, Tensor):
-        raise ValueError(f"{name} must be a {kind} tensor, got {type(value).__name__}")
-    if value.dtype != torch.bool if kind == "bool" else not value.is_floating_point():
+    got = getattr(value, "dtype", type(value).__name__)
+    if not isinstance(value, Tensor) or (got != torch.bool if kind == "bool" else not value.is_floating_point()):
         meaning = ", True = may attend" if kind == "bool" else ""
-        raise ValueError(f"{name} must be a {kind} tensor{meaning}, got {value.dtype}")
+        raise ValueError(f"{name} must be a {kind} tensor{meaning}, got {got}")
     sizes = zip(reversed(value.shape), reversed(shape), strict=False)
     if value.ndim > len(shape) or any(size not in (1, full) for size, full in sizes):
         raise ValueError(f"{name} must be broadcastable to {shape}, got shape {tuple(value.shape)}")
 
 
-def expect_sizes(**sizes: int | tuple[int, int]) -> None:
-    """Every size is a whole number of at least 1, or of a pair (size, least) at least the latter."""
-    for name, given in sizes.items():
-        size, least = given if isinstance(given, tuple) else (given, 1)
-        if isinstance(size, torch.SymInt | Tensor) and traced():  # a size that is not known yet
-            continue
-        if isinstance(size, bool) or not hasattr(size, "__index__"):
-            raise ValueError(f"{name} must be a whole number of at least {least}, got {size!r}")
-        if size < least:
-            raise ValueError(f"{name} must be at least {least}, got {size}")
+def expect_each(**given: Any) -> None:
+    """Every argument keeps its rule: a whole number is at least 1, a pair is a value and what is allowed for it.
+
+    That is, for a whole number, the least, ``"odd"``, ``"multiple of 2"`` or ``"divisor of 6"``; for any number an
+    interval, as ``"[0, 1)"`` or ``"None or (0, inf)"``; for a sequence ``"sizes"`` or ``"pairs of sizes"``, not empty;
+    for a name the choices.
+    """
+    for name, entry in given.items():
+        value, rule = entry if isinstance(entry, tuple) else (entry, 1)
+        fine, allowed = _kept(value, rule)
+        if not fine:
+            raise ValueError(f"{name} must be {allowed}, got {value!r}")
 
 
-def expect_choice(name: str, value: str | None, choices: Sequence[str | None]) -> None:
-    """The value is one of the choices."""
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}")
+def _kept(value: Any, rule: Any) -> tuple[bool, str]:
+    """Whether the value keeps the rule, and the rule in words."""
+    if isinstance(rule, int):
+        return _is_size(value, rule), f"{'' if _is_whole(value) else 'a whole number of '}at least {rule}"
+    if not isinstance(rule, str):
+        return value in rule, f"one of {list(rule)}"
+    if rule.endswith("sizes"):
+        parts = value if isinstance(value, Sequence) else ()
+        pairs = parts if rule.startswith("pairs") else [(part, part) for part in parts]
+        sizes = all(isinstance(pair, Sequence) and len(pair) == 2 and all(map(_is_size, pair)) for pair in pairs)
+        return sizes and len(parts) > 0, f"a sequence of {rule}, with one at least"
+    if rule == "odd":
+        return _is_size(value) and value % 2 == 1, rule
+    kind, _, number = rule.partition(" of ")
+    if kind in ("multiple", "divisor"):
+        rest = (lambda size: size % int(number)) if kind == "multiple" else (lambda size: int(number) % size)
+        return _is_size(value) and rest(value) == 0, f"a {rule}"
+    return _is_within(value, rule)
 
 
-def expect_share(**shares: float) -> None:
-    """Every share, of what is dropped, is from 0 to below 1."""
-    for name, value in shares.items():
-        if not 0 <= value < 1:
-            raise ValueError(f"{name} must be from 0 to below 1, got {value}")
+def _is_size(value: Any, least: int = 1) -> bool:
+    return _is_whole(value) and bool(value >= least)
+
+
+def _is_whole(value: object) -> bool:
+    """Whether it is a whole number, of numpy or torch too."""
+    if isinstance(value, torch.SymInt):
+        return True
+    if isinstance(value, Tensor):
+        return value.ndim == 0 and not (value.is_floating_point() or value.is_complex() or value.dtype == torch.bool)
+    return hasattr(value, "__index__") and not isinstance(value, bool)
+
+
+def _is_within(value: Any, rule: str) -> tuple[bool, str]:
+    """Whether the number is in the interval, or None where that is allowed, and what is, in words."""
+    interval = rule.removeprefix("None or ")
+    optional = interval != rule
+    least, most = interval[1:-1].split(", ")
+    low, high, closed, ends = float(least), float(most), interval[0] == "[", interval[-1] == "]"
+    words = [f"{'at least' if closed else 'above'} {least}"] if low > -math.inf else []
+    if high < math.inf or not ends:
+        words.append("finite" if high == math.inf else f"{'at most' if ends else 'below'} {most}")
+    told = " and ".join(words) + (" or None" if optional else "")
+    if value is None:
+        return optional, told
+    above = value >= low if closed else value > low
+    return bool(above and (value <= high if ends else value < high)), told
 
 
 def expect_heads(width: int, heads: int) -> int:
     """The heads divide the width; returns the width of one, K."""
-    expect_sizes(width=width, heads=heads)
-    if width % heads:
-        raise ValueError(f"heads must divide width = {width}, got {heads}")
+    expect_each(width=width, heads=(heads, f"divisor of {width}"))
     return width // heads
 
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from rtx_lib.diagnostics.hooks import Hook, embedded, hooked, leaf, taps
-from rtx_lib.shapes import expect, expect_choice, expect_sizes
+from rtx_lib.shapes import expect, expect_each
 
 TAP = "weights_tap"
 Recorded = tuple[str, Tensor]
@@ -58,18 +58,17 @@ def ablate_heads(
         reads all the keys it may see alike, so that only the choice is lost. A weight of exactly 0 counts as one
         that may not be seen; a float32 softmax also gives 0 to scores about 100 below its largest.
     """
-    expect_choice("to", to, ("zero", "uniform"))
+    expect_each(to=(to, ("zero", "uniform")))
     found = taps(model, TAP)
     chosen = dict(heads) if isinstance(heads, Mapping) else dict.fromkeys(found, heads)
     for name in chosen:
-        expect_choice("heads", name, sorted(found))
+        expect_each(heads=(name, sorted(found)))
 
     def ablation(numbers: Sequence[int]) -> Hook:
         def ablate(module: nn.Module, args: object, weights: Tensor) -> Tensor:
             changed = (weights if weights.ndim == 4 else weights.unsqueeze(1)).clone()  # (B, H, T, S)
             for head in numbers:
-                if not 0 <= head < changed.shape[1]:
-                    raise ValueError(f"heads must be from 0 to {changed.shape[1] - 1}, got {head}")
+                expect_each(heads=(head, f"[0, {changed.shape[1]})"))
                 seen = (changed[:, head] > 0).to(changed.dtype)  # (B, T, S)
                 changed[:, head] = 0 if to == "zero" else seen / seen.sum(-1, keepdim=True).clamp(min=1)
             return changed.view_as(weights)
@@ -96,7 +95,7 @@ def attention_window(model: nn.Module, size: int, far: Sequence[int] = ()) -> It
     far
         Distances from ``size`` on whose keys it sees as well.
     """
-    expect_sizes(size=size)
+    expect_each(size=size)
 
     def hide(module: nn.Module, args: object, weights: Tensor) -> Tensor:
         T, S = weights.shape[-2:]
@@ -128,8 +127,7 @@ def weight_by_distance(weights: Tensor, first: int) -> Tensor:
     """
     T = weights.shape[-1]
     expect(weights, (*weights.shape[:-2], T, T), "weights")
-    if not 1 <= first < T:
-        raise ValueError(f"first must be from 1 to {T - 1}, got {first}")
+    expect_each(first=(first, f"[1, {T})"))
     late = weights[..., first:, :]  # (..., T - first, T)
     return torch.stack([late.diagonal(first - d, -2, -1).mean(-1) for d in range(first)], dim=-1)
 
@@ -172,7 +170,7 @@ def leave_one_out(score: Callable[[Tensor], Tensor], ids: Tensor, replacement: i
         How many variants are scored at once.
     """
     expect(ids, (1, "S"), "ids")
-    expect_sizes(batch=batch)
+    expect_each(batch=batch)
     variants = ids.repeat(ids.shape[1], 1)  # (S, S)
     variants.fill_diagonal_(replacement)
     scores = []

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.shapes import expect, expect_ids, expect_sizes
+from rtx_lib.shapes import expect, expect_each, expect_ids
 
 Pieces = Iterable[tuple[Tensor, Tensor]]  # x, y (B, T), in which row i goes on in row i of the next
 
@@ -36,7 +36,7 @@ def context_losses(
     ids, targets = ids.cpu().long(), targets.cpu().long()
     expect_ids(ids[None], None, "ids")
     expect_ids(targets[None], len(ids), "targets")
-    expect_sizes(contexts=min(contexts), segment=1 if segment is None else segment)
+    expect_each(contexts=min(contexts), segment=1 if segment is None else segment)
     if max(contexts) > targets.min():
         raise ValueError(f"targets must not be before the longest of contexts, {max(contexts)}, got {targets.min()}")
     losses = torch.empty(len(contexts), len(targets), dtype=torch.float64)
@@ -62,7 +62,7 @@ def loss_by_position(model: nn.Module, pieces: Pieces, *, skip: int = 0) -> Tens
     skip
         How many pieces are read first and not counted: those in which the memory is still filling.
     """
-    expect_sizes(skip=(skip, 0))
+    expect_each(skip=(skip, 0))
     losses: list[Tensor] = []  # of each piece, (T,)
     state = None
     with _frozen(model):
@@ -84,9 +84,8 @@ def stream_losses(model: nn.Module, ids: Tensor, *, segment: int, memory: int | 
     memory
         If given, ``model.memory`` is set to it; afterwards it is as before.
     """
-    ids = ids.cpu().long()[None]  # (1, L)
-    expect_ids(ids, None, "ids")
-    expect_sizes(segment=segment)
+    ids = expect_ids(ids.cpu().long()[None], None, "ids")  # (1, L)
+    expect_each(segment=segment)
     rows, state = [], None
     with _frozen(model), _remembering(model, memory):
         for x in ids.split(segment, dim=1):
@@ -150,10 +149,8 @@ def relative_gain(losses: Mapping[str, Tensor], c: int, wider: int, *, share: fl
         equally hard the earlier ones are taken.
     """
     table = _stack(losses)  # (models, C, N)
-    if not (0 <= c < table.shape[1] and 0 <= wider < table.shape[1]):
-        raise ValueError(f"c and wider must be rows of losses, from 0 to {table.shape[1] - 1}, got {c} and {wider}")
-    if not 0 < share <= 1:
-        raise ValueError(f"share must be above 0 and at most 1, got {share}")
+    rows = f"[0, {table.shape[1]})"  # of losses
+    expect_each(c=(c, rows), wider=(wider, rows), share=(share, "(0, 1]"))
     baseline = table[:, c].amin(0)  # (N,)
     hardest = baseline.argsort(descending=True, stable=True)[: max(1, round(share * len(baseline)))]
     lowered = (baseline - table[:, wider]).clamp(min=0)[:, hardest].mean(1)  # f_i(c, c) - f_i(c, c')
@@ -207,9 +204,7 @@ def _remembering(model: nn.Module, memory: int | None) -> Iterator[None]:
     if memory is None:
         yield
         return
-    if not hasattr(model, "memory"):
-        raise ValueError(f"model must have an attribute memory, got {type(model).__name__} without")
-    expect_sizes(memory=(memory, 0))
+    expect_each(memory=(memory, 0))
     before = model.memory
     model.memory = memory  # type: ignore[assignment]
     try:

@@ -14,7 +14,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
-from rtx_lib.shapes import expect_sizes
+from rtx_lib.shapes import expect_each
 
 Variant = Callable[[], Tensor]
 Variants = dict[str, Variant]
@@ -26,7 +26,7 @@ def measure(variants: Variants, rounds: int = 7, warmup: int = 2, *, device: str
     They are seconds of the clock on the wall; but if ``device`` is a CPU and torch has one thread, seconds that the
     processor spent on this program, to which other programs on a shared machine add little.
     """
-    expect_sizes(rounds=(rounds, 7))
+    expect_each(rounds=(rounds, 7))
     clock = time.process_time if own_clock(device) else time.perf_counter
     times: dict[str, list[float]] = {name: [] for name in variants}
     for number in range(warmup + rounds):

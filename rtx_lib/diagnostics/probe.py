@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.shapes import expect, expect_ids
+from rtx_lib.shapes import expect, expect_each, expect_ids
 
 
 def linear_probe(states: Tensor, target: Tensor) -> float:
@@ -23,8 +23,7 @@ def linear_probe(states: Tensor, target: Tensor) -> float:
     target
         (T,), the number to guess at each step, the same in all sequences.
     """
-    if len(expect(states, "B T D", "states")) < 2:
-        raise ValueError("states must be of at least 2 sequences, got 1")
+    expect_each(**{"sequences of states": (len(expect(states, "B T D", "states")), 2)})
     expect(target, states.shape[1:2], "target")
     states = states.detach().cpu().double()
     states = torch.cat([states, torch.ones_like(states[..., :1])], dim=-1)  # and a bias
@@ -56,8 +55,7 @@ def class_probe(x: Tensor, y: Tensor, test_x: Tensor, test_y: Tensor, *, penalty
     for name, rows, classes in (("x", x, y), ("test_x", test_x, test_y)):
         expect(rows, ("N", x.shape[-1]), name)
         expect_ids(expect(classes, rows.shape[:1], f"the classes of {name}")[None], None, f"the classes of {name}")
-    if not penalty > 0:
-        raise ValueError(f"penalty must be above 0, got {penalty}")
+    expect_each(penalty=(penalty, "(0, inf]"))
     x, test_x, y, test_y = (part.detach().cpu() for part in (x.double(), test_x.double(), y.long(), test_y.long()))
     mean = x.mean(0)
     scale = (x - mean).square().sum(1).mean().sqrt().clamp(min=1e-12)

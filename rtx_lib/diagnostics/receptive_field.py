@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from rtx_lib.diagnostics.hooks import embedded, leaf, output_of
-from rtx_lib.shapes import expect, expect_floats, expect_sizes
+from rtx_lib.shapes import expect, expect_each, expect_floats
 
 
 def input_influence(
@@ -44,7 +44,7 @@ def input_influence(
     generator
         Draws the signs; torch's global one if None.
     """
-    expect_sizes(samples=1 if samples is None else samples)
+    expect_each(samples=1 if samples is None else samples)
     output, inputs = _run(model, x, embedding)
     squares = torch.zeros(x.shape[:2], dtype=torch.float64)
     for v in _cotangents(output, samples, generator):
@@ -67,8 +67,7 @@ def reach(influence: Tensor, share: float = 0.95) -> int:
     expect(influence, "T", "influence")
     if not (influence.isfinite() & (influence >= 0)).all() or not influence.any():
         raise ValueError(f"influence must be finite, at least 0 and not all 0, got {influence.tolist()}")
-    if not 0 < share <= 1:
-        raise ValueError(f"share must be above 0 and at most 1, got {share}")
+    expect_each(share=(share, "(0, 1]"))
     recent = influence.detach().cpu().double().flip(0)
     if share == 1:  # a value that rounding swallows in the sum counts too
         return int(recent.nonzero().max()) + 1

@@ -6,6 +6,8 @@ import importlib
 import torch
 from torch import Tensor
 
+from rtx_lib.shapes import expect_each
+
 BACKENDS = ("auto", "loop", "scan", "numba", "triton")
 
 
@@ -32,8 +34,7 @@ def gpu_problem(device: torch.device) -> str | None:
 
 def check_backend(backend: str, x: Tensor, name: str) -> None:
     """Raise unless the backend asked for by name is known, installed, and works on the device of x, called ``name``."""
-    if backend not in BACKENDS:
-        raise ValueError(f"backend must be one of {list(BACKENDS)}, got {backend!r}")
+    expect_each(backend=(backend, BACKENDS))
     if backend in ("numba", "triton") and (what := problem(backend)) is not None:
         raise ImportError(f"backend {backend!r} needs the package {backend} (pip install {backend}): {what}")
     if backend == "numba" and x.device.type != "cpu":
@@ -42,6 +43,5 @@ def check_backend(backend: str, x: Tensor, name: str) -> None:
         from .triton_kernels import INTERPRETED
 
         if not INTERPRETED:
-            raise ValueError(
-                f"{name} must be on a GPU for backend 'triton' (or TRITON_INTERPRET=1 set), got {x.device}"
-            )
+            where = "on a GPU for backend 'triton' (or TRITON_INTERPRET=1 set)"
+            raise ValueError(f"{name} must be {where}, got {x.device}")

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rtx_lib.shapes import expect, expect_floats, traced
+from rtx_lib.shapes import expect, expect_floats, expect_like, traced
 
 from . import linear_scan
 from .backends import check_backend, gpu_problem, problem
@@ -203,5 +203,4 @@ def _check(a: Tensor, b: Tensor, h0: Tensor | None, of_a: str, of_b: str) -> Non
     expect_floats(b, ("B", "T", *b.shape[2:]), of_b, complex=True)
     sizes = zip(reversed(a.shape), reversed(b.shape), strict=False)
     expect(a, [1 if n == 1 else whole for n, whole in sizes][::-1], of_a, like=b, exact=True)
-    if h0 is not None:
-        expect(h0, (len(b), *b.shape[2:]), "h0", like=b, exact=True)
+    expect_like(b, optional=True, h0=(h0, (len(b), *b.shape[2:])))

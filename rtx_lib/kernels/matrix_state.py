@@ -16,7 +16,7 @@ import math
 import torch
 from torch import Tensor
 
-from rtx_lib.shapes import at_hand, expect, expect_choice, expect_floats, expect_sizes
+from rtx_lib.shapes import at_hand, expect_each, expect_floats, expect_like
 
 from . import matrix_chunks
 
@@ -99,8 +99,7 @@ def matrix_recurrence(
     """
     _check(q, k, v, log_decay, beta, state)
     dtype = q.dtype
-    expect_choice("backend", backend, BACKENDS)
-    expect_sizes(chunk=1 if chunk is None else chunk)
+    expect_each(backend=(backend, BACKENDS), chunk=1 if chunk is None else chunk)
     if backend == "auto":
         backend, _ = _choose(q, k, v, log_decay, beta, state)
     start = q.new_zeros(*q.shape[:2], q.shape[3], v.shape[3]) if state is None else state
@@ -160,12 +159,8 @@ def _wild(
 def _check(
     q: Tensor, k: Tensor, v: Tensor, log_decay: Tensor | None, beta: Tensor | None, state: Tensor | None
 ) -> None:
-    batch, heads, steps, size = expect_floats(q, "B H T K", "q").shape
-    expect(k, q.shape, "k", like=q, exact=True)
-    values = expect(v, (batch, heads, steps, "V"), "v", like=q, exact=True).shape[3]
-    if log_decay is not None:
-        expect(log_decay, q.shape if log_decay.ndim == 4 else q.shape[:3], "log_decay", like=q, exact=True)
-    if beta is not None:
-        expect(beta, q.shape[:3], "beta", like=q, exact=True)
-    if state is not None:
-        expect(state, (batch, heads, size, values), "state", like=q, exact=True)
+    *steps, size = expect_floats(q, "B H T K", "q").shape
+    decays = q.shape if log_decay is not None and log_decay.ndim == 4 else steps
+    expect_like(q, k=(k, q.shape), v=(v, (*steps, "V")))
+    memory = (*steps[:2], size, v.shape[3])
+    expect_like(q, optional=True, log_decay=(log_decay, decays), beta=(beta, steps), state=(state, memory))

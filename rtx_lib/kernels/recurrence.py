@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rtx_lib.shapes import expect, expect_floats, traced
+from rtx_lib.shapes import expect_floats, expect_like, traced
 
 from . import scan
 from .backends import check_backend, gpu_problem, problem
@@ -130,7 +130,4 @@ def _choose(z: Tensor) -> tuple[str, str]:
 
 def _check(z: Tensor, u: Tensor | None, h0: Tensor | None) -> None:
     batch, _, neurons = expect_floats(z, "B T N", "z").shape
-    if u is not None:
-        expect(u, (neurons,), "u", like=z, exact=True)
-    if h0 is not None:
-        expect(h0, (batch, neurons), "h0", like=z, exact=True)
+    expect_like(z, optional=True, u=(u, (neurons,)), h0=(h0, (batch, neurons)))

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rtx_lib.shapes import expect, expect_choice, expect_floats, traced
+from rtx_lib.shapes import expect_each, expect_floats, expect_like, traced
 
 from .backends import check_backend, problem
 from .linear import HALVES, linear_recurrence
@@ -107,8 +107,7 @@ def selective_scan(
         (B, D, N), the states after the last step.
     """
     _check(u, delta, A, B, C, state)
-    expect_choice("discretisation", discretisation, DISCRETISATIONS)
-    expect_choice("eigenvalues", eigenvalues, EIGENVALUES)
+    expect_each(discretisation=(discretisation, DISCRETISATIONS), eigenvalues=(eigenvalues, EIGENVALUES))
     check_backend(backend, u, "u")
     state = u.new_zeros(len(u), *A.shape) if state is None else state
     if u.dtype in HALVES:
@@ -179,9 +178,7 @@ def _compiled(backend: str, u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: T
 
 def _check(u: Tensor, delta: Tensor, A: Tensor, B: Tensor, C: Tensor, state: Tensor | None) -> None:
     batch, steps, width = expect_floats(u, "B T D", "u").shape
-    expect(delta, u.shape if delta.ndim == 3 else (width,), "delta", like=u, exact=True)
-    count = expect(A, (width, "N"), "A", like=u, exact=True).shape[1]
-    for name, x in (("B", B), ("C", C)):
-        expect(x, (batch, steps, count) if x.ndim == 3 else (width, count), name, like=u, exact=True)
-    if state is not None:
-        expect(state, (batch, width, count), "state", like=u, exact=True)
+    of_b, of_c = ((batch, steps, "N") if x.ndim == 3 else (width, "N") for x in (B, C))
+    of_delta = u.shape if delta.ndim == 3 else (width,)
+    expect_like(u, A=(A, (width, "N")), B=(B, of_b), C=(C, of_c), delta=(delta, of_delta))
+    expect_like(u, optional=True, state=(state, (batch, *A.shape)))

@@ -21,7 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.shapes import expect, expect_choice, expect_state
+from rtx_lib.shapes import expect, expect_each, expect_like, expect_state
 
 from .matrix_state import matrix_recurrence
 
@@ -105,7 +105,7 @@ def slstm(
         (B, T, H K), and (h, c, n, m) after the last step. The gradient takes m as given, which is exact for all that
         depends on c and n through c / n and n e^m.
     """
-    expect_choice("forget", forget, FORGET)
+    expect_each(forget=(forget, FORGET))
     heads, gates, size = expect(weight, ("H", "4K", "K"), "weight").shape
     expect(weight, ("H", 4 * size, size), "weight")
     batch = len(expect(a, ("B", "T", heads, gates), "a", like=weight))
@@ -183,15 +183,11 @@ def mlstm(
     h, state
         (B, H, T, V), and (C, n, m) after the last step.
     """
-    expect_choice("form", form, FORMS)
-    if not eps >= 0:
-        raise ValueError(f"eps must be at least 0, got {eps}")
+    expect_each(form=(form, FORMS), eps=(eps, "[0, inf]"))
     batch, heads, steps, size = expect(q, "B H T K", "q").shape
-    expect(k, q.shape, "k", like=q)
-    width = expect(v, (batch, heads, steps, "V"), "v", like=q).shape[3]
-    expect(log_i, (batch, heads, steps), "log_i", like=q)
-    expect(log_f, (batch, heads, steps), "log_f", like=q)
-    shapes = {"C": (batch, heads, size, width), "n": (batch, heads, size), "m": (batch, heads)}
+    gates = (batch, heads, steps)
+    expect_like(q, exact=False, k=(k, q.shape), v=(v, (*gates, "V")), log_i=(log_i, gates), log_f=(log_f, gates))
+    shapes = {"C": (batch, heads, size, v.shape[3]), "n": (batch, heads, size), "m": (batch, heads)}
     c, n, m = expect_state(state, shapes, q)
     memory = torch.cat([c, n[..., None]], 3)  # n is the column under values of 1
     if not stabilised:

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from rtx_lib.shapes import expect, expect_fits, expect_heads, expect_share, expect_sizes, expect_state
+from rtx_lib.shapes import expect, expect_each, expect_fits, expect_like, expect_state
 
 from .stacking import draw_uniform, watched
 
@@ -31,7 +31,7 @@ def causal_mask(queries: int, keys: int | None = None, *, device: torch.device |
         Where the mask is made.
     """
     keys = queries if keys is None else keys
-    expect_sizes(queries=queries)
+    expect_each(queries=queries)
     if keys < queries:
         raise ValueError(f"keys must be at least queries = {queries}, got {keys}")
     return torch.ones(queries, keys, dtype=torch.bool, device=device).tril(keys - queries)
@@ -73,9 +73,8 @@ def dot_product_attention(
     """
     expect(q, "B H T K", "q")
     batch, heads, queries, width = q.shape
-    expect(k, (batch, heads, "S", width), "k", like=q)
+    expect_like(q, exact=False, k=(k, (batch, heads, "S", width)), v=(v, (batch, heads, "S", "K_v")))
     shape = (batch, heads, queries, k.shape[2])
-    expect(v, (batch, heads, k.shape[2], "K_v"), "v", like=q)
     expect_fits("mask", mask, shape)
     expect_fits("bias", bias, shape, "float")
     scores = q * (1 / math.sqrt(width) if scale is None else scale) @ k.mT
@@ -128,7 +127,7 @@ class AdditiveAttention(nn.Module):
 
     def __init__(self, query_size: int, key_size: int, width: int) -> None:
         super().__init__()
-        expect_sizes(query_size=query_size, key_size=key_size, width=width)
+        expect_each(query_size=query_size, key_size=key_size, width=width)
         self.query_size, self.key_size, self.width = query_size, key_size, width
         self.query = nn.Linear(query_size, width, bias=False)
         self.key = nn.Linear(key_size, width, bias=False)
@@ -200,8 +199,7 @@ class MultiHeadAttention(nn.Module):
         self, width: int, heads: int, *, bias: bool = True, dropout: float = 0.0, positions: Any = None
     ) -> None:
         super().__init__()
-        expect_heads(width, heads)
-        expect_share(dropout=dropout)
+        expect_each(width=width, heads=(heads, f"divisor of {width}"), dropout=(dropout, "[0, 1)"))
         self.width, self.heads, self.dropout, self.positions = width, heads, dropout, positions
         self.in_proj_weight = nn.Parameter(torch.empty(3 * width, width))
         self.in_proj_bias = nn.Parameter(torch.zeros(3 * width)) if bias else None
@@ -265,10 +263,9 @@ class MultiHeadAttention(nn.Module):
     def _expect(self, x: Tensor, memory: Tensor | None, mask: Tensor | None, causal: bool, cache: Any) -> int:
         """How many positions stand before x (M), if all of it fits."""
         expect(x, ("B", "T", self.width), like=self.in_proj_weight)
-        if memory is not None:
-            expect(memory, (len(x), "S", self.width), "memory", like=self.in_proj_weight)
-            if causal:
-                raise ValueError("causal must be False in cross-attention, whose keys have their own time, got True")
+        expect_like(x, exact=False, optional=True, memory=(memory, (len(x), "S", self.width)))
+        if memory is not None and causal:
+            raise ValueError("causal must be False in cross-attention, whose keys have their own time, got True")
         if cache is not None:
             shape = (len(x), self.heads, "M" if memory is None else memory.shape[1], self.width // self.heads)
             expect_state(cache, {"k": shape, "v": shape}, x, "cache")

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.shapes import Form, expect, expect_choice, expect_sizes, expect_state
+from rtx_lib.shapes import Form, expect, expect_each, expect_state
 
 from .attention import MultiHeadAttention
 from .positions import make_schemes
@@ -65,9 +65,9 @@ class FeedForward(nn.Module):
     ) -> None:
         super().__init__()
         inner = 4 * width if inner is None else inner
-        expect_sizes(width=width, inner=inner)
+        expect_each(width=width, inner=inner)
         if not callable(activation):
-            expect_choice("activation", activation, sorted(ACTIVATIONS))
+            expect_each(activation=(activation, sorted(ACTIVATIONS)))
         self.activation = activation
         self.linear1 = xavier_linear(width, inner, bias=bias)
         self.linear2 = xavier_linear(inner, width, bias=bias)
@@ -97,8 +97,7 @@ class SampleStdNorm(nn.Module):
 
     def __init__(self, width: int, eps: float = 1e-6, *, bias: bool = True) -> None:
         super().__init__()
-        if width < 2:
-            raise ValueError(f"width must be at least 2, got {width}")
+        expect_each(width=(width, 2))
         self.eps = eps
         self.weight = nn.Parameter(torch.ones(width))
         self.bias = nn.Parameter(torch.zeros(width)) if bias else None
@@ -155,7 +154,7 @@ class Block(nn.Module):
         norm_layer: Callable[..., nn.Module] = nn.LayerNorm,
     ) -> None:
         super().__init__()
-        expect_choice("norm", norm, NORMS)
+        expect_each(norm=(norm, NORMS))
         self.norm, self.causal, self.cross = norm, causal, cross
         options: dict[str, Any] = {"bias": bias, "dropout": dropout}
         self.self_attention = _attention(width, heads, positions=positions, **options)
@@ -264,7 +263,6 @@ class Stack(nn.Module):
         norm_layer: Callable[..., nn.Module] = nn.LayerNorm,
     ) -> None:
         super().__init__()
-        expect_choice("norm", norm, NORMS)
         self.positions, schemes = make_schemes(
             positions, layers, width=width, heads=heads, length=length, clip=clip, causal=causal
         )

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.shapes import expect_choice, expect_ids, expect_sizes, expect_state, traced
+from rtx_lib.shapes import expect_each, expect_ids, expect_state, traced
 
 from .stacking import BACKENDS, States, first_state, run_fused, run_stack, watched
 
@@ -60,11 +60,9 @@ class RNN(nn.RNNBase):
         init: str = "uniform",
         input_std: float = 0.001,
     ) -> None:
-        expect_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
-        expect_choice("nonlinearity", nonlinearity, sorted(NONLINEARITIES))
-        expect_choice("init", init, INITIALISATIONS)
-        if input_std <= 0:
-            raise ValueError(f"input_std must be positive, got {input_std}")
+        expect_each(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
+        expect_each(input_std=(input_std, "(0, inf]"))
+        expect_each(nonlinearity=(nonlinearity, sorted(NONLINEARITIES)), init=(init, INITIALISATIONS))
         # `RNNBase.__init__` calls `reset_parameters`, which reads these.
         self.nonlinearity, self.init, self.input_std = nonlinearity, init, input_std
         sizes, options = (input_size, hidden_size, num_layers), {"batch_first": True, "bidirectional": bidirectional}
@@ -170,10 +168,9 @@ class LSTM(nn.RNNBase):
         forget_bias: float | None = None,
         backend: str = "loop",
     ) -> None:
-        expect_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
-        expect_choice("backend", backend, BACKENDS)
-        if forget_bias is not None and not math.isfinite(forget_bias):
-            raise ValueError(f"forget_bias must be finite or None, got {forget_bias}")
+        rule = "None or (-inf, inf)"
+        expect_each(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
+        expect_each(backend=(backend, BACKENDS), forget_bias=(forget_bias, rule))
         super().__init__("LSTM", input_size, hidden_size, num_layers, batch_first=True, bidirectional=bidirectional)
         self.forget_bias, self.backend = forget_bias, backend
         self.output_size = hidden_size * (1 + bidirectional)
@@ -285,12 +282,10 @@ class GRU(nn.RNNBase):
         update: str = "keeps",
         backend: str = "loop",
     ) -> None:
-        expect_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
-        expect_choice("reset", reset, ("after", "before"))
-        expect_choice("update", update, ("keeps", "replaces"))
-        expect_choice("backend", backend, BACKENDS)
-        if backend == "torch" and reset == "before":
-            raise ValueError("backend must be 'loop' with reset='before', for which torch has no kernel; got 'torch'")
+        expect_each(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
+        expect_each(reset=(reset, ("after", "before")), update=(update, ("keeps", "replaces")))
+        # Torch has no kernel for a reset before the map.
+        expect_each(backend=(backend, BACKENDS if reset == "after" else ["loop"]))
         super().__init__("GRU", input_size, hidden_size, num_layers, batch_first=True, bidirectional=bidirectional)
         self.reset, self.update, self.backend = reset, update, backend
         self.output_size = hidden_size * (1 + bidirectional)
@@ -352,7 +347,7 @@ class Readout(nn.Module):
 
     def __init__(self, core: nn.Module, output_size: int, *, vocabulary: int | None = None) -> None:
         super().__init__()
-        expect_sizes(output_size=output_size, vocabulary=1 if vocabulary is None else vocabulary)
+        expect_each(output_size=output_size, vocabulary=1 if vocabulary is None else vocabulary)
         self.embedding = None if vocabulary is None else nn.Embedding(vocabulary, int(core.input_size))  # type: ignore[arg-type]
         self.core = core
         self.linear = nn.Linear(int(core.output_size), output_size)  # type: ignore[arg-type]
@@ -361,8 +356,6 @@ class Readout(nn.Module):
         """Map x (B, T, D_in), or ids (B, T), to y (B, T, output_size) and the core's state."""
         if self.embedding is not None:
             x = self.embedding(expect_ids(x, self.embedding.num_embeddings))
-        elif isinstance(x, Tensor) and not torch.is_floating_point(x):  # what is no tensor is for the core to refuse
-            raise ValueError(f"x must hold floats because no vocabulary was given, got {x.dtype}")
         h, state = self.core(x, state)
         return self.linear(h), state
 

@@ -14,10 +14,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from rtx_lib.shapes import expect_choice, expect_ids, expect_sizes
+from rtx_lib.shapes import expect, expect_each, expect_ids, expect_sentences
 
 from .blocks import undrawn
-from .classifier import expect_words
 
 SENTENCE_BEGINS, SENTENCE_ENDS, WORD_BEGINS, WORD_ENDS, PADDING = range(257, 262)
 CHARACTERS = 262  # rows of the table, that of no word included
@@ -36,14 +35,12 @@ def spell(sentences: Sequence[Sequence[str]], length: int = 50) -> Tensor:
     length
         C, at least 3. Of a word, as many bytes are kept as find room between its two marks.
     """
-    if isinstance(length, bool) or not isinstance(length, int) or length < 3:
-        raise ValueError(f"length must be at least 3, a byte and two marks, got {length!r}")
-    if isinstance(sentences, str) or not sentences:
-        raise ValueError(f"sentences must be at least one list of words, got {sentences!r}")
+    expect_each(length=(length, 3))
+    wrong = [isinstance(row, str) or not all(isinstance(word, str) for word in row) for row in sentences]
+    if isinstance(sentences, str) or not sentences or any(wrong):
+        raise ValueError(f"sentences must be lists of words, one at least, got {sentences!r}")
     ids = torch.zeros(len(sentences), max(map(len, sentences)) + 2, length, dtype=torch.int64)
     for row, sentence in zip(ids, sentences, strict=True):
-        if isinstance(sentence, str) or not all(isinstance(word, str) for word in sentence):
-            raise ValueError(f"sentences must be lists of words, got {sentence!r}")
         words = [[byte + 1 for byte in word.encode()[: length - 2]] for word in sentence]
         for place, word in zip(row, [[SENTENCE_BEGINS], *words, [SENTENCE_ENDS]], strict=False):
             spelled = [WORD_BEGINS, *word, WORD_ENDS]
@@ -88,12 +85,8 @@ class CharacterCNN(nn.Module):
         activation: str = "relu",
     ) -> None:
         super().__init__()
-        expect_sizes(width=width, character_width=character_width)
-        expect_choice("activation", activation, list(ACTIVATIONS))
-        if isinstance(highways, bool) or not isinstance(highways, int) or highways < 0:
-            raise ValueError(f"highways must be a whole number of at least 0, got {highways!r}")
-        if not isinstance(filters, Sequence) or not filters or not all(map(_is_pair, filters)):
-            raise ValueError(f"filters must be pairs (characters, number) of sizes from 1 on, got {filters!r}")
+        expect_each(width=width, character_width=character_width, activation=(activation, list(ACTIVATIONS)))
+        expect_each(highways=(highways, 0), filters=(filters, "pairs of sizes"))
         self.output_size, self.activation = width, activation
         self.widest, channels = max(reach for reach, _ in filters), sum(number for _, number in filters)
         rows = torch.empty(CHARACTERS, character_width).uniform_(-1, 1)
@@ -119,17 +112,10 @@ class CharacterCNN(nn.Module):
 
     def real(self, x: object) -> Tensor:
         """Where words are, bool (B, T), a word of zeros being none; ``ValueError`` for what :meth:`forward` refuses."""
-        if not isinstance(x, Tensor) or x.dtype not in (torch.int64, torch.int32) or x.ndim != 3 or not x.numel():
-            got = f"{x.dtype} of shape {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
-            raise ValueError(f"x must hold characters' ids of shape (B, T, C), none of them 0, got {got}")
-        if x.shape[2] < self.widest:
-            raise ValueError(f"x must hold words of {self.widest} characters or more, got shape {tuple(x.shape)}")
+        x = expect(x, "B T C")
+        expect_each(**{"characters of a word of x": (x.shape[2], self.widest)})
         expect_ids(x.flatten(1), CHARACTERS)
-        return expect_words((x != 0).any(2).long(), 2)
-
-
-def _is_pair(value: object) -> bool:
-    return isinstance(value, Sequence) and len(value) == 2 and all(isinstance(n, int) and n > 0 for n in value)
+        return expect_sentences((x != 0).any(2).long(), 2, "x")[1]
 
 
 def _filters(inputs: int, number: int, reach: int, activation: str) -> nn.Conv1d:

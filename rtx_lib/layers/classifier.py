@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.shapes import at_hand, expect, expect_choice, expect_ids, expect_share, expect_sizes
+from rtx_lib.shapes import expect_each, expect_sentences
 
 from .blocks import undrawn
 from .embedding import table
@@ -61,9 +61,7 @@ class SentenceClassifier(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        expect_sizes(vocabulary=vocabulary, output_size=output_size, width=width)
-        expect_choice("pool", pool, POOLS)
-        expect_share(dropout=dropout)
+        expect_each(vocabulary=vocabulary, output_size=output_size, width=width, pool=(pool, POOLS))
         self.input_size, self.output_size, self.pool = vocabulary, output_size, pool
         self.embedding, self.dropout, self.reader = table(vocabulary, width, STD), nn.Dropout(dropout), reader
         size = width if reader is None else int(reader.output_size)  # type: ignore[arg-type]
@@ -72,7 +70,7 @@ class SentenceClassifier(nn.Module):
 
     def forward(self, x: Tensor, state: None = None) -> tuple[Tensor, None]:
         """Map ids (B, T), words first and then padding (0), to logits (B, 1, classes); there is no state."""
-        real = expect_words(x, self.input_size)
+        real = expect_sentences(x, self.input_size, "x")[1]
         h = embed_words(self.embedding, self.dropout, x, real)
         if self.reader is not None:
             h = self.reader(h, real)
@@ -125,10 +123,7 @@ class WordConvolution(nn.Module):
 
     def __init__(self, width: int, channels: int, kernel_sizes: Sequence[int] = (3, 4, 5)) -> None:
         super().__init__()
-        expect_sizes(width=width, channels=channels)
-        if not isinstance(kernel_sizes, Sequence) or not kernel_sizes:
-            raise ValueError(f"kernel_sizes must be a sequence of at least one size, got {kernel_sizes!r}")
-        expect_sizes(**{f"kernel_sizes[{i}]": size for i, size in enumerate(kernel_sizes)})
+        expect_each(width=width, channels=channels, kernel_sizes=(kernel_sizes, "sizes"))
         self.convolutions = nn.ModuleList(undrawn(nn.Conv1d, width, channels, size) for size in kernel_sizes)
         for convolution, size in zip(self.convolutions, kernel_sizes, strict=True):
             draw_uniform(convolution, width * size)
@@ -157,22 +152,3 @@ def masked_mean(h: Tensor, real: Tensor) -> Tensor:
 def masked_max(h: Tensor, real: Tensor) -> Tensor:
     """The largest of each of the C numbers of h (B, T, C) among the words, (B, C)."""
     return h.masked_fill(~real[..., None], -math.inf).amax(1)
-
-
-def expect_words(x: object, vocabulary: int, padding: int | None = PAD) -> Tensor:
-    """Where ids x (B, T) hold words, bool (B, T): everywhere with ``padding=None``.
-
-    ``ValueError`` for what holds no ids below the vocabulary, and for rows that do not hold words first and then
-    padding only, at least one word. Values are looked at where they lie on the CPU.
-    """
-    ids = expect_ids(x, vocabulary)
-    if padding is None:
-        return torch.ones_like(ids, dtype=torch.bool)
-    real = expect(ids, "B T") != padding
-    if at_hand(ids):
-        bad = ~real[:, 0] | (real[:, 1:] & ~real[:, :-1]).any(1)
-        if bad.any():
-            row = int(bad.nonzero()[0])
-            rule = f"words first and then padding ({padding}), at least one word in each row"
-            raise ValueError(f"x must hold {rule}, got row {row}: {ids[row].tolist()}")
-    return real

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rtx_lib.shapes import expect_ids, expect_sizes, map_tensors
+from rtx_lib.shapes import expect_each, expect_ids, map_tensors
 
 Model = Callable[[Any, Any], tuple[Tensor, Any]]
 PAD = 0
@@ -38,7 +38,7 @@ def greedy(model: Model, source: Tensor, *, start: int, end: int, max_length: in
     ids
         (B, L), L <= max_length: the sentences without ``start`` and with ``end``, where they reached it, then 0.
     """
-    _expect_search(source, start=start, end=end, max_length=max_length)
+    _expect_search(source, start=(start, 0), end=(end, 0), max_length=max_length)
     ids = torch.full((len(source), 1), start, device=source.device)
     ended, state = ids.new_zeros(len(source), dtype=torch.bool), None
     for step in range(max_length):
@@ -85,10 +85,9 @@ def beam_search(
     log_probabilities
         (B,) their log p(y | x) in nats, without the penalty.
     """
-    _expect_search(source, start=start, end=end, max_length=max_length, beams=beams)
-    if not (length_penalty >= 0 and length_penalty * math.log(max_length) < 80):  # of float32
-        rule = "length_penalty must be at least 0, and max_length ** length_penalty within a float's range"
-        raise ValueError(f"{rule}, got {length_penalty}")
+    most = int(80 / math.log(max(max_length, 2)))  # max_length ** most is within a float32's range
+    rules: dict[str, Any] = {"beams": beams, "length_penalty": (length_penalty, f"[0, {most}]")}
+    _expect_search(source, start=(start, 0), end=(end, 0), max_length=max_length, **rules)
     batch, device = len(source), source.device
     ids = torch.full((batch, 1), start, device=device)
     logits, state = _read(model, source, ids, None)
@@ -164,9 +163,7 @@ def sample(
         (B, T + steps), the prompt and its continuation.
     """
     expect_ids(prompt, None, "prompt")
-    expect_sizes(steps=steps, top=1 if top is None else top)
-    if not 0 < temperature < float("inf"):
-        raise ValueError(f"temperature must be above 0 and finite, got {temperature}")
+    expect_each(steps=steps, top=1 if top is None else top, temperature=(temperature, "(0, inf)"))
     ids, state = prompt, None
     for step in range(steps):
         logits, state = model(ids if state is None else ids[:, -1:], state)
@@ -203,20 +200,16 @@ def _largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     return values[:, :count], index[:, :count]
 
 
-def _expect_search(source: object, *, start: int, end: int, **counts: int) -> None:
+def _expect_search(source: object, **rules: Any) -> None:
     if not isinstance(source, Tensor) or source.ndim < 1 or len(source) < 1:
         got = f"shape {tuple(source.shape)}" if isinstance(source, Tensor) else type(source).__name__
         raise ValueError(f"source must be a tensor with at least one sentence, got {got}")
-    for name, value in (("start", start), ("end", end)):
-        if isinstance(value, bool) or not hasattr(value, "__index__") or value < 0:
-            raise ValueError(f"{name} must be the id of a symbol, got {value!r}")
-    expect_sizes(**counts)
+    expect_each(**rules)
 
 
 def _expect_logits(logits: Tensor, step: int, end: int = 0, counts: Tensor | None = None) -> None:
     """Raise unless each row (B, V), or each beginning (B, N, V) that counts, says which symbols are likely."""
-    if end >= logits.shape[-1]:
-        raise ValueError(f"end must be below the vocabulary's size {logits.shape[-1]}, got {end}")
+    expect_each(end=(end, f"[0, {logits.shape[-1]})"))
     largest = logits.amax(-1)  # NaN where one is; -inf where all are
     bad = ~largest.isfinite() if counts is None else ~largest.isfinite() & counts
     if bad.any():

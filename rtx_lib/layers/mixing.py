@@ -12,13 +12,12 @@ Transformer that look at one step at a time (Vaswani et al. 2017), with norms in
 so that models which are compared differ in the mixer alone.
 """
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 from torch import Tensor, nn
 
-from rtx_lib.shapes import expect_choice, expect_sizes, expect_tuple
+from rtx_lib.shapes import expect_each, expect_tuple
 
 from .attention import MultiHeadAttention
 from .blocks import FeedForward
@@ -46,8 +45,7 @@ class AttentionMixer(nn.Module):
 
     def __init__(self, width: int, heads: int = 1, *, positions: str = "rotary", bias: bool = True) -> None:
         super().__init__()
-        expect_sizes(width=width, heads=heads)
-        expect_choice("positions", positions, MIXER_POSITIONS)
+        expect_each(width=width, heads=heads, positions=(positions, MIXER_POSITIONS))
         scheme = make_positions(positions, width=width, heads=heads)
         self.attention = MultiHeadAttention(width, heads, bias=bias, positions=scheme)
 
@@ -92,10 +90,7 @@ class MixerStack(nn.Module):
         vocabulary: int | None = None,
     ) -> None:
         super().__init__()
-        expect_sizes(input_size=input_size, output_size=output_size, width=width, layers=layers)
-        expect_sizes(kernel_size=1 if kernel_size is None else kernel_size)
-        if isinstance(mlp, bool) or not isinstance(mlp, int | float) or not 0 <= mlp < math.inf:
-            raise ValueError(f"mlp must be a number of at least 0, got {mlp!r}")
+        expect_each(layers=layers, kernel_size=1 if kernel_size is None else kernel_size, mlp=(mlp, "[0, inf)"))
         self.input_size, self.output_size, self.width = input_size, output_size, width
         self.embedding = input_layer(input_size, width, vocabulary=vocabulary)
         self.mixers = nn.ModuleList(mixer(width) for _ in range(layers))

@@ -22,7 +22,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.shapes import expect, expect_choice, expect_floats, expect_heads, expect_sizes
+from rtx_lib.shapes import expect, expect_each, expect_floats, expect_heads
 
 SCHEMES = ("none", "sinusoidal", "learned", "shaw", "xl", "rotary", "alibi")
 LAYOUTS = ("interleaved", "halves")
@@ -45,8 +45,7 @@ class Sinusoidal(nn.Module):
 
     def __init__(self, width: int, *, layout: str = "interleaved") -> None:
         super().__init__()
-        _expect_even("width", width)
-        expect_choice("layout", layout, LAYOUTS)
+        expect_each(width=(width, "multiple of 2"), layout=(layout, LAYOUTS))
         self.width, self.layout = width, layout
 
     def encode(self, positions: Tensor, dtype: torch.dtype | None = None) -> Tensor:
@@ -86,7 +85,7 @@ class Learned(nn.Module):
 
     def __init__(self, length: int, width: int) -> None:
         super().__init__()
-        expect_sizes(length=length, width=width)
+        expect_each(length=length, width=width)
         self.weight = nn.Parameter(torch.empty(length, width).normal_(0, 0.02))
 
     def embed(self, x: Tensor, offset: int = 0) -> Tensor:
@@ -118,7 +117,7 @@ class ShawRelative(nn.Module):
 
     def __init__(self, head_width: int, clip: int) -> None:
         super().__init__()
-        expect_sizes(head_width=head_width, clip=clip)
+        expect_each(head_width=head_width, clip=clip)
         self.head_width, self.clip = head_width, clip
         self.keys = nn.Parameter(torch.empty(2 * clip + 1, head_width))
         self.values = nn.Parameter(torch.empty(2 * clip + 1, head_width))
@@ -240,7 +239,7 @@ class Rotary(nn.Module):
 
     def __init__(self, head_width: int) -> None:
         super().__init__()
-        _expect_even("head_width", head_width)
+        expect_each(head_width=(head_width, "multiple of 2"))
         self.head_width = head_width
 
     def rotate(self, q: Tensor, k: Tensor, offset: int) -> tuple[Tensor, Tensor]:
@@ -272,7 +271,7 @@ class ALiBi(nn.Module):
 
     def __init__(self, heads: int) -> None:
         super().__init__()
-        expect_sizes(heads=heads)
+        expect_each(heads=heads)
         self.heads = heads
 
     def slopes(self, device: torch.device | None = None) -> Tensor:
@@ -304,7 +303,7 @@ def make_positions(
     length, clip, causal
         For ``"learned"``, ``"shaw"`` and ``"xl"``; the other schemes ignore them.
     """
-    expect_choice("scheme", scheme, SCHEMES)
+    expect_each(scheme=(scheme, SCHEMES))
     head_width = expect_heads(width, heads)
     makers: dict[str, Callable[[], nn.Module | None]] = {
         "none": lambda: None,
@@ -326,8 +325,7 @@ def make_schemes(
     A scheme that embeds serves the model once. Of the others each layer has its own, so that tables are not shared.
     Sizes and errors are those of :func:`make_positions`.
     """
-    expect_sizes(layers=layers)
-    expect_choice("positions", positions, SCHEMES)
+    expect_each(layers=layers, positions=(positions, SCHEMES))
     make = partial(make_positions, positions, width=width, heads=heads, length=length, clip=clip, causal=causal)
     first = make()
     if hasattr(first, "embed"):
@@ -348,12 +346,6 @@ def _angles(positions: Tensor, width: int) -> Tensor:
 def _distances(queries: int, keys: int, offset: int, device: torch.device) -> Tensor:
     """i - j for query positions i = offset.. and key positions j = 0.., (T, S)."""
     return torch.arange(offset, offset + queries, device=device)[:, None] - torch.arange(keys, device=device)
-
-
-def _expect_even(name: str, size: int) -> None:
-    expect_sizes(**{name: size})
-    if size % 2:
-        raise ValueError(f"{name} must be even, because the entries go in pairs, got {size}")
 
 
 def _expect_queries(q: Tensor, k: Tensor, head_width: int | str = "K", heads: int | str = "H") -> None:

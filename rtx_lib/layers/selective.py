@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from rtx_lib.kernels import linear_recurrence
-from rtx_lib.shapes import expect, expect_choice, expect_sizes, expect_state
+from rtx_lib.shapes import expect_each, expect_step
 
 from .blocks import undrawn
 from .stacking import draw_uniform
@@ -44,8 +44,7 @@ class SelectiveRecurrence(nn.Module):
 
     def __init__(self, width: int, sign: str = "signed", *, backend: str = "auto") -> None:
         super().__init__()
-        expect_sizes(width=width)
-        expect_choice("sign", sign, list(LOWS))
+        expect_each(width=width, sign=(sign, list(LOWS)))
         self.input_size = self.output_size = width
         self.backend = backend
         self.keep, self.write = (undrawn(nn.Linear, width, width) for _ in range(2))
@@ -54,8 +53,7 @@ class SelectiveRecurrence(nn.Module):
 
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Map x (B, T, D) to h (B, T, D) and h_T (B, D); the state before the first step is zero if None."""
-        expect(x, ("B", "T", self.input_size), like=self.keep.weight)
-        state = expect_state(state, (len(x), self.output_size), x)
+        state = expect_step(x, self.input_size, state, lambda batch: (batch, self.output_size), self.keep.weight)
         a, b = self.steps(x)
         h = linear_recurrence(a, b, state.to(b.dtype), backend=self.backend)
         return h, h[:, -1].clone()  # a view would keep all of h

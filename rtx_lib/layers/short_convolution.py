@@ -6,7 +6,7 @@ It lets a token meet the ones just before it, as a key its value in "key value" 
 import torch
 from torch import Tensor, nn
 
-from rtx_lib.shapes import Shapes, expect, expect_sizes, expect_state
+from rtx_lib.shapes import Shapes, expect_each, expect_step
 
 from .stacking import draw_uniform
 
@@ -29,7 +29,7 @@ class ShortConvolution(nn.Module):
 
     def __init__(self, width: int, kernel_size: int = 4, bias: bool = True) -> None:
         super().__init__()
-        expect_sizes(width=width, kernel_size=kernel_size)
+        expect_each(width=width, kernel_size=kernel_size)
         self.width, self.kernel_size = width, kernel_size
         self.weight = nn.Parameter(torch.empty(width, 1, kernel_size))
         self.bias = nn.Parameter(torch.empty(width)) if bias else None
@@ -41,8 +41,8 @@ class ShortConvolution(nn.Module):
 
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Map x (B, T, D) to y (B, T, D); the state is the last k - 1 inputs (B, k - 1, D), zeros if None."""
-        expect(x, ("B", "T", self.width), like=self.weight)
-        past, steps = expect_state(state, (len(x), self.kernel_size - 1, self.width), x), x.shape[1]
+        past = expect_step(x, self.width, state, lambda batch: (batch, self.kernel_size - 1, self.width), self.weight)
+        steps = x.shape[1]
         x = torch.cat([past, x], 1)  # (B, k - 1 + T, D)
         y = x[:, :steps] * self.weight[:, 0, 0]
         for j in range(1, self.kernel_size):  # a few products take less time than torch's convolution, which turns axes

@@ -23,16 +23,7 @@ from rtx_lib.layers.blocks import Activation, Stack, undrawn
 from rtx_lib.layers.embedding import table
 from rtx_lib.layers.official import joined, load_official, reads_official, renamed
 from rtx_lib.layers.positions import Learned
-from rtx_lib.shapes import (
-    at_hand,
-    expect,
-    expect_choice,
-    expect_fits,
-    expect_ids,
-    expect_share,
-    expect_sizes,
-    expect_tuple,
-)
+from rtx_lib.shapes import at_hand, expect, expect_each, expect_fits, expect_ids, expect_no_state, expect_tuple
 
 DIRECTIONS = ("both", "left-to-right", "right-to-left")
 KINDS = ("sentence", "mean", "token", "span", "choice")
@@ -46,7 +37,7 @@ Text = Tensor | tuple[Tensor, ...]  # ids (B, T), or ids and segments
 
 def visible(direction: str, length: int, *, device: torch.device | str | None = None) -> Tensor:
     """The mask (T, T), True where a position may look: everywhere, at itself and what is left of it, or right of it."""
-    expect_choice("direction", direction, DIRECTIONS)
+    expect_each(direction=(direction, DIRECTIONS))
     if direction == "both":
         return torch.ones(length, length, dtype=torch.bool, device=device)
     left = causal_mask(length, device=device)
@@ -95,10 +86,7 @@ class BERTEncoder(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        expect_sizes(vocabulary=vocabulary, width=width, length=length, segments=segments)
-        expect_choice("activation", activation, list(GELU))
-        expect_choice("direction", direction, DIRECTIONS)
-        expect_share(dropout=dropout)
+        expect_each(activation=(activation, list(GELU)), direction=(direction, DIRECTIONS))
         self.input_size, self.output_size, self.heads, self.direction = vocabulary, width, heads, direction
         norm = partial(nn.LayerNorm, eps=EPS)
         self.embedding, self.segments = table(vocabulary, width, STD), table(segments, width, STD)
@@ -121,8 +109,7 @@ class BERTEncoder(nn.Module):
             Bool, broadcastable to (B, H, T, T), True where a position may look, as far as ``direction`` allows; where
             the id is not 0 if None.
         """
-        if state is not None:
-            raise ValueError(f"state must be None, a text is read as a whole, got {type(state).__name__}")
+        expect_no_state(state)
         pair = isinstance(x, tuple)
         ids, segments = expect_tuple(x, 2, "(ids, segments)", "x") if pair else (x, None)
         ids = expect_ids(ids, self.input_size, "ids" if pair else "x")
@@ -291,9 +278,7 @@ class BERTClassifier(nn.Module):
 
     def __init__(self, bert: BERT, output_size: int, *, kind: str = "sentence", dropout: float = 0.0) -> None:
         super().__init__()
-        expect_sizes(output_size=output_size)
-        expect_choice("kind", kind, KINDS)
-        expect_share(dropout=dropout)
+        expect_each(output_size=output_size, kind=(kind, KINDS))
         if kind == "span" and output_size != 2:
             raise ValueError(f"output_size must be 2 for a span, its start and its end, got {output_size}")
         self.encoder, self.kind, self.dropout = bert.encoder, kind, nn.Dropout(0.0 if kind == "span" else dropout)

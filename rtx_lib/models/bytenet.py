@@ -18,12 +18,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.shapes import Shape, expect_pair, expect_sentences, expect_sizes, expect_state
+from rtx_lib.shapes import Shape, expect_each, expect_pair, expect_sentences, expect_state
 
 
 def receptive_field(kernel_size: int, dilations: Sequence[int]) -> int:
     """How many inputs an output depends on: 1 + (k-1) sum_i r_i for convolutions of dilations r_i on one another."""
-    expect_sizes(kernel_size=kernel_size, **{f"dilations[{i}]": size for i, size in enumerate(dilations)})
+    expect_each(kernel_size=kernel_size, dilations=(dilations, "sizes"))
     return 1 + (kernel_size - 1) * sum(dilations)
 
 
@@ -113,13 +113,8 @@ class ByteNet(nn.Module):
         unfold: float = 1.2,
     ) -> None:
         super().__init__()
-        expect_sizes(source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary, width=width)
-        if width % 2:
-            raise ValueError(f"width must be even, as blocks halve it, got {width}")
-        if not isinstance(dilations, Sequence) or not dilations:
-            raise ValueError(f"dilations must be a sequence of at least one, got {dilations!r}")
-        if not 1 <= unfold < math.inf:
-            raise ValueError(f"unfold must be at least 1 and finite, got {unfold}")
+        expect_each(source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary)
+        expect_each(width=(width, "multiple of 2"), dilations=(dilations, "sizes"), unfold=(unfold, "[1, inf)"))
         self.reaches = [(kernel_size - 1) * dilation for dilation in dilations]
         self.receptive_field = receptive_field(kernel_size, dilations)  # of either side
         self.input_size, self.output_size, self.unfold = source_vocabulary, target_vocabulary, unfold
@@ -169,7 +164,7 @@ class ByteNet(nn.Module):
 
         z is 0 behind the positions over which a sentence is unfolded.
         """
-        source, real = expect_sentences(source, self.input_size)
+        source, real = expect_sentences(source, self.input_size, "source")
         more = math.ceil(self.unfold * source.shape[1]) - source.shape[1]
         x = F.pad(self.source_embedding(source) * real.unsqueeze(-1), (0, 0, 0, more))
         position = torch.arange(x.shape[1], device=x.device)

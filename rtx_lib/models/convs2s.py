@@ -21,7 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.layers.embedding import table
-from rtx_lib.shapes import at_hand, expect, expect_ids, expect_pair, expect_share, expect_sizes, expect_tuple
+from rtx_lib.shapes import Form, at_hand, expect_each, expect_ids, expect_pair, expect_state
 
 PAD = 0
 STD = 0.1  # of the embeddings
@@ -199,10 +199,9 @@ class ConvS2S(nn.Module):
     ) -> None:
         super().__init__()
         out_width = width if out_width is None else out_width
-        expect_sizes(source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary, width=width)
-        expect_sizes(out_width=out_width, length=length)
-        expect_share(dropout=dropout)
-        _expect_layers(encoder=encoder, decoder=decoder)
+        expect_each(source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary, width=width)
+        expect_each(out_width=out_width, length=length, dropout=(dropout, "[0, 1)"))
+        expect_each(encoder=(encoder, "pairs of sizes"), decoder=(decoder, "pairs of sizes"))
         attention = [True] * len(decoder) if attention is None else attention
         if len(attention) != len(decoder) or not any(attention):
             raise ValueError(f"attention must have an entry for each layer and be true in one, got {attention}")
@@ -245,7 +244,8 @@ class ConvS2S(nn.Module):
             read (B,) int64, and for each layer of the decoder the last inputs of its convolution, (B, k - 1, C_in)).
         """
         source, target = expect_pair(x, self.output_size, state)
-        state = self.encode(source) if state is None else self._expect_state(state, target)
+        state = self.encode(source) if state is None else state
+        expect_state(state, self._state_form(len(target)), self.encoder_out.weight_v)
         keys, values, real, read, *pasts = state
         g = self.dropout(self.target_embedding(target, read, name="target_in"))  # (B, T, D)
         h, after = self.decoder_in(g), []
@@ -271,30 +271,13 @@ class ConvS2S(nn.Module):
         pasts = (z.new_zeros(len(z), *past) for past in self.pasts)
         return z, SQRT_HALF * (z + e), real, torch.zeros_like(source[:, 0], dtype=torch.int64), *pasts
 
-    def _expect_state(self, state: object, target: Tensor) -> tuple[Tensor, ...]:
-        """The state itself; ``ValueError`` unless this model could have returned it for such a batch."""
-        parts = expect_tuple(state, 4 + len(self.decoder), "the memory, the symbols read and each layer's inputs")
-        batch, weight = len(target), self.encoder_out.weight_v
-        if expect(parts[2], (batch, "S"), "state[2]").dtype != torch.bool:
-            raise ValueError(f"state[2] must be a bool tensor, True where a word is, got {parts[2].dtype}")
-        for i in (0, 1):
-            expect(parts[i], (*parts[2].shape, len(weight)), f"state[{i}]", like=weight)
-        expect(parts[3], (batch,), "state[3]", like=target.long())
-        for i, past in enumerate(self.pasts, start=4):
-            expect(parts[i], (batch, *past), f"state[{i}]", like=weight)
-        return parts
+    def _state_form(self, batch: int) -> Form:
+        """The shapes of what a call returns for such a batch: the memory, the symbols read and each layer's inputs."""
+        memory = (batch, "S", len(self.encoder_out.weight_v))
+        form: dict[str, Form] = {"keys": memory, "values": memory, "real": (batch, "S", torch.bool)}
+        return form | {"read": (batch, torch.int64)} | {f"past {i}": (batch, *s) for i, s in enumerate(self.pasts)}
 
 
 def _stacked(layers: Sequence[tuple[int, int]]) -> Iterator[tuple[int, tuple[int, int]]]:
     """Each layer's C_in, and its pair (channels, k); the first has as many channels below it as it has itself."""
     return zip((channels for channels, _ in (layers[0], *layers)), layers, strict=False)
-
-
-def _expect_layers(**sides: Any) -> None:
-    """Every side is a sequence of at least one pair (channels, k)."""
-    for name, layers in sides.items():
-        pairs = isinstance(layers, Sequence) and all(isinstance(one, Sequence) and len(one) == 2 for one in layers)
-        if not pairs or not layers:
-            raise ValueError(f"{name} must be a sequence of at least one pair (channels, k), got {layers!r}")
-        for i, (channels, kernel_size) in enumerate(layers):
-            expect_sizes(**{f"{name}[{i}] channels": channels, f"{name}[{i}] k": kernel_size})

@@ -22,7 +22,7 @@ from rtx_lib.models.indrnn import (
     recurrent_bound,
     states_before,
 )
-from rtx_lib.shapes import expect_sizes
+from rtx_lib.shapes import expect_each
 
 
 class ResidualIndRNN(nn.Module):
@@ -37,7 +37,7 @@ class ResidualIndRNN(nn.Module):
 
     def __init__(self, input_size: int, hidden_size: int, num_blocks: int, output_size: int, **options: Any) -> None:
         super().__init__()
-        expect_sizes(input_size=input_size, hidden_size=hidden_size, num_blocks=num_blocks, output_size=output_size)
+        expect_each(input_size=input_size, hidden_size=hidden_size, num_blocks=num_blocks, output_size=output_size)
         self.input_size, self.output_size = input_size, output_size
         shapes = [(input_size, hidden_size)] + [(hidden_size, hidden_size)] * (2 * num_blocks)
         self.bound, self.linears, self.units = _layers(shapes, **options)
@@ -94,9 +94,8 @@ class DenseIndRNN(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        expect_sizes(input_size=input_size, growth=growth, output_size=output_size, initial_size=initial_size)
-        if not block_config or min(block_config) < 1:
-            raise ValueError(f"block_config must hold numbers of at least 1, got {block_config!r}")
+        expect_each(input_size=input_size, growth=growth, output_size=output_size, initial_size=initial_size)
+        expect_each(block_config=(block_config, "sizes"))
         self.input_size, self.output_size, self.block_config = input_size, output_size, tuple(block_config)
         shapes, width = [(input_size, initial_size)], initial_size
         for depth in block_config:

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.layers.stacking import draw_uniform
-from rtx_lib.shapes import expect, expect_sizes, expect_state
+from rtx_lib.shapes import expect, expect_each, expect_state, expect_step
 
 
 class LGRU(nn.Module):
@@ -38,7 +38,7 @@ class LGRU(nn.Module):
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()
-        expect_sizes(input_size=input_size, hidden_size=hidden_size)
+        expect_each(input_size=input_size, hidden_size=hidden_size)
         self.input_size, self.hidden_size = input_size, hidden_size
         self.weight_ih = nn.Parameter(torch.empty(5 * hidden_size, input_size))
         self.weight_hh = nn.Parameter(torch.empty(4 * hidden_size, hidden_size))
@@ -83,7 +83,7 @@ class TGRU(nn.Module):
 
     def __init__(self, hidden_size: int) -> None:
         super().__init__()
-        expect_sizes(hidden_size=hidden_size)
+        expect_each(hidden_size=hidden_size)
         self.hidden_size = hidden_size
         self.weight_hh = nn.Parameter(torch.empty(3 * hidden_size, hidden_size))
         self.bias_hh = nn.Parameter(torch.empty(3 * hidden_size))
@@ -116,8 +116,7 @@ class DeepTransitionGRU(nn.Module):
 
     def __init__(self, input_size: int, hidden_size: int, transitions: int) -> None:
         super().__init__()
-        if transitions < 0:
-            raise ValueError(f"transitions must be at least 0, got {transitions}")
+        expect_each(transitions=(transitions, 0))
         self.input_size = input_size
         self.hidden_size = self.output_size = hidden_size
         self.lgru = LGRU(input_size, hidden_size)
@@ -142,8 +141,7 @@ class DeepTransitionGRU(nn.Module):
         state
             (1, B, H), the last of them.
         """
-        expect(x, ("B", "T", self.input_size), like=self.lgru.weight_ih)
-        h = expect_state(state, (1, len(x), self.hidden_size), x)[0]
+        h = expect_step(x, self.input_size, state, lambda batch: (1, batch, self.hidden_size), self.lgru.weight_ih)[0]
         a = self.lgru.project(x)  # (B, T, 5H): all inputs at once, they wait for nobody
         h = h.to(a.dtype)  # under autocast, a has less precision
         states = []

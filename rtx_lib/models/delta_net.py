@@ -46,7 +46,7 @@ from torch import Tensor, nn
 
 from rtx_lib.kernels import matrix_recurrence
 from rtx_lib.layers.short_convolution import ShortConvolution
-from rtx_lib.shapes import Shapes, expect, expect_choice, expect_heads, expect_state
+from rtx_lib.shapes import Shapes, expect, expect_each, expect_heads, expect_like, expect_state, expect_step
 
 RULES = ("delta", "sum")
 DECAYS = (None, "head", "row")
@@ -88,8 +88,7 @@ def linear_attention(
         (B, H, T, V), and S and z after the last step.
     """
     expect(q, "B H T K", "q")
-    expect(k, q.shape, "k", like=q)
-    expect(v, (*q.shape[:3], "V"), "v", like=q)
+    expect_like(q, exact=False, k=(k, q.shape), v=(v, (*q.shape[:3], "V")))
     shape = (*q.shape[:2], q.shape[3])
     s, z = expect_state(state, {"S": (*shape, v.shape[3]), "z": shape}, q)
     sums = torch.cat([s, z[..., None]], -1)  # z is one more column, of values that are all 1
@@ -185,11 +184,7 @@ class DeltaNet(nn.Module):
     ) -> None:
         super().__init__()
         size = expect_heads(width, heads)
-        expect_choice("rule", rule, RULES)
-        expect_choice("decay", decay, DECAYS)
-        expect_choice("keys", keys, KEYS)
-        if not 0 < largest_beta <= 2:
-            raise ValueError(f"largest_beta must be above 0 and at most 2, got {largest_beta}")
+        expect_each(rule=(rule, RULES), decay=(decay, DECAYS), keys=(keys, KEYS), largest_beta=(largest_beta, "(0, 2]"))
         self.input_size, self.output_size, self.heads, self.largest_beta = width, width, heads, largest_beta
         self.rule, self.decay, self.keys, self.backend = rule, decay, keys, backend
         self.qkv = nn.Linear(width, 3 * width, bias=False)
@@ -213,8 +208,7 @@ class DeltaNet(nn.Module):
 
     def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
         """Map x (B, T, D) to y (B, T, D)."""
-        expect(x, ("B", "T", self.input_size), like=self.out.weight)
-        s, past = expect_state(state, self.state_shapes(len(x)), x)
+        s, past = expect_step(x, self.input_size, state, self.state_shapes, self.out.weight)
         q, k, v, log_decay, beta, past = self.chosen(x, past)
         o, s = matrix_recurrence(
             q / math.sqrt(q.shape[-1]), k, v, log_decay=log_decay, beta=beta, state=s.to(q.dtype), backend=self.backend

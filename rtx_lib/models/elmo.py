@@ -24,10 +24,9 @@ from torch import Tensor, nn
 from rtx_lib.layers.blocks import undrawn
 from rtx_lib.layers.cells import LSTM
 from rtx_lib.layers.characters import CharacterCNN
-from rtx_lib.layers.classifier import expect_words
 from rtx_lib.layers.embedding import table
 from rtx_lib.layers.stacking import BACKENDS, draw_uniform
-from rtx_lib.shapes import at_hand, expect, expect_choice, expect_share, expect_sizes, expect_state, expect_tuple
+from rtx_lib.shapes import at_hand, expect, expect_each, expect_sentences, expect_state, expect_tuple
 
 State = tuple[Tensor, Tensor]
 
@@ -84,13 +83,11 @@ class BidirectionalLM(nn.Module):
         backend: str = "loop",
     ) -> None:
         super().__init__()
-        expect_sizes(vocabulary=vocabulary, width=width, layers=layers)
-        expect_choice("backend", backend, BACKENDS if hidden_size is None else BACKENDS[:1])
-        expect_share(dropout=dropout)
+        backends = BACKENDS if hidden_size is None else ["loop"]
+        expect_each(vocabulary=vocabulary, width=width, layers=layers, backend=(backend, backends))
         clips = {"cell_clip": cell_clip, "projection_clip": projection_clip}
-        for name, clip in clips.items() if hidden_size is None else ():
-            if clip is not None:
-                raise ValueError(f"{name} must be None without a hidden_size, got {clip}")
+        if hidden_size is None:
+            expect_each(cell_clip=(cell_clip, [None]), projection_clip=(projection_clip, [None]))
         if characters is not None and characters.output_size != width:
             raise ValueError(f"characters must have the width {width}, got {characters.output_size}")
 
@@ -134,7 +131,7 @@ class BidirectionalLM(nn.Module):
         """Where words are, bool (B, T)."""
         if isinstance(self.embedding, CharacterCNN):
             return self.embedding.real(x)
-        return expect_words(x, self.input_size, self.padding)
+        return expect_sentences(x, self.input_size, "x", self.padding)[1]
 
     def run(self, e: Tensor, state: State | None, real: Tensor | None) -> tuple[list[Tensor], State]:
         """What :meth:`read` gives for words' vectors e (B, T, D); with real None, all of them are words."""
@@ -184,10 +181,9 @@ class ProjectedLSTM(nn.Module):
         projection_clip: float | None = None,
     ) -> None:
         super().__init__()
-        expect_sizes(input_size=input_size, hidden_size=hidden_size, projection=projection)
-        for name, clip in (("cell_clip", cell_clip), ("projection_clip", projection_clip)):
-            if clip is not None and not clip > 0:
-                raise ValueError(f"{name} must be above 0 or None, got {clip}")
+        expect_each(input_size=input_size, hidden_size=hidden_size, projection=projection)
+        rule = "None or (0, inf]"
+        expect_each(cell_clip=(cell_clip, rule), projection_clip=(projection_clip, rule))
         self.input_size, self.hidden_size, self.output_size = input_size, hidden_size, projection
         self.cell_clip, self.projection_clip = (clip or math.inf for clip in (cell_clip, projection_clip))
         self.weight_ih_l0 = nn.Parameter(torch.empty(4 * hidden_size, input_size))
@@ -238,9 +234,7 @@ class ScalarMix(nn.Module):
 
     def __init__(self, layers: int, *, norm: bool = False, eps: float = 1e-12) -> None:
         super().__init__()
-        expect_sizes(layers=layers)
-        if not eps >= 0:
-            raise ValueError(f"eps must be at least 0, got {eps}")
+        expect_each(layers=layers, eps=(eps, "[0, inf]"))
         self.norm, self.eps = norm, eps
         self.w, self.gamma = nn.Parameter(torch.zeros(layers)), nn.Parameter(torch.ones(1))
 

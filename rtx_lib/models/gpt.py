@@ -27,10 +27,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from rtx_lib.layers.blocks import Cache, Stack, undrawn
-from rtx_lib.layers.classifier import expect_words
 from rtx_lib.layers.embedding import table
 from rtx_lib.layers.official import load_official, reads_official, renamed
-from rtx_lib.shapes import expect, expect_choice, expect_ids, expect_share, expect_sizes
+from rtx_lib.shapes import expect, expect_each, expect_ids, expect_no_state, expect_sentences
 
 STD = 0.02
 gelu = partial(F.gelu, approximate="tanh")
@@ -83,8 +82,6 @@ class GPT(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        expect_sizes(vocabulary=vocabulary, width=width, length=length)
-        expect_share(dropout=dropout)
         self.input_size = self.output_size = vocabulary
         self.embedding = table(vocabulary, width, STD)
         self.stack = Stack(
@@ -190,8 +187,7 @@ class GPTClassifier(nn.Module):
 
     def __init__(self, gpt: GPT, classes: int, *, auxiliary: bool = False, dropout: float = 0.0) -> None:
         super().__init__()
-        expect_sizes(classes=classes)
-        expect_share(dropout=dropout)
+        expect_each(classes=classes)
         self.gpt, self.dropout, self.auxiliary = gpt, nn.Dropout(dropout), auxiliary
         self.input_size, self.output_size = gpt.input_size, classes + (gpt.output_size if auxiliary else 0)
         self.readout: nn.Linear = undrawn(nn.Linear, gpt.embedding.embedding_dim, classes)
@@ -223,9 +219,10 @@ class GPTClassifier(nn.Module):
         state
             None.
         """
-        if state is not None:
-            raise ValueError(f"state must be None, a text is read as a whole, got {type(state).__name__}")
-        real = expect_words(x, self.input_size) if real is None else expect(real, expect_ids(x, None).shape, "real")
+        expect_no_state(state)
+        if real is None:
+            _, real = expect_sentences(x, self.input_size, "x")
+        expect(real, expect_ids(x, None).shape, "real")
         h, _ = self.gpt.encode(x)
         logits = self.readout(self.dropout(self.summary(h, real)))[:, None]  # (B, 1, C)
         if not self.auxiliary:
@@ -249,10 +246,9 @@ def language_loss(logits: Tensor, x: Tensor, real: Tensor | None = None, *, aver
         ``"token"``, the mean over all words of the batch; or ``"sequence"``, the mean over each text and then over the
         texts, as in GPT's code, where a word counts the less the longer its text is.
     """
-    expect_choice("average", average, AVERAGES)
+    expect_each(average=(average, AVERAGES))
     expect(logits, (*expect_ids(x, None).shape, "V"), "logits")
-    if x.shape[1] < 2:
-        raise ValueError(f"x must have at least 2 positions, of which the first predicts, got shape {tuple(x.shape)}")
+    expect_each(**{"positions of x": (x.shape[1], 2)})
     nll = F.cross_entropy(logits[:, :-1].transpose(1, 2), x[:, 1:].long(), reduction="none")  # (B, T - 1)
     counted = torch.ones_like(nll) if real is None else expect(real, x.shape, "real")[:, 1:].to(nll.dtype)
     axes = (0, 1) if average == "token" else (1,)

@@ -33,7 +33,7 @@ from torch import Tensor, nn
 
 from rtx_lib.kernels import linear_recurrence
 from rtx_lib.layers.official import load_official, reads_official, renamed
-from rtx_lib.shapes import expect, expect_choice, expect_heads
+from rtx_lib.shapes import expect, expect_each, expect_heads, expect_ids
 
 C = 8.0
 R_MIN, R_MAX = 0.9, 0.999
@@ -112,7 +112,7 @@ class RGLRU(nn.Module):
     def __init__(self, width: int, heads: int = 1, *, init: str = "code", backend: str = "auto") -> None:
         super().__init__()
         expect_heads(width, heads)
-        expect_choice("init", init, INITS)
+        expect_each(init=(init, INITS))
         self.input_size = self.output_size = width
         self.backend = backend
         self.a_gate, self.input_gate = BlockDiagonal(width, heads), BlockDiagonal(width, heads)
@@ -146,11 +146,7 @@ class RGLRU(nn.Module):
         """Where a document begins, (B, T); None if nowhere."""
         if segment_pos is None:
             return None if state is not None else torch.arange(x.shape[1], device=x.device).expand(x.shape[:2]) == 0
-        expect(segment_pos, x.shape[:2], "segment_pos")
-        if segment_pos.dtype not in (torch.int64, torch.int32):
-            raise ValueError(f"segment_pos must hold whole numbers, got {segment_pos.dtype}")
-        if segment_pos.device != x.device:
-            raise ValueError(f"segment_pos must be on {x.device}, as the input is, got {segment_pos.device}")
+        expect(expect_ids(segment_pos, None, "segment_pos"), x.shape[:2], "segment_pos")
         return segment_pos == 0
 
     @classmethod

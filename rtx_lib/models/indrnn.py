@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from rtx_lib.kernels import relu_recurrence
 from rtx_lib.layers.embedding import table
-from rtx_lib.shapes import expect, expect_choice, expect_ids, expect_share, expect_sizes, expect_state
+from rtx_lib.shapes import expect, expect_each, expect_ids, expect_state, expect_step
 
 State = tuple[Tensor, ...]
 NORMS = (None, "before", "after")
@@ -33,8 +33,7 @@ class Recurrence(nn.Module):
 
     def __init__(self, size: int, norm: str | None = None, dropout: float = 0.0, backend: str = "auto") -> None:
         super().__init__()
-        expect_choice("norm", norm, NORMS)
-        expect_share(dropout=dropout)
+        expect_each(norm=(norm, NORMS), dropout=(dropout, "[0, 1)"))
         self.norm, self.dropout, self.backend = norm, dropout, backend
         self.u = nn.Parameter(torch.empty(size))
         self.bn = nn.BatchNorm1d(size) if norm else nn.Identity()
@@ -85,7 +84,7 @@ class IndRNNLayer(Recurrence):
     """
 
     def __init__(self, input_size: int, hidden_size: int, *, length: int | None = None, backend: str = "auto") -> None:
-        expect_sizes(input_size=input_size, hidden_size=hidden_size)
+        expect_each(input_size=input_size, hidden_size=hidden_size)
         super().__init__(hidden_size, backend=backend)
         self.input_size, self.output_size, self.bound = input_size, hidden_size, recurrent_bound(length)
         self.linear = he_linear(input_size, hidden_size)
@@ -93,8 +92,8 @@ class IndRNNLayer(Recurrence):
 
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Map x (B, T, D_in) and the state (B, N) before it, zeros if None, to h (B, T, N) and its last step (B, N)."""
-        expect(x, ("B", "T", self.input_size), like=self.u)
-        return super().forward(self.linear(x), expect_state(state, (len(x), self.output_size), x))
+        state = expect_step(x, self.input_size, state, lambda batch: (batch, self.output_size), self.u)
+        return super().forward(self.linear(x), state)
 
     @torch.no_grad()
     def constrain_(self) -> None:
@@ -150,9 +149,8 @@ class IndRNN(nn.Module):
         backend: str = "auto",
     ) -> None:
         super().__init__()
-        expect_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers, output_size=output_size)
-        if input_scale is not None and not 0 < input_scale < math.inf:
-            raise ValueError(f"input_scale must be positive and finite, got {input_scale}")
+        expect_each(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers, output_size=output_size)
+        expect_each(input_scale=(input_scale, "None or (0, inf)"))
         self.input_size, self.output_size = input_size, output_size
         self.embedding = None if vocabulary is None else table(vocabulary, input_size, 1.0)
         self.bound = recurrent_bound(length, magnitude)
@@ -195,10 +193,7 @@ def recurrent_bound(length: int | None, magnitude: float = 2.0) -> float:
     magnitude^(1/length). Li et al. (2018) take magnitude 2 for the adding problem, their code 5 for pixel MNIST.
     None stands for sequences of any length: the limit 1, which their README calls sufficient.
     """
-    if length is not None and length < 1:
-        raise ValueError(f"length must be at least 1 or None, got {length}")
-    if not 1 <= magnitude < math.inf:
-        raise ValueError(f"magnitude must be finite and at least 1, got {magnitude}")
+    expect_each(length=(length, "None or [1, inf]"), magnitude=(magnitude, "[1, inf)"))
     return 1.0 if length is None else magnitude ** (1 / length)
 
 
@@ -214,8 +209,7 @@ def initialise_recurrent_(
     the authors' code takes 1/magnitude. Without a length the interval shrinks to u = 1.
     """
     bound = recurrent_bound(length, magnitude)
-    if not 0 < keep <= 1:
-        raise ValueError(f"keep must lie in (0, 1], got {keep}")
+    expect_each(keep=(keep, "(0, 1]"))
     shortest = 1.0 if length is None else keep ** (1 / length)
     return u.uniform_(shortest if near_one else 0.0, bound)
 
@@ -240,7 +234,5 @@ def states_before(net: nn.Module, x: Tensor, state: object) -> Sequence[Tensor |
     """The state (B, N) from which each of the net's recurrences starts; ``ValueError`` if x or one does not fit."""
     units: list[Recurrence] = list(net.units)  # type: ignore[arg-type]
     expect(x, ("B", "T", int(net.input_size)), like=units[0].u)  # type: ignore[arg-type]
-    if net.training and units[0].norm and x.shape[0] * x.shape[1] < 2:
-        raise ValueError(f"x must hold at least 2 steps for batch statistics, got shape {tuple(x.shape)}")
     states: Sequence[Tensor] = expect_state(state, [(len(x), len(unit.u)) for unit in units], x)
     return states

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.shapes import expect, expect_sizes, expect_state
+from rtx_lib.shapes import expect, expect_each, expect_state
 
 
 class JordanRNN(nn.Module):
@@ -26,7 +26,7 @@ class JordanRNN(nn.Module):
 
     def __init__(self, input_size: int, hidden_size: int, output_size: int) -> None:
         super().__init__()
-        expect_sizes(input_size=input_size, hidden_size=hidden_size, output_size=output_size)
+        expect_each(input_size=input_size, hidden_size=hidden_size, output_size=output_size)
         self.input_size, self.output_size = input_size, output_size
         self.input = nn.Linear(input_size, hidden_size)
         self.feedback = nn.Linear(output_size, hidden_size, bias=False)
@@ -66,8 +66,7 @@ class JordanRNN(nn.Module):
             (B, D_out), what the next step would read: the last output, or the true one from the teacher.
         """
         expect(x, ("B", "T", self.input_size), like=self.input.weight)
-        if not 0 <= teacher_probability <= 1:
-            raise ValueError(f"teacher_probability must lie in [0, 1], got {teacher_probability}")
+        expect_each(teacher_probability=(teacher_probability, "[0, 1]"))
         if targets is not None:
             expect(targets, (*x.shape[:2], self.output_size), "targets")
         previous = expect_state(state, (len(x), self.output_size), x)

@@ -35,7 +35,7 @@ from torch import Tensor, nn
 
 from rtx_lib.kernels import linear_recurrence
 from rtx_lib.layers.official import load_official, reads_official
-from rtx_lib.shapes import expect, expect_sizes, expect_state
+from rtx_lib.shapes import expect_each, expect_step
 
 
 def lru_loop(
@@ -82,7 +82,7 @@ class LRU(nn.Module):
     ) -> None:
         super().__init__()
         size = width if state_size is None else state_size
-        expect_sizes(width=width, state_size=size)
+        expect_each(width=width, state_size=size)
         self.input_size = self.output_size = width
         self.state_size, self.backend = size, backend
         nu_log, theta_log = ring(size, r_min, r_max, max_phase)
@@ -97,8 +97,7 @@ class LRU(nn.Module):
 
         The state is the last h as (B, N, 2), its real and imaginary parts; zeros if None.
         """
-        expect(x, ("B", "T", self.input_size), like=self.D)
-        state = expect_state(state, (len(x), self.state_size, 2), x)
+        state = expect_step(x, self.input_size, state, lambda batch: (batch, self.state_size, 2), self.D)
         wide = torch.promote_types(self.D.dtype, torch.float32)  # half precision has no complex numbers
         h0 = torch.view_as_complex(state.to(wide).contiguous())
         if self.backend == "loop":
@@ -130,12 +129,7 @@ class LRU(nn.Module):
 
 def ring(size: int, r_min: float = 0.0, r_max: float = 1.0, max_phase: float = 2 * math.pi) -> tuple[Tensor, Tensor]:
     """nu and theta (N,) of eigenvalues drawn uniformly in area between two radii (Orvieto et al. 2023, lemma 3.2)."""
-    if not 0 <= r_min < 1:
-        raise ValueError(f"r_min must be from 0 to below 1, got {r_min}")
-    if not r_min < r_max <= 1:
-        raise ValueError(f"r_max must be above r_min = {r_min} and at most 1, got {r_max}")
-    if not 0 < max_phase <= 2 * math.pi:
-        raise ValueError(f"max_phase must be above 0 and at most 2 pi, got {max_phase}")
+    expect_each(r_min=(r_min, "[0, 1)"), r_max=(r_max, f"({r_min}, 1]"), max_phase=(max_phase, f"(0, {2 * math.pi}]"))
     u = torch.rand(2, size, dtype=torch.float64).clamp(min=2**-53)  # 0 has no logarithm
     nu = -0.5 * (u[0] * (r_max**2 - r_min**2) + r_min**2).log()
     dtype = torch.get_default_dtype()

@@ -40,7 +40,7 @@ from rtx_lib.kernels import selective_scan
 from rtx_lib.kernels.selective import DISCRETISATIONS, EIGENVALUES
 from rtx_lib.layers.official import load_official, reads_official, renamed
 from rtx_lib.layers.short_convolution import ShortConvolution
-from rtx_lib.shapes import Shapes, expect, expect_choice, expect_sizes, expect_state
+from rtx_lib.shapes import Shapes, expect, expect_each, expect_state
 
 STEPS = (0.001, 0.1)  # between which delta begins
 State = tuple[Tensor, Tensor]
@@ -86,9 +86,8 @@ class Mamba(nn.Module):
     ) -> None:
         super().__init__()
         self.step_rank = -(-width // 16) if step_rank is None else step_rank
-        expect_sizes(width=width, state_size=state_size, expand=expand, step_rank=self.step_rank)
-        expect_choice("discretisation", discretisation, DISCRETISATIONS)
-        expect_choice("eigenvalues", eigenvalues, EIGENVALUES)
+        expect_each(width=width, state_size=state_size, expand=expand, step_rank=self.step_rank)
+        expect_each(discretisation=(discretisation, DISCRETISATIONS), eigenvalues=(eigenvalues, EIGENVALUES))
         self.input_size = self.output_size = width
         self.state_size, self.inner = state_size, expand * width
         self.discretisation, self.eigenvalues, self.backend = discretisation, eigenvalues, backend

@@ -19,7 +19,7 @@ from rtx_lib.kernels import matrix_recurrence
 from rtx_lib.layers.official import load_official, reads_official
 from rtx_lib.layers.short_convolution import ShortConvolution
 from rtx_lib.models.mamba import State, first_steps, official_weights
-from rtx_lib.shapes import Shapes, expect, expect_sizes, expect_state
+from rtx_lib.shapes import Shapes, expect, expect_each, expect_state
 
 
 class Mamba2(nn.Module):
@@ -61,11 +61,8 @@ class Mamba2(nn.Module):
         backend: str = "auto",
     ) -> None:
         super().__init__()
-        expect_sizes(width=width, heads=heads, state_size=state_size, expand=expand, groups=groups)
-        if expand * width % heads:
-            raise ValueError(f"heads must divide expand * width = {expand * width}, got {heads}")
-        if heads % groups:
-            raise ValueError(f"groups must divide heads = {heads}, got {groups}")
+        expect_each(width=width, state_size=state_size, expand=expand)
+        expect_each(heads=(heads, f"divisor of {expand * width}"), groups=(groups, f"divisor of {heads}"))
         self.input_size = self.output_size = width
         self.heads, self.state_size, self.groups = heads, state_size, groups
         self.inner, self.backend = expand * width, backend

@@ -22,7 +22,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.shapes import at_hand, expect, expect_choice, expect_ids, expect_sizes, expect_tuple
+from rtx_lib.shapes import expect, expect_each, expect_no_state, expect_sentences, expect_tuple
 
 ENCODINGS = ("position", "bag")
 NIL = 0
@@ -97,11 +97,8 @@ class MemoryNetwork(nn.Module):
         linear_steps: int = 0,
     ) -> None:
         super().__init__()
-        expect_sizes(vocabulary=vocabulary, sentence_length=sentence_length, memory_size=memory_size)
-        expect_sizes(width=width, hops=hops)
-        expect_choice("encoding", encoding, ENCODINGS)
-        if isinstance(linear_steps, bool) or not isinstance(linear_steps, int) or linear_steps < 0:
-            raise ValueError(f"linear_steps must be a whole number of at least 0, got {linear_steps!r}")
+        expect_each(vocabulary=vocabulary, sentence_length=sentence_length, memory_size=memory_size, width=width)
+        expect_each(hops=hops, encoding=(encoding, ENCODINGS), linear_steps=(linear_steps, 0))
         self.input_size = self.output_size = vocabulary
         self.sentence_length, self.memory_size = sentence_length, memory_size
         self.encoding, self.linear_steps = encoding, linear_steps
@@ -135,13 +132,16 @@ class MemoryNetwork(nn.Module):
             None.
         """
         story, question = expect_tuple(x, 2, "(story, question)", "x")
-        if state is not None:
-            raise ValueError(f"state must be None, a story is read as a whole, got {type(state).__name__}")
-        self._expect_ids(question, (self.sentence_length,), "question")
-        self._expect_ids(story, (self.memory_size, self.sentence_length), "story")
-        if len(story) != len(question):
-            sizes = f"{tuple(story.shape)} and {tuple(question.shape)}"
-            raise ValueError(f"story and question must be of one batch, got shapes {sizes}")
+        expect_no_state(state, "a story is read as a whole")
+        _, sentences, words = expect(story, "B sentences words", "story").shape
+        expect(question, (len(story), "words"), "question")
+        most = {"sentences of story": (sentences, f"[1, {self.memory_size}]")}
+        longest = max(words, question.shape[1])
+        expect_each(**most, **{"words of a sentence": (longest, f"[1, {self.sentence_length}]")})
+        for name, ids in (("question", question), ("story", story[..., 0])):
+            expect_sentences(ids, self.input_size, name)
+        marked = F.pad(story, (1, 0), value=1)  # a slot of the memory may be empty, and its mark may not
+        expect_sentences(marked.flatten(0, 1), self.input_size, "story, each sentence behind a mark,")
         question = F.pad(question, (0, self.sentence_length - question.shape[1]))
         logits = self.read(self.tables, self.with_time(story), question)
         if self.training:
@@ -176,15 +176,3 @@ class MemoryNetwork(nn.Module):
             p = self.weights_tap(torch.where(linear, score, score.softmax(-1)))
             u = u + (p @ c).squeeze(1)
         return u @ tables[-1].T
-
-    def _expect_ids(self, ids: Tensor, most: tuple[int, ...], name: str) -> None:
-        """``ValueError`` unless these are ids (B, ...) of at most these sizes, words first and then no word."""
-        expect(ids, ["B", *(f"1 to {size}" for size in most)], name)
-        if any(size > limit for size, limit in zip(ids.shape[1:], most, strict=True)):
-            raise ValueError(f"{name} must have at most {most} behind the batch, got shape {tuple(ids.shape)}")
-        real = expect_ids(ids.flatten(0, -2), self.input_size, name).view_as(ids) != NIL
-        for is_there in (real, real[..., 0])[: len(most)] if at_hand(ids) else ():  # words, and of a story sentences
-            if (is_there[..., 1:] & ~is_there[..., :-1]).any() or not real.flatten(1)[:, 0].all():
-                raise ValueError(
-                    f"{name} must hold words first, and then no word ({NIL}), in each row and each sentence"
-                )

@@ -42,7 +42,7 @@ from rtx_lib.kernels import gated_recurrence, linear_recurrence
 from rtx_lib.layers.blocks import undrawn
 from rtx_lib.layers.official import load_official, reads_official, renamed
 from rtx_lib.layers.stacking import draw_uniform
-from rtx_lib.shapes import expect, expect_choice, expect_sizes, expect_state
+from rtx_lib.shapes import expect_each, expect_step
 
 FORMS = ("linear", "log")
 
@@ -129,7 +129,7 @@ def min_gru(
     h
         (B, T, H).
     """
-    _expect_form(form, positive_states)
+    expect_each(form=(form, FORMS if positive_states else ["linear"]))
     if form == "log":
         return log_space_recurrence(F.logsigmoid(-z), F.logsigmoid(z) + log_positive(candidate), h0)
     value = positive(candidate) if positive_states else candidate
@@ -171,7 +171,7 @@ def min_lstm(
     if normalised:
         z = F.logsigmoid(i) - F.logsigmoid(f)
         return min_gru(z, candidate, h0, positive_states=positive_states, form=form, backend=backend)
-    _expect_form(form, positive_states)
+    expect_each(form=(form, FORMS if positive_states else ["linear"]))
     if form == "log":
         return log_space_recurrence(F.logsigmoid(f), F.logsigmoid(i) + log_positive(candidate), h0)
     value = positive(candidate) if positive_states else candidate
@@ -214,8 +214,7 @@ class MinGRU(nn.Module):
     ) -> None:
         super().__init__()
         size = width if hidden_size is None else hidden_size
-        expect_sizes(width=width, hidden_size=size)
-        _expect_form(form, positive_states)
+        expect_each(width=width, hidden_size=size, form=(form, FORMS if positive_states else ["linear"]))
         self.input_size = self.output_size = width
         self.hidden_size = size
         self.positive_states, self.form, self.backend = positive_states, form, backend
@@ -226,8 +225,7 @@ class MinGRU(nn.Module):
 
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Map x (B, T, D) to y (B, T, D); the state is the last h (B, H), zeros if None."""
-        expect(x, ("B", "T", self.input_size), like=self.linear.weight)
-        state = expect_state(state, (len(x), self.hidden_size), x)
+        state = expect_step(x, self.input_size, state, lambda batch: (batch, self.hidden_size), self.linear.weight)
         maps = self.linear(x).to(self.linear.weight.dtype)  # after autocast too
         h = self.states(maps, state.to(maps.dtype))
         return self.out(h), h[:, -1]
@@ -284,10 +282,3 @@ class MinLSTM(MinGRU):
 def official_weights(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Parameters of lucidrains/minGRU-pytorch by our names."""
     return renamed(arrays, {"^to_hidden_and_(f_i_)?gate": "linear", "^to_out": "out"})
-
-
-def _expect_form(form: str, positive_states: bool) -> None:
-    """The form is known, and has logarithms to work with if it needs them."""
-    expect_choice("form", form, FORMS)
-    if form == "log" and not positive_states:
-        raise ValueError("form must be 'linear' where states may be negative (positive_states=False), got 'log'")

@@ -27,7 +27,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.shapes import expect, expect_ids, expect_share, expect_sizes
+from rtx_lib.shapes import expect, expect_each, expect_ids, expect_no_state
 
 DROPOUT_LENGTH = 8
 
@@ -57,11 +57,7 @@ class CGRU(nn.Module):
 
     def __init__(self, channels: int, *, kernel_size: int = 3, cutoff: float = 1.2) -> None:
         super().__init__()
-        expect_sizes(channels=channels, kernel_size=kernel_size)
-        if kernel_size % 2 == 0:
-            raise ValueError(f"kernel_size must be odd, so that a cell is in the middle, got {kernel_size}")
-        if not cutoff >= 1:
-            raise ValueError(f"cutoff must be at least 1, got {cutoff}")
+        expect_each(channels=channels, kernel_size=(kernel_size, "odd"), cutoff=(cutoff, "[1, inf]"))
         self.channels, self.cutoff = channels, cutoff
         self.gates = nn.Conv2d(channels, 2 * channels, kernel_size, padding="same")
         self.candidate = nn.Conv2d(channels, channels, kernel_size, padding="same")
@@ -112,8 +108,8 @@ class NeuralGPU(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        expect_sizes(vocabulary=vocabulary, output_size=output_size, width=width, channels=channels, layers=layers)
-        expect_share(dropout=dropout)
+        expect_each(vocabulary=vocabulary, output_size=output_size, width=width, channels=channels, layers=layers)
+        expect_each(dropout=(dropout, "[0, 1)"))
         self.output_size, self.width, self.dropout = output_size, width, dropout
         self.embedding = nn.Embedding(vocabulary, channels)
         self.input = nn.Linear(channels, channels)
@@ -122,8 +118,7 @@ class NeuralGPU(nn.Module):
 
     def forward(self, x: Tensor, state: None = None) -> tuple[Tensor, None]:
         """Map ids (B, T) to y (B, T, output_size); there is no state."""
-        if state is not None:
-            raise ValueError(f"state must be None, as the image starts anew, got {type(state).__name__}")
+        expect_no_state(state, "as the image starts anew")
         columns = torch.stack([image[..., 0] for image in self._steps(x)])  # (T + 1, B, m, T)
         lengths = (x != 0).sum(1)
         read = columns[lengths, torch.arange(len(x), device=x.device)]  # (B, m, T)

@@ -36,16 +36,7 @@ from rtx_lib.layers.blocks import undrawn
 from rtx_lib.layers.embedding import table
 from rtx_lib.layers.official import load_official, reads_official, renamed
 from rtx_lib.layers.stacking import draw_uniform
-from rtx_lib.shapes import (
-    Shapes,
-    expect,
-    expect_choice,
-    expect_ids,
-    expect_share,
-    expect_sizes,
-    expect_state,
-    expect_tuple,
-)
+from rtx_lib.shapes import Shapes, expect_each, expect_ids, expect_step, expect_tuple
 
 POOLINGS = {"f": "zf", "fo": "zfo", "ifo": "zfoi"}  # and the blocks of rows that each has
 State = tuple[Tensor, Tensor]
@@ -93,9 +84,8 @@ class QRNNLayer(nn.Module):
         backend: str = "auto",
     ) -> None:
         super().__init__()
-        expect_sizes(input_size=input_size, hidden_size=hidden_size, window=window)
-        expect_choice("pooling", pooling, list(POOLINGS))
-        expect_share(zoneout=zoneout)
+        expect_each(input_size=input_size, hidden_size=hidden_size, window=window, pooling=(pooling, list(POOLINGS)))
+        expect_each(zoneout=(zoneout, "[0, 1)"))
         self.input_size, self.output_size, self.window = input_size, hidden_size, window
         self.pooling, self.zoneout, self.backend = pooling, zoneout, backend
         self.conv = undrawn(nn.Conv1d, input_size, len(POOLINGS[pooling]) * hidden_size, window)
@@ -107,8 +97,7 @@ class QRNNLayer(nn.Module):
 
     def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
         """Map x (B, T, D_in) to h (B, T, H)."""
-        expect(x, ("B", "T", self.input_size), like=self.conv.weight)
-        c, past = expect_state(state, self.state_shapes(len(x)), x)
+        c, past = expect_step(x, self.input_size, state, self.state_shapes, self.conv.weight)
         x = torch.cat([past, x], 1)  # (B, k - 1 + T, D_in)
         z, f, *gates = self.gates(x)
         c = c.to(f.dtype)
@@ -160,7 +149,7 @@ class QRNN(nn.Module):
         backend: str = "auto",
     ) -> None:
         super().__init__()
-        expect_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers, output_size=output_size)
+        expect_each(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers, output_size=output_size)
         self.input_size, self.output_size = input_size, output_size
         self.embedding = None if vocabulary is None else table(vocabulary, input_size, 1.0)
         self.layers = nn.ModuleList(
@@ -175,9 +164,7 @@ class QRNN(nn.Module):
 
         The state is that of each layer.
         """
-        if self.embedding is None:
-            expect(x, ("B", "T", self.input_size), like=self.readout.weight)
-        else:
+        if self.embedding is not None:
             x = self.embedding(expect_ids(x, self.embedding.num_embeddings))
         before = len(self.layers) * (None,) if state is None else state
         after = []
@@ -195,7 +182,7 @@ class QRNN(nn.Module):
 
         Window and pooling are no arrays.
         """
-        expect_choice("pooling", pooling, list(POOLINGS))
+        expect_each(pooling=(pooling, list(POOLINGS)))
         weights = official_weights(arrays, window, pooling)
         rows, width, _ = weights["layers.0.conv.weight"].shape
         layers, size = sum(name.endswith("bias") for name in weights), rows // len(POOLINGS[pooling])

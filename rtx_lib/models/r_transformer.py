@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from rtx_lib.layers.blocks import Block
 from rtx_lib.layers.cells import gru_gates
 from rtx_lib.layers.embedding import embed, input_layer, readout_layer
-from rtx_lib.shapes import Form, expect, expect_choice, expect_sizes, expect_state
+from rtx_lib.shapes import Form, expect_each, expect_state, expect_step
 
 # The cells that a LocalRNN may have, by torch's names for them.
 CELLS = {"rnn": "RNN_TANH", "gru": "GRU", "lstm": "LSTM"}
@@ -52,8 +52,7 @@ class LocalRNN(nn.RNNBase):
     """
 
     def __init__(self, input_size: int, hidden_size: int, window: int, *, cell: str = "gru") -> None:
-        expect_sizes(input_size=input_size, hidden_size=hidden_size, window=window)
-        expect_choice("cell", cell, tuple(CELLS))
+        expect_each(input_size=input_size, hidden_size=hidden_size, window=window, cell=(cell, tuple(CELLS)))
         super().__init__(CELLS[cell], input_size, hidden_size, batch_first=True)
         self.output_size, self.window, self.cell = hidden_size, window, cell
 
@@ -79,8 +78,9 @@ class LocalRNN(nn.RNNBase):
             (B, window - 1, D_in), the last inputs.
         """
         weight_ih, weight_hh, bias_ih, bias_hh = self.all_weights[0]
-        expect(x, ("B", "T", self.input_size), like=weight_ih)
-        steps, before = x.shape[1], expect_state(state, (len(x), self.window - 1, self.input_size), x)
+        size = (self.window - 1, self.input_size)
+        before = expect_step(x, self.input_size, state, lambda batch: (batch, *size), weight_ih)
+        steps = x.shape[1]
         x = torch.cat([before, x], dim=1)  # (B, T + window - 1, D_in)
         # The GRU's b_hn stands inside a product with r, and has to wait.
         z = F.linear(x, weight_ih, bias_ih if self.cell == "gru" else bias_ih + bias_hh)
@@ -165,7 +165,7 @@ class RTransformerBlock(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        expect_sizes(width=width, heads=heads, local_layers=local_layers)
+        expect_each(width=width, heads=heads, local_layers=local_layers)
         self.heads, self.norm = heads, norm
         self.local_rnns = nn.ModuleList(LocalRNN(width, width, window, cell=cell) for _ in range(local_layers))
         self.local_norms = nn.ModuleList(norm_layer(width) for _ in range(local_layers))
@@ -176,8 +176,7 @@ class RTransformerBlock(nn.Module):
     def forward(self, x: Tensor, state: LayerState | None = None) -> tuple[Tensor, LayerState]:
         """Map x (B, T, D) to (B, T, D) and the state that continues it: (LocalRNNs' inputs, (keys, values))."""
         first: Any = self.local_rnns[0]
-        expect(x, ("B", "T", first.input_size), like=first.weight_ih_l0)
-        windows, cache = expect_state(state, self.state_shapes(len(x)), x)
+        windows, cache = expect_step(x, first.input_size, state, self.state_shapes, first.weight_ih_l0)
         after = []
         for local_rnn, norm, window in zip(self.local_rnns, self.local_norms, windows, strict=True):
             h, window = local_rnn(norm(x) if self.norm == "pre" else x, window)
@@ -236,7 +235,7 @@ class RTransformer(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        expect_sizes(layers=layers)
+        expect_each(layers=layers)
         if final_norm and norm == "post":
             raise ValueError("final_norm must be False with norm='post', whose layers end in a norm, got True")
         self.input_size, self.output_size = input_size, output_size

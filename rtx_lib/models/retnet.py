@@ -36,7 +36,7 @@ from torch import Tensor, nn
 from rtx_lib.kernels import matrix_recurrence
 from rtx_lib.layers.blocks import undrawn
 from rtx_lib.layers.official import load_official, reads_official
-from rtx_lib.shapes import expect, expect_choice, expect_heads, expect_sizes, expect_state
+from rtx_lib.shapes import expect, expect_each, expect_heads, expect_state
 
 FORMS = ("chunks", "recurrent", "parallel")
 
@@ -82,7 +82,7 @@ def retention(
     o, state
         (B, H, T, V), and (B, H, K, V) after the last step.
     """
-    expect_choice("form", form, FORMS)
+    expect_each(form=(form, FORMS))
     if form == "recurrent":
         start = q.new_zeros(*q.shape[:2], q.shape[3], v.shape[3]) if state is None else state
         wide = torch.promote_types(q.dtype, torch.float32)  # a sum of many small numbers
@@ -118,7 +118,7 @@ def published_scale(q: Tensor, k: Tensor, v: Tensor, log_decay: Tensor, *, form:
     chunk
         Steps in a chunk; they must divide T for the form in chunks.
     """
-    expect_choice("form", form, FORMS)
+    expect_each(form=(form, FORMS))
     with torch.no_grad():
         length = q.shape[2]
         if form == "recurrent":
@@ -174,16 +174,9 @@ class MultiScaleRetention(nn.Module):
     ) -> None:
         super().__init__()
         values = width if value_width is None else value_width
-        key_size = expect_heads(width, heads)
-        if isinstance(values, bool) or not isinstance(values, int) or values < 1 or values % heads:
-            raise ValueError(f"value_width must be at least 1 and a multiple of heads = {heads}, got {value_width}")
-        if key_size % 2:
-            raise ValueError(f"width must be an even multiple of heads = {heads}, got {width}")
-        expect_choice("form", form, FORMS)
-        if chunk is not None:
-            expect_sizes(chunk=chunk)
-        if not eps >= 0:
-            raise ValueError(f"eps must be at least 0, got {eps}")
+        expect_heads(width, heads)
+        expect_each(value_width=(values, f"multiple of {heads}"), width=(width, f"multiple of {2 * heads}"))
+        expect_each(form=(form, FORMS), chunk=1 if chunk is None else chunk, eps=(eps, "[0, inf]"))
         self.input_size = self.output_size = width
         self.heads, self.form, self.chunk, self.eps = heads, form, chunk, eps
         self.q_proj, self.k_proj = (_linear(width, width, 2**-2.5) for _ in range(2))

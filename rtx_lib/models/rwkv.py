@@ -42,7 +42,7 @@ from rtx_lib.kernels import linear_recurrence
 from rtx_lib.layers.blocks import undrawn
 from rtx_lib.layers.official import load_official, reads_official
 from rtx_lib.layers.stacking import draw_uniform
-from rtx_lib.shapes import Shapes, expect, expect_sizes, expect_state
+from rtx_lib.shapes import Shapes, expect_each, expect_step
 
 Sums = tuple[Tensor, Tensor, Tensor]
 State = tuple[Tensor, Tensor, Tensor, Tensor]
@@ -141,8 +141,7 @@ class RWKVTimeMixing(nn.Module):
 
     def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
         """Map x (B, T, D) to y (B, T, D); without a state the sums are empty, pp = -infinity."""
-        expect(x, ("B", "T", self.input_size), like=self.time_decay)
-        last, *sums = expect_state(state, self.state_shapes(len(x)), x)
+        last, *sums = expect_step(x, self.input_size, state, self.state_shapes, self.time_decay)
         if state is None:
             sums[2] = sums[2] - math.inf  # pp is a logarithm, and the sums are empty
         before, kind = _shifted(x, last), self.time_decay.dtype
@@ -189,7 +188,7 @@ class RWKVChannelMixing(nn.Module):
         super().__init__()
         _, height = _place(width, layer, layers)
         inner = 4 * width if inner is None else inner
-        expect_sizes(inner=inner)
+        expect_each(inner=inner)
         self.input_size = self.output_size = width
         share = (torch.arange(width) / width) ** height
         self.time_mix_k, self.time_mix_r = nn.Parameter(share), nn.Parameter(share.clone())
@@ -198,8 +197,8 @@ class RWKVChannelMixing(nn.Module):
 
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Map x (B, T, D) to y (B, T, D); the state is the last x (B, D), zeros if None."""
-        expect(x, ("B", "T", self.input_size), like=self.time_mix_k)
-        before = _shifted(x, expect_state(state, (len(x), self.input_size), x))
+        state = expect_step(x, self.input_size, state, lambda batch: (batch, self.input_size), self.time_mix_k)
+        before = _shifted(x, state)
         k = self.key(torch.lerp(before, x, self.time_mix_k.to(x.dtype)))
         r = self.receptance(torch.lerp(before, x, self.time_mix_r.to(x.dtype)))
         return torch.sigmoid(r) * self.value(k.relu().square()), x[:, -1].clone()
@@ -235,7 +234,5 @@ def _linear(inputs: int, outputs: int) -> nn.Linear:
 
 def _place(width: int, layer: int, layers: int) -> tuple[float, float]:
     """How deep the layer lies, from 0 to 1, and its share of layers from it to the top, from 1 to almost 0."""
-    expect_sizes(width=width, layers=layers)
-    if isinstance(layer, bool) or not isinstance(layer, int) or not 0 <= layer < layers:
-        raise ValueError(f"layer must be from 0 to below layers = {layers}, got {layer!r}")
+    expect_each(width=width, layers=layers, layer=(layer, f"[0, {layers})"))
     return layer / max(1, layers - 1), 1 - layer / layers

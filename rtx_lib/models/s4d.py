@@ -39,7 +39,7 @@ from rtx_lib.kernels import linear_recurrence
 from rtx_lib.layers.blocks import undrawn
 from rtx_lib.layers.official import load_official, reads_official, renamed
 from rtx_lib.layers.stacking import draw_uniform
-from rtx_lib.shapes import expect, expect_choice, expect_sizes, expect_state
+from rtx_lib.shapes import expect_each, expect_step
 
 INITS = ("lin", "inv")
 DISCRETISATIONS = ("zoh", "bilinear")
@@ -80,12 +80,8 @@ class S4D(nn.Module):
         backend: str = "auto",
     ) -> None:
         super().__init__()
-        expect_sizes(width=width, state_size=state_size)
-        if state_size % 2:
-            raise ValueError(f"state_size must be even, got {state_size}")
-        expect_choice("init", init, INITS)
-        expect_choice("discretisation", discretisation, DISCRETISATIONS)
-        expect_choice("route", route, ROUTES)
+        expect_each(width=width, state_size=(state_size, "multiple of 2"))
+        expect_each(init=(init, INITS), discretisation=(discretisation, DISCRETISATIONS), route=(route, ROUTES))
         self.input_size = self.output_size = width
         self.discretisation, self.route, self.backend = discretisation, route, backend
         start = rates(state_size, init).expand(width, -1)
@@ -102,8 +98,7 @@ class S4D(nn.Module):
 
         The state h is (B, D, N / 2, 2), real and imaginary parts; zeros if None.
         """
-        expect(x, ("B", "T", self.input_size), like=self.D)
-        state = expect_state(state, (len(x), *self.C.shape), x)
+        state = expect_step(x, self.input_size, state, lambda batch: (batch, *self.C.shape), self.D)
         y, state = self.state_space(x, state)
         return F.glu(self.output_linear(F.gelu(y)), dim=-1), state
 

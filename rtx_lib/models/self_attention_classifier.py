@@ -23,10 +23,10 @@ from torch import Tensor, nn
 
 from rtx_lib.layers.attention import MultiHeadAttention
 from rtx_lib.layers.blocks import xavier_linear
-from rtx_lib.layers.classifier import PAD, STD, embed_words, expect_words, masked_mean
+from rtx_lib.layers.classifier import PAD, STD, embed_words, masked_mean
 from rtx_lib.layers.embedding import table
 from rtx_lib.layers.positions import make_schemes
-from rtx_lib.shapes import expect_choice, expect_share, expect_sizes
+from rtx_lib.shapes import expect_each, expect_sentences
 
 POSITIONS = ("none", "sinusoidal", "shaw")
 
@@ -92,9 +92,7 @@ class SelfAttentionClassifier(nn.Module):
         padding: int | None = PAD,
     ) -> None:
         super().__init__()
-        expect_sizes(vocabulary=vocabulary, output_size=output_size)
-        expect_choice("positions", positions, POSITIONS)
-        expect_share(dropout=dropout)
+        expect_each(vocabulary=vocabulary, output_size=output_size, positions=(positions, POSITIONS))
         self.input_size, self.output_size, self.padding = vocabulary, output_size, padding
         self.positions: Any
         self.positions, (of_layer,) = make_schemes(positions, 1, width=width, heads=heads, clip=clip)
@@ -105,7 +103,7 @@ class SelfAttentionClassifier(nn.Module):
 
     def forward(self, x: Tensor, state: None = None) -> tuple[Tensor, None]:
         """Map ids (B, T), words first and then padding, to logits (B, 1, classes); there is no state."""
-        real = expect_words(x, self.input_size, self.padding)
+        real = expect_sentences(x, self.input_size, "x", self.padding)[1]
         e = embed_words(self.embedding, self.dropout, x, real)
         if self.positions is not None:
             e = self.positions.embed(e)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from rtx_lib.layers import GRU, AdditiveAttention
 from rtx_lib.layers.cells import gru_gates
 from rtx_lib.layers.stacking import draw_uniform, watched
-from rtx_lib.shapes import expect, expect_choice, expect_pair, expect_sentences, expect_sizes, expect_tuple
+from rtx_lib.shapes import Form, expect_each, expect_pair, expect_sentences, expect_state
 
 ATTENTIONS = (None, "additive", "dot")
 
@@ -89,9 +89,8 @@ class Seq2Seq(nn.Module):
         attention: str | None = None,
     ) -> None:
         super().__init__()
-        expect_sizes(source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary)
-        expect_sizes(width=width, hidden_size=hidden_size)
-        expect_choice("attention", attention, ATTENTIONS)
+        expect_each(source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary, width=width)
+        expect_each(hidden_size=hidden_size, attention=(attention, ATTENTIONS))
         self.input_size, self.output_size = source_vocabulary, target_vocabulary
         self.source_embedding = nn.Embedding(source_vocabulary, width)
         self.target_embedding = nn.Embedding(target_vocabulary, width)
@@ -141,8 +140,7 @@ class Seq2Seq(nn.Module):
         source, target = expect_pair(x, self.output_size, state)
         if state is None:
             state = self.encode(source)
-        else:
-            self._expect_state(state, len(target))
+        expect_state(state, self._state_form(len(target)), self.first.weight)
         e = self.target_embedding(target)  # (B, T, W)
         s, *memory = state
         if self.attention is None:
@@ -154,7 +152,7 @@ class Seq2Seq(nn.Module):
 
     def encode(self, source: Tensor | None) -> tuple[Tensor, ...]:
         """The state before the first target symbol, from ids (B, S)."""
-        source, real = expect_sentences(source, self.input_size)
+        source, real = expect_sentences(source, self.input_size, "source")
         x = self.source_embedding(source)  # (B, S, W)
         position, lengths = torch.arange(source.shape[1], device=source.device), real.sum(1, keepdim=True)
         # Word j of a sentence turned round at its own length; the padding stays where it is, behind.
@@ -201,15 +199,10 @@ class Seq2Seq(nn.Module):
         states_given, s = self._run(e, c, start)
         return states_given, c, s
 
-    def _expect_state(self, state: object, batch: int) -> None:
-        """``ValueError`` unless this model could have returned the state for such a batch."""
+    def _state_form(self, batch: int) -> Form:
+        """The shapes of what a call returns for such a batch."""
         size = self.decoder.hidden_size
-        shapes: list[tuple[int | str, ...]] = [(batch, size), (batch, 2 * size)]
-        if self.attention is not None:
-            real = expect_tuple(state, 4, "s, annotations, U h and where a word is")[3]
-            if expect(real, (batch, "S"), "state[3]").dtype != torch.bool:
-                raise ValueError(f"state[3] must be a bool tensor, True where a word is, got {real.dtype}")
-            shapes = [(batch, size), (*real.shape, 2 * size), (*real.shape, size)]
-        parts = expect_tuple(state, 2 if self.attention is None else 4, "which an earlier call returned")
-        for i, shape in enumerate(shapes):
-            expect(parts[i], shape, f"state[{i}]", like=self.first.weight)
+        if self.attention is None:
+            return {"s": (batch, size), "c": (batch, 2 * size)}
+        words = {"annotations": (batch, "S", 2 * size), "U h": (batch, "S", size), "real": (batch, "S", torch.bool)}
+        return {"s": (batch, size), **words}

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from rtx_lib.layers.blocks import undrawn
 from rtx_lib.layers.official import load_official, reads_official, renamed
 from rtx_lib.layers.stacking import draw_uniform
-from rtx_lib.shapes import Shape, expect, expect_choice, expect_ids, expect_sizes, expect_state
+from rtx_lib.shapes import Shape, expect, expect_each, expect_ids, expect_state
 
 INITS = ("effective", "published")
 PUBLISHED_STD = 0.01
@@ -152,11 +152,8 @@ class TCN(nn.Module):
         init: str = "effective",
     ) -> None:
         super().__init__()
-        if not isinstance(channels, Sequence) or not channels:
-            raise ValueError(f"channels must be a sequence of at least one size, got {channels!r}")
-        expect_sizes(input_size=input_size, output_size=output_size, kernel_size=kernel_size)
-        expect_sizes(**{f"channels[{i}]": size for i, size in enumerate(channels)})
-        expect_choice("init", init, INITS)
+        expect_each(input_size=input_size, output_size=output_size, kernel_size=kernel_size)
+        expect_each(channels=(channels, "sizes"), init=(init, INITS))
         self.input_size, self.output_size, self.channels = input_size, output_size, tuple(channels)
         self.kernel_size, self.init = kernel_size, init
         self.embedding = self._table(vocabulary, embedding_size, embedding_dropout, tied)
@@ -216,11 +213,9 @@ class TCN(nn.Module):
             need = f"vocabulary = output_size = {self.output_size} and embedding_size = channels[-1] = {last}"
             raise ValueError(f"tied must be False unless {need}, got True with {vocabulary} and {width}")
         if vocabulary is None:
-            for name, value in (("embedding_size", embedding_size), ("embedding_dropout", dropout or None)):
-                if value is not None:
-                    raise ValueError(f"{name} must be left out without a vocabulary, got {value}")
+            expect_each(embedding_size=(embedding_size, [None]), embedding_dropout=(dropout, [0.0]))
             return None
-        expect_sizes(vocabulary=vocabulary, embedding_size=width)
+        expect_each(vocabulary=vocabulary, embedding_size=width)
         return nn.Embedding.from_pretrained(torch.empty(vocabulary, width).uniform_(-0.1, 0.1), freeze=False)
 
     def state_shapes(self, batch: int) -> list[Shape]:

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from rtx_lib.layers.attention import padding_mask
 from rtx_lib.layers.blocks import Cache, Stack
 from rtx_lib.layers.embedding import embed, input_layer, readout_layer
-from rtx_lib.shapes import at_hand, expect, expect_ids, expect_sizes, expect_tuple
+from rtx_lib.shapes import at_hand, expect, expect_each, expect_ids, expect_pair, expect_tuple
 
 # What a decoder continues from: the memory (B, S, D), its mask (B, 1, 1, S), and the caches of its blocks.
 DecoderState = tuple[Tensor, Tensor, tuple[Cache, ...] | None]
@@ -181,7 +181,7 @@ class Transformer(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        expect_sizes(source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary)
+        expect_each(source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary)
         if shared and source_vocabulary != target_vocabulary:
             sizes = f"{source_vocabulary} and {target_vocabulary}"
             raise ValueError(f"shared must be False with different vocabularies, got {sizes}")
@@ -215,13 +215,8 @@ class Transformer(nn.Module):
 
         With a state, the source is not read again and may be None, and the target continues.
         """
-        source, target = expect_tuple(x, 2, "(source, target in)", "x")
-        expect_ids(target, self.output_size, "target in")
-        if state is None:
-            if source is None:
-                raise ValueError("source must be given where there is no state, got None")
-            if len(source) != len(target):
-                raise ValueError(f"source must have the {len(target)} rows of the target, got {len(source)}")
+        source, target = expect_pair(x, self.output_size, state)
+        if source is not None and state is None:
             state = self.encode(source)
         return self.decoder(target, state)
 
@@ -247,7 +242,5 @@ def _body(
 
 def _expect_decoder_state(state: object, x: Tensor) -> DecoderState:
     memory, mask, caches = expect_tuple(state, 3, "(memory, mask, caches)")
-    expect(memory, (len(x), "S", "D"), "state[0]")
-    if not isinstance(mask, Tensor):
-        raise ValueError(f"state[1] must be a mask, got {type(mask).__name__}")
+    expect(mask, (*expect(memory, (len(x), "S", "D"), "state[0]").shape[:1], 1, 1, memory.shape[1]), "state[1]")
     return memory, mask, caches

@@ -18,16 +18,7 @@ from rtx_lib.layers.attention import attend, causal_mask
 from rtx_lib.layers.blocks import NORMS, FeedForward, undrawn
 from rtx_lib.layers.embedding import embed, input_layer, readout_layer
 from rtx_lib.layers.positions import Sinusoidal, distance_scores
-from rtx_lib.shapes import (
-    Shapes,
-    expect,
-    expect_choice,
-    expect_fits,
-    expect_heads,
-    expect_share,
-    expect_sizes,
-    expect_state,
-)
+from rtx_lib.shapes import Shapes, expect, expect_each, expect_fits, expect_heads, expect_state
 
 # What the model continues from: of the embedding and of each layer the last outputs, (B, M, D).
 Memory = tuple[Tensor, ...]
@@ -75,8 +66,7 @@ class RelativeAttention(nn.Module):
     ) -> None:
         super().__init__()
         head_width = expect_heads(width, heads) if head_width is None else head_width
-        expect_sizes(head_width=head_width)
-        expect_share(dropout=dropout, attention_dropout=attention_dropout)
+        expect_each(head_width=head_width)
         self.width, self.heads, self.head_width, self.attention_dropout = width, heads, head_width, attention_dropout
         self.encoding = Sinusoidal(width, layout="halves")
         self.in_proj_weight = _normal(3 * heads * head_width, width)
@@ -162,7 +152,7 @@ class TransformerXLBlock(nn.Module):
 
     def __init__(self, attention: Any, *, inner: int | None, norm: str, dropout: float) -> None:
         super().__init__()
-        expect_choice("norm", norm, NORMS)
+        expect_each(norm=(norm, NORMS))
         self.norm, self.attention = norm, attention
         self.feed_forward = FeedForward(attention.width, inner, dropout=dropout)
         self.norms = nn.ModuleList(nn.LayerNorm(attention.width) for _ in range(2))
@@ -240,10 +230,9 @@ class TransformerXL(nn.Module):
         **attention: Any,
     ) -> None:
         super().__init__()
-        expect_sizes(input_size=input_size, output_size=output_size, layers=layers)
+        expect_each(layers=layers, memory=(memory, int(same_length)))  # with same_length, one position at least
         self.input_size, self.output_size, self.width = input_size, output_size, width
         self.memory, self.same_length, self.clamp = memory, same_length, clamp
-        self._expect_settings()
         each = self.attentions(heads, layers, dropout=dropout, **attention)
         self.blocks = nn.ModuleList(TransformerXLBlock(a, inner=inner, norm=norm, dropout=dropout) for a in each)
         self.encoding = Sinusoidal(width, layout="halves")
@@ -273,7 +262,7 @@ class TransformerXL(nn.Module):
 
     def encode(self, x: Tensor, state: Memory | None = None) -> tuple[Tensor, Memory | None]:
         """What the readout reads, (B, T, D), and the state that continues x: the memories, or None without memory."""
-        self._expect_settings()
+        expect_each(memory=(self.memory, int(self.same_length)))
         h = self.dropout(self.embed(x))
         before = expect_state(state, self.state_shapes(len(h)), h)
         positions = self.positions(h, keys=before[0].shape[1] + h.shape[1])
@@ -314,11 +303,6 @@ class TransformerXL(nn.Module):
                 parameter.normal_(1, 0.02)
             else:
                 parameter.normal_(0, 0.01 if "projections" in name else 0.02)
-
-    def _expect_settings(self) -> None:
-        if isinstance(self.memory, bool) or not isinstance(self.memory, int) or self.memory < self.same_length:
-            least = f"{int(self.same_length)} on{' with same_length' if self.same_length else ''}"
-            raise ValueError(f"memory must be a whole number from {least}, got {self.memory!r}")
 
 
 def _normal(*shape: int) -> nn.Parameter:

@@ -23,7 +23,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from rtx_lib.shapes import expect, expect_choice, expect_ids, expect_sizes, expect_tuple
+from rtx_lib.shapes import expect, expect_each, expect_ids, expect_no_state, expect_tuple
 
 KINDS = ("skip-gram", "cbow")
 RULES = ("code", "paper")
@@ -66,9 +66,7 @@ def keep_probability(counts: Tensor, sample: float = 1e-3, rule: str = "code") -
     rule
         ``"code"`` or ``"paper"``.
     """
-    expect_choice("rule", rule, RULES)
-    if not sample > 0:
-        raise ValueError(f"sample must be above 0, got {sample}")
+    expect_each(rule=(rule, RULES), sample=(sample, "(0, inf]"))
     counts = _expect_counts(counts).double()
     ratio = sample / (counts / counts.sum())
     return (ratio.sqrt() + (ratio if rule == "code" else 0)).clamp(max=1)
@@ -109,8 +107,7 @@ class Word2Vec(nn.Module):
 
     def __init__(self, vocabulary: int, width: int, *, kind: str = "skip-gram") -> None:
         super().__init__()
-        expect_sizes(vocabulary=vocabulary, width=width)
-        expect_choice("kind", kind, KINDS)
+        expect_each(vocabulary=vocabulary, width=width, kind=(kind, KINDS))
         self.vocabulary, self.width, self.kind = vocabulary, width, kind
         self.inputs = nn.Parameter(torch.empty(vocabulary, width).uniform_(-0.5, 0.5) / width)  # W_in
         self.outputs = nn.Parameter(torch.zeros(vocabulary, width))  # W_out
@@ -134,8 +131,7 @@ class Word2Vec(nn.Module):
             None.
         """
         words, others = self._expect_pair(x)
-        if state is not None:
-            raise ValueError(f"state must be None, there is no order in time, got {type(state).__name__}")
+        expect_no_state(state, "there is no order in time")
         return self._hidden(words) @ F.embedding(others, self.outputs).mT, None
 
     def sentences(self, texts: Sequence[Tensor]) -> Tensor:
@@ -212,10 +208,7 @@ class Word2Vec(nn.Module):
     def _expect_pair(self, x: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         words, others = expect_tuple(x, 2, "(words, others)", "x")
         expect_ids(words, self.vocabulary, "words")
-        expect_ids(others, self.vocabulary, "others")
-        if len(words) != len(others):
-            sizes = f"{tuple(words.shape)} and {tuple(others.shape)}"
-            raise ValueError(f"words and others must be of one batch, got shapes {sizes}")
+        expect(expect_ids(others, self.vocabulary, "others"), (len(words), "J"), "others")
         return words, others
 
 
@@ -251,9 +244,7 @@ def fit_word2vec(
     ArithmeticError
         As soon as a loss is not finite: without a limit, batches may be too large for the rate.
     """
-    for name, value in (("lr", lr), ("limit", limit)):
-        if value is not None and not value > 0:
-            raise ValueError(f"{name} must be above 0, got {value}")
+    expect_each(lr=(lr, "(0, inf]"), limit=(limit, "None or (0, inf]"))
     curve: list[tuple[float, float]] = []
     for done, (words, others), y in batches:
         x, y = (words.to(model.inputs.device), others.to(model.inputs.device)), y.to(model.inputs)

@@ -31,14 +31,14 @@ from rtx_lib.layers.official import joined, load_official, reads_official, renam
 from rtx_lib.layers.positions import Sinusoidal, distance_scores
 from rtx_lib.models.transformer_xl import RelativeAttention, TransformerXLBlock
 from rtx_lib.shapes import (
-    at_hand,
     expect,
-    expect_choice,
+    expect_each,
     expect_fits,
     expect_ids,
-    expect_share,
-    expect_sizes,
+    expect_like,
+    expect_no_state,
     expect_state,
+    expect_tuple,
 )
 
 # What the model continues from: the last inputs of each layer's content stream, (B, M, D).
@@ -150,11 +150,9 @@ class XLNet(nn.Module):
         **attention: Any,
     ) -> None:
         super().__init__()
-        expect_sizes(vocabulary=vocabulary, width=width, heads=heads, layers=layers)
-        expect_choice("activation", activation, sorted(ACTIVATIONS))
+        expect_each(layers=layers, memory=(memory, 0), activation=(activation, sorted(ACTIVATIONS)))
         self.input_size = self.output_size = vocabulary
         self.width, self.memory, self.clamp = width, memory, clamp
-        self._expect_settings()
         attentions = [TwoStreamAttention(width, heads, dropout=dropout, **attention) for _ in range(layers)]
         blocks: list[Any] = [TransformerXLBlock(each, inner=inner, norm="post", dropout=dropout) for each in attentions]
         for block in blocks:
@@ -182,9 +180,7 @@ class XLNet(nn.Module):
         """
         if isinstance(x, tuple):
             if not 3 <= len(x) <= 1 + len(self.entries) or x[2] is None:
-                raise ValueError(
-                    f"x must be (ids, seen, targets, ...), at most with {self.entries}, got {len(x)} entries"
-                )
+                raise ValueError(f"x must be (ids, seen, targets, ...), up to {self.entries}, got {len(x)} entries")
             ids, how = x[0], dict(zip(self.entries, x[1:], strict=False))
         else:
             ids = expect_ids(x, self.input_size)
@@ -230,11 +226,10 @@ class XLNet(nn.Module):
         more
             For :meth:`encodings`.
         """
-        self._expect_settings()
+        expect_each(memory=(self.memory, 0))
         batch, length = (ids := expect_ids(ids, self.input_size, "ids").long()).shape
         expect_fits("seen", seen, (batch, length, length))
-        if segments is not None:
-            expect(segments, ids.shape, "segments", like=ids)
+        expect_like(ids, optional=True, segments=(segments, ids.shape), targets=(targets, (batch, "N")))
         h, places = self.embedding(ids), torch.arange(length, device=ids.device).expand(batch, -1)
         memories = expect_state(state, len(self.blocks) * [(batch, "M", self.width)], h)
         past = memories[0].shape[1]  # M
@@ -243,9 +238,7 @@ class XLNet(nn.Module):
         seen = seen.expand(batch, length, length)
         mask = seen | torch.eye(length, dtype=torch.bool, device=ids.device)
         if targets is not None:
-            expect(targets, (batch, "N"), "targets", like=ids)
-            if at_hand(targets) and len(bad := targets[(targets < -1) | (targets > length)]):
-                raise ValueError(f"targets must be positions from 0 to {length}, or -1 for none, got {int(bad[0])}")
+            expect_ids(targets + 1, length + 2, "targets + 1")  # a target of -1 is none
             places = torch.cat([places, targets], dim=1)  # (B, T + N)
             rows = F.pad(seen, (0, 0, 0, 1), value=True)  # that of position T is the last
             rows = rows.gather(1, targets.clamp(min=0)[..., None].expand(-1, -1, length))
@@ -283,10 +276,6 @@ class XLNet(nn.Module):
         """M + T, ..., 1 - T, none beyond the clamp."""
         distances = torch.arange(past + length, -length, -1, device=self.w.device)
         return distances.clamp(-self.clamp, self.clamp) if self.clamp > 0 else distances
-
-    def _expect_settings(self) -> None:
-        if isinstance(self.memory, bool) or not isinstance(self.memory, int) or self.memory < 0:
-            raise ValueError(f"memory must be a whole number from 0 on, got {self.memory!r}")
 
 
 # What Hugging Face's names are here.
@@ -330,8 +319,7 @@ class TwoWayXLNet(XLNet):
 
     def remember(self, memory: Tensor, content: Tensor) -> Tensor:
         """The last ``memory`` positions of [memory; content[:reuse]], from which no gradient goes back."""
-        if self.reuse is not None:
-            expect_sizes(reuse=self.reuse)
+        expect_each(reuse=1 if self.reuse is None else self.reuse)
         return super().remember(memory, content[:, : self.reuse])
 
     def encodings(self, past: int, length: int, backwards: Tensor | None = None) -> Tensor:
@@ -356,8 +344,7 @@ class Denoising(nn.Module):
 
     def forward(self, x: Tensor, state: None = None) -> tuple[Tensor, None]:
         """Map ids (B, T), some of them those of a mask token, to logits (B, T, V); there is no state."""
-        if state is not None:
-            raise ValueError(f"state must be None, a text is read as a whole, got {type(state).__name__}")
+        expect_no_state(state)
         return self.model.readout(self.model.encode(x)[0]), None
 
 
@@ -374,8 +361,7 @@ class XLNetClassifier(nn.Module):
 
     def __init__(self, model: XLNet, output_size: int, *, dropout: float = 0.0) -> None:
         super().__init__()
-        expect_sizes(output_size=output_size)
-        expect_share(dropout=dropout)
+        expect_each(output_size=output_size)
         self.input_size, self.output_size, self.model = model.input_size, output_size, model
         self.summary, self.readout = nn.Linear(model.width, model.width), nn.Linear(model.width, output_size)
         self.dropout = nn.Dropout(dropout)
@@ -385,11 +371,8 @@ class XLNetClassifier(nn.Module):
 
     def forward(self, x: tuple[Tensor, Tensor], state: None = None) -> tuple[Tensor, None]:
         """Map the pair of ids and segments, both (B, T), to logits (B, 1, classes); there is no state."""
-        if state is not None:
-            raise ValueError(f"state must be None, a text is read as a whole, got {type(state).__name__}")
-        if not isinstance(x, tuple) or len(x) != 2:
-            raise ValueError(f"x must be the pair (ids, segments), got {type(x).__name__}")
-        ids, segments = x
+        expect_no_state(state)
+        ids, segments = expect_tuple(x, 2, "(ids, segments)", "x")
         real = expect(segments, expect_ids(ids, self.input_size, "ids").shape, "segments") != PADDING
         h, _, _ = self.model.encode(ids, seen=real[:, None], segments=segments)
         return self.readout(self.dropout(self.summary(h[:, -1:]).tanh())), None

@@ -45,7 +45,7 @@ from rtx_lib.kernels.xlstm import FORGET, FORMS, State, mlstm, slstm
 from rtx_lib.layers.blocks import undrawn
 from rtx_lib.layers.official import joined, load_official, reads_official, renamed
 from rtx_lib.layers.short_convolution import ShortConvolution
-from rtx_lib.shapes import Shapes, expect, expect_choice, expect_sizes, expect_state
+from rtx_lib.shapes import Shapes, expect_each, expect_heads, expect_step
 
 
 class SLSTM(nn.Module):
@@ -79,11 +79,9 @@ class SLSTM(nn.Module):
         blocks: int = 1,
     ) -> None:
         super().__init__()
-        size = _expect_head(width, heads)
-        expect_choice("forget", forget, FORGET)
-        expect_sizes(blocks=blocks)
-        if not 0 <= block < blocks:
-            raise ValueError(f"block must be from 0 to blocks - 1 = {blocks - 1}, got {block}")
+        size = expect_heads(width, heads)
+        expect_each(forget=(forget, FORGET), blocks=blocks, block=(block, f"[0, {blocks})"))
+        expect_each(heads=(heads, f"[1, {width // 2}]"))
         self.input_size = self.output_size = width
         self.heads, self.forget = heads, forget
         self.conv = None if kernel_size is None else ShortConvolution(width, kernel_size)
@@ -101,8 +99,7 @@ class SLSTM(nn.Module):
 
     def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
         """Map x (B, T, D) to y (B, T, D)."""
-        expect(x, ("B", "T", self.input_size), like=self.weight_ih)
-        state = expect_state(state, self.state_shapes(len(x)), x)
+        state = expect_step(x, self.input_size, state, self.state_shapes, self.weight_ih)
         memory, past = state[:4], state[4:]
         if self.conv is None:
             a, after = blockwise(x, self.weight_ih), ()
@@ -165,16 +162,11 @@ class MLSTM(nn.Module):
         blocks: int = 1,
     ) -> None:
         super().__init__()
-        expect_sizes(width=width, block_size=block_size, blocks=blocks, chunk=1 if chunk is None else chunk)
+        expect_each(width=width, block_size=block_size, blocks=blocks, chunk=1 if chunk is None else chunk)
         inner = round(expand * width)
-        if inner < 1:
-            raise ValueError(f"expand must leave at least 1 of width = {width}, got {expand}")
-        _expect_head(inner, heads, f"round(expand * width) = {inner}")
-        if inner % block_size:
-            raise ValueError(f"block_size must divide round(expand * width) = {inner}, got {block_size}")
-        expect_choice("form", form, FORMS)
-        if not eps >= 0:
-            raise ValueError(f"eps must be at least 0, got {eps}")
+        expect_each(expand=(expand, f"({0.5 / width}, inf)"), heads=(heads, f"divisor of {inner}"))
+        expect_each(block_size=(block_size, f"divisor of {inner}"), form=(form, FORMS), eps=(eps, "[0, inf]"))
+        expect_each(heads=(heads, f"[1, {inner // 2}]"))  # the norm of a head needs 2 numbers
         self.input_size = self.output_size = width
         self.heads, self.inner, self.form, self.eps, self.chunk = heads, inner, form, eps, chunk
         self.up = undrawn(nn.Linear, width, 2 * inner, bias=bias)
@@ -202,8 +194,7 @@ class MLSTM(nn.Module):
 
     def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
         """Map x (B, T, D) to y (B, T, D)."""
-        expect(x, ("B", "T", self.input_size), like=self.up.weight)
-        state = expect_state(state, self.state_shapes(len(x)), x)
+        state = expect_step(x, self.input_size, state, self.state_shapes, self.up.weight)
         memory, past = state[:3], state[3:]
         size = self.inner // self.heads
         inner, z = self.up(x).chunk(2, -1)
@@ -269,12 +260,3 @@ class HeadNorm(nn.Module):
 def blockwise(x: Tensor, weight: Tensor) -> Tensor:
     """A block-diagonal linear map with weight (N, O, I), of x (B, T, N I) to (B, T, N, O)."""
     return torch.einsum("btni,noi->btno", x.unflatten(2, (len(weight), -1)), weight)
-
-
-def _expect_head(width: int, heads: int, name: str = "width") -> int:
-    """The width of a head, if heads divide the width and leave 2 at least."""
-    expect_sizes(width=width, heads=heads)
-    if width % heads or width < 2 * heads:
-        name = name if "=" in name else f"{name} = {width}"
-        raise ValueError(f"heads must divide {name} and leave at least 2 to each, got {heads}")
-    return width // heads

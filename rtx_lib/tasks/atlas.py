@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from rtx_lib.shapes import expect_choice
+from rtx_lib.shapes import expect_each
 from rtx_lib.tasks.splits import Rows, draw_batch, run_through
 from rtx_lib.tasks.vocabulary import IGNORED
 from rtx_lib.tasks.windows import symbol_count, symbol_loss, symbol_metrics, text_of
@@ -52,7 +52,7 @@ class Atlas:
     loss, metrics, weight, decode = symbol_loss, symbol_metrics, symbol_count, text_of
 
     def __init__(self, hidden: str = "pieces") -> None:
-        expect_choice("hidden", hidden, HIDDEN)
+        expect_each(hidden=(hidden, HIDDEN))
         self.hidden = hidden
         self.name = f"atlas-{hidden}"
         count = len(LANDS) * len(PARTS)

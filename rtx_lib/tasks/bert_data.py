@@ -24,7 +24,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rtx_lib.shapes import expect_sizes
+from rtx_lib.shapes import expect_each
 from rtx_lib.tasks.masking import Generator, Masking, python_random
 from rtx_lib.tasks.vocabulary import IGNORED, PAD, expect_rows, pad_rows
 
@@ -73,13 +73,11 @@ def bert_examples(
     continues
         The ids that continue a word; where there are any, whole words are masked.
     """
-    expect_sizes(copies=copies, length=(length, 5))
+    expect_each(copies=copies, length=(length, 5))
     if not {cls, sep} <= masking.special:
         raise ValueError(f"masking must have cls and sep, {cls} and {sep}, among its special ids")
     for document in documents:
-        expect_rows("documents", document, masking.size)
-        if not masking.special.isdisjoint(token for sentence in document for token in sentence):
-            raise ValueError("documents must hold no special tokens, which are set here, got one that does")
+        expect_rows("documents", document, masking.size, masking.special)
     rng, order = python_random(generator), list(documents)
     rng.shuffle(order)
     examples = []
@@ -143,7 +141,7 @@ def truncate_pair(a: list[int], b: list[int], room: int, generator: Generator | 
     With a generator it goes from the front or the back, 50 % each, as in pre-training; without one from the back, as in
     fine-tuning. ValueError for a `room` below 2, in which not both could keep a token.
     """
-    expect_sizes(room=(room, 2))
+    expect_each(room=(room, 2))
     rng = None if generator is None else python_random(generator)
     while len(a) + len(b) > room:
         longer = a if len(a) > len(b) else b
@@ -161,7 +159,7 @@ def tensors_of(examples: Sequence[Example], length: int) -> tuple[tuple[Tensor, 
     Rows are filled up with x 0, segment 0 and label -100. A pair's label is 0 if B is next and 1 if it is random.
     ValueError for no example, or a `length` that one exceeds.
     """
-    expect_sizes(length=(length, max(len(example.x) for example in examples)))
+    expect_each(length=(length, max(len(example.x) for example in examples)))
     x, segments = (pad_rows([example[k] for example in examples], PAD, length).long() for k in (0, 1))  # type: ignore[misc]
     y = pad_rows([example.y for example in examples], IGNORED, length).long()
     return (x, segments), y, torch.tensor([int(example.random_next) for example in examples])

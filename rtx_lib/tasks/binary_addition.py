@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.shapes import expect_sizes
+from rtx_lib.shapes import expect_each
 from rtx_lib.tasks.splits import SEEDS, SIZES, Rows, draw_batch, run_through
 from rtx_lib.tasks.windows import symbol_count, symbol_loss
 
@@ -58,9 +58,7 @@ class BinaryAddition:
     loss, loss_weight = symbol_loss, symbol_count
 
     def __init__(self, bits: int, *, carry: int | None = None) -> None:
-        expect_sizes(bits=bits)
-        if carry is not None and not 1 <= carry < bits:
-            raise ValueError(f"carry must be from 1 to {bits - 1}, got {carry}")
+        expect_each(bits=bits, carry=(carry, f"None or [1, {bits})"))
         self.bits, self.carry = bits, carry
         self.name = f"addition-{self.bits}" + ("" if carry is None else f"-carry-{carry}")
         draw = self._random if carry is None else self._planted

@@ -38,7 +38,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from rtx_lib.shapes import expect_choice
+from rtx_lib.shapes import expect_each
 from rtx_lib.tasks.files import GROUPS, fetch
 from rtx_lib.tasks.small_world import Sentence, small_world
 from rtx_lib.tasks.splits import SPLITS
@@ -93,10 +93,10 @@ def documents(source: str, without: Sequence[str] = ()) -> dict[str, list[list[W
 
 def phrases(source: str, without: Sequence[str] = ()) -> dict[str, list[Document]]:
     """The same documents, with where phrases and names begin; where they are not known, every word is one."""
-    expect_choice("source", source, TEXTS)
+    expect_each(source=(source, TEXTS))
     found, held = dict(_READERS[source]()), set[str]()
     for other in without:
-        expect_choice("without", other, (*LABELLED, *TAGGED, "interest"))
+        expect_each(without=(other, (*LABELLED, *TAGGED, "interest")))
         rows = _sentences(other, [other])
         held |= {_letters(row.words) for split in ("valid", "test") for row in rows[split]}
     if held:
@@ -107,12 +107,12 @@ def phrases(source: str, without: Sequence[str] = ()) -> dict[str, list[Document
 
 def sentences(*sources: str, split: str = "train", without: Sequence[str] = ()) -> list[Words]:
     """All sentences of a split of some texts, one source after the other; `without` as in `documents`."""
-    expect_choice("split", split, SPLITS)
+    expect_each(split=(split, SPLITS))
     return [words for source in sources for document in documents(source, without)[split] for words in document]
 
 
 def _sentences(source: str, allowed: Sequence[str]) -> dict[str, list[Sentence]]:
-    expect_choice("source", source, allowed)
+    expect_each(source=(source, allowed))
     return {split: [row for document in found for row in document] for split, found in _READERS[source]().items()}
 
 

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.shapes import expect, expect_sizes
+from rtx_lib.shapes import expect, expect_each
 from rtx_lib.tasks.files import GROUPS, fetch
 from rtx_lib.tasks.splits import Rows, class_baselines, draw_batch, last_step_loss, last_step_metrics, run_through
 
@@ -46,7 +46,7 @@ class SequentialDigits:
     def __init__(self, rows: bool = False, *, fold: int = 0) -> None:
         from sklearn.datasets import load_digits  # here, because the import takes longer than everything else
 
-        expect_sizes(fold=(fold, 0))
+        expect_each(fold=(fold, 0))
         self.fold = fold % FOLDS
         self.length, self.input_size = (8, 8) if rows else (64, 1)
         self.name = "digits-rows" if rows else "digits-pixels"
@@ -159,8 +159,7 @@ class MNIST:
         order = np.random.default_rng(PERMUTATION_SEED).random(784).argsort(kind="stable")
         self.permutation = torch.from_numpy(order) if permuted else torch.arange(784)
         (images, labels), test = _read_idx(*self.files[:2]), _read_idx(*self.files[2:])
-        if not 0 <= valid < len(labels):
-            raise ValueError(f"valid must be from 0 to {len(labels) - 1}, got {valid}")
+        expect_each(valid=(valid, f"[0, {len(labels)})"))
         cut = len(labels) - valid
         rest = (images[cut:], labels[cut:]) if valid else test
         self.splits = Rows({"train": (images[:cut], labels[:cut]), "valid": rest, "test": test}, lay_out=self._lay_out)

@@ -20,6 +20,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rtx_lib.shapes import expect_each
+
 TIMEOUT = 30  # seconds that a mirror may be silent
 _PIECE = 1 << 16  # bytes read at a time
 
@@ -109,8 +111,7 @@ def names_of(*names: str) -> list[str]:
     """The file names behind names of files and groups; ValueError for none or for an unknown one."""
     known = [*GROUPS, *FILES]
     for name in names or (None,):
-        if name not in known:
-            raise ValueError(f"name must be one of {', '.join(known)}, got {name!r}")
+        expect_each(name=(name, known))
     return [file for name in names for file in GROUPS.get(name, (name,))]
 
 
@@ -160,8 +161,7 @@ def fetch(
     DownloadError
         If the file is not in the cache and cannot be downloaded, or the cache cannot be written.
     """
-    if name not in FILES:
-        raise ValueError(f"name must be one of {', '.join(FILES)}, got {name!r}")
+    expect_each(name=(name, FILES))
     wanted, path, allowed = FILES[name], cache_folder() / name, may_download()
     fault = _fault(path, wanted)
     if fault is None:
@@ -208,8 +208,7 @@ def _download(path: Path, wanted: DataFile, silent: float, deadline: float, sile
 def may_download() -> bool:
     """What the environment variable RTX_DOWNLOAD says; ValueError where it is neither 0 nor 1."""
     value = os.environ.get("RTX_DOWNLOAD") or "1"
-    if value not in ("0", "1"):
-        raise ValueError(f"the environment variable RTX_DOWNLOAD must be 0 or 1, got {value!r}")
+    expect_each(**{"the environment variable RTX_DOWNLOAD": (value, ("0", "1"))})
     return value == "1"
 
 

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.shapes import expect, expect_choice, expect_sizes
+from rtx_lib.shapes import expect, expect_each
 from rtx_lib.tasks.splits import Rows, draw_batch, run_through
 from rtx_lib.tasks.windows import draw_symbols, symbol_loss, symbol_metrics
 
@@ -47,7 +47,7 @@ class AddingProblem:
     batch, batches = draw_batch, run_through  # methods, written once in splits.py and windows.py
 
     def __init__(self, length: int) -> None:
-        expect_sizes(length=(length, 2))
+        expect_each(length=(length, 2))
         self.length = length
         self.name = f"adding-{self.length}"
         self.splits = Rows(draw=self._draw)
@@ -111,7 +111,7 @@ class CopyMemory:
     batch, batches, loss = draw_batch, run_through, symbol_loss  # methods, written once in splits.py and windows.py
 
     def __init__(self, delay: int, *, length: int = 10) -> None:
-        expect_sizes(delay=delay, length=length)
+        expect_each(delay=delay, length=length)
         self.delay, self.length = delay, length
         self.name = f"copy-{self.delay}" + ("" if self.length == 10 else f"-{self.symbols}x{self.length}")
         # Only the symbols are kept; a long delay would fill the memory with blanks.
@@ -168,7 +168,7 @@ class Lag:
     loss, metrics, _draw = symbol_loss, symbol_metrics, draw_symbols
 
     def __init__(self, length: int, *, lag: int = 5) -> None:
-        expect_sizes(lag=lag, length=(length, lag + 1))
+        expect_each(lag=lag, length=(length, lag + 1))
         self.length, self.lag = length, lag
         self.name = f"lag-{self.length}" + ("" if self.lag == 5 else f"-{self.lag}x{self.vocabulary}")
         self.splits = Rows(draw=self._draw, lay_out=self._label)
@@ -229,8 +229,7 @@ class WindowOrder:
     loss, metrics, _draw = symbol_loss, symbol_metrics, draw_symbols
 
     def __init__(self, length: int, *, window: int = 5, question: str = "product") -> None:
-        expect_choice("question", question, QUESTIONS)
-        expect_sizes(window=window, length=(length, window))
+        expect_each(question=(question, QUESTIONS), window=window, length=(length, window))
         self.length, self.window, self.question = length, window, question
         self.name = f"window-{question}-{self.length}" + ("" if self.window == 5 else f"-{self.window}")
         self._table = _tables()[question]

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from rtx_lib.shapes import expect_ids, expect_sizes
+from rtx_lib.shapes import expect_each, expect_ids
 from rtx_lib.tasks.vocabulary import PAD, expect_rows, pad_rows
 
 Ids = Sequence[int]
@@ -40,7 +40,7 @@ class GPTInputs:
     """
 
     def __init__(self, *, start: int, delimiter: int, extract: int, size: int, length: int) -> None:
-        expect_sizes(length=(length, 3))
+        expect_each(length=(length, 3))
         expect_ids(torch.tensor([[start, delimiter, extract]]), size, "start, delimiter and extract")
         self.start, self.delimiter, self.extract, self.size, self.length = start, delimiter, extract, size, length
         self.special = {PAD, start, delimiter, extract}
@@ -72,13 +72,10 @@ class GPTInputs:
         return pad_rows(rows).long(), torch.tensor([len(row) - 1 for row in rows])
 
     def _row(self, *texts: Ids) -> list[int]:
-        expect_rows("text", texts, self.size)
+        expect_rows("text", texts, self.size, self.special)
         row = [self.start, *texts[0]]
         for text in texts[1:]:
             row += [self.delimiter, *text]
         row.append(self.extract)
-        if found := self.special.intersection(token for text in texts for token in text):
-            raise ValueError(f"text must hold no special tokens, which are set here, got {min(found)}")
-        if len(row) > self.length:
-            raise ValueError(f"text must leave room for {self.length} positions, got a row of {len(row)}")
+        expect_each(**{"length of text with its special tokens": (len(row), f"[1, {self.length}]")})
         return row

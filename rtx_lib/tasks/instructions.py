@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.shapes import expect, expect_choice, expect_sizes
+from rtx_lib.shapes import expect, expect_each
 from rtx_lib.tasks.splits import Rows, draw_batch, run_through
 from rtx_lib.tasks.windows import ids_of, text_of
 
@@ -51,8 +51,7 @@ class Instructions:
     decode = text_of
 
     def __init__(self, tasks: str = "trained", *, named: bool = True, length: int = 3) -> None:
-        expect_choice("tasks", tasks, ("trained", *TASKS))
-        expect_sizes(length=(length, 2))
+        expect_each(tasks=(tasks, ("trained", *TASKS)), length=(length, 2))
         self.tasks, self.named, self.length = tasks, named, length
         self.name = f"instructions-{tasks.replace(' ', '-')}" + ("" if named else "-unnamed")
         self.words = (*LETTERS, *ORDERS, *STEPS, *_MARKS, UNNAMED)

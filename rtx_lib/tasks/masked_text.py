@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rtx_lib.shapes import expect_choice, expect_sizes
+from rtx_lib.shapes import expect_each
 from rtx_lib.tasks.both_ways import both_ways_loss, both_ways_metrics, neighbours
 from rtx_lib.tasks.corpora import SOURCES, Document, phrases
 from rtx_lib.tasks.masking import Masking
@@ -49,7 +49,7 @@ class TextRows:
         words: Vocabulary | None = None,
         without: Sequence[str] = (),
     ) -> None:
-        expect_sizes(length=(length, 4))
+        expect_each(length=(length, 4))
         self.sources, self.length = (sources,) if isinstance(sources, str) else tuple(sources), length
         texts = {split: list[Document]() for split in SPLITS}
         for source in self.sources:
@@ -61,8 +61,7 @@ class TextRows:
         self.ids, self.begins = {}, {}
         for split, text in texts.items():
             rows = [row for document in text for row in self._rows(document)]
-            if not rows:
-                raise ValueError(f"sources must hold text for {split!r}, got none in {', '.join(self.sources)}")
+            expect_each(**{f"rows of text for {split!r} in {', '.join(self.sources)}": len(rows)})
             self.ids[split] = pad_rows([ids for ids, _ in rows], PAD, self.length)
             self.begins[split] = pad_rows([begins for _, begins in rows], 1, self.length).bool()
 
@@ -150,8 +149,7 @@ class MaskedText:
         without: Sequence[str] = (),
         places: bool = False,
     ) -> None:
-        expect_choice("rule", rule, RULES)
-        expect_sizes(copies=1 if copies is None else copies)
+        expect_each(rule=(rule, RULES), copies=1 if copies is None else copies)
         self.rule, self.copies = rule, copies
         self.rows = TextRows(sources, length=length, size=size, words=words, without=without)
         self.words, self.length = self.rows.words, self.rows.length

@@ -29,7 +29,7 @@ from collections.abc import Collection, Sequence
 import torch
 from torch import Tensor
 
-from rtx_lib.shapes import expect, expect_ids, expect_sizes
+from rtx_lib.shapes import expect, expect_each, expect_ids
 from rtx_lib.tasks.vocabulary import IGNORED, PAD
 
 Generator = torch.Generator | random.Random
@@ -37,7 +37,7 @@ Generator = torch.Generator | random.Random
 
 def prediction_count(length: int, share: float = 0.15, most: int | None = None) -> int:
     """n of a row of `length` tokens, special ones included; halves are rounded to even, as Python 3 has it."""
-    expect_sizes(length=length)
+    expect_each(length=length)
     count = max(1, round(length * share))
     return count if most is None else min(most, count)
 
@@ -68,10 +68,8 @@ class Masking:
         most: int | None = None,
         replace: tuple[float, float, float] = (0.8, 0.1, 0.1),
     ) -> None:
-        expect_sizes(most=1 if most is None else most)
+        expect_each(most=1 if most is None else most, share=(share, "(0, 1]"))
         expect_ids(torch.tensor([[mask, *special]]), size, "mask and special")
-        if not 0 < share <= 1:
-            raise ValueError(f"share must be above 0 and at most 1, got {share}")
         if len(replace) != 3 or min(replace) < 0 or abs(sum(replace) - 1) > 1e-9:
             raise ValueError(f"replace must be three shares, of at least 0 and 1 together, got {tuple(replace)}")
         self.size, self.mask, self.special = size, mask, frozenset((PAD, *special))

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.shapes import expect, expect_choice, expect_sizes
+from rtx_lib.shapes import expect, expect_each
 from rtx_lib.tasks.files import fetch
 from rtx_lib.tasks.splits import SPLITS, Rows, expect_part, run_through
 
@@ -65,8 +65,7 @@ class PolyphonicMusic:
     vocabulary, batches = None, run_through  # a method, written once in splits.py
 
     def __init__(self, source: str = "nottingham", *, length: int | None = None, summed: bool = False) -> None:
-        expect_choice("source", source, [*SOURCES])
-        expect_sizes(length=1 if length is None else length)
+        expect_each(source=(source, [*SOURCES]), length=1 if length is None else length)
         self.source, self.length, self.summed = source, length, summed
         self.name = source + (f"-{self.length}" if self.length else "") + ("-summed" if summed else "")
         tunes = read_mat(fetch(*self.files[source]))

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rtx_lib.shapes import expect_choice, expect_sizes
+from rtx_lib.shapes import expect_each
 from rtx_lib.tasks.splits import Rows, chances, draw_batch, draw_some, run_through
 from rtx_lib.tasks.windows import symbol_count, symbol_loss, symbol_metrics
 
@@ -59,10 +59,8 @@ class NextSymbol:
     loss, metrics, weight = symbol_loss, symbol_metrics, symbol_count
 
     def __init__(self, length: int = 17, *, symbols: int = 8, side: str = "next") -> None:
-        expect_choice("side", side, SIDES)
-        expect_sizes(symbols=(symbols, 2), length=(length, 3))
-        if length % 2 == 0:
-            raise ValueError(f"length must be odd, so that every hidden symbol has two neighbours, got {length}")
+        expect_each(side=(side, SIDES), symbols=(symbols, 2), length=(length, 3))
+        expect_each(length=(length, "odd"))  # so that every hidden symbol has two neighbours
         self.length, self.symbols, self.side = length, symbols, side
         self.mask = self.symbols + 1
         self.vocabulary = self.input_size = self.output_size = self.symbols + 2
@@ -130,7 +128,7 @@ class LookUp:
     def __init__(
         self, pairs: int = 4, *, questions: int = 4, keys: int = 16, values: int = 16, everything: bool = False
     ) -> None:
-        expect_sizes(questions=questions, pairs=(pairs, 2), keys=(keys, pairs), values=(values, pairs))
+        expect_each(questions=questions, pairs=(pairs, 2), keys=(keys, pairs), values=(values, pairs))
         self.pairs, self.questions, self.keys, self.values, self.everything = pairs, questions, keys, values, everything
         self.vocabulary = self.input_size = self.output_size = 1 + keys + values
         self.name = f"look-up-{pairs}-{questions}-of-{keys}x{values}" + ("-everything" if everything else "")

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.shapes import expect, expect_choice, expect_share
+from rtx_lib.shapes import expect, expect_each
 from rtx_lib.tasks.splits import Rows, draw_batch, run_through
 from rtx_lib.tasks.vocabulary import expect_rows, pad_rows
 from rtx_lib.tasks.windows import numbers_of
@@ -78,13 +78,9 @@ class NumberWords:
     def __init__(
         self, count: tuple[int, int] = (1, 6), *, largest: int = 999, to: str = "digits", label_smoothing: float = 0.0
     ) -> None:
-        expect_choice("to", to, ("digits", "german"))
-        expect_share(label_smoothing=label_smoothing)
+        expect_each(to=(to, ("digits", "german")), label_smoothing=(label_smoothing, "[0, 1)"))
         least, most = count
-        if not 1 <= least <= most:
-            raise ValueError(f"count must be the least and the most numbers, at least 1, got {count}")
-        if not 1 <= largest <= LARGEST:
-            raise ValueError(f"largest must be from 1 to {LARGEST}, got {largest}")
+        expect_each(**{"count[0]": least, "count[1]": (most, least)}, largest=(largest, f"[1, {LARGEST}]"))
         self.count, self.largest, self.to, self.label_smoothing = (least, most), largest, to, label_smoothing
         self.name = f"numbers-{to}"
         if self.count != (1, 6):
@@ -160,7 +156,7 @@ class NumberWords:
 
         Raises ValueError for another shape than (T,), and for an id that is not in the vocabulary.
         """
-        expect_choice("side", side, ("source", "target"))
+        expect_each(side=(side, ("source", "target")))
         words = self.words[side]
         numbers = numbers_of(ids, len(words))
         if side == "target":

@@ -18,14 +18,14 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from rtx_lib.shapes import expect, expect_fits, expect_ids, expect_sizes
+from rtx_lib.shapes import expect, expect_each, expect_fits, expect_ids
 
 NO_LABEL = -100  # which torch's cross-entropy leaves out
 
 
 def draw_orders(size: int, length: int, generator: torch.Generator) -> Tensor:
     """Orders (B, T), each of the T! equally likely."""
-    expect_sizes(size=size, length=length)
+    expect_each(size=size, length=length)
     return torch.rand(size, length, generator=generator, dtype=torch.float64).argsort(1)
 
 
@@ -44,8 +44,7 @@ def rank_in_windows(rank: Tensor, length: int) -> Tensor:
     """
     rank_of(rank)
     window = rank.shape[1]
-    if length % window:
-        raise ValueError(f"length must be a multiple of the window, {window}, got {length}")
+    expect_each(length=(length, f"multiple of {window}"))
     return (torch.arange(0, length, window)[:, None] + rank[:, None]).flatten(1)
 
 
@@ -90,7 +89,7 @@ def seen_in_halves(first: Tensor, second: Tensor) -> Tensor:
 
 def places_of(target: Tensor, count: int) -> Tensor:
     """The positions (B, count) of targets (B, T), in the order of the text, then -1 where a row has fewer."""
-    expect_sizes(count=(count, int(expect(target, "B T", "target").sum(1).max())))
+    expect_each(count=(count, int(expect(target, "B T", "target").sum(1).max())))
     places = torch.where(target, torch.arange(target.shape[1]), target.shape[1]).sort(1).values[:, :count]
     places = torch.nn.functional.pad(places, (0, count - places.shape[1]), value=target.shape[1])
     return torch.where(places < target.shape[1], places, -1)
@@ -127,10 +126,8 @@ def draw_spans(
         each turn instead of the next one, and so may cut a word. True is what was meant: n words, or as many of them
         as do not exceed `count`.
     """
-    expect_sizes(count=count, longest=longest, share=share)
     length, missing = len(expect(starts, "T", "starts")), count
-    if count > length:
-        raise ValueError(f"count must be at most {length}, got {count}")
+    expect_each(longest=longest, share=share, count=(count, f"[1, {length}]"))
     odds = 1 / torch.arange(1, longest + 1, dtype=torch.float64)
     words = starts.nonzero()[:, 0].tolist()
     chosen, at = torch.zeros(length, dtype=torch.bool), 0

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rtx_lib.shapes import expect_choice
+from rtx_lib.shapes import expect_each
 from rtx_lib.tasks.orders import NO_LABEL, seen_under
 from rtx_lib.tasks.splits import Rows, draw_batch, run_through
 from rtx_lib.tasks.windows import symbol_count, symbol_loss, symbol_metrics, text_of
@@ -74,8 +74,7 @@ class WordPairs:
     loss, metrics, weight, decode = symbol_loss, symbol_metrics, symbol_count, text_of
 
     def __init__(self, form: str = "masked", *, hidden: str = "any", context: bool = True) -> None:
-        expect_choice("form", form, FORMS)
-        expect_choice("hidden", hidden, HIDDEN)
+        expect_each(form=(form, FORMS), hidden=(hidden, HIDDEN))
         if form == "permutation" and hidden != "any":
             raise ValueError(f"hidden must be 'any' in the form 'permutation', where nothing is hidden, got {hidden!r}")
         self.form, self.hidden = form, hidden
@@ -110,7 +109,7 @@ class WordPairs:
 
         `model` is called as the form says, and returns logits and a state; it should be in evaluation mode.
         """
-        expect_choice("route", route, ROUTES)
+        expect_each(route=(route, ROUTES))
         hidden = torch.full((1, 2), self.mask)
         if route == "one pass":
             first, second = self._ask(model, hidden, torch.zeros_like(hidden))[0]

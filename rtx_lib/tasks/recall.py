@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.shapes import expect_sizes
+from rtx_lib.shapes import expect_each
 from rtx_lib.tasks.next_symbol import draw_pairs
 from rtx_lib.tasks.splits import Rows, chances, draw_batch, draw_some, run_through
 from rtx_lib.tasks.windows import symbol_count, symbol_loss, symbol_metrics
@@ -56,7 +56,7 @@ class AssociativeRecall:
     loss, metrics, weight = symbol_loss, symbol_metrics, symbol_count
 
     def __init__(self, pairs: int = 8, *, keys: int = 32, values: int = 32, length: int = 48) -> None:
-        expect_sizes(pairs=pairs, keys=(keys, pairs), values=(values, pairs), length=(length, 3 * pairs))
+        expect_each(pairs=pairs, keys=(keys, pairs), values=(values, pairs), length=(length, 3 * pairs))
         self.pairs, self.keys, self.values, self.length = pairs, keys, values, length
         self.vocabulary = self.input_size = self.output_size = 1 + self.keys + self.values
         self.name = f"recall-{self.length}-{self.pairs}-of-{self.keys}x{self.values}"
@@ -113,7 +113,7 @@ class SelectiveCopying:
     loss, metrics, weight = symbol_loss, symbol_metrics, symbol_count
 
     def __init__(self, tokens: int = 4, *, places: int = 28, symbols: int = 14) -> None:
-        expect_sizes(tokens=tokens, places=(places, tokens), symbols=(symbols, 2))
+        expect_each(tokens=tokens, places=(places, tokens), symbols=(symbols, 2))
         self.tokens, self.places, self.symbols = tokens, places, symbols
         self.length = places + tokens
         self.vocabulary = self.input_size = self.output_size = self.symbols + 2

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from rtx_lib.shapes import expect_choice, expect_sizes
+from rtx_lib.shapes import expect_each
 from rtx_lib.tasks.corpora import CLASSES, LABELLED, SOURCES, Sentence, labelled
 from rtx_lib.tasks.splits import (
     SPLITS,
@@ -78,12 +78,11 @@ class SentenceClasses:
         framed: bool = False,
         length: int = 64,
     ) -> None:
-        expect_choice("source", source, LABELLED)
+        expect_each(source=(source, LABELLED))
         self.classes = CLASSES[source]
         self.output_size = len(self.classes)
-        expect_sizes(seed=(seed, 0), length=(length, 3))
-        if labels is not None:
-            expect_sizes(labels=(labels, self.output_size))
+        least = self.output_size if labels is None else labels
+        expect_each(seed=(seed, 0), length=(length, 3), labels=(least, self.output_size))
         self.source, self.labels, self.seed, self.framed, self.length = source, labels, seed, framed, length
         self.name = f"classes-{source}" + ("" if labels is None else f"-{labels}-of-{seed}")
         texts = labelled(source)
@@ -111,8 +110,7 @@ def frame(ids: list[int], around: Sequence[int], length: int) -> list[int]:
 
 def few(rows: Sequence[Sentence], labels: int, seed: int) -> list[Sentence]:
     """`labels` of the rows, each class with its share; ValueError if there are not so many."""
-    if labels > len(rows):
-        raise ValueError(f"labels must be at most {len(rows)}, got {labels}")
+    expect_each(labels=(labels, f"[1, {len(rows)}]"))
     generator = torch.Generator().manual_seed(seed)
     order = [rows[place] for place in torch.randperm(len(rows), generator=generator).tolist()]
     parts = {label: [row for row in order if row.label == label] for label in sorted({row.label for row in rows})}

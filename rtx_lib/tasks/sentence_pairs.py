@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from rtx_lib.shapes import expect_choice, expect_sizes
+from rtx_lib.shapes import expect_each
 from rtx_lib.tasks.bert_data import join_pair
 from rtx_lib.tasks.corpora import SOURCES, WITH_DOCUMENTS, documents
 from rtx_lib.tasks.splits import SEEDS, SPLITS, Rows, draw_batch, last_step_loss, last_step_metrics, run_through
@@ -65,9 +65,7 @@ class SentencePairs:
         size: int = 4_000,
         words: Vocabulary | None = None,
     ) -> None:
-        expect_choice("kind", kind, KINDS)
-        expect_choice("source", source, WITH_DOCUMENTS)
-        expect_sizes(length=(length, 9))
+        expect_each(kind=(kind, KINDS), source=(source, WITH_DOCUMENTS), length=(length, 9))
         self.kind, self.source, self.length = kind, source, length
         self.name = f"pairs-{kind}-{source}-{self.length}"
         texts = documents(source)

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.shapes import expect_sizes
+from rtx_lib.shapes import expect_each
 from rtx_lib.tasks.files import GROUPS, fetch
 from rtx_lib.tasks.splits import (
     SPLITS,
@@ -79,7 +79,7 @@ class Sentiment:
     metrics, baselines, decode = sentence_metrics, class_baselines, text_of
 
     def __init__(self, least: int = 2) -> None:
-        expect_sizes(least=least)
+        expect_each(least=least)
         self.least = least
         self.name = "sst2" + ("" if least == 2 else f"-least-{least}")
         # Some words hold spaces that do not break, at which `split()` would cut.

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.shapes import expect, expect_sizes
+from rtx_lib.shapes import expect, expect_each, expect_ids
 
 Rows = tuple[Tensor, Tensor, Tensor]
 _NOWHERE = -1  # the sentence to which what lies beyond the text belongs
@@ -77,13 +77,12 @@ class SkipGrams:
         length: int = 32,
         shared: int = 16,
     ) -> None:
-        expect_sizes(vocabulary=vocabulary, window=window, negatives=negatives, length=length, shared=shared)
+        expect_each(vocabulary=vocabulary, window=window, negatives=negatives, length=length, shared=shared)
         self.vocabulary, self.window, self.negatives = vocabulary, window, negatives
         self.length, self.shared = length, shared
         texts = [list(sentence) for sentence in sentences]
         ids = torch.tensor([number for text in texts for number in text], dtype=torch.int64)
-        if len(wrong := ids[(ids < 0) | (ids >= self.vocabulary)]):
-            raise ValueError(f"sentences must hold ids from 0 to {self.vocabulary - 1}, got {int(wrong[0])}")
+        expect_ids(ids[None], self.vocabulary, "sentences")
         of = torch.arange(len(texts)).repeat_interleave(torch.tensor([len(text) for text in texts], dtype=torch.int64))
         words = ~torch.isin(ids, torch.tensor(list(left_out), dtype=torch.int64))
         self._ids, self._of = ids[words], of[words]  # each word and the number of its sentence
@@ -113,7 +112,7 @@ class SkipGrams:
             (B, T, T + 2 window + N): 1 for each pair of words that stand together, minus the weight of each word drawn
             as noise, and 0 for the rest.
         """
-        expect_sizes(count=count, size=size)
+        expect_each(count=count, size=size)
         for number in range(count):
             rows = self._rows(generator)
             pieces = zip(*(part.split(size) for part in rows), strict=True)

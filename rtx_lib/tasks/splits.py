@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from rtx_lib.shapes import expect, expect_choice, expect_sizes
+from rtx_lib.shapes import expect, expect_each
 
 SPLITS = ("train", "valid", "test")
 # Seeds and sizes of the finite splits of generated tasks. The seeds are large so that no seed that a
@@ -24,8 +24,7 @@ SIZES = {"valid": 1_000, "test": 10_000}
 
 def expect_part(split: str, size: int) -> None:
     """There is such a split, and the size of a part of it is at least 1."""
-    expect_choice("split", split, SPLITS)
-    expect_sizes(size=size)
+    expect_each(split=(split, SPLITS), size=size)
 
 
 class Rows:

@@ -8,7 +8,7 @@ import math
 import torch
 from torch import Tensor
 
-from rtx_lib.shapes import expect_choice, expect_sizes
+from rtx_lib.shapes import expect_each
 from rtx_lib.tasks.splits import Rows, draw_batch, run_through
 from rtx_lib.tasks.windows import draw_symbols, symbol_loss, symbol_metrics
 
@@ -67,7 +67,7 @@ class Parity:
     loss, metrics, baselines = symbol_loss, prefix_metrics, prefix_baselines
 
     def __init__(self, length: int) -> None:
-        expect_sizes(length=length)
+        expect_each(length=length)
         self.length = length
         self.name = f"parity-{self.length}"
         self.splits = Rows(draw=self._draw, lay_out=lambda x: (x, x.cumsum(1) % 2))
@@ -107,8 +107,7 @@ class GroupWords:
     loss, metrics = symbol_loss, prefix_metrics
 
     def __init__(self, length: int, *, group: str = "S3") -> None:
-        expect_choice("group", group, list(THINGS))
-        expect_sizes(length=length)
+        expect_each(group=(group, list(THINGS)), length=length)
         self.length, self.group = length, group
         self.name = f"words-{group}-{self.length}"
         self.permutations = tuple(itertools.permutations(range(THINGS[group])))

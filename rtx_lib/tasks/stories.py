@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from rtx_lib.shapes import expect_choice
+from rtx_lib.shapes import expect_each
 from rtx_lib.tasks.splits import Rows, draw_batch, last_step_loss, last_step_metrics, run_through
 from rtx_lib.tasks.windows import text_of
 
@@ -79,7 +79,7 @@ class Stories:
     def __init__(
         self, kind: str = "two facts", *, sentences: tuple[int, int] | None = None, flat: bool = False
     ) -> None:
-        expect_choice("kind", kind, tuple(WORDS))
+        expect_each(kind=(kind, tuple(WORDS)))
         least, most = SENTENCES[kind] if sentences is None else sentences
         if not _LEAST[kind] <= least <= most <= _MOST[kind]:
             allowed = f"the least and the most of them, from {_LEAST[kind]} to {_MOST[kind]}"
@@ -103,7 +103,7 @@ class Stories:
 
         Of one fact F is 1, else 2, in the order in which the question leads to them.
         """
-        expect_choice("split", split, ("valid", "test"))
+        expect_each(split=(split, ("valid", "test")))
         return self.splits.finite(split)[3]
 
     def baselines(self) -> dict[str, float]:

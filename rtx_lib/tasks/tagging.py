@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rtx_lib.shapes import expect_choice, expect_sizes
+from rtx_lib.shapes import expect_each
 from rtx_lib.tasks.corpora import SENSES, SOURCES, TAGGED, Sentence, senses, tagged
 from rtx_lib.tasks.sentence_classes import frame
 from rtx_lib.tasks.splits import SPLITS, Rows, draw_batch, run_through
@@ -80,8 +80,7 @@ class PartsOfSpeech:
         framed: bool = False,
         length: int = 64,
     ) -> None:
-        expect_choice("source", source, self.sources)
-        expect_sizes(length=(length, 3))
+        expect_each(source=(source, self.sources), length=(length, 3))
         self.source, self.framed, self.length = source, framed, length
         self.name = f"{self.kind}-{source}"
         texts = self._read(source)

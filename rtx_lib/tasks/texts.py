@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from rtx_lib.shapes import expect_choice, expect_sizes
+from rtx_lib.shapes import expect_each
 from rtx_lib.tasks.files import GROUPS, fetch
 from rtx_lib.tasks.splits import SPLITS, draw_batch, run_through
 from rtx_lib.tasks.windows import (
@@ -76,8 +76,7 @@ class CharacterText:
     loss, metrics = symbol_loss, symbol_metrics
 
     def __init__(self, source: str = "shakespeare", *, length: int = 64, held_out: bool = False) -> None:
-        expect_choice("source", source, [*SOURCES])
-        expect_sizes(length=length)
+        expect_each(source=(source, [*SOURCES]), length=length)
         self.source, self.length = source, length
         self.name = f"{source}-{self.length}"
         text = _pydoc() if source == "pydoc" else fetch(*self.files[source]).read_bytes().decode()
@@ -157,10 +156,7 @@ class PennTreebank:
     loss, metrics, weight = symbol_loss, symbol_metrics, symbol_count
 
     def __init__(self, level: str = "characters", *, length: int, context: int = 0) -> None:
-        expect_choice("level", level, LEVELS)
-        expect_sizes(length=length)
-        if not 0 <= context < length:
-            raise ValueError(f"context must be from 0 to {length - 1}, got {context}")
+        expect_each(level=(level, LEVELS), length=length, context=(context, f"[0, {length})"))
         self.level, self.length, self.context = level, length, context
         self.bits = level == "characters"  # metrics have "bpc" for characters, a perplexity for words
         self.name = f"ptb-{level}-{self.length}" + (f"-context-{self.context}" if self.context else "")
@@ -237,7 +233,7 @@ class Enwik8:
     loss, metrics, weight = symbol_loss, symbol_metrics, symbol_count
 
     def __init__(self, length: int, *, newlines: bool = True) -> None:
-        expect_sizes(length=length)
+        expect_each(length=length)
         self.length = length
         self.name = f"enwik8-{self.length}" + ("" if newlines else "-without-newlines")
         with zipfile.ZipFile(fetch(*self.files)) as archive:

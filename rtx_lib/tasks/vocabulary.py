@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import torch
 from torch import Tensor
 
-from rtx_lib.shapes import expect_ids, expect_sizes
+from rtx_lib.shapes import expect_each, expect_ids
 from rtx_lib.tasks.windows import text_of
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -45,7 +45,7 @@ class Vocabulary:
 
         Equally frequent words stand in the order of the alphabet.
         """
-        expect_sizes(size=(size, len(SPECIAL) + 1))
+        expect_each(size=(size, len(SPECIAL) + 1))
         counts = Counter(word.lower() for sentence in sentences for word in sentence)
         counts.pop("<unk>", None)  # as the files of WikiText-2 and PTB write a word without an id
         frequent = sorted(counts, key=lambda word: (-counts[word], word))
@@ -96,7 +96,9 @@ def trim(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     return x[:, :longest].long(), (y[:, :longest] if y.ndim == 2 else y).long()
 
 
-def expect_rows(name: str, rows: Sequence[Sequence[int]], size: int) -> None:
+def expect_rows(name: str, rows: Sequence[Sequence[int]], size: int, special: Collection[int] = ()) -> None:
     """There is a row, every row holds an id, and all ids are in 0..size-1."""
     for row in rows or ((),):
         expect_ids(torch.tensor([[*row]]), size, name)
+        if found := set(special).intersection(row):
+            raise ValueError(f"{name} must hold no special tokens, which are set here, got {min(found)}")

@@ -28,7 +28,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rtx_lib.shapes import map_tensors
+from rtx_lib.shapes import expect_each, map_tensors
 
 PRECISIONS = ("no", "bf16")
 """What ``--mixed-precision`` of ``accelerate`` may be here; parameters stay as they are. fp16 would leave out steps."""
@@ -81,8 +81,7 @@ class Processes:
         """
         if self.count == 1:
             return x, y, 1.0
-        if len(y) < self.count:
-            raise ValueError(f"batch_size must be at least the number of processes, {self.count}, got {len(y)}")
+        expect_each(batch_size=(len(y), self.count))  # a row for each process
 
         def rows(tensor: Tensor) -> Tensor:
             return tensor.tensor_split(self.count)[self.rank]
@@ -173,8 +172,7 @@ def join(device: str | None = None, precision: str | None = None) -> Processes:
     """
     launched = "ACCELERATE_MIXED_PRECISION" in os.environ or int(os.environ.get("WORLD_SIZE", 1)) > 1
     precision = precision or os.environ.get("ACCELERATE_MIXED_PRECISION", "no")
-    if precision not in PRECISIONS:
-        raise ValueError(f"precision must be one of {', '.join(PRECISIONS)}, got {precision!r}")
+    expect_each(precision=(precision, PRECISIONS))
     if precision == "no" and not launched:
         return Processes(device=device or "cpu")
     try:

@@ -28,6 +28,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from rtx_lib.shapes import expect_each
 from rtx_lib.training.schedules import Schedule
 
 UNDECAYED = r"LayerNorm|layer_norm|bias"
@@ -68,11 +69,8 @@ class BertAdam(torch.optim.Optimizer):
         weight_decay: float = 0.01,
         bias_correction: bool = False,
     ) -> None:
-        for name, value in (("lr", lr), ("eps", eps), ("weight_decay", weight_decay)):
-            if not 0 <= value < math.inf:
-                raise ValueError(f"{name} must be at least 0, got {value}")
-        if len(betas) != 2 or not all(0 <= beta < 1 for beta in betas):
-            raise ValueError(f"betas must be two numbers from 0 to below 1, got {betas}")
+        expect_each(lr=(lr, "[0, inf)"), eps=(eps, "[0, inf)"), weight_decay=(weight_decay, "[0, inf)"))
+        expect_each(**{f"betas[{i}]": (beta, "[0, 1)") for i, beta in enumerate(betas)})
         numbers = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
         super().__init__(params, numbers | {"bias_correction": bias_correction})
 
@@ -122,8 +120,7 @@ def decay_groups(
     ValueError
         For another rule, or a decay below 0.
     """
-    if not 0 <= weight_decay < math.inf:
-        raise ValueError(f"weight_decay must be at least 0, got {weight_decay}")
+    expect_each(weight_decay=(weight_decay, "[0, inf)"))
     norms = {id(p) for part in model.modules() if "Norm" in type(part).__name__ for p in part.parameters(recurse=False)}
     rules: dict[Any, Callable[[str, Tensor], bool]] = {
         "bert": lambda name, p: id(p) not in norms and not re.search(UNDECAYED, name),
@@ -149,7 +146,7 @@ def bert_schedule(steps: int, warmup: int) -> Schedule:
 
     The line counts from the first update, so that the factor jumps down by warmup / steps where the warm-up ends.
     """
-    _check_warmup(steps, warmup)
+    expect_each(warmup=(warmup, f"[0, {steps})"))
     return lambda step: (step - 1) / warmup if step - 1 < warmup else max(0.0, 1 - (step - 1) / steps)
 
 
@@ -162,7 +159,7 @@ def gpt_finetune_schedule(steps: int, warmup: int) -> Schedule:
 
     GPT warms up over 0.2 % of the updates.
     """
-    _check_warmup(steps, warmup)
+    expect_each(warmup=(warmup, f"[0, {steps})"))
     return lambda step: min(1.0, (step - 1) / warmup if warmup else 1.0) * max(0.0, 1 - (step - 1) / steps)
 
 
@@ -176,15 +173,10 @@ def gpt_pretrain_schedule(steps: int, warmup: int) -> Schedule:
     The cosine counts from the first update and jumps down where the warm-up ends, other than that of
     :func:`rtx_lib.training.schedules.warmup_cosine`.
     """
-    _check_warmup(steps, warmup)
+    expect_each(warmup=(warmup, f"[0, {steps})"))
 
     def factor(step: float) -> float:
         u = step - 1
         return u / warmup if warmup and u <= warmup else (1 + math.cos(math.pi * min(1.0, u / steps))) / 2
 
     return factor
-
-
-def _check_warmup(steps: int, warmup: int) -> None:
-    if not 0 <= warmup < steps:
-        raise ValueError(f"warmup must lie in [0, steps), got warmup={warmup}, steps={steps}")

@@ -4,16 +4,15 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rtx_lib.shapes import expect_each
+
 Schedule = Callable[[float], float]
 Plateau = Callable[[Sequence[dict[str, Any]]], float]
 
 
 def warmup_cosine(steps: int, warmup: int = 0, floor: float = 0.0) -> Schedule:
     """A factor for the rate: linear from 0 over ``warmup`` steps, then half a cosine to ``floor`` at ``steps``."""
-    if not 0 <= warmup < steps:
-        raise ValueError(f"warmup must lie in [0, steps), got warmup={warmup}, steps={steps}")
-    if not 0 <= floor <= 1:
-        raise ValueError(f"floor must lie in [0, 1], got {floor}")
+    expect_each(warmup=(warmup, f"[0, {steps})"), floor=(floor, "[0, 1]"))
 
     def factor(step: float) -> float:
         if step <= warmup:
@@ -26,14 +25,13 @@ def warmup_cosine(steps: int, warmup: int = 0, floor: float = 0.0) -> Schedule:
 
 def warmup_constant(warmup: int = 0) -> Schedule:
     """A factor for the rate: linear from 0 over ``warmup`` steps, then 1."""
-    if warmup < 0:
-        raise ValueError(f"warmup must be at least 0, got {warmup}")
+    expect_each(warmup=(warmup, "[0, inf]"))
     return lambda step: min(1.0, step / max(1, warmup))
 
 
 def staircase(every: int, drop: float = 10.0) -> Schedule:
     """A factor for the rate: 1 for ``every`` steps, then ``drop`` times less for as many, and so on."""
-    _check_drop(every, drop)
+    expect_each(every=(every, "[1, inf]"), drop=(drop, "[1, inf]"))
     return lambda step: drop ** -((math.ceil(step) - 1) // every)
 
 
@@ -45,7 +43,7 @@ def drop_on_plateau(patience: int, drop: float, metric: str = "loss", spared: in
     music and characters they wait for one that is worse than the worst. The factor is computed from the whole list
     each time, so that a run that was resumed gets what one in a single sitting gets.
     """
-    _check_drop(patience, drop)
+    expect_each(patience=(patience, "[1, inf]"), drop=(drop, "[1, inf]"))
 
     def factor(evaluations: Sequence[dict[str, Any]]) -> float:
         values = [row[metric] for row in evaluations]
@@ -53,10 +51,3 @@ def drop_on_plateau(patience: int, drop: float, metric: str = "loss", spared: in
         return drop**-drops
 
     return factor
-
-
-def _check_drop(every: int, drop: float) -> None:
-    if every < 1:
-        raise ValueError(f"the number of steps or evaluations must be at least 1, got {every}")
-    if not drop >= 1:
-        raise ValueError(f"drop must be at least 1, got {drop}")

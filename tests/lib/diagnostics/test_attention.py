@@ -162,8 +162,8 @@ def test_a_row_that_sees_nothing_stays_so():
     [
         (([0], "mean"), "to must be one of .* got 'mean'"),
         (({"blocks.2": [0]}, "zero"), r"heads must be one of \['blocks.0', 'blocks.1', 'reader'\], got 'blocks.2'"),
-        (([-1], "zero"), "heads must be from 0 to 2, got -1"),
-        (([3], "zero"), "heads must be from 0 to 2, got 3"),
+        (([-1], "zero"), "heads must be at least 0 and below 3, got -1"),
+        (([3], "zero"), "heads must be at least 0 and below 3, got 3"),
     ],
 )
 def test_ablation_refuses_bad_arguments(model, ids, arguments, message):
@@ -215,7 +215,7 @@ def test_weight_by_distance_is_the_loop():
     [
         (lambda: attention_window(Additive(), 0).__enter__(), "size must be at least 1, got 0"),
         (lambda: weight_by_distance(torch.rand(2, 3), 1), "weights must"),
-        (lambda: weight_by_distance(torch.rand(3, 3), 3), "first must be from 1 to 2"),
+        (lambda: weight_by_distance(torch.rand(3, 3), 3), "first must be at least 1 and below 3"),
         (lambda: weight_by_distance(torch.rand(3, 3), 0), "first must"),
     ],
 )

@@ -226,7 +226,7 @@ def test_the_backend_keeps_quiet_about_its_copy_of_the_weights(cell, monkeypatch
 
 
 def test_no_fused_kernel_for_the_reset_before():
-    with pytest.raises(ValueError, match="backend must be 'loop' with reset='before'"):
+    with pytest.raises(ValueError, match=r"backend must be one of \['loop'\], got 'torch'"):
         GRU(3, 5, reset="before", backend="torch")
 
 

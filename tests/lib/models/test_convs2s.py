@@ -117,7 +117,9 @@ def test_weights_of_gates_keep_the_variance():
     assert 0.9 < y.square().mean() < 1.6
 
 
-@pytest.mark.parametrize("layers, told", [([(4, 0)], r"encoder\[0\] k .*got 0"), ([(0, 3)], r"encoder\[0\] channels")])
+@pytest.mark.parametrize(
+    "layers, told", [([(4, 0)], r"encoder .*got \[\(4, 0\)\]"), ([(0, 3)], r"encoder .*got \[\(0, 3\)\]")]
+)
 def test_bad_layers(layers, told):
     with pytest.raises(ValueError, match=told):
         make(encoder=layers)

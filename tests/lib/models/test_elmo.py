@@ -331,8 +331,8 @@ SPELLED = spell([["a"], ["b", "c"]], 6)
 HOLE = SPELLED.clone()
 HOLE[1, 1] = 0
 UNSPELLED = {
-    r"x must hold characters' ids of shape \(B, T, C\), .* got torch.int64 of shape \(2, 5\)": ids(2, T, vocabulary=V),
-    r"x must hold words of 5 characters or more, got shape \(2, 4, 4\)": SPELLED[..., :4],
+    r"x must have shape \(B, T, C\), got \(2, 5\)": ids(2, T, vocabulary=V),
+    r"characters of a word of x must be at least 5, got 4": SPELLED[..., :4],
     "x must hold ids from 0 to 261, got 262": SPELLED + 1,
     r"x must hold words first .* row 1: \[1, 0, 1, 1\]": HOLE,
 }
@@ -354,7 +354,7 @@ def test_what_cannot_be_spelled_is_refused():
     for sentences in ([], "a cat", ["a cat"], [["a"], [1]]):
         with pytest.raises(ValueError, match=r"^sentences must be"):
             spell(sentences)
-    with pytest.raises(ValueError, match=r"^length must be at least 3, .* got 2"):
+    with pytest.raises(ValueError, match=r"^length must be at least 3, got 2"):
         spell([["a"]], 2)
 
 

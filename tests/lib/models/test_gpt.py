@@ -168,7 +168,7 @@ def test_losses_refuse():
     logits = build()(TEXT)[0]
     with pytest.raises(ValueError, match=r"^average must be one of .* got 'batch'"):
         language_loss(logits, TEXT, average="batch")
-    with pytest.raises(ValueError, match=r"^x must have at least 2 positions"):
+    with pytest.raises(ValueError, match=r"^positions of x must be at least 2"):
         language_loss(logits[:, :1], TEXT[:, :1])
     with pytest.raises(ValueError, match=r"^real must have shape \(3, 6\)"):
         language_loss(logits, TEXT, TEXT[0] != 0)

@@ -129,17 +129,17 @@ def test_a_training_resumed_in_linear_start_is_the_same(tmp_path):
 GAP, SHORT = tensor([[1, 0, 2], [0, 1, 2]]), STORY.clone()
 SHORT[1, 0] = 0
 REFUSED = {
-    r"story must have at most \(4, 3\) .* \(2, 6, 3\)": (STORY.repeat(1, 2, 1), QUESTION),
-    r"story must have at most .* got shape \(2, 3, 6\)": (STORY.repeat(1, 1, 2), QUESTION),
-    r"question must have at most .* got shape \(2, 4\)": (STORY, QUESTION.repeat(1, 2)),
+    r"sentences of story must be at least 1 and at most 4, got 6": (STORY.repeat(1, 2, 1), QUESTION),
+    r"words of a sentence must be at least 1 and at most 3, got 6": (STORY.repeat(1, 1, 2), QUESTION),
+    r"words of a sentence must be at least 1 and at most 3, got 4": (STORY, QUESTION.repeat(1, 2)),
     "question must hold ids .* got torch.float64": (STORY, QUESTION.double()),
     "story must hold words first": (SHORT, QUESTION),
-    "story must hold words first,": (STORY[:, [1, 2, 0]] * tensor([[[1], [0], [1]]]), QUESTION),
-    "story must hold words first, and": (GAP[:1, None], QUESTION[:1]),
+    "story must hold words first .* got row 0": (STORY[:, [1, 2, 0]] * tensor([[[1], [0], [1]]]), QUESTION),
+    "story, each sentence behind a mark, must hold words first": (GAP[:1, None], QUESTION[:1]),
     "question must hold words first": (STORY, GAP),
     "story must hold ids from 0 to 6, got 7": (STORY + 1, QUESTION),
     "question must hold ids from 0 to 6, got -1": (STORY, QUESTION - 1),
-    "story and question must be of one batch": (STORY[:1], QUESTION),
+    r"question must have shape \(1, words\), got \(2, 2\)": (STORY[:1], QUESTION),
 }
 
 

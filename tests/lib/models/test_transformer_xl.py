@@ -166,7 +166,7 @@ def test_all_layers_read_the_same_distances():
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"width": 7, "heads": 7}, "width must be even"),
+        ({"width": 7, "heads": 7}, "width must be a multiple of 2"),
         ({"vocabulary": 7, "tied": True}, "tied must be False unless vocabulary = output_size = 6, got True"),
         ({"positions": "absolute"}, "positions must be one of"),
     ],
@@ -180,10 +180,10 @@ def test_bad_arguments(options, message):
 def test_settings_that_change_are_checked_again():
     model = small()
     model.memory = -2
-    with pytest.raises(ValueError, match="memory must be a whole number from 0 on, got -2"):
+    with pytest.raises(ValueError, match="memory must be at least 0, got -2"):
         model(ids(2, 3))
     model.memory, model.same_length = 0, True
-    with pytest.raises(ValueError, match="memory must be a whole number from 1 on with same_length, got 0"):
+    with pytest.raises(ValueError, match="memory must be at least 1, got 0"):
         model(ids(2, 3))
 
 

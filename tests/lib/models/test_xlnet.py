@@ -375,8 +375,8 @@ BAD = {
         (ids(B, T), SEEN[:, 1:], EVERYWHERE)
     ),
     "seen must be a bool tensor, True = may attend, got torch.int64": lambda m: m((ids(B, T), SEEN.long(), EVERYWHERE)),
-    "targets must be positions from 0 to 7, or -1 for none, got 8": lambda m: m((ids(B, T), SEEN, EVERYWHERE + 2)),
-    "targets must be positions from 0 to 7, .* got -2": lambda m: m((ids(B, T), SEEN, EVERYWHERE - 2)),
+    r"targets \+ 1 must hold ids from 0 to 8, got 9": lambda m: m((ids(B, T), SEEN, EVERYWHERE + 2)),
+    r"targets \+ 1 must hold ids from 0 to 8, got -1": lambda m: m((ids(B, T), SEEN, EVERYWHERE - 2)),
     r"targets must have shape \(3, N\), got \(2, 7\)": lambda m: m((ids(B, T), SEEN, EVERYWHERE[1:])),
     r"segments must have shape \(3, 7\), got \(3, 6\)": lambda m: m((ids(B, T), SEEN, EVERYWHERE, EVERYWHERE[:, 1:])),
     "state must be None, a text is read as a whole, got tuple": lambda m: XLNetClassifier(m, 2)((ids(B, T),) * 2, ()),

@@ -91,7 +91,7 @@ def test_mnist_is_read_behind_the_headers(place) -> None:
         images = np.frombuffer(draw.bytes(size * 784), np.uint8).reshape(size, 784, 1)
         assert torch.equal(x, torch.tensor(images) / 255) and y.tolist() == draw.integers(10, size=size).tolist()
     assert len(whole(task, "valid")[1]) == 20
-    with pytest.raises(ValueError, match="valid must be from 0 to 59, got 60"):
+    with pytest.raises(ValueError, match="valid must be at least 0 and below 60, got 60"):
         place(small.mnist(), MNIST, valid=60)
     all_train = place(small.mnist(), MNIST, valid=0)
     assert len(whole(all_train, "train")[1]) == 60

@@ -33,7 +33,9 @@ def test_a_batch_is_padded_behind_and_says_where_the_extract_tokens_are() -> Non
 def test_a_row_as_long_as_the_positions_is_allowed_and_no_longer_one() -> None:
     make = inputs()
     assert len(make.entailment([5, 6, 7], [8, 9])) == 8
-    with pytest.raises(ValueError, match="text must leave room for 8 positions, got a row of 9"):
+    with pytest.raises(
+        ValueError, match="length of text with its special tokens must be at least 1 and at most 8, got 9"
+    ):
         make.entailment([5, 6, 7], [8, 9, 10])
 
 

@@ -201,7 +201,7 @@ def test_a_shared_vocabulary(place) -> None:
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"sources": ()}, "sources must hold text for 'train', got none"),
+        ({"sources": ()}, "rows of text for 'train' in  must be at least 1, got 0"),
         ({"size": 5}, "size must be at least 6, got 5"),
         ({"words": Vocabulary(SPECIAL[:3])}, "words must hold '[SEP]', which is needed here"),
         ({"without": ("ptb",)}, "without must be one of"),
@@ -223,5 +223,5 @@ def test_masks_that_cannot_be_are_refused(place) -> None:
 
 def test_a_text_that_has_nothing_for_a_split(place) -> None:
     place(small_tasks.ptb(valid=" \n "), lambda: None)
-    with pytest.raises(ValueError, match="sources must hold text for 'valid', got none in ptb"):
+    with pytest.raises(ValueError, match="rows of text for 'valid' in ptb must be at least 1, got 0"):
         MaskedText("ptb", length=8)

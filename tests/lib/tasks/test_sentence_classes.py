@@ -96,7 +96,7 @@ def test_the_true_sentences() -> None:
 
 
 def test_more_labels_than_sentences_are_refused(place) -> None:
-    with pytest.raises(ValueError, match="labels must be at most 4, got 5"):
+    with pytest.raises(ValueError, match="labels must be at least 1 and at most 4, got 5"):
         place(small.corpora(), SentenceClasses, "sst2", labels=5)
 
 

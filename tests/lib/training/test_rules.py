@@ -157,13 +157,13 @@ def test_fit_takes_them_and_can_be_resumed(tmp_path):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: BertAdam([torch.ones(1)], math.nan), "lr must be at least 0, got nan"),
-        (lambda: BertAdam([torch.ones(1)], betas=(0.9, 1.0)), r"betas must be two numbers .* got \(0.9, 1.0\)"),
+        (lambda: BertAdam([torch.ones(1)], math.nan), "lr must be at least 0 and finite, got nan"),
+        (lambda: BertAdam([torch.ones(1)], betas=(0.9, 1.0)), r"betas\[1\] must be at least 0 and below 1, got 1.0"),
         (lambda: decay_groups(Net(), rule="adamw"), "rule must be one of .* or a function, got 'adamw'"),
-        (lambda: decay_groups(Net(), -1.0), "weight_decay must be at least 0, got -1.0"),
-        (lambda: bert_schedule(5, 5), r"warmup must lie in \[0, steps\), got warmup=5"),
-        (lambda: gpt_finetune_schedule(5, -1), r"warmup must lie in \[0, steps\), got warmup=-1"),
-        (lambda: gpt_pretrain_schedule(5, 5), r"warmup must lie in \[0, steps\), got warmup=5"),
+        (lambda: decay_groups(Net(), -1.0), "weight_decay must be at least 0 and finite, got -1.0"),
+        (lambda: bert_schedule(5, 5), r"warmup must be at least 0 and below 5, got 5"),
+        (lambda: gpt_finetune_schedule(5, -1), r"warmup must be at least 0 and below 5, got -1"),
+        (lambda: gpt_pretrain_schedule(5, 5), r"warmup must be at least 0 and below 5, got 5"),
     ],
 )
 def test_bad_arguments(call, message):

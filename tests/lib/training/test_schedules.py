@@ -34,8 +34,8 @@ def test_a_plateau_lowers_the_rate():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: warmup_cosine(10, warmup=10), "warmup must lie in"),
-        (lambda: warmup_cosine(10, floor=1.5), "floor must lie in"),
+        (lambda: warmup_cosine(10, warmup=10), "warmup must be at least 0 and below 10, got 10"),
+        (lambda: warmup_cosine(10, floor=1.5), "floor must be at least 0 and at most 1, got 1.5"),
         (lambda: warmup_constant(-1), "warmup must be at least 0"),
         (lambda: staircase(0), "must be at least 1, got 0"),
         (lambda: drop_on_plateau(3, 0.5), "drop must be at least 1"),
