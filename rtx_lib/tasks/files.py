@@ -20,8 +20,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rtx_lib.shapes import expect_each
-
 TIMEOUT = 30  # seconds that a mirror may be silent
 _PIECE = 1 << 16  # bytes read at a time
 
@@ -111,7 +109,8 @@ def names_of(*names: str) -> list[str]:
     """The file names behind names of files and groups; ValueError for none or for an unknown one."""
     known = [*GROUPS, *FILES]
     for name in names or (None,):
-        expect_each(name=(name, known))
+        if name not in known:
+            raise ValueError(f"name must be one of {', '.join(known)}, got {name!r}")
     return [file for name in names for file in GROUPS.get(name, (name,))]
 
 
@@ -161,7 +160,8 @@ def fetch(
     DownloadError
         If the file is not in the cache and cannot be downloaded, or the cache cannot be written.
     """
-    expect_each(name=(name, FILES))
+    if name not in FILES:
+        raise ValueError(f"name must be one of {', '.join(FILES)}, got {name!r}")
     wanted, path, allowed = FILES[name], cache_folder() / name, may_download()
     fault = _fault(path, wanted)
     if fault is None:
@@ -208,7 +208,8 @@ def _download(path: Path, wanted: DataFile, silent: float, deadline: float, sile
 def may_download() -> bool:
     """What the environment variable RTX_DOWNLOAD says; ValueError where it is neither 0 nor 1."""
     value = os.environ.get("RTX_DOWNLOAD") or "1"
-    expect_each(**{"the environment variable RTX_DOWNLOAD": (value, ("0", "1"))})
+    if value not in ("0", "1"):
+        raise ValueError(f"the environment variable RTX_DOWNLOAD must be 0 or 1, got {value!r}")
     return value == "1"
 
 

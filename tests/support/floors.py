@@ -11,7 +11,7 @@ LIBRARY: dict[str, set[str]] = {
     "models": {"shapes", "layers", "kernels"},
     "tasks": {"shapes"},
     "diagnostics": {"shapes"},
-    "training": {"diagnostics"},
+    "training": {"shapes", "diagnostics"},
     "plots": set(),
 }
 PRESS: dict[str, set[str]] = {

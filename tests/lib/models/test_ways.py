@@ -7,7 +7,6 @@ import pytest
 import torch
 from lib.models.test_contract import MODELS, B, example, make
 from support.helpers import relative_error
-from torch.export import Dim
 from torch.func import functional_call, grad, jvp, stack_module_state, vmap
 
 # What torch says of its own means.
@@ -116,12 +115,3 @@ def test_compiled_with_its_backward_pass(name):
 def test_exported(name):
     model, x = make(name), example(name)
     assert relative_error(torch.export.export(model, (x,)).module()(x)[0], model(x)[0]) < 1e-10
-
-
-@pytest.mark.weekly
-@names()
-def test_exported_for_any_batch(name):
-    model, x, larger = make(name), example(name), example(name, batch=B + 2)
-    free = tuple({0: Dim.DYNAMIC} for _ in x) if isinstance(x, tuple) else {0: Dim.DYNAMIC}
-    exported = torch.export.export(model, (x,), dynamic_shapes=(free,))
-    assert relative_error(exported.module()(larger)[0], model(larger)[0]) < 1e-10

@@ -230,7 +230,7 @@ def test_no_download_where_it_is_forbidden(offer, server, monkeypatch) -> None:
     refused(r"is not there, and downloads are off \(RTX_DOWNLOAD=0\)")
     assert "RTX_DOWNLOAD=0" in download.try_fetch(NAME) and server.seen == []
     monkeypatch.setenv("RTX_DOWNLOAD", "no")
-    with pytest.raises(ValueError, match=r"RTX_DOWNLOAD must be one of \['0', '1'\], got 'no'"):
+    with pytest.raises(ValueError, match="RTX_DOWNLOAD must be 0 or 1, got 'no'"):
         fetch(NAME)
     monkeypatch.setenv("RTX_DOWNLOAD", "1")
     assert fetch(NAME).exists()
@@ -250,9 +250,9 @@ def test_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("call", "names", "message"),
     [
-        (fetch, ["mnist.gz"], r"name must be one of \['train-images.*, got 'mnist.gz'"),
-        (fetch, ["mnist"], r"name must be one of \['train-images.*, got 'mnist'"),
-        (available, ["mnist", "../x"], r"name must be one of \['mnist', 'ptb.*, got '../x'"),
+        (fetch, ["mnist.gz"], "name must be one of train-images.*, got 'mnist.gz'"),
+        (fetch, ["mnist"], "name must be one of train-images.*, got 'mnist'"),
+        (available, ["mnist", "../x"], "name must be one of mnist, ptb.*, got '../x'"),
         (available, [], "got None"),
     ],
 )
