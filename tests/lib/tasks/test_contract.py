@@ -377,8 +377,8 @@ def test_sizes_and_choices_that_are_not_allowed(no_files, kind) -> None:
 WHOLE = "must be at least"
 REFUSED = {  # what no signature tells: bounds by other arguments, pairs, and shares
     f"length {WHOLE} 2, got 1": lambda: AddingProblem(1),
-    f"length must be a whole number of at least 2, got 2.5": lambda: AddingProblem(2.5),
-    f"length must be a whole number of at least 2, got True": lambda: AddingProblem(True),
+    "length must be a whole number of at least 2, got 2.5": lambda: AddingProblem(2.5),
+    "length must be a whole number of at least 2, got True": lambda: AddingProblem(True),
     "carry must be at least 1 and below 8 or None, got 8": lambda: BinaryAddition(8, carry=8),
     f"length {WHOLE} 6, got 5": lambda: Lag(5),
     f"length {WHOLE} 5, got 4": lambda: WindowOrder(4),
