@@ -40,6 +40,8 @@ def changes(model: nn.Module, period: Tensor, steps: int) -> Tensor:
         y, state = model(inputs[step % len(inputs)], state)
         outputs.append(expect(y, (len(period), 1, "O"), "the model's y"))
     y = torch.cat(outputs, dim=1)  # (B, steps, O)
+    if y.isnan().any():  # which would pass for what repeats itself
+        raise ValueError(f"model must give numbers, got NaN at step {int(y.isnan().any(-1).any(0).nonzero()[0]) + 1}")
     before, after = y[:, : -len(inputs)], y[:, len(inputs) :]
     return (after - before).masked_fill(after == before, 0).abs().amax((0, 2))  # inf - inf is no difference
 

@@ -102,7 +102,7 @@ def attend(
         weights = (q * scale @ k.mT + bias).softmax(-1)
         weights = weights if sees is None else weights.masked_fill(~sees, 0)
         return F.dropout(tap(weights), dropout) @ v
-    y = fused(q.to(v.dtype), k, v, bias.to(v.dtype), dropout, scale=scale)
+    y = _kernel(q.to(v.dtype), k, v, bias.to(v.dtype), dropout, scale=scale)
     return y if sees is None else y.masked_fill(~sees, 0)
 
 
@@ -320,21 +320,21 @@ def fused_attention(
 ) -> Tensor:
     """Softmax, dropout and the product with v (B, H, T, K) in torch's kernel, which keeps no weights."""
     if causal and mask is None and bias is None and q.shape[2] == k.shape[2]:
-        return fused(q, k, v, dropout_p=dropout, is_causal=True)
+        return _kernel(q, k, v, dropout_p=dropout, is_causal=True)
     mask = _with_causal(mask, causal, q, k)
     if bias is not None:
         bias = _four_axes(bias)
     if mask is None:
-        return fused(q, k, v, bias, dropout)
+        return _kernel(q, k, v, bias, dropout)
     # A row that is masked as a whole is NaN in some versions: it sees everything, and its output is set to 0.
     mask = _four_axes(mask)
     seen = mask.any(-1, keepdim=True)
     mask = mask | ~seen
     bias = mask if bias is None else bias.masked_fill(~mask, -math.inf)
-    return fused(q, k, v, bias, dropout).masked_fill(~seen, 0)
+    return _kernel(q, k, v, bias, dropout).masked_fill(~seen, 0)
 
 
-def fused(q: Tensor, k: Tensor, v: Tensor, *options: Any, **more: Any) -> Tensor:
+def _kernel(q: Tensor, k: Tensor, v: Tensor, *options: Any, **more: Any) -> Tensor:
     """``F.scaled_dot_product_attention``, in float64 by its plain form, whose gradients can be differentiated."""
     with sdpa_kernel(SDPBackend.MATH) if q.dtype == torch.float64 else contextlib.nullcontext():
         return F.scaled_dot_product_attention(q, k, v, *options, **more)

@@ -86,8 +86,9 @@ class BidirectionalLM(nn.Module):
         backends = BACKENDS if hidden_size is None else ["loop"]
         expect_each(vocabulary=vocabulary, width=width, layers=layers, backend=(backend, backends))
         clips = {"cell_clip": cell_clip, "projection_clip": projection_clip}
-        if hidden_size is None:
-            expect_each(cell_clip=(cell_clip, [None]), projection_clip=(projection_clip, [None]))
+        for name, clip in clips.items() if hidden_size is None else ():
+            if clip is not None:
+                raise ValueError(f"{name} must be None without a hidden_size, got {clip}")
         if characters is not None and characters.output_size != width:
             raise ValueError(f"characters must have the width {width}, got {characters.output_size}")
 

@@ -213,7 +213,9 @@ class TCN(nn.Module):
             need = f"vocabulary = output_size = {self.output_size} and embedding_size = channels[-1] = {last}"
             raise ValueError(f"tied must be False unless {need}, got True with {vocabulary} and {width}")
         if vocabulary is None:
-            expect_each(embedding_size=(embedding_size, [None]), embedding_dropout=(dropout, [0.0]))
+            for name, value in (("embedding_size", embedding_size), ("embedding_dropout", dropout or None)):
+                if value is not None:
+                    raise ValueError(f"{name} must be left out without a vocabulary, got {value}")
             return None
         expect_each(vocabulary=vocabulary, embedding_size=width)
         return nn.Embedding.from_pretrained(torch.empty(vocabulary, width).uniform_(-0.1, 0.1), freeze=False)

@@ -78,6 +78,8 @@ class PositionedTransformerXL(TransformerXL):
 class AdaptiveTransformerXL(TransformerXL):
     """Transformer-XL over a large vocabulary: y are log-probabilities, which serve as logits.
 
+    Not under ``vmap``: how many ids a cluster has is a value.
+
     Parameters
     ----------
     vocabulary

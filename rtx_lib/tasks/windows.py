@@ -36,7 +36,8 @@ class Windows:
 
     def __init__(self, splits: Mapping[str, Tensor], length: int, context: int = 0, *, rest: bool = True) -> None:
         longest = min(map(len, splits.values())) - 1
-        expect_each(length=(length, f"[1, {longest}]"))  # or a split holds no window
+        if length > longest:
+            raise ValueError(f"length must be at most {longest}, or a split holds no window, got {length}")
         self.splits, self.length, self.context, self.rest = splits, length, context, rest
 
     def batch(self, split: str, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
@@ -55,8 +56,9 @@ class Windows:
     def stream(self, split: str, size: int, length: int) -> Iterator[tuple[Tensor, Tensor]]:
         """The pieces of `streams`, for models that carry a state, which is their context."""
         expect_part(split, size)
-        expect_each(context=(self.context, "[0, 0]"))  # every position of a stream counts
-        return ((x.long(), y.long()) for x, y in streams(self.splits[split], size, length))
+        if self.context:
+            raise ValueError(f"context must be 0 for streams, where every position counts, got {self.context}")
+        return ((x.long(), y.long()) for x, y in streams(self.splits[split], size, length, split))
 
     def _in_order(self, ids: Tensor, size: int) -> Iterator[tuple[Tensor, Tensor]]:
         step = self.length - self.context
@@ -67,15 +69,16 @@ class Windows:
             yield rest[None, :-1], rest[None, 1:]
 
 
-def streams(ids: Tensor, size: int, length: int) -> Iterator[tuple[Tensor, Tensor]]:
+def streams(ids: Tensor, size: int, length: int, split: str) -> Iterator[tuple[Tensor, Tensor]]:
     """Cut `ids` into `size` parallel streams, and these into pieces x, y (size, length), in order.
 
     Row i of a piece goes on in row i of the next. What does not fill a last piece of all streams is left out.
-    Raises ValueError where `ids` does not hold one piece.
+    Raises ValueError, which names `split`, where `ids` does not hold one piece.
     """
     expect_each(size=size, length=length)
     steps = (len(ids) - 1) // size  # of each stream; the last symbol is a label only
-    expect_each(length=(length, f"[1, {steps}]"))
+    if length > steps:
+        raise ValueError(f"length must be at most {steps}, a stream of {split!r} with size {size}, got {length}")
     x, y = (ids[first : first + size * steps].view(size, steps) for first in (0, 1))
     return ((x[:, at : at + length], y[:, at : at + length]) for at in range(0, steps - length + 1, length))
 
@@ -98,7 +101,8 @@ def symbol_loss(task: Any, prediction: Tensor, y: Tensor) -> Tensor:
     """
     expect(prediction, (*y.shape, task.output_size), "prediction")
     context = getattr(task, "context", 0)
-    expect_each(**{"length of y": (y.shape[1], context + 1)})
+    if y.shape[1] <= context:
+        raise ValueError(f"y must be longer than the context, {context}, got shape {tuple(y.shape)}")
     return F.cross_entropy(prediction[:, context:].flatten(0, 1), y[:, context:].flatten())
 
 

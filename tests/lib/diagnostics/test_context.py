@@ -141,7 +141,7 @@ def test_the_model_runs_in_eval_mode_without_gradients_and_each_part_gets_its_mo
     model.bigram, model.still = bigram, nn.Dropout().eval()
     model.forward = bigram.forward
     context_losses(model, text(), [3], torch.tensor([9]))
-    loss_by_position(model, streams(text(), 2, 5))
+    loss_by_position(model, streams(text(), 2, 5, "test"))
     assert model.training and bigram.training and not model.still.training
     assert not any(training or gradient for _, training, gradient in bigram.calls)
     with pytest.raises(IndexError):
@@ -158,7 +158,7 @@ def test_loss_by_position_of_a_bigram_model_in_closed_form():
     follows = ids[1:].view(3, 20)
     losses = -p[rows, follows].log().view(3, 4, 5)  # rows, pieces, places
     for skip in (0, 1, 3):
-        got = loss_by_position(model, streams(ids, 3, 5), skip=skip)
+        got = loss_by_position(model, streams(ids, 3, 5, "test"), skip=skip)
         assert relative_error(got, losses[:, skip:].mean((0, 1))) < 1e-14
 
 
@@ -175,17 +175,17 @@ def test_the_state_is_carried_from_the_first_piece_on_even_where_it_is_not_count
 
 def test_with_memory_for_the_whole_past_segments_lose_what_one_pass_loses():
     model, ids = make("xl", memory=40), text(81)
-    whole = loss_by_position(model, streams(ids, 2, 40))  # (40,)
-    segments = loss_by_position(model, streams(ids, 2, 8))
+    whole = loss_by_position(model, streams(ids, 2, 40, "test"))  # (40,)
+    segments = loss_by_position(model, streams(ids, 2, 8, "test"))
     assert relative_error(segments, whole.view(5, 8).mean(0)) < 1e-10
-    late = loss_by_position(model, streams(ids, 2, 8), skip=3)
+    late = loss_by_position(model, streams(ids, 2, 8, "test"), skip=3)
     assert relative_error(late, whole[24:].view(2, 8).mean(0)) < 1e-10
 
 
 def test_loss_against_memory_runs_a_model_of_each_memory_and_puts_its_own_back():
     ids, model = text(81), make("xl", memory=3)
-    losses = loss_against_memory(model, lambda: streams(ids, 2, 8), [0, 5, 40], skip=1)
-    expected = [loss_by_position(make("xl", m), streams(ids, 2, 8), skip=1).mean() for m in (0, 5, 40)]
+    losses = loss_against_memory(model, lambda: streams(ids, 2, 8, "test"), [0, 5, 40], skip=1)
+    expected = [loss_by_position(make("xl", m), streams(ids, 2, 8, "test"), skip=1).mean() for m in (0, 5, 40)]
     assert relative_error(losses, torch.stack(expected)) < 1e-12
     assert len({round(loss, 9) for loss in losses.tolist()}) == 3
     assert model.memory == 3 and model.training
@@ -195,7 +195,7 @@ def test_the_memory_and_the_mode_are_restored_after_an_error():
     model = make("xl", memory=3)
 
     def pieces():
-        yield from list(streams(text(), 2, 8))[:2]
+        yield from list(streams(text(), 2, 8, "test"))[:2]
         raise RuntimeError("the disk is gone")
 
     with pytest.raises(RuntimeError, match="the disk is gone"):
@@ -203,7 +203,7 @@ def test_the_memory_and_the_mode_are_restored_after_an_error():
     assert model.memory == 3 and model.training and torch.is_grad_enabled()
     model.same_length = True
     with pytest.raises(ValueError, match="memory must be at least 1, got 0"):
-        loss_against_memory(model, lambda: streams(text(), 2, 8), [2, 0])
+        loss_against_memory(model, lambda: streams(text(), 2, 8, "test"), [2, 0])
     assert model.memory == 3
 
 

@@ -121,6 +121,7 @@ def test_ids_and_batches():
     ("model", "period", "steps", "message"),
     [
         (Counts(3), ONE_ZERO, 2, "steps must be at least 3, got 2"),
+        (Counts(torch.nan), ONE_ZERO, 9, "model must give numbers, got NaN at step 1"),
         (lambda x, state: (x[:, 0], None), ONE_ZERO, 9, r"the model's y must have shape \(1, 1, O\), got \(1, 1\)"),
     ],
 )

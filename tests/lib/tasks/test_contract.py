@@ -333,7 +333,9 @@ def test_streams_that_do_not_fit(name: str, task: Any) -> None:
         longest = sum(y.numel() for _, y in task.stream("test", 1, 1))
         assert len(list(task.stream("test", 1, longest))) == 1
         for size, most in ((1, longest), (3, longest // 3), (longest + 1, 0)):
-            with pytest.raises(ValueError, match=f"length must be at least 1 and at most {most}, got"):
+            with pytest.raises(
+                ValueError, match=f"length must be at most {most}, a stream of 'test' with size {size},"
+            ):
                 task.stream("test", size, most + 1)
         with pytest.raises(ValueError, match="length must be at least 1, got 0"):
             task.stream("test", 1, 0)
@@ -419,7 +421,7 @@ def test_arguments_that_are_not_allowed(no_files, message: str) -> None:
 )
 def test_every_split_must_hold_a_window(place, files, task, settings, longest: int) -> None:
     assert place(files, task, length=longest, **settings).length == longest
-    with pytest.raises(ValueError, match=f"length must be at least 1 and at most {longest}, got {longest + 1}"):
+    with pytest.raises(ValueError, match=f"length must be at most {longest}, .* got {longest + 1}"):
         task(length=longest + 1, **settings)
 
 
