@@ -100,9 +100,9 @@ def at_hand(x: Tensor) -> bool:
 
 
 def traced() -> bool:
-    """Whether operations are recorded or transformed, by compile, export, jit.trace or ``torch.func``: no values then.
+    """Whether compile, export, jit.trace or ``torch.func`` records or transforms what is done: no values are there.
 
-    Under the last, a ``torch.autograd.Function`` cannot be called either.
+    Under ``torch.func`` a ``torch.autograd.Function`` cannot be called either.
     """
     recorded = torch.compiler.is_compiling() or torch.jit.is_tracing()
     return recorded or torch._C._are_functorch_transforms_active()
@@ -187,10 +187,11 @@ def expect_fits(name: str, value: Any, shape: tuple[int, ...], kind: str = "bool
 
 
 def expect_each(**given: Any) -> None:
-    """Every argument keeps its rule: a whole number is at least 1, a pair is a value and what is allowed for it.
+    """Refuse the first argument that breaks its rule: ``expect_each(layers=layers, dropout=(dropout, "[0, 1)"))``.
 
-    That is, for a whole number, the least, ``"odd"``, ``"multiple of 2"`` or ``"divisor of 6"``; for any number an
-    interval, as ``"[0, 1)"`` or ``"None or (0, inf)"``; for a sequence ``"sizes"`` or ``"pairs of sizes"``, not empty;
+    A value alone has to be a whole number of at least 1. Another rule stands behind the value, in a pair. For a whole
+    number it is the least one, ``"odd"``, ``"multiple of 2"`` or ``"divisor of 6"``; for any number an interval, as
+    ``"[0, 1)"`` or ``"None or (0, inf)"``; for a sequence, which may not be empty, ``"sizes"`` or ``"pairs of sizes"``;
     for a name the choices.
     """
     for name, entry in given.items():

@@ -44,7 +44,7 @@ def forward(
             twice = True
             q, v, beta = (_in_turn(*pair) for pair in ((0 * q, q), (0 * v, v), (beta, 0 * beta)))
             k, decay = _in_turn(k, k), _in_turn(torch.ones_like(decay), decay)
-    chunk = min((16 if rows or beta is not None else 32) if chunk is None else chunk, q.shape[1])
+    chunk = min((16 if rows or beta is not None else 32) if chunk is None else chunk, int(q.shape[1]))
     if decay is not None:
         chunk = 2 ** (chunk - 1).bit_length()
     size = max(1, PIECE // chunk) * chunk

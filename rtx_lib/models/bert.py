@@ -290,7 +290,8 @@ class BERTClassifier(nn.Module):
         """Map texts to logits: (B, 1, C) of sentences, means and choices, (B, T, C) of tokens, (B, T, 2) of spans.
 
         x and mask as in :class:`BERTEncoder`; but to choose from C texts, ids and segments are (B, C, T), and the mask
-        is one of B * C texts. The mask of a mean, broadcastable to (B, 1, 1, T), tells its words. There is no state.
+        is one of B * C texts. For a mean it is broadcastable to (B, 1, 1, T) and says which words count. There is no
+        state.
         """
         if self.kind == "choice":
             parts = [

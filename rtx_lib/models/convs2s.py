@@ -162,8 +162,8 @@ class ConvS2S(nn.Module):
         decoder   h = W_3 g + b_3,  h <- sqrt(1/2) (attend(v(conv h)) + h) in each layer
         logits = W_5 (W_4 h + b_4) + b_5
 
-    Scaling and first weights are those of sections 3.4 and 3.5. As some gradients are scaled, they are not the
-    derivatives of what a call returns, and second and forward-mode derivatives are not those of it either.
+    Scaling and first weights are those of sections 3.4 and 3.5. Some gradients are scaled too, so that what autograd
+    gives is not the derivative of the output: second and forward-mode derivatives do not agree with it.
 
     Parameters
     ----------

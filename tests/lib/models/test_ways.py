@@ -120,3 +120,13 @@ def test_compiled_with_its_backward_pass(name):
 def test_exported(name):
     model, x = make(name), example(name)
     assert relative_error(torch.export.export(model, (x,)).module()(x)[0], model(x)[0]) < 1e-10
+
+
+@pytest.mark.weekly
+@pytest.mark.filterwarnings("ignore")  # of the tracer, that numbers become constants
+@names()
+def test_traced(name):
+    model, x = make(name).requires_grad_(False), example(name)
+    pair = isinstance(x, tuple)
+    traced = torch.jit.trace(lambda *x: model(x if pair else x[0])[0], x if pair else (x,), check_trace=False)
+    assert relative_error(traced(*x) if pair else traced(x), model(x)[0]) < 1e-10
