@@ -90,11 +90,11 @@ class RelativeAttention(nn.Module):
         memory
             (B, M, D), what stands before x; M = 0 if None. S = M + T.
         r
-            The encodings of the distances S - 1, ..., 0, (S, D), with which no query sees what stands behind it; or of
-            S - 1, ..., 1 - T, (S + T - 1, D). Computed here if None, the latter if there is a mask.
+            The encodings of the distances: S - 1, ..., 0, (S, D), and then no query sees a later key, whatever the mask
+            says; or S - 1, ..., 1 - T, (S + T - 1, D). If None they are made here, the longer row if there is a mask.
         mask
-            Bool, broadcastable to (T, S), True where a query may attend; one that sees nothing gets zeros. The causal
-            one if None.
+            Bool, broadcastable to (T, S), True where a query may attend; a query that sees nothing gets zeros. The
+            causal one if None.
 
         Returns
         -------
