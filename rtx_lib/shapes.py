@@ -79,7 +79,7 @@ def expect_pair(x: object, vocabulary: int, state: object) -> tuple[Tensor | Non
     source, target = expect_tuple(x, 2, "(source, target_in)", "x")
     expect_ids(target, vocabulary, "target_in")
     if state is None:
-        expect(source, (len(target), "S"), "source")
+        expect(source, (target.shape[0], "S"), "source")
     return source, target
 
 
@@ -132,7 +132,7 @@ def expect_state(state: object, shapes: Form, x: Tensor, name: str = "state") ->
 def expect_step(x: Tensor, width: int, state: object, shapes: Callable[[int], Form], like: Tensor) -> Any:
     """The state of x's batch, zeros if None, once x is (B, T, width) and as the weights are."""
     expect(x, ("B", "T", width), like=like)
-    return expect_state(state, shapes(len(x)), x)
+    return expect_state(state, shapes(x.shape[0]), x)
 
 
 def _zeros(shapes: Form, x: Tensor) -> Any:
@@ -154,7 +154,8 @@ def _expect_bound(found: object, shape: Shape, x: Tensor, name: str, sizes: dict
     """A tensor of the shape, whose letters are bound; of x's type and device, or of the type that the shape ends in."""
     if own := isinstance(shape[-1], torch.dtype):
         x, shape = x.new_empty(0, dtype=shape[-1]), shape[:-1]
-    tensor = expect(found, [sizes.get(size, size) for size in shape], name, like=x, exact=exact or own)
+    named = [sizes.get(size, size) if isinstance(size, str) else size for size in shape]
+    tensor = expect(found, named, name, like=x, exact=exact or own)
     sizes |= {size: n for size, n in zip(shape, tensor.shape, strict=True) if isinstance(size, str)}
     return tensor
 

@@ -121,7 +121,7 @@ def explain_linear_backend(a: Tensor, b: Tensor, h0: Tensor | None = None) -> st
 def _fast(function: Any, a: Tensor, b: Tensor, h0: Tensor, backend: str) -> Tensor:
     """The states, with all axes after time as one."""
     shape = (*b.shape[:2], -1)
-    given = a.expand_as(b).reshape(shape), b.reshape(shape), h0.reshape(len(b), -1)
+    given = a.expand_as(b).reshape(shape), b.reshape(shape), h0.reshape(b.shape[0], -1)
     h: Tensor = linear_scan.forward(*given) if traced() else function.apply(*given, backend)
     return h.view(b.shape)
 
@@ -203,4 +203,4 @@ def _check(a: Tensor, b: Tensor, h0: Tensor | None, of_a: str, of_b: str) -> Non
     expect_floats(b, ("B", "T", *b.shape[2:]), of_b, complex=True)
     sizes = zip(reversed(a.shape), reversed(b.shape), strict=False)
     expect(a, [1 if n == 1 else whole for n, whole in sizes][::-1], of_a, like=b, exact=True)
-    expect_like(b, optional=True, h0=(h0, (len(b), *b.shape[2:])))
+    expect_like(b, optional=True, h0=(h0, (b.shape[0], *b.shape[2:])))

@@ -109,7 +109,7 @@ def selective_scan(
     _check(u, delta, A, B, C, state)
     expect_each(discretisation=(discretisation, DISCRETISATIONS), eigenvalues=(eigenvalues, EIGENVALUES))
     check_backend(backend, u, "u")
-    state = u.new_zeros(len(u), *A.shape) if state is None else state
+    state = u.new_zeros(u.shape[0], *A.shape) if state is None else state
     if u.dtype in HALVES:
         wide = (x.float() for x in (u, delta, A, B, C, state))
         y, state = selective_scan(*wide, discretisation=discretisation, eigenvalues=eigenvalues, backend=backend)

@@ -108,7 +108,7 @@ def slstm(
     expect_each(forget=(forget, FORGET))
     heads, gates, size = expect(weight, ("H", "4K", "K"), "weight").shape
     expect(weight, ("H", 4 * size, size), "weight")
-    batch = len(expect(a, ("B", "T", heads, gates), "a", like=weight))
+    batch = expect(a, ("B", "T", heads, gates), "a", like=weight).shape[0]
     shape = (batch, heads * size)
     given = expect_state(state, dict.fromkeys(("h", "c", "n", "m"), shape), a)
     h, c, n, m = (part.to(weight.dtype).view(batch, heads, size) for part in given)

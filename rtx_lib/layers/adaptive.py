@@ -55,7 +55,7 @@ class AdaptiveEmbedding(nn.Module):
     def forward(self, ids: Tensor) -> Tensor:
         """sqrt(D) times the vectors of ids (B, T): (B, T, D)."""
         flat = expect_ids(ids, self.vocabulary).flatten()
-        y = self.tables[0].new_zeros(len(flat), self.width)
+        y = self.tables[0].new_zeros(flat.shape[0], self.width)
         for i, (first, count, _) in enumerate(self.clusters):
             rows = ((flat >= first) & (flat < first + count)).nonzero().squeeze(1)
             found = F.embedding(flat[rows] - first, self.tables[i])

@@ -149,7 +149,7 @@ class AdditiveAttention(nn.Module):
             Bool, broadcastable to (B, T, S); True where a query may attend to a key.
         """
         expect(query, ("B", "T", self.query_size), "query", like=self.query.weight)
-        expect(keys, (len(query), "S", self.key_size), "keys", like=self.key.weight)
+        expect(keys, (query.shape[0], "S", self.key_size), "keys", like=self.key.weight)
         expect_fits("mask", mask, (*query.shape[:2], keys.shape[1]))
         weights = self.weights_tap(masked_softmax(self.scorer(self.key(keys))(query), mask))  # (B, T, S)
         return weights @ keys
@@ -263,11 +263,11 @@ class MultiHeadAttention(nn.Module):
     def _expect(self, x: Tensor, memory: Tensor | None, mask: Tensor | None, causal: bool, cache: Any) -> int:
         """How many positions stand before x (M), if all of it fits."""
         expect(x, ("B", "T", self.width), like=self.in_proj_weight)
-        expect_like(x, exact=False, optional=True, memory=(memory, (len(x), "S", self.width)))
+        expect_like(x, exact=False, optional=True, memory=(memory, (x.shape[0], "S", self.width)))
         if memory is not None and causal:
             raise ValueError("causal must be False in cross-attention, whose keys have their own time, got True")
         if cache is not None:
-            shape = (len(x), self.heads, "M" if memory is None else memory.shape[1], self.width // self.heads)
+            shape = (x.shape[0], self.heads, "M" if memory is None else memory.shape[1], self.width // self.heads)
             expect_state(cache, {"k": shape, "v": shape}, x, "cache")
         past = 0 if cache is None else cache[0].shape[2]
         keys = past + x.shape[1] if memory is None else memory.shape[1]

@@ -283,7 +283,7 @@ class Stack(nn.Module):
         expect(x, ("B", "T", first.self_attention.width), like=first.self_attention.in_proj_weight)
         past = 0
         if cache is not None:
-            cache = expect_state(cache, self.cache_shapes(len(x)), x, "cache")
+            cache = expect_state(cache, self.cache_shapes(x.shape[0]), x, "cache")
             past = (cache[0][0] if first.cross else cache[0])[0].shape[2]
         if self.positions is not None:
             x = self.positions.embed(x, past)  # type: ignore[operator]

@@ -39,8 +39,8 @@ def greedy(model: Model, source: Tensor, *, start: int, end: int, max_length: in
         (B, L), L <= max_length: the sentences without ``start`` and with ``end``, where they reached it, then 0.
     """
     _expect_search(source, start=(start, 0), end=(end, 0), max_length=max_length)
-    ids = torch.full((len(source), 1), start, device=source.device)
-    ended, state = ids.new_zeros(len(source), dtype=torch.bool), None
+    ids = torch.full((source.shape[0], 1), start, device=source.device)
+    ended, state = ids.new_zeros(source.shape[0], dtype=torch.bool), None
     for step in range(max_length):
         logits, state = _read(model, source, ids, state)
         _expect_logits(logits, step, end)
@@ -88,7 +88,7 @@ def beam_search(
     most = int(80 / math.log(max(max_length, 2)))  # max_length ** most is within a float32's range
     rules: dict[str, Any] = {"beams": beams, "length_penalty": (length_penalty, f"[0, {most}]")}
     _expect_search(source, start=(start, 0), end=(end, 0), max_length=max_length, **rules)
-    batch, device = len(source), source.device
+    batch, device = source.shape[0], source.device
     ids = torch.full((batch, 1), start, device=device)
     logits, state = _read(model, source, ids, None)
     _expect_logits(logits, 0, end)
@@ -201,7 +201,7 @@ def _largest(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def _expect_search(source: object, **rules: Any) -> None:
-    if not isinstance(source, Tensor) or source.ndim < 1 or len(source) < 1:
+    if not isinstance(source, Tensor) or source.ndim < 1 or source.shape[0] < 1:
         got = f"shape {tuple(source.shape)}" if isinstance(source, Tensor) else type(source).__name__
         raise ValueError(f"source must be a tensor with at least one sentence, got {got}")
     expect_each(**rules)

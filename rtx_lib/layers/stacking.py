@@ -33,7 +33,7 @@ def watched(*taps: nn.Module) -> bool:
 def first_state(module: nn.RNNBase, x: Tensor, state: Tensor | None) -> Tensor:
     """The state (num_layers * directions, B, H) itself, zeros for None; ``ValueError`` if it or x does not fit."""
     expect(x, ("B", "T", module.input_size), like=module.all_weights[0][0])
-    first: Tensor = expect_state(state, (len(module.all_weights), len(x), module.hidden_size), x)
+    first: Tensor = expect_state(state, (len(module.all_weights), x.shape[0], module.hidden_size), x)
     return first
 
 

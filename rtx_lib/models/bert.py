@@ -118,7 +118,7 @@ class BERTEncoder(nn.Module):
         segments = torch.zeros_like(ids) if segments is None else segments
         expect(expect_ids(segments, self.segments.num_embeddings, "segments"), ids.shape, "segments")
         mask = padding_mask(ids, PAD) if mask is None else mask
-        expect_fits("mask", mask, (len(ids), self.heads, ids.shape[1], ids.shape[1]))
+        expect_fits("mask", mask, (ids.shape[0], self.heads, ids.shape[1], ids.shape[1]))
         if self.direction != "both":
             mask = mask & visible(self.direction, ids.shape[1], device=ids.device)
         h = self.norm(self.positions.embed(self.embedding(ids) + self.segments(segments)))
@@ -206,7 +206,7 @@ class BERT(nn.Module):
         h, _ = self.encoder(tuple(text) if len(text) == 2 else text[0], state)
         at = h
         if places is not None:
-            expect(expect_ids(places, h.shape[1], "places"), (len(h), "N"), "places")
+            expect(expect_ids(places, h.shape[1], "places"), (h.shape[0], "N"), "places")
             at = h.gather(1, places.long()[..., None].expand(-1, -1, h.shape[2]))  # (B, N, D)
         logits = self.predict(at)
         if self.pooler is None or self.next_sentence is None:
@@ -312,8 +312,8 @@ def _words(ids: Tensor, mask: Tensor | None) -> Tensor:
     """Which words count, (B, 1, T): those of the mask (B, 1, 1, T), at least one in each row, or all but padding."""
     if mask is None:
         return (ids != PAD)[:, None]
-    expect_fits("mask", mask, (len(ids), 1, 1, ids.shape[1]))
-    words = mask.expand(len(ids), 1, 1, ids.shape[1])[:, 0]
+    expect_fits("mask", mask, (ids.shape[0], 1, 1, ids.shape[1]))
+    words = mask.expand(ids.shape[0], 1, 1, ids.shape[1])[:, 0]
     if at_hand(words) and (empty := ~words.any(-1)).any():
         raise ValueError(f"mask must show a word in each row, got none in row {int(empty.nonzero()[0, 0])}")
     return words

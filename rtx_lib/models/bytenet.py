@@ -151,7 +151,7 @@ class ByteNet(nn.Module):
         """
         source, target = expect_pair(x, self.output_size, state)
         h = self.target_embedding(target)  # (B, T, 2d)
-        z, *pasts = self.encode(source) if state is None else expect_state(state, self.state_shapes(len(h)), h)
+        z, *pasts = self.encode(source) if state is None else expect_state(state, self.state_shapes(h.shape[0]), h)
         T, after = h.shape[1], []
         h = h + F.pad(z[:, :T], (0, 0, 0, max(T - z.shape[1], 0)))
         for block, past in zip(self.decoder, pasts, strict=True):
@@ -173,7 +173,7 @@ class ByteNet(nn.Module):
         for block in self.encoder:
             x, _ = block(x, real=unfolded)
         z = x * unfolded.unsqueeze(-1)
-        return z, *(z.new_zeros(len(z), reach, z.shape[2] // 2) for reach in self.reaches)
+        return z, *(z.new_zeros(z.shape[0], reach, z.shape[2] // 2) for reach in self.reaches)
 
     def state_shapes(self, batch: int) -> list[Shape]:
         """What is to come of z, and each block's last inputs."""

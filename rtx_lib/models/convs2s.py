@@ -246,7 +246,7 @@ class ConvS2S(nn.Module):
         """
         source, target = expect_pair(x, self.output_size, state)
         state = self.encode(source) if state is None else state
-        expect_state(state, self._state_form(len(target)), self.encoder_out.weight_v)
+        expect_state(state, self._state_form(target.shape[0]), self.encoder_out.weight_v)
         keys, values, real, read, *pasts = state
         g = self.dropout(self.target_embedding(target, read, name="target_in"))  # (B, T, D)
         h, after = self.decoder_in(g), []
@@ -269,7 +269,7 @@ class ConvS2S(nn.Module):
         z = self.encoder_out(x) * real.unsqueeze(-1)
         # The same z, through which the encoder gets the sum of what all n attentions send back over 2n.
         z = z.detach() + (z - z.detach()) / (2 * self.attentions)
-        pasts = (z.new_zeros(len(z), *past) for past in self.pasts)
+        pasts = (z.new_zeros(z.shape[0], *past) for past in self.pasts)
         return z, SQRT_HALF * (z + e), real, torch.zeros_like(source[:, 0], dtype=torch.int64), *pasts
 
     def _state_form(self, batch: int) -> Form:

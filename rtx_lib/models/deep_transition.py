@@ -61,7 +61,7 @@ class LGRU(nn.Module):
     def forward(self, x: Tensor, h: Tensor | None = None) -> Tensor:
         """The next state (B, H) from the input x (B, D_in) and the state h (B, H), zeros if None."""
         expect(x, ("B", self.input_size))
-        return self.step(self.project(x), expect_state(h, (len(x), self.hidden_size), x, "h"))
+        return self.step(self.project(x), expect_state(h, (x.shape[0], self.hidden_size), x, "h"))
 
 
 class TGRU(nn.Module):

@@ -137,7 +137,7 @@ class BidirectionalLM(nn.Module):
     def run(self, e: Tensor, state: State | None, real: Tensor | None) -> tuple[list[Tensor], State]:
         """What :meth:`read` gives for words' vectors e (B, T, D); with real None, all of them are words."""
         rows = 2 * len(self.forward_layers)
-        h, c = expect_state(state, {name: (rows, len(e), n) for name, n in zip("hc", self.sizes, strict=True)}, e)
+        h, c = expect_state(state, {name: (rows, e.shape[0], n) for name, n in zip("hc", self.sizes, strict=True)}, e)
         outputs, ends = [], []  # of both directions
         for d, layers in enumerate((self.forward_layers, self.backward_layers)):
             y = _turned(e, real) if d else e
@@ -200,7 +200,7 @@ class ProjectedLSTM(nn.Module):
     def forward(self, x: Tensor, state: State | None = None) -> tuple[Tensor, State]:
         """The states (B, T, P) of x (B, T, D), and the last pair (h (1, B, P), c (1, B, H)); zeros before if None."""
         expect(x, ("B", "T", self.input_size), like=self.weight_ih_l0)
-        shapes = {"h": (1, len(x), self.output_size), "c": (1, len(x), self.hidden_size)}
+        shapes = {"h": (1, x.shape[0], self.output_size), "c": (1, x.shape[0], self.hidden_size)}
         h, c = (part[0] for part in expect_state(state, shapes, x))
         z = F.linear(x, self.weight_ih_l0, self.bias_ih_l0 + self.bias_hh_l0)  # (B, T, 4H)
         states, cells = [], []
@@ -273,5 +273,5 @@ def _run(layer: Any, x: Tensor, state: State, real: Tensor | None) -> tuple[Tens
     seen: list[Tensor] = []
     with layer.cell_tap.register_forward_hook(lambda module, args, cells: seen.extend(cells)):
         y, _ = layer(x, state)
-    rows, last = torch.arange(len(x), device=x.device), real.sum(1) - 1
+    rows, last = torch.arange(x.shape[0], device=x.device), real.sum(1) - 1
     return y, (y[rows, last][None], torch.stack(seen, dim=1)[rows, last][None])

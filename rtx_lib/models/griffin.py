@@ -133,7 +133,7 @@ class RGLRU(nn.Module):
         """
         expect(x, ("B", "T", self.input_size), like=self.a_param)
         first = self._first(x, segment_pos, state)
-        h0 = None if state is None else expect(state, (len(x), self.input_size), "state", like=x)
+        h0 = None if state is None else expect(state, (x.shape[0], self.input_size), "state", like=x)
         kind = self.a_param.dtype
         wide = torch.promote_types(kind, torch.float32)  # in half precision a slow unit's a_t would be 1
         r, i = (torch.sigmoid(gate(x).to(wide)) for gate in (self.a_gate, self.input_gate))

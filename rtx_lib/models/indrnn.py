@@ -234,5 +234,5 @@ def states_before(net: nn.Module, x: Tensor, state: object) -> Sequence[Tensor |
     """The state (B, N) from which each of the net's recurrences starts; ``ValueError`` if x or one does not fit."""
     units: list[Recurrence] = list(net.units)  # type: ignore[arg-type]
     expect(x, ("B", "T", int(net.input_size)), like=units[0].u)  # type: ignore[arg-type]
-    states: Sequence[Tensor] = expect_state(state, [(len(x), len(unit.u)) for unit in units], x)
+    states: Sequence[Tensor] = expect_state(state, [(x.shape[0], len(unit.u)) for unit in units], x)
     return states

@@ -69,7 +69,7 @@ class JordanRNN(nn.Module):
         expect_each(teacher_probability=(teacher_probability, "[0, 1]"))
         if targets is not None:
             expect(targets, (*x.shape[:2], self.output_size), "targets")
-        previous = expect_state(state, (len(x), self.output_size), x)
+        previous = expect_state(state, (x.shape[0], self.output_size), x)
         z = self.input(x)  # (B, T, H)
         if targets is not None and teacher_probability == 1:
             # Every step knows what it will read, so all are computed at once.

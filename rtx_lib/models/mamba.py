@@ -113,7 +113,7 @@ class Mamba(nn.Module):
         """Map x (B, T, D) to y (B, T, D)."""
         expect(x, ("B", "T", self.input_size), like=self.in_proj.weight)
         u, z = self.in_proj(x).chunk(2, dim=-1)
-        past, h = expect_state(state, self.state_shapes(len(x)), u)
+        past, h = expect_state(state, self.state_shapes(x.shape[0]), u)
         u, past = (u, past) if self.conv is None else self.conv(u, past)
         u = F.silu(u).to(self.A_log.dtype)  # after autocast too
         delta, B, C = self.selected(u)

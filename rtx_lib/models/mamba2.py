@@ -85,7 +85,7 @@ class Mamba2(nn.Module):
         """Map x (B, T, D) to y (B, T, D)."""
         expect(x, ("B", "T", self.input_size), like=self.in_proj.weight)
         z, mixed, v = self.in_proj(x).split([self.inner, self.mixed, self.heads], dim=-1)
-        past, S = expect_state(state, self.state_shapes(len(x)), mixed)
+        past, S = expect_state(state, self.state_shapes(x.shape[0]), mixed)
         mixed, past = (mixed, past) if self.conv is None else self.conv(mixed, past)
         mixed = F.silu(mixed).to(self.A_log.dtype)
         X, B, C = mixed.split([self.inner, *2 * [self.groups * self.state_size]], dim=-1)

@@ -134,7 +134,7 @@ class MemoryNetwork(nn.Module):
         story, question = expect_tuple(x, 2, "(story, question)", "x")
         expect_no_state(state, "a story is read as a whole")
         _, sentences, words = expect(story, "B sentences words", "story").shape
-        expect(question, (len(story), "words"), "question")
+        expect(question, (story.shape[0], "words"), "question")
         most = {"sentences of story": (sentences, f"[1, {self.memory_size}]")}
         longest = max(words, question.shape[1])
         expect_each(**most, **{"words of a sentence": (longest, f"[1, {self.sentence_length}]")})

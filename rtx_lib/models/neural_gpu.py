@@ -121,7 +121,7 @@ class NeuralGPU(nn.Module):
         expect_no_state(state, "as the image starts anew")
         columns = torch.stack([image[..., 0] for image in self._steps(x)])  # (T + 1, B, m, T)
         lengths = (x != 0).sum(1)
-        read = columns[lengths, torch.arange(len(x), device=x.device)]  # (B, m, T)
+        read = columns[lengths, torch.arange(x.shape[0], device=x.device)]  # (B, m, T)
         return self.readout(read.transpose(1, 2)), None
 
     def images(self, x: Tensor) -> Tensor:

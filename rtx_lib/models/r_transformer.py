@@ -260,7 +260,7 @@ class RTransformer(nn.Module):
         The state has, for each layer, the last window - 1 inputs of its LocalRNNs and the keys and values of all steps.
         """
         x = embed(self.embedding, x)
-        state = expect_state(state, self.state_shapes(len(x)), x)
+        state = expect_state(state, self.state_shapes(x.shape[0]), x)
         x, after = self.dropout(self.place(x, state[0][1][0].shape[2])), []
         for block, before in zip(self.blocks, state, strict=True):
             x, end = block(x, before)

@@ -186,7 +186,7 @@ class MultiScaleRetention(nn.Module):
     def forward(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Map x (B, T, D) to y (B, T, D); the state is S (B, H, K, V), seen from the next position, zeros if None."""
         expect(x, ("B", "T", self.input_size), like=self.q_proj.weight)
-        shape = (len(x), self.heads, self.input_size // self.heads, self.v_proj.out_features // self.heads)
+        shape = (x.shape[0], self.heads, self.input_size // self.heads, self.v_proj.out_features // self.heads)
         q, k, v = self.project(x)
         state = expect_state(state, shape, x).to(q.dtype)
         o, after = retention(q, k, v, log_decays(self.heads, like=q), state, form=self.form, chunk=self.chunk)

@@ -140,7 +140,7 @@ class Seq2Seq(nn.Module):
         source, target = expect_pair(x, self.output_size, state)
         if state is None:
             state = self.encode(source)
-        expect_state(state, self._state_form(len(target)), self.first.weight)
+        expect_state(state, self._state_form(target.shape[0]), self.first.weight)
         e = self.target_embedding(target)  # (B, T, W)
         s, *memory = state
         if self.attention is None:

@@ -186,7 +186,7 @@ class TCN(nn.Module):
             expect(x, ("B", "T", self.input_size), like=self.readout.weight)
         else:
             x = self.embedding_dropout(self.embedding(expect_ids(x, self.embedding.num_embeddings)))
-        state = expect_state(state, self.state_shapes(len(x)), x)
+        state = expect_state(state, self.state_shapes(x.shape[0]), x)
         h, after = x.transpose(1, 2), []  # (B, C, T)
         for i, level in enumerate(self.network):
             h, pasts = level(h, state[2 * i : 2 * i + 2])

@@ -242,5 +242,5 @@ def _body(
 
 def _expect_decoder_state(state: object, x: Tensor) -> DecoderState:
     memory, mask, caches = expect_tuple(state, 3, "(memory, mask, caches)")
-    expect(mask, (*expect(memory, (len(x), "S", "D"), "state[0]").shape[:1], 1, 1, memory.shape[1]), "state[1]")
+    expect(mask, (*expect(memory, (x.shape[0], "S", "D"), "state[0]").shape[:1], 1, 1, memory.shape[1]), "state[1]")
     return memory, mask, caches

@@ -102,7 +102,7 @@ class RelativeAttention(nn.Module):
             (B, T, D).
         """
         expect(x, ("B", "T", self.width), like=self.in_proj_weight)
-        memory = expect_state(memory, (len(x), "M", self.width), x, "memory")
+        memory = expect_state(memory, (x.shape[0], "M", self.width), x, "memory")
         context = torch.cat([memory, x], dim=1)  # (B, S, D)
         r, mask = self._defaults(r, mask, x.shape[1], context.shape[1])
         sees = mask.any(-1, keepdim=True)  # a row of -inf alone would become NaN
@@ -124,7 +124,7 @@ class RelativeAttention(nn.Module):
         if r is None:
             nearest = 0 if mask is None else 1 - queries
             r = self.encoding.encode(torch.arange(keys - 1, nearest - 1, -1, device=weight.device), weight.dtype)
-        behind = queries - 1 if len(expect(r, ("S", self.width), "r")) > keys else 0
+        behind = queries - 1 if expect(r, ("S", self.width), "r").shape[0] > keys else 0
         expect(r, (keys + behind, self.width), "r")
         if mask is None or not behind:
             past = causal_mask(queries, keys, device=weight.device)
@@ -264,7 +264,7 @@ class TransformerXL(nn.Module):
         """What the readout reads, (B, T, D), and the state that continues x: the memories, or None without memory."""
         expect_each(memory=(self.memory, int(self.same_length)))
         h = self.dropout(self.embed(x))
-        before = expect_state(state, self.state_shapes(len(h)), h)
+        before = expect_state(state, self.state_shapes(h.shape[0]), h)
         positions = self.positions(h, keys=before[0].shape[1] + h.shape[1])
         outputs = [h]
         for block, memory in zip(self.blocks, before, strict=False):  # nobody reads the last layer's memory

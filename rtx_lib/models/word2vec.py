@@ -189,7 +189,9 @@ class Word2Vec(nn.Module):
         of a word is added up, and added to its vector last.
         """
         words, others = self._expect_pair(x)
-        expect(y, (len(words), 1 if self.kind == "cbow" else words.shape[1], others.shape[1]), "y", like=self.inputs)
+        expect(
+            y, (words.shape[0], 1 if self.kind == "cbow" else words.shape[1], others.shape[1]), "y", like=self.inputs
+        )
         for row, scored, labels in zip(words, others, y, strict=True):
             for inputs, wanted in zip(row[None] if self.kind == "cbow" else row[:, None], labels, strict=True):
                 v, error = self.inputs[inputs].mean(0), torch.zeros_like(self.inputs[0])  # (D), (D)
@@ -208,7 +210,7 @@ class Word2Vec(nn.Module):
     def _expect_pair(self, x: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         words, others = expect_tuple(x, 2, "(words, others)", "x")
         expect_ids(words, self.vocabulary, "words")
-        expect(expect_ids(others, self.vocabulary, "others"), (len(words), "J"), "others")
+        expect(expect_ids(others, self.vocabulary, "others"), (words.shape[0], "J"), "others")
         return words, others
 
 

@@ -185,7 +185,10 @@ class XLNet(nn.Module):
         else:
             ids = expect_ids(x, self.input_size)
             before = causal_mask(ids.shape[1], device=ids.device).tril(-1)
-            how = {"seen": before, "targets": torch.arange(1, ids.shape[1] + 1, device=ids.device).expand(len(ids), -1)}
+            how = {
+                "seen": before,
+                "targets": torch.arange(1, ids.shape[1] + 1, device=ids.device).expand(ids.shape[0], -1),
+            }
         _, g, state = self.encode(ids, state, **how)
         return self.readout(g), state
 

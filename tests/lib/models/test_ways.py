@@ -21,6 +21,10 @@ EXCUSED = {
     "second": ["plain-gpt", "convs2s", "convs2s-last"],  # ConvS2S scales some gradients
     "vmap": ["xl-adaptive"],  # how many ids a cluster has is a value
 }
+# Of any length once exported; in the others a loop over steps, chunks or words is rolled out, as long as it was.
+ANY_LENGTH = ("bag", "mixers-none", "mixers-rotary", "mixers-alibi", "mlstm-parallel", "min-gru-log", "min-lstm-log")
+ANY_LENGTH += ("s4d-convolution", "rwkv-channel", "retention-parallel", "tcn", "local", "r-transformer", "encoder")
+ANY_LENGTH += ("transformer", "translator", "xl", "gpt", "plain-gpt", "bert", "bytenet", "convs2s")
 
 
 def names(way=""):
@@ -96,8 +100,11 @@ SOON = ["lstm-fused", "gru", "indrnn-layer", "slstm", "mlstm", "qrnn", "lru", "m
 SOON += ["local-gru", "xl", "gpt-2", "seq2seq"]
 
 
+soon = pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in SOON else pytest.mark.weekly) for n in MODELS])
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in SOON else pytest.mark.weekly) for n in MODELS])
+@soon
 def test_compiled_without_a_break(name):
     torch._dynamo.reset()
     model, x = make(name), example(name)
@@ -120,6 +127,35 @@ def test_compiled_with_its_backward_pass(name):
 def test_exported(name):
     model, x = make(name), example(name)
     assert relative_error(torch.export.export(model, (x,)).module()(x)[0], model(x)[0]) < 1e-10
+
+
+def cut(x, batch, less=0):
+    """The first sequences of x, or of both of a pair, and of the steps some less."""
+    if isinstance(x, tuple):
+        return tuple(cut(part, batch, less) for part in x)
+    return x[:batch, : x.shape[1] - less].clone()
+
+
+def exported(model, x, *free):
+    """The program for any size of these axes."""
+    sizes = dict.fromkeys(free, torch.export.Dim.AUTO)
+    shapes = tuple(sizes for _ in x) if isinstance(x, tuple) else sizes
+    return torch.export.export(model, (x,), dynamic_shapes=(shapes,)).module()
+
+
+@pytest.mark.slow
+@soon
+def test_exported_for_any_batch(name):
+    model, x = make(name), example(name)
+    assert relative_error(exported(model, cut(x, 2), 0)(x)[0], model(x)[0]) < 1e-10
+
+
+@pytest.mark.weekly
+@pytest.mark.parametrize("name", [n for n in MODELS if n.startswith(ANY_LENGTH) and n != "bytenet-even"])
+def test_exported_for_any_length(name):
+    model, x = make(name), example(name)
+    short, x = cut(x, 2, 2), cut(x, B, 1)
+    assert relative_error(exported(model, short, 0, 1)(x)[0], model(x)[0]) < 1e-10
 
 
 @pytest.mark.weekly
